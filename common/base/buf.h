@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A growable byte buffer, and a reader that cannot run past the end.
+ *
+ * Integers are little-endian. The reader latches: after the first short read every read returns zero and `failed`
+ * stays set, so a decoder reads straight through and checks once.
+ */
+#ifndef CV_BASE_BUF_H
+#define CV_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+/* All zero is a valid empty buffer. */
+struct cv_buf {
+  uint8_t *data;
+  size_t len, cap; /* bytes */
+};
+
+void cv_buf_fini(struct cv_buf *buf);
+/* Forgets the content, keeps the memory. */
+void cv_buf_clear(struct cv_buf *buf);
+/* Makes room for `more` further bytes. */
+CV_MUST_USE enum cv_err cv_buf_reserve(struct cv_buf *buf, size_t more);
+
+/* The puts below make room by themselves and latch: once memory has run out they do nothing, and cv_buf_ok() is false
+ * until the buffer is cleared. */
+bool cv_buf_ok(const struct cv_buf *buf);
+void cv_buf_put(struct cv_buf *buf, const void *bytes, size_t n);
+void cv_buf_put_u8(struct cv_buf *buf, uint8_t value);
+void cv_buf_put_u32(struct cv_buf *buf, uint32_t value);
+void cv_buf_put_u64(struct cv_buf *buf, uint64_t value);
+void cv_buf_put_f64(struct cv_buf *buf, double value);
+/* A 32-bit length, then the bytes. */
+void cv_buf_put_bytes(struct cv_buf *buf, const void *bytes, size_t n);
+
+struct cv_reader {
+  const uint8_t *at, *end;
+  bool failed;
+};
+
+struct cv_reader cv_reader_over(const void *bytes, size_t n);
+const uint8_t *cv_read(struct cv_reader *reader, size_t n); /* NULL when short */
+uint8_t cv_read_u8(struct cv_reader *reader);
+uint32_t cv_read_u32(struct cv_reader *reader);
+uint64_t cv_read_u64(struct cv_reader *reader);
+double cv_read_f64(struct cv_reader *reader);
+/* The bytes written by cv_buf_put_bytes, borrowed from the input; NULL and *ret_n untouched when short. */
+const uint8_t *cv_read_bytes(struct cv_reader *reader, size_t *ret_n);
+/* True if nothing failed and everything was read. */
+bool cv_reader_done(const struct cv_reader *reader);
+
+#endif

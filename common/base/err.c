@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *cv_err_text(enum cv_err err) {
+  static const char *const text[] = {
+    [CV_OK] = "no error",
+#define CV_ERR_ENTRY(name, words) [name] = (words),
+    CV_ERR_TABLE(CV_ERR_ENTRY)
+#undef CV_ERR_ENTRY
+  };
+  return (size_t)err < CV_COUNT(text) ? text[err] : "unknown error";
+}
+
+enum cv_err cv_fail(struct cv_why *why, enum cv_err err, const char *fmt, ...) {
+  if (why != NULL) {
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(why->text, sizeof(why->text), fmt, args);
+    va_end(args);
+  }
+  return err;
+}
+
+void cv_why_prefix(struct cv_why *why, const char *fmt, ...) {
+  if (why == NULL) {
+    return;
+  }
+  struct cv_why old = *why;
+  va_list args;
+  va_start(args, fmt);
+  (void)vsnprintf(why->text, sizeof(why->text), fmt, args);
+  va_end(args);
+  size_t used = strlen(why->text);
+  (void)snprintf(why->text + used, sizeof(why->text) - used, ": %s", old.text);
+}
+
+void cv_require_failed(const char *condition, const char *file, int line) {
+  (void)fprintf(stderr, "%s:%d: internal error: %s does not hold\n", file, line, condition);
+  abort();
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/log.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *program_name = "crowdveil";
+static enum cv_log_level most = CV_LOG_INFO;
+
+void cv_log_init(const char *program, enum cv_log_level level) {
+  program_name = program;
+  most = level;
+}
+
+void cv_log(enum cv_log_level level, const char *fmt, ...) {
+  static const char *const names[] = {"error", "warning", "info", "debug"};
+  if (level > most) {
+    return;
+  }
+  char text[1024];
+  va_list args;
+  va_start(args, fmt);
+  (void)vsnprintf(text, sizeof(text), fmt, args);
+  va_end(args);
+  for (char *c = text; *c != '\0'; c++) {
+    if ((unsigned char)*c < 0x20 || *c == 0x7f) {
+      *c = '?';
+    }
+  }
+  struct timespec now;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  struct tm utc;
+  (void)gmtime_r(&now.tv_sec, &utc);
+  char stamp[32];
+  (void)strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
+  (void)fprintf(stderr, "%s.%03ldZ %s %s: %s\n", stamp, now.tv_nsec / 1000000, program_name, names[level], text);
+}

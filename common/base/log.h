@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line an event on standard error: time, level, program, text. For shells; pure code does not log. */
+#ifndef CV_BASE_LOG_H
+#define CV_BASE_LOG_H
+
+#include "common/base/err.h"
+
+enum cv_log_level { CV_LOG_ERROR, CV_LOG_WARN, CV_LOG_INFO, CV_LOG_DEBUG };
+
+/* `program` is kept, not copied. */
+void cv_log_init(const char *program, enum cv_log_level level);
+/* Control characters in the text are replaced, so that a peer cannot forge lines. */
+void cv_log(enum cv_log_level level, const char *fmt, ...) CV_PRINTF(2, 3);
+
+#endif

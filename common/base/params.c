@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/params.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct cv_param *cv_params_find(const struct cv_params *params, const char *key) {
+  for (uint32_t i = 0; i < params->count; i++) {
+    if (strcmp(params->item[i].key, key) == 0) {
+      return &params->item[i];
+    }
+  }
+  return NULL;
+}
+
+double cv_params_number(const struct cv_params *params, const char *key) {
+  const struct cv_param *param = cv_params_find(params, key);
+  CV_REQUIRE(param != NULL && !param->is_text);
+  return param->number;
+}
+
+const char *cv_params_text(const struct cv_params *params, const char *key) {
+  const struct cv_param *param = cv_params_find(params, key);
+  CV_REQUIRE(param != NULL && param->is_text);
+  return param->text;
+}
+
+static enum cv_err set(struct cv_params *params, const struct cv_param *value) {
+  struct cv_param *at = (struct cv_param *)cv_params_find(params, value->key);
+  if (at == NULL) {
+    if (params->count == CV_PARAMS_MAX) {
+      return CV_ERR_LIMIT;
+    }
+    at = &params->item[params->count++];
+  }
+  *at = *value;
+  return CV_OK;
+}
+
+enum cv_err cv_params_set_number(struct cv_params *params, const char *key, double number) {
+  struct cv_param value = {.number = number};
+  if (strlen(key) >= sizeof(value.key)) {
+    return CV_ERR_LIMIT;
+  }
+  (void)snprintf(value.key, sizeof(value.key), "%s", key);
+  return set(params, &value);
+}
+
+enum cv_err cv_params_set_text(struct cv_params *params, const char *key, const char *text) {
+  struct cv_param value = {.is_text = true};
+  if (strlen(key) >= sizeof(value.key) || strlen(text) >= sizeof(value.text)) {
+    return CV_ERR_LIMIT;
+  }
+  (void)snprintf(value.key, sizeof(value.key), "%s", key);
+  (void)snprintf(value.text, sizeof(value.text), "%s", text);
+  return set(params, &value);
+}
+
+static const struct cv_param_rule *rule_for(const struct cv_param_rule *rules, size_t n, const char *key) {
+  for (size_t i = 0; i < n; i++) {
+    if (strcmp(rules[i].key, key) == 0) {
+      return &rules[i];
+    }
+  }
+  return NULL;
+}
+
+static bool is_choice(const struct cv_param_rule *rule, const char *text) {
+  for (const char *const *word = rule->choices; *word != NULL; word++) {
+    if (strcmp(*word, text) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void list_choices(const struct cv_param_rule *rule, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (const char *const *word = rule->choices; *word != NULL && used < size; word++) {
+    const char *join = word == rule->choices ? "" : word[1] == NULL ? " or " : ", ";
+    used += (size_t)snprintf(text + used, size - used, "%s%s", join, *word);
+  }
+}
+
+static void describe_range(const struct cv_param_rule *rule, char *text, size_t size) {
+  const char *kind = rule->whole ? "a whole number" : "a number";
+  if (isinf(rule->high)) {
+    (void)snprintf(text, size, "%s %s %.10g", kind, rule->low_open ? "above" : "of at least", rule->low);
+  } else {
+    (void)snprintf(text, size, "%s %s %.10g and %s %.10g", kind, rule->low_open ? "above" : "of at least", rule->low,
+                   rule->high_open ? "below" : "at most", rule->high);
+  }
+}
+
+static enum cv_err check_one(const struct cv_param *param, const struct cv_param_rule *rule, struct cv_why *why) {
+  char expected[160];
+  if (rule->choices != NULL) {
+    if (param->is_text && is_choice(rule, param->text)) {
+      return CV_OK;
+    }
+    list_choices(rule, expected, sizeof(expected));
+  } else {
+    double x = param->number;
+    bool low_fits = rule->low_open ? x > rule->low : x >= rule->low;
+    bool high_fits = rule->high_open ? x < rule->high : x <= rule->high;
+    if (!param->is_text && low_fits && high_fits && (!rule->whole || x == floor(x))) {
+      return CV_OK;
+    }
+    describe_range(rule, expected, sizeof(expected));
+  }
+  if (param->is_text) {
+    return cv_fail(why, CV_ERR_INVALID, "%s is \"%s\"; expected %s", param->key, param->text, expected);
+  }
+  return cv_fail(why, CV_ERR_INVALID, "%s is %.10g; expected %s", param->key, param->number, expected);
+}
+
+static enum cv_err fill_in(struct cv_params *params, const struct cv_param_rule *rule, struct cv_why *why) {
+  if (rule->choices != NULL ? rule->fallback_text == NULL : isnan(rule->fallback)) {
+    return cv_fail(why, CV_ERR_INVALID, "%s is missing", rule->key);
+  }
+  return rule->choices != NULL ? cv_params_set_text(params, rule->key, rule->fallback_text)
+                               : cv_params_set_number(params, rule->key, rule->fallback);
+}
+
+enum cv_err cv_params_check(struct cv_params *params, const struct cv_param_rule *rules, size_t n,
+                            const struct cv_param **ret_bad, struct cv_why *why) {
+  for (uint32_t i = 0; i < params->count; i++) {
+    const struct cv_param *param = &params->item[i];
+    const struct cv_param_rule *rule = rule_for(rules, n, param->key);
+    enum cv_err err = rule == NULL ? cv_fail(why, CV_ERR_INVALID, "unknown key \"%s\"", param->key)
+                                   : check_one(param, rule, why);
+    if (err != CV_OK) {
+      *ret_bad = param;
+      return err;
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (cv_params_find(params, rules[i].key) == NULL) {
+      enum cv_err err = fill_in(params, &rules[i], why);
+      if (err != CV_OK) {
+        *ret_bad = NULL;
+        return err;
+      }
+    }
+  }
+  return CV_OK;
+}

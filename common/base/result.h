@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the third-party may say and everyone downstream may know: releases, plans, and where each arm stands. */
+#ifndef CV_BASE_RESULT_H
+#define CV_BASE_RESULT_H
+
+#include <stdint.h>
+
+enum { CV_NOISE_GROUPS_MAX = 24 };
+
+/* `count` independent Laplace noises of scale `scale`, in units of D/epsilon with D = CV_GRID. */
+struct cv_noise_group {
+  double scale;
+  uint32_t count;
+};
+
+struct cv_noise {
+  uint32_t groups;
+  struct cv_noise_group group[CV_NOISE_GROUPS_MAX];
+};
+
+/* One noisy sum. `number` counts a campaign's releases from 1 without gaps. */
+struct cv_release {
+  uint64_t number;
+  uint64_t plan;
+  uint32_t arm;
+  uint64_t tokens;   /* summed in noisy_sum; with a prefix mechanism all of the arm's tokens so far */
+  int64_t noisy_sum; /* grid units */
+  struct cv_noise noise;
+};
+
+/* A request for `tokens` further tokens of one arm. */
+struct cv_want {
+  uint32_t arm;
+  uint32_t tokens;
+};
+
+/* A plan is closed when every want has had its release. `number` counts from 1 without gaps. */
+struct cv_plan {
+  uint64_t number;
+  uint32_t wants;
+  struct cv_want *want; /* each arm at most once */
+};
+
+/* Where an arm stands. */
+struct cv_standing {
+  uint32_t arm;
+  uint32_t rank_class;  /* from 1 = best; 0 = undecided */
+  uint64_t tokens;
+  double mean, radius;  /* noisy mean and half-width of its interval, in scores */
+};
+
+enum cv_end {
+  CV_END_NONE,      /* still running */
+  CV_END_COMPLETE,  /* the policy is done */
+  CV_END_TOKENS,    /* the token limit */
+  CV_END_DEADLINE,
+  CV_END_IDLE,      /* the crowd is gone */
+  CV_END_CANCELLED,
+  CV_END_LEDGER,    /* no privacy budget left */
+  CV_END_FROZEN,    /* broker and third-party disagree about what was released */
+  CV_END_REFUSED,   /* the third-party refused the campaign or misbehaved */
+  CV_END_COUNT
+};
+
+/* "running", "complete", "token limit", ...; never NULL. */
+const char *cv_end_text(enum cv_end end);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random bits behind one interface. Whoever draws takes a `struct cv_rng *`: the daemons pass OpenSSL's generator
+ * (common/crypto/drbg.h), tests, the lab and worker sources pass the seeded one below.
+ */
+#ifndef CV_BASE_RNG_H
+#define CV_BASE_RNG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cv_rng {
+  /* Makes at least one fresh word available: sets `word` and `left`. */
+  void (*refill)(struct cv_rng *rng);
+  uint64_t *word; /* the source's buffer; a word is wiped when it is taken */
+  size_t left;    /* words not taken yet, at word[0] .. word[left - 1] */
+};
+
+/* 64 uniform bits. */
+static inline uint64_t cv_rng_u64(struct cv_rng *rng) {
+  if (rng->left == 0) {
+    rng->refill(rng);
+  }
+  uint64_t *at = &rng->word[--rng->left];
+  uint64_t bits = *at;
+  *at = 0;
+  return bits;
+}
+
+/* Uniform in [0, bound), exactly; bound > 0. */
+uint64_t cv_rng_below(struct cv_rng *rng, uint64_t bound);
+/* Uniform in [0, 1): 53 bits. */
+double cv_rng_unit(struct cv_rng *rng);
+/* Standard normal (Marsaglia's polar method). For simulated qualities, never for privacy noise. */
+double cv_rng_normal(struct cv_rng *rng);
+
+/*
+ * xoshiro256** (Blackman and Vigna 2018), reproducible bit by bit. (seed, a, b, c) names an independent stream; by
+ * convention a is the purpose and b, c the place in it (arm and position, replicate and arm, ...).
+ */
+struct cv_rng_seeded {
+  struct cv_rng rng;
+  uint64_t state[4];
+  uint64_t buffer[4];
+};
+
+enum cv_rng_purpose { CV_RNG_INSTANCE = 1, CV_RNG_SCORE, CV_RNG_ROWS, CV_RNG_NOISE, CV_RNG_POLICY, CV_RNG_ARRIVAL, CV_RNG_PRIVATIZER };
+
+/* `seeded` must not move afterwards. */
+void cv_rng_seeded_init(struct cv_rng_seeded *seeded, uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
+
+/* A 64-bit mixing function (splitmix64's finaliser): equal inputs give equal outputs, all bits depend on all bits. */
+uint64_t cv_mix64(uint64_t value);
+
+#endif

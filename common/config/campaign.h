@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The campaign file (YAML): one schema for every command. Whoever reads it takes what concerns it: `items` (where
+ * scores come from) is for the workers and the requester, the spec for broker and third-party.
+ */
+#ifndef CV_CONFIG_CAMPAIGN_H
+#define CV_CONFIG_CAMPAIGN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/base/spec.h"
+
+enum cv_source { CV_SOURCE_SYNTHETIC, CV_SOURCE_GIVEN, CV_SOURCE_CSV };
+enum cv_rewards { CV_REWARDS_BERNOULLI, CV_REWARDS_BETA, CV_REWARDS_CLIPPED_NORMAL, CV_REWARDS_TRUNCATED_NORMAL };
+
+/* One item with a quality of its own. */
+struct cv_item {
+  char name[CV_NAME_BYTES];
+  double mean;
+  double spread; /* standard deviation (normals) or concentration a+b (beta); NAN: the section's */
+};
+
+struct cv_items {
+  enum cv_source source;
+  uint32_t line; /* of the section, for messages */
+  /* synthetic and given */
+  enum cv_rewards rewards;
+  double spread;          /* default standard deviation or concentration */
+  uint32_t count;         /* synthetic: number of items */
+  double mean, variance;  /* synthetic: item means ~ N(mean, variance) clipped to [0,1] */
+  bool has_seed;
+  uint64_t seed;          /* of the instance and the scores; --seed overrides */
+  struct cv_item *item;   /* given: `items` of them */
+  uint32_t items;
+  /* csv */
+  char *file;             /* resolved against the campaign file's folder */
+  char item_column[CV_NAME_BYTES], score_column[CV_NAME_BYTES];
+  char delimiter;         /* ',' or '\t' */
+  bool has_scale;         /* false: min-max over the file */
+  double scale_low, scale_high;
+  bool replacement;
+  uint32_t score_line;    /* of the score key, for messages */
+};
+
+struct cv_campaign_file {
+  char *path;
+  struct cv_spec spec; /* arms and names are 0 and NULL for a csv source until the data has been read */
+  bool share_names;
+  struct cv_items items;
+  uint32_t policy_line, privacy_line;
+};
+
+/*
+ * Reads and checks a campaign file. Errors are one line `FILE:LINE:COLUMN: what; expected ...`. The policy's parameters
+ * are taken as they stand with their places; whoever links the policy table checks them (cv_policy_check).
+ */
+CV_MUST_USE enum cv_err cv_campaign_load(const char *path, struct cv_campaign_file *ret, struct cv_why *why);
+void cv_campaign_fini(struct cv_campaign_file *campaign);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configuration files (YAML) against a table of rules: key, type, range, default. An error is one line
+ * `FILE:LINE:COLUMN: what was found; expected ...`; nothing is filled in half.
+ */
+#ifndef CV_CONFIG_H
+#define CV_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+enum cv_config_type {
+  CV_CONFIG_TEXT,  /* char *, owned */
+  CV_CONFIG_PATH,  /* char *, owned; relative to the file's folder (an option's: to the working folder) */
+  CV_CONFIG_WHOLE, /* uint64_t in [low, high] */
+  CV_CONFIG_REAL,  /* double in [low, high] */
+  CV_CONFIG_BOOL,  /* bool: true or false */
+  CV_CONFIG_TIME,  /* uint64_t milliseconds in [low, high]; written 250ms, 30s, 5m, 1h, 2d */
+  CV_CONFIG_WORD,  /* int: index into `choices` */
+};
+
+struct cv_config_rule {
+  const char *key; /* dotted: "tls.ca" is key ca of mapping tls; as an option --tls-ca */
+  enum cv_config_type type;
+  size_t offset; /* of the field in the caller's struct */
+  double low, high;
+  const char *const *choices; /* NULL-terminated */
+  const char *fallback;       /* as it would be written; NULL: no default */
+  bool required;              /* without a default: an error when missing (else TEXT and PATH are NULL) */
+  const char *help;           /* one line for --help */
+};
+
+struct cv_config_table {
+  const char *program; /* "crowdveil-broker" */
+  const char *about;   /* one line for --help */
+  const struct cv_config_rule *rules;
+  size_t count;
+};
+
+/*
+ * The start of every daemon: --config FILE, --check-config, --help, --version, and every rule as an option
+ * (--tls-ca FILE), which overrides the file. `into` is the caller's zeroed struct. Returns -1 to go on, else the exit
+ * status (0 after --help, --version and a good --check-config; 2 after an error, which has been printed).
+ */
+CV_MUST_USE int cv_config_start(const struct cv_config_table *table, int argc, char **argv, void *into);
+
+/* A file alone; unset required keys are an error. */
+CV_MUST_USE enum cv_err cv_config_load(const struct cv_config_table *table, const char *path, void *into,
+                                       struct cv_why *why);
+/* Frees the texts. */
+void cv_config_fini(const struct cv_config_table *table, void *into);
+
+#endif

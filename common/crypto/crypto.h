@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OpenSSL behind small interfaces: random bits, digest, ticket authentication, sealing of stored state. */
+#ifndef CV_CRYPTO_H
+#define CV_CRYPTO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/digest.h"
+#include "common/base/err.h"
+#include "common/base/rng.h"
+
+/* OpenSSL's DRBG, buffered. Aborts if the generator fails: no noise is better than weak noise. Must not move. */
+struct cv_drbg {
+  struct cv_rng rng;
+  uint64_t buffer[512];
+};
+void cv_drbg_init(struct cv_drbg *drbg);
+/* Wipes what was not used. */
+void cv_drbg_fini(struct cv_drbg *drbg);
+
+/* A cv_digest_fn: SHA-256. */
+void cv_sha256(const void *first, size_t first_n, const void *second, size_t second_n, struct cv_digest *ret);
+
+enum { CV_KEY_BYTES = 32, CV_SEAL_OVERHEAD = 28 };
+
+struct cv_key {
+  uint8_t bytes[CV_KEY_BYTES];
+};
+void cv_key_wipe(struct cv_key *key);
+/* Reads a key file (32 bytes, private mode) or, if `create`, makes one with mode 0600 (CV_ERR_EXISTS if it is there). */
+CV_MUST_USE enum cv_err cv_key_read(const char *path, struct cv_key *ret, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_key_create(const char *path, struct cv_key *ret, struct cv_why *why);
+/* HKDF-SHA256 with a label and a number: one master key gives every other key. */
+CV_MUST_USE enum cv_err cv_key_derive(const struct cv_key *master, const char *label, uint64_t number,
+                                      struct cv_key *ret);
+
+/* HMAC-SHA256 with one reused context; `tag` gets the first n bytes, n <= 32. */
+struct cv_mac;
+CV_MUST_USE enum cv_err cv_mac_new(const struct cv_key *key, struct cv_mac **ret);
+void cv_mac_free(struct cv_mac *mac);
+void cv_mac_tag(struct cv_mac *mac, const void *bytes, size_t n, uint8_t *tag, size_t tag_n);
+/* Compares in constant time. */
+int cv_mac_differs(const uint8_t *a, const uint8_t *b, size_t n);
+
+/* AES-256-GCM: appends nonce (12), ciphertext, tag (16). `bound` is authenticated, not stored. */
+struct cv_seal;
+CV_MUST_USE enum cv_err cv_seal_new(const struct cv_key *key, struct cv_seal **ret);
+void cv_seal_free(struct cv_seal *seal);
+CV_MUST_USE enum cv_err cv_seal_close(struct cv_seal *seal, const void *bound, size_t bound_n, const void *plain,
+                                      size_t n, struct cv_buf *out);
+/* CV_ERR_DAMAGED if anything does not fit; then nothing is appended. */
+CV_MUST_USE enum cv_err cv_seal_open(struct cv_seal *seal, const void *bound, size_t bound_n, const void *sealed,
+                                     size_t n, struct cv_buf *out);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SQLite the way the daemons use it: WAL, synchronous FULL, temporary data in memory, foreign keys on, freed pages
+ * overwritten. SQLite's codes become enum cv_err here and nowhere else.
+ */
+#ifndef CV_DB_H
+#define CV_DB_H
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+struct cv_db;
+
+/* One step of a schema: `sql` takes a database from version i to i + 1. */
+struct cv_db_schema {
+  uint32_t application_id; /* refuses a database of another program */
+  const char *const *steps;
+  int count;
+};
+
+/*
+ * Opens or creates (`vfs` NULL: the default), checks identity, integrity of the header and version, applies missing
+ * steps. A missing folder, a file that is no database, one of another program or of a later version: one line in `why`.
+ * CV_ERR_DAMAGED if `quick_check` fails.
+ */
+CV_MUST_USE enum cv_err cv_db_open(const char *path, const char *vfs, const struct cv_db_schema *schema,
+                                   struct cv_db **ret, struct cv_why *why);
+/* The same, for reading only; the file must exist. */
+CV_MUST_USE enum cv_err cv_db_open_readonly(const char *path, const struct cv_db_schema *schema, struct cv_db **ret,
+                                            struct cv_why *why);
+void cv_db_close(struct cv_db *db);
+
+CV_MUST_USE enum cv_err cv_db_exec(struct cv_db *db, const char *sql, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_db_begin(struct cv_db *db, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_db_commit(struct cv_db *db, struct cv_why *why);
+void cv_db_rollback(struct cv_db *db);
+
+/*
+ * A prepared statement, cached by the address of its text (a string literal) and reset when asked for again. Bind with
+ * sqlite3_bind_*, then cv_db_step or cv_db_run.
+ */
+CV_MUST_USE enum cv_err cv_db_prepare(struct cv_db *db, const char *sql, sqlite3_stmt **ret, struct cv_why *why);
+/* CV_OK with *ret_row = 1 for a row, 0 at the end (the statement is reset then). */
+CV_MUST_USE enum cv_err cv_db_step(struct cv_db *db, sqlite3_stmt *stmt, int *ret_row, struct cv_why *why);
+/* Runs to the end and resets; rows are an error. */
+CV_MUST_USE enum cv_err cv_db_run(struct cv_db *db, sqlite3_stmt *stmt, struct cv_why *why);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections over libuv: TCP, TLS through memory BIOs, length-prefixed frames. One loop, one thread.
+ *
+ * A peer is open from `opened` to `closed`. After cv_peer_close() or a failure `closed` comes exactly once, from the
+ * loop, never from inside a call; then the peer is gone. Every limit is enforced here: handshake 10 s, frame size,
+ * bytes queued for writing (a peer that does not read is closed), connections of a listener.
+ *
+ * Writing: cv_peer_send() queues; everything queued in one turn of the loop leaves in as few full TLS records and
+ * system calls as possible.
+ */
+#ifndef CV_NET_PEER_H
+#define CV_NET_PEER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "common/base/err.h"
+#include "common/net/identity.h"
+#include "common/net/tls.h"
+
+struct cv_peer;
+
+struct cv_peer_ops {
+  /* The handshake is done and the other side's identity checked. */
+  void (*opened)(struct cv_peer *peer, const struct cv_identity *identity);
+  /* One whole frame, without its length; the bytes are borrowed for the call. */
+  void (*frame)(struct cv_peer *peer, const uint8_t *bytes, size_t n);
+  /* The end; `why` is one line. Comes without `opened` if the handshake failed. */
+  void (*closed)(struct cv_peer *peer, const struct cv_why *why);
+};
+
+/* `data` is the owner's, set when the peer is made and changed at will. */
+void *cv_peer_data(const struct cv_peer *peer);
+void cv_peer_set_data(struct cv_peer *peer, void *data);
+/* "127.0.0.1:4711", for messages. */
+const char *cv_peer_address(const struct cv_peer *peer);
+
+/*
+ * Queues one frame. CV_ERR_LIMIT if more than the write limit would be queued: nothing is queued, and the caller
+ * closes the peer or waits for cv_peer_queued() to fall. CV_ERR_CLOSED once closing.
+ */
+CV_MUST_USE enum cv_err cv_peer_send(struct cv_peer *peer, const void *bytes, size_t n);
+size_t cv_peer_queued(const struct cv_peer *peer); /* bytes not yet handed to the kernel */
+/* Stops and resumes reading (back-pressure). */
+void cv_peer_pause(struct cv_peer *peer);
+void cv_peer_resume(struct cv_peer *peer);
+/* Sends what is queued as far as it goes within a second, then closes. `why` is what `closed` will say. */
+void cv_peer_close(struct cv_peer *peer, const char *why);
+
+struct cv_net_limits {
+  size_t frame_bytes;   /* largest frame */
+  size_t queue_bytes;   /* largest write queue of a peer */
+  unsigned connections; /* largest number of peers of a listener */
+  unsigned handshake_ms;
+};
+extern const struct cv_net_limits CV_NET_DEFAULTS; /* 256 KiB, 8 MiB, 1024, 10000 */
+
+/* A listener. */
+struct cv_listener;
+/* `address` is HOST:PORT or [IPV6]:PORT; port 0 lets the system choose (see cv_listener_port). Takes a reference of tls. */
+CV_MUST_USE enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tls *tls,
+                                          const struct cv_peer_ops *ops, void *data, const struct cv_net_limits *limits,
+                                          struct cv_listener **ret, struct cv_why *why);
+unsigned cv_listener_port(const struct cv_listener *listener);
+/* New connections use this context from now on; live peers are verified against it and closed if they no longer pass. */
+void cv_listener_set_tls(struct cv_listener *listener, struct cv_tls *tls);
+/* Stops accepting; open peers stay. The listener is freed by the loop. */
+void cv_listener_stop(struct cv_listener *listener);
+
+/* A dialer: one connection that is made again, with back-off and jitter (100 ms doubling to 5 s), until it is stopped. */
+struct cv_dialer;
+/*
+ * Host names are resolved. `data` becomes the data of each peer. A failed attempt is told to `failed` (may be NULL) with one line.
+ * `jitter_seed` spreads clients that start together.
+ */
+CV_MUST_USE enum cv_err cv_dialer_start(uv_loop_t *loop, const char *address, struct cv_tls *tls,
+                                        const struct cv_peer_ops *ops, void *data,
+                                        void (*failed)(void *data, const struct cv_why *why),
+                                        const struct cv_net_limits *limits, uint64_t jitter_seed,
+                                        struct cv_dialer **ret, struct cv_why *why);
+void cv_dialer_set_tls(struct cv_dialer *dialer, struct cv_tls *tls);
+/* Makes no further attempt and closes the open peer. The dialer is freed by the loop. */
+void cv_dialer_stop(struct cv_dialer *dialer);
+
+#endif

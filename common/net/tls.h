@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TLS 1.3 contexts: mutual, ALPN "crowdveil/1", one CA, roles checked on both sides. Sessions are resumed from a bounded
+ * stateful cache (no stateless tickets), live 5 minutes at most and never past the peer's notAfter.
+ */
+#ifndef CV_NET_TLS_H
+#define CV_NET_TLS_H
+
+#include <stdbool.h>
+
+#include "common/base/err.h"
+#include "common/net/identity.h"
+
+struct cv_tls;
+
+struct cv_tls_files {
+  const char *ca;   /* PEM certificate of the CA */
+  const char *cert; /* PEM certificate of this party */
+  const char *key;  /* PEM private key; refused if group or others may read it */
+  const char *denied; /* serial numbers in hex, one a line, that are refused; or NULL */
+};
+
+/*
+ * Reads and checks the files: they exist, parse, belong together, the certificate is in date and signed by the CA, and
+ * its identity has the role `own`. `peers` is the set of roles (1u << enum cv_role) that may be on the other side.
+ */
+CV_MUST_USE enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, unsigned peers, bool server,
+                                   struct cv_tls **ret, struct cv_why *why);
+/* Connections hold a reference of their own. */
+void cv_tls_unref(struct cv_tls *tls);
+/* Who this party is. */
+const struct cv_identity *cv_tls_identity(const struct cv_tls *tls);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames between worker (or gateway) and broker: crowd.proto as plain structs. */
+#ifndef CV_CODEC_CROWD_H
+#define CV_CODEC_CROWD_H
+
+#include "proto/codec/frame.h"
+
+enum { CV_TICKET_BYTES = 48, CV_VALUES_MAX = 64 };
+
+enum cv_verdict { CV_VERDICT_NONE, CV_VERDICT_ACCEPTED, CV_VERDICT_DUPLICATE, CV_VERDICT_EXPIRED, CV_VERDICT_REFUSED };
+
+struct cv_arrive {
+  size_t workers;
+  const uint64_t *worker;
+  uint32_t credit;
+};
+
+struct cv_token {
+  uint8_t ticket[CV_TICKET_BYTES];
+  size_t values; /* 1 .. CV_VALUES_MAX */
+  const int64_t *value;
+};
+
+struct cv_decline {
+  uint64_t campaign;
+  const char *why;
+};
+
+/* The terms of a campaign, for a worker. */
+struct cv_terms {
+  uint64_t id;
+  char name[CV_NAME_BYTES];
+  struct cv_choice privatizer, mechanism;
+  uint64_t epsilon_micro;
+  uint32_t tokens_per_worker;
+  uint32_t arms;
+};
+
+struct cv_assign {
+  uint64_t campaign;
+  uint64_t worker;
+  uint8_t ticket[CV_TICKET_BYTES];
+  uint32_t arms; /* 1 .. CV_VALUES_MAX */
+  union {
+    uint32_t one;         /* the arm, when arms == 1 */
+    const uint32_t *many; /* the arms, otherwise */
+  } arm;
+  uint64_t place;
+};
+
+struct cv_crowd_ack {
+  uint8_t ticket[CV_TICKET_BYTES];
+  enum cv_verdict verdict;
+  const char *why;
+};
+
+struct cv_backoff {
+  size_t workers;
+  const uint64_t *worker;
+  uint32_t delay_ms;
+  const char *why;
+  uint64_t campaign;
+};
+
+struct cv_crowd_frame {
+  struct cv_hello hello;
+  const char *goodbye; /* NULL if there is none */
+  size_t arrives, tokens, declines, campaigns, assigns, acks, backoffs, dones;
+  struct cv_arrive *arrive;
+  struct cv_token *token;
+  struct cv_decline *decline;
+  struct cv_terms *campaign;
+  struct cv_assign *assign;
+  struct cv_crowd_ack *ack;
+  struct cv_backoff *backoff;
+  uint64_t *done;
+};
+
+/* Appends the envelope to `out`. `scratch` is reset and used for the duration. CV_ERR_LIMIT if over CV_FRAME_BYTES. */
+CV_MUST_USE enum cv_err cv_crowd_encode(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
+                                        struct cv_buf *out);
+/* Into `arena`, which is reset first; `ret` and all it points to live until the next reset. */
+CV_MUST_USE enum cv_err cv_crowd_decode(const void *bytes, size_t n, struct cv_arena *arena,
+                                        struct cv_crowd_frame *ret);
+
+#endif

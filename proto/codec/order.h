@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames between requester and broker: order.proto as plain structs. One request or answer a frame. */
+#ifndef CV_CODEC_ORDER_H
+#define CV_CODEC_ORDER_H
+
+#include "proto/codec/frame.h"
+#include "proto/codec/rank.h"
+
+enum { CV_CLIENT_KEY_BYTES = 16 };
+
+enum cv_order_kind {
+  CV_ORDER_NONE, /* only a hello or a goodbye */
+  CV_ORDER_SUBMIT,
+  CV_ORDER_WATCH,
+  CV_ORDER_CANCEL,
+  CV_ORDER_EXPORT,
+  CV_ORDER_STATUS,
+  CV_ORDER_ACCEPTED,
+  CV_ORDER_PROGRESS,
+  CV_ORDER_FINISHED,
+  CV_ORDER_PART,
+  CV_ORDER_STATUS_ANSWER,
+  CV_ORDER_ERROR,
+};
+
+struct cv_progress {
+  uint64_t campaign;
+  char name[CV_NAME_BYTES];
+  uint64_t tokens, tokens_limit, releases, plans, elapsed_ms;
+  uint32_t arms, decided, classes;
+  uint64_t epsilon_spent_micro;
+  uint32_t workers;
+  enum cv_end end;
+  bool thirdparty_connected;
+};
+
+struct cv_submit {
+  uint8_t client_key[CV_CLIENT_KEY_BYTES];
+  struct cv_spec spec; /* names in the arena (decode) or borrowed (encode) */
+};
+
+struct cv_finished {
+  struct cv_progress progress;
+  uint32_t standings;
+  struct cv_standing *standing;
+};
+
+struct cv_part {
+  uint64_t campaign;
+  bool first; /* spec, seed and progress are there */
+  struct cv_spec spec;
+  uint64_t seed;
+  struct cv_progress progress;
+  size_t plans, releases;
+  struct cv_plan *plan;
+  struct cv_release *release;
+  uint32_t standings;
+  struct cv_standing *standing;
+  bool last;
+};
+
+struct cv_status {
+  size_t campaigns;
+  struct cv_progress *campaign;
+  const char *broker;
+  uint64_t uptime_ms;
+};
+
+struct cv_order_frame {
+  struct cv_hello hello;
+  const char *goodbye;
+  enum cv_order_kind kind;
+  union {
+    struct cv_submit submit;
+    uint64_t campaign; /* watch, cancel, export */
+    struct {
+      uint64_t campaign;
+      bool existed;
+    } accepted;
+    struct cv_progress progress;
+    struct cv_finished finished;
+    struct cv_part part;
+    struct cv_status status;
+    const char *error;
+  } as;
+};
+
+CV_MUST_USE enum cv_err cv_order_encode(const struct cv_order_frame *frame, struct cv_arena *scratch,
+                                        struct cv_buf *out);
+CV_MUST_USE enum cv_err cv_order_decode(const void *bytes, size_t n, struct cv_arena *arena,
+                                        struct cv_order_frame *ret);
+
+#endif
