@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SQLite the way the daemons use it: WAL, synchronous FULL, temporary data in memory, foreign keys on, freed pages
- * overwritten. SQLite's codes become enum cv_err here and nowhere else.
+ * overwritten. SQLite's codes become enum cv_err here and nowhere else: CV_ERR_DAMAGED for a corrupt file,
+ * CV_ERR_STATE for one that another process holds, CV_ERR_EXISTS for a key that is taken, CV_ERR_INVALID for any other
+ * broken constraint, CV_ERR_DENIED for missing rights, CV_ERR_IO for the disk.
+ *
+ * A database that is open for writing is locked against every other process, readers too. One thread at a time may use
+ * it; which one may change.
  */
 #ifndef CV_DB_H
 #define CV_DB_H
@@ -24,11 +29,11 @@ struct cv_db_schema {
 /*
  * Opens or creates (`vfs` NULL: the default), checks identity, integrity of the header and version, applies missing
  * steps. A missing folder, a file that is no database, one of another program or of a later version: one line in `why`.
- * CV_ERR_DAMAGED if `quick_check` fails.
+ * CV_ERR_DAMAGED if `quick_check` fails. A file that is refused is not changed. The file gets mode 0600.
  */
 CV_MUST_USE enum cv_err cv_db_open(const char *path, const char *vfs, const struct cv_db_schema *schema,
                                    struct cv_db **ret, struct cv_why *why);
-/* The same, for reading only; the file must exist. */
+/* The same, for reading only: the file must exist, be of the current version, and not be open for writing anywhere. */
 CV_MUST_USE enum cv_err cv_db_open_readonly(const char *path, const struct cv_db_schema *schema, struct cv_db **ret,
                                             struct cv_why *why);
 void cv_db_close(struct cv_db *db);
@@ -36,6 +41,7 @@ void cv_db_close(struct cv_db *db);
 CV_MUST_USE enum cv_err cv_db_exec(struct cv_db *db, const char *sql, struct cv_why *why);
 CV_MUST_USE enum cv_err cv_db_begin(struct cv_db *db, struct cv_why *why);
 CV_MUST_USE enum cv_err cv_db_commit(struct cv_db *db, struct cv_why *why);
+/* Also after a begin or commit that failed; resets all statements. Does nothing outside a transaction. */
 void cv_db_rollback(struct cv_db *db);
 
 /*

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <stdlib.h>
+
+#include "common/crypto/crypto.h"
+
+enum { NONCE_BYTES = 12, TAG_BYTES = 16, SEAL_MAX_BYTES = 1 << 30 /* OpenSSL counts in int */ };
+_Static_assert(NONCE_BYTES + TAG_BYTES == CV_SEAL_OVERHEAD, "a sealed blob is nonce, ciphertext, tag");
+
+/* Both contexts keep the key; each use sets a nonce only. */
+struct cv_seal {
+  EVP_CIPHER_CTX *enc, *dec;
+};
+
+static EVP_CIPHER_CTX *keyed_context(const EVP_CIPHER *gcm, const struct cv_key *key, int encrypts) {
+  EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+  if (ctx != NULL && EVP_CipherInit_ex2(ctx, gcm, key->bytes, NULL, encrypts, NULL) != 1) {
+    EVP_CIPHER_CTX_free(ctx);
+    return NULL;
+  }
+  return ctx;
+}
+
+enum cv_err cv_seal_new(const struct cv_key *key, struct cv_seal **ret) {
+  struct cv_seal *seal = calloc(1, sizeof(*seal));
+  if (seal == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  EVP_CIPHER *gcm = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
+  if (gcm != NULL) {
+    seal->enc = keyed_context(gcm, key, 1);
+    seal->dec = keyed_context(gcm, key, 0);
+    EVP_CIPHER_free(gcm); /* the contexts hold their own references */
+  }
+  if (seal->enc == NULL || seal->dec == NULL) {
+    cv_seal_free(seal);
+    return CV_ERR_CRYPTO;
+  }
+  *ret = seal;
+  return CV_OK;
+}
+
+void cv_seal_free(struct cv_seal *seal) {
+  if (seal == NULL) {
+    return;
+  }
+  EVP_CIPHER_CTX_free(seal->enc);
+  EVP_CIPHER_CTX_free(seal->dec);
+  free(seal);
+}
+
+static int encrypt(EVP_CIPHER_CTX *ctx, const void *bound, int bound_n, const void *plain, int n, uint8_t *out) {
+  uint8_t *cipher = out + NONCE_BYTES;
+  int got = 0, rest = 0;
+  return RAND_bytes(out, NONCE_BYTES) == 1 && EVP_EncryptInit_ex2(ctx, NULL, NULL, out, NULL) == 1 &&
+         (bound_n == 0 || EVP_EncryptUpdate(ctx, NULL, &got, bound, bound_n) == 1) &&
+         (n == 0 || EVP_EncryptUpdate(ctx, cipher, &got, plain, n) == 1) &&
+         EVP_EncryptFinal_ex(ctx, cipher + n, &rest) == 1 &&
+         EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_GET_TAG, TAG_BYTES, cipher + n) == 1;
+}
+
+enum cv_err cv_seal_close(struct cv_seal *seal, const void *bound, size_t bound_n, const void *plain, size_t n,
+                          struct cv_buf *out) {
+  if (n > SEAL_MAX_BYTES || bound_n > SEAL_MAX_BYTES) {
+    return CV_ERR_LIMIT;
+  }
+  CV_TRY(cv_buf_reserve(out, n + CV_SEAL_OVERHEAD));
+  if (!encrypt(seal->enc, bound, (int)bound_n, plain, (int)n, out->data + out->len)) {
+    OPENSSL_cleanse(out->data + out->len, n + CV_SEAL_OVERHEAD);
+    return CV_ERR_CRYPTO;
+  }
+  out->len += n + CV_SEAL_OVERHEAD;
+  return CV_OK;
+}
+
+static int decrypt(EVP_CIPHER_CTX *ctx, const void *bound, int bound_n, const uint8_t *sealed, int n, uint8_t *out) {
+  const uint8_t *cipher = sealed + NONCE_BYTES;
+  uint8_t tag[TAG_BYTES];
+  for (int i = 0; i < TAG_BYTES; i++) {
+    tag[i] = cipher[n + i];
+  }
+  int got = 0, rest = 0;
+  return EVP_DecryptInit_ex2(ctx, NULL, NULL, sealed, NULL) == 1 &&
+         (bound_n == 0 || EVP_DecryptUpdate(ctx, NULL, &got, bound, bound_n) == 1) &&
+         (n == 0 || EVP_DecryptUpdate(ctx, out, &got, cipher, n) == 1) &&
+         EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_SET_TAG, TAG_BYTES, tag) == 1 &&
+         EVP_DecryptFinal_ex(ctx, out + n, &rest) == 1;
+}
+
+enum cv_err cv_seal_open(struct cv_seal *seal, const void *bound, size_t bound_n, const void *sealed, size_t n,
+                         struct cv_buf *out) {
+  if (n < CV_SEAL_OVERHEAD || n > SEAL_MAX_BYTES || bound_n > SEAL_MAX_BYTES) {
+    return CV_ERR_DAMAGED;
+  }
+  size_t plain_n = n - CV_SEAL_OVERHEAD;
+  /* One byte more than needed, so that there is a place to point at when the text is empty. */
+  CV_TRY(cv_buf_reserve(out, plain_n + 1));
+  if (!decrypt(seal->dec, bound, (int)bound_n, sealed, (int)plain_n, out->data + out->len)) {
+    OPENSSL_cleanse(out->data + out->len, plain_n);
+    return CV_ERR_DAMAGED;
+  }
+  out->len += plain_n;
+  return CV_OK;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening goes from looking to touching: the file is read and refused before anything of it is changed. A writer locks
+ * it for as long as it is open, so no second process sees a live database.
+ */
+#include "common/db/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+  BUSY_MS = 500, /* for a predecessor that is closing; a live one will not go away */
+  APPLICATION_ID_SQL_BYTES = 64,
+};
+
+struct statement {
+  const char *sql; /* the address is the key */
+  sqlite3_stmt *stmt;
+};
+
+struct cv_db {
+  sqlite3 *handle;
+  char *path;
+  bool readonly;
+  bool is_file; /* in the default VFS, so that its mode is ours to set */
+  struct statement *statement;
+  size_t statements, statements_cap;
+};
+
+static enum cv_err from_sqlite(int code) {
+  if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_ROWID) {
+    return CV_ERR_EXISTS;
+  }
+  switch (code & 0xff) {
+    case SQLITE_OK:
+      return CV_OK;
+    case SQLITE_NOMEM:
+      return CV_ERR_NOMEM;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return CV_ERR_DAMAGED;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return CV_ERR_STATE;
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_AUTH:
+      return CV_ERR_DENIED;
+    case SQLITE_IOERR:
+    case SQLITE_FULL:
+    case SQLITE_CANTOPEN:
+      return CV_ERR_IO;
+    case SQLITE_TOOBIG:
+      return CV_ERR_LIMIT;
+    case SQLITE_CONSTRAINT:
+      return CV_ERR_INVALID;
+    default:
+      return CV_ERR_DB;
+  }
+}
+
+/* Turns the handle's last error into ours. */
+static enum cv_err fail(struct cv_db *db, int code, struct cv_why *why) {
+  enum cv_err err = from_sqlite(code);
+  switch (err) {
+    case CV_ERR_DAMAGED:
+      return cv_fail(why, err, "%s: damaged or not a database: %s", db->path, sqlite3_errmsg(db->handle));
+    case CV_ERR_STATE:
+      return cv_fail(why, err, "%s: in use by a running program; ask that program, or stop it first", db->path);
+    default:
+      return cv_fail(why, err, "%s: %s", db->path, sqlite3_errmsg(db->handle));
+  }
+}
+
+enum cv_err cv_db_exec(struct cv_db *db, const char *sql, struct cv_why *why) {
+  int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+  return code == SQLITE_OK ? CV_OK : fail(db, code, why);
+}
+
+static enum cv_err remember(struct cv_db *db, const char *sql, sqlite3_stmt *stmt) {
+  if (db->statements == db->statements_cap) {
+    size_t cap = db->statements_cap == 0 ? 16 : db->statements_cap * 2;
+    struct statement *grown = realloc(db->statement, cap * sizeof(*grown));
+    if (grown == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    db->statement = grown;
+    db->statements_cap = cap;
+  }
+  db->statement[db->statements++] = (struct statement){.sql = sql, .stmt = stmt};
+  return CV_OK;
+}
+
+enum cv_err cv_db_prepare(struct cv_db *db, const char *sql, sqlite3_stmt **ret, struct cv_why *why) {
+  for (size_t i = 0; i < db->statements; i++) {
+    if (db->statement[i].sql == sql) {
+      /* The error of an earlier run was told then. */
+      (void)sqlite3_reset(db->statement[i].stmt);
+      (void)sqlite3_clear_bindings(db->statement[i].stmt);
+      *ret = db->statement[i].stmt;
+      return CV_OK;
+    }
+  }
+  sqlite3_stmt *stmt = NULL;
+  int code = sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL);
+  if (code != SQLITE_OK) {
+    return fail(db, code, why);
+  }
+  if (remember(db, sql, stmt) != CV_OK) {
+    (void)sqlite3_finalize(stmt);
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", db->path);
+  }
+  *ret = stmt;
+  return CV_OK;
+}
+
+enum cv_err cv_db_step(struct cv_db *db, sqlite3_stmt *stmt, int *ret_row, struct cv_why *why) {
+  int code = sqlite3_step(stmt);
+  if (code == SQLITE_ROW) {
+    *ret_row = 1;
+    return CV_OK;
+  }
+  enum cv_err err = code == SQLITE_DONE ? CV_OK : fail(db, code, why);
+  (void)sqlite3_reset(stmt);
+  if (err == CV_OK) {
+    *ret_row = 0;
+  }
+  return err;
+}
+
+enum cv_err cv_db_run(struct cv_db *db, sqlite3_stmt *stmt, struct cv_why *why) {
+  int row = 0;
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  if (row == 0) {
+    return CV_OK;
+  }
+  (void)sqlite3_reset(stmt);
+  return cv_fail(why, CV_ERR_DB, "%s: a statement that should give no rows gave one: %s", db->path, sqlite3_sql(stmt));
+}
+
+static enum cv_err run_text(struct cv_db *db, const char *sql, struct cv_why *why) {
+  sqlite3_stmt *stmt = NULL;
+  CV_TRY(cv_db_prepare(db, sql, &stmt, why));
+  return cv_db_run(db, stmt, why);
+}
+
+enum cv_err cv_db_begin(struct cv_db *db, struct cv_why *why) {
+  static const char reading[] = "BEGIN", writing[] = "BEGIN IMMEDIATE";
+  return run_text(db, db->readonly ? reading : writing, why);
+}
+
+enum cv_err cv_db_commit(struct cv_db *db, struct cv_why *why) {
+  static const char sql[] = "COMMIT";
+  return run_text(db, sql, why);
+}
+
+void cv_db_rollback(struct cv_db *db) {
+  for (size_t i = 0; i < db->statements; i++) {
+    (void)sqlite3_reset(db->statement[i].stmt);
+  }
+  /* After some errors SQLite has rolled back by itself. A rollback that fails leaves a journal that is never replayed. */
+  if (sqlite3_get_autocommit(db->handle) == 0) {
+    (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+  }
+}
+
+void cv_db_close(struct cv_db *db) {
+  if (db == NULL) {
+    return;
+  }
+  for (size_t i = 0; i < db->statements; i++) {
+    (void)sqlite3_finalize(db->statement[i].stmt);
+  }
+  (void)sqlite3_close_v2(db->handle);
+  free(db->statement);
+  free(db->path);
+  free(db);
+}
+
+/* First column of the first row. */
+static enum cv_err ask_number(struct cv_db *db, const char *sql, int64_t *ret, struct cv_why *why) {
+  sqlite3_stmt *stmt = NULL;
+  int code = sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL);
+  if (code == SQLITE_OK) {
+    code = sqlite3_step(stmt);
+  }
+  enum cv_err err = code == SQLITE_ROW ? CV_OK : fail(db, code, why);
+  if (err == CV_OK) {
+    *ret = sqlite3_column_int64(stmt, 0);
+  }
+  (void)sqlite3_finalize(stmt);
+  return err;
+}
+
+static enum cv_err check_pages(struct cv_db *db, struct cv_why *why) {
+  sqlite3_stmt *stmt = NULL;
+  int code = sqlite3_prepare_v2(db->handle, "PRAGMA quick_check(1)", -1, &stmt, NULL);
+  if (code == SQLITE_OK) {
+    code = sqlite3_step(stmt);
+  }
+  enum cv_err err = CV_OK;
+  if (code != SQLITE_ROW) {
+    err = fail(db, code, why);
+  } else {
+    const char *found = (const char *)sqlite3_column_text(stmt, 0);
+    if (found == NULL || strcmp(found, "ok") != 0) {
+      err = cv_fail(why, CV_ERR_DAMAGED, "%s: damaged database: %.200s", db->path, found == NULL ? "no answer" : found);
+    }
+  }
+  (void)sqlite3_finalize(stmt);
+  for (char *c = why != NULL && err != CV_OK ? why->text : NULL; c != NULL && *c != '\0'; c++) {
+    if (*c == '\n') {
+      *c = ' ';
+    }
+  }
+  return err;
+}
+
+/* Whose it is, how old, and whether it is whole. Reads only. *ret_version is 0 for an empty database. */
+static enum cv_err inspect(struct cv_db *db, const struct cv_db_schema *schema, int *ret_version, struct cv_why *why) {
+  int64_t application = 0, version = 0, tables = 0;
+  CV_TRY(ask_number(db, "PRAGMA application_id", &application, why));
+  CV_TRY(ask_number(db, "PRAGMA user_version", &version, why));
+  CV_TRY(ask_number(db, "SELECT count(*) FROM sqlite_schema", &tables, why));
+  bool is_empty = application == 0 && version == 0 && tables == 0;
+  if ((uint32_t)application != schema->application_id && !(is_empty && !db->readonly)) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: a database of another program (application id 0x%08x); expected 0x%08x",
+                   db->path, (unsigned)(uint32_t)application, (unsigned)schema->application_id);
+  }
+  if (version > schema->count) {
+    return cv_fail(why, CV_ERR_VERSION, "%s: schema version %lld of a later release; expected at most %d", db->path,
+                   (long long)version, schema->count);
+  }
+  if (version < 0 || (db->readonly && version < schema->count)) {
+    return cv_fail(why, CV_ERR_VERSION, "%s: schema version %lld; expected %d (the daemon brings it up to date)",
+                   db->path, (long long)version, schema->count);
+  }
+  CV_TRY(check_pages(db, why));
+  *ret_version = (int)version;
+  return CV_OK;
+}
+
+static enum cv_err set_number(struct cv_db *db, const char *pragma, int64_t value, struct cv_why *why) {
+  char sql[APPLICATION_ID_SQL_BYTES];
+  (void)sqlite3_snprintf((int)sizeof(sql), sql, "PRAGMA %s = %lld", pragma, (long long)value);
+  return cv_db_exec(db, sql, why);
+}
+
+static enum cv_err apply_steps(struct cv_db *db, const struct cv_db_schema *schema, int version, struct cv_why *why) {
+  for (int i = version; i < schema->count; i++) {
+    enum cv_err err = cv_db_exec(db, schema->steps[i], why);
+    if (err != CV_OK) {
+      cv_why_prefix(why, "schema step from version %d to %d", i, i + 1);
+      return err;
+    }
+  }
+  /* An application id has all 32 bits, the pragma takes a signed one. */
+  CV_TRY(set_number(db, "application_id", (int32_t)schema->application_id, why));
+  return set_number(db, "user_version", schema->count, why);
+}
+
+/* All missing steps in one transaction: a database is of the old version or of the new one, never between. */
+static enum cv_err migrate(struct cv_db *db, const struct cv_db_schema *schema, int version, struct cv_why *why) {
+  int64_t application = 0;
+  CV_TRY(ask_number(db, "PRAGMA application_id", &application, why));
+  if (version == schema->count && (uint32_t)application == schema->application_id) {
+    return CV_OK;
+  }
+  CV_TRY(cv_db_begin(db, why));
+  enum cv_err err = apply_steps(db, schema, version, why);
+  if (err == CV_OK) {
+    err = cv_db_commit(db, why);
+  }
+  if (err != CV_OK) {
+    cv_db_rollback(db);
+  }
+  return err;
+}
+
+/*
+ * Autocheckpoint at 4000 pages (16 MiB): at 2000 commits a second of two to four pages that is about twice a second,
+ * and pages that are written again and again reach the database once. The limit gives a log that grew its space back.
+ */
+static const char writer_settings[] =
+    "PRAGMA journal_mode = WAL;"
+    "PRAGMA synchronous = FULL;"
+    "PRAGMA secure_delete = ON;"
+    "PRAGMA wal_autocheckpoint = 4000;"
+    "PRAGMA journal_size_limit = 67108864;";
+
+static const char common_settings[] =
+    "PRAGMA temp_store = MEMORY;"
+    "PRAGMA foreign_keys = ON;"
+    "PRAGMA trusted_schema = OFF;"
+    "PRAGMA cell_size_check = ON;";
+
+static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, struct cv_why *why) {
+  int version = 0;
+  (void)sqlite3_busy_timeout(db->handle, BUSY_MS);
+  if (!db->readonly) {
+    CV_TRY(cv_db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", why));
+  }
+  CV_TRY(cv_db_exec(db, common_settings, why));
+  CV_TRY(inspect(db, schema, &version, why));
+  if (db->readonly) {
+    return CV_OK;
+  }
+  /* By name: closing another descriptor of the file would drop this process's locks on it. The log inherits the mode. */
+  if (db->is_file && chmod(db->path, 0600) != 0) {
+    return cv_fail(why, CV_ERR_DENIED, "%s: cannot set mode 0600: %s", db->path, strerror(errno));
+  }
+  CV_TRY(cv_db_exec(db, writer_settings, why));
+  return migrate(db, schema, version, why);
+}
+
+static enum cv_err open_with(const char *path, const char *vfs, int flags, const struct cv_db_schema *schema,
+                             struct cv_db **ret, struct cv_why *why) {
+  struct cv_db *db = calloc(1, sizeof(*db));
+  char *copy = strdup(path);
+  if (db == NULL || copy == NULL) {
+    free(db);
+    free(copy);
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
+  }
+  db->path = copy;
+  db->readonly = (flags & SQLITE_OPEN_READONLY) != 0;
+  db->is_file = vfs == NULL;
+  flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
+  int code = sqlite3_open_v2(path, &db->handle, flags, vfs);
+  enum cv_err err = code == SQLITE_OK ? set_up(db, schema, why) : fail(db, code, why);
+  if (err != CV_OK) {
+    cv_db_close(db);
+    return err;
+  }
+  *ret = db;
+  return CV_OK;
+}
+
+/* A folder that is missing, and a path that is no regular file, in our own words; *ret_exists for the rest. */
+static enum cv_err look(const char *path, bool *ret_exists, struct cv_why *why) {
+  struct stat info;
+  if (stat(path, &info) == 0) {
+    if (!S_ISREG(info.st_mode)) {
+      return cv_fail(why, CV_ERR_INVALID, "%s: not a regular file; expected a database", path);
+    }
+    *ret_exists = true;
+    return CV_OK;
+  }
+  if (errno != ENOENT) {
+    return cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
+  }
+  *ret_exists = false;
+  return CV_OK;
+}
+
+/* An empty file, which is a valid empty database, with mode 0600 from the start. */
+static enum cv_err create_private(const char *path, struct cv_why *why) {
+  char *copy = strdup(path);
+  if (copy == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
+  }
+  const char *folder = dirname(copy);
+  enum cv_err err = CV_OK;
+  int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = folder_fd < 0 ? -1 : open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (folder_fd < 0) {
+    err = cv_fail(why, errno == ENOENT ? CV_ERR_NOT_FOUND : CV_ERR_IO, "%s: folder %s: %s", path, folder,
+                  strerror(errno));
+  } else if (fd < 0) {
+    err = cv_fail(why, CV_ERR_IO, "%s: cannot create the database: %s", path, strerror(errno));
+  } else if (fchmod(fd, 0600) != 0 || fsync(fd) != 0 || fsync(folder_fd) != 0) {
+    err = cv_fail(why, CV_ERR_IO, "%s: cannot create the database: %s", path, strerror(errno));
+  }
+  if (fd >= 0) {
+    (void)close(fd);
+  }
+  if (folder_fd >= 0) {
+    (void)close(folder_fd);
+  }
+  free(copy);
+  return err;
+}
+
+enum cv_err cv_db_open(const char *path, const char *vfs, const struct cv_db_schema *schema, struct cv_db **ret,
+                       struct cv_why *why) {
+  /* A VFS of the caller's keeps its files where it likes. */
+  if (vfs == NULL) {
+    bool exists = false;
+    CV_TRY(look(path, &exists, why));
+    if (!exists) {
+      CV_TRY(create_private(path, why));
+    }
+  }
+  return open_with(path, vfs, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, schema, ret, why);
+}
+
+enum cv_err cv_db_open_readonly(const char *path, const struct cv_db_schema *schema, struct cv_db **ret,
+                                struct cv_why *why) {
+  bool exists = false;
+  CV_TRY(look(path, &exists, why));
+  if (!exists) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: no such database", path);
+  }
+  return open_with(path, NULL, SQLITE_OPEN_READONLY, schema, ret, why);
+}
