@@ -23,19 +23,19 @@ enum cv_decision_kind { CV_DECISION_SETTLE = 1, CV_DECISION_REMOVE = 2 };
 struct cv_decision {
   enum cv_decision_kind kind;
   uint32_t arm;
-  uint32_t rank_class;  /* the class it was settled in, or the class it was removed from */
-  uint64_t tokens;      /* T of the arm */
-  double mean, radius;  /* the arm's noisy mean and radius */
-  double reference;     /* what it was compared with: the best other lower (remove) or upper (settle) bound minus
+  uint32_t rank_class; /* the class it was settled in, or the class it was removed from */
+  uint64_t tokens;     /* T of the arm */
+  double mean, radius; /* the arm's noisy mean and radius */
+  double reference;    /* what it was compared with: the best other lower (remove) or upper (settle) bound minus
                            alpha, or the printed rule's m - alpha */
 };
 
 /* What one step of a policy produced; arrays grow, the caller owns and reuses it. */
 struct cv_policy_step {
-  bool done;                 /* no further plan: the standings are final */
+  bool done; /* no further plan: the standings are final */
   struct cv_decision *decision;
   size_t decisions, decisions_cap;
-  struct cv_want *want;      /* the next plan, unless done */
+  struct cv_want *want; /* the next plan, unless done */
   size_t wants, wants_cap;
 };
 void cv_policy_step_clear(struct cv_policy_step *step);

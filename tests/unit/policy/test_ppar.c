@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* The above before cmocka.h. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "common/base/rng.h"
+#include "tests/support/near.h"
+#include "tests/unit/policy/naive.h"
+#include "thirdparty/policy/policy.h"
+
+/* A policy that is fed by hand. */
+struct bench {
+  struct cv_spec spec;
+  struct cv_policy *policy;
+  struct cv_policy_step step;
+  uint64_t plan, number;
+};
+
+static void bench_init(struct bench *b, uint32_t arms, double alpha, const char *radius, const char *settled) {
+  *b = (struct bench){.spec = {.arms = arms, .epsilon_micro = 250000, .tokens_per_worker = 1, .tokens = 1}};
+  (void)snprintf(b->spec.policy.name, sizeof(b->spec.policy.name), "ppar");
+  struct cv_params *params = &b->spec.policy.params;
+  assert_int_equal(cv_params_set_number(params, "alpha", alpha), CV_OK);
+  assert_int_equal(cv_params_set_number(params, "tokens_per_round", 1000), CV_OK);
+  assert_int_equal(cv_params_set_text(params, "radius", radius), CV_OK);
+  assert_int_equal(cv_params_set_text(params, "settled", settled), CV_OK);
+  const struct cv_param *bad;
+  struct cv_why why;
+  assert_int_equal(cv_policy_check(&b->spec.policy, &bad, &why), CV_OK);
+  assert_int_equal(cv_policy_new(&b->spec, 1, &b->policy), CV_OK);
+}
+
+static void bench_fini(struct bench *b) {
+  cv_policy_free(b->policy);
+  cv_policy_step_fini(&b->step);
+}
+
+static void bench_step(struct bench *b) {
+  assert_int_equal(cv_policy_step(b->policy, ++b->plan, &b->step), CV_OK);
+}
+
+static bool bench_wants(const struct bench *b, uint32_t arm) {
+  for (size_t i = 0; i < b->step.wants; i++) {
+    if (b->step.want[i].arm == arm) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A release without noise that puts the arm at this mean of this many tokens. */
+static void bench_feed(struct bench *b, uint32_t arm, double mean, uint64_t tokens) {
+  struct cv_release release = {.number = ++b->number,
+                               .plan = b->plan,
+                               .arm = arm,
+                               .tokens = tokens,
+                               .noisy_sum = (int64_t)llround(mean * (double)tokens * (double)CV_GRID)};
+  cv_policy_apply(b->policy, &release);
+}
+
+static uint32_t class_of(const struct bench *b, uint32_t arm) {
+  struct cv_standing standing;
+  cv_policy_standing(b->policy, arm, &standing);
+  return standing.rank_class;
+}
+
+static void ranks_fully_with_every_rule(void **state) {
+  static const char *const words[] = {"printed", "proof", "sound"};
+  for (size_t w = 0; w < CV_COUNT(words); w++) {
+    struct bench b;
+    bench_init(&b, 3, 0, words[w], "hold");
+    bench_step(&b);
+    assert_int_equal(b.step.wants, 3);
+    for (uint64_t round = 1; !b.step.done; round++) {
+      assert_true(round < 100);
+      for (size_t i = 0; i < b.step.wants; i++) {
+        static const double mean[] = {0.2, 0.9, 0.5};
+        bench_feed(&b, b.step.want[i].arm, mean[b.step.want[i].arm], 1000 * round);
+      }
+      bench_step(&b);
+    }
+    assert_int_equal(class_of(&b, 0), 3);
+    assert_int_equal(class_of(&b, 1), 1);
+    assert_int_equal(class_of(&b, 2), 2);
+    bench_fini(&b);
+  }
+}
+
+static void a_tie_stays_undecided_and_the_rest_is_ranked(void **state) {
+  struct bench b;
+  bench_init(&b, 3, 0, "sound", "hold");
+  bench_step(&b);
+  for (uint64_t round = 1; round <= 200; round++) {
+    static const double mean[] = {0.7, 0.1, 0.7};
+    for (size_t i = 0; i < b.step.wants; i++) {
+      bench_feed(&b, b.step.want[i].arm, mean[b.step.want[i].arm], 1000 * round);
+    }
+    bench_step(&b);
+    assert_false(b.step.done);
+  }
+  assert_int_equal(class_of(&b, 0), 0);
+  assert_int_equal(class_of(&b, 1), 0);
+  assert_int_equal(class_of(&b, 2), 0);
+  assert_false(bench_wants(&b, 1)); /* removed from class 1: costs no more tokens */
+  bench_fini(&b);
+}
+
+static void a_lone_arm_is_settled_after_its_first_release(void **state) {
+  static const char *const words[] = {"printed", "proof", "sound"};
+  for (size_t w = 0; w < CV_COUNT(words); w++) {
+    struct bench b;
+    bench_init(&b, 1, 0, words[w], "pull");
+    bench_step(&b);
+    assert_false(b.step.done);
+    assert_int_equal(b.step.wants, 1);
+    assert_int_equal(b.step.want[0].tokens, 1000);
+    bench_feed(&b, 0, 0.4, 1000);
+    bench_step(&b);
+    assert_true(b.step.done);
+    assert_int_equal(b.step.wants, 0);
+    assert_int_equal(b.step.decisions, 1);
+    assert_int_equal(class_of(&b, 0), 1);
+    bench_fini(&b);
+  }
+}
+
+static void printed_radius_by_hand(void **state) {
+  /* K = 2, delta = .1, T = 1000: r = 2 sqrt(ln 80 / 2000) = .09362; alpha = .3. */
+  struct bench b;
+  bench_init(&b, 2, 0.3, "printed", "hold");
+  bench_step(&b);
+  bench_feed(&b, 0, 0.8, 1000);
+  bench_feed(&b, 1, 0.55, 1000); /* .5 - .0936 < .55 < .5 + .0936: neither */
+  bench_step(&b);
+  assert_int_equal(b.step.decisions, 1);
+  assert_int_equal(b.step.decision[0].arm, 0);
+  assert_int_equal(b.step.decision[0].kind, CV_DECISION_SETTLE);
+  assert_near(b.step.decision[0].radius, 0.0936165, 1e-6);
+  assert_near(b.step.decision[0].reference, 0.5, 1e-6);
+  assert_int_equal(b.step.wants, 2); /* the leader is settled and still pulled, as the one to compare with */
+  bench_feed(&b, 1, 0.55, 100000);
+  bench_step(&b);
+  assert_true(b.step.done);
+  assert_int_equal(class_of(&b, 1), 1);
+  bench_fini(&b);
+}
+
+static void proof_radius_is_twice_the_printed(void **state) {
+  struct bench a, b;
+  bench_init(&a, 2, 0.3, "printed", "hold");
+  bench_init(&b, 2, 0.3, "proof", "hold");
+  bench_feed(&a, 0, 0.8, 1000);
+  bench_feed(&b, 0, 0.8, 1000);
+  struct cv_standing printed, proof;
+  cv_policy_standing(a.policy, 0, &printed);
+  cv_policy_standing(b.policy, 0, &proof);
+  assert_near(proof.radius, 2 * printed.radius, 1e-12);
+  bench_fini(&a);
+  bench_fini(&b);
+}
+
+static void sound_radius_has_the_noise_in_it(void **state) {
+  /* K = 2, delta = .1, n = 1, T = 1000, one Laplace of scale 2 at epsilon .25: sqrt(ln 160/2000) + 8 ln 80/1000. */
+  struct bench b;
+  bench_init(&b, 2, 0.3, "sound", "hold");
+  struct cv_release release = {.arm = 1, .tokens = 1000, .noisy_sum = 500 * CV_GRID, .noise = {1, {{2, 1}}}};
+  cv_policy_apply(b.policy, &release);
+  struct cv_standing standing;
+  cv_policy_standing(b.policy, 1, &standing);
+  assert_near(standing.mean, 0.5, 1e-12);
+  assert_near(standing.radius, sqrt(log(160) / 2000) + 8 * log(80) / 1000, 1e-12);
+  bench_fini(&b);
+}
+
+static void hold_spares_what_is_settled_and_pull_does_not(void **state) {
+  for (int hold = 0; hold < 2; hold++) {
+    struct bench b;
+    bench_init(&b, 4, 0.2, "sound", hold ? "hold" : "pull");
+    bench_step(&b);
+    bench_feed(&b, 0, 0.90, 100000);
+    bench_feed(&b, 1, 0.89, 100000);
+    bench_feed(&b, 2, 0.70, 100000); /* on the boundary */
+    bench_feed(&b, 3, 0.10, 100000);
+    bench_step(&b);
+    assert_int_equal(class_of(&b, 0), 1);
+    assert_int_equal(class_of(&b, 1), 1);
+    assert_int_equal(class_of(&b, 2), 0);
+    assert_true(bench_wants(&b, 0));
+    assert_int_equal(bench_wants(&b, 1), !hold);
+    assert_true(bench_wants(&b, 2));
+    assert_false(bench_wants(&b, 3));
+    bench_fini(&b);
+  }
+}
+
+static void a_settled_arm_is_never_moved(void **state) {
+  static const char *const words[] = {"printed", "proof", "sound"};
+  for (size_t w = 0; w < CV_COUNT(words); w++) {
+    struct bench b;
+    bench_init(&b, 3, 0.2, words[w], "pull");
+    bench_step(&b);
+    bench_feed(&b, 0, 0.90, 100000);
+    bench_feed(&b, 1, 0.89, 100000);
+    bench_feed(&b, 2, 0.70, 100000);
+    bench_step(&b);
+    assert_int_equal(class_of(&b, 1), 1);
+    bench_feed(&b, 0, 0.90, 200000);
+    bench_feed(&b, 1, 0.05, 200000); /* now far below the class it was settled in */
+    bench_feed(&b, 2, 0.70, 200000);
+    bench_step(&b);
+    assert_int_equal(class_of(&b, 1), 1);
+    for (size_t i = 0; i < b.step.decisions; i++) {
+      assert_int_not_equal(b.step.decision[i].arm, 1);
+    }
+    bench_fini(&b);
+  }
+}
+
+static void an_arm_that_falls_several_classes_is_reported_once(void **state) {
+  struct bench b;
+  bench_init(&b, 4, 0, "sound", "hold");
+  bench_step(&b);
+  for (uint32_t i = 0; i < 4; i++) {
+    bench_feed(&b, i, 0.2 * i, 1000000);
+  }
+  bench_step(&b);
+  assert_true(b.step.done);
+  assert_int_equal(b.step.decisions, 7); /* 4 settled, 3 of them removed before */
+  for (uint32_t i = 0; i < 4; i++) {
+    assert_int_equal(class_of(&b, i), 4 - i);
+  }
+  /* Arm 0 was last removed from class 3, by arm 1. */
+  assert_int_equal(b.step.decision[0].arm, 0);
+  assert_int_equal(b.step.decision[0].kind, CV_DECISION_REMOVE);
+  assert_int_equal(b.step.decision[0].rank_class, 3);
+  bench_fini(&b);
+}
+
+static void print_collects_a_round_before_a_new_class(void **state) {
+  struct bench b;
+  bench_init(&b, 4, 0.2, "printed", "hold");
+  bench_step(&b);
+  for (uint32_t i = 0; i < 4; i++) {
+    bench_feed(&b, i, i < 2 ? 0.9 : 0.1, 1000000);
+  }
+  bench_step(&b);
+  assert_false(b.step.done);
+  assert_int_equal(b.step.wants, 2);
+  assert_int_equal(class_of(&b, 0), 1);
+  assert_int_equal(class_of(&b, 2), 0);
+  bench_fini(&b);
+}
+
+/* Random instances, random noise, every rule: step by step as the naive one. */
+struct duel {
+  struct bench b;
+  struct naive x;
+  struct cv_rng_seeded rng;
+  double mean[NAIVE_ARMS];
+  double noise_scale;
+};
+
+static void duel_init(struct duel *d, uint64_t seed, const char *radius, bool hold) {
+  cv_rng_seeded_init(&d->rng, seed, 99, 0, 0);
+  struct cv_rng *rng = &d->rng.rng;
+  uint32_t k = 1 + (uint32_t)cv_rng_below(rng, seed % 5 == 0 ? NAIVE_ARMS : 12);
+  static const double alphas[] = {0, 0.05, 0.1, 0.3, 1, 2};
+  double alpha = alphas[cv_rng_below(rng, CV_COUNT(alphas))];
+  bench_init(&d->b, k, alpha, radius, hold ? "hold" : "pull");
+  d->x = (struct naive){.k = k, .alpha = alpha, .delta = 0.1, .epsilon = 0.25, .hold = hold};
+  d->x.radius = radius[0] == 's' ? 's' : radius[2] == 'i' ? 'p' : 'f';
+  naive_init(&d->x);
+  d->noise_scale = (double)cv_rng_below(rng, 3) * 20;
+  bool coarse = cv_rng_below(rng, 2) == 0; /* means that tie */
+  for (uint32_t i = 0; i < k; i++) {
+    double mean = cv_rng_unit(rng);
+    d->mean[i] = coarse ? floor(mean * 8) / 8 : mean;
+  }
+}
+
+static void duel_feed(struct duel *d, uint32_t arm) {
+  struct naive *x = &d->x;
+  double error = cv_rng_normal(&d->rng.rng) * (d->noise_scale + 15) * (d->noise_scale > 0);
+  struct cv_release release = {.number = ++d->b.number, .plan = d->b.plan, .arm = arm};
+  release.tokens = (uint64_t)x->tokens[arm] + 1000;
+  release.noisy_sum = (int64_t)((d->mean[arm] * (double)release.tokens + error) * (double)CV_GRID);
+  if (d->noise_scale > 0) {
+    release.noise = (struct cv_noise){2, {{d->noise_scale / 8, 1 + (uint32_t)x->n[arm] % 7}, {2, 3}}};
+  }
+  x->n[arm]++;
+  x->tokens[arm] = (double)release.tokens;
+  x->sum[arm] = (double)release.noisy_sum / (double)CV_GRID;
+  x->noise[arm] = release.noise;
+  cv_policy_apply(d->b.policy, &release);
+}
+
+static void duel_compare(const struct duel *d) {
+  const struct naive *x = &d->x;
+  const struct cv_policy_step *step = &d->b.step;
+  assert_int_equal(step->done, x->done);
+  assert_int_equal(step->decisions, x->decisions);
+  for (uint32_t i = 0; i < x->decisions; i++) {
+    const struct cv_decision *a = &step->decision[i], *b = &x->decision[i];
+    assert_int_equal(a->kind, b->kind);
+    assert_int_equal(a->arm, b->arm);
+    assert_int_equal(a->rank_class, b->rank_class);
+    assert_int_equal(a->tokens, b->tokens);
+    assert_near(a->mean, b->mean, 1e-12);
+    assert_near(a->radius, b->radius, 1e-12);
+    assert_true(a->reference == b->reference || fabs(a->reference - b->reference) < 1e-12);
+  }
+  for (uint32_t i = 0; i < x->k; i++) {
+    assert_int_equal(bench_wants(&d->b, i), x->want[i]);
+    assert_int_equal(class_of(&d->b, i), x->in_c[i] ? x->l : x->final_class[i]);
+  }
+}
+
+/* The policy is saved, thrown away and loaded into a new one. */
+static void bench_reload(struct bench *b) {
+  struct cv_buf saved = {0}, again = {0};
+  cv_policy_save(b->policy, &saved);
+  cv_policy_free(b->policy);
+  assert_int_equal(cv_policy_new(&b->spec, 1, &b->policy), CV_OK);
+  struct cv_reader reader = cv_reader_over(saved.data, saved.len);
+  assert_int_equal(cv_policy_load(b->policy, &reader), CV_OK);
+  cv_policy_save(b->policy, &again);
+  assert_int_equal(again.len, saved.len);
+  assert_memory_equal(again.data, saved.data, saved.len);
+  cv_buf_fini(&saved);
+  cv_buf_fini(&again);
+}
+
+static void equals_the_naive_one_step_by_step(void **state) {
+  static const char *const words[] = {"printed", "proof", "sound"};
+  uint64_t finished = 0, decisions = 0;
+  for (uint64_t seed = 1; seed <= 1800; seed++) {
+    struct duel d;
+    duel_init(&d, seed, words[seed % 3], seed % 2 == 0);
+    naive_step(&d.x);
+    bench_step(&d.b);
+    duel_compare(&d);
+    for (int round = 0; round < 60 && !d.b.step.done; round++) {
+      for (uint32_t i = 0; i < d.x.k; i++) {
+        if (d.x.want[i]) {
+          duel_feed(&d, i);
+        }
+      }
+      if (seed % 7 == 0) {
+        bench_reload(&d.b);
+      }
+      naive_step(&d.x);
+      bench_step(&d.b);
+      duel_compare(&d);
+      decisions += d.x.decisions;
+    }
+    finished += d.b.step.done;
+    bench_fini(&d.b);
+  }
+  /* The comparison must have seen both ends, else it shows little. */
+  assert_true(finished > 500 && finished < 1750);
+  assert_true(decisions > 10000);
+}
+
+static void a_damaged_state_is_refused(void **state) {
+  struct bench b;
+  bench_init(&b, 3, 0.1, "sound", "hold");
+  bench_step(&b);
+  bench_feed(&b, 1, 0.5, 1000);
+  struct cv_buf saved = {0};
+  cv_policy_save(b.policy, &saved);
+  for (size_t cut = 0; cut < saved.len; cut++) {
+    struct cv_reader reader = cv_reader_over(saved.data, cut);
+    assert_int_not_equal(cv_policy_load(b.policy, &reader), CV_OK);
+  }
+  saved.data[1] = 200; /* a class beyond the number of arms */
+  struct cv_reader reader = cv_reader_over(saved.data, saved.len);
+  assert_int_not_equal(cv_policy_load(b.policy, &reader), CV_OK);
+  cv_buf_fini(&saved);
+  bench_fini(&b);
+}
+
+static void the_end_stays_the_end(void **state) {
+  struct bench b;
+  bench_init(&b, 2, 0.1, "sound", "hold");
+  bench_step(&b);
+  bench_feed(&b, 0, 0.9, 100000);
+  bench_feed(&b, 1, 0.1, 100000);
+  bench_step(&b);
+  assert_true(b.step.done);
+  bench_reload(&b);
+  bench_step(&b);
+  assert_true(b.step.done);
+  assert_int_equal(b.step.decisions, 0);
+  assert_int_equal(class_of(&b, 1), 2);
+  bench_fini(&b);
+}
+
+static void parameters_are_checked(void **state) {
+  static const struct {
+    const char *key, *text;
+    double number;
+    const char *line;
+  } bad[] = {
+      {"alpha", NULL, -0.1, "alpha is -0.1; expected a number of at least 0"},
+      {"alpha", NULL, (double)NAN, "alpha is nan"},
+      {"delta", NULL, 0, "delta is 0"},
+      {"delta", NULL, 1, "delta is 1"},
+      {"tokens_per_round", NULL, 0, "tokens_per_round is 0; expected a whole number"},
+      {"tokens_per_round", NULL, 1.5, "tokens_per_round is 1.5; expected a whole number"},
+      {"radius", "wide", 0, "radius is \"wide\"; expected printed, proof or sound"},
+      {"settled", "keep", 0, "settled is \"keep\"; expected pull or hold"},
+      {"beta", NULL, 1, "unknown key \"beta\""},
+  };
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    struct cv_choice choice = {.name = "ppar"};
+    struct cv_why why;
+    const struct cv_param *at = NULL;
+    assert_int_equal(cv_params_set_number(&choice.params, "alpha", 0.1), CV_OK);
+    assert_int_equal(bad[i].text != NULL ? cv_params_set_text(&choice.params, bad[i].key, bad[i].text)
+                                         : cv_params_set_number(&choice.params, bad[i].key, bad[i].number),
+                     CV_OK);
+    assert_int_equal(cv_policy_check(&choice, &at, &why), CV_ERR_INVALID);
+    assert_non_null(strstr(why.text, bad[i].line));
+    assert_string_equal(at->key, bad[i].key);
+  }
+  struct cv_choice missing = {.name = "ppar"}, unknown = {.name = "ppap"};
+  const struct cv_param *at = NULL;
+  struct cv_why why;
+  assert_int_equal(cv_policy_check(&missing, &at, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text, "alpha is missing");
+  assert_int_equal(cv_policy_check(&unknown, &at, &why), CV_ERR_NOT_FOUND);
+  assert_string_equal(why.text, "unknown policy \"ppap\"; expected one of: ppar");
+  assert_null(cv_policy_find("ppap"));
+}
+
+static void a_privatizer_it_does_not_know_is_refused(void **state) {
+  struct bench b;
+  bench_init(&b, 2, 0.1, "sound", "hold");
+  (void)snprintf(b.spec.privatizer.name, sizeof(b.spec.privatizer.name), "randomized-response");
+  struct cv_policy *policy = NULL;
+  assert_int_equal(cv_policy_new(&b.spec, 1, &policy), CV_ERR_INVALID);
+  assert_null(policy);
+  bench_fini(&b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ranks_fully_with_every_rule),
+      cmocka_unit_test(a_tie_stays_undecided_and_the_rest_is_ranked),
+      cmocka_unit_test(a_lone_arm_is_settled_after_its_first_release),
+      cmocka_unit_test(printed_radius_by_hand),
+      cmocka_unit_test(proof_radius_is_twice_the_printed),
+      cmocka_unit_test(sound_radius_has_the_noise_in_it),
+      cmocka_unit_test(hold_spares_what_is_settled_and_pull_does_not),
+      cmocka_unit_test(a_settled_arm_is_never_moved),
+      cmocka_unit_test(an_arm_that_falls_several_classes_is_reported_once),
+      cmocka_unit_test(print_collects_a_round_before_a_new_class),
+      cmocka_unit_test(equals_the_naive_one_step_by_step),
+      cmocka_unit_test(a_damaged_state_is_refused),
+      cmocka_unit_test(the_end_stays_the_end),
+      cmocka_unit_test(parameters_are_checked),
+      cmocka_unit_test(a_privatizer_it_does_not_know_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

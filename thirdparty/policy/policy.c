@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/policy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "thirdparty/policy/step.h"
+
+void cv_policy_step_clear(struct cv_policy_step *step) {
+  step->done = false;
+  step->decisions = 0;
+  step->wants = 0;
+}
+
+void cv_policy_step_fini(struct cv_policy_step *step) {
+  if (step == NULL) {
+    return;
+  }
+  free(step->decision);
+  free(step->want);
+  *step = (struct cv_policy_step){0};
+}
+
+enum cv_err cv_policy_step_reserve(struct cv_policy_step *step, size_t decisions, size_t wants) {
+  if (step->decisions_cap < decisions) {
+    struct cv_decision *grown = reallocarray(step->decision, decisions, sizeof(*grown));
+    if (grown == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    step->decision = grown;
+    step->decisions_cap = decisions;
+  }
+  if (step->wants_cap < wants) {
+    struct cv_want *grown = reallocarray(step->want, wants, sizeof(*grown));
+    if (grown == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    step->want = grown;
+    step->wants_cap = wants;
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why) {
+  const struct cv_policy_class *class = cv_policy_find(choice->name);
+  if (class == NULL) {
+    char names[128] = "";
+    for (size_t i = 0; cv_policy_at(i) != NULL; i++) {
+      size_t used = strlen(names);
+      (void)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ", cv_policy_at(i)->name);
+    }
+    *ret_bad = NULL;
+    return cv_fail(why, CV_ERR_NOT_FOUND, "unknown policy \"%s\"; expected one of: %s", choice->name, names);
+  }
+  return cv_params_check(&choice->params, class->rules, class->rule_count, ret_bad, why);
+}
+
+enum cv_err cv_policy_new(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  const struct cv_policy_class *class = cv_policy_find(spec->policy.name);
+  return class == NULL ? CV_ERR_NOT_FOUND : class->create(spec, seed, ret);
+}
+
+void cv_policy_free(struct cv_policy *policy) {
+  if (policy != NULL) {
+    policy->class->destroy(policy);
+  }
+}
+
+void cv_policy_apply(struct cv_policy *policy, const struct cv_release *release) {
+  policy->class->apply(policy, release);
+}
+
+enum cv_err cv_policy_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
+  cv_policy_step_clear(step);
+  return policy->class->step(policy, plan, step);
+}
+
+void cv_policy_standing(const struct cv_policy *policy, uint32_t arm, struct cv_standing *ret) {
+  policy->class->standing(policy, arm, ret);
+}
+
+void cv_policy_save(const struct cv_policy *policy, struct cv_buf *out) {
+  policy->class->save(policy, out);
+}
+
+enum cv_err cv_policy_load(struct cv_policy *policy, struct cv_reader *in) {
+  return policy->class->load(policy, in);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/ppar.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "thirdparty/policy/step.h"
+#include "thirdparty/policy/tail.h"
+
+enum radius { RADIUS_PRINTED, RADIUS_PROOF, RADIUS_SOUND };
+enum { STATE_VERSION = 1 };
+static const uint32_t NOBODY = UINT32_MAX;
+static const double INFINITE = (double)INFINITY;
+
+static const char *const radius_words[] = {"printed", "proof", "sound", NULL};
+static const char *const settled_words[] = {"pull", "hold", NULL};
+
+static const struct cv_param_rule rules[] = {
+    {.key = "alpha", .low = 0, .high = (double)INFINITY, .fallback = (double)NAN},
+    /* The lower end keeps the confidence of a single release away from underflow. */
+    {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
+    {.key = "tokens_per_round", .low = 1, .high = UINT32_MAX, .whole = true, .fallback = 6000},
+    {.key = "radius", .choices = radius_words, .fallback_text = "sound"},
+    {.key = "settled", .choices = settled_words, .fallback_text = "hold"},
+};
+
+struct arm {
+  uint64_t releases, tokens; /* n and T */
+  double mean, radius;
+  uint32_t rank_class; /* settled there; 0 = undecided */
+  bool below;          /* undecided and removed from the present class */
+  uint32_t removal;    /* 1 + index of its removal in the step that is being made */
+};
+
+struct ppar {
+  struct cv_policy policy;
+  double alpha, delta;
+  uint32_t tokens_per_round;
+  enum radius radius;
+  bool hold;
+  uint64_t epsilon_micro;
+  uint32_t rank_class; /* l */
+  uint32_t arms;       /* K */
+  struct arm arm[];
+};
+
+/* What a pass compares with, over S. */
+struct bounds {
+  uint32_t active, undecided;
+  bool all_known;         /* every arm of S has a release */
+  uint32_t leader;        /* best mean */
+  uint32_t top;           /* highest upper bound */
+  double high, next_high; /* the highest upper bound, and the highest of the others */
+  double low;             /* the highest lower bound */
+};
+
+static struct ppar *of(struct cv_policy *policy) {
+  return (struct ppar *)policy;
+}
+
+static bool is_active(const struct ppar *self, const struct arm *arm) {
+  return !arm->below && (arm->rank_class == 0 || arm->rank_class == self->rank_class);
+}
+
+static bool is_undecided(const struct arm *arm) {
+  return !arm->below && arm->rank_class == 0;
+}
+
+static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  /* A privatizer that maps means by x -> offset + slope x would be undone in apply(): mean (x - offset)/slope, radius
+   * divided by |slope|. */
+  if (strcmp(spec->privatizer.name, "none") != 0 && spec->privatizer.name[0] != '\0') {
+    return CV_ERR_INVALID;
+  }
+  struct ppar *self = calloc(1, sizeof(*self) + spec->arms * sizeof(self->arm[0]));
+  if (self == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  const struct cv_params *params = &spec->policy.params;
+  const char *radius = cv_params_text(params, "radius");
+  self->policy.class = &cv_policy_ppar;
+  self->alpha = cv_params_number(params, "alpha");
+  self->delta = cv_params_number(params, "delta");
+  self->tokens_per_round = (uint32_t)cv_params_number(params, "tokens_per_round");
+  self->radius = strcmp(radius, "printed") == 0 ? RADIUS_PRINTED
+                 : strcmp(radius, "proof") == 0 ? RADIUS_PROOF
+                                                : RADIUS_SOUND;
+  self->hold = strcmp(cv_params_text(params, "settled"), "hold") == 0;
+  self->epsilon_micro = spec->epsilon_micro;
+  self->rank_class = 1;
+  self->arms = spec->arms;
+  *ret = &self->policy;
+  return CV_OK;
+}
+
+static void destroy(struct cv_policy *policy) {
+  free(of(policy));
+}
+
+static double radius_of(const struct ppar *self, const struct arm *arm, const struct cv_noise *noise) {
+  double k = self->arms, t = (double)arm->tokens, n = (double)arm->releases;
+  switch (self->radius) {
+    case RADIUS_PRINTED:
+      return 2 * sqrt(log(4 * k / self->delta) / (2 * t));
+    case RADIUS_PROOF:
+      return 2 * sqrt(2 * log(4 * k / self->delta) / t);
+    default:
+      break;
+  }
+  double quantile = cv_tail_quantile(noise, self->delta / (2 * k * n * (n + 1)));
+  return sqrt(log(4 * k * n * (n + 1) / self->delta) / (2 * t)) + cv_tail_in_scores(quantile, self->epsilon_micro) / t;
+}
+
+static void apply(struct cv_policy *policy, const struct cv_release *release) {
+  struct ppar *self = of(policy);
+  CV_REQUIRE(release->arm < self->arms && release->tokens > 0);
+  struct arm *arm = &self->arm[release->arm];
+  arm->releases++;
+  arm->tokens = release->tokens;
+  arm->mean = (double)release->noisy_sum / (double)CV_GRID / (double)arm->tokens;
+  arm->radius = radius_of(self, arm, &release->noise);
+}
+
+static struct bounds bounds_of(const struct ppar *self) {
+  struct bounds b = {
+      .all_known = true, .leader = NOBODY, .top = NOBODY, .high = -INFINITE, .next_high = -INFINITE, .low = -INFINITE};
+  for (uint32_t i = 0; i < self->arms; i++) {
+    const struct arm *arm = &self->arm[i];
+    if (!is_active(self, arm)) {
+      continue;
+    }
+    double high = arm->mean + arm->radius;
+    b.active++;
+    b.undecided += is_undecided(arm);
+    b.all_known = b.all_known && arm->releases > 0;
+    b.low = fmax(b.low, arm->mean - arm->radius);
+    if (b.leader == NOBODY || arm->mean > self->arm[b.leader].mean) {
+      b.leader = i;
+    }
+    if (b.top == NOBODY || high > b.high) {
+      b.next_high = b.high;
+      b.high = high;
+      b.top = i;
+    } else {
+      b.next_high = fmax(b.next_high, high);
+    }
+  }
+  return b;
+}
+
+/* The step has room for one removal and one settlement of every arm. */
+static void decide(struct ppar *self, uint32_t i, enum cv_decision_kind kind, double reference,
+                   struct cv_policy_step *step) {
+  struct arm *arm = &self->arm[i];
+  struct cv_decision *at;
+  if (kind == CV_DECISION_REMOVE && arm->removal > 0) {
+    at = &step->decision[arm->removal - 1];
+  } else {
+    at = &step->decision[step->decisions++];
+  }
+  *at = (struct cv_decision){.kind = kind,
+                             .arm = i,
+                             .rank_class = self->rank_class,
+                             .tokens = arm->tokens,
+                             .mean = arm->mean,
+                             .radius = arm->radius,
+                             .reference = reference};
+  if (kind == CV_DECISION_REMOVE) {
+    arm->below = true;
+    arm->removal = (uint32_t)(at - step->decision) + 1;
+  } else {
+    arm->rank_class = self->rank_class;
+  }
+}
+
+static void decide_by_interval(struct ppar *self, uint32_t i, const struct bounds *b, struct cv_policy_step *step) {
+  const struct arm *arm = &self->arm[i];
+  double settle_at = (i == b->top ? b->next_high : b->high) - self->alpha;
+  double remove_below = b->low - self->alpha;
+  if (arm->mean - arm->radius >= settle_at) {
+    decide(self, i, CV_DECISION_SETTLE, settle_at, step);
+  } else if (arm->mean + arm->radius < remove_below) {
+    decide(self, i, CV_DECISION_REMOVE, remove_below, step);
+  }
+}
+
+static void decide_by_leader(struct ppar *self, uint32_t i, const struct bounds *b, struct cv_policy_step *step) {
+  const struct arm *arm = &self->arm[i];
+  double reference = self->arm[b->leader].mean - self->alpha;
+  if (arm->mean >= reference + arm->radius) {
+    decide(self, i, CV_DECISION_SETTLE, reference, step);
+  } else if (arm->mean < reference - arm->radius) {
+    decide(self, i, CV_DECISION_REMOVE, reference, step);
+  }
+}
+
+/* One look at S. Everything is compared with S as it was before; returns how many of S are left undecided. */
+static uint32_t pass(struct ppar *self, struct cv_policy_step *step) {
+  struct bounds b = bounds_of(self);
+  if (!b.all_known) {
+    return b.undecided;
+  }
+  uint32_t left = 0, last = NOBODY;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    if (!is_undecided(&self->arm[i])) {
+      continue;
+    }
+    if (self->radius == RADIUS_SOUND) {
+      decide_by_interval(self, i, &b, step);
+    } else {
+      decide_by_leader(self, i, &b, step);
+    }
+    if (is_undecided(&self->arm[i])) {
+      left++;
+      last = i;
+    }
+  }
+  if (self->radius != RADIUS_SOUND && left == 1 && last == b.leader) {
+    decide(self, last, CV_DECISION_SETTLE, self->arm[last].mean - self->alpha, step);
+    left = 0;
+  }
+  return left;
+}
+
+/* S <- C_{l+1}; returns how many that are. */
+static uint32_t open_class(struct ppar *self) {
+  uint32_t active = 0;
+  self->rank_class++;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    active += self->arm[i].below;
+    self->arm[i].below = false;
+  }
+  return active;
+}
+
+static void plan(const struct ppar *self, struct cv_policy_step *step) {
+  struct bounds b = bounds_of(self);
+  uint32_t best = self->radius == RADIUS_SOUND ? b.top : b.leader;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    const struct arm *arm = &self->arm[i];
+    if (is_active(self, arm) && (!self->hold || is_undecided(arm) || i == best)) {
+      step->want[step->wants++] = (struct cv_want){.arm = i, .tokens = self->tokens_per_round};
+    }
+  }
+}
+
+static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct cv_policy_step *step) {
+  struct ppar *self = of(policy);
+  CV_TRY(cv_policy_step_reserve(step, 2 * (size_t)self->arms, self->arms));
+  for (uint32_t i = 0; i < self->arms; i++) {
+    self->arm[i].removal = 0;
+  }
+  while (pass(self, step) == 0) {
+    uint32_t active = open_class(self);
+    if (active == 0) {
+      step->done = true;
+      /* So that a further step after the end finds the same state. */
+      self->rank_class--;
+      return CV_OK;
+    }
+    if (self->radius != RADIUS_SOUND && active > 1) {
+      break;
+    }
+  }
+  plan(self, step);
+  return CV_OK;
+}
+
+static void standing(const struct cv_policy *policy, uint32_t i, struct cv_standing *ret) {
+  const struct ppar *self = (const struct ppar *)policy;
+  CV_REQUIRE(i < self->arms);
+  const struct arm *arm = &self->arm[i];
+  *ret = (struct cv_standing){.arm = i, .rank_class = arm->rank_class, .tokens = arm->tokens};
+  /* A score of which nothing is known lies in [0,1]. */
+  ret->mean = arm->releases > 0 ? arm->mean : 0.5;
+  ret->radius = arm->releases > 0 ? arm->radius : 0.5;
+}
+
+static void save(const struct cv_policy *policy, struct cv_buf *out) {
+  const struct ppar *self = (const struct ppar *)policy;
+  cv_buf_put_u8(out, STATE_VERSION);
+  cv_buf_put_u32(out, self->rank_class);
+  cv_buf_put_u32(out, self->arms);
+  for (uint32_t i = 0; i < self->arms; i++) {
+    const struct arm *arm = &self->arm[i];
+    cv_buf_put_u64(out, arm->releases);
+    cv_buf_put_u64(out, arm->tokens);
+    cv_buf_put_f64(out, arm->mean);
+    cv_buf_put_f64(out, arm->radius);
+    cv_buf_put_u32(out, arm->rank_class);
+    cv_buf_put_u8(out, arm->below);
+  }
+}
+
+static bool is_plausible(const struct ppar *self, const struct arm *arm) {
+  return isfinite(arm->mean) && isfinite(arm->radius) && arm->radius >= 0 && (arm->releases > 0) == (arm->tokens > 0) &&
+         arm->rank_class <= self->rank_class && !(arm->below && arm->rank_class != 0);
+}
+
+static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
+  struct ppar *self = of(policy);
+  if (cv_read_u8(in) != STATE_VERSION) {
+    return CV_ERR_VERSION;
+  }
+  self->rank_class = cv_read_u32(in);
+  if (cv_read_u32(in) != self->arms || self->rank_class < 1 || self->rank_class > self->arms) {
+    return CV_ERR_DAMAGED;
+  }
+  for (uint32_t i = 0; i < self->arms; i++) {
+    struct arm *arm = &self->arm[i];
+    arm->releases = cv_read_u64(in);
+    arm->tokens = cv_read_u64(in);
+    arm->mean = cv_read_f64(in);
+    arm->radius = cv_read_f64(in);
+    arm->rank_class = cv_read_u32(in);
+    arm->below = cv_read_u8(in) != 0;
+    if (!is_plausible(self, arm)) {
+      return CV_ERR_DAMAGED;
+    }
+  }
+  return cv_reader_done(in) ? CV_OK : CV_ERR_DAMAGED;
+}
+
+const struct cv_policy_class cv_policy_ppar = {
+    .name = "ppar",
+    .rules = rules,
+    .rule_count = CV_COUNT(rules),
+    .create = create,
+    .destroy = destroy,
+    .apply = apply,
+    .step = make_step,
+    .standing = standing,
+    .save = save,
+    .load = load,
+};
