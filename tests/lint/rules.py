@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lints: each takes the tracked files as {path: text} and yields `path:line: what; expected ...`."""
+import fnmatch
+import re
+
+from . import layers as table
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.M)
+CALL = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*\(")
+CODE = (".c", ".h")
+
+
+def matches(path, patterns):
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def layer_of(path, layers=table.LAYERS):
+    return next((layer for layer in layers if matches(path, layer.patterns)), None)
+
+
+def line_of(text, at):
+    return text.count("\n", 0, at) + 1
+
+
+def blank(text, keep_strings=False):
+    """The same text with blanks for comments and the insides of literals, so that places stay the same."""
+    pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+
+    def wipe(match):
+        piece = match.group()
+        if piece[0] in "\"'":
+            return piece if keep_strings else piece[0] + " " * (len(piece) - 2) + piece[-1]
+        return re.sub(r"[^\n]", " ", piece)
+    return re.sub(pattern, wipe, text, flags=re.S)
+
+
+def code_files(files):
+    return {path: text for path, text in files.items() if path.endswith(CODE)}
+
+
+def includes(text):
+    """(line, '<' or '\"', name) of each include."""
+    code = blank(text, keep_strings=True)
+    return [(line_of(code, m.start()), m.group(1), m.group(2)) for m in INCLUDE.finditer(code)]
+
+
+def direction(files):
+    """Includes go from shells to cores to pure parts to common, and never upward or across parties."""
+    for path, text in sorted(code_files(files).items()):
+        own = layer_of(path)
+        is_test = matches(path, (table.TESTS,))
+        if own is None and not is_test:
+            yield f"{path}:1: this folder has no row in tests/lint/layers.py; expected one that says what it may include"
+            continue
+        for line, kind, name in includes(text):
+            schema = re.fullmatch(r"(\w+)\.pb-c\.h", name)
+            if schema:
+                yield from generated(path, line, schema.group(1), is_test)
+                continue
+            if kind == "<" or is_test:
+                continue
+            if name not in files:
+                yield f'{path}:{line}: "{name}" is no tracked file; expected a path from the root of the tree'
+                continue
+            if matches(name, (table.TESTS,)):
+                yield f'{path}:{line}: includes "{name}"; expected nothing of tests/ outside tests/'
+                continue
+            other = layer_of(name)
+            if other is not None and other is not own and other.name not in own.may:
+                yield (f'{path}:{line}: {own.name} includes "{name}" of {other.name}; '
+                       f"expected only {', '.join(own.may) or 'its own folder'}")
+
+
+def generated(path, line, schema, is_test):
+    """A generated header belongs to its own codec; the shared schema to codec-base and every codec."""
+    allowed = {f"proto/codec/{schema}.c", f"proto/codec/{schema}.h"}
+    in_codec = path.startswith("proto/codec/")
+    if is_test or path in allowed or (schema == "base" and in_codec):
+        return
+    yield f"{path}:{line}: includes {schema}.pb-c.h; expected protobuf to stop at proto/codec/{schema}.c"
+
+
+def purity(files):
+    """Pure parts know no loop, no TLS, no database, no protobuf, no file, no clock."""
+    for path, text in sorted(code_files(files).items()):
+        own = layer_of(path)
+        if own is None or not own.pure or matches(path, (table.TESTS,)):
+            continue
+        for line, _, name in includes(text):
+            if any(name == bad or bad[-1] == "/" and name.startswith(bad) or bad[0] == "." and name.endswith(bad)
+                   for bad in table.IMPURE_HEADERS):
+                yield f"{path}:{line}: pure code includes {name}; expected it in a shell"
+        allowed = table.IMPURE_ALLOWED.get(path, ())
+        for line, name in calls(text):
+            if name in table.IMPURE_CALLS and name not in allowed:
+                yield f"{path}:{line}: pure code calls {name}(); expected it in a shell"
+
+
+def calls(text):
+    code = blank(text)
+    return [(line_of(code, m.start()), m.group(1)) for m in CALL.finditer(code)]
+
+
+def banned(files):
+    """Calls and headers that have a safer way."""
+    for path, text in sorted(code_files(files).items()):
+        is_test = matches(path, (table.TESTS,))
+        for line, name in calls(text):
+            if name in table.BANNED_CALLS and not (is_test and name in table.ALLOWED_IN_TESTS):
+                yield f"{path}:{line}: calls {name}(); expected {table.BANNED_CALLS[name]}"
+        for line, _, name in includes(text):
+            if name in table.BANNED_HEADERS:
+                yield f"{path}:{line}: includes {name}; expected {table.BANNED_HEADERS[name]}"
+
+
+def spdx(files):
+    """Every file says its licence in its first lines."""
+    for path, text in sorted(files.items()):
+        if matches(path, table.SPDX_EXEMPT):
+            continue
+        if not any("SPDX-License-Identifier: Apache-2.0" in line for line in text.split("\n")[:3]):
+            yield f"{path}:1: no SPDX line; expected `SPDX-License-Identifier: Apache-2.0` in the first three lines"
+
+
+def guards(files):
+    """A header is guarded by a name made from its path."""
+    for path, text in sorted(files.items()):
+        if path.endswith(".h") and not re.search(r"^#ifndef CV_\w+_H\n#define CV_\w+_H\n", text, re.M):
+            yield f"{path}:1: no include guard; expected #ifndef CV_..._H and #define CV_..._H"
+
+
+def layout(files):
+    """Lines of 120 columns, no tabs, no blanks at the end, a newline at the end, files of about 800 lines."""
+    for path, text in sorted(files.items()):
+        if matches(path, table.SPDX_EXEMPT):
+            continue
+        lines = text.split("\n")
+        if text and not text.endswith("\n"):
+            yield f"{path}:{len(lines)}: no newline at the end of the file; expected one"
+        for number, line in enumerate(lines, 1):
+            if line != line.rstrip():
+                yield f"{path}:{number}: blanks at the end of the line; expected none"
+            if path.endswith(CODE + (".py", ".proto", ".build")) and "\t" in line:
+                yield f"{path}:{number}: a tab; expected spaces"
+            if path.endswith(CODE + (".py", ".proto")) and len(line) > 120:
+                yield f"{path}:{number}: {len(line)} columns; expected 120 at most"
+        if path.endswith(CODE) and len(lines) > table.FILE_LINES_ALLOWED.get(path, table.FILE_LINES):
+            yield f"{path}:1: {len(lines)} lines; expected about {table.FILE_LINES} at most"
+
+
+ALL = (direction, purity, banned, spdx, guards, layout)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lint that cannot fail is no lint: small made-up trees, each with one fault that its lint must name."""
+from . import rules
+
+SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+HEADER = SPDX + "#ifndef CV_X_H\n#define CV_X_H\n#endif\n"
+
+
+def tree(**extra):
+    good = {
+        "common/base/err.h": HEADER, "common/crypto/crypto.h": HEADER, "broker/mechanism/mechanism.h": HEADER,
+        "thirdparty/policy/policy.h": HEADER, "worker/quality/quality.h": HEADER, "proto/codec/crowd.h": HEADER,
+        "tests/support/near.h": HEADER, "broker/core.h": HEADER,
+        "broker/main.c": SPDX + '#include "broker/core.h"\n#include "common/base/err.h"\n',
+    }
+    good.update(extra)
+    return good
+
+
+# (lint, path, text, what the finding must say; None: there must be none)
+CASES = (
+    (rules.direction, "broker/a.c", '#include "thirdparty/policy/policy.h"\n', "broker includes"),
+    (rules.direction, "thirdparty/a.c", '#include "broker/mechanism/mechanism.h"\n', "thirdparty includes"),
+    (rules.direction, "thirdparty/a.c", '#  include "proto/codec/crowd.h"\n', "thirdparty includes"),
+    (rules.direction, "worker/a.c", '#include "thirdparty/policy/policy.h"\n', "worker includes"),
+    (rules.direction, "common/base/a.c", '#include "broker/core.h"\n', "base includes"),
+    (rules.direction, "broker/mechanism/a.c", '#include "broker/core.h"\n', "mechanism includes"),
+    (rules.direction, "broker/a.c", '#include "tests/support/near.h"\n', "nothing of tests/"),
+    (rules.direction, "broker/a.c", '#include "core.h"\n', "a path from the root"),
+    (rules.direction, "broker/a.c", "#include <crowd.pb-c.h>\n", "protobuf to stop"),
+    (rules.direction, "proto/codec/rank.c", "#include <crowd.pb-c.h>\n", "protobuf to stop"),
+    (rules.direction, "elsewhere/a.c", "", "no row"),
+    (rules.direction, "broker/a.c", '// #include "thirdparty/policy/policy.h"\n', None),
+    (rules.direction, "broker/a.c", '#include "broker/mechanism/mechanism.h"\n', None),
+    (rules.purity, "thirdparty/policy/a.c", "#include <openssl/evp.h>\n", "openssl/evp.h"),
+    (rules.purity, "broker/mechanism/a.c", "#include <time.h>\n", "time.h"),
+    (rules.purity, "worker/privatizer/a.c", "int f(void) {\n  return rand ();\n}\n", "rand()"),
+    (rules.purity, "worker/quality/a.c", 'void f(void) {\n  printf("x");\n}\n', "printf()"),
+    (rules.purity, "worker/quality/a.c", 'void f(void) {\n  snprintf(b, 3, "printf(");\n}\n', None),
+    (rules.banned, "broker/a.c", "void f(void) {\n  strcpy(a, b);\n}\n", "strcpy()"),
+    (rules.banned, "broker/a.c", "void f(void) {\n  assert(a);\n}\n", "assert()"),
+    (rules.banned, "broker/a.c", "#include <assert.h>\n", "assert.h"),
+    (rules.banned, "broker/a.c", "/* strcpy(a) */ void f(void) {\n  my_strcpy(a); x->gets(b); // gets(c)\n}\n", None),
+    (rules.spdx, "broker/a.py", "print()\n", "no SPDX line"),
+    (rules.guards, "broker/a.h", "int f(void);\n", "no include guard"),
+    (rules.layout, "broker/a.c", "int x;  \n", "blanks at the end"),
+    (rules.layout, "broker/a.c", "\tint x;\n", "a tab"),
+    (rules.layout, "broker/a.c", "int x;", "no newline"),
+    (rules.layout, "broker/a.c", "x" * 121 + "\n", "121 columns"),
+    (rules.layout, "broker/a.c", "int x;\n" * 801, "802 lines"),
+)
+
+
+def faults():
+    """What is wrong with the lints themselves; nothing, if all is well."""
+    for rule in rules.ALL:
+        found = list(rule(tree()))
+        if found:
+            yield f"{rule.__name__} finds fault with a good tree: {found[0]}"
+    for rule, path, text, expected in CASES:
+        found = [line for line in rule(tree(**{path: text})) if line.startswith(path + ":")]
+        if (expected is None) != (not found) or (expected and not any(expected in line for line in found)):
+            yield f"{rule.__name__} on {path} with {text[:40]!r}: expected {expected!r}, found {found}"

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds and runs the test suites; tests/run is the way in."""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+BUILD = ROOT / "build"
+PYTHON = "/usr/bin/python3"
+
+
+class Tally:
+    """What passed, failed and was skipped, with a line for each case that did not pass."""
+
+    def __init__(self):
+        self.passed, self.failed, self.skipped = 0, 0, 0
+
+    def ok(self, count=1):
+        self.passed += count
+
+    def fail(self, name, detail=""):
+        self.failed += 1
+        print(f"FAILED {name}" + (f": {detail}" if detail else ""), flush=True)
+
+    def skip(self, name, why):
+        self.skipped += 1
+        print(f"SKIPPED {name}: {why or 'no reason given'}", flush=True)
+
+    def check(self, name, problems):
+        """One case: it fails with each problem on a line of its own."""
+        problems = list(problems)
+        if problems:
+            self.fail(name, "\n  ".join([""] + problems).rstrip())
+        else:
+            self.ok()
+
+    def line(self):
+        return f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else "")
+
+
+def run(command, quiet=True, **kwargs):
+    """A finished process with its output, both streams in one."""
+    return subprocess.run([str(part) for part in command], cwd=ROOT, text=True, errors="replace",
+                          stdout=subprocess.PIPE if quiet else None, stderr=subprocess.STDOUT if quiet else None,
+                          **kwargs)
+
+
+def tail(text, lines=40):
+    return "\n".join(text.rstrip().split("\n")[-lines:])
+
+
+def tracked():
+    """Paths of the checkout's files, tracked or new; of an unpacked archive, all outside build folders."""
+    listed = run(["git", "-c", f"safe.directory={ROOT}", "ls-files", "-co", "--exclude-standard"])
+    if listed.returncode == 0:
+        return sorted(path for path in set(listed.stdout.split("\n")) if path and (ROOT / path).is_file())
+    return sorted(str(path.relative_to(ROOT)) for path in ROOT.rglob("*")
+                  if path.is_file() and not re.match(r"build|\.git/", str(path.relative_to(ROOT))))
+
+
+def own_code():
+    return [path for path in tracked() if path.endswith((".c", ".h"))]
+
+
+# --- building
+
+
+def configure(folder, compiler, *options):
+    env = dict(os.environ, CC=compiler)
+    if (folder / "build.ninja").exists():
+        return None
+    shutil.rmtree(folder, ignore_errors=True)
+    done = run(["meson", "setup", folder, "-Dwerror=true", *options], env=env)
+    return done.stdout if done.returncode else None
+
+
+def build(tally, name, folder, compiler, *options):
+    """Configures once and builds; True if all of it compiled."""
+    started = time.monotonic()
+    error = configure(folder, compiler, *options)
+    if error is None:
+        done = run(["ninja", "-C", folder, "-k", "0"])
+        error = done.stdout if done.returncode else None
+    if error is not None:
+        # a log with its failures first, not the list of what went well
+        failures = [line for line in error.split("\n") if not re.match(r"\[\d+/\d+\] |ninja: Entering", line)]
+        tally.fail(name, "\n" + tail("\n".join(failures), 60))
+        return False
+    print(f"{name}: built in {time.monotonic() - started:.0f} s", flush=True)
+    tally.ok()
+    return True
+
+
+def main_build(tally):
+    return build(tally, "build", BUILD, "gcc")
+
+
+# --- suites
+
+
+def lint(tally):
+    from lint import rules, selftest
+    tally.check("lint self-test", selftest.faults())
+    files = {}
+    for path in tracked():
+        try:
+            files[path] = (ROOT / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+    for rule in rules.ALL:
+        tally.check(f"lint {rule.__name__}", rule(files))
+
+
+def format_check(tally, fix=False):
+    if shutil.which("clang-format") is None:
+        tally.skip("format", "no clang-format")
+        return
+    if fix:
+        run(["clang-format", "-i", *own_code()])
+    for path in own_code():
+        done = run(["clang-format", "--dry-run", "-Werror", path])
+        if done.returncode:
+            tally.fail(f"format {path}", f"{done.stdout.count('error:')} places; `tests/run format --fix` mends them")
+        else:
+            tally.ok()
+
+
+def junit_cases(path):
+    """(name, 'passed' | 'failed' | 'skipped', message) of each test case of a JUnit file."""
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        name = "::".join(part for part in (case.get("classname"), case.get("name")) if part)
+        state, message = "passed", ""
+        for child in case:
+            if child.tag in ("failure", "error"):
+                state, message = "failed", child.get("message") or (child.text or "")
+            elif child.tag == "skipped" and state == "passed":
+                state, message = "skipped", child.get("message") or (child.text or "")
+        yield name, state, message.strip()
+
+
+def count(tally, name, state, message):
+    if state == "passed":
+        tally.ok()
+    elif state == "skipped":
+        tally.skip(name, message)
+    else:
+        tally.fail(name, message)
+
+
+def meson_test(tally, name, folder, timeout_factor=1, extra_env=None):
+    """Every subtest of every unit test counts; a program that dies counts as a failure with its last lines."""
+    logs = folder / "meson-logs"
+    for old in ("testlog.json", "testlog.junit.xml"):
+        (logs / old).unlink(missing_ok=True)
+    done = run(["meson", "test", "-C", folder, "--no-rebuild", "--no-stdsplit", "--timeout-multiplier", timeout_factor],
+               env=dict(os.environ, **(extra_env or {})))
+    if not (logs / "testlog.json").exists():
+        tally.fail(name, tail(done.stdout))
+        return
+    programs = [json.loads(line) for line in (logs / "testlog.json").read_text().splitlines()]
+    if not programs:
+        tally.fail(name, "no tests are registered; expected some under tests/unit")
+    for program in programs:
+        count_program(tally, name, program)
+
+
+def count_program(tally, name, program):
+    label = f"{name} {program['name']}"
+    output = program.get("stdout", "") + program.get("stderr", "")
+    points = re.findall(r"^(not )?ok\b[ \d]*-?\s*([^#\n]*)(#\s*(?:skip|SKIP|todo|TODO)[^\n]*)?", output, re.M)
+    failed_before = tally.failed
+    for bad, case, directive in points:
+        state = "skipped" if directive else "failed" if bad else "passed"
+        count(tally, f"{label}: {case.strip()}", state, directive.strip("# "))
+    if program["result"] in ("OK", "EXPECTEDFAIL"):
+        if not points:
+            tally.ok()
+    elif program["result"] == "SKIP":
+        if not points:
+            tally.skip(label, "the test asked for it")
+    elif tally.failed == failed_before:
+        tally.fail(label, f"{program['result']}, status {program.get('returncode')}")
+    if tally.failed > failed_before:
+        print(tail("\n".join(line for line in output.split("\n") if not line.startswith("ok ")), 25), flush=True)
+
+
+def unit(tally):
+    meson_test(tally, "unit", BUILD)
+
+
+def asan(tally):
+    folder = ROOT / "build-asan"
+    if build(tally, "build with address and undefined-behaviour sanitizers", folder, "gcc",
+             "-Db_sanitize=address,undefined", "-Doptimization=1", "-Db_lundef=false"):
+        meson_test(tally, "asan", folder, 4, {
+            "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1:strict_string_checks=1",
+            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
+
+
+def clang(tally):
+    if shutil.which("clang") is None:
+        tally.skip("build with clang", "no clang")
+        return
+    build(tally, "build with clang", ROOT / "build-clang", "clang")
+
+
+def tidy(tally):
+    if shutil.which("clang-tidy") is None:
+        tally.skip("tidy", "no clang-tidy")
+        return
+    clang(tally)
+    sources = [path for path in own_code() if path.endswith(".c")]
+    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        results = pool.map(lambda path: run(["clang-tidy", "--quiet", "-p", ROOT / "build-clang", path]), sources)
+    for path, done in zip(sources, results):
+        if done.returncode:
+            lines = [line for line in done.stdout.split("\n") if re.search(r": (error|warning|note):", line)]
+            tally.fail(f"tidy {path}", "\n" + "\n".join(lines))
+        else:
+            tally.ok()
+
+
+def boundary(tally):
+    import boundary as checker
+    for name, problems in checker.checks(BUILD, say=print):
+        tally.check(f"boundary {name}", problems)
+
+
+def e2e(tally, extra=()):
+    if not list((ROOT / "tests" / "e2e").glob("test_*.py")):
+        return
+    report = BUILD / "e2e.xml"
+    report.unlink(missing_ok=True)
+    done = run([PYTHON, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}",
+                "--tb=short", "tests/e2e", *extra], quiet=False)
+    if not report.exists():
+        tally.fail("e2e", f"pytest ended with status {done.returncode} and no report")
+        return
+    for name, state, message in junit_cases(report):
+        count(tally, f"e2e {name}", state, message.split("\n")[0])
+
+
+SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e, "clang": clang,
+          "asan": asan, "tidy": tidy}
+ON_BUILD = ("unit", "boundary", "e2e")
+DEFAULT = ("lint", "format", "unit", "boundary", "e2e", "clang", "asan")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
+                                     epilog="Without a suite all but tidy are run. Exit status: 0, or 1 if a test "
+                                            "failed, or 2 for usage.")
+    parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
+    parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
+    parser.add_argument("-k", metavar="EXPRESSION", help="with e2e: only tests whose name matches, as pytest has it")
+    args = parser.parse_args()
+    for suite in args.suite:
+        if suite not in SUITES:
+            parser.error(f'"{suite}" is no suite; expected {", ".join(SUITES)}')
+    tally = Tally()
+    wanted = args.suite or list(DEFAULT)
+    built = not any(suite in ON_BUILD for suite in wanted) or main_build(tally)
+    for suite in wanted:
+        started, before = time.monotonic(), (tally.passed, tally.failed, tally.skipped)
+        print(f"=== {suite}", flush=True)
+        if suite in ON_BUILD and not built and suite != "unit":
+            tally.fail(suite, "not run, the build failed")
+            continue
+        if suite == "format":
+            format_check(tally, args.fix)
+        elif suite == "e2e":
+            e2e(tally, ("-k", args.k) if args.k else ())
+        else:
+            SUITES[suite](tally)
+        passed, failed, skipped = (now - was for now, was in
+                                   zip((tally.passed, tally.failed, tally.skipped), before))
+        print(f"--- {suite}: {passed} passed, {failed} failed, {skipped} skipped, "
+              f"{time.monotonic() - started:.0f} s", flush=True)
+    print(tally.line())
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
