@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A folder of a test's own, removed with what is in it. Include after cmocka.h. */
+#ifndef CV_TESTS_FOLDER_H
+#define CV_TESTS_FOLDER_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct folder {
+  char path[64];
+};
+
+static inline void folder_make(struct folder *folder) {
+  (void)snprintf(folder->path, sizeof(folder->path), "/tmp/crowdveil-test-XXXXXX");
+  assert_non_null(mkdtemp(folder->path));
+}
+
+/* The path of `name` in the folder; one of four buffers in turn. */
+static inline const char *folder_file(const struct folder *folder, const char *name) {
+  static char path[4][320];
+  static unsigned turn;
+  char *at = path[turn++ % 4];
+  (void)snprintf(at, sizeof(path[0]), "%s/%s", folder->path, name);
+  return at;
+}
+
+static inline void folder_remove(const struct folder *folder) {
+  DIR *dir = opendir(folder->path);
+  assert_non_null(dir);
+  for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+      assert_int_equal(remove(folder_file(folder, entry->d_name)), 0);
+    }
+  }
+  (void)closedir(dir);
+  assert_int_equal(rmdir(folder->path), 0);
+}
+
+#endif
