@@ -27,7 +27,7 @@ struct cv_peer_ops {
   void (*opened)(struct cv_peer *peer, const struct cv_identity *identity);
   /* One whole frame, without its length; the bytes are borrowed for the call. */
   void (*frame)(struct cv_peer *peer, const uint8_t *bytes, size_t n);
-  /* The end; `why` is one line. Comes without `opened` if the handshake failed. */
+  /* The end; `why` is one line. Comes without `opened` if the handshake failed (but a dialer tells that to `failed`). */
   void (*closed)(struct cv_peer *peer, const struct cv_why *why);
 };
 
@@ -36,17 +36,23 @@ void *cv_peer_data(const struct cv_peer *peer);
 void cv_peer_set_data(struct cv_peer *peer, void *data);
 /* "127.0.0.1:4711", for messages. */
 const char *cv_peer_address(const struct cv_peer *peer);
+/* NULL before `opened`. */
+const struct cv_identity *cv_peer_identity(const struct cv_peer *peer);
 
 /*
- * Queues one frame. CV_ERR_LIMIT if more than the write limit would be queued: nothing is queued, and the caller
- * closes the peer or waits for cv_peer_queued() to fall. CV_ERR_CLOSED once closing.
+ * Queues one frame of at least one byte. CV_ERR_LIMIT if it is over the frame limit or more than the write limit would
+ * be queued: nothing is queued, and the caller closes the peer or waits for cv_peer_queued() to fall. CV_ERR_CLOSED
+ * once closing.
  */
 CV_MUST_USE enum cv_err cv_peer_send(struct cv_peer *peer, const void *bytes, size_t n);
 size_t cv_peer_queued(const struct cv_peer *peer); /* bytes not yet handed to the kernel */
 /* Stops and resumes reading (back-pressure). */
 void cv_peer_pause(struct cv_peer *peer);
 void cv_peer_resume(struct cv_peer *peer);
-/* Sends what is queued as far as it goes within a second, then closes. `why` is what `closed` will say. */
+/*
+ * Sends what is queued as far as it goes within a second, then closes; what still arrives is dropped, no `frame` comes
+ * any more. `why` is what `closed` will say; of several calls and failures the first one counts.
+ */
 void cv_peer_close(struct cv_peer *peer, const char *why);
 
 struct cv_net_limits {
@@ -72,7 +78,8 @@ void cv_listener_stop(struct cv_listener *listener);
 /* A dialer: one connection that is made again, with back-off and jitter (100 ms doubling to 5 s), until it is stopped. */
 struct cv_dialer;
 /*
- * Host names are resolved. `data` becomes the data of each peer. A failed attempt is told to `failed` (may be NULL) with one line.
+ * Host names are resolved. `data` becomes the data of each peer. An attempt that does not get as far as `opened` is told
+ * to `failed` (may be NULL) with one line, and only there; `closed` comes for what was `opened`.
  * `jitter_seed` spreads clients that start together.
  */
 CV_MUST_USE enum cv_err cv_dialer_start(uv_loop_t *loop, const char *address, struct cv_tls *tls,

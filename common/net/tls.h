@@ -14,9 +14,9 @@
 struct cv_tls;
 
 struct cv_tls_files {
-  const char *ca;   /* PEM certificate of the CA */
-  const char *cert; /* PEM certificate of this party */
-  const char *key;  /* PEM private key; refused if group or others may read it */
+  const char *ca;     /* PEM certificate of the CA */
+  const char *cert;   /* PEM certificate of this party */
+  const char *key;    /* PEM private key; refused if group or others may read it */
   const char *denied; /* serial numbers in hex, one a line, that are refused; or NULL */
 };
 

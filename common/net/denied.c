@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/net/denied.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <openssl/asn1.h>
+#include <openssl/bn.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(const void *a, const void *b) {
+  return strcmp(((const struct cv_serial *)a)->hex, ((const struct cv_serial *)b)->hex);
+}
+
+/* Strips comment, blanks and colons in place. */
+static void strip(char *line) {
+  char *to = line;
+  for (const char *from = line; *from != '\0' && *from != '#'; from++) {
+    if (!isspace((unsigned char)*from) && *from != ':') {
+      *to++ = *from;
+    }
+  }
+  *to = '\0';
+}
+
+static bool read_serial(const char *text, struct cv_serial *ret) {
+  text += strspn(text, "0");
+  size_t n = strlen(text);
+  if (n == 0 || n >= sizeof(ret->hex) || strspn(text, "0123456789abcdefABCDEF") != n) {
+    return false;
+  }
+  for (size_t i = 0; i <= n; i++) {
+    ret->hex[i] = (char)toupper((unsigned char)text[i]);
+  }
+  return true;
+}
+
+static enum cv_err append(struct cv_denied *denied, size_t *cap, const struct cv_serial *serial) {
+  if (denied->count == *cap) {
+    size_t more = *cap == 0 ? 64 : *cap * 2;
+    struct cv_serial *grown = reallocarray(denied->serial, more, sizeof(*grown));
+    if (grown == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    denied->serial = grown;
+    *cap = more;
+  }
+  denied->serial[denied->count++] = *serial;
+  return CV_OK;
+}
+
+static enum cv_err read_lines(FILE *file, const char *path, struct cv_denied *denied, struct cv_why *why) {
+  char line[256];
+  size_t cap = 0;
+  for (unsigned number = 1; fgets(line, sizeof(line), file) != NULL; number++) {
+    struct cv_serial serial;
+    strip(line);
+    if (line[0] == '\0') {
+      continue;
+    }
+    if (!read_serial(line, &serial)) {
+      return cv_fail(why, CV_ERR_FORMAT, "%s:%u: expected one serial number in hex a line", path, number);
+    }
+    if (denied->count == CV_DENIED_MAX) {
+      return cv_fail(why, CV_ERR_LIMIT, "%s:%u: more than %d serial numbers", path, number, CV_DENIED_MAX);
+    }
+    if (append(denied, &cap, &serial) != CV_OK) {
+      return cv_fail(why, CV_ERR_NOMEM, "%s: no memory", path);
+    }
+  }
+  return ferror(file) ? cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno)) : CV_OK;
+}
+
+enum cv_err cv_denied_load(const char *path, struct cv_denied *ret, struct cv_why *why) {
+  FILE *file = fopen(path, "re");
+  if (file == NULL) {
+    return cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
+  }
+  struct cv_denied denied = {0};
+  enum cv_err err = read_lines(file, path, &denied, why);
+  (void)fclose(file);
+  if (err != CV_OK) {
+    cv_denied_fini(&denied);
+    return err;
+  }
+  if (denied.count > 0) {
+    qsort(denied.serial, denied.count, sizeof(*denied.serial), compare);
+  }
+  *ret = denied;
+  return CV_OK;
+}
+
+void cv_denied_fini(struct cv_denied *denied) {
+  free(denied->serial);
+  *denied = (struct cv_denied){0};
+}
+
+bool cv_denied_has(const struct cv_denied *denied, const X509 *cert) {
+  if (denied->count == 0) {
+    return false;
+  }
+  BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(cert), NULL);
+  char *hex = number != NULL ? BN_bn2hex(number) : NULL;
+  struct cv_serial serial;
+  /* What cannot be compared (no memory, longer than any serial we would list) is refused. */
+  bool denies = hex == NULL || !read_serial(hex, &serial) ||
+                bsearch(&serial, denied->serial, denied->count, sizeof(serial), compare) != NULL;
+  OPENSSL_free(hex);
+  BN_free(number);
+  return denies;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside common/net: the serial numbers of certificates that are refused although they are otherwise good. */
+#ifndef CV_NET_DENIED_H
+#define CV_NET_DENIED_H
+
+#include <openssl/x509.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/err.h"
+
+enum { CV_SERIAL_HEX = 44, CV_DENIED_MAX = 100000 };
+
+struct cv_serial {
+  char hex[CV_SERIAL_HEX]; /* upper case, no leading zeros */
+};
+
+struct cv_denied {
+  struct cv_serial *serial; /* sorted */
+  size_t count;
+};
+
+/* One hex number a line; empty lines and what follows a # do not count. Errors are one line FILE:LINE. */
+CV_MUST_USE enum cv_err cv_denied_load(const char *path, struct cv_denied *ret, struct cv_why *why);
+void cv_denied_fini(struct cv_denied *denied);
+bool cv_denied_has(const struct cv_denied *denied, const X509 *cert);
+
+#endif

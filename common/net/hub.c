@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/net/hub.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "common/net/link.h"
+#include "common/net/uverr.h"
+
+/* Loops of several threads may be in one process. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cv_hub *hubs;
+
+static void on_turn(uv_prepare_t *handle) {
+  struct cv_hub *hub = handle->data;
+  while (hub->due != NULL) {
+    struct cv_peer *peer = hub->due;
+    cv_peer_not_due(peer);
+    cv_peer_turn(peer);
+  }
+}
+
+static enum cv_err make_hub(uv_loop_t *loop, struct cv_hub **ret, struct cv_why *why) {
+  struct cv_hub *hub = calloc(1, sizeof(*hub));
+  if (hub == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "no memory for connections");
+  }
+  int status = uv_prepare_init(loop, &hub->turn);
+  if (status != 0) {
+    free(hub);
+    return cv_uv_fail(why, status, "cannot watch the loop");
+  }
+  hub->loop = loop;
+  hub->turn.data = hub;
+  (void)uv_prepare_start(&hub->turn, on_turn); /* fails only without a callback */
+  uv_unref((uv_handle_t *)&hub->turn);
+  *ret = hub;
+  return CV_OK;
+}
+
+enum cv_err cv_hub_ref(uv_loop_t *loop, struct cv_hub **ret, struct cv_why *why) {
+  enum cv_err err = CV_OK;
+  struct cv_hub *hub;
+  (void)pthread_mutex_lock(&lock);
+  DL_SEARCH_SCALAR(hubs, hub, loop, loop);
+  if (hub == NULL) {
+    err = make_hub(loop, &hub, why);
+    if (err == CV_OK) {
+      DL_APPEND(hubs, hub);
+    }
+  }
+  if (err == CV_OK) {
+    hub->refs++;
+    *ret = hub;
+  }
+  (void)pthread_mutex_unlock(&lock);
+  return err;
+}
+
+static void on_closed(uv_handle_t *handle) {
+  struct cv_hub *hub = handle->data;
+  cv_buf_fini(&hub->out);
+  free(hub);
+}
+
+void cv_hub_unref(struct cv_hub *hub) {
+  (void)pthread_mutex_lock(&lock);
+  bool last = --hub->refs == 0;
+  if (last) {
+    DL_DELETE(hubs, hub);
+  }
+  (void)pthread_mutex_unlock(&lock);
+  if (last) {
+    uv_close((uv_handle_t *)&hub->turn, on_closed);
+  }
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "common/net/address.h"
+#include "common/net/link.h"
+#include "common/net/uverr.h"
+
+enum { BACKLOG = 511 };
+
+/* Lives until its socket is closed and the last of its peers is gone. */
+struct cv_listener {
+  uv_tcp_t tcp;
+  bool closed;
+  unsigned port, count;
+  struct cv_peer *peers;
+  struct cv_hub *hub;
+  struct cv_tls *tls;
+  struct cv_peer_ops ops;
+  void *data;
+  struct cv_net_limits limits;
+};
+
+static void free_if_over(struct cv_listener *listener) {
+  if (listener->closed && listener->count == 0) {
+    cv_tls_unref(listener->tls);
+    cv_hub_unref(listener->hub);
+    free(listener);
+  }
+}
+
+static void on_peer_gone(void *owner, struct cv_peer *peer) {
+  struct cv_listener *listener = owner;
+  DL_DELETE2(listener->peers, peer, owner_prev, owner_next);
+  listener->count--;
+  peer->ops.closed(peer, &peer->why);
+  free_if_over(listener);
+}
+
+static void on_refused(uv_handle_t *handle) {
+  free(handle);
+}
+
+/* Takes a connection off the backlog only to close it. */
+static void refuse(struct cv_listener *listener) {
+  uv_tcp_t *tcp = malloc(sizeof(*tcp));
+  if (tcp != NULL) {
+    (void)uv_tcp_init(listener->hub->loop, tcp);
+    (void)uv_accept((uv_stream_t *)&listener->tcp, (uv_stream_t *)tcp);
+    uv_close((uv_handle_t *)tcp, on_refused);
+  }
+}
+
+static void on_connection(uv_stream_t *stream, int status) {
+  struct cv_listener *listener = stream->data;
+  if (status < 0 || listener->closed) {
+    return;
+  }
+  struct cv_peer *peer;
+  struct cv_peer_origin origin = {.ops = &listener->ops,
+                                  .data = listener->data,
+                                  .limits = &listener->limits,
+                                  .tls = listener->tls,
+                                  .hub = listener->hub,
+                                  .owner = listener,
+                                  .gone = on_peer_gone};
+  if (listener->count >= listener->limits.connections || cv_peer_accept(stream, &origin, &peer, NULL) != CV_OK) {
+    refuse(listener);
+    return;
+  }
+  DL_APPEND2(listener->peers, peer, owner_prev, owner_next);
+  listener->count++;
+}
+
+static int bind_to(struct cv_listener *listener, const struct cv_address *address) {
+  uv_getaddrinfo_t req;
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+  int status = uv_getaddrinfo(listener->hub->loop, &req, NULL, address->host, address->port, &hints);
+  if (status < 0) {
+    return status;
+  }
+  status = uv_tcp_bind(&listener->tcp, req.addrinfo->ai_addr, 0);
+  uv_freeaddrinfo(req.addrinfo);
+  if (status == 0) {
+    status = uv_listen((uv_stream_t *)&listener->tcp, BACKLOG, on_connection);
+  }
+  struct sockaddr_storage bound;
+  int n = sizeof(bound);
+  if (status == 0) {
+    status = uv_tcp_getsockname(&listener->tcp, (struct sockaddr *)&bound, &n);
+  }
+  if (status == 0) {
+    listener->port = cv_address_port((struct sockaddr *)&bound);
+  }
+  return status;
+}
+
+static void on_closed(uv_handle_t *handle) {
+  struct cv_listener *listener = handle->data;
+  listener->closed = true;
+  free_if_over(listener);
+}
+
+enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tls *tls, const struct cv_peer_ops *ops,
+                              void *data, const struct cv_net_limits *limits, struct cv_listener **ret,
+                              struct cv_why *why) {
+  struct cv_address parsed;
+  CV_TRY(cv_address_parse(address, &parsed, why));
+  struct cv_listener *listener = calloc(1, sizeof(*listener));
+  if (listener == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s: no memory for a listener", address);
+  }
+  *listener = (struct cv_listener){.tls = tls, .ops = *ops, .data = data, .limits = *limits};
+  enum cv_err err = cv_hub_ref(loop, &listener->hub, why);
+  if (err != CV_OK) {
+    free(listener);
+    return err;
+  }
+  cv_tls_ref(tls);
+  (void)uv_tcp_init(loop, &listener->tcp); /* makes no socket yet and cannot fail */
+  listener->tcp.data = listener;
+  int status = bind_to(listener, &parsed);
+  if (status < 0) {
+    uv_close((uv_handle_t *)&listener->tcp, on_closed);
+    return cv_uv_fail(why, status, "%s: cannot listen", address);
+  }
+  *ret = listener;
+  return CV_OK;
+}
+
+unsigned cv_listener_port(const struct cv_listener *listener) {
+  return listener->port;
+}
+
+void cv_listener_set_tls(struct cv_listener *listener, struct cv_tls *tls) {
+  cv_tls_ref(tls);
+  cv_tls_unref(listener->tls);
+  listener->tls = tls;
+  struct cv_peer *peer;
+  DL_FOREACH2(listener->peers, peer, owner_next) {
+    cv_peer_set_tls(peer, tls);
+  }
+}
+
+void cv_listener_stop(struct cv_listener *listener) {
+  if (listener != NULL && !uv_is_closing((uv_handle_t *)&listener->tcp)) {
+    uv_close((uv_handle_t *)&listener->tcp, on_closed);
+  }
+}

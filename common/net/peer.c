@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way in: on_read -> pump (handshake, then decrypt) -> deliver (frames to the owner).
+ * The way out: cv_peer_send queues plain text; once a turn flush encrypts it, ship hands it to the kernel and what the
+ * kernel does not take to uv_write.
+ * The end: fail() and cv_peer_close() only change the state; the turn says goodbye (finish), and abandon() closes the
+ * handles. `closed` is told when both handles are gone, so exactly once and never from inside a call.
+ */
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "common/net/address.h"
+#include "common/net/link.h"
+#include "common/net/sslerr.h"
+#include "common/net/uverr.h"
+
+enum {
+  LINGER_MS = 1000,
+  WAITING_MS = 1000, /* a server without session tickets never confirms: then silence is consent */
+  KEEPALIVE_S = 30,
+  ENCRYPT_BYTES = 16 * 16 * 1024, /* at once: whole records */
+  KEEP_BYTES = 64 * 1024,         /* a larger buffer is freed when it is empty */
+};
+
+const struct cv_net_limits CV_NET_DEFAULTS = {
+    .frame_bytes = 256 * 1024, .queue_bytes = 8 * 1024 * 1024, .connections = 1024, .handshake_ms = 10000};
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
+static void start_reading(struct cv_peer *peer);
+
+/* --- small things --- */
+
+void *cv_peer_data(const struct cv_peer *peer) {
+  return peer->data;
+}
+
+void cv_peer_set_data(struct cv_peer *peer, void *data) {
+  peer->data = data;
+}
+
+const char *cv_peer_address(const struct cv_peer *peer) {
+  return peer->address;
+}
+
+const struct cv_identity *cv_peer_identity(const struct cv_peer *peer) {
+  return peer->was_open ? &peer->identity : NULL;
+}
+
+static bool is_closing(const struct cv_peer *peer) {
+  return peer->state >= CV_PEER_FLUSHING;
+}
+
+static size_t plain_left(const struct cv_peer *peer) {
+  return peer->plain.len - peer->plain_at;
+}
+
+size_t cv_peer_queued(const struct cv_peer *peer) {
+  size_t in_write = peer->writing ? uv_stream_get_write_queue_size((const uv_stream_t *)&peer->tcp) : 0;
+  return plain_left(peer) + peer->next.len + in_write;
+}
+
+static void empty(struct cv_buf *buf) {
+  if (buf->cap > KEEP_BYTES) {
+    cv_buf_fini(buf);
+  } else {
+    cv_buf_clear(buf);
+  }
+}
+
+static void make_due(struct cv_peer *peer) {
+  if (!peer->is_due && peer->state != CV_PEER_CLOSED) {
+    peer->is_due = true;
+    DL_APPEND2(peer->hub->due, peer, due_prev, due_next);
+  }
+}
+
+void cv_peer_not_due(struct cv_peer *peer) {
+  if (peer->is_due) {
+    peer->is_due = false;
+    DL_DELETE2(peer->hub->due, peer, due_prev, due_next);
+  }
+}
+
+/* --- the end --- */
+
+static void on_handle_closed(uv_handle_t *handle) {
+  struct cv_peer *peer = handle->data;
+  if (--peer->handles > 0) {
+    return;
+  }
+  cv_tls_link_close(&peer->link);
+  peer->gone(peer->owner, peer);
+  cv_splitter_fini(&peer->splitter);
+  cv_buf_fini(&peer->plain);
+  cv_buf_fini(&peer->unsent);
+  cv_buf_fini(&peer->next);
+  cv_tls_unref(peer->tls);
+  cv_hub_unref(peer->hub);
+  free(peer);
+}
+
+static void abandon(struct cv_peer *peer) {
+  if (peer->state == CV_PEER_CLOSED) {
+    return;
+  }
+  peer->state = CV_PEER_CLOSED;
+  cv_peer_not_due(peer);
+  uv_close((uv_handle_t *)&peer->tcp, on_handle_closed);
+  uv_close((uv_handle_t *)&peer->timer, on_handle_closed);
+}
+
+static void on_linger_timeout(uv_timer_t *timer) {
+  abandon(timer->data);
+}
+
+/* The one way into FLUSHING. The reason is in peer->why. */
+static void begin_closing(struct cv_peer *peer) {
+  peer->state = CV_PEER_FLUSHING;
+  (void)uv_timer_start(&peer->timer, on_linger_timeout, LINGER_MS, 0);
+  if (!peer->eof) {
+    start_reading(peer);
+  }
+  make_due(peer);
+}
+
+/* An error of the connection or of the other side: nothing that is queued has to be sent any more. */
+static void fail(struct cv_peer *peer, const char *reason) {
+  if (is_closing(peer)) {
+    return;
+  }
+  (void)cv_fail(&peer->why, CV_ERR_CLOSED, "%s: %s", peer->address, reason);
+  if (peer->state == CV_PEER_CONNECTING) {
+    abandon(peer);
+    return;
+  }
+  peer->plain_at = 0;
+  empty(&peer->plain);
+  begin_closing(peer);
+}
+
+/* The kernel says that the connection is gone. */
+static void fail_io(struct cv_peer *peer, int status) {
+  if (!is_closing(peer)) {
+    (void)cv_fail(&peer->why, CV_ERR_CLOSED, "%s: %s", peer->address, uv_strerror(status));
+  }
+  abandon(peer);
+}
+
+void cv_peer_close(struct cv_peer *peer, const char *why) {
+  if (is_closing(peer)) {
+    return;
+  }
+  (void)cv_fail(&peer->why, CV_ERR_CLOSED, "%s", why != NULL ? why : "closed");
+  if (peer->state == CV_PEER_OPEN) {
+    begin_closing(peer);
+  } else {
+    abandon(peer);
+  }
+}
+
+/* --- the way out --- */
+
+static void start_write(struct cv_peer *peer);
+
+static void on_written(uv_write_t *req, int status) {
+  struct cv_peer *peer = req->data;
+  peer->writing = false;
+  if (peer->state == CV_PEER_CLOSED) {
+    return;
+  }
+  if (status < 0) {
+    fail_io(peer, status);
+    return;
+  }
+  empty(&peer->unsent);
+  if (peer->next.len > 0) {
+    struct cv_buf swap = peer->unsent;
+    peer->unsent = peer->next;
+    peer->next = swap;
+    start_write(peer);
+  } else if (plain_left(peer) > 0 || peer->state == CV_PEER_FLUSHING) {
+    make_due(peer);
+  }
+}
+
+static void start_write(struct cv_peer *peer) {
+  uv_buf_t buf = {.base = (char *)peer->unsent.data, .len = peer->unsent.len};
+  int status = uv_write(&peer->write, (uv_stream_t *)&peer->tcp, &buf, 1, on_written);
+  if (status < 0) {
+    fail_io(peer, status);
+  } else {
+    peer->writing = true;
+  }
+}
+
+/* Sends the ciphertext in the hub's buffer, or keeps it behind what is on its way already. */
+static void ship(struct cv_peer *peer) {
+  struct cv_buf *out = &peer->hub->out;
+  size_t sent = 0;
+  bool ok = cv_buf_ok(out);
+  if (ok && !peer->writing && out->len > 0 && peer->state != CV_PEER_CLOSED) {
+    uv_buf_t buf = {.base = (char *)out->data, .len = out->len};
+    int status = uv_try_write((uv_stream_t *)&peer->tcp, &buf, 1);
+    if (status < 0 && status != UV_EAGAIN) {
+      fail_io(peer, status);
+    } else {
+      sent = status > 0 ? (size_t)status : 0;
+    }
+  }
+  if (ok && sent < out->len && peer->state != CV_PEER_CLOSED) {
+    struct cv_buf *to = peer->writing ? &peer->next : &peer->unsent;
+    cv_buf_put(to, out->data + sent, out->len - sent);
+    ok = cv_buf_ok(to) && peer->next.len <= peer->limits.queue_bytes + ENCRYPT_BYTES;
+    if (ok && !peer->writing) {
+      start_write(peer);
+    }
+  }
+  cv_buf_clear(out);
+  if (!ok) {
+    fail_io(peer, UV_ENOMEM);
+  }
+}
+
+enum cv_err cv_peer_send(struct cv_peer *peer, const void *bytes, size_t n) {
+  if (peer->state != CV_PEER_OPEN) {
+    return CV_ERR_CLOSED;
+  }
+  if (n == 0) {
+    return CV_ERR_INVALID;
+  }
+  if (n > peer->limits.frame_bytes || cv_peer_queued(peer) + CV_FRAME_HEADER + n > peer->limits.queue_bytes) {
+    return CV_ERR_LIMIT;
+  }
+  CV_TRY(cv_buf_reserve(&peer->plain, CV_FRAME_HEADER + n));
+  uint8_t *to = peer->plain.data + peer->plain.len;
+  cv_frame_header(to, n);
+  memcpy(to + CV_FRAME_HEADER, bytes, n);
+  peer->plain.len += CV_FRAME_HEADER + n;
+  if (!peer->writing) {
+    make_due(peer);
+  }
+  return CV_OK;
+}
+
+/* Takes n bytes off the front of the queue; moves the rest down when that is cheap. */
+static void take_plain(struct cv_peer *peer, size_t n) {
+  peer->plain_at += n;
+  size_t left = plain_left(peer);
+  if (left == 0) {
+    peer->plain_at = 0;
+    empty(&peer->plain);
+  } else if (peer->plain_at >= left) {
+    memmove(peer->plain.data, peer->plain.data + peer->plain_at, left);
+    peer->plain.len = left;
+    peer->plain_at = 0;
+  }
+}
+
+/* Encrypts and sends until the queue is empty or the kernel takes no more. */
+static void flush(struct cv_peer *peer) {
+  while ((peer->state == CV_PEER_OPEN || peer->state == CV_PEER_FLUSHING) && !peer->writing && plain_left(peer) > 0) {
+    size_t n = plain_left(peer) < ENCRYPT_BYTES ? plain_left(peer) : ENCRYPT_BYTES;
+    size_t done = 0;
+    ERR_clear_error();
+    if (!SSL_write_ex(peer->link.ssl, peer->plain.data + peer->plain_at, n, &done)) {
+      cv_buf_clear(&peer->hub->out);
+      (void)cv_fail(&peer->why, CV_ERR_CRYPTO, "%s: %s", peer->address, cv_ssl_reason());
+      abandon(peer);
+      return;
+    }
+    take_plain(peer, done);
+    ship(peer);
+  }
+}
+
+static void end_if_over(struct cv_peer *peer) {
+  if (peer->state == CV_PEER_LINGERING && peer->shut && peer->eof) {
+    abandon(peer);
+  }
+}
+
+static void on_shutdown(uv_shutdown_t *req, int status) {
+  struct cv_peer *peer = req->data;
+  if (peer->state == CV_PEER_CLOSED) {
+    return;
+  }
+  peer->shut = true;
+  if (status < 0) {
+    abandon(peer);
+  }
+  end_if_over(peer);
+}
+
+/* Everything is sent: close_notify, end of our stream, then wait for the end of theirs. */
+static void finish(struct cv_peer *peer) {
+  if (!peer->tls_broken && SSL_is_init_finished(peer->link.ssl)) {
+    (void)SSL_shutdown(peer->link.ssl);
+    ERR_clear_error();
+    ship(peer);
+  }
+  if (peer->state == CV_PEER_CLOSED) {
+    return;
+  }
+  peer->state = CV_PEER_LINGERING;
+  if (uv_shutdown(&peer->shutdown, (uv_stream_t *)&peer->tcp, on_shutdown) < 0) {
+    abandon(peer);
+  }
+}
+
+/* --- the way in --- */
+
+/* Hands out whole frames while the owner wants them and keeps the rest. */
+static void deliver(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
+  struct cv_why why;
+  enum cv_err err = CV_OK;
+  cv_splitter_give(&peer->splitter, bytes, n);
+  while (peer->state == CV_PEER_OPEN && !peer->paused) {
+    const uint8_t *frame;
+    size_t frame_n;
+    err = cv_splitter_next(&peer->splitter, &frame, &frame_n, &why);
+    if (err != CV_OK) {
+      break;
+    }
+    peer->ops.frame(peer, frame, frame_n);
+  }
+  if (err != CV_OK && err != CV_ERR_NOT_FOUND) {
+    fail(peer, why.text);
+  }
+  if (cv_splitter_keep(&peer->splitter) != CV_OK) {
+    fail(peer, "no memory for a frame");
+  }
+}
+
+static void open_now(struct cv_peer *peer) {
+  struct cv_why why;
+  if (cv_tls_link_check(peer->tls, &peer->link, &peer->identity, &why) != CV_OK) {
+    fail(peer, why.text);
+    return;
+  }
+  (void)uv_timer_stop(&peer->timer);
+  peer->state = CV_PEER_OPEN;
+  peer->was_open = true;
+  peer->opened_ms = uv_now(peer->hub->loop);
+  peer->ops.opened(peer, &peer->identity);
+}
+
+static void on_waited(uv_timer_t *timer) {
+  open_now(timer->data);
+}
+
+static void on_handshake_timeout(uv_timer_t *timer) {
+  struct cv_peer *peer = timer->data;
+  char reason[64];
+  bool connecting = peer->state == CV_PEER_CONNECTING;
+  (void)snprintf(reason, sizeof(reason), "no %s within %u ms", connecting ? "connection" : "TLS handshake",
+                 peer->limits.handshake_ms);
+  fail(peer, reason);
+}
+
+static void tls_failed(struct cv_peer *peer) {
+  const char *reason = cv_ssl_reason();
+  peer->tls_broken = true;
+  fail(peer, peer->link.refusal.text[0] != '\0' ? peer->link.refusal.text : reason);
+}
+
+/* False while the handshake is not done. */
+static bool shake_hands(struct cv_peer *peer) {
+  int result = SSL_do_handshake(peer->link.ssl);
+  if (result == 1) {
+    peer->state = CV_PEER_WAITING;
+    if (!SSL_is_server(peer->link.ssl)) {
+      (void)uv_timer_start(&peer->timer, on_waited, WAITING_MS, 0);
+    }
+    return true;
+  }
+  bool needs_more = SSL_get_error(peer->link.ssl, result) == SSL_ERROR_WANT_READ;
+  ship(peer); /* a flight of the handshake, or an alert */
+  if (!needs_more) {
+    tls_failed(peer);
+  }
+  return false;
+}
+
+/* Decrypts what has come into the hub's buffer; true if there may be more. *ret_end: SSL_ERROR_... that stopped it. */
+static bool decrypt(struct cv_peer *peer, size_t *ret_n, int *ret_end) {
+  uint8_t *plain = peer->hub->plain;
+  size_t n = 0;
+  while (n < CV_HUB_PLAIN_BYTES) {
+    size_t got = 0;
+    if (!SSL_read_ex(peer->link.ssl, plain + n, CV_HUB_PLAIN_BYTES - n, &got)) {
+      *ret_end = SSL_get_error(peer->link.ssl, 0);
+      break;
+    }
+    n += got;
+  }
+  *ret_n = n;
+  return n == CV_HUB_PLAIN_BYTES;
+}
+
+/* Feeds ciphertext; nothing of it is left afterwards unless the peer is closing. */
+static void pump(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
+  peer->link.in = bytes;
+  peer->link.in_left = n;
+  ERR_clear_error();
+  bool more = peer->state != CV_PEER_HANDSHAKE || shake_hands(peer);
+  while (more && !is_closing(peer)) {
+    size_t plain_n = 0;
+    int end = SSL_ERROR_NONE;
+    more = decrypt(peer, &plain_n, &end);
+    ship(peer); /* tickets, key updates, alerts */
+    if (peer->state == CV_PEER_WAITING && (plain_n > 0 || peer->link.ticket_seen || SSL_is_server(peer->link.ssl))) {
+      open_now(peer);
+    }
+    deliver(peer, peer->hub->plain, plain_n);
+    if (end == SSL_ERROR_ZERO_RETURN) {
+      fail(peer, "closed by the other side");
+    } else if (end != SSL_ERROR_NONE && end != SSL_ERROR_WANT_READ) {
+      tls_failed(peer);
+    }
+  }
+  ERR_clear_error();
+  peer->link.in_left = 0;
+}
+
+static void on_eof(struct cv_peer *peer) {
+  peer->eof = true;
+  peer->reading = false;
+  (void)uv_read_stop((uv_stream_t *)&peer->tcp);
+  bool before = peer->state < CV_PEER_OPEN;
+  fail(peer, before ? "closed by the other side during the handshake" : "connection lost (closed without a goodbye)");
+  end_if_over(peer);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
+  struct cv_peer *peer = stream->data;
+  if (peer->state == CV_PEER_CLOSED || n == 0) {
+    return;
+  }
+  if (n == UV_EOF) {
+    on_eof(peer);
+  } else if (n < 0) {
+    fail_io(peer, (int)n);
+  } else if (!is_closing(peer)) {
+    pump(peer, (const uint8_t *)buf->base, (size_t)n);
+  }
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+  struct cv_peer *peer = handle->data;
+  *buf = uv_buf_init((char *)peer->hub->read, CV_HUB_READ_BYTES);
+}
+
+static void start_reading(struct cv_peer *peer) {
+  if (!peer->reading) {
+    int status = uv_read_start((uv_stream_t *)&peer->tcp, on_alloc, on_read);
+    if (status < 0) {
+      fail_io(peer, status);
+      return;
+    }
+    peer->reading = true;
+  }
+}
+
+void cv_peer_pause(struct cv_peer *peer) {
+  if (peer->state == CV_PEER_OPEN && !peer->paused) {
+    peer->paused = true;
+    peer->reading = false;
+    (void)uv_read_stop((uv_stream_t *)&peer->tcp);
+  }
+}
+
+void cv_peer_resume(struct cv_peer *peer) {
+  if (peer->paused) {
+    peer->paused = false;
+    make_due(peer); /* frames that were read before the pause come first, and not from inside this call */
+  }
+}
+
+void cv_peer_turn(struct cv_peer *peer) {
+  if (peer->state == CV_PEER_OPEN && !peer->paused && !peer->reading) {
+    deliver(peer, NULL, 0);
+    if (peer->state == CV_PEER_OPEN && !peer->paused) {
+      start_reading(peer);
+    }
+  }
+  flush(peer);
+  if (peer->state == CV_PEER_FLUSHING && !peer->writing && plain_left(peer) == 0) {
+    finish(peer);
+  }
+}
+
+void cv_peer_set_tls(struct cv_peer *peer, struct cv_tls *tls) {
+  cv_tls_ref(tls);
+  cv_tls_unref(peer->tls);
+  peer->tls = tls;
+  struct cv_identity identity;
+  struct cv_why why;
+  if (peer->state == CV_PEER_OPEN && cv_tls_link_check(tls, &peer->link, &identity, &why) != CV_OK) {
+    fail(peer, why.text);
+  }
+}
+
+/* --- the beginning --- */
+
+/* Frees a peer that has not been started. */
+static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer **ret, struct cv_why *why) {
+  struct cv_peer *peer = calloc(1, sizeof(*peer));
+  if (peer == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "no memory for a connection");
+  }
+  *peer = (struct cv_peer){.ops = *origin->ops,
+                           .data = origin->data,
+                           .limits = *origin->limits,
+                           .owner = origin->owner,
+                           .gone = origin->gone,
+                           .tls = origin->tls,
+                           .link = {.out = &origin->hub->out, .slot = origin->slot}};
+  enum cv_err err = cv_tls_link_open(origin->tls, &peer->link, why);
+  if (err == CV_OK) {
+    err = cv_hub_ref(origin->hub->loop, &peer->hub, why);
+  }
+  if (err != CV_OK) {
+    cv_tls_link_close(&peer->link);
+    free(peer);
+    return err;
+  }
+  cv_tls_ref(peer->tls);
+  cv_splitter_init(&peer->splitter, peer->limits.frame_bytes);
+  /* Neither fails without flags. From here on the loop frees the peer. */
+  (void)uv_tcp_init(peer->hub->loop, &peer->tcp);
+  (void)uv_timer_init(peer->hub->loop, &peer->timer);
+  peer->handles = 2;
+  peer->tcp.data = peer->timer.data = peer;
+  peer->connect.data = peer->write.data = peer->shutdown.data = peer;
+  (void)uv_timer_start(&peer->timer, on_handshake_timeout, peer->limits.handshake_ms, 0);
+  *ret = peer;
+  return CV_OK;
+}
+
+static void start_handshake(struct cv_peer *peer) {
+  (void)uv_tcp_nodelay(&peer->tcp, 1);
+  (void)uv_tcp_keepalive(&peer->tcp, 1, KEEPALIVE_S);
+  peer->state = CV_PEER_HANDSHAKE;
+  start_reading(peer);
+  if (peer->state == CV_PEER_HANDSHAKE) {
+    pump(peer, NULL, 0);
+  }
+}
+
+enum cv_err cv_peer_accept(uv_stream_t *server, const struct cv_peer_origin *origin, struct cv_peer **ret,
+                           struct cv_why *why) {
+  struct cv_peer *peer;
+  CV_TRY(new_peer(origin, &peer, why));
+  int status = uv_accept(server, (uv_stream_t *)&peer->tcp);
+  cv_address_of(&peer->tcp, peer->address, sizeof(peer->address));
+  *ret = peer;
+  if (status < 0) {
+    fail_io(peer, status);
+  } else {
+    start_handshake(peer);
+  }
+  return CV_OK;
+}
+
+static void on_connected(uv_connect_t *req, int status) {
+  struct cv_peer *peer = req->data;
+  if (peer->state == CV_PEER_CLOSED) {
+    return;
+  }
+  if (status < 0) {
+    fail_io(peer, status);
+  } else {
+    start_handshake(peer);
+  }
+}
+
+enum cv_err cv_peer_connect(const struct sockaddr *to, const char *name, const struct cv_peer_origin *origin,
+                            struct cv_peer **ret, struct cv_why *why) {
+  struct cv_peer *peer;
+  CV_TRY(new_peer(origin, &peer, why));
+  (void)snprintf(peer->address, sizeof(peer->address), "%s", name);
+  *ret = peer;
+  int status = uv_tcp_connect(&peer->connect, &peer->tcp, to, on_connected);
+  if (status < 0) {
+    fail_io(peer, status);
+  }
+  return CV_OK;
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A certificate is judged by one function, judge(): signature, dates, denied serials, identity, role. It runs twice for
+ * a new connection, inside the handshake (so that the other side gets a telling alert) and once it is done (so that a
+ * resumed session is held to the same rules), and again for live connections when the files are reloaded.
+ */
+#include "common/net/tls.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common/net/denied.h"
+#include "common/net/membio.h"
+#include "common/net/sslerr.h"
+#include "common/net/tls_link.h"
+
+enum { SESSION_SECONDS = 300, SESSIONS_MAX = 4096 };
+
+static const unsigned char ALPN[] =
+    "\x0b"
+    "crowdveil/1";
+enum { ALPN_BYTES = sizeof(ALPN) - 1 };
+
+struct cv_tls {
+  unsigned refs;
+  bool server;
+  unsigned peers; /* set of roles */
+  SSL_CTX *ctx;
+  X509_STORE *store; /* the CA; the context's */
+  struct cv_denied denied;
+  struct cv_identity identity;
+};
+
+/* --- identities in certificates --- */
+
+/* The one crowdveil: URI among the subject alternative names. */
+static enum cv_err read_identity(X509 *cert, struct cv_identity *ret, struct cv_why *why) {
+  GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
+  const char *found = NULL;
+  unsigned count = 0;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+    const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+    if (name->type != GEN_URI) {
+      continue;
+    }
+    const char *uri = (const char *)ASN1_STRING_get0_data(name->d.uniformResourceIdentifier);
+    size_t n = (size_t)ASN1_STRING_length(name->d.uniformResourceIdentifier);
+    if (n >= 10 && memcmp(uri, "crowdveil:", 10) == 0) {
+      found = memchr(uri, '\0', n) == NULL ? uri : "crowdveil:?";
+      count++;
+    }
+  }
+  enum cv_err err;
+  if (count == 1) {
+    err = cv_identity_parse(found, ret, why);
+  } else {
+    err = cv_fail(why, CV_ERR_DENIED, "certificate has %s, expected one URI crowdveil:ROLE/NAME",
+                  count == 0 ? "no identity" : "more than one identity");
+  }
+  GENERAL_NAMES_free(names);
+  return err;
+}
+
+static void list_roles(unsigned roles, char *text, size_t size) {
+  text[0] = '\0';
+  for (int role = CV_ROLE_REQUESTER; role <= CV_ROLE_THIRDPARTY; role++) {
+    if (roles & 1u << role) {
+      size_t used = strlen(text);
+      (void)snprintf(text + used, size - used, "%s%s", used > 0 ? " or " : "", cv_role_text((enum cv_role)role));
+    }
+  }
+}
+
+static enum cv_err check_role(const struct cv_identity *identity, unsigned roles, struct cv_why *why) {
+  if (roles & 1u << identity->role) {
+    return CV_OK;
+  }
+  char expected[96];
+  list_roles(roles, expected, sizeof(expected));
+  return cv_fail(why, CV_ERR_DENIED, "certificate is for role %s, expected %s", cv_role_text(identity->role), expected);
+}
+
+/* Verifies the certificate that `store` is about; leaves an X509_V_ERR_... there on failure. */
+static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct cv_identity *ret, struct cv_why *why) {
+  if (X509_verify_cert(store) <= 0) {
+    int code = X509_STORE_CTX_get_error(store);
+    if (code == X509_V_OK) {
+      X509_STORE_CTX_set_error(store, X509_V_ERR_UNSPECIFIED);
+    }
+    return cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(code));
+  }
+  X509 *cert = X509_STORE_CTX_get0_cert(store);
+  if (cv_denied_has(&tls->denied, cert)) {
+    X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REVOKED);
+    return cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(X509_V_ERR_CERT_REVOKED));
+  }
+  struct cv_identity identity;
+  enum cv_err err = read_identity(cert, &identity, why);
+  if (err == CV_OK) {
+    err = check_role(&identity, tls->peers, why);
+  }
+  if (err != CV_OK) {
+    X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE);
+    return err;
+  }
+  *ret = identity;
+  return CV_OK;
+}
+
+static int judge_in_handshake(X509_STORE_CTX *store, void *data) {
+  SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+  struct cv_tls_link *link = SSL_get_app_data(ssl);
+  struct cv_identity identity;
+  return judge(data, store, &identity, &link->refusal) == CV_OK;
+}
+
+enum cv_err cv_tls_link_check(const struct cv_tls *tls, const struct cv_tls_link *link, struct cv_identity *ret,
+                              struct cv_why *why) {
+  const unsigned char *alpn = NULL;
+  unsigned n = 0;
+  SSL_get0_alpn_selected(link->ssl, &alpn, &n);
+  if (n != ALPN_BYTES - 1 || memcmp(alpn, ALPN + 1, n) != 0) {
+    return cv_fail(why, CV_ERR_DENIED, "the other side does not speak crowdveil/1 (ALPN)");
+  }
+  X509 *cert = SSL_get0_peer_certificate(link->ssl);
+  X509_STORE_CTX *store = X509_STORE_CTX_new();
+  enum cv_err err;
+  if (cert == NULL) {
+    err = cv_fail(why, CV_ERR_DENIED, "the other side has no certificate");
+  } else if (store == NULL || !X509_STORE_CTX_init(store, tls->store, cert, SSL_get_peer_cert_chain(link->ssl)) ||
+             !X509_STORE_CTX_set_default(store, tls->server ? "ssl_client" : "ssl_server")) {
+    err = cv_ssl_fail(why, "cannot verify the certificate");
+  } else {
+    err = judge(tls, store, ret, why);
+  }
+  X509_STORE_CTX_free(store);
+  ERR_clear_error();
+  return err;
+}
+
+/* --- sessions --- */
+
+static CRYPTO_ONCE index_once = CRYPTO_ONCE_STATIC_INIT;
+static int first_seen_index = -1;
+
+static void make_index(void) {
+  first_seen_index = SSL_SESSION_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+}
+
+/* Seconds a session may still be resumed, counted from its full handshake however often it has been resumed since. */
+static long session_left(SSL_SESSION *session) {
+  intptr_t now = (intptr_t)time(NULL);
+  intptr_t first = (intptr_t)SSL_SESSION_get_ex_data(session, first_seen_index);
+  if (first == 0) {
+    first = now;
+    if (!SSL_SESSION_set_ex_data(session, first_seen_index, (void *)first)) {
+      return 0;
+    }
+  }
+  intptr_t left = now < first ? 0 : first + SESSION_SECONDS - now;
+  X509 *cert = SSL_SESSION_get0_peer(session);
+  int days = 0;
+  int seconds = 0;
+  if (cert == NULL || !ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert))) {
+    return 0;
+  }
+  intptr_t valid = (intptr_t)days * 86400 + seconds;
+  left = left < valid ? left : valid;
+  return left > 0 ? left : 0;
+}
+
+/* On a server the session is in its cache already; a client's link keeps the newest. */
+static int on_new_session(SSL *ssl, SSL_SESSION *session) {
+  struct cv_tls_link *link = SSL_get_app_data(ssl);
+  long left = session_left(session);
+  SSL_SESSION_set_timeout(session, left);
+  if (SSL_is_server(ssl)) {
+    return 0;
+  }
+  link->ticket_seen = true;
+  if (link->slot == NULL || left == 0) {
+    return 0;
+  }
+  SSL_SESSION_free(*link->slot);
+  *link->slot = session;
+  return 1;
+}
+
+/* --- ALPN --- */
+
+static int select_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n, const unsigned char *in, unsigned n,
+                       void *data) {
+  unsigned char *found;
+  if (SSL_select_next_proto(&found, ret_n, ALPN, ALPN_BYTES, in, n) != OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+  }
+  *ret = found;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+/* A client that offers TLS 1.3 but no ALPN at all never gets to select_alpn. Older versions fail by themselves. */
+static int require_alpn(SSL *ssl, int *alert, void *data) {
+  const unsigned char *bytes;
+  size_t n;
+  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_supported_versions, &bytes, &n) &&
+      !SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation, &bytes, &n)) {
+    *alert = SSL_AD_NO_APPLICATION_PROTOCOL;
+    return SSL_CLIENT_HELLO_ERROR;
+  }
+  return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+/* --- files --- */
+
+static enum cv_err open_file(const char *path, FILE **ret, struct cv_why *why) {
+  FILE *file = fopen(path, "re");
+  if (file == NULL) {
+    return cv_fail(why, errno == ENOENT ? CV_ERR_NOT_FOUND : CV_ERR_IO, "%s: %s", path, strerror(errno));
+  }
+  *ret = file;
+  return CV_OK;
+}
+
+static enum cv_err read_cert(const char *path, X509 **ret, struct cv_why *why) {
+  FILE *file;
+  CV_TRY(open_file(path, &file, why));
+  X509 *cert = PEM_read_X509(file, NULL, NULL, NULL);
+  (void)fclose(file);
+  ERR_clear_error();
+  if (cert == NULL) {
+    return cv_fail(why, CV_ERR_FORMAT, "%s: no certificate in PEM form", path);
+  }
+  *ret = cert;
+  return CV_OK;
+}
+
+/* Without this OpenSSL would ask at the terminal for the password of a protected key. */
+static int no_password(char *text, int size, int writing, void *data) {
+  return -1;
+}
+
+static enum cv_err read_key(const char *path, EVP_PKEY **ret, struct cv_why *why) {
+  FILE *file;
+  CV_TRY(open_file(path, &file, why));
+  struct stat stat;
+  EVP_PKEY *key = NULL;
+  enum cv_err err = CV_OK;
+  if (fstat(fileno(file), &stat) != 0) {
+    err = cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
+  } else if (stat.st_mode & (S_IRWXG | S_IRWXO)) {
+    err = cv_fail(why, CV_ERR_DENIED, "%s: mode is %04o, but only the owner may have access to a key (chmod 600)", path,
+                  (unsigned)stat.st_mode & 07777);
+  } else if ((key = PEM_read_PrivateKey(file, NULL, no_password, NULL)) == NULL) {
+    err = cv_fail(why, CV_ERR_FORMAT, "%s: no private key in PEM form without a password", path);
+  }
+  (void)fclose(file);
+  ERR_clear_error();
+  if (err == CV_OK) {
+    *ret = key;
+  }
+  return err;
+}
+
+/* --- contexts --- */
+
+static enum cv_err load_ca(struct cv_tls *tls, const char *path, struct cv_why *why) {
+  X509 *ca;
+  CV_TRY(read_cert(path, &ca, why));
+  tls->store = SSL_CTX_get_cert_store(tls->ctx);
+  enum cv_err err = CV_OK;
+  if (X509_check_ca(ca) != 1) {
+    err = cv_fail(why, CV_ERR_INVALID, "%s: not the certificate of a CA", path);
+  } else if (!X509_STORE_add_cert(tls->store, ca)) {
+    err = cv_ssl_fail(why, "%s", path);
+  }
+  X509_free(ca);
+  return err;
+}
+
+static enum cv_err check_own(struct cv_tls *tls, X509 *cert, enum cv_role own, struct cv_why *why) {
+  X509_STORE_CTX *store = X509_STORE_CTX_new();
+  if (store == NULL || !X509_STORE_CTX_init(store, tls->store, cert, NULL)) {
+    X509_STORE_CTX_free(store);
+    return cv_ssl_fail(why, "cannot verify the certificate");
+  }
+  enum cv_err err = CV_OK;
+  if (X509_verify_cert(store) <= 0) {
+    err = cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(X509_STORE_CTX_get_error(store)));
+  }
+  X509_STORE_CTX_free(store);
+  ERR_clear_error();
+  CV_TRY(err);
+  CV_TRY(read_identity(cert, &tls->identity, why));
+  return check_role(&tls->identity, 1u << own, why);
+}
+
+static enum cv_err load_own(struct cv_tls *tls, const struct cv_tls_files *files, enum cv_role own,
+                            struct cv_why *why) {
+  X509 *cert = NULL;
+  EVP_PKEY *key = NULL;
+  enum cv_err err = read_cert(files->cert, &cert, why);
+  if (err == CV_OK) {
+    err = read_key(files->key, &key, why);
+  }
+  if (err == CV_OK && X509_check_private_key(cert, key) != 1) {
+    err = cv_fail(why, CV_ERR_INVALID, "%s: the key does not belong to %s", files->key, files->cert);
+  }
+  if (err == CV_OK) {
+    err = check_own(tls, cert, own, why);
+    if (err != CV_OK) {
+      cv_why_prefix(why, "%s", files->cert);
+    }
+  }
+  if (err == CV_OK && (!SSL_CTX_use_certificate(tls->ctx, cert) || !SSL_CTX_use_PrivateKey(tls->ctx, key))) {
+    err = cv_ssl_fail(why, "%s", files->cert);
+  }
+  X509_free(cert);
+  EVP_PKEY_free(key);
+  ERR_clear_error();
+  return err;
+}
+
+static bool set_up_sessions(struct cv_tls *tls) {
+  static const unsigned char name[] = "crowdveil";
+  if (!CRYPTO_THREAD_run_once(&index_once, make_index) || first_seen_index < 0) {
+    return false;
+  }
+  SSL_CTX_sess_set_new_cb(tls->ctx, on_new_session);
+  SSL_CTX_set_timeout(tls->ctx, SESSION_SECONDS);
+  if (!tls->server) {
+    SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    return true;
+  }
+  /* In TLS 1.3 this option means: a ticket is only the name of a session in our cache. */
+  SSL_CTX_set_options(tls->ctx, SSL_OP_NO_TICKET);
+  SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_SERVER);
+  SSL_CTX_sess_set_cache_size(tls->ctx, SESSIONS_MAX);
+  return SSL_CTX_set_num_tickets(tls->ctx, 1) && SSL_CTX_set_session_id_context(tls->ctx, name, sizeof(name) - 1);
+}
+
+static enum cv_err make_context(struct cv_tls *tls, struct cv_why *why) {
+  tls->ctx = SSL_CTX_new(tls->server ? TLS_server_method() : TLS_client_method());
+  if (tls->ctx == NULL || !SSL_CTX_set_min_proto_version(tls->ctx, TLS1_3_VERSION) || !set_up_sessions(tls) ||
+      SSL_CTX_set_alpn_protos(tls->ctx, ALPN, ALPN_BYTES) != 0) {
+    return cv_ssl_fail(why, "cannot set up TLS");
+  }
+  SSL_CTX_set_mode(tls->ctx, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+  SSL_CTX_set_cert_verify_callback(tls->ctx, judge_in_handshake, tls);
+  if (tls->server) {
+    SSL_CTX_set_alpn_select_cb(tls->ctx, select_alpn, NULL);
+    SSL_CTX_set_client_hello_cb(tls->ctx, require_alpn, NULL);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, unsigned peers, bool server,
+                       struct cv_tls **ret, struct cv_why *why) {
+  struct cv_tls *tls = calloc(1, sizeof(*tls));
+  if (tls == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "no memory for TLS");
+  }
+  *tls = (struct cv_tls){.refs = 1, .server = server, .peers = peers};
+  ERR_clear_error();
+  enum cv_err err = make_context(tls, why);
+  if (err == CV_OK) {
+    err = load_ca(tls, files->ca, why);
+  }
+  if (err == CV_OK) {
+    err = load_own(tls, files, own, why);
+  }
+  if (err == CV_OK && files->denied != NULL) {
+    err = cv_denied_load(files->denied, &tls->denied, why);
+  }
+  if (err != CV_OK) {
+    cv_tls_unref(tls);
+    return err;
+  }
+  *ret = tls;
+  return CV_OK;
+}
+
+void cv_tls_ref(struct cv_tls *tls) {
+  tls->refs++;
+}
+
+void cv_tls_unref(struct cv_tls *tls) {
+  if (tls == NULL || --tls->refs > 0) {
+    return;
+  }
+  SSL_CTX_free(tls->ctx);
+  cv_denied_fini(&tls->denied);
+  free(tls);
+}
+
+const struct cv_identity *cv_tls_identity(const struct cv_tls *tls) {
+  return &tls->identity;
+}
+
+/* --- links --- */
+
+/* Offers the session in the slot, once: a ticket that is used twice would link two connections. */
+static void offer_session(struct cv_tls_link *link) {
+  if (link->slot == NULL || *link->slot == NULL) {
+    return;
+  }
+  if (session_left(*link->slot) > 0) {
+    (void)SSL_set_session(link->ssl, *link->slot);
+  }
+  SSL_SESSION_free(*link->slot);
+  *link->slot = NULL;
+}
+
+enum cv_err cv_tls_link_open(struct cv_tls *tls, struct cv_tls_link *link, struct cv_why *why) {
+  ERR_clear_error();
+  link->ssl = SSL_new(tls->ctx);
+  BIO *bio = link->ssl != NULL ? cv_membio_new(link) : NULL;
+  if (bio == NULL) {
+    SSL_free(link->ssl);
+    link->ssl = NULL;
+    return cv_ssl_fail(why, "cannot start TLS");
+  }
+  SSL_set_bio(link->ssl, bio, bio);
+  SSL_set_app_data(link->ssl, link);
+  if (tls->server) {
+    SSL_set_accept_state(link->ssl);
+  } else {
+    SSL_set_connect_state(link->ssl);
+    offer_session(link);
+  }
+  return CV_OK;
+}
+
+void cv_tls_link_close(struct cv_tls_link *link) {
+  SSL_free(link->ssl);
+  link->ssl = NULL;
+}

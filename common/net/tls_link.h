@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside common/net: one TLS connection over memory, without a network. */
+#ifndef CV_NET_TLS_LINK_H
+#define CV_NET_TLS_LINK_H
+
+#include <openssl/ssl.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/net/tls.h"
+
+/* Must not move while it is open. */
+struct cv_tls_link {
+  SSL *ssl;
+  const uint8_t *in; /* ciphertext received and not yet taken; borrowed */
+  size_t in_left;
+  struct cv_buf *out;    /* ciphertext to send is appended here; borrowed */
+  SSL_SESSION **slot;    /* a client's place for a session to resume; NULL for none */
+  bool ticket_seen;      /* a client's: the server has accepted our certificate */
+  struct cv_why refusal; /* why we did not accept the other side's certificate; empty otherwise */
+};
+
+void cv_tls_ref(struct cv_tls *tls);
+/* `link` starts as all zero but for `out` and `slot`; the session in the slot is used up. */
+CV_MUST_USE enum cv_err cv_tls_link_open(struct cv_tls *tls, struct cv_tls_link *link, struct cv_why *why);
+void cv_tls_link_close(struct cv_tls_link *link);
+/*
+ * Verifies the other side of a finished handshake against `tls`, from the signature to the role, whichever context made
+ * the connection and whether or not the session was resumed.
+ */
+CV_MUST_USE enum cv_err cv_tls_link_check(const struct cv_tls *tls, const struct cv_tls_link *link,
+                                          struct cv_identity *ret, struct cv_why *why);
+
+#endif
