@@ -27,14 +27,12 @@ const char *cv_params_text(const struct cv_params *params, const char *key) {
 }
 
 static enum cv_err set(struct cv_params *params, const struct cv_param *value) {
-  struct cv_param *at = (struct cv_param *)cv_params_find(params, value->key);
-  if (at == NULL) {
-    if (params->count == CV_PARAMS_MAX) {
-      return CV_ERR_LIMIT;
-    }
-    at = &params->item[params->count++];
+  const struct cv_param *found = cv_params_find(params, value->key);
+  if (found == NULL && params->count == CV_PARAMS_MAX) {
+    return CV_ERR_LIMIT;
   }
-  *at = *value;
+  size_t at = found == NULL ? params->count++ : (size_t)(found - params->item);
+  params->item[at] = *value;
   return CV_OK;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 enum { SPEC_VERSION = 1 };
 
 void cv_spec_fini(struct cv_spec *spec) {
@@ -30,28 +32,19 @@ enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to) {
 
 bool cv_name_is_valid(const char *text) {
   size_t n = strnlen(text, CV_NAME_BYTES);
-  if (n == 0 || n == CV_NAME_BYTES) {
-    return false;
-  }
-  for (size_t i = 0; i < n; i++) {
-    unsigned char c = (unsigned char)text[i];
-    if (c < 0x20 || c == 0x7f) {
-      return false;
-    }
-  }
-  return true;
+  return n > 0 && n < CV_NAME_BYTES && cv_text_is_clean(text, n);
 }
 
 enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   if (!cv_name_is_valid(spec->name)) {
-    return cv_fail(why, CV_ERR_INVALID, "the campaign's name is empty, too long or has control characters");
+    return cv_fail(why, CV_ERR_INVALID, "the campaign's name is empty, too long or not printable UTF-8");
   }
   if (spec->arms < 1 || spec->arms > CV_ARMS_MAX) {
     return cv_fail(why, CV_ERR_INVALID, "%u arms; expected 1 to %d", spec->arms, CV_ARMS_MAX);
   }
   for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
     if (!cv_name_is_valid(spec->names[i].text)) {
-      return cv_fail(why, CV_ERR_INVALID, "the name of arm %u is empty, too long or has control characters", i);
+      return cv_fail(why, CV_ERR_INVALID, "the name of arm %u is empty, too long or not printable UTF-8", i);
     }
   }
   if (spec->epsilon_micro == 0 && strcmp(spec->mechanism.name, "none") != 0) {

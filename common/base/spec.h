@@ -44,7 +44,7 @@ void cv_spec_fini(struct cv_spec *spec);
 CV_MUST_USE enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to);
 /* Range checks that need no algorithm table: name, arms, epsilon, tokens. */
 CV_MUST_USE enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why);
-/* One line of a name: printable UTF-8 bytes, no control characters, 1 .. CV_NAME_BYTES - 1 bytes. */
+/* One line of a name: printable UTF-8 (text.h), 1 .. CV_NAME_BYTES - 1 bytes. */
 bool cv_name_is_valid(const char *text);
 
 /* The stored form, little-endian, with a version byte. Decoding takes only what encoding gave. */

@@ -5,8 +5,8 @@
  * here.
  *
  * Decoding is bounded: CV_FRAME_BYTES of input, CV_ARENA_BYTES of memory, field ranges as the structs say. Errors:
- * CV_ERR_FORMAT (not an envelope, a field out of its range, an envelope of nothing known), CV_ERR_LIMIT (the arena is
- * exhausted).
+ * CV_ERR_FORMAT (not an envelope, a field out of its range, an envelope of nothing known), CV_ERR_LIMIT (the frame is
+ * too long or the arena is exhausted).
  */
 #ifndef CV_CODEC_FRAME_H
 #define CV_CODEC_FRAME_H
@@ -26,7 +26,11 @@ enum {
   CV_WHY_BYTES = 200, /* longest reason on the wire */
 };
 
-/* Strings in a frame: bounded, terminated, in the arena (decode) or borrowed (encode). NULL means empty. */
+/*
+ * Strings in a frame: bounded, terminated, printable UTF-8, in the arena (decode) or borrowed (encode). To encode, NULL
+ * means empty, and what is too long or not printable is cut and cleaned; decoding never gives NULL where the struct does
+ * not say what it means.
+ */
 struct cv_hello {
   bool present;
   uint32_t version;

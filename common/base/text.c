@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/text.h"
+
+#include <stdint.h>
+
+static bool continues(const uint8_t *at, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if ((at[i] & 0xc0) != 0x80) {
+      return false;
+    }
+  }
+  return true;
+}
+
+size_t cv_text_char(const char *text, size_t n) {
+  const uint8_t *at = (const uint8_t *)text;
+  uint8_t c = at[0];
+  if (c < 0x80) {
+    return c >= 0x20 && c != 0x7f ? 1 : 0;
+  }
+  size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+  if (c < 0xc2 || c > 0xf4 || length > n || !continues(at + 1, length - 1)) {
+    return 0;
+  }
+  /* The first continuation byte tells overlong forms, surrogates, C1 controls and what lies beyond U+10FFFF. */
+  uint8_t next = at[1];
+  bool refused = (c == 0xc2 && next < 0xa0) || (c == 0xe0 && next < 0xa0) || (c == 0xed && next > 0x9f) ||
+                 (c == 0xf0 && next < 0x90) || (c == 0xf4 && next > 0x8f);
+  return refused ? 0 : length;
+}
+
+bool cv_text_is_clean(const char *text, size_t n) {
+  for (size_t i = 0; i < n;) {
+    size_t length = cv_text_char(text + i, n - i);
+    if (length == 0) {
+      return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+void cv_text_clean(char *text, size_t n) {
+  for (size_t i = 0; i < n;) {
+    size_t length = cv_text_char(text + i, n - i);
+    if (length == 0) {
+      text[i] = '?';
+      length = 1;
+    }
+    i += length;
+  }
+}

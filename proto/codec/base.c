@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/codec/base.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/text.h"
+
+/* Unpacking. protobuf-c reports malformed input and failed allocation alike, so the allocator remembers the latter. */
+
+struct limited {
+  struct cv_arena *arena;
+  bool exhausted;
+};
+
+static void *limited_alloc(void *data, size_t n) {
+  struct limited *limited = data;
+  void *at = cv_arena_alloc(limited->arena, n);
+  limited->exhausted = limited->exhausted || at == NULL;
+  return at;
+}
+
+static void limited_free(void *data, void *pointer) {
+  (void)data;
+  (void)pointer;
+}
+
+enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n,
+                            struct cv_arena *arena, ProtobufCMessage **ret) {
+  cv_arena_reset(arena);
+  if (n > CV_FRAME_BYTES) {
+    return CV_ERR_LIMIT;
+  }
+  struct limited limited = {.arena = arena};
+  ProtobufCAllocator allocator = {.alloc = limited_alloc, .free = limited_free, .allocator_data = &limited};
+  ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, n, n > 0 ? bytes : (const uint8_t *)"");
+  if (message == NULL) {
+    return limited.exhausted ? CV_ERR_LIMIT : CV_ERR_FORMAT;
+  }
+  *ret = message;
+  return CV_OK;
+}
+
+enum cv_err cv_codec_pack(const ProtobufCMessage *message, struct cv_buf *out) {
+  size_t n = protobuf_c_message_get_packed_size(message);
+  if (n > CV_FRAME_BYTES) {
+    return CV_ERR_LIMIT;
+  }
+  CV_TRY(cv_buf_reserve(out, n));
+  out->len += protobuf_c_message_pack(message, out->data + out->len);
+  return CV_OK;
+}
+
+void *cv_codec_room(struct cv_arena *arena, size_t count, size_t size) {
+  size_t bytes;
+  return __builtin_mul_overflow(count, size, &bytes) ? NULL : cv_arena_alloc(arena, bytes);
+}
+
+/* Fields. */
+
+char *cv_codec_put_text(const char *text, size_t size, struct cv_arena *scratch) {
+  if (text == NULL) {
+    return cv_codec_borrow("");
+  }
+  size_t n = strnlen(text, size);
+  if (n < size && cv_text_is_clean(text, n)) {
+    return cv_codec_borrow(text);
+  }
+  n = n < size ? n : size - 1;
+  char *copy = cv_arena_alloc(scratch, n + 1);
+  if (copy != NULL) {
+    memcpy(copy, text, n);
+    copy[n] = '\0';
+    cv_text_clean(copy, n);
+  }
+  return copy;
+}
+
+bool cv_codec_text_fits(const char *text, size_t size) {
+  size_t n = strnlen(text, size);
+  return n < size && cv_text_is_clean(text, n);
+}
+
+enum cv_err cv_codec_take_text(const char *text, char *to, size_t size) {
+  size_t n = strnlen(text, size);
+  if (n >= size || !cv_text_is_clean(text, n)) {
+    return CV_ERR_FORMAT;
+  }
+  memcpy(to, text, n + 1);
+  return CV_OK;
+}
+
+enum cv_err cv_codec_put_seed(uint64_t seed, struct cv_arena *scratch, ProtobufCBinaryData *ret) {
+  uint8_t *bytes = cv_arena_alloc(scratch, 8);
+  if (bytes == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  for (size_t i = 0; i < 8; i++) {
+    bytes[i] = (uint8_t)(seed >> (8 * i));
+  }
+  *ret = cv_codec_bytes(bytes, 8);
+  return CV_OK;
+}
+
+enum cv_err cv_codec_take_seed(const ProtobufCBinaryData *in, uint64_t *ret) {
+  if (in->len != 8) {
+    return CV_ERR_FORMAT;
+  }
+  struct cv_reader reader = cv_reader_over(in->data, in->len);
+  *ret = cv_read_u64(&reader);
+  return CV_OK;
+}
+
+enum cv_err cv_codec_take_digest(const ProtobufCBinaryData *in, struct cv_digest *ret) {
+  if (in->len != CV_DIGEST_BYTES) {
+    return CV_ERR_FORMAT;
+  }
+  memcpy(ret->bytes, in->data, CV_DIGEST_BYTES);
+  return CV_OK;
+}
+
+/* Hello and Goodbye. */
+
+enum cv_err cv_codec_put_greetings(const struct cv_hello *hello, const char *goodbye, struct cv_arena *scratch,
+                                   Crowdveil__Base__Hello **ret_hello, Crowdveil__Base__Goodbye **ret_goodbye) {
+  if (hello->present) {
+    Crowdveil__Base__Hello *to = cv_codec_room(scratch, 1, sizeof(*to));
+    char *program = cv_codec_put_text(hello->program, CV_NAME_BYTES, scratch);
+    if (to == NULL || program == NULL) {
+      return CV_ERR_LIMIT;
+    }
+    *to = (Crowdveil__Base__Hello)CROWDVEIL__BASE__HELLO__INIT;
+    to->version = hello->version;
+    to->program = program;
+    *ret_hello = to;
+  }
+  if (goodbye != NULL) {
+    Crowdveil__Base__Goodbye *to = cv_codec_room(scratch, 1, sizeof(*to));
+    char *why = cv_codec_put_text(goodbye, CV_WHY_BYTES, scratch);
+    if (to == NULL || why == NULL) {
+      return CV_ERR_LIMIT;
+    }
+    *to = (Crowdveil__Base__Goodbye)CROWDVEIL__BASE__GOODBYE__INIT;
+    to->why = why;
+    *ret_goodbye = to;
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_codec_take_greetings(const Crowdveil__Base__Hello *hello, const Crowdveil__Base__Goodbye *goodbye,
+                                    struct cv_hello *ret_hello, const char **ret_goodbye) {
+  if (hello != NULL) {
+    if (!cv_codec_text_fits(hello->program, CV_NAME_BYTES)) {
+      return CV_ERR_FORMAT;
+    }
+    *ret_hello = (struct cv_hello){.present = true, .version = hello->version, .program = hello->program};
+  }
+  if (goodbye != NULL) {
+    if (!cv_codec_text_fits(goodbye->why, CV_WHY_BYTES)) {
+      return CV_ERR_FORMAT;
+    }
+    *ret_goodbye = goodbye->why;
+  }
+  return CV_OK;
+}
+
+/* Choice and Spec. */
+
+static enum cv_err put_param(const struct cv_param *param, struct cv_arena *scratch, Crowdveil__Base__Param *ret) {
+  *ret = (Crowdveil__Base__Param)CROWDVEIL__BASE__PARAM__INIT;
+  ret->key = cv_codec_put_text(param->key, CV_PARAM_TEXT, scratch);
+  if (ret->key == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  if (!param->is_text) {
+    ret->value_case = CROWDVEIL__BASE__PARAM__VALUE_NUMBER;
+    ret->number = param->number;
+    return CV_OK;
+  }
+  ret->value_case = CROWDVEIL__BASE__PARAM__VALUE_TEXT;
+  ret->text = cv_codec_put_text(param->text, CV_PARAM_TEXT, scratch);
+  return ret->text == NULL ? CV_ERR_LIMIT : CV_OK;
+}
+
+enum cv_err cv_codec_put_choice(const struct cv_choice *choice, struct cv_arena *scratch,
+                                Crowdveil__Base__Choice **ret) {
+  Crowdveil__Base__Choice *to = cv_codec_room(scratch, 1, sizeof(*to));
+  char *name = cv_codec_put_text(choice->name, CV_PARAM_TEXT, scratch);
+  if (to == NULL || name == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  *to = (Crowdveil__Base__Choice)CROWDVEIL__BASE__CHOICE__INIT;
+  to->name = name;
+  to->n_params = choice->params.count;
+  Crowdveil__Base__Param *row;
+  if (!CV_CODEC_ROWS(scratch, to->n_params, row, to->params)) {
+    return CV_ERR_LIMIT;
+  }
+  for (size_t i = 0; i < to->n_params; i++) {
+    to->params[i] = &row[i];
+    CV_TRY(put_param(&choice->params.item[i], scratch, &row[i]));
+  }
+  *ret = to;
+  return CV_OK;
+}
+
+static enum cv_err take_param(const Crowdveil__Base__Param *in, struct cv_param *ret) {
+  CV_TRY(cv_codec_take_text(in->key, ret->key, sizeof(ret->key)));
+  if (ret->key[0] == '\0') {
+    return CV_ERR_FORMAT;
+  }
+  switch (in->value_case) {
+    case CROWDVEIL__BASE__PARAM__VALUE_NUMBER:
+      ret->number = in->number;
+      return isfinite(in->number) ? CV_OK : CV_ERR_FORMAT;
+    case CROWDVEIL__BASE__PARAM__VALUE_TEXT:
+      ret->is_text = true;
+      return cv_codec_take_text(in->text, ret->text, sizeof(ret->text));
+    default:
+      return CV_ERR_FORMAT;
+  }
+}
+
+enum cv_err cv_codec_take_choice(const Crowdveil__Base__Choice *in, struct cv_choice *ret) {
+  *ret = (struct cv_choice){0};
+  if (in == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(cv_codec_take_text(in->name, ret->name, sizeof(ret->name)));
+  if (in->n_params > CV_PARAMS_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  for (size_t i = 0; i < in->n_params; i++) {
+    struct cv_param *param = &ret->params.item[i];
+    CV_TRY(take_param(in->params[i], param));
+    if (cv_params_find(&ret->params, param->key) != NULL) {
+      return CV_ERR_FORMAT;
+    }
+    ret->params.count++;
+  }
+  return CV_OK;
+}
+
+static enum cv_err put_names(const struct cv_spec *spec, struct cv_arena *scratch, Crowdveil__Base__Spec *ret) {
+  if (spec->names == NULL) {
+    return CV_OK;
+  }
+  ret->names = cv_codec_room(scratch, spec->arms, sizeof(*ret->names));
+  if (ret->names == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->n_names = spec->arms;
+  for (size_t i = 0; i < spec->arms; i++) {
+    ret->names[i] = cv_codec_put_text(spec->names[i].text, CV_NAME_BYTES, scratch);
+    if (ret->names[i] == NULL) {
+      return CV_ERR_LIMIT;
+    }
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scratch, Crowdveil__Base__Spec **ret) {
+  Crowdveil__Base__Spec *to = cv_codec_room(scratch, 1, sizeof(*to));
+  char *name = cv_codec_put_text(spec->name, CV_NAME_BYTES, scratch);
+  if (to == NULL || name == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  *to = (Crowdveil__Base__Spec)CROWDVEIL__BASE__SPEC__INIT;
+  to->name = name;
+  to->arms = spec->arms;
+  CV_TRY(put_names(spec, scratch, to));
+  CV_TRY(cv_codec_put_choice(&spec->policy, scratch, &to->policy));
+  CV_TRY(cv_codec_put_choice(&spec->mechanism, scratch, &to->mechanism));
+  CV_TRY(cv_codec_put_choice(&spec->privatizer, scratch, &to->privatizer));
+  to->epsilon_micro = spec->epsilon_micro;
+  to->tokens_per_worker = spec->tokens_per_worker;
+  to->thirdparty_trusted = spec->thirdparty_trusted;
+  to->tokens = spec->tokens;
+  to->deadline_ms = spec->deadline_ms;
+  to->idle_ms = spec->idle_ms;
+  *ret = to;
+  return CV_OK;
+}
+
+static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_arena *arena, struct cv_spec *ret) {
+  if (in->n_names == 0) {
+    return CV_OK;
+  }
+  if (in->n_names != in->arms) {
+    return CV_ERR_FORMAT;
+  }
+  ret->names = cv_arena_array(arena, in->n_names, sizeof(*ret->names));
+  if (ret->names == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  for (size_t i = 0; i < in->n_names; i++) {
+    CV_TRY(cv_codec_take_text(in->names[i], ret->names[i].text, sizeof(ret->names[i].text)));
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena *arena, struct cv_spec *ret) {
+  *ret = (struct cv_spec){0};
+  if (in == NULL || in->arms > CV_ARMS_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  CV_TRY(cv_codec_take_text(in->name, ret->name, sizeof(ret->name)));
+  ret->arms = in->arms;
+  CV_TRY(take_names(in, arena, ret));
+  CV_TRY(cv_codec_take_choice(in->policy, &ret->policy));
+  CV_TRY(cv_codec_take_choice(in->mechanism, &ret->mechanism));
+  CV_TRY(cv_codec_take_choice(in->privatizer, &ret->privatizer));
+  ret->epsilon_micro = in->epsilon_micro;
+  ret->tokens_per_worker = in->tokens_per_worker;
+  ret->thirdparty_trusted = in->thirdparty_trusted != 0;
+  ret->tokens = in->tokens;
+  ret->deadline_ms = in->deadline_ms;
+  ret->idle_ms = in->idle_ms;
+  return CV_OK;
+}
+
+/* Release. */
+
+enum cv_err cv_codec_put_release(uint64_t campaign, const struct cv_release *release, struct cv_arena *scratch,
+                                 Crowdveil__Base__Release *ret) {
+  *ret = (Crowdveil__Base__Release)CROWDVEIL__BASE__RELEASE__INIT;
+  ret->campaign = campaign;
+  ret->number = release->number;
+  ret->plan = release->plan;
+  ret->arm = release->arm;
+  ret->tokens = release->tokens;
+  ret->noisy_sum = release->noisy_sum;
+  ret->n_noise = release->noise.groups;
+  Crowdveil__Base__NoiseGroup *row;
+  if (!CV_CODEC_ROWS(scratch, ret->n_noise, row, ret->noise)) {
+    return CV_ERR_LIMIT;
+  }
+  for (size_t i = 0; i < ret->n_noise; i++) {
+    row[i] = (Crowdveil__Base__NoiseGroup)CROWDVEIL__BASE__NOISE_GROUP__INIT;
+    row[i].scale = release->noise.group[i].scale;
+    row[i].count = release->noise.group[i].count;
+    ret->noise[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_codec_take_release(const Crowdveil__Base__Release *in, struct cv_release *ret) {
+  if (in->number == 0 || in->arm >= CV_ARMS_MAX || in->n_noise > CV_NOISE_GROUPS_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  *ret = (struct cv_release){.number = in->number,
+                             .plan = in->plan,
+                             .arm = in->arm,
+                             .tokens = in->tokens,
+                             .noisy_sum = in->noisy_sum,
+                             .noise.groups = (uint32_t)in->n_noise};
+  for (size_t i = 0; i < in->n_noise; i++) {
+    double scale = in->noise[i]->scale;
+    if (!isfinite(scale) || scale < 0) {
+      return CV_ERR_FORMAT;
+    }
+    ret->noise.group[i] = (struct cv_noise_group){.scale = scale, .count = in->noise[i]->count};
+  }
+  return CV_OK;
+}
+
+/* Plan. */
+
+enum cv_err cv_codec_put_plan(uint64_t campaign, const struct cv_plan *plan, struct cv_arena *scratch,
+                              Crowdveil__Base__Plan *ret) {
+  *ret = (Crowdveil__Base__Plan)CROWDVEIL__BASE__PLAN__INIT;
+  ret->campaign = campaign;
+  ret->number = plan->number;
+  ret->n_wants = plan->wants;
+  Crowdveil__Base__Want *row;
+  if (!CV_CODEC_ROWS(scratch, ret->n_wants, row, ret->wants)) {
+    return CV_ERR_LIMIT;
+  }
+  for (size_t i = 0; i < ret->n_wants; i++) {
+    row[i] = (Crowdveil__Base__Want)CROWDVEIL__BASE__WANT__INIT;
+    row[i].arm = plan->want[i].arm;
+    row[i].tokens = plan->want[i].tokens;
+    ret->wants[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_codec_take_plan(const Crowdveil__Base__Plan *in, struct cv_arena *arena, struct cv_plan *ret) {
+  if (in->number == 0 || in->n_wants > CV_ARMS_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  struct cv_want *want = cv_codec_room(arena, in->n_wants, sizeof(*want));
+  if (want == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  uint64_t seen[CV_ARMS_MAX / 64] = {0};
+  for (size_t i = 0; i < in->n_wants; i++) {
+    uint32_t arm = in->wants[i]->arm;
+    if (arm >= CV_ARMS_MAX || (seen[arm / 64] >> (arm % 64) & 1) != 0) {
+      return CV_ERR_FORMAT;
+    }
+    seen[arm / 64] |= UINT64_C(1) << (arm % 64);
+    want[i] = (struct cv_want){.arm = arm, .tokens = in->wants[i]->tokens};
+  }
+  *ret = (struct cv_plan){.number = in->number, .wants = (uint32_t)in->n_wants, .want = want};
+  return CV_OK;
+}
+
+/* Standings. */
+
+enum cv_err cv_codec_put_standings(const struct cv_standing *standing, size_t n, struct cv_arena *scratch,
+                                   Crowdveil__Base__Standing ***ret) {
+  Crowdveil__Base__Standing *row, **pointer;
+  if (!CV_CODEC_ROWS(scratch, n, row, pointer)) {
+    return CV_ERR_LIMIT;
+  }
+  for (size_t i = 0; i < n; i++) {
+    row[i] = (Crowdveil__Base__Standing)CROWDVEIL__BASE__STANDING__INIT;
+    row[i].arm = standing[i].arm;
+    row[i].rank_class = standing[i].rank_class;
+    row[i].tokens = standing[i].tokens;
+    row[i].mean = standing[i].mean;
+    row[i].radius = standing[i].radius;
+    pointer[i] = &row[i];
+  }
+  *ret = pointer;
+  return CV_OK;
+}
+
+enum cv_err cv_codec_take_standings(Crowdveil__Base__Standing **in, size_t n, struct cv_arena *arena, uint32_t *ret_n,
+                                    struct cv_standing **ret) {
+  if (n > CV_ARMS_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  struct cv_standing *standing = cv_codec_room(arena, n, sizeof(*standing));
+  if (standing == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  for (size_t i = 0; i < n; i++) {
+    const Crowdveil__Base__Standing *from = in[i];
+    if (from->arm >= CV_ARMS_MAX || from->rank_class > CV_ARMS_MAX || !isfinite(from->mean) ||
+        !isfinite(from->radius) || from->radius < 0) {
+      return CV_ERR_FORMAT;
+    }
+    standing[i] = (struct cv_standing){.arm = from->arm,
+                                       .rank_class = from->rank_class,
+                                       .tokens = from->tokens,
+                                       .mean = from->mean,
+                                       .radius = from->radius};
+  }
+  *ret_n = (uint32_t)n;
+  *ret = standing;
+  return CV_OK;
+}

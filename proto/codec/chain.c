@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "proto/codec/rank.h"
+
+/* docs/protocol.md, "Chains". */
+enum {
+  RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12,
+  PLAN_BYTES = 8 + 4 + CV_ARMS_MAX * 8,
+};
+
+static uint8_t *put_le(uint8_t *at, uint64_t value, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    at[i] = (uint8_t)(value >> (8 * i));
+  }
+  return at + n;
+}
+
+static uint8_t *put_f64(uint8_t *at, double value) {
+  uint64_t bits;
+  _Static_assert(sizeof(bits) == sizeof(value), "a double has 64 bits");
+  memcpy(&bits, &value, sizeof(bits));
+  return put_le(at, bits, 8);
+}
+
+static void extend(struct cv_digest *hash, const uint8_t *record, size_t n, cv_digest_fn *digest) {
+  struct cv_digest next;
+  digest(hash->bytes, sizeof(hash->bytes), record, n, &next);
+  *hash = next;
+}
+
+void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, cv_digest_fn *digest) {
+  CV_REQUIRE(release->noise.groups <= CV_NOISE_GROUPS_MAX);
+  uint8_t record[RELEASE_BYTES];
+  uint8_t *at = put_le(record, release->number, 8);
+  at = put_le(at, release->plan, 8);
+  at = put_le(at, release->arm, 4);
+  at = put_le(at, release->tokens, 8);
+  at = put_le(at, (uint64_t)release->noisy_sum, 8);
+  at = put_le(at, release->noise.groups, 4);
+  for (uint32_t i = 0; i < release->noise.groups; i++) {
+    at = put_f64(at, release->noise.group[i].scale);
+    at = put_le(at, release->noise.group[i].count, 4);
+  }
+  extend(hash, record, (size_t)(at - record), digest);
+}
+
+void cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv_digest_fn *digest) {
+  CV_REQUIRE(plan->wants <= CV_ARMS_MAX);
+  uint8_t record[PLAN_BYTES];
+  uint8_t *at = put_le(record, plan->number, 8);
+  at = put_le(at, plan->wants, 4);
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    at = put_le(at, plan->want[i].arm, 4);
+    at = put_le(at, plan->want[i].tokens, 4);
+  }
+  extend(hash, record, (size_t)(at - record), digest);
+}

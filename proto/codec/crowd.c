@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/codec/crowd.h"
+
+#include <crowd.pb-c.h>
+#include <string.h>
+
+#include "proto/codec/base.h"
+
+/* Encoding: one function per repeated field of the envelope, in the envelope's order. */
+
+static enum cv_err put_arrives(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
+                               Crowdveil__Crowd__Envelope *to) {
+  Crowdveil__Crowd__Arrive *row;
+  if (!CV_CODEC_ROWS(scratch, frame->arrives, row, to->arrives)) {
+    return CV_ERR_LIMIT;
+  }
+  to->n_arrives = frame->arrives;
+  for (size_t i = 0; i < frame->arrives; i++) {
+    const struct cv_arrive *from = &frame->arrive[i];
+    row[i] = (Crowdveil__Crowd__Arrive)CROWDVEIL__CROWD__ARRIVE__INIT;
+    row[i].n_workers = from->workers;
+    row[i].workers = cv_codec_borrow(from->worker);
+    row[i].credit = from->credit;
+    to->arrives[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+static enum cv_err put_tokens(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
+                              Crowdveil__Crowd__Envelope *to) {
+  Crowdveil__Crowd__Token *row;
+  if (!CV_CODEC_ROWS(scratch, frame->tokens, row, to->tokens)) {
+    return CV_ERR_LIMIT;
+  }
+  to->n_tokens = frame->tokens;
+  for (size_t i = 0; i < frame->tokens; i++) {
+    const struct cv_token *from = &frame->token[i];
+    row[i] = (Crowdveil__Crowd__Token)CROWDVEIL__CROWD__TOKEN__INIT;
+    row[i].ticket = cv_codec_bytes(from->ticket, CV_TICKET_BYTES);
+    row[i].n_values = from->values;
+    row[i].values = cv_codec_borrow(from->value);
+    to->tokens[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+static enum cv_err put_declines(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
+                                Crowdveil__Crowd__Envelope *to) {
+  Crowdveil__Crowd__Decline *row;
+  if (!CV_CODEC_ROWS(scratch, frame->declines, row, to->declines)) {
+    return CV_ERR_LIMIT;
+  }
+  to->n_declines = frame->declines;
+  for (size_t i = 0; i < frame->declines; i++) {
+    row[i] = (Crowdveil__Crowd__Decline)CROWDVEIL__CROWD__DECLINE__INIT;
+    row[i].campaign = frame->decline[i].campaign;
+    row[i].why = cv_codec_put_text(frame->decline[i].why, CV_WHY_BYTES, scratch);
+    if (row[i].why == NULL) {
+      return CV_ERR_LIMIT;
+    }
+    to->declines[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+static enum cv_err put_campaigns(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
+                                 Crowdveil__Crowd__Envelope *to) {
+  Crowdveil__Crowd__Campaign *row;
+  if (!CV_CODEC_ROWS(scratch, frame->campaigns, row, to->campaigns)) {
+    return CV_ERR_LIMIT;
+  }
+  to->n_campaigns = frame->campaigns;
+  for (size_t i = 0; i < frame->campaigns; i++) {
+    const struct cv_terms *from = &frame->campaign[i];
+    row[i] = (Crowdveil__Crowd__Campaign)CROWDVEIL__CROWD__CAMPAIGN__INIT;
+    row[i].id = from->id;
+    row[i].name = cv_codec_put_text(from->name, CV_NAME_BYTES, scratch);
+    if (row[i].name == NULL) {
+      return CV_ERR_LIMIT;
+    }
+    CV_TRY(cv_codec_put_choice(&from->privatizer, scratch, &row[i].privatizer));
+    CV_TRY(cv_codec_put_choice(&from->mechanism, scratch, &row[i].mechanism));
+    row[i].epsilon_micro = from->epsilon_micro;
+    row[i].tokens_per_worker = from->tokens_per_worker;
+    row[i].arms = from->arms;
+    to->campaigns[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+static enum cv_err put_assigns(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
+                               Crowdveil__Crowd__Envelope *to) {
+  Crowdveil__Crowd__Assign *row;
+  if (!CV_CODEC_ROWS(scratch, frame->assigns, row, to->assigns)) {
+    return CV_ERR_LIMIT;
+  }
+  to->n_assigns = frame->assigns;
+  for (size_t i = 0; i < frame->assigns; i++) {
+    const struct cv_assign *from = &frame->assign[i];
+    row[i] = (Crowdveil__Crowd__Assign)CROWDVEIL__CROWD__ASSIGN__INIT;
+    row[i].campaign = from->campaign;
+    row[i].worker = from->worker;
+    row[i].ticket = cv_codec_bytes(from->ticket, CV_TICKET_BYTES);
+    row[i].n_arms = from->arms;
+    row[i].arms = cv_codec_borrow(from->arms == 1 ? &from->arm.one : from->arm.many);
+    row[i].place = from->place;
+    to->assigns[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+static enum cv_err put_acks(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
+                            Crowdveil__Crowd__Envelope *to) {
+  Crowdveil__Crowd__Ack *row;
+  if (!CV_CODEC_ROWS(scratch, frame->acks, row, to->acks)) {
+    return CV_ERR_LIMIT;
+  }
+  to->n_acks = frame->acks;
+  for (size_t i = 0; i < frame->acks; i++) {
+    const struct cv_crowd_ack *from = &frame->ack[i];
+    row[i] = (Crowdveil__Crowd__Ack)CROWDVEIL__CROWD__ACK__INIT;
+    row[i].ticket = cv_codec_bytes(from->ticket, CV_TICKET_BYTES);
+    row[i].verdict = (Crowdveil__Crowd__Verdict)from->verdict;
+    row[i].why = cv_codec_put_text(from->why, CV_WHY_BYTES, scratch);
+    if (row[i].why == NULL) {
+      return CV_ERR_LIMIT;
+    }
+    to->acks[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+static enum cv_err put_backoffs(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
+                                Crowdveil__Crowd__Envelope *to) {
+  Crowdveil__Crowd__Backoff *row;
+  if (!CV_CODEC_ROWS(scratch, frame->backoffs, row, to->backoffs)) {
+    return CV_ERR_LIMIT;
+  }
+  to->n_backoffs = frame->backoffs;
+  for (size_t i = 0; i < frame->backoffs; i++) {
+    const struct cv_backoff *from = &frame->backoff[i];
+    row[i] = (Crowdveil__Crowd__Backoff)CROWDVEIL__CROWD__BACKOFF__INIT;
+    row[i].n_workers = from->workers;
+    row[i].workers = cv_codec_borrow(from->worker);
+    row[i].delay_ms = from->delay_ms;
+    row[i].campaign = from->campaign;
+    row[i].why = cv_codec_put_text(from->why, CV_WHY_BYTES, scratch);
+    if (row[i].why == NULL) {
+      return CV_ERR_LIMIT;
+    }
+    to->backoffs[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+static enum cv_err put_dones(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
+                             Crowdveil__Crowd__Envelope *to) {
+  Crowdveil__Crowd__Done *row;
+  if (!CV_CODEC_ROWS(scratch, frame->dones, row, to->dones)) {
+    return CV_ERR_LIMIT;
+  }
+  to->n_dones = frame->dones;
+  for (size_t i = 0; i < frame->dones; i++) {
+    row[i] = (Crowdveil__Crowd__Done)CROWDVEIL__CROWD__DONE__INIT;
+    row[i].campaign = frame->done[i];
+    to->dones[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_crowd_encode(const struct cv_crowd_frame *frame, struct cv_arena *scratch, struct cv_buf *out) {
+  cv_arena_reset(scratch);
+  Crowdveil__Crowd__Envelope to = CROWDVEIL__CROWD__ENVELOPE__INIT;
+  CV_TRY(cv_codec_put_greetings(&frame->hello, frame->goodbye, scratch, &to.hello, &to.goodbye));
+  CV_TRY(put_arrives(frame, scratch, &to));
+  CV_TRY(put_tokens(frame, scratch, &to));
+  CV_TRY(put_declines(frame, scratch, &to));
+  CV_TRY(put_campaigns(frame, scratch, &to));
+  CV_TRY(put_assigns(frame, scratch, &to));
+  CV_TRY(put_acks(frame, scratch, &to));
+  CV_TRY(put_backoffs(frame, scratch, &to));
+  CV_TRY(put_dones(frame, scratch, &to));
+  return cv_codec_pack(&to.base, out);
+}
+
+/* Decoding: workers, values and texts stay where protobuf-c has put them, which is in the arena too. */
+
+static enum cv_err take_arrives(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
+                                struct cv_crowd_frame *ret) {
+  ret->arrive = cv_codec_room(arena, in->n_arrives, sizeof(*ret->arrive));
+  if (ret->arrive == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->arrives = in->n_arrives;
+  for (size_t i = 0; i < in->n_arrives; i++) {
+    const Crowdveil__Crowd__Arrive *from = in->arrives[i];
+    ret->arrive[i] = (struct cv_arrive){.workers = from->n_workers, .worker = from->workers, .credit = from->credit};
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_tokens(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
+                               struct cv_crowd_frame *ret) {
+  ret->token = cv_codec_room(arena, in->n_tokens, sizeof(*ret->token));
+  if (ret->token == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->tokens = in->n_tokens;
+  for (size_t i = 0; i < in->n_tokens; i++) {
+    const Crowdveil__Crowd__Token *from = in->tokens[i];
+    if (from->ticket.len != CV_TICKET_BYTES || from->n_values < 1 || from->n_values > CV_VALUES_MAX) {
+      return CV_ERR_FORMAT;
+    }
+    struct cv_token *to = &ret->token[i];
+    memcpy(to->ticket, from->ticket.data, CV_TICKET_BYTES);
+    to->values = from->n_values;
+    to->value = from->values;
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_declines(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
+                                 struct cv_crowd_frame *ret) {
+  ret->decline = cv_codec_room(arena, in->n_declines, sizeof(*ret->decline));
+  if (ret->decline == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->declines = in->n_declines;
+  for (size_t i = 0; i < in->n_declines; i++) {
+    const Crowdveil__Crowd__Decline *from = in->declines[i];
+    if (!cv_codec_text_fits(from->why, CV_WHY_BYTES)) {
+      return CV_ERR_FORMAT;
+    }
+    ret->decline[i] = (struct cv_decline){.campaign = from->campaign, .why = from->why};
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_campaigns(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
+                                  struct cv_crowd_frame *ret) {
+  ret->campaign = cv_codec_room(arena, in->n_campaigns, sizeof(*ret->campaign));
+  if (ret->campaign == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->campaigns = in->n_campaigns;
+  for (size_t i = 0; i < in->n_campaigns; i++) {
+    const Crowdveil__Crowd__Campaign *from = in->campaigns[i];
+    struct cv_terms *to = &ret->campaign[i];
+    if (from->arms > CV_ARMS_MAX) {
+      return CV_ERR_FORMAT;
+    }
+    *to = (struct cv_terms){.id = from->id,
+                            .epsilon_micro = from->epsilon_micro,
+                            .tokens_per_worker = from->tokens_per_worker,
+                            .arms = from->arms};
+    CV_TRY(cv_codec_take_text(from->name, to->name, sizeof(to->name)));
+    CV_TRY(cv_codec_take_choice(from->privatizer, &to->privatizer));
+    CV_TRY(cv_codec_take_choice(from->mechanism, &to->mechanism));
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_assign(const Crowdveil__Crowd__Assign *from, struct cv_assign *to) {
+  if (from->ticket.len != CV_TICKET_BYTES || from->n_arms < 1 || from->n_arms > CV_VALUES_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  for (size_t i = 0; i < from->n_arms; i++) {
+    if (from->arms[i] >= CV_ARMS_MAX) {
+      return CV_ERR_FORMAT;
+    }
+  }
+  to->campaign = from->campaign;
+  to->worker = from->worker;
+  memcpy(to->ticket, from->ticket.data, CV_TICKET_BYTES);
+  to->arms = (uint32_t)from->n_arms;
+  if (from->n_arms == 1) {
+    to->arm.one = from->arms[0];
+  } else {
+    to->arm.many = from->arms;
+  }
+  to->place = from->place;
+  return CV_OK;
+}
+
+static enum cv_err take_assigns(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
+                                struct cv_crowd_frame *ret) {
+  ret->assign = cv_codec_room(arena, in->n_assigns, sizeof(*ret->assign));
+  if (ret->assign == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->assigns = in->n_assigns;
+  for (size_t i = 0; i < in->n_assigns; i++) {
+    CV_TRY(take_assign(in->assigns[i], &ret->assign[i]));
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_acks(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena, struct cv_crowd_frame *ret) {
+  ret->ack = cv_codec_room(arena, in->n_acks, sizeof(*ret->ack));
+  if (ret->ack == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->acks = in->n_acks;
+  for (size_t i = 0; i < in->n_acks; i++) {
+    const Crowdveil__Crowd__Ack *from = in->acks[i];
+    enum cv_verdict verdict = (enum cv_verdict)from->verdict;
+    if (from->ticket.len != CV_TICKET_BYTES || verdict < CV_VERDICT_ACCEPTED || verdict > CV_VERDICT_REFUSED ||
+        !cv_codec_text_fits(from->why, CV_WHY_BYTES)) {
+      return CV_ERR_FORMAT;
+    }
+    struct cv_crowd_ack *to = &ret->ack[i];
+    memcpy(to->ticket, from->ticket.data, CV_TICKET_BYTES);
+    to->verdict = verdict;
+    to->why = from->why;
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_backoffs(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
+                                 struct cv_crowd_frame *ret) {
+  ret->backoff = cv_codec_room(arena, in->n_backoffs, sizeof(*ret->backoff));
+  if (ret->backoff == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->backoffs = in->n_backoffs;
+  for (size_t i = 0; i < in->n_backoffs; i++) {
+    const Crowdveil__Crowd__Backoff *from = in->backoffs[i];
+    if (!cv_codec_text_fits(from->why, CV_WHY_BYTES)) {
+      return CV_ERR_FORMAT;
+    }
+    ret->backoff[i] = (struct cv_backoff){.workers = from->n_workers,
+                                          .worker = from->workers,
+                                          .delay_ms = from->delay_ms,
+                                          .why = from->why,
+                                          .campaign = from->campaign};
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_dones(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
+                              struct cv_crowd_frame *ret) {
+  ret->done = cv_codec_room(arena, in->n_dones, sizeof(*ret->done));
+  if (ret->done == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->dones = in->n_dones;
+  for (size_t i = 0; i < in->n_dones; i++) {
+    ret->done[i] = in->dones[i]->campaign;
+  }
+  return CV_OK;
+}
+
+static bool is_empty(const struct cv_crowd_frame *frame) {
+  return !frame->hello.present && frame->goodbye == NULL &&
+         frame->arrives + frame->tokens + frame->declines + frame->campaigns + frame->assigns + frame->acks +
+                 frame->backoffs + frame->dones ==
+             0;
+}
+
+enum cv_err cv_crowd_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_crowd_frame *ret) {
+  ProtobufCMessage *message;
+  CV_TRY(cv_codec_unpack(&crowdveil__crowd__envelope__descriptor, bytes, n, arena, &message));
+  const Crowdveil__Crowd__Envelope *in = (const Crowdveil__Crowd__Envelope *)message;
+  struct cv_crowd_frame frame = {0};
+  CV_TRY(cv_codec_take_greetings(in->hello, in->goodbye, &frame.hello, &frame.goodbye));
+  CV_TRY(take_arrives(in, arena, &frame));
+  CV_TRY(take_tokens(in, arena, &frame));
+  CV_TRY(take_declines(in, arena, &frame));
+  CV_TRY(take_campaigns(in, arena, &frame));
+  CV_TRY(take_assigns(in, arena, &frame));
+  CV_TRY(take_acks(in, arena, &frame));
+  CV_TRY(take_backoffs(in, arena, &frame));
+  CV_TRY(take_dones(in, arena, &frame));
+  if (is_empty(&frame)) {
+    return CV_ERR_FORMAT;
+  }
+  *ret = frame;
+  return CV_OK;
+}

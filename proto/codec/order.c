@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/codec/order.h"
+
+#include <order.pb-c.h>
+#include <string.h>
+
+#include "proto/codec/base.h"
+
+/* Encoding: `made` holds the one message of the envelope, so that only what repeats goes through the scratch arena. */
+
+struct made {
+  Crowdveil__Order__Envelope envelope;
+  union {
+    Crowdveil__Order__Submit submit;
+    Crowdveil__Order__Watch watch;
+    Crowdveil__Order__Cancel cancel;
+    Crowdveil__Order__Export export;
+    Crowdveil__Order__Status status;
+    Crowdveil__Order__Accepted accepted;
+    Crowdveil__Order__Finished finished;
+    Crowdveil__Order__Part part;
+    Crowdveil__Order__StatusAnswer status_answer;
+    Crowdveil__Order__Error error;
+  } as;
+  Crowdveil__Order__Progress progress; /* of whichever has one */
+};
+
+static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena *scratch,
+                                Crowdveil__Order__Progress *ret) {
+  *ret = (Crowdveil__Order__Progress)CROWDVEIL__ORDER__PROGRESS__INIT;
+  ret->campaign = from->campaign;
+  ret->name = cv_codec_put_text(from->name, CV_NAME_BYTES, scratch);
+  ret->tokens = from->tokens;
+  ret->tokens_limit = from->tokens_limit;
+  ret->releases = from->releases;
+  ret->plans = from->plans;
+  ret->elapsed_ms = from->elapsed_ms;
+  ret->arms = from->arms;
+  ret->decided = from->decided;
+  ret->classes = from->classes;
+  ret->epsilon_spent_micro = from->epsilon_spent_micro;
+  ret->workers = from->workers;
+  ret->end = (Crowdveil__Base__End)from->end;
+  ret->thirdparty_connected = from->thirdparty_connected;
+  return ret->name == NULL ? CV_ERR_LIMIT : CV_OK;
+}
+
+static enum cv_err put_submit(const struct cv_submit *from, struct cv_arena *scratch, struct made *made) {
+  Crowdveil__Order__Submit *to = &made->as.submit;
+  *to = (Crowdveil__Order__Submit)CROWDVEIL__ORDER__SUBMIT__INIT;
+  to->client_key = cv_codec_bytes(from->client_key, CV_CLIENT_KEY_BYTES);
+  made->envelope.submit = to;
+  return cv_codec_put_spec(&from->spec, scratch, &to->spec);
+}
+
+static enum cv_err put_finished(const struct cv_finished *from, struct cv_arena *scratch, struct made *made) {
+  Crowdveil__Order__Finished *to = &made->as.finished;
+  *to = (Crowdveil__Order__Finished)CROWDVEIL__ORDER__FINISHED__INIT;
+  to->progress = &made->progress;
+  to->n_standings = from->standings;
+  made->envelope.finished = to;
+  CV_TRY(put_progress(&from->progress, scratch, &made->progress));
+  return cv_codec_put_standings(from->standing, from->standings, scratch, &to->standings);
+}
+
+static enum cv_err put_records(const struct cv_part *from, struct cv_arena *scratch, Crowdveil__Order__Part *to) {
+  Crowdveil__Base__Plan *plan;
+  Crowdveil__Base__Release *release;
+  if (!CV_CODEC_ROWS(scratch, from->plans, plan, to->plans) ||
+      !CV_CODEC_ROWS(scratch, from->releases, release, to->releases)) {
+    return CV_ERR_LIMIT;
+  }
+  to->n_plans = from->plans;
+  for (size_t i = 0; i < from->plans; i++) {
+    CV_TRY(cv_codec_put_plan(from->campaign, &from->plan[i], scratch, &plan[i]));
+    to->plans[i] = &plan[i];
+  }
+  to->n_releases = from->releases;
+  for (size_t i = 0; i < from->releases; i++) {
+    CV_TRY(cv_codec_put_release(from->campaign, &from->release[i], scratch, &release[i]));
+    to->releases[i] = &release[i];
+  }
+  to->n_standings = from->standings;
+  return cv_codec_put_standings(from->standing, from->standings, scratch, &to->standings);
+}
+
+static enum cv_err put_part(const struct cv_part *from, struct cv_arena *scratch, struct made *made) {
+  Crowdveil__Order__Part *to = &made->as.part;
+  *to = (Crowdveil__Order__Part)CROWDVEIL__ORDER__PART__INIT;
+  to->campaign = from->campaign;
+  to->last = from->last;
+  made->envelope.part = to;
+  if (from->first) {
+    CV_TRY(cv_codec_put_spec(&from->spec, scratch, &to->spec));
+    CV_TRY(cv_codec_put_seed(from->seed, scratch, &to->seed));
+    CV_TRY(put_progress(&from->progress, scratch, &made->progress));
+    to->progress = &made->progress;
+  }
+  return put_records(from, scratch, to);
+}
+
+static enum cv_err put_status(const struct cv_status *from, struct cv_arena *scratch, struct made *made) {
+  Crowdveil__Order__StatusAnswer *to = &made->as.status_answer;
+  *to = (Crowdveil__Order__StatusAnswer)CROWDVEIL__ORDER__STATUS_ANSWER__INIT;
+  Crowdveil__Order__Progress *row;
+  to->broker = cv_codec_put_text(from->broker, CV_NAME_BYTES, scratch);
+  if (to->broker == NULL || !CV_CODEC_ROWS(scratch, from->campaigns, row, to->campaigns)) {
+    return CV_ERR_LIMIT;
+  }
+  to->uptime_ms = from->uptime_ms;
+  to->n_campaigns = from->campaigns;
+  for (size_t i = 0; i < from->campaigns; i++) {
+    CV_TRY(put_progress(&from->campaign[i], scratch, &row[i]));
+    to->campaigns[i] = &row[i];
+  }
+  made->envelope.status_answer = to;
+  return CV_OK;
+}
+
+static enum cv_err put_error(const char *why, struct cv_arena *scratch, struct made *made) {
+  Crowdveil__Order__Error *to = &made->as.error;
+  *to = (Crowdveil__Order__Error)CROWDVEIL__ORDER__ERROR__INIT;
+  to->why = cv_codec_put_text(why, CV_WHY_BYTES, scratch);
+  made->envelope.error = to;
+  return to->why == NULL ? CV_ERR_LIMIT : CV_OK;
+}
+
+/* The messages that are a number or nothing. */
+static void put_small(const struct cv_order_frame *frame, struct made *made) {
+  switch (frame->kind) {
+    case CV_ORDER_WATCH:
+      made->as.watch = (Crowdveil__Order__Watch)CROWDVEIL__ORDER__WATCH__INIT;
+      made->as.watch.campaign = frame->as.campaign;
+      made->envelope.watch = &made->as.watch;
+      break;
+    case CV_ORDER_CANCEL:
+      made->as.cancel = (Crowdveil__Order__Cancel)CROWDVEIL__ORDER__CANCEL__INIT;
+      made->as.cancel.campaign = frame->as.campaign;
+      made->envelope.cancel = &made->as.cancel;
+      break;
+    case CV_ORDER_EXPORT:
+      made->as.export = (Crowdveil__Order__Export)CROWDVEIL__ORDER__EXPORT__INIT;
+      made->as.export.campaign = frame->as.campaign;
+      made->envelope.export = &made->as.export;
+      break;
+    case CV_ORDER_STATUS:
+      made->as.status = (Crowdveil__Order__Status)CROWDVEIL__ORDER__STATUS__INIT;
+      made->envelope.status = &made->as.status;
+      break;
+    case CV_ORDER_ACCEPTED:
+      made->as.accepted = (Crowdveil__Order__Accepted)CROWDVEIL__ORDER__ACCEPTED__INIT;
+      made->as.accepted.campaign = frame->as.accepted.campaign;
+      made->as.accepted.existed = frame->as.accepted.existed;
+      made->envelope.accepted = &made->as.accepted;
+      break;
+    default:
+      break;
+  }
+}
+
+static enum cv_err put_kind(const struct cv_order_frame *frame, struct cv_arena *scratch, struct made *made) {
+  switch (frame->kind) {
+    case CV_ORDER_SUBMIT:
+      return put_submit(&frame->as.submit, scratch, made);
+    case CV_ORDER_PROGRESS:
+      made->envelope.progress = &made->progress;
+      return put_progress(&frame->as.progress, scratch, &made->progress);
+    case CV_ORDER_FINISHED:
+      return put_finished(&frame->as.finished, scratch, made);
+    case CV_ORDER_PART:
+      return put_part(&frame->as.part, scratch, made);
+    case CV_ORDER_STATUS_ANSWER:
+      return put_status(&frame->as.status, scratch, made);
+    case CV_ORDER_ERROR:
+      return put_error(frame->as.error, scratch, made);
+    default:
+      put_small(frame, made);
+      return CV_OK;
+  }
+}
+
+enum cv_err cv_order_encode(const struct cv_order_frame *frame, struct cv_arena *scratch, struct cv_buf *out) {
+  cv_arena_reset(scratch);
+  struct made made = {.envelope = CROWDVEIL__ORDER__ENVELOPE__INIT};
+  CV_TRY(cv_codec_put_greetings(&frame->hello, frame->goodbye, scratch, &made.envelope.hello, &made.envelope.goodbye));
+  CV_TRY(put_kind(frame, scratch, &made));
+  return cv_codec_pack(&made.envelope.base, out);
+}
+
+/* Decoding. */
+
+static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv_progress *ret) {
+  if (in == NULL || !cv_codec_end_fits(in->end) || in->arms > CV_ARMS_MAX || in->decided > in->arms ||
+      in->classes > CV_ARMS_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  *ret = (struct cv_progress){.campaign = in->campaign,
+                              .tokens = in->tokens,
+                              .tokens_limit = in->tokens_limit,
+                              .releases = in->releases,
+                              .plans = in->plans,
+                              .elapsed_ms = in->elapsed_ms,
+                              .arms = in->arms,
+                              .decided = in->decided,
+                              .classes = in->classes,
+                              .epsilon_spent_micro = in->epsilon_spent_micro,
+                              .workers = in->workers,
+                              .end = (enum cv_end)in->end,
+                              .thirdparty_connected = in->thirdparty_connected != 0};
+  return cv_codec_take_text(in->name, ret->name, sizeof(ret->name));
+}
+
+static enum cv_err take_submit(const Crowdveil__Order__Submit *in, struct cv_arena *arena, struct cv_submit *ret) {
+  if (in->client_key.len != CV_CLIENT_KEY_BYTES) {
+    return CV_ERR_FORMAT;
+  }
+  memcpy(ret->client_key, in->client_key.data, CV_CLIENT_KEY_BYTES);
+  return cv_codec_take_spec(in->spec, arena, &ret->spec);
+}
+
+static enum cv_err take_finished(const Crowdveil__Order__Finished *in, struct cv_arena *arena,
+                                 struct cv_finished *ret) {
+  CV_TRY(take_progress(in->progress, &ret->progress));
+  return cv_codec_take_standings(in->standings, in->n_standings, arena, &ret->standings, &ret->standing);
+}
+
+static enum cv_err take_records(const Crowdveil__Order__Part *in, struct cv_arena *arena, struct cv_part *ret) {
+  ret->plan = cv_codec_room(arena, in->n_plans, sizeof(*ret->plan));
+  ret->release = cv_codec_room(arena, in->n_releases, sizeof(*ret->release));
+  if (ret->plan == NULL || ret->release == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->plans = in->n_plans;
+  for (size_t i = 0; i < in->n_plans; i++) {
+    if (in->plans[i]->campaign != in->campaign) {
+      return CV_ERR_FORMAT;
+    }
+    CV_TRY(cv_codec_take_plan(in->plans[i], arena, &ret->plan[i]));
+  }
+  ret->releases = in->n_releases;
+  for (size_t i = 0; i < in->n_releases; i++) {
+    if (in->releases[i]->campaign != in->campaign) {
+      return CV_ERR_FORMAT;
+    }
+    CV_TRY(cv_codec_take_release(in->releases[i], &ret->release[i]));
+  }
+  return cv_codec_take_standings(in->standings, in->n_standings, arena, &ret->standings, &ret->standing);
+}
+
+static enum cv_err take_part(const Crowdveil__Order__Part *in, struct cv_arena *arena, struct cv_part *ret) {
+  ret->campaign = in->campaign;
+  ret->last = in->last != 0;
+  ret->first = in->spec != NULL;
+  if (ret->first) {
+    CV_TRY(cv_codec_take_spec(in->spec, arena, &ret->spec));
+    CV_TRY(cv_codec_take_seed(&in->seed, &ret->seed));
+    CV_TRY(take_progress(in->progress, &ret->progress));
+  } else if (in->seed.len > 0 || in->progress != NULL) {
+    return CV_ERR_FORMAT;
+  }
+  return take_records(in, arena, ret);
+}
+
+static enum cv_err take_status(const Crowdveil__Order__StatusAnswer *in, struct cv_arena *arena,
+                               struct cv_status *ret) {
+  if (!cv_codec_text_fits(in->broker, CV_NAME_BYTES)) {
+    return CV_ERR_FORMAT;
+  }
+  ret->broker = in->broker;
+  ret->uptime_ms = in->uptime_ms;
+  ret->campaign = cv_codec_room(arena, in->n_campaigns, sizeof(*ret->campaign));
+  if (ret->campaign == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->campaigns = in->n_campaigns;
+  for (size_t i = 0; i < in->n_campaigns; i++) {
+    CV_TRY(take_progress(in->campaigns[i], &ret->campaign[i]));
+  }
+  return CV_OK;
+}
+
+/* The kind of the one message that is there; CV_ERR_FORMAT if there are two, or nothing at all. */
+static enum cv_err find_kind(const Crowdveil__Order__Envelope *in, enum cv_order_kind *ret) {
+  const struct {
+    const void *message;
+    enum cv_order_kind kind;
+  } slots[] = {
+      {in->submit, CV_ORDER_SUBMIT},     {in->watch, CV_ORDER_WATCH},
+      {in->cancel, CV_ORDER_CANCEL},     {in->export, CV_ORDER_EXPORT},
+      {in->status, CV_ORDER_STATUS},     {in->accepted, CV_ORDER_ACCEPTED},
+      {in->progress, CV_ORDER_PROGRESS}, {in->finished, CV_ORDER_FINISHED},
+      {in->part, CV_ORDER_PART},         {in->status_answer, CV_ORDER_STATUS_ANSWER},
+      {in->error, CV_ORDER_ERROR},
+  };
+  enum cv_order_kind kind = CV_ORDER_NONE;
+  for (size_t i = 0; i < CV_COUNT(slots); i++) {
+    if (slots[i].message == NULL) {
+      continue;
+    }
+    if (kind != CV_ORDER_NONE) {
+      return CV_ERR_FORMAT;
+    }
+    kind = slots[i].kind;
+  }
+  if (kind == CV_ORDER_NONE && in->hello == NULL && in->goodbye == NULL) {
+    return CV_ERR_FORMAT;
+  }
+  *ret = kind;
+  return CV_OK;
+}
+
+static enum cv_err take_kind(const Crowdveil__Order__Envelope *in, struct cv_arena *arena, struct cv_order_frame *ret) {
+  switch (ret->kind) {
+    case CV_ORDER_NONE:
+    case CV_ORDER_STATUS:
+      return CV_OK;
+    case CV_ORDER_SUBMIT:
+      return take_submit(in->submit, arena, &ret->as.submit);
+    case CV_ORDER_WATCH:
+      ret->as.campaign = in->watch->campaign;
+      return CV_OK;
+    case CV_ORDER_CANCEL:
+      ret->as.campaign = in->cancel->campaign;
+      return CV_OK;
+    case CV_ORDER_EXPORT:
+      ret->as.campaign = in->export->campaign;
+      return CV_OK;
+    case CV_ORDER_ACCEPTED:
+      ret->as.accepted.campaign = in->accepted->campaign;
+      ret->as.accepted.existed = in->accepted->existed != 0;
+      return CV_OK;
+    case CV_ORDER_PROGRESS:
+      return take_progress(in->progress, &ret->as.progress);
+    case CV_ORDER_FINISHED:
+      return take_finished(in->finished, arena, &ret->as.finished);
+    case CV_ORDER_PART:
+      return take_part(in->part, arena, &ret->as.part);
+    case CV_ORDER_STATUS_ANSWER:
+      return take_status(in->status_answer, arena, &ret->as.status);
+    case CV_ORDER_ERROR:
+      ret->as.error = in->error->why;
+      return cv_codec_text_fits(in->error->why, CV_WHY_BYTES) ? CV_OK : CV_ERR_FORMAT;
+  }
+  return CV_ERR_FORMAT;
+}
+
+enum cv_err cv_order_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_order_frame *ret) {
+  ProtobufCMessage *message;
+  CV_TRY(cv_codec_unpack(&crowdveil__order__envelope__descriptor, bytes, n, arena, &message));
+  const Crowdveil__Order__Envelope *in = (const Crowdveil__Order__Envelope *)message;
+  struct cv_order_frame frame = {0};
+  CV_TRY(cv_codec_take_greetings(in->hello, in->goodbye, &frame.hello, &frame.goodbye));
+  CV_TRY(find_kind(in, &frame.kind));
+  CV_TRY(take_kind(in, arena, &frame));
+  *ret = frame;
+  return CV_OK;
+}
