@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/admin/admin.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/admin/httpd.h"
+
+enum { CONNECTIONS_MAX = 16, BACKLOG = 16 };
+
+struct cv_admin {
+  struct cv_httpd *httpd;
+  struct cv_admin_ops ops;
+  void *data;
+  struct sockaddr_un address;
+  dev_t device; /* of the socket's file, to remove only ours */
+  ino_t inode;
+};
+
+/* --- requests --- */
+
+static enum MHD_Result reply_text(struct MHD_Connection *connection, unsigned status, const char *text) {
+  char line[512];
+  int n = snprintf(line, sizeof(line), "%s\n", text);
+  return cv_httpd_reply(connection, status, "text/plain; charset=utf-8", line, (size_t)n);
+}
+
+static enum MHD_Result reply_health(struct cv_admin *admin, struct MHD_Connection *connection) {
+  struct cv_why why = {{0}};
+  enum cv_err err = admin->ops.health(admin->data, &why);
+  return err == CV_OK ? reply_text(connection, MHD_HTTP_OK, "ok")
+                      : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why.text);
+}
+
+static enum MHD_Result reply_metrics(struct cv_admin *admin, struct MHD_Connection *connection) {
+  struct cv_buf out = {0};
+  admin->ops.metrics(admin->data, &out);
+  enum MHD_Result result =
+      cv_buf_ok(&out)
+          ? cv_httpd_reply(connection, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", out.data, out.len)
+          : reply_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
+  if (cv_buf_ok(&out)) {
+    cv_buf_fini(&out);
+  }
+  return result;
+}
+
+static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *upload, size_t *upload_n, void **request) {
+  struct cv_admin *admin = data;
+  if (!cv_httpd_host_is_local(connection)) {
+    return reply_text(connection, MHD_HTTP_FORBIDDEN, "the Host of a request must be localhost");
+  }
+  if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+    return reply_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+  }
+  if (strcmp(url, "/health") == 0) {
+    return reply_health(admin, connection);
+  }
+  if (strcmp(url, "/metrics") == 0) {
+    return reply_metrics(admin, connection);
+  }
+  return reply_text(connection, MHD_HTTP_NOT_FOUND, "only /health and /metrics");
+}
+
+void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value) {
+  char text[640];
+  size_t family = strcspn(name, "{");
+  int n = 0;
+  if (help != NULL) {
+    n = snprintf(text, sizeof(text), "# HELP %.*s %s\n# TYPE %.*s %s\n", (int)family, name, help, (int)family, name,
+                 type);
+    CV_REQUIRE(n > 0 && (size_t)n < sizeof(text));
+    cv_buf_put(out, text, (size_t)n);
+  }
+  const char *infinite = isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
+  n = isfinite(value) ? snprintf(text, sizeof(text), "%s %.17g\n", name, value)
+                      : snprintf(text, sizeof(text), "%s %s\n", name, infinite);
+  CV_REQUIRE(n > 0 && (size_t)n < sizeof(text));
+  cv_buf_put(out, text, (size_t)n);
+}
+
+/* --- the socket --- */
+
+static enum cv_err fail_errno(struct cv_why *why, const char *path, const char *what) {
+  return cv_fail(why, errno == EACCES ? CV_ERR_DENIED : CV_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
+}
+
+/* Removes what is at the address if it is a socket and nobody answers there. */
+static enum cv_err remove_stale(const struct sockaddr_un *address, struct cv_why *why) {
+  struct stat found;
+  if (lstat(address->sun_path, &found) != 0) {
+    return errno == ENOENT ? CV_OK : fail_errno(why, address->sun_path, "cannot look");
+  }
+  if (!S_ISSOCK(found.st_mode)) {
+    return cv_fail(why, CV_ERR_EXISTS, "%s: exists and is no socket", address->sun_path);
+  }
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) {
+    return fail_errno(why, address->sun_path, "cannot make a socket");
+  }
+  bool dead = connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 && errno == ECONNREFUSED;
+  (void)close(fd);
+  if (!dead) {
+    return cv_fail(why, CV_ERR_EXISTS, "%s: another program listens there", address->sun_path);
+  }
+  return unlink(address->sun_path) == 0 || errno == ENOENT ? CV_OK
+                                                           : fail_errno(why, address->sun_path, "cannot remove");
+}
+
+/* The mode that the file will get is that of the socket before it is bound: there is no moment when others may connect. */
+static enum cv_err listen_at(const struct sockaddr_un *address, int *ret, struct cv_why *why) {
+  CV_TRY(remove_stale(address, why));
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) {
+    return fail_errno(why, address->sun_path, "cannot make a socket");
+  }
+  if (fchmod(fd, 0600) != 0 || bind(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 ||
+      listen(fd, BACKLOG) != 0) {
+    enum cv_err err = fail_errno(why, address->sun_path, "cannot listen");
+    (void)close(fd);
+    return err;
+  }
+  *ret = fd;
+  return CV_OK;
+}
+
+static void remove_own(const struct cv_admin *admin) {
+  struct stat found;
+  if (lstat(admin->address.sun_path, &found) == 0 && found.st_dev == admin->device && found.st_ino == admin->inode) {
+    (void)unlink(admin->address.sun_path);
+  }
+}
+
+static enum cv_err start(uv_loop_t *loop, struct cv_admin *admin, struct cv_why *why) {
+  int fd;
+  struct stat found = {0};
+  CV_TRY(listen_at(&admin->address, &fd, why));
+  (void)lstat(admin->address.sun_path, &found);
+  admin->device = found.st_dev;
+  admin->inode = found.st_ino;
+  enum cv_err err = cv_httpd_start(loop, fd, CONNECTIONS_MAX, on_request, admin, &admin->httpd, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s", admin->address.sun_path);
+    remove_own(admin);
+  }
+  return err;
+}
+
+enum cv_err cv_admin_start(uv_loop_t *loop, const char *path, const struct cv_admin_ops *ops, void *data,
+                           struct cv_admin **ret, struct cv_why *why) {
+  struct cv_admin *admin = calloc(1, sizeof(*admin));
+  if (admin == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s: no memory", path);
+  }
+  *admin = (struct cv_admin){.ops = *ops, .data = data, .address = {.sun_family = AF_UNIX}};
+  enum cv_err err;
+  size_t n = strlen(path);
+  if (n == 0 || n >= sizeof(admin->address.sun_path)) {
+    err = cv_fail(why, CV_ERR_LIMIT, "%s: the path of a socket has 1 to %zu bytes", path,
+                  sizeof(admin->address.sun_path) - 1);
+  } else {
+    memcpy(admin->address.sun_path, path, n + 1);
+    err = start(loop, admin, why);
+  }
+  if (err != CV_OK) {
+    free(admin);
+    return err;
+  }
+  *ret = admin;
+  return CV_OK;
+}
+
+void cv_admin_stop(struct cv_admin *admin) {
+  if (admin == NULL) {
+    return;
+  }
+  remove_own(admin);
+  cv_httpd_stop(admin->httpd);
+  free(admin);
+}

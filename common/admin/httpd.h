@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libmicrohttpd on a libuv loop, without threads: for the admin socket and for the dashboard. */
+#ifndef CV_ADMIN_HTTPD_H
+#define CV_ADMIN_HTTPD_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <uv.h>
+
+#include "common/base/err.h"
+
+struct cv_httpd;
+
+/*
+ * Serves the connections of a listening, non-blocking socket, which it takes (also on failure). At most `connections` at
+ * a time; one that is idle for 30 s is closed unless suspended.
+ */
+CV_MUST_USE enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, unsigned connections,
+                                       MHD_AccessHandlerCallback handler, void *data, struct cv_httpd **ret,
+                                       struct cv_why *why);
+/* To be called after connections have been resumed. */
+void cv_httpd_wake(struct cv_httpd *httpd);
+/* Ends all connections (none may be suspended); the loop frees it. NULL does nothing. */
+void cv_httpd_stop(struct cv_httpd *httpd);
+
+/*
+ * True if the request's Host is absent or names this machine ("localhost", "127.0.0.1", "[::1]", any port): a page from
+ * elsewhere whose name has been bent to us says another one.
+ */
+bool cv_httpd_host_is_local(struct MHD_Connection *connection);
+/* Answers with a copy of the bytes. */
+enum MHD_Result cv_httpd_reply(struct MHD_Connection *connection, unsigned status, const char *type, const void *bytes,
+                               size_t n);
+
+#endif
