@@ -63,7 +63,7 @@ static int encrypt(EVP_CIPHER_CTX *ctx, const void *bound, int bound_n, const vo
 
 enum cv_err cv_seal_close(struct cv_seal *seal, const void *bound, size_t bound_n, const void *plain, size_t n,
                           struct cv_buf *out) {
-  if (n > SEAL_MAX_BYTES || bound_n > SEAL_MAX_BYTES) {
+  if (n > SEAL_MAX_BYTES - CV_SEAL_OVERHEAD || bound_n > SEAL_MAX_BYTES) {
     return CV_ERR_LIMIT;
   }
   CV_TRY(cv_buf_reserve(out, n + CV_SEAL_OVERHEAD));
