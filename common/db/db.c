@@ -112,6 +112,7 @@ enum cv_err cv_db_prepare(struct cv_db *db, const char *sql, sqlite3_stmt **ret,
   if (code != SQLITE_OK) {
     return fail(db, code, why);
   }
+  CV_REQUIRE(stmt != NULL); /* the text was empty */
   if (remember(db, sql, stmt) != CV_OK) {
     (void)sqlite3_finalize(stmt);
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", db->path);
