@@ -15,8 +15,8 @@
 
 static const char *const steps[] = {
     "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT NOT NULL)",
-    "ALTER TABLE note ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey';"
-    "CREATE TABLE tag (note INTEGER NOT NULL REFERENCES note (id))",
+    ("ALTER TABLE note ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey';"
+     "CREATE TABLE tag (note INTEGER NOT NULL REFERENCES note (id))"),
     "CREATE TABLE third (id INTEGER PRIMARY KEY); INSERT INTO nowhere VALUES (1)",
 };
 
