@@ -239,12 +239,25 @@ static void test_an_undecided_comparison_reads_on(void **state) {
 }
 
 /* exp(-1): 16 bits of 1 mean that six trials in a row succeeded; from the seventh on each takes a word of its own. The
- * rest, exp(-0), takes 16 more bits, and 0 is thrown away first because it would make r uneven. */
+ * rest, exp(-0), takes 16 more bits. */
 static void test_a_long_run_goes_on_past_the_table(void **state) {
   (void)state;
   assert_true(bernoulli_on(1, 1, 0x0001, UINT64_MAX, 0));
   assert_false(bernoulli_on(1, 1, 0x0001, 7, UINT64_MAX));
-  assert_true(bernoulli_on(1, 1, 0x00010000, UINT64_MAX, 0));
+}
+
+/*
+ * All 2^16 first digits: 16 are thrown away, and each of 720 values has 91 of the others. Of those 240 end at the third
+ * trial, 24 at the fifth and 1 goes past the sixth, here to fail at the seventh: all true. What is thrown away reads on
+ * into ffff, which is false.
+ */
+static void test_every_digit_of_the_table_counts_once(void **state) {
+  (void)state;
+  int found = 0;
+  for (uint64_t digits = 0; digits <= 0xffff; digits++) {
+    found += bernoulli_on(1, 1, 0xffff0000 | digits, UINT64_MAX, 0);
+  }
+  assert_int_equal(found, (240 + 24 + 1) * 91);
 }
 
 int main(void) {
@@ -260,6 +273,7 @@ int main(void) {
       cmocka_unit_test(test_bernoulli_exp_of_the_ends),
       cmocka_unit_test(test_an_undecided_comparison_reads_on),
       cmocka_unit_test(test_a_long_run_goes_on_past_the_table),
+      cmocka_unit_test(test_every_digit_of_the_table_counts_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
