@@ -57,10 +57,239 @@ static void test_frames_both_ways(void **state) {
   }
 }
 
+/* What was queued before the end reaches the other side, even if it is more than the kernel takes at once. */
+static void test_close_flushes(void **state) {
+  struct world *world = *state;
+  connect_both(world);
+  for (unsigned i = 0; i < 25; i++) {
+    send_frame(&world->client, world->limits.frame_bytes, (uint8_t)i);
+  }
+  send_frame(&world->client, 7, 'g');
+  world->client.in_call = true;
+  cv_peer_close(world->client.peer, "we are done");
+  cv_peer_close(world->client.peer, "again");
+  assert_int_equal(cv_peer_send(world->client.peer, "x", 1), CV_ERR_CLOSED);
+  world->client.in_call = false;
+  assert_int_equal(world->client.closed, 0);
+  wait_for(world, &world->server.closed, 1);
+  wait_for(world, &world->client.closed, 1);
+  assert_int_equal(world->server.frames, 26);
+  assert_int_equal(world->server.bytes, 25 * world->limits.frame_bytes + 7);
+  assert_string_equal(world->client.why.text, "we are done");
+  assert_non_null(strstr(world->server.why.text, ": closed by the other side"));
+}
+
+/* Both say goodbye at the same time: no reset, both ends close for their own reason, once, well within the second. */
+static void test_both_close_at_once(void **state) {
+  struct world *world = *state;
+  connect_both(world);
+  send_frame(&world->client, 7, 'c');
+  send_frame(&world->server, 7, 's');
+  uint64_t start = uv_now(&world->loop);
+  cv_peer_close(world->client.peer, "client stops");
+  cv_peer_close(world->server.peer, "server stops");
+  cv_dialer_stop(world->dialer);
+  world->dialer = NULL;
+  wait_for(world, &world->server.closed, 1);
+  wait_for(world, &world->client.closed, 1);
+  assert_string_equal(world->client.why.text, "client stops");
+  assert_string_equal(world->server.why.text, "server stops");
+  assert_true(uv_now(&world->loop) - start < 900);
+}
+
+static void close_it(struct side *side, const uint8_t *bytes, size_t n) {
+  cv_peer_close(side->peer, "enough");
+}
+
+/* After cv_peer_close() nothing is told but the end, although more frames have arrived in the same read. */
+static void test_close_inside_a_frame(void **state) {
+  struct world *world = *state;
+  connect_both(world);
+  world->server.on_frame = close_it;
+  for (unsigned i = 0; i < 100; i++) {
+    send_frame(&world->client, 10, 'x');
+  }
+  wait_for(world, &world->server.closed, 1);
+  assert_int_equal(world->server.frames, 1);
+  assert_string_equal(world->server.why.text, "enough");
+}
+
+static void pause_every_third(struct side *side, const uint8_t *bytes, size_t n) {
+  if (side->frames % 3 == 0) {
+    cv_peer_pause(side->peer);
+  }
+}
+
+static void test_pause_and_resume(void **state) {
+  struct world *world = *state;
+  connect_both(world);
+  world->server.on_frame = pause_every_third;
+  for (unsigned i = 0; i < 12; i++) {
+    send_frame(&world->client, i == 5 ? world->limits.frame_bytes : 10, (uint8_t)i);
+  }
+  for (size_t frames = 3; frames <= 12; frames += 3) {
+    size_t *seen = &world->server.frames;
+    wait_bytes(world, seen, frames);
+    for (unsigned i = 0; i < 20; i++) {
+      (void)uv_run(&world->loop, UV_RUN_NOWAIT);
+    }
+    assert_int_equal(*seen, frames);
+    world->server.in_call = true;
+    cv_peer_resume(world->server.peer);
+    world->server.in_call = false;
+  }
+  send_frame(&world->client, 10, 'l');
+  wait_bytes(world, &world->server.frames, 13);
+}
+
+/* A peer that does not read fills our queue to its limit and not a byte further; then the rest of us goes on. */
+static void test_write_limit(void **state) {
+  struct world *world = *state;
+  world->limits.queue_bytes = 1024 * 1024;
+  connect_both(world);
+  cv_peer_pause(world->server.peer);
+  uint8_t bytes[1000] = {0};
+  enum cv_err err = CV_OK;
+  size_t sent = 0;
+  for (unsigned turn = 0; turn < 1000 && err == CV_OK; turn++) {
+    for (unsigned i = 0; i < 100 && err == CV_OK; i++) {
+      err = cv_peer_send(world->client.peer, bytes, sizeof(bytes));
+      sent += err == CV_OK;
+      assert_true(cv_peer_queued(world->client.peer) <= world->limits.queue_bytes + 64 * 1024);
+    }
+    (void)uv_run(&world->loop, UV_RUN_NOWAIT);
+  }
+  assert_int_equal(err, CV_ERR_LIMIT);
+  cv_peer_resume(world->server.peer);
+  wait_bytes(world, &world->server.frames, sent);
+  assert_int_equal(world->server.frames, sent);
+  assert_int_equal(cv_peer_send(world->client.peer, bytes, sizeof(bytes)), CV_OK);
+}
+
+static void test_frame_limits(void **state) {
+  struct world *world = *state;
+  connect_both(world);
+  static uint8_t bytes[256 * 1024 + 1];
+  assert_int_equal(cv_peer_send(world->client.peer, bytes, sizeof(bytes)), CV_ERR_LIMIT);
+  assert_int_equal(cv_peer_send(world->client.peer, bytes, 0), CV_ERR_INVALID);
+  assert_int_equal(cv_peer_queued(world->client.peer), 0);
+}
+
+/* The other side has a higher limit than we accept. */
+static void test_oversized_frame_is_named(void **state) {
+  struct world *world = *state;
+  world->limits.frame_bytes = 1000;
+  serve(world, broker_tls(world));
+  world->limits.frame_bytes = 100000;
+  dial(world, worker_tls(world));
+  wait_for(world, &world->client.opened, 1);
+  send_frame(&world->client, 1000, 'a');
+  send_frame(&world->client, 1001, 'b');
+  send_frame(&world->client, 1, 'c');
+  wait_for(world, &world->server.closed, 1);
+  assert_int_equal(world->server.frames, 1);
+  assert_non_null(strstr(world->server.why.text, ": frame of 1001 bytes is over the limit of 1000"));
+  wait_for(world, &world->client.closed, 1);
+  assert_non_null(strstr(world->client.why.text, ": closed by the other side"));
+}
+
+static void test_connection_limit(void **state) {
+  struct world *world = *state;
+  world->limits.connections = 1;
+  connect_both(world);
+  struct side second = {0};
+  struct cv_dialer *dialer;
+  struct cv_tls *tls = worker_tls(world);
+  assert_int_equal(cv_dialer_start(&world->loop, world->address, tls, &SIDE_OPS, &second, side_failed, &world->limits,
+                                   2, &dialer, NULL),
+                   CV_OK);
+  cv_tls_unref(tls);
+  wait_for(world, &second.failed, 1);
+  assert_int_equal(second.opened, 0);
+  assert_int_equal(world->server.opened, 1);
+  assert_int_equal(world->server.closed, 0);
+  /* The place is free again once the first one is gone. */
+  cv_dialer_stop(world->dialer);
+  world->dialer = NULL;
+  wait_for(world, &second.opened, 1);
+  cv_dialer_stop(dialer);
+  wait_for(world, &second.closed, 1);
+}
+
+static void test_dialer_comes_back(void **state) {
+  struct world *world = *state;
+  connect_both(world);
+  for (unsigned round = 1; round <= 2; round++) {
+    cv_listener_stop(world->listener);
+    cv_peer_close(world->server.peer, "going down");
+    wait_for(world, &world->client.closed, round);
+    unsigned failed = world->client.failed;
+    wait_for(world, &world->client.failed, failed + 1);
+    assert_non_null(strstr(world->client.why.text, world->address));
+    assert_non_null(strstr(world->client.why.text, "connection refused"));
+    serve(world, broker_tls(world));
+    wait_for(world, &world->client.opened, round + 1);
+    wait_for(world, &world->server.opened, round + 1);
+    send_frame(&world->client, 5, 'x');
+    wait_bytes(world, &world->server.frames, round);
+  }
+}
+
+/* The client is there first. */
+static void test_any_start_order(void **state) {
+  struct world *world = *state;
+  serve(world, broker_tls(world));
+  cv_listener_stop(world->listener);
+  (void)uv_run(&world->loop, UV_RUN_DEFAULT);
+  dial(world, worker_tls(world));
+  wait_for(world, &world->client.failed, 2);
+  serve(world, broker_tls(world));
+  wait_for(world, &world->client.opened, 1);
+}
+
+static void test_bad_addresses(void **state) {
+  struct world *world = *state;
+  static const char *const bad[] = {"",         "localhost", "localhost:",   ":1",   "127.0.0.1:65536", "127.0.0.1:x",
+                                    "::1:4711", "[::1]",     "127.0.0.1:-1", "a:1:2"};
+  struct cv_tls *tls = broker_tls(world);
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    struct cv_listener *listener;
+    struct cv_dialer *dialer;
+    struct cv_why why = {{0}};
+    assert_int_equal(
+        cv_listener_start(&world->loop, bad[i], tls, &SIDE_OPS, &world->server, &world->limits, &listener, &why),
+        CV_ERR_FORMAT);
+    assert_non_null(strstr(why.text, "expected HOST:PORT or [IPV6]:PORT"));
+    assert_int_equal(cv_dialer_start(&world->loop, bad[i], tls, &SIDE_OPS, &world->client, side_failed, &world->limits,
+                                     1, &dialer, &why),
+                     CV_ERR_FORMAT);
+  }
+  serve(world, tls);
+  struct cv_listener *second;
+  struct cv_why why;
+  struct cv_tls *again = broker_tls(world);
+  assert_int_equal(
+      cv_listener_start(&world->loop, world->address, again, &SIDE_OPS, &world->server, &world->limits, &second, &why),
+      CV_ERR_EXISTS);
+  cv_tls_unref(again);
+  assert_non_null(strstr(why.text, ": cannot listen: address already in use"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_identities, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_frames_both_ways, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_close_flushes, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_both_close_at_once, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_close_inside_a_frame, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_pause_and_resume, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_write_limit, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_frame_limits, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_oversized_frame_is_named, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_connection_limit, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_dialer_comes_back, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_any_start_order, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_bad_addresses, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

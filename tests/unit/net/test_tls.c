@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is let in, who is not, and what each side says about it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+
+#include "common/net/link.h"
+#include "deploy/launcher/pki/pki.h"
+#include "world.h"
+
+enum { YEAR_S = 365 * 86400, WORKERS = 1u << CV_ROLE_WORKER | 1u << CV_ROLE_GATEWAY, BROKERS = 1u << CV_ROLE_BROKER };
+
+/* --- our own two sides --- */
+
+static void expect_text(const char *text, const char *part) {
+  if (strstr(text, part) == NULL || strchr(text, '\n') != NULL) {
+    fail_msg("'%s' does not contain '%s'", text, part);
+  }
+}
+
+/* The server refuses a client: it says why, and so does the client, which never hears `opened`. */
+static void expect_refused_client(struct world *world, struct cv_tls *server, struct cv_tls *client,
+                                  const char *server_says, const char *client_says) {
+  serve(world, server);
+  dial(world, client);
+  wait_for(world, &world->server.closed, 1);
+  wait_for(world, &world->client.failed, 1);
+  assert_int_equal(world->server.opened, 0);
+  assert_int_equal(world->client.opened, 0);
+  assert_int_equal(strncmp(world->server.why.text, "127.0.0.1:", 10), 0);
+  expect_text(world->server.why.text, server_says);
+  assert_int_equal(strncmp(world->client.why.text, world->address, strlen(world->address)), 0);
+  expect_text(world->client.why.text, client_says);
+}
+
+static void test_server_of_another_ca(void **state) {
+  struct world *world = *state;
+  struct cv_tls *server = make_tls(world, "other", "other", "crowdveil:broker/b", YEAR_S, WORKERS, true);
+  expect_refused_client(world, server, worker_tls(world), "refused by the other side: our certificate is not signed",
+                        "certificate is not signed by our CA");
+}
+
+static void test_client_of_a_wrong_role(void **state) {
+  struct world *world = *state;
+  struct cv_tls *client = make_tls(world, "ca", "ca", "crowdveil:requester/eve", YEAR_S, BROKERS, false);
+  expect_refused_client(world, broker_tls(world), client,
+                        "certificate is for role requester, expected worker or gateway",
+                        "refused by the other side: our certificate's role may not connect there");
+}
+
+static void test_server_of_a_wrong_role(void **state) {
+  struct world *world = *state;
+  struct cv_tls *server = make_tls(world, "ca", "ca", "crowdveil:thirdparty/t", YEAR_S, WORKERS, true);
+  expect_refused_client(world, server, worker_tls(world),
+                        "refused by the other side: our certificate's role may not connect there",
+                        "certificate is for role thirdparty, expected broker");
+}
+
+/* --- files --- */
+
+static void expect_unloadable(const struct cv_tls_files *files, enum cv_role own, const char *part) {
+  struct cv_tls *tls;
+  struct cv_why why = {{0}};
+  assert_int_not_equal(cv_tls_new(files, own, BROKERS, false, &tls, &why), CV_OK);
+  expect_text(why.text, part);
+}
+
+static void write_file(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+struct party {
+  char ca_folder[96], ca[96];
+  struct cv_pki_files files;
+};
+
+static void issue_by(struct world *world, const char *ca, const char *name, const char *identity, int64_t valid_s,
+                     struct party *ret) {
+  char folder[96];
+  struct cv_why why;
+  path_of(world, ca, ret->ca_folder, sizeof(ret->ca_folder));
+  (void)snprintf(ret->ca, sizeof(ret->ca), "%s/%s/ca.pem", world->folder, ca);
+  path_of(world, name, folder, sizeof(folder));
+  struct cv_pki_request request = {.identity = identity, .valid_s = valid_s};
+  if (cv_pki_issue(ret->ca_folder, folder, &request, &ret->files, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+}
+
+static void issue(struct world *world, const char *name, const char *identity, int64_t valid_s, struct party *ret) {
+  issue_by(world, "ca", name, identity, valid_s, ret);
+}
+
+static void test_bad_files(void **state) {
+  struct world *world = *state;
+  struct party good;
+  struct party old;
+  struct party other;
+  char ca2[96];
+  char junk[96];
+  issue(world, "p", "worker/1", YEAR_S, &good);
+  issue(world, "p", "worker/2", -5, &old);
+  issue(world, "p", "worker/3", YEAR_S, &other);
+  path_of(world, "other/ca.pem", ca2, sizeof(ca2));
+  path_of(world, "junk", junk, sizeof(junk));
+  write_file(junk, "junk\n");
+  assert_int_equal(chmod(junk, 0600), 0);
+  const struct {
+    struct cv_tls_files files;
+    enum cv_role own;
+    const char *part;
+  } cases[] = {
+      {{"/nowhere/ca.pem", good.files.cert, good.files.key, NULL}, CV_ROLE_WORKER, "/nowhere/ca.pem: No such file"},
+      {{junk, good.files.cert, good.files.key, NULL}, CV_ROLE_WORKER, "junk: no certificate in PEM form"},
+      {{good.files.cert, good.files.cert, good.files.key, NULL}, CV_ROLE_WORKER, "not the certificate of a CA"},
+      {{good.ca, junk, good.files.key, NULL}, CV_ROLE_WORKER, "junk: no certificate in PEM form"},
+      {{good.ca, good.files.cert, junk, NULL}, CV_ROLE_WORKER, "junk: no private key"},
+      {{good.ca, good.files.cert, other.files.key, NULL}, CV_ROLE_WORKER, "the key does not belong to"},
+      {{ca2, good.files.cert, good.files.key, NULL},
+       CV_ROLE_WORKER,
+       "worker-1.pem: certificate is not signed by our CA"},
+      {{good.ca, old.files.cert, old.files.key, NULL}, CV_ROLE_WORKER, "worker-2.pem: certificate expired"},
+      {{good.ca, good.files.cert, good.files.key, NULL},
+       CV_ROLE_BROKER,
+       "worker-1.pem: certificate is for role worker, expected broker"},
+      {{good.ca, good.files.cert, good.files.key, junk}, CV_ROLE_WORKER, "junk:1: expected one serial number in hex"},
+      {{good.ca, good.files.cert, good.files.key, "/nowhere/denied"}, CV_ROLE_WORKER, "/nowhere/denied: No such file"},
+  };
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    expect_unloadable(&cases[i].files, cases[i].own, cases[i].part);
+  }
+}
+
+static void test_key_that_others_can_read(void **state) {
+  struct world *world = *state;
+  struct party party;
+  issue(world, "p", "worker/1", YEAR_S, &party);
+  struct cv_tls_files files = {party.ca, party.files.cert, party.files.key, NULL};
+  static const mode_t bad[] = {0640, 0604, 0610, 0666};
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    assert_int_equal(chmod(party.files.key, bad[i]), 0);
+    expect_unloadable(&files, CV_ROLE_WORKER, "only the owner may have access to a key (chmod 600)");
+  }
+  assert_int_equal(chmod(party.files.key, 0400), 0);
+  struct cv_tls *tls;
+  assert_int_equal(cv_tls_new(&files, CV_ROLE_WORKER, BROKERS, false, &tls, NULL), CV_OK);
+  assert_true(cv_tls_identity(tls)->first == 1);
+  cv_tls_unref(tls);
+}
+
+/* --- a client that is not ours --- */
+
+/* OpenSSL as such, blocking-free, over a uv_tcp_t of its own. */
+struct stranger {
+  uv_tcp_t tcp;
+  uv_connect_t connect;
+  uv_write_t write;
+  const char *first; /* plain text to send instead of TLS */
+  SSL_CTX *ctx;
+  SSL *ssl;
+  BIO *in, *out;
+  struct world *world;
+  char buffer[4096];
+};
+
+static void stranger_push(struct stranger *stranger) {
+  char bytes[8192];
+  int n = BIO_read(stranger->out, bytes, sizeof(bytes));
+  if (n > 0) {
+    uv_buf_t buf = uv_buf_init(bytes, (unsigned)n);
+    assert_int_equal(uv_try_write((uv_stream_t *)&stranger->tcp, &buf, 1), n);
+  }
+}
+
+static void stranger_alloc(uv_handle_t *handle, size_t n, uv_buf_t *buf) {
+  struct stranger *stranger = handle->data;
+  *buf = uv_buf_init(stranger->buffer, sizeof(stranger->buffer));
+}
+
+static void stranger_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
+  struct stranger *stranger = stream->data;
+  if (n < 0) {
+    uv_close((uv_handle_t *)stream, NULL);
+  } else if (stranger->ssl != NULL) {
+    (void)BIO_write(stranger->in, buf->base, (int)n);
+    (void)SSL_do_handshake(stranger->ssl);
+    stranger_push(stranger);
+  }
+}
+
+static void stranger_connected(uv_connect_t *req, int status) {
+  struct stranger *stranger = req->data;
+  assert_int_equal(status, 0);
+  assert_int_equal(uv_read_start((uv_stream_t *)&stranger->tcp, stranger_alloc, stranger_read), 0);
+  if (stranger->first != NULL) {
+    uv_buf_t buf = uv_buf_init(stranger->buffer, (unsigned)strlen(stranger->first));
+    (void)strcpy(stranger->buffer, stranger->first);
+    assert_int_equal(uv_try_write((uv_stream_t *)&stranger->tcp, &buf, 1), strlen(stranger->first));
+  } else if (stranger->ssl != NULL) {
+    (void)SSL_do_handshake(stranger->ssl);
+    stranger_push(stranger);
+  }
+}
+
+static void stranger_use_tls(struct stranger *stranger, const struct cv_pki_files *files, bool alpn, int max_version) {
+  static const unsigned char protocols[] =
+      "\x0b"
+      "crowdveil/1";
+  stranger->ctx = SSL_CTX_new(TLS_client_method());
+  assert_non_null(stranger->ctx);
+  assert_true(SSL_CTX_set_max_proto_version(stranger->ctx, max_version));
+  if (files != NULL) {
+    assert_int_equal(SSL_CTX_use_certificate_file(stranger->ctx, files->cert, SSL_FILETYPE_PEM), 1);
+    assert_int_equal(SSL_CTX_use_PrivateKey_file(stranger->ctx, files->key, SSL_FILETYPE_PEM), 1);
+  }
+  if (alpn) {
+    assert_int_equal(SSL_CTX_set_alpn_protos(stranger->ctx, protocols, sizeof(protocols) - 1), 0);
+  }
+  stranger->ssl = SSL_new(stranger->ctx);
+  stranger->in = BIO_new(BIO_s_mem());
+  stranger->out = BIO_new(BIO_s_mem());
+  SSL_set_bio(stranger->ssl, stranger->in, stranger->out);
+  SSL_set_connect_state(stranger->ssl);
+}
+
+/* Connects and waits until the server has thrown it out. */
+static void expect_thrown_out(struct world *world, struct stranger *stranger, const char *server_says) {
+  struct sockaddr_in address;
+  if (world->listener == NULL) {
+    serve(world, broker_tls(world));
+  }
+  assert_int_equal(uv_ip4_addr("127.0.0.1", (int)cv_listener_port(world->listener), &address), 0);
+  assert_int_equal(uv_tcp_init(&world->loop, &stranger->tcp), 0);
+  stranger->tcp.data = stranger->connect.data = stranger;
+  assert_int_equal(uv_tcp_connect(&stranger->connect, &stranger->tcp, (struct sockaddr *)&address, stranger_connected),
+                   0);
+  unsigned closed = world->server.closed;
+  wait_for(world, &world->server.closed, closed + 1);
+  expect_text(world->server.why.text, server_says);
+  assert_int_equal(world->server.opened, 0);
+  if (!uv_is_closing((uv_handle_t *)&stranger->tcp)) {
+    uv_close((uv_handle_t *)&stranger->tcp, NULL);
+  }
+  (void)uv_run(&world->loop, UV_RUN_NOWAIT);
+  SSL_free(stranger->ssl);
+  SSL_CTX_free(stranger->ctx);
+}
+
+static void test_plain_text(void **state) {
+  struct stranger http = {.first = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"};
+  struct stranger text = {.first = "hello, is this crowdveil? please let me in\n"};
+  expect_thrown_out(*state, &http, ": no TLS (plain text?)");
+  expect_thrown_out(*state, &text, ": no TLS (plain text?)");
+}
+
+static void test_strangers(void **state) {
+  struct world *world = *state;
+  struct party party;
+  struct party old;
+  struct party gone;
+  struct party foreign;
+  issue(world, "p", "worker/1", YEAR_S, &party);
+  issue(world, "p", "worker/2", -5, &old);
+  issue(world, "p", "thirdparty/t", YEAR_S, &gone);
+  issue_by(world, "other", "p", "worker/9", YEAR_S, &foreign);
+  struct stranger stranger = {0};
+  stranger_use_tls(&stranger, &party.files, true, TLS1_2_VERSION);
+  expect_thrown_out(world, &stranger, ": the other side does not offer TLS 1.3");
+  stranger = (struct stranger){0};
+  stranger_use_tls(&stranger, NULL, true, TLS1_3_VERSION);
+  expect_thrown_out(world, &stranger, ": the other side has no certificate");
+  stranger = (struct stranger){0};
+  stranger_use_tls(&stranger, &party.files, false, TLS1_3_VERSION);
+  expect_thrown_out(world, &stranger, ": the other side does not speak crowdveil/1 (ALPN)");
+  stranger = (struct stranger){0};
+  stranger_use_tls(&stranger, &old.files, true, TLS1_3_VERSION);
+  expect_thrown_out(world, &stranger, ": certificate expired");
+  stranger = (struct stranger){0};
+  stranger_use_tls(&stranger, &gone.files, true, TLS1_3_VERSION);
+  expect_thrown_out(world, &stranger, ": certificate is for role thirdparty, expected worker or gateway");
+  stranger = (struct stranger){0};
+  stranger_use_tls(&stranger, &foreign.files, true, TLS1_3_VERSION);
+  expect_thrown_out(world, &stranger, ": certificate is not signed by our CA");
+}
+
+static void test_wrong_alpn(void **state) {
+  struct world *world = *state;
+  struct party party;
+  struct stranger stranger = {0};
+  issue(world, "p", "worker/1", YEAR_S, &party);
+  stranger_use_tls(&stranger, &party.files, false, TLS1_3_VERSION);
+  assert_int_equal(SSL_set_alpn_protos(stranger.ssl, (const unsigned char *)"\x02h2", 3), 0);
+  expect_thrown_out(world, &stranger, ": the other side does not speak crowdveil/1 (ALPN)");
+}
+
+/* A connection that says nothing is thrown out after the handshake's time, and told apart. */
+static void test_silence(void **state) {
+  struct world *world = *state;
+  world->limits.handshake_ms = 50;
+  struct stranger stranger = {0};
+  expect_thrown_out(world, &stranger, ": no TLS handshake within 50 ms");
+}
+
+/* --- sessions --- */
+
+static bool is_resumed(struct side *side) {
+  return SSL_session_reused(side->peer->link.ssl);
+}
+
+/* Ends the connection from the server's side and waits until the client has come back. */
+static void reconnect(struct world *world) {
+  unsigned opened = world->client.opened;
+  unsigned server_opened = world->server.opened;
+  cv_peer_close(world->server.peer, "again");
+  wait_for(world, &world->client.opened, opened + 1);
+  wait_for(world, &world->server.opened, server_opened + 1);
+}
+
+static void test_resumption(void **state) {
+  struct world *world = *state;
+  connect_both(world);
+  assert_false(is_resumed(&world->server));
+  reconnect(world);
+  assert_true(is_resumed(&world->server));
+  assert_true(is_resumed(&world->client));
+  /* A resumed connection still knows who is there. */
+  assert_true(world->server.identity.first == 17);
+  assert_string_equal(world->client.identity.name, "main");
+  reconnect(world);
+  assert_true(is_resumed(&world->server));
+  /* A new context has no sessions. */
+  struct cv_tls *tls = broker_tls(world);
+  cv_listener_set_tls(world->listener, tls);
+  cv_tls_unref(tls);
+  assert_non_null(world->server.peer);
+  reconnect(world);
+  assert_false(is_resumed(&world->server));
+  reconnect(world);
+  assert_true(is_resumed(&world->server));
+}
+
+/* However often it is resumed, a session ends when its five minutes or the certificate's time are over. */
+static void test_session_lifetime(void **state) {
+  struct world *world = *state;
+  serve(world, broker_tls(world));
+  dial(world, make_tls(world, "ca", "ca", "crowdveil:worker/20", 60, BROKERS, false));
+  wait_for(world, &world->server.opened, 1);
+  wait_for(world, &world->client.opened, 1);
+  long timeout = SSL_SESSION_get_timeout(SSL_get_session(world->server.peer->link.ssl));
+  assert_in_range(timeout, 1, 60);
+  cv_dialer_stop(world->dialer);
+  world->dialer = NULL;
+  wait_for(world, &world->server.closed, 1);
+  dial(world, worker_tls(world));
+  wait_for(world, &world->server.opened, 2);
+  timeout = SSL_SESSION_get_timeout(SSL_get_session(world->server.peer->link.ssl));
+  assert_in_range(timeout, 290, 300);
+}
+
+/* --- reloading --- */
+
+static struct cv_tls *load(const struct party *party, enum cv_role own, unsigned peers, bool server,
+                           const char *denied) {
+  struct cv_tls_files files = {party->ca, party->files.cert, party->files.key, denied};
+  struct cv_tls *tls = NULL;
+  struct cv_why why;
+  if (cv_tls_new(&files, own, peers, server, &tls, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  return tls;
+}
+
+static void serial_of(const struct cv_pki_files *files, char *ret, size_t size) {
+  FILE *file = fopen(files->cert, "r");
+  assert_non_null(file);
+  X509 *cert = PEM_read_X509(file, NULL, NULL, NULL);
+  (void)fclose(file);
+  BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(cert), NULL);
+  char *hex = BN_bn2hex(number);
+  (void)snprintf(ret, size, "%s", hex);
+  OPENSSL_free(hex);
+  BN_free(number);
+  X509_free(cert);
+}
+
+/* A denied serial number ends the live connection, and the session it has does not bring it back. */
+static void test_denied_serial(void **state) {
+  struct world *world = *state;
+  struct party worker;
+  struct party broker;
+  char denied[96];
+  char serial[64];
+  char lines[256];
+  issue(world, "p", "worker/1", YEAR_S, &worker);
+  issue(world, "p", "broker/b", YEAR_S, &broker);
+  serve(world, load(&broker, CV_ROLE_BROKER, WORKERS, true, NULL));
+  dial(world, load(&worker, CV_ROLE_WORKER, BROKERS, false, NULL));
+  wait_for(world, &world->server.opened, 1);
+  wait_for(world, &world->client.opened, 1);
+  serial_of(&worker.files, serial, sizeof(serial));
+  for (char *c = serial; *c != '\0'; c++) {
+    *c = *c >= 'A' ? (char)(*c + 'a' - 'A') : *c;
+  }
+  (void)snprintf(lines, sizeof(lines), "# denied since May\nabcdef01\n  00%s  # stolen\n\n", serial);
+  path_of(world, "denied", denied, sizeof(denied));
+  write_file(denied, lines);
+  struct cv_tls *tls = load(&broker, CV_ROLE_BROKER, WORKERS, true, denied);
+  world->server.in_call = true;
+  cv_listener_set_tls(world->listener, tls);
+  world->server.in_call = false;
+  cv_tls_unref(tls);
+  wait_for(world, &world->server.closed, 1);
+  expect_text(world->server.why.text, ": certificate is on the list of denied serial numbers");
+  wait_for(world, &world->client.failed, 1);
+  assert_int_equal(world->client.opened, 1);
+  expect_text(world->client.why.text, "refused by the other side: our certificate is denied there");
+}
+
+/* A context that would still pass leaves live connections alone; one with another CA ends them. */
+static void test_reload_checks_live_peers(void **state) {
+  struct world *world = *state;
+  connect_both(world);
+  struct cv_tls *same = broker_tls(world);
+  cv_listener_set_tls(world->listener, same);
+  cv_tls_unref(same);
+  assert_int_equal(cv_peer_send(world->server.peer, "x", 1), CV_OK);
+  wait_bytes(world, &world->client.frames, 1);
+  struct cv_tls *other = make_tls(world, "other", "other", "crowdveil:broker/main", YEAR_S, WORKERS, true);
+  cv_listener_set_tls(world->listener, other);
+  cv_tls_unref(other);
+  wait_for(world, &world->server.closed, 1);
+  expect_text(world->server.why.text, ": certificate is not signed by our CA");
+  wait_for(world, &world->client.closed, 1);
+}
+
+static void test_dialer_reload(void **state) {
+  struct world *world = *state;
+  connect_both(world);
+  struct cv_tls *tls = worker_tls(world);
+  cv_dialer_set_tls(world->dialer, tls);
+  cv_tls_unref(tls);
+  reconnect(world);
+  assert_false(is_resumed(&world->client));
+  struct cv_tls *picky = make_tls(world, "ca", "ca", "crowdveil:worker/17", YEAR_S, 1u << CV_ROLE_THIRDPARTY, false);
+  cv_dialer_set_tls(world->dialer, picky);
+  cv_tls_unref(picky);
+  wait_for(world, &world->client.closed, 2);
+  expect_text(world->client.why.text, ": certificate is for role broker, expected thirdparty");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_server_of_another_ca, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_client_of_a_wrong_role, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_server_of_a_wrong_role, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_bad_files, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_key_that_others_can_read, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_plain_text, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_strangers, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_wrong_alpn, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_silence, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_resumption, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_session_lifetime, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_denied_serial, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_reload_checks_live_peers, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_dialer_reload, world_setup, world_teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
