@@ -45,12 +45,12 @@ def includes(text):
 
 
 def direction(files):
-    """Includes go from shells to cores to pure parts to common, and never upward or across parties."""
+    """Includes go from shells to cores to pure parts to common, never upward or across."""
     for path, text in sorted(code_files(files).items()):
         own = layer_of(path)
         is_test = matches(path, (table.TESTS,))
         if own is None and not is_test:
-            yield f"{path}:1: this folder has no row in tests/lint/layers.py; expected one that says what it may include"
+            yield f"{path}:1: no row for this file in tests/lint/layers.py; expected one that says what it may include"
             continue
         for line, kind, name in includes(text):
             schema = re.fullmatch(r"(\w+)\.pb-c\.h", name)

@@ -29,7 +29,7 @@ CASES = (
     (rules.direction, "broker/a.c", '#include "core.h"\n', "a path from the root"),
     (rules.direction, "broker/a.c", "#include <crowd.pb-c.h>\n", "protobuf to stop"),
     (rules.direction, "proto/codec/rank.c", "#include <crowd.pb-c.h>\n", "protobuf to stop"),
-    (rules.direction, "elsewhere/a.c", "", "no row"),
+    (rules.direction, "elsewhere/a.c", "", "no row for"),
     (rules.direction, "broker/a.c", '// #include "thirdparty/policy/policy.h"\n', None),
     (rules.direction, "broker/a.c", '#include "broker/mechanism/mechanism.h"\n', None),
     (rules.purity, "thirdparty/policy/a.c", "#include <openssl/evp.h>\n", "openssl/evp.h"),

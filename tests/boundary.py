@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trust boundary, read from the programs as they were built.
+
+Each daemon is held against its rule with three kinds of evidence: the libraries on its link line, the source files that
+its debug information names, and the symbols in it (none may be defined by a library that is made of forbidden sources).
+A program that is stripped, optimised across files (LTO) or without its own markers proves nothing and fails as well.
+
+    /usr/bin/python3 tests/boundary.py [BUILD]
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one program must not know (source folders and files, by prefix), and what it must be seen to know."""
+    party: str
+    program: str
+    forbidden: tuple
+    names: str  # symbols nobody but those sources would define: a second net, should files move
+    markers: tuple
+    without: str  # for the reader
+
+
+CROWD, RANK, ORDER = (("proto/codec/" + s, "proto/" + s + ".pb-c", "proto/" + s + ".proto")
+                      for s in ("crowd", "rank", "order"))
+WORKER_PARTS = ("worker/",)
+
+RULES = (
+    Rule("third-party", "thirdparty/crowdveil-thirdparty",
+         ("broker/", "common/noise/") + WORKER_PARTS + CROWD + ORDER,
+         r"cv_(mechanism|dlaplace|privatizer|quality|crowd|order|ticket)_|crowdveil__(crowd|order)__",
+         (r"cv_policy_step$", r"cv_policy_apply$", r"cv_rank_decode$", r"crowdveil__rank__envelope__"),
+         "mechanism, noise sampler, privatizer, raw-token or order message"),
+    Rule("broker", "broker/crowdveil-broker",
+         ("thirdparty/",) + WORKER_PARTS,
+         r"cv_(policy|ppar|privatizer|quality)_",
+         (r"cv_mechanism_release$", r"cv_mechanism_draw$", r"cv_crowd_decode$", r"cv_rank_encode$",
+          r"crowdveil__crowd__envelope__"),
+         "policy, quality model or privatizer"),
+    Rule("worker", "worker/crowdveil-worker",
+         ("broker/", "thirdparty/") + RANK + ORDER,
+         r"cv_(mechanism|policy|ppar|rank|order)_|crowdveil__(rank|order)__",
+         (r"cv_privatizer_", r"cv_quality_", r"cv_crowd_encode$", r"crowdveil__crowd__envelope__"),
+         "mechanism, policy, release or order message"),
+)
+
+
+@dataclass
+class Evidence:
+    """What a program shows of itself."""
+    links: list = field(default_factory=list)    # libraries on the link line
+    sources: list = field(default_factory=list)  # from the debug information
+    symbols: set = field(default_factory=set)    # defined
+    needs: set = field(default_factory=set)      # undefined
+    lto: bool = False
+
+
+def output(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, errors="replace")
+    return done.stdout if done.returncode == 0 else ""
+
+
+def symbols_of(path):
+    defined, undefined = set(), set()
+    for line in output("nm", "-P", path).splitlines():
+        parts = line.split()
+        if len(parts) >= 2 and len(parts[1]) == 1:
+            (undefined if parts[1] in "Uw" else defined).add(parts[0].split("@")[0])
+    return defined, undefined
+
+
+def sources_of(path):
+    """Source files as the debug information names them; and whether LTO made the program."""
+    text = output("readelf", "--debug-dump=info", "--dwarf-depth=1", path)
+    names = re.findall(r"DW_AT_name\s*:(?:.*\):)?\s*(\S+\.c)\s*$", text, re.M)
+    return sorted(set(names)), bool(re.search(r"DW_AT_producer.*(GIMPLE|-flto)", text))
+
+
+def is_below(path, prefixes):
+    return any(path.startswith(prefix) for prefix in prefixes)
+
+
+class Tree:
+    """What Meson says about the build: which library is made of which sources."""
+
+    def __init__(self, build):
+        self.build = Path(build).resolve()
+        info = json.loads((self.build / "meson-info" / "meson-info.json").read_text())
+        self.root = Path(info["directories"]["source"])
+        self.targets = json.loads(output("meson", "introspect", self.build, "--targets") or "[]")
+        options = json.loads(output("meson", "introspect", self.build, "--buildoptions") or "[]")
+        self.options = {option["name"]: option["value"] for option in options}
+
+    def relative(self, path):
+        """From the root of the tree (or of the build, if it was generated); what is relative starts at the build."""
+        path = Path(os.path.normpath(self.build / path))
+        for top in (self.build, self.root):
+            if path.is_relative_to(top):
+                return str(path.relative_to(top))
+        return str(path)
+
+    def libraries(self, prefixes):
+        """Archives with a source of which the path starts with one of the prefixes."""
+        for target in self.targets:
+            if target["type"] not in ("static library", "shared library"):
+                continue
+            sources = [self.relative(path) for group in target["target_sources"]
+                       for path in group["sources"] + group["generated_sources"]]
+            if any(is_below(source, prefixes) for source in sources if source.endswith(".c")):
+                yield Path(target["filename"][0])
+
+    def examine(self, path, link_line=None):
+        """Evidence of a program, by its path from the build folder; the link line is Ninja's unless given."""
+        if link_line is None:
+            link_line = output("ninja", "-C", self.build, "-t", "commands", "-s", path)
+        defined, undefined = symbols_of(self.build / path)
+        sources, lto = sources_of(self.build / path)
+        links = re.findall(r"(?<!\S)(?:\S+\.(?:a|so)(?:\.\d+)*|-l\S+)(?=\s|$)", link_line)
+        return Evidence(links, [self.relative(source) for source in sources], defined, undefined, lto)
+
+
+def judge(rule, seen, libraries, lto_option=False):
+    """(what was checked, problems) for each check of one program's evidence against a rule."""
+    owned = {}
+    for library in libraries:
+        for symbol in filter(is_global_name, symbols_of(library)[0]):
+            owned.setdefault(symbol, library.name)
+    names = {library.name for library in libraries}
+
+    found = [link for link in seen.links if Path(link).name in names]
+    yield "link line", ([f"{rule.program} links {link}" for link in found] or
+                        ([] if seen.links else [f"{rule.program}: no link line was found; expected its libraries"]))
+
+    found = [source for source in seen.sources if is_below(source, rule.forbidden)]
+    yield "sources", ([f"{rule.program} is built from {source}" for source in found] or
+                      ([] if seen.sources else [f"{rule.program} has no debug information; expected -g"]))
+
+    found = sorted(symbol for symbol in seen.symbols
+                   if symbol in owned or re.match(rule.names, symbol))
+    found += sorted({"dlopen", "dlsym", "dlmopen"} & seen.needs)
+    yield "symbols", [f"{rule.program} has {symbol}" + (f" of {owned[symbol]}" if symbol in owned else "")
+                      for symbol in found]
+
+    missing = [marker for marker in rule.markers if not any(re.match(marker, symbol) for symbol in seen.symbols)]
+    problems = [f"{rule.program} has no symbol {marker}; expected it in a {rule.party}" for marker in missing]
+    if not seen.symbols:
+        problems = [f"{rule.program} is stripped or not there; expected its symbol table"]
+    if seen.lto or lto_option:
+        problems.append(f"{rule.program} is optimised across files; expected a build without LTO")
+    yield "own markers", problems
+
+
+def is_global_name(symbol):
+    """Names of ours: statics like `grow` may be in any file."""
+    return symbol.startswith(("cv_", "crowdveil__"))
+
+
+def story(rule, seen, libraries, say):
+    folders = {}
+    for source in seen.sources:
+        folders[str(Path(source).parent)] = folders.get(str(Path(source).parent), 0) + 1
+    own = [Path(link).name for link in seen.links if link.endswith(".a")]
+    shared = [Path(link).name for link in seen.links if not link.endswith(".a")]
+    kept_out = sorted(library.name for library in libraries)
+    say(f"{rule.party}: build/{rule.program}, must be without {rule.without}")
+    say(f"  links {' '.join(own)}")
+    say(f"  and {' '.join(shared)}")
+    say(f"  built from {', '.join(f'{folder} ({count})' for folder, count in sorted(folders.items()))}")
+    say(f"  kept out: {' '.join(kept_out)}: {len(seen.symbols)} symbols, none of theirs")
+    for marker in rule.markers:
+        hits = sorted(symbol for symbol in seen.symbols if re.match(marker, symbol))
+        say(f"  knows {', '.join(hits[:3]) or 'NOT ' + marker}")
+
+
+def plant(build, library, others):
+    """A program that links a forbidden library, to see it caught."""
+    path = build / "boundary-plant"
+    archives = ["-Wl,--whole-archive", str(library), "-Wl,--no-whole-archive", "-Wl,--start-group",
+                *map(str, others), "-Wl,--end-group", "-lm", "-lprotobuf-c"]
+    done = subprocess.run(["gcc", "-g", "-x", "c", "-", "-x", "none", "-o", path, *archives], text=True,
+                          input="int main(void) { return 0; }\n", capture_output=True)
+    if done.returncode:
+        raise RuntimeError(f"the planted program does not link: {done.stderr.splitlines()[-1:]}")
+    return path, " ".join(archives)
+
+
+def self_check(tree, rule, real):
+    """Problems of the checker itself: each kind of breach must be seen by each check that is meant for it."""
+    libraries = list(tree.libraries(rule.forbidden))
+    if not libraries:
+        yield f"no library is made of what the {rule.party} must not know; expected some: has the tree moved?"
+        return
+    everything = [Path(target["filename"][0]) for target in tree.targets if target["type"] == "static library"]
+    for library in libraries:
+        path, line = plant(tree.build, library, [other for other in everything if other != library])
+        caught = dict(judge(rule, tree.examine(path, line), libraries))
+        path.unlink()
+        for check in ("link line", "sources", "symbols"):
+            if not caught[check]:
+                yield f"a {rule.party} with {library.name} planted was not caught by its {check}"
+    stripped = tree.build / "boundary-plant"
+    subprocess.run(["strip", "-o", stripped, tree.build / rule.program], check=False)
+    caught = dict(judge(rule, tree.examine(stripped), libraries))
+    stripped.unlink(missing_ok=True)
+    if not caught["own markers"]:
+        yield f"a stripped {rule.party} was not caught"
+    for other in RULES:
+        if other is not rule and not any(problems for _, problems in judge(rule, real[other.party], libraries)):
+            yield f"the {other.party}'s program passes as a {rule.party}"
+
+
+def checks(build, say=lambda line: None):
+    """Yields (name, problems) for every check of every party, and says the evidence as it goes."""
+    tree = Tree(build)
+    missing = [rule.program for rule in RULES if not (tree.build / rule.program).exists()]
+    yield "programs", [f"build/{program} is not there; expected it to be built" for program in missing]
+    yield "no LTO in the build", ["b_lto is on; expected it off"] if tree.options.get("b_lto") else []
+    if missing:
+        return
+    real = {rule.party: tree.examine(rule.program) for rule in RULES}
+    for rule in RULES:
+        libraries = list(tree.libraries(rule.forbidden))
+        story(rule, real[rule.party], libraries, say)
+        for what, problems in judge(rule, real[rule.party], libraries):
+            yield f"{rule.party}: {what}", problems
+        yield f"{rule.party}: a planted breach is caught", list(self_check(tree, rule, real))
+
+
+def main():
+    build = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent / "build"
+    failed = 0
+    for name, problems in checks(build, print):
+        print(f"{'FAILED' if problems else 'ok'} {name}")
+        for problem in problems:
+            print(f"  {problem}")
+        failed += bool(problems)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
