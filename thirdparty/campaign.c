@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/campaign.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "thirdparty/policy/tail.h"
+
+static void mark(struct cv_campaign *campaign) {
+  if (!campaign->is_dirty) {
+    campaign->is_dirty = true;
+    campaign->next_dirty = *campaign->dirty;
+    *campaign->dirty = campaign;
+  }
+}
+
+/* What will be stored; the row is filled in when the batch is taken. */
+static enum cv_err change(struct cv_campaign *campaign, struct cv_delta **ret) {
+  mark(campaign);
+  if (campaign->delta == NULL) {
+    struct cv_delta *delta = calloc(1, sizeof(*delta));
+    if (delta == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    (void)snprintf(delta->key.broker, sizeof(delta->key.broker), "%s", campaign->broker_name);
+    delta->key.campaign = campaign->id;
+    campaign->delta = delta;
+  }
+  *ret = campaign->delta;
+  return CV_OK;
+}
+
+static void clear_queue(struct cv_campaign *campaign) {
+  while (campaign->queue != NULL) {
+    struct cv_queued_plan *next = campaign->queue->next;
+    *campaign->queued_wants -= campaign->queue->plan.wants;
+    free(campaign->queue->plan.want);
+    free(campaign->queue);
+    campaign->queue = next;
+  }
+  campaign->queue_end = &campaign->queue;
+}
+
+static bool is_accepted(const struct cv_campaign *campaign) {
+  return campaign->plan.number == campaign->row.accepted;
+}
+
+bool cv_campaign_is_level(const struct cv_campaign *campaign) {
+  return campaign->row.accepted >= campaign->expected_plans && campaign->row.releases >= campaign->expected_releases;
+}
+
+bool cv_campaign_may_ask(const struct cv_campaign *campaign) {
+  return campaign->row.end == CV_END_NONE && !is_accepted(campaign) &&
+         campaign->row.accepted >= campaign->expected_plans;
+}
+
+void cv_campaign_standings(const struct cv_campaign *campaign, struct cv_standing *ret) {
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    cv_policy_standing(campaign->policy, i, &ret[i]);
+  }
+}
+
+static bool differs(const struct cv_standing *a, const struct cv_standing *b) {
+  return a->rank_class != b->rank_class || a->tokens != b->tokens || a->mean != b->mean || a->radius != b->radius;
+}
+
+static enum cv_err store_standings(struct cv_campaign *campaign, struct cv_delta *delta) {
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    struct cv_standing now;
+    cv_policy_standing(campaign->policy, i, &now);
+    if (differs(&now, &campaign->standing[i])) {
+      CV_TRY(cv_delta_add_standing(delta, &now));
+      campaign->standing[i] = now;
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err finish(struct cv_campaign *campaign, enum cv_end reason) {
+  struct cv_delta *delta;
+  CV_TRY(change(campaign, &delta));
+  CV_TRY(store_standings(campaign, delta));
+  campaign->row.end = reason;
+  campaign->due_plan = false;
+  campaign->due_result = true;
+  clear_queue(campaign);
+  return CV_OK;
+}
+
+/* Ends the campaign if something says so and the broker has nothing that we lack. */
+static enum cv_err finish_if_over(struct cv_campaign *campaign) {
+  if (campaign->row.end != CV_END_NONE || !cv_campaign_is_level(campaign)) {
+    return CV_OK;
+  }
+  if (campaign->stop != CV_END_NONE) {
+    return finish(campaign, campaign->stop);
+  }
+  if (campaign->row.policy_done && campaign->left == 0 && is_accepted(campaign)) {
+    return finish(campaign, CV_END_COMPLETE);
+  }
+  return CV_OK;
+}
+
+/* Takes the plan's wants. */
+static void set_plan(struct cv_campaign *campaign, struct cv_plan *plan) {
+  free(campaign->plan.want);
+  campaign->plan = *plan;
+  campaign->row.plan = plan->number;
+  campaign->left = plan->wants;
+  memset(campaign->open_want, 0, campaign->spec.arms * sizeof(campaign->open_want[0]));
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    campaign->open_want[plan->want[i].arm] = i + 1;
+  }
+}
+
+/* `plan` is borrowed. A recorded plan counts as accepted. */
+static enum cv_err next_plan(struct cv_campaign *campaign, const struct cv_plan *plan, bool recorded) {
+  struct cv_delta *delta;
+  struct cv_plan copy;
+  CV_TRY(change(campaign, &delta));
+  CV_TRY(cv_delta_add_plan(delta, plan, recorded));
+  CV_TRY(cv_plan_copy(plan, &copy));
+  set_plan(campaign, &copy);
+  campaign->due_plan = !recorded;
+  if (recorded) {
+    campaign->row.accepted = plan->number;
+    cv_chain_plan(&campaign->row.plans_hash, plan, campaign->digest);
+  }
+  return CV_OK;
+}
+
+static enum cv_err store_step(struct cv_campaign *campaign, struct cv_delta *delta) {
+  for (size_t i = 0; i < campaign->step.decisions; i++) {
+    struct cv_stored_decision stored = {.number = ++campaign->row.decisions,
+                                        .plan = campaign->row.plan,
+                                        .release = campaign->row.releases,
+                                        .decision = campaign->step.decision[i]};
+    CV_TRY(cv_delta_add_decision(delta, &stored));
+  }
+  cv_buf_clear(&delta->state);
+  cv_policy_save(campaign->policy, &delta->state);
+  delta->has_state = true;
+  campaign->row.state_plan = campaign->row.plan;
+  CV_TRY(cv_buf_ok(&delta->state) ? CV_OK : CV_ERR_NOMEM);
+  return store_standings(campaign, delta);
+}
+
+static enum cv_err adopt_from_queue(struct cv_campaign *campaign) {
+  struct cv_queued_plan *head = campaign->queue;
+  CV_TRY(next_plan(campaign, &head->plan, true));
+  campaign->queue = head->next;
+  if (campaign->queue == NULL) {
+    campaign->queue_end = &campaign->queue;
+  }
+  *campaign->queued_wants -= head->plan.wants;
+  free(head->plan.want);
+  free(head);
+  return CV_OK;
+}
+
+/* Every want of the plan has been released (or there was no plan yet). */
+static enum cv_err advance(struct cv_campaign *campaign) {
+  struct cv_delta *delta;
+  CV_TRY(change(campaign, &delta));
+  CV_TRY(cv_policy_step(campaign->policy, campaign->row.plan + 1, &campaign->step));
+  campaign->row.policy_done = campaign->step.done;
+  CV_TRY(store_step(campaign, delta));
+  if (campaign->queue != NULL) {
+    return adopt_from_queue(campaign);
+  }
+  if (!campaign->step.done) {
+    struct cv_plan plan = {
+        .number = campaign->row.plan + 1, .wants = (uint32_t)campaign->step.wants, .want = campaign->step.want};
+    return next_plan(campaign, &plan, false);
+  }
+  return finish_if_over(campaign);
+}
+
+/* The arrays of an open campaign. */
+static enum cv_err equip(struct cv_campaign *campaign, const struct cv_spec *spec, struct cv_why *why) {
+  CV_TRY(cv_spec_copy(spec, &campaign->spec));
+  campaign->standing = calloc(spec->arms, sizeof(campaign->standing[0]));
+  campaign->open_want = calloc(spec->arms, sizeof(campaign->open_want[0]));
+  if (campaign->standing == NULL || campaign->open_want == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  enum cv_err err = cv_policy_new(&campaign->spec, campaign->seed, &campaign->policy);
+  if (err != CV_OK && err != CV_ERR_NOMEM) {
+    return cv_fail(why, err, "policy %s cannot work with privatizer %s", spec->policy.name, spec->privatizer.name);
+  }
+  return err;
+}
+
+enum cv_err cv_campaign_create(const struct cv_spec *spec, const struct cv_digest *spec_digest, uint64_t seed,
+                               struct cv_campaign *campaign, struct cv_why *why) {
+  struct cv_delta *delta;
+  campaign->seed = seed;
+  campaign->spec_digest = *spec_digest;
+  campaign->queue_end = &campaign->queue;
+  CV_TRY(equip(campaign, spec, why));
+  CV_TRY(change(campaign, &delta));
+  delta->created = true;
+  delta->seed = seed;
+  delta->spec_digest = *spec_digest;
+  CV_TRY(cv_spec_copy(spec, &delta->spec));
+  return advance(campaign);
+}
+
+static enum cv_err restore_plan(const struct cv_stored_campaign *stored, struct cv_campaign *campaign,
+                                struct cv_why *why) {
+  struct cv_reader reader = cv_reader_over(stored->state.data, stored->state.len);
+  enum cv_err err = cv_policy_load(campaign->policy, &reader);
+  if (err != CV_OK) {
+    return cv_fail(why, err, "the policy's state is damaged or of another version");
+  }
+  /* Standings are stored with steps and at the end; the releases since then change them in memory only. */
+  cv_campaign_standings(campaign, campaign->standing);
+  struct cv_plan plan;
+  CV_TRY(cv_plan_copy(&stored->plan, &plan));
+  set_plan(campaign, &plan);
+  if (stored->row.state_plan == plan.number) {
+    memset(campaign->open_want, 0, campaign->spec.arms * sizeof(campaign->open_want[0]));
+    campaign->left = 0;
+  }
+  for (size_t i = 0; i < stored->releases; i++) {
+    const struct cv_release *release = &stored->release[i];
+    if (release->arm >= campaign->spec.arms || campaign->open_want[release->arm] == 0 || release->tokens == 0 ||
+        !cv_tail_is_valid(&release->noise)) {
+      return cv_fail(why, CV_ERR_DAMAGED, "release %" PRIu64 " does not fit plan %" PRIu64, release->number,
+                     plan.number);
+    }
+    cv_policy_apply(campaign->policy, release);
+    campaign->open_want[release->arm] = 0;
+    campaign->left--;
+  }
+  return CV_OK;
+}
+
+static bool row_is_plausible(const struct cv_stored_campaign *stored) {
+  const struct cv_campaign_row *row = &stored->row;
+  bool plan_fits = row->accepted == row->plan || row->accepted + 1 == row->plan;
+  for (uint32_t i = 0; i < stored->plan.wants; i++) {
+    plan_fits = plan_fits && stored->plan.want[i].arm < stored->spec.arms;
+  }
+  bool state_fits = row->state_plan == row->plan || row->state_plan + 1 == row->plan;
+  return plan_fits && state_fits && row->plan >= 1 && stored->plan.number == row->plan && row->end < CV_END_COUNT;
+}
+
+enum cv_err cv_campaign_restore(const struct cv_stored_campaign *stored, struct cv_campaign *campaign,
+                                struct cv_why *why) {
+  campaign->seed = stored->seed;
+  campaign->spec_digest = stored->spec_digest;
+  campaign->row = stored->row;
+  campaign->queue_end = &campaign->queue;
+  if (stored->row.closed) {
+    return CV_OK;
+  }
+  if (cv_spec_check(&stored->spec, why) != CV_OK || !row_is_plausible(stored)) {
+    return cv_fail(why, CV_ERR_DAMAGED, "the stored spec or the numbers of plans do not fit together");
+  }
+  CV_TRY(equip(campaign, &stored->spec, why));
+  CV_TRY(restore_plan(stored, campaign, why));
+  if (stored->row.end != CV_END_NONE) {
+    cv_campaign_standings(campaign, campaign->standing);
+  }
+  return CV_OK;
+}
+
+void cv_campaign_forget(struct cv_campaign *campaign) {
+  clear_queue(campaign);
+  cv_policy_free(campaign->policy);
+  cv_policy_step_fini(&campaign->step);
+  cv_spec_fini(&campaign->spec);
+  free(campaign->standing);
+  free(campaign->open_want);
+  free(campaign->plan.want);
+  campaign->policy = NULL;
+  campaign->standing = NULL;
+  campaign->open_want = NULL;
+  campaign->plan.want = NULL;
+}
+
+void cv_campaign_fini(struct cv_campaign *campaign) {
+  cv_campaign_forget(campaign);
+  cv_delta_free(campaign->delta);
+  campaign->delta = NULL;
+}
+
+enum cv_err cv_campaign_open(struct cv_campaign *campaign, const struct cv_position *position, enum cv_end stop,
+                             struct cv_why *why) {
+  if (stop == CV_END_COMPLETE || stop >= CV_END_COUNT) {
+    return cv_fail(why, CV_ERR_INVALID, "campaign %" PRIu64 " was stopped for a reason that only we can give",
+                   campaign->id);
+  }
+  mark(campaign);
+  clear_queue(campaign);
+  campaign->due_opened = true;
+  campaign->due_plan = !is_accepted(campaign);
+  campaign->due_result = campaign->row.end != CV_END_NONE;
+  campaign->expected_plans = position->plans;
+  campaign->expected_releases = position->releases;
+  if (stop == CV_END_NONE) {
+    return finish_if_over(campaign);
+  }
+  return cv_campaign_stop(campaign, stop, why);
+}
+
+static enum cv_err check_plan(const struct cv_campaign *campaign, const struct cv_plan *plan, struct cv_why *why) {
+  const uint32_t arms = campaign->spec.arms;
+  uint8_t *seen = calloc(arms, 1);
+  if (seen == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  bool fits = plan->wants >= 1 && plan->wants <= arms;
+  for (uint32_t i = 0; fits && i < plan->wants; i++) {
+    fits = plan->want[i].arm < arms && plan->want[i].tokens >= 1 && !seen[plan->want[i].arm];
+    if (fits) {
+      seen[plan->want[i].arm] = 1;
+    }
+  }
+  free(seen);
+  return fits ? CV_OK
+              : cv_fail(why, CV_ERR_INVALID,
+                        "recorded plan %" PRIu64 " of campaign %" PRIu64
+                        " is empty, or has an arm twice, out of range or without tokens",
+                        plan->number, campaign->id);
+}
+
+static enum cv_err enqueue(struct cv_campaign *campaign, const struct cv_plan *plan, size_t limit, struct cv_why *why) {
+  if (*campaign->queued_wants + plan->wants > limit) {
+    return cv_fail(why, CV_ERR_LIMIT, "recorded plans run more than %zu wants ahead of their releases", limit);
+  }
+  struct cv_queued_plan *queued = calloc(1, sizeof(*queued));
+  if (queued == NULL || cv_plan_copy(plan, &queued->plan) != CV_OK) {
+    free(queued);
+    return CV_ERR_NOMEM;
+  }
+  *campaign->queued_wants += plan->wants;
+  *campaign->queue_end = queued;
+  campaign->queue_end = &queued->next;
+  campaign->queue_last = plan->number;
+  return CV_OK;
+}
+
+enum cv_err cv_campaign_record(struct cv_campaign *campaign, const struct cv_plan *plan, size_t limit,
+                               struct cv_why *why) {
+  uint64_t last = campaign->queue != NULL ? campaign->queue_last : campaign->row.accepted;
+  if (campaign->row.end != CV_END_NONE || plan->number <= last) {
+    return CV_OK;
+  }
+  if (plan->number > last + 1) {
+    return cv_fail(why, CV_ERR_STATE, "recorded plan %" PRIu64 " of campaign %" PRIu64 " follows plan %" PRIu64,
+                   plan->number, campaign->id, last);
+  }
+  CV_TRY(check_plan(campaign, plan, why));
+  if (is_accepted(campaign) && campaign->left > 0) {
+    return enqueue(campaign, plan, limit, why);
+  }
+  CV_TRY(next_plan(campaign, plan, true));
+  return finish_if_over(campaign);
+}
+
+static enum cv_err check_release(const struct cv_campaign *campaign, const struct cv_release *release,
+                                 struct cv_why *why) {
+  const uint64_t id = campaign->id, number = release->number;
+  if (number > campaign->row.releases + 1) {
+    return cv_fail(why, CV_ERR_STATE, "release %" PRIu64 " of campaign %" PRIu64 " follows release %" PRIu64, number,
+                   id, campaign->row.releases);
+  }
+  if (release->plan != campaign->plan.number || !is_accepted(campaign)) {
+    return cv_fail(why, CV_ERR_STATE,
+                   "release %" PRIu64 " of campaign %" PRIu64 " is for plan %" PRIu64 "; the last accepted is %" PRIu64,
+                   number, id, release->plan, campaign->row.accepted);
+  }
+  uint32_t open = release->arm < campaign->spec.arms ? campaign->open_want[release->arm] : 0;
+  if (open == 0) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "release %" PRIu64 " of campaign %" PRIu64 " is for arm %" PRIu32 ", which plan %" PRIu64
+                   " does not ask for (any more)",
+                   number, id, release->arm, release->plan);
+  }
+  struct cv_standing before;
+  cv_policy_standing(campaign->policy, release->arm, &before);
+  uint64_t asked = campaign->plan.want[open - 1].tokens;
+  /* All of the arm's tokens, or those of this plan alone: that depends on the mechanism, which is not ours to know. */
+  if (release->tokens != asked && release->tokens != before.tokens + asked) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "release %" PRIu64 " of campaign %" PRIu64 " sums %" PRIu64 " tokens; expected %" PRIu64
+                   " or %" PRIu64,
+                   number, id, release->tokens, asked, before.tokens + asked);
+  }
+  bool noiseless = strcmp(campaign->spec.mechanism.name, "none") == 0;
+  if (!cv_tail_is_valid(&release->noise) || (release->noise.groups == 0) != noiseless) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "release %" PRIu64 " of campaign %" PRIu64 " has noise that mechanism %s cannot have", number, id,
+                   campaign->spec.mechanism.name);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_campaign_release(struct cv_campaign *campaign, const struct cv_release *release, struct cv_why *why) {
+  struct cv_delta *delta;
+  if (campaign->row.end != CV_END_NONE || release->number <= campaign->row.releases) {
+    campaign->due_ack = true;
+    mark(campaign);
+    return CV_OK;
+  }
+  CV_TRY(check_release(campaign, release, why));
+  CV_TRY(change(campaign, &delta));
+  CV_TRY(cv_delta_add_release(delta, release));
+  cv_policy_apply(campaign->policy, release);
+  cv_chain_release(&campaign->row.releases_hash, release, campaign->digest);
+  campaign->row.releases++;
+  campaign->open_want[release->arm] = 0;
+  campaign->left--;
+  campaign->due_ack = true;
+  if (campaign->left == 0) {
+    CV_TRY(advance(campaign));
+  }
+  return finish_if_over(campaign);
+}
+
+enum cv_err cv_campaign_accept(struct cv_campaign *campaign, uint64_t plan, struct cv_why *why) {
+  struct cv_delta *delta;
+  if (plan <= campaign->row.accepted) {
+    return CV_OK;
+  }
+  if (plan != campaign->row.plan) {
+    return cv_fail(why, CV_ERR_STATE, "plan %" PRIu64 " of campaign %" PRIu64 " was accepted; the last one is %" PRIu64,
+                   plan, campaign->id, campaign->row.plan);
+  }
+  CV_TRY(change(campaign, &delta));
+  campaign->row.accepted = plan;
+  campaign->due_plan = false;
+  cv_chain_plan(&campaign->row.plans_hash, &campaign->plan, campaign->digest);
+  return CV_OK;
+}
+
+enum cv_err cv_campaign_refuse(struct cv_campaign *campaign, const struct cv_rank_refused *refused,
+                               struct cv_why *why) {
+  if (campaign->row.end != CV_END_NONE) {
+    return CV_OK;
+  }
+  if (refused->plan != campaign->row.plan || is_accepted(campaign) || refused->reason == CV_END_NONE ||
+      refused->reason == CV_END_COMPLETE || refused->reason >= CV_END_COUNT) {
+    return cv_fail(why, CV_ERR_STATE, "plan %" PRIu64 " of campaign %" PRIu64 " cannot be refused now or not for that",
+                   refused->plan, campaign->id);
+  }
+  (void)snprintf(campaign->row.note, sizeof(campaign->row.note),
+                 "plan %" PRIu64 " refused: asked %" PRIu64 ", left %" PRIu64 "%s%.120s", refused->plan, refused->asked,
+                 refused->left, refused->why != NULL ? ", " : "", refused->why != NULL ? refused->why : "");
+  return finish(campaign, refused->reason);
+}
+
+enum cv_err cv_campaign_stop(struct cv_campaign *campaign, enum cv_end reason, struct cv_why *why) {
+  if (campaign->row.end != CV_END_NONE) {
+    return CV_OK;
+  }
+  if (reason == CV_END_NONE || reason == CV_END_COMPLETE || reason >= CV_END_COUNT) {
+    return cv_fail(why, CV_ERR_INVALID, "campaign %" PRIu64 " was stopped without a reason that stops one",
+                   campaign->id);
+  }
+  campaign->stop = reason;
+  /* What is missing of a frozen campaign may never come. */
+  return reason == CV_END_FROZEN ? finish(campaign, reason) : finish_if_over(campaign);
+}
+
+enum cv_err cv_campaign_close(struct cv_campaign *campaign) {
+  struct cv_delta *delta;
+  if (campaign->row.end == CV_END_NONE) {
+    CV_TRY(finish(campaign, CV_END_CANCELLED));
+    (void)snprintf(campaign->row.note, sizeof(campaign->row.note), "closed by the broker before there was a result");
+  }
+  CV_TRY(change(campaign, &delta));
+  campaign->row.closed = true;
+  campaign->due_opened = campaign->due_ack = campaign->due_plan = campaign->due_result = false;
+  return CV_OK;
+}

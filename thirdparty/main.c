@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * crowdveil-thirdparty: the shell around the core. One loop: frames of brokers go into the core, once a turn all that
+ * changed goes to storage as one transaction on another thread, and when that has returned its frames leave.
+ *
+ * What can fail: storage (one line, exit 1: a restart goes on from the last commit), memory (the same), a broker (its
+ * connection closes). SIGTERM and SIGINT store what has been taken in, close and exit 0. SIGHUP reads the TLS files
+ * again and keeps the old ones if the new ones are no good.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+#include <uv.h>
+
+#include "common/admin/admin.h"
+#include "common/base/log.h"
+#include "common/config/config.h"
+#include "common/crypto/crypto.h"
+#include "common/db/committer.h"
+#include "common/net/peer.h"
+#include "proto/codec/rank.h"
+#include "thirdparty/core.h"
+#include "thirdparty/store.h"
+
+enum { BACKLOG_RELEASES = 16384, DRAIN_MS = 3000 };
+
+static const char program[] = "crowdveil-thirdparty";
+
+struct settings {
+  char *listen, *state, *admin;
+  char *ca, *cert, *key, *denied;
+  uint64_t campaigns, arms;
+};
+
+static const struct cv_config_rule rules[] = {
+    {.key = "listen",
+     .type = CV_CONFIG_TEXT,
+     .offset = offsetof(struct settings, listen),
+     .fallback = "127.0.0.1:7402",
+     .help = "HOST:PORT for brokers; port 0 lets the system choose"},
+    {.key = "state",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, state),
+     .required = true,
+     .help = "folder of thirdparty.db; must exist"},
+    {.key = "admin",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, admin),
+     .help = "Unix socket for /health and /metrics"},
+    {.key = "tls.ca",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, ca),
+     .required = true,
+     .help = "PEM certificate of the CA"},
+    {.key = "tls.cert",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, cert),
+     .required = true,
+     .help = "PEM certificate of this party"},
+    {.key = "tls.key",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, key),
+     .required = true,
+     .help = "PEM private key, readable by its owner only"},
+    {.key = "tls.denied",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, denied),
+     .help = "serial numbers in hex, one a line, that are refused"},
+    {.key = "limits.campaigns",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, campaigns),
+     .low = 1,
+     .high = 1 << 20,
+     .fallback = "256",
+     .help = "open campaigns of one broker"},
+    {.key = "limits.arms",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, arms),
+     .low = 1,
+     .high = CV_ARMS_MAX,
+     .fallback = "4096",
+     .help = "arms of one campaign"},
+};
+
+static const struct cv_config_table table = {.program = program,
+                                             .about = "ranks what brokers release, and keeps its decisions",
+                                             .rules = rules,
+                                             .count = CV_COUNT(rules)};
+
+struct daemon;
+
+/* What a peer's data points to. Until a peer is open that is the daemon's `lobby`, which has no link. */
+struct conn {
+  struct conn *prev, *next;
+  struct daemon *daemon;
+  struct cv_peer *peer;
+  struct cv_ranker_link *link;
+};
+
+struct daemon {
+  uv_loop_t loop;
+  uv_prepare_t turn;
+  uv_signal_t term, interrupt, hangup;
+  uv_timer_t drain;
+  struct settings settings;
+  struct cv_tls *tls;
+  struct cv_listener *listener;
+  struct cv_admin *admin;
+  struct cv_drbg drbg;
+  struct cv_ranker *ranker;
+  struct cv_store *store;
+  struct cv_committer committer;
+  struct cv_batch batch; /* the one that is being stored */
+  struct cv_arena decoding, encoding;
+  struct cv_buf bytes;
+  struct conn lobby, *conns;
+  bool paused, draining, closing;
+  uint64_t commits;
+};
+
+/* Nothing has been promised that is not stored, so giving up is safe at any point. */
+static _Noreturn void give_up(const char *line) {
+  cv_log(CV_LOG_ERROR, "%s", line);
+  exit(1);
+}
+
+/* ---- what leaves ---- */
+
+static void send_frame(struct daemon *daemon, const struct cv_ranker_out *out) {
+  struct conn *conn = out->data;
+  cv_buf_clear(&daemon->bytes);
+  enum cv_err err = cv_rank_encode(out->frame, &daemon->encoding, &daemon->bytes);
+  if (err == CV_OK) {
+    err = cv_peer_send(conn->peer, daemon->bytes.data, daemon->bytes.len);
+  }
+  if (err == CV_ERR_LIMIT) {
+    cv_peer_close(conn->peer, "it does not read what it is sent");
+  } else if (err != CV_OK && err != CV_ERR_CLOSED) {
+    give_up("a frame cannot be encoded: out of memory");
+  } else if (out->close != NULL) {
+    cv_peer_close(conn->peer, out->close);
+  }
+}
+
+static void send_all(struct daemon *daemon) {
+  struct cv_ranker_out out;
+  while (cv_ranker_next(daemon->ranker, &out)) {
+    send_frame(daemon, &out);
+  }
+}
+
+/* ---- storage ---- */
+
+static enum cv_err commit(void *data, struct cv_why *why) {
+  struct daemon *daemon = data;
+  return cv_store_apply(daemon->store, &daemon->batch, why);
+}
+
+static void set_paused(struct daemon *daemon, bool paused) {
+  struct conn *conn;
+  if (daemon->paused != paused) {
+    daemon->paused = paused;
+    DL_FOREACH(daemon->conns, conn) {
+      if (paused) {
+        cv_peer_pause(conn->peer);
+      } else {
+        cv_peer_resume(conn->peer);
+      }
+    }
+  }
+}
+
+static void committed(void *data, enum cv_err err, const struct cv_why *why) {
+  struct daemon *daemon = data;
+  if (err != CV_OK) {
+    give_up(why->text);
+  }
+  daemon->commits++;
+  cv_batch_fini(&daemon->batch);
+  cv_ranker_committed(daemon->ranker);
+  send_all(daemon);
+  if (!daemon->draining) {
+    set_paused(daemon, false);
+  }
+}
+
+static void close_handles(struct daemon *daemon) {
+  uv_close((uv_handle_t *)&daemon->turn, NULL);
+  uv_close((uv_handle_t *)&daemon->term, NULL);
+  uv_close((uv_handle_t *)&daemon->interrupt, NULL);
+  uv_close((uv_handle_t *)&daemon->hangup, NULL);
+  uv_close((uv_handle_t *)&daemon->drain, NULL);
+}
+
+/* Everything is stored and sent: say so to the brokers and leave when they are gone. */
+static void leave(struct daemon *daemon) {
+  struct conn *conn;
+  if (!daemon->closing) {
+    daemon->closing = true;
+    DL_FOREACH(daemon->conns, conn) {
+      cv_peer_close(conn->peer, "shutting down");
+    }
+  }
+  if (daemon->conns == NULL) {
+    close_handles(daemon);
+  }
+}
+
+/* Just before the loop waits: all that came in during this turn is one batch. */
+static void on_turn(uv_prepare_t *handle) {
+  struct daemon *daemon = handle->data;
+  if (cv_committer_is_busy(&daemon->committer)) {
+    if (cv_ranker_backlog(daemon->ranker) > BACKLOG_RELEASES) {
+      set_paused(daemon, true);
+    }
+    return;
+  }
+  if (!cv_ranker_has_work(daemon->ranker)) {
+    if (daemon->draining) {
+      leave(daemon);
+    }
+    return;
+  }
+  if (cv_ranker_flush(daemon->ranker, &daemon->batch) != CV_OK) {
+    give_up("out of memory");
+  }
+  if (daemon->batch.first != NULL) {
+    cv_committer_run(&daemon->committer);
+    return;
+  }
+  cv_ranker_committed(daemon->ranker);
+  send_all(daemon);
+}
+
+/* ---- connections ---- */
+
+static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) {
+  const struct conn *lobby = cv_peer_data(peer);
+  struct daemon *daemon = lobby->daemon;
+  struct conn *conn = calloc(1, sizeof(*conn));
+  if (conn == NULL || cv_ranker_connected(daemon->ranker, identity->name, conn, &conn->link) != CV_OK) {
+    give_up("out of memory");
+  }
+  conn->daemon = daemon;
+  conn->peer = peer;
+  DL_APPEND(daemon->conns, conn);
+  cv_peer_set_data(peer, conn);
+  if (daemon->paused) {
+    cv_peer_pause(peer);
+  }
+  if (daemon->closing) {
+    cv_peer_close(peer, "shutting down");
+  }
+  cv_log(CV_LOG_INFO, "broker %s connected from %s", identity->name, cv_peer_address(peer));
+}
+
+static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
+  struct conn *conn = cv_peer_data(peer);
+  struct daemon *daemon = conn->daemon;
+  struct cv_rank_frame frame;
+  enum cv_err err = cv_rank_decode(bytes, n, &daemon->decoding, &frame);
+  if (err == CV_OK) {
+    err = cv_ranker_frame(daemon->ranker, conn->link, &frame);
+  } else if (err != CV_ERR_NOMEM) {
+    char line[96];
+    (void)snprintf(line, sizeof(line), "a frame of %zu bytes is not understood: %s", n, cv_err_text(err));
+    cv_ranker_reject(daemon->ranker, conn->link, line);
+    err = CV_OK;
+  }
+  if (err != CV_OK) {
+    give_up("out of memory");
+  }
+}
+
+static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
+  struct conn *conn = cv_peer_data(peer);
+  struct daemon *daemon = conn->daemon;
+  cv_log(CV_LOG_INFO, "connection from %s ended: %s", cv_peer_address(peer), why->text);
+  if (conn->link != NULL) {
+    cv_ranker_disconnected(daemon->ranker, conn->link);
+    DL_DELETE(daemon->conns, conn);
+    free(conn);
+  }
+}
+
+static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_frame, .closed = on_closed};
+
+/* ---- signals ---- */
+
+static void on_drained_too_late(uv_timer_t *timer) {
+  cv_log(CV_LOG_WARN, "a broker did not go within %d ms; everything is stored", DRAIN_MS);
+  exit(0);
+}
+
+static void on_stop(uv_signal_t *handle, int number) {
+  struct daemon *daemon = handle->data;
+  if (daemon->draining) {
+    return;
+  }
+  cv_log(CV_LOG_INFO, "stopping on signal %d", number);
+  daemon->draining = true;
+  set_paused(daemon, true);
+  cv_listener_stop(daemon->listener);
+  cv_admin_stop(daemon->admin);
+  daemon->admin = NULL;
+  (void)uv_timer_start(&daemon->drain, on_drained_too_late, DRAIN_MS, 0);
+}
+
+static enum cv_err read_tls(const struct settings *settings, struct cv_tls **ret, struct cv_why *why) {
+  const struct cv_tls_files files = {
+      .ca = settings->ca, .cert = settings->cert, .key = settings->key, .denied = settings->denied};
+  return cv_tls_new(&files, CV_ROLE_THIRDPARTY, 1u << CV_ROLE_BROKER, true, ret, why);
+}
+
+static void on_hangup(uv_signal_t *handle, int number) {
+  struct daemon *daemon = handle->data;
+  struct cv_tls *tls;
+  struct cv_why why;
+  if (daemon->draining) {
+    return;
+  }
+  if (read_tls(&daemon->settings, &tls, &why) != CV_OK) {
+    cv_log(CV_LOG_ERROR, "going on with the certificates as they were: %s", why.text);
+    return;
+  }
+  cv_listener_set_tls(daemon->listener, tls);
+  cv_tls_unref(daemon->tls);
+  daemon->tls = tls;
+  cv_log(CV_LOG_INFO, "certificates read again");
+}
+
+/* ---- the operator's window ---- */
+
+static enum cv_err health(void *data, struct cv_why *why) {
+  const struct daemon *daemon = data;
+  return daemon->draining ? cv_fail(why, CV_ERR_STATE, "stopping") : CV_OK;
+}
+
+static void metrics(void *data, struct cv_buf *out) {
+  const struct daemon *daemon = data;
+  struct cv_ranker_counts counts;
+  cv_ranker_count(daemon->ranker, &counts);
+  cv_admin_metric(out, "crowdveil_thirdparty_brokers", "Connected brokers.", "gauge", (double)counts.brokers_connected);
+  cv_admin_metric(out, "crowdveil_thirdparty_campaigns_open", "Campaigns that are not closed.", "gauge",
+                  (double)counts.campaigns_open);
+  cv_admin_metric(out, "crowdveil_thirdparty_campaigns_closed", "Campaigns whose result the broker has.", "gauge",
+                  (double)counts.campaigns_closed);
+  cv_admin_metric(out, "crowdveil_thirdparty_releases_total", "Releases applied since the start.", "counter",
+                  (double)counts.releases);
+  cv_admin_metric(out, "crowdveil_thirdparty_decisions_total", "Decisions made since the start.", "counter",
+                  (double)counts.decisions);
+  cv_admin_metric(out, "crowdveil_thirdparty_commits_total", "Transactions since the start.", "counter",
+                  (double)daemon->commits);
+}
+
+/* ---- start ---- */
+
+static void on_note(void *data, const char *line) {
+  cv_log(CV_LOG_INFO, "%s", line);
+}
+
+static enum cv_err restore(void *data, const struct cv_stored_campaign *stored, struct cv_why *why) {
+  struct daemon *daemon = data;
+  return cv_ranker_restore(daemon->ranker, stored, why);
+}
+
+static enum cv_err start_state(struct daemon *daemon, struct cv_why *why) {
+  const struct cv_ranker_setup setup = {
+      .digest = cv_sha256,
+      .rng = &daemon->drbg.rng,
+      .program = program,
+      .note = on_note,
+      .limits = {.campaigns = (uint32_t)daemon->settings.campaigns,
+                 .arms = (uint32_t)daemon->settings.arms,
+                 .queued_wants = CV_RANKER_DEFAULTS.queued_wants},
+  };
+  char *path = NULL;
+  if (cv_ranker_new(&setup, &daemon->ranker) != CV_OK || cv_arena_init(&daemon->decoding, CV_ARENA_BYTES) != CV_OK ||
+      cv_arena_init(&daemon->encoding, CV_ARENA_BYTES) != CV_OK ||
+      asprintf(&path, "%s/thirdparty.db", daemon->settings.state) < 0) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  enum cv_err err = cv_store_open(path, NULL, &daemon->store, why);
+  if (err == CV_OK) {
+    err = cv_store_load(daemon->store, restore, daemon, why);
+    if (err != CV_OK) {
+      cv_why_prefix(why, "%s", path);
+    }
+  }
+  free(path);
+  return err;
+}
+
+static void start_handles(struct daemon *daemon) {
+  uv_loop_t *loop = &daemon->loop;
+  uv_signal_t *const signals[] = {&daemon->term, &daemon->interrupt, &daemon->hangup};
+  static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+  for (size_t i = 0; i < CV_COUNT(signals); i++) {
+    (void)uv_signal_init(loop, signals[i]);
+    signals[i]->data = daemon;
+    (void)uv_signal_start(signals[i], numbers[i] == SIGHUP ? on_hangup : on_stop, numbers[i]);
+  }
+  (void)uv_timer_init(loop, &daemon->drain);
+  /* The connections write in a prepare handle of their own; the one that was started last runs first. */
+  (void)uv_prepare_init(loop, &daemon->turn);
+  daemon->turn.data = daemon;
+  (void)uv_prepare_start(&daemon->turn, on_turn);
+}
+
+static enum cv_err start_network(struct daemon *daemon, struct cv_why *why) {
+  const char *listen = daemon->settings.listen;
+  daemon->lobby.daemon = daemon;
+  CV_TRY(read_tls(&daemon->settings, &daemon->tls, why));
+  CV_TRY(cv_listener_start(&daemon->loop, listen, daemon->tls, &peer_ops, &daemon->lobby, &CV_NET_DEFAULTS,
+                           &daemon->listener, why));
+  if (daemon->settings.admin != NULL) {
+    static const struct cv_admin_ops ops = {.health = health, .metrics = metrics};
+    CV_TRY(cv_admin_start(&daemon->loop, daemon->settings.admin, &ops, daemon, &daemon->admin, why));
+  }
+  return CV_OK;
+}
+
+static void say_ready(const struct daemon *daemon) {
+  const char *listen = daemon->settings.listen, *colon = strrchr(listen, ':');
+  int host = colon != NULL ? (int)(colon - listen) : (int)strlen(listen);
+  (void)printf("%s ready on %.*s:%u\n", program, host, listen, cv_listener_port(daemon->listener));
+  (void)fflush(stdout);
+}
+
+static void stop(struct daemon *daemon) {
+  cv_ranker_free(daemon->ranker);
+  cv_store_close(daemon->store);
+  if (daemon->tls != NULL) {
+    cv_tls_unref(daemon->tls);
+  }
+  cv_arena_fini(&daemon->decoding);
+  cv_arena_fini(&daemon->encoding);
+  cv_buf_fini(&daemon->bytes);
+  cv_drbg_fini(&daemon->drbg);
+  cv_config_fini(&table, &daemon->settings);
+}
+
+int main(int argc, char **argv) {
+  static struct daemon daemon;
+  struct cv_why why = {.text = ""};
+  cv_log_init(program, CV_LOG_INFO);
+  int status = cv_config_start(&table, argc, argv, &daemon.settings);
+  if (status >= 0) {
+    return status;
+  }
+  (void)signal(SIGPIPE, SIG_IGN);
+  if (uv_loop_init(&daemon.loop) != 0) {
+    give_up("the event loop cannot be made");
+  }
+  cv_drbg_init(&daemon.drbg);
+  daemon.committer = (struct cv_committer){.loop = &daemon.loop, .commit = commit, .done = committed, .data = &daemon};
+  if (start_state(&daemon, &why) != CV_OK || start_network(&daemon, &why) != CV_OK) {
+    give_up(why.text);
+  }
+  start_handles(&daemon);
+  say_ready(&daemon);
+  (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
+  (void)uv_loop_close(&daemon.loop);
+  stop(&daemon);
+  cv_log(CV_LOG_INFO, "stopped");
+  return 0;
+}

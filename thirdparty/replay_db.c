@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "thirdparty/replay.h"
+#include "thirdparty/rows.h"
+#include "thirdparty/store.h"
+
+static enum cv_err feed_release(void *data, const struct cv_release *release, struct cv_why *why) {
+  enum cv_err err = cv_replay_release(data, release);
+  return err == CV_OK ? CV_OK : cv_fail(why, err, "out of memory");
+}
+
+static struct cv_decision read_decision(sqlite3_stmt *stmt) {
+  const char *kind = (const char *)sqlite3_column_text(stmt, 0);
+  return (struct cv_decision){
+      .kind = kind != NULL && strcmp(kind, "settle") == 0 ? CV_DECISION_SETTLE : CV_DECISION_REMOVE,
+      .arm = (uint32_t)sqlite3_column_int64(stmt, 1),
+      .rank_class = (uint32_t)sqlite3_column_int64(stmt, 2),
+      .tokens = cv_row_u64(stmt, 3),
+      .mean = sqlite3_column_double(stmt, 4),
+      .radius = sqlite3_column_double(stmt, 5),
+      .reference = sqlite3_column_double(stmt, 6)};
+}
+
+static enum cv_err feed_decisions(struct cv_db *db, sqlite3_int64 id, uint64_t plan, struct cv_replay *replay,
+                                  struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(db,
+                       "SELECT kind, arm, class, tokens, mean, radius, reference FROM decision"
+                       " WHERE campaign = ? AND plan = ? ORDER BY number",
+                       &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)plan);
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  while (row != 0) {
+    struct cv_decision decision = read_decision(stmt);
+    cv_replay_decision(replay, &decision);
+    CV_TRY(cv_db_step(db, stmt, &row, why));
+  }
+  return CV_OK;
+}
+
+static enum cv_err feed_plans(struct cv_db *db, sqlite3_int64 id, const struct cv_stored_campaign *campaign,
+                              struct cv_replay *replay, struct cv_why *why) {
+  for (uint64_t number = 1; number <= campaign->row.plan; number++) {
+    struct cv_plan plan;
+    CV_TRY(cv_rows_wants(db, id, number, campaign->spec.arms, &plan, why));
+    enum cv_err err = cv_replay_plan(replay, &plan);
+    free(plan.want);
+    if (err != CV_OK) {
+      return cv_fail(why, err, "out of memory");
+    }
+    CV_TRY(cv_rows_releases(db, id, number, number, feed_release, replay, why));
+    CV_TRY(feed_decisions(db, id, number, replay, why));
+  }
+  return CV_OK;
+}
+
+static enum cv_err read_standings(struct cv_db *db, sqlite3_int64 id, uint32_t arms, struct cv_standing *standing,
+                                  size_t *ret_n, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  size_t n = 0;
+  CV_TRY(cv_db_prepare(db, "SELECT arm, class, tokens, mean, radius FROM standing WHERE campaign = ? ORDER BY arm",
+                       &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  while (row != 0) {
+    if (n == arms) {
+      (void)sqlite3_reset(stmt);
+      return cv_fail(why, CV_ERR_DAMAGED, "more standings than arms");
+    }
+    standing[n++] = (struct cv_standing){.arm = (uint32_t)sqlite3_column_int64(stmt, 0),
+                                         .rank_class = (uint32_t)sqlite3_column_int64(stmt, 1),
+                                         .tokens = cv_row_u64(stmt, 2),
+                                         .mean = sqlite3_column_double(stmt, 3),
+                                         .radius = sqlite3_column_double(stmt, 4)};
+    CV_TRY(cv_db_step(db, stmt, &row, why));
+  }
+  *ret_n = n;
+  return CV_OK;
+}
+
+static enum cv_err replay_campaign(struct cv_db *db, sqlite3_int64 id, const struct cv_stored_campaign *campaign,
+                                   struct cv_replay_verdict *ret, struct cv_why *why) {
+  struct cv_replay *replay = NULL;
+  size_t n = 0;
+  struct cv_standing *standing = calloc(campaign->spec.arms, sizeof(*standing));
+  if (standing == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  enum cv_err err = cv_replay_new(&campaign->spec, campaign->seed, true, &replay, why);
+  err = err != CV_OK ? err : feed_plans(db, id, campaign, replay, why);
+  err = err != CV_OK ? err : read_standings(db, id, campaign->spec.arms, standing, &n, why);
+  if (err == CV_OK) {
+    cv_replay_end(replay, campaign->row.end, standing, n, ret);
+  }
+  cv_replay_free(replay);
+  free(standing);
+  return err;
+}
+
+static enum cv_err replay_all(struct cv_db *db, cv_replay_each_fn *each, void *data, struct cv_why *why) {
+  sqlite3_int64 id = 0;
+  for (;;) {
+    struct cv_stored_campaign campaign = {0};
+    struct cv_replay_verdict verdict;
+    bool found;
+    CV_TRY(cv_rows_campaign(db, &id, &campaign, &found, why));
+    if (!found) {
+      return CV_OK;
+    }
+    enum cv_err err = replay_campaign(db, id, &campaign, &verdict, why);
+    if (err == CV_OK) {
+      each(data, &campaign, &verdict);
+    } else {
+      cv_why_prefix(why, "campaign %" PRIu64 " of broker %s", campaign.key.campaign, campaign.key.broker);
+    }
+    cv_stored_campaign_fini(&campaign);
+    CV_TRY(err);
+  }
+}
+
+enum cv_err cv_replay_database(const char *path, cv_replay_each_fn *each, void *data, struct cv_why *why) {
+  struct cv_db *db;
+  CV_TRY(cv_db_open_readonly(path, &CV_THIRDPARTY_SCHEMA, &db, why));
+  enum cv_err err = replay_all(db, each, data, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s", path);
+  }
+  cv_db_close(db);
+  return err;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t cv_row_u64(sqlite3_stmt *stmt, int column) {
+  return (uint64_t)sqlite3_column_int64(stmt, column);
+}
+
+static bool read_digest(sqlite3_stmt *stmt, int column, struct cv_digest *ret) {
+  if (sqlite3_column_bytes(stmt, column) != CV_DIGEST_BYTES) {
+    return false;
+  }
+  memcpy(ret->bytes, sqlite3_column_blob(stmt, column), CV_DIGEST_BYTES);
+  return true;
+}
+
+static bool read_text(sqlite3_stmt *stmt, int column, char *to, size_t size) {
+  const char *text = (const char *)sqlite3_column_text(stmt, column);
+  return text != NULL && snprintf(to, size, "%s", text) < (int)size;
+}
+
+static bool read_campaign(sqlite3_stmt *stmt, struct cv_stored_campaign *ret) {
+  struct cv_campaign_row *row = &ret->row;
+  struct cv_reader reader = cv_reader_over(sqlite3_column_blob(stmt, 4), (size_t)sqlite3_column_bytes(stmt, 4));
+  int64_t end = sqlite3_column_int64(stmt, 6);
+  bool good = read_text(stmt, 1, ret->key.broker, sizeof(ret->key.broker)) && read_digest(stmt, 5, &ret->spec_digest) &&
+              read_text(stmt, 7, row->note, sizeof(row->note)) && read_digest(stmt, 10, &row->releases_hash) &&
+              read_digest(stmt, 12, &row->plans_hash) && end >= 0 && end < CV_END_COUNT;
+  ret->key.campaign = cv_row_u64(stmt, 2);
+  ret->seed = cv_row_u64(stmt, 3);
+  row->end = good ? (enum cv_end)end : CV_END_NONE;
+  row->closed = sqlite3_column_int64(stmt, 8) != 0;
+  row->releases = cv_row_u64(stmt, 9);
+  row->accepted = cv_row_u64(stmt, 11);
+  row->plan = cv_row_u64(stmt, 13);
+  row->decisions = cv_row_u64(stmt, 14);
+  row->policy_done = sqlite3_column_int64(stmt, 15) != 0;
+  return good && cv_spec_decode(&reader, &ret->spec) == CV_OK && cv_spec_check(&ret->spec, NULL) == CV_OK;
+}
+
+enum cv_err cv_rows_campaign(struct cv_db *db, sqlite3_int64 *id, struct cv_stored_campaign *ret, bool *ret_found,
+                             struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(db,
+                       "SELECT id, broker, number, seed, spec, spec_digest, end_code, note, closed, releases,"
+                       " releases_hash, plans_accepted, plans_hash, last_plan, decisions, policy_done"
+                       " FROM campaign WHERE id > ? ORDER BY id LIMIT 1",
+                       &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, *id);
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  if (row == 0) {
+    *ret_found = false;
+    return CV_OK;
+  }
+  struct cv_stored_campaign stored = {0};
+  sqlite3_int64 found = sqlite3_column_int64(stmt, 0);
+  bool good = read_campaign(stmt, &stored);
+  enum cv_err err = cv_db_step(db, stmt, &row, why);
+  if (err == CV_OK && !good) {
+    err = cv_fail(why, CV_ERR_DAMAGED, "row %lld of table campaign is damaged", (long long)found);
+  }
+  if (err != CV_OK) {
+    cv_stored_campaign_fini(&stored);
+    return err;
+  }
+  *id = found;
+  *ret = stored;
+  *ret_found = true;
+  return CV_OK;
+}
+
+enum cv_err cv_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_t number, uint32_t arms, struct cv_plan *ret_plan,
+                          struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(db, "SELECT arm, tokens FROM plan_want WHERE campaign = ? AND plan = ? ORDER BY position", &stmt,
+                       why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)number);
+  struct cv_plan plan = {.number = number, .want = calloc(arms, sizeof(*plan.want))};
+  if (plan.want == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  enum cv_err err = cv_db_step(db, stmt, &row, why);
+  while (err == CV_OK && row != 0) {
+    int64_t arm = sqlite3_column_int64(stmt, 0), tokens = sqlite3_column_int64(stmt, 1);
+    if (plan.wants == arms || arm < 0 || arm >= arms || tokens < 1 || tokens > UINT32_MAX) {
+      err = cv_fail(why, CV_ERR_DAMAGED, "plan %" PRIu64 " has a want that does not fit", number);
+      (void)sqlite3_reset(stmt);
+      break;
+    }
+    plan.want[plan.wants++] = (struct cv_want){.arm = (uint32_t)arm, .tokens = (uint32_t)tokens};
+    err = cv_db_step(db, stmt, &row, why);
+  }
+  if (err != CV_OK) {
+    free(plan.want);
+    return err;
+  }
+  *ret_plan = plan;
+  return CV_OK;
+}
+
+static bool read_release(sqlite3_stmt *stmt, struct cv_release *ret) {
+  int64_t arm = sqlite3_column_int64(stmt, 2), tokens = sqlite3_column_int64(stmt, 3);
+  *ret = (struct cv_release){.number = cv_row_u64(stmt, 0), .plan = cv_row_u64(stmt, 1)};
+  ret->arm = (uint32_t)arm;
+  ret->tokens = (uint64_t)tokens;
+  ret->noisy_sum = sqlite3_column_int64(stmt, 4);
+  return arm >= 0 && arm < CV_ARMS_MAX && tokens > 0;
+}
+
+static enum cv_err read_noise(struct cv_db *db, sqlite3_int64 id, struct cv_release *release, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(
+      db, "SELECT scale, count FROM release_noise WHERE campaign = ? AND release = ? ORDER BY position", &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)release->number);
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  while (row != 0) {
+    int64_t count = sqlite3_column_int64(stmt, 1);
+    if (release->noise.groups == CV_NOISE_GROUPS_MAX || count < 1 || count > UINT32_MAX) {
+      (void)sqlite3_reset(stmt);
+      return cv_fail(why, CV_ERR_DAMAGED, "the noise of release %" PRIu64 " does not fit", release->number);
+    }
+    release->noise.group[release->noise.groups++] =
+        (struct cv_noise_group){.scale = sqlite3_column_double(stmt, 0), .count = (uint32_t)count};
+    CV_TRY(cv_db_step(db, stmt, &row, why));
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_rows_releases(struct cv_db *db, sqlite3_int64 id, uint64_t first, uint64_t last,
+                             cv_rows_release_fn *each, void *data, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(db,
+                       "SELECT number, plan, arm, tokens, noisy_sum FROM release"
+                       " WHERE campaign = ? AND plan BETWEEN ? AND ? ORDER BY number",
+                       &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)first);
+  (void)sqlite3_bind_int64(stmt, 3, last > INT64_MAX ? INT64_MAX : (sqlite3_int64)last);
+  enum cv_err err = cv_db_step(db, stmt, &row, why);
+  while (err == CV_OK && row != 0) {
+    struct cv_release release;
+    if (!read_release(stmt, &release)) {
+      err = cv_fail(why, CV_ERR_DAMAGED, "release %" PRIu64 " does not fit", release.number);
+    }
+    err = err != CV_OK ? err : read_noise(db, id, &release, why);
+    err = err != CV_OK ? err : each(data, &release, why);
+    if (err != CV_OK) {
+      (void)sqlite3_reset(stmt);
+      return err;
+    }
+    err = cv_db_step(db, stmt, &row, why);
+  }
+  return err;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/store.h"
+
+static const char *const steps[] = {
+    /* A campaign as its broker opened it, and where it stands. `id` is ours and names it in the other tables; the broker
+   * calls it `number`. 64-bit numbers without sign (number, seed) are stored with their bits as they are. */
+    "CREATE TABLE campaign ("
+    "  id INTEGER PRIMARY KEY,"
+    "  broker TEXT NOT NULL,"
+    "  number INTEGER NOT NULL,"
+    "  name TEXT NOT NULL,"
+    "  arms INTEGER NOT NULL,"
+    "  policy TEXT NOT NULL,"
+    "  policy_parameters TEXT NOT NULL," /* key=value, defaults filled in */
+    "  mechanism TEXT NOT NULL,"
+    "  privatizer TEXT NOT NULL,"
+    "  epsilon REAL NOT NULL," /* of the mechanism, per arm */
+    "  token_limit INTEGER NOT NULL,"
+    "  seed INTEGER NOT NULL,"       /* of the policy */
+    "  spec BLOB NOT NULL,"          /* all of the above as the programs read it */
+    "  spec_digest BLOB NOT NULL,"   /* SHA-256 of the spec as it was sent */
+    "  state TEXT NOT NULL,"         /* running, complete, ... */
+    "  end_code INTEGER NOT NULL,"   /* the same, 0 = running */
+    "  note TEXT NOT NULL,"          /* why it ended, if there is more to say */
+    "  closed INTEGER NOT NULL,"     /* the broker has the result */
+    "  releases INTEGER NOT NULL,"   /* applied */
+    "  releases_hash BLOB NOT NULL," /* chained, docs/protocol.md */
+    "  plans_accepted INTEGER NOT NULL,"
+    "  plans_hash BLOB NOT NULL,"
+    "  last_plan INTEGER NOT NULL,"
+    "  decisions INTEGER NOT NULL,"
+    "  policy_done INTEGER NOT NULL,"
+    "  UNIQUE (broker, number)"
+    ") STRICT;"
+
+    /* Names of the arms, if the campaign shares them. */
+    "CREATE TABLE item ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  arm INTEGER NOT NULL,"
+    "  name TEXT NOT NULL,"
+    "  PRIMARY KEY (campaign, arm)"
+    ") STRICT, WITHOUT ROWID;"
+
+    /* What the policy asked for ('policy'), or what the broker had recorded and we had lost ('broker'). */
+    "CREATE TABLE plan ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  number INTEGER NOT NULL,"
+    "  origin TEXT NOT NULL,"
+    "  PRIMARY KEY (campaign, number)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE plan_want ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  plan INTEGER NOT NULL,"
+    "  position INTEGER NOT NULL,"
+    "  arm INTEGER NOT NULL,"
+    "  tokens INTEGER NOT NULL,"
+    "  PRIMARY KEY (campaign, plan, position)"
+    ") STRICT, WITHOUT ROWID;"
+
+    /* Noisy sums as they came, in grid units (a score of 1 is 1048576); mean is the noisy mean score. */
+    "CREATE TABLE release ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  number INTEGER NOT NULL,"
+    "  plan INTEGER NOT NULL,"
+    "  arm INTEGER NOT NULL,"
+    "  tokens INTEGER NOT NULL,"
+    "  noisy_sum INTEGER NOT NULL,"
+    "  mean REAL NOT NULL,"
+    "  PRIMARY KEY (campaign, number)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE INDEX release_of_plan ON release (campaign, plan);"
+    /* What noise is in them: `count` Laplace noises of this scale, in units of 1048576/epsilon. */
+    "CREATE TABLE release_noise ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  release INTEGER NOT NULL,"
+    "  position INTEGER NOT NULL,"
+    "  scale REAL NOT NULL,"
+    "  count INTEGER NOT NULL,"
+    "  PRIMARY KEY (campaign, release, position)"
+    ") STRICT, WITHOUT ROWID;"
+
+    /* One decision about one arm with the numbers it was made from, after the last release of a plan. kind is 'settle'
+   * (in class) or 'remove' (from class); reference is what mean and radius were compared with. */
+    "CREATE TABLE decision ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  number INTEGER NOT NULL,"
+    "  plan INTEGER NOT NULL,"
+    "  release INTEGER NOT NULL,"
+    "  kind TEXT NOT NULL,"
+    "  arm INTEGER NOT NULL,"
+    "  class INTEGER NOT NULL,"
+    "  tokens INTEGER NOT NULL,"
+    "  mean REAL NOT NULL,"
+    "  radius REAL NOT NULL,"
+    "  reference REAL NOT NULL,"
+    "  PRIMARY KEY (campaign, number)"
+    ") STRICT, WITHOUT ROWID;"
+
+    /* Where each arm stands after the last step, or at the end. class 0 is undecided. */
+    "CREATE TABLE standing ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  arm INTEGER NOT NULL,"
+    "  class INTEGER NOT NULL,"
+    "  tokens INTEGER NOT NULL,"
+    "  mean REAL NOT NULL,"
+    "  radius REAL NOT NULL,"
+    "  PRIMARY KEY (campaign, arm)"
+    ") STRICT, WITHOUT ROWID;"
+
+    /* The policy's memory after the last release of this plan; releases of later plans are applied to it at start. */
+    "CREATE TABLE policy_state ("
+    "  campaign INTEGER PRIMARY KEY REFERENCES campaign,"
+    "  plan INTEGER NOT NULL,"
+    "  state BLOB NOT NULL"
+    ") STRICT;"
+
+    "CREATE VIEW ranking AS"
+    "  SELECT c.broker, c.number AS campaign, c.name, NULLIF(s.class, 0) AS class, s.arm, i.name AS item, s.mean,"
+    "         s.radius, s.tokens"
+    "  FROM standing s JOIN campaign c ON c.id = s.campaign"
+    "       LEFT JOIN item i ON i.campaign = s.campaign AND i.arm = s.arm"
+    "  ORDER BY c.id, s.class = 0, s.class, s.mean DESC;"
+    "CREATE VIEW progress AS"
+    "  SELECT c.broker, c.number AS campaign, c.name, c.state, c.note, c.arms,"
+    "         (SELECT count(*) FROM standing s WHERE s.campaign = c.id AND s.class > 0) AS settled,"
+    "         (SELECT max(s.class) FROM standing s WHERE s.campaign = c.id) AS classes,"
+    "         c.plans_accepted AS plans, c.releases, c.decisions"
+    "  FROM campaign c ORDER BY c.id;"
+    "CREATE VIEW decision_log AS"
+    "  SELECT c.broker, c.number AS campaign, d.number, d.plan, d.release, d.kind, d.class, d.arm, i.name AS item,"
+    "         d.tokens, d.mean, d.radius, d.reference"
+    "  FROM decision d JOIN campaign c ON c.id = d.campaign"
+    "       LEFT JOIN item i ON i.campaign = d.campaign AND i.arm = d.arm"
+    "  ORDER BY c.id, d.number;",
+};
+
+const struct cv_db_schema CV_THIRDPARTY_SCHEMA = {
+    .application_id = 0x43565450, /* "CVTP" */
+    .steps = steps,
+    .count = CV_COUNT(steps),
+};
