@@ -115,7 +115,7 @@ static enum cv_err remove_stale(const struct sockaddr_un *address, struct cv_why
                                                            : fail_errno(why, address->sun_path, "cannot remove");
 }
 
-/* The mode that the file will get is that of the socket before it is bound: there is no moment when others may connect. */
+/* The file gets the mode that the socket has before it is bound: there is no moment when others may connect. */
 static enum cv_err listen_at(const struct sockaddr_un *address, int *ret, struct cv_why *why) {
   CV_TRY(remove_stale(address, why));
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -12,8 +12,8 @@
 struct cv_httpd;
 
 /*
- * Serves the connections of a listening, non-blocking socket, which it takes (also on failure). At most `connections` at
- * a time; one that is idle for 30 s is closed unless suspended.
+ * Serves the connections of a listening, non-blocking socket, which it takes (also on failure). At most `connections`
+ * at a time; one that is idle for 30 s is closed unless suspended.
  */
 CV_MUST_USE enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, unsigned connections,
                                        MHD_AccessHandlerCallback handler, void *data, struct cv_httpd **ret,

@@ -7,7 +7,7 @@
  *   while (cv_splitter_next(&splitter, &frame, &frame_n, &why) == CV_OK) { use the frame }
  *   cv_splitter_keep(&splitter);
  *
- * A frame that lies whole in the bytes given is handed out in place; only a frame cut by the end of the bytes is copied.
+ * A frame that lies whole in the bytes given is handed out in place; only one that their end cuts is copied.
  */
 #ifndef CV_NET_FRAME_H
 #define CV_NET_FRAME_H

@@ -26,7 +26,7 @@ enum cv_peer_state {
   CV_PEER_WAITING, /* a client is through, but the server has not said yet whether it takes our certificate */
   CV_PEER_OPEN,
   CV_PEER_FLUSHING,  /* closing: what is queued still leaves, what arrives is dropped */
-  CV_PEER_LINGERING, /* our side is shut; reads to the end, since closing over unread bytes would reset the connection */
+  CV_PEER_LINGERING, /* our side is shut; reads to the end: closing over unread bytes would reset the connection */
   CV_PEER_CLOSED,    /* the handles are closing */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside common/net: a BIO that reads the ciphertext lying in a link and appends to its output, without copies between. */
+/* Inside common/net: a BIO that reads the ciphertext lying in a link and appends to its output. */
 #ifndef CV_NET_MEMBIO_H
 #define CV_NET_MEMBIO_H
 

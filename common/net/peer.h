@@ -27,7 +27,7 @@ struct cv_peer_ops {
   void (*opened)(struct cv_peer *peer, const struct cv_identity *identity);
   /* One whole frame, without its length; the bytes are borrowed for the call. */
   void (*frame)(struct cv_peer *peer, const uint8_t *bytes, size_t n);
-  /* The end; `why` is one line. Comes without `opened` if the handshake failed (but a dialer tells that to `failed`). */
+  /* The end; `why` is one line. Without `opened` if the handshake failed (but a dialer tells that to `failed`). */
   void (*closed)(struct cv_peer *peer, const struct cv_why *why);
 };
 
@@ -65,21 +65,28 @@ extern const struct cv_net_limits CV_NET_DEFAULTS; /* 256 KiB, 8 MiB, 1024, 1000
 
 /* A listener. */
 struct cv_listener;
-/* `address` is HOST:PORT or [IPV6]:PORT; port 0 lets the system choose (see cv_listener_port). Takes a reference of tls. */
+/*
+ * `address` is HOST:PORT or [IPV6]:PORT; port 0 lets the system choose (see cv_listener_port). `tls` gets a reference
+ * more; `ops` and `limits` are copied. A connection over the limit is closed at once and nobody is told.
+ */
 CV_MUST_USE enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tls *tls,
                                           const struct cv_peer_ops *ops, void *data, const struct cv_net_limits *limits,
                                           struct cv_listener **ret, struct cv_why *why);
 unsigned cv_listener_port(const struct cv_listener *listener);
-/* New connections use this context from now on; live peers are verified against it and closed if they no longer pass. */
+/* New connections use this context from now on; live peers that do not pass it are closed. */
 void cv_listener_set_tls(struct cv_listener *listener, struct cv_tls *tls);
 /* Stops accepting; open peers stay. The listener is freed by the loop. */
 void cv_listener_stop(struct cv_listener *listener);
 
-/* A dialer: one connection that is made again, with back-off and jitter (100 ms doubling to 5 s), until it is stopped. */
+/*
+ * A dialer: one connection that is made again until it is stopped, with back-off and jitter (100 ms doubling to 5 s, from
+ * the start again after a connection that was open for a quarter of a second).
+ */
 struct cv_dialer;
 /*
- * Host names are resolved. `data` becomes the data of each peer. An attempt that does not get as far as `opened` is told
- * to `failed` (may be NULL) with one line, and only there; `closed` comes for what was `opened`.
+ * Host names are resolved, all their addresses tried. `data` becomes the data of each peer. An attempt that does not get
+ * as far as `opened` is told to `failed` (may be NULL) with one line, and only there; `closed` comes for what was
+ * `opened`. A client's `opened` means that the server has accepted its certificate, too.
  * `jitter_seed` spreads clients that start together.
  */
 CV_MUST_USE enum cv_err cv_dialer_start(uv_loop_t *loop, const char *address, struct cv_tls *tls,

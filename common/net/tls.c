@@ -428,6 +428,8 @@ enum cv_err cv_tls_link_open(struct cv_tls *tls, struct cv_tls_link *link, struc
     link->ssl = NULL;
     return cv_ssl_fail(why, "cannot start TLS");
   }
+  link->made_by = tls;
+  cv_tls_ref(tls);
   SSL_set_bio(link->ssl, bio, bio);
   SSL_set_app_data(link->ssl, link);
   if (tls->server) {
@@ -442,4 +444,6 @@ enum cv_err cv_tls_link_open(struct cv_tls *tls, struct cv_tls_link *link, struc
 void cv_tls_link_close(struct cv_tls_link *link) {
   SSL_free(link->ssl);
   link->ssl = NULL;
+  cv_tls_unref(link->made_by);
+  link->made_by = NULL;
 }

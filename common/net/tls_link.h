@@ -13,7 +13,8 @@
 /* Must not move while it is open. */
 struct cv_tls_link {
   SSL *ssl;
-  const uint8_t *in; /* ciphertext received and not yet taken; borrowed */
+  struct cv_tls *made_by; /* whose context `ssl` works with */
+  const uint8_t *in;      /* ciphertext received and not yet taken; borrowed */
   size_t in_left;
   struct cv_buf *out;    /* ciphertext to send is appended here; borrowed */
   SSL_SESSION **slot;    /* a client's place for a session to resume; NULL for none */

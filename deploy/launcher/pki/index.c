@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -38,8 +39,14 @@ static bool read_line(char *line, struct cv_identity *ret_identity, int64_t *ret
     return false;
   }
   *not_after++ = '\0';
-  return cv_identity_parse(identity + 1, ret_identity, NULL) == CV_OK &&
-         sscanf(not_after, "%" SCNd64, ret_not_after) == 1;
+  char *end;
+  errno = 0;
+  long long seconds = strtoll(not_after, &end, 10);
+  if (errno != 0 || end == not_after || *end != '\n' || cv_identity_parse(identity + 1, ret_identity, NULL) != CV_OK) {
+    return false;
+  }
+  *ret_not_after = seconds;
+  return true;
 }
 
 static bool is_same(const struct cv_identity *a, const struct cv_identity *b) {

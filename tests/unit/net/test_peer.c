@@ -2,6 +2,7 @@
 /* Frames over real TLS connections through loopback. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,6 +276,43 @@ static void test_bad_addresses(void **state) {
   assert_non_null(strstr(why.text, ": cannot listen: address already in use"));
 }
 
+/* A name with several addresses: the ones where nobody listens are passed over. */
+static void test_host_name(void **state) {
+  struct world *world = *state;
+  serve(world, broker_tls(world));
+  (void)snprintf(world->address, sizeof(world->address), "localhost:%u", cv_listener_port(world->listener));
+  dial(world, worker_tls(world));
+  wait_for(world, &world->client.opened, 1);
+  assert_int_equal(world->client.failed, 0);
+  assert_string_equal(cv_peer_address(world->client.peer), world->address);
+  cv_dialer_stop(world->dialer);
+  (void)snprintf(world->address, sizeof(world->address), "no-such-host.invalid:1");
+  dial(world, worker_tls(world));
+  wait_for(world, &world->client.failed, 1);
+  assert_non_null(strstr(world->client.why.text, "no-such-host.invalid:1: cannot resolve the name: "));
+}
+
+/* A dialer can be stopped at any moment, also while it resolves or connects. */
+static void test_stop_at_any_turn(void **state) {
+  struct world *world = *state;
+  serve(world, broker_tls(world));
+  for (unsigned turns = 0; turns < 40; turns++) {
+    dial(world, worker_tls(world));
+    for (unsigned i = 0; i < turns; i++) {
+      (void)uv_run(&world->loop, UV_RUN_NOWAIT);
+    }
+    unsigned failed = world->client.failed;
+    cv_dialer_stop(world->dialer);
+    world->dialer = NULL;
+    for (unsigned i = 0; i < 20; i++) {
+      (void)uv_run(&world->loop, UV_RUN_NOWAIT);
+    }
+    assert_int_equal(world->client.failed, failed);
+  }
+  wait_for(world, &world->client.closed, world->client.opened);
+  wait_for(world, &world->server.closed, world->server.opened);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_identities, world_setup, world_teardown),
@@ -290,6 +328,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_dialer_comes_back, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_any_start_order, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_bad_addresses, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_host_name, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_stop_at_any_turn, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -445,6 +445,25 @@ static void test_reload_checks_live_peers(void **state) {
   wait_for(world, &world->client.closed, 1);
 }
 
+/* Contexts may be replaced at any moment of a handshake; the newest one decides. */
+static void test_reload_during_handshakes(void **state) {
+  struct world *world = *state;
+  serve(world, broker_tls(world));
+  dial(world, worker_tls(world));
+  for (unsigned turn = 0; world->server.opened == 0 && turn < 1000; turn++) {
+    struct cv_tls *server = broker_tls(world);
+    struct cv_tls *client = worker_tls(world);
+    cv_listener_set_tls(world->listener, server);
+    cv_dialer_set_tls(world->dialer, client);
+    cv_tls_unref(server);
+    cv_tls_unref(client);
+    (void)uv_run(&world->loop, UV_RUN_ONCE);
+  }
+  wait_for(world, &world->client.opened, 1);
+  assert_int_equal(world->server.opened, 1);
+  assert_int_equal(world->client.failed, 0);
+}
+
 static void test_dialer_reload(void **state) {
   struct world *world = *state;
   connect_both(world);
@@ -475,6 +494,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_session_lifetime, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_denied_serial, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_reload_checks_live_peers, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_reload_during_handshakes, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_dialer_reload, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
