@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/anchor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* "crowdveil-anchor 1 " + 32 + " " + 20 + " " + 64 + "\n" */
+enum { LINE = 19 + 32 + 1 + 20 + 1 + 64 + 1 };
+
+struct cv_anchor {
+  int fd;
+  char *path;
+};
+
+static void put_hex(char *to, const uint8_t *bytes, size_t n) {
+  static const char digits[] = "0123456789abcdef";
+  for (size_t i = 0; i < n; i++) {
+    to[2 * i] = digits[bytes[i] >> 4];
+    to[2 * i + 1] = digits[bytes[i] & 15];
+  }
+}
+
+static bool get_hex(const char *from, uint8_t *bytes, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    unsigned value;
+    if (sscanf(from + 2 * i, "%2x", &value) != 1) {
+      return false;
+    }
+    bytes[i] = (uint8_t)value;
+  }
+  return true;
+}
+
+static bool parse(const char *line, struct cv_anchor_mark *ret) {
+  struct cv_anchor_mark mark;
+  char *end;
+  if (memcmp(line, "crowdveil-anchor 1 ", 19) != 0 || line[LINE - 1] != '\n' ||
+      !get_hex(line + 19, mark.database, sizeof(mark.database)) ||
+      !get_hex(line + 73, mark.hash.bytes, sizeof(mark.hash.bytes))) {
+    return false;
+  }
+  mark.commit = strtoull(line + 52, &end, 10);
+  if (end != line + 72) {
+    return false;
+  }
+  *ret = mark;
+  return true;
+}
+
+static enum cv_err read_mark(struct cv_anchor *anchor, struct cv_anchor_mark *ret, bool *ret_exists,
+                             struct cv_why *why) {
+  char line[LINE + 1] = {0};
+  ssize_t n = pread(anchor->fd, line, LINE, 0);
+  if (n == 0) {
+    *ret_exists = false;
+    return CV_OK;
+  }
+  if (n != LINE || !parse(line, ret)) {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s: no anchor of a broker; expected one line of %d bytes", anchor->path, LINE);
+  }
+  *ret_exists = true;
+  return CV_OK;
+}
+
+enum cv_err cv_anchor_open(const char *path, struct cv_anchor **ret, bool *ret_exists, struct cv_anchor_mark *ret_mark,
+                           struct cv_why *why) {
+  struct cv_anchor *anchor = calloc(1, sizeof(*anchor));
+  char *copy = strdup(path);
+  if (anchor == NULL || copy == NULL) {
+    free(anchor);
+    free(copy);
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  anchor->path = copy;
+  anchor->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (anchor->fd < 0) {
+    enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: cannot open the anchor: %s", path, strerror(errno));
+    cv_anchor_close(anchor);
+    return err;
+  }
+  enum cv_err err = read_mark(anchor, ret_mark, ret_exists, why);
+  if (err != CV_OK) {
+    cv_anchor_close(anchor);
+    return err;
+  }
+  *ret = anchor;
+  return CV_OK;
+}
+
+enum cv_err cv_anchor_write(struct cv_anchor *anchor, const struct cv_anchor_mark *mark, struct cv_why *why) {
+  char database[2 * CV_DATABASE_ID_BYTES + 1] = {0};
+  char hash[2 * CV_DIGEST_BYTES + 1] = {0};
+  char line[LINE + 1];
+  put_hex(database, mark->database, sizeof(mark->database));
+  put_hex(hash, mark->hash.bytes, sizeof(mark->hash.bytes));
+  (void)snprintf(line, sizeof(line), "crowdveil-anchor 1 %s %020" PRIu64 " %s\n", database, mark->commit, hash);
+  if (pwrite(anchor->fd, line, LINE, 0) != LINE || fdatasync(anchor->fd) != 0) {
+    return cv_fail(why, CV_ERR_IO, "%s: cannot write the anchor: %s", anchor->path, strerror(errno));
+  }
+  return CV_OK;
+}
+
+void cv_anchor_close(struct cv_anchor *anchor) {
+  if (anchor == NULL) {
+    return;
+  }
+  if (anchor->fd >= 0) {
+    (void)close(anchor->fd);
+  }
+  free(anchor->path);
+  free(anchor);
+}

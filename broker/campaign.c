@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A campaign's life: made, marked, stopped, ended. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/state.h"
+
+enum { PLACE_CHUNKS_MAX = 16384 };
+
+struct cv_campaign *cv_campaign_find(struct cv_broker *broker, uint64_t id) {
+  struct cv_campaign *campaign = NULL;
+  if (id <= UINT32_MAX) {
+    uint32_t key = (uint32_t)id;
+    HASH_FIND(hh, broker->campaigns, &key, sizeof(key), campaign);
+  }
+  return campaign;
+}
+
+static enum cv_err make_arms(struct cv_campaign *campaign) {
+  const struct cv_mechanism_class *class = cv_mechanism_find(campaign->spec.mechanism.name);
+  if (class == NULL) {
+    return CV_ERR_INVALID;
+  }
+  campaign->arm = calloc(campaign->spec.arms, sizeof(*campaign->arm));
+  campaign->standing = calloc(campaign->spec.arms, sizeof(*campaign->standing));
+  if (campaign->arm == NULL || campaign->standing == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    CV_TRY(cv_mechanism_new(class, campaign->spec.epsilon_micro, &campaign->arm[i].mechanism));
+    campaign->standing[i].arm = i;
+  }
+  return CV_OK;
+}
+
+static void append_open(struct cv_broker *broker, struct cv_campaign *campaign) {
+  struct cv_campaign **at = &broker->open;
+  while (*at != NULL) {
+    at = &(*at)->next_open;
+  }
+  *at = campaign;
+  broker->open_count++;
+}
+
+enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec,
+                            struct cv_campaign **ret) {
+  struct cv_campaign *campaign = calloc(1, sizeof(*campaign));
+  if (campaign == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  enum cv_err err = cv_spec_copy(spec, &campaign->spec);
+  if (err == CV_OK) {
+    err = make_arms(campaign);
+  }
+  if (err != CV_OK) {
+    cv_campaign_free(campaign);
+    return err;
+  }
+  campaign->id = id;
+  cv_gate_values(spec, &campaign->value_low, &campaign->value_high);
+  cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
+  cv_chunks_init(&campaign->payers, broker->config.limits.chunks);
+  cv_chunks_init(&campaign->offered, broker->config.limits.chunks);
+  HASH_ADD(hh, broker->campaigns, id, sizeof(campaign->id), campaign);
+  append_open(broker, campaign);
+  broker->campaigns_count++;
+  broker->last_id = id > broker->last_id ? id : broker->last_id;
+  *ret = campaign;
+  return CV_OK;
+}
+
+static void free_secrets(struct cv_campaign *campaign) {
+  for (uint32_t i = 0; campaign->arm != NULL && i < campaign->spec.arms; i++) {
+    struct cv_arm *arm = &campaign->arm[i];
+    cv_mechanism_free(arm->mechanism);
+    free(arm->returned);
+  }
+  free(campaign->arm);
+  campaign->arm = NULL;
+  cv_chunks_fini(&campaign->places);
+  cv_chunks_fini(&campaign->payers);
+  cv_chunks_fini(&campaign->offered);
+  cv_buf_fini(&campaign->journal);
+  campaign->open_arms = 0;
+  campaign->free_places = 0;
+  campaign->reserved = 0;
+}
+
+void cv_campaign_free(struct cv_campaign *campaign) {
+  if (campaign == NULL) {
+    return;
+  }
+  free_secrets(campaign);
+  for (size_t i = 0; i < campaign->plans; i++) {
+    free(campaign->plan[i].want);
+  }
+  free(campaign->plan);
+  free(campaign->release);
+  free(campaign->standing);
+  cv_spec_fini(&campaign->spec);
+  free(campaign);
+}
+
+void cv_campaign_mark(struct cv_broker *broker, struct cv_campaign *campaign) {
+  campaign->changed = true;
+  campaign->progressed = true;
+  broker->changed = true;
+}
+
+void cv_campaign_stop(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end) {
+  if (campaign->phase >= CV_PHASE_STOPPING) {
+    return;
+  }
+  campaign->phase = CV_PHASE_STOPPING;
+  campaign->end = end;
+  campaign->purge = true;
+  free_secrets(campaign);
+  cv_campaign_mark(broker, campaign);
+}
+
+void cv_campaign_end(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end) {
+  if (campaign->phase == CV_PHASE_ENDED) {
+    return;
+  }
+  if (campaign->phase < CV_PHASE_STOPPING || end == CV_END_FROZEN || end == CV_END_REFUSED) {
+    campaign->end = end;
+  }
+  campaign->phase = CV_PHASE_ENDED;
+  campaign->ended_wall_ms = broker->wall_ms;
+  campaign->purge = true;
+  free_secrets(campaign);
+  struct cv_campaign **at = &broker->open;
+  while (*at != campaign) {
+    at = &(*at)->next_open;
+  }
+  *at = campaign->next_open;
+  campaign->next_open = NULL;
+  broker->open_count--;
+  broker->sweep = true;
+  cv_campaign_mark(broker, campaign);
+  cv_broker_note(broker, campaign->requester, "campaign %u \"%s\" ended: %s, %llu tokens, %zu releases", campaign->id,
+                 campaign->spec.name, cv_end_text(campaign->end), (unsigned long long)campaign->tokens,
+                 campaign->releases);
+}
+
+void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campaign *campaign,
+                          struct cv_progress *ret) {
+  uint64_t end_ms = campaign->phase == CV_PHASE_ENDED ? campaign->ended_wall_ms : broker->wall_ms;
+  struct cv_progress progress = {
+    .campaign = campaign->id,
+    .tokens = campaign->tokens,
+    .tokens_limit = campaign->spec.tokens,
+    .releases = campaign->releases,
+    .plans = campaign->plans,
+    .elapsed_ms = end_ms > campaign->submitted_wall_ms ? end_ms - campaign->submitted_wall_ms : 0,
+    .arms = campaign->spec.arms,
+    .workers = broker->crowd_conns,
+    .end = campaign->end,
+    .thirdparty_connected = broker->rank != NULL,
+  };
+  memcpy(progress.name, campaign->spec.name, sizeof(progress.name));
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    uint32_t rank_class = campaign->standing[i].rank_class;
+    progress.decided += rank_class > 0;
+    progress.classes = rank_class > progress.classes ? rank_class : progress.classes;
+  }
+  for (size_t i = 0; i < campaign->releases; i++) {
+    uint64_t spent = campaign->release[i].spent_micro;
+    progress.epsilon_spent_micro = spent > progress.epsilon_spent_micro ? spent : progress.epsilon_spent_micro;
+  }
+  *ret = progress;
+}
+
+void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv_release *ret) {
+  const struct cv_release_row *row = &campaign->release[i];
+  *ret = (struct cv_release){
+    .number = row->number,
+    .plan = row->plan,
+    .arm = row->arm,
+    .tokens = row->tokens,
+    .noisy_sum = row->noisy_sum,
+  };
+  cv_mechanism_find(campaign->spec.mechanism.name)->noise(row->nth, &ret->noise);
+}
+
+enum cv_err cv_campaign_set_standings(struct cv_broker *broker, struct cv_campaign *campaign,
+                                      const struct cv_standing *standing, uint32_t n, struct cv_why *why) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (standing[i].arm >= campaign->spec.arms || standing[i].rank_class > campaign->spec.arms) {
+      return cv_fail(why, CV_ERR_FORMAT, "campaign %u: a standing of arm %u in class %u; expected below %u arms",
+                     campaign->id, standing[i].arm, standing[i].rank_class, campaign->spec.arms);
+    }
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    campaign->standing[standing[i].arm] = standing[i];
+  }
+  campaign->has_standings = campaign->has_standings || n > 0;
+  campaign->standings_changed = n > 0;
+  cv_campaign_mark(broker, campaign);
+  return CV_OK;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/chunks.h"
+
+#include <stdlib.h>
+
+void cv_chunks_init(struct cv_chunks *chunks, uint32_t most) {
+  *chunks = (struct cv_chunks){.most = most};
+}
+
+void cv_chunks_fini(struct cv_chunks *chunks) {
+  if (chunks == NULL) {
+    return;
+  }
+  struct cv_chunk *chunk, *next;
+  HASH_ITER(hh, chunks->all, chunk, next) {
+    HASH_DEL(chunks->all, chunk);
+    free(chunk);
+  }
+  chunks->last = NULL;
+  chunks->count = 0;
+}
+
+struct cv_chunk *cv_chunks_find(struct cv_chunks *chunks, uint64_t number) {
+  if (chunks->last != NULL && chunks->last->number == number) {
+    return chunks->last;
+  }
+  struct cv_chunk *chunk;
+  HASH_FIND(hh, chunks->all, &number, sizeof(number), chunk);
+  if (chunk != NULL) {
+    chunks->last = chunk;
+  }
+  return chunk;
+}
+
+struct cv_chunk *cv_chunks_touch(struct cv_chunks *chunks, uint64_t number) {
+  struct cv_chunk *chunk = cv_chunks_find(chunks, number);
+  if (chunk != NULL || chunks->count >= chunks->most) {
+    return chunk;
+  }
+  chunk = calloc(1, sizeof(*chunk));
+  if (chunk == NULL) {
+    return NULL;
+  }
+  chunk->number = number;
+  HASH_ADD(hh, chunks->all, number, sizeof(chunk->number), chunk);
+  chunks->count++;
+  chunks->last = chunk;
+  return chunk;
+}
+
+void cv_chunks_drop(struct cv_chunks *chunks, struct cv_chunk *chunk) {
+  if (chunks->last == chunk) {
+    chunks->last = NULL;
+  }
+  HASH_DEL(chunks->all, chunk);
+  free(chunk);
+  chunks->count--;
+}
+
+bool cv_chunks_bit(struct cv_chunks *chunks, uint64_t index) {
+  struct cv_chunk *chunk = cv_chunks_find(chunks, index / CV_CHUNK_BITS);
+  uint32_t bit = (uint32_t)(index % CV_CHUNK_BITS);
+  return chunk != NULL && (chunk->as.bytes[bit / 8] >> (bit % 8) & 1) != 0;
+}
+
+struct cv_chunk *cv_chunks_set(struct cv_chunks *chunks, uint64_t index) {
+  struct cv_chunk *chunk = cv_chunks_touch(chunks, index / CV_CHUNK_BITS);
+  if (chunk != NULL) {
+    uint32_t bit = (uint32_t)(index % CV_CHUNK_BITS);
+    chunk->as.bytes[bit / 8] |= (uint8_t)(1U << (bit % 8));
+  }
+  return chunk;
+}
+
+void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index) {
+  struct cv_chunk *chunk = cv_chunks_find(chunks, index / CV_CHUNK_BITS);
+  if (chunk != NULL) {
+    uint32_t bit = (uint32_t)(index % CV_CHUNK_BITS);
+    chunk->as.bytes[bit / 8] &= (uint8_t)~(1U << (bit % 8));
+  }
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sparse array in chunks of 4 KiB: single bits (which places are filled, which slots of which worker are used) or
+ * 32-bit counters (what a worker has spent). Untouched chunks cost nothing; the number of chunks is bounded by the caller.
+ *
+ * For storage each chunk remembers the commit that first changed it since it was last written.
+ */
+#ifndef CV_BROKER_CHUNKS_H
+#define CV_BROKER_CHUNKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "common/base/err.h"
+
+enum { CV_CHUNK_BYTES = 4096, CV_CHUNK_BITS = CV_CHUNK_BYTES * 8, CV_CHUNK_CELLS = CV_CHUNK_BYTES / 4 };
+
+struct cv_chunk {
+  uint64_t number;
+  uint64_t written;     /* commit whose content is stored; 0 = none */
+  uint64_t dirty_since; /* commit of the first change that is not stored; 0 = clean */
+  UT_hash_handle hh;
+  union {
+    uint8_t bytes[CV_CHUNK_BYTES]; /* bit i is bit i % 8 of byte i / 8 */
+    uint32_t cell[CV_CHUNK_CELLS]; /* in the host's order in memory, little-endian when stored */
+  } as;
+};
+
+struct cv_chunks {
+  struct cv_chunk *all;  /* by number */
+  struct cv_chunk *last; /* the one used last: neighbours come together */
+  uint32_t count, most;
+};
+
+void cv_chunks_init(struct cv_chunks *chunks, uint32_t most);
+void cv_chunks_fini(struct cv_chunks *chunks);
+
+/* NULL if it was never touched. */
+struct cv_chunk *cv_chunks_find(struct cv_chunks *chunks, uint64_t number);
+/* Makes it, all zero, if need be; NULL when `most` is reached or memory runs out. */
+struct cv_chunk *cv_chunks_touch(struct cv_chunks *chunks, uint64_t number);
+/* Forgets a chunk that is there. */
+void cv_chunks_drop(struct cv_chunks *chunks, struct cv_chunk *chunk);
+
+bool cv_chunks_bit(struct cv_chunks *chunks, uint64_t index);
+/* Sets the bit; the chunk, or NULL when there is no room for one. */
+struct cv_chunk *cv_chunks_set(struct cv_chunks *chunks, uint64_t index);
+void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index);
+
+#endif

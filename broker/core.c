@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The core as a whole: connections, time, and the turn from events to a batch and from a stored batch to outputs. */
+#include "broker/core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/state.h"
+
+enum { RANK_ARENA_BYTES = 512 * 1024, ACCOUNT_CHUNKS = 65536 };
+
+enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broker **ret) {
+  struct cv_broker *broker = calloc(1, sizeof(*broker));
+  if (broker == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  if (cv_arena_init(&broker->rank_arena, RANK_ARENA_BYTES) != CV_OK) {
+    free(broker);
+    return CV_ERR_NOMEM;
+  }
+  broker->config = *config;
+  broker->commit = 1;
+  broker->quiet = true;
+  cv_chunks_init(&broker->accounts, ACCOUNT_CHUNKS);
+  *ret = broker;
+  return CV_OK;
+}
+
+static void conn_free(struct cv_broker_conn *conn) {
+  cv_crowd_conn_fini(conn);
+  cv_order_conn_fini(conn);
+  free(conn);
+}
+
+void cv_broker_free(struct cv_broker *broker) {
+  if (broker == NULL) {
+    return;
+  }
+  while (broker->conns != NULL) {
+    struct cv_broker_conn *conn = broker->conns;
+    broker->conns = conn->next;
+    conn_free(conn);
+  }
+  struct cv_campaign *campaign, *next;
+  HASH_ITER(hh, broker->campaigns, campaign, next) {
+    HASH_DEL(broker->campaigns, campaign);
+    cv_campaign_free(campaign);
+  }
+  cv_chunks_fini(&broker->accounts);
+  cv_arena_fini(&broker->rank_arena);
+  free(broker->dirty);
+  free(broker);
+}
+
+void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) {
+  if (broker->config.note == NULL || broker->quiet) {
+    return;
+  }
+  char text[400];
+  va_list args;
+  va_start(args, fmt);
+  (void)vsnprintf(text, sizeof(text), fmt, args);
+  va_end(args);
+  broker->config.note(broker->config.note_data, peer, text);
+}
+
+/* ---- connections ---- */
+
+static bool is_crowd(const struct cv_identity *identity) {
+  return identity->role == CV_ROLE_WORKER || identity->role == CV_ROLE_GATEWAY;
+}
+
+static void say_goodbye(struct cv_broker *broker, struct cv_broker_conn *conn, const char *why) {
+  (void)snprintf(conn->goodbye, sizeof(conn->goodbye), "%s", why);
+  conn->close_due = true;
+  broker->said = true;
+}
+
+static enum cv_err check_join(struct cv_broker *broker, const struct cv_identity *identity, struct cv_why *why) {
+  if (is_crowd(identity) && identity->last >= CV_WORKER_ID_END) {
+    return cv_fail(why, CV_ERR_DENIED, "worker %llu; expected ids below 2^48", (unsigned long long)identity->last);
+  }
+  for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
+    if (conn->close_due || conn->identity.role == CV_ROLE_REQUESTER) {
+      continue;
+    }
+    bool same = conn->identity.role == identity->role && strcmp(conn->identity.name, identity->name) == 0;
+    if (same) {
+      say_goodbye(broker, conn, "the same certificate has connected again");
+      cv_crowd_return_all(broker, conn);
+    } else if (is_crowd(identity) && is_crowd(&conn->identity) && cv_identity_overlaps(identity, &conn->identity)) {
+      return cv_fail(why, CV_ERR_EXISTS, "workers %s overlap those of %s, which is connected", identity->name,
+                     conn->identity.name);
+    }
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *identity, void *shell,
+                           struct cv_broker_conn **ret, struct cv_why *why) {
+  CV_TRY(check_join(broker, identity, why));
+  struct cv_broker_conn *conn = calloc(1, sizeof(*conn));
+  if (conn == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  conn->identity = *identity;
+  conn->shell = shell;
+  conn->lease_free = conn->lease_first = conn->lease_last = UINT32_MAX;
+  conn->next = broker->conns;
+  if (conn->next != NULL) {
+    conn->next->prev = conn;
+  }
+  broker->conns = conn;
+  broker->crowd_conns += is_crowd(identity);
+  broker->order_conns += identity->role == CV_ROLE_REQUESTER;
+  if (identity->role == CV_ROLE_THIRDPARTY) {
+    cv_rank_disconnected(broker);
+    broker->rank = conn;
+    broker->said = true;
+  }
+  *ret = conn;
+  return CV_OK;
+}
+
+void cv_broker_leave(struct cv_broker *broker, struct cv_broker_conn *conn) {
+  cv_crowd_return_all(broker, conn);
+  if (broker->rank == conn) {
+    cv_rank_disconnected(broker);
+    broker->rank_ready = false;
+  }
+  *(conn->prev == NULL ? &broker->conns : &conn->prev->next) = conn->next;
+  if (conn->next != NULL) {
+    conn->next->prev = conn->prev;
+  }
+  broker->cursor = broker->cursor == conn ? conn->next : broker->cursor;
+  broker->fair = broker->fair == conn ? NULL : broker->fair;
+  broker->last_out = broker->last_out == &conn->ready ? NULL : broker->last_out;
+  broker->crowd_conns -= is_crowd(&conn->identity);
+  broker->order_conns -= conn->identity.role == CV_ROLE_REQUESTER;
+  conn_free(conn);
+  broker->said = true; /* its places may go to others */
+}
+
+void *cv_broker_conn_shell(const struct cv_broker_conn *conn) {
+  return conn->shell;
+}
+
+/* ---- time ---- */
+
+static void check_limits(struct cv_broker *broker, struct cv_campaign *campaign) {
+  uint64_t now_ms = broker->now_ms;
+  if (campaign->phase >= CV_PHASE_STOPPING) {
+    return;
+  }
+  if (campaign->deadline_wall_ms != 0 &&
+      (broker->wall_ms >= campaign->deadline_wall_ms || now_ms >= campaign->deadline_ms)) {
+    cv_campaign_stop(broker, campaign, CV_END_DEADLINE);
+  } else if (campaign->spec.idle_ms != 0 && campaign->open_arms > 0 &&
+             now_ms > campaign->active_ms + campaign->spec.idle_ms) {
+    cv_campaign_stop(broker, campaign, CV_END_IDLE);
+  }
+}
+
+void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
+  if (broker->started_ms == 0) {
+    broker->started_ms = now_ms;
+  }
+  broker->now_ms = now_ms;
+  broker->wall_ms = wall_ms;
+  uint64_t free_before = 0, free_after = 0;
+  struct cv_campaign *campaign = broker->open;
+  for (; campaign != NULL; campaign = campaign->next_open) {
+    free_before += campaign->free_places;
+  }
+  for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
+    cv_crowd_expire(broker, conn, now_ms);
+  }
+  for (campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    free_after += campaign->free_places;
+    check_limits(broker, campaign);
+  }
+  broker->said = broker->said || free_after != free_before;
+  cv_order_tick(broker, now_ms);
+}
+
+void cv_broker_drain(struct cv_broker *broker) {
+  broker->draining = true;
+}
+
+bool cv_broker_is_drained(const struct cv_broker *broker) {
+  for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
+    if (conn->outstanding > 0) {
+      return false;
+    }
+  }
+  return !broker->changed && !broker->in_flight;
+}
+
+/* ---- batches and outputs ---- */
+
+size_t cv_broker_gathered(const struct cv_broker *broker) {
+  return broker->gathered;
+}
+
+bool cv_broker_is_pending(const struct cv_broker *broker) {
+  return broker->changed || broker->said;
+}
+
+static void swap_out(struct cv_broker_conn *conn) {
+  struct cv_crowd_out out = conn->ready;
+  conn->ready = conn->gather;
+  conn->gather = out;
+}
+
+static enum cv_err fill_outputs(struct cv_broker *broker, uint64_t now_ms) {
+  for (struct cv_campaign *campaign = broker->sweep ? broker->campaigns : broker->open; campaign != NULL;
+       campaign = broker->sweep ? campaign->hh.next : campaign->next_open) {
+    if (campaign->phase >= CV_PHASE_STOPPING && !campaign->done_told) {
+      campaign->done_told = true;
+      CV_TRY(cv_crowd_tell_done(broker, campaign));
+    }
+  }
+  broker->said = false;
+  for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
+    if (is_crowd(&conn->identity)) {
+      if (conn->close_due) {
+        conn->gather.frame.goodbye = conn->goodbye;
+      }
+      swap_out(conn);
+    } else if (conn->identity.role == CV_ROLE_REQUESTER) {
+      CV_TRY(cv_order_fill(broker, conn, now_ms));
+    }
+  }
+  return cv_rank_fill(broker);
+}
+
+enum cv_err cv_broker_flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms, struct cv_batch *batch,
+                            bool *ret_store) {
+  CV_REQUIRE(!broker->in_flight);
+  broker->now_ms = now_ms;
+  broker->wall_ms = wall_ms;
+  CV_TRY(cv_crowd_assign_all(broker, now_ms, wall_ms));
+  cv_batch_clear(batch);
+  batch->commit = broker->commit;
+  bool store = broker->changed;
+  CV_TRY(fill_outputs(broker, now_ms));
+  if (store) {
+    CV_TRY(cv_image_fill(broker, batch));
+    if (!cv_buf_ok(&batch->bytes)) {
+      return CV_ERR_NOMEM;
+    }
+    broker->commit++;
+    broker->figures.commits++;
+  }
+  broker->changed = false;
+  broker->sweep = false;
+  broker->gathered = 0;
+  broker->in_flight = true;
+  *ret_store = store;
+  return CV_OK;
+}
+
+void cv_broker_stored(struct cv_broker *broker) {
+  CV_REQUIRE(broker->in_flight);
+  broker->in_flight = false;
+  broker->cursor = broker->conns;
+}
+
+/* The arrays stay for reuse; what they held has been sent. */
+static void empty_out(struct cv_crowd_out *out) {
+  struct cv_crowd_frame *frame = &out->frame;
+  for (size_t i = 0; i < frame->backoffs; i++) {
+    free((void *)(uintptr_t)frame->backoff[i].worker);
+  }
+  frame->arrives = frame->tokens = frame->declines = frame->campaigns = 0;
+  frame->assigns = frame->acks = frame->backoffs = frame->dones = 0;
+  frame->hello.present = false;
+  frame->goodbye = NULL;
+}
+
+bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret) {
+  if (broker->last_out != NULL) {
+    empty_out(broker->last_out);
+    broker->last_out = NULL;
+  }
+  while (broker->cursor != NULL) {
+    struct cv_broker_conn *conn = broker->cursor;
+    broker->cursor = conn->next;
+    *ret = (struct cv_broker_out){.conn = conn, .close = conn->close_due};
+    if (is_crowd(&conn->identity) && !cv_crowd_out_is_empty(&conn->ready.frame)) {
+      ret->schema = CV_SCHEMA_CROWD;
+      ret->frame.crowd = &conn->ready.frame;
+      broker->last_out = &conn->ready;
+      ret->close = conn->ready.frame.goodbye != NULL;
+      return true;
+    }
+    if (conn == broker->rank && broker->rank_ready) {
+      broker->rank_ready = false;
+      ret->schema = CV_SCHEMA_RANK;
+      ret->frame.rank = &broker->rank_frame;
+      return true;
+    }
+    if (conn->identity.role == CV_ROLE_REQUESTER && conn->order_ready) {
+      conn->order_ready = false;
+      ret->schema = CV_SCHEMA_ORDER;
+      ret->frame.order = &conn->order;
+      return true;
+    }
+  }
+  return false;
+}
+
+void cv_broker_figures(const struct cv_broker *broker, struct cv_broker_figures *ret) {
+  *ret = broker->figures;
+  ret->crowd_conns = broker->crowd_conns;
+  ret->order_conns = broker->order_conns;
+  ret->campaigns_open = broker->open_count;
+  ret->campaigns = broker->campaigns_count;
+  ret->thirdparty = broker->rank != NULL;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The broker's core: events in, frames and batches out. Pure: time, randomness and authentication are arguments, storage
+ * and connections are somebody else's.
+ *
+ * The rule that everything rests on: whatever an event changes goes into the next batch, and whatever an event has to
+ * say is said only after that batch is stored. So an acknowledgement follows its token to disk, a release its charge,
+ * an assignment its plan.
+ *
+ *   loop:  event, event, ... -> cv_broker_flush() -> [batch stored by the shell] -> cv_broker_stored() ->
+ *          cv_broker_next_out() until it returns false
+ *
+ * Between flush and stored further events may come in (they belong to the next batch); a second flush may not.
+ *
+ * Times: `now_ms` is monotonic, `wall_ms` since 1970. Out of memory is CV_ERR_NOMEM; the shell then stops the daemon,
+ * which loses nothing that was acknowledged.
+ */
+#ifndef CV_BROKER_CORE_H
+#define CV_BROKER_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/batch.h"
+#include "broker/gate.h"
+#include "broker/ticket.h"
+#include "common/base/digest.h"
+#include "common/base/rng.h"
+#include "common/net/identity.h"
+#include "proto/codec/crowd.h"
+#include "proto/codec/order.h"
+#include "proto/codec/rank.h"
+
+struct cv_broker;
+struct cv_broker_conn;
+
+struct cv_broker_config {
+  char name[CV_NAME_BYTES];
+  struct cv_broker_limits limits;
+  struct cv_tagger tagger;
+  cv_digest_fn *digest;
+  struct cv_rng *noise;   /* the noise's randomness */
+  bool noise_seeded;      /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
+  uint64_t noise_seed;
+  /* One line about what happened, for the log; may be NULL. `peer` limits repetitions. */
+  void (*note)(void *data, const char *peer, const char *text);
+  void *note_data;
+};
+
+CV_MUST_USE enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broker **ret);
+void cv_broker_free(struct cv_broker *broker);
+
+/* ---- restoring, before any event; the order is: campaigns each with plans, releases, standings; chunks; journal ---- */
+
+CV_MUST_USE enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
+CV_MUST_USE enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
+CV_MUST_USE enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
+CV_MUST_USE enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
+CV_MUST_USE enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
+CV_MUST_USE enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind,
+                                                uint64_t number, uint64_t commit, struct cv_reader *bytes);
+/* Rows in the order of commits. */
+CV_MUST_USE enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t campaign, uint64_t commit,
+                                                  struct cv_reader *bytes);
+/* `commit` is the last one stored. */
+CV_MUST_USE enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, uint64_t now_ms,
+                                              uint64_t wall_ms);
+
+/* ---- connections ---- */
+
+/*
+ * A peer whose certificate has been checked. CV_ERR_EXISTS with the reason if its workers overlap those of another
+ * connected certificate. The same certificate again takes the place of the older connection, which is told and closed.
+ * `shell` comes back with each output.
+ */
+CV_MUST_USE enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *identity, void *shell,
+                                       struct cv_broker_conn **ret, struct cv_why *why);
+/* The connection is gone: its assignments are free again. No output mentions it afterwards. */
+void cv_broker_leave(struct cv_broker *broker, struct cv_broker_conn *conn);
+void *cv_broker_conn_shell(const struct cv_broker_conn *conn);
+
+/*
+ * A frame arrived. An error means that the peer broke the protocol: the shell sends the reason as a Goodbye and closes.
+ * What the frame did before the error stands.
+ */
+CV_MUST_USE enum cv_err cv_broker_on_crowd(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                           const struct cv_crowd_frame *frame, uint64_t now_ms, uint64_t wall_ms,
+                                           struct cv_why *why);
+CV_MUST_USE enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                           const struct cv_order_frame *frame, uint64_t now_ms, uint64_t wall_ms,
+                                           struct cv_why *why);
+CV_MUST_USE enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                          const struct cv_rank_frame *frame, uint64_t now_ms, struct cv_why *why);
+/* Leases, deadlines, idle campaigns, progress. Several times a second. */
+void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms);
+/* No assignments from now on. cv_broker_is_drained: every assignment has been answered or has expired. */
+void cv_broker_drain(struct cv_broker *broker);
+bool cv_broker_is_drained(const struct cv_broker *broker);
+
+/* ---- batches and outputs ---- */
+
+/* Tokens gathered for the next batch; whether anything waits to be stored or said. */
+size_t cv_broker_gathered(const struct cv_broker *broker);
+bool cv_broker_is_pending(const struct cv_broker *broker);
+/*
+ * Assigns what can be assigned, closes the books and fills `batch` (cleared first). *ret_store is false if nothing has
+ * to be stored: then call cv_broker_stored() at once.
+ */
+CV_MUST_USE enum cv_err cv_broker_flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms,
+                                        struct cv_batch *batch, bool *ret_store);
+void cv_broker_stored(struct cv_broker *broker);
+
+enum cv_schema { CV_SCHEMA_CROWD, CV_SCHEMA_RANK, CV_SCHEMA_ORDER };
+
+struct cv_broker_out {
+  struct cv_broker_conn *conn;
+  enum cv_schema schema;
+  union {
+    const struct cv_crowd_frame *crowd; /* may be more than a wire frame holds: the shell cuts it */
+    const struct cv_rank_frame *rank;
+    const struct cv_order_frame *order;
+  } frame;
+  bool close; /* after sending */
+};
+/* One output after the other; each lives until the next call or event. */
+bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret);
+
+/* ---- for health and metrics ---- */
+
+struct cv_broker_figures {
+  uint64_t tokens, duplicates, expired, refused, releases, plans, commits;
+  uint32_t crowd_conns, order_conns, campaigns_open, campaigns;
+  bool thirdparty;
+};
+void cv_broker_figures(const struct cv_broker *broker, struct cv_broker_figures *ret);
+
+#endif

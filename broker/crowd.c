@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Workers and gateways. A worker arrives and waits; when its connection has credit it gets a place and a slot, both
+ * under a lease; its token is counted if the ticket is genuine and place and slot are free. The acknowledgement, and
+ * whatever is assigned next, leave together after the commit.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/state.h"
+
+enum { DEALINGS_MAX = 256, ARRIVE_LATER_MS = 1000 };
+static const uint32_t NONE = UINT32_MAX;
+
+/* ---- outputs: arrays that grow and are reused ---- */
+
+static void *grow(void *array, size_t count, size_t *cap, size_t size) {
+  if (count < *cap) {
+    return array;
+  }
+  size_t more = *cap == 0 ? 32 : *cap * 2;
+  void *grown = realloc(array, more * size);
+  if (grown != NULL) {
+    *cap = more;
+  }
+  return grown;
+}
+
+#define PUSH(out, array, count, cap)                                                               \
+  __extension__({                                                                                  \
+    void *grown = grow((out)->frame.array, (out)->frame.count, &(out)->cap, sizeof(*(out)->frame.array)); \
+    if (grown != NULL) {                                                                           \
+      (out)->frame.array = grown;                                                                  \
+    }                                                                                              \
+    grown == NULL ? NULL : &(out)->frame.array[(out)->frame.count++];                              \
+  })
+
+bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame) {
+  return frame->assigns + frame->acks + frame->backoffs + frame->campaigns + frame->dones == 0 &&
+         frame->goodbye == NULL && !frame->hello.present;
+}
+
+static void out_fini(struct cv_crowd_out *out) {
+  for (size_t i = 0; i < out->frame.backoffs; i++) {
+    free((void *)(uintptr_t)out->frame.backoff[i].worker);
+  }
+  free(out->frame.assign);
+  free(out->frame.ack);
+  free(out->frame.backoff);
+  free(out->frame.campaign);
+  free(out->frame.done);
+  *out = (struct cv_crowd_out){0};
+}
+
+/* Tells one worker why it gets nothing; runs of the same answer share a message. `why` is a literal. */
+static enum cv_err push_backoff(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker,
+                                uint32_t delay_ms, uint64_t campaign, const char *why) {
+  enum { RUN = 64 };
+  struct cv_crowd_out *out = &conn->gather;
+  struct cv_backoff *last = out->frame.backoffs > 0 ? &out->frame.backoff[out->frame.backoffs - 1] : NULL;
+  if (last == NULL || last->why != why || last->campaign != campaign || last->workers == RUN) {
+    uint64_t *workers = calloc(RUN, sizeof(*workers));
+    last = workers == NULL ? NULL : PUSH(out, backoff, backoffs, backoffs_cap);
+    if (last == NULL) {
+      free(workers);
+      return CV_ERR_NOMEM;
+    }
+    *last = (struct cv_backoff){.worker = workers, .delay_ms = delay_ms, .why = why, .campaign = campaign};
+  }
+  ((uint64_t *)(uintptr_t)last->worker)[last->workers++] = worker;
+  broker->said = true;
+  return CV_OK;
+}
+
+/* ---- dealings of a connection with a campaign ---- */
+
+static struct cv_dealing *find_dealing(struct cv_broker_conn *conn, uint32_t campaign) {
+  for (uint32_t i = 0; i < conn->dealings; i++) {
+    if (conn->dealing[i].campaign == campaign) {
+      return &conn->dealing[i];
+    }
+  }
+  return NULL;
+}
+
+static struct cv_dealing *make_dealing(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                       const struct cv_campaign *campaign) {
+  struct cv_dealing *dealing = find_dealing(conn, campaign->id);
+  if (dealing != NULL) {
+    return dealing;
+  }
+  for (uint32_t i = 0; dealing == NULL && i < conn->dealings; i++) {
+    const struct cv_campaign *old = cv_campaign_find(broker, conn->dealing[i].campaign);
+    if (old == NULL || (old->phase == CV_PHASE_ENDED && conn->dealing[i].done_told)) {
+      dealing = &conn->dealing[i];
+    }
+  }
+  if (dealing == NULL) {
+    if (conn->dealings == DEALINGS_MAX) {
+      return NULL;
+    }
+    if (conn->dealings == conn->dealings_cap) {
+      uint32_t cap = conn->dealings_cap == 0 ? 4 : conn->dealings_cap * 2;
+      struct cv_dealing *grown = realloc(conn->dealing, cap * sizeof(*grown));
+      if (grown == NULL) {
+        return NULL;
+      }
+      conn->dealing = grown;
+      conn->dealings_cap = cap;
+    }
+    dealing = &conn->dealing[conn->dealings++];
+    *dealing = (struct cv_dealing){0};
+  }
+  uint32_t *held = calloc(campaign->spec.arms, sizeof(*held));
+  free(dealing->held);
+  *dealing = (struct cv_dealing){.campaign = campaign->id, .held = held};
+  return held == NULL ? NULL : dealing;
+}
+
+/* ---- leases ---- */
+
+static void lease_unlink(struct cv_broker_conn *conn, uint32_t at) {
+  struct cv_lease *lease = &conn->lease[at];
+  *(lease->before == NONE ? &conn->lease_first : &conn->lease[lease->before].after) = lease->after;
+  *(lease->after == NONE ? &conn->lease_last : &conn->lease[lease->after].before) = lease->before;
+  lease->campaign = 0;
+  lease->after = conn->lease_free;
+  conn->lease_free = at;
+  conn->outstanding--;
+}
+
+static enum cv_err lease_room(struct cv_broker_conn *conn) {
+  if (conn->lease_free != NONE) {
+    return CV_OK;
+  }
+  uint32_t cap = conn->leases == 0 ? 64 : conn->leases * 2;
+  struct cv_lease *grown = realloc(conn->lease, cap * sizeof(*grown));
+  if (grown == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = conn->leases; i < cap; i++) {
+    grown[i] = (struct cv_lease){.after = i + 1 < cap ? i + 1 : NONE};
+  }
+  conn->lease = grown;
+  conn->lease_free = conn->leases;
+  conn->leases = cap;
+  return CV_OK;
+}
+
+static uint32_t lease_link(struct cv_broker_conn *conn, const struct cv_lease *terms) {
+  uint32_t at = conn->lease_free;
+  struct cv_lease *lease = &conn->lease[at];
+  conn->lease_free = lease->after;
+  *lease = *terms;
+  lease->before = conn->lease_last;
+  lease->after = NONE;
+  *(conn->lease_last == NONE ? &conn->lease_first : &conn->lease[conn->lease_last].after) = at;
+  conn->lease_last = at;
+  conn->outstanding++;
+  return at;
+}
+
+static uint64_t payer_bit(const struct cv_campaign *campaign, uint64_t worker, uint32_t slot) {
+  return worker * campaign->spec.tokens_per_worker + slot;
+}
+
+/* The lease is over; its place goes back if nobody has filled it. */
+static void lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uint32_t at, bool give_back) {
+  struct cv_lease lease = conn->lease[at];
+  lease_unlink(conn, at);
+  struct cv_dealing *dealing = find_dealing(conn, lease.campaign);
+  if (dealing != NULL && dealing->held[lease.arm] > 0) {
+    dealing->held[lease.arm]--;
+  }
+  struct cv_campaign *campaign = cv_campaign_find(broker, lease.campaign);
+  if (campaign == NULL || campaign->arm == NULL) {
+    return;
+  }
+  cv_chunks_clear(&campaign->offered, payer_bit(campaign, lease.worker, lease.slot));
+  struct cv_arm *arm = &campaign->arm[lease.arm];
+  if (!give_back || arm->plan != lease.plan ||
+      cv_chunks_bit(&campaign->places, cv_epoch_place_bit(lease.arm, arm->first + lease.position))) {
+    return;
+  }
+  if (cv_arm_return_place(campaign, lease.arm, lease.position) != CV_OK) {
+    cv_broker_note(broker, conn->identity.name, "out of memory: a place of campaign %u waits for a restart",
+                   campaign->id);
+  }
+}
+
+void cv_crowd_expire(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms) {
+  bool silent = false;
+  while (conn->lease_first != NONE && conn->lease[conn->lease_first].deadline_ms <= now_ms) {
+    lease_end(broker, conn, conn->lease_first, true);
+    silent = true;
+  }
+  if (silent && conn->penalty < CV_PENALTY_MAX) {
+    conn->penalty++;
+  }
+}
+
+void cv_crowd_return_all(struct cv_broker *broker, struct cv_broker_conn *conn) {
+  while (conn->lease_first != NONE) {
+    lease_end(broker, conn, conn->lease_first, true);
+  }
+}
+
+void cv_crowd_conn_fini(struct cv_broker_conn *conn) {
+  for (uint32_t i = 0; i < conn->dealings; i++) {
+    free(conn->dealing[i].held);
+  }
+  free(conn->dealing);
+  free(conn->waiting);
+  free(conn->lease);
+  out_fini(&conn->gather);
+  out_fini(&conn->ready);
+}
+
+/* ---- arrivals ---- */
+
+static enum cv_err wait_in_line(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker) {
+  if (conn->waiting_count == broker->config.limits.queue) {
+    return push_backoff(broker, conn, worker, ARRIVE_LATER_MS, 0, "too many workers of this connection are waiting");
+  }
+  if (conn->waiting_count == conn->waiting_cap) {
+    uint32_t cap = conn->waiting_cap == 0 ? 64 : conn->waiting_cap * 2;
+    uint64_t *grown = malloc(cap * sizeof(*grown));
+    if (grown == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < conn->waiting_count; i++) {
+      grown[i] = conn->waiting[(conn->waiting_head + i) % conn->waiting_cap];
+    }
+    free(conn->waiting);
+    conn->waiting = grown;
+    conn->waiting_cap = cap;
+    conn->waiting_head = 0;
+  }
+  conn->waiting[(conn->waiting_head + conn->waiting_count++) % conn->waiting_cap] = worker;
+  return CV_OK;
+}
+
+static enum cv_err on_arrive(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_arrive *arrive,
+                             struct cv_why *why) {
+  if (arrive->credit > 0) {
+    conn->credit = arrive->credit < CV_CREDIT_MAX ? arrive->credit : CV_CREDIT_MAX;
+  }
+  broker->said = true;
+  for (size_t i = 0; i < arrive->workers; i++) {
+    if (!cv_identity_vouches_for(&conn->identity, arrive->worker[i])) {
+      return cv_fail(why, CV_ERR_DENIED, "worker %llu is outside the certificate's range %s",
+                     (unsigned long long)arrive->worker[i], conn->identity.name);
+    }
+    CV_TRY(wait_in_line(broker, conn, arrive->worker[i]));
+  }
+  return CV_OK;
+}
+
+/* ---- assignments ---- */
+
+/* A slot that is neither used nor offered; NONE if there is none. */
+static uint32_t free_slot(struct cv_campaign *campaign, uint64_t worker, bool *ret_used_up) {
+  bool used_up = true;
+  for (uint32_t slot = 0; slot < campaign->spec.tokens_per_worker; slot++) {
+    uint64_t bit = payer_bit(campaign, worker, slot);
+    if (cv_chunks_bit(&campaign->payers, bit)) {
+      continue;
+    }
+    used_up = false;
+    if (!cv_chunks_bit(&campaign->offered, bit)) {
+      return slot;
+    }
+  }
+  *ret_used_up = used_up;
+  return NONE;
+}
+
+static uint32_t account(struct cv_broker *broker, uint64_t worker) {
+  const struct cv_chunk *chunk = cv_chunks_find(&broker->accounts, worker / CV_CHUNK_CELLS);
+  return chunk == NULL ? 0 : chunk->as.cell[worker % CV_CHUNK_CELLS];
+}
+
+/* Places of one arm that this connection may hold. */
+static uint32_t share(const struct cv_broker *broker, const struct cv_broker_conn *conn, const struct cv_arm *arm) {
+  uint32_t fair = arm->want / (broker->crowd_conns > 0 ? broker->crowd_conns : 1);
+  uint32_t most = (fair > CV_SHARE_MIN ? fair : CV_SHARE_MIN) >> conn->penalty;
+  return most > 0 ? most : 1;
+}
+
+/* The next arm, in turn, that has a place for this connection; NONE if there is none. */
+static uint32_t pick_arm(const struct cv_broker *broker, const struct cv_broker_conn *conn,
+                         struct cv_campaign *campaign, const struct cv_dealing *dealing) {
+  uint32_t arms = campaign->spec.arms;
+  for (uint32_t i = 0; campaign->free_places > 0 && i < arms; i++) {
+    uint32_t arm = campaign->cursor;
+    campaign->cursor = arm + 1 == arms ? 0 : arm + 1;
+    if (cv_arm_free_places(&campaign->arm[arm]) > 0 &&
+        dealing->held[arm] < share(broker, conn, &campaign->arm[arm])) {
+      return arm;
+    }
+  }
+  return NONE;
+}
+
+static enum cv_err tell_terms(struct cv_broker_conn *conn, const struct cv_campaign *campaign) {
+  struct cv_terms *terms = PUSH(&conn->gather, campaign, campaigns, campaigns_cap);
+  if (terms == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  *terms = (struct cv_terms){
+    .id = campaign->id,
+    .privatizer = campaign->spec.privatizer,
+    .mechanism = campaign->spec.mechanism,
+    .epsilon_micro = campaign->spec.epsilon_micro,
+    .tokens_per_worker = campaign->spec.tokens_per_worker,
+    .arms = campaign->spec.arms,
+  };
+  memcpy(terms->name, campaign->spec.name, sizeof(terms->name));
+  return CV_OK;
+}
+
+static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_campaign *campaign,
+                        struct cv_dealing *dealing, const struct cv_lease *lease, uint64_t wall_ms) {
+  struct cv_assign *assign = PUSH(&conn->gather, assign, assigns, assigns_cap);
+  if (assign == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  uint32_t at = lease_link(conn, lease);
+  dealing->held[lease->arm]++;
+  const struct cv_ticket ticket = {
+    .campaign = campaign->id,
+    .plan = (uint32_t)lease->plan,
+    .arm = lease->arm,
+    .position = lease->position,
+    .worker = lease->worker,
+    .slot = lease->slot,
+    .lease = at,
+    .expiry = (uint32_t)((wall_ms + broker->config.limits.lease_ms) / 1000),
+  };
+  assign->campaign = campaign->id;
+  assign->worker = lease->worker;
+  assign->arms = 1;
+  assign->arm.one = lease->arm;
+  assign->place = campaign->arm[lease->arm].first + lease->position;
+  cv_ticket_seal(&ticket, &broker->config.tagger, assign->ticket);
+  broker->said = true;
+  return CV_OK;
+}
+
+/* What became of one worker that waited. */
+enum fate {
+  FATE_ASSIGNED,
+  FATE_WAITS,    /* for a place: nobody behind it gets one either */
+  FATE_BUSY,     /* for its own open assignment: others may go first */
+  FATE_NEVER,
+  FATE_DECLINED,
+};
+
+static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_campaign *campaign,
+                                uint64_t worker, uint64_t now_ms, uint64_t wall_ms, enum fate *ret_fate,
+                                const char **ret_why) {
+  struct cv_dealing *dealing = make_dealing(broker, conn, campaign);
+  if (dealing == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  if (dealing->declined) {
+    *ret_fate = FATE_DECLINED;
+    return CV_OK;
+  }
+  bool used_up = false;
+  uint32_t slot = free_slot(campaign, worker, &used_up);
+  *ret_fate = used_up ? FATE_NEVER : FATE_BUSY;
+  *ret_why = "all tokens of this worker have been given";
+  if (slot == NONE) {
+    return CV_OK;
+  }
+  *ret_fate = FATE_WAITS;
+  if (account(broker, worker) + campaign->spec.epsilon_micro > broker->config.limits.worker_epsilon_micro) {
+    *ret_fate = FATE_NEVER;
+    *ret_why = "this worker's lifetime epsilon is spent";
+    return CV_OK;
+  }
+  if (!dealing->told) {
+    CV_TRY(tell_terms(conn, campaign));
+    dealing->told = true;
+    broker->said = true;
+  }
+  CV_TRY(lease_room(conn));
+  uint32_t position;
+  uint32_t arm = pick_arm(broker, conn, campaign, dealing);
+  if (arm == NONE || !cv_arm_take_place(campaign, arm, &position)) {
+    return CV_OK;
+  }
+  if (cv_chunks_touch(&campaign->payers, payer_bit(campaign, worker, slot) / CV_CHUNK_BITS) == NULL ||
+      cv_chunks_touch(&broker->accounts, worker / CV_CHUNK_CELLS) == NULL ||
+      cv_chunks_set(&campaign->offered, payer_bit(campaign, worker, slot)) == NULL) {
+    *ret_fate = FATE_NEVER;
+    *ret_why = "the broker's table of workers is full";
+    return cv_arm_return_place(campaign, arm, position);
+  }
+  *ret_fate = FATE_ASSIGNED;
+  const struct cv_lease lease = {
+    .worker = worker,
+    .plan = campaign->arm[arm].plan,
+    .deadline_ms = now_ms + broker->config.limits.lease_ms,
+    .campaign = campaign->id,
+    .arm = arm,
+    .position = position,
+    .slot = slot,
+  };
+  return give(broker, conn, campaign, dealing, &lease, wall_ms);
+}
+
+static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker, uint64_t now_ms,
+                              uint64_t wall_ms, enum fate *ret_fate) {
+  enum fate fate = FATE_NEVER;
+  const char *why = NULL;
+  uint32_t about = 0;
+  bool never = false, waits = false, busy = false;
+  for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    if (campaign->phase != CV_PHASE_RUNNING) {
+      waits = waits || campaign->phase == CV_PHASE_OPENING;
+      continue;
+    }
+    const char *reason = NULL;
+    CV_TRY(try_campaign(broker, conn, campaign, worker, now_ms, wall_ms, &fate, &reason));
+    if (fate == FATE_ASSIGNED) {
+      *ret_fate = fate;
+      return CV_OK;
+    }
+    waits = waits || fate == FATE_WAITS;
+    busy = busy || fate == FATE_BUSY;
+    if (fate == FATE_NEVER) {
+      never = true;
+      why = reason;
+      about = campaign->id;
+    }
+  }
+  *ret_fate = waits ? FATE_WAITS : busy ? FATE_BUSY : never ? FATE_NEVER : FATE_WAITS;
+  return *ret_fate == FATE_NEVER ? push_backoff(broker, conn, worker, 0, about, why) : CV_OK;
+}
+
+/* One turn of a connection: its queue once through, as far as credit and places go. */
+static enum cv_err assign_conn(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms,
+                               uint64_t wall_ms) {
+  uint32_t waiting = conn->waiting_count;
+  for (uint32_t i = 0; i < waiting && conn->outstanding < conn->credit; i++) {
+    uint64_t worker = conn->waiting[conn->waiting_head];
+    enum fate fate;
+    CV_TRY(assign_one(broker, conn, worker, now_ms, wall_ms, &fate));
+    if (fate == FATE_WAITS) {
+      break;
+    }
+    conn->waiting_head = (conn->waiting_head + 1) % conn->waiting_cap;
+    conn->waiting_count--;
+    if (fate == FATE_BUSY) {
+      CV_TRY(wait_in_line(broker, conn, worker));
+    }
+  }
+  return CV_OK;
+}
+
+static bool is_running(const struct cv_broker *broker) {
+  for (const struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    if (campaign->phase == CV_PHASE_RUNNING) {
+      return true;
+    }
+  }
+  return false;
+}
+
+enum cv_err cv_crowd_assign_all(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
+  if (broker->draining || !is_running(broker)) {
+    return CV_OK;
+  }
+  /* Another connection comes first each time. */
+  struct cv_broker_conn *first = broker->fair != NULL && broker->fair->next != NULL ? broker->fair->next : broker->conns;
+  struct cv_broker_conn *conn = first;
+  while (conn != NULL) {
+    if (conn->credit > 0 && !conn->close_due) {
+      CV_TRY(assign_conn(broker, conn, now_ms, wall_ms));
+    }
+    conn = conn->next != NULL ? conn->next : broker->conns;
+    if (conn == first) {
+      break;
+    }
+  }
+  broker->fair = first;
+  return CV_OK;
+}
+
+enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struct cv_campaign *campaign) {
+  for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
+    struct cv_dealing *dealing = find_dealing(conn, campaign->id);
+    if (dealing == NULL || !dealing->told || dealing->done_told) {
+      continue;
+    }
+    uint64_t *done = PUSH(&conn->gather, done, dones, dones_cap);
+    if (done == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    *done = campaign->id;
+    dealing->done_told = true;
+    broker->said = true;
+  }
+  return CV_OK;
+}
+
+/* ---- tokens ---- */
+
+static enum cv_verdict refuse(const char **ret_why, const char *why) {
+  *ret_why = why;
+  return CV_VERDICT_REFUSED;
+}
+
+/* Everything about a token that does not depend on what was counted before. */
+static enum cv_verdict check_token(const struct cv_broker_conn *conn, const struct cv_campaign *campaign,
+                                   const struct cv_ticket *ticket, const struct cv_token *token, const char **ret_why) {
+  if (!cv_identity_vouches_for(&conn->identity, ticket->worker)) {
+    return refuse(ret_why, "the ticket belongs to a worker outside this certificate");
+  }
+  if (campaign == NULL) {
+    return refuse(ret_why, "the ticket's campaign is unknown");
+  }
+  if (token->values != 1) {
+    return refuse(ret_why, "expected one value");
+  }
+  if (token->value[0] < campaign->value_low || token->value[0] > campaign->value_high) {
+    return refuse(ret_why, "the value is out of range");
+  }
+  return CV_VERDICT_ACCEPTED;
+}
+
+static void charge(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker) {
+  struct cv_chunk *chunk = cv_chunks_touch(&broker->accounts, worker / CV_CHUNK_CELLS);
+  uint32_t *cell = &chunk->as.cell[worker % CV_CHUNK_CELLS];
+  uint64_t spent = *cell + campaign->spec.epsilon_micro;
+  *cell = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX;
+  cv_image_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
+}
+
+/* The token counts if place and slot are free; then both are taken and the sum grows, in one batch. */
+static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
+                               int64_t value, enum cv_verdict *ret_verdict) {
+  struct cv_arm *arm = campaign->arm == NULL ? NULL : &campaign->arm[ticket->arm];
+  if (arm != NULL && cv_chunks_bit(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot))) {
+    *ret_verdict = CV_VERDICT_DUPLICATE;
+    return CV_OK;
+  }
+  *ret_verdict = CV_VERDICT_EXPIRED;
+  if (arm == NULL || arm->plan != ticket->plan || ticket->position >= arm->want) {
+    return CV_OK;
+  }
+  uint64_t index = arm->first + ticket->position;
+  uint64_t place = cv_epoch_place_bit(ticket->arm, index);
+  if (cv_chunks_bit(&campaign->places, place) ||
+      cv_chunks_touch(&broker->accounts, ticket->worker / CV_CHUNK_CELLS) == NULL ||
+      cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS) == NULL) {
+    return CV_OK;
+  }
+  struct cv_chunk *payer = cv_chunks_set(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot));
+  if (payer == NULL) {
+    return CV_OK;
+  }
+  cv_image_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
+  cv_image_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, cv_chunks_set(&campaign->places, place));
+  charge(broker, campaign, ticket->worker);
+  const struct cv_entry entry = {.index = index, .worker = ticket->worker, .arm = ticket->arm, .slot = ticket->slot};
+  cv_buf_put(&campaign->journal, &entry, sizeof(entry));
+  arm->sum += value;
+  arm->filled++;
+  arm->touched = true;
+  campaign->tokens++;
+  campaign->reserved--;
+  campaign->active_ms = broker->now_ms;
+  campaign->progressed = true;
+  broker->changed = true;
+  broker->gathered++;
+  *ret_verdict = CV_VERDICT_ACCEPTED;
+  return arm->filled == arm->want ? cv_epoch_close(broker, campaign, ticket->arm) : CV_OK;
+}
+
+static void end_lease_of(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_ticket *ticket) {
+  if (ticket->lease >= conn->leases) {
+    return;
+  }
+  const struct cv_lease *lease = &conn->lease[ticket->lease];
+  if (lease->campaign == ticket->campaign && lease->plan == ticket->plan && lease->arm == ticket->arm &&
+      lease->position == ticket->position && lease->worker == ticket->worker && lease->slot == ticket->slot) {
+    lease_end(broker, conn, ticket->lease, true);
+  }
+}
+
+static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_token *token) {
+  struct cv_ticket ticket;
+  struct cv_campaign *campaign = NULL;
+  enum cv_verdict verdict;
+  const char *why = NULL;
+  if (!cv_ticket_open(token->ticket, &broker->config.tagger, &ticket)) {
+    verdict = refuse(&why, "the ticket is not one of this broker's");
+  } else {
+    campaign = cv_campaign_find(broker, ticket.campaign);
+    verdict = check_token(conn, campaign, &ticket, token, &why);
+    if (verdict == CV_VERDICT_ACCEPTED) {
+      CV_TRY(count_token(broker, campaign, &ticket, token->value[0], &verdict));
+    }
+    end_lease_of(broker, conn, &ticket);
+  }
+  struct cv_broker_figures *figures = &broker->figures;
+  switch (verdict) {
+  case CV_VERDICT_ACCEPTED:
+    figures->tokens++;
+    conn->penalty = 0;
+    break;
+  case CV_VERDICT_DUPLICATE:
+    figures->duplicates++;
+    break;
+  case CV_VERDICT_EXPIRED:
+    figures->expired++;
+    break;
+  default:
+    figures->refused++;
+    cv_broker_note(broker, conn->identity.name, "refused a token: %s", why);
+    break;
+  }
+  struct cv_crowd_ack *ack = PUSH(&conn->gather, ack, acks, acks_cap);
+  if (ack == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  memcpy(ack->ticket, token->ticket, sizeof(ack->ticket));
+  ack->verdict = verdict;
+  ack->why = why;
+  broker->said = true;
+  return CV_OK;
+}
+
+static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_decline *decline) {
+  struct cv_dealing *dealing = decline->campaign > UINT32_MAX ? NULL : find_dealing(conn, (uint32_t)decline->campaign);
+  if (dealing == NULL || dealing->declined) {
+    return;
+  }
+  dealing->declined = true;
+  cv_broker_note(broker, conn->identity.name, "declined campaign %u: %s", dealing->campaign,
+                 decline->why != NULL ? decline->why : "no reason given");
+  for (uint32_t at = conn->lease_first; at != NONE;) {
+    uint32_t after = conn->lease[at].after;
+    if (conn->lease[at].campaign == dealing->campaign) {
+      lease_end(broker, conn, at, true);
+    }
+    at = after;
+  }
+}
+
+enum cv_err cv_broker_on_crowd(struct cv_broker *broker, struct cv_broker_conn *conn,
+                               const struct cv_crowd_frame *frame, uint64_t now_ms, uint64_t wall_ms,
+                               struct cv_why *why) {
+  broker->now_ms = now_ms;
+  broker->wall_ms = wall_ms;
+  if (frame->hello.present) {
+    if (conn->greeted || frame->hello.version != CV_WIRE_VERSION) {
+      return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d",
+                     frame->hello.version, CV_WIRE_VERSION);
+    }
+    conn->greeted = true;
+    conn->gather.frame.hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "crowdveil-broker"};
+    broker->said = true;
+  }
+  if (!conn->greeted) {
+    return cv_fail(why, CV_ERR_FORMAT, "the first message is no hello");
+  }
+  if (frame->assigns + frame->acks + frame->backoffs + frame->campaigns + frame->dones > 0) {
+    return cv_fail(why, CV_ERR_DENIED, "a message that only a broker may send");
+  }
+  for (size_t i = 0; i < frame->declines; i++) {
+    on_decline(broker, conn, &frame->decline[i]);
+  }
+  for (size_t i = 0; i < frame->tokens; i++) {
+    CV_TRY(on_token(broker, conn, &frame->token[i]));
+  }
+  for (size_t i = 0; i < frame->arrives; i++) {
+    CV_TRY(on_arrive(broker, conn, &frame->arrive[i], why));
+  }
+  return CV_OK;
+}

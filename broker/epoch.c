@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Epochs: a plan opens one per arm with its noise already drawn, tokens fill its places, and the token that fills the
+ * last place closes it with a release. Exactly `want` tokens, always.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/state.h"
+#include "common/base/grid.h"
+
+/* Index bits of a place; the arm comes above them. */
+enum { INDEX_BITS = 40 };
+
+uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index) {
+  return (uint64_t)arm << INDEX_BITS | index;
+}
+
+uint32_t cv_arm_free_places(const struct cv_arm *arm) {
+  return arm->plan == 0 ? 0 : arm->want - arm->next + arm->returned_count;
+}
+
+bool cv_arm_take_place(struct cv_campaign *campaign, uint32_t index, uint32_t *ret_position) {
+  struct cv_arm *arm = &campaign->arm[index];
+  while (cv_arm_free_places(arm) > 0) {
+    uint32_t position = arm->returned_count > 0 ? arm->returned[--arm->returned_count] : arm->next++;
+    campaign->free_places--;
+    if (!cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + position))) {
+      *ret_position = position;
+      return true;
+    }
+  }
+  return false;
+}
+
+enum cv_err cv_arm_return_place(struct cv_campaign *campaign, uint32_t index, uint32_t position) {
+  struct cv_arm *arm = &campaign->arm[index];
+  if (arm->returned_count == arm->returned_cap) {
+    uint32_t cap = arm->returned_cap == 0 ? 64 : arm->returned_cap * 2;
+    uint32_t *returned = realloc(arm->returned, cap * sizeof(*returned));
+    if (returned == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    arm->returned = returned;
+    arm->returned_cap = cap;
+  }
+  arm->returned[arm->returned_count++] = position;
+  campaign->free_places++;
+  return CV_OK;
+}
+
+static enum cv_err refuse(struct cv_rank_refused *ret, enum cv_end reason, uint64_t asked, uint64_t left) {
+  ret->reason = reason;
+  ret->asked = asked;
+  ret->left = left;
+  return CV_ERR_DENIED;
+}
+
+enum cv_err cv_epoch_check(const struct cv_broker *broker, const struct cv_campaign *campaign,
+                           const struct cv_plan *plan, struct cv_rank_refused *ret_refused, struct cv_why *why) {
+  uint64_t asked = 0;
+  uint64_t left = campaign->spec.tokens - campaign->tokens;
+  uint8_t seen[CV_ARMS_MAX / 8] = {0};
+  if (plan->wants == 0) {
+    (void)cv_fail(why, CV_ERR_DENIED, "plan %llu asks for nothing", (unsigned long long)plan->number);
+    return refuse(ret_refused, CV_END_REFUSED, 0, left);
+  }
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    const struct cv_want *want = &plan->want[i];
+    if (want->arm >= campaign->spec.arms) {
+      (void)cv_fail(why, CV_ERR_DENIED, "arm %u is unknown; expected below %u", want->arm, campaign->spec.arms);
+      return refuse(ret_refused, CV_END_REFUSED, asked, left);
+    }
+    if ((seen[want->arm / 8] >> (want->arm % 8) & 1) != 0) {
+      (void)cv_fail(why, CV_ERR_DENIED, "arm %u is asked for twice", want->arm);
+      return refuse(ret_refused, CV_END_REFUSED, asked, left);
+    }
+    seen[want->arm / 8] |= (uint8_t)(1U << (want->arm % 8));
+    if (want->tokens < broker->config.limits.release_tokens || want->tokens > CV_PLAN_TOKENS_MAX) {
+      (void)cv_fail(why, CV_ERR_DENIED, "%u tokens of arm %u in one release; expected %u to %d", want->tokens,
+                    want->arm, broker->config.limits.release_tokens, CV_PLAN_TOKENS_MAX);
+      return refuse(ret_refused, CV_END_REFUSED, asked, left);
+    }
+    asked += want->tokens;
+  }
+  if (asked > left) {
+    (void)cv_fail(why, CV_ERR_DENIED, "%llu tokens asked for, %llu of %llu left", (unsigned long long)asked,
+                  (unsigned long long)left, (unsigned long long)campaign->spec.tokens);
+    return refuse(ret_refused, CV_END_TOKENS, asked, left);
+  }
+  if (asked / CV_CHUNK_BITS + 2 * (uint64_t)plan->wants > campaign->places.most) {
+    (void)cv_fail(why, CV_ERR_DENIED, "%llu places at once; expected fewer", (unsigned long long)asked);
+    return refuse(ret_refused, CV_END_REFUSED, asked, left);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_plan *plan) {
+  if (campaign->plans == campaign->plans_cap) {
+    size_t cap = campaign->plans_cap == 0 ? 16 : campaign->plans_cap * 2;
+    struct cv_plan *grown = realloc(campaign->plan, cap * sizeof(*grown));
+    if (grown == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    campaign->plan = grown;
+    campaign->plans_cap = cap;
+  }
+  struct cv_want *want = calloc(plan->wants, sizeof(*want));
+  if (want == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  memcpy(want, plan->want, plan->wants * sizeof(*want));
+  campaign->plan[campaign->plans++] = (struct cv_plan){.number = plan->number, .wants = plan->wants, .want = want};
+  cv_chain_plan(&campaign->plans_hash, plan, broker->config.digest);
+  return CV_OK;
+}
+
+enum cv_err cv_epoch_add_release(struct cv_broker *broker, struct cv_campaign *campaign,
+                                 const struct cv_release_row *row) {
+  if (campaign->releases == campaign->releases_cap) {
+    size_t cap = campaign->releases_cap == 0 ? 64 : campaign->releases_cap * 2;
+    struct cv_release_row *grown = realloc(campaign->release, cap * sizeof(*grown));
+    if (grown == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    campaign->release = grown;
+    campaign->releases_cap = cap;
+  }
+  campaign->release[campaign->releases++] = *row;
+  struct cv_release release;
+  cv_campaign_release(campaign, campaign->releases - 1, &release);
+  cv_chain_release(&campaign->releases_hash, &release, broker->config.digest);
+  return CV_OK;
+}
+
+static void draw(struct cv_broker *broker, uint32_t index, struct cv_mechanism *mechanism) {
+  if (!broker->config.noise_seeded) {
+    cv_mechanism_draw(mechanism, broker->config.noise);
+    return;
+  }
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, broker->config.noise_seed, CV_RNG_NOISE, index, mechanism->releases + 1);
+  cv_mechanism_draw(mechanism, &seeded.rng);
+}
+
+enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_plan *plan) {
+  CV_TRY(cv_epoch_add_plan(broker, campaign, plan));
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
+    CV_REQUIRE(arm->plan == 0);
+    arm->plan = plan->number;
+    arm->want = plan->want[i].tokens;
+    arm->next = arm->filled = 0;
+    arm->sum = 0;
+    arm->returned_count = 0;
+    draw(broker, plan->want[i].arm, arm->mechanism);
+    cv_image_dirty_arm(broker, campaign, plan->want[i].arm);
+    campaign->free_places += arm->want;
+    campaign->reserved += arm->want;
+    campaign->open_arms++;
+  }
+  campaign->active_ms = broker->now_ms;
+  broker->figures.plans++;
+  cv_campaign_mark(broker, campaign);
+  return CV_OK;
+}
+
+/* Forgets the bits of places below the next epoch, as far as whole chunks go. */
+static void drop_places(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t index, uint64_t from,
+                        uint64_t to) {
+  uint64_t first = cv_epoch_place_bit(index, from) / CV_CHUNK_BITS;
+  uint64_t end = cv_epoch_place_bit(index, to) / CV_CHUNK_BITS;
+  for (uint64_t number = first; number < end; number++) {
+    struct cv_chunk *chunk = cv_chunks_find(&campaign->places, number);
+    if (chunk != NULL && chunk->written == 0) {
+      cv_chunks_drop(&campaign->places, chunk);
+    } else if (chunk != NULL) {
+      cv_image_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, chunk);
+    }
+  }
+}
+
+enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t index) {
+  struct cv_arm *arm = &campaign->arm[index];
+  CV_REQUIRE(arm->plan != 0 && arm->filled == arm->want);
+  struct cv_release_row row = {
+    .number = campaign->releases + 1,
+    .plan = arm->plan,
+    .tokens = arm->first + arm->want,
+    .noisy_sum = cv_mechanism_release(arm->mechanism, arm->sum),
+    .arm = index,
+  };
+  row.nth = (uint32_t)arm->mechanism->releases;
+  row.spent_micro = cv_mechanism_spent_micro(arm->mechanism, arm->mechanism->releases);
+  CV_TRY(cv_epoch_add_release(broker, campaign, &row));
+  campaign->free_places -= cv_arm_free_places(arm);
+  campaign->open_arms--;
+  drop_places(broker, campaign, index, arm->first, arm->first + arm->want);
+  arm->first += arm->want;
+  arm->plan = 0;
+  arm->want = arm->next = arm->filled = 0;
+  arm->returned_count = 0;
+  arm->sum = 0;
+  cv_image_dirty_arm(broker, campaign, index);
+  broker->figures.releases++;
+  cv_campaign_mark(broker, campaign);
+  return CV_OK;
+}

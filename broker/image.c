@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a batch holds of the core's state, and how it is read back.
+ *
+ * Accepted places and payers go into the journal, one row a commit and campaign; when the journal has grown long, the
+ * chunks and arms that differ from what is stored are written a few at a time, oldest change first, and journal rows
+ * older than the oldest unwritten change are dropped. So a restart reads the chunks and replays a short journal.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/state.h"
+
+/* ---- what differs from what is stored ---- */
+
+static bool push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, uint64_t number) {
+  if (broker->dirty_count == broker->dirty_cap) {
+    size_t cap = broker->dirty_cap == 0 ? 256 : broker->dirty_cap * 2;
+    struct cv_dirty *grown = malloc(cap * sizeof(*grown));
+    if (grown == NULL) {
+      return false;
+    }
+    for (size_t i = 0; i < broker->dirty_count; i++) {
+      grown[i] = broker->dirty[(broker->dirty_head + i) % broker->dirty_cap];
+    }
+    free(broker->dirty);
+    broker->dirty = grown;
+    broker->dirty_cap = cap;
+    broker->dirty_head = 0;
+  }
+  broker->dirty[(broker->dirty_head + broker->dirty_count++) % broker->dirty_cap] =
+    (struct cv_dirty){.campaign = campaign, .kind = kind, .number = number, .since = broker->commit};
+  return true;
+}
+
+void cv_image_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind,
+                          struct cv_chunk *chunk) {
+  if (chunk->dirty_since == 0) {
+    CV_REQUIRE(push_dirty(broker, campaign, kind, chunk->number));
+    chunk->dirty_since = broker->commit;
+  }
+}
+
+void cv_image_dirty_arm(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t index) {
+  struct cv_arm *arm = &campaign->arm[index];
+  arm->changed = true;
+  if (arm->dirty_since == 0) {
+    CV_REQUIRE(push_dirty(broker, campaign->id, CV_CHUNK_ARM, index));
+    arm->dirty_since = broker->commit;
+  }
+}
+
+/* ---- rows ---- */
+
+static void put_campaign(const struct cv_campaign *campaign, struct cv_buf *out) {
+  cv_buf_put_bytes(out, campaign->requester, strlen(campaign->requester));
+  cv_buf_put(out, campaign->client_key, sizeof(campaign->client_key));
+  cv_buf_put_u64(out, campaign->submitted_wall_ms);
+  cv_buf_put_u64(out, campaign->deadline_wall_ms);
+  cv_spec_encode(&campaign->spec, out);
+}
+
+static void put_state(const struct cv_campaign *campaign, struct cv_buf *out) {
+  cv_buf_put_u32(out, campaign->phase);
+  cv_buf_put_u32(out, campaign->end);
+  cv_buf_put_u8(out, campaign->has_seed);
+  cv_buf_put_u64(out, campaign->seed);
+  cv_buf_put_u64(out, campaign->tokens);
+  cv_buf_put_u64(out, campaign->ended_wall_ms);
+}
+
+static void put_plan(const struct cv_plan *plan, struct cv_buf *out) {
+  cv_buf_put_u32(out, plan->wants);
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    cv_buf_put_u32(out, plan->want[i].arm);
+    cv_buf_put_u32(out, plan->want[i].tokens);
+  }
+}
+
+static void put_release(const struct cv_release_row *row, struct cv_buf *out) {
+  cv_buf_put_u64(out, row->plan);
+  cv_buf_put_u32(out, row->arm);
+  cv_buf_put_u32(out, row->nth);
+  cv_buf_put_u64(out, row->tokens);
+  cv_buf_put_u64(out, (uint64_t)row->noisy_sum);
+  cv_buf_put_u64(out, row->spent_micro);
+}
+
+static void put_standings(const struct cv_campaign *campaign, struct cv_buf *out) {
+  cv_buf_put_u32(out, campaign->spec.arms);
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    const struct cv_standing *standing = &campaign->standing[i];
+    cv_buf_put_u32(out, standing->rank_class);
+    cv_buf_put_u64(out, standing->tokens);
+    cv_buf_put_f64(out, standing->mean);
+    cv_buf_put_f64(out, standing->radius);
+  }
+}
+
+static void put_arm(const struct cv_arm *arm, struct cv_buf *out) {
+  cv_buf_put_u64(out, arm->plan);
+  cv_buf_put_u64(out, arm->first);
+  cv_buf_put_u32(out, arm->want);
+  cv_buf_put_u32(out, arm->filled);
+  cv_buf_put_u64(out, (uint64_t)arm->sum);
+  cv_mechanism_save(arm->mechanism, out);
+}
+
+enum cv_err cv_image_read_arm(struct cv_campaign *campaign, uint32_t index, struct cv_reader *in) {
+  if (index >= campaign->spec.arms || campaign->arm == NULL) {
+    return CV_ERR_DAMAGED;
+  }
+  struct cv_arm *arm = &campaign->arm[index];
+  struct cv_mechanism *mechanism;
+  arm->plan = cv_read_u64(in);
+  arm->first = cv_read_u64(in);
+  arm->want = cv_read_u32(in);
+  arm->filled = cv_read_u32(in);
+  arm->sum = (int64_t)cv_read_u64(in);
+  CV_TRY(cv_mechanism_load(arm->mechanism->class, in, &mechanism));
+  cv_mechanism_free(arm->mechanism);
+  arm->mechanism = mechanism;
+  return in->failed || arm->filled > arm->want ? CV_ERR_DAMAGED : CV_OK;
+}
+
+/* Behind its length, so that a reader can skip it. */
+static void put_sized_arm(const struct cv_arm *arm, struct cv_buf *out) {
+  size_t at = out->len;
+  cv_buf_put_u32(out, 0);
+  put_arm(arm, out);
+  if (cv_buf_ok(out)) {
+    size_t n = out->len - at - 4;
+    for (size_t i = 0; i < 4; i++) {
+      out->data[at + i] = (uint8_t)(n >> (8 * i));
+    }
+  }
+}
+
+/*
+ * A journal row: accepted tokens (count, then index, worker, arm, slot each), sums of touched arms (count, then arm,
+ * filled, sum each), changed arms whole (count, then arm and image each).
+ */
+static void put_journal(struct cv_campaign *campaign, struct cv_buf *out) {
+  size_t entries = campaign->journal.len / sizeof(struct cv_entry);
+  cv_buf_put_u32(out, (uint32_t)entries);
+  for (size_t i = 0; i < entries; i++) {
+    struct cv_entry entry;
+    memcpy(&entry, campaign->journal.data + i * sizeof(entry), sizeof(entry));
+    cv_buf_put_u64(out, entry.index);
+    cv_buf_put_u64(out, entry.worker);
+    cv_buf_put_u32(out, entry.arm);
+    cv_buf_put_u32(out, entry.slot);
+  }
+  uint32_t touched = 0, changed = 0;
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    touched += campaign->arm[i].touched && !campaign->arm[i].changed;
+    changed += campaign->arm[i].changed;
+  }
+  cv_buf_put_u32(out, touched);
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    const struct cv_arm *arm = &campaign->arm[i];
+    if (arm->touched && !arm->changed) {
+      cv_buf_put_u32(out, i);
+      cv_buf_put_u32(out, arm->filled);
+      cv_buf_put_u64(out, (uint64_t)arm->sum);
+    }
+  }
+  cv_buf_put_u32(out, changed);
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    if (campaign->arm[i].changed) {
+      cv_buf_put_u32(out, i);
+      put_sized_arm(&campaign->arm[i], out);
+    }
+  }
+}
+
+static bool journal_has_news(const struct cv_campaign *campaign) {
+  if (campaign->arm == NULL) {
+    return false;
+  }
+  if (campaign->journal.len > 0) {
+    return true;
+  }
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    if (campaign->arm[i].touched || campaign->arm[i].changed) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static enum cv_err fill_journal(struct cv_broker *broker, struct cv_campaign *campaign, struct cv_batch *batch) {
+  if (!journal_has_news(campaign)) {
+    return CV_OK;
+  }
+  CV_TRY(cv_batch_open(batch, CV_OP_JOURNAL, campaign->id, batch->commit));
+  size_t before = batch->bytes.len;
+  put_journal(campaign, &batch->bytes);
+  cv_batch_shut(batch);
+  broker->journal_bytes += batch->bytes.len - before;
+  cv_buf_clear(&campaign->journal);
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    struct cv_arm *arm = &campaign->arm[i];
+    if (arm->touched && !arm->changed && arm->dirty_since == 0) {
+      cv_image_dirty_arm(broker, campaign, i);
+    }
+    arm->touched = arm->changed = false;
+  }
+  return CV_OK;
+}
+
+static enum cv_err fill_history(struct cv_campaign *campaign, struct cv_batch *batch) {
+  for (; campaign->stored_plans < campaign->plans; campaign->stored_plans++) {
+    const struct cv_plan *plan = &campaign->plan[campaign->stored_plans];
+    CV_TRY(cv_batch_open(batch, CV_OP_PLAN, campaign->id, plan->number));
+    put_plan(plan, &batch->bytes);
+    cv_batch_shut(batch);
+  }
+  for (; campaign->stored_releases < campaign->releases; campaign->stored_releases++) {
+    const struct cv_release_row *row = &campaign->release[campaign->stored_releases];
+    CV_TRY(cv_batch_open(batch, CV_OP_RELEASE, campaign->id, row->number));
+    put_release(row, &batch->bytes);
+    cv_batch_shut(batch);
+  }
+  if (campaign->standings_changed) {
+    CV_TRY(cv_batch_open(batch, CV_OP_STANDINGS, campaign->id, 0));
+    put_standings(campaign, &batch->bytes);
+    cv_batch_shut(batch);
+    campaign->standings_changed = false;
+  }
+  return CV_OK;
+}
+
+static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_campaign *campaign, struct cv_batch *batch) {
+  if (campaign->fresh) {
+    CV_TRY(cv_batch_open(batch, CV_OP_CAMPAIGN, campaign->id, 0));
+    put_campaign(campaign, &batch->bytes);
+    cv_batch_shut(batch);
+    campaign->fresh = false;
+  }
+  CV_TRY(fill_history(campaign, batch));
+  CV_TRY(fill_journal(broker, campaign, batch));
+  if (campaign->changed) {
+    CV_TRY(cv_batch_open(batch, CV_OP_STATE, campaign->id, 0));
+    put_state(campaign, &batch->bytes);
+    cv_batch_shut(batch);
+    campaign->changed = false;
+  }
+  return CV_OK;
+}
+
+/* ---- folding the journal ---- */
+
+static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_campaign *campaign,
+                                    const struct cv_dirty *dirty) {
+  switch (dirty->kind) {
+  case CV_CHUNK_ACCOUNTS:
+    return cv_chunks_find(&broker->accounts, dirty->number);
+  case CV_CHUNK_PLACES:
+    return cv_chunks_find(&campaign->places, dirty->number);
+  default:
+    return cv_chunks_find(&campaign->payers, dirty->number);
+  }
+}
+
+static void put_chunk(const struct cv_dirty *dirty, const struct cv_chunk *chunk, struct cv_buf *out) {
+  if (dirty->kind != CV_CHUNK_ACCOUNTS) {
+    cv_buf_put(out, chunk->as.bytes, CV_CHUNK_BYTES);
+    return;
+  }
+  for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
+    cv_buf_put_u32(out, chunk->as.cell[i]);
+  }
+}
+
+/* A chunk of places whose whole range lies below the arm's open epoch is needed no more. */
+static bool is_past(const struct cv_campaign *campaign, const struct cv_dirty *dirty) {
+  if (dirty->kind != CV_CHUNK_PLACES) {
+    return false;
+  }
+  uint32_t arm = (uint32_t)(dirty->number * CV_CHUNK_BITS >> 40);
+  uint64_t end = (dirty->number + 1) * CV_CHUNK_BITS;
+  return end <= cv_epoch_place_bit(arm, campaign->arm[arm].first);
+}
+
+static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *dirty, struct cv_batch *batch) {
+  struct cv_campaign *campaign = dirty->campaign == 0 ? NULL : cv_campaign_find(broker, dirty->campaign);
+  if (dirty->campaign != 0 && (campaign == NULL || campaign->arm == NULL)) {
+    return CV_OK;
+  }
+  if (dirty->kind == CV_CHUNK_ARM) {
+    struct cv_arm *arm = &campaign->arm[dirty->number];
+    CV_TRY(cv_batch_open(batch, CV_OP_CHUNK, dirty->campaign, dirty->number));
+    put_arm(arm, &batch->bytes);
+    arm->dirty_since = 0;
+  } else {
+    struct cv_chunk *chunk = dirty_chunk(broker, campaign, dirty);
+    if (chunk == NULL) {
+      return CV_OK;
+    }
+    bool past = is_past(campaign, dirty);
+    CV_TRY(cv_batch_open(batch, past ? CV_OP_UNCHUNK : CV_OP_CHUNK, dirty->campaign, dirty->number));
+    if (past) {
+      cv_chunks_drop(&campaign->places, chunk);
+    } else {
+      put_chunk(dirty, chunk, &batch->bytes);
+      chunk->written = batch->commit;
+      chunk->dirty_since = 0;
+    }
+  }
+  batch->op[batch->ops - 1].chunk = dirty->kind;
+  cv_batch_shut(batch);
+  return CV_OK;
+}
+
+static struct cv_dirty pop_dirty(struct cv_broker *broker) {
+  struct cv_dirty dirty = broker->dirty[broker->dirty_head];
+  broker->dirty_head = (broker->dirty_head + 1) % broker->dirty_cap;
+  broker->dirty_count--;
+  return dirty;
+}
+
+/*
+ * Writes some of what differs (all of it before a purge, whose journal rows also held workers' charges) and drops the
+ * journal below the oldest change that is left. A round is over when nothing is left that was dirty when it began.
+ */
+static enum cv_err fold(struct cv_broker *broker, struct cv_batch *batch, bool all) {
+  if (broker->fold_until == 0 && broker->journal_bytes >= CV_JOURNAL_LONG) {
+    broker->fold_until = batch->commit;
+    broker->journal_bytes = 0;
+  }
+  if (!all && broker->fold_until == 0) {
+    return CV_OK;
+  }
+  size_t most = all ? broker->dirty_count : CV_FOLD_CHUNKS;
+  for (size_t i = 0; i < most && broker->dirty_count > 0; i++) {
+    struct cv_dirty dirty = pop_dirty(broker);
+    CV_TRY(write_dirty(broker, &dirty, batch));
+  }
+  uint64_t oldest = broker->dirty_count > 0 ? broker->dirty[broker->dirty_head].since : batch->commit + 1;
+  if (oldest > broker->fold_until) {
+    broker->fold_until = 0;
+    CV_TRY(cv_batch_open(batch, CV_OP_TRIM, 0, oldest));
+    cv_batch_shut(batch);
+  }
+  return CV_OK;
+}
+
+static enum cv_err fill_purges(struct cv_broker *broker, struct cv_batch *batch) {
+  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+    if (campaign->purge) {
+      CV_TRY(cv_batch_open(batch, CV_OP_PURGE, campaign->id, 0));
+      cv_batch_shut(batch);
+      campaign->purge = false;
+    }
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_batch *batch) {
+  bool purge = false;
+  for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    CV_TRY(fill_campaign(broker, campaign, batch));
+    purge = purge || campaign->purge;
+  }
+  for (struct cv_campaign *campaign = broker->sweep ? broker->campaigns : NULL; campaign != NULL;
+       campaign = campaign->hh.next) {
+    if (campaign->changed) {
+      CV_TRY(fill_campaign(broker, campaign, batch));
+    }
+    purge = purge || campaign->purge;
+  }
+  CV_TRY(fold(broker, batch, purge));
+  return purge ? fill_purges(broker, batch) : CV_OK;
+}

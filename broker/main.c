@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crowdveil-broker: settings in, a shell that runs until it is told to stop. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "broker/shell.h"
+#include "common/base/grid.h"
+#include "common/base/log.h"
+#include "common/config/config.h"
+
+#define AT(field) offsetof(struct cv_broker_settings, field)
+
+static const struct cv_config_rule rules[] = {
+  {.key = "listen", .type = CV_CONFIG_TEXT, .offset = AT(listen), .fallback = "127.0.0.1:7401",
+   .help = "HOST:PORT for workers, gateways and requesters; port 0 lets the system choose"},
+  {.key = "thirdparty", .type = CV_CONFIG_TEXT, .offset = AT(thirdparty), .fallback = "127.0.0.1:7402",
+   .help = "HOST:PORT of the third-party"},
+  {.key = "state", .type = CV_CONFIG_PATH, .offset = AT(state), .required = true, .help = "folder of the database"},
+  {.key = "anchor", .type = CV_CONFIG_PATH, .offset = AT(anchor), .required = true,
+   .help = "file outside that folder that says how far the database has come"},
+  {.key = "seal_key", .type = CV_CONFIG_PATH, .offset = AT(seal_key), .required = true,
+   .help = "file with the key that seals stored sums; made at the first start"},
+  {.key = "tls.ca", .type = CV_CONFIG_PATH, .offset = AT(tls_ca), .required = true, .help = "certificate of the CA"},
+  {.key = "tls.cert", .type = CV_CONFIG_PATH, .offset = AT(tls_cert), .required = true, .help = "own certificate"},
+  {.key = "tls.key", .type = CV_CONFIG_PATH, .offset = AT(tls_key), .required = true, .help = "its private key"},
+  {.key = "tls.denied", .type = CV_CONFIG_PATH, .offset = AT(tls_denied),
+   .help = "file of serial numbers that are refused"},
+  {.key = "admin", .type = CV_CONFIG_PATH, .offset = AT(admin), .help = "Unix socket for health and metrics"},
+  {.key = "limits.epsilon", .type = CV_CONFIG_REAL, .offset = AT(limit_epsilon), .low = 1e-6, .high = 4000,
+   .fallback = "10", .help = "largest epsilon of a campaign"},
+  {.key = "limits.worker_epsilon", .type = CV_CONFIG_REAL, .offset = AT(limit_worker_epsilon), .low = 1e-6,
+   .high = 4000, .fallback = "100", .help = "lifetime epsilon of a worker over all campaigns"},
+  {.key = "limits.release_tokens", .type = CV_CONFIG_WHOLE, .offset = AT(limit_release_tokens), .low = 1, .high = 1e6,
+   .fallback = "10", .help = "smallest number of tokens in a release"},
+  {.key = "limits.arms", .type = CV_CONFIG_WHOLE, .offset = AT(limit_arms), .low = 1, .high = CV_ARMS_MAX,
+   .fallback = "4096", .help = "largest number of arms of a campaign"},
+  {.key = "limits.campaigns", .type = CV_CONFIG_WHOLE, .offset = AT(limit_campaigns), .low = 1, .high = 1000,
+   .fallback = "16", .help = "open campaigns of a requester"},
+  {.key = "limits.tokens", .type = CV_CONFIG_WHOLE, .offset = AT(limit_tokens), .low = 1, .high = 1e12,
+   .fallback = "10000000000", .help = "largest token limit of a campaign"},
+  {.key = "limits.chunks", .type = CV_CONFIG_WHOLE, .offset = AT(limit_chunks), .low = 1, .high = 1e6,
+   .fallback = "4096", .help = "4 KiB chunks for the workers of a campaign"},
+  {.key = "limits.queue", .type = CV_CONFIG_WHOLE, .offset = AT(limit_queue), .low = 1, .high = 1e6,
+   .fallback = "16384", .help = "workers waiting on one connection"},
+  {.key = "limits.connections", .type = CV_CONFIG_WHOLE, .offset = AT(connections), .low = 1, .high = 65536,
+   .fallback = "1024", .help = "connections at once"},
+  {.key = "lease", .type = CV_CONFIG_TIME, .offset = AT(lease_ms), .low = 100, .high = 3600000, .fallback = "5s",
+   .help = "time a worker has for its answer"},
+  {.key = "unsafe_noise_seeded", .type = CV_CONFIG_BOOL, .offset = AT(noise_seeded), .fallback = "false",
+   .help = "UNSAFE, for tests: noise is reproducible and protects nobody"},
+  {.key = "unsafe_noise_seed", .type = CV_CONFIG_WHOLE, .offset = AT(noise_seed), .low = 0, .high = 9e15,
+   .fallback = "0", .help = "UNSAFE, for tests: the seed of that noise"},
+};
+
+static const struct cv_config_table table = {
+  .program = "crowdveil-broker",
+  .about = "collects tokens from the crowd and lets only noisy sums out",
+  .rules = rules,
+  .count = CV_COUNT(rules),
+};
+
+int main(int argc, char **argv) {
+  struct cv_broker_settings settings = {0};
+  int status = cv_config_start(&table, argc, argv, &settings);
+  if (status < 0) {
+    struct cv_broker_shell *shell;
+    struct cv_why why;
+    cv_log_init("crowdveil-broker", CV_LOG_INFO);
+    settings.limit_epsilon_micro = (uint64_t)llround(settings.limit_epsilon * (double)CV_MICRO);
+    settings.limit_worker_epsilon_micro = (uint64_t)llround(settings.limit_worker_epsilon * (double)CV_MICRO);
+    if (settings.noise_seeded) {
+      cv_log(CV_LOG_WARN, "noise is seeded: this broker protects nobody");
+    }
+    if (cv_broker_shell_start(&settings, &shell, &why) != CV_OK) {
+      (void)fprintf(stderr, "crowdveil-broker: %s\n", why.text);
+      status = 1;
+    } else {
+      (void)printf("crowdveil-broker ready on %s\n", cv_broker_shell_address(shell));
+      (void)fflush(stdout);
+      status = cv_broker_shell_run(shell);
+      cv_broker_shell_free(shell);
+    }
+  }
+  cv_config_fini(&table, &settings);
+  return status;
+}

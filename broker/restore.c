@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The core's state out of stored rows. Whatever does not fit is CV_ERR_DAMAGED; the daemon then does not start. */
+#include <string.h>
+
+#include "broker/state.h"
+
+static enum cv_err damaged_unless(bool good) {
+  return good ? CV_OK : CV_ERR_DAMAGED;
+}
+
+enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
+  size_t n = 0;
+  const uint8_t *requester = cv_read_bytes(row, &n);
+  if (requester == NULL || n == 0 || n >= CV_NAME_BYTES) {
+    return CV_ERR_DAMAGED;
+  }
+  const uint8_t *client_key = cv_read(row, CV_CLIENT_KEY_BYTES);
+  uint64_t submitted = cv_read_u64(row);
+  uint64_t deadline = cv_read_u64(row);
+  struct cv_spec spec;
+  if (row->failed || cv_spec_decode(row, &spec) != CV_OK) {
+    return CV_ERR_DAMAGED;
+  }
+  struct cv_campaign *campaign = NULL;
+  struct cv_broker_limits limits = broker->config.limits;
+  enum cv_err err = cv_gate_spec(&spec, &limits, NULL);
+  if (err == CV_ERR_DENIED) {
+    err = CV_OK; /* the operator's limits hold for what comes, not for what was accepted */
+  }
+  if (err == CV_OK) {
+    err = cv_campaign_new(broker, id, &spec, &campaign);
+  }
+  cv_spec_fini(&spec);
+  CV_TRY(err);
+  memcpy(campaign->requester, requester, n);
+  memcpy(campaign->client_key, client_key, CV_CLIENT_KEY_BYTES);
+  campaign->submitted_wall_ms = submitted;
+  campaign->deadline_wall_ms = deadline;
+  return damaged_unless(cv_reader_done(row));
+}
+
+enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
+  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  uint32_t phase = cv_read_u32(row);
+  uint32_t end = cv_read_u32(row);
+  bool has_seed = cv_read_u8(row) != 0;
+  uint64_t seed = cv_read_u64(row);
+  uint64_t tokens = cv_read_u64(row);
+  uint64_t ended = cv_read_u64(row);
+  if (campaign == NULL || phase > CV_PHASE_ENDED || end >= CV_END_COUNT || !cv_reader_done(row)) {
+    return CV_ERR_DAMAGED;
+  }
+  if (phase == CV_PHASE_STOPPING) {
+    cv_campaign_stop(broker, campaign, (enum cv_end)end);
+  } else if (phase == CV_PHASE_ENDED) {
+    campaign->end = (enum cv_end)end;
+    campaign->phase = CV_PHASE_STOPPING;
+    broker->wall_ms = ended;
+    cv_campaign_end(broker, campaign, (enum cv_end)end);
+  } else {
+    campaign->phase = (enum cv_phase)phase;
+    campaign->end = (enum cv_end)end;
+  }
+  campaign->has_seed = has_seed;
+  campaign->seed = seed;
+  campaign->tokens = tokens;
+  return CV_OK;
+}
+
+enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
+  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  uint32_t wants = cv_read_u32(row);
+  if (campaign == NULL || wants == 0 || wants > campaign->spec.arms) {
+    return CV_ERR_DAMAGED;
+  }
+  struct cv_want want[CV_ARMS_MAX];
+  for (uint32_t i = 0; i < wants; i++) {
+    want[i].arm = cv_read_u32(row);
+    want[i].tokens = cv_read_u32(row);
+  }
+  CV_TRY(damaged_unless(cv_reader_done(row)));
+  const struct cv_plan plan = {.number = campaign->plans + 1, .wants = wants, .want = want};
+  return cv_epoch_add_plan(broker, campaign, &plan);
+}
+
+enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
+  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  struct cv_release_row release = {.plan = cv_read_u64(row), .arm = cv_read_u32(row), .nth = cv_read_u32(row)};
+  release.tokens = cv_read_u64(row);
+  release.noisy_sum = (int64_t)cv_read_u64(row);
+  release.spent_micro = cv_read_u64(row);
+  if (campaign == NULL || !cv_reader_done(row) || release.arm >= campaign->spec.arms || release.nth == 0) {
+    return CV_ERR_DAMAGED;
+  }
+  release.number = campaign->releases + 1;
+  return cv_epoch_add_release(broker, campaign, &release);
+}
+
+enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
+  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  if (campaign == NULL || cv_read_u32(row) != campaign->spec.arms) {
+    return CV_ERR_DAMAGED;
+  }
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    struct cv_standing *standing = &campaign->standing[i];
+    standing->rank_class = cv_read_u32(row);
+    standing->tokens = cv_read_u64(row);
+    standing->mean = cv_read_f64(row);
+    standing->radius = cv_read_f64(row);
+  }
+  campaign->has_standings = true;
+  return damaged_unless(cv_reader_done(row));
+}
+
+static enum cv_err restore_bytes(struct cv_chunk *chunk, enum cv_chunk_kind kind, struct cv_reader *bytes) {
+  if (kind == CV_CHUNK_ACCOUNTS) {
+    for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
+      chunk->as.cell[i] = cv_read_u32(bytes);
+    }
+  } else {
+    const uint8_t *from = cv_read(bytes, CV_CHUNK_BYTES);
+    if (from != NULL) {
+      memcpy(chunk->as.bytes, from, CV_CHUNK_BYTES);
+    }
+  }
+  return damaged_unless(cv_reader_done(bytes));
+}
+
+enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum cv_chunk_kind kind, uint64_t number,
+                                    uint64_t commit, struct cv_reader *bytes) {
+  struct cv_campaign *campaign = id == 0 ? NULL : cv_campaign_find(broker, id);
+  if ((kind == CV_CHUNK_ACCOUNTS) != (id == 0) || (id != 0 && (campaign == NULL || campaign->arm == NULL))) {
+    return CV_ERR_DAMAGED;
+  }
+  if (kind == CV_CHUNK_ARM) {
+    CV_TRY(damaged_unless(number < campaign->spec.arms));
+    CV_TRY(cv_image_read_arm(campaign, (uint32_t)number, bytes));
+    campaign->arm[number].written = commit;
+    return damaged_unless(cv_reader_done(bytes));
+  }
+  struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts
+                             : kind == CV_CHUNK_PLACES ? &campaign->places
+                                                       : &campaign->payers;
+  struct cv_chunk *chunk = cv_chunks_touch(chunks, number);
+  if (chunk == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  chunk->written = commit;
+  return restore_bytes(chunk, kind, bytes);
+}
+
+/* What counting did, again. Bits are set twice without harm; a charge only if its chunk was written before it. */
+static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t commit,
+                                const struct cv_entry *entry) {
+  if (entry->arm >= campaign->spec.arms || entry->slot >= campaign->spec.tokens_per_worker ||
+      entry->worker >= CV_WORKER_ID_END) {
+    return CV_ERR_DAMAGED;
+  }
+  struct cv_chunk *account = cv_chunks_touch(&broker->accounts, entry->worker / CV_CHUNK_CELLS);
+  struct cv_chunk *place = cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index));
+  struct cv_chunk *payer =
+    cv_chunks_set(&campaign->payers, entry->worker * campaign->spec.tokens_per_worker + entry->slot);
+  if (account == NULL || place == NULL || payer == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  cv_image_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
+  cv_image_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
+  if (commit > account->written) {
+    uint32_t *cell = &account->as.cell[entry->worker % CV_CHUNK_CELLS];
+    uint64_t spent = *cell + campaign->spec.epsilon_micro;
+    *cell = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX;
+    cv_image_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, account);
+  }
+  return CV_OK;
+}
+
+/* An image of an arm that was stored later than the row has it all. */
+static enum cv_err replay_sums(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t commit,
+                               struct cv_reader *bytes) {
+  uint32_t touched = cv_read_u32(bytes);
+  for (uint32_t i = 0; i < touched && !bytes->failed; i++) {
+    uint32_t index = cv_read_u32(bytes);
+    uint32_t filled = cv_read_u32(bytes);
+    int64_t sum = (int64_t)cv_read_u64(bytes);
+    CV_TRY(damaged_unless(!bytes->failed && index < campaign->spec.arms));
+    struct cv_arm *arm = &campaign->arm[index];
+    if (commit > arm->written) {
+      CV_TRY(damaged_unless(filled <= arm->want));
+      arm->filled = filled;
+      arm->sum = sum;
+      cv_image_dirty_arm(broker, campaign, index);
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err replay_arms(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t commit,
+                               struct cv_reader *bytes) {
+  uint32_t changed = cv_read_u32(bytes);
+  for (uint32_t i = 0; i < changed && !bytes->failed; i++) {
+    size_t n = 0;
+    uint32_t index = cv_read_u32(bytes);
+    const uint8_t *image = cv_read_bytes(bytes, &n);
+    CV_TRY(damaged_unless(image != NULL && index < campaign->spec.arms));
+    if (commit > campaign->arm[index].written) {
+      struct cv_reader in = cv_reader_over(image, n);
+      CV_TRY(cv_image_read_arm(campaign, index, &in));
+      CV_TRY(damaged_unless(cv_reader_done(&in)));
+      cv_image_dirty_arm(broker, campaign, index);
+    }
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uint64_t commit,
+                                      struct cv_reader *bytes) {
+  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  if (campaign == NULL || campaign->arm == NULL) {
+    return CV_ERR_DAMAGED;
+  }
+  broker->commit = commit; /* what is replayed is dirty since then */
+  uint32_t entries = cv_read_u32(bytes);
+  for (uint32_t i = 0; i < entries && !bytes->failed; i++) {
+    struct cv_entry entry = {.index = cv_read_u64(bytes), .worker = cv_read_u64(bytes)};
+    entry.arm = cv_read_u32(bytes);
+    entry.slot = cv_read_u32(bytes);
+    if (!bytes->failed) {
+      CV_TRY(replay_entry(broker, campaign, commit, &entry));
+    }
+  }
+  CV_TRY(replay_sums(broker, campaign, commit, bytes));
+  CV_TRY(replay_arms(broker, campaign, commit, bytes));
+  return damaged_unless(cv_reader_done(bytes));
+}
+
+/* Counts again what the arms' images imply, and checks them against the history. */
+static enum cv_err settle(struct cv_campaign *campaign) {
+  campaign->tokens = 0;
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    struct cv_arm *arm = &campaign->arm[i];
+    arm->changed = arm->touched = false;
+    arm->next = 0;
+    campaign->tokens += arm->first + arm->filled;
+    if (arm->plan == 0) {
+      continue;
+    }
+    CV_TRY(damaged_unless(arm->plan <= campaign->plans && arm->filled < arm->want));
+    campaign->open_arms++;
+    campaign->free_places += arm->want;
+    campaign->reserved += arm->want - arm->filled;
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, uint64_t now_ms, uint64_t wall_ms) {
+  broker->commit = commit + 1;
+  broker->now_ms = now_ms;
+  broker->wall_ms = wall_ms;
+  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+    campaign->stored_plans = campaign->plans;
+    campaign->stored_releases = campaign->releases;
+    campaign->fresh = campaign->changed = campaign->standings_changed = campaign->purge = false;
+    campaign->active_ms = now_ms;
+    if (campaign->deadline_wall_ms != 0) {
+      uint64_t left = campaign->deadline_wall_ms > wall_ms ? campaign->deadline_wall_ms - wall_ms : 0;
+      campaign->deadline_ms = now_ms + left;
+    }
+    if (campaign->arm != NULL) {
+      CV_TRY(settle(campaign));
+    }
+  }
+  broker->changed = broker->said = broker->sweep = broker->quiet = false;
+  return CV_OK;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The broker's shell: libuv, TLS and SQLite around the core. Every turn of the loop feeds the core what has come in; the
+ * core's batch goes to the storage thread, and what it had to say goes out when that returns.
+ */
+#ifndef CV_BROKER_SHELL_H
+#define CV_BROKER_SHELL_H
+
+#include "broker/core.h"
+#include "broker/store.h"
+
+struct cv_broker_settings {
+  char *listen, *thirdparty, *state, *anchor, *seal_key, *admin;
+  char *tls_ca, *tls_cert, *tls_key, *tls_denied;
+  uint64_t limit_epsilon_micro, limit_worker_epsilon_micro;
+  double limit_epsilon, limit_worker_epsilon;
+  uint64_t limit_release_tokens, limit_arms, limit_campaigns, limit_tokens, limit_chunks, limit_queue, lease_ms;
+  uint64_t connections;
+  bool noise_seeded;
+  uint64_t noise_seed;
+};
+
+struct cv_broker_shell;
+
+/* Opens everything; after that the daemon can be reached. One line in `why` on failure, nothing left half-done. */
+CV_MUST_USE enum cv_err cv_broker_shell_start(const struct cv_broker_settings *settings, struct cv_broker_shell **ret,
+                                              struct cv_why *why);
+/* "HOST:PORT" on which workers and requesters are awaited. */
+const char *cv_broker_shell_address(const struct cv_broker_shell *shell);
+/* Until SIGTERM or SIGINT has drained it, or storage has failed. The exit status. */
+int cv_broker_shell_run(struct cv_broker_shell *shell);
+void cv_broker_shell_free(struct cv_broker_shell *shell);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the broker's core knows, for its own files only. */
+#ifndef CV_BROKER_STATE_H
+#define CV_BROKER_STATE_H
+
+#include "broker/chunks.h"
+#include "broker/core.h"
+#include "broker/mechanism/mechanism.h"
+
+enum {
+  CV_CREDIT_MAX = 8192,      /* assignments a connection may hold */
+  CV_SHARE_MIN = 64,         /* places of an arm any connection may hold */
+  CV_PENALTY_MAX = 16,       /* times a silent connection's share is halved */
+  CV_REQUESTS_MAX = 16,      /* unanswered requests of a requester */
+  CV_FOLD_CHUNKS = 4,        /* chunks written a commit when the journal is long */
+  CV_PART_RELEASES = 256,    /* releases in one frame */
+  CV_SPEC_BYTES_MAX = 128 * 1024,
+};
+#define CV_JOURNAL_LONG (UINT64_C(1) << 20) /* bytes of journal before chunks are folded */
+
+/* A place that was accepted, as the journal has it. */
+struct cv_entry {
+  uint64_t index;  /* of the token in the arm's stream */
+  uint64_t worker;
+  uint32_t arm, slot;
+};
+
+struct cv_arm {
+  struct cv_mechanism *mechanism;
+  uint64_t plan;   /* of the open epoch; 0 = none open */
+  uint64_t first;  /* tokens of all earlier epochs */
+  uint32_t want, next, filled; /* planned, next position never given, accepted */
+  int64_t sum;     /* of the open epoch, exact */
+  uint32_t *returned; /* positions to be given again; owned */
+  uint32_t returned_count, returned_cap;
+  bool touched;    /* filled or sum changed since the last batch */
+  bool changed;    /* anything else did */
+  uint64_t dirty_since;
+  uint64_t written; /* while restoring: the commit of the stored image */
+};
+
+/* A release without what can be derived. */
+struct cv_release_row {
+  uint64_t number, plan, tokens;
+  int64_t noisy_sum;
+  uint64_t spent_micro; /* of the arm's stream, this release included */
+  uint32_t arm, nth;    /* nth release of the arm */
+};
+
+/*
+ *   OPENING --Opened--> RUNNING --plans, releases--> ... --Result--> ENDED
+ *      |                   |
+ *      +------- stop ------+--> STOPPING --Result--> ENDED        any --disagreement--> ENDED (frozen)
+ */
+enum cv_phase { CV_PHASE_OPENING, CV_PHASE_RUNNING, CV_PHASE_STOPPING, CV_PHASE_ENDED };
+
+struct cv_campaign {
+  uint32_t id;
+  UT_hash_handle hh;
+  struct cv_campaign *next_open; /* list of campaigns that have not ended */
+  char requester[CV_NAME_BYTES];
+  uint8_t client_key[CV_CLIENT_KEY_BYTES];
+  struct cv_spec spec;
+  int64_t value_low, value_high;
+  enum cv_phase phase;
+  enum cv_end end;
+  bool has_seed;
+  uint64_t seed;
+  uint64_t submitted_wall_ms, ended_wall_ms;
+  uint64_t deadline_wall_ms, deadline_ms; /* 0 = none; the earlier of the two clocks ends it */
+  uint64_t active_ms;                     /* last accepted token, or when places were opened */
+  uint64_t tokens;                        /* accepted */
+  uint64_t reserved;                      /* of open epochs, not yet accepted */
+
+  struct cv_arm *arm; /* spec.arms of them */
+  uint32_t cursor;    /* next arm to give places of */
+  uint32_t open_arms; /* arms with an open epoch */
+  uint64_t free_places;
+  struct cv_chunks places;  /* see cv_epoch_place_bit */
+  struct cv_chunks payers;  /* bit worker * tokens_per_worker + slot: counted */
+  struct cv_chunks offered; /* the same bits: assigned and not yet answered; not stored */
+
+  struct cv_release_row *release;
+  size_t releases, releases_cap;
+  struct cv_digest releases_hash;
+  struct cv_plan *plan; /* accepted plans, in order */
+  size_t plans, plans_cap;
+  struct cv_digest plans_hash;
+  struct cv_standing *standing; /* spec.arms of them, by arm */
+  bool has_standings;
+
+  /* since the last batch */
+  bool fresh, changed, standings_changed, purge, done_told;
+  size_t stored_releases, stored_plans;
+  struct cv_buf journal; /* struct cv_entry each */
+  bool progressed; /* watchers have not been told */
+
+  /* towards the third-party, on this connection */
+  struct {
+    bool open_sent, opened, stop_sent, close_due;
+    uint64_t releases, plans; /* sent up to */
+    bool accept_due;
+    uint64_t accept;
+    bool refuse_due;
+    struct cv_rank_refused refused;
+    char refused_why[CV_WHY_BYTES];
+  } rank;
+};
+
+/* One open assignment of a connection; a doubly linked list in the order of their deadlines. */
+struct cv_lease {
+  uint64_t worker;
+  uint64_t plan;
+  uint64_t deadline_ms;
+  uint32_t campaign; /* 0 = free */
+  uint32_t arm, position, slot;
+  uint32_t before, after; /* neighbours; after also links the free ones */
+};
+
+/* A connection's dealings with one campaign. */
+struct cv_dealing {
+  uint32_t campaign;
+  bool told, declined, done_told;
+  uint32_t *held; /* places held, per arm; owned */
+};
+
+struct cv_crowd_out {
+  struct cv_crowd_frame frame;
+  size_t assigns_cap, acks_cap, backoffs_cap, campaigns_cap, dones_cap;
+};
+
+/* A request that waits for its answer. */
+struct cv_request {
+  enum cv_order_kind answer;
+  uint32_t campaign;
+  bool existed;
+  char text[CV_WHY_BYTES];
+};
+
+struct cv_broker_conn {
+  struct cv_broker_conn *next, *prev; /* all connections */
+  struct cv_identity identity;
+  void *shell;
+  bool greeted, hello_sent, close_due;
+  char goodbye[CV_WHY_BYTES];
+  /* crowd */
+  uint32_t credit, outstanding, penalty;
+  uint64_t *waiting; /* ring of workers */
+  uint32_t waiting_cap, waiting_head, waiting_count;
+  struct cv_lease *lease;
+  uint32_t leases, lease_free, lease_first, lease_last;
+  struct cv_dealing *dealing;
+  uint32_t dealings, dealings_cap;
+  struct cv_crowd_out gather, ready;
+  /* order */
+  struct cv_request request[CV_REQUESTS_MAX];
+  uint32_t requests;
+  uint32_t watching; /* campaign; 0 = none */
+  bool finish_told, progress_due;
+  uint64_t progress_ms, progress_tokens; /* when, and at how many tokens, progress was told last */
+  struct {
+    uint32_t campaign; /* 0 = none running */
+    bool begun;
+    size_t plans, releases;
+  } export;
+  struct cv_order_frame order;
+  struct cv_progress *status; /* owned, of the answer that is ready */
+  struct cv_release *part_release;
+  struct cv_plan *part_plan;
+  char error[CV_WHY_BYTES];
+  bool order_ready;
+};
+
+/* A chunk or arm that differs from what is stored, in the order of the first change. */
+struct cv_dirty {
+  uint32_t campaign;
+  enum cv_chunk_kind kind;
+  uint64_t number;
+  uint64_t since;
+};
+
+struct cv_broker {
+  struct cv_broker_config config;
+  uint64_t commit; /* number of the batch being gathered */
+  bool changed;    /* it has to be stored */
+  bool said;       /* there is output */
+  bool sweep;      /* a campaign that has ended has something to store or to say */
+  bool in_flight;
+  bool quiet;      /* while restoring: nothing is news */
+  bool draining;
+  struct cv_campaign *campaigns; /* by id */
+  struct cv_campaign *open;      /* list, oldest first */
+  uint32_t last_id, campaigns_count, open_count;
+  struct cv_chunks accounts; /* micro-epsilon spent, per worker */
+  struct cv_broker_conn *conns;
+  uint32_t crowd_conns, order_conns;
+  struct cv_broker_conn *rank; /* the third-party, if connected */
+  struct cv_rank_frame rank_frame;
+  struct cv_arena rank_arena;
+  bool rank_ready;
+  struct cv_broker_conn *cursor; /* of cv_broker_next_out, and of fairness */
+  struct cv_broker_conn *fair;
+  struct cv_crowd_out *last_out; /* handed out by cv_broker_next_out, emptied at the next call */
+  struct cv_dirty *dirty; /* ring */
+  size_t dirty_cap, dirty_head, dirty_count;
+  uint64_t journal_bytes; /* written since the last round of folding */
+  uint64_t fold_until;    /* the round writes what was dirty at this commit; 0 = no round */
+  size_t gathered;
+  uint64_t started_ms, now_ms, wall_ms;
+  struct cv_broker_figures figures;
+};
+
+/* campaign.c */
+struct cv_campaign *cv_campaign_find(struct cv_broker *broker, uint64_t id);
+CV_MUST_USE enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec,
+                                        struct cv_campaign **ret);
+void cv_campaign_free(struct cv_campaign *campaign);
+void cv_campaign_mark(struct cv_broker *broker, struct cv_campaign *campaign);
+/* Ends the giving of places; the third-party will be asked for a result. */
+void cv_campaign_stop(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end);
+/* No result will come any more, or it has come. */
+void cv_campaign_end(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end);
+void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_progress *ret);
+/* The release as it travels: the row with its noise. */
+void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv_release *ret);
+CV_MUST_USE enum cv_err cv_campaign_set_standings(struct cv_broker *broker, struct cv_campaign *campaign,
+                                                  const struct cv_standing *standing, uint32_t n, struct cv_why *why);
+
+/* epoch.c */
+CV_MUST_USE enum cv_err cv_epoch_check(const struct cv_broker *broker, const struct cv_campaign *campaign,
+                                       const struct cv_plan *plan, struct cv_rank_refused *ret_refused,
+                                       struct cv_why *why);
+CV_MUST_USE enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_campaign *campaign,
+                                      const struct cv_plan *plan);
+CV_MUST_USE enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t arm);
+/* Adds an accepted plan or a release to the campaign's history and its chain. */
+CV_MUST_USE enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_campaign *campaign,
+                                          const struct cv_plan *plan);
+CV_MUST_USE enum cv_err cv_epoch_add_release(struct cv_broker *broker, struct cv_campaign *campaign,
+                                             const struct cv_release_row *row);
+uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index);
+/* Places of an arm that can be given. */
+uint32_t cv_arm_free_places(const struct cv_arm *arm);
+/* A place to give, skipping filled ones; false if there is none. */
+bool cv_arm_take_place(struct cv_campaign *campaign, uint32_t arm, uint32_t *ret_position);
+CV_MUST_USE enum cv_err cv_arm_return_place(struct cv_campaign *campaign, uint32_t arm, uint32_t position);
+
+/* crowd.c: assignments */
+CV_MUST_USE enum cv_err cv_crowd_assign_all(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms);
+void cv_crowd_expire(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms);
+void cv_crowd_return_all(struct cv_broker *broker, struct cv_broker_conn *conn);
+void cv_crowd_conn_fini(struct cv_broker_conn *conn);
+CV_MUST_USE enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struct cv_campaign *campaign);
+bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame);
+
+/* store-side images: image.c */
+CV_MUST_USE enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_batch *batch);
+void cv_image_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, struct cv_chunk *chunk);
+void cv_image_dirty_arm(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t arm);
+CV_MUST_USE enum cv_err cv_image_read_arm(struct cv_campaign *campaign, uint32_t arm, struct cv_reader *in);
+
+/* rank.c, order.c */
+CV_MUST_USE enum cv_err cv_rank_fill(struct cv_broker *broker);
+void cv_rank_disconnected(struct cv_broker *broker);
+CV_MUST_USE enum cv_err cv_order_fill(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms);
+void cv_order_ready_clear(struct cv_broker_conn *conn);
+void cv_order_conn_fini(struct cv_broker_conn *conn);
+void cv_order_tick(struct cv_broker *broker, uint64_t now_ms);
+
+void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) CV_PRINTF(3, 4);
+
+#endif

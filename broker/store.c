@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <uthash.h>
+
+#include "common/db/db.h"
+
+static const char *const schema_steps[] = {
+  "CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), database_id BLOB NOT NULL,"
+  "  last_commit INTEGER NOT NULL, last_hash BLOB NOT NULL);"
+  "CREATE TABLE campaign (id INTEGER PRIMARY KEY, image BLOB NOT NULL, state BLOB, standings BLOB);"
+  "CREATE TABLE plan (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
+  "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
+  "CREATE TABLE release (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
+  "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
+  "CREATE TABLE journal (id INTEGER PRIMARY KEY, made INTEGER NOT NULL, campaign INTEGER NOT NULL,"
+  "  sealed BLOB NOT NULL);"
+  "CREATE TABLE chunk (campaign INTEGER NOT NULL, kind INTEGER NOT NULL, number INTEGER NOT NULL,"
+  "  made INTEGER NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (campaign, kind, number));",
+};
+
+static const struct cv_db_schema schema = {
+  .application_id = 0x43564252, /* "CVBR" */
+  .steps = schema_steps,
+  .count = (int)CV_COUNT(schema_steps),
+};
+
+/* A campaign's sealing context, kept while it is in use. */
+struct seal_entry {
+  uint32_t campaign;
+  struct cv_seal *seal;
+  UT_hash_handle hh;
+};
+
+struct cv_broker_store {
+  struct cv_db *db;
+  struct cv_anchor *anchor;
+  struct cv_anchor_mark mark;
+  struct cv_key master;
+  struct seal_entry *seals;
+  struct cv_buf scratch;
+};
+
+bool cv_broker_store_exists(const char *database) {
+  struct stat info;
+  return stat(database, &info) == 0;
+}
+
+/* ---- sealing ---- */
+
+/* What a sealed value is bound to. */
+struct bound {
+  uint8_t bytes[CV_DATABASE_ID_BYTES + 4 + 4 + 8 + 8];
+};
+
+static struct bound bind_to(const struct cv_broker_store *store, uint32_t campaign, uint32_t kind, uint64_t number,
+                            uint64_t commit) {
+  struct bound bound;
+  uint8_t *at = bound.bytes;
+  memcpy(at, store->mark.database, CV_DATABASE_ID_BYTES);
+  at += CV_DATABASE_ID_BYTES;
+  const uint64_t fields[] = {campaign | (uint64_t)kind << 32, number, commit};
+  for (size_t i = 0; i < CV_COUNT(fields); i++) {
+    for (int j = 0; j < 8; j++) {
+      *at++ = (uint8_t)(fields[i] >> (8 * j));
+    }
+  }
+  return bound;
+}
+
+static enum cv_err seal_of(struct cv_broker_store *store, uint32_t campaign, struct cv_seal **ret) {
+  struct seal_entry *entry;
+  HASH_FIND(hh, store->seals, &campaign, sizeof(campaign), entry);
+  if (entry == NULL) {
+    struct cv_key key;
+    entry = calloc(1, sizeof(*entry));
+    if (entry == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    enum cv_err err = cv_key_derive(&store->master, "crowdveil campaign", campaign, &key);
+    if (err == CV_OK) {
+      err = cv_seal_new(&key, &entry->seal);
+    }
+    cv_key_wipe(&key);
+    if (err != CV_OK) {
+      free(entry);
+      return err;
+    }
+    entry->campaign = campaign;
+    HASH_ADD(hh, store->seals, campaign, sizeof(entry->campaign), entry);
+  }
+  *ret = entry->seal;
+  return CV_OK;
+}
+
+static void forget_seal(struct cv_broker_store *store, uint32_t campaign) {
+  struct seal_entry *entry;
+  HASH_FIND(hh, store->seals, &campaign, sizeof(campaign), entry);
+  if (entry != NULL) {
+    HASH_DEL(store->seals, entry);
+    cv_seal_free(entry->seal);
+    free(entry);
+  }
+}
+
+/* ---- opening ---- */
+
+static enum cv_err make_identity(struct cv_broker_store *store, struct cv_why *why) {
+  struct cv_drbg drbg;
+  cv_drbg_init(&drbg);
+  for (size_t i = 0; i < CV_DATABASE_ID_BYTES; i++) {
+    store->mark.database[i] = (uint8_t)cv_rng_u64(&drbg.rng);
+  }
+  cv_drbg_fini(&drbg);
+  sqlite3_stmt *stmt;
+  CV_TRY(cv_db_prepare(store->db, "INSERT INTO meta VALUES (1, ?, 0, ?)", &stmt, why));
+  (void)sqlite3_bind_blob(stmt, 1, store->mark.database, CV_DATABASE_ID_BYTES, SQLITE_STATIC);
+  (void)sqlite3_bind_blob(stmt, 2, store->mark.hash.bytes, CV_DIGEST_BYTES, SQLITE_STATIC);
+  return cv_db_run(store->db, stmt, why);
+}
+
+/* Reads meta; *ret_found is false in a new database. */
+static enum cv_err read_identity(struct cv_broker_store *store, bool *ret_found, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(store->db, "SELECT database_id, last_commit, last_hash FROM meta", &stmt, why));
+  CV_TRY(cv_db_step(store->db, stmt, &row, why));
+  if (row != 0) {
+    if (sqlite3_column_bytes(stmt, 0) != CV_DATABASE_ID_BYTES || sqlite3_column_bytes(stmt, 2) != CV_DIGEST_BYTES) {
+      return cv_fail(why, CV_ERR_DAMAGED, "the broker's database is damaged: its identity has another length");
+    }
+    memcpy(store->mark.database, sqlite3_column_blob(stmt, 0), CV_DATABASE_ID_BYTES);
+    store->mark.commit = (uint64_t)sqlite3_column_int64(stmt, 1);
+    memcpy(store->mark.hash.bytes, sqlite3_column_blob(stmt, 2), CV_DIGEST_BYTES);
+    (void)sqlite3_reset(stmt);
+  }
+  *ret_found = row != 0;
+  return CV_OK;
+}
+
+static enum cv_err compare(const struct cv_anchor_mark *database, const struct cv_anchor_mark *anchor,
+                           const struct cv_broker_store_files *files, struct cv_why *why) {
+  unsigned long long have = database->commit;
+  unsigned long long want = anchor->commit;
+  if (memcmp(database->database, anchor->database, sizeof(anchor->database)) != 0) {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s belongs to another database than %s", files->anchor, files->database);
+  }
+  if (have < want) {
+    return cv_fail(why, CV_ERR_DAMAGED,
+                   "%s is at commit %llu, its anchor %s at %llu; expected the database not to be older than its anchor",
+                   files->database, have, files->anchor, want);
+  }
+  if (have == want && memcmp(&database->hash, &anchor->hash, sizeof(anchor->hash)) != 0) {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s has another history at commit %llu than its anchor %s", files->database,
+                   have, files->anchor);
+  }
+  return CV_OK;
+}
+
+static enum cv_err open_both(struct cv_broker_store *store, const struct cv_broker_store_files *files,
+                             struct cv_why *why) {
+  struct cv_anchor_mark mark = {0};
+  bool anchored = false, found = false;
+  CV_TRY(cv_db_open(files->database, files->vfs, &schema, &store->db, why));
+  CV_TRY(read_identity(store, &found, why));
+  CV_TRY(cv_anchor_open(files->anchor, &store->anchor, &anchored, &mark, why));
+  if (!found && anchored) {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s is new but its anchor %s is at commit %llu", files->database, files->anchor,
+                   (unsigned long long)mark.commit);
+  }
+  if (found && !anchored && store->mark.commit > 0) {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s is at commit %llu but its anchor %s is missing", files->database,
+                   (unsigned long long)store->mark.commit, files->anchor);
+  }
+  if (!found) {
+    CV_TRY(make_identity(store, why));
+  } else if (anchored) {
+    CV_TRY(compare(&store->mark, &mark, files, why));
+  }
+  return cv_anchor_write(store->anchor, &store->mark, why);
+}
+
+enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, const struct cv_key *master,
+                                 struct cv_broker_store **ret, struct cv_why *why) {
+  struct cv_broker_store *store = calloc(1, sizeof(*store));
+  if (store == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  store->master = *master;
+  enum cv_err err = open_both(store, files, why);
+  if (err != CV_OK) {
+    cv_broker_store_close(store);
+    return err;
+  }
+  *ret = store;
+  return CV_OK;
+}
+
+void cv_broker_store_close(struct cv_broker_store *store) {
+  if (store == NULL) {
+    return;
+  }
+  struct seal_entry *entry, *next;
+  HASH_ITER(hh, store->seals, entry, next) {
+    HASH_DEL(store->seals, entry);
+    cv_seal_free(entry->seal);
+    free(entry);
+  }
+  cv_key_wipe(&store->master);
+  if (store->scratch.data != NULL) {
+    explicit_bzero(store->scratch.data, store->scratch.cap);
+  }
+  cv_buf_fini(&store->scratch);
+  cv_anchor_close(store->anchor);
+  cv_db_close(store->db);
+  free(store);
+}
+
+/* ---- committing ---- */
+
+static const char *sql_of(enum cv_op_kind kind) {
+  switch (kind) {
+  case CV_OP_CAMPAIGN:
+    return "INSERT INTO campaign (id, image) VALUES (?1, ?3)";
+  case CV_OP_STATE:
+    return "UPDATE campaign SET state = ?3 WHERE id = ?1";
+  case CV_OP_STANDINGS:
+    return "UPDATE campaign SET standings = ?3 WHERE id = ?1";
+  case CV_OP_PLAN:
+    return "INSERT INTO plan VALUES (?1, ?2, ?3)";
+  case CV_OP_RELEASE:
+    return "INSERT INTO release VALUES (?1, ?2, ?3)";
+  case CV_OP_JOURNAL:
+    return "INSERT INTO journal (campaign, made, sealed) VALUES (?1, ?2, ?3)";
+  case CV_OP_CHUNK:
+    return "INSERT INTO chunk (campaign, number, sealed, kind, made) VALUES (?1, ?2, ?3, ?4, ?5)"
+           " ON CONFLICT DO UPDATE SET sealed = excluded.sealed, made = excluded.made";
+  case CV_OP_UNCHUNK:
+    return "DELETE FROM chunk WHERE campaign = ?1 AND number = ?2 AND kind = ?4";
+  case CV_OP_TRIM:
+    return "DELETE FROM journal WHERE made < ?2";
+  default:
+    return NULL;
+  }
+}
+
+static bool is_sealed(enum cv_op_kind kind) {
+  return kind == CV_OP_JOURNAL || kind == CV_OP_CHUNK;
+}
+
+static enum cv_err purge(struct cv_broker_store *store, uint32_t campaign, struct cv_why *why) {
+  static const char *const sql[] = {"DELETE FROM journal WHERE campaign = ?1", "DELETE FROM chunk WHERE campaign = ?1"};
+  for (size_t i = 0; i < CV_COUNT(sql); i++) {
+    sqlite3_stmt *stmt;
+    CV_TRY(cv_db_prepare(store->db, sql[i], &stmt, why));
+    (void)sqlite3_bind_int64(stmt, 1, campaign);
+    CV_TRY(cv_db_run(store->db, stmt, why));
+  }
+  forget_seal(store, campaign);
+  return CV_OK;
+}
+
+static enum cv_err apply(struct cv_broker_store *store, const struct cv_batch *batch, const struct cv_op *op,
+                         struct cv_why *why) {
+  if (op->kind == CV_OP_PURGE) {
+    return purge(store, op->campaign, why);
+  }
+  const uint8_t *bytes = batch->bytes.data + op->at;
+  size_t n = op->n;
+  if (is_sealed(op->kind)) {
+    struct cv_seal *seal;
+    struct bound bound = bind_to(store, op->campaign, op->chunk, op->number, batch->commit);
+    cv_buf_clear(&store->scratch);
+    CV_TRY(seal_of(store, op->campaign, &seal));
+    CV_TRY(cv_seal_close(seal, bound.bytes, sizeof(bound.bytes), bytes, n, &store->scratch));
+    bytes = store->scratch.data;
+    n = store->scratch.len;
+  }
+  sqlite3_stmt *stmt;
+  CV_TRY(cv_db_prepare(store->db, sql_of(op->kind), &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, op->campaign);
+  (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)op->number);
+  (void)sqlite3_bind_blob(stmt, 3, n > 0 ? (const void *)bytes : "", (int)n, SQLITE_STATIC);
+  (void)sqlite3_bind_int64(stmt, 4, op->chunk);
+  (void)sqlite3_bind_int64(stmt, 5, (sqlite3_int64)batch->commit);
+  return cv_db_run(store->db, stmt, why);
+}
+
+/* The chain over commits covers every operation, sealed or not. */
+static struct cv_digest chain(const struct cv_digest *before, const struct cv_batch *batch) {
+  struct cv_digest hash;
+  cv_sha256(before->bytes, sizeof(before->bytes), batch->bytes.data, batch->bytes.len, &hash);
+  for (size_t i = 0; i < batch->ops; i++) {
+    const struct cv_op *op = &batch->op[i];
+    const uint64_t head[] = {batch->commit, op->kind, op->chunk, op->campaign, op->number, op->n};
+    struct cv_digest next;
+    cv_sha256(hash.bytes, sizeof(hash.bytes), head, sizeof(head), &next);
+    hash = next;
+  }
+  return hash;
+}
+
+static enum cv_err transact(struct cv_broker_store *store, const struct cv_batch *batch,
+                            const struct cv_anchor_mark *mark, struct cv_why *why) {
+  for (size_t i = 0; i < batch->ops; i++) {
+    CV_TRY(apply(store, batch, &batch->op[i], why));
+  }
+  sqlite3_stmt *stmt;
+  CV_TRY(cv_db_prepare(store->db, "UPDATE meta SET last_commit = ?1, last_hash = ?2", &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)mark->commit);
+  (void)sqlite3_bind_blob(stmt, 2, mark->hash.bytes, CV_DIGEST_BYTES, SQLITE_STATIC);
+  CV_TRY(cv_db_run(store->db, stmt, why));
+  return cv_db_commit(store->db, why);
+}
+
+enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct cv_batch *batch, struct cv_why *why) {
+  CV_REQUIRE(batch->commit == store->mark.commit + 1);
+  struct cv_anchor_mark mark = store->mark;
+  mark.commit = batch->commit;
+  mark.hash = chain(&store->mark.hash, batch);
+  CV_TRY(cv_db_begin(store->db, why));
+  enum cv_err err = transact(store, batch, &mark, why);
+  if (err != CV_OK) {
+    cv_db_rollback(store->db);
+    return err;
+  }
+  store->mark = mark;
+  return cv_anchor_write(store->anchor, &mark, why);
+}
+
+/* ---- loading ---- */
+
+typedef enum cv_err row_fn(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt);
+
+static enum cv_err each_row(struct cv_broker_store *store, struct cv_broker *broker, const char *sql, row_fn *take,
+                            const char *what, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(store->db, sql, &stmt, why));
+  for (;;) {
+    CV_TRY(cv_db_step(store->db, stmt, &row, why));
+    if (row == 0) {
+      return CV_OK;
+    }
+    long long key = sqlite3_column_int64(stmt, 0);
+    enum cv_err err = take(store, broker, stmt);
+    if (err != CV_OK) {
+      (void)sqlite3_reset(stmt);
+      return cv_fail(why, err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED, "the broker's database: a %s of campaign %lld: %s",
+                     what, key, cv_err_text(err));
+    }
+  }
+}
+
+static struct cv_reader blob(sqlite3_stmt *stmt, int column) {
+  return cv_reader_over(sqlite3_column_blob(stmt, column), (size_t)sqlite3_column_bytes(stmt, column));
+}
+
+static enum cv_err take_campaign(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
+  struct cv_reader image = blob(stmt, 1);
+  return cv_broker_restore_campaign(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
+}
+
+static enum cv_err take_state(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
+  struct cv_reader image = blob(stmt, 1);
+  return cv_broker_restore_state(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
+}
+
+static enum cv_err take_standings(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
+  struct cv_reader image = blob(stmt, 1);
+  return cv_broker_restore_standings(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
+}
+
+static enum cv_err take_plan(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
+  struct cv_reader image = blob(stmt, 1);
+  return cv_broker_restore_plan(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
+}
+
+static enum cv_err take_release(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
+  struct cv_reader image = blob(stmt, 1);
+  return cv_broker_restore_release(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
+}
+
+static enum cv_err unseal(struct cv_broker_store *store, uint32_t campaign, uint32_t kind, uint64_t number,
+                          uint64_t commit, sqlite3_stmt *stmt, int column) {
+  struct cv_seal *seal;
+  struct bound bound = bind_to(store, campaign, kind, number, commit);
+  cv_buf_clear(&store->scratch);
+  CV_TRY(seal_of(store, campaign, &seal));
+  return cv_seal_open(seal, bound.bytes, sizeof(bound.bytes), sqlite3_column_blob(stmt, column),
+                      (size_t)sqlite3_column_bytes(stmt, column), &store->scratch);
+}
+
+static enum cv_err take_chunk(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
+  uint32_t campaign = (uint32_t)sqlite3_column_int64(stmt, 0);
+  uint32_t kind = (uint32_t)sqlite3_column_int64(stmt, 1);
+  uint64_t number = (uint64_t)sqlite3_column_int64(stmt, 2);
+  uint64_t commit = (uint64_t)sqlite3_column_int64(stmt, 3);
+  CV_TRY(unseal(store, campaign, kind, number, commit, stmt, 4));
+  struct cv_reader bytes = cv_reader_over(store->scratch.data, store->scratch.len);
+  return cv_broker_restore_chunk(broker, campaign, (enum cv_chunk_kind)kind, number, commit, &bytes);
+}
+
+static enum cv_err take_journal(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
+  uint32_t campaign = (uint32_t)sqlite3_column_int64(stmt, 0);
+  uint64_t commit = (uint64_t)sqlite3_column_int64(stmt, 1);
+  CV_TRY(unseal(store, campaign, 0, commit, commit, stmt, 2));
+  struct cv_reader bytes = cv_reader_over(store->scratch.data, store->scratch.len);
+  return cv_broker_restore_journal(broker, campaign, commit, &bytes);
+}
+
+enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker *broker, uint64_t now_ms,
+                                 uint64_t wall_ms, struct cv_why *why) {
+  static const struct {
+    const char *sql, *what;
+    row_fn *take;
+  } steps[] = {
+    {"SELECT id, image FROM campaign ORDER BY id", "description", take_campaign},
+    {"SELECT campaign, image FROM plan ORDER BY campaign, number", "plan", take_plan},
+    {"SELECT campaign, image FROM release ORDER BY campaign, number", "release", take_release},
+    {"SELECT id, standings FROM campaign WHERE standings IS NOT NULL", "table of standings", take_standings},
+    {"SELECT id, state FROM campaign WHERE state IS NOT NULL ORDER BY id", "state", take_state},
+    {"SELECT campaign, kind, number, made, sealed FROM chunk", "chunk", take_chunk},
+    {"SELECT campaign, made, sealed FROM journal ORDER BY id", "journal row", take_journal},
+  };
+  for (size_t i = 0; i < CV_COUNT(steps); i++) {
+    CV_TRY(each_row(store, broker, steps[i].sql, steps[i].take, steps[i].what, why));
+  }
+  enum cv_err err = cv_broker_restore_end(broker, store->mark.commit, now_ms, wall_ms);
+  return err == CV_OK ? err : cv_fail(why, err, "the broker's database does not agree with itself: %s", cv_err_text(err));
+}

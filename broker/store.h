@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The broker's database. One batch is one transaction, then the anchor. What is secret (journal, chunks) is sealed with
+ * a key per campaign; database id, campaign, kind, number and commit are bound to each sealed value, so that none can be
+ * put in another's place.
+ *
+ * Tables: meta, campaign, plan, release (the noisy sums, in the clear: they are what leaves), journal, chunk.
+ */
+#ifndef CV_BROKER_STORE_H
+#define CV_BROKER_STORE_H
+
+#include "broker/anchor.h"
+#include "broker/batch.h"
+#include "broker/core.h"
+#include "common/crypto/crypto.h"
+
+struct cv_broker_store;
+
+struct cv_broker_store_files {
+  const char *database;
+  const char *anchor;
+  const char *vfs; /* NULL: the default */
+};
+
+/*
+ * Opens or makes the database and compares it with its anchor: behind it, of another history, or without it where there
+ * is a database, is CV_ERR_DAMAGED with both numbers named. `master` seals; it is borrowed for the call.
+ */
+CV_MUST_USE enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, const struct cv_key *master,
+                                             struct cv_broker_store **ret, struct cv_why *why);
+void cv_broker_store_close(struct cv_broker_store *store);
+/* Whether there is a database at the path already. */
+bool cv_broker_store_exists(const char *database);
+
+/* Feeds everything stored to a new core. */
+CV_MUST_USE enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker *broker, uint64_t now_ms,
+                                             uint64_t wall_ms, struct cv_why *why);
+/* Commits, then writes the anchor. After an error the daemon must stop: the batch may or may not be stored. */
+CV_MUST_USE enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct cv_batch *batch,
+                                               struct cv_why *why);
+
+#endif

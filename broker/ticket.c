@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/ticket.h"
+
+enum { BODY = CV_BROKER_TICKET_BYTES - CV_BROKER_TICKET_TAG };
+
+static uint8_t *put32(uint8_t *at, uint32_t value) {
+  for (int i = 0; i < 4; i++) {
+    at[i] = (uint8_t)(value >> (8 * i));
+  }
+  return at + 4;
+}
+
+static uint32_t get32(const uint8_t *at) {
+  return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+void cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagger *tagger,
+                    uint8_t ret_bytes[CV_BROKER_TICKET_BYTES]) {
+  uint8_t *at = ret_bytes;
+  at = put32(at, ticket->campaign);
+  at = put32(at, ticket->plan);
+  at = put32(at, ticket->arm);
+  at = put32(at, ticket->position);
+  at = put32(at, (uint32_t)ticket->worker);
+  at = put32(at, (uint32_t)(ticket->worker >> 32));
+  at = put32(at, ticket->slot);
+  at = put32(at, ticket->lease);
+  at = put32(at, ticket->expiry);
+  tagger->tag(tagger->data, ret_bytes, BODY, at, CV_BROKER_TICKET_TAG);
+}
+
+bool cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv_tagger *tagger,
+                    struct cv_ticket *ret) {
+  uint8_t tag[CV_BROKER_TICKET_TAG];
+  tagger->tag(tagger->data, bytes, BODY, tag, sizeof(tag));
+  uint8_t differs = 0;
+  for (size_t i = 0; i < sizeof(tag); i++) {
+    differs |= (uint8_t)(tag[i] ^ bytes[BODY + i]);
+  }
+  if (differs != 0) {
+    return false;
+  }
+  *ret = (struct cv_ticket){
+    .campaign = get32(bytes),
+    .plan = get32(bytes + 4),
+    .arm = get32(bytes + 8),
+    .position = get32(bytes + 12),
+    .worker = get32(bytes + 16) | (uint64_t)get32(bytes + 20) << 32,
+    .slot = get32(bytes + 24),
+    .lease = get32(bytes + 28),
+    .expiry = get32(bytes + 32),
+  };
+  return true;
+}

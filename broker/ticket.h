@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ticket names a place (campaign, plan, arm, position below the planned tokens) and a payer (worker, slot below
+ * tokens_per_worker). It is authenticated, not stored: a token counts only if its ticket is genuine and place and payer
+ * are both free. `lease` finds the open assignment of the connection again and `expiry` is for the worker's liveness;
+ * safety rests on neither.
+ */
+#ifndef CV_BROKER_TICKET_H
+#define CV_BROKER_TICKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Same as on the wire. */
+enum { CV_BROKER_TICKET_BYTES = 48, CV_BROKER_TICKET_TAG = 12 };
+
+struct cv_ticket {
+  uint32_t campaign;
+  uint32_t plan;
+  uint32_t arm;
+  uint32_t position;
+  uint64_t worker;
+  uint32_t slot;
+  uint32_t lease;
+  uint32_t expiry; /* seconds since 1970, truncated to 32 bits */
+};
+
+/* Authentication as an argument: writes `n` bytes of the tag of `bytes`. */
+struct cv_tagger {
+  void (*tag)(void *data, const void *bytes, size_t bytes_n, uint8_t *tag, size_t n);
+  void *data;
+};
+
+void cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagger *tagger,
+                    uint8_t ret_bytes[CV_BROKER_TICKET_BYTES]);
+/* False, and *ret untouched, if the tag does not hold. */
+bool cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv_tagger *tagger, struct cv_ticket *ret);
+
+#endif
