@@ -19,7 +19,7 @@ enum cv_rewards { CV_REWARDS_BERNOULLI, CV_REWARDS_BETA, CV_REWARDS_CLIPPED_NORM
 struct cv_item {
   char name[CV_NAME_BYTES];
   double mean;
-  double spread; /* standard deviation (normals) or concentration a+b (beta); NAN: the section's */
+  double spread; /* standard deviation (normals) or concentration a+b (beta); the section's unless it has its own */
 };
 
 struct cv_items {
@@ -27,26 +27,27 @@ struct cv_items {
   uint32_t line; /* of the section, for messages */
   /* synthetic and given */
   enum cv_rewards rewards;
-  double spread;          /* default standard deviation or concentration */
-  uint32_t count;         /* synthetic: number of items */
-  double mean, variance;  /* synthetic: item means ~ N(mean, variance) clipped to [0,1] */
+  double spread;         /* default standard deviation or concentration; 0 for bernoulli */
+  uint32_t count;        /* synthetic: number of items */
+  double mean, variance; /* synthetic: item means ~ N(mean, variance) clipped to [0,1] */
   bool has_seed;
-  uint64_t seed;          /* of the instance and the scores; --seed overrides */
-  struct cv_item *item;   /* given: `items` of them */
+  uint64_t seed;        /* of the instance and the scores; --seed overrides */
+  struct cv_item *item; /* given: `items` of them */
   uint32_t items;
   /* csv */
-  char *file;             /* resolved against the campaign file's folder */
+  char *file; /* resolved against the campaign file's folder */
   char item_column[CV_NAME_BYTES], score_column[CV_NAME_BYTES];
-  char delimiter;         /* ',' or '\t' */
-  bool has_scale;         /* false: min-max over the file */
+  char delimiter; /* ',' or '\t' */
+  bool has_scale; /* false: min-max over the file */
   double scale_low, scale_high;
   bool replacement;
-  uint32_t score_line;    /* of the score key, for messages */
+  uint32_t score_line; /* of the score key, for messages */
 };
 
 struct cv_campaign_file {
   char *path;
-  struct cv_spec spec; /* arms and names are 0 and NULL for a csv source until the data has been read */
+  struct cv_spec spec; /* arms and names are 0 and NULL for a csv source until the data has been read; names are there
+                          only with share_names */
   bool share_names;
   struct cv_items items;
   uint32_t policy_line, privacy_line;
@@ -58,5 +59,8 @@ struct cv_campaign_file {
  */
 CV_MUST_USE enum cv_err cv_campaign_load(const char *path, struct cv_campaign_file *ret, struct cv_why *why);
 void cv_campaign_fini(struct cv_campaign_file *campaign);
+
+/* What a synthetic or given item is called: "item 7" (from 1), or as given. */
+void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *ret);
 
 #endif

@@ -18,18 +18,18 @@ enum cv_config_type {
   CV_CONFIG_WHOLE, /* uint64_t in [low, high] */
   CV_CONFIG_REAL,  /* double in [low, high] */
   CV_CONFIG_BOOL,  /* bool: true or false */
-  CV_CONFIG_TIME,  /* uint64_t milliseconds in [low, high]; written 250ms, 30s, 5m, 1h, 2d */
+  CV_CONFIG_TIME,  /* uint64_t milliseconds in [low, high]; written 250ms, 30s, 5m, 1h, 2d; none is 0 if low is 0 */
   CV_CONFIG_WORD,  /* int: index into `choices` */
 };
 
 struct cv_config_rule {
-  const char *key; /* dotted: "tls.ca" is key ca of mapping tls; as an option --tls-ca */
+  const char *key; /* dotted: "tls.ca" is key ca of mapping tls; as an option --tls-ca (_ becomes - too) */
   enum cv_config_type type;
   size_t offset; /* of the field in the caller's struct */
   double low, high;
   const char *const *choices; /* NULL-terminated */
   const char *fallback;       /* as it would be written; NULL: no default */
-  bool required;              /* without a default: an error when missing (else TEXT and PATH are NULL) */
+  bool required;              /* without a default: an error when missing (else the field stays as it was) */
   const char *help;           /* one line for --help */
 };
 
@@ -42,8 +42,9 @@ struct cv_config_table {
 
 /*
  * The start of every daemon: --config FILE, --check-config, --help, --version, and every rule as an option
- * (--tls-ca FILE), which overrides the file. `into` is the caller's zeroed struct. Returns -1 to go on, else the exit
- * status (0 after --help, --version and a good --check-config; 2 after an error, which has been printed).
+ * (--tls-ca FILE; of a BOOL --flag or --flag=false), which overrides the file. `into` is the caller's zeroed struct.
+ * Returns -1 to go on, else the exit status (0 after --help, --version and a good --check-config; 2 after an error,
+ * which has been printed).
  */
 CV_MUST_USE int cv_config_start(const struct cv_config_table *table, int argc, char **argv, void *into);
 

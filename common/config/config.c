@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/config/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/rules.h"
+
+static bool owns_text(const struct cv_config_rule *rule) {
+  return rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH;
+}
+
+enum cv_err cv_settings_init(struct cv_settings *settings, const struct cv_config_rule *rules, size_t count) {
+  struct cv_setting *setting = calloc(count + 1, sizeof(*setting));
+  if (setting == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  *settings = (struct cv_settings){.rules = rules, .count = count, .setting = setting};
+  return CV_OK;
+}
+
+static void drop(struct cv_settings *settings, size_t index) {
+  if (settings->setting[index].is_set && owns_text(&settings->rules[index])) {
+    free(settings->setting[index].value.text);
+  }
+  settings->setting[index] = (struct cv_setting){0};
+}
+
+void cv_settings_fini(struct cv_settings *settings) {
+  for (size_t i = 0; i < settings->count; i++) {
+    drop(settings, i);
+  }
+  free(settings->setting);
+  *settings = (struct cv_settings){0};
+}
+
+void cv_settings_put(struct cv_settings *settings, size_t index, union cv_value value) {
+  drop(settings, index);
+  settings->setting[index] = (struct cv_setting){.is_set = true, .value = value};
+}
+
+/* The words that may stand at `prefix` in the rules' keys, each once, then the others. */
+struct words {
+  char *owned[64];
+  const char *word[64];
+  size_t owns, count;
+};
+
+static void words_fini(struct words *words) {
+  for (size_t i = 0; i < words->owns; i++) {
+    free(words->owned[i]);
+  }
+}
+
+static bool words_has(const struct words *words, const char *word) {
+  for (size_t i = 0; i < words->count; i++) {
+    if (strcmp(words->word[i], word) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static enum cv_err words_init(struct words *words, const struct cv_settings *settings, const char *prefix,
+                              const char *const *others, size_t n) {
+  *words = (struct words){0};
+  size_t skip = strlen(prefix);
+  CV_REQUIRE(settings->count + n <= CV_COUNT(words->word));
+  for (size_t i = 0; i < settings->count; i++) {
+    const char *key = settings->rules[i].key;
+    if (strncmp(key, prefix, skip) != 0) {
+      continue;
+    }
+    char *word = strndup(key + skip, strcspn(key + skip, "."));
+    if (word == NULL) {
+      words_fini(words);
+      return CV_ERR_NOMEM;
+    }
+    words->owned[words->owns++] = word;
+    if (!words_has(words, word)) {
+      words->word[words->count++] = word;
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    words->word[words->count++] = others[i];
+  }
+  return CV_OK;
+}
+
+/* A value written without quotes may be anything, one in quotes is a text. */
+static bool may_be(const struct cv_config_rule *rule, const yaml_node_t *value) {
+  if (value->type != YAML_SCALAR_NODE) {
+    return false;
+  }
+  bool is_plain = value->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+  return is_plain ? cv_yaml_text(value)[0] != '\0' && strlen(cv_yaml_text(value)) == value->data.scalar.length
+                  : owns_text(rule) || rule->type == CV_CONFIG_WORD;
+}
+
+static enum cv_err take_value(struct cv_settings *settings, size_t index, const struct cv_yaml *yaml,
+                              const yaml_node_t *node, const char *name, struct cv_why *why) {
+  const struct cv_config_rule *rule = &settings->rules[index];
+  union cv_value value;
+  enum cv_err err =
+      may_be(rule, node) ? cv_value_parse(rule, cv_yaml_text(node), yaml->folder, &value) : CV_ERR_INVALID;
+  if (err == CV_ERR_INVALID) {
+    char expected[240];
+    cv_value_describe(rule, expected, sizeof(expected));
+    return cv_yaml_expected(yaml, node, name, expected, why);
+  }
+  if (err != CV_OK) {
+    return cv_yaml_fail(yaml, node, why, "%s", cv_err_text(err));
+  }
+  cv_settings_put(settings, index, value);
+  return CV_OK;
+}
+
+static enum cv_err take_pair(struct cv_settings *settings, struct cv_yaml *yaml, struct cv_yaml_pair pair,
+                             const char *name, const char *prefix, struct cv_why *why) {
+  char key[128], said[192];
+  const char *word = cv_yaml_text(pair.key);
+  (void)snprintf(key, sizeof(key), "%s%s", prefix, word);
+  (void)snprintf(said, sizeof(said), "%s%s%s", name, name[0] == '\0' ? "" : ".", word);
+  size_t n = strlen(key);
+  for (size_t i = 0; i < settings->count; i++) {
+    if (strcmp(settings->rules[i].key, key) == 0) {
+      return take_value(settings, i, yaml, pair.value, said, why);
+    }
+    if (strncmp(settings->rules[i].key, key, n) == 0 && settings->rules[i].key[n] == '.') {
+      if (pair.value->type != YAML_MAPPING_NODE) {
+        return cv_yaml_expected(yaml, pair.value, said, "a mapping of keys and values", why);
+      }
+      (void)snprintf(key + n, sizeof(key) - n, ".");
+      return cv_settings_map(settings, yaml, pair.value, said, key, NULL, 0, why);
+    }
+  }
+  return CV_OK; /* one of the others */
+}
+
+enum cv_err cv_settings_map(struct cv_settings *settings, struct cv_yaml *yaml, const yaml_node_t *mapping,
+                            const char *name, const char *prefix, const char *const *others, size_t n,
+                            struct cv_why *why) {
+  struct words words;
+  if (words_init(&words, settings, prefix, others, n) != CV_OK) {
+    return cv_yaml_fail(yaml, mapping, why, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  enum cv_err err = cv_yaml_keys(yaml, mapping, name, words.word, words.count, why);
+  words_fini(&words);
+  for (size_t i = 0; err == CV_OK && i < cv_yaml_pairs(mapping); i++) {
+    err = take_pair(settings, yaml, cv_yaml_pair(yaml, mapping, i), name, prefix, why);
+  }
+  return err;
+}
+
+enum cv_err cv_settings_default(struct cv_settings *settings, const char *folder,
+                                const struct cv_config_rule **ret_missing) {
+  *ret_missing = NULL;
+  for (size_t i = 0; i < settings->count; i++) {
+    const struct cv_config_rule *rule = &settings->rules[i];
+    if (settings->setting[i].is_set) {
+      continue;
+    }
+    if (rule->fallback != NULL) {
+      union cv_value value;
+      enum cv_err err = cv_value_parse(rule, rule->fallback, folder, &value);
+      CV_REQUIRE(err == CV_OK || err == CV_ERR_NOMEM);
+      CV_TRY(err);
+      cv_settings_put(settings, i, value);
+    } else if (rule->required) {
+      *ret_missing = rule;
+      return CV_ERR_NOT_FOUND;
+    }
+  }
+  return CV_OK;
+}
+
+void cv_settings_give(struct cv_settings *settings, void *into) {
+  for (size_t i = 0; i < settings->count; i++) {
+    void *field = (char *)into + settings->rules[i].offset;
+    union cv_value value = settings->setting[i].value;
+    if (!settings->setting[i].is_set) {
+      continue;
+    }
+    switch (settings->rules[i].type) {
+      case CV_CONFIG_TEXT:
+      case CV_CONFIG_PATH:
+        memcpy(field, &value.text, sizeof(value.text));
+        break;
+      case CV_CONFIG_WHOLE:
+      case CV_CONFIG_TIME:
+        memcpy(field, &value.whole, sizeof(value.whole));
+        break;
+      case CV_CONFIG_REAL:
+        memcpy(field, &value.real, sizeof(value.real));
+        break;
+      case CV_CONFIG_BOOL:
+        memcpy(field, &value.flag, sizeof(value.flag));
+        break;
+      case CV_CONFIG_WORD:
+        memcpy(field, &value.word, sizeof(value.word));
+        break;
+    }
+    settings->setting[i].is_set = false;
+  }
+}
+
+enum cv_err cv_section_load(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *name,
+                            const struct cv_config_rule *rules, size_t count, const char *const *others, size_t n,
+                            void *into, struct cv_why *why) {
+  struct cv_settings settings;
+  if (cv_settings_init(&settings, rules, count) != CV_OK) {
+    return cv_yaml_fail(yaml, mapping, why, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  enum cv_err err = cv_settings_map(&settings, yaml, mapping, name, "", others, n, why);
+  if (err == CV_OK) {
+    const struct cv_config_rule *missing;
+    err = cv_settings_default(&settings, yaml->folder, &missing);
+    if (err != CV_OK) {
+      char expected[240] = "";
+      if (missing != NULL) {
+        cv_value_describe(missing, expected, sizeof(expected));
+        err = cv_yaml_fail(yaml, mapping, why, "%s%s%s is missing; expected %s", name, name[0] == '\0' ? "" : ".",
+                           missing->key, expected);
+      } else {
+        (void)cv_yaml_fail(yaml, mapping, why, "%s", cv_err_text(err));
+      }
+    }
+  }
+  if (err == CV_OK) {
+    cv_settings_give(&settings, into);
+  }
+  cv_settings_fini(&settings);
+  return err;
+}
+
+enum cv_err cv_config_load(const struct cv_config_table *table, const char *path, void *into, struct cv_why *why) {
+  struct cv_yaml yaml;
+  CV_TRY(cv_yaml_open(path, &yaml, why));
+  enum cv_err err = cv_section_load(&yaml, yaml.root, "", table->rules, table->count, NULL, 0, into, why);
+  cv_yaml_close(&yaml);
+  return err;
+}
+
+void cv_config_fini(const struct cv_config_table *table, void *into) {
+  for (size_t i = 0; i < table->count; i++) {
+    if (owns_text(&table->rules[i])) {
+      char *text = NULL;
+      void *field = (char *)into + table->rules[i].offset;
+      memcpy(&text, field, sizeof(text));
+      free(text);
+      memset(field, 0, sizeof(text));
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Internal to common/config: a YAML file as a tree with positions. Values are plain: no anchor, alias or tag. */
+#ifndef CV_CONFIG_DOCUMENT_H
+#define CV_CONFIG_DOCUMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <yaml.h>
+
+#include "common/base/err.h"
+
+enum { CV_YAML_BYTES = 1024 * 1024, CV_YAML_DEPTH = 16 };
+
+struct cv_yaml {
+  const char *path; /* as given, borrowed */
+  char *folder;     /* of the file */
+  yaml_document_t document;
+  yaml_node_t *root; /* a mapping */
+};
+
+/* Errors: cannot be read, too large, not YAML, empty, not a mapping; CV_ERR_IO, CV_ERR_LIMIT or CV_ERR_FORMAT. */
+CV_MUST_USE enum cv_err cv_yaml_open(const char *path, struct cv_yaml *ret, struct cv_why *why);
+void cv_yaml_close(struct cv_yaml *yaml);
+
+/* A key with its value. */
+struct cv_yaml_pair {
+  const yaml_node_t *key, *value; /* NULL if there is none */
+};
+
+static inline const char *cv_yaml_text(const yaml_node_t *scalar) {
+  return (const char *)scalar->data.scalar.value;
+}
+static inline size_t cv_yaml_pairs(const yaml_node_t *mapping) {
+  return (size_t)(mapping->data.mapping.pairs.top - mapping->data.mapping.pairs.start);
+}
+static inline size_t cv_yaml_items(const yaml_node_t *list) {
+  return (size_t)(list->data.sequence.items.top - list->data.sequence.items.start);
+}
+struct cv_yaml_pair cv_yaml_pair(struct cv_yaml *yaml, const yaml_node_t *mapping, size_t index);
+const yaml_node_t *cv_yaml_item(struct cv_yaml *yaml, const yaml_node_t *list, size_t index);
+struct cv_yaml_pair cv_yaml_find(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *key);
+static inline uint32_t cv_yaml_line(const yaml_node_t *node) {
+  return (uint32_t)node->start_mark.line + 1;
+}
+static inline uint32_t cv_yaml_column(const yaml_node_t *node) {
+  return (uint32_t)node->start_mark.column + 1;
+}
+
+/* `FILE:LINE:COLUMN: ...` at the node; returns CV_ERR_INVALID. */
+enum cv_err cv_yaml_fail(const struct cv_yaml *yaml, const yaml_node_t *at, struct cv_why *why, const char *fmt, ...)
+    CV_PRINTF(4, 5);
+/* "<name> is <what is there>; expected <expected>" */
+enum cv_err cv_yaml_expected(const struct cv_yaml *yaml, const yaml_node_t *at, const char *name, const char *expected,
+                             struct cv_why *why);
+
+/* Every key of a mapping is a scalar, there once, and one of `known` if that is not NULL (`n` words). `name` is the
+ * mapping's own, "" for the whole file. */
+CV_MUST_USE enum cv_err cv_yaml_keys(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *name,
+                                     const char *const *known, size_t n, struct cv_why *why);
+
+#endif

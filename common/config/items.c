@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where scores come from: a file (`source: csv`), items drawn at random (`synthetic: {...}`) or items with a mean each
+ * (`list: [...]`).
+ */
+#include "common/config/items.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/rules.h"
+
+static const char *const source_words[] = {"csv", NULL};
+static const char *const rewards_words[] = {"bernoulli", "beta", "clipped-normal", "truncated-normal", NULL};
+static const char *const delimiter_words[] = {"comma", "tab", NULL};
+
+/* As the tables fill it: what any of the forms can say. */
+struct form {
+  int source, rewards, delimiter;
+  double mean, variance, spread;
+  uint64_t count, seed;
+  char *path, *item, *score, *name;
+  bool replacement;
+};
+
+#define FIELD(name) offsetof(struct form, name)
+#define SPREAD_RULE \
+  { .key = "spread", .type = CV_CONFIG_REAL, .offset = FIELD(spread), .high = 1e6 }
+#define REWARDS_RULE                                                                              \
+  {                                                                                               \
+    .key = "rewards", .type = CV_CONFIG_WORD, .offset = FIELD(rewards), .choices = rewards_words, \
+    .fallback = "bernoulli"                                                                       \
+  }
+#define SEED_RULE \
+  { .key = "seed", .type = CV_CONFIG_WHOLE, .offset = FIELD(seed), .high = 0x1p64 }
+
+static const struct cv_config_rule csv_rules[] = {
+    {.key = "source", .type = CV_CONFIG_WORD, .offset = FIELD(source), .choices = source_words, .required = true},
+    {.key = "path", .type = CV_CONFIG_PATH, .offset = FIELD(path), .required = true},
+    {.key = "item", .type = CV_CONFIG_TEXT, .offset = FIELD(item), .required = true},
+    {.key = "score", .type = CV_CONFIG_TEXT, .offset = FIELD(score), .required = true},
+    {.key = "delimiter", .type = CV_CONFIG_WORD, .offset = FIELD(delimiter), .choices = delimiter_words},
+    {.key = "replacement", .type = CV_CONFIG_BOOL, .offset = FIELD(replacement), .fallback = "true"},
+};
+static const char *const csv_others[] = {"scale"};
+
+static const struct cv_config_rule synthetic_rules[] = {
+    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
+    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .low = -1e6, .high = 1e6, .fallback = "0.5"},
+    {.key = "variance", .type = CV_CONFIG_REAL, .offset = FIELD(variance), .high = 1e12, .fallback = "10"},
+    REWARDS_RULE,
+    SPREAD_RULE,
+    SEED_RULE,
+};
+
+static const struct cv_config_rule given_rules[] = {REWARDS_RULE, SPREAD_RULE, SEED_RULE};
+static const char *const given_others[] = {"list"};
+
+static const struct cv_config_rule item_rules[] = {
+    {.key = "name", .type = CV_CONFIG_TEXT, .offset = FIELD(name), .required = true},
+    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .high = 1, .required = true},
+    SPREAD_RULE,
+};
+
+static void form_fini(struct form *form) {
+  free(form->path);
+  free(form->item);
+  free(form->score);
+  free(form->name);
+}
+
+static void take(char **text, char **ret) {
+  *ret = *text;
+  *text = NULL;
+}
+
+/* csv */
+
+static enum cv_err take_name(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section, const char *key,
+                             const char *text, char *to, struct cv_why *why) {
+  if (!cv_name_is_valid(text)) {
+    char name[64];
+    (void)snprintf(name, sizeof(name), "%s.%s", section, key);
+    return cv_yaml_expected(yaml, cv_yaml_find(yaml, mapping, key).value, name, "a name of 1 to 63 bytes", why);
+  }
+  (void)snprintf(to, CV_NAME_BYTES, "%s", text);
+  return CV_OK;
+}
+
+static enum cv_err take_scale(struct cv_yaml *yaml, const yaml_node_t *mapping, struct cv_items *ret,
+                              struct cv_why *why) {
+  static const char expected[] = "a list of two numbers, the lower one first";
+  const yaml_node_t *scale = cv_yaml_find(yaml, mapping, "scale").value;
+  if (scale == NULL) {
+    return CV_OK;
+  }
+  if (scale->type != YAML_SEQUENCE_NODE) {
+    return cv_yaml_expected(yaml, scale, "items.scale", expected, why);
+  }
+  double end[2];
+  for (size_t i = 0; i < cv_yaml_items(scale); i++) {
+    const yaml_node_t *node = cv_yaml_item(yaml, scale, i);
+    if (i >= CV_COUNT(end)) {
+      return cv_yaml_fail(yaml, scale, why, "items.scale has more than 2 values; expected %s", expected);
+    }
+    if (node->type != YAML_SCALAR_NODE || !cv_value_real(cv_yaml_text(node), &end[i])) {
+      return cv_yaml_expected(yaml, node, "items.scale", expected, why);
+    }
+  }
+  if (cv_yaml_items(scale) != CV_COUNT(end)) {
+    return cv_yaml_fail(yaml, scale, why, "items.scale has fewer than 2 values; expected %s", expected);
+  }
+  if (!(end[0] < end[1])) {
+    return cv_yaml_fail(yaml, scale, why, "items.scale is [%g, %g]; expected %s", end[0], end[1], expected);
+  }
+  ret->has_scale = true;
+  ret->scale_low = end[0];
+  ret->scale_high = end[1];
+  return CV_OK;
+}
+
+static bool ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
+                            struct cv_why *why) {
+  form->delimiter = -1;
+  CV_TRY(cv_section_load(yaml, mapping, "items", csv_rules, CV_COUNT(csv_rules), csv_others, CV_COUNT(csv_others), form,
+                         why));
+  CV_TRY(take_name(yaml, mapping, "items", "item", form->item, ret->item_column, why));
+  CV_TRY(take_name(yaml, mapping, "items", "score", form->score, ret->score_column, why));
+  CV_TRY(take_scale(yaml, mapping, ret, why));
+  bool is_tab =
+      form->delimiter < 0 ? ends_with(form->path, ".tsv") || ends_with(form->path, ".tab") : form->delimiter == 1;
+  ret->source = CV_SOURCE_CSV;
+  ret->delimiter = is_tab ? '\t' : ',';
+  ret->replacement = form->replacement;
+  ret->score_line = cv_yaml_line(cv_yaml_find(yaml, mapping, "score").key);
+  take(&form->path, &ret->file);
+  return CV_OK;
+}
+
+/* synthetic and given */
+
+/* What the model makes of it: a beta or truncated normal without spread is no distribution. */
+static enum cv_err take_spread(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
+                               enum cv_rewards rewards, double fallback, const struct form *form, double *ret,
+                               struct cv_why *why) {
+  const yaml_node_t *node = cv_yaml_find(yaml, mapping, "spread").value;
+  bool needs_some = rewards == CV_REWARDS_BETA || rewards == CV_REWARDS_TRUNCATED_NORMAL;
+  if (node != NULL && needs_some && form->spread <= 0) {
+    return cv_yaml_fail(yaml, node, why, "%s.spread is 0; expected more than 0 with rewards %s", section,
+                        rewards_words[rewards]);
+  }
+  *ret = node == NULL ? fallback : form->spread;
+  return CV_OK;
+}
+
+static enum cv_err take_rewards(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
+                                const struct form *form, struct cv_items *ret, struct cv_why *why) {
+  static const double usual[] = {[CV_REWARDS_BERNOULLI] = 0,
+                                 [CV_REWARDS_BETA] = 10,
+                                 [CV_REWARDS_CLIPPED_NORMAL] = 0.1,
+                                 [CV_REWARDS_TRUNCATED_NORMAL] = 0.1};
+  ret->rewards = (enum cv_rewards)form->rewards;
+  ret->has_seed = cv_yaml_find(yaml, mapping, "seed").key != NULL;
+  ret->seed = form->seed;
+  return take_spread(yaml, mapping, section, ret->rewards, usual[ret->rewards], form, &ret->spread, why);
+}
+
+static enum cv_err load_synthetic(struct cv_yaml *yaml, const yaml_node_t *section, struct form *form,
+                                  struct cv_items *ret, struct cv_why *why) {
+  static const char *const only[] = {"synthetic"};
+  CV_TRY(cv_yaml_keys(yaml, section, "items", only, CV_COUNT(only), why));
+  const yaml_node_t *mapping = cv_yaml_find(yaml, section, "synthetic").value;
+  if (mapping->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, mapping, "items.synthetic", "a mapping of keys and values", why);
+  }
+  CV_TRY(cv_section_load(yaml, mapping, "items.synthetic", synthetic_rules, CV_COUNT(synthetic_rules), NULL, 0, form,
+                         why));
+  ret->source = CV_SOURCE_SYNTHETIC;
+  ret->count = (uint32_t)form->count;
+  ret->mean = form->mean;
+  ret->variance = form->variance;
+  return take_rewards(yaml, mapping, "items.synthetic", form, ret, why);
+}
+
+static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, struct cv_items *items,
+                             struct cv_why *why) {
+  static const char section[] = "items.list";
+  if (node->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, node, "an item", "a mapping like {name: Roma, mean: 0.7}", why);
+  }
+  struct form form = {0};
+  struct cv_item *item = &items->item[items->items];
+  enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), NULL, 0, &form, why);
+  if (err == CV_OK) {
+    err = take_name(yaml, node, section, "name", form.name, item->name, why);
+  }
+  if (err == CV_OK) {
+    err = take_spread(yaml, node, section, items->rewards, items->spread, &form, &item->spread, why);
+  }
+  item->mean = form.mean;
+  form_fini(&form);
+  CV_TRY(err);
+  for (uint32_t i = 0; i < items->items; i++) {
+    if (strcmp(items->item[i].name, item->name) == 0) {
+      return cv_yaml_fail(yaml, node, why, "a second item %s; expected names that differ",
+                          cv_value_quote(item->name).text);
+    }
+  }
+  items->items++;
+  return CV_OK;
+}
+
+static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
+                              struct cv_why *why) {
+  CV_TRY(cv_section_load(yaml, mapping, "items", given_rules, CV_COUNT(given_rules), given_others,
+                         CV_COUNT(given_others), form, why));
+  CV_TRY(take_rewards(yaml, mapping, "items", form, ret, why));
+  ret->source = CV_SOURCE_GIVEN;
+  const yaml_node_t *list = cv_yaml_find(yaml, mapping, "list").value;
+  if (list->type != YAML_SEQUENCE_NODE) {
+    return cv_yaml_expected(yaml, list, "items.list", "a list of items", why);
+  }
+  size_t n = cv_yaml_items(list);
+  if (n < 1 || n > CV_ARMS_MAX) {
+    return cv_yaml_fail(yaml, list, why, "items.list has %zu items; expected 1 to %d", n, CV_ARMS_MAX);
+  }
+  ret->item = calloc(n, sizeof(*ret->item));
+  if (ret->item == NULL) {
+    return cv_yaml_fail(yaml, list, why, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  for (size_t i = 0; i < n; i++) {
+    CV_TRY(load_item(yaml, cv_yaml_item(yaml, list, i), ret, why));
+  }
+  return CV_OK;
+}
+
+static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
+                             struct cv_why *why) {
+  static const char *const all[] = {"source",    "synthetic", "list",        "path",    "item",   "score",
+                                    "delimiter", "scale",     "replacement", "rewards", "spread", "seed"};
+  CV_TRY(cv_yaml_keys(yaml, mapping, "items", all, CV_COUNT(all), why));
+  if (cv_yaml_find(yaml, mapping, "synthetic").key != NULL) {
+    return load_synthetic(yaml, mapping, form, ret, why);
+  }
+  if (cv_yaml_find(yaml, mapping, "list").key != NULL) {
+    return load_given(yaml, mapping, form, ret, why);
+  }
+  if (cv_yaml_find(yaml, mapping, "source").key != NULL) {
+    return load_csv(yaml, mapping, form, ret, why);
+  }
+  return cv_yaml_fail(yaml, mapping, why,
+                      "items does not say where scores come from; expected source, synthetic or list");
+}
+
+enum cv_err cv_items_load(struct cv_yaml *yaml, struct cv_yaml_pair section, struct cv_items *ret, struct cv_why *why) {
+  if (section.value->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, section.value, "items", "a mapping of keys and values", why);
+  }
+  struct form form = {0};
+  struct cv_items items = {.line = cv_yaml_line(section.key)};
+  enum cv_err err = load_form(yaml, section.value, &form, &items, why);
+  form_fini(&form);
+  if (err != CV_OK) {
+    cv_items_fini(&items);
+    return err;
+  }
+  *ret = items;
+  return CV_OK;
+}
+
+void cv_items_fini(struct cv_items *items) {
+  free(items->item);
+  free(items->file);
+}
+
+void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *ret) {
+  if (items->source == CV_SOURCE_GIVEN) {
+    memcpy(ret->text, items->item[arm].name, sizeof(ret->text));
+  } else {
+    (void)snprintf(ret->text, sizeof(ret->text), "item %u", arm + 1);
+  }
+}

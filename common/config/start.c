@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/rules.h"
+
+/* getopt_long's answers; a rule's option is FIRST_RULE plus its index. */
+enum { HELP = 256, VERSION, CHECK, CONFIG, FIRST_RULE };
+enum { FIXED = 4, OPTIONS_MAX = 64, NAME_BYTES = 64 };
+
+struct options {
+  char name[OPTIONS_MAX][NAME_BYTES];
+  struct option option[FIXED + OPTIONS_MAX + 1];
+};
+
+struct request {
+  const char *file;
+  bool check;
+  const char *value[OPTIONS_MAX]; /* as given, per rule */
+};
+
+static void options_init(struct options *options, const struct cv_config_table *table) {
+  CV_REQUIRE(table->count <= OPTIONS_MAX);
+  const struct option fixed[FIXED] = {{"help", no_argument, NULL, HELP},
+                                      {"version", no_argument, NULL, VERSION},
+                                      {"check-config", no_argument, NULL, CHECK},
+                                      {"config", required_argument, NULL, CONFIG}};
+  memset(options, 0, sizeof(*options));
+  memcpy(options->option, fixed, sizeof(fixed));
+  for (size_t i = 0; i < table->count; i++) {
+    char *name = options->name[i];
+    (void)snprintf(name, NAME_BYTES, "%s", table->rules[i].key);
+    for (char *c = name; *c != '\0'; c++) {
+      *c = *c == '.' || *c == '_' ? '-' : *c;
+    }
+    int argument = table->rules[i].type == CV_CONFIG_BOOL ? optional_argument : required_argument;
+    options->option[FIXED + i] = (struct option){name, argument, NULL, FIRST_RULE + (int)i};
+  }
+}
+
+static const char *placeholder(const struct cv_config_rule *rule) {
+  switch (rule->type) {
+    case CV_CONFIG_TEXT:
+      return " TEXT";
+    case CV_CONFIG_PATH:
+      return " PATH";
+    case CV_CONFIG_WHOLE:
+    case CV_CONFIG_REAL:
+      return " NUMBER";
+    case CV_CONFIG_BOOL:
+      return "[=false]";
+    case CV_CONFIG_TIME:
+      return " TIME";
+    case CV_CONFIG_WORD:
+      return " WORD";
+  }
+  return "";
+}
+
+static void print_rule(const struct options *options, const struct cv_config_rule *rule, size_t index) {
+  char left[NAME_BYTES + 16], expected[240];
+  (void)snprintf(left, sizeof(left), "--%s%s", options->name[index], placeholder(rule));
+  (void)printf("  %-28s %s", left, rule->help == NULL ? "" : rule->help);
+  cv_value_describe(rule, expected, sizeof(expected));
+  if (rule->type != CV_CONFIG_TEXT && rule->type != CV_CONFIG_PATH && rule->type != CV_CONFIG_BOOL) {
+    (void)printf("; %s", expected);
+  }
+  if (rule->fallback != NULL) {
+    (void)printf(" (default %s)", rule->fallback);
+  } else if (rule->required) {
+    (void)printf(" (required)");
+  }
+  (void)printf("\n");
+}
+
+static void print_help(const struct cv_config_table *table, const struct options *options) {
+  (void)printf("Usage: %s [--config FILE] [OPTION]...\n%s\n\n", table->program, table->about);
+  (void)printf("  %-28s %s\n", "--config FILE", "read this file first; options override it");
+  (void)printf("  %-28s %s\n", "--check-config", "check the file and the options, and exit");
+  (void)printf("  %-28s %s\n", "--help", "print this, and exit");
+  (void)printf("  %-28s %s\n\n", "--version", "print the version, and exit");
+  for (size_t i = 0; i < table->count; i++) {
+    print_rule(options, &table->rules[i], i);
+  }
+}
+
+static enum cv_err fail_option(const struct options *options, const char *given, struct cv_why *why) {
+  const char *names[FIXED + OPTIONS_MAX];
+  size_t n = 0;
+  for (; options->option[n].name != NULL; n++) {
+    names[n] = options->option[n].name;
+  }
+  char word[NAME_BYTES];
+  size_t dashes = strspn(given, "-");
+  (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(given + dashes, "="), given + dashes);
+  const char *nearest = cv_value_nearest(word, names, n);
+  if (nearest != NULL) {
+    return cv_fail(why, CV_ERR_INVALID, "unknown option %s; did you mean --%s?", cv_value_quote(given).text, nearest);
+  }
+  return cv_fail(why, CV_ERR_INVALID, "unknown option %s; --help lists them", cv_value_quote(given).text);
+}
+
+/* After '?': getopt leaves the letter of a short option, of which there is none, or its argument behind. */
+static const char *offender(char **argv) {
+  static char letter[3];
+  if (optopt <= 0 || optopt >= HELP) {
+    return argv[optind - 1];
+  }
+  (void)snprintf(letter, sizeof(letter), "-%c", optopt);
+  return letter;
+}
+
+/* -1 to go on, else the exit status; 2 leaves the reason in `why`. */
+static int read_options(const struct cv_config_table *table, const struct options *options, int argc, char **argv,
+                        struct request *ret, struct cv_why *why) {
+  optind = 0; /* start anew, whoever called getopt before */
+  opterr = 0;
+  int found;
+  while ((found = getopt_long(argc, argv, "+:", options->option, NULL)) != -1) {
+    switch (found) {
+      case HELP:
+        print_help(table, options);
+        return 0;
+      case VERSION:
+        (void)printf("%s %s\n", table->program, CV_VERSION);
+        return 0;
+      case CHECK:
+        ret->check = true;
+        break;
+      case CONFIG:
+        ret->file = optarg;
+        break;
+      case ':':
+        (void)cv_fail(why, CV_ERR_INVALID, "option %s has no value", cv_value_quote(argv[optind - 1]).text);
+        return 2;
+      case '?':
+        (void)fail_option(options, offender(argv), why);
+        return 2;
+      default:
+        ret->value[found - FIRST_RULE] = optarg == NULL ? "true" : optarg;
+        break;
+    }
+  }
+  if (optind < argc) {
+    (void)cv_fail(why, CV_ERR_INVALID, "unexpected argument %s; expected options only",
+                  cv_value_quote(argv[optind]).text);
+    return 2;
+  }
+  return -1;
+}
+
+static enum cv_err take_options(struct cv_settings *settings, const struct options *options,
+                                const struct request *request, struct cv_why *why) {
+  for (size_t i = 0; i < settings->count; i++) {
+    const char *text = request->value[i];
+    if (text == NULL) {
+      continue;
+    }
+    union cv_value value;
+    enum cv_err err = cv_value_parse(&settings->rules[i], text, NULL, &value);
+    if (err == CV_ERR_INVALID) {
+      char expected[240];
+      cv_value_describe(&settings->rules[i], expected, sizeof(expected));
+      return cv_fail(why, err, "--%s is %s; expected %s", options->name[i], cv_value_quote(text).text, expected);
+    }
+    if (err != CV_OK) {
+      return cv_fail(why, err, "%s", cv_err_text(err));
+    }
+    cv_settings_put(settings, i, value);
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_defaults(struct cv_settings *settings, const struct options *options, const char *file,
+                                 const char *folder, struct cv_why *why) {
+  const struct cv_config_rule *missing;
+  enum cv_err err = cv_settings_default(settings, folder, &missing);
+  if (err == CV_OK || missing == NULL) {
+    return err == CV_OK ? err : cv_fail(why, err, "%s", cv_err_text(err));
+  }
+  char expected[240];
+  cv_value_describe(missing, expected, sizeof(expected));
+  const char *option = options->name[missing - settings->rules];
+  if (file == NULL) {
+    return cv_fail(why, err, "%s is missing; expected %s, in a file (--config FILE) or as --%s", missing->key, expected,
+                   option);
+  }
+  return cv_fail(why, err, "%s: %s is missing; expected %s, there or as --%s", file, missing->key, expected, option);
+}
+
+/* The file, then the options over it, then the defaults. */
+static enum cv_err gather(struct cv_settings *settings, const struct options *options, const struct request *request,
+                          struct cv_why *why) {
+  if (request->file == NULL) {
+    CV_TRY(take_options(settings, options, request, why));
+    return take_defaults(settings, options, NULL, NULL, why);
+  }
+  struct cv_yaml yaml;
+  CV_TRY(cv_yaml_open(request->file, &yaml, why));
+  enum cv_err err = cv_settings_map(settings, &yaml, yaml.root, "", "", NULL, 0, why);
+  if (err == CV_OK) {
+    err = take_options(settings, options, request, why);
+  }
+  if (err == CV_OK) {
+    err = take_defaults(settings, options, request->file, yaml.folder, why);
+  }
+  cv_yaml_close(&yaml);
+  return err;
+}
+
+static int fail_start(const struct cv_config_table *table, const struct cv_why *why) {
+  (void)fprintf(stderr, "%s: %s\n", table->program, why->text);
+  return 2;
+}
+
+int cv_config_start(const struct cv_config_table *table, int argc, char **argv, void *into) {
+  struct options options;
+  struct request request = {0};
+  struct cv_why why = {0};
+  options_init(&options, table);
+  int status = read_options(table, &options, argc, argv, &request, &why);
+  if (status >= 0) {
+    return status == 0 ? 0 : fail_start(table, &why);
+  }
+  struct cv_settings settings;
+  if (cv_settings_init(&settings, table->rules, table->count) != CV_OK) {
+    (void)cv_fail(&why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+    return fail_start(table, &why);
+  }
+  enum cv_err err = gather(&settings, &options, &request, &why);
+  if (err == CV_OK && request.check) {
+    (void)printf("%s: the configuration is good\n", table->program);
+  } else if (err == CV_OK) {
+    cv_settings_give(&settings, into);
+  }
+  cv_settings_fini(&settings);
+  return err != CV_OK ? fail_start(table, &why) : request.check ? 0 : -1;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/config/value.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+
+bool cv_value_whole(const char *text, uint64_t *ret) {
+  uint64_t value = 0;
+  if (text[0] == '\0') {
+    return false;
+  }
+  for (const char *c = text; *c != '\0'; c++) {
+    if (*c < '0' || *c > '9' || __builtin_mul_overflow(value, 10, &value) ||
+        __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value)) {
+      return false;
+    }
+  }
+  *ret = value;
+  return true;
+}
+
+bool cv_value_real(const char *text, double *ret) {
+  /* strtod() also takes blanks, hexadecimal, "inf" and "nan". */
+  if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0') {
+    return false;
+  }
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || *end != '\0' || !isfinite(value)) {
+    return false;
+  }
+  *ret = value;
+  return true;
+}
+
+bool cv_value_micro(const char *text, uint64_t *ret) {
+  size_t digits = strspn(text, "0123456789");
+  const char *fraction = text[digits] == '.' ? text + digits + 1 : "";
+  size_t decimals = strlen(fraction);
+  if (digits == 0 || digits > 12 || decimals > 6 || strspn(fraction, "0123456789") != decimals ||
+      (text[digits] != '\0' && (text[digits] != '.' || decimals == 0))) {
+    return false;
+  }
+  uint64_t value = 0;
+  for (size_t i = 0; i < digits; i++) {
+    value = value * 10 + (uint64_t)(text[i] - '0');
+  }
+  for (size_t i = 0; i < 6; i++) {
+    value = value * 10 + (i < decimals ? (uint64_t)(fraction[i] - '0') : 0);
+  }
+  *ret = value;
+  return true;
+}
+
+char *cv_value_path(const char *text, const char *folder) {
+  if (folder == NULL || text[0] == '/') {
+    return strdup(text);
+  }
+  char *path;
+  return asprintf(&path, "%s/%s", folder, text) < 0 ? NULL : path;
+}
+
+static bool parse_time(const char *text, bool none_allowed, uint64_t *ret_ms) {
+  static const struct {
+    const char *unit;
+    uint64_t ms;
+  } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+  if (none_allowed && strcmp(text, "none") == 0) {
+    *ret_ms = 0;
+    return true;
+  }
+  char number[24];
+  size_t digits = strspn(text, "0123456789");
+  if (digits >= sizeof(number)) {
+    return false;
+  }
+  memcpy(number, text, digits);
+  number[digits] = '\0';
+  uint64_t value;
+  if (!cv_value_whole(number, &value)) {
+    return false;
+  }
+  for (size_t i = 0; i < CV_COUNT(units); i++) {
+    if (strcmp(text + digits, units[i].unit) == 0) {
+      return !__builtin_mul_overflow(value, units[i].ms, ret_ms);
+    }
+  }
+  return false;
+}
+
+static bool parse_word(const char *text, const char *const *choices, int *ret) {
+  for (int i = 0; choices[i] != NULL; i++) {
+    if (strcmp(text, choices[i]) == 0) {
+      *ret = i;
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_within(const struct cv_config_rule *rule, double value) {
+  return value >= rule->low && value <= rule->high;
+}
+
+static enum cv_err parse_text(const struct cv_config_rule *rule, const char *text, const char *folder, char **ret) {
+  bool is_path = rule->type == CV_CONFIG_PATH;
+  if (!cv_text_is_clean(text, strlen(text)) || (is_path && text[0] == '\0')) {
+    return CV_ERR_INVALID;
+  }
+  char *copy = cv_value_path(text, is_path ? folder : NULL);
+  if (copy == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  *ret = copy;
+  return CV_OK;
+}
+
+enum cv_err cv_value_parse(const struct cv_config_rule *rule, const char *text, const char *folder,
+                           union cv_value *ret) {
+  union cv_value value = {0};
+  bool fits = false;
+  switch (rule->type) {
+    case CV_CONFIG_TEXT:
+    case CV_CONFIG_PATH:
+      CV_TRY(parse_text(rule, text, folder, &value.text));
+      fits = true;
+      break;
+    case CV_CONFIG_WHOLE:
+      fits = cv_value_whole(text, &value.whole) && is_within(rule, (double)value.whole);
+      break;
+    case CV_CONFIG_REAL:
+      fits = cv_value_real(text, &value.real) && is_within(rule, value.real);
+      break;
+    case CV_CONFIG_BOOL:
+      value.flag = strcmp(text, "true") == 0;
+      fits = value.flag || strcmp(text, "false") == 0;
+      break;
+    case CV_CONFIG_TIME:
+      fits = parse_time(text, rule->low <= 0, &value.whole) && is_within(rule, (double)value.whole);
+      break;
+    case CV_CONFIG_WORD:
+      fits = parse_word(text, rule->choices, &value.word);
+      break;
+  }
+  if (!fits) {
+    return CV_ERR_INVALID;
+  }
+  *ret = value;
+  return CV_OK;
+}
+
+/* The largest unit in which it is whole, as one would write it. */
+static void describe_ms(double ms, char *to, size_t size) {
+  static const struct {
+    const char *unit;
+    uint64_t ms;
+  } units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+  uint64_t whole = (uint64_t)ms;
+  size_t i = 0;
+  while (whole % units[i].ms != 0) {
+    i++;
+  }
+  (void)snprintf(to, size, "%llu%s", (unsigned long long)(whole / units[i].ms), units[i].unit);
+}
+
+static void describe_time(const struct cv_config_rule *rule, char *to, size_t size) {
+  char low[32], high[32];
+  describe_ms(rule->low, low, sizeof(low));
+  describe_ms(rule->high, high, sizeof(high));
+  if (rule->low <= 0) {
+    (void)snprintf(to, size, "a time of at most %s (like 250ms, 30s, 5m, 1h or 2d) or none", high);
+  } else {
+    (void)snprintf(to, size, "a time from %s to %s (like 250ms, 30s, 5m, 1h or 2d)", low, high);
+  }
+}
+
+static void describe_range(const struct cv_config_rule *rule, const char *kind, char *to, size_t size) {
+  if (isinf(rule->low) && isinf(rule->high)) {
+    (void)snprintf(to, size, "%s", kind);
+  } else if (isinf(rule->high) || rule->high >= 0x1p63) {
+    (void)snprintf(to, size, "%s of at least %.15g", kind, rule->low);
+  } else {
+    (void)snprintf(to, size, "%s from %.15g to %.15g", kind, rule->low, rule->high);
+  }
+}
+
+void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size) {
+  size_t choices = 0;
+  switch (rule->type) {
+    case CV_CONFIG_TEXT:
+      (void)snprintf(to, size, "a text");
+      break;
+    case CV_CONFIG_PATH:
+      (void)snprintf(to, size, "a path");
+      break;
+    case CV_CONFIG_WHOLE:
+      describe_range(rule, "a whole number", to, size);
+      break;
+    case CV_CONFIG_REAL:
+      describe_range(rule, "a number", to, size);
+      break;
+    case CV_CONFIG_BOOL:
+      (void)snprintf(to, size, "true or false");
+      break;
+    case CV_CONFIG_TIME:
+      describe_time(rule, to, size);
+      break;
+    case CV_CONFIG_WORD:
+      while (rule->choices[choices] != NULL) {
+        choices++;
+      }
+      cv_value_list(rule->choices, choices, to, size);
+      break;
+  }
+}
+
+void cv_value_list(const char *const *words, size_t n, char *to, size_t size) {
+  size_t used = 0;
+  to[0] = '\0';
+  for (size_t i = 0; i < n && used < size; i++) {
+    const char *join = i == 0 ? "" : i + 1 == n ? " or " : ", ";
+    used += (size_t)snprintf(to + used, size - used, "%s%s", join, words[i]);
+  }
+}
+
+/* Insertions, deletions and replacements that turn one word into the other (Levenshtein). Words here are short. */
+static size_t distance(const char *a, const char *b) {
+  enum { MOST = 40 };
+  size_t row[MOST + 1];
+  size_t n = strlen(b);
+  if (n > MOST || strlen(a) > MOST) {
+    return SIZE_MAX;
+  }
+  for (size_t j = 0; j <= n; j++) {
+    row[j] = j;
+  }
+  for (size_t i = 0; a[i] != '\0'; i++) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < n; j++) {
+      size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
+      size_t skip = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
+      diagonal = row[j + 1];
+      row[j + 1] = change < skip ? change : skip;
+    }
+  }
+  return row[n];
+}
+
+const char *cv_value_nearest(const char *text, const char *const *words, size_t n) {
+  const char *best = NULL;
+  size_t best_distance = SIZE_MAX;
+  for (size_t i = 0; i < n; i++) {
+    size_t d = distance(text, words[i]);
+    if (d < best_distance && d <= 1 + strlen(words[i]) / 4) {
+      best = words[i];
+      best_distance = d;
+    }
+  }
+  return best;
+}
+
+struct cv_quote cv_value_quote(const char *text) {
+  enum { SHOWN = 40 };
+  struct cv_quote quote;
+  size_t n = strnlen(text, SHOWN + 1);
+  bool is_cut = n > SHOWN;
+  (void)snprintf(quote.text, sizeof(quote.text), "\"%.*s%s\"", SHOWN, text, is_cut ? "..." : "");
+  cv_text_clean(quote.text, strlen(quote.text));
+  return quote;
+}
