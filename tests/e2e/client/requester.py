@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A requester over order.proto: submits, watches, exports."""
+import os
+
+from .schema import schema
+from .wire import Connection, context
+
+
+class Refused(Exception):
+    """The broker answered with an error."""
+
+
+def choice(message, name, **params):
+    message.name = name
+    for key, value in params.items():
+        param = message.params.add(key=key)
+        if isinstance(value, str):
+            param.text = value
+        else:
+            param.number = value
+
+
+def spec(arms, name="test", policy="ppar", policy_params=None, mechanism="hybrid", privatizer="none", epsilon=1.0,
+         tokens=50_000_000, tokens_per_worker=1, trusted=False, deadline_ms=0, idle_ms=0, names=()):
+    message = schema("base").Spec(name=name, arms=arms, names=names, epsilon_micro=round(epsilon * 1e6),
+                                  tokens_per_worker=tokens_per_worker, thirdparty_trusted=trusted, tokens=tokens,
+                                  deadline_ms=deadline_ms, idle_ms=idle_ms)
+    choice(message.policy, policy, **(policy_params or {}))
+    choice(message.mechanism, mechanism)
+    choice(message.privatizer, privatizer)
+    return message
+
+
+class Requester:
+    """One connection; requests are answered in turn."""
+
+    def __init__(self, address, files, timeout=120):
+        self.pb = schema("order")
+        self.connection = Connection(address, context(files.ca, files.cert, files.key), timeout=timeout)
+        envelope = self.pb.Envelope()
+        envelope.hello.version = 1
+        envelope.hello.program = "crowdveil-e2e"
+        self.connection.send(envelope.SerializeToString())
+
+    def ask(self, **request):
+        """Sends one request: the field's name and its message's fields."""
+        (field, values), = request.items()
+        envelope = self.pb.Envelope()
+        getattr(envelope, field).SetInParent()
+        for key, value in values.items():
+            if hasattr(value, "DESCRIPTOR"):
+                getattr(getattr(envelope, field), key).CopyFrom(value)
+            else:
+                setattr(getattr(envelope, field), key, value)
+        self.connection.send(envelope.SerializeToString())
+
+    def answer(self):
+        """The next envelope that is more than a hello."""
+        while True:
+            payload = self.connection.receive()
+            if payload is None:
+                raise ConnectionError("the broker closed the connection")
+            envelope = self.pb.Envelope.FromString(payload)
+            if envelope.HasField("goodbye"):
+                raise ConnectionError(f"the broker says goodbye: {envelope.goodbye.why}")
+            if envelope.HasField("error"):
+                raise Refused(envelope.error.why)
+            if any(field.name != "hello" for field, _ in envelope.ListFields()):
+                return envelope
+
+    def submit(self, the_spec, client_key=None):
+        self.ask(submit={"client_key": client_key or os.urandom(16), "spec": the_spec})
+        return self.answer().accepted
+
+    def watch(self, campaign=0, until=None):
+        """Waits for the end (the Finished message), or until `until(progress)` is true (the Progress)."""
+        self.ask(watch={"campaign": campaign})
+        while True:
+            envelope = self.answer()
+            if envelope.HasField("finished"):
+                return envelope.finished
+            if until is not None and until(envelope.progress):
+                return envelope.progress
+
+    def cancel(self, campaign):
+        self.ask(cancel={"campaign": campaign})
+        return self.answer()
+
+    def export(self, campaign):
+        """All parts."""
+        self.ask(export={"campaign": campaign})
+        parts = [self.answer().part]
+        while not parts[-1].last:
+            parts.append(self.answer().part)
+        return parts
+
+    def status(self):
+        self.ask(status={})
+        return self.answer().status_answer
+
+    def close(self):
+        self.connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def end_name(end):
+    """`complete`, `tokens`, ..."""
+    return schema("base").End.Name(end)[len("END_"):].lower()
+
+
+def classes(finished):
+    """({class: [arms]}, undecided arms)."""
+    ranked, undecided = {}, []
+    for standing in finished.standings:
+        (ranked.setdefault(standing.rank_class, []) if standing.rank_class else undecided).append(standing.arm)
+    return ranked, undecided

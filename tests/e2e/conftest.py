@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness.daemon import ROOT  # noqa: E402
+from harness.deployment import Deployment, missing_programs  # noqa: E402
+from harness.pki import Pki  # noqa: E402
+
+DATA = Path(os.environ.get("CROWDVEIL_DATA", ROOT / "../shared/data")).resolve()
+
+
+@pytest.fixture(scope="session")
+def pki(tmp_path_factory):
+    return Pki(tmp_path_factory.mktemp("pki") / "ca")
+
+
+@pytest.fixture
+def deployment(tmp_path, pki, request):
+    """Nothing started yet. A failed test shows the last lines of each program's log."""
+    absent = missing_programs("broker", "thirdparty")
+    if absent:
+        pytest.skip(f"not built: {', '.join(absent)}")
+    made = Deployment(tmp_path, pki)
+    yield made
+    made.close()
+    if getattr(request.node, "failed_call", False):
+        for name, text in made.logs().items():
+            print(f"--- {name}\n" + "\n".join(text.split("\n")[-25:]))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.when == "call" and report.failed:
+        item.failed_call = True
+
+
+@pytest.fixture
+def data():
+    """The folder of real data sets, by the name of a file in it."""
+    def find(name):
+        path = DATA / name
+        if not path.exists():
+            pytest.skip(f"no {path}; CROWDVEIL_DATA names the folder of data sets")
+        return path
+    return find
+
+
+@pytest.fixture
+def worker_program():
+    if missing_programs("worker"):
+        pytest.skip("not built: worker")

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real programs in a temporary folder: certificates, configuration, starting, waiting for events, stopping."""

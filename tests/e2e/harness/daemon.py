@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One running program: its lines are events that a test waits for, and all it wrote is kept."""
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILD = Path(os.environ.get("CROWDVEIL_BUILD", ROOT / "build")).resolve()
+PROGRAMS = {
+    "broker": BUILD / "broker/crowdveil-broker",
+    "thirdparty": BUILD / "thirdparty/crowdveil-thirdparty",
+    "worker": BUILD / "worker/crowdveil-worker",
+    "crowdveil": BUILD / "deploy/launcher/crowdveil",
+}
+READY = re.compile(r"ready on (\S+:\d+)")
+
+
+class Failed(AssertionError):
+    """A program did not do what a test waited for; says what it wrote last."""
+
+
+def write_config(path, settings):
+    """YAML for the daemons; JSON is YAML."""
+    Path(path).write_text(json.dumps(settings, indent=1) + "\n")
+    return str(path)
+
+
+class Daemon:
+    """A started program. Its standard output and error are read as they come, into one list and one file."""
+
+    def __init__(self, name, command, log, **kwargs):
+        self.name, self.log, self.lines, self.streams_open = name, Path(log), [], 2
+        self.changed = threading.Condition()
+        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
+        self.readers = [threading.Thread(target=self._read, args=(stream,), daemon=True)
+                        for stream in (self.process.stdout, self.process.stderr)]
+        for reader in self.readers:
+            reader.start()
+
+    def _read(self, stream):
+        for raw in stream:
+            line = raw.decode(errors="replace").rstrip("\n")
+            with self.changed:
+                self.lines.append(line)
+                with self.log.open("a") as log:
+                    log.write(line + "\n")
+                self.changed.notify_all()
+        with self.changed:
+            self.streams_open -= 1
+            self.changed.notify_all()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def text(self):
+        with self.changed:
+            return "\n".join(self.lines)
+
+    def wait_for(self, pattern, timeout=30, after=0):
+        """The match of the first line (from line number `after`) in which the pattern is found."""
+        deadline, seen = time.monotonic() + timeout, after
+        with self.changed:
+            while True:
+                while seen < len(self.lines):
+                    match = re.search(pattern, self.lines[seen])
+                    if match:
+                        return match
+                    seen += 1
+                left = deadline - time.monotonic()
+                if left <= 0 or self.streams_open == 0:
+                    break
+                self.changed.wait(left)
+        raise Failed(f"{self.name}: no line with {pattern!r} within {timeout} s; last lines:\n" +
+                     "\n".join(self.lines[-15:]))
+
+    def mark(self):
+        """For `after`: lines from now on."""
+        with self.changed:
+            return len(self.lines)
+
+    @property
+    def address(self):
+        return self.wait_for(READY).group(1)
+
+    def wait(self, timeout=60):
+        """The exit status, once the program ends by itself."""
+        try:
+            status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{self.name}: still running after {timeout} s; last lines:\n" +
+                         "\n".join(self.lines[-15:])) from None
+        for reader in self.readers:
+            reader.join(10)
+        return status
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def stop(self, timeout=20):
+        """SIGTERM, then the exit status."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+        return self.wait(timeout)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdout, self.process.stderr):
+            stream.close()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A deployment on loopback: third-party, broker, workers, a requester; every port is the system's choice."""
+import copy
+import os
+
+from client.requester import Requester
+from harness.daemon import PROGRAMS, Daemon, write_config
+
+
+def merged(base, changes):
+    out = copy.deepcopy(base)
+    for key, value in (changes or {}).items():
+        out[key] = merged(out[key], value) if isinstance(value, dict) and isinstance(out.get(key), dict) else value
+    return out
+
+
+class Deployment:
+    def __init__(self, folder, pki):
+        self.folder, self.pki, self.daemons, self.count = folder, pki, [], 0
+        self.thirdparty = self.broker = None
+
+    # --- starting
+
+    def launch(self, name, command, **kwargs):
+        self.count += 1
+        daemon = Daemon(name, command, self.folder / f"{self.count:02}-{name}.log", **kwargs)
+        self.daemons.append(daemon)
+        return daemon
+
+    def start(self, program, settings, name=None, prefix=(), **kwargs):
+        name = name or program
+        config = write_config(self.folder / f"{name}.yaml", settings)
+        return self.launch(name, [*prefix, PROGRAMS[program], "--config", config], **kwargs)
+
+    def state(self, name):
+        folder = self.folder / name
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return str(folder)
+
+    def thirdparty_settings(self):
+        return {"listen": "127.0.0.1:0", "state": self.state("thirdparty-state"),
+                "admin": str(self.folder / "thirdparty.sock"),
+                "tls": self.pki.issue("thirdparty/ranker").config()}
+
+    def broker_settings(self):
+        return {"listen": "127.0.0.1:0", "thirdparty": self.thirdparty.address if self.thirdparty else "127.0.0.1:1",
+                "state": self.state("broker-state"), "anchor": str(self.folder / "anchor"),
+                "seal_key": str(self.folder / "seal.key"), "admin": str(self.folder / "broker.sock"),
+                "tls": self.pki.issue("broker/main").config()}
+
+    def start_thirdparty(self, changes=None, **kwargs):
+        self.thirdparty = self.start("thirdparty", merged(self.thirdparty_settings(), changes), **kwargs)
+        self.thirdparty.address
+        return self.thirdparty
+
+    def start_broker(self, changes=None, **kwargs):
+        self.broker = self.start("broker", merged(self.broker_settings(), changes), **kwargs)
+        self.broker.address
+        return self.broker
+
+    def up(self, thirdparty=None, broker=None):
+        self.start_thirdparty(thirdparty)
+        self.start_broker(broker)
+        return self
+
+    def start_worker(self, identity, campaign_file, changes=None, **kwargs):
+        """A worker daemon: `identity` is worker/ID or gateway/FIRST-LAST."""
+        settings = {"broker": self.broker.address, "campaign": str(campaign_file),
+                    "tls": self.pki.issue(identity).config(), "seed": 1, "exit_when_done": True}
+        return self.start("worker", merged(settings, changes), name=identity.replace("/", "-"), **kwargs)
+
+    # --- the requester's side
+
+    def requester(self, name="alice"):
+        return Requester(self.broker.address, self.pki.issue(f"requester/{name}"))
+
+    # --- what is left
+
+    def logs(self):
+        return {daemon.name: daemon.text() for daemon in self.daemons}
+
+    def close(self):
+        for daemon in reversed(self.daemons):
+            daemon.kill()
+
+    def stop(self):
+        """Orderly: every daemon that still runs is asked to stop; returns the statuses by name."""
+        return {daemon.name: daemon.stop() for daemon in reversed(self.daemons)}
+
+
+def missing_programs(*names):
+    return [name for name in names if not os.access(PROGRAMS[name], os.X_OK)]

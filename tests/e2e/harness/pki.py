@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates made with the openssl program, so that the tests also have the ones that `crowdveil pki` would not make."""
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Files:
+    ca: str
+    cert: str
+    key: str
+
+    def config(self):
+        return {"ca": self.ca, "cert": self.cert, "key": self.key}
+
+
+def openssl(*args, cwd):
+    subprocess.run(["openssl", *args], cwd=cwd, check=True, capture_output=True)
+
+
+class Pki:
+    """A CA in a folder of its own. `issue` gives one identity's files, the same ones when asked again."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.folder.mkdir(mode=0o700)
+        self.ca = str(self.folder / "ca.pem")
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-keyout", "ca.key", "-out", "ca.pem", "-subj", f"/CN=CA {self.folder.name}",
+                "-addext", "keyUsage=critical,keyCertSign", cwd=self.folder)
+
+    def issue(self, identity, days=2, name=None, extra=""):
+        """`identity` is ROLE/NAME; days -1 is expired since yesterday; `name` keeps several of one identity apart."""
+        stem = name or identity.replace("/", "-")
+        files = Files(self.ca, str(self.folder / f"{stem}.pem"), str(self.folder / f"{stem}.key"))
+        if not Path(files.cert).exists():
+            openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={stem}",
+                    "-keyout", f"{stem}.key", "-out", f"{stem}.csr",
+                    "-addext", f"subjectAltName=URI:crowdveil:{identity}{extra}",
+                    "-addext", "keyUsage=critical,digitalSignature",
+                    "-addext", "extendedKeyUsage=clientAuth,serverAuth", cwd=self.folder)
+            openssl("x509", "-req", "-in", f"{stem}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-copy_extensions", "copy",
+                    "-days", str(days), "-out", f"{stem}.pem", cwd=self.folder)
+            Path(files.key).chmod(0o600)
+        return files

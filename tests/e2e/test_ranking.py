@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole campaigns: tokens in, a ranking out, held against a truth that is computed here."""
+import random
+
+from client.requester import classes, end_name, spec
+from client.worker import GRID, Session, work
+
+
+def bernoulli(means, seed):
+    """Scores as a pure function of (seed, arm, place)."""
+    def score(worker, arm, place):
+        return GRID if random.Random(f"{seed}/{arm}/{place}").random() < means[arm] else 0
+    return score
+
+
+def test_a_worker_of_another_make_is_ranked_right(deployment):
+    """The broker against the protocol's text: every worker here is the Python client."""
+    means = [.05, .5, .95, .52, .93]
+    deployment.up()
+    with deployment.requester() as requester:
+        campaign = requester.submit(spec(
+            len(means), epsilon=2, tokens=60_000,
+            policy_params={"alpha": .2, "delta": .1, "tokens_per_round": 200, "radius": "sound"})).campaign
+        files = deployment.pki.issue("gateway/1-60000")
+        with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
+            verdicts, accepted = work(session, range(1, 60_001), bernoulli(means, 3), credit=256)
+        finished = requester.watch(campaign)
+    assert end_name(finished.progress.end) == "complete"
+    assert classes(finished) == ({1: [2, 4], 2: [1, 3], 3: [0]}, [])
+    assert set(verdicts) <= {"accepted", "expired"}
+    assert finished.progress.tokens == verdicts["accepted"] == len(accepted)
