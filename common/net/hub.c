@@ -2,6 +2,7 @@
 #include "common/net/hub.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <utlist.h>
 
@@ -21,6 +22,18 @@ static void on_turn(uv_prepare_t *handle) {
   }
 }
 
+/*
+ * Whoever resets a connection while we write to it would end the process: libuv writes without MSG_NOSIGNAL. A handler
+ * that the program has chosen itself stays.
+ */
+static void survive_resets(void) {
+  struct sigaction now;
+  if (sigaction(SIGPIPE, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL) {
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    (void)sigaction(SIGPIPE, &ignore, NULL);
+  }
+}
+
 static enum cv_err make_hub(uv_loop_t *loop, struct cv_hub **ret, struct cv_why *why) {
   struct cv_hub *hub = calloc(1, sizeof(*hub));
   if (hub == NULL) {
@@ -31,6 +44,7 @@ static enum cv_err make_hub(uv_loop_t *loop, struct cv_hub **ret, struct cv_why 
     free(hub);
     return cv_uv_fail(why, status, "cannot watch the loop");
   }
+  survive_resets();
   hub->loop = loop;
   hub->turn.data = hub;
   (void)uv_prepare_start(&hub->turn, on_turn); /* fails only without a callback */

@@ -6,6 +6,8 @@
  * loop, never from inside a call; then the peer is gone. Every limit is enforced here: handshake 10 s, frame size,
  * bytes queued for writing (a peer that does not read is closed), connections of a listener.
  *
+ * The first listener or dialer of a program makes it ignore SIGPIPE, unless it has a handler for it.
+ *
  * Writing: cv_peer_send() queues; everything queued in one turn of the loop leaves in as few full TLS records and
  * system calls as possible.
  */
@@ -79,13 +81,13 @@ void cv_listener_set_tls(struct cv_listener *listener, struct cv_tls *tls);
 void cv_listener_stop(struct cv_listener *listener);
 
 /*
- * A dialer: one connection that is made again until it is stopped, with back-off and jitter (100 ms doubling to 5 s, from
- * the start again after a connection that was open for a quarter of a second).
+ * A dialer: one connection that is made again until it is stopped, with back-off and jitter (100 ms doubling to 5 s,
+ * and from the start again after a connection that was open for a quarter of a second).
  */
 struct cv_dialer;
 /*
- * Host names are resolved, all their addresses tried. `data` becomes the data of each peer. An attempt that does not get
- * as far as `opened` is told to `failed` (may be NULL) with one line, and only there; `closed` comes for what was
+ * Host names are resolved, all their addresses tried. `data` becomes the data of each peer. An attempt that does not
+ * get as far as `opened` is told to `failed` (may be NULL) with one line, and only there; `closed` comes for what was
  * `opened`. A client's `opened` means that the server has accepted its certificate, too.
  * `jitter_seed` spreads clients that start together.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS 1.3 contexts: mutual, ALPN "crowdveil/1", one CA, roles checked on both sides. Sessions are resumed from a
- * bounded stateful cache (no stateless tickets), live 5 minutes at most, counted from the full handshake, and never past
- * the peer's notAfter.
+ * bounded stateful cache (no stateless tickets); they live 5 minutes at most, counted from the full handshake, and
+ * never past the peer's notAfter.
  */
 #ifndef CV_NET_TLS_H
 #define CV_NET_TLS_H

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -313,6 +314,24 @@ static void test_silence(void **state) {
   expect_thrown_out(world, &stranger, ": no TLS handshake within 50 ms");
 }
 
+/* Whoever sends something, goes away and resets the connection under our answer does not take the process with it. */
+static void test_reset_under_our_answer(void **state) {
+  struct world *world = *state;
+  struct sockaddr_in address;
+  struct linger at_once = {.l_onoff = 1};
+  static const uint8_t hello[] = {22, 3, 1, 0, 5, 1, 0, 0, 1, 0}; /* a ClientHello cut short: answered with an alert */
+  serve(world, broker_tls(world));
+  assert_int_equal(uv_ip4_addr("127.0.0.1", (int)cv_listener_port(world->listener), &address), 0);
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  assert_true(fd >= 0);
+  assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+  assert_int_equal(send(fd, hello, sizeof(hello), 0), sizeof(hello));
+  assert_int_equal(shutdown(fd, SHUT_WR), 0);
+  assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+  assert_int_equal(close(fd), 0);
+  wait_for(world, &world->server.closed, 1);
+}
+
 /* --- sessions --- */
 
 static bool is_resumed(struct side *side) {
@@ -490,6 +509,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_strangers, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_wrong_alpn, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_silence, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_reset_under_our_answer, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_resumption, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_session_lifetime, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_denied_serial, world_setup, world_teardown),
