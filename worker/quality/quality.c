@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/quality/quality.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "worker/quality/models.h"
+
+static const struct cv_quality_model *const table[] = {
+    &cv_quality_bernoulli,
+    &cv_quality_beta,
+    &cv_quality_clipped_normal,
+    &cv_quality_truncated_normal,
+};
+
+struct cv_quality {
+  const struct cv_quality_model *model; /* NULL: rows */
+  uint32_t arms;
+  uint64_t seed;
+  struct cv_quality_item *item; /* with a model */
+  struct cv_rows rows;          /* without */
+  uint64_t *key;                /* rows without replacement: each arm's order; NULL with replacement */
+};
+
+const struct cv_quality_model *cv_quality_model_at(size_t index) {
+  return index < CV_COUNT(table) ? table[index] : NULL;
+}
+
+const struct cv_quality_model *cv_quality_model_find(const char *name) {
+  for (size_t i = 0; i < CV_COUNT(table); i++) {
+    if (strcmp(table[i]->name, name) == 0) {
+      return table[i];
+    }
+  }
+  return NULL;
+}
+
+static enum cv_err check_item(const struct cv_quality_model *model, const struct cv_quality_item *item, uint32_t arm,
+                              struct cv_why *why) {
+  if (!(item->mean >= 0 && item->mean <= 1)) {
+    return cv_fail(why, CV_ERR_INVALID, "item %u has mean %g; expected 0 to 1", arm + 1, item->mean);
+  }
+  bool fits = model->spread_zero ? item->spread >= 0 : item->spread > 0;
+  if (model->spread != NULL && !(fits && isfinite(item->spread))) {
+    return cv_fail(why, CV_ERR_INVALID, "item %u has %s %g; expected a number %s 0", arm + 1, model->spread,
+                   item->spread, model->spread_zero ? "of at least" : "above");
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_quality_new(const struct cv_quality_model *model, const struct cv_quality_item *item, uint32_t arms,
+                           uint64_t seed, struct cv_quality **ret, struct cv_why *why) {
+  for (uint32_t arm = 0; arm < arms; arm++) {
+    CV_TRY(check_item(model, &item[arm], arm, why));
+  }
+  struct cv_quality *quality = calloc(1, sizeof(*quality));
+  struct cv_quality_item *copy = calloc(arms > 0 ? arms : 1, sizeof(*copy));
+  if (quality == NULL || copy == NULL) {
+    free(quality);
+    free(copy);
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", arms);
+  }
+  memcpy(copy, item, arms * sizeof(*copy));
+  *quality = (struct cv_quality){.model = model, .arms = arms, .seed = seed, .item = copy};
+  *ret = quality;
+  return CV_OK;
+}
+
+/* One key an arm, from a place that no token has. */
+static enum cv_err make_keys(struct cv_quality *quality) {
+  quality->key = calloc(quality->arms > 0 ? quality->arms : 1, sizeof(*quality->key));
+  if (quality->key == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t arm = 0; arm < quality->arms; arm++) {
+    struct cv_rng_seeded rng;
+    cv_rng_seeded_init(&rng, quality->seed, CV_RNG_ROWS, arm, UINT64_MAX);
+    quality->key[arm] = cv_rng_u64(&rng.rng);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_quality_new_rows(struct cv_rows *rows, bool replacement, uint64_t seed, struct cv_quality **ret,
+                                struct cv_why *why) {
+  struct cv_quality *quality = calloc(1, sizeof(*quality));
+  if (quality == NULL) {
+    cv_rows_fini(rows);
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory for the data set");
+  }
+  *quality = (struct cv_quality){.arms = rows->arms, .seed = seed, .rows = *rows};
+  *rows = (struct cv_rows){0};
+  enum cv_err err = CV_OK;
+  for (uint32_t arm = 0; arm < quality->arms && err == CV_OK; arm++) {
+    if (quality->rows.start[arm] == quality->rows.start[arm + 1]) {
+      err = cv_fail(why, CV_ERR_INVALID, "item %u has no rows", arm + 1);
+    }
+  }
+  if (err == CV_OK && !replacement && make_keys(quality) != CV_OK) {
+    err = cv_fail(why, CV_ERR_NOMEM, "out of memory for the data set");
+  }
+  if (err != CV_OK) {
+    cv_quality_free(quality);
+    return err;
+  }
+  *ret = quality;
+  return CV_OK;
+}
+
+void cv_quality_free(struct cv_quality *quality) {
+  if (quality == NULL) {
+    return;
+  }
+  cv_rows_fini(&quality->rows);
+  free(quality->item);
+  free(quality->key);
+  free(quality);
+}
+
+uint32_t cv_quality_arms(const struct cv_quality *quality) {
+  return quality->arms;
+}
+
+static enum cv_err row_at(const struct cv_quality *quality, uint32_t arm, uint64_t place, int64_t *ret_score) {
+  uint64_t start = quality->rows.start[arm], count = quality->rows.start[arm + 1] - start;
+  uint64_t index;
+  if (quality->key == NULL) {
+    struct cv_rng_seeded rng;
+    cv_rng_seeded_init(&rng, quality->seed, CV_RNG_ROWS, arm, place);
+    index = cv_rng_below(&rng.rng, count);
+  } else if (place < count) {
+    index = cv_permute(quality->key[arm], count, place);
+  } else {
+    return CV_ERR_LIMIT;
+  }
+  *ret_score = quality->rows.value[start + index];
+  return CV_OK;
+}
+
+enum cv_err cv_quality_score(const struct cv_quality *quality, uint32_t arm, uint64_t place, int64_t *ret_score) {
+  CV_REQUIRE(arm < quality->arms);
+  if (quality->model == NULL) {
+    return row_at(quality, arm, place, ret_score);
+  }
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, quality->seed, CV_RNG_SCORE, arm, place);
+  *ret_score = cv_grid_from(quality->model->draw(&quality->item[arm], &rng.rng));
+  return CV_OK;
+}
+
+double cv_quality_truth(const struct cv_quality *quality, uint32_t arm) {
+  CV_REQUIRE(arm < quality->arms);
+  return quality->model == NULL ? cv_rows_mean(&quality->rows, arm) : quality->model->truth(&quality->item[arm]);
+}
+
+void cv_quality_draw_instance(uint64_t seed, double mean, double variance, uint32_t count, double *ret_means) {
+  for (uint32_t i = 0; i < count; i++) {
+    struct cv_rng_seeded rng;
+    cv_rng_seeded_init(&rng, seed, CV_RNG_INSTANCE, i, 0);
+    ret_means[i] = fmin(1, fmax(0, mean + sqrt(variance) * cv_rng_normal(&rng.rng)));
+  }
+}

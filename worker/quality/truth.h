@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The true ranking of known means at rank span alpha (paper 000): what a run's result is measured against. */
+#ifndef CV_QUALITY_TRUTH_H
+#define CV_QUALITY_TRUTH_H
+
+#include <stdint.h>
+
+/*
+ * Take the best arm that is not ranked, put all arms within alpha of it (both ends included, up to 1e-12) in its class,
+ * repeat. ret_class[i] is the class of arm i, from 1 = best. Returns the number of classes.
+ */
+uint32_t cv_truth_classes(const double *mean, uint32_t arms, double alpha, uint32_t *ret_class);
+
+/*
+ * The smallest distance of an arm to a boundary that could put it elsewhere: over all classes, of the arms not ranked
+ * before it other than its best, to (its best - alpha). The smaller, the more tokens a run needs; 0: an arm lies on a
+ * boundary and never settles. INFINITY for a single arm. `rank_class` is what cv_truth_classes gave.
+ */
+double cv_truth_gap(const double *mean, uint32_t arms, double alpha, const uint32_t *rank_class);
+
+#endif
