@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/codec/order.h"
+#include "tests/unit/codec/codec_test.h"
+#include "tests/unit/codec/records.h"
+
+/* The fields of order.proto's envelope. */
+enum { SUBMIT = 3, WATCH, CANCEL, EXPORT, STATUS, ACCEPTED, PROGRESS, FINISHED, PART, STATUS_ANSWER, ERROR };
+
+static void assert_progress_bounded(const struct cv_progress *progress) {
+  assert_true(text_is_bounded(progress->name, CV_NAME_BYTES));
+  assert_in_range(progress->end, 0, CV_END_COUNT - 1);
+  assert_in_range(progress->arms, 0, CV_ARMS_MAX);
+  assert_in_range(progress->decided, 0, progress->arms);
+}
+
+static void assert_part_bounded(const struct cv_part *part) {
+  if (part->first) {
+    assert_spec_bounded(&part->spec);
+    assert_progress_bounded(&part->progress);
+  }
+  for (size_t i = 0; i < part->plans; i++) {
+    assert_plan_bounded(&part->plan[i]);
+  }
+  for (size_t i = 0; i < part->releases; i++) {
+    assert_release_bounded(&part->release[i]);
+  }
+  assert_standings_bounded(part->standing, part->standings);
+}
+
+static void assert_bounded(const struct cv_order_frame *frame) {
+  assert_true(frame->kind != CV_ORDER_NONE || frame->hello.present || frame->goodbye != NULL);
+  switch (frame->kind) {
+    case CV_ORDER_SUBMIT:
+      assert_spec_bounded(&frame->as.submit.spec);
+      break;
+    case CV_ORDER_PROGRESS:
+      assert_progress_bounded(&frame->as.progress);
+      break;
+    case CV_ORDER_FINISHED:
+      assert_progress_bounded(&frame->as.finished.progress);
+      assert_standings_bounded(frame->as.finished.standing, frame->as.finished.standings);
+      break;
+    case CV_ORDER_PART:
+      assert_part_bounded(&frame->as.part);
+      break;
+    case CV_ORDER_STATUS_ANSWER:
+      assert_true(text_is_bounded(frame->as.status.broker, CV_NAME_BYTES));
+      for (size_t i = 0; i < frame->as.status.campaigns; i++) {
+        assert_progress_bounded(&frame->as.status.campaign[i]);
+      }
+      break;
+    case CV_ORDER_ERROR:
+      assert_true(text_is_bounded(frame->as.error, CV_WHY_BYTES));
+      break;
+    default:
+      assert_in_range(frame->kind, CV_ORDER_NONE, CV_ORDER_ERROR);
+      break;
+  }
+}
+
+static enum cv_err try_bytes(const uint8_t *bytes, size_t n) {
+  struct cv_order_frame frame;
+  memset(&frame, 0x5a, sizeof(frame));
+  struct cv_order_frame before = frame;
+  enum cv_err err = cv_order_decode(bytes, n, &arena, &frame);
+  if (err == CV_OK) {
+    assert_bounded(&frame);
+  } else {
+    assert_memory_equal(&frame, &before, sizeof(frame));
+  }
+  assert_true(arena.used <= arena.size);
+  return err;
+}
+
+static enum cv_err try_buf(struct cv_buf *frame) {
+  assert_true(cv_buf_ok(frame));
+  enum cv_err err = try_exactly(try_bytes, frame->data, frame->len);
+  cv_buf_fini(frame);
+  return err;
+}
+
+static void random_progress(struct cv_rng *rng, struct cv_progress *ret) {
+  uint32_t arms = (uint32_t)cv_rng_below(rng, CV_ARMS_MAX + 1);
+  *ret = (struct cv_progress){.campaign = random_u64(rng),
+                              .tokens = random_u64(rng),
+                              .tokens_limit = random_u64(rng),
+                              .releases = random_u64(rng),
+                              .plans = random_u64(rng),
+                              .elapsed_ms = random_u64(rng),
+                              .arms = arms,
+                              .decided = (uint32_t)cv_rng_below(rng, arms + 1),
+                              .classes = (uint32_t)cv_rng_below(rng, arms + 1),
+                              .epsilon_spent_micro = random_u64(rng),
+                              .workers = random_u32(rng),
+                              .end = (enum cv_end)cv_rng_below(rng, CV_END_COUNT),
+                              .thirdparty_connected = cv_rng_below(rng, 2) == 0};
+  random_name(rng, ret->name, sizeof(ret->name));
+}
+
+enum { ROWS = 5 };
+
+struct made {
+  struct cv_order_frame frame;
+  struct cv_plan plan[ROWS];
+  struct cv_release release[ROWS];
+  struct cv_progress progress[ROWS];
+  char why[CV_WHY_BYTES];
+};
+
+static void random_part(struct cv_rng *rng, struct made *made) {
+  struct cv_part *part = &made->frame.as.part;
+  *part = (struct cv_part){.campaign = random_u64(rng),
+                           .first = cv_rng_below(rng, 2) == 0,
+                           .plans = cv_rng_below(rng, ROWS + 1),
+                           .releases = cv_rng_below(rng, ROWS + 1),
+                           .plan = made->plan,
+                           .release = made->release,
+                           .last = cv_rng_below(rng, 2) == 0};
+  if (part->first) {
+    random_spec(rng, &part->spec);
+    part->seed = random_u64(rng);
+    random_progress(rng, &part->progress);
+  }
+  for (size_t i = 0; i < part->plans; i++) {
+    random_plan(rng, &made->plan[i]);
+  }
+  for (size_t i = 0; i < part->releases; i++) {
+    random_release(rng, &made->release[i]);
+  }
+  random_standings(rng, &part->standings, &part->standing);
+}
+
+static struct made *make_frame(uint64_t seed) {
+  struct made *made = calloc(1, sizeof(*made));
+  assert_non_null(made);
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, seed, 3, 0, 0);
+  struct cv_rng *rng = &seeded.rng;
+  struct cv_order_frame *frame = &made->frame;
+  frame->kind = (enum cv_order_kind)(1 + seed % CV_ORDER_ERROR);
+  switch (frame->kind) {
+    case CV_ORDER_SUBMIT:
+      random_bytes(rng, frame->as.submit.client_key, CV_CLIENT_KEY_BYTES);
+      random_spec(rng, &frame->as.submit.spec);
+      break;
+    case CV_ORDER_ACCEPTED:
+      frame->as.accepted.campaign = random_u64(rng);
+      frame->as.accepted.existed = cv_rng_below(rng, 2) == 0;
+      break;
+    case CV_ORDER_PROGRESS:
+      random_progress(rng, &frame->as.progress);
+      break;
+    case CV_ORDER_FINISHED:
+      random_progress(rng, &frame->as.finished.progress);
+      random_standings(rng, &frame->as.finished.standings, &frame->as.finished.standing);
+      break;
+    case CV_ORDER_PART:
+      random_part(rng, made);
+      break;
+    case CV_ORDER_STATUS_ANSWER:
+      frame->as.status = (struct cv_status){
+          .campaigns = ROWS, .campaign = made->progress, .broker = "broker one", .uptime_ms = random_u64(rng)};
+      for (size_t i = 0; i < ROWS; i++) {
+        random_progress(rng, &made->progress[i]);
+      }
+      break;
+    case CV_ORDER_ERROR:
+      random_name(rng, made->why, sizeof(made->why));
+      frame->as.error = made->why;
+      break;
+    default:
+      frame->as.campaign = frame->kind == CV_ORDER_STATUS ? 0 : random_u64(rng);
+      break;
+  }
+  return made;
+}
+
+static void free_frame(struct made *made) {
+  struct cv_order_frame *frame = &made->frame;
+  if (frame->kind == CV_ORDER_SUBMIT) {
+    free(frame->as.submit.spec.names);
+  } else if (frame->kind == CV_ORDER_FINISHED) {
+    free(frame->as.finished.standing);
+  } else if (frame->kind == CV_ORDER_PART) {
+    free(frame->as.part.spec.names);
+    free(frame->as.part.standing);
+    for (size_t i = 0; i < ROWS; i++) {
+      free(made->plan[i].want);
+    }
+  }
+  free(made);
+}
+
+static void assert_parts_equal(const struct cv_part *a, const struct cv_part *b) {
+  assert_int_equal(a->campaign, b->campaign);
+  assert_int_equal(a->last, b->last);
+  assert_int_equal(a->first, b->first);
+  if (a->first) {
+    assert_specs_equal(&a->spec, &b->spec);
+    assert_int_equal(a->seed, b->seed);
+    assert_memory_equal(&a->progress, &b->progress, sizeof(a->progress));
+  }
+  assert_int_equal(a->plans, b->plans);
+  for (size_t i = 0; i < a->plans; i++) {
+    assert_plans_equal(&a->plan[i], &b->plan[i]);
+  }
+  assert_int_equal(a->releases, b->releases);
+  for (size_t i = 0; i < a->releases; i++) {
+    assert_releases_equal(&a->release[i], &b->release[i]);
+  }
+  assert_standings_equal(a->standing, a->standings, b->standing, b->standings);
+}
+
+static void assert_frames_equal(const struct cv_order_frame *a, const struct cv_order_frame *b) {
+  assert_int_equal(a->kind, b->kind);
+  switch (a->kind) {
+    case CV_ORDER_SUBMIT:
+      assert_memory_equal(a->as.submit.client_key, b->as.submit.client_key, CV_CLIENT_KEY_BYTES);
+      assert_specs_equal(&a->as.submit.spec, &b->as.submit.spec);
+      break;
+    case CV_ORDER_ACCEPTED:
+      assert_int_equal(a->as.accepted.campaign, b->as.accepted.campaign);
+      assert_int_equal(a->as.accepted.existed, b->as.accepted.existed);
+      break;
+    case CV_ORDER_PROGRESS:
+      assert_memory_equal(&a->as.progress, &b->as.progress, sizeof(a->as.progress));
+      break;
+    case CV_ORDER_FINISHED:
+      assert_memory_equal(&a->as.finished.progress, &b->as.finished.progress, sizeof(a->as.progress));
+      assert_standings_equal(a->as.finished.standing, a->as.finished.standings, b->as.finished.standing,
+                             b->as.finished.standings);
+      break;
+    case CV_ORDER_PART:
+      assert_parts_equal(&a->as.part, &b->as.part);
+      break;
+    case CV_ORDER_STATUS_ANSWER:
+      assert_int_equal(a->as.status.campaigns, b->as.status.campaigns);
+      assert_memory_equal(a->as.status.campaign, b->as.status.campaign, ROWS * sizeof(struct cv_progress));
+      assert_string_equal(a->as.status.broker, b->as.status.broker);
+      assert_int_equal(a->as.status.uptime_ms, b->as.status.uptime_ms);
+      break;
+    case CV_ORDER_ERROR:
+      assert_string_equal(a->as.error, b->as.error);
+      break;
+    default:
+      assert_int_equal(a->as.campaign, b->as.campaign);
+      break;
+  }
+}
+
+static void random_frames_arrive_and_encode_again_to_the_same(void **state) {
+  for (uint64_t seed = 0; seed < 660; seed++) {
+    struct made *made = make_frame(seed);
+    struct cv_buf first = {0}, second = {0};
+    struct cv_order_frame decoded;
+    assert_int_equal(cv_order_encode(&made->frame, &scratch, &first), CV_OK);
+    assert_int_equal(cv_order_decode(first.data, first.len, &arena, &decoded), CV_OK);
+    assert_bounded(&decoded);
+    assert_frames_equal(&made->frame, &decoded);
+    assert_int_equal(cv_order_encode(&decoded, &scratch, &second), CV_OK);
+    assert_int_equal(first.len, second.len);
+    assert_memory_equal(first.data, second.data, first.len);
+    cv_buf_fini(&first);
+    cv_buf_fini(&second);
+    free_frame(made);
+  }
+}
+
+/* One frame of every kind, as small as random makes it. */
+static void hostile_bytes_pass_no_bound(void **state) {
+  for (uint64_t kind = 0; kind < CV_ORDER_ERROR; kind++) {
+    struct cv_buf smallest = {0};
+    for (uint64_t i = 0; i < 40; i++) {
+      struct made *made = make_frame(kind + i * CV_ORDER_ERROR);
+      struct cv_buf bytes = {0};
+      assert_int_equal(cv_order_encode(&made->frame, &scratch, &bytes), CV_OK);
+      if (smallest.len == 0 || bytes.len < smallest.len) {
+        cv_buf_fini(&smallest);
+        smallest = bytes;
+      } else {
+        cv_buf_fini(&bytes);
+      }
+      free_frame(made);
+    }
+    attack(try_bytes, &smallest);
+    cv_buf_fini(&smallest);
+  }
+  attack_with_noise(try_bytes, 3);
+}
+
+static void large_frames_stay_in_the_arena(void **state) {
+  attack_with_length(try_bytes);
+  attack_with_empties(try_bytes, PART, 5);
+  attack_with_empties(try_bytes, PART, 6);
+  attack_with_empties(try_bytes, PART, 7);
+  attack_with_empties(try_bytes, FINISHED, 2);
+  attack_with_empties(try_bytes, STATUS_ANSWER, 1);
+  attack_with_empties(try_bytes, 0, STATUS);
+}
+
+static void a_frame_has_one_message(void **state) {
+  struct cv_buf two = {0}, none = {0}, hello = {0};
+  assert_int_equal(try_exactly(try_bytes, (const uint8_t *)"", 0), CV_ERR_FORMAT);
+  put_blob(&two, WATCH, NULL, 0);
+  put_blob(&two, CANCEL, NULL, 0);
+  assert_int_equal(try_buf(&two), CV_ERR_FORMAT);
+  put_blob(&none, 99, "newer", 5);
+  assert_int_equal(try_buf(&none), CV_ERR_FORMAT);
+  put_blob(&hello, 1, NULL, 0);
+  assert_int_equal(try_buf(&hello), CV_OK);
+}
+
+static enum cv_err try_key(size_t n) {
+  static const uint8_t zeros[32] = {0};
+  struct cv_buf spec = {0}, submit = {0}, frame = {0};
+  put_number(&spec, 2, 3);
+  put_blob(&submit, 1, zeros, n);
+  put_message(&submit, 2, &spec);
+  put_message(&frame, SUBMIT, &submit);
+  return try_buf(&frame);
+}
+
+static void a_submit_has_a_key_and_a_spec(void **state) {
+  assert_int_equal(try_key(CV_CLIENT_KEY_BYTES), CV_OK);
+  assert_int_equal(try_key(CV_CLIENT_KEY_BYTES - 1), CV_ERR_FORMAT);
+  assert_int_equal(try_key(CV_CLIENT_KEY_BYTES + 1), CV_ERR_FORMAT);
+  static const uint8_t zeros[CV_CLIENT_KEY_BYTES] = {0};
+  struct cv_buf submit = {0}, frame = {0};
+  put_blob(&submit, 1, zeros, sizeof(zeros));
+  put_message(&frame, SUBMIT, &submit);
+  assert_int_equal(try_buf(&frame), CV_ERR_FORMAT);
+}
+
+/* A part with spec, seed and progress, or without some of them. */
+static enum cv_err try_part(bool has_spec, size_t seed, bool has_progress, uint64_t plan_of) {
+  static const uint8_t zeros[16] = {0};
+  struct cv_buf part = {0}, plan = {0}, frame = {0};
+  put_number(&part, 1, 7);
+  if (has_spec) {
+    put_blob(&part, 2, NULL, 0);
+  }
+  put_blob(&part, 3, zeros, seed);
+  if (has_progress) {
+    put_blob(&part, 4, NULL, 0);
+  }
+  put_number(&plan, 1, plan_of);
+  put_number(&plan, 2, 1);
+  put_message(&part, 5, &plan);
+  put_message(&frame, PART, &part);
+  return try_buf(&frame);
+}
+
+static void a_part_is_the_first_or_not(void **state) {
+  assert_int_equal(try_part(true, 8, true, 7), CV_OK);
+  assert_int_equal(try_part(false, 0, false, 7), CV_OK);
+  assert_int_equal(try_part(true, 0, true, 7), CV_ERR_FORMAT);
+  assert_int_equal(try_part(true, 8, false, 7), CV_ERR_FORMAT);
+  assert_int_equal(try_part(false, 8, false, 7), CV_ERR_FORMAT);
+  assert_int_equal(try_part(false, 0, true, 7), CV_ERR_FORMAT);
+  assert_int_equal(try_part(false, 0, false, 8), CV_ERR_FORMAT); /* a plan of another campaign */
+}
+
+static enum cv_err try_progress(uint32_t field, uint64_t value) {
+  struct cv_buf progress = {0}, frame = {0};
+  put_number(&progress, field, value);
+  put_message(&frame, PROGRESS, &progress);
+  return try_buf(&frame);
+}
+
+static void progress_is_in_range(void **state) {
+  assert_int_equal(try_progress(8, CV_ARMS_MAX), CV_OK);
+  assert_int_equal(try_progress(8, CV_ARMS_MAX + 1), CV_ERR_FORMAT);
+  assert_int_equal(try_progress(9, 1), CV_ERR_FORMAT); /* more decided than there are */
+  assert_int_equal(try_progress(13, CV_END_COUNT - 1), CV_OK);
+  assert_int_equal(try_progress(13, CV_END_COUNT), CV_ERR_FORMAT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(random_frames_arrive_and_encode_again_to_the_same),
+      cmocka_unit_test(hostile_bytes_pass_no_bound),
+      cmocka_unit_test(large_frames_stay_in_the_arena),
+      cmocka_unit_test(a_frame_has_one_message),
+      cmocka_unit_test(a_submit_has_a_key_and_a_spec),
+      cmocka_unit_test(a_part_is_the_first_or_not),
+      cmocka_unit_test(progress_is_in_range),
+  };
+  return cmocka_run_group_tests(tests, make_arenas, drop_arenas);
+}
