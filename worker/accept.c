@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/accept.h"
+
+#include <string.h>
+
+#include "common/base/grid.h"
+
+static bool lists(const char *words, const char *name) {
+  const char *const separators = ", \t";
+  size_t n = strlen(name);
+  for (const char *at = words + strspn(words, separators); *at != '\0'; at += strspn(at, separators)) {
+    size_t word = strcspn(at, separators);
+    if (word == n && memcmp(at, name, n) == 0) {
+      return true;
+    }
+    at += word;
+  }
+  return false;
+}
+
+static enum cv_err check_epsilon(const struct cv_accept *accept, uint64_t epsilon_micro, const char *what,
+                                 struct cv_why *why) {
+  if (epsilon_micro <= accept->epsilon_micro) {
+    return CV_OK;
+  }
+  return cv_fail(why, CV_ERR_DENIED, "%s %.6f is not accepted here; expected at most %.6f", what,
+                 (double)epsilon_micro / (double)CV_MICRO, (double)accept->epsilon_micro / (double)CV_MICRO);
+}
+
+enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_terms *terms, struct cv_privatizer **ret,
+                            struct cv_why *why) {
+  if (!lists(accept->privatizers, terms->privatizer.name)) {
+    return cv_fail(why, CV_ERR_DENIED, "privatizer %s is not accepted here; expected one of %s", terms->privatizer.name,
+                   accept->privatizers);
+  }
+  if (!lists(accept->mechanisms, terms->mechanism.name)) {
+    return cv_fail(why, CV_ERR_DENIED, "mechanism %s is not accepted here; expected one of %s", terms->mechanism.name,
+                   accept->mechanisms);
+  }
+  CV_TRY(check_epsilon(accept, terms->epsilon_micro, "epsilon", why));
+  struct cv_privatizer *privatizer;
+  CV_TRY(cv_privatizer_new(&terms->privatizer, terms->arms, &privatizer, why));
+  if (privatizer->epsilon_micro != CV_EPSILON_NONE) {
+    enum cv_err err = check_epsilon(accept, privatizer->epsilon_micro, "the privatizer's epsilon", why);
+    if (err != CV_OK) {
+      cv_privatizer_free(privatizer);
+      return err;
+    }
+  }
+  *ret = privatizer;
+  return CV_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a worker accepts: its own list, which no broker can change. A curious broker that asks for less privacy than
+ * this gets no token.
+ */
+#ifndef CV_WORKER_ACCEPT_H
+#define CV_WORKER_ACCEPT_H
+
+#include "proto/codec/crowd.h"
+#include "worker/privatizer/privatizer.h"
+
+struct cv_accept {
+  const char *privatizers; /* names, separated by commas or blanks */
+  const char *mechanisms;  /* likewise */
+  uint64_t epsilon_micro;  /* largest epsilon of a campaign: of its mechanism, and of its privatizer if that is local */
+  uint64_t tokens;         /* each worker gives over all campaigns; 0 = no limit of its own */
+};
+
+/* CV_OK and the privatizer to apply, which the caller frees; otherwise the reason, e.g. CV_ERR_DENIED. */
+CV_MUST_USE enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_terms *terms,
+                                        struct cv_privatizer **ret, struct cv_why *why);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection that speaks for a range of virtual workers; a single worker is a range of one. Pure: time and
+ * randomness are arguments.
+ *
+ * Each worker arrives, waits for an assignment, scores, privatizes, sends its token, and leaves once that is
+ * acknowledged, or arrives again while a campaign takes more of it. A token that is not acknowledged is kept and sent
+ * again, the same, on the next connection.
+ *
+ *   opened -> events -> cv_crew_flush() -> send -> ... -> closed -> opened again -> ...
+ */
+#ifndef CV_WORKER_CORE_H
+#define CV_WORKER_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/codec/crowd.h"
+#include "worker/accept.h"
+
+struct cv_crew;
+
+struct cv_crew_config {
+  uint64_t first, last;   /* ids of the workers, both included */
+  uint32_t concurrency;   /* assignments held at once, 1 .. 8192 */
+  double arrival_rate;    /* workers a second; 0 = as fast as they are taken */
+  struct cv_accept accept;
+  const char *campaign;   /* name of the campaign that `score` is for */
+  uint32_t arms;          /* that it has scores for */
+  /* The score of a place; CV_ERR_LIMIT when the data have run out. */
+  enum cv_err (*score)(void *data, uint32_t arm, uint64_t place, int64_t *ret_score);
+  void *score_data;
+  struct cv_rng *rng;     /* for the privatizer */
+  /* One line about what a person may want to know; may be NULL. */
+  void (*note)(void *data, const char *text);
+  void *note_data;
+};
+
+struct cv_crew_figures {
+  uint64_t accepted, duplicates, expired, refused;
+  uint32_t campaigns; /* taken part in */
+};
+
+CV_MUST_USE enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **ret, struct cv_why *why);
+void cv_crew_free(struct cv_crew *crew);
+
+void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms);
+void cv_crew_closed(struct cv_crew *crew);
+/* An error means that the broker broke the protocol: the shell closes with the reason. */
+CV_MUST_USE enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *frame, uint64_t now_ms,
+                                      struct cv_why *why);
+/*
+ * What is to be sent now; false if nothing is. Points into the crew's memory until the next call of any kind; may be
+ * larger than a frame, the shell cuts it.
+ */
+bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame *ret);
+
+/* The campaigns it took part in are over, or no worker has a token left to give. */
+bool cv_crew_is_done(const struct cv_crew *crew);
+void cv_crew_figures(const struct cv_crew *crew, struct cv_crew_figures *ret);
+
+#endif

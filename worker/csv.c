@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two passes, so that memory is 4 bytes a row: the first finds the items, how many rows each has and the range of the
+ * scores; the second puts each score where it belongs. In between the items are sorted and numbered.
+ */
+#include "worker/csv.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "common/base/grid.h"
+#include "common/base/text.h"
+#include "worker/records.h"
+
+struct item {
+  char name[CV_NAME_BYTES];
+  bool is_number;
+  double number;
+  uint64_t rows;
+  uint64_t next; /* second pass: where its next row goes */
+  UT_hash_handle hh;
+};
+
+struct reading {
+  const struct cv_csv_ask *ask;
+  struct cv_records records;
+  uint32_t columns, item_at, score_at;
+  struct item *items; /* by name */
+  uint64_t rows;
+  double smallest, largest;
+};
+
+#define LINE(reading) (reading)->ask->path, (unsigned long long)(reading)->records.start
+
+/* A piece of the file for a message: short and without control characters. */
+struct quote {
+  char text[64];
+};
+
+static const char *quoted(struct quote *quote, const char *text) {
+  size_t n = strnlen(text, sizeof(quote->text) - 1);
+  memcpy(quote->text, text, n);
+  quote->text[n] = '\0';
+  cv_text_clean(quote->text, n);
+  return quote->text;
+}
+
+static enum cv_err changed(const struct reading *reading, struct cv_why *why) {
+  return cv_fail(why, CV_ERR_IO, "%s:%llu: the file was changed while it was read", LINE(reading));
+}
+
+/* ---- the header ---- */
+
+static enum cv_err missing_column(const struct reading *reading, const char *column, struct cv_why *why) {
+  char list[240] = "";
+  size_t used = 0;
+  for (uint32_t i = 0; i < reading->columns && used < sizeof(list); i++) {
+    struct quote quote;
+    used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i == 0 ? "" : ", ",
+                             quoted(&quote, cv_records_field(&reading->records, i)));
+  }
+  if (used >= sizeof(list)) {
+    (void)snprintf(list + sizeof(list) - 5, 5, " ...");
+  }
+  return cv_fail(why, CV_ERR_INVALID, "%s:%llu: no column \"%s\"; the columns are %s", LINE(reading), column, list);
+}
+
+static enum cv_err find_column(const struct reading *reading, const char *column, uint32_t *ret, struct cv_why *why) {
+  uint32_t found = reading->columns;
+  for (uint32_t i = 0; i < reading->columns; i++) {
+    if (strcmp(cv_records_field(&reading->records, i), column) != 0) {
+      continue;
+    }
+    if (found != reading->columns) {
+      return cv_fail(why, CV_ERR_INVALID, "%s:%llu: two columns are called \"%s\"; expected one", LINE(reading),
+                     column);
+    }
+    found = i;
+  }
+  if (found == reading->columns) {
+    return missing_column(reading, column, why);
+  }
+  *ret = found;
+  return CV_OK;
+}
+
+static enum cv_err read_header(struct reading *reading, struct cv_why *why) {
+  const struct cv_csv_ask *ask = reading->ask;
+  bool end;
+  CV_TRY(cv_records_next(&reading->records, &end, why));
+  if (end) {
+    return cv_fail(why, CV_ERR_INVALID, "%s:1: the file is empty; expected a header line with columns %s and %s",
+                   ask->path, ask->item_column, ask->score_column);
+  }
+  reading->columns = reading->records.fields;
+  CV_TRY(find_column(reading, ask->item_column, &reading->item_at, why));
+  return find_column(reading, ask->score_column, &reading->score_at, why);
+}
+
+/* ---- rows ---- */
+
+/* Decimal numbers with blanks around them; strtod alone would take "nan", "inf" and hexadecimal. */
+static bool parse_number(const char *text, double *ret) {
+  text += strspn(text, " \t");
+  size_t n = strspn(text, "+-.0123456789eE");
+  if (n == 0 || text[n + strspn(text + n, " \t")] != '\0') {
+    return false;
+  }
+  char *end;
+  double number = strtod(text, &end);
+  if (end != text + n || !isfinite(number)) {
+    return false;
+  }
+  *ret = number;
+  return true;
+}
+
+static enum cv_err parse_score(const struct reading *reading, double *ret, struct cv_why *why) {
+  const struct cv_csv_ask *ask = reading->ask;
+  const char *text = cv_records_field(&reading->records, reading->score_at);
+  struct quote quote;
+  double score;
+  if (!parse_number(text, &score)) {
+    return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s \"%s\" is not a number", LINE(reading), ask->score_column,
+                   quoted(&quote, text));
+  }
+  if (ask->has_scale && !(score >= ask->low && score <= ask->high)) {
+    return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s %.10g is outside %.10g..%.10g, the campaign's scale",
+                   LINE(reading), ask->score_column, score, ask->low, ask->high);
+  }
+  *ret = score;
+  return CV_OK;
+}
+
+/* The next row's item name and score; *ret_end at the end. */
+static enum cv_err next_row(struct reading *reading, bool *ret_end, const char **ret_name, double *ret_score,
+                            struct cv_why *why) {
+  CV_TRY(cv_records_next(&reading->records, ret_end, why));
+  if (*ret_end) {
+    return CV_OK;
+  }
+  if (reading->records.fields != reading->columns) {
+    return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %u fields; expected %u as in the header", LINE(reading),
+                   reading->records.fields, reading->columns);
+  }
+  *ret_name = cv_records_field(&reading->records, reading->item_at);
+  return parse_score(reading, ret_score, why);
+}
+
+static enum cv_err add_item(struct reading *reading, const char *name, struct item **ret, struct cv_why *why) {
+  struct quote quote;
+  if (!cv_name_is_valid(name)) {
+    return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s \"%s\" is no name; expected 1 to %d bytes of printable UTF-8",
+                   LINE(reading), reading->ask->item_column, quoted(&quote, name), CV_NAME_BYTES - 1);
+  }
+  if (HASH_COUNT(reading->items) == CV_ARMS_MAX) {
+    return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: \"%s\" is one item too many; expected at most %d different ones",
+                   LINE(reading), quoted(&quote, name), CV_ARMS_MAX);
+  }
+  struct item *item = calloc(1, sizeof(*item));
+  if (item == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);
+  }
+  (void)snprintf(item->name, sizeof(item->name), "%s", name);
+  item->is_number = parse_number(name, &item->number);
+  HASH_ADD_STR(reading->items, name, item);
+  *ret = item;
+  return CV_OK;
+}
+
+static enum cv_err first_pass(struct reading *reading, struct cv_why *why) {
+  const char *name = NULL;
+  double score = 0;
+  reading->smallest = DBL_MAX;
+  reading->largest = -DBL_MAX;
+  CV_TRY(read_header(reading, why));
+  for (;;) {
+    bool end;
+    CV_TRY(next_row(reading, &end, &name, &score, why));
+    if (end) {
+      return CV_OK;
+    }
+    struct item *item;
+    HASH_FIND_STR(reading->items, name, item);
+    if (item == NULL) {
+      CV_TRY(add_item(reading, name, &item, why));
+    }
+    item->rows++;
+    reading->rows++;
+    reading->smallest = fmin(reading->smallest, score);
+    reading->largest = fmax(reading->largest, score);
+  }
+}
+
+/* ---- numbering ---- */
+
+static int by_bytes(const struct item *a, const struct item *b) {
+  return strcmp(a->name, b->name);
+}
+
+static int by_number(const struct item *a, const struct item *b) {
+  return a->number < b->number ? -1 : a->number > b->number ? 1 : by_bytes(a, b);
+}
+
+static void sort_items(struct reading *reading) {
+  bool all_numbers = true;
+  for (const struct item *item = reading->items; item != NULL; item = item->hh.next) {
+    all_numbers = all_numbers && item->is_number;
+  }
+  if (all_numbers) {
+    HASH_SORT(reading->items, by_number);
+  } else {
+    HASH_SORT(reading->items, by_bytes);
+  }
+}
+
+static enum cv_err choose_scale(const struct reading *reading, struct cv_csv_data *data, struct cv_why *why) {
+  const struct cv_csv_ask *ask = reading->ask;
+  data->low = ask->has_scale ? ask->low : reading->smallest;
+  data->high = ask->has_scale ? ask->high : reading->largest;
+  if (!(data->low < data->high)) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: every %s is %.10g, which makes no scale; expected different scores, or a scale", ask->path,
+                   ask->score_column, data->low);
+  }
+  if (!isfinite(data->high - data->low)) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: scores from %.10g to %.10g are too far apart", ask->path, data->low,
+                   data->high);
+  }
+  return CV_OK;
+}
+
+static enum cv_err lay_out(struct reading *reading, struct cv_csv_data *data, struct cv_why *why) {
+  if (reading->rows == 0) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: no rows after the header; expected at least one", reading->ask->path);
+  }
+  CV_TRY(choose_scale(reading, data, why));
+  sort_items(reading);
+  uint32_t arms = HASH_COUNT(reading->items);
+  data->items = arms;
+  data->name = calloc(arms, sizeof(*data->name));
+  data->rows = (struct cv_rows){.arms = arms,
+                                .start = calloc(arms + 1, sizeof(*data->rows.start)),
+                                .value = calloc(reading->rows, sizeof(*data->rows.value))};
+  if (data->name == NULL || data->rows.start == NULL || data->rows.value == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory for %llu rows", reading->ask->path,
+                   (unsigned long long)reading->rows);
+  }
+  uint32_t arm = 0;
+  for (struct item *item = reading->items; item != NULL; item = item->hh.next, arm++) {
+    memcpy(data->name[arm].text, item->name, sizeof(item->name));
+    item->next = data->rows.start[arm];
+    data->rows.start[arm + 1] = item->next + item->rows;
+  }
+  return CV_OK;
+}
+
+static enum cv_err second_pass(struct reading *reading, struct cv_csv_data *data, struct cv_why *why) {
+  const char *name = NULL;
+  double score = 0;
+  CV_TRY(cv_records_rewind(&reading->records, why));
+  CV_TRY(read_header(reading, why));
+  for (uint64_t left = reading->rows;; left--) {
+    bool end;
+    CV_TRY(next_row(reading, &end, &name, &score, why));
+    if (end) {
+      return left == 0 ? CV_OK : changed(reading, why);
+    }
+    struct item *item;
+    HASH_FIND_STR(reading->items, name, item);
+    if (left == 0 || item == NULL || item->rows == 0 || !(score >= data->low && score <= data->high)) {
+      return changed(reading, why);
+    }
+    item->rows--;
+    data->rows.value[item->next++] = (uint32_t)cv_grid_from((score - data->low) / (data->high - data->low));
+  }
+}
+
+enum cv_err cv_csv_read(const struct cv_csv_ask *ask, struct cv_csv_data *ret, struct cv_why *why) {
+  struct reading reading = {.ask = ask};
+  struct cv_csv_data data = {0};
+  CV_TRY(cv_records_open(ask->path, ask->delimiter, &reading.records, why));
+  enum cv_err err = first_pass(&reading, why);
+  if (err == CV_OK) {
+    err = lay_out(&reading, &data, why);
+  }
+  if (err == CV_OK) {
+    err = second_pass(&reading, &data, why);
+  }
+  struct item *item, *next;
+  HASH_ITER(hh, reading.items, item, next) {
+    HASH_DEL(reading.items, item);
+    free(item);
+  }
+  cv_records_close(&reading.records);
+  if (err != CV_OK) {
+    cv_csv_fini(&data);
+    return err;
+  }
+  *ret = data;
+  return CV_OK;
+}
+
+void cv_csv_fini(struct cv_csv_data *data) {
+  if (data == NULL) {
+    return;
+  }
+  free(data->name);
+  cv_rows_fini(&data->rows);
+  *data = (struct cv_csv_data){0};
+}

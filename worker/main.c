@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * crowdveil-worker: one worker, or a gateway that speaks for a range of virtual ones. The range is that of its own
+ * certificate; where scores come from is said by the campaign file.
+ *
+ * What can fail: the broker (dialled again, for ever), the data (the campaign is declined). SIGTERM and SIGINT close
+ * the connection and exit 0.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "common/base/clock.h"
+#include "common/base/grid.h"
+#include "common/base/log.h"
+#include "common/config/config.h"
+#include "common/crypto/crypto.h"
+#include "common/net/peer.h"
+#include "worker/core.h"
+#include "worker/source.h"
+
+enum { TICK_MS = 20, SLICE = 2000 };
+
+static const char program[] = "crowdveil-worker";
+
+struct settings {
+  char *broker, *campaign;
+  char *ca, *cert, *key;
+  uint64_t seed, concurrency;
+  double arrival_rate, accept_epsilon;
+  char *accept_privatizers, *accept_mechanisms;
+  uint64_t accept_tokens;
+  bool exit_when_done;
+};
+
+#define NO_SEED UINT64_C(9007199254740992)
+#define AT(field) offsetof(struct settings, field)
+
+static const struct cv_config_rule rules[] = {
+    {.key = "broker",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(broker),
+     .fallback = "127.0.0.1:7401",
+     .help = "HOST:PORT of the broker"},
+    {.key = "campaign",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(campaign),
+     .required = true,
+     .help = "campaign file that says where scores come from"},
+    {.key = "tls.ca", .type = CV_CONFIG_PATH, .offset = AT(ca), .required = true, .help = "PEM certificate of the CA"},
+    {.key = "tls.cert",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(cert),
+     .required = true,
+     .help = "PEM certificate of this worker or gateway"},
+    {.key = "tls.key",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(key),
+     .required = true,
+     .help = "PEM private key, readable by its owner only"},
+    {.key = "seed",
+     .type = CV_CONFIG_WHOLE,
+     .offset = AT(seed),
+     .low = 0,
+     .high = 9007199254740992.0,
+     .fallback = "9007199254740992",
+     .help = "of instance and scores; default: the campaign file's, else random"},
+    {.key = "concurrency",
+     .type = CV_CONFIG_WHOLE,
+     .offset = AT(concurrency),
+     .low = 1,
+     .high = 8192,
+     .fallback = "2048",
+     .help = "assignments held at once"},
+    {.key = "arrival_rate",
+     .type = CV_CONFIG_REAL,
+     .offset = AT(arrival_rate),
+     .low = 0,
+     .high = 1e9,
+     .fallback = "0",
+     .help = "workers a second; 0: as fast as they are taken"},
+    {.key = "accept.privatizers",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(accept_privatizers),
+     .fallback = "none",
+     .help = "privatizers it accepts, separated by commas"},
+    {.key = "accept.mechanisms",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(accept_mechanisms),
+     .fallback = "hybrid",
+     .help = "mechanisms it accepts, separated by commas"},
+    {.key = "accept.epsilon",
+     .type = CV_CONFIG_REAL,
+     .offset = AT(accept_epsilon),
+     .low = 0,
+     .high = 4000,
+     .fallback = "10",
+     .help = "largest epsilon it accepts"},
+    {.key = "accept.tokens",
+     .type = CV_CONFIG_WHOLE,
+     .offset = AT(accept_tokens),
+     .low = 0,
+     .high = UINT32_MAX,
+     .fallback = "0",
+     .help = "tokens each worker gives in all; 0: no limit of its own"},
+    {.key = "exit_when_done",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(exit_when_done),
+     .fallback = "false",
+     .help = "end when the campaign is over or every token is given"},
+};
+
+static const struct cv_config_table table = {
+    .program = program,
+    .about = "scores what it is assigned and sends privatized tokens to the broker",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+struct daemon {
+  const struct settings *settings;
+  uv_loop_t loop;
+  struct cv_campaign_file campaign;
+  struct cv_score_source source;
+  struct cv_drbg drbg;
+  struct cv_tls *tls;
+  struct cv_dialer *dialer;
+  struct cv_peer *peer;
+  struct cv_crew *crew;
+  struct cv_arena in, scratch;
+  struct cv_buf out;
+  uv_check_t turn;
+  uv_timer_t tick;
+  uv_signal_t signals[2];
+  bool announced, stopping;
+};
+
+static void note(void *data, const char *text) {
+  cv_log(CV_LOG_INFO, "%s", text);
+}
+
+static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+  const struct daemon *daemon = data;
+  return cv_quality_score(daemon->source.quality, arm, place, ret_score);
+}
+
+static void stop(struct daemon *daemon) {
+  if (!daemon->stopping) {
+    daemon->stopping = true;
+    cv_dialer_stop(daemon->dialer);
+    uv_close((uv_handle_t *)&daemon->turn, NULL);
+    uv_close((uv_handle_t *)&daemon->tick, NULL);
+    for (size_t i = 0; i < CV_COUNT(daemon->signals); i++) {
+      uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+    }
+  }
+}
+
+/* ---- the turn ---- */
+
+static void send_frame(struct daemon *daemon, const struct cv_crowd_frame *frame) {
+  cv_buf_clear(&daemon->out);
+  enum cv_err err = cv_crowd_encode(frame, &daemon->scratch, &daemon->out);
+  if (err == CV_OK) {
+    err = cv_peer_send(daemon->peer, daemon->out.data, daemon->out.len);
+  }
+  if (err != CV_OK && err != CV_ERR_CLOSED) {
+    cv_peer_close(daemon->peer, err == CV_ERR_LIMIT ? "the broker does not read" : cv_err_text(err));
+  }
+}
+
+/* Cuts what the crew has to say into frames that fit. */
+static void send_sliced(struct daemon *daemon, const struct cv_crowd_frame *whole) {
+  struct cv_crowd_frame part = *whole;
+  size_t tokens = whole->tokens;
+  struct cv_arrive arrive;
+  size_t workers = whole->arrives > 0 ? whole->arrive->workers : 0;
+  bool first = true;
+  do {
+    part.tokens = tokens < SLICE ? tokens : SLICE;
+    tokens -= part.tokens;
+    if (part.arrives > 0) {
+      arrive = *whole->arrive;
+      arrive.worker += arrive.workers - workers;
+      arrive.workers = workers < SLICE ? workers : SLICE;
+      workers -= arrive.workers;
+      part.arrive = &arrive;
+    }
+    send_frame(daemon, &part);
+    part.token += part.tokens;
+    part.hello.present = false;
+    part.declines = first ? 0 : part.declines;
+    part.arrives = workers > 0;
+    first = false;
+  } while (tokens > 0 || workers > 0);
+}
+
+static void turn_over(struct daemon *daemon) {
+  struct cv_crowd_frame frame;
+  if (daemon->peer != NULL && cv_crew_flush(daemon->crew, cv_clock_mono_ms(), &frame)) {
+    send_sliced(daemon, &frame);
+  }
+  if (daemon->settings->exit_when_done && cv_crew_is_done(daemon->crew)) {
+    stop(daemon);
+  }
+}
+
+static void on_turn(uv_check_t *check) {
+  turn_over(check->data);
+}
+
+static void on_tick(uv_timer_t *timer) {
+  turn_over(timer->data);
+}
+
+static void on_signal(uv_signal_t *signal, int number) {
+  stop(signal->data);
+}
+
+/* ---- the broker ---- */
+
+static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) {
+  struct daemon *daemon = cv_peer_data(peer);
+  const struct cv_identity *own = cv_tls_identity(daemon->tls);
+  daemon->peer = peer;
+  cv_crew_opened(daemon->crew, cv_clock_mono_ms());
+  cv_log(CV_LOG_INFO, "connected to broker %s at %s", identity->name, cv_peer_address(peer));
+  if (!daemon->announced) {
+    daemon->announced = true;
+    (void)printf("%s connected as %s/%s\n", program, cv_role_text(own->role), own->name);
+    (void)fflush(stdout);
+  }
+}
+
+static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
+  struct daemon *daemon = cv_peer_data(peer);
+  struct cv_crowd_frame frame;
+  struct cv_why why = {.text = "out of memory"};
+  enum cv_err err = cv_crowd_decode(bytes, n, &daemon->in, &frame);
+  if (err != CV_OK) {
+    (void)cv_fail(&why, err, "a frame of %zu bytes is no valid message of a broker", n);
+  } else {
+    err = cv_crew_frame(daemon->crew, &frame, cv_clock_mono_ms(), &why);
+  }
+  if (err != CV_OK) {
+    cv_peer_close(peer, why.text);
+  }
+}
+
+static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
+  struct daemon *daemon = cv_peer_data(peer);
+  if (daemon->peer == peer) {
+    daemon->peer = NULL;
+    cv_crew_closed(daemon->crew);
+  }
+  if (!daemon->stopping) {
+    cv_log(CV_LOG_INFO, "%s", why->text);
+  }
+}
+
+static void on_failed(void *data, const struct cv_why *why) {
+  cv_log(CV_LOG_INFO, "%s", why->text);
+}
+
+static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_frame, .closed = on_closed};
+
+/* ---- start and end ---- */
+
+static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
+  const struct settings *settings = daemon->settings;
+  const struct cv_identity *own = cv_tls_identity(daemon->tls);
+  const struct cv_crew_config config = {
+      .first = own->first,
+      .last = own->last,
+      .concurrency = (uint32_t)settings->concurrency,
+      .arrival_rate = settings->arrival_rate,
+      .accept = {.privatizers = settings->accept_privatizers,
+                 .mechanisms = settings->accept_mechanisms,
+                 .epsilon_micro = (uint64_t)llround(settings->accept_epsilon * (double)CV_MICRO),
+                 .tokens = settings->accept_tokens},
+      .campaign = daemon->campaign.spec.name,
+      .arms = daemon->source.items,
+      .score = score,
+      .score_data = daemon,
+      .rng = &daemon->drbg.rng,
+      .note = note,
+  };
+  return cv_crew_new(&config, &daemon->crew, why);
+}
+
+static enum cv_err open_tls(struct daemon *daemon, struct cv_why *why) {
+  const struct settings *settings = daemon->settings;
+  const struct cv_tls_files files = {.ca = settings->ca, .cert = settings->cert, .key = settings->key};
+  struct cv_why as_worker;
+  enum cv_err err = cv_tls_new(&files, CV_ROLE_WORKER, 1U << CV_ROLE_BROKER, false, &daemon->tls, &as_worker);
+  if (err == CV_OK) {
+    return CV_OK;
+  }
+  err = cv_tls_new(&files, CV_ROLE_GATEWAY, 1U << CV_ROLE_BROKER, false, &daemon->tls, why);
+  return err;
+}
+
+static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
+  const struct settings *settings = daemon->settings;
+  CV_TRY(cv_campaign_load(settings->campaign, &daemon->campaign, why));
+  uint64_t seed = settings->seed != NO_SEED          ? settings->seed
+                  : daemon->campaign.items.has_seed ? daemon->campaign.items.seed
+                                                    : cv_rng_u64(&daemon->drbg.rng) % NO_SEED;
+  CV_TRY(cv_score_source_init(&daemon->source, &daemon->campaign, seed, why));
+  CV_TRY(open_tls(daemon, why));
+  CV_TRY(cv_arena_init(&daemon->in, CV_ARENA_BYTES));
+  CV_TRY(cv_arena_init(&daemon->scratch, CV_ARENA_BYTES));
+  CV_TRY(open_crew(daemon, why));
+  return cv_dialer_start(&daemon->loop, settings->broker, daemon->tls, &peer_ops, daemon, on_failed, &CV_NET_DEFAULTS,
+                         cv_rng_u64(&daemon->drbg.rng), &daemon->dialer, why);
+}
+
+static void start_handles(struct daemon *daemon) {
+  static const int numbers[] = {SIGTERM, SIGINT};
+  (void)uv_check_init(&daemon->loop, &daemon->turn);
+  (void)uv_timer_init(&daemon->loop, &daemon->tick);
+  daemon->turn.data = daemon->tick.data = daemon;
+  (void)uv_check_start(&daemon->turn, on_turn);
+  (void)uv_timer_start(&daemon->tick, on_tick, TICK_MS, TICK_MS);
+  for (size_t i = 0; i < CV_COUNT(numbers); i++) {
+    (void)uv_signal_init(&daemon->loop, &daemon->signals[i]);
+    daemon->signals[i].data = daemon;
+    (void)uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+  }
+}
+
+static void sum_up(const struct daemon *daemon) {
+  struct cv_crew_figures figures;
+  cv_crew_figures(daemon->crew, &figures);
+  (void)printf("%s: %" PRIu64 " tokens accepted, %" PRIu64 " sent again, %" PRIu64 " expired, %" PRIu64 " refused\n",
+               program, figures.accepted, figures.duplicates, figures.expired, figures.refused);
+}
+
+static void fini(struct daemon *daemon) {
+  (void)uv_loop_close(&daemon->loop);
+  cv_crew_free(daemon->crew);
+  cv_tls_unref(daemon->tls);
+  cv_score_source_fini(&daemon->source);
+  cv_campaign_fini(&daemon->campaign);
+  cv_drbg_fini(&daemon->drbg);
+  cv_arena_fini(&daemon->in);
+  cv_arena_fini(&daemon->scratch);
+  cv_buf_fini(&daemon->out);
+}
+
+static int run(const struct settings *settings) {
+  static struct daemon daemon;
+  struct cv_why why = {.text = "out of memory"};
+  daemon.settings = settings;
+  cv_log_init(program, CV_LOG_INFO);
+  cv_drbg_init(&daemon.drbg);
+  if (uv_loop_init(&daemon.loop) != 0) {
+    (void)fprintf(stderr, "%s: the event loop cannot start\n", program);
+    return 1;
+  }
+  if (open_all(&daemon, &why) != CV_OK) {
+    (void)fprintf(stderr, "%s: %s\n", program, why.text);
+    fini(&daemon);
+    return 2;
+  }
+  start_handles(&daemon);
+  (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
+  sum_up(&daemon);
+  fini(&daemon);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  struct settings settings = {0};
+  int status = cv_config_start(&table, argc, argv, &settings);
+  if (status < 0) {
+    status = run(&settings);
+  }
+  cv_config_fini(&table, &settings);
+  return status;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/pending.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+
+enum cv_err cv_pendings_init(struct cv_pendings *pendings, size_t entries) {
+  size_t buckets = 64;
+  while (buckets < entries) {
+    buckets *= 2;
+  }
+  struct cv_pendings made = {.entries = entries, .mask = buckets - 1};
+  made.entry = calloc(entries, sizeof(*made.entry));
+  made.bucket = calloc(buckets, sizeof(struct cv_pending *));
+  if (made.entry == NULL || made.bucket == NULL) {
+    cv_pendings_fini(&made);
+    return CV_ERR_NOMEM;
+  }
+  for (size_t i = entries; i-- > 0;) {
+    made.entry[i].next = made.free;
+    made.free = &made.entry[i];
+  }
+  *pendings = made;
+  return CV_OK;
+}
+
+void cv_pendings_fini(struct cv_pendings *pendings) {
+  free(pendings->entry);
+  free(pendings->bucket);
+  *pendings = (struct cv_pendings){0};
+}
+
+/* A ticket ends with its authentication tag: any eight of those bytes are as good as random. */
+static struct cv_pending **bucket_of(const struct cv_pendings *pendings, const uint8_t *ticket) {
+  uint64_t hash;
+  memcpy(&hash, ticket + CV_TICKET_BYTES - sizeof(hash), sizeof(hash));
+  return &pendings->bucket[cv_mix64(hash) & pendings->mask];
+}
+
+struct cv_pending *cv_pendings_add(struct cv_pendings *pendings, const uint8_t ticket[CV_TICKET_BYTES]) {
+  struct cv_pending *pending = pendings->free;
+  if (pending == NULL) {
+    return NULL;
+  }
+  struct cv_pending **bucket = bucket_of(pendings, ticket);
+  pendings->free = pending->next;
+  memcpy(pending->ticket, ticket, CV_TICKET_BYTES);
+  pending->next = *bucket;
+  *bucket = pending;
+  pendings->count++;
+  return pending;
+}
+
+struct cv_pending *cv_pendings_find(const struct cv_pendings *pendings, const uint8_t ticket[CV_TICKET_BYTES]) {
+  struct cv_pending *pending = *bucket_of(pendings, ticket);
+  while (pending != NULL && memcmp(pending->ticket, ticket, CV_TICKET_BYTES) != 0) {
+    pending = pending->next;
+  }
+  return pending;
+}
+
+void cv_pendings_remove(struct cv_pendings *pendings, struct cv_pending *pending) {
+  struct cv_pending **at = bucket_of(pendings, pending->ticket);
+  while (*at != pending) {
+    at = &(*at)->next;
+  }
+  *at = pending->next;
+  pending->values = 0;
+  pending->next = pendings->free;
+  pendings->free = pending;
+  pendings->count--;
+}

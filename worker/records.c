@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "worker/csv.h"
+
+static enum cv_err fail_at(const struct cv_records *records, uint64_t line, struct cv_why *why, const char *text) {
+  return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s", records->path, (unsigned long long)line, text);
+}
+
+enum cv_err cv_records_rewind(struct cv_records *records, struct cv_why *why) {
+  static const char mark[] = "\xef\xbb\xbf";
+  char head[3];
+  if (fseek(records->file, 0, SEEK_SET) != 0) {
+    return cv_fail(why, CV_ERR_IO, "%s: cannot be read from its start: %s", records->path, strerror(errno));
+  }
+  size_t n = fread(head, 1, sizeof(head), records->file);
+  long skip = n == sizeof(head) && memcmp(head, mark, sizeof(head)) == 0 ? 3 : 0;
+  if (ferror(records->file) || fseek(records->file, skip, SEEK_SET) != 0) {
+    return cv_fail(why, CV_ERR_IO, "%s: cannot be read: %s", records->path, strerror(errno));
+  }
+  records->line = 1;
+  return CV_OK;
+}
+
+enum cv_err cv_records_open(const char *path, char delimiter, struct cv_records *ret, struct cv_why *why) {
+  struct cv_records records = {.path = path, .delimiter = delimiter, .file = fopen(path, "re")};
+  struct stat about;
+  if (records.file == NULL) {
+    return cv_fail(why, CV_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
+  }
+  enum cv_err err = CV_OK;
+  if (fstat(fileno(records.file), &about) != 0 || !S_ISREG(about.st_mode)) {
+    err = cv_fail(why, CV_ERR_IO, "%s: is not a regular file; expected a file with rows of scores", path);
+  }
+  records.at = calloc(CV_CSV_COLUMNS_MAX, sizeof(*records.at));
+  if (err == CV_OK && records.at == NULL) {
+    err = cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
+  }
+  if (err == CV_OK) {
+    err = cv_records_rewind(&records, why);
+  }
+  if (err != CV_OK) {
+    cv_records_close(&records);
+    return err;
+  }
+  *ret = records;
+  return CV_OK;
+}
+
+void cv_records_close(struct cv_records *records) {
+  if (records->file != NULL) {
+    (void)fclose(records->file);
+  }
+  free(records->at);
+  free(records->text);
+  *records = (struct cv_records){0};
+}
+
+const char *cv_records_field(const struct cv_records *records, uint32_t i) {
+  CV_REQUIRE(i < records->fields);
+  return records->text + records->at[i];
+}
+
+static enum cv_err put(struct cv_records *records, int c, struct cv_why *why) {
+  if (c == '\0') {
+    return fail_at(records, records->line, why, "a zero byte; expected text");
+  }
+  if (records->used - records->at[records->fields - 1] >= CV_CSV_FIELD_BYTES) {
+    (void)cv_fail(why, CV_ERR_LIMIT, "%s:%llu: field %u is longer than %d bytes", records->path,
+                  (unsigned long long)records->start, records->fields, CV_CSV_FIELD_BYTES);
+    return CV_ERR_LIMIT;
+  }
+  records->text[records->used++] = (char)c;
+  return CV_OK;
+}
+
+/* Room for a field of any length, so that putting a byte is only a store. */
+static enum cv_err begin_field(struct cv_records *records, struct cv_why *why) {
+  if (records->fields == CV_CSV_COLUMNS_MAX) {
+    return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: more than %d fields", records->path, (unsigned long long)records->start,
+                   CV_CSV_COLUMNS_MAX);
+  }
+  if (records->cap - records->used < CV_CSV_FIELD_BYTES + 1) {
+    size_t cap = records->cap + 4 * (CV_CSV_FIELD_BYTES + 1);
+    char *grown = realloc(records->text, cap);
+    if (grown == NULL) {
+      return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", records->path);
+    }
+    records->text = grown;
+    records->cap = cap;
+  }
+  records->at[records->fields++] = (uint32_t)records->used;
+  return CV_OK;
+}
+
+/* After the opening quote; *ret_next is what follows the closing one. */
+static enum cv_err read_quoted(struct cv_records *records, int *ret_next, struct cv_why *why) {
+  uint64_t opened = records->line;
+  for (;;) {
+    int c = getc_unlocked(records->file);
+    if (c == EOF) {
+      return fail_at(records, opened, why, "a quoted field has no end; expected a closing double quote");
+    }
+    if (c == '"') {
+      c = getc_unlocked(records->file);
+      if (c != '"') {
+        *ret_next = c;
+        return CV_OK;
+      }
+    }
+    records->line += c == '\n';
+    CV_TRY(put(records, c, why));
+  }
+}
+
+/* *ret_next is what ended the field: the delimiter, '\n' or EOF. */
+static enum cv_err read_field(struct cv_records *records, int *ret_next, struct cv_why *why) {
+  CV_TRY(begin_field(records, why));
+  int c = getc_unlocked(records->file);
+  bool quoted = c == '"';
+  if (quoted) {
+    CV_TRY(read_quoted(records, &c, why));
+  }
+  while (c != records->delimiter && c != '\n' && c != EOF) {
+    if (c == '\r') {
+      c = getc_unlocked(records->file);
+      if (c == '\n' || c == EOF) {
+        break;
+      }
+      return fail_at(records, records->line, why, "a carriage return inside a line; expected LF or CR LF at its end");
+    }
+    if (quoted) {
+      return fail_at(records, records->line, why, "text after a closing double quote; expected the end of the field");
+    }
+    if (c == '"') {
+      return fail_at(records, records->line, why,
+                     "a double quote inside a field without quotes; expected the field in quotes and this one doubled");
+    }
+    CV_TRY(put(records, c, why));
+    c = getc_unlocked(records->file);
+  }
+  records->text[records->used++] = '\0';
+  *ret_next = c;
+  return CV_OK;
+}
+
+enum cv_err cv_records_next(struct cv_records *records, bool *ret_end, struct cv_why *why) {
+  int next = '\n';
+  bool is_empty = true;
+  while (is_empty && next == '\n') {
+    records->fields = 0;
+    records->used = 0;
+    records->start = records->line;
+    do {
+      CV_TRY(read_field(records, &next, why));
+    } while (next == records->delimiter);
+    records->line += next == '\n';
+    is_empty = records->fields == 1 && records->used == 1;
+  }
+  if (ferror(records->file)) {
+    return cv_fail(why, CV_ERR_IO, "%s: cannot be read: %s", records->path, strerror(errno));
+  }
+  *ret_end = is_empty;
+  return CV_OK;
+}

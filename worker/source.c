@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/csv.h"
+
+static const char *model_name(enum cv_rewards rewards) {
+  switch (rewards) {
+    case CV_REWARDS_BERNOULLI:
+      return "bernoulli";
+    case CV_REWARDS_BETA:
+      return "beta";
+    case CV_REWARDS_CLIPPED_NORMAL:
+      return "clipped-normal";
+    case CV_REWARDS_TRUNCATED_NORMAL:
+      return "truncated-normal";
+  }
+  return "";
+}
+
+static void fill_items(const struct cv_items *items, uint64_t seed, double *mean, uint32_t count,
+                       struct cv_quality_item *item) {
+  if (items->source == CV_SOURCE_SYNTHETIC) {
+    cv_quality_draw_instance(seed, items->mean, items->variance, count, mean);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    item[i] = items->source == CV_SOURCE_SYNTHETIC
+                  ? (struct cv_quality_item){.mean = mean[i], .spread = items->spread}
+                  : (struct cv_quality_item){.mean = items->item[i].mean, .spread = items->item[i].spread};
+  }
+}
+
+static enum cv_err make_model(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
+                              struct cv_why *why) {
+  const struct cv_items *items = &campaign->items;
+  const struct cv_quality_model *model = cv_quality_model_find(model_name(items->rewards));
+  CV_REQUIRE(model != NULL);
+  uint32_t count = items->source == CV_SOURCE_SYNTHETIC ? items->count : items->items;
+  double *mean = calloc(count, sizeof(*mean));
+  struct cv_quality_item *item = calloc(count, sizeof(*item));
+  source->items = count;
+  source->name = calloc(count, sizeof(*source->name));
+  enum cv_err err = CV_OK;
+  if (mean == NULL || item == NULL || source->name == NULL) {
+    err = cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", count);
+  } else {
+    fill_items(items, seed, mean, count, item);
+    err = cv_quality_new(model, item, count, seed, &source->quality, why);
+  }
+  for (uint32_t i = 0; i < count && err == CV_OK; i++) {
+    cv_items_name(items, i, &source->name[i]);
+  }
+  free(mean);
+  free(item);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s:%u", campaign->path, items->line);
+  }
+  return err;
+}
+
+/* A round without enough rows would never end. */
+static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const struct cv_csv_data *data,
+                                struct cv_why *why) {
+  const struct cv_param *round = cv_params_find(&campaign->spec.policy.params, "tokens_per_round");
+  if (campaign->items.replacement || round == NULL || round->is_text) {
+    return CV_OK;
+  }
+  for (uint32_t i = 0; i < data->items; i++) {
+    uint64_t rows = data->rows.start[i + 1] - data->rows.start[i];
+    if ((double)rows < round->number) {
+      return cv_fail(
+          why, CV_ERR_INVALID,
+          "%s:%u: item \"%s\" has %llu rows in %s, but a round needs tokens_per_round = %.10g of them; expected "
+          "a smaller round or replacement: true",
+          campaign->path, campaign->items.line, data->name[i].text, (unsigned long long)rows, campaign->items.file,
+          round->number);
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err make_rows(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
+                             struct cv_why *why) {
+  const struct cv_items *items = &campaign->items;
+  const struct cv_csv_ask ask = {.path = items->file,
+                                 .item_column = items->item_column,
+                                 .score_column = items->score_column,
+                                 .delimiter = items->delimiter,
+                                 .has_scale = items->has_scale,
+                                 .low = items->scale_low,
+                                 .high = items->scale_high};
+  struct cv_csv_data data;
+  CV_TRY(cv_csv_read(&ask, &data, why));
+  enum cv_err err = check_rounds(campaign, &data, why);
+  if (err == CV_OK) {
+    err = cv_quality_new_rows(&data.rows, items->replacement, seed, &source->quality, why);
+  }
+  if (err == CV_OK) {
+    source->items = data.items;
+    source->name = data.name;
+    data.name = NULL;
+  }
+  cv_csv_fini(&data);
+  return err;
+}
+
+enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign, uint64_t seed,
+                                 struct cv_why *why) {
+  struct cv_score_source source = {0};
+  enum cv_err err = campaign->items.source == CV_SOURCE_CSV ? make_rows(&source, campaign, seed, why)
+                                                            : make_model(&source, campaign, seed, why);
+  if (err != CV_OK) {
+    cv_score_source_fini(&source);
+    return err;
+  }
+  *ret = source;
+  return CV_OK;
+}
+
+void cv_score_source_fini(struct cv_score_source *source) {
+  if (source == NULL) {
+    return;
+  }
+  cv_quality_free(source->quality);
+  free(source->name);
+  *source = (struct cv_score_source){0};
+}
