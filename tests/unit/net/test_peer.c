@@ -80,6 +80,31 @@ static void test_close_flushes(void **state) {
   assert_non_null(strstr(world->server.why.text, ": closed by the other side"));
 }
 
+/* We close while the other side is in full flow: what it sends is dropped, but nothing of ours is lost to a reset. */
+static void test_close_against_a_stream(void **state) {
+  struct world *world = *state;
+  connect_both(world);
+  cv_peer_pause(world->server.peer);
+  for (unsigned i = 0; i < 30; i++) {
+    send_frame(&world->client, world->limits.frame_bytes, (uint8_t)i);
+  }
+  for (unsigned i = 0; i < 50; i++) {
+    (void)uv_run(&world->loop, UV_RUN_NOWAIT);
+  }
+  assert_true(cv_peer_queued(world->client.peer) > 0);
+  for (unsigned i = 0; i < 25; i++) {
+    send_frame(&world->server, world->limits.frame_bytes, (uint8_t)i);
+  }
+  send_frame(&world->server, 7, 'g');
+  cv_peer_close(world->server.peer, "enough");
+  wait_for(world, &world->client.closed, 1);
+  wait_for(world, &world->server.closed, 1);
+  assert_int_equal(world->client.frames, 26);
+  assert_non_null(strstr(world->client.why.text, ": closed by the other side"));
+  assert_int_equal(world->server.frames, 0);
+  assert_string_equal(world->server.why.text, "enough");
+}
+
 /* Both say goodbye at the same time: no reset, both ends close for their own reason, once, well within the second. */
 static void test_both_close_at_once(void **state) {
   struct world *world = *state;
@@ -318,6 +343,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_identities, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_frames_both_ways, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_close_flushes, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_close_against_a_stream, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_both_close_at_once, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_close_inside_a_frame, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_pause_and_resume, world_setup, world_teardown),
