@@ -65,9 +65,10 @@ class Connection:
             raw.close()
             raise
         self.splitter, self.queue = Splitter(), []
-        if self.sock.selected_alpn_protocol() != ALPN or not identity(self.sock).startswith(f"crowdveil:{role}/"):
+        self.peer = identity(self.sock)
+        if self.sock.selected_alpn_protocol() != ALPN or not self.peer.startswith(f"crowdveil:{role}/"):
             self.close()
-            raise FrameError(f"{address} is {identity(self.sock)!r}; expected a {role} that speaks {ALPN}")
+            raise FrameError(f"{address} is {self.peer!r}; expected a {role} that speaks {ALPN}")
 
     def send(self, payload):
         self.sock.sendall(frame(payload))

@@ -113,5 +113,7 @@ class Daemon:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        for reader in self.readers:
+            reader.join(10)
         for stream in (self.process.stdout, self.process.stderr):
             stream.close()
