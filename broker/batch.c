@@ -28,7 +28,8 @@ enum cv_err cv_batch_open(struct cv_batch *batch, enum cv_op_kind kind, uint32_t
     batch->op = op;
     batch->cap = cap;
   }
-  batch->op[batch->ops++] = (struct cv_op){.kind = kind, .campaign = campaign, .number = number, .at = batch->bytes.len};
+  batch->op[batch->ops++] =
+      (struct cv_op){.kind = kind, .campaign = campaign, .number = number, .at = batch->bytes.len};
   return CV_OK;
 }
 

@@ -143,20 +143,19 @@ void cv_campaign_end(struct cv_broker *broker, struct cv_campaign *campaign, enu
                  campaign->releases);
 }
 
-void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campaign *campaign,
-                          struct cv_progress *ret) {
+void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_progress *ret) {
   uint64_t end_ms = campaign->phase == CV_PHASE_ENDED ? campaign->ended_wall_ms : broker->wall_ms;
   struct cv_progress progress = {
-    .campaign = campaign->id,
-    .tokens = campaign->tokens,
-    .tokens_limit = campaign->spec.tokens,
-    .releases = campaign->releases,
-    .plans = campaign->plans,
-    .elapsed_ms = end_ms > campaign->submitted_wall_ms ? end_ms - campaign->submitted_wall_ms : 0,
-    .arms = campaign->spec.arms,
-    .workers = broker->crowd_conns,
-    .end = campaign->end,
-    .thirdparty_connected = broker->rank != NULL,
+      .campaign = campaign->id,
+      .tokens = campaign->tokens,
+      .tokens_limit = campaign->spec.tokens,
+      .releases = campaign->releases,
+      .plans = campaign->plans,
+      .elapsed_ms = end_ms > campaign->submitted_wall_ms ? end_ms - campaign->submitted_wall_ms : 0,
+      .arms = campaign->spec.arms,
+      .workers = broker->crowd_conns,
+      .end = campaign->end,
+      .thirdparty_connected = broker->rank != NULL,
   };
   memcpy(progress.name, campaign->spec.name, sizeof(progress.name));
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -174,11 +173,11 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
 void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv_release *ret) {
   const struct cv_release_row *row = &campaign->release[i];
   *ret = (struct cv_release){
-    .number = row->number,
-    .plan = row->plan,
-    .arm = row->arm,
-    .tokens = row->tokens,
-    .noisy_sum = row->noisy_sum,
+      .number = row->number,
+      .plan = row->plan,
+      .arm = row->arm,
+      .tokens = row->tokens,
+      .noisy_sum = row->noisy_sum,
   };
   cv_mechanism_find(campaign->spec.mechanism.name)->noise(row->nth, &ret->noise);
 }

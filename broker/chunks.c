@@ -76,6 +76,6 @@ void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index) {
   struct cv_chunk *chunk = cv_chunks_find(chunks, index / CV_CHUNK_BITS);
   if (chunk != NULL) {
     uint32_t bit = (uint32_t)(index % CV_CHUNK_BITS);
-    chunk->as.bytes[bit / 8] &= (uint8_t)~(1U << (bit % 8));
+    chunk->as.bytes[bit / 8] &= (uint8_t) ~(1U << (bit % 8));
   }
 }

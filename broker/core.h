@@ -39,8 +39,8 @@ struct cv_broker_config {
   struct cv_broker_limits limits;
   struct cv_tagger tagger;
   cv_digest_fn *digest;
-  struct cv_rng *noise;   /* the noise's randomness */
-  bool noise_seeded;      /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
+  struct cv_rng *noise; /* the noise's randomness */
+  bool noise_seeded;    /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
   uint64_t noise_seed;
   /* One line about what happened, for the log; may be NULL. `peer` limits repetitions. */
   void (*note)(void *data, const char *peer, const char *text);

@@ -27,13 +27,13 @@ static void *grow(void *array, size_t count, size_t *cap, size_t size) {
   return grown;
 }
 
-#define PUSH(out, array, count, cap)                                                               \
-  __extension__({                                                                                  \
+#define PUSH(out, array, count, cap)                                                                      \
+  __extension__({                                                                                         \
     void *grown = grow((out)->frame.array, (out)->frame.count, &(out)->cap, sizeof(*(out)->frame.array)); \
-    if (grown != NULL) {                                                                           \
-      (out)->frame.array = grown;                                                                  \
-    }                                                                                              \
-    grown == NULL ? NULL : &(out)->frame.array[(out)->frame.count++];                              \
+    if (grown != NULL) {                                                                                  \
+      (out)->frame.array = grown;                                                                         \
+    }                                                                                                     \
+    grown == NULL ? NULL : &(out)->frame.array[(out)->frame.count++];                                     \
   })
 
 bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame) {
@@ -295,8 +295,7 @@ static uint32_t pick_arm(const struct cv_broker *broker, const struct cv_broker_
   for (uint32_t i = 0; campaign->free_places > 0 && i < arms; i++) {
     uint32_t arm = campaign->cursor;
     campaign->cursor = arm + 1 == arms ? 0 : arm + 1;
-    if (cv_arm_free_places(&campaign->arm[arm]) > 0 &&
-        dealing->held[arm] < share(broker, conn, &campaign->arm[arm])) {
+    if (cv_arm_free_places(&campaign->arm[arm]) > 0 && dealing->held[arm] < share(broker, conn, &campaign->arm[arm])) {
       return arm;
     }
   }
@@ -309,12 +308,12 @@ static enum cv_err tell_terms(struct cv_broker_conn *conn, const struct cv_campa
     return CV_ERR_NOMEM;
   }
   *terms = (struct cv_terms){
-    .id = campaign->id,
-    .privatizer = campaign->spec.privatizer,
-    .mechanism = campaign->spec.mechanism,
-    .epsilon_micro = campaign->spec.epsilon_micro,
-    .tokens_per_worker = campaign->spec.tokens_per_worker,
-    .arms = campaign->spec.arms,
+      .id = campaign->id,
+      .privatizer = campaign->spec.privatizer,
+      .mechanism = campaign->spec.mechanism,
+      .epsilon_micro = campaign->spec.epsilon_micro,
+      .tokens_per_worker = campaign->spec.tokens_per_worker,
+      .arms = campaign->spec.arms,
   };
   memcpy(terms->name, campaign->spec.name, sizeof(terms->name));
   return CV_OK;
@@ -329,14 +328,14 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, s
   uint32_t at = lease_link(conn, lease);
   dealing->held[lease->arm]++;
   const struct cv_ticket ticket = {
-    .campaign = campaign->id,
-    .plan = (uint32_t)lease->plan,
-    .arm = lease->arm,
-    .position = lease->position,
-    .worker = lease->worker,
-    .slot = lease->slot,
-    .lease = at,
-    .expiry = (uint32_t)((wall_ms + broker->config.limits.lease_ms) / 1000),
+      .campaign = campaign->id,
+      .plan = (uint32_t)lease->plan,
+      .arm = lease->arm,
+      .position = lease->position,
+      .worker = lease->worker,
+      .slot = lease->slot,
+      .lease = at,
+      .expiry = (uint32_t)((wall_ms + broker->config.limits.lease_ms) / 1000),
   };
   assign->campaign = campaign->id;
   assign->worker = lease->worker;
@@ -351,8 +350,8 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, s
 /* What became of one worker that waited. */
 enum fate {
   FATE_ASSIGNED,
-  FATE_WAITS,    /* for a place: nobody behind it gets one either */
-  FATE_BUSY,     /* for its own open assignment: others may go first */
+  FATE_WAITS, /* for a place: nobody behind it gets one either */
+  FATE_BUSY,  /* for its own open assignment: others may go first */
   FATE_NEVER,
   FATE_DECLINED,
 };
@@ -401,13 +400,13 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
   }
   *ret_fate = FATE_ASSIGNED;
   const struct cv_lease lease = {
-    .worker = worker,
-    .plan = campaign->arm[arm].plan,
-    .deadline_ms = now_ms + broker->config.limits.lease_ms,
-    .campaign = campaign->id,
-    .arm = arm,
-    .position = position,
-    .slot = slot,
+      .worker = worker,
+      .plan = campaign->arm[arm].plan,
+      .deadline_ms = now_ms + broker->config.limits.lease_ms,
+      .campaign = campaign->id,
+      .arm = arm,
+      .position = position,
+      .slot = slot,
   };
   return give(broker, conn, campaign, dealing, &lease, wall_ms);
 }
@@ -475,7 +474,8 @@ enum cv_err cv_crowd_assign_all(struct cv_broker *broker, uint64_t now_ms, uint6
     return CV_OK;
   }
   /* Another connection comes first each time. */
-  struct cv_broker_conn *first = broker->fair != NULL && broker->fair->next != NULL ? broker->fair->next : broker->conns;
+  struct cv_broker_conn *first =
+      broker->fair != NULL && broker->fair->next != NULL ? broker->fair->next : broker->conns;
   struct cv_broker_conn *conn = first;
   while (conn != NULL) {
     if (conn->credit > 0 && !conn->close_due) {
@@ -609,20 +609,20 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
   }
   struct cv_broker_figures *figures = &broker->figures;
   switch (verdict) {
-  case CV_VERDICT_ACCEPTED:
-    figures->tokens++;
-    conn->penalty = 0;
-    break;
-  case CV_VERDICT_DUPLICATE:
-    figures->duplicates++;
-    break;
-  case CV_VERDICT_EXPIRED:
-    figures->expired++;
-    break;
-  default:
-    figures->refused++;
-    cv_broker_note(broker, conn->identity.name, "refused a token: %s", why);
-    break;
+    case CV_VERDICT_ACCEPTED:
+      figures->tokens++;
+      conn->penalty = 0;
+      break;
+    case CV_VERDICT_DUPLICATE:
+      figures->duplicates++;
+      break;
+    case CV_VERDICT_EXPIRED:
+      figures->expired++;
+      break;
+    default:
+      figures->refused++;
+      cv_broker_note(broker, conn->identity.name, "refused a token: %s", why);
+      break;
   }
   struct cv_crowd_ack *ack = PUSH(&conn->gather, ack, acks, acks_cap);
   if (ack == NULL) {
@@ -659,11 +659,12 @@ enum cv_err cv_broker_on_crowd(struct cv_broker *broker, struct cv_broker_conn *
   broker->wall_ms = wall_ms;
   if (frame->hello.present) {
     if (conn->greeted || frame->hello.version != CV_WIRE_VERSION) {
-      return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d",
-                     frame->hello.version, CV_WIRE_VERSION);
+      return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d", frame->hello.version,
+                     CV_WIRE_VERSION);
     }
     conn->greeted = true;
-    conn->gather.frame.hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "crowdveil-broker"};
+    conn->gather.frame.hello =
+        (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "crowdveil-broker"};
     broker->said = true;
   }
   if (!conn->greeted) {

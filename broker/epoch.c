@@ -184,11 +184,11 @@ enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaig
   struct cv_arm *arm = &campaign->arm[index];
   CV_REQUIRE(arm->plan != 0 && arm->filled == arm->want);
   struct cv_release_row row = {
-    .number = campaign->releases + 1,
-    .plan = arm->plan,
-    .tokens = arm->first + arm->want,
-    .noisy_sum = cv_mechanism_release(arm->mechanism, arm->sum),
-    .arm = index,
+      .number = campaign->releases + 1,
+      .plan = arm->plan,
+      .tokens = arm->first + arm->want,
+      .noisy_sum = cv_mechanism_release(arm->mechanism, arm->sum),
+      .arm = index,
   };
   row.nth = (uint32_t)arm->mechanism->releases;
   row.spent_micro = cv_mechanism_spent_micro(arm->mechanism, arm->mechanism->releases);

@@ -11,8 +11,8 @@ static const struct row {
   const char *privatizer, *mechanism;
   bool trusted_only; /* exact sums: towards a third-party that the requester trusts */
 } table[] = {
-  {"none", "hybrid", false},
-  {"none", "none", true},
+    {"none", "hybrid", false},
+    {"none", "none", true},
 };
 
 static enum cv_err check_pair(const struct cv_spec *spec, struct cv_why *why) {

@@ -17,11 +17,11 @@ struct cv_broker_limits {
   uint64_t worker_epsilon_micro; /* lifetime epsilon of a worker over all campaigns, at most UINT32_MAX */
   uint32_t release_tokens;       /* smallest number of tokens in a release */
   uint32_t arms;
-  uint32_t campaigns;            /* open at once, per requester */
-  uint64_t tokens;               /* largest token limit of a campaign */
-  uint32_t chunks;               /* 4 KiB chunks of the workers' tables, per campaign */
+  uint32_t campaigns; /* open at once, per requester */
+  uint64_t tokens;    /* largest token limit of a campaign */
+  uint32_t chunks;    /* 4 KiB chunks of the workers' tables, per campaign */
   uint32_t lease_ms;
-  uint32_t queue;                /* workers waiting, per connection */
+  uint32_t queue; /* workers waiting, per connection */
 };
 
 enum {

@@ -29,7 +29,7 @@ static bool push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_chun
     broker->dirty_head = 0;
   }
   broker->dirty[(broker->dirty_head + broker->dirty_count++) % broker->dirty_cap] =
-    (struct cv_dirty){.campaign = campaign, .kind = kind, .number = number, .since = broker->commit};
+      (struct cv_dirty){.campaign = campaign, .kind = kind, .number = number, .since = broker->commit};
   return true;
 }
 
@@ -254,12 +254,12 @@ static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_campaign *c
 static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_campaign *campaign,
                                     const struct cv_dirty *dirty) {
   switch (dirty->kind) {
-  case CV_CHUNK_ACCOUNTS:
-    return cv_chunks_find(&broker->accounts, dirty->number);
-  case CV_CHUNK_PLACES:
-    return cv_chunks_find(&campaign->places, dirty->number);
-  default:
-    return cv_chunks_find(&campaign->payers, dirty->number);
+    case CV_CHUNK_ACCOUNTS:
+      return cv_chunks_find(&broker->accounts, dirty->number);
+    case CV_CHUNK_PLACES:
+      return cv_chunks_find(&campaign->places, dirty->number);
+    default:
+      return cv_chunks_find(&campaign->payers, dirty->number);
   }
 }
 

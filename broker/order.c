@@ -118,21 +118,21 @@ static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn,
   }
   broker->said = true;
   switch (kind) {
-  case CV_ORDER_WATCH:
-    conn->watching = campaign->id;
-    conn->finish_told = false;
-    conn->progress_due = true;
-    return CV_OK;
-  case CV_ORDER_CANCEL: {
-    cv_campaign_stop(broker, campaign, CV_END_CANCELLED);
-    const struct cv_request request = {.answer = CV_ORDER_ACCEPTED, .campaign = campaign->id, .existed = true};
-    return push_request(broker, conn, &request, why);
-  }
-  default:
-    conn->export.campaign = campaign->id;
-    conn->export.begun = false;
-    conn->export.plans = conn->export.releases = 0;
-    return CV_OK;
+    case CV_ORDER_WATCH:
+      conn->watching = campaign->id;
+      conn->finish_told = false;
+      conn->progress_due = true;
+      return CV_OK;
+    case CV_ORDER_CANCEL: {
+      cv_campaign_stop(broker, campaign, CV_END_CANCELLED);
+      const struct cv_request request = {.answer = CV_ORDER_ACCEPTED, .campaign = campaign->id, .existed = true};
+      return push_request(broker, conn, &request, why);
+    }
+    default:
+      conn->export.campaign = campaign->id;
+      conn->export.begun = false;
+      conn->export.plans = conn->export.releases = 0;
+      return CV_OK;
   }
 }
 
@@ -143,8 +143,8 @@ enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_broker_conn *
   broker->wall_ms = wall_ms;
   if (frame->hello.present) {
     if (conn->greeted || frame->hello.version != CV_WIRE_VERSION) {
-      return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d",
-                     frame->hello.version, CV_WIRE_VERSION);
+      return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d", frame->hello.version,
+                     CV_WIRE_VERSION);
     }
     conn->greeted = true;
     broker->said = true;
@@ -153,20 +153,20 @@ enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_broker_conn *
     return cv_fail(why, CV_ERR_FORMAT, "the first message is no hello");
   }
   switch (frame->kind) {
-  case CV_ORDER_NONE:
-    return CV_OK;
-  case CV_ORDER_SUBMIT:
-    return on_submit(broker, conn, &frame->as.submit, why);
-  case CV_ORDER_WATCH:
-  case CV_ORDER_CANCEL:
-  case CV_ORDER_EXPORT:
-    return on_own(broker, conn, frame->kind, frame->as.campaign, why);
-  case CV_ORDER_STATUS: {
-    const struct cv_request request = {.answer = CV_ORDER_STATUS_ANSWER};
-    return push_request(broker, conn, &request, why);
-  }
-  default:
-    return cv_fail(why, CV_ERR_DENIED, "a message that only a broker may send");
+    case CV_ORDER_NONE:
+      return CV_OK;
+    case CV_ORDER_SUBMIT:
+      return on_submit(broker, conn, &frame->as.submit, why);
+    case CV_ORDER_WATCH:
+    case CV_ORDER_CANCEL:
+    case CV_ORDER_EXPORT:
+      return on_own(broker, conn, frame->kind, frame->as.campaign, why);
+    case CV_ORDER_STATUS: {
+      const struct cv_request request = {.answer = CV_ORDER_STATUS_ANSWER};
+      return push_request(broker, conn, &request, why);
+    }
+    default:
+      return cv_fail(why, CV_ERR_DENIED, "a message that only a broker may send");
   }
 }
 
@@ -203,8 +203,10 @@ static enum cv_err fill_status(struct cv_broker *broker, struct cv_broker_conn *
   }
   conn->status = progress;
   conn->order.kind = CV_ORDER_STATUS_ANSWER;
-  conn->order.as.status = (struct cv_status){
-    .campaigns = n, .campaign = progress, .broker = broker->config.name, .uptime_ms = broker->now_ms - broker->started_ms};
+  conn->order.as.status = (struct cv_status){.campaigns = n,
+                                             .campaign = progress,
+                                             .broker = broker->config.name,
+                                             .uptime_ms = broker->now_ms - broker->started_ms};
   return CV_OK;
 }
 
@@ -252,18 +254,18 @@ static enum cv_err fill_request(struct cv_broker *broker, struct cv_broker_conn 
   conn->requests--;
   memmove(conn->request, conn->request + 1, conn->requests * sizeof(conn->request[0]));
   switch (request.answer) {
-  case CV_ORDER_STATUS_ANSWER:
-    return fill_status(broker, conn);
-  case CV_ORDER_ACCEPTED:
-    conn->order.kind = CV_ORDER_ACCEPTED;
-    conn->order.as.accepted.campaign = request.campaign;
-    conn->order.as.accepted.existed = request.existed;
-    return CV_OK;
-  default:
-    memcpy(conn->error, request.text, sizeof(conn->error));
-    conn->order.kind = CV_ORDER_ERROR;
-    conn->order.as.error = conn->error;
-    return CV_OK;
+    case CV_ORDER_STATUS_ANSWER:
+      return fill_status(broker, conn);
+    case CV_ORDER_ACCEPTED:
+      conn->order.kind = CV_ORDER_ACCEPTED;
+      conn->order.as.accepted.campaign = request.campaign;
+      conn->order.as.accepted.existed = request.existed;
+      return CV_OK;
+    default:
+      memcpy(conn->error, request.text, sizeof(conn->error));
+      conn->order.kind = CV_ORDER_ERROR;
+      conn->order.as.error = conn->error;
+      return CV_OK;
   }
 }
 
@@ -274,8 +276,8 @@ static bool fill_watch(struct cv_broker *broker, struct cv_broker_conn *conn, st
     }
     conn->finish_told = true;
     conn->order.kind = CV_ORDER_FINISHED;
-    conn->order.as.finished = (struct cv_finished){
-      .standings = campaign->has_standings ? campaign->spec.arms : 0, .standing = campaign->standing};
+    conn->order.as.finished = (struct cv_finished){.standings = campaign->has_standings ? campaign->spec.arms : 0,
+                                                   .standing = campaign->standing};
     cv_campaign_progress(broker, campaign, &conn->order.as.finished.progress);
     return true;
   }

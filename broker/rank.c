@@ -129,8 +129,7 @@ static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_campaign *cam
   }
   refused->campaign = campaign->id;
   refused->plan = plan->plan.number;
-  (void)snprintf(campaign->rank.refused_why, sizeof(campaign->rank.refused_why), "%.*s", CV_WHY_BYTES - 1,
-                 reason.text);
+  (void)snprintf(campaign->rank.refused_why, sizeof(campaign->rank.refused_why), "%.*s", CV_WHY_BYTES - 1, reason.text);
   campaign->rank.refuse_due = true;
   cv_broker_note(broker, broker->rank->identity.name, "campaign %u \"%s\": plan %llu is refused: %s", campaign->id,
                  campaign->spec.name, (unsigned long long)plan->plan.number, reason.text);
@@ -192,8 +191,8 @@ enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *c
   broker->now_ms = now_ms;
   if (frame->hello.present) {
     if (conn->greeted || frame->hello.version != CV_WIRE_VERSION) {
-      return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d",
-                     frame->hello.version, CV_WIRE_VERSION);
+      return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d", frame->hello.version,
+                     CV_WIRE_VERSION);
     }
     conn->greeted = true;
     broker->said = true;
@@ -202,7 +201,7 @@ enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *c
     return cv_fail(why, CV_ERR_FORMAT, "the first message is no hello");
   }
   if (frame->opens + frame->recorded + frame->releases + frame->accepted + frame->refused + frame->stops +
-        frame->closed >
+          frame->closed >
       0) {
     return cv_fail(why, CV_ERR_DENIED, "a message that only a broker may send");
   }
@@ -230,15 +229,15 @@ enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *c
 static void fill_open(struct cv_campaign *campaign, struct cv_rank_frame *frame) {
   struct cv_rank_open *open = &frame->open[frame->opens++];
   *open = (struct cv_rank_open){
-    .spec = campaign->spec,
-    .position = {.campaign = campaign->id,
-                 .releases = campaign->releases,
-                 .plans = campaign->plans,
-                 .releases_hash = campaign->releases_hash,
-                 .plans_hash = campaign->plans_hash},
-    .has_seed = campaign->has_seed,
-    .seed = campaign->seed,
-    .stop = campaign->phase == CV_PHASE_STOPPING ? campaign->end : CV_END_NONE,
+      .spec = campaign->spec,
+      .position = {.campaign = campaign->id,
+                   .releases = campaign->releases,
+                   .plans = campaign->plans,
+                   .releases_hash = campaign->releases_hash,
+                   .plans_hash = campaign->plans_hash},
+      .has_seed = campaign->has_seed,
+      .seed = campaign->seed,
+      .stop = campaign->phase == CV_PHASE_STOPPING ? campaign->end : CV_END_NONE,
   };
   campaign->rank.open_sent = true;
 }
@@ -247,7 +246,7 @@ static void fill_open(struct cv_campaign *campaign, struct cv_rank_frame *frame)
 static void fill_history(struct cv_campaign *campaign, struct cv_rank_frame *frame) {
   while (campaign->rank.plans < campaign->plans && frame->recorded < PLANS_A_FRAME) {
     frame->record[frame->recorded++] =
-      (struct cv_rank_plan){.campaign = campaign->id, .plan = campaign->plan[campaign->rank.plans++]};
+        (struct cv_rank_plan){.campaign = campaign->id, .plan = campaign->plan[campaign->rank.plans++]};
   }
   while (campaign->rank.releases < campaign->releases && frame->releases < RELEASES_A_FRAME &&
          campaign->release[campaign->rank.releases].plan <= campaign->rank.plans) {
@@ -265,7 +264,7 @@ static void fill_numbers(struct cv_campaign *campaign, struct cv_rank_frame *fra
   if (campaign->rank.accept_due && frame->accepted < NUMBERS_A_FRAME) {
     campaign->rank.accept_due = false;
     frame->accept[frame->accepted++] =
-      (struct cv_rank_number){.campaign = campaign->id, .number = campaign->rank.accept};
+        (struct cv_rank_number){.campaign = campaign->id, .number = campaign->rank.accept};
   }
   if (campaign->rank.refuse_due && frame->refused < NUMBERS_A_FRAME) {
     campaign->rank.refuse_due = false;
@@ -289,13 +288,13 @@ static enum cv_err make_frame(struct cv_broker *broker) {
   struct cv_rank_frame *frame = &broker->rank_frame;
   cv_arena_reset(arena);
   *frame = (struct cv_rank_frame){
-    .open = cv_arena_array(arena, OPENS_A_FRAME, sizeof(*frame->open)),
-    .record = cv_arena_array(arena, PLANS_A_FRAME, sizeof(*frame->record)),
-    .release = cv_arena_array(arena, RELEASES_A_FRAME, sizeof(*frame->release)),
-    .accept = cv_arena_array(arena, NUMBERS_A_FRAME, sizeof(*frame->accept)),
-    .refuse = cv_arena_array(arena, NUMBERS_A_FRAME, sizeof(*frame->refuse)),
-    .stop = cv_arena_array(arena, NUMBERS_A_FRAME, sizeof(*frame->stop)),
-    .close = cv_arena_array(arena, NUMBERS_A_FRAME, sizeof(*frame->close)),
+      .open = cv_arena_array(arena, OPENS_A_FRAME, sizeof(*frame->open)),
+      .record = cv_arena_array(arena, PLANS_A_FRAME, sizeof(*frame->record)),
+      .release = cv_arena_array(arena, RELEASES_A_FRAME, sizeof(*frame->release)),
+      .accept = cv_arena_array(arena, NUMBERS_A_FRAME, sizeof(*frame->accept)),
+      .refuse = cv_arena_array(arena, NUMBERS_A_FRAME, sizeof(*frame->refuse)),
+      .stop = cv_arena_array(arena, NUMBERS_A_FRAME, sizeof(*frame->stop)),
+      .close = cv_arena_array(arena, NUMBERS_A_FRAME, sizeof(*frame->close)),
   };
   return frame->close == NULL ? CV_ERR_NOMEM : CV_OK;
 }
@@ -330,7 +329,7 @@ enum cv_err cv_rank_fill(struct cv_broker *broker) {
     }
   }
   broker->rank_ready = frame->hello.present || frame->opens + frame->recorded + frame->releases + frame->accepted +
-                                                   frame->refused + frame->stops + frame->closed >
-                                                 0;
+                                                       frame->refused + frame->stops + frame->closed >
+                                                   0;
   return CV_OK;
 }

@@ -159,7 +159,7 @@ static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *ca
   struct cv_chunk *account = cv_chunks_touch(&broker->accounts, entry->worker / CV_CHUNK_CELLS);
   struct cv_chunk *place = cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index));
   struct cv_chunk *payer =
-    cv_chunks_set(&campaign->payers, entry->worker * campaign->spec.tokens_per_worker + entry->slot);
+      cv_chunks_set(&campaign->payers, entry->worker * campaign->spec.tokens_per_worker + entry->slot);
   if (account == NULL || place == NULL || payer == NULL) {
     return CV_ERR_NOMEM;
   }
@@ -212,8 +212,7 @@ static enum cv_err replay_arms(struct cv_broker *broker, struct cv_campaign *cam
   return CV_OK;
 }
 
-enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uint64_t commit,
-                                      struct cv_reader *bytes) {
+enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uint64_t commit, struct cv_reader *bytes) {
   struct cv_campaign *campaign = cv_campaign_find(broker, id);
   if (campaign == NULL || campaign->arm == NULL) {
     return CV_ERR_DAMAGED;

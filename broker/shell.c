@@ -15,9 +15,9 @@
 
 enum {
   TICK_MS = 50,
-  PACE_MS = 1,          /* commits follow each other no faster, unless BATCH_TOKENS wait */
+  PACE_MS = 1, /* commits follow each other no faster, unless BATCH_TOKENS wait */
   BATCH_TOKENS = 1024,
-  SLICE = 1000,         /* assignments and acknowledgements in one frame */
+  SLICE = 1000, /* assignments and acknowledgements in one frame */
   SLICE_SMALL = 16,
   NOTES = 512,
   NOTE_MS = 60000,
@@ -144,7 +144,8 @@ static void send_sliced(struct link *link, const struct cv_crowd_frame *whole) {
     }
     send_crowd(link, &part);
     first = false;
-  } while (!link->closing && (rest.campaigns + rest.acks + rest.assigns + rest.backoffs + rest.dones > 0 || rest.goodbye != NULL));
+  } while (!link->closing &&
+           (rest.campaigns + rest.acks + rest.assigns + rest.backoffs + rest.dones > 0 || rest.goodbye != NULL));
 }
 
 static void deliver(struct cv_broker_shell *shell) {
@@ -155,15 +156,15 @@ static void deliver(struct cv_broker_shell *shell) {
       continue;
     }
     switch (out.schema) {
-    case CV_SCHEMA_CROWD:
-      send_sliced(link, out.frame.crowd);
-      break;
-    case CV_SCHEMA_RANK:
-      send_bytes(link, cv_rank_encode(out.frame.rank, &shell->scratch, &shell->out));
-      break;
-    case CV_SCHEMA_ORDER:
-      send_bytes(link, cv_order_encode(out.frame.order, &shell->scratch, &shell->out));
-      break;
+      case CV_SCHEMA_CROWD:
+        send_sliced(link, out.frame.crowd);
+        break;
+      case CV_SCHEMA_RANK:
+        send_bytes(link, cv_rank_encode(out.frame.rank, &shell->scratch, &shell->out));
+        break;
+      case CV_SCHEMA_ORDER:
+        send_bytes(link, cv_order_encode(out.frame.order, &shell->scratch, &shell->out));
+        break;
     }
     if (out.close) {
       close_link(link, "told to go");
@@ -289,27 +290,27 @@ static enum cv_err take_frame(struct link *link, const uint8_t *bytes, size_t n,
   } frame;
   enum cv_err err;
   switch (link->schema) {
-  case CV_SCHEMA_CROWD:
-    err = cv_crowd_decode(bytes, n, &shell->in, &frame.crowd);
-    break;
-  case CV_SCHEMA_RANK:
-    err = cv_rank_decode(bytes, n, &shell->in, &frame.rank);
-    break;
-  default:
-    err = cv_order_decode(bytes, n, &shell->in, &frame.order);
-    break;
+    case CV_SCHEMA_CROWD:
+      err = cv_crowd_decode(bytes, n, &shell->in, &frame.crowd);
+      break;
+    case CV_SCHEMA_RANK:
+      err = cv_rank_decode(bytes, n, &shell->in, &frame.rank);
+      break;
+    default:
+      err = cv_order_decode(bytes, n, &shell->in, &frame.order);
+      break;
   }
   if (err != CV_OK) {
     return cv_fail(why, err, "a frame of %zu bytes is %s", n,
                    err == CV_ERR_LIMIT ? "over the decoder's memory" : "no valid message of its role");
   }
   switch (link->schema) {
-  case CV_SCHEMA_CROWD:
-    return cv_broker_on_crowd(shell->core, link->conn, &frame.crowd, now_ms, wall_ms, why);
-  case CV_SCHEMA_RANK:
-    return cv_broker_on_rank(shell->core, link->conn, &frame.rank, now_ms, why);
-  default:
-    return cv_broker_on_order(shell->core, link->conn, &frame.order, now_ms, wall_ms, why);
+    case CV_SCHEMA_CROWD:
+      return cv_broker_on_crowd(shell->core, link->conn, &frame.crowd, now_ms, wall_ms, why);
+    case CV_SCHEMA_RANK:
+      return cv_broker_on_rank(shell->core, link->conn, &frame.rank, now_ms, why);
+    default:
+      return cv_broker_on_order(shell->core, link->conn, &frame.order, now_ms, wall_ms, why);
   }
 }
 
@@ -376,7 +377,7 @@ static enum cv_err load_tls(struct cv_broker_shell *shell, struct cv_tls **ret_s
                             struct cv_why *why) {
   const struct cv_broker_settings *settings = shell->settings;
   const struct cv_tls_files files = {
-    .ca = settings->tls_ca, .cert = settings->tls_cert, .key = settings->tls_key, .denied = settings->tls_denied};
+      .ca = settings->tls_ca, .cert = settings->tls_cert, .key = settings->tls_key, .denied = settings->tls_denied};
   unsigned peers = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY | 1U << CV_ROLE_REQUESTER;
   struct cv_tls *server;
   CV_TRY(cv_tls_new(&files, CV_ROLE_BROKER, peers, true, &server, why));
@@ -476,22 +477,22 @@ static enum cv_err open_keys(struct cv_broker_shell *shell, const char *database
 static enum cv_err open_core(struct cv_broker_shell *shell, struct cv_why *why) {
   const struct cv_broker_settings *settings = shell->settings;
   struct cv_broker_config config = {
-    .limits = {.epsilon_micro = settings->limit_epsilon_micro,
-               .worker_epsilon_micro = settings->limit_worker_epsilon_micro,
-               .release_tokens = (uint32_t)settings->limit_release_tokens,
-               .arms = (uint32_t)settings->limit_arms,
-               .campaigns = (uint32_t)settings->limit_campaigns,
-               .tokens = settings->limit_tokens,
-               .chunks = (uint32_t)settings->limit_chunks,
-               .lease_ms = (uint32_t)settings->lease_ms,
-               .queue = (uint32_t)settings->limit_queue},
-    .tagger = {.tag = tag, .data = shell->mac},
-    .digest = cv_sha256,
-    .noise = &shell->drbg.rng,
-    .noise_seeded = settings->noise_seeded,
-    .noise_seed = settings->noise_seed,
-    .note = note,
-    .note_data = shell,
+      .limits = {.epsilon_micro = settings->limit_epsilon_micro,
+                 .worker_epsilon_micro = settings->limit_worker_epsilon_micro,
+                 .release_tokens = (uint32_t)settings->limit_release_tokens,
+                 .arms = (uint32_t)settings->limit_arms,
+                 .campaigns = (uint32_t)settings->limit_campaigns,
+                 .tokens = settings->limit_tokens,
+                 .chunks = (uint32_t)settings->limit_chunks,
+                 .lease_ms = (uint32_t)settings->lease_ms,
+                 .queue = (uint32_t)settings->limit_queue},
+      .tagger = {.tag = tag, .data = shell->mac},
+      .digest = cv_sha256,
+      .noise = &shell->drbg.rng,
+      .noise_seeded = settings->noise_seeded,
+      .noise_seed = settings->noise_seed,
+      .note = note,
+      .note_data = shell,
   };
   (void)snprintf(config.name, sizeof(config.name), "%s", cv_tls_identity(shell->server_tls)->name);
   return cv_broker_new(&config, &shell->core);
@@ -573,8 +574,7 @@ enum cv_err cv_broker_shell_start(const struct cv_broker_settings *settings, str
     return cv_fail(why, CV_ERR_IO, "the event loop cannot start");
   }
   cv_drbg_init(&shell->drbg);
-  shell->committer =
-    (struct cv_committer){.loop = &shell->loop, .commit = commit, .done = committed, .data = shell};
+  shell->committer = (struct cv_committer){.loop = &shell->loop, .commit = commit, .done = committed, .data = shell};
   enum cv_err err = open_all(shell, why);
   if (err != CV_OK) {
     cv_broker_shell_free(shell);

@@ -8,33 +8,33 @@
 #include "broker/mechanism/mechanism.h"
 
 enum {
-  CV_CREDIT_MAX = 8192,      /* assignments a connection may hold */
-  CV_SHARE_MIN = 64,         /* places of an arm any connection may hold */
-  CV_PENALTY_MAX = 16,       /* times a silent connection's share is halved */
-  CV_REQUESTS_MAX = 16,      /* unanswered requests of a requester */
-  CV_FOLD_CHUNKS = 4,        /* chunks written a commit when the journal is long */
-  CV_PART_RELEASES = 256,    /* releases in one frame */
+  CV_CREDIT_MAX = 8192,   /* assignments a connection may hold */
+  CV_SHARE_MIN = 64,      /* places of an arm any connection may hold */
+  CV_PENALTY_MAX = 16,    /* times a silent connection's share is halved */
+  CV_REQUESTS_MAX = 16,   /* unanswered requests of a requester */
+  CV_FOLD_CHUNKS = 4,     /* chunks written a commit when the journal is long */
+  CV_PART_RELEASES = 256, /* releases in one frame */
   CV_SPEC_BYTES_MAX = 128 * 1024,
 };
 #define CV_JOURNAL_LONG (UINT64_C(1) << 20) /* bytes of journal before chunks are folded */
 
 /* A place that was accepted, as the journal has it. */
 struct cv_entry {
-  uint64_t index;  /* of the token in the arm's stream */
+  uint64_t index; /* of the token in the arm's stream */
   uint64_t worker;
   uint32_t arm, slot;
 };
 
 struct cv_arm {
   struct cv_mechanism *mechanism;
-  uint64_t plan;   /* of the open epoch; 0 = none open */
-  uint64_t first;  /* tokens of all earlier epochs */
+  uint64_t plan;               /* of the open epoch; 0 = none open */
+  uint64_t first;              /* tokens of all earlier epochs */
   uint32_t want, next, filled; /* planned, next position never given, accepted */
-  int64_t sum;     /* of the open epoch, exact */
-  uint32_t *returned; /* positions to be given again; owned */
+  int64_t sum;                 /* of the open epoch, exact */
+  uint32_t *returned;          /* positions to be given again; owned */
   uint32_t returned_count, returned_cap;
-  bool touched;    /* filled or sum changed since the last batch */
-  bool changed;    /* anything else did */
+  bool touched; /* filled or sum changed since the last batch */
+  bool changed; /* anything else did */
   uint64_t dirty_since;
   uint64_t written; /* while restoring: the commit of the stored image */
 };
@@ -93,7 +93,7 @@ struct cv_campaign {
   bool fresh, changed, standings_changed, purge, done_told;
   size_t stored_releases, stored_plans;
   struct cv_buf journal; /* struct cv_entry each */
-  bool progressed; /* watchers have not been told */
+  bool progressed;       /* watchers have not been told */
 
   /* towards the third-party, on this connection */
   struct {
@@ -186,7 +186,7 @@ struct cv_broker {
   bool said;       /* there is output */
   bool sweep;      /* a campaign that has ended has something to store or to say */
   bool in_flight;
-  bool quiet;      /* while restoring: nothing is news */
+  bool quiet; /* while restoring: nothing is news */
   bool draining;
   struct cv_campaign *campaigns; /* by id */
   struct cv_campaign *open;      /* list, oldest first */
@@ -201,7 +201,7 @@ struct cv_broker {
   struct cv_broker_conn *cursor; /* of cv_broker_next_out, and of fairness */
   struct cv_broker_conn *fair;
   struct cv_crowd_out *last_out; /* handed out by cv_broker_next_out, emptied at the next call */
-  struct cv_dirty *dirty; /* ring */
+  struct cv_dirty *dirty;        /* ring */
   size_t dirty_cap, dirty_head, dirty_count;
   uint64_t journal_bytes; /* written since the last round of folding */
   uint64_t fold_until;    /* the round writes what was dirty at this commit; 0 = no round */

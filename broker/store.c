@@ -9,23 +9,23 @@
 #include "common/db/db.h"
 
 static const char *const schema_steps[] = {
-  "CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), database_id BLOB NOT NULL,"
-  "  last_commit INTEGER NOT NULL, last_hash BLOB NOT NULL);"
-  "CREATE TABLE campaign (id INTEGER PRIMARY KEY, image BLOB NOT NULL, state BLOB, standings BLOB);"
-  "CREATE TABLE plan (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
-  "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
-  "CREATE TABLE release (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
-  "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
-  "CREATE TABLE journal (id INTEGER PRIMARY KEY, made INTEGER NOT NULL, campaign INTEGER NOT NULL,"
-  "  sealed BLOB NOT NULL);"
-  "CREATE TABLE chunk (campaign INTEGER NOT NULL, kind INTEGER NOT NULL, number INTEGER NOT NULL,"
-  "  made INTEGER NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (campaign, kind, number));",
+    "CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), database_id BLOB NOT NULL,"
+    "  last_commit INTEGER NOT NULL, last_hash BLOB NOT NULL);"
+    "CREATE TABLE campaign (id INTEGER PRIMARY KEY, image BLOB NOT NULL, state BLOB, standings BLOB);"
+    "CREATE TABLE plan (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
+    "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
+    "CREATE TABLE release (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
+    "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
+    "CREATE TABLE journal (id INTEGER PRIMARY KEY, made INTEGER NOT NULL, campaign INTEGER NOT NULL,"
+    "  sealed BLOB NOT NULL);"
+    "CREATE TABLE chunk (campaign INTEGER NOT NULL, kind INTEGER NOT NULL, number INTEGER NOT NULL,"
+    "  made INTEGER NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (campaign, kind, number));",
 };
 
 static const struct cv_db_schema schema = {
-  .application_id = 0x43564252, /* "CVBR" */
-  .steps = schema_steps,
-  .count = (int)CV_COUNT(schema_steps),
+    .application_id = 0x43564252, /* "CVBR" */
+    .steps = schema_steps,
+    .count = (int)CV_COUNT(schema_steps),
 };
 
 /* A campaign's sealing context, kept while it is in use. */
@@ -223,27 +223,27 @@ void cv_broker_store_close(struct cv_broker_store *store) {
 
 static const char *sql_of(enum cv_op_kind kind) {
   switch (kind) {
-  case CV_OP_CAMPAIGN:
-    return "INSERT INTO campaign (id, image) VALUES (?1, ?3)";
-  case CV_OP_STATE:
-    return "UPDATE campaign SET state = ?3 WHERE id = ?1";
-  case CV_OP_STANDINGS:
-    return "UPDATE campaign SET standings = ?3 WHERE id = ?1";
-  case CV_OP_PLAN:
-    return "INSERT INTO plan VALUES (?1, ?2, ?3)";
-  case CV_OP_RELEASE:
-    return "INSERT INTO release VALUES (?1, ?2, ?3)";
-  case CV_OP_JOURNAL:
-    return "INSERT INTO journal (campaign, made, sealed) VALUES (?1, ?2, ?3)";
-  case CV_OP_CHUNK:
-    return "INSERT INTO chunk (campaign, number, sealed, kind, made) VALUES (?1, ?2, ?3, ?4, ?5)"
-           " ON CONFLICT DO UPDATE SET sealed = excluded.sealed, made = excluded.made";
-  case CV_OP_UNCHUNK:
-    return "DELETE FROM chunk WHERE campaign = ?1 AND number = ?2 AND kind = ?4";
-  case CV_OP_TRIM:
-    return "DELETE FROM journal WHERE made < ?2";
-  default:
-    return NULL;
+    case CV_OP_CAMPAIGN:
+      return "INSERT INTO campaign (id, image) VALUES (?1, ?3)";
+    case CV_OP_STATE:
+      return "UPDATE campaign SET state = ?3 WHERE id = ?1";
+    case CV_OP_STANDINGS:
+      return "UPDATE campaign SET standings = ?3 WHERE id = ?1";
+    case CV_OP_PLAN:
+      return "INSERT INTO plan VALUES (?1, ?2, ?3)";
+    case CV_OP_RELEASE:
+      return "INSERT INTO release VALUES (?1, ?2, ?3)";
+    case CV_OP_JOURNAL:
+      return "INSERT INTO journal (campaign, made, sealed) VALUES (?1, ?2, ?3)";
+    case CV_OP_CHUNK:
+      return "INSERT INTO chunk (campaign, number, sealed, kind, made) VALUES (?1, ?2, ?3, ?4, ?5)"
+             " ON CONFLICT DO UPDATE SET sealed = excluded.sealed, made = excluded.made";
+    case CV_OP_UNCHUNK:
+      return "DELETE FROM chunk WHERE campaign = ?1 AND number = ?2 AND kind = ?4";
+    case CV_OP_TRIM:
+      return "DELETE FROM journal WHERE made < ?2";
+    default:
+      return NULL;
   }
 }
 
@@ -349,8 +349,8 @@ static enum cv_err each_row(struct cv_broker_store *store, struct cv_broker *bro
     enum cv_err err = take(store, broker, stmt);
     if (err != CV_OK) {
       (void)sqlite3_reset(stmt);
-      return cv_fail(why, err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED, "the broker's database: a %s of campaign %lld: %s",
-                     what, key, cv_err_text(err));
+      return cv_fail(why, err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED,
+                     "the broker's database: a %s of campaign %lld: %s", what, key, cv_err_text(err));
     }
   }
 }
@@ -418,17 +418,18 @@ enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker
     const char *sql, *what;
     row_fn *take;
   } steps[] = {
-    {"SELECT id, image FROM campaign ORDER BY id", "description", take_campaign},
-    {"SELECT campaign, image FROM plan ORDER BY campaign, number", "plan", take_plan},
-    {"SELECT campaign, image FROM release ORDER BY campaign, number", "release", take_release},
-    {"SELECT id, standings FROM campaign WHERE standings IS NOT NULL", "table of standings", take_standings},
-    {"SELECT id, state FROM campaign WHERE state IS NOT NULL ORDER BY id", "state", take_state},
-    {"SELECT campaign, kind, number, made, sealed FROM chunk", "chunk", take_chunk},
-    {"SELECT campaign, made, sealed FROM journal ORDER BY id", "journal row", take_journal},
+      {"SELECT id, image FROM campaign ORDER BY id", "description", take_campaign},
+      {"SELECT campaign, image FROM plan ORDER BY campaign, number", "plan", take_plan},
+      {"SELECT campaign, image FROM release ORDER BY campaign, number", "release", take_release},
+      {"SELECT id, standings FROM campaign WHERE standings IS NOT NULL", "table of standings", take_standings},
+      {"SELECT id, state FROM campaign WHERE state IS NOT NULL ORDER BY id", "state", take_state},
+      {"SELECT campaign, kind, number, made, sealed FROM chunk", "chunk", take_chunk},
+      {"SELECT campaign, made, sealed FROM journal ORDER BY id", "journal row", take_journal},
   };
   for (size_t i = 0; i < CV_COUNT(steps); i++) {
     CV_TRY(each_row(store, broker, steps[i].sql, steps[i].take, steps[i].what, why));
   }
   enum cv_err err = cv_broker_restore_end(broker, store->mark.commit, now_ms, wall_ms);
-  return err == CV_OK ? err : cv_fail(why, err, "the broker's database does not agree with itself: %s", cv_err_text(err));
+  return err == CV_OK ? err
+                      : cv_fail(why, err, "the broker's database does not agree with itself: %s", cv_err_text(err));
 }

@@ -41,14 +41,14 @@ bool cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv
     return false;
   }
   *ret = (struct cv_ticket){
-    .campaign = get32(bytes),
-    .plan = get32(bytes + 4),
-    .arm = get32(bytes + 8),
-    .position = get32(bytes + 12),
-    .worker = get32(bytes + 16) | (uint64_t)get32(bytes + 20) << 32,
-    .slot = get32(bytes + 24),
-    .lease = get32(bytes + 28),
-    .expiry = get32(bytes + 32),
+      .campaign = get32(bytes),
+      .plan = get32(bytes + 4),
+      .arm = get32(bytes + 8),
+      .position = get32(bytes + 12),
+      .worker = get32(bytes + 16) | (uint64_t)get32(bytes + 20) << 32,
+      .slot = get32(bytes + 24),
+      .lease = get32(bytes + 28),
+      .expiry = get32(bytes + 32),
   };
   return true;
 }

@@ -13,6 +13,7 @@ struct cv_digest {
 };
 
 /* SHA-256 of the concatenation of two byte strings (common/crypto gives the implementation). */
-typedef void cv_digest_fn(const void *first, size_t first_n, const void *second, size_t second_n, struct cv_digest *ret);
+typedef void cv_digest_fn(const void *first, size_t first_n, const void *second, size_t second_n,
+                          struct cv_digest *ret);
 
 #endif

@@ -6,10 +6,9 @@
 #include <string.h>
 
 const char *cv_err_text(enum cv_err err) {
-  static const char *const text[] = {
-    [CV_OK] = "no error",
+  static const char *const text[] = {[CV_OK] = "no error",
 #define CV_ERR_ENTRY(name, words) [name] = (words),
-    CV_ERR_TABLE(CV_ERR_ENTRY)
+                                     CV_ERR_TABLE(CV_ERR_ENTRY)
 #undef CV_ERR_ENTRY
   };
   return (size_t)err < CV_COUNT(text) ? text[err] : "unknown error";

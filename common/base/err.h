@@ -12,23 +12,23 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#define CV_MUST_USE __attribute__((warn_unused_result))
+#define CV_MUST_USE           __attribute__((warn_unused_result))
 #define CV_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 
-#define CV_ERR_TABLE(X)                               \
-  X(CV_ERR_NOMEM, "out of memory")                    \
-  X(CV_ERR_INVALID, "invalid value")                  \
-  X(CV_ERR_FORMAT, "malformed data")                  \
-  X(CV_ERR_LIMIT, "over a limit")                     \
-  X(CV_ERR_NOT_FOUND, "not found")                    \
-  X(CV_ERR_EXISTS, "exists already")                  \
-  X(CV_ERR_DENIED, "not permitted")                   \
-  X(CV_ERR_STATE, "not possible in this state")       \
-  X(CV_ERR_IO, "input or output failed")              \
-  X(CV_ERR_CLOSED, "closed")                          \
+#define CV_ERR_TABLE(X)                                \
+  X(CV_ERR_NOMEM, "out of memory")                     \
+  X(CV_ERR_INVALID, "invalid value")                   \
+  X(CV_ERR_FORMAT, "malformed data")                   \
+  X(CV_ERR_LIMIT, "over a limit")                      \
+  X(CV_ERR_NOT_FOUND, "not found")                     \
+  X(CV_ERR_EXISTS, "exists already")                   \
+  X(CV_ERR_DENIED, "not permitted")                    \
+  X(CV_ERR_STATE, "not possible in this state")        \
+  X(CV_ERR_IO, "input or output failed")               \
+  X(CV_ERR_CLOSED, "closed")                           \
   X(CV_ERR_CRYPTO, "a cryptographic operation failed") \
-  X(CV_ERR_DB, "the database failed")                 \
-  X(CV_ERR_DAMAGED, "damaged data")                   \
+  X(CV_ERR_DB, "the database failed")                  \
+  X(CV_ERR_DAMAGED, "damaged data")                    \
   X(CV_ERR_VERSION, "unsupported version")
 
 enum cv_err {
@@ -59,12 +59,12 @@ _Noreturn void cv_require_failed(const char *condition, const char *file, int li
 #define CV_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Returns from the caller with the error of `expression`, if it has one. */
-#define CV_TRY(expression)                  \
-  do {                                      \
-    enum cv_err cv_try_err = (expression);  \
-    if (cv_try_err != CV_OK) {              \
-      return cv_try_err;                    \
-    }                                       \
+#define CV_TRY(expression)                 \
+  do {                                     \
+    enum cv_err cv_try_err = (expression); \
+    if (cv_try_err != CV_OK) {             \
+      return cv_try_err;                   \
+    }                                      \
   } while (0)
 
 #endif

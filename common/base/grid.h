@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #define CV_GRID_BITS 20
-#define CV_GRID (INT64_C(1) << CV_GRID_BITS)
-#define CV_MICRO INT64_C(1000000)
+#define CV_GRID      (INT64_C(1) << CV_GRID_BITS)
+#define CV_MICRO     INT64_C(1000000)
 
 /* Nearest grid point of a score; what lies outside [0,1] is clipped, NaN is 0. */
 static inline int64_t cv_grid_from(double score) {

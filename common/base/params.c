@@ -127,8 +127,8 @@ enum cv_err cv_params_check(struct cv_params *params, const struct cv_param_rule
   for (uint32_t i = 0; i < params->count; i++) {
     const struct cv_param *param = &params->item[i];
     const struct cv_param_rule *rule = rule_for(rules, n, param->key);
-    enum cv_err err = rule == NULL ? cv_fail(why, CV_ERR_INVALID, "unknown key \"%s\"", param->key)
-                                   : check_one(param, rule, why);
+    enum cv_err err =
+        rule == NULL ? cv_fail(why, CV_ERR_INVALID, "unknown key \"%s\"", param->key) : check_one(param, rule, why);
     if (err != CV_OK) {
       *ret_bad = param;
       return err;

@@ -16,9 +16,9 @@ enum { CV_PARAMS_MAX = 16, CV_PARAM_TEXT = 32 };
 struct cv_param {
   char key[CV_PARAM_TEXT];
   bool is_text;
-  double number;             /* when not text */
-  char text[CV_PARAM_TEXT];  /* when text */
-  uint32_t line, column;     /* where a file said it, from 1; 0 if no file did */
+  double number;            /* when not text */
+  char text[CV_PARAM_TEXT]; /* when text */
+  uint32_t line, column;    /* where a file said it, from 1; 0 if no file did */
 };
 
 struct cv_params {
@@ -29,11 +29,11 @@ struct cv_params {
 /* One row of an algorithm's own table. A NULL `choices` means a number. */
 struct cv_param_rule {
   const char *key;
-  const char *const *choices;     /* NULL-terminated words, or NULL for a number */
-  double low, high;               /* allowed range, both ends allowed unless open */
+  const char *const *choices;      /* NULL-terminated words, or NULL for a number */
+  double low, high;                /* allowed range, both ends allowed unless open */
   bool low_open, high_open, whole; /* strict ends; only whole numbers */
-  const char *fallback_text;      /* default word; NULL with choices: required */
-  double fallback;                /* default number; NAN: required */
+  const char *fallback_text;       /* default word; NULL with choices: required */
+  double fallback;                 /* default number; NAN: required */
 };
 
 /*

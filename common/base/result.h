@@ -44,21 +44,21 @@ struct cv_plan {
 /* Where an arm stands. */
 struct cv_standing {
   uint32_t arm;
-  uint32_t rank_class;  /* from 1 = best; 0 = undecided */
+  uint32_t rank_class; /* from 1 = best; 0 = undecided */
   uint64_t tokens;
-  double mean, radius;  /* noisy mean and half-width of its interval, in scores */
+  double mean, radius; /* noisy mean and half-width of its interval, in scores */
 };
 
 enum cv_end {
-  CV_END_NONE,      /* still running */
-  CV_END_COMPLETE,  /* the policy is done */
-  CV_END_TOKENS,    /* the token limit */
+  CV_END_NONE,     /* still running */
+  CV_END_COMPLETE, /* the policy is done */
+  CV_END_TOKENS,   /* the token limit */
   CV_END_DEADLINE,
-  CV_END_IDLE,      /* the crowd is gone */
+  CV_END_IDLE, /* the crowd is gone */
   CV_END_CANCELLED,
-  CV_END_LEDGER,    /* no privacy budget left */
-  CV_END_FROZEN,    /* broker and third-party disagree about what was released */
-  CV_END_REFUSED,   /* the third-party refused the campaign or misbehaved */
+  CV_END_LEDGER,  /* no privacy budget left */
+  CV_END_FROZEN,  /* broker and third-party disagree about what was released */
+  CV_END_REFUSED, /* the third-party refused the campaign or misbehaved */
   CV_END_COUNT
 };
 

@@ -44,7 +44,15 @@ struct cv_rng_seeded {
   uint64_t buffer[4];
 };
 
-enum cv_rng_purpose { CV_RNG_INSTANCE = 1, CV_RNG_SCORE, CV_RNG_ROWS, CV_RNG_NOISE, CV_RNG_POLICY, CV_RNG_ARRIVAL, CV_RNG_PRIVATIZER };
+enum cv_rng_purpose {
+  CV_RNG_INSTANCE = 1,
+  CV_RNG_SCORE,
+  CV_RNG_ROWS,
+  CV_RNG_NOISE,
+  CV_RNG_POLICY,
+  CV_RNG_ARRIVAL,
+  CV_RNG_PRIVATIZER
+};
 
 /* `seeded` must not move afterwards. */
 void cv_rng_seeded_init(struct cv_rng_seeded *seeded, uint64_t seed, uint64_t a, uint64_t b, uint64_t c);

@@ -26,7 +26,7 @@ struct cv_choice {
 
 struct cv_spec {
   char name[CV_NAME_BYTES];
-  uint32_t arms; /* 1 .. CV_ARMS_MAX */
+  uint32_t arms;          /* 1 .. CV_ARMS_MAX */
   struct cv_label *names; /* `arms` item names, owned; NULL unless the campaign says share_names */
   struct cv_choice policy;
   struct cv_choice mechanism;

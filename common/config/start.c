@@ -76,7 +76,9 @@ static void print_rule(const struct options *options, const struct cv_config_rul
 }
 
 static void print_help(const struct cv_config_table *table, const struct options *options) {
-  (void)printf("Usage: %s [--config FILE] [OPTION]...\n%s\n\n", table->program, table->about);
+  const char *arguments = table->arguments == NULL ? "" : table->arguments;
+  (void)printf("Usage: %s%s%s [--config FILE] [OPTION]...\n%s\n\n", table->program, *arguments == '\0' ? "" : " ",
+               arguments, table->about);
   (void)printf("  %-28s %s\n", "--config FILE", "read this file first; options override it");
   (void)printf("  %-28s %s\n", "--check-config", "check the file and the options, and exit");
   (void)printf("  %-28s %s\n", "--help", "print this, and exit");
