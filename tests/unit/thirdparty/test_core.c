@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* The above before cmocka.h. */
+#include <cmocka.h>
+
+#include "tests/unit/thirdparty/fake.h"
+
+static struct world *connected(void) {
+  struct world *w = world_new(NULL);
+  world_connect(w);
+  world_quiet(w);
+  return w;
+}
+
+static void ranks_a_campaign_to_the_end(void **state) {
+  struct world *w = connected();
+  assert_int_equal(w->plans, 1);
+  assert_int_equal(w->plan[0].wants, FAKE_ARMS);
+  world_run(w);
+  assert_int_equal(w->result, CV_END_COMPLETE);
+  /* .82 and .79; .5 and .47; .2 and .15 */
+  static const uint32_t classes[FAKE_ARMS] = {1, 3, 1, 2, 2, 3};
+  for (uint32_t i = 0; i < FAKE_ARMS; i++) {
+    assert_int_equal(w->standing[i].rank_class, classes[i]);
+    assert_int_equal(w->standing[i].tokens, w->tokens[i]);
+  }
+  assert_int_equal(w->acked, w->releases);
+  world_fini(w);
+}
+
+static void nothing_leaves_before_its_commit(void **state) {
+  struct world *w = world_new(NULL);
+  struct cv_batch batch;
+  struct cv_ranker_out out;
+  world_connect(w);
+  assert_false(cv_ranker_next(w->ranker, &out));
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_non_null(batch.first);
+  assert_true(batch.first->created && batch.first->has_state);
+  assert_int_equal(batch.first->plans, 1);
+  /* Until the commit has returned there is nothing to send, whatever else comes in. */
+  assert_false(cv_ranker_next(w->ranker, &out));
+  world_open(w);
+  assert_false(cv_ranker_next(w->ranker, &out));
+  cv_ranker_committed(w->ranker);
+  assert_true(cv_ranker_next(w->ranker, &out));
+  assert_true(out.frame->hello.present);
+  assert_true(cv_ranker_next(w->ranker, &out));
+  assert_int_equal(out.frame->opened, 1);
+  assert_int_equal(out.frame->plans, 1);
+  assert_false(cv_ranker_next(w->ranker, &out));
+  cv_batch_fini(&batch);
+  world_fini(w);
+}
+
+static void release_decisions_state_and_plan_are_one_batch(void **state) {
+  struct world *w = connected();
+  for (uint32_t i = 0; i < FAKE_ARMS; i++) {
+    world_release(w);
+  }
+  struct cv_batch batch;
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_non_null(batch.first);
+  assert_null(batch.first->next);
+  assert_int_equal(batch.first->releases, FAKE_ARMS);
+  assert_true(batch.first->decisions > 0);
+  assert_true(batch.first->has_state);
+  assert_int_equal(batch.first->plans, 1);
+  assert_int_equal(batch.first->plan[0].plan.number, 2);
+  assert_int_equal(batch.first->row.releases, FAKE_ARMS);
+  assert_int_equal(batch.first->row.accepted, 1);
+  cv_batch_fini(&batch);
+  world_fini(w);
+}
+
+static void a_release_sent_twice_is_applied_once(void **state) {
+  struct world *w = connected(), *v = connected();
+  world_release(w);
+  world_quiet(w);
+  uint64_t acks = w->acks;
+  struct cv_rank_release again = {.campaign = w->id, .release = w->release[0]};
+  struct cv_rank_frame frame = {.releases = 1, .release = &again};
+  world_send(w, &frame);
+  struct cv_batch batch;
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_null(batch.first); /* nothing to store */
+  cv_ranker_committed(w->ranker);
+  struct cv_ranker_out out;
+  assert_true(cv_ranker_next(w->ranker, &out));
+  assert_int_equal(out.frame->acks, 1); /* but acknowledged again */
+  assert_int_equal(out.frame->ack[0].number, 1);
+  assert_int_equal(w->acks, acks);
+  world_run(w);
+  world_run(v);
+  assert_int_equal(w->plans, v->plans);
+  assert_memory_equal(w->standing, v->standing, sizeof(w->standing));
+  world_fini(w);
+  world_fini(v);
+}
+
+/* Sends one frame and expects a goodbye that has these words. */
+static void expect_goodbye(struct world *w, const struct cv_rank_frame *frame, const char *words) {
+  world_send(w, frame);
+  world_quiet(w);
+  if (strstr(w->goodbye, words) == NULL) {
+    fail_msg("goodbye is \"%s\"; expected \"%s\"", w->goodbye, words);
+  }
+  assert_null(w->link);
+  world_fini(w);
+}
+
+static void a_gap_closes_the_connection(void **state) {
+  struct world *w = connected();
+  struct cv_rank_release message = {.campaign = w->id, .release = world_next_release(w)};
+  message.release.number = 3;
+  struct cv_rank_frame frame = {.releases = 1, .release = &message};
+  expect_goodbye(w, &frame, "release 3 of campaign 7 follows release 0");
+}
+
+static void what_a_release_may_not_be(void **state) {
+  static const struct {
+    const char *words;
+    int what;
+  } cases[] = {
+      {"which plan 1 does not ask for", 0},           {"which plan 1 does not ask for", 1},
+      {"is for plan 2; the last accepted is 1", 2},   {"sums 999 tokens; expected 1000", 3},
+      {"noise that mechanism hybrid cannot have", 4}, {"noise that mechanism hybrid cannot have", 5},
+      {"campaign 8 has not been opened", 6},
+  };
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct world *w = connected();
+    struct cv_rank_release message = {.campaign = w->id, .release = world_next_release(w)};
+    struct cv_release *release = &message.release;
+    if (cases[i].what == 0) {
+      release->arm = FAKE_ARMS;
+    } else if (cases[i].what == 1) { /* the same arm again, under the next number */
+      world_release(w);
+      release->number = 2;
+    } else if (cases[i].what == 2) {
+      release->plan = 2;
+    } else if (cases[i].what == 3) {
+      release->tokens = 999;
+    } else if (cases[i].what == 4) {
+      release->noise.groups = 0;
+    } else if (cases[i].what == 5) {
+      release->noise.group[0].scale = -1;
+    } else {
+      message.campaign = 8;
+    }
+    struct cv_rank_frame frame = {.releases = 1, .release = &message};
+    expect_goodbye(w, &frame, cases[i].words);
+  }
+}
+
+static void a_release_of_a_plan_that_was_not_accepted_is_refused(void **state) {
+  struct world *w = world_new(NULL);
+  w->hold_plans = true;
+  world_connect(w);
+  world_quiet(w);
+  w->plan[0] = w->asked;
+  w->plans = 1;
+  struct cv_rank_release message = {.campaign = w->id, .release = world_next_release(w)};
+  w->plans = 0;
+  struct cv_rank_frame frame = {.releases = 1, .release = &message};
+  expect_goodbye(w, &frame, "the last accepted is 0");
+}
+
+static void only_a_brokers_messages_and_hello_first(void **state) {
+  struct cv_rank_number ack = {.campaign = 7, .number = 1};
+  struct cv_rank_frame wrong_side = {.acks = 1, .ack = &ack}, silent = {.accepted = 1, .accept = &ack};
+  expect_goodbye(connected(), &wrong_side, "a broker sends no");
+  struct world *w = world_new(NULL);
+  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  expect_goodbye(w, &silent, "no hello of version 1");
+  w = world_new(NULL);
+  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  struct cv_rank_frame later = {.hello = {.present = true, .version = 2}};
+  expect_goodbye(w, &later, "no hello of version 1");
+}
+
+static void plans_that_were_never_asked_for_cannot_be_accepted(void **state) {
+  struct cv_rank_number accept = {.campaign = 7, .number = 2};
+  struct cv_rank_frame frame = {.accepted = 1, .accept = &accept};
+  expect_goodbye(connected(), &frame, "plan 2 of campaign 7 was accepted; the last one is 1");
+}
+
+static void an_accepted_plan_cannot_be_refused(void **state) {
+  struct cv_rank_refused refused = {.campaign = 7, .plan = 1, .reason = CV_END_LEDGER};
+  struct cv_rank_frame frame = {.refused = 1, .refuse = &refused};
+  expect_goodbye(connected(), &frame, "cannot be refused");
+}
+
+static void a_recorded_plan_with_a_gap_or_nonsense_is_refused(void **state) {
+  struct cv_want twice[] = {{1, 10}, {1, 10}};
+  struct cv_rank_plan record = {.campaign = 7, .plan = {.number = 3, .wants = 1, .want = twice}};
+  struct cv_rank_frame frame = {.recorded = 1, .record = &record};
+  expect_goodbye(connected(), &frame, "recorded plan 3 of campaign 7 follows plan 1");
+  record.plan = (struct cv_plan){.number = 2, .wants = 2, .want = twice};
+  expect_goodbye(connected(), &frame, "has an arm twice");
+  record.plan.wants = 0;
+  expect_goodbye(connected(), &frame, "is empty");
+}
+
+static void recorded_plans_cannot_fill_the_memory(void **state) {
+  struct world *w = world_new(NULL);
+  w->limits.queued_wants = 5;
+  world_halt(w);
+  world_start(w);
+  world_connect(w);
+  world_quiet(w);
+  struct cv_want wants[] = {{0, 1}, {1, 1}, {2, 1}};
+  struct cv_rank_plan record[2] = {{.campaign = 7, .plan = {.number = 2, .wants = 3, .want = wants}},
+                                   {.campaign = 7, .plan = {.number = 3, .wants = 3, .want = wants}}};
+  struct cv_rank_frame frame = {.recorded = 2, .record = record};
+  expect_goodbye(w, &frame, "more than 5 wants ahead");
+}
+
+static void a_plan_is_sent_again_until_it_is_accepted(void **state) {
+  struct world *w = world_new(NULL);
+  w->hold_plans = true;
+  world_connect(w);
+  world_quiet(w);
+  assert_int_equal(w->asked_times, 1);
+  cv_ranker_disconnected(w->ranker, w->link);
+  world_connect(w);
+  world_quiet(w);
+  assert_int_equal(w->asked_times, 2);
+  w->hold_plans = false;
+  world_accept(w);
+  cv_ranker_disconnected(w->ranker, w->link);
+  world_connect(w);
+  world_quiet(w);
+  assert_int_equal(w->asked_times, 2);
+  world_run(w);
+  world_fini(w);
+}
+
+static void a_refused_plan_ends_with_what_is_undecided(void **state) {
+  struct world *w = connected();
+  w->refuse_plans = true;
+  world_run(w);
+  assert_int_equal(w->result, CV_END_LEDGER);
+  bool undecided = false;
+  for (uint32_t i = 0; i < FAKE_ARMS; i++) {
+    undecided = undecided || w->standing[i].rank_class == 0;
+    assert_int_equal(w->standing[i].tokens, 1000);
+  }
+  assert_true(undecided);
+  world_fini(w);
+}
+
+static void stop_is_answered_with_where_the_arms_stand(void **state) {
+  struct world *w = connected();
+  world_release(w);
+  struct cv_rank_stop stop = {.campaign = w->id, .reason = CV_END_DEADLINE};
+  struct cv_rank_frame frame = {.stops = 1, .stop = &stop};
+  world_send(w, &frame);
+  world_quiet(w);
+  assert_int_equal(w->result, CV_END_DEADLINE);
+  assert_int_equal(w->standing[0].tokens, 1000);
+  assert_int_equal(w->standing[1].tokens, 0);
+  /* Sent again after Opened, until it is closed. */
+  w->result = CV_END_NONE;
+  cv_ranker_disconnected(w->ranker, w->link);
+  world_connect(w);
+  world_quiet(w);
+  assert_int_equal(w->result, CV_END_DEADLINE);
+  struct cv_rank_frame close = {.closed = 1, .close = &w->id};
+  world_send(w, &close);
+  world_quiet(w);
+  world_send(w, &close); /* crossing again is no error */
+  world_send(w, &frame);
+  world_quiet(w);
+  assert_string_equal(w->goodbye, "");
+  world_open(w);
+  world_quiet(w);
+  assert_string_equal(w->refused, "this campaign has been closed");
+  world_fini(w);
+}
+
+static void a_campaign_that_cannot_be_run_is_refused_with_a_reason(void **state) {
+  static const char *const words[] = {"unknown policy \"dpf\"", "alpha is -1", "at most 5 are served",
+                                      "cannot work with privatizer laplace", "campaigns are open already"};
+  for (size_t i = 0; i < CV_COUNT(words); i++) {
+    struct world *w = world_new(NULL);
+    w->limits.arms = i == 2 ? 5 : FAKE_ARMS;
+    w->limits.campaigns = i == 4 ? 0 : 1;
+    world_halt(w);
+    world_start(w);
+    if (i == 0) {
+      (void)snprintf(w->spec.policy.name, CV_PARAM_TEXT, "dpf");
+    } else if (i == 1) {
+      assert_int_equal(cv_params_set_number(&w->spec.policy.params, "alpha", -1), CV_OK);
+    } else if (i == 3) {
+      (void)snprintf(w->spec.privatizer.name, CV_PARAM_TEXT, "laplace");
+    }
+    world_connect(w);
+    world_quiet(w);
+    if (strstr(w->refused, words[i]) == NULL) {
+      fail_msg("refused with \"%s\"; expected \"%s\"", w->refused, words[i]);
+    }
+    assert_false(w->opened);
+    assert_string_equal(w->goodbye, ""); /* the connection serves other campaigns */
+    world_fini(w);
+  }
+}
+
+static void a_campaign_cannot_change_its_spec_or_seed(void **state) {
+  struct world *w = connected();
+  w->seed ^= 1;
+  world_open(w);
+  world_quiet(w);
+  assert_string_equal(w->refused, "this campaign was opened before with another seed");
+  w->seed ^= 1;
+  w->spec.epsilon_micro *= 2;
+  world_open(w);
+  world_quiet(w);
+  assert_string_equal(w->refused, "this campaign was opened before with another spec");
+  world_fini(w);
+}
+
+static void a_broker_that_is_behind_is_told_our_position(void **state) {
+  struct world *w = connected();
+  for (uint32_t i = 0; i < FAKE_ARMS; i++) {
+    world_release(w);
+  }
+  world_quiet(w);
+  struct cv_position before = world_position(w);
+  cv_ranker_disconnected(w->ranker, w->link);
+  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  struct cv_rank_open open = {.spec = w->spec, .position = {.campaign = w->id}, .has_seed = true, .seed = w->seed};
+  struct cv_rank_frame frame = {.hello = {.present = true, .version = 1}, .opens = 1, .open = &open};
+  world_send(w, &frame);
+  struct cv_batch batch;
+  struct cv_ranker_out out;
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_null(batch.first);
+  cv_ranker_committed(w->ranker);
+  assert_true(cv_ranker_next(w->ranker, &out));
+  assert_true(cv_ranker_next(w->ranker, &out));
+  assert_int_equal(out.frame->opened, 1);
+  const struct cv_position *theirs = &out.frame->answer[0].position;
+  assert_int_equal(theirs->releases, FAKE_ARMS);
+  assert_memory_equal(&theirs->releases_hash, &before.releases_hash, sizeof(before.releases_hash));
+  assert_memory_equal(&theirs->plans_hash, &before.plans_hash, sizeof(before.plans_hash));
+  world_fini(w);
+}
+
+static void what_was_lost_is_rebuilt_from_the_broker(void **state) {
+  struct world *w = connected(), *v = connected();
+  world_run(v);
+  for (uint32_t lost_after = 0; lost_after < 40; lost_after++) {
+    if (world_has_more(w)) {
+      world_release(w);
+    }
+    world_quiet(w);
+    /* The third-party starts with nothing. */
+    uint64_t seed = w->seed;
+    world_halt(w);
+    world_start(w);
+    world_connect(w);
+    world_quiet(w);
+    assert_int_equal(w->seed, seed);
+    assert_int_equal(w->theirs.releases, 0);
+  }
+  world_run(w);
+  assert_int_equal(w->plans, v->plans);
+  for (uint64_t i = 0; i < w->plans; i++) {
+    assert_true(world_same_plan(&w->plan[i], &v->plan[i]));
+  }
+  assert_memory_equal(w->standing, v->standing, sizeof(w->standing));
+  world_fini(w);
+  world_fini(v);
+}
+
+static void a_recorded_plan_is_applied_as_it_was_recorded(void **state) {
+  struct world *w = world_new(NULL);
+  /* The broker has a plan that this policy would not make, and one release of it. */
+  static struct cv_want odd[] = {{2, 500}, {0, 700}};
+  struct cv_plan plan = {.number = 1, .wants = 2, .want = odd};
+  w->seed = 9;
+  w->has_seed = true;
+  assert_int_equal(cv_plan_copy(&plan, &w->plan[w->plans++]), CV_OK);
+  w->release[0] = world_next_release(w);
+  w->releases = 1;
+  w->tokens[2] = 500;
+  w->next_want = 1;
+  world_connect(w);
+  world_quiet(w);
+  assert_string_equal(w->goodbye, "");
+  assert_int_equal(w->acked, 1);
+  assert_int_equal(w->asked.number, 0); /* no plan of its own while the recorded one is open */
+  world_release(w);
+  world_quiet(w);
+  assert_int_equal(w->plans, 2);
+  assert_int_equal(w->plan[1].wants, FAKE_ARMS);
+  world_run(w);
+  assert_int_equal(w->result, CV_END_COMPLETE);
+  world_fini(w);
+}
+
+static void a_stopped_campaign_waits_for_what_the_broker_still_has(void **state) {
+  struct world *w = connected();
+  for (uint32_t i = 0; i < FAKE_ARMS; i++) {
+    world_release(w);
+  }
+  world_quiet(w);
+  w->stop = CV_END_CANCELLED;
+  world_halt(w);
+  world_start(w);
+  world_connect(w);
+  world_quiet(w);
+  assert_int_equal(w->result, CV_END_CANCELLED);
+  for (uint32_t i = 0; i < FAKE_ARMS; i++) {
+    assert_int_equal(w->standing[i].tokens, 1000);
+  }
+  world_fini(w);
+}
+
+static void a_frozen_campaign_is_answered_at_once(void **state) {
+  struct world *w = connected();
+  world_release(w);
+  world_quiet(w);
+  w->stop = CV_END_FROZEN;
+  cv_ranker_disconnected(w->ranker, w->link);
+  w->releases++; /* a release that will never come */
+  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  struct cv_rank_open open = {.spec = w->spec,
+                              .position = {.campaign = w->id, .releases = 2, .plans = 1},
+                              .has_seed = true,
+                              .seed = w->seed,
+                              .stop = CV_END_FROZEN};
+  struct cv_rank_frame frame = {.hello = {.present = true, .version = 1}, .opens = 1, .open = &open};
+  world_send(w, &frame);
+  struct cv_batch batch;
+  struct cv_ranker_out out;
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  cv_ranker_committed(w->ranker);
+  cv_batch_fini(&batch);
+  assert_true(cv_ranker_next(w->ranker, &out));
+  assert_true(cv_ranker_next(w->ranker, &out));
+  assert_int_equal(out.frame->results, 1);
+  assert_int_equal(out.frame->result[0].reason, CV_END_FROZEN);
+  world_fini(w);
+}
+
+static void a_newer_connection_takes_over(void **state) {
+  struct world *w = connected();
+  struct cv_ranker_link *old = w->link;
+  world_connect(w);
+  struct cv_batch batch;
+  struct cv_ranker_out out;
+  bool old_is_told = false, new_is_answered = false;
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  cv_ranker_committed(w->ranker);
+  while (cv_ranker_next(w->ranker, &out)) {
+    old_is_told = old_is_told || (out.link == old && out.close != NULL);
+    new_is_answered = new_is_answered || (out.link == w->link && out.frame->opened == 1);
+  }
+  assert_true(old_is_told && new_is_answered);
+  cv_ranker_disconnected(w->ranker, old);
+  world_run(w);
+  assert_int_equal(w->result, CV_END_COMPLETE);
+  cv_batch_fini(&batch);
+  world_fini(w);
+}
+
+static void brokers_do_not_see_each_others_campaigns(void **state) {
+  struct world *w = connected();
+  struct cv_ranker_link *bob;
+  assert_int_equal(cv_ranker_connected(w->ranker, "bob", w, &bob), CV_OK);
+  struct cv_rank_release message = {.campaign = w->id, .release = world_next_release(w)};
+  struct cv_rank_frame frame = {.hello = {.present = true, .version = 1}, .releases = 1, .release = &message};
+  assert_int_equal(cv_ranker_frame(w->ranker, bob, &frame), CV_OK);
+  struct cv_batch batch;
+  struct cv_ranker_out out = {0};
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_null(batch.first);
+  cv_ranker_committed(w->ranker);
+  bool bob_is_told = false;
+  while (cv_ranker_next(w->ranker, &out)) {
+    assert_ptr_equal(out.link, bob);
+    bob_is_told = bob_is_told || (out.close != NULL && strstr(out.close, "has not been opened") != NULL);
+  }
+  assert_true(bob_is_told);
+  world_run(w);
+  assert_int_equal(w->result, CV_END_COMPLETE);
+  world_fini(w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ranks_a_campaign_to_the_end),
+      cmocka_unit_test(nothing_leaves_before_its_commit),
+      cmocka_unit_test(release_decisions_state_and_plan_are_one_batch),
+      cmocka_unit_test(a_release_sent_twice_is_applied_once),
+      cmocka_unit_test(a_gap_closes_the_connection),
+      cmocka_unit_test(what_a_release_may_not_be),
+      cmocka_unit_test(a_release_of_a_plan_that_was_not_accepted_is_refused),
+      cmocka_unit_test(only_a_brokers_messages_and_hello_first),
+      cmocka_unit_test(plans_that_were_never_asked_for_cannot_be_accepted),
+      cmocka_unit_test(an_accepted_plan_cannot_be_refused),
+      cmocka_unit_test(a_recorded_plan_with_a_gap_or_nonsense_is_refused),
+      cmocka_unit_test(recorded_plans_cannot_fill_the_memory),
+      cmocka_unit_test(a_plan_is_sent_again_until_it_is_accepted),
+      cmocka_unit_test(a_refused_plan_ends_with_what_is_undecided),
+      cmocka_unit_test(stop_is_answered_with_where_the_arms_stand),
+      cmocka_unit_test(a_campaign_that_cannot_be_run_is_refused_with_a_reason),
+      cmocka_unit_test(a_campaign_cannot_change_its_spec_or_seed),
+      cmocka_unit_test(a_broker_that_is_behind_is_told_our_position),
+      cmocka_unit_test(what_was_lost_is_rebuilt_from_the_broker),
+      cmocka_unit_test(a_recorded_plan_is_applied_as_it_was_recorded),
+      cmocka_unit_test(a_stopped_campaign_waits_for_what_the_broker_still_has),
+      cmocka_unit_test(a_frozen_campaign_is_answered_at_once),
+      cmocka_unit_test(a_newer_connection_takes_over),
+      cmocka_unit_test(brokers_do_not_see_each_others_campaigns),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
