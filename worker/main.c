@@ -37,7 +37,7 @@ struct settings {
   bool exit_when_done;
 };
 
-#define NO_SEED UINT64_C(9007199254740992)
+#define NO_SEED   UINT64_C(9007199254740992)
 #define AT(field) offsetof(struct settings, field)
 
 static const struct cv_config_rule rules[] = {
@@ -307,7 +307,7 @@ static enum cv_err open_tls(struct daemon *daemon, struct cv_why *why) {
 static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
   const struct settings *settings = daemon->settings;
   CV_TRY(cv_campaign_load(settings->campaign, &daemon->campaign, why));
-  uint64_t seed = settings->seed != NO_SEED          ? settings->seed
+  uint64_t seed = settings->seed != NO_SEED         ? settings->seed
                   : daemon->campaign.items.has_seed ? daemon->campaign.items.seed
                                                     : cv_rng_u64(&daemon->drbg.rng) % NO_SEED;
   CV_TRY(cv_score_source_init(&daemon->source, &daemon->campaign, seed, why));
