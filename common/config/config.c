@@ -94,8 +94,7 @@ static bool may_be(const struct cv_config_rule *rule, const yaml_node_t *value) 
     return false;
   }
   bool is_plain = value->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-  return is_plain ? cv_yaml_text(value)[0] != '\0' && strlen(cv_yaml_text(value)) == value->data.scalar.length
-                  : owns_text(rule) || rule->type == CV_CONFIG_WORD;
+  return is_plain ? cv_yaml_text(value)[0] != '\0' : owns_text(rule) || rule->type == CV_CONFIG_WORD;
 }
 
 static enum cv_err take_value(struct cv_settings *settings, size_t index, const struct cv_yaml *yaml,

@@ -90,6 +90,12 @@ static enum cv_err scan_event(struct scan *scan, const yaml_event_t *event, stru
     return fail_at(scan->path, event->start_mark, why, "an anchor, alias or tag; expected a plain value");
   }
   switch (event->type) {
+    case YAML_SCALAR_EVENT:
+      /* An escaped zero byte would cut the text short for everyone behind. */
+      if (memchr(event->data.scalar.value, 0, event->data.scalar.length) != NULL) {
+        return fail_at(scan->path, event->start_mark, why, "a zero byte in a value; expected text");
+      }
+      break;
     case YAML_DOCUMENT_START_EVENT:
       if (++scan->documents > 1) {
         return fail_at(scan->path, event->start_mark, why, "a second document; expected only one");
@@ -150,10 +156,14 @@ static char *folder_of(const char *path) {
   return slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+static enum cv_err fail_empty(const char *path, struct cv_why *why) {
+  return cv_fail(why, CV_ERR_FORMAT, "%s: the file is empty; expected keys and values", path);
+}
+
 static enum cv_err check_root(struct cv_yaml *yaml, struct cv_why *why) {
   yaml->root = yaml_document_get_root_node(&yaml->document);
   if (yaml->root == NULL) {
-    return cv_fail(why, CV_ERR_FORMAT, "%s: the file is empty; expected keys and values", yaml->path);
+    return fail_empty(yaml->path, why);
   }
   if (yaml->root->type != YAML_MAPPING_NODE) {
     return cv_yaml_expected(yaml, yaml->root, "the file", "keys and values", why);
@@ -165,6 +175,9 @@ enum cv_err cv_yaml_open(const char *path, struct cv_yaml *ret, struct cv_why *w
   struct cv_buf text = {0};
   struct cv_yaml yaml = {.path = path};
   enum cv_err err = read_all(path, &text, why);
+  if (err == CV_OK && text.len == 0) {
+    return fail_empty(path, why); /* libyaml aborts over no input */
+  }
   if (err == CV_OK) {
     err = scan_events(path, &text, why);
   }

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/config/campaign.h"
+
+#include "tests/unit/config/file.h"
+
+static void load(const char *text, struct cv_campaign_file *ret) {
+  struct cv_why why = {0};
+  enum cv_err err = cv_campaign_load(write_text(text), ret, &why);
+  if (err != CV_OK) {
+    print_error("%s\n", why.text);
+  }
+  assert_int_equal(err, CV_OK);
+}
+
+static void assert_number(const struct cv_params *params, const char *key, double want) {
+  const struct cv_param *param = cv_params_find(params, key);
+  assert_non_null(param);
+  assert_false(param->is_text);
+  assert_true(param->number == want);
+}
+
+static void a_csv_campaign(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: fashion\n"
+      "items:   {source: csv, path: men.csv, item: item_id, score: propensity_score, replacement: true}\n"
+      "policy:  {name: ppar, alpha: 0.1, delta: 0.1, tokens_per_round: 6000, radius: sound, settled: hold}\n"
+      "privacy: {mechanism: hybrid, epsilon: 0.25, privatizer: {name: none}, tokens_per_worker: 1}\n"
+      "limits:  {tokens: 50000000, deadline: 1h, idle: 30s}\n",
+      &file);
+  assert_string_equal(file.spec.name, "fashion");
+  assert_string_equal(file.path, folder_file(&folder, "file.yaml"));
+  assert_int_equal(file.spec.arms, 0);
+  assert_int_equal(file.items.source, CV_SOURCE_CSV);
+  assert_string_equal(file.items.file, folder_file(&folder, "men.csv"));
+  assert_string_equal(file.items.item_column, "item_id");
+  assert_string_equal(file.items.score_column, "propensity_score");
+  assert_int_equal(file.items.delimiter, ',');
+  assert_false(file.items.has_scale);
+  assert_true(file.items.replacement);
+  assert_int_equal(file.items.line, 2);
+  assert_int_equal(file.items.score_line, 2);
+  assert_int_equal(file.policy_line, 3);
+  assert_int_equal(file.privacy_line, 4);
+  assert_string_equal(file.spec.policy.name, "ppar");
+  assert_int_equal(file.spec.policy.params.count, 5);
+  assert_number(&file.spec.policy.params, "alpha", 0.1);
+  assert_number(&file.spec.policy.params, "tokens_per_round", 6000);
+  assert_string_equal(cv_params_text(&file.spec.policy.params, "radius"), "sound");
+  assert_int_equal(cv_params_find(&file.spec.policy.params, "alpha")->line, 3);
+  assert_int_equal(cv_params_find(&file.spec.policy.params, "alpha")->column, 30);
+  assert_string_equal(file.spec.mechanism.name, "hybrid");
+  assert_string_equal(file.spec.privatizer.name, "none");
+  assert_int_equal(file.spec.epsilon_micro, 250000);
+  assert_int_equal(file.spec.tokens, 50000000);
+  assert_int_equal(file.spec.deadline_ms, 3600000);
+  assert_int_equal(file.spec.idle_ms, 30000);
+  assert_int_equal(file.spec.tokens_per_worker, 1);
+  assert_false(file.spec.thirdparty_trusted);
+  cv_campaign_fini(&file);
+}
+
+static void a_csv_campaign_in_full(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: ratings\n"
+      "items: {source: csv, path: /data/r.tsv, item: movie, score: stars, scale: [1, 5], replacement: false}\n"
+      "policy: ppar\n"
+      "privacy: {epsilon: 0.000001, privatizer: {name: randomized-response, epsilon: 1.5, rule: printed},\n"
+      "          third_party: trusted, share_names: true, tokens_per_worker: 3}\n"
+      "limits: {deadline: none, idle: none}\n",
+      &file);
+  assert_string_equal(file.items.file, "/data/r.tsv");
+  assert_int_equal(file.items.delimiter, '\t');
+  assert_true(file.items.has_scale && file.items.scale_low == 1 && file.items.scale_high == 5);
+  assert_false(file.items.replacement);
+  assert_int_equal(file.spec.epsilon_micro, 1);
+  assert_string_equal(file.spec.policy.name, "ppar");
+  assert_int_equal(file.spec.policy.params.count, 0);
+  assert_string_equal(file.spec.mechanism.name, "hybrid");
+  assert_string_equal(file.spec.privatizer.name, "randomized-response");
+  assert_number(&file.spec.privatizer.params, "epsilon", 1.5);
+  assert_true(file.spec.thirdparty_trusted);
+  assert_true(file.share_names);
+  assert_null(file.spec.names);
+  assert_int_equal(file.spec.tokens_per_worker, 3);
+  assert_int_equal(file.spec.tokens, 50000000);
+  assert_int_equal(file.spec.deadline_ms, 0);
+  assert_int_equal(file.spec.idle_ms, 0);
+  cv_campaign_fini(&file);
+}
+
+static void a_synthetic_campaign(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: s\n"
+      "items: {synthetic: {count: 3, mean: 0.25, variance: 2, rewards: beta, spread: 7, seed: 18446744073709551615}}\n"
+      "policy: {name: ppar}\n"
+      "privacy: {epsilon: 4000, share_names: true}\n",
+      &file);
+  assert_int_equal(file.items.source, CV_SOURCE_SYNTHETIC);
+  assert_int_equal(file.items.count, 3);
+  assert_int_equal(file.items.rewards, CV_REWARDS_BETA);
+  assert_true(file.items.mean == 0.25 && file.items.variance == 2 && file.items.spread == 7);
+  assert_true(file.items.has_seed && file.items.seed == UINT64_MAX);
+  assert_int_equal(file.spec.arms, 3);
+  assert_string_equal(file.spec.names[0].text, "item 1");
+  assert_string_equal(file.spec.names[2].text, "item 3");
+  assert_int_equal(file.spec.epsilon_micro, UINT64_C(4000000000));
+  assert_int_equal(file.spec.idle_ms, 30000);
+  cv_campaign_fini(&file);
+}
+
+static void a_campaign_of_given_items(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: g\n"
+      "items:\n"
+      "  rewards: clipped-normal\n"
+      "  spread: 0.1\n"
+      "  list: [{name: Roma, mean: 0.7, spread: 0.2}, {name: Golden Wok, mean: 1}]\n"
+      "policy: {name: ppar}\n"
+      "privacy: {mechanism: {name: none}}\n",
+      &file);
+  assert_int_equal(file.items.source, CV_SOURCE_GIVEN);
+  assert_int_equal(file.items.rewards, CV_REWARDS_CLIPPED_NORMAL);
+  assert_int_equal(file.items.items, 2);
+  assert_false(file.items.has_seed);
+  assert_string_equal(file.items.item[0].name, "Roma");
+  assert_true(file.items.item[0].mean == 0.7 && file.items.item[0].spread == 0.2);
+  assert_string_equal(file.items.item[1].name, "Golden Wok");
+  assert_true(file.items.item[1].mean == 1 && file.items.item[1].spread == 0.1);
+  assert_int_equal(file.spec.arms, 2);
+  assert_null(file.spec.names); /* not shared */
+  assert_int_equal(file.spec.epsilon_micro, 0);
+  cv_campaign_fini(&file);
+}
+
+static void the_campaigns_that_come_along_are_good(void **state) {
+  static const char *const names[] = {"demo", "first"};
+  for (size_t i = 0; i < CV_COUNT(names); i++) {
+    char path[512];
+    struct cv_campaign_file file;
+    struct cv_why why = {0};
+    (void)snprintf(path, sizeof(path), "%s/deploy/campaigns/%s.yaml", CV_SOURCE, names[i]);
+    assert_int_equal(cv_campaign_load(path, &file, &why), CV_OK);
+    assert_int_equal(cv_spec_check(&file.spec, &why), CV_OK);
+    cv_campaign_fini(&file);
+  }
+}
+
+/* A good file, one line of which each bad case replaces. */
+enum { CAMPAIGN, ITEMS, POLICY, PRIVACY, LIMITS, LINES };
+static const char *const good[LINES] = {"campaign: c", "items: {synthetic: {count: 2}}", "policy: {name: p}",
+                                        "privacy: {epsilon: 1}", "limits: {tokens: 9}"};
+
+#define EPSILON "expected a number above 0 and at most 4000, with at most 6 decimals"
+#define TWO     "expected a list of two numbers, the lower one first"
+#define CSV     "items: {source: csv, path: a, item: b, score: c, "
+
+static const struct {
+  int line;
+  const char *text, *message;
+} bad[] = {
+    {CAMPAIGN, "", ":2:1: campaign is missing; expected a name of 1 to 63 bytes"},
+    {CAMPAIGN, "campaign: \"\"", ":1:11: campaign has no value; expected a name of 1 to 63 bytes"},
+    {CAMPAIGN, "campaign: [a]", ":1:11: campaign is a list; expected a name of 1 to 63 bytes"},
+    {CAMPAIGN, "campaign: \"a\\tb\"", ":1:11: campaign is \"a?b\"; expected a name of 1 to 63 bytes"},
+    {ITEMS, "", ":1:1: items is missing; expected where scores come from"},
+    {ITEMS, "items: csv", ":2:8: items is \"csv\"; expected a mapping of keys and values"},
+    {ITEMS, "items: {item: b}", ":2:8: items does not say where scores come from; expected source, synthetic or list"},
+    {ITEMS, "items: {sourc: csv}", ":2:9: unknown key \"sourc\" in items; did you mean source?"},
+    {ITEMS, "items: {source: sql, path: a, item: b, score: c}", ":2:17: items.source is \"sql\"; expected csv"},
+    {ITEMS, "items: {source: csv, item: b, score: c}", ":2:8: items.path is missing; expected a path"},
+    {ITEMS, "items: {source: csv, path: a, item: b}", ":2:8: items.score is missing; expected a text"},
+    {ITEMS, "items: {source: csv, path: a, item: \"\", score: c}",
+     ":2:37: items.item has no value; expected a name of 1 to 63 bytes"},
+    {ITEMS, CSV "scale: [5, 1]}", ":2:57: items.scale is [5, 1]; " TWO},
+    {ITEMS, CSV "scale: [1, 1]}", ":2:57: items.scale is [1, 1]; " TWO},
+    {ITEMS, CSV "scale: [1]}", ":2:57: items.scale has fewer than 2 values; " TWO},
+    {ITEMS, CSV "scale: [1, 2, 3]}", ":2:57: items.scale has more than 2 values; " TWO},
+    {ITEMS, CSV "scale: [1, x]}", ":2:61: items.scale is \"x\"; " TWO},
+    {ITEMS, CSV "scale: 5}", ":2:57: items.scale is \"5\"; " TWO},
+    {ITEMS, CSV "delimiter: semicolon}", ":2:61: items.delimiter is \"semicolon\"; expected comma or tab"},
+    {ITEMS, CSV "rewards: beta}",
+     ":2:50: unknown key \"rewards\" in items; expected source, path, item, score, delimiter, replacement or scale"},
+    {ITEMS, "items: {synthetic: 20}", ":2:20: items.synthetic is \"20\"; expected a mapping of keys and values"},
+    {ITEMS, "items: {synthetic: {}}",
+     ":2:20: items.synthetic.count is missing; expected a whole number from 1 to 4096"},
+    {ITEMS, "items: {synthetic: {count: 0}}",
+     ":2:28: items.synthetic.count is \"0\"; expected a whole number from 1 to 4096"},
+    {ITEMS, "items: {synthetic: {count: 4097}}",
+     ":2:28: items.synthetic.count is \"4097\"; expected a whole number from 1 to 4096"},
+    {ITEMS, "items: {synthetic: {count: 2, variance: -1}}",
+     ":2:41: items.synthetic.variance is \"-1\"; expected a number from 0 to 1000000000000"},
+    {ITEMS, "items: {synthetic: {count: 2, rewards: gauss}}",
+     ":2:40: items.synthetic.rewards is \"gauss\"; expected bernoulli, beta, clipped-normal or truncated-normal"},
+    {ITEMS, "items: {synthetic: {count: 2, rewards: beta, spread: 0}}",
+     ":2:54: items.synthetic.spread is 0; expected more than 0 with rewards beta"},
+    {ITEMS, "items: {synthetic: {count: 2}, path: x}", ":2:32: unknown key \"path\" in items; expected synthetic"},
+    {ITEMS, "items: {synthetic: {count: 2, seed: 18446744073709551616}}",
+     ":2:37: items.synthetic.seed is \"18446744073709551616\"; expected a whole number of at least 0"},
+    {ITEMS, "items: {list: []}", ":2:15: items.list has 0 items; expected 1 to 4096"},
+    {ITEMS, "items: {list: x}", ":2:15: items.list is \"x\"; expected a list of items"},
+    {ITEMS, "items: {list: [x]}", ":2:16: an item is \"x\"; expected a mapping like {name: Roma, mean: 0.7}"},
+    {ITEMS, "items: {list: [{name: a}]}", ":2:16: items.list.mean is missing; expected a number from 0 to 1"},
+    {ITEMS, "items: {list: [{mean: 1}]}", ":2:16: items.list.name is missing; expected a text"},
+    {ITEMS, "items: {list: [{name: a, mean: 1.5}]}",
+     ":2:32: items.list.mean is \"1.5\"; expected a number from 0 to 1"},
+    {ITEMS, "items: {list: [{name: a, mean: 1}, {name: a, mean: 0}]}",
+     ":2:36: a second item \"a\"; expected names that differ"},
+    {POLICY, "", ":1:1: policy is missing; expected the name of a policy"},
+    {POLICY, "policy: {alpha: 1}", ":3:9: policy.name is missing; expected an algorithm's name"},
+    {POLICY, "policy: {name: p, alpha: [1]}",
+     ":3:26: policy.alpha is a list; expected a number or a word of at most 31 bytes"},
+    {POLICY, "policy: {name: p, alpha: }",
+     ":3:26: policy.alpha has no value; expected a number or a word of at most 31 bytes"},
+    {POLICY, "policy: {name: p, alpha: 1, alpha: 2}", ":3:29: duplicate key \"alpha\"; the first is on line 3"},
+    {POLICY, "policy: [p]", ":3:9: policy is a list; expected an algorithm's name, or a mapping with it as name"},
+    {POLICY,
+     "policy: {name: p, a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 1, m: 1, n: 1, "
+     "o: 1, p: 1, q: 1}",
+     ":3:9: policy has more than 16 parameters"},
+    {PRIVACY, "", ":1:1: privacy is missing; expected a mapping with epsilon"},
+    {PRIVACY, "privacy: {}", ":4:10: privacy.epsilon is missing; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 0}", ":4:20: privacy.epsilon is \"0\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: -1}", ":4:20: privacy.epsilon is \"-1\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 0.0000001}", ":4:20: privacy.epsilon is \"0.0000001\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 4000.000001}", ":4:20: privacy.epsilon is \"4000.000001\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 1e-3}", ":4:20: privacy.epsilon is \"1e-3\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 1.}", ":4:20: privacy.epsilon is \"1.\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 99999999999999999999}",
+     ":4:20: privacy.epsilon is \"99999999999999999999\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 1, tokens_per_worker: 0}",
+     ":4:42: privacy.tokens_per_worker is \"0\"; expected a whole number from 1 to 1000000"},
+    {PRIVACY, "privacy: {epsilon: 1, third_party: friendly}",
+     ":4:36: privacy.third_party is \"friendly\"; expected untrusted or trusted"},
+    {PRIVACY, "privacy: {epsilon: 1, privatiser: none}",
+     ":4:23: unknown key \"privatiser\" in privacy; did you mean privatizer?"},
+    {LIMITS, "limits: {tokens: 0}", ":5:18: limits.tokens is \"0\"; expected a whole number from 1 to 1000000000000"},
+    {LIMITS, "limits: 5", ":5:9: limits is \"5\"; expected a mapping of keys and values"},
+    {LIMITS, "limits: {deadline: 1y}",
+     ":5:20: limits.deadline is \"1y\"; expected a time of at most 365d (like 250ms, 30s, 5m, 1h or 2d) or none"},
+    {LIMITS, "workers: {}", ":5:1: unknown key \"workers\"; expected campaign, items, policy, privacy or limits"},
+};
+
+static void a_bad_campaign_is_one_clear_line(void **state) {
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    char text[2000] = "";
+    for (int line = 0; line < LINES; line++) {
+      (void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s\n",
+                     line == bad[i].line ? bad[i].text : good[line]);
+    }
+    struct cv_campaign_file file;
+    memset(&file, 0x5a, sizeof(file));
+    struct cv_campaign_file before = file;
+    struct cv_why why = {0};
+    assert_int_not_equal(cv_campaign_load(write_text(text), &file, &why), CV_OK);
+    assert_message(&why, bad[i].message);
+    assert_memory_equal(&file, &before, sizeof(file));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_csv_campaign),
+      cmocka_unit_test(a_csv_campaign_in_full),
+      cmocka_unit_test(a_synthetic_campaign),
+      cmocka_unit_test(a_campaign_of_given_items),
+      cmocka_unit_test(the_campaigns_that_come_along_are_good),
+      cmocka_unit_test(a_bad_campaign_is_one_clear_line),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
