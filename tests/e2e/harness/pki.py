@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates made with the openssl program, so that the tests also have the ones that `crowdveil pki` would not make."""
+"""Certificates made with the openssl program: the tests need ones, too, that `crowdveil pki` would not make."""
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,12 +35,12 @@ class Pki:
         stem = name or identity.replace("/", "-")
         files = Files(self.ca, str(self.folder / f"{stem}.pem"), str(self.folder / f"{stem}.key"))
         if not Path(files.cert).exists():
-            openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={stem}",
-                    "-keyout", f"{stem}.key", "-out", f"{stem}.csr",
+            openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-subj", f"/CN={stem}", "-keyout", f"{stem}.key", "-out", f"{stem}.csr",
                     "-addext", f"subjectAltName=URI:crowdveil:{identity}{extra}",
                     "-addext", "keyUsage=critical,digitalSignature",
                     "-addext", "extendedKeyUsage=clientAuth,serverAuth", cwd=self.folder)
-            openssl("x509", "-req", "-in", f"{stem}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-copy_extensions", "copy",
-                    "-days", str(days), "-out", f"{stem}.pem", cwd=self.folder)
+            openssl("x509", "-req", "-in", f"{stem}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+                    "-copy_extensions", "copy", "-days", str(days), "-out", f"{stem}.pem", cwd=self.folder)
             Path(files.key).chmod(0o600)
         return files

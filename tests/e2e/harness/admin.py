@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GET over a daemon's Unix socket."""
+import http.client
+import socket
+
+
+class _Unix(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=20)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self.path))
+
+
+def get(path, url):
+    """(status, body)."""
+    connection = _Unix(path)
+    try:
+        connection.request("GET", url)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
