@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/spec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct cv_label names[3] = {{"Roma"}, {"Golden Wok"}, {"caf\xc3\xa9"}};
+
+static struct cv_spec sample(void) {
+  struct cv_spec spec = {.name = "demo",
+                         .arms = 3,
+                         .names = names,
+                         .policy = {.name = "ppar"},
+                         .mechanism = {.name = "hybrid"},
+                         .privatizer = {.name = "none"},
+                         .epsilon_micro = 250000,
+                         .tokens_per_worker = 2,
+                         .thirdparty_trusted = true,
+                         .tokens = 5000000,
+                         .deadline_ms = 3600000,
+                         .idle_ms = 30000};
+  assert_int_equal(cv_params_set_number(&spec.policy.params, "alpha", 0.1), CV_OK);
+  assert_int_equal(cv_params_set_text(&spec.policy.params, "radius", "sound"), CV_OK);
+  assert_int_equal(cv_params_set_number(&spec.privatizer.params, "epsilon", 1.5), CV_OK);
+  return spec;
+}
+
+static void assert_same_bytes(const struct cv_spec *a, const struct cv_spec *b) {
+  struct cv_buf first = {0}, second = {0};
+  cv_spec_encode(a, &first);
+  cv_spec_encode(b, &second);
+  assert_int_equal(first.len, second.len);
+  assert_memory_equal(first.data, second.data, first.len);
+  cv_buf_fini(&first);
+  cv_buf_fini(&second);
+}
+
+static void every_field_is_stored(void **state) {
+  struct cv_spec spec = sample(), back;
+  struct cv_buf bytes = {0};
+  cv_spec_encode(&spec, &bytes);
+  struct cv_reader reader = cv_reader_over(bytes.data, bytes.len);
+  assert_int_equal(cv_spec_decode(&reader, &back), CV_OK);
+  assert_true(cv_reader_done(&reader));
+  assert_string_equal(back.name, "demo");
+  assert_int_equal(back.arms, 3);
+  assert_memory_equal(back.names, names, sizeof(names));
+  assert_memory_equal(&back.policy, &spec.policy, sizeof(spec.policy));
+  assert_memory_equal(&back.mechanism, &spec.mechanism, sizeof(spec.mechanism));
+  assert_memory_equal(&back.privatizer, &spec.privatizer, sizeof(spec.privatizer));
+  assert_int_equal(back.epsilon_micro, 250000);
+  assert_int_equal(back.tokens_per_worker, 2);
+  assert_true(back.thirdparty_trusted);
+  assert_int_equal(back.tokens, 5000000);
+  assert_int_equal(back.deadline_ms, 3600000);
+  assert_int_equal(back.idle_ms, 30000);
+  assert_same_bytes(&spec, &back);
+  cv_spec_fini(&back);
+  cv_buf_fini(&bytes);
+}
+
+static void a_cut_spec_is_refused(void **state) {
+  struct cv_spec spec = sample();
+  struct cv_buf bytes = {0};
+  cv_spec_encode(&spec, &bytes);
+  for (size_t n = 0; n < bytes.len; n++) {
+    struct cv_spec untouched = {.tokens = 42};
+    uint8_t *copy = malloc(n + 1);
+    assert_non_null(copy);
+    memcpy(copy, bytes.data, n);
+    struct cv_reader reader = cv_reader_over(copy, n);
+    assert_int_not_equal(cv_spec_decode(&reader, &untouched), CV_OK);
+    assert_int_equal(untouched.tokens, 42);
+    assert_null(untouched.names);
+    free(copy);
+  }
+  cv_buf_fini(&bytes);
+}
+
+/* What is accepted never leaves its bounds, whatever the bytes. */
+static void a_damaged_spec_stays_in_bounds(void **state) {
+  struct cv_spec spec = sample();
+  struct cv_buf bytes = {0};
+  cv_spec_encode(&spec, &bytes);
+  for (size_t i = 0; i < bytes.len; i++) {
+    uint8_t was = bytes.data[i];
+    for (unsigned value = 0; value < 256; value++) {
+      bytes.data[i] = (uint8_t)value;
+      struct cv_reader reader = cv_reader_over(bytes.data, bytes.len);
+      struct cv_spec back;
+      if (cv_spec_decode(&reader, &back) == CV_OK) {
+        assert_in_range(back.arms, 0, CV_ARMS_MAX);
+        assert_true(strnlen(back.name, CV_NAME_BYTES) < CV_NAME_BYTES);
+        assert_in_range(back.policy.params.count, 0, CV_PARAMS_MAX);
+        cv_spec_fini(&back);
+      }
+    }
+    bytes.data[i] = was;
+  }
+  bytes.data[0] = 99;
+  struct cv_reader reader = cv_reader_over(bytes.data, bytes.len);
+  assert_int_equal(cv_spec_decode(&reader, &spec), CV_ERR_VERSION);
+  cv_buf_fini(&bytes);
+}
+
+static void a_copy_is_its_own(void **state) {
+  struct cv_spec spec = sample(), copy;
+  assert_int_equal(cv_spec_copy(&spec, &copy), CV_OK);
+  assert_same_bytes(&spec, &copy);
+  assert_ptr_not_equal(copy.names, spec.names);
+  cv_spec_fini(&copy);
+  assert_null(copy.names);
+  spec.names = NULL;
+  assert_int_equal(cv_spec_copy(&spec, &copy), CV_OK);
+  assert_null(copy.names);
+  cv_spec_fini(&copy);
+  cv_spec_fini(NULL);
+}
+
+static void assert_bad(const struct cv_spec *spec, const char *message) {
+  struct cv_why why = {0};
+  assert_int_equal(cv_spec_check(spec, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text, message);
+}
+
+static void a_spec_that_makes_no_sense_is_named(void **state) {
+  struct cv_spec spec = sample();
+  assert_int_equal(cv_spec_check(&spec, NULL), CV_OK);
+  spec.name[0] = '\n';
+  assert_bad(&spec, "the campaign's name is empty, too long or not printable UTF-8");
+  spec = sample();
+  spec.arms = 0;
+  assert_bad(&spec, "0 arms; expected 1 to 4096");
+  spec.arms = CV_ARMS_MAX + 1;
+  assert_bad(&spec, "4097 arms; expected 1 to 4096");
+  spec = sample();
+  struct cv_label bad_names[3] = {{"Roma"}, {""}, {"x"}};
+  spec.names = bad_names;
+  assert_bad(&spec, "the name of arm 1 is empty, too long or not printable UTF-8");
+  spec = sample();
+  spec.epsilon_micro = 0;
+  assert_bad(&spec, "epsilon is 0; expected more than 0 with mechanism hybrid");
+  (void)snprintf(spec.mechanism.name, sizeof(spec.mechanism.name), "none");
+  assert_int_equal(cv_spec_check(&spec, NULL), CV_OK);
+  spec.tokens_per_worker = 0;
+  assert_bad(&spec, "tokens_per_worker is 0; expected at least 1");
+  spec.tokens_per_worker = 1;
+  spec.tokens = 0;
+  assert_bad(&spec, "the limit of tokens is 0; expected at least 1");
+}
+
+static void names_are_printable(void **state) {
+  char longest[CV_NAME_BYTES + 1];
+  memset(longest, 'n', sizeof(longest));
+  longest[CV_NAME_BYTES] = '\0';
+  assert_false(cv_name_is_valid(longest));
+  longest[CV_NAME_BYTES - 1] = '\0';
+  assert_true(cv_name_is_valid(longest));
+  static const char *const good[] = {"a", "two words", "caf\xc3\xa9", "\xe5\xaf\xbf\xe5\x8f\xb8", "\xf0\x9f\x8d\x95",
+                                     "~"};
+  static const char *const bad[] = {"", "a\nb", "\t", "\x1b[31m", "\x7f", "\xc3", "\xa9", "\xc2\x80", "\xff\xfe"};
+  for (size_t i = 0; i < CV_COUNT(good); i++) {
+    assert_true(cv_name_is_valid(good[i]));
+  }
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    assert_false(cv_name_is_valid(bad[i]));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_field_is_stored),
+      cmocka_unit_test(a_cut_spec_is_refused),
+      cmocka_unit_test(a_damaged_spec_stays_in_bounds),
+      cmocka_unit_test(a_copy_is_its_own),
+      cmocka_unit_test(a_spec_that_makes_no_sense_is_named),
+      cmocka_unit_test(names_are_printable),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
