@@ -45,11 +45,16 @@ LAYERS = (
     # the three daemons: cores, then shells; none knows another
     Layer("broker", ("broker/*",), False,
           COMMON + ("identity", "wire", "crowd", "rank", "order", "chain", "mechanism", "noise")),
+    # the two that the requester's side uses, too: a policy run again, and a data file as scores
+    Layer("replay", ("thirdparty/replay*.[ch]",), False, BASE + ("thirdparty", "policy")),
+    Layer("source", ("worker/source.[ch]", "worker/csv.[ch]", "worker/records.[ch]"), False,
+          BASE + ("config", "quality")),
     Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy")),
-    Layer("worker", ("worker/*",), False, COMMON + ("identity", "wire", "crowd", "quality", "privatizer", "noise")),
+    Layer("worker", ("worker/*",), False,
+          COMMON + ("identity", "wire", "crowd", "quality", "privatizer", "noise", "source")),
     # the requester's side; it runs a policy again to verify, and reads data as the workers do
     Layer("launcher", ("deploy/*",), False,
-          COMMON + ("identity", "wire", "order", "rank", "chain", "policy", "quality", "privatizer")),
+          COMMON + ("identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source")),
     Layer("lab", ("lab/*",), False, COMMON + ("noise", "mechanism", "policy", "quality", "privatizer")),
 )
 

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/text.h"
+#include "common/net/uverr.h"
+
+enum { READY_MS = 20000, STOP_MS = 10000, TAIL_BYTES = 2048 };
+
+/* ---- where a program lies ---- */
+
+static bool try_program(const char *folder, const char *below, const char *program, char *to, size_t size) {
+  int n = snprintf(to, size, "%s%s/%s", folder, below, program);
+  return n > 0 && (size_t)n < size && access(to, X_OK) == 0;
+}
+
+static bool on_path(const char *program, char *to, size_t size) {
+  const char *path = getenv("PATH");
+  char *copy = strdup(path == NULL ? "/usr/local/bin:/usr/bin:/bin" : path), *rest = NULL;
+  bool found = false;
+  for (char *at = strtok_r(copy, ":", &rest); at != NULL && !found; at = strtok_r(NULL, ":", &rest)) {
+    found = at[0] == '/' && try_program(at, "", program, to, size);
+  }
+  free(copy);
+  return found;
+}
+
+/* A part's program in a build folder is ../../PART/crowdveil-PART, seen from here. */
+static bool find_program(const char *program, char *self, char *to, size_t size) {
+  char below[64], folder[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
+  if (n <= 0) {
+    return false;
+  }
+  self[n] = '\0';
+  memcpy(folder, self, (size_t)n + 1);
+  const char *own = dirname(folder), *part = strchr(program, '-');
+  (void)snprintf(below, sizeof(below), "/../../%s", part == NULL ? program : part + 1);
+  return try_program(own, "", program, to, size) || try_program(own, below, program, to, size) ||
+         on_path(program, to, size);
+}
+
+/* ---- what a child says ---- */
+
+/* The last line in a log that has anything in it; empty if there is none. */
+static void last_line(const char *path, char *to, size_t size) {
+  char tail[TAIL_BYTES + 1];
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+  ssize_t n = fd < 0 ? 0 : pread(fd, tail, TAIL_BYTES, end > TAIL_BYTES ? end - TAIL_BYTES : 0);
+  if (fd >= 0) {
+    (void)close(fd);
+  }
+  tail[n < 0 ? 0 : n] = '\0';
+  const char *line = "";
+  char *rest = NULL;
+  for (char *at = strtok_r(tail, "\n", &rest); at != NULL; at = strtok_r(NULL, "\n", &rest)) {
+    line = at;
+  }
+  (void)snprintf(to, size, "%s", line);
+  cv_text_clean(to, strlen(to));
+}
+
+static void fail(struct cv_child *child, const char *what) {
+  struct cv_children *children = child->children;
+  struct cv_why why;
+  char line[240];
+  last_line(child->log, line, sizeof(line));
+  (void)cv_fail(&why, CV_ERR_STATE, "%s %s; the last line of %s: %s", child->name, what, child->log,
+                line[0] == '\0' ? "(nothing)" : line);
+  if (!children->failed && !children->stopping) {
+    children->failed = true;
+    children->ops.failed(children->data, &why);
+  }
+}
+
+static void take_line(struct cv_child *child) {
+  static const char mark[] = " ready on ";
+  child->line[child->line_n] = '\0';
+  child->line_n = 0;
+  const char *at = strstr(child->line, mark);
+  if (child->waits && at != NULL && !child->children->stopping) {
+    child->waits = false;
+    child->is_ready = true;
+    (void)uv_timer_stop(&child->children->timer);
+    child->children->ops.ready(child->children->data, child->name, at + strlen(mark));
+  }
+}
+
+static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
+  struct cv_child *child = stream->data;
+  if (n < 0) {
+    (void)uv_read_stop(stream);
+    return;
+  }
+  if (write(child->log_fd, buf->base, (size_t)n) < 0) {
+    return; /* a full disk stops the daemons by itself */
+  }
+  for (ssize_t i = 0; i < n; i++) {
+    if (buf->base[i] == '\n') {
+      take_line(child);
+    } else if (child->line_n < CV_CHILD_LINE - 1) {
+      child->line[child->line_n++] = buf->base[i];
+    }
+  }
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+  static char room[4096];
+  *buf = uv_buf_init(room, sizeof(room));
+}
+
+/* ---- its end ---- */
+
+static void stop_next(struct cv_children *children);
+
+static void on_exit_of(uv_process_t *process, int64_t status, int signal_number) {
+  struct cv_child *child = process->data;
+  struct cv_children *children = child->children;
+  child->is_running = false;
+  uv_close((uv_handle_t *)&child->process, NULL);
+  uv_close((uv_handle_t *)&child->out, NULL);
+  (void)close(child->log_fd);
+  if (children->stopping) {
+    stop_next(children);
+    return;
+  }
+  char what[80];
+  if (signal_number != 0) {
+    (void)snprintf(what, sizeof(what), "was ended by signal %d", signal_number);
+  } else {
+    (void)snprintf(what, sizeof(what), "ended with status %d", (int)status);
+  }
+  fail(child, what);
+}
+
+static void on_stop_late(uv_timer_t *timer) {
+  cv_children_kill(timer->data);
+}
+
+static void stop_next(struct cv_children *children) {
+  for (size_t i = children->count; i-- > 0;) {
+    if (children->child[i].is_running) {
+      (void)uv_process_kill(&children->child[i].process, SIGTERM);
+      (void)uv_timer_start(&children->timer, on_stop_late, STOP_MS, 0);
+      return;
+    }
+  }
+  uv_close((uv_handle_t *)&children->timer, NULL);
+  children->ops.gone(children->data);
+}
+
+static void on_ready_late(uv_timer_t *timer) {
+  struct cv_children *children = timer->data;
+  for (size_t i = 0; i < children->count; i++) {
+    if (children->child[i].waits) {
+      fail(&children->child[i], "is not ready after 20 s");
+      return;
+    }
+  }
+}
+
+/* ---- the whole ---- */
+
+void cv_children_init(struct cv_children *children, uv_loop_t *loop, const char *folder,
+                      const struct cv_children_ops *ops, void *data) {
+  memset(children, 0, sizeof(*children));
+  children->loop = loop;
+  children->ops = *ops;
+  children->data = data;
+  (void)snprintf(children->folder, sizeof(children->folder), "%s", folder);
+  (void)uv_timer_init(loop, &children->timer);
+  children->timer.data = children;
+}
+
+static enum cv_err spawn(struct cv_child *child, char *self, char *path, char *config, struct cv_why *why) {
+  char parent[24], tether[] = "tether", option[] = "--config";
+  char *args[] = {self, tether, parent, path, option, config, NULL};
+  uv_stdio_container_t stdio[] = {
+      {.flags = UV_IGNORE},
+      {.flags = (uv_stdio_flags)(UV_CREATE_PIPE | UV_WRITABLE_PIPE), .data.stream = (uv_stream_t *)&child->out},
+      {.flags = UV_INHERIT_FD, .data.fd = child->log_fd},
+  };
+  const uv_process_options_t options = {
+      .file = self,
+      .args = args,
+      .stdio = stdio,
+      .stdio_count = CV_COUNT(stdio),
+      .exit_cb = on_exit_of,
+      .flags = UV_PROCESS_DETACHED /* the terminal's Ctrl-C is for us, who stop them in order */
+  };
+  (void)snprintf(parent, sizeof(parent), "%d", (int)getpid());
+  int status = uv_spawn(child->children->loop, &child->process, &options);
+  if (status != 0) {
+    uv_close((uv_handle_t *)&child->process, NULL);
+    uv_close((uv_handle_t *)&child->out, NULL);
+    (void)close(child->log_fd);
+    return cv_uv_fail(why, status, "%s cannot be started", path);
+  }
+  child->is_running = true;
+  return uv_read_start((uv_stream_t *)&child->out, on_room, on_output) == 0 ? CV_OK : CV_ERR_IO;
+}
+
+enum cv_err cv_children_start(struct cv_children *children, const char *name, const char *program, const char *config,
+                              bool waits, struct cv_why *why) {
+  char self[PATH_MAX], path[PATH_MAX], file[PATH_MAX];
+  CV_REQUIRE(children->count < CV_CHILDREN_MAX);
+  struct cv_child *child = &children->child[children->count];
+  if (!find_program(program, self, path, sizeof(path))) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s is neither next to this program nor on the PATH", program);
+  }
+  child->children = children;
+  child->waits = waits;
+  (void)snprintf(file, sizeof(file), "%s", config);
+  (void)snprintf(child->name, sizeof(child->name), "%s", name);
+  (void)snprintf(child->log, sizeof(child->log), "%s/%s.log", children->folder, name);
+  child->log_fd = open(child->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (child->log_fd < 0) {
+    return cv_fail(why, CV_ERR_IO, "%s: %s", child->log, strerror(errno));
+  }
+  (void)uv_pipe_init(children->loop, &child->out, 0);
+  child->process.data = child->out.data = child;
+  CV_TRY(spawn(child, self, path, file, why));
+  children->count++;
+  if (waits) {
+    (void)uv_timer_start(&children->timer, on_ready_late, READY_MS, 0);
+  }
+  return CV_OK;
+}
+
+void cv_children_stop(struct cv_children *children) {
+  if (!children->stopping) {
+    children->stopping = true;
+    stop_next(children);
+  }
+}
+
+void cv_children_kill(struct cv_children *children) {
+  for (size_t i = 0; i < children->count; i++) {
+    if (children->child[i].is_running) {
+      (void)uv_process_kill(&children->child[i].process, SIGKILL);
+    }
+  }
+}

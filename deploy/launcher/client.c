@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/client.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "deploy/launcher/command.h"
+
+static void give_up(struct cv_client *client, const char *text) {
+  struct cv_why why;
+  (void)cv_fail(&why, CV_ERR_CLOSED, "%s", text);
+  if (!client->failed && !client->stopped) {
+    client->failed = true;
+    client->ops.failed(client->data, &why);
+  }
+}
+
+static void on_patience(uv_timer_t *timer) {
+  struct cv_client *client = timer->data;
+  give_up(client, client->why.text);
+}
+
+/* Waits for a connection, but not for ever. */
+static void wait_for_link(struct cv_client *client, const struct cv_why *why) {
+  client->why = *why;
+  if (client->stopped) {
+    return;
+  }
+  if (!uv_is_active((const uv_handle_t *)&client->patience)) {
+    (void)uv_timer_start(&client->patience, on_patience, client->patience_ms, 0);
+  }
+}
+
+static enum cv_err send_hello(struct cv_client *client) {
+  const struct cv_order_frame frame = {.hello = {.present = true, .version = CV_WIRE_VERSION, .program = "crowdveil"}};
+  cv_buf_clear(&client->bytes);
+  CV_TRY(cv_order_encode(&frame, &client->encoding, &client->bytes));
+  return cv_peer_send(client->peer, client->bytes.data, client->bytes.len);
+}
+
+static void send_request(struct cv_client *client) {
+  if (client->request.len > 0 && cv_peer_send(client->peer, client->request.data, client->request.len) != CV_OK) {
+    cv_peer_close(client->peer, "the request could not be sent");
+  }
+}
+
+static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) {
+  struct cv_client *client = cv_peer_data(peer);
+  if (client->stopped) {
+    return;
+  }
+  client->peer = peer;
+  (void)uv_timer_stop(&client->patience);
+  if (send_hello(client) != CV_OK) {
+    cv_peer_close(peer, "the greeting could not be sent");
+    return;
+  }
+  send_request(client);
+}
+
+static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
+  struct cv_client *client = cv_peer_data(peer);
+  struct cv_order_frame frame;
+  if (client->stopped) {
+    return;
+  }
+  enum cv_err err = cv_order_decode(bytes, n, &client->decoding, &frame);
+  if (err != CV_OK) {
+    char line[96];
+    (void)snprintf(line, sizeof(line), "the broker sent %zu bytes that are not understood: %s", n, cv_err_text(err));
+    give_up(client, line);
+  } else if (frame.goodbye != NULL && frame.goodbye[0] != '\0') {
+    char line[CV_WHY_BYTES + 40];
+    (void)snprintf(line, sizeof(line), "the broker ended the connection: %s", frame.goodbye);
+    give_up(client, line);
+  } else if (frame.kind != CV_ORDER_NONE) {
+    client->ops.answer(client->data, &frame);
+  }
+}
+
+static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
+  struct cv_client *client = cv_peer_data(peer);
+  client->peer = NULL;
+  wait_for_link(client, why);
+}
+
+static void on_no_link(void *data, const struct cv_why *why) {
+  wait_for_link(data, why);
+}
+
+static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_frame, .closed = on_closed};
+
+enum cv_err cv_client_start(struct cv_client *client, uv_loop_t *loop, const struct cv_client_settings *settings,
+                            uint64_t patience_ms, const struct cv_client_ops *ops, void *data, struct cv_why *why) {
+  const struct cv_tls_files files = {.ca = settings->ca, .cert = settings->cert, .key = settings->key};
+  *client = (struct cv_client){.ops = *ops, .data = data, .patience_ms = patience_ms};
+  if (cv_arena_init(&client->decoding, CV_ARENA_BYTES) != CV_OK ||
+      cv_arena_init(&client->encoding, CV_ARENA_BYTES) != CV_OK) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  CV_TRY(cv_tls_new(&files, CV_ROLE_REQUESTER, 1u << CV_ROLE_BROKER, false, &client->tls, why));
+  CV_TRY(cv_dialer_start(loop, settings->broker, client->tls, &peer_ops, client, on_no_link, &CV_NET_DEFAULTS,
+                         cv_clock_wall_ms(), &client->dialer, why));
+  (void)uv_timer_init(loop, &client->patience);
+  client->patience.data = client;
+  client->started = true;
+  return CV_OK;
+}
+
+void cv_client_ask(struct cv_client *client, const struct cv_order_frame *frame) {
+  cv_buf_clear(&client->request);
+  if (cv_order_encode(frame, &client->encoding, &client->request) != CV_OK) {
+    cv_buf_clear(&client->request);
+    give_up(client, "the request does not fit into one message");
+  } else if (client->peer != NULL) {
+    send_request(client);
+  }
+}
+
+void cv_client_stop(struct cv_client *client) {
+  if (client->started && !client->stopped) {
+    client->stopped = true;
+    cv_dialer_stop(client->dialer);
+    uv_close((uv_handle_t *)&client->patience, NULL);
+  }
+}
+
+void cv_client_fini(struct cv_client *client) {
+  if (client->tls != NULL) {
+    cv_tls_unref(client->tls);
+  }
+  cv_arena_fini(&client->decoding);
+  cv_arena_fini(&client->encoding);
+  cv_buf_fini(&client->request);
+  cv_buf_fini(&client->bytes);
+  *client = (struct cv_client){0};
+}
+
+/* ---- for commands that wait ---- */
+
+struct run {
+  struct cv_client client;
+  const struct cv_config_table *table;
+  cv_answer_fn *answer;
+  void *data;
+  int status;
+};
+
+static void on_answer(void *data, const struct cv_order_frame *frame) {
+  struct run *run = data;
+  enum cv_answer verdict = CV_ANSWER_FAILED;
+  if (frame->kind == CV_ORDER_ERROR) {
+    (void)cv_command_fail(run->table, 1, "the broker refuses: %s", frame->as.error);
+  } else {
+    verdict = run->answer(run->data, &run->client, frame);
+  }
+  if (verdict != CV_ANSWER_MORE) {
+    run->status = verdict == CV_ANSWER_DONE ? 0 : 1;
+    cv_client_stop(&run->client);
+  }
+}
+
+static void on_failed(void *data, const struct cv_why *why) {
+  struct run *run = data;
+  run->status = cv_command_fail(run->table, 1, "%s", why->text);
+  cv_client_stop(&run->client);
+}
+
+int cv_client_run(const struct cv_config_table *table, const struct cv_client_settings *settings,
+                  const struct cv_order_frame *request, cv_answer_fn *answer, void *data) {
+  /* A connection that cannot be made is told soon; one that breaks in the middle gets time to come back. */
+  enum { PATIENCE_MS = 3000 };
+  static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed};
+  struct run run = {.table = table, .answer = answer, .data = data, .status = 1};
+  struct cv_why why;
+  uv_loop_t loop;
+  CV_REQUIRE(uv_loop_init(&loop) == 0);
+  if (cv_client_start(&run.client, &loop, settings, PATIENCE_MS, &ops, &run, &why) != CV_OK) {
+    run.status = cv_command_fail(table, 2, "%s", why.text);
+  } else {
+    cv_client_ask(&run.client, request);
+  }
+  (void)uv_run(&loop, UV_RUN_DEFAULT);
+  cv_client_fini(&run.client);
+  (void)uv_loop_close(&loop);
+  return run.status;
+}

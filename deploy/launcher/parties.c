@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/parties.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "deploy/launcher/pki/pki.h"
+
+enum { VALID_S = 365 * 86400, SOCKET_BYTES = 100 };
+
+/* ---- certificates ---- */
+
+struct range {
+  uint64_t first, last;
+};
+
+static struct range share_of(const struct cv_parties *parties, uint32_t number) {
+  uint64_t each = parties->workers / parties->gateways, more = parties->workers % parties->gateways;
+  uint64_t before = (number - 1) * each + (number - 1 < more ? number - 1 : more);
+  return (struct range){before + 1, before + each + (number - 1 < more)};
+}
+
+static enum cv_err issue(const struct cv_parties *parties, const char *identity, bool dialled, struct cv_why *why) {
+  static const char *const hosts[] = {"localhost", "127.0.0.1"};
+  const struct cv_pki_request request = {
+      .identity = identity, .hosts = hosts, .hosts_n = dialled ? CV_COUNT(hosts) : 0, .valid_s = VALID_S};
+  const char *pki = cv_folder_file(parties->folder, "pki");
+  return cv_pki_issue(pki, pki, &request, NULL, why);
+}
+
+enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why) {
+  static const char *const folders[] = {"broker", "thirdparty", "anchor", "keys"};
+  for (size_t i = 0; i < CV_COUNT(folders); i++) {
+    CV_TRY(cv_folder_add(parties->folder, folders[i], why));
+  }
+  CV_TRY(cv_pki_make_ca(cv_folder_file(parties->folder, "pki"), "Crowdveil on this machine", VALID_S, why));
+  CV_TRY(issue(parties, "thirdparty/main", true, why));
+  CV_TRY(issue(parties, "broker/main", true, why));
+  CV_TRY(issue(parties, "requester/local", false, why));
+  for (uint32_t i = 1; i <= parties->gateways; i++) {
+    struct range range = share_of(parties, i);
+    char identity[64];
+    (void)snprintf(identity, sizeof(identity), "gateway/%" PRIu64 "-%" PRIu64, range.first, range.last);
+    CV_TRY(issue(parties, identity, false, why));
+  }
+  return CV_OK;
+}
+
+void cv_parties_files(const struct cv_parties *parties, const char *party, struct cv_party_files *ret) {
+  char name[128];
+  (void)snprintf(ret->ca, sizeof(ret->ca), "%s", cv_folder_file(parties->folder, "pki/ca.pem"));
+  (void)snprintf(name, sizeof(name), "pki/%s.pem", party);
+  (void)snprintf(ret->cert, sizeof(ret->cert), "%s", cv_folder_file(parties->folder, name));
+  (void)snprintf(name, sizeof(name), "pki/%s.key", party);
+  (void)snprintf(ret->key, sizeof(ret->key), "%s", cv_folder_file(parties->folder, name));
+}
+
+/* ---- configurations: JSON is YAML, and jansson knows how to quote ---- */
+
+static json_t *tls_of(const struct cv_parties *parties, const char *party) {
+  struct cv_party_files files;
+  cv_parties_files(parties, party, &files);
+  return json_pack("{s:s, s:s, s:s}", "ca", files.ca, "cert", files.cert, "key", files.key);
+}
+
+static void put_path(const struct cv_parties *parties, json_t *config, const char *key, const char *name) {
+  (void)json_object_set_new(config, key, json_string(cv_folder_file(parties->folder, name)));
+}
+
+/* A Unix socket's path has to be short. */
+static void put_socket(const struct cv_parties *parties, json_t *config, const char *name) {
+  if (strlen(cv_folder_file(parties->folder, name)) < SOCKET_BYTES) {
+    put_path(parties, config, "admin", name);
+  }
+}
+
+static enum cv_err write_config(const struct cv_parties *parties, const char *name, json_t *config,
+                                struct cv_why *why) {
+  char *text = json_dumps(config, JSON_INDENT(2));
+  json_decref(config);
+  if (text == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s: %s", name, cv_err_text(CV_ERR_NOMEM));
+  }
+  enum cv_err err = cv_folder_write(cv_folder_file(parties->folder, name), text, why);
+  free(text);
+  return err;
+}
+
+enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct cv_why *why) {
+  json_t *config = json_pack("{s:s, s:o}", "listen", "127.0.0.1:0", "tls", tls_of(parties, "thirdparty-main"));
+  put_path(parties, config, "state", "thirdparty");
+  put_socket(parties, config, "thirdparty.sock");
+  return write_config(parties, "thirdparty.yaml", config, why);
+}
+
+enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty,
+                                    const uint64_t *noise_seed, struct cv_why *why) {
+  json_t *limits = json_pack("{s:i, s:i, s:i, s:I, s:i}", "epsilon", 4000, "worker_epsilon", 4000, "release_tokens", 1,
+                             "tokens", (json_int_t)1000000000000, "chunks", 65536);
+  json_t *config = json_pack("{s:s, s:s, s:o, s:o}", "listen", "127.0.0.1:0", "thirdparty", thirdparty, "tls",
+                             tls_of(parties, "broker-main"), "limits", limits);
+  put_path(parties, config, "state", "broker");
+  put_path(parties, config, "anchor", "anchor/broker");
+  put_path(parties, config, "seal_key", "keys/seal");
+  put_socket(parties, config, "broker.sock");
+  if (noise_seed != NULL) {
+    (void)json_object_set_new(config, "unsafe_noise_seeded", json_true());
+    (void)json_object_set_new(config, "unsafe_noise_seed", json_integer((json_int_t)*noise_seed));
+  }
+  return write_config(parties, "broker.yaml", config, why);
+}
+
+enum cv_err cv_parties_write_gateway(const struct cv_parties *parties, uint32_t number,
+                                     const struct cv_gateway_work *work, struct cv_why *why) {
+  struct range range = share_of(parties, number);
+  char name[64];
+  (void)snprintf(name, sizeof(name), "gateway-%" PRIu64 "-%" PRIu64, range.first, range.last);
+  json_t *accept = json_pack("{s:s, s:s, s:i}", "privatizers", work->spec->privatizer.name, "mechanisms",
+                             work->spec->mechanism.name, "epsilon", 4000);
+  json_t *config = json_pack("{s:s, s:s, s:o, s:o}", "broker", work->broker, "campaign", work->campaign, "tls",
+                             tls_of(parties, name), "accept", accept);
+  if (work->seed != NULL) {
+    (void)json_object_set_new(config, "seed", json_integer((json_int_t)*work->seed));
+  }
+  (void)snprintf(name, sizeof(name), "gateway-%u.yaml", number);
+  return write_config(parties, name, config, why);
+}

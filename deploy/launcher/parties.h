@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A deployment's folder: pki/ with the CA and the certificates; broker/ and thirdparty/, each the state of one party;
+ * anchor/ and keys/, which the broker keeps apart from its state; a configuration and a log per program.
+ */
+#ifndef CV_LAUNCHER_PARTIES_H
+#define CV_LAUNCHER_PARTIES_H
+
+#include <stdint.h>
+
+#include "common/base/spec.h"
+#include "deploy/launcher/folder.h"
+
+struct cv_parties {
+  const struct cv_folder *folder;
+  uint32_t gateways;
+  uint64_t workers; /* at least as many as gateways; shared out evenly */
+};
+
+/* Folders, CA and certificates: broker/main, thirdparty/main, requester/local, one gateway per share of the workers. */
+CV_MUST_USE enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why);
+
+struct cv_party_files {
+  char ca[1200], cert[1200], key[1200];
+};
+/* The files of "requester-local" and the like. */
+void cv_parties_files(const struct cv_parties *parties, const char *party, struct cv_party_files *ret);
+
+/* Each writes a configuration; the broker permits whatever this campaign asks for, since its requester runs it. */
+CV_MUST_USE enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct cv_why *why);
+/* `noise_seed`: NULL, or the unsafe seed. */
+CV_MUST_USE enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty,
+                                                const uint64_t *noise_seed, struct cv_why *why);
+struct cv_gateway_work {
+  const char *broker;   /* its address */
+  const char *campaign; /* the file, absolute */
+  const struct cv_spec *spec;
+  const uint64_t *seed; /* NULL: the file's */
+};
+/* gateway-N.yaml, N from 1. */
+CV_MUST_USE enum cv_err cv_parties_write_gateway(const struct cv_parties *parties, uint32_t number,
+                                                 const struct cv_gateway_work *work, struct cv_why *why);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/prepare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/crypto/crypto.h"
+#include "thirdparty/policy/policy.h"
+
+/* Short enough to be typed again. */
+enum { DRAWN_SEEDS = 1000000000 };
+
+static uint64_t draw_seed(void) {
+  struct cv_drbg drbg;
+  cv_drbg_init(&drbg);
+  uint64_t seed = cv_rng_below(&drbg.rng, DRAWN_SEEDS);
+  cv_drbg_fini(&drbg);
+  return seed;
+}
+
+static enum cv_err check_policy(struct cv_campaign_file *file, struct cv_why *why) {
+  const struct cv_param *bad = NULL;
+  enum cv_err err = cv_policy_check(&file->spec.policy, &bad, why);
+  if (err != CV_OK && bad != NULL && bad->line > 0) {
+    cv_why_prefix(why, "%s:%u:%u", file->path, bad->line, bad->column);
+  } else if (err != CV_OK) {
+    cv_why_prefix(why, "%s:%u:1", file->path, file->policy_line);
+  }
+  return err;
+}
+
+static enum cv_err take_names(struct cv_spec *spec, const struct cv_score_source *source, bool share,
+                              struct cv_why *why) {
+  spec->arms = source->items;
+  if (!share || spec->names != NULL) {
+    return CV_OK;
+  }
+  spec->names = calloc(source->items, sizeof(*spec->names));
+  if (spec->names == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  memcpy(spec->names, source->name, source->items * sizeof(*spec->names));
+  return CV_OK;
+}
+
+static enum cv_err fill(const char *path, uint64_t seed, struct cv_prepared *prepared, struct cv_why *why) {
+  struct cv_campaign_file *file = &prepared->file;
+  CV_TRY(cv_campaign_load(path, file, why));
+  CV_TRY(check_policy(file, why));
+  prepared->seed = seed != CV_SEED_NONE ? seed : file->items.has_seed ? file->items.seed : draw_seed();
+  CV_TRY(cv_score_source_init(&prepared->source, file, prepared->seed, why));
+  CV_TRY(take_names(&file->spec, &prepared->source, file->share_names, why));
+  prepared->truth = calloc(prepared->source.items, sizeof(*prepared->truth));
+  if (prepared->truth == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  for (uint32_t i = 0; i < prepared->source.items; i++) {
+    prepared->truth[i] = cv_quality_truth(prepared->source.quality, i);
+  }
+  enum cv_err err = cv_spec_check(&file->spec, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s", path);
+  }
+  return err;
+}
+
+enum cv_err cv_prepare(const char *path, uint64_t seed, struct cv_prepared *ret, struct cv_why *why) {
+  struct cv_prepared prepared = {0};
+  enum cv_err err = fill(path, seed, &prepared, why);
+  if (err != CV_OK) {
+    cv_prepared_fini(&prepared);
+    return err;
+  }
+  *ret = prepared;
+  return CV_OK;
+}
+
+void cv_prepared_fini(struct cv_prepared *prepared) {
+  cv_score_source_fini(&prepared->source);
+  cv_campaign_fini(&prepared->file);
+  free(prepared->truth);
+  *prepared = (struct cv_prepared){0};
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/progress.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TERMINAL_MS = 200, PLAIN_MS = 2000, COLUMNS = 79 };
+
+struct cv_count_text cv_count_text(uint64_t count) {
+  char digits[24];
+  struct cv_count_text out;
+  size_t n = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, count), at = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (i > 0 && (n - i) % 3 == 0) {
+      out.text[at++] = ',';
+    }
+    out.text[at++] = digits[i];
+  }
+  out.text[at] = '\0';
+  return out;
+}
+
+size_t cv_text_columns(const char *text) {
+  size_t columns = 0;
+  for (; *text != '\0'; text++) {
+    columns += ((unsigned char)*text & 0xc0) != 0x80;
+  }
+  return columns;
+}
+
+double cv_progress_rate(const struct cv_progress *progress) {
+  return progress->elapsed_ms == 0 ? 0 : (double)progress->tokens * 1000 / (double)progress->elapsed_ms;
+}
+
+void cv_progress_line(const struct cv_progress *progress, char *to, size_t size) {
+  char class[24] = "", pace[48], line[240];
+  if (progress->classes > 0) {
+    (void)snprintf(class, sizeof(class), ", class %u", progress->classes);
+  }
+  if (!progress->thirdparty_connected) {
+    (void)snprintf(pace, sizeof(pace), "waiting for the third-party");
+  } else if (progress->workers == 0) {
+    (void)snprintf(pace, sizeof(pace), "waiting for workers");
+  } else {
+    (void)snprintf(pace, sizeof(pace), "%s/s", cv_count_text((uint64_t)(cv_progress_rate(progress) + 0.5)).text);
+  }
+  (void)snprintf(line, sizeof(line), "%u of %u ranked%s   %s of %s tokens   %s   %.1f s", progress->decided,
+                 progress->arms, class, cv_count_text(progress->tokens).text,
+                 cv_count_text(progress->tokens_limit).text, pace, (double)progress->elapsed_ms / 1000);
+  size_t most = size <= COLUMNS ? size - 1 : COLUMNS, n = strnlen(line, most);
+  memcpy(to, line, n);
+  to[n] = '\0';
+}
+
+void cv_progress_view_init(struct cv_progress_view *view, FILE *to) {
+  *view = (struct cv_progress_view){.to = to, .is_terminal = isatty(fileno(to)) == 1};
+}
+
+void cv_progress_show(struct cv_progress_view *view, const struct cv_progress *progress, uint64_t now_ms) {
+  uint64_t pause_ms = view->is_terminal ? TERMINAL_MS : PLAIN_MS;
+  char line[COLUMNS + 1];
+  if (view->shown_ms != 0 && now_ms - view->shown_ms < pause_ms) {
+    return;
+  }
+  view->shown_ms = now_ms;
+  cv_progress_line(progress, line, sizeof(line));
+  (void)fprintf(view->to, view->is_terminal ? "\r%s\033[K" : "%s\n", line);
+  view->is_open = view->is_terminal;
+  (void)fflush(view->to);
+}
+
+void cv_progress_end(struct cv_progress_view *view) {
+  if (view->is_open) {
+    (void)fprintf(view->to, "\r\033[K");
+    (void)fflush(view->to);
+  }
+  view->is_open = false;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crowdveil replay: every decision in a third-party's database, made again. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "deploy/launcher/command.h"
+#include "thirdparty/replay.h"
+
+static const struct cv_config_table table = {
+    .program = "crowdveil replay",
+    .arguments = "THIRDPARTY.DB",
+    .about = "runs the policy again on what a third-party's database says it was given, and compares every decision",
+};
+
+struct tally {
+  unsigned campaigns, disagree;
+};
+
+static void each(void *data, const struct cv_stored_campaign *campaign, const struct cv_replay_verdict *verdict) {
+  struct tally *tally = data;
+  tally->campaigns++;
+  (void)printf("campaign %" PRIu64 " of broker %s, \"%s\": %" PRIu64 " releases, %" PRIu64 " plans, %" PRIu64
+               " decisions: %s\n",
+               campaign->key.campaign, campaign->key.broker, campaign->spec.name, verdict->releases, verdict->plans,
+               verdict->decisions, verdict->agrees ? "all agree" : verdict->first.text);
+  tally->disagree += !verdict->agrees;
+}
+
+int cv_command_replay(int argc, char **argv) {
+  const char *words[CV_WORDS_MAX] = {0};
+  struct tally tally = {0};
+  struct cv_why why;
+  int status = cv_command_options(&table, argc, argv, 1, 1, words, &tally);
+  if (status >= 0) {
+    return status;
+  }
+  if (cv_replay_database(words[0], each, &tally, &why) != CV_OK) {
+    return cv_command_fail(&table, 1, "%s", why.text);
+  }
+  if (tally.disagree > 0) {
+    return cv_command_fail(&table, 1, "%u of %u campaigns disagree with what the policy decides", tally.disagree,
+                           tally.campaigns);
+  }
+  (void)printf("%u %s: every decision agrees\n", tally.campaigns, tally.campaigns == 1 ? "campaign" : "campaigns");
+  return 0;
+}

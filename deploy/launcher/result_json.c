@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/result_json.h"
+
+#include "deploy/launcher/progress.h"
+
+/* The class of an arm: what was found, or the truth. */
+static uint32_t class_of(const struct cv_outcome *outcome, uint32_t arm, bool truth) {
+  return truth ? outcome->truth[arm] : outcome->standing[arm].rank_class;
+}
+
+static json_t *names_of_class(const struct cv_outcome *outcome, uint32_t class, bool truth) {
+  json_t *names = json_array();
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    uint32_t arm = outcome->order[i];
+    if (class_of(outcome, arm, truth) == class) {
+      (void)json_array_append_new(names, json_string(outcome->name[arm].text));
+    }
+  }
+  return names;
+}
+
+static json_t *all_classes(const struct cv_outcome *outcome, bool truth) {
+  json_t *classes = json_array();
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    uint32_t class = class_of(outcome, i, truth);
+    last = class > last ? class : last;
+  }
+  for (uint32_t class = 1; class <= last; class ++) {
+    (void)json_array_append_new(classes, names_of_class(outcome, class, truth));
+  }
+  return classes;
+}
+
+json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
+  const struct cv_progress *progress = &outcome->progress;
+  json_t *truth = json_null(), *accuracy = json_null();
+  if (outcome->truth != NULL) {
+    truth = all_classes(outcome, true);
+    accuracy = json_real(cv_accuracy(outcome->truth, outcome->standing, outcome->arms, outcome->alpha).all);
+  }
+  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f}", "campaign", progress->name, "policy",
+                   policy, "classes", all_classes(outcome, false), "undecided", names_of_class(outcome, 0, false),
+                   "truth", truth, "accuracy", accuracy, "tokens", (json_int_t)progress->tokens, "rounds",
+                   (json_int_t)progress->plans, "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro,
+                   "seconds", (double)progress->elapsed_ms / 1000, "tokens_per_second", cv_progress_rate(progress));
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A result for programs. */
+#ifndef CV_LAUNCHER_RESULT_JSON_H
+#define CV_LAUNCHER_RESULT_JSON_H
+
+#include <jansson.h>
+
+#include "deploy/launcher/table.h"
+
+/*
+ * One object: campaign, policy, classes (arrays of item names, best first), undecided, truth (the same shape, or null),
+ * accuracy (over the possible classes; or null), tokens, rounds, epsilon_spent_micro, seconds, tokens_per_second. NULL
+ * when out of memory. The caller owns it.
+ */
+json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy);
+
+#endif

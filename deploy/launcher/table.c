@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "deploy/launcher/progress.h"
+#include "worker/quality/truth.h"
+
+/* ---- what it came to ---- */
+
+static int compare(const void *a, const void *b, void *data) {
+  const struct cv_standing *standing = data;
+  const struct cv_standing *x = &standing[*(const uint32_t *)a], *y = &standing[*(const uint32_t *)b];
+  if (x->rank_class != y->rank_class) {
+    return x->rank_class - 1 < y->rank_class - 1 ? -1 : 1; /* 0, undecided, comes last */
+  }
+  if (x->mean < y->mean || x->mean > y->mean) {
+    return x->mean > y->mean ? -1 : 1;
+  }
+  return x->arm < y->arm ? -1 : 1;
+}
+
+static void take_standings(struct cv_outcome *outcome, const struct cv_finished *finished) {
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    outcome->standing[i].arm = outcome->order[i] = i;
+  }
+  for (uint32_t i = 0; i < finished->standings; i++) {
+    if (finished->standing[i].arm < outcome->arms) {
+      outcome->standing[finished->standing[i].arm] = finished->standing[i];
+    }
+  }
+  qsort_r(outcome->order, outcome->arms, sizeof(*outcome->order), compare, outcome->standing);
+}
+
+static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
+  const struct cv_param *alpha = known->spec == NULL ? NULL : cv_params_find(&known->spec->policy.params, "alpha");
+  if (known->mean == NULL || alpha == NULL || alpha->is_text) {
+    return CV_OK;
+  }
+  outcome->alpha = alpha->number;
+  outcome->mean = calloc(outcome->arms, sizeof(*outcome->mean));
+  outcome->truth = calloc(outcome->arms, sizeof(*outcome->truth));
+  if (outcome->mean == NULL || outcome->truth == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  memcpy(outcome->mean, known->mean, outcome->arms * sizeof(*outcome->mean));
+  (void)cv_truth_classes(outcome->mean, outcome->arms, outcome->alpha, outcome->truth);
+  return CV_OK;
+}
+
+enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished *finished,
+                            const struct cv_outcome_known *known) {
+  uint32_t arms = finished->progress.arms;
+  *outcome = (struct cv_outcome){.progress = finished->progress, .arms = arms};
+  outcome->standing = calloc(arms, sizeof(*outcome->standing));
+  outcome->order = calloc(arms, sizeof(*outcome->order));
+  outcome->name = calloc(arms, sizeof(*outcome->name));
+  if (outcome->standing == NULL || outcome->order == NULL || outcome->name == NULL) {
+    cv_outcome_fini(outcome);
+    return CV_ERR_NOMEM;
+  }
+  take_standings(outcome, finished);
+  outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
+  for (uint32_t i = 0; i < arms; i++) {
+    if (known->name != NULL) {
+      outcome->name[i] = known->name[i];
+    } else {
+      (void)snprintf(outcome->name[i].text, sizeof(outcome->name[i].text), "arm %u", i + 1);
+    }
+  }
+  enum cv_err err = take_truth(outcome, known);
+  if (err != CV_OK) {
+    cv_outcome_fini(outcome);
+  }
+  return err;
+}
+
+void cv_outcome_fini(struct cv_outcome *outcome) {
+  free(outcome->standing);
+  free(outcome->order);
+  free(outcome->name);
+  free(outcome->mean);
+  free(outcome->truth);
+  *outcome = (struct cv_outcome){0};
+}
+
+uint32_t cv_outcome_undecided(const struct cv_outcome *outcome) {
+  uint32_t undecided = 0;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    undecided += outcome->standing[i].rank_class == 0;
+  }
+  return undecided;
+}
+
+uint32_t cv_outcome_classes(const struct cv_outcome *outcome) {
+  uint32_t classes = 0;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    uint32_t rank_class = outcome->standing[i].rank_class;
+    classes = rank_class > classes ? rank_class : classes;
+  }
+  return classes;
+}
+
+struct cv_accuracy cv_accuracy(const uint32_t *truth, const struct cv_standing *standing, uint32_t arms, double alpha) {
+  double possible = alpha > 0 ? fmin(fmax(ceil(1 / alpha - 1e-9), 1), UINT32_MAX) : arms;
+  struct cv_accuracy out = {.classes = (uint32_t)possible};
+  double sum = 0;
+  /* Classes beyond the number of arms are empty on both sides. */
+  for (uint32_t class = 1; class <= out.classes && class <= arms; class ++) {
+    uint32_t in_truth = 0, found = 0, both = 0;
+    for (uint32_t i = 0; i < arms; i++) {
+      in_truth += truth[i] == class;
+      found += standing[i].rank_class == class;
+      both += truth[i] == class && standing[i].rank_class == class;
+    }
+    if (in_truth + found > 0) {
+      out.filled++;
+      sum += in_truth == 0 ? 0 : (double)both / in_truth;
+    }
+  }
+  out.all = (sum + out.classes - out.filled) / possible;
+  out.of_filled = out.filled == 0 ? 1 : sum / out.filled;
+  return out;
+}
+
+int cv_end_status(enum cv_end end) {
+  return end == CV_END_COMPLETE || end == CV_END_TOKENS || end == CV_END_DEADLINE ? 0 : 1;
+}
+
+/* ---- for a person ---- */
+
+static int name_columns(const struct cv_outcome *outcome) {
+  size_t columns = 4;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    size_t own = cv_text_columns(outcome->name[i].text);
+    columns = own > columns ? own : columns;
+  }
+  return (int)columns;
+}
+
+static void print_row(const struct cv_outcome *outcome, uint32_t arm, int columns, FILE *to) {
+  const struct cv_standing *standing = &outcome->standing[arm];
+  const char *name = outcome->name[arm].text;
+  char class[16] = "-", interval[48] = "-";
+  if (standing->rank_class > 0) {
+    (void)snprintf(class, sizeof(class), "%u", standing->rank_class);
+  }
+  if (standing->tokens > 0) {
+    (void)snprintf(interval, sizeof(interval), "%7.4f ± %.4f", standing->mean, standing->radius);
+  }
+  (void)fprintf(to, "%5s  %s%*s  %s%*s  %11s", class, name, columns - (int)cv_text_columns(name), "", interval,
+                16 - (int)cv_text_columns(interval), "", cv_count_text(standing->tokens).text);
+  if (outcome->truth != NULL) {
+    const char *verdict = standing->rank_class == 0                     ? "undecided"
+                          : standing->rank_class == outcome->truth[arm] ? "hit"
+                                                                        : "miss";
+    (void)fprintf(to, "  %6.4f in class %u: %s", outcome->mean[arm], outcome->truth[arm], verdict);
+  }
+  (void)fprintf(to, "\n");
+}
+
+static void print_undecided(const struct cv_outcome *outcome, FILE *to) {
+  uint32_t left = cv_outcome_undecided(outcome), at = 0;
+  (void)fprintf(to, "undecided   ");
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    uint32_t arm = outcome->order[i];
+    if (outcome->standing[arm].rank_class == 0) {
+      (void)fprintf(to, "%s%s", at++ == 0 ? "" : ", ", outcome->name[arm].text);
+    }
+  }
+  (void)fprintf(to, left == 0 ? "none\n" : "\n");
+}
+
+static void print_sums(const struct cv_outcome *outcome, FILE *to) {
+  const struct cv_progress *progress = &outcome->progress;
+  double seconds = (double)progress->elapsed_ms / 1000;
+  print_undecided(outcome, to);
+  if (outcome->truth != NULL) {
+    struct cv_accuracy accuracy = cv_accuracy(outcome->truth, outcome->standing, outcome->arms, outcome->alpha);
+    (void)fprintf(to, "accuracy    %.4f over %u possible classes, %.4f over the %u that are not empty\n", accuracy.all,
+                  accuracy.classes, accuracy.of_filled, accuracy.filled);
+  }
+  (void)fprintf(to, "epsilon     %g spent", (double)progress->epsilon_spent_micro / (double)CV_MICRO);
+  if (outcome->epsilon_micro > 0) {
+    (void)fprintf(to, " of %g, for each token", (double)outcome->epsilon_micro / (double)CV_MICRO);
+  }
+  (void)fprintf(to, "\ntokens      %s of %s, in %s rounds\n", cv_count_text(progress->tokens).text,
+                cv_count_text(progress->tokens_limit).text, cv_count_text(progress->plans).text);
+  (void)fprintf(to, "time        %.1f s, %s tokens a second\n", seconds,
+                cv_count_text((uint64_t)(cv_progress_rate(progress) + 0.5)).text);
+}
+
+void cv_outcome_print(const struct cv_outcome *outcome, FILE *to) {
+  uint32_t undecided = cv_outcome_undecided(outcome);
+  int columns = name_columns(outcome);
+  (void)fprintf(to, "class  item%*s  noisy mean             tokens%s\n", columns - 4, "",
+                outcome->truth == NULL ? "" : "  truth");
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    print_row(outcome, outcome->order[i], columns, to);
+  }
+  (void)fprintf(to, "\nended       %s", cv_end_text(outcome->progress.end));
+  if (undecided == 0) {
+    (void)fprintf(to, ", every item is ranked\n");
+  } else {
+    (void)fprintf(to, ", %u of %u items are undecided\n", undecided, outcome->arms);
+  }
+  print_sums(outcome, to);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a campaign came to: the ranking, how it compares with the truth where that is known, and what it cost. */
+#ifndef CV_LAUNCHER_TABLE_H
+#define CV_LAUNCHER_TABLE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "proto/codec/order.h"
+
+struct cv_outcome {
+  struct cv_progress progress;
+  uint32_t arms;
+  struct cv_standing *standing; /* of each arm, by number; owned */
+  uint32_t *order;              /* arms as they are shown: by class, then mean; undecided ones last; owned */
+  struct cv_label *name;        /* of each arm; owned */
+  double *mean;                 /* the true means; owned; NULL: no truth */
+  uint32_t *truth;              /* the true classes; owned; NULL: no truth */
+  double alpha;
+  uint64_t epsilon_micro; /* the campaign's; 0: not known */
+};
+
+/* What is known besides what the broker says; fields may be NULL or 0. */
+struct cv_outcome_known {
+  const struct cv_spec *spec;
+  const struct cv_label *name;
+  const double *mean;
+};
+
+/* An arm without a standing is undecided; one without a name is called "arm 3", counted from 1. */
+CV_MUST_USE enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished *finished,
+                                        const struct cv_outcome_known *known);
+void cv_outcome_fini(struct cv_outcome *outcome);
+
+/* Arms without a class; classes that were found. */
+uint32_t cv_outcome_undecided(const struct cv_outcome *outcome);
+uint32_t cv_outcome_classes(const struct cv_outcome *outcome);
+
+/*
+ * Paper 000: |U and V|/|U| of a class (U truth, V found; 1 if both are empty, 0 if only U is), averaged over the
+ * ceil(1/alpha) classes that there can be (one per arm if alpha is 0), and over those where U or V is not empty.
+ */
+struct cv_accuracy {
+  uint32_t classes, filled;
+  double all, of_filled;
+};
+struct cv_accuracy cv_accuracy(const uint32_t *truth, const struct cv_standing *standing, uint32_t arms, double alpha);
+
+/* The whole of it, for a person. */
+void cv_outcome_print(const struct cv_outcome *outcome, FILE *to);
+/* 0 for a campaign that ended as it should: complete, or at a limit of its own. 1 otherwise. */
+int cv_end_status(enum cv_end end);
+
+#endif

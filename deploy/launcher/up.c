@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * crowdveil up: all parties of a campaign on this machine, from nothing to the result.
+ *
+ *   folder, certificates -> third-party ready -> broker ready -> gateways, Submit -> Watch -> Finished -> stop all
+ *
+ * Whatever goes wrong on the way (a child that ends, a refusal, a signal) stops all in the same order.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/grid.h"
+#include "common/crypto/crypto.h"
+#include "deploy/launcher/children.h"
+#include "deploy/launcher/client.h"
+#include "deploy/launcher/command.h"
+#include "deploy/launcher/parties.h"
+#include "deploy/launcher/prepare.h"
+#include "deploy/launcher/progress.h"
+#include "deploy/launcher/result_json.h"
+#include "deploy/launcher/table.h"
+
+/* A broker counts what each worker has spent in a table of so many. */
+enum { WORKERS_MAX = 60000000, PATIENCE_MS = 20000 };
+
+struct settings {
+  char *state;
+  uint64_t workers, gateways, seed, noise_seed;
+  bool keep, json;
+};
+
+static const struct cv_config_rule rules[] = {
+    {.key = "state",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, state),
+     .help = "new or empty folder for all state, kept afterwards; a temporary one if not given"},
+    {.key = "workers",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, workers),
+     .low = 1,
+     .high = WORKERS_MAX,
+     .help = "virtual workers; enough for the token limit if not given"},
+    {.key = "gateways",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, gateways),
+     .low = 1,
+     .high = 32,
+     .fallback = "2",
+     .help = "programs that the workers are shared out to"},
+    {.key = "seed",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, seed),
+     .high = 9e15,
+     .help = "of the items and their scores; the file's, or a new one, if not given"},
+    {.key = "unsafe_noise_seed",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, noise_seed),
+     .high = 9e15,
+     .help = "UNSAFE, for tests: noise that can be computed again and protects nobody"},
+    {.key = "keep",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, keep),
+     .fallback = "false",
+     .help = "leave everything running afterwards, until Ctrl-C"},
+    {.key = "json",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, json),
+     .fallback = "false",
+     .help = "one JSON object on standard output, the rest on standard error"},
+};
+
+static const struct cv_config_table table = {
+    .program = "crowdveil up",
+    .arguments = "FILE",
+    .about = "runs a campaign file on this machine: third-party, broker and workers, with fresh certificates",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+struct up {
+  struct settings settings;
+  struct cv_prepared prepared;
+  char file[PATH_MAX]; /* the campaign's, absolute */
+  struct cv_folder folder;
+  struct cv_parties parties;
+  uv_loop_t loop;
+  uv_signal_t signal[3];
+  struct cv_children children;
+  struct cv_client client;
+  struct cv_client_settings link;
+  struct cv_party_files requester;
+  char thirdparty[300], broker[300];
+  struct cv_progress_view view;
+  FILE *people; /* where people read */
+  struct cv_outcome outcome;
+  bool is_finished, is_stopping;
+  int status;
+};
+
+/* ---- the end ---- */
+
+static void stop(struct up *up, int status) {
+  if (!up->is_stopping) {
+    up->is_stopping = true;
+    up->status = status;
+    cv_progress_end(&up->view);
+    cv_client_stop(&up->client);
+    cv_children_stop(&up->children);
+  }
+}
+
+static void fail(struct up *up, const struct cv_why *why) {
+  if (!up->is_stopping) {
+    cv_progress_end(&up->view);
+    stop(up, cv_command_fail(&table, 1, "%s", why->text));
+  }
+}
+
+static void on_gone(void *data) {
+  struct up *up = data;
+  for (size_t i = 0; i < CV_COUNT(up->signal); i++) {
+    uv_close((uv_handle_t *)&up->signal[i], NULL);
+  }
+}
+
+static void on_signal(uv_signal_t *handle, int number) {
+  struct up *up = handle->data;
+  if (up->is_stopping) { /* again: somebody is in a hurry */
+    cv_children_kill(&up->children);
+  } else if (up->is_finished) {
+    stop(up, up->status);
+  } else {
+    cv_progress_end(&up->view);
+    stop(up, cv_command_fail(&table, 1, "stopped by %s", strsignal(number)));
+  }
+}
+
+static void on_failed(void *data, const struct cv_why *why) {
+  fail(data, why);
+}
+
+/* ---- the campaign ---- */
+
+static void tell_kept(const struct up *up) {
+  (void)fprintf(up->people,
+                "\nStill running until Ctrl-C: broker on %s, third-party on %s, state in %s\n"
+                "Try: crowdveil status --broker %s --tls-ca %s --tls-cert %s --tls-key %s\n",
+                up->broker, up->thirdparty, up->folder.path, up->broker, up->requester.ca, up->requester.cert,
+                up->requester.key);
+  (void)fflush(up->people);
+}
+
+static void on_finished(struct up *up, const struct cv_finished *finished) {
+  const struct cv_outcome_known known = {
+      .spec = &up->prepared.file.spec, .name = up->prepared.source.name, .mean = up->prepared.truth};
+  if (up->is_finished) {
+    return; /* told again after a reconnection */
+  }
+  if (finished->progress.arms != up->prepared.source.items ||
+      cv_outcome_init(&up->outcome, finished, &known) != CV_OK) {
+    struct cv_why why;
+    (void)cv_fail(&why, CV_ERR_FORMAT, "the broker's result is of %u items; expected %u", finished->progress.arms,
+                  up->prepared.source.items);
+    fail(up, &why);
+    return;
+  }
+  up->is_finished = true;
+  up->status = cv_end_status(finished->progress.end);
+  cv_progress_end(&up->view);
+  (void)fprintf(up->people, "\n");
+  cv_outcome_print(&up->outcome, up->people);
+  if (up->settings.keep) {
+    tell_kept(up);
+  } else {
+    stop(up, up->status);
+  }
+}
+
+static void on_answer(void *data, const struct cv_order_frame *frame) {
+  struct up *up = data;
+  struct cv_why why;
+  switch (frame->kind) {
+    case CV_ORDER_ACCEPTED: {
+      const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.campaign = frame->as.accepted.campaign};
+      cv_client_ask(&up->client, &watch);
+      break;
+    }
+    case CV_ORDER_PROGRESS:
+      if (!up->is_finished) {
+        cv_progress_show(&up->view, &frame->as.progress, cv_clock_mono_ms());
+      }
+      break;
+    case CV_ORDER_FINISHED:
+      on_finished(up, &frame->as.finished);
+      break;
+    case CV_ORDER_ERROR:
+      (void)cv_fail(&why, CV_ERR_DENIED, "the broker refuses: %s", frame->as.error);
+      fail(up, &why);
+      break;
+    default:
+      break;
+  }
+}
+
+static enum cv_err submit(struct up *up, struct cv_why *why) {
+  static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed};
+  struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT, .as.submit = {.spec = up->prepared.file.spec}};
+  struct cv_drbg drbg;
+  cv_parties_files(&up->parties, "requester-local", &up->requester);
+  up->link = (struct cv_client_settings){
+      .broker = up->broker, .ca = up->requester.ca, .cert = up->requester.cert, .key = up->requester.key};
+  CV_TRY(cv_client_start(&up->client, &up->loop, &up->link, PATIENCE_MS, &ops, up, why));
+  cv_drbg_init(&drbg);
+  for (size_t i = 0; i < CV_CLIENT_KEY_BYTES; i++) {
+    frame.as.submit.client_key[i] = (uint8_t)cv_rng_u64(&drbg.rng);
+  }
+  cv_drbg_fini(&drbg);
+  cv_client_ask(&up->client, &frame);
+  return CV_OK;
+}
+
+/* ---- the programs ---- */
+
+static enum cv_err start_thirdparty(struct up *up, struct cv_why *why) {
+  CV_TRY(cv_parties_write_thirdparty(&up->parties, why));
+  return cv_children_start(&up->children, "thirdparty", "crowdveil-thirdparty",
+                           cv_folder_file(&up->folder, "thirdparty.yaml"), true, why);
+}
+
+static enum cv_err start_broker(struct up *up, struct cv_why *why) {
+  const uint64_t *noise = up->settings.noise_seed == CV_SEED_NONE ? NULL : &up->settings.noise_seed;
+  CV_TRY(cv_parties_write_broker(&up->parties, up->thirdparty, noise, why));
+  return cv_children_start(&up->children, "broker", "crowdveil-broker", cv_folder_file(&up->folder, "broker.yaml"),
+                           true, why);
+}
+
+static enum cv_err start_gateways(struct up *up, struct cv_why *why) {
+  const struct cv_items *items = &up->prepared.file.items;
+  bool from_file = up->settings.seed == CV_SEED_NONE && items->has_seed;
+  const struct cv_gateway_work work = {.broker = up->broker,
+                                       .campaign = up->file,
+                                       .spec = &up->prepared.file.spec,
+                                       .seed = from_file ? NULL : &up->prepared.seed};
+  for (uint32_t i = 1; i <= up->parties.gateways; i++) {
+    char name[32], file[40];
+    (void)snprintf(name, sizeof(name), "gateway-%u", i);
+    (void)snprintf(file, sizeof(file), "%s.yaml", name);
+    CV_TRY(cv_parties_write_gateway(&up->parties, i, &work, why));
+    CV_TRY(cv_children_start(&up->children, name, "crowdveil-worker", cv_folder_file(&up->folder, file), false, why));
+  }
+  return CV_OK;
+}
+
+static void on_ready(void *data, const char *name, const char *address) {
+  struct up *up = data;
+  struct cv_why why;
+  enum cv_err err;
+  if (strcmp(name, "thirdparty") == 0) {
+    (void)snprintf(up->thirdparty, sizeof(up->thirdparty), "%s", address);
+    err = start_broker(up, &why);
+  } else {
+    (void)snprintf(up->broker, sizeof(up->broker), "%s", address);
+    err = submit(up, &why);
+    if (err == CV_OK) {
+      err = start_gateways(up, &why);
+    }
+  }
+  if (err != CV_OK) {
+    fail(up, &why);
+  }
+}
+
+/* ---- the beginning ---- */
+
+static uint64_t workers_needed(const struct up *up) {
+  const struct cv_spec *spec = &up->prepared.file.spec;
+  if (up->settings.workers > 0) {
+    return up->settings.workers;
+  }
+  uint64_t needed = (spec->tokens + spec->tokens_per_worker - 1) / spec->tokens_per_worker;
+  return needed < WORKERS_MAX ? needed : WORKERS_MAX;
+}
+
+static void tell_plan(const struct up *up) {
+  const struct cv_spec *spec = &up->prepared.file.spec;
+  (void)fprintf(up->people, "campaign %s: %u items, policy %s, mechanism %s", spec->name, spec->arms, spec->policy.name,
+                spec->mechanism.name);
+  if (spec->epsilon_micro > 0) {
+    (void)fprintf(up->people, " with epsilon %g", (double)spec->epsilon_micro / (double)CV_MICRO);
+  }
+  (void)fprintf(up->people, ", seed %" PRIu64 "\n%s workers on %u %s, state in %s%s\n", up->prepared.seed,
+                cv_count_text(up->parties.workers).text, up->parties.gateways,
+                up->parties.gateways == 1 ? "gateway" : "gateways", up->folder.path,
+                up->folder.is_temporary && !up->settings.keep ? " (temporary)" : "");
+  if (up->settings.noise_seed != CV_SEED_NONE) {
+    (void)fprintf(up->people, "UNSAFE: the noise is seeded and protects nobody\n");
+  }
+  (void)fflush(up->people);
+}
+
+static void start_signals(struct up *up) {
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+  for (size_t i = 0; i < CV_COUNT(numbers); i++) {
+    (void)uv_signal_init(&up->loop, &up->signal[i]);
+    up->signal[i].data = up;
+    (void)uv_signal_start(&up->signal[i], on_signal, numbers[i]);
+  }
+}
+
+/* Everything that needs no other program; what goes wrong here is the user's to put right. */
+static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) {
+  CV_TRY(cv_prepare(file, up->settings.seed, &up->prepared, why));
+  if (realpath(file, up->file) == NULL) {
+    return cv_fail(why, CV_ERR_IO, "%s: no usable path", file);
+  }
+  CV_TRY(cv_folder_make(up->settings.state, &up->folder, why));
+  uint64_t workers = workers_needed(up);
+  up->parties = (struct cv_parties){
+      .folder = &up->folder,
+      .workers = workers,
+      .gateways = up->settings.gateways < workers ? (uint32_t)up->settings.gateways : (uint32_t)workers};
+  return cv_parties_make(&up->parties, why);
+}
+
+static void run(struct up *up) {
+  static const struct cv_children_ops ops = {.ready = on_ready, .failed = on_failed, .gone = on_gone};
+  struct cv_why why;
+  CV_REQUIRE(uv_loop_init(&up->loop) == 0);
+  uv_disable_stdio_inheritance();
+  cv_children_init(&up->children, &up->loop, up->folder.path, &ops, up);
+  start_signals(up);
+  cv_progress_view_init(&up->view, up->people);
+  tell_plan(up);
+  if (start_thirdparty(up, &why) != CV_OK) {
+    fail(up, &why);
+  }
+  (void)uv_run(&up->loop, UV_RUN_DEFAULT);
+  cv_client_fini(&up->client);
+  (void)uv_loop_close(&up->loop);
+}
+
+static void print_json(const struct up *up) {
+  json_t *result = cv_result_json(&up->outcome, up->prepared.file.spec.policy.name);
+  if (result != NULL && json_dumpf(result, stdout, JSON_REAL_PRECISION(10)) == 0) {
+    (void)printf("\n");
+    (void)fflush(stdout);
+  }
+  json_decref(result);
+}
+
+int cv_command_up(int argc, char **argv) {
+  static struct up up;
+  const char *words[CV_WORDS_MAX] = {0};
+  struct cv_why why;
+  up.settings.seed = up.settings.noise_seed = CV_SEED_NONE;
+  int status = cv_command_options(&table, argc, argv, 1, 1, words, &up.settings);
+  if (status < 0) {
+    up.people = up.settings.json ? stderr : stdout;
+    status = 2;
+    if (prepare(&up, words[0], &why) != CV_OK) {
+      status = cv_command_fail(&table, 2, "%s", why.text);
+    } else {
+      run(&up);
+      status = up.status;
+    }
+  }
+  if (up.is_finished && up.settings.json) {
+    print_json(&up);
+  }
+  /* After a failure the logs are worth more than the order in /tmp. */
+  if (up.folder.is_temporary && (up.is_finished || status == 2)) {
+    cv_folder_remove(&up.folder);
+  }
+  cv_outcome_fini(&up.outcome);
+  cv_prepared_fini(&up.prepared);
+  cv_config_fini(&table, &up.settings);
+  return status;
+}
