@@ -51,9 +51,14 @@ static void every_field_is_stored(void **state) {
   assert_string_equal(back.name, "demo");
   assert_int_equal(back.arms, 3);
   assert_memory_equal(back.names, names, sizeof(names));
-  assert_memory_equal(&back.policy, &spec.policy, sizeof(spec.policy));
-  assert_memory_equal(&back.mechanism, &spec.mechanism, sizeof(spec.mechanism));
-  assert_memory_equal(&back.privatizer, &spec.privatizer, sizeof(spec.privatizer));
+  assert_string_equal(back.policy.name, "ppar");
+  assert_int_equal(back.policy.params.count, 2);
+  assert_true(cv_params_number(&back.policy.params, "alpha") == 0.1);
+  assert_string_equal(cv_params_text(&back.policy.params, "radius"), "sound");
+  assert_string_equal(back.mechanism.name, "hybrid");
+  assert_int_equal(back.mechanism.params.count, 0);
+  assert_string_equal(back.privatizer.name, "none");
+  assert_true(cv_params_number(&back.privatizer.params, "epsilon") == 1.5);
   assert_int_equal(back.epsilon_micro, 250000);
   assert_int_equal(back.tokens_per_worker, 2);
   assert_true(back.thirdparty_trusted);

@@ -108,6 +108,17 @@ static inline void random_choice(struct cv_rng *rng, struct cv_choice *ret) {
   }
 }
 
+static inline void assert_choices_equal(const struct cv_choice *a, const struct cv_choice *b) {
+  assert_string_equal(a->name, b->name);
+  assert_int_equal(a->params.count, b->params.count);
+  for (uint32_t i = 0; i < a->params.count; i++) {
+    const struct cv_param *x = &a->params.item[i], *y = &b->params.item[i];
+    assert_string_equal(x->key, y->key);
+    assert_int_equal(x->is_text, y->is_text);
+    assert_true(x->is_text ? strcmp(x->text, y->text) == 0 : x->number == y->number);
+  }
+}
+
 static inline bool choice_is_bounded(const struct cv_choice *choice) {
   bool fits = cv_text_is_clean(choice->name, strnlen(choice->name, CV_PARAM_TEXT)) &&
               strnlen(choice->name, CV_PARAM_TEXT) < CV_PARAM_TEXT && choice->params.count <= CV_PARAMS_MAX;

@@ -40,9 +40,9 @@ static void assert_bounded(const struct cv_crowd_frame *frame) {
 }
 
 static enum cv_err try_bytes(const uint8_t *bytes, size_t n) {
-  struct cv_crowd_frame frame;
+  struct cv_crowd_frame frame, before;
   memset(&frame, 0x5a, sizeof(frame));
-  struct cv_crowd_frame before = frame;
+  memset(&before, 0x5a, sizeof(before));
   enum cv_err err = cv_crowd_decode(bytes, n, &arena, &frame);
   if (err == CV_OK) {
     assert_bounded(&frame);
@@ -138,7 +138,13 @@ static void every_field_arrives(void **state) {
   assert_int_equal(out.decline[0].campaign, 8);
   assert_string_equal(out.decline[0].why, in->decline[0].why);
   assert_int_equal(out.campaigns, 1);
-  assert_memory_equal(&out.campaign[0], &in->campaign[0], sizeof(struct cv_terms));
+  assert_int_equal(out.campaign[0].id, 9);
+  assert_string_equal(out.campaign[0].name, in->campaign[0].name);
+  assert_choices_equal(&out.campaign[0].privatizer, &in->campaign[0].privatizer);
+  assert_choices_equal(&out.campaign[0].mechanism, &in->campaign[0].mechanism);
+  assert_int_equal(out.campaign[0].epsilon_micro, 250000);
+  assert_int_equal(out.campaign[0].tokens_per_worker, 2);
+  assert_int_equal(out.campaign[0].arms, 20);
   assert_int_equal(out.assigns, 2);
   assert_assigns_equal(&out.assign[0], &in->assign[0]);
   assert_assigns_equal(&out.assign[1], &in->assign[1]);

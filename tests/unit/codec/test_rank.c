@@ -48,9 +48,9 @@ static void assert_bounded(const struct cv_rank_frame *frame) {
 }
 
 static enum cv_err try_bytes(const uint8_t *bytes, size_t n) {
-  struct cv_rank_frame frame;
+  struct cv_rank_frame frame, before;
   memset(&frame, 0x5a, sizeof(frame));
-  struct cv_rank_frame before = frame;
+  memset(&before, 0x5a, sizeof(before));
   enum cv_err err = cv_rank_decode(bytes, n, &arena, &frame);
   if (err == CV_OK) {
     assert_bounded(&frame);

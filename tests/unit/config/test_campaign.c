@@ -251,9 +251,9 @@ static void a_bad_campaign_is_one_clear_line(void **state) {
       (void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s\n",
                      line == bad[i].line ? bad[i].text : good[line]);
     }
-    struct cv_campaign_file file;
+    struct cv_campaign_file file, before;
     memset(&file, 0x5a, sizeof(file));
-    struct cv_campaign_file before = file;
+    memset(&before, 0x5a, sizeof(before));
     struct cv_why why = {0};
     assert_int_not_equal(cv_campaign_load(write_text(text), &file, &why), CV_OK);
     assert_message(&why, bad[i].message);

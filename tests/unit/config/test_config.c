@@ -130,8 +130,9 @@ static const struct {
 
 static void a_bad_file_is_one_clear_line(void **state) {
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
-    struct sample sample = {.name = NULL, .port = 12345};
-    struct sample before = sample;
+    struct sample sample, before;
+    memset(&sample, 0x5a, sizeof(sample));
+    memset(&before, 0x5a, sizeof(before));
     struct cv_why why = {0};
     assert_int_not_equal(cv_config_load(&table, write_text(bad[i].text), &sample, &why), CV_OK);
     assert_message(&why, bad[i].message);
@@ -183,7 +184,7 @@ static void read_back(FILE *file, char *to, size_t size) {
 }
 
 static void start(struct run *run, int argc, const char *const *argv) {
-  *run = (struct run){0};
+  memset(run, 0, sizeof(*run));
   char *copy[16] = {0};
   for (int i = 0; i < argc; i++) {
     copy[i] = (char *)(uintptr_t)argv[i];
@@ -237,7 +238,8 @@ static void options_are_enough(void **state) {
 
 static void check_config_starts_nothing(void **state) {
   struct run run;
-  struct sample untouched = {0};
+  struct sample untouched;
+  memset(&untouched, 0, sizeof(untouched));
   START(&run, "--check-config", "--config", write_text("state: data\n"));
   assert_int_equal(run.status, 0);
   assert_string_equal(run.out, "crowdveil-sample: the configuration is good\n");
