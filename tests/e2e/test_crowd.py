@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns with real workers: data sets, many processes, gateways and workers side by side."""
+import pytest
+
+from client.requester import classes, end_name, spec
+from client.worker import Session, work
+from harness.truth import csv_means, true_classes
+
+pytestmark = pytest.mark.usefixtures("worker_program")
+
+
+def campaign_file(folder, items, alpha, tau, epsilon, tokens, tokens_per_worker=1, name="test"):
+    path = folder / "campaign.yaml"
+    path.write_text(f"campaign: {name}\n"
+                    f"items: {items}\n"
+                    f"policy: {{name: ppar, alpha: {alpha}, delta: 0.1, tokens_per_round: {tau}}}\n"
+                    f"privacy: {{epsilon: {epsilon}, tokens_per_worker: {tokens_per_worker}}}\n"
+                    f"limits: {{tokens: {tokens}, idle: 60s}}\n")
+    return path
+
+
+def given(means):
+    return "{list: [" + ", ".join(f"{{name: i{n}, mean: {mean}}}" for n, mean in enumerate(means)) + "]}"
+
+
+def submit(requester, arms, alpha, tau, epsilon, tokens, tokens_per_worker=1):
+    return requester.submit(spec(arms, epsilon=epsilon, tokens=tokens, tokens_per_worker=tokens_per_worker,
+                                 idle_ms=60_000, policy_params={"alpha": alpha, "delta": .1, "tokens_per_round": tau})
+                            ).campaign
+
+
+def found_classes(finished):
+    ranked, undecided = classes(finished)
+    return [set(ranked[number]) for number in sorted(ranked)], undecided
+
+
+def run_data(deployment, tmp_path, items, arms, alpha, tau, epsilon, tokens):
+    """A campaign over a data file with one gateway of many workers; the Finished message."""
+    per_worker = 20
+    path = campaign_file(tmp_path, items, alpha, tau, epsilon, tokens, per_worker)
+    deployment.up(broker={"limits": {"worker_epsilon": 1000}})
+    with deployment.requester() as requester:
+        campaign = submit(requester, arms, alpha, tau, epsilon, tokens, per_worker)
+        gateway = deployment.start_worker(f"gateway/1-{tokens // per_worker + 1000}", path)
+        finished = requester.watch(campaign)
+    assert gateway.wait() == 0
+    return finished
+
+
+def obd_items(data):
+    path = data("obd/slim_bts_men.csv")
+    names, means = csv_means(path, "item_id", "propensity_score", 0, 1)
+    return names, means, (f"{{source: csv, path: {path}, item: item_id, score: propensity_score, scale: [0, 1], "
+                          f"replacement: true}}")
+
+
+def test_open_bandit_rows_fall_into_two_classes(deployment, tmp_path, data):
+    names, means, items = obd_items(data)
+    assert len(names) == 34
+    truth = true_classes(means, .135)
+    assert len(truth) == 2
+    finished = run_data(deployment, tmp_path, items, 34, .135, 6000, 1, 6_000_000)
+    assert end_name(finished.progress.end) == "complete"
+    assert found_classes(finished) == (truth, [])
+
+
+def test_open_bandit_rows_too_close_to_call_are_named(deployment, tmp_path, data):
+    """At alpha .1 items lie within .001 of a boundary: the tokens run out, what is sure is still right."""
+    names, means, items = obd_items(data)
+    truth = true_classes(means, .1)
+    finished = run_data(deployment, tmp_path, items, 34, .1, 6000, 1, 3_000_000)
+    assert end_name(finished.progress.end) == "tokens"
+    assert finished.progress.tokens <= 3_000_000
+    found, undecided = found_classes(finished)
+    assert found[0] == truth[0], "the best class is far from any boundary"
+    assert 0 < len(undecided) < 34 - len(truth[0])
+    for number, arms in enumerate(found):
+        assert arms <= truth[number], f"class {number + 1}"
+    boundary = max(means[arm] for arm in truth[1]) - .1
+    closest = min(range(34), key=lambda arm: abs(means[arm] - boundary))
+    assert closest in undecided, f"item {names[closest]} is {abs(means[closest] - boundary):.5f} from the boundary"
+
+
+def test_ratings_of_lectures_rank_the_departments(deployment, tmp_path, data):
+    path = data("ratings/insteval_lme4.csv")
+    names, means = csv_means(path, "dept", "score", 1, 5)
+    assert len(names) == 14
+    truth = true_classes(means, .084)
+    items = f"{{source: csv, path: {path}, item: dept, score: score, scale: [1, 5], replacement: true}}"
+    finished = run_data(deployment, tmp_path, items, 14, .084, 30_000, 1, 20_000_000)
+    assert end_name(finished.progress.end) == "complete"
+    assert found_classes(finished) == (truth, [])
+
+
+MEANS = [.05, .5, .95, .52, .93]
+
+
+def accepted_by(worker):
+    return int(worker.wait_for(r"(\d+) tokens accepted").group(1))
+
+
+def test_fifty_workers_each_with_a_process_and_a_certificate(deployment, tmp_path):
+    tokens_each, tau, tokens = 2000, 800, 100_000
+    path = campaign_file(tmp_path, given(MEANS), .2, tau, .5, tokens, tokens_each)
+    deployment.up(broker={"limits": {"worker_epsilon": 1000}})
+    workers = [deployment.start_worker(f"worker/{number}", path) for number in range(1, 51)]
+    for worker in workers:
+        worker.wait_for("connected to broker")
+    with deployment.requester() as requester:
+        finished = requester.watch(submit(requester, len(MEANS), .2, tau, .5, tokens, tokens_each))
+    assert [worker.wait() for worker in workers] == [0] * 50
+    assert end_name(finished.progress.end) == "complete"
+    assert found_classes(finished) == ([{2, 4}, {1, 3}, {0}], [])
+    shares = [accepted_by(worker) for worker in workers]
+    assert sum(shares) == finished.progress.tokens and max(shares) <= tokens_each
+    assert min(shares) > 0, "somebody was left out"
+
+
+def test_gateways_and_single_workers_of_two_makes_in_one_campaign(deployment, tmp_path):
+    tau, tokens = 10_000, 400_000
+    path = campaign_file(tmp_path, given(MEANS), .2, tau, .5, tokens)
+    deployment.up()
+    daemons = [deployment.start_worker(identity, path)
+               for identity in ("gateway/1-200000", "gateway/200001-400000", "worker/700001", "worker/700002")]
+    for daemon in daemons:
+        daemon.wait_for("connected to broker")
+    files = deployment.pki.issue("worker/700003")
+    with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
+        session.until("hello")
+        with deployment.requester() as requester:
+            campaign = submit(requester, len(MEANS), .2, tau, .5, tokens)
+            verdicts, _ = work(session, [700003], lambda worker, arm, place: 1 << 19)
+            finished = requester.watch(campaign)
+    assert [daemon.wait() for daemon in daemons] == [0] * 4
+    assert end_name(finished.progress.end) == "complete"
+    assert found_classes(finished) == ([{2, 4}, {1, 3}, {0}], [])
+    shares = [accepted_by(daemon) for daemon in daemons]
+    assert verdicts == {"accepted": 1} and shares[2:] == [1, 1]
+    assert min(shares[:2]) > finished.progress.tokens // 10, f"one gateway was starved: {shares}"
+    assert sum(shares) + 1 == finished.progress.tokens
+
+
+def test_a_worker_declines_terms_that_its_owner_does_not_accept(deployment, tmp_path):
+    path = campaign_file(tmp_path, given(MEANS), .2, 100, 2, 10_000)
+    deployment.up()
+    with deployment.requester() as requester:
+        campaign = submit(requester, len(MEANS), .2, 100, 2, 10_000)
+        worker = deployment.start_worker("gateway/1-1000", path, {"accept": {"epsilon": .5}, "exit_when_done": False})
+        deployment.broker.wait_for("declined campaign")
+        worker.wait_for("epsilon")
+        assert requester.status().campaigns[0].tokens == 0
+        requester.cancel(campaign)
+        assert end_name(requester.watch(campaign).progress.end) == "cancelled"
+    assert worker.stop() == 0
+
+
+def test_a_crowd_that_leaves_ends_the_campaign_by_idleness(deployment, tmp_path):
+    path = campaign_file(tmp_path, given(MEANS), .2, 1000, 1, 100_000)
+    deployment.up()
+    with deployment.requester() as requester:
+        campaign = requester.submit(spec(len(MEANS), epsilon=1, tokens=100_000, idle_ms=1000,
+                                         policy_params={"alpha": .2, "tokens_per_round": 1000})).campaign
+        worker = deployment.start_worker("gateway/1-100", path)
+        finished = requester.watch(campaign)
+    assert end_name(finished.progress.end) == "idle"
+    assert finished.progress.tokens == 100 and finished.progress.releases == 0
+    assert sorted(arm for _, arms in classes(finished)[0].items() for arm in arms) == []
+    assert worker.wait() == 0
