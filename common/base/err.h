@@ -52,7 +52,7 @@ enum cv_err cv_fail(struct cv_why *why, enum cv_err err, const char *fmt, ...) C
 /* Puts "<prefix>: " in front of the line that is there. `prefix` is a format. */
 void cv_why_prefix(struct cv_why *why, const char *fmt, ...) CV_PRINTF(2, 3);
 
-/* For our own bugs only: prints the place and aborts, in every build. What a peer or a file says takes the error path. */
+/* For our own bugs only: prints the place and aborts, in every build. What a peer or file says takes the error path. */
 #define CV_REQUIRE(condition) ((condition) ? (void)0 : cv_require_failed(#condition, __FILE__, __LINE__))
 _Noreturn void cv_require_failed(const char *condition, const char *file, int line);
 

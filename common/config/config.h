@@ -34,9 +34,9 @@ struct cv_config_rule {
 };
 
 struct cv_config_table {
-  const char *program; /* "crowdveil-broker" */
+  const char *program;   /* "crowdveil-broker" */
   const char *arguments; /* in the usage line, besides options: "FILE"; NULL: nothing */
-  const char *about;   /* one line for --help */
+  const char *about;     /* one line for --help */
   const struct cv_config_rule *rules;
   size_t count;
 };

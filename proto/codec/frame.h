@@ -28,8 +28,8 @@ enum {
 
 /*
  * Strings in a frame: bounded, terminated, printable UTF-8, in the arena (decode) or borrowed (encode). To encode, NULL
- * means empty, and what is too long or not printable is cut and cleaned; decoding never gives NULL where the struct does
- * not say what it means.
+ * means empty, and what is too long or not printable is cut and cleaned; decoding gives NULL only where the struct says
+ * what that means.
  */
 struct cv_hello {
   bool present;
