@@ -277,7 +277,7 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
 static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
   struct conn *conn = cv_peer_data(peer);
   struct daemon *daemon = conn->daemon;
-  cv_log(CV_LOG_INFO, "connection from %s ended: %s", cv_peer_address(peer), why->text);
+  cv_log(CV_LOG_INFO, "connection ended: %s", why->text);
   if (conn->link != NULL) {
     cv_ranker_disconnected(daemon->ranker, conn->link);
     DL_DELETE(daemon->conns, conn);

@@ -51,10 +51,10 @@ static struct world *ranked(void) {
 
 /* The value of a query of one number. */
 static double ask(const char *sql) {
-  struct cv_db *db;
-  sqlite3_stmt *stmt;
+  struct cv_db *db = NULL;
+  sqlite3_stmt *stmt = NULL;
   struct cv_why why = {.text = ""};
-  int row;
+  int row = 0;
   if (cv_db_open_readonly(path, &CV_THIRDPARTY_SCHEMA, &db, &why) != CV_OK ||
       cv_db_prepare(db, sql, &stmt, &why) != CV_OK || cv_db_step(db, stmt, &row, &why) != CV_OK) {
     fail_msg("%s: %s", sql, why.text);
@@ -66,7 +66,7 @@ static double ask(const char *sql) {
 }
 
 static void change(const char *sql) {
-  struct cv_db *db;
+  struct cv_db *db = NULL;
   struct cv_why why = {.text = ""};
   if (cv_db_open(path, NULL, &CV_THIRDPARTY_SCHEMA, &db, &why) != CV_OK || cv_db_exec(db, sql, &why) != CV_OK) {
     fail_msg("%s: %s", sql, why.text);
