@@ -27,11 +27,11 @@ static void put_hex(char *to, const uint8_t *bytes, size_t n) {
 
 static bool get_hex(const char *from, uint8_t *bytes, size_t n) {
   for (size_t i = 0; i < n; i++) {
-    unsigned value;
-    if (sscanf(from + 2 * i, "%2x", &value) != 1) {
+    const char digits[] = {from[2 * i], from[2 * i + 1], '\0'};
+    if (strspn(digits, "0123456789abcdef") != 2) {
       return false;
     }
-    bytes[i] = (uint8_t)value;
+    bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
   }
   return true;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sparse array in chunks of 4 KiB: single bits (which places are filled, which slots of which worker are used) or
- * 32-bit counters (what a worker has spent). Untouched chunks cost nothing; the number of chunks is bounded by the caller.
+ * 32-bit counters (what a worker has spent). Untouched chunks cost nothing; the number of chunks is bounded by the
+ * caller.
  *
  * For storage each chunk remembers the commit that first changed it since it was last written.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The broker's core: events in, frames and batches out. Pure: time, randomness and authentication are arguments, storage
- * and connections are somebody else's.
+ * The broker's core: events in, frames and batches out. Pure: time, randomness and authentication are arguments,
+ * storage and connections are somebody else's.
  *
  * The rule that everything rests on: whatever an event changes goes into the next batch, and whatever an event has to
  * say is said only after that batch is stored. So an acknowledgement follows its token to disk, a release its charge,
@@ -50,7 +50,7 @@ struct cv_broker_config {
 CV_MUST_USE enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broker **ret);
 void cv_broker_free(struct cv_broker *broker);
 
-/* ---- restoring, before any event; the order is: campaigns each with plans, releases, standings; chunks; journal ---- */
+/* ---- restoring, before any event; in this order: campaigns, plans, releases, standings, states, chunks, journal ---- */
 
 CV_MUST_USE enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The third-party's side of the core: campaigns are opened, positions compared, releases sent in order, plans accepted
- * or refused (docs/protocol.md). A third-party that knows more than this broker, or something else, freezes the campaign.
+ * or refused (docs/protocol.md). A third-party that knows more than this broker, or something else, freezes the
+ * campaign.
  */
 #include <stdio.h>
 #include <string.h>

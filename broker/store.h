@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The broker's database. One batch is one transaction, then the anchor. What is secret (journal, chunks) is sealed with
- * a key per campaign; database id, campaign, kind, number and commit are bound to each sealed value, so that none can be
- * put in another's place.
+ * a key per campaign; database id, campaign, kind, number and commit are bound to each sealed value, so that none can
+ * be put in another's place.
  *
  * Tables: meta, campaign, plan, release (the noisy sums, in the clear: they are what leaves), journal, chunk.
  */

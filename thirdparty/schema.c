@@ -2,8 +2,8 @@
 #include "thirdparty/store.h"
 
 static const char *const steps[] = {
-    /* A campaign as its broker opened it, and where it stands. `id` is ours and names it in the other tables; the broker
-   * calls it `number`. 64-bit numbers without sign (number, seed) are stored with their bits as they are. */
+    /* A campaign as its broker opened it, and where it stands. `id` is ours and names it in the other tables; the
+     * broker calls it `number`. 64-bit numbers without sign (number, seed) are stored with their bits as they are. */
     "CREATE TABLE campaign ("
     "  id INTEGER PRIMARY KEY,"
     "  broker TEXT NOT NULL,"

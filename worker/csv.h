@@ -3,8 +3,9 @@
  * A data file of scores: comma or tab separated, a header line, one row a score.
  *
  * The form is RFC 4180 and strict: fields may be in double quotes (a doubled quote stands for one; line breaks may be
- * inside), lines end with LF or CR LF, a UTF-8 byte order mark is skipped, lines without anything are skipped, every row
- * has as many fields as the header. Errors are one line `FILE:LINE: what; expected ...`, LINE being where the row starts.
+ * inside), lines end with LF or CR LF, a UTF-8 byte order mark is skipped, lines without anything are skipped, every
+ * row has as many fields as the header. Errors are one line `FILE:LINE: what; expected ...`, LINE being where the row
+ * starts.
  */
 #ifndef CV_WORKER_CSV_H
 #define CV_WORKER_CSV_H

@@ -21,9 +21,9 @@ struct cv_score_source {
 };
 
 /*
- * `seed` is that of the instance and the scores. Reads the data file of a csv section. Errors are one line with file and
- * line. Rows without replacement must last a round: an item with fewer rows than the policy's tokens_per_round (if the
- * campaign states it) is refused.
+ * `seed` is that of the instance and the scores. Reads the data file of a csv section. Errors are one line with file
+ * and line. Rows without replacement must last a round: an item with fewer rows than the policy's tokens_per_round (if
+ * the campaign states it) is refused.
  */
 CV_MUST_USE enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign,
                                              uint64_t seed, struct cv_why *why);

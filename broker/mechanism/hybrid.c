@@ -3,8 +3,8 @@
  * The hybrid mechanism of Chan, Shi and Song, "Private and Continual Release of Statistics" (2010/2011), without a
  * horizon. Half of epsilon goes to each part:
  *
- * - logarithmic part: at n = 2^m one fresh Lap(2) is added to the running noisy sum, so the prefix sum at a power of two
- *   carries m + 1 noises, one for each segment between powers of two;
+ * - logarithmic part: at n = 2^m one fresh Lap(2) is added to the running noisy sum, so the prefix sum at a power of
+ * two   carries m + 1 noises, one for each segment between powers of two;
  * - binary part: the items after N = 2^m, counted by v = n - N < N, go into p-sums. The p-sum of level j covers 2^j
  *   items, ends at a v whose lowest one is bit j, and carries one Lap(2 m). A prefix uses the p-sums of the ones of v.
  *

@@ -29,7 +29,7 @@ struct cv_key {
   uint8_t bytes[CV_KEY_BYTES];
 };
 void cv_key_wipe(struct cv_key *key);
-/* Reads a key file (32 bytes, private mode) or, if `create`, makes one with mode 0600 (CV_ERR_EXISTS if it is there). */
+/* Reads a key file (32 bytes, private mode) or, if `create`, makes one, mode 0600 (CV_ERR_EXISTS if it is there). */
 CV_MUST_USE enum cv_err cv_key_read(const char *path, struct cv_key *ret, struct cv_why *why);
 CV_MUST_USE enum cv_err cv_key_create(const char *path, struct cv_key *ret, struct cv_why *why);
 /* HKDF-SHA256 with a label and a number: one master key gives every other key. */

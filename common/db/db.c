@@ -165,7 +165,7 @@ void cv_db_rollback(struct cv_db *db) {
   for (size_t i = 0; i < db->statements; i++) {
     (void)sqlite3_reset(db->statement[i].stmt);
   }
-  /* After some errors SQLite has rolled back by itself. A rollback that fails leaves a journal that is never replayed. */
+  /* After some errors SQLite has rolled back by itself. A rollback that fails leaves a log nobody replays. */
   if (sqlite3_get_autocommit(db->handle) == 0) {
     (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
   }
@@ -312,7 +312,7 @@ static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, s
   if (db->readonly) {
     return CV_OK;
   }
-  /* By name: closing another descriptor of the file would drop this process's locks on it. The log inherits the mode. */
+  /* By name: closing another descriptor of the file would drop our locks on it. The log inherits the mode. */
   if (db->is_file && chmod(db->path, 0600) != 0) {
     return cv_fail(why, CV_ERR_DENIED, "%s: cannot set mode 0600: %s", db->path, strerror(errno));
   }

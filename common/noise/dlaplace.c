@@ -40,7 +40,7 @@ static inline bool bernoulli(struct bits *bits, wide num, wide den) {
   }
 }
 
-/* Algorithm 1 for num <= den: the first k at which Bernoulli(num/(den k)) fails is odd with probability exp(-num/den). */
+/* Algorithm 1 for num <= den: the first k at which Bernoulli(num/(den k)) fails is odd with chance exp(-num/den). */
 static inline bool exp_minus(struct bits *bits, uint64_t num, uint64_t den) {
   uint64_t k = 1;
   while (bernoulli(bits, num, (wide)den * k)) {

@@ -31,7 +31,8 @@ def outcome(finished):
 def start_crowd(deployment, folder):
     path = folder / "campaign.yaml"
     path.write_text(CAMPAIGN)
-    return [deployment.start_worker(f"gateway/{first}-{first + 1_999_999}", path, {"exit_when_done": False, "seed": 3, "arrival_rate": 60000})
+    settings = {"exit_when_done": False, "seed": 3, "arrival_rate": 60000}
+    return [deployment.start_worker(f"gateway/{first}-{first + 1_999_999}", path, settings)
             for first in (1, 2_000_001)]
 
 

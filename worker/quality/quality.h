@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where simulated scores come from: the score of the token at `place` (its number in the arm's stream, from 0) is a pure
- * function of (seed, arm, place). So any number of gateways need no coordination, and a run with faults gives the same
- * scores as one without.
+ * Where simulated scores come from: the score of the token at `place` (its number in the arm's stream, from 0) is a
+ * pure function of (seed, arm, place). So any number of gateways need no coordination, and a run with faults gives the
+ * same scores as one without.
  *
  * A source either draws from a law per arm (a model: one file and one row of the table) or takes the rows of a data
  * set (rows.h). A source is immutable once made.

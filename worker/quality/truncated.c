@@ -4,8 +4,8 @@
 
 #include "worker/quality/models.h"
 
-/* Below this a normal lands in [0,1] often enough (about half the time at worst, the mean being in it); above, a uniform
- * proposal is accepted with probability 0.37 or more. */
+/* Below this a normal lands in [0,1] often enough (about half the time at worst, the mean being in it); above, a
+ * uniform proposal is accepted with probability 0.37 or more. */
 static const double WIDE = 0.4;
 
 static double draw_narrow(const struct cv_quality_item *item, struct cv_rng *rng) {

@@ -15,7 +15,7 @@ struct cv_window cv_window_of(const struct cv_quality_item *item) {
       .inside = (erf(b / M_SQRT2) + erf(-a / M_SQRT2)) / 2,
       .above = erfc(b / M_SQRT2) / 2,
   };
-  /* The larger density times 1 - e^(-difference of the exponents): for a large spread both densities are nearly equal. */
+  /* The larger density times 1 - e^(-difference of the exponents): for a large spread both are nearly equal. */
   double exponent = (b - a) * (b + a) / 2;
   window.shift = item->spread * (exponent >= 0 ? -density(a) * expm1(-exponent) : density(b) * expm1(exponent));
   return window;

@@ -99,7 +99,7 @@ static void test_truncated_normal(void **state) {
   }
 }
 
-/* The formulas must not lose their digits where the window is a sliver of the law, or the law a sliver of the window. */
+/* The formulas must keep their digits where the window is a sliver of the law, or the law a sliver of the window. */
 static void test_truth_is_accurate_at_extremes(void **state) {
   const struct {
     const char *model;
