@@ -59,8 +59,8 @@ def tail(text, lines=40):
 
 
 def tracked():
-    """Paths of the checkout's files, tracked or new; of an unpacked archive, all outside build folders."""
-    listed = run(["git", "-c", f"safe.directory={ROOT}", "ls-files", "-co", "--exclude-standard"])
+    """Paths of the checkout's tracked files; of an unpacked archive, all outside build folders."""
+    listed = run(["git", "-c", f"safe.directory={ROOT}", "ls-files"])
     if listed.returncode == 0:
         return sorted(path for path in set(listed.stdout.split("\n")) if path and (ROOT / path).is_file())
     return sorted(str(path.relative_to(ROOT)) for path in ROOT.rglob("*")
@@ -74,21 +74,26 @@ def own_code():
 # --- building
 
 
-def configure(folder, compiler, *options):
-    env = dict(os.environ, CC=compiler)
-    if (folder / "build.ninja").exists():
-        # deploy/demo leaves the tests out
-        done = run(["meson", "configure", folder, "-Dtests=true"])
+def configure(folder, compiler, **options):
+    """Sets the folder up once; one that somebody else set up gets these options. Returns what went wrong, or None."""
+    options = {"werror": "true", "tests": "true", **options}
+    wanted = [f"-D{name}={value}" for name, value in options.items()]
+    if not (folder / "build.ninja").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        done = run(["meson", "setup", folder, *wanted], env=dict(os.environ, CC=compiler))
         return done.stdout if done.returncode else None
-    shutil.rmtree(folder, ignore_errors=True)
-    done = run(["meson", "setup", folder, "-Dwerror=true", *options], env=env)
+    listed = run(["meson", "introspect", folder, "--buildoptions"])
+    present = {entry["name"]: str(entry["value"]).lower() for entry in json.loads(listed.stdout or "[]")}
+    if all(present.get(name) == value for name, value in options.items()):
+        return None
+    done = run(["meson", "configure", folder, *wanted])
     return done.stdout if done.returncode else None
 
 
-def build(tally, name, folder, compiler, *options):
+def build(tally, name, folder, compiler, **options):
     """Configures once and builds; True if all of it compiled."""
     started = time.monotonic()
-    error = configure(folder, compiler, *options)
+    error = configure(folder, compiler, **options)
     if error is None:
         done = run(["ninja", "-C", folder, "-k", "0"])
         error = done.stdout if done.returncode else None
@@ -202,7 +207,7 @@ def unit(tally):
 def asan(tally):
     folder = ROOT / "build-asan"
     if build(tally, "build with address and undefined-behaviour sanitizers", folder, "gcc",
-             "-Db_sanitize=address,undefined", "-Doptimization=1", "-Db_lundef=false"):
+             b_sanitize="address,undefined", optimization="1", b_lundef="false"):
         meson_test(tally, "asan", folder, 4, {
             "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1:strict_string_checks=1",
             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})

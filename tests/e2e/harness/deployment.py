@@ -71,8 +71,8 @@ class Deployment:
 
     # --- the requester's side
 
-    def requester(self, name="alice"):
-        return Requester(self.broker.address, self.pki.issue(f"requester/{name}"))
+    def requester(self, name="alice", address=None):
+        return Requester(address or self.broker.address, self.pki.issue(f"requester/{name}"))
 
     # --- what is left
 

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands a person types: the demo campaign, the certificates, a usable exit status."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from client.requester import classes, end_name, spec
+from client.wire import Connection, context
+from harness.daemon import PROGRAMS, ROOT, Daemon
+from harness.deployment import missing_programs
+from harness.pki import Files
+from harness.truth import true_classes
+
+pytestmark = pytest.mark.skipif(bool(missing_programs("crowdveil")), reason="not built: crowdveil")
+
+
+def crowdveil(*args, cwd, timeout=120, env=None):
+    return subprocess.run([PROGRAMS["crowdveil"], *map(str, args)], cwd=cwd, timeout=timeout, capture_output=True,
+                          text=True, stdin=subprocess.DEVNULL, env=env)
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_the_demo_campaign_is_ranked_right(tmp_path, seed):
+    (tmp_path / "tmp").mkdir()
+    done = crowdveil("up", ROOT / "deploy/campaigns/demo.yaml", "--json", "--seed", seed, cwd=tmp_path,
+                     env=dict(os.environ, TMPDIR=str(tmp_path / "tmp")))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert [set(group) for group in result["classes"]] == [set(group) for group in result["truth"]]
+    assert result["undecided"] == [] and result["accuracy"] == 1.0
+    assert result["campaign"] == "demo" and result["policy"] == "ppar"
+    assert 0 < result["epsilon_spent_micro"] <= 250_000
+    assert result["tokens"] > 0 and result["tokens"] % 6000 == 0 and result["seconds"] > 0
+    assert sum(len(group) for group in result["classes"]) == 20
+    assert not list((tmp_path / "tmp").iterdir()), "a temporary folder was left behind"
+
+
+def test_the_truth_it_reports_is_the_truth(tmp_path):
+    means = {"Roma": .90, "Golden Wok": .84, "Corner Grill": .60, "Blue Fish": .55, "Station Buffet": .20}
+    done = crowdveil("up", ROOT / "deploy/campaigns/first.yaml", "--json", "--seed", "3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = list(means)
+    truth = [{names[arm] for arm in group} for group in true_classes(list(means.values()), .1)]
+    result = json.loads(done.stdout)
+    assert [set(group) for group in result["truth"]] == truth == [set(group) for group in result["classes"]]
+
+
+def test_an_interrupt_ends_it_all_and_leaves_nothing(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    command = [PROGRAMS["crowdveil"], "up", ROOT / "deploy/campaigns/first.yaml", "--keep"]
+    daemon = Daemon("up", command, tmp_path / "up.log", env=dict(os.environ, TMPDIR=str(tmp_path / "tmp")))
+    try:
+        daemon.wait_for("accuracy|undecided")
+        with open(f"/proc/{daemon.pid}/task/{daemon.pid}/children") as children:
+            programs = [int(pid) for pid in children.read().split()]
+        assert len(programs) >= 2, "with --keep the daemons go on"
+        daemon.signal(signal.SIGINT)
+        assert daemon.wait() == 0
+        assert not [pid for pid in programs if os.path.exists(f"/proc/{pid}")], "a daemon outlived its launcher"
+        assert not list((tmp_path / "tmp").iterdir())
+    finally:
+        daemon.kill()
+
+
+class LauncherPki:
+    """The harness's certificates, by `crowdveil pki`."""
+
+    def __init__(self, folder):
+        self.folder = folder / "pki"
+        done = crowdveil("pki", "--dir", self.folder, "ca", cwd=folder)
+        assert done.returncode == 0, done.stderr
+
+    def command(self, identity, *options):
+        return crowdveil("pki", "--dir", self.folder, "issue", identity, *options, cwd=self.folder)
+
+    def issue(self, identity, *options):
+        stem = self.folder / identity.replace("/", "-")
+        if not stem.with_suffix(".pem").exists():
+            done = self.command(identity, *options)
+            assert done.returncode == 0, done.stderr
+        return Files(str(self.folder / "ca.pem"), f"{stem}.pem", f"{stem}.key")
+
+
+def test_certificates_of_crowdveil_pki_run_a_deployment(deployment, tmp_path):
+    deployment.pki = LauncherPki(tmp_path)
+    deployment.up()
+    campaign = tmp_path / "campaign.yaml"
+    campaign.write_text("campaign: test\nitems: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}\n"
+                        "policy: {name: ppar, alpha: 0.2}\nprivacy: {epsilon: 1}\n")
+    with deployment.requester() as requester:
+        number = requester.submit(spec(2, tokens=20_000,
+                                       policy_params={"alpha": .2, "tokens_per_round": 500})).campaign
+        worker = deployment.start_worker("gateway/1-20000", campaign)
+        finished = requester.watch(number)
+    assert end_name(finished.progress.end) == "complete" and classes(finished) == ({1: [0], 2: [1]}, [])
+    assert worker.wait() == 0
+    # and openssl, which did not make them, finds them in order
+    verified = subprocess.run(["openssl", "verify", "-CAfile", deployment.pki.folder / "ca.pem", "-purpose", "sslclient",
+                               deployment.pki.issue("gateway/1-20000").cert], capture_output=True, text=True)
+    assert verified.returncode == 0, verified.stderr
+
+
+def test_an_expired_certificate_of_crowdveil_pki_is_refused(deployment, tmp_path):
+    deployment.pki = LauncherPki(tmp_path)
+    deployment.up()
+    since = deployment.broker.mark()
+    files = deployment.pki.issue("worker/9", "--seconds", "-60")
+    with pytest.raises(Exception, match="expired|alert"):
+        Connection(deployment.broker.address, context(files.ca, files.cert, files.key)).receive()
+    deployment.broker.wait_for("expired", after=since)
+
+
+def test_pki_refuses_what_would_let_two_vouch_for_one(tmp_path):
+    pki = LauncherPki(tmp_path)
+    pki.issue("gateway/10-20")
+    for identity in ("worker/15", "gateway/20-30", "gateway/1-10", "gateway/12-13", "gateway/10-20"):
+        before = sorted(pki.folder.iterdir())
+        done = pki.command(identity)
+        assert done.returncode == 1 and len(done.stderr.strip().split("\n")) == 1, done.stderr
+        assert re.search("10-20|exists", done.stderr)
+        assert sorted(pki.folder.iterdir()) == before
+    for identity in ("worker/0", "worker/x", "gateway/9-1", "gateway/1", "king/arthur", "broker/a b"):
+        assert pki.command(identity).returncode == 2
+    assert pki.command("worker/9").returncode == 0
+    for path in pki.folder.glob("*.key"):
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_pki_overwrites_no_ca(tmp_path):
+    pki = LauncherPki(tmp_path)
+    before = {path.name: path.read_bytes() for path in pki.folder.iterdir()}
+    done = crowdveil("pki", "--dir", pki.folder, "ca", cwd=tmp_path)
+    assert done.returncode == 1 and "exist" in done.stderr
+    assert {path.name: path.read_bytes() for path in pki.folder.iterdir()} == before
+
+
+def test_replay_of_a_third_partys_decisions_agrees(deployment, tmp_path):
+    """What the third-party kept is what its policy decides on the releases it kept."""
+    campaign = tmp_path / "campaign.yaml"
+    campaign.write_text("campaign: test\nitems: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}\n"
+                        "policy: {name: ppar, alpha: 0.2}\nprivacy: {epsilon: 1}\n")
+    deployment.up()
+    with deployment.requester() as requester:
+        number = requester.submit(spec(2, tokens=20_000,
+                                       policy_params={"alpha": .2, "tokens_per_round": 500})).campaign
+        deployment.start_worker("gateway/1-20000", campaign)
+        requester.watch(number)
+    deployment.stop()
+    database = tmp_path / "thirdparty-state/thirdparty.db"
+    done = crowdveil("replay", database, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    # a decision that was tampered with does not pass
+    subprocess.run(["/usr/bin/python3", "-c", TAMPER, database], check=True)
+    done = crowdveil("replay", database, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+
+
+TAMPER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+tables = [name for name, in db.execute("select name from sqlite_master where type = 'table' and name like '%decision%'")]
+columns = [row[1] for row in db.execute(f"pragma table_info({tables[0]})")]
+column = next(name for name in columns if name in ("mean", "radius", "reference", "rank_class", "class"))
+db.execute(f"update {tables[0]} set {column} = {column} + 1")
+db.commit()
+"""
