@@ -50,7 +50,7 @@ struct cv_broker_config {
 CV_MUST_USE enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broker **ret);
 void cv_broker_free(struct cv_broker *broker);
 
-/* ---- restoring, before any event; in this order: campaigns, plans, releases, standings, states, chunks, journal ---- */
+/* ---- restoring, before any event, in this order: campaigns, plans, releases, standings, states, chunks, journal -- */
 
 CV_MUST_USE enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);

@@ -14,14 +14,13 @@ const char *cv_err_text(enum cv_err err) {
   return (size_t)err < CV_COUNT(text) ? text[err] : "unknown error";
 }
 
-enum cv_err cv_fail(struct cv_why *why, enum cv_err err, const char *fmt, ...) {
+void cv_why_set(struct cv_why *why, const char *fmt, ...) {
   if (why != NULL) {
     va_list args;
     va_start(args, fmt);
     (void)vsnprintf(why->text, sizeof(why->text), fmt, args);
     va_end(args);
   }
-  return err;
 }
 
 void cv_why_prefix(struct cv_why *why, const char *fmt, ...) {

@@ -46,8 +46,12 @@ struct cv_why {
   char text[480];
 };
 
-/* Writes the line into `why` (if not NULL) and returns `err`, so that a failure is one statement. */
-enum cv_err cv_fail(struct cv_why *why, enum cv_err err, const char *fmt, ...) CV_PRINTF(3, 4);
+/*
+ * cv_fail(why, err, format, ...) writes the line into `why` (if not NULL) and is `err`, so that a failure is one
+ * statement. A macro, so that the compiler sees which error it is.
+ */
+#define cv_fail(why, err, ...) (cv_why_set((why), __VA_ARGS__), (err))
+void cv_why_set(struct cv_why *why, const char *fmt, ...) CV_PRINTF(2, 3);
 
 /* Puts "<prefix>: " in front of the line that is there. `prefix` is a format. */
 void cv_why_prefix(struct cv_why *why, const char *fmt, ...) CV_PRINTF(2, 3);

@@ -230,7 +230,7 @@ static enum cv_err open_file(const char *path, FILE **ret, struct cv_why *why) {
 }
 
 static enum cv_err read_cert(const char *path, X509 **ret, struct cv_why *why) {
-  FILE *file;
+  FILE *file = NULL;
   CV_TRY(open_file(path, &file, why));
   X509 *cert = PEM_read_X509(file, NULL, NULL, NULL);
   (void)fclose(file);
@@ -248,7 +248,7 @@ static int no_password(char *text, int size, int writing, void *data) {
 }
 
 static enum cv_err read_key(const char *path, EVP_PKEY **ret, struct cv_why *why) {
-  FILE *file;
+  FILE *file = NULL;
   CV_TRY(open_file(path, &file, why));
   struct stat stat;
   EVP_PKEY *key = NULL;
