@@ -22,26 +22,17 @@ struct cv_client_settings {
 };
 
 /* The rules for these settings, as the field `link` of a command's settings. */
-#define CV_CLIENT_RULES(type, link)                                                                 \
-  {.key = "broker",                                                                                 \
-   .type = CV_CONFIG_TEXT,                                                                          \
-   .offset = offsetof(type, link.broker),                                                           \
-   .fallback = "127.0.0.1:7401",                                                                    \
-   .help = "HOST:PORT of the broker"},                                                              \
-      {.key = "tls.ca",                                                                             \
-       .type = CV_CONFIG_PATH,                                                                      \
-       .offset = offsetof(type, link.ca),                                                           \
-       .required = true,                                                                            \
-       .help = "certificate of the CA"},                                                            \
-      {.key = "tls.cert",                                                                           \
-       .type = CV_CONFIG_PATH,                                                                      \
-       .offset = offsetof(type, link.cert),                                                         \
-       .required = true,                                                                            \
-       .help = "own certificate, of a requester"},                                                  \
-  {                                                                                                 \
-    .key = "tls.key", .type = CV_CONFIG_PATH, .offset = offsetof(type, link.key), .required = true, \
-    .help = "its private key"                                                                       \
-  }
+#define CV_CLIENT_RULES(owner, field)                                                             \
+  {.key = "broker",                                                                               \
+   .type = CV_CONFIG_TEXT,                                                                        \
+   .offset = offsetof(owner, field.broker),                                                       \
+   .fallback = "127.0.0.1:7401",                                                                  \
+   .help = "HOST:PORT of the broker"},                                                            \
+      CV_CLIENT_FILE("tls.ca", offsetof(owner, field.ca), "certificate of the CA"),               \
+      CV_CLIENT_FILE("tls.cert", offsetof(owner, field.cert), "own certificate, of a requester"), \
+      CV_CLIENT_FILE("tls.key", offsetof(owner, field.key), "its private key")
+#define CV_CLIENT_FILE(name, at, about) \
+  { .key = (name), .type = CV_CONFIG_PATH, .offset = (at), .required = true, .help = (about) }
 
 struct cv_client_ops {
   /* An answer, an error among them, borrowed for the call. */

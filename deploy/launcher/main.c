@@ -14,6 +14,12 @@ static const struct command {
 } commands[] = {
     {"up", cv_command_up, "run a campaign file with all its parties on this machine"},
     {"pki", cv_command_pki, "make a CA, issue certificates"},
+    {"submit", cv_command_submit, "hand a campaign to a broker"},
+    {"watch", cv_command_watch, "follow a campaign to its end"},
+    {"cancel", cv_command_cancel, "end a campaign"},
+    {"status", cv_command_status, "list your campaigns at a broker"},
+    {"export", cv_command_export, "save a campaign's result and all that led to it"},
+    {"verify", cv_command_verify, "run the policy again on an export, and compare"},
     {"replay", cv_command_replay, "run the policy again on a third-party's database, and compare"},
     {"tether", cv_command_tether, NULL},
 };

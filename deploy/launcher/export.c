@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/export.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+
+/* A campaign with more of either is not one that a requester's machine should gather in memory. */
+enum { ROWS_MAX = 1 << 24 };
+
+void cv_export_fini(struct cv_export *export) {
+  if (export->begun) {
+    cv_spec_fini(&export->spec);
+  }
+  for (size_t i = 0; i < export->plans; i++) {
+    free(export->plan[i].want);
+  }
+  free(export->plan);
+  free(export->release);
+  free(export->standing);
+  *export = (struct cv_export){0};
+}
+
+/* Room for `more` further elements. */
+static enum cv_err grow(void **array, size_t *cap, size_t count, size_t more, size_t size) {
+  if (more > ROWS_MAX || count > ROWS_MAX - more) {
+    return CV_ERR_LIMIT;
+  }
+  if (count + more > *cap) {
+    size_t cap_new = 2 * (count + more);
+    void *wider = realloc(*array, cap_new * size);
+    if (wider == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    *array = wider;
+    *cap = cap_new;
+  }
+  return CV_OK;
+}
+#define GROW(export, name, more) \
+  grow((void **)&(export)->name, &(export)->name##s_cap, (export)->name##s, (more), sizeof(*(export)->name))
+
+static enum cv_err add_plan(struct cv_export *export, const struct cv_plan *from) {
+  struct cv_plan plan = *from;
+  plan.want = calloc((size_t)from->wants + 1, sizeof(*plan.want));
+  if (plan.want == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  if (from->wants > 0) {
+    memcpy(plan.want, from->want, from->wants * sizeof(*plan.want));
+  }
+  export->plan[export->plans++] = plan;
+  return CV_OK;
+}
+
+static enum cv_err begin(struct cv_export *export, const struct cv_part *part) {
+  cv_export_fini(export);
+  CV_TRY(cv_spec_copy(&part->spec, &export->spec));
+  export->begun = true;
+  export->campaign = part->campaign;
+  export->seed = part->seed;
+  export->progress = part->progress;
+  return CV_OK;
+}
+
+enum cv_err cv_export_add(struct cv_export *export, const struct cv_part *part) {
+  if (part->first) {
+    CV_TRY(begin(export, part));
+  }
+  if (!export->begun || export->complete || part->campaign != export->campaign) {
+    return CV_ERR_FORMAT;
+  }
+  CV_TRY(GROW(export, plan, part->plans));
+  CV_TRY(GROW(export, release, part->releases));
+  CV_TRY(GROW(export, standing, part->standings));
+  for (size_t i = 0; i < part->plans; i++) {
+    CV_TRY(add_plan(export, &part->plan[i]));
+  }
+  for (size_t i = 0; i < part->releases; i++) {
+    export->release[export->releases++] = part->release[i];
+  }
+  for (uint32_t i = 0; i < part->standings; i++) {
+    export->standing[export->standings++] = part->standing[i];
+  }
+  export->complete = part->last;
+  return CV_OK;
+}
+
+/* ---- CSV ---- */
+
+static void put_quoted(const char *text, FILE *to) {
+  (void)fputc('"', to);
+  for (; *text != '\0'; text++) {
+    if (*text == '"') {
+      (void)fputc('"', to);
+    }
+    (void)fputc(*text, to);
+  }
+  (void)fputc('"', to);
+}
+
+void cv_export_write_result_csv(const struct cv_export *export, FILE *to) {
+  (void)fprintf(to, "arm,item,class,tokens,mean,radius\n");
+  for (size_t i = 0; i < export->standings; i++) {
+    const struct cv_standing *standing = &export->standing[i];
+    (void)fprintf(to, "%u,", standing->arm);
+    if (export->spec.names != NULL && standing->arm < export->spec.arms) {
+      put_quoted(export->spec.names[standing->arm].text, to);
+    }
+    (void)fprintf(to, ",");
+    if (standing->rank_class > 0) {
+      (void)fprintf(to, "%u", standing->rank_class);
+    }
+    (void)fprintf(to, ",%" PRIu64 ",%.9g,%.9g\n", standing->tokens, standing->mean, standing->radius);
+  }
+}
+
+void cv_export_write_releases_csv(const struct cv_export *export, FILE *to) {
+  (void)fprintf(to, "number,plan,arm,tokens,noisy_sum,noisy_mean,noise_variance\n");
+  double epsilon = (double)export->spec.epsilon_micro / (double)CV_MICRO;
+  for (size_t i = 0; i < export->releases; i++) {
+    const struct cv_release *release = &export->release[i];
+    double squares = 0; /* in (D/epsilon)^2 */
+    for (uint32_t g = 0; g < release->noise.groups; g++) {
+      squares += 2 * release->noise.group[g].scale * release->noise.group[g].scale * release->noise.group[g].count;
+    }
+    double tokens = (double)release->tokens;
+    double mean = tokens > 0 ? (double)release->noisy_sum / (double)CV_GRID / tokens : 0;
+    double variance = tokens > 0 && epsilon > 0 ? squares / (epsilon * epsilon * tokens * tokens) : 0;
+    (void)fprintf(to, "%" PRIu64 ",%" PRIu64 ",%u,%" PRIu64 ",%" PRId64 ",%.9g,%.9g\n", release->number, release->plan,
+                  release->arm, release->tokens, release->noisy_sum, mean, variance);
+  }
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All that a broker tells the requester about a campaign: what was asked, what was planned and released, what came out.
+ * As JSON it holds everything that `crowdveil verify` needs; as CSV the result or the releases, for spreadsheets.
+ */
+#ifndef CV_LAUNCHER_EXPORT_H
+#define CV_LAUNCHER_EXPORT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "proto/codec/order.h"
+
+/* Owns all it points to. All zero is valid and empty. */
+struct cv_export {
+  uint64_t campaign;
+  bool begun, complete;
+  struct cv_spec spec;
+  uint64_t seed; /* of the policy */
+  struct cv_progress progress;
+  struct cv_plan *plan;
+  size_t plans, plans_cap;
+  struct cv_release *release;
+  size_t releases, releases_cap;
+  struct cv_standing *standing;
+  size_t standings, standings_cap;
+};
+
+void cv_export_fini(struct cv_export *export);
+/* Takes the next part in; a first part starts anew. `complete` after the last. CV_ERR_FORMAT, _LIMIT or _NOMEM. */
+CV_MUST_USE enum cv_err cv_export_add(struct cv_export *export, const struct cv_part *part);
+
+/* CV_ERR_IO or CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_export_write_json(const struct cv_export *export, FILE *to);
+/* What cv_export_write_json() wrote, checked; errors say where in the file and what was expected. */
+CV_MUST_USE enum cv_err cv_export_read_json(const char *path, struct cv_export *ret, struct cv_why *why);
+
+/* With a line of headings. */
+void cv_export_write_result_csv(const struct cv_export *export, FILE *to);
+void cv_export_write_releases_csv(const struct cv_export *export, FILE *to);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An export as JSON: 64-bit seeds are texts, since many readers of JSON have doubles only. */
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "deploy/launcher/export.h"
+
+static const char format_name[] = "crowdveil-export/1";
+
+static json_t *choice_json(const struct cv_choice *choice) {
+  json_t *params = json_object();
+  for (uint32_t i = 0; i < choice->params.count; i++) {
+    const struct cv_param *param = &choice->params.item[i];
+    json_t *value = param->is_text ? json_string(param->text) : json_real(param->number);
+    (void)json_object_set_new(params, param->key, value);
+  }
+  return json_pack("{s:s, s:o}", "name", choice->name, "params", params);
+}
+
+static json_t *spec_json(const struct cv_spec *spec) {
+  json_t *out = json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:I, s:b, s:I, s:I, s:I}", "name", spec->name, "arms",
+                          (json_int_t)spec->arms, "policy", choice_json(&spec->policy), "mechanism",
+                          choice_json(&spec->mechanism), "privatizer", choice_json(&spec->privatizer), "epsilon_micro",
+                          (json_int_t)spec->epsilon_micro, "tokens_per_worker", (json_int_t)spec->tokens_per_worker,
+                          "thirdparty_trusted", spec->thirdparty_trusted, "tokens", (json_int_t)spec->tokens,
+                          "deadline_ms", (json_int_t)spec->deadline_ms, "idle_ms", (json_int_t)spec->idle_ms);
+  if (spec->names != NULL) {
+    json_t *names = json_array();
+    for (uint32_t i = 0; i < spec->arms; i++) {
+      (void)json_array_append_new(names, json_string(spec->names[i].text));
+    }
+    (void)json_object_set_new(out, "names", names);
+  }
+  return out;
+}
+
+static json_t *progress_json(const struct cv_progress *progress) {
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "tokens", (json_int_t)progress->tokens, "releases",
+                   (json_int_t)progress->releases, "plans", (json_int_t)progress->plans, "elapsed_ms",
+                   (json_int_t)progress->elapsed_ms, "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro,
+                   "end", (json_int_t)progress->end, "ended", cv_end_text(progress->end));
+}
+
+static json_t *plans_json(const struct cv_export *export) {
+  json_t *plans = json_array();
+  for (size_t i = 0; i < export->plans; i++) {
+    json_t *wants = json_array();
+    for (uint32_t w = 0; w < export->plan[i].wants; w++) {
+      const struct cv_want *want = &export->plan[i].want[w];
+      (void)json_array_append_new(
+          wants, json_pack("{s:I, s:I}", "arm", (json_int_t)want->arm, "tokens", (json_int_t)want->tokens));
+    }
+    (void)json_array_append_new(plans,
+                                json_pack("{s:I, s:o}", "number", (json_int_t) export->plan[i].number, "wants", wants));
+  }
+  return plans;
+}
+
+static json_t *release_json(const struct cv_release *release) {
+  json_t *noise = json_array();
+  for (uint32_t g = 0; g < release->noise.groups; g++) {
+    const struct cv_noise_group *group = &release->noise.group[g];
+    (void)json_array_append_new(noise,
+                                json_pack("{s:f, s:I}", "scale", group->scale, "count", (json_int_t)group->count));
+  }
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "number", (json_int_t)release->number, "plan",
+                   (json_int_t)release->plan, "arm", (json_int_t)release->arm, "tokens", (json_int_t)release->tokens,
+                   "noisy_sum", (json_int_t)release->noisy_sum, "noise", noise);
+}
+
+static json_t *standing_json(const struct cv_standing *standing) {
+  return json_pack("{s:I, s:I, s:I, s:f, s:f}", "arm", (json_int_t)standing->arm, "class",
+                   (json_int_t)standing->rank_class, "tokens", (json_int_t)standing->tokens, "mean", standing->mean,
+                   "radius", standing->radius);
+}
+
+enum cv_err cv_export_write_json(const struct cv_export *export, FILE *to) {
+  json_t *releases = json_array(), *standings = json_array();
+  char seed[24];
+  (void)snprintf(seed, sizeof(seed), "%" PRIu64, export->seed);
+  for (size_t i = 0; i < export->releases; i++) {
+    (void)json_array_append_new(releases, release_json(&export->release[i]));
+  }
+  for (size_t i = 0; i < export->standings; i++) {
+    (void)json_array_append_new(standings, standing_json(&export->standing[i]));
+  }
+  json_t *all = json_pack("{s:s, s:I, s:o, s:s, s:o, s:o, s:o, s:o}", "format", format_name, "campaign",
+                          (json_int_t) export->campaign, "spec", spec_json(&export->spec), "seed", seed, "progress",
+                          progress_json(&export->progress), "plans", plans_json(export), "releases", releases,
+                          "standings", standings);
+  if (all == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  int status = json_dumpf(all, to, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+  json_decref(all);
+  return status == 0 && fputc('\n', to) != EOF ? CV_OK : CV_ERR_IO;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An export read again, by whoever wants to verify it: nothing in it is believed. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "deploy/launcher/export.h"
+
+/* Where a value is, for messages: "releases[3]". */
+struct at {
+  struct cv_why *why;
+  const char *path;
+  char place[64];
+};
+
+static enum cv_err fail(const struct at *at, const char *key, const char *expected) {
+  return cv_fail(at->why, CV_ERR_FORMAT, "%s: %s%s%s is missing or wrong; expected %s", at->path, at->place,
+                 at->place[0] == '\0' ? "" : ".", key, expected);
+}
+
+static enum cv_err take_whole(const struct at *at, const json_t *object, const char *key, uint64_t high,
+                              uint64_t *ret) {
+  const json_t *value = json_object_get(object, key);
+  if (!json_is_integer(value) || json_integer_value(value) < 0 || (uint64_t)json_integer_value(value) > high) {
+    char expected[64];
+    (void)snprintf(expected, sizeof(expected), "a whole number from 0 to %" PRIu64, high);
+    return fail(at, key, expected);
+  }
+  *ret = (uint64_t)json_integer_value(value);
+  return CV_OK;
+}
+
+static enum cv_err take_u32(const struct at *at, const json_t *object, const char *key, uint32_t high, uint32_t *ret) {
+  uint64_t value = 0;
+  CV_TRY(take_whole(at, object, key, high, &value));
+  *ret = (uint32_t)value;
+  return CV_OK;
+}
+
+static enum cv_err take_real(const struct at *at, const json_t *object, const char *key, double *ret) {
+  const json_t *value = json_object_get(object, key);
+  if (!json_is_number(value)) {
+    return fail(at, key, "a number");
+  }
+  *ret = json_number_value(value);
+  return CV_OK;
+}
+
+static enum cv_err take_text(const struct at *at, const json_t *object, const char *key, char *to, size_t size) {
+  const char *text = json_string_value(json_object_get(object, key));
+  if (text == NULL || strlen(text) >= size) {
+    return fail(at, key, "a short text");
+  }
+  memcpy(to, text, strlen(text) + 1);
+  return CV_OK;
+}
+
+static enum cv_err take_array(const struct at *at, const json_t *object, const char *key, size_t most,
+                              const json_t **ret) {
+  const json_t *value = json_object_get(object, key);
+  if (!json_is_array(value) || json_array_size(value) > most) {
+    return fail(at, key, "a list that is not too long");
+  }
+  *ret = value;
+  return CV_OK;
+}
+
+/* ---- the campaign ---- */
+
+static enum cv_err take_choice(const struct at *at, const json_t *spec, const char *key, struct cv_choice *ret) {
+  json_t *object = json_object_get(spec, key), *value;
+  json_t *params = json_object_get(object, "params");
+  const char *name;
+  if (!json_is_object(params)) {
+    return fail(at, key, "a name with params");
+  }
+  CV_TRY(take_text(at, object, "name", ret->name, sizeof(ret->name)));
+  json_object_foreach(params, name, value) {
+    enum cv_err err = json_is_string(value)   ? cv_params_set_text(&ret->params, name, json_string_value(value))
+                      : json_is_number(value) ? cv_params_set_number(&ret->params, name, json_number_value(value))
+                                              : CV_ERR_FORMAT;
+    if (err != CV_OK) {
+      return fail(at, key, "params that are numbers or words");
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_names(const struct at *at, const json_t *object, struct cv_spec *spec) {
+  const json_t *names;
+  if (json_object_get(object, "names") == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(take_array(at, object, "names", spec->arms, &names));
+  spec->names = calloc(spec->arms, sizeof(*spec->names));
+  if (spec->names == NULL || json_array_size(names) != spec->arms) {
+    return fail(at, "names", "a name for each arm");
+  }
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    const char *name = json_string_value(json_array_get(names, i));
+    if (name == NULL || !cv_name_is_valid(name)) {
+      return fail(at, "names", "a name for each arm");
+    }
+    (void)snprintf(spec->names[i].text, sizeof(spec->names[i].text), "%s", name);
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv_spec *spec) {
+  const json_t *object = json_object_get(all, "spec"), *trusted = json_object_get(object, "thirdparty_trusted");
+  struct at at = {.why = root->why, .path = root->path, .place = "spec"};
+  CV_TRY(take_text(&at, object, "name", spec->name, sizeof(spec->name)));
+  CV_TRY(take_u32(&at, object, "arms", CV_ARMS_MAX, &spec->arms));
+  CV_TRY(take_names(&at, object, spec));
+  CV_TRY(take_choice(&at, object, "policy", &spec->policy));
+  CV_TRY(take_choice(&at, object, "mechanism", &spec->mechanism));
+  CV_TRY(take_choice(&at, object, "privatizer", &spec->privatizer));
+  CV_TRY(take_whole(&at, object, "epsilon_micro", INT64_MAX, &spec->epsilon_micro));
+  CV_TRY(take_u32(&at, object, "tokens_per_worker", UINT32_MAX, &spec->tokens_per_worker));
+  CV_TRY(take_whole(&at, object, "tokens", INT64_MAX, &spec->tokens));
+  CV_TRY(take_whole(&at, object, "deadline_ms", INT64_MAX, &spec->deadline_ms));
+  CV_TRY(take_whole(&at, object, "idle_ms", INT64_MAX, &spec->idle_ms));
+  spec->thirdparty_trusted = json_is_true(trusted);
+  enum cv_err err = cv_spec_check(spec, at.why);
+  if (err != CV_OK) {
+    cv_why_prefix(at.why, "%s", at.path);
+  }
+  return err;
+}
+
+/* ---- rows ---- */
+
+static enum cv_err take_plan(const struct at *at, const json_t *row, struct cv_plan *ret) {
+  const json_t *wants;
+  CV_TRY(take_whole(at, row, "number", INT64_MAX, &ret->number));
+  CV_TRY(take_array(at, row, "wants", CV_ARMS_MAX, &wants));
+  ret->want = calloc(json_array_size(wants) + 1, sizeof(*ret->want));
+  if (ret->want == NULL) {
+    return cv_fail(at->why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  for (size_t i = 0; i < json_array_size(wants); i++) {
+    const json_t *want = json_array_get(wants, i);
+    CV_TRY(take_u32(at, want, "arm", CV_ARMS_MAX, &ret->want[i].arm));
+    CV_TRY(take_u32(at, want, "tokens", UINT32_MAX, &ret->want[i].tokens));
+    ret->wants++;
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_release(const struct at *at, const json_t *row, struct cv_release *ret) {
+  const json_t *noise, *sum = json_object_get(row, "noisy_sum");
+  CV_TRY(take_whole(at, row, "number", INT64_MAX, &ret->number));
+  CV_TRY(take_whole(at, row, "plan", INT64_MAX, &ret->plan));
+  CV_TRY(take_u32(at, row, "arm", CV_ARMS_MAX, &ret->arm));
+  CV_TRY(take_whole(at, row, "tokens", INT64_MAX, &ret->tokens));
+  CV_TRY(take_array(at, row, "noise", CV_NOISE_GROUPS_MAX, &noise));
+  if (!json_is_integer(sum)) {
+    return fail(at, "noisy_sum", "a whole number");
+  }
+  ret->noisy_sum = json_integer_value(sum);
+  for (size_t i = 0; i < json_array_size(noise); i++) {
+    struct cv_noise_group *group = &ret->noise.group[ret->noise.groups++];
+    CV_TRY(take_real(at, json_array_get(noise, i), "scale", &group->scale));
+    CV_TRY(take_u32(at, json_array_get(noise, i), "count", UINT32_MAX, &group->count));
+    if (!(group->scale > 0) || !isfinite(group->scale) || group->count == 0) {
+      return fail(at, "noise", "scales above 0, and how many");
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_standing(const struct at *at, const json_t *row, struct cv_standing *ret) {
+  CV_TRY(take_u32(at, row, "arm", CV_ARMS_MAX, &ret->arm));
+  CV_TRY(take_u32(at, row, "class", CV_ARMS_MAX, &ret->rank_class));
+  CV_TRY(take_whole(at, row, "tokens", INT64_MAX, &ret->tokens));
+  CV_TRY(take_real(at, row, "mean", &ret->mean));
+  return take_real(at, row, "radius", &ret->radius);
+}
+
+/* One list: makes room for as many rows as it has, then takes each. */
+#define TAKE_ROWS(root, all, export, field, most, take)                                   \
+  do {                                                                                    \
+    const json_t *rows;                                                                   \
+    struct at at = {.why = (root)->why, .path = (root)->path};                            \
+    CV_TRY(take_array((root), (all), #field "s", (most), &rows));                         \
+    (export)->field = calloc(json_array_size(rows) + 1, sizeof(*(export)->field));        \
+    if ((export)->field == NULL) {                                                        \
+      return cv_fail((root)->why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));         \
+    }                                                                                     \
+    for (size_t i = 0; i < json_array_size(rows); i++) {                                  \
+      (void)snprintf(at.place, sizeof(at.place), #field "s[%zu]", i);                     \
+      CV_TRY(take(&at, json_array_get(rows, i), &(export)->field[(export)->field##s++])); \
+    }                                                                                     \
+  } while (0)
+
+static enum cv_err take_progress(const struct at *root, const json_t *all, struct cv_progress *ret) {
+  const json_t *object = json_object_get(all, "progress");
+  struct at at = {.why = root->why, .path = root->path, .place = "progress"};
+  uint32_t end = 0;
+  CV_TRY(take_whole(&at, object, "tokens", INT64_MAX, &ret->tokens));
+  CV_TRY(take_u32(&at, object, "end", CV_END_COUNT - 1, &end));
+  ret->end = (enum cv_end)end;
+  return CV_OK;
+}
+
+static enum cv_err take_all(const struct at *root, const json_t *all, struct cv_export *export) {
+  char format[32], seed[24], *end;
+  CV_TRY(take_text(root, all, "format", format, sizeof(format)));
+  if (strcmp(format, "crowdveil-export/1") != 0) {
+    return fail(root, "format", "\"crowdveil-export/1\"");
+  }
+  CV_TRY(take_whole(root, all, "campaign", INT64_MAX, &export->campaign));
+  CV_TRY(take_text(root, all, "seed", seed, sizeof(seed)));
+  errno = 0;
+  export->seed = strtoull(seed, &end, 10);
+  if (seed[0] < '0' || seed[0] > '9' || *end != '\0' || errno != 0) {
+    return fail(root, "seed", "a whole number as a text");
+  }
+  export->begun = true;
+  CV_TRY(take_spec(root, all, &export->spec));
+  CV_TRY(take_progress(root, all, &export->progress));
+  TAKE_ROWS(root, all, export, plan, SIZE_MAX, take_plan);
+  TAKE_ROWS(root, all, export, release, SIZE_MAX, take_release);
+  TAKE_ROWS(root, all, export, standing, export->spec.arms, take_standing);
+  export->complete = true;
+  return CV_OK;
+}
+
+enum cv_err cv_export_read_json(const char *path, struct cv_export *ret, struct cv_why *why) {
+  struct cv_export export = {0};
+  const struct at root = {.why = why, .path = path};
+  json_error_t error;
+  json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (all == NULL) {
+    return error.line > 0 ? cv_fail(why, CV_ERR_FORMAT, "%s:%d:%d: %s", path, error.line, error.column, error.text)
+                          : cv_fail(why, CV_ERR_IO, "%s", error.text);
+  }
+  enum cv_err err = take_all(&root, all, &export);
+  json_decref(all);
+  if (err != CV_OK) {
+    cv_export_fini(&export);
+    return err;
+  }
+  *ret = export;
+  return CV_OK;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crowdveil status and crowdveil cancel. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "deploy/launcher/client.h"
+#include "deploy/launcher/command.h"
+#include "deploy/launcher/progress.h"
+
+struct settings {
+  struct cv_client_settings link;
+};
+
+static const struct cv_config_rule rules[] = {CV_CLIENT_RULES(struct settings, link)};
+
+static const struct cv_config_table status_table = {
+    .program = "crowdveil status",
+    .about = "lists your campaigns at a broker",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+static const struct cv_config_table cancel_table = {
+    .program = "crowdveil cancel",
+    .arguments = "CAMPAIGN",
+    .about = "ends a campaign; what it has released stays released",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+static enum cv_answer on_status(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
+  const struct cv_status *status = &frame->as.status;
+  if (frame->kind != CV_ORDER_STATUS_ANSWER) {
+    return CV_ANSWER_MORE;
+  }
+  (void)printf("broker %s, up for %.0f s\n", status->broker, (double)status->uptime_ms / 1000);
+  for (size_t i = 0; i < status->campaigns; i++) {
+    const struct cv_progress *progress = &status->campaign[i];
+    char line[96];
+    if (i == 0) {
+      (void)printf("%8s  %-20s  %-12s  progress\n", "campaign", "name", "state");
+    }
+    cv_progress_line(progress, line, sizeof(line));
+    (void)printf("%8" PRIu64 "  %-20s  %-12s  %s\n", progress->campaign, progress->name, cv_end_text(progress->end),
+                 line);
+  }
+  if (status->campaigns == 0) {
+    (void)printf("no campaigns of yours\n");
+  }
+  return CV_ANSWER_DONE;
+}
+
+int cv_command_status(int argc, char **argv) {
+  struct settings settings = {0};
+  const char *words[CV_WORDS_MAX] = {0};
+  const struct cv_order_frame request = {.kind = CV_ORDER_STATUS};
+  int status = cv_command_options(&status_table, argc, argv, 0, 0, words, &settings);
+  if (status < 0) {
+    status = cv_client_run(&status_table, &settings.link, &request, on_status, NULL);
+  }
+  cv_config_fini(&status_table, &settings);
+  return status;
+}
+
+static enum cv_answer on_cancelled(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
+  if (frame->kind != CV_ORDER_ACCEPTED) {
+    return CV_ANSWER_MORE;
+  }
+  (void)printf("campaign %" PRIu64 " is ending\n", frame->as.accepted.campaign);
+  return CV_ANSWER_DONE;
+}
+
+int cv_command_cancel(int argc, char **argv) {
+  struct settings settings = {0};
+  const char *words[CV_WORDS_MAX] = {0};
+  struct cv_order_frame request = {.kind = CV_ORDER_CANCEL};
+  struct cv_why why;
+  int status = cv_command_options(&cancel_table, argc, argv, 1, 1, words, &settings);
+  if (status < 0) {
+    if (cv_command_number(words[0], &request.as.campaign, &why) != CV_OK) {
+      status = cv_command_fail(&cancel_table, 2, "%s", why.text);
+    } else {
+      status = cv_client_run(&cancel_table, &settings.link, &request, on_cancelled, NULL);
+    }
+  }
+  cv_config_fini(&cancel_table, &settings);
+  return status;
+}

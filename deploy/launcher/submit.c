@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crowdveil submit: a campaign file to a broker. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/crypto/crypto.h"
+#include "deploy/launcher/command.h"
+#include "deploy/launcher/follow.h"
+
+struct settings {
+  struct cv_client_settings link;
+  char *client_key;
+  uint64_t seed;
+  bool watch;
+};
+
+static const struct cv_config_rule rules[] = {
+    CV_CLIENT_RULES(struct settings, link),
+    {.key = "client_key",
+     .type = CV_CONFIG_TEXT,
+     .offset = offsetof(struct settings, client_key),
+     .help = "32 hexadecimal digits; the same key again returns the same campaign; a new one if not given"},
+    {.key = "seed",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, seed),
+     .high = 9e15,
+     .help = "the seed that the workers are given, for the truth of synthetic items"},
+    {.key = "watch",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, watch),
+     .fallback = "false",
+     .help = "follow the campaign to its end and print the result"},
+};
+
+static const struct cv_config_table table = {
+    .program = "crowdveil submit",
+    .arguments = "FILE",
+    .about = "hands a campaign file to a broker and prints the campaign's number",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+struct submission {
+  bool watch;
+  struct cv_follow follow;
+};
+
+static enum cv_answer on_answer(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
+  struct submission *submission = data;
+  if (frame->kind != CV_ORDER_ACCEPTED) {
+    return cv_follow_answer(&submission->follow, frame);
+  }
+  (void)printf("campaign %" PRIu64 "%s\n", frame->as.accepted.campaign,
+               frame->as.accepted.existed ? " (submitted before)" : "");
+  (void)fflush(stdout);
+  if (!submission->watch) {
+    submission->follow.status = 0;
+    return CV_ANSWER_DONE;
+  }
+  const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.campaign = frame->as.accepted.campaign};
+  cv_client_ask(client, &watch);
+  return CV_ANSWER_MORE;
+}
+
+static int hex_digit(char c) {
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                : -1;
+}
+
+/* From hexadecimal digits, or drawn if there are none. */
+static enum cv_err take_key(const char *text, uint8_t key[CV_CLIENT_KEY_BYTES], struct cv_why *why) {
+  size_t n = text == NULL ? 0 : strlen(text);
+  struct cv_drbg drbg;
+  cv_drbg_init(&drbg);
+  for (size_t i = 0; i < CV_CLIENT_KEY_BYTES; i++) {
+    key[i] = (uint8_t)cv_rng_u64(&drbg.rng);
+  }
+  cv_drbg_fini(&drbg);
+  if (text == NULL) {
+    return CV_OK;
+  }
+  for (size_t i = 0; i < 2 * (size_t)CV_CLIENT_KEY_BYTES; i++) {
+    int digit = n == 2 * (size_t)CV_CLIENT_KEY_BYTES ? hex_digit(text[i]) : -1;
+    if (digit < 0) {
+      return cv_fail(why, CV_ERR_INVALID, "--client-key is \"%.40s\"; expected %d hexadecimal digits", text,
+                     2 * CV_CLIENT_KEY_BYTES);
+    }
+    key[i / 2] = (uint8_t)(i % 2 == 0 ? digit << 4 : key[i / 2] | digit);
+  }
+  return CV_OK;
+}
+
+static int submit(const struct settings *settings, const char *file) {
+  struct cv_order_frame request = {.kind = CV_ORDER_SUBMIT};
+  struct cv_prepared prepared;
+  struct submission submission = {.watch = settings->watch};
+  struct cv_why why;
+  if (take_key(settings->client_key, request.as.submit.client_key, &why) != CV_OK ||
+      cv_prepare(file, settings->seed, &prepared, &why) != CV_OK) {
+    return cv_command_fail(&table, 2, "%s", why.text);
+  }
+  cv_follow_init(&submission.follow, &prepared, settings->seed != CV_SEED_NONE);
+  request.as.submit.spec = prepared.file.spec;
+  int status = cv_client_run(&table, &settings->link, &request, on_answer, &submission);
+  cv_prepared_fini(&prepared);
+  return status != 0 ? status : submission.follow.status;
+}
+
+int cv_command_submit(int argc, char **argv) {
+  struct settings settings = {.seed = CV_SEED_NONE};
+  const char *words[CV_WORDS_MAX] = {0};
+  int status = cv_command_options(&table, argc, argv, 1, 1, words, &settings);
+  if (status < 0) {
+    status = submit(&settings, words[0]);
+  }
+  cv_config_fini(&table, &settings);
+  return status;
+}

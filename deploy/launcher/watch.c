@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crowdveil watch: a campaign's progress, then its result. */
+#include "deploy/launcher/command.h"
+#include "deploy/launcher/follow.h"
+
+struct settings {
+  struct cv_client_settings link;
+  char *file;
+  uint64_t seed;
+};
+
+static const struct cv_config_rule rules[] = {
+    CV_CLIENT_RULES(struct settings, link),
+    {.key = "file",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, file),
+     .help = "the campaign's file, for the items' names and the truth"},
+    {.key = "seed",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, seed),
+     .high = 9e15,
+     .help = "the seed that the workers were given, for the truth of synthetic items"},
+};
+
+static const struct cv_config_table table = {
+    .program = "crowdveil watch",
+    .arguments = "[CAMPAIGN]",
+    .about = "follows a campaign to its end and prints the result; your newest campaign if no number is given",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+static enum cv_answer on_answer(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
+  return cv_follow_answer(data, frame);
+}
+
+static int watch(const struct settings *settings, uint64_t campaign) {
+  const struct cv_order_frame request = {.kind = CV_ORDER_WATCH, .as.campaign = campaign};
+  struct cv_prepared prepared = {0};
+  struct cv_follow follow;
+  struct cv_why why;
+  if (settings->file != NULL && cv_prepare(settings->file, settings->seed, &prepared, &why) != CV_OK) {
+    return cv_command_fail(&table, 2, "%s", why.text);
+  }
+  cv_follow_init(&follow, settings->file == NULL ? NULL : &prepared, settings->seed != CV_SEED_NONE);
+  int status = cv_client_run(&table, &settings->link, &request, on_answer, &follow);
+  if (settings->file != NULL) {
+    cv_prepared_fini(&prepared);
+  }
+  return status != 0 ? status : follow.status;
+}
+
+int cv_command_watch(int argc, char **argv) {
+  struct settings settings = {.seed = CV_SEED_NONE};
+  const char *words[CV_WORDS_MAX] = {0};
+  uint64_t campaign = 0;
+  struct cv_why why;
+  int status = cv_command_options(&table, argc, argv, 0, 1, words, &settings);
+  if (status < 0) {
+    if (words[0] != NULL && cv_command_number(words[0], &campaign, &why) != CV_OK) {
+      status = cv_command_fail(&table, 2, "%s", why.text);
+    } else {
+      status = watch(&settings, campaign);
+    }
+  }
+  cv_config_fini(&table, &settings);
+  return status;
+}
