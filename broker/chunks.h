@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uthash.h>
 
 #include "common/base/err.h"
+#include "common/base/table.h"
 
 enum { CV_CHUNK_BYTES = 4096, CV_CHUNK_BITS = CV_CHUNK_BYTES * 8, CV_CHUNK_CELLS = CV_CHUNK_BYTES / 4 };
 

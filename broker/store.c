@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <uthash.h>
 
+#include "common/base/table.h"
 #include "common/db/db.h"
 
 static const char *const schema_steps[] = {
