@@ -8,27 +8,42 @@
 #include "worker/line.h"
 #include "worker/pending.h"
 
-enum { CONCURRENCY_MAX = 8192, CAMPAIGNS_MAX = 64, REASONS = 16 };
-/* A range for which tokens are counted per worker (accept.tokens). */
-#define COUNTED_MAX (UINT64_C(1) << 24)
+enum {
+  CONCURRENCY_MAX = 8192,
+  CAMPAIGNS_MAX = 64,
+  REASONS = 16,
+  PROBE_MS = 1000,     /* between arrivals of workers whom no known campaign wants */
+  LATE_ACKS_MS = 2000, /* how long acknowledgements may come after Done */
+};
+#define WORKERS_MAX (UINT64_C(1) << 28)
+
+/* In place of a count of tokens: never again. */
+static const uint32_t NEVER = UINT32_MAX;
 
 /* A campaign whose terms have been told. */
 struct engagement {
   struct cv_terms terms;
   struct cv_privatizer *privatizer; /* owned; NULL: declined */
+  uint32_t *given;                  /* tokens per worker, or NEVER; NULL: declined */
   bool done;
 };
 
 struct cv_crew {
   struct cv_crew_config config;
-  uint64_t next;           /* first worker that has not arrived yet */
-  struct cv_line waiting;  /* arrived, not assigned */
-  struct cv_line again;    /* will arrive once due */
-  uint32_t *given;         /* tokens per worker, if the crew's own list limits them */
+  uint64_t next;          /* first worker that has not arrived yet */
+  struct cv_line waiting; /* arrived, not assigned */
+  struct cv_line again;   /* will arrive as soon as there is room */
+  struct cv_line resting; /* will arrive once due */
+  uint32_t *given;        /* tokens that have left, per worker, or NEVER */
+  uint8_t *here;          /* per worker: waiting, resting, about to arrive, or without acknowledgement */
+  uint64_t probe, probed_ms;
+  bool probing; /* the one that waits only asks */
   struct cv_pendings pendings;
   struct engagement engagement[CAMPAIGNS_MAX];
   uint32_t engagements;
-  bool open, hello_due, exhausted;
+  bool open, hello_due, greeted;
+  bool met;         /* a campaign of the crew's own name has been told */
+  uint64_t late_ms; /* until then acknowledgements of what is done may come; 0: nothing is */
   double allowance; /* arrivals that the rate permits now */
   uint64_t allowance_ms;
   /* to be sent */
@@ -69,21 +84,20 @@ enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **re
   if (config->concurrency < 1 || config->concurrency > CONCURRENCY_MAX) {
     return cv_fail(why, CV_ERR_INVALID, "concurrency is %u; expected 1 to %d", config->concurrency, CONCURRENCY_MAX);
   }
-  if (config->accept.tokens > 0 && config->last - config->first >= COUNTED_MAX) {
-    return cv_fail(why, CV_ERR_INVALID, "accept.tokens with more than %llu workers; expected a smaller range",
-                   (unsigned long long)COUNTED_MAX);
+  if (config->last - config->first >= WORKERS_MAX) {
+    return cv_fail(why, CV_ERR_INVALID, "a range of more than %llu workers; expected a smaller one",
+                   (unsigned long long)WORKERS_MAX);
   }
   struct cv_crew *crew = calloc(1, sizeof(*crew));
   if (crew == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
   crew->config = *config;
-  crew->next = config->first;
-  if (config->accept.tokens > 0) {
-    crew->given = calloc(config->last - config->first + 1, sizeof(*crew->given));
-  }
-  if ((config->accept.tokens > 0 && crew->given == NULL) ||
-      cv_pendings_init(&crew->pendings, 2 * (size_t)config->concurrency) != CV_OK) {
+  crew->next = crew->probe = config->first;
+  crew->given = calloc(config->last - config->first + 1, sizeof(*crew->given));
+  crew->here = calloc(config->last - config->first + 1, sizeof(*crew->here));
+  if (crew->given == NULL || crew->here == NULL ||
+      cv_pendings_init(&crew->pendings, 2 * (size_t)config->concurrency, cv_rng_u64(config->rng)) != CV_OK) {
     cv_crew_free(crew);
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
@@ -91,17 +105,27 @@ enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **re
   return CV_OK;
 }
 
+/* What is held for a campaign that tokens may go to. */
+static void end_engagement(struct engagement *engagement) {
+  cv_privatizer_free(engagement->privatizer);
+  free(engagement->given);
+  engagement->privatizer = NULL;
+  engagement->given = NULL;
+}
+
 void cv_crew_free(struct cv_crew *crew) {
   if (crew == NULL) {
     return;
   }
   for (uint32_t i = 0; i < crew->engagements; i++) {
-    cv_privatizer_free(crew->engagement[i].privatizer);
+    end_engagement(&crew->engagement[i]);
   }
   cv_line_fini(&crew->waiting);
   cv_line_fini(&crew->again);
+  cv_line_fini(&crew->resting);
   cv_pendings_fini(&crew->pendings);
   free(crew->given);
+  free(crew->here);
   free(crew->arriving);
   free(crew->token);
   free(crew->decline);
@@ -124,11 +148,9 @@ static enum cv_err send_token(struct cv_crew *crew, const struct cv_pending *pen
 void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
   crew->open = true;
   crew->hello_due = true;
+  crew->greeted = crew->probing = false;
   crew->allowance = 0;
-  crew->allowance_ms = now_ms;
-  for (uint32_t i = 0; i < crew->engagements; i++) {
-    crew->engagement[i].done = crew->engagement[i].done || crew->engagement[i].privatizer == NULL;
-  }
+  crew->allowance_ms = crew->probed_ms = now_ms;
   for (size_t i = 0; i < crew->pendings.entries; i++) {
     if (crew->pendings.entry[i].values > 0 && send_token(crew, &crew->pendings.entry[i]) != CV_OK) {
       note(crew, "out of memory: a token waits for the next connection");
@@ -165,11 +187,16 @@ static enum cv_err decline(struct cv_crew *crew, struct engagement *engagement, 
   (void)snprintf(why, CV_WHY_BYTES, "%.*s", CV_WHY_BYTES - 1, reason);
   crew->decline[crew->declines++] = (struct cv_decline){.campaign = engagement->terms.id, .why = why};
   cv_privatizer_free(engagement->privatizer);
-  engagement->privatizer = NULL;
+  engagement->privatizer = NULL; /* what has been given stays on record */
   char text[CV_WHY_BYTES + CV_NAME_BYTES + 32];
   (void)snprintf(text, sizeof(text), "declined campaign \"%s\": %s", engagement->terms.name, why);
   note(crew, text);
   return CV_OK;
+}
+
+/* Tokens may go to it. */
+static bool is_live(const struct engagement *engagement) {
+  return !engagement->done && engagement->privatizer != NULL;
 }
 
 static struct engagement *place_for(struct cv_crew *crew, uint64_t campaign) {
@@ -178,33 +205,52 @@ static struct engagement *place_for(struct cv_crew *crew, uint64_t campaign) {
     return engagement != NULL ? engagement : &crew->engagement[crew->engagements++];
   }
   for (uint32_t i = 0; engagement == NULL && i < crew->engagements; i++) {
-    engagement = crew->engagement[i].done ? &crew->engagement[i] : NULL;
+    engagement = is_live(&crew->engagement[i]) ? NULL : &crew->engagement[i];
   }
   return engagement;
+}
+
+/* Whether the crew takes part: it has scores, its owner accepts the terms. */
+static enum cv_err consider(const struct cv_crew *crew, const struct cv_terms *terms, struct cv_privatizer **ret,
+                            struct cv_why *why) {
+  if (strcmp(terms->name, crew->config.campaign) != 0) {
+    return cv_fail(why, CV_ERR_DENIED, "no scores for this campaign here, only for \"%s\"", crew->config.campaign);
+  }
+  if (terms->arms != crew->config.arms) {
+    return cv_fail(why, CV_ERR_DENIED, "%u arms; expected %u as the scores have", terms->arms, crew->config.arms);
+  }
+  if (terms->tokens_per_worker == 0 || terms->tokens_per_worker == NEVER) {
+    return cv_fail(why, CV_ERR_DENIED, "%u tokens per worker; expected 1 to %u", terms->tokens_per_worker, NEVER - 1);
+  }
+  return cv_accept_terms(&crew->config.accept, terms, ret, why);
 }
 
 static enum cv_err on_terms(struct cv_crew *crew, const struct cv_terms *terms, struct cv_why *why) {
   struct engagement *known = find_engagement(crew, terms->id);
   struct engagement *engagement = place_for(crew, terms->id);
+  struct cv_privatizer *privatizer = NULL;
   struct cv_why reason;
   if (engagement == NULL) {
     return cv_fail(why, CV_ERR_LIMIT, "more than %d campaigns at once", CAMPAIGNS_MAX);
   }
-  cv_privatizer_free(engagement->privatizer);
-  *engagement = (struct engagement){.terms = *terms};
-  if (strcmp(terms->name, crew->config.campaign) != 0) {
-    (void)snprintf(reason.text, sizeof(reason.text), "no scores for this campaign here, only for \"%s\"",
-                   crew->config.campaign);
+  /* What has been given stays given, whatever the campaign is told to be on another connection. */
+  uint32_t *given = known == NULL ? NULL : known->given;
+  if (known != NULL) {
+    known->given = NULL;
+  }
+  end_engagement(engagement);
+  *engagement = (struct engagement){.terms = *terms, .given = given};
+  crew->met = crew->met || strcmp(terms->name, crew->config.campaign) == 0;
+  if (consider(crew, terms, &privatizer, &reason) != CV_OK) {
     return decline(crew, engagement, reason.text);
   }
-  if (terms->arms != crew->config.arms) {
-    (void)snprintf(reason.text, sizeof(reason.text), "%u arms; expected %u as the scores have", terms->arms,
-                   crew->config.arms);
-    return decline(crew, engagement, reason.text);
+  engagement->privatizer = privatizer;
+  if (given == NULL) {
+    engagement->given = calloc(crew->config.last - crew->config.first + 1, sizeof(*engagement->given));
+    crew->next = crew->config.first; /* who had nothing to do may be wanted here */
   }
-  enum cv_err err = cv_accept_terms(&crew->config.accept, &engagement->terms, &engagement->privatizer, &reason);
-  if (err != CV_OK) {
-    return decline(crew, engagement, reason.text);
+  if (engagement->given == NULL) {
+    return decline(crew, engagement, "out of memory");
   }
   crew->figures.campaigns += known == NULL;
   return CV_OK;
@@ -214,13 +260,59 @@ static bool is_one_of_us(const struct cv_crew *crew, uint64_t worker) {
   return worker >= crew->config.first && worker <= crew->config.last;
 }
 
+/* The owner's limit. What has left counts, whatever became of it: the broker has seen it. */
 static bool may_give(const struct cv_crew *crew, uint64_t worker) {
-  return crew->given == NULL || crew->given[worker - crew->config.first] < crew->config.accept.tokens;
+  uint64_t limit = crew->config.accept.tokens > 0 ? crew->config.accept.tokens : NEVER;
+  uint32_t given = crew->given[worker - crew->config.first];
+  return given != NEVER && given < limit;
+}
+
+/* Whether a further token of this worker may be wanted, as far as is known here. */
+static bool is_wanted(const struct cv_crew *crew, uint64_t worker) {
+  bool none_live = true;
+  for (uint32_t i = 0; i < crew->engagements; i++) {
+    const struct engagement *engagement = &crew->engagement[i];
+    if (is_live(engagement)) {
+      none_live = false;
+      if (engagement->given[worker - crew->config.first] < engagement->terms.tokens_per_worker) {
+        return may_give(crew, worker);
+      }
+    }
+  }
+  return none_live && may_give(crew, worker);
+}
+
+/* A worker that neither waits nor owes anything: it comes again or leaves. */
+static enum cv_err move_on(struct cv_crew *crew, uint64_t worker) {
+  if (is_wanted(crew, worker)) {
+    return cv_line_push(&crew->again, worker, 0);
+  }
+  crew->here[worker - crew->config.first] = 0;
+  return CV_OK;
+}
+
+static enum cv_err check_assign(const struct cv_crew *crew, const struct engagement *engagement,
+                                const struct cv_assign *assign, struct cv_why *why) {
+  if (engagement->given[assign->worker - crew->config.first] >= engagement->terms.tokens_per_worker) {
+    return cv_fail(why, CV_ERR_DENIED, "worker %llu is asked for more than the %u tokens of the terms",
+                   (unsigned long long)assign->worker, engagement->terms.tokens_per_worker);
+  }
+  for (uint32_t i = 0; i < assign->arms; i++) {
+    uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
+    if (arm >= engagement->terms.arms) {
+      return cv_fail(why, CV_ERR_FORMAT, "arm %u is assigned; expected below %u", arm, engagement->terms.arms);
+    }
+  }
+  if (cv_pendings_find(&crew->pendings, assign->ticket) != NULL) {
+    return cv_fail(why, CV_ERR_STATE, "a ticket that has not been acknowledged is assigned again");
+  }
+  return CV_OK;
 }
 
 /* The scores, privatized, into a token that is kept until it is acknowledged. */
 static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, const struct cv_assign *assign,
                           struct cv_why *why) {
+  CV_TRY(check_assign(crew, engagement, assign, why));
   struct cv_pending *pending = cv_pendings_add(&crew->pendings, assign->ticket);
   if (pending == NULL) {
     return cv_fail(why, CV_ERR_LIMIT, "more than %zu assignments at once; expected %u", crew->pendings.entries,
@@ -232,21 +324,26 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
   for (uint32_t i = 0; i < assign->arms; i++) {
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
     int64_t score;
-    if (arm >= engagement->terms.arms) {
-      cv_pendings_remove(&crew->pendings, pending);
-      return cv_fail(why, CV_ERR_FORMAT, "arm %u is assigned; expected below %u", arm, engagement->terms.arms);
-    }
     if (crew->config.score(crew->config.score_data, arm, assign->place, &score) != CV_OK) {
       cv_pendings_remove(&crew->pendings, pending);
       char reason[CV_WHY_BYTES];
       (void)snprintf(reason, sizeof(reason), "the data of arm %u have run out at its token %llu", arm,
                      (unsigned long long)assign->place + 1);
-      crew->exhausted = true;
-      return decline(crew, engagement, reason);
+      CV_TRY(decline(crew, engagement, reason));
+      return move_on(crew, assign->worker);
     }
     pending->value[i] = cv_privatizer_apply(engagement->privatizer, arm, score, crew->config.rng);
   }
+  engagement->given[assign->worker - crew->config.first]++;
+  crew->given[assign->worker - crew->config.first]++;
   return send_token(crew, pending);
+}
+
+/* The broker has answered a worker that waited; false if it did not wait. */
+static bool stops_waiting(struct cv_crew *crew, uint64_t worker) {
+  bool waited = cv_line_remove(&crew->waiting, worker);
+  crew->probing = crew->probing && crew->waiting.count > 0;
+  return waited;
 }
 
 static enum cv_err on_assign(struct cv_crew *crew, const struct cv_assign *assign, struct cv_why *why) {
@@ -259,12 +356,12 @@ static enum cv_err on_assign(struct cv_crew *crew, const struct cv_assign *assig
     return cv_fail(why, CV_ERR_DENIED, "an assignment for worker %llu, who is not here",
                    (unsigned long long)assign->worker);
   }
-  if (!cv_line_remove(&crew->waiting, assign->worker)) {
+  if (!stops_waiting(crew, assign->worker)) {
     return cv_fail(why, CV_ERR_STATE, "an assignment for worker %llu, who did not ask for one",
                    (unsigned long long)assign->worker);
   }
-  if (engagement->privatizer == NULL || !may_give(crew, assign->worker)) {
-    return CV_OK; /* declined meanwhile: no token leaves */
+  if (!is_live(engagement) || !may_give(crew, assign->worker)) {
+    return move_on(crew, assign->worker); /* declined or done meanwhile: no token leaves */
   }
   return answer(crew, engagement, assign, why);
 }
@@ -283,69 +380,110 @@ static void note_refusal(struct cv_crew *crew, const char *why) {
   }
 }
 
-/* Whether a worker that has just been acknowledged has anything left to give, as far as is known here. */
-static bool comes_again(const struct cv_crew *crew, uint64_t worker) {
-  uint32_t running = 0;
-  bool several = false;
-  for (uint32_t i = 0; i < crew->engagements; i++) {
-    const struct engagement *engagement = &crew->engagement[i];
-    if (!engagement->done && engagement->privatizer != NULL) {
-      running++;
-      several = several || engagement->terms.tokens_per_worker > 1;
-    }
-  }
-  return (several || running > 1) && may_give(crew, worker);
-}
-
-static enum cv_err on_ack(struct cv_crew *crew, const struct cv_crowd_ack *ack, uint64_t now_ms) {
+static enum cv_err on_ack(struct cv_crew *crew, const struct cv_crowd_ack *ack) {
   struct cv_pending *pending = cv_pendings_find(&crew->pendings, ack->ticket);
   if (pending == NULL) {
     return CV_OK; /* of an earlier connection */
   }
   uint64_t worker = pending->worker;
+  struct engagement *engagement = find_engagement(crew, pending->campaign);
+  uint32_t *given =
+      engagement == NULL || engagement->given == NULL ? NULL : &engagement->given[worker - crew->config.first];
   cv_pendings_remove(&crew->pendings, pending);
   switch (ack->verdict) {
-  case CV_VERDICT_ACCEPTED:
-  case CV_VERDICT_DUPLICATE:
-    *(ack->verdict == CV_VERDICT_ACCEPTED ? &crew->figures.accepted : &crew->figures.duplicates) += 1;
-    if (crew->given != NULL) {
-      crew->given[worker - crew->config.first]++;
-    }
-    return comes_again(crew, worker) ? cv_line_push(&crew->again, worker, now_ms) : CV_OK;
-  case CV_VERDICT_EXPIRED:
-    crew->figures.expired++;
-    return cv_line_push(&crew->again, worker, now_ms);
-  default:
-    crew->figures.refused++;
-    note_refusal(crew, ack->why != NULL ? ack->why : "no reason given");
-    return CV_OK;
+    case CV_VERDICT_ACCEPTED:
+      crew->figures.accepted++;
+      break;
+    case CV_VERDICT_DUPLICATE:
+      crew->figures.duplicates++;
+      break;
+    case CV_VERDICT_EXPIRED: /* it took no slot of the campaign's */
+      crew->figures.expired++;
+      if (given != NULL && *given != NEVER) {
+        --*given;
+      }
+      break;
+    default:
+      crew->figures.refused++;
+      if (given != NULL) {
+        *given = NEVER;
+      }
+      note_refusal(crew, ack->why != NULL ? ack->why : "no reason given");
+      break;
   }
+  return move_on(crew, worker);
+}
+
+/* One worker that the broker sends away: for a while, from one campaign, or (campaign 0) from all. */
+static enum cv_err send_away(struct cv_crew *crew, const struct cv_backoff *backoff, uint64_t worker, uint64_t now_ms) {
+  if (backoff->delay_ms > 0) {
+    return cv_line_push(&crew->resting, worker, now_ms + backoff->delay_ms);
+  }
+  struct engagement *engagement = find_engagement(crew, backoff->campaign);
+  if (engagement != NULL && engagement->given != NULL) {
+    engagement->given[worker - crew->config.first] = NEVER;
+    return move_on(crew, worker);
+  }
+  if (backoff->campaign == 0) {
+    crew->given[worker - crew->config.first] = NEVER;
+  }
+  crew->here[worker - crew->config.first] = 0;
+  return CV_OK;
 }
 
 static enum cv_err on_backoff(struct cv_crew *crew, const struct cv_backoff *backoff, uint64_t now_ms) {
   for (size_t i = 0; i < backoff->workers; i++) {
-    if (cv_line_remove(&crew->waiting, backoff->worker[i]) && backoff->delay_ms > 0) {
-      CV_TRY(cv_line_push(&crew->again, backoff->worker[i], now_ms + backoff->delay_ms));
+    if (stops_waiting(crew, backoff->worker[i])) {
+      CV_TRY(send_away(crew, backoff, backoff->worker[i], now_ms));
     }
   }
   return CV_OK;
 }
 
 /* Everybody may come for the next campaign; those who wait go on waiting. */
-static void on_done(struct cv_crew *crew, uint64_t campaign) {
+static void on_done(struct cv_crew *crew, uint64_t campaign, uint64_t now_ms) {
   struct engagement *engagement = find_engagement(crew, campaign);
   if (engagement != NULL && !engagement->done) {
     engagement->done = true;
     crew->next = crew->config.first;
+    crew->late_ms = now_ms + LATE_ACKS_MS;
   }
 }
 
-enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *frame, uint64_t now_ms,
-                          struct cv_why *why) {
+/* A campaign that is done acknowledges what it has counted; what is open after a while never will be. */
+static enum cv_err drop_late(struct cv_crew *crew, uint64_t now_ms) {
+  if (crew->late_ms == 0 || now_ms < crew->late_ms) {
+    return CV_OK;
+  }
+  crew->late_ms = 0;
+  for (size_t i = 0; i < crew->pendings.entries; i++) {
+    struct cv_pending *pending = &crew->pendings.entry[i];
+    const struct engagement *engagement = pending->values == 0 ? NULL : find_engagement(crew, pending->campaign);
+    if (engagement != NULL && engagement->done) {
+      uint64_t worker = pending->worker;
+      cv_pendings_remove(&crew->pendings, pending);
+      crew->figures.expired++;
+      CV_TRY(move_on(crew, worker));
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err on_hello(struct cv_crew *crew, const struct cv_crowd_frame *frame, struct cv_why *why) {
   if (frame->hello.present && frame->hello.version != CV_WIRE_VERSION) {
     return cv_fail(why, CV_ERR_VERSION, "the broker speaks version %u; expected %d", frame->hello.version,
                    CV_WIRE_VERSION);
   }
+  crew->greeted = crew->greeted || frame->hello.present;
+  if (!crew->greeted && frame->goodbye == NULL) {
+    return cv_fail(why, CV_ERR_FORMAT, "the broker's first message is no hello");
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *frame, uint64_t now_ms,
+                          struct cv_why *why) {
+  CV_TRY(on_hello(crew, frame, why));
   if (frame->arrives + frame->tokens + frame->declines > 0) {
     return cv_fail(why, CV_ERR_DENIED, "a message that only a worker may send");
   }
@@ -358,7 +496,7 @@ enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *fra
     CV_TRY(on_terms(crew, &frame->campaign[i], why));
   }
   for (size_t i = 0; i < frame->acks; i++) {
-    CV_TRY(on_ack(crew, &frame->ack[i], now_ms));
+    CV_TRY(on_ack(crew, &frame->ack[i]));
   }
   for (size_t i = 0; i < frame->assigns; i++) {
     CV_TRY(on_assign(crew, &frame->assign[i], why));
@@ -367,7 +505,7 @@ enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *fra
     CV_TRY(on_backoff(crew, &frame->backoff[i], now_ms));
   }
   for (size_t i = 0; i < frame->dones; i++) {
-    on_done(crew, frame->done[i]);
+    on_done(crew, frame->done[i], now_ms);
   }
   return CV_OK;
 }
@@ -385,20 +523,49 @@ static uint64_t permitted(struct cv_crew *crew, uint64_t now_ms) {
   return (uint64_t)crew->allowance;
 }
 
-/* The next worker to arrive: one that comes again, or one that has not been here. False if there is none now. */
-static bool next_arrival(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_worker) {
-  if (crew->again.count > 0 && cv_line_at(&crew->again, 0)->due_ms <= now_ms) {
+/* The broker tells a campaign only to who arrives: when nobody is wanted, one comes now and then and asks. */
+static bool next_probe(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_worker) {
+  if (crew->waiting.count > 0 || crew->pendings.count > 0 || now_ms < crew->probed_ms + PROBE_MS) {
+    return false;
+  }
+  crew->probed_ms = now_ms;
+  uint64_t worker = crew->probe;
+  crew->probe = worker == crew->config.last ? crew->config.first : worker + 1;
+  if (crew->here[worker - crew->config.first] || !may_give(crew, worker)) {
+    return false;
+  }
+  crew->probing = true;
+  *ret_worker = worker;
+  return true;
+}
+
+/* The next whom a campaign may want: one that comes again, or one that has left or not been here. */
+static bool next_wanted(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_worker) {
+  if (crew->resting.count > 0 && cv_line_at(&crew->resting, 0)->due_ms <= now_ms) {
+    *ret_worker = cv_line_pop(&crew->resting);
+    return true;
+  }
+  if (crew->again.count > 0) {
     *ret_worker = cv_line_pop(&crew->again);
     return true;
   }
   while (crew->next <= crew->config.last) {
     uint64_t worker = crew->next++;
-    if (may_give(crew, worker)) {
+    if (!crew->here[worker - crew->config.first] && is_wanted(crew, worker)) {
       *ret_worker = worker;
       return true;
     }
   }
   return false;
+}
+
+/* The next worker to arrive; false if there is none now. */
+static bool next_arrival(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_worker) {
+  if (next_wanted(crew, now_ms, ret_worker)) {
+    crew->probing = false;
+    return true;
+  }
+  return next_probe(crew, now_ms, ret_worker);
 }
 
 /* Keeps as many waiting at the broker as can be assigned in the next turns. */
@@ -413,6 +580,7 @@ static enum cv_err arrive(struct cv_crew *crew, uint64_t now_ms) {
     void *array = crew->arriving;
     CV_TRY(grow(&array, crew->arriving_count, &crew->arriving_cap, sizeof(*crew->arriving)));
     crew->arriving = array;
+    crew->here[worker - crew->config.first] = 1;
     CV_TRY(cv_line_push(&crew->waiting, worker, 0));
     crew->arriving[crew->arriving_count++] = worker;
     crew->allowance -= crew->config.arrival_rate > 0;
@@ -421,6 +589,9 @@ static enum cv_err arrive(struct cv_crew *crew, uint64_t now_ms) {
 }
 
 bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame *ret) {
+  if (drop_late(crew, now_ms) != CV_OK) {
+    note(crew, "out of memory: a worker stays away");
+  }
   if (!crew->open) {
     return false;
   }
@@ -428,15 +599,15 @@ bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame 
     note(crew, "out of memory: fewer workers arrive");
   }
   struct cv_crowd_frame frame = {
-    .hello = {.present = crew->hello_due, .version = CV_WIRE_VERSION, .program = "crowdveil-worker"},
-    .tokens = crew->tokens,
-    .token = crew->token,
-    .declines = crew->declines,
-    .decline = crew->decline,
+      .hello = {.present = crew->hello_due, .version = CV_WIRE_VERSION, .program = "crowdveil-worker"},
+      .tokens = crew->tokens,
+      .token = crew->token,
+      .declines = crew->declines,
+      .decline = crew->decline,
   };
   if (crew->arriving_count > 0 || crew->hello_due) {
     crew->arrive = (struct cv_arrive){
-      .workers = crew->arriving_count, .worker = crew->arriving, .credit = crew->config.concurrency};
+        .workers = crew->arriving_count, .worker = crew->arriving, .credit = crew->config.concurrency};
     frame.arrives = 1;
     frame.arrive = &crew->arrive;
   }
@@ -447,16 +618,16 @@ bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame 
 }
 
 bool cv_crew_is_done(const struct cv_crew *crew) {
-  if (crew->exhausted) {
-    return true;
+  if (crew->pendings.count > 0) {
+    return false;
   }
-  uint32_t over = 0;
+  bool any_live = false;
   for (uint32_t i = 0; i < crew->engagements; i++) {
-    over += crew->engagement[i].done || crew->engagement[i].privatizer == NULL;
+    any_live = any_live || is_live(&crew->engagement[i]);
   }
-  bool used_up = crew->next > crew->config.last && crew->waiting.count == 0 && crew->again.count == 0 &&
-                 crew->pendings.count == 0;
-  return used_up || (crew->engagements > 0 && over == crew->engagements);
+  bool nobody_left = crew->next > crew->config.last && crew->waiting.count == (crew->probing ? 1 : 0) &&
+                     crew->again.count == 0 && crew->resting.count == 0;
+  return nobody_left || (crew->met && !any_live);
 }
 
 void cv_crew_figures(const struct cv_crew *crew, struct cv_crew_figures *ret) {

@@ -21,16 +21,16 @@
 struct cv_crew;
 
 struct cv_crew_config {
-  uint64_t first, last;   /* ids of the workers, both included */
-  uint32_t concurrency;   /* assignments held at once, 1 .. 8192 */
-  double arrival_rate;    /* workers a second; 0 = as fast as they are taken */
+  uint64_t first, last; /* ids of the workers, both included */
+  uint32_t concurrency; /* assignments held at once, 1 .. 8192 */
+  double arrival_rate;  /* workers a second; 0 = as fast as they are taken */
   struct cv_accept accept;
-  const char *campaign;   /* name of the campaign that `score` is for */
-  uint32_t arms;          /* that it has scores for */
+  const char *campaign; /* name of the campaign that `score` is for */
+  uint32_t arms;        /* that it has scores for */
   /* The score of a place; CV_ERR_LIMIT when the data have run out. */
   enum cv_err (*score)(void *data, uint32_t arm, uint64_t place, int64_t *ret_score);
   void *score_data;
-  struct cv_rng *rng;     /* for the privatizer */
+  struct cv_rng *rng; /* for the privatizer */
   /* One line about what a person may want to know; may be NULL. */
   void (*note)(void *data, const char *text);
   void *note_data;
@@ -46,7 +46,10 @@ void cv_crew_free(struct cv_crew *crew);
 
 void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms);
 void cv_crew_closed(struct cv_crew *crew);
-/* An error means that the broker broke the protocol: the shell closes with the reason. */
+/*
+ * An error means that the broker broke the protocol (it spoke before its hello, assigned to who did not ask or an arm
+ * that is not there, asked a worker for more tokens than its own terms say, ...): the shell closes with the reason.
+ */
 CV_MUST_USE enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *frame, uint64_t now_ms,
                                       struct cv_why *why);
 /*
@@ -55,7 +58,10 @@ CV_MUST_USE enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crow
  */
 bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame *ret);
 
-/* The campaigns it took part in are over, or no worker has a token left to give. */
+/*
+ * Nothing is without acknowledgement, and: the campaigns of its name that it has met are over or declined, or no worker
+ * has a token left to give.
+ */
 bool cv_crew_is_done(const struct cv_crew *crew);
 void cv_crew_figures(const struct cv_crew *crew, struct cv_crew_figures *ret);
 

@@ -23,7 +23,13 @@
 #include "worker/core.h"
 #include "worker/source.h"
 
-enum { TICK_MS = 20, SLICE = 2000 };
+enum {
+  TICK_MS = 20,
+  SLICE = 2000,             /* tokens, and arrivals, in one frame */
+  TOKEN_BYTES = 64,         /* of a token in a frame, at most, without its values */
+  VALUE_BYTES = 10,         /* of a value, at most */
+  SLICE_BYTES = 160 * 1024, /* of tokens in one frame */
+};
 
 static const char program[] = "crowdveil-worker";
 
@@ -173,6 +179,18 @@ static void send_frame(struct daemon *daemon, const struct cv_crowd_frame *frame
   }
 }
 
+/* How many of the tokens go into one frame. */
+static size_t fitting(const struct cv_token *token, size_t tokens) {
+  size_t n = 0;
+  for (size_t bytes = 0; n < tokens && n < SLICE; n++) {
+    bytes += TOKEN_BYTES + VALUE_BYTES * token[n].values;
+    if (bytes > SLICE_BYTES) {
+      break;
+    }
+  }
+  return n;
+}
+
 /* Cuts what the crew has to say into frames that fit. */
 static void send_sliced(struct daemon *daemon, const struct cv_crowd_frame *whole) {
   struct cv_crowd_frame part = *whole;
@@ -181,7 +199,7 @@ static void send_sliced(struct daemon *daemon, const struct cv_crowd_frame *whol
   size_t workers = whole->arrives > 0 ? whole->arrive->workers : 0;
   bool first = true;
   do {
-    part.tokens = tokens < SLICE ? tokens : SLICE;
+    part.tokens = fitting(part.token, tokens);
     tokens -= part.tokens;
     if (part.arrives > 0) {
       arrive = *whole->arrive;

@@ -6,12 +6,12 @@
 
 #include "common/base/rng.h"
 
-enum cv_err cv_pendings_init(struct cv_pendings *pendings, size_t entries) {
+enum cv_err cv_pendings_init(struct cv_pendings *pendings, size_t entries, uint64_t key) {
   size_t buckets = 64;
   while (buckets < entries) {
     buckets *= 2;
   }
-  struct cv_pendings made = {.entries = entries, .mask = buckets - 1};
+  struct cv_pendings made = {.entries = entries, .mask = buckets - 1, .key = key};
   made.entry = calloc(entries, sizeof(*made.entry));
   made.bucket = calloc(buckets, sizeof(struct cv_pending *));
   if (made.entry == NULL || made.bucket == NULL) {
@@ -32,10 +32,14 @@ void cv_pendings_fini(struct cv_pendings *pendings) {
   *pendings = (struct cv_pendings){0};
 }
 
-/* A ticket ends with its authentication tag: any eight of those bytes are as good as random. */
 static struct cv_pending **bucket_of(const struct cv_pendings *pendings, const uint8_t *ticket) {
-  uint64_t hash;
-  memcpy(&hash, ticket + CV_TICKET_BYTES - sizeof(hash), sizeof(hash));
+  uint64_t word[CV_TICKET_BYTES / 8];
+  uint64_t hash = pendings->key;
+  memcpy(word, ticket, sizeof(word));
+  for (size_t i = 0; i < CV_COUNT(word); i++) {
+    hash = (hash ^ word[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= hash >> 32;
+  }
   return &pendings->bucket[cv_mix64(hash) & pendings->mask];
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens that wait for their acknowledgement, found by ticket. A fixed number of entries, none of which moves. */
+/*
+ * Tokens that wait for their acknowledgement, found by ticket. A fixed number of entries, none of which moves. Tickets
+ * are opaque: all of their bytes are hashed, with a key, so that a broker cannot choose collisions.
+ */
 #ifndef CV_WORKER_PENDING_H
 #define CV_WORKER_PENDING_H
 
@@ -18,9 +21,10 @@ struct cv_pendings {
   struct cv_pending **bucket;
   struct cv_pending *free;
   size_t entries, mask, count;
+  uint64_t key;
 };
 
-CV_MUST_USE enum cv_err cv_pendings_init(struct cv_pendings *pendings, size_t entries);
+CV_MUST_USE enum cv_err cv_pendings_init(struct cv_pendings *pendings, size_t entries, uint64_t key);
 void cv_pendings_fini(struct cv_pendings *pendings);
 /* NULL when all entries are taken. The caller fills in worker, campaign and values (at least one). */
 struct cv_pending *cv_pendings_add(struct cv_pendings *pendings, const uint8_t ticket[CV_TICKET_BYTES]);

@@ -1,0 +1,746 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The crew behind one connection, against a broker that is played by the test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+/* cmocka needs the four above first */
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "common/base/grid.h"
+#include "worker/core.h"
+
+enum { ARMS = 4, CAMPAIGN = 7, MANY = 4096 };
+
+struct stage {
+  struct cv_crew_config config;
+  struct cv_crew *crew;
+  struct cv_rng_seeded rng;
+  uint64_t now_ms;
+  uint32_t scored; /* calls of the score source */
+  uint64_t rows;   /* places it has scores for */
+  char notes[8][300];
+  uint32_t noted;
+  /* what the crew sent with the last flush */
+  struct cv_crowd_frame sent;
+  /* what the broker will say next */
+  struct cv_crowd_frame frame;
+  struct cv_terms terms[4];
+  struct cv_assign assign[MANY];
+  struct cv_crowd_ack ack[MANY];
+};
+
+/* Differs from call to call, so that a token that is made twice shows. */
+static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+  struct stage *stage = data;
+  if (place >= stage->rows) {
+    return CV_ERR_LIMIT;
+  }
+  *ret_score = 1000 * arm + stage->scored++;
+  return CV_OK;
+}
+
+static void note(void *data, const char *text) {
+  struct stage *stage = data;
+  assert_true(stage->noted < CV_COUNT(stage->notes));
+  (void)snprintf(stage->notes[stage->noted++], sizeof(stage->notes[0]), "%s", text);
+}
+
+static void setup(struct stage *stage, uint64_t first, uint64_t last, uint32_t concurrency) {
+  memset(stage, 0, sizeof(*stage));
+  cv_rng_seeded_init(&stage->rng, 1, CV_RNG_PRIVATIZER, 0, 0);
+  stage->now_ms = 1000;
+  stage->rows = UINT64_MAX;
+  stage->config = (struct cv_crew_config){
+      .first = first,
+      .last = last,
+      .concurrency = concurrency,
+      .accept = {.privatizers = "none, randomized-response", .mechanisms = "hybrid", .epsilon_micro = 1000000},
+      .campaign = "test",
+      .arms = ARMS,
+      .score = score,
+      .score_data = stage,
+      .rng = &stage->rng.rng,
+      .note = note,
+      .note_data = stage,
+  };
+}
+
+static void start(struct stage *stage) {
+  assert_int_equal(cv_crew_new(&stage->config, &stage->crew, NULL), CV_OK);
+  cv_crew_opened(stage->crew, stage->now_ms);
+}
+
+static void flush(struct stage *stage) {
+  if (!cv_crew_flush(stage->crew, stage->now_ms, &stage->sent)) {
+    stage->sent = (struct cv_crowd_frame){0};
+  }
+}
+
+static size_t arrived(const struct stage *stage) {
+  return stage->sent.arrives == 0 ? 0 : stage->sent.arrive->workers;
+}
+
+/* ---- what the broker says ---- */
+
+static void begin(struct stage *stage) {
+  stage->frame = (struct cv_crowd_frame){.campaign = stage->terms, .assign = stage->assign, .ack = stage->ack};
+}
+
+static void say_hello(struct stage *stage) {
+  stage->frame.hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "broker"};
+}
+
+static struct cv_terms *say_terms(struct stage *stage, uint64_t id, uint32_t tokens_per_worker) {
+  struct cv_terms *terms = &stage->terms[stage->frame.campaigns++];
+  *terms = (struct cv_terms){.id = id,
+                             .name = "test",
+                             .privatizer = {.name = "none"},
+                             .mechanism = {.name = "hybrid"},
+                             .epsilon_micro = 250000,
+                             .tokens_per_worker = tokens_per_worker,
+                             .arms = ARMS};
+  return terms;
+}
+
+/* The ticket is made from worker and place. */
+static struct cv_assign *say_assign(struct stage *stage, uint64_t worker, uint32_t arm, uint64_t place) {
+  struct cv_assign *assign = &stage->assign[stage->frame.assigns++];
+  *assign = (struct cv_assign){.campaign = CAMPAIGN, .worker = worker, .arms = 1, .arm = {.one = arm}, .place = place};
+  memcpy(assign->ticket, &worker, sizeof(worker));
+  memcpy(assign->ticket + CV_TICKET_BYTES - sizeof(place), &place, sizeof(place));
+  return assign;
+}
+
+static void say_ack(struct stage *stage, const struct cv_token *token, enum cv_verdict verdict, const char *why) {
+  struct cv_crowd_ack *ack = &stage->ack[stage->frame.acks++];
+  *ack = (struct cv_crowd_ack){.verdict = verdict, .why = why};
+  memcpy(ack->ticket, token->ticket, sizeof(ack->ticket));
+}
+
+static void deliver(struct stage *stage) {
+  struct cv_why why = {0};
+  if (cv_crew_frame(stage->crew, &stage->frame, stage->now_ms, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  flush(stage);
+}
+
+static void deliver_bad(struct stage *stage, enum cv_err err, const char *line) {
+  struct cv_why why = {0};
+  assert_int_equal(cv_crew_frame(stage->crew, &stage->frame, stage->now_ms, &why), err);
+  assert_string_equal(why.text, line);
+}
+
+/* Open, hellos exchanged, one campaign known. */
+static void meet(struct stage *stage, uint32_t tokens_per_worker) {
+  start(stage);
+  flush(stage);
+  begin(stage);
+  say_hello(stage);
+  (void)say_terms(stage, CAMPAIGN, tokens_per_worker);
+  struct cv_why why = {0};
+  assert_int_equal(cv_crew_frame(stage->crew, &stage->frame, stage->now_ms, &why), CV_OK);
+}
+
+/* Worker is assigned, answers, and is told `verdict`; whether it then arrives again. */
+static bool comes_back(struct stage *stage, uint64_t worker, uint64_t place, enum cv_verdict verdict, const char *why) {
+  begin(stage);
+  (void)say_assign(stage, worker, 0, place);
+  deliver(stage);
+  assert_int_equal(stage->sent.tokens, 1);
+  begin(stage);
+  say_ack(stage, &stage->sent.token[0], verdict, why);
+  deliver(stage);
+  return arrived(stage) == 1 && stage->sent.arrive->worker[0] == worker;
+}
+
+static struct cv_crew_figures figures(const struct stage *stage) {
+  struct cv_crew_figures figures;
+  cv_crew_figures(stage->crew, &figures);
+  return figures;
+}
+
+/* ---- tests ---- */
+
+static struct stage stage;
+
+static void test_the_happy_path(void **state) {
+  setup(&stage, 11, 13, 2);
+  start(&stage);
+  flush(&stage);
+  assert_true(stage.sent.hello.present);
+  assert_int_equal(stage.sent.hello.version, CV_WIRE_VERSION);
+  assert_int_equal(arrived(&stage), 3);
+  assert_int_equal(stage.sent.arrive->credit, 2);
+  assert_int_equal(stage.sent.arrive->worker[0], 11);
+  assert_int_equal(stage.sent.arrive->worker[2], 13);
+  begin(&stage);
+  say_hello(&stage);
+  (void)say_terms(&stage, CAMPAIGN, 1);
+  const struct cv_assign *first = say_assign(&stage, 11, 3, 0), *second = say_assign(&stage, 12, 1, 5);
+  deliver(&stage);
+  assert_false(stage.sent.hello.present);
+  assert_int_equal(stage.sent.tokens, 2);
+  assert_memory_equal(stage.sent.token[0].ticket, first->ticket, CV_TICKET_BYTES);
+  assert_memory_equal(stage.sent.token[1].ticket, second->ticket, CV_TICKET_BYTES);
+  assert_int_equal(stage.sent.token[0].values, 1);
+  assert_int_equal(stage.sent.token[0].value[0], 3000);
+  assert_int_equal(stage.sent.token[1].value[0], 1001);
+  assert_int_equal(arrived(&stage), 0);
+  struct cv_token sent[2] = {stage.sent.token[0], stage.sent.token[1]};
+  begin(&stage);
+  say_ack(&stage, &sent[0], CV_VERDICT_ACCEPTED, NULL);
+  say_ack(&stage, &sent[1], CV_VERDICT_ACCEPTED, NULL);
+  deliver(&stage);
+  assert_int_equal(arrived(&stage) + stage.sent.tokens, 0);
+  assert_int_equal(figures(&stage).accepted, 2);
+  assert_false(cv_crew_is_done(stage.crew));
+  uint64_t done = CAMPAIGN;
+  begin(&stage);
+  stage.frame.done = &done;
+  stage.frame.dones = 1;
+  deliver(&stage);
+  assert_true(cv_crew_is_done(stage.crew));
+  assert_int_equal(figures(&stage).campaigns, 1);
+  cv_crew_free(stage.crew);
+}
+
+static void test_one_worker_is_a_range_of_one(void **state) {
+  setup(&stage, 5, 5, 64);
+  meet(&stage, 1);
+  assert_int_equal(arrived(&stage), 1);
+  assert_false(comes_back(&stage, 5, 0, CV_VERDICT_ACCEPTED, NULL));
+  assert_true(cv_crew_is_done(stage.crew));
+  cv_crew_free(stage.crew);
+}
+
+static void test_several_arms_answer_in_order(void **state) {
+  static const uint32_t arms[] = {2, 0, 3};
+  setup(&stage, 1, 1, 1);
+  meet(&stage, 1);
+  begin(&stage);
+  struct cv_assign *assign = say_assign(&stage, 1, 0, 0);
+  assign->arms = 3;
+  assign->arm.many = arms;
+  deliver(&stage);
+  assert_int_equal(stage.sent.tokens, 1);
+  assert_int_equal(stage.sent.token[0].values, 3);
+  assert_int_equal(stage.sent.token[0].value[0], 2000);
+  assert_int_equal(stage.sent.token[0].value[1], 1);
+  assert_int_equal(stage.sent.token[0].value[2], 3002);
+  cv_crew_free(stage.crew);
+}
+
+static void test_what_is_not_acknowledged_is_sent_again_the_same(void **state) {
+  setup(&stage, 1, 3, 4);
+  meet(&stage, 1);
+  begin(&stage);
+  const struct cv_assign first = *say_assign(&stage, 1, 2, 0), second = *say_assign(&stage, 2, 1, 0);
+  deliver(&stage);
+  int64_t value[2] = {stage.sent.token[0].value[0], stage.sent.token[1].value[0]};
+  begin(&stage);
+  say_ack(&stage, &stage.sent.token[0], CV_VERDICT_ACCEPTED, NULL);
+  deliver(&stage);
+  cv_crew_closed(stage.crew);
+  flush(&stage);
+  assert_int_equal(stage.sent.tokens + stage.sent.arrives, 0);
+  cv_crew_opened(stage.crew, stage.now_ms);
+  flush(&stage);
+  assert_true(stage.sent.hello.present);
+  assert_int_equal(stage.sent.tokens, 1);
+  assert_memory_equal(stage.sent.token[0].ticket, second.ticket, CV_TICKET_BYTES);
+  assert_int_equal(stage.sent.token[0].value[0], value[1]);
+  assert_int_not_equal(value[0], value[1]);
+  assert_int_equal(stage.scored, 2);
+  /* worker 3 waited, and the broker has forgotten it; 1 and 2 have given what the campaign wants of each */
+  assert_int_equal(arrived(&stage), 1);
+  assert_int_equal(stage.sent.arrive->worker[0], 3);
+  begin(&stage);
+  say_hello(&stage);
+  say_ack(&stage, &stage.sent.token[0], CV_VERDICT_DUPLICATE, NULL);
+  deliver(&stage);
+  assert_int_equal(figures(&stage).duplicates, 1);
+  assert_int_equal(stage.noted, 0);
+  /* once more, now nothing is open */
+  cv_crew_closed(stage.crew);
+  cv_crew_opened(stage.crew, stage.now_ms);
+  flush(&stage);
+  assert_int_equal(stage.sent.tokens, 0);
+  assert_memory_not_equal(first.ticket, second.ticket, CV_TICKET_BYTES);
+  cv_crew_free(stage.crew);
+}
+
+static void test_an_expired_token_lets_its_worker_arrive_again(void **state) {
+  setup(&stage, 1, 1, 1);
+  meet(&stage, 1);
+  assert_true(comes_back(&stage, 1, 0, CV_VERDICT_EXPIRED, NULL));
+  assert_false(comes_back(&stage, 1, 1, CV_VERDICT_ACCEPTED, NULL));
+  assert_int_equal(figures(&stage).expired, 1);
+  assert_int_equal(figures(&stage).accepted, 1);
+  cv_crew_free(stage.crew);
+}
+
+static void test_a_refusal_is_told_once_per_reason(void **state) {
+  setup(&stage, 1, 4, 4);
+  meet(&stage, 1);
+  assert_false(comes_back(&stage, 1, 0, CV_VERDICT_REFUSED, "bad ticket"));
+  assert_false(comes_back(&stage, 2, 1, CV_VERDICT_REFUSED, "bad ticket"));
+  assert_false(comes_back(&stage, 3, 2, CV_VERDICT_REFUSED, "out of range"));
+  assert_int_equal(figures(&stage).refused, 3);
+  assert_int_equal(stage.noted, 2);
+  assert_non_null(strstr(stage.notes[0], "bad ticket"));
+  assert_non_null(strstr(stage.notes[1], "out of range"));
+  cv_crew_free(stage.crew);
+}
+
+static void test_several_tokens_of_one_worker(void **state) {
+  setup(&stage, 1, 1, 1);
+  meet(&stage, 3);
+  assert_true(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
+  assert_true(comes_back(&stage, 1, 1, CV_VERDICT_ACCEPTED, NULL));
+  (void)comes_back(&stage, 1, 2, CV_VERDICT_ACCEPTED, NULL);
+  assert_int_equal(figures(&stage).accepted, 3);
+  cv_crew_free(stage.crew);
+}
+
+static void back_off(uint64_t worker, uint32_t delay_ms) {
+  static uint64_t workers[1];
+  static struct cv_backoff backoff;
+  workers[0] = worker;
+  backoff = (struct cv_backoff){.worker = workers, .workers = 1, .delay_ms = delay_ms, .campaign = CAMPAIGN};
+  begin(&stage);
+  stage.frame.backoff = &backoff;
+  stage.frame.backoffs = 1;
+  deliver(&stage);
+}
+
+static void test_back_off(void **state) {
+  setup(&stage, 1, 2, 4);
+  meet(&stage, 1);
+  back_off(1, 1000);
+  assert_int_equal(arrived(&stage), 0);
+  stage.now_ms += 999;
+  flush(&stage);
+  assert_int_equal(arrived(&stage), 0);
+  stage.now_ms += 200;
+  flush(&stage);
+  assert_int_equal(arrived(&stage), 1);
+  assert_int_equal(stage.sent.arrive->worker[0], 1);
+  back_off(1, 0);
+  assert_false(cv_crew_is_done(stage.crew));
+  back_off(2, 0);
+  assert_true(cv_crew_is_done(stage.crew));
+  cv_crew_free(stage.crew);
+}
+
+/* A campaign whose terms `change` has made worse is declined, and no token leaves. */
+static void declined(void (*change)(struct cv_terms *terms), const char *reason) {
+  setup(&stage, 1, 2, 4);
+  start(&stage);
+  flush(&stage);
+  begin(&stage);
+  say_hello(&stage);
+  change(say_terms(&stage, CAMPAIGN, 1));
+  (void)say_assign(&stage, 1, 0, 0);
+  deliver(&stage);
+  assert_int_equal(stage.sent.declines, 1);
+  assert_int_equal(stage.sent.decline[0].campaign, CAMPAIGN);
+  assert_non_null(strstr(stage.sent.decline[0].why, reason));
+  assert_int_equal(stage.sent.tokens, 0);
+  assert_int_equal(stage.scored, 0);
+  begin(&stage);
+  (void)say_assign(&stage, 2, 0, 0);
+  deliver(&stage);
+  assert_int_equal(stage.sent.tokens + stage.scored, 0);
+  cv_crew_free(stage.crew);
+}
+
+static void other_name(struct cv_terms *terms) {
+  (void)snprintf(terms->name, sizeof(terms->name), "another");
+}
+static void other_arms(struct cv_terms *terms) {
+  terms->arms = ARMS + 1;
+}
+static void other_privatizer(struct cv_terms *terms) {
+  (void)snprintf(terms->privatizer.name, sizeof(terms->privatizer.name), "laplace");
+}
+static void unknown_privatizer(struct cv_terms *terms) {
+  (void)snprintf(terms->privatizer.name, sizeof(terms->privatizer.name), "rot13");
+}
+static void unknown_parameter(struct cv_terms *terms) {
+  assert_int_equal(cv_params_set_number(&terms->privatizer.params, "strength", 0), CV_OK);
+}
+static void no_mechanism(struct cv_terms *terms) {
+  (void)snprintf(terms->mechanism.name, sizeof(terms->mechanism.name), "none");
+}
+static void printed_mechanism(struct cv_terms *terms) {
+  (void)snprintf(terms->mechanism.name, sizeof(terms->mechanism.name), "hybrid-printed");
+}
+static void larger_epsilon(struct cv_terms *terms) {
+  terms->epsilon_micro = 1000001;
+}
+
+static void test_weaker_terms_are_declined(void **state) {
+  declined(other_name, "\"test\"");
+  declined(other_arms, "5 arms");
+  declined(other_privatizer, "privatizer laplace");
+  declined(unknown_privatizer, "rot13");
+  declined(unknown_parameter, "strength");
+  declined(no_mechanism, "mechanism none");
+  declined(printed_mechanism, "mechanism hybrid-printed");
+  declined(larger_epsilon, "epsilon 1.000001");
+}
+
+static void test_terms_that_get_weaker_later_are_declined(void **state) {
+  setup(&stage, 1, 2, 4);
+  meet(&stage, 1);
+  cv_crew_closed(stage.crew);
+  cv_crew_opened(stage.crew, stage.now_ms);
+  flush(&stage);
+  begin(&stage);
+  say_hello(&stage);
+  say_terms(&stage, CAMPAIGN, 1)->epsilon_micro = 4000000;
+  (void)say_assign(&stage, 1, 0, 0);
+  deliver(&stage);
+  assert_int_equal(stage.sent.declines, 1);
+  assert_int_equal(stage.sent.tokens, 0);
+  cv_crew_free(stage.crew);
+}
+
+static void test_the_owners_limit_of_tokens(void **state) {
+  setup(&stage, 1, 1, 1);
+  stage.config.accept.tokens = 2;
+  meet(&stage, 10);
+  assert_true(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
+  assert_false(comes_back(&stage, 1, 1, CV_VERDICT_ACCEPTED, NULL));
+  begin(&stage);
+  (void)say_assign(&stage, 1, 0, 2);
+  deliver_bad(&stage, CV_ERR_STATE, "an assignment for worker 1, who did not ask for one");
+  assert_int_equal(stage.scored, 2);
+  cv_crew_free(stage.crew);
+}
+
+static void bad_assign(uint64_t campaign, uint64_t worker, uint32_t arm, enum cv_err err, const char *line) {
+  setup(&stage, 10, 19, 4);
+  meet(&stage, 1);
+  begin(&stage);
+  say_assign(&stage, worker, arm, 0)->campaign = campaign;
+  deliver_bad(&stage, err, line);
+  flush(&stage);
+  assert_int_equal(stage.sent.tokens, 0);
+  cv_crew_free(stage.crew);
+}
+
+static void test_a_broker_is_not_trusted(void **state) {
+  bad_assign(8, 10, 0, CV_ERR_STATE, "an assignment for campaign 8 without its terms");
+  bad_assign(CAMPAIGN, 9, 0, CV_ERR_DENIED, "an assignment for worker 9, who is not here");
+  bad_assign(CAMPAIGN, 20, 0, CV_ERR_DENIED, "an assignment for worker 20, who is not here");
+  bad_assign(CAMPAIGN, 0, 0, CV_ERR_DENIED, "an assignment for worker 0, who is not here");
+  /* 8 of the 10 have arrived: twice the credit of 4 */
+  bad_assign(CAMPAIGN, 19, 0, CV_ERR_STATE, "an assignment for worker 19, who did not ask for one");
+  bad_assign(CAMPAIGN, 10, ARMS, CV_ERR_FORMAT, "arm 4 is assigned; expected below 4");
+
+  setup(&stage, 1, 2, 4);
+  meet(&stage, 1);
+  begin(&stage);
+  (void)say_assign(&stage, 1, 0, 0);
+  (void)say_assign(&stage, 1, 0, 1);
+  deliver_bad(&stage, CV_ERR_STATE, "an assignment for worker 1, who did not ask for one");
+  cv_crew_free(stage.crew);
+}
+
+/* tokens_per_worker is a promise to the worker; the broker's word for what has expired does not stretch the owner's. */
+static void test_more_tokens_than_were_agreed(void **state) {
+  setup(&stage, 1, 1, 4);
+  meet(&stage, 2);
+  assert_true(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
+  assert_false(comes_back(&stage, 1, 1, CV_VERDICT_ACCEPTED, NULL));
+  stage.now_ms += 5000;
+  flush(&stage);
+  assert_int_equal(arrived(&stage), 1); /* it asks for other campaigns */
+  begin(&stage);
+  (void)say_assign(&stage, 1, 0, 2);
+  deliver_bad(&stage, CV_ERR_DENIED, "worker 1 is asked for more than the 2 tokens of the terms");
+  assert_int_equal(stage.scored, 2);
+  cv_crew_free(stage.crew);
+
+  setup(&stage, 1, 1, 4);
+  stage.config.accept.tokens = 3;
+  meet(&stage, 1);
+  assert_true(comes_back(&stage, 1, 0, CV_VERDICT_EXPIRED, NULL));
+  assert_true(comes_back(&stage, 1, 1, CV_VERDICT_EXPIRED, NULL));
+  assert_false(comes_back(&stage, 1, 2, CV_VERDICT_EXPIRED, NULL));
+  assert_true(cv_crew_is_done(stage.crew));
+  cv_crew_free(stage.crew);
+}
+
+/* Terms that are told again, on this connection or another, do not start the count again. */
+static void test_terms_told_again_forget_nothing(void **state) {
+  setup(&stage, 1, 1, 4);
+  meet(&stage, 1);
+  assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
+  cv_crew_closed(stage.crew);
+  cv_crew_opened(stage.crew, stage.now_ms);
+  flush(&stage);
+  assert_int_equal(arrived(&stage), 0);
+  begin(&stage);
+  say_hello(&stage);
+  (void)say_terms(&stage, CAMPAIGN, 1);
+  (void)say_terms(&stage, CAMPAIGN, 1);
+  deliver(&stage);
+  assert_int_equal(arrived(&stage), 0);
+  assert_int_equal(figures(&stage).campaigns, 1);
+  cv_crew_free(stage.crew);
+}
+
+static void test_the_same_ticket_twice(void **state) {
+  setup(&stage, 1, 2, 4);
+  meet(&stage, 1);
+  begin(&stage);
+  const struct cv_assign first = *say_assign(&stage, 1, 0, 0);
+  memcpy(say_assign(&stage, 2, 0, 1)->ticket, first.ticket, CV_TICKET_BYTES);
+  deliver_bad(&stage, CV_ERR_STATE, "a ticket that has not been acknowledged is assigned again");
+  cv_crew_free(stage.crew);
+}
+
+static void test_messages_of_the_wrong_side_or_version(void **state) {
+  struct cv_decline decline = {.campaign = CAMPAIGN};
+  setup(&stage, 1, 2, 4);
+  start(&stage);
+  begin(&stage);
+  stage.frame.hello = (struct cv_hello){.present = true, .version = 2, .program = "broker"};
+  deliver_bad(&stage, CV_ERR_VERSION, "the broker speaks version 2; expected 1");
+  begin(&stage);
+  (void)say_terms(&stage, CAMPAIGN, 1);
+  deliver_bad(&stage, CV_ERR_FORMAT, "the broker's first message is no hello");
+  begin(&stage);
+  say_hello(&stage);
+  stage.frame.decline = &decline;
+  stage.frame.declines = 1;
+  deliver_bad(&stage, CV_ERR_DENIED, "a message that only a worker may send");
+  cv_crew_free(stage.crew);
+}
+
+static void test_data_without_a_row_left_is_declined(void **state) {
+  setup(&stage, 1, 9, 4);
+  stage.rows = 2;
+  meet(&stage, 1);
+  begin(&stage);
+  (void)say_assign(&stage, 1, 0, 1);
+  (void)say_assign(&stage, 2, 3, 2);
+  deliver(&stage);
+  assert_int_equal(stage.sent.tokens, 1);
+  assert_int_equal(stage.sent.declines, 1);
+  assert_string_equal(stage.sent.decline[0].why, "the data of arm 3 have run out at its token 3");
+  begin(&stage);
+  (void)say_assign(&stage, 3, 0, 0);
+  deliver(&stage);
+  assert_int_equal(stage.sent.tokens, 0);
+  cv_crew_free(stage.crew);
+}
+
+static void test_arrivals_keep_to_their_rate(void **state) {
+  setup(&stage, 1, 100000, 2048);
+  stage.config.arrival_rate = 50;
+  meet(&stage, 1);
+  size_t total = arrived(&stage);
+  for (int i = 0; i < 1000; i++) {
+    stage.now_ms += 10;
+    flush(&stage);
+    total += arrived(&stage);
+    assert_in_range(total + 1, (size_t)(i + 1) / 2, (size_t)(i + 1) / 2 + 2);
+  }
+  /* a pause does not save up more than a second's worth */
+  stage.now_ms += 3600000;
+  flush(&stage);
+  assert_in_range(arrived(&stage), 1, 50);
+  cv_crew_free(stage.crew);
+}
+
+static void test_no_more_wait_than_twice_the_credit(void **state) {
+  enum { CREDIT = 16, WORKERS = 1000 };
+  uint64_t queue[WORKERS + 1];
+  size_t head = 0, tail = 0, open = 0, place = 0;
+  setup(&stage, 1, WORKERS, CREDIT);
+  meet(&stage, 1);
+  for (int turn = 0; turn < 500; turn++) {
+    for (size_t i = 0; i < arrived(&stage); i++) {
+      queue[tail++] = stage.sent.arrive->worker[i];
+    }
+    assert_in_range(tail - head, 0, 2 * CREDIT);
+    assert_in_range(stage.sent.tokens, 0, CREDIT);
+    struct cv_token sent[CREDIT];
+    size_t tokens = stage.sent.tokens;
+    for (size_t i = 0; i < tokens; i++) {
+      sent[i] = stage.sent.token[i];
+    }
+    begin(&stage);
+    for (size_t i = 0; i < tokens; i++, open--) {
+      say_ack(&stage, &sent[i], CV_VERDICT_ACCEPTED, NULL);
+    }
+    for (; head < tail && open < CREDIT; open++) {
+      (void)say_assign(&stage, queue[head++], 0, place++);
+    }
+    deliver(&stage);
+  }
+  assert_int_equal(figures(&stage).accepted, WORKERS);
+  assert_true(cv_crew_is_done(stage.crew));
+  cv_crew_free(stage.crew);
+}
+
+/* Never acknowledged, over many connections: what is kept is bounded, and the rest is the broker's fault. */
+static void test_unacknowledged_tokens_are_bounded(void **state) {
+  enum { CREDIT = 4 };
+  struct cv_why why = {0};
+  uint64_t next = 1;
+  size_t sent = 0;
+  enum cv_err err = CV_OK;
+  setup(&stage, 1, 1000, CREDIT);
+  meet(&stage, 1);
+  for (int turn = 0; turn < 50 && err == CV_OK; turn++) {
+    begin(&stage);
+    (void)say_assign(&stage, next, 0, next);
+    next++;
+    err = cv_crew_frame(stage.crew, &stage.frame, stage.now_ms, &why);
+    flush(&stage);
+    sent += stage.sent.tokens;
+  }
+  assert_int_equal(err, CV_ERR_LIMIT);
+  assert_int_equal(sent, 2 * CREDIT);
+  cv_crew_free(stage.crew);
+}
+
+static void test_all_come_again_for_the_next_campaign(void **state) {
+  uint64_t done = CAMPAIGN;
+  setup(&stage, 1, 2, 4);
+  meet(&stage, 1);
+  assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
+  assert_false(comes_back(&stage, 2, 1, CV_VERDICT_ACCEPTED, NULL));
+  begin(&stage);
+  stage.frame.done = &done;
+  stage.frame.dones = 1;
+  deliver(&stage);
+  assert_int_equal(arrived(&stage), 2);
+  cv_crew_free(stage.crew);
+}
+
+static void say_done(uint64_t campaign) {
+  static uint64_t done;
+  done = campaign;
+  begin(&stage);
+  stage.frame.done = &done;
+  stage.frame.dones = 1;
+  deliver(&stage);
+}
+
+/* The last acknowledgements may come behind Done, and those that never come do not hold the process for ever. */
+static void test_acknowledgements_behind_done(void **state) {
+  setup(&stage, 1, 2, 4);
+  meet(&stage, 1);
+  begin(&stage);
+  (void)say_assign(&stage, 1, 0, 0);
+  (void)say_assign(&stage, 2, 0, 1);
+  deliver(&stage);
+  struct cv_token first = stage.sent.token[0];
+  say_done(CAMPAIGN);
+  assert_false(cv_crew_is_done(stage.crew));
+  begin(&stage);
+  say_ack(&stage, &first, CV_VERDICT_ACCEPTED, NULL);
+  deliver(&stage);
+  assert_int_equal(figures(&stage).accepted, 1);
+  assert_false(cv_crew_is_done(stage.crew));
+  stage.now_ms += 3000;
+  flush(&stage);
+  assert_true(cv_crew_is_done(stage.crew));
+  assert_int_equal(figures(&stage).expired, 1);
+  cv_crew_free(stage.crew);
+}
+
+/* Another requester's campaign on the same broker is no reason to leave. */
+static void test_a_foreign_campaign_ends_nothing(void **state) {
+  setup(&stage, 1, 9, 4);
+  start(&stage);
+  flush(&stage);
+  begin(&stage);
+  say_hello(&stage);
+  other_name(say_terms(&stage, 3, 1));
+  deliver(&stage);
+  assert_int_equal(stage.sent.declines, 1);
+  say_done(3);
+  assert_false(cv_crew_is_done(stage.crew));
+  cv_crew_free(stage.crew);
+}
+
+/* The broker tells terms to those who arrive only, so somebody asks even when the known campaign wants nobody. */
+static void test_a_second_campaign_beside_the_first(void **state) {
+  size_t asked = 0;
+  setup(&stage, 1, 2, 4);
+  meet(&stage, 1);
+  assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
+  assert_false(comes_back(&stage, 2, 1, CV_VERDICT_ACCEPTED, NULL));
+  for (int i = 0; i < 500; i++) {
+    stage.now_ms += 10;
+    flush(&stage);
+    if (arrived(&stage) > 0) {
+      asked += arrived(&stage);
+      assert_true(cv_crew_is_done(stage.crew));
+      back_off(stage.sent.arrive->worker[0], 0);
+    }
+  }
+  assert_in_range(asked, 4, 5);
+  stage.now_ms += 1000;
+  flush(&stage);
+  assert_int_equal(arrived(&stage), 1);
+  uint64_t asker = stage.sent.arrive->worker[0];
+  begin(&stage);
+  (void)say_terms(&stage, CAMPAIGN + 1, 1);
+  say_assign(&stage, asker, 0, 0)->campaign = CAMPAIGN + 1;
+  deliver(&stage);
+  assert_int_equal(stage.sent.tokens, 1);
+  assert_int_equal(arrived(&stage), 1);
+  assert_int_not_equal(stage.sent.arrive->worker[0], asker);
+  cv_crew_free(stage.crew);
+}
+
+/* Those who were told to come later do not hold up those who may come now. */
+static void test_rest_holds_up_nobody(void **state) {
+  setup(&stage, 1, 2, 4);
+  meet(&stage, 5);
+  back_off(1, 60000);
+  assert_true(comes_back(&stage, 2, 0, CV_VERDICT_ACCEPTED, NULL));
+  cv_crew_free(stage.crew);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_the_happy_path),
+      cmocka_unit_test(test_one_worker_is_a_range_of_one),
+      cmocka_unit_test(test_several_arms_answer_in_order),
+      cmocka_unit_test(test_what_is_not_acknowledged_is_sent_again_the_same),
+      cmocka_unit_test(test_an_expired_token_lets_its_worker_arrive_again),
+      cmocka_unit_test(test_a_refusal_is_told_once_per_reason),
+      cmocka_unit_test(test_several_tokens_of_one_worker),
+      cmocka_unit_test(test_back_off),
+      cmocka_unit_test(test_weaker_terms_are_declined),
+      cmocka_unit_test(test_terms_that_get_weaker_later_are_declined),
+      cmocka_unit_test(test_the_owners_limit_of_tokens),
+      cmocka_unit_test(test_a_broker_is_not_trusted),
+      cmocka_unit_test(test_more_tokens_than_were_agreed),
+      cmocka_unit_test(test_terms_told_again_forget_nothing),
+      cmocka_unit_test(test_the_same_ticket_twice),
+      cmocka_unit_test(test_acknowledgements_behind_done),
+      cmocka_unit_test(test_a_foreign_campaign_ends_nothing),
+      cmocka_unit_test(test_a_second_campaign_beside_the_first),
+      cmocka_unit_test(test_rest_holds_up_nobody),
+      cmocka_unit_test(test_messages_of_the_wrong_side_or_version),
+      cmocka_unit_test(test_data_without_a_row_left_is_declined),
+      cmocka_unit_test(test_arrivals_keep_to_their_rate),
+      cmocka_unit_test(test_no_more_wait_than_twice_the_credit),
+      cmocka_unit_test(test_unacknowledged_tokens_are_bounded),
+      cmocka_unit_test(test_all_come_again_for_the_next_campaign),
+  };
+  return cmocka_run_group_tests_name("core", tests, NULL, NULL);
+}

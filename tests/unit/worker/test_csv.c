@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+/* cmocka needs the four above first */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/grid.h"
+#include "tests/support/folder.h"
+#include "tests/unit/worker/data.h"
+#include "worker/csv.h"
+
+static const struct cv_csv_ask plain = {
+    .item_column = "item", .score_column = "score", .delimiter = ',', .has_scale = true, .low = 0, .high = 1};
+
+static enum cv_err read_as(const struct folder *folder, const struct cv_csv_ask *how, const char *text, size_t n,
+                           struct cv_csv_data *data, struct cv_why *why) {
+  struct cv_csv_ask ask = *how;
+  ask.path = write_bytes(folder, "data.csv", text, n);
+  return cv_csv_read(&ask, data, why);
+}
+
+/* Reads what must be good, and shows it as "name:value,value name:value" with values in 1/1000 of the grid. */
+static void good_as(const struct cv_csv_ask *how, const char *text, size_t n, const char *expected) {
+  struct folder folder;
+  struct cv_csv_data data = {0};
+  struct cv_why why = {0};
+  char shown[400] = "";
+  size_t used = 0;
+  folder_make(&folder);
+  assert_int_equal(read_as(&folder, how, text, n, &data, &why), CV_OK);
+  assert_int_equal(data.rows.arms, data.items);
+  for (uint32_t arm = 0; arm < data.items; arm++) {
+    used += (size_t)snprintf(shown + used, sizeof(shown) - used, "%s%s:", arm == 0 ? "" : " ", data.name[arm].text);
+    for (uint64_t i = data.rows.start[arm]; i < data.rows.start[arm + 1]; i++) {
+      used += (size_t)snprintf(shown + used, sizeof(shown) - used, "%s%lld", i == data.rows.start[arm] ? "" : ",",
+                               (long long)((data.rows.value[i] * INT64_C(1000) + CV_GRID / 2) / CV_GRID));
+    }
+  }
+  assert_string_equal(shown, expected);
+  cv_csv_fini(&data);
+  folder_remove(&folder);
+}
+
+static void good(const char *text, const char *expected) {
+  good_as(&plain, text, strlen(text), expected);
+}
+
+static void bad_as(const struct cv_csv_ask *how, const char *text, size_t n, enum cv_err err, const char *line) {
+  struct folder folder;
+  struct cv_csv_data data = {.items = 77};
+  struct cv_why why = {0};
+  folder_make(&folder);
+  assert_int_equal(read_as(&folder, how, text, n, &data, &why), err);
+  assert_says(&why, &folder, "data.csv", line);
+  assert_int_equal(data.items, 77);
+  folder_remove(&folder);
+}
+
+static void bad(const char *text, const char *line) {
+  bad_as(&plain, text, strlen(text), CV_ERR_INVALID, line);
+}
+
+static void test_plain_rows(void **state) {
+  good("item,score\nb,0.5\na,1\nb,0\n", "a:1000 b:500,0");
+  good("item,score\nb,0.5", "b:500");
+  good("score,other,item\n0.25,x,a\n", "a:250");
+}
+
+static void test_form(void **state) {
+  good("item,score\r\na,1\r\nb,0\r\n", "a:1000 b:0");
+  good("item,score\r\na,1\r", "a:1000");
+  good("\xef\xbb\xbfitem,score\na,1\n", "a:1000");
+  good("\xef\xbb\xbf\"item\",score\na,1\n", "a:1000");
+  good("item,score\n\n\na,1\n\n", "a:1000");
+  good("item,score\n\"a, b\",\"1\"\n", "a, b:1000");
+  good("item,score\n\"say \"\"hi\"\"\",1\n", "say \"hi\":1000");
+  good("item,note,score\na,\"two\nlines\",1\nb,\"\",0\n", "a:1000 b:0");
+  good("item,score\na, 0.5 \nb,+1\nc,5e-1\nd,.25\n", "a:500 b:1000 c:500 d:250");
+  struct cv_csv_ask tabs = plain;
+  tabs.delimiter = '\t';
+  good_as(&tabs, "item\tscore\na,b\t1\n", strlen("item\tscore\na,b\t1\n"), "a,b:1000");
+}
+
+/* All who read the file must number the arms alike, whatever the order of its rows. */
+static void test_order_of_items(void **state) {
+  good("item,score\n10,1\n9,0\n2,1\n", "2:1000 9:0 10:1000");
+  good("item,score\n1.0,1\n1,0\n-3,1\n", "-3:1000 1:0 1.0:1000");
+  good("item,score\n10,1\n9,0\nx,1\n", "10:1000 9:0 x:1000");
+  good("item,score\nb,1\nB,0\n\xc3\xa4,1\n", "B:0 b:1000 \xc3\xa4:1000");
+  good("item,score\nnan,1\n7,0\n", "7:0 nan:1000");
+}
+
+static void test_scale(void **state) {
+  struct cv_csv_ask ask = plain;
+  ask.low = 1;
+  ask.high = 5;
+  good_as(&ask, "item,score\na,1\na,3\na,5\n", strlen("item,score\na,1\na,3\na,5\n"), "a:0,500,1000");
+  const char *outside = "item,score\na,5\na,7\n";
+  bad_as(&ask, outside, strlen(outside), CV_ERR_INVALID, ":3: score 7 is outside 1..5, the campaign's scale");
+  ask.has_scale = false;
+  const char *spread = "item,score\na,-10\nb,10\na,0\n";
+  good_as(&ask, spread, strlen(spread), "a:0,500 b:1000");
+  const char *same = "item,score\na,4\nb,4\n";
+  bad_as(&ask, same, strlen(same), CV_ERR_INVALID,
+         ": every score is 4, which makes no scale; expected different scores, or a scale");
+  const char *far = "item,score\na,-1e308\nb,1e308\n";
+  bad_as(&ask, far, strlen(far), CV_ERR_INVALID, ": scores from -1e+308 to 1e+308 are too far apart");
+}
+
+static void test_bad_headers(void **state) {
+  bad("", ":1: the file is empty; expected a header line with columns item and score");
+  bad("\n\n", ":1: the file is empty; expected a header line with columns item and score");
+  bad("item,score\n", ": no rows after the header; expected at least one");
+  bad("id,points\na,1\n", ":1: no column \"item\"; the columns are id, points");
+  bad("item,Score\na,1\n", ":1: no column \"score\"; the columns are item, Score");
+  bad("item,score,item\na,1,b\n", ":1: two columns are called \"item\"; expected one");
+  bad("\"it\x1b[31mem\",\"sc\nore\"\na,1\n", ":1: no column \"item\"; the columns are it?[31mem, sc?ore");
+}
+
+static void test_bad_rows(void **state) {
+  bad("item,score\na\n", ":2: 1 fields; expected 2 as in the header");
+  bad("item,score\na,1\nb,1,2\n", ":3: 3 fields; expected 2 as in the header");
+  bad("item,score\na,\n", ":2: score \"\" is not a number");
+  bad("item,score\na,high\n", ":2: score \"high\" is not a number");
+  bad("item,score\na,nan\n", ":2: score \"nan\" is not a number");
+  bad("item,score\na,inf\n", ":2: score \"inf\" is not a number");
+  bad("item,score\na,1e999\n", ":2: score \"1e999\" is not a number");
+  bad("item,score\na,0x1\n", ":2: score \"0x1\" is not a number");
+  bad("item,score\na,1 2\n", ":2: score \"1 2\" is not a number");
+  bad("item,score\na,1-1\n", ":2: score \"1-1\" is not a number");
+  bad("item,score\na,1.5\n", ":2: score 1.5 is outside 0..1, the campaign's scale");
+  bad("item,score\n,1\n", ":2: item \"\" is no name; expected 1 to 63 bytes of printable UTF-8");
+  bad("item,score\n\"a\nb\",1\n", ":2: item \"a?b\" is no name; expected 1 to 63 bytes of printable UTF-8");
+  bad("item,score\n\xff,1\n", ":2: item \"?\" is no name; expected 1 to 63 bytes of printable UTF-8");
+  /* lines are those of the file, not records */
+  bad("item,score\n\"a, 1\",1\n\n\"b\",\"0\n\"\nc,x\n", ":4: score \"0?\" is not a number");
+}
+
+static void test_bad_form(void **state) {
+  bad("item,score\na,\"1\nb,2\n", ":2: a quoted field has no end; expected a closing double quote");
+  bad("item,score\na,\"1\"2\n", ":2: text after a closing double quote; expected the end of the field");
+  bad("item,score\na\"b,1\n",
+      ":2: a double quote inside a field without quotes; expected the field in quotes and this one doubled");
+  bad("item,score\ra,1\r", ":1: a carriage return inside a line; expected LF or CR LF at its end");
+  bad_as(&plain, "item,score\na\0b,1\n", 17, CV_ERR_INVALID, ":2: a zero byte; expected text");
+}
+
+static void test_sizes_are_bounded(void **state) {
+  enum { LONG = CV_CSV_FIELD_BYTES };
+  static char text[16 * CV_ARMS_MAX];
+  int used = snprintf(text, sizeof(text), "item,score,note\na,1,");
+  memset(text + used, 'x', LONG);
+  good_as(&plain, text, (size_t)used + LONG, "a:1000");
+  text[used + LONG] = 'x';
+  bad_as(&plain, text, (size_t)used + LONG + 1, CV_ERR_LIMIT, ":2: field 3 is longer than 4096 bytes");
+
+  memset(text, ',', CV_CSV_COLUMNS_MAX);
+  bad_as(&plain, text, CV_CSV_COLUMNS_MAX, CV_ERR_LIMIT, ":1: more than 1024 fields");
+
+  used = snprintf(text, sizeof(text), "item,score\n");
+  for (int i = 0; i <= CV_ARMS_MAX; i++) {
+    used += snprintf(text + used, sizeof(text) - (size_t)used, "%d,%d\n", i, i % 2);
+  }
+  bad_as(&plain, text, (size_t)used, CV_ERR_LIMIT,
+         ":4098: \"4096\" is one item too many; expected at most 4096 different ones");
+}
+
+static void test_what_is_not_a_file(void **state) {
+  struct folder folder;
+  struct cv_csv_data data = {0};
+  struct cv_why why = {0};
+  struct cv_csv_ask ask = plain;
+  folder_make(&folder);
+  ask.path = folder_file(&folder, "none.csv");
+  assert_int_equal(cv_csv_read(&ask, &data, &why), CV_ERR_IO);
+  assert_says(&why, &folder, "none.csv", ": cannot be opened: No such file or directory");
+  ask.path = folder.path;
+  assert_int_equal(cv_csv_read(&ask, &data, &why), CV_ERR_IO);
+  char line[200];
+  (void)snprintf(line, sizeof(line), "%s: is not a regular file; expected a file with rows of scores", folder.path);
+  assert_string_equal(why.text, line);
+  folder_remove(&folder);
+}
+
+/* The Open Bandit sample: its provenance note says 10,000 rows. */
+static void test_a_real_file(void **state) {
+  const char *base = getenv("CROWDVEIL_DATA");
+  char path[512];
+  (void)snprintf(path, sizeof(path), "%s/obd/slim_bts_men.csv", base != NULL ? base : "../shared/data");
+  if (access(path, R_OK) != 0) {
+    print_message("skipped: no %s; set CROWDVEIL_DATA\n", path);
+    skip();
+  }
+  const struct cv_csv_ask ask = {.path = path,
+                                 .item_column = "item_id",
+                                 .score_column = "propensity_score",
+                                 .delimiter = ',',
+                                 .has_scale = true,
+                                 .low = 0,
+                                 .high = 1};
+  struct cv_csv_data data = {0};
+  struct cv_why why = {0};
+  assert_int_equal(cv_csv_read(&ask, &data, &why), CV_OK);
+  assert_int_equal(data.items, 34);
+  assert_int_equal(data.rows.start[34], 10000);
+  for (uint32_t i = 0; i < data.items; i++) {
+    assert_int_equal(atol(data.name[i].text), i);
+  }
+  cv_csv_fini(&data);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_plain_rows),         cmocka_unit_test(test_form),
+      cmocka_unit_test(test_order_of_items),     cmocka_unit_test(test_scale),
+      cmocka_unit_test(test_bad_headers),        cmocka_unit_test(test_bad_rows),
+      cmocka_unit_test(test_bad_form),           cmocka_unit_test(test_sizes_are_bounded),
+      cmocka_unit_test(test_what_is_not_a_file), cmocka_unit_test(test_a_real_file),
+  };
+  return cmocka_run_group_tests_name("csv", tests, NULL, NULL);
+}
