@@ -25,7 +25,7 @@ double cv_rows_mean(const struct cv_rows *rows, uint32_t arm) {
   for (uint64_t i = rows->start[arm]; i < rows->start[arm + 1]; i++) {
     sum += rows->value[i];
   }
-  return count == 0 ? (double)NAN : (double)sum / (double)count / (double)CV_GRID;
+  return count == 0 ? nan("") : (double)sum / (double)count / (double)CV_GRID;
 }
 
 static uint64_t feistel(uint64_t key, unsigned half_bits, uint64_t index) {

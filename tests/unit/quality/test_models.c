@@ -63,9 +63,9 @@ static void window_by_sum(double mean, double sd, double *ret_inside, double *re
 }
 
 static void test_bernoulli(void **state) {
-  check_law("bernoulli", 0.3, NAN, 0.3, 0.21);
-  check_law("bernoulli", 0, NAN, 0, 0);
-  check_law("bernoulli", 1, NAN, 1, 0);
+  check_law("bernoulli", 0.3, nan(""), 0.3, 0.21);
+  check_law("bernoulli", 0, nan(""), 0, 0);
+  check_law("bernoulli", 1, nan(""), 1, 0);
 }
 
 static void test_beta(void **state) {
@@ -148,11 +148,11 @@ static void refused(const char *model, double mean, double spread, const char *l
 }
 
 static void test_bad_parameters_are_named(void **state) {
-  refused("bernoulli", 1.5, NAN, "item 2 has mean 1.5; expected 0 to 1");
-  refused("bernoulli", NAN, NAN, "item 2 has mean nan; expected 0 to 1");
+  refused("bernoulli", 1.5, nan(""), "item 2 has mean 1.5; expected 0 to 1");
+  refused("bernoulli", nan(""), nan(""), "item 2 has mean nan; expected 0 to 1");
   refused("beta", 0.5, 0, "item 2 has concentration 0; expected a number above 0");
   refused("clipped-normal", 0.5, -1, "item 2 has standard deviation -1; expected a number of at least 0");
-  refused("truncated-normal", 0.5, INFINITY, "item 2 has standard deviation inf; expected a number of at least 0");
+  refused("truncated-normal", 0.5, HUGE_VAL, "item 2 has standard deviation inf; expected a number of at least 0");
   assert_null(cv_quality_model_find("gaussian"));
 }
 
