@@ -15,11 +15,8 @@
 #ifndef CV_THIRDPARTY_CAMPAIGN_H
 #define CV_THIRDPARTY_CAMPAIGN_H
 
-/* uthash's own function falls through its cases without saying so. */
-#define HASH_FUNCTION HASH_FNV
-#include <uthash.h>
-
 #include "common/base/digest.h"
+#include "common/base/table.h"
 #include "proto/codec/rank.h"
 #include "thirdparty/batch.h"
 #include "thirdparty/policy/policy.h"

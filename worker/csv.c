@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "common/base/grid.h"
+#include "common/base/table.h"
 #include "common/base/text.h"
 #include "worker/records.h"
 
