@@ -550,8 +550,8 @@ static enum cv_err open_all(struct cv_broker_shell *shell, struct cv_why *why) {
   CV_TRY(load_tls(shell, &shell->server_tls, &shell->client_tls, why));
   CV_TRY(cv_arena_init(&shell->in, CV_ARENA_BYTES));
   CV_TRY(cv_arena_init(&shell->scratch, CV_ARENA_BYTES));
+  CV_TRY(open_net(shell, why)); /* before the store: a port that is taken must not leave a new database behind */
   CV_TRY(open_store(shell, why));
-  CV_TRY(open_net(shell, why));
   start_handles(shell);
   if (shell->settings->admin != NULL) {
     const struct cv_admin_ops ops = {.health = health, .metrics = metrics};

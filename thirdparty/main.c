@@ -456,7 +456,8 @@ int main(int argc, char **argv) {
   }
   cv_drbg_init(&daemon.drbg);
   daemon.committer = (struct cv_committer){.loop = &daemon.loop, .commit = commit, .done = committed, .data = &daemon};
-  if (start_state(&daemon, &why) != CV_OK || start_network(&daemon, &why) != CV_OK) {
+  /* A port that is taken or a bad certificate must not leave a new database behind. */
+  if (start_network(&daemon, &why) != CV_OK || start_state(&daemon, &why) != CV_OK) {
     give_up(why.text);
   }
   start_handles(&daemon);
