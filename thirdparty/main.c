@@ -413,13 +413,14 @@ static enum cv_err start_network(struct daemon *daemon, struct cv_why *why) {
   const char *listen = daemon->settings.listen;
   daemon->lobby.daemon = daemon;
   CV_TRY(read_tls(&daemon->settings, &daemon->tls, why));
-  CV_TRY(cv_listener_start(&daemon->loop, listen, daemon->tls, &peer_ops, &daemon->lobby, &CV_NET_DEFAULTS,
-                           &daemon->listener, why));
-  if (daemon->settings.admin != NULL) {
-    static const struct cv_admin_ops ops = {.health = health, .metrics = metrics};
-    CV_TRY(cv_admin_start(&daemon->loop, daemon->settings.admin, &ops, daemon, &daemon->admin, why));
-  }
-  return CV_OK;
+  return cv_listener_start(&daemon->loop, listen, daemon->tls, &peer_ops, &daemon->lobby, &CV_NET_DEFAULTS,
+                           &daemon->listener, why);
+}
+
+static enum cv_err start_admin(struct daemon *daemon, struct cv_why *why) {
+  static const struct cv_admin_ops ops = {.health = health, .metrics = metrics};
+  const char *path = daemon->settings.admin;
+  return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
 
 static void say_ready(const struct daemon *daemon) {
@@ -457,7 +458,8 @@ int main(int argc, char **argv) {
   cv_drbg_init(&daemon.drbg);
   daemon.committer = (struct cv_committer){.loop = &daemon.loop, .commit = commit, .done = committed, .data = &daemon};
   /* A port that is taken or a bad certificate must not leave a new database behind. */
-  if (start_network(&daemon, &why) != CV_OK || start_state(&daemon, &why) != CV_OK) {
+  if (start_network(&daemon, &why) != CV_OK || start_state(&daemon, &why) != CV_OK ||
+      start_admin(&daemon, &why) != CV_OK) {
     give_up(why.text);
   }
   start_handles(&daemon);
