@@ -99,7 +99,7 @@ static int issue(struct settings *settings, const char *identity, int64_t valid_
 }
 
 int cv_command_pki(int argc, char **argv) {
-  struct settings settings = {.seconds = NAN};
+  struct settings settings = {.seconds = (double)NAN};
   const char *words[CV_WORDS_MAX] = {0};
   int status = cv_command_options(&table, argc, argv, 1, 2, words, &settings);
   if (status >= 0) {

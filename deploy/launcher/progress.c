@@ -39,9 +39,9 @@ void cv_progress_line(const struct cv_progress *progress, char *to, size_t size)
     (void)snprintf(class, sizeof(class), ", class %u", progress->classes);
   }
   if (!progress->thirdparty_connected) {
-    (void)snprintf(pace, sizeof(pace), "waiting for the third-party");
+    (void)snprintf(pace, sizeof(pace), "no third-party yet");
   } else if (progress->workers == 0) {
-    (void)snprintf(pace, sizeof(pace), "waiting for workers");
+    (void)snprintf(pace, sizeof(pace), "no workers yet");
   } else {
     (void)snprintf(pace, sizeof(pace), "%s/s", cv_count_text((uint64_t)(cv_progress_rate(progress) + 0.5)).text);
   }

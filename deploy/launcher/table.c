@@ -157,7 +157,7 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, int column
     const char *verdict = standing->rank_class == 0                     ? "undecided"
                           : standing->rank_class == outcome->truth[arm] ? "hit"
                                                                         : "miss";
-    (void)fprintf(to, "  %6.4f in class %u: %s", outcome->mean[arm], outcome->truth[arm], verdict);
+    (void)fprintf(to, "  %6.4f  %5u  %s", outcome->mean[arm], outcome->truth[arm], verdict);
   }
   (void)fprintf(to, "\n");
 }
@@ -183,12 +183,13 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
     (void)fprintf(to, "accuracy    %.4f over %u possible classes, %.4f over the %u that are not empty\n", accuracy.all,
                   accuracy.classes, accuracy.of_filled, accuracy.filled);
   }
-  (void)fprintf(to, "epsilon     %g spent", (double)progress->epsilon_spent_micro / (double)CV_MICRO);
+  (void)fprintf(to, "epsilon     %g", (double)progress->epsilon_spent_micro / (double)CV_MICRO);
   if (outcome->epsilon_micro > 0) {
-    (void)fprintf(to, " of %g, for each token", (double)outcome->epsilon_micro / (double)CV_MICRO);
+    (void)fprintf(to, " of %g", (double)outcome->epsilon_micro / (double)CV_MICRO);
   }
-  (void)fprintf(to, "\ntokens      %s of %s, in %s rounds\n", cv_count_text(progress->tokens).text,
-                cv_count_text(progress->tokens_limit).text, cv_count_text(progress->plans).text);
+  (void)fprintf(to, " spent on each token\ntokens      %s of %s\nrounds      %s\n",
+                cv_count_text(progress->tokens).text, cv_count_text(progress->tokens_limit).text,
+                cv_count_text(progress->plans).text);
   (void)fprintf(to, "time        %.1f s, %s tokens a second\n", seconds,
                 cv_count_text((uint64_t)(cv_progress_rate(progress) + 0.5)).text);
 }
@@ -197,7 +198,7 @@ void cv_outcome_print(const struct cv_outcome *outcome, FILE *to) {
   uint32_t undecided = cv_outcome_undecided(outcome);
   int columns = name_columns(outcome);
   (void)fprintf(to, "class  item%*s  noisy mean             tokens%s\n", columns - 4, "",
-                outcome->truth == NULL ? "" : "  truth");
+                outcome->truth == NULL ? "" : "   truth  class");
   for (uint32_t i = 0; i < outcome->arms; i++) {
     print_row(outcome, outcome->order[i], columns, to);
   }
@@ -205,7 +206,7 @@ void cv_outcome_print(const struct cv_outcome *outcome, FILE *to) {
   if (undecided == 0) {
     (void)fprintf(to, ", every item is ranked\n");
   } else {
-    (void)fprintf(to, ", %u of %u items are undecided\n", undecided, outcome->arms);
+    (void)fprintf(to, ", %u of %u items undecided\n", undecided, outcome->arms);
   }
   print_sums(outcome, to);
 }

@@ -101,6 +101,7 @@ struct up {
   FILE *people; /* where people read */
   struct cv_outcome outcome;
   bool is_finished, is_stopping;
+  bool needs_logs; /* a program failed: its log is worth more than the order in /tmp */
   int status;
 };
 
@@ -138,12 +139,14 @@ static void on_signal(uv_signal_t *handle, int number) {
     stop(up, up->status);
   } else {
     cv_progress_end(&up->view);
-    stop(up, cv_command_fail(&table, 1, "stopped by %s", strsignal(number)));
+    stop(up, cv_command_fail(&table, 1, "stopped by a signal (%s)", strsignal(number)));
   }
 }
 
 static void on_failed(void *data, const struct cv_why *why) {
-  fail(data, why);
+  struct up *up = data;
+  up->needs_logs = up->needs_logs || !up->is_stopping;
+  fail(up, why);
 }
 
 /* ---- the campaign ---- */
@@ -374,8 +377,7 @@ int cv_command_up(int argc, char **argv) {
   if (up.is_finished && up.settings.json) {
     print_json(&up);
   }
-  /* After a failure the logs are worth more than the order in /tmp. */
-  if (up.folder.is_temporary && (up.is_finished || status == 2)) {
+  if (up.folder.is_temporary && !up.needs_logs) {
     cv_folder_remove(&up.folder);
   }
   cv_outcome_fini(&up.outcome);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a person and a program are told about a campaign's result. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "deploy/launcher/result_json.h"
+#include "deploy/launcher/table.h"
+#include "tests/support/near.h"
+
+/* Found classes of arms 0, 1, ... as standings. */
+static struct cv_accuracy accuracy_of(const uint32_t *truth, const uint32_t *found, uint32_t arms, double alpha) {
+  struct cv_standing standing[16] = {0};
+  for (uint32_t i = 0; i < arms; i++) {
+    standing[i] = (struct cv_standing){.arm = i, .rank_class = found[i]};
+  }
+  return cv_accuracy(truth, standing, arms, alpha);
+}
+
+static void test_accuracy_all_right(void **state) {
+  const uint32_t truth[] = {1, 1, 2, 3};
+  struct cv_accuracy accuracy = accuracy_of(truth, truth, 4, 0.1);
+  assert_int_equal(accuracy.classes, 10);
+  assert_int_equal(accuracy.filled, 3);
+  assert_near(accuracy.all, 1, 0);
+  assert_near(accuracy.of_filled, 1, 0);
+}
+
+/* One of the two arms of class 1 was put into class 2: 1/2, 1/1, and eight empty classes that are right. */
+static void test_accuracy_one_arm_astray(void **state) {
+  const uint32_t truth[] = {1, 1, 2}, found[] = {1, 2, 2};
+  struct cv_accuracy accuracy = accuracy_of(truth, found, 3, 0.1);
+  assert_near(accuracy.of_filled, 0.75, 1e-12);
+  assert_near(accuracy.all, (0.5 + 1 + 8) / 10, 1e-12);
+}
+
+/* An arm in a class that should be empty: that class counts 0, although it is in no truth. */
+static void test_accuracy_class_too_many(void **state) {
+  const uint32_t truth[] = {1, 1, 1}, found[] = {1, 1, 2};
+  struct cv_accuracy accuracy = accuracy_of(truth, found, 3, 0.25);
+  assert_int_equal(accuracy.classes, 4);
+  assert_int_equal(accuracy.filled, 2);
+  assert_near(accuracy.all, (2.0 / 3 + 0 + 2) / 4, 1e-12);
+  assert_near(accuracy.of_filled, 1.0 / 3, 1e-12);
+}
+
+static void test_accuracy_undecided_is_a_miss(void **state) {
+  const uint32_t truth[] = {1, 2}, found[] = {1, 0};
+  struct cv_accuracy accuracy = accuracy_of(truth, found, 2, 0.5);
+  assert_int_equal(accuracy.classes, 2);
+  assert_near(accuracy.all, 0.5, 1e-12);
+}
+
+/* The number of possible classes: not one more by rounding, one for a span over everything, one per arm for none. */
+static void test_accuracy_possible_classes(void **state) {
+  static const struct {
+    double alpha;
+    uint32_t classes;
+  } cases[] = {{0.1, 10}, {0.2, 5}, {0.3, 4}, {0.4, 3}, {1, 1}, {7, 1}, {0, 3}, {1.0 / 49, 49}, {1e-12, UINT32_MAX}};
+  const uint32_t truth[] = {1, 1, 1};
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct cv_accuracy accuracy = accuracy_of(truth, truth, 3, cases[i].alpha);
+    assert_int_equal(accuracy.classes, cases[i].classes);
+    assert_near(accuracy.all, 1, 1e-12);
+  }
+}
+
+/* ---- a whole outcome ---- */
+
+static const double means[] = {0.5, 0.97, 0.05, 1.0};
+static const struct cv_label names[] = {{"rye"}, {"Grünkern"}, {"oat"}, {"spelt"}};
+
+/* Arm 1 is found where it does not belong, arm 2 is undecided. */
+static void make(struct cv_outcome *outcome, bool with_truth) {
+  struct cv_spec spec = {.epsilon_micro = 250000};
+  struct cv_standing standing[] = {
+      {.arm = 3, .rank_class = 1, .tokens = 12000, .mean = 1.001, .radius = 0.03},
+      {.arm = 0, .rank_class = 2, .tokens = 6000, .mean = 0.51, .radius = 0.04},
+      {.arm = 1, .rank_class = 2, .tokens = 6000, .mean = 0.96, .radius = 0.04},
+      {.arm = 2, .rank_class = 0, .tokens = 0},
+  };
+  const struct cv_finished finished = {
+      .progress = {.campaign = 3,
+                   .name = "bread",
+                   .tokens = 1234567,
+                   .tokens_limit = 5000000,
+                   .plans = 9,
+                   .elapsed_ms = 2000,
+                   .arms = 4,
+                   .epsilon_spent_micro = 125000,
+                   .end = CV_END_TOKENS},
+      .standings = 4,
+      .standing = standing,
+  };
+  const struct cv_outcome_known known = {.spec = &spec, .name = names, .mean = with_truth ? means : NULL};
+  assert_int_equal(cv_params_set_number(&spec.policy.params, "alpha", 0.1), CV_OK);
+  assert_int_equal(cv_outcome_init(outcome, &finished, &known), CV_OK);
+}
+
+static void test_outcome_in_order(void **state) {
+  struct cv_outcome outcome;
+  make(&outcome, true);
+  static const uint32_t order[] = {3, 1, 0, 2};
+  static const uint32_t truth[] = {2, 1, 3, 1};
+  for (uint32_t i = 0; i < 4; i++) {
+    assert_int_equal(outcome.order[i], order[i]);
+    assert_int_equal(outcome.truth[i], truth[i]);
+    assert_int_equal(outcome.standing[i].arm, i);
+  }
+  assert_int_equal(cv_outcome_undecided(&outcome), 1);
+  assert_int_equal(cv_outcome_classes(&outcome), 2);
+  cv_outcome_fini(&outcome);
+}
+
+static char *printed(const struct cv_outcome *outcome) {
+  char *text = NULL;
+  size_t n = 0;
+  FILE *to = open_memstream(&text, &n);
+  assert_non_null(to);
+  cv_outcome_print(outcome, to);
+  assert_int_equal(fclose(to), 0);
+  return text;
+}
+
+/* Column of `what` in the line of `text` that holds `line`, counted in characters. */
+static size_t column_of(const char *text, const char *line, const char *what) {
+  const char *at = strstr(text, line);
+  assert_non_null(at);
+  while (at > text && at[-1] != '\n') {
+    at--;
+  }
+  const char *found = strstr(at, what);
+  assert_non_null(found);
+  size_t column = 0;
+  for (; at < found; at++) {
+    column += ((unsigned char)*at & 0xc0) != 0x80;
+  }
+  return column;
+}
+
+static void test_print(void **state) {
+  struct cv_outcome outcome;
+  make(&outcome, true);
+  char *text = printed(&outcome);
+  assert_non_null(strstr(text, "ended       token limit, 1 of 4 items undecided\n"));
+  assert_non_null(strstr(text, "undecided   oat\n"));
+  assert_non_null(strstr(text, "epsilon     0.125 of 0.25 spent on each token\n"));
+  assert_non_null(strstr(text, "tokens      1,234,567 of 5,000,000\n"));
+  assert_non_null(strstr(text, "time        2.0 s, 617,284 tokens a second\n"));
+  /* Columns hold although one name has a letter of two bytes. */
+  assert_int_equal(column_of(text, "Grünkern", "0.9600"), column_of(text, "rye", "0.5100"));
+  assert_int_equal(column_of(text, "Grünkern", "miss"), column_of(text, "spelt", "hit"));
+  assert_int_equal(column_of(text, "rye", "hit"), column_of(text, "oat  ", "undecided"));
+  free(text);
+  cv_outcome_fini(&outcome);
+}
+
+static void test_print_without_truth(void **state) {
+  struct cv_outcome outcome;
+  make(&outcome, false);
+  char *text = printed(&outcome);
+  assert_null(strstr(text, "truth"));
+  assert_null(strstr(text, "hit"));
+  assert_null(strstr(text, "accuracy"));
+  free(text);
+  cv_outcome_fini(&outcome);
+}
+
+/* The broker names an arm that there is not, and leaves out others: nothing breaks, those are undecided. */
+static void test_outcome_of_a_strange_broker(void **state) {
+  struct cv_standing standing[] = {{.arm = 9, .rank_class = 1}, {.arm = 1, .rank_class = 1, .tokens = 5, .mean = 0.5}};
+  const struct cv_finished finished = {.progress = {.arms = 2}, .standings = 2, .standing = standing};
+  const struct cv_outcome_known nothing = {0};
+  struct cv_outcome outcome;
+  assert_int_equal(cv_outcome_init(&outcome, &finished, &nothing), CV_OK);
+  assert_int_equal(cv_outcome_undecided(&outcome), 1);
+  assert_string_equal(outcome.name[1].text, "arm 2");
+  char *text = printed(&outcome);
+  assert_non_null(strstr(text, "undecided   arm 1\n"));
+  free(text);
+  cv_outcome_fini(&outcome);
+}
+
+/* ---- for programs ---- */
+
+static void assert_json(const json_t *object, const char *key, const char *expected) {
+  char *text = json_dumps(json_object_get(object, key), JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+  assert_non_null(text);
+  assert_string_equal(text, expected);
+  free(text);
+}
+
+static void test_json(void **state) {
+  struct cv_outcome outcome;
+  make(&outcome, true);
+  json_t *result = cv_result_json(&outcome, "ppar");
+  assert_non_null(result);
+  assert_json(result, "campaign", "\"bread\"");
+  assert_json(result, "policy", "\"ppar\"");
+  assert_json(result, "classes", "[[\"spelt\"],[\"Grünkern\",\"rye\"]]");
+  assert_json(result, "undecided", "[\"oat\"]");
+  assert_json(result, "truth", "[[\"spelt\",\"Grünkern\"],[\"rye\"],[\"oat\"]]");
+  assert_json(result, "accuracy", "0.85"); /* (1/2 + 1 + 0 + 7) / 10 */
+  assert_json(result, "tokens", "1234567");
+  assert_json(result, "rounds", "9");
+  assert_json(result, "epsilon_spent_micro", "125000");
+  assert_json(result, "seconds", "2.0");
+  assert_json(result, "tokens_per_second", "617284.0");
+  assert_int_equal(json_object_size(result), 11);
+  json_decref(result);
+  cv_outcome_fini(&outcome);
+}
+
+static void test_json_without_truth(void **state) {
+  struct cv_outcome outcome;
+  make(&outcome, false);
+  json_t *result = cv_result_json(&outcome, "ppar");
+  assert_json(result, "truth", "null");
+  assert_json(result, "accuracy", "null");
+  json_decref(result);
+  cv_outcome_fini(&outcome);
+}
+
+static void test_exit_status(void **state) {
+  for (int end = 0; end < CV_END_COUNT; end++) {
+    bool is_good = end == CV_END_COMPLETE || end == CV_END_TOKENS || end == CV_END_DEADLINE;
+    assert_int_equal(cv_end_status((enum cv_end)end), is_good ? 0 : 1);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_accuracy_all_right),
+      cmocka_unit_test(test_accuracy_one_arm_astray),
+      cmocka_unit_test(test_accuracy_class_too_many),
+      cmocka_unit_test(test_accuracy_undecided_is_a_miss),
+      cmocka_unit_test(test_accuracy_possible_classes),
+      cmocka_unit_test(test_outcome_in_order),
+      cmocka_unit_test(test_print),
+      cmocka_unit_test(test_print_without_truth),
+      cmocka_unit_test(test_outcome_of_a_strange_broker),
+      cmocka_unit_test(test_json),
+      cmocka_unit_test(test_json_without_truth),
+      cmocka_unit_test(test_exit_status),
+  };
+  return cmocka_run_group_tests_name("launcher_table", tests, NULL, NULL);
+}
