@@ -64,6 +64,7 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
   }
   take_standings(outcome, finished);
   outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
+  outcome->is_exact = known->spec != NULL && strcmp(known->spec->mechanism.name, "none") == 0;
   for (uint32_t i = 0; i < arms; i++) {
     if (known->name != NULL) {
       outcome->name[i] = known->name[i];
@@ -174,6 +175,19 @@ static void print_undecided(const struct cv_outcome *outcome, FILE *to) {
   (void)fprintf(to, left == 0 ? "none\n" : "\n");
 }
 
+static void print_epsilon(const struct cv_outcome *outcome, FILE *to) {
+  uint64_t spent = outcome->progress.epsilon_spent_micro;
+  if (outcome->is_exact && spent == 0) {
+    (void)fprintf(to, "epsilon     no limit: the third-party saw exact sums\n");
+    return;
+  }
+  (void)fprintf(to, "epsilon     %g", (double)spent / (double)CV_MICRO);
+  if (outcome->epsilon_micro > 0) {
+    (void)fprintf(to, " of %g", (double)outcome->epsilon_micro / (double)CV_MICRO);
+  }
+  (void)fprintf(to, " spent on each token\n");
+}
+
 static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   const struct cv_progress *progress = &outcome->progress;
   double seconds = (double)progress->elapsed_ms / 1000;
@@ -183,13 +197,9 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
     (void)fprintf(to, "accuracy    %.4f over %u possible classes, %.4f over the %u that are not empty\n", accuracy.all,
                   accuracy.classes, accuracy.of_filled, accuracy.filled);
   }
-  (void)fprintf(to, "epsilon     %g", (double)progress->epsilon_spent_micro / (double)CV_MICRO);
-  if (outcome->epsilon_micro > 0) {
-    (void)fprintf(to, " of %g", (double)outcome->epsilon_micro / (double)CV_MICRO);
-  }
-  (void)fprintf(to, " spent on each token\ntokens      %s of %s\nrounds      %s\n",
-                cv_count_text(progress->tokens).text, cv_count_text(progress->tokens_limit).text,
-                cv_count_text(progress->plans).text);
+  print_epsilon(outcome, to);
+  (void)fprintf(to, "tokens      %s of %s\nrounds      %s\n", cv_count_text(progress->tokens).text,
+                cv_count_text(progress->tokens_limit).text, cv_count_text(progress->plans).text);
   (void)fprintf(to, "time        %.1f s, %s tokens a second\n", seconds,
                 cv_count_text((uint64_t)(cv_progress_rate(progress) + 0.5)).text);
 }

@@ -18,6 +18,7 @@ struct cv_outcome {
   uint32_t *truth;              /* the true classes; owned; NULL: no truth */
   double alpha;
   uint64_t epsilon_micro; /* the campaign's; 0: not known */
+  bool is_exact;          /* known to have no mechanism */
 };
 
 /* What is known besides what the broker says; fields may be NULL or 0. */
