@@ -67,7 +67,11 @@ static const struct cv_config_table table = {
 
 static int make_ca(const struct settings *settings, int64_t valid_s) {
   struct cv_why why;
-  if (cv_pki_make_ca(settings->dir, settings->name, valid_s, &why) != CV_OK) {
+  enum cv_err err = cv_pki_make_ca(settings->dir, settings->name, valid_s, &why);
+  if (err == CV_ERR_EXISTS) {
+    return cv_command_fail(&table, 1, "%s: there is a CA already; expected a folder without one", settings->dir);
+  }
+  if (err != CV_OK) {
     return cv_command_fail(&table, 1, "%s", why.text);
   }
   (void)printf("%s/ca.pem\n", settings->dir);
