@@ -53,18 +53,6 @@ void cv_broker_free(struct cv_broker *broker) {
   free(broker);
 }
 
-void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) {
-  if (broker->config.note == NULL || broker->quiet) {
-    return;
-  }
-  char text[400];
-  va_list args;
-  va_start(args, fmt);
-  (void)vsnprintf(text, sizeof(text), fmt, args);
-  va_end(args);
-  broker->config.note(broker->config.note_data, peer, text);
-}
-
 /* ---- connections ---- */
 
 static bool is_crowd(const struct cv_identity *identity) {

@@ -537,7 +537,7 @@ static void charge(struct cv_broker *broker, const struct cv_campaign *campaign,
   uint32_t *cell = &chunk->as.cell[worker % CV_CHUNK_CELLS];
   uint64_t spent = *cell + campaign->spec.epsilon_micro;
   *cell = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX;
-  cv_image_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
+  cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
 }
 
 /* The token counts if place and slot are free; then both are taken and the sum grows, in one batch. */
@@ -563,8 +563,8 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *cam
   if (payer == NULL) {
     return CV_OK;
   }
-  cv_image_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
-  cv_image_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, cv_chunks_set(&campaign->places, place));
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, cv_chunks_set(&campaign->places, place));
   charge(broker, campaign, ticket->worker);
   const struct cv_entry entry = {.index = index, .worker = ticket->worker, .arm = ticket->arm, .slot = ticket->slot};
   cv_buf_put(&campaign->journal, &entry, sizeof(entry));
@@ -657,18 +657,9 @@ enum cv_err cv_broker_on_crowd(struct cv_broker *broker, struct cv_broker_conn *
                                struct cv_why *why) {
   broker->now_ms = now_ms;
   broker->wall_ms = wall_ms;
-  if (frame->hello.present) {
-    if (conn->greeted || frame->hello.version != CV_WIRE_VERSION) {
-      return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d", frame->hello.version,
-                     CV_WIRE_VERSION);
-    }
-    conn->greeted = true;
-    conn->gather.frame.hello =
-        (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "crowdveil-broker"};
-    broker->said = true;
-  }
-  if (!conn->greeted) {
-    return cv_fail(why, CV_ERR_FORMAT, "the first message is no hello");
+  CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
+  if (!conn->hello_sent) {
+    conn->gather.frame.hello = cv_broker_hello(conn);
   }
   if (frame->assigns + frame->acks + frame->backoffs + frame->campaigns + frame->dones > 0) {
     return cv_fail(why, CV_ERR_DENIED, "a message that only a broker may send");

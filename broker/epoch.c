@@ -154,7 +154,7 @@ enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_campaign *campaign
     arm->sum = 0;
     arm->returned_count = 0;
     draw(broker, plan->want[i].arm, arm->mechanism);
-    cv_image_dirty_arm(broker, campaign, plan->want[i].arm);
+    cv_dirty_arm(broker, campaign, plan->want[i].arm);
     campaign->free_places += arm->want;
     campaign->reserved += arm->want;
     campaign->open_arms++;
@@ -175,7 +175,7 @@ static void drop_places(struct cv_broker *broker, struct cv_campaign *campaign, 
     if (chunk != NULL && chunk->written == 0) {
       cv_chunks_drop(&campaign->places, chunk);
     } else if (chunk != NULL) {
-      cv_image_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, chunk);
+      cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, chunk);
     }
   }
 }
@@ -201,7 +201,7 @@ enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaig
   arm->want = arm->next = arm->filled = 0;
   arm->returned_count = 0;
   arm->sum = 0;
-  cv_image_dirty_arm(broker, campaign, index);
+  cv_dirty_arm(broker, campaign, index);
   broker->figures.releases++;
   cv_campaign_mark(broker, campaign);
   return CV_OK;

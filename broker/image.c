@@ -11,45 +11,6 @@
 
 #include "broker/state.h"
 
-/* ---- what differs from what is stored ---- */
-
-static bool push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, uint64_t number) {
-  if (broker->dirty_count == broker->dirty_cap) {
-    size_t cap = broker->dirty_cap == 0 ? 256 : broker->dirty_cap * 2;
-    struct cv_dirty *grown = malloc(cap * sizeof(*grown));
-    if (grown == NULL) {
-      return false;
-    }
-    for (size_t i = 0; i < broker->dirty_count; i++) {
-      grown[i] = broker->dirty[(broker->dirty_head + i) % broker->dirty_cap];
-    }
-    free(broker->dirty);
-    broker->dirty = grown;
-    broker->dirty_cap = cap;
-    broker->dirty_head = 0;
-  }
-  broker->dirty[(broker->dirty_head + broker->dirty_count++) % broker->dirty_cap] =
-      (struct cv_dirty){.campaign = campaign, .kind = kind, .number = number, .since = broker->commit};
-  return true;
-}
-
-void cv_image_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind,
-                          struct cv_chunk *chunk) {
-  if (chunk->dirty_since == 0) {
-    CV_REQUIRE(push_dirty(broker, campaign, kind, chunk->number));
-    chunk->dirty_since = broker->commit;
-  }
-}
-
-void cv_image_dirty_arm(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t index) {
-  struct cv_arm *arm = &campaign->arm[index];
-  arm->changed = true;
-  if (arm->dirty_since == 0) {
-    CV_REQUIRE(push_dirty(broker, campaign->id, CV_CHUNK_ARM, index));
-    arm->dirty_since = broker->commit;
-  }
-}
-
 /* ---- rows ---- */
 
 static void put_campaign(const struct cv_campaign *campaign, struct cv_buf *out) {
@@ -202,7 +163,7 @@ static enum cv_err fill_journal(struct cv_broker *broker, struct cv_campaign *ca
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
     if (arm->touched && !arm->changed && arm->dirty_since == 0) {
-      cv_image_dirty_arm(broker, campaign, i);
+      cv_dirty_arm(broker, campaign, i);
     }
     arm->touched = arm->changed = false;
   }
@@ -313,13 +274,6 @@ static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *
   return CV_OK;
 }
 
-static struct cv_dirty pop_dirty(struct cv_broker *broker) {
-  struct cv_dirty dirty = broker->dirty[broker->dirty_head];
-  broker->dirty_head = (broker->dirty_head + 1) % broker->dirty_cap;
-  broker->dirty_count--;
-  return dirty;
-}
-
 /*
  * Writes some of what differs (all of it before a purge, whose journal rows also held workers' charges) and drops the
  * journal below the oldest change that is left. A round is over when nothing is left that was dirty when it began.
@@ -334,7 +288,7 @@ static enum cv_err fold(struct cv_broker *broker, struct cv_batch *batch, bool a
   }
   size_t most = all ? broker->dirty_count : CV_FOLD_CHUNKS;
   for (size_t i = 0; i < most && broker->dirty_count > 0; i++) {
-    struct cv_dirty dirty = pop_dirty(broker);
+    struct cv_dirty dirty = cv_dirty_pop(broker);
     CV_TRY(write_dirty(broker, &dirty, batch));
   }
   uint64_t oldest = broker->dirty_count > 0 ? broker->dirty[broker->dirty_head].since : batch->commit + 1;

@@ -141,17 +141,7 @@ enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_broker_conn *
                                struct cv_why *why) {
   broker->now_ms = now_ms;
   broker->wall_ms = wall_ms;
-  if (frame->hello.present) {
-    if (conn->greeted || frame->hello.version != CV_WIRE_VERSION) {
-      return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d", frame->hello.version,
-                     CV_WIRE_VERSION);
-    }
-    conn->greeted = true;
-    broker->said = true;
-  }
-  if (!conn->greeted) {
-    return cv_fail(why, CV_ERR_FORMAT, "the first message is no hello");
-  }
+  CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
   switch (frame->kind) {
     case CV_ORDER_NONE:
       return CV_OK;
@@ -293,10 +283,9 @@ static bool fill_watch(struct cv_broker *broker, struct cv_broker_conn *conn, st
 enum cv_err cv_order_fill(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms) {
   cv_order_ready_clear(conn);
   memset(&conn->order, 0, sizeof(conn->order));
-  if (conn->greeted && !conn->hello_sent) {
-    conn->hello_sent = true;
-    conn->order.hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "crowdveil-broker"};
-    conn->order_ready = true;
+  if (conn->greeted) {
+    conn->order.hello = cv_broker_hello(conn);
+    conn->order_ready = conn->order.hello.present;
   }
   struct cv_campaign *watched = conn->watching == 0 ? NULL : cv_campaign_find(broker, conn->watching);
   struct cv_campaign *exported = conn->export.campaign == 0 ? NULL : cv_campaign_find(broker, conn->export.campaign);

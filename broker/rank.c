@@ -190,17 +190,7 @@ static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_resu
 enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_rank_frame *frame,
                               uint64_t now_ms, struct cv_why *why) {
   broker->now_ms = now_ms;
-  if (frame->hello.present) {
-    if (conn->greeted || frame->hello.version != CV_WIRE_VERSION) {
-      return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d", frame->hello.version,
-                     CV_WIRE_VERSION);
-    }
-    conn->greeted = true;
-    broker->said = true;
-  }
-  if (!conn->greeted) {
-    return cv_fail(why, CV_ERR_FORMAT, "the first message is no hello");
-  }
+  CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
   if (frame->opens + frame->recorded + frame->releases + frame->accepted + frame->refused + frame->stops +
           frame->closed >
       0) {
@@ -308,10 +298,7 @@ enum cv_err cv_rank_fill(struct cv_broker *broker) {
   }
   CV_TRY(make_frame(broker));
   struct cv_broker_conn *conn = broker->rank;
-  if (!conn->hello_sent) {
-    conn->hello_sent = true;
-    frame->hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "crowdveil-broker"};
-  }
+  frame->hello = cv_broker_hello(conn);
   for (struct cv_campaign *campaign = broker->open; conn->greeted && campaign != NULL; campaign = campaign->next_open) {
     if (!campaign->rank.open_sent && frame->opens < OPENS_A_FRAME) {
       fill_open(campaign, frame);

@@ -163,13 +163,13 @@ static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *ca
   if (account == NULL || place == NULL || payer == NULL) {
     return CV_ERR_NOMEM;
   }
-  cv_image_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
-  cv_image_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   if (commit > account->written) {
     uint32_t *cell = &account->as.cell[entry->worker % CV_CHUNK_CELLS];
     uint64_t spent = *cell + campaign->spec.epsilon_micro;
     *cell = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX;
-    cv_image_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, account);
+    cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, account);
   }
   return CV_OK;
 }
@@ -188,7 +188,7 @@ static enum cv_err replay_sums(struct cv_broker *broker, struct cv_campaign *cam
       CV_TRY(damaged_unless(filled <= arm->want));
       arm->filled = filled;
       arm->sum = sum;
-      cv_image_dirty_arm(broker, campaign, index);
+      cv_dirty_arm(broker, campaign, index);
     }
   }
   return CV_OK;
@@ -206,7 +206,7 @@ static enum cv_err replay_arms(struct cv_broker *broker, struct cv_campaign *cam
       struct cv_reader in = cv_reader_over(image, n);
       CV_TRY(cv_image_read_arm(campaign, index, &in));
       CV_TRY(damaged_unless(cv_reader_done(&in)));
-      cv_image_dirty_arm(broker, campaign, index);
+      cv_dirty_arm(broker, campaign, index);
     }
   }
   return CV_OK;

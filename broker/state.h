@@ -253,10 +253,14 @@ void cv_crowd_conn_fini(struct cv_broker_conn *conn);
 CV_MUST_USE enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struct cv_campaign *campaign);
 bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame);
 
-/* store-side images: image.c */
+/* dirty.c */
+void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, struct cv_chunk *chunk);
+void cv_dirty_arm(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t arm);
+/* The oldest; there is one. */
+struct cv_dirty cv_dirty_pop(struct cv_broker *broker);
+
+/* image.c: what a batch holds */
 CV_MUST_USE enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_batch *batch);
-void cv_image_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, struct cv_chunk *chunk);
-void cv_image_dirty_arm(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t arm);
 CV_MUST_USE enum cv_err cv_image_read_arm(struct cv_campaign *campaign, uint32_t arm, struct cv_reader *in);
 
 /* rank.c, order.c */
@@ -267,6 +271,12 @@ void cv_order_ready_clear(struct cv_broker_conn *conn);
 void cv_order_conn_fini(struct cv_broker_conn *conn);
 void cv_order_tick(struct cv_broker *broker, uint64_t now_ms);
 
+/* talk.c */
 void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) CV_PRINTF(3, 4);
+/* The first message is a hello of our version, and no other is. */
+CV_MUST_USE enum cv_err cv_broker_greet(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                        const struct cv_hello *hello, struct cv_why *why);
+/* Our own hello, present if it has not been sent yet; counts as sent. */
+struct cv_hello cv_broker_hello(struct cv_broker_conn *conn);
 
 #endif

@@ -333,55 +333,20 @@ enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct c
 
 /* ---- loading ---- */
 
-typedef enum cv_err row_fn(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt);
+typedef enum cv_err restore_fn(struct cv_broker *broker, uint32_t campaign, struct cv_reader *image);
+typedef enum cv_err sealed_fn(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt);
 
-static enum cv_err each_row(struct cv_broker_store *store, struct cv_broker *broker, const char *sql, row_fn *take,
-                            const char *what, struct cv_why *why) {
-  sqlite3_stmt *stmt;
-  int row;
-  CV_TRY(cv_db_prepare(store->db, sql, &stmt, why));
-  for (;;) {
-    CV_TRY(cv_db_step(store->db, stmt, &row, why));
-    if (row == 0) {
-      return CV_OK;
-    }
-    long long key = sqlite3_column_int64(stmt, 0);
-    enum cv_err err = take(store, broker, stmt);
-    if (err != CV_OK) {
-      (void)sqlite3_reset(stmt);
-      return cv_fail(why, err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED,
-                     "the broker's database: a %s of campaign %lld: %s", what, key, cv_err_text(err));
-    }
-  }
-}
+/* One kind of row: either `restore` for rows in the clear or `sealed`. */
+struct load_step {
+  const char *sql, *what;
+  restore_fn *restore;
+  sealed_fn *sealed;
+};
 
-static struct cv_reader blob(sqlite3_stmt *stmt, int column) {
-  return cv_reader_over(sqlite3_column_blob(stmt, column), (size_t)sqlite3_column_bytes(stmt, column));
-}
-
-static enum cv_err take_campaign(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
-  struct cv_reader image = blob(stmt, 1);
-  return cv_broker_restore_campaign(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
-}
-
-static enum cv_err take_state(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
-  struct cv_reader image = blob(stmt, 1);
-  return cv_broker_restore_state(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
-}
-
-static enum cv_err take_standings(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
-  struct cv_reader image = blob(stmt, 1);
-  return cv_broker_restore_standings(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
-}
-
-static enum cv_err take_plan(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
-  struct cv_reader image = blob(stmt, 1);
-  return cv_broker_restore_plan(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
-}
-
-static enum cv_err take_release(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
-  struct cv_reader image = blob(stmt, 1);
-  return cv_broker_restore_release(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
+/* A row in the clear: campaign, image. */
+static enum cv_err take_image(struct cv_broker *broker, sqlite3_stmt *stmt, restore_fn *restore) {
+  struct cv_reader image = cv_reader_over(sqlite3_column_blob(stmt, 1), (size_t)sqlite3_column_bytes(stmt, 1));
+  return restore(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
 }
 
 static enum cv_err unseal(struct cv_broker_store *store, uint32_t campaign, uint32_t kind, uint64_t number,
@@ -412,22 +377,41 @@ static enum cv_err take_journal(struct cv_broker_store *store, struct cv_broker 
   return cv_broker_restore_journal(broker, campaign, commit, &bytes);
 }
 
+static enum cv_err each_row(struct cv_broker_store *store, struct cv_broker *broker, const struct load_step *step,
+                            struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(store->db, step->sql, &stmt, why));
+  for (;;) {
+    CV_TRY(cv_db_step(store->db, stmt, &row, why));
+    if (row == 0) {
+      return CV_OK;
+    }
+    long long campaign = sqlite3_column_int64(stmt, 0);
+    enum cv_err err =
+        step->restore != NULL ? take_image(broker, stmt, step->restore) : step->sealed(store, broker, stmt);
+    if (err != CV_OK) {
+      (void)sqlite3_reset(stmt);
+      return cv_fail(why, err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED,
+                     "the broker's database: a %s of campaign %lld: %s", step->what, campaign, cv_err_text(err));
+    }
+  }
+}
+
 enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker *broker, uint64_t now_ms,
                                  uint64_t wall_ms, struct cv_why *why) {
-  static const struct {
-    const char *sql, *what;
-    row_fn *take;
-  } steps[] = {
-      {"SELECT id, image FROM campaign ORDER BY id", "description", take_campaign},
-      {"SELECT campaign, image FROM plan ORDER BY campaign, number", "plan", take_plan},
-      {"SELECT campaign, image FROM release ORDER BY campaign, number", "release", take_release},
-      {"SELECT id, standings FROM campaign WHERE standings IS NOT NULL", "table of standings", take_standings},
-      {"SELECT id, state FROM campaign WHERE state IS NOT NULL ORDER BY id", "state", take_state},
-      {"SELECT campaign, kind, number, made, sealed FROM chunk", "chunk", take_chunk},
-      {"SELECT campaign, made, sealed FROM journal ORDER BY id", "journal row", take_journal},
+  static const struct load_step steps[] = {
+      {"SELECT id, image FROM campaign ORDER BY id", "description", cv_broker_restore_campaign, NULL},
+      {"SELECT campaign, image FROM plan ORDER BY campaign, number", "plan", cv_broker_restore_plan, NULL},
+      {"SELECT campaign, image FROM release ORDER BY campaign, number", "release", cv_broker_restore_release, NULL},
+      {"SELECT id, standings FROM campaign WHERE standings IS NOT NULL", "table of standings",
+       cv_broker_restore_standings, NULL},
+      {"SELECT id, state FROM campaign WHERE state IS NOT NULL ORDER BY id", "state", cv_broker_restore_state, NULL},
+      {"SELECT campaign, kind, number, made, sealed FROM chunk", "chunk", NULL, take_chunk},
+      {"SELECT campaign, made, sealed FROM journal ORDER BY id", "journal row", NULL, take_journal},
   };
   for (size_t i = 0; i < CV_COUNT(steps); i++) {
-    CV_TRY(each_row(store, broker, steps[i].sql, steps[i].take, steps[i].what, why));
+    CV_TRY(each_row(store, broker, &steps[i], why));
   }
   enum cv_err err = cv_broker_restore_end(broker, store->mark.commit, now_ms, wall_ms);
   return err == CV_OK ? err

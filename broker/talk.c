@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every connection begins with, and what an operator reads. */
+#include <stdio.h>
+
+#include "broker/state.h"
+
+void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) {
+  if (broker->config.note == NULL || broker->quiet) {
+    return;
+  }
+  char text[400];
+  va_list args;
+  va_start(args, fmt);
+  (void)vsnprintf(text, sizeof(text), fmt, args);
+  va_end(args);
+  broker->config.note(broker->config.note_data, peer, text);
+}
+
+enum cv_err cv_broker_greet(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_hello *hello,
+                            struct cv_why *why) {
+  if (!hello->present) {
+    return conn->greeted ? CV_OK : cv_fail(why, CV_ERR_FORMAT, "the first message is no hello");
+  }
+  if (conn->greeted || hello->version != CV_WIRE_VERSION) {
+    return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d", hello->version,
+                   CV_WIRE_VERSION);
+  }
+  conn->greeted = true;
+  broker->said = true;
+  return CV_OK;
+}
+
+struct cv_hello cv_broker_hello(struct cv_broker_conn *conn) {
+  bool due = !conn->hello_sent;
+  conn->hello_sent = true;
+  return (struct cv_hello){.present = due, .version = CV_WIRE_VERSION, .program = "crowdveil-broker"};
+}
