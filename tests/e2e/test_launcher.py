@@ -10,7 +10,7 @@ import pytest
 
 from client.requester import classes, end_name, spec
 from client.wire import Connection, context
-from harness.daemon import PROGRAMS, ROOT, Daemon
+from harness.daemon import BUILD, PROGRAMS, ROOT, Daemon
 from harness.deployment import missing_programs
 from harness.pki import Files
 from harness.truth import true_classes
@@ -37,6 +37,16 @@ def test_the_demo_campaign_is_ranked_right(tmp_path, seed):
     assert result["tokens"] > 0 and result["tokens"] % 6000 == 0 and result["seconds"] > 0
     assert sum(len(group) for group in result["classes"]) == 20
     assert not list((tmp_path / "tmp").iterdir()), "a temporary folder was left behind"
+
+
+def test_the_demo_command_on_a_built_tree(tmp_path):
+    if (ROOT / "build").resolve() != BUILD:
+        pytest.skip("deploy/demo builds into build/, and this run tests another folder")
+    done = subprocess.run([ROOT / "deploy/demo", "--json", "--seed", "2", "--workers", "300000"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.strip().split("\n")[-1])
+    assert result["campaign"] == "demo" and result["accuracy"] == 1.0
 
 
 def test_the_truth_it_reports_is_the_truth(tmp_path):
@@ -99,8 +109,9 @@ def test_certificates_of_crowdveil_pki_run_a_deployment(deployment, tmp_path):
     assert end_name(finished.progress.end) == "complete" and classes(finished) == ({1: [0], 2: [1]}, [])
     assert worker.wait() == 0
     # and openssl, which did not make them, finds them in order
-    verified = subprocess.run(["openssl", "verify", "-CAfile", deployment.pki.folder / "ca.pem", "-purpose", "sslclient",
-                               deployment.pki.issue("gateway/1-20000").cert], capture_output=True, text=True)
+    files = deployment.pki.issue("gateway/1-20000")
+    verified = subprocess.run(["openssl", "verify", "-CAfile", files.ca, "-purpose", "sslclient", files.cert],
+                              capture_output=True, text=True)
     assert verified.returncode == 0, verified.stderr
 
 
@@ -162,9 +173,10 @@ def test_replay_of_a_third_partys_decisions_agrees(deployment, tmp_path):
 TAMPER = """
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
-tables = [name for name, in db.execute("select name from sqlite_master where type = 'table' and name like '%decision%'")]
-columns = [row[1] for row in db.execute(f"pragma table_info({tables[0]})")]
+tables = db.execute("select name from sqlite_master where type = 'table' and name like '%decision%'")
+(table,), *_ = tables.fetchall()
+columns = [row[1] for row in db.execute(f"pragma table_info({table})")]
 column = next(name for name in columns if name in ("mean", "radius", "reference", "rank_class", "class"))
-db.execute(f"update {tables[0]} set {column} = {column} + 1")
+db.execute(f"update {table} set {column} = {column} + 1")
 db.commit()
 """
