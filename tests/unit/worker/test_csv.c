@@ -189,39 +189,13 @@ static void test_what_is_not_a_file(void **state) {
 }
 
 /* The Open Bandit sample: its provenance note says 10,000 rows. */
-static void test_a_real_file(void **state) {
-  const char *base = getenv("CROWDVEIL_DATA");
-  char path[512];
-  (void)snprintf(path, sizeof(path), "%s/obd/slim_bts_men.csv", base != NULL ? base : "../shared/data");
-  if (access(path, R_OK) != 0) {
-    print_message("skipped: no %s; set CROWDVEIL_DATA\n", path);
-    skip();
-  }
-  const struct cv_csv_ask ask = {.path = path,
-                                 .item_column = "item_id",
-                                 .score_column = "propensity_score",
-                                 .delimiter = ',',
-                                 .has_scale = true,
-                                 .low = 0,
-                                 .high = 1};
-  struct cv_csv_data data = {0};
-  struct cv_why why = {0};
-  assert_int_equal(cv_csv_read(&ask, &data, &why), CV_OK);
-  assert_int_equal(data.items, 34);
-  assert_int_equal(data.rows.start[34], 10000);
-  for (uint32_t i = 0; i < data.items; i++) {
-    assert_int_equal(atol(data.name[i].text), i);
-  }
-  cv_csv_fini(&data);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plain_rows),         cmocka_unit_test(test_form),
       cmocka_unit_test(test_order_of_items),     cmocka_unit_test(test_scale),
       cmocka_unit_test(test_bad_headers),        cmocka_unit_test(test_bad_rows),
       cmocka_unit_test(test_bad_form),           cmocka_unit_test(test_sizes_are_bounded),
-      cmocka_unit_test(test_what_is_not_a_file), cmocka_unit_test(test_a_real_file),
+      cmocka_unit_test(test_what_is_not_a_file),
   };
   return cmocka_run_group_tests_name("csv", tests, NULL, NULL);
 }
