@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Daemons are killed in the middle of a campaign and started again: the end is the same, bit by bit."""
+import random
+import shutil
+import sqlite3
+
 import pytest
 
 from client.requester import end_name, spec
@@ -112,3 +116,26 @@ def test_an_orderly_stop_and_start_goes_on_where_it_was(deployment, undisturbed)
     deployment.start_thirdparty({"listen": run.addresses["thirdparty"]})
     deployment.start_broker({"listen": run.addresses["broker"], **run.noise, "thirdparty": run.addresses["thirdparty"]})
     assert outcome(*run.finish()) == undisturbed
+
+
+def test_many_kills_at_random_change_nothing(deployment, undisturbed):
+    """Every acknowledged token counts once and no noise is drawn twice: else sums, and so means, would differ."""
+    run, chance = Run(deployment), random.Random(5)
+    run.start_workers()
+    for tokens in sorted(chance.randrange(500, 14_000) for _ in range(12)):
+        run.when(tokens)
+        run.kill_and_restart(chance.choice(["broker", "thirdparty"]))
+    assert outcome(*run.finish()) == undisturbed
+
+
+def test_a_lost_thirdparty_database_is_rebuilt(deployment, undisturbed):
+    run = Run(deployment)
+    run.start_workers()
+    run.when(9000)
+    deployment.thirdparty.kill()
+    shutil.rmtree(deployment.state("thirdparty-state"))
+    deployment.start_thirdparty({"listen": run.addresses["thirdparty"]})
+    assert outcome(*run.finish()) == undisturbed
+    assert deployment.thirdparty.stop() == 0
+    with sqlite3.connect(f"{deployment.state('thirdparty-state')}/thirdparty.db") as db:
+        assert db.execute("SELECT count(*) FROM release").fetchone() == (len(undisturbed[1]),)
