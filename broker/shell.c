@@ -79,7 +79,8 @@ static void note(void *data, const char *peer, const char *text) {
   }
   shell->note_hash[at] = hash;
   shell->note_ms[at] = now_ms;
-  cv_log(CV_LOG_INFO, "%s: %s", peer, text);
+  bool named = strncmp(text, peer, strlen(peer)) == 0;
+  cv_log(CV_LOG_INFO, "%s%s%s", named ? "" : peer, named ? "" : ": ", text);
 }
 
 /* ---- from core to peers ---- */
