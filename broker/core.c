@@ -103,9 +103,7 @@ enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *i
   broker->crowd_conns += is_crowd(identity);
   broker->order_conns += identity->role == CV_ROLE_REQUESTER;
   if (identity->role == CV_ROLE_THIRDPARTY) {
-    cv_rank_disconnected(broker);
-    broker->rank = conn;
-    broker->said = true;
+    cv_rank_connected(broker, conn);
   }
   *ret = conn;
   return CV_OK;

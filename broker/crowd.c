@@ -443,8 +443,8 @@ static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *c
 /* One turn of a connection: its queue once through, as far as credit and places go. */
 static enum cv_err assign_conn(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms,
                                uint64_t wall_ms) {
-  uint32_t waiting = conn->waiting_count;
-  for (uint32_t i = 0; i < waiting && conn->outstanding < conn->credit; i++) {
+  uint32_t waiting = conn->waiting_count, busy = 0;
+  for (uint32_t i = 0; i < waiting && busy < CV_BUSY_MAX && conn->outstanding < conn->credit; i++) {
     uint64_t worker = conn->waiting[conn->waiting_head];
     enum fate fate;
     CV_TRY(assign_one(broker, conn, worker, now_ms, wall_ms, &fate));
@@ -454,6 +454,7 @@ static enum cv_err assign_conn(struct cv_broker *broker, struct cv_broker_conn *
     conn->waiting_head = (conn->waiting_head + 1) % conn->waiting_cap;
     conn->waiting_count--;
     if (fate == FATE_BUSY) {
+      busy++;
       CV_TRY(wait_in_line(broker, conn, worker));
     }
   }

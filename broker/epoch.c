@@ -16,6 +16,10 @@ uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index) {
   return (uint64_t)arm << INDEX_BITS | index;
 }
 
+uint32_t cv_epoch_place_arm(uint64_t bit) {
+  return (uint32_t)(bit >> INDEX_BITS);
+}
+
 uint32_t cv_arm_free_places(const struct cv_arm *arm) {
   return arm->plan == 0 ? 0 : arm->want - arm->next + arm->returned_count;
 }

@@ -151,6 +151,9 @@ static bool journal_has_news(const struct cv_campaign *campaign) {
 }
 
 static enum cv_err fill_journal(struct cv_broker *broker, struct cv_campaign *campaign, struct cv_batch *batch) {
+  if (!cv_buf_ok(&campaign->journal)) {
+    return CV_ERR_NOMEM;
+  }
   if (!journal_has_news(campaign)) {
     return CV_OK;
   }
@@ -239,7 +242,7 @@ static bool is_past(const struct cv_campaign *campaign, const struct cv_dirty *d
   if (dirty->kind != CV_CHUNK_PLACES) {
     return false;
   }
-  uint32_t arm = (uint32_t)(dirty->number * CV_CHUNK_BITS >> 40);
+  uint32_t arm = cv_epoch_place_arm(dirty->number * CV_CHUNK_BITS);
   uint64_t end = (dirty->number + 1) * CV_CHUNK_BITS;
   return end <= cv_epoch_place_bit(arm, campaign->arm[arm].first);
 }

@@ -41,28 +41,34 @@ static struct cv_campaign *own(struct cv_broker *broker, const struct cv_broker_
 }
 
 static struct cv_campaign *by_client_key(struct cv_broker *broker, const struct cv_broker_conn *conn,
-                                         const uint8_t *key, uint32_t *ret_open) {
+                                         const uint8_t *key, uint32_t *ret_open, uint32_t *ret_kept) {
   struct cv_campaign *found = NULL;
-  uint32_t open = 0;
+  uint32_t open = 0, kept = 0;
   for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     if (strcmp(campaign->requester, conn->identity.name) != 0) {
       continue;
     }
+    kept++;
     open += campaign->phase != CV_PHASE_ENDED;
     if (memcmp(campaign->client_key, key, CV_CLIENT_KEY_BYTES) == 0) {
       found = campaign;
     }
   }
   *ret_open = open;
+  *ret_kept = kept;
   return found;
 }
 
 static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_submit *submit, uint32_t open,
-                                struct cv_why *why) {
+                                uint32_t kept, struct cv_why *why) {
   CV_TRY(cv_gate_spec(&submit->spec, &broker->config.limits, why));
   if (open >= broker->config.limits.campaigns) {
     return cv_fail(why, CV_ERR_DENIED, "%u campaigns of this requester are open; expected fewer than %u", open,
                    broker->config.limits.campaigns);
+  }
+  if (kept >= CV_CAMPAIGNS_KEPT) {
+    return cv_fail(why, CV_ERR_DENIED, "%u campaigns of this requester are stored; expected fewer than %d", kept,
+                   CV_CAMPAIGNS_KEPT);
   }
   struct cv_buf bytes = {0};
   cv_spec_encode(&submit->spec, &bytes);
@@ -77,12 +83,12 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
 
 static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_submit *submit,
                              struct cv_why *why) {
-  uint32_t open;
-  struct cv_campaign *campaign = by_client_key(broker, conn, submit->client_key, &open);
+  uint32_t open, kept;
+  struct cv_campaign *campaign = by_client_key(broker, conn, submit->client_key, &open, &kept);
   struct cv_request request = {.answer = CV_ORDER_ACCEPTED, .existed = campaign != NULL};
   if (campaign == NULL) {
     struct cv_why reason;
-    if (check_submit(broker, submit, open, &reason) != CV_OK) {
+    if (check_submit(broker, submit, open, kept, &reason) != CV_OK) {
       return answer_error(broker, conn, why, reason.text);
     }
     CV_TRY(cv_campaign_new(broker, broker->last_id + 1, &submit->spec, &campaign));

@@ -28,6 +28,19 @@ void cv_rank_disconnected(struct cv_broker *broker) {
   }
 }
 
+void cv_rank_connected(struct cv_broker *broker, struct cv_broker_conn *conn) {
+  cv_rank_disconnected(broker);
+  broker->rank = conn;
+  broker->said = true;
+  /* A Closed may have been lost with the last connection; those that ended last hear it again. */
+  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+    if (campaign->phase == CV_PHASE_ENDED && campaign->id + NUMBERS_A_FRAME > broker->last_id) {
+      campaign->rank.close_due = true;
+      broker->sweep = true;
+    }
+  }
+}
+
 /* The chain's hash after `n` records, computed again from the start: only after a reconnect. */
 static struct cv_digest releases_hash_at(const struct cv_broker *broker, const struct cv_campaign *campaign,
                                          uint64_t n) {
@@ -168,8 +181,8 @@ static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *
 
 static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_result *result, struct cv_why *why) {
   struct cv_campaign *campaign = cv_campaign_find(broker, result->campaign);
-  if (campaign == NULL) {
-    return cv_fail(why, CV_ERR_STATE, "a result of campaign %llu, which is unknown",
+  if (campaign == NULL || (campaign->phase != CV_PHASE_ENDED && !campaign->rank.opened)) {
+    return cv_fail(why, CV_ERR_STATE, "a result of campaign %llu, which is not open",
                    (unsigned long long)result->campaign);
   }
   broker->said = true;

@@ -468,8 +468,13 @@ static enum cv_err open_keys(struct cv_broker_shell *shell, const char *database
   } else {
     CV_TRY(cv_key_read(path, ret_master, why));
   }
+  return CV_OK;
+}
+
+/* Tickets are good for one database: in another the same place is another place. */
+static enum cv_err open_tickets(struct cv_broker_shell *shell, const struct cv_key *master) {
   struct cv_key tickets;
-  CV_TRY(cv_key_derive(ret_master, "crowdveil tickets", 0, &tickets));
+  CV_TRY(cv_key_derive(master, "crowdveil tickets", cv_broker_store_number(shell->store), &tickets));
   enum cv_err err = cv_mac_new(&tickets, &shell->mac);
   cv_key_wipe(&tickets);
   return err;
@@ -513,6 +518,9 @@ static enum cv_err open_store(struct cv_broker_shell *shell, struct cv_why *why)
   CV_TRY(open_keys(shell, database, &master, why));
   const struct cv_broker_store_files files = {.database = database, .anchor = settings->anchor};
   enum cv_err err = cv_broker_store_open(&files, &master, &shell->store, why);
+  if (err == CV_OK) {
+    err = open_tickets(shell, &master);
+  }
   cv_key_wipe(&master);
   CV_TRY(err);
   CV_TRY(open_core(shell, why));

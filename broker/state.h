@@ -8,12 +8,14 @@
 #include "broker/mechanism/mechanism.h"
 
 enum {
-  CV_CREDIT_MAX = 8192,   /* assignments a connection may hold */
-  CV_SHARE_MIN = 64,      /* places of an arm any connection may hold */
-  CV_PENALTY_MAX = 16,    /* times a silent connection's share is halved */
-  CV_REQUESTS_MAX = 16,   /* unanswered requests of a requester */
-  CV_FOLD_CHUNKS = 4,     /* chunks written a commit when the journal is long */
-  CV_PART_RELEASES = 256, /* releases in one frame */
+  CV_CREDIT_MAX = 8192,     /* assignments a connection may hold */
+  CV_SHARE_MIN = 64,        /* places of an arm any connection may hold */
+  CV_PENALTY_MAX = 16,      /* times a silent connection's share is halved */
+  CV_CAMPAIGNS_KEPT = 1000, /* of a requester, ended ones included */
+  CV_BUSY_MAX = 64,         /* workers with an open assignment that a turn passes over */
+  CV_REQUESTS_MAX = 16,     /* unanswered requests of a requester */
+  CV_FOLD_CHUNKS = 4,       /* chunks written a commit when the journal is long */
+  CV_PART_RELEASES = 256,   /* releases in one frame */
   CV_SPEC_BYTES_MAX = 128 * 1024,
 };
 #define CV_JOURNAL_LONG (UINT64_C(1) << 20) /* bytes of journal before chunks are folded */
@@ -239,6 +241,7 @@ CV_MUST_USE enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_ca
 CV_MUST_USE enum cv_err cv_epoch_add_release(struct cv_broker *broker, struct cv_campaign *campaign,
                                              const struct cv_release_row *row);
 uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index);
+uint32_t cv_epoch_place_arm(uint64_t bit);
 /* Places of an arm that can be given. */
 uint32_t cv_arm_free_places(const struct cv_arm *arm);
 /* A place to give, skipping filled ones; false if there is none. */
@@ -265,6 +268,7 @@ CV_MUST_USE enum cv_err cv_image_read_arm(struct cv_campaign *campaign, uint32_t
 
 /* rank.c, order.c */
 CV_MUST_USE enum cv_err cv_rank_fill(struct cv_broker *broker);
+void cv_rank_connected(struct cv_broker *broker, struct cv_broker_conn *conn);
 void cv_rank_disconnected(struct cv_broker *broker);
 CV_MUST_USE enum cv_err cv_order_fill(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms);
 void cv_order_ready_clear(struct cv_broker_conn *conn);

@@ -199,6 +199,11 @@ enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, cons
   return CV_OK;
 }
 
+uint64_t cv_broker_store_number(const struct cv_broker_store *store) {
+  struct cv_reader id = cv_reader_over(store->mark.database, sizeof(store->mark.database));
+  return cv_read_u64(&id);
+}
+
 void cv_broker_store_close(struct cv_broker_store *store) {
   if (store == NULL) {
     return;

@@ -32,6 +32,9 @@ void cv_broker_store_close(struct cv_broker_store *store);
 /* Whether there is a database at the path already. */
 bool cv_broker_store_exists(const char *database);
 
+/* A number that is this database's own: keys that must not outlive it are derived with it. */
+uint64_t cv_broker_store_number(const struct cv_broker_store *store);
+
 /* Feeds everything stored to a new core. */
 CV_MUST_USE enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker *broker, uint64_t now_ms,
                                              uint64_t wall_ms, struct cv_why *why);
