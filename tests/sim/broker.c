@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The broker: its core and store as in broker/shell.c, with other wires and another clock. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/store.h"
+#include "tests/sim/net.h"
+#include "tests/sim/truth.h"
+
+enum { TIMER_TURN, TIMER_COMMIT, TIMER_TICK, TICK_MS = 50 };
+
+struct self {
+  struct cv_broker *core;
+  struct cv_broker_store *store;
+  struct cv_batch batch;
+  struct cv_mac *mac;
+  struct cv_rng_seeded noise;
+  bool busy, turning;
+};
+
+struct wire {
+  struct end *end;
+  struct cv_broker_conn *conn;
+  enum cv_schema schema;
+};
+
+static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
+  cv_mac_tag(data, bytes, bytes_n, to, n);
+}
+
+static void note(void *data, const char *peer, const char *text) {
+  if (strncmp(text, "refused a token", 15) != 0) { /* liars have many refused */
+    world_log(data, "broker: %s: %s", peer, text);
+  }
+}
+
+/* ---- out ---- */
+
+static void drop(struct wire *wire) {
+  net_close(wire->end);
+}
+
+static void leave(struct self *self, struct wire *wire) {
+  if (wire->conn != NULL) {
+    cv_broker_leave(self->core, wire->conn);
+    wire->conn = NULL;
+  }
+}
+
+static void send(struct world *world, struct wire *wire, enum cv_err err) {
+  CV_REQUIRE(err == CV_OK);
+  net_send(wire->end, world->bytes.data, world->bytes.len);
+  cv_buf_clear(&world->bytes);
+}
+
+static void tell(struct world *world, struct wire *wire, const struct cv_broker_out *out) {
+  switch (out->schema) {
+    case CV_SCHEMA_CROWD:
+      truth_told_crowd(world->truth, out->frame.crowd);
+      send(world, wire, cv_crowd_encode(out->frame.crowd, &world->encoding, &world->bytes));
+      break;
+    case CV_SCHEMA_RANK:
+      truth_told_rank(world->truth, out->frame.rank);
+      send(world, wire, cv_rank_encode(out->frame.rank, &world->encoding, &world->bytes));
+      break;
+    default:
+      send(world, wire, cv_order_encode(out->frame.order, &world->encoding, &world->bytes));
+      break;
+  }
+}
+
+/* A link that is closed leaves the core at its own event, not under the core's feet. */
+static void forget(struct world *world, struct event *event) {
+  struct wire *wire = event->about;
+  leave(event->party->self, wire);
+}
+
+static void deliver(struct party *party) {
+  struct self *self = party->self;
+  struct cv_broker_out out;
+  while (party_step(party) && cv_broker_next_out(self->core, &out)) {
+    struct wire *wire = cv_broker_conn_shell(out.conn);
+    if (!wire->end->open) {
+      continue;
+    }
+    tell(party->world, wire, &out);
+    if (out.close) {
+      drop(wire);
+      world_at(party->world, 0, forget, party, wire, 0);
+    }
+  }
+}
+
+/* ---- the turn ---- */
+
+static void said(struct party *party, bool stored) {
+  struct self *self = party->self;
+  if (stored) {
+    truth_stored(party->world->truth, self->batch.commit);
+  }
+  cv_broker_stored(self->core);
+  deliver(party);
+}
+
+static void turn_over(struct party *party) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  while (!self->busy && cv_broker_is_pending(self->core) && party_step(party)) {
+    bool store;
+    CV_REQUIRE(cv_broker_flush(self->core, world->now_ms, world_wall_ms(world), &self->batch, &store) == CV_OK);
+    truth_flushed(world->truth, self->core);
+    if (store) {
+      self->busy = true;
+      party_after(party, world_below(world, 6), TIMER_COMMIT);
+      return;
+    }
+    said(party, false);
+  }
+}
+
+static void turn_soon(struct party *party) {
+  struct self *self = party->self;
+  if (!self->turning && !self->busy) {
+    self->turning = true;
+    party_after(party, world_below(party->world, 3), TIMER_TURN);
+  }
+}
+
+static void commit(struct party *party) {
+  struct self *self = party->self;
+  struct cv_why why;
+  if (!party_step(party)) {
+    return;
+  }
+  if (cv_broker_store_commit(self->store, &self->batch, &why) != CV_OK) {
+    world_log(party->world, "broker: cannot store commit %llu: %s", (unsigned long long)self->batch.commit, why.text);
+    party->exits = true;
+    return;
+  }
+  world_log(party->world, "broker: commit %llu, %zu operations", (unsigned long long)self->batch.commit,
+            self->batch.ops);
+  if (party_step(party)) {
+    self->busy = false;
+    said(party, true);
+    turn_over(party);
+  }
+}
+
+static void timer(struct party *party, int which) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  switch (which) {
+    case TIMER_COMMIT:
+      commit(party);
+      return;
+    case TIMER_TICK:
+      cv_broker_tick(self->core, world->now_ms, world_wall_ms(world));
+      party_after(party, TICK_MS, TIMER_TICK);
+      turn_soon(party);
+      return;
+    default:
+      self->turning = false;
+      turn_over(party);
+      return;
+  }
+}
+
+/* ---- in ---- */
+
+static void opened(struct party *party, struct end *end) {
+  struct self *self = party->self;
+  struct wire *wire = calloc(1, sizeof(*wire));
+  struct cv_why why;
+  CV_REQUIRE(wire != NULL);
+  enum cv_role role = end->other->party->identity.role;
+  *wire = (struct wire){.end = end,
+                        .schema = role == CV_ROLE_THIRDPARTY  ? CV_SCHEMA_RANK
+                                  : role == CV_ROLE_REQUESTER ? CV_SCHEMA_ORDER
+                                                              : CV_SCHEMA_CROWD};
+  end->data = wire;
+  if (cv_broker_join(self->core, &end->other->party->identity, wire, &wire->conn, &why) != CV_OK) {
+    world_fail(party->world, "broker: %s cannot join: %s", end->other->party->identity.name, why.text);
+  }
+  turn_soon(party);
+}
+
+static enum cv_err take(struct party *party, struct wire *wire, const uint8_t *bytes, size_t n, struct cv_why *why) {
+  struct world *world = party->world;
+  struct self *self = party->self;
+  uint64_t wall_ms = world_wall_ms(world);
+  union {
+    struct cv_crowd_frame crowd;
+    struct cv_rank_frame rank;
+    struct cv_order_frame order;
+  } frame;
+  switch (wire->schema) {
+    case CV_SCHEMA_CROWD:
+      CV_TRY(cv_crowd_decode(bytes, n, &world->decoding, &frame.crowd));
+      return cv_broker_on_crowd(self->core, wire->conn, &frame.crowd, world->now_ms, wall_ms, why);
+    case CV_SCHEMA_RANK:
+      CV_TRY(cv_rank_decode(bytes, n, &world->decoding, &frame.rank));
+      return cv_broker_on_rank(self->core, wire->conn, &frame.rank, world->now_ms, why);
+    default:
+      CV_TRY(cv_order_decode(bytes, n, &world->decoding, &frame.order));
+      return cv_broker_on_order(self->core, wire->conn, &frame.order, world->now_ms, wall_ms, why);
+  }
+}
+
+static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
+  struct self *self = party->self;
+  struct wire *wire = end->data;
+  struct cv_why why = {.text = "not understood"};
+  if (wire->conn == NULL || !party_step(party)) {
+    return;
+  }
+  if (take(party, wire, bytes, n, &why) != CV_OK) {
+    const struct party *peer = end->other->party;
+    world_log(party->world, "broker: %s broke the protocol: %s", peer->identity.name, why.text);
+    if (peer->ops != &party_liar && !party->world->rolled_back) {
+      world_fail(party->world, "the broker closes on %s, who is honest: %s", peer->identity.name, why.text);
+    }
+    drop(wire);
+    leave(self, wire);
+  }
+  turn_soon(party);
+}
+
+static void closed(struct party *party, struct end *end) {
+  leave(party->self, end->data);
+  turn_soon(party);
+}
+
+/* ---- start and end ---- */
+
+const struct cv_tagger *world_tagger(struct world *world) {
+  static struct cv_tagger tagger;
+  const struct self *self = world->broker->self;
+  tagger = (struct cv_tagger){.tag = tag, .data = self->mac};
+  return &tagger;
+}
+
+static void configure(struct party *party, struct cv_broker_config *ret) {
+  struct self *self = party->self;
+  const struct scenario *scenario = &party->world->scenario;
+  *ret = (struct cv_broker_config){
+      .name = "broker",
+      .limits = {.epsilon_micro = 10000000,
+                 .worker_epsilon_micro = 100000000,
+                 .release_tokens = 1,
+                 .arms = SCENARIO_ARMS,
+                 .campaigns = 4,
+                 .tokens = 100000,
+                 .chunks = 64,
+                 .lease_ms = scenario->lease_ms,
+                 .queue = scenario->queue},
+      .tagger = {.tag = tag, .data = self->mac},
+      .digest = cv_sha256,
+      .noise = &self->noise.rng,
+      .noise_seeded = scenario->noise_seeded,
+      .noise_seed = scenario->seed,
+      .note = note,
+      .note_data = party->world,
+  };
+}
+
+static bool start(struct party *party, struct cv_why *why) {
+  struct world *world = party->world;
+  struct self *self = calloc(1, sizeof(*self));
+  struct cv_key tickets;
+  struct cv_broker_config config;
+  const struct cv_broker_store_files files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS};
+  CV_REQUIRE(self != NULL && cv_key_derive(&world->master, "crowdveil tickets", 0, &tickets) == CV_OK &&
+             cv_mac_new(&tickets, &self->mac) == CV_OK);
+  party->self = self;
+  cv_rng_seeded_init(&self->noise, world->scenario.seed, 77, 3, party->life);
+  configure(party, &config);
+  CV_REQUIRE(cv_broker_new(&config, &self->core) == CV_OK);
+  if (cv_broker_store_open(&files, &world->master, &self->store, why) != CV_OK ||
+      cv_broker_store_load(self->store, self->core, world->now_ms, world_wall_ms(world), why) != CV_OK) {
+    return false;
+  }
+  truth_restarted(world->truth, self->core);
+  party_after(party, TICK_MS, TIMER_TICK);
+  turn_soon(party);
+  return true;
+}
+
+static void free_wires(struct party *party) {
+  for (struct link *link = party->world->links; link != NULL; link = link->next) {
+    for (int i = 0; i < 2; i++) {
+      if (link->end[i].party == party) {
+        free(link->end[i].data);
+        link->end[i].data = NULL;
+      }
+    }
+  }
+}
+
+static void stop(struct party *party) {
+  struct self *self = party->self;
+  cv_broker_free(self->core);
+  cv_broker_store_close(self->store);
+  cv_mac_free(self->mac);
+  cv_batch_fini(&self->batch);
+  free_wires(party);
+  free(self);
+}
+
+const struct party_ops party_broker = {
+    .start = start, .stop = stop, .opened = opened, .frame = frame, .closed = closed, .timer = timer};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A campaign without wires, disks or crowd: the policy, the mechanisms and the scores alone, one after the other. With
+ * noise that is a function of seed, arm and release it tells how every run of the seed has to end.
+ */
+#ifndef CV_SIM_ORACLE_H
+#define CV_SIM_ORACLE_H
+
+#include "common/base/result.h"
+#include "tests/sim/scenario.h"
+
+struct oracle {
+  struct cv_plan *plan;
+  size_t plans, plans_cap;
+  struct cv_release *release;
+  size_t releases, releases_cap;
+  uint32_t arms;
+  struct cv_standing standing[SCENARIO_ARMS];
+  enum cv_end end;
+};
+
+void oracle_ask(const struct scenario *scenario, uint64_t seed, struct oracle *ret);
+void oracle_fini(struct oracle *oracle);
+
+#endif

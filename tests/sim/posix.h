@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In front of broker/anchor.c: its files are on a simulated disk (vfs.h), the rest of it is the real thing. */
+#ifndef CV_SIM_POSIX_H
+#define CV_SIM_POSIX_H
+
+#include <fcntl.h>
+#include <unistd.h>
+
+int sim_open(const char *path, int flags, int mode);
+ssize_t sim_pread(int fd, void *to, size_t n, off_t at);
+ssize_t sim_pwrite(int fd, const void *from, size_t n, off_t at);
+int sim_fdatasync(int fd);
+int sim_close(int fd);
+
+#define open      sim_open
+#define pread     sim_pread
+#define pwrite    sim_pwrite
+#define fdatasync sim_fdatasync
+#define close     sim_close
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The requester: submits each campaign until it is accepted, watches it to its end, exports it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/net.h"
+#include "tests/sim/truth.h"
+
+enum { TIMER_CANCEL };
+enum stage { STAGE_SUBMIT, STAGE_WATCH, STAGE_EXPORT, STAGE_DONE };
+
+struct self {
+  struct end *end;
+  bool greeted;
+  uint32_t index; /* of the campaign, from 0 */
+  uint64_t id;
+  enum stage stage;
+};
+
+static void send(struct party *party, struct cv_order_frame *frame) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  if (!self->greeted) {
+    frame->hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "requester"};
+    self->greeted = true;
+  }
+  CV_REQUIRE(cv_order_encode(frame, &world->encoding, &world->bytes) == CV_OK);
+  net_send(self->end, world->bytes.data, world->bytes.len);
+  cv_buf_clear(&world->bytes);
+}
+
+static void ask(struct party *party) {
+  struct self *self = party->self;
+  struct cv_order_frame frame = {.kind = CV_ORDER_NONE};
+  switch (self->stage) {
+    case STAGE_SUBMIT:
+      frame.kind = CV_ORDER_SUBMIT;
+      memset(frame.as.submit.client_key, 17 + (int)self->index, CV_CLIENT_KEY_BYTES);
+      scenario_spec(&party->world->scenario, &frame.as.submit.spec);
+      break;
+    case STAGE_WATCH:
+    case STAGE_EXPORT:
+      frame.kind = self->stage == STAGE_WATCH ? CV_ORDER_WATCH : CV_ORDER_EXPORT;
+      frame.as.campaign = self->id;
+      break;
+    default:
+      return;
+  }
+  send(party, &frame);
+}
+
+static void opened(struct party *party, struct end *end) {
+  struct self *self = party->self;
+  self->end = end;
+  self->greeted = false;
+  self->stage = self->stage == STAGE_DONE ? STAGE_DONE : STAGE_SUBMIT;
+  ask(party);
+}
+
+static void next_campaign(struct party *party) {
+  struct self *self = party->self;
+  self->stage = STAGE_SUBMIT;
+  if (++self->index == party->world->scenario.campaigns) {
+    self->stage = STAGE_DONE;
+    party->world->finished = true;
+    world_log(party->world, "requester: has everything");
+  }
+}
+
+static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  struct cv_order_frame frame;
+  CV_REQUIRE(cv_order_decode(bytes, n, &world->decoding, &frame) == CV_OK);
+  if (frame.kind == CV_ORDER_ACCEPTED && self->stage == STAGE_SUBMIT) {
+    if (frame.as.accepted.campaign != self->index + 1) {
+      world_fail(world, "campaign %u was accepted as number %llu", self->index + 1,
+                 (unsigned long long)frame.as.accepted.campaign);
+    }
+    self->id = frame.as.accepted.campaign;
+    self->stage = STAGE_WATCH;
+    ask(party);
+  } else if (frame.kind == CV_ORDER_FINISHED && self->stage == STAGE_WATCH) {
+    truth_finished(world->truth, &frame.as.finished);
+    self->stage = STAGE_EXPORT;
+    ask(party);
+  } else if (frame.kind == CV_ORDER_PART && self->stage == STAGE_EXPORT) {
+    truth_exported(world->truth, &frame.as.part);
+    if (frame.as.part.last) {
+      next_campaign(party);
+      ask(party);
+    }
+  } else if (frame.kind == CV_ORDER_ERROR) {
+    world_fail(world, "requester: the broker says: %s", frame.as.error);
+  }
+}
+
+static void closed(struct party *party, struct end *end) {
+  struct self *self = party->self;
+  self->end = self->end == end ? NULL : self->end;
+}
+
+static void timer(struct party *party, int which) {
+  struct self *self = party->self;
+  if (self->end != NULL && self->stage == STAGE_WATCH) {
+    struct cv_order_frame frame = {.kind = CV_ORDER_CANCEL, .as.campaign = self->id};
+    send(party, &frame);
+    return;
+  }
+  party_after(party, 50, TIMER_CANCEL);
+}
+
+static bool start(struct party *party, struct cv_why *why) {
+  party->self = calloc(1, sizeof(struct self));
+  CV_REQUIRE(party->self != NULL);
+  if (party->world->scenario.ending == ENDING_CANCEL) {
+    party_after(party, party->world->scenario.ending_ms, TIMER_CANCEL);
+  }
+  return true;
+}
+
+static void stop(struct party *party) {
+  free(party->self);
+}
+
+const struct party_ops party_requester = {
+    .start = start, .stop = stop, .opened = opened, .frame = frame, .closed = closed, .timer = timer};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a seed means: the campaign, the crowd, and what goes wrong. */
+#ifndef CV_SIM_SCENARIO_H
+#define CV_SIM_SCENARIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/spec.h"
+
+enum { SCENARIO_ARMS = 6, SCENARIO_CAMPAIGNS = 2, CREW_WORKERS = 400 };
+
+enum ending { ENDING_PLAIN, ENDING_CANCEL, ENDING_DEADLINE, ENDING_IDLE };
+enum rollback { ROLLBACK_NONE, ROLLBACK_DATABASE, ROLLBACK_BOTH };
+
+enum fault {
+  FAULT_CUT,
+  FAULT_CRASH_BROKER,
+  FAULT_CRASH_THIRDPARTY,
+  FAULT_CRASH_CREW,
+  FAULT_CRASH_REQUESTER,
+  FAULT_DISK_BROKER,
+  FAULT_DISK_THIRDPARTY,
+  FAULT_JUMP,
+  FAULT_LOSE_THIRDPARTY,
+  FAULT_ROLLBACK,
+  FAULT_COUNT
+};
+
+struct scenario {
+  uint64_t seed;
+  uint32_t arms, campaigns, tokens_per_round, tokens_per_worker;
+  uint64_t tokens;
+  double mean[SCENARIO_ARMS];
+  double alpha;
+  const char *radius, *settled, *mechanism;
+  uint64_t epsilon_micro;
+  bool noise_seeded;
+  uint32_t crews, liars, concurrency;
+  uint32_t lease_ms, queue, delay_ms;
+  enum ending ending;
+  uint64_t ending_ms;
+  enum rollback rollback;
+  uint32_t faults, gap_ms;
+  uint32_t weight[FAULT_COUNT];
+};
+
+/* `calm`: without faults and liars, to its plain end. */
+void scenario_draw(uint64_t seed, bool calm, struct scenario *ret);
+void scenario_spec(const struct scenario *scenario, struct cv_spec *ret);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The third-party: its core and store as in thirdparty/main.c, with other wires. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/names.h"
+#include "tests/sim/net.h"
+#include "tests/sim/ranker.h"
+#include "thirdparty/core.h"
+#include "thirdparty/replay.h"
+#include "thirdparty/store.h"
+
+enum { TIMER_TURN, TIMER_COMMIT };
+
+struct self {
+  struct cv_ranker *ranker;
+  struct cv_store *store;
+  struct cv_batch batch;
+  struct cv_rng_seeded rng;
+  bool busy, turning;
+};
+
+struct wire {
+  struct end *end;
+  struct cv_ranker_link *link;
+};
+
+static void note(void *data, const char *line) {
+  world_log(data, "thirdparty: %s", line);
+}
+
+/* ---- out ---- */
+
+static void forget(struct world *world, struct event *event) {
+  struct wire *wire = event->about;
+  struct self *self = event->party->self;
+  if (wire->link != NULL) {
+    cv_ranker_disconnected(self->ranker, wire->link);
+    wire->link = NULL;
+  }
+}
+
+static void deliver(struct party *party) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  struct cv_ranker_out out;
+  while (party_step(party) && cv_ranker_next(self->ranker, &out)) {
+    struct wire *wire = out.data;
+    if (!wire->end->open) {
+      continue;
+    }
+    truth_ranker_told(world->truth, out.frame);
+    CV_REQUIRE(cv_rank_encode(out.frame, &world->encoding, &world->bytes) == CV_OK);
+    net_send(wire->end, world->bytes.data, world->bytes.len);
+    cv_buf_clear(&world->bytes);
+    if (out.close != NULL) {
+      if (strstr(out.close, "a newer connection") == NULL && !world->rolled_back) {
+        world_fail(world, "the third-party closes on the broker: %s", out.close);
+      }
+      net_close(wire->end);
+      world_at(world, 0, forget, party, wire, 0);
+    }
+  }
+}
+
+/* ---- the turn ---- */
+
+static void turn_over(struct party *party) {
+  struct self *self = party->self;
+  if (self->busy || !cv_ranker_has_work(self->ranker) || !party_step(party)) {
+    return;
+  }
+  CV_REQUIRE(cv_ranker_flush(self->ranker, &self->batch) == CV_OK);
+  self->busy = true;
+  party_after(party, self->batch.first == NULL ? 0 : world_below(party->world, 6), TIMER_COMMIT);
+}
+
+static void turn_soon(struct party *party) {
+  struct self *self = party->self;
+  if (!self->turning && !self->busy) {
+    self->turning = true;
+    party_after(party, world_below(party->world, 3), TIMER_TURN);
+  }
+}
+
+static void commit(struct party *party) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  struct cv_why why;
+  if (!party_step(party)) {
+    return;
+  }
+  if (self->batch.first != NULL && cv_store_apply(self->store, &self->batch, &why) != CV_OK) {
+    world_log(world, "thirdparty: cannot store: %s", why.text);
+    party->exits = true;
+    return;
+  }
+  for (const struct cv_delta *delta = self->batch.first; delta != NULL; delta = delta->next) {
+    world_log(world, "thirdparty: stored campaign %llu: %llu releases, plan %llu, %s",
+              (unsigned long long)delta->key.campaign, (unsigned long long)delta->row.releases,
+              (unsigned long long)delta->row.plan, cv_end_text(delta->row.end));
+    truth_ranker_stored(world->truth, delta->key.campaign, delta->row.releases, delta->row.accepted);
+  }
+  cv_batch_fini(&self->batch);
+  self->batch = (struct cv_batch){0};
+  if (party_step(party)) {
+    self->busy = false;
+    cv_ranker_committed(self->ranker);
+    deliver(party);
+    turn_soon(party);
+  }
+}
+
+static void timer(struct party *party, int which) {
+  struct self *self = party->self;
+  if (which == TIMER_COMMIT) {
+    commit(party);
+    return;
+  }
+  self->turning = false;
+  turn_over(party);
+}
+
+/* ---- in ---- */
+
+static void opened(struct party *party, struct end *end) {
+  struct self *self = party->self;
+  struct wire *wire = calloc(1, sizeof(*wire));
+  CV_REQUIRE(wire != NULL);
+  wire->end = end;
+  end->data = wire;
+  CV_REQUIRE(cv_ranker_connected(self->ranker, end->other->party->identity.name, wire, &wire->link) == CV_OK);
+  turn_soon(party);
+}
+
+static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  struct wire *wire = end->data;
+  struct cv_rank_frame frame;
+  if (wire->link == NULL || !party_step(party)) {
+    return;
+  }
+  CV_REQUIRE(cv_rank_decode(bytes, n, &world->decoding, &frame) == CV_OK);
+  CV_REQUIRE(cv_ranker_frame(self->ranker, wire->link, &frame) == CV_OK);
+  if (cv_ranker_backlog(self->ranker) > 4096) {
+    world_fail(world, "the third-party holds %zu releases that are not stored", cv_ranker_backlog(self->ranker));
+  }
+  turn_soon(party);
+}
+
+static void closed(struct party *party, struct end *end) {
+  struct event event = {.party = party, .about = end->data};
+  forget(party->world, &event);
+  turn_soon(party);
+}
+
+/* ---- start and end ---- */
+
+static enum cv_err restore(void *data, const struct cv_stored_campaign *stored, struct cv_why *why) {
+  struct party *party = data;
+  const struct self *self = party->self;
+  truth_ranker_stored(party->world->truth, stored->key.campaign, stored->row.releases, stored->row.accepted);
+  return cv_ranker_restore(self->ranker, stored, why);
+}
+
+static bool start(struct party *party, struct cv_why *why) {
+  struct self *self = calloc(1, sizeof(*self));
+  CV_REQUIRE(self != NULL);
+  party->self = self;
+  cv_rng_seeded_init(&self->rng, party->world->scenario.seed, 77, 4, party->life);
+  const struct cv_ranker_setup setup = {.digest = cv_sha256,
+                                        .rng = &self->rng.rng,
+                                        .program = "sim",
+                                        .note = note,
+                                        .data = party->world,
+                                        .limits = CV_RANKER_DEFAULTS};
+  CV_REQUIRE(cv_ranker_new(&setup, &self->ranker) == CV_OK);
+  if (cv_store_open("T/thirdparty.db", CV_SIM_VFS, &self->store, why) != CV_OK ||
+      cv_store_load(self->store, restore, party, why) != CV_OK) {
+    return false;
+  }
+  turn_soon(party);
+  return true;
+}
+
+static void stop(struct party *party) {
+  struct self *self = party->self;
+  cv_ranker_free(self->ranker);
+  cv_store_close(self->store);
+  cv_batch_fini(&self->batch);
+  for (struct link *link = party->world->links; link != NULL; link = link->next) {
+    for (int i = 0; i < 2; i++) {
+      if (link->end[i].party == party) {
+        free(link->end[i].data);
+        link->end[i].data = NULL;
+      }
+    }
+  }
+  free(self);
+}
+
+const struct party_ops party_thirdparty = {
+    .start = start, .stop = stop, .opened = opened, .frame = frame, .closed = closed, .timer = timer};
+
+/* ---- replay ---- */
+
+static void judge(void *data, const struct cv_stored_campaign *campaign, const struct cv_replay_verdict *verdict) {
+  if (!verdict->agrees) {
+    world_fail(data, "campaign %llu does not replay: %s", (unsigned long long)campaign->key.campaign,
+               verdict->first.text);
+  }
+}
+
+void ranker_replay(struct party *party, const char *path) {
+  struct world *world = party->world;
+  struct cv_why why = {.text = ""};
+  if (party->up) { /* closing brings the log into the database */
+    struct self *self = party->self;
+    cv_store_close(self->store);
+    self->store = NULL;
+  }
+  const struct disk_file *file = disk_find(party->disk, "T/thirdparty.db");
+  FILE *out = file == NULL ? NULL : fopen(path, "wb");
+  if (out == NULL) {
+    world_fail(world, "no database of the third-party");
+    return;
+  }
+  static const uint8_t not_wal[2] = {1, 1}; /* file format: no log beside it */
+  bool ok = fwrite(file->now, 1, 18, out) == 18 && fwrite(not_wal, 1, 2, out) == 2 &&
+            fwrite(file->now + 20, 1, file->now_n - 20, out) == file->now_n - 20;
+  CV_REQUIRE(fclose(out) == 0 && ok);
+  if (cv_replay_database(path, judge, world, &why) != CV_OK) {
+    world_fail(world, "the third-party's database cannot be replayed: %s", why.text);
+  }
+  (void)remove(path);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Disks in memory. A file has what its process sees and what is durable; the difference is known by sectors. A power
+ * loss keeps or loses each sector that was not synced on its own, so that writes are lost, torn and reordered. A disk
+ * can be told to refuse, and to die after so many operations: then nothing changes any more, whatever its process tries.
+ *
+ * "B/name" is the file `name` on disk 'B'. SQLite finds the disks as its VFS CV_SIM_VFS; posix.h gives them to code that
+ * calls the system.
+ */
+#ifndef CV_SIM_VFS_H
+#define CV_SIM_VFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/rng.h"
+
+#define CV_SIM_VFS "sim"
+
+enum { DISK_FILES = 4 };
+
+struct disk_file {
+  char name[48]; /* with its disk; empty = no such file */
+  bool exists, exists_durably;
+  uint8_t *now, *durable;
+  size_t now_n, now_cap, durable_n, durable_cap;
+  uint8_t *dirty; /* a byte per sector: differs from what is durable */
+  size_t dirty_cap, dirty_end;
+};
+
+enum disk_refusal { DISK_ACCEPTS, DISK_IS_FULL, DISK_FAILS };
+
+struct disk {
+  char letter;
+  struct disk_file file[DISK_FILES];
+  bool dead;
+  int fuse;       /* steps until it dies; 0 = none */
+  int refuse_in;  /* writes and syncs until one is refused; 0 = none */
+  int refuse_for; /* how many are */
+  enum disk_refusal refusal;
+  uint64_t writes, syncs, refusals;
+};
+
+/* Once, before anything else. */
+void disk_register(void);
+/* Makes the disk known under its letter; at most 4 at a time. It must not move. */
+void disk_init(struct disk *disk, char letter);
+void disk_fini(struct disk *disk);
+
+/* One step of the process on this disk; false if it has died before it. */
+bool disk_step(struct disk *disk);
+/* The process is gone, the system goes on: what was written stays. */
+void disk_after_kill(struct disk *disk);
+/* The machine was off. */
+void disk_after_power_loss(struct disk *disk, struct cv_rng *rng);
+/* As when it was new. */
+void disk_wipe(struct disk *disk);
+/* What is durable of all files whose name begins with `prefix` ("B/broker.db"), and back. `ret_copy` is a new disk. */
+void disk_copy_durable(const struct disk *disk, const char *prefix, struct disk *ret_copy);
+void disk_put_back(struct disk *disk, const char *prefix, const struct disk *copy);
+void disk_copy_fini(struct disk *copy);
+/* What a process sees now of a file; NULL if there is none. */
+const struct disk_file *disk_find(const struct disk *disk, const char *name);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/sim/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "tests/sim/faults.h"
+#include "tests/sim/net.h"
+#include "tests/sim/truth.h"
+
+enum { EVENTS_MAX = 400000, PATIENCE_MS = 600000, QUIET_MS = 4000, RESTART_MS = 1200 };
+static const uint64_t EPOCH_MS = UINT64_C(1800000000000);
+
+/* ---- lines ---- */
+
+void world_log(struct world *world, const char *fmt, ...) {
+  char *line = world->line[world->lines++ % WORLD_LINES];
+  int n = snprintf(line, WORLD_LINE, "%8llu ms  ", (unsigned long long)world->now_ms);
+  va_list args;
+  va_start(args, fmt);
+  (void)vsnprintf(line + n, (size_t)(WORLD_LINE - n), fmt, args);
+  va_end(args);
+  if (world->verbose) {
+    (void)fprintf(stderr, "%s\n", line);
+  }
+}
+
+void world_fail(struct world *world, const char *fmt, ...) {
+  if (world->failed) {
+    return;
+  }
+  world->failed = true;
+  va_list args;
+  va_start(args, fmt);
+  (void)vsnprintf(world->failure, sizeof(world->failure), fmt, args);
+  va_end(args);
+  world_log(world, "FAILED");
+}
+
+void world_tell(const struct world *world) {
+  uint64_t from = world->lines > WORLD_LINES ? world->lines - WORLD_LINES : 0;
+  for (uint64_t i = from; i < world->lines; i++) {
+    (void)fprintf(stderr, "  %s\n", world->line[i % WORLD_LINES]);
+  }
+  (void)fprintf(stderr, "seed %llu: %s\n", (unsigned long long)world->scenario.seed, world->failure);
+}
+
+/* ---- chance and time ---- */
+
+uint64_t world_below(struct world *world, uint64_t bound) {
+  return cv_rng_below(world->rng, bound);
+}
+
+bool world_chance(struct world *world, uint32_t percent) {
+  return cv_rng_below(world->rng, 100) < percent;
+}
+
+uint64_t world_wall_ms(const struct world *world) {
+  return (uint64_t)((int64_t)(EPOCH_MS + world->now_ms) + world->wall_jump_ms);
+}
+
+int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place) {
+  uint64_t bits = cv_mix64(cv_mix64(scenario->seed ^ UINT64_C(0x5eed)) + place * SCENARIO_ARMS + arm);
+  double spread = (double)(bits >> 11) / 9007199254740992.0 - 0.5;
+  return cv_grid_from(scenario->mean[arm] + 0.4 * spread);
+}
+
+/* ---- events ---- */
+
+static bool is_before(const struct event *a, const struct event *b) {
+  return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->turn < b->turn;
+}
+
+void world_at(struct world *world, uint64_t delay_ms, void (*run)(struct world *, struct event *), struct party *party,
+              void *about, int which) {
+  if (world->heap_n == world->heap_cap) {
+    world->heap_cap = world->heap_cap == 0 ? 256 : world->heap_cap * 2;
+    world->heap = realloc(world->heap, world->heap_cap * sizeof(*world->heap));
+    CV_REQUIRE(world->heap != NULL);
+  }
+  struct event event = {.at_ms = world->now_ms + delay_ms,
+                        .turn = ++world->turn,
+                        .run = run,
+                        .party = party,
+                        .life = party == NULL ? 0 : party->life,
+                        .about = about,
+                        .which = which};
+  size_t at = world->heap_n++;
+  for (; at > 0 && is_before(&event, &world->heap[(at - 1) / 2]); at = (at - 1) / 2) {
+    world->heap[at] = world->heap[(at - 1) / 2];
+  }
+  world->heap[at] = event;
+}
+
+static struct event pop(struct world *world) {
+  struct event top = world->heap[0], last = world->heap[--world->heap_n];
+  size_t at = 0;
+  for (;;) {
+    size_t child = 2 * at + 1;
+    if (child + 1 < world->heap_n && is_before(&world->heap[child + 1], &world->heap[child])) {
+      child++;
+    }
+    if (child >= world->heap_n || !is_before(&world->heap[child], &last)) {
+      break;
+    }
+    world->heap[at] = world->heap[child];
+    at = child;
+  }
+  world->heap[at] = last;
+  return top;
+}
+
+static void on_timer(struct world *world, struct event *event) {
+  event->party->ops->timer(event->party, event->which);
+}
+
+void party_after(struct party *party, uint64_t delay_ms, int which) {
+  world_at(party->world, delay_ms, on_timer, party, NULL, which);
+}
+
+/* ---- parties ---- */
+
+bool party_step(struct party *party) {
+  if (party->disk != NULL && !disk_step(party->disk)) {
+    party->dead = true;
+  }
+  return !party->dead;
+}
+
+struct party *world_add(struct world *world, const struct party_ops *ops, enum cv_role role, const char *name,
+                        uint64_t first, uint64_t last) {
+  CV_REQUIRE(world->parties < WORLD_PARTIES);
+  struct party *party = &world->party[world->parties];
+  *party = (struct party){.ops = ops,
+                          .world = world,
+                          .identity = {.role = role, .first = first, .last = last},
+                          .number = (uint32_t)world->parties++};
+  (void)snprintf(party->identity.name, sizeof(party->identity.name), "%s", name);
+  return party;
+}
+
+static void start_again(struct world *world, struct event *event) {
+  struct party *party = event->about;
+  if (!party->up) {
+    party_start(party);
+  }
+}
+
+void party_start(struct party *party) {
+  struct cv_why why = {.text = ""};
+  party->life++;
+  party->up = true;
+  party->dead = party->exits = false;
+  world_log(party->world, "%s: starts", party->identity.name);
+  if (party->ops->start(party, &why)) {
+    net_started(party);
+    return;
+  }
+  bool died = party->disk != NULL && (party->disk->dead || party->disk->refusals > party->refusals_seen);
+  if (!died) {
+    world_fail(party->world, "%s refuses to start: %s", party->identity.name, why.text);
+  }
+  world_log(party->world, "%s: does not start: %s", party->identity.name, why.text);
+  party_die(party, world_below(party->world, RESTART_MS));
+}
+
+void party_die(struct party *party, uint64_t restart_ms) {
+  struct world *world = party->world;
+  bool orderly = party->exits && world_chance(world, 50);
+  net_gone(party);
+  if (party->disk != NULL && !orderly) {
+    party->disk->dead = true;
+  }
+  party->ops->stop(party);
+  party->self = NULL;
+  party->up = party->dead = party->exits = false;
+  if (party->disk != NULL) {
+    bool power = !orderly && world_chance(world, 60);
+    world_log(world, "%s: %s", party->identity.name, power ? "power is lost" : orderly ? "has stopped" : "is killed");
+    if (power) {
+      disk_after_power_loss(party->disk, world->rng);
+    } else {
+      disk_after_kill(party->disk);
+    }
+    party->refusals_seen = party->disk->refusals;
+  } else {
+    world_log(world, "%s: is killed", party->identity.name);
+  }
+  world_at(world, restart_ms, start_again, NULL, party, 0);
+}
+
+static void run_event(struct world *world, struct event *event) {
+  struct party *party = event->party;
+  if (party != NULL && (!party->up || party->life != event->life)) {
+    return;
+  }
+  event->run(world, event);
+  for (size_t i = 0; i < world->parties; i++) {
+    party = &world->party[i];
+    if (party->up && (party->dead || party->exits || (party->disk != NULL && party->disk->dead))) {
+      party_die(party, 5 + world_below(world, RESTART_MS));
+    }
+  }
+}
+
+/* ---- the whole ---- */
+
+static void add_crowd(struct world *world) {
+  uint32_t n = world->scenario.crews + world->scenario.liars;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t first = 1 + (uint64_t)i * CREW_WORKERS, last = first + CREW_WORKERS - 1;
+    char name[CV_NAME_BYTES];
+    (void)snprintf(name, sizeof(name), "%llu-%llu", (unsigned long long)first, (unsigned long long)last);
+    const struct party_ops *ops = i < world->scenario.crews ? &party_crew : &party_liar;
+    world_add(world, ops, CV_ROLE_GATEWAY, name, first, last)->dials = world->broker;
+  }
+}
+
+static void set_up(struct world *world) {
+  CV_REQUIRE(cv_arena_init(&world->decoding, CV_ARENA_BYTES) == CV_OK &&
+             cv_arena_init(&world->encoding, CV_ARENA_BYTES) == CV_OK);
+  memset(&world->master, 0x5a, sizeof(world->master));
+  disk_init(&world->disk_broker, 'B');
+  disk_init(&world->disk_thirdparty, 'T');
+  world->broker = world_add(world, &party_broker, CV_ROLE_BROKER, "broker", 0, 0);
+  world->thirdparty = world_add(world, &party_thirdparty, CV_ROLE_THIRDPARTY, "thirdparty", 0, 0);
+  world->requester = world_add(world, &party_requester, CV_ROLE_REQUESTER, "requester", 0, 0);
+  world->broker->disk = &world->disk_broker;
+  world->thirdparty->disk = &world->disk_thirdparty;
+  world->broker->dials = world->thirdparty;
+  world->requester->dials = world->broker;
+  add_crowd(world);
+  world->truth = truth_new(world);
+  for (size_t i = 0; i < world->parties; i++) {
+    world_at(world, world_below(world, 50), start_again, NULL, &world->party[i], 0);
+  }
+  faults_start(world);
+}
+
+static bool is_over(const struct world *world, uint64_t finished_ms) {
+  return world->failed || (world->finished && world->now_ms > finished_ms + QUIET_MS);
+}
+
+bool world_run(struct world *world, uint64_t seed) {
+  uint64_t finished_ms = 0;
+  cv_rng_seeded_init(&world->seeded, seed, 77, 2, 0);
+  world->rng = &world->seeded.rng;
+  set_up(world);
+  while (!is_over(world, finished_ms)) {
+    struct event event = pop(world);
+    world->now_ms = event.at_ms;
+    run_event(world, &event);
+    if (world->finished && finished_ms == 0) {
+      finished_ms = world->now_ms;
+      faults_end(world);
+    }
+    world->finished = world->finished && finished_ms > 0;
+    if (++world->events > EVENTS_MAX || world->now_ms > PATIENCE_MS) {
+      world_fail(world, "no end after %llu events and %llu ms", (unsigned long long)world->events,
+                 (unsigned long long)world->now_ms);
+    }
+  }
+  if (!world->failed) {
+    truth_end(world->truth);
+  }
+  return !world->failed;
+}
+
+void world_fini(struct world *world) {
+  for (size_t i = 0; i < world->parties; i++) {
+    struct party *party = &world->party[i];
+    if (party->up) {
+      party->ops->stop(party);
+    }
+  }
+  net_fini(world);
+  truth_free(world->truth);
+  disk_fini(&world->disk_broker);
+  disk_fini(&world->disk_thirdparty);
+  disk_copy_fini(&world->snapshot);
+  cv_arena_fini(&world->decoding);
+  cv_arena_fini(&world->encoding);
+  cv_buf_fini(&world->bytes);
+  free(world->heap);
+}

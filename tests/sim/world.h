@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole deployment in one process on virtual time. One seed gives one world: its campaign, its crowd, its faults and
+ * the order of everything. Events are taken from a heap, one after the other; whoever acts is a party; a party dies at
+ * any of its steps and starts again from what its disk has kept.
+ */
+#ifndef CV_SIM_WORLD_H
+#define CV_SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/rng.h"
+#include "common/crypto/crypto.h"
+#include "common/net/identity.h"
+#include "proto/codec/frame.h"
+#include "tests/sim/scenario.h"
+#include "tests/sim/vfs.h"
+
+enum { WORLD_PARTIES = 12, WORLD_LINES = 40, WORLD_LINE = 160 };
+
+struct world;
+struct party;
+struct end;
+
+struct party_ops {
+  /* From what the disk has. False and a line: it refuses to start. */
+  bool (*start)(struct party *party, struct cv_why *why);
+  /* Frees what is in memory; the disk is dead by then. */
+  void (*stop)(struct party *party);
+  void (*opened)(struct party *party, struct end *end);
+  void (*frame)(struct party *party, struct end *end, const uint8_t *bytes, size_t n);
+  void (*closed)(struct party *party, struct end *end);
+  void (*timer)(struct party *party, int which);
+};
+
+struct party {
+  const struct party_ops *ops;
+  struct world *world;
+  struct cv_identity identity;
+  struct party *dials; /* NULL: it is dialled */
+  struct disk *disk;   /* NULL: it keeps nothing */
+  void *self;          /* while it is up */
+  uint32_t number, life;
+  bool up;
+  bool dead;  /* died in this event */
+  bool exits; /* stops by itself in this event */
+  uint64_t refusals_seen;
+};
+
+struct event {
+  uint64_t at_ms, turn;
+  void (*run)(struct world *world, struct event *event);
+  struct party *party;
+  uint32_t life; /* of the party: later ones are not meant */
+  void *about;
+  int which;
+};
+
+struct link;
+struct truth;
+
+struct world {
+  struct scenario scenario;
+  struct cv_rng_seeded seeded;
+  struct cv_rng *rng;
+  uint64_t now_ms, turn, events;
+  int64_t wall_jump_ms;
+  struct event *heap;
+  size_t heap_n, heap_cap;
+  struct party party[WORLD_PARTIES];
+  size_t parties;
+  struct party *broker, *thirdparty, *requester;
+  struct disk disk_broker, disk_thirdparty;
+  struct link *links;
+  uint64_t link_count;
+  struct truth *truth;
+  struct cv_key master;
+  struct cv_arena decoding, encoding;
+  struct cv_buf bytes;
+  uint32_t faults; /* made so far */
+  uint64_t calm_ms; /* since when there are no more; 0 = there are */
+  struct disk snapshot; /* of the broker's disk, for going back */
+  bool has_snapshot, rolled_back;
+  bool finished, failed, verbose;
+  char failure[600];
+  char line[WORLD_LINES][WORLD_LINE];
+  uint64_t lines;
+};
+
+/* Runs the seed; false if something did not hold: then the failure and the last lines are in `world`. */
+bool world_run(struct world *world, uint64_t seed);
+void world_fini(struct world *world);
+/* The failure and the last lines, to standard error. */
+void world_tell(const struct world *world);
+
+void world_log(struct world *world, const char *fmt, ...) CV_PRINTF(2, 3);
+/* Only the first is kept. */
+void world_fail(struct world *world, const char *fmt, ...) CV_PRINTF(2, 3);
+uint64_t world_wall_ms(const struct world *world);
+uint64_t world_below(struct world *world, uint64_t bound);
+bool world_chance(struct world *world, uint32_t percent);
+
+void world_at(struct world *world, uint64_t delay_ms, void (*run)(struct world *, struct event *), struct party *party,
+              void *about, int which);
+void party_after(struct party *party, uint64_t delay_ms, int which);
+/* A step: false if the party is dead from here on. */
+bool party_step(struct party *party);
+void party_start(struct party *party);
+/* At once; it starts again after a while. */
+void party_die(struct party *party, uint64_t restart_ms);
+struct party *world_add(struct world *world, const struct party_ops *ops, enum cv_role role, const char *name,
+                        uint64_t first, uint64_t last);
+
+/* The score of a place, on the grid: the same whoever gives it. */
+int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place);
+
+extern const struct party_ops party_broker, party_thirdparty, party_requester, party_crew, party_liar;
+
+#endif
