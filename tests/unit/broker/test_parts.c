@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks, tickets, the gate and the anchor: the broker's small parts. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include "broker/anchor.h"
+#include "broker/chunks.h"
+#include "broker/gate.h"
+#include "broker/ticket.h"
+#include "common/crypto/crypto.h"
+#include "tests/support/folder.h"
+
+/* ---- chunks ---- */
+
+static void test_bits_are_independent(void **state) {
+  struct cv_chunks chunks;
+  const uint64_t bits[] = {0, 1, 7, 8, 32767, 32768, UINT64_C(1) << 40, (UINT64_C(1) << 48) * 65535};
+  cv_chunks_init(&chunks, 100);
+  for (size_t i = 0; i < CV_COUNT(bits); i++) {
+    assert_false(cv_chunks_bit(&chunks, bits[i]));
+    assert_non_null(cv_chunks_set(&chunks, bits[i]));
+    for (size_t j = 0; j < CV_COUNT(bits); j++) {
+      assert_int_equal(cv_chunks_bit(&chunks, bits[j]), j <= i);
+    }
+  }
+  cv_chunks_clear(&chunks, 7);
+  assert_false(cv_chunks_bit(&chunks, 7));
+  assert_true(cv_chunks_bit(&chunks, 8));
+  cv_chunks_fini(&chunks);
+}
+
+static void test_chunks_are_bounded(void **state) {
+  struct cv_chunks chunks;
+  cv_chunks_init(&chunks, 2);
+  assert_non_null(cv_chunks_set(&chunks, 0));
+  assert_non_null(cv_chunks_set(&chunks, CV_CHUNK_BITS));
+  assert_null(cv_chunks_set(&chunks, 2 * CV_CHUNK_BITS));
+  assert_non_null(cv_chunks_set(&chunks, CV_CHUNK_BITS + 5));
+  cv_chunks_drop(&chunks, cv_chunks_find(&chunks, 0));
+  assert_false(cv_chunks_bit(&chunks, 0));
+  assert_non_null(cv_chunks_set(&chunks, 2 * CV_CHUNK_BITS));
+  cv_chunks_fini(&chunks);
+}
+
+/* ---- tickets ---- */
+
+static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
+  cv_mac_tag(data, bytes, bytes_n, to, n);
+}
+
+static void test_a_ticket_with_a_flipped_bit_is_none(void **state) {
+  const struct cv_key key = {{1, 2, 3}};
+  struct cv_mac *mac;
+  assert_int_equal(cv_mac_new(&key, &mac), CV_OK);
+  const struct cv_tagger tagger = {.tag = tag, .data = mac};
+  const struct cv_ticket ticket = {.campaign = 7,
+                                   .plan = 3,
+                                   .arm = 4095,
+                                   .position = 123456,
+                                   .worker = UINT64_C(0xfedcba987654),
+                                   .slot = 65534,
+                                   .lease = 8191,
+                                   .expiry = UINT32_MAX};
+  uint8_t bytes[CV_BROKER_TICKET_BYTES];
+  struct cv_ticket back = {0};
+  cv_ticket_seal(&ticket, &tagger, bytes);
+  assert_true(cv_ticket_open(bytes, &tagger, &back));
+  assert_int_equal(back.campaign, ticket.campaign);
+  assert_int_equal(back.plan, ticket.plan);
+  assert_int_equal(back.arm, ticket.arm);
+  assert_int_equal(back.position, ticket.position);
+  assert_int_equal(back.worker, ticket.worker);
+  assert_int_equal(back.slot, ticket.slot);
+  assert_int_equal(back.lease, ticket.lease);
+  assert_int_equal(back.expiry, ticket.expiry);
+  for (size_t bit = 0; bit < 8 * sizeof(bytes); bit++) {
+    bytes[bit / 8] ^= (uint8_t)(1 << (bit % 8));
+    assert_false(cv_ticket_open(bytes, &tagger, &back));
+    bytes[bit / 8] ^= (uint8_t)(1 << (bit % 8));
+  }
+  cv_mac_free(mac);
+}
+
+/* ---- the gate ---- */
+
+static const struct cv_broker_limits limits = {.epsilon_micro = 1000000, .arms = 10, .tokens = 1000};
+
+static struct cv_spec good_spec(void) {
+  return (struct cv_spec){.name = "campaign",
+                          .arms = 10,
+                          .policy.name = "ppar",
+                          .mechanism.name = "hybrid",
+                          .privatizer.name = "none",
+                          .epsilon_micro = 1000000,
+                          .tokens_per_worker = 1,
+                          .tokens = 1000};
+}
+
+static void refused(const struct cv_spec *spec, enum cv_err err, const char *text) {
+  struct cv_why why;
+  assert_int_equal(cv_gate_spec(spec, &limits, &why), err);
+  if (strstr(why.text, text) == NULL) {
+    fail_msg("\"%s\" lacks \"%s\"", why.text, text);
+  }
+}
+
+static void test_the_gate_lets_only_private_sums_out(void **state) {
+  struct cv_spec spec = good_spec();
+  assert_int_equal(cv_gate_spec(&spec, &limits, NULL), CV_OK);
+  (void)snprintf(spec.mechanism.name, sizeof(spec.mechanism.name), "none");
+  refused(&spec, CV_ERR_DENIED, "expected third_party: trusted");
+  spec.thirdparty_trusted = true;
+  assert_int_equal(cv_gate_spec(&spec, &limits, NULL), CV_OK);
+  (void)snprintf(spec.mechanism.name, sizeof(spec.mechanism.name), "hybrid-printed");
+  refused(&spec, CV_ERR_DENIED, "is not offered here");
+  spec = good_spec();
+  (void)snprintf(spec.privatizer.name, sizeof(spec.privatizer.name), "laplace");
+  refused(&spec, CV_ERR_DENIED, "is not offered here");
+}
+
+static void test_the_gate_keeps_the_operators_limits(void **state) {
+  struct cv_spec spec = good_spec();
+  spec.epsilon_micro++;
+  refused(&spec, CV_ERR_DENIED, "epsilon 1.000001 is over this broker's limit of 1.000000");
+  spec.epsilon_micro = 0;
+  refused(&spec, CV_ERR_INVALID, "epsilon is 0");
+  spec = good_spec();
+  spec.arms = 11;
+  refused(&spec, CV_ERR_DENIED, "11 arms are over this broker's limit of 10");
+  spec = good_spec();
+  spec.tokens = 1001;
+  refused(&spec, CV_ERR_DENIED, "1001 tokens is over this broker's limit of 1000");
+  spec = good_spec();
+  spec.tokens_per_worker = 65536;
+  refused(&spec, CV_ERR_DENIED, "tokens_per_worker is 65536; expected at most 65535");
+}
+
+/* ---- the anchor ---- */
+
+static void test_the_anchor_says_what_was_written(void **state) {
+  struct folder folder;
+  struct cv_anchor *anchor;
+  struct cv_anchor_mark mark = {.database = {1, 0xab}, .commit = UINT64_MAX, .hash = {{0xff, 2}}};
+  struct cv_anchor_mark back = {0};
+  bool exists;
+  folder_make(&folder);
+  const char *path = folder_file(&folder, "anchor");
+  assert_int_equal(cv_anchor_open(path, &anchor, &exists, &back, NULL), CV_OK);
+  assert_false(exists);
+  assert_int_equal(cv_anchor_write(anchor, &mark, NULL), CV_OK);
+  mark.commit = 17;
+  assert_int_equal(cv_anchor_write(anchor, &mark, NULL), CV_OK);
+  cv_anchor_close(anchor);
+  assert_int_equal(cv_anchor_open(path, &anchor, &exists, &back, NULL), CV_OK);
+  assert_true(exists);
+  assert_int_equal(back.commit, 17);
+  assert_memory_equal(back.database, mark.database, sizeof(mark.database));
+  assert_memory_equal(&back.hash, &mark.hash, sizeof(mark.hash));
+  cv_anchor_close(anchor);
+  assert_int_equal(truncate(path, 100), 0);
+  struct cv_why why;
+  assert_int_equal(cv_anchor_open(path, &anchor, &exists, &back, &why), CV_ERR_DAMAGED);
+  assert_non_null(strstr(why.text, "no anchor of a broker"));
+  folder_remove(&folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_bits_are_independent),
+      cmocka_unit_test(test_chunks_are_bounded),
+      cmocka_unit_test(test_a_ticket_with_a_flipped_bit_is_none),
+      cmocka_unit_test(test_the_gate_lets_only_private_sums_out),
+      cmocka_unit_test(test_the_gate_keeps_the_operators_limits),
+      cmocka_unit_test(test_the_anchor_says_what_was_written),
+  };
+  return cmocka_run_group_tests_name("parts", tests, NULL, NULL);
+}
