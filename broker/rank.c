@@ -116,7 +116,6 @@ static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *ope
     cv_campaign_mark(broker, campaign);
   }
   campaign->rank.opened = true;
-  campaign->rank.stop_sent = campaign->phase == CV_PHASE_STOPPING;
   campaign->rank.releases = opened->position.releases;
   campaign->rank.plans = opened->position.plans;
   broker->said = true;
@@ -244,6 +243,7 @@ static void fill_open(struct cv_campaign *campaign, struct cv_rank_frame *frame)
       .stop = campaign->phase == CV_PHASE_STOPPING ? campaign->end : CV_END_NONE,
   };
   campaign->rank.open_sent = true;
+  campaign->rank.stop_sent = campaign->phase == CV_PHASE_STOPPING; /* a stop from here on has to be told */
 }
 
 /* Plans before the releases that belong to them, each in order; what does not fit follows in the next frame. */
