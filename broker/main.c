@@ -144,9 +144,10 @@ int main(int argc, char **argv) {
     if (settings.noise_seeded) {
       cv_log(CV_LOG_WARN, "noise is seeded: this broker protects nobody");
     }
-    if (cv_broker_shell_start(&settings, &shell, &why) != CV_OK) {
+    enum cv_err err = cv_broker_shell_start(&settings, &shell, &why);
+    if (err != CV_OK) {
       (void)fprintf(stderr, "crowdveil-broker: %s\n", why.text);
-      status = 1;
+      status = cv_config_exit_status(err);
     } else {
       (void)printf("crowdveil-broker ready on %s\n", cv_broker_shell_address(shell));
       (void)fflush(stdout);

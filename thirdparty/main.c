@@ -423,6 +423,13 @@ static enum cv_err start_admin(struct daemon *daemon, struct cv_why *why) {
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
 
+/* The network first: a port that is taken or a bad certificate must not leave a new database behind. */
+static enum cv_err start_all(struct daemon *daemon, struct cv_why *why) {
+  CV_TRY(start_network(daemon, why));
+  CV_TRY(start_state(daemon, why));
+  return start_admin(daemon, why);
+}
+
 static void say_ready(const struct daemon *daemon) {
   const char *listen = daemon->settings.listen, *colon = strrchr(listen, ':');
   int host = colon != NULL ? (int)(colon - listen) : (int)strlen(listen);
@@ -457,10 +464,10 @@ int main(int argc, char **argv) {
   }
   cv_drbg_init(&daemon.drbg);
   daemon.committer = (struct cv_committer){.loop = &daemon.loop, .commit = commit, .done = committed, .data = &daemon};
-  /* A port that is taken or a bad certificate must not leave a new database behind. */
-  if (start_network(&daemon, &why) != CV_OK || start_state(&daemon, &why) != CV_OK ||
-      start_admin(&daemon, &why) != CV_OK) {
-    give_up(why.text);
+  enum cv_err err = start_all(&daemon, &why);
+  if (err != CV_OK) {
+    cv_log(CV_LOG_ERROR, "%s", why.text);
+    return cv_config_exit_status(err);
   }
   start_handles(&daemon);
   say_ready(&daemon);

@@ -380,10 +380,11 @@ static int run(const struct settings *settings) {
     (void)fprintf(stderr, "%s: the event loop cannot start\n", program);
     return 1;
   }
-  if (open_all(&daemon, &why) != CV_OK) {
+  enum cv_err err = open_all(&daemon, &why);
+  if (err != CV_OK) {
     (void)fprintf(stderr, "%s: %s\n", program, why.text);
     fini(&daemon);
-    return 2;
+    return cv_config_exit_status(err);
   }
   start_handles(&daemon);
   (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);

@@ -52,6 +52,8 @@ CV_MUST_USE int cv_config_start(const struct cv_config_table *table, int argc, c
 /* A file alone; unset required keys are an error. */
 CV_MUST_USE enum cv_err cv_config_load(const struct cv_config_table *table, const char *path, void *into,
                                        struct cv_why *why);
+/* The exit status of a program that could not start: 2 if what it was told is wrong, 1 if something else is. */
+int cv_config_exit_status(enum cv_err err);
 /* Frees the texts. */
 void cv_config_fini(const struct cv_config_table *table, void *into);
 

@@ -222,13 +222,13 @@ struct cv_yaml_pair cv_yaml_find(struct cv_yaml *yaml, const yaml_node_t *mappin
   return (struct cv_yaml_pair){0};
 }
 
-enum cv_err cv_yaml_fail(const struct cv_yaml *yaml, const yaml_node_t *at, struct cv_why *why, const char *fmt, ...) {
+void cv_yaml_why_set(const struct cv_yaml *yaml, const yaml_node_t *at, struct cv_why *why, const char *fmt, ...) {
   char text[400];
   va_list args;
   va_start(args, fmt);
   (void)vsnprintf(text, sizeof(text), fmt, args);
   va_end(args);
-  return cv_fail(why, CV_ERR_INVALID, "%s:%u:%u: %s", yaml->path, cv_yaml_line(at), cv_yaml_column(at), text);
+  cv_why_set(why, "%s:%u:%u: %s", yaml->path, cv_yaml_line(at), cv_yaml_column(at), text);
 }
 
 enum cv_err cv_yaml_expected(const struct cv_yaml *yaml, const yaml_node_t *at, const char *name, const char *expected,
@@ -268,6 +268,7 @@ enum cv_err cv_yaml_keys(struct cv_yaml *yaml, const yaml_node_t *mapping, const
       return cv_yaml_expected(yaml, key, "a key", "a word", why);
     }
     const yaml_node_t *first = cv_yaml_find(yaml, mapping, cv_yaml_text(key)).key;
+    CV_REQUIRE(first != NULL);
     if (first != key) {
       return cv_yaml_fail(yaml, key, why, "duplicate key %s; the first is on line %u",
                           cv_value_quote(cv_yaml_text(key)).text, cv_yaml_line(first));

@@ -240,3 +240,15 @@ int cv_config_start(const struct cv_config_table *table, int argc, char **argv, 
   cv_settings_fini(&settings);
   return err != CV_OK ? fail_start(table, &why) : request.check ? 0 : -1;
 }
+
+int cv_config_exit_status(enum cv_err err) {
+  switch (err) {
+    case CV_ERR_INVALID:
+    case CV_ERR_FORMAT:
+    case CV_ERR_NOT_FOUND:
+    case CV_ERR_DENIED:
+      return 2;
+    default:
+      return 1;
+  }
+}
