@@ -11,11 +11,7 @@ void cv_chunks_fini(struct cv_chunks *chunks) {
   if (chunks == NULL) {
     return;
   }
-  struct cv_chunk *chunk, *next;
-  HASH_ITER(hh, chunks->all, chunk, next) {
-    HASH_DEL(chunks->all, chunk);
-    free(chunk);
-  }
+  CV_TABLE_DRAIN(chunks->all, free);
   chunks->last = NULL;
   chunks->count = 0;
 }

@@ -42,11 +42,7 @@ void cv_broker_free(struct cv_broker *broker) {
     broker->conns = conn->next;
     conn_free(conn);
   }
-  struct cv_campaign *campaign, *next;
-  HASH_ITER(hh, broker->campaigns, campaign, next) {
-    HASH_DEL(broker->campaigns, campaign);
-    cv_campaign_free(campaign);
-  }
+  CV_TABLE_DRAIN(broker->campaigns, cv_campaign_free);
   cv_chunks_fini(&broker->accounts);
   cv_arena_fini(&broker->rank_arena);
   free(broker->dirty);

@@ -84,38 +84,44 @@ static struct cv_dealing *find_dealing(struct cv_broker_conn *conn, uint32_t cam
   return NULL;
 }
 
+/* A place for one more: that of a campaign which is over for this connection, or a new one. NULL: no room. */
+static struct cv_dealing *dealing_room(struct cv_broker *broker, struct cv_broker_conn *conn) {
+  for (uint32_t i = 0; i < conn->dealings; i++) {
+    const struct cv_campaign *old = cv_campaign_find(broker, conn->dealing[i].campaign);
+    if (old == NULL || (old->phase == CV_PHASE_ENDED && conn->dealing[i].done_told)) {
+      free(conn->dealing[i].held);
+      return &conn->dealing[i];
+    }
+  }
+  if (conn->dealings == DEALINGS_MAX) {
+    return NULL;
+  }
+  if (conn->dealings == conn->dealings_cap) {
+    uint32_t cap = conn->dealings_cap == 0 ? 4 : conn->dealings_cap * 2;
+    struct cv_dealing *grown = realloc(conn->dealing, cap * sizeof(*grown));
+    if (grown == NULL) {
+      return NULL;
+    }
+    conn->dealing = grown;
+    conn->dealings_cap = cap;
+  }
+  return &conn->dealing[conn->dealings++];
+}
+
 static struct cv_dealing *make_dealing(struct cv_broker *broker, struct cv_broker_conn *conn,
                                        const struct cv_campaign *campaign) {
   struct cv_dealing *dealing = find_dealing(conn, campaign->id);
   if (dealing != NULL) {
     return dealing;
   }
-  for (uint32_t i = 0; dealing == NULL && i < conn->dealings; i++) {
-    const struct cv_campaign *old = cv_campaign_find(broker, conn->dealing[i].campaign);
-    if (old == NULL || (old->phase == CV_PHASE_ENDED && conn->dealing[i].done_told)) {
-      dealing = &conn->dealing[i];
-    }
-  }
-  if (dealing == NULL) {
-    if (conn->dealings == DEALINGS_MAX) {
-      return NULL;
-    }
-    if (conn->dealings == conn->dealings_cap) {
-      uint32_t cap = conn->dealings_cap == 0 ? 4 : conn->dealings_cap * 2;
-      struct cv_dealing *grown = realloc(conn->dealing, cap * sizeof(*grown));
-      if (grown == NULL) {
-        return NULL;
-      }
-      conn->dealing = grown;
-      conn->dealings_cap = cap;
-    }
-    dealing = &conn->dealing[conn->dealings++];
-    *dealing = (struct cv_dealing){0};
-  }
   uint32_t *held = calloc(campaign->spec.arms, sizeof(*held));
-  free(dealing->held);
+  dealing = held == NULL ? NULL : dealing_room(broker, conn);
+  if (dealing == NULL) {
+    free(held);
+    return NULL;
+  }
   *dealing = (struct cv_dealing){.campaign = campaign->id, .held = held};
-  return held == NULL ? NULL : dealing;
+  return dealing;
 }
 
 /* ---- leases ---- */

@@ -248,9 +248,13 @@ static bool is_past(const struct cv_campaign *campaign, const struct cv_dirty *d
 }
 
 static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *dirty, struct cv_batch *batch) {
-  struct cv_campaign *campaign = dirty->campaign == 0 ? NULL : cv_campaign_find(broker, dirty->campaign);
-  if (dirty->campaign != 0 && (campaign == NULL || campaign->arm == NULL)) {
-    return CV_OK;
+  /* accounts are of no campaign; what a campaign that is over has left behind is not written */
+  struct cv_campaign *campaign = NULL;
+  if (dirty->kind != CV_CHUNK_ACCOUNTS) {
+    campaign = cv_campaign_find(broker, dirty->campaign);
+    if (campaign == NULL || campaign->arm == NULL) {
+      return CV_OK;
+    }
   }
   if (dirty->kind == CV_CHUNK_ARM) {
     struct cv_arm *arm = &campaign->arm[dirty->number];

@@ -258,7 +258,7 @@ bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame);
 
 /* dirty.c */
 void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, struct cv_chunk *chunk);
-void cv_dirty_arm(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t arm);
+void cv_dirty_arm(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t index);
 /* The oldest; there is one. */
 struct cv_dirty cv_dirty_pop(struct cv_broker *broker);
 

@@ -96,13 +96,17 @@ static enum cv_err seal_of(struct cv_broker_store *store, uint32_t campaign, str
   return CV_OK;
 }
 
+static void seal_entry_free(struct seal_entry *entry) {
+  cv_seal_free(entry->seal);
+  free(entry);
+}
+
 static void forget_seal(struct cv_broker_store *store, uint32_t campaign) {
   struct seal_entry *entry;
   HASH_FIND(hh, store->seals, &campaign, sizeof(campaign), entry);
   if (entry != NULL) {
     HASH_DEL(store->seals, entry);
-    cv_seal_free(entry->seal);
-    free(entry);
+    seal_entry_free(entry);
   }
 }
 
@@ -208,12 +212,7 @@ void cv_broker_store_close(struct cv_broker_store *store) {
   if (store == NULL) {
     return;
   }
-  struct seal_entry *entry, *next;
-  HASH_ITER(hh, store->seals, entry, next) {
-    HASH_DEL(store->seals, entry);
-    cv_seal_free(entry->seal);
-    free(entry);
-  }
+  CV_TABLE_DRAIN(store->seals, seal_entry_free);
   cv_key_wipe(&store->master);
   if (store->scratch.data != NULL) {
     explicit_bzero(store->scratch.data, store->scratch.cap);

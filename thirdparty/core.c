@@ -68,14 +68,15 @@ struct cv_ranker {
 
 static void note(const struct cv_ranker *ranker, const char *fmt, ...) CV_PRINTF(2, 3);
 static void note(const struct cv_ranker *ranker, const char *fmt, ...) {
-  if (ranker->setup.note != NULL) {
-    char line[2 * CV_WHY_BYTES];
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(line, sizeof(line), fmt, args);
-    va_end(args);
-    ranker->setup.note(ranker->setup.data, line);
+  if (ranker->setup.note == NULL) {
+    return;
   }
+  char line[2 * CV_WHY_BYTES];
+  va_list args;
+  va_start(args, fmt);
+  (void)vsnprintf(line, sizeof(line), fmt, args);
+  va_end(args);
+  ranker->setup.note(ranker->setup.data, line);
 }
 
 /* ---- storage of its own ---- */
@@ -162,6 +163,11 @@ static void link_free(struct cv_ranker *ranker, struct cv_ranker_link *link) {
   free(link);
 }
 
+static void broker_free(struct broker *broker) {
+  CV_TABLE_DRAIN(broker->campaigns, campaign_free);
+  free(broker);
+}
+
 void cv_ranker_free(struct cv_ranker *ranker) {
   if (ranker == NULL) {
     return;
@@ -169,16 +175,7 @@ void cv_ranker_free(struct cv_ranker *ranker) {
   while (ranker->links != NULL) {
     link_free(ranker, ranker->links);
   }
-  struct broker *broker, *next_broker;
-  HASH_ITER(hh, ranker->brokers, broker, next_broker) {
-    struct cv_campaign *campaign, *next;
-    HASH_ITER(hh, broker->campaigns, campaign, next) {
-      HASH_DEL(broker->campaigns, campaign);
-      campaign_free(campaign);
-    }
-    HASH_DEL(ranker->brokers, broker);
-    free(broker);
-  }
+  CV_TABLE_DRAIN(ranker->brokers, broker_free);
   drop_outs(&ranker->held, NULL);
   drop_outs(&ranker->ready, NULL);
   out_free(ranker->lent);
@@ -631,34 +628,46 @@ size_t cv_ranker_backlog(const struct cv_ranker *ranker) {
   return ranker->backlog;
 }
 
-enum cv_err cv_ranker_flush(struct cv_ranker *ranker, struct cv_batch *ret_batch) {
-  struct cv_batch batch = {0};
+/* What the first dirty campaign has to have stored, and to say. */
+static enum cv_err flush_first(struct cv_ranker *ranker, struct cv_batch *batch) {
+  struct cv_campaign *campaign = ranker->dirty;
+  struct broker *broker = NULL;
+  HASH_FIND_STR(ranker->brokers, campaign->broker_name, broker);
+  CV_REQUIRE(broker != NULL);
+  ranker->dirty = campaign->next_dirty;
+  campaign->is_dirty = false;
+  take_delta(campaign, batch);
+  CV_TRY(speak(ranker, broker->link, campaign));
+  campaign->due_opened = campaign->due_ack = campaign->due_plan = campaign->due_result = false;
+  if (campaign->row.closed) {
+    cv_campaign_forget(campaign);
+  }
+  return CV_OK;
+}
+
+static enum cv_err flush(struct cv_ranker *ranker, struct cv_batch *batch) {
   struct cv_ranker_link *link;
   CV_REQUIRE(ranker->held == NULL);
   DL_FOREACH(ranker->links, link) {
     CV_TRY(greet(ranker, link));
   }
   while (ranker->dirty != NULL) {
-    struct cv_campaign *campaign = ranker->dirty;
-    struct broker *broker = NULL;
-    HASH_FIND_STR(ranker->brokers, campaign->broker_name, broker);
-    ranker->dirty = campaign->next_dirty;
-    campaign->is_dirty = false;
-    take_delta(campaign, &batch);
-    enum cv_err err = speak(ranker, broker->link, campaign);
-    if (err != CV_OK) {
-      cv_batch_fini(&batch);
-      return err;
-    }
-    campaign->due_opened = campaign->due_ack = campaign->due_plan = campaign->due_result = false;
-    if (campaign->row.closed) {
-      cv_campaign_forget(campaign);
-    }
+    CV_TRY(flush_first(ranker, batch));
   }
   DL_FOREACH(ranker->links, link) {
     CV_TRY(part(ranker, link));
   }
   ranker->backlog = 0;
+  return CV_OK;
+}
+
+enum cv_err cv_ranker_flush(struct cv_ranker *ranker, struct cv_batch *ret_batch) {
+  struct cv_batch batch = {0};
+  enum cv_err err = flush(ranker, &batch);
+  if (err != CV_OK) {
+    cv_batch_fini(&batch);
+    return err;
+  }
   *ret_batch = batch;
   return CV_OK;
 }

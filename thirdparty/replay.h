@@ -31,7 +31,7 @@ void cv_replay_free(struct cv_replay *replay);
 /* Only CV_ERR_NOMEM comes back: what does not fit is a disagreement. */
 CV_MUST_USE enum cv_err cv_replay_plan(struct cv_replay *replay, const struct cv_plan *plan);
 CV_MUST_USE enum cv_err cv_replay_release(struct cv_replay *replay, const struct cv_release *release);
-void cv_replay_decision(struct cv_replay *replay, const struct cv_decision *decision);
+void cv_replay_decision(struct cv_replay *replay, const struct cv_decision *stored);
 /* With CV_END_NONE the standings are those after the last step, else those with every release; none: not compared. */
 void cv_replay_end(struct cv_replay *replay, enum cv_end end, const struct cv_standing *standing, size_t standings,
                    struct cv_replay_verdict *ret);

@@ -234,12 +234,12 @@ static enum cv_err choose_scale(const struct reading *reading, struct cv_csv_dat
 }
 
 static enum cv_err lay_out(struct reading *reading, struct cv_csv_data *data, struct cv_why *why) {
-  if (reading->rows == 0) {
+  uint32_t arms = HASH_COUNT(reading->items);
+  if (arms == 0) {
     return cv_fail(why, CV_ERR_INVALID, "%s: no rows after the header; expected at least one", reading->ask->path);
   }
   CV_TRY(choose_scale(reading, data, why));
   sort_items(reading);
-  uint32_t arms = HASH_COUNT(reading->items);
   data->items = arms;
   data->name = calloc(arms, sizeof(*data->name));
   data->rows = (struct cv_rows){.arms = arms,
@@ -290,11 +290,7 @@ enum cv_err cv_csv_read(const struct cv_csv_ask *ask, struct cv_csv_data *ret, s
   if (err == CV_OK) {
     err = second_pass(&reading, &data, why);
   }
-  struct item *item, *next;
-  HASH_ITER(hh, reading.items, item, next) {
-    HASH_DEL(reading.items, item);
-    free(item);
-  }
+  CV_TABLE_DRAIN(reading.items, free);
   cv_records_close(&reading.records);
   if (err != CV_OK) {
     cv_csv_fini(&data);

@@ -90,7 +90,7 @@ static enum cv_err take_choice(const struct at *at, const json_t *spec, const ch
 }
 
 static enum cv_err take_names(const struct at *at, const json_t *object, struct cv_spec *spec) {
-  const json_t *names;
+  const json_t *names = NULL;
   if (json_object_get(object, "names") == NULL) {
     return CV_OK;
   }
@@ -114,6 +114,9 @@ static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv
   struct at at = {.why = root->why, .path = root->path, .place = "spec"};
   CV_TRY(take_text(&at, object, "name", spec->name, sizeof(spec->name)));
   CV_TRY(take_u32(&at, object, "arms", CV_ARMS_MAX, &spec->arms));
+  if (spec->arms == 0) {
+    return fail(&at, "arms", "at least one");
+  }
   CV_TRY(take_names(&at, object, spec));
   CV_TRY(take_choice(&at, object, "policy", &spec->policy));
   CV_TRY(take_choice(&at, object, "mechanism", &spec->mechanism));

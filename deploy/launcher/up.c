@@ -366,7 +366,6 @@ int cv_command_up(int argc, char **argv) {
   int status = cv_command_options(&table, argc, argv, 1, 1, words, &up.settings);
   if (status < 0) {
     up.people = up.settings.json ? stderr : stdout;
-    status = 2;
     if (prepare(&up, words[0], &why) != CV_OK) {
       status = cv_command_fail(&table, 2, "%s", why.text);
     } else {

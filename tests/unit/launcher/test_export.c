@@ -141,6 +141,7 @@ static void test_damage_is_named(void **state) {
     const char *from, *to, *line;
   } cases[] = {
       {"crowdveil-export/1", "crowdveil-export/9", "format"},
+      {"\"arms\": 2", "\"arms\": 0", "spec.arms"},
       {"\"arms\": 2", "\"arms\": 1", "spec.names"},
       {"\"seed\": \"1", "\"seed\": \"x", "seed"},
       {"\"noisy_sum\": -77", "\"noisy_sum\": 0.5", "releases[0].noisy_sum"},
