@@ -321,7 +321,9 @@ static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, s
     return cv_fail(why, CV_ERR_DENIED, "%s: cannot set mode 0600: %s", db->path, strerror(errno));
   }
   CV_TRY(cv_db_exec(db, writer_settings, why));
-  return migrate(db, schema, version, why);
+  CV_TRY(migrate(db, schema, version, why));
+  /* The last commit of a process that was killed may be in the log and not durable; nobody may act on it before it is. */
+  return cv_db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", why);
 }
 
 static enum cv_err open_with(const char *path, const char *vfs, int flags, const struct cv_db_schema *schema,
