@@ -191,8 +191,8 @@ static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_resu
     return CV_OK;
   }
   if (campaign->phase == CV_PHASE_RUNNING && (result->reason != CV_END_COMPLETE || campaign->open_arms > 0)) {
-    return cv_fail(why, CV_ERR_STATE, "a result of campaign %u (%s) that was not asked for", campaign->id,
-                   cv_end_text(result->reason));
+    freeze(broker, campaign, "a result that was not asked for, after plan", campaign->plans, campaign->plans);
+    return CV_OK;
   }
   CV_TRY(cv_campaign_set_standings(broker, campaign, result->standing, result->standings, why));
   cv_campaign_end(broker, campaign, result->reason);
