@@ -26,6 +26,7 @@ struct engagement {
   struct cv_privatizer *privatizer; /* owned; NULL: declined */
   uint32_t *given;                  /* tokens per worker, or NEVER; NULL: declined */
   bool done;
+  bool told; /* on this connection */
 };
 
 struct cv_crew {
@@ -161,6 +162,9 @@ void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
 void cv_crew_closed(struct cv_crew *crew) {
   crew->open = false;
   crew->tokens = crew->declines = crew->arriving_count = 0;
+  for (uint32_t i = 0; i < crew->engagements; i++) { /* it may be over when the broker is back, and not be told again */
+    crew->engagement[i].told = false;
+  }
   while (crew->waiting.count > 0) { /* the broker has forgotten them */
     if (cv_line_push(&crew->again, cv_line_pop(&crew->waiting), 0) != CV_OK) {
       note(crew, "out of memory: a worker stays away");
@@ -239,7 +243,7 @@ static enum cv_err on_terms(struct cv_crew *crew, const struct cv_terms *terms, 
     known->given = NULL;
   }
   end_engagement(engagement);
-  *engagement = (struct engagement){.terms = *terms, .given = given};
+  *engagement = (struct engagement){.terms = *terms, .given = given, .told = true};
   crew->met = crew->met || strcmp(terms->name, crew->config.campaign) == 0;
   if (consider(crew, terms, &privatizer, &reason) != CV_OK) {
     return decline(crew, engagement, reason.text);
@@ -272,7 +276,7 @@ static bool is_wanted(const struct cv_crew *crew, uint64_t worker) {
   bool none_live = true;
   for (uint32_t i = 0; i < crew->engagements; i++) {
     const struct engagement *engagement = &crew->engagement[i];
-    if (is_live(engagement)) {
+    if (is_live(engagement) && engagement->told) {
       none_live = false;
       if (engagement->given[worker - crew->config.first] < engagement->terms.tokens_per_worker) {
         return may_give(crew, worker);
