@@ -269,14 +269,18 @@ static bool start(struct party *party, struct cv_why *why) {
   struct cv_key tickets;
   struct cv_broker_config config;
   const struct cv_broker_store_files files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS};
-  CV_REQUIRE(self != NULL && cv_key_derive(&world->master, "crowdveil tickets", 0, &tickets) == CV_OK &&
-             cv_mac_new(&tickets, &self->mac) == CV_OK);
+  CV_REQUIRE(self != NULL);
   party->self = self;
+  if (cv_broker_store_open(&files, &world->master, &self->store, why) != CV_OK) {
+    return false;
+  }
+  /* The number of the database is random; here tickets must be the same each time. */
+  CV_REQUIRE(cv_key_derive(&world->master, "crowdveil tickets", 0, &tickets) == CV_OK &&
+             cv_mac_new(&tickets, &self->mac) == CV_OK);
   cv_rng_seeded_init(&self->noise, world->scenario.seed, 77, 3, party->life);
   configure(party, &config);
   CV_REQUIRE(cv_broker_new(&config, &self->core) == CV_OK);
-  if (cv_broker_store_open(&files, &world->master, &self->store, why) != CV_OK ||
-      cv_broker_store_load(self->store, self->core, world->now_ms, world_wall_ms(world), why) != CV_OK) {
+  if (cv_broker_store_load(self->store, self->core, world->now_ms, world_wall_ms(world), why) != CV_OK) {
     return false;
   }
   truth_restarted(world->truth, self->core);

@@ -63,6 +63,7 @@ static void go_back_together(struct world *world) {
   disk_put_back(&world->disk_broker, "B/", &world->snapshot);
   truth_rolled_back(world->truth);
   world->rolled_back = true;
+  world->scenario.campaigns = 1; /* workers remember what the broker has forgotten: others may find nobody */
   world_log(world, "fault: broker and anchor go back");
   if (world->requester->up) {
     party_die(world->requester, 20);

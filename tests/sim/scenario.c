@@ -11,7 +11,7 @@ static void draw_campaign(struct scenario *s, struct cv_rng *rng) {
   s->campaigns = cv_rng_below(rng, 4) == 0 ? 2 : 1;
   s->tokens_per_round = 2 + (uint32_t)cv_rng_below(rng, 16);
   s->tokens_per_worker = 1 + (uint32_t)cv_rng_below(rng, 3);
-  s->tokens = 100 + cv_rng_below(rng, 300);
+  s->tokens = 60 + cv_rng_below(rng, 260);
   for (uint32_t i = 0; i < s->arms; i++) {
     s->mean[i] = 0.25 + 0.5 * cv_rng_unit(rng);
   }

@@ -119,9 +119,19 @@ static void resize(struct disk_file *file, size_t n) {
   room(&file->now, &file->now_cap, n);
   if (n < file->now_n) {
     memset(file->now + n, 0, file->now_n - n);
-    mark(file, n, file->now_n);
+    file->cut = file->is_cut && file->cut < n ? file->cut : n;
+    file->is_cut = true;
   }
   file->now_n = n;
+}
+
+/* The cut becomes durable. */
+static void cut_off(struct disk_file *file) {
+  if (file->is_cut && file->cut < file->durable_n) {
+    memset(file->durable + file->cut, 0, file->durable_n - file->cut);
+    file->durable_n = file->cut;
+  }
+  file->is_cut = false;
 }
 
 /* Takes sector i over into what is durable. */
@@ -132,6 +142,7 @@ static void settle(struct disk_file *file, size_t i) {
 }
 
 static void sync_file(struct disk_file *file) {
+  cut_off(file);
   for (size_t i = 0; i < file->dirty_end; i++) {
     if (file->dirty[i] != 0) {
       settle(file, i);
@@ -199,16 +210,20 @@ static void lose_power(struct disk_file *file, struct cv_rng *rng) {
     return;
   }
   uint64_t keep = cv_rng_below(rng, 4); /* of 3 */
-  for (size_t i = 0; i < file->dirty_end; i++) {
+  size_t end = file->dirty_end;
+  if (file->is_cut && cv_rng_below(rng, 2) == 0) {
+    cut_off(file);
+  } else if (file->is_cut) { /* what was written after it is lost with it */
+    end = file->cut / SECTOR < end ? file->cut / SECTOR : end;
+  }
+  for (size_t i = 0; i < end; i++) {
     if (file->dirty[i] != 0 && cv_rng_below(rng, 3) < keep) {
       settle(file, i);
-      size_t end = (i + 1) * SECTOR < file->now_n ? (i + 1) * SECTOR : file->now_n;
-      file->durable_n = end > file->durable_n ? end : file->durable_n;
+      size_t to = (i + 1) * SECTOR < file->now_n ? (i + 1) * SECTOR : file->now_n;
+      file->durable_n = to > file->durable_n ? to : file->durable_n;
     }
   }
-  if (file->now_n < file->durable_n && cv_rng_below(rng, 2) == 0) {
-    file->durable_n = file->now_n;
-  }
+  file->is_cut = false;
   room(&file->now, &file->now_cap, file->durable_cap);
   memset(file->now, 0, file->now_cap);
   room(&file->durable, &file->durable_cap, file->durable_n);

@@ -27,6 +27,8 @@ struct disk_file {
   size_t now_n, now_cap, durable_n, durable_cap;
   uint8_t *dirty; /* a byte per sector: differs from what is durable */
   size_t dirty_cap, dirty_end;
+  bool is_cut; /* to `cut` bytes, which is not durable yet: that happens or it does not, and nothing of it in part */
+  size_t cut;
 };
 
 enum disk_refusal { DISK_ACCEPTS, DISK_IS_FULL, DISK_FAILS };
