@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A gateway that means harm: it answers with what is out of range, or twice, or not at all; sends old tickets again
+ * A gateway that means harm: it answers with what is out of range, or twice, or late, or not at all; sends old tickets again
  * with other values once they are acknowledged, and forged ones; and lets far too many workers arrive.
  *
  * An honest first answer is part of its repertoire, so that what it does later meets places that it has filled.
@@ -12,16 +12,19 @@
 #include "proto/codec/crowd.h"
 #include "tests/sim/net.h"
 
-enum { TIMER_ACT, ACT_MS = 40, KEPT = 64, TOKENS = 64, ARRIVALS = 40 };
+enum { TIMER_ACT, ACT_MS = 40, KEPT = 64, LATE = 16, TOKENS = 64, ARRIVALS = 40, FAVOURITES = 8 };
 
 struct ticket {
   uint8_t bytes[CV_TICKET_BYTES];
+  int64_t value;
 };
 
 struct self {
   struct end *end;
   struct ticket kept[KEPT]; /* acknowledged, or refused */
   size_t kept_n;
+  struct ticket late[LATE]; /* to be answered when their workers have others */
+  size_t late_n;
   bool greeted;
   struct cv_token token[TOKENS];
   int64_t value[TOKENS];
@@ -48,8 +51,10 @@ static void answer(struct party *party, const struct cv_assign *assign) {
   struct world *world = party->world;
   int64_t value = world_value(&world->scenario, assign->arm.one, assign->place);
   switch (world_below(world, 6)) {
-    case 0:
-      return; /* silence */
+    case 0: /* silence, for now */
+      self->late[self->late_n % LATE].value = value;
+      memcpy(self->late[self->late_n++ % LATE].bytes, assign->ticket, CV_TICKET_BYTES);
+      return;
     case 1:
       put_token(self, assign->ticket, world_chance(world, 50) ? CV_GRID + 1 : -1);
       return;
@@ -79,13 +84,22 @@ static void misbehave(struct party *party) {
   }
 }
 
+static void answer_late(struct party *party) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  if (self->late_n > 0 && world_chance(world, 20)) {
+    const struct ticket *ticket = &self->late[world_below(world, self->late_n < LATE ? self->late_n : LATE)];
+    put_token(self, ticket->bytes, ticket->value);
+  }
+}
+
 static void flush(struct party *party, size_t arrivals) {
   struct self *self = party->self;
   struct world *world = party->world;
   uint64_t worker[ARRIVALS];
   struct cv_arrive arrive = {.workers = arrivals, .worker = worker, .credit = 8};
   for (size_t i = 0; i < arrivals; i++) {
-    worker[i] = party->identity.first + world_below(world, CREW_WORKERS);
+    worker[i] = party->identity.first + world_below(world, world_chance(world, 60) ? FAVOURITES : CREW_WORKERS);
   }
   struct cv_crowd_frame frame = {
       .hello = {.present = !self->greeted, .version = CV_WIRE_VERSION, .program = "liar"},
@@ -140,6 +154,7 @@ static void timer(struct party *party, int which) {
   struct world *world = party->world;
   if (self->end != NULL && !world->finished) {
     misbehave(party);
+    answer_late(party);
     flush(party, world_chance(world, 10) ? ARRIVALS : world_below(world, 4));
     if (world_chance(world, 2)) {
       net_close(self->end); /* vanishes, with what it was given */

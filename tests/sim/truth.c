@@ -497,7 +497,18 @@ static void all_is_stored(struct truth *truth) {
   }
 }
 
+/* "crowdveil-anchor 1 DATABASE COMMIT HASH": what a power failure leaves of it. */
+static uint64_t anchored(const struct world *world) {
+  enum { COMMIT_AT = 52 };
+  const struct disk_file *file = disk_find(&world->disk_broker, "B/anchor");
+  return file == NULL || file->durable_n <= COMMIT_AT ? 0 : strtoull((const char *)file->durable + COMMIT_AT, NULL, 10);
+}
+
 void truth_stored(struct truth *truth, uint64_t commit) {
+  if (anchored(truth->world) < commit) {
+    world_fail(truth->world, "3: commit %llu is told, and its anchor says %llu", (unsigned long long)commit,
+               (unsigned long long)anchored(truth->world));
+  }
   truth->commit = commit;
   all_is_stored(truth);
 }
