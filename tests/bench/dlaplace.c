@@ -28,7 +28,7 @@ static void measure(const char *source, struct cv_rng *rng, uint64_t p, uint64_t
 }
 
 int main(int argc, char **argv) {
-  long draws = argc > 1 ? atol(argv[1]) : 20000000;
+  long draws = argc > 1 ? strtol(argv[1], NULL, 10) : 20000000;
   if (draws <= 0) {
     (void)fprintf(stderr, "usage: bench-dlaplace [DRAWS]\n");
     return 2;

@@ -13,8 +13,8 @@
 enum { ARMS = 20 };
 
 int main(int argc, char **argv) {
-  int count = argc > 1 ? atoi(argv[1]) : 20;
-  double distance = argc > 2 ? atof(argv[2]) : 0.02;
+  int count = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 20;
+  double distance = argc > 2 ? strtod(argv[2], NULL) : 0.02;
   for (uint64_t seed = 1; count > 0; seed++) {
     double mean[ARMS];
     uint32_t rank_class[ARMS];

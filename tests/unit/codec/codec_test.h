@@ -120,6 +120,7 @@ static inline void assert_choices_equal(const struct cv_choice *a, const struct 
 }
 
 static inline bool choice_is_bounded(const struct cv_choice *choice) {
+  CV_REQUIRE(choice != NULL);
   bool fits = cv_text_is_clean(choice->name, strnlen(choice->name, CV_PARAM_TEXT)) &&
               strnlen(choice->name, CV_PARAM_TEXT) < CV_PARAM_TEXT && choice->params.count <= CV_PARAMS_MAX;
   for (uint32_t i = 0; fits && i < choice->params.count; i++) {

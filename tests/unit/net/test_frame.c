@@ -25,11 +25,11 @@ static size_t make_stream(uint8_t *stream) {
 
 /* Gives a piece from memory of exactly its size, so that a read past it shows, and checks what comes out. */
 static void feed(struct cv_splitter *splitter, const uint8_t *bytes, size_t n, size_t *seen) {
-  uint8_t *piece = malloc(n);
-  assert_true(n == 0 || piece != NULL);
-  if (n > 0) {
+  uint8_t *piece = n == 0 ? NULL : malloc(n);
+  if (piece != NULL) {
     memcpy(piece, bytes, n);
   }
+  assert_true(n == 0 || piece != NULL);
   cv_splitter_give(splitter, piece, n);
   const uint8_t *frame;
   size_t frame_n;

@@ -207,7 +207,7 @@ static void stranger_connected(uv_connect_t *req, int status) {
   assert_int_equal(uv_read_start((uv_stream_t *)&stranger->tcp, stranger_alloc, stranger_read), 0);
   if (stranger->first != NULL) {
     uv_buf_t buf = uv_buf_init(stranger->buffer, (unsigned)strlen(stranger->first));
-    (void)strcpy(stranger->buffer, stranger->first);
+    memcpy(stranger->buffer, stranger->first, strlen(stranger->first));
     assert_int_equal(uv_try_write((uv_stream_t *)&stranger->tcp, &buf, 1), strlen(stranger->first));
   } else if (stranger->ssl != NULL) {
     (void)SSL_do_handshake(stranger->ssl);

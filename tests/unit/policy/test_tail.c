@@ -76,7 +76,8 @@ static void two_draws_as_computed_by_hand(void **state) {
   /* b = 1, v = 2, g = 2/e: the best x has 2s - ln(1+s) = 1/2. */
   struct cv_noise two = noise_of(1, 2, 0, 0);
   double best = (double)INFINITY;
-  for (double x = 1e-4; x < 1; x += 1e-4) {
+  for (int i = 1; i < 10000; i++) {
+    double x = i / 1e4;
     best = fmin(best, (-2 * log(1 - x * x) + 1) / x);
   }
   assert_near(cv_tail_quantile(&two, 2 / exp(1)), best, 1e-6);
@@ -92,14 +93,15 @@ static void scales_with_the_unit(void **state) {
 }
 
 static void grows_with_confidence_noise_and_scale(void **state) {
-  double last = 0;
-  for (double g = 0.5; g > 1e-60; g /= 3) {
+  double last = 0, g = 0.5;
+  while (g > 1e-60) {
     struct cv_noise noise = noise_of(2, 7, 12, 3), more = noise_of(2, 8, 12, 3), wider = noise_of(2, 7, 13, 3);
     double q = cv_tail_quantile(&noise, g);
     assert_true(q > last);
     assert_true(cv_tail_quantile(&more, g) > q);
     assert_true(cv_tail_quantile(&wider, g) > q);
     last = q;
+    g /= 3;
   }
 }
 

@@ -66,7 +66,8 @@ static void test_permutation_favours_no_place(void **state) {
   }
   double chi = 0, expected = (double)KEYS / N;
   for (int i = 0; i < N * N; i++) {
-    double off = count[i / N][i % N] - expected;
+    int row = i / N;
+    double off = count[row][i % N] - expected;
     chi += off * off / expected;
   }
   /* 49 degrees of freedom: passed by chance with probability 10^-4 */
@@ -111,7 +112,7 @@ static void test_with_replacement_rows_are_uniform(void **state) {
     seen[score - 10000]++;
   }
   for (int i = 0; i < 10; i++) {
-    assert_near(seen[i], DRAWS / 10, 5 * sqrt(DRAWS * 0.09));
+    assert_near(seen[i], DRAWS / 10.0, 5 * sqrt(DRAWS * 0.09));
   }
   cv_quality_free(quality);
 }

@@ -83,6 +83,21 @@ static size_t arrived(const struct stage *stage) {
   return stage->sent.arrives == 0 ? 0 : stage->sent.arrive->workers;
 }
 
+static uint64_t arrived_worker(const struct stage *stage, size_t i) {
+  CV_REQUIRE(stage->sent.arrive != NULL && i < arrived(stage));
+  return stage->sent.arrive->worker[i];
+}
+
+static const struct cv_token *sent_token(const struct stage *stage, size_t i) {
+  CV_REQUIRE(stage->sent.token != NULL && i < stage->sent.tokens);
+  return &stage->sent.token[i];
+}
+
+static const struct cv_decline *sent_decline(const struct stage *stage) {
+  CV_REQUIRE(stage->sent.decline != NULL && stage->sent.declines > 0);
+  return &stage->sent.decline[0];
+}
+
 /* ---- what the broker says ---- */
 
 static void begin(struct stage *stage) {
@@ -152,9 +167,9 @@ static bool comes_back(struct stage *stage, uint64_t worker, uint64_t place, enu
   deliver(stage);
   assert_int_equal(stage->sent.tokens, 1);
   begin(stage);
-  say_ack(stage, &stage->sent.token[0], verdict, why);
+  say_ack(stage, sent_token(stage, 0), verdict, why);
   deliver(stage);
-  return arrived(stage) == 1 && stage->sent.arrive->worker[0] == worker;
+  return arrived(stage) == 1 && arrived_worker(stage, 0) == worker;
 }
 
 static struct cv_crew_figures figures(const struct stage *stage) {
@@ -174,9 +189,10 @@ static void test_the_happy_path(void **state) {
   assert_true(stage.sent.hello.present);
   assert_int_equal(stage.sent.hello.version, CV_WIRE_VERSION);
   assert_int_equal(arrived(&stage), 3);
+  CV_REQUIRE(stage.sent.arrive != NULL);
   assert_int_equal(stage.sent.arrive->credit, 2);
-  assert_int_equal(stage.sent.arrive->worker[0], 11);
-  assert_int_equal(stage.sent.arrive->worker[2], 13);
+  assert_int_equal(arrived_worker(&stage, 0), 11);
+  assert_int_equal(arrived_worker(&stage, 2), 13);
   begin(&stage);
   say_hello(&stage);
   (void)say_terms(&stage, CAMPAIGN, 1);
@@ -184,13 +200,13 @@ static void test_the_happy_path(void **state) {
   deliver(&stage);
   assert_false(stage.sent.hello.present);
   assert_int_equal(stage.sent.tokens, 2);
-  assert_memory_equal(stage.sent.token[0].ticket, first->ticket, CV_TICKET_BYTES);
-  assert_memory_equal(stage.sent.token[1].ticket, second->ticket, CV_TICKET_BYTES);
-  assert_int_equal(stage.sent.token[0].values, 1);
-  assert_int_equal(stage.sent.token[0].value[0], 3000);
-  assert_int_equal(stage.sent.token[1].value[0], 1001);
+  assert_memory_equal(sent_token(&stage, 0)->ticket, first->ticket, CV_TICKET_BYTES);
+  assert_memory_equal(sent_token(&stage, 1)->ticket, second->ticket, CV_TICKET_BYTES);
+  assert_int_equal(sent_token(&stage, 0)->values, 1);
+  assert_int_equal(sent_token(&stage, 0)->value[0], 3000);
+  assert_int_equal(sent_token(&stage, 1)->value[0], 1001);
   assert_int_equal(arrived(&stage), 0);
-  struct cv_token sent[2] = {stage.sent.token[0], stage.sent.token[1]};
+  struct cv_token sent[2] = {*sent_token(&stage, 0), *sent_token(&stage, 1)};
   begin(&stage);
   say_ack(&stage, &sent[0], CV_VERDICT_ACCEPTED, NULL);
   say_ack(&stage, &sent[1], CV_VERDICT_ACCEPTED, NULL);
@@ -227,10 +243,10 @@ static void test_several_arms_answer_in_order(void **state) {
   assign->arm.many = arms;
   deliver(&stage);
   assert_int_equal(stage.sent.tokens, 1);
-  assert_int_equal(stage.sent.token[0].values, 3);
-  assert_int_equal(stage.sent.token[0].value[0], 2000);
-  assert_int_equal(stage.sent.token[0].value[1], 1);
-  assert_int_equal(stage.sent.token[0].value[2], 3002);
+  assert_int_equal(sent_token(&stage, 0)->values, 3);
+  assert_int_equal(sent_token(&stage, 0)->value[0], 2000);
+  assert_int_equal(sent_token(&stage, 0)->value[1], 1);
+  assert_int_equal(sent_token(&stage, 0)->value[2], 3002);
   cv_crew_free(stage.crew);
 }
 
@@ -240,9 +256,9 @@ static void test_what_is_not_acknowledged_is_sent_again_the_same(void **state) {
   begin(&stage);
   const struct cv_assign first = *say_assign(&stage, 1, 2, 0), second = *say_assign(&stage, 2, 1, 0);
   deliver(&stage);
-  int64_t value[2] = {stage.sent.token[0].value[0], stage.sent.token[1].value[0]};
+  int64_t value[2] = {sent_token(&stage, 0)->value[0], sent_token(&stage, 1)->value[0]};
   begin(&stage);
-  say_ack(&stage, &stage.sent.token[0], CV_VERDICT_ACCEPTED, NULL);
+  say_ack(&stage, sent_token(&stage, 0), CV_VERDICT_ACCEPTED, NULL);
   deliver(&stage);
   cv_crew_closed(stage.crew);
   flush(&stage);
@@ -251,16 +267,16 @@ static void test_what_is_not_acknowledged_is_sent_again_the_same(void **state) {
   flush(&stage);
   assert_true(stage.sent.hello.present);
   assert_int_equal(stage.sent.tokens, 1);
-  assert_memory_equal(stage.sent.token[0].ticket, second.ticket, CV_TICKET_BYTES);
-  assert_int_equal(stage.sent.token[0].value[0], value[1]);
+  assert_memory_equal(sent_token(&stage, 0)->ticket, second.ticket, CV_TICKET_BYTES);
+  assert_int_equal(sent_token(&stage, 0)->value[0], value[1]);
   assert_int_not_equal(value[0], value[1]);
   assert_int_equal(stage.scored, 2);
   /* worker 3 waited, and the broker has forgotten it; 1 and 2 have given what the campaign wants of each */
   assert_int_equal(arrived(&stage), 1);
-  assert_int_equal(stage.sent.arrive->worker[0], 3);
+  assert_int_equal(arrived_worker(&stage, 0), 3);
   begin(&stage);
   say_hello(&stage);
-  say_ack(&stage, &stage.sent.token[0], CV_VERDICT_DUPLICATE, NULL);
+  say_ack(&stage, sent_token(&stage, 0), CV_VERDICT_DUPLICATE, NULL);
   deliver(&stage);
   assert_int_equal(figures(&stage).duplicates, 1);
   assert_int_equal(stage.noted, 0);
@@ -328,7 +344,7 @@ static void test_back_off(void **state) {
   stage.now_ms += 200;
   flush(&stage);
   assert_int_equal(arrived(&stage), 1);
-  assert_int_equal(stage.sent.arrive->worker[0], 1);
+  assert_int_equal(arrived_worker(&stage, 0), 1);
   back_off(1, 0);
   assert_false(cv_crew_is_done(stage.crew));
   back_off(2, 0);
@@ -347,8 +363,8 @@ static void declined(void (*change)(struct cv_terms *terms), const char *reason)
   (void)say_assign(&stage, 1, 0, 0);
   deliver(&stage);
   assert_int_equal(stage.sent.declines, 1);
-  assert_int_equal(stage.sent.decline[0].campaign, CAMPAIGN);
-  assert_non_null(strstr(stage.sent.decline[0].why, reason));
+  assert_int_equal(sent_decline(&stage)->campaign, CAMPAIGN);
+  assert_non_null(strstr(sent_decline(&stage)->why, reason));
   assert_int_equal(stage.sent.tokens, 0);
   assert_int_equal(stage.scored, 0);
   begin(&stage);
@@ -534,7 +550,7 @@ static void test_data_without_a_row_left_is_declined(void **state) {
   deliver(&stage);
   assert_int_equal(stage.sent.tokens, 1);
   assert_int_equal(stage.sent.declines, 1);
-  assert_string_equal(stage.sent.decline[0].why, "the data of arm 3 have run out at its token 3");
+  assert_string_equal(sent_decline(&stage)->why, "the data of arm 3 have run out at its token 3");
   begin(&stage);
   (void)say_assign(&stage, 3, 0, 0);
   deliver(&stage);
@@ -568,14 +584,14 @@ static void test_no_more_wait_than_twice_the_credit(void **state) {
   meet(&stage, 1);
   for (int turn = 0; turn < 500; turn++) {
     for (size_t i = 0; i < arrived(&stage); i++) {
-      queue[tail++] = stage.sent.arrive->worker[i];
+      queue[tail++] = arrived_worker(&stage, i);
     }
     assert_in_range(tail - head, 0, 2 * CREDIT);
     assert_in_range(stage.sent.tokens, 0, CREDIT);
     struct cv_token sent[CREDIT];
     size_t tokens = stage.sent.tokens;
     for (size_t i = 0; i < tokens; i++) {
-      sent[i] = stage.sent.token[i];
+      sent[i] = *sent_token(&stage, i);
     }
     begin(&stage);
     for (size_t i = 0; i < tokens; i++, open--) {
@@ -644,7 +660,7 @@ static void test_acknowledgements_behind_done(void **state) {
   (void)say_assign(&stage, 1, 0, 0);
   (void)say_assign(&stage, 2, 0, 1);
   deliver(&stage);
-  struct cv_token first = stage.sent.token[0];
+  struct cv_token first = *sent_token(&stage, 0);
   say_done(CAMPAIGN);
   assert_false(cv_crew_is_done(stage.crew));
   begin(&stage);
@@ -687,21 +703,21 @@ static void test_a_second_campaign_beside_the_first(void **state) {
     if (arrived(&stage) > 0) {
       asked += arrived(&stage);
       assert_true(cv_crew_is_done(stage.crew));
-      back_off(stage.sent.arrive->worker[0], 0);
+      back_off(arrived_worker(&stage, 0), 0);
     }
   }
   assert_in_range(asked, 4, 5);
   stage.now_ms += 1000;
   flush(&stage);
   assert_int_equal(arrived(&stage), 1);
-  uint64_t asker = stage.sent.arrive->worker[0];
+  uint64_t asker = arrived_worker(&stage, 0);
   begin(&stage);
   (void)say_terms(&stage, CAMPAIGN + 1, 1);
   say_assign(&stage, asker, 0, 0)->campaign = CAMPAIGN + 1;
   deliver(&stage);
   assert_int_equal(stage.sent.tokens, 1);
   assert_int_equal(arrived(&stage), 1);
-  assert_int_not_equal(stage.sent.arrive->worker[0], asker);
+  assert_int_not_equal(arrived_worker(&stage, 0), asker);
   cv_crew_free(stage.crew);
 }
 
