@@ -38,16 +38,16 @@ static bool get_hex(const char *from, uint8_t *bytes, size_t n) {
 
 static bool parse(const char *line, struct cv_anchor_mark *ret) {
   struct cv_anchor_mark mark;
-  char *end;
-  if (memcmp(line, "crowdveil-anchor 1 ", 19) != 0 || line[LINE - 1] != '\n' ||
+  char commit[21];
+  memcpy(commit, line + 52, 20);
+  commit[20] = '\0';
+  if (memcmp(line, "crowdveil-anchor 1 ", 19) != 0 || line[51] != ' ' || line[72] != ' ' || line[LINE - 1] != '\n' ||
+      strspn(commit, "0123456789") != 20 || strcmp(commit, "18446744073709551615") > 0 ||
       !get_hex(line + 19, mark.database, sizeof(mark.database)) ||
       !get_hex(line + 73, mark.hash.bytes, sizeof(mark.hash.bytes))) {
     return false;
   }
-  mark.commit = strtoull(line + 52, &end, 10);
-  if (end != line + 72) {
-    return false;
-  }
+  mark.commit = strtoull(commit, NULL, 10);
   *ret = mark;
   return true;
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/config/campaign.h"
+
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+  struct fuzz_file file;
+  struct cv_campaign_file campaign;
+  struct cv_why why = {.text = ""};
+  fuzz_file_make(&file, bytes, n);
+  if (cv_campaign_load(file.path, &campaign, &why) == CV_OK) {
+    cv_campaign_fini(&campaign);
+  } else {
+    CV_REQUIRE(why.text[0] != '\0');
+  }
+  fuzz_file_drop(&file);
+  return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A data file; the first byte says which delimiter and whether there is a scale. */
+#include "worker/csv.h"
+
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+  if (n < 1) {
+    return 0;
+  }
+  struct fuzz_file file;
+  struct cv_csv_data data;
+  struct cv_why why = {.text = ""};
+  fuzz_file_make(&file, bytes + 1, n - 1);
+  const struct cv_csv_ask ask = {.path = file.path,
+                                 .item_column = "item",
+                                 .score_column = "score",
+                                 .delimiter = (bytes[0] & 1) != 0 ? '\t' : ',',
+                                 .has_scale = (bytes[0] & 2) != 0,
+                                 .low = 0,
+                                 .high = 5};
+  if (cv_csv_read(&ask, &data, &why) == CV_OK) {
+    CV_REQUIRE(data.items >= 1 && data.items <= CV_ARMS_MAX);
+    for (uint32_t i = 0; i < data.items; i++) {
+      CV_REQUIRE(cv_name_is_valid(data.name[i].text));
+    }
+    cv_csv_fini(&data);
+  } else {
+    CV_REQUIRE(why.text[0] != '\0');
+  }
+  fuzz_file_drop(&file);
+  return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the harnesses share: one entry each, and a way to hand bytes to what reads files. */
+#ifndef CV_FUZZ_FUZZ_H
+#define CV_FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+
+/* The entry of libFuzzer, of AFL++'s driver and of the replay (driver.c). Always 0. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+/* The input as a regular file in memory. */
+struct fuzz_file {
+  int fd;
+  char path[32];
+};
+
+static inline void fuzz_file_make(struct fuzz_file *file, const uint8_t *bytes, size_t n) {
+  file->fd = memfd_create("input", MFD_CLOEXEC);
+  CV_REQUIRE(file->fd >= 0);
+  CV_REQUIRE(n == 0 || write(file->fd, bytes, n) == (ssize_t)n);
+  (void)snprintf(file->path, sizeof(file->path), "/proc/self/fd/%d", file->fd);
+}
+
+static inline void fuzz_file_drop(const struct fuzz_file *file) {
+  (void)close(file->fd);
+}
+
+/* Inputs of several records: a kind, an argument and a 16-bit length before the bytes of each. False at the end. */
+struct fuzz_record {
+  uint8_t kind, argument;
+  struct cv_reader bytes;
+  size_t n;
+};
+
+static inline bool fuzz_record_next(struct cv_reader *in, struct fuzz_record *ret) {
+  ret->kind = cv_read_u8(in);
+  ret->argument = cv_read_u8(in);
+  size_t n = cv_read_u8(in);
+  n |= (size_t)cv_read_u8(in) << 8;
+  if (in->failed) {
+    return false;
+  }
+  size_t left = (size_t)(in->end - in->at);
+  ret->n = n < left ? n : left;
+  ret->bytes = cv_reader_over(cv_read(in, ret->n), ret->n);
+  return true;
+}
+
+#endif

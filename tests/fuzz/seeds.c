@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the binary seeds of the corpora from real encodings: fuzz-seeds FOLDER gives FOLDER/HARNESS/seed-NAME. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "broker/mechanism/mechanism.h"
+#include "deploy/launcher/export.h"
+#include "proto/codec/crowd.h"
+#include "proto/codec/order.h"
+#include "proto/codec/rank.h"
+#include "tests/fuzz/fuzz.h"
+#include "thirdparty/policy/policy.h"
+
+static const char *folder;
+static struct cv_arena arena;
+
+static void save(const char *harness, const char *name, struct cv_buf *buf) {
+  char path[1024];
+  CV_REQUIRE(cv_buf_ok(buf));
+  (void)snprintf(path, sizeof(path), "%s/%s", folder, harness);
+  (void)mkdir(path, 0777);
+  (void)snprintf(path, sizeof(path), "%s/%s/seed-%s", folder, harness, name);
+  FILE *file = fopen(path, "wb");
+  CV_REQUIRE(file != NULL && fwrite(buf->data, 1, buf->len, file) == buf->len && fclose(file) == 0);
+  cv_buf_fini(buf);
+}
+
+static void put_record(struct cv_buf *out, uint8_t kind, uint8_t argument, struct cv_buf *bytes) {
+  cv_buf_put_u8(out, kind);
+  cv_buf_put_u8(out, argument);
+  cv_buf_put_u8(out, (uint8_t)bytes->len);
+  cv_buf_put_u8(out, (uint8_t)(bytes->len >> 8));
+  cv_buf_put(out, bytes->data, bytes->len);
+  cv_buf_fini(bytes);
+}
+
+static struct cv_spec make_spec(void) {
+  struct cv_spec spec = {.name = "fuzz",
+                         .arms = 4,
+                         .epsilon_micro = 250000,
+                         .tokens_per_worker = 2,
+                         .tokens = 100000,
+                         .deadline_ms = 3600000,
+                         .idle_ms = 30000,
+                         .policy = {.name = "ppar"},
+                         .mechanism = {.name = "hybrid"},
+                         .privatizer = {.name = "none"}};
+  CV_REQUIRE(cv_params_set_number(&spec.policy.params, "alpha", 0.1) == CV_OK);
+  CV_REQUIRE(cv_params_set_number(&spec.policy.params, "tokens_per_round", 1000) == CV_OK);
+  CV_REQUIRE(cv_params_set_text(&spec.policy.params, "settled", "hold") == CV_OK);
+  return spec;
+}
+
+static struct cv_want wants[] = {{0, 1000}, {1, 1000}, {2, 1000}, {3, 1000}};
+static struct cv_standing standings[] = {{0, 1, 1000, 0.8, 0.1}, {1, 0, 1000, 0.3, 0.1}};
+static const struct cv_plan plan = {.number = 1, .wants = 4, .want = wants};
+static const struct cv_release release = {.number = 1,
+                                          .plan = 1,
+                                          .arm = 2,
+                                          .tokens = 1000,
+                                          .noisy_sum = 734003200,
+                                          .noise = {.groups = 1, .group = {{2, 1}}}};
+
+static void crowd(void) {
+  uint64_t workers[] = {1, 17, 500000};
+  int64_t value = 1 << 20;
+  struct cv_arrive arrive = {.workers = 3, .worker = workers, .credit = 64};
+  struct cv_token token = {.ticket = {1}, .values = 1, .value = &value};
+  struct cv_terms terms = {.id = 1,
+                           .name = "fuzz",
+                           .privatizer = {.name = "none"},
+                           .mechanism = {.name = "hybrid"},
+                           .epsilon_micro = 250000,
+                           .tokens_per_worker = 1,
+                           .arms = 4};
+  struct cv_assign assign = {.campaign = 1, .worker = 17, .ticket = {2}, .arms = 1, .arm.one = 3, .place = 9};
+  struct cv_crowd_ack ack = {.ticket = {3}, .verdict = CV_VERDICT_REFUSED, .why = "late"};
+  struct cv_backoff backoff = {.workers = 2, .worker = workers, .delay_ms = 100, .why = "wait", .campaign = 1};
+  struct cv_decline decline = {.campaign = 1, .why = "epsilon"};
+  struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION, .program = "fuzz"};
+  struct cv_crowd_frame up = {.hello = hello,
+                              .arrives = 1,
+                              .arrive = &arrive,
+                              .tokens = 1,
+                              .token = &token,
+                              .declines = 1,
+                              .decline = &decline};
+  struct cv_crowd_frame down = {.goodbye = "bye",
+                                .campaigns = 1,
+                                .campaign = &terms,
+                                .assigns = 1,
+                                .assign = &assign,
+                                .acks = 1,
+                                .ack = &ack,
+                                .backoffs = 1,
+                                .backoff = &backoff,
+                                .dones = 1,
+                                .done = workers};
+  struct cv_buf a = {0}, b = {0};
+  CV_REQUIRE(cv_crowd_encode(&up, &arena, &a) == CV_OK && cv_crowd_encode(&down, &arena, &b) == CV_OK);
+  save("crowd", "up", &a);
+  save("crowd", "down", &b);
+}
+
+static void rank(void) {
+  struct cv_rank_open open = {.spec = make_spec(), .position = {.campaign = 1}, .has_seed = true, .seed = 9};
+  struct cv_rank_plan record = {.campaign = 1, .plan = plan, .standings = 2, .standing = standings};
+  struct cv_rank_plan bare = {.campaign = 1, .plan = plan};
+  struct cv_rank_release sent = {.campaign = 1, .release = release};
+  struct cv_rank_number number = {.campaign = 1, .number = 1};
+  struct cv_rank_refused refused = {.campaign = 1, .plan = 1, .reason = CV_END_TOKENS, .why = "none left", .asked = 5};
+  struct cv_rank_stop stop = {.campaign = 1, .reason = CV_END_CANCELLED};
+  struct cv_rank_opened opened = {.position = {.campaign = 1}, .seed = 9};
+  struct cv_rank_result result = {.campaign = 1, .reason = CV_END_COMPLETE, .standings = 2, .standing = standings};
+  uint64_t closed = 1;
+  struct cv_rank_frame down = {.opens = 1,
+                               .open = &open,
+                               .recorded = 1,
+                               .record = &bare,
+                               .releases = 1,
+                               .release = &sent,
+                               .accepted = 1,
+                               .accept = &number,
+                               .refused = 1,
+                               .refuse = &refused,
+                               .stops = 1,
+                               .stop = &stop,
+                               .closed = 1,
+                               .close = &closed};
+  struct cv_rank_frame up = {.opened = 1,
+                             .answer = &opened,
+                             .acks = 1,
+                             .ack = &number,
+                             .plans = 1,
+                             .plan = &record,
+                             .results = 1,
+                             .result = &result};
+  struct cv_buf a = {0}, b = {0};
+  CV_REQUIRE(cv_rank_encode(&down, &arena, &a) == CV_OK && cv_rank_encode(&up, &arena, &b) == CV_OK);
+  save("rank", "down", &a);
+  save("rank", "up", &b);
+}
+
+static void order(void) {
+  struct cv_plan plans[] = {plan};
+  struct cv_release releases[] = {release};
+  struct cv_progress progress = {.campaign = 1, .name = "fuzz", .tokens = 5, .tokens_limit = 10, .arms = 4};
+  struct cv_order_frame frames[] = {
+      {.kind = CV_ORDER_SUBMIT, .as.submit = {.client_key = {1}, .spec = make_spec()}},
+      {.kind = CV_ORDER_WATCH, .as.campaign = 1},
+      {.kind = CV_ORDER_CANCEL, .as.campaign = 1},
+      {.kind = CV_ORDER_EXPORT, .as.campaign = 1},
+      {.kind = CV_ORDER_STATUS},
+      {.kind = CV_ORDER_ACCEPTED, .as.accepted = {.campaign = 1, .existed = true}},
+      {.kind = CV_ORDER_PROGRESS, .as.progress = progress},
+      {.kind = CV_ORDER_FINISHED, .as.finished = {.progress = progress, .standings = 2, .standing = standings}},
+      {.kind = CV_ORDER_PART,
+       .as.part = {.campaign = 1,
+                   .first = true,
+                   .spec = make_spec(),
+                   .seed = 9,
+                   .progress = progress,
+                   .plans = 1,
+                   .plan = plans,
+                   .releases = 1,
+                   .release = releases,
+                   .standings = 2,
+                   .standing = standings,
+                   .last = true}},
+      {.kind = CV_ORDER_STATUS_ANSWER, .as.status = {.campaigns = 1, .campaign = &progress, .broker = "b"}},
+      {.kind = CV_ORDER_ERROR, .as.error = "no"},
+  };
+  for (size_t i = 0; i < CV_COUNT(frames); i++) {
+    struct cv_buf out = {0};
+    char name[16];
+    (void)snprintf(name, sizeof(name), "%zu", i);
+    CV_REQUIRE(cv_order_encode(&frames[i], &arena, &out) == CV_OK);
+    save("order", name, &out);
+  }
+}
+
+static void mechanism_state(const char *class, unsigned releases, struct cv_buf *out) {
+  struct cv_rng_seeded seeded;
+  struct cv_mechanism *mechanism;
+  cv_rng_seeded_init(&seeded, 1, CV_RNG_NOISE, 0, 0);
+  CV_REQUIRE(cv_mechanism_new(cv_mechanism_find(class), 250000, &mechanism) == CV_OK);
+  for (unsigned i = 0; i < releases; i++) {
+    cv_mechanism_draw(mechanism, &seeded.rng);
+    (void)cv_mechanism_release(mechanism, 1 << 20);
+  }
+  cv_mechanism_draw(mechanism, &seeded.rng);
+  cv_mechanism_save(mechanism, out);
+  cv_mechanism_free(mechanism);
+}
+
+static void mechanism(void) {
+  struct cv_buf a = {0}, b = {0};
+  cv_buf_put_u8(&a, 0);
+  mechanism_state("hybrid", 7, &a);
+  cv_buf_put_u8(&b, 1);
+  mechanism_state("none", 3, &b);
+  save("mechanism", "hybrid", &a);
+  save("mechanism", "none", &b);
+}
+
+static void policy_state(struct cv_buf *out) {
+  struct cv_spec spec = make_spec();
+  const struct cv_param *bad;
+  struct cv_policy *policy;
+  struct cv_policy_step step = {0};
+  CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK && cv_policy_new(&spec, 9, &policy) == CV_OK);
+  CV_REQUIRE(cv_policy_step(policy, 1, &step) == CV_OK);
+  cv_policy_apply(policy, &release);
+  cv_policy_save(policy, out);
+  cv_policy_step_fini(&step);
+  cv_policy_free(policy);
+}
+
+static void put_arm(struct cv_buf *out, uint64_t number) {
+  cv_buf_put_u64(out, number);
+  cv_buf_put_u64(out, 1000);
+  cv_buf_put_u32(out, number == 0 ? 0 : 1000);
+  cv_buf_put_u32(out, number == 0 ? 0 : 5);
+  cv_buf_put_u64(out, 3 << 20);
+  mechanism_state("hybrid", 1, out);
+}
+
+static void put_state(struct cv_buf *out, uint32_t phase, uint32_t end) {
+  struct cv_buf row = {0};
+  cv_buf_put_u32(&row, phase);
+  cv_buf_put_u32(&row, end);
+  cv_buf_put_u8(&row, 1);
+  for (int i = 0; i < 3; i++) {
+    cv_buf_put_u64(&row, 9);
+  }
+  put_record(out, 4, 0, &row);
+}
+
+/* A campaign, its plan, its first release, where arms stand. */
+static void put_history(struct cv_buf *out) {
+  struct cv_spec spec = make_spec();
+  struct cv_buf row = {0};
+  cv_buf_put_bytes(&row, "alice", 5);
+  cv_buf_put(&row, "0123456789abcdef", CV_CLIENT_KEY_BYTES);
+  cv_buf_put_u64(&row, 500);
+  cv_buf_put_u64(&row, 5000);
+  cv_spec_encode(&spec, &row);
+  put_record(out, 0, 0, &row);
+  cv_buf_put_u32(&row, plan.wants);
+  for (uint32_t i = 0; i < plan.wants; i++) {
+    cv_buf_put_u32(&row, wants[i].arm);
+    cv_buf_put_u32(&row, wants[i].tokens);
+  }
+  put_record(out, 1, 0, &row);
+  cv_buf_put_u64(&row, 1);
+  cv_buf_put_u32(&row, 2);
+  cv_buf_put_u32(&row, 1);
+  cv_buf_put_u64(&row, 1000);
+  cv_buf_put_u64(&row, 734003200);
+  cv_buf_put_u64(&row, 125000);
+  put_record(out, 2, 0, &row);
+  cv_buf_put_u32(&row, spec.arms);
+  for (uint32_t i = 0; i < spec.arms; i++) {
+    cv_buf_put_u32(&row, i % 2);
+    cv_buf_put_u64(&row, 1000);
+    cv_buf_put_f64(&row, 0.5);
+    cv_buf_put_f64(&row, 0.1);
+  }
+  put_record(out, 3, 0, &row);
+}
+
+static void broker_rows(void) {
+  struct cv_buf running = {0}, ended = {0}, row = {0}, arm = {0};
+  put_history(&running);
+  put_state(&running, 1, 0);
+  cv_buf_put_u64(&row, 0);
+  put_arm(&row, 1);
+  put_record(&running, 5, 2 << 1, &row);
+  cv_buf_put_u64(&row, 0);
+  for (int i = 0; i < 512; i++) {
+    cv_buf_put_u64(&row, i == 0 ? 31 : 0);
+  }
+  put_record(&running, 5, 0, &row);
+  cv_buf_put_u32(&row, 1);
+  cv_buf_put_u64(&row, 1005);
+  cv_buf_put_u64(&row, 17);
+  cv_buf_put_u32(&row, 0);
+  cv_buf_put_u32(&row, 1);
+  cv_buf_put_u32(&row, 1);
+  cv_buf_put_u32(&row, 0);
+  cv_buf_put_u32(&row, 6);
+  cv_buf_put_u64(&row, 4 << 20);
+  cv_buf_put_u32(&row, 1);
+  cv_buf_put_u32(&row, 1);
+  put_arm(&arm, 1);
+  cv_buf_put_bytes(&row, arm.data, arm.len);
+  cv_buf_fini(&arm);
+  put_record(&running, 6, 0x50, &row);
+  save("broker_rows", "running", &running);
+  put_history(&ended);
+  put_state(&ended, 3, CV_END_COMPLETE);
+  save("broker_rows", "ended", &ended);
+}
+
+static void thirdparty_rows(void) {
+  struct cv_spec spec = make_spec();
+  const struct cv_param *bad;
+  struct cv_buf out = {0}, row = {0};
+  CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK);
+  const uint64_t numbers[] = {1, 0, 1, 1, 0};
+  for (size_t i = 0; i < CV_COUNT(numbers); i++) {
+    cv_buf_put_u64(&out, numbers[i]);
+  }
+  cv_buf_put_u8(&out, 0);
+  cv_buf_put_u8(&out, 0);
+  cv_spec_encode(&spec, &out);
+  for (uint32_t i = 0; i < plan.wants; i++) {
+    cv_buf_put_u32(&row, wants[i].arm);
+    cv_buf_put_u32(&row, wants[i].tokens);
+  }
+  put_record(&out, 0, 0, &row);
+  cv_buf_put_u64(&row, 1);
+  cv_buf_put_u64(&row, 1);
+  cv_buf_put_u32(&row, 2);
+  cv_buf_put_u64(&row, 2000);
+  cv_buf_put_u64(&row, 734003200);
+  cv_buf_put_f64(&row, 2);
+  put_record(&out, 1, 0, &row);
+  policy_state(&row);
+  put_record(&out, 2, 0, &row);
+  save("thirdparty_rows", "waiting", &out);
+}
+
+static void export_file(void) {
+  struct cv_plan plans[] = {plan};
+  struct cv_release releases[] = {release};
+  const struct cv_export all = {.campaign = 1,
+                                .begun = true,
+                                .complete = true,
+                                .spec = make_spec(),
+                                .seed = 9,
+                                .progress = {.campaign = 1, .name = "fuzz", .arms = 4},
+                                .plan = plans,
+                                .plans = 1,
+                                .release = releases,
+                                .releases = 1,
+                                .standing = standings,
+                                .standings = 2};
+  struct cv_buf out = {0};
+  char *text = NULL;
+  size_t n = 0;
+  FILE *to = open_memstream(&text, &n);
+  CV_REQUIRE(to != NULL && cv_export_write_json(&all, to) == CV_OK && fclose(to) == 0);
+  cv_buf_put(&out, text, n);
+  free(text);
+  save("export", "one", &out);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) {
+    (void)fprintf(stderr, "usage: fuzz-seeds FOLDER\n");
+    return 2;
+  }
+  folder = argv[1];
+  CV_REQUIRE(cv_arena_init(&arena, CV_ARENA_BYTES) == CV_OK);
+  struct cv_spec spec = make_spec();
+  struct cv_buf out = {0};
+  cv_spec_encode(&spec, &out);
+  save("spec", "plain", &out);
+  policy_state(&out);
+  save("policy", "one", &out);
+  crowd();
+  rank();
+  order();
+  mechanism();
+  broker_rows();
+  thirdparty_rows();
+  export_file();
+  cv_arena_fini(&arena);
+  return 0;
+}
