@@ -26,7 +26,7 @@ struct engagement {
   struct cv_privatizer *privatizer; /* owned; NULL: declined */
   uint32_t *given;                  /* tokens per worker, or NEVER; NULL: declined */
   bool done;
-  bool told; /* on this connection */
+  bool told; /* something of it, on this connection */
 };
 
 struct cv_crew {
@@ -425,6 +425,7 @@ static enum cv_err send_away(struct cv_crew *crew, const struct cv_backoff *back
   }
   struct engagement *engagement = find_engagement(crew, backoff->campaign);
   if (engagement != NULL && engagement->given != NULL) {
+    engagement->told = true; /* that it runs, if not its terms */
     engagement->given[worker - crew->config.first] = NEVER;
     return move_on(crew, worker);
   }
