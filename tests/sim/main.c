@@ -74,9 +74,12 @@ static bool run_all(const struct options *options) {
 
 static void read_options(int argc, char **argv, struct options *ret) {
   static const struct option names[] = {
-      {"seed", required_argument, NULL, 's'}, {"runs", required_argument, NULL, 'r'},
-      {"from", required_argument, NULL, 'f'}, {"jobs", required_argument, NULL, 'j'},
-      {"calm", no_argument, NULL, 'c'},       {"verbose", no_argument, NULL, 'v'},
+      {"seed", required_argument, NULL, 's'},
+      {"runs", required_argument, NULL, 'r'},
+      {"from", required_argument, NULL, 'f'},
+      {"jobs", required_argument, NULL, 'j'},
+      {"calm", no_argument, NULL, 'c'},
+      {"verbose", no_argument, NULL, 'v'},
       {NULL, 0, NULL, 0},
   };
   struct options options = {.from = 1, .runs = 100, .jobs = 1};

@@ -139,8 +139,11 @@ static void dial(struct world *world, struct event *event) {
   *link = (struct link){.next = world->links, .number = ++world->link_count};
   world->links = link;
   for (int i = 0; i < 2; i++) {
-    link->end[i] = (struct end){
-        .link = link, .party = i == 0 ? party : to, .other = &link->end[1 - i], .open = true, .last = &link->end[i].first};
+    link->end[i] = (struct end){.link = link,
+                                .party = i == 0 ? party : to,
+                                .other = &link->end[1 - i],
+                                .open = true,
+                                .last = &link->end[i].first};
   }
   world_log(world, "%s: connection %llu to %s", party->identity.name, (unsigned long long)link->number,
             to->identity.name);

@@ -25,8 +25,14 @@ static void draw_campaign(struct scenario *s, struct cv_rng *rng) {
 
 static void draw_faults(struct scenario *s, struct cv_rng *rng) {
   static const uint32_t usual[FAULT_COUNT] = {
-      [FAULT_CUT] = 6,           [FAULT_CRASH_BROKER] = 6,    [FAULT_CRASH_THIRDPARTY] = 4, [FAULT_CRASH_CREW] = 2,
-      [FAULT_CRASH_REQUESTER] = 1, [FAULT_DISK_BROKER] = 2,   [FAULT_DISK_THIRDPARTY] = 1,  [FAULT_JUMP] = 1,
+      [FAULT_CUT] = 6,
+      [FAULT_CRASH_BROKER] = 6,
+      [FAULT_CRASH_THIRDPARTY] = 4,
+      [FAULT_CRASH_CREW] = 2,
+      [FAULT_CRASH_REQUESTER] = 1,
+      [FAULT_DISK_BROKER] = 2,
+      [FAULT_DISK_THIRDPARTY] = 1,
+      [FAULT_JUMP] = 1,
   };
   s->faults = 1 + (uint32_t)cv_rng_below(rng, 24);
   s->gap_ms = 20 + (uint32_t)cv_rng_below(rng, 200);

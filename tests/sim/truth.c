@@ -93,8 +93,8 @@ static struct campaign *campaign_of(struct truth *truth, uint64_t id) {
 
 static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, bool accepted) {
   struct world *world = truth->world;
-  uint64_t place = (uint64_t)ticket->campaign << 56 | (uint64_t)ticket->plan << 36 | (uint64_t)ticket->arm << 24 |
-                   ticket->position;
+  uint64_t place =
+      (uint64_t)ticket->campaign << 56 | (uint64_t)ticket->plan << 36 | (uint64_t)ticket->arm << 24 | ticket->position;
   uint64_t payer = (uint64_t)ticket->campaign << 56 | ticket->worker << 16 | ticket->slot;
   if (!accepted) {
     return;
@@ -568,9 +568,8 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
   world_log(truth->world, "requester: campaign %llu is over: %s, %llu tokens",
             (unsigned long long)finished->progress.campaign, cv_end_text(finished->progress.end),
             (unsigned long long)finished->progress.tokens);
-  if (campaign->finished &&
-      (campaign->end != finished->progress.end || campaign->standings != finished->standings ||
-       !same_standings(campaign->standing, finished->standing, finished->standings))) {
+  if (campaign->finished && (campaign->end != finished->progress.end || campaign->standings != finished->standings ||
+                             !same_standings(campaign->standing, finished->standing, finished->standings))) {
     world_fail(truth->world, "campaign %llu has ended twice, each time otherwise",
                (unsigned long long)finished->progress.campaign);
   }
@@ -637,8 +636,8 @@ static void compare(struct truth *truth, uint64_t id, const struct campaign *cam
                  (long long)expected->noisy_sum);
     }
   }
-  if (plain && (campaign->standings != oracle->arms ||
-                !same_standings(campaign->standing, oracle->standing, oracle->arms))) {
+  if (plain &&
+      (campaign->standings != oracle->arms || !same_standings(campaign->standing, oracle->standing, oracle->arms))) {
     world_fail(world, "7: campaign %llu ranks otherwise than without faults", (unsigned long long)id);
   }
 }

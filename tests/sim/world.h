@@ -79,8 +79,8 @@ struct world {
   struct cv_key master;
   struct cv_arena decoding, encoding;
   struct cv_buf bytes;
-  uint32_t faults; /* made so far */
-  uint64_t calm_ms; /* since when there are no more; 0 = there are */
+  uint32_t faults;      /* made so far */
+  uint64_t calm_ms;     /* since when there are no more; 0 = there are */
   struct disk snapshot; /* of the broker's disk, for going back */
   bool has_snapshot, rolled_back;
   bool finished, failed, verbose;
