@@ -109,7 +109,6 @@ void cv_broker_leave(struct cv_broker *broker, struct cv_broker_conn *conn) {
   cv_crowd_return_all(broker, conn);
   if (broker->rank == conn) {
     cv_rank_disconnected(broker);
-    broker->rank_ready = false;
   }
   *(conn->prev == NULL ? &broker->conns : &conn->prev->next) = conn->next;
   if (conn->next != NULL) {
@@ -275,6 +274,12 @@ bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret) {
       ret->frame.crowd = &conn->ready.frame;
       broker->last_out = &conn->ready;
       ret->close = conn->ready.frame.goodbye != NULL;
+      return true;
+    }
+    if (conn->identity.role == CV_ROLE_THIRDPARTY && conn->close_due) {
+      broker->rank_goodbye = (struct cv_rank_frame){.goodbye = conn->goodbye};
+      ret->schema = CV_SCHEMA_RANK;
+      ret->frame.rank = &broker->rank_goodbye;
       return true;
     }
     if (conn == broker->rank && broker->rank_ready) {

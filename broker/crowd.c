@@ -88,7 +88,7 @@ static struct cv_dealing *find_dealing(struct cv_broker_conn *conn, uint32_t cam
 static struct cv_dealing *dealing_room(struct cv_broker *broker, struct cv_broker_conn *conn) {
   for (uint32_t i = 0; i < conn->dealings; i++) {
     const struct cv_campaign *old = cv_campaign_find(broker, conn->dealing[i].campaign);
-    if (old == NULL || (old->phase == CV_PHASE_ENDED && conn->dealing[i].done_told)) {
+    if (old == NULL || (old->phase == CV_PHASE_ENDED && (conn->dealing[i].done_told || !conn->dealing[i].told))) {
       free(conn->dealing[i].held);
       return &conn->dealing[i];
     }
@@ -287,6 +287,12 @@ static uint32_t account(struct cv_broker *broker, uint64_t worker) {
   return chunk == NULL ? 0 : chunk->as.cell[worker % CV_CHUNK_CELLS];
 }
 
+static const char *const LIFETIME_SPENT = "this worker's lifetime epsilon is spent";
+
+static bool can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker) {
+  return account(broker, worker) + campaign->spec.epsilon_micro <= broker->config.limits.worker_epsilon_micro;
+}
+
 /* Places of one arm that this connection may hold. */
 static uint32_t share(const struct cv_broker *broker, const struct cv_broker_conn *conn, const struct cv_arm *arm) {
   uint32_t fair = arm->want / (broker->crowd_conns > 0 ? broker->crowd_conns : 1);
@@ -367,7 +373,8 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
                                 const char **ret_why) {
   struct cv_dealing *dealing = make_dealing(broker, conn, campaign);
   if (dealing == NULL) {
-    return CV_ERR_NOMEM;
+    *ret_fate = FATE_WAITS; /* for an older campaign to end */
+    return CV_OK;
   }
   if (dealing->declined) {
     *ret_fate = FATE_DECLINED;
@@ -381,9 +388,9 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
     return CV_OK;
   }
   *ret_fate = FATE_WAITS;
-  if (account(broker, worker) + campaign->spec.epsilon_micro > broker->config.limits.worker_epsilon_micro) {
+  if (!can_pay(broker, campaign, worker)) {
     *ret_fate = FATE_NEVER;
-    *ret_why = "this worker's lifetime epsilon is spent";
+    *ret_why = LIFETIME_SPENT;
     return CV_OK;
   }
   if (!dealing->told) {
@@ -393,10 +400,13 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
   }
   CV_TRY(lease_room(conn));
   uint32_t position;
-  uint32_t arm = pick_arm(broker, conn, campaign, dealing);
-  if (arm == NONE || !cv_arm_take_place(campaign, arm, &position)) {
-    return CV_OK;
-  }
+  uint32_t arm;
+  do { /* an arm whose places turn out to be filled has none left, and is not picked again */
+    arm = pick_arm(broker, conn, campaign, dealing);
+    if (arm == NONE) {
+      return CV_OK;
+    }
+  } while (!cv_arm_take_place(campaign, arm, &position));
   if (cv_chunks_touch(&campaign->payers, payer_bit(campaign, worker, slot) / CV_CHUNK_BITS) == NULL ||
       cv_chunks_touch(&broker->accounts, worker / CV_CHUNK_CELLS) == NULL ||
       cv_chunks_set(&campaign->offered, payer_bit(campaign, worker, slot)) == NULL) {
@@ -549,7 +559,7 @@ static void charge(struct cv_broker *broker, const struct cv_campaign *campaign,
 
 /* The token counts if place and slot are free; then both are taken and the sum grows, in one batch. */
 static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
-                               int64_t value, enum cv_verdict *ret_verdict) {
+                               int64_t value, enum cv_verdict *ret_verdict, const char **ret_why) {
   struct cv_arm *arm = campaign->arm == NULL ? NULL : &campaign->arm[ticket->arm];
   if (arm != NULL && cv_chunks_bit(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot))) {
     *ret_verdict = CV_VERDICT_DUPLICATE;
@@ -557,6 +567,10 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *cam
   }
   *ret_verdict = CV_VERDICT_EXPIRED;
   if (arm == NULL || arm->plan != ticket->plan || ticket->position >= arm->want) {
+    return CV_OK;
+  }
+  if (!can_pay(broker, campaign, ticket->worker)) { /* it had several assignments at once */
+    *ret_verdict = refuse(ret_why, LIFETIME_SPENT);
     return CV_OK;
   }
   uint64_t index = arm->first + ticket->position;
@@ -610,7 +624,7 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
     campaign = cv_campaign_find(broker, ticket.campaign);
     verdict = check_token(conn, campaign, &ticket, token, &why);
     if (verdict == CV_VERDICT_ACCEPTED) {
-      CV_TRY(count_token(broker, campaign, &ticket, token->value[0], &verdict));
+      CV_TRY(count_token(broker, campaign, &ticket, token->value[0], &verdict, &why));
     }
     end_lease_of(broker, conn, &ticket);
   }
@@ -648,6 +662,7 @@ static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, co
     return;
   }
   dealing->declined = true;
+  broker->said = true; /* its places may go to others */
   cv_broker_note(broker, conn->identity.name, "declined campaign %u: %s", dealing->campaign,
                  decline->why != NULL ? decline->why : "no reason given");
   for (uint32_t at = conn->lease_first; at != NONE;) {

@@ -22,6 +22,7 @@ static void freeze(struct cv_broker *broker, struct cv_campaign *campaign, const
 
 void cv_rank_disconnected(struct cv_broker *broker) {
   broker->rank = NULL;
+  broker->rank_ready = false; /* a frame that was made for this connection is for no other */
   for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     memset(&campaign->rank, 0, sizeof(campaign->rank));
     campaign->progressed = true;
@@ -202,6 +203,9 @@ static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_resu
 enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_rank_frame *frame,
                               uint64_t now_ms, struct cv_why *why) {
   broker->now_ms = now_ms;
+  if (conn != broker->rank) {
+    return cv_fail(why, CV_ERR_STATE, "%s", conn->goodbye);
+  }
   CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
   if (frame->opens + frame->recorded + frame->releases + frame->accepted + frame->refused + frame->stops +
           frame->closed >

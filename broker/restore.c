@@ -216,6 +216,7 @@ enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uin
     return CV_ERR_DAMAGED;
   }
   broker->commit = commit; /* what is replayed is dirty since then */
+  broker->journal_bytes += (uint64_t)(bytes->end - bytes->at);
   uint32_t entries = cv_read_u32(bytes);
   for (uint32_t i = 0; i < entries && !bytes->failed; i++) {
     struct cv_entry entry = {.index = cv_read_u64(bytes), .worker = cv_read_u64(bytes)};
@@ -230,7 +231,41 @@ enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uin
   return damaged_unless(cv_reader_done(bytes));
 }
 
-/* Counts again what the arms' images imply, and checks them against the history. */
+static uint64_t bits_set(const struct cv_chunks *chunks) {
+  uint64_t bits = 0;
+  for (const struct cv_chunk *chunk = chunks->all; chunk != NULL; chunk = chunk->hh.next) {
+    for (size_t i = 0; i < CV_CHUNK_BYTES; i++) {
+      bits += (uint64_t)__builtin_popcount(chunk->as.bytes[i]);
+    }
+  }
+  return bits;
+}
+
+/* The arm's image agrees with its places. */
+static enum cv_err check_arm(struct cv_campaign *campaign, uint32_t index) {
+  const struct cv_arm *arm = &campaign->arm[index];
+  uint32_t filled = 0;
+  CV_TRY(damaged_unless(arm->plan == 0 || (arm->plan <= campaign->plans && arm->filled < arm->want)));
+  for (uint32_t i = 0; i < arm->want; i++) {
+    filled += cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + i));
+  }
+  return damaged_unless(filled == arm->filled);
+}
+
+/* The arms' images agree with what was released, and the last plan has each of its arms open or released. */
+static enum cv_err check_history(const struct cv_campaign *campaign) {
+  uint64_t releases = 0;
+  for (size_t i = 0; i < campaign->releases; i++) {
+    const struct cv_release_row *row = &campaign->release[i];
+    const struct cv_arm *arm = &campaign->arm[row->arm];
+    CV_TRY(damaged_unless(row->tokens <= arm->first && row->nth <= arm->mechanism->releases));
+    releases += row->plan == campaign->plans;
+  }
+  const struct cv_plan *last = campaign->plans > 0 ? &campaign->plan[campaign->plans - 1] : NULL;
+  return damaged_unless(releases + campaign->open_arms == (last == NULL ? 0 : last->wants));
+}
+
+/* Counts again what the arms' images imply, and checks it against all else: a row that is gone is noticed. */
 static enum cv_err settle(struct cv_campaign *campaign) {
   campaign->tokens = 0;
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -238,15 +273,16 @@ static enum cv_err settle(struct cv_campaign *campaign) {
     arm->changed = arm->touched = false;
     arm->next = 0;
     campaign->tokens += arm->first + arm->filled;
+    CV_TRY(check_arm(campaign, i));
     if (arm->plan == 0) {
       continue;
     }
-    CV_TRY(damaged_unless(arm->plan <= campaign->plans && arm->filled < arm->want));
     campaign->open_arms++;
     campaign->free_places += arm->want;
     campaign->reserved += arm->want - arm->filled;
   }
-  return CV_OK;
+  CV_TRY(damaged_unless(bits_set(&campaign->payers) == campaign->tokens));
+  return check_history(campaign);
 }
 
 enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, uint64_t now_ms, uint64_t wall_ms) {

@@ -198,6 +198,7 @@ struct cv_broker {
   uint32_t crowd_conns, order_conns;
   struct cv_broker_conn *rank; /* the third-party, if connected */
   struct cv_rank_frame rank_frame;
+  struct cv_rank_frame rank_goodbye; /* to a connection that another one has replaced */
   struct cv_arena rank_arena;
   bool rank_ready;
   struct cv_broker_conn *cursor; /* of cv_broker_next_out, and of fairness */

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 // clang-format on
 
+#include <sqlite3.h>
+
 #include "broker/mechanism/mechanism.h"
 #include "broker/store.h"
 #include "common/base/grid.h"
@@ -47,6 +49,7 @@ struct world {
   struct token unacked[QUEUE]; /* sent or to be sent, until acknowledged */
   size_t unacked_count;
   uint64_t next_worker, now_ms, verdicts[5], commits;
+  uint64_t worker_epsilon_micro; /* lifetime limit, from the next start on */
 };
 
 static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
@@ -108,7 +111,7 @@ static void start(struct world *world) {
   }
   const struct cv_broker_config config = {.name = "b",
                                           .limits = {.epsilon_micro = 1000000,
-                                                     .worker_epsilon_micro = 1000000,
+                                                     .worker_epsilon_micro = world->worker_epsilon_micro,
                                                      .release_tokens = 10,
                                                      .arms = 10,
                                                      .campaigns = 2,
@@ -134,7 +137,7 @@ static void stop(struct world *world) {
 
 static void world_make(struct world *world) {
   const struct cv_key key = {{7}};
-  *world = (struct world){.next_worker = 1, .now_ms = 1000};
+  *world = (struct world){.next_worker = 1, .now_ms = 1000, .worker_epsilon_micro = 1000000};
   folder_make(&world->folder);
   assert_int_equal(cv_mac_new(&key, &world->mac), CV_OK);
   start(world);
@@ -147,11 +150,15 @@ static void world_end(struct world *world) {
   folder_remove(&world->folder);
 }
 
+static void ask(struct world *world, const struct cv_order_frame *frame) {
+  struct cv_why why;
+  assert_int_equal(cv_broker_on_order(world->core, world->order, frame, world->now_ms, world->now_ms, &why), CV_OK);
+}
+
 static void submit(struct world *world) {
   struct cv_order_frame frame = {.hello = hello, .kind = CV_ORDER_SUBMIT};
-  struct cv_why why;
   frame.as.submit = (struct cv_submit){.client_key = {1}, .spec = spec_of_test()};
-  assert_int_equal(cv_broker_on_order(world->core, world->order, &frame, world->now_ms, world->now_ms, &why), CV_OK);
+  ask(world, &frame);
 }
 
 /* ---- the third-party's script: PLANS plans of TAU tokens of every arm, then a result ---- */
@@ -451,7 +458,144 @@ static void test_the_first_answer_for_a_place_wins(void **state) {
   world_end(&world);
 }
 
+static void restart_with_limit(struct world *world, uint64_t worker_epsilon_micro) {
+  stop(world);
+  world->worker_epsilon_micro = worker_epsilon_micro;
+  start(world);
+  for (int i = 0; i < 5; i++) {
+    (void)turn(world, false);
+  }
+}
+
+/* A gateway may name a worker twice: both slots are given before either is charged. */
+static void test_assignments_side_by_side_stay_below_the_lifetime_epsilon(void **state) {
+  struct world world;
+  struct token token;
+  begin(&world, &token);
+  restart_with_limit(&world, 500000);
+  const uint64_t worker[2] = {77, 77};
+  struct cv_arrive arrival = {.workers = 2, .worker = worker, .credit = 64};
+  say(&world, world.crowd, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});
+  for (int i = 0; i < 3; i++) {
+    (void)turn(&world, false);
+  }
+  assert_int_equal(counted(&world), 1);
+  assert_int_equal(world.verdicts[CV_VERDICT_ACCEPTED], 1);
+  assert_int_equal(world.verdicts[CV_VERDICT_REFUSED], 1);
+  world_end(&world);
+}
+
+/* A worker whose lifetime epsilon is spent is never told a campaign's terms; a connection outlives many campaigns. */
+static void test_a_connection_outlives_many_campaigns(void **state) {
+  struct world world;
+  world_make(&world);
+  restart_with_limit(&world, 1);
+  for (uint32_t id = 1; id <= 300; id++) {
+    struct cv_order_frame frame = {.hello.present = id == 1, .hello.version = CV_WIRE_VERSION, .kind = CV_ORDER_SUBMIT};
+    frame.as.submit = (struct cv_submit){.client_key = {(uint8_t)id, (uint8_t)(id >> 8)}, .spec = spec_of_test()};
+    world.ranker = (struct ranker){0};
+    ask(&world, &frame);
+    for (int i = 0; i < 10 && world.ranker.plans == 0; i++) {
+      (void)turn(&world, false);
+    }
+    assert_int_equal(world.ranker.plans, 1);
+    arrive(&world, 1);
+    (void)turn(&world, false);
+    ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_CANCEL, .as.campaign = id});
+    struct cv_rank_result result = {.campaign = id, .reason = CV_END_CANCELLED};
+    answer(&world, &(struct cv_rank_frame){.results = 1, .result = &result});
+    (void)turn(&world, false);
+    assert_true(world.ranker.closed);
+  }
+  assert_int_equal(counted(&world), 0);
+  world_end(&world);
+}
+
+/* What was made ready for the older connection goes to no other, and the older one is told and closed. */
+static void test_a_third_party_that_connects_again_replaces_its_older_self(void **state) {
+  struct world world;
+  world_make(&world);
+  submit(&world);
+  for (int i = 0; i < 3; i++) {
+    (void)turn(&world, false);
+  }
+  struct cv_broker_conn *older = world.rank;
+  struct cv_why why;
+  bool store, told = false;
+  world.ranker = (struct ranker){0};
+  ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_CANCEL});
+  assert_int_equal(cv_broker_flush(world.core, world.now_ms, world.now_ms, &world.batch, &store), CV_OK);
+  assert_int_equal(cv_broker_store_commit(world.store, &world.batch, &why), CV_OK);
+  assert_int_equal(cv_broker_join(world.core, &thirdparty, NULL, &world.rank, &why), CV_OK);
+  for (int i = 0; i < 2; i++) {
+    cv_broker_stored(world.core);
+    struct cv_broker_out out;
+    while (cv_broker_next_out(world.core, &out)) {
+      if (out.conn == older) {
+        assert_true(out.close);
+        assert_string_equal(out.frame.rank->goodbye, "the same certificate has connected again");
+        told = true;
+      } else if (out.conn == world.rank) {
+        assert_true(i > 0 && out.frame.rank->hello.present); /* nothing comes before the hello */
+      }
+    }
+    assert_int_equal(cv_broker_flush(world.core, world.now_ms, world.now_ms, &world.batch, &store), CV_OK);
+  }
+  assert_true(told);
+  cv_broker_leave(world.core, world.rank);
+  assert_int_equal(cv_broker_on_rank(world.core, older, &(struct cv_rank_frame){.acks = 0}, 1, &why), CV_ERR_STATE);
+  world_end(&world);
+}
+
 /* ---- the database ---- */
+
+/* What an attacker does to the file while the broker is down. */
+static void tamper(struct world *world, const char *sql) {
+  stop(world);
+  char *error = NULL;
+  sqlite3 *db;
+  assert_int_equal(sqlite3_open(folder_file(&world->folder, "broker.db"), &db), SQLITE_OK);
+  if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) {
+    fail_msg("%s: %s", sql, error);
+  }
+  assert_true(sqlite3_changes(db) > 0);
+  assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void refuses_to_load(struct world *world) {
+  const struct cv_key master = {{42}};
+  struct cv_why why;
+  const struct cv_broker_store_files files = {.database = folder_file(&world->folder, "broker.db"),
+                                              .anchor = folder_file(&world->folder, "anchor")};
+  const struct cv_broker_config config = {
+      .tagger = {.tag = tag, .data = world->mac}, .digest = cv_sha256, .limits.chunks = 100};
+  assert_int_equal(cv_broker_store_open(&files, &master, &world->store, &why), CV_OK);
+  assert_int_equal(cv_broker_new(&config, &world->core), CV_OK);
+  assert_int_equal(cv_broker_store_load(world->store, world->core, 1, 1, &why), CV_ERR_DAMAGED);
+  world_end(world);
+}
+
+static void test_rows_that_were_changed_or_are_gone_are_noticed(void **state) {
+  static const char *const sql[] = {
+      "UPDATE journal SET sealed = (SELECT sealed FROM journal ORDER BY id DESC LIMIT 1) WHERE id = 1",
+      "UPDATE journal SET sealed = substr(sealed, 1, length(sealed) - 1) || x'00'",
+      "DELETE FROM journal WHERE id = (SELECT min(id) FROM journal)",
+      "DELETE FROM journal WHERE id = (SELECT min(id) + 2 FROM journal)",
+      "DELETE FROM journal",
+  };
+  for (size_t i = 0; i < CV_COUNT(sql); i++) {
+    struct world world;
+    world_make(&world);
+    submit(&world);
+    for (int j = 0; j < 20; j++) {
+      arrive(&world, 3);
+      (void)turn(&world, false);
+    }
+    assert_true(counted(&world) > 20);
+    tamper(&world, sql[i]);
+    refuses_to_load(&world);
+  }
+}
 
 static void copy_file(const char *from, const char *to) {
   char command[700];
@@ -491,6 +635,10 @@ int main(void) {
       cmocka_unit_test(test_a_bad_token_is_refused_and_takes_nothing),
       cmocka_unit_test(test_a_duplicate_is_known_after_a_restart),
       cmocka_unit_test(test_the_first_answer_for_a_place_wins),
+      cmocka_unit_test(test_assignments_side_by_side_stay_below_the_lifetime_epsilon),
+      cmocka_unit_test(test_a_connection_outlives_many_campaigns),
+      cmocka_unit_test(test_rows_that_were_changed_or_are_gone_are_noticed),
+      cmocka_unit_test(test_a_third_party_that_connects_again_replaces_its_older_self),
       cmocka_unit_test(test_an_older_database_is_refused),
   };
   return cmocka_run_group_tests_name("core", tests, NULL, NULL);
