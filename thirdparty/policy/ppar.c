@@ -11,6 +11,8 @@
 
 enum radius { RADIUS_PRINTED, RADIUS_PROOF, RADIUS_SOUND };
 enum { STATE_VERSION = 1 };
+/* Of one arm, in a stored state: far more than there can be, and its square is a finite double. */
+#define RELEASES_END (UINT64_C(1) << 48)
 static const uint32_t NOBODY = UINT32_MAX;
 static const double INFINITE = (double)INFINITY;
 
@@ -296,7 +298,7 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
 
 static bool is_plausible(const struct ppar *self, const struct arm *arm) {
   return isfinite(arm->mean) && isfinite(arm->radius) && arm->radius >= 0 && (arm->releases > 0) == (arm->tokens > 0) &&
-         arm->rank_class <= self->rank_class && !(arm->below && arm->rank_class != 0);
+         arm->releases < RELEASES_END && arm->rank_class <= self->rank_class && !(arm->below && arm->rank_class != 0);
 }
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
