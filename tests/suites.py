@@ -256,15 +256,20 @@ def e2e(tally, extra=()):
         count(tally, f"e2e {name}", state, message.split("\n")[0])
 
 
+def sim(tally):
+    done = run([BUILD / "tests/sim/sim", "--runs", 10000, "--from", 1001, "--jobs", os.cpu_count() or 1])
+    tally.check("10000 simulated schedules", [tail(done.stdout, 60)] if done.returncode else [])
+
+
 SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e, "clang": clang,
-          "asan": asan, "tidy": tidy}
-ON_BUILD = ("unit", "boundary", "e2e")
+          "asan": asan, "tidy": tidy, "sim": sim}
+ON_BUILD = ("unit", "boundary", "e2e", "sim")
 DEFAULT = ("lint", "format", "unit", "boundary", "e2e", "clang", "asan")
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
-                                     epilog="Without a suite all but tidy are run. Exit status: 0, or 1 if a test "
+                                     epilog="Without a suite all but tidy and sim run. Exit status: 0, or 1 if a test "
                                             "failed, or 2 for usage.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")

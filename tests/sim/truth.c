@@ -47,6 +47,7 @@ struct truth {
   uint32_t *tokens_of; /* acknowledged, per worker */
   uint64_t workers;
   uint64_t commit, snapshot_commit;
+  bool thirdparty_lost;
 };
 
 struct truth *truth_new(struct world *world) {
@@ -224,6 +225,7 @@ void truth_ranker_stored(struct truth *truth, uint64_t id, uint64_t releases, ui
 }
 
 void truth_thirdparty_lost(struct truth *truth) {
+  truth->thirdparty_lost = true;
   for (size_t i = 0; i < CAMPAIGNS; i++) {
     struct campaign *campaign = &truth->campaign[i];
     campaign->ranker_releases = campaign->ranker_plans = 0;
@@ -475,6 +477,8 @@ static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
     }
     if (each->has_seed) {
       check_seed(truth, each->id, each->seed);
+    } else if (again && truth->thirdparty_lost) { /* the seed was on its way to both disks, and reached neither */
+      campaign->has_seed = false;
     }
   }
 }

@@ -70,7 +70,7 @@ bool disk_step(struct disk *disk) {
 /* ---- files ---- */
 
 static void room(uint8_t **bytes, size_t *cap, size_t n) {
-  if (n <= *cap) {
+  if (n <= *cap && *bytes != NULL) {
     return;
   }
   size_t more = *cap * 2 > n ? *cap * 2 : n + 4096;
@@ -230,7 +230,9 @@ static void lose_power(struct disk_file *file, struct cv_rng *rng) {
   memcpy(file->now, file->durable, file->durable_n);
   memset(file->durable + file->durable_n, 0, file->durable_cap - file->durable_n);
   file->now_n = file->durable_n;
-  memset(file->dirty, 0, file->dirty_cap);
+  if (file->dirty != NULL) {
+    memset(file->dirty, 0, file->dirty_cap);
+  }
   file->dirty_end = 0;
   file->exists = true;
 }
