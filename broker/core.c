@@ -20,6 +20,9 @@ enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broke
     return CV_ERR_NOMEM;
   }
   broker->config = *config;
+  if (config->journal_bytes == 0) {
+    broker->config.journal_bytes = CV_JOURNAL_BYTES;
+  }
   broker->commit = 1;
   broker->quiet = true;
   cv_chunks_init(&broker->accounts, ACCOUNT_CHUNKS);

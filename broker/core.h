@@ -42,6 +42,7 @@ struct cv_broker_config {
   struct cv_rng *noise; /* the noise's randomness */
   bool noise_seeded;    /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
   uint64_t noise_seed;
+  uint64_t journal_bytes; /* how long the journal grows before chunks are written; 0: 1 MiB */
   /* One line about what happened, for the log; may be NULL. `peer` limits repetitions. */
   void (*note)(void *data, const char *peer, const char *text);
   void *note_data;

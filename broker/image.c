@@ -286,7 +286,7 @@ static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *
  * journal below the oldest change that is left. A round is over when nothing is left that was dirty when it began.
  */
 static enum cv_err fold(struct cv_broker *broker, struct cv_batch *batch, bool all) {
-  if (broker->fold_until == 0 && broker->journal_bytes >= CV_JOURNAL_LONG) {
+  if (broker->fold_until == 0 && broker->journal_bytes >= broker->config.journal_bytes) {
     broker->fold_until = batch->commit;
     broker->journal_bytes = 0;
   }

@@ -17,8 +17,8 @@ enum {
   CV_FOLD_CHUNKS = 4,       /* chunks written a commit when the journal is long */
   CV_PART_RELEASES = 256,   /* releases in one frame */
   CV_SPEC_BYTES_MAX = 128 * 1024,
+  CV_JOURNAL_BYTES = 1 << 20, /* of journal before chunks are folded, unless configured */
 };
-#define CV_JOURNAL_LONG (UINT64_C(1) << 20) /* bytes of journal before chunks are folded */
 
 /* A place that was accepted, as the journal has it. */
 struct cv_entry {

@@ -14,6 +14,7 @@
 #include <sqlite3.h>
 
 #include "broker/mechanism/mechanism.h"
+#include "broker/state.h"
 #include "broker/store.h"
 #include "common/base/grid.h"
 #include "tests/support/folder.h"
@@ -49,7 +50,7 @@ struct world {
   struct token unacked[QUEUE]; /* sent or to be sent, until acknowledged */
   size_t unacked_count;
   uint64_t next_worker, now_ms, verdicts[5], commits;
-  uint64_t worker_epsilon_micro; /* lifetime limit, from the next start on */
+  uint64_t worker_epsilon_micro, journal_bytes; /* configured, from the next start on */
 };
 
 static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
@@ -122,7 +123,8 @@ static void start(struct world *world) {
                                           .tagger = {.tag = tag, .data = world->mac},
                                           .digest = cv_sha256,
                                           .noise_seeded = true,
-                                          .noise_seed = NOISE_SEED};
+                                          .noise_seed = NOISE_SEED,
+                                          .journal_bytes = world->journal_bytes};
   assert_int_equal(cv_broker_new(&config, &world->core), CV_OK);
   if (cv_broker_store_load(world->store, world->core, world->now_ms, world->now_ms, &why) != CV_OK) {
     fail_msg("%s", why.text);
@@ -277,6 +279,8 @@ static bool turn(struct world *world, bool lose) {
   bool store;
   struct cv_why why;
   assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
+  struct cv_broker_out early;
+  assert_false(cv_broker_next_out(world->core, &early)); /* nothing is said before it is stored */
   if (store && lose) {
     stop(world);
     start(world);
@@ -316,6 +320,17 @@ static void check_releases(const struct world *world) {
   }
 }
 
+/* What all workers together have been charged. */
+static uint64_t charged(const struct world *world) {
+  uint64_t sum = 0;
+  for (const struct cv_chunk *chunk = world->core->accounts.all; chunk != NULL; chunk = chunk->hh.next) {
+    for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
+      sum += chunk->as.cell[i];
+    }
+  }
+  return sum;
+}
+
 /* Runs a campaign to its end; restart_every 0: never, n: after every n-th commit; lose_every likewise, before it. */
 static void run(struct world *world, unsigned restart_every, unsigned lose_every) {
   unsigned stores = 0;
@@ -332,6 +347,9 @@ static void run(struct world *world, unsigned restart_every, unsigned lose_every
   assert_true(world->ranker.closed);
   assert_int_equal(world->ranker.releases, RELEASES);
   check_releases(world);
+  stop(world);
+  start(world);
+  assert_int_equal(charged(world), (uint64_t)RELEASES * TAU * 500000);
 }
 
 static void test_releases_are_exact_sums_and_known_noise(void **state) {
@@ -349,6 +367,7 @@ static void test_a_restart_after_every_commit_changes_nothing(void **state) {
   for (unsigned every = 1; every <= 3; every++) {
     struct world world;
     world_make(&world);
+    world.journal_bytes = every == 1 ? 0 : 2000; /* from the first restart on, chunks and a short journal */
     submit(&world);
     run(&world, every, 0);
     world_end(&world);
@@ -359,6 +378,7 @@ static void test_a_crash_before_a_commit_changes_nothing(void **state) {
   for (unsigned every = 3; every <= 7; every++) {
     struct world world;
     world_make(&world);
+    world.journal_bytes = 3000;
     submit(&world);
     run(&world, every + 1, every);
     world_end(&world);
@@ -448,7 +468,15 @@ static void test_the_first_answer_for_a_place_wins(void **state) {
   begin(&world, &late);
   world.now_ms += LEASE_MS;
   cv_broker_tick(world.core, world.now_ms, world.now_ms);
-  /* The place is free again and goes to somebody else, with all the others. */
+  /* The place is free again and goes to somebody else, */
+  arrive(&world, 12);
+  for (int i = 0; i < 3; i++) {
+    (void)turn(&world, false);
+  }
+  assert_int_equal(world.unacked_count, 0);
+  assert_int_equal(world.ranker.releases, 0);
+  assert_int_equal(verdict_of(&world, late, 1), CV_VERDICT_EXPIRED);
+  /* with all the others. */
   for (int i = 0; i < 200 && world.ranker.releases < 1; i++) {
     arrive(&world, 5);
     (void)turn(&world, false);
