@@ -232,6 +232,10 @@ static enum cv_err fill_part(struct cv_broker *broker, struct cv_broker_conn *co
     wants += campaign->plan[conn->export.plans].wants;
     conn->part_plan[part->plans++] = campaign->plan[conn->export.plans++];
   }
+  /* Exact sums are for the third-party that the campaign trusts, not for whoever asked for the ranking. */
+  if (!cv_mechanism_find(campaign->spec.mechanism.name)->is_private) {
+    conn->export.releases = campaign->releases;
+  }
   while (part->plans == 0 && conn->export.releases < campaign->releases && part->releases < CV_PART_RELEASES) {
     cv_campaign_release(campaign, conn->export.releases++, &conn->part_release[part->releases++]);
   }

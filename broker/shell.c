@@ -321,7 +321,10 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
     return;
   }
   struct cv_why why = {.text = "out of memory"};
-  if (take_frame(link, bytes, n, &why) != CV_OK) {
+  enum cv_err err = take_frame(link, bytes, n, &why);
+  if (err == CV_ERR_NOMEM) {
+    fail(link->shell, "cannot go on", &why);
+  } else if (err != CV_OK) {
     note(link->shell, cv_peer_address(peer), why.text);
     reject(link, &why);
   }

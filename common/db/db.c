@@ -322,7 +322,7 @@ static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, s
   }
   CV_TRY(cv_db_exec(db, writer_settings, why));
   CV_TRY(migrate(db, schema, version, why));
-  /* The last commit of a process that was killed may be in the log and not durable; nobody may act on it before it is. */
+  /* The last commit of a process that was killed may be in the log and not durable: nobody may act on it yet. */
   return cv_db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", why);
 }
 

@@ -2,6 +2,7 @@
 /* crowdveil verify: did the third-party decide what its policy says? The broker's export is enough to tell. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/export.h"
@@ -38,6 +39,13 @@ int cv_command_verify(int argc, char **argv) {
   enum cv_err err = cv_export_read_json(words[0], &export, &why);
   if (err != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
+  }
+  if (export.releases == 0 && strcmp(export.spec.mechanism.name, "none") == 0) {
+    cv_export_fini(&export);
+    return cv_command_fail(&table, 1,
+                           "%s holds no releases: with mechanism none they are exact sums, which stay between "
+                           "broker and third-party; use replay on the third-party's database",
+                           words[0]);
   }
   const struct cv_replay_records records = {.spec = &export.spec,
                                             .seed = export.seed,

@@ -29,3 +29,19 @@ def test_a_worker_of_another_make_is_ranked_right(deployment):
     assert classes(finished) == ({1: [2, 4], 2: [1, 3], 3: [0]}, [])
     assert set(verdicts) <= {"accepted", "expired"}
     assert finished.progress.tokens == verdicts["accepted"] == len(accepted)
+
+
+def test_an_export_of_exact_sums_holds_none(deployment, tmp_path):
+    """With mechanism none the third-party is trusted with exact sums; whoever asked for the ranking is not."""
+    deployment.up()
+    with deployment.requester() as requester:
+        campaign = requester.submit(spec(2, mechanism="none", trusted=True, tokens=10_000, policy_params={
+            "alpha": .2, "delta": .1, "tokens_per_round": 200})).campaign
+        files = deployment.pki.issue("gateway/1-10000")
+        with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
+            work(session, range(1, 10_001), lambda worker, arm, place: (1 - arm) << 20, credit=256)
+        finished = requester.watch(campaign)
+        parts = requester.export(campaign)
+    assert finished.progress.releases > 0
+    assert sum(len(part.plans) for part in parts) > 0 and sum(len(part.standings) for part in parts) == 2
+    assert sum(len(part.releases) for part in parts) == 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A gateway that means harm: it answers with what is out of range, or twice, or late, or not at all; sends old tickets again
- * with other values once they are acknowledged, and forged ones; and lets far too many workers arrive.
+ * A gateway that means harm: it answers with what is out of range, or twice, or late, or not at all; sends old tickets
+ * again with other values once they are acknowledged, and forged ones; and lets far too many workers arrive.
  *
  * An honest first answer is part of its repertoire, so that what it does later meets places that it has filled.
  */

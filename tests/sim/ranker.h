@@ -11,7 +11,7 @@ void truth_ranker_told(struct truth *truth, const struct cv_rank_frame *frame);
 /* Is stored at the third-party. */
 void truth_ranker_stored(struct truth *truth, uint64_t campaign, uint64_t releases, uint64_t plans);
 
-/* Runs the policy again over the third-party's database, by way of a file at `path`. It does nothing more afterwards. */
+/* Runs the policy again over the third-party's database, by way of a file at `path`; then it does nothing more. */
 void ranker_replay(struct party *party, const char *path);
 
 #endif

@@ -2,10 +2,11 @@
 /*
  * Disks in memory. A file has what its process sees and what is durable; the difference is known by sectors. A power
  * loss keeps or loses each sector that was not synced on its own, so that writes are lost, torn and reordered. A disk
- * can be told to refuse, and to die after so many operations: then nothing changes any more, whatever its process tries.
+ * can be told to refuse, and to die after so many operations: then nothing changes any more, whatever its process
+ * tries.
  *
- * "B/name" is the file `name` on disk 'B'. SQLite finds the disks as its VFS CV_SIM_VFS; posix.h gives them to code that
- * calls the system.
+ * "B/name" is the file `name` on disk 'B'. SQLite finds the disks as its VFS CV_SIM_VFS; posix.h gives them to code
+ * that calls the system.
  */
 #ifndef CV_SIM_VFS_H
 #define CV_SIM_VFS_H
