@@ -125,6 +125,8 @@ def test_nothing_secret_is_in_files_logs_admin_answers_or_traffic(spied, tmp_pat
     assert {"broker.db", "thirdparty.db", "broker.db-wal while running"} <= set(places), sorted(places)
     assert len(places["traffic of workers"]) > 48 * spied.verdicts["accepted"]
     found = {name: hits for name, data in places.items() if (hits := secrets.find(data))}
+    for name, data in sorted(places.items()):
+        print(f"  {name}: {len(data)} bytes, {'FOUND ' + str(found[name]) if name in found else 'nothing found'}")
     assert not found
 
 
@@ -134,6 +136,7 @@ def test_nothing_secret_is_in_the_third_partys_memory(spied):
     secrets = spied.secrets()
     memory = memory_of(spied.deployment.thirdparty.pid)
     assert len(memory) > 1 << 20 and b"ppar" in memory
+    print(f"  memory of the third-party: {len(memory)} bytes, {secrets.find(memory) or 'nothing found'}")
     assert not secrets.find(memory)
 
 
