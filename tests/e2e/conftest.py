@@ -24,7 +24,7 @@ def deployment(tmp_path, pki, request):
     """Nothing started yet. A failed test shows the last lines of each program's log."""
     absent = missing_programs("broker", "thirdparty")
     if absent:
-        pytest.skip(f"not built: {', '.join(absent)}")
+        pytest.fail(f"not built: {', '.join(absent)}")
     made = Deployment(tmp_path, pki)
     yield made
     made.close()
@@ -54,4 +54,4 @@ def data():
 @pytest.fixture
 def worker_program():
     if missing_programs("worker"):
-        pytest.skip("not built: worker")
+        pytest.fail("not built: worker")

@@ -84,7 +84,7 @@ CAMPAIGNS = {
 @pytest.mark.parametrize("case", CAMPAIGNS)
 def test_a_bad_campaign_file(tmp_path, case):
     if missing_programs("crowdveil"):
-        pytest.skip("not built: crowdveil")
+        pytest.fail("not built: crowdveil")
     text, pattern = CAMPAIGNS[case]
     (tmp_path / "campaign.yaml").write_text(text)
     before = snapshot(tmp_path)
@@ -95,7 +95,7 @@ def test_a_bad_campaign_file(tmp_path, case):
 
 def test_a_mechanism_that_only_the_broker_can_know_to_be_unknown(tmp_path):
     if missing_programs("crowdveil"):
-        pytest.skip("not built: crowdveil")
+        pytest.fail("not built: crowdveil")
     (tmp_path / "campaign.yaml").write_text(GOOD.replace("epsilon: 1", "mechanism: hybird, epsilon: 1"))
     done = run("crowdveil", "up", "campaign.yaml", "--state", "state", cwd=tmp_path)
     assert done.returncode in (1, 2)
@@ -118,7 +118,7 @@ DATA = {
 @pytest.mark.parametrize("case", DATA)
 def test_a_bad_data_file(tmp_path, case):
     if missing_programs("crowdveil"):
-        pytest.skip("not built: crowdveil")
+        pytest.fail("not built: crowdveil")
     text, pattern = DATA[case]
     (tmp_path / "campaign.yaml").write_text(CSV)
     if text is not None:
@@ -136,7 +136,7 @@ def test_a_bad_data_file(tmp_path, case):
     (["up", "campaign.yaml", "--seed"], r"--seed.*no value"), (["upp"], r"upp"), ([], r"expected|crowdveil")])
 def test_bad_usage_of_the_launcher(tmp_path, args, pattern):
     if missing_programs("crowdveil"):
-        pytest.skip("not built: crowdveil")
+        pytest.fail("not built: crowdveil")
     (tmp_path / "campaign.yaml").write_text(GOOD)
     done = run("crowdveil", *args, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -145,7 +145,7 @@ def test_bad_usage_of_the_launcher(tmp_path, args, pattern):
 
 def test_a_state_folder_that_is_not_empty_is_left_alone(tmp_path):
     if missing_programs("crowdveil"):
-        pytest.skip("not built: crowdveil")
+        pytest.fail("not built: crowdveil")
     (tmp_path / "campaign.yaml").write_text(GOOD)
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "precious").write_text("mine\n")
@@ -185,7 +185,7 @@ class Party:
 @pytest.fixture(params=["broker", "thirdparty", "worker"])
 def party(deployment, request):
     if missing_programs(request.param):
-        pytest.skip(f"not built: {request.param}")
+        pytest.fail(f"not built: {request.param}")
     return Party(deployment, request.param)
 
 

@@ -11,11 +11,8 @@ import pytest
 from client.requester import classes, end_name, spec
 from client.wire import Connection, context
 from harness.daemon import BUILD, PROGRAMS, ROOT, Daemon
-from harness.deployment import missing_programs
 from harness.pki import Files
 from harness.truth import true_classes
-
-pytestmark = pytest.mark.skipif(bool(missing_programs("crowdveil")), reason="not built: crowdveil")
 
 
 def crowdveil(*args, cwd, timeout=120, env=None):

@@ -66,7 +66,7 @@ def outcome(finished, releases):
 def undisturbed(tmp_path_factory, pki):
     from harness.deployment import Deployment, missing_programs
     if missing_programs("broker", "thirdparty", "worker"):
-        pytest.skip("not built")
+        pytest.fail("not built")
     deployment = Deployment(tmp_path_factory.mktemp("undisturbed"), pki)
     try:
         run = Run(deployment)
