@@ -163,7 +163,7 @@ def count(tally, name, state, message):
         tally.fail(name, message)
 
 
-def meson_test(tally, name, folder, timeout_factor=1, extra_env=None):
+def meson_test(tally, name, folder, timeout_factor=4, extra_env=None):
     """Every subtest of every unit test counts; a program that dies counts as a failure with its last lines."""
     logs = folder / "meson-logs"
     for old in ("testlog.json", "testlog.junit.xml"):
@@ -208,7 +208,7 @@ def asan(tally):
     folder = ROOT / "build-asan"
     if build(tally, "build with address and undefined-behaviour sanitizers", folder, "gcc",
              b_sanitize="address,undefined", optimization="1", b_lundef="false"):
-        meson_test(tally, "asan", folder, 4, {
+        meson_test(tally, "asan", folder, 16, {
             "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1:strict_string_checks=1",
             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
 

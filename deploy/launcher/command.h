@@ -8,7 +8,7 @@
 #define CV_LAUNCHER_COMMAND_H
 
 #include "common/base/err.h"
-#include "common/config/config.h"
+#include "common/config/command.h"
 
 int cv_command_pki(int argc, char **argv);
 int cv_command_submit(int argc, char **argv);
@@ -21,18 +21,6 @@ int cv_command_verify(int argc, char **argv);
 int cv_command_up(int argc, char **argv);
 /* Not for people: runs a program that ends when its parent does. */
 int cv_command_tether(int argc, char **argv);
-
-enum { CV_WORDS_MAX = 3 };
-
-/*
- * Reads options in any order with the command's other words (`FILE`), of which there must be `least` to `most`. Returns
- * -1 to go on, else the exit status, as cv_config_start does.
- */
-CV_MUST_USE int cv_command_options(const struct cv_config_table *table, int argc, char **argv, size_t least,
-                                   size_t most, const char *words[CV_WORDS_MAX], void *into);
-
-/* Prints "crowdveil COMMAND: ..." and returns the status: 2 for what was wrong with a word, a file or an option. */
-int cv_command_fail(const struct cv_config_table *table, int status, const char *fmt, ...) CV_PRINTF(3, 4);
 
 /* A campaign's number as it was typed: 1 and up. CV_ERR_INVALID otherwise. */
 CV_MUST_USE enum cv_err cv_command_number(const char *word, uint64_t *ret, struct cv_why *why);

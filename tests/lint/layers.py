@@ -55,6 +55,10 @@ LAYERS = (
     # the requester's side; it runs a policy again to verify, and reads data as the workers do
     Layer("launcher", ("deploy/*",), False,
           COMMON + ("identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source")),
+    # an audit looks at the whole way from a worker's score to the third-party's view, through the cores
+    Layer("audit", ("lab/audit/*",), False,
+          COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
+                    "chain", "broker", "worker", "lab")),
     Layer("lab", ("lab/*",), False, COMMON + ("noise", "mechanism", "policy", "quality", "privatizer")),
 )
 

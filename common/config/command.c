@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/config/command.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "common/config/rules.h"
+
+static void print_help(FILE *to, const char *program, const char *about, const struct cv_command *commands,
+                       size_t count) {
+  (void)fprintf(to, "Usage: %s COMMAND [OPTION]...\n%s\n\n", program, about);
+  for (size_t i = 0; i < count; i++) {
+    if (commands[i].about != NULL) {
+      (void)fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].about);
+    }
+  }
+  (void)fprintf(to, "\n%s COMMAND --help tells more.\n", program);
+}
+
+int cv_command_main(const char *program, const char *about, const struct cv_command *commands, size_t count, int argc,
+                    char **argv) {
+  (void)signal(SIGPIPE, SIG_IGN);
+  if (argc < 2) {
+    print_help(stderr, program, about, commands, count);
+    return 2;
+  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    print_help(stdout, program, about, commands, count);
+    return 0;
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(argv[1], commands[i].name) == 0) {
+      return commands[i].run(argc - 1, argv + 1);
+    }
+  }
+  (void)fprintf(stderr, "%s: %s is no command; %s --help lists them\n", program, cv_value_quote(argv[1]).text, program);
+  return 2;
+}
+
+static bool option_is(const char *text, size_t n, const char *key) {
+  size_t i = 0;
+  for (; i < n && key[i] != '\0'; i++) {
+    char c = key[i] == '.' || key[i] == '_' ? '-' : key[i];
+    if (text[i] != c) {
+      return false;
+    }
+  }
+  return i == n && key[i] == '\0';
+}
+
+/* True for an option whose value is the next argument. Who reads the options complains of unknown ones. */
+static bool takes_next(const struct cv_config_table *table, const char *argument) {
+  const char *name = argument + 2;
+  size_t n = strlen(name);
+  if (strchr(name, '=') != NULL) {
+    return false;
+  }
+  if (option_is(name, n, "config")) {
+    return true;
+  }
+  for (size_t i = 0; i < table->count; i++) {
+    if (option_is(name, n, table->rules[i].key)) {
+      return table->rules[i].type != CV_CONFIG_BOOL;
+    }
+  }
+  return false;
+}
+
+int cv_command_options(const struct cv_config_table *table, int argc, char **argv, size_t least, size_t most,
+                       const char *words[CV_WORDS_MAX], void *into) {
+  char **options = calloc((size_t)argc + 1, sizeof(*options));
+  CV_REQUIRE(options != NULL && most <= CV_WORDS_MAX);
+  int n = 0;
+  size_t found = 0;
+  options[n++] = argv[0];
+  for (int i = 1; i < argc; i++) {
+    if (argv[i][0] != '-' || argv[i][1] == '\0') {
+      if (found < most) {
+        words[found] = argv[i];
+      }
+      found++;
+      continue;
+    }
+    options[n++] = argv[i];
+    if (strncmp(argv[i], "--", 2) == 0 && i + 1 < argc && takes_next(table, argv[i])) {
+      options[n++] = argv[++i];
+    }
+  }
+  int status = cv_config_start(table, n, options, into);
+  free(options);
+  if (status < 0 && (found < least || found > most)) {
+    status = cv_command_fail(table, 2, "%s; expected %s %s", found < least ? "something is missing" : "too many words",
+                             table->program, table->arguments == NULL ? "and options only" : table->arguments);
+  }
+  return status;
+}
+
+int cv_command_fail(const struct cv_config_table *table, int status, const char *fmt, ...) {
+  char line[1024];
+  va_list args;
+  va_start(args, fmt);
+  (void)vsnprintf(line, sizeof(line), fmt, args);
+  va_end(args);
+  cv_text_clean(line, strlen(line));
+  (void)fprintf(stderr, "%s: %s\n", table->program, line);
+  return status;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An empirical audit of differential privacy: many runs on two neighbouring inputs, an event chosen on one half of them
+ * and judged on the other by Clopper-Pearson bounds. What comes out is a lower bound on the true epsilon, wrong with a
+ * small probability that is shared among all rows of the audit; a claim below it is false.
+ */
+#ifndef CV_LAB_AUDIT_H
+#define CV_LAB_AUDIT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "lab/audit/search.h"
+
+struct cv_audit_settings {
+  uint64_t runs; /* on each neighbour; at least 1000 */
+  uint64_t seed;
+  unsigned jobs;  /* threads */
+  double error;   /* probability of any false alarm in the whole audit */
+  FILE *progress; /* one line, written over; NULL: none */
+};
+
+struct cv_audit_verdict {
+  double certified;
+  struct cv_audit_event event;
+  uint64_t hits[2]; /* of runs / 2, on the neighbour where it is likelier and on the other */
+  double seconds;
+};
+
+/* One verdict a subject. The same for any number of jobs. */
+CV_MUST_USE enum cv_err cv_audit_run(const struct cv_audit_subject *subjects, size_t count,
+                                     const struct cv_audit_settings *settings, struct cv_audit_verdict *ret);
+
+/* Whether the verdict contradicts the claim. */
+static inline bool cv_audit_exceeds(const struct cv_audit_subject *subject, const struct cv_audit_verdict *verdict) {
+  return verdict->certified > subject->epsilon;
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What counts prove about a privacy loss: exact binomial confidence bounds, and the epsilon they certify. */
+#ifndef CV_LAB_AUDIT_EVIDENCE_H
+#define CV_LAB_AUDIT_EVIDENCE_H
+
+#include <stdint.h>
+
+/*
+ * Clopper and Pearson's one-sided bounds on a probability after `hits` of `runs`: each is wrong with probability at
+ * most `error`. 0 <= hits <= runs, runs > 0, 0 < error < 1.
+ */
+double cv_audit_lower(uint64_t hits, uint64_t runs, double error);
+double cv_audit_upper(uint64_t hits, uint64_t runs, double error);
+
+/*
+ * A lower bound on epsilon from how often one event happened on two neighbouring inputs, `runs` runs each:
+ * ln((p - delta)/q) with p bounded below and q above. Wrong with probability at most `error`; may be negative, and is
+ * -INFINITY if nothing can be said.
+ */
+double cv_audit_certified(uint64_t hits_p, uint64_t hits_q, uint64_t runs, double delta, double error);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lab/audit/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/core.h"
+#include "common/crypto/crypto.h"
+#include "worker/core.h"
+
+enum { TURNS_MAX = 100000, LEASE_MS = 1000, TURN_MS = 1 };
+
+struct run {
+  const struct cv_pipeline *pipeline;
+  struct cv_mac *mac;
+  struct cv_broker *broker;
+  struct cv_crew *crew;
+  struct cv_broker_conn *gateway, *thirdparty, *requester;
+  struct cv_batch batch;
+  uint64_t now_ms;
+  /* the third-party's side */
+  int64_t *view;
+  uint64_t plans, releases;
+  struct cv_position position;
+  bool done;
+};
+
+static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
+  cv_mac_tag(data, bytes, bytes_n, to, n);
+}
+
+static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+  const struct run *run = data;
+  *ret_score = run->pipeline->score(run->pipeline->data, arm, place);
+  return CV_OK;
+}
+
+static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION};
+
+static uint64_t tokens_of(const struct cv_pipeline *pipeline) {
+  return (uint64_t)pipeline->spec->arms * pipeline->rounds * pipeline->tau;
+}
+
+static enum cv_err make_broker(struct run *run) {
+  const struct cv_spec *spec = run->pipeline->spec;
+  const struct cv_broker_config config = {
+      .name = "audit",
+      .limits = {.epsilon_micro = UINT64_MAX,
+                 .worker_epsilon_micro = UINT32_MAX,
+                 .release_tokens = 1,
+                 .arms = spec->arms,
+                 .campaigns = 1,
+                 .tokens = spec->tokens,
+                 .chunks = 1000,
+                 .lease_ms = LEASE_MS,
+                 .queue = 1000},
+      .tagger = {.tag = tag, .data = run->mac},
+      .digest = cv_sha256,
+      .noise = run->pipeline->noise,
+  };
+  CV_TRY(cv_broker_new(&config, &run->broker));
+  return cv_broker_restore_end(run->broker, 0, run->now_ms, run->now_ms);
+}
+
+static enum cv_err make_crew(struct run *run, struct cv_why *why) {
+  const struct cv_spec *spec = run->pipeline->spec;
+  const struct cv_crew_config config = {
+      .first = 1,
+      .last = tokens_of(run->pipeline),
+      .concurrency = 64,
+      .accept = {.privatizers = spec->privatizer.name, .mechanisms = spec->mechanism.name, .epsilon_micro = UINT64_MAX},
+      .campaign = spec->name,
+      .arms = spec->arms,
+      .score = score,
+      .score_data = run,
+      .rng = run->pipeline->privatizer,
+  };
+  return cv_crew_new(&config, &run->crew, why);
+}
+
+static enum cv_err join_all(struct run *run, struct cv_why *why) {
+  struct cv_identity gateway = {.role = CV_ROLE_GATEWAY, .first = 1, .last = tokens_of(run->pipeline)};
+  const struct cv_identity thirdparty = {.role = CV_ROLE_THIRDPARTY, .name = "t"};
+  const struct cv_identity requester = {.role = CV_ROLE_REQUESTER, .name = "r"};
+  struct cv_order_frame order = {.hello = hello, .kind = CV_ORDER_SUBMIT};
+  order.as.submit = (struct cv_submit){.client_key = {1}, .spec = *run->pipeline->spec};
+  CV_TRY(cv_broker_join(run->broker, &thirdparty, NULL, &run->thirdparty, why));
+  CV_TRY(cv_broker_join(run->broker, &gateway, NULL, &run->gateway, why));
+  CV_TRY(cv_broker_join(run->broker, &requester, NULL, &run->requester, why));
+  CV_TRY(cv_broker_on_rank(run->broker, run->thirdparty, &(struct cv_rank_frame){.hello = hello}, run->now_ms, why));
+  CV_TRY(cv_broker_on_order(run->broker, run->requester, &order, run->now_ms, run->now_ms, why));
+  cv_crew_opened(run->crew, run->now_ms);
+  return CV_OK;
+}
+
+/* ---- the third-party's script ---- */
+
+static enum cv_err next_plan(struct run *run, struct cv_why *why) {
+  const struct cv_pipeline *pipeline = run->pipeline;
+  uint32_t arms = pipeline->spec->arms;
+  if (run->plans == pipeline->rounds) {
+    run->done = true;
+    return CV_OK;
+  }
+  struct cv_want *want = calloc(arms, sizeof(*want));
+  if (want == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < arms; i++) {
+    want[i] = (struct cv_want){.arm = i, .tokens = pipeline->tau};
+  }
+  struct cv_rank_plan plan = {.campaign = run->position.campaign,
+                              .plan = {.number = ++run->plans, .wants = arms, .want = want}};
+  enum cv_err err = cv_broker_on_rank(run->broker, run->thirdparty, &(struct cv_rank_frame){.plans = 1, .plan = &plan},
+                                      run->now_ms, why);
+  free(want);
+  return err;
+}
+
+static void see(struct run *run, const void *bytes, size_t n) {
+  uint64_t seen = (uint64_t)run->view[run->pipeline->rounds * run->pipeline->spec->arms];
+  for (size_t i = 0; i < n; i++) {
+    seen = cv_mix64(seen + ((const uint8_t *)bytes)[i] + 1);
+  }
+  run->view[run->pipeline->rounds * run->pipeline->spec->arms] = (int64_t)seen;
+}
+
+static enum cv_err on_release(struct run *run, const struct cv_release *release, struct cv_why *why) {
+  uint32_t arms = run->pipeline->spec->arms;
+  if (release->plan == 0 || release->plan > run->pipeline->rounds || release->arm >= arms) {
+    return cv_fail(why, CV_ERR_STATE, "release %llu names no place of the script", (unsigned long long)release->number);
+  }
+  run->view[(release->plan - 1) * arms + release->arm] = release->noisy_sum;
+  see(run, &release->number, sizeof(release->number));
+  see(run, &release->plan, sizeof(release->plan));
+  see(run, &release->arm, sizeof(release->arm));
+  see(run, &release->tokens, sizeof(release->tokens));
+  for (uint32_t i = 0; i < release->noise.groups; i++) {
+    see(run, &release->noise.group[i].scale, sizeof(release->noise.group[i].scale));
+    see(run, &release->noise.group[i].count, sizeof(release->noise.group[i].count));
+  }
+  struct cv_rank_number ack = {.campaign = run->position.campaign, .number = release->number};
+  CV_TRY(cv_broker_on_rank(run->broker, run->thirdparty, &(struct cv_rank_frame){.acks = 1, .ack = &ack}, run->now_ms,
+                           why));
+  return ++run->releases == run->plans * arms ? next_plan(run, why) : CV_OK;
+}
+
+static enum cv_err on_rank(struct run *run, const struct cv_rank_frame *frame, struct cv_why *why) {
+  see(run, &frame->opens, sizeof(frame->opens));
+  see(run, &frame->accepted, sizeof(frame->accepted));
+  see(run, &frame->releases, sizeof(frame->releases));
+  for (size_t i = 0; i < frame->opens; i++) {
+    run->position = (struct cv_position){.campaign = frame->open[i].position.campaign};
+    struct cv_rank_opened opened = {.position = run->position, .seed = 1};
+    CV_TRY(cv_broker_on_rank(run->broker, run->thirdparty, &(struct cv_rank_frame){.opened = 1, .answer = &opened},
+                             run->now_ms, why));
+    CV_TRY(next_plan(run, why));
+  }
+  for (size_t i = 0; i < frame->releases; i++) {
+    CV_TRY(on_release(run, &frame->release[i].release, why));
+  }
+  return frame->refused + frame->stops + frame->closed == 0
+             ? CV_OK
+             : cv_fail(why, CV_ERR_STATE, "the broker ended the campaign before the script did");
+}
+
+/* ---- turns ---- */
+
+static enum cv_err deliver(struct run *run, struct cv_why *why) {
+  struct cv_broker_out out;
+  while (cv_broker_next_out(run->broker, &out)) {
+    if (out.close) {
+      return cv_fail(why, CV_ERR_STATE, "the broker closed a connection");
+    }
+    if (out.schema == CV_SCHEMA_RANK) {
+      CV_TRY(on_rank(run, out.frame.rank, why));
+    } else if (out.schema == CV_SCHEMA_CROWD) {
+      CV_TRY(cv_crew_frame(run->crew, out.frame.crowd, run->now_ms, why));
+    } else if (out.frame.order->kind == CV_ORDER_ERROR) {
+      return cv_fail(why, CV_ERR_DENIED, "%s", out.frame.order->as.error);
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err turn(struct run *run, struct cv_why *why) {
+  struct cv_crowd_frame frame;
+  bool store;
+  run->now_ms += TURN_MS;
+  if (cv_crew_flush(run->crew, run->now_ms, &frame)) {
+    CV_TRY(cv_broker_on_crowd(run->broker, run->gateway, &frame, run->now_ms, run->now_ms, why));
+  }
+  cv_broker_tick(run->broker, run->now_ms, run->now_ms);
+  CV_TRY(cv_broker_flush(run->broker, run->now_ms, run->now_ms, &run->batch, &store));
+  cv_broker_stored(run->broker);
+  return deliver(run, why);
+}
+
+static enum cv_err run_all(struct run *run, struct cv_why *why) {
+  const struct cv_key key = {{1}};
+  CV_TRY(cv_mac_new(&key, &run->mac));
+  CV_TRY(make_broker(run));
+  CV_TRY(make_crew(run, why));
+  CV_TRY(join_all(run, why));
+  for (int i = 0; !run->done; i++) {
+    if (i == TURNS_MAX) {
+      return cv_fail(why, CV_ERR_STATE, "%llu releases after %d turns", (unsigned long long)run->releases, TURNS_MAX);
+    }
+    CV_TRY(turn(run, why));
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_pipeline_run(const struct cv_pipeline *pipeline, int64_t *view, struct cv_why *why) {
+  struct run run = {.pipeline = pipeline, .view = view, .now_ms = 1000};
+  cv_why_set(why, "out of memory");
+  memset(view, 0, (pipeline->rounds * (size_t)pipeline->spec->arms + 1) * sizeof(*view));
+  enum cv_err err = run_all(&run, why);
+  cv_crew_free(run.crew);
+  cv_broker_free(run.broker);
+  cv_mac_free(run.mac);
+  cv_batch_fini(&run.batch);
+  return err;
+}

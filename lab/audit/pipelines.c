@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "common/base/grid.h"
+#include "lab/audit/pipeline.h"
+#include "lab/audit/subjects.h"
+
+/* The place whose score differs: the only token of the changed round of the first arm. */
+struct input {
+  bool neighbour;
+  uint64_t place;
+};
+
+static int64_t score(const void *data, uint32_t arm, uint64_t place) {
+  const struct input *input = data;
+  return input->neighbour && arm == 0 && place == input->place ? CV_GRID : 0;
+}
+
+static enum cv_err sample(const struct cv_audit_subject *self, bool neighbour, uint64_t stream, uint64_t runs,
+                          int64_t *row) {
+  const struct input input = {.neighbour = neighbour, .place = self->changed - 1};
+  struct cv_rng_seeded noise, privatizer;
+  cv_rng_seeded_init(&noise, stream, CV_RNG_NOISE, 0, 0);
+  cv_rng_seeded_init(&privatizer, stream, CV_RNG_PRIVATIZER, 0, 0);
+  const struct cv_pipeline pipeline = {.spec = self->thing,
+                                       .rounds = self->items,
+                                       .tau = 1,
+                                       .score = score,
+                                       .data = &input,
+                                       .noise = &noise.rng,
+                                       .privatizer = &privatizer.rng};
+  for (uint64_t run = 0; run < runs; run++, row += self->width) {
+    CV_TRY(cv_pipeline_run(&pipeline, row, NULL));
+  }
+  return CV_OK;
+}
+
+static void label(const struct cv_audit_subject *self, uint32_t at, char text[CV_AUDIT_TEXT]) {
+  if (at + 1 == self->width) {
+    (void)snprintf(text, CV_AUDIT_TEXT, "rest");
+  } else {
+    (void)snprintf(text, CV_AUDIT_TEXT, "%c(%u)", "AB"[at % 2], at / 2 + 1);
+  }
+}
+
+enum cv_err cv_audit_pipeline(const struct cv_spec *spec, uint32_t rounds, struct cv_audit_subject *ret) {
+  enum { ARMS = 2 };
+  uint32_t width = ARMS * rounds + 1;
+  if (spec->arms != ARMS || width > CV_AUDIT_WIDTH_MAX || width - 1 > CV_AUDIT_KEYS_MAX) {
+    return CV_ERR_LIMIT;
+  }
+  *ret = (struct cv_audit_subject){
+      .is_sound = true,
+      .epsilon = (double)spec->epsilon_micro / CV_MICRO,
+      .width = width,
+      .keys = width - 1,
+      .sample = sample,
+      .label = label,
+      .thing = spec,
+      .items = rounds,
+      .changed = rounds < 3 ? 1 : 3,
+  };
+  for (uint16_t i = 0; i < ret->keys; i++) {
+    ret->key[i] = i;
+  }
+  (void)snprintf(ret->part, sizeof(ret->part), "pipeline");
+  (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s, %.20s, n %u", spec->privatizer.name, spec->mechanism.name,
+                 rounds);
+  return CV_OK;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that an audit looks at: each mechanism, privatizer and pipeline, at several n and epsilon. */
+#ifndef CV_LAB_AUDIT_PLAN_H
+#define CV_LAB_AUDIT_PLAN_H
+
+#include "lab/audit/subject.h"
+
+struct cv_audit_plan;
+
+/*
+ * `only`: NULL, or the name of the one part that is wanted (CV_ERR_NOT_FOUND if there is none of that name). `full`
+ * looks at more n, epsilon and items.
+ */
+CV_MUST_USE enum cv_err cv_audit_plan_new(const char *only, bool full, struct cv_audit_plan **ret, struct cv_why *why);
+void cv_audit_plan_free(struct cv_audit_plan *plan);
+const struct cv_audit_subject *cv_audit_plan_subjects(const struct cv_audit_plan *plan, size_t *ret_count);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be audited: mechanisms, privatizers, a whole pipeline, and two ways to draw Laplace noise. */
+#ifndef CV_LAB_AUDIT_SUBJECTS_H
+#define CV_LAB_AUDIT_SUBJECTS_H
+
+#include "broker/mechanism/mechanism.h"
+#include "common/base/spec.h"
+#include "lab/audit/subject.h"
+
+/* A stream of `items` zeros; the neighbour's item `changed` is a token of the highest score. Sees F(1) .. F(items). */
+CV_MUST_USE enum cv_err cv_audit_mechanism(const struct cv_mechanism_class *class, uint64_t epsilon_micro,
+                                           uint32_t items, uint32_t changed, struct cv_audit_subject *ret);
+/* Marks the numbers around the changed item, the last, and those around powers of two as keys. */
+void cv_audit_prefix_keys(struct cv_audit_subject *subject);
+
+/* One score, lowest or highest. Sees the token. `choice` is borrowed for as long as the subject. */
+CV_MUST_USE enum cv_err cv_audit_privatizer(const struct cv_choice *choice, struct cv_audit_subject *ret,
+                                            struct cv_why *why);
+
+/*
+ * A campaign through the cores of worker and broker: two arms, `rounds` releases of each, one worker's score lowest or
+ * highest. Sees all that the third-party is sent. `spec` is borrowed for as long as the subject.
+ */
+CV_MUST_USE enum cv_err cv_audit_pipeline(const struct cv_spec *spec, uint32_t rounds, struct cv_audit_subject *ret);
+
+/*
+ * Mironov, "On Significance of the Least Significant Bits for Differential Privacy" (2012): Laplace noise of scale
+ * 1/epsilon on 0 or 1, by the inverse of its distribution function in double precision, or by the discrete sampler on
+ * the grid. Sees whether the sum could have come from 0, and whether from 1, by that inverse. The textbook's way claims
+ * epsilon as well.
+ */
+void cv_audit_laplace(bool textbook, double epsilon, struct cv_audit_subject *ret);
+
+#endif

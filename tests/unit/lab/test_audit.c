@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An audit must let what is sound pass and must catch what is not: each fault here is planted for it. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "lab/audit/audit.h"
+#include "lab/audit/evidence.h"
+#include "lab/audit/subjects.h"
+#include "tests/support/near.h"
+
+/* The mechanism's own file once more, under another name, so that its noise can be tampered with. */
+#define cv_mechanism_hybrid tampered_hybrid
+#include "broker/mechanism/hybrid.c"
+#undef cv_mechanism_hybrid
+
+static const struct cv_audit_settings settings = {.runs = 100000, .seed = 7, .jobs = 2, .error = 1e-3};
+
+static struct cv_audit_verdict verdict_on(const struct cv_audit_subject *subject) {
+  struct cv_audit_verdict verdict;
+  assert_int_equal(cv_audit_run(subject, 1, &settings, &verdict), CV_OK);
+  return verdict;
+}
+
+static struct cv_audit_subject stream(const struct cv_mechanism_class *class, uint32_t items, uint32_t changed) {
+  struct cv_audit_subject subject;
+  assert_int_equal(cv_audit_mechanism(class, 1000000, items, changed, &subject), CV_OK);
+  return subject;
+}
+
+/* ---- the bounds ---- */
+
+/* P(X >= k) of a binomial law, from logarithms of factorials. */
+static double tail(uint64_t k, uint64_t n, double p) {
+  double sum = 0;
+  for (uint64_t i = k; i <= n; i++) {
+    sum += exp(lgamma((double)n + 1) - lgamma((double)i + 1) - lgamma((double)(n - i) + 1) + (double)i * log(p) +
+               (double)(n - i) * log1p(-p));
+  }
+  return sum;
+}
+
+static void test_bounds_are_those_of_the_binomial_law(void **state) {
+  static const struct {
+    uint64_t hits, runs;
+  } cases[] = {{1, 10}, {5, 10}, {9, 10}, {3, 1000}, {500, 1000}, {12, 50000}};
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    uint64_t hits = cases[i].hits, runs = cases[i].runs;
+    for (double error = 1e-6; error < .1; error *= 30) {
+      double low = cv_audit_lower(hits, runs, error), high = cv_audit_upper(hits, runs, error);
+      assert_near(tail(hits, runs, low) / error, 1, 1e-5);
+      assert_near(1 - tail(hits + 1, runs, high), error, 1e-8);
+      assert_true(low < (double)hits / (double)runs && high > (double)hits / (double)runs);
+    }
+  }
+  assert_near(cv_audit_lower(0, 100, 1e-3), 0, 0);
+  assert_near(cv_audit_upper(100, 100, 1e-3), 1, 0);
+  assert_near(cv_audit_upper(0, 100, 1e-3), 1 - pow(1e-3, .01), 1e-8);
+  assert_near(cv_audit_lower(100, 100, 1e-3), pow(1e-3, .01), 1e-8);
+}
+
+static void test_nothing_is_certified_from_nothing(void **state) {
+  assert_true(isinf(cv_audit_certified(0, 0, 1000, 0, 1e-3)));
+  assert_true(cv_audit_certified(500, 500, 1000, 0, 1e-3) < 0);
+  double certified = cv_audit_certified(500, 50, 1000, 0, 1e-3);
+  assert_true(certified > 1 && certified < log(10));
+  assert_true(cv_audit_certified(500, 50, 1000, .3, 1e-3) < certified);
+}
+
+/* ---- what is sound ---- */
+
+static void test_a_sound_mechanism_passes_and_the_bound_is_near_the_truth(void **state) {
+  struct cv_audit_subject subject = stream(cv_mechanism_find("hybrid"), 4, 3);
+  struct cv_audit_verdict verdict = verdict_on(&subject);
+  assert_false(cv_audit_exceeds(&subject, &verdict));
+  assert_true(verdict.certified > .8); /* exactly 1 */
+  subject = stream(cv_mechanism_find("hybrid"), 1, 1);
+  verdict = verdict_on(&subject);
+  assert_near(subject.epsilon, .5, 1e-9);
+  assert_false(cv_audit_exceeds(&subject, &verdict));
+  assert_true(verdict.certified > .4);
+}
+
+static void test_the_result_does_not_depend_on_the_number_of_threads(void **state) {
+  struct cv_audit_subject subject[3];
+  struct cv_audit_verdict one[3], many[3];
+  struct cv_audit_settings how = settings;
+  for (uint32_t i = 0; i < 3; i++) {
+    subject[i] = stream(cv_mechanism_find("hybrid"), i + 2, i + 1);
+  }
+  how.runs = 5000;
+  how.jobs = 1;
+  assert_int_equal(cv_audit_run(subject, 3, &how, one), CV_OK);
+  how.jobs = 3;
+  assert_int_equal(cv_audit_run(subject, 3, &how, many), CV_OK);
+  for (int i = 0; i < 3; i++) {
+    assert_true(memcmp(one[i].hits, many[i].hits, sizeof(one[i].hits)) == 0);
+    assert_near(one[i].certified, many[i].certified, 0);
+  }
+}
+
+static struct cv_spec campaign(uint32_t rounds) {
+  return (struct cv_spec){.name = "audit",
+                          .arms = 2,
+                          .policy.name = "ppar",
+                          .mechanism.name = "hybrid",
+                          .privatizer.name = "none",
+                          .epsilon_micro = 1000000,
+                          .tokens_per_worker = 1,
+                          .tokens = 2 * (uint64_t)rounds};
+}
+
+static void test_a_whole_pipeline_passes(void **state) {
+  struct cv_spec spec = campaign(4);
+  struct cv_audit_subject subject;
+  assert_int_equal(cv_audit_pipeline(&spec, 4, &subject), CV_OK);
+  struct cv_audit_settings how = settings;
+  struct cv_audit_verdict verdict;
+  how.runs = 20000;
+  assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
+  assert_false(cv_audit_exceeds(&subject, &verdict));
+  assert_true(verdict.certified > .7);
+}
+
+/* ---- what must be caught ---- */
+
+static void half_draw(struct cv_mechanism *self, struct cv_rng *rng) {
+  draw(self, rng);
+  ((struct hybrid *)self)->pending /= 2;
+}
+
+static void test_halved_noise_is_caught(void **state) {
+  struct cv_mechanism_class halved = tampered_hybrid;
+  halved.draw = half_draw;
+  struct cv_audit_subject subject = stream(&halved, 4, 3);
+  struct cv_audit_verdict verdict = verdict_on(&subject);
+  assert_true(cv_audit_exceeds(&subject, &verdict));
+  assert_true(verdict.certified > 1.5 && verdict.certified < 2); /* exactly 2 */
+}
+
+static void skipping_draw(struct cv_mechanism *self, struct cv_rng *rng) {
+  draw(self, rng);
+  uint64_t n = self->releases + 1;
+  if (n > 1 && (n & (n - 1)) == 0) {
+    ((struct hybrid *)self)->pending = 0;
+  }
+}
+
+static void test_a_draw_skipped_at_powers_of_two_is_caught(void **state) {
+  struct cv_mechanism_class skipping = tampered_hybrid;
+  skipping.draw = skipping_draw;
+  struct cv_audit_subject subject = stream(&skipping, 8, 5);
+  struct cv_audit_verdict verdict = verdict_on(&subject);
+  assert_true(cv_audit_exceeds(&subject, &verdict));
+  assert_true(verdict.certified > 5);
+}
+
+/* Two arms; the adversary knows that the second one's scores are all 0. */
+static enum cv_err two_arms(const struct cv_audit_subject *self, bool neighbour, uint64_t from, uint64_t runs,
+                            int64_t *row, bool reused) {
+  struct cv_rng_seeded seeded[2];
+  struct cv_mechanism *arm[2];
+  for (uint64_t run = 0; run < runs; run++) {
+    for (uint64_t i = 0; i < 2; i++) {
+      cv_rng_seeded_init(&seeded[i], from, CV_RNG_NOISE, run, reused ? 0 : i);
+      CV_TRY(cv_mechanism_new(self->thing, self->epsilon_micro, &arm[i]));
+      for (uint32_t n = 1; n <= self->items; n++, row++) {
+        cv_mechanism_draw(arm[i], &seeded[i].rng);
+        *row = cv_mechanism_release(arm[i], neighbour && i == 0 && n == self->changed ? CV_GRID : 0);
+      }
+      cv_mechanism_free(arm[i]);
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err sample_apart(const struct cv_audit_subject *self, bool neighbour, uint64_t from, uint64_t runs,
+                                int64_t *row) {
+  return two_arms(self, neighbour, from, runs, row, false);
+}
+
+static enum cv_err sample_reused(const struct cv_audit_subject *self, bool neighbour, uint64_t from, uint64_t runs,
+                                 int64_t *row) {
+  return two_arms(self, neighbour, from, runs, row, true);
+}
+
+static void test_noise_reused_across_arms_is_caught(void **state) {
+  struct cv_audit_subject subject = stream(cv_mechanism_find("hybrid"), 4, 3);
+  subject.width = subject.keys = 8;
+  for (uint16_t i = 0; i < 8; i++) {
+    subject.key[i] = i;
+  }
+  subject.sample = sample_apart;
+  struct cv_audit_verdict verdict = verdict_on(&subject);
+  assert_false(cv_audit_exceeds(&subject, &verdict));
+  subject.sample = sample_reused;
+  verdict = verdict_on(&subject);
+  assert_true(cv_audit_exceeds(&subject, &verdict));
+  assert_true(verdict.certified > 5);
+}
+
+static void test_least_bits_tell_in_doubles_and_not_on_the_grid(void **state) {
+  struct cv_audit_subject subject;
+  cv_audit_laplace(true, 1, &subject);
+  struct cv_audit_verdict verdict = verdict_on(&subject);
+  assert_true(verdict.certified > 5);
+  cv_audit_laplace(false, 1, &subject);
+  verdict = verdict_on(&subject);
+  assert_false(cv_audit_exceeds(&subject, &verdict));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_bounds_are_those_of_the_binomial_law),
+      cmocka_unit_test(test_nothing_is_certified_from_nothing),
+      cmocka_unit_test(test_a_sound_mechanism_passes_and_the_bound_is_near_the_truth),
+      cmocka_unit_test(test_the_result_does_not_depend_on_the_number_of_threads),
+      cmocka_unit_test(test_a_whole_pipeline_passes),
+      cmocka_unit_test(test_halved_noise_is_caught),
+      cmocka_unit_test(test_a_draw_skipped_at_powers_of_two_is_caught),
+      cmocka_unit_test(test_noise_reused_across_arms_is_caught),
+      cmocka_unit_test(test_least_bits_tell_in_doubles_and_not_on_the_grid),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
