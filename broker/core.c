@@ -146,10 +146,21 @@ static void check_limits(struct cv_broker *broker, struct cv_campaign *campaign)
   }
 }
 
+/* While this process stood still it heard nobody: that time is not held against the crowd. */
+static void forgive_stall(struct cv_broker *broker, uint64_t now_ms) {
+  uint64_t gap_ms = now_ms - broker->ticked_ms;
+  for (struct cv_campaign *campaign = broker->open; gap_ms > CV_STALL_MS && campaign != NULL;
+       campaign = campaign->next_open) {
+    campaign->active_ms += gap_ms;
+  }
+  broker->ticked_ms = now_ms;
+}
+
 void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
   if (broker->started_ms == 0) {
     broker->started_ms = now_ms;
   }
+  forgive_stall(broker, now_ms);
   broker->now_ms = now_ms;
   broker->wall_ms = wall_ms;
   uint64_t free_before = 0, free_after = 0;

@@ -92,7 +92,10 @@ CV_MUST_USE enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_b
                                            struct cv_why *why);
 CV_MUST_USE enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *conn,
                                           const struct cv_rank_frame *frame, uint64_t now_ms, struct cv_why *why);
-/* Leases, deadlines, idle campaigns, progress. Several times a second. */
+/*
+ * Leases, deadlines, idle campaigns, progress. Several times a second; after a longer gap (a process that was stopped,
+ * a machine that slept) the gap does not count as the crowd's idleness.
+ */
 void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms);
 /* No assignments from now on. cv_broker_is_drained: every assignment has been answered or has expired. */
 void cv_broker_drain(struct cv_broker *broker);

@@ -287,7 +287,7 @@ static enum cv_err settle(struct cv_campaign *campaign) {
 
 enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, uint64_t now_ms, uint64_t wall_ms) {
   broker->commit = commit + 1;
-  broker->now_ms = now_ms;
+  broker->now_ms = broker->ticked_ms = now_ms;
   broker->wall_ms = wall_ms;
   for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     campaign->stored_plans = campaign->plans;

@@ -377,28 +377,26 @@ static void on_tick(uv_timer_t *timer) {
   }
 }
 
-static enum cv_err load_tls(struct cv_broker_shell *shell, struct cv_tls **ret_server, struct cv_tls **ret_client,
-                            struct cv_why *why) {
-  const struct cv_broker_settings *settings = shell->settings;
-  const struct cv_tls_files files = {
+static struct cv_tls_files tls_files(const struct cv_broker_settings *settings) {
+  return (struct cv_tls_files){
       .ca = settings->tls_ca, .cert = settings->tls_cert, .key = settings->tls_key, .denied = settings->tls_denied};
+}
+
+static enum cv_err load_tls(struct cv_broker_shell *shell, struct cv_why *why) {
+  const struct cv_tls_files files = tls_files(shell->settings);
   unsigned peers = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY | 1U << CV_ROLE_REQUESTER;
-  struct cv_tls *server;
-  CV_TRY(cv_tls_new(&files, CV_ROLE_BROKER, peers, true, &server, why));
-  enum cv_err err = cv_tls_new(&files, CV_ROLE_BROKER, 1U << CV_ROLE_THIRDPARTY, false, ret_client, why);
-  if (err != CV_OK) {
-    cv_tls_unref(server);
-    return err;
-  }
-  *ret_server = server;
-  return CV_OK;
+  CV_TRY(cv_tls_new(&files, CV_ROLE_BROKER, peers, true, &shell->server_tls, why));
+  return cv_tls_new(&files, CV_ROLE_BROKER, 1U << CV_ROLE_THIRDPARTY, false, &shell->client_tls, why);
 }
 
 static void reload(struct cv_broker_shell *shell) {
-  struct cv_tls *server, *client;
+  const struct cv_tls_files files = tls_files(shell->settings);
+  struct cv_tls *server = NULL, *client = NULL;
   struct cv_why why;
-  if (load_tls(shell, &server, &client, &why) != CV_OK) {
-    cv_log(CV_LOG_ERROR, "certificates not reloaded: %s", why.text);
+  if (cv_tls_renew(shell->server_tls, &files, &server, &why) != CV_OK ||
+      cv_tls_renew(shell->client_tls, &files, &client, &why) != CV_OK) {
+    cv_tls_unref(server);
+    cv_log(CV_LOG_ERROR, "going on with the certificates as they were: %s", why.text);
     return;
   }
   cv_listener_set_tls(shell->listener, server);
@@ -407,7 +405,7 @@ static void reload(struct cv_broker_shell *shell) {
   cv_tls_unref(shell->client_tls);
   shell->server_tls = server;
   shell->client_tls = client;
-  cv_log(CV_LOG_INFO, "certificates reloaded");
+  cv_log(CV_LOG_INFO, "certificates read again");
 }
 
 static void on_signal(uv_signal_t *signal, int number) {
@@ -534,6 +532,7 @@ static enum cv_err open_net(struct cv_broker_shell *shell, struct cv_why *why) {
   const struct cv_broker_settings *settings = shell->settings;
   struct cv_net_limits limits = CV_NET_DEFAULTS;
   limits.connections = (unsigned)settings->connections;
+  limits.silence_ms = (unsigned)settings->silence_ms;
   CV_TRY(cv_listener_start(&shell->loop, settings->listen, shell->server_tls, &peer_ops, &shell->newcomer, &limits,
                            &shell->listener, why));
   const char *colon = strrchr(settings->listen, ':');
@@ -559,7 +558,7 @@ static void start_handles(struct cv_broker_shell *shell) {
 }
 
 static enum cv_err open_all(struct cv_broker_shell *shell, struct cv_why *why) {
-  CV_TRY(load_tls(shell, &shell->server_tls, &shell->client_tls, why));
+  CV_TRY(load_tls(shell, why));
   CV_TRY(cv_arena_init(&shell->in, CV_ARENA_BYTES));
   CV_TRY(cv_arena_init(&shell->scratch, CV_ARENA_BYTES));
   CV_TRY(open_net(shell, why)); /* before the store: a port that is taken must not leave a new database behind */

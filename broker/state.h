@@ -18,6 +18,7 @@ enum {
   CV_PART_RELEASES = 256,   /* releases in one frame */
   CV_SPEC_BYTES_MAX = 128 * 1024,
   CV_JOURNAL_BYTES = 1 << 20, /* of journal before chunks are folded, unless configured */
+  CV_STALL_MS = 500,          /* between ticks: more, and this process stood still */
 };
 
 /* A place that was accepted, as the journal has it. */
@@ -209,7 +210,7 @@ struct cv_broker {
   uint64_t journal_bytes; /* written since the last round of folding */
   uint64_t fold_until;    /* the round writes what was dirty at this commit; 0 = no round */
   size_t gathered;
-  uint64_t started_ms, now_ms, wall_ms;
+  uint64_t started_ms, ticked_ms, now_ms, wall_ms;
   struct cv_broker_figures figures;
 };
 

@@ -22,7 +22,7 @@ class Tally:
     """What passed, failed and was skipped, with a line for each case that did not pass."""
 
     def __init__(self):
-        self.passed, self.failed, self.skipped = 0, 0, 0
+        self.passed, self.failed, self.skipped, self.notes = 0, 0, 0, []
 
     def ok(self, count=1):
         self.passed += count
@@ -258,10 +258,16 @@ def pytest(tally, suite, *args):
         return
     for name, state, message in junit_cases(report):
         count(tally, f"{suite} {name}", state, message.split("\n")[0])
+    tally.notes += [f"{suite}: {entry.get('value')}" for entry in ElementTree.parse(report).getroot().iter("property")
+                    if entry.get("name") == "say"]
 
 
 def e2e(tally, extra=()):
-    pytest(tally, "e2e", "tests/e2e", *(f"--ignore={path}" for path in EVIDENCE), *extra)
+    pytest(tally, "e2e", "tests/e2e", "-m", "not long", *(f"--ignore={path}" for path in EVIDENCE), *extra)
+
+
+def long(tally):
+    pytest(tally, "long", "tests/e2e", "-m", "long")
 
 
 def sim(tally):
@@ -270,15 +276,17 @@ def sim(tally):
 
 
 SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e, "clang": clang,
-          "asan": asan, "tidy": tidy, "sim": sim}
-ON_BUILD = ("unit", "boundary", "e2e", "sim")
+          "asan": asan, "tidy": tidy, "sim": sim, "long": long}
+ON_BUILD = ("unit", "boundary", "e2e", "sim", "long")
 DEFAULT = ("lint", "format", "unit", "boundary", "e2e", "clang", "asan")
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
-                                     epilog="Without a suite all but tidy and sim run. Exit status: 0, or 1 if a test "
-                                            "failed, or 2 for usage.")
+                                     epilog="Without a suite all but tidy, sim and long run; long has the faults that take "
+                                            "minutes: hundreds of kills, parties that stand still or are cut off for "
+                                            "longer than every default. Exit status: 0, or 1 if a test failed, or 2 "
+                                            "for usage.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
     parser.add_argument("-k", metavar="EXPRESSION", help="with e2e: only tests whose name matches, as pytest has it")
@@ -305,6 +313,8 @@ def main():
                                    zip((tally.passed, tally.failed, tally.skipped), before))
         print(f"--- {suite}: {passed} passed, {failed} failed, {skipped} skipped, "
               f"{time.monotonic() - started:.0f} s", flush=True)
+    for note in tally.notes:
+        print(note)
     print(tally.line())
     return 1 if tally.failed else 0
 

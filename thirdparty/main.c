@@ -24,14 +24,14 @@
 #include "thirdparty/core.h"
 #include "thirdparty/store.h"
 
-enum { BACKLOG_RELEASES = 16384, DRAIN_MS = 3000 };
+enum { BACKLOG_RELEASES = 16384 };
 
 static const char program[] = "crowdveil-thirdparty";
 
 struct settings {
   char *listen, *state, *admin;
   char *ca, *cert, *key, *denied;
-  uint64_t campaigns, arms;
+  uint64_t campaigns, arms, silence_ms;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -53,7 +53,7 @@ static const struct cv_config_rule rules[] = {
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, ca),
      .required = true,
-     .help = "PEM certificate of the CA"},
+     .help = "PEM certificates of the CA"},
     {.key = "tls.cert",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, cert),
@@ -82,6 +82,13 @@ static const struct cv_config_rule rules[] = {
      .high = CV_ARMS_MAX,
      .fallback = "4096",
      .help = "arms of one campaign"},
+    {.key = "silence",
+     .type = CV_CONFIG_TIME,
+     .offset = offsetof(struct settings, silence_ms),
+     .low = 1000,
+     .high = 3600000,
+     .fallback = "20s",
+     .help = "time after which a connection whose other end does not answer is given up"},
 };
 
 static const struct cv_config_table table = {.program = program,
@@ -103,7 +110,6 @@ struct daemon {
   uv_loop_t loop;
   uv_prepare_t turn;
   uv_signal_t term, interrupt, hangup;
-  uv_timer_t drain;
   struct settings settings;
   struct cv_tls *tls;
   struct cv_listener *listener;
@@ -175,7 +181,8 @@ static void set_paused(struct daemon *daemon, bool paused) {
 static void committed(void *data, enum cv_err err, const struct cv_why *why) {
   struct daemon *daemon = data;
   if (err != CV_OK) {
-    give_up(why->text);
+    cv_log(CV_LOG_ERROR, "cannot store: %s; stopping, nothing that was acknowledged is lost", why->text);
+    exit(1);
   }
   daemon->commits++;
   cv_batch_fini(&daemon->batch);
@@ -191,7 +198,6 @@ static void close_handles(struct daemon *daemon) {
   uv_close((uv_handle_t *)&daemon->term, NULL);
   uv_close((uv_handle_t *)&daemon->interrupt, NULL);
   uv_close((uv_handle_t *)&daemon->hangup, NULL);
-  uv_close((uv_handle_t *)&daemon->drain, NULL);
 }
 
 /* Everything is stored and sent: say so to the brokers and leave when they are gone. */
@@ -289,11 +295,6 @@ static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_fra
 
 /* ---- signals ---- */
 
-static void on_drained_too_late(uv_timer_t *timer) {
-  cv_log(CV_LOG_WARN, "a broker did not go within %d ms; everything is stored", DRAIN_MS);
-  exit(0);
-}
-
 static void on_stop(uv_signal_t *handle, int number) {
   struct daemon *daemon = handle->data;
   if (daemon->draining) {
@@ -305,23 +306,22 @@ static void on_stop(uv_signal_t *handle, int number) {
   cv_listener_stop(daemon->listener);
   cv_admin_stop(daemon->admin);
   daemon->admin = NULL;
-  (void)uv_timer_start(&daemon->drain, on_drained_too_late, DRAIN_MS, 0);
 }
 
-static enum cv_err read_tls(const struct settings *settings, struct cv_tls **ret, struct cv_why *why) {
-  const struct cv_tls_files files = {
+static struct cv_tls_files tls_files(const struct settings *settings) {
+  return (struct cv_tls_files){
       .ca = settings->ca, .cert = settings->cert, .key = settings->key, .denied = settings->denied};
-  return cv_tls_new(&files, CV_ROLE_THIRDPARTY, 1u << CV_ROLE_BROKER, true, ret, why);
 }
 
 static void on_hangup(uv_signal_t *handle, int number) {
   struct daemon *daemon = handle->data;
+  const struct cv_tls_files files = tls_files(&daemon->settings);
   struct cv_tls *tls;
   struct cv_why why;
   if (daemon->draining) {
     return;
   }
-  if (read_tls(&daemon->settings, &tls, &why) != CV_OK) {
+  if (cv_tls_renew(daemon->tls, &files, &tls, &why) != CV_OK) {
     cv_log(CV_LOG_ERROR, "going on with the certificates as they were: %s", why.text);
     return;
   }
@@ -402,7 +402,6 @@ static void start_handles(struct daemon *daemon) {
     signals[i]->data = daemon;
     (void)uv_signal_start(signals[i], numbers[i] == SIGHUP ? on_hangup : on_stop, numbers[i]);
   }
-  (void)uv_timer_init(loop, &daemon->drain);
   /* The connections write in a prepare handle of their own; the one that was started last runs first. */
   (void)uv_prepare_init(loop, &daemon->turn);
   daemon->turn.data = daemon;
@@ -411,10 +410,13 @@ static void start_handles(struct daemon *daemon) {
 
 static enum cv_err start_network(struct daemon *daemon, struct cv_why *why) {
   const char *listen = daemon->settings.listen;
+  const struct cv_tls_files files = tls_files(&daemon->settings);
+  struct cv_net_limits limits = CV_NET_DEFAULTS;
+  limits.silence_ms = (unsigned)daemon->settings.silence_ms;
   daemon->lobby.daemon = daemon;
-  CV_TRY(read_tls(&daemon->settings, &daemon->tls, why));
-  return cv_listener_start(&daemon->loop, listen, daemon->tls, &peer_ops, &daemon->lobby, &CV_NET_DEFAULTS,
-                           &daemon->listener, why);
+  CV_TRY(cv_tls_new(&files, CV_ROLE_THIRDPARTY, 1u << CV_ROLE_BROKER, true, &daemon->tls, why));
+  return cv_listener_start(&daemon->loop, listen, daemon->tls, &peer_ops, &daemon->lobby, &limits, &daemon->listener,
+                           why);
 }
 
 static enum cv_err start_admin(struct daemon *daemon, struct cv_why *why) {

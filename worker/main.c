@@ -4,7 +4,7 @@
  * certificate; where scores come from is said by the campaign file.
  *
  * What can fail: the broker (dialled again, for ever), the data (the campaign is declined). SIGTERM and SIGINT close
- * the connection and exit 0.
+ * the connection and exit 0. SIGHUP reads the TLS files again and keeps the old ones if the new ones are no good.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -35,8 +35,8 @@ static const char program[] = "crowdveil-worker";
 
 struct settings {
   char *broker, *campaign;
-  char *ca, *cert, *key;
-  uint64_t seed, concurrency;
+  char *ca, *cert, *key, *denied;
+  uint64_t seed, concurrency, silence_ms;
   double arrival_rate, accept_epsilon;
   char *accept_privatizers, *accept_mechanisms;
   uint64_t accept_tokens;
@@ -57,7 +57,7 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(campaign),
      .required = true,
      .help = "campaign file that says where scores come from"},
-    {.key = "tls.ca", .type = CV_CONFIG_PATH, .offset = AT(ca), .required = true, .help = "PEM certificate of the CA"},
+    {.key = "tls.ca", .type = CV_CONFIG_PATH, .offset = AT(ca), .required = true, .help = "PEM certificates of the CA"},
     {.key = "tls.cert",
      .type = CV_CONFIG_PATH,
      .offset = AT(cert),
@@ -68,6 +68,10 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(key),
      .required = true,
      .help = "PEM private key, readable by its owner only"},
+    {.key = "tls.denied",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(denied),
+     .help = "serial numbers in hex, one a line, that are refused"},
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
      .offset = AT(seed),
@@ -118,6 +122,13 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(exit_when_done),
      .fallback = "false",
      .help = "end when the campaign is over or every token is given"},
+    {.key = "silence",
+     .type = CV_CONFIG_TIME,
+     .offset = AT(silence_ms),
+     .low = 1000,
+     .high = 3600000,
+     .fallback = "20s",
+     .help = "time after which a connection whose other end does not answer is given up"},
 };
 
 static const struct cv_config_table table = {
@@ -141,7 +152,7 @@ struct daemon {
   struct cv_buf out;
   uv_check_t turn;
   uv_timer_t tick;
-  uv_signal_t signals[2];
+  uv_signal_t signals[3];
   bool announced, stopping;
 };
 
@@ -235,8 +246,32 @@ static void on_tick(uv_timer_t *timer) {
   turn_over(timer->data);
 }
 
+static struct cv_tls_files tls_files(const struct settings *settings) {
+  return (struct cv_tls_files){
+      .ca = settings->ca, .cert = settings->cert, .key = settings->key, .denied = settings->denied};
+}
+
+static void reload(struct daemon *daemon) {
+  const struct cv_tls_files files = tls_files(daemon->settings);
+  struct cv_tls *tls;
+  struct cv_why why;
+  if (cv_tls_renew(daemon->tls, &files, &tls, &why) != CV_OK) {
+    cv_log(CV_LOG_ERROR, "going on with the certificates as they were: %s", why.text);
+    return;
+  }
+  cv_dialer_set_tls(daemon->dialer, tls);
+  cv_tls_unref(daemon->tls);
+  daemon->tls = tls;
+  cv_log(CV_LOG_INFO, "certificates read again");
+}
+
 static void on_signal(uv_signal_t *signal, int number) {
-  stop(signal->data);
+  struct daemon *daemon = signal->data;
+  if (number != SIGHUP) {
+    stop(daemon);
+  } else if (!daemon->stopping) {
+    reload(daemon);
+  }
 }
 
 /* ---- the broker ---- */
@@ -312,7 +347,7 @@ static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
 
 static enum cv_err open_tls(struct daemon *daemon, struct cv_why *why) {
   const struct settings *settings = daemon->settings;
-  const struct cv_tls_files files = {.ca = settings->ca, .cert = settings->cert, .key = settings->key};
+  const struct cv_tls_files files = tls_files(settings);
   struct cv_why as_worker;
   enum cv_err err = cv_tls_new(&files, CV_ROLE_WORKER, 1U << CV_ROLE_BROKER, false, &daemon->tls, &as_worker);
   if (err == CV_OK) {
@@ -333,12 +368,14 @@ static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
   CV_TRY(cv_arena_init(&daemon->in, CV_ARENA_BYTES));
   CV_TRY(cv_arena_init(&daemon->scratch, CV_ARENA_BYTES));
   CV_TRY(open_crew(daemon, why));
-  return cv_dialer_start(&daemon->loop, settings->broker, daemon->tls, &peer_ops, daemon, on_failed, &CV_NET_DEFAULTS,
+  struct cv_net_limits limits = CV_NET_DEFAULTS;
+  limits.silence_ms = (unsigned)settings->silence_ms;
+  return cv_dialer_start(&daemon->loop, settings->broker, daemon->tls, &peer_ops, daemon, on_failed, &limits,
                          cv_rng_u64(&daemon->drbg.rng), &daemon->dialer, why);
 }
 
 static void start_handles(struct daemon *daemon) {
-  static const int numbers[] = {SIGTERM, SIGINT};
+  static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
   (void)uv_check_init(&daemon->loop, &daemon->turn);
   (void)uv_timer_init(&daemon->loop, &daemon->tick);
   daemon->turn.data = daemon->tick.data = daemon;

@@ -143,7 +143,14 @@ void cv_listener_set_tls(struct cv_listener *listener, struct cv_tls *tls) {
 }
 
 void cv_listener_stop(struct cv_listener *listener) {
-  if (listener != NULL && !uv_is_closing((uv_handle_t *)&listener->tcp)) {
-    uv_close((uv_handle_t *)&listener->tcp, on_closed);
+  if (listener == NULL || uv_is_closing((uv_handle_t *)&listener->tcp)) {
+    return;
+  }
+  uv_close((uv_handle_t *)&listener->tcp, on_closed);
+  struct cv_peer *peer;
+  DL_FOREACH2(listener->peers, peer, owner_next) {
+    if (!peer->was_open) {
+      cv_peer_close(peer, "stopped");
+    }
   }
 }

@@ -6,6 +6,7 @@
  * The end: fail() and cv_peer_close() only change the state; the turn says goodbye (finish), and abandon() closes the
  * handles. `closed` is told when both handles are gone, so exactly once and never from inside a call.
  */
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,16 @@
 enum {
   LINGER_MS = 1000,
   WAITING_MS = 1000, /* a server without session tickets never confirms: then silence is consent */
-  KEEPALIVE_S = 30,
+  PROBES = 3,
   ENCRYPT_BYTES = 16 * 16 * 1024, /* at once: whole records */
   KEEP_BYTES = 64 * 1024,         /* a larger buffer is freed when it is empty */
 };
 
-const struct cv_net_limits CV_NET_DEFAULTS = {
-    .frame_bytes = 256 * 1024, .queue_bytes = 8 * 1024 * 1024, .connections = 1024, .handshake_ms = 10000};
+const struct cv_net_limits CV_NET_DEFAULTS = {.frame_bytes = 256 * 1024,
+                                              .queue_bytes = 8 * 1024 * 1024,
+                                              .connections = 1024,
+                                              .handshake_ms = 10000,
+                                              .silence_ms = 20000};
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 static void start_reading(struct cv_peer *peer);
@@ -539,9 +543,29 @@ static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer 
   return CV_OK;
 }
 
+/*
+ * Probes find out about a link on which nothing is under way; the user timeout bounds how long data may stay
+ * unacknowledged, which probes do not.
+ */
+static void watch_silence(struct cv_peer *peer) {
+  int socket;
+  unsigned seconds = peer->limits.silence_ms / 1000;
+  int between = seconds >= 2 * (PROBES + 1) ? (int)seconds / (2 * (PROBES + 1)) : 1;
+  const struct {
+    int name, value;
+  } options[] = {{TCP_KEEPINTVL, between}, {TCP_KEEPCNT, PROBES}, {TCP_USER_TIMEOUT, (int)peer->limits.silence_ms}};
+  (void)uv_tcp_keepalive(&peer->tcp, 1, seconds > 1 ? seconds / 2 : 1);
+  if (uv_fileno((const uv_handle_t *)&peer->tcp, &socket) != 0) {
+    return;
+  }
+  for (size_t i = 0; i < CV_COUNT(options); i++) {
+    (void)setsockopt(socket, IPPROTO_TCP, options[i].name, &options[i].value, sizeof(options[i].value));
+  }
+}
+
 static void start_handshake(struct cv_peer *peer) {
   (void)uv_tcp_nodelay(&peer->tcp, 1);
-  (void)uv_tcp_keepalive(&peer->tcp, 1, KEEPALIVE_S);
+  watch_silence(peer);
   peer->state = CV_PEER_HANDSHAKE;
   start_reading(peer);
   if (peer->state == CV_PEER_HANDSHAKE) {

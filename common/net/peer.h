@@ -4,7 +4,9 @@
  *
  * A peer is open from `opened` to `closed`. After cv_peer_close() or a failure `closed` comes exactly once, from the
  * loop, never from inside a call; then the peer is gone. Every limit is enforced here: handshake 10 s, frame size,
- * bytes queued for writing (a peer that does not read is closed), connections of a listener.
+ * bytes queued for writing (a peer that does not read is closed), connections of a listener, and silence: a host that
+ * answers neither data nor keepalive probes, or takes no data, for `silence_ms` is given up, in whichever direction
+ * packets are lost.
  *
  * The first listener or dialer of a program makes it ignore SIGPIPE, unless it has a handler for it.
  *
@@ -62,8 +64,9 @@ struct cv_net_limits {
   size_t queue_bytes;   /* largest write queue of a peer */
   unsigned connections; /* largest number of peers of a listener */
   unsigned handshake_ms;
+  unsigned silence_ms; /* at least 1000; noticed within twice that */
 };
-extern const struct cv_net_limits CV_NET_DEFAULTS; /* 256 KiB, 8 MiB, 1024, 10000 */
+extern const struct cv_net_limits CV_NET_DEFAULTS; /* 256 KiB, 8 MiB, 1024, 10 s, 20 s */
 
 /* A listener. */
 struct cv_listener;
@@ -77,7 +80,7 @@ CV_MUST_USE enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, 
 unsigned cv_listener_port(const struct cv_listener *listener);
 /* New connections use this context from now on; live peers that do not pass it are closed. */
 void cv_listener_set_tls(struct cv_listener *listener, struct cv_tls *tls);
-/* Stops accepting; open peers stay. The listener is freed by the loop. */
+/* Stops accepting; open peers stay, handshakes are given up. The listener is freed by the loop. */
 void cv_listener_stop(struct cv_listener *listener);
 
 /*

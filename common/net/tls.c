@@ -271,17 +271,33 @@ static enum cv_err read_key(const char *path, EVP_PKEY **ret, struct cv_why *why
 
 /* --- contexts --- */
 
+static enum cv_err add_ca(struct cv_tls *tls, const char *path, X509 *ca, struct cv_why *why) {
+  if (X509_check_ca(ca) != 1) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: not the certificate of a CA", path);
+  }
+  return X509_STORE_add_cert(tls->store, ca) ? CV_OK : cv_ssl_fail(why, "%s", path);
+}
+
+/* Every certificate in the file, so that an old CA and its successor can both be trusted for a while. */
 static enum cv_err load_ca(struct cv_tls *tls, const char *path, struct cv_why *why) {
-  X509 *ca;
-  CV_TRY(read_cert(path, &ca, why));
+  FILE *file = NULL;
+  CV_TRY(open_file(path, &file, why));
   tls->store = SSL_CTX_get_cert_store(tls->ctx);
   enum cv_err err = CV_OK;
-  if (X509_check_ca(ca) != 1) {
-    err = cv_fail(why, CV_ERR_INVALID, "%s: not the certificate of a CA", path);
-  } else if (!X509_STORE_add_cert(tls->store, ca)) {
-    err = cv_ssl_fail(why, "%s", path);
+  unsigned count = 0;
+  X509 *ca;
+  while (err == CV_OK && (ca = PEM_read_X509(file, NULL, NULL, NULL)) != NULL) {
+    err = add_ca(tls, path, ca, why);
+    X509_free(ca);
+    count++;
   }
-  X509_free(ca);
+  (void)fclose(file);
+  if (err == CV_OK && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) {
+    err = cv_fail(why, CV_ERR_FORMAT, "%s: certificate %u is not in PEM form", path, count + 1);
+  } else if (err == CV_OK && count == 0) {
+    err = cv_fail(why, CV_ERR_FORMAT, "%s: no certificate in PEM form", path);
+  }
+  ERR_clear_error();
   return err;
 }
 
@@ -381,6 +397,21 @@ enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, unsig
     err = cv_denied_load(files->denied, &tls->denied, why);
   }
   if (err != CV_OK) {
+    cv_tls_unref(tls);
+    return err;
+  }
+  *ret = tls;
+  return CV_OK;
+}
+
+enum cv_err cv_tls_renew(const struct cv_tls *old, const struct cv_tls_files *files, struct cv_tls **ret,
+                         struct cv_why *why) {
+  struct cv_tls *tls;
+  CV_TRY(cv_tls_new(files, old->identity.role, old->peers, old->server, &tls, why));
+  if (strcmp(tls->identity.name, old->identity.name) != 0) {
+    const char *role = cv_role_text(old->identity.role);
+    enum cv_err err = cv_fail(why, CV_ERR_INVALID, "%s: certificate is for %s/%s, expected %s/%s", files->cert, role,
+                              tls->identity.name, role, old->identity.name);
     cv_tls_unref(tls);
     return err;
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS 1.3 contexts: mutual, ALPN "crowdveil/1", one CA, roles checked on both sides. Sessions are resumed from a
+ * TLS 1.3 contexts: mutual, ALPN "crowdveil/1", the same CAs, roles checked on both sides. Sessions are resumed from a
  * bounded stateful cache (no stateless tickets); they live 5 minutes at most, counted from the full handshake, and
  * never past the peer's notAfter.
  */
@@ -15,7 +15,7 @@
 struct cv_tls;
 
 struct cv_tls_files {
-  const char *ca;     /* PEM certificate of the CA */
+  const char *ca;     /* PEM certificates of the CA, or of several */
   const char *cert;   /* PEM certificate of this party */
   const char *key;    /* PEM private key; refused if group or others may read it */
   const char *denied; /* serial numbers in hex, one a line, that are refused; or NULL */
@@ -27,6 +27,12 @@ struct cv_tls_files {
  */
 CV_MUST_USE enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, unsigned peers, bool server,
                                    struct cv_tls **ret, struct cv_why *why);
+/*
+ * The files of the party that `old` is for, read again for the same use. CV_ERR_INVALID if the certificate is now
+ * somebody else's: nobody becomes another party without a restart. `old` stays as it is.
+ */
+CV_MUST_USE enum cv_err cv_tls_renew(const struct cv_tls *old, const struct cv_tls_files *files, struct cv_tls **ret,
+                                     struct cv_why *why);
 /* Connections hold a reference of their own. */
 void cv_tls_unref(struct cv_tls *tls);
 /* Who this party is. */

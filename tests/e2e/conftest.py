@@ -7,9 +7,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from harness import crashes  # noqa: E402
+from harness.campaign import CLASSES, Run, outcome  # noqa: E402
 from harness.daemon import ROOT  # noqa: E402
 from harness.deployment import Deployment, missing_programs  # noqa: E402
 from harness.pki import Pki  # noqa: E402
+
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes minutes; only tests/run long runs it")
+
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", ROOT / "../shared/data")).resolve()
 
@@ -55,3 +63,33 @@ def data():
 def worker_program():
     if missing_programs("worker"):
         pytest.fail("not built: worker")
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory, pki):
+    """The outcome of harness.campaign without any fault."""
+    if missing_programs("broker", "thirdparty", "worker"):
+        pytest.fail("not built")
+    deployment = Deployment(tmp_path_factory.mktemp("undisturbed"), pki)
+    try:
+        run = Run(deployment)
+        run.start_workers(arrival_rate=0)
+        result = outcome(*run.finish())
+        run.check(result)
+    finally:
+        deployment.close()
+    assert [row[1] for row in result[0]] == CLASSES
+    assert max(plan for plan, *_ in result[1]) > 1, "one round only"
+    return result
+
+
+@pytest.fixture(scope="session", autouse=True)
+def told_at_the_end(record_testsuite_property):
+    yield
+    if crashes.line():
+        record_testsuite_property("say", crashes.line())
+
+
+def pytest_terminal_summary(terminalreporter):
+    if crashes.line():
+        terminalreporter.write_line(crashes.line())

@@ -17,7 +17,7 @@ def merged(base, changes):
 class Deployment:
     def __init__(self, folder, pki):
         self.folder, self.pki, self.daemons, self.count = folder, pki, [], 0
-        self.thirdparty = self.broker = None
+        self.thirdparty = self.broker = self.thirdparty_address = None
 
     # --- starting
 
@@ -37,25 +37,36 @@ class Deployment:
         folder.mkdir(mode=0o700, exist_ok=True)
         return str(folder)
 
+    @property
+    def anchor(self):
+        return str(self.folder / "anchor")
+
     def thirdparty_settings(self):
         return {"listen": "127.0.0.1:0", "state": self.state("thirdparty-state"),
                 "admin": str(self.folder / "thirdparty.sock"),
                 "tls": self.pki.issue("thirdparty/ranker").config()}
 
     def broker_settings(self):
-        return {"listen": "127.0.0.1:0", "thirdparty": self.thirdparty.address if self.thirdparty else "127.0.0.1:1",
-                "state": self.state("broker-state"), "anchor": str(self.folder / "anchor"),
+        return {"listen": "127.0.0.1:0", "thirdparty": self.thirdparty_address or "127.0.0.1:1",
+                "state": self.state("broker-state"), "anchor": self.anchor,
                 "seal_key": str(self.folder / "seal.key"), "admin": str(self.folder / "broker.sock"),
                 "tls": self.pki.issue("broker/main").config()}
 
-    def start_thirdparty(self, changes=None, **kwargs):
+    def launch_thirdparty(self, changes=None, **kwargs):
+        """Without waiting for it."""
         self.thirdparty = self.start("thirdparty", merged(self.thirdparty_settings(), changes), **kwargs)
-        self.thirdparty.address
+        return self.thirdparty
+
+    def launch_broker(self, changes=None, **kwargs):
+        self.broker = self.start("broker", merged(self.broker_settings(), changes), **kwargs)
+        return self.broker
+
+    def start_thirdparty(self, changes=None, **kwargs):
+        self.thirdparty_address = self.launch_thirdparty(changes, **kwargs).address
         return self.thirdparty
 
     def start_broker(self, changes=None, **kwargs):
-        self.broker = self.start("broker", merged(self.broker_settings(), changes), **kwargs)
-        self.broker.address
+        self.launch_broker(changes, **kwargs).address
         return self.broker
 
     def up(self, thirdparty=None, broker=None):

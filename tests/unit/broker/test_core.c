@@ -486,6 +486,31 @@ static void test_the_first_answer_for_a_place_wins(void **state) {
   world_end(&world);
 }
 
+static enum cv_phase phase_of(struct world *world) {
+  return cv_campaign_find(world->core, 1)->phase;
+}
+
+/* A process that stood still has heard nobody; only time in which it listened makes a crowd idle. */
+static void test_a_stop_of_the_broker_is_not_the_crowds_idleness(void **state) {
+  struct world world;
+  struct token token;
+  begin(&world, &token);
+  uint64_t idle_ms = spec_of_test().idle_ms;
+  for (int i = 0; i < 3; i++) {
+    world.now_ms += 2 * idle_ms;
+    cv_broker_tick(world.core, world.now_ms, world.now_ms);
+    assert_int_equal(phase_of(&world), CV_PHASE_RUNNING);
+  }
+  uint64_t until_ms = world.now_ms + idle_ms + CV_STALL_MS;
+  while (phase_of(&world) == CV_PHASE_RUNNING && world.now_ms <= until_ms) {
+    world.now_ms += CV_STALL_MS / 10;
+    cv_broker_tick(world.core, world.now_ms, world.now_ms);
+  }
+  assert_int_equal(phase_of(&world), CV_PHASE_STOPPING);
+  assert_int_equal(cv_campaign_find(world.core, 1)->end, CV_END_IDLE);
+  world_end(&world);
+}
+
 static void restart_with_limit(struct world *world, uint64_t worker_epsilon_micro) {
   stop(world);
   world->worker_epsilon_micro = worker_epsilon_micro;
@@ -663,6 +688,7 @@ int main(void) {
       cmocka_unit_test(test_a_bad_token_is_refused_and_takes_nothing),
       cmocka_unit_test(test_a_duplicate_is_known_after_a_restart),
       cmocka_unit_test(test_the_first_answer_for_a_place_wins),
+      cmocka_unit_test(test_a_stop_of_the_broker_is_not_the_crowds_idleness),
       cmocka_unit_test(test_assignments_side_by_side_stay_below_the_lifetime_epsilon),
       cmocka_unit_test(test_a_connection_outlives_many_campaigns),
       cmocka_unit_test(test_rows_that_were_changed_or_are_gone_are_noticed),

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -338,6 +340,26 @@ static void test_stop_at_any_turn(void **state) {
   wait_for(world, &world->server.closed, world->server.opened);
 }
 
+/* A listener that stops waits for no handshake: whoever connects and says nothing delays nobody. */
+static void test_stop_during_a_handshake(void **state) {
+  struct world *world = *state;
+  struct sockaddr_in address;
+  serve(world, broker_tls(world));
+  assert_int_equal(uv_ip4_addr("127.0.0.1", (int)cv_listener_port(world->listener), &address), 0);
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+  (void)uv_run(&world->loop, UV_RUN_NOWAIT);
+  assert_int_equal(world->server.closed, 0);
+  uint64_t before_ms = uv_now(&world->loop);
+  cv_listener_stop(world->listener);
+  world->listener = NULL;
+  (void)uv_run(&world->loop, UV_RUN_DEFAULT);
+  uv_update_time(&world->loop);
+  assert_int_equal(world->server.closed, 1);
+  assert_in_range(uv_now(&world->loop) - before_ms, 0, 2000);
+  assert_int_equal(close(fd), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_identities, world_setup, world_teardown),
@@ -356,6 +378,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_bad_addresses, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_host_name, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_stop_at_any_turn, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_stop_during_a_handshake, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

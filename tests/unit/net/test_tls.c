@@ -498,6 +498,67 @@ static void test_dialer_reload(void **state) {
   expect_text(world->client.why.text, ": certificate is for role broker, expected thirdparty");
 }
 
+static void append(const char *from, const char *to) {
+  char text[4096];
+  FILE *in = fopen(from, "r");
+  FILE *out = fopen(to, "a");
+  assert_true(in != NULL && out != NULL);
+  size_t n = fread(text, 1, sizeof(text), in);
+  assert_int_equal(fwrite(text, 1, n, out), n);
+  assert_int_equal(fclose(in) | fclose(out), 0);
+}
+
+/* While an authority is replaced, the file names the old one and the new one, in either order. */
+static void test_two_authorities(void **state) {
+  struct world *world = *state;
+  struct party broker;
+  struct party worker;
+  struct cv_why why;
+  struct cv_tls *tls;
+  char both[96];
+  issue(world, "p", "broker/b", YEAR_S, &broker);
+  issue_by(world, "other", "q", "worker/1", YEAR_S, &worker);
+  path_of(world, "both.pem", both, sizeof(both));
+  append(broker.ca, both);
+  append(worker.ca, both);
+  (void)snprintf(broker.ca, sizeof(broker.ca), "%s", both);
+  (void)snprintf(worker.ca, sizeof(worker.ca), "%s", both);
+  serve(world, load(&broker, CV_ROLE_BROKER, WORKERS, true, NULL));
+  dial(world, load(&worker, CV_ROLE_WORKER, BROKERS, false, NULL));
+  wait_for(world, &world->server.opened, 1);
+  wait_for(world, &world->client.opened, 1);
+
+  struct cv_tls_files files = {both, worker.files.cert, worker.files.key, NULL};
+  append(worker.files.cert, both);
+  assert_int_equal(cv_tls_new(&files, CV_ROLE_WORKER, BROKERS, false, &tls, &why), CV_ERR_INVALID);
+  expect_text(why.text, "both.pem: not the certificate of a CA");
+  path_of(world, "cut.pem", both, sizeof(both));
+  append(worker.ca, both);
+  write_file(both, "-----BEGIN CERTIFICATE-----\nMIIB\n");
+  assert_int_equal(cv_tls_new(&files, CV_ROLE_WORKER, BROKERS, false, &tls, &why), CV_ERR_FORMAT);
+  expect_text(why.text, "cut.pem: certificate 1 is not in PEM form");
+}
+
+/* Files that are read again make nobody another party. */
+static void test_renewal(void **state) {
+  struct world *world = *state;
+  struct party worker;
+  struct party other;
+  struct cv_why why;
+  struct cv_tls *tls = NULL;
+  issue(world, "p", "worker/1", YEAR_S, &worker);
+  issue(world, "p", "worker/2", YEAR_S, &other);
+  struct cv_tls *old = load(&worker, CV_ROLE_WORKER, BROKERS, false, NULL);
+  const struct cv_tls_files same = {worker.ca, worker.files.cert, worker.files.key, NULL};
+  const struct cv_tls_files others = {other.ca, other.files.cert, other.files.key, NULL};
+  assert_int_equal(cv_tls_renew(old, &others, &tls, &why), CV_ERR_INVALID);
+  assert_null(tls);
+  expect_text(why.text, "worker-2.pem: certificate is for worker/2, expected worker/1");
+  assert_int_equal(cv_tls_renew(old, &same, &tls, &why), CV_OK);
+  cv_tls_unref(old);
+  cv_tls_unref(tls);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_server_of_another_ca, world_setup, world_teardown),
@@ -516,6 +577,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_reload_checks_live_peers, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_reload_during_handshakes, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_dialer_reload, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_two_authorities, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_renewal, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

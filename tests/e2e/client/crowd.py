@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A gateway that outlives its connections: it dials again, sends every token again that has no answer, and keeps count."""
+import threading
+
+from .worker import Session
+
+LOST = (OSError, ConnectionError)  # ssl.SSLError is an OSError
+
+
+class Crowd(threading.Thread):
+    """
+    Works for every worker of `workers` once, until the campaign is done. `score(worker, arm)` is a grid value.
+    `acknowledged` maps (worker, arm) to the value of each token that the broker said is counted.
+    """
+
+    def __init__(self, address, files, workers, score, credit=128):
+        super().__init__(daemon=True)
+        self.address, self.files, self.score, self.credit = address, files, score, credit
+        self.left, self.acknowledged, self.unanswered = set(workers), {}, {}
+        self.connections, self.duplicates, self.failed = 0, 0, None
+        self.pause = threading.Event()
+
+    def run(self):
+        done = False
+        while not done:
+            try:
+                with Session(self.address, self.files.ca, self.files.cert, self.files.key) as session:
+                    self.connections += 1
+                    done = self.work(session)
+            except LOST:
+                self.pause.wait(.02)  # nobody is there to tell us when the broker will be
+            except BaseException as error:
+                self.failed = error
+                raise
+
+    def work(self, session):
+        """True when the campaign is done; a lost connection raises."""
+        for ticket, (worker, arm) in list(self.unanswered.items()):
+            session.token(ticket, [self.score(worker, arm)])
+        busy = {worker for worker, _ in self.unanswered.values()}
+        session.arrive(sorted(self.left - busy), self.credit)
+        while True:
+            kind, message = session.next()
+            if kind is None or kind == "goodbye":
+                raise ConnectionError("closed")
+            if kind == "assign":
+                arm, = message.arms
+                self.unanswered[message.ticket] = message.worker, arm
+                session.token(message.ticket, [self.score(message.worker, arm)])
+            elif kind == "ack" and message.ticket in self.unanswered:
+                self.answered(session, message)
+            elif kind == "done":
+                return True
+
+    def answered(self, session, ack):
+        worker, arm = self.unanswered.pop(ack.ticket)
+        verdict = session.verdict(ack)
+        if verdict in ("accepted", "duplicate"):
+            self.duplicates += verdict == "duplicate"
+            assert (worker, arm) not in self.acknowledged, f"worker {worker} is told twice that its token counts"
+            self.acknowledged[worker, arm] = self.score(worker, arm)
+            self.left.discard(worker)
+        else:
+            assert verdict == "expired", f"{verdict}: {ack.why}"
+            session.arrive([worker])
+
+    def wait(self, timeout=60):
+        self.join(timeout)
+        assert not self.is_alive(), "the crowd is not done"
+        if self.failed:
+            raise self.failed

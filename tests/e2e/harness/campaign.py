@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign with seeded scores and seeded noise, slow enough to be disturbed; undisturbed it always ends the same."""
+from client.requester import end_name, spec
+from harness import crashes
+from harness.audit import audit
+
+MEANS = [.1, .6, .95, .67, .9]
+CLASSES = [3, 2, 1, 2, 1]
+TAU, TOKENS = 2000, 200_000
+GATEWAYS = ("gateway/1-100000", "gateway/100001-200000")
+NOISE = {"unsafe_noise_seeded": True, "unsafe_noise_seed": 7}
+
+
+class Run:
+    """`thirdparty` and `broker` are settings that differ from the usual ones, at each start."""
+
+    def __init__(self, deployment, thirdparty=None, broker=None, addresses=None, **spec_changes):
+        self.deployment = deployment
+        self.settings = {"thirdparty": dict(thirdparty or {}), "broker": {**NOISE, **(broker or {})}}
+        items = ", ".join(f"{{name: i{arm}, mean: {mean}}}" for arm, mean in enumerate(MEANS))
+        self.campaign_file = deployment.folder / "campaign.yaml"
+        self.campaign_file.write_text(f"campaign: test\nitems: {{list: [{items}]}}\n"
+                                      f"policy: {{name: ppar, alpha: 0.2}}\nprivacy: {{epsilon: 0.5}}\n")
+        deployment.start_thirdparty(self.settings["thirdparty"])
+        self.settings["thirdparty"]["listen"] = deployment.thirdparty.address
+        self.settings["broker"].setdefault("thirdparty", deployment.thirdparty.address)
+        deployment.start_broker(self.settings["broker"])
+        self.settings["broker"]["listen"] = deployment.broker.address
+        with deployment.requester() as requester:
+            self.campaign = requester.submit(spec(len(MEANS), **{
+                "epsilon": .5, "tokens": TOKENS,
+                "policy_params": {"alpha": .2, "delta": .1, "tokens_per_round": TAU}, **spec_changes})).campaign
+
+    def start_worker(self, identity, **settings):
+        return self.deployment.start_worker(identity, self.campaign_file,
+                                            {"arrival_rate": 4000, "seed": 11, **settings})
+
+    def start_workers(self, **settings):
+        return [self.start_worker(identity, **settings) for identity in GATEWAYS]
+
+    def start(self, program):
+        """A daemon again, where it was; it need not be ready yet."""
+        settings = self.settings[program]
+        daemon = (self.deployment.launch_broker if program == "broker" else
+                  self.deployment.launch_thirdparty)(settings)
+        return daemon
+
+    def kill(self, program):
+        getattr(self.deployment, program).kill()
+        crashes.killed(program)
+
+    def kill_and_restart(self, program):
+        self.kill(program)
+        self.start(program).address
+
+    def when(self, tokens):
+        """Waits until so many tokens are counted; the campaign must still go on then."""
+        with self.deployment.requester() as requester:
+            seen = requester.watch(self.campaign, until=lambda progress: progress.tokens >= tokens)
+            assert seen.DESCRIPTOR.name == "Progress", "the campaign was over before it could be disturbed"
+            return seen
+
+    def finish(self):
+        """(Finished, parts of the export), once it is over."""
+        with self.deployment.requester() as requester:
+            return requester.watch(self.campaign), requester.export(self.campaign)
+
+    def check(self, undisturbed):
+        """The end: the same result as the undisturbed run's, and both databases audited from outside."""
+        finished, export = self.finish()
+        result = outcome(finished, export)
+        crashes.compare_releases(by_place(undisturbed), by_place(result))
+        assert result == undisturbed
+        assert self.deployment.broker.stop() == 0 and self.deployment.thirdparty.stop() == 0
+        audit(self.deployment, self.campaign, export, finished)
+
+
+def outcome(finished, export):
+    """What two runs must agree on: the standings, and each release but for the order in which arms were full."""
+    assert end_name(finished.progress.end) == "complete", end_name(finished.progress.end)
+    standings = sorted((s.arm, s.rank_class, s.tokens, s.mean, s.radius) for s in finished.standings)
+    return standings, sorted((r.plan, r.arm, r.tokens, r.noisy_sum) for part in export for r in part.releases)
+
+
+def by_place(result):
+    return {(plan, arm): (tokens, noisy_sum) for plan, arm, tokens, noisy_sum in result[1]}

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+kill -9 at any moment: the end is the same, no acknowledged token is lost or counted twice, no noise is drawn twice, and
+both databases pass an audit from outside.
+"""
+import os
+import random
+import sqlite3
+import time
+
+import pytest
+
+from client.crowd import Crowd
+from client.requester import end_name, spec
+from client.worker import GRID
+from harness import crashes
+from harness.audit import audit, findings
+from harness.campaign import GATEWAYS, Run
+from harness.daemon import PROGRAMS, Daemon
+
+pytestmark = pytest.mark.usefixtures("worker_program")
+
+
+class Everybody:
+    """All parties of a Run, each of which can be killed and started again."""
+
+    def __init__(self, run, rate):
+        self.run, self.rate, self.serial = run, rate, 0
+        self.gateways = {identity: self.gateway(identity) for identity in GATEWAYS}
+        self.watcher = self.watch()
+
+    def gateway(self, identity):
+        return self.run.start_worker(identity, arrival_rate=self.rate, exit_when_done=False)
+
+    def watch(self):
+        run, files = self.run, self.run.deployment.pki.issue("requester/alice")
+        return run.deployment.launch("watch", [
+            PROGRAMS["crowdveil"], "watch", run.campaign, "--broker", run.settings["broker"]["listen"],
+            "--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key])
+
+    def kill(self, party):
+        if party in ("broker", "thirdparty"):
+            self.run.kill(party)
+        elif party == "watcher":
+            self.watcher.kill()
+            crashes.killed("requester")
+        else:
+            self.gateways[party].kill()
+            crashes.killed("gateway")
+
+    def start(self, party):
+        if party in ("broker", "thirdparty"):
+            self.run.start(party)
+        elif party == "watcher":
+            self.watcher = self.watch()
+        else:
+            self.gateways[party] = self.gateway(party)
+
+    def suffer(self, chance, kills):
+        """Also while starting, and several at once; what is down stays down for a moment."""
+        names = ["broker", "thirdparty", "broker", "thirdparty", *GATEWAYS, "watcher"]
+        done = 0
+        while done < kills:
+            time.sleep(chance.choice([0, .02, .08, .2, .4]) * chance.random())
+            victims = set(chance.sample(names, chance.choice([1, 1, 1, 2, 3])))
+            for party in sorted(victims):
+                self.kill(party)
+            for party in chance.sample(sorted(victims), len(victims)):
+                time.sleep(chance.choice([0, 0, .05]) * chance.random())
+                self.start(party)
+            done += len(victims)
+        for party in ("broker", "thirdparty"):
+            getattr(self.run.deployment, party).address
+
+
+def suffer_and_compare(deployment, undisturbed, seed, kills):
+    run = Run(deployment, tokens_per_worker=20)
+    everybody = Everybody(run, rate=1500)
+    everybody.suffer(random.Random(seed), kills)
+    assert run.when(0).releases < len(undisturbed[1]), "it was over before all kills were done"
+    run.finish()
+    assert everybody.watcher.wait() == 0, "a watcher that comes back sees the end"
+    run.check(undisturbed)
+    for gateway in everybody.gateways.values():
+        assert gateway.stop() == 0
+
+
+def test_every_party_is_killed_at_random_moments(deployment, undisturbed):
+    suffer_and_compare(deployment, undisturbed, seed=20260, kills=36)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8))
+def test_every_party_is_killed_at_random_moments_many_times(deployment, undisturbed, seed):
+    suffer_and_compare(deployment, undisturbed, seed, kills=60)
+
+
+def value(worker, arm):
+    return random.Random(f"{worker}/{arm}").randrange(GRID)
+
+
+def count_acknowledged(deployment, kills, seed):
+    """A crowd of our own making, exact sums: what was acknowledged is what was summed, token by token."""
+    run, chance = Run(deployment, mechanism="none", trusted=True, epsilon=1, tokens=12_000, policy_params={
+        "alpha": .0001, "delta": .1, "tokens_per_round": 400}), random.Random(seed)
+    files = deployment.pki.issue(GATEWAYS[0])
+    crowd = Crowd(run.settings["broker"]["listen"], files, range(1, 40_001), value)
+    crowd.start()
+    for tokens in sorted(chance.randrange(100, 9000) for _ in range(kills)):
+        run.when(tokens)
+        time.sleep(.02 * chance.random())
+        run.kill(chance.choice(["broker", "broker", "thirdparty"]))
+        for program in ("thirdparty", "broker"):
+            if getattr(deployment, program).process.poll() is not None:
+                run.start(program).address
+    finished, export = run.finish()
+    assert end_name(finished.progress.end) == "tokens"
+    crowd.wait()
+    assert run.deployment.broker.stop() == 0 and run.deployment.thirdparty.stop() == 0
+    audit(deployment, run.campaign, export, finished)
+    with sqlite3.connect(f"{deployment.state('thirdparty-state')}/thirdparty.db") as db:
+        released = dict((arm, (tokens, total)) for arm, tokens, total in
+                        db.execute("SELECT arm, max(tokens), noisy_sum FROM release GROUP BY arm"))
+    return crowd, released
+
+
+def test_what_was_acknowledged_is_what_was_summed(deployment):
+    crowd, released = count_acknowledged(deployment, kills=14, seed=3)
+    assert crowd.connections > 3, "the crowd hardly noticed"
+    given = {arm: [value for (_, at), value in crowd.acknowledged.items() if at == arm] for arm in released}
+    crashes.compare_sums({arm: (len(values), sum(values)) for arm, values in given.items()}, released)
+    assert {arm: (len(values), sum(values)) for arm, values in given.items()} == released
+
+
+TAMPERINGS = {
+    "a release is gone": ("broker", "DELETE FROM release WHERE number = 3"),
+    "a release has another sum": ("thirdparty", "UPDATE release SET noisy_sum = noisy_sum + 1 WHERE number = 4"),
+    "a release has another mean": ("thirdparty", "UPDATE release SET mean = mean + 0.001 WHERE number = 4"),
+    "a plan wants more": ("thirdparty", "UPDATE plan_want SET tokens = tokens + 1 WHERE plan = 1 AND position = 0"),
+    "the noise is another": ("thirdparty", "UPDATE release_noise SET scale = 4 WHERE release = 2"),
+    "a decision is gone": ("thirdparty", "DELETE FROM decision WHERE number = 1"),
+    "a decision is another": ("thirdparty", "UPDATE decision SET class = class + 1 WHERE number = 2"),
+    "a standing is another": ("thirdparty", "UPDATE standing SET class = 1 WHERE arm = 0"),
+    "a row without its campaign": ("thirdparty", "INSERT INTO item VALUES (99, 1, 'x')"),
+    "a hash is another": ("thirdparty", "UPDATE campaign SET releases_hash = zeroblob(32)"),
+    "the broker's commits are others": ("broker", "UPDATE meta SET last_commit = last_commit + 1"),
+    "a sealed row is left": ("broker", "INSERT INTO journal VALUES (1, 1, 1, x'00')"),
+}
+
+
+def test_the_audit_notices(deployment):
+    """Each of these, done to a good pair of databases, is found; and without any of them nothing is."""
+    run = Run(deployment)
+    run.start_workers(arrival_rate=0)
+    finished, export = run.finish()
+    deployment.stop()
+    assert list(findings(deployment, run.campaign, export, finished)) == []
+    for what, (party, sql) in TAMPERINGS.items():
+        path = f"{deployment.state(f'{party}-state')}/{party}.db"
+        with open(path, "rb") as file:
+            good = file.read()
+        db = sqlite3.connect(path)
+        assert db.execute(sql).rowcount > 0, what
+        db.commit()
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.close()
+        assert list(findings(deployment, run.campaign, export, finished)), f"not found: {what}"
+        with open(path, "wb") as file:
+            file.write(good)
+    assert list(findings(deployment, run.campaign, export, finished)) == []
+
+
+def test_a_killed_launcher_leaves_no_process_behind(tmp_path):
+    """Its parties end by themselves, in order: the databases are closed."""
+    state = tmp_path / "state"
+    campaign = tmp_path / "campaign.yaml"
+    campaign.write_text("campaign: test\nitems: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.899}]}\n"
+                        "policy: {name: ppar, alpha: 0.0001}\nprivacy: {epsilon: 1}\n"
+                        "limits: {tokens: 50000000}\n")
+    launcher = Daemon("up", [PROGRAMS["crowdveil"], "up", campaign, "--state", state], tmp_path / "up.log")
+    try:
+        launcher.wait_for(r"tokens")
+        with open(f"/proc/{launcher.pid}/task/{launcher.pid}/children") as children:
+            parties = [os.pidfd_open(int(pid)) for pid in children.read().split()]
+        assert len(parties) >= 4
+        launcher.kill()
+        crashes.killed("launcher")
+        for party in parties:
+            wait_for_end(party)
+    finally:
+        launcher.kill()
+    for party in ("broker", "thirdparty"):
+        assert (state / party / f"{party}.db").exists()
+        assert not (state / party / f"{party}.db-wal").exists(), f"{party} did not close its database"
+
+
+def wait_for_end(pidfd, timeout=15):
+    import select
+    ready, _, _ = select.select([pidfd], [], [], timeout)
+    os.close(pidfd)
+    assert ready, f"a process lives on {timeout} s after its launcher"
