@@ -284,9 +284,9 @@ DEFAULT = ("lint", "format", "unit", "boundary", "e2e", "clang", "asan")
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
                                      epilog="Without a suite all but tidy, sim and long run; long has the faults that take "
-                                            "minutes: hundreds of kills, parties that stand still or are cut off for "
-                                            "longer than every default. Exit status: 0, or 1 if a test failed, or 2 "
-                                            "for usage.")
+                                            "minutes: hundreds of kills, parties that stand still or are cut off "
+                                            "for longer than every default. Exit status: 0, or 1 if a test "
+                                            "failed, or 2 for usage.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
     parser.add_argument("-k", metavar="EXPRESSION", help="with e2e: only tests whose name matches, as pytest has it")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gateway that outlives its connections: it dials again, sends every token again that has no answer, and keeps count."""
+"""A gateway that outlives its connections: it dials again, sends again what has no answer, and keeps count."""
 import threading
 
 from .worker import Session
