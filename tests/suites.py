@@ -283,8 +283,8 @@ DEFAULT = ("lint", "format", "unit", "boundary", "e2e", "clang", "asan")
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
-                                     epilog="Without a suite all but tidy, sim and long run; long has the faults that take "
-                                            "minutes: hundreds of kills, parties that stand still or are cut off "
+                                     epilog="Without a suite all but tidy, sim and long run; long has the faults that "
+                                            "take minutes: hundreds of kills, parties that stand still or are cut off "
                                             "for longer than every default. Exit status: 0, or 1 if a test "
                                             "failed, or 2 for usage.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
