@@ -17,17 +17,13 @@ struct cv_campaign *cv_campaign_find(struct cv_broker *broker, uint64_t id) {
 }
 
 static enum cv_err make_arms(struct cv_campaign *campaign) {
-  const struct cv_mechanism_class *class = cv_mechanism_find(campaign->spec.mechanism.name);
-  if (class == NULL) {
-    return CV_ERR_INVALID;
-  }
   campaign->arm = calloc(campaign->spec.arms, sizeof(*campaign->arm));
   campaign->standing = calloc(campaign->spec.arms, sizeof(*campaign->standing));
   if (campaign->arm == NULL || campaign->standing == NULL) {
     return CV_ERR_NOMEM;
   }
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    CV_TRY(cv_mechanism_new(class, campaign->spec.epsilon_micro, &campaign->arm[i].mechanism));
+    CV_TRY(cv_mechanism_new(&campaign->law, &campaign->arm[i].mechanism));
     campaign->standing[i].arm = i;
   }
   return CV_OK;
@@ -49,6 +45,10 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
     return CV_ERR_NOMEM;
   }
   enum cv_err err = cv_spec_copy(spec, &campaign->spec);
+  if (err == CV_OK) {
+    err = cv_mechanism_law_init(&campaign->spec.mechanism, spec->epsilon_micro,
+                                cv_gate_releases(spec, &broker->config.limits), &campaign->law, NULL);
+  }
   if (err == CV_OK) {
     err = make_arms(campaign);
   }
@@ -179,7 +179,7 @@ void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv
       .tokens = row->tokens,
       .noisy_sum = row->noisy_sum,
   };
-  cv_mechanism_find(campaign->spec.mechanism.name)->noise(row->nth, &ret->noise);
+  cv_mechanism_noise(&campaign->law, row->nth, &ret->noise);
 }
 
 enum cv_err cv_campaign_set_standings(struct cv_broker *broker, struct cv_campaign *campaign,

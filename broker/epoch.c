@@ -85,6 +85,11 @@ enum cv_err cv_epoch_check(const struct cv_broker *broker, const struct cv_campa
                     want->arm, broker->config.limits.release_tokens, CV_PLAN_TOKENS_MAX);
       return refuse(ret_refused, CV_END_REFUSED, asked, left);
     }
+    if (cv_mechanism_is_spent(campaign->arm[want->arm].mechanism)) {
+      (void)cv_fail(why, CV_ERR_DENIED, "arm %u has made the %llu releases that its noise is made for", want->arm,
+                    (unsigned long long)campaign->law.horizon);
+      return refuse(ret_refused, CV_END_LEDGER, asked, left);
+    }
     asked += want->tokens;
   }
   if (asked > left) {
@@ -184,18 +189,34 @@ static void drop_places(struct cv_broker *broker, struct cv_campaign *campaign, 
   }
 }
 
+/* Of the release that closes the arm's open epoch. */
+static uint64_t tokens_summed(const struct cv_campaign *campaign, uint32_t index) {
+  const struct cv_arm *arm = &campaign->arm[index];
+  size_t i = campaign->releases;
+  switch (cv_mechanism_cover(&campaign->law, arm->mechanism->releases + 1)) {
+    case CV_COVER_ITEM:
+      return arm->want;
+    case CV_COVER_BEFORE:
+      while (campaign->release[--i].arm != index) {
+      }
+      return campaign->release[i].tokens;
+    default:
+      return arm->first + arm->want;
+  }
+}
+
 enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t index) {
   struct cv_arm *arm = &campaign->arm[index];
   CV_REQUIRE(arm->plan != 0 && arm->filled == arm->want);
   struct cv_release_row row = {
       .number = campaign->releases + 1,
       .plan = arm->plan,
-      .tokens = arm->first + arm->want,
+      .tokens = tokens_summed(campaign, index),
       .noisy_sum = cv_mechanism_release(arm->mechanism, arm->sum),
       .arm = index,
   };
   row.nth = (uint32_t)arm->mechanism->releases;
-  row.spent_micro = cv_mechanism_spent_micro(arm->mechanism, arm->mechanism->releases);
+  row.spent_micro = cv_mechanism_spent_micro(&campaign->law, row.nth);
   CV_TRY(cv_epoch_add_release(broker, campaign, &row));
   campaign->free_places -= cv_arm_free_places(arm);
   campaign->open_arms--;

@@ -11,8 +11,9 @@ static const struct row {
   const char *privatizer, *mechanism;
   bool trusted_only; /* exact sums: towards a third-party that the requester trusts */
 } table[] = {
-    {"none", "hybrid", false},
-    {"none", "none", true},
+    {"none", "hybrid", false}, {"none", "binary", false},   {"none", "binary-honaker", false},
+    {"none", "kary", false},   {"none", "segments", false}, {"none", "doubling", false},
+    {"none", "batch", false},  {"none", "per-item", false}, {"none", "none", true},
 };
 
 static enum cv_err check_pair(const struct cv_spec *spec, struct cv_why *why) {
@@ -32,17 +33,21 @@ static enum cv_err check_pair(const struct cv_spec *spec, struct cv_why *why) {
                  spec->privatizer.name, spec->mechanism.name);
 }
 
+uint64_t cv_gate_releases(const struct cv_spec *spec, const struct cv_broker_limits *limits) {
+  const struct cv_param *round = cv_params_find(&spec->policy.params, "tokens_per_round");
+  uint64_t each = limits->release_tokens > 0 ? limits->release_tokens : 1;
+  if (round != NULL && !round->is_text && round->number > (double)each && round->number <= UINT32_MAX) {
+    each = (uint64_t)round->number;
+  }
+  return spec->tokens > each ? spec->tokens / each : 1;
+}
+
 enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_broker_limits *limits, struct cv_why *why) {
   CV_TRY(cv_spec_check(spec, why));
   CV_TRY(check_pair(spec, why));
-  const struct cv_mechanism_class *mechanism = cv_mechanism_find(spec->mechanism.name);
-  if (mechanism == NULL) {
-    return cv_fail(why, CV_ERR_INVALID, "unknown mechanism \"%s\"", spec->mechanism.name);
-  }
-  if (spec->mechanism.params.count > 0) {
-    return cv_fail(why, CV_ERR_INVALID, "mechanism %s takes no parameter \"%s\"", mechanism->name,
-                   spec->mechanism.params.item[0].key);
-  }
+  struct cv_choice mechanism = spec->mechanism;
+  struct cv_mechanism_law law;
+  CV_TRY(cv_mechanism_law_init(&mechanism, spec->epsilon_micro, cv_gate_releases(spec, limits), &law, why));
   if (spec->epsilon_micro > limits->epsilon_micro) {
     return cv_fail(why, CV_ERR_DENIED, "epsilon %.6f is over this broker's limit of %.6f",
                    (double)spec->epsilon_micro / (double)CV_MICRO, (double)limits->epsilon_micro / (double)CV_MICRO);

@@ -34,6 +34,9 @@ enum {
 /* CV_ERR_DENIED or CV_ERR_INVALID with the reason if the campaign may not run here. */
 CV_MUST_USE enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_broker_limits *limits,
                                      struct cv_why *why);
+/* The most releases that one arm of a campaign can come to, as far as that is said: its token limit over the policy's
+ * tokens_per_round, or over the operator's smallest release. At least 1. */
+uint64_t cv_gate_releases(const struct cv_spec *spec, const struct cv_broker_limits *limits);
 /* The range of a privatizer's token values, both ends included, in grid units. The privatizer must have passed. */
 void cv_gate_values(const struct cv_spec *spec, int64_t *ret_low, int64_t *ret_high);
 

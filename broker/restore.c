@@ -87,7 +87,8 @@ enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t id, str
   release.tokens = cv_read_u64(row);
   release.noisy_sum = (int64_t)cv_read_u64(row);
   release.spent_micro = cv_read_u64(row);
-  if (campaign == NULL || !cv_reader_done(row) || release.arm >= campaign->spec.arms || release.nth == 0) {
+  if (campaign == NULL || !cv_reader_done(row) || release.arm >= campaign->spec.arms || release.nth == 0 ||
+      release.nth > campaign->law.horizon) {
     return CV_ERR_DAMAGED;
   }
   release.number = campaign->releases + 1;
@@ -255,11 +256,14 @@ static enum cv_err check_arm(struct cv_campaign *campaign, uint32_t index) {
 /* The arms' images agree with what was released, and the last plan has each of its arms open or released. */
 static enum cv_err check_history(const struct cv_campaign *campaign) {
   uint64_t releases = 0;
+  uint32_t made[CV_ARMS_MAX] = {0};
   for (size_t i = 0; i < campaign->releases; i++) {
     const struct cv_release_row *row = &campaign->release[i];
-    const struct cv_arm *arm = &campaign->arm[row->arm];
-    CV_TRY(damaged_unless(row->tokens <= arm->first && row->nth <= arm->mechanism->releases));
+    CV_TRY(damaged_unless(row->tokens <= campaign->arm[row->arm].first && row->nth == ++made[row->arm]));
     releases += row->plan == campaign->plans;
+  }
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    CV_TRY(damaged_unless(campaign->arm[i].mechanism->releases == made[i]));
   }
   const struct cv_plan *last = campaign->plans > 0 ? &campaign->plan[campaign->plans - 1] : NULL;
   return damaged_unless(releases + campaign->open_arms == (last == NULL ? 0 : last->wants));

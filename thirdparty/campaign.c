@@ -362,6 +362,17 @@ enum cv_err cv_campaign_record(struct cv_campaign *campaign, const struct cv_pla
   return finish_if_over(campaign);
 }
 
+/*
+ * Whether a release may sum so many tokens: all of the arm's, or those of this plan alone; `doubling` repeats a release
+ * until as many epochs again have come. Which of them it is depends on the mechanism, which is not ours to know.
+ */
+static bool may_sum(const struct cv_spec *spec, uint64_t tokens, uint64_t asked, uint64_t before) {
+  if (tokens == asked || tokens == before + asked) {
+    return true;
+  }
+  return strcmp(spec->mechanism.name, "doubling") == 0 && before > 0 && tokens >= before && tokens <= spec->tokens;
+}
+
 static enum cv_err check_release(const struct cv_campaign *campaign, const struct cv_release *release,
                                  struct cv_why *why) {
   const uint64_t id = campaign->id, number = release->number;
@@ -384,8 +395,7 @@ static enum cv_err check_release(const struct cv_campaign *campaign, const struc
   struct cv_standing before;
   cv_policy_standing(campaign->policy, release->arm, &before);
   uint64_t asked = campaign->plan.want[open - 1].tokens;
-  /* All of the arm's tokens, or those of this plan alone: that depends on the mechanism, which is not ours to know. */
-  if (release->tokens != asked && release->tokens != before.tokens + asked) {
+  if (!may_sum(&campaign->spec, release->tokens, asked, before.tokens)) {
     return cv_fail(why, CV_ERR_INVALID,
                    "release %" PRIu64 " of campaign %" PRIu64 " sums %" PRIu64 " tokens; expected %" PRIu64
                    " or %" PRIu64,

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "broker/mechanism/classes.h"
-#include "common/base/grid.h"
-#include "common/noise/dlaplace.h"
-
-enum { STATE_VERSION = 1 };
 
 static const struct cv_mechanism_class *const table[] = {
-    &cv_mechanism_hybrid,
-    &cv_mechanism_none,
+    &cv_mechanism_hybrid,   &cv_mechanism_none,           &cv_mechanism_binary,   &cv_mechanism_binary_honaker,
+    &cv_mechanism_kary,     &cv_mechanism_segments,       &cv_mechanism_doubling, &cv_mechanism_batch,
+    &cv_mechanism_per_item, &cv_mechanism_hybrid_printed,
 };
 
 const struct cv_mechanism_class *cv_mechanism_at(size_t index) {
@@ -26,107 +23,68 @@ const struct cv_mechanism_class *cv_mechanism_find(const char *name) {
   return NULL;
 }
 
-enum cv_err cv_mechanism_new(const struct cv_mechanism_class *class, uint64_t epsilon_micro,
-                             struct cv_mechanism **ret) {
-  if (class->is_private && epsilon_micro == 0) {
-    return CV_ERR_INVALID;
+static enum cv_err unknown(const char *name, struct cv_why *why) {
+  char names[160] = "";
+  for (size_t i = 0; i < CV_COUNT(table); i++) {
+    size_t used = strlen(names);
+    (void)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ", table[i]->name);
   }
-  struct cv_mechanism *mechanism = calloc(1, class->size);
-  if (mechanism == NULL) {
-    return CV_ERR_NOMEM;
+  return cv_fail(why, CV_ERR_NOT_FOUND, "unknown mechanism \"%s\"; expected one of: %s", name, names);
+}
+
+static bool has_horizon(const struct cv_mechanism_class *class) {
+  for (size_t i = 0; i < class->rule_count; i++) {
+    if (strcmp(class->rules[i].key, "horizon") == 0) {
+      return true;
+    }
   }
-  mechanism->class = class;
-  mechanism->epsilon_micro = epsilon_micro;
-  *ret = mechanism;
+  return false;
+}
+
+static enum cv_err take_horizon(struct cv_mechanism_law *law, struct cv_params *params, uint64_t releases,
+                                struct cv_why *why) {
+  if (!has_horizon(law->class)) {
+    return CV_OK;
+  }
+  uint64_t said = (uint64_t)cv_params_number(params, "horizon");
+  if (said == 0 && releases == 0) {
+    return cv_fail(why, CV_ERR_INVALID, "horizon is missing; expected the largest number of releases of one arm");
+  }
+  law->horizon = said != 0 ? said : releases < law->horizon ? releases : law->horizon;
+  return cv_params_set_number(params, "horizon", (double)law->horizon);
+}
+
+static enum cv_err complete(struct cv_mechanism_law *law, struct cv_params *params, uint64_t releases,
+                            struct cv_why *why) {
+  const struct cv_param *bad;
+  if (law->class->has_noise && law->epsilon_micro == 0) {
+    return cv_fail(why, CV_ERR_INVALID, "epsilon is 0; expected more");
+  }
+  CV_TRY(cv_params_check(params, law->class->rules, law->class->rule_count, &bad, why));
+  CV_TRY(take_horizon(law, params, releases, why));
+  return law->class->prepare(law, params, why);
+}
+
+enum cv_err cv_mechanism_law_for(const struct cv_mechanism_class *class, struct cv_params *params,
+                                 uint64_t epsilon_micro, uint64_t releases, struct cv_mechanism_law *ret,
+                                 struct cv_why *why) {
+  struct cv_mechanism_law law = {.class = class, .epsilon_micro = epsilon_micro, .horizon = CV_RELEASES_END - 1};
+  struct cv_params completed = params == NULL ? (struct cv_params){0} : *params;
+  enum cv_err err = complete(&law, &completed, releases, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "mechanism %s", class->name);
+    return err;
+  }
+  if (params != NULL) {
+    *params = completed;
+  }
+  *ret = law;
   return CV_OK;
 }
 
-void cv_mechanism_free(struct cv_mechanism *mechanism) {
-  if (mechanism == NULL) {
-    return;
-  }
-  explicit_bzero(mechanism, mechanism->class->size);
-  free(mechanism);
-}
-
-int64_t cv_mechanism_laplace(const struct cv_mechanism *self, uint64_t b, struct cv_rng *rng) {
-  struct cv_dlaplace law;
-  /* b < 2^7 and CV_GRID CV_MICRO < 2^40: within the sampler's range for every epsilon. */
-  CV_REQUIRE(cv_dlaplace_init(&law, b * (uint64_t)(CV_GRID * CV_MICRO), self->epsilon_micro) == CV_OK);
-  return cv_dlaplace_draw(&law, rng);
-}
-
-void cv_mechanism_draw(struct cv_mechanism *mechanism, struct cv_rng *rng) {
-  CV_REQUIRE(mechanism->releases + 1 < CV_RELEASES_END);
-  if (!mechanism->drawn) {
-    mechanism->class->draw(mechanism, rng);
-    mechanism->drawn = true;
-  }
-}
-
-int64_t cv_mechanism_release(struct cv_mechanism *mechanism, int64_t item) {
-  CV_REQUIRE(mechanism->drawn);
-  int64_t noisy_sum = mechanism->class->release(mechanism, item);
-  mechanism->releases++;
-  mechanism->drawn = false;
-  return noisy_sum;
-}
-
-void cv_mechanism_noise(const struct cv_mechanism *mechanism, uint64_t n, struct cv_noise *ret) {
-  CV_REQUIRE(n >= 1);
-  mechanism->class->noise(n, ret);
-}
-
-uint64_t cv_mechanism_spent_micro(const struct cv_mechanism *mechanism, uint64_t n) {
-  return mechanism->class->spent_micro(mechanism->epsilon_micro, n);
-}
-
-void cv_mechanism_save(const struct cv_mechanism *mechanism, struct cv_buf *out) {
-  const char *name = mechanism->class->name;
-  cv_buf_put_u8(out, STATE_VERSION);
-  cv_buf_put_bytes(out, name, strlen(name));
-  cv_buf_put_u64(out, mechanism->epsilon_micro);
-  cv_buf_put_u64(out, mechanism->releases);
-  cv_buf_put_u8(out, mechanism->drawn);
-  mechanism->class->save(mechanism, out);
-}
-
-static bool reads_name(struct cv_reader *in, const char *expected) {
-  size_t n = 0;
-  const uint8_t *name = cv_read_bytes(in, &n);
-  return name != NULL && n == strlen(expected) && memcmp(name, expected, n) == 0;
-}
-
-/* False if the bytes are not what cv_mechanism_save() writes for this class. */
-static bool load_into(struct cv_mechanism *mechanism, struct cv_reader *in) {
-  mechanism->epsilon_micro = cv_read_u64(in);
-  mechanism->releases = cv_read_u64(in);
-  uint8_t drawn = cv_read_u8(in);
-  mechanism->drawn = drawn == 1;
-  if (in->failed || drawn > 1 || mechanism->releases >= CV_RELEASES_END ||
-      (mechanism->class->is_private && mechanism->epsilon_micro == 0)) {
-    return false;
-  }
-  mechanism->class->load(mechanism, in);
-  return !in->failed;
-}
-
-enum cv_err cv_mechanism_load(const struct cv_mechanism_class *class, struct cv_reader *in, struct cv_mechanism **ret) {
-  if (cv_read_u8(in) != STATE_VERSION) {
-    return in->failed ? CV_ERR_DAMAGED : CV_ERR_VERSION;
-  }
-  if (!reads_name(in, class->name)) {
-    return CV_ERR_DAMAGED;
-  }
-  struct cv_mechanism *mechanism = calloc(1, class->size);
-  if (mechanism == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  mechanism->class = class;
-  if (!load_into(mechanism, in)) {
-    cv_mechanism_free(mechanism);
-    return CV_ERR_DAMAGED;
-  }
-  *ret = mechanism;
-  return CV_OK;
+enum cv_err cv_mechanism_law_init(struct cv_choice *choice, uint64_t epsilon_micro, uint64_t releases,
+                                  struct cv_mechanism_law *ret, struct cv_why *why) {
+  const struct cv_mechanism_class *class = cv_mechanism_find(choice->name);
+  return class == NULL ? unknown(choice->name, why)
+                       : cv_mechanism_law_for(class, &choice->params, epsilon_micro, releases, ret, why);
 }

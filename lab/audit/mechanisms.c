@@ -9,10 +9,12 @@
 static enum cv_err sample(const struct cv_audit_subject *self, bool neighbour, uint64_t stream, uint64_t runs,
                           int64_t *row) {
   struct cv_rng_seeded seeded;
+  struct cv_mechanism_law law;
+  CV_TRY(cv_mechanism_law_for(self->thing, NULL, self->epsilon_micro, self->items, &law, NULL));
   cv_rng_seeded_init(&seeded, stream, CV_RNG_NOISE, 0, 0);
   for (uint64_t run = 0; run < runs; run++, row += self->width) {
     struct cv_mechanism *mechanism;
-    CV_TRY(cv_mechanism_new(self->thing, self->epsilon_micro, &mechanism));
+    CV_TRY(cv_mechanism_new(&law, &mechanism));
     for (uint32_t n = 1; n <= self->items; n++) {
       cv_mechanism_draw(mechanism, &seeded.rng);
       row[n - 1] = cv_mechanism_release(mechanism, neighbour && n == self->changed ? CV_GRID : 0);
@@ -54,11 +56,11 @@ void cv_audit_prefix_keys(struct cv_audit_subject *subject) {
 
 enum cv_err cv_audit_mechanism(const struct cv_mechanism_class *class, uint64_t epsilon_micro, uint32_t items,
                                uint32_t changed, struct cv_audit_subject *ret) {
-  struct cv_mechanism *mechanism;
-  CV_TRY(cv_mechanism_new(class, epsilon_micro, &mechanism));
+  struct cv_mechanism_law law;
+  CV_TRY(cv_mechanism_law_for(class, NULL, epsilon_micro, items, &law, NULL));
   *ret = (struct cv_audit_subject){
       .is_sound = class->is_private,
-      .epsilon = (double)(class->is_private ? cv_mechanism_spent_micro(mechanism, items) : epsilon_micro) / CV_MICRO,
+      .epsilon = (double)(class->is_private ? cv_mechanism_spent_micro(&law, items) : epsilon_micro) / CV_MICRO,
       .width = items,
       .sample = sample,
       .label = label,
@@ -67,7 +69,6 @@ enum cv_err cv_audit_mechanism(const struct cv_mechanism_class *class, uint64_t 
       .items = items,
       .changed = changed,
   };
-  cv_mechanism_free(mechanism);
   cv_audit_prefix_keys(ret);
   (void)snprintf(ret->part, sizeof(ret->part), "%s", class->name);
   (void)snprintf(ret->setting, sizeof(ret->setting), "n %u, item %u", items, changed);

@@ -3,12 +3,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "broker/mechanism/mechanism.h"
 #include "deploy/launcher/export.h"
 #include "proto/codec/crowd.h"
 #include "proto/codec/order.h"
 #include "proto/codec/rank.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/mechanism.h"
 #include "thirdparty/policy/policy.h"
 
 static const char *folder;
@@ -179,11 +179,11 @@ static void order(void) {
   }
 }
 
-static void mechanism_state(const char *class, unsigned releases, struct cv_buf *out) {
+static void mechanism_state(const char *name, unsigned releases, struct cv_buf *out) {
   struct cv_rng_seeded seeded;
-  struct cv_mechanism *mechanism;
+  const struct cv_mechanism_law law = mechanism_law(name, 250000, 100);
+  struct cv_mechanism *mechanism = mechanism_new(&law);
   cv_rng_seeded_init(&seeded, 1, CV_RNG_NOISE, 0, 0);
-  CV_REQUIRE(cv_mechanism_new(cv_mechanism_find(class), 250000, &mechanism) == CV_OK);
   for (unsigned i = 0; i < releases; i++) {
     cv_mechanism_draw(mechanism, &seeded.rng);
     (void)cv_mechanism_release(mechanism, 1 << 20);
@@ -194,13 +194,13 @@ static void mechanism_state(const char *class, unsigned releases, struct cv_buf 
 }
 
 static void mechanism(void) {
-  struct cv_buf a = {0}, b = {0};
-  cv_buf_put_u8(&a, 0);
-  mechanism_state("hybrid", 7, &a);
-  cv_buf_put_u8(&b, 1);
-  mechanism_state("none", 3, &b);
-  save("mechanism", "hybrid", &a);
-  save("mechanism", "none", &b);
+  for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
+    const char *name = cv_mechanism_at(i)->name;
+    struct cv_buf state = {0};
+    cv_buf_put_u8(&state, (uint8_t)i);
+    mechanism_state(name, 6, &state);
+    save("mechanism", name, &state);
+  }
 }
 
 static void policy_state(struct cv_buf *out) {

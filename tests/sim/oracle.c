@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/mechanism/mechanism.h"
 #include "tests/sim/world.h"
+#include "tests/support/mechanism.h"
 #include "thirdparty/policy/policy.h"
 
 struct run {
@@ -13,7 +13,7 @@ struct run {
   struct oracle *oracle;
   struct cv_policy *policy;
   struct cv_mechanism *mechanism[SCENARIO_ARMS];
-  uint64_t tokens[SCENARIO_ARMS], all;
+  uint64_t tokens[SCENARIO_ARMS], summed[SCENARIO_ARMS], all; /* collected, in the last release; of all arms */
 };
 
 static void *room(void *array, size_t count, size_t *cap, size_t size) {
@@ -44,14 +44,16 @@ static void collect(struct run *run, const struct cv_want *want, uint64_t plan) 
   for (uint32_t i = 0; i < want->tokens; i++) {
     sum += world_value(run->scenario, want->arm, run->tokens[want->arm]++);
   }
+  uint64_t *summed = &run->summed[want->arm];
+  *summed = mechanism_tokens(&mechanism->law, mechanism->releases + 1, *summed, want->tokens, run->tokens[want->arm]);
   oracle->release = room(oracle->release, oracle->releases, &oracle->releases_cap, sizeof(*oracle->release));
   struct cv_release *release = &oracle->release[oracle->releases++];
   *release = (struct cv_release){.number = oracle->releases,
                                  .plan = plan,
                                  .arm = want->arm,
-                                 .tokens = run->tokens[want->arm],
+                                 .tokens = *summed,
                                  .noisy_sum = cv_mechanism_release(mechanism, sum)};
-  cv_mechanism_noise(mechanism, mechanism->releases, &release->noise);
+  cv_mechanism_noise(&mechanism->law, mechanism->releases, &release->noise);
   cv_policy_apply(run->policy, release);
 }
 
@@ -85,12 +87,13 @@ void oracle_ask(const struct scenario *scenario, uint64_t seed, struct oracle *r
   struct cv_policy_step step = {0};
   *ret = (struct oracle){.arms = scenario->arms};
   struct run run = {.scenario = scenario, .oracle = ret};
+  const struct cv_mechanism_law law =
+      mechanism_law(scenario->mechanism, scenario->epsilon_micro, scenario->tokens / scenario->tokens_per_round);
   scenario_spec(scenario, &spec);
   CV_REQUIRE(cv_policy_check(&spec.policy, &bad, &why) == CV_OK);
   CV_REQUIRE(cv_policy_new(&spec, seed, &run.policy) == CV_OK);
   for (uint32_t i = 0; i < scenario->arms; i++) {
-    CV_REQUIRE(cv_mechanism_new(cv_mechanism_find(scenario->mechanism), scenario->epsilon_micro, &run.mechanism[i]) ==
-               CV_OK);
+    run.mechanism[i] = mechanism_new(&law);
   }
   while (next(&run, &step)) {
   }

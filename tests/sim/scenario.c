@@ -7,6 +7,8 @@
 #include "common/base/rng.h"
 
 static void draw_campaign(struct scenario *s, struct cv_rng *rng) {
+  static const char *const mechanisms[] = {"none", "hybrid",   "hybrid",   "hybrid", "binary",  "binary-honaker",
+                                           "kary", "segments", "doubling", "batch",  "per-item"};
   s->arms = 2 + (uint32_t)cv_rng_below(rng, SCENARIO_ARMS - 1);
   s->campaigns = cv_rng_below(rng, 4) == 0 ? 2 : 1;
   s->tokens_per_round = 2 + (uint32_t)cv_rng_below(rng, 16);
@@ -18,7 +20,7 @@ static void draw_campaign(struct scenario *s, struct cv_rng *rng) {
   s->alpha = cv_rng_below(rng, 2) == 0 ? 0.05 : 0.25;
   s->radius = cv_rng_below(rng, 3) == 0 ? "sound" : "printed";
   s->settled = cv_rng_below(rng, 2) == 0 ? "pull" : "hold";
-  s->mechanism = cv_rng_below(rng, 8) == 0 ? "none" : "hybrid";
+  s->mechanism = mechanisms[cv_rng_below(rng, CV_COUNT(mechanisms))];
   s->epsilon_micro = 1000000 + cv_rng_below(rng, 4) * 1000000;
   s->noise_seeded = cv_rng_below(rng, 3) > 0;
 }

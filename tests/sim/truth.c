@@ -9,6 +9,7 @@
 #include "broker/state.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/seen.h"
+#include "tests/support/mechanism.h"
 
 enum { CAMPAIGNS = SCENARIO_CAMPAIGNS + 1, PLANS = 4096, RELEASES = 16384 };
 
@@ -264,13 +265,15 @@ static int64_t sum_of(const struct truth *truth, uint32_t arm, uint64_t from, ui
   return sum;
 }
 
-static uint64_t tokens_before(const struct campaign *campaign, uint32_t arm) {
-  for (size_t i = campaign->releases; i-- > 0;) {
+/* Of the arm's releases so far: tokens of the last one, and of all their epochs. */
+static void tokens_before(const struct campaign *campaign, uint32_t arm, uint64_t *ret_last, uint64_t *ret_all) {
+  *ret_last = *ret_all = 0;
+  for (size_t i = 0; i < campaign->releases; i++) {
     if (campaign->release[i].arm == arm) {
-      return campaign->release[i].tokens;
+      *ret_last = campaign->release[i].tokens;
+      *ret_all += wanted(campaign, campaign->release[i].plan, arm);
     }
   }
-  return 0;
 }
 
 /* The noise that was stored with the epoch, and the scores of its places, must give the release. */
@@ -278,26 +281,25 @@ static void check_release(struct truth *truth, const struct cv_campaign *core, s
                           const struct cv_release *release, uint64_t spent_micro) {
   struct world *world = truth->world;
   const struct arm *arm = &campaign->arm[release->arm];
-  const struct cv_mechanism_class *class = cv_mechanism_find(core->spec.mechanism.name);
   struct cv_reader in = cv_reader_over(arm->opened.data, arm->opened.len);
   struct cv_mechanism *mechanism = NULL;
   uint32_t tokens = wanted(campaign, release->plan, release->arm);
-  uint64_t first = tokens_before(campaign, release->arm);
-  if (tokens == 0 || release->tokens != first + tokens) {
-    world_fail(world, "1: release %llu of arm %u has %llu tokens; expected %llu and %u more",
-               (unsigned long long)release->number, release->arm, (unsigned long long)release->tokens,
-               (unsigned long long)first, tokens);
-    return;
-  }
-  if (!arm->stored || cv_mechanism_load(class, &in, &mechanism) != CV_OK || !mechanism->drawn) {
+  uint64_t last, first;
+  tokens_before(campaign, release->arm, &last, &first);
+  if (!arm->stored || cv_mechanism_load(&core->law, &in, &mechanism) != CV_OK || !mechanism->drawn) {
     cv_mechanism_free(mechanism);
     world_fail(world, "2: release %llu of arm %u: its noise was not stored before its tokens came",
                (unsigned long long)release->number, release->arm);
     return;
   }
-  int64_t sum = cv_mechanism_release(mechanism, sum_of(truth, release->arm, first, release->tokens));
-  uint64_t spent = cv_mechanism_spent_micro(mechanism, mechanism->releases);
+  int64_t sum = cv_mechanism_release(mechanism, sum_of(truth, release->arm, first, first + tokens));
+  uint64_t summed = mechanism_tokens(&core->law, mechanism->releases, last, tokens, first + tokens);
+  uint64_t spent = cv_mechanism_spent_micro(&core->law, mechanism->releases);
   cv_mechanism_free(mechanism);
+  if (tokens == 0 || release->tokens != summed) {
+    world_fail(world, "1: release %llu of arm %u has %llu tokens; expected %llu", (unsigned long long)release->number,
+               release->arm, (unsigned long long)release->tokens, (unsigned long long)summed);
+  }
   if (sum != release->noisy_sum) {
     world_fail(world, "1: release %llu of arm %u is %lld; its tokens and its noise give %lld",
                (unsigned long long)release->number, release->arm, (long long)release->noisy_sum, (long long)sum);

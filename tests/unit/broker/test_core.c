@@ -13,11 +13,11 @@
 
 #include <sqlite3.h>
 
-#include "broker/mechanism/mechanism.h"
 #include "broker/state.h"
 #include "broker/store.h"
 #include "common/base/grid.h"
 #include "tests/support/folder.h"
+#include "tests/support/mechanism.h"
 
 enum { ARMS = 3, TAU = 40, PLANS = 5, RELEASES = ARMS * PLANS, QUEUE = 4096, NOISE_SEED = 9, LEASE_MS = 1000 };
 
@@ -297,10 +297,11 @@ static bool turn(struct world *world, bool lose) {
 
 /* The noisy sums that these places and this noise must give. */
 static void check_releases(const struct world *world) {
+  const struct cv_mechanism_law law = mechanism_law("hybrid", 500000, 0);
   struct cv_mechanism *mechanism[ARMS];
   uint64_t place[ARMS] = {0};
   for (uint32_t i = 0; i < ARMS; i++) {
-    assert_int_equal(cv_mechanism_new(cv_mechanism_find("hybrid"), 500000, &mechanism[i]), CV_OK);
+    mechanism[i] = mechanism_new(&law);
   }
   for (uint64_t number = 1; number <= RELEASES; number++) {
     const struct cv_release *release = &world->ranker.release[number];

@@ -13,15 +13,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "broker/mechanism/mechanism.h"
 #include "common/base/grid.h"
+#include "tests/support/mechanism.h"
 
-enum { LONGEST = 70, EPSILON = 500000 };
+enum { LONGEST = 70, HORIZON = 200, EPSILON = 500000, STATE_BYTES = 4096 };
+
+static struct cv_mechanism_law law_of(const struct cv_mechanism_class *class) {
+  return mechanism_law(class->name, EPSILON, HORIZON);
+}
 
 static struct cv_mechanism *make(const struct cv_mechanism_class *class) {
-  struct cv_mechanism *mechanism = NULL;
-  assert_int_equal(cv_mechanism_new(class, EPSILON, &mechanism), CV_OK);
-  return mechanism;
+  const struct cv_mechanism_law law = law_of(class);
+  return mechanism_new(&law);
 }
 
 static int64_t item(uint64_t n) {
@@ -46,13 +49,15 @@ static struct cv_buf saved(const struct cv_mechanism *mechanism) {
   struct cv_buf out = {0};
   cv_mechanism_save(mechanism, &out);
   assert_true(cv_buf_ok(&out));
+  assert_in_range(out.len, 1, STATE_BYTES);
   return out;
 }
 
 static enum cv_err load(const struct cv_mechanism_class *class, const void *bytes, size_t n,
                         struct cv_mechanism **ret) {
   struct cv_reader in = cv_reader_over(bytes, n);
-  enum cv_err err = cv_mechanism_load(class, &in, ret);
+  const struct cv_mechanism_law law = law_of(class);
+  enum cv_err err = cv_mechanism_load(&law, &in, ret);
   if (err == CV_OK) {
     assert_true(cv_reader_done(&in));
   }
@@ -103,22 +108,20 @@ static void test_damaged_state_is_refused(void **state) {
     for (size_t n = 0; n < bytes.len; n++) {
       assert_int_equal(load(class, bytes.data, n, &none), CV_ERR_DAMAGED);
     }
-    size_t epsilon = 1 + 4 + strlen(class->name), releases = epsilon + 8, drawn = releases + 8;
+    size_t epsilon = 1 + 4 + strlen(class->name), horizon = epsilon + 8, arity = horizon + 8, releases = arity + 4;
+    size_t drawn = releases + 8, waiting = drawn + 1 + 8;
     bytes.data[0]++;
     assert_int_equal(load(class, bytes.data, bytes.len, &none), CV_ERR_VERSION);
     bytes.data[0]--;
-    bytes.data[5] ^= 1;
-    assert_int_equal(load(class, bytes.data, bytes.len, &none), CV_ERR_DAMAGED);
-    bytes.data[5] ^= 1;
-    bytes.data[releases + 7] = 0x80;
-    assert_int_equal(load(class, bytes.data, bytes.len, &none), CV_ERR_DAMAGED);
-    bytes.data[releases + 7] = 0;
-    bytes.data[drawn] = 2;
-    assert_int_equal(load(class, bytes.data, bytes.len, &none), CV_ERR_DAMAGED);
-    bytes.data[drawn] = 1;
-    memset(bytes.data + epsilon, 0, 8);
-    enum cv_err err = load(class, bytes.data, bytes.len, &none);
-    assert_int_equal(err, class->is_private ? CV_ERR_DAMAGED : CV_OK);
+    const size_t wrong[] = {5, epsilon, horizon, arity, releases + 7, drawn};
+    for (size_t w = 0; w < CV_COUNT(wrong); w++) {
+      bytes.data[wrong[w]] ^= 0x82;
+      assert_int_equal(load(class, bytes.data, bytes.len, &none), CV_ERR_DAMAGED);
+      bytes.data[wrong[w]] ^= 0x82;
+    }
+    bytes.data[waiting] ^= 1;
+    bool may_wait = strcmp(class->name, "doubling") == 0;
+    assert_int_equal(load(class, bytes.data, bytes.len, &none), may_wait ? CV_OK : CV_ERR_DAMAGED);
     cv_mechanism_free(none);
     cv_buf_fini(&bytes);
     cv_mechanism_free(mechanism);
@@ -178,13 +181,12 @@ static void no_randomness(struct cv_rng *rng) {
   fail_msg("noise was drawn twice");
 }
 
-static void test_drawing_again_changes_nothing(void **state) {
-  (void)state;
+static void check_drawing_again(uint64_t n) {
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
     struct cv_rng_seeded rng;
     struct cv_rng empty = {.refill = no_randomness};
     cv_rng_seeded_init(&rng, 5, CV_RNG_NOISE, 0, 0);
-    struct cv_mechanism *mechanism = advanced(cv_mechanism_at(i), 5, true, &rng.rng);
+    struct cv_mechanism *mechanism = advanced(cv_mechanism_at(i), n, true, &rng.rng);
     struct cv_buf before = saved(mechanism);
     cv_mechanism_draw(mechanism, &empty);
     struct cv_buf after = saved(mechanism);
@@ -196,24 +198,131 @@ static void test_drawing_again_changes_nothing(void **state) {
   }
 }
 
+static void test_drawing_again_changes_nothing(void **state) {
+  (void)state;
+  for (uint64_t n = 0; n < LONGEST; n++) {
+    check_drawing_again(n);
+  }
+}
+
 static void test_names_are_found(void **state) {
   (void)state;
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
     assert_ptr_equal(cv_mechanism_find(cv_mechanism_at(i)->name), cv_mechanism_at(i));
     assert_true(strlen(cv_mechanism_at(i)->guarantee) > 0);
   }
-  assert_null(cv_mechanism_find("hybrid-printed"));
+  assert_null(cv_mechanism_find("hybrid2"));
   assert_null(cv_mechanism_find(""));
 }
 
-static void test_only_none_goes_without_epsilon(void **state) {
+/* ---- what a campaign may ask for ---- */
+
+static enum cv_err ask(const char *name, const char *key, double value, uint64_t releases, struct cv_why *why,
+                       struct cv_choice *ret_choice, struct cv_mechanism_law *ret_law) {
+  *ret_choice = (struct cv_choice){0};
+  (void)snprintf(ret_choice->name, sizeof(ret_choice->name), "%s", name);
+  if (key != NULL) {
+    assert_int_equal(cv_params_set_number(&ret_choice->params, key, value), CV_OK);
+  }
+  return cv_mechanism_law_init(ret_choice, EPSILON, releases, ret_law, why);
+}
+
+static void refused(const char *name, const char *key, double value, uint64_t releases, const char *text) {
+  struct cv_choice choice;
+  struct cv_mechanism_law law;
+  struct cv_why why = {0};
+  enum cv_err err = ask(name, key, value, releases, &why, &choice, &law);
+  assert_int_equal(err, strncmp(text, "unknown mechanism", 17) == 0 ? CV_ERR_NOT_FOUND : CV_ERR_INVALID);
+  if (strstr(why.text, text) == NULL) {
+    fail_msg("\"%s\" lacks \"%s\"", why.text, text);
+  }
+}
+
+static void test_parameters_that_make_no_sense_are_refused(void **state) {
   (void)state;
-  struct cv_mechanism *mechanism = NULL;
-  assert_int_equal(cv_mechanism_new(cv_mechanism_find("hybrid"), 0, &mechanism), CV_ERR_INVALID);
-  assert_null(mechanism);
-  assert_int_equal(cv_mechanism_new(cv_mechanism_find("none"), 0, &mechanism), CV_OK);
-  cv_mechanism_free(mechanism);
+  refused("rot13", NULL, 0, 0, "unknown mechanism \"rot13\"; expected one of: hybrid, none, binary");
+  refused("hybrid", "horizon", 10, 0, "mechanism hybrid: unknown key \"horizon\"");
+  refused("binary", "k", 3, 10, "mechanism binary: unknown key \"k\"");
+  refused("binary", NULL, 0, 0, "mechanism binary: horizon is missing; expected the largest number of releases");
+  refused("binary", "horizon", 0, 10, "horizon is 0; expected a whole number");
+  refused("binary-honaker", "horizon", 1.5, 10, "horizon is 1.5; expected a whole number");
+  refused("kary", "horizon", 4294967296.0, 10, "horizon is 4294967296; expected");
+  refused("kary", "k", 4, 10, "k is 4; expected an odd number");
+  refused("kary", "k", 1, 10, "k is 1; expected a whole number of at least 3 and at most 99");
+  refused("kary", "k", 101, 10, "k is 101; expected");
+}
+
+static void test_noise_needs_epsilon(void **state) {
+  (void)state;
+  for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
+    struct cv_choice choice = {0};
+    struct cv_mechanism_law law;
+    (void)snprintf(choice.name, sizeof(choice.name), "%s", cv_mechanism_at(i)->name);
+    enum cv_err err = cv_mechanism_law_init(&choice, 0, 10, &law, NULL);
+    assert_int_equal(err, strcmp(choice.name, "none") == 0 ? CV_OK : CV_ERR_INVALID);
+  }
   cv_mechanism_free(NULL);
+}
+
+/* A campaign's parameters are stored completed: what was derived once never changes. */
+static void test_a_completed_choice_gives_the_same_law(void **state) {
+  (void)state;
+  for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
+    struct cv_choice choice;
+    struct cv_mechanism_law law, again;
+    assert_int_equal(ask(cv_mechanism_at(i)->name, NULL, 0, 1024, NULL, &choice, &law), CV_OK);
+    assert_int_equal(cv_mechanism_law_init(&choice, EPSILON, 7, &again, NULL), CV_OK);
+    assert_memory_equal(&law, &again, sizeof(law));
+  }
+}
+
+static void test_trees_are_as_high_as_the_horizon_needs(void **state) {
+  (void)state;
+  struct cv_choice choice;
+  struct cv_mechanism_law law;
+  static const uint32_t binary[][2] = {{1, 1}, {2, 2}, {3, 2}, {4, 3}, {1023, 10}, {1024, 11}};
+  for (size_t i = 0; i < CV_COUNT(binary); i++) {
+    assert_int_equal(ask("binary", NULL, 0, binary[i][0], NULL, &choice, &law), CV_OK);
+    assert_int_equal(law.levels, binary[i][1]);
+  }
+  static const uint32_t ternary[][2] = {{1, 1}, {2, 2}, {4, 2}, {5, 3}, {13, 3}, {14, 4}, {1093, 7}, {1094, 8}};
+  for (size_t i = 0; i < CV_COUNT(ternary); i++) {
+    assert_int_equal(ask("kary", "k", 3, ternary[i][0], NULL, &choice, &law), CV_OK);
+    assert_int_equal(law.levels, ternary[i][1]);
+  }
+  assert_int_equal(ask("kary", NULL, 0, 1024, NULL, &choice, &law), CV_OK);
+  assert_int_equal(law.arity, 13);
+  assert_int_equal(law.levels, 3);
+  assert_int_equal(ask("kary", NULL, 0, UINT64_MAX, NULL, &choice, &law), CV_OK);
+  assert_int_equal(law.horizon, CV_RELEASES_END - 1);
+}
+
+static void draw_past_the_horizon(void) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, 4, CV_RNG_NOISE, 0, 0);
+  (void)advanced(cv_mechanism_find("kary"), HORIZON, true, &rng.rng);
+}
+
+static void test_nothing_is_drawn_past_the_horizon(void **state) {
+  (void)state;
+  static const char *const names[] = {"binary", "binary-honaker", "kary"};
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, 4, CV_RNG_NOISE, 0, 0);
+  for (size_t i = 0; i < CV_COUNT(names); i++) {
+    struct cv_mechanism *mechanism = advanced(cv_mechanism_find(names[i]), HORIZON - 1, false, &rng.rng);
+    assert_false(cv_mechanism_is_spent(mechanism));
+    cv_mechanism_draw(mechanism, &rng.rng);
+    (void)cv_mechanism_release(mechanism, 1);
+    assert_true(cv_mechanism_is_spent(mechanism));
+    struct cv_buf bytes = saved(mechanism);
+    struct cv_mechanism *copy = NULL;
+    assert_int_equal(load(cv_mechanism_find(names[i]), bytes.data, bytes.len, &copy), CV_OK);
+    assert_true(cv_mechanism_is_spent(copy));
+    cv_mechanism_free(copy);
+    cv_mechanism_free(mechanism);
+    cv_buf_fini(&bytes);
+  }
+  assert_true(aborts(draw_past_the_horizon));
 }
 
 static void test_none_is_exact_and_says_so(void **state) {
@@ -228,12 +337,20 @@ static void test_none_is_exact_and_says_so(void **state) {
     cv_mechanism_draw(mechanism, &empty);
     assert_int_equal(cv_mechanism_release(mechanism, item(n)), exact);
   }
-  cv_mechanism_noise(mechanism, LONGEST, &noise);
+  cv_mechanism_noise(&mechanism->law, LONGEST, &noise);
   assert_int_equal(noise.groups, 0);
-  assert_int_equal(cv_mechanism_spent_micro(mechanism, LONGEST), 0);
-  assert_false(class->is_private);
-  assert_true(cv_mechanism_find("hybrid")->is_private);
+  assert_int_equal(cv_mechanism_spent_micro(&mechanism->law, LONGEST), 0);
   cv_mechanism_free(mechanism);
+}
+
+static void test_only_two_do_not_protect(void **state) {
+  (void)state;
+  for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
+    const struct cv_mechanism_class *class = cv_mechanism_at(i);
+    bool protects = strcmp(class->name, "none") != 0 && strcmp(class->name, "hybrid-printed") != 0;
+    assert_int_equal(class->is_private, protects);
+    assert_int_equal(class->has_noise, strcmp(class->name, "none") != 0);
+  }
 }
 
 int main(void) {
@@ -244,8 +361,13 @@ int main(void) {
       cmocka_unit_test(test_releasing_without_noise_is_our_own_bug),
       cmocka_unit_test(test_drawing_again_changes_nothing),
       cmocka_unit_test(test_names_are_found),
-      cmocka_unit_test(test_only_none_goes_without_epsilon),
+      cmocka_unit_test(test_parameters_that_make_no_sense_are_refused),
+      cmocka_unit_test(test_noise_needs_epsilon),
+      cmocka_unit_test(test_a_completed_choice_gives_the_same_law),
+      cmocka_unit_test(test_trees_are_as_high_as_the_horizon_needs),
+      cmocka_unit_test(test_nothing_is_drawn_past_the_horizon),
       cmocka_unit_test(test_none_is_exact_and_says_so),
+      cmocka_unit_test(test_only_two_do_not_protect),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
