@@ -246,6 +246,7 @@ static void fill_open(struct cv_campaign *campaign, struct cv_rank_frame *frame)
       .seed = campaign->seed,
       .stop = campaign->phase == CV_PHASE_STOPPING ? campaign->end : CV_END_NONE,
   };
+  open->spec.worker = NULL; /* who an arm is stays here */
   campaign->rank.open_sent = true;
   campaign->rank.stop_sent = campaign->phase == CV_PHASE_STOPPING; /* a stop from here on has to be told */
 }

@@ -6,33 +6,122 @@
 
 #include "common/base/text.h"
 
-enum { SPEC_VERSION = 1 };
+enum { SPEC_VERSION = 2 };
+/* Which of the optional lists a stored spec has. */
+enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, HAS_ALL = 7 };
 
 void cv_spec_fini(struct cv_spec *spec) {
   if (spec == NULL) {
     return;
   }
   free(spec->names);
+  free(spec->cost_micro);
+  free(spec->worker);
+  free(spec->edge);
   *spec = (struct cv_spec){0};
 }
 
-enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to) {
-  struct cv_label *names = NULL;
-  if (from->names != NULL) {
-    names = calloc(from->arms, sizeof(*names));
-    if (names == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    memcpy(names, from->names, from->arms * sizeof(*names));
+/* A copy of `n` elements into *ret; nothing of nothing. */
+static enum cv_err copy_array(const void *from, size_t n, size_t size, void *ret) {
+  if (from == NULL) {
+    return CV_OK;
   }
-  *ret_to = *from;
-  ret_to->names = names;
+  void *copy = calloc(n, size);
+  if (copy == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  memcpy(copy, from, n * size);
+  memcpy(ret, &copy, sizeof(copy));
+  return CV_OK;
+}
+
+static enum cv_err copy_arrays(const struct cv_spec *from, struct cv_spec *to) {
+  CV_TRY(copy_array(from->names, from->arms, sizeof(*from->names), &to->names));
+  CV_TRY(copy_array(from->cost_micro, from->arms, sizeof(*from->cost_micro), &to->cost_micro));
+  CV_TRY(copy_array(from->worker, from->arms, sizeof(*from->worker), &to->worker));
+  return copy_array(from->edge, from->edges, sizeof(*from->edge), &to->edge);
+}
+
+enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to) {
+  struct cv_spec copy = *from;
+  copy.names = NULL;
+  copy.cost_micro = copy.worker = NULL;
+  copy.edge = NULL;
+  enum cv_err err = copy_arrays(from, &copy);
+  if (err != CV_OK) {
+    cv_spec_fini(&copy);
+    return err;
+  }
+  *ret_to = copy;
   return CV_OK;
 }
 
 bool cv_name_is_valid(const char *text) {
   size_t n = strnlen(text, CV_NAME_BYTES);
   return n > 0 && n < CV_NAME_BYTES && cv_text_is_clean(text, n);
+}
+
+static int by_value(const void *a, const void *b) {
+  uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+  return (left > right) - (left < right);
+}
+
+static enum cv_err check_workers(const struct cv_spec *spec, struct cv_why *why) {
+  uint64_t *sorted = NULL;
+  if (copy_array(spec->worker, spec->arms, sizeof(*sorted), &sorted) != CV_OK) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  qsort(sorted, spec->arms, sizeof(*sorted), by_value);
+  uint64_t twice = 0;
+  bool zero = sorted[0] == 0;
+  for (uint32_t i = 1; i < spec->arms; i++) {
+    twice = sorted[i] == sorted[i - 1] ? sorted[i] : twice;
+  }
+  free(sorted);
+  if (zero) {
+    return cv_fail(why, CV_ERR_INVALID, "a worker has the id 0; expected 1 and up");
+  }
+  return twice == 0 ? CV_OK
+                    : cv_fail(why, CV_ERR_INVALID, "worker %llu is there twice; expected each once",
+                              (unsigned long long)twice);
+}
+
+static enum cv_err check_recruitment(const struct cv_spec *spec, struct cv_why *why) {
+  if (spec->cost_micro == NULL) {
+    return spec->worker == NULL && spec->budget_micro == 0
+               ? CV_OK
+               : cv_fail(why, CV_ERR_INVALID, "workers or a budget without costs; expected all three or none");
+  }
+  if (spec->budget_micro == 0 || spec->budget_micro > CV_BUDGET_MAX_MICRO) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "the budget is %g; expected more than 0 and at most %g where workers have costs",
+                   (double)spec->budget_micro / 1e6, (double)CV_BUDGET_MAX_MICRO / 1e6);
+  }
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    if (spec->cost_micro[i] == 0 || spec->cost_micro[i] > CV_COST_MAX_MICRO) {
+      return cv_fail(why, CV_ERR_INVALID, "the cost of arm %u is %g; expected more than 0 and at most %g", i,
+                     (double)spec->cost_micro[i] / 1e6, (double)CV_COST_MAX_MICRO / 1e6);
+    }
+  }
+  return spec->worker == NULL ? CV_OK : check_workers(spec, why);
+}
+
+static enum cv_err check_edges(const struct cv_spec *spec, struct cv_why *why) {
+  if (spec->edges > CV_EDGES_MAX || (spec->edges > 0) != (spec->edge != NULL)) {
+    return cv_fail(why, CV_ERR_INVALID, "%u edges; expected at most %d", spec->edges, CV_EDGES_MAX);
+  }
+  for (uint32_t i = 0; i < spec->edges; i++) {
+    const struct cv_edge *edge = &spec->edge[i], *before = i == 0 ? NULL : &spec->edge[i - 1];
+    if (edge->a >= edge->b || edge->b >= spec->arms) {
+      return cv_fail(why, CV_ERR_INVALID, "edge %u-%u; expected two arms below %u, the lower one first", edge->a,
+                     edge->b, spec->arms);
+    }
+    if (before != NULL && (before->a > edge->a || (before->a == edge->a && before->b >= edge->b))) {
+      return cv_fail(why, CV_ERR_INVALID, "edge %u-%u after %u-%u; expected each once, in ascending order", edge->a,
+                     edge->b, before->a, before->b);
+    }
+  }
+  return CV_OK;
 }
 
 enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
@@ -56,7 +145,8 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   if (spec->tokens == 0) {
     return cv_fail(why, CV_ERR_INVALID, "the limit of tokens is 0; expected at least 1");
   }
-  return CV_OK;
+  CV_TRY(check_recruitment(spec, why));
+  return check_edges(spec, why);
 }
 
 static void put_text(struct cv_buf *out, const char *text) {
@@ -78,13 +168,28 @@ static void put_choice(struct cv_buf *out, const struct cv_choice *choice) {
   }
 }
 
+static void put_numbers(struct cv_buf *out, const uint64_t *number, uint32_t n) {
+  for (uint32_t i = 0; number != NULL && i < n; i++) {
+    cv_buf_put_u64(out, number[i]);
+  }
+}
+
 void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
   cv_buf_put_u8(out, SPEC_VERSION);
   put_text(out, spec->name);
   cv_buf_put_u32(out, spec->arms);
-  cv_buf_put_u8(out, spec->names != NULL);
+  cv_buf_put_u8(out, (uint8_t)((spec->names != NULL ? HAS_NAMES : 0) | (spec->cost_micro != NULL ? HAS_COSTS : 0) |
+                               (spec->worker != NULL ? HAS_WORKERS : 0)));
   for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
     put_text(out, spec->names[i].text);
+  }
+  put_numbers(out, spec->cost_micro, spec->arms);
+  put_numbers(out, spec->worker, spec->arms);
+  cv_buf_put_u64(out, spec->budget_micro);
+  cv_buf_put_u32(out, spec->edges);
+  for (uint32_t i = 0; i < spec->edges; i++) {
+    cv_buf_put_u32(out, spec->edge[i].a);
+    cv_buf_put_u32(out, spec->edge[i].b);
   }
   put_choice(out, &spec->policy);
   put_choice(out, &spec->mechanism);
@@ -144,31 +249,81 @@ static enum cv_err read_names(struct cv_reader *in, struct cv_spec *spec) {
   return CV_OK;
 }
 
-enum cv_err cv_spec_decode(struct cv_reader *in, struct cv_spec *ret_spec) {
-  struct cv_spec spec = {0};
+static enum cv_err read_numbers(struct cv_reader *in, uint32_t n, uint64_t **ret) {
+  *ret = calloc(n, sizeof(**ret));
+  if (*ret == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    (*ret)[i] = cv_read_u64(in);
+  }
+  return CV_OK;
+}
+
+static enum cv_err read_edges(struct cv_reader *in, struct cv_spec *spec) {
+  uint32_t edges = cv_read_u32(in);
+  if (in->failed || edges > CV_EDGES_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  spec->edge = edges == 0 ? NULL : calloc(edges, sizeof(*spec->edge));
+  if (edges > 0 && spec->edge == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  spec->edges = edges;
+  for (uint32_t i = 0; i < edges; i++) {
+    spec->edge[i].a = cv_read_u32(in);
+    spec->edge[i].b = cv_read_u32(in);
+  }
+  return CV_OK;
+}
+
+/* The lists, each if it is there. */
+static enum cv_err read_lists(struct cv_reader *in, struct cv_spec *spec) {
+  uint8_t has = cv_read_u8(in);
+  if (in->failed || has > HAS_ALL || (has != 0 && spec->arms == 0)) {
+    return CV_ERR_FORMAT;
+  }
+  if ((has & HAS_NAMES) != 0) {
+    CV_TRY(read_names(in, spec));
+  }
+  if ((has & HAS_COSTS) != 0) {
+    CV_TRY(read_numbers(in, spec->arms, &spec->cost_micro));
+  }
+  if ((has & HAS_WORKERS) != 0) {
+    CV_TRY(read_numbers(in, spec->arms, &spec->worker));
+  }
+  spec->budget_micro = cv_read_u64(in);
+  return read_edges(in, spec);
+}
+
+static enum cv_err read_spec(struct cv_reader *in, struct cv_spec *spec) {
   if (cv_read_u8(in) != SPEC_VERSION) {
     return CV_ERR_VERSION;
   }
-  read_text(in, spec.name, sizeof(spec.name));
-  spec.arms = cv_read_u32(in);
-  if (in->failed || spec.arms > CV_ARMS_MAX) {
+  read_text(in, spec->name, sizeof(spec->name));
+  spec->arms = cv_read_u32(in);
+  if (in->failed || spec->arms > CV_ARMS_MAX) {
     return CV_ERR_FORMAT;
   }
-  if (cv_read_u8(in) != 0) {
-    CV_TRY(read_names(in, &spec));
-  }
-  read_choice(in, &spec.policy);
-  read_choice(in, &spec.mechanism);
-  read_choice(in, &spec.privatizer);
-  spec.epsilon_micro = cv_read_u64(in);
-  spec.tokens_per_worker = cv_read_u32(in);
-  spec.thirdparty_trusted = cv_read_u8(in) != 0;
-  spec.tokens = cv_read_u64(in);
-  spec.deadline_ms = cv_read_u64(in);
-  spec.idle_ms = cv_read_u64(in);
-  if (in->failed) {
+  CV_TRY(read_lists(in, spec));
+  read_choice(in, &spec->policy);
+  read_choice(in, &spec->mechanism);
+  read_choice(in, &spec->privatizer);
+  spec->epsilon_micro = cv_read_u64(in);
+  spec->tokens_per_worker = cv_read_u32(in);
+  spec->thirdparty_trusted = cv_read_u8(in) != 0;
+  spec->tokens = cv_read_u64(in);
+  spec->deadline_ms = cv_read_u64(in);
+  spec->idle_ms = cv_read_u64(in);
+  return in->failed ? CV_ERR_FORMAT : CV_OK;
+}
+
+enum cv_err cv_spec_decode(struct cv_reader *in, struct cv_spec *ret_spec) {
+  struct cv_spec spec = {0};
+  enum cv_err err = read_spec(in, &spec);
+  if (err != CV_OK) {
     cv_spec_fini(&spec);
-    return CV_ERR_FORMAT;
+    return err;
   }
   *ret_spec = spec;
   return CV_OK;

@@ -12,7 +12,7 @@
 #include "common/base/buf.h"
 #include "common/base/params.h"
 
-enum { CV_NAME_BYTES = 64, CV_ARMS_MAX = 4096 };
+enum { CV_NAME_BYTES = 64, CV_ARMS_MAX = 4096, CV_EDGES_MAX = 65536 };
 
 struct cv_label {
   char text[CV_NAME_BYTES];
@@ -22,6 +22,16 @@ struct cv_label {
 struct cv_choice {
   char name[CV_PARAM_TEXT];
   struct cv_params params;
+};
+
+/* Money is in millionths of the requester's unit, too. One token of any arm costs at most this, all of them at most a
+ * million times as much: 2^24 tokens of an arm fit 64 bits. */
+#define CV_COST_MAX_MICRO   UINT64_C(1000000000000)
+#define CV_BUDGET_MAX_MICRO (CV_COST_MAX_MICRO * 1000000)
+
+/* Two arms that show each other's scores. */
+struct cv_edge {
+  uint32_t a, b; /* a < b */
 };
 
 struct cv_spec {
@@ -37,6 +47,16 @@ struct cv_spec {
   uint64_t tokens;      /* limit of accepted tokens over all arms */
   uint64_t deadline_ms; /* after Submit; 0 = none */
   uint64_t idle_ms;     /* without an accepted token; 0 = none */
+  /*
+   * Recruitment: each arm is a worker that is paid for each of its tokens. Both have `arms` elements, owned, or are
+   * NULL; the third-party is told costs only.
+   */
+  uint64_t *cost_micro;  /* of one token: 1 .. CV_COST_MAX_MICRO */
+  uint64_t *worker;      /* ids, each once, from 1; with costs only */
+  uint64_t budget_micro; /* of all payments: 1 .. CV_BUDGET_MAX_MICRO; 0 without costs */
+  /* Feedback graph: who is asked for an arm is asked for its neighbours too, as far as a plan says. */
+  uint32_t edges;
+  struct cv_edge *edge; /* `edges` of them in ascending order, each once, owned; NULL if there are none */
 };
 
 void cv_spec_fini(struct cv_spec *spec);

@@ -259,6 +259,28 @@ static enum cv_err put_names(const struct cv_spec *spec, struct cv_arena *scratc
   return CV_OK;
 }
 
+/* Costs and workers are borrowed: packing does not write. */
+static enum cv_err put_lists(const struct cv_spec *spec, struct cv_arena *scratch, Crowdveil__Base__Spec *ret) {
+  CV_TRY(put_names(spec, scratch, ret));
+  ret->costs_micro = spec->cost_micro;
+  ret->n_costs_micro = spec->cost_micro == NULL ? 0 : spec->arms;
+  ret->workers = spec->worker;
+  ret->n_workers = spec->worker == NULL ? 0 : spec->arms;
+  if (spec->edges == 0) {
+    return CV_OK;
+  }
+  ret->edges = cv_codec_room(scratch, 2 * (size_t)spec->edges, sizeof(*ret->edges));
+  if (ret->edges == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  ret->n_edges = 2 * (size_t)spec->edges;
+  for (size_t i = 0; i < spec->edges; i++) {
+    ret->edges[2 * i] = spec->edge[i].a;
+    ret->edges[2 * i + 1] = spec->edge[i].b;
+  }
+  return CV_OK;
+}
+
 enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scratch, Crowdveil__Base__Spec **ret) {
   Crowdveil__Base__Spec *to = cv_codec_room(scratch, 1, sizeof(*to));
   char *name = cv_codec_put_text(spec->name, CV_NAME_BYTES, scratch);
@@ -268,7 +290,7 @@ enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scrat
   *to = (Crowdveil__Base__Spec)CROWDVEIL__BASE__SPEC__INIT;
   to->name = name;
   to->arms = spec->arms;
-  CV_TRY(put_names(spec, scratch, to));
+  CV_TRY(put_lists(spec, scratch, to));
   CV_TRY(cv_codec_put_choice(&spec->policy, scratch, &to->policy));
   CV_TRY(cv_codec_put_choice(&spec->mechanism, scratch, &to->mechanism));
   CV_TRY(cv_codec_put_choice(&spec->privatizer, scratch, &to->privatizer));
@@ -278,6 +300,7 @@ enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scrat
   to->tokens = spec->tokens;
   to->deadline_ms = spec->deadline_ms;
   to->idle_ms = spec->idle_ms;
+  to->budget_micro = spec->budget_micro;
   *ret = to;
   return CV_OK;
 }
@@ -299,6 +322,47 @@ static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_arena *
   return CV_OK;
 }
 
+/* A number for each arm, or none at all. */
+static enum cv_err take_numbers(const uint64_t *in, size_t n, uint32_t arms, struct cv_arena *arena, uint64_t **ret) {
+  if (n == 0) {
+    return CV_OK;
+  }
+  if (n != arms) {
+    return CV_ERR_FORMAT;
+  }
+  *ret = cv_arena_array(arena, n, sizeof(**ret));
+  if (*ret == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  memcpy(*ret, in, n * sizeof(**ret));
+  return CV_OK;
+}
+
+static enum cv_err take_edges(const Crowdveil__Base__Spec *in, struct cv_arena *arena, struct cv_spec *ret) {
+  if (in->n_edges == 0) {
+    return CV_OK;
+  }
+  if (in->n_edges % 2 != 0 || in->n_edges / 2 > CV_EDGES_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  ret->edges = (uint32_t)(in->n_edges / 2);
+  ret->edge = cv_arena_array(arena, ret->edges, sizeof(*ret->edge));
+  if (ret->edge == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  for (size_t i = 0; i < ret->edges; i++) {
+    ret->edge[i] = (struct cv_edge){.a = in->edges[2 * i], .b = in->edges[2 * i + 1]};
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_lists(const Crowdveil__Base__Spec *in, struct cv_arena *arena, struct cv_spec *ret) {
+  CV_TRY(take_names(in, arena, ret));
+  CV_TRY(take_numbers(in->costs_micro, in->n_costs_micro, in->arms, arena, &ret->cost_micro));
+  CV_TRY(take_numbers(in->workers, in->n_workers, in->arms, arena, &ret->worker));
+  return take_edges(in, arena, ret);
+}
+
 enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena *arena, struct cv_spec *ret) {
   *ret = (struct cv_spec){0};
   if (in == NULL || in->arms > CV_ARMS_MAX) {
@@ -306,7 +370,7 @@ enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena 
   }
   CV_TRY(cv_codec_take_text(in->name, ret->name, sizeof(ret->name)));
   ret->arms = in->arms;
-  CV_TRY(take_names(in, arena, ret));
+  CV_TRY(take_lists(in, arena, ret));
   CV_TRY(cv_codec_take_choice(in->policy, &ret->policy));
   CV_TRY(cv_codec_take_choice(in->mechanism, &ret->mechanism));
   CV_TRY(cv_codec_take_choice(in->privatizer, &ret->privatizer));
@@ -316,6 +380,7 @@ enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena 
   ret->tokens = in->tokens;
   ret->deadline_ms = in->deadline_ms;
   ret->idle_ms = in->idle_ms;
+  ret->budget_micro = in->budget_micro;
   return CV_OK;
 }
 

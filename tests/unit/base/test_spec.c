@@ -12,6 +12,9 @@
 
 static struct cv_label names[3] = {{"Roma"}, {"Golden Wok"}, {"caf\xc3\xa9"}};
 
+static uint64_t costs[3] = {1500000, 1, CV_COST_MAX_MICRO}, workers[3] = {17, 1, UINT64_C(1) << 40};
+static struct cv_edge edges[2] = {{0, 1}, {0, 2}};
+
 static struct cv_spec sample(void) {
   struct cv_spec spec = {.name = "demo",
                          .arms = 3,
@@ -24,7 +27,12 @@ static struct cv_spec sample(void) {
                          .thirdparty_trusted = true,
                          .tokens = 5000000,
                          .deadline_ms = 3600000,
-                         .idle_ms = 30000};
+                         .idle_ms = 30000,
+                         .cost_micro = costs,
+                         .worker = workers,
+                         .budget_micro = 10000000,
+                         .edges = 2,
+                         .edge = edges};
   assert_int_equal(cv_params_set_number(&spec.policy.params, "alpha", 0.1), CV_OK);
   assert_int_equal(cv_params_set_text(&spec.policy.params, "radius", "sound"), CV_OK);
   assert_int_equal(cv_params_set_number(&spec.privatizer.params, "epsilon", 1.5), CV_OK);
@@ -65,6 +73,11 @@ static void every_field_is_stored(void **state) {
   assert_int_equal(back.tokens, 5000000);
   assert_int_equal(back.deadline_ms, 3600000);
   assert_int_equal(back.idle_ms, 30000);
+  assert_memory_equal(back.cost_micro, costs, sizeof(costs));
+  assert_memory_equal(back.worker, workers, sizeof(workers));
+  assert_int_equal(back.budget_micro, 10000000);
+  assert_int_equal(back.edges, 2);
+  assert_memory_equal(back.edge, edges, sizeof(edges));
   assert_same_bytes(&spec, &back);
   cv_spec_fini(&back);
   cv_buf_fini(&bytes);
@@ -121,9 +134,14 @@ static void a_copy_is_its_own(void **state) {
   assert_ptr_not_equal(copy.names, spec.names);
   cv_spec_fini(&copy);
   assert_null(copy.names);
+  assert_null(copy.edge);
   spec.names = NULL;
+  spec.edge = NULL;
+  spec.edges = 0;
   assert_int_equal(cv_spec_copy(&spec, &copy), CV_OK);
   assert_null(copy.names);
+  assert_null(copy.edge);
+  assert_ptr_not_equal(copy.worker, spec.worker);
   cv_spec_fini(&copy);
   cv_spec_fini(NULL);
 }
@@ -160,6 +178,54 @@ static void a_spec_that_makes_no_sense_is_named(void **state) {
   assert_bad(&spec, "the limit of tokens is 0; expected at least 1");
 }
 
+static void workers_without_costs_or_twice_are_named(void **state) {
+  struct cv_spec spec = sample();
+  spec.cost_micro = NULL;
+  assert_bad(&spec, "workers or a budget without costs; expected all three or none");
+  spec.worker = NULL;
+  assert_bad(&spec, "workers or a budget without costs; expected all three or none");
+  spec.budget_micro = 0;
+  assert_int_equal(cv_spec_check(&spec, NULL), CV_OK);
+  spec = sample();
+  spec.worker = NULL; /* as a third-party sees it */
+  assert_int_equal(cv_spec_check(&spec, NULL), CV_OK);
+  spec.budget_micro = 0;
+  assert_bad(&spec, "the budget is 0; expected more than 0 and at most 1e+12 where workers have costs");
+  spec.budget_micro = CV_BUDGET_MAX_MICRO + 1;
+  assert_bad(&spec, "the budget is 1e+12; expected more than 0 and at most 1e+12 where workers have costs");
+  spec = sample();
+  uint64_t bad_costs[3] = {1, 0, 1}, bad_workers[3] = {5, 9, 5};
+  spec.cost_micro = bad_costs;
+  assert_bad(&spec, "the cost of arm 1 is 0; expected more than 0 and at most 1e+06");
+  spec = sample();
+  spec.worker = bad_workers;
+  assert_bad(&spec, "worker 5 is there twice; expected each once");
+  bad_workers[1] = 0;
+  assert_bad(&spec, "a worker has the id 0; expected 1 and up");
+}
+
+static void edges_are_in_order_and_between_arms(void **state) {
+  struct cv_spec spec = sample();
+  static const struct {
+    struct cv_edge edge[2];
+    const char *message;
+  } cases[] = {
+      {{{1, 0}, {1, 2}}, "edge 1-0; expected two arms below 3, the lower one first"},
+      {{{0, 0}, {1, 2}}, "edge 0-0; expected two arms below 3, the lower one first"},
+      {{{0, 1}, {1, 3}}, "edge 1-3; expected two arms below 3, the lower one first"},
+      {{{0, 1}, {0, 1}}, "edge 0-1 after 0-1; expected each once, in ascending order"},
+      {{{1, 2}, {0, 2}}, "edge 0-2 after 1-2; expected each once, in ascending order"},
+  };
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct cv_edge edge[2];
+    memcpy(edge, cases[i].edge, sizeof(edge));
+    spec.edge = edge;
+    assert_bad(&spec, cases[i].message);
+  }
+  spec.edge = NULL;
+  assert_bad(&spec, "2 edges; expected at most 65536");
+}
+
 static void names_are_printable(void **state) {
   char longest[CV_NAME_BYTES + 1];
   memset(longest, 'n', sizeof(longest));
@@ -185,6 +251,8 @@ int main(void) {
       cmocka_unit_test(a_damaged_spec_stays_in_bounds),
       cmocka_unit_test(a_copy_is_its_own),
       cmocka_unit_test(a_spec_that_makes_no_sense_is_named),
+      cmocka_unit_test(workers_without_costs_or_twice_are_named),
+      cmocka_unit_test(edges_are_in_order_and_between_arms),
       cmocka_unit_test(names_are_printable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,15 @@
 #include "common/base/spec.h"
 #include "tests/unit/codec/codec_test.h"
 
+static inline uint64_t *random_numbers(struct cv_rng *rng, uint32_t n) {
+  uint64_t *number = calloc(n, sizeof(*number));
+  assert_non_null(number);
+  for (uint32_t i = 0; i < n; i++) {
+    number[i] = random_u64(rng);
+  }
+  return number;
+}
+
 static inline void random_spec(struct cv_rng *rng, struct cv_spec *ret) {
   *ret = (struct cv_spec){.arms = (uint32_t)cv_rng_below(rng, 50),
                           .epsilon_micro = random_u64(rng),
@@ -21,6 +30,19 @@ static inline void random_spec(struct cv_rng *rng, struct cv_spec *ret) {
     assert_non_null(ret->names);
     for (uint32_t i = 0; i < ret->arms; i++) {
       random_name(rng, ret->names[i].text, sizeof(ret->names[i].text));
+    }
+  }
+  if (ret->arms > 0 && cv_rng_below(rng, 2) == 0) {
+    ret->budget_micro = random_u64(rng);
+    ret->cost_micro = random_numbers(rng, ret->arms);
+    ret->worker = cv_rng_below(rng, 2) == 0 ? random_numbers(rng, ret->arms) : NULL;
+  }
+  ret->edges = (uint32_t)cv_rng_below(rng, 5);
+  if (ret->edges > 0) {
+    ret->edge = calloc(ret->edges, sizeof(*ret->edge));
+    assert_non_null(ret->edge);
+    for (uint32_t i = 0; i < ret->edges; i++) {
+      ret->edge[i] = (struct cv_edge){.a = random_u32(rng), .b = random_u32(rng)};
     }
   }
   random_choice(rng, &ret->policy);
@@ -70,6 +92,8 @@ static inline void assert_spec_bounded(const struct cv_spec *spec) {
   for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
     assert_true(text_is_bounded(spec->names[i].text, CV_NAME_BYTES));
   }
+  assert_in_range(spec->edges, 0, CV_EDGES_MAX);
+  assert_true((spec->edge != NULL) == (spec->edges > 0));
   assert_true(choice_is_bounded(&spec->policy) && choice_is_bounded(&spec->mechanism) &&
               choice_is_bounded(&spec->privatizer));
 }

@@ -178,11 +178,11 @@ static struct made *make_frame(uint64_t seed) {
 static void free_frame(struct made *made) {
   struct cv_order_frame *frame = &made->frame;
   if (frame->kind == CV_ORDER_SUBMIT) {
-    free(frame->as.submit.spec.names);
+    cv_spec_fini(&frame->as.submit.spec);
   } else if (frame->kind == CV_ORDER_FINISHED) {
     free(frame->as.finished.standing);
   } else if (frame->kind == CV_ORDER_PART) {
-    free(frame->as.part.spec.names);
+    cv_spec_fini(&frame->as.part.spec);
     free(frame->as.part.standing);
     for (size_t i = 0; i < ROWS; i++) {
       free(made->plan[i].want);

@@ -169,7 +169,7 @@ static struct made *make_frame(uint64_t seed) {
 
 static void free_frame(struct made *made) {
   for (size_t i = 0; i < made->frame.opens; i++) {
-    free(made->open[i].spec.names);
+    cv_spec_fini(&made->open[i].spec);
     free(made->record[i].plan.want);
     free(made->record[i].standing);
     free(made->plan[i].plan.want);
