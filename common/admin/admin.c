@@ -87,6 +87,15 @@ void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, con
   cv_buf_put(out, text, (size_t)n);
 }
 
+void cv_admin_refusals(struct cv_buf *out, const struct cv_refusals *refusals) {
+  for (int i = 0; i < CV_REFUSALS; i++) {
+    char name[96];
+    (void)snprintf(name, sizeof(name), "crowdveil_refused_total{reason=\"%s\"}", cv_refusal_text((enum cv_refusal)i));
+    cv_admin_metric(out, name, i == 0 ? "What peers did and was refused, by reason." : NULL, "counter",
+                    (double)refusals->count[i]);
+  }
+}
+
 /* --- the socket --- */
 
 static enum cv_err fail_errno(struct cv_why *why, const char *path, const char *what) {

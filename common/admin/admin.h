@@ -12,6 +12,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/base/refusals.h"
 
 struct cv_admin;
 
@@ -36,5 +37,7 @@ void cv_admin_stop(struct cv_admin *admin);
  * (`x{arm="3"}`), the lines above it are then left out if `help` is NULL, for the second and later ones of a family.
  */
 void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value);
+/* crowdveil_refused_total, one line a reason. */
+void cv_admin_refusals(struct cv_buf *out, const struct cv_refusals *refusals);
 
 #endif

@@ -4,6 +4,7 @@
 #define CV_BASE_LOG_H
 
 #include "common/base/err.h"
+#include "common/base/hush.h"
 
 enum cv_log_level { CV_LOG_ERROR, CV_LOG_WARN, CV_LOG_INFO, CV_LOG_DEBUG };
 
@@ -11,5 +12,10 @@ enum cv_log_level { CV_LOG_ERROR, CV_LOG_WARN, CV_LOG_INFO, CV_LOG_DEBUG };
 void cv_log_init(const char *program, enum cv_log_level level);
 /* Control characters in the text are replaced, so that a peer cannot forge lines. */
 void cv_log(enum cv_log_level level, const char *fmt, ...) CV_PRINTF(2, 3);
+
+/* "<peer>: <text>", once a minute for the same; what follows is counted (common/base/hush.h). */
+void cv_log_peer(struct cv_hush *hush, const char *peer, const char *text, uint64_t now_ms);
+/* How often it was: about once a second; with `early` at the end of the program. */
+void cv_log_hushed(struct cv_hush *hush, uint64_t now_ms, bool early);
 
 #endif

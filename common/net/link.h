@@ -39,7 +39,9 @@ struct cv_peer_origin {
   struct cv_hub *hub;
   SSL_SESSION **slot; /* a client's, to resume; or NULL */
   void *owner;
-  void (*gone)(void *owner, struct cv_peer *peer); /* tells whoever is to know; the peer is freed afterwards */
+  bool (*admits)(void *owner);                      /* may one more be open? NULL: yes */
+  void (*moved)(void *owner, struct cv_peer *peer); /* it is open, or closing, or closed; NULL */
+  void (*gone)(void *owner, struct cv_peer *peer);  /* tells whoever is to know; the peer is freed afterwards */
 };
 
 struct cv_peer {
@@ -53,10 +55,16 @@ struct cv_peer {
   enum cv_peer_state state;
   bool is_due, paused, reading, writing, eof, shut;
   bool was_open, tls_broken;
+  bool spoke; /* at least one byte has come */
+  bool had_frame;
+  unsigned turn_bytes; /* read since reading was started last */
+  uint64_t awaited_ms; /* loop time since which a frame is awaited; 0: none is */
+  enum cv_refusal refusal;
   unsigned handles; /* not closed yet */
   struct cv_hub *hub;
   struct cv_peer *due_prev, *due_next;     /* in the hub */
   struct cv_peer *owner_prev, *owner_next; /* in the listener */
+  unsigned stage;                          /* the listener's */
 
   struct cv_buf plain; /* frames to encrypt, from plain_at on */
   size_t plain_at;
@@ -68,6 +76,8 @@ struct cv_peer {
   void *data;
   struct cv_net_limits limits;
   void *owner;
+  bool (*admits)(void *owner);
+  void (*moved)(void *owner, struct cv_peer *peer);
   void (*gone)(void *owner, struct cv_peer *peer);
   struct cv_tls *tls;
   struct cv_tls_link link;
@@ -85,6 +95,9 @@ CV_MUST_USE enum cv_err cv_peer_connect(const struct sockaddr *to, const char *n
                                         const struct cv_peer_origin *origin, struct cv_peer **ret, struct cv_why *why);
 /* From now on the peer answers to this context; closes it if it is open and does not pass. */
 void cv_peer_set_tls(struct cv_peer *peer, struct cv_tls *tls);
+
+/* Ends it at once, without a word: its place is needed. */
+void cv_peer_evict(struct cv_peer *peer, enum cv_refusal refusal, const char *reason);
 
 /* For the hub: the work of a turn, and leaving its list. */
 void cv_peer_turn(struct cv_peer *peer);

@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <utlist.h>
 
 #include "common/net/address.h"
 #include "common/net/link.h"
 #include "common/net/uverr.h"
 
-enum { BACKLOG = 511 };
+enum { BACKLOG = 511, OTHER_FILES = 64 };
+
+/* Where its peers are; in each stage the oldest is first. */
+enum { NOWHERE, ARRIVING, STAYING, LEAVING, GOING, STAGES };
+
+struct stage {
+  struct cv_peer *first;
+  unsigned count;
+};
 
 /* Lives until its socket is closed and the last of its peers is gone. */
 struct cv_listener {
   uv_tcp_t tcp;
   bool closed;
-  unsigned port, count;
-  struct cv_peer *peers;
+  unsigned port;
+  struct stage stage[STAGES];
   struct cv_hub *hub;
   struct cv_tls *tls;
   struct cv_peer_ops ops;
@@ -22,17 +31,56 @@ struct cv_listener {
 };
 
 static void free_if_over(struct cv_listener *listener) {
-  if (listener->closed && listener->count == 0) {
+  unsigned count = 0;
+  for (unsigned i = 0; i < STAGES; i++) {
+    count += listener->stage[i].count;
+  }
+  if (listener->closed && count == 0) {
     cv_tls_unref(listener->tls);
     cv_hub_unref(listener->hub);
     free(listener);
   }
 }
 
+static void enter(struct cv_listener *listener, struct cv_peer *peer, unsigned number) {
+  struct stage *stage = &listener->stage[number];
+  peer->stage = number;
+  DL_APPEND2(stage->first, peer, owner_prev, owner_next);
+  stage->count++;
+}
+
+static void leave(struct cv_listener *listener, struct cv_peer *peer) {
+  struct stage *stage = &listener->stage[peer->stage];
+  if (peer->stage != NOWHERE) {
+    DL_DELETE2(stage->first, peer, owner_prev, owner_next);
+    stage->count--;
+  }
+}
+
+static unsigned stage_of(const struct cv_peer *peer) {
+  return peer->state < CV_PEER_OPEN      ? ARRIVING
+         : peer->state == CV_PEER_OPEN   ? STAYING
+         : peer->state == CV_PEER_CLOSED ? GOING
+                                         : LEAVING;
+}
+
+static bool admits(void *owner) {
+  const struct cv_listener *listener = owner;
+  return listener->stage[STAYING].count < listener->limits.connections;
+}
+
+static void on_peer_moved(void *owner, struct cv_peer *peer) {
+  struct cv_listener *listener = owner;
+  leave(listener, peer);
+  enter(listener, peer, stage_of(peer));
+  if (listener->stage[LEAVING].count > listener->limits.handshakes) {
+    cv_peer_evict(listener->stage[LEAVING].first, CV_REFUSALS, "closed");
+  }
+}
+
 static void on_peer_gone(void *owner, struct cv_peer *peer) {
   struct cv_listener *listener = owner;
-  DL_DELETE2(listener->peers, peer, owner_prev, owner_next);
-  listener->count--;
+  leave(listener, peer);
   peer->ops.closed(peer, &peer->why);
   free_if_over(listener);
 }
@@ -51,6 +99,18 @@ static void refuse(struct cv_listener *listener) {
   }
 }
 
+/* Who is honest says hello at once and is through in a moment. */
+static void make_room(struct cv_listener *listener) {
+  struct cv_peer *peer, *victim = listener->stage[ARRIVING].first;
+  DL_FOREACH2(listener->stage[ARRIVING].first, peer, owner_next) {
+    if (!peer->spoke) {
+      victim = peer;
+      break;
+    }
+  }
+  cv_peer_evict(victim, CV_REFUSED_CROWDED, "its unfinished handshake gave way to a newcomer's");
+}
+
 static void on_connection(uv_stream_t *stream, int status) {
   struct cv_listener *listener = stream->data;
   if (status < 0 || listener->closed) {
@@ -63,13 +123,33 @@ static void on_connection(uv_stream_t *stream, int status) {
                                   .tls = listener->tls,
                                   .hub = listener->hub,
                                   .owner = listener,
+                                  .admits = admits,
+                                  .moved = on_peer_moved,
                                   .gone = on_peer_gone};
-  if (listener->count >= listener->limits.connections || cv_peer_accept(stream, &origin, &peer, NULL) != CV_OK) {
-    refuse(listener);
-    return;
+  if (listener->stage[ARRIVING].count >= listener->limits.handshakes) {
+    make_room(listener);
   }
-  DL_APPEND2(listener->peers, peer, owner_prev, owner_next);
-  listener->count++;
+  if (cv_peer_accept(stream, &origin, &peer, NULL) != CV_OK) {
+    refuse(listener);
+  } else if (peer->stage == NOWHERE) {
+    enter(listener, peer, ARRIVING);
+  }
+}
+
+/* Each connection is a file. */
+static enum cv_err allow_files(const struct cv_net_limits *limits, struct cv_why *why) {
+  struct rlimit files;
+  rlim_t needed = (rlim_t)limits->connections + 2 * (rlim_t)limits->handshakes + OTHER_FILES;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed) {
+    return CV_OK;
+  }
+  rlim_t most = files.rlim_max;
+  files.rlim_cur = needed;
+  if (most < needed || setrlimit(RLIMIT_NOFILE, &files) != 0) {
+    return cv_fail(why, CV_ERR_LIMIT, "%u connections need %llu open files, but the system allows %llu (ulimit -n)",
+                   limits->connections, (unsigned long long)needed, (unsigned long long)most);
+  }
+  return CV_OK;
 }
 
 static int bind_to(struct cv_listener *listener, const struct cv_address *address) {
@@ -106,6 +186,7 @@ enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tl
                               struct cv_why *why) {
   struct cv_address parsed;
   CV_TRY(cv_address_parse(address, &parsed, why));
+  CV_TRY(allow_files(limits, why));
   struct cv_listener *listener = calloc(1, sizeof(*listener));
   if (listener == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s: no memory for a listener", address);
@@ -136,9 +217,11 @@ void cv_listener_set_tls(struct cv_listener *listener, struct cv_tls *tls) {
   cv_tls_ref(tls);
   cv_tls_unref(listener->tls);
   listener->tls = tls;
-  struct cv_peer *peer;
-  DL_FOREACH2(listener->peers, peer, owner_next) {
-    cv_peer_set_tls(peer, tls);
+  for (unsigned i = ARRIVING; i <= STAYING; i++) {
+    struct cv_peer *peer, *next;
+    DL_FOREACH_SAFE2(listener->stage[i].first, peer, next, owner_next) {
+      cv_peer_set_tls(peer, tls);
+    }
   }
 }
 
@@ -147,10 +230,8 @@ void cv_listener_stop(struct cv_listener *listener) {
     return;
   }
   uv_close((uv_handle_t *)&listener->tcp, on_closed);
-  struct cv_peer *peer;
-  DL_FOREACH2(listener->peers, peer, owner_next) {
-    if (!peer->was_open) {
-      cv_peer_close(peer, "stopped");
-    }
+  struct cv_peer *peer, *next;
+  DL_FOREACH_SAFE2(listener->stage[ARRIVING].first, peer, next, owner_next) {
+    cv_peer_close(peer, "stopped");
   }
 }

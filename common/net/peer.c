@@ -23,16 +23,21 @@ enum {
   PROBES = 3,
   ENCRYPT_BYTES = 16 * 16 * 1024, /* at once: whole records */
   KEEP_BYTES = 64 * 1024,         /* a larger buffer is freed when it is empty */
+  TURN_BYTES = 256 * 1024,        /* of one peer before the others have their turn */
+  WATCHES = 8,                    /* looks at the clock in frame_ms */
 };
 
 const struct cv_net_limits CV_NET_DEFAULTS = {.frame_bytes = 256 * 1024,
                                               .queue_bytes = 8 * 1024 * 1024,
                                               .connections = 1024,
+                                              .handshakes = 128,
                                               .handshake_ms = 10000,
+                                              .frame_ms = 30000,
                                               .silence_ms = 20000};
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 static void start_reading(struct cv_peer *peer);
+static void stop_reading(struct cv_peer *peer);
 
 /* --- small things --- */
 
@@ -50,6 +55,19 @@ const char *cv_peer_address(const struct cv_peer *peer) {
 
 const struct cv_identity *cv_peer_identity(const struct cv_peer *peer) {
   return peer->was_open ? &peer->identity : NULL;
+}
+
+void cv_peer_who(const struct cv_peer *peer, char *ret, size_t size) {
+  const char *colon = strrchr(peer->address, ':');
+  if (peer->was_open) {
+    (void)snprintf(ret, size, "%s/%s", cv_role_text(peer->identity.role), peer->identity.name);
+  } else {
+    (void)snprintf(ret, size, "%.*s", colon != NULL ? (int)(colon - peer->address) : CV_ADDRESS_BYTES, peer->address);
+  }
+}
+
+enum cv_refusal cv_peer_refusal(const struct cv_peer *peer) {
+  return peer->refusal;
 }
 
 static bool is_closing(const struct cv_peer *peer) {
@@ -89,6 +107,12 @@ void cv_peer_not_due(struct cv_peer *peer) {
 
 /* --- the end --- */
 
+static void tell_moved(struct cv_peer *peer) {
+  if (peer->moved != NULL) {
+    peer->moved(peer->owner, peer);
+  }
+}
+
 static void on_handle_closed(uv_handle_t *handle) {
   struct cv_peer *peer = handle->data;
   if (--peer->handles > 0) {
@@ -113,6 +137,7 @@ static void abandon(struct cv_peer *peer) {
   cv_peer_not_due(peer);
   uv_close((uv_handle_t *)&peer->tcp, on_handle_closed);
   uv_close((uv_handle_t *)&peer->timer, on_handle_closed);
+  tell_moved(peer);
 }
 
 static void on_linger_timeout(uv_timer_t *timer) {
@@ -127,6 +152,9 @@ static void begin_closing(struct cv_peer *peer) {
     start_reading(peer);
   }
   make_due(peer);
+  if (peer->state == CV_PEER_FLUSHING) {
+    tell_moved(peer);
+  }
 }
 
 /* An error of the connection or of the other side: nothing that is queued has to be sent any more. */
@@ -142,6 +170,22 @@ static void fail(struct cv_peer *peer, const char *reason) {
   peer->plain_at = 0;
   empty(&peer->plain);
   begin_closing(peer);
+}
+
+/* The other side has broken a rule. */
+static void refuse(struct cv_peer *peer, enum cv_refusal refusal, const char *reason) {
+  if (!is_closing(peer)) {
+    peer->refusal = refusal;
+    fail(peer, reason);
+  }
+}
+
+void cv_peer_evict(struct cv_peer *peer, enum cv_refusal refusal, const char *reason) {
+  if (!is_closing(peer)) {
+    peer->refusal = refusal;
+    (void)cv_fail(&peer->why, CV_ERR_CLOSED, "%s: %s", peer->address, reason);
+  }
+  abandon(peer);
 }
 
 /* The kernel says that the connection is gone. */
@@ -315,10 +359,21 @@ static void finish(struct cv_peer *peer) {
 
 /* --- the way in --- */
 
+/* A frame that has begun, or the first one, must come within its time; but not while we do not read. */
+static void await_frame(struct cv_peer *peer, bool got_one) {
+  peer->had_frame = peer->had_frame || got_one;
+  if (peer->paused || (peer->had_frame && !cv_splitter_holds(&peer->splitter))) {
+    peer->awaited_ms = 0;
+  } else if (got_one || peer->awaited_ms == 0) {
+    peer->awaited_ms = uv_now(peer->hub->loop);
+  }
+}
+
 /* Hands out whole frames while the owner wants them and keeps the rest. */
 static void deliver(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   struct cv_why why;
   enum cv_err err = CV_OK;
+  bool got_one = false;
   cv_splitter_give(&peer->splitter, bytes, n);
   while (peer->state == CV_PEER_OPEN && !peer->paused) {
     const uint8_t *frame;
@@ -327,26 +382,48 @@ static void deliver(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
     if (err != CV_OK) {
       break;
     }
+    got_one = true;
     peer->ops.frame(peer, frame, frame_n);
   }
-  if (err != CV_OK && err != CV_ERR_NOT_FOUND) {
+  if (err == CV_ERR_NOMEM) {
     fail(peer, why.text);
+  } else if (err != CV_OK && err != CV_ERR_NOT_FOUND) {
+    refuse(peer, CV_REFUSED_FRAME, why.text);
   }
   if (cv_splitter_keep(&peer->splitter) != CV_OK) {
     fail(peer, "no memory for a frame");
+  }
+  await_frame(peer, got_one);
+}
+
+static void on_watch(uv_timer_t *timer) {
+  struct cv_peer *peer = timer->data;
+  uint64_t now_ms = uv_now(peer->hub->loop);
+  char reason[80];
+  peer->link.rekeys /= 2;
+  if (peer->awaited_ms != 0 && now_ms - peer->awaited_ms >= peer->limits.frame_ms) {
+    (void)snprintf(reason, sizeof(reason), "no whole frame within %u ms", peer->limits.frame_ms);
+    refuse(peer, CV_REFUSED_SLOW, reason);
   }
 }
 
 static void open_now(struct cv_peer *peer) {
   struct cv_why why;
   if (cv_tls_link_check(peer->tls, &peer->link, &peer->identity, &why) != CV_OK) {
-    fail(peer, why.text);
+    refuse(peer, CV_REFUSED_HANDSHAKE, why.text);
     return;
   }
-  (void)uv_timer_stop(&peer->timer);
+  if (peer->admits != NULL && !peer->admits(peer->owner)) {
+    (void)snprintf(why.text, sizeof(why.text), "all %u places for connections are taken", peer->limits.connections);
+    refuse(peer, CV_REFUSED_CONNECTION, why.text);
+    return;
+  }
+  unsigned watch_ms = peer->limits.frame_ms / WATCHES + 1;
+  (void)uv_timer_start(&peer->timer, on_watch, watch_ms, watch_ms);
   peer->state = CV_PEER_OPEN;
   peer->was_open = true;
-  peer->opened_ms = uv_now(peer->hub->loop);
+  peer->opened_ms = peer->awaited_ms = uv_now(peer->hub->loop);
+  tell_moved(peer);
   peer->ops.opened(peer, &peer->identity);
 }
 
@@ -360,13 +437,13 @@ static void on_handshake_timeout(uv_timer_t *timer) {
   bool connecting = peer->state == CV_PEER_CONNECTING;
   (void)snprintf(reason, sizeof(reason), "no %s within %u ms", connecting ? "connection" : "TLS handshake",
                  peer->limits.handshake_ms);
-  fail(peer, reason);
+  refuse(peer, connecting ? CV_REFUSALS : CV_REFUSED_HANDSHAKE, reason);
 }
 
 static void tls_failed(struct cv_peer *peer) {
   const char *reason = cv_ssl_reason();
   peer->tls_broken = true;
-  fail(peer, peer->link.refusal.text[0] != '\0' ? peer->link.refusal.text : reason);
+  refuse(peer, CV_REFUSED_HANDSHAKE, peer->link.refusal.text[0] != '\0' ? peer->link.refusal.text : reason);
 }
 
 /* False while the handshake is not done. */
@@ -418,7 +495,9 @@ static void pump(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
       open_now(peer);
     }
     deliver(peer, peer->hub->plain, plain_n);
-    if (end == SSL_ERROR_ZERO_RETURN) {
+    if (peer->link.rekeys > CV_REKEYS_MAX) {
+      refuse(peer, CV_REFUSED_REKEY, "it renews its keys again and again");
+    } else if (end == SSL_ERROR_ZERO_RETURN) {
       fail(peer, "closed by the other side");
     } else if (end != SSL_ERROR_NONE && end != SSL_ERROR_WANT_READ) {
       tls_failed(peer);
@@ -430,8 +509,7 @@ static void pump(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
 
 static void on_eof(struct cv_peer *peer) {
   peer->eof = true;
-  peer->reading = false;
-  (void)uv_read_stop((uv_stream_t *)&peer->tcp);
+  stop_reading(peer);
   bool before = peer->state < CV_PEER_OPEN;
   fail(peer, before ? "closed by the other side during the handshake" : "connection lost (closed without a goodbye)");
   end_if_over(peer);
@@ -447,7 +525,13 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
   } else if (n < 0) {
     fail_io(peer, (int)n);
   } else if (!is_closing(peer)) {
+    peer->spoke = true;
+    peer->turn_bytes += (unsigned)n;
     pump(peer, (const uint8_t *)buf->base, (size_t)n);
+    if (peer->state == CV_PEER_OPEN && peer->turn_bytes >= TURN_BYTES) {
+      stop_reading(peer);
+      make_due(peer);
+    }
   }
 }
 
@@ -456,7 +540,13 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
   *buf = uv_buf_init((char *)peer->hub->read, CV_HUB_READ_BYTES);
 }
 
+static void stop_reading(struct cv_peer *peer) {
+  peer->reading = false;
+  (void)uv_read_stop((uv_stream_t *)&peer->tcp);
+}
+
 static void start_reading(struct cv_peer *peer) {
+  peer->turn_bytes = 0;
   if (!peer->reading) {
     int status = uv_read_start((uv_stream_t *)&peer->tcp, on_alloc, on_read);
     if (status < 0) {
@@ -470,8 +560,8 @@ static void start_reading(struct cv_peer *peer) {
 void cv_peer_pause(struct cv_peer *peer) {
   if (peer->state == CV_PEER_OPEN && !peer->paused) {
     peer->paused = true;
-    peer->reading = false;
-    (void)uv_read_stop((uv_stream_t *)&peer->tcp);
+    peer->awaited_ms = 0;
+    stop_reading(peer);
   }
 }
 
@@ -502,7 +592,7 @@ void cv_peer_set_tls(struct cv_peer *peer, struct cv_tls *tls) {
   struct cv_identity identity;
   struct cv_why why;
   if (peer->state == CV_PEER_OPEN && cv_tls_link_check(tls, &peer->link, &identity, &why) != CV_OK) {
-    fail(peer, why.text);
+    refuse(peer, CV_REFUSED_HANDSHAKE, why.text);
   }
 }
 
@@ -518,7 +608,10 @@ static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer 
                            .data = origin->data,
                            .limits = *origin->limits,
                            .owner = origin->owner,
+                           .admits = origin->admits,
+                           .moved = origin->moved,
                            .gone = origin->gone,
+                           .refusal = CV_REFUSALS,
                            .tls = origin->tls,
                            .link = {.out = &origin->hub->out, .slot = origin->slot}};
   enum cv_err err = cv_tls_link_open(origin->tls, &peer->link, why);

@@ -3,10 +3,11 @@
  * Connections over libuv: TCP, TLS through memory BIOs, length-prefixed frames. One loop, one thread.
  *
  * A peer is open from `opened` to `closed`. After cv_peer_close() or a failure `closed` comes exactly once, from the
- * loop, never from inside a call; then the peer is gone. Every limit is enforced here: handshake 10 s, frame size,
- * bytes queued for writing (a peer that does not read is closed), connections of a listener, and silence: a host that
- * answers neither data nor keepalive probes, or takes no data, for `silence_ms` is given up, in whichever direction
- * packets are lost.
+ * loop, never from inside a call; then the peer is gone. Every limit is enforced here: handshake 10 s, frame size, the
+ * time that a frame takes from its first byte to its last (and the first frame from the start), bytes queued for
+ * writing (a peer that does not read is closed), key updates, connections and unfinished handshakes of a listener, and
+ * silence: a host that answers neither data nor keepalive probes, or takes no data, for `silence_ms` is given up, in
+ * whichever direction packets are lost. No peer gets more than a share of each turn of the loop, however much it sends.
  *
  * The first listener or dialer of a program makes it ignore SIGPIPE, unless it has a handler for it.
  *
@@ -21,6 +22,7 @@
 #include <uv.h>
 
 #include "common/base/err.h"
+#include "common/base/refusals.h"
 #include "common/net/identity.h"
 #include "common/net/tls.h"
 
@@ -42,6 +44,10 @@ void cv_peer_set_data(struct cv_peer *peer, void *data);
 const char *cv_peer_address(const struct cv_peer *peer);
 /* NULL before `opened`. */
 const struct cv_identity *cv_peer_identity(const struct cv_peer *peer);
+/* Who it is, for a log: "gateway/1-9", or its host ("127.0.0.1") before `opened`. */
+void cv_peer_who(const struct cv_peer *peer, char *ret, size_t size);
+/* In `closed`: which of the limits here, or of the checks of a handshake, ended it; CV_REFUSALS for none. */
+enum cv_refusal cv_peer_refusal(const struct cv_peer *peer);
 
 /*
  * Queues one frame of at least one byte. CV_ERR_LIMIT if it is over the frame limit or more than the write limit would
@@ -62,17 +68,22 @@ void cv_peer_close(struct cv_peer *peer, const char *why);
 struct cv_net_limits {
   size_t frame_bytes;   /* largest frame */
   size_t queue_bytes;   /* largest write queue of a peer */
-  unsigned connections; /* largest number of peers of a listener */
+  unsigned connections; /* largest number of open peers of a listener */
+  unsigned handshakes;  /* largest number of its unfinished handshakes, and of peers that are being closed */
   unsigned handshake_ms;
+  unsigned frame_ms;   /* from a frame's first byte to its last, and to the first frame */
   unsigned silence_ms; /* at least 1000; noticed within twice that */
 };
-extern const struct cv_net_limits CV_NET_DEFAULTS; /* 256 KiB, 8 MiB, 1024, 10 s, 20 s */
+extern const struct cv_net_limits CV_NET_DEFAULTS; /* 256 KiB, 8 MiB, 1024, 128, 10 s, 30 s, 20 s */
 
 /* A listener. */
 struct cv_listener;
 /*
  * `address` is HOST:PORT or [IPV6]:PORT; port 0 lets the system choose (see cv_listener_port). `tls` gets a reference
- * more; `ops` and `limits` are copied. A connection over the limit is closed at once and nobody is told.
+ * more; `ops` and `limits` are copied. A newcomer for whom there is no place takes that of an unfinished handshake: of
+ * the oldest one that has not said a word, else of the oldest. One that has finished its handshake while all places for
+ * connections are taken is closed. Raises the process's limit of open files as far as all that needs; CV_ERR_LIMIT if
+ * the system does not allow as many.
  */
 CV_MUST_USE enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tls *tls,
                                           const struct cv_peer_ops *ops, void *data, const struct cv_net_limits *limits,

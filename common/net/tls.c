@@ -194,6 +194,17 @@ static int on_new_session(SSL *ssl, SSL_SESSION *session) {
   return 1;
 }
 
+/* --- key updates --- */
+
+/* A key update costs us more than it costs the other side: beyond CV_REKEYS_MAX nothing more is taken from it. */
+static void count_rekeys(int is_ours, int version, int type, const void *bytes, size_t n, SSL *ssl, void *data) {
+  struct cv_tls_link *link = SSL_get_app_data(ssl);
+  if (!is_ours && type == SSL3_RT_HANDSHAKE && n > 0 && *(const uint8_t *)bytes == SSL3_MT_KEY_UPDATE &&
+      ++link->rekeys > CV_REKEYS_MAX) {
+    link->in_left = 0;
+  }
+}
+
 /* --- ALPN --- */
 
 static int select_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n, const unsigned char *in, unsigned n,
@@ -371,6 +382,7 @@ static enum cv_err make_context(struct cv_tls *tls, struct cv_why *why) {
   SSL_CTX_set_mode(tls->ctx, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
   SSL_CTX_set_cert_verify_callback(tls->ctx, judge_in_handshake, tls);
+  SSL_CTX_set_msg_callback(tls->ctx, count_rekeys);
   if (tls->server) {
     SSL_CTX_set_alpn_select_cb(tls->ctx, select_alpn, NULL);
     SSL_CTX_set_client_hello_cb(tls->ctx, require_alpn, NULL);

@@ -10,6 +10,8 @@
 #include "common/base/buf.h"
 #include "common/net/tls.h"
 
+enum { CV_REKEYS_MAX = 32 };
+
 /* Must not move while it is open. */
 struct cv_tls_link {
   SSL *ssl;
@@ -19,6 +21,7 @@ struct cv_tls_link {
   struct cv_buf *out;    /* ciphertext to send is appended here; borrowed */
   SSL_SESSION **slot;    /* a client's place for a session to resume; NULL for none */
   bool ticket_seen;      /* a client's: the server has accepted our certificate */
+  unsigned rekeys;       /* key updates of the other side; its owner lets them fade */
   struct cv_why refusal; /* why we did not accept the other side's certificate; empty otherwise */
 };
 

@@ -232,16 +232,18 @@ static void test_connection_limit(void **state) {
                                    2, &dialer, NULL),
                    CV_OK);
   cv_tls_unref(tls);
-  wait_for(world, &second.failed, 1);
-  assert_int_equal(second.opened, 0);
+  wait_for(world, &second.closed, 1);
+  wait_for(world, &world->server.closed, 1);
   assert_int_equal(world->server.opened, 1);
-  assert_int_equal(world->server.closed, 0);
+  assert_int_equal(world->server.refusal, CV_REFUSED_CONNECTION);
+  assert_non_null(strstr(world->server.why.text, "all 1 places for connections are taken"));
   /* The place is free again once the first one is gone. */
   cv_dialer_stop(world->dialer);
   world->dialer = NULL;
-  wait_for(world, &second.opened, 1);
+  wait_for(world, &world->server.opened, 2);
+  unsigned closed = second.closed;
   cv_dialer_stop(dialer);
-  wait_for(world, &second.closed, 1);
+  wait_for(world, &second.closed, closed + 1);
 }
 
 static void test_dialer_comes_back(void **state) {

@@ -43,6 +43,8 @@ static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
   assert_false(side->in_call);
   side->closed++;
   side->why = *why;
+  side->refusal = cv_peer_refusal(peer);
+  cv_refusals_add(&side->refusals, side->refusal);
   if (side->peer == peer) {
     side->peer = NULL;
   }

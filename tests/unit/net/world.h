@@ -16,6 +16,8 @@ struct side {
   struct cv_peer *peer;        /* the one opened last, NULL once it is closed */
   struct cv_identity identity; /* of the other side */
   struct cv_why why;           /* last end or failure */
+  enum cv_refusal refusal;     /* of the last end */
+  struct cv_refusals refusals; /* of all */
   uint64_t sum;                /* over all bytes of all frames, in order */
   void (*on_open)(struct side *side);
   void (*on_frame)(struct side *side, const uint8_t *bytes, size_t n);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/hush.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/rng.h"
+
+/* Never 0. Without digits a run of them counts as one. */
+static uint64_t hash_text(const char *text, bool digits) {
+  uint64_t hash = 1;
+  bool in_digits = false;
+  for (; *text != '\0'; text++) {
+    bool is_digit = *text >= '0' && *text <= '9';
+    if (digits || !is_digit || !in_digits) {
+      hash = cv_mix64(hash ^ (is_digit && !digits ? '0' : (unsigned char)*text));
+    }
+    in_digits = is_digit;
+  }
+  return hash != 0 ? hash : 1;
+}
+
+static bool is_over(const struct cv_hush_entry *entry, uint64_t now_ms) {
+  return entry->used && now_ms - entry->since_ms >= CV_HUSH_MS;
+}
+
+static bool begin(struct cv_hush_entry *entry, uint64_t now_ms, uint64_t peer, uint64_t reason, const char *peer_text,
+                  const char *text) {
+  *entry = (struct cv_hush_entry){.used = true, .peer = peer, .reason = reason, .since_ms = now_ms};
+  (void)snprintf(entry->peer_text, sizeof(entry->peer_text), "%s", peer_text);
+  (void)snprintf(entry->text, sizeof(entry->text), "%s", text);
+  return true;
+}
+
+/* False: it has been counted. An entry whose minute is over counts on until its summary has been taken. */
+static bool count(struct cv_hush_entry *entry) {
+  entry->more++;
+  return false;
+}
+
+bool cv_hush_lets(struct cv_hush *hush, const char *peer, const char *text, uint64_t now_ms) {
+  uint64_t peer_hash = hash_text(peer, true), reason = hash_text(text, false);
+  struct cv_hush_entry *empty = NULL, *beyond = NULL;
+  unsigned reasons = 0;
+  for (size_t i = 0; i < CV_HUSH_ENTRIES; i++) {
+    struct cv_hush_entry *entry = &hush->entry[i];
+    if (!entry->used || (is_over(entry, now_ms) && entry->more == 0)) {
+      entry->used = false;
+      empty = empty != NULL ? empty : entry;
+    } else if (entry->peer == peer_hash) {
+      if (entry->reason == reason) {
+        return count(entry);
+      }
+      beyond = entry->reason == 0 ? entry : beyond;
+      reasons += entry->reason != 0;
+    }
+  }
+  if (reasons >= CV_HUSH_REASONS && beyond != NULL) {
+    return count(beyond);
+  }
+  if (empty == NULL) {
+    return hush->rest.used ? count(&hush->rest) : begin(&hush->rest, now_ms, 0, 0, "others", "lines of all kinds");
+  }
+  if (reasons >= CV_HUSH_REASONS) {
+    (void)begin(empty, now_ms, peer_hash, 0, peer, "lines of other kinds");
+    return count(empty);
+  }
+  return begin(empty, now_ms, peer_hash, reason, peer, text);
+}
+
+static bool sum_up(struct cv_hush_entry *entry, uint64_t now_ms, bool early, char *line, size_t size) {
+  if (!entry->used || !(early || is_over(entry, now_ms))) {
+    return false;
+  }
+  entry->used = false;
+  if (entry->more == 0) {
+    return false;
+  }
+  (void)snprintf(line, size, "%s: %s (%" PRIu64 " more of these in %" PRIu64 " s)", entry->peer_text, entry->text,
+                 entry->more, (now_ms - entry->since_ms) / 1000);
+  entry->more = 0;
+  return true;
+}
+
+bool cv_hush_next(struct cv_hush *hush, uint64_t now_ms, bool early, char *line, size_t size) {
+  for (size_t i = 0; i < CV_HUSH_ENTRIES; i++) {
+    if (sum_up(&hush->entry[i], now_ms, early, line, size)) {
+      return true;
+    }
+  }
+  return sum_up(&hush->rest, now_ms, early, line, size);
+}
