@@ -138,7 +138,7 @@ void cv_campaign_end(struct cv_broker *broker, struct cv_campaign *campaign, enu
   broker->open_count--;
   broker->sweep = true;
   cv_campaign_mark(broker, campaign);
-  cv_broker_note(broker, campaign->requester, "campaign %u \"%s\" ended: %s, %llu tokens, %zu releases", campaign->id,
+  cv_broker_note(broker, NULL, "campaign %u \"%s\" ended: %s, %llu tokens, %zu releases", campaign->id,
                  campaign->spec.name, cv_end_text(campaign->end), (unsigned long long)campaign->tokens,
                  campaign->releases);
 }

@@ -92,6 +92,7 @@ enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *i
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
   conn->identity = *identity;
+  (void)snprintf(conn->who, sizeof(conn->who), "%s/%s", cv_role_text(identity->role), identity->name);
   conn->shell = shell;
   conn->lease_free = conn->lease_first = conn->lease_last = UINT32_MAX;
   conn->next = broker->conns;

@@ -25,6 +25,7 @@
 #include "broker/gate.h"
 #include "broker/ticket.h"
 #include "common/base/digest.h"
+#include "common/base/refusals.h"
 #include "common/base/rng.h"
 #include "common/net/identity.h"
 #include "proto/codec/crowd.h"
@@ -43,7 +44,7 @@ struct cv_broker_config {
   bool noise_seeded;    /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
   uint64_t noise_seed;
   uint64_t journal_bytes; /* how long the journal grows before chunks are written; 0: 1 MiB */
-  /* One line about what happened, for the log; may be NULL. `peer` limits repetitions. */
+  /* One line about what happened, for the log; may be NULL. `peer` ("gateway/1-9") limits repetitions; NULL: none. */
   void (*note)(void *data, const char *peer, const char *text);
   void *note_data;
 };
@@ -133,6 +134,7 @@ bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret);
 
 struct cv_broker_figures {
   uint64_t tokens, duplicates, expired, refused, releases, plans, commits;
+  struct cv_refusals refusals;
   uint32_t crowd_conns, order_conns, campaigns_open, campaigns;
   bool thirdparty;
 };

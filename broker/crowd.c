@@ -190,8 +190,7 @@ static void lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uin
     return;
   }
   if (cv_arm_return_place(campaign, lease.arm, lease.position) != CV_OK) {
-    cv_broker_note(broker, conn->identity.name, "out of memory: a place of campaign %u waits for a restart",
-                   campaign->id);
+    cv_broker_note(broker, conn->who, "out of memory: a place of campaign %u waits for a restart", campaign->id);
   }
 }
 
@@ -526,25 +525,32 @@ enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struct cv_campaig
 
 /* ---- tokens ---- */
 
-static enum cv_verdict refuse(const char **ret_why, const char *why) {
-  *ret_why = why;
+/* Why a token is refused: in words, and as what it is counted. */
+struct objection {
+  const char *why;
+  enum cv_refusal kind;
+};
+
+static enum cv_verdict refuse(struct objection *ret, enum cv_refusal kind, const char *why) {
+  *ret = (struct objection){.why = why, .kind = kind};
   return CV_VERDICT_REFUSED;
 }
 
 /* Everything about a token that does not depend on what was counted before. */
 static enum cv_verdict check_token(const struct cv_broker_conn *conn, const struct cv_campaign *campaign,
-                                   const struct cv_ticket *ticket, const struct cv_token *token, const char **ret_why) {
+                                   const struct cv_ticket *ticket, const struct cv_token *token,
+                                   struct objection *ret) {
   if (!cv_identity_vouches_for(&conn->identity, ticket->worker)) {
-    return refuse(ret_why, "the ticket belongs to a worker outside this certificate");
+    return refuse(ret, CV_REFUSED_WORKER, "the ticket belongs to a worker outside this certificate");
   }
   if (campaign == NULL) {
-    return refuse(ret_why, "the ticket's campaign is unknown");
+    return refuse(ret, CV_REFUSED_CAMPAIGN, "the ticket's campaign is unknown");
   }
   if (token->values != 1) {
-    return refuse(ret_why, "expected one value");
+    return refuse(ret, CV_REFUSED_VALUE, "expected one value");
   }
   if (token->value[0] < campaign->value_low || token->value[0] > campaign->value_high) {
-    return refuse(ret_why, "the value is out of range");
+    return refuse(ret, CV_REFUSED_VALUE, "the value is out of range");
   }
   return CV_VERDICT_ACCEPTED;
 }
@@ -559,7 +565,7 @@ static void charge(struct cv_broker *broker, const struct cv_campaign *campaign,
 
 /* The token counts if place and slot are free; then both are taken and the sum grows, in one batch. */
 static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
-                               int64_t value, enum cv_verdict *ret_verdict, const char **ret_why) {
+                               int64_t value, enum cv_verdict *ret_verdict, struct objection *ret) {
   struct cv_arm *arm = campaign->arm == NULL ? NULL : &campaign->arm[ticket->arm];
   if (arm != NULL && cv_chunks_bit(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot))) {
     *ret_verdict = CV_VERDICT_DUPLICATE;
@@ -570,7 +576,7 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *cam
     return CV_OK;
   }
   if (!can_pay(broker, campaign, ticket->worker)) { /* it had several assignments at once */
-    *ret_verdict = refuse(ret_why, LIFETIME_SPENT);
+    *ret_verdict = refuse(ret, CV_REFUSED_EPSILON, LIFETIME_SPENT);
     return CV_OK;
   }
   uint64_t index = arm->first + ticket->position;
@@ -617,14 +623,14 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
   struct cv_ticket ticket;
   struct cv_campaign *campaign = NULL;
   enum cv_verdict verdict;
-  const char *why = NULL;
+  struct objection objection = {.kind = CV_REFUSALS};
   if (!cv_ticket_open(token->ticket, &broker->config.tagger, &ticket)) {
-    verdict = refuse(&why, "the ticket is not one of this broker's");
+    verdict = refuse(&objection, CV_REFUSED_TICKET, "the ticket is not one of this broker's");
   } else {
     campaign = cv_campaign_find(broker, ticket.campaign);
-    verdict = check_token(conn, campaign, &ticket, token, &why);
+    verdict = check_token(conn, campaign, &ticket, token, &objection);
     if (verdict == CV_VERDICT_ACCEPTED) {
-      CV_TRY(count_token(broker, campaign, &ticket, token->value[0], &verdict, &why));
+      CV_TRY(count_token(broker, campaign, &ticket, token->value[0], &verdict, &objection));
     }
     end_lease_of(broker, conn, &ticket);
   }
@@ -642,7 +648,8 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
       break;
     default:
       figures->refused++;
-      cv_broker_note(broker, conn->identity.name, "refused a token: %s", why);
+      cv_refusals_add(&figures->refusals, objection.kind);
+      cv_broker_note(broker, conn->who, "refused a token: %s", objection.why);
       break;
   }
   struct cv_crowd_ack *ack = PUSH(&conn->gather, ack, acks, acks_cap);
@@ -651,7 +658,7 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
   }
   memcpy(ack->ticket, token->ticket, sizeof(ack->ticket));
   ack->verdict = verdict;
-  ack->why = why;
+  ack->why = objection.why;
   broker->said = true;
   return CV_OK;
 }
@@ -663,7 +670,7 @@ static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, co
   }
   dealing->declined = true;
   broker->said = true; /* its places may go to others */
-  cv_broker_note(broker, conn->identity.name, "declined campaign %u: %s", dealing->campaign,
+  cv_broker_note(broker, conn->who, "declined campaign %u: %s", dealing->campaign,
                  decline->why != NULL ? decline->why : "no reason given");
   for (uint32_t at = conn->lease_first; at != NONE;) {
     uint32_t after = conn->lease[at].after;

@@ -18,8 +18,10 @@ static enum cv_err push_request(struct cv_broker *broker, struct cv_broker_conn 
   return CV_OK;
 }
 
-static enum cv_err answer_error(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_why *why,
-                                const char *text) {
+static enum cv_err answer_error(struct cv_broker *broker, struct cv_broker_conn *conn, enum cv_refusal kind,
+                                struct cv_why *why, const char *text) {
+  cv_refusals_add(&broker->figures.refusals, kind);
+  cv_broker_note(broker, conn->who, "refused: %s", text);
   struct cv_request request = {.answer = CV_ORDER_ERROR};
   (void)snprintf(request.text, sizeof(request.text), "%.*s", (int)sizeof(request.text) - 1, text);
   return push_request(broker, conn, &request, why);
@@ -89,7 +91,7 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
   if (campaign == NULL) {
     struct cv_why reason;
     if (check_submit(broker, submit, open, kept, &reason) != CV_OK) {
-      return answer_error(broker, conn, why, reason.text);
+      return answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
     }
     CV_TRY(cv_campaign_new(broker, broker->last_id + 1, &submit->spec, &campaign));
     memcpy(campaign->requester, conn->identity.name, sizeof(campaign->requester));
@@ -102,9 +104,9 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
     }
     campaign->fresh = true;
     cv_campaign_mark(broker, campaign);
-    cv_broker_note(broker, conn->identity.name, "campaign %u \"%s\" accepted from %s: %u arms, policy %s, mechanism %s",
-                   campaign->id, campaign->spec.name, campaign->requester, campaign->spec.arms,
-                   campaign->spec.policy.name, campaign->spec.mechanism.name);
+    cv_broker_note(broker, NULL, "campaign %u \"%s\" accepted from %s: %u arms, policy %s, mechanism %s", campaign->id,
+                   campaign->spec.name, campaign->requester, campaign->spec.arms, campaign->spec.policy.name,
+                   campaign->spec.mechanism.name);
   }
   request.campaign = campaign->id;
   return push_request(broker, conn, &request, why);
@@ -120,7 +122,7 @@ static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn,
     } else {
       (void)snprintf(text, sizeof(text), "no campaign %llu of %s", (unsigned long long)id, conn->identity.name);
     }
-    return answer_error(broker, conn, why, text);
+    return answer_error(broker, conn, CV_REFUSED_CAMPAIGN, why, text);
   }
   broker->said = true;
   switch (kind) {

@@ -13,9 +13,9 @@ enum { OPENS_A_FRAME = 1, PLANS_A_FRAME = 2, RELEASES_A_FRAME = 256, NUMBERS_A_F
 
 static void freeze(struct cv_broker *broker, struct cv_campaign *campaign, const char *what, uint64_t theirs,
                    uint64_t ours) {
-  cv_broker_note(broker, broker->rank->identity.name,
-                 "campaign %u \"%s\" is frozen: the third-party %s knows %s %llu, this broker %llu", campaign->id,
-                 campaign->spec.name, broker->rank->identity.name, what, (unsigned long long)theirs,
+  cv_refusals_add(&broker->figures.refusals, CV_REFUSED_HISTORY);
+  cv_broker_note(broker, NULL, "campaign %u \"%s\" is frozen: the third-party %s knows %s %llu, this broker %llu",
+                 campaign->id, campaign->spec.name, broker->rank->identity.name, what, (unsigned long long)theirs,
                  (unsigned long long)ours);
   cv_campaign_end(broker, campaign, CV_END_FROZEN);
 }
@@ -94,8 +94,8 @@ static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *ope
     return;
   }
   if (opened->refused != NULL) {
-    cv_broker_note(broker, broker->rank->identity.name, "the third-party refused campaign %u \"%s\": %s", campaign->id,
-                   campaign->spec.name, opened->refused);
+    cv_broker_note(broker, NULL, "the third-party refused campaign %u \"%s\": %s", campaign->id, campaign->spec.name,
+                   opened->refused);
     cv_campaign_end(broker, campaign, CV_END_REFUSED);
     return;
   }
@@ -145,8 +145,9 @@ static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_campaign *cam
   refused->plan = plan->plan.number;
   (void)snprintf(campaign->rank.refused_why, sizeof(campaign->rank.refused_why), "%.*s", CV_WHY_BYTES - 1, reason.text);
   campaign->rank.refuse_due = true;
-  cv_broker_note(broker, broker->rank->identity.name, "campaign %u \"%s\": plan %llu is refused: %s", campaign->id,
-                 campaign->spec.name, (unsigned long long)plan->plan.number, reason.text);
+  cv_refusals_add(&broker->figures.refusals, CV_REFUSED_PLAN);
+  cv_broker_note(broker, NULL, "campaign %u \"%s\": plan %llu is refused: %s", campaign->id, campaign->spec.name,
+                 (unsigned long long)plan->plan.number, reason.text);
   cv_campaign_stop(broker, campaign, refused->reason);
   campaign->rank.stop_sent = true; /* the refusal asks for the result */
   return CV_OK;

@@ -19,8 +19,6 @@ enum {
   BATCH_TOKENS = 1024,
   SLICE = 1000, /* assignments and acknowledgements in one frame */
   SLICE_SMALL = 16,
-  NOTES = 512,
-  NOTE_MS = 60000,
 };
 
 /* What a peer's data points to. Peers that have not introduced themselves share the shell's newcomer. */
@@ -55,32 +53,26 @@ struct cv_broker_shell {
   uv_signal_t signals[3];
   bool paced, draining, failed, stopping;
   uint64_t drain_until_ms;
-  uint64_t note_hash[NOTES], note_ms[NOTES];
+  struct cv_hush hush;
+  struct cv_refusals refusals; /* of the network and of frames; the core has its own */
   char address[128];
 };
 
 /* ---- log ---- */
 
-static uint64_t hash_text(uint64_t hash, const char *text) {
-  for (; *text != '\0'; text++) {
-    hash = cv_mix64(hash ^ (unsigned char)*text);
-  }
-  return hash;
-}
-
-/* The same line about the same peer at most once a minute. */
 static void note(void *data, const char *peer, const char *text) {
   struct cv_broker_shell *shell = data;
-  uint64_t hash = hash_text(hash_text(1, peer), text);
-  uint64_t now_ms = cv_clock_mono_ms();
-  size_t at = hash % NOTES;
-  if (shell->note_hash[at] == hash && now_ms - shell->note_ms[at] < NOTE_MS) {
-    return;
+  if (peer == NULL) {
+    cv_log(CV_LOG_INFO, "%s", text);
+  } else {
+    cv_log_peer(&shell->hush, peer, text, cv_clock_mono_ms());
   }
-  shell->note_hash[at] = hash;
-  shell->note_ms[at] = now_ms;
-  bool named = strncmp(text, peer, strlen(peer)) == 0;
-  cv_log(CV_LOG_INFO, "%s%s%s", named ? "" : peer, named ? "" : ": ", text);
+}
+
+static void note_peer(struct cv_broker_shell *shell, const struct cv_peer *peer, const char *text) {
+  char who[CV_HUSH_PEER_BYTES];
+  cv_peer_who(peer, who, sizeof(who));
+  note(shell, who, text);
 }
 
 /* ---- from core to peers ---- */
@@ -98,6 +90,7 @@ static void send_bytes(struct link *link, enum cv_err err) {
     err = cv_peer_send(link->peer, out->data, out->len);
   }
   if (err == CV_ERR_LIMIT) {
+    cv_refusals_add(&link->shell->refusals, CV_REFUSED_DEAF);
     close_link(link, "it does not read what it is sent");
   } else if (err != CV_OK && err != CV_ERR_CLOSED) {
     close_link(link, cv_err_text(err));
@@ -239,8 +232,9 @@ static bool is_crowd(enum cv_role role) {
 }
 
 /* Tells the peer why, in its own schema, and closes. */
-static void reject(struct link *link, const struct cv_why *why) {
+static void reject(struct link *link, enum cv_refusal kind, const struct cv_why *why) {
   char goodbye[CV_WHY_BYTES];
+  cv_refusals_add(&link->shell->refusals, kind);
   (void)snprintf(goodbye, sizeof(goodbye), "%.*s", CV_WHY_BYTES - 1, why->text);
   const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION, .program = "crowdveil-broker"};
   if (link->schema == CV_SCHEMA_CROWD) {
@@ -273,14 +267,18 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
                                                       : CV_SCHEMA_ORDER;
   cv_peer_set_data(peer, link);
   struct cv_why why;
-  if (cv_broker_join(shell->core, identity, link, &link->conn, &why) != CV_OK) {
-    reject(link, &why);
+  enum cv_err err = cv_broker_join(shell->core, identity, link, &link->conn, &why);
+  if (err != CV_OK) {
+    reject(link, cv_refusal_of(err), &why);
     return;
   }
-  cv_log(CV_LOG_INFO, "%s: connected as %s/%s", cv_peer_address(peer), cv_role_text(identity->role), identity->name);
+  (void)snprintf(why.text, sizeof(why.text), "connected from %s", cv_peer_address(peer));
+  note_peer(shell, peer, why.text);
 }
 
-static enum cv_err take_frame(struct link *link, const uint8_t *bytes, size_t n, struct cv_why *why) {
+/* *ret_kind: as what an error is counted. */
+static enum cv_err take_frame(struct link *link, const uint8_t *bytes, size_t n, enum cv_refusal *ret_kind,
+                              struct cv_why *why) {
   struct cv_broker_shell *shell = link->shell;
   uint64_t now_ms = cv_clock_mono_ms();
   uint64_t wall_ms = cv_clock_wall_ms();
@@ -302,17 +300,23 @@ static enum cv_err take_frame(struct link *link, const uint8_t *bytes, size_t n,
       break;
   }
   if (err != CV_OK) {
+    *ret_kind = CV_REFUSED_MESSAGE;
     return cv_fail(why, err, "a frame of %zu bytes is %s", n,
                    err == CV_ERR_LIMIT ? "over the decoder's memory" : "no valid message of its role");
   }
   switch (link->schema) {
     case CV_SCHEMA_CROWD:
-      return cv_broker_on_crowd(shell->core, link->conn, &frame.crowd, now_ms, wall_ms, why);
+      err = cv_broker_on_crowd(shell->core, link->conn, &frame.crowd, now_ms, wall_ms, why);
+      break;
     case CV_SCHEMA_RANK:
-      return cv_broker_on_rank(shell->core, link->conn, &frame.rank, now_ms, why);
+      err = cv_broker_on_rank(shell->core, link->conn, &frame.rank, now_ms, why);
+      break;
     default:
-      return cv_broker_on_order(shell->core, link->conn, &frame.order, now_ms, wall_ms, why);
+      err = cv_broker_on_order(shell->core, link->conn, &frame.order, now_ms, wall_ms, why);
+      break;
   }
+  *ret_kind = cv_refusal_of(err);
+  return err;
 }
 
 static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
@@ -321,18 +325,19 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
     return;
   }
   struct cv_why why = {.text = "out of memory"};
-  enum cv_err err = take_frame(link, bytes, n, &why);
+  enum cv_refusal kind = CV_REFUSALS;
+  enum cv_err err = take_frame(link, bytes, n, &kind, &why);
   if (err == CV_ERR_NOMEM) {
     fail(link->shell, "cannot go on", &why);
   } else if (err != CV_OK) {
-    note(link->shell, cv_peer_address(peer), why.text);
-    reject(link, &why);
+    reject(link, kind, &why);
   }
 }
 
 static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
   struct link *link = cv_peer_data(peer);
-  note(link->shell, cv_peer_address(peer), why->text);
+  note_peer(link->shell, peer, why->text);
+  cv_refusals_add(&link->shell->refusals, cv_peer_refusal(peer));
   if (link == &link->shell->newcomer) {
     return;
   }
@@ -371,6 +376,7 @@ static void on_tick(uv_timer_t *timer) {
   struct cv_broker_shell *shell = timer->data;
   uint64_t now_ms = cv_clock_mono_ms();
   cv_broker_tick(shell->core, now_ms, cv_clock_wall_ms());
+  cv_log_hushed(&shell->hush, now_ms, false);
   if (shell->draining && !cv_committer_is_busy(&shell->committer) &&
       (cv_broker_is_drained(shell->core) || now_ms >= shell->drain_until_ms)) {
     stop_all(shell);
@@ -452,6 +458,10 @@ static void metrics(void *data, struct cv_buf *out) {
   cv_admin_metric(out, "crowdveil_worker_connections", "Workers and gateways connected.", "gauge", f.crowd_conns);
   cv_admin_metric(out, "crowdveil_campaigns_open", "Campaigns without a result.", "gauge", f.campaigns_open);
   cv_admin_metric(out, "crowdveil_thirdparty_connected", "1 if the third-party is connected.", "gauge", f.thirdparty);
+  for (int i = 0; i < CV_REFUSALS; i++) {
+    f.refusals.count[i] += shell->refusals.count[i];
+  }
+  cv_admin_refusals(out, &f.refusals);
 }
 
 /* ---- start and end ---- */
@@ -601,6 +611,7 @@ const char *cv_broker_shell_address(const struct cv_broker_shell *shell) {
 
 int cv_broker_shell_run(struct cv_broker_shell *shell) {
   (void)uv_run(&shell->loop, UV_RUN_DEFAULT);
+  cv_log_hushed(&shell->hush, cv_clock_mono_ms(), true);
   return shell->failed ? 1 : 0;
 }
 

@@ -144,6 +144,7 @@ struct cv_request {
 struct cv_broker_conn {
   struct cv_broker_conn *next, *prev; /* all connections */
   struct cv_identity identity;
+  char who[CV_NAME_BYTES + 16]; /* "gateway/1-9" */
   void *shell;
   bool greeted, hello_sent, close_due;
   char goodbye[CV_WHY_BYTES];
@@ -279,6 +280,7 @@ void cv_order_conn_fini(struct cv_broker_conn *conn);
 void cv_order_tick(struct cv_broker *broker, uint64_t now_ms);
 
 /* talk.c */
+/* `peer` is NULL for what limits bound already: the log does not count repetitions then. */
 void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) CV_PRINTF(3, 4);
 /* The first message is a hello of our version, and no other is. */
 CV_MUST_USE enum cv_err cv_broker_greet(struct cv_broker *broker, struct cv_broker_conn *conn,

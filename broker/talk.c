@@ -19,7 +19,7 @@ void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt,
 enum cv_err cv_broker_greet(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_hello *hello,
                             struct cv_why *why) {
   if (!hello->present) {
-    return conn->greeted ? CV_OK : cv_fail(why, CV_ERR_FORMAT, "the first message is no hello");
+    return conn->greeted ? CV_OK : cv_fail(why, CV_ERR_VERSION, "the first message is no hello");
   }
   if (conn->greeted || hello->version != CV_WIRE_VERSION) {
     return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d", hello->version,

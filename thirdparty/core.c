@@ -66,8 +66,9 @@ struct cv_ranker {
   struct cv_ranker_counts counts;
 };
 
-static void note(const struct cv_ranker *ranker, const char *fmt, ...) CV_PRINTF(2, 3);
-static void note(const struct cv_ranker *ranker, const char *fmt, ...) {
+static void note(const struct cv_ranker *ranker, const struct broker *broker, const char *fmt, ...) CV_PRINTF(3, 4);
+/* `broker` NULL: however often it happens it is news. */
+static void note(const struct cv_ranker *ranker, const struct broker *broker, const char *fmt, ...) {
   if (ranker->setup.note == NULL) {
     return;
   }
@@ -76,7 +77,11 @@ static void note(const struct cv_ranker *ranker, const char *fmt, ...) {
   va_start(args, fmt);
   (void)vsnprintf(line, sizeof(line), fmt, args);
   va_end(args);
-  ranker->setup.note(ranker->setup.data, line);
+  char who[CV_NAME_BYTES + 16];
+  if (broker != NULL) {
+    (void)snprintf(who, sizeof(who), "broker/%s", broker->name);
+  }
+  ranker->setup.note(ranker->setup.data, broker != NULL ? who : NULL, line);
 }
 
 /* ---- storage of its own ---- */
@@ -214,11 +219,12 @@ enum cv_err cv_ranker_restore(struct cv_ranker *ranker, const struct cv_stored_c
 
 /* ---- connections ---- */
 
-void cv_ranker_reject(struct cv_ranker *ranker, struct cv_ranker_link *link, const char *reason) {
+void cv_ranker_reject(struct cv_ranker *ranker, struct cv_ranker_link *link, enum cv_refusal kind, const char *reason) {
   if (link->is_closing) {
     return;
   }
-  note(ranker, "broker %s: closing the connection: %s", link->broker->name, reason);
+  cv_refusals_add(&ranker->counts.refusals, kind);
+  note(ranker, link->broker, "closing the connection: %s", reason);
   link->is_closing = true;
   link->goodbye_due = true;
   (void)snprintf(link->goodbye, sizeof(link->goodbye), "%.*s", WHY_ROOM, reason);
@@ -232,7 +238,7 @@ enum cv_err cv_ranker_connected(struct cv_ranker *ranker, const char *name, void
     return CV_ERR_NOMEM;
   }
   if (broker->link != NULL) {
-    cv_ranker_reject(ranker, broker->link, "a newer connection of the same broker takes over");
+    cv_ranker_reject(ranker, broker->link, CV_REFUSALS, "a newer connection of the same broker takes over");
   }
   link->broker = broker;
   link->data = data;
@@ -258,7 +264,9 @@ void cv_ranker_disconnected(struct cv_ranker *ranker, struct cv_ranker_link *lin
 
 /* ---- messages ---- */
 
-static enum cv_err refuse(struct cv_ranker_link *link, uint64_t campaign, const char *reason, struct cv_why *why) {
+static enum cv_err refuse(struct cv_ranker *ranker, struct cv_ranker_link *link, uint64_t campaign, const char *reason,
+                          struct cv_why *why) {
+  cv_refusals_add(&ranker->counts.refusals, CV_REFUSED_SUBMIT);
   if (link->refusals == REFUSALS_MAX) {
     return cv_fail(why, CV_ERR_LIMIT, "more than %d campaigns that cannot be run, one after the other", REFUSALS_MAX);
   }
@@ -308,7 +316,7 @@ static enum cv_err create(struct cv_ranker *ranker, struct cv_ranker_link *link,
   struct cv_why reason;
   *ret = NULL;
   if (check_new(ranker, broker, &spec, &reason) != CV_OK) {
-    return refuse(link, open->position.campaign, reason.text, why);
+    return refuse(ranker, link, open->position.campaign, reason.text, why);
   }
   struct cv_campaign *campaign = campaign_alloc(ranker, broker, open->position.campaign);
   if (campaign == NULL) {
@@ -318,13 +326,13 @@ static enum cv_err create(struct cv_ranker *ranker, struct cv_ranker_link *link,
   enum cv_err err = cv_campaign_create(&spec, digest, seed, campaign, &reason);
   if (err != CV_OK) {
     campaign_free(campaign);
-    return err == CV_ERR_NOMEM ? err : refuse(link, open->position.campaign, reason.text, why);
+    return err == CV_ERR_NOMEM ? err : refuse(ranker, link, open->position.campaign, reason.text, why);
   }
   HASH_ADD(hh, broker->campaigns, id, sizeof(campaign->id), campaign);
   broker->open++;
   ranker->counts.campaigns_open++;
-  note(ranker, "broker %s: campaign %" PRIu64 " (%s) is open: %" PRIu32 " arms, policy %s", broker->name, campaign->id,
-       spec.name, spec.arms, spec.policy.name);
+  note(ranker, NULL, "broker %s: campaign %" PRIu64 " (%s) is open: %" PRIu32 " arms, policy %s", broker->name,
+       campaign->id, spec.name, spec.arms, spec.policy.name);
   *ret = campaign;
   return CV_OK;
 }
@@ -340,17 +348,17 @@ static const char *mismatch(const struct cv_campaign *campaign, const struct cv_
   return open->has_seed && open->seed != campaign->seed ? "this campaign was opened before with another seed" : NULL;
 }
 
-static void compare_hashes(const struct cv_ranker *ranker, const struct cv_campaign *campaign,
-                           const struct cv_position *position) {
+static void compare_hashes(const struct cv_ranker *ranker, const struct broker *broker,
+                           const struct cv_campaign *campaign, const struct cv_position *position) {
   const struct cv_campaign_row *row = &campaign->row;
   if (position->releases == row->releases &&
       memcmp(&position->releases_hash, &row->releases_hash, sizeof(row->releases_hash)) != 0) {
-    note(ranker, "broker %s: campaign %" PRIu64 ": its releases up to %" PRIu64 " are not those we were sent",
-         campaign->broker_name, campaign->id, row->releases);
+    note(ranker, broker, "campaign %" PRIu64 ": its releases up to %" PRIu64 " are not those we were sent",
+         campaign->id, row->releases);
   }
   if (position->releases < row->releases || position->plans < row->accepted) {
-    note(ranker, "broker %s: campaign %" PRIu64 ": the broker has gone back (releases %" PRIu64 " of %" PRIu64 ")",
-         campaign->broker_name, campaign->id, position->releases, row->releases);
+    note(ranker, broker, "campaign %" PRIu64 ": the broker has gone back (releases %" PRIu64 " of %" PRIu64 ")",
+         campaign->id, position->releases, row->releases);
   }
 }
 
@@ -362,9 +370,9 @@ static enum cv_err on_open(struct cv_ranker *ranker, struct cv_ranker_link *link
   if (campaign != NULL) {
     const char *wrong = mismatch(campaign, open, &digest);
     if (wrong != NULL) {
-      return refuse(link, open->position.campaign, wrong, why);
+      return refuse(ranker, link, open->position.campaign, wrong, why);
     }
-    compare_hashes(ranker, campaign, &open->position);
+    compare_hashes(ranker, link->broker, campaign, &open->position);
   } else {
     CV_TRY(create(ranker, link, open, &digest, &campaign, why));
   }
@@ -390,7 +398,8 @@ static enum cv_err on_close(struct cv_ranker *ranker, struct cv_ranker_link *lin
   link->broker->open--;
   ranker->counts.campaigns_open--;
   ranker->counts.campaigns_closed++;
-  note(ranker, "broker %s: campaign %" PRIu64 " is closed: %s", link->broker->name, id, cv_end_text(campaign->row.end));
+  note(ranker, NULL, "broker %s: campaign %" PRIu64 " is closed: %s", link->broker->name, id,
+       cv_end_text(campaign->row.end));
   return CV_OK;
 }
 
@@ -477,9 +486,9 @@ enum cv_err cv_ranker_frame(struct cv_ranker *ranker, struct cv_ranker_link *lin
     return err;
   }
   if (err != CV_OK) {
-    cv_ranker_reject(ranker, link, why.text);
+    cv_ranker_reject(ranker, link, cv_refusal_of(err), why.text);
   } else if (frame->goodbye != NULL) {
-    note(ranker, "broker %s says goodbye: %s", link->broker->name, frame->goodbye);
+    note(ranker, link->broker, "says goodbye: %s", frame->goodbye);
   }
   return CV_OK;
 }

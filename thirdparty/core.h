@@ -19,6 +19,7 @@
 #ifndef CV_THIRDPARTY_CORE_H
 #define CV_THIRDPARTY_CORE_H
 
+#include "common/base/refusals.h"
 #include "common/base/rng.h"
 #include "proto/codec/rank.h"
 #include "thirdparty/batch.h"
@@ -36,8 +37,9 @@ extern const struct cv_ranker_limits CV_RANKER_DEFAULTS; /* 256, CV_ARMS_MAX, 8 
 struct cv_ranker_setup {
   cv_digest_fn *digest;
   struct cv_rng *rng;
-  const char *program;                        /* for Hello; kept */
-  void (*note)(void *data, const char *line); /* something an operator may want to read; or NULL */
+  const char *program; /* for Hello; kept */
+  /* Something an operator may want to read; or NULL. `peer` limits repetitions; NULL: what limits bound already. */
+  void (*note)(void *data, const char *peer, const char *line);
   void *data;
   struct cv_ranker_limits limits;
 };
@@ -57,8 +59,8 @@ void cv_ranker_disconnected(struct cv_ranker *ranker, struct cv_ranker_link *lin
 /* One decoded frame, borrowed. Only CV_ERR_NOMEM comes back; what the broker did wrong ends in a Goodbye. */
 CV_MUST_USE enum cv_err cv_ranker_frame(struct cv_ranker *ranker, struct cv_ranker_link *link,
                                         const struct cv_rank_frame *frame);
-/* The shell found the bytes wrong: Goodbye with this reason. */
-void cv_ranker_reject(struct cv_ranker *ranker, struct cv_ranker_link *link, const char *reason);
+/* The shell found the bytes wrong: Goodbye with this reason, counted as `kind`. */
+void cv_ranker_reject(struct cv_ranker *ranker, struct cv_ranker_link *link, enum cv_refusal kind, const char *reason);
 
 /* True if a flush would give a batch or frames. */
 bool cv_ranker_has_work(const struct cv_ranker *ranker);
@@ -81,6 +83,7 @@ bool cv_ranker_next(struct cv_ranker *ranker, struct cv_ranker_out *ret);
 struct cv_ranker_counts {
   size_t brokers_connected, campaigns_open, campaigns_closed;
   uint64_t releases, decisions; /* since the process started */
+  struct cv_refusals refusals;
 };
 void cv_ranker_count(const struct cv_ranker *ranker, struct cv_ranker_counts *ret);
 

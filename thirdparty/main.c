@@ -15,6 +15,7 @@
 #include <uv.h>
 
 #include "common/admin/admin.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/config.h"
 #include "common/crypto/crypto.h"
@@ -24,7 +25,7 @@
 #include "thirdparty/core.h"
 #include "thirdparty/store.h"
 
-enum { BACKLOG_RELEASES = 16384 };
+enum { BACKLOG_RELEASES = 16384, HUSH_MS = 1000 };
 
 static const char program[] = "crowdveil-thirdparty";
 
@@ -110,6 +111,9 @@ struct daemon {
   uv_loop_t loop;
   uv_prepare_t turn;
   uv_signal_t term, interrupt, hangup;
+  uv_timer_t hush_timer;
+  struct cv_hush hush;
+  struct cv_refusals refusals; /* of the network; the core has its own */
   struct settings settings;
   struct cv_tls *tls;
   struct cv_listener *listener;
@@ -142,6 +146,7 @@ static void send_frame(struct daemon *daemon, const struct cv_ranker_out *out) {
     err = cv_peer_send(conn->peer, daemon->bytes.data, daemon->bytes.len);
   }
   if (err == CV_ERR_LIMIT) {
+    cv_refusals_add(&daemon->refusals, CV_REFUSED_DEAF);
     cv_peer_close(conn->peer, "it does not read what it is sent");
   } else if (err != CV_OK && err != CV_ERR_CLOSED) {
     give_up("a frame cannot be encoded: out of memory");
@@ -198,6 +203,7 @@ static void close_handles(struct daemon *daemon) {
   uv_close((uv_handle_t *)&daemon->term, NULL);
   uv_close((uv_handle_t *)&daemon->interrupt, NULL);
   uv_close((uv_handle_t *)&daemon->hangup, NULL);
+  uv_close((uv_handle_t *)&daemon->hush_timer, NULL);
 }
 
 /* Everything is stored and sent: say so to the brokers and leave when they are gone. */
@@ -242,6 +248,12 @@ static void on_turn(uv_prepare_t *handle) {
 
 /* ---- connections ---- */
 
+static void note_peer(struct daemon *daemon, const struct cv_peer *peer, const char *line) {
+  char who[CV_HUSH_PEER_BYTES];
+  cv_peer_who(peer, who, sizeof(who));
+  cv_log_peer(&daemon->hush, who, line, cv_clock_mono_ms());
+}
+
 static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) {
   const struct conn *lobby = cv_peer_data(peer);
   struct daemon *daemon = lobby->daemon;
@@ -259,7 +271,9 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
   if (daemon->closing) {
     cv_peer_close(peer, "shutting down");
   }
-  cv_log(CV_LOG_INFO, "broker %s connected from %s", identity->name, cv_peer_address(peer));
+  char line[CV_HUSH_TEXT_BYTES];
+  (void)snprintf(line, sizeof(line), "connected from %s", cv_peer_address(peer));
+  note_peer(daemon, peer, line);
 }
 
 static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
@@ -272,7 +286,7 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   } else if (err != CV_ERR_NOMEM) {
     char line[96];
     (void)snprintf(line, sizeof(line), "a frame of %zu bytes is not understood: %s", n, cv_err_text(err));
-    cv_ranker_reject(daemon->ranker, conn->link, line);
+    cv_ranker_reject(daemon->ranker, conn->link, CV_REFUSED_MESSAGE, line);
     err = CV_OK;
   }
   if (err != CV_OK) {
@@ -283,7 +297,8 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
 static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
   struct conn *conn = cv_peer_data(peer);
   struct daemon *daemon = conn->daemon;
-  cv_log(CV_LOG_INFO, "connection ended: %s", why->text);
+  note_peer(daemon, peer, why->text);
+  cv_refusals_add(&daemon->refusals, cv_peer_refusal(peer));
   if (conn->link != NULL) {
     cv_ranker_disconnected(daemon->ranker, conn->link);
     DL_DELETE(daemon->conns, conn);
@@ -353,12 +368,26 @@ static void metrics(void *data, struct cv_buf *out) {
                   (double)counts.decisions);
   cv_admin_metric(out, "crowdveil_thirdparty_commits_total", "Transactions since the start.", "counter",
                   (double)daemon->commits);
+  for (int i = 0; i < CV_REFUSALS; i++) {
+    counts.refusals.count[i] += daemon->refusals.count[i];
+  }
+  cv_admin_refusals(out, &counts.refusals);
 }
 
 /* ---- start ---- */
 
-static void on_note(void *data, const char *line) {
-  cv_log(CV_LOG_INFO, "%s", line);
+static void on_note(void *data, const char *peer, const char *line) {
+  struct daemon *daemon = data;
+  if (peer == NULL) {
+    cv_log(CV_LOG_INFO, "%s", line);
+  } else {
+    cv_log_peer(&daemon->hush, peer, line, cv_clock_mono_ms());
+  }
+}
+
+static void on_hush(uv_timer_t *timer) {
+  struct daemon *daemon = timer->data;
+  cv_log_hushed(&daemon->hush, cv_clock_mono_ms(), false);
 }
 
 static enum cv_err restore(void *data, const struct cv_stored_campaign *stored, struct cv_why *why) {
@@ -372,6 +401,7 @@ static enum cv_err start_state(struct daemon *daemon, struct cv_why *why) {
       .rng = &daemon->drbg.rng,
       .program = program,
       .note = on_note,
+      .data = daemon,
       .limits = {.campaigns = (uint32_t)daemon->settings.campaigns,
                  .arms = (uint32_t)daemon->settings.arms,
                  .queued_wants = CV_RANKER_DEFAULTS.queued_wants},
@@ -402,6 +432,9 @@ static void start_handles(struct daemon *daemon) {
     signals[i]->data = daemon;
     (void)uv_signal_start(signals[i], numbers[i] == SIGHUP ? on_hangup : on_stop, numbers[i]);
   }
+  (void)uv_timer_init(loop, &daemon->hush_timer);
+  daemon->hush_timer.data = daemon;
+  (void)uv_timer_start(&daemon->hush_timer, on_hush, HUSH_MS, HUSH_MS);
   /* The connections write in a prepare handle of their own; the one that was started last runs first. */
   (void)uv_prepare_init(loop, &daemon->turn);
   daemon->turn.data = daemon;
@@ -476,6 +509,7 @@ int main(int argc, char **argv) {
   (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
   (void)uv_loop_close(&daemon.loop);
   stop(&daemon);
+  cv_log_hushed(&daemon.hush, cv_clock_mono_ms(), true);
   cv_log(CV_LOG_INFO, "stopped");
   return 0;
 }

@@ -154,10 +154,13 @@ struct daemon {
   uv_timer_t tick;
   uv_signal_t signals[3];
   bool announced, stopping;
+  struct cv_hush hush;
 };
 
+/* Whatever a worker has to say is about its broker. */
 static void note(void *data, const char *text) {
-  cv_log(CV_LOG_INFO, "%s", text);
+  struct daemon *daemon = data;
+  cv_log_peer(&daemon->hush, "broker", text, cv_clock_mono_ms());
 }
 
 static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
@@ -243,7 +246,9 @@ static void on_turn(uv_check_t *check) {
 }
 
 static void on_tick(uv_timer_t *timer) {
-  turn_over(timer->data);
+  struct daemon *daemon = timer->data;
+  turn_over(daemon);
+  cv_log_hushed(&daemon->hush, cv_clock_mono_ms(), false);
 }
 
 static struct cv_tls_files tls_files(const struct settings *settings) {
@@ -281,7 +286,9 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
   const struct cv_identity *own = cv_tls_identity(daemon->tls);
   daemon->peer = peer;
   cv_crew_opened(daemon->crew, cv_clock_mono_ms());
-  cv_log(CV_LOG_INFO, "connected to broker %s at %s", identity->name, cv_peer_address(peer));
+  struct cv_why line;
+  (void)snprintf(line.text, sizeof(line.text), "connected to broker %s at %s", identity->name, cv_peer_address(peer));
+  note(daemon, line.text);
   if (!daemon->announced) {
     daemon->announced = true;
     (void)printf("%s connected as %s/%s\n", program, cv_role_text(own->role), own->name);
@@ -311,12 +318,12 @@ static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
     cv_crew_closed(daemon->crew);
   }
   if (!daemon->stopping) {
-    cv_log(CV_LOG_INFO, "%s", why->text);
+    note(daemon, why->text);
   }
 }
 
 static void on_failed(void *data, const struct cv_why *why) {
-  cv_log(CV_LOG_INFO, "%s", why->text);
+  note(data, why->text);
 }
 
 static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_frame, .closed = on_closed};
@@ -341,6 +348,7 @@ static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
       .score_data = daemon,
       .rng = &daemon->drbg.rng,
       .note = note,
+      .note_data = daemon,
   };
   return cv_crew_new(&config, &daemon->crew, why);
 }
@@ -425,6 +433,7 @@ static int run(const struct settings *settings) {
   }
   start_handles(&daemon);
   (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
+  cv_log_hushed(&daemon.hush, cv_clock_mono_ms(), true);
   sum_up(&daemon);
   fini(&daemon);
   return 0;

@@ -16,3 +16,22 @@ void cv_refusals_add(struct cv_refusals *refusals, enum cv_refusal refusal) {
     refusals->count[refusal]++;
   }
 }
+
+enum cv_refusal cv_refusal_of(enum cv_err err) {
+  switch (err) {
+    case CV_OK:
+      return CV_REFUSALS;
+    case CV_ERR_VERSION:
+      return CV_REFUSED_HELLO;
+    case CV_ERR_DENIED:
+      return CV_REFUSED_ROLE;
+    case CV_ERR_LIMIT:
+      return CV_REFUSED_LIMIT;
+    case CV_ERR_EXISTS:
+      return CV_REFUSED_OVERLAP;
+    case CV_ERR_NOT_FOUND:
+      return CV_REFUSED_CAMPAIGN;
+    default:
+      return CV_REFUSED_ORDER;
+  }
+}

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "common/base/err.h"
+
 #define CV_REFUSAL_TABLE(X)                                                                         \
   X(CV_REFUSED_HANDSHAKE, "handshake")   /* TLS: no TLS, version, ALPN, certificate, too late */    \
   X(CV_REFUSED_CROWDED, "crowded")       /* an unfinished handshake gave its place to a newcomer */ \
@@ -24,7 +26,7 @@
   X(CV_REFUSED_CAMPAIGN, "campaign")     /* a token or request for an unknown campaign */           \
   X(CV_REFUSED_VALUE, "value")           /* a token's values are out of range */                    \
   X(CV_REFUSED_EPSILON, "epsilon")       /* a worker's lifetime epsilon is spent */                 \
-  X(CV_REFUSED_SUBMIT, "submit")         /* a campaign over the operator's limits */                \
+  X(CV_REFUSED_SUBMIT, "submit")         /* a campaign that cannot be run, or not here */           \
   X(CV_REFUSED_PLAN, "plan")             /* a plan that makes no sense or is over the budget */     \
   X(CV_REFUSED_HISTORY, "history")       /* a third-party that knows another history */
 
@@ -41,6 +43,8 @@ struct cv_refusals {
 
 /* One word, as in the metrics; never NULL. */
 const char *cv_refusal_text(enum cv_refusal refusal);
+/* What a peer did if our answer to its message is this error; CV_REFUSALS for CV_OK. */
+enum cv_refusal cv_refusal_of(enum cv_err err);
 /* Counts one; nothing for CV_REFUSALS. */
 void cv_refusals_add(struct cv_refusals *refusals, enum cv_refusal refusal);
 

@@ -30,7 +30,7 @@ static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size
 
 static void note(void *data, const char *peer, const char *text) {
   if (strncmp(text, "refused a token", 15) != 0) { /* liars have many refused */
-    world_log(data, "broker: %s: %s", peer, text);
+    world_log(data, "broker: %s%s%s", peer != NULL ? peer : "", peer != NULL ? ": " : "", text);
   }
 }
 

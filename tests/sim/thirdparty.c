@@ -26,8 +26,8 @@ struct wire {
   struct cv_ranker_link *link;
 };
 
-static void note(void *data, const char *line) {
-  world_log(data, "thirdparty: %s", line);
+static void note(void *data, const char *peer, const char *line) {
+  world_log(data, "thirdparty: %s%s%s", peer != NULL ? peer : "", peer != NULL ? ": " : "", line);
 }
 
 /* ---- out ---- */

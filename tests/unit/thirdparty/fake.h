@@ -69,7 +69,7 @@ static inline void world_spec(struct world *w, const char *settled, double alpha
   assert_int_equal(cv_params_set_text(params, "settled", settled), CV_OK);
 }
 
-static inline void world_note(void *data, const char *line) {
+static inline void world_note(void *data, const char *peer, const char *line) {
   assert_true(strlen(line) > 0 && strchr(line, '\n') == NULL);
 }
 
