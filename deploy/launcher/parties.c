@@ -27,12 +27,15 @@ static enum cv_err issue(const struct cv_parties *parties, const char *identity,
   static const char *const hosts[] = {"localhost", "127.0.0.1"};
   const struct cv_pki_request request = {
       .identity = identity, .hosts = hosts, .hosts_n = dialled ? CV_COUNT(hosts) : 0, .valid_s = VALID_S};
-  const char *pki = cv_folder_file(parties->folder, "pki");
-  return cv_pki_issue(pki, pki, &request, NULL, why);
+  char name[128];
+  int role = (int)strcspn(identity, "/");
+  (void)snprintf(name, sizeof(name), "tls/%.*s-%s", role, identity, identity + role + 1);
+  return cv_pki_issue(cv_folder_file(parties->folder, "pki"), cv_folder_file(parties->folder, name), &request, NULL,
+                      why);
 }
 
 enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why) {
-  static const char *const folders[] = {"broker", "thirdparty", "anchor", "keys"};
+  static const char *const folders[] = {"broker", "thirdparty", "anchor", "keys", "tls"};
   for (size_t i = 0; i < CV_COUNT(folders); i++) {
     CV_TRY(cv_folder_add(parties->folder, folders[i], why));
   }
@@ -50,11 +53,12 @@ enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why
 }
 
 void cv_parties_files(const struct cv_parties *parties, const char *party, struct cv_party_files *ret) {
-  char name[128];
-  (void)snprintf(ret->ca, sizeof(ret->ca), "%s", cv_folder_file(parties->folder, "pki/ca.pem"));
-  (void)snprintf(name, sizeof(name), "pki/%s.pem", party);
+  char name[192];
+  (void)snprintf(name, sizeof(name), "tls/%s/ca.pem", party);
+  (void)snprintf(ret->ca, sizeof(ret->ca), "%s", cv_folder_file(parties->folder, name));
+  (void)snprintf(name, sizeof(name), "tls/%s/%s.pem", party, party);
   (void)snprintf(ret->cert, sizeof(ret->cert), "%s", cv_folder_file(parties->folder, name));
-  (void)snprintf(name, sizeof(name), "pki/%s.key", party);
+  (void)snprintf(name, sizeof(name), "tls/%s/%s.key", party, party);
   (void)snprintf(ret->key, sizeof(ret->key), "%s", cv_folder_file(parties->folder, name));
 }
 
@@ -92,7 +96,7 @@ static enum cv_err write_config(const struct cv_parties *parties, const char *na
 enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct cv_why *why) {
   json_t *config = json_pack("{s:s, s:o}", "listen", "127.0.0.1:0", "tls", tls_of(parties, "thirdparty-main"));
   put_path(parties, config, "state", "thirdparty");
-  put_socket(parties, config, "thirdparty.sock");
+  put_socket(parties, config, "thirdparty/thirdparty.sock");
   return write_config(parties, "thirdparty.yaml", config, why);
 }
 
@@ -105,7 +109,7 @@ enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char
   put_path(parties, config, "state", "broker");
   put_path(parties, config, "anchor", "anchor/broker");
   put_path(parties, config, "seal_key", "keys/seal");
-  put_socket(parties, config, "broker.sock");
+  put_socket(parties, config, "broker/broker.sock");
   if (noise_seed != NULL) {
     (void)json_object_set_new(config, "unsafe_noise_seeded", json_true());
     (void)json_object_set_new(config, "unsafe_noise_seed", json_integer((json_int_t)*noise_seed));

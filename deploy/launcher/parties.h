@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A deployment's folder: pki/ with the CA and the certificates; broker/ and thirdparty/, each the state of one party;
- * anchor/ and keys/, which the broker keeps apart from its state; a configuration and a log per program.
+ * A deployment's folder: pki/ with the CA; tls/ with a folder of certificates for each party, which may read all that
+ * lies there; broker/ and thirdparty/, each the state of one party; anchor/ and keys/, which the broker keeps apart
+ * from its state; a configuration and a log per program.
  */
 #ifndef CV_LAUNCHER_PARTIES_H
 #define CV_LAUNCHER_PARTIES_H

@@ -225,7 +225,18 @@ static enum cv_err issue_locked(struct cv_pki_index *index, const char *index_pa
   return err;
 }
 
-static enum cv_err issue_with_ca(const char *ca_folder, const struct cv_identity *identity,
+/* What is in the folder stays; in the CA's own it is there already. */
+static enum cv_err add_ca(const char *path, X509 *cert, bool *ret_made, struct cv_why *why) {
+  struct cv_why what;
+  enum cv_err err = write_cert(path, cert, &what);
+  if (err != CV_OK && err != CV_ERR_EXISTS) {
+    return cv_fail(why, err, "%s", what.text);
+  }
+  *ret_made = err == CV_OK;
+  return CV_OK;
+}
+
+static enum cv_err issue_with_ca(const char *ca_folder, const char *ca_copy, const struct cv_identity *identity,
                                  const struct cv_pki_request *request, const struct cv_pki_files *files,
                                  struct cv_why *why) {
   struct cv_pki_files ca_files;
@@ -235,8 +246,15 @@ static enum cv_err issue_with_ca(const char *ca_folder, const struct cv_identity
   CV_TRY(read_pair(&ca_files, &ca, why));
   struct cv_pki_index index;
   enum cv_err err = cv_pki_index_open(index_path, false, &index, why);
+  bool copied = false;
   if (err == CV_OK) {
-    err = issue_locked(&index, index_path, &ca, identity, request, files, why);
+    err = add_ca(ca_copy, ca.cert, &copied, why);
+    if (err == CV_OK) {
+      err = issue_locked(&index, index_path, &ca, identity, request, files, why);
+    }
+    if (err != CV_OK && copied) {
+      (void)unlink(ca_copy);
+    }
     cv_pki_index_close(&index);
   }
   cv_pki_pair_fini(&ca);
@@ -250,11 +268,13 @@ enum cv_err cv_pki_issue(const char *ca_folder, const char *folder, const struct
   char stem[96];
   (void)snprintf(stem, sizeof(stem), "%s-%s", cv_role_text(identity.role), identity.name);
   struct cv_pki_files files;
+  char ca_copy[PATH_BYTES];
+  CV_TRY(join(ca_copy, folder, "ca", ".pem", why));
   CV_TRY(join(files.cert, folder, stem, ".pem", why));
   CV_TRY(join(files.key, folder, stem, ".key", why));
   bool made;
   CV_TRY(make_folder(folder, &made, why));
-  enum cv_err err = issue_with_ca(ca_folder, &identity, request, &files, why);
+  enum cv_err err = issue_with_ca(ca_folder, ca_copy, &identity, request, &files, why);
   if (err != CV_OK) {
     if (made) {
       (void)rmdir(folder);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates made with the openssl program: the tests need ones, too, that `crowdveil pki` would not make."""
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,8 @@ def openssl(*args, cwd):
 
 
 class Pki:
-    """A CA in a folder of its own. `issue` gives one identity's files, the same ones when asked again."""
+    """A CA in a folder of its own. `issue` gives one identity's files, the same ones when asked again; they lie in a
+    folder of their own, with the CA's certificate, since a daemon may read all that lies beside its certificate."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -33,14 +35,17 @@ class Pki:
     def issue(self, identity, days=2, name=None, extra=""):
         """`identity` is ROLE/NAME; days -1 is expired since yesterday; `name` keeps several of one identity apart."""
         stem = name or identity.replace("/", "-")
-        files = Files(self.ca, str(self.folder / f"{stem}.pem"), str(self.folder / f"{stem}.key"))
+        own = self.folder / stem
+        files = Files(*(str(own / name) for name in ("ca.pem", f"{stem}.pem", f"{stem}.key")))
         if not Path(files.cert).exists():
+            own.mkdir(mode=0o700, exist_ok=True)
+            shutil.copy(self.ca, files.ca)
             openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                     "-subj", f"/CN={stem}", "-keyout", f"{stem}.key", "-out", f"{stem}.csr",
                     "-addext", f"subjectAltName=URI:crowdveil:{identity}{extra}",
                     "-addext", "keyUsage=critical,digitalSignature",
-                    "-addext", "extendedKeyUsage=clientAuth,serverAuth", cwd=self.folder)
-            openssl("x509", "-req", "-in", f"{stem}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-                    "-copy_extensions", "copy", "-days", str(days), "-out", f"{stem}.pem", cwd=self.folder)
+                    "-addext", "extendedKeyUsage=clientAuth,serverAuth", cwd=own)
+            openssl("x509", "-req", "-in", f"{stem}.csr", "-CA", "../ca.pem", "-CAkey", "../ca.key",
+                    "-copy_extensions", "copy", "-days", str(days), "-out", f"{stem}.pem", cwd=own)
             Path(files.key).chmod(0o600)
         return files

@@ -85,6 +85,16 @@ static X509 *read_cert(const char *path) {
   return cert;
 }
 
+static char *slurp(const char *path) {
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  char *text = calloc(1, 65536);
+  assert_non_null(text);
+  assert_true(fread(text, 1, 65535, file) > 0);
+  (void)fclose(file);
+  return text;
+}
+
 static void test_modes_and_names(void **state) {
   struct fixture *fixture = *state;
   struct cv_pki_files files;
@@ -104,6 +114,24 @@ static void test_modes_and_names(void **state) {
   assert_string_equal(files.cert, path);
   (void)snprintf(path, sizeof(path), "%s/gateway-1-500.key", fixture->out);
   assert_string_equal(files.key, path);
+}
+
+/* A folder that is handed to a party has all that it needs, and nothing of another's. */
+static void test_a_folder_of_its_own(void **state) {
+  struct fixture *fixture = *state;
+  char own[160], copy[160];
+  assert_int_equal(issue(fixture, "broker/main"), CV_OK);
+  assert_int_equal(count_files(fixture->out), 3);
+  (void)snprintf(own, sizeof(own), "%s/ca.pem", fixture->ca);
+  (void)snprintf(copy, sizeof(copy), "%s/ca.pem", fixture->out);
+  expect_mode(copy, 0644);
+  char *expected = slurp(own), *found = slurp(copy);
+  assert_string_equal(found, expected);
+  free(expected);
+  free(found);
+  /* Into a folder that cannot take the certificate nothing is written. */
+  assert_int_equal(issue(fixture, "broker/main"), CV_ERR_EXISTS);
+  assert_int_equal(count_files(fixture->out), 3);
 }
 
 static void test_what_is_in_a_certificate(void **state) {
@@ -170,7 +198,7 @@ static void test_overlaps(void **state) {
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     assert_int_equal(issue(fixture, bad[i]), CV_ERR_EXISTS);
   }
-  assert_int_equal(count_files(fixture->out), 2);
+  assert_int_equal(count_files(fixture->out), 3);
   assert_int_equal(issue_full(fixture, "worker/15", DAY_S, false, NULL, &why), CV_ERR_EXISTS);
   assert_non_null(strstr(why.text, "worker/15: overlaps gateway/10-20, which has a certificate already"));
   assert_int_equal(issue(fixture, "worker/9"), CV_OK);
@@ -184,16 +212,6 @@ static void test_overlaps(void **state) {
   (void)snprintf(fixture->out, sizeof(fixture->out), "%s/new", fixture->folder);
   assert_int_equal(issue_full(fixture, "gateway/10-20", DAY_S, true, NULL, NULL), CV_OK);
   assert_int_equal(issue_full(fixture, "gateway/10-19", DAY_S, true, NULL, NULL), CV_ERR_EXISTS);
-}
-
-static char *slurp(const char *path) {
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  char *text = calloc(1, 65536);
-  assert_non_null(text);
-  assert_true(fread(text, 1, 65535, file) > 0);
-  (void)fclose(file);
-  return text;
 }
 
 static void test_nothing_is_overwritten(void **state) {
@@ -265,6 +283,7 @@ static void test_damaged_index_is_named(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_modes_and_names, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_a_folder_of_its_own, setup, teardown),
       cmocka_unit_test_setup_teardown(test_what_is_in_a_certificate, setup, teardown),
       cmocka_unit_test_setup_teardown(test_serials_differ, setup, teardown),
       cmocka_unit_test_setup_teardown(test_expired, setup, teardown),
