@@ -130,6 +130,7 @@ static const struct cv_config_rule rules[] = {
      .high = 9e15,
      .fallback = "0",
      .help = "UNSAFE, for tests: the seed of that noise"},
+    CV_SANDBOX_RULES(AT(sandbox)),
 };
 
 static const struct cv_config_table table = {
@@ -146,6 +147,7 @@ int main(int argc, char **argv) {
     struct cv_broker_shell *shell;
     struct cv_why why;
     cv_log_init("crowdveil-broker", CV_LOG_INFO);
+    cv_sandbox_begin(&settings.sandbox);
     settings.limit_epsilon_micro = (uint64_t)llround(settings.limit_epsilon * (double)CV_MICRO);
     settings.limit_worker_epsilon_micro = (uint64_t)llround(settings.limit_worker_epsilon * (double)CV_MICRO);
     if (settings.noise_seeded) {

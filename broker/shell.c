@@ -567,18 +567,33 @@ static void start_handles(struct cv_broker_shell *shell) {
   }
 }
 
+/* Keys, anchor and dialled name are behind us or in hand; certificates are read again on SIGHUP. */
+static enum cv_err enter_sandbox(const struct cv_broker_settings *settings, struct cv_why *why) {
+  const struct cv_sandbox_needs needs = {
+      .reads = {settings->tls_ca, settings->tls_cert, settings->tls_key, settings->tls_denied},
+      .state = settings->state,
+      .socket = settings->admin,
+      .dials = settings->thirdparty,
+  };
+  struct cv_sandbox_report report;
+  CV_TRY(cv_sandbox_enter(&settings->sandbox, &needs, &report, why));
+  cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
+  return CV_OK;
+}
+
 static enum cv_err open_all(struct cv_broker_shell *shell, struct cv_why *why) {
   CV_TRY(load_tls(shell, why));
   CV_TRY(cv_arena_init(&shell->in, CV_ARENA_BYTES));
   CV_TRY(cv_arena_init(&shell->scratch, CV_ARENA_BYTES));
   CV_TRY(open_net(shell, why)); /* before the store: a port that is taken must not leave a new database behind */
+  CV_TRY(cv_sandbox_become(&shell->settings->sandbox, why));
   CV_TRY(open_store(shell, why));
   start_handles(shell);
   if (shell->settings->admin != NULL) {
     const struct cv_admin_ops ops = {.health = health, .metrics = metrics};
     CV_TRY(cv_admin_start(&shell->loop, shell->settings->admin, &ops, shell, &shell->admin, why));
   }
-  return CV_OK;
+  return enter_sandbox(shell->settings, why);
 }
 
 enum cv_err cv_broker_shell_start(const struct cv_broker_settings *settings, struct cv_broker_shell **ret,

@@ -8,6 +8,7 @@
 
 #include "broker/core.h"
 #include "broker/store.h"
+#include "common/sandbox/sandbox.h"
 
 struct cv_broker_settings {
   char *listen, *thirdparty, *state, *anchor, *seal_key, *admin;
@@ -18,11 +19,15 @@ struct cv_broker_settings {
   uint64_t connections, silence_ms;
   bool noise_seeded;
   uint64_t noise_seed;
+  struct cv_sandbox_settings sandbox;
 };
 
 struct cv_broker_shell;
 
-/* Opens everything; after that the daemon can be reached. One line in `why` on failure, nothing left half-done. */
+/*
+ * Opens everything and gives up the rest; after that the daemon can be reached. One line in `why` on failure, nothing
+ * left half-done.
+ */
 CV_MUST_USE enum cv_err cv_broker_shell_start(const struct cv_broker_settings *settings, struct cv_broker_shell **ret,
                                               struct cv_why *why);
 /* "HOST:PORT" on which workers and requesters are awaited. */

@@ -21,6 +21,7 @@
 #include "common/crypto/crypto.h"
 #include "common/db/committer.h"
 #include "common/net/peer.h"
+#include "common/sandbox/sandbox.h"
 #include "proto/codec/rank.h"
 #include "thirdparty/core.h"
 #include "thirdparty/store.h"
@@ -33,6 +34,7 @@ struct settings {
   char *listen, *state, *admin;
   char *ca, *cert, *key, *denied;
   uint64_t campaigns, arms, silence_ms;
+  struct cv_sandbox_settings sandbox;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -90,6 +92,7 @@ static const struct cv_config_rule rules[] = {
      .high = 3600000,
      .fallback = "20s",
      .help = "time after which a connection whose other end does not answer is given up"},
+    CV_SANDBOX_RULES(offsetof(struct settings, sandbox)),
 };
 
 static const struct cv_config_table table = {.program = program,
@@ -458,11 +461,24 @@ static enum cv_err start_admin(struct daemon *daemon, struct cv_why *why) {
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
 
+/* Brokers dial; this party connects to nobody. */
+static enum cv_err enter_sandbox(const struct settings *settings, struct cv_why *why) {
+  const struct cv_sandbox_needs needs = {.reads = {settings->ca, settings->cert, settings->key, settings->denied},
+                                         .state = settings->state,
+                                         .socket = settings->admin};
+  struct cv_sandbox_report report;
+  CV_TRY(cv_sandbox_enter(&settings->sandbox, &needs, &report, why));
+  cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
+  return CV_OK;
+}
+
 /* The network first: a port that is taken or a bad certificate must not leave a new database behind. */
 static enum cv_err start_all(struct daemon *daemon, struct cv_why *why) {
   CV_TRY(start_network(daemon, why));
+  CV_TRY(cv_sandbox_become(&daemon->settings.sandbox, why));
   CV_TRY(start_state(daemon, why));
-  return start_admin(daemon, why);
+  CV_TRY(start_admin(daemon, why));
+  return enter_sandbox(&daemon->settings, why);
 }
 
 static void say_ready(const struct daemon *daemon) {
@@ -493,6 +509,7 @@ int main(int argc, char **argv) {
   if (status >= 0) {
     return status;
   }
+  cv_sandbox_begin(&daemon.settings.sandbox);
   (void)signal(SIGPIPE, SIG_IGN);
   if (uv_loop_init(&daemon.loop) != 0) {
     give_up("the event loop cannot be made");

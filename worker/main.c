@@ -20,6 +20,7 @@
 #include "common/config/config.h"
 #include "common/crypto/crypto.h"
 #include "common/net/peer.h"
+#include "common/sandbox/sandbox.h"
 #include "worker/core.h"
 #include "worker/source.h"
 
@@ -41,6 +42,7 @@ struct settings {
   char *accept_privatizers, *accept_mechanisms;
   uint64_t accept_tokens;
   bool exit_when_done;
+  struct cv_sandbox_settings sandbox;
 };
 
 #define NO_SEED   UINT64_C(9007199254740992)
@@ -129,6 +131,7 @@ static const struct cv_config_rule rules[] = {
      .high = 3600000,
      .fallback = "20s",
      .help = "time after which a connection whose other end does not answer is given up"},
+    CV_SANDBOX_RULES(AT(sandbox)),
 };
 
 static const struct cv_config_table table = {
@@ -365,6 +368,17 @@ static enum cv_err open_tls(struct daemon *daemon, struct cv_why *why) {
   return err;
 }
 
+/* The campaign and its data have been read; what is left is certificates, and the way to the broker. */
+static enum cv_err enter_sandbox(const struct settings *settings, struct cv_why *why) {
+  const struct cv_sandbox_needs needs = {.reads = {settings->ca, settings->cert, settings->key, settings->denied},
+                                         .dials = settings->broker};
+  struct cv_sandbox_report report;
+  CV_TRY(cv_sandbox_become(&settings->sandbox, why));
+  CV_TRY(cv_sandbox_enter(&settings->sandbox, &needs, &report, why));
+  cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
+  return CV_OK;
+}
+
 static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
   const struct settings *settings = daemon->settings;
   CV_TRY(cv_campaign_load(settings->campaign, &daemon->campaign, why));
@@ -378,8 +392,9 @@ static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
   CV_TRY(open_crew(daemon, why));
   struct cv_net_limits limits = CV_NET_DEFAULTS;
   limits.silence_ms = (unsigned)settings->silence_ms;
-  return cv_dialer_start(&daemon->loop, settings->broker, daemon->tls, &peer_ops, daemon, on_failed, &limits,
-                         cv_rng_u64(&daemon->drbg.rng), &daemon->dialer, why);
+  CV_TRY(cv_dialer_start(&daemon->loop, settings->broker, daemon->tls, &peer_ops, daemon, on_failed, &limits,
+                         cv_rng_u64(&daemon->drbg.rng), &daemon->dialer, why));
+  return enter_sandbox(settings, why);
 }
 
 static void start_handles(struct daemon *daemon) {
@@ -420,6 +435,7 @@ static int run(const struct settings *settings) {
   struct cv_why why = {.text = "out of memory"};
   daemon.settings = settings;
   cv_log_init(program, CV_LOG_INFO);
+  cv_sandbox_begin(&settings->sandbox);
   cv_drbg_init(&daemon.drbg);
   if (uv_loop_init(&daemon.loop) != 0) {
     (void)fprintf(stderr, "%s: the event loop cannot start\n", program);

@@ -17,7 +17,7 @@ class Layer:
 
 
 BASE = ("base",)
-COMMON = ("base", "sys", "crypto", "db", "net", "config", "admin")
+COMMON = ("base", "sys", "crypto", "db", "net", "config", "admin", "sandbox")
 
 LAYERS = (
     # common: the ground, in the order in which its parts may know each other
@@ -30,6 +30,7 @@ LAYERS = (
     Layer("net", ("common/net/*",), False, BASE + ("sys", "identity")),
     Layer("config", ("common/config/*",), False, BASE),
     Layer("admin", ("common/admin/*",), False, BASE + ("sys",)),
+    Layer("sandbox", ("common/sandbox/*",), False, BASE + ("net", "config")),
     # the wire: only these files know protobuf; each codec knows its own schema and the shared one
     Layer("chain", ("proto/codec/chain.[ch]",), True, BASE + ("wire", "rank")),
     Layer("wire", ("proto/codec/frame.h",), True, BASE),

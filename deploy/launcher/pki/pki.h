@@ -37,8 +37,8 @@ struct cv_pki_request {
 
 /*
  * Issues a certificate into `folder` (made if missing), and puts the CA's beside it if there is none. Worker ids that
- * another certificate of this CA vouches for and that has not expired are refused (CV_ERR_EXISTS), as are files that are
- * there. `ret` may be NULL.
+ * another certificate of this CA vouches for and that has not expired are refused (CV_ERR_EXISTS), as are files that
+ * are there. `ret` may be NULL.
  */
 CV_MUST_USE enum cv_err cv_pki_issue(const char *ca_folder, const char *folder, const struct cv_pki_request *request,
                                      struct cv_pki_files *ret, struct cv_why *why);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/sandbox/parts.h"
+
+#define SAY(part, ...) (void)snprintf((part)->text, sizeof((part)->text), __VA_ARGS__)
+
+/* True if nothing is left; who is not root may not, and does not need to where no new privileges can be gained. */
+static bool empty_bounding_set(void) {
+  bool empty = true;
+  for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
+    (void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+    empty = empty && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 0;
+  }
+  return empty;
+}
+
+static enum cv_err change_to(const struct passwd *user, struct cv_why *why) {
+  if (initgroups(user->pw_name, user->pw_gid) != 0 || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) != 0 ||
+      setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0) {
+    return cv_fail(why, CV_ERR_DENIED, "user: cannot become %s: %s", user->pw_name, strerror(errno));
+  }
+  if (setresuid(0, 0, 0) == 0) {
+    return cv_fail(why, CV_ERR_STATE, "user: became %s, but could become root again", user->pw_name);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_sandbox_become(const struct cv_sandbox_settings *settings, struct cv_why *why) {
+  if (settings->user == NULL) {
+    return CV_OK;
+  }
+  errno = 0;
+  const struct passwd *user = getpwnam(settings->user);
+  if (user == NULL) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "user: there is no user %s; expected one of this machine", settings->user);
+  }
+  if (user->pw_uid == geteuid()) {
+    return CV_OK;
+  }
+  if (geteuid() != 0) {
+    return cv_fail(why, CV_ERR_DENIED, "user: cannot become %s; expected to be started as root or as %s",
+                   settings->user, settings->user);
+  }
+  if (settings->mode != CV_SANDBOX_OFF) {
+    (void)empty_bounding_set(); /* which that user may not */
+  }
+  return change_to(user, why);
+}
+
+void cv_sandbox_core_dumps(struct cv_sandbox_part *ret) {
+  const struct rlimit none = {0, 0};
+  if (setrlimit(RLIMIT_CORE, &none) != 0) {
+    ret->on = false;
+    SAY(ret, "%s", strerror(errno));
+    return;
+  }
+#if CV_SANITIZED
+  ret->on = false;
+  SAY(ret, "but for a limit of 0 bytes: this is a sanitizer build");
+#else
+  ret->on = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
+  SAY(ret, "%s", ret->on ? "none" : strerror(errno));
+#endif
+}
+
+void cv_sandbox_capabilities(struct cv_sandbox_part *ret) {
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+  bool bounded = empty_bounding_set();
+  (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  ret->on = syscall(SYS_capset, &header, none) == 0;
+  SAY(ret, "%s", !ret->on ? strerror(errno) : bounded ? "none" : "none; the bounding set is not this user's to empty");
+}
+
+void cv_sandbox_no_new_privileges(struct cv_sandbox_part *ret) {
+  ret->on = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+  SAY(ret, "%s", ret->on ? "none" : strerror(errno));
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/sandbox/sandbox.h"
+
+#include <arpa/inet.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/net/address.h"
+#include "common/sandbox/parts.h"
+
+const char *const CV_SANDBOX_MODES[] = {"on", "require", "off", NULL};
+
+/* As they are told: the longest comes last, should the line have to be cut. */
+enum { USER, PRIVILEGES, CAPABILITIES, CORE_DUMPS, SECCOMP, LANDLOCK, PARTS };
+static const char *const names[PARTS] = {"user", "new privileges", "capabilities", "core dumps", "seccomp", "landlock"};
+
+bool cv_sandbox_looks_up(const struct cv_sandbox_needs *needs) {
+  struct cv_address address;
+  unsigned char ip[sizeof(struct in6_addr)];
+  return needs->dials != NULL && cv_address_parse(needs->dials, &address, NULL) == CV_OK &&
+         inet_pton(AF_INET, address.host, ip) != 1 && inet_pton(AF_INET6, address.host, ip) != 1;
+}
+
+/* Tells, and never fails: to go on as root is the operator's choice, in a container for one. */
+static void tell_user(const struct cv_sandbox_settings *settings, struct cv_sandbox_part *ret) {
+  const struct passwd *entry = getpwuid(geteuid());
+  const char *hint = geteuid() == 0 && settings->user == NULL ? " (the key user is not set)" : "";
+  ret->on = true;
+  if (entry != NULL) {
+    (void)snprintf(ret->text, sizeof(ret->text), "%s%s", entry->pw_name, hint);
+  } else {
+    (void)snprintf(ret->text, sizeof(ret->text), "number %u%s", (unsigned)geteuid(), hint);
+  }
+}
+
+static void put(struct cv_sandbox_report *report, const char *name, const struct cv_sandbox_part *part) {
+  size_t used = strlen(report->text);
+  (void)snprintf(report->text + used, sizeof(report->text) - used, "%s%s: %s%s", used == 0 ? "" : "; ", name,
+                 part->on ? "" : "OFF, ", part->text);
+  report->whole = report->whole && part->on;
+}
+
+void cv_sandbox_begin(const struct cv_sandbox_settings *settings) {
+  if (settings->mode != CV_SANDBOX_OFF) {
+    struct cv_sandbox_part part;
+    cv_sandbox_core_dumps(&part); /* told when it is done again: changing the user undoes it */
+  }
+}
+
+enum cv_err cv_sandbox_enter(const struct cv_sandbox_settings *settings, const struct cv_sandbox_needs *needs,
+                             struct cv_sandbox_report *ret, struct cv_why *why) {
+  struct cv_sandbox_report report = {.whole = true};
+  if (settings->mode == CV_SANDBOX_OFF) {
+    *ret = (struct cv_sandbox_report){.text = "off, as configured"};
+    return CV_OK;
+  }
+  struct cv_sandbox_part part[PARTS];
+  tell_user(settings, &part[USER]);
+  cv_sandbox_no_new_privileges(&part[PRIVILEGES]);
+  cv_sandbox_core_dumps(&part[CORE_DUMPS]);
+  cv_sandbox_landlock(needs, UINT_MAX, &part[LANDLOCK]);
+  cv_sandbox_capabilities(&part[CAPABILITIES]);
+  cv_sandbox_seccomp(needs, &part[SECCOMP]);
+  for (size_t i = 0; i < PARTS; i++) {
+    if (settings->mode == CV_SANDBOX_REQUIRE && !part[i].on) {
+      return cv_fail(why, CV_ERR_STATE, "sandbox is require, but %s cannot be had: %s; expected all, or sandbox: on",
+                     names[i], part[i].text);
+    }
+    put(&report, names[i], &part[i]);
+  }
+  *ret = report;
+  return CV_OK;
+}
