@@ -75,3 +75,19 @@ void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index) {
     chunk->as.bytes[bit / 8] &= (uint8_t) ~(1U << (bit % 8));
   }
 }
+
+uint64_t cv_chunks_count(struct cv_chunks *chunks, uint64_t from, uint64_t n) {
+  uint64_t count = 0;
+  while (n > 0) {
+    uint64_t here = CV_CHUNK_BITS - from % CV_CHUNK_BITS;
+    here = here < n ? here : n;
+    if (cv_chunks_find(chunks, from / CV_CHUNK_BITS) != NULL) {
+      for (uint64_t i = 0; i < here; i++) {
+        count += cv_chunks_bit(chunks, from + i);
+      }
+    }
+    from += here;
+    n -= here;
+  }
+  return count;
+}

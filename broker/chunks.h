@@ -48,5 +48,7 @@ bool cv_chunks_bit(struct cv_chunks *chunks, uint64_t index);
 /* Sets the bit; the chunk, or NULL when there is no room for one. */
 struct cv_chunk *cv_chunks_set(struct cv_chunks *chunks, uint64_t index);
 void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index);
+/* Bits set among the `n` from `from` on. Chunks that were never touched cost one look each. */
+uint64_t cv_chunks_count(struct cv_chunks *chunks, uint64_t from, uint64_t n);
 
 #endif

@@ -81,7 +81,7 @@ enum cv_err cv_image_read_arm(struct cv_campaign *campaign, uint32_t index, stru
   CV_TRY(cv_mechanism_load(&campaign->law, in, &mechanism));
   cv_mechanism_free(arm->mechanism);
   arm->mechanism = mechanism;
-  return in->failed || arm->filled > arm->want ? CV_ERR_DAMAGED : CV_OK;
+  return in->failed || arm->filled > arm->want || arm->want > CV_PLAN_TOKENS_MAX ? CV_ERR_DAMAGED : CV_OK;
 }
 
 /* Behind its length, so that a reader can skip it. */

@@ -242,14 +242,13 @@ static uint64_t bits_set(const struct cv_chunks *chunks) {
   return bits;
 }
 
-/* The arm's image agrees with its places. */
+/* The arm's image agrees with itself and with its places. */
 static enum cv_err check_arm(struct cv_campaign *campaign, uint32_t index) {
   const struct cv_arm *arm = &campaign->arm[index];
-  uint32_t filled = 0;
-  CV_TRY(damaged_unless(arm->plan == 0 || (arm->plan <= campaign->plans && arm->filled < arm->want)));
-  for (uint32_t i = 0; i < arm->want; i++) {
-    filled += cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + i));
-  }
+  bool is_open = arm->plan != 0;
+  CV_TRY(damaged_unless(is_open ? arm->plan <= campaign->plans && arm->filled < arm->want && arm->mechanism->drawn
+                                : arm->want == 0));
+  uint64_t filled = cv_chunks_count(&campaign->places, cv_epoch_place_bit(index, arm->first), arm->want);
   return damaged_unless(filled == arm->filled);
 }
 
@@ -276,14 +275,13 @@ static enum cv_err settle(struct cv_campaign *campaign) {
     struct cv_arm *arm = &campaign->arm[i];
     arm->changed = arm->touched = false;
     arm->next = 0;
-    campaign->tokens += arm->first + arm->filled;
+    uint64_t left = campaign->spec.tokens - campaign->tokens - campaign->reserved;
+    CV_TRY(damaged_unless(arm->want <= left && arm->first <= left - arm->want));
     CV_TRY(check_arm(campaign, i));
-    if (arm->plan == 0) {
-      continue;
-    }
-    campaign->open_arms++;
-    campaign->free_places += arm->want;
+    campaign->tokens += arm->first + arm->filled;
     campaign->reserved += arm->want - arm->filled;
+    campaign->open_arms += arm->plan != 0;
+    campaign->free_places += arm->want;
   }
   CV_TRY(damaged_unless(bits_set(&campaign->payers) == campaign->tokens));
   return check_history(campaign);

@@ -7,11 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/base/text.h"
 
 /* The entry of libFuzzer, of AFL++'s driver and of the replay (driver.c). Always 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
@@ -31,6 +33,11 @@ static inline void fuzz_file_make(struct fuzz_file *file, const uint8_t *bytes, 
 
 static inline void fuzz_file_drop(const struct fuzz_file *file) {
   (void)close(file->fd);
+}
+
+/* What a person is told: one line, not empty, without control characters. */
+static inline void fuzz_line(const char *text) {
+  CV_REQUIRE(text[0] != '\0' && cv_text_is_clean(text, strlen(text)));
 }
 
 /* Inputs of several records: a kind, an argument and a 16-bit length before the bytes of each. False at the end. */

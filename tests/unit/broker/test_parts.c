@@ -34,6 +34,28 @@ static void test_bits_are_independent(void **state) {
   cv_chunks_fini(&chunks);
 }
 
+static void test_bits_are_counted_over_any_range(void **state) {
+  struct cv_chunks chunks;
+  const uint64_t end = 3 * CV_CHUNK_BITS;
+  cv_chunks_init(&chunks, 100);
+  for (uint64_t bit = 5; bit < end; bit += 7 + bit % 4001) {
+    if (bit / CV_CHUNK_BITS != 1) {
+      assert_non_null(cv_chunks_set(&chunks, bit));
+    }
+  }
+  for (uint64_t from = 0; from < end; from += 997) {
+    uint64_t expected = 0;
+    for (uint64_t bit = from; bit < from + CV_CHUNK_BITS + 9; bit++) {
+      expected += cv_chunks_bit(&chunks, bit);
+    }
+    assert_int_equal(cv_chunks_count(&chunks, from, CV_CHUNK_BITS + 9), expected);
+  }
+  assert_int_equal(cv_chunks_count(&chunks, 0, 0), 0);
+  assert_int_equal(cv_chunks_count(&chunks, 5, 1), 1);
+  assert_int_equal(cv_chunks_count(&chunks, 0, UINT64_C(1) << 36), cv_chunks_count(&chunks, 0, end));
+  cv_chunks_fini(&chunks);
+}
+
 static void test_chunks_are_bounded(void **state) {
   struct cv_chunks chunks;
   cv_chunks_init(&chunks, 2);
@@ -172,6 +194,7 @@ static void test_the_anchor_says_what_was_written(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bits_are_independent),
+      cmocka_unit_test(test_bits_are_counted_over_any_range),
       cmocka_unit_test(test_chunks_are_bounded),
       cmocka_unit_test(test_a_ticket_with_a_flipped_bit_is_none),
       cmocka_unit_test(test_the_gate_lets_only_private_sums_out),

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/fuzz/broker_check.h"
+
+#include <string.h>
+
+#include "broker/state.h"
+
+static uint64_t bits_set(const struct cv_chunks *chunks) {
+  uint64_t bits = 0;
+  for (const struct cv_chunk *chunk = chunks->all; chunk != NULL; chunk = chunk->hh.next) {
+    uint64_t word[CV_CHUNK_BYTES / 8];
+    memcpy(word, chunk->as.bytes, sizeof(word));
+    for (size_t i = 0; i < CV_COUNT(word); i++) {
+      bits += (uint64_t)__builtin_popcountll(word[i]);
+    }
+  }
+  CV_REQUIRE(chunks->count <= chunks->most);
+  return bits;
+}
+
+/* Open assignments of a campaign, over all connections; `arm` UINT32_MAX: of every arm. */
+static uint32_t leases_of(const struct cv_broker_conn *conn, uint32_t campaign, uint32_t arm) {
+  uint32_t count = 0;
+  for (uint32_t at = conn->lease_first; at != UINT32_MAX; at = conn->lease[at].after) {
+    const struct cv_lease *lease = &conn->lease[at];
+    count += lease->campaign == campaign && (arm == UINT32_MAX || lease->arm == arm);
+  }
+  return count;
+}
+
+static void check_epochs(struct cv_campaign *campaign) {
+  uint64_t tokens = 0, reserved = 0, free_places = 0;
+  uint32_t open_arms = 0;
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    const struct cv_arm *arm = &campaign->arm[i];
+    CV_REQUIRE(arm->plan == 0 ? arm->want == 0 : arm->filled < arm->want && arm->plan <= campaign->plans);
+    CV_REQUIRE(arm->plan == 0 || arm->mechanism->drawn);
+    CV_REQUIRE(cv_chunks_count(&campaign->places, cv_epoch_place_bit(i, arm->first), arm->want) == arm->filled);
+    tokens += arm->first + arm->filled;
+    reserved += arm->want - arm->filled;
+    free_places += cv_arm_free_places(arm);
+    open_arms += arm->plan != 0;
+  }
+  CV_REQUIRE(campaign->tokens == tokens && campaign->reserved == reserved);
+  CV_REQUIRE(tokens <= campaign->spec.tokens && reserved <= campaign->spec.tokens - tokens);
+  CV_REQUIRE(campaign->free_places == free_places && campaign->open_arms == open_arms);
+  CV_REQUIRE(bits_set(&campaign->payers) == tokens);
+}
+
+static void check_campaign(const struct cv_broker *broker, struct cv_campaign *campaign) {
+  CV_REQUIRE((campaign->arm == NULL) == (campaign->phase >= CV_PHASE_STOPPING));
+  CV_REQUIRE(campaign->phase < CV_PHASE_STOPPING || campaign->journal.len == 0);
+  if (campaign->arm == NULL) {
+    return;
+  }
+  uint32_t leases = 0;
+  for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
+    leases += leases_of(conn, campaign->id, UINT32_MAX);
+  }
+  check_epochs(campaign);
+  CV_REQUIRE(bits_set(&campaign->offered) == leases);
+}
+
+static void check_conn(struct cv_broker *broker, const struct cv_broker_conn *conn) {
+  uint32_t outstanding = 0;
+  for (uint32_t at = conn->lease_first; at != UINT32_MAX; at = conn->lease[at].after) {
+    CV_REQUIRE(cv_identity_vouches_for(&conn->identity, conn->lease[at].worker));
+    outstanding++;
+  }
+  CV_REQUIRE(conn->outstanding == outstanding && outstanding <= CV_CREDIT_MAX);
+  CV_REQUIRE(conn->waiting_count <= broker->config.limits.queue);
+  for (uint32_t i = 0; i < conn->dealings; i++) {
+    const struct cv_dealing *dealing = &conn->dealing[i];
+    const struct cv_campaign *campaign = cv_campaign_find(broker, dealing->campaign);
+    for (uint32_t arm = 0; campaign != NULL && arm < campaign->spec.arms; arm++) {
+      CV_REQUIRE(dealing->held[arm] == leases_of(conn, dealing->campaign, arm));
+    }
+  }
+}
+
+void broker_check(struct cv_broker *broker) {
+  uint32_t open = 0, crowd = 0, order = 0;
+  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+    check_campaign(broker, campaign);
+    open += campaign->phase != CV_PHASE_ENDED;
+  }
+  for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
+    check_conn(broker, conn);
+    crowd += conn->identity.role == CV_ROLE_WORKER || conn->identity.role == CV_ROLE_GATEWAY;
+    order += conn->identity.role == CV_ROLE_REQUESTER;
+  }
+  CV_REQUIRE(broker->open_count == open && broker->crowd_conns == crowd && broker->order_conns == order);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/fuzz/broker_disk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void drop(struct disk *disk, size_t at) {
+  cv_buf_fini(&disk->row[at].bytes);
+  disk->rows--;
+  memmove(&disk->row[at], &disk->row[at + 1], (disk->rows - at) * sizeof(*disk->row)); /* the order stays */
+}
+
+void disk_fini(struct disk *disk) {
+  while (disk->rows > 0) {
+    drop(disk, disk->rows - 1);
+  }
+  free(disk->row);
+}
+
+static struct disk_row *find(const struct disk *disk, const struct cv_op *op) {
+  for (size_t i = 0; i < disk->rows; i++) {
+    const struct cv_op *is = &disk->row[i].op;
+    if (is->kind == op->kind && is->chunk == op->chunk && is->campaign == op->campaign && is->number == op->number) {
+      return &disk->row[i];
+    }
+  }
+  return NULL;
+}
+
+static struct disk_row *insert(struct disk *disk, const struct cv_op *op) {
+  if (disk->rows == disk->cap) {
+    disk->cap = disk->cap == 0 ? 64 : disk->cap * 2;
+    disk->row = realloc(disk->row, disk->cap * sizeof(*disk->row));
+    CV_REQUIRE(disk->row != NULL);
+  }
+  disk->row[disk->rows] = (struct disk_row){.op = *op};
+  return &disk->row[disk->rows++];
+}
+
+/* Rows of the journal below a commit, or all that is secret of a campaign. */
+static void sweep(struct disk *disk, const struct cv_op *op) {
+  for (size_t i = disk->rows; i-- > 0;) {
+    const struct disk_row *row = &disk->row[i];
+    bool journal = row->op.kind == CV_OP_JOURNAL;
+    bool goes = op->kind == CV_OP_TRIM ? journal && row->made < op->number
+                                       : (journal || row->op.kind == CV_OP_CHUNK) && row->op.campaign == op->campaign;
+    if (goes) {
+      drop(disk, i);
+    }
+  }
+}
+
+static void apply(struct disk *disk, const struct cv_batch *batch, const struct cv_op *op) {
+  if (op->kind == CV_OP_TRIM || op->kind == CV_OP_PURGE) {
+    sweep(disk, op);
+    return;
+  }
+  struct cv_op key = *op;
+  key.kind = op->kind == CV_OP_UNCHUNK ? CV_OP_CHUNK : op->kind;
+  struct disk_row *row = find(disk, &key);
+  if (op->kind == CV_OP_UNCHUNK) {
+    if (row != NULL) {
+      drop(disk, (size_t)(row - disk->row));
+    }
+    return;
+  }
+  bool replaces = op->kind == CV_OP_STATE || op->kind == CV_OP_STANDINGS || op->kind == CV_OP_CHUNK;
+  CV_REQUIRE(row == NULL || replaces);
+  row = row != NULL ? row : insert(disk, &key);
+  row->made = batch->commit;
+  cv_buf_clear(&row->bytes);
+  cv_buf_put(&row->bytes, batch->bytes.data + op->at, op->n);
+  CV_REQUIRE(cv_buf_ok(&row->bytes));
+}
+
+void disk_commit(struct disk *disk, const struct cv_batch *batch) {
+  CV_REQUIRE(batch->commit == disk->commit + 1);
+  disk->commit = batch->commit;
+  for (size_t i = 0; i < batch->ops; i++) {
+    CV_REQUIRE(batch->op[i].at + batch->op[i].n <= batch->bytes.len);
+    apply(disk, batch, &batch->op[i]);
+  }
+}
+
+static enum cv_err restore(const struct disk_row *row, struct cv_broker *broker) {
+  struct cv_reader in = cv_reader_over(row->bytes.data, row->bytes.len);
+  uint32_t campaign = row->op.campaign;
+  switch (row->op.kind) {
+    case CV_OP_CAMPAIGN:
+      return cv_broker_restore_campaign(broker, campaign, &in);
+    case CV_OP_PLAN:
+      return cv_broker_restore_plan(broker, campaign, &in);
+    case CV_OP_RELEASE:
+      return cv_broker_restore_release(broker, campaign, &in);
+    case CV_OP_STANDINGS:
+      return cv_broker_restore_standings(broker, campaign, &in);
+    case CV_OP_STATE:
+      return cv_broker_restore_state(broker, campaign, &in);
+    case CV_OP_CHUNK:
+      return cv_broker_restore_chunk(broker, campaign, row->op.chunk, row->op.number, row->made, &in);
+    default:
+      return cv_broker_restore_journal(broker, campaign, row->made, &in);
+  }
+}
+
+enum cv_err disk_load(const struct disk *disk, struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
+  static const enum cv_op_kind order[] = {CV_OP_CAMPAIGN, CV_OP_PLAN,  CV_OP_RELEASE, CV_OP_STANDINGS,
+                                          CV_OP_STATE,    CV_OP_CHUNK, CV_OP_JOURNAL};
+  for (size_t i = 0; i < CV_COUNT(order); i++) {
+    for (size_t j = 0; j < disk->rows; j++) {
+      if (disk->row[j].op.kind == order[i]) {
+        CV_TRY(restore(&disk->row[j], broker));
+      }
+    }
+  }
+  return cv_broker_restore_end(broker, disk->commit, now_ms, wall_ms);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the broker's store keeps, in memory: batches go in, a core comes out. */
+#ifndef CV_FUZZ_BROKER_DISK_H
+#define CV_FUZZ_BROKER_DISK_H
+
+#include "broker/core.h"
+
+struct disk_row {
+  struct cv_op op; /* its key; at and n are not used */
+  uint64_t made;   /* commit that wrote it */
+  struct cv_buf bytes;
+};
+
+struct disk {
+  struct disk_row *row;
+  size_t rows, cap;
+  uint64_t commit; /* the last one */
+};
+
+void disk_fini(struct disk *disk);
+/* Does what the store's statements do; a batch that breaks a key of theirs, or comes out of order, aborts. */
+void disk_commit(struct disk *disk, const struct cv_batch *batch);
+/* In the order of the store. */
+CV_MUST_USE enum cv_err disk_load(const struct disk *disk, struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms);
+
+#endif

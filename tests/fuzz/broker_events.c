@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The broker's core under a sequence of events that the input spells: connections come and go, every message of the
+ * three schemas in any order (built from a few bytes each, so that most mean something, or raw), time that jumps,
+ * flushes with events in between, crashes before and after a commit, stored rows with a byte changed. After each flush
+ * the core's state must agree with itself, and what leaves with what left before.
+ *
+ * First byte: the broker's settings. Then one byte an event, below, with its arguments behind it.
+ */
+#include "tests/fuzz/broker_world.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { EVENTS = 400 };
+
+static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION, .program = "fuzz"};
+
+static bool is_requester(const struct peer *peer) {
+  return peer->who >= REQUESTER_FIRST && peer->who <= REQUESTER_LAST;
+}
+
+/* The peer that the input names, connected and of the kind asked for; NULL if it is not. */
+enum kind { CROWD, REQUESTER, RANK, ANY };
+static struct peer *pick(struct world *world, struct cv_reader *in, enum kind kind) {
+  unsigned from = cv_read_u8(in);
+  for (unsigned i = 0; i < PEERS; i++) {
+    struct peer *peer = &world->peer[(from + i) % PEERS];
+    enum kind is = peer->who == THIRDPARTY ? RANK : is_requester(peer) ? REQUESTER : CROWD;
+    if (peer->conn != NULL && (kind == ANY || kind == is)) {
+      return peer;
+    }
+  }
+  return NULL;
+}
+
+static void say_crowd(struct world *world, struct peer *peer, const struct cv_crowd_frame *frame) {
+  struct cv_why why = {.text = ""};
+  world_answered(world, peer, cv_broker_on_crowd(world->core, peer->conn, frame, world->now_ms, world->wall_ms, &why),
+                 &why);
+}
+
+static void say_order(struct world *world, struct peer *peer, const struct cv_order_frame *frame) {
+  struct cv_why why = {.text = ""};
+  world_answered(world, peer, cv_broker_on_order(world->core, peer->conn, frame, world->now_ms, world->wall_ms, &why),
+                 &why);
+}
+
+static void say_rank(struct world *world, struct peer *peer, const struct cv_rank_frame *frame) {
+  struct cv_why why = {.text = ""};
+  world_answered(world, peer, cv_broker_on_rank(world->core, peer->conn, frame, world->now_ms, &why), &why);
+}
+
+static void greet(struct world *world, struct peer *peer) {
+  if (peer->who == THIRDPARTY) {
+    say_rank(world, peer, &(struct cv_rank_frame){.hello = hello});
+  } else if (is_requester(peer)) {
+    say_order(world, peer, &(struct cv_order_frame){.hello = hello});
+  } else {
+    say_crowd(world, peer, &(struct cv_crowd_frame){.hello = hello});
+  }
+}
+
+/* ---- connections ---- */
+
+static void on_join(struct world *world, struct cv_reader *in) {
+  uint8_t who = cv_read_u8(in);
+  world_join(world, who % IDENTITIES);
+  struct peer *peer = NULL;
+  for (unsigned i = 0; i < PEERS; i++) {
+    peer = world->peer[i].conn != NULL && world->peer[i].who == who % IDENTITIES ? &world->peer[i] : peer;
+  }
+  if (peer != NULL && (who & 0x80) == 0) {
+    greet(world, peer);
+  }
+}
+
+static void on_leave(struct world *world, struct cv_reader *in) {
+  struct peer *peer = pick(world, in, ANY);
+  if (peer != NULL) {
+    world_leave(world, peer);
+  }
+}
+
+/* ---- requesters ---- */
+
+static void on_submit(struct world *world, struct cv_reader *in) {
+  struct peer *peer = pick(world, in, REQUESTER);
+  uint8_t key = cv_read_u8(in), shape = cv_read_u8(in), tokens = cv_read_u8(in), times = cv_read_u8(in);
+  struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT};
+  frame.as.submit.client_key[0] = key % 4;
+  struct cv_spec *spec = &frame.as.submit.spec;
+  *spec = (struct cv_spec){.name = "fuzz \xc3\xa9",
+                           .arms = 1 + (shape & 3U),
+                           .policy = {.name = "ppar"},
+                           .mechanism = {.name = "hybrid"},
+                           .privatizer = {.name = "none"},
+                           .epsilon_micro = 100000U * (1 + (shape >> 2 & 3U)),
+                           .tokens_per_worker = 1 + (shape >> 4 & 1U),
+                           .thirdparty_trusted = (shape & 0x20) != 0,
+                           .tokens = 1 + 2U * tokens,
+                           .deadline_ms = (times & 15) * 1000U,
+                           .idle_ms = (times >> 4) * 1000U};
+  if ((shape & 0x60) == 0x60) {
+    (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "none");
+  }
+  if ((shape & 0x80) != 0) {
+    CV_REQUIRE(cv_params_set_number(&spec->policy.params, "alpha", key) == CV_OK);
+    spec->epsilon_micro *= key % 3;
+  }
+  if (peer != NULL) {
+    say_order(world, peer, &frame);
+  }
+}
+
+static void on_request(struct world *world, struct cv_reader *in) {
+  static const enum cv_order_kind kinds[] = {CV_ORDER_WATCH,  CV_ORDER_EXPORT,   CV_ORDER_STATUS, CV_ORDER_CANCEL,
+                                             CV_ORDER_STATUS, CV_ORDER_ACCEPTED, CV_ORDER_NONE};
+  struct peer *peer = pick(world, in, REQUESTER);
+  uint8_t what = cv_read_u8(in);
+  struct cv_order_frame frame = {.kind = kinds[what % CV_COUNT(kinds)]};
+  frame.as.campaign = what / CV_COUNT(kinds) % (CAMPAIGNS + 1);
+  if (peer != NULL) {
+    say_order(world, peer, &frame);
+  }
+}
+
+/* ---- workers ---- */
+
+static void on_arrive(struct world *world, struct cv_reader *in) {
+  struct peer *peer = pick(world, in, CROWD);
+  uint8_t first = cv_read_u8(in), n = cv_read_u8(in);
+  uint64_t worker[32];
+  struct cv_arrive arrive = {.workers = n % 32, .worker = worker, .credit = n >> 5};
+  if (peer == NULL) {
+    return;
+  }
+  uint64_t low = world_identity[peer->who].first, range = world_identity[peer->who].last - low + 1;
+  for (size_t i = 0; i < arrive.workers; i++) {
+    worker[i] = (first & 0x80) != 0 ? first + i : low + (first + i) % range;
+  }
+  arrive.credit = arrive.credit == 7 ? UINT32_MAX : arrive.credit * 8;
+  say_crowd(world, peer, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrive});
+}
+
+static struct peer *holder_of(struct world *world, uint64_t worker) {
+  for (struct peer *peer = world->peer; peer < world->peer + PEERS; peer++) {
+    if (peer->conn != NULL && cv_identity_vouches_for(&world_identity[peer->who], worker)) {
+      return peer;
+    }
+  }
+  return NULL;
+}
+
+static void send_token(struct world *world, struct peer *peer, const struct assigned *assigned, uint8_t how) {
+  int64_t value[2] = {world_value(assigned->campaign, assigned->arm, assigned->place), 0};
+  struct cv_token token = {.values = 1, .value = value};
+  memcpy(token.ticket, assigned->ticket, sizeof(token.ticket));
+  if ((how & 7) == 5) {
+    value[0] = (how & 8) != 0 ? -1 : INT64_MAX;
+  } else if ((how & 7) == 6) {
+    token.values = 2;
+  } else if ((how & 7) == 7) {
+    token.ticket[how % CV_TICKET_BYTES] ^= how;
+  }
+  say_crowd(world, peer, &(struct cv_crowd_frame){.tokens = 1, .token = &token});
+}
+
+static void on_token(struct world *world, struct cv_reader *in) {
+  uint8_t which = cv_read_u8(in), how = cv_read_u8(in);
+  size_t known = world->assignments < ASSIGNED ? world->assignments : ASSIGNED;
+  if (known == 0) {
+    return;
+  }
+  const struct assigned *assigned = &world->assigned[which % known];
+  struct peer *peer = (how & 0x80) != 0 ? pick(world, in, CROWD) : holder_of(world, assigned->worker);
+  if (peer != NULL) {
+    send_token(world, peer, assigned, how);
+  }
+}
+
+/* All that is known is answered, from the newest back. */
+static void on_tokens(struct world *world, struct cv_reader *in) {
+  size_t n = cv_read_u8(in);
+  for (size_t i = 0; i < n && i < world->assignments && i < ASSIGNED; i++) {
+    const struct assigned *assigned = &world->assigned[(world->assignments - 1 - i) % ASSIGNED];
+    struct peer *peer = holder_of(world, assigned->worker);
+    if (peer != NULL) {
+      send_token(world, peer, assigned, 0);
+    }
+  }
+}
+
+static void on_decline(struct world *world, struct cv_reader *in) {
+  struct peer *peer = pick(world, in, CROWD);
+  struct cv_decline decline = {.campaign = cv_read_u8(in), .why = "too little privacy"};
+  if (peer != NULL) {
+    say_crowd(world, peer, &(struct cv_crowd_frame){.declines = 1, .decline = &decline});
+  }
+}
+
+/* ---- the third-party ---- */
+
+static struct heard *heard_by(struct world *world, struct cv_reader *in) {
+  return &world->heard[cv_read_u8(in) % CAMPAIGNS];
+}
+
+static uint64_t id_of(const struct world *world, const struct heard *heard) {
+  return (uint64_t)(heard - world->heard);
+}
+
+static void on_opened(struct world *world, struct cv_reader *in) {
+  struct peer *peer = pick(world, in, RANK);
+  const struct heard *heard = heard_by(world, in);
+  uint8_t how = cv_read_u8(in);
+  struct cv_rank_opened opened = {.position = heard->position, .seed = 7};
+  opened.position.campaign = id_of(world, heard);
+  opened.refused = how == 0xff ? "no such policy" : NULL;
+  opened.seed += (how & 0xf0) == 0xe0;
+  opened.position.releases += (how & 0xf0) == 0xd0;
+  opened.position.plans += (how & 0xf0) == 0xc0;
+  opened.position.plans_hash.bytes[how & 15] ^= (how & 0xf0) == 0xb0;
+  if ((how & 0xf0) == 0xa0) { /* it has lost everything */
+    opened.position = (struct cv_position){.campaign = id_of(world, heard)};
+    world->heard[id_of(world, heard)].position = opened.position;
+  }
+  if (peer != NULL) {
+    say_rank(world, peer, &(struct cv_rank_frame){.opened = 1, .answer = &opened});
+  }
+}
+
+static void on_plan(struct world *world, struct cv_reader *in) {
+  struct peer *peer = pick(world, in, RANK);
+  struct heard *heard = heard_by(world, in);
+  uint8_t how = cv_read_u8(in);
+  struct cv_want want[8];
+  struct cv_standing standing[4] = {{.arm = 0, .rank_class = 1, .tokens = 5, .mean = 0.5, .radius = 0.1}};
+  struct cv_rank_plan plan = {.campaign = id_of(world, heard), .standings = how >> 6, .standing = standing};
+  plan.plan = (struct cv_plan){.number = heard->position.plans + 1, .wants = how & 7, .want = want};
+  plan.plan.number += (how & 0x38) == 0x38 ? 1 : 0;
+  plan.plan.number -= (how & 0x38) == 0x30 ? 1 : 0;
+  for (uint32_t i = 0; i < plan.plan.wants; i++) {
+    uint8_t byte = cv_read_u8(in);
+    want[i] = (struct cv_want){.arm = (how & 8) != 0 ? byte >> 5 : i, .tokens = byte & 31};
+  }
+  for (uint32_t i = 1; i < plan.standings; i++) {
+    standing[i] = (struct cv_standing){.arm = i, .rank_class = i == 3 ? cv_read_u8(in) : 0};
+  }
+  if (peer != NULL) {
+    say_rank(world, peer, &(struct cv_rank_frame){.plans = 1, .plan = &plan});
+  }
+}
+
+static void on_verdict(struct world *world, struct cv_reader *in) {
+  struct peer *peer = pick(world, in, RANK);
+  const struct heard *heard = heard_by(world, in);
+  uint8_t how = cv_read_u8(in);
+  struct cv_rank_number ack = {.campaign = id_of(world, heard), .number = heard->position.releases + (how == 0xff)};
+  struct cv_standing standing = {.arm = how & 7, .rank_class = 1};
+  struct cv_rank_result result = {.campaign = id_of(world, heard),
+                                  .reason = (enum cv_end)((how >> 3) % CV_END_COUNT),
+                                  .standings = how >> 7,
+                                  .standing = &standing};
+  struct cv_rank_frame frame = {.acks = 1, .ack = &ack, .results = how & 1, .result = &result};
+  if (peer != NULL) {
+    say_rank(world, peer, &frame);
+  }
+}
+
+/* ---- everything else ---- */
+
+/* The next bytes as they would come from the wire. */
+static void on_raw(struct world *world, struct cv_reader *in) {
+  static struct cv_arena arena;
+  struct peer *peer = pick(world, in, ANY);
+  size_t n = cv_read_u8(in), left = (size_t)(in->end - in->at);
+  const uint8_t *bytes = cv_read(in, n < left ? n : left);
+  n = n < left ? n : left;
+  union {
+    struct cv_crowd_frame crowd;
+    struct cv_rank_frame rank;
+    struct cv_order_frame order;
+  } frame;
+  if (arena.base == NULL) {
+    CV_REQUIRE(cv_arena_init(&arena, CV_ARENA_BYTES) == CV_OK);
+  }
+  if (peer == NULL || bytes == NULL) {
+    return;
+  }
+  if (peer->who == THIRDPARTY && cv_rank_decode(bytes, n, &arena, &frame.rank) == CV_OK) {
+    say_rank(world, peer, &frame.rank);
+  } else if (is_requester(peer) && cv_order_decode(bytes, n, &arena, &frame.order) == CV_OK) {
+    say_order(world, peer, &frame.order);
+  } else if (peer->who < REQUESTER_FIRST && cv_crowd_decode(bytes, n, &arena, &frame.crowd) == CV_OK) {
+    say_crowd(world, peer, &frame.crowd);
+  }
+}
+
+static void on_time(struct world *world, struct cv_reader *in) {
+  uint8_t by = cv_read_u8(in);
+  world->now_ms += (by & 0x7fU) * 50U;
+  world->wall_ms += (by & 0x80) != 0 ? 3000 : (by & 0x7fU) * 50U;
+  cv_broker_tick(world->core, world->now_ms, world->wall_ms);
+}
+
+static void turn(struct world *world) {
+  world_flush(world);
+  world_store(world);
+}
+
+/* The process ends; what was being stored may have been. */
+static bool crash(struct world *world, bool stored) {
+  if (world->in_flight && world->stores && stored) {
+    disk_commit(&world->disk, &world->batch);
+  }
+  return world_restart(world);
+}
+
+static bool damage(struct world *world, struct cv_reader *in) {
+  uint8_t which = cv_read_u8(in), at = cv_read_u8(in), with = cv_read_u8(in);
+  if (world->disk.rows == 0) {
+    return true;
+  }
+  struct disk_row *row = &world->disk.row[which % world->disk.rows];
+  world->damaged = true;
+  if (with == 0) {
+    row->bytes.len = row->bytes.len * at / 256;
+  } else if (row->bytes.len > 0) {
+    row->bytes.data[(at < 128 ? at : row->bytes.len - 1 - (at - 128U)) % row->bytes.len] ^= with;
+  }
+  return world_restart(world);
+}
+
+typedef void event_fn(struct world *world, struct cv_reader *in);
+static event_fn *const events[] = {on_join,    on_leave,  on_submit, on_request, on_arrive, on_token, on_tokens,
+                                   on_decline, on_opened, on_plan,   on_verdict, on_raw,    on_time};
+
+/* False when the world has ended. */
+static bool event(struct world *world, struct cv_reader *in) {
+  uint8_t what = cv_read_u8(in) % 32;
+  if (what < CV_COUNT(events)) {
+    events[what](world, in);
+    return true;
+  }
+  switch (what) {
+    case 13:
+      world_flush(world);
+      return true;
+    case 14:
+      world_store(world);
+      return true;
+    case 15:
+      return crash(world, true);
+    case 16:
+      return crash(world, false);
+    case 17:
+      return damage(world, in);
+    case 18:
+      cv_broker_drain(world->core);
+      return true;
+    default:
+      turn(world);
+      return true;
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+  static struct world world; /* large */
+  struct cv_reader in = cv_reader_over(bytes, n);
+  world_begin(&world, cv_read_u8(&in));
+  bool goes_on = true;
+  for (int i = 0; i < EVENTS && goes_on && !in.failed && in.at < in.end; i++) {
+    goes_on = event(&world, &in);
+  }
+  for (int i = 0; goes_on && i < 3; i++) {
+    turn(&world);
+  }
+  if (goes_on && crash(&world, true)) {
+    turn(&world);
+  }
+  world_end(&world);
+  return 0;
+}

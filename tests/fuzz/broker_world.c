@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/fuzz/broker_world.h"
+
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "tests/fuzz/broker_check.h"
+#include "tests/fuzz/fuzz.h"
+
+const struct cv_identity world_identity[IDENTITIES] = {
+    {.role = CV_ROLE_GATEWAY, .name = "1-20", .first = 1, .last = 20},
+    {.role = CV_ROLE_GATEWAY, .name = "21-40", .first = 21, .last = 40},
+    {.role = CV_ROLE_WORKER, .name = "50", .first = 50, .last = 50},
+    {.role = CV_ROLE_GATEWAY, .name = "15-25", .first = 15, .last = 25},
+    {.role = CV_ROLE_REQUESTER, .name = "alice"},
+    {.role = CV_ROLE_REQUESTER, .name = "bob"},
+    {.role = CV_ROLE_THIRDPARTY, .name = "t"},
+};
+
+/* Stands in for the keyed tag: a ticket that was changed does not pass. */
+static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, size_t n) {
+  uint64_t hash = 42;
+  (void)data;
+  for (size_t i = 0; i < bytes_n; i++) {
+    hash = cv_mix64(hash ^ ((const uint8_t *)bytes)[i]);
+  }
+  for (size_t i = 0; i < n; i++) {
+    ret[i] = (uint8_t)(cv_mix64(hash + i) >> 7);
+  }
+}
+
+static void note(void *data, const char *peer, const char *text) {
+  (void)data;
+  CV_REQUIRE(peer != NULL);
+  fuzz_line(text);
+}
+
+int64_t world_value(uint64_t campaign, uint32_t arm, uint64_t place) {
+  return (int64_t)(cv_mix64(campaign << 48 ^ (uint64_t)arm << 32 ^ place) % (CV_GRID + 1));
+}
+
+struct heard *world_heard(struct world *world, uint64_t campaign) {
+  return campaign < CAMPAIGNS ? &world->heard[campaign] : NULL;
+}
+
+void world_begin(struct world *world, uint8_t settings) {
+  static const uint64_t journal_bytes[] = {0, 1, 200, 3000};
+  *world = (struct world){.now_ms = 1000, .wall_ms = 1000000};
+  cv_rng_seeded_init(&world->noise, 1, CV_RNG_NOISE, 0, 0);
+  world->config = (struct cv_broker_config){
+      .name = "fuzz",
+      .limits = {.epsilon_micro = 1000000,
+                 .worker_epsilon_micro = (settings & 4) != 0 ? 900000 : 5000000,
+                 .release_tokens = 1,
+                 .arms = 64,
+                 .campaigns = 3,
+                 .tokens = 1000000,
+                 .chunks = 64,
+                 .lease_ms = LEASE_MS,
+                 .queue = (settings & 8) != 0 ? 4 : 64},
+      .tagger = {.tag = tag},
+      .digest = cv_sha256,
+      .noise = &world->noise.rng,
+      .journal_bytes = journal_bytes[settings & 3],
+      .note = note,
+  };
+  CV_REQUIRE(world_restart(world));
+}
+
+void world_end(struct world *world) {
+  cv_broker_free(world->core);
+  cv_batch_fini(&world->batch);
+  disk_fini(&world->disk);
+  seen_fini(&world->places);
+  seen_fini(&world->payers);
+}
+
+bool world_restart(struct world *world) {
+  cv_broker_free(world->core);
+  CV_REQUIRE(cv_broker_new(&world->config, &world->core) == CV_OK);
+  memset(world->peer, 0, sizeof(world->peer));
+  world->in_flight = false;
+  if (disk_load(&world->disk, world->core, world->now_ms, world->wall_ms) != CV_OK) {
+    CV_REQUIRE(world->damaged);
+    return false;
+  }
+  broker_check(world->core);
+  return true;
+}
+
+void world_join(struct world *world, unsigned who) {
+  struct cv_why why = {.text = ""};
+  for (struct peer *peer = world->peer; peer < world->peer + PEERS; peer++) {
+    if (peer->conn == NULL) {
+      struct cv_broker_conn *conn;
+      if (cv_broker_join(world->core, &world_identity[who], peer, &conn, &why) == CV_OK) {
+        *peer = (struct peer){.conn = conn, .who = who};
+      } else {
+        fuzz_line(why.text);
+      }
+      return;
+    }
+  }
+}
+
+void world_leave(struct world *world, struct peer *peer) {
+  cv_broker_leave(world->core, peer->conn);
+  peer->conn = NULL;
+}
+
+void world_answered(struct world *world, struct peer *peer, enum cv_err err, const struct cv_why *why) {
+  if (err != CV_OK) {
+    CV_REQUIRE(err != CV_ERR_NOMEM);
+    fuzz_line(why->text);
+    world_leave(world, peer);
+  }
+}
+
+/* ---- what the core says ---- */
+
+static void check_assign(struct world *world, struct peer *peer, const struct cv_assign *assign) {
+  struct heard *heard = world_heard(world, assign->campaign);
+  CV_REQUIRE(cv_identity_vouches_for(&world_identity[peer->who], assign->worker) && assign->arms == 1);
+  CV_REQUIRE(assign->campaign >= 32 || (peer->told >> assign->campaign & 1) != 0);
+  CV_REQUIRE(heard == NULL || world->damaged || heard->arms == 0 || assign->arm.one < heard->arms);
+  struct assigned *kept = &world->assigned[world->assignments++ % ASSIGNED];
+  *kept = (struct assigned){.campaign = assign->campaign, .place = assign->place, .worker = assign->worker};
+  kept->arm = assign->arm.one;
+  memcpy(kept->ticket, assign->ticket, sizeof(kept->ticket));
+}
+
+/* A place and a payer are counted once, and no worker beyond its lifetime's epsilon. */
+static void check_ack(struct world *world, const struct cv_crowd_ack *ack) {
+  CV_REQUIRE(ack->verdict > CV_VERDICT_NONE && ack->verdict <= CV_VERDICT_REFUSED);
+  CV_REQUIRE((ack->verdict == CV_VERDICT_REFUSED) == (ack->why != NULL));
+  struct cv_ticket ticket;
+  if (ack->verdict != CV_VERDICT_ACCEPTED || world->damaged) {
+    return;
+  }
+  CV_REQUIRE(cv_ticket_open(ack->ticket, &world->config.tagger, &ticket) && ticket.worker < WORKERS);
+  CV_REQUIRE(seen_add(&world->places, (uint64_t)ticket.campaign << 56 | (uint64_t)ticket.plan << 36 |
+                                          (uint64_t)ticket.arm << 24 | ticket.position));
+  CV_REQUIRE(seen_add(&world->payers, (uint64_t)ticket.campaign << 56 | ticket.worker << 16 | ticket.slot));
+  const struct heard *heard = world_heard(world, ticket.campaign);
+  world->spent_micro[ticket.worker] += heard == NULL ? 0 : heard->epsilon_micro;
+  CV_REQUIRE(world->spent_micro[ticket.worker] <= world->config.limits.worker_epsilon_micro);
+}
+
+static void hear_crowd(struct world *world, struct peer *peer, const struct cv_crowd_frame *frame) {
+  CV_REQUIRE(frame->arrives + frame->tokens + frame->declines == 0);
+  for (size_t i = 0; i < frame->campaigns; i++) {
+    struct heard *heard = world_heard(world, frame->campaign[i].id);
+    peer->told |= frame->campaign[i].id < 32 ? 1U << frame->campaign[i].id : 0;
+    if (heard != NULL) {
+      heard->epsilon_micro = frame->campaign[i].epsilon_micro;
+    }
+  }
+  for (size_t i = 0; i < frame->assigns; i++) {
+    check_assign(world, peer, &frame->assign[i]);
+  }
+  for (size_t i = 0; i < frame->acks; i++) {
+    check_ack(world, &frame->ack[i]);
+  }
+}
+
+/* What left once leaves the same again; without noise it is the sum of the tokens' values. */
+static void check_release(const struct world *world, uint64_t campaign, struct heard *heard,
+                          const struct cv_release *release) {
+  CV_REQUIRE(release->number >= 1 && release->tokens >= 1 && release->noise.groups <= CV_NOISE_GROUPS_MAX);
+  if (release->number > RELEASES || world->damaged) {
+    return;
+  }
+  const struct sent sent = {release->plan, release->tokens, release->noisy_sum, release->arm, release->noise.groups};
+  struct sent *known = &heard->release[release->number - 1];
+  if (release->number <= heard->releases) {
+    CV_REQUIRE(memcmp(known, &sent, sizeof(sent)) == 0);
+    return;
+  }
+  CV_REQUIRE(release->number == heard->releases + 1);
+  *known = sent;
+  heard->releases++;
+  int64_t sum = 0;
+  for (uint64_t i = 0; heard->exact && i < release->tokens; i++) {
+    sum += world_value(campaign, release->arm, i);
+  }
+  CV_REQUIRE(!heard->exact || sum == release->noisy_sum);
+}
+
+static void hear_release(struct world *world, const struct cv_rank_release *message) {
+  struct heard *heard = world_heard(world, message->campaign);
+  if (heard == NULL) {
+    return;
+  }
+  check_release(world, message->campaign, heard, &message->release);
+  if (message->release.number == heard->position.releases + 1) {
+    heard->position.releases++;
+    cv_chain_release(&heard->position.releases_hash, &message->release, cv_sha256);
+  }
+}
+
+static void hear_open(struct world *world, const struct cv_rank_open *open) {
+  struct heard *heard = world_heard(world, open->position.campaign);
+  struct cv_why why;
+  CV_REQUIRE(cv_spec_check(&open->spec, &why) == CV_OK);
+  if (heard != NULL) {
+    heard->opened = true;
+    heard->arms = open->spec.arms;
+    heard->exact = strcmp(open->spec.mechanism.name, "none") == 0;
+    heard->position.campaign = open->position.campaign;
+  }
+}
+
+static void hear_rank(struct world *world, const struct cv_rank_frame *frame) {
+  CV_REQUIRE(frame->opened + frame->acks + frame->plans + frame->results == 0);
+  for (size_t i = 0; i < frame->opens; i++) {
+    hear_open(world, &frame->open[i]);
+  }
+  for (size_t i = 0; i < frame->recorded; i++) {
+    struct heard *heard = world_heard(world, frame->record[i].campaign);
+    if (heard != NULL && frame->record[i].plan.number == heard->position.plans + 1) {
+      heard->position.plans++;
+      cv_chain_plan(&heard->position.plans_hash, &frame->record[i].plan, cv_sha256);
+    }
+  }
+  for (size_t i = 0; i < frame->releases; i++) {
+    hear_release(world, &frame->release[i]);
+  }
+}
+
+static void hear_progress(struct world *world, const struct peer *peer, const struct cv_progress *progress) {
+  const struct heard *heard = world_heard(world, progress->campaign);
+  if (heard != NULL && heard->owner != NULL && !world->damaged) {
+    CV_REQUIRE(strcmp(heard->owner, world_identity[peer->who].name) == 0);
+  }
+  CV_REQUIRE(progress->tokens <= progress->tokens_limit && progress->decided <= progress->arms);
+}
+
+static void hear_order(struct world *world, const struct peer *peer, const struct cv_order_frame *frame) {
+  struct heard *heard;
+  switch (frame->kind) {
+    case CV_ORDER_ACCEPTED:
+      heard = world_heard(world, frame->as.accepted.campaign);
+      if (heard != NULL && heard->owner == NULL) {
+        heard->owner = world_identity[peer->who].name;
+      }
+      break;
+    case CV_ORDER_PROGRESS:
+      hear_progress(world, peer, &frame->as.progress);
+      break;
+    case CV_ORDER_FINISHED:
+      hear_progress(world, peer, &frame->as.finished.progress);
+      break;
+    case CV_ORDER_STATUS_ANSWER:
+      for (size_t i = 0; i < frame->as.status.campaigns; i++) {
+        hear_progress(world, peer, &frame->as.status.campaign[i]);
+      }
+      break;
+    case CV_ORDER_PART:
+      heard = world_heard(world, frame->as.part.campaign);
+      CV_REQUIRE(heard == NULL || !heard->exact || frame->as.part.releases == 0 || world->damaged);
+      break;
+    case CV_ORDER_ERROR:
+      fuzz_line(frame->as.error);
+      break;
+    default:
+      CV_REQUIRE(frame->kind == CV_ORDER_NONE && (frame->hello.present || frame->goodbye != NULL));
+  }
+}
+
+/* Whatever leaves can be written and read again. */
+static void check_wire(const struct cv_broker_out *out) {
+  static struct cv_arena scratch, arena;
+  static struct cv_buf bytes;
+  if (scratch.base == NULL) {
+    CV_REQUIRE(cv_arena_init(&scratch, CV_ARENA_BYTES) == CV_OK && cv_arena_init(&arena, CV_ARENA_BYTES) == CV_OK);
+  }
+  union {
+    struct cv_crowd_frame crowd;
+    struct cv_rank_frame rank;
+    struct cv_order_frame order;
+  } back;
+  cv_buf_clear(&bytes);
+  if (out->schema == CV_SCHEMA_CROWD) {
+    enum cv_err err = cv_crowd_encode(out->frame.crowd, &scratch, &bytes);
+    CV_REQUIRE(err == CV_ERR_LIMIT || /* the shell cuts it */
+               (err == CV_OK && cv_crowd_decode(bytes.data, bytes.len, &arena, &back.crowd) == CV_OK));
+  } else if (out->schema == CV_SCHEMA_RANK) {
+    CV_REQUIRE(cv_rank_encode(out->frame.rank, &scratch, &bytes) == CV_OK);
+    CV_REQUIRE(cv_rank_decode(bytes.data, bytes.len, &arena, &back.rank) == CV_OK);
+  } else {
+    CV_REQUIRE(cv_order_encode(out->frame.order, &scratch, &bytes) == CV_OK);
+    CV_REQUIRE(cv_order_decode(bytes.data, bytes.len, &arena, &back.order) == CV_OK);
+  }
+}
+
+void world_flush(struct world *world) {
+  if (!world->in_flight) {
+    CV_REQUIRE(cv_broker_flush(world->core, world->now_ms, world->wall_ms, &world->batch, &world->stores) == CV_OK);
+    world->in_flight = true;
+    broker_check(world->core);
+  }
+}
+
+void world_store(struct world *world) {
+  struct cv_broker_out out;
+  if (!world->in_flight) {
+    return;
+  }
+  if (world->stores) {
+    disk_commit(&world->disk, &world->batch);
+  }
+  world->in_flight = false;
+  cv_broker_stored(world->core);
+  while (cv_broker_next_out(world->core, &out)) {
+    struct peer *peer = cv_broker_conn_shell(out.conn);
+    CV_REQUIRE(peer->conn == out.conn);
+    check_wire(&out);
+    if (out.schema == CV_SCHEMA_CROWD) {
+      hear_crowd(world, peer, out.frame.crowd);
+    } else if (out.schema == CV_SCHEMA_RANK) {
+      hear_rank(world, out.frame.rank);
+    } else {
+      hear_order(world, peer, out.frame.order);
+    }
+    if (out.close) {
+      world_leave(world, peer);
+    }
+  }
+}

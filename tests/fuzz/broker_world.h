@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A broker's core with all it talks to: a disk, connections, a third-party that remembers, workers that keep their
+ * assignments. A harness drives it by bytes; what comes out is checked here against what was said before.
+ */
+#ifndef CV_FUZZ_BROKER_WORLD_H
+#define CV_FUZZ_BROKER_WORLD_H
+
+#include "common/crypto/crypto.h"
+#include "tests/fuzz/broker_disk.h"
+#include "tests/sim/seen.h"
+
+enum { PEERS = 7, CAMPAIGNS = 8, ASSIGNED = 256, RELEASES = 64, WORKERS = 64, LEASE_MS = 1000 };
+
+struct peer {
+  struct cv_broker_conn *conn; /* NULL: not connected */
+  unsigned who;                /* its row of world_identity */
+  uint32_t told;               /* campaigns whose terms this connection knows, a bit each */
+};
+
+struct assigned {
+  uint8_t ticket[CV_TICKET_BYTES];
+  uint64_t campaign, place, worker;
+  uint32_t arm;
+};
+
+/* A release that has left the broker. */
+struct sent {
+  uint64_t plan, tokens;
+  int64_t noisy_sum;
+  uint32_t arm, groups;
+};
+
+/* A campaign as the third-party knows it, and as the world has heard of it. */
+struct heard {
+  uint32_t arms;
+  uint64_t epsilon_micro;
+  bool exact, opened;          /* without noise; the third-party has been asked to open it on this connection */
+  struct cv_position position; /* of the third-party */
+  struct sent release[RELEASES];
+  uint64_t releases; /* of them, from number 1 on */
+  const char *owner; /* NULL: not known */
+};
+
+struct world {
+  struct cv_broker *core;
+  struct cv_broker_config config;
+  struct cv_rng_seeded noise;
+  struct disk disk;
+  struct cv_batch batch;
+  bool in_flight, stores; /* a flush whose batch is not stored yet; whether it has to be */
+  bool damaged;           /* a stored row was changed: what was promised before holds no more */
+  struct peer peer[PEERS];
+  struct assigned assigned[ASSIGNED]; /* the newest */
+  size_t assignments;
+  struct heard heard[CAMPAIGNS];
+  struct seen places, payers; /* acknowledged as counted */
+  uint64_t spent_micro[WORKERS];
+  uint64_t now_ms, wall_ms;
+};
+
+extern const struct cv_identity world_identity[];
+enum { IDENTITIES = 7, REQUESTER_FIRST = 4, REQUESTER_LAST = 5, THIRDPARTY = 6 };
+
+void world_begin(struct world *world, uint8_t settings);
+void world_end(struct world *world);
+
+/* A core from what is on the disk; without damage it must come up. False if a damaged one did not. */
+bool world_restart(struct world *world);
+/* An answer of the core to a frame of this peer: an error ends the connection, as it does in the daemon. */
+void world_answered(struct world *world, struct peer *peer, enum cv_err err, const struct cv_why *why);
+void world_join(struct world *world, unsigned who);
+void world_leave(struct world *world, struct peer *peer);
+
+void world_flush(struct world *world);
+/* The batch is stored and its outputs leave. */
+void world_store(struct world *world);
+
+/* The score that every worker gives for a place, in grid units. */
+int64_t world_value(uint64_t campaign, uint32_t arm, uint64_t place);
+struct heard *world_heard(struct world *world, uint64_t campaign);
+
+#endif

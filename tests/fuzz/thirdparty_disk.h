@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the third-party's store keeps, in memory: batches go in, a core comes out. */
+#ifndef CV_FUZZ_THIRDPARTY_DISK_H
+#define CV_FUZZ_THIRDPARTY_DISK_H
+
+#include "thirdparty/core.h"
+
+struct shelf {
+  struct shelf *next;
+  struct cv_campaign_key key;
+  struct cv_spec spec;
+  struct cv_digest spec_digest;
+  uint64_t seed;
+  struct cv_campaign_row row;
+  struct cv_delta kept; /* its releases, plans and decisions, all of them, and its state */
+  struct cv_standing *standing;
+};
+
+struct disk {
+  struct shelf *first;
+};
+
+void disk_fini(struct disk *disk);
+/* Aborts over a batch that does not follow the one before it. */
+void disk_apply(struct disk *disk, const struct cv_batch *batch);
+/* Aborts if the ranker does not take it. */
+void disk_load(const struct disk *disk, struct cv_ranker *ranker);
+/* Runs the policy again: true if it makes the decisions, plans and standings that are on record. */
+bool disk_replays(const struct shelf *shelf);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stored rows that say what no broker wrote: a core does not come up on them, and says so at once. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <string.h>
+
+#include "broker/gate.h"
+#include "common/crypto/crypto.h"
+#include "tests/fuzz/broker_disk.h"
+
+enum { ARMS = 2, TAU = 10, NOW = 1000, WANT_AT = 16, FIRST_AT = 8 /* in an arm's image */ };
+
+static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, size_t n) {
+  memset(ret, 0, n);
+}
+
+struct stage {
+  struct cv_rng_seeded noise;
+  struct cv_broker *core;
+  struct disk disk;
+};
+
+static void boot(struct stage *stage) {
+  const struct cv_broker_config config = {.name = "b",
+                                          .limits = {.epsilon_micro = 1000000,
+                                                     .worker_epsilon_micro = 1000000,
+                                                     .release_tokens = 1,
+                                                     .arms = 10,
+                                                     .campaigns = 2,
+                                                     .tokens = 1000000,
+                                                     .chunks = 100,
+                                                     .lease_ms = 1000,
+                                                     .queue = 100},
+                                          .tagger = {.tag = tag},
+                                          .digest = cv_sha256,
+                                          .noise = &stage->noise.rng};
+  assert_int_equal(cv_broker_new(&config, &stage->core), CV_OK);
+}
+
+static void turn(struct stage *stage) {
+  struct cv_batch batch = {0};
+  struct cv_broker_out out;
+  bool store;
+  assert_int_equal(cv_broker_flush(stage->core, NOW, NOW, &batch, &store), CV_OK);
+  if (store) {
+    disk_commit(&stage->disk, &batch);
+  }
+  cv_broker_stored(stage->core);
+  while (cv_broker_next_out(stage->core, &out)) {
+  }
+  cv_batch_fini(&batch);
+}
+
+/* A campaign with an open epoch of TAU tokens in each arm, stored. */
+static void setup(struct stage *stage) {
+  const struct cv_identity requester = {.role = CV_ROLE_REQUESTER, .name = "r"};
+  const struct cv_identity thirdparty = {.role = CV_ROLE_THIRDPARTY, .name = "t"};
+  const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION};
+  struct cv_broker_conn *order, *rank;
+  struct cv_why why;
+  *stage = (struct stage){.core = NULL};
+  cv_rng_seeded_init(&stage->noise, 1, CV_RNG_NOISE, 0, 0);
+  boot(stage);
+  assert_int_equal(cv_broker_restore_end(stage->core, 0, NOW, NOW), CV_OK);
+  assert_int_equal(cv_broker_join(stage->core, &requester, NULL, &order, &why), CV_OK);
+  assert_int_equal(cv_broker_join(stage->core, &thirdparty, NULL, &rank, &why), CV_OK);
+  struct cv_order_frame submit = {.hello = hello, .kind = CV_ORDER_SUBMIT};
+  submit.as.submit.spec = (struct cv_spec){.name = "test",
+                                           .arms = ARMS,
+                                           .policy.name = "scripted",
+                                           .mechanism.name = "hybrid",
+                                           .privatizer.name = "none",
+                                           .epsilon_micro = 500000,
+                                           .tokens_per_worker = 1,
+                                           .tokens = (uint64_t)3 * ARMS * TAU};
+  assert_int_equal(cv_broker_on_order(stage->core, order, &submit, NOW, NOW, &why), CV_OK);
+  assert_int_equal(cv_broker_on_rank(stage->core, rank, &(struct cv_rank_frame){.hello = hello}, NOW, &why), CV_OK);
+  turn(stage);
+  struct cv_rank_opened opened = {.position.campaign = 1};
+  struct cv_want want[ARMS] = {{0, TAU}, {1, TAU}};
+  struct cv_rank_plan plan = {.campaign = 1, .plan = {.number = 1, .wants = ARMS, .want = want}};
+  const struct cv_rank_frame frame = {.opened = 1, .answer = &opened, .plans = 1, .plan = &plan};
+  assert_int_equal(cv_broker_on_rank(stage->core, rank, &frame, NOW, &why), CV_OK);
+  turn(stage);
+}
+
+static void teardown(struct stage *stage) {
+  cv_broker_free(stage->core);
+  disk_fini(&stage->disk);
+}
+
+/* The last row of a kind. */
+static struct disk_row *row_of(struct stage *stage, enum cv_op_kind kind) {
+  for (size_t i = stage->disk.rows; i-- > 0;) {
+    if (stage->disk.row[i].op.kind == kind) {
+      return &stage->disk.row[i];
+    }
+  }
+  fail_msg("no row of kind %d", kind);
+  return NULL;
+}
+
+/* Where the image of the last arm begins: behind the row's counts and the image of the first arm. */
+static uint8_t *last_arm(struct stage *stage, size_t *ret_n) {
+  struct disk_row *row = row_of(stage, CV_OP_JOURNAL);
+  struct cv_reader in = cv_reader_over(row->bytes.data, row->bytes.len);
+  assert_int_equal(cv_read_u32(&in), 0); /* tokens */
+  assert_int_equal(cv_read_u32(&in), 0); /* sums */
+  assert_int_equal(cv_read_u32(&in), ARMS);
+  const uint8_t *image = NULL;
+  for (uint32_t i = 0; i < ARMS; i++) {
+    assert_int_equal(cv_read_u32(&in), i);
+    image = cv_read_bytes(&in, ret_n);
+  }
+  assert_non_null(image);
+  return row->bytes.data + (image - row->bytes.data);
+}
+
+static enum cv_err load(struct stage *stage) {
+  cv_broker_free(stage->core);
+  boot(stage);
+  return disk_load(&stage->disk, stage->core, NOW, NOW);
+}
+
+static void test_what_was_stored_comes_back(void **state) {
+  struct stage stage;
+  setup(&stage);
+  assert_int_equal(load(&stage), CV_OK);
+  teardown(&stage);
+}
+
+static void test_an_epoch_longer_than_any_plan_is_refused(void **state) {
+  struct stage stage;
+  size_t n;
+  setup(&stage);
+  memset(last_arm(&stage, &n) + WANT_AT, 0xff, 4);
+  assert_int_equal(load(&stage), CV_ERR_DAMAGED); /* and not after counting four thousand million places */
+  teardown(&stage);
+}
+
+static void test_more_tokens_than_the_campaigns_limit_are_refused(void **state) {
+  for (uint8_t extra = 1; extra < 3; extra++) {
+    struct stage stage;
+    size_t n;
+    setup(&stage);
+    last_arm(&stage, &n)[WANT_AT] = (uint8_t)(TAU * (2 * ARMS + 1) + extra - 1); /* one of them is just the limit */
+    assert_int_equal(load(&stage), extra == 1 ? CV_OK : CV_ERR_DAMAGED);
+    teardown(&stage);
+    setup(&stage);
+    memset(last_arm(&stage, &n) + FIRST_AT, 0xff, 8);
+    assert_int_equal(load(&stage), CV_ERR_DAMAGED);
+    teardown(&stage);
+  }
+}
+
+/* Its release would go out without noise. */
+static void test_an_open_epoch_without_noise_is_refused(void **state) {
+  struct stage stage;
+  size_t n;
+  setup(&stage);
+  uint8_t *image = last_arm(&stage, &n);
+  uint8_t *drawn = image + n - 8 - 8 - 1; /* before the running sum and the noise that is kept for the release */
+  assert_int_equal(*drawn, 1);
+  *drawn = 0;
+  struct disk_row *row = row_of(&stage, CV_OP_JOURNAL);
+  row->bytes.len -= 8; /* the noise */
+  image[-4] = (uint8_t)(n - 8);
+  assert_int_equal(load(&stage), CV_ERR_DAMAGED);
+  teardown(&stage);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_what_was_stored_comes_back),
+      cmocka_unit_test(test_an_epoch_longer_than_any_plan_is_refused),
+      cmocka_unit_test(test_more_tokens_than_the_campaigns_limit_are_refused),
+      cmocka_unit_test(test_an_open_epoch_without_noise_is_refused),
+  };
+  return cmocka_run_group_tests_name("restore", tests, NULL, NULL);
+}
