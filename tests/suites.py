@@ -23,6 +23,7 @@ class Tally:
 
     def __init__(self):
         self.passed, self.failed, self.skipped, self.notes = 0, 0, 0, []
+        self.fuzzed = {}  # harness: inputs of its corpus that it has taken
 
     def ok(self, count=1):
         self.passed += count
@@ -176,13 +177,18 @@ def meson_test(tally, name, folder, timeout_factor=4, extra_env=None):
     programs = [json.loads(line) for line in (logs / "testlog.json").read_text().splitlines()]
     if not programs:
         tally.fail(name, "no tests are registered; expected some under tests/unit")
+    tally.fuzzed = {}
     for program in programs:
         count_program(tally, name, program)
+    print(f"{name}: {sum(tally.fuzzed.values())} fuzz inputs replayed through {len(tally.fuzzed)} harnesses", flush=True)
 
 
 def count_program(tally, name, program):
     label = f"{name} {program['name']}"
     output = program.get("stdout", "") + program.get("stderr", "")
+    replayed = re.search(r"^(\d+) inputs$", output, re.M)
+    if program["result"] == "OK" and "fuzz-" in label and replayed:
+        tally.fuzzed[label] = int(replayed[1])
     points = re.findall(r"^(not )?ok\b[ \d]*-?\s*([^#\n]*)(#\s*(?:skip|SKIP|todo|TODO)[^\n]*)?", output, re.M)
     failed_before = tally.failed
     for bad, case, directive in points:
@@ -275,22 +281,35 @@ def sim(tally):
     tally.check("10000 simulated schedules", [tail(done.stdout, 60)] if done.returncode else [])
 
 
+def fuzz(tally, seconds):
+    """Every harness for its share of the time; libFuzzer, or with FUZZER=afl AFL++."""
+    harnesses = sorted(path.name for path in (ROOT / "tests/fuzz/corpus").iterdir())
+    share = max(1, seconds // len(harnesses))
+    done = run([ROOT / "tests/fuzz/run", share], quiet=False)
+    tally.check(f"{len(harnesses)} harnesses, {share} s each",
+                [f"tests/fuzz/run ended with status {done.returncode}; see the table"] if done.returncode else [])
+
+
 SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e, "clang": clang,
-          "asan": asan, "tidy": tidy, "sim": sim, "long": long}
+          "asan": asan, "tidy": tidy, "sim": sim, "long": long, "fuzz": fuzz}
 ON_BUILD = ("unit", "boundary", "e2e", "sim", "long")
 DEFAULT = ("lint", "format", "unit", "boundary", "e2e", "clang", "asan")
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
-                                     epilog="Without a suite all but tidy, sim and long run; long has the faults that "
+                                     epilog="Without a suite all but tidy, sim, fuzz and long run; long has the faults that "
                                             "take minutes: hundreds of kills, parties that stand still or are cut off "
                                             "for longer than every default. Exit status: 0, or 1 if a test "
                                             "failed, or 2 for usage.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
     parser.add_argument("-k", metavar="EXPRESSION", help="with e2e: only tests whose name matches, as pytest has it")
+    parser.add_argument("--seconds", metavar="N", type=int, default=600,
+                        help="with fuzz: how long in all, %(default)s; tests/fuzz/run --help says more")
     args = parser.parse_args()
+    if args.seconds < 1:
+        parser.error(f"{args.seconds} seconds; expected at least 1")
     for suite in args.suite:
         if suite not in SUITES:
             parser.error(f'"{suite}" is no suite; expected {", ".join(SUITES)}')
@@ -307,6 +326,8 @@ def main():
             format_check(tally, args.fix)
         elif suite == "e2e":
             e2e(tally, ("-k", args.k) if args.k else ())
+        elif suite == "fuzz":
+            fuzz(tally, args.seconds)
         else:
             SUITES[suite](tally)
         passed, failed, skipped = (now - was for now, was in

@@ -74,6 +74,6 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     count += replay(argv[i]);
   }
-  (void)printf("%d inputs\n", count);
+  (void)printf("%d inputs\n", count); /* tests/run adds them up */
   return count > 0 ? 0 : 1;
 }
