@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The core's state out of stored rows. Whatever does not fit is CV_ERR_DAMAGED; the daemon then does not start. */
+#include <math.h>
 #include <string.h>
 
 #include "broker/state.h"
@@ -65,6 +66,19 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
   return CV_OK;
 }
 
+/* Each arm is known and there once, and asks for as much as a plan may. */
+static bool plan_fits(const struct cv_campaign *campaign, const struct cv_plan *plan) {
+  bool seen[CV_ARMS_MAX] = {false};
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    const struct cv_want *want = &plan->want[i];
+    if (want->arm >= campaign->spec.arms || seen[want->arm] || want->tokens == 0 || want->tokens > CV_PLAN_TOKENS_MAX) {
+      return false;
+    }
+    seen[want->arm] = true;
+  }
+  return true;
+}
+
 enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
   struct cv_campaign *campaign = cv_campaign_find(broker, id);
   uint32_t wants = cv_read_u32(row);
@@ -76,8 +90,8 @@ enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t id, struct
     want[i].arm = cv_read_u32(row);
     want[i].tokens = cv_read_u32(row);
   }
-  CV_TRY(damaged_unless(cv_reader_done(row)));
   const struct cv_plan plan = {.number = campaign->plans + 1, .wants = wants, .want = want};
+  CV_TRY(damaged_unless(cv_reader_done(row) && plan_fits(campaign, &plan)));
   return cv_epoch_add_plan(broker, campaign, &plan);
 }
 
@@ -106,6 +120,8 @@ enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, s
     standing->tokens = cv_read_u64(row);
     standing->mean = cv_read_f64(row);
     standing->radius = cv_read_f64(row);
+    CV_TRY(damaged_unless(standing->rank_class <= campaign->spec.arms && isfinite(standing->mean) &&
+                          isfinite(standing->radius) && standing->radius >= 0));
   }
   campaign->has_standings = true;
   return damaged_unless(cv_reader_done(row));

@@ -180,7 +180,8 @@ def meson_test(tally, name, folder, timeout_factor=4, extra_env=None):
     tally.fuzzed = {}
     for program in programs:
         count_program(tally, name, program)
-    print(f"{name}: {sum(tally.fuzzed.values())} fuzz inputs replayed through {len(tally.fuzzed)} harnesses", flush=True)
+    inputs = sum(tally.fuzzed.values())
+    print(f"{name}: {inputs} fuzz inputs replayed through {len(tally.fuzzed)} harnesses", flush=True)
 
 
 def count_program(tally, name, program):

@@ -84,7 +84,9 @@ static void setup(struct stage *stage) {
   turn(stage);
   struct cv_rank_opened opened = {.position.campaign = 1};
   struct cv_want want[ARMS] = {{0, TAU}, {1, TAU}};
-  struct cv_rank_plan plan = {.campaign = 1, .plan = {.number = 1, .wants = ARMS, .want = want}};
+  struct cv_standing standing[ARMS] = {{.arm = 0, .mean = 0.5, .radius = 0.25}, {.arm = 1}};
+  struct cv_rank_plan plan = {
+      .campaign = 1, .plan = {.number = 1, .wants = ARMS, .want = want}, .standings = ARMS, .standing = standing};
   const struct cv_rank_frame frame = {.opened = 1, .answer = &opened, .plans = 1, .plan = &plan};
   assert_int_equal(cv_broker_on_rank(stage->core, rank, &frame, NOW, &why), CV_OK);
   turn(stage);
@@ -175,12 +177,45 @@ static void test_an_open_epoch_without_noise_is_refused(void **state) {
   teardown(&stage);
 }
 
+/* The third-party and the requester would close the connection over them, every time. */
+static void test_a_plan_with_arms_that_are_not_is_refused(void **state) {
+  static const struct {
+    size_t at; /* in the row: wants, then arm and tokens each */
+    uint8_t value;
+  } change[] = {{4, ARMS}, {5, 1}, {4, 1 /* both of them */}, {8, 0}, {11, 2}};
+  for (size_t i = 0; i < CV_COUNT(change); i++) {
+    struct stage stage;
+    setup(&stage);
+    row_of(&stage, CV_OP_PLAN)->bytes.data[change[i].at] = change[i].value;
+    assert_int_equal(load(&stage), CV_ERR_DAMAGED);
+    teardown(&stage);
+  }
+}
+
+static void test_standings_that_are_no_numbers_are_refused(void **state) {
+  static const struct {
+    size_t at; /* in the row: arms, then class, tokens, mean and radius each */
+    uint8_t value;
+  } change[] = {{0, ARMS + 1}, {4, ARMS + 1}, {4 + 4 + 8 + 7, 0x7f}, {4 + 4 + 8 + 8 + 7, 0xbf}};
+  for (size_t i = 0; i < CV_COUNT(change); i++) {
+    struct stage stage;
+    setup(&stage);
+    uint8_t *row = row_of(&stage, CV_OP_STANDINGS)->bytes.data;
+    row[change[i].at] = change[i].value;
+    row[change[i].at - (change[i].value == 0x7f)] |= change[i].value == 0x7f ? 0xf0 : 0; /* not a number */
+    assert_int_equal(load(&stage), CV_ERR_DAMAGED);
+    teardown(&stage);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_was_stored_comes_back),
       cmocka_unit_test(test_an_epoch_longer_than_any_plan_is_refused),
       cmocka_unit_test(test_more_tokens_than_the_campaigns_limit_are_refused),
       cmocka_unit_test(test_an_open_epoch_without_noise_is_refused),
+      cmocka_unit_test(test_a_plan_with_arms_that_are_not_is_refused),
+      cmocka_unit_test(test_standings_that_are_no_numbers_are_refused),
   };
   return cmocka_run_group_tests_name("restore", tests, NULL, NULL);
 }
