@@ -181,7 +181,7 @@ def meson_test(tally, name, folder, timeout_factor=4, extra_env=None):
     for program in programs:
         count_program(tally, name, program)
     inputs = sum(tally.fuzzed.values())
-    print(f"{name}: {inputs} fuzz inputs replayed through {len(tally.fuzzed)} harnesses", flush=True)
+    tally.notes.append(f"{name}: {inputs} fuzz inputs replayed through {len(tally.fuzzed)} harnesses")
 
 
 def count_program(tally, name, program):
@@ -299,9 +299,9 @@ DEFAULT = ("lint", "format", "unit", "boundary", "e2e", "clang", "asan")
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
-                                     epilog="Without a suite all but tidy, sim, fuzz and long run; long has the faults that "
-                                            "take minutes: hundreds of kills, parties that stand still or are cut off "
-                                            "for longer than every default. Exit status: 0, or 1 if a test "
+                                     epilog="Without a suite all but tidy, sim, fuzz and long run; long has the faults "
+                                            "that take minutes: hundreds of kills, parties that stand still or are cut "
+                                            "off for longer than every default. Exit status: 0, or 1 if a test "
                                             "failed, or 2 for usage.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
