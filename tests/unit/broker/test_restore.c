@@ -13,8 +13,11 @@
 #include "broker/gate.h"
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/broker_disk.h"
+#include "tests/support/mechanism.h"
 
-enum { ARMS = 2, TAU = 10, NOW = 1000, WANT_AT = 16, FIRST_AT = 8 /* in an arm's image */ };
+enum { ARMS = 2, TAU = 10, NOW = 1000 };
+/* In an arm's image. */
+enum { FIRST_AT = 8, WANT_AT = 16, MECHANISM_AT = 32 };
 
 static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, size_t n) {
   memset(ret, 0, n);
@@ -163,17 +166,22 @@ static void test_more_tokens_than_the_campaigns_limit_are_refused(void **state) 
 
 /* Its release would go out without noise. */
 static void test_an_open_epoch_without_noise_is_refused(void **state) {
+  const struct cv_mechanism_law law = mechanism_law("hybrid", 500000, 100);
+  struct cv_mechanism *fresh = mechanism_new(&law);
+  struct cv_buf state_bytes = {0};
   struct stage stage;
   size_t n;
   setup(&stage);
+  cv_mechanism_save(fresh, &state_bytes);
   uint8_t *image = last_arm(&stage, &n);
-  uint8_t *drawn = image + n - 8 - 8 - 1; /* before the running sum and the noise that is kept for the release */
-  assert_int_equal(*drawn, 1);
-  *drawn = 0;
-  struct disk_row *row = row_of(&stage, CV_OP_JOURNAL);
-  row->bytes.len -= 8; /* the noise */
-  image[-4] = (uint8_t)(n - 8);
+  size_t length = MECHANISM_AT + state_bytes.len;
+  assert_true(length < n && length < 256);
+  memcpy(image + MECHANISM_AT, state_bytes.data, state_bytes.len);
+  image[-4] = (uint8_t)length;
+  row_of(&stage, CV_OP_JOURNAL)->bytes.len -= n - length;
   assert_int_equal(load(&stage), CV_ERR_DAMAGED);
+  cv_buf_fini(&state_bytes);
+  cv_mechanism_free(fresh);
   teardown(&stage);
 }
 
