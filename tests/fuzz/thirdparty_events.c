@@ -44,8 +44,9 @@ struct world {
 static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION, .program = "fuzz"};
 static const char *const names[BROKERS] = {"alice", "bob"};
 
-static void note(void *data, const char *line) {
+static void note(void *data, const char *peer, const char *line) {
   (void)data;
+  (void)peer;
   fuzz_line(line);
 }
 
@@ -404,7 +405,7 @@ static void on_raw(struct world *world, struct broker *broker, struct cv_reader 
     CV_REQUIRE(cv_arena_init(&arena, CV_ARENA_BYTES) == CV_OK);
   }
   if (cv_rank_decode(cv_read(in, n), n, &arena, &frame) != CV_OK) {
-    cv_ranker_reject(world->ranker, broker->link, "not understood");
+    cv_ranker_reject(world->ranker, broker->link, CV_REFUSED_MESSAGE, "not understood");
     return;
   }
   for (size_t i = 0; i < CAMPAIGNS; i++) { /* what it says is not kept here */
