@@ -61,7 +61,10 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
   cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
   cv_chunks_init(&campaign->payers, broker->config.limits.chunks);
   cv_chunks_init(&campaign->offered, broker->config.limits.chunks);
-  HASH_ADD(hh, broker->campaigns, id, sizeof(campaign->id), campaign);
+  if (CV_TABLE_ADD(broker->campaigns, id, campaign) != CV_OK) {
+    cv_campaign_free(campaign);
+    return CV_ERR_NOMEM;
+  }
   append_open(broker, campaign);
   broker->campaigns_count++;
   broker->last_id = id > broker->last_id ? id : broker->last_id;

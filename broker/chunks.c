@@ -28,20 +28,26 @@ struct cv_chunk *cv_chunks_find(struct cv_chunks *chunks, uint64_t number) {
   return chunk;
 }
 
-struct cv_chunk *cv_chunks_touch(struct cv_chunks *chunks, uint64_t number) {
+enum cv_err cv_chunks_touch(struct cv_chunks *chunks, uint64_t number, struct cv_chunk **ret) {
   struct cv_chunk *chunk = cv_chunks_find(chunks, number);
-  if (chunk != NULL || chunks->count >= chunks->most) {
-    return chunk;
-  }
-  chunk = calloc(1, sizeof(*chunk));
   if (chunk == NULL) {
-    return NULL;
+    if (chunks->count >= chunks->most) {
+      return CV_ERR_LIMIT;
+    }
+    chunk = calloc(1, sizeof(*chunk));
+    if (chunk == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    chunk->number = number;
+    if (CV_TABLE_ADD(chunks->all, number, chunk) != CV_OK) {
+      free(chunk);
+      return CV_ERR_NOMEM;
+    }
+    chunks->count++;
+    chunks->last = chunk;
   }
-  chunk->number = number;
-  HASH_ADD(hh, chunks->all, number, sizeof(chunk->number), chunk);
-  chunks->count++;
-  chunks->last = chunk;
-  return chunk;
+  *ret = chunk;
+  return CV_OK;
 }
 
 void cv_chunks_drop(struct cv_chunks *chunks, struct cv_chunk *chunk) {
@@ -59,13 +65,13 @@ bool cv_chunks_bit(struct cv_chunks *chunks, uint64_t index) {
   return chunk != NULL && (chunk->as.bytes[bit / 8] >> (bit % 8) & 1) != 0;
 }
 
-struct cv_chunk *cv_chunks_set(struct cv_chunks *chunks, uint64_t index) {
-  struct cv_chunk *chunk = cv_chunks_touch(chunks, index / CV_CHUNK_BITS);
-  if (chunk != NULL) {
-    uint32_t bit = (uint32_t)(index % CV_CHUNK_BITS);
-    chunk->as.bytes[bit / 8] |= (uint8_t)(1U << (bit % 8));
-  }
-  return chunk;
+enum cv_err cv_chunks_set(struct cv_chunks *chunks, uint64_t index, struct cv_chunk **ret) {
+  struct cv_chunk *chunk;
+  CV_TRY(cv_chunks_touch(chunks, index / CV_CHUNK_BITS, &chunk));
+  uint32_t bit = (uint32_t)(index % CV_CHUNK_BITS);
+  chunk->as.bytes[bit / 8] |= (uint8_t)(1U << (bit % 8));
+  *ret = chunk;
+  return CV_OK;
 }
 
 void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index) {

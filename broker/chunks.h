@@ -39,14 +39,14 @@ void cv_chunks_fini(struct cv_chunks *chunks);
 
 /* NULL if it was never touched. */
 struct cv_chunk *cv_chunks_find(struct cv_chunks *chunks, uint64_t number);
-/* Makes it, all zero, if need be; NULL when `most` is reached or memory runs out. */
-struct cv_chunk *cv_chunks_touch(struct cv_chunks *chunks, uint64_t number);
+/* Makes it, all zero, if need be; CV_ERR_LIMIT when `most` is reached. */
+CV_MUST_USE enum cv_err cv_chunks_touch(struct cv_chunks *chunks, uint64_t number, struct cv_chunk **ret);
 /* Forgets a chunk that is there. */
 void cv_chunks_drop(struct cv_chunks *chunks, struct cv_chunk *chunk);
 
 bool cv_chunks_bit(struct cv_chunks *chunks, uint64_t index);
-/* Sets the bit; the chunk, or NULL when there is no room for one. */
-struct cv_chunk *cv_chunks_set(struct cv_chunks *chunks, uint64_t index);
+/* Sets the bit in its chunk, made if need be; CV_ERR_LIMIT as above. */
+CV_MUST_USE enum cv_err cv_chunks_set(struct cv_chunks *chunks, uint64_t index, struct cv_chunk **ret);
 void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index);
 /* Bits set among the `n` from `from` on. Chunks that were never touched cost one look each. */
 uint64_t cv_chunks_count(struct cv_chunks *chunks, uint64_t from, uint64_t n);

@@ -52,6 +52,11 @@ void cv_broker_free(struct cv_broker *broker) {
   free(broker);
 }
 
+enum cv_err cv_broker_unless_failed(struct cv_broker *broker, enum cv_err err, struct cv_why *why) {
+  broker->failed = broker->failed || err == CV_ERR_NOMEM;
+  return broker->failed ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : err;
+}
+
 /* ---- connections ---- */
 
 static bool is_crowd(const struct cv_identity *identity) {
@@ -86,10 +91,10 @@ static enum cv_err check_join(struct cv_broker *broker, const struct cv_identity
 
 enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *identity, void *shell,
                            struct cv_broker_conn **ret, struct cv_why *why) {
-  CV_TRY(check_join(broker, identity, why));
+  CV_TRY(cv_broker_unless_failed(broker, check_join(broker, identity, why), why));
   struct cv_broker_conn *conn = calloc(1, sizeof(*conn));
   if (conn == NULL) {
-    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+    return cv_broker_unless_failed(broker, CV_ERR_NOMEM, why);
   }
   conn->identity = *identity;
   (void)snprintf(conn->who, sizeof(conn->who), "%s/%s", cv_role_text(identity->role), identity->name);
@@ -200,7 +205,7 @@ size_t cv_broker_gathered(const struct cv_broker *broker) {
 }
 
 bool cv_broker_is_pending(const struct cv_broker *broker) {
-  return broker->changed || broker->said;
+  return broker->changed || broker->said || broker->failed;
 }
 
 static void swap_out(struct cv_broker_conn *conn) {
@@ -231,8 +236,8 @@ static enum cv_err fill_outputs(struct cv_broker *broker, uint64_t now_ms) {
   return cv_rank_fill(broker);
 }
 
-enum cv_err cv_broker_flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms, struct cv_batch *batch,
-                            bool *ret_store) {
+static enum cv_err flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms, struct cv_batch *batch,
+                         bool *ret_store) {
   CV_REQUIRE(!broker->in_flight);
   broker->now_ms = now_ms;
   broker->wall_ms = wall_ms;
@@ -243,7 +248,7 @@ enum cv_err cv_broker_flush(struct cv_broker *broker, uint64_t now_ms, uint64_t 
   CV_TRY(fill_outputs(broker, now_ms));
   if (store) {
     CV_TRY(cv_image_fill(broker, batch));
-    if (!cv_buf_ok(&batch->bytes)) {
+    if (broker->failed || !cv_buf_ok(&batch->bytes)) {
       return CV_ERR_NOMEM;
     }
     broker->commit++;
@@ -255,6 +260,12 @@ enum cv_err cv_broker_flush(struct cv_broker *broker, uint64_t now_ms, uint64_t 
   broker->in_flight = true;
   *ret_store = store;
   return CV_OK;
+}
+
+enum cv_err cv_broker_flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms, struct cv_batch *batch,
+                            bool *ret_store) {
+  CV_TRY(cv_broker_unless_failed(broker, CV_OK, NULL));
+  return cv_broker_unless_failed(broker, flush(broker, now_ms, wall_ms, batch, ret_store), NULL);
 }
 
 void cv_broker_stored(struct cv_broker *broker) {
@@ -280,7 +291,7 @@ bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret) {
     empty_out(broker->last_out);
     broker->last_out = NULL;
   }
-  while (broker->cursor != NULL) {
+  while (broker->cursor != NULL && !broker->failed) {
     struct cv_broker_conn *conn = broker->cursor;
     broker->cursor = conn->next;
     *ret = (struct cv_broker_out){.conn = conn, .close = conn->close_due};

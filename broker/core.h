@@ -12,8 +12,11 @@
  *
  * Between flush and stored further events may come in (they belong to the next batch); a second flush may not.
  *
- * Times: `now_ms` is monotonic, `wall_ms` since 1970. Out of memory is CV_ERR_NOMEM; the shell then stops the daemon,
- * which loses nothing that was acknowledged.
+ * Times: `now_ms` is monotonic, `wall_ms` since 1970.
+ *
+ * Out of memory, wherever it happens, ends the core: from then on every function that can say so is CV_ERR_NOMEM,
+ * cv_broker_is_pending() is true and nothing is said any more. The shell stops the daemon; the database has everything
+ * that was acknowledged, and a restart goes on from it.
  */
 #ifndef CV_BROKER_CORE_H
 #define CV_BROKER_CORE_H

@@ -84,44 +84,47 @@ static struct cv_dealing *find_dealing(struct cv_broker_conn *conn, uint32_t cam
   return NULL;
 }
 
-/* A place for one more: that of a campaign which is over for this connection, or a new one. NULL: no room. */
-static struct cv_dealing *dealing_room(struct cv_broker *broker, struct cv_broker_conn *conn) {
+/* A place for one more: that of a campaign which is over for this connection, or a new one; or CV_ERR_LIMIT. */
+static enum cv_err dealing_room(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_dealing **ret) {
   for (uint32_t i = 0; i < conn->dealings; i++) {
     const struct cv_campaign *old = cv_campaign_find(broker, conn->dealing[i].campaign);
     if (old == NULL || (old->phase == CV_PHASE_ENDED && (conn->dealing[i].done_told || !conn->dealing[i].told))) {
       free(conn->dealing[i].held);
-      return &conn->dealing[i];
+      *ret = &conn->dealing[i];
+      return CV_OK;
     }
   }
   if (conn->dealings == DEALINGS_MAX) {
-    return NULL;
+    return CV_ERR_LIMIT;
   }
   if (conn->dealings == conn->dealings_cap) {
     uint32_t cap = conn->dealings_cap == 0 ? 4 : conn->dealings_cap * 2;
     struct cv_dealing *grown = realloc(conn->dealing, cap * sizeof(*grown));
     if (grown == NULL) {
-      return NULL;
+      return CV_ERR_NOMEM;
     }
     conn->dealing = grown;
     conn->dealings_cap = cap;
   }
-  return &conn->dealing[conn->dealings++];
+  *ret = &conn->dealing[conn->dealings++];
+  return CV_OK;
 }
 
-static struct cv_dealing *make_dealing(struct cv_broker *broker, struct cv_broker_conn *conn,
-                                       const struct cv_campaign *campaign) {
+/* The dealing with this campaign, made if need be; or CV_ERR_LIMIT. */
+static enum cv_err make_dealing(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                const struct cv_campaign *campaign, struct cv_dealing **ret) {
   struct cv_dealing *dealing = find_dealing(conn, campaign->id);
-  if (dealing != NULL) {
-    return dealing;
-  }
-  uint32_t *held = calloc(campaign->spec.arms, sizeof(*held));
-  dealing = held == NULL ? NULL : dealing_room(broker, conn);
   if (dealing == NULL) {
-    free(held);
-    return NULL;
+    uint32_t *held = calloc(campaign->spec.arms, sizeof(*held));
+    enum cv_err err = held == NULL ? CV_ERR_NOMEM : dealing_room(broker, conn, &dealing);
+    if (err != CV_OK) {
+      free(held);
+      return err;
+    }
+    *dealing = (struct cv_dealing){.campaign = campaign->id, .held = held};
   }
-  *dealing = (struct cv_dealing){.campaign = campaign->id, .held = held};
-  return dealing;
+  *ret = dealing;
+  return CV_OK;
 }
 
 /* ---- leases ---- */
@@ -189,9 +192,7 @@ static void lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uin
       cv_chunks_bit(&campaign->places, cv_epoch_place_bit(lease.arm, arm->first + lease.position))) {
     return;
   }
-  if (cv_arm_return_place(campaign, lease.arm, lease.position) != CV_OK) {
-    cv_broker_note(broker, conn->who, "out of memory: a place of campaign %u waits for a restart", campaign->id);
-  }
+  broker->failed = cv_arm_return_place(campaign, lease.arm, lease.position) != CV_OK || broker->failed;
 }
 
 void cv_crowd_expire(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms) {
@@ -353,9 +354,8 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, s
   assign->arms = 1;
   assign->arm.one = lease->arm;
   assign->place = campaign->arm[lease->arm].first + lease->position;
-  cv_ticket_seal(&ticket, &broker->config.tagger, assign->ticket);
   broker->said = true;
-  return CV_OK;
+  return cv_ticket_seal(&ticket, &broker->config.tagger, assign->ticket);
 }
 
 /* What became of one worker that waited. */
@@ -367,13 +367,23 @@ enum fate {
   FATE_DECLINED,
 };
 
+/* Room in the tables for what the worker will have given and paid, and the slot taken; or CV_ERR_LIMIT. */
+static enum cv_err offer(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t worker, uint32_t slot) {
+  struct cv_chunk *chunk;
+  uint64_t bit = payer_bit(campaign, worker, slot);
+  CV_TRY(cv_chunks_touch(&campaign->payers, bit / CV_CHUNK_BITS, &chunk));
+  CV_TRY(cv_chunks_touch(&broker->accounts, worker / CV_CHUNK_CELLS, &chunk));
+  return cv_chunks_set(&campaign->offered, bit, &chunk);
+}
+
 static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_campaign *campaign,
                                 uint64_t worker, uint64_t now_ms, uint64_t wall_ms, enum fate *ret_fate,
                                 const char **ret_why) {
-  struct cv_dealing *dealing = make_dealing(broker, conn, campaign);
-  if (dealing == NULL) {
+  struct cv_dealing *dealing;
+  enum cv_err err = make_dealing(broker, conn, campaign, &dealing);
+  if (err != CV_OK) {
     *ret_fate = FATE_WAITS; /* for an older campaign to end */
-    return CV_OK;
+    return err == CV_ERR_LIMIT ? CV_OK : err;
   }
   if (dealing->declined) {
     *ret_fate = FATE_DECLINED;
@@ -406,13 +416,13 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
       return CV_OK;
     }
   } while (!cv_arm_take_place(campaign, arm, &position));
-  if (cv_chunks_touch(&campaign->payers, payer_bit(campaign, worker, slot) / CV_CHUNK_BITS) == NULL ||
-      cv_chunks_touch(&broker->accounts, worker / CV_CHUNK_CELLS) == NULL ||
-      cv_chunks_set(&campaign->offered, payer_bit(campaign, worker, slot)) == NULL) {
+  err = offer(broker, campaign, worker, slot);
+  if (err == CV_ERR_LIMIT) {
     *ret_fate = FATE_NEVER;
     *ret_why = "the broker's table of workers is full";
     return cv_arm_return_place(campaign, arm, position);
   }
+  CV_TRY(err);
   *ret_fate = FATE_ASSIGNED;
   const struct cv_lease lease = {
       .worker = worker,
@@ -555,12 +565,26 @@ static enum cv_verdict check_token(const struct cv_broker_conn *conn, const stru
   return CV_VERDICT_ACCEPTED;
 }
 
-static void charge(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker) {
-  struct cv_chunk *chunk = cv_chunks_touch(&broker->accounts, worker / CV_CHUNK_CELLS);
+static void charge(struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_chunk *chunk,
+                   uint64_t worker) {
   uint32_t *cell = &chunk->as.cell[worker % CV_CHUNK_CELLS];
   uint64_t spent = *cell + campaign->spec.epsilon_micro;
   *cell = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX;
   cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
+}
+
+/* Takes place and slot and charges the worker; CV_ERR_LIMIT, and nothing is taken, if a table is full. */
+static enum cv_err take(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
+                        uint64_t place) {
+  struct cv_chunk *account, *payer, *places;
+  CV_TRY(cv_chunks_touch(&broker->accounts, ticket->worker / CV_CHUNK_CELLS, &account));
+  CV_TRY(cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS, &places));
+  CV_TRY(cv_chunks_set(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot), &payer));
+  CV_TRY(cv_chunks_set(&campaign->places, place, &places));
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, places);
+  charge(broker, campaign, account, ticket->worker);
+  return CV_OK;
 }
 
 /* The token counts if place and slot are free; then both are taken and the sum grows, in one batch. */
@@ -581,18 +605,10 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *cam
   }
   uint64_t index = arm->first + ticket->position;
   uint64_t place = cv_epoch_place_bit(ticket->arm, index);
-  if (cv_chunks_bit(&campaign->places, place) ||
-      cv_chunks_touch(&broker->accounts, ticket->worker / CV_CHUNK_CELLS) == NULL ||
-      cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS) == NULL) {
-    return CV_OK;
+  enum cv_err err = cv_chunks_bit(&campaign->places, place) ? CV_ERR_LIMIT : take(broker, campaign, ticket, place);
+  if (err != CV_OK) {
+    return err == CV_ERR_LIMIT ? CV_OK : err;
   }
-  struct cv_chunk *payer = cv_chunks_set(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot));
-  if (payer == NULL) {
-    return CV_OK;
-  }
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, cv_chunks_set(&campaign->places, place));
-  charge(broker, campaign, ticket->worker);
   const struct cv_entry entry = {.index = index, .worker = ticket->worker, .arm = ticket->arm, .slot = ticket->slot};
   cv_buf_put(&campaign->journal, &entry, sizeof(entry));
   arm->sum += value;
@@ -624,7 +640,11 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
   struct cv_campaign *campaign = NULL;
   enum cv_verdict verdict;
   struct objection objection = {.kind = CV_REFUSALS};
-  if (!cv_ticket_open(token->ticket, &broker->config.tagger, &ticket)) {
+  enum cv_err err = cv_ticket_open(token->ticket, &broker->config.tagger, &ticket);
+  if (err == CV_ERR_NOMEM) {
+    return err;
+  }
+  if (err != CV_OK) {
     verdict = refuse(&objection, CV_REFUSED_TICKET, "the ticket is not one of this broker's");
   } else {
     campaign = cv_campaign_find(broker, ticket.campaign);
@@ -681,11 +701,8 @@ static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, co
   }
 }
 
-enum cv_err cv_broker_on_crowd(struct cv_broker *broker, struct cv_broker_conn *conn,
-                               const struct cv_crowd_frame *frame, uint64_t now_ms, uint64_t wall_ms,
-                               struct cv_why *why) {
-  broker->now_ms = now_ms;
-  broker->wall_ms = wall_ms;
+static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_crowd_frame *frame,
+                            struct cv_why *why) {
   CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
   if (!conn->hello_sent) {
     conn->gather.frame.hello = cv_broker_hello(conn);
@@ -703,4 +720,13 @@ enum cv_err cv_broker_on_crowd(struct cv_broker *broker, struct cv_broker_conn *
     CV_TRY(on_arrive(broker, conn, &frame->arrive[i], why));
   }
   return CV_OK;
+}
+
+enum cv_err cv_broker_on_crowd(struct cv_broker *broker, struct cv_broker_conn *conn,
+                               const struct cv_crowd_frame *frame, uint64_t now_ms, uint64_t wall_ms,
+                               struct cv_why *why) {
+  CV_TRY(cv_broker_unless_failed(broker, CV_OK, why));
+  broker->now_ms = now_ms;
+  broker->wall_ms = wall_ms;
+  return cv_broker_unless_failed(broker, on_frame(broker, conn, frame, why), why);
 }

@@ -4,12 +4,13 @@
 
 #include "broker/state.h"
 
-static bool push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, uint64_t number) {
+static void push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, uint64_t number) {
   if (broker->dirty_count == broker->dirty_cap) {
     size_t cap = broker->dirty_cap == 0 ? 256 : broker->dirty_cap * 2;
     struct cv_dirty *grown = malloc(cap * sizeof(*grown));
     if (grown == NULL) {
-      return false;
+      broker->failed = true;
+      return;
     }
     for (size_t i = 0; i < broker->dirty_count; i++) {
       grown[i] = broker->dirty[(broker->dirty_head + i) % broker->dirty_cap];
@@ -21,12 +22,11 @@ static bool push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_chun
   }
   broker->dirty[(broker->dirty_head + broker->dirty_count++) % broker->dirty_cap] =
       (struct cv_dirty){.campaign = campaign, .kind = kind, .number = number, .since = broker->commit};
-  return true;
 }
 
 void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, struct cv_chunk *chunk) {
   if (chunk->dirty_since == 0) {
-    CV_REQUIRE(push_dirty(broker, campaign, kind, chunk->number));
+    push_dirty(broker, campaign, kind, chunk->number);
     chunk->dirty_since = broker->commit;
   }
 }
@@ -35,7 +35,7 @@ void cv_dirty_arm(struct cv_broker *broker, struct cv_campaign *campaign, uint32
   struct cv_arm *arm = &campaign->arm[index];
   arm->changed = true;
   if (arm->dirty_since == 0) {
-    CV_REQUIRE(push_dirty(broker, campaign->id, CV_CHUNK_ARM, index));
+    push_dirty(broker, campaign->id, CV_CHUNK_ARM, index);
     arm->dirty_since = broker->commit;
   }
 }

@@ -75,7 +75,11 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
   struct cv_buf bytes = {0};
   cv_spec_encode(&submit->spec, &bytes);
   size_t n = bytes.len;
+  bool ok = cv_buf_ok(&bytes);
   cv_buf_fini(&bytes);
+  if (!ok) {
+    return CV_ERR_NOMEM;
+  }
   if (n > CV_SPEC_BYTES_MAX) {
     return cv_fail(why, CV_ERR_DENIED, "the campaign's names take %zu bytes; expected at most %d", n,
                    CV_SPEC_BYTES_MAX);
@@ -90,8 +94,9 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
   struct cv_request request = {.answer = CV_ORDER_ACCEPTED, .existed = campaign != NULL};
   if (campaign == NULL) {
     struct cv_why reason;
-    if (check_submit(broker, submit, open, kept, &reason) != CV_OK) {
-      return answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
+    enum cv_err err = check_submit(broker, submit, open, kept, &reason);
+    if (err != CV_OK) {
+      return err == CV_ERR_NOMEM ? err : answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
     }
     CV_TRY(cv_campaign_new(broker, broker->last_id + 1, &submit->spec, &campaign));
     memcpy(campaign->requester, conn->identity.name, sizeof(campaign->requester));
@@ -144,11 +149,8 @@ static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn,
   }
 }
 
-enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_broker_conn *conn,
-                               const struct cv_order_frame *frame, uint64_t now_ms, uint64_t wall_ms,
-                               struct cv_why *why) {
-  broker->now_ms = now_ms;
-  broker->wall_ms = wall_ms;
+static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_order_frame *frame,
+                            struct cv_why *why) {
   CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
   switch (frame->kind) {
     case CV_ORDER_NONE:
@@ -166,6 +168,15 @@ enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_broker_conn *
     default:
       return cv_fail(why, CV_ERR_DENIED, "a message that only a broker may send");
   }
+}
+
+enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_broker_conn *conn,
+                               const struct cv_order_frame *frame, uint64_t now_ms, uint64_t wall_ms,
+                               struct cv_why *why) {
+  CV_TRY(cv_broker_unless_failed(broker, CV_OK, why));
+  broker->now_ms = now_ms;
+  broker->wall_ms = wall_ms;
+  return cv_broker_unless_failed(broker, on_frame(broker, conn, frame, why), why);
 }
 
 /* ---- answers ---- */

@@ -201,9 +201,8 @@ static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_resu
   return CV_OK;
 }
 
-enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_rank_frame *frame,
-                              uint64_t now_ms, struct cv_why *why) {
-  broker->now_ms = now_ms;
+static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_rank_frame *frame,
+                            struct cv_why *why) {
   if (conn != broker->rank) {
     return cv_fail(why, CV_ERR_STATE, "%s", conn->goodbye);
   }
@@ -230,6 +229,13 @@ enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *c
     CV_TRY(on_result(broker, &frame->result[i], why));
   }
   return CV_OK;
+}
+
+enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_rank_frame *frame,
+                              uint64_t now_ms, struct cv_why *why) {
+  CV_TRY(cv_broker_unless_failed(broker, CV_OK, why));
+  broker->now_ms = now_ms;
+  return cv_broker_unless_failed(broker, on_frame(broker, conn, frame, why), why);
 }
 
 /* ---- what is said, once the batch is stored ---- */

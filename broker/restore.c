@@ -19,13 +19,14 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   uint64_t submitted = cv_read_u64(row);
   uint64_t deadline = cv_read_u64(row);
   struct cv_spec spec;
-  if (row->failed || cv_spec_decode(row, &spec) != CV_OK) {
-    return CV_ERR_DAMAGED;
+  enum cv_err err = row->failed ? CV_ERR_DAMAGED : cv_spec_decode(row, &spec);
+  if (err != CV_OK) {
+    return err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED;
   }
   struct cv_campaign *campaign = NULL;
   /* The operator's limits hold for what comes, not for what was accepted. */
   const struct cv_broker_limits none = {.epsilon_micro = UINT64_MAX, .arms = CV_ARMS_MAX, .tokens = UINT64_MAX};
-  enum cv_err err = damaged_unless(cv_gate_spec(&spec, &none, NULL) == CV_OK);
+  err = damaged_unless(cv_gate_spec(&spec, &none, NULL) == CV_OK);
   if (err == CV_OK) {
     err = cv_campaign_new(broker, id, &spec, &campaign);
   }
@@ -156,10 +157,8 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
   struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts
                              : kind == CV_CHUNK_PLACES ? &campaign->places
                                                        : &campaign->payers;
-  struct cv_chunk *chunk = cv_chunks_touch(chunks, number);
-  if (chunk == NULL) {
-    return CV_ERR_NOMEM;
-  }
+  struct cv_chunk *chunk;
+  CV_TRY(cv_chunks_touch(chunks, number, &chunk));
   chunk->written = commit;
   return restore_bytes(chunk, kind, bytes);
 }
@@ -171,13 +170,11 @@ static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *ca
       entry->worker >= CV_WORKER_ID_END) {
     return CV_ERR_DAMAGED;
   }
-  struct cv_chunk *account = cv_chunks_touch(&broker->accounts, entry->worker / CV_CHUNK_CELLS);
-  struct cv_chunk *place = cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index));
-  struct cv_chunk *payer =
-      cv_chunks_set(&campaign->payers, entry->worker * campaign->spec.tokens_per_worker + entry->slot);
-  if (account == NULL || place == NULL || payer == NULL) {
-    return CV_ERR_NOMEM;
-  }
+  struct cv_chunk *account, *place, *payer;
+  uint64_t payer_bit = entry->worker * campaign->spec.tokens_per_worker + entry->slot;
+  CV_TRY(cv_chunks_touch(&broker->accounts, entry->worker / CV_CHUNK_CELLS, &account));
+  CV_TRY(cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index), &place));
+  CV_TRY(cv_chunks_set(&campaign->payers, payer_bit, &payer));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   if (commit > account->written) {
@@ -321,5 +318,5 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, uin
     }
   }
   broker->changed = broker->said = broker->sweep = broker->quiet = false;
-  return CV_OK;
+  return cv_broker_unless_failed(broker, CV_OK, NULL);
 }

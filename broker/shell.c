@@ -171,6 +171,9 @@ static void deliver(struct cv_broker_shell *shell) {
 static void turn_over(struct cv_broker_shell *shell);
 
 static void fail(struct cv_broker_shell *shell, const char *what, const struct cv_why *why) {
+  if (shell->failed) {
+    return;
+  }
   cv_log(CV_LOG_ERROR, "%s: %s; stopping, nothing that was acknowledged is lost", what, why->text);
   shell->failed = true;
   uv_stop(&shell->loop);
@@ -183,6 +186,9 @@ static enum cv_err commit(void *data, struct cv_why *why) {
 
 static void committed(void *data, enum cv_err err, const struct cv_why *why) {
   struct cv_broker_shell *shell = data;
+  if (shell->failed) {
+    return;
+  }
   if (err != CV_OK) {
     fail(shell, "cannot store", why);
     return;
@@ -268,6 +274,10 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
   cv_peer_set_data(peer, link);
   struct cv_why why;
   enum cv_err err = cv_broker_join(shell->core, identity, link, &link->conn, &why);
+  if (err == CV_ERR_NOMEM) {
+    fail(shell, "cannot go on", &why);
+    return;
+  }
   if (err != CV_OK) {
     reject(link, cv_refusal_of(err), &why);
     return;
@@ -321,10 +331,10 @@ static enum cv_err take_frame(struct link *link, const uint8_t *bytes, size_t n,
 
 static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   struct link *link = cv_peer_data(peer);
-  if (link->conn == NULL || link->closing) {
+  if (link->conn == NULL || link->closing || link->shell->failed) {
     return;
   }
-  struct cv_why why = {.text = "out of memory"};
+  struct cv_why why;
   enum cv_refusal kind = CV_REFUSALS;
   enum cv_err err = take_frame(link, bytes, n, &kind, &why);
   if (err == CV_ERR_NOMEM) {
@@ -466,8 +476,8 @@ static void metrics(void *data, struct cv_buf *out) {
 
 /* ---- start and end ---- */
 
-static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
-  cv_mac_tag(data, bytes, bytes_n, to, n);
+static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
+  return cv_mac_tag(data, bytes, bytes_n, to, n);
 }
 
 static enum cv_err open_keys(struct cv_broker_shell *shell, const char *database, struct cv_key *ret_master,

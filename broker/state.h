@@ -191,7 +191,8 @@ struct cv_broker {
   bool said;       /* there is output */
   bool sweep;      /* a campaign that has ended has something to store or to say */
   bool in_flight;
-  bool quiet; /* while restoring: nothing is news */
+  bool quiet;  /* while restoring: nothing is news */
+  bool failed; /* memory ran out: the core is at its end */
   bool draining;
   struct cv_campaign *campaigns; /* by id */
   struct cv_campaign *open;      /* list, oldest first */
@@ -260,7 +261,7 @@ void cv_crowd_conn_fini(struct cv_broker_conn *conn);
 CV_MUST_USE enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struct cv_campaign *campaign);
 bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame);
 
-/* dirty.c */
+/* dirty.c: out of memory ends the core */
 void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, struct cv_chunk *chunk);
 void cv_dirty_arm(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t index);
 /* The oldest; there is one. */
@@ -278,6 +279,10 @@ CV_MUST_USE enum cv_err cv_order_fill(struct cv_broker *broker, struct cv_broker
 void cv_order_ready_clear(struct cv_broker_conn *conn);
 void cv_order_conn_fini(struct cv_broker_conn *conn);
 void cv_order_tick(struct cv_broker *broker, uint64_t now_ms);
+
+/* core.c */
+/* At the end of every entry from outside: out of memory, then or earlier, is final. Passes `err` on, else. */
+CV_MUST_USE enum cv_err cv_broker_unless_failed(struct cv_broker *broker, enum cv_err err, struct cv_why *why);
 
 /* talk.c */
 /* `peer` is NULL for what limits bound already: the log does not count repetitions then. */

@@ -71,6 +71,11 @@ static struct bound bind_to(const struct cv_broker_store *store, uint32_t campai
   return bound;
 }
 
+static void seal_entry_free(struct seal_entry *entry) {
+  cv_seal_free(entry->seal);
+  free(entry);
+}
+
 static enum cv_err seal_of(struct cv_broker_store *store, uint32_t campaign, struct cv_seal **ret) {
   struct seal_entry *entry;
   HASH_FIND(hh, store->seals, &campaign, sizeof(campaign), entry);
@@ -90,15 +95,13 @@ static enum cv_err seal_of(struct cv_broker_store *store, uint32_t campaign, str
       return err;
     }
     entry->campaign = campaign;
-    HASH_ADD(hh, store->seals, campaign, sizeof(entry->campaign), entry);
+    if (CV_TABLE_ADD(store->seals, campaign, entry) != CV_OK) {
+      seal_entry_free(entry);
+      return CV_ERR_NOMEM;
+    }
   }
   *ret = entry->seal;
   return CV_OK;
-}
-
-static void seal_entry_free(struct seal_entry *entry) {
-  cv_seal_free(entry->seal);
-  free(entry);
 }
 
 static void forget_seal(struct cv_broker_store *store, uint32_t campaign) {
@@ -278,8 +281,14 @@ static enum cv_err apply(struct cv_broker_store *store, const struct cv_batch *b
     struct cv_seal *seal;
     struct bound bound = bind_to(store, op->campaign, op->chunk, op->number, batch->commit);
     cv_buf_clear(&store->scratch);
-    CV_TRY(seal_of(store, op->campaign, &seal));
-    CV_TRY(cv_seal_close(seal, bound.bytes, sizeof(bound.bytes), bytes, n, &store->scratch));
+    enum cv_err err = seal_of(store, op->campaign, &seal);
+    if (err == CV_OK) {
+      err = cv_seal_close(seal, bound.bytes, sizeof(bound.bytes), bytes, n, &store->scratch);
+    }
+    if (err != CV_OK) {
+      return cv_fail(why, err, "the broker's database: cannot seal for campaign %u: %s", op->campaign,
+                     cv_err_text(err));
+    }
     bytes = store->scratch.data;
     n = store->scratch.len;
   }
@@ -396,8 +405,9 @@ static enum cv_err each_row(struct cv_broker_store *store, struct cv_broker *bro
         step->restore != NULL ? take_image(broker, stmt, step->restore) : step->sealed(store, broker, stmt);
     if (err != CV_OK) {
       (void)sqlite3_reset(stmt);
-      return cv_fail(why, err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED,
-                     "the broker's database: a %s of campaign %lld: %s", step->what, campaign, cv_err_text(err));
+      bool is_ours = err == CV_ERR_NOMEM || err == CV_ERR_CRYPTO; /* not the row's fault */
+      return cv_fail(why, is_ours ? err : CV_ERR_DAMAGED, "the broker's database: a %s of campaign %lld: %s",
+                     step->what, campaign, cv_err_text(err));
     }
   }
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/ticket.h"
 
+#include <string.h>
+
 enum { BODY = CV_BROKER_TICKET_BYTES - CV_BROKER_TICKET_TAG };
 
 static uint8_t *put32(uint8_t *at, uint32_t value) {
@@ -14,9 +16,10 @@ static uint32_t get32(const uint8_t *at) {
   return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-void cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagger *tagger,
-                    uint8_t ret_bytes[CV_BROKER_TICKET_BYTES]) {
-  uint8_t *at = ret_bytes;
+enum cv_err cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagger *tagger,
+                           uint8_t ret_bytes[CV_BROKER_TICKET_BYTES]) {
+  uint8_t bytes[CV_BROKER_TICKET_BYTES];
+  uint8_t *at = bytes;
   at = put32(at, ticket->campaign);
   at = put32(at, ticket->plan);
   at = put32(at, ticket->arm);
@@ -26,19 +29,21 @@ void cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagger *tagg
   at = put32(at, ticket->slot);
   at = put32(at, ticket->lease);
   at = put32(at, ticket->expiry);
-  tagger->tag(tagger->data, ret_bytes, BODY, at, CV_BROKER_TICKET_TAG);
+  CV_TRY(tagger->tag(tagger->data, bytes, BODY, at, CV_BROKER_TICKET_TAG));
+  memcpy(ret_bytes, bytes, sizeof(bytes));
+  return CV_OK;
 }
 
-bool cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv_tagger *tagger,
-                    struct cv_ticket *ret) {
+enum cv_err cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv_tagger *tagger,
+                           struct cv_ticket *ret) {
   uint8_t tag[CV_BROKER_TICKET_TAG];
-  tagger->tag(tagger->data, bytes, BODY, tag, sizeof(tag));
+  CV_TRY(tagger->tag(tagger->data, bytes, BODY, tag, sizeof(tag)));
   uint8_t differs = 0;
   for (size_t i = 0; i < sizeof(tag); i++) {
     differs |= (uint8_t)(tag[i] ^ bytes[BODY + i]);
   }
   if (differs != 0) {
-    return false;
+    return CV_ERR_DENIED;
   }
   *ret = (struct cv_ticket){
       .campaign = get32(bytes),
@@ -50,5 +55,5 @@ bool cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv
       .lease = get32(bytes + 28),
       .expiry = get32(bytes + 32),
   };
-  return true;
+  return CV_OK;
 }

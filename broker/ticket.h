@@ -8,9 +8,10 @@
 #ifndef CV_BROKER_TICKET_H
 #define CV_BROKER_TICKET_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "common/base/err.h"
 
 /* Same as on the wire. */
 enum { CV_BROKER_TICKET_BYTES = 48, CV_BROKER_TICKET_TAG = 12 };
@@ -26,15 +27,16 @@ struct cv_ticket {
   uint32_t expiry; /* seconds since 1970, truncated to 32 bits */
 };
 
-/* Authentication as an argument: writes `n` bytes of the tag of `bytes`. */
+/* Authentication as an argument: writes `n` bytes of the tag of `bytes`; CV_ERR_NOMEM is all that can go wrong. */
 struct cv_tagger {
-  void (*tag)(void *data, const void *bytes, size_t bytes_n, uint8_t *tag, size_t n);
+  enum cv_err (*tag)(void *data, const void *bytes, size_t bytes_n, uint8_t *tag, size_t n);
   void *data;
 };
 
-void cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagger *tagger,
-                    uint8_t ret_bytes[CV_BROKER_TICKET_BYTES]);
-/* False, and *ret untouched, if the tag does not hold. */
-bool cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv_tagger *tagger, struct cv_ticket *ret);
+CV_MUST_USE enum cv_err cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagger *tagger,
+                                       uint8_t ret_bytes[CV_BROKER_TICKET_BYTES]);
+/* CV_ERR_DENIED if the tag does not hold. */
+CV_MUST_USE enum cv_err cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv_tagger *tagger,
+                                       struct cv_ticket *ret);
 
 #endif

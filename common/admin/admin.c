@@ -149,7 +149,7 @@ static void remove_own(const struct cv_admin *admin) {
 }
 
 static enum cv_err start(uv_loop_t *loop, struct cv_admin *admin, struct cv_why *why) {
-  int fd;
+  int fd = -1;
   struct stat found = {0};
   CV_TRY(listen_at(&admin->address, &fd, why));
   (void)lstat(admin->address.sun_path, &found);

@@ -1,10 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hash tables: uthash, with the one of its hash functions that clang compiles without a warning. */
+/*
+ * Hash tables: uthash, with the one of its hash functions that clang compiles without a warning, and with an end of
+ * memory that comes back as an error: add with CV_TABLE_ADD and CV_TABLE_ADD_TEXT only.
+ */
 #ifndef CV_BASE_TABLE_H
 #define CV_BASE_TABLE_H
 
-#define HASH_FUNCTION HASH_FNV
+#include "common/base/err.h"
+
+#define HASH_FUNCTION     HASH_FNV
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
+
+/* Adds `element` under its field `key`, or under the text in its field; the table is as before on CV_ERR_NOMEM. */
+#define CV_TABLE_ADD(table, key, element)                      \
+  __extension__({                                              \
+    HASH_ADD(hh, table, key, sizeof((element)->key), element); \
+    (element)->hh.tbl == NULL ? CV_ERR_NOMEM : CV_OK;          \
+  })
+#define CV_TABLE_ADD_TEXT(table, key, element)        \
+  __extension__({                                     \
+    HASH_ADD_STR(table, key, element);                \
+    (element)->hh.tbl == NULL ? CV_ERR_NOMEM : CV_OK; \
+  })
 
 /* Leaves the table empty and gives each element, which hangs in it by `hh`, to `release`, which may free it. */
 #define CV_TABLE_DRAIN(table, release)                         \

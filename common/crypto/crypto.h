@@ -36,11 +36,11 @@ CV_MUST_USE enum cv_err cv_key_create(const char *path, struct cv_key *ret, stru
 CV_MUST_USE enum cv_err cv_key_derive(const struct cv_key *master, const char *label, uint64_t number,
                                       struct cv_key *ret);
 
-/* HMAC-SHA256 with one reused context; `tag` gets the first n bytes, n <= 32. */
+/* HMAC-SHA256 with one reused context; `tag` gets the first n bytes, n <= 32. CV_ERR_NOMEM is all that can go wrong. */
 struct cv_mac;
 CV_MUST_USE enum cv_err cv_mac_new(const struct cv_key *key, struct cv_mac **ret);
 void cv_mac_free(struct cv_mac *mac);
-void cv_mac_tag(struct cv_mac *mac, const void *bytes, size_t n, uint8_t *tag, size_t tag_n);
+CV_MUST_USE enum cv_err cv_mac_tag(struct cv_mac *mac, const void *bytes, size_t n, uint8_t *tag, size_t tag_n);
 /* Compares in constant time. */
 int cv_mac_differs(const uint8_t *a, const uint8_t *b, size_t n);
 

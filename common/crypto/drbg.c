@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/rand.h>
+#include <sys/random.h>
 
 #include "common/crypto/crypto.h"
 
+/* Drawing cannot fail. Should OpenSSL have no memory for its generator, the kernel's is as good, if slower. */
 static void refill(struct cv_rng *rng) {
   struct cv_drbg *drbg = (struct cv_drbg *)rng;
-  CV_REQUIRE(RAND_priv_bytes((unsigned char *)drbg->buffer, sizeof(drbg->buffer)) == 1);
+  unsigned char *bytes = (unsigned char *)drbg->buffer;
+  if (RAND_priv_bytes(bytes, sizeof(drbg->buffer)) != 1) {
+    ERR_clear_error();
+    for (size_t n = 0; n < sizeof(drbg->buffer);) {
+      ssize_t got = getrandom(bytes + n, sizeof(drbg->buffer) - n, 0);
+      CV_REQUIRE(got > 0 || (got < 0 && errno == EINTR));
+      n += got > 0 ? (size_t)got : 0;
+    }
+  }
   rng->left = CV_COUNT(drbg->buffer);
 }
 

@@ -34,6 +34,9 @@ struct cv_db {
 };
 
 static enum cv_err from_sqlite(int code) {
+  if (code == SQLITE_IOERR_NOMEM) {
+    return CV_ERR_NOMEM;
+  }
   if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_ROWID) {
     return CV_ERR_EXISTS;
   }
@@ -71,6 +74,8 @@ static enum cv_err fail(struct cv_db *db, int code, struct cv_why *why) {
   switch (err) {
     case CV_ERR_DAMAGED:
       return cv_fail(why, err, "%s: damaged or not a database: %s", db->path, sqlite3_errmsg(db->handle));
+    case CV_ERR_NOMEM: /* SQLite says what it was about to do */
+      return cv_fail(why, err, "%s: out of memory", db->path);
     case CV_ERR_STATE:
       return cv_fail(why, err, "%s: in use by a running program; ask that program, or stop it first", db->path);
     default:

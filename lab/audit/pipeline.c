@@ -25,8 +25,8 @@ struct run {
   bool done;
 };
 
-static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
-  cv_mac_tag(data, bytes, bytes_n, to, n);
+static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
+  return cv_mac_tag(data, bytes, bytes_n, to, n);
 }
 
 static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {

@@ -18,7 +18,7 @@ const struct cv_identity world_identity[IDENTITIES] = {
 };
 
 /* Stands in for the keyed tag: a ticket that was changed does not pass. */
-static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, size_t n) {
+static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, size_t n) {
   uint64_t hash = 42;
   (void)data;
   for (size_t i = 0; i < bytes_n; i++) {
@@ -27,6 +27,7 @@ static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, siz
   for (size_t i = 0; i < n; i++) {
     ret[i] = (uint8_t)(cv_mix64(hash + i) >> 7);
   }
+  return CV_OK;
 }
 
 static void note(void *data, const char *peer, const char *text) {
@@ -137,7 +138,7 @@ static void check_ack(struct world *world, const struct cv_crowd_ack *ack) {
   if (ack->verdict != CV_VERDICT_ACCEPTED || world->damaged) {
     return;
   }
-  CV_REQUIRE(cv_ticket_open(ack->ticket, &world->config.tagger, &ticket) && ticket.worker < WORKERS);
+  CV_REQUIRE(cv_ticket_open(ack->ticket, &world->config.tagger, &ticket) == CV_OK && ticket.worker < WORKERS);
   CV_REQUIRE(seen_add(&world->places, (uint64_t)ticket.campaign << 56 | (uint64_t)ticket.plan << 36 |
                                           (uint64_t)ticket.arm << 24 | ticket.position));
   CV_REQUIRE(seen_add(&world->payers, (uint64_t)ticket.campaign << 56 | ticket.worker << 16 | ticket.slot));

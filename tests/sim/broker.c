@@ -24,8 +24,8 @@ struct wire {
   enum cv_schema schema;
 };
 
-static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
-  cv_mac_tag(data, bytes, bytes_n, to, n);
+static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
+  return cv_mac_tag(data, bytes, bytes_n, to, n);
 }
 
 static void note(void *data, const char *peer, const char *text) {

@@ -128,7 +128,7 @@ void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame) {
     if (ack->verdict != CV_VERDICT_ACCEPTED && ack->verdict != CV_VERDICT_DUPLICATE) {
       continue;
     }
-    if (!cv_ticket_open(ack->ticket, world_tagger(truth->world), &ticket)) {
+    if (cv_ticket_open(ack->ticket, world_tagger(truth->world), &ticket) != CV_OK) {
       world_fail(truth->world, "1: a forged ticket was acknowledged");
       return;
     }

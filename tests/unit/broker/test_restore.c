@@ -19,8 +19,9 @@ enum { ARMS = 2, TAU = 10, NOW = 1000 };
 /* In an arm's image. */
 enum { FIRST_AT = 8, WANT_AT = 16, MECHANISM_AT = 32 };
 
-static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, size_t n) {
+static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, size_t n) {
   memset(ret, 0, n);
+  return CV_OK;
 }
 
 struct stage {

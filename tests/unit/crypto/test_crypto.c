@@ -58,14 +58,14 @@ static void test_hmac_known_answers(void **state) {
   memset(key.bytes, 0x0b, 20);
   struct cv_mac *mac = mac_of(&key);
   for (int again = 0; again < 3; again++) {
-    cv_mac_tag(mac, "Hi There", 8, tag, sizeof(tag));
+    assert_int_equal(cv_mac_tag(mac, "Hi There", 8, tag, sizeof(tag)), CV_OK);
     assert_hex(tag, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
   }
   cv_mac_free(mac);
   memset(key.bytes, 0, sizeof(key.bytes));
   memcpy(key.bytes, "Jefe", 4);
   mac = mac_of(&key);
-  cv_mac_tag(mac, "what do ya want for nothing?", 28, tag, sizeof(tag));
+  assert_int_equal(cv_mac_tag(mac, "what do ya want for nothing?", 28, tag, sizeof(tag)), CV_OK);
   assert_hex(tag, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
   cv_mac_free(mac);
 }
@@ -76,8 +76,8 @@ static void test_short_tag_is_the_start_of_the_long_one(void **state) {
   struct cv_mac *mac = mac_of(&key);
   uint8_t whole[32], cut[32];
   memset(cut, 0xee, sizeof(cut));
-  cv_mac_tag(mac, "ticket", 6, whole, sizeof(whole));
-  cv_mac_tag(mac, "ticket", 6, cut, 12);
+  assert_int_equal(cv_mac_tag(mac, "ticket", 6, whole, sizeof(whole)), CV_OK);
+  assert_int_equal(cv_mac_tag(mac, "ticket", 6, cut, 12), CV_OK);
   assert_memory_equal(cut, whole, 12);
   assert_int_equal(cut[12], 0xee);
   assert_false(cv_mac_differs(whole, cut, 12));
@@ -93,9 +93,10 @@ static void test_derived_key_is_hkdf(void **state) {
   struct cv_key master = counting_key(), zero = {{0}}, extracted, expanded, derived;
   const uint8_t info[] = {'c', 'a', 'm', 'p', 'a', 'i', 'g', 'n', 0, 7, 0, 0, 0, 0, 0, 0, 0, 1};
   struct cv_mac *extract = mac_of(&zero);
-  cv_mac_tag(extract, master.bytes, sizeof(master.bytes), extracted.bytes, sizeof(extracted.bytes));
+  assert_int_equal(cv_mac_tag(extract, master.bytes, sizeof(master.bytes), extracted.bytes, sizeof(extracted.bytes)),
+                   CV_OK);
   struct cv_mac *expand = mac_of(&extracted);
-  cv_mac_tag(expand, info, sizeof(info), expanded.bytes, sizeof(expanded.bytes));
+  assert_int_equal(cv_mac_tag(expand, info, sizeof(info), expanded.bytes, sizeof(expanded.bytes)), CV_OK);
   assert_int_equal(cv_key_derive(&master, "campaign", 7, &derived), CV_OK);
   assert_memory_equal(derived.bytes, expanded.bytes, sizeof(derived.bytes));
   assert_hex(derived.bytes, "e3dc31f50c7f9a9f1ba833633a5a2580ba4de4031e3fe4a3e60a7444298071fb");

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory runs out at every single place: in the core over a whole small campaign, and in the store. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <openssl/crypto.h>
+
+#include "tests/support/alloc_fault.h"
+
+#define WORLD_PLANS 2
+#define WORLD_TAU   12
+#include "tests/unit/broker/world.h"
+
+static void ask_around(struct world *world, int i) {
+  if (i % 7 == 0) {
+    ask(world, &(struct cv_order_frame){.kind = CV_ORDER_STATUS});
+  }
+  if (i % 11 == 0) {
+    ask(world, &(struct cv_order_frame){.kind = CV_ORDER_WATCH});
+  }
+  if (i % 13 == 0) {
+    ask(world, &(struct cv_order_frame){.kind = CV_ORDER_EXPORT});
+  }
+}
+
+/* One campaign to its result, or to its cancellation, on whatever processes it takes. */
+static void run_campaign(struct world *world, bool cancel) {
+  for (int i = 0; i < 600 && !world->ranker.closed; i++) {
+    if (!world->died && i % 20 == 0) {
+      submit(world); /* the same each time */
+    }
+    arrive(world, 3);
+    ask_around(world, i);
+    world->now_ms += 10;
+    if (!world->died) {
+      starve(world);
+      cv_broker_tick(world->core, world->now_ms, world->now_ms);
+      (void)lives(world, CV_OK, NULL);
+    }
+    if (cancel && world->ranker.releases > 0 && !world->died) {
+      ask(world, &(struct cv_order_frame){.kind = CV_ORDER_CANCEL});
+    }
+    const struct cv_campaign *campaign = cv_campaign_find(world->core, 1);
+    if (campaign != NULL && campaign->phase == CV_PHASE_STOPPING && campaign->rank.opened) {
+      struct cv_rank_result result = {.campaign = 1, .reason = CV_END_CANCELLED};
+      answer(world, &(struct cv_rank_frame){.results = 1, .result = &result});
+    }
+    (void)turn(world, false);
+  }
+  assert_true(world->ranker.closed);
+}
+
+static void check_campaign(struct world *world, bool cancel) {
+  struct cv_broker_figures figures;
+  restart(world);
+  cv_broker_figures(world->core, &figures);
+  assert_int_equal(figures.campaigns, 1);
+  assert_int_equal(figures.campaigns_open, 0);
+  if (!cancel) {
+    assert_int_equal(world->ranker.releases, RELEASES);
+    check_releases(world);
+    assert_int_equal(charged(world), (uint64_t)RELEASES * TAU * 500000);
+  }
+}
+
+/* Whatever the moment, the core says so and nothing else, and what it has acknowledged survives it. */
+static void without_memory(bool cancel, bool all_after) {
+  struct world first; /* what libraries allocate once and keep */
+  world_make(&first);
+  run_campaign(&first, cancel);
+  world_end(&first);
+  ALLOC_FAULT_EACH(fault, .rest = all_after) {
+    struct world world;
+    OPENSSL_thread_stop(); /* its state of errors */
+    int64_t before = alloc_fault_live();
+    world_make_starving(&world, alloc_fault_arm, NULL, alloc_fault_pause);
+    world.journal_bytes = 1500;
+    run_campaign(&world, cancel);
+    assert_true(alloc_fault_hit() == (world.starve == NULL)); /* who survives has missed nothing */
+    check_campaign(&world, cancel);
+    world_end(&world);
+    OPENSSL_thread_stop();
+    assert_int_equal(alloc_fault_live(), before);
+  }
+}
+
+static void test_one_allocation_fails(void **state) {
+  without_memory(false, false);
+}
+
+static void test_all_allocations_fail_from_one_on(void **state) {
+  without_memory(false, true);
+}
+
+static void test_one_allocation_fails_around_a_cancellation(void **state) {
+  without_memory(true, false);
+}
+
+/* The database has all of a commit or nothing of it, and whoever opens it next goes on from there. */
+static void without_memory_in_the_store(bool all_after) {
+  struct world first;
+  world_make(&first);
+  run_campaign(&first, false);
+  world_end(&first);
+  ALLOC_FAULT_EACH(fault, .rest = all_after, .step = all_after ? 31 : 7) {
+    struct world world;
+    OPENSSL_thread_stop();
+    int64_t before = alloc_fault_live();
+    world_make_starving(&world, NULL, alloc_fault_arm, alloc_fault_pause);
+    world.journal_bytes = 1500;
+    run_campaign(&world, false);
+    check_campaign(&world, false);
+    world_end(&world);
+    OPENSSL_thread_stop();
+    assert_int_equal(alloc_fault_live(), before);
+  }
+}
+
+static void test_one_allocation_of_the_store_fails(void **state) {
+  without_memory_in_the_store(false);
+}
+
+static void test_all_allocations_of_the_store_fail_from_one_on(void **state) {
+  without_memory_in_the_store(true);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_allocation_fails),
+      cmocka_unit_test(test_all_allocations_fail_from_one_on),
+      cmocka_unit_test(test_one_allocation_fails_around_a_cancellation),
+      cmocka_unit_test(test_one_allocation_of_the_store_fails),
+      cmocka_unit_test(test_all_allocations_of_the_store_fail_from_one_on),
+  };
+  return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The core over the real store, on virtual time, with a scripted third-party and a scripted crowd. What is released is
+ * held against exact sums and a mechanism of the test's own. Include after cmocka.h.
+ *
+ * A test may let memory run out inside the core: then the process has died, nothing reaches it any more, and the next
+ * turn begins with another one on the same database.
+ */
+#ifndef CV_TESTS_BROKER_WORLD_H
+#define CV_TESTS_BROKER_WORLD_H
+
+#include "broker/state.h"
+#include "broker/store.h"
+#include "common/base/grid.h"
+#include "tests/support/folder.h"
+#include "tests/support/mechanism.h"
+
+#ifndef WORLD_PLANS
+#define WORLD_PLANS 5
+#define WORLD_TAU   40
+#endif
+
+enum {
+  ARMS = 3,
+  TAU = WORLD_TAU,
+  PLANS = WORLD_PLANS,
+  RELEASES = ARMS * PLANS,
+  QUEUE = 4096,
+  NOISE_SEED = 9,
+  LEASE_MS = 1000
+};
+
+/* The value of a place: known to the test, in grid units. */
+static inline int64_t value_of(uint32_t arm, uint64_t place) {
+  return (int64_t)(cv_mix64(1 + arm + 1000 * place) % (CV_GRID + 1));
+}
+
+struct token {
+  uint8_t ticket[CV_TICKET_BYTES];
+  int64_t value;
+};
+
+/* What a third-party knows, over the broker's restarts. */
+struct ranker {
+  uint64_t releases, plans; /* applied; accepted */
+  struct cv_digest releases_hash, plans_hash;
+  struct cv_release release[RELEASES + 1]; /* by number */
+  bool closed;
+};
+
+struct world {
+  struct folder folder;
+  struct cv_mac *mac;
+  struct cv_broker_store *store;
+  struct cv_broker *core;
+  struct cv_batch batch;
+  struct cv_broker_conn *crowd, *rank, *order;
+  struct ranker ranker;
+  struct token unacked[QUEUE]; /* sent or to be sent, until acknowledged */
+  size_t unacked_count;
+  uint64_t next_worker, now_ms, verdicts[5], commits;
+  uint64_t worker_epsilon_micro, journal_bytes; /* configured, from the next start on */
+  void (*starve)(void), (*feed)(void);          /* around every call of the core; NULL: memory is there */
+  void (*starve_store)(void);                   /* likewise around those of the store */
+  bool died;
+};
+
+static inline void starve(const struct world *world) {
+  if (world->starve != NULL) {
+    world->starve();
+  }
+}
+
+/* True if the core lives. Whoever has died says so from then on, whatever it is asked, and says nothing else. */
+static inline bool lives(struct world *world, enum cv_err err, const struct cv_why *why) {
+  if (world->starve != NULL) {
+    world->feed();
+  }
+  if (world->starve == NULL || err != CV_ERR_NOMEM) {
+    if (err != CV_OK) {
+      fail_msg("%s", why->text);
+    }
+    return true;
+  }
+  struct cv_broker_out out;
+  struct cv_why again = {.text = ""};
+  struct cv_broker_conn *conn = NULL;
+  bool store;
+  assert_string_equal(why->text, "out of memory");
+  assert_true(cv_broker_is_pending(world->core));
+  assert_false(cv_broker_next_out(world->core, &out));
+  assert_int_equal(cv_broker_flush(world->core, 1, 1, &world->batch, &store), CV_ERR_NOMEM);
+  assert_int_equal(cv_broker_join(world->core, &(struct cv_identity){0}, NULL, &conn, &again), CV_ERR_NOMEM);
+  assert_string_equal(again.text, "out of memory");
+  assert_null(conn);
+  world->died = true;
+  world->starve = NULL;
+  return false;
+}
+
+static inline enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
+  return cv_mac_tag(data, bytes, bytes_n, to, n);
+}
+
+static const struct cv_identity gateway = {.role = CV_ROLE_GATEWAY, .name = "1-1000000", .first = 1, .last = 1000000};
+static const struct cv_identity thirdparty = {.role = CV_ROLE_THIRDPARTY, .name = "t"};
+static const struct cv_identity requester = {.role = CV_ROLE_REQUESTER, .name = "r"};
+static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION};
+
+static inline struct cv_spec spec_of_test(void) {
+  return (struct cv_spec){.name = "test",
+                          .arms = ARMS,
+                          .policy.name = "scripted",
+                          .mechanism.name = "hybrid",
+                          .privatizer.name = "none",
+                          .epsilon_micro = 500000,
+                          .tokens_per_worker = 2,
+                          .tokens = (uint64_t)PLANS * ARMS * TAU,
+                          .idle_ms = 60000};
+}
+
+static inline void say(struct world *world, struct cv_broker_conn *conn, const struct cv_crowd_frame *frame) {
+  struct cv_why why;
+  if (!world->died) {
+    starve(world);
+    (void)lives(world, cv_broker_on_crowd(world->core, conn, frame, world->now_ms, world->now_ms, &why), &why);
+  }
+}
+
+static inline void answer(struct world *world, const struct cv_rank_frame *frame) {
+  struct cv_why why;
+  if (!world->died) {
+    starve(world);
+    (void)lives(world, cv_broker_on_rank(world->core, world->rank, frame, world->now_ms, &why), &why);
+  }
+}
+
+static inline void send_tokens(struct world *world) {
+  for (size_t i = 0; i < world->unacked_count; i++) {
+    struct cv_token token = {.values = 1, .value = &world->unacked[i].value};
+    memcpy(token.ticket, world->unacked[i].ticket, sizeof(token.ticket));
+    say(world, world->crowd, &(struct cv_crowd_frame){.tokens = 1, .token = &token});
+  }
+}
+
+/* Everybody connects: the first time and after each restart. */
+static inline void connect_all(struct world *world) {
+  const struct cv_identity *const identity[] = {&thirdparty, &gateway, &requester};
+  struct cv_broker_conn **const conn[] = {&world->rank, &world->crowd, &world->order};
+  struct cv_why why;
+  for (size_t i = 0; i < CV_COUNT(identity) && !world->died; i++) {
+    starve(world);
+    (void)lives(world, cv_broker_join(world->core, identity[i], NULL, conn[i], &why), &why);
+  }
+  answer(world, &(struct cv_rank_frame){.hello = hello});
+  say(world, world->crowd, &(struct cv_crowd_frame){.hello = hello});
+  send_tokens(world);
+}
+
+static inline void stop(struct world *world) {
+  cv_broker_free(world->core);
+  cv_broker_store_close(world->store);
+}
+
+/* What the store says when memory runs out; whatever has happened to it, the next one on the same files goes on. */
+static inline bool store_lives(struct world *world, enum cv_err err, const struct cv_why *why) {
+  if (world->starve_store == NULL) {
+    if (err != CV_OK) {
+      fail_msg("%s", why->text);
+    }
+    return true;
+  }
+  world->feed();
+  if (err != CV_OK) {
+    /* OpenSSL does not tell what it lacked. */
+    bool clear = err == CV_ERR_CRYPTO ? strstr(why->text, "cryptographic") != NULL
+                                      : err == CV_ERR_NOMEM && strstr(why->text, "memory") != NULL;
+    if (!clear || strchr(why->text, '\n') != NULL) {
+      fail_msg("error %d: %s", err, why->text);
+    }
+    world->starve_store = NULL;
+  }
+  return err == CV_OK;
+}
+
+static inline void starve_store(const struct world *world) {
+  if (world->starve_store != NULL) {
+    world->starve_store();
+  }
+}
+
+/* Database and core, as stored. False if memory has run out. */
+static inline bool load(struct world *world) {
+  const struct cv_key master = {{42}};
+  struct cv_why why = {.text = ""};
+  const struct cv_broker_store_files files = {.database = folder_file(&world->folder, "broker.db"),
+                                              .anchor = folder_file(&world->folder, "anchor")};
+  starve_store(world);
+  if (!store_lives(world, cv_broker_store_open(&files, &master, &world->store, &why), &why)) {
+    return false;
+  }
+  const struct cv_broker_config config = {.name = "b",
+                                          .limits = {.epsilon_micro = 1000000,
+                                                     .worker_epsilon_micro = world->worker_epsilon_micro,
+                                                     .release_tokens = 10,
+                                                     .arms = 10,
+                                                     .campaigns = 2,
+                                                     .tokens = 1000000,
+                                                     .chunks = 100,
+                                                     .lease_ms = LEASE_MS,
+                                                     .queue = 100},
+                                          .tagger = {.tag = tag, .data = world->mac},
+                                          .digest = cv_sha256,
+                                          .noise_seeded = true,
+                                          .noise_seed = NOISE_SEED,
+                                          .journal_bytes = world->journal_bytes};
+  assert_int_equal(cv_broker_new(&config, &world->core), CV_OK);
+  starve_store(world);
+  if (!store_lives(world, cv_broker_store_load(world->store, world->core, world->now_ms, world->now_ms, &why), &why)) {
+    stop(world);
+    return false;
+  }
+  return true;
+}
+
+static inline void start(struct world *world) {
+  if (!load(world)) {
+    assert_true(load(world)); /* memory is there again */
+  }
+  connect_all(world);
+}
+
+/* `core` and `store` take memory away, `off` gives it back; NULL: it stays. */
+static inline void world_make_starving(struct world *world, void (*core)(void), void (*store)(void),
+                                       void (*off)(void)) {
+  const struct cv_key key = {{7}};
+  *world = (struct world){.next_worker = 1,
+                          .now_ms = 1000,
+                          .worker_epsilon_micro = 1000000,
+                          .starve = core,
+                          .starve_store = store,
+                          .feed = off};
+  folder_make(&world->folder);
+  assert_int_equal(cv_mac_new(&key, &world->mac), CV_OK);
+  start(world);
+}
+
+static inline void world_make(struct world *world) {
+  world_make_starving(world, NULL, NULL, NULL);
+}
+
+static inline void world_end(struct world *world) {
+  stop(world);
+  cv_mac_free(world->mac);
+  cv_batch_fini(&world->batch);
+  folder_remove(&world->folder);
+}
+
+static inline void ask(struct world *world, const struct cv_order_frame *frame) {
+  struct cv_why why;
+  if (!world->died) {
+    struct cv_order_frame greeting = *frame;
+    greeting.hello = world->order->greeted ? (struct cv_hello){0} : hello;
+    starve(world);
+    (void)lives(world, cv_broker_on_order(world->core, world->order, &greeting, world->now_ms, world->now_ms, &why),
+                &why);
+  }
+}
+
+static inline void submit(struct world *world) {
+  struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT};
+  frame.as.submit = (struct cv_submit){.client_key = {1}, .spec = spec_of_test()};
+  ask(world, &frame);
+}
+
+/* ---- the third-party's script: PLANS plans of TAU tokens of every arm, then a result ---- */
+
+static inline void next_plan(struct world *world, uint64_t campaign) {
+  struct cv_want want[ARMS];
+  for (uint32_t i = 0; i < ARMS; i++) {
+    want[i] = (struct cv_want){.arm = i, .tokens = TAU};
+  }
+  struct cv_rank_plan plan = {.campaign = campaign,
+                              .plan = {.number = world->ranker.plans + 1, .wants = ARMS, .want = want}};
+  struct cv_standing standing[ARMS] = {{.arm = 0, .rank_class = 1}, {.arm = 1, .rank_class = 2}, {.arm = 2}};
+  struct cv_rank_result result = {
+      .campaign = campaign, .reason = CV_END_COMPLETE, .standings = ARMS, .standing = standing};
+  if (world->ranker.plans < PLANS) {
+    answer(world, &(struct cv_rank_frame){.plans = 1, .plan = &plan});
+  } else {
+    answer(world, &(struct cv_rank_frame){.results = 1, .result = &result});
+  }
+}
+
+static inline void on_rank(struct world *world, const struct cv_rank_frame *frame) {
+  struct ranker *ranker = &world->ranker;
+  for (size_t i = 0; i < frame->opens; i++) {
+    struct cv_rank_opened opened = {.position = {.campaign = frame->open[i].position.campaign,
+                                                 .releases = ranker->releases,
+                                                 .plans = ranker->plans,
+                                                 .releases_hash = ranker->releases_hash,
+                                                 .plans_hash = ranker->plans_hash},
+                                    .seed = 5};
+    answer(world, &(struct cv_rank_frame){.opened = 1, .answer = &opened});
+    if (ranker->releases == ranker->plans * ARMS) {
+      next_plan(world, frame->open[i].position.campaign);
+    }
+  }
+  for (size_t i = 0; i < frame->recorded; i++) {
+    assert_int_equal(frame->record[i].plan.number, ++ranker->plans);
+    cv_chain_plan(&ranker->plans_hash, &frame->record[i].plan, cv_sha256);
+  }
+  for (size_t i = 0; i < frame->accepted; i++) {
+    if (frame->accept[i].number == ranker->plans + 1) {
+      struct cv_want want[ARMS] = {{0, TAU}, {1, TAU}, {2, TAU}};
+      const struct cv_plan plan = {.number = ++ranker->plans, .wants = ARMS, .want = want};
+      cv_chain_plan(&ranker->plans_hash, &plan, cv_sha256);
+    }
+  }
+  for (size_t i = 0; i < frame->releases; i++) {
+    const struct cv_release *release = &frame->release[i].release;
+    assert_int_equal(release->number, ranker->releases + 1);
+    ranker->release[++ranker->releases] = *release;
+    cv_chain_release(&ranker->releases_hash, release, cv_sha256);
+    if (ranker->releases == ranker->plans * ARMS) {
+      next_plan(world, frame->release[i].campaign);
+    }
+  }
+  ranker->closed = ranker->closed || frame->closed > 0;
+}
+
+/* ---- the crowd's script ---- */
+
+static inline void on_ack(struct world *world, const struct cv_crowd_ack *ack) {
+  world->verdicts[ack->verdict]++;
+  for (size_t i = 0; i < world->unacked_count; i++) {
+    if (memcmp(world->unacked[i].ticket, ack->ticket, sizeof(ack->ticket)) == 0) {
+      world->unacked[i] = world->unacked[--world->unacked_count];
+      return;
+    }
+  }
+}
+
+static inline void on_crowd(struct world *world, const struct cv_crowd_frame *frame) {
+  for (size_t i = 0; i < frame->acks; i++) {
+    on_ack(world, &frame->ack[i]);
+  }
+  for (size_t i = 0; i < frame->assigns; i++) {
+    const struct cv_assign *assign = &frame->assign[i];
+    struct token *token = &world->unacked[world->unacked_count++];
+    memcpy(token->ticket, assign->ticket, sizeof(token->ticket));
+    token->value = value_of(assign->arm.one, assign->place);
+  }
+}
+
+static inline void arrive(struct world *world, size_t n) {
+  uint64_t worker[64];
+  for (size_t i = 0; i < n; i++) {
+    worker[i] = world->next_worker++;
+  }
+  struct cv_arrive arrival = {.workers = n, .worker = worker, .credit = 64};
+  say(world, world->crowd, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});
+}
+
+/* ---- turns ---- */
+
+static inline void deliver(struct world *world) {
+  struct cv_broker_out out;
+  while (cv_broker_next_out(world->core, &out)) {
+    if (out.schema == CV_SCHEMA_CROWD && out.conn == world->crowd) {
+      on_crowd(world, out.frame.crowd);
+    } else if (out.schema == CV_SCHEMA_RANK) {
+      on_rank(world, out.frame.rank);
+    }
+  }
+  send_tokens(world);
+}
+
+static inline bool restart(struct world *world) {
+  world->died = false;
+  stop(world);
+  start(world);
+  return true;
+}
+
+/* True if there was something to store. `lose`: the process dies before the commit. */
+static inline bool turn(struct world *world, bool lose) {
+  bool store = false;
+  struct cv_why why = {.text = "out of memory"};
+  if (world->died) {
+    return restart(world);
+  }
+  starve(world);
+  if (!lives(world, cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), &why)) {
+    return restart(world);
+  }
+  struct cv_broker_out early;
+  assert_false(cv_broker_next_out(world->core, &early)); /* nothing is said before it is stored */
+  if (store && lose) {
+    return restart(world);
+  }
+  if (store) {
+    starve_store(world);
+    if (!store_lives(world, cv_broker_store_commit(world->store, &world->batch, &why), &why)) {
+      return restart(world);
+    }
+  }
+  world->commits += store;
+  cv_broker_stored(world->core);
+  deliver(world);
+  return store;
+}
+
+/* The noisy sums that these places and this noise must give. */
+static inline void check_releases(const struct world *world) {
+  const struct cv_mechanism_law law = mechanism_law("hybrid", 500000, 0);
+  struct cv_mechanism *mechanism[ARMS];
+  uint64_t place[ARMS] = {0};
+  for (uint32_t i = 0; i < ARMS; i++) {
+    mechanism[i] = mechanism_new(&law);
+  }
+  for (uint64_t number = 1; number <= RELEASES; number++) {
+    const struct cv_release *release = &world->ranker.release[number];
+    uint32_t arm = release->arm;
+    int64_t item = 0;
+    for (int i = 0; i < TAU; i++) {
+      item += value_of(arm, place[arm]++);
+    }
+    struct cv_rng_seeded seeded;
+    cv_rng_seeded_init(&seeded, NOISE_SEED, CV_RNG_NOISE, arm, mechanism[arm]->releases + 1);
+    cv_mechanism_draw(mechanism[arm], &seeded.rng);
+    assert_int_equal(release->noisy_sum, cv_mechanism_release(mechanism[arm], item));
+    assert_int_equal(release->tokens, place[arm]);
+  }
+  for (uint32_t i = 0; i < ARMS; i++) {
+    cv_mechanism_free(mechanism[i]);
+  }
+}
+
+/* What all workers together have been charged. */
+static inline uint64_t charged(const struct world *world) {
+  uint64_t sum = 0;
+  for (const struct cv_chunk *chunk = world->core->accounts.all; chunk != NULL; chunk = chunk->hh.next) {
+    for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
+      sum += chunk->as.cell[i];
+    }
+  }
+  return sum;
+}
+
+#endif
