@@ -64,7 +64,14 @@ struct cv_ranker {
   struct out *lent;         /* what cv_ranker_next gave last */
   size_t backlog;
   struct cv_ranker_counts counts;
+  bool failed; /* memory ran out: the core is at its end */
 };
+
+/* At the end of every entry from outside: out of memory, then or earlier, is final. Passes `err` on, else. */
+static enum cv_err unless_failed(struct cv_ranker *ranker, enum cv_err err) {
+  ranker->failed = ranker->failed || err == CV_ERR_NOMEM;
+  return ranker->failed ? CV_ERR_NOMEM : err;
+}
 
 static void note(const struct cv_ranker *ranker, const struct broker *broker, const char *fmt, ...) CV_PRINTF(3, 4);
 /* `broker` NULL: however often it happens it is news. */
@@ -115,15 +122,21 @@ static struct out *out_new(struct cv_ranker *ranker, struct cv_ranker_link *link
   return out;
 }
 
+/* The broker of this name, made if need be; NULL: out of memory. */
 static struct broker *broker_of(struct cv_ranker *ranker, const char *name) {
   struct broker *broker = NULL;
   HASH_FIND_STR(ranker->brokers, name, broker);
+  if (broker != NULL) {
+    return broker;
+  }
+  broker = calloc(1, sizeof(*broker));
   if (broker == NULL) {
-    broker = calloc(1, sizeof(*broker));
-    if (broker != NULL) {
-      (void)snprintf(broker->name, sizeof(broker->name), "%s", name);
-      HASH_ADD_STR(ranker->brokers, name, broker);
-    }
+    return NULL;
+  }
+  (void)snprintf(broker->name, sizeof(broker->name), "%s", name);
+  if (CV_TABLE_ADD_TEXT(ranker->brokers, name, broker) != CV_OK) {
+    free(broker);
+    return NULL;
   }
   return broker;
 }
@@ -205,12 +218,14 @@ enum cv_err cv_ranker_restore(struct cv_ranker *ranker, const struct cv_stored_c
     checked.spec = spec;
     err = cv_campaign_restore(&checked, campaign, &reason);
   }
+  if (err == CV_OK) {
+    err = CV_TABLE_ADD(broker->campaigns, id, campaign);
+  }
   if (err != CV_OK) {
     campaign_free(campaign);
     return cv_fail(why, err, "campaign %" PRIu64 " of broker %s: %s", stored->key.campaign, stored->key.broker,
-                   reason.text);
+                   err == CV_ERR_NOMEM ? "out of memory" : reason.text);
   }
-  HASH_ADD(hh, broker->campaigns, id, sizeof(campaign->id), campaign);
   broker->open += !stored->row.closed;
   ranker->counts.campaigns_open += !stored->row.closed;
   ranker->counts.campaigns_closed += stored->row.closed;
@@ -233,9 +248,10 @@ void cv_ranker_reject(struct cv_ranker *ranker, struct cv_ranker_link *link, enu
 enum cv_err cv_ranker_connected(struct cv_ranker *ranker, const char *name, void *data, struct cv_ranker_link **ret) {
   struct broker *broker = broker_of(ranker, name);
   struct cv_ranker_link *link = calloc(1, sizeof(*link));
-  if (broker == NULL || link == NULL) {
+  enum cv_err err = unless_failed(ranker, broker == NULL || link == NULL ? CV_ERR_NOMEM : CV_OK);
+  if (err != CV_OK) {
     free(link);
-    return CV_ERR_NOMEM;
+    return err;
   }
   if (broker->link != NULL) {
     cv_ranker_reject(ranker, broker->link, CV_REFUSALS, "a newer connection of the same broker takes over");
@@ -324,11 +340,13 @@ static enum cv_err create(struct cv_ranker *ranker, struct cv_ranker_link *link,
   }
   uint64_t seed = open->has_seed ? open->seed : cv_rng_u64(ranker->setup.rng);
   enum cv_err err = cv_campaign_create(&spec, digest, seed, campaign, &reason);
+  if (err == CV_OK) {
+    err = CV_TABLE_ADD(broker->campaigns, id, campaign);
+  }
   if (err != CV_OK) {
     campaign_free(campaign);
     return err == CV_ERR_NOMEM ? err : refuse(ranker, link, open->position.campaign, reason.text, why);
   }
-  HASH_ADD(hh, broker->campaigns, id, sizeof(campaign->id), campaign);
   broker->open++;
   ranker->counts.campaigns_open++;
   note(ranker, NULL, "broker %s: campaign %" PRIu64 " (%s) is open: %" PRIu32 " arms, policy %s", broker->name,
@@ -480,8 +498,9 @@ enum cv_err cv_ranker_frame(struct cv_ranker *ranker, struct cv_ranker_link *lin
   if (link->is_closing) {
     return CV_OK;
   }
+  CV_TRY(unless_failed(ranker, CV_OK));
   struct cv_why why = {.text = "not understood"};
-  enum cv_err err = on_frame(ranker, link, frame, &why);
+  enum cv_err err = unless_failed(ranker, on_frame(ranker, link, frame, &why));
   if (err == CV_ERR_NOMEM) {
     return err;
   }
@@ -621,7 +640,7 @@ static void take_delta(struct cv_campaign *campaign, struct cv_batch *batch) {
 }
 
 bool cv_ranker_has_work(const struct cv_ranker *ranker) {
-  if (ranker->dirty != NULL) {
+  if (ranker->dirty != NULL || ranker->failed) {
     return true;
   }
   const struct cv_ranker_link *link;
@@ -672,7 +691,8 @@ static enum cv_err flush(struct cv_ranker *ranker, struct cv_batch *batch) {
 
 enum cv_err cv_ranker_flush(struct cv_ranker *ranker, struct cv_batch *ret_batch) {
   struct cv_batch batch = {0};
-  enum cv_err err = flush(ranker, &batch);
+  CV_TRY(unless_failed(ranker, CV_OK));
+  enum cv_err err = unless_failed(ranker, flush(ranker, &batch));
   if (err != CV_OK) {
     cv_batch_fini(&batch);
     return err;
@@ -688,7 +708,7 @@ void cv_ranker_committed(struct cv_ranker *ranker) {
 
 bool cv_ranker_next(struct cv_ranker *ranker, struct cv_ranker_out *ret) {
   out_free(ranker->lent);
-  ranker->lent = ranker->ready;
+  ranker->lent = ranker->failed ? NULL : ranker->ready;
   if (ranker->lent == NULL) {
     return false;
   }

@@ -13,6 +13,9 @@
  * So nothing leaves before the commit that holds its cause. One flush at a time. When storing fails the process ends:
  * the database is behind what is here, and a restart continues from it.
  *
+ * Out of memory, wherever it happens, ends the core: from then on every function that can say so is CV_ERR_NOMEM,
+ * cv_ranker_has_work() is true and nothing is said any more. The process ends, as when storing fails.
+ *
  * A broker is never trusted: what it sends out of order, out of range or for someone else closes its connection with a
  * Goodbye that says why, and costs other brokers nothing. The protocol is docs/protocol.md.
  */

@@ -23,7 +23,7 @@ static bool read_text(sqlite3_stmt *stmt, int column, char *to, size_t size) {
   return text != NULL && snprintf(to, size, "%s", text) < (int)size;
 }
 
-static bool read_campaign(sqlite3_stmt *stmt, struct cv_stored_campaign *ret) {
+static enum cv_err read_campaign(sqlite3_stmt *stmt, struct cv_stored_campaign *ret) {
   struct cv_campaign_row *row = &ret->row;
   struct cv_reader reader = cv_reader_over(sqlite3_column_blob(stmt, 4), (size_t)sqlite3_column_bytes(stmt, 4));
   int64_t end = sqlite3_column_int64(stmt, 6);
@@ -39,7 +39,8 @@ static bool read_campaign(sqlite3_stmt *stmt, struct cv_stored_campaign *ret) {
   row->plan = cv_row_u64(stmt, 13);
   row->decisions = cv_row_u64(stmt, 14);
   row->policy_done = sqlite3_column_int64(stmt, 15) != 0;
-  return good && cv_spec_decode(&reader, &ret->spec) == CV_OK && cv_spec_check(&ret->spec, NULL) == CV_OK;
+  enum cv_err err = good ? cv_spec_decode(&reader, &ret->spec) : CV_ERR_DAMAGED;
+  return err == CV_OK ? cv_spec_check(&ret->spec, NULL) : err;
 }
 
 enum cv_err cv_rows_campaign(struct cv_db *db, sqlite3_int64 *id, struct cv_stored_campaign *ret, bool *ret_found,
@@ -59,9 +60,11 @@ enum cv_err cv_rows_campaign(struct cv_db *db, sqlite3_int64 *id, struct cv_stor
   }
   struct cv_stored_campaign stored = {0};
   sqlite3_int64 found = sqlite3_column_int64(stmt, 0);
-  bool good = read_campaign(stmt, &stored);
+  enum cv_err read = read_campaign(stmt, &stored);
   enum cv_err err = cv_db_step(db, stmt, &row, why);
-  if (err == CV_OK && !good) {
+  if (err == CV_OK && read == CV_ERR_NOMEM) {
+    err = cv_fail(why, read, "out of memory");
+  } else if (err == CV_OK && read != CV_OK) {
     err = cv_fail(why, CV_ERR_DAMAGED, "row %lld of table campaign is damaged", (long long)found);
   }
   if (err != CV_OK) {

@@ -36,8 +36,9 @@ void cv_store_close(struct cv_store *store) {
 
 /* ---- writing ---- */
 
+/* What is bound is not copied (a copy may fail): it stays until the statement has run. */
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text) {
-  (void)sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT);
+  (void)sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
 }
 
 /* Bits as they are: SQLite has no unsigned 64-bit integers. */
@@ -46,11 +47,11 @@ static void bind_u64(sqlite3_stmt *stmt, int at, uint64_t value) {
 }
 
 static void bind_digest(sqlite3_stmt *stmt, int at, const struct cv_digest *digest) {
-  (void)sqlite3_bind_blob(stmt, at, digest->bytes, sizeof(digest->bytes), SQLITE_TRANSIENT);
+  (void)sqlite3_bind_blob(stmt, at, digest->bytes, sizeof(digest->bytes), SQLITE_STATIC);
 }
 
 static void bind_bytes(sqlite3_stmt *stmt, int at, const struct cv_buf *bytes) {
-  (void)sqlite3_bind_blob(stmt, at, bytes->data, (int)bytes->len, SQLITE_TRANSIENT);
+  (void)sqlite3_bind_blob(stmt, at, bytes->data, (int)bytes->len, SQLITE_STATIC);
 }
 
 static void write_params(const struct cv_params *params, char *text, size_t size) {
@@ -124,8 +125,9 @@ static enum cv_err insert_campaign(struct cv_db *db, const struct cv_delta *delt
   bind_u64(stmt, 11, delta->seed);
   bind_bytes(stmt, 12, &bytes);
   bind_digest(stmt, 13, &delta->spec_digest);
+  enum cv_err err = cv_db_run(db, stmt, why);
   cv_buf_fini(&bytes);
-  return cv_db_run(db, stmt, why);
+  return err;
 }
 
 static enum cv_err update_row(struct cv_db *db, sqlite3_int64 id, const struct cv_campaign_row *row,
@@ -293,7 +295,8 @@ static enum cv_err load_state(struct cv_db *db, sqlite3_int64 id, struct cv_stor
   }
   stored->row.state_plan = cv_row_u64(stmt, 0);
   cv_buf_put(&stored->state, sqlite3_column_blob(stmt, 1), (size_t)sqlite3_column_bytes(stmt, 1));
-  return cv_db_step(db, stmt, &row, why);
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  return cv_buf_ok(&stored->state) ? CV_OK : cv_fail(why, CV_ERR_NOMEM, "out of memory");
 }
 
 static enum cv_err load_plan(struct cv_db *db, sqlite3_int64 id, struct cv_stored_campaign *stored,

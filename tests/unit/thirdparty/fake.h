@@ -3,6 +3,9 @@
  * A world of one broker and one third-party, with frames handed over as structs and, if there is a path, a real
  * database. The fake broker keeps what it has released and accepted, and does what docs/protocol.md asks of it.
  * Include after cmocka.h.
+ *
+ * A test may let memory run out inside the core or the store: then the process has died, nothing reaches it any more,
+ * and the next turn begins with another one on the same database.
  */
 #ifndef CV_TESTS_FAKE_H
 #define CV_TESTS_FAKE_H
@@ -31,6 +34,9 @@ struct world {
   struct cv_ranker_limits limits;
   int turn, crash_at;
   enum crash crash;
+  void (*starve)(void), (*starve_store)(void),
+      (*feed)(void); /* around calls of core and store; NULL: memory is there */
+  bool died;
   /* the broker */
   struct cv_spec spec;
   uint64_t id;
@@ -78,17 +84,41 @@ static inline enum cv_err world_restore(void *data, const struct cv_stored_campa
   return cv_ranker_restore(w->ranker, stored, why);
 }
 
-static inline void world_start(struct world *w) {
-  const struct cv_ranker_setup setup = {
-      .digest = cv_sha256, .rng = &w->rng.rng, .program = "test", .note = world_note, .limits = w->limits};
-  struct cv_why why = {.text = ""};
-  assert_int_equal(cv_ranker_new(&setup, &w->ranker), CV_OK);
-  if (w->path != NULL) {
-    if (cv_store_open(w->path, NULL, &w->store, &why) != CV_OK ||
-        cv_store_load(w->store, world_restore, w, &why) != CV_OK) {
-      fail_msg("%s", why.text);
-    }
+static inline void world_starve(void (*starve)(void)) {
+  if (starve != NULL) {
+    starve();
   }
+}
+
+/* True if the core lives. Whoever has died says so from then on, and says nothing else. */
+static inline bool world_lives(struct world *w, enum cv_err err) {
+  struct cv_ranker_link *link = NULL;
+  struct cv_batch batch;
+  struct cv_ranker_out out;
+  world_starve(w->starve != NULL ? w->feed : NULL);
+  if (w->starve == NULL || err != CV_ERR_NOMEM) {
+    assert_int_equal(err, CV_OK);
+    return true;
+  }
+  assert_true(cv_ranker_has_work(w->ranker));
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_ERR_NOMEM);
+  assert_int_equal(cv_ranker_connected(w->ranker, "bob", w, &link), CV_ERR_NOMEM);
+  assert_null(link);
+  assert_false(cv_ranker_next(w->ranker, &out));
+  w->died = true;
+  w->starve = NULL;
+  return false;
+}
+
+/* What the store, or loading from it, says when memory runs out. */
+static inline bool world_store_lives(struct world *w, enum cv_err err, const struct cv_why *why) {
+  world_starve(w->starve_store != NULL ? w->feed : NULL);
+  if (err != CV_OK && (w->starve_store == NULL || err != CV_ERR_NOMEM || strstr(why->text, "out of memory") == NULL ||
+                       strchr(why->text, '\n') != NULL)) {
+    fail_msg("error %d: %s", err, why->text);
+  }
+  w->starve_store = err == CV_OK ? w->starve_store : NULL;
+  return err == CV_OK;
 }
 
 static inline void world_halt(struct world *w) {
@@ -97,6 +127,34 @@ static inline void world_halt(struct world *w) {
   w->ranker = NULL;
   w->store = NULL;
   w->link = NULL;
+}
+
+/* Core and database, as stored. False if memory has run out. */
+static inline bool world_load(struct world *w) {
+  const struct cv_ranker_setup setup = {
+      .digest = cv_sha256, .rng = &w->rng.rng, .program = "test", .note = world_note, .limits = w->limits};
+  struct cv_why why = {.text = ""};
+  assert_int_equal(cv_ranker_new(&setup, &w->ranker), CV_OK);
+  if (w->path == NULL) {
+    return true;
+  }
+  world_starve(w->starve_store);
+  enum cv_err err = cv_store_open(w->path, NULL, &w->store, &why);
+  if (err == CV_OK) {
+    err = cv_store_load(w->store, world_restore, w, &why);
+  }
+  if (!world_store_lives(w, err, &why)) {
+    world_halt(w);
+    return false;
+  }
+  return true;
+}
+
+static inline void world_start(struct world *w) {
+  w->died = false;
+  if (!world_load(w)) {
+    assert_true(world_load(w)); /* memory is there again */
+  }
 }
 
 static inline void world_init(struct world *w, const char *path) {
@@ -118,7 +176,10 @@ static inline void world_fini(struct world *w) {
 }
 
 static inline void world_send(struct world *w, const struct cv_rank_frame *frame) {
-  assert_int_equal(cv_ranker_frame(w->ranker, w->link, frame), CV_OK);
+  if (!w->died) {
+    world_starve(w->starve);
+    (void)world_lives(w, cv_ranker_frame(w->ranker, w->link, frame));
+  }
 }
 
 static inline struct cv_position world_position(const struct world *w) {
@@ -143,7 +204,8 @@ static inline void world_open(struct world *w) {
 
 /* A new connection, with the hello and the campaign. */
 static inline void world_connect(struct world *w) {
-  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  world_starve(w->starve);
+  (void)world_lives(w, cv_ranker_connected(w->ranker, "alice", w, &w->link));
   w->goodbye[0] = '\0';
   world_open(w);
 }
@@ -242,22 +304,30 @@ static inline void world_receive(struct world *w, const struct cv_rank_frame *fr
   }
 }
 
+static inline void world_restart(struct world *w) {
+  world_halt(w);
+  world_start(w);
+  world_connect(w);
+}
+
 /* Stores (or loses) what changed and delivers what may leave. */
 static inline void world_turn(struct world *w) {
   struct cv_batch batch = {0};
   struct cv_ranker_out out;
   struct cv_why why = {.text = ""};
   bool crash = w->crash != CRASH_NEVER && ++w->turn == w->crash_at;
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
-  if (w->store != NULL && !(crash && w->crash == CRASH_BEFORE_COMMIT) && batch.first != NULL &&
-      cv_store_apply(w->store, &batch, &why) != CV_OK) {
-    fail_msg("%s", why.text);
+  if (!w->died) {
+    world_starve(w->starve);
+    (void)world_lives(w, cv_ranker_flush(w->ranker, &batch));
+  }
+  bool stored = true;
+  if (w->store != NULL && !(crash && w->crash == CRASH_BEFORE_COMMIT) && batch.first != NULL) {
+    world_starve(w->starve_store);
+    stored = world_store_lives(w, cv_store_apply(w->store, &batch, &why), &why);
   }
   cv_batch_fini(&batch);
-  if (crash) {
-    world_halt(w);
-    world_start(w);
-    world_connect(w);
+  if (crash || !stored || w->died) {
+    world_restart(w);
     return;
   }
   /* The frames are only borrowed, and answering changes the core: so each is answered before the next is asked for. */
@@ -309,7 +379,7 @@ static inline void world_release(struct world *w) {
 /* Until there is a result. */
 static inline void world_run(struct world *w) {
   for (int i = 0; i < 20000 && w->result == CV_END_NONE && w->goodbye[0] == '\0'; i++) {
-    if (cv_ranker_has_work(w->ranker)) {
+    if (w->died || cv_ranker_has_work(w->ranker)) {
       world_turn(w);
     } else {
       assert_true(world_has_more(w));

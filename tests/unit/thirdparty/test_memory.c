@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory runs out at every single place: in the core over a whole campaign, and in the store. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* The above before cmocka.h. */
+#include <cmocka.h>
+
+#include "tests/support/alloc_fault.h"
+#include "tests/support/folder.h"
+#include "tests/unit/thirdparty/fake.h"
+
+enum { TURNS_A_PROCESS = 12 };
+
+static struct folder folder;
+
+static struct world *make(void) {
+  static struct cv_label names[FAKE_ARMS] = {{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}};
+  folder_make(&folder);
+  struct world *w = world_new(folder_file(&folder, "thirdparty.db"));
+  static const double far_apart[FAKE_ARMS] = {0.99, 0.01, 0.97, 0.5, 0.49, 0.02}; /* soon over */
+  world_spec(w, "hold", 0.45);
+  assert_int_equal(cv_params_set_number(&w->spec.policy.params, "tokens_per_round", 20000), CV_OK);
+  memcpy(w->mean, far_apart, sizeof(w->mean));
+  w->spec.names = names;
+  return w;
+}
+
+static void end(struct world *w) {
+  w->spec.names = NULL;
+  world_fini(w);
+  folder_remove(&folder);
+}
+
+/* A campaign from its opening to its close, over a few processes, and some that cannot be run. */
+static void run_campaign(struct world *w) {
+  world_halt(w);
+  folder_remove(&folder);
+  folder_make(&folder);
+  w->path = folder_file(&folder, "thirdparty.db");
+  world_start(w);
+  world_connect(w);
+  struct cv_rank_open other = {.spec = w->spec, .position = {.campaign = 99}};
+  (void)snprintf(other.spec.policy.name, CV_PARAM_TEXT, "unheard-of");
+  world_send(w, &(struct cv_rank_frame){.opens = 1, .open = &other});
+  for (int i = 1; i < 2000 && w->result == CV_END_NONE; i++) {
+    if (i == TURNS_A_PROCESS || i == 2 * TURNS_A_PROCESS) {
+      world_restart(w);
+    }
+    if (w->died || cv_ranker_has_work(w->ranker)) {
+      world_turn(w);
+    } else {
+      world_release(w);
+    }
+  }
+  assert_int_equal(w->result, CV_END_COMPLETE);
+  for (int i = 0; i < 3; i++) { /* once more if it was lost */
+    world_send(w, &(struct cv_rank_frame){.closed = 1, .close = &w->id});
+    world_turn(w);
+    world_quiet(w);
+  }
+}
+
+static void check(struct world *w, const struct world *whole) {
+  struct cv_ranker_counts counts;
+  world_restart(w);
+  cv_ranker_count(w->ranker, &counts);
+  assert_int_equal(counts.campaigns_closed, 1);
+  assert_int_equal(counts.campaigns_open, 0);
+  assert_int_equal(w->plans, whole->plans);
+  assert_int_equal(w->releases, whole->releases);
+  for (uint64_t i = 0; i < w->plans; i++) {
+    assert_true(world_same_plan(&w->plan[i], &whole->plan[i]));
+  }
+  assert_memory_equal(w->standing, whole->standing, sizeof(w->standing));
+}
+
+static void without_memory(bool in_core, struct alloc_fault how) {
+  struct world *whole = make();
+  run_campaign(whole);
+  world_halt(whole);
+  folder_remove(&folder);
+  assert_in_range(whole->plans, 2, 6);
+  ALLOC_FAULT_EACH(fault, .rest = how.rest, .step = how.step) {
+    int64_t before = alloc_fault_live();
+    struct world *w = make();
+    w->feed = alloc_fault_pause;
+    w->starve = in_core ? alloc_fault_arm : NULL;
+    w->starve_store = in_core ? NULL : alloc_fault_arm;
+    run_campaign(w);
+    if (in_core) {
+      assert_true(alloc_fault_hit() == (w->starve == NULL)); /* who survives has missed nothing */
+    }
+    check(w, whole);
+    end(w);
+    assert_int_equal(alloc_fault_live(), before);
+  }
+  whole->spec.names = NULL;
+  world_fini(whole);
+}
+
+static void one_allocation_of_the_core_fails(void **state) {
+  without_memory(true, (struct alloc_fault){.step = 1});
+}
+
+static void all_allocations_of_the_core_fail_from_one_on(void **state) {
+  without_memory(true, (struct alloc_fault){.step = 1, .rest = true});
+}
+
+static void one_allocation_of_the_store_fails(void **state) {
+  without_memory(false, (struct alloc_fault){.step = 13});
+}
+
+static void all_allocations_of_the_store_fail_from_one_on(void **state) {
+  without_memory(false, (struct alloc_fault){.step = 59, .rest = true});
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_allocation_of_the_core_fails),
+      cmocka_unit_test(all_allocations_of_the_core_fail_from_one_on),
+      cmocka_unit_test(one_allocation_of_the_store_fails),
+      cmocka_unit_test(all_allocations_of_the_store_fail_from_one_on),
+  };
+  return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}
