@@ -43,6 +43,7 @@ struct cv_crew {
   struct engagement engagement[CAMPAIGNS_MAX];
   uint32_t engagements;
   bool open, hello_due, greeted;
+  bool failed;      /* memory ran out: the crew is at its end */
   bool met;         /* a campaign of the crew's own name has been told */
   uint64_t late_ms; /* until then acknowledgements of what is done may come; 0: nothing is */
   double allowance; /* arrivals that the rate permits now */
@@ -65,6 +66,16 @@ static void note(struct cv_crew *crew, const char *text) {
   if (crew->config.note != NULL) {
     crew->config.note(crew->config.note_data, text);
   }
+}
+
+/* At the end of every entry from outside: out of memory, then or earlier, is final. Passes `err` on, else. */
+static enum cv_err unless_failed(struct cv_crew *crew, enum cv_err err, struct cv_why *why) {
+  crew->failed = crew->failed || err == CV_ERR_NOMEM;
+  return crew->failed ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : err;
+}
+
+bool cv_crew_has_failed(const struct cv_crew *crew) {
+  return crew->failed;
 }
 
 static enum cv_err grow(void **array, size_t count, size_t *cap, size_t size) {
@@ -154,7 +165,7 @@ void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
   crew->allowance_ms = crew->probed_ms = now_ms;
   for (size_t i = 0; i < crew->pendings.entries; i++) {
     if (crew->pendings.entry[i].values > 0 && send_token(crew, &crew->pendings.entry[i]) != CV_OK) {
-      note(crew, "out of memory: a token waits for the next connection");
+      crew->failed = true;
     }
   }
 }
@@ -167,7 +178,7 @@ void cv_crew_closed(struct cv_crew *crew) {
   }
   while (crew->waiting.count > 0) { /* the broker has forgotten them */
     if (cv_line_push(&crew->again, cv_line_pop(&crew->waiting), 0) != CV_OK) {
-      note(crew, "out of memory: a worker stays away");
+      crew->failed = true;
     }
   }
 }
@@ -245,8 +256,9 @@ static enum cv_err on_terms(struct cv_crew *crew, const struct cv_terms *terms, 
   end_engagement(engagement);
   *engagement = (struct engagement){.terms = *terms, .given = given, .told = true};
   crew->met = crew->met || strcmp(terms->name, crew->config.campaign) == 0;
-  if (consider(crew, terms, &privatizer, &reason) != CV_OK) {
-    return decline(crew, engagement, reason.text);
+  enum cv_err err = consider(crew, terms, &privatizer, &reason);
+  if (err != CV_OK) {
+    return err == CV_ERR_NOMEM ? err : decline(crew, engagement, reason.text);
   }
   engagement->privatizer = privatizer;
   if (given == NULL) {
@@ -254,7 +266,7 @@ static enum cv_err on_terms(struct cv_crew *crew, const struct cv_terms *terms, 
     crew->next = crew->config.first; /* who had nothing to do may be wanted here */
   }
   if (engagement->given == NULL) {
-    return decline(crew, engagement, "out of memory");
+    return CV_ERR_NOMEM;
   }
   crew->figures.campaigns += known == NULL;
   return CV_OK;
@@ -486,8 +498,8 @@ static enum cv_err on_hello(struct cv_crew *crew, const struct cv_crowd_frame *f
   return CV_OK;
 }
 
-enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *frame, uint64_t now_ms,
-                          struct cv_why *why) {
+static enum cv_err on_frame(struct cv_crew *crew, const struct cv_crowd_frame *frame, uint64_t now_ms,
+                            struct cv_why *why) {
   CV_TRY(on_hello(crew, frame, why));
   if (frame->arrives + frame->tokens + frame->declines > 0) {
     return cv_fail(why, CV_ERR_DENIED, "a message that only a worker may send");
@@ -513,6 +525,12 @@ enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *fra
     on_done(crew, frame->done[i], now_ms);
   }
   return CV_OK;
+}
+
+enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *frame, uint64_t now_ms,
+                          struct cv_why *why) {
+  CV_TRY(unless_failed(crew, CV_OK, why));
+  return unless_failed(crew, on_frame(crew, frame, now_ms, why), why);
 }
 
 /* ---- arrivals ---- */
@@ -594,14 +612,9 @@ static enum cv_err arrive(struct cv_crew *crew, uint64_t now_ms) {
 }
 
 bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame *ret) {
-  if (drop_late(crew, now_ms) != CV_OK) {
-    note(crew, "out of memory: a worker stays away");
-  }
-  if (!crew->open) {
+  if (unless_failed(crew, drop_late(crew, now_ms), NULL) != CV_OK || !crew->open ||
+      unless_failed(crew, arrive(crew, now_ms), NULL) != CV_OK) {
     return false;
-  }
-  if (arrive(crew, now_ms) != CV_OK) {
-    note(crew, "out of memory: fewer workers arrive");
   }
   struct cv_crowd_frame frame = {
       .hello = {.present = crew->hello_due, .version = CV_WIRE_VERSION, .program = "crowdveil-worker"},

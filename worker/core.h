@@ -8,6 +8,9 @@
  * again, the same, on the next connection.
  *
  *   opened -> events -> cv_crew_flush() -> send -> ... -> closed -> opened again -> ...
+ *
+ * Out of memory, wherever it happens, ends the crew: from then on cv_crew_frame() is CV_ERR_NOMEM, cv_crew_flush()
+ * gives nothing and cv_crew_has_failed() is true. The shell stops the process; what it owed will be asked of others.
  */
 #ifndef CV_WORKER_CORE_H
 #define CV_WORKER_CORE_H
@@ -57,6 +60,9 @@ CV_MUST_USE enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crow
  * larger than a frame, the shell cuts it.
  */
 bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame *ret);
+
+/* Memory has run out; to be asked after each turn. */
+bool cv_crew_has_failed(const struct cv_crew *crew);
 
 /*
  * Nothing is without acknowledgement, and: the campaigns of its name that it has met are over or declined, or no worker

@@ -166,7 +166,10 @@ static enum cv_err add_item(struct reading *reading, const char *name, struct it
   }
   (void)snprintf(item->name, sizeof(item->name), "%s", name);
   item->is_number = parse_number(name, &item->number);
-  HASH_ADD_STR(reading->items, name, item);
+  if (CV_TABLE_ADD_TEXT(reading->items, name, item) != CV_OK) {
+    free(item);
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);
+  }
   *ret = item;
   return CV_OK;
 }

@@ -156,7 +156,7 @@ struct daemon {
   uv_check_t turn;
   uv_timer_t tick;
   uv_signal_t signals[3];
-  bool announced, stopping;
+  bool announced, stopping, failed;
   struct cv_hush hush;
 };
 
@@ -238,6 +238,11 @@ static void turn_over(struct daemon *daemon) {
   struct cv_crowd_frame frame;
   if (daemon->peer != NULL && cv_crew_flush(daemon->crew, cv_clock_mono_ms(), &frame)) {
     send_sliced(daemon, &frame);
+  }
+  if (cv_crew_has_failed(daemon->crew) && !daemon->failed) {
+    daemon->failed = true;
+    cv_log(CV_LOG_ERROR, "out of memory; stopping, what has not been acknowledged will be asked of others");
+    stop(daemon);
   }
   if (daemon->settings->exit_when_done && cv_crew_is_done(daemon->crew)) {
     stop(daemon);
@@ -451,8 +456,9 @@ static int run(const struct settings *settings) {
   (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
   cv_log_hushed(&daemon.hush, cv_clock_mono_ms(), true);
   sum_up(&daemon);
+  bool failed = daemon.failed;
   fini(&daemon);
-  return 0;
+  return failed ? 1 : 0;
 }
 
 int main(int argc, char **argv) {
