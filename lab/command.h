@@ -6,8 +6,7 @@
 #include "common/config/command.h"
 
 int cv_lab_audit(int argc, char **argv);
-
-/* How many threads to take when nobody says. */
-unsigned cv_lab_processors(void);
+int cv_lab_list(int argc, char **argv);
+int cv_lab_run(int argc, char **argv);
 
 #endif

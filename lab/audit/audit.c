@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lab/audit/audit.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/base/rng.h"
 #include "lab/audit/evidence.h"
+#include "lab/pool.h"
 
 struct audit {
   const struct cv_audit_subject *subject;
-  size_t count, next, done;
+  size_t count;
   const struct cv_audit_settings *settings;
   struct cv_audit_verdict *verdict;
-  enum cv_err err;
-  struct timespec started;
-  pthread_mutex_t lock;
 };
-
-static double seconds_since(const struct timespec *then) {
-  struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)(now.tv_sec - then->tv_sec) + 1e-9 * (double)(now.tv_nsec - then->tv_nsec);
-}
 
 /* Independent streams for each subject, neighbour and half. */
 static uint64_t stream_of(const struct audit *audit, size_t at, bool neighbour, bool judging) {
@@ -32,8 +22,7 @@ static uint64_t stream_of(const struct audit *audit, size_t at, bool neighbour, 
 static enum cv_err judge(const struct audit *audit, size_t at, int64_t *const rows[2]) {
   const struct cv_audit_subject *subject = &audit->subject[at];
   struct cv_audit_verdict *verdict = &audit->verdict[at];
-  const struct timespec *epoch = &(struct timespec){0};
-  double began = seconds_since(epoch), error = audit->settings->error / (double)audit->count;
+  double began = cv_lab_seconds(), error = audit->settings->error / (double)audit->count;
   uint64_t half = audit->settings->runs / 2;
   const int64_t *const seen[2] = {rows[0], rows[1]};
   for (int judging = 0; judging < 2; judging++) {
@@ -48,11 +37,12 @@ static enum cv_err judge(const struct audit *audit, size_t at, int64_t *const ro
   verdict->hits[0] = cv_audit_count(&verdict->event, rows[likelier], subject->width, half);
   verdict->hits[1] = cv_audit_count(&verdict->event, rows[!likelier], subject->width, half);
   verdict->certified = cv_audit_certified(verdict->hits[0], verdict->hits[1], half, subject->delta, error);
-  verdict->seconds = seconds_since(epoch) - began;
+  verdict->seconds = cv_lab_seconds() - began;
   return CV_OK;
 }
 
-static enum cv_err audit_one(const struct audit *audit, size_t at) {
+static enum cv_err audit_one(void *data, size_t at) {
+  const struct audit *audit = data;
   size_t numbers = audit->settings->runs / 2 * audit->subject[at].width;
   int64_t *rows[2] = {malloc(numbers * sizeof(int64_t)), malloc(numbers * sizeof(int64_t))};
   enum cv_err err = rows[0] == NULL || rows[1] == NULL ? CV_ERR_NOMEM : judge(audit, at, rows);
@@ -61,50 +51,8 @@ static enum cv_err audit_one(const struct audit *audit, size_t at) {
   return err;
 }
 
-static void show_progress(const struct audit *audit) {
-  FILE *to = audit->settings->progress;
-  if (to != NULL) {
-    double seconds = seconds_since(&audit->started);
-    (void)fprintf(to, "\r%zu of %zu, %.0f s, about %.0f s left ", audit->done, audit->count, seconds,
-                  seconds * (double)(audit->count - audit->done) / (double)audit->done);
-    (void)fprintf(to, audit->done == audit->count ? "\n" : "");
-    (void)fflush(to);
-  }
-}
-
-static void *work(void *data) {
-  struct audit *audit = data;
-  (void)pthread_mutex_lock(&audit->lock);
-  while (audit->next < audit->count && audit->err == CV_OK) {
-    size_t at = audit->next++;
-    (void)pthread_mutex_unlock(&audit->lock);
-    enum cv_err err = audit_one(audit, at);
-    (void)pthread_mutex_lock(&audit->lock);
-    audit->err = audit->err == CV_OK ? err : audit->err;
-    audit->done++;
-    show_progress(audit);
-  }
-  (void)pthread_mutex_unlock(&audit->lock);
-  return NULL;
-}
-
 enum cv_err cv_audit_run(const struct cv_audit_subject *subjects, size_t count,
                          const struct cv_audit_settings *settings, struct cv_audit_verdict *ret) {
-  struct audit audit = {
-      .subject = subjects, .count = count, .settings = settings, .verdict = ret, .lock = PTHREAD_MUTEX_INITIALIZER};
-  pthread_t *helper = calloc(settings->jobs, sizeof(*helper));
-  unsigned started = 0;
-  if (helper == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  (void)clock_gettime(CLOCK_MONOTONIC, &audit.started);
-  while (started + 1 < settings->jobs && pthread_create(&helper[started], NULL, work, &audit) == 0) {
-    started++;
-  }
-  (void)work(&audit);
-  while (started > 0) {
-    (void)pthread_join(helper[--started], NULL);
-  }
-  free(helper);
-  return audit.err;
+  struct audit audit = {.subject = subjects, .count = count, .settings = settings, .verdict = ret};
+  return cv_lab_pool(count, settings->jobs, settings->progress, audit_one, &audit);
 }

@@ -6,6 +6,7 @@
 #include "lab/audit/audit.h"
 #include "lab/audit/plan.h"
 #include "lab/command.h"
+#include "lab/pool.h"
 
 #define AT(field) offsetof(struct settings, field)
 
@@ -62,7 +63,7 @@ static const char *verdict_text(const struct cv_audit_subject *subject, const st
   if (subject->is_sound) {
     return cv_audit_exceeds(subject, verdict) ? "CLAIM IS FALSE" : "holds";
   }
-  return cv_audit_exceeds(subject, verdict) ? "caught, as known" : "not caught";
+  return cv_audit_exceeds(subject, verdict) ? "caught, as known" : "no excess here";
 }
 
 static void print_row(const struct cv_audit_subject *subject, const struct cv_audit_verdict *verdict) {

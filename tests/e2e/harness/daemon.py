@@ -16,6 +16,7 @@ PROGRAMS = {
     "thirdparty": BUILD / "thirdparty/crowdveil-thirdparty",
     "worker": BUILD / "worker/crowdveil-worker",
     "crowdveil": BUILD / "deploy/launcher/crowdveil",
+    "lab": BUILD / "lab/crowdveil-lab",
 }
 READY = re.compile(r"ready on (\S+:\d+)")
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Figures by gnuplot. For a figure NAME the folder gets NAME.dat (the numbers), NAME.gp (the script, to be changed and
+ * run again by whoever wants another look), NAME.svg and NAME.png.
+ */
+#ifndef CV_LAB_FIGURE_H
+#define CV_LAB_FIGURE_H
+
+#include <stdbool.h>
+
+#include "lab/result.h"
+
+struct cv_lab_figure {
+  const char *name, *title;
+  const char *x_label, *y_label;
+  bool log_x, log_y;
+  /* Whose rows are drawn: with points and error bars, or as a line where there is no error. A series "X, theory" has
+   * the colour of series X. */
+  const char *metric;
+};
+
+/* The folder is made if it is not there. Without gnuplot the first two files are there and the line says so. */
+CV_MUST_USE enum cv_err cv_lab_figure_draw(const struct cv_lab_figure *figure, const struct cv_lab_result *result,
+                                           const char *folder, struct cv_why *why);
+
+#endif
