@@ -150,8 +150,8 @@ def test_a_broker_and_a_worker_reach_nobody_else(ranked, deployment):
         elsewhere = other.getsockname()[1]
         for name, target in (("broker", "thirdparty"), ("worker", "broker")):
             with Intruder(ranked[name].pid) as intruder:
-                assert intruder.connect(int(ranked[target].address.rsplit(":")[-1])) == 0
-                assert intruder.connect(elsewhere) == ("EACCES" if limited else 0)
+                assert intruder.connect(int(ranked[target].address.rsplit(":")[-1])) == 0, name
+                assert intruder.connect(elsewhere) == ("EACCES" if limited else 0), name
                 assert intruder.open(deployment.folder / "broker-keys/seal") == "EACCES", "read once, at the start"
                 assert intruder.open(deployment.folder / "thirdparty-state/thirdparty.db") == "EACCES"
 
@@ -201,18 +201,18 @@ def test_certificates_that_were_replaced_by_rename_are_read_on_sighup(deployment
         fresh = renew(pki, files, identity, tmp_path)
         mark = daemon.mark()
         daemon.signal(signal.SIGHUP)
-        daemon.wait_for(r"certificates (read again|reloaded)", after=mark)
+        daemon.wait_for(r"certificates read again", after=mark)
         served = served_certificate(daemon.address)
         assert served != before and served in Path(fresh.cert).read_bytes()
-    deployment.thirdparty.wait_for("broker main connected")
-    deployment.broker.wait_for("connected as thirdparty/ranker")
+    deployment.thirdparty.wait_for("broker/main: connected")
+    deployment.broker.wait_for("thirdparty/ranker: connected")
 
 
 def test_names_are_looked_up(deployment, tmp_path, worker_program):
     deployment.start_thirdparty({"listen": "localhost:0"})
     port = deployment.thirdparty.address.rsplit(":")[-1]
     deployment.start_broker({"thirdparty": f"localhost:{port}"})
-    deployment.broker.wait_for("connected as thirdparty/ranker")
+    deployment.broker.wait_for("thirdparty/ranker: connected")
     line = sandbox_line(deployment.broker)
     assert "looks up names" in line
     assert "any TCP port" in line or f"connects to TCP port {port} and 53" in line
@@ -268,7 +268,7 @@ def test_a_kernel_that_lacks_a_part_is_told_and_not_fatal(deployment):
 
 def test_require_starts_where_all_can_be_had(deployment):
     deployment.up({"sandbox": "require"}, {"sandbox": "require"})
-    deployment.broker.wait_for("connected as thirdparty/ranker")
+    deployment.broker.wait_for("thirdparty/ranker: connected")
 
 
 @pytest.mark.parametrize("name", PARTIES)
@@ -303,7 +303,7 @@ def test_a_daemon_that_root_starts_becomes_its_user(deployment, pki):
             os.chown(folder, nobody.pw_uid, nobody.pw_gid)
         getattr(deployment, f"start_{name}")({"user": "nobody", **changes})
         owned[name] = status_of(f"/proc/{getattr(deployment, name).pid}")
-    deployment.broker.wait_for("connected as thirdparty/ranker")
+    deployment.broker.wait_for("thirdparty/ranker: connected")
     for name, status in owned.items():
         assert status["Uid"].split() == [str(nobody.pw_uid)] * 4
         assert status["Gid"].split() == [str(nobody.pw_gid)] * 4
