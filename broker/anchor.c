@@ -9,8 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "crowdveil-anchor 1 " + 32 + " " + 20 + " " + 64 + "\n" */
-enum { LINE = 19 + 32 + 1 + 20 + 1 + 64 + 1 };
+static const char head[] = "crowdveil-anchor 2 ";
+
+enum {
+  DIGITS = 20, /* of a number */
+  NUMBER = DIGITS + 1,
+  DATABASE_AT = sizeof(head) - 1,
+  COMMIT_AT = DATABASE_AT + 2 * CV_DATABASE_ID_BYTES + 1,
+  HASH_AT = COMMIT_AT + NUMBER,
+  TOTALS_AT = HASH_AT + 2 * CV_DIGEST_BYTES + 1,
+  TOTALS = 4,
+  LINE = TOTALS_AT + TOTALS * NUMBER,
+};
 
 struct cv_anchor {
   int fd;
@@ -36,18 +46,33 @@ static bool get_hex(const char *from, uint8_t *bytes, size_t n) {
   return true;
 }
 
-static bool parse(const char *line, struct cv_anchor_mark *ret) {
-  struct cv_anchor_mark mark;
-  char commit[21];
-  memcpy(commit, line + 52, 20);
-  commit[20] = '\0';
-  if (memcmp(line, "crowdveil-anchor 1 ", 19) != 0 || line[51] != ' ' || line[72] != ' ' || line[LINE - 1] != '\n' ||
-      strspn(commit, "0123456789") != 20 || strcmp(commit, "18446744073709551615") > 0 ||
-      !get_hex(line + 19, mark.database, sizeof(mark.database)) ||
-      !get_hex(line + 73, mark.hash.bytes, sizeof(mark.hash.bytes))) {
+/* A number of DIGITS digits and the character that ends it. */
+static bool get_number(const char *from, char end, uint64_t *ret) {
+  char digits[DIGITS + 1];
+  memcpy(digits, from, DIGITS);
+  digits[DIGITS] = '\0';
+  if (from[DIGITS] != end || strspn(digits, "0123456789") != DIGITS || strcmp(digits, "18446744073709551615") > 0) {
     return false;
   }
-  mark.commit = strtoull(commit, NULL, 10);
+  *ret = strtoull(digits, NULL, 10);
+  return true;
+}
+
+static bool parse(const char *line, struct cv_anchor_mark *ret) {
+  struct cv_anchor_mark mark;
+  uint64_t *const totals[TOTALS] = {&mark.totals.campaigns, &mark.totals.releases, &mark.totals.tokens,
+                                    &mark.totals.promised_micro};
+  for (size_t i = 0; i < TOTALS; i++) {
+    if (!get_number(line + TOTALS_AT + i * NUMBER, i + 1 < TOTALS ? ' ' : '\n', totals[i])) {
+      return false;
+    }
+  }
+  if (memcmp(line, head, sizeof(head) - 1) != 0 || line[COMMIT_AT - 1] != ' ' || line[TOTALS_AT - 1] != ' ' ||
+      !get_number(line + COMMIT_AT, ' ', &mark.commit) ||
+      !get_hex(line + DATABASE_AT, mark.database, sizeof(mark.database)) ||
+      !get_hex(line + HASH_AT, mark.hash.bytes, sizeof(mark.hash.bytes))) {
+    return false;
+  }
   *ret = mark;
   return true;
 }
@@ -98,7 +123,10 @@ enum cv_err cv_anchor_write(struct cv_anchor *anchor, const struct cv_anchor_mar
   char line[LINE + 1];
   put_hex(database, mark->database, sizeof(mark->database));
   put_hex(hash, mark->hash.bytes, sizeof(mark->hash.bytes));
-  (void)snprintf(line, sizeof(line), "crowdveil-anchor 1 %s %020" PRIu64 " %s\n", database, mark->commit, hash);
+  (void)snprintf(line, sizeof(line),
+                 "%s%s %020" PRIu64 " %s %020" PRIu64 " %020" PRIu64 " %020" PRIu64 " %020" PRIu64 "\n", head, database,
+                 mark->commit, hash, mark->totals.campaigns, mark->totals.releases, mark->totals.tokens,
+                 mark->totals.promised_micro);
   if (pwrite(anchor->fd, line, LINE, 0) != LINE || fdatasync(anchor->fd) != 0) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot write the anchor: %s", anchor->path, strerror(errno));
   }

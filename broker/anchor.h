@@ -3,7 +3,8 @@
  * The anchor: a small file outside the state folder that says how far the database has come, written and synced after
  * each commit and before anything is sent. A database that is put back to an older copy is behind its anchor.
  *
- * One line of fixed length: "crowdveil-anchor 1 DATABASE COMMIT HASH\n", in hex, decimal and hex.
+ * One line of fixed length: "crowdveil-anchor 2 DATABASE COMMIT HASH CAMPAIGNS RELEASES TOKENS PROMISED\n", database
+ * and hash in hex. The totals bound what a database that is behind has forgotten.
  */
 #ifndef CV_BROKER_ANCHOR_H
 #define CV_BROKER_ANCHOR_H
@@ -11,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "broker/batch.h"
 #include "common/base/digest.h"
 #include "common/base/err.h"
 
@@ -20,6 +22,7 @@ struct cv_anchor_mark {
   uint8_t database[CV_DATABASE_ID_BYTES];
   uint64_t commit;
   struct cv_digest hash; /* chained over all commits */
+  struct cv_totals totals;
 };
 
 struct cv_anchor;

@@ -15,6 +15,8 @@ enum cv_op_kind {
   CV_OP_STATE,     /* bytes = cv_campaign_row that changes: phase, end, tokens, seed */
   CV_OP_PLAN,      /* number = plan; bytes = wants */
   CV_OP_RELEASE,   /* number = release; bytes = one release */
+  CV_OP_LEDGER,    /* number = arm; bytes = its account */
+  CV_OP_RECOVERY,  /* number = recovery; bytes = what it charged */
   CV_OP_STANDINGS, /* bytes = all standings */
   CV_OP_JOURNAL,   /* sealed: accepted places and payers, partial sums, state of arms */
   CV_OP_CHUNK,     /* sealed: kind, number, content */
@@ -33,8 +35,16 @@ struct cv_op {
   size_t at, n; /* bytes in batch.bytes */
 };
 
+/* What has happened in all, for the anchor: it only grows. */
+struct cv_totals {
+  uint64_t campaigns; /* the last campaign's number */
+  uint64_t releases, tokens;
+  uint64_t promised_micro; /* the most that one worker can have been charged by all campaigns together */
+};
+
 struct cv_batch {
-  uint64_t commit; /* from 1, without gaps */
+  uint64_t commit; /* from 1; only a recovery leaves a gap */
+  struct cv_totals totals;
   struct cv_op *op;
   size_t ops, cap;
   struct cv_buf bytes;

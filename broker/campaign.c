@@ -22,6 +22,7 @@ static enum cv_err make_arms(struct cv_campaign *campaign) {
   if (campaign->arm == NULL || campaign->standing == NULL) {
     return CV_ERR_NOMEM;
   }
+  CV_TRY(cv_ledger_init(&campaign->ledger, campaign->spec.arms, campaign->spec.epsilon_micro));
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     CV_TRY(cv_mechanism_new(&campaign->law, &campaign->arm[i].mechanism));
     campaign->standing[i].arm = i;
@@ -67,7 +68,8 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
   }
   append_open(broker, campaign);
   broker->campaigns_count++;
-  broker->last_id = id > broker->last_id ? id : broker->last_id;
+  broker->totals.campaigns = id > broker->totals.campaigns ? id : broker->totals.campaigns;
+  broker->totals.promised_micro = cv_ledger_add(broker->totals.promised_micro, cv_ledger_worker_micro(spec));
   *ret = campaign;
   return CV_OK;
 }
@@ -100,6 +102,7 @@ void cv_campaign_free(struct cv_campaign *campaign) {
   free(campaign->plan);
   free(campaign->release);
   free(campaign->standing);
+  cv_ledger_fini(&campaign->ledger);
   cv_spec_fini(&campaign->spec);
   free(campaign);
 }
@@ -159,6 +162,7 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
       .workers = broker->crowd_conns,
       .end = campaign->end,
       .thirdparty_connected = broker->rank != NULL,
+      .epsilon_spent_micro = cv_ledger_most(&campaign->ledger),
   };
   memcpy(progress.name, campaign->spec.name, sizeof(progress.name));
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -166,11 +170,11 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
     progress.decided += rank_class > 0;
     progress.classes = rank_class > progress.classes ? rank_class : progress.classes;
   }
-  for (size_t i = 0; i < campaign->releases; i++) {
-    uint64_t spent = campaign->release[i].spent_micro;
-    progress.epsilon_spent_micro = spent > progress.epsilon_spent_micro ? spent : progress.epsilon_spent_micro;
-  }
   *ret = progress;
+}
+
+uint64_t cv_campaign_cost(const struct cv_campaign *campaign, uint64_t nth) {
+  return cv_mechanism_spent_micro(&campaign->law, nth);
 }
 
 void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv_release *ret) {

@@ -25,7 +25,7 @@ enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broke
   }
   broker->commit = 1;
   broker->quiet = true;
-  cv_chunks_init(&broker->accounts, ACCOUNT_CHUNKS);
+  cv_chunks_init(&broker->accounts.cells, ACCOUNT_CHUNKS);
   *ret = broker;
   return CV_OK;
 }
@@ -46,7 +46,7 @@ void cv_broker_free(struct cv_broker *broker) {
     conn_free(conn);
   }
   CV_TABLE_DRAIN(broker->campaigns, cv_campaign_free);
-  cv_chunks_fini(&broker->accounts);
+  cv_chunks_fini(&broker->accounts.cells);
   cv_arena_fini(&broker->rank_arena);
   free(broker->dirty);
   free(broker);
@@ -247,6 +247,7 @@ static enum cv_err flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wal
   bool store = broker->changed;
   CV_TRY(fill_outputs(broker, now_ms));
   if (store) {
+    batch->totals = broker->totals;
     CV_TRY(cv_image_fill(broker, batch));
     if (broker->failed || !cv_buf_ok(&batch->bytes)) {
       return CV_ERR_NOMEM;

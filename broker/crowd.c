@@ -282,15 +282,11 @@ static uint32_t free_slot(struct cv_campaign *campaign, uint64_t worker, bool *r
   return NONE;
 }
 
-static uint32_t account(struct cv_broker *broker, uint64_t worker) {
-  const struct cv_chunk *chunk = cv_chunks_find(&broker->accounts, worker / CV_CHUNK_CELLS);
-  return chunk == NULL ? 0 : chunk->as.cell[worker % CV_CHUNK_CELLS];
-}
-
 static const char *const LIFETIME_SPENT = "this worker's lifetime epsilon is spent";
 
 static bool can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker) {
-  return account(broker, worker) + campaign->spec.epsilon_micro <= broker->config.limits.worker_epsilon_micro;
+  return cv_ledger_add(cv_accounts_spent(&broker->accounts, worker), campaign->spec.epsilon_micro) <=
+         broker->config.limits.worker_epsilon_micro;
 }
 
 /* Places of one arm that this connection may hold. */
@@ -372,7 +368,7 @@ static enum cv_err offer(struct cv_broker *broker, struct cv_campaign *campaign,
   struct cv_chunk *chunk;
   uint64_t bit = payer_bit(campaign, worker, slot);
   CV_TRY(cv_chunks_touch(&campaign->payers, bit / CV_CHUNK_BITS, &chunk));
-  CV_TRY(cv_chunks_touch(&broker->accounts, worker / CV_CHUNK_CELLS, &chunk));
+  CV_TRY(cv_chunks_touch(&broker->accounts.cells, worker / CV_CHUNK_CELLS, &chunk));
   return cv_chunks_set(&campaign->offered, bit, &chunk);
 }
 
@@ -567,9 +563,7 @@ static enum cv_verdict check_token(const struct cv_broker_conn *conn, const stru
 
 static void charge(struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_chunk *chunk,
                    uint64_t worker) {
-  uint32_t *cell = &chunk->as.cell[worker % CV_CHUNK_CELLS];
-  uint64_t spent = *cell + campaign->spec.epsilon_micro;
-  *cell = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX;
+  cv_accounts_charge(chunk, worker, campaign->spec.epsilon_micro);
   cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
 }
 
@@ -577,7 +571,7 @@ static void charge(struct cv_broker *broker, const struct cv_campaign *campaign,
 static enum cv_err take(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
                         uint64_t place) {
   struct cv_chunk *account, *payer, *places;
-  CV_TRY(cv_chunks_touch(&broker->accounts, ticket->worker / CV_CHUNK_CELLS, &account));
+  CV_TRY(cv_chunks_touch(&broker->accounts.cells, ticket->worker / CV_CHUNK_CELLS, &account));
   CV_TRY(cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS, &places));
   CV_TRY(cv_chunks_set(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot), &payer));
   CV_TRY(cv_chunks_set(&campaign->places, place, &places));
@@ -615,6 +609,7 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *cam
   arm->filled++;
   arm->touched = true;
   campaign->tokens++;
+  broker->totals.tokens++;
   campaign->reserved--;
   campaign->active_ms = broker->now_ms;
   campaign->progressed = true;

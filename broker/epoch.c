@@ -60,6 +60,13 @@ static enum cv_err refuse(struct cv_rank_refused *ret, enum cv_end reason, uint6
   return CV_ERR_DENIED;
 }
 
+uint64_t cv_epoch_price(const struct cv_campaign *campaign, uint32_t arm) {
+  uint64_t releases = campaign->arm[arm].mechanism->releases;
+  uint64_t before = cv_campaign_cost(campaign, releases);
+  uint64_t after = cv_campaign_cost(campaign, releases + 1);
+  return after > before ? after - before : 0;
+}
+
 enum cv_err cv_epoch_check(const struct cv_broker *broker, const struct cv_campaign *campaign,
                            const struct cv_plan *plan, struct cv_rank_refused *ret_refused, struct cv_why *why) {
   uint64_t asked = 0;
@@ -91,6 +98,13 @@ enum cv_err cv_epoch_check(const struct cv_broker *broker, const struct cv_campa
       return refuse(ret_refused, CV_END_LEDGER, asked, left);
     }
     asked += want->tokens;
+  }
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    uint32_t arm = plan->want[i].arm;
+    uint64_t price = cv_epoch_price(campaign, arm);
+    if (cv_ledger_ask(&campaign->ledger, arm, price, why) != CV_OK) {
+      return refuse(ret_refused, CV_END_LEDGER, price, cv_ledger_left(&campaign->ledger, arm));
+    }
   }
   if (asked > left) {
     (void)cv_fail(why, CV_ERR_DENIED, "%llu tokens asked for, %llu of %llu left", (unsigned long long)asked,
@@ -136,6 +150,7 @@ enum cv_err cv_epoch_add_release(struct cv_broker *broker, struct cv_campaign *c
     campaign->releases_cap = cap;
   }
   campaign->release[campaign->releases++] = *row;
+  broker->totals.releases++;
   struct cv_release release;
   cv_campaign_release(campaign, campaign->releases - 1, &release);
   cv_chain_release(&campaign->releases_hash, &release, broker->config.digest);
@@ -208,6 +223,8 @@ static uint64_t tokens_summed(const struct cv_campaign *campaign, uint32_t index
 enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t index) {
   struct cv_arm *arm = &campaign->arm[index];
   CV_REQUIRE(arm->plan != 0 && arm->filled == arm->want);
+  /* It fitted when the plan was accepted, and nothing else charges a campaign that runs. */
+  CV_REQUIRE(cv_ledger_charge(&campaign->ledger, index, cv_epoch_price(campaign, index), NULL) == CV_OK);
   struct cv_release_row row = {
       .number = campaign->releases + 1,
       .plan = arm->plan,
@@ -216,7 +233,6 @@ enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaig
       .arm = index,
   };
   row.nth = (uint32_t)arm->mechanism->releases;
-  row.spent_micro = cv_mechanism_spent_micro(&campaign->law, row.nth);
   CV_TRY(cv_epoch_add_release(broker, campaign, &row));
   campaign->free_places -= cv_arm_free_places(arm);
   campaign->open_arms--;

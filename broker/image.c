@@ -44,7 +44,6 @@ static void put_release(const struct cv_release_row *row, struct cv_buf *out) {
   cv_buf_put_u32(out, row->nth);
   cv_buf_put_u64(out, row->tokens);
   cv_buf_put_u64(out, (uint64_t)row->noisy_sum);
-  cv_buf_put_u64(out, row->spent_micro);
 }
 
 static void put_standings(const struct cv_campaign *campaign, struct cv_buf *out) {
@@ -173,6 +172,20 @@ static enum cv_err fill_journal(struct cv_broker *broker, struct cv_campaign *ca
   return CV_OK;
 }
 
+static enum cv_err fill_ledger(struct cv_campaign *campaign, struct cv_batch *batch) {
+  struct cv_ledger *ledger = &campaign->ledger;
+  for (uint32_t i = 0; i < ledger->arms && ledger->changed > 0; i++) {
+    if (ledger->arm[i].changed) {
+      CV_TRY(cv_batch_open(batch, CV_OP_LEDGER, campaign->id, i));
+      cv_ledger_put(ledger, i, &batch->bytes);
+      cv_batch_shut(batch);
+      ledger->arm[i].changed = false;
+      ledger->changed--;
+    }
+  }
+  return CV_OK;
+}
+
 static enum cv_err fill_history(struct cv_campaign *campaign, struct cv_batch *batch) {
   for (; campaign->stored_plans < campaign->plans; campaign->stored_plans++) {
     const struct cv_plan *plan = &campaign->plan[campaign->stored_plans];
@@ -202,6 +215,7 @@ static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_campaign *c
     cv_batch_shut(batch);
     campaign->fresh = false;
   }
+  CV_TRY(fill_ledger(campaign, batch));
   CV_TRY(fill_history(campaign, batch));
   CV_TRY(fill_journal(broker, campaign, batch));
   if (campaign->changed) {
@@ -219,7 +233,7 @@ static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_campaign
                                     const struct cv_dirty *dirty) {
   switch (dirty->kind) {
     case CV_CHUNK_ACCOUNTS:
-      return cv_chunks_find(&broker->accounts, dirty->number);
+      return cv_chunks_find(&broker->accounts.cells, dirty->number);
     case CV_CHUNK_PLACES:
       return cv_chunks_find(&campaign->places, dirty->number);
     default:

@@ -98,7 +98,7 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
     if (err != CV_OK) {
       return err == CV_ERR_NOMEM ? err : answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
     }
-    CV_TRY(cv_campaign_new(broker, broker->last_id + 1, &submit->spec, &campaign));
+    CV_TRY(cv_campaign_new(broker, (uint32_t)broker->totals.campaigns + 1, &submit->spec, &campaign));
     memcpy(campaign->requester, conn->identity.name, sizeof(campaign->requester));
     memcpy(campaign->client_key, submit->client_key, sizeof(campaign->client_key));
     campaign->submitted_wall_ms = broker->wall_ms;
@@ -115,6 +115,28 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
   }
   request.campaign = campaign->id;
   return push_request(broker, conn, &request, why);
+}
+
+static enum cv_err push_statement(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_statement *statement,
+                                  struct cv_why *why) {
+  const struct cv_request request = {.answer = CV_ORDER_STATEMENT, .statement = statement};
+  enum cv_err err = push_request(broker, conn, &request, why);
+  if (err != CV_OK) {
+    cv_statement_free(statement);
+  }
+  return err;
+}
+
+static enum cv_err on_plan(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_spec *spec,
+                           struct cv_why *why) {
+  struct cv_statement *statement;
+  struct cv_why reason;
+  enum cv_err err = cv_statement_plan(broker, spec, &statement, &reason);
+  if (err == CV_ERR_NOMEM) {
+    return err;
+  }
+  return err == CV_OK ? push_statement(broker, conn, statement, why)
+                      : answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
 }
 
 static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn, enum cv_order_kind kind, uint64_t id,
@@ -136,6 +158,11 @@ static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn,
       conn->finish_told = false;
       conn->progress_due = true;
       return CV_OK;
+    case CV_ORDER_LEDGER: {
+      struct cv_statement *statement;
+      CV_TRY(cv_statement_of(broker, campaign, &statement));
+      return push_statement(broker, conn, statement, why);
+    }
     case CV_ORDER_CANCEL: {
       cv_campaign_stop(broker, campaign, CV_END_CANCELLED);
       const struct cv_request request = {.answer = CV_ORDER_ACCEPTED, .campaign = campaign->id, .existed = true};
@@ -161,6 +188,9 @@ static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *con
     case CV_ORDER_CANCEL:
     case CV_ORDER_EXPORT:
       return on_own(broker, conn, frame->kind, frame->as.campaign, why);
+    case CV_ORDER_LEDGER:
+      return frame->as.ledger.has_plan ? on_plan(broker, conn, &frame->as.ledger.plan, why)
+                                       : on_own(broker, conn, frame->kind, frame->as.ledger.campaign, why);
     case CV_ORDER_STATUS: {
       const struct cv_request request = {.answer = CV_ORDER_STATUS_ANSWER};
       return push_request(broker, conn, &request, why);
@@ -183,15 +213,20 @@ enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_broker_conn *
 
 void cv_order_ready_clear(struct cv_broker_conn *conn) {
   free(conn->status);
+  cv_statement_free(conn->statement);
   free(conn->part_release);
   free(conn->part_plan);
   conn->status = NULL;
+  conn->statement = NULL;
   conn->part_release = NULL;
   conn->part_plan = NULL;
   conn->order_ready = false;
 }
 
 void cv_order_conn_fini(struct cv_broker_conn *conn) {
+  for (uint32_t i = 0; i < conn->requests; i++) {
+    cv_statement_free(conn->request[i].statement);
+  }
   cv_order_ready_clear(conn);
 }
 
@@ -273,6 +308,11 @@ static enum cv_err fill_request(struct cv_broker *broker, struct cv_broker_conn 
       conn->order.kind = CV_ORDER_ACCEPTED;
       conn->order.as.accepted.campaign = request.campaign;
       conn->order.as.accepted.existed = request.existed;
+      return CV_OK;
+    case CV_ORDER_STATEMENT:
+      conn->statement = request.statement;
+      conn->order.kind = CV_ORDER_STATEMENT;
+      conn->order.as.statement = *request.statement;
       return CV_OK;
     default:
       memcpy(conn->error, request.text, sizeof(conn->error));

@@ -35,7 +35,7 @@ void cv_rank_connected(struct cv_broker *broker, struct cv_broker_conn *conn) {
   broker->said = true;
   /* A Closed may have been lost with the last connection; those that ended last hear it again. */
   for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
-    if (campaign->phase == CV_PHASE_ENDED && campaign->id + NUMBERS_A_FRAME > broker->last_id) {
+    if (campaign->phase == CV_PHASE_ENDED && campaign->id + NUMBERS_A_FRAME > broker->totals.campaigns) {
       campaign->rank.close_due = true;
       broker->sweep = true;
     }

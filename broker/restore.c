@@ -101,13 +101,17 @@ enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t id, str
   struct cv_release_row release = {.plan = cv_read_u64(row), .arm = cv_read_u32(row), .nth = cv_read_u32(row)};
   release.tokens = cv_read_u64(row);
   release.noisy_sum = (int64_t)cv_read_u64(row);
-  release.spent_micro = cv_read_u64(row);
   if (campaign == NULL || !cv_reader_done(row) || release.arm >= campaign->spec.arms || release.nth == 0 ||
       release.nth > campaign->law.horizon) {
     return CV_ERR_DAMAGED;
   }
   release.number = campaign->releases + 1;
   return cv_epoch_add_release(broker, campaign, &release);
+}
+
+enum cv_err cv_broker_restore_ledger(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
+  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  return campaign == NULL ? CV_ERR_DAMAGED : cv_ledger_read(&campaign->ledger, row);
 }
 
 enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
@@ -154,7 +158,7 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
     campaign->arm[number].written = commit;
     return damaged_unless(cv_reader_done(bytes));
   }
-  struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts
+  struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts.cells
                              : kind == CV_CHUNK_PLACES ? &campaign->places
                                                        : &campaign->payers;
   struct cv_chunk *chunk;
@@ -172,15 +176,13 @@ static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *ca
   }
   struct cv_chunk *account, *place, *payer;
   uint64_t payer_bit = entry->worker * campaign->spec.tokens_per_worker + entry->slot;
-  CV_TRY(cv_chunks_touch(&broker->accounts, entry->worker / CV_CHUNK_CELLS, &account));
+  CV_TRY(cv_chunks_touch(&broker->accounts.cells, entry->worker / CV_CHUNK_CELLS, &account));
   CV_TRY(cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index), &place));
   CV_TRY(cv_chunks_set(&campaign->payers, payer_bit, &payer));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   if (commit > account->written) {
-    uint32_t *cell = &account->as.cell[entry->worker % CV_CHUNK_CELLS];
-    uint64_t spent = *cell + campaign->spec.epsilon_micro;
-    *cell = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX;
+    cv_accounts_charge(account, entry->worker, campaign->spec.epsilon_micro);
     cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, account);
   }
   return CV_OK;
@@ -281,6 +283,22 @@ static enum cv_err check_history(const struct cv_campaign *campaign) {
   return damaged_unless(releases + campaign->open_arms == (last == NULL ? 0 : last->wants));
 }
 
+/* What the arms' accounts say was spent covers what was released, and what an open epoch will cost fits. */
+static enum cv_err check_ledger(const struct cv_campaign *campaign) {
+  const struct cv_ledger *ledger = &campaign->ledger;
+  for (size_t i = 0; i < campaign->releases; i++) {
+    const struct cv_release_row *row = &campaign->release[i];
+    const struct cv_ledger_arm *arm = &ledger->arm[row->arm];
+    CV_TRY(damaged_unless(arm->spent_micro - arm->lost_micro >= cv_campaign_cost(campaign, row->nth)));
+  }
+  for (uint32_t i = 0; campaign->arm != NULL && i < campaign->spec.arms; i++) {
+    if (campaign->arm[i].plan != 0) {
+      CV_TRY(damaged_unless(cv_ledger_ask(ledger, i, cv_epoch_price(campaign, i), NULL) == CV_OK));
+    }
+  }
+  return CV_OK;
+}
+
 /* Counts again what the arms' images imply, and checks it against all else: a row that is gone is noticed. */
 static enum cv_err settle(struct cv_campaign *campaign) {
   campaign->tokens = 0;
@@ -316,6 +334,8 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, uin
     if (campaign->arm != NULL) {
       CV_TRY(settle(campaign));
     }
+    CV_TRY(check_ledger(campaign));
+    broker->totals.tokens = cv_ledger_add(broker->totals.tokens, campaign->tokens);
   }
   broker->changed = broker->said = broker->sweep = broker->quiet = false;
   return cv_broker_unless_failed(broker, CV_OK, NULL);

@@ -5,6 +5,7 @@
 
 #include "broker/chunks.h"
 #include "broker/core.h"
+#include "broker/ledger.h"
 #include "broker/mechanism/mechanism.h"
 
 enum {
@@ -46,8 +47,7 @@ struct cv_arm {
 struct cv_release_row {
   uint64_t number, plan, tokens;
   int64_t noisy_sum;
-  uint64_t spent_micro; /* of the arm's stream, this release included */
-  uint32_t arm, nth;    /* nth release of the arm */
+  uint32_t arm, nth; /* nth release of the arm */
 };
 
 /*
@@ -84,6 +84,7 @@ struct cv_campaign {
   struct cv_chunks payers;  /* bit worker * tokens_per_worker + slot: counted */
   struct cv_chunks offered; /* the same bits: assigned and not yet answered; not stored */
 
+  struct cv_ledger ledger; /* of its arms */
   struct cv_release_row *release;
   size_t releases, releases_cap;
   struct cv_digest releases_hash;
@@ -139,6 +140,7 @@ struct cv_request {
   uint32_t campaign;
   bool existed;
   char text[CV_WHY_BYTES];
+  struct cv_statement *statement; /* owned, with its accounts */
 };
 
 struct cv_broker_conn {
@@ -170,6 +172,7 @@ struct cv_broker_conn {
   } export;
   struct cv_order_frame order;
   struct cv_progress *status; /* owned, of the answer that is ready */
+  struct cv_statement *statement;
   struct cv_release *part_release;
   struct cv_plan *part_plan;
   char error[CV_WHY_BYTES];
@@ -196,8 +199,9 @@ struct cv_broker {
   bool draining;
   struct cv_campaign *campaigns; /* by id */
   struct cv_campaign *open;      /* list, oldest first */
-  uint32_t last_id, campaigns_count, open_count;
-  struct cv_chunks accounts; /* micro-epsilon spent, per worker */
+  uint32_t campaigns_count, open_count;
+  struct cv_accounts accounts; /* of the workers */
+  struct cv_totals totals;
   struct cv_broker_conn *conns;
   uint32_t crowd_conns, order_conns;
   struct cv_broker_conn *rank; /* the third-party, if connected */
@@ -228,6 +232,8 @@ void cv_campaign_stop(struct cv_broker *broker, struct cv_campaign *campaign, en
 /* No result will come any more, or it has come. */
 void cv_campaign_end(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end);
 void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_progress *ret);
+/* What an arm's first `nth` releases cost together, micro-epsilon. */
+uint64_t cv_campaign_cost(const struct cv_campaign *campaign, uint64_t nth);
 /* The release as it travels: the row with its noise. */
 void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv_release *ret);
 CV_MUST_USE enum cv_err cv_campaign_set_standings(struct cv_broker *broker, struct cv_campaign *campaign,
@@ -240,6 +246,8 @@ CV_MUST_USE enum cv_err cv_epoch_check(const struct cv_broker *broker, const str
 CV_MUST_USE enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_campaign *campaign,
                                       const struct cv_plan *plan);
 CV_MUST_USE enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t arm);
+/* What the arm's next release costs. */
+uint64_t cv_epoch_price(const struct cv_campaign *campaign, uint32_t arm);
 /* Adds an accepted plan or a release to the campaign's history and its chain. */
 CV_MUST_USE enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_campaign *campaign,
                                           const struct cv_plan *plan);
@@ -283,6 +291,13 @@ void cv_order_tick(struct cv_broker *broker, uint64_t now_ms);
 /* core.c */
 /* At the end of every entry from outside: out of memory, then or earlier, is final. Passes `err` on, else. */
 CV_MUST_USE enum cv_err cv_broker_unless_failed(struct cv_broker *broker, enum cv_err err, struct cv_why *why);
+
+/* statement.c: what a campaign has cost, or a plan of one can cost. The result is on the heap. */
+CV_MUST_USE enum cv_err cv_statement_of(struct cv_broker *broker, const struct cv_campaign *campaign,
+                                        struct cv_statement **ret);
+CV_MUST_USE enum cv_err cv_statement_plan(struct cv_broker *broker, const struct cv_spec *spec,
+                                          struct cv_statement **ret, struct cv_why *why);
+void cv_statement_free(struct cv_statement *statement);
 
 /* talk.c */
 /* `peer` is NULL for what limits bound already: the log does not count repetitions then. */

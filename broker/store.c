@@ -10,12 +10,16 @@
 
 static const char *const schema_steps[] = {
     "CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), database_id BLOB NOT NULL,"
-    "  last_commit INTEGER NOT NULL, last_hash BLOB NOT NULL);"
+    "  last_commit INTEGER NOT NULL, last_hash BLOB NOT NULL, campaigns INTEGER NOT NULL, releases INTEGER NOT NULL,"
+    "  tokens INTEGER NOT NULL, promised_micro INTEGER NOT NULL);"
     "CREATE TABLE campaign (id INTEGER PRIMARY KEY, image BLOB NOT NULL, state BLOB, standings BLOB);"
     "CREATE TABLE plan (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
     "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
     "CREATE TABLE release (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
     "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
+    "CREATE TABLE ledger (campaign INTEGER NOT NULL, arm INTEGER NOT NULL, image BLOB NOT NULL,"
+    "  PRIMARY KEY (campaign, arm)) WITHOUT ROWID;"
+    "CREATE TABLE recovery (number INTEGER PRIMARY KEY, image BLOB NOT NULL);"
     "CREATE TABLE journal (id INTEGER PRIMARY KEY, made INTEGER NOT NULL, campaign INTEGER NOT NULL,"
     "  sealed BLOB NOT NULL);"
     "CREATE TABLE chunk (campaign INTEGER NOT NULL, kind INTEGER NOT NULL, number INTEGER NOT NULL,"
@@ -123,7 +127,7 @@ static enum cv_err make_identity(struct cv_broker_store *store, struct cv_why *w
   }
   cv_drbg_fini(&drbg);
   sqlite3_stmt *stmt;
-  CV_TRY(cv_db_prepare(store->db, "INSERT INTO meta VALUES (1, ?, 0, ?)", &stmt, why));
+  CV_TRY(cv_db_prepare(store->db, "INSERT INTO meta VALUES (1, ?, 0, ?, 0, 0, 0, 0)", &stmt, why));
   (void)sqlite3_bind_blob(stmt, 1, store->mark.database, CV_DATABASE_ID_BYTES, SQLITE_STATIC);
   (void)sqlite3_bind_blob(stmt, 2, store->mark.hash.bytes, CV_DIGEST_BYTES, SQLITE_STATIC);
   return cv_db_run(store->db, stmt, why);
@@ -133,7 +137,9 @@ static enum cv_err make_identity(struct cv_broker_store *store, struct cv_why *w
 static enum cv_err read_identity(struct cv_broker_store *store, bool *ret_found, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
-  CV_TRY(cv_db_prepare(store->db, "SELECT database_id, last_commit, last_hash FROM meta", &stmt, why));
+  CV_TRY(cv_db_prepare(
+      store->db, "SELECT database_id, last_commit, last_hash, campaigns, releases, tokens, promised_micro FROM meta",
+      &stmt, why));
   CV_TRY(cv_db_step(store->db, stmt, &row, why));
   if (row != 0) {
     if (sqlite3_column_bytes(stmt, 0) != CV_DATABASE_ID_BYTES || sqlite3_column_bytes(stmt, 2) != CV_DIGEST_BYTES) {
@@ -142,6 +148,10 @@ static enum cv_err read_identity(struct cv_broker_store *store, bool *ret_found,
     memcpy(store->mark.database, sqlite3_column_blob(stmt, 0), CV_DATABASE_ID_BYTES);
     store->mark.commit = (uint64_t)sqlite3_column_int64(stmt, 1);
     memcpy(store->mark.hash.bytes, sqlite3_column_blob(stmt, 2), CV_DIGEST_BYTES);
+    store->mark.totals = (struct cv_totals){.campaigns = (uint64_t)sqlite3_column_int64(stmt, 3),
+                                            .releases = (uint64_t)sqlite3_column_int64(stmt, 4),
+                                            .tokens = (uint64_t)sqlite3_column_int64(stmt, 5),
+                                            .promised_micro = (uint64_t)sqlite3_column_int64(stmt, 6)};
     (void)sqlite3_reset(stmt);
   }
   *ret_found = row != 0;
@@ -240,6 +250,10 @@ static const char *sql_of(enum cv_op_kind kind) {
       return "INSERT INTO plan VALUES (?1, ?2, ?3)";
     case CV_OP_RELEASE:
       return "INSERT INTO release VALUES (?1, ?2, ?3)";
+    case CV_OP_LEDGER:
+      return "INSERT INTO ledger VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET image = excluded.image";
+    case CV_OP_RECOVERY:
+      return "INSERT INTO recovery VALUES (?2, ?3)";
     case CV_OP_JOURNAL:
       return "INSERT INTO journal (campaign, made, sealed) VALUES (?1, ?2, ?3)";
     case CV_OP_CHUNK:
@@ -322,9 +336,16 @@ static enum cv_err transact(struct cv_broker_store *store, const struct cv_batch
     CV_TRY(apply(store, batch, &batch->op[i], why));
   }
   sqlite3_stmt *stmt;
-  CV_TRY(cv_db_prepare(store->db, "UPDATE meta SET last_commit = ?1, last_hash = ?2", &stmt, why));
+  CV_TRY(cv_db_prepare(store->db,
+                       "UPDATE meta SET last_commit = ?1, last_hash = ?2, campaigns = ?3, releases = ?4, tokens = ?5, "
+                       "promised_micro = ?6",
+                       &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)mark->commit);
   (void)sqlite3_bind_blob(stmt, 2, mark->hash.bytes, CV_DIGEST_BYTES, SQLITE_STATIC);
+  (void)sqlite3_bind_int64(stmt, 3, (sqlite3_int64)mark->totals.campaigns);
+  (void)sqlite3_bind_int64(stmt, 4, (sqlite3_int64)mark->totals.releases);
+  (void)sqlite3_bind_int64(stmt, 5, (sqlite3_int64)mark->totals.tokens);
+  (void)sqlite3_bind_int64(stmt, 6, (sqlite3_int64)mark->totals.promised_micro);
   CV_TRY(cv_db_run(store->db, stmt, why));
   return cv_db_commit(store->db, why);
 }
@@ -334,6 +355,7 @@ enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct c
   struct cv_anchor_mark mark = store->mark;
   mark.commit = batch->commit;
   mark.hash = chain(&store->mark.hash, batch);
+  mark.totals = batch->totals;
   CV_TRY(cv_db_begin(store->db, why));
   enum cv_err err = transact(store, batch, &mark, why);
   if (err != CV_OK) {
@@ -418,6 +440,7 @@ enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker
       {"SELECT id, image FROM campaign ORDER BY id", "description", cv_broker_restore_campaign, NULL},
       {"SELECT campaign, image FROM plan ORDER BY campaign, number", "plan", cv_broker_restore_plan, NULL},
       {"SELECT campaign, image FROM release ORDER BY campaign, number", "release", cv_broker_restore_release, NULL},
+      {"SELECT campaign, image FROM ledger ORDER BY campaign, arm", "account", cv_broker_restore_ledger, NULL},
       {"SELECT id, standings FROM campaign WHERE standings IS NOT NULL", "table of standings",
        cv_broker_restore_standings, NULL},
       {"SELECT id, state FROM campaign WHERE state IS NOT NULL ORDER BY id", "state", cv_broker_restore_state, NULL},

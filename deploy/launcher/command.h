@@ -16,6 +16,7 @@ int cv_command_watch(int argc, char **argv);
 int cv_command_cancel(int argc, char **argv);
 int cv_command_status(int argc, char **argv);
 int cv_command_export(int argc, char **argv);
+int cv_command_ledger(int argc, char **argv);
 int cv_command_replay(int argc, char **argv);
 int cv_command_verify(int argc, char **argv);
 int cv_command_up(int argc, char **argv);

@@ -11,6 +11,7 @@ static const struct cv_command commands[] = {
     {"cancel", cv_command_cancel, "end a campaign"},
     {"status", cv_command_status, "list your campaigns at a broker"},
     {"export", cv_command_export, "save a campaign's result and all that led to it"},
+    {"ledger", cv_command_ledger, "show what a campaign has spent, or would spend at most"},
     {"verify", cv_command_verify, "run the policy again on an export, and compare"},
     {"replay", cv_command_replay, "run the policy again on a third-party's database, and compare"},
     {"tether", cv_command_tether, NULL},

@@ -128,7 +128,7 @@ struct cv_accuracy cv_accuracy(const uint32_t *truth, const struct cv_standing *
 }
 
 int cv_end_status(enum cv_end end) {
-  return end == CV_END_COMPLETE || end == CV_END_TOKENS || end == CV_END_DEADLINE ? 0 : 1;
+  return end == CV_END_COMPLETE || end == CV_END_TOKENS || end == CV_END_DEADLINE || end == CV_END_LEDGER ? 0 : 1;
 }
 
 /* ---- for a person ---- */

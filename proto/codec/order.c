@@ -20,6 +20,8 @@ struct made {
     Crowdveil__Order__Finished finished;
     Crowdveil__Order__Part part;
     Crowdveil__Order__StatusAnswer status_answer;
+    Crowdveil__Order__Ledger ledger;
+    Crowdveil__Order__Statement statement;
     Crowdveil__Order__Error error;
   } as;
   Crowdveil__Order__Progress progress; /* of whichever has one */
@@ -117,6 +119,54 @@ static enum cv_err put_status(const struct cv_status *from, struct cv_arena *scr
   return CV_OK;
 }
 
+static enum cv_err put_ledger(const struct cv_ledger_request *from, struct cv_arena *scratch, struct made *made) {
+  Crowdveil__Order__Ledger *to = &made->as.ledger;
+  *to = (Crowdveil__Order__Ledger)CROWDVEIL__ORDER__LEDGER__INIT;
+  to->campaign = from->campaign;
+  made->envelope.ledger = to;
+  return from->has_plan ? cv_codec_put_spec(&from->plan, scratch, &to->plan) : CV_OK;
+}
+
+static enum cv_err put_accounts(const struct cv_statement *from, struct cv_arena *scratch,
+                                Crowdveil__Order__Statement *to) {
+  Crowdveil__Order__Account *row;
+  if (!CV_CODEC_ROWS(scratch, from->arms, row, to->accounts)) {
+    return CV_ERR_LIMIT;
+  }
+  to->n_accounts = from->arms;
+  for (uint32_t i = 0; i < from->arms; i++) {
+    row[i] = (Crowdveil__Order__Account)CROWDVEIL__ORDER__ACCOUNT__INIT;
+    row[i].spent = from->account[i].spent_micro;
+    row[i].lost = from->account[i].lost_micro;
+    row[i].releases = from->account[i].releases;
+    row[i].tokens = from->account[i].tokens;
+    to->accounts[i] = &row[i];
+  }
+  return CV_OK;
+}
+
+static enum cv_err put_statement(const struct cv_statement *from, struct cv_arena *scratch, struct made *made) {
+  Crowdveil__Order__Statement *to = &made->as.statement;
+  *to = (Crowdveil__Order__Statement)CROWDVEIL__ORDER__STATEMENT__INIT;
+  to->campaign = from->campaign;
+  to->name = cv_codec_put_text(from->name, CV_NAME_BYTES, scratch);
+  to->mechanism = cv_codec_put_text(from->mechanism, CV_PARAM_TEXT, scratch);
+  to->privatizer = cv_codec_put_text(from->privatizer, CV_PARAM_TEXT, scratch);
+  to->guarantee = cv_codec_put_text(from->guarantee, CV_WHY_BYTES, scratch);
+  to->exact = from->is_exact;
+  to->epsilon_micro = from->epsilon_micro;
+  to->tokens_per_worker = from->tokens_per_worker;
+  to->worker_epsilon_micro = from->worker_epsilon_micro;
+  to->lifetime_epsilon_micro = from->lifetime_epsilon_micro;
+  to->floor_micro = from->floor_micro;
+  to->end = (Crowdveil__Base__End)from->end;
+  made->envelope.statement = to;
+  if (to->name == NULL || to->mechanism == NULL || to->privatizer == NULL || to->guarantee == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  return put_accounts(from, scratch, to);
+}
+
 static enum cv_err put_error(const char *why, struct cv_arena *scratch, struct made *made) {
   Crowdveil__Order__Error *to = &made->as.error;
   *to = (Crowdveil__Order__Error)CROWDVEIL__ORDER__ERROR__INIT;
@@ -171,6 +221,10 @@ static enum cv_err put_kind(const struct cv_order_frame *frame, struct cv_arena 
       return put_part(&frame->as.part, scratch, made);
     case CV_ORDER_STATUS_ANSWER:
       return put_status(&frame->as.status, scratch, made);
+    case CV_ORDER_LEDGER:
+      return put_ledger(&frame->as.ledger, scratch, made);
+    case CV_ORDER_STATEMENT:
+      return put_statement(&frame->as.statement, scratch, made);
     case CV_ORDER_ERROR:
       return put_error(frame->as.error, scratch, made);
     default:
@@ -279,18 +333,59 @@ static enum cv_err take_status(const Crowdveil__Order__StatusAnswer *in, struct 
   return CV_OK;
 }
 
+static enum cv_err take_ledger(const Crowdveil__Order__Ledger *in, struct cv_arena *arena,
+                               struct cv_ledger_request *ret) {
+  ret->campaign = in->campaign;
+  ret->has_plan = in->plan != NULL;
+  return ret->has_plan ? cv_codec_take_spec(in->plan, arena, &ret->plan) : CV_OK;
+}
+
+static enum cv_err take_statement(const Crowdveil__Order__Statement *in, struct cv_arena *arena,
+                                  struct cv_statement *ret) {
+  if (!cv_codec_end_fits(in->end) || in->n_accounts > CV_ARMS_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  *ret = (struct cv_statement){.campaign = in->campaign,
+                               .is_exact = in->exact != 0,
+                               .epsilon_micro = in->epsilon_micro,
+                               .worker_epsilon_micro = in->worker_epsilon_micro,
+                               .lifetime_epsilon_micro = in->lifetime_epsilon_micro,
+                               .floor_micro = in->floor_micro,
+                               .tokens_per_worker = in->tokens_per_worker,
+                               .end = (enum cv_end)in->end,
+                               .arms = (uint32_t)in->n_accounts};
+  CV_TRY(cv_codec_take_text(in->name, ret->name, sizeof(ret->name)));
+  CV_TRY(cv_codec_take_text(in->mechanism, ret->mechanism, sizeof(ret->mechanism)));
+  CV_TRY(cv_codec_take_text(in->privatizer, ret->privatizer, sizeof(ret->privatizer)));
+  CV_TRY(cv_codec_take_text(in->guarantee, ret->guarantee, sizeof(ret->guarantee)));
+  ret->account = cv_codec_room(arena, in->n_accounts, sizeof(*ret->account));
+  if (ret->account == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  for (size_t i = 0; i < in->n_accounts; i++) {
+    const Crowdveil__Order__Account *row = in->accounts[i];
+    if (row->lost > row->spent) {
+      return CV_ERR_FORMAT;
+    }
+    ret->account[i] = (struct cv_account){
+        .spent_micro = row->spent, .lost_micro = row->lost, .releases = row->releases, .tokens = row->tokens};
+  }
+  return CV_OK;
+}
+
 /* The kind of the one message that is there; CV_ERR_FORMAT if there are two, or nothing at all. */
 static enum cv_err find_kind(const Crowdveil__Order__Envelope *in, enum cv_order_kind *ret) {
   const struct {
     const void *message;
     enum cv_order_kind kind;
   } slots[] = {
-      {in->submit, CV_ORDER_SUBMIT},     {in->watch, CV_ORDER_WATCH},
-      {in->cancel, CV_ORDER_CANCEL},     {in->export, CV_ORDER_EXPORT},
-      {in->status, CV_ORDER_STATUS},     {in->accepted, CV_ORDER_ACCEPTED},
-      {in->progress, CV_ORDER_PROGRESS}, {in->finished, CV_ORDER_FINISHED},
-      {in->part, CV_ORDER_PART},         {in->status_answer, CV_ORDER_STATUS_ANSWER},
-      {in->error, CV_ORDER_ERROR},
+      {in->submit, CV_ORDER_SUBMIT},       {in->watch, CV_ORDER_WATCH},
+      {in->cancel, CV_ORDER_CANCEL},       {in->export, CV_ORDER_EXPORT},
+      {in->status, CV_ORDER_STATUS},       {in->accepted, CV_ORDER_ACCEPTED},
+      {in->progress, CV_ORDER_PROGRESS},   {in->finished, CV_ORDER_FINISHED},
+      {in->part, CV_ORDER_PART},           {in->status_answer, CV_ORDER_STATUS_ANSWER},
+      {in->error, CV_ORDER_ERROR},         {in->ledger, CV_ORDER_LEDGER},
+      {in->statement, CV_ORDER_STATEMENT},
   };
   enum cv_order_kind kind = CV_ORDER_NONE;
   for (size_t i = 0; i < CV_COUNT(slots); i++) {
@@ -337,6 +432,10 @@ static enum cv_err take_kind(const Crowdveil__Order__Envelope *in, struct cv_are
       return take_part(in->part, arena, &ret->as.part);
     case CV_ORDER_STATUS_ANSWER:
       return take_status(in->status_answer, arena, &ret->as.status);
+    case CV_ORDER_LEDGER:
+      return take_ledger(in->ledger, arena, &ret->as.ledger);
+    case CV_ORDER_STATEMENT:
+      return take_statement(in->statement, arena, &ret->as.statement);
     case CV_ORDER_ERROR:
       ret->as.error = in->error->why;
       return cv_codec_text_fits(in->error->why, CV_WHY_BYTES) ? CV_OK : CV_ERR_FORMAT;

@@ -20,6 +20,8 @@ enum cv_order_kind {
   CV_ORDER_FINISHED,
   CV_ORDER_PART,
   CV_ORDER_STATUS_ANSWER,
+  CV_ORDER_LEDGER,
+  CV_ORDER_STATEMENT,
   CV_ORDER_ERROR,
 };
 
@@ -66,6 +68,30 @@ struct cv_status {
   uint64_t uptime_ms;
 };
 
+/* Asks about a campaign, or about what would be one. */
+struct cv_ledger_request {
+  uint64_t campaign;
+  bool has_plan;
+  struct cv_spec plan; /* names in the arena (decode) or borrowed (encode) */
+};
+
+struct cv_account {
+  uint64_t spent_micro, lost_micro, releases, tokens;
+};
+
+struct cv_statement {
+  uint64_t campaign;
+  char name[CV_NAME_BYTES];
+  char mechanism[CV_PARAM_TEXT], privatizer[CV_PARAM_TEXT];
+  char guarantee[CV_WHY_BYTES];
+  bool is_exact;
+  uint64_t epsilon_micro, worker_epsilon_micro, lifetime_epsilon_micro, floor_micro;
+  uint32_t tokens_per_worker;
+  enum cv_end end;
+  uint32_t arms;
+  struct cv_account *account;
+};
+
 struct cv_order_frame {
   struct cv_hello hello;
   const char *goodbye;
@@ -81,6 +107,8 @@ struct cv_order_frame {
     struct cv_finished finished;
     struct cv_part part;
     struct cv_status status;
+    struct cv_ledger_request ledger;
+    struct cv_statement statement;
     const char *error;
   } as;
 };

@@ -134,6 +134,8 @@ def test_what_was_acknowledged_is_what_was_summed(deployment):
 
 TAMPERINGS = {
     "a release is gone": ("broker", "DELETE FROM release WHERE number = 3"),
+    "the ledger says less": (
+        "broker", "UPDATE ledger SET image = CAST(substr(image, 1, 4) || zeroblob(16) AS BLOB) WHERE arm = 1"),
     "a release has another sum": ("thirdparty", "UPDATE release SET noisy_sum = noisy_sum + 1 WHERE number = 4"),
     "a release has another mean": ("thirdparty", "UPDATE release SET mean = mean + 0.001 WHERE number = 4"),
     "a plan wants more": ("thirdparty", "UPDATE plan_want SET tokens = tokens + 1 WHERE plan = 1 AND position = 0"),

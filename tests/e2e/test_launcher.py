@@ -10,14 +10,10 @@ import pytest
 
 from client.requester import classes, end_name, spec
 from client.wire import Connection, context
+from harness.commands import crowdveil
 from harness.daemon import BUILD, PROGRAMS, ROOT, Daemon
 from harness.pki import Files
 from harness.truth import true_classes
-
-
-def crowdveil(*args, cwd, timeout=120, env=None):
-    return subprocess.run([PROGRAMS["crowdveil"], *map(str, args)], cwd=cwd, timeout=timeout, capture_output=True,
-                          text=True, stdin=subprocess.DEVNULL, env=env)
 
 
 @pytest.mark.parametrize("seed", [1, 7])

@@ -145,6 +145,7 @@ static void order(void) {
   struct cv_plan plans[] = {plan};
   struct cv_release releases[] = {release};
   struct cv_progress progress = {.campaign = 1, .name = "fuzz", .tokens = 5, .tokens_limit = 10, .arms = 4};
+  struct cv_account accounts[] = {{125000, 0, 1, 1000}, {250000, 125000, 1, 1000}};
   struct cv_order_frame frames[] = {
       {.kind = CV_ORDER_SUBMIT, .as.submit = {.client_key = {1}, .spec = make_spec()}},
       {.kind = CV_ORDER_WATCH, .as.campaign = 1},
@@ -169,6 +170,16 @@ static void order(void) {
                    .last = true}},
       {.kind = CV_ORDER_STATUS_ANSWER, .as.status = {.campaigns = 1, .campaign = &progress, .broker = "b"}},
       {.kind = CV_ORDER_ERROR, .as.error = "no"},
+      {.kind = CV_ORDER_LEDGER, .as.ledger = {.has_plan = true, .plan = make_spec()}},
+      {.kind = CV_ORDER_STATEMENT,
+       .as.statement = {.campaign = 1,
+                        .name = "fuzz",
+                        .mechanism = "hybrid",
+                        .privatizer = "none",
+                        .guarantee = "event level",
+                        .epsilon_micro = 250000,
+                        .arms = 2,
+                        .account = accounts}},
   };
   for (size_t i = 0; i < CV_COUNT(frames); i++) {
     struct cv_buf out = {0};
@@ -233,7 +244,7 @@ static void put_state(struct cv_buf *out, uint32_t phase, uint32_t end) {
   for (int i = 0; i < 3; i++) {
     cv_buf_put_u64(&row, 9);
   }
-  put_record(out, 4, 0, &row);
+  put_record(out, 5, 0, &row);
 }
 
 /* A campaign, its plan, its first release, where arms stand. */
@@ -257,8 +268,11 @@ static void put_history(struct cv_buf *out) {
   cv_buf_put_u32(&row, 1);
   cv_buf_put_u64(&row, 1000);
   cv_buf_put_u64(&row, 734003200);
-  cv_buf_put_u64(&row, 125000);
   put_record(out, 2, 0, &row);
+  cv_buf_put_u32(&row, 2);
+  cv_buf_put_u64(&row, 125000);
+  cv_buf_put_u64(&row, 0);
+  put_record(out, 3, 0, &row);
   cv_buf_put_u32(&row, spec.arms);
   for (uint32_t i = 0; i < spec.arms; i++) {
     cv_buf_put_u32(&row, i % 2);
@@ -266,7 +280,7 @@ static void put_history(struct cv_buf *out) {
     cv_buf_put_f64(&row, 0.5);
     cv_buf_put_f64(&row, 0.1);
   }
-  put_record(out, 3, 0, &row);
+  put_record(out, 4, 0, &row);
 }
 
 static void broker_rows(void) {
@@ -275,12 +289,12 @@ static void broker_rows(void) {
   put_state(&running, 1, 0);
   cv_buf_put_u64(&row, 0);
   put_arm(&row, 1);
-  put_record(&running, 5, 2 << 1, &row);
+  put_record(&running, 6, 2 << 1, &row);
   cv_buf_put_u64(&row, 0);
   for (int i = 0; i < 512; i++) {
     cv_buf_put_u64(&row, i == 0 ? 31 : 0);
   }
-  put_record(&running, 5, 0, &row);
+  put_record(&running, 6, 0, &row);
   cv_buf_put_u32(&row, 1);
   cv_buf_put_u64(&row, 1005);
   cv_buf_put_u64(&row, 17);
@@ -295,7 +309,7 @@ static void broker_rows(void) {
   put_arm(&arm, 1);
   cv_buf_put_bytes(&row, arm.data, arm.len);
   cv_buf_fini(&arm);
-  put_record(&running, 6, 0x50, &row);
+  put_record(&running, 7, 0x50, &row);
   save("broker_rows", "running", &running);
   put_history(&ended);
   put_state(&ended, 3, CV_END_COMPLETE);

@@ -332,7 +332,7 @@ static void check_history(struct truth *truth, const struct cv_campaign *core, s
     struct cv_release release;
     cv_campaign_release(core, i, &release);
     if (i == campaign->releases) {
-      check_release(truth, core, campaign, &release, core->release[i].spent_micro);
+      check_release(truth, core, campaign, &release, core->ledger.arm[release.arm].spent_micro);
       add_release(campaign, &release);
     } else if (!same_release(&release, &campaign->release[i])) {
       world_fail(world, "2: release %zu of campaign %u is another one than before", i + 1, core->id);
@@ -428,8 +428,7 @@ static void check_open(struct truth *truth, struct cv_campaign *core, struct cam
 static void check_accounts(struct truth *truth, struct cv_broker *core) {
   uint64_t epsilon = truth->world->scenario.epsilon_micro;
   for (uint64_t worker = 1; worker < truth->workers; worker++) {
-    const struct cv_chunk *chunk = cv_chunks_find(&core->accounts, worker / CV_CHUNK_CELLS);
-    uint64_t spent = chunk == NULL ? 0 : chunk->as.cell[worker % CV_CHUNK_CELLS];
+    uint64_t spent = cv_accounts_spent(&core->accounts, worker);
     if (spent < truth->tokens_of[worker] * epsilon) {
       world_fail(truth->world, "3: worker %llu has spent %llu micro-epsilon on record; %u tokens were acknowledged",
                  (unsigned long long)worker, (unsigned long long)spent, truth->tokens_of[worker]);
@@ -503,7 +502,7 @@ static void all_is_stored(struct truth *truth) {
   }
 }
 
-/* "crowdveil-anchor 1 DATABASE COMMIT HASH": what a power failure leaves of it. */
+/* "crowdveil-anchor 2 DATABASE COMMIT ...": what a power failure leaves of it. */
 static uint64_t anchored(const struct world *world) {
   enum { COMMIT_AT = 52 };
   const struct disk_file *file = disk_find(&world->disk_broker, "B/anchor");

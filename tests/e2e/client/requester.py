@@ -94,6 +94,10 @@ class Requester:
             parts.append(self.answer().part)
         return parts
 
+    def ledger(self, campaign=0):
+        self.ask(ledger={"campaign": campaign})
+        return self.answer().statement
+
     def status(self):
         self.ask(status={})
         return self.answer().status_answer

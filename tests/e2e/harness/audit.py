@@ -82,10 +82,13 @@ class Broker:
             reader = Reader(image)
             wants, = reader.take("I")
             self.plans[number] = [reader.take("II") for _ in range(wants)]
-        self.releases, self.spent, self.nth = {}, {}, {}
+        self.releases, self.nth = {}, {}
+        self.spent = {}  # by arm, with what of it was charged by a recovery
+        for arm, image in self.db.execute("SELECT arm, image FROM ledger WHERE campaign = ?", one):
+            _, *self.spent[arm] = Reader(image).take("IQQ")
         for number, image in self.db.execute(
                 "SELECT number, image FROM release WHERE campaign = ? ORDER BY number", one):
-            plan, arm, self.nth[number], tokens, noisy_sum, self.spent[number] = Reader(image).take("QIIQqQ")
+            plan, arm, self.nth[number], tokens, noisy_sum = Reader(image).take("QIIQq")
             self.releases[number] = (plan, arm, tokens, noisy_sum)
         state, standings = self.db.execute("SELECT state, standings FROM campaign WHERE id = ?", one).fetchone()
         reader = Reader(state)
@@ -136,9 +139,9 @@ def of_database(name, db):
 
 
 def of_epochs(broker, mechanism, epsilon_micro):
-    """Every want has one release, which adds exactly its tokens; what was spent never shrinks and covers the noise."""
+    """Every want has one release, which adds exactly its tokens; the ledger covers the noise."""
     wanted = {(plan, arm): tokens for plan, wants in broker.plans.items() for arm, tokens in wants}
-    total, count, spent, seen = defaultdict(int), defaultdict(int), defaultdict(int), set()
+    total, count, seen = defaultdict(int), defaultdict(int), set()
     for number, (plan, arm, tokens, _) in sorted(broker.releases.items()):
         if (plan, arm) in seen or (plan, arm) not in wanted:
             yield f"release {number}: arm {arm} of plan {plan} was released before or never planned"
@@ -149,11 +152,12 @@ def of_epochs(broker, mechanism, epsilon_micro):
         total[arm], count[arm] = tokens, count[arm] + 1
         if broker.nth[number] != count[arm]:
             yield f"release {number}: number {broker.nth[number]} of arm {arm}; expected {count[arm]}"
-        least = max(spent[arm], LEAST_SPENT[mechanism](count[arm], epsilon_micro))
-        if not least <= broker.spent[number] <= epsilon_micro:
-            yield (f"release {number}: {broker.spent[number]} micro-epsilon spent; expected at least {least} "
-                   f"and at most {epsilon_micro}")
-        spent[arm] = broker.spent[number]
+    for arm, releases in count.items():
+        spent, lost = broker.spent.get(arm, (0, 0))
+        least = LEAST_SPENT[mechanism](releases, epsilon_micro)
+        if not least <= spent <= epsilon_micro or lost != 0:
+            yield (f"arm {arm}: {spent} micro-epsilon spent, {lost} of it lost; expected at least {least}, at most "
+                   f"{epsilon_micro}, and none lost")
     unfinished = wanted.keys() - seen
     open_tokens = sum(wanted[place] for place in unfinished)
     if not sum(total.values()) <= broker.tokens < sum(total.values()) + max(open_tokens, 1):
@@ -202,7 +206,7 @@ def of_answers(broker, thirdparty, export, finished, mechanism):
 
 
 def of_anchor(broker, path):
-    *_, commit, digest = path.read_text().split()
+    _, _, _, commit, digest, *_ = path.read_text().split()
     if (int(commit), bytes.fromhex(digest)) != tuple(broker.commit):
         yield f"the anchor is at commit {int(commit)}, the database at {broker.commit[0]}, or their hashes differ"
 

@@ -281,6 +281,29 @@ static void test_a_third_party_that_connects_again_replaces_its_older_self(void 
   world_end(&world);
 }
 
+/* ---- the ledger ---- */
+
+/* Epsilon for half a stream: the hybrid mechanism's fourth release asks for the other half. */
+static void test_a_plan_beyond_the_budget_ends_the_campaign_with_what_it_has(void **state) {
+  struct world world;
+  world_make(&world);
+  submit(&world);
+  world.core->campaigns->ledger.limit_micro = 250000;
+  struct cv_campaign *campaign = world.core->campaigns;
+  for (int i = 0; i < 600 && campaign->phase < CV_PHASE_STOPPING; i++) {
+    arrive(&world, 3);
+    (void)turn(&world, false);
+  }
+  assert_int_equal(campaign->end, CV_END_LEDGER);
+  assert_int_equal(campaign->releases, 3 * ARMS);
+  assert_int_equal(campaign->rank.refused.reason, CV_END_LEDGER);
+  assert_int_equal(campaign->rank.refused.asked, 250000);
+  assert_int_equal(campaign->rank.refused.left, 0);
+  assert_non_null(strstr(campaign->rank.refused_why, "spent 250000 micro-epsilon of 250000"));
+  assert_int_equal(cv_ledger_most(&campaign->ledger), 250000);
+  world_end(&world);
+}
+
 /* ---- the database ---- */
 
 /* What an attacker does to the file while the broker is down. */
@@ -316,16 +339,19 @@ static void test_rows_that_were_changed_or_are_gone_are_noticed(void **state) {
       "DELETE FROM journal WHERE id = (SELECT min(id) FROM journal)",
       "DELETE FROM journal WHERE id = (SELECT min(id) + 2 FROM journal)",
       "DELETE FROM journal",
+      "DELETE FROM ledger WHERE arm = 1",
+      "UPDATE ledger SET image = CAST(substr(image, 1, 4) || zeroblob(8) || substr(image, 13) AS BLOB)",
+      "UPDATE ledger SET image = CAST(substr(image, 1, 4) || x'0000000001000000' || substr(image, 13) AS BLOB)",
   };
   for (size_t i = 0; i < CV_COUNT(sql); i++) {
     struct world world;
     world_make(&world);
     submit(&world);
-    for (int j = 0; j < 20; j++) {
-      arrive(&world, 3);
+    for (int j = 0; j < 25; j++) {
+      arrive(&world, 10);
       (void)turn(&world, false);
     }
-    assert_true(counted(&world) > 20);
+    assert_true(counted(&world) > 20 && world.ranker.releases >= ARMS);
     tamper(&world, sql[i]);
     refuses_to_load(&world);
   }
@@ -372,6 +398,7 @@ int main(void) {
       cmocka_unit_test(test_a_stop_of_the_broker_is_not_the_crowds_idleness),
       cmocka_unit_test(test_assignments_side_by_side_stay_below_the_lifetime_epsilon),
       cmocka_unit_test(test_a_connection_outlives_many_campaigns),
+      cmocka_unit_test(test_a_plan_beyond_the_budget_ends_the_campaign_with_what_it_has),
       cmocka_unit_test(test_rows_that_were_changed_or_are_gone_are_noticed),
       cmocka_unit_test(test_a_third_party_that_connects_again_replaces_its_older_self),
       cmocka_unit_test(test_an_older_database_is_refused),

@@ -175,6 +175,7 @@ static void test_the_anchor_says_what_was_written(void **state) {
   struct folder folder;
   struct cv_anchor *anchor;
   struct cv_anchor_mark mark = {.database = {1, 0xab}, .commit = UINT64_MAX, .hash = {{0xff, 2}}};
+  mark.totals = (struct cv_totals){.campaigns = 3, .releases = UINT64_MAX, .tokens = 0, .promised_micro = 5};
   struct cv_anchor_mark back = {0};
   bool exists;
   folder_make(&folder);
@@ -190,6 +191,7 @@ static void test_the_anchor_says_what_was_written(void **state) {
   assert_int_equal(back.commit, 17);
   assert_memory_equal(back.database, mark.database, sizeof(mark.database));
   assert_memory_equal(&back.hash, &mark.hash, sizeof(mark.hash));
+  assert_memory_equal(&back.totals, &mark.totals, sizeof(mark.totals));
   cv_anchor_close(anchor);
   assert_int_equal(truncate(path, 100), 0);
   struct cv_why why;

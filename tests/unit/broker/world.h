@@ -440,7 +440,7 @@ static inline void check_releases(const struct world *world) {
 /* What all workers together have been charged. */
 static inline uint64_t charged(const struct world *world) {
   uint64_t sum = 0;
-  for (const struct cv_chunk *chunk = world->core->accounts.all; chunk != NULL; chunk = chunk->hh.next) {
+  for (const struct cv_chunk *chunk = world->core->accounts.cells.all; chunk != NULL; chunk = chunk->hh.next) {
     for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
       sum += chunk->as.cell[i];
     }

@@ -4,7 +4,21 @@
 #include "tests/unit/codec/records.h"
 
 /* The fields of order.proto's envelope. */
-enum { SUBMIT = 3, WATCH, CANCEL, EXPORT, STATUS, ACCEPTED, PROGRESS, FINISHED, PART, STATUS_ANSWER, ERROR };
+enum {
+  SUBMIT = 3,
+  WATCH,
+  CANCEL,
+  EXPORT,
+  STATUS,
+  ACCEPTED,
+  PROGRESS,
+  FINISHED,
+  PART,
+  STATUS_ANSWER,
+  ERROR,
+  LEDGER,
+  STATEMENT
+};
 
 static void assert_progress_bounded(const struct cv_progress *progress) {
   assert_true(text_is_bounded(progress->name, CV_NAME_BYTES));
@@ -25,6 +39,18 @@ static void assert_part_bounded(const struct cv_part *part) {
     assert_release_bounded(&part->release[i]);
   }
   assert_standings_bounded(part->standing, part->standings);
+}
+
+static void assert_statement_bounded(const struct cv_statement *statement) {
+  assert_true(text_is_bounded(statement->name, CV_NAME_BYTES));
+  assert_true(text_is_bounded(statement->mechanism, CV_PARAM_TEXT));
+  assert_true(text_is_bounded(statement->privatizer, CV_PARAM_TEXT));
+  assert_true(text_is_bounded(statement->guarantee, CV_WHY_BYTES));
+  assert_in_range(statement->end, 0, CV_END_COUNT - 1);
+  assert_in_range(statement->arms, 0, CV_ARMS_MAX);
+  for (uint32_t i = 0; i < statement->arms; i++) {
+    assert_true(statement->account[i].lost_micro <= statement->account[i].spent_micro);
+  }
 }
 
 static void assert_bounded(const struct cv_order_frame *frame) {
@@ -48,6 +74,14 @@ static void assert_bounded(const struct cv_order_frame *frame) {
       for (size_t i = 0; i < frame->as.status.campaigns; i++) {
         assert_progress_bounded(&frame->as.status.campaign[i]);
       }
+      break;
+    case CV_ORDER_LEDGER:
+      if (frame->as.ledger.has_plan) {
+        assert_spec_bounded(&frame->as.ledger.plan);
+      }
+      break;
+    case CV_ORDER_STATEMENT:
+      assert_statement_bounded(&frame->as.statement);
       break;
     case CV_ORDER_ERROR:
       assert_true(text_is_bounded(frame->as.error, CV_WHY_BYTES));
@@ -104,6 +138,7 @@ struct made {
   struct cv_plan plan[ROWS];
   struct cv_release release[ROWS];
   struct cv_progress progress[ROWS];
+  struct cv_account account[ROWS];
   char why[CV_WHY_BYTES];
 };
 
@@ -128,6 +163,29 @@ static void random_part(struct cv_rng *rng, struct made *made) {
     random_release(rng, &made->release[i]);
   }
   random_standings(rng, &part->standings, &part->standing);
+}
+
+static void random_statement(struct cv_rng *rng, struct made *made) {
+  struct cv_statement *statement = &made->frame.as.statement;
+  *statement = (struct cv_statement){.campaign = random_u64(rng),
+                                     .mechanism = "hybrid",
+                                     .privatizer = "none",
+                                     .guarantee = "event level",
+                                     .is_exact = cv_rng_below(rng, 2) == 0,
+                                     .epsilon_micro = random_u64(rng),
+                                     .worker_epsilon_micro = random_u64(rng),
+                                     .lifetime_epsilon_micro = random_u64(rng),
+                                     .floor_micro = random_u64(rng),
+                                     .tokens_per_worker = random_u32(rng),
+                                     .end = (enum cv_end)cv_rng_below(rng, CV_END_COUNT),
+                                     .arms = (uint32_t)cv_rng_below(rng, ROWS + 1),
+                                     .account = made->account};
+  random_name(rng, statement->name, sizeof(statement->name));
+  for (size_t i = 0; i < ROWS; i++) {
+    uint64_t spent = random_u64(rng);
+    made->account[i] = (struct cv_account){
+        .spent_micro = spent, .lost_micro = spent / 2, .releases = random_u64(rng), .tokens = random_u64(rng)};
+  }
 }
 
 static struct made *make_frame(uint64_t seed) {
@@ -164,6 +222,16 @@ static struct made *make_frame(uint64_t seed) {
         random_progress(rng, &made->progress[i]);
       }
       break;
+    case CV_ORDER_LEDGER:
+      frame->as.ledger.campaign = random_u64(rng);
+      frame->as.ledger.has_plan = cv_rng_below(rng, 2) == 0;
+      if (frame->as.ledger.has_plan) {
+        random_spec(rng, &frame->as.ledger.plan);
+      }
+      break;
+    case CV_ORDER_STATEMENT:
+      random_statement(rng, made);
+      break;
     case CV_ORDER_ERROR:
       random_name(rng, made->why, sizeof(made->why));
       frame->as.error = made->why;
@@ -179,6 +247,8 @@ static void free_frame(struct made *made) {
   struct cv_order_frame *frame = &made->frame;
   if (frame->kind == CV_ORDER_SUBMIT) {
     cv_spec_fini(&frame->as.submit.spec);
+  } else if (frame->kind == CV_ORDER_LEDGER && frame->as.ledger.has_plan) {
+    cv_spec_fini(&frame->as.ledger.plan);
   } else if (frame->kind == CV_ORDER_FINISHED) {
     free(frame->as.finished.standing);
   } else if (frame->kind == CV_ORDER_PART) {
@@ -220,12 +290,35 @@ static void assert_parts_equal(const struct cv_part *a, const struct cv_part *b)
   assert_standings_equal(a->standing, a->standings, b->standing, b->standings);
 }
 
+static void assert_statements_equal(const struct cv_statement *a, const struct cv_statement *b) {
+  assert_string_equal(a->name, b->name);
+  assert_string_equal(a->mechanism, b->mechanism);
+  assert_string_equal(a->privatizer, b->privatizer);
+  assert_string_equal(a->guarantee, b->guarantee);
+  assert_true(a->campaign == b->campaign && a->is_exact == b->is_exact && a->epsilon_micro == b->epsilon_micro);
+  assert_true(a->worker_epsilon_micro == b->worker_epsilon_micro && a->floor_micro == b->floor_micro);
+  assert_true(a->lifetime_epsilon_micro == b->lifetime_epsilon_micro && a->end == b->end);
+  assert_int_equal(a->tokens_per_worker, b->tokens_per_worker);
+  assert_int_equal(a->arms, b->arms);
+  assert_memory_equal(a->account, b->account, a->arms * sizeof(*a->account));
+}
+
 static void assert_frames_equal(const struct cv_order_frame *a, const struct cv_order_frame *b) {
   assert_int_equal(a->kind, b->kind);
   switch (a->kind) {
     case CV_ORDER_SUBMIT:
       assert_memory_equal(a->as.submit.client_key, b->as.submit.client_key, CV_CLIENT_KEY_BYTES);
       assert_specs_equal(&a->as.submit.spec, &b->as.submit.spec);
+      break;
+    case CV_ORDER_LEDGER:
+      assert_int_equal(a->as.ledger.campaign, b->as.ledger.campaign);
+      assert_int_equal(a->as.ledger.has_plan, b->as.ledger.has_plan);
+      if (a->as.ledger.has_plan) {
+        assert_specs_equal(&a->as.ledger.plan, &b->as.ledger.plan);
+      }
+      break;
+    case CV_ORDER_STATEMENT:
+      assert_statements_equal(&a->as.statement, &b->as.statement);
       break;
     case CV_ORDER_ACCEPTED:
       assert_int_equal(a->as.accepted.campaign, b->as.accepted.campaign);

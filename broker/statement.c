@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ledger as its requester reads it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/state.h"
+
+void cv_statement_free(struct cv_statement *statement) {
+  if (statement != NULL) {
+    free(statement->account);
+    free(statement);
+  }
+}
+
+static enum cv_err make(const struct cv_broker *broker, const struct cv_spec *spec, struct cv_statement **ret) {
+  const struct cv_mechanism_class *class = cv_mechanism_find(spec->mechanism.name);
+  struct cv_statement *statement = calloc(1, sizeof(*statement));
+  struct cv_account *account = calloc(spec->arms, sizeof(*account));
+  if (statement == NULL || account == NULL) {
+    free(statement);
+    free(account);
+    return CV_ERR_NOMEM;
+  }
+  *statement = (struct cv_statement){.is_exact = !class->has_noise && strcmp(spec->privatizer.name, "none") == 0,
+                                     .epsilon_micro = spec->epsilon_micro,
+                                     .tokens_per_worker = spec->tokens_per_worker,
+                                     .worker_epsilon_micro = cv_ledger_worker_micro(spec),
+                                     .lifetime_epsilon_micro = broker->config.limits.worker_epsilon_micro,
+                                     .floor_micro = broker->accounts.floor_micro,
+                                     .arms = spec->arms,
+                                     .account = account};
+  memcpy(statement->name, spec->name, sizeof(statement->name));
+  memcpy(statement->mechanism, spec->mechanism.name, sizeof(statement->mechanism));
+  memcpy(statement->privatizer, spec->privatizer.name, sizeof(statement->privatizer));
+  (void)snprintf(statement->guarantee, sizeof(statement->guarantee), "%s", class->guarantee);
+  *ret = statement;
+  return CV_OK;
+}
+
+enum cv_err cv_statement_of(struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_statement **ret) {
+  struct cv_statement *statement;
+  CV_TRY(make(broker, &campaign->spec, &statement));
+  statement->campaign = campaign->id;
+  statement->end = campaign->end;
+  for (uint32_t i = 0; i < campaign->ledger.arms; i++) {
+    statement->account[i].spent_micro = campaign->ledger.arm[i].spent_micro;
+    statement->account[i].lost_micro = campaign->ledger.arm[i].lost_micro;
+  }
+  for (size_t i = 0; i < campaign->releases; i++) {
+    const struct cv_release_row *row = &campaign->release[i];
+    struct cv_account *account = &statement->account[row->arm];
+    bool is_prefix = cv_mechanism_cover(&campaign->law, row->nth) != CV_COVER_ITEM;
+    account->releases++;
+    account->tokens = row->tokens + (is_prefix ? 0 : account->tokens);
+  }
+  *ret = statement;
+  return CV_OK;
+}
+
+enum cv_err cv_statement_plan(struct cv_broker *broker, const struct cv_spec *spec, struct cv_statement **ret,
+                              struct cv_why *why) {
+  CV_TRY(cv_gate_spec(spec, &broker->config.limits, why));
+  return make(broker, spec, ret);
+}

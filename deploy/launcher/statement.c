@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/statement.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "common/base/grid.h"
+
+enum { LINES = 5, LINE_BYTES = 900 };
+
+static double epsilon(uint64_t micro) {
+  return (double)micro / (double)CV_MICRO;
+}
+
+static bool is_plan(const struct cv_statement *statement) {
+  return statement->campaign == 0;
+}
+
+static uint64_t left(const struct cv_statement *statement, const struct cv_account *account) {
+  return account->spent_micro < statement->epsilon_micro ? statement->epsilon_micro - account->spent_micro : 0;
+}
+
+uint64_t cv_statement_most(const struct cv_statement *statement) {
+  if (is_plan(statement)) {
+    return statement->is_exact ? 0 : statement->epsilon_micro;
+  }
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < statement->arms; i++) {
+    most = statement->account[i].spent_micro > most ? statement->account[i].spent_micro : most;
+  }
+  return most;
+}
+
+/* ---- the guarantee in words ---- */
+
+struct words {
+  char line[LINES][LINE_BYTES];
+  size_t lines;
+};
+
+static void say(struct words *words, const char *fmt, ...) CV_PRINTF(2, 3);
+static void say(struct words *words, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  (void)vsnprintf(words->line[words->lines++], LINE_BYTES, fmt, args);
+  va_end(args);
+}
+
+static void find_words(const struct cv_statement *statement, struct words *words) {
+  words->lines = 0;
+  if (statement->is_exact) {
+    say(words, "No guarantee towards the third-party, which gets exact sums: mechanism %s with privatizer %s.",
+        statement->mechanism, statement->privatizer);
+  } else {
+    say(words, "Mechanism %s: %s.", statement->mechanism, statement->guarantee);
+    say(words, "Event level: all releases together tell no more about one token's score than epsilon %g permits.",
+        epsilon(cv_statement_most(statement)));
+    say(words,
+        "Arms are scored by different tokens, so their accounts stand side by side and the largest one counts; the "
+        "releases of one arm add up in its account.");
+  }
+  say(words,
+      "Worker level: up to %" PRIu32
+      " tokens of one worker are charged %g each, %g together (they add up, over "
+      "campaigns too).",
+      statement->tokens_per_worker, epsilon(statement->epsilon_micro), epsilon(statement->worker_epsilon_micro));
+  say(words, "This broker lets no worker spend more than %g in all its campaigns; %g of that is charged to everyone%s.",
+      epsilon(statement->lifetime_epsilon_micro), epsilon(statement->floor_micro),
+      statement->floor_micro > 0 ? ", by recoveries" : "");
+}
+
+/* ---- for a person ---- */
+
+void cv_statement_print(const struct cv_statement *statement, FILE *to) {
+  struct words words;
+  find_words(statement, &words);
+  if (is_plan(statement)) {
+    (void)fprintf(to, "plan \"%s\": %" PRIu32 " arms, mechanism %s, not submitted\n", statement->name, statement->arms,
+                  statement->mechanism);
+    (void)fprintf(to, "at most     epsilon %g for each arm, %g for a worker\n", epsilon(cv_statement_most(statement)),
+                  epsilon(statement->worker_epsilon_micro));
+  } else {
+    (void)fprintf(to, "campaign %" PRIu64 " \"%s\": %s, mechanism %s\n", statement->campaign, statement->name,
+                  cv_end_text(statement->end), statement->mechanism);
+    (void)fprintf(to, "%6s  %8s  %12s  %10s  %10s  %10s\n", "arm", "releases", "tokens", "spent", "left", "of");
+  }
+  uint64_t lost = 0;
+  for (uint32_t i = 0; !is_plan(statement) && i < statement->arms; i++) {
+    const struct cv_account *account = &statement->account[i];
+    lost += account->lost_micro;
+    (void)fprintf(to, "%6" PRIu32 "  %8" PRIu64 "  %12" PRIu64 "  %10.6g  %10.6g  %10.6g\n", i, account->releases,
+                  account->tokens, epsilon(account->spent_micro), epsilon(left(statement, account)),
+                  epsilon(statement->epsilon_micro));
+  }
+  if (lost > 0) {
+    (void)fprintf(to, "%g of that was charged by a recovery, for releases that the broker has forgotten\n",
+                  epsilon(lost));
+  }
+  for (size_t i = 0; i < words.lines; i++) {
+    (void)fprintf(to, "%s\n", words.line[i]);
+  }
+}
+
+/* ---- for programs ---- */
+
+void cv_statement_write_csv(const struct cv_statement *statement, FILE *to) {
+  (void)fprintf(to, "arm,releases,tokens,spent_micro,lost_micro,left_micro,limit_micro\n");
+  for (uint32_t i = 0; i < statement->arms; i++) {
+    const struct cv_account *account = &statement->account[i];
+    (void)fprintf(to, "%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", i,
+                  account->releases, account->tokens, account->spent_micro, account->lost_micro,
+                  left(statement, account), statement->epsilon_micro);
+  }
+}
+
+static json_t *accounts_json(const struct cv_statement *statement) {
+  json_t *accounts = json_array();
+  for (uint32_t i = 0; i < statement->arms; i++) {
+    const struct cv_account *account = &statement->account[i];
+    (void)json_array_append_new(
+        accounts,
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "arm", (json_int_t)i, "releases", (json_int_t)account->releases,
+                  "tokens", (json_int_t)account->tokens, "spent_micro", (json_int_t)account->spent_micro, "lost_micro",
+                  (json_int_t)account->lost_micro, "left_micro", (json_int_t)left(statement, account)));
+  }
+  return accounts;
+}
+
+enum cv_err cv_statement_write_json(const struct cv_statement *statement, FILE *to) {
+  struct words words;
+  find_words(statement, &words);
+  json_t *guarantee = json_array();
+  for (size_t i = 0; i < words.lines; i++) {
+    (void)json_array_append_new(guarantee, json_string(words.line[i]));
+  }
+  json_t *campaign = is_plan(statement) ? json_null() : json_integer((json_int_t)statement->campaign);
+  json_t *all =
+      json_pack("{s:o, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "campaign", campaign, "name",
+                statement->name, "state", is_plan(statement) ? "planned" : cv_end_text(statement->end), "mechanism",
+                statement->mechanism, "privatizer", statement->privatizer, "exact", statement->is_exact, "most_micro",
+                (json_int_t)cv_statement_most(statement), "limit_micro", (json_int_t)statement->epsilon_micro,
+                "tokens_per_worker", (json_int_t)statement->tokens_per_worker, "worker_micro",
+                (json_int_t)statement->worker_epsilon_micro, "worker_lifetime_micro",
+                (json_int_t)statement->lifetime_epsilon_micro, "worker_floor_micro", (json_int_t)statement->floor_micro,
+                "guarantee", guarantee, "arms", accounts_json(statement));
+  if (all == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  int status = json_dumpf(all, to, JSON_COMPACT);
+  json_decref(all);
+  return status == 0 && fputc('\n', to) != EOF ? CV_OK : CV_ERR_IO;
+}

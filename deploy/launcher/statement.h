@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A campaign's ledger as people and programs read it, with the guarantee in words. */
+#ifndef CV_LAUNCHER_STATEMENT_H
+#define CV_LAUNCHER_STATEMENT_H
+
+#include <stdio.h>
+
+#include "proto/codec/order.h"
+
+/* The largest account of an arm; what the campaign can cost at most if it is a plan. Micro-epsilon. */
+uint64_t cv_statement_most(const struct cv_statement *statement);
+/* A table for a person. */
+void cv_statement_print(const struct cv_statement *statement, FILE *to);
+/* With a line of headings: arm, releases, tokens, spent_micro, lost_micro, left_micro, limit_micro. */
+void cv_statement_write_csv(const struct cv_statement *statement, FILE *to);
+/* One JSON object on one line. CV_ERR_IO or CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_statement_write_json(const struct cv_statement *statement, FILE *to);
+
+#endif
