@@ -18,6 +18,7 @@ class Deployment:
     def __init__(self, folder, pki):
         self.folder, self.pki, self.daemons, self.count = folder, pki, [], 0
         self.thirdparty = self.broker = self.thirdparty_address = None
+        self.anchor = str(folder / "anchor")
 
     # --- starting
 
@@ -36,10 +37,6 @@ class Deployment:
         folder = self.folder / name
         folder.mkdir(mode=0o700, exist_ok=True)
         return str(folder)
-
-    @property
-    def anchor(self):
-        return str(self.folder / "anchor")
 
     def thirdparty_settings(self):
         return {"listen": "127.0.0.1:0", "state": self.state("thirdparty-state"),

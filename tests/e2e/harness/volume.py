@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small file system in memory that a test can fill up, empty again, and mount read-only."""
+import os
+import subprocess
+
+import pytest
+
+
+class Volume:
+    """Mounted over a folder."""
+
+    def __init__(self, folder, mib=8):
+        if os.geteuid() != 0:
+            pytest.skip("a file system of its own needs root")
+        folder.mkdir(exist_ok=True)
+        self.folder, self.filler = folder, folder / "filler"
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=0700", "crowdveil-test", folder],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+
+    def fill(self):
+        """Not one page is left."""
+        with self.filler.open("ab", 0) as file:
+            for size in (1 << 20, 1 << 12, 1):
+                try:
+                    while file.write(bytes(size)):
+                        pass
+                except OSError:
+                    pass
+
+    def make_room(self):
+        self.filler.unlink()
+
+    def read_only(self, yes=True):
+        subprocess.run(["mount", "-o", f"remount,{'ro' if yes else 'rw'}", self.folder], check=True)
+
+    def close(self):
+        subprocess.run(["umount", "-l", self.folder], check=False)
+
+
+def run(*command):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True)
+
+
+class Ext4:
+    """A file system on a block device that can break down: the kernel then makes it read-only under its users."""
+
+    def __init__(self, folder, mib=16):
+        if os.geteuid() != 0:
+            pytest.skip("a file system of its own needs root")
+        folder.mkdir(exist_ok=True)
+        self.folder, self.image, self.device = folder, folder.with_suffix(".img"), None
+        with self.image.open("wb") as file:
+            file.truncate(mib << 20)
+        make = ("mkfs.ext4", "-q", "-O", "^has_journal", self.image)
+        for command in (make, ("losetup", "--find", "--show", self.image)):
+            done = run(*command)
+            if done.returncode != 0:
+                pytest.skip(f"no block device can be made here: {done.stderr.strip()}")
+        self.device = done.stdout.strip()
+        self.mount()
+
+    def mount(self):
+        done = run("mount", "-o", "errors=remount-ro", self.device, self.folder)
+        if done.returncode != 0:
+            self.close()
+            pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+
+    def break_down(self):
+        with open(f"/sys/fs/ext4/{os.path.basename(self.device)}/trigger_fs_error", "w") as trigger:
+            trigger.write("a test wants it")
+
+    def repair(self):
+        run("umount", self.folder)
+        run("e2fsck", "-fy", self.device)
+        self.mount()
+
+    def close(self):
+        run("umount", "-l", self.folder)
+        run("losetup", "--detach", self.device)
+
+
+@pytest.fixture
+def volume(tmp_path):
+    """volume(folder) mounts; all is unmounted at the end, whatever happened."""
+    made = []
+
+    def mount(folder, kind=Volume, **kwargs):
+        made.append(kind(folder, **kwargs))
+        return made[-1]
+    yield mount
+    for one in made:
+        one.close()
