@@ -24,3 +24,9 @@ def get(path, url):
         return answer.status, answer.read().decode()
     finally:
         connection.close()
+
+
+def metric(deployment, program, name):
+    """The value of one line of a daemon's metrics."""
+    text = get(deployment.folder / f"{program}.sock", "/metrics")[1]
+    return next(float(line.split()[1]) for line in text.split("\n") if line.startswith(f"{name} "))

@@ -25,9 +25,19 @@ class Failed(AssertionError):
     """A program did not do what a test waited for; says what it wrote last."""
 
 
+def wait_until(holds, what, timeout=30):
+    """For what no line announces: asks again and again."""
+    deadline = time.monotonic() + timeout
+    while not holds():
+        if time.monotonic() > deadline:
+            raise Failed(f"not within {timeout} s: {what}")
+        time.sleep(.05)
+
+
 def write_config(path, settings):
-    """YAML for the daemons; JSON is YAML."""
-    Path(path).write_text(json.dumps(settings, indent=1) + "\n")
+    """YAML for the daemons; JSON is YAML, but for times like 5s, which stand without quotes."""
+    text = re.sub(r'"(\d+(?:ms|s|m|h|d))"', r"\1", json.dumps(settings, indent=1))
+    Path(path).write_text(text + "\n")
     return str(path)
 
 

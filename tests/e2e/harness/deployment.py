@@ -19,6 +19,8 @@ class Deployment:
         self.folder, self.pki, self.daemons, self.count = folder, pki, [], 0
         self.thirdparty = self.broker = self.thirdparty_address = None
         self.anchor = str(folder / "anchor")
+        self.prefixes = {}  # by program: what stands before its command
+        self.hosts = {}     # by party: the host of the broker as that party sees it
 
     # --- starting
 
@@ -31,6 +33,7 @@ class Deployment:
     def start(self, program, settings, name=None, prefix=(), **kwargs):
         name = name or program
         config = write_config(self.folder / f"{name}.yaml", settings)
+        prefix = prefix or self.prefixes.get(program, ())
         return self.launch(name, [*prefix, PROGRAMS[program], "--config", config], **kwargs)
 
     def state(self, name):
@@ -71,16 +74,20 @@ class Deployment:
         self.start_broker(broker)
         return self
 
+    def broker_for(self, party):
+        host, port = self.broker.address.rsplit(":", 1)
+        return f"{self.hosts.get(party, host)}:{port}"
+
     def start_worker(self, identity, campaign_file, changes=None, **kwargs):
         """A worker daemon: `identity` is worker/ID or gateway/FIRST-LAST."""
-        settings = {"broker": self.broker.address, "campaign": str(campaign_file),
+        settings = {"broker": self.broker_for("worker"), "campaign": str(campaign_file),
                     "tls": self.pki.issue(identity).config(), "seed": 1, "exit_when_done": True}
         return self.start("worker", merged(settings, changes), name=identity.replace("/", "-"), **kwargs)
 
     # --- the requester's side
 
     def requester(self, name="alice", address=None):
-        return Requester(address or self.broker.address, self.pki.issue(f"requester/{name}"))
+        return Requester(address or self.broker_for("requester"), self.pki.issue(f"requester/{name}"))
 
     # --- what is left
 

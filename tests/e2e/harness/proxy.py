@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP relay that keeps every byte that passes: what somebody on the network sees."""
+"""
+A TCP relay between two parties. It keeps every byte that passes, what somebody on the network sees; and it can be a
+network that fails: resets connections, or holds back what comes without closing anything.
+"""
 import socket
+import struct
 import threading
+
+NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Relay:
@@ -10,6 +16,8 @@ class Relay:
         self.target, self.captured, self.sockets = (host, int(port)), [], []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.flows = {"to": threading.Event(), "from": threading.Event()}
+        self.release()
         self.threads = [self._spawn(self._accept)]
 
     def _spawn(self, run, *args):
@@ -23,23 +31,54 @@ class Relay:
                 near, _ = self.listener.accept()
             except OSError:
                 return
-            far = socket.create_connection(self.target)
+            try:
+                far = socket.create_connection(self.target)
+            except OSError:
+                near.close()
+                continue
             self.sockets += [near, far]
-            self.threads += [self._spawn(self._pump, near, far), self._spawn(self._pump, far, near)]
+            self.threads += [self._spawn(self._pump, near, far, "to"), self._spawn(self._pump, far, near, "from")]
 
-    def _pump(self, source, sink):
+    def _pump(self, source, sink, way):
         try:
             while data := source.recv(65536):
                 self.captured.append(data)
+                self.flows[way].wait()
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
         except OSError:
-            pass
+            # whoever is still there learns of it
+            for sock in (source, sink):
+                try:
+                    sock.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+
+    def reset(self):
+        """Every connection ends with a reset, both ways."""
+        open_, self.sockets = self.sockets, []
+        for sock in open_:
+            try:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+                sock.shutdown(socket.SHUT_RD)  # wakes the thread that reads it
+            except OSError:
+                pass
+            sock.close()
+
+    def hold(self, *ways):
+        """From now on nothing passes that way, "to" or "from" the target; nothing is closed or lost either."""
+        for way in ways:
+            self.flows[way].clear()
+
+    def release(self):
+        for flow in self.flows.values():
+            flow.set()
 
     def bytes(self):
         return b"".join(self.captured)
 
     def close(self):
         self.listener.close()
+        self.release()
         for sock in self.sockets:
             sock.close()

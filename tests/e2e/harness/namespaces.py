@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Network namespaces for the parties, with links between them that can be cut, in one direction or both."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+# a link's two ends and their addresses
+LINKS = (("crowd", "10.213.1.2", "broker", "10.213.1.1"), ("rank", "10.213.2.2", "broker", "10.213.2.1"))
+NOBODY = "02:00:00:00:00:01"
+
+
+def ip(*args, check=True):
+    return subprocess.run(["ip", *args], check=check, capture_output=True, text=True)
+
+
+class Namespaces:
+    """crowd -- broker -- rank, and this host -- broker for the requester; nothing is forwarded."""
+
+    def __init__(self):
+        self.tag, self.ways = f"cv{os.getpid()}", {}
+        self.names = {part: f"{self.tag}-{part}" for part in ("crowd", "broker", "rank")}
+        for name in self.names.values():
+            ip("netns", "add", name)
+            ip("-n", name, "link", "set", "lo", "up")
+        for near, near_address, far, far_address in LINKS:
+            self.link(near[0], near, near_address, far, far_address)
+        ends = (f"{self.tag}h", f"{self.tag}b")
+        self.ways["host", "broker"] = ((), ends[0], "10.213.3.1")
+        self.ways["broker", "host"] = (("-n", self.names["broker"]), ends[1], "10.213.3.2")
+        ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1], "netns", self.names["broker"])
+        ip("addr", "add", "10.213.3.2/30", "dev", ends[0])
+        ip("link", "set", ends[0], "up")
+        ip("-n", self.names["broker"], "addr", "add", "10.213.3.1/30", "dev", ends[1])
+        ip("-n", self.names["broker"], "link", "set", ends[1], "up")
+        # even if somebody set a route: the broker's host forwards nothing
+        self.run("broker", "sysctl", "-qw", "net.ipv4.ip_forward=0")
+        ip("-n", self.names["crowd"], "route", "add", "default", "via", "10.213.1.1")
+
+    def link(self, letter, near, near_address, far, far_address):
+        ends = (f"{self.tag}{letter}0", f"{self.tag}{letter}1")
+        ip("-n", self.names[near], "link", "add", ends[0], "type", "veth", "peer", "name", ends[1],
+           "netns", self.names[far])
+        self.ways[near, far] = (("-n", self.names[near]), ends[0], far_address)
+        self.ways[far, near] = (("-n", self.names[far]), ends[1], near_address)
+        for part, end, address in ((near, ends[0], near_address), (far, ends[1], far_address)):
+            ip("-n", self.names[part], "addr", "add", f"{address}/30", "dev", end)
+            ip("-n", self.names[part], "link", "set", end, "up")
+
+    def inside(self, part):
+        return ("ip", "netns", "exec", self.names[part])
+
+    def run(self, part, *command):
+        return subprocess.run([*self.inside(part), *command], capture_output=True, text=True, timeout=60)
+
+    def mute(self, sender, receiver):
+        """What `sender` sends `receiver` is lost from now on, without a word to either: it goes to a wrong address."""
+        where, device, address = self.ways[sender, receiver]
+        ip(*where, "neigh", "replace", address, "lladdr", NOBODY, "dev", device, "nud", "permanent")
+
+    def heal(self):
+        for where, device, address in self.ways.values():
+            ip(*where, "neigh", "del", address, "dev", device, check=False)
+
+    def close(self):
+        for name in self.names.values():
+            ip("netns", "del", name, check=False)
+        ip("link", "del", f"{self.tag}h", check=False)
+
+
+@pytest.fixture
+def namespaces():
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("network namespaces need root and the program ip")
+    try:
+        made = Namespaces()
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no network namespaces here: {error.stderr.strip()}")
+    yield made
+    made.close()

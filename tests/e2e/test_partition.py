@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any two parties are cut off from each other: noisily, silently, in one direction only; afterwards it goes on."""
+import os
+import random
+import time
+
+import pytest
+
+from harness.admin import metric
+from harness.campaign import GATEWAYS, Run
+from harness.daemon import wait_until
+from harness.namespaces import namespaces  # noqa: F401  (a fixture)
+from harness.proxy import Relay
+
+pytestmark = pytest.mark.usefixtures("worker_program")
+
+
+class Relayed(Run):
+    """Each link goes through a relay."""
+
+    def __init__(self, deployment, **broker):
+        deployment.start_thirdparty()
+        self.relays = {"rank": Relay(deployment.thirdparty.address)}
+        deployment.thirdparty.stop()
+        super().__init__(deployment, thirdparty={"listen": deployment.thirdparty_address},
+                         broker={"thirdparty": self.relays["rank"].address, **broker})
+        self.relays.update({party: Relay(deployment.broker.address) for party in (*GATEWAYS, "requester")})
+
+    def start_worker(self, identity, **settings):
+        return super().start_worker(identity, broker=self.relays[identity].address, **settings)
+
+    def close(self):
+        for relay in self.relays.values():
+            relay.close()
+
+
+@pytest.fixture
+def relayed(deployment):
+    made = []
+
+    def make(**broker):
+        made.append(Relayed(deployment, **broker))
+        return made[-1]
+    yield make
+    for run in made:
+        run.close()
+
+
+def sockets_of(daemon, states=("01",)):
+    """How many TCP connections a program has in these states; usually those that are established."""
+    own = set()
+    for number in os.listdir(f"/proc/{daemon.pid}/fd"):
+        try:
+            own.add(os.readlink(f"/proc/{daemon.pid}/fd/{number}"))
+        except FileNotFoundError:
+            continue
+    with open(f"/proc/{daemon.pid}/net/tcp") as table:
+        rows = [line.split() for line in table.readlines()[1:]]
+    return sum(f"socket:[{row[9]}]" in own and row[3] in states for row in rows)
+
+
+def test_connections_are_reset_again_and_again(deployment, undisturbed, relayed):
+    run, chance = relayed(), random.Random(9)
+    run.start_workers(arrival_rate=3000)
+    run.when(1)
+    before = sockets_of(deployment.broker)
+    for tokens in sorted(chance.randrange(500, 13_000) for _ in range(20)):
+        run.when(tokens)
+        for relay in chance.sample(sorted(run.relays), chance.choice([1, 1, 2, 4])):
+            run.relays[relay].reset()
+    run.finish()
+    wait_until(lambda: sockets_of(deployment.broker) <= before, "the broker lets go of connections that are gone")
+    run.check(undisturbed)
+
+
+@pytest.mark.parametrize("ways", [("to",), ("from",), ("to", "from")], ids="-".join)
+def test_links_stall_for_longer_than_a_lease(deployment, undisturbed, relayed, ways):
+    """All of them at once, and nothing is closed: places go back and are given out again, late answers do no harm."""
+    run = relayed(lease="200ms")
+    run.start_workers()
+    for tokens in (2000, 8000):
+        run.when(tokens)
+        for relay in run.relays.values():
+            relay.hold(*ways)
+        time.sleep(.5)  # what was on its way has come, and leases have run out twice
+        before = metric(deployment, "broker", "crowdveil_tokens_total")
+        time.sleep(.4)
+        assert metric(deployment, "broker", "crowdveil_tokens_total") == before, "something got through"
+        for relay in run.relays.values():
+            relay.release()
+    run.check(undisturbed)
+
+
+# --- black holes: packets vanish, nobody is told
+
+
+SILENCE_S = 2
+
+
+@pytest.fixture
+def apart(deployment, namespaces):  # noqa: F811
+    """A Run whose parties live in namespaces of their own."""
+    deployment.prefixes = {"thirdparty": namespaces.inside("rank"), "broker": namespaces.inside("broker"),
+                           "worker": namespaces.inside("crowd")}
+    deployment.hosts = {"worker": "10.213.1.1", "requester": "10.213.3.1"}
+
+    def make(silence):
+        return Run(deployment, {"listen": "10.213.2.2:0", "silence": silence},
+                   {"listen": "0.0.0.0:0", "silence": silence})
+    return make
+
+
+WAYS = {"to the broker": (("crowd", "broker"), ("rank", "broker"), ("host", "broker")),
+        "from the broker": (("broker", "crowd"), ("broker", "rank"), ("broker", "host"))}
+WAYS["both ways"] = WAYS["to the broker"] + WAYS["from the broker"]
+
+
+def cut(deployment, run, namespaces, workers, ways, silence_s):  # noqa: F811
+    """Cuts the links, waits until every party has noticed, heals; returns the seconds until the last had noticed."""
+    everybody = [deployment.broker, deployment.thirdparty, *workers]
+    with deployment.requester() as bystander:
+        bystander.ask(watch={"campaign": run.campaign})
+        bystander.answer()
+        for way in ways:
+            namespaces.mute(*way)
+        begun = time.monotonic()
+        wait_until(lambda: not any(sockets_of(daemon) for daemon in everybody), "every party noticed",
+                   timeout=4 * silence_s)
+        noticed = time.monotonic() - begun
+        namespaces.heal()
+    return noticed
+
+
+@pytest.mark.parametrize("way", sorted(WAYS))
+def test_silent_partitions_are_noticed_and_healed(deployment, undisturbed, namespaces, apart, way):  # noqa: F811
+    """All three links at once, within the time that the documentation promises: twice `silence`."""
+    run = apart(f"{SILENCE_S}s")
+    workers = run.start_workers(silence=f"{SILENCE_S}s")
+    run.when(3000)
+    assert cut(deployment, run, namespaces, workers, WAYS[way], SILENCE_S) < 2 * SILENCE_S
+    run.check(undisturbed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", sorted(WAYS))
+def test_silent_partitions_with_the_usual_settings(deployment, undisturbed, namespaces, apart, way):  # noqa: F811
+    run = apart("20s")
+    workers = run.start_workers()
+    run.when(3000)
+    assert cut(deployment, run, namespaces, workers, WAYS[way], 20) < 40
+    run.check(undisturbed)

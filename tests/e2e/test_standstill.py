@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A party that is there and does nothing (SIGSTOP): the others hold back within their bounds, or do without it, and go on
+when it comes back.
+"""
+import signal
+import time
+
+import pytest
+
+from client.worker import Session
+from harness.admin import metric
+from harness.campaign import Run
+from harness.daemon import wait_until
+
+pytestmark = pytest.mark.usefixtures("worker_program")
+
+
+def resident_kib(daemon):
+    with open(f"/proc/{daemon.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+
+
+class stopped:  # noqa: N801  (reads like a verb where it is used)
+    def __init__(self, daemon):
+        self.daemon = daemon
+
+    def __enter__(self):
+        self.daemon.signal(signal.SIGSTOP)
+
+    def __exit__(self, *_):
+        self.daemon.signal(signal.SIGCONT)
+
+
+def flood(deployment, seconds, queue):
+    """Ever more workers arrive; returns how many a connection was sent back."""
+    files = deployment.pki.issue("gateway/200001-300000")
+    sent_back, batch = 0, queue // 4
+    end = time.monotonic() + seconds
+    with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
+        first = 200_001
+        while time.monotonic() < end:
+            session.arrive(list(range(first, first + batch)), credit=64)
+            first = first + batch if first + 2 * batch < 300_000 else 200_001
+            if sent_back or first > 200_001 + queue + batch:
+                backoff = session.until("backoff")
+                assert backoff.delay_ms > 0 and "waiting" in backoff.why, backoff
+                sent_back += len(backoff.workers)
+            time.sleep(.02)
+    return sent_back
+
+
+def third_party_stands_still(deployment, undisturbed, seconds, queue, broker):
+    run = Run(deployment, broker={"limits": {"queue": queue}, **broker})
+    run.start_workers()
+    run.when(6000)
+    with stopped(deployment.thirdparty):
+        wait_until(lambda: metric(deployment, "broker", "crowdveil_releases_total") == 5, "the first plan is filled")
+        tokens = metric(deployment, "broker", "crowdveil_tokens_total")
+        memory = resident_kib(deployment.broker)
+        assert flood(deployment, seconds, queue) > 0, "nobody is told to come back later"
+        grown = resident_kib(deployment.broker) - memory
+        assert metric(deployment, "broker", "crowdveil_tokens_total") == tokens, "tokens that nobody has asked for"
+        assert grown < 8 * 1024, f"the broker has grown by {grown} KiB"
+    run.check(undisturbed)
+
+
+def test_the_broker_holds_back_while_the_third_party_stands_still(deployment, undisturbed):
+    third_party_stands_still(deployment, undisturbed, 3, queue=1000, broker={"silence": "1s", "lease": "500ms"})
+
+
+@pytest.mark.long
+def test_the_broker_holds_back_for_minutes(deployment, undisturbed):
+    third_party_stands_still(deployment, undisturbed, 150, queue=16_384, broker={})
+
+
+def broker_stands_still(deployment, undisturbed, seconds, idle_ms, **settings):
+    run = Run(deployment, broker=settings, idle_ms=idle_ms)
+    wait_until(lambda: metric(deployment, "broker", "crowdveil_plans_total") == 1, "places are open")
+    with stopped(deployment.broker):
+        time.sleep(seconds)
+    run.start_workers()  # not one of their tokens was under way
+    run.when(9000)
+    with stopped(deployment.broker):
+        time.sleep(seconds)
+    run.check(undisturbed)
+
+
+def test_a_broker_that_stood_still_goes_on(deployment, undisturbed):
+    """For longer than a lease, and than the time after which a crowd counts as gone: it was not the crowd's fault."""
+    broker_stands_still(deployment, undisturbed, 2, idle_ms=1500, lease="300ms")
+
+
+@pytest.mark.long
+def test_a_broker_that_stood_still_for_minutes_goes_on(deployment, undisturbed):
+    broker_stands_still(deployment, undisturbed, 100, idle_ms=30_000)
+
+
+def test_the_others_fill_in_for_a_gateway_that_stands_still(deployment, undisturbed):
+    """What it had been asked for is asked of others; what it says afterwards comes too late and counts for nothing."""
+    run = Run(deployment, broker={"lease": "300ms"})
+    workers = run.start_workers()
+    run.when(3000)
+    with stopped(workers[0]):
+        finished, _ = run.finish()
+        assert finished.progress.workers == 2, "it is still connected"
+    assert workers[0].wait() == 0 and workers[1].wait() == 0
+    run.check(undisturbed)
