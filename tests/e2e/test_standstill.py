@@ -3,7 +3,6 @@
 A party that is there and does nothing (SIGSTOP): the others hold back within their bounds, or do without it, and go on
 when it comes back.
 """
-import signal
 import time
 
 import pytest
@@ -12,24 +11,9 @@ from client.worker import Session
 from harness.admin import metric
 from harness.campaign import Run
 from harness.daemon import wait_until
+from harness.standstill import resident_kib, stopped
 
 pytestmark = pytest.mark.usefixtures("worker_program")
-
-
-def resident_kib(daemon):
-    with open(f"/proc/{daemon.pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
-
-
-class stopped:  # noqa: N801  (reads like a verb where it is used)
-    def __init__(self, daemon):
-        self.daemon = daemon
-
-    def __enter__(self):
-        self.daemon.signal(signal.SIGSTOP)
-
-    def __exit__(self, *_):
-        self.daemon.signal(signal.SIGCONT)
 
 
 def flood(deployment, seconds, queue):

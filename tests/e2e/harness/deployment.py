@@ -89,6 +89,12 @@ class Deployment:
     def requester(self, name="alice", address=None):
         return Requester(address or self.broker_for("requester"), self.pki.issue(f"requester/{name}"))
 
+    def watch(self, files, campaign, address=None):
+        """`crowdveil watch`, which ends with the campaign."""
+        return self.launch("watch", [
+            PROGRAMS["crowdveil"], "watch", campaign, "--broker", address or self.broker_for("requester"),
+            "--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key])
+
     # --- what is left
 
     def logs(self):

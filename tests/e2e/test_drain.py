@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGTERM while tokens are in flight: exit 0 within a lease, databases closed, nothing acknowledged is lost."""
+import os
+import random
+import signal
+import socket
+import time
+
+import pytest
+
+from harness.campaign import Run
+from harness.exact import ExactRun
+from harness.standstill import stopped
+
+pytestmark = pytest.mark.usefixtures("worker_program")
+
+LEASE_S = 1
+SLACK_S = 1.5  # for closing what is open: connections linger for a second
+
+
+def stop_in_time(deployment, program, within=LEASE_S + SLACK_S):
+    daemon = getattr(deployment, program)
+    with open(f"/proc/{daemon.pid}/task/{daemon.pid}/children") as children:
+        assert children.read() == "", "a daemon has no children"
+    begun = time.monotonic()
+    assert daemon.stop() == 0
+    took = time.monotonic() - begun
+    assert took < within, f"{program} took {took:.1f} s to stop"
+    folder = deployment.state(f"{program}-state")
+    assert sorted(os.listdir(folder)) == [f"{program}.db"], "its database is closed: no log beside it"
+
+
+def test_stops_in_mid_campaign_lose_no_acknowledged_token(deployment):
+    """The crowd counts for itself what it was told; the sums are exact ones."""
+    run, chance = ExactRun(deployment, lease=f"{LEASE_S}s"), random.Random(4)
+    for tokens in sorted(chance.randrange(100, 9000) for _ in range(6)):
+        run.when(tokens)
+        for program in chance.choice([("broker",), ("thirdparty",), ("thirdparty", "broker")]):
+            stop_in_time(deployment, program)
+            run.start(program).address
+    run.check()
+
+
+@pytest.mark.parametrize("frozen", ["gateway", "thirdparty", "requester"])
+def test_a_party_that_stands_still_delays_no_stop_beyond_a_lease(deployment, undisturbed, frozen):
+    """A gateway holds assignments, a third-party and a requester do not say goodbye."""
+    run = Run(deployment, broker={"lease": f"{LEASE_S}s"})
+    workers = run.start_workers()
+    files = deployment.pki.issue("requester/alice")
+    watcher = deployment.watch(files, run.campaign)
+    run.when(3000)
+    with stopped({"gateway": workers[0], "thirdparty": deployment.thirdparty, "requester": watcher}[frozen]):
+        stop_in_time(deployment, "broker")
+    run.start("broker").address
+    run.check(undisturbed)
+
+
+@pytest.mark.parametrize("program", ["broker", "thirdparty"])
+def test_strangers_that_say_nothing_delay_no_stop(deployment, program):
+    deployment.up()
+    host, port = getattr(deployment, program).address.rsplit(":", 1)
+    strangers = [socket.create_connection((host, int(port))) for _ in range(5)]
+    try:
+        stop_in_time(deployment, program, within=SLACK_S)
+    finally:
+        for stranger in strangers:
+            stranger.close()
+
+
+def test_a_third_party_stops_while_its_broker_stands_still(deployment, undisturbed):
+    run = Run(deployment)
+    run.start_workers()
+    run.when(3000)
+    with stopped(deployment.broker):
+        stop_in_time(deployment, "thirdparty")
+    run.start("thirdparty").address
+    run.check(undisturbed)
+
+
+def test_a_worker_leaves_at_once_and_its_places_go_to_others(deployment, undisturbed):
+    run = Run(deployment, broker={"lease": "1h"})
+    workers = run.start_workers()
+    run.when(3000)
+    begun = time.monotonic()
+    workers[0].signal(signal.SIGTERM)
+    assert workers[0].wait() == 0
+    assert time.monotonic() - begun < SLACK_S
+    run.check(undisturbed)  # which an assignment that waits for an hour would not let it
