@@ -9,7 +9,7 @@ import pytest
 class Volume:
     """Mounted over a folder."""
 
-    def __init__(self, folder, mib=8):
+    def __init__(self, folder, mib=64):
         if os.geteuid() != 0:
             pytest.skip("a file system of its own needs root")
         folder.mkdir(exist_ok=True)
@@ -46,7 +46,7 @@ def run(*command):
 class Ext4:
     """A file system on a block device that can break down: the kernel then makes it read-only under its users."""
 
-    def __init__(self, folder, mib=16):
+    def __init__(self, folder, mib=64):
         if os.geteuid() != 0:
             pytest.skip("a file system of its own needs root")
         folder.mkdir(exist_ok=True)
