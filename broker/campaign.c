@@ -22,9 +22,9 @@ static enum cv_err make_arms(struct cv_campaign *campaign) {
   if (campaign->arm == NULL || campaign->standing == NULL) {
     return CV_ERR_NOMEM;
   }
-  CV_TRY(cv_ledger_init(&campaign->ledger, campaign->spec.arms, campaign->spec.epsilon_micro));
+  CV_TRY(cv_ledger_init(&campaign->ledger, campaign->spec.arms, cv_privacy_limit_micro(&campaign->privacy)));
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    CV_TRY(cv_mechanism_new(&campaign->law, &campaign->arm[i].mechanism));
+    CV_TRY(cv_mechanism_new(&campaign->privacy.law, &campaign->arm[i].mechanism));
     campaign->standing[i].arm = i;
   }
   return CV_OK;
@@ -47,8 +47,7 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
   }
   enum cv_err err = cv_spec_copy(spec, &campaign->spec);
   if (err == CV_OK) {
-    err = cv_mechanism_law_init(&campaign->spec.mechanism, spec->epsilon_micro,
-                                cv_gate_releases(spec, &broker->config.limits), &campaign->law, NULL);
+    err = cv_privacy_init(&campaign->spec, &broker->config.limits, &campaign->privacy, NULL);
   }
   if (err == CV_OK) {
     err = make_arms(campaign);
@@ -58,7 +57,6 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
     return err;
   }
   campaign->id = id;
-  cv_gate_values(spec, &campaign->value_low, &campaign->value_high);
   cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
   cv_chunks_init(&campaign->payers, broker->config.limits.chunks);
   cv_chunks_init(&campaign->offered, broker->config.limits.chunks);
@@ -69,7 +67,8 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
   append_open(broker, campaign);
   broker->campaigns_count++;
   broker->totals.campaigns = id > broker->totals.campaigns ? id : broker->totals.campaigns;
-  broker->totals.promised_micro = cv_ledger_add(broker->totals.promised_micro, cv_ledger_worker_micro(spec));
+  broker->totals.promised_micro =
+      cv_ledger_add(broker->totals.promised_micro, cv_ledger_worker_micro(spec, campaign->privacy.cost_micro));
   *ret = campaign;
   return CV_OK;
 }
@@ -174,7 +173,7 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
 }
 
 uint64_t cv_campaign_cost(const struct cv_campaign *campaign, uint64_t nth) {
-  return cv_mechanism_spent_micro(&campaign->law, nth);
+  return cv_privacy_spent_micro(&campaign->privacy, nth);
 }
 
 void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv_release *ret) {
@@ -186,7 +185,7 @@ void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv
       .tokens = row->tokens,
       .noisy_sum = row->noisy_sum,
   };
-  cv_mechanism_noise(&campaign->law, row->nth, &ret->noise);
+  cv_mechanism_noise(&campaign->privacy.law, row->nth, &ret->noise);
 }
 
 enum cv_err cv_campaign_set_standings(struct cv_broker *broker, struct cv_campaign *campaign,

@@ -285,7 +285,7 @@ static uint32_t free_slot(struct cv_campaign *campaign, uint64_t worker, bool *r
 static const char *const LIFETIME_SPENT = "this worker's lifetime epsilon is spent";
 
 static bool can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker) {
-  return cv_ledger_add(cv_accounts_spent(&broker->accounts, worker), campaign->spec.epsilon_micro) <=
+  return cv_ledger_add(cv_accounts_spent(&broker->accounts, worker), campaign->privacy.cost_micro) <=
          broker->config.limits.worker_epsilon_micro;
 }
 
@@ -555,7 +555,7 @@ static enum cv_verdict check_token(const struct cv_broker_conn *conn, const stru
   if (token->values != 1) {
     return refuse(ret, CV_REFUSED_VALUE, "expected one value");
   }
-  if (token->value[0] < campaign->value_low || token->value[0] > campaign->value_high) {
+  if (!cv_local_sends(&campaign->privacy.local, token->value[0])) {
     return refuse(ret, CV_REFUSED_VALUE, "the value is out of range");
   }
   return CV_VERDICT_ACCEPTED;
@@ -563,7 +563,7 @@ static enum cv_verdict check_token(const struct cv_broker_conn *conn, const stru
 
 static void charge(struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_chunk *chunk,
                    uint64_t worker) {
-  cv_accounts_charge(chunk, worker, campaign->spec.epsilon_micro);
+  cv_accounts_charge(chunk, worker, campaign->privacy.cost_micro);
   cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
 }
 

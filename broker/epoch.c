@@ -87,14 +87,14 @@ enum cv_err cv_epoch_check(const struct cv_broker *broker, const struct cv_campa
       return refuse(ret_refused, CV_END_REFUSED, asked, left);
     }
     seen[want->arm / 8] |= (uint8_t)(1U << (want->arm % 8));
-    if (want->tokens < broker->config.limits.release_tokens || want->tokens > CV_PLAN_TOKENS_MAX) {
+    if (want->tokens < campaign->privacy.least_tokens || want->tokens > CV_PLAN_TOKENS_MAX) {
       (void)cv_fail(why, CV_ERR_DENIED, "%u tokens of arm %u in one release; expected %u to %d", want->tokens,
-                    want->arm, broker->config.limits.release_tokens, CV_PLAN_TOKENS_MAX);
+                    want->arm, campaign->privacy.least_tokens, CV_PLAN_TOKENS_MAX);
       return refuse(ret_refused, CV_END_REFUSED, asked, left);
     }
     if (cv_mechanism_is_spent(campaign->arm[want->arm].mechanism)) {
       (void)cv_fail(why, CV_ERR_DENIED, "arm %u has made the %llu releases that its noise is made for", want->arm,
-                    (unsigned long long)campaign->law.horizon);
+                    (unsigned long long)campaign->privacy.law.horizon);
       return refuse(ret_refused, CV_END_LEDGER, asked, left);
     }
     asked += want->tokens;
@@ -208,7 +208,7 @@ static void drop_places(struct cv_broker *broker, struct cv_campaign *campaign, 
 static uint64_t tokens_summed(const struct cv_campaign *campaign, uint32_t index) {
   const struct cv_arm *arm = &campaign->arm[index];
   size_t i = campaign->releases;
-  switch (cv_mechanism_cover(&campaign->law, arm->mechanism->releases + 1)) {
+  switch (cv_mechanism_cover(&campaign->privacy.law, arm->mechanism->releases + 1)) {
     case CV_COVER_ITEM:
       return arm->want;
     case CV_COVER_BEFORE:

@@ -3,54 +3,134 @@
 
 #include <string.h>
 
-#include "broker/mechanism/mechanism.h"
 #include "common/base/grid.h"
 
-/* A pair that is not here never leaves. */
+enum noise { NOISE_NONE, NOISE_UNSOUND, NOISE_PRIVATE };
+
+/* Every pair of a privatizer (with an epsilon of its own, or not) and a mechanism, and to whom releases may go. */
 static const struct row {
-  const char *privatizer, *mechanism;
-  bool trusted_only; /* exact sums: towards a third-party that the requester trusts */
+  bool local;
+  enum noise noise;
+  enum { TO_ANYBODY, TO_TRUSTED, TO_EXPERIMENTS } whom;
+  bool small_epochs; /* the operator's smallest release is for sums of raw scores; here each token is protected */
 } table[] = {
-    {"none", "hybrid", false}, {"none", "binary", false},   {"none", "binary-honaker", false},
-    {"none", "kary", false},   {"none", "segments", false}, {"none", "doubling", false},
-    {"none", "batch", false},  {"none", "per-item", false}, {"none", "none", true},
+    {false, NOISE_NONE, TO_TRUSTED, false},      {false, NOISE_UNSOUND, TO_EXPERIMENTS, false},
+    {false, NOISE_PRIVATE, TO_ANYBODY, false},   {true, NOISE_NONE, TO_ANYBODY, true},
+    {true, NOISE_UNSOUND, TO_EXPERIMENTS, true}, {true, NOISE_PRIVATE, TO_ANYBODY, true},
 };
 
-static enum cv_err check_pair(const struct cv_spec *spec, struct cv_why *why) {
-  for (size_t i = 0; i < CV_COUNT(table); i++) {
-    const struct row *row = &table[i];
-    if (strcmp(row->privatizer, spec->privatizer.name) != 0 || strcmp(row->mechanism, spec->mechanism.name) != 0) {
-      continue;
-    }
-    if (row->trusted_only && !spec->thirdparty_trusted) {
-      return cv_fail(why, CV_ERR_DENIED,
-                     "privatizer %s with mechanism %s gives the third-party exact sums; expected third_party: trusted",
-                     row->privatizer, row->mechanism);
-    }
-    return CV_OK;
-  }
-  return cv_fail(why, CV_ERR_DENIED, "privatizer \"%s\" with mechanism \"%s\" is not offered here",
-                 spec->privatizer.name, spec->mechanism.name);
+static bool is_local(const struct cv_local *local) {
+  return local->epsilon_micro != CV_EPSILON_NONE;
 }
 
-uint64_t cv_gate_releases(const struct cv_spec *spec, const struct cv_broker_limits *limits) {
+static const struct row *row_of(const struct cv_privacy *privacy) {
+  const struct cv_mechanism_class *class = privacy->law.class;
+  enum noise noise = !class->has_noise ? NOISE_NONE : class->is_private ? NOISE_PRIVATE : NOISE_UNSOUND;
+  const struct row *row = table;
+  while (row->local != is_local(&privacy->local) || row->noise != noise) {
+    row++;
+  }
+  return row;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+/* Alone enough for the operator, with nothing left to chance. */
+static bool protects_each_token(const struct cv_local *local, const struct cv_broker_limits *limits) {
+  return local->epsilon_micro <= limits->epsilon_micro && local->delta_pico == 0;
+}
+
+static uint32_t least_tokens(const struct cv_local *local, bool small_epochs, const struct cv_broker_limits *limits) {
+  bool any = limits->release_tokens == 0 || (small_epochs && protects_each_token(local, limits));
+  return any ? 1 : limits->release_tokens;
+}
+
+/* The most releases that one arm can come to, as far as that is said. */
+static uint64_t releases_of(const struct cv_spec *spec, uint32_t least) {
   const struct cv_param *round = cv_params_find(&spec->policy.params, "tokens_per_round");
-  uint64_t each = limits->release_tokens > 0 ? limits->release_tokens : 1;
+  uint64_t each = least;
   if (round != NULL && !round->is_text && round->number > (double)each && round->number <= UINT32_MAX) {
     each = (uint64_t)round->number;
   }
   return spec->tokens > each ? spec->tokens / each : 1;
 }
 
-enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_broker_limits *limits, struct cv_why *why) {
-  CV_TRY(cv_spec_check(spec, why));
-  CV_TRY(check_pair(spec, why));
-  struct cv_choice mechanism = spec->mechanism;
-  struct cv_mechanism_law law;
-  CV_TRY(cv_mechanism_law_init(&mechanism, spec->epsilon_micro, cv_gate_releases(spec, limits), &law, why));
-  if (spec->epsilon_micro > limits->epsilon_micro) {
-    return cv_fail(why, CV_ERR_DENIED, "epsilon %.6f is over this broker's limit of %.6f",
-                   (double)spec->epsilon_micro / (double)CV_MICRO, (double)limits->epsilon_micro / (double)CV_MICRO);
+enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits *limits, struct cv_privacy *ret,
+                            struct cv_why *why) {
+  struct cv_privacy privacy = {0};
+  CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &privacy.local, why));
+  bool local = is_local(&privacy.local);
+  privacy.least_tokens = least_tokens(&privacy.local, local, limits);
+  CV_TRY(cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, releases_of(spec, privacy.least_tokens),
+                               &privacy.law, why));
+  privacy.least_tokens = least_tokens(&privacy.local, row_of(&privacy)->small_epochs, limits);
+  bool has_noise = privacy.law.class->has_noise;
+  privacy.is_exact = !local && !has_noise;
+  privacy.cost_micro =
+      has_noise || !local ? smaller(spec->epsilon_micro, privacy.local.epsilon_micro) : privacy.local.epsilon_micro;
+  *ret = privacy;
+  return CV_OK;
+}
+
+uint64_t cv_privacy_spent_micro(const struct cv_privacy *privacy, uint64_t n) {
+  bool local_alone = is_local(&privacy->local) && !privacy->law.class->has_noise;
+  uint64_t spent = local_alone ? privacy->local.epsilon_micro : cv_mechanism_spent_micro(&privacy->law, n);
+  return n == 0 ? 0 : smaller(spent, privacy->local.epsilon_micro);
+}
+
+uint64_t cv_privacy_limit_micro(const struct cv_privacy *privacy) {
+  return cv_privacy_spent_micro(privacy, privacy->law.horizon);
+}
+
+const char *cv_privacy_guarantee(const struct cv_privacy *privacy) {
+  if (privacy->law.class->has_noise || !is_local(&privacy->local)) {
+    return privacy->law.class->guarantee;
+  }
+  return privacy->local.delta_pico == 0
+             ? "epsilon-local differential privacy of each score, before it leaves its worker"
+             : "(epsilon, delta)-local differential privacy of each score, before it "
+               "leaves its worker";
+}
+
+static enum cv_err check_pair(const struct cv_spec *spec, const struct cv_privacy *privacy, bool unsafe,
+                              struct cv_why *why) {
+  const char *privatizer = spec->privatizer.name, *mechanism = spec->mechanism.name;
+  switch (row_of(privacy)->whom) {
+    case TO_TRUSTED:
+      return spec->thirdparty_trusted ? CV_OK
+                                      : cv_fail(why, CV_ERR_DENIED,
+                                                "privatizer %s with mechanism %s gives the third-party exact sums; "
+                                                "expected third_party: trusted",
+                                                privatizer, mechanism);
+    case TO_EXPERIMENTS:
+      return unsafe ? CV_OK
+                    : cv_fail(why, CV_ERR_DENIED,
+                              "mechanism %s tells more than its epsilon says; expected another, or a broker that "
+                              "runs with --unsafe-mechanisms",
+                              mechanism);
+    default:
+      return CV_OK;
+  }
+}
+
+/* Sums are exact in 64 bits, noise included. */
+static enum cv_err check_sums(const struct cv_spec *spec, const struct cv_local *local, struct cv_why *why) {
+  if ((__uint128_t)spec->tokens * (uint64_t)local->high < UINT64_C(1) << 62) {
+    return CV_OK;
+  }
+  return cv_fail(why, CV_ERR_DENIED, "%llu tokens of up to %.4g each have no exact sum; expected at most %llu tokens",
+                 (unsigned long long)spec->tokens, cv_grid_to(local->high),
+                 (unsigned long long)(((UINT64_C(1) << 62) - 1) / (uint64_t)local->high));
+}
+
+static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_privacy *privacy,
+                                const struct cv_broker_limits *limits, struct cv_why *why) {
+  if (privacy->cost_micro > limits->epsilon_micro) {
+    return cv_fail(why, CV_ERR_DENIED, "%sepsilon %.6f is over this broker's limit of %.6f",
+                   privacy->cost_micro == privacy->local.epsilon_micro ? "the privatizer's " : "",
+                   (double)privacy->cost_micro / (double)CV_MICRO, (double)limits->epsilon_micro / (double)CV_MICRO);
   }
   if (spec->arms > limits->arms) {
     return cv_fail(why, CV_ERR_DENIED, "%u arms are over this broker's limit of %u", spec->arms, limits->arms);
@@ -66,8 +146,12 @@ enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_broker_limi
   return CV_OK;
 }
 
-void cv_gate_values(const struct cv_spec *spec, int64_t *ret_low, int64_t *ret_high) {
-  CV_REQUIRE(strcmp(spec->privatizer.name, "none") == 0);
-  *ret_low = 0;
-  *ret_high = CV_GRID;
+enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_broker_limits *limits, struct cv_why *why) {
+  struct cv_spec completed = *spec;
+  struct cv_privacy privacy;
+  CV_TRY(cv_spec_check(spec, why));
+  CV_TRY(cv_privacy_init(&completed, limits, &privacy, why));
+  CV_TRY(check_pair(spec, &privacy, limits->unsafe_mechanisms, why));
+  CV_TRY(check_sums(spec, &privacy.local, why));
+  return check_limits(spec, &privacy, limits, why);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may leave the broker: one table over (privatizer, mechanism), the operator's limits, and the epoch size. Every
+ * What may leave the broker: one table over (privatizer, mechanism, epoch size), and the operator's limits. Every
  * campaign passes here before it is accepted and every plan before it is opened.
  */
 #ifndef CV_BROKER_GATE_H
@@ -9,19 +9,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "broker/mechanism/mechanism.h"
+#include "common/base/local.h"
 #include "common/base/spec.h"
 
 /* The operator's limits. */
 struct cv_broker_limits {
-  uint64_t epsilon_micro;        /* largest epsilon of a campaign */
+  uint64_t epsilon_micro;        /* largest epsilon of what a campaign lets the third-party see */
   uint64_t worker_epsilon_micro; /* lifetime epsilon of a worker over all campaigns, at most UINT32_MAX */
-  uint32_t release_tokens;       /* smallest number of tokens in a release */
+  uint32_t release_tokens;       /* smallest number of tokens in a release, unless each token is protected by itself */
   uint32_t arms;
   uint32_t campaigns; /* open at once, per requester */
   uint64_t tokens;    /* largest token limit of a campaign */
   uint32_t chunks;    /* 4 KiB chunks of the workers' tables, per campaign */
   uint32_t lease_ms;
-  uint32_t queue; /* workers waiting, per connection */
+  uint32_t queue;         /* workers waiting, per connection */
+  bool unsafe_mechanisms; /* accept what is known to protect less than it says, for experiments */
 };
 
 enum {
@@ -31,13 +34,32 @@ enum {
 /* Worker ids are below this, so that id x tokens_per_worker fits 64 bits. */
 #define CV_WORKER_ID_END (UINT64_C(1) << 48)
 
-/* CV_ERR_DENIED or CV_ERR_INVALID with the reason if the campaign may not run here. */
+/* What follows from a campaign's choice of privatizer and mechanism. */
+struct cv_privacy {
+  struct cv_local local;
+  struct cv_mechanism_law law;
+  uint64_t cost_micro; /* of one token to its worker: the smaller of the two epsilons, either covers all that leaves */
+  uint32_t least_tokens; /* smallest epoch that may be released */
+  bool is_exact;         /* sums of the scores themselves leave */
+};
+
+/*
+ * `spec` is completed with what the mechanism derives from it (cv_mechanism_law_init): the most releases of an arm come
+ * from its token limit, and the policy's tokens_per_round or the smallest epoch. The operator's limits on what a
+ * campaign may ask are not looked at. CV_ERR_DENIED, CV_ERR_INVALID or CV_ERR_NOT_FOUND with the reason.
+ */
+CV_MUST_USE enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits *limits,
+                                        struct cv_privacy *ret, struct cv_why *why);
+/* What the third-party's view of one arm has cost after n releases, micro-epsilon. */
+uint64_t cv_privacy_spent_micro(const struct cv_privacy *privacy, uint64_t n);
+
+/* The most that it can come to. */
+uint64_t cv_privacy_limit_micro(const struct cv_privacy *privacy);
+/* What is promised, in one line. */
+const char *cv_privacy_guarantee(const struct cv_privacy *privacy);
+
+/* CV_ERR_DENIED, CV_ERR_INVALID or CV_ERR_NOT_FOUND with the reason if the campaign may not run here. */
 CV_MUST_USE enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_broker_limits *limits,
                                      struct cv_why *why);
-/* The most releases that one arm of a campaign can come to, as far as that is said: its token limit over the policy's
- * tokens_per_round, or over the operator's smallest release. At least 1. */
-uint64_t cv_gate_releases(const struct cv_spec *spec, const struct cv_broker_limits *limits);
-/* The range of a privatizer's token values, both ends included, in grid units. The privatizer must have passed. */
-void cv_gate_values(const struct cv_spec *spec, int64_t *ret_low, int64_t *ret_high);
 
 #endif

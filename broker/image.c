@@ -77,7 +77,7 @@ enum cv_err cv_image_read_arm(struct cv_campaign *campaign, uint32_t index, stru
   arm->want = cv_read_u32(in);
   arm->filled = cv_read_u32(in);
   arm->sum = (int64_t)cv_read_u64(in);
-  CV_TRY(cv_mechanism_load(&campaign->law, in, &mechanism));
+  CV_TRY(cv_mechanism_load(&campaign->privacy.law, in, &mechanism));
   cv_mechanism_free(arm->mechanism);
   arm->mechanism = mechanism;
   return in->failed || arm->filled > arm->want || arm->want > CV_PLAN_TOKENS_MAX ? CV_ERR_DAMAGED : CV_OK;

@@ -3,11 +3,11 @@
  * The account book of epsilon, in integer micro-epsilon. It is charged in the transaction that stores a release, before
  * the release leaves; what it says was spent is never less than what was released.
  *
- * Arms: each arm of a campaign has an account whose limit is the campaign's epsilon. A release costs what its
- * mechanism says that it adds; one that does not fit is never drawn. Arms are scored by different tokens, so their
- * accounts stand side by side and do not add up.
+ * Arms: each arm of a campaign has an account whose limit is what all its releases may cost (gate.h), the campaign's
+ * epsilon or less. A release costs what its mechanism says that it adds; one that does not fit is never drawn. Arms
+ * are scored by different tokens, so their accounts stand side by side and do not add up.
  *
- * Workers: each has one account over all campaigns. A token costs its campaign's epsilon, so a worker that gives all
+ * Workers: each has one account over all campaigns. A token costs what the gate says, so a worker that gives all
  * its m tokens pays m epsilon (group privacy). `floor_micro` is charged to everybody, known or not: what a recovery
  * could not put down to anybody in particular.
  */
@@ -61,9 +61,9 @@ void cv_accounts_charge(struct cv_chunk *chunk, uint64_t worker, uint64_t asked_
 /* Charges everybody. */
 void cv_accounts_raise(struct cv_accounts *accounts, uint64_t asked_micro);
 
-/* The most that a campaign can cost one worker: epsilon times its tokens, of which a paid worker may give as many as the
- * budget buys. */
-uint64_t cv_ledger_worker_micro(const struct cv_spec *spec);
+/* The most that a campaign can cost one worker: what a token costs times its tokens, of which a paid worker may give as
+ * many as the budget buys. */
+uint64_t cv_ledger_worker_micro(const struct cv_spec *spec, uint64_t token_micro);
 /* Sums that stop at the end of their range. */
 uint64_t cv_ledger_add(uint64_t a, uint64_t b);
 

@@ -118,6 +118,11 @@ static const struct cv_config_rule rules[] = {
      .high = 3600000,
      .fallback = "20s",
      .help = "time after which a connection whose other end does not answer is given up"},
+    {.key = "unsafe_mechanisms",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(unsafe_mechanisms),
+     .fallback = "false",
+     .help = "UNSAFE, for experiments: take campaigns whose mechanism tells more than its epsilon says"},
     {.key = "unsafe_noise_seeded",
      .type = CV_CONFIG_BOOL,
      .offset = AT(noise_seeded),
@@ -150,6 +155,9 @@ int main(int argc, char **argv) {
     cv_sandbox_begin(&settings.sandbox);
     settings.limit_epsilon_micro = (uint64_t)llround(settings.limit_epsilon * (double)CV_MICRO);
     settings.limit_worker_epsilon_micro = (uint64_t)llround(settings.limit_worker_epsilon * (double)CV_MICRO);
+    if (settings.unsafe_mechanisms) {
+      cv_log(CV_LOG_WARN, "mechanisms that protect less than they say are accepted here");
+    }
     if (settings.noise_seeded) {
       cv_log(CV_LOG_WARN, "noise is seeded: this broker protects nobody");
     }

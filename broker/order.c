@@ -281,7 +281,7 @@ static enum cv_err fill_part(struct cv_broker *broker, struct cv_broker_conn *co
     conn->part_plan[part->plans++] = campaign->plan[conn->export.plans++];
   }
   /* Exact sums are for the third-party that the campaign trusts, not for whoever asked for the ranking. */
-  if (!campaign->law.class->has_noise) {
+  if (campaign->privacy.is_exact) {
     conn->export.releases = campaign->releases;
   }
   while (part->plans == 0 && conn->export.releases < campaign->releases && part->releases < CV_PART_RELEASES) {

@@ -25,7 +25,8 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   }
   struct cv_campaign *campaign = NULL;
   /* The operator's limits hold for what comes, not for what was accepted. */
-  const struct cv_broker_limits none = {.epsilon_micro = UINT64_MAX, .arms = CV_ARMS_MAX, .tokens = UINT64_MAX};
+  const struct cv_broker_limits none = {
+      .epsilon_micro = UINT64_MAX, .arms = CV_ARMS_MAX, .tokens = UINT64_MAX, .unsafe_mechanisms = true};
   err = damaged_unless(cv_gate_spec(&spec, &none, NULL) == CV_OK);
   if (err == CV_OK) {
     err = cv_campaign_new(broker, id, &spec, &campaign);
@@ -102,7 +103,7 @@ enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t id, str
   release.tokens = cv_read_u64(row);
   release.noisy_sum = (int64_t)cv_read_u64(row);
   if (campaign == NULL || !cv_reader_done(row) || release.arm >= campaign->spec.arms || release.nth == 0 ||
-      release.nth > campaign->law.horizon) {
+      release.nth > campaign->privacy.law.horizon) {
     return CV_ERR_DAMAGED;
   }
   release.number = campaign->releases + 1;
@@ -182,7 +183,7 @@ static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *ca
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   if (commit > account->written) {
-    cv_accounts_charge(account, entry->worker, campaign->spec.epsilon_micro);
+    cv_accounts_charge(account, entry->worker, campaign->privacy.cost_micro);
     cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, account);
   }
   return CV_OK;

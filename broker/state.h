@@ -64,8 +64,7 @@ struct cv_campaign {
   char requester[CV_NAME_BYTES];
   uint8_t client_key[CV_CLIENT_KEY_BYTES];
   struct cv_spec spec;
-  struct cv_mechanism_law law;
-  int64_t value_low, value_high;
+  struct cv_privacy privacy;
   enum cv_phase phase;
   enum cv_end end;
   bool has_seed;

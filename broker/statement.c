@@ -13,8 +13,8 @@ void cv_statement_free(struct cv_statement *statement) {
   }
 }
 
-static enum cv_err make(const struct cv_broker *broker, const struct cv_spec *spec, struct cv_statement **ret) {
-  const struct cv_mechanism_class *class = cv_mechanism_find(spec->mechanism.name);
+static enum cv_err make(const struct cv_broker *broker, const struct cv_spec *spec, const struct cv_privacy *privacy,
+                        struct cv_statement **ret) {
   struct cv_statement *statement = calloc(1, sizeof(*statement));
   struct cv_account *account = calloc(spec->arms, sizeof(*account));
   if (statement == NULL || account == NULL) {
@@ -22,10 +22,10 @@ static enum cv_err make(const struct cv_broker *broker, const struct cv_spec *sp
     free(account);
     return CV_ERR_NOMEM;
   }
-  *statement = (struct cv_statement){.is_exact = !class->has_noise && strcmp(spec->privatizer.name, "none") == 0,
-                                     .epsilon_micro = spec->epsilon_micro,
+  *statement = (struct cv_statement){.is_exact = privacy->is_exact,
+                                     .epsilon_micro = cv_privacy_limit_micro(privacy),
                                      .tokens_per_worker = spec->tokens_per_worker,
-                                     .worker_epsilon_micro = cv_ledger_worker_micro(spec),
+                                     .worker_epsilon_micro = cv_ledger_worker_micro(spec, privacy->cost_micro),
                                      .lifetime_epsilon_micro = broker->config.limits.worker_epsilon_micro,
                                      .floor_micro = broker->accounts.floor_micro,
                                      .arms = spec->arms,
@@ -33,14 +33,14 @@ static enum cv_err make(const struct cv_broker *broker, const struct cv_spec *sp
   memcpy(statement->name, spec->name, sizeof(statement->name));
   memcpy(statement->mechanism, spec->mechanism.name, sizeof(statement->mechanism));
   memcpy(statement->privatizer, spec->privatizer.name, sizeof(statement->privatizer));
-  (void)snprintf(statement->guarantee, sizeof(statement->guarantee), "%s", class->guarantee);
+  (void)snprintf(statement->guarantee, sizeof(statement->guarantee), "%s", cv_privacy_guarantee(privacy));
   *ret = statement;
   return CV_OK;
 }
 
 enum cv_err cv_statement_of(struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_statement **ret) {
   struct cv_statement *statement;
-  CV_TRY(make(broker, &campaign->spec, &statement));
+  CV_TRY(make(broker, &campaign->spec, &campaign->privacy, &statement));
   statement->campaign = campaign->id;
   statement->end = campaign->end;
   for (uint32_t i = 0; i < campaign->ledger.arms; i++) {
@@ -50,7 +50,7 @@ enum cv_err cv_statement_of(struct cv_broker *broker, const struct cv_campaign *
   for (size_t i = 0; i < campaign->releases; i++) {
     const struct cv_release_row *row = &campaign->release[i];
     struct cv_account *account = &statement->account[row->arm];
-    bool is_prefix = cv_mechanism_cover(&campaign->law, row->nth) != CV_COVER_ITEM;
+    bool is_prefix = cv_mechanism_cover(&campaign->privacy.law, row->nth) != CV_COVER_ITEM;
     account->releases++;
     account->tokens = row->tokens + (is_prefix ? 0 : account->tokens);
   }
@@ -61,5 +61,8 @@ enum cv_err cv_statement_of(struct cv_broker *broker, const struct cv_campaign *
 enum cv_err cv_statement_plan(struct cv_broker *broker, const struct cv_spec *spec, struct cv_statement **ret,
                               struct cv_why *why) {
   CV_TRY(cv_gate_spec(spec, &broker->config.limits, why));
-  return make(broker, spec, ret);
+  struct cv_spec completed = *spec;
+  struct cv_privacy privacy;
+  CV_TRY(cv_privacy_init(&completed, &broker->config.limits, &privacy, why));
+  return make(broker, spec, &privacy, ret);
 }

@@ -40,8 +40,8 @@ enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_term
   CV_TRY(check_epsilon(accept, terms->epsilon_micro, "epsilon", why));
   struct cv_privatizer *privatizer;
   CV_TRY(cv_privatizer_new(&terms->privatizer, terms->arms, &privatizer, why));
-  if (privatizer->epsilon_micro != CV_EPSILON_NONE) {
-    enum cv_err err = check_epsilon(accept, privatizer->epsilon_micro, "the privatizer's epsilon", why);
+  if (privatizer->law.epsilon_micro != CV_EPSILON_NONE) {
+    enum cv_err err = check_epsilon(accept, privatizer->law.epsilon_micro, "the privatizer's epsilon", why);
     if (err != CV_OK) {
       cv_privatizer_free(privatizer);
       return err;

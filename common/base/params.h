@@ -11,7 +11,7 @@
 
 #include "common/base/err.h"
 
-enum { CV_PARAMS_MAX = 16, CV_PARAM_TEXT = 32 };
+enum { CV_PARAMS_MAX = 32, CV_PARAM_TEXT = 32 };
 
 struct cv_param {
   char key[CV_PARAM_TEXT];

@@ -9,7 +9,9 @@
 #include "common/config/items.h"
 #include "common/config/rules.h"
 
-/* An algorithm: a word, or a mapping with `name` and whatever else it takes. */
+/* An algorithm: a word, or a mapping with `name` and whatever else it takes. Of a privatizer a list gives each arm its
+ * own: key.1, key.2, ... */
+static const char privatizer_section[] = "privacy.privatizer";
 
 static enum cv_err take_word(struct cv_yaml *yaml, const yaml_node_t *node, const char *said, const char *expected,
                              char *to, struct cv_why *why) {
@@ -22,21 +24,37 @@ static enum cv_err take_word(struct cv_yaml *yaml, const yaml_node_t *node, cons
   return CV_OK;
 }
 
-static enum cv_err take_param(struct cv_yaml *yaml, struct cv_yaml_pair pair, const char *section,
+static enum cv_err take_value(struct cv_yaml *yaml, const yaml_node_t *node, const char *section, const char *key,
                               struct cv_params *params, struct cv_why *why) {
-  struct cv_param param = {.line = cv_yaml_line(pair.value), .column = cv_yaml_column(pair.value)};
+  struct cv_param param = {.line = cv_yaml_line(node), .column = cv_yaml_column(node)};
   char said[CV_PARAM_TEXT + 64];
-  CV_TRY(take_word(yaml, pair.key, "a key", "a word of at most 31 bytes", param.key, why));
-  (void)snprintf(said, sizeof(said), "%s.%s", section, param.key);
+  (void)snprintf(said, sizeof(said), "%s.%s", section, key);
+  (void)snprintf(param.key, sizeof(param.key), "%s", key);
   if (params->count == CV_PARAMS_MAX) {
-    return cv_yaml_fail(yaml, pair.key, why, "%s has more than %d parameters", section, CV_PARAMS_MAX);
+    return cv_yaml_fail(yaml, node, why, "%s has more than %d parameters", section, CV_PARAMS_MAX);
   }
-  bool is_plain = pair.value->type == YAML_SCALAR_NODE && pair.value->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-  if (!is_plain || !cv_value_real(cv_yaml_text(pair.value), &param.number)) {
+  bool is_plain = node->type == YAML_SCALAR_NODE && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+  if (!is_plain || !cv_value_real(cv_yaml_text(node), &param.number)) {
     param.is_text = true;
-    CV_TRY(take_word(yaml, pair.value, said, "a number or a word of at most 31 bytes", param.text, why));
+    CV_TRY(take_word(yaml, node, said, "a number or a word of at most 31 bytes", param.text, why));
   }
   params->item[params->count++] = param;
+  return CV_OK;
+}
+
+static enum cv_err take_param(struct cv_yaml *yaml, struct cv_yaml_pair pair, const char *section,
+                              struct cv_params *params, struct cv_why *why) {
+  char key[CV_PARAM_TEXT], numbered[CV_PARAM_TEXT + 16];
+  CV_TRY(take_word(yaml, pair.key, "a key", "a word of at most 31 bytes", key, why));
+  if (pair.value->type != YAML_SEQUENCE_NODE || strcmp(section, privatizer_section) != 0) {
+    return take_value(yaml, pair.value, section, key, params, why);
+  }
+  for (size_t i = 0; i < cv_yaml_items(pair.value); i++) {
+    if ((size_t)snprintf(numbered, sizeof(numbered), "%s.%zu", key, i + 1) >= CV_PARAM_TEXT) {
+      return cv_yaml_fail(yaml, pair.key, why, "%s.%s is too long a name for a list", section, key);
+    }
+    CV_TRY(take_value(yaml, cv_yaml_item(yaml, pair.value, i), section, numbered, params, why));
+  }
   return CV_OK;
 }
 

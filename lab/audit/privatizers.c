@@ -27,7 +27,8 @@ enum cv_err cv_audit_privatizer(const struct cv_choice *choice, struct cv_audit_
   CV_TRY(cv_privatizer_new(choice, 1, &privatizer, why));
   *ret = (struct cv_audit_subject){
       .is_sound = true,
-      .epsilon = (double)privatizer->epsilon_micro / CV_MICRO,
+      .epsilon = (double)privatizer->law.epsilon_micro / CV_MICRO,
+      .delta = (double)privatizer->law.delta_pico / CV_PICO,
       .width = 1,
       .sample = sample,
       .label = label,

@@ -286,15 +286,15 @@ static void check_release(struct truth *truth, const struct cv_campaign *core, s
   uint32_t tokens = wanted(campaign, release->plan, release->arm);
   uint64_t last, first;
   tokens_before(campaign, release->arm, &last, &first);
-  if (!arm->stored || cv_mechanism_load(&core->law, &in, &mechanism) != CV_OK || !mechanism->drawn) {
+  if (!arm->stored || cv_mechanism_load(&core->privacy.law, &in, &mechanism) != CV_OK || !mechanism->drawn) {
     cv_mechanism_free(mechanism);
     world_fail(world, "2: release %llu of arm %u: its noise was not stored before its tokens came",
                (unsigned long long)release->number, release->arm);
     return;
   }
   int64_t sum = cv_mechanism_release(mechanism, sum_of(truth, release->arm, first, first + tokens));
-  uint64_t summed = mechanism_tokens(&core->law, mechanism->releases, last, tokens, first + tokens);
-  uint64_t spent = cv_mechanism_spent_micro(&core->law, mechanism->releases);
+  uint64_t summed = mechanism_tokens(&core->privacy.law, mechanism->releases, last, tokens, first + tokens);
+  uint64_t spent = cv_privacy_spent_micro(&core->privacy, mechanism->releases);
   cv_mechanism_free(mechanism);
   if (tokens == 0 || release->tokens != summed) {
     world_fail(world, "1: release %llu of arm %u has %llu tokens; expected %llu", (unsigned long long)release->number,

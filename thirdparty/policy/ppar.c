@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/local.h"
 #include "thirdparty/policy/step.h"
 #include "thirdparty/policy/tail.h"
 
@@ -43,6 +44,7 @@ struct ppar {
   enum radius radius;
   bool hold;
   uint64_t epsilon_micro;
+  struct cv_local local;
   uint32_t rank_class; /* l */
   uint32_t arms;       /* K */
   struct arm arm[];
@@ -71,9 +73,8 @@ static bool is_undecided(const struct arm *arm) {
 }
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
-  /* A privatizer that maps means by x -> offset + slope x would be undone in apply(): mean (x - offset)/slope, radius
-   * divided by |slope|. */
-  if (strcmp(spec->privatizer.name, "none") != 0 && spec->privatizer.name[0] != '\0') {
+  struct cv_local local;
+  if (cv_local_init(&spec->privatizer, spec->arms, &local, NULL) != CV_OK) {
     return CV_ERR_INVALID;
   }
   struct ppar *self = calloc(1, sizeof(*self) + spec->arms * sizeof(self->arm[0]));
@@ -91,6 +92,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
                                                 : RADIUS_SOUND;
   self->hold = strcmp(cv_params_text(params, "settled"), "hold") == 0;
   self->epsilon_micro = spec->epsilon_micro;
+  self->local = local;
   self->rank_class = 1;
   self->arms = spec->arms;
   *ret = &self->policy;
@@ -101,18 +103,21 @@ static void destroy(struct cv_policy *policy) {
   free(of(policy));
 }
 
-static double radius_of(const struct ppar *self, const struct arm *arm, const struct cv_noise *noise) {
+/* Of the mean token. What a privatizer adds to tokens widens the printed radii, too; the mechanism's noise does not. */
+static double radius_of(const struct ppar *self, const struct arm *arm, const struct cv_noise *noise, double scale) {
+  static const struct cv_noise silence = {0};
   double k = self->arms, t = (double)arm->tokens, n = (double)arm->releases;
+  const struct cv_noise *counted = self->radius == RADIUS_SOUND ? noise : &silence;
+  double tail =
+      cv_tail_in_scores(counted, self->epsilon_micro, scale, arm->tokens, self->delta / (2 * k * n * (n + 1))) / t;
   switch (self->radius) {
     case RADIUS_PRINTED:
-      return 2 * sqrt(log(4 * k / self->delta) / (2 * t));
+      return 2 * sqrt(log(4 * k / self->delta) / (2 * t)) + tail;
     case RADIUS_PROOF:
-      return 2 * sqrt(2 * log(4 * k / self->delta) / t);
+      return 2 * sqrt(2 * log(4 * k / self->delta) / t) + tail;
     default:
-      break;
+      return sqrt(log(4 * k * n * (n + 1) / self->delta) / (2 * t)) + tail;
   }
-  double quantile = cv_tail_quantile(noise, self->delta / (2 * k * n * (n + 1)));
-  return sqrt(log(4 * k * n * (n + 1) / self->delta) / (2 * t)) + cv_tail_in_scores(quantile, self->epsilon_micro) / t;
 }
 
 static void apply(struct cv_policy *policy, const struct cv_release *release) {
@@ -121,8 +126,10 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   struct arm *arm = &self->arm[release->arm];
   arm->releases++;
   arm->tokens = release->tokens;
-  arm->mean = (double)release->noisy_sum / (double)CV_GRID / (double)arm->tokens;
-  arm->radius = radius_of(self, arm, &release->noise);
+  struct cv_feedback feedback = cv_local_feedback(&self->local, release->arm);
+  double mean = (double)release->noisy_sum / (double)CV_GRID / (double)arm->tokens;
+  arm->mean = (mean - feedback.offset) / feedback.slope;
+  arm->radius = radius_of(self, arm, &release->noise, feedback.scale) / fabs(feedback.slope);
 }
 
 static struct bounds bounds_of(const struct ppar *self) {

@@ -19,6 +19,9 @@
  *   settled  hold     pull the unsettled and the arm of the highest upper bound (printed, proof: the leader)
  *            pull     go on pulling all of S (print)
  *
+ * Behind a privatizer with mean token offset + slope x (common/base/local.h) the mean token is taken back to x, and the
+ * radius is divided by |slope|; Laplace noise in tokens widens it by the tail of all of it at delta/(2K n(n+1)).
+ *
  * With printed and proof the leader is settled as soon as every other arm of S is settled or removed, and a new class
  * starts with a round of pulls (print, lines 8 to 20). With sound a new class is first tried with what is known, since
  * the intervals hold at all times; an arm that is moved down several classes in one step is reported once, with the

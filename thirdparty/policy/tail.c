@@ -40,9 +40,8 @@ double cv_tail_variance(const struct cv_noise *noise) {
   return 2 * moments_of(noise).v;
 }
 
-double cv_tail_quantile(const struct cv_noise *noise, double g) {
+static double quantile_of(struct moments m, double g) {
   CV_REQUIRE(g > 0 && g < 1);
-  struct moments m = moments_of(noise);
   if (m.count == 0) {
     return 0;
   }
@@ -65,13 +64,29 @@ double cv_tail_quantile(const struct cv_noise *noise, double g) {
   return m.b * (a * log1p(s) + c) / sqrt(s / (1 + s));
 }
 
+double cv_tail_quantile(const struct cv_noise *noise, double g) {
+  return quantile_of(moments_of(noise), g);
+}
+
+double cv_tail_in_scores(const struct cv_noise *noise, uint64_t epsilon_micro, double scale, uint64_t tokens,
+                         double g) {
+  struct moments m = moments_of(noise);
+  if (m.count > 0) {
+    double unit = (double)CV_MICRO / (double)epsilon_micro;
+    m.v *= unit * unit;
+    m.b *= unit;
+  }
+  if (scale > 0) {
+    m.v += (double)tokens * scale * scale;
+    m.b = fmax(m.b, scale);
+    m.count += tokens;
+  }
+  return quantile_of(m, g);
+}
+
 double cv_tail_quantile_printed(const struct cv_noise *noise, double g) {
   CV_REQUIRE(g > 0 && g < 1);
   struct moments m = moments_of(noise);
   double c = log(2 / g);
   return fmax(sqrt(m.v), m.b * sqrt(c)) * sqrt(8 * c);
-}
-
-double cv_tail_in_scores(double units, uint64_t epsilon_micro) {
-  return units == 0 ? 0 : units * (double)CV_MICRO / (double)epsilon_micro;
 }

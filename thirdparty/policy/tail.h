@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the noise of a release can do, from its groups: variance and tail. Everything is in units of D/epsilon with
- * D = CV_GRID, as the groups are; cv_tail_in_scores() turns such a number into scores times tokens.
+ * D = CV_GRID, as the groups are, except cv_tail_in_scores().
  *
  * For Y a sum of independent Laplaces with scales b_i, v = sum of b_i^2 and b = the largest (ALGORITHMS section 2).
  */
@@ -34,7 +34,11 @@ double cv_tail_quantile(const struct cv_noise *noise, double g);
  */
 double cv_tail_quantile_printed(const struct cv_noise *noise, double g);
 
-/* A length in units of D/epsilon, as a sum of scores. epsilon_micro > 0 unless `units` is 0. */
-double cv_tail_in_scores(double units, uint64_t epsilon_micro);
+/*
+ * The same as a sum of scores, together with the noise that a privatizer has put into each of `tokens` tokens: Laplaces
+ * of `scale`, in scores; 0 for none. epsilon_micro > 0 unless the release has no noise of its own. It holds when only v
+ * and b of `noise` are those of the truth, since nothing else of it is used.
+ */
+double cv_tail_in_scores(const struct cv_noise *noise, uint64_t epsilon_micro, double scale, uint64_t tokens, double g);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "worker/privatizer/privatizer.h"
 
+extern const struct cv_privatizer_class cv_privatizer_laplace;
 extern const struct cv_privatizer_class cv_privatizer_none;
+extern const struct cv_privatizer_class cv_privatizer_response;
 
 #endif

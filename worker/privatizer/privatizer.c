@@ -9,6 +9,8 @@
 
 static const struct cv_privatizer_class *const table[] = {
     &cv_privatizer_none,
+    &cv_privatizer_response,
+    &cv_privatizer_laplace,
 };
 
 const struct cv_privatizer_class *cv_privatizer_at(size_t index) {
@@ -17,7 +19,7 @@ const struct cv_privatizer_class *cv_privatizer_at(size_t index) {
 
 const struct cv_privatizer_class *cv_privatizer_find(const char *name) {
   for (size_t i = 0; i < CV_COUNT(table); i++) {
-    if (strcmp(table[i]->name, name) == 0) {
+    if (strcmp(cv_local_name(table[i]->kind), name) == 0) {
       return table[i];
     }
   }
@@ -26,29 +28,21 @@ const struct cv_privatizer_class *cv_privatizer_find(const char *name) {
 
 enum cv_err cv_privatizer_new(const struct cv_choice *choice, uint32_t arms, struct cv_privatizer **ret,
                               struct cv_why *why) {
-  const struct cv_privatizer_class *class = cv_privatizer_find(choice->name);
-  if (class == NULL) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "privatizer %s is unknown", choice->name);
+  struct cv_privatizer privatizer = {0};
+  CV_TRY(cv_local_init(choice, arms, &privatizer.law, why));
+  privatizer.class = cv_privatizer_find(choice->name);
+  CV_REQUIRE(privatizer.class != NULL);
+  if (privatizer.law.epsilon_micro != CV_EPSILON_NONE) {
+    /* CV_GRID CV_MICRO < 2^40: within the sampler's range for every epsilon. */
+    CV_REQUIRE(cv_dlaplace_init(&privatizer.noise, (uint64_t)(CV_GRID * CV_MICRO), privatizer.law.epsilon_micro) ==
+               CV_OK);
   }
-  struct cv_params params = choice->params;
-  const struct cv_param *bad = NULL;
-  enum cv_err err = cv_params_check(&params, class->rules, class->rule_count, &bad, why);
-  if (err != CV_OK) {
-    cv_why_prefix(why, "privatizer %s", class->name);
-    return err;
+  struct cv_privatizer *made = malloc(sizeof(*made));
+  if (made == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory for privatizer %s", choice->name);
   }
-  struct cv_privatizer *privatizer = calloc(1, class->size);
-  if (privatizer == NULL) {
-    return cv_fail(why, CV_ERR_NOMEM, "out of memory for privatizer %s", class->name);
-  }
-  *privatizer = (struct cv_privatizer){.class = class, .epsilon_micro = CV_EPSILON_NONE, .low = 0, .high = CV_GRID};
-  err = class->prepare == NULL ? CV_OK : class->prepare(privatizer, &params, arms, why);
-  if (err != CV_OK) {
-    cv_why_prefix(why, "privatizer %s", class->name);
-    cv_privatizer_free(privatizer);
-    return err;
-  }
-  *ret = privatizer;
+  *made = privatizer;
+  *ret = made;
   return CV_OK;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A privatizer: one score in, one token value out, at the worker, before anything leaves it. Both are in grid units; a
- * token value may lie outside [0, CV_GRID] if the privatizer says so.
+ * token value may lie outside [0, CV_GRID]. What it promises, and what everybody else has to know of it, is its law
+ * (common/base/local.h); here it is drawn, exactly: no probability is rounded.
  *
  * Each privatizer is one file and one row of the table.
  */
@@ -11,30 +12,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/local.h"
 #include "common/base/rng.h"
-#include "common/base/spec.h"
-
-/* No local guarantee: the broker is trusted with the score. */
-#define CV_EPSILON_NONE UINT64_MAX
+#include "common/noise/dlaplace.h"
 
 struct cv_privatizer;
 
 struct cv_privatizer_class {
-  const char *name;
+  enum cv_local_kind kind;
   const char *guarantee; /* one line for documents and messages */
-  size_t size;           /* bytes of the object, which starts with struct cv_privatizer */
-  const struct cv_param_rule *rules;
-  size_t rule_count;
-  /* Fills in what depends on the (checked) parameters, epsilon_micro and the range too; NULL if there is nothing. */
-  enum cv_err (*prepare)(struct cv_privatizer *self, const struct cv_params *params, uint32_t arms, struct cv_why *why);
   int64_t (*apply)(const struct cv_privatizer *self, uint32_t arm, int64_t score, struct cv_rng *rng);
 };
 
-/* The head of every privatizer object; immutable once made. */
+/* Immutable once made. */
 struct cv_privatizer {
   const struct cv_privatizer_class *class;
-  uint64_t epsilon_micro; /* local epsilon of one token, the largest over the arms; or CV_EPSILON_NONE */
-  int64_t low, high;      /* range of token values, both included */
+  struct cv_local law;
+  struct cv_dlaplace noise; /* of scale CV_GRID/epsilon; if the law has an epsilon */
 };
 
 /* By name, NULL if there is none; and by index, NULL past the end. */

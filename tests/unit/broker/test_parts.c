@@ -138,18 +138,140 @@ static void refused(const struct cv_spec *spec, enum cv_err err, const char *tex
   }
 }
 
+static void choose(struct cv_choice *choice, const char *name, double epsilon) {
+  *choice = (struct cv_choice){0};
+  (void)snprintf(choice->name, sizeof(choice->name), "%s", name);
+  if (epsilon > 0) {
+    assert_int_equal(cv_params_set_number(&choice->params, "epsilon", epsilon), CV_OK);
+  }
+}
+
+static struct cv_privacy accepted(struct cv_spec *spec) {
+  struct cv_privacy privacy;
+  struct cv_why why = {0};
+  if (cv_gate_spec(spec, &limits, &why) != CV_OK || cv_privacy_init(spec, &limits, &privacy, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  return privacy;
+}
+
 static void test_the_gate_lets_only_private_sums_out(void **state) {
   struct cv_spec spec = good_spec();
-  assert_int_equal(cv_gate_spec(&spec, &limits, NULL), CV_OK);
-  (void)snprintf(spec.mechanism.name, sizeof(spec.mechanism.name), "none");
-  refused(&spec, CV_ERR_DENIED, "expected third_party: trusted");
+  for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
+    choose(&spec.mechanism, cv_mechanism_at(i)->name, 0);
+    if (cv_mechanism_at(i)->is_private) {
+      assert_false(accepted(&spec).is_exact);
+    } else {
+      refused(&spec, CV_ERR_DENIED,
+              cv_mechanism_at(i)->has_noise ? "runs with --unsafe-mechanisms" : "gives the third");
+    }
+  }
+  choose(&spec.mechanism, "rot13", 0);
+  refused(&spec, CV_ERR_NOT_FOUND, "unknown mechanism \"rot13\"");
+  choose(&spec.mechanism, "hybrid", 0.5);
+  refused(&spec, CV_ERR_INVALID, "mechanism hybrid: unknown key \"epsilon\"");
+  choose(&spec.mechanism, "hybrid", 0);
+  choose(&spec.privatizer, "rot13", 0);
+  refused(&spec, CV_ERR_NOT_FOUND, "unknown privatizer \"rot13\"; expected none, randomized-response or laplace");
+}
+
+static void test_exact_sums_go_to_the_trusted_only(void **state) {
+  struct cv_spec spec = good_spec();
+  choose(&spec.mechanism, "none", 0);
+  refused(&spec, CV_ERR_DENIED, "gives the third-party exact sums; expected third_party: trusted");
   spec.thirdparty_trusted = true;
-  assert_int_equal(cv_gate_spec(&spec, &limits, NULL), CV_OK);
-  (void)snprintf(spec.mechanism.name, sizeof(spec.mechanism.name), "hybrid-printed");
-  refused(&spec, CV_ERR_DENIED, "is not offered here");
-  spec = good_spec();
-  (void)snprintf(spec.privatizer.name, sizeof(spec.privatizer.name), "laplace");
-  refused(&spec, CV_ERR_DENIED, "is not offered here");
+  assert_true(accepted(&spec).is_exact);
+  spec.thirdparty_trusted = false;
+  choose(&spec.privatizer, "randomized-response", 1);
+  assert_false(accepted(&spec).is_exact);
+}
+
+static void test_what_is_unsound_needs_an_unsafe_broker(void **state) {
+  struct cv_broker_limits unsafe = limits;
+  struct cv_spec spec = good_spec();
+  unsafe.unsafe_mechanisms = true;
+  choose(&spec.mechanism, "hybrid-printed", 0);
+  assert_int_equal(cv_gate_spec(&spec, &unsafe, NULL), CV_OK);
+  choose(&spec.privatizer, "laplace", 1);
+  refused(&spec, CV_ERR_DENIED, "mechanism hybrid-printed tells more than its epsilon says");
+}
+
+/* Tokens that are private by themselves, in sums that are private: the smaller epsilon covers what is seen. */
+static void test_two_guarantees_cost_the_smaller(void **state) {
+  struct cv_spec spec = good_spec();
+  choose(&spec.privatizer, "randomized-response", 0.25);
+  struct cv_privacy privacy = accepted(&spec);
+  assert_int_equal(privacy.cost_micro, 250000);
+  assert_int_equal(cv_privacy_spent_micro(&privacy, 0), 0);
+  assert_int_equal(cv_privacy_spent_micro(&privacy, 1), 250000);
+  choose(&spec.privatizer, "laplace", 4);
+  privacy = accepted(&spec);
+  assert_int_equal(privacy.cost_micro, 1000000);
+  assert_int_equal(cv_privacy_spent_micro(&privacy, 1), 500000);
+  assert_int_equal(cv_privacy_spent_micro(&privacy, 4), 1000000);
+  choose(&spec.mechanism, "none", 0);
+  refused(&spec, CV_ERR_DENIED, "the privatizer's epsilon 4.000000 is over this broker's limit of 1.000000");
+  choose(&spec.privatizer, "laplace", 0.5);
+  privacy = accepted(&spec);
+  assert_int_equal(privacy.cost_micro, 500000);
+  assert_int_equal(cv_privacy_spent_micro(&privacy, 1), 500000);
+}
+
+static void test_small_epochs_are_for_tokens_that_are_protected(void **state) {
+  struct cv_broker_limits strict = limits;
+  struct cv_spec spec = good_spec();
+  struct cv_privacy privacy;
+  strict.release_tokens = 50;
+  static const struct {
+    const char *privatizer;
+    double epsilon;
+    uint32_t least;
+  } cases[] = {{"none", 0, 50}, {"randomized-response", 1, 1}, {"laplace", 1, 1}, {"laplace", 1.5, 50}};
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    choose(&spec.privatizer, cases[i].privatizer, cases[i].epsilon);
+    assert_int_equal(cv_privacy_init(&spec, &strict, &privacy, NULL), CV_OK);
+    assert_int_equal(privacy.least_tokens, cases[i].least);
+  }
+  choose(&spec.privatizer, "randomized-response", 1);
+  assert_int_equal(cv_params_set_number(&spec.privatizer.params, "delta", 1e-6), CV_OK);
+  assert_int_equal(cv_privacy_init(&spec, &strict, &privacy, NULL), CV_OK);
+  assert_int_equal(privacy.least_tokens, 50);
+}
+
+static void test_a_horizon_comes_from_tokens_and_their_epochs(void **state) {
+  struct cv_broker_limits strict = limits;
+  struct cv_privacy privacy;
+  strict.release_tokens = 30;
+  struct cv_spec spec = good_spec();
+  choose(&spec.mechanism, "binary", 0);
+  assert_int_equal(cv_privacy_init(&spec, &strict, &privacy, NULL), CV_OK);
+  assert_int_equal(privacy.law.horizon, 33);
+  assert_true(cv_params_number(&spec.mechanism.params, "horizon") == 33);
+  choose(&spec.mechanism, "binary", 0);
+  assert_int_equal(cv_params_set_number(&spec.policy.params, "tokens_per_round", 100), CV_OK);
+  assert_int_equal(cv_privacy_init(&spec, &strict, &privacy, NULL), CV_OK);
+  assert_int_equal(privacy.law.horizon, 10);
+  spec.tokens = 5;
+  choose(&spec.mechanism, "binary", 0);
+  assert_int_equal(cv_privacy_init(&spec, &strict, &privacy, NULL), CV_OK);
+  assert_int_equal(privacy.law.horizon, 1);
+}
+
+static void test_sums_fit_their_integers(void **state) {
+  struct cv_broker_limits wide = limits;
+  struct cv_spec spec = good_spec();
+  struct cv_why why;
+  wide.tokens = UINT64_MAX;
+  spec.tokens = UINT64_C(1000000000000);
+  assert_int_equal(cv_gate_spec(&spec, &wide, NULL), CV_OK);
+  spec.tokens = UINT64_C(1) << 42;
+  assert_int_equal(cv_gate_spec(&spec, &wide, &why), CV_ERR_DENIED);
+  assert_non_null(strstr(why.text, "expected at most 4398046511103 tokens"));
+  choose(&spec.privatizer, "laplace", 1e-6);
+  spec.tokens = 109951;
+  assert_int_equal(cv_gate_spec(&spec, &wide, NULL), CV_OK);
+  spec.tokens = 109952;
+  assert_int_equal(cv_gate_spec(&spec, &wide, &why), CV_ERR_DENIED);
 }
 
 static void test_the_gate_keeps_the_operators_limits(void **state) {
@@ -207,6 +329,12 @@ int main(void) {
       cmocka_unit_test(test_chunks_are_bounded),
       cmocka_unit_test(test_a_ticket_with_a_flipped_bit_is_none),
       cmocka_unit_test(test_the_gate_lets_only_private_sums_out),
+      cmocka_unit_test(test_exact_sums_go_to_the_trusted_only),
+      cmocka_unit_test(test_what_is_unsound_needs_an_unsafe_broker),
+      cmocka_unit_test(test_two_guarantees_cost_the_smaller),
+      cmocka_unit_test(test_small_epochs_are_for_tokens_that_are_protected),
+      cmocka_unit_test(test_a_horizon_comes_from_tokens_and_their_epochs),
+      cmocka_unit_test(test_sums_fit_their_integers),
       cmocka_unit_test(test_the_gate_keeps_the_operators_limits),
       cmocka_unit_test(test_the_anchor_says_what_was_written),
   };

@@ -60,6 +60,25 @@ static void a_csv_campaign(void **state) {
   cv_campaign_fini(&file);
 }
 
+static void a_privatizer_may_have_a_list_for_the_arms(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: a\n"
+      "items: {list: [{mean: 0.9, name: a}, {mean: 0.6, name: b}]}\n"
+      "policy: ppar\n"
+      "privacy: {epsilon: 1, privatizer: {name: randomized-response, p00: [0.6, 0.9], p11: [0.7, 0.8]}}\n",
+      &file);
+  static const struct {
+    const char *key;
+    double value;
+  } expected[] = {{"p00.1", 0.6}, {"p00.2", 0.9}, {"p11.1", 0.7}, {"p11.2", 0.8}};
+  assert_int_equal(file.spec.privatizer.params.count, CV_COUNT(expected));
+  for (size_t i = 0; i < CV_COUNT(expected); i++) {
+    assert_number(&file.spec.privatizer.params, expected[i].key, expected[i].value);
+  }
+  cv_campaign_fini(&file);
+}
+
 static void a_csv_campaign_in_full(void **state) {
   struct cv_campaign_file file;
   load(
@@ -219,8 +238,9 @@ static const struct {
     {POLICY, "policy: [p]", ":3:9: policy is a list; expected an algorithm's name, or a mapping with it as name"},
     {POLICY,
      "policy: {name: p, a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 1, m: 1, n: 1, "
-     "o: 1, p: 1, q: 1}",
-     ":3:9: policy has more than 16 parameters"},
+     "o: 1, p: 1, q: 1, a1: 1, a2: 1, a3: 1, a4: 1, a5: 1, a6: 1, a7: 1, a8: 1, a9: 1, b1: 1, b2: 1, b3: 1, b4: 1, "
+     "b5: 1, b6: 1, b7: 1}",
+     ":3:9: policy has more than 32 parameters"},
     {PRIVACY, "", ":1:1: privacy is missing; expected a mapping with epsilon"},
     {PRIVACY, "privacy: {}", ":4:10: privacy.epsilon is missing; " EPSILON},
     {PRIVACY, "privacy: {epsilon: 0}", ":4:20: privacy.epsilon is \"0\"; " EPSILON},
@@ -265,6 +285,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_csv_campaign),
       cmocka_unit_test(a_csv_campaign_in_full),
+      cmocka_unit_test(a_privatizer_may_have_a_list_for_the_arms),
       cmocka_unit_test(a_synthetic_campaign),
       cmocka_unit_test(a_campaign_of_given_items),
       cmocka_unit_test(the_campaigns_that_come_along_are_good),

@@ -25,6 +25,7 @@ struct bench {
 static void bench_init(struct bench *b, uint32_t arms, double alpha, const char *radius, const char *settled) {
   *b = (struct bench){.spec = {.arms = arms, .epsilon_micro = 250000, .tokens_per_worker = 1, .tokens = 1}};
   (void)snprintf(b->spec.policy.name, sizeof(b->spec.policy.name), "ppar");
+  (void)snprintf(b->spec.privatizer.name, sizeof(b->spec.privatizer.name), "none");
   struct cv_params *params = &b->spec.policy.params;
   assert_int_equal(cv_params_set_number(params, "alpha", alpha), CV_OK);
   assert_int_equal(cv_params_set_number(params, "tokens_per_round", 1000), CV_OK);
@@ -176,6 +177,50 @@ static void sound_radius_has_the_noise_in_it(void **state) {
   assert_near(standing.mean, 0.5, 1e-12);
   assert_near(standing.radius, sqrt(log(160) / 2000) + 8 * log(80) / 1000, 1e-12);
   bench_fini(&b);
+}
+
+/* The same release behind a privatizer: the mean token is taken back to the mean score. */
+static struct cv_standing behind(const char *privatizer, const char *key, double value, const char *radius,
+                                 double mean) {
+  struct bench b;
+  struct cv_standing standing;
+  bench_init(&b, 2, 0.3, radius, "hold");
+  (void)snprintf(b.spec.privatizer.name, sizeof(b.spec.privatizer.name), "%s", privatizer);
+  if (key != NULL) {
+    assert_int_equal(cv_params_set_number(&b.spec.privatizer.params, key, value), CV_OK);
+  }
+  cv_policy_free(b.policy);
+  assert_int_equal(cv_policy_new(&b.spec, 1, &b.policy), CV_OK);
+  struct cv_release release = {
+      .arm = 1, .tokens = 1000, .noisy_sum = (int64_t)(mean * 1000 * CV_GRID), .noise = {1, {{2, 1}}}};
+  cv_policy_apply(b.policy, &release);
+  cv_policy_standing(b.policy, 1, &standing);
+  bench_fini(&b);
+  return standing;
+}
+
+static void randomized_response_is_undone(void **state) {
+  static const char *const radii[] = {"printed", "proof", "sound"};
+  double p = 0.75; /* e^epsilon = 3 */
+  for (size_t i = 0; i < CV_COUNT(radii); i++) {
+    struct cv_standing bare = behind("none", NULL, 0, radii[i], 0.6);
+    struct cv_standing undone = behind("randomized-response", "epsilon", 1.098612, radii[i], 0.6);
+    assert_near(undone.mean, (0.6 - (1 - p)) / (2 * p - 1), 1e-6);
+    assert_near(undone.radius, bare.radius / (2 * p - 1), 1e-6);
+  }
+}
+
+static void laplace_in_tokens_widens_every_radius(void **state) {
+  static const char *const radii[] = {"printed", "proof", "sound"};
+  /* K = 2, delta = .1, n = 1: a share of 1/80. A thousand Laplaces of scale 1/2, and one of 8 with the sound radius. */
+  const struct cv_noise tokens = {1, {{0.5, 1000}}}, all = {2, {{0.5, 1000}, {8, 1}}};
+  for (size_t i = 0; i < CV_COUNT(radii); i++) {
+    struct cv_standing bare = behind("none", NULL, 0, radii[i], 0.6);
+    struct cv_standing wide = behind("laplace", "epsilon", 2, radii[i], 0.6);
+    double more = cv_tail_quantile(i == 2 ? &all : &tokens, 1 / 80.0) - (i == 2 ? 8 * log(80) : 0);
+    assert_near(wide.mean, bare.mean, 1e-12);
+    assert_near(wide.radius - bare.radius, more / 1000, 1e-9);
+  }
 }
 
 static void hold_spares_what_is_settled_and_pull_does_not(void **state) {
@@ -442,7 +487,7 @@ static void parameters_are_checked(void **state) {
 static void a_privatizer_it_does_not_know_is_refused(void **state) {
   struct bench b;
   bench_init(&b, 2, 0.1, "sound", "hold");
-  (void)snprintf(b.spec.privatizer.name, sizeof(b.spec.privatizer.name), "randomized-response");
+  (void)snprintf(b.spec.privatizer.name, sizeof(b.spec.privatizer.name), "rot13");
   struct cv_policy *policy = NULL;
   assert_int_equal(cv_policy_new(&b.spec, 1, &policy), CV_ERR_INVALID);
   assert_null(policy);
@@ -466,6 +511,8 @@ int main(void) {
       cmocka_unit_test(the_end_stays_the_end),
       cmocka_unit_test(parameters_are_checked),
       cmocka_unit_test(a_privatizer_it_does_not_know_is_refused),
+      cmocka_unit_test(randomized_response_is_undone),
+      cmocka_unit_test(laplace_in_tokens_widens_every_radius),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

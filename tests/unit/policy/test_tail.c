@@ -69,7 +69,7 @@ static void no_noise_has_no_tail(void **state) {
   struct cv_noise none = {0};
   assert_true(cv_tail_quantile(&none, 0.1) == 0);
   assert_true(cv_tail_variance(&none) == 0);
-  assert_true(cv_tail_in_scores(0, 0) == 0);
+  assert_true(cv_tail_in_scores(&none, 0, 0, 1000, 0.1) == 0);
 }
 
 static void two_draws_as_computed_by_hand(void **state) {
@@ -89,7 +89,25 @@ static void two_draws_as_computed_by_hand(void **state) {
 static void scales_with_the_unit(void **state) {
   struct cv_noise small = noise_of(2, 3, 5, 2), large = noise_of(20, 3, 50, 2);
   assert_near(cv_tail_quantile(&large, 0.01), 10 * cv_tail_quantile(&small, 0.01), 1e-9);
-  assert_near(cv_tail_in_scores(3, 250000), 12, 1e-12);
+  assert_near(cv_tail_in_scores(&small, 250000, 0, 1000, 0.01), 4 * cv_tail_quantile(&small, 0.01), 1e-9);
+}
+
+/* A privatizer's noise in every token is a group as large as there are tokens. */
+static void noise_in_tokens_counts_like_any_other(void **state) {
+  struct cv_noise none = {0}, released = noise_of(2, 3, 0, 0), all = noise_of(8, 3, 0.5, 1000);
+  assert_near(cv_tail_in_scores(&released, 250000, 0.5, 1000, 0.01), cv_tail_quantile(&all, 0.01), 1e-9);
+  all = noise_of(0.5, 1000, 0, 0);
+  assert_near(cv_tail_in_scores(&none, 0, 0.5, 1000, 0.01), cv_tail_quantile(&all, 0.01), 1e-9);
+}
+
+/* The most groups that a release may have, and one more. */
+static void as_many_groups_as_fit_count(void **state) {
+  struct cv_noise many = {.groups = CV_NOISE_GROUPS_MAX}, one = noise_of(3, CV_NOISE_GROUPS_MAX, 0, 0);
+  for (uint32_t i = 0; i < CV_NOISE_GROUPS_MAX; i++) {
+    many.group[i] = (struct cv_noise_group){.scale = 3, .count = 1};
+  }
+  assert_true(cv_tail_is_valid(&many));
+  assert_near(cv_tail_quantile(&many, 0.01), cv_tail_quantile(&one, 0.01), 1e-9);
 }
 
 static void grows_with_confidence_noise_and_scale(void **state) {
@@ -147,6 +165,8 @@ int main(void) {
       cmocka_unit_test(no_noise_has_no_tail),
       cmocka_unit_test(two_draws_as_computed_by_hand),
       cmocka_unit_test(scales_with_the_unit),
+      cmocka_unit_test(noise_in_tokens_counts_like_any_other),
+      cmocka_unit_test(as_many_groups_as_fit_count),
       cmocka_unit_test(grows_with_confidence_noise_and_scale),
       cmocka_unit_test(covers_the_exact_law_and_is_not_wasteful),
       cmocka_unit_test(hostile_groups_are_recognised),

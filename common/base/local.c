@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/local.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+
+static const char *const names[CV_LOCAL_KINDS] = {
+    [CV_LOCAL_NONE] = "none", [CV_LOCAL_RESPONSE] = "randomized-response", [CV_LOCAL_LAPLACE] = "laplace"};
+
+const char *cv_local_name(enum cv_local_kind kind) {
+  CV_REQUIRE((unsigned)kind < CV_LOCAL_KINDS);
+  return names[kind];
+}
+
+/* ---- parameters ---- */
+
+/* A decimal in whole units of 1/`unit`; false if it has more decimals than that. */
+static bool take_decimal(double value, int64_t unit, uint64_t *ret) {
+  double scaled = value * (double)unit, whole = round(scaled);
+  if (fabs(scaled - whole) > 1e-6 + 1e-15 * whole) {
+    return false;
+  }
+  *ret = (uint64_t)whole;
+  return true;
+}
+
+static enum cv_err read_decimal(const struct cv_params *params, const char *key, int64_t unit, int decimals,
+                                uint64_t *ret, struct cv_why *why) {
+  double value = cv_params_number(params, key);
+  return take_decimal(value, unit, ret)
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID, "%s is %.15g; expected at most %d decimals", key, value, decimals);
+}
+
+static enum cv_err read_epsilon(const struct cv_params *params, struct cv_local *law, struct cv_why *why) {
+  return read_decimal(params, "epsilon", CV_MICRO, 6, &law->epsilon_micro, why);
+}
+
+/* ---- randomized response by matrices ---- */
+
+/* "p00.3" is the first entry of arm 3, from 1; NULL if the key is no such thing. */
+static uint32_t *entry_of(struct cv_local *law, const char *key, uint32_t arms, bool *ret_bad) {
+  bool first = strncmp(key, "p00.", 4) == 0;
+  if (!first && strncmp(key, "p11.", 4) != 0) {
+    return NULL;
+  }
+  char *end;
+  unsigned long arm = strtoul(key + 4, &end, 10);
+  *ret_bad = key[4] < '1' || key[4] > '9' || *end != '\0' || arm > arms || arm > CV_MATRICES_MAX;
+  if (*ret_bad) {
+    return NULL;
+  }
+  struct cv_matrix *matrix = &law->matrix[arm - 1];
+  return first ? &matrix->p00_micro : &matrix->p11_micro;
+}
+
+static enum cv_err take_probability(const struct cv_param *param, uint32_t *ret, struct cv_why *why) {
+  uint64_t micro;
+  if (param->is_text || !(param->number > 0 && param->number < 1) || !take_decimal(param->number, CV_MICRO, &micro) ||
+      micro == 0 || micro >= CV_MICRO) {
+    return cv_fail(why, CV_ERR_INVALID, "%s is not a probability strictly between 0 and 1 with at most 6 decimals",
+                   param->key);
+  }
+  *ret = (uint32_t)micro;
+  return CV_OK;
+}
+
+/* Takes the entries of single arms; what is left in `params` is for the rules. */
+static enum cv_err take_entries(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
+  uint32_t kept = 0, entries = 0;
+  for (uint32_t i = 0; i < params->count; i++) {
+    const struct cv_param *param = &params->item[i];
+    bool bad = false;
+    uint32_t *entry = entry_of(law, param->key, arms, &bad);
+    if (bad) {
+      return cv_fail(why, CV_ERR_INVALID, "%s: expected an arm from 1 to %u, and arms up to %d only", param->key, arms,
+                     CV_MATRICES_MAX);
+    }
+    if (entry == NULL) {
+      params->item[kept++] = *param;
+      continue;
+    }
+    CV_TRY(take_probability(param, entry, why));
+    entries++;
+  }
+  params->count = kept;
+  law->matrices = entries == 0 ? 0 : arms;
+  for (uint32_t arm = 0; arm < law->matrices; arm++) {
+    if (arm >= CV_MATRICES_MAX || law->matrix[arm].p00_micro == 0 || law->matrix[arm].p11_micro == 0) {
+      return cv_fail(why, CV_ERR_INVALID, "p00.%u or p11.%u is missing; expected both for each of the %u arms", arm + 1,
+                     arm + 1, arms);
+    }
+  }
+  return CV_OK;
+}
+
+/* ln((p - delta)/q), the epsilon at which p <= e^epsilon q + delta. */
+static double between(uint64_t p_micro, uint64_t q_micro, double delta) {
+  double p = (double)p_micro / (double)CV_MICRO - delta;
+  return p <= 0 ? 0 : log(p * (double)CV_MICRO / (double)q_micro);
+}
+
+static enum cv_err epsilon_of_matrices(struct cv_local *law, struct cv_why *why) {
+  const uint64_t one = (uint64_t)CV_MICRO;
+  double delta = (double)law->delta_pico / (double)CV_PICO, epsilon = 0;
+  for (uint32_t i = 0; i < law->matrices; i++) {
+    uint64_t p00 = law->matrix[i].p00_micro, p11 = law->matrix[i].p11_micro;
+    if (p00 + p11 == one) {
+      return cv_fail(why, CV_ERR_INVALID, "p00 + p11 is 1; expected another sum, or tokens say nothing about scores");
+    }
+    epsilon = fmax(epsilon, fmax(between(p00, one - p11, delta), between(one - p11, p00, delta)));
+    epsilon = fmax(epsilon, fmax(between(p11, one - p00, delta), between(one - p00, p11, delta)));
+  }
+  /* A logarithm is off by far less than the 10^-6 micro that are added before rounding up. */
+  law->epsilon_micro = (uint64_t)ceil(epsilon * (double)CV_MICRO + 1e-6);
+  return CV_OK;
+}
+
+static enum cv_err read_response(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
+  static const char *const words[] = {"optimal", "printed", NULL};
+  static const struct cv_param_rule rules[] = {
+      {.key = "epsilon", .low = 1e-6, .high = 4000, .fallback = 0},
+      {.key = "delta", .low = 0, .high = 1, .high_open = true, .fallback = 0},
+      {.key = "rule", .choices = words, .fallback_text = "optimal"},
+      {.key = "p00", .low = 0, .high = 1, .low_open = true, .high_open = true, .fallback = 0},
+      {.key = "p11", .low = 0, .high = 1, .low_open = true, .high_open = true, .fallback = 0},
+  };
+  const struct cv_param *bad;
+  CV_TRY(take_entries(params, arms, law, why));
+  CV_TRY(cv_params_check(params, rules, CV_COUNT(rules), &bad, why));
+  CV_TRY(read_epsilon(params, law, why));
+  CV_TRY(read_decimal(params, "delta", CV_PICO, 12, &law->delta_pico, why));
+  law->printed = strcmp(cv_params_text(params, "rule"), "printed") == 0;
+  const struct cv_param *p00 = cv_params_find(params, "p00"), *p11 = cv_params_find(params, "p11");
+  bool for_all = p00->number > 0 || p11->number > 0;
+  if ((law->epsilon_micro > 0) + for_all + (law->matrices > 0) != 1) {
+    return cv_fail(why, CV_ERR_INVALID, "expected either epsilon, or p00 and p11, or p00 and p11 for each arm");
+  }
+  if (for_all) {
+    law->matrices = 1;
+    CV_TRY(take_probability(p00, &law->matrix[0].p00_micro, why));
+    CV_TRY(take_probability(p11, &law->matrix[0].p11_micro, why));
+  }
+  if (law->matrices > 0 && law->printed) {
+    return cv_fail(why, CV_ERR_INVALID, "rule is \"printed\"; expected it with epsilon only");
+  }
+  law->low = 0;
+  law->high = CV_GRID;
+  return law->matrices > 0 ? epsilon_of_matrices(law, why) : CV_OK;
+}
+
+/* ---- the others ---- */
+
+static enum cv_err read_laplace(struct cv_params *params, struct cv_local *law, struct cv_why *why) {
+  static const struct cv_param_rule rules[] = {{.key = "epsilon", .low = 1e-6, .high = 4000, .fallback = (double)NAN}};
+  const struct cv_param *bad;
+  CV_TRY(cv_params_check(params, rules, CV_COUNT(rules), &bad, why));
+  CV_TRY(read_epsilon(params, law, why));
+  uint64_t bound = ((uint64_t)(40 * CV_GRID * CV_MICRO) + law->epsilon_micro - 1) / law->epsilon_micro;
+  law->low = -(int64_t)bound;
+  law->high = CV_GRID + (int64_t)bound;
+  return CV_OK;
+}
+
+static enum cv_err read_none(struct cv_params *params, struct cv_local *law, struct cv_why *why) {
+  const struct cv_param *bad;
+  law->epsilon_micro = CV_EPSILON_NONE;
+  law->high = CV_GRID;
+  return cv_params_check(params, NULL, 0, &bad, why);
+}
+
+static enum cv_err read_params(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
+  switch (law->kind) {
+    case CV_LOCAL_RESPONSE:
+      return read_response(params, arms, law, why);
+    case CV_LOCAL_LAPLACE:
+      return read_laplace(params, law, why);
+    default:
+      return read_none(params, law, why);
+  }
+}
+
+enum cv_err cv_local_init(const struct cv_choice *choice, uint32_t arms, struct cv_local *ret, struct cv_why *why) {
+  struct cv_local law = {0};
+  while (law.kind < CV_LOCAL_KINDS && strcmp(choice->name, names[law.kind]) != 0) {
+    law.kind++;
+  }
+  if (law.kind == CV_LOCAL_KINDS) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "unknown privatizer \"%s\"; expected none, randomized-response or laplace",
+                   choice->name);
+  }
+  struct cv_params params = choice->params;
+  enum cv_err err = read_params(&params, arms, &law, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "privatizer %s", choice->name);
+    return err;
+  }
+  *ret = law;
+  return CV_OK;
+}
+
+bool cv_local_sends(const struct cv_local *law, int64_t value) {
+  if (law->kind == CV_LOCAL_RESPONSE) {
+    return value == 0 || value == CV_GRID;
+  }
+  return value >= law->low && value <= law->high;
+}
+
+const struct cv_matrix *cv_local_matrix(const struct cv_local *law, uint32_t arm) {
+  CV_REQUIRE(law->matrices == 1 || arm < law->matrices);
+  return &law->matrix[law->matrices == 1 ? 0 : arm];
+}
+
+/* P(a bit is sent as it is) by the symmetric rules, with everything divided by e^epsilon. */
+static double kept(const struct cv_local *law) {
+  double e = exp(-(double)law->epsilon_micro / (double)CV_MICRO), delta = (double)law->delta_pico / (double)CV_PICO;
+  double keep = 1 + delta * e;
+  return law->printed ? keep / (keep + e) : keep / (1 + e);
+}
+
+struct cv_feedback cv_local_feedback(const struct cv_local *law, uint32_t arm) {
+  if (law->kind != CV_LOCAL_RESPONSE) {
+    double epsilon = (double)law->epsilon_micro / (double)CV_MICRO;
+    return (struct cv_feedback){.slope = 1, .scale = law->kind == CV_LOCAL_LAPLACE ? 1 / epsilon : 0};
+  }
+  double p00 = kept(law), p11 = p00;
+  if (law->matrices > 0) {
+    const struct cv_matrix *matrix = cv_local_matrix(law, arm);
+    p00 = (double)matrix->p00_micro / (double)CV_MICRO;
+    p11 = (double)matrix->p11_micro / (double)CV_MICRO;
+  }
+  return (struct cv_feedback){.offset = 1 - p00, .slope = p00 + p11 - 1};
+}
