@@ -16,6 +16,10 @@ uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index) {
   return (uint64_t)arm << INDEX_BITS | index;
 }
 
+bool cv_epoch_has_place(const struct cv_campaign *campaign, uint32_t arm, uint64_t index) {
+  return arm < campaign->spec.arms && index >> INDEX_BITS == 0;
+}
+
 uint32_t cv_epoch_place_arm(uint64_t bit) {
   return (uint32_t)(bit >> INDEX_BITS);
 }

@@ -159,6 +159,9 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
     campaign->arm[number].written = commit;
     return damaged_unless(cv_reader_done(bytes));
   }
+  if (kind == CV_CHUNK_PLACES) {
+    CV_TRY(damaged_unless(number < cv_epoch_place_bit(campaign->spec.arms, 0) / CV_CHUNK_BITS));
+  }
   struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts.cells
                              : kind == CV_CHUNK_PLACES ? &campaign->places
                                                        : &campaign->payers;
@@ -171,7 +174,7 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
 /* What counting did, again. Bits are set twice without harm; a charge only if its chunk was written before it. */
 static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t commit,
                                 const struct cv_entry *entry) {
-  if (entry->arm >= campaign->spec.arms || entry->slot >= campaign->spec.tokens_per_worker ||
+  if (!cv_epoch_has_place(campaign, entry->arm, entry->index) || entry->slot >= campaign->spec.tokens_per_worker ||
       entry->worker >= CV_WORKER_ID_END) {
     return CV_ERR_DAMAGED;
   }

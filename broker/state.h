@@ -253,6 +253,8 @@ CV_MUST_USE enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_ca
 CV_MUST_USE enum cv_err cv_epoch_add_release(struct cv_broker *broker, struct cv_campaign *campaign,
                                              const struct cv_release_row *row);
 uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index);
+/* True if there can be such a place: its bit is that of no other. */
+bool cv_epoch_has_place(const struct cv_campaign *campaign, uint32_t arm, uint64_t index);
 uint32_t cv_epoch_place_arm(uint64_t bit);
 /* Places of an arm that can be given. */
 uint32_t cv_arm_free_places(const struct cv_arm *arm);

@@ -7,6 +7,7 @@
  *
  * First byte: the broker's settings. Then one byte an event, below, with its arguments behind it.
  */
+#include "broker/mechanism/mechanism.h"
 #include "tests/fuzz/broker_world.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -82,6 +83,15 @@ static void on_leave(struct world *world, struct cv_reader *in) {
 
 /* ---- requesters ---- */
 
+/* Any mechanism of the table, most often the first choice of everybody. */
+static const char *mechanism_name(uint8_t which, bool exact) {
+  size_t count = 0;
+  while (cv_mechanism_at(count) != NULL) {
+    count++;
+  }
+  return exact ? "none" : which == 0 ? "hybrid" : cv_mechanism_at(which % count)->name;
+}
+
 static void on_submit(struct world *world, struct cv_reader *in) {
   struct peer *peer = pick(world, in, REQUESTER);
   uint8_t key = cv_read_u8(in), shape = cv_read_u8(in), tokens = cv_read_u8(in), times = cv_read_u8(in);
@@ -91,7 +101,6 @@ static void on_submit(struct world *world, struct cv_reader *in) {
   *spec = (struct cv_spec){.name = "fuzz \xc3\xa9",
                            .arms = 1 + (shape & 3U),
                            .policy = {.name = "ppar"},
-                           .mechanism = {.name = "hybrid"},
                            .privatizer = {.name = "none"},
                            .epsilon_micro = 100000U * (1 + (shape >> 2 & 3U)),
                            .tokens_per_worker = 1 + (shape >> 4 & 1U),
@@ -99,9 +108,8 @@ static void on_submit(struct world *world, struct cv_reader *in) {
                            .tokens = 1 + 2U * tokens,
                            .deadline_ms = (times & 15) * 1000U,
                            .idle_ms = (times >> 4) * 1000U};
-  if ((shape & 0x60) == 0x60) {
-    (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "none");
-  }
+  (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "%s",
+                 mechanism_name(key >> 2, (shape & 0x60) == 0x60));
   if ((shape & 0x80) != 0) {
     CV_REQUIRE(cv_params_set_number(&spec->policy.params, "alpha", key) == CV_OK);
     spec->epsilon_micro *= key % 3;

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "broker/chunks.h"
 #include "broker/gate.h"
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/broker_disk.h"
@@ -186,6 +187,34 @@ static void test_an_open_epoch_without_noise_is_refused(void **state) {
   teardown(&stage);
 }
 
+/* They would be counted among those of an arm that is not there. */
+static void test_places_outside_all_arms_are_refused(void **state) {
+  struct stage stage;
+  setup(&stage);
+  struct disk_row *row = row_of(&stage, CV_OP_JOURNAL);
+  struct cv_buf longer = {0};
+  cv_buf_put_u32(&longer, 1);
+  cv_buf_put_u64(&longer, UINT64_C(1) << 50); /* of this many tokens of arm 0 */
+  cv_buf_put_u64(&longer, 7);
+  cv_buf_put_u32(&longer, 0);
+  cv_buf_put_u32(&longer, 0);
+  cv_buf_put(&longer, row->bytes.data + 4, row->bytes.len - 4);
+  cv_buf_fini(&row->bytes);
+  row->bytes = longer;
+  assert_int_equal(load(&stage), CV_ERR_DAMAGED);
+  teardown(&stage);
+
+  const uint8_t none[CV_CHUNK_BYTES] = {0};
+  setup(&stage);
+  const uint64_t end = (UINT64_C(1) << 40) * ARMS / CV_CHUNK_BITS; /* chunks of all arms */
+  for (uint64_t number = end - 1; number <= end; number++) {
+    struct cv_reader in = cv_reader_over(none, sizeof(none));
+    assert_int_equal(cv_broker_restore_chunk(stage.core, 1, CV_CHUNK_PLACES, number, 1, &in),
+                     number < end ? CV_OK : CV_ERR_DAMAGED);
+  }
+  teardown(&stage);
+}
+
 /* The third-party and the requester would close the connection over them, every time. */
 static void test_a_plan_with_arms_that_are_not_is_refused(void **state) {
   static const struct {
@@ -223,6 +252,7 @@ int main(void) {
       cmocka_unit_test(test_an_epoch_longer_than_any_plan_is_refused),
       cmocka_unit_test(test_more_tokens_than_the_campaigns_limit_are_refused),
       cmocka_unit_test(test_an_open_epoch_without_noise_is_refused),
+      cmocka_unit_test(test_places_outside_all_arms_are_refused),
       cmocka_unit_test(test_a_plan_with_arms_that_are_not_is_refused),
       cmocka_unit_test(test_standings_that_are_no_numbers_are_refused),
   };

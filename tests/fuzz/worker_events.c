@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A crew of workers under a sequence of events that the input spells: a broker that says anything in any order, true or
+ * not, connections that come and go, time that passes. Whatever the broker says, a token leaves only under terms that
+ * the crew's owner accepts, only for an assignment that somebody waited for, always the same for the same ticket, and
+ * never more of them than the owner's limit and the terms permit.
+ *
+ * First byte: the crew. Then two bytes an event: which, and how.
+ */
+#include "worker/core.h"
+
+#include "common/base/grid.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { WORKERS = 12, CAMPAIGNS = 4, TICKETS = 200, ARMS = 3, ROWS = 40, EVENTS = 500, EPSILON_MICRO = 500000 };
+
+/* An assignment that was made; its ticket carries its number. */
+struct ticket {
+  uint64_t worker, campaign;
+  uint32_t arms, tokens_per_worker;
+  bool good;   /* made to somebody who waited, under terms that are acceptable */
+  bool left;   /* its token was sent */
+  bool undone; /* acknowledged as expired: it does not count against the terms */
+  int64_t value[CV_VALUES_MAX];
+};
+
+struct world {
+  struct cv_crew *crew;
+  struct cv_crew_config config;
+  struct cv_rng_seeded rng;
+  uint64_t now_ms;
+  bool open, greeted;
+  bool waits[WORKERS + 1];
+  struct cv_terms terms[CAMPAIGNS + 1]; /* as told last; id 0: not told */
+  bool retold[CAMPAIGNS + 1];           /* with other terms than at first */
+  struct ticket ticket[TICKETS];
+  size_t tickets;
+};
+
+static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+  (void)data;
+  CV_REQUIRE(arm < ARMS);
+  if (place >= ROWS) {
+    return CV_ERR_LIMIT;
+  }
+  *ret_score = (int64_t)(cv_mix64(place << 8 | arm) % (CV_GRID + 1));
+  return CV_OK;
+}
+
+static void note(void *data, const char *text) {
+  (void)data;
+  fuzz_line(text);
+}
+
+static bool acceptable(const struct cv_terms *terms) {
+  return terms->id != 0 && strcmp(terms->name, "fuzz") == 0 && strcmp(terms->privatizer.name, "none") == 0 &&
+         terms->privatizer.params.count == 0 &&
+         (strcmp(terms->mechanism.name, "hybrid") == 0 || strcmp(terms->mechanism.name, "batch") == 0) &&
+         terms->epsilon_micro <= EPSILON_MICRO && terms->arms == ARMS;
+}
+
+/* ---- what the crew says ---- */
+
+static void hear_token(struct world *world, const struct cv_token *token) {
+  uint32_t number;
+  memcpy(&number, token->ticket, sizeof(number));
+  CV_REQUIRE(number < world->tickets);
+  struct ticket *ticket = &world->ticket[number];
+  CV_REQUIRE(ticket->good && token->values == ticket->arms);
+  for (size_t i = 0; i < token->values; i++) {
+    CV_REQUIRE(token->value[i] >= 0 && token->value[i] <= CV_GRID);
+    CV_REQUIRE(!ticket->left || token->value[i] == ticket->value[i]);
+    ticket->value[i] = token->value[i];
+  }
+  ticket->left = true;
+}
+
+static void check_limits(const struct world *world) {
+  for (uint64_t worker = 1; worker <= WORKERS; worker++) {
+    uint64_t sum = 0, given[CAMPAIGNS + 1] = {0};
+    for (size_t i = 0; i < world->tickets; i++) {
+      const struct ticket *ticket = &world->ticket[i];
+      bool counts = ticket->worker == worker && ticket->left;
+      sum += counts;
+      given[ticket->campaign] += counts && !ticket->undone;
+      CV_REQUIRE(!counts || world->retold[ticket->campaign] || given[ticket->campaign] <= ticket->tokens_per_worker);
+    }
+    CV_REQUIRE(world->config.accept.tokens == 0 || sum <= world->config.accept.tokens);
+  }
+}
+
+static void hear_arrive(struct world *world, const struct cv_arrive *arrive) {
+  CV_REQUIRE(arrive->credit == world->config.concurrency);
+  for (size_t i = 0; i < arrive->workers; i++) {
+    uint64_t worker = arrive->worker[i];
+    CV_REQUIRE(worker >= world->config.first && worker <= world->config.last && !world->waits[worker]);
+    world->waits[worker] = true;
+  }
+}
+
+static void flush(struct world *world) {
+  struct cv_crowd_frame frame;
+  struct cv_crew_figures figures;
+  bool says = cv_crew_flush(world->crew, world->now_ms, &frame);
+  (void)cv_crew_is_done(world->crew);
+  cv_crew_figures(world->crew, &figures);
+  if (!says) {
+    return;
+  }
+  CV_REQUIRE(world->open && (world->greeted || frame.hello.present) && frame.arrives <= 1);
+  CV_REQUIRE(frame.campaigns + frame.assigns + frame.acks + frame.backoffs + frame.dones == 0);
+  world->greeted = true;
+  for (size_t i = 0; i < frame.tokens; i++) {
+    hear_token(world, &frame.token[i]);
+  }
+  for (size_t i = 0; i < frame.arrives; i++) {
+    hear_arrive(world, &frame.arrive[i]);
+  }
+  for (size_t i = 0; i < frame.declines; i++) {
+    fuzz_line(frame.decline[i].why);
+  }
+  check_limits(world);
+}
+
+static void shut(struct world *world) {
+  if (world->open) {
+    cv_crew_closed(world->crew);
+    world->open = false;
+    memset(world->waits, 0, sizeof(world->waits));
+  }
+}
+
+/* ---- what the broker says ---- */
+
+static void say(struct world *world, const struct cv_crowd_frame *frame) {
+  struct cv_why why = {.text = ""};
+  if (world->open && cv_crew_frame(world->crew, frame, world->now_ms, &why) != CV_OK) {
+    fuzz_line(why.text);
+    shut(world);
+  }
+}
+
+static void on_open(struct world *world, uint8_t how) {
+  shut(world);
+  cv_crew_opened(world->crew, world->now_ms);
+  world->open = true;
+  world->greeted = false;
+  if (how < 0xf0) {
+    struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION + (how > 0xe8), .program = "broker"};
+    say(world, &(struct cv_crowd_frame){.hello = hello});
+  }
+}
+
+static void on_shut(struct world *world, uint8_t how) {
+  (void)how;
+  shut(world);
+}
+
+static void on_terms(struct world *world, uint8_t how) {
+  static const char *const mechanisms[] = {"hybrid", "batch", "none", "segments"};
+  struct cv_terms terms = {.id = 1 + (how & 3U), .name = "fuzz", .privatizer = {.name = "none"}, .arms = ARMS};
+  terms.tokens_per_worker = 1 + (how >> 2 & 1U);
+  terms.epsilon_micro = EPSILON_MICRO + (how >> 3 & 1U);
+  (void)snprintf(terms.mechanism.name, sizeof(terms.mechanism.name), "%s", mechanisms[how >> 4 & 3]);
+  if ((how & 0xc0) == 0xc0) {
+    (void)snprintf(terms.name, sizeof(terms.name), "other");
+  } else if ((how & 0xc0) == 0x80) {
+    terms.arms++;
+  } else if (how == 0x7b) {
+    (void)snprintf(terms.privatizer.name, sizeof(terms.privatizer.name), "unheard-of");
+  } else if (how == 0x7f) {
+    terms.tokens_per_worker = UINT32_MAX;
+  }
+  struct cv_terms *known = &world->terms[terms.id];
+  world->retold[terms.id] = known->id != 0 && memcmp(known, &terms, sizeof(terms)) != 0;
+  if (world->open) {
+    *known = terms;
+    say(world, &(struct cv_crowd_frame){.campaigns = 1, .campaign = &terms});
+  }
+}
+
+static void put_number(uint8_t ticket[CV_TICKET_BYTES], uint32_t number) {
+  memset(ticket, 0, CV_TICKET_BYTES);
+  memcpy(ticket, &number, sizeof(number));
+}
+
+/* To somebody who waits, most of the time. */
+static void on_assign(struct world *world, uint8_t how) {
+  uint32_t many[4] = {0, 1, 2, how >> 7 ? ARMS : 0};
+  uint64_t worker = how % (WORKERS + 1);
+  for (uint64_t i = 0; i <= WORKERS && !world->waits[worker]; i++) {
+    worker = (worker + 1) % (WORKERS + 1);
+  }
+  if (world->tickets == TICKETS || !world->open) {
+    return;
+  }
+  struct ticket *ticket = &world->ticket[world->tickets];
+  *ticket = (struct ticket){.worker = worker, .campaign = 1 + (how >> 4 & 3U), .arms = (how & 15) == 15 ? 4 : 1};
+  const struct cv_terms *terms = &world->terms[ticket->campaign];
+  ticket->good = world->waits[worker] && acceptable(terms);
+  ticket->tokens_per_worker = terms->tokens_per_worker;
+  struct cv_assign assign = {.campaign = ticket->campaign, .worker = worker, .arms = ticket->arms};
+  assign.place = world->tickets % (ROWS + 4);
+  assign.arm.one = how >> 5 & 3;
+  if (assign.arms > 1) {
+    assign.arm.many = many;
+  }
+  put_number(assign.ticket, (uint32_t)world->tickets++);
+  world->waits[worker] = false;
+  say(world, &(struct cv_crowd_frame){.assigns = 1, .assign = &assign});
+}
+
+static void on_ack(struct world *world, uint8_t how) {
+  struct cv_crowd_ack ack = {.verdict = (enum cv_verdict)(1 + (how & 3)), .why = (how & 4) != 0 ? "no" : NULL};
+  size_t number = world->tickets == 0 ? 0 : world->tickets - 1 - (how >> 3) % world->tickets;
+  if (!world->open || world->tickets == 0) {
+    return;
+  }
+  put_number(ack.ticket, (uint32_t)number);
+  struct ticket *ticket = &world->ticket[number];
+  ticket->undone = ticket->undone || ack.verdict == CV_VERDICT_EXPIRED;
+  say(world, &(struct cv_crowd_frame){.acks = 1, .ack = &ack});
+}
+
+static void on_backoff(struct world *world, uint8_t how) {
+  uint64_t worker[3] = {how % (WORKERS + 1), (how >> 2) % (WORKERS + 1), 1000};
+  struct cv_backoff backoff = {.workers = 1 + (how >> 6) % 3, .worker = worker, .why = "later"};
+  backoff.delay_ms = (how & 8) != 0 ? 700 : 0;
+  backoff.campaign = (how & 16) != 0 ? 1 + (how & 3U) : 0;
+  for (size_t i = 0; i < backoff.workers && world->open; i++) {
+    if (worker[i] <= WORKERS) {
+      world->waits[worker[i]] = false;
+    }
+  }
+  say(world, &(struct cv_crowd_frame){.backoffs = 1, .backoff = &backoff});
+}
+
+static void on_done(struct world *world, uint8_t how) {
+  uint64_t campaign = how % (CAMPAIGNS + 1);
+  say(world, &(struct cv_crowd_frame){.dones = 1, .done = &campaign, .goodbye = how >= 0xf0 ? "going down" : NULL});
+}
+
+static void on_time(struct world *world, uint8_t how) {
+  world->now_ms += how * 20U;
+}
+
+static void on_flush(struct world *world, uint8_t how) {
+  (void)how;
+  flush(world);
+}
+
+typedef void event_fn(struct world *world, uint8_t how);
+static event_fn *const events[] = {on_open,    on_shut, on_terms, on_assign, on_ack,
+                                   on_backoff, on_done, on_time,  on_flush,  on_flush};
+
+static void start(struct world *world, uint8_t how) {
+  struct cv_why why = {.text = ""};
+  *world = (struct world){.now_ms = 1000};
+  cv_rng_seeded_init(&world->rng, 1, CV_RNG_PRIVATIZER, 0, 0);
+  world->config = (struct cv_crew_config){
+      .first = 1,
+      .last = 1 + how % WORKERS,
+      .concurrency = 1 + (how >> 4 & 3U),
+      .arrival_rate = (how & 0x40) != 0 ? 2 : 0,
+      .accept = {.privatizers = "none", .mechanisms = "hybrid, batch", .epsilon_micro = EPSILON_MICRO},
+      .campaign = "fuzz",
+      .arms = ARMS,
+      .score = score,
+      .rng = &world->rng.rng,
+      .note = note,
+  };
+  world->config.accept.tokens = how >> 7 ? 2 : 0;
+  CV_REQUIRE(cv_crew_new(&world->config, &world->crew, &why) == CV_OK);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+  static struct world world; /* large */
+  struct cv_reader in = cv_reader_over(bytes, n);
+  start(&world, cv_read_u8(&in));
+  for (int i = 0; i < EVENTS && in.at < in.end; i++) {
+    uint8_t what = cv_read_u8(&in);
+    events[what % CV_COUNT(events)](&world, cv_read_u8(&in));
+  }
+  flush(&world);
+  cv_crew_free(world.crew);
+  return 0;
+}
