@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "broker/state.h"
+#include "common/base/text.h"
 
 void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) {
   if (broker->config.note == NULL || broker->quiet) {
@@ -11,7 +12,7 @@ void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt,
   char text[400];
   va_list args;
   va_start(args, fmt);
-  (void)vsnprintf(text, sizeof(text), fmt, args);
+  cv_text_vprint(text, sizeof(text), fmt, args);
   va_end(args);
   broker->config.note(broker->config.note_data, peer, text);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "thirdparty/policy/tail.h"
 
 static void mark(struct cv_campaign *campaign) {
@@ -458,9 +459,9 @@ enum cv_err cv_campaign_refuse(struct cv_campaign *campaign, const struct cv_ran
     return cv_fail(why, CV_ERR_STATE, "plan %" PRIu64 " of campaign %" PRIu64 " cannot be refused now or not for that",
                    refused->plan, campaign->id);
   }
-  (void)snprintf(campaign->row.note, sizeof(campaign->row.note),
-                 "plan %" PRIu64 " refused: asked %" PRIu64 ", left %" PRIu64 "%s%.120s", refused->plan, refused->asked,
-                 refused->left, refused->why != NULL ? ", " : "", refused->why != NULL ? refused->why : "");
+  cv_text_print(campaign->row.note, sizeof(campaign->row.note),
+                "plan %" PRIu64 " refused: asked %" PRIu64 ", left %" PRIu64 "%s%.120s", refused->plan, refused->asked,
+                refused->left, refused->why != NULL ? ", " : "", refused->why != NULL ? refused->why : "");
   return finish(campaign, refused->reason);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "common/base/text.h"
 #include "thirdparty/campaign.h"
 
 enum { REFUSALS_MAX = 256, WHY_ROOM = CV_WHY_BYTES - 1 };
@@ -82,7 +83,7 @@ static void note(const struct cv_ranker *ranker, const struct broker *broker, co
   char line[2 * CV_WHY_BYTES];
   va_list args;
   va_start(args, fmt);
-  (void)vsnprintf(line, sizeof(line), fmt, args);
+  cv_text_vprint(line, sizeof(line), fmt, args);
   va_end(args);
   char who[CV_NAME_BYTES + 16];
   if (broker != NULL) {

@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
+
+#include "common/admin/host.h"
 
 enum { IDLE_S = 30, MEMORY_BYTES = 32 * 1024 };
 
@@ -86,18 +87,8 @@ void cv_httpd_stop(struct cv_httpd *httpd) {
 }
 
 bool cv_httpd_host_is_local(struct MHD_Connection *connection) {
-  static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
   const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-  if (host == NULL) {
-    return true;
-  }
-  for (size_t i = 0; i < CV_COUNT(names); i++) {
-    size_t n = strlen(names[i]);
-    if (strncasecmp(host, names[i], n) == 0 && (host[n] == '\0' || host[n] == ':')) {
-      return true;
-    }
-  }
-  return false;
+  return host == NULL || cv_host_is_local(host);
 }
 
 enum MHD_Result cv_httpd_reply(struct MHD_Connection *connection, unsigned status, const char *type, const void *bytes,

@@ -23,10 +23,7 @@ void cv_httpd_wake(struct cv_httpd *httpd);
 /* Ends all connections (none may be suspended); the loop frees it. NULL does nothing. */
 void cv_httpd_stop(struct cv_httpd *httpd);
 
-/*
- * True if the request's Host is absent or names this machine ("localhost", "127.0.0.1", "[::1]", any port): a page from
- * elsewhere whose name has been bent to us says another one.
- */
+/* True if the request's Host is absent or names this machine (host.h). */
 bool cv_httpd_host_is_local(struct MHD_Connection *connection);
 /* Answers with a copy of the bytes. */
 enum MHD_Result cv_httpd_reply(struct MHD_Connection *connection, unsigned status, const char *type, const void *bytes,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 const char *cv_err_text(enum cv_err err) {
   static const char *const text[] = {[CV_OK] = "no error",
 #define CV_ERR_ENTRY(name, words) [name] = (words),
@@ -18,7 +20,7 @@ void cv_why_set(struct cv_why *why, const char *fmt, ...) {
   if (why != NULL) {
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(why->text, sizeof(why->text), fmt, args);
+    cv_text_vprint(why->text, sizeof(why->text), fmt, args);
     va_end(args);
   }
 }
@@ -30,10 +32,10 @@ void cv_why_prefix(struct cv_why *why, const char *fmt, ...) {
   struct cv_why old = *why;
   va_list args;
   va_start(args, fmt);
-  (void)vsnprintf(why->text, sizeof(why->text), fmt, args);
+  cv_text_vprint(why->text, sizeof(why->text), fmt, args);
   va_end(args);
   size_t used = strlen(why->text);
-  (void)snprintf(why->text + used, sizeof(why->text) - used, ": %s", old.text);
+  cv_text_print(why->text + used, sizeof(why->text) - used, ": %s", old.text);
 }
 
 void cv_require_failed(const char *condition, const char *file, int line) {

@@ -41,7 +41,7 @@ enum cv_err {
 /* A few words for an error code; never NULL. */
 const char *cv_err_text(enum cv_err err);
 
-/* One line for a person, always terminated; longer text is cut. */
+/* One line for a person, always terminated; longer text is cut, and what is not clean (text.h) becomes '?'. */
 struct cv_why {
   char text[480];
 };

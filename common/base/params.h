@@ -37,7 +37,7 @@ struct cv_param_rule {
 };
 
 /*
- * Checks `params` against `rules` (unknown key, wrong type, out of range, missing) and fills in the defaults. On
+ * Checks `params` against `rules` (unknown key, there twice, wrong type, out of range, missing) and fills in the defaults. On
  * failure `why` has the line without its place and *ret_bad points to the offending parameter (NULL if one is missing),
  * so that a caller with a file can put file and line in front.
  */

@@ -2,6 +2,8 @@
 #include "common/base/text.h"
 
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 static bool continues(const uint8_t *at, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -49,4 +51,16 @@ void cv_text_clean(char *text, size_t n) {
     }
     i += length;
   }
+}
+
+void cv_text_vprint(char *text, size_t size, const char *fmt, va_list args) {
+  (void)vsnprintf(text, size, fmt, args);
+  cv_text_clean(text, strlen(text));
+}
+
+void cv_text_print(char *text, size_t size, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  cv_text_vprint(text, size, fmt, args);
+  va_end(args);
 }

@@ -3,8 +3,11 @@
 #ifndef CV_BASE_TEXT_H
 #define CV_BASE_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "common/base/err.h"
 
 /* Bytes of the character at `text`, of which `n` > 0 bytes are there; 0 if it is malformed or a control character. */
 size_t cv_text_char(const char *text, size_t n);
@@ -12,5 +15,8 @@ size_t cv_text_char(const char *text, size_t n);
 bool cv_text_is_clean(const char *text, size_t n);
 /* Replaces every byte that is not part of such a character by '?'. */
 void cv_text_clean(char *text, size_t n);
+/* As snprintf, and clean: what was cut in the middle of a character, too. `size` > 0. */
+void cv_text_print(char *text, size_t size, const char *fmt, ...) CV_PRINTF(3, 4);
+void cv_text_vprint(char *text, size_t size, const char *fmt, va_list args) CV_PRINTF(3, 0);
 
 #endif

@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     CV_REQUIRE(settings.state != NULL && settings.listen != NULL && settings.level >= 0 && settings.level < 3);
     cv_config_fini(&table, &settings);
   } else {
-    CV_REQUIRE(why.text[0] != '\0' && settings.state == NULL && settings.listen == NULL);
+    fuzz_line(why.text);
+    CV_REQUIRE(settings.state == NULL && settings.listen == NULL);
   }
   fuzz_file_drop(&file);
   return 0;

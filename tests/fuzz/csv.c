@@ -2,6 +2,7 @@
 /* A data file; the first byte says which delimiter and whether there is a scale. */
 #include "worker/csv.h"
 
+#include "common/base/grid.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
@@ -22,11 +23,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   if (cv_csv_read(&ask, &data, &why) == CV_OK) {
     CV_REQUIRE(data.items >= 1 && data.items <= CV_ARMS_MAX);
     for (uint32_t i = 0; i < data.items; i++) {
-      CV_REQUIRE(cv_name_is_valid(data.name[i].text));
+      CV_REQUIRE(cv_name_is_valid(data.name[i].text) && data.rows.start[i] < data.rows.start[i + 1]);
     }
+    for (uint64_t i = 0; i < data.rows.start[data.items]; i++) {
+      CV_REQUIRE(data.rows.value[i] <= CV_GRID);
+    }
+    CV_REQUIRE(data.rows.arms == data.items && data.low < data.high);
     cv_csv_fini(&data);
   } else {
-    CV_REQUIRE(why.text[0] != '\0');
+    fuzz_line(why.text);
   }
   fuzz_file_drop(&file);
   return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The splitter: a stream in pieces gives the same frames and the same end as in one. First byte: size of a piece. */
+/* The splitter: a stream in pieces gives the same frames and the same end as in one. First byte: sizes of the pieces. */
 #include "common/net/frame.h"
 
 #include <string.h>
 
+#include "common/base/rng.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { LIMIT = 64 };
@@ -13,11 +14,13 @@ struct seen {
   enum cv_err end;
 };
 
-static void split(const uint8_t *bytes, size_t n, size_t piece, struct seen *seen) {
+/* Pieces of all sizes up to `most`. */
+static void split(const uint8_t *bytes, size_t n, size_t most, struct seen *seen) {
   struct cv_splitter splitter;
   cv_splitter_init(&splitter, LIMIT);
   seen->end = CV_ERR_NOT_FOUND;
-  for (size_t at = 0; at < n && seen->end == CV_ERR_NOT_FOUND; at += piece) {
+  for (size_t at = 0, piece; at < n && seen->end == CV_ERR_NOT_FOUND; at += piece) {
+    piece = most >= n ? n : 1 + cv_mix64(at + most) % most;
     const uint8_t *frame;
     size_t frame_n;
     cv_splitter_give(&splitter, bytes + at, n - at < piece ? n - at : piece);

@@ -35,6 +35,17 @@ static inline void fuzz_file_drop(const struct fuzz_file *file) {
   (void)close(file->fd);
 }
 
+/* The input as a string on the heap, so that the sanitizer sees where it ends. */
+static inline char *fuzz_text(const uint8_t *bytes, size_t n) {
+  char *text = malloc(n + 1);
+  CV_REQUIRE(text != NULL);
+  if (n > 0) {
+    memcpy(text, bytes, n);
+  }
+  text[n] = '\0';
+  return text;
+}
+
 /* What a person is told: one line, not empty, without control characters. */
 static inline void fuzz_line(const char *text) {
   CV_REQUIRE(text[0] != '\0' && cv_text_is_clean(text, strlen(text)));

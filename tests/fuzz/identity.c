@@ -6,12 +6,7 @@
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
-  char *uri = malloc(n + 1);
-  CV_REQUIRE(uri != NULL);
-  if (n > 0) {
-    memcpy(uri, bytes, n);
-  }
-  uri[n] = '\0';
+  char *uri = fuzz_text(bytes, n);
   struct cv_identity identity;
   struct cv_why why = {.text = ""};
   if (cv_identity_parse(uri, &identity, &why) == CV_OK) {
@@ -19,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     (void)snprintf(again, sizeof(again), "crowdveil:%s/%s", cv_role_text(identity.role), identity.name);
     CV_REQUIRE(strcmp(again, uri) == 0 && identity.first <= identity.last);
   } else {
-    CV_REQUIRE(why.text[0] != '\0');
+    fuzz_line(why.text);
   }
   free(uri);
   return 0;

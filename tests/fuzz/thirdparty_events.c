@@ -368,10 +368,16 @@ static void on_foreign_plan(struct world *world, struct broker *broker, struct o
 }
 
 static void on_refuse(struct world *world, struct broker *broker, struct order *order, uint8_t how) {
+  static const char why[] =
+      "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+      "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+      "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+      "x\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+      "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9";
   struct cv_rank_refused refused = {.campaign = order->id,
                                     .plan = order->asked.number + (how >> 7),
                                     .reason = (enum cv_end)(how % CV_END_COUNT),
-                                    .why = "d\xc3\xa9pens\xc3\xa9",
+                                    .why = why + (how >> 3 & 1),
                                     .asked = how,
                                     .left = 1};
   say(world, broker, &(struct cv_rank_frame){.refused = 1, .refuse = &refused});

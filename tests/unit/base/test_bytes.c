@@ -132,6 +132,22 @@ static void a_line_is_cut(void **state) {
   cv_why_prefix(NULL, "nobody");
 }
 
+static void a_line_is_clean(void **state) {
+  struct cv_why why;
+  char longest[sizeof(why.text) + 9];
+  (void)cv_fail(&why, CV_ERR_IO, "%s: na\xc3\xafve\n\x1b[31m\xff\x01", "file");
+  assert_string_equal(why.text, "file: na\xc3\xafve??[31m??");
+  cv_why_prefix(&why, "%s", "a\tb");
+  assert_string_equal(why.text, "a?b: file: na\xc3\xafve??[31m??");
+  for (size_t i = 0; i + 1 < sizeof(longest); i += 2) {
+    memcpy(&longest[i], "\xc3\xaf", 2);
+  }
+  longest[sizeof(longest) - 1] = '\0';
+  (void)cv_fail(&why, CV_ERR_IO, "%s", longest); /* an odd number of bytes: cut in the middle of a character */
+  assert_int_equal(strlen(why.text), sizeof(why.text) - 1);
+  assert_true(cv_text_is_clean(why.text, strlen(why.text)));
+}
+
 static void every_code_has_words(void **state) {
   assert_string_equal(cv_err_text(CV_OK), "no error");
   assert_string_equal(cv_err_text(CV_ERR_VERSION), "unsupported version");
@@ -188,6 +204,7 @@ int main(void) {
       cmocka_unit_test(a_buffer_grows_and_latches),
       cmocka_unit_test(an_arena_is_bounded),
       cmocka_unit_test(a_line_is_cut),
+      cmocka_unit_test(a_line_is_clean),
       cmocka_unit_test(every_code_has_words),
       cmocka_unit_test(texts_are_cleaned),
       cmocka_unit_test(scores_lie_on_the_grid),

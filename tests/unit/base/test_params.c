@@ -99,6 +99,18 @@ static void what_is_missing_is_named(void **state) {
   assert_string_equal(why.text, "which is missing");
 }
 
+static void what_is_there_twice_is_named(void **state) {
+  struct cv_params params = {.count = CV_PARAMS_MAX};
+  const struct cv_param *offender;
+  struct cv_why why = {0};
+  for (uint32_t i = 0; i < params.count; i++) {
+    params.item[i] = (struct cv_param){.key = "alpha", .number = 0.1 * (i + 1)};
+  }
+  assert_int_equal(cv_params_check(&params, rules, CV_COUNT(rules), &offender, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text, "alpha is there twice");
+  assert_ptr_equal(offender, &params.item[1]);
+}
+
 static void setting_replaces_and_is_bounded(void **state) {
   struct cv_params params = {0};
   char long_text[CV_PARAM_TEXT + 1];
@@ -126,7 +138,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(defaults_are_filled_in),          cmocka_unit_test(what_does_not_fit_is_named),
       cmocka_unit_test(what_fits_is_left_alone),         cmocka_unit_test(what_is_missing_is_named),
-      cmocka_unit_test(setting_replaces_and_is_bounded),
+      cmocka_unit_test(setting_replaces_and_is_bounded), cmocka_unit_test(what_is_there_twice_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,7 @@ static void test_refusals(void **state) {
   expect(*state, "GET /health HTTP/1.1\r\nHost: evil.example\r\n" END, "403", refused);
   expect(*state, "GET /health HTTP/1.1\r\nHost: localhost.evil.example\r\n" END, "403", refused);
   expect(*state, "GET /health HTTP/1.1\r\nHost: 127.0.0.1.evil.example:80\r\n" END, "403", refused);
+  expect(*state, "GET /health HTTP/1.1\r\nHost: localhost:80.evil.example\r\n" END, "403", refused);
   expect(*state, "GET /health HTTP/1.1\r\nHost: LOCALHOST:9000\r\n" END, "200", "ok\n");
   expect(*state, "GET /health HTTP/1.1\r\nHost: [::1]:9000\r\n" END, "200", "ok\n");
   expect(*state, "GET / HTTP/1.1\r\nHost: localhost\r\n" END, "404", "only /health and /metrics\n");

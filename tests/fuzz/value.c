@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One value of a configuration: the first byte says of which rule. What is taken lies where the rule says. */
+#include "common/config/value.h"
+
+#include <math.h>
+
+#include "tests/fuzz/fuzz.h"
+
+static const char *const words[] = {"error", "info", "debug", NULL};
+static const struct cv_config_rule rules[] = {
+    {.key = "text", .type = CV_CONFIG_TEXT},
+    {.key = "path", .type = CV_CONFIG_PATH},
+    {.key = "whole", .type = CV_CONFIG_WHOLE, .low = 1, .high = 65535},
+    {.key = "wide", .type = CV_CONFIG_WHOLE, .low = 0, .high = 1e18},
+    {.key = "real", .type = CV_CONFIG_REAL, .low = -1.5, .high = 1e300},
+    {.key = "flag", .type = CV_CONFIG_BOOL},
+    {.key = "time", .type = CV_CONFIG_TIME, .low = 0, .high = 1e9},
+    {.key = "delay", .type = CV_CONFIG_TIME, .low = 100, .high = 1e9},
+    {.key = "word", .type = CV_CONFIG_WORD, .choices = words},
+};
+
+static void check_value(const struct cv_config_rule *rule, const char *text, const union cv_value *value) {
+  switch (rule->type) {
+    case CV_CONFIG_TEXT:
+      CV_REQUIRE(strcmp(value->text, text) == 0);
+      break;
+    case CV_CONFIG_PATH:
+      CV_REQUIRE(value->text[0] == '/' && strlen(value->text) >= strlen(text));
+      break;
+    case CV_CONFIG_WHOLE:
+    case CV_CONFIG_TIME:
+      CV_REQUIRE((double)value->whole >= rule->low && (double)value->whole <= rule->high);
+      break;
+    case CV_CONFIG_REAL:
+      CV_REQUIRE(value->real >= rule->low && value->real <= rule->high);
+      break;
+    case CV_CONFIG_BOOL:
+      CV_REQUIRE(value->flag == (text[0] == 't'));
+      break;
+    default:
+      CV_REQUIRE(strcmp(words[value->word], text) == 0);
+  }
+  if (rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH) {
+    free(value->text);
+  }
+}
+
+/* Millionths are exact: a double that is near enough to tell agrees. */
+static void check_micro(const char *text) {
+  uint64_t micro;
+  double real;
+  if (cv_value_micro(text, &micro)) {
+    CV_REQUIRE(cv_value_real(text, &real) && fabs(real * 1e6 - (double)micro) <= 1e-9 * (double)micro + 1e-3);
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+  if (n < 1) {
+    return 0;
+  }
+  const struct cv_config_rule *rule = &rules[bytes[0] % CV_COUNT(rules)];
+  char *text = fuzz_text(bytes + 1, n - 1);
+  union cv_value value;
+  if (cv_value_parse(rule, text, "/etc", &value) == CV_OK) {
+    check_value(rule, text, &value);
+  } else {
+    char expected[200];
+    cv_value_describe(rule, expected, sizeof(expected));
+    fuzz_line(expected);
+  }
+  check_micro(text);
+  struct cv_quote quote = cv_value_quote(text);
+  fuzz_line(quote.text);
+  const char *nearest = cv_value_nearest(text, words, CV_COUNT(words) - 1);
+  CV_REQUIRE(nearest == NULL || nearest == words[0] || nearest == words[1] || nearest == words[2]);
+  free(text);
+  return 0;
+}
