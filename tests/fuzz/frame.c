@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The splitter: a stream in pieces gives the same frames and the same end as in one. First byte: sizes of the pieces. */
+/* The splitter: a stream in pieces gives the same frames and the same end as in one. First byte: how long pieces are. */
 #include "common/net/frame.h"
 
 #include <string.h>
