@@ -322,7 +322,8 @@ static enum cv_err check_new(const struct cv_ranker *ranker, const struct broker
     return cv_fail(why, CV_ERR_LIMIT, "%" PRIu32 " campaigns are open already; at most that many are served",
                    broker->open);
   }
-  return cv_policy_check(&spec->policy, &bad, why);
+  CV_TRY(cv_policy_check(&spec->policy, &bad, why));
+  return cv_policy_fits(spec, why);
 }
 
 /* Creates what `open` names; *ret is NULL if it is refused. */

@@ -55,6 +55,7 @@ static enum cv_err set_up(struct cv_replay *replay, uint64_t seed, struct cv_why
   const struct cv_param *bad;
   CV_TRY(cv_spec_check(&replay->spec, why));
   CV_TRY(cv_policy_check(&replay->spec.policy, &bad, why));
+  CV_TRY(cv_policy_fits(&replay->spec, why));
   enum cv_err err = cv_policy_new(&replay->spec, seed, &replay->policy);
   if (err != CV_OK) {
     return cv_fail(why, err, "policy %s cannot be run on this campaign: %s", replay->spec.policy.name,

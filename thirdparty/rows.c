@@ -92,7 +92,7 @@ enum cv_err cv_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_t number, u
   enum cv_err err = cv_db_step(db, stmt, &row, why);
   while (err == CV_OK && row != 0) {
     int64_t arm = sqlite3_column_int64(stmt, 0), tokens = sqlite3_column_int64(stmt, 1);
-    if (plan.wants == arms || arm < 0 || arm >= arms || tokens < 1 || tokens > UINT32_MAX) {
+    if (plan.wants == arms || arm < 0 || arm >= arms || tokens < 0 || tokens > UINT32_MAX) {
       err = cv_fail(why, CV_ERR_DAMAGED, "plan %" PRIu64 " has a want that does not fit", number);
       (void)sqlite3_reset(stmt);
       break;

@@ -28,7 +28,11 @@ struct cv_release {
   struct cv_noise noise;
 };
 
-/* A request for `tokens` further tokens of one arm. */
+/*
+ * A request for `tokens` further assignments of one arm. In a campaign with a feedback graph an assignment shows the
+ * arm and those of its neighbours that the plan names too; an arm with 0 tokens is there to be shown by others.
+ * Elsewhere each assignment is one token and 0 makes no sense.
+ */
 struct cv_want {
   uint32_t arm;
   uint32_t tokens;
@@ -59,6 +63,7 @@ enum cv_end {
   CV_END_LEDGER,  /* no privacy budget left */
   CV_END_FROZEN,  /* broker and third-party disagree about what was released */
   CV_END_REFUSED, /* the third-party refused the campaign or misbehaved */
+  CV_END_BUDGET,  /* what is left buys nothing that was asked for */
   CV_END_COUNT
 };
 

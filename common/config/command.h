@@ -14,8 +14,8 @@ struct cv_command {
 };
 
 /* The whole of main() for `PROGRAM COMMAND ...`: finds and runs the command, or tells which there are. */
-CV_MUST_USE int cv_command_main(const char *program, const char *about, const struct cv_command *commands,
-                                size_t count, int argc, char **argv);
+CV_MUST_USE int cv_command_main(const char *program, const char *about, const struct cv_command *commands, size_t count,
+                                int argc, char **argv);
 
 /*
  * Reads options in any order with the command's other words (`FILE`), of which there must be `least` to `most`. Returns

@@ -11,8 +11,10 @@ void cv_follow_init(struct cv_follow *follow, const struct cv_prepared *prepared
   if (prepared != NULL) {
     const struct cv_items *items = &prepared->file.items;
     bool is_fixed = items->source != CV_SOURCE_SYNTHETIC || items->has_seed || is_seed_known;
-    follow->known = (struct cv_outcome_known){
-        .spec = &prepared->file.spec, .name = prepared->source.name, .mean = is_fixed ? prepared->truth : NULL};
+    follow->known = (struct cv_outcome_known){.kind = prepared->kind,
+                                              .spec = &prepared->file.spec,
+                                              .name = prepared->source.name,
+                                              .mean = is_fixed ? prepared->truth : NULL};
   }
 }
 

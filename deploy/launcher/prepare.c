@@ -47,6 +47,7 @@ static enum cv_err fill(const char *path, uint64_t seed, struct cv_prepared *pre
   struct cv_campaign_file *file = &prepared->file;
   CV_TRY(cv_campaign_load(path, file, why));
   CV_TRY(check_policy(file, why));
+  prepared->kind = cv_policy_find(file->spec.policy.name)->kind;
   prepared->seed = seed != CV_SEED_NONE ? seed : file->items.has_seed ? file->items.seed : draw_seed();
   CV_TRY(cv_score_source_init(&prepared->source, file, prepared->seed, why));
   CV_TRY(take_names(&file->spec, &prepared->source, file->share_names, why));
@@ -58,6 +59,9 @@ static enum cv_err fill(const char *path, uint64_t seed, struct cv_prepared *pre
     prepared->truth[i] = cv_quality_truth(prepared->source.quality, i);
   }
   enum cv_err err = cv_spec_check(&file->spec, why);
+  if (err == CV_OK) {
+    err = cv_policy_fits(&file->spec, why);
+  }
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", path);
   }

@@ -4,10 +4,12 @@
 #define CV_LAUNCHER_PREPARE_H
 
 #include "common/config/campaign.h"
+#include "thirdparty/policy/policy.h"
 #include "worker/source.h"
 
 struct cv_prepared {
   struct cv_campaign_file file; /* its spec is complete, the policy's defaults filled in */
+  enum cv_policy_kind kind;
   struct cv_score_source source;
   uint64_t seed; /* of the instance and the scores */
   double *truth; /* the true mean of each arm */

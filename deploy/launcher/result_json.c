@@ -2,6 +2,7 @@
 #include "deploy/launcher/result_json.h"
 
 #include "deploy/launcher/progress.h"
+#include "deploy/launcher/pulls.h"
 
 /* The class of an arm: what was found, or the truth. */
 static uint32_t class_of(const struct cv_outcome *outcome, uint32_t arm, bool truth) {
@@ -33,6 +34,9 @@ static json_t *all_classes(const struct cv_outcome *outcome, bool truth) {
 }
 
 json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
+  if (outcome->kind != CV_POLICY_RANKING) {
+    return cv_pulls_json(outcome, policy);
+  }
   const struct cv_progress *progress = &outcome->progress;
   json_t *truth = json_null(), *accuracy = json_null();
   if (outcome->truth != NULL) {

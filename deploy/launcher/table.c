@@ -7,6 +7,7 @@
 
 #include "common/base/grid.h"
 #include "deploy/launcher/progress.h"
+#include "deploy/launcher/pulls.h"
 #include "worker/quality/truth.h"
 
 /* ---- what it came to ---- */
@@ -23,6 +24,15 @@ static int compare(const void *a, const void *b, void *data) {
   return x->arm < y->arm ? -1 : 1;
 }
 
+static int compare_pulls(const void *a, const void *b, void *data) {
+  const struct cv_standing *standing = data;
+  const struct cv_standing *x = &standing[*(const uint32_t *)a], *y = &standing[*(const uint32_t *)b];
+  if (x->tokens != y->tokens) {
+    return x->tokens > y->tokens ? -1 : 1;
+  }
+  return x->arm < y->arm ? -1 : 1;
+}
+
 static void take_standings(struct cv_outcome *outcome, const struct cv_finished *finished) {
   for (uint32_t i = 0; i < outcome->arms; i++) {
     outcome->standing[i].arm = outcome->order[i] = i;
@@ -32,21 +42,42 @@ static void take_standings(struct cv_outcome *outcome, const struct cv_finished 
       outcome->standing[finished->standing[i].arm] = finished->standing[i];
     }
   }
-  qsort_r(outcome->order, outcome->arms, sizeof(*outcome->order), compare, outcome->standing);
+  qsort_r(outcome->order, outcome->arms, sizeof(*outcome->order),
+          outcome->kind == CV_POLICY_RANKING ? compare : compare_pulls, outcome->standing);
+}
+
+static enum cv_err take_costs(struct cv_outcome *outcome, const struct cv_spec *spec) {
+  if (spec == NULL || spec->cost_micro == NULL) {
+    return CV_OK;
+  }
+  outcome->budget_micro = spec->budget_micro;
+  outcome->cost_micro = calloc(outcome->arms, sizeof(*outcome->cost_micro));
+  if (outcome->cost_micro == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  memcpy(outcome->cost_micro, spec->cost_micro, outcome->arms * sizeof(*outcome->cost_micro));
+  return CV_OK;
 }
 
 static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
   const struct cv_param *alpha = known->spec == NULL ? NULL : cv_params_find(&known->spec->policy.params, "alpha");
-  if (known->mean == NULL || alpha == NULL || alpha->is_text) {
+  bool is_ranking = outcome->kind == CV_POLICY_RANKING;
+  if (known->mean == NULL || (is_ranking && (alpha == NULL || alpha->is_text))) {
     return CV_OK;
   }
-  outcome->alpha = alpha->number;
   outcome->mean = calloc(outcome->arms, sizeof(*outcome->mean));
-  outcome->truth = calloc(outcome->arms, sizeof(*outcome->truth));
-  if (outcome->mean == NULL || outcome->truth == NULL) {
+  if (outcome->mean == NULL) {
     return CV_ERR_NOMEM;
   }
   memcpy(outcome->mean, known->mean, outcome->arms * sizeof(*outcome->mean));
+  if (!is_ranking) {
+    return CV_OK;
+  }
+  outcome->alpha = alpha->number;
+  outcome->truth = calloc(outcome->arms, sizeof(*outcome->truth));
+  if (outcome->truth == NULL) {
+    return CV_ERR_NOMEM;
+  }
   (void)cv_truth_classes(outcome->mean, outcome->arms, outcome->alpha, outcome->truth);
   return CV_OK;
 }
@@ -54,7 +85,7 @@ static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcom
 enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished *finished,
                             const struct cv_outcome_known *known) {
   uint32_t arms = finished->progress.arms;
-  *outcome = (struct cv_outcome){.progress = finished->progress, .arms = arms};
+  *outcome = (struct cv_outcome){.kind = known->kind, .progress = finished->progress, .arms = arms};
   outcome->standing = calloc(arms, sizeof(*outcome->standing));
   outcome->order = calloc(arms, sizeof(*outcome->order));
   outcome->name = calloc(arms, sizeof(*outcome->name));
@@ -73,6 +104,9 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
     }
   }
   enum cv_err err = take_truth(outcome, known);
+  if (err == CV_OK) {
+    err = take_costs(outcome, known->spec);
+  }
   if (err != CV_OK) {
     cv_outcome_fini(outcome);
   }
@@ -85,6 +119,7 @@ void cv_outcome_fini(struct cv_outcome *outcome) {
   free(outcome->name);
   free(outcome->mean);
   free(outcome->truth);
+  free(outcome->cost_micro);
   *outcome = (struct cv_outcome){0};
 }
 
@@ -133,7 +168,7 @@ int cv_end_status(enum cv_end end) {
 
 /* ---- for a person ---- */
 
-static int name_columns(const struct cv_outcome *outcome) {
+int cv_outcome_columns(const struct cv_outcome *outcome) {
   size_t columns = 4;
   for (uint32_t i = 0; i < outcome->arms; i++) {
     size_t own = cv_text_columns(outcome->name[i].text);
@@ -175,7 +210,7 @@ static void print_undecided(const struct cv_outcome *outcome, FILE *to) {
   (void)fprintf(to, left == 0 ? "none\n" : "\n");
 }
 
-static void print_epsilon(const struct cv_outcome *outcome, FILE *to) {
+void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to) {
   uint64_t spent = outcome->progress.epsilon_spent_micro;
   if (outcome->is_exact && spent == 0) {
     (void)fprintf(to, "epsilon     no limit: the third-party saw exact sums\n");
@@ -197,7 +232,7 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
     (void)fprintf(to, "accuracy    %.4f over %u possible classes, %.4f over the %u that are not empty\n", accuracy.all,
                   accuracy.classes, accuracy.of_filled, accuracy.filled);
   }
-  print_epsilon(outcome, to);
+  cv_outcome_print_epsilon(outcome, to);
   (void)fprintf(to, "tokens      %s of %s\nrounds      %s\n", cv_count_text(progress->tokens).text,
                 cv_count_text(progress->tokens_limit).text, cv_count_text(progress->plans).text);
   (void)fprintf(to, "time        %.1f s, %s tokens a second\n", seconds,
@@ -205,8 +240,12 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
 }
 
 void cv_outcome_print(const struct cv_outcome *outcome, FILE *to) {
+  if (outcome->kind != CV_POLICY_RANKING) {
+    cv_pulls_print(outcome, to);
+    return;
+  }
   uint32_t undecided = cv_outcome_undecided(outcome);
-  int columns = name_columns(outcome);
+  int columns = cv_outcome_columns(outcome);
   (void)fprintf(to, "class  item%*s  noisy mean             tokens%s\n", columns - 4, "",
                 outcome->truth == NULL ? "" : "   truth  class");
   for (uint32_t i = 0; i < outcome->arms; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a campaign came to: the ranking, how it compares with the truth where that is known, and what it cost. */
+/* What a campaign came to: the ranking or the pulls, how it compares with a truth that is known, and what it cost. */
 #ifndef CV_LAUNCHER_TABLE_H
 #define CV_LAUNCHER_TABLE_H
 
@@ -7,22 +7,28 @@
 #include <stdio.h>
 
 #include "proto/codec/order.h"
+#include "thirdparty/policy/policy.h"
 
 struct cv_outcome {
+  enum cv_policy_kind kind;
   struct cv_progress progress;
   uint32_t arms;
   struct cv_standing *standing; /* of each arm, by number; owned */
-  uint32_t *order;              /* arms as they are shown: by class, then mean; undecided ones last; owned */
+  uint32_t *order;              /* arms as they are shown: a ranking by class, then mean, undecided ones last; others by
+                                   tokens; owned */
   struct cv_label *name;        /* of each arm; owned */
   double *mean;                 /* the true means; owned; NULL: no truth */
-  uint32_t *truth;              /* the true classes; owned; NULL: no truth */
+  uint32_t *truth;              /* the true classes; owned; NULL: no truth, or no ranking */
+  uint64_t *cost_micro;         /* of a token of each arm; owned; NULL: nobody is paid */
+  uint64_t budget_micro;
   double alpha;
   uint64_t epsilon_micro; /* the campaign's; 0: not known */
   bool is_exact;          /* known to have no mechanism */
 };
 
-/* What is known besides what the broker says; fields may be NULL or 0. */
+/* What is known besides what the broker says; fields may be NULL or 0, which is a ranking. */
 struct cv_outcome_known {
+  enum cv_policy_kind kind;
   const struct cv_spec *spec;
   const struct cv_label *name;
   const double *mean;
@@ -47,6 +53,9 @@ struct cv_accuracy {
 };
 struct cv_accuracy cv_accuracy(const uint32_t *truth, const struct cv_standing *standing, uint32_t arms, double alpha);
 
+/* Columns of the longest name, at least 4; and the line about epsilon. */
+int cv_outcome_columns(const struct cv_outcome *outcome);
+void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to);
 /* The whole of it, for a person. */
 void cv_outcome_print(const struct cv_outcome *outcome, FILE *to);
 /* 0 for a campaign that ended as it should: complete, or at a limit of its own. 1 otherwise. */

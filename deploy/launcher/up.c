@@ -161,8 +161,10 @@ static void tell_kept(const struct up *up) {
 }
 
 static void on_finished(struct up *up, const struct cv_finished *finished) {
-  const struct cv_outcome_known known = {
-      .spec = &up->prepared.file.spec, .name = up->prepared.source.name, .mean = up->prepared.truth};
+  const struct cv_outcome_known known = {.kind = up->prepared.kind,
+                                         .spec = &up->prepared.file.spec,
+                                         .name = up->prepared.source.name,
+                                         .mean = up->prepared.truth};
   if (up->is_finished) {
     return; /* told again after a reconnection */
   }

@@ -56,6 +56,21 @@ enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **re
   return cv_params_check(&choice->params, class->rules, class->rule_count, ret_bad, why);
 }
 
+enum cv_err cv_policy_fits(const struct cv_spec *spec, struct cv_why *why) {
+  const struct cv_policy_class *class = cv_policy_find(spec->policy.name);
+  CV_REQUIRE(class != NULL);
+  if ((spec->cost_micro != NULL) != (class->kind == CV_POLICY_RECRUITMENT)) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   class->kind == CV_POLICY_RECRUITMENT ? "policy %s needs workers with costs and a budget"
+                                                        : "policy %s recruits nobody; expected no costs and no budget",
+                   class->name);
+  }
+  if (spec->edges > 0 && class->kind != CV_POLICY_GRAPH) {
+    return cv_fail(why, CV_ERR_INVALID, "policy %s uses no feedback graph; expected no edges", class->name);
+  }
+  return class->fits == NULL ? CV_OK : class->fits(spec, why);
+}
+
 enum cv_err cv_policy_new(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   const struct cv_policy_class *class = cv_policy_find(spec->policy.name);
   return class == NULL ? CV_ERR_NOT_FOUND : class->create(spec, seed, ret);

@@ -41,10 +41,21 @@ struct cv_policy_step {
 void cv_policy_step_clear(struct cv_policy_step *step);
 void cv_policy_step_fini(struct cv_policy_step *step);
 
+/* What a policy decides, and so what its campaign must have and what a person wants to see of it. */
+enum cv_policy_kind {
+  CV_POLICY_RANKING,     /* classes of items */
+  CV_POLICY_RECRUITMENT, /* whom to pay: arms have costs, there is a budget */
+  CV_POLICY_BANDIT,      /* which arm to pull, to lose little */
+  CV_POLICY_GRAPH,       /* likewise, where neighbours are seen as well; class 1 is still in the running, 2 is not */
+};
+
 struct cv_policy_class {
   const char *name;
+  enum cv_policy_kind kind;
   const struct cv_param_rule *rules;
   size_t rule_count;
+  /* What it needs of privatizer, mechanism and the rest besides what its kind needs; NULL: nothing. */
+  enum cv_err (*fits)(const struct cv_spec *spec, struct cv_why *why);
   enum cv_err (*create)(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret);
   void (*destroy)(struct cv_policy *self);
   void (*apply)(struct cv_policy *self, const struct cv_release *release);
@@ -64,7 +75,10 @@ const struct cv_policy_class *cv_policy_at(size_t index);
 /* Checks a choice against the policy's table, fills in defaults; *ret_bad as in cv_params_check. */
 CV_MUST_USE enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why);
 
-/* `spec` is borrowed for the call; its policy must have been checked. */
+/* Whether a campaign whose policy has been checked has what the policy needs. CV_ERR_INVALID with the reason. */
+CV_MUST_USE enum cv_err cv_policy_fits(const struct cv_spec *spec, struct cv_why *why);
+
+/* `spec` is borrowed for the call; its policy must have been checked, and fit. */
 CV_MUST_USE enum cv_err cv_policy_new(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret);
 void cv_policy_free(struct cv_policy *policy);
 

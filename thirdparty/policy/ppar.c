@@ -334,6 +334,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_ppar = {
     .name = "ppar",
+    .kind = CV_POLICY_RANKING,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
     .create = create,

@@ -494,6 +494,20 @@ static void a_privatizer_it_does_not_know_is_refused(void **state) {
   bench_fini(&b);
 }
 
+static void a_campaign_without_what_the_policy_needs_is_named(void **state) {
+  uint64_t costs[2] = {1, 1};
+  struct cv_edge edge = {0, 1};
+  struct cv_spec spec = {.arms = 2, .policy = {.name = "ppar"}, .cost_micro = costs, .budget_micro = 5};
+  struct cv_why why = {0};
+  assert_int_equal(cv_policy_fits(&spec, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text, "policy ppar recruits nobody; expected no costs and no budget");
+  spec = (struct cv_spec){.arms = 2, .policy = {.name = "ppar"}, .edges = 1, .edge = &edge};
+  assert_int_equal(cv_policy_fits(&spec, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text, "policy ppar uses no feedback graph; expected no edges");
+  spec.edges = 0;
+  assert_int_equal(cv_policy_fits(&spec, &why), CV_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_fully_with_every_rule),
@@ -513,6 +527,7 @@ int main(void) {
       cmocka_unit_test(a_privatizer_it_does_not_know_is_refused),
       cmocka_unit_test(randomized_response_is_undone),
       cmocka_unit_test(laplace_in_tokens_widens_every_radius),
+      cmocka_unit_test(a_campaign_without_what_the_policy_needs_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a person and a program are told of a campaign that pulls or hires instead of ranking. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "deploy/launcher/pulls.h"
+#include "deploy/launcher/result_json.h"
+#include "tests/support/near.h"
+
+enum { ARMS = 3 };
+
+static const struct cv_label names[ARMS] = {{"Ann"}, {"Bo"}, {"Cy"}};
+static const double means[ARMS] = {.5, .9, .2};
+
+static void make(struct cv_outcome *outcome, enum cv_policy_kind kind, struct cv_spec *spec) {
+  struct cv_standing standing[] = {{.arm = 0, .rank_class = 2, .tokens = 10, .mean = .55},
+                                   {.arm = 1, .rank_class = 1, .tokens = 80, .mean = .88},
+                                   {.arm = 2, .rank_class = 2, .tokens = 10, .mean = .25}};
+  const struct cv_finished finished = {
+      .progress = {.name = "crew", .arms = ARMS, .tokens = 100, .tokens_limit = 1000, .plans = 7, .elapsed_ms = 1000},
+      .standings = ARMS,
+      .standing = standing};
+  const struct cv_outcome_known known = {.kind = kind, .spec = spec, .name = names, .mean = means};
+  assert_int_equal(cv_outcome_init(outcome, &finished, &known), CV_OK);
+}
+
+static void print_into(const struct cv_outcome *outcome, char *text, size_t size) {
+  FILE *to = fmemopen(text, size, "w");
+  assert_non_null(to);
+  cv_outcome_print(outcome, to);
+  (void)fclose(to);
+}
+
+static void test_a_bandit_is_measured_against_its_best_arm(void **state) {
+  struct cv_outcome outcome;
+  struct cv_spec spec = {.arms = ARMS, .epsilon_micro = 1000000};
+  make(&outcome, CV_POLICY_BANDIT, &spec);
+  struct cv_pulls_sums sums = cv_pulls_sums(&outcome);
+  assert_int_equal(sums.pulls, 100);
+  assert_int_equal(sums.best, 1);
+  assert_near(sums.reward, 10 * .5 + 80 * .9 + 10 * .2, 1e-9);
+  assert_near(sums.regret, 100 * .9 - sums.reward, 1e-9);
+  assert_int_equal(outcome.order[0], 1);
+  char text[2000];
+  print_into(&outcome, text, sizeof(text));
+  assert_non_null(strstr(text, "Bo"));
+  assert_non_null(strstr(text, "regret      11"));
+  assert_null(strstr(text, "paid"));
+  assert_null(strstr(text, "active"));
+  cv_outcome_fini(&outcome);
+}
+
+/* Densities .25, .3, .2 and a budget of 10: Bo three times (9), then nobody fits but Cy, once. */
+static void test_a_recruitment_is_measured_against_the_densest(void **state) {
+  struct cv_outcome outcome;
+  uint64_t costs[ARMS] = {2000000, 3000000, 1000000};
+  struct cv_spec spec = {.arms = ARMS, .cost_micro = costs, .budget_micro = 10000000};
+  make(&outcome, CV_POLICY_RECRUITMENT, &spec);
+  struct cv_pulls_sums sums = cv_pulls_sums(&outcome);
+  assert_int_equal(sums.spent_micro, UINT64_C(1000000) * (20 + 240 + 10));
+  assert_near(sums.regret, 3 * .9 + .2 - sums.reward, 1e-9);
+  json_t *result = cv_result_json(&outcome, "dpu");
+  assert_non_null(result);
+  assert_near(json_real_value(json_object_get(result, "budget")), 10, 1e-9);
+  assert_near(json_real_value(json_object_get(result, "spent")), 270, 1e-9);
+  const json_t *first = json_array_get(json_object_get(result, "arms"), 0);
+  assert_string_equal(json_string_value(json_object_get(first, "name")), "Bo");
+  assert_near(json_real_value(json_object_get(first, "paid")), 240, 1e-9);
+  assert_null(json_object_get(result, "classes"));
+  json_decref(result);
+  cv_outcome_fini(&outcome);
+}
+
+static void test_a_graph_says_what_is_still_active(void **state) {
+  struct cv_outcome outcome;
+  struct cv_spec spec = {.arms = ARMS, .epsilon_micro = 1000000};
+  make(&outcome, CV_POLICY_GRAPH, &spec);
+  json_t *result = cv_result_json(&outcome, "gap");
+  const json_t *arms = json_object_get(result, "arms");
+  assert_true(json_is_true(json_object_get(json_array_get(arms, 0), "active")));
+  assert_true(json_is_false(json_object_get(json_array_get(arms, 1), "active")));
+  assert_int_equal(json_integer_value(json_object_get(result, "rounds")), 7);
+  json_decref(result);
+  cv_outcome_fini(&outcome);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_bandit_is_measured_against_its_best_arm),
+      cmocka_unit_test(test_a_recruitment_is_measured_against_the_densest),
+      cmocka_unit_test(test_a_graph_says_what_is_still_active),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
