@@ -101,7 +101,7 @@ enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct
 }
 
 enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty,
-                                    const uint64_t *noise_seed, struct cv_why *why) {
+                                    const struct cv_broker_risks *risks, struct cv_why *why) {
   json_t *limits = json_pack("{s:i, s:i, s:i, s:I, s:i}", "epsilon", 4000, "worker_epsilon", 4000, "release_tokens", 1,
                              "tokens", (json_int_t)1000000000000, "chunks", 65536);
   json_t *config = json_pack("{s:s, s:s, s:o, s:o}", "listen", "127.0.0.1:0", "thirdparty", thirdparty, "tls",
@@ -110,9 +110,12 @@ enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char
   put_path(parties, config, "anchor", "anchor/broker");
   put_path(parties, config, "seal_key", "keys/seal");
   put_socket(parties, config, "broker/broker.sock");
-  if (noise_seed != NULL) {
+  if (risks->noise_seed != NULL) {
     (void)json_object_set_new(config, "unsafe_noise_seeded", json_true());
-    (void)json_object_set_new(config, "unsafe_noise_seed", json_integer((json_int_t)*noise_seed));
+    (void)json_object_set_new(config, "unsafe_noise_seed", json_integer((json_int_t)*risks->noise_seed));
+  }
+  if (risks->mechanisms) {
+    (void)json_object_set_new(config, "unsafe_mechanisms", json_true());
   }
   return write_config(parties, "broker.yaml", config, why);
 }

@@ -29,9 +29,13 @@ void cv_parties_files(const struct cv_parties *parties, const char *party, struc
 
 /* Each writes a configuration; the broker permits whatever this campaign asks for, since its requester runs it. */
 CV_MUST_USE enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct cv_why *why);
-/* `noise_seed`: NULL, or the unsafe seed. */
+/* What a broker does only when told that it is unsafe. */
+struct cv_broker_risks {
+  const uint64_t *noise_seed; /* NULL: none */
+  bool mechanisms;            /* that tell more than they say */
+};
 CV_MUST_USE enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty,
-                                                const uint64_t *noise_seed, struct cv_why *why);
+                                                const struct cv_broker_risks *risks, struct cv_why *why);
 struct cv_gateway_work {
   const char *broker;   /* its address */
   const char *campaign; /* the file, absolute */

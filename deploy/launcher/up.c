@@ -33,7 +33,7 @@ enum { WORKERS_MAX = 60000000, PATIENCE_MS = 20000 };
 struct settings {
   char *state;
   uint64_t workers, gateways, seed, noise_seed;
-  bool keep, json;
+  bool keep, json, unsafe_mechanisms;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -59,6 +59,11 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, seed),
      .high = 9e15,
      .help = "of the items and their scores; the file's, or a new one, if not given"},
+    {.key = "unsafe_mechanisms",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, unsafe_mechanisms),
+     .fallback = "false",
+     .help = "UNSAFE, for experiments: let the broker take mechanisms that tell more than their epsilon says"},
     {.key = "unsafe_noise_seed",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, noise_seed),
@@ -240,8 +245,10 @@ static enum cv_err start_thirdparty(struct up *up, struct cv_why *why) {
 }
 
 static enum cv_err start_broker(struct up *up, struct cv_why *why) {
-  const uint64_t *noise = up->settings.noise_seed == CV_SEED_NONE ? NULL : &up->settings.noise_seed;
-  CV_TRY(cv_parties_write_broker(&up->parties, up->thirdparty, noise, why));
+  const struct cv_broker_risks risks = {
+      .noise_seed = up->settings.noise_seed == CV_SEED_NONE ? NULL : &up->settings.noise_seed,
+      .mechanisms = up->settings.unsafe_mechanisms};
+  CV_TRY(cv_parties_write_broker(&up->parties, up->thirdparty, &risks, why));
   return cv_children_start(&up->children, "broker", "crowdveil-broker", cv_folder_file(&up->folder, "broker.yaml"),
                            true, why);
 }
@@ -299,6 +306,9 @@ static void tell_plan(const struct up *up) {
                 spec->mechanism.name);
   if (spec->epsilon_micro > 0) {
     (void)fprintf(up->people, " with epsilon %g", (double)spec->epsilon_micro / (double)CV_MICRO);
+  }
+  if (strcmp(spec->privatizer.name, "none") != 0) {
+    (void)fprintf(up->people, ", privatizer %s", spec->privatizer.name);
   }
   (void)fprintf(up->people, ", seed %" PRIu64 "\n%s workers on %u %s, state in %s%s\n", up->prepared.seed,
                 cv_count_text(up->parties.workers).text, up->parties.gateways,

@@ -52,6 +52,34 @@ def test_the_truth_it_reports_is_the_truth(tmp_path):
     assert [set(group) for group in result["truth"]] == truth == [set(group) for group in result["classes"]]
 
 
+# what each may spend at most, in micro-epsilon; behind two guarantees the smaller
+EXAMPLES = {"binary": 500_000, "binary-honaker": 500_000, "kary": 500_000, "segments": 500_000, "doubling": 500_000,
+            "batch": 500_000, "per-item": 500_000, "laplace": 500_000, "randomized-response": 2_000_000}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_example_of_each_mechanism_and_privatizer_is_ranked_right(tmp_path, name):
+    done = crowdveil("up", ROOT / f"deploy/campaigns/{name}.yaml", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert [set(group) for group in result["classes"]] == [set(group) for group in result["truth"]]
+    assert result["undecided"] == [] and result["accuracy"] == 1.0
+    assert 0 < result["epsilon_spent_micro"] <= EXAMPLES[name]
+    assert (result["epsilon_spent_micro"] == 2_000_000) == (name == "randomized-response")
+
+
+def test_the_printed_hybrid_runs_at_one_s_own_risk_only(tmp_path):
+    campaign = ROOT / "deploy/campaigns/hybrid-printed.yaml"
+    done = crowdveil("up", campaign, "--json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert re.search("mechanism hybrid-printed tells more .* a broker that runs with --unsafe-mechanisms", done.stderr)
+    done = crowdveil("up", campaign, "--json", "--unsafe-mechanisms", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["accuracy"] == 1.0
+    assert result["rounds"] < 4 or result["epsilon_spent_micro"] > 500_000, "it costs more than it says, and that shows"
+
+
 def test_an_interrupt_ends_it_all_and_leaves_nothing(tmp_path):
     (tmp_path / "tmp").mkdir()
     command = [PROGRAMS["crowdveil"], "up", ROOT / "deploy/campaigns/first.yaml", "--keep"]

@@ -166,3 +166,50 @@ def test_the_search_finds_an_open_sum_in_the_brokers_memory(spied):
     assert not secrets.find(thirdparty)
     for path in files_of(spied.deployment.folder):
         assert not secrets.find(path.read_bytes()), path.name
+
+
+SCORES = (700_001, 699_111, 698_333)  # of every row of an item; too close to be told apart in two rounds
+
+
+@needs_root
+@pytest.mark.parametrize("privatizer", ["randomized-response", "laplace"])
+def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, privatizer):
+    """Worker daemons with a data file in which all scores are known: what is searched for cannot be missed."""
+    rows = [f"{arm},{score / GRID!r}" for arm, score in enumerate(SCORES) for _ in range(8)]
+    (tmp_path / "scores.csv").write_text("\n".join(["item,score", *rows]) + "\n")
+    (tmp_path / "campaign.yaml").write_text(
+        "campaign: canary\n"
+        "items: {source: csv, path: scores.csv, item: item, score: score, scale: [0, 1], replacement: true}\n"
+        f"policy: {{name: ppar, alpha: 0.001, tokens_per_round: {TAU}}}\n"
+        f"privacy: {{mechanism: none, privatizer: {{name: {privatizer}, epsilon: 1}}}}\n")
+    deployment.start_thirdparty()
+    upstream = Relay(deployment.thirdparty.address)
+    deployment.start_broker({"thirdparty": upstream.address})
+    crowd = Relay(deployment.broker.address)
+    tokens = 2 * TAU * ARMS
+    with deployment.requester() as requester:
+        campaign = requester.submit(spec(ARMS, name="canary", mechanism="none", epsilon=0, tokens=tokens,
+                                         privatizer=(privatizer, {"epsilon": 1}),
+                                         policy_params={"alpha": .001, "tokens_per_round": TAU})).campaign
+        deployment.start_worker(f"gateway/1-{2 * tokens}", tmp_path / "campaign.yaml",
+                                {"broker": crowd.address, "accept": {"privatizers": privatizer, "mechanisms": "none"}})
+        finished = requester.watch(campaign)
+        places = {"memory of the broker": memory_of(deployment.broker.pid),
+                  "memory of the third-party": memory_of(deployment.thirdparty.pid)}
+        releases = [release for part in requester.export(campaign) for release in part.releases]
+    deployment.stop()
+    assert finished.progress.tokens == tokens and finished.progress.epsilon_spent_micro == 1_000_000
+    assert len(releases) == 2 * ARMS and all(not release.noise for release in releases)
+    secrets = Secrets([[score] * 8 for score in SCORES],
+                      [rounds * TAU * score for score in SCORES for rounds in (1, 2)])
+    assert not {release.noisy_sum for release in releases} & {rounds * TAU * s for s in SCORES for rounds in (1, 2)}
+    if privatizer == "randomized-response":
+        assert all(release.noisy_sum % GRID == 0 for release in releases), "a token that is no bit was counted"
+    places.update({"traffic of workers": crowd.bytes(), "traffic between broker and third-party": upstream.bytes()})
+    places.update({path.name: path.read_bytes() for path in files_of(tmp_path) if path.name != "scores.csv"})
+    assert len(places["memory of the broker"]) > 1 << 20 and {"broker.db", "thirdparty.db"} <= set(places)
+    for name, data in sorted(places.items()):
+        print(f"  {privatizer}, {name}: {len(data)} bytes, {secrets.find(data) or 'nothing found'}")
+    assert not {name: hits for name, data in places.items() if (hits := secrets.find(data))}
+    upstream.close()
+    crowd.close()
