@@ -38,8 +38,8 @@ struct cv_param_rule {
 
 /*
  * Checks `params` against `rules` (unknown key, there twice, wrong type, out of range, missing) and fills in the
- * defaults. On failure `why` has the line without its place and *ret_bad points to the offending parameter (NULL if one is missing),
- * so that a caller with a file can put file and line in front.
+ * defaults. On failure `why` has the line without its place and *ret_bad points to the offending parameter (NULL if one
+ * is missing), so that a caller with a file can put file and line in front.
  */
 CV_MUST_USE enum cv_err cv_params_check(struct cv_params *params, const struct cv_param_rule *rules, size_t n,
                                         const struct cv_param **ret_bad, struct cv_why *why);

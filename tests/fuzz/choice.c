@@ -66,6 +66,13 @@ static void check_mechanism(struct cv_choice *choice) {
   cv_mechanism_free(mechanism);
 }
 
+static const char *const rule_words[] = {"optimal", "printed", NULL};
+static const struct cv_param_rule privatizer_rules[] = {
+    {.key = "epsilon"}, {.key = "delta"}, {.key = "rule", .choices = rule_words},
+    {.key = "p00"},     {.key = "p11"},   {.key = "p00.1"},
+    {.key = "p11.1"},   {.key = "p00.5"},
+};
+
 static void check_privatizer(const struct cv_choice *choice) {
   struct cv_privatizer *privatizer;
   struct cv_rng_seeded seeded;
@@ -77,7 +84,12 @@ static void check_privatizer(const struct cv_choice *choice) {
   cv_rng_seeded_init(&seeded, 1, CV_RNG_PRIVATIZER, 0, 0);
   for (int i = 0; i < 64; i++) {
     int64_t value = cv_privatizer_apply(privatizer, (uint32_t)i % ARMS, CV_GRID * (i % 5) / 4, &seeded.rng);
-    CV_REQUIRE(value >= privatizer->low && value <= privatizer->high);
+    CV_REQUIRE(cv_local_sends(&privatizer->law, value));
+  }
+  for (uint32_t arm = 0; arm < ARMS; arm++) {
+    struct cv_feedback feedback = cv_local_feedback(&privatizer->law, arm);
+    CV_REQUIRE(isfinite(feedback.offset) && isfinite(feedback.slope) && feedback.slope != 0);
+    CV_REQUIRE(isfinite(feedback.scale) && feedback.scale >= 0);
   }
   cv_privatizer_free(privatizer);
 }
@@ -122,8 +134,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     read_params(&in, mechanism->rules, mechanism->rule_count, &choice.params);
     check_mechanism(&choice);
   } else if (which % 3 == 1 && privatizer != NULL) {
-    (void)snprintf(choice.name, sizeof(choice.name), "%s", privatizer->name);
-    read_params(&in, privatizer->rules, privatizer->rule_count, &choice.params);
+    (void)snprintf(choice.name, sizeof(choice.name), "%s", cv_local_name(privatizer->kind));
+    read_params(&in, privatizer_rules, CV_COUNT(privatizer_rules), &choice.params);
     check_privatizer(&choice);
   } else if (which % 3 == 2 && policy != NULL) {
     (void)snprintf(choice.name, sizeof(choice.name), "%s", policy->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The splitter: a stream in pieces gives the same frames and the same end as in one. First byte: how long pieces are. */
+/* The splitter: a stream in pieces gives the same frames and the same end as in one. First byte: their sizes. */
 #include "common/net/frame.h"
 
 #include <string.h>
