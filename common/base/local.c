@@ -84,6 +84,9 @@ static enum cv_err take_entries(struct cv_params *params, uint32_t arms, struct 
       params->item[kept++] = *param;
       continue;
     }
+    if (*entry != 0) {
+      return cv_fail(why, CV_ERR_INVALID, "%s is there twice", param->key);
+    }
     CV_TRY(take_probability(param, entry, why));
     entries++;
   }

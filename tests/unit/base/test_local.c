@@ -163,6 +163,16 @@ static void what_makes_no_sense_is_refused(void **state) {
   refused(rr, 16, SETTINGS({"p00.1", 0.9, NULL}, {"p11.1", 0.9, NULL}), "is missing; expected both for each of the 16");
 }
 
+static void an_entry_is_there_once(void **state) {
+  struct cv_choice choice = choose("randomized-response", SETTINGS({"p00.1", 0.6, NULL}, {"p11.1", 0.6, NULL}));
+  struct cv_local law;
+  struct cv_why why = {0};
+  choice.params.item[2] = choice.params.item[0]; /* as a peer may send it */
+  choice.params.count = 3;
+  assert_int_equal(cv_local_init(&choice, 1, &law, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "p00.1 is there twice"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(none_promises_nothing),
@@ -172,6 +182,7 @@ int main(void) {
       cmocka_unit_test(every_arm_may_have_its_own_matrix),
       cmocka_unit_test(laplace_reaches_forty_scales_beyond),
       cmocka_unit_test(what_makes_no_sense_is_refused),
+      cmocka_unit_test(an_entry_is_there_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
