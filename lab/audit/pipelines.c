@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "broker/gate.h"
 #include "common/base/grid.h"
 #include "lab/audit/pipeline.h"
 #include "lab/audit/subjects.h"
@@ -49,9 +50,14 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, uint32_t rounds, struc
   if (spec->arms != ARMS || width > CV_AUDIT_WIDTH_MAX || width - 1 > CV_AUDIT_KEYS_MAX) {
     return CV_ERR_LIMIT;
   }
+  struct cv_privacy privacy;
+  struct cv_spec completed = *spec;
+  CV_TRY(cv_privacy_init(&completed, &(struct cv_broker_limits){.release_tokens = 1}, &privacy, NULL));
+  bool has_noise = privacy.law.class->has_noise;
   *ret = (struct cv_audit_subject){
       .is_sound = true,
-      .epsilon = (double)spec->epsilon_micro / CV_MICRO,
+      .epsilon = (double)cv_privacy_spent_micro(&privacy, rounds) / CV_MICRO,
+      .delta = has_noise ? 0 : (double)privacy.local.delta_pico / CV_PICO,
       .width = width,
       .keys = width - 1,
       .sample = sample,

@@ -57,20 +57,82 @@ static enum cv_err add_mechanisms(struct cv_audit_plan *plan, bool full) {
   return CV_OK;
 }
 
+/* Choices of a privatizer: up to two numbers and a word. */
+static const struct local {
+  const char *name, *key[2];
+  double number[2];
+  const char *rule;
+  bool full;
+} locals[] = {
+    {.name = "randomized-response", .key = {"epsilon"}, .number = {.5}},
+    {.name = "randomized-response", .key = {"epsilon"}, .number = {2}},
+    {.name = "randomized-response", .key = {"epsilon", "delta"}, .number = {1, .05}},
+    {.name = "randomized-response", .key = {"epsilon", "delta"}, .number = {1, .05}, .rule = "printed"},
+    {.name = "randomized-response", .key = {"p00", "p11"}, .number = {.8, .6}},
+    {.name = "randomized-response", .key = {"p00", "p11"}, .number = {.2, .3}},
+    {.name = "randomized-response", .key = {"epsilon"}, .number = {.1}, .full = true},
+    {.name = "randomized-response", .key = {"p00", "p11"}, .number = {.99, .02}, .full = true},
+    {.name = "laplace", .key = {"epsilon"}, .number = {.5}},
+    {.name = "laplace", .key = {"epsilon"}, .number = {2}},
+    {.name = "laplace", .key = {"epsilon"}, .number = {.1}, .full = true},
+};
+
+static enum cv_err choose(const struct local *local, struct cv_choice *ret) {
+  *ret = (struct cv_choice){0};
+  (void)snprintf(ret->name, sizeof(ret->name), "%s", local->name);
+  for (size_t i = 0; i < CV_COUNT(local->key) && local->key[i] != NULL; i++) {
+    CV_TRY(cv_params_set_number(&ret->params, local->key[i], local->number[i]));
+  }
+  return local->rule == NULL ? CV_OK : cv_params_set_text(&ret->params, "rule", local->rule);
+}
+
+static enum cv_err add_privatizers(struct cv_audit_plan *plan, bool full) {
+  for (size_t i = 0; i < CV_COUNT(locals); i++) {
+    if (full || !locals[i].full) {
+      struct cv_audit_subject subject;
+      struct cv_choice *choice = &plan->choice[plan->choices++];
+      CV_TRY(choose(&locals[i], choice));
+      CV_TRY(cv_audit_privatizer(choice, &subject, NULL));
+      keep(plan, &subject);
+    }
+  }
+  return CV_OK;
+}
+
+/* Whole ways from a score to the third-party: a local law or NULL, a mechanism, and how many releases of each arm. */
+static const struct way {
+  const struct local *local;
+  const char *mechanism;
+  uint32_t rounds;
+  bool full;
+} ways[] = {
+    {NULL, "hybrid", 1, false},     {NULL, "hybrid", 4, false},        {NULL, "segments", 4, false},
+    {NULL, "batch", 3, false},      {NULL, "kary", 4, true},           {NULL, "binary", 4, true},
+    {NULL, "doubling", 4, true},    {NULL, "per-item", 3, true},       {NULL, "binary-honaker", 4, true},
+    {&locals[1], "none", 3, false}, {&locals[9], "none", 3, false},    {&locals[1], "hybrid", 4, false},
+    {&locals[2], "none", 3, true},  {&locals[8], "segments", 3, true},
+};
+
 static enum cv_err add_pipelines(struct cv_audit_plan *plan, bool full) {
-  static const uint32_t rounds[] = {1, 4};
-  for (size_t i = 0; i < CV_COUNT(rounds); i++) {
+  for (size_t i = 0; i < CV_COUNT(ways); i++) {
+    const struct way *way = &ways[i];
+    if (way->full && !full) {
+      continue;
+    }
     struct cv_spec *spec = &plan->spec[plan->specs++];
     struct cv_audit_subject subject;
     *spec = (struct cv_spec){.name = "audit",
                              .arms = 2,
                              .policy.name = "ppar",
-                             .mechanism.name = "hybrid",
                              .privatizer.name = "none",
                              .epsilon_micro = 1000000,
                              .tokens_per_worker = 1,
-                             .tokens = 2 * (uint64_t)rounds[i]};
-    CV_TRY(cv_audit_pipeline(spec, rounds[i], &subject));
+                             .tokens = 2 * (uint64_t)way->rounds};
+    (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "%s", way->mechanism);
+    if (way->local != NULL) {
+      CV_TRY(choose(way->local, &spec->privatizer));
+    }
+    CV_TRY(cv_audit_pipeline(spec, way->rounds, &subject));
     keep(plan, &subject);
   }
   return CV_OK;
@@ -86,6 +148,7 @@ static void add_laplace(struct cv_audit_plan *plan) {
 
 static enum cv_err fill(struct cv_audit_plan *plan, bool full) {
   CV_TRY(add_mechanisms(plan, full));
+  CV_TRY(add_privatizers(plan, full));
   CV_TRY(add_pipelines(plan, full));
   add_laplace(plan);
   return CV_OK;
@@ -101,7 +164,8 @@ enum cv_err cv_audit_plan_new(const char *only, bool full, struct cv_audit_plan 
   if (err != CV_OK) {
     cv_why_set(why, "%s", cv_err_text(err));
   } else if (plan->count == 0) {
-    err = cv_fail(why, CV_ERR_NOT_FOUND, "\"%.40s\" is no part of the audit; crowdveil-lab list names them", only);
+    err = cv_fail(why, CV_ERR_NOT_FOUND,
+                  "\"%.40s\" is no part of the audit; expected a mechanism, a privatizer or pipeline", only);
   }
   if (err != CV_OK) {
     cv_audit_plan_free(plan);

@@ -35,7 +35,13 @@ enum cv_err cv_audit_privatizer(const struct cv_choice *choice, struct cv_audit_
       .thing = choice,
   };
   (void)snprintf(ret->part, sizeof(ret->part), "%s", choice->name);
-  (void)snprintf(ret->setting, sizeof(ret->setting), "one token");
+  for (uint32_t i = 0, used = 0; i < choice->params.count && used < sizeof(ret->setting); i++) {
+    const struct cv_param *param = &choice->params.item[i];
+    int n = param->is_text
+                ? snprintf(ret->setting + used, sizeof(ret->setting) - used, "%s ", param->text)
+                : snprintf(ret->setting + used, sizeof(ret->setting) - used, "%s %g ", param->key, param->number);
+    used += n < 0 ? 0 : (uint32_t)n;
+  }
   cv_privatizer_free(privatizer);
   return CV_OK;
 }
