@@ -7,6 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A name, an IPv4 address or, in brackets, an IPv6 address, perhaps with its zone. */
+static bool is_host(const char *host, size_t n, bool bracketed) {
+  const char *const marks = bracketed ? ":.%-_" : ".-_";
+  for (size_t i = 0; i < n; i++) {
+    bool alphanumeric =
+        (host[i] >= '0' && host[i] <= '9') || (host[i] >= 'a' && host[i] <= 'z') || (host[i] >= 'A' && host[i] <= 'Z');
+    if (!alphanumeric && (host[i] == '\0' || strchr(marks, host[i]) == NULL)) {
+      return false;
+    }
+  }
+  return n > 0;
+}
+
 enum cv_err cv_address_parse(const char *text, struct cv_address *ret, struct cv_why *why) {
   const char *host = text;
   const char *colon = strrchr(text, ':');
@@ -18,9 +31,8 @@ enum cv_err cv_address_parse(const char *text, struct cv_address *ret, struct cv
   }
   const char *port = colon != NULL ? colon + 1 : "";
   size_t port_n = strlen(port);
-  bool good = host_n > 0 && host_n < sizeof(ret->host) && (bracketed || memchr(host, ':', host_n) == NULL) &&
-              port_n > 0 && port_n < sizeof(ret->port) && strspn(port, "0123456789") == port_n &&
-              strtoul(port, NULL, 10) <= 65535;
+  bool good = host_n < sizeof(ret->host) && is_host(host, host_n, bracketed) && port_n > 0 &&
+              port_n < sizeof(ret->port) && strspn(port, "0123456789") == port_n && strtoul(port, NULL, 10) <= 65535;
   if (!good) {
     return cv_fail(why, CV_ERR_FORMAT, "'%s' is no address, expected HOST:PORT or [IPV6]:PORT", text);
   }

@@ -19,10 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   struct cv_why why = {.text = ""};
   if (cv_address_parse(text, &address, &why) == CV_OK) {
     char again[300];
-    bool bracketed = text[0] == '[' && strchr(address.host, '[') == NULL;
+    bool bracketed = text[0] == '[';
     (void)snprintf(again, sizeof(again), bracketed ? "[%s]:%s" : "%s:%s", address.host, address.port);
     CV_REQUIRE(strcmp(again, text) == 0 && atol(address.port) <= 65535);
-    CV_REQUIRE(cv_text_is_clean(address.host, strlen(address.host)));
+    CV_REQUIRE(cv_text_is_clean(address.host, strlen(address.host)) && strchr(address.host, ' ') == NULL);
   } else {
     fuzz_line(why.text);
   }

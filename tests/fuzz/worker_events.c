@@ -132,12 +132,17 @@ static void shut(struct world *world) {
 
 /* ---- what the broker says ---- */
 
-static void say(struct world *world, const struct cv_crowd_frame *frame) {
+/* False if the crew did not listen: nothing of it counts. */
+static bool say(struct world *world, const struct cv_crowd_frame *frame) {
   struct cv_why why = {.text = ""};
-  if (world->open && cv_crew_frame(world->crew, frame, world->now_ms, &why) != CV_OK) {
+  if (world->open && cv_crew_frame(world->crew, frame, world->now_ms, &why) == CV_OK) {
+    return true;
+  }
+  if (world->open) {
     fuzz_line(why.text);
     shut(world);
   }
+  return false;
 }
 
 static void on_open(struct world *world, uint8_t how) {
@@ -147,7 +152,7 @@ static void on_open(struct world *world, uint8_t how) {
   world->greeted = false;
   if (how < 0xf0) {
     struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION + (how > 0xe8), .program = "broker"};
-    say(world, &(struct cv_crowd_frame){.hello = hello});
+    (void)say(world, &(struct cv_crowd_frame){.hello = hello});
   }
 }
 
@@ -172,10 +177,10 @@ static void on_terms(struct world *world, uint8_t how) {
     terms.tokens_per_worker = UINT32_MAX;
   }
   struct cv_terms *known = &world->terms[terms.id];
-  world->retold[terms.id] = known->id != 0 && memcmp(known, &terms, sizeof(terms)) != 0;
-  if (world->open) {
+  if (say(world, &(struct cv_crowd_frame){.campaigns = 1, .campaign = &terms})) {
+    bool differs = known->id != 0 && known->tokens_per_worker != terms.tokens_per_worker;
+    world->retold[terms.id] = world->retold[terms.id] || differs;
     *known = terms;
-    say(world, &(struct cv_crowd_frame){.campaigns = 1, .campaign = &terms});
   }
 }
 
@@ -207,7 +212,7 @@ static void on_assign(struct world *world, uint8_t how) {
   }
   put_number(assign.ticket, (uint32_t)world->tickets++);
   world->waits[worker] = false;
-  say(world, &(struct cv_crowd_frame){.assigns = 1, .assign = &assign});
+  (void)say(world, &(struct cv_crowd_frame){.assigns = 1, .assign = &assign});
 }
 
 static void on_ack(struct world *world, uint8_t how) {
@@ -218,8 +223,9 @@ static void on_ack(struct world *world, uint8_t how) {
   }
   put_number(ack.ticket, (uint32_t)number);
   struct ticket *ticket = &world->ticket[number];
-  ticket->undone = ticket->undone || ack.verdict == CV_VERDICT_EXPIRED;
-  say(world, &(struct cv_crowd_frame){.acks = 1, .ack = &ack});
+  if (say(world, &(struct cv_crowd_frame){.acks = 1, .ack = &ack})) {
+    ticket->undone = ticket->undone || ack.verdict == CV_VERDICT_EXPIRED;
+  }
 }
 
 static void on_backoff(struct world *world, uint8_t how) {
@@ -227,17 +233,20 @@ static void on_backoff(struct world *world, uint8_t how) {
   struct cv_backoff backoff = {.workers = 1 + (how >> 6) % 3, .worker = worker, .why = "later"};
   backoff.delay_ms = (how & 8) != 0 ? 700 : 0;
   backoff.campaign = (how & 16) != 0 ? 1 + (how & 3U) : 0;
-  for (size_t i = 0; i < backoff.workers && world->open; i++) {
+  if (!say(world, &(struct cv_crowd_frame){.backoffs = 1, .backoff = &backoff})) {
+    return;
+  }
+  for (size_t i = 0; i < backoff.workers; i++) {
     if (worker[i] <= WORKERS) {
       world->waits[worker[i]] = false;
     }
   }
-  say(world, &(struct cv_crowd_frame){.backoffs = 1, .backoff = &backoff});
 }
 
 static void on_done(struct world *world, uint8_t how) {
   uint64_t campaign = how % (CAMPAIGNS + 1);
-  say(world, &(struct cv_crowd_frame){.dones = 1, .done = &campaign, .goodbye = how >= 0xf0 ? "going down" : NULL});
+  (void)say(world,
+            &(struct cv_crowd_frame){.dones = 1, .done = &campaign, .goodbye = how >= 0xf0 ? "going down" : NULL});
 }
 
 static void on_time(struct world *world, uint8_t how) {

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+// clang-format on
+
+#include "common/admin/host.h"
+#include "common/net/address.h"
+
+static void an_address_has_a_host_and_a_port(void **state) {
+  static const struct {
+    const char *text, *host, *port;
+  } good[] = {
+      {"127.0.0.1:4711", "127.0.0.1", "4711"}, {"broker.example:0", "broker.example", "0"},
+      {"[::1]:65535", "::1", "65535"},         {"[fe80::1%eth0]:1", "fe80::1%eth0", "1"},
+      {"broker_1:80", "broker_1", "80"},
+  };
+  for (size_t i = 0; i < CV_COUNT(good); i++) {
+    struct cv_address address;
+    assert_int_equal(cv_address_parse(good[i].text, &address, NULL), CV_OK);
+    assert_string_equal(address.host, good[i].host);
+    assert_string_equal(address.port, good[i].port);
+  }
+}
+
+static void what_is_no_address_is_refused(void **state) {
+  static const char *const bad[] = {"",          ":80",      "host",        "host:",      "host:65536",
+                                    "host:8o",   "host: 80", "::1:80",      "[]:80",      "[::1]",
+                                    "[::1:80",   "a b:80",   "ho\x1bst:1",  "host\n:80",  "\xff\xfe:1",
+                                    "[::1]x:80", "a/b:80",   "host:000080", "user@host:1"};
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    struct cv_address address;
+    struct cv_why why = {.text = ""};
+    assert_int_equal(cv_address_parse(bad[i], &address, &why), CV_ERR_FORMAT);
+    assert_non_null(strstr(why.text, "expected HOST:PORT or [IPV6]:PORT"));
+  }
+}
+
+static void a_local_host_is_nothing_more(void **state) {
+  static const char *const good[] = {"localhost", "LocalHost:1", "127.0.0.1:65535",
+                                     "[::1]",     "[::1]:9000",  "localhost:"};
+  static const char *const bad[] = {"",     "localhostx",    "localhost.",        "localhost:80.evil.example",
+                                    "evil", "localhost:80 ", "127.0.0.1:8o",      "127.0.0.1@evil.example",
+                                    "[::1", "::1",           "localhost:1234567", "xlocalhost"};
+  for (size_t i = 0; i < CV_COUNT(good); i++) {
+    assert_true(cv_host_is_local(good[i]));
+  }
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    assert_false(cv_host_is_local(bad[i]));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_address_has_a_host_and_a_port),
+      cmocka_unit_test(what_is_no_address_is_refused),
+      cmocka_unit_test(a_local_host_is_nothing_more),
+  };
+  return cmocka_run_group_tests_name("address", tests, NULL, NULL);
+}
