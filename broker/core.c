@@ -69,7 +69,26 @@ static void say_goodbye(struct cv_broker *broker, struct cv_broker_conn *conn, c
   broker->said = true;
 }
 
+static bool is_same(const struct cv_identity *a, const struct cv_identity *b) {
+  return a->role == b->role && strcmp(a->name, b->name) == 0;
+}
+
+/* A requester may have several connections, but not all there are. */
+static enum cv_err check_requester(const struct cv_broker *broker, const struct cv_identity *identity,
+                                   struct cv_why *why) {
+  unsigned count = 0;
+  for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
+    count += is_same(&conn->identity, identity);
+  }
+  return count < CV_REQUESTER_CONNS ? CV_OK
+                                    : cv_fail(why, CV_ERR_LIMIT, "%u connections of requester %s; expected at most %d",
+                                              count + 1, identity->name, CV_REQUESTER_CONNS);
+}
+
 static enum cv_err check_join(struct cv_broker *broker, const struct cv_identity *identity, struct cv_why *why) {
+  if (identity->role == CV_ROLE_REQUESTER) {
+    return check_requester(broker, identity, why);
+  }
   if (is_crowd(identity) && identity->last >= CV_WORKER_ID_END) {
     return cv_fail(why, CV_ERR_DENIED, "worker %llu; expected ids below 2^48", (unsigned long long)identity->last);
   }
@@ -77,8 +96,7 @@ static enum cv_err check_join(struct cv_broker *broker, const struct cv_identity
     if (conn->close_due || conn->identity.role == CV_ROLE_REQUESTER) {
       continue;
     }
-    bool same = conn->identity.role == identity->role && strcmp(conn->identity.name, identity->name) == 0;
-    if (same) {
+    if (is_same(&conn->identity, identity)) {
       say_goodbye(broker, conn, "the same certificate has connected again");
       cv_crowd_return_all(broker, conn);
     } else if (is_crowd(identity) && is_crowd(&conn->identity) && cv_identity_overlaps(identity, &conn->identity)) {
@@ -99,6 +117,7 @@ enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *i
   conn->identity = *identity;
   (void)snprintf(conn->who, sizeof(conn->who), "%s/%s", cv_role_text(identity->role), identity->name);
   conn->shell = shell;
+  conn->penalty = CV_PENALTY_NEW;
   conn->lease_free = conn->lease_first = conn->lease_last = UINT32_MAX;
   conn->next = broker->conns;
   if (conn->next != NULL) {

@@ -174,6 +174,13 @@ static uint64_t payer_bit(const struct cv_campaign *campaign, uint64_t worker, u
   return worker * campaign->spec.tokens_per_worker + slot;
 }
 
+static void give_place_back(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_lease *lease) {
+  const struct cv_arm *arm = &campaign->arm[lease->arm];
+  bool is_open = arm->plan == lease->plan &&
+                 !cv_chunks_bit(&campaign->places, cv_epoch_place_bit(lease->arm, arm->first + lease->position));
+  broker->failed = (is_open && cv_arm_return_place(campaign, lease->arm, lease->position) != CV_OK) || broker->failed;
+}
+
 /* The lease is over; its place goes back if nobody has filled it. */
 static void lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uint32_t at, bool give_back) {
   struct cv_lease lease = conn->lease[at];
@@ -187,12 +194,24 @@ static void lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uin
     return;
   }
   cv_chunks_clear(&campaign->offered, payer_bit(campaign, lease.worker, lease.slot));
-  struct cv_arm *arm = &campaign->arm[lease.arm];
-  if (!give_back || arm->plan != lease.plan ||
-      cv_chunks_bit(&campaign->places, cv_epoch_place_bit(lease.arm, arm->first + lease.position))) {
-    return;
+  if (give_back && !lease.again) {
+    give_place_back(broker, campaign, &lease);
   }
-  broker->failed = cv_arm_return_place(campaign, lease.arm, lease.position) != CV_OK || broker->failed;
+}
+
+/*
+ * When every place of an arm has been given out, those that have not been filled for a while are given out once more:
+ * the first answer counts, and nobody waits for the slowest until the end of its lease.
+ */
+static void offer_again(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms) {
+  for (uint32_t at = conn->lease_first; at != NONE && conn->lease[at].again_ms <= now_ms; at = conn->lease[at].after) {
+    struct cv_lease *lease = &conn->lease[at];
+    struct cv_campaign *campaign = lease->again ? NULL : cv_campaign_find(broker, lease->campaign);
+    if (campaign != NULL && campaign->arm != NULL && campaign->arm[lease->arm].next == campaign->arm[lease->arm].want) {
+      lease->again = true;
+      give_place_back(broker, campaign, lease);
+    }
+  }
 }
 
 void cv_crowd_expire(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms) {
@@ -201,8 +220,18 @@ void cv_crowd_expire(struct cv_broker *broker, struct cv_broker_conn *conn, uint
     lease_end(broker, conn, conn->lease_first, true);
     silent = true;
   }
-  if (silent && conn->penalty < CV_PENALTY_MAX) {
-    conn->penalty++;
+  if (silent) {
+    conn->penalty += conn->penalty < CV_PENALTY_MAX;
+    conn->answered = 0;
+  }
+  offer_again(broker, conn, now_ms);
+}
+
+/* As many answers as its share double that share. */
+static void reward(struct cv_broker_conn *conn) {
+  if (conn->penalty > 0 && ++conn->answered >= (uint32_t)CV_SHARE_MIN >> conn->penalty) {
+    conn->penalty--;
+    conn->answered = 0;
   }
 }
 
@@ -424,6 +453,7 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
       .worker = worker,
       .plan = campaign->arm[arm].plan,
       .deadline_ms = now_ms + broker->config.limits.lease_ms,
+      .again_ms = now_ms + (broker->config.limits.lease_ms / CV_AGAIN >> conn->penalty),
       .campaign = campaign->id,
       .arm = arm,
       .position = position,
@@ -653,7 +683,7 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
   switch (verdict) {
     case CV_VERDICT_ACCEPTED:
       figures->tokens++;
-      conn->penalty = 0;
+      reward(conn);
       break;
     case CV_VERDICT_DUPLICATE:
       figures->duplicates++;

@@ -11,6 +11,7 @@
 
 enum { OPENS_A_FRAME = 1, PLANS_A_FRAME = 2, RELEASES_A_FRAME = 256, NUMBERS_A_FRAME = 64 };
 
+/* What the third-party says of this campaign cannot be; of others it may still tell the truth. */
 static void freeze(struct cv_broker *broker, struct cv_campaign *campaign, const char *what, uint64_t theirs,
                    uint64_t ours) {
   cv_refusals_add(&broker->figures.refusals, CV_REFUSED_HISTORY);
@@ -122,6 +123,17 @@ static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *ope
   broker->said = true;
 }
 
+static bool takes_standings(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_standing *standing,
+                            uint32_t n) {
+  struct cv_why reason;
+  if (cv_campaign_set_standings(broker, campaign, standing, n, &reason) == CV_OK) {
+    return true;
+  }
+  cv_broker_note(broker, NULL, "campaign %u \"%s\": %s", campaign->id, campaign->spec.name, reason.text);
+  freeze(broker, campaign, "standings that cannot be, after plan", campaign->plans, campaign->plans);
+  return false;
+}
+
 static bool same_plan(const struct cv_plan *a, const struct cv_plan *b) {
   return a->wants == b->wants && memcmp(a->want, b->want, a->wants * sizeof(*a->want)) == 0;
 }
@@ -130,10 +142,6 @@ static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_campaign *cam
                                struct cv_why *why) {
   struct cv_why reason;
   struct cv_rank_refused *refused = &campaign->rank.refused;
-  if (campaign->open_arms > 0) {
-    return cv_fail(why, CV_ERR_STATE, "plan %llu of campaign %u while plan %llu is not closed",
-                   (unsigned long long)plan->plan.number, campaign->id, (unsigned long long)campaign->plans);
-  }
   if (cv_epoch_check(broker, campaign, &plan->plan, refused, &reason) == CV_OK) {
     CV_TRY(cv_epoch_open(broker, campaign, &plan->plan));
     campaign->rank.plans = campaign->plans;
@@ -155,20 +163,30 @@ static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_campaign *cam
 
 static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *plan, struct cv_why *why) {
   struct cv_campaign *campaign = cv_campaign_find(broker, plan->campaign);
-  if (campaign == NULL || !campaign->rank.opened) {
+  if (campaign == NULL) {
     return cv_fail(why, CV_ERR_STATE, "a plan for campaign %llu, which is not open",
                    (unsigned long long)plan->campaign);
   }
   broker->said = true;
-  if (campaign->phase != CV_PHASE_RUNNING) {
+  if (campaign->phase >= CV_PHASE_STOPPING) {
     return CV_OK; /* it crossed the stop */
   }
+  if (!campaign->rank.opened) {
+    freeze(broker, campaign, "before it has opened the campaign, plan", plan->plan.number, campaign->plans);
+    return CV_OK;
+  }
   if (plan->plan.number == 0 || plan->plan.number > campaign->plans + 1) {
-    return cv_fail(why, CV_ERR_STATE, "plan %llu of campaign %u; expected %zu", (unsigned long long)plan->plan.number,
-                   campaign->id, campaign->plans + 1);
+    freeze(broker, campaign, "plan", plan->plan.number, campaign->plans);
+    return CV_OK;
   }
   if (plan->plan.number == campaign->plans + 1) {
-    CV_TRY(cv_campaign_set_standings(broker, campaign, plan->standing, plan->standings, why));
+    if (campaign->open_arms > 0) {
+      freeze(broker, campaign, "before the last plan is closed, plan", plan->plan.number, campaign->plans);
+      return CV_OK;
+    }
+    if (!takes_standings(broker, campaign, plan->standing, plan->standings)) {
+      return CV_OK;
+    }
     return on_new_plan(broker, campaign, plan, why);
   }
   if (!same_plan(&plan->plan, &campaign->plan[plan->plan.number - 1])) {
@@ -182,7 +200,7 @@ static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *
 
 static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_result *result, struct cv_why *why) {
   struct cv_campaign *campaign = cv_campaign_find(broker, result->campaign);
-  if (campaign == NULL || (campaign->phase != CV_PHASE_ENDED && !campaign->rank.opened)) {
+  if (campaign == NULL) {
     return cv_fail(why, CV_ERR_STATE, "a result of campaign %llu, which is not open",
                    (unsigned long long)result->campaign);
   }
@@ -192,12 +210,18 @@ static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_resu
   if (campaign->phase == CV_PHASE_ENDED) {
     return CV_OK;
   }
+  if (!campaign->rank.opened) {
+    freeze(broker, campaign, "before it has opened the campaign, a result after plan", campaign->plans,
+           campaign->plans);
+    return CV_OK;
+  }
   if (campaign->phase == CV_PHASE_RUNNING && (result->reason != CV_END_COMPLETE || campaign->open_arms > 0)) {
     freeze(broker, campaign, "a result that was not asked for, after plan", campaign->plans, campaign->plans);
     return CV_OK;
   }
-  CV_TRY(cv_campaign_set_standings(broker, campaign, result->standing, result->standings, why));
-  cv_campaign_end(broker, campaign, result->reason);
+  if (takes_standings(broker, campaign, result->standing, result->standings)) {
+    cv_campaign_end(broker, campaign, result->reason);
+  }
   return CV_OK;
 }
 
@@ -216,10 +240,13 @@ static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *con
     on_opened(broker, &frame->answer[i]);
   }
   for (size_t i = 0; i < frame->acks; i++) {
-    const struct cv_campaign *campaign = cv_campaign_find(broker, frame->ack[i].campaign);
-    if (campaign == NULL || frame->ack[i].number > campaign->releases) {
-      return cv_fail(why, CV_ERR_STATE, "release %llu of campaign %llu is acknowledged, which was not sent",
-                     (unsigned long long)frame->ack[i].number, (unsigned long long)frame->ack[i].campaign);
+    struct cv_campaign *campaign = cv_campaign_find(broker, frame->ack[i].campaign);
+    if (campaign == NULL) {
+      return cv_fail(why, CV_ERR_STATE, "a release of campaign %llu is acknowledged, which is not open",
+                     (unsigned long long)frame->ack[i].campaign);
+    }
+    if (campaign->phase != CV_PHASE_ENDED && frame->ack[i].number > campaign->releases) {
+      freeze(broker, campaign, "release", frame->ack[i].number, campaign->releases);
     }
   }
   for (size_t i = 0; i < frame->plans; i++) {

@@ -12,9 +12,12 @@ enum {
   CV_CREDIT_MAX = 8192,     /* assignments a connection may hold */
   CV_SHARE_MIN = 64,        /* places of an arm any connection may hold */
   CV_PENALTY_MAX = 16,      /* times a silent connection's share is halved */
+  CV_PENALTY_NEW = 3,       /* that many times that of one which has not answered yet */
   CV_CAMPAIGNS_KEPT = 1000, /* of a requester, ended ones included */
+  CV_AGAIN = 8,             /* of a lease, after which a place may be given again */
   CV_BUSY_MAX = 64,         /* workers with an open assignment that a turn passes over */
-  CV_REQUESTS_MAX = 16,     /* unanswered requests of a requester */
+  CV_REQUESTS_MAX = 16,     /* unanswered requests of a requester's connection */
+  CV_REQUESTER_CONNS = 16,  /* connections of a requester */
   CV_FOLD_CHUNKS = 4,       /* chunks written a commit when the journal is long */
   CV_PART_RELEASES = 256,   /* releases in one frame */
   CV_SPEC_BYTES_MAX = 128 * 1024,
@@ -116,6 +119,8 @@ struct cv_lease {
   uint64_t worker;
   uint64_t plan;
   uint64_t deadline_ms;
+  uint64_t again_ms; /* from then on its place may go to others, too */
+  bool again;        /* it may */
   uint32_t campaign; /* 0 = free */
   uint32_t arm, position, slot;
   uint32_t before, after; /* neighbours; after also links the free ones */
@@ -150,8 +155,9 @@ struct cv_broker_conn {
   bool greeted, hello_sent, close_due;
   char goodbye[CV_WHY_BYTES];
   /* crowd */
-  uint32_t credit, outstanding, penalty;
-  uint64_t *waiting; /* ring of workers */
+  uint32_t credit, outstanding;
+  uint32_t penalty, answered; /* tokens accepted since the penalty changed */
+  uint64_t *waiting;          /* ring of workers */
   uint32_t waiting_cap, waiting_head, waiting_count;
   struct cv_lease *lease;
   uint32_t leases, lease_free, lease_first, lease_last;
