@@ -223,6 +223,15 @@ size_t cv_broker_gathered(const struct cv_broker *broker) {
   return broker->gathered;
 }
 
+size_t cv_broker_conn_gathered(const struct cv_broker_conn *conn) {
+  return conn->gathered;
+}
+
+void cv_broker_hold(struct cv_broker *broker, struct cv_broker_conn *conn, bool hold) {
+  conn->held = hold;
+  broker->said = broker->said || !hold;
+}
+
 bool cv_broker_is_pending(const struct cv_broker *broker) {
   return broker->changed || broker->said || broker->failed;
 }
@@ -231,6 +240,7 @@ static void swap_out(struct cv_broker_conn *conn) {
   struct cv_crowd_out out = conn->ready;
   conn->ready = conn->gather;
   conn->gather = out;
+  conn->gathered = 0;
 }
 
 static enum cv_err fill_outputs(struct cv_broker *broker, uint64_t now_ms) {
@@ -294,21 +304,9 @@ void cv_broker_stored(struct cv_broker *broker) {
   broker->cursor = broker->conns;
 }
 
-/* The arrays stay for reuse; what they held has been sent. */
-static void empty_out(struct cv_crowd_out *out) {
-  struct cv_crowd_frame *frame = &out->frame;
-  for (size_t i = 0; i < frame->backoffs; i++) {
-    free((void *)(uintptr_t)frame->backoff[i].worker);
-  }
-  frame->arrives = frame->tokens = frame->declines = frame->campaigns = 0;
-  frame->assigns = frame->acks = frame->backoffs = frame->dones = 0;
-  frame->hello.present = false;
-  frame->goodbye = NULL;
-}
-
 bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret) {
   if (broker->last_out != NULL) {
-    empty_out(broker->last_out);
+    cv_crowd_out_empty(broker->last_out);
     broker->last_out = NULL;
   }
   while (broker->cursor != NULL && !broker->failed) {

@@ -109,6 +109,13 @@ bool cv_broker_is_drained(const struct cv_broker *broker);
 
 /* ---- batches and outputs ---- */
 
+/*
+ * What this connection has been answered since the last flush, in acknowledgements and turned away arrivals: when that
+ * grows large the shell reads no more of it until the next one.
+ */
+size_t cv_broker_conn_gathered(const struct cv_broker_conn *conn);
+/* A connection that is slow to read: exports, progress and history wait until it is told otherwise. */
+void cv_broker_hold(struct cv_broker *broker, struct cv_broker_conn *conn, bool hold);
 /* Tokens gathered for the next batch; whether anything waits to be stored or said. */
 size_t cv_broker_gathered(const struct cv_broker *broker);
 bool cv_broker_is_pending(const struct cv_broker *broker);

@@ -53,6 +53,21 @@ static void out_fini(struct cv_crowd_out *out) {
   *out = (struct cv_crowd_out){0};
 }
 
+void cv_crowd_out_empty(struct cv_crowd_out *out) {
+  enum { KEPT = 4096 };
+  struct cv_crowd_frame *frame = &out->frame;
+  if (out->assigns_cap + out->acks_cap + out->backoffs_cap > KEPT) {
+    out_fini(out);
+    return;
+  }
+  for (size_t i = 0; i < frame->backoffs; i++) {
+    free((void *)(uintptr_t)frame->backoff[i].worker);
+  }
+  frame->assigns = frame->acks = frame->backoffs = frame->campaigns = frame->dones = 0;
+  frame->hello.present = false;
+  frame->goodbye = NULL;
+}
+
 /* Tells one worker why it gets nothing; runs of the same answer share a message. `why` is a literal. */
 static enum cv_err push_backoff(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker,
                                 uint32_t delay_ms, uint64_t campaign, const char *why) {
@@ -69,6 +84,7 @@ static enum cv_err push_backoff(struct cv_broker *broker, struct cv_broker_conn 
     *last = (struct cv_backoff){.worker = workers, .delay_ms = delay_ms, .why = why, .campaign = campaign};
   }
   ((uint64_t *)(uintptr_t)last->worker)[last->workers++] = worker;
+  conn->gathered++;
   broker->said = true;
   return CV_OK;
 }
@@ -701,6 +717,7 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
   if (ack == NULL) {
     return CV_ERR_NOMEM;
   }
+  conn->gathered++;
   memcpy(ack->ticket, token->ticket, sizeof(ack->ticket));
   ack->verdict = verdict;
   ack->why = objection.why;

@@ -345,6 +345,9 @@ static bool fill_watch(struct cv_broker *broker, struct cv_broker_conn *conn, st
 
 enum cv_err cv_order_fill(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms) {
   cv_order_ready_clear(conn);
+  if (conn->held) {
+    return CV_OK;
+  }
   memset(&conn->order, 0, sizeof(conn->order));
   if (conn->greeted) {
     conn->order.hello = cv_broker_hello(conn);

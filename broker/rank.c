@@ -351,7 +351,8 @@ enum cv_err cv_rank_fill(struct cv_broker *broker) {
   CV_TRY(make_frame(broker));
   struct cv_broker_conn *conn = broker->rank;
   frame->hello = cv_broker_hello(conn);
-  for (struct cv_campaign *campaign = broker->open; conn->greeted && campaign != NULL; campaign = campaign->next_open) {
+  for (struct cv_campaign *campaign = conn->greeted && !conn->held ? broker->open : NULL; campaign != NULL;
+       campaign = campaign->next_open) {
     if (!campaign->rank.open_sent && frame->opens < OPENS_A_FRAME) {
       fill_open(campaign, frame);
     }

@@ -19,6 +19,10 @@ enum {
   BATCH_TOKENS = 1024,
   SLICE = 1000, /* assignments and acknowledgements in one frame */
   SLICE_SMALL = 16,
+  GATHER_MOST = 8192, /* answers to one connection between two flushes ... */
+  GATHER_LEAST = 256,
+  GATHER_ALL = 65536,   /* ... and that many to all of them together */
+  HOLD_BYTES = 1 << 20, /* queued for a connection: it is slow to read */
 };
 
 /* What a peer's data points to. Peers that have not introduced themselves share the shell's newcomer. */
@@ -28,6 +32,8 @@ struct link {
   struct cv_broker_conn *conn;
   enum cv_schema schema;
   bool closing;
+  bool paused;             /* until the next flush: it has had its share of answers */
+  bool held;               /* until it has read */
   struct link *next, **at; /* list of all but the newcomer */
 };
 
@@ -52,6 +58,7 @@ struct cv_broker_shell {
   uv_timer_t tick, pace;
   uv_signal_t signals[3];
   bool paced, draining, failed, stopping;
+  unsigned pauses;
   uint64_t drain_until_ms;
   struct cv_hush hush;
   struct cv_refusals refusals; /* of the network and of frames; the core has its own */
@@ -96,6 +103,16 @@ static void send_bytes(struct link *link, enum cv_err err) {
     close_link(link, cv_err_text(err));
   }
   cv_buf_clear(out);
+}
+
+/* Who reads slowly is told less, before the queue is full. */
+static void hold(struct link *link) {
+  size_t queued = cv_peer_queued(link->peer);
+  bool held = link->held ? queued > HOLD_BYTES / 2 : queued > HOLD_BYTES;
+  if (held != link->held && link->conn != NULL && !link->closing) {
+    link->held = held;
+    cv_broker_hold(link->shell->core, link->conn, held);
+  }
 }
 
 static void send_crowd(struct link *link, const struct cv_crowd_frame *frame) {
@@ -160,10 +177,22 @@ static void deliver(struct cv_broker_shell *shell) {
         send_bytes(link, cv_order_encode(out.frame.order, &shell->scratch, &shell->out));
         break;
     }
+    hold(link);
     if (out.close) {
       close_link(link, "told to go");
     }
   }
+}
+
+/* What was gathered has gone into a batch: everybody may speak again. */
+static void resume_all(struct cv_broker_shell *shell) {
+  for (struct link *link = shell->pauses > 0 ? shell->links : NULL; link != NULL; link = link->next) {
+    if (link->paused) {
+      link->paused = false;
+      cv_peer_resume(link->peer);
+    }
+  }
+  shell->pauses = 0;
 }
 
 /* ---- the turn: events -> batch -> storage thread -> outputs ---- */
@@ -216,6 +245,7 @@ static void turn_over(struct cv_broker_shell *shell) {
       fail(shell, "cannot go on", &why);
       return;
     }
+    resume_all(shell);
     shell->paced = true;
     (void)uv_timer_start(&shell->pace, on_pace, PACE_MS, 0);
     if (store) {
@@ -329,6 +359,19 @@ static enum cv_err take_frame(struct link *link, const uint8_t *bytes, size_t n,
   return err;
 }
 
+/* A peer that sends while the last batch is being stored fills our memory with answers: each has its share of that. */
+static void pace_peer(struct link *link) {
+  struct cv_broker_figures figures;
+  cv_broker_figures(link->shell->core, &figures);
+  size_t share = GATHER_ALL / (figures.crowd_conns + 1);
+  share = share > GATHER_MOST ? GATHER_MOST : share < GATHER_LEAST ? GATHER_LEAST : share;
+  if (!link->paused && !link->closing && cv_broker_conn_gathered(link->conn) >= share) {
+    link->paused = true;
+    link->shell->pauses++;
+    cv_peer_pause(link->peer);
+  }
+}
+
 static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   struct link *link = cv_peer_data(peer);
   if (link->conn == NULL || link->closing || link->shell->failed) {
@@ -342,6 +385,7 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   } else if (err != CV_OK) {
     reject(link, kind, &why);
   }
+  pace_peer(link);
 }
 
 static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
@@ -387,6 +431,9 @@ static void on_tick(uv_timer_t *timer) {
   uint64_t now_ms = cv_clock_mono_ms();
   cv_broker_tick(shell->core, now_ms, cv_clock_wall_ms());
   cv_log_hushed(&shell->hush, now_ms, false);
+  for (struct link *link = shell->links; link != NULL; link = link->next) {
+    hold(link);
+  }
   if (shell->draining && !cv_committer_is_busy(&shell->committer) &&
       (cv_broker_is_drained(shell->core) || now_ms >= shell->drain_until_ms)) {
     stop_all(shell);
@@ -553,6 +600,7 @@ static enum cv_err open_net(struct cv_broker_shell *shell, struct cv_why *why) {
   const struct cv_broker_settings *settings = shell->settings;
   struct cv_net_limits limits = CV_NET_DEFAULTS;
   limits.connections = (unsigned)settings->connections;
+  limits.handshakes = (unsigned)settings->handshakes;
   limits.silence_ms = (unsigned)settings->silence_ms;
   CV_TRY(cv_listener_start(&shell->loop, settings->listen, shell->server_tls, &peer_ops, &shell->newcomer, &limits,
                            &shell->listener, why));

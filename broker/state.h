@@ -152,7 +152,7 @@ struct cv_broker_conn {
   struct cv_identity identity;
   char who[CV_NAME_BYTES + 16]; /* "gateway/1-9" */
   void *shell;
-  bool greeted, hello_sent, close_due;
+  bool greeted, hello_sent, close_due, held;
   char goodbye[CV_WHY_BYTES];
   /* crowd */
   uint32_t credit, outstanding;
@@ -164,6 +164,7 @@ struct cv_broker_conn {
   struct cv_dealing *dealing;
   uint32_t dealings, dealings_cap;
   struct cv_crowd_out gather, ready;
+  size_t gathered; /* acknowledgements and workers turned away in `gather` */
   /* order */
   struct cv_request request[CV_REQUESTS_MAX];
   uint32_t requests;
@@ -275,6 +276,8 @@ void cv_crowd_return_all(struct cv_broker *broker, struct cv_broker_conn *conn);
 void cv_crowd_conn_fini(struct cv_broker_conn *conn);
 CV_MUST_USE enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struct cv_campaign *campaign);
 bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame);
+/* Forgets what has been said; keeps memory for the next time, unless it is much. */
+void cv_crowd_out_empty(struct cv_crowd_out *out);
 
 /* dirty.c: out of memory ends the core */
 void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, struct cv_chunk *chunk);

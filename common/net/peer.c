@@ -28,7 +28,7 @@ enum {
 };
 
 const struct cv_net_limits CV_NET_DEFAULTS = {.frame_bytes = 256 * 1024,
-                                              .queue_bytes = 8 * 1024 * 1024,
+                                              .queue_bytes = 4 * 1024 * 1024,
                                               .connections = 1024,
                                               .handshakes = 128,
                                               .handshake_ms = 10000,

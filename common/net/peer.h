@@ -74,7 +74,7 @@ struct cv_net_limits {
   unsigned frame_ms;   /* from a frame's first byte to its last, and to the first frame */
   unsigned silence_ms; /* at least 1000; noticed within twice that */
 };
-extern const struct cv_net_limits CV_NET_DEFAULTS; /* 256 KiB, 8 MiB, 1024, 128, 10 s, 30 s, 20 s */
+extern const struct cv_net_limits CV_NET_DEFAULTS; /* 256 KiB, 4 MiB, 1024, 128, 10 s, 30 s, 20 s */
 
 /* A listener. */
 struct cv_listener;

@@ -63,6 +63,7 @@ static void test_frames_both_ways(void **state) {
 /* What was queued before the end reaches the other side, even if it is more than the kernel takes at once. */
 static void test_close_flushes(void **state) {
   struct world *world = *state;
+  world->limits.queue_bytes = 8 * 1024 * 1024;
   connect_both(world);
   for (unsigned i = 0; i < 25; i++) {
     send_frame(&world->client, world->limits.frame_bytes, (uint8_t)i);
@@ -85,6 +86,7 @@ static void test_close_flushes(void **state) {
 /* We close while the other side is in full flow: what it sends is dropped, but nothing of ours is lost to a reset. */
 static void test_close_against_a_stream(void **state) {
   struct world *world = *state;
+  world->limits.queue_bytes = 8 * 1024 * 1024;
   connect_both(world);
   cv_peer_pause(world->server.peer);
   for (unsigned i = 0; i < 30; i++) {
