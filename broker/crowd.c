@@ -71,10 +71,14 @@ void cv_crowd_out_empty(struct cv_crowd_out *out) {
 /* Tells one worker why it gets nothing; runs of the same answer share a message. `why` is a literal. */
 static enum cv_err push_backoff(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker,
                                 uint32_t delay_ms, uint64_t campaign, const char *why) {
-  enum { RUN = 64 };
+  enum { RUN = 64, LAST = 8 /* that may go on: several campaigns take turns */ };
   struct cv_crowd_out *out = &conn->gather;
-  struct cv_backoff *last = out->frame.backoffs > 0 ? &out->frame.backoff[out->frame.backoffs - 1] : NULL;
-  if (last == NULL || last->why != why || last->campaign != campaign || last->workers == RUN) {
+  struct cv_backoff *last = NULL;
+  for (size_t i = out->frame.backoffs; last == NULL && i-- > 0 && i + LAST >= out->frame.backoffs;) {
+    struct cv_backoff *each = &out->frame.backoff[i];
+    last = each->why == why && each->campaign == campaign && each->workers < RUN ? each : NULL;
+  }
+  if (last == NULL) {
     uint64_t *workers = calloc(RUN, sizeof(*workers));
     last = workers == NULL ? NULL : PUSH(out, backoff, backoffs, backoffs_cap);
     if (last == NULL) {
@@ -478,11 +482,25 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
   return give(broker, conn, campaign, dealing, &lease, wall_ms);
 }
 
+/* Nothing for this worker in any campaign, ever: it is told of each, or it would come again for another one. */
+static enum cv_err send_away(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker, uint64_t now_ms,
+                             uint64_t wall_ms) {
+  for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    enum fate fate = FATE_DECLINED;
+    const char *why = NULL;
+    if (campaign->phase == CV_PHASE_RUNNING) {
+      CV_TRY(try_campaign(broker, conn, campaign, worker, now_ms, wall_ms, &fate, &why));
+    }
+    if (fate == FATE_NEVER) {
+      CV_TRY(push_backoff(broker, conn, worker, 0, campaign->id, why));
+    }
+  }
+  return CV_OK;
+}
+
 static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker, uint64_t now_ms,
                               uint64_t wall_ms, enum fate *ret_fate) {
   enum fate fate = FATE_NEVER;
-  const char *why = NULL;
-  uint32_t about = 0;
   bool never = false, waits = false, busy = false;
   for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     if (campaign->phase != CV_PHASE_RUNNING) {
@@ -497,14 +515,10 @@ static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *c
     }
     waits = waits || fate == FATE_WAITS;
     busy = busy || fate == FATE_BUSY;
-    if (fate == FATE_NEVER) {
-      never = true;
-      why = reason;
-      about = campaign->id;
-    }
+    never = never || fate == FATE_NEVER;
   }
   *ret_fate = waits ? FATE_WAITS : busy ? FATE_BUSY : never ? FATE_NEVER : FATE_WAITS;
-  return *ret_fate == FATE_NEVER ? push_backoff(broker, conn, worker, 0, about, why) : CV_OK;
+  return *ret_fate == FATE_NEVER ? send_away(broker, conn, worker, now_ms, wall_ms) : CV_OK;
 }
 
 /* One turn of a connection: its queue once through, as far as credit and places go. */

@@ -332,8 +332,9 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, uin
     campaign->fresh = campaign->changed = campaign->standings_changed = campaign->purge = false;
     campaign->active_ms = now_ms;
     if (campaign->deadline_wall_ms != 0) {
+      /* A clock that has gone back while nobody was up must not give it more than it ever had. */
       uint64_t left = campaign->deadline_wall_ms > wall_ms ? campaign->deadline_wall_ms - wall_ms : 0;
-      campaign->deadline_ms = now_ms + left;
+      campaign->deadline_ms = now_ms + (left < campaign->spec.deadline_ms ? left : campaign->spec.deadline_ms);
     }
     if (campaign->arm != NULL) {
       CV_TRY(settle(campaign));

@@ -430,15 +430,24 @@ static enum cv_err on_ack(struct cv_crew *crew, const struct cv_crowd_ack *ack) 
   return move_on(crew, worker);
 }
 
+/* Before anybody moves on: a worker may be sent away from several campaigns at once. */
+static void learn_unwanted(struct cv_crew *crew, const struct cv_backoff *backoff) {
+  struct engagement *engagement = backoff->delay_ms > 0 ? NULL : find_engagement(crew, backoff->campaign);
+  for (size_t i = 0; engagement != NULL && engagement->given != NULL && i < backoff->workers; i++) {
+    if (is_one_of_us(crew, backoff->worker[i])) {
+      engagement->told = true; /* that it runs, if not its terms */
+      engagement->given[backoff->worker[i] - crew->config.first] = NEVER;
+    }
+  }
+}
+
 /* One worker that the broker sends away: for a while, from one campaign, or (campaign 0) from all. */
 static enum cv_err send_away(struct cv_crew *crew, const struct cv_backoff *backoff, uint64_t worker, uint64_t now_ms) {
   if (backoff->delay_ms > 0) {
     return cv_line_push(&crew->resting, worker, now_ms + backoff->delay_ms);
   }
-  struct engagement *engagement = find_engagement(crew, backoff->campaign);
+  const struct engagement *engagement = find_engagement(crew, backoff->campaign);
   if (engagement != NULL && engagement->given != NULL) {
-    engagement->told = true; /* that it runs, if not its terms */
-    engagement->given[worker - crew->config.first] = NEVER;
     return move_on(crew, worker);
   }
   if (backoff->campaign == 0) {
@@ -517,6 +526,9 @@ static enum cv_err on_frame(struct cv_crew *crew, const struct cv_crowd_frame *f
   }
   for (size_t i = 0; i < frame->assigns; i++) {
     CV_TRY(on_assign(crew, &frame->assign[i], why));
+  }
+  for (size_t i = 0; i < frame->backoffs; i++) {
+    learn_unwanted(crew, &frame->backoff[i]);
   }
   for (size_t i = 0; i < frame->backoffs; i++) {
     CV_TRY(on_backoff(crew, &frame->backoff[i], now_ms));

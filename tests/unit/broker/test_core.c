@@ -219,6 +219,58 @@ static void test_assignments_side_by_side_stay_below_the_lifetime_epsilon(void *
   world_end(&world);
 }
 
+/* A clock that goes back while the broker is down must not make a deadline later than the campaign's own length. */
+static void test_a_clock_that_goes_back_extends_no_deadline(void **state) {
+  struct world world;
+  world_make(&world);
+  world.now_ms = 1000000;
+  struct cv_order_frame frame = {.hello = hello, .kind = CV_ORDER_SUBMIT};
+  frame.as.submit = (struct cv_submit){.client_key = {1}, .spec = spec_of_test()};
+  frame.as.submit.spec.deadline_ms = 10000;
+  ask(&world, &frame);
+  (void)turn(&world, false);
+  stop(&world);
+  world.now_ms = 500000;
+  start(&world);
+  const struct cv_campaign *campaign = cv_campaign_find(world.core, 1);
+  cv_broker_tick(world.core, world.now_ms + 9999, world.now_ms + 9999);
+  assert_true(campaign->phase < CV_PHASE_STOPPING);
+  cv_broker_tick(world.core, world.now_ms + 10000, world.now_ms + 10000);
+  assert_int_equal(campaign->phase, CV_PHASE_STOPPING);
+  assert_int_equal(campaign->end, CV_END_DEADLINE);
+  world_end(&world);
+}
+
+/* Who is wanted by none of several campaigns is told so for each: its gateway may know of neither. */
+static void test_a_worker_is_sent_away_from_each_campaign(void **state) {
+  struct world world;
+  struct token token;
+  begin(&world, &token);
+  restart_with_limit(&world, 1);
+  struct cv_order_frame frame = {.hello = hello, .kind = CV_ORDER_SUBMIT};
+  frame.as.submit = (struct cv_submit){.client_key = {2}, .spec = spec_of_test()};
+  ask(&world, &frame);
+  struct cv_campaign *second = cv_campaign_find(world.core, 2);
+  CV_REQUIRE(second != NULL);
+  second->phase = CV_PHASE_RUNNING; /* as if the third-party had opened it */
+  arrive(&world, 2);
+  bool store;
+  assert_int_equal(cv_broker_flush(world.core, world.now_ms, world.now_ms, &world.batch, &store), CV_OK);
+  cv_broker_stored(world.core);
+  struct cv_broker_out out;
+  size_t away[3] = {0};
+  while (cv_broker_next_out(world.core, &out)) {
+    for (size_t i = 0; out.schema == CV_SCHEMA_CROWD && i < out.frame.crowd->backoffs; i++) {
+      const struct cv_backoff *backoff = &out.frame.crowd->backoff[i];
+      assert_in_range(backoff->campaign, 1, 2);
+      away[backoff->campaign] += backoff->workers;
+    }
+  }
+  assert_int_equal(away[1], 2);
+  assert_int_equal(away[2], 2);
+  world_end(&world);
+}
+
 /* A worker whose lifetime epsilon is spent is never told a campaign's terms; a connection outlives many campaigns. */
 static void test_a_connection_outlives_many_campaigns(void **state) {
   struct world world;
@@ -391,6 +443,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_releases_are_exact_sums_and_known_noise),
       cmocka_unit_test(test_a_restart_after_every_commit_changes_nothing),
+      cmocka_unit_test(test_a_clock_that_goes_back_extends_no_deadline),
+      cmocka_unit_test(test_a_worker_is_sent_away_from_each_campaign),
       cmocka_unit_test(test_a_crash_before_a_commit_changes_nothing),
       cmocka_unit_test(test_a_bad_token_is_refused_and_takes_nothing),
       cmocka_unit_test(test_a_duplicate_is_known_after_a_restart),

@@ -352,6 +352,30 @@ static void test_back_off(void **state) {
   cv_crew_free(stage.crew);
 }
 
+/* A gateway that was restarted does not know who has given: it must not send for ever those whom nobody wants. */
+static void test_away_from_two_campaigns(void **state) {
+  setup(&stage, 1, 5, 1);
+  meet(&stage, 1);
+  begin(&stage);
+  (void)say_terms(&stage, CAMPAIGN + 1, 1);
+  deliver(&stage);
+  uint64_t last[] = {1};
+  const struct cv_backoff both[] = {{.worker = last, .workers = 1, .campaign = CAMPAIGN},
+                                    {.worker = last, .workers = 1, .campaign = CAMPAIGN + 1}};
+  begin(&stage);
+  stage.frame.backoff = (struct cv_backoff *)(uintptr_t)both;
+  stage.frame.backoffs = 2;
+  for (uint64_t worker = 1; worker <= 5; worker++) {
+    last[0] = worker;
+    deliver(&stage);
+    for (size_t i = 0; i < arrived(&stage); i++) {
+      assert_true(arrived_worker(&stage, i) > worker);
+    }
+  }
+  assert_true(cv_crew_is_done(stage.crew));
+  cv_crew_free(stage.crew);
+}
+
 /* A campaign whose terms `change` has made worse is declined, and no token leaves. */
 static void declined(void (*change)(struct cv_terms *terms), const char *reason) {
   setup(&stage, 1, 2, 4);
@@ -740,6 +764,7 @@ int main(void) {
       cmocka_unit_test(test_a_refusal_is_told_once_per_reason),
       cmocka_unit_test(test_several_tokens_of_one_worker),
       cmocka_unit_test(test_back_off),
+      cmocka_unit_test(test_away_from_two_campaigns),
       cmocka_unit_test(test_weaker_terms_are_declined),
       cmocka_unit_test(test_terms_that_get_weaker_later_are_declined),
       cmocka_unit_test(test_the_owners_limit_of_tokens),
