@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,25 @@ static enum cv_err read_mark(struct cv_anchor *anchor, struct cv_anchor_mark *re
   return CV_OK;
 }
 
+/* A file that was just made is there after a loss of power only if its folder was synced, too. */
+static enum cv_err sync_folder(const char *path, struct cv_why *why) {
+  char *copy = strdup(path);
+  if (copy == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  const char *folder = dirname(copy);
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  enum cv_err err = CV_OK;
+  if (fd < 0 || fsync(fd) != 0) {
+    err = cv_fail(why, CV_ERR_IO, "%s: cannot sync the anchor's folder %s: %s", path, folder, strerror(errno));
+  }
+  if (fd >= 0) {
+    (void)close(fd);
+  }
+  free(copy);
+  return err;
+}
+
 enum cv_err cv_anchor_open(const char *path, struct cv_anchor **ret, bool *ret_exists, struct cv_anchor_mark *ret_mark,
                            struct cv_why *why) {
   struct cv_anchor *anchor = calloc(1, sizeof(*anchor));
@@ -108,11 +128,16 @@ enum cv_err cv_anchor_open(const char *path, struct cv_anchor **ret, bool *ret_e
     cv_anchor_close(anchor);
     return err;
   }
-  enum cv_err err = read_mark(anchor, ret_mark, ret_exists, why);
+  bool exists = false;
+  enum cv_err err = read_mark(anchor, ret_mark, &exists, why);
+  if (err == CV_OK && !exists) {
+    err = sync_folder(path, why);
+  }
   if (err != CV_OK) {
     cv_anchor_close(anchor);
     return err;
   }
+  *ret_exists = exists;
   *ret = anchor;
   return CV_OK;
 }
