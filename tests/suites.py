@@ -277,9 +277,27 @@ def long(tally):
     pytest(tally, "long", "tests/e2e", "-m", "long")
 
 
-def sim(tally):
-    done = run([BUILD / "tests/sim/sim", "--runs", 10000, "--from", 1001, "--jobs", os.cpu_count() or 1])
-    tally.check("10000 simulated schedules", [tail(done.stdout, 60)] if done.returncode else [])
+# Schedules in a run of all suites; from so many on, everything that the simulation can reach must have been.
+SIM_RUNS, SIM_MUST = 1000, 10000
+
+
+def sim(tally, runs=None, first=None):
+    """`runs` given: that many over seeds that nobody has run, from the time of day on, unless `first` says otherwise."""
+    if first is None:
+        first = 1001 if runs is None else int(time.time()) * 1000
+    runs = runs or SIM_RUNS
+    print(f"{runs} schedules from seed {first}; again: tests/run sim --long {runs} --from {first}", flush=True)
+    command = [BUILD / "tests/sim/sim", "--runs", runs, "--from", first, "--jobs", os.cpu_count() or 1, "--progress"]
+    command += ["--must"] if runs >= SIM_MUST else []
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, text=True, stdout=subprocess.PIPE)
+    print(done.stdout, end="", flush=True)
+    tally.notes += [f"sim: {line}" for line in done.stdout.splitlines()[-1:]]
+    tally.check(f"{runs} simulated schedules", [f"status {done.returncode}, see above"] if done.returncode else [])
+
+
+def mutations(tally):
+    done = run([ROOT / "tests/sim/mutations"], quiet=False)
+    tally.check("planted faults are found", [f"status {done.returncode}, see above"] if done.returncode else [])
 
 
 def fuzz(tally, seconds):
@@ -292,19 +310,29 @@ def fuzz(tally, seconds):
 
 
 SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e, "clang": clang,
-          "asan": asan, "tidy": tidy, "sim": sim, "long": long, "fuzz": fuzz}
+          "asan": asan, "tidy": tidy, "sim": sim, "mutations": mutations, "long": long, "fuzz": fuzz}
 ON_BUILD = ("unit", "boundary", "e2e", "sim", "long")
-DEFAULT = ("lint", "format", "unit", "boundary", "e2e", "clang", "asan")
+DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e", "clang", "asan")
+
+
+def whole(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f'"{text}": expected a whole number above 0')
+    return int(text)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
-                                     epilog="Without a suite all but tidy, sim, fuzz and long run; long has the faults "
-                                            "that take minutes: hundreds of kills, parties that stand still or are cut "
-                                            "off for longer than every default. Exit status: 0, or 1 if a test "
+                                     epilog="Without a suite all but tidy, mutations, fuzz and long run, with --long N "
+                                            "only sim; long has the faults that take minutes: hundreds of kills, "
+                                            "parties that stand still or are cut off for longer than every default; "
+                                            "mutations plants faults and looks whether sim finds them. Exit status: 0, "
+                                            "or 1 if a test "
                                             "failed, or 2 for usage.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
+    parser.add_argument("--long", type=whole, metavar="N", help="with sim: N schedules over fresh seeds")
+    parser.add_argument("--from", type=whole, metavar="SEED", dest="first", help="with sim: the first seed")
     parser.add_argument("-k", metavar="EXPRESSION", help="with e2e: only tests whose name matches, as pytest has it")
     parser.add_argument("--seconds", metavar="N", type=int, default=600,
                         help="with fuzz: how long in all, %(default)s; tests/fuzz/run --help says more")
@@ -315,7 +343,7 @@ def main():
         if suite not in SUITES:
             parser.error(f'"{suite}" is no suite; expected {", ".join(SUITES)}')
     tally = Tally()
-    wanted = args.suite or list(DEFAULT)
+    wanted = args.suite or (["sim"] if args.long or args.first else list(DEFAULT))
     built = not any(suite in ON_BUILD for suite in wanted) or main_build(tally)
     for suite in wanted:
         started, before = time.monotonic(), (tally.passed, tally.failed, tally.skipped)
@@ -329,6 +357,8 @@ def main():
             e2e(tally, ("-k", args.k) if args.k else ())
         elif suite == "fuzz":
             fuzz(tally, args.seconds)
+        elif suite == "sim":
+            sim(tally, args.long, args.first)
         else:
             SUITES[suite](tally)
         passed, failed, skipped = (now - was for now, was in

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/state.h"
 #include "broker/store.h"
 #include "tests/sim/net.h"
+#include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 
 enum { TIMER_TURN, TIMER_COMMIT, TIMER_TICK, TICK_MS = 50 };
@@ -107,7 +109,7 @@ static void turn_over(struct party *party) {
   struct world *world = party->world;
   while (!self->busy && cv_broker_is_pending(self->core) && party_step(party)) {
     bool store;
-    CV_REQUIRE(cv_broker_flush(self->core, world->now_ms, world_wall_ms(world), &self->batch, &store) == CV_OK);
+    CV_REQUIRE(cv_broker_flush(self->core, party_mono_ms(party), world_wall_ms(world), &self->batch, &store) == CV_OK);
     truth_flushed(world->truth, self->core);
     if (store) {
       self->busy = true;
@@ -126,6 +128,13 @@ static void turn_soon(struct party *party) {
   }
 }
 
+static void count_batch(const struct cv_batch *batch) {
+  tally(TALLY_COMMITS_BROKER);
+  for (size_t i = 0; i < batch->ops; i++) {
+    tally_add(TALLY_FOLDS, batch->op[i].kind == CV_OP_TRIM);
+  }
+}
+
 static void commit(struct party *party) {
   struct self *self = party->self;
   struct cv_why why;
@@ -139,6 +148,7 @@ static void commit(struct party *party) {
   }
   world_log(party->world, "broker: commit %llu, %zu operations", (unsigned long long)self->batch.commit,
             self->batch.ops);
+  count_batch(&self->batch);
   if (party_step(party)) {
     self->busy = false;
     said(party, true);
@@ -154,7 +164,8 @@ static void timer(struct party *party, int which) {
       commit(party);
       return;
     case TIMER_TICK:
-      cv_broker_tick(self->core, world->now_ms, world_wall_ms(world));
+      cv_broker_tick(self->core, party_mono_ms(party), world_wall_ms(world));
+      truth_ticked(world->truth, self->core);
       party_after(party, TICK_MS, TIMER_TICK);
       turn_soon(party);
       return;
@@ -187,7 +198,7 @@ static void opened(struct party *party, struct end *end) {
 static enum cv_err take(struct party *party, struct wire *wire, const uint8_t *bytes, size_t n, struct cv_why *why) {
   struct world *world = party->world;
   struct self *self = party->self;
-  uint64_t wall_ms = world_wall_ms(world);
+  uint64_t now_ms = party_mono_ms(party), wall_ms = world_wall_ms(world);
   union {
     struct cv_crowd_frame crowd;
     struct cv_rank_frame rank;
@@ -196,13 +207,13 @@ static enum cv_err take(struct party *party, struct wire *wire, const uint8_t *b
   switch (wire->schema) {
     case CV_SCHEMA_CROWD:
       CV_TRY(cv_crowd_decode(bytes, n, &world->decoding, &frame.crowd));
-      return cv_broker_on_crowd(self->core, wire->conn, &frame.crowd, world->now_ms, wall_ms, why);
+      return cv_broker_on_crowd(self->core, wire->conn, &frame.crowd, now_ms, wall_ms, why);
     case CV_SCHEMA_RANK:
       CV_TRY(cv_rank_decode(bytes, n, &world->decoding, &frame.rank));
-      return cv_broker_on_rank(self->core, wire->conn, &frame.rank, world->now_ms, why);
+      return cv_broker_on_rank(self->core, wire->conn, &frame.rank, now_ms, why);
     default:
       CV_TRY(cv_order_decode(bytes, n, &world->decoding, &frame.order));
-      return cv_broker_on_order(self->core, wire->conn, &frame.order, world->now_ms, wall_ms, why);
+      return cv_broker_on_order(self->core, wire->conn, &frame.order, now_ms, wall_ms, why);
   }
 }
 
@@ -216,7 +227,8 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   if (take(party, wire, bytes, n, &why) != CV_OK) {
     const struct party *peer = end->other->party;
     world_log(party->world, "broker: %s broke the protocol: %s", peer->identity.name, why.text);
-    if (peer->ops != &party_liar && !party->world->rolled_back) {
+    tally(TALLY_REFUSED_FRAME);
+    if (!peer->hostile && !party->world->rolled_back) {
       world_fail(party->world, "the broker closes on %s, who is honest: %s", peer->identity.name, why.text);
     }
     drop(wire);
@@ -239,16 +251,21 @@ const struct cv_tagger *world_tagger(struct world *world) {
   return &tagger;
 }
 
+struct cv_broker *broker_core(const struct party *broker) {
+  const struct self *self = broker->self;
+  return self->core;
+}
+
 static void configure(struct party *party, struct cv_broker_config *ret) {
   struct self *self = party->self;
   const struct scenario *scenario = &party->world->scenario;
   *ret = (struct cv_broker_config){
       .name = "broker",
       .limits = {.epsilon_micro = 10000000,
-                 .worker_epsilon_micro = 100000000,
+                 .worker_epsilon_micro = scenario->worker_epsilon_micro,
                  .release_tokens = 1,
                  .arms = SCENARIO_ARMS,
-                 .campaigns = 4,
+                 .campaigns = 4, /* more than a requester has open */
                  .tokens = 100000,
                  .chunks = 64,
                  .lease_ms = scenario->lease_ms,
@@ -258,9 +275,19 @@ static void configure(struct party *party, struct cv_broker_config *ret) {
       .noise = &self->noise.rng,
       .noise_seeded = scenario->noise_seeded,
       .noise_seed = scenario->seed,
+      .journal_bytes = scenario->journal_bytes,
       .note = note,
       .note_data = party->world,
   };
+}
+
+static void count_restart(const struct cv_broker *core) {
+  for (const struct cv_campaign *campaign = core->open; campaign != NULL; campaign = campaign->next_open) {
+    if (campaign->payers.all != NULL && campaign->payers.all->written > 0) {
+      tally(TALLY_FOLDED_RESTARTS);
+      return;
+    }
+  }
 }
 
 static bool start(struct party *party, struct cv_why *why) {
@@ -280,10 +307,11 @@ static bool start(struct party *party, struct cv_why *why) {
   cv_rng_seeded_init(&self->noise, world->scenario.seed, 77, 3, party->life);
   configure(party, &config);
   CV_REQUIRE(cv_broker_new(&config, &self->core) == CV_OK);
-  if (cv_broker_store_load(self->store, self->core, world->now_ms, world_wall_ms(world), why) != CV_OK) {
+  if (cv_broker_store_load(self->store, self->core, party_mono_ms(party), world_wall_ms(world), why) != CV_OK) {
     return false;
   }
   truth_restarted(world->truth, self->core);
+  count_restart(self->core);
   party_after(party, TICK_MS, TIMER_TICK);
   turn_soon(party);
   return true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/sim/net.h"
+#include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 
 static void crash(struct world *world, struct party *party) {
@@ -21,8 +22,8 @@ static void crash(struct world *world, struct party *party) {
 
 static void refuse_writes(struct world *world, struct disk *disk) {
   disk->refuse_in = 1 + (int)world_below(world, 12);
-  disk->refuse_for = 1 + (int)world_below(world, 3);
   disk->refusal = world_chance(world, 50) ? DISK_IS_FULL : DISK_FAILS;
+  disk->refuse_for = 1 + (int)world_below(world, disk->refusal == DISK_IS_FULL && world_chance(world, 30) ? 60 : 3);
   world_log(world, "fault: disk %c will refuse %d of its writes", disk->letter, disk->refuse_for);
 }
 
@@ -30,10 +31,30 @@ static void refuse_writes(struct world *world, struct disk *disk) {
 static void lose_thirdparty(struct world *world) {
   world->scenario.weight[FAULT_LOSE_THIRDPARTY] = 0;
   world_log(world, "fault: the third-party's database is lost");
+  tally(TALLY_THIRDPARTY_LOST);
   if (world->thirdparty->up) {
     party_die(world->thirdparty, 10 + world_below(world, 500));
   }
   disk_wipe(&world->disk_thirdparty);
+  truth_thirdparty_lost(world->truth);
+}
+
+/* Somebody has put an old copy of the third-party's database in its place: the broker tells it what it has missed. */
+static void age_thirdparty(struct world *world) {
+  struct disk *disk = &world->disk_thirdparty;
+  if (!world->has_snapshot_thirdparty) {
+    disk_copy_durable(disk, "T/", &world->snapshot_thirdparty);
+    world->has_snapshot_thirdparty = true;
+    world_log(world, "fault: somebody copies the third-party's disk");
+    return;
+  }
+  world->scenario.weight[FAULT_OLDER_THIRDPARTY] = 0;
+  world_log(world, "fault: the third-party goes back to an older copy");
+  tally(TALLY_THIRDPARTY_OLDER);
+  if (world->thirdparty->up) {
+    party_die(world->thirdparty, 10 + world_below(world, 500));
+  }
+  disk_put_back(disk, "T/", &world->snapshot_thirdparty);
   truth_thirdparty_lost(world->truth);
 }
 
@@ -49,11 +70,12 @@ static void go_back_alone(struct world *world) {
   if (started && truth_is_behind(world->truth)) {
     world_fail(world, "the broker started on a database that is behind its anchor");
   }
+  tally_add(TALLY_BROKER_OLDER, !started);
   world_log(world, "fault: broker on an older database: %s", started ? "starts, it is the same" : why.text);
   world->disk_broker.dead = true;
   broker->ops->stop(broker);
   broker->self = NULL;
-  disk_after_kill(&world->disk_broker);
+  disk_after_kill(&world->disk_broker, world->rng);
   disk_put_back(&world->disk_broker, "B/broker.db", &now);
   disk_copy_fini(&now);
 }
@@ -64,9 +86,11 @@ static void go_back_together(struct world *world) {
   truth_rolled_back(world->truth);
   world->rolled_back = true;
   world->scenario.campaigns = 1; /* workers remember what the broker has forgotten: others may find nobody */
+  world->done = 0;
   world_log(world, "fault: broker and anchor go back");
-  if (world->requester->up) {
-    party_die(world->requester, 20);
+  tally(TALLY_BOTH_OLDER);
+  if (world->requester[0]->up) {
+    party_die(world->requester[0], 20);
   }
 }
 
@@ -94,6 +118,24 @@ static void roll_back(struct world *world) {
   }
 }
 
+/* Of the wall clock, which only the broker has: the others know no time or the monotonic one. */
+static void jump(struct world *world) {
+  int64_t by = ((int64_t)world_below(world, 20000) - 10000) * (world_chance(world, 20) ? 1000 : 1);
+  world->wall_jump_ms += by;
+  world->jumps++;
+  tally(by >= 0 ? TALLY_JUMP_FORWARD : TALLY_JUMP_BACK);
+  world_log(world, "fault: the clock jumps by %lld ms, to %lld from the truth", (long long)by,
+            (long long)world->wall_jump_ms);
+}
+
+/* The machine stands still, as when a virtual one is moved: what it should have done happens late and all at once. */
+static void stall(struct world *world, struct party *party) {
+  uint64_t ms = 50 + world_below(world, world_chance(world, 30) ? 8000 : 800);
+  party->stalled_ms = world->now_ms + ms;
+  tally(TALLY_STALLS);
+  world_log(world, "fault: %s stands still for %llu ms", party->identity.name, (unsigned long long)ms);
+}
+
 static void do_fault(struct world *world, enum fault fault) {
   struct link *link;
   switch (fault) {
@@ -111,10 +153,10 @@ static void do_fault(struct world *world, enum fault fault) {
       crash(world, world->thirdparty);
       break;
     case FAULT_CRASH_CREW:
-      crash(world, &world->party[3 + world_below(world, world->parties - 3)]);
+      crash(world, &world->party[world->first_crew + world_below(world, world->parties - world->first_crew)]);
       break;
     case FAULT_CRASH_REQUESTER:
-      crash(world, world->requester);
+      crash(world, world->requester[world_below(world, world->scenario.requesters)]);
       break;
     case FAULT_DISK_BROKER:
       refuse_writes(world, &world->disk_broker);
@@ -123,8 +165,13 @@ static void do_fault(struct world *world, enum fault fault) {
       refuse_writes(world, &world->disk_thirdparty);
       break;
     case FAULT_JUMP:
-      world->wall_jump_ms += ((int64_t)world_below(world, 20000) - 10000) * (world_chance(world, 20) ? 1000 : 1);
-      world_log(world, "fault: the clock jumps to %lld ms from the truth", (long long)world->wall_jump_ms);
+      jump(world);
+      break;
+    case FAULT_STALL:
+      stall(world, &world->party[world_below(world, world->parties)]);
+      break;
+    case FAULT_OLDER_THIRDPARTY:
+      age_thirdparty(world);
       break;
     case FAULT_LOSE_THIRDPARTY:
       lose_thirdparty(world);
@@ -166,6 +213,9 @@ void faults_end(struct world *world) {
     world->calm_ms = world->now_ms + 1;
     world->disk_broker.refuse_in = world->disk_thirdparty.refuse_in = 0;
     world->disk_broker.fuse = world->disk_thirdparty.fuse = 0;
+    for (size_t i = 0; i < world->parties; i++) {
+      world->party[i].stalled_ms = 0;
+    }
     world_log(world, "from here on nothing goes wrong");
   }
 }

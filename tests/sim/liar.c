@@ -10,6 +10,7 @@
 
 #include "common/base/grid.h"
 #include "proto/codec/crowd.h"
+#include "tests/sim/fuzz.h"
 #include "tests/sim/net.h"
 
 enum { TIMER_ACT, ACT_MS = 40, KEPT = 64, LATE = 16, TOKENS = 64, ARRIVALS = 40, FAVOURITES = 8 };
@@ -99,7 +100,8 @@ static void flush(struct party *party, size_t arrivals) {
   uint64_t worker[ARRIVALS];
   struct cv_arrive arrive = {.workers = arrivals, .worker = worker, .credit = 8};
   for (size_t i = 0; i < arrivals; i++) {
-    worker[i] = party->identity.first + world_below(world, world_chance(world, 60) ? FAVOURITES : CREW_WORKERS);
+    worker[i] =
+        party->identity.first + world_below(world, world_chance(world, 60) ? FAVOURITES : world->scenario.crew_workers);
   }
   struct cv_crowd_frame frame = {
       .hello = {.present = !self->greeted, .version = CV_WIRE_VERSION, .program = "liar"},
@@ -108,10 +110,20 @@ static void flush(struct party *party, size_t arrivals) {
       .arrives = 1,
       .arrive = &arrive,
   };
+  bool fuzz = world_chance(world, 3);
+  for (size_t i = 0; fuzz && i < self->tokens; i++) { /* a genuine ticket with another value would simply count */
+    for (size_t j = 0; j < CV_TICKET_BYTES; j++) {
+      self->token[i].ticket[j] ^= 0xff;
+    }
+  }
   self->greeted = true;
   self->tokens = 0;
   CV_REQUIRE(cv_crowd_encode(&frame, &world->encoding, &world->bytes) == CV_OK);
-  net_send(self->end, world->bytes.data, world->bytes.len);
+  if (fuzz) {
+    fuzz_send(world, self->end);
+  } else {
+    net_send(self->end, world->bytes.data, world->bytes.len);
+  }
   cv_buf_clear(&world->bytes);
 }
 

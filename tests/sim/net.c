@@ -4,50 +4,114 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BACKOFF_MIN_MS = 20, BACKOFF_MS = 400, SILENCE_MS = 1500 };
+#include "proto/codec/frame.h"
+#include "tests/sim/tally.h"
+
+enum { BACKOFF_MIN_MS = 20, BACKOFF_MS = 400, SILENCE_MS = 1500, IN_FLIGHT_BYTES = 8 * CV_FRAME_BYTES };
 
 static void dial_later(struct party *party, uint64_t delay_ms);
 
+/* Bytes, or (none) the end of the stream. */
+struct piece {
+  struct piece *next;
+  size_t n;
+  bool last;
+  uint8_t bytes[];
+};
+
+static void ended(struct end *end) {
+  struct party *party = end->party;
+  end->open = false;
+  tally_add(TALLY_CUT_INSIDE, cv_splitter_holds(&end->splitter));
+  world_log(party->world, "%s: connection %llu ends", party->identity.name, (unsigned long long)end->link->number);
+  party->ops->closed(party, end);
+  if (end == &end->link->end[0]) {
+    dial_later(party, BACKOFF_MIN_MS + world_below(party->world, BACKOFF_MS));
+  }
+}
+
+/* The bytes are no frames: as in common/net/peer.c, the connection is over. */
+static void break_off(struct end *end, const char *why) {
+  struct party *party = end->party, *peer = end->other->party;
+  tally(TALLY_REFUSED_STREAM);
+  world_log(party->world, "%s: %s broke the framing: %s", party->identity.name, peer->identity.name, why);
+  if (!peer->hostile) {
+    world_fail(party->world, "%s closes on %s, who is honest: %s", party->identity.name, peer->identity.name, why);
+  }
+  net_close(end);
+  party->ops->closed(party, end);
+}
+
+static void take(struct end *end, const struct piece *piece) {
+  struct cv_why why;
+  const uint8_t *frame;
+  size_t n, frames = 0;
+  bool held = cv_splitter_holds(&end->splitter);
+  enum cv_err err = CV_OK;
+  tally(TALLY_PIECES);
+  cv_splitter_give(&end->splitter, piece->bytes, piece->n);
+  while (end->open && (err = cv_splitter_next(&end->splitter, &frame, &n, &why)) == CV_OK) {
+    tally(TALLY_FRAMES);
+    tally_add(TALLY_SPLIT, held && frames == 0);
+    frames++;
+    end->party->ops->frame(end->party, end, frame, n);
+  }
+  tally_add(TALLY_JOINED, frames > 1);
+  CV_REQUIRE(cv_splitter_keep(&end->splitter) == CV_OK);
+  if (end->open && err != CV_ERR_NOT_FOUND) {
+    break_off(end, why.text);
+  }
+}
+
 static void arrive(struct world *world, struct event *event) {
   struct end *end = event->about;
-  struct parcel *parcel = end->first;
-  if (parcel == NULL) {
+  struct piece *piece = end->first;
+  if (piece == NULL) {
     return;
   }
-  end->first = parcel->next;
+  end->first = piece->next;
   if (end->first == NULL) {
     end->last = &end->first;
   }
-  struct party *party = end->party;
-  if (end->open) {
-    if (parcel->last) {
-      end->open = false;
-      world_log(world, "%s: connection %llu ends", party->identity.name, (unsigned long long)end->link->number);
-      party->ops->closed(party, end);
-      if (end == &end->link->end[0]) {
-        dial_later(party, BACKOFF_MIN_MS + world_below(world, BACKOFF_MS));
-      }
-    } else {
-      party->ops->frame(party, end, parcel->bytes, parcel->n);
-    }
+  end->in_flight -= piece->n;
+  if (end->open && piece->last) {
+    ended(end);
+  } else if (end->open) {
+    take(end, piece);
   }
-  free(parcel);
+  free(piece);
 }
 
 /* Puts something on its way to `end`. */
 static void post(struct end *end, const void *bytes, size_t n, bool last, uint64_t delay_ms) {
   struct world *world = end->party->world;
-  struct parcel *parcel = malloc(sizeof(*parcel) + n);
-  CV_REQUIRE(parcel != NULL);
-  *parcel = (struct parcel){.n = n, .last = last};
+  struct piece *piece = malloc(sizeof(*piece) + n);
+  CV_REQUIRE(piece != NULL);
+  *piece = (struct piece){.n = n, .last = last};
   if (n > 0) {
-    memcpy(parcel->bytes, bytes, n);
+    memcpy(piece->bytes, bytes, n);
   }
-  *end->last = parcel;
-  end->last = &parcel->next;
+  *end->last = piece;
+  end->last = &piece->next;
+  end->in_flight += n;
   uint64_t at_ms = world->now_ms + delay_ms;
   end->arrival_ms = at_ms > end->arrival_ms ? at_ms : end->arrival_ms;
   world_at(world, end->arrival_ms - world->now_ms, arrive, end->party, end, 0);
+}
+
+/* Adds to what is on its way already, and arrives with it. */
+static void join(struct end *end, const void *bytes, size_t n) {
+  struct piece **at = &end->first;
+  while ((*at)->next != NULL) {
+    at = &(*at)->next;
+  }
+  struct piece *longer = realloc(*at, sizeof(*longer) + (*at)->n + n);
+  CV_REQUIRE(longer != NULL);
+  memcpy(longer->bytes + longer->n, bytes, n);
+  longer->n += n;
+  end->in_flight += n;
+  *at = longer;
+  end->last = &longer->next;
 }
 
 static uint64_t travel_ms(struct world *world) {
@@ -55,24 +119,54 @@ static uint64_t travel_ms(struct world *world) {
   return 1 + world_below(world, world->scenario.delay_ms * slow);
 }
 
-void net_send(struct end *end, const void *bytes, size_t n) {
-  if (end->open && !end->other->deaf) {
-    post(end->other, bytes, n, false, travel_ms(end->party->world));
+void net_send_bytes(struct end *end, const void *bytes, size_t n) {
+  enum { PIECES = 4, JOIN = 20, SPLIT = 30 /* percent */ };
+  struct world *world = end->party->world;
+  struct end *to = end->other;
+  if (!end->open || to->deaf || n == 0) {
+    return;
+  }
+  if (to->first != NULL && world_chance(world, JOIN)) {
+    join(to, bytes, n);
+    return;
+  }
+  uint64_t pieces = world_chance(world, SPLIT) ? 2 + world_below(world, PIECES - 1) : 1;
+  for (size_t at = 0; at < n;) {
+    size_t most = n - at, some = --pieces == 0 || pieces > PIECES ? most : 1 + (size_t)world_below(world, most);
+    post(to, (const uint8_t *)bytes + at, some, false, travel_ms(world));
+    at += some;
+  }
+  if (to->in_flight > IN_FLIGHT_BYTES) {
+    world_fail(world, "6: %zu bytes are on their way from %s to %s", to->in_flight, end->party->identity.name,
+               to->party->identity.name);
   }
 }
 
-/* Loses what is on its way to `end`, but for the first of it, and ends the stream there. */
+void net_send(struct end *end, const void *bytes, size_t n) {
+  uint8_t *whole = malloc(CV_FRAME_HEADER + n);
+  CV_REQUIRE(whole != NULL && n <= CV_FRAME_BYTES);
+  cv_frame_header(whole, n);
+  memcpy(whole + CV_FRAME_HEADER, bytes, n);
+  net_send_bytes(end, whole, CV_FRAME_HEADER + n);
+  free(whole);
+}
+
+/* Loses what is on its way to `end`, but for the first bytes of it, and ends the stream there. */
 static void sever(struct end *end, uint64_t silence_ms) {
   if (end->deaf) {
     return;
   }
   struct world *world = end->party->world;
-  struct parcel **at = &end->first;
-  while (*at != NULL && !world_chance(world, 40)) {
+  size_t kept = world_chance(world, 40) ? 0 : (size_t)world_below(world, end->in_flight + 1);
+  end->in_flight = 0;
+  struct piece **at = &end->first;
+  while (*at != NULL && end->in_flight < kept) {
+    (*at)->n = (*at)->n < kept - end->in_flight ? (*at)->n : kept - end->in_flight;
+    end->in_flight += (*at)->n;
     at = &(*at)->next;
   }
   while (*at != NULL) {
-    struct parcel *lost = *at;
+    struct piece *lost = *at;
     *at = lost->next;
     free(lost);
   }
@@ -97,6 +191,7 @@ void net_close(struct end *end) {
 }
 
 void net_cut(struct world *world, struct link *link) {
+  tally(TALLY_CUT);
   sever(&link->end[0], SILENCE_MS);
   sever(&link->end[1], SILENCE_MS);
 }
@@ -144,6 +239,7 @@ static void dial(struct world *world, struct event *event) {
                                 .other = &link->end[1 - i],
                                 .open = true,
                                 .last = &link->end[i].first};
+    cv_splitter_init(&link->end[i].splitter, CV_FRAME_BYTES);
   }
   world_log(world, "%s: connection %llu to %s", party->identity.name, (unsigned long long)link->number,
             to->identity.name);
@@ -169,10 +265,11 @@ void net_fini(struct world *world) {
     world->links = link->next;
     for (int i = 0; i < 2; i++) {
       while (link->end[i].first != NULL) {
-        struct parcel *parcel = link->end[i].first;
-        link->end[i].first = parcel->next;
-        free(parcel);
+        struct piece *piece = link->end[i].first;
+        link->end[i].first = piece->next;
+        free(piece);
       }
+      cv_splitter_fini(&link->end[i].splitter);
     }
     free(link);
   }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections between parties. Each is a stream both ways: frames arrive in order, after a while, or not at all once it
- * is cut, and the two ends hear of that at different times. Who dials goes on dialling.
+ * Connections between parties. Each is a byte stream both ways, as TCP gives it to TLS: what is sent arrives in order,
+ * after a while, in pieces that have nothing to do with the frames in them, or not at all once the stream is cut, at
+ * any byte; the two ends hear of that at different times. The pieces go through the frame splitter that the daemons
+ * have. Who dials goes on dialling.
+ *
+ * Left out is TLS itself: a stream whose bytes were changed ends there, which is a cut. Within a connection nothing is
+ * repeated or overtaken; a frame comes twice only because somebody sends it again on another connection.
  */
 #ifndef CV_SIM_NET_H
 #define CV_SIM_NET_H
 
+#include "common/net/frame.h"
 #include "tests/sim/world.h"
 
-struct parcel {
-  struct parcel *next;
-  size_t n;
-  bool last; /* the end of the stream */
-  uint8_t bytes[];
-};
+struct piece;
 
-/* One end; `next`: what is on its way to it. */
+/* One end; `first`: what is on its way to it. */
 struct end {
   struct link *link;
   struct party *party;
@@ -23,8 +24,10 @@ struct end {
   void *data; /* the party's */
   bool open;  /* its party knows it as open */
   bool deaf;  /* nothing more gets on its way to it */
-  struct parcel *first, **last;
-  uint64_t arrival_ms; /* of the last parcel */
+  struct piece *first, **last;
+  uint64_t arrival_ms; /* of the last piece */
+  size_t in_flight;    /* bytes on their way to it */
+  struct cv_splitter splitter;
 };
 
 struct link {
@@ -37,7 +40,10 @@ struct link {
 void net_started(struct party *party);
 /* The party is gone; its peers hear of it by and by. */
 void net_gone(struct party *party);
+/* A frame: its length goes before it. */
 void net_send(struct end *end, const void *bytes, size_t n);
+/* Bytes as they are: for those who break the framing. */
+void net_send_bytes(struct end *end, const void *bytes, size_t n);
 /* What has been sent still arrives. */
 void net_close(struct end *end);
 void net_cut(struct world *world, struct link *link);

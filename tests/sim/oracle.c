@@ -54,6 +54,8 @@ static void collect(struct run *run, const struct cv_want *want, uint64_t plan) 
                                  .tokens = *summed,
                                  .noisy_sum = cv_mechanism_release(mechanism, sum)};
   cv_mechanism_noise(&mechanism->law, mechanism->releases, &release->noise);
+  uint64_t spent = cv_mechanism_spent_micro(&mechanism->law, mechanism->releases);
+  oracle->spent_micro = spent > oracle->spent_micro ? spent : oracle->spent_micro;
   cv_policy_apply(run->policy, release);
 }
 

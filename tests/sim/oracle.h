@@ -17,6 +17,7 @@ struct oracle {
   uint32_t arms;
   struct cv_standing standing[SCENARIO_ARMS];
   enum cv_end end;
+  uint64_t spent_micro; /* the most that an arm's stream has cost */
 };
 
 void oracle_ask(const struct scenario *scenario, uint64_t seed, struct oracle *ret);

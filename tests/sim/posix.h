@@ -10,12 +10,14 @@ int sim_open(const char *path, int flags, int mode);
 ssize_t sim_pread(int fd, void *to, size_t n, off_t at);
 ssize_t sim_pwrite(int fd, const void *from, size_t n, off_t at);
 int sim_fdatasync(int fd);
+int sim_fsync(int fd);
 int sim_close(int fd);
 
 #define open      sim_open
 #define pread     sim_pread
 #define pwrite    sim_pwrite
 #define fdatasync sim_fdatasync
+#define fsync     sim_fsync
 #define close     sim_close
 
 #endif

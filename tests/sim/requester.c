@@ -12,10 +12,20 @@ enum stage { STAGE_SUBMIT, STAGE_WATCH, STAGE_EXPORT, STAGE_DONE };
 struct self {
   struct end *end;
   bool greeted;
-  uint32_t index; /* of the campaign, from 0 */
+  uint32_t index; /* of the campaign, from 0, among its own */
   uint64_t id;
   enum stage stage;
 };
+
+static uint32_t number_of(const struct party *party) {
+  return party->number - party->world->requester[0]->number;
+}
+
+/* Of the campaign that it is at, among all. */
+static uint32_t owner_of(const struct party *party) {
+  const struct self *self = party->self;
+  return 1 + number_of(party) * party->world->scenario.campaigns + self->index;
+}
 
 static void send(struct party *party, struct cv_order_frame *frame) {
   struct self *self = party->self;
@@ -35,7 +45,8 @@ static void ask(struct party *party) {
   switch (self->stage) {
     case STAGE_SUBMIT:
       frame.kind = CV_ORDER_SUBMIT;
-      memset(frame.as.submit.client_key, 17 + (int)self->index, CV_CLIENT_KEY_BYTES);
+      truth_asking(party->world->truth, owner_of(party));
+      memset(frame.as.submit.client_key, 17 + (int)self->index, CV_CLIENT_KEY_BYTES); /* each has keys of its own */
       scenario_spec(&party->world->scenario, &frame.as.submit.spec);
       break;
     case STAGE_WATCH:
@@ -61,9 +72,11 @@ static void next_campaign(struct party *party) {
   struct self *self = party->self;
   self->stage = STAGE_SUBMIT;
   if (++self->index == party->world->scenario.campaigns) {
+    struct world *world = party->world;
     self->stage = STAGE_DONE;
-    party->world->finished = true;
-    world_log(party->world, "requester: has everything");
+    world->done |= 1U << number_of(party);
+    world->finished = world->done == (1U << world->scenario.requesters) - 1;
+    world_log(world, "%s: has everything", party->identity.name);
   }
 }
 
@@ -73,10 +86,7 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   struct cv_order_frame frame;
   CV_REQUIRE(cv_order_decode(bytes, n, &world->decoding, &frame) == CV_OK);
   if (frame.kind == CV_ORDER_ACCEPTED && self->stage == STAGE_SUBMIT) {
-    if (frame.as.accepted.campaign != self->index + 1) {
-      world_fail(world, "campaign %u was accepted as number %llu", self->index + 1,
-                 (unsigned long long)frame.as.accepted.campaign);
-    }
+    truth_accepted(world->truth, owner_of(party), frame.as.accepted.campaign);
     self->id = frame.as.accepted.campaign;
     self->stage = STAGE_WATCH;
     ask(party);
@@ -91,7 +101,7 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
       ask(party);
     }
   } else if (frame.kind == CV_ORDER_ERROR) {
-    world_fail(world, "requester: the broker says: %s", frame.as.error);
+    world_fail(world, "%s: the broker says: %s", party->identity.name, frame.as.error);
   }
 }
 

@@ -10,7 +10,8 @@ static void draw_campaign(struct scenario *s, struct cv_rng *rng) {
   static const char *const mechanisms[] = {"none", "hybrid",   "hybrid",   "hybrid", "binary",  "binary-honaker",
                                            "kary", "segments", "doubling", "batch",  "per-item"};
   s->arms = 2 + (uint32_t)cv_rng_below(rng, SCENARIO_ARMS - 1);
-  s->campaigns = cv_rng_below(rng, 4) == 0 ? 2 : 1;
+  s->requesters = cv_rng_below(rng, 4) == 0 ? 2 : 1;
+  s->campaigns = cv_rng_below(rng, 5) == 0 ? 2 : 1;
   s->tokens_per_round = 2 + (uint32_t)cv_rng_below(rng, 16);
   s->tokens_per_worker = 1 + (uint32_t)cv_rng_below(rng, 3);
   s->tokens = 60 + cv_rng_below(rng, 260);
@@ -35,21 +36,37 @@ static void draw_faults(struct scenario *s, struct cv_rng *rng) {
       [FAULT_DISK_BROKER] = 2,
       [FAULT_DISK_THIRDPARTY] = 1,
       [FAULT_JUMP] = 1,
+      [FAULT_STALL] = 1,
   };
   s->faults = 1 + (uint32_t)cv_rng_below(rng, 24);
   s->gap_ms = 20 + (uint32_t)cv_rng_below(rng, 200);
   for (int i = 0; i < FAULT_COUNT; i++) { /* one world has some kinds of faults only */
     s->weight[i] = cv_rng_below(rng, 3) > 0 ? usual[i] : 0;
   }
-  s->weight[FAULT_LOSE_THIRDPARTY] = cv_rng_below(rng, 6) == 0 ? 2 : 0;
   s->rollback = cv_rng_below(rng, 10) == 0   ? ROLLBACK_DATABASE
                 : cv_rng_below(rng, 16) == 0 ? ROLLBACK_BOTH
                                              : ROLLBACK_NONE;
   s->weight[FAULT_ROLLBACK] = s->rollback == ROLLBACK_NONE ? 0 : 4;
+  /* that the third-party knows more is noticed only if it does */
+  bool forgetful = s->rollback != ROLLBACK_BOTH;
+  s->weight[FAULT_LOSE_THIRDPARTY] = forgetful && cv_rng_below(rng, 6) == 0 ? 2 : 0;
+  s->weight[FAULT_OLDER_THIRDPARTY] = forgetful && cv_rng_below(rng, 6) == 0 ? 3 : 0;
+  s->requesters = forgetful ? s->requesters : 1;
   s->liars = (uint32_t)cv_rng_below(rng, 3);
   uint64_t ending = cv_rng_below(rng, 16);
   s->ending = ending == 0 ? ENDING_CANCEL : ending == 1 ? ENDING_DEADLINE : ending == 2 ? ENDING_IDLE : ENDING_PLAIN;
   s->ending_ms = 200 + cv_rng_below(rng, 3000);
+  s->ranker_campaigns = s->requesters == 2 && cv_rng_below(rng, 16) == 0 ? 1 : 0;
+  s->pests = cv_rng_below(rng, 4) == 0;
+}
+
+/* Few workers who may give little: their lifetime epsilon is spent before the campaign is over, and it ends idle. */
+static void draw_poverty(struct scenario *s, struct cv_rng *rng) {
+  s->crew_workers = 10 + (uint32_t)cv_rng_below(rng, 40);
+  s->tokens_per_worker = 3;
+  s->worker_epsilon_micro = s->epsilon_micro * (1 + cv_rng_below(rng, 2));
+  s->ending = ENDING_IDLE;
+  s->ending_ms = 1000 + cv_rng_below(rng, 3000);
 }
 
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
@@ -63,10 +80,46 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   s.lease_ms = 1000 + (uint32_t)cv_rng_below(rng, 4000);
   s.queue = 8 + (uint32_t)cv_rng_below(rng, 120);
   s.delay_ms = 1 + (uint32_t)cv_rng_below(rng, 20);
+  s.crew_workers = 400;
+  s.worker_epsilon_micro = 100000000;
+  s.journal_bytes = cv_rng_below(rng, 3) == 0 ? 64 + cv_rng_below(rng, 4000) : 0;
   if (!calm) {
     draw_faults(&s, rng);
+    if (cv_rng_below(rng, 12) == 0) {
+      draw_poverty(&s, rng);
+    }
   }
   *ret = s;
+}
+
+void scenario_tell(const struct scenario *s, char *to, size_t n) {
+  static const char *const fault[FAULT_COUNT] = {
+      [FAULT_CUT] = "cuts",
+      [FAULT_CRASH_BROKER] = "broker crashes",
+      [FAULT_CRASH_THIRDPARTY] = "third-party crashes",
+      [FAULT_CRASH_CREW] = "gateway crashes",
+      [FAULT_CRASH_REQUESTER] = "requester crashes",
+      [FAULT_DISK_BROKER] = "broker's disk",
+      [FAULT_DISK_THIRDPARTY] = "third-party's disk",
+      [FAULT_JUMP] = "clock",
+      [FAULT_STALL] = "stalls",
+      [FAULT_LOSE_THIRDPARTY] = "third-party lost",
+      [FAULT_OLDER_THIRDPARTY] = "third-party put back",
+      [FAULT_ROLLBACK] = "broker put back",
+  };
+  static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
+  int at =
+      snprintf(to, n,
+               "%u requesters x %u campaigns, %u arms, %u tokens a round of %llu, mechanism %s, radius %s, settled "
+               "%s; %u gateways and %u liars of %u workers, %u pests; ended by %s at %llu ms; %u faults of:",
+               s->requesters, s->campaigns, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
+               s->radius, s->settled, s->crews, s->liars, s->crew_workers, s->pests, ending[s->ending],
+               (unsigned long long)s->ending_ms, s->faults);
+  for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
+    if (s->weight[i] > 0) {
+      at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);
+    }
+  }
 }
 
 static void choose(struct cv_choice *choice, const char *name) {

@@ -4,11 +4,12 @@
 #define CV_SIM_SCENARIO_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/spec.h"
 
-enum { SCENARIO_ARMS = 6, SCENARIO_CAMPAIGNS = 2, CREW_WORKERS = 400 };
+enum { SCENARIO_ARMS = 6, SCENARIO_REQUESTERS = 2 };
 
 enum ending { ENDING_PLAIN, ENDING_CANCEL, ENDING_DEADLINE, ENDING_IDLE };
 enum rollback { ROLLBACK_NONE, ROLLBACK_DATABASE, ROLLBACK_BOTH };
@@ -22,22 +23,28 @@ enum fault {
   FAULT_DISK_BROKER,
   FAULT_DISK_THIRDPARTY,
   FAULT_JUMP,
+  FAULT_STALL,
   FAULT_LOSE_THIRDPARTY,
+  FAULT_OLDER_THIRDPARTY,
   FAULT_ROLLBACK,
   FAULT_COUNT
 };
 
 struct scenario {
   uint64_t seed;
-  uint32_t arms, campaigns, tokens_per_round, tokens_per_worker;
+  uint32_t requesters, campaigns; /* at once; of each, one after the other */
+  uint32_t arms, tokens_per_round, tokens_per_worker;
   uint64_t tokens;
   double mean[SCENARIO_ARMS];
   double alpha;
   const char *radius, *settled, *mechanism;
   uint64_t epsilon_micro;
   bool noise_seeded;
-  uint32_t crews, liars, concurrency;
+  uint32_t crews, liars, pests, crew_workers, concurrency;
   uint32_t lease_ms, queue, delay_ms;
+  uint64_t worker_epsilon_micro; /* a worker's, for its lifetime */
+  uint64_t journal_bytes;        /* of journal before it is folded; 0 = the default, which no world reaches */
+  uint32_t ranker_campaigns;     /* that the third-party takes at once */
   enum ending ending;
   uint64_t ending_ms;
   enum rollback rollback;
@@ -47,6 +54,8 @@ struct scenario {
 
 /* `calm`: without faults and liars, to its plain end. */
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret);
+/* In words, a line or two. */
+void scenario_tell(const struct scenario *scenario, char *to, size_t n);
 void scenario_spec(const struct scenario *scenario, struct cv_spec *ret);
 
 #endif

@@ -7,6 +7,7 @@
 #include "tests/sim/names.h"
 #include "tests/sim/net.h"
 #include "tests/sim/ranker.h"
+#include "tests/sim/tally.h"
 #include "thirdparty/core.h"
 #include "thirdparty/replay.h"
 #include "thirdparty/store.h"
@@ -96,6 +97,7 @@ static void commit(struct party *party) {
     party->exits = true;
     return;
   }
+  tally_add(TALLY_COMMITS_THIRDPARTY, self->batch.first != NULL);
   for (const struct cv_delta *delta = self->batch.first; delta != NULL; delta = delta->next) {
     world_log(world, "thirdparty: stored campaign %llu: %llu releases, plan %llu, %s",
               (unsigned long long)delta->key.campaign, (unsigned long long)delta->row.releases,
@@ -170,12 +172,15 @@ static bool start(struct party *party, struct cv_why *why) {
   CV_REQUIRE(self != NULL);
   party->self = self;
   cv_rng_seeded_init(&self->rng, party->world->scenario.seed, 77, 4, party->life);
+  struct cv_ranker_limits limits = CV_RANKER_DEFAULTS;
+  limits.campaigns =
+      party->world->scenario.ranker_campaigns > 0 ? party->world->scenario.ranker_campaigns : limits.campaigns;
   const struct cv_ranker_setup setup = {.digest = cv_sha256,
                                         .rng = &self->rng.rng,
                                         .program = "sim",
                                         .note = note,
                                         .data = party->world,
-                                        .limits = CV_RANKER_DEFAULTS};
+                                        .limits = limits};
   CV_REQUIRE(cv_ranker_new(&setup, &self->ranker) == CV_OK);
   if (cv_store_open("T/thirdparty.db", CV_SIM_VFS, &self->store, why) != CV_OK ||
       cv_store_load(self->store, restore, party, why) != CV_OK) {

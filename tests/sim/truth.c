@@ -1,63 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/sim/truth.h"
-
-#include <stdio.h>
+/* What is stored at the broker: after every batch, and after every restart. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "broker/state.h"
-#include "tests/sim/oracle.h"
-#include "tests/sim/seen.h"
+#include "tests/sim/tally.h"
+#include "tests/sim/truth_state.h"
 #include "tests/support/mechanism.h"
-
-enum { CAMPAIGNS = SCENARIO_CAMPAIGNS + 1, PLANS = 4096, RELEASES = 16384 };
-
-/* An arm's mechanism as it was stored with its open epoch, or the last one. */
-struct arm {
-  struct cv_buf opened;
-  bool stored;       /* for certain */
-  uint64_t releases; /* before that epoch */
-};
-
-struct campaign {
-  struct cv_plan *plan;
-  size_t plans, plans_stored; /* the rest was not stored, as far as is known */
-  struct cv_release *release;
-  size_t releases, releases_stored;
-  struct arm arm[SCENARIO_ARMS];
-  bool has_seed;
-  uint64_t seed;
-  enum cv_end end; /* as told to the requester */
-  bool finished;
-  struct cv_standing standing[SCENARIO_ARMS];
-  uint32_t standings;
-  uint64_t ranker_releases, ranker_plans; /* stored at the third-party */
-  size_t snapshot_releases, snapshot_plans;
-  bool must_freeze;
-};
-
-struct truth {
-  struct world *world;
-  struct campaign campaign[CAMPAIGNS]; /* by id */
-  struct seen places, payers;          /* acknowledged */
-  struct ticket_list {
-    struct cv_ticket *ticket;
-    size_t n, cap;
-  } acknowledged;
-  uint32_t *tokens_of; /* acknowledged, per worker */
-  uint64_t workers;
-  uint64_t commit, snapshot_commit;
-  bool thirdparty_lost;
-};
 
 struct truth *truth_new(struct world *world) {
   struct truth *truth = calloc(1, sizeof(*truth));
   CV_REQUIRE(truth != NULL);
   truth->world = world;
-  truth->workers = (uint64_t)(world->scenario.crews + world->scenario.liars) * CREW_WORKERS + 1;
+  truth->workers = (uint64_t)(world->scenario.crews + world->scenario.liars) * world->scenario.crew_workers + 1;
   truth->tokens_of = calloc(truth->workers, sizeof(*truth->tokens_of));
-  CV_REQUIRE(truth->tokens_of != NULL);
+  truth->campaigns = world->scenario.requesters * world->scenario.campaigns + 1;
+  truth->campaign = calloc(truth->campaigns, sizeof(*truth->campaign));
+  truth->asked_ms = calloc(truth->campaigns, sizeof(*truth->asked_ms));
+  truth->asked_jumps = calloc(truth->campaigns, sizeof(*truth->asked_jumps));
+  CV_REQUIRE(truth->tokens_of != NULL && truth->campaign != NULL && truth->asked_ms != NULL &&
+             truth->asked_jumps != NULL);
   return truth;
 }
 
@@ -65,7 +26,7 @@ void truth_free(struct truth *truth) {
   if (truth == NULL) {
     return;
   }
-  for (size_t i = 0; i < CAMPAIGNS; i++) {
+  for (size_t i = 0; i < truth->campaigns; i++) {
     struct campaign *campaign = &truth->campaign[i];
     for (size_t j = 0; j < campaign->plans; j++) {
       free(campaign->plan[j].want);
@@ -78,170 +39,36 @@ void truth_free(struct truth *truth) {
   }
   seen_fini(&truth->places);
   seen_fini(&truth->payers);
+  seen_fini(&truth->nonces);
+  free(truth->campaign);
+  free(truth->asked_ms);
+  free(truth->asked_jumps);
   free(truth->acknowledged.ticket);
   free(truth->tokens_of);
   free(truth);
 }
 
-static struct campaign *campaign_of(struct truth *truth, uint64_t id) {
-  if (id == 0 || id >= CAMPAIGNS) {
-    world_fail(truth->world, "campaign %llu: there are %u", (unsigned long long)id, truth->world->scenario.campaigns);
+struct campaign *truth_campaign(struct truth *truth, uint64_t id) {
+  if (id == 0 || id >= truth->campaigns) {
+    world_fail(truth->world, "campaign %llu: there are %u", (unsigned long long)id, truth->campaigns - 1);
     id = 1;
   }
   return &truth->campaign[id];
 }
 
-/* ---- what is said to workers ---- */
-
-static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, bool accepted) {
-  struct world *world = truth->world;
-  uint64_t place =
-      (uint64_t)ticket->campaign << 56 | (uint64_t)ticket->plan << 36 | (uint64_t)ticket->arm << 24 | ticket->position;
-  uint64_t payer = (uint64_t)ticket->campaign << 56 | ticket->worker << 16 | ticket->slot;
-  if (!accepted) {
-    return;
-  }
-  world_log(world, "broker: acknowledges plan %u, arm %u, position %u to worker %llu", ticket->plan, ticket->arm,
-            ticket->position, (unsigned long long)ticket->worker);
-  if (!seen_add(&truth->places, place)) {
-    world_fail(world, "1: two tokens were acknowledged for plan %u, arm %u, position %u", ticket->plan, ticket->arm,
-               ticket->position);
-  }
-  if (!seen_add(&truth->payers, payer)) {
-    world_fail(world, "1: slot %u of worker %llu was acknowledged twice", ticket->slot,
-               (unsigned long long)ticket->worker);
-  }
-  struct ticket_list *list = &truth->acknowledged;
-  if (list->n == list->cap) {
-    list->cap = list->cap == 0 ? 256 : list->cap * 2;
-    list->ticket = realloc(list->ticket, list->cap * sizeof(*list->ticket));
-    CV_REQUIRE(list->ticket != NULL);
-  }
-  list->ticket[list->n++] = *ticket;
-  truth->tokens_of[ticket->worker]++;
-}
-
-void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame) {
-  for (size_t i = 0; i < frame->acks && !truth->world->rolled_back; i++) {
-    struct cv_ticket ticket;
-    const struct cv_crowd_ack *ack = &frame->ack[i];
-    if (ack->verdict != CV_VERDICT_ACCEPTED && ack->verdict != CV_VERDICT_DUPLICATE) {
-      continue;
-    }
-    if (cv_ticket_open(ack->ticket, world_tagger(truth->world), &ticket) != CV_OK) {
-      world_fail(truth->world, "1: a forged ticket was acknowledged");
-      return;
-    }
-    acknowledge(truth, &ticket, ack->verdict == CV_VERDICT_ACCEPTED);
-  }
-}
-
-/* ---- what is said between broker and third-party ---- */
-
-static bool same_release(const struct cv_release *a, const struct cv_release *b) {
-  struct cv_digest x = {{0}}, y = {{0}};
-  cv_chain_release(&x, a, cv_sha256);
-  cv_chain_release(&y, b, cv_sha256);
-  return memcmp(&x, &y, sizeof(x)) == 0;
-}
-
-static bool same_plan(const struct cv_plan *a, const struct cv_plan *b) {
-  return a->number == b->number && a->wants == b->wants && memcmp(a->want, b->want, a->wants * sizeof(*a->want)) == 0;
-}
-
-static void check_seed(struct truth *truth, uint64_t id, uint64_t seed) {
-  struct campaign *campaign = campaign_of(truth, id);
-  if (campaign->has_seed && campaign->seed != seed) {
-    world_fail(truth->world, "campaign %llu has had two seeds", (unsigned long long)id);
-  }
-  campaign->has_seed = true;
-  campaign->seed = seed;
-}
-
-void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame) {
-  struct world *world = truth->world;
-  if (world->rolled_back) {
-    return;
-  }
-  for (size_t i = 0; i < frame->releases; i++) {
-    const struct campaign *campaign = campaign_of(truth, frame->release[i].campaign);
-    const struct cv_release *release = &frame->release[i].release;
-    world_log(world, "broker: sends release %llu, arm %u, sum %lld", (unsigned long long)release->number, release->arm,
-              (long long)release->noisy_sum);
-    if (release->number == 0 || release->number > campaign->releases_stored) {
-      world_fail(world, "3: release %llu leaves before it is stored", (unsigned long long)release->number);
-    } else if (!same_release(release, &campaign->release[release->number - 1])) {
-      world_fail(world, "2: release %llu leaves in another shape than it was stored",
-                 (unsigned long long)release->number);
-    }
-  }
-  for (size_t i = 0; i < frame->recorded; i++) {
-    const struct campaign *campaign = campaign_of(truth, frame->record[i].campaign);
-    uint64_t number = frame->record[i].plan.number;
-    if (number == 0 || number > campaign->plans_stored ||
-        !same_plan(&frame->record[i].plan, &campaign->plan[number - 1])) {
-      world_fail(world, "2: plan %llu is recorded in another shape than it was stored", (unsigned long long)number);
-    }
-  }
-  for (size_t i = 0; i < frame->accepted; i++) {
-    if (frame->accept[i].number > campaign_of(truth, frame->accept[i].campaign)->plans_stored) {
-      world_fail(world, "plan %llu is accepted before it is stored", (unsigned long long)frame->accept[i].number);
-    }
-  }
-  for (size_t i = 0; i < frame->opens; i++) {
-    if (frame->open[i].has_seed) {
-      check_seed(truth, frame->open[i].position.campaign, frame->open[i].seed);
-    }
-  }
-}
-
-void truth_ranker_told(struct truth *truth, const struct cv_rank_frame *frame) {
-  if (truth->world->rolled_back) {
-    return;
-  }
-  for (size_t i = 0; i < frame->opened; i++) {
-    const struct cv_rank_opened *opened = &frame->answer[i];
-    const struct campaign *campaign = campaign_of(truth, opened->position.campaign);
-    if (opened->refused != NULL) {
-      world_fail(truth->world, "the third-party refuses campaign %llu: %s",
-                 (unsigned long long)opened->position.campaign, opened->refused);
-    } else if (opened->position.releases > campaign->ranker_releases ||
-               opened->position.plans > campaign->ranker_plans) {
-      world_fail(truth->world, "the third-party names release %llu, plan %llu before they are stored",
-                 (unsigned long long)opened->position.releases, (unsigned long long)opened->position.plans);
-    }
-  }
-  for (size_t i = 0; i < frame->acks; i++) {
-    if (frame->ack[i].number > campaign_of(truth, frame->ack[i].campaign)->ranker_releases) {
-      world_fail(truth->world, "the third-party acknowledges release %llu before it is stored",
-                 (unsigned long long)frame->ack[i].number);
-    }
-  }
-}
-
-void truth_ranker_stored(struct truth *truth, uint64_t id, uint64_t releases, uint64_t plans) {
-  struct campaign *campaign = campaign_of(truth, id);
-  campaign->ranker_releases = releases;
-  campaign->ranker_plans = plans;
-}
-
-void truth_thirdparty_lost(struct truth *truth) {
-  truth->thirdparty_lost = true;
-  for (size_t i = 0; i < CAMPAIGNS; i++) {
-    struct campaign *campaign = &truth->campaign[i];
-    campaign->ranker_releases = campaign->ranker_plans = 0;
-    /* A seed that the broker has not stored yet may be drawn again. */
-    campaign->has_seed = campaign->has_seed && campaign->plans_stored > 0;
-  }
-}
-
 /* ---- what is stored at the broker ---- */
 
-static void add_plan(struct campaign *campaign, const struct cv_plan *plan) {
-  if (campaign->plan == NULL) {
-    campaign->plan = calloc(PLANS, sizeof(*campaign->plan));
+static void *more(void *array, size_t count, size_t *cap, size_t size) {
+  if (count == *cap) {
+    *cap = *cap == 0 ? 64 : *cap * 2;
+    array = realloc(array, *cap * size);
+    CV_REQUIRE(array != NULL);
   }
-  CV_REQUIRE(campaign->plan != NULL && campaign->plans < PLANS);
+  return array;
+}
+
+static void add_plan(struct campaign *campaign, const struct cv_plan *plan) {
+  campaign->plan = more(campaign->plan, campaign->plans, &campaign->plans_cap, sizeof(*campaign->plan));
   struct cv_want *want = calloc(plan->wants, sizeof(*want));
   CV_REQUIRE(want != NULL);
   memcpy(want, plan->want, plan->wants * sizeof(*want));
@@ -311,10 +138,7 @@ static void check_release(struct truth *truth, const struct cv_campaign *core, s
 }
 
 static void add_release(struct campaign *campaign, const struct cv_release *release) {
-  if (campaign->release == NULL) {
-    campaign->release = calloc(RELEASES, sizeof(*campaign->release));
-  }
-  CV_REQUIRE(campaign->release != NULL && campaign->releases < RELEASES);
+  campaign->release = more(campaign->release, campaign->releases, &campaign->releases_cap, sizeof(*campaign->release));
   campaign->release[campaign->releases++] = *release;
 }
 
@@ -324,7 +148,8 @@ static void check_history(struct truth *truth, const struct cv_campaign *core, s
   for (size_t i = again ? 0 : campaign->plans; i < core->plans; i++) {
     if (i == campaign->plans) {
       add_plan(campaign, &core->plan[i]);
-    } else if (!same_plan(&core->plan[i], &campaign->plan[i])) {
+      tally(TALLY_PLANS);
+    } else if (!truth_same_plan(&core->plan[i], &campaign->plan[i])) {
       world_fail(world, "2: plan %zu of campaign %u is another one than before", i + 1, core->id);
     }
   }
@@ -334,7 +159,8 @@ static void check_history(struct truth *truth, const struct cv_campaign *core, s
     if (i == campaign->releases) {
       check_release(truth, core, campaign, &release, core->ledger.arm[release.arm].spent_micro);
       add_release(campaign, &release);
-    } else if (!same_release(&release, &campaign->release[i])) {
+      tally(TALLY_RELEASES);
+    } else if (!truth_same_release(&release, &campaign->release[i])) {
       world_fail(world, "2: release %zu of campaign %u is another one than before", i + 1, core->id);
     }
   }
@@ -387,6 +213,7 @@ static void check_epoch(struct truth *truth, struct cv_campaign *core, uint32_t 
     world_fail(truth->world, "1: arm %u counts %u tokens with sum %lld; its places say %u and %lld", index, arm->filled,
                (long long)arm->sum, filled, (long long)sum);
   }
+  truth_spy(truth, filled, sum);
 }
 
 static uint64_t bits_in(const struct cv_chunks *chunks) {
@@ -453,7 +280,29 @@ static void check_acknowledged(struct truth *truth, struct cv_broker *core) {
   }
 }
 
+/* Cells hold at most UINT32_MAX, which no world comes near. */
+void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core) {
+  uint64_t spent = 0, cost = 0, limit = core->config.limits.worker_epsilon_micro;
+  for (const struct cv_chunk *chunk = core->accounts.all; chunk != NULL; chunk = chunk->hh.next) {
+    for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
+      spent += chunk->as.cell[i];
+      if (chunk->as.cell[i] > limit) {
+        world_fail(truth->world, "3: a worker has spent %u micro-epsilon; its limit is %llu", chunk->as.cell[i],
+                   (unsigned long long)limit);
+      }
+    }
+  }
+  for (const struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
+    cost += each->tokens * each->spec.epsilon_micro;
+  }
+  if (spent != cost) {
+    world_fail(truth->world, "3: the workers' accounts say %llu micro-epsilon, the tokens cost %llu",
+               (unsigned long long)spent, (unsigned long long)cost);
+  }
+}
+
 static void check_bounds(struct truth *truth, struct cv_broker *core) {
+  enum { DIRTY_MOST = 4096, JOURNAL_MOST = 1 << 20 };
   for (const struct cv_broker_conn *conn = core->conns; conn != NULL; conn = conn->next) {
     if (conn->waiting_count > core->config.limits.queue || conn->outstanding > CV_CREDIT_MAX ||
         conn->requests > CV_REQUESTS_MAX || conn->dealings > 256) {
@@ -461,23 +310,86 @@ static void check_bounds(struct truth *truth, struct cv_broker *core) {
                  conn->waiting_count, conn->outstanding, conn->requests);
     }
   }
-  if (core->open_count > core->config.limits.campaigns) {
-    world_fail(truth->world, "6: %u campaigns are open", core->open_count);
+  if (core->open_count > truth->campaigns || core->dirty_count > DIRTY_MOST) {
+    world_fail(truth->world, "6: %u campaigns are open, %zu chunks wait to be written", core->open_count,
+               core->dirty_count);
+  }
+  for (const struct cv_campaign *each = core->open; each != NULL; each = each->next_open) {
+    for (uint32_t i = 0; each->arm != NULL && i < each->spec.arms; i++) {
+      if (each->arm[i].returned_count > each->arm[i].want || each->journal.len > JOURNAL_MOST) {
+        world_fail(truth->world, "6: arm %u has %u places to give again of %u, and %zu bytes of journal", i,
+                   each->arm[i].returned_count, each->arm[i].want, each->journal.len);
+      }
+    }
+  }
+}
+
+/* ---- deadlines ---- */
+
+static void take_time(struct truth *truth, const struct cv_campaign *core, struct campaign *campaign, bool again) {
+  const struct world *world = truth->world;
+  if (campaign->taken_ms == 0) {
+    campaign->taken_ms = world->now_ms;
+    campaign->taken_jumps = world->jumps;
+  }
+  if (campaign->counting_ms == 0 || again) {
+    campaign->counting_ms = world->now_ms;
+  }
+  uint32_t owner = campaign->owner;
+  if (core->end != CV_END_DEADLINE || campaign->deadline_seen || owner == 0) {
+    return;
+  }
+  campaign->deadline_seen = true;
+  bool early = world->now_ms < truth->asked_ms[owner] + core->spec.deadline_ms;
+  tally_add(TALLY_DEADLINES_EARLY, early);
+  if (early && world->jumps == truth->asked_jumps[owner]) {
+    world_fail(truth->world, "deadline: campaign %u of %llu ms ends after %llu ms, and no clock has jumped", core->id,
+               (unsigned long long)core->spec.deadline_ms,
+               (unsigned long long)(world->now_ms - truth->asked_ms[owner]));
+  }
+}
+
+void truth_ticked(struct truth *truth, const struct cv_broker *core) {
+  const struct world *world = truth->world;
+  for (const struct cv_campaign *each = core->open; each != NULL && !world->rolled_back; each = each->next_open) {
+    const struct campaign *campaign = truth_campaign(truth, each->id);
+    uint64_t limit = each->spec.deadline_ms;
+    if (limit == 0 || each->phase >= CV_PHASE_STOPPING || campaign->taken_ms == 0) {
+      continue;
+    }
+    if (world->now_ms >= campaign->counting_ms + limit) {
+      world_fail(truth->world, "deadline: campaign %u has %llu ms and goes on after %llu ms of one uptime", each->id,
+                 (unsigned long long)limit, (unsigned long long)(world->now_ms - campaign->counting_ms));
+    }
+    if (world->now_ms >= campaign->taken_ms + limit && world->jumps == campaign->taken_jumps) {
+      world_fail(truth->world, "deadline: campaign %u has %llu ms and goes on after %llu ms", each->id,
+                 (unsigned long long)limit, (unsigned long long)(world->now_ms - campaign->taken_ms));
+    }
+  }
+}
+
+static void forget_those_that_are_not_there(struct truth *truth, struct cv_broker *core) {
+  for (uint32_t id = 1; id < truth->campaigns; id++) {
+    if (cv_campaign_find(core, id) == NULL) {
+      truth->campaign[id].taken_ms = truth->campaign[id].counting_ms = 0;
+    }
   }
 }
 
 static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
+  tally(TALLY_CHECKS);
   for (struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
-    struct campaign *campaign = campaign_of(truth, each->id);
+    struct campaign *campaign = truth_campaign(truth, each->id);
     if (again) {
       check_kept(truth, each, campaign);
     }
+    take_time(truth, each, campaign, again);
     check_history(truth, each, campaign, again);
     if (each->arm != NULL) {
       check_open(truth, each, campaign);
     }
     if (each->has_seed) {
-      check_seed(truth, each->id, each->seed);
+      truth_check_seed(truth, each->id, each->seed);
     } else if (again && truth->thirdparty_lost) { /* the seed was on its way to both disks, and reached neither */
       campaign->has_seed = false;
     }
@@ -492,7 +404,7 @@ void truth_flushed(struct truth *truth, struct cv_broker *core) {
 }
 
 static void all_is_stored(struct truth *truth) {
-  for (size_t i = 0; i < CAMPAIGNS; i++) {
+  for (size_t i = 0; i < truth->campaigns; i++) {
     struct campaign *campaign = &truth->campaign[i];
     campaign->plans_stored = campaign->plans;
     campaign->releases_stored = campaign->releases;
@@ -506,7 +418,9 @@ static void all_is_stored(struct truth *truth) {
 static uint64_t anchored(const struct world *world) {
   enum { COMMIT_AT = 52 };
   const struct disk_file *file = disk_find(&world->disk_broker, "B/anchor");
-  return file == NULL || file->durable_n <= COMMIT_AT ? 0 : strtoull((const char *)file->durable + COMMIT_AT, NULL, 10);
+  return file == NULL || !file->exists_durably || file->durable_n <= COMMIT_AT
+             ? 0
+             : strtoull((const char *)file->durable + COMMIT_AT, NULL, 10);
 }
 
 void truth_stored(struct truth *truth, uint64_t commit) {
@@ -522,9 +436,11 @@ void truth_restarted(struct truth *truth, struct cv_broker *core) {
   if (truth->world->rolled_back) {
     return;
   }
+  forget_those_that_are_not_there(truth, core);
   check_all(truth, core, true);
   all_is_stored(truth);
   check_accounts(truth, core);
+  truth_check_sum_of_accounts(truth, core);
   check_acknowledged(truth, core);
 }
 
@@ -532,7 +448,7 @@ void truth_restarted(struct truth *truth, struct cv_broker *core) {
 
 void truth_snapshot(struct truth *truth) {
   truth->snapshot_commit = truth->commit;
-  for (size_t i = 0; i < CAMPAIGNS; i++) {
+  for (size_t i = 0; i < truth->campaigns; i++) {
     truth->campaign[i].snapshot_releases = truth->campaign[i].releases_stored;
     truth->campaign[i].snapshot_plans = truth->campaign[i].plans_stored;
   }
@@ -548,121 +464,10 @@ bool truth_is_behind(const struct truth *truth) {
 
 /* What was durable at the snapshot may be one commit ahead of what was known then: one plan, or a few releases. */
 void truth_rolled_back(struct truth *truth) {
-  for (size_t i = 0; i < CAMPAIGNS; i++) {
+  for (size_t i = 0; i < truth->campaigns; i++) {
     struct campaign *campaign = &truth->campaign[i];
     campaign->must_freeze = campaign->ranker_releases > campaign->snapshot_releases + SCENARIO_ARMS ||
                             campaign->ranker_plans > campaign->snapshot_plans + 1;
     campaign->finished = false;
   }
-}
-
-/* ---- the end ---- */
-
-static bool same_standings(const struct cv_standing *a, const struct cv_standing *b, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    if (a[i].rank_class != b[i].rank_class || a[i].tokens != b[i].tokens || a[i].mean != b[i].mean ||
-        a[i].radius != b[i].radius) {
-      return false;
-    }
-  }
-  return true;
-}
-
-void truth_finished(struct truth *truth, const struct cv_finished *finished) {
-  struct campaign *campaign = campaign_of(truth, finished->progress.campaign);
-  world_log(truth->world, "requester: campaign %llu is over: %s, %llu tokens",
-            (unsigned long long)finished->progress.campaign, cv_end_text(finished->progress.end),
-            (unsigned long long)finished->progress.tokens);
-  if (campaign->finished && (campaign->end != finished->progress.end || campaign->standings != finished->standings ||
-                             !same_standings(campaign->standing, finished->standing, finished->standings))) {
-    world_fail(truth->world, "campaign %llu has ended twice, each time otherwise",
-               (unsigned long long)finished->progress.campaign);
-  }
-  campaign->finished = true;
-  campaign->end = finished->progress.end;
-  campaign->standings = finished->standings <= SCENARIO_ARMS ? finished->standings : SCENARIO_ARMS;
-  for (uint32_t i = 0; i < campaign->standings; i++) {
-    campaign->standing[i] = finished->standing[i];
-  }
-  bool froze = campaign->end == CV_END_FROZEN || campaign->end == CV_END_REFUSED;
-  if (campaign->must_freeze && !froze) {
-    world_fail(truth->world, "2: the third-party knew more than the rolled-back broker, and campaign %llu went on: %s",
-               (unsigned long long)finished->progress.campaign, cv_end_text(campaign->end));
-  }
-  if (froze && !truth->world->rolled_back) {
-    world_fail(truth->world, "campaign %llu ends as %s", (unsigned long long)finished->progress.campaign,
-               cv_end_text(campaign->end));
-  }
-}
-
-void truth_exported(struct truth *truth, const struct cv_part *part) {
-  const struct campaign *campaign = campaign_of(truth, part->campaign);
-  for (size_t i = 0; i < part->releases && !truth->world->rolled_back; i++) {
-    uint64_t number = part->release[i].number;
-    if (number == 0 || number > campaign->releases ||
-        !same_release(&part->release[i], &campaign->release[number - 1])) {
-      world_fail(truth->world, "2: the export has another release %llu", (unsigned long long)number);
-    }
-  }
-}
-
-static const struct cv_release *nth_of(const struct campaign *campaign, uint32_t arm, uint64_t n) {
-  for (size_t i = 0; i < campaign->releases; i++) {
-    if (campaign->release[i].arm == arm && n-- == 0) {
-      return &campaign->release[i];
-    }
-  }
-  return NULL;
-}
-
-/* Plans and releases as the calm run has them: all of them, or, if something ended it, as many as there are. */
-static void compare(struct truth *truth, uint64_t id, const struct campaign *campaign, const struct oracle *oracle) {
-  struct world *world = truth->world;
-  bool plain = campaign->end == oracle->end;
-  if (campaign->plans > oracle->plans || (plain && campaign->plans != oracle->plans) ||
-      (plain && campaign->releases != oracle->releases)) {
-    world_fail(world, "7: campaign %llu had %zu plans and %zu releases; without faults it has %zu and %zu",
-               (unsigned long long)id, campaign->plans, campaign->releases, oracle->plans, oracle->releases);
-    return;
-  }
-  for (size_t i = 0; i < campaign->plans; i++) {
-    if (!same_plan(&campaign->plan[i], &oracle->plan[i])) {
-      world_fail(world, "7: plan %zu of campaign %llu differs from that without faults", i + 1, (unsigned long long)id);
-    }
-  }
-  uint64_t nth[SCENARIO_ARMS] = {0};
-  for (size_t i = 0; i < oracle->releases; i++) {
-    const struct cv_release *expected = &oracle->release[i];
-    const struct cv_release *release = nth_of(campaign, expected->arm, nth[expected->arm]++);
-    if (release != NULL && (release->noisy_sum != expected->noisy_sum || release->tokens != expected->tokens ||
-                            release->plan != expected->plan)) {
-      world_fail(world, "7: release %llu of arm %u is %lld; without faults it is %lld",
-                 (unsigned long long)release->number, release->arm, (long long)release->noisy_sum,
-                 (long long)expected->noisy_sum);
-    }
-  }
-  if (plain &&
-      (campaign->standings != oracle->arms || !same_standings(campaign->standing, oracle->standing, oracle->arms))) {
-    world_fail(world, "7: campaign %llu ranks otherwise than without faults", (unsigned long long)id);
-  }
-}
-
-void truth_end(struct truth *truth) {
-  struct world *world = truth->world;
-  enum ending ending = world->scenario.ending;
-  char path[64];
-  (void)snprintf(path, sizeof(path), "/tmp/cv-sim-%d.db", (int)getpid());
-  for (uint64_t id = 1; id <= world->scenario.campaigns && !world->rolled_back; id++) {
-    const struct campaign *campaign = &truth->campaign[id];
-    if (ending == ENDING_PLAIN && campaign->end != CV_END_COMPLETE && campaign->end != CV_END_TOKENS) {
-      world_fail(world, "campaign %llu ends as %s", (unsigned long long)id, cv_end_text(campaign->end));
-    }
-    if (world->scenario.noise_seeded) {
-      struct oracle oracle;
-      oracle_ask(&world->scenario, campaign->seed, &oracle);
-      compare(truth, id, campaign, &oracle);
-      oracle_fini(&oracle);
-    }
-  }
-  ranker_replay(world->thirdparty, path);
 }

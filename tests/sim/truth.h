@@ -1,13 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must hold (docs and tests number them):
- *   1 a token that was acknowledged is in exactly one epoch's sum, once; an epoch has exactly the planned tokens
- *   2 a release that may have left the broker never changes, nor does the noise of an epoch that was opened
- *   3 what leaves was charged before: workers' accounts, arms' epsilon
- *   4 what the third-party has can be replayed
- *   6 queues are bounded
- *   7 with noise that is a function of the place, the end is that of the run without faults
- * Told what is said and stored, it fails the world at the first thing that does not fit. It knows each place's score.
+ * What must hold. Told what is said and stored, it fails the world at the first thing that does not fit. It knows each
+ * place's score.
+ *
+ *   1 A token that was acknowledged is in exactly one epoch's sum, once, whatever crashes. After every batch each open
+ *     epoch has as many tokens and the sum that its filled places say, and as many slots are taken as tokens counted;
+ *     no place and no slot is acknowledged twice; after every restart what was acknowledged is there; each release is
+ *     the sum of its places and its noise. (Places and slots of a campaign that is over are not kept: not checked.)
+ *   2 A release that may have left the broker is never drawn again. Each that leaves, is exported or is loaded after a
+ *     restart equals the one first stored; the noise of an epoch was stored before its tokens came and stays the same.
+ *     A broker put back to an older copy is refused by its anchor; with its anchor put back, too, the third-party's
+ *     campaign freezes. (After that nothing else is checked.)
+ *   3 The ledger is charged before a release leaves. A release is stored, with what its stream has cost by then, and
+ *     the anchor says so durably before it is sent; workers' accounts say at least what was acknowledged and after
+ *     restarts and at the end exactly what the accepted tokens cost, within each worker's limit.
+ *   4 The third-party applies a release once. It names none before it is stored; at the end its database is replayed
+ *     through the policy and gives the same decisions.
+ *   5 No ticket, partial sum or plain key material lies on a disk: both disks are searched at losses of power and at
+ *     the end for the last tickets and partial sums; no nonce seals twice. (Logs, core dumps and memory: not here.)
+ *   6 Every queue is bounded: workers waiting, assignments, requests, places to give again, chunks to write, the
+ *     journal in memory, the third-party's backlog, bytes on the wire, events. (Real sockets and real time: not here.)
+ *   7 With noise that is a function of the place the end equals the run without faults (oracle.h): plans, releases with
+ *     their noisy sums, standings, epsilon spent; ended early, as much of it as there is.
+ *   8 Bad input is refused and costs its sender only: frames fuzzed, streams broken, orders for what is another's; an
+ *     honest peer is never closed on. (Files, options and certificates: not here.)
+ *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
+ *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */
 #ifndef CV_SIM_TRUTH_H
 #define CV_SIM_TRUTH_H
@@ -23,10 +41,20 @@ void truth_free(struct truth *truth);
 void truth_flushed(struct truth *truth, struct cv_broker *core);
 void truth_stored(struct truth *truth, uint64_t commit);
 void truth_restarted(struct truth *truth, struct cv_broker *core);
+/* The broker has looked at its clocks. */
+void truth_ticked(struct truth *truth, const struct cv_broker *core);
+/* A value is sealed under this nonce; who is told of those, NULL: nobody. */
+void truth_sealed(struct truth *truth, const uint8_t *nonce);
+void truth_listen_to_seals(struct truth *truth);
+/* Looks on both disks for what must not be there. */
+void truth_search(struct truth *truth);
 /* Leaves the broker. */
 void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame);
 void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame);
 void truth_thirdparty_lost(struct truth *truth);
+/* A requester asks for its campaign number `owner`, from 1 over all requesters; it is told which one that is. */
+void truth_asking(struct truth *truth, uint32_t owner);
+void truth_accepted(struct truth *truth, uint32_t owner, uint64_t id);
 /* Reaches the requester. */
 void truth_finished(struct truth *truth, const struct cv_finished *finished);
 void truth_exported(struct truth *truth, const struct cv_part *part);

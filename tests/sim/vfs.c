@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "common/base/err.h"
+#include "tests/sim/tally.h"
 
 enum { SECTOR = 512, DISKS = 4 };
 
@@ -110,7 +111,7 @@ static void mark(struct disk_file *file, size_t from, size_t to) {
   size_t end = (to + SECTOR - 1) / SECTOR;
   room(&file->dirty, &file->dirty_cap, end);
   for (size_t i = from / SECTOR; i < end; i++) {
-    file->dirty[i] = 1;
+    file->dirty[i] = SECTOR_DIRTY;
   }
   file->dirty_end = end > file->dirty_end ? end : file->dirty_end;
 }
@@ -121,6 +122,9 @@ static void resize(struct disk_file *file, size_t n) {
     memset(file->now + n, 0, file->now_n - n);
     file->cut = file->is_cut && file->cut < n ? file->cut : n;
     file->is_cut = true;
+    for (size_t i = (n + SECTOR - 1) / SECTOR; i < file->dirty_end; i++) {
+      file->dirty[i] = SECTOR_CLEAN;
+    }
   }
   file->now_n = n;
 }
@@ -144,14 +148,31 @@ static void settle(struct disk_file *file, size_t i) {
 static void sync_file(struct disk_file *file) {
   cut_off(file);
   for (size_t i = 0; i < file->dirty_end; i++) {
-    if (file->dirty[i] != 0) {
+    if (file->dirty[i] == SECTOR_DIRTY) {
       settle(file, i);
-      file->dirty[i] = 0;
+      file->dirty[i] = SECTOR_CLEAN;
     }
   }
-  file->dirty_end = 0;
+  while (file->dirty_end > 0 && file->dirty[file->dirty_end - 1] == SECTOR_CLEAN) {
+    file->dirty_end--;
+  }
+  room(&file->durable, &file->durable_cap, file->now_n);
   file->durable_n = file->now_n;
-  file->exists_durably = true;
+}
+
+/* A sync has failed: some of what it was for has reached the disk, the rest never will, and nobody knows. */
+static void forget_dirty(struct disk_file *file) {
+  bool forgotten = false;
+  for (size_t i = 0; i < file->dirty_end; i++) {
+    if (file->dirty[i] == SECTOR_DIRTY && cv_rng_below(disk_of(file->name)->rng, 3) == 0) {
+      settle(file, i);
+      file->dirty[i] = SECTOR_CLEAN;
+    } else if (file->dirty[i] == SECTOR_DIRTY) {
+      file->dirty[i] = SECTOR_FORGOTTEN;
+      forgotten = true;
+    }
+  }
+  tally_add(TALLY_SYNC_LOST, forgotten);
 }
 
 /* A write or a sync: the code to give instead of doing it, or SQLITE_OK. */
@@ -164,23 +185,30 @@ static int refuse(struct disk *disk) {
       disk->refuse_in = 1;
     }
     disk->refusals++;
+    tally(disk->refusal == DISK_IS_FULL ? TALLY_DISK_FULL : TALLY_DISK_ERROR);
     return disk->refusal == DISK_IS_FULL ? SQLITE_FULL : SQLITE_IOERR;
   }
   return SQLITE_OK;
 }
 
-static int write_file(struct disk_file *file, const void *from, size_t n, size_t at) {
-  struct disk *disk = disk_of(file->name);
-  int code = refuse(disk);
-  if (code != SQLITE_OK) {
-    return code;
-  }
-  disk->writes++;
+static void put(struct disk_file *file, const void *from, size_t n, size_t at) {
   room(&file->now, &file->now_cap, at + n);
   memcpy(file->now + at, from, n);
   file->now_n = at + n > file->now_n ? at + n : file->now_n;
   mark(file, at, at + n);
-  return SQLITE_OK;
+}
+
+static int write_file(struct disk_file *file, const void *from, size_t n, size_t at) {
+  struct disk *disk = disk_of(file->name);
+  int code = refuse(disk);
+  if (code == SQLITE_OK) {
+    disk->writes++;
+    put(file, from, n, at);
+  } else if (!disk->dead && n > SECTOR && cv_rng_below(disk->rng, 2) == 0) {
+    tally(TALLY_DISK_SHORT);
+    put(file, from, (1 + (size_t)cv_rng_below(disk->rng, (n - 1) / SECTOR)) * SECTOR, at); /* a sector is whole */
+  }
+  return code;
 }
 
 static int flush_file(struct disk_file *file) {
@@ -189,6 +217,8 @@ static int flush_file(struct disk_file *file) {
   if (code == SQLITE_OK) {
     disk->syncs++;
     sync_file(file);
+  } else if (!disk->dead) {
+    forget_dirty(file);
   }
   return code;
 }
@@ -200,13 +230,41 @@ static void revive(struct disk *disk) {
   disk->fuse = disk->refuse_in = disk->refuse_for = 0;
 }
 
-void disk_after_kill(struct disk *disk) {
+/* The memory that held forgotten sectors may be gone, too. */
+static void evict(struct disk_file *file, struct cv_rng *rng) {
+  for (size_t i = 0; i < file->dirty_end; i++) {
+    if (file->dirty[i] == SECTOR_FORGOTTEN && cv_rng_below(rng, 2) == 0) {
+      room(&file->durable, &file->durable_cap, (i + 1) * SECTOR);
+      memcpy(file->now + i * SECTOR, file->durable + i * SECTOR, SECTOR);
+      file->dirty[i] = SECTOR_CLEAN;
+    }
+  }
+  if (file->now != NULL) {
+    memset(file->now + file->now_n, 0, file->now_cap - file->now_n);
+  }
+}
+
+void disk_after_kill(struct disk *disk, struct cv_rng *rng) {
   revive(disk);
+  for (size_t i = 0; i < DISK_FILES; i++) {
+    evict(&disk->file[i], rng);
+  }
+}
+
+/* A folder entry that was not synced is there or not; false if the file is gone. */
+static bool find_entry(struct disk_file *file, struct cv_rng *rng) {
+  if (file->exists != file->exists_durably && cv_rng_below(rng, 2) == 0) {
+    tally(file->exists ? TALLY_ENTRY_LOST : TALLY_UNLINK_LOST);
+    file->exists = file->exists_durably;
+  }
+  if (!file->exists) {
+    file_free(file);
+  }
+  return file->exists;
 }
 
 static void lose_power(struct disk_file *file, struct cv_rng *rng) {
-  if (!file->exists_durably) {
-    file_free(file);
+  if (!find_entry(file, rng)) {
     return;
   }
   uint64_t keep = cv_rng_below(rng, 4); /* of 3 */
@@ -216,13 +274,18 @@ static void lose_power(struct disk_file *file, struct cv_rng *rng) {
   } else if (file->is_cut) { /* what was written after it is lost with it */
     end = file->cut / SECTOR < end ? file->cut / SECTOR : end;
   }
+  size_t kept = 0, lost = 0;
   for (size_t i = 0; i < end; i++) {
-    if (file->dirty[i] != 0 && cv_rng_below(rng, 3) < keep) {
+    if (file->dirty[i] == SECTOR_DIRTY && cv_rng_below(rng, 3) >= keep) {
+      lost++;
+    } else if (file->dirty[i] == SECTOR_DIRTY) {
+      kept++;
       settle(file, i);
       size_t to = (i + 1) * SECTOR < file->now_n ? (i + 1) * SECTOR : file->now_n;
       file->durable_n = to > file->durable_n ? to : file->durable_n;
     }
   }
+  tally_add(TALLY_TORN, kept > 0 && lost > 0);
   file->is_cut = false;
   room(&file->now, &file->now_cap, file->durable_cap);
   memset(file->now, 0, file->now_cap);
@@ -234,7 +297,7 @@ static void lose_power(struct disk_file *file, struct cv_rng *rng) {
     memset(file->dirty, 0, file->dirty_cap);
   }
   file->dirty_end = 0;
-  file->exists = true;
+  file->exists_durably = true;
 }
 
 void disk_after_power_loss(struct disk *disk, struct cv_rng *rng) {
@@ -325,7 +388,12 @@ static int x_truncate(sqlite3_file *base, sqlite3_int64 n) {
 }
 
 static int x_sync(sqlite3_file *base, int flags) {
-  return flush_file(((struct handle *)base)->file) == SQLITE_OK ? SQLITE_OK : SQLITE_IOERR_FSYNC;
+  struct disk_file *file = ((struct handle *)base)->file;
+  if (flush_file(file) != SQLITE_OK) {
+    return SQLITE_IOERR_FSYNC;
+  }
+  file->exists_durably = true; /* as SQLite's own does, which syncs the folder of a new log or journal */
+  return SQLITE_OK;
 }
 
 static int x_size(sqlite3_file *base, sqlite3_int64 *ret) {
@@ -400,11 +468,9 @@ static int x_delete(sqlite3_vfs *vfs, const char *name, int durably) {
   if (file == NULL) {
     return SQLITE_IOERR_DELETE_NOENT;
   }
-  resize(file, 0);
   file->exists = false;
   if (durably != 0) {
-    file->exists_durably = false;
-    file->durable_n = 0;
+    file_free(file);
   }
   return SQLITE_OK;
 }
@@ -463,11 +529,23 @@ int sim_open(const char *path, int flags, int mode);
 ssize_t sim_pread(int fd, void *to, size_t n, off_t at);
 ssize_t sim_pwrite(int fd, const void *from, size_t n, off_t at);
 int sim_fdatasync(int fd);
+int sim_fsync(int fd);
 int sim_close(int fd);
 
-/* Descriptors are disk x DISK_FILES + file. */
+/* Descriptors are disk x DESCRIPTORS + file, or the folder. */
+enum { FOLDER = DISK_FILES, DESCRIPTORS };
+
 static struct disk_file *behind(int fd) {
-  return &disks[fd / DISK_FILES]->file[fd % DISK_FILES];
+  CV_REQUIRE(fd % DESCRIPTORS != FOLDER);
+  return &disks[fd / DESCRIPTORS]->file[fd % DESCRIPTORS];
+}
+
+static int descriptor(const struct disk *disk, size_t file) {
+  size_t i = 0;
+  while (disks[i] != disk) {
+    i++;
+  }
+  return (int)(i * DESCRIPTORS + file);
 }
 
 static int failed(int code) {
@@ -480,18 +558,16 @@ int sim_open(const char *path, int flags, int mode) {
   if (!disk_step(disk)) {
     return failed(SQLITE_IOERR);
   }
+  if ((flags & O_DIRECTORY) != 0) {
+    return descriptor(disk, FOLDER);
+  }
   struct disk_file *file = find(disk, path, (flags & O_CREAT) != 0);
   if (file == NULL) {
     errno = ENOENT;
     return -1;
   }
   file->exists = true;
-  for (size_t i = 0; i < DISKS; i++) {
-    if (disks[i] == disk) {
-      return (int)(i * DISK_FILES + (size_t)(file - disk->file));
-    }
-  }
-  return -1;
+  return descriptor(disk, (size_t)(file - disk->file));
 }
 
 ssize_t sim_pread(int fd, void *to, size_t n, off_t at) {
@@ -514,6 +590,17 @@ ssize_t sim_pwrite(int fd, const void *from, size_t n, off_t at) {
 
 int sim_fdatasync(int fd) {
   int code = flush_file(behind(fd));
+  return code == SQLITE_OK ? 0 : failed(code);
+}
+
+/* Of the folder. */
+int sim_fsync(int fd) {
+  CV_REQUIRE(fd % DESCRIPTORS == FOLDER);
+  struct disk *disk = disks[fd / DESCRIPTORS];
+  int code = refuse(disk);
+  for (size_t i = 0; code == SQLITE_OK && i < DISK_FILES; i++) {
+    disk->file[i].exists_durably = disk->file[i].exists;
+  }
   return code == SQLITE_OK ? 0 : failed(code);
 }
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Disks in memory. A file has what its process sees and what is durable; the difference is known by sectors. A power
- * loss keeps or loses each sector that was not synced on its own, so that writes are lost, torn and reordered. A disk
- * can be told to refuse, and to die after so many operations: then nothing changes any more, whatever its process
- * tries.
+ * loss keeps or loses each sector that was not synced on its own, so that writes are lost, torn and reordered; a file
+ * that was made or deleted without a sync of its folder may be there afterwards or not.
+ *
+ * A disk can be told to refuse: writes with nothing or a part of them done, and syncs. After a sync that failed the
+ * system takes what it could not write for clean: the process goes on reading it, no later sync writes it, and a loss
+ * of power, or of the memory that holds it, shows what the disk has. And a disk can be told to die after so many
+ * operations: then nothing changes any more, whatever its process tries.
  *
  * "B/name" is the file `name` on disk 'B'. SQLite finds the disks as its VFS CV_SIM_VFS; posix.h gives them to code
  * that calls the system.
@@ -26,11 +30,14 @@ struct disk_file {
   bool exists, exists_durably;
   uint8_t *now, *durable;
   size_t now_n, now_cap, durable_n, durable_cap;
-  uint8_t *dirty; /* a byte per sector: differs from what is durable */
+  uint8_t *dirty; /* a byte per sector: SECTOR_... */
   size_t dirty_cap, dirty_end;
   bool is_cut; /* to `cut` bytes, which is not durable yet: that happens or it does not, and nothing of it in part */
   size_t cut;
 };
+
+/* Written and not synced; or a sync of it has failed, and the system has forgotten that it is not durable. */
+enum { SECTOR_CLEAN, SECTOR_DIRTY, SECTOR_FORGOTTEN };
 
 enum disk_refusal { DISK_ACCEPTS, DISK_IS_FULL, DISK_FAILS };
 
@@ -42,6 +49,7 @@ struct disk {
   int refuse_in;  /* writes and syncs until one is refused; 0 = none */
   int refuse_for; /* how many are */
   enum disk_refusal refusal;
+  struct cv_rng *rng; /* how much of a refused write is done; borrowed */
   uint64_t writes, syncs, refusals;
 };
 
@@ -53,8 +61,8 @@ void disk_fini(struct disk *disk);
 
 /* One step of the process on this disk; false if it has died before it. */
 bool disk_step(struct disk *disk);
-/* The process is gone, the system goes on: what was written stays. */
-void disk_after_kill(struct disk *disk);
+/* The process is gone, the system goes on: what was written stays, but for what it takes for clean and is not. */
+void disk_after_kill(struct disk *disk, struct cv_rng *rng);
 /* The machine was off. */
 void disk_after_power_loss(struct disk *disk, struct cv_rng *rng);
 /* As when it was new. */

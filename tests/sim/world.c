@@ -8,9 +8,17 @@
 #include "common/base/grid.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/net.h"
+#include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 
-enum { EVENTS_MAX = 400000, PATIENCE_MS = 600000, QUIET_MS = 4000, RESTART_MS = 1200 };
+enum {
+  EVENTS_MAX = 400000,
+  EVENTS_WAITING = 8192,
+  UPTIME_MS = 5000,
+  PATIENCE_MS = 600000,
+  QUIET_MS = 4000,
+  RESTART_MS = 1200
+};
 static const uint64_t EPOCH_MS = UINT64_C(1800000000000);
 
 /* ---- lines ---- */
@@ -61,6 +69,10 @@ uint64_t world_wall_ms(const struct world *world) {
   return (uint64_t)((int64_t)(EPOCH_MS + world->now_ms) + world->wall_jump_ms);
 }
 
+uint64_t party_mono_ms(const struct party *party) {
+  return UPTIME_MS + party->world->now_ms - party->boot_ms;
+}
+
 int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place) {
   uint64_t bits = cv_mix64(cv_mix64(scenario->seed ^ UINT64_C(0x5eed)) + place * SCENARIO_ARMS + arm);
   double spread = (double)(bits >> 11) / 9007199254740992.0 - 0.5;
@@ -73,13 +85,24 @@ static bool is_before(const struct event *a, const struct event *b) {
   return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->turn < b->turn;
 }
 
-void world_at(struct world *world, uint64_t delay_ms, void (*run)(struct world *, struct event *), struct party *party,
-              void *about, int which) {
+static void push(struct world *world, const struct event *event) {
   if (world->heap_n == world->heap_cap) {
     world->heap_cap = world->heap_cap == 0 ? 256 : world->heap_cap * 2;
     world->heap = realloc(world->heap, world->heap_cap * sizeof(*world->heap));
     CV_REQUIRE(world->heap != NULL);
   }
+  size_t at = world->heap_n++;
+  for (; at > 0 && is_before(event, &world->heap[(at - 1) / 2]); at = (at - 1) / 2) {
+    world->heap[at] = world->heap[(at - 1) / 2];
+  }
+  world->heap[at] = *event;
+  if (world->heap_n > EVENTS_WAITING) {
+    world_fail(world, "6: %zu events wait", world->heap_n);
+  }
+}
+
+void world_at(struct world *world, uint64_t delay_ms, void (*run)(struct world *, struct event *), struct party *party,
+              void *about, int which) {
   struct event event = {.at_ms = world->now_ms + delay_ms,
                         .turn = ++world->turn,
                         .run = run,
@@ -87,11 +110,7 @@ void world_at(struct world *world, uint64_t delay_ms, void (*run)(struct world *
                         .life = party == NULL ? 0 : party->life,
                         .about = about,
                         .which = which};
-  size_t at = world->heap_n++;
-  for (; at > 0 && is_before(&event, &world->heap[(at - 1) / 2]); at = (at - 1) / 2) {
-    world->heap[at] = world->heap[(at - 1) / 2];
-  }
-  world->heap[at] = event;
+  push(world, &event);
 }
 
 static struct event pop(struct world *world) {
@@ -152,9 +171,14 @@ void party_start(struct party *party) {
   struct cv_why why = {.text = ""};
   party->life++;
   party->up = true;
+  if (party->rebooted) {
+    party->boot_ms = party->world->now_ms;
+    party->rebooted = false;
+  }
   party->dead = party->exits = false;
   world_log(party->world, "%s: starts", party->identity.name);
   if (party->ops->start(party, &why)) {
+    tally_add(TALLY_RESTARTS, party->life > 1 && party->disk != NULL);
     net_started(party);
     return;
   }
@@ -162,8 +186,20 @@ void party_start(struct party *party) {
   if (!died) {
     world_fail(party->world, "%s refuses to start: %s", party->identity.name, why.text);
   }
+  tally(TALLY_START_REFUSED);
   world_log(party->world, "%s: does not start: %s", party->identity.name, why.text);
   party_die(party, world_below(party->world, RESTART_MS));
+}
+
+static void count_end(const struct party *party, bool power, bool orderly) {
+  bool broker = party == party->world->broker;
+  if (power) {
+    tally(broker ? TALLY_POWER_BROKER : TALLY_POWER_THIRDPARTY);
+  } else if (orderly) {
+    tally(TALLY_STOPS);
+  } else {
+    tally(broker ? TALLY_KILLS_BROKER : TALLY_KILLS_THIRDPARTY);
+  }
 }
 
 void party_die(struct party *party, uint64_t restart_ms) {
@@ -178,15 +214,22 @@ void party_die(struct party *party, uint64_t restart_ms) {
   party->up = party->dead = party->exits = false;
   if (party->disk != NULL) {
     bool power = !orderly && world_chance(world, 60);
+    if (power && world_chance(world, 25)) {
+      truth_search(world->truth);
+    }
     world_log(world, "%s: %s", party->identity.name, power ? "power is lost" : orderly ? "has stopped" : "is killed");
     if (power) {
       disk_after_power_loss(party->disk, world->rng);
+      party->rebooted = true;
     } else {
-      disk_after_kill(party->disk);
+      disk_after_kill(party->disk, world->rng);
     }
+    count_end(party, power, orderly);
     party->refusals_seen = party->disk->refusals;
   } else {
     world_log(world, "%s: is killed", party->identity.name);
+    party->rebooted = world_chance(world, 30);
+    tally(party->number >= world->first_crew ? TALLY_KILLS_CREW : TALLY_KILLS_REQUESTER);
   }
   world_at(world, restart_ms, start_again, NULL, party, 0);
 }
@@ -194,6 +237,12 @@ void party_die(struct party *party, uint64_t restart_ms) {
 static void run_event(struct world *world, struct event *event) {
   struct party *party = event->party;
   if (party != NULL && (!party->up || party->life != event->life)) {
+    return;
+  }
+  if (party != NULL && party->stalled_ms > world->now_ms) {
+    event->at_ms = party->stalled_ms;
+    event->turn = ++world->turn;
+    push(world, event);
     return;
   }
   event->run(world, event);
@@ -210,11 +259,27 @@ static void run_event(struct world *world, struct event *event) {
 static void add_crowd(struct world *world) {
   uint32_t n = world->scenario.crews + world->scenario.liars;
   for (uint32_t i = 0; i < n; i++) {
-    uint64_t first = 1 + (uint64_t)i * CREW_WORKERS, last = first + CREW_WORKERS - 1;
+    uint64_t first = 1 + (uint64_t)i * world->scenario.crew_workers, last = first + world->scenario.crew_workers - 1;
     char name[CV_NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%llu-%llu", (unsigned long long)first, (unsigned long long)last);
-    const struct party_ops *ops = i < world->scenario.crews ? &party_crew : &party_liar;
-    world_add(world, ops, CV_ROLE_GATEWAY, name, first, last)->dials = world->broker;
+    bool honest = i < world->scenario.crews;
+    struct party *party = world_add(world, honest ? &party_crew : &party_liar, CV_ROLE_GATEWAY, name, first, last);
+    party->dials = world->broker;
+    party->hostile = !honest;
+  }
+}
+
+static void add_requesters(struct world *world) {
+  for (uint32_t i = 0; i < world->scenario.requesters; i++) {
+    char name[CV_NAME_BYTES];
+    (void)snprintf(name, sizeof(name), "requester%u", i + 1);
+    world->requester[i] = world_add(world, &party_requester, CV_ROLE_REQUESTER, name, 0, 0);
+    world->requester[i]->dials = world->broker;
+  }
+  if (world->scenario.pests > 0) {
+    struct party *pest = world_add(world, &party_pest, CV_ROLE_REQUESTER, "pest", 0, 0);
+    pest->dials = world->broker;
+    pest->hostile = true;
   }
 }
 
@@ -224,15 +289,18 @@ static void set_up(struct world *world) {
   memset(&world->master, 0x5a, sizeof(world->master));
   disk_init(&world->disk_broker, 'B');
   disk_init(&world->disk_thirdparty, 'T');
+  world->disk_broker.rng = world->disk_thirdparty.rng = world->rng;
   world->broker = world_add(world, &party_broker, CV_ROLE_BROKER, "broker", 0, 0);
   world->thirdparty = world_add(world, &party_thirdparty, CV_ROLE_THIRDPARTY, "thirdparty", 0, 0);
-  world->requester = world_add(world, &party_requester, CV_ROLE_REQUESTER, "requester", 0, 0);
   world->broker->disk = &world->disk_broker;
   world->thirdparty->disk = &world->disk_thirdparty;
   world->broker->dials = world->thirdparty;
-  world->requester->dials = world->broker;
+  add_requesters(world);
+  world->first_crew = world->parties;
   add_crowd(world);
   world->truth = truth_new(world);
+  truth_listen_to_seals(world->truth);
+  tally_add(TALLY_TWO_AT_ONCE, world->scenario.requesters > 1);
   for (size_t i = 0; i < world->parties; i++) {
     world_at(world, world_below(world, 50), start_again, NULL, &world->party[i], 0);
   }
@@ -252,6 +320,7 @@ bool world_run(struct world *world, uint64_t seed) {
     struct event event = pop(world);
     world->now_ms = event.at_ms;
     run_event(world, &event);
+    tally(TALLY_EVENTS);
     if (world->finished && finished_ms == 0) {
       finished_ms = world->now_ms;
       faults_end(world);
@@ -276,10 +345,12 @@ void world_fini(struct world *world) {
     }
   }
   net_fini(world);
+  truth_listen_to_seals(NULL);
   truth_free(world->truth);
   disk_fini(&world->disk_broker);
   disk_fini(&world->disk_thirdparty);
   disk_copy_fini(&world->snapshot);
+  disk_copy_fini(&world->snapshot_thirdparty);
   cv_arena_fini(&world->decoding);
   cv_arena_fini(&world->encoding);
   cv_buf_fini(&world->bytes);

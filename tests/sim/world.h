@@ -46,6 +46,10 @@ struct party {
   bool up;
   bool dead;  /* died in this event */
   bool exits; /* stops by itself in this event */
+  bool hostile;
+  bool rebooted;       /* its monotonic clock begins anew */
+  uint64_t boot_ms;    /* when it did */
+  uint64_t stalled_ms; /* until then nothing happens here */
   uint64_t refusals_seen;
 };
 
@@ -67,11 +71,13 @@ struct world {
   struct cv_rng *rng;
   uint64_t now_ms, turn, events;
   int64_t wall_jump_ms;
+  uint64_t jumps; /* of the wall clock, so far */
   struct event *heap;
   size_t heap_n, heap_cap;
   struct party party[WORLD_PARTIES];
   size_t parties;
-  struct party *broker, *thirdparty, *requester;
+  struct party *broker, *thirdparty, *requester[SCENARIO_REQUESTERS];
+  size_t first_crew; /* of the parties, the rest are crowd */
   struct disk disk_broker, disk_thirdparty;
   struct link *links;
   uint64_t link_count;
@@ -79,10 +85,11 @@ struct world {
   struct cv_key master;
   struct cv_arena decoding, encoding;
   struct cv_buf bytes;
-  uint32_t faults;      /* made so far */
-  uint64_t calm_ms;     /* since when there are no more; 0 = there are */
-  struct disk snapshot; /* of the broker's disk, for going back */
-  bool has_snapshot, rolled_back;
+  uint32_t faults;                           /* made so far */
+  uint64_t calm_ms;                          /* since when there are no more; 0 = there are */
+  struct disk snapshot, snapshot_thirdparty; /* of their disks, for going back */
+  bool has_snapshot, has_snapshot_thirdparty, rolled_back;
+  uint32_t done; /* a bit per requester that has everything */
   bool finished, failed, verbose;
   char failure[600];
   char line[WORLD_LINES][WORLD_LINE];
@@ -99,6 +106,8 @@ void world_log(struct world *world, const char *fmt, ...) CV_PRINTF(2, 3);
 /* Only the first is kept. */
 void world_fail(struct world *world, const char *fmt, ...) CV_PRINTF(2, 3);
 uint64_t world_wall_ms(const struct world *world);
+/* Since its machine was started, or thereabouts. */
+uint64_t party_mono_ms(const struct party *party);
 uint64_t world_below(struct world *world, uint64_t bound);
 bool world_chance(struct world *world, uint32_t percent);
 
@@ -113,9 +122,13 @@ void party_die(struct party *party, uint64_t restart_ms);
 struct party *world_add(struct world *world, const struct party_ops *ops, enum cv_role role, const char *name,
                         uint64_t first, uint64_t last);
 
+struct cv_broker;
+/* Of a broker that is up. */
+struct cv_broker *broker_core(const struct party *broker);
+
 /* The score of a place, on the grid: the same whoever gives it. */
 int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place);
 
-extern const struct party_ops party_broker, party_thirdparty, party_requester, party_crew, party_liar;
+extern const struct party_ops party_broker, party_thirdparty, party_requester, party_pest, party_crew, party_liar;
 
 #endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A requester that means harm: it asks for what is another's, submits what may not be submitted, sends what only a
+ * broker may, too many requests at once, and frames with bytes changed. It must get errors and nothing else.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/fuzz.h"
+#include "tests/sim/net.h"
+#include "tests/sim/tally.h"
+#include "tests/sim/truth.h"
+
+enum { TIMER_ACT, ACT_MS = 70, REQUESTS = 3 };
+
+struct self {
+  struct end *end;
+  bool greeted;
+};
+
+static void choose_order(struct world *world, struct cv_order_frame *frame) {
+  static const enum cv_order_kind kinds[] = {CV_ORDER_WATCH, CV_ORDER_CANCEL, CV_ORDER_EXPORT, CV_ORDER_SUBMIT,
+                                             CV_ORDER_STATUS};
+  frame->kind = kinds[world_below(world, CV_COUNT(kinds))];
+  if (frame->kind != CV_ORDER_SUBMIT) {
+    frame->as.campaign = world_below(world, 4); /* 0: its newest */
+    return;
+  }
+  struct cv_spec *spec = &frame->as.submit.spec;
+  memset(frame->as.submit.client_key, 17, CV_CLIENT_KEY_BYTES); /* the honest ones' first */
+  scenario_spec(&world->scenario, spec);
+  switch (world_below(world, 4)) {
+    case 0:
+      spec->epsilon_micro = UINT64_C(1) << 40;
+      break;
+    case 1:
+      spec->arms = SCENARIO_ARMS + 1;
+      break;
+    case 2:
+      spec->mechanism.name[0] = '?';
+      break;
+    default:
+      spec->tokens = UINT64_C(1) << 40;
+      break;
+  }
+}
+
+static void act(struct party *party) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  struct cv_order_frame frame = {.kind = CV_ORDER_NONE};
+  choose_order(world, &frame);
+  if (!self->greeted) {
+    frame.hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "pest"};
+    self->greeted = true;
+  }
+  CV_REQUIRE(cv_order_encode(&frame, &world->encoding, &world->bytes) == CV_OK);
+  if (world_chance(world, 20)) {
+    fuzz_send(world, self->end);
+  } else {
+    net_send(self->end, world->bytes.data, world->bytes.len);
+  }
+  cv_buf_clear(&world->bytes);
+}
+
+static void opened(struct party *party, struct end *end) {
+  struct self *self = party->self;
+  self->end = end;
+  self->greeted = false;
+}
+
+static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
+  struct world *world = party->world;
+  struct cv_order_frame frame;
+  CV_REQUIRE(cv_order_decode(bytes, n, &world->decoding, &frame) == CV_OK);
+  if (frame.kind == CV_ORDER_ERROR) {
+    tally(TALLY_REFUSED_ORDER);
+  } else if (frame.kind == CV_ORDER_STATUS_ANSWER ? frame.as.status.campaigns > 0 : frame.kind != CV_ORDER_NONE) {
+    world_fail(world, "8: a requester with nothing of its own gets an answer of kind %d", (int)frame.kind);
+  }
+}
+
+static void closed(struct party *party, struct end *end) {
+  struct self *self = party->self;
+  self->end = self->end == end ? NULL : self->end;
+}
+
+static void timer(struct party *party, int which) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  uint64_t requests = world_chance(world, 2) ? 40 : world_below(world, REQUESTS);
+  for (uint64_t i = 0; i < requests && self->end != NULL && !world->finished; i++) {
+    act(party);
+  }
+  party_after(party, ACT_MS, TIMER_ACT);
+}
+
+static bool start(struct party *party, struct cv_why *why) {
+  party->self = calloc(1, sizeof(struct self));
+  CV_REQUIRE(party->self != NULL);
+  party_after(party, ACT_MS, TIMER_ACT);
+  return true;
+}
+
+static void stop(struct party *party) {
+  free(party->self);
+}
+
+const struct party_ops party_pest = {
+    .start = start, .stop = stop, .opened = opened, .frame = frame, .closed = closed, .timer = timer};

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the truth looks for on the disks: tickets and partial sums in the clear, and nonces that come again. */
+#include <string.h>
+
+#include "tests/sim/tally.h"
+#include "tests/sim/truth_state.h"
+
+void truth_sealed(struct truth *truth, const uint8_t *nonce) {
+  uint64_t first;
+  tally(TALLY_SEALED);
+  memcpy(&first, nonce, sizeof(first));
+  if (first != 0 && !seen_add(&truth->nonces, first)) {
+    world_fail(truth->world, "5: two values are sealed with one nonce");
+  }
+}
+
+/* As the journal has them, little-endian, tokens before sum: enough to be told from anything else. */
+void truth_spy(struct truth *truth, uint32_t tokens, int64_t sum) {
+  enum { BYTES = 3, TOKENS = 2 };
+  for (int i = 0; i < BYTES; i++) {
+    if ((sum >> (8 * i) & 0xff) == 0) {
+      return;
+    }
+  }
+  if (tokens >= TOKENS) {
+    truth->partial[truth->partials++ % SPIED] = (struct partial){.tokens = tokens, .sum = sum};
+  }
+}
+
+enum { PARTIAL_BYTES = 12 };
+
+/* What is looked for, by its first eight bytes. */
+struct word {
+  uint64_t bits;
+  const char *what;
+  const uint8_t *bytes;
+  size_t n;
+};
+
+struct words {
+  uint8_t partial[SPIED][PARTIAL_BYTES];
+  struct word word[2 * SPIED];
+  size_t n;
+  uint64_t hint[64]; /* a bit per hash that one of them has */
+};
+
+static uint32_t hash_of(uint64_t bits) {
+  return (uint32_t)((bits * UINT64_C(0x9e3779b97f4a7c15)) >> 52);
+}
+
+static void add_word(struct words *words, const char *what, const uint8_t *bytes, size_t n) {
+  uint64_t bits;
+  memcpy(&bits, bytes, sizeof(bits));
+  words->word[words->n++] = (struct word){.bits = bits, .what = what, .bytes = bytes, .n = n};
+  words->hint[hash_of(bits) / 64] |= UINT64_C(1) << hash_of(bits) % 64;
+}
+
+static void collect_words(const struct truth *truth, struct words *ret) {
+  *ret = (struct words){.n = 0};
+  for (size_t i = 0; i < SPIED && i < truth->partials; i++) {
+    const struct partial *partial = &truth->partial[i];
+    memcpy(ret->partial[i], &partial->tokens, sizeof(partial->tokens));
+    memcpy(ret->partial[i] + sizeof(partial->tokens), &partial->sum, sizeof(partial->sum));
+    add_word(ret, "an open epoch's sum", ret->partial[i], PARTIAL_BYTES);
+  }
+  for (size_t i = 0; i < SPIED && i < truth->tickets; i++) {
+    add_word(ret, "a ticket", truth->ticket[i], CV_TICKET_BYTES);
+  }
+}
+
+static void compare_words(struct truth *truth, const struct words *words, const char *file, const uint8_t *at,
+                          size_t left) {
+  for (size_t i = 0; i < words->n; i++) {
+    const struct word *word = &words->word[i];
+    if (left >= word->n && memcmp(at, word->bytes, word->n) == 0) {
+      world_fail(truth->world, "5: %s holds %s in the clear", file, word->what);
+    }
+  }
+}
+
+static void search_bytes(struct truth *truth, const struct words *words, const char *file, const uint8_t *bytes,
+                         size_t n) {
+  for (size_t i = 0; i + sizeof(uint64_t) <= n; i++) {
+    uint64_t bits;
+    memcpy(&bits, bytes + i, sizeof(bits));
+    if ((words->hint[hash_of(bits) / 64] >> hash_of(bits) % 64 & 1) != 0) {
+      compare_words(truth, words, file, bytes + i, n - i);
+    }
+  }
+}
+
+void truth_search(struct truth *truth) {
+  struct world *world = truth->world;
+  const struct disk *disks[] = {&world->disk_broker, &world->disk_thirdparty};
+  struct words words;
+  tally(TALLY_SEARCHED);
+  collect_words(truth, &words);
+  for (size_t i = 0; i < CV_COUNT(disks); i++) {
+    for (size_t j = 0; j < DISK_FILES; j++) {
+      const struct disk_file *file = &disks[i]->file[j];
+      search_bytes(truth, &words, file->name, file->now, file->now_n);
+      search_bytes(truth, &words, file->name, file->durable, file->durable_n);
+    }
+  }
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the truth makes of what is said: to workers, and between broker and third-party. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/tally.h"
+#include "tests/sim/truth_state.h"
+
+/* ---- what is said to workers ---- */
+
+static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, bool accepted) {
+  struct world *world = truth->world;
+  uint64_t place =
+      (uint64_t)ticket->campaign << 56 | (uint64_t)ticket->plan << 36 | (uint64_t)ticket->arm << 24 | ticket->position;
+  uint64_t payer = (uint64_t)ticket->campaign << 56 | ticket->worker << 16 | ticket->slot;
+  tally(accepted ? TALLY_ACCEPTED : TALLY_DUPLICATE);
+  if (!accepted) {
+    return;
+  }
+  world_log(world, "broker: acknowledges plan %u, arm %u, position %u to worker %llu", ticket->plan, ticket->arm,
+            ticket->position, (unsigned long long)ticket->worker);
+  if (!seen_add(&truth->places, place)) {
+    world_fail(world, "1: two tokens were acknowledged for plan %u, arm %u, position %u", ticket->plan, ticket->arm,
+               ticket->position);
+  }
+  if (!seen_add(&truth->payers, payer)) {
+    world_fail(world, "1: slot %u of worker %llu was acknowledged twice", ticket->slot,
+               (unsigned long long)ticket->worker);
+  }
+  struct ticket_list *list = &truth->acknowledged;
+  if (list->n == list->cap) {
+    list->cap = list->cap == 0 ? 256 : list->cap * 2;
+    list->ticket = realloc(list->ticket, list->cap * sizeof(*list->ticket));
+    CV_REQUIRE(list->ticket != NULL);
+  }
+  list->ticket[list->n++] = *ticket;
+  truth->tokens_of[ticket->worker]++;
+}
+
+static void count_backoffs(const struct cv_crowd_frame *frame) {
+  for (size_t i = 0; i < frame->backoffs; i++) {
+    const char *why = frame->backoff[i].why;
+    tally_add(TALLY_OVERDRAWN, why != NULL && strstr(why, "lifetime epsilon") != NULL ? frame->backoff[i].workers : 0);
+  }
+}
+
+void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame) {
+  count_backoffs(frame);
+  for (size_t i = 0; i < frame->acks && !truth->world->rolled_back; i++) {
+    struct cv_ticket ticket;
+    const struct cv_crowd_ack *ack = &frame->ack[i];
+    tally_add(TALLY_EXPIRED, ack->verdict == CV_VERDICT_EXPIRED);
+    tally_add(TALLY_REFUSED_TOKEN, ack->verdict == CV_VERDICT_REFUSED);
+    if (ack->verdict != CV_VERDICT_ACCEPTED && ack->verdict != CV_VERDICT_DUPLICATE) {
+      continue;
+    }
+    if (cv_ticket_open(ack->ticket, world_tagger(truth->world), &ticket) != CV_OK) {
+      world_fail(truth->world, "1: a forged ticket was acknowledged");
+      return;
+    }
+    memcpy(truth->ticket[truth->tickets++ % SPIED], ack->ticket, CV_TICKET_BYTES);
+    acknowledge(truth, &ticket, ack->verdict == CV_VERDICT_ACCEPTED);
+  }
+}
+
+/* ---- what is said between broker and third-party ---- */
+
+bool truth_same_release(const struct cv_release *a, const struct cv_release *b) {
+  struct cv_digest x = {{0}}, y = {{0}};
+  cv_chain_release(&x, a, cv_sha256);
+  cv_chain_release(&y, b, cv_sha256);
+  return memcmp(&x, &y, sizeof(x)) == 0;
+}
+
+bool truth_same_plan(const struct cv_plan *a, const struct cv_plan *b) {
+  return a->number == b->number && a->wants == b->wants && memcmp(a->want, b->want, a->wants * sizeof(*a->want)) == 0;
+}
+
+void truth_check_seed(struct truth *truth, uint64_t id, uint64_t seed) {
+  struct campaign *campaign = truth_campaign(truth, id);
+  if (campaign->has_seed && campaign->seed != seed) {
+    world_fail(truth->world, "campaign %llu has had two seeds", (unsigned long long)id);
+  }
+  campaign->has_seed = true;
+  campaign->seed = seed;
+}
+
+void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame) {
+  struct world *world = truth->world;
+  if (world->rolled_back) {
+    return;
+  }
+  for (size_t i = 0; i < frame->releases; i++) {
+    struct campaign *campaign = truth_campaign(truth, frame->release[i].campaign);
+    const struct cv_release *release = &frame->release[i].release;
+    tally(TALLY_RELEASES_SENT);
+    tally_add(TALLY_RELEASES_AGAIN, release->number <= campaign->releases_sent);
+    campaign->releases_sent = release->number > campaign->releases_sent ? release->number : campaign->releases_sent;
+    world_log(world, "broker: sends release %llu, arm %u, sum %lld", (unsigned long long)release->number, release->arm,
+              (long long)release->noisy_sum);
+    if (release->number == 0 || release->number > campaign->releases_stored) {
+      world_fail(world, "3: release %llu leaves before it is stored", (unsigned long long)release->number);
+    } else if (!truth_same_release(release, &campaign->release[release->number - 1])) {
+      world_fail(world, "2: release %llu leaves in another shape than it was stored",
+                 (unsigned long long)release->number);
+    }
+  }
+  for (size_t i = 0; i < frame->recorded; i++) {
+    const struct campaign *campaign = truth_campaign(truth, frame->record[i].campaign);
+    uint64_t number = frame->record[i].plan.number;
+    tally(TALLY_PLANS_AGAIN);
+    if (number == 0 || number > campaign->plans_stored ||
+        !truth_same_plan(&frame->record[i].plan, &campaign->plan[number - 1])) {
+      world_fail(world, "2: plan %llu is recorded in another shape than it was stored", (unsigned long long)number);
+    }
+  }
+  for (size_t i = 0; i < frame->accepted; i++) {
+    if (frame->accept[i].number > truth_campaign(truth, frame->accept[i].campaign)->plans_stored) {
+      world_fail(world, "plan %llu is accepted before it is stored", (unsigned long long)frame->accept[i].number);
+    }
+  }
+  for (size_t i = 0; i < frame->opens; i++) {
+    if (frame->open[i].has_seed) {
+      truth_check_seed(truth, frame->open[i].position.campaign, frame->open[i].seed);
+    }
+  }
+}
+
+void truth_ranker_told(struct truth *truth, const struct cv_rank_frame *frame) {
+  if (truth->world->rolled_back) {
+    return;
+  }
+  for (size_t i = 0; i < frame->opened; i++) {
+    const struct cv_rank_opened *opened = &frame->answer[i];
+    const struct campaign *campaign = truth_campaign(truth, opened->position.campaign);
+    if (opened->refused != NULL && truth->world->scenario.ranker_campaigns == 0) {
+      world_fail(truth->world, "the third-party refuses campaign %llu: %s",
+                 (unsigned long long)opened->position.campaign, opened->refused);
+    } else if (opened->refused == NULL && (opened->position.releases > campaign->ranker_releases ||
+                                           opened->position.plans > campaign->ranker_plans)) {
+      world_fail(truth->world, "the third-party names release %llu, plan %llu before they are stored",
+                 (unsigned long long)opened->position.releases, (unsigned long long)opened->position.plans);
+    }
+  }
+  for (size_t i = 0; i < frame->acks; i++) {
+    if (frame->ack[i].number > truth_campaign(truth, frame->ack[i].campaign)->ranker_releases) {
+      world_fail(truth->world, "the third-party acknowledges release %llu before it is stored",
+                 (unsigned long long)frame->ack[i].number);
+    }
+  }
+}
+
+void truth_ranker_stored(struct truth *truth, uint64_t id, uint64_t releases, uint64_t plans) {
+  struct campaign *campaign = truth_campaign(truth, id);
+  campaign->ranker_releases = releases;
+  campaign->ranker_plans = plans;
+}
+
+void truth_thirdparty_lost(struct truth *truth) {
+  truth->thirdparty_lost = true;
+  for (size_t i = 0; i < truth->campaigns; i++) {
+    struct campaign *campaign = &truth->campaign[i];
+    campaign->ranker_releases = campaign->ranker_plans = 0;
+    /* A seed that the broker has not stored yet may be drawn again. */
+    campaign->has_seed = campaign->has_seed && campaign->plans_stored > 0;
+  }
+}
+
+/* ---- what is said between requesters and broker ---- */
+
+void truth_asking(struct truth *truth, uint32_t owner) {
+  CV_REQUIRE(owner > 0 && owner < truth->campaigns);
+  if (truth->asked_ms[owner] == 0) {
+    truth->asked_ms[owner] = truth->world->now_ms;
+    truth->asked_jumps[owner] = truth->world->jumps;
+  }
+}
+
+void truth_accepted(struct truth *truth, uint32_t owner, uint64_t id) {
+  struct world *world = truth->world;
+  if (world->rolled_back) {
+    return;
+  }
+  struct campaign *campaign = truth_campaign(truth, id);
+  for (uint32_t i = 1; i < truth->campaigns; i++) {
+    if (truth->campaign[i].owner == owner && i != id) {
+      world_fail(world, "a campaign that was submitted again was accepted as number %u and as %llu", i,
+                 (unsigned long long)id);
+    }
+  }
+  if (campaign->owner != 0 && campaign->owner != owner) {
+    world_fail(world, "campaign %llu was accepted from two", (unsigned long long)id);
+  }
+  campaign->owner = owner;
+}

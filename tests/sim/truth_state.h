@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the truth remembers, for its own files only: truth.c (stored), told.c (said), verdict.c (the end), spy.c. */
+#ifndef CV_SIM_TRUTH_STATE_H
+#define CV_SIM_TRUTH_STATE_H
+
+#include "broker/state.h"
+#include "tests/sim/oracle.h"
+#include "tests/sim/seen.h"
+#include "tests/sim/truth.h"
+
+enum { SPIED = 16 };
+
+/* An arm's mechanism as it was stored with its open epoch, or the last one. */
+struct arm {
+  struct cv_buf opened;
+  bool stored;       /* for certain */
+  uint64_t releases; /* before that epoch */
+};
+
+struct campaign {
+  uint32_t owner; /* whose it was accepted as, from 1; 0 = nobody has been told */
+  struct cv_plan *plan;
+  size_t plans, plans_stored; /* the rest was not stored, as far as is known */
+  size_t plans_cap;
+  struct cv_release *release;
+  size_t releases, releases_stored, releases_sent;
+  size_t releases_cap;
+  struct arm arm[SCENARIO_ARMS];
+  bool has_seed;
+  uint64_t seed;
+  enum cv_end end; /* as told to the requester */
+  bool finished;
+  uint64_t spent_micro; /* as told with it */
+  struct cv_standing standing[SCENARIO_ARMS];
+  uint32_t standings;
+  uint64_t ranker_releases, ranker_plans; /* stored at the third-party */
+  size_t snapshot_releases, snapshot_plans;
+  bool must_freeze;
+  uint64_t taken_ms, taken_jumps; /* when the broker took it at the latest, and the clock's jumps until then; 0 = not */
+  uint64_t counting_ms;           /* since then or since the broker's last start its deadline is counted */
+  bool deadline_seen;
+};
+
+struct truth {
+  struct world *world;
+  struct campaign *campaign;  /* by id */
+  uint32_t campaigns;         /* ids are below */
+  struct seen places, payers; /* acknowledged */
+  struct ticket_list {
+    struct cv_ticket *ticket;
+    size_t n, cap;
+  } acknowledged;
+  uint32_t *tokens_of; /* acknowledged, per worker */
+  uint64_t workers;
+  uint64_t commit, snapshot_commit;
+  bool thirdparty_lost;
+  uint64_t *asked_ms; /* per owner, when it first asked for it at the earliest */
+  uint64_t *asked_jumps;
+  struct seen nonces;
+  uint8_t ticket[SPIED][CV_TICKET_BYTES]; /* rings of what must be on no disk */
+  struct partial {
+    uint32_t tokens;
+    int64_t sum;
+  } partial[SPIED];
+  size_t tickets, partials;
+};
+
+/* Campaign `id`; fails the world if there is no such one. */
+struct campaign *truth_campaign(struct truth *truth, uint64_t id);
+void truth_check_seed(struct truth *truth, uint64_t id, uint64_t seed);
+bool truth_same_release(const struct cv_release *a, const struct cv_release *b);
+bool truth_same_plan(const struct cv_plan *a, const struct cv_plan *b);
+/* An open epoch's tokens and their sum so far: to be searched for. */
+void truth_spy(struct truth *truth, uint32_t tokens, int64_t sum);
+/* What the broker's accounts say of all workers, and what the tokens of all campaigns cost. */
+void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the truth makes of what the requesters get, and of the whole once it is over. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/sim/tally.h"
+#include "tests/sim/truth_state.h"
+
+static bool same_standings(const struct cv_standing *a, const struct cv_standing *b, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (a[i].rank_class != b[i].rank_class || a[i].tokens != b[i].tokens || a[i].mean != b[i].mean ||
+        a[i].radius != b[i].radius) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void count_end(enum cv_end end, bool again) {
+  static const enum tally which[CV_END_COUNT] = {
+      [CV_END_COMPLETE] = TALLY_END_COMPLETE,   [CV_END_TOKENS] = TALLY_END_TOKENS,
+      [CV_END_DEADLINE] = TALLY_END_DEADLINE,   [CV_END_IDLE] = TALLY_END_IDLE,
+      [CV_END_CANCELLED] = TALLY_END_CANCELLED, [CV_END_LEDGER] = TALLY_END_LEDGER,
+      [CV_END_FROZEN] = TALLY_END_FROZEN,       [CV_END_REFUSED] = TALLY_END_REFUSED,
+  };
+  if (!again && end != CV_END_NONE) {
+    tally(which[end]);
+  }
+}
+
+void truth_finished(struct truth *truth, const struct cv_finished *finished) {
+  struct campaign *campaign = truth_campaign(truth, finished->progress.campaign);
+  world_log(truth->world, "requester: campaign %llu is over: %s, %llu tokens",
+            (unsigned long long)finished->progress.campaign, cv_end_text(finished->progress.end),
+            (unsigned long long)finished->progress.tokens);
+  if (campaign->finished && (campaign->end != finished->progress.end || campaign->standings != finished->standings ||
+                             !same_standings(campaign->standing, finished->standing, finished->standings))) {
+    world_fail(truth->world, "campaign %llu has ended twice, each time otherwise",
+               (unsigned long long)finished->progress.campaign);
+  }
+  count_end(finished->progress.end, campaign->finished);
+  campaign->finished = true;
+  campaign->end = finished->progress.end;
+  campaign->spent_micro = finished->progress.epsilon_spent_micro;
+  campaign->standings = finished->standings <= SCENARIO_ARMS ? finished->standings : SCENARIO_ARMS;
+  for (uint32_t i = 0; i < campaign->standings; i++) {
+    campaign->standing[i] = finished->standing[i];
+  }
+  bool refused = campaign->end == CV_END_REFUSED && truth->world->scenario.ranker_campaigns == 0;
+  bool froze = campaign->end == CV_END_FROZEN || refused;
+  if (campaign->must_freeze && !froze) {
+    world_fail(truth->world, "2: the third-party knew more than the rolled-back broker, and campaign %llu went on: %s",
+               (unsigned long long)finished->progress.campaign, cv_end_text(campaign->end));
+  }
+  if (froze && !truth->world->rolled_back) {
+    world_fail(truth->world, "campaign %llu ends as %s", (unsigned long long)finished->progress.campaign,
+               cv_end_text(campaign->end));
+  }
+}
+
+void truth_exported(struct truth *truth, const struct cv_part *part) {
+  const struct campaign *campaign = truth_campaign(truth, part->campaign);
+  for (size_t i = 0; i < part->releases && !truth->world->rolled_back; i++) {
+    uint64_t number = part->release[i].number;
+    if (number == 0 || number > campaign->releases ||
+        !truth_same_release(&part->release[i], &campaign->release[number - 1])) {
+      world_fail(truth->world, "2: the export has another release %llu", (unsigned long long)number);
+    }
+  }
+}
+
+static const struct cv_release *nth_of(const struct campaign *campaign, uint32_t arm, uint64_t n) {
+  for (size_t i = 0; i < campaign->releases; i++) {
+    if (campaign->release[i].arm == arm && n-- == 0) {
+      return &campaign->release[i];
+    }
+  }
+  return NULL;
+}
+
+/* Plans and releases as the calm run has them: all of them, or, if something ended it, as many as there are. */
+static void compare(struct truth *truth, uint64_t id, const struct campaign *campaign, const struct oracle *oracle) {
+  struct world *world = truth->world;
+  bool plain = campaign->end == oracle->end;
+  if (campaign->plans > oracle->plans || (plain && campaign->plans != oracle->plans) ||
+      (plain && campaign->releases != oracle->releases)) {
+    world_fail(world, "7: campaign %llu had %zu plans and %zu releases; without faults it has %zu and %zu",
+               (unsigned long long)id, campaign->plans, campaign->releases, oracle->plans, oracle->releases);
+    return;
+  }
+  for (size_t i = 0; i < campaign->plans; i++) {
+    if (!truth_same_plan(&campaign->plan[i], &oracle->plan[i])) {
+      world_fail(world, "7: plan %zu of campaign %llu differs from that without faults", i + 1, (unsigned long long)id);
+    }
+  }
+  uint64_t nth[SCENARIO_ARMS] = {0};
+  for (size_t i = 0; i < oracle->releases; i++) {
+    const struct cv_release *expected = &oracle->release[i];
+    const struct cv_release *release = nth_of(campaign, expected->arm, nth[expected->arm]++);
+    if (release != NULL && (release->noisy_sum != expected->noisy_sum || release->tokens != expected->tokens ||
+                            release->plan != expected->plan)) {
+      world_fail(world, "7: release %llu of arm %u is %lld; without faults it is %lld",
+                 (unsigned long long)release->number, release->arm, (long long)release->noisy_sum,
+                 (long long)expected->noisy_sum);
+    }
+  }
+  if (plain &&
+      (campaign->standings != oracle->arms || !same_standings(campaign->standing, oracle->standing, oracle->arms))) {
+    world_fail(world, "7: campaign %llu ranks otherwise than without faults", (unsigned long long)id);
+  }
+  if (plain && campaign->spent_micro != oracle->spent_micro) {
+    world_fail(world, "7: campaign %llu has spent %llu micro-epsilon; without faults %llu", (unsigned long long)id,
+               (unsigned long long)campaign->spent_micro, (unsigned long long)oracle->spent_micro);
+  }
+}
+
+void truth_end(struct truth *truth) {
+  struct world *world = truth->world;
+  enum ending ending = world->scenario.ending;
+  char path[64];
+  (void)snprintf(path, sizeof(path), "/tmp/cv-sim-%d.db", (int)getpid());
+  for (uint64_t id = 1; id < truth->campaigns && !world->rolled_back; id++) {
+    const struct campaign *campaign = &truth->campaign[id];
+    bool refused = campaign->end == CV_END_REFUSED && world->scenario.ranker_campaigns > 0;
+    if (ending == ENDING_PLAIN && campaign->end != CV_END_COMPLETE && campaign->end != CV_END_TOKENS && !refused) {
+      world_fail(world, "campaign %llu ends as %s", (unsigned long long)id, cv_end_text(campaign->end));
+    }
+    if (world->scenario.noise_seeded) {
+      struct oracle oracle;
+      oracle_ask(&world->scenario, campaign->seed, &oracle);
+      compare(truth, id, campaign, &oracle);
+      tally(TALLY_COMPARED);
+      oracle_fini(&oracle);
+    }
+  }
+  if (world->broker->up && !world->rolled_back) {
+    truth_check_sum_of_accounts(truth, broker_core(world->broker));
+  }
+  truth_search(truth);
+  ranker_replay(world->thirdparty, path);
+  tally(TALLY_REPLAYS);
+}
