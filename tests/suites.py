@@ -282,7 +282,7 @@ SIM_RUNS, SIM_MUST = 1000, 10000
 
 
 def sim(tally, runs=None, first=None):
-    """`runs` given: that many over seeds that nobody has run, from the time of day on, unless `first` says otherwise."""
+    """`runs` given: that many over seeds that nobody has run, from the time of day on, or from `first`."""
     if first is None:
         first = 1001 if runs is None else int(time.time()) * 1000
     runs = runs or SIM_RUNS
