@@ -36,8 +36,8 @@ struct campaign {
   uint64_t ranker_releases, ranker_plans; /* stored at the third-party */
   size_t snapshot_releases, snapshot_plans;
   bool must_freeze;
-  uint64_t taken_ms, taken_jumps; /* when the broker took it at the latest, and the clock's jumps until then; 0 = not */
-  uint64_t counting_ms;           /* since then or since the broker's last start its deadline is counted */
+  uint64_t taken_ms;    /* when the broker took it at the latest; 0 = it has not */
+  uint64_t counting_ms; /* since then or since the broker's last start its deadline is counted */
   bool deadline_seen;
 };
 
