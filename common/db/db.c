@@ -28,7 +28,8 @@ struct cv_db {
   sqlite3 *handle;
   char *path;
   bool readonly;
-  bool is_file; /* in the default VFS, so that its mode is ours to set */
+  bool is_file;     /* in the default VFS, so that its mode is ours to set */
+  bool is_doubtful; /* a commit has failed: its log may be in memory and not on the disk */
   struct statement *statement;
   size_t statements, statements_cap;
 };
@@ -163,7 +164,9 @@ enum cv_err cv_db_begin(struct cv_db *db, struct cv_why *why) {
 
 enum cv_err cv_db_commit(struct cv_db *db, struct cv_why *why) {
   static const char sql[] = "COMMIT";
-  return run_text(db, sql, why);
+  enum cv_err err = run_text(db, sql, why);
+  db->is_doubtful = db->is_doubtful || err != CV_OK;
+  return err;
 }
 
 void cv_db_rollback(struct cv_db *db) {
@@ -182,6 +185,9 @@ void cv_db_close(struct cv_db *db) {
   }
   for (size_t i = 0; i < db->statements; i++) {
     (void)sqlite3_finalize(db->statement[i].stmt);
+  }
+  if (db->is_doubtful) { /* its log stays as it is, for the next start to make durable first */
+    (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   }
   (void)sqlite3_close_v2(db->handle);
   free(db->statement);
@@ -310,6 +316,33 @@ static const char common_settings[] =
     "PRAGMA trusted_schema = OFF;"
     "PRAGMA cell_size_check = ON;";
 
+/*
+ * After a sync that failed the system takes what it could not write for clean: the log then reads well, no later sync
+ * writes it, and what is copied from it into the database could reach the disk alone, in part. So the log that is found
+ * is written again, byte for byte, and synced, before anybody acts on it.
+ */
+static enum cv_err renew_log(struct cv_db *db, struct cv_why *why) {
+  uint8_t bytes[4096];
+  sqlite3_file *log = NULL;
+  sqlite3_int64 size = 0;
+  int code = sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_JOURNAL_POINTER, (void *)&log);
+  if (code != SQLITE_OK || log == NULL || log->pMethods == NULL) { /* nothing has been logged */
+    return CV_OK;
+  }
+  code = log->pMethods->xFileSize(log, &size);
+  for (sqlite3_int64 at = 0; code == SQLITE_OK && at < size; at += (sqlite3_int64)sizeof(bytes)) {
+    int n = size - at < (sqlite3_int64)sizeof(bytes) ? (int)(size - at) : (int)sizeof(bytes);
+    code = log->pMethods->xRead(log, bytes, n, at);
+    code = code == SQLITE_OK ? log->pMethods->xWrite(log, bytes, n, at) : code;
+  }
+  if (code == SQLITE_OK && size > 0) {
+    code = log->pMethods->xSync(log, SQLITE_SYNC_FULL);
+  }
+  return code == SQLITE_OK
+             ? CV_OK
+             : cv_fail(why, from_sqlite(code), "%s: cannot renew the log: %s", db->path, sqlite3_errstr(code));
+}
+
 static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, struct cv_why *why) {
   int version = 0;
   (void)sqlite3_busy_timeout(db->handle, BUSY_MS);
@@ -325,6 +358,7 @@ static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, s
   if (db->is_file && chmod(db->path, 0600) != 0) {
     return cv_fail(why, CV_ERR_DENIED, "%s: cannot set mode 0600: %s", db->path, strerror(errno));
   }
+  CV_TRY(renew_log(db, why));
   CV_TRY(cv_db_exec(db, writer_settings, why));
   CV_TRY(migrate(db, schema, version, why));
   /* The last commit of a process that was killed may be in the log and not durable: nobody may act on it yet. */
