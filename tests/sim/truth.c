@@ -280,24 +280,39 @@ static void check_acknowledged(struct truth *truth, struct cv_broker *core) {
   }
 }
 
-/* Cells hold at most UINT32_MAX, which no world comes near. */
 void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core) {
   uint64_t spent = 0, cost = 0, limit = core->config.limits.worker_epsilon_micro;
-  for (const struct cv_chunk *chunk = core->accounts.all; chunk != NULL; chunk = chunk->hh.next) {
-    for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
-      spent += chunk->as.cell[i];
-      if (chunk->as.cell[i] > limit) {
-        world_fail(truth->world, "3: a worker has spent %u micro-epsilon; its limit is %llu", chunk->as.cell[i],
-                   (unsigned long long)limit);
-      }
+  for (uint64_t worker = 1; worker < truth->workers; worker++) {
+    uint64_t its = cv_accounts_spent(&core->accounts, worker);
+    spent += its;
+    if (its > limit) {
+      world_fail(truth->world, "3: worker %llu has spent %llu micro-epsilon; its limit is %llu",
+                 (unsigned long long)worker, (unsigned long long)its, (unsigned long long)limit);
     }
   }
   for (const struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
-    cost += each->tokens * each->spec.epsilon_micro;
+    cost += each->tokens * each->privacy.cost_micro;
   }
   if (spent != cost) {
     world_fail(truth->world, "3: the workers' accounts say %llu micro-epsilon, the tokens cost %llu",
                (unsigned long long)spent, (unsigned long long)cost);
+  }
+}
+
+/* What each arm has been charged is at least what its releases cost, and within the campaign's limit. */
+static void check_ledger(struct truth *truth, const struct cv_campaign *core) {
+  for (uint32_t i = 0; i < core->ledger.arms; i++) {
+    uint64_t releases = 0, spent = core->ledger.arm[i].spent_micro;
+    for (size_t j = 0; j < core->releases; j++) {
+      releases += core->release[j].arm == i;
+    }
+    uint64_t cost = releases == 0 ? 0 : cv_mechanism_spent_micro(&core->privacy.law, releases);
+    if (spent < cost || spent > core->ledger.limit_micro) {
+      world_fail(truth->world,
+                 "3: arm %u has spent %llu micro-epsilon on record; its %llu releases cost %llu, the limit is %llu", i,
+                 (unsigned long long)spent, (unsigned long long)releases, (unsigned long long)cost,
+                 (unsigned long long)core->ledger.limit_micro);
+    }
   }
 }
 
@@ -385,6 +400,7 @@ static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
     }
     take_time(truth, each, campaign, again);
     check_history(truth, each, campaign, again);
+    check_ledger(truth, each);
     if (each->arm != NULL) {
       check_open(truth, each, campaign);
     }
