@@ -18,7 +18,7 @@
 #include "common/net/uverr.h"
 
 enum {
-  LINGER_MS = 1000,
+  LINGER_MS = 1000,  /* for the last bytes, or for the other side to end as well; anew whenever some were taken */
   WAITING_MS = 1000, /* a server without session tickets never confirms: then silence is consent */
   PROBES = 3,
   ENCRYPT_BYTES = 16 * 16 * 1024, /* at once: whole records */
@@ -144,10 +144,16 @@ static void on_linger_timeout(uv_timer_t *timer) {
   abandon(timer->data);
 }
 
+/* The end may take LINGER_MS from here. The loop's own clock stands still during a callback, however long that is. */
+static void linger(struct cv_peer *peer) {
+  uv_update_time(peer->hub->loop);
+  (void)uv_timer_start(&peer->timer, on_linger_timeout, LINGER_MS, 0);
+}
+
 /* The one way into FLUSHING. The reason is in peer->why. */
 static void begin_closing(struct cv_peer *peer) {
   peer->state = CV_PEER_FLUSHING;
-  (void)uv_timer_start(&peer->timer, on_linger_timeout, LINGER_MS, 0);
+  linger(peer);
   if (!peer->eof) {
     start_reading(peer);
   }
@@ -212,6 +218,13 @@ void cv_peer_close(struct cv_peer *peer, const char *why) {
 
 static void start_write(struct cv_peer *peer);
 
+/* The queue is bounded, so its end is, too. */
+static void flushed_some(struct cv_peer *peer) {
+  if (peer->state == CV_PEER_FLUSHING) {
+    linger(peer);
+  }
+}
+
 static void on_written(uv_write_t *req, int status) {
   struct cv_peer *peer = req->data;
   peer->writing = false;
@@ -223,6 +236,7 @@ static void on_written(uv_write_t *req, int status) {
     return;
   }
   empty(&peer->unsent);
+  flushed_some(peer);
   if (peer->next.len > 0) {
     struct cv_buf swap = peer->unsent;
     peer->unsent = peer->next;
@@ -255,6 +269,7 @@ static void ship(struct cv_peer *peer) {
       fail_io(peer, status);
     } else {
       sent = status > 0 ? (size_t)status : 0;
+      flushed_some(peer);
     }
   }
   if (ok && sent < out->len && peer->state != CV_PEER_CLOSED) {
@@ -352,6 +367,7 @@ static void finish(struct cv_peer *peer) {
     return;
   }
   peer->state = CV_PEER_LINGERING;
+  linger(peer);
   if (uv_shutdown(&peer->shutdown, (uv_stream_t *)&peer->tcp, on_shutdown) < 0) {
     abandon(peer);
   }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -81,6 +82,27 @@ static void test_close_flushes(void **state) {
   assert_int_equal(world->server.bytes, 25 * world->limits.frame_bytes + 7);
   assert_string_equal(world->client.why.text, "we are done");
   assert_non_null(strstr(world->server.why.text, ": closed by the other side"));
+}
+
+static void take_long(struct side *side, const uint8_t *bytes, size_t n) {
+  const struct timespec pause = {.tv_nsec = 25000000};
+  (void)nanosleep(&pause, NULL);
+}
+
+/* A reader that is slow but reads gets everything, although that takes longer than an end may take without progress. */
+static void test_close_flushes_to_a_slow_reader(void **state) {
+  enum { FRAMES = 60 }; /* more than the kernel takes */
+  struct world *world = *state;
+  world->limits.queue_bytes = (FRAMES + 1) * world->limits.frame_bytes;
+  connect_both(world);
+  world->server.on_frame = take_long;
+  for (unsigned i = 0; i < FRAMES; i++) {
+    send_frame(&world->client, world->limits.frame_bytes, (uint8_t)i);
+  }
+  cv_peer_close(world->client.peer, "we are done");
+  wait_for(world, &world->server.closed, 1);
+  wait_for(world, &world->client.closed, 1);
+  assert_int_equal(world->server.frames, FRAMES);
 }
 
 /* We close while the other side is in full flow: what it sends is dropped, but nothing of ours is lost to a reset. */
@@ -369,6 +391,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_identities, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_frames_both_ways, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_close_flushes, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_close_flushes_to_a_slow_reader, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_close_against_a_stream, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_both_close_at_once, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_close_inside_a_frame, world_setup, world_teardown),
