@@ -267,7 +267,7 @@ static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign,
   enum cv_err err = number_arms(campaign);
   campaign->path = strdup(yaml->path);
   if (err != CV_OK || campaign->path == NULL) {
-    return cv_fail(why, CV_ERR_NOMEM, "%s: %s", yaml->path, cv_err_text(CV_ERR_NOMEM));
+    return cv_yaml_no_memory(yaml->path, why);
   }
   return CV_OK;
 }

@@ -109,7 +109,7 @@ static enum cv_err take_value(struct cv_settings *settings, size_t index, const 
     return cv_yaml_expected(yaml, node, name, expected, why);
   }
   if (err != CV_OK) {
-    return cv_yaml_fail(yaml, node, why, "%s", cv_err_text(err));
+    return cv_yaml_no_memory(yaml->path, why); /* all else is invalid */
   }
   cv_settings_put(settings, index, value);
   return CV_OK;
@@ -142,7 +142,7 @@ enum cv_err cv_settings_map(struct cv_settings *settings, struct cv_yaml *yaml, 
                             struct cv_why *why) {
   struct words words;
   if (words_init(&words, settings, prefix, others, n) != CV_OK) {
-    return cv_yaml_fail(yaml, mapping, why, "%s", cv_err_text(CV_ERR_NOMEM));
+    return cv_yaml_no_memory(yaml->path, why);
   }
   enum cv_err err = cv_yaml_keys(yaml, mapping, name, words.word, words.count, why);
   words_fini(&words);
@@ -209,7 +209,7 @@ enum cv_err cv_section_load(struct cv_yaml *yaml, const yaml_node_t *mapping, co
                             void *into, struct cv_why *why) {
   struct cv_settings settings;
   if (cv_settings_init(&settings, rules, count) != CV_OK) {
-    return cv_yaml_fail(yaml, mapping, why, "%s", cv_err_text(CV_ERR_NOMEM));
+    return cv_yaml_no_memory(yaml->path, why);
   }
   enum cv_err err = cv_settings_map(&settings, yaml, mapping, name, "", others, n, why);
   if (err == CV_OK) {
@@ -222,7 +222,7 @@ enum cv_err cv_section_load(struct cv_yaml *yaml, const yaml_node_t *mapping, co
         err = cv_yaml_fail(yaml, mapping, why, "%s%s%s is missing; expected %s", name, name[0] == '\0' ? "" : ".",
                            missing->key, expected);
       } else {
-        (void)cv_yaml_fail(yaml, mapping, why, "%s", cv_err_text(err));
+        err = cv_yaml_no_memory(yaml->path, why);
       }
     }
   }

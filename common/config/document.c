@@ -13,6 +13,10 @@
 #include "common/base/buf.h"
 #include "common/config/value.h"
 
+enum cv_err cv_yaml_no_memory(const char *path, struct cv_why *why) {
+  return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
+}
+
 static enum cv_err read_all(const char *path, struct cv_buf *ret, struct cv_why *why) {
   FILE *file = fopen(path, "rbe");
   if (file == NULL) {
@@ -29,7 +33,7 @@ static enum cv_err read_all(const char *path, struct cv_buf *ret, struct cv_why 
     return cv_fail(why, CV_ERR_IO, "%s: cannot be read: %s", path, strerror(read_errno));
   }
   if (!cv_buf_ok(ret)) {
-    return cv_fail(why, CV_ERR_NOMEM, "%s: %s", path, cv_err_text(CV_ERR_NOMEM));
+    return cv_yaml_no_memory(path, why);
   }
   if (ret->len > CV_YAML_BYTES) {
     return cv_fail(why, CV_ERR_LIMIT, "%s: longer than %d bytes; expected a configuration file", path, CV_YAML_BYTES);
@@ -56,13 +60,13 @@ static yaml_mark_t mark_of(const struct cv_buf *text, size_t offset) {
 
 static enum cv_err fail_syntax(const char *path, const yaml_parser_t *parser, const struct cv_buf *text,
                                struct cv_why *why) {
-  if (parser->error == YAML_MEMORY_ERROR) {
-    return cv_fail(why, CV_ERR_NOMEM, "%s: %s", path, cv_err_text(CV_ERR_NOMEM));
+  if (parser->error == YAML_MEMORY_ERROR || parser->problem == NULL) { /* not every failure is recorded */
+    return cv_yaml_no_memory(path, why);
   }
   bool is_reader = parser->error == YAML_READER_ERROR;
   yaml_mark_t mark = is_reader ? mark_of(text, parser->problem_offset) : parser->problem_mark;
   char line[200];
-  (void)snprintf(line, sizeof(line), "not valid YAML: %s", parser->problem == NULL ? "unknown" : parser->problem);
+  (void)snprintf(line, sizeof(line), "not valid YAML: %s", parser->problem);
   return fail_at(path, mark, why, line);
 }
 
@@ -121,7 +125,7 @@ static enum cv_err scan_event(struct scan *scan, const yaml_event_t *event, stru
 static enum cv_err scan_events(const char *path, const struct cv_buf *text, struct cv_why *why) {
   yaml_parser_t parser;
   if (yaml_parser_initialize(&parser) == 0) {
-    return cv_fail(why, CV_ERR_NOMEM, "%s: %s", path, cv_err_text(CV_ERR_NOMEM));
+    return cv_yaml_no_memory(path, why);
   }
   yaml_parser_set_input_string(&parser, text->data, text->len);
   struct scan scan = {.path = path};
@@ -143,7 +147,7 @@ static enum cv_err load_document(const char *path, const struct cv_buf *text, ya
                                  struct cv_why *why) {
   yaml_parser_t parser;
   if (yaml_parser_initialize(&parser) == 0) {
-    return cv_fail(why, CV_ERR_NOMEM, "%s: %s", path, cv_err_text(CV_ERR_NOMEM));
+    return cv_yaml_no_memory(path, why);
   }
   yaml_parser_set_input_string(&parser, text->data, text->len);
   enum cv_err err = yaml_parser_load(&parser, ret) != 0 ? CV_OK : fail_syntax(path, &parser, text, why);
@@ -187,8 +191,7 @@ enum cv_err cv_yaml_open(const char *path, struct cv_yaml *ret, struct cv_why *w
   cv_buf_fini(&text);
   CV_TRY(err);
   yaml.folder = folder_of(path);
-  err = yaml.folder == NULL ? cv_fail(why, CV_ERR_NOMEM, "%s: %s", path, cv_err_text(CV_ERR_NOMEM))
-                            : check_root(&yaml, why);
+  err = yaml.folder == NULL ? cv_yaml_no_memory(path, why) : check_root(&yaml, why);
   if (err != CV_OK) {
     cv_yaml_close(&yaml);
     return err;

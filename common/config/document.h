@@ -50,6 +50,8 @@ static inline uint32_t cv_yaml_column(const yaml_node_t *node) {
 #define cv_yaml_fail(yaml, at, why, ...) (cv_yaml_why_set((yaml), (at), (why), __VA_ARGS__), CV_ERR_INVALID)
 void cv_yaml_why_set(const struct cv_yaml *yaml, const yaml_node_t *at, struct cv_why *why, const char *fmt, ...)
     CV_PRINTF(4, 5);
+/* CV_ERR_NOMEM with its line. */
+enum cv_err cv_yaml_no_memory(const char *path, struct cv_why *why);
 /* "<name> is <what is there>; expected <expected>" */
 enum cv_err cv_yaml_expected(const struct cv_yaml *yaml, const yaml_node_t *at, const char *name, const char *expected,
                              struct cv_why *why);

@@ -232,7 +232,7 @@ static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, 
   }
   ret->item = calloc(n, sizeof(*ret->item));
   if (ret->item == NULL) {
-    return cv_yaml_fail(yaml, list, why, "%s", cv_err_text(CV_ERR_NOMEM));
+    return cv_yaml_no_memory(yaml->path, why);
   }
   for (size_t i = 0; i < n; i++) {
     CV_TRY(load_item(yaml, cv_yaml_item(yaml, list, i), ret, why));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An export as JSON: 64-bit seeds are texts, since many readers of JSON have doubles only. */
 #include <inttypes.h>
-#include <jansson.h>
 
 #include "deploy/launcher/export.h"
+#include "deploy/launcher/json.h"
 
 static const char format_name[] = "crowdveil-export/1";
 
@@ -12,7 +12,7 @@ static json_t *choice_json(const struct cv_choice *choice) {
   for (uint32_t i = 0; i < choice->params.count; i++) {
     const struct cv_param *param = &choice->params.item[i];
     json_t *value = param->is_text ? json_string(param->text) : json_real(param->number);
-    (void)json_object_set_new(params, param->key, value);
+    params = cv_json_set(params, param->key, value);
   }
   return json_pack("{s:s, s:o}", "name", choice->name, "params", params);
 }
@@ -27,9 +27,9 @@ static json_t *spec_json(const struct cv_spec *spec) {
   if (spec->names != NULL) {
     json_t *names = json_array();
     for (uint32_t i = 0; i < spec->arms; i++) {
-      (void)json_array_append_new(names, json_string(spec->names[i].text));
+      names = cv_json_append(names, json_string(spec->names[i].text));
     }
-    (void)json_object_set_new(out, "names", names);
+    out = cv_json_set(out, "names", names);
   }
   return out;
 }
@@ -47,11 +47,11 @@ static json_t *plans_json(const struct cv_export *export) {
     json_t *wants = json_array();
     for (uint32_t w = 0; w < export->plan[i].wants; w++) {
       const struct cv_want *want = &export->plan[i].want[w];
-      (void)json_array_append_new(
-          wants, json_pack("{s:I, s:I}", "arm", (json_int_t)want->arm, "tokens", (json_int_t)want->tokens));
+      wants = cv_json_append(wants,
+                             json_pack("{s:I, s:I}", "arm", (json_int_t)want->arm, "tokens", (json_int_t)want->tokens));
     }
-    (void)json_array_append_new(plans,
-                                json_pack("{s:I, s:o}", "number", (json_int_t) export->plan[i].number, "wants", wants));
+    plans =
+        cv_json_append(plans, json_pack("{s:I, s:o}", "number", (json_int_t) export->plan[i].number, "wants", wants));
   }
   return plans;
 }
@@ -60,8 +60,7 @@ static json_t *release_json(const struct cv_release *release) {
   json_t *noise = json_array();
   for (uint32_t g = 0; g < release->noise.groups; g++) {
     const struct cv_noise_group *group = &release->noise.group[g];
-    (void)json_array_append_new(noise,
-                                json_pack("{s:f, s:I}", "scale", group->scale, "count", (json_int_t)group->count));
+    noise = cv_json_append(noise, json_pack("{s:f, s:I}", "scale", group->scale, "count", (json_int_t)group->count));
   }
   return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "number", (json_int_t)release->number, "plan",
                    (json_int_t)release->plan, "arm", (json_int_t)release->arm, "tokens", (json_int_t)release->tokens,
@@ -79,10 +78,10 @@ enum cv_err cv_export_write_json(const struct cv_export *export, FILE *to) {
   char seed[24];
   (void)snprintf(seed, sizeof(seed), "%" PRIu64, export->seed);
   for (size_t i = 0; i < export->releases; i++) {
-    (void)json_array_append_new(releases, release_json(&export->release[i]));
+    releases = cv_json_append(releases, release_json(&export->release[i]));
   }
   for (size_t i = 0; i < export->standings; i++) {
-    (void)json_array_append_new(standings, standing_json(&export->standing[i]));
+    standings = cv_json_append(standings, standing_json(&export->standing[i]));
   }
   json_t *all = json_pack("{s:s, s:I, s:o, s:s, s:o, s:o, s:o, s:o}", "format", format_name, "campaign",
                           (json_int_t) export->campaign, "spec", spec_json(&export->spec), "seed", seed, "progress",

@@ -232,11 +232,26 @@ static enum cv_err take_all(const struct at *root, const json_t *all, struct cv_
   return CV_OK;
 }
 
+/* Without memory jansson calls a text malformed, or leaves out a part of it: so its memory is watched. */
+static bool starved;
+
+static void *watched_malloc(size_t n) {
+  void *at = malloc(n);
+  starved = starved || at == NULL;
+  return at;
+}
+
 enum cv_err cv_export_read_json(const char *path, struct cv_export *ret, struct cv_why *why) {
   struct cv_export export = {0};
   const struct at root = {.why = why, .path = path};
   json_error_t error;
+  starved = false;
+  json_set_alloc_funcs(watched_malloc, free);
   json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (starved) {
+    json_decref(all);
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
+  }
   if (all == NULL) {
     return error.line > 0 ? cv_fail(why, CV_ERR_FORMAT, "%s:%d:%d: %s", path, error.line, error.column, error.text)
                           : cv_fail(why, CV_ERR_IO, "%s", error.text);

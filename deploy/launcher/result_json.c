@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/result_json.h"
 
+#include "deploy/launcher/json.h"
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/pulls.h"
 
@@ -14,7 +15,7 @@ static json_t *names_of_class(const struct cv_outcome *outcome, uint32_t class, 
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
     if (class_of(outcome, arm, truth) == class) {
-      (void)json_array_append_new(names, json_string(outcome->name[arm].text));
+      names = cv_json_append(names, json_string(outcome->name[arm].text));
     }
   }
   return names;
@@ -28,7 +29,7 @@ static json_t *all_classes(const struct cv_outcome *outcome, bool truth) {
     last = class > last ? class : last;
   }
   for (uint32_t class = 1; class <= last; class ++) {
-    (void)json_array_append_new(classes, names_of_class(outcome, class, truth));
+    classes = cv_json_append(classes, names_of_class(outcome, class, truth));
   }
   return classes;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/statement.h"
+#include "deploy/launcher/json.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 #include "common/base/grid.h"
 
@@ -117,7 +117,7 @@ static json_t *accounts_json(const struct cv_statement *statement) {
   json_t *accounts = json_array();
   for (uint32_t i = 0; i < statement->arms; i++) {
     const struct cv_account *account = &statement->account[i];
-    (void)json_array_append_new(
+    accounts = cv_json_append(
         accounts,
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "arm", (json_int_t)i, "releases", (json_int_t)account->releases,
                   "tokens", (json_int_t)account->tokens, "spent_micro", (json_int_t)account->spent_micro, "lost_micro",
@@ -131,7 +131,7 @@ enum cv_err cv_statement_write_json(const struct cv_statement *statement, FILE *
   find_words(statement, &words);
   json_t *guarantee = json_array();
   for (size_t i = 0; i < words.lines; i++) {
-    (void)json_array_append_new(guarantee, json_string(words.line[i]));
+    guarantee = cv_json_append(guarantee, json_string(words.line[i]));
   }
   json_t *campaign = is_plan(statement) ? json_null() : json_integer((json_int_t)statement->campaign);
   json_t *all =
