@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory runs out at every single place of a crew's life, from its making over a few connections to its end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+/* cmocka needs the four above first */
+#include <cmocka.h>
+
+#include "tests/support/alloc_fault.h"
+#include "worker/core.h"
+
+enum { ARMS = 4, CAMPAIGN = 7, WORKERS = 200, TURNS = 60, BATCH = 128 };
+
+static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+  *ret_score = 5;
+  return CV_OK;
+}
+
+/* A broker that gives everybody who comes a place and acknowledges every token, and loses the connection at times. */
+struct stage {
+  struct cv_crew *crew;
+  uint64_t now_ms, places, acked;
+  struct cv_assign assign[BATCH];
+  struct cv_crowd_ack ack[BATCH];
+  size_t assigns, acks;
+  bool met;
+};
+
+static void hear(struct stage *stage, const struct cv_crowd_frame *sent) {
+  stage->assigns = stage->acks = 0;
+  for (size_t i = 0; i < sent->tokens && i < BATCH; i++) {
+    struct cv_crowd_ack *ack = &stage->ack[stage->acks++];
+    *ack = (struct cv_crowd_ack){.verdict = CV_VERDICT_ACCEPTED};
+    memcpy(ack->ticket, sent->token[i].ticket, sizeof(ack->ticket));
+  }
+  for (size_t i = 0; sent->arrives > 0 && i < sent->arrive->workers && stage->assigns < BATCH / 2; i++) {
+    struct cv_assign *assign = &stage->assign[stage->assigns++];
+    *assign = (struct cv_assign){.campaign = CAMPAIGN, .worker = sent->arrive->worker[i], .arms = 1};
+    assign->place = stage->places++;
+    memcpy(assign->ticket, &stage->places, sizeof(stage->places));
+  }
+}
+
+static enum cv_err speak(struct stage *stage, bool first) {
+  struct cv_terms terms = {.id = CAMPAIGN,
+                           .name = "test",
+                           .privatizer = {.name = "none"},
+                           .mechanism = {.name = "hybrid"},
+                           .epsilon_micro = 250000,
+                           .tokens_per_worker = 3,
+                           .arms = ARMS};
+  struct cv_terms other = terms;
+  other.id = CAMPAIGN + 1;
+  other.epsilon_micro = 9000000; /* declined */
+  const struct cv_terms both[] = {terms, other};
+  struct cv_crowd_frame frame = {.assigns = stage->assigns, .assign = stage->assign, .acks = stage->acks};
+  struct cv_why why = {.text = ""};
+  frame.ack = stage->ack;
+  if (first) {
+    frame.hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "broker"};
+    frame.campaigns = CV_COUNT(both);
+    frame.campaign = (struct cv_terms *)(uintptr_t)both;
+  }
+  enum cv_err err = cv_crew_frame(stage->crew, &frame, stage->now_ms, &why);
+  assert_true(err == CV_OK || (err == CV_ERR_NOMEM && strcmp(why.text, "out of memory") == 0));
+  return err;
+}
+
+/* Says so from then on, and nothing else. */
+static void check_dead(struct stage *stage) {
+  struct cv_crowd_frame frame;
+  assert_true(cv_crew_has_failed(stage->crew));
+  assert_false(cv_crew_flush(stage->crew, stage->now_ms, &frame));
+  stage->assigns = stage->acks = 0;
+  assert_int_equal(speak(stage, false), CV_ERR_NOMEM);
+}
+
+/* One life; false if it ended early. */
+static bool live(struct stage *stage) {
+  bool first = true;
+  cv_crew_opened(stage->crew, stage->now_ms);
+  for (int turn = 1; turn <= TURNS; turn++) {
+    struct cv_crowd_frame sent = {0};
+    stage->now_ms += 50;
+    if (turn % 20 == 0) { /* what it sent last is lost */
+      cv_crew_closed(stage->crew);
+      cv_crew_opened(stage->crew, stage->now_ms);
+      first = true;
+    }
+    if (!cv_crew_flush(stage->crew, stage->now_ms, &sent)) {
+      sent = (struct cv_crowd_frame){0};
+    }
+    hear(stage, &sent);
+    if (cv_crew_has_failed(stage->crew) || speak(stage, first) != CV_OK) {
+      return false;
+    }
+    first = false;
+  }
+  return true;
+}
+
+static void without_memory(bool all_after) {
+  static struct stage stage;
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, 1, CV_RNG_PRIVATIZER, 0, 0);
+  const struct cv_crew_config config = {
+      .first = 1,
+      .last = WORKERS,
+      .concurrency = BATCH / 2,
+      .accept = {.privatizers = "none", .mechanisms = "hybrid", .epsilon_micro = 1000000},
+      .campaign = "test",
+      .arms = ARMS,
+      .score = score,
+      .rng = &rng.rng,
+  };
+  ALLOC_FAULT_EACH(fault, .rest = all_after) {
+    struct cv_why why = {.text = ""};
+    struct cv_crew_figures figures;
+    int64_t before = alloc_fault_live();
+    stage = (struct stage){.now_ms = 1000};
+    alloc_fault_arm();
+    enum cv_err err = cv_crew_new(&config, &stage.crew, &why);
+    bool lived = err == CV_OK && live(&stage);
+    alloc_fault_pause();
+    assert_true(lived == !alloc_fault_hit()); /* who survives has missed nothing */
+    if (err != CV_OK) {
+      assert_null(stage.crew);
+      assert_string_equal(why.text, "out of memory");
+    } else if (!lived) {
+      check_dead(&stage);
+    } else {
+      cv_crew_figures(stage.crew, &figures);
+      assert_int_equal(figures.accepted, WORKERS * 3);
+    }
+    cv_crew_free(stage.crew);
+    assert_int_equal(alloc_fault_live(), before);
+  }
+}
+
+static void test_one_allocation_fails(void **state) {
+  without_memory(false);
+}
+
+static void test_all_allocations_fail_from_one_on(void **state) {
+  without_memory(true);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_allocation_fails),
+      cmocka_unit_test(test_all_allocations_fail_from_one_on),
+  };
+  return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}
