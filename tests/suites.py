@@ -164,17 +164,18 @@ def count(tally, name, state, message):
         tally.fail(name, message)
 
 
-def meson_test(tally, name, folder, timeout_factor=4, extra_env=None):
+def meson_test(tally, name, folder, timeout_factor=4, extra_env=None, wrapper=None, names=()):
     """Every subtest of every unit test counts; a program that dies counts as a failure with its last lines."""
     logs = folder / "meson-logs"
-    for old in ("testlog.json", "testlog.junit.xml"):
-        (logs / old).unlink(missing_ok=True)
-    done = run(["meson", "test", "-C", folder, "--no-rebuild", "--no-stdsplit", "--timeout-multiplier", timeout_factor],
-               env=dict(os.environ, **(extra_env or {})))
-    if not (logs / "testlog.json").exists():
+    for old in logs.glob("testlog*"):
+        old.unlink()
+    done = run(["meson", "test", "-C", folder, "--no-rebuild", "--no-stdsplit", "--timeout-multiplier", timeout_factor,
+                *(("--wrapper", wrapper) if wrapper else ()), *names], env=dict(os.environ, **(extra_env or {})))
+    written = list(logs.glob("testlog*.json"))  # the wrapper's name is in the file's
+    if not written:
         tally.fail(name, tail(done.stdout))
         return
-    programs = [json.loads(line) for line in (logs / "testlog.json").read_text().splitlines()]
+    programs = [json.loads(line) for line in written[0].read_text().splitlines()]
     if not programs:
         tally.fail(name, "no tests are registered; expected some under tests/unit")
     tally.fuzzed = {}
@@ -211,13 +212,88 @@ def unit(tally):
     meson_test(tally, "unit", BUILD)
 
 
+def unit_names(folder):
+    """Names of the tests, as `meson test` takes them."""
+    listed = run(["meson", "introspect", folder, "--tests"])
+    return [entry["name"] for entry in json.loads(listed.stdout or "[]")]
+
+
+# --- the same tests, watched
+
+
+class Watched:
+    """A build of its own whose programs report what they find, into files: nobody reads what a daemon says."""
+
+    def __init__(self, tally, name, what, sanitizers):
+        self.tally, self.folder = tally, ROOT / f"build-{name}"
+        self.reports = self.folder / "reports"
+        self.built = build(tally, f"build with {what}", self.folder, "gcc", b_sanitize=sanitizers, optimization="1",
+                           b_lundef="false")
+
+    def env(self, **options):
+        """Of the sanitizers, with reports emptied."""
+        shutil.rmtree(self.reports, ignore_errors=True)
+        self.reports.mkdir()
+        return {name: f"{value}:log_path={self.reports}/{name.split('_')[0].lower()}"
+                for name, value in options.items()}
+
+    def check(self, suite):
+        found = [f"{path.name}\n{tail(path.read_text(errors='replace'), 60)}" for path in self.reports.iterdir()]
+        self.tally.check(f"{suite}: reports of programs", found)
+
+
+def with_asan(tally):
+    return Watched(tally, "asan", "address and undefined-behaviour sanitizers", "address,undefined")
+
+
+ASAN = {"ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1:strict_string_checks=1",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+
+
 def asan(tally):
-    folder = ROOT / "build-asan"
-    if build(tally, "build with address and undefined-behaviour sanitizers", folder, "gcc",
-             b_sanitize="address,undefined", optimization="1", b_lundef="false"):
-        meson_test(tally, "asan", folder, 16, {
-            "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1:strict_string_checks=1",
-            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
+    watched = with_asan(tally)
+    if watched.built:
+        meson_test(tally, "asan", watched.folder, 16, ASAN)
+
+
+# What the address sanitizer's own memory, threads and system calls stand in the way of.
+NOT_UNDER_ASAN = ()
+
+
+def asan_e2e(tally, extra=()):
+    watched = with_asan(tally)
+    if watched.built:
+        pytest(tally, "asan-e2e", "tests/e2e", "-m", "not long", *(f"--deselect={name}" for name in NOT_UNDER_ASAN),
+               *extra, folder=watched.folder, env=watched.env(**ASAN))
+        watched.check("asan-e2e")
+
+
+# Unit tests with more than one thread, and whole daemons: the loop, the storage thread, the resolver's.
+THREADED = ("net-peer", "net-tls", "net-admin", "unit-db", "unit-committer")
+THREADED_E2E = ("tests/e2e/test_ranking.py", "tests/e2e/test_restart.py", "tests/e2e/test_crowd.py")
+
+
+def tsan(tally):
+    watched = Watched(tally, "tsan", "thread sanitizer", "thread")
+    if watched.built:
+        env = watched.env(TSAN_OPTIONS="halt_on_error=0:exitcode=66:second_deadlock_stack=1")
+        meson_test(tally, "tsan", watched.folder, 16, env, names=THREADED)
+        pytest(tally, "tsan", *THREADED_E2E, "-m", "not long", folder=watched.folder, env=env)
+        watched.check("tsan")
+
+
+VALGRIND = ("valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible"
+            " --soname-synonyms=somalloc=nouserintercepts")  # alloc_fault.c's malloc stays in use
+# Minutes each, and seen by the address sanitizer.
+NOT_UNDER_VALGRIND = {"sim": "thousands of schedules"}
+
+
+def valgrind(tally):
+    if shutil.which("valgrind") is None:
+        tally.skip("valgrind", "no valgrind")
+        return
+    names = [name for name in unit_names(BUILD) if name not in NOT_UNDER_VALGRIND]
+    meson_test(tally, "valgrind", BUILD, 40, {"ALLOC_FAULT_STEP": "211"}, VALGRIND, names)
 
 
 def clang(tally):
@@ -255,11 +331,12 @@ def boundary(tally):
 EVIDENCE = ("tests/e2e/test_secrets.py", "tests/e2e/test_network.py")
 
 
-def pytest(tally, suite, *args):
-    report = BUILD / f"{suite}.xml"
+def pytest(tally, suite, *args, folder=BUILD, env=None):
+    """Tests of the programs in this build folder."""
+    report = folder / f"{suite}.xml"
     report.unlink(missing_ok=True)
     done = run([PYTHON, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", "--tb=short",
-                *args], quiet=False)
+                *args], quiet=False, env=dict(os.environ, CROWDVEIL_BUILD=str(folder), **(env or {})))
     if not report.exists():
         tally.fail(suite, f"pytest ended with status {done.returncode} and no report")
         return
@@ -310,8 +387,9 @@ def fuzz(tally, seconds):
 
 
 SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e, "clang": clang,
-          "asan": asan, "tidy": tidy, "sim": sim, "mutations": mutations, "long": long, "fuzz": fuzz}
-ON_BUILD = ("unit", "boundary", "e2e", "sim", "long")
+          "asan": asan, "tidy": tidy, "sim": sim, "mutations": mutations, "long": long, "fuzz": fuzz,
+          "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
+ON_BUILD = ("unit", "boundary", "e2e", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e", "clang", "asan")
 
 
@@ -323,17 +401,18 @@ def whole(text):
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
-                                     epilog="Without a suite all but tidy, mutations, fuzz and long run, with --long N "
-                                            "only sim; long has the faults that take minutes: hundreds of kills, "
+                                     epilog="Without a suite these run: " + ", ".join(DEFAULT) + "; with --long N "
+                                            "only sim. The others take minutes each: long has hundreds of kills, and "
                                             "parties that stand still or are cut off for longer than every default; "
-                                            "mutations plants faults and looks whether sim finds them. Exit status: 0, "
-                                            "or 1 if a test "
-                                            "failed, or 2 for usage.")
+                                            "mutations plants faults and looks whether sim finds them; asan-e2e, tsan "
+                                            "and valgrind run the same tests watched by a sanitizer. Exit status: 0, "
+                                            "or 1 if a test failed, or 2 for usage.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
     parser.add_argument("--long", type=whole, metavar="N", help="with sim: N schedules over fresh seeds")
     parser.add_argument("--from", type=whole, metavar="SEED", dest="first", help="with sim: the first seed")
-    parser.add_argument("-k", metavar="EXPRESSION", help="with e2e: only tests whose name matches, as pytest has it")
+    parser.add_argument("-k", metavar="EXPRESSION",
+                        help="with e2e and asan-e2e: only tests whose name matches, as pytest has it")
     parser.add_argument("--seconds", metavar="N", type=int, default=600,
                         help="with fuzz: how long in all, %(default)s; tests/fuzz/run --help says more")
     args = parser.parse_args()
@@ -353,8 +432,8 @@ def main():
             continue
         if suite == "format":
             format_check(tally, args.fix)
-        elif suite == "e2e":
-            e2e(tally, ("-k", args.k) if args.k else ())
+        elif suite in ("e2e", "asan-e2e"):
+            SUITES[suite](tally, ("-k", args.k) if args.k else ())
         elif suite == "fuzz":
             fuzz(tally, args.seconds)
         elif suite == "sim":

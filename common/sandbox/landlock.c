@@ -213,10 +213,10 @@ static unsigned count_threads(void) {
 
 /* True if this kernel has it and it would hold. */
 static bool is_possible(unsigned abi_most, struct cv_sandbox_part *part, unsigned *ret_abi) {
-#if CV_SANITIZED
-  say(part, "this is a sanitizer build", "");
-  return false;
-#else
+  if (CV_SANITIZED) { /* not the preprocessor's: what is left out would be unused */
+    say(part, "this is a sanitizer build", "");
+    return false;
+  }
   unsigned threads = count_threads();
   if (threads > 1) {
     (void)snprintf(part->text, sizeof(part->text), "%u threads run already, expected one", threads);
@@ -229,7 +229,6 @@ static bool is_possible(unsigned abi_most, struct cv_sandbox_part *part, unsigne
   }
   *ret_abi = abi < (long)abi_most ? (unsigned)abi : abi_most;
   return true;
-#endif
 }
 
 static bool restrict_to(struct rules *rules, const struct cv_sandbox_needs *needs) {

@@ -64,13 +64,13 @@ void cv_sandbox_core_dumps(struct cv_sandbox_part *ret) {
     SAY(ret, "%s", strerror(errno));
     return;
   }
-#if CV_SANITIZED
-  ret->on = false;
-  SAY(ret, "but for a limit of 0 bytes: this is a sanitizer build");
-#else
+  if (CV_SANITIZED) {
+    ret->on = false;
+    SAY(ret, "but for a limit of 0 bytes: this is a sanitizer build");
+    return;
+  }
   ret->on = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
   SAY(ret, "%s", ret->on ? "none" : strerror(errno));
-#endif
 }
 
 void cv_sandbox_capabilities(struct cv_sandbox_part *ret) {

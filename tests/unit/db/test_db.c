@@ -7,6 +7,7 @@
 /* cmocka needs the four above first */
 #include <cmocka.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -101,17 +102,25 @@ static void write_bytes(off_t at, const void *bytes, size_t n) {
   assert_int_equal(close(fd), 0);
 }
 
-/* Runs `act` in a process of its own that ends as if killed: nothing is closed. Its result is the exit status. */
+/* Runs `act` in a process of its own that is then killed: nothing is closed. Its result. */
 static int in_other_process(int (*act)(void)) {
+  int ends[2], result = -1, status = 0;
+  assert_int_equal(pipe(ends), 0);
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    _exit(act());
+    result = act();
+    if (write(ends[1], &result, sizeof(result)) != (ssize_t)sizeof(result)) {
+      _exit(1);
+    }
+    (void)kill(getpid(), SIGKILL);
   }
-  int status = 0;
+  (void)close(ends[1]);
+  assert_int_equal(read(ends[0], &result, sizeof(result)), sizeof(result));
+  (void)close(ends[0]);
   assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFEXITED(status));
-  return WEXITSTATUS(status);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  return result;
 }
 
 static void test_new_database_is_private_and_durable(void **state) {

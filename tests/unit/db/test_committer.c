@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Storage on its own thread: what it is given and what it gives back is whole, without a lock of the caller's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* The above before cmocka.h. */
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "common/db/committer.h"
+
+enum { COMMITS = 500, ITEMS = 64 };
+
+struct store {
+  struct cv_committer committer;
+  pthread_t loop_thread;
+  uint64_t batch[ITEMS]; /* written by the loop, read by the storage thread */
+  uint64_t sum;          /* the other way round */
+  unsigned given, done;
+  enum cv_err err;
+  bool in_call;
+};
+
+static enum cv_err commit(void *data, struct cv_why *why) {
+  struct store *store = data;
+  assert_false(pthread_equal(pthread_self(), store->loop_thread));
+  for (size_t i = 0; i < ITEMS; i++) {
+    store->sum += store->batch[i];
+  }
+  return store->err == CV_OK ? CV_OK : cv_fail(why, store->err, "no room");
+}
+
+static void give(struct store *store) {
+  assert_false(cv_committer_is_busy(&store->committer));
+  for (size_t i = 0; i < ITEMS; i++) {
+    store->batch[i] = ++store->given;
+  }
+  store->in_call = true;
+  cv_committer_run(&store->committer);
+  store->in_call = false;
+}
+
+static void done(void *data, enum cv_err err, const struct cv_why *why) {
+  struct store *store = data;
+  assert_true(pthread_equal(pthread_self(), store->loop_thread));
+  assert_false(store->in_call); /* never from inside the call */
+  assert_int_equal(err, store->err);
+  if (err != CV_OK) {
+    assert_string_equal(why->text, "no room");
+  }
+  if (++store->done < COMMITS && err == CV_OK) {
+    give(store);
+  }
+}
+
+static void run(struct store *store, enum cv_err err) {
+  uv_loop_t loop;
+  assert_int_equal(uv_loop_init(&loop), 0);
+  *store = (struct store){.loop_thread = pthread_self(), .err = err};
+  store->committer = (struct cv_committer){.loop = &loop, .commit = commit, .done = done, .data = store};
+  give(store);
+  assert_true(cv_committer_is_busy(&store->committer));
+  (void)uv_run(&loop, UV_RUN_DEFAULT);
+  assert_false(cv_committer_is_busy(&store->committer));
+  assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static void test_every_batch_is_stored_whole_one_at_a_time(void **state) {
+  struct store store;
+  run(&store, CV_OK);
+  assert_int_equal(store.done, COMMITS);
+  uint64_t n = (uint64_t)COMMITS * ITEMS;
+  assert_true(store.sum == n * (n + 1) / 2);
+}
+
+static void test_a_failure_comes_back_with_its_reason(void **state) {
+  struct store store;
+  run(&store, CV_ERR_IO);
+  assert_int_equal(store.done, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_batch_is_stored_whole_one_at_a_time),
+      cmocka_unit_test(test_a_failure_comes_back_with_its_reason),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
