@@ -35,8 +35,9 @@ struct world {
   uint64_t now_ms, releases;
 };
 
-static void tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
+static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
   memset(to, 7, n);
+  return CV_OK;
 }
 
 static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION};
