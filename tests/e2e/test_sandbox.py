@@ -208,6 +208,26 @@ def test_certificates_that_were_replaced_by_rename_are_read_on_sighup(deployment
     deployment.broker.wait_for("thirdparty/ranker: connected")
 
 
+def test_a_worker_reads_its_certificate_again(deployment, pki, tmp_path, worker_program):
+    """Behind a link, as some renewals leave it: cert.pem leads to another folder, and then to another file there."""
+    deployment.up()
+    files, archive = own_copy(pki, "worker/7", tmp_path / "live"), tmp_path / "archive"
+    archive.mkdir()
+    for key in ("cert", "key"):
+        Path(files[key]).rename(archive / f"{key}1")
+        Path(files[key]).symlink_to(archive / f"{key}1")
+    (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
+    worker = deployment.start_worker("worker/7", tmp_path / "campaign.yaml", {"tls": files, "exit_when_done": False})
+    worker.wait_for("connected as worker/7")
+    fresh = pki.issue("worker/7", name="worker-7-renewed")
+    for key in ("key", "cert"):
+        shutil.copy(getattr(fresh, key), archive / f"{key}2")
+        (tmp_path / "link").symlink_to(archive / f"{key}2")
+        (tmp_path / "link").rename(files[key])
+    worker.signal(signal.SIGHUP)
+    worker.wait_for("certificates read again")
+
+
 def test_names_are_looked_up(deployment, tmp_path, worker_program):
     deployment.start_thirdparty({"listen": "localhost:0"})
     port = deployment.thirdparty.address.rsplit(":")[-1]
