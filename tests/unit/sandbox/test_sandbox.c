@@ -226,10 +226,12 @@ static pid_t start_child(void (*run)(const void *), const struct handshake *shak
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* waits for nobody should the test fail */
     run(shake);
     _exit(0);
   }
   char byte;
+  (void)close(shake->ready[1]); /* a child that fails ends the pipe */
   assert_int_equal(read(shake->ready[0], &byte, 1), 1);
   return child;
 }
