@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/db/committer.h"
 #include "common/net/peer.h"
+#include "common/net/signals.h"
 
 enum {
   TICK_MS = 50,
@@ -56,7 +57,7 @@ struct cv_broker_shell {
   struct cv_buf out;
   uv_check_t turn;
   uv_timer_t tick, pace;
-  uv_signal_t signals[3];
+  struct cv_signals signals;
   bool paced, draining, failed, stopping;
   unsigned pauses;
   uint64_t drain_until_ms;
@@ -471,8 +472,8 @@ static void reload(struct cv_broker_shell *shell) {
   cv_log(CV_LOG_INFO, "certificates read again");
 }
 
-static void on_signal(uv_signal_t *signal, int number) {
-  struct cv_broker_shell *shell = signal->data;
+static void on_signal(void *data, int number) {
+  struct cv_broker_shell *shell = data;
   if (number == SIGHUP) {
     if (!shell->stopping) {
       reload(shell);
@@ -612,18 +613,13 @@ static enum cv_err open_net(struct cv_broker_shell *shell, struct cv_why *why) {
 }
 
 static void start_handles(struct cv_broker_shell *shell) {
-  static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
   (void)uv_check_init(&shell->loop, &shell->turn);
   (void)uv_timer_init(&shell->loop, &shell->tick);
   (void)uv_timer_init(&shell->loop, &shell->pace);
   shell->turn.data = shell->tick.data = shell->pace.data = shell;
   (void)uv_check_start(&shell->turn, on_turn);
   (void)uv_timer_start(&shell->tick, on_tick, TICK_MS, TICK_MS);
-  for (size_t i = 0; i < CV_COUNT(numbers); i++) {
-    (void)uv_signal_init(&shell->loop, &shell->signals[i]);
-    shell->signals[i].data = shell;
-    (void)uv_signal_start(&shell->signals[i], on_signal, numbers[i]);
-  }
+  cv_signals_start(&shell->signals, &shell->loop, on_signal, shell);
 }
 
 /* Keys, anchor and dialled name are behind us or in hand; certificates are read again on SIGHUP. */
@@ -691,9 +687,7 @@ int cv_broker_shell_run(struct cv_broker_shell *shell) {
 
 static void close_handle(uv_handle_t *handle, void *data) {
   struct cv_broker_shell *shell = data;
-  uv_handle_t *own[] = {(uv_handle_t *)&shell->turn,       (uv_handle_t *)&shell->tick,
-                        (uv_handle_t *)&shell->pace,       (uv_handle_t *)&shell->signals[0],
-                        (uv_handle_t *)&shell->signals[1], (uv_handle_t *)&shell->signals[2]};
+  uv_handle_t *own[] = {(uv_handle_t *)&shell->turn, (uv_handle_t *)&shell->tick, (uv_handle_t *)&shell->pace};
   for (size_t i = 0; i < CV_COUNT(own); i++) {
     if (handle == own[i] && !uv_is_closing(handle)) {
       uv_close(handle, NULL);
@@ -713,11 +707,12 @@ void cv_broker_shell_free(struct cv_broker_shell *shell) {
   }
   uv_walk(&shell->loop, close_handle, shell);
   (void)uv_run(&shell->loop, UV_RUN_DEFAULT);
+  cv_broker_free(shell->core);
+  cv_broker_store_close(shell->store);
+  cv_signals_stop(&shell->signals);
   if (uv_loop_close(&shell->loop) != 0) {
     cv_log(CV_LOG_WARN, "the event loop did not close cleanly");
   }
-  cv_broker_free(shell->core);
-  cv_broker_store_close(shell->store);
   cv_mac_free(shell->mac);
   cv_drbg_fini(&shell->drbg);
   cv_tls_unref(shell->server_tls);

@@ -21,6 +21,7 @@
 #include "common/crypto/crypto.h"
 #include "common/db/committer.h"
 #include "common/net/peer.h"
+#include "common/net/signals.h"
 #include "common/sandbox/sandbox.h"
 #include "proto/codec/rank.h"
 #include "thirdparty/core.h"
@@ -113,7 +114,7 @@ struct conn {
 struct daemon {
   uv_loop_t loop;
   uv_prepare_t turn;
-  uv_signal_t term, interrupt, hangup;
+  struct cv_signals signals;
   uv_timer_t hush_timer;
   struct cv_hush hush;
   struct cv_refusals refusals; /* of the network; the core has its own */
@@ -203,9 +204,6 @@ static void committed(void *data, enum cv_err err, const struct cv_why *why) {
 
 static void close_handles(struct daemon *daemon) {
   uv_close((uv_handle_t *)&daemon->turn, NULL);
-  uv_close((uv_handle_t *)&daemon->term, NULL);
-  uv_close((uv_handle_t *)&daemon->interrupt, NULL);
-  uv_close((uv_handle_t *)&daemon->hangup, NULL);
   uv_close((uv_handle_t *)&daemon->hush_timer, NULL);
 }
 
@@ -313,8 +311,7 @@ static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_fra
 
 /* ---- signals ---- */
 
-static void on_stop(uv_signal_t *handle, int number) {
-  struct daemon *daemon = handle->data;
+static void drain(struct daemon *daemon, int number) {
   if (daemon->draining) {
     return;
   }
@@ -331,8 +328,7 @@ static struct cv_tls_files tls_files(const struct settings *settings) {
       .ca = settings->ca, .cert = settings->cert, .key = settings->key, .denied = settings->denied};
 }
 
-static void on_hangup(uv_signal_t *handle, int number) {
-  struct daemon *daemon = handle->data;
+static void reload(struct daemon *daemon) {
   const struct cv_tls_files files = tls_files(&daemon->settings);
   struct cv_tls *tls;
   struct cv_why why;
@@ -347,6 +343,14 @@ static void on_hangup(uv_signal_t *handle, int number) {
   cv_tls_unref(daemon->tls);
   daemon->tls = tls;
   cv_log(CV_LOG_INFO, "certificates read again");
+}
+
+static void on_signal(void *data, int number) {
+  if (number == SIGHUP) {
+    reload(data);
+  } else {
+    drain(data, number);
+  }
 }
 
 /* ---- the operator's window ---- */
@@ -428,13 +432,7 @@ static enum cv_err start_state(struct daemon *daemon, struct cv_why *why) {
 
 static void start_handles(struct daemon *daemon) {
   uv_loop_t *loop = &daemon->loop;
-  uv_signal_t *const signals[] = {&daemon->term, &daemon->interrupt, &daemon->hangup};
-  static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-  for (size_t i = 0; i < CV_COUNT(signals); i++) {
-    (void)uv_signal_init(loop, signals[i]);
-    signals[i]->data = daemon;
-    (void)uv_signal_start(signals[i], numbers[i] == SIGHUP ? on_hangup : on_stop, numbers[i]);
-  }
+  cv_signals_start(&daemon->signals, loop, on_signal, daemon);
   (void)uv_timer_init(loop, &daemon->hush_timer);
   daemon->hush_timer.data = daemon;
   (void)uv_timer_start(&daemon->hush_timer, on_hush, HUSH_MS, HUSH_MS);
@@ -491,6 +489,8 @@ static void say_ready(const struct daemon *daemon) {
 static void stop(struct daemon *daemon) {
   cv_ranker_free(daemon->ranker);
   cv_store_close(daemon->store);
+  cv_signals_stop(&daemon->signals);
+  (void)uv_loop_close(&daemon->loop);
   if (daemon->tls != NULL) {
     cv_tls_unref(daemon->tls);
   }
@@ -524,7 +524,6 @@ int main(int argc, char **argv) {
   start_handles(&daemon);
   say_ready(&daemon);
   (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
-  (void)uv_loop_close(&daemon.loop);
   stop(&daemon);
   cv_log_hushed(&daemon.hush, cv_clock_mono_ms(), true);
   cv_log(CV_LOG_INFO, "stopped");

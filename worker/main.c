@@ -20,6 +20,7 @@
 #include "common/config/config.h"
 #include "common/crypto/crypto.h"
 #include "common/net/peer.h"
+#include "common/net/signals.h"
 #include "common/sandbox/sandbox.h"
 #include "worker/core.h"
 #include "worker/source.h"
@@ -155,7 +156,7 @@ struct daemon {
   struct cv_buf out;
   uv_check_t turn;
   uv_timer_t tick;
-  uv_signal_t signals[3];
+  struct cv_signals signals;
   bool announced, stopping, failed;
   struct cv_hush hush;
 };
@@ -177,9 +178,6 @@ static void stop(struct daemon *daemon) {
     cv_dialer_stop(daemon->dialer);
     uv_close((uv_handle_t *)&daemon->turn, NULL);
     uv_close((uv_handle_t *)&daemon->tick, NULL);
-    for (size_t i = 0; i < CV_COUNT(daemon->signals); i++) {
-      uv_close((uv_handle_t *)&daemon->signals[i], NULL);
-    }
   }
 }
 
@@ -278,8 +276,8 @@ static void reload(struct daemon *daemon) {
   cv_log(CV_LOG_INFO, "certificates read again");
 }
 
-static void on_signal(uv_signal_t *signal, int number) {
-  struct daemon *daemon = signal->data;
+static void on_signal(void *data, int number) {
+  struct daemon *daemon = data;
   if (number != SIGHUP) {
     stop(daemon);
   } else if (!daemon->stopping) {
@@ -403,17 +401,12 @@ static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
 }
 
 static void start_handles(struct daemon *daemon) {
-  static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
   (void)uv_check_init(&daemon->loop, &daemon->turn);
   (void)uv_timer_init(&daemon->loop, &daemon->tick);
   daemon->turn.data = daemon->tick.data = daemon;
   (void)uv_check_start(&daemon->turn, on_turn);
   (void)uv_timer_start(&daemon->tick, on_tick, TICK_MS, TICK_MS);
-  for (size_t i = 0; i < CV_COUNT(numbers); i++) {
-    (void)uv_signal_init(&daemon->loop, &daemon->signals[i]);
-    daemon->signals[i].data = daemon;
-    (void)uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
-  }
+  cv_signals_start(&daemon->signals, &daemon->loop, on_signal, daemon);
 }
 
 static void sum_up(const struct daemon *daemon) {
@@ -424,6 +417,7 @@ static void sum_up(const struct daemon *daemon) {
 }
 
 static void fini(struct daemon *daemon) {
+  cv_signals_stop(&daemon->signals);
   (void)uv_loop_close(&daemon->loop);
   cv_crew_free(daemon->crew);
   cv_tls_unref(daemon->tls);

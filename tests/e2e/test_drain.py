@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import socket
+import threading
 import time
 
 import pytest
@@ -64,6 +65,31 @@ def test_strangers_that_say_nothing_delay_no_stop(deployment, program):
     finally:
         for stranger in strangers:
             stranger.close()
+
+
+def test_a_second_signal_does_not_kill_who_is_closing(deployment, undisturbed):
+    """As a launcher that dies sends it, or a person who is impatient: it may hurry, but the database is closed."""
+    run = Run(deployment)
+    workers = run.start_workers()
+    run.when(3000)
+    for daemon in (deployment.broker, deployment.thirdparty, *workers):
+        over = threading.Event()
+
+        def insist(daemon=daemon, over=over):
+            while not over.wait(.002):
+                daemon.signal(signal.SIGTERM)
+        impatient = threading.Thread(target=insist, daemon=True)
+        impatient.start()
+        try:
+            assert daemon.wait(10) == 0
+        finally:
+            over.set()
+            impatient.join()
+    for program in ("broker", "thirdparty"):
+        assert os.listdir(deployment.state(f"{program}-state")) == [f"{program}.db"]
+        run.start(program).address
+    run.start_workers()
+    run.check(undisturbed)
 
 
 def test_a_third_party_stops_while_its_broker_stands_still(deployment, undisturbed):

@@ -3,6 +3,7 @@
 kill -9 at any moment: the end is the same, no acknowledged token is lost or counted twice, no noise is drawn twice, and
 both databases pass an audit from outside.
 """
+import ctypes
 import os
 import random
 import select
@@ -12,9 +13,10 @@ import time
 import pytest
 
 from harness import crashes
+from harness.admin import metric
 from harness.audit import findings
 from harness.campaign import GATEWAYS, Run
-from harness.daemon import PROGRAMS, Daemon
+from harness.daemon import PROGRAMS, Daemon, wait_until
 from harness.exact import ExactRun
 
 pytestmark = pytest.mark.usefixtures("worker_program")
@@ -144,7 +146,7 @@ def test_the_audit_notices(deployment):
     assert list(findings(deployment, run.campaign, export, finished)) == []
 
 
-def test_a_killed_launcher_leaves_no_process_behind(tmp_path):
+def test_a_killed_launcher_leaves_no_process_behind(tmp_path, orphans):
     """Its parties end by themselves, in order: the databases are closed."""
     state = tmp_path / "state"
     campaign = tmp_path / "campaign.yaml"
@@ -153,14 +155,14 @@ def test_a_killed_launcher_leaves_no_process_behind(tmp_path):
                         "limits: {tokens: 50000000}\n")
     launcher = Daemon("up", [PROGRAMS["crowdveil"], "up", campaign, "--state", state], tmp_path / "up.log")
     try:
-        launcher.wait_for(r"tokens")
+        launcher.wait_for("tokens")
+        wait_until(lambda: metric(state, "broker", "crowdveil_worker_connections") == 2, "both gateways are there")
         with open(f"/proc/{launcher.pid}/task/{launcher.pid}/children") as children:
-            parties = [os.pidfd_open(int(pid)) for pid in children.read().split()]
+            parties = {int(pid): name_of(pid) for pid in children.read().split()}
         assert len(parties) >= 4
         launcher.kill()
         crashes.killed("launcher")
-        for party in parties:
-            wait_for_end(party)
+        assert {name: orphans(pid) for pid, name in parties.items()} == dict.fromkeys(parties.values(), 0)
     finally:
         launcher.kill()
     for party in ("broker", "thirdparty"):
@@ -168,7 +170,22 @@ def test_a_killed_launcher_leaves_no_process_behind(tmp_path):
         assert not (state / party / f"{party}.db-wal").exists(), f"{party} did not close its database"
 
 
-def wait_for_end(pidfd, timeout=15):
-    ready, _, _ = select.select([pidfd], [], [], timeout)
-    os.close(pidfd)
-    assert ready, f"a process lives on {timeout} s after its launcher"
+def name_of(pid):
+    with open(f"/proc/{pid}/comm") as comm:
+        return f"{comm.read().strip()} {pid}"
+
+
+@pytest.fixture
+def orphans():
+    """orphans(pid) waits for the child of a parent that is dead; its exit status, negative for a signal."""
+    prctl, set_child_subreaper = ctypes.CDLL(None).prctl, 36
+    assert prctl(set_child_subreaper, 1, 0, 0, 0) == 0
+
+    def wait(pid, timeout=15):
+        pidfd = os.pidfd_open(pid)
+        ready, _, _ = select.select([pidfd], [], [], timeout)
+        os.close(pidfd)
+        assert ready, f"{name_of(pid)} lives on {timeout} s after its launcher"
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    yield wait
+    prctl(set_child_subreaper, 0, 0, 0, 0)

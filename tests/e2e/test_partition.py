@@ -82,9 +82,9 @@ def test_links_stall_for_longer_than_a_lease(deployment, undisturbed, relayed):
         for relay in run.relays.values():
             relay.hold(*ways)
         time.sleep(.5)  # what was on its way has come, and leases have run out twice
-        before = metric(deployment, "broker", "crowdveil_tokens_total")
+        before = metric(deployment.folder, "broker", "crowdveil_tokens_total")
         time.sleep(.4)
-        assert metric(deployment, "broker", "crowdveil_tokens_total") == before, "something got through"
+        assert metric(deployment.folder, "broker", "crowdveil_tokens_total") == before, "something got through"
         for relay in run.relays.values():
             relay.release()
     run.check(undisturbed)

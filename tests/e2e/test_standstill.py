@@ -39,12 +39,12 @@ def third_party_stands_still(deployment, undisturbed, seconds, queue, broker):
     run.start_workers()
     run.when(6000)
     with stopped(deployment.thirdparty):
-        wait_until(lambda: metric(deployment, "broker", "crowdveil_releases_total") == 5, "the first plan is filled")
-        tokens = metric(deployment, "broker", "crowdveil_tokens_total")
+        wait_until(lambda: metric(deployment.folder, "broker", "crowdveil_releases_total") == 5, "the first plan is filled")
+        tokens = metric(deployment.folder, "broker", "crowdveil_tokens_total")
         memory = resident_kib(deployment.broker)
         assert flood(deployment, seconds, queue) > 0, "nobody is told to come back later"
         grown = resident_kib(deployment.broker) - memory
-        assert metric(deployment, "broker", "crowdveil_tokens_total") == tokens, "tokens that nobody has asked for"
+        assert metric(deployment.folder, "broker", "crowdveil_tokens_total") == tokens, "tokens that nobody has asked for"
         assert grown < 8 * 1024, f"the broker has grown by {grown} KiB"
     run.check(undisturbed)
 
@@ -60,7 +60,7 @@ def test_the_broker_holds_back_for_minutes(deployment, undisturbed):
 
 def broker_stands_still(deployment, undisturbed, seconds, idle_ms, **settings):
     run = Run(deployment, broker=settings, idle_ms=idle_ms)
-    wait_until(lambda: metric(deployment, "broker", "crowdveil_plans_total") == 1, "places are open")
+    wait_until(lambda: metric(deployment.folder, "broker", "crowdveil_plans_total") == 1, "places are open")
     with stopped(deployment.broker):
         time.sleep(seconds)
     run.start_workers()  # not one of their tokens was under way

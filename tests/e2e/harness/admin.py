@@ -26,7 +26,7 @@ def get(path, url):
         connection.close()
 
 
-def metric(deployment, program, name):
-    """The value of one line of a daemon's metrics."""
-    text = get(deployment.folder / f"{program}.sock", "/metrics")[1]
+def metric(folder, program, name):
+    """The value of one line of a daemon's metrics; its socket is in the folder."""
+    text = get(folder / f"{program}.sock", "/metrics")[1]
     return next(float(line.split()[1]) for line in text.split("\n") if line.startswith(f"{name} "))
