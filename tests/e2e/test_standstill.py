@@ -39,12 +39,12 @@ def third_party_stands_still(deployment, undisturbed, seconds, queue, broker):
     run.start_workers()
     run.when(6000)
     with stopped(deployment.thirdparty):
-        wait_until(lambda: metric(deployment.folder, "broker", "crowdveil_releases_total") == 5, "the first plan is filled")
+        wait_until(lambda: metric(deployment.folder, "broker", "crowdveil_releases_total") == 5, "a plan is filled")
         tokens = metric(deployment.folder, "broker", "crowdveil_tokens_total")
         memory = resident_kib(deployment.broker)
         assert flood(deployment, seconds, queue) > 0, "nobody is told to come back later"
         grown = resident_kib(deployment.broker) - memory
-        assert metric(deployment.folder, "broker", "crowdveil_tokens_total") == tokens, "tokens that nobody has asked for"
+        assert metric(deployment.folder, "broker", "crowdveil_tokens_total") == tokens, "nobody asked for these"
         assert grown < 8 * 1024, f"the broker has grown by {grown} KiB"
     run.check(undisturbed)
 

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGHUP in the middle of a campaign: new certificates, a new authority, denied ones; and files that are no good."""
+import os
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from client.wire import Connection, context
+from harness.campaign import GATEWAYS, Run
+from harness.pki import Pki
+
+pytestmark = pytest.mark.usefixtures("worker_program")
+
+READ_AGAIN, AS_THEY_WERE = "certificates read again", "going on with the certificates as they were: "
+
+
+class Party:
+    """A party's certificate files, in a folder of its own where they can be replaced."""
+
+    def __init__(self, folder, files):
+        folder.mkdir()
+        self.folder = folder
+        self.install(files)
+        self.deny()
+
+    def config(self):
+        return {"ca": str(self.folder / "ca.pem"), "cert": str(self.folder / "cert.pem"),
+                "key": str(self.folder / "key.pem"), "denied": str(self.folder / "denied")}
+
+    def put(self, name, data):
+        """As a careful person replaces a file: a new one beside it, then a new name for it."""
+        beside = self.folder / f"{name}.new"
+        beside.write_bytes(data)
+        beside.chmod(0o600)
+        os.replace(beside, self.folder / name)
+
+    def install(self, files):
+        for name, path in (("ca.pem", files.ca), ("cert.pem", files.cert), ("key.pem", files.key)):
+            self.put(name, Path(path).read_bytes())
+
+    def trust(self, *authorities):
+        self.put("ca.pem", b"".join(Path(pki.ca).read_bytes() for pki in authorities))
+
+    def deny(self, *files):
+        self.put("denied", b"".join(serial(one.cert) for one in files))
+
+
+def serial(path):
+    done = subprocess.run(["openssl", "x509", "-in", path, "-noout", "-serial"], check=True, capture_output=True)
+    return done.stdout.split(b"=")[1]
+
+
+class Reloading(Run):
+    IDENTITIES = {"thirdparty": "thirdparty/ranker", "broker": "broker/main", **{name: name for name in GATEWAYS}}
+
+    def __init__(self, deployment):
+        self.pki = deployment.pki
+        self.parties = {party: Party(deployment.folder / f"tls-{party.replace('/', '-')}", self.issue(party))
+                        for party in self.IDENTITIES}
+        super().__init__(deployment, thirdparty={"tls": self.parties["thirdparty"].config()},
+                         broker={"tls": self.parties["broker"].config()})
+        self.daemons = {identity: self.start_worker(identity, tls=self.parties[identity].config())
+                        for identity in GATEWAYS}
+        self.daemons.update(thirdparty=deployment.thirdparty, broker=deployment.broker)
+        self.when(1000)
+
+    def issue(self, party, generation=0, pki=None):
+        identity = self.IDENTITIES[party]
+        stem = f"{identity.replace('/', '-')}-{generation}" if generation else None
+        return (pki or self.pki).issue(identity, name=stem)
+
+    def reload(self, party, says=READ_AGAIN):
+        """The line that follows the signal."""
+        daemon = self.daemons[party]
+        since = daemon.mark()
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for(says, after=since)
+        return next(line for line in daemon.lines[since:] if says in line)
+
+    def marks(self):
+        return {party: daemon.mark() for party, daemon in self.daemons.items()}
+
+    def made_since(self, marks):
+        """Lines that say that a connection between the parties was made, so that one had ended."""
+        return [line for party, daemon in self.daemons.items() for line in daemon.lines[marks[party]:]
+                if re.search(r"connected to broker|(gateway|thirdparty|broker)/\S+: connected from", line)]
+
+    def certificate_of(self, program):
+        files = self.deployment.pki.issue("requester/alice" if program == "broker" else "broker/main")
+        with Connection(self.settings[program]["listen"], context(files.ca, files.cert, files.key),
+                        role=program) as connection:
+            return connection.sock.getpeercert(binary_form=True)
+
+
+def der(files):
+    return ssl.PEM_cert_to_DER_cert(Path(files.cert).read_text())
+
+
+def test_new_certificates_end_no_connection(deployment, undisturbed):
+    run = Reloading(deployment)
+    assert run.certificate_of("broker") == der(run.issue("broker"))
+    marks = run.marks()
+    for party in run.parties:
+        run.parties[party].install(run.issue(party, 1))
+        run.reload(party)
+    run.when(6000)
+    assert run.certificate_of("broker") == der(run.issue("broker", 1))
+    assert run.made_since(marks) == []
+    # from now on the old ones could be anybody's
+    for party in ("thirdparty", "broker"):
+        run.parties[party].deny(*(run.issue(other) for other in run.parties))
+        run.reload(party)
+    run.check(undisturbed)
+    assert [daemon.wait() for daemon in (run.daemons[name] for name in GATEWAYS)] == [0, 0]
+
+
+def test_an_authority_is_replaced_while_a_campaign_runs(deployment, undisturbed, tmp_path):
+    """Trust both, replace every certificate, trust the new one alone: nothing is closed before the last step."""
+    run, new = Reloading(deployment), Pki(tmp_path / "new-ca")
+    marks = run.marks()
+    for party in run.parties.values():
+        party.trust(run.pki, new)
+    for party in run.parties:
+        run.reload(party)
+    for party in run.parties:
+        files = run.issue(party, pki=new)
+        run.parties[party].install(files)
+        run.parties[party].trust(run.pki, new)
+        run.reload(party)
+    deployment.pki = new
+    run.when(5000)
+    assert run.made_since(marks) == []
+    for party in run.parties.values():
+        party.trust(new)
+    for party in run.parties:
+        run.reload(party)
+    old = run.pki.issue("requester/alice")
+    with pytest.raises((OSError, ssl.SSLError, ConnectionError)):
+        with Connection(deployment.broker.address, context(new.ca, old.cert, old.key)) as connection:
+            assert connection.receive() is not None
+            raise AssertionError("somebody with a certificate of the old authority was let in")
+    run.check(undisturbed)
+
+
+def test_a_denied_certificate_is_thrown_out_and_stays_out(deployment, undisturbed):
+    run = Reloading(deployment)
+    thief = run.issue(GATEWAYS[0])
+    run.parties["broker"].deny(thief)
+    marks = run.marks()
+    run.reload("broker")
+    run.daemons[GATEWAYS[0]].wait_for("denied|refused", after=marks[GATEWAYS[0]])
+    run.check(undisturbed)
+    lines = run.daemons[GATEWAYS[0]].lines[marks[GATEWAYS[0]]:]
+    assert not [line for line in lines if "connected to broker" in line]
+
+
+def test_workers_heed_their_own_list(deployment, undisturbed):
+    """A broker whose certificate is denied at a gateway gets no token of it until it has another."""
+    run = Reloading(deployment)
+    stolen, gateway = run.issue("broker"), run.daemons[GATEWAYS[0]]
+    run.parties[GATEWAYS[0]].deny(stolen)
+    since = gateway.mark()
+    run.reload(GATEWAYS[0])
+    gateway.wait_for("denied", after=since)
+    run.parties["broker"].install(run.issue("broker", 1))
+    run.reload("broker")
+    gateway.wait_for("connected to broker", after=since)
+    run.check(undisturbed)
+
+
+BROKEN = {
+    "no certificate": (lambda party: party.put("cert.pem", b"rubbish\n"), "cert.pem: no certificate in PEM form"),
+    "cut short": (lambda party: party.put("ca.pem", (party.folder / "ca.pem").read_bytes()[:300]), "ca.pem: "),
+    "another's key": (lambda party: party.put("key.pem", KEY), "the key does not belong to"),
+    "a bad list": (lambda party: party.put("denied", b"not hex\n"), "denied:1: expected one serial number"),
+    "gone": (lambda party: (party.folder / "key.pem").unlink(), "key.pem: No such file"),
+}
+KEY = subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
+                     check=True, capture_output=True).stdout
+
+
+def test_files_that_are_no_good_change_nothing(deployment, undisturbed):
+    """One line for each, and everything goes on as it was, new connections too."""
+    run = Reloading(deployment)
+    marks = run.marks()
+    for party in ("broker", "thirdparty", GATEWAYS[1]):
+        files = run.parties[party]
+        good = deployment.folder / "good"
+        shutil.copytree(files.folder, good)
+        for what, (spoil, says) in BROKEN.items():
+            spoil(files)
+            line = run.reload(party, AS_THEY_WERE)
+            assert says in line and str(files.folder) in line, f"{what}: {line}"
+            for name in os.listdir(good):
+                files.put(name, (good / name).read_bytes())
+        shutil.rmtree(good)
+    stranger = deployment.pki.issue("broker/other")
+    run.parties["broker"].install(stranger)
+    assert "certificate is for broker/other, expected broker/main" in run.reload("broker", AS_THEY_WERE)
+    assert run.certificate_of("broker") == der(run.issue("broker"))
+    assert run.made_since(marks) == []
+    run.check(undisturbed)
