@@ -48,8 +48,12 @@ static enum cv_err feed_plans(struct cv_db *db, sqlite3_int64 id, const struct c
   for (uint64_t number = 1; number <= campaign->row.plan; number++) {
     struct cv_plan plan;
     CV_TRY(cv_rows_wants(db, id, number, campaign->spec.arms, &plan, why));
-    enum cv_err err = cv_replay_plan(replay, &plan);
+    bool is_there = plan.wants > 0;
+    enum cv_err err = is_there ? cv_replay_plan(replay, &plan) : CV_OK;
     free(plan.want);
+    if (!is_there) { /* the number of the last one is a cell like any other: do not count up to it in vain */
+      return cv_fail(why, CV_ERR_DAMAGED, "plan %" PRIu64 " of %" PRIu64 " is missing", number, campaign->row.plan);
+    }
     if (err != CV_OK) {
       return cv_fail(why, err, "out of memory");
     }

@@ -298,6 +298,21 @@ static void an_export_is_verified_without_decisions(void **state) {
   world_fini(w);
 }
 
+static void replay_does_not_look_for_plans_that_never_were(void **state) {
+  static const char *const sql[] = {"UPDATE campaign SET last_plan = 9223372036854775807",
+                                    "DELETE FROM plan_want WHERE plan = 2"};
+  for (size_t i = 0; i < CV_COUNT(sql); i++) {
+    struct heard heard = {0};
+    struct cv_why why = {.text = ""};
+    remove_database();
+    world_fini(ranked());
+    change(sql[i]);
+    assert_int_equal(cv_replay_database(path, hear, &heard, &why), CV_ERR_DAMAGED);
+    assert_non_null(strstr(why.text, "is missing"));
+    assert_int_equal(heard.campaigns, 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(a_crash_at_any_commit_changes_nothing, fresh),
@@ -308,6 +323,7 @@ int main(void) {
       cmocka_unit_test_setup(replay_agrees_with_what_was_decided, fresh),
       cmocka_unit_test_setup(replay_agrees_at_every_moment, fresh),
       cmocka_unit_test_setup(replay_finds_what_was_changed, fresh),
+      cmocka_unit_test_setup(replay_does_not_look_for_plans_that_never_were, fresh),
       cmocka_unit_test_setup(an_export_is_verified_without_decisions, fresh),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
