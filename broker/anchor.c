@@ -112,6 +112,22 @@ static enum cv_err sync_folder(const char *path, struct cv_why *why) {
   return err;
 }
 
+enum cv_err cv_anchor_peek(const char *path, bool *ret_exists, struct cv_anchor_mark *ret_mark, struct cv_why *why) {
+  char name[4096];
+  (void)snprintf(name, sizeof(name), "%s", path);
+  struct cv_anchor anchor = {.fd = open(path, O_RDONLY | O_CLOEXEC, 0), .path = name};
+  if (anchor.fd < 0 && errno == ENOENT) {
+    *ret_exists = false;
+    return CV_OK;
+  }
+  if (anchor.fd < 0) {
+    return cv_fail(why, CV_ERR_IO, "%s: cannot open the anchor: %s", path, strerror(errno));
+  }
+  enum cv_err err = read_mark(&anchor, ret_mark, ret_exists, why);
+  (void)close(anchor.fd);
+  return err;
+}
+
 enum cv_err cv_anchor_open(const char *path, struct cv_anchor **ret, bool *ret_exists, struct cv_anchor_mark *ret_mark,
                            struct cv_why *why) {
   struct cv_anchor *anchor = calloc(1, sizeof(*anchor));

@@ -30,6 +30,9 @@ struct cv_anchor;
 /* Opens the file (made with mode 0600 if it is not there: *ret_exists tells) and reads what it says into *ret_mark. */
 CV_MUST_USE enum cv_err cv_anchor_open(const char *path, struct cv_anchor **ret, bool *ret_exists,
                                        struct cv_anchor_mark *ret_mark, struct cv_why *why);
+/* What the file says, without making or changing it. */
+CV_MUST_USE enum cv_err cv_anchor_peek(const char *path, bool *ret_exists, struct cv_anchor_mark *ret_mark,
+                                       struct cv_why *why);
 /* Durable when it returns. */
 CV_MUST_USE enum cv_err cv_anchor_write(struct cv_anchor *anchor, const struct cv_anchor_mark *mark,
                                         struct cv_why *why);

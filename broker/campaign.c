@@ -68,7 +68,7 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
   broker->campaigns_count++;
   broker->totals.campaigns = id > broker->totals.campaigns ? id : broker->totals.campaigns;
   broker->totals.promised_micro =
-      cv_ledger_add(broker->totals.promised_micro, cv_ledger_worker_micro(spec, campaign->privacy.cost_micro));
+      cv_ledger_add(broker->totals.promised_micro, cv_spec_worker_micro(spec, campaign->privacy.cost_micro));
   *ret = campaign;
   return CV_OK;
 }
@@ -127,7 +127,7 @@ void cv_campaign_end(struct cv_broker *broker, struct cv_campaign *campaign, enu
   if (campaign->phase == CV_PHASE_ENDED) {
     return;
   }
-  if (campaign->phase < CV_PHASE_STOPPING || end == CV_END_FROZEN || end == CV_END_REFUSED) {
+  if (campaign->phase < CV_PHASE_STOPPING || end == CV_END_FROZEN || end == CV_END_REFUSED || end == CV_END_RECOVERED) {
     campaign->end = end;
   }
   campaign->phase = CV_PHASE_ENDED;

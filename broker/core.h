@@ -55,14 +55,15 @@ struct cv_broker_config {
 CV_MUST_USE enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broker **ret);
 void cv_broker_free(struct cv_broker *broker);
 
-/* ---- restoring, before any event, in this order: campaigns, plans, releases, ledger, standings, states, chunks,
- * journal ---- */
+/* ---- restoring, before any event, in this order: campaigns, plans, releases, ledger, recoveries, standings, states,
+ * chunks, journal ---- */
 
 CV_MUST_USE enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_ledger(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
+CV_MUST_USE enum cv_err cv_broker_restore_recovery(struct cv_broker *broker, uint32_t number, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind,
                                                 uint64_t number, uint64_t commit, struct cv_reader *bytes);

@@ -345,6 +345,12 @@ enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_batch *batch) {
     }
     purge = purge || campaign->purge;
   }
+  if (broker->recovery_due) {
+    CV_TRY(cv_batch_open(batch, CV_OP_RECOVERY, 0, broker->recoveries));
+    cv_recovery_put(&broker->recovery, &batch->bytes);
+    cv_batch_shut(batch);
+    broker->recovery_due = false;
+  }
   CV_TRY(fold(broker, batch, purge));
   return purge ? fill_purges(broker, batch) : CV_OK;
 }

@@ -7,15 +7,6 @@ uint64_t cv_ledger_add(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-uint64_t cv_ledger_worker_micro(const struct cv_spec *spec, uint64_t token_micro) {
-  uint64_t tokens = spec->tokens_per_worker, most;
-  for (uint32_t i = 0; spec->cost_micro != NULL && i < spec->arms; i++) {
-    uint64_t paid = spec->budget_micro / spec->cost_micro[i];
-    tokens = paid > tokens ? paid : tokens;
-  }
-  return __builtin_mul_overflow(token_micro, tokens, &most) ? UINT64_MAX : most;
-}
-
 /* ---- arms ---- */
 
 enum cv_err cv_ledger_init(struct cv_ledger *ledger, uint32_t arms, uint64_t limit_micro) {

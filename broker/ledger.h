@@ -61,9 +61,6 @@ void cv_accounts_charge(struct cv_chunk *chunk, uint64_t worker, uint64_t asked_
 /* Charges everybody. */
 void cv_accounts_raise(struct cv_accounts *accounts, uint64_t asked_micro);
 
-/* The most that a campaign can cost one worker: what a token costs times its tokens, of which a paid worker may give as
- * many as the budget buys. */
-uint64_t cv_ledger_worker_micro(const struct cv_spec *spec, uint64_t token_micro);
 /* Sums that stop at the end of their range. */
 uint64_t cv_ledger_add(uint64_t a, uint64_t b);
 

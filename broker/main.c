@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "broker/shell.h"
+#include "broker/examine.h"
 #include "common/base/grid.h"
 #include "common/base/log.h"
 #include "common/config/config.h"
@@ -143,6 +143,29 @@ static const struct cv_config_rule rules[] = {
      .fallback = "0",
      .help = "UNSAFE, for tests: the seed of that noise"},
     CV_SANDBOX_RULES(AT(sandbox)),
+    {.key = "examine",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(examine),
+     .fallback = "false",
+     .is_option = true,
+     .help = "examine the stopped broker's state, print a line a finding, and exit"},
+    {.key = "recover",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(recover),
+     .fallback = "false",
+     .is_option = true,
+     .help = "recover a stopped broker whose database went back, and exit"},
+    {.key = "recover_thirdparty",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(recover_thirdparty),
+     .is_option = true,
+     .help = "with --recover: what crowdveil-thirdparty --examine printed"},
+    {.key = "lost",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(lost),
+     .fallback = "false",
+     .is_option = true,
+     .help = "with --recover: go on although the database, its anchor or its key is lost"},
 };
 
 static const struct cv_config_table table = {
@@ -156,12 +179,17 @@ int main(int argc, char **argv) {
   struct cv_broker_settings settings = {0};
   int status = cv_config_start(&table, argc, argv, &settings);
   if (status < 0) {
-    struct cv_broker_shell *shell;
-    struct cv_why why;
-    cv_log_init("crowdveil-broker", CV_LOG_INFO);
-    cv_sandbox_begin(&settings.sandbox);
     settings.limit_epsilon_micro = (uint64_t)llround(settings.limit_epsilon * (double)CV_MICRO);
     settings.limit_worker_epsilon_micro = (uint64_t)llround(settings.limit_worker_epsilon * (double)CV_MICRO);
+    cv_log_init("crowdveil-broker", CV_LOG_INFO);
+    status = settings.recover   ? cv_broker_recover_state(&settings)
+             : settings.examine ? cv_broker_examine(&settings)
+                                : -1;
+  }
+  if (status < 0) {
+    struct cv_broker_shell *shell;
+    struct cv_why why;
+    cv_sandbox_begin(&settings.sandbox);
     if (settings.unsafe_mechanisms) {
       cv_log(CV_LOG_WARN, "mechanisms that protect less than they say are accepted here");
     }

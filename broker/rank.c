@@ -9,7 +9,7 @@
 
 #include "broker/state.h"
 
-enum { OPENS_A_FRAME = 1, PLANS_A_FRAME = 2, RELEASES_A_FRAME = 256, NUMBERS_A_FRAME = 64 };
+enum { OPENS_A_FRAME = 1, PLANS_A_FRAME = 2, RELEASES_A_FRAME = 256, NUMBERS_A_FRAME = 64, FORGOTTEN_MAX = 4096 };
 
 /* What the third-party says of this campaign cannot be; of others it may still tell the truth. */
 static void freeze(struct cv_broker *broker, struct cv_campaign *campaign, const char *what, uint64_t theirs,
@@ -34,9 +34,13 @@ void cv_rank_connected(struct cv_broker *broker, struct cv_broker_conn *conn) {
   cv_rank_disconnected(broker);
   broker->rank = conn;
   broker->said = true;
+  uint64_t first = broker->recovery.first;
+  uint64_t recent = broker->recovery.last > FORGOTTEN_MAX ? broker->recovery.last - FORGOTTEN_MAX : 0;
+  broker->forgotten_next = first > recent ? first : recent + 1;
   /* A Closed may have been lost with the last connection; those that ended last hear it again. */
   for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
-    if (campaign->phase == CV_PHASE_ENDED && campaign->id + NUMBERS_A_FRAME > broker->totals.campaigns) {
+    bool is_recent = campaign->id + NUMBERS_A_FRAME > broker->totals.campaigns;
+    if (campaign->phase == CV_PHASE_ENDED && (is_recent || campaign->end == CV_END_RECOVERED)) {
       campaign->rank.close_due = true;
       broker->sweep = true;
     }
@@ -326,6 +330,15 @@ static void fill_numbers(struct cv_campaign *campaign, struct cv_rank_frame *fra
   }
 }
 
+/* Campaigns that a recovery found forgotten get no result: the third-party lets go of them. */
+static void fill_forgotten(struct cv_broker *broker, struct cv_rank_frame *frame) {
+  uint64_t last = broker->recoveries > 0 && broker->rank->greeted ? broker->recovery.last : 0;
+  while (broker->forgotten_next <= last && frame->closed < NUMBERS_A_FRAME) {
+    frame->close[frame->closed++] = broker->forgotten_next++;
+  }
+  broker->said = broker->said || broker->forgotten_next <= last;
+}
+
 static enum cv_err make_frame(struct cv_broker *broker) {
   struct cv_arena *arena = &broker->rank_arena;
   struct cv_rank_frame *frame = &broker->rank_frame;
@@ -369,6 +382,7 @@ enum cv_err cv_rank_fill(struct cv_broker *broker) {
       fill_numbers(campaign, frame);
     }
   }
+  fill_forgotten(broker, frame);
   broker->rank_ready = frame->hello.present || frame->opens + frame->recorded + frame->releases + frame->accepted +
                                                        frame->refused + frame->stops + frame->closed >
                                                    0;

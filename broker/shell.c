@@ -549,19 +549,23 @@ static enum cv_err open_tickets(struct cv_broker_shell *shell, const struct cv_k
   return err;
 }
 
+struct cv_broker_limits cv_broker_settings_limits(const struct cv_broker_settings *settings) {
+  return (struct cv_broker_limits){.epsilon_micro = settings->limit_epsilon_micro,
+                                   .worker_epsilon_micro = settings->limit_worker_epsilon_micro,
+                                   .release_tokens = (uint32_t)settings->limit_release_tokens,
+                                   .arms = (uint32_t)settings->limit_arms,
+                                   .campaigns = (uint32_t)settings->limit_campaigns,
+                                   .tokens = settings->limit_tokens,
+                                   .chunks = (uint32_t)settings->limit_chunks,
+                                   .lease_ms = (uint32_t)settings->lease_ms,
+                                   .queue = (uint32_t)settings->limit_queue,
+                                   .unsafe_mechanisms = settings->unsafe_mechanisms};
+}
+
 static enum cv_err open_core(struct cv_broker_shell *shell, struct cv_why *why) {
   const struct cv_broker_settings *settings = shell->settings;
   struct cv_broker_config config = {
-      .limits = {.epsilon_micro = settings->limit_epsilon_micro,
-                 .worker_epsilon_micro = settings->limit_worker_epsilon_micro,
-                 .release_tokens = (uint32_t)settings->limit_release_tokens,
-                 .arms = (uint32_t)settings->limit_arms,
-                 .campaigns = (uint32_t)settings->limit_campaigns,
-                 .tokens = settings->limit_tokens,
-                 .chunks = (uint32_t)settings->limit_chunks,
-                 .lease_ms = (uint32_t)settings->lease_ms,
-                 .queue = (uint32_t)settings->limit_queue,
-                 .unsafe_mechanisms = settings->unsafe_mechanisms},
+      .limits = cv_broker_settings_limits(settings),
       .tagger = {.tag = tag, .data = shell->mac},
       .digest = cv_sha256,
       .noise = &shell->drbg.rng,

@@ -21,6 +21,9 @@ struct cv_broker_settings {
   bool noise_seeded;
   uint64_t noise_seed;
   struct cv_sandbox_settings sandbox;
+  /* instead of running */
+  bool examine, recover, lost;
+  char *recover_thirdparty;
 };
 
 struct cv_broker_shell;
@@ -31,6 +34,8 @@ struct cv_broker_shell;
  */
 CV_MUST_USE enum cv_err cv_broker_shell_start(const struct cv_broker_settings *settings, struct cv_broker_shell **ret,
                                               struct cv_why *why);
+/* The operator's limits as the core has them. */
+struct cv_broker_limits cv_broker_settings_limits(const struct cv_broker_settings *settings);
 /* "HOST:PORT" on which workers and requesters are awaited. */
 const char *cv_broker_shell_address(const struct cv_broker_shell *shell);
 /* Until SIGTERM or SIGINT has drained it, or storage has failed. The exit status. */

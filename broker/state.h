@@ -7,6 +7,7 @@
 #include "broker/core.h"
 #include "broker/ledger.h"
 #include "broker/mechanism/mechanism.h"
+#include "broker/recover.h"
 
 enum {
   CV_CREDIT_MAX = 8192,     /* assignments a connection may hold */
@@ -208,6 +209,10 @@ struct cv_broker {
   uint32_t campaigns_count, open_count;
   struct cv_accounts accounts; /* of the workers */
   struct cv_totals totals;
+  struct cv_recovery recovery; /* the last one */
+  uint32_t recoveries;
+  bool recovery_due;       /* it goes into the next batch */
+  uint64_t forgotten_next; /* the next forgotten campaign to close at the third-party */
   struct cv_broker_conn *conns;
   uint32_t crowd_conns, order_conns;
   struct cv_broker_conn *rank; /* the third-party, if connected */

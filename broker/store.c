@@ -43,6 +43,8 @@ struct cv_broker_store {
   struct cv_db *db;
   struct cv_anchor *anchor;
   struct cv_anchor_mark mark;
+  struct cv_broker_marks found; /* when it was opened */
+  uint64_t recoveries;
   struct cv_key master;
   struct seal_entry *seals;
   struct cv_buf scratch;
@@ -177,13 +179,57 @@ static enum cv_err compare(const struct cv_anchor_mark *database, const struct c
   return CV_OK;
 }
 
+static enum cv_err count_recoveries(struct cv_broker_store *store, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(store->db, "SELECT count(*) FROM recovery", &stmt, why));
+  CV_TRY(cv_db_step(store->db, stmt, &row, why));
+  store->recoveries = row == 0 ? 0 : (uint64_t)sqlite3_column_int64(stmt, 0);
+  (void)sqlite3_reset(stmt);
+  return CV_OK;
+}
+
+/* A database that is ahead of its anchor stopped between the two. */
+static enum cv_err open_for_repair(struct cv_broker_store *store, bool is_anchored, const struct cv_anchor_mark *anchor,
+                                   bool found, struct cv_why *why) {
+  if (!found) {
+    CV_TRY(make_identity(store, why));
+  }
+  store->found = (struct cv_broker_marks){
+      .is_anchored = is_anchored, .anchor = *anchor, .database = store->mark, .is_same = is_anchored && found};
+  if (store->found.is_same) {
+    bool forked =
+        store->mark.commit == anchor->commit && memcmp(&store->mark.hash, &anchor->hash, sizeof(anchor->hash)) != 0;
+    store->found.is_same = memcmp(store->mark.database, anchor->database, sizeof(anchor->database)) == 0 && !forked;
+  }
+  return CV_OK;
+}
+
+static enum cv_err open_readonly(struct cv_broker_store *store, const struct cv_broker_store_files *files,
+                                 struct cv_why *why) {
+  struct cv_anchor_mark mark = {0};
+  bool anchored = false, found = false;
+  CV_TRY(cv_db_open_readonly(files->database, &schema, &store->db, why));
+  CV_TRY(read_identity(store, &found, why));
+  if (!found) {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s is empty", files->database);
+  }
+  CV_TRY(count_recoveries(store, why));
+  CV_TRY(cv_anchor_peek(files->anchor, &anchored, &mark, why));
+  return open_for_repair(store, anchored, &mark, true, why);
+}
+
 static enum cv_err open_both(struct cv_broker_store *store, const struct cv_broker_store_files *files,
                              struct cv_why *why) {
   struct cv_anchor_mark mark = {0};
   bool anchored = false, found = false;
   CV_TRY(cv_db_open(files->database, files->vfs, &schema, &store->db, why));
   CV_TRY(read_identity(store, &found, why));
+  CV_TRY(count_recoveries(store, why));
   CV_TRY(cv_anchor_open(files->anchor, &store->anchor, &anchored, &mark, why));
+  if (files->repair) {
+    return open_for_repair(store, anchored, &mark, found, why);
+  }
   if (!found && anchored) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s is new but its anchor %s is at commit %llu", files->database, files->anchor,
                    (unsigned long long)mark.commit);
@@ -207,7 +253,7 @@ enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, cons
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
   store->master = *master;
-  enum cv_err err = open_both(store, files, why);
+  enum cv_err err = files->readonly ? open_readonly(store, files, why) : open_both(store, files, why);
   if (err != CV_OK) {
     cv_broker_store_close(store);
     return err;
@@ -218,7 +264,7 @@ enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, cons
 
 uint64_t cv_broker_store_number(const struct cv_broker_store *store) {
   struct cv_reader id = cv_reader_over(store->mark.database, sizeof(store->mark.database));
-  return cv_read_u64(&id);
+  return cv_mix64(cv_read_u64(&id) + store->recoveries);
 }
 
 void cv_broker_store_close(struct cv_broker_store *store) {
@@ -366,6 +412,19 @@ enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct c
   return cv_anchor_write(store->anchor, &mark, why);
 }
 
+void cv_broker_store_marks(const struct cv_broker_store *store, struct cv_broker_marks *ret) {
+  *ret = store->found;
+}
+
+void cv_broker_store_leap(struct cv_broker_store *store, uint64_t commit) {
+  CV_REQUIRE(commit > store->mark.commit);
+  store->mark.commit = commit - 1;
+}
+
+enum cv_err cv_broker_store_anchor(struct cv_broker_store *store, struct cv_why *why) {
+  return cv_anchor_write(store->anchor, &store->mark, why);
+}
+
 /* ---- loading ---- */
 
 typedef enum cv_err restore_fn(struct cv_broker *broker, uint32_t campaign, struct cv_reader *image);
@@ -441,6 +500,7 @@ enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker
       {"SELECT campaign, image FROM plan ORDER BY campaign, number", "plan", cv_broker_restore_plan, NULL},
       {"SELECT campaign, image FROM release ORDER BY campaign, number", "release", cv_broker_restore_release, NULL},
       {"SELECT campaign, image FROM ledger ORDER BY campaign, arm", "account", cv_broker_restore_ledger, NULL},
+      {"SELECT number, image FROM recovery ORDER BY number", "recovery", cv_broker_restore_recovery, NULL},
       {"SELECT id, standings FROM campaign WHERE standings IS NOT NULL", "table of standings",
        cv_broker_restore_standings, NULL},
       {"SELECT id, state FROM campaign WHERE state IS NOT NULL ORDER BY id", "state", cv_broker_restore_state, NULL},

@@ -20,6 +20,8 @@ struct cv_broker_store_files {
   const char *database;
   const char *anchor;
   const char *vfs; /* NULL: the default */
+  bool repair;     /* opens whatever the anchor says, and leaves it: for cv_broker_store_marks() */
+  bool readonly;   /* the same, and changes nothing; CV_ERR_STATE if a daemon has it open */
 };
 
 /*
@@ -32,8 +34,21 @@ void cv_broker_store_close(struct cv_broker_store *store);
 /* Whether there is a database at the path already. */
 bool cv_broker_store_exists(const char *database);
 
-/* A number that is this database's own: keys that must not outlive it are derived with it. */
+/* A number that is this database's own, another one after each recovery: keys that must not outlive it are derived with
+ * it. */
 uint64_t cv_broker_store_number(const struct cv_broker_store *store);
+
+/* For repair: the anchor as it was found, and whether it was there; what the database itself says; whether they are of
+ * one history. */
+struct cv_broker_marks {
+  bool is_anchored, is_same;
+  struct cv_anchor_mark anchor, database;
+};
+void cv_broker_store_marks(const struct cv_broker_store *store, struct cv_broker_marks *ret);
+/* The next commit has this number, which is above the last one's. */
+void cv_broker_store_leap(struct cv_broker_store *store, uint64_t commit);
+/* Writes the anchor as the database is. */
+CV_MUST_USE enum cv_err cv_broker_store_anchor(struct cv_broker_store *store, struct cv_why *why);
 
 /* Feeds everything stored to a new core. */
 CV_MUST_USE enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker *broker, uint64_t now_ms,

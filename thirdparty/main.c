@@ -25,6 +25,7 @@
 #include "common/sandbox/sandbox.h"
 #include "proto/codec/rank.h"
 #include "thirdparty/core.h"
+#include "thirdparty/examine.h"
 #include "thirdparty/store.h"
 
 enum { BACKLOG_RELEASES = 16384, HUSH_MS = 1000 };
@@ -36,6 +37,7 @@ struct settings {
   char *ca, *cert, *key, *denied;
   uint64_t campaigns, arms, silence_ms;
   struct cv_sandbox_settings sandbox;
+  bool examine;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -94,6 +96,12 @@ static const struct cv_config_rule rules[] = {
      .fallback = "20s",
      .help = "time after which a connection whose other end does not answer is given up"},
     CV_SANDBOX_RULES(offsetof(struct settings, sandbox)),
+    {.key = "examine",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, examine),
+     .fallback = "false",
+     .is_option = true,
+     .help = "examine the stopped third-party's state, print a line a finding, and exit"},
 };
 
 static const struct cv_config_table table = {.program = program,
@@ -501,6 +509,13 @@ static void stop(struct daemon *daemon) {
   cv_config_fini(&table, &daemon->settings);
 }
 
+static int examine(struct settings *settings) {
+  const struct cv_thirdparty_files files = {.state = settings->state, .admin = settings->admin};
+  int status = cv_thirdparty_examine(&files);
+  cv_config_fini(&table, settings);
+  return status;
+}
+
 int main(int argc, char **argv) {
   static struct daemon daemon;
   struct cv_why why = {.text = ""};
@@ -508,6 +523,9 @@ int main(int argc, char **argv) {
   int status = cv_config_start(&table, argc, argv, &daemon.settings);
   if (status >= 0) {
     return status;
+  }
+  if (daemon.settings.examine) {
+    return examine(&daemon.settings);
   }
   cv_sandbox_begin(&daemon.settings.sandbox);
   (void)signal(SIGPIPE, SIG_IGN);

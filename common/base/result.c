@@ -5,10 +5,10 @@
 
 const char *cv_end_text(enum cv_end end) {
   static const char *const text[CV_END_COUNT] = {
-      [CV_END_NONE] = "running",          [CV_END_COMPLETE] = "complete", [CV_END_TOKENS] = "token limit",
-      [CV_END_DEADLINE] = "deadline",     [CV_END_IDLE] = "no workers",   [CV_END_CANCELLED] = "cancelled",
-      [CV_END_LEDGER] = "privacy budget", [CV_END_FROZEN] = "frozen",     [CV_END_REFUSED] = "refused",
-      [CV_END_BUDGET] = "budget",
+      [CV_END_NONE] = "running",          [CV_END_COMPLETE] = "complete",   [CV_END_TOKENS] = "token limit",
+      [CV_END_DEADLINE] = "deadline",     [CV_END_IDLE] = "no workers",     [CV_END_CANCELLED] = "cancelled",
+      [CV_END_LEDGER] = "privacy budget", [CV_END_FROZEN] = "frozen",       [CV_END_REFUSED] = "refused",
+      [CV_END_BUDGET] = "budget",         [CV_END_RECOVERED] = "recovered",
   };
   return (unsigned)end < CV_END_COUNT ? text[end] : "unknown";
 }

@@ -60,10 +60,11 @@ enum cv_end {
   CV_END_DEADLINE,
   CV_END_IDLE, /* the crowd is gone */
   CV_END_CANCELLED,
-  CV_END_LEDGER,  /* no privacy budget left */
-  CV_END_FROZEN,  /* broker and third-party disagree about what was released */
-  CV_END_REFUSED, /* the third-party refused the campaign or misbehaved */
-  CV_END_BUDGET,  /* what is left buys nothing that was asked for */
+  CV_END_LEDGER,    /* no privacy budget left */
+  CV_END_FROZEN,    /* broker and third-party disagree about what was released */
+  CV_END_REFUSED,   /* the third-party refused the campaign or misbehaved */
+  CV_END_BUDGET,    /* what is left buys nothing that was asked for */
+  CV_END_RECOVERED, /* the broker had gone back to an older state, or lost it, and was recovered */
   CV_END_COUNT
 };
 

@@ -328,3 +328,12 @@ enum cv_err cv_spec_decode(struct cv_reader *in, struct cv_spec *ret_spec) {
   *ret_spec = spec;
   return CV_OK;
 }
+
+uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro) {
+  uint64_t tokens = spec->tokens_per_worker, most;
+  for (uint32_t i = 0; spec->cost_micro != NULL && i < spec->arms; i++) {
+    uint64_t paid = spec->budget_micro / spec->cost_micro[i];
+    tokens = paid > tokens ? paid : tokens;
+  }
+  return __builtin_mul_overflow(token_micro, tokens, &most) ? UINT64_MAX : most;
+}

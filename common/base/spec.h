@@ -64,6 +64,9 @@ void cv_spec_fini(struct cv_spec *spec);
 CV_MUST_USE enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to);
 /* Range checks that need no algorithm table: name, arms, epsilon, tokens. */
 CV_MUST_USE enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why);
+/* The most that the campaign can cost one worker: what a token costs times its tokens, of which a paid worker may give
+ * as many as the budget buys. Micro-epsilon; stops at the end of its range. */
+uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro);
 /* One line of a name: printable UTF-8 (text.h), 1 .. CV_NAME_BYTES - 1 bytes. */
 bool cv_name_is_valid(const char *text);
 

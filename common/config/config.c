@@ -69,7 +69,7 @@ static enum cv_err words_init(struct words *words, const struct cv_settings *set
   CV_REQUIRE(settings->count + n <= CV_COUNT(words->word));
   for (size_t i = 0; i < settings->count; i++) {
     const char *key = settings->rules[i].key;
-    if (strncmp(key, prefix, skip) != 0) {
+    if (strncmp(key, prefix, skip) != 0 || settings->rules[i].is_option) {
       continue;
     }
     char *word = strndup(key + skip, strcspn(key + skip, "."));

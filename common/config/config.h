@@ -30,6 +30,7 @@ struct cv_config_rule {
   const char *const *choices; /* NULL-terminated */
   const char *fallback;       /* as it would be written; NULL: no default */
   bool required;              /* without a default: an error when missing (else the field stays as it was) */
+  bool is_option;             /* for the command line only: a file may not have it */
   const char *help;           /* one line for --help */
 };
 

@@ -13,41 +13,9 @@
 
 #include "common/base/text.h"
 #include "common/net/uverr.h"
+#include "deploy/launcher/program.h"
 
 enum { READY_MS = 20000, STOP_MS = 10000, TAIL_BYTES = 2048 };
-
-/* ---- where a program lies ---- */
-
-static bool try_program(const char *folder, const char *below, const char *program, char to[PATH_MAX]) {
-  char path[PATH_MAX];
-  int n = snprintf(path, sizeof(path), "%s%s/%s", folder, below, program);
-  return n > 0 && (size_t)n < sizeof(path) && access(path, X_OK) == 0 && realpath(path, to) != NULL;
-}
-
-static bool on_path(const char *program, char to[PATH_MAX]) {
-  const char *path = getenv("PATH");
-  char *copy = strdup(path == NULL ? "/usr/local/bin:/usr/bin:/bin" : path), *rest = NULL;
-  bool found = false;
-  for (char *at = strtok_r(copy, ":", &rest); at != NULL && !found; at = strtok_r(NULL, ":", &rest)) {
-    found = at[0] == '/' && try_program(at, "", program, to);
-  }
-  free(copy);
-  return found;
-}
-
-/* A part's program in a build folder is ../../PART/crowdveil-PART, seen from here. */
-static bool find_program(const char *program, char *self, char to[PATH_MAX]) {
-  char below[64], folder[PATH_MAX];
-  ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
-  if (n <= 0) {
-    return false;
-  }
-  self[n] = '\0';
-  memcpy(folder, self, (size_t)n + 1);
-  const char *own = dirname(folder), *part = strchr(program, '-');
-  (void)snprintf(below, sizeof(below), "/../../%s", part == NULL ? program : part + 1);
-  return try_program(own, "", program, to) || try_program(own, below, program, to) || on_path(program, to);
-}
 
 /* ---- what a child says ---- */
 
@@ -215,7 +183,7 @@ enum cv_err cv_children_start(struct cv_children *children, const char *name, co
   char self[PATH_MAX], path[PATH_MAX], file[PATH_MAX];
   CV_REQUIRE(children->count < CV_CHILDREN_MAX);
   struct cv_child *child = &children->child[children->count];
-  if (!find_program(program, self, path)) {
+  if (!cv_program_find(program, self, path)) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "%s is neither next to this program nor on the PATH", program);
   }
   child->children = children;

@@ -17,6 +17,8 @@ int cv_command_cancel(int argc, char **argv);
 int cv_command_status(int argc, char **argv);
 int cv_command_export(int argc, char **argv);
 int cv_command_ledger(int argc, char **argv);
+int cv_command_recover(int argc, char **argv);
+int cv_command_doctor(int argc, char **argv);
 int cv_command_replay(int argc, char **argv);
 int cv_command_verify(int argc, char **argv);
 int cv_command_up(int argc, char **argv);

@@ -14,6 +14,8 @@ static const struct cv_command commands[] = {
     {"ledger", cv_command_ledger, "show what a campaign has spent, or would spend at most"},
     {"verify", cv_command_verify, "run the policy again on an export, and compare"},
     {"replay", cv_command_replay, "run the policy again on a third-party's database, and compare"},
+    {"doctor", cv_command_doctor, "examine the parties on this machine: what is wrong, and what to do"},
+    {"recover", cv_command_recover, "let a broker run again whose database went back or is lost"},
     {"tether", cv_command_tether, NULL},
 };
 

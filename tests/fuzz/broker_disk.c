@@ -95,6 +95,8 @@ static enum cv_err restore(const struct disk_row *row, struct cv_broker *broker)
       return cv_broker_restore_release(broker, campaign, &in);
     case CV_OP_LEDGER:
       return cv_broker_restore_ledger(broker, campaign, &in);
+    case CV_OP_RECOVERY:
+      return cv_broker_restore_recovery(broker, (uint32_t)row->op.number, &in);
     case CV_OP_STANDINGS:
       return cv_broker_restore_standings(broker, campaign, &in);
     case CV_OP_STATE:
@@ -107,7 +109,7 @@ static enum cv_err restore(const struct disk_row *row, struct cv_broker *broker)
 }
 
 enum cv_err disk_load(const struct disk *disk, struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
-  static const enum cv_op_kind order[] = {CV_OP_CAMPAIGN,  CV_OP_PLAN,  CV_OP_RELEASE, CV_OP_LEDGER,
+  static const enum cv_op_kind order[] = {CV_OP_CAMPAIGN,  CV_OP_PLAN,  CV_OP_RELEASE, CV_OP_LEDGER, CV_OP_RECOVERY,
                                           CV_OP_STANDINGS, CV_OP_STATE, CV_OP_CHUNK,   CV_OP_JOURNAL};
   for (size_t i = 0; i < CV_COUNT(order); i++) {
     for (size_t j = 0; j < disk->rows; j++) {

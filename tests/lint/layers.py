@@ -21,7 +21,7 @@ COMMON = ("base", "sys", "crypto", "db", "net", "config", "admin", "sandbox")
 
 LAYERS = (
     # common: the ground, in the order in which its parts may know each other
-    Layer("sys", ("common/base/log.[ch]", "common/base/clock.[ch]"), False, BASE),
+    Layer("sys", ("common/base/log.[ch]", "common/base/finding.[ch]", "common/base/clock.[ch]"), False, BASE),
     Layer("base", ("common/base/*",), True, ()),
     Layer("noise", ("common/noise/*",), True, BASE),
     Layer("crypto", ("common/crypto/*",), False, BASE),
@@ -50,7 +50,7 @@ LAYERS = (
     Layer("replay", ("thirdparty/replay*.[ch]",), False, BASE + ("thirdparty", "policy")),
     Layer("source", ("worker/source.[ch]", "worker/csv.[ch]", "worker/records.[ch]"), False,
           BASE + ("config", "quality")),
-    Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy")),
+    Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy", "replay")),
     Layer("worker", ("worker/*",), False,
           COMMON + ("identity", "wire", "crowd", "quality", "privatizer", "noise", "source")),
     # the requester's side; it runs a policy again to verify, and reads data as the workers do

@@ -24,12 +24,12 @@ class Pki:
     """A CA in a folder of its own. `issue` gives one identity's files, the same ones when asked again; they lie in a
     folder of their own, with the CA's certificate, since a daemon may read all that lies beside its certificate."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, days=2):
         self.folder = Path(folder)
         self.folder.mkdir(mode=0o700)
         self.ca = str(self.folder / "ca.pem")
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                "-keyout", "ca.key", "-out", "ca.pem", "-subj", f"/CN=CA {self.folder.name}",
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                "-days", str(days), "-keyout", "ca.key", "-out", "ca.pem", "-subj", f"/CN=CA {self.folder.name}",
                 "-addext", "keyUsage=critical,keyCertSign", cwd=self.folder)
 
     def issue(self, identity, days=2, name=None, extra=""):

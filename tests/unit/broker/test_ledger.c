@@ -111,13 +111,13 @@ static void test_a_worker_pays_for_itself_and_its_share_of_the_floor(void **stat
 
 static void test_what_a_campaign_can_cost_a_worker(void **state) {
   struct cv_spec spec = {.epsilon_micro = 250000, .tokens_per_worker = 4};
-  assert_int_equal(cv_ledger_worker_micro(&spec, spec.epsilon_micro), 1000000);
+  assert_int_equal(cv_spec_worker_micro(&spec, spec.epsilon_micro), 1000000);
   uint64_t cost[] = {300, 100};
   spec = (struct cv_spec){.arms = 2, .epsilon_micro = 10, .tokens_per_worker = 4, .cost_micro = cost};
   spec.budget_micro = 1099; /* buys ten tokens of the cheaper worker */
-  assert_int_equal(cv_ledger_worker_micro(&spec, spec.epsilon_micro), 100);
+  assert_int_equal(cv_spec_worker_micro(&spec, spec.epsilon_micro), 100);
   spec = (struct cv_spec){.epsilon_micro = UINT64_MAX, .tokens_per_worker = 2};
-  assert_int_equal(cv_ledger_worker_micro(&spec, spec.epsilon_micro), UINT64_MAX);
+  assert_int_equal(cv_spec_worker_micro(&spec, spec.epsilon_micro), UINT64_MAX);
 }
 
 int main(void) {

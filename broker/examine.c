@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/examine.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "broker/repair.h"
+#include "broker/state.h"
+#include "common/base/clock.h"
+#include "common/base/finding.h"
+#include "common/base/grid.h"
+#include "common/net/tls.h"
+
+static const char recover_advice[] =
+    "stop the broker and run crowdveil recover CONFIG (with --thirdparty, if there is one)";
+
+static double epsilon(uint64_t micro) {
+  return (double)micro / (double)CV_MICRO;
+}
+
+/* ---- examining ---- */
+
+struct hex {
+  char text[2 * CV_DIGEST_BYTES + 1];
+};
+
+static struct hex hex_of(const struct cv_digest *digest) {
+  struct hex hex;
+  for (size_t i = 0; i < CV_DIGEST_BYTES; i++) {
+    (void)snprintf(hex.text + 2 * i, 3, "%02x", digest->bytes[i]);
+  }
+  return hex;
+}
+
+static void tell_campaigns(const struct cv_broker *core) {
+  for (const struct cv_campaign *campaign = core->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+    cv_fact("campaign\t-\t%u\t%s\t%zu\t%s\t%zu\t%s", campaign->id, cv_end_text(campaign->end), campaign->releases,
+            hex_of(&campaign->releases_hash).text, campaign->plans, hex_of(&campaign->plans_hash).text);
+  }
+}
+
+static bool examine_marks(const struct cv_broker_marks *marks, const struct cv_broker_settings *settings) {
+  unsigned long long have = marks->database.commit, want = marks->anchor.commit;
+  if (!marks->is_anchored) {
+    cv_finding(CV_FINDING_WRONG, "put it back; if it is lost: crowdveil recover --lost", "anchor %s: it is missing",
+               settings->anchor);
+  } else if (!marks->is_same) {
+    cv_finding(CV_FINDING_WRONG, "put the right one back; if it is lost: crowdveil recover --lost",
+               "anchor %s: it is of another database or history", settings->anchor);
+  } else if (have < want) {
+    cv_finding(CV_FINDING_WRONG, recover_advice, "database: an older copy, at commit %llu; its anchor %s says %llu",
+               have, settings->anchor, want);
+  } else {
+    cv_finding(CV_FINDING_OK, "", "anchor %s: agrees with the database at commit %llu", settings->anchor, have);
+    return true;
+  }
+  return false;
+}
+
+static bool examine_rows(struct cv_broker_store *store, const struct cv_broker_settings *settings) {
+  const struct cv_broker_config config = {.limits = cv_broker_settings_limits(settings), .digest = cv_sha256};
+  struct cv_broker *core = NULL;
+  struct cv_why why = {.text = "out of memory"};
+  enum cv_err err = cv_broker_new(&config, &core);
+  if (err == CV_OK) {
+    err = cv_broker_store_load(store, core, cv_clock_mono_ms(), cv_clock_wall_ms(), &why);
+  }
+  if (err != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, "check seal_key first; else put a copy back and run crowdveil recover", "%s",
+               why.text);
+  } else {
+    cv_finding(CV_FINDING_OK, "", "ledger: covers all %" PRIu64 " releases of %" PRIu64 " campaigns",
+               core->totals.releases - (core->recoveries > 0 ? core->recovery.added.releases : 0),
+               (uint64_t)core->campaigns_count);
+    if (core->accounts.floor_micro > 0) {
+      cv_finding(CV_FINDING_NOTE, "", "ledger: %u recoveries have charged epsilon %g of %g to every worker",
+                 core->recoveries, epsilon(core->accounts.floor_micro), settings->limit_worker_epsilon);
+    }
+    tell_campaigns(core);
+  }
+  cv_broker_free(core);
+  return err == CV_OK;
+}
+
+static bool examine_database(const struct cv_broker_settings *settings, const char *database,
+                             const struct cv_key *master) {
+  const struct cv_broker_store_files files = {.database = database, .anchor = settings->anchor, .readonly = true};
+  struct cv_broker_marks marks;
+  struct cv_broker_store *store;
+  struct cv_why why;
+  enum cv_err err = cv_broker_store_open(&files, master, &store, &why);
+  if (err == CV_ERR_STATE) {
+    cv_fact("live\t%s", settings->admin == NULL ? "" : settings->admin);
+    cv_finding(CV_FINDING_NOTE, "stop it to have its database examined", "database %s: in use by a running program",
+               database);
+    return true;
+  }
+  if (err != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, "put a copy back and run crowdveil recover; without one: crowdveil recover --lost",
+               "%s", why.text);
+    return false;
+  }
+  cv_finding(CV_FINDING_OK, "", "database %s: whole", database);
+  cv_broker_store_marks(store, &marks);
+  bool good = examine_marks(&marks, settings);
+  good = examine_rows(store, settings) && good;
+  cv_broker_store_close(store);
+  return good;
+}
+
+static bool database_path(const struct cv_broker_settings *settings, char *to, size_t size) {
+  if (snprintf(to, size, "%s/broker.db", settings->state) >= (int)size) {
+    cv_finding(CV_FINDING_WRONG, "move it", "state: the path is too long");
+    return false;
+  }
+  return true;
+}
+
+static bool examine_new(const struct cv_broker_settings *settings, const char *database) {
+  struct cv_anchor_mark mark;
+  struct cv_why why;
+  bool exists = false;
+  if (cv_anchor_peek(settings->anchor, &exists, &mark, &why) != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, "put it back as it was", "%s", why.text);
+    return false;
+  }
+  if (exists) {
+    cv_finding(CV_FINDING_WRONG, "put a copy back and run crowdveil recover; without one: crowdveil recover --lost",
+               "database %s: it is not there, but its anchor is at commit %" PRIu64, database, mark.commit);
+    return false;
+  }
+  cv_finding(CV_FINDING_NOTE, "", "database %s: not there yet; the first start makes it", database);
+  return true;
+}
+
+static void examine_place(const struct cv_broker_settings *settings) {
+  size_t n = strlen(settings->state);
+  if (strncmp(settings->anchor, settings->state, n) == 0 && settings->anchor[n] == '/') {
+    cv_finding(CV_FINDING_WARNING, "put it on another file system than `state`, and copies of `state` elsewhere",
+               "anchor %s: lies in the state folder, with which it goes back", settings->anchor);
+  }
+  if (strncmp(settings->seal_key, settings->state, n) == 0 && settings->seal_key[n] == '/') {
+    cv_finding(CV_FINDING_WARNING, "keep it apart: whoever copies the folder can open the sums",
+               "key %s: lies in the state folder", settings->seal_key);
+  }
+}
+
+int cv_broker_examine(const struct cv_broker_settings *settings) {
+  char database[4096];
+  struct cv_key master;
+  struct cv_why why;
+  if (!cv_finding_folder(settings->state) || !database_path(settings, database, sizeof(database))) {
+    return 1;
+  }
+  examine_place(settings);
+  if (settings->noise_seeded) {
+    cv_finding(CV_FINDING_WRONG, "remove unsafe_noise_seeded", "noise is seeded: this broker protects nobody");
+  }
+  bool exists = cv_broker_store_exists(database);
+  struct stat info;
+  if (!exists && stat(settings->seal_key, &info) != 0 && errno == ENOENT) {
+    cv_finding(CV_FINDING_NOTE, "", "key %s: not there yet; the first start makes it", settings->seal_key);
+    return examine_new(settings, database) ? 0 : 1;
+  }
+  if (cv_key_read(settings->seal_key, &master, &why) != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, "put it back, mode 0600; if it is lost: crowdveil recover --lost", "key %s", why.text);
+    return 1;
+  }
+  cv_finding(CV_FINDING_OK, "", "key %s: %d bytes, private", settings->seal_key, CV_KEY_BYTES);
+  bool good = exists ? examine_database(settings, database, &master) : examine_new(settings, database);
+  cv_key_wipe(&master);
+  return good && !settings->noise_seeded ? 0 : 1;
+}
+
+/* ---- recovering ---- */
+
+/* "fact\tcampaign\tBROKER\tNUMBER\tSTATE\tRELEASES\tHASH\tPLANS\tHASH\tWORKER_MICRO" of this broker; another
+ * line is passed over. */
+static bool read_claim(char *line, const char *name, struct cv_recover_claim *ret) {
+  enum { FIELDS = 10 };
+  char *field[FIELDS], *save = NULL;
+  size_t n = 0;
+  for (char *at = strtok_r(line, "\t\n", &save); at != NULL && n < FIELDS; at = strtok_r(NULL, "\t\n", &save)) {
+    field[n++] = at;
+  }
+  if (n != FIELDS || strcmp(field[0], "fact") != 0 || strcmp(field[1], "campaign") != 0 ||
+      strcmp(field[2], name) != 0) {
+    return false;
+  }
+  *ret = (struct cv_recover_claim){.campaign = strtoull(field[3], NULL, 10),
+                                   .releases = strtoull(field[5], NULL, 10),
+                                   .plans = strtoull(field[7], NULL, 10),
+                                   .worker_micro = strtoull(field[9], NULL, 10)};
+  return ret->campaign > 0 && ret->campaign <= UINT32_MAX;
+}
+
+struct claims {
+  struct cv_recover_claim *claim;
+  size_t n, cap;
+};
+
+static enum cv_err read_claims(const char *path, const char *name, struct claims *claims, struct cv_why *why) {
+  char line[1024];
+  FILE *file = fopen(path, "re");
+  if (file == NULL) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: %s", path, strerror(errno));
+  }
+  enum cv_err err = CV_OK;
+  while (err == CV_OK && fgets(line, sizeof(line), file) != NULL) {
+    struct cv_recover_claim claim;
+    if (!read_claim(line, name, &claim)) {
+      continue;
+    }
+    if (claims->n == claims->cap) {
+      size_t cap = claims->cap == 0 ? 64 : 2 * claims->cap;
+      void *grown = realloc(claims->claim, cap * sizeof(*claims->claim));
+      if (grown == NULL) {
+        err = cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+        break;
+      }
+      claims->claim = grown;
+      claims->cap = cap;
+    }
+    claims->claim[claims->n++] = claim;
+  }
+  (void)fclose(file);
+  return err;
+}
+
+/* The third-party knows us by the name in our certificate. */
+static enum cv_err ask_thirdparty(const struct cv_broker_settings *settings, struct claims *claims,
+                                  struct cv_why *why) {
+  const struct cv_tls_files files = {
+      .ca = settings->tls_ca, .cert = settings->tls_cert, .key = settings->tls_key, .denied = settings->tls_denied};
+  struct cv_tls *tls;
+  if (settings->recover_thirdparty == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(cv_tls_new(&files, CV_ROLE_BROKER, 1U << CV_ROLE_THIRDPARTY, false, &tls, why));
+  enum cv_err err = read_claims(settings->recover_thirdparty, cv_tls_identity(tls)->name, claims, why);
+  cv_tls_unref(tls);
+  return err;
+}
+
+static void tell(const struct cv_broker_settings *settings, const struct cv_repaired *repaired) {
+  const struct cv_recovery *recovery = &repaired->recovery;
+  if (repaired->aside[0] != '\0') {
+    cv_finding(CV_FINDING_NOTE, "", "the database that could not be read lies in %s", repaired->aside);
+  }
+  if (!repaired->changed) {
+    cv_finding(CV_FINDING_OK, "", "nothing to recover: the database agrees with its anchor");
+    return;
+  }
+  cv_finding(CV_FINDING_OK, "start the broker; new campaigns run",
+             "recovered from commit %" PRIu64 "; the anchor said %" PRIu64, recovery->commit, recovery->anchored);
+  cv_finding(CV_FINDING_NOTE, "", "%" PRIu64 " open campaigns have ended as \"%s\", %" PRIu64 " are forgotten",
+             recovery->ended, cv_end_text(CV_END_RECOVERED),
+             recovery->last >= recovery->first ? recovery->last - recovery->first + 1 : 0);
+  bool spent = recovery->floor_micro >= settings->limit_worker_epsilon_micro;
+  cv_finding(
+      spent ? CV_FINDING_WARNING : CV_FINDING_NOTE,
+      spent ? "no worker can give a token until limits.worker_epsilon is raised, which is for you to answer for" : "",
+      "every worker is charged epsilon %g of its %g", epsilon(recovery->floor_micro), settings->limit_worker_epsilon);
+}
+
+static enum cv_err open_key(const struct cv_broker_settings *settings, struct cv_key *ret, struct cv_why *why) {
+  enum cv_err err = cv_key_read(settings->seal_key, ret, why);
+  return err == CV_ERR_NOT_FOUND && settings->lost ? cv_key_create(settings->seal_key, ret, why) : err;
+}
+
+int cv_broker_recover_state(const struct cv_broker_settings *settings) {
+  char database[4096];
+  const struct cv_broker_config config = {.limits = cv_broker_settings_limits(settings), .digest = cv_sha256};
+  struct claims claims = {0};
+  struct cv_repaired repaired;
+  struct cv_key master;
+  struct cv_why why = {.text = ""};
+  if (!database_path(settings, database, sizeof(database))) {
+    return 1;
+  }
+  enum cv_err err = ask_thirdparty(settings, &claims, &why);
+  err = err == CV_OK ? open_key(settings, &master, &why) : err;
+  if (err == CV_OK) {
+    const struct cv_repair repair = {.files = {.database = database, .anchor = settings->anchor},
+                                     .master = &master,
+                                     .config = &config,
+                                     .claim = claims.claim,
+                                     .claims = claims.n,
+                                     .lost = settings->lost,
+                                     .wall_ms = cv_clock_wall_ms()};
+    err = cv_broker_repair(&repair, &repaired, &why);
+    cv_key_wipe(&master);
+  }
+  free(claims.claim);
+  if (err != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, "", "%s", why.text);
+    return 1;
+  }
+  tell(settings, &repaired);
+  return 0;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/repair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Database and core of a repair. */
+struct bench {
+  struct cv_broker_store *store;
+  struct cv_broker *core;
+};
+
+static void clear(struct bench *bench) {
+  cv_broker_free(bench->core);
+  cv_broker_store_close(bench->store);
+  *bench = (struct bench){0};
+}
+
+static enum cv_err load(const struct cv_repair *repair, struct bench *bench, struct cv_why *why) {
+  struct cv_broker_store_files files = repair->files;
+  files.repair = true;
+  enum cv_err err = cv_broker_store_open(&files, repair->master, &bench->store, why);
+  if (err == CV_OK) {
+    err = cv_broker_new(repair->config, &bench->core);
+  }
+  if (err == CV_OK) {
+    err = cv_broker_store_load(bench->store, bench->core, 0, repair->wall_ms, why);
+  }
+  if (err != CV_OK) {
+    clear(bench);
+  }
+  return err;
+}
+
+static bool is_unreadable(enum cv_err err) {
+  return err == CV_ERR_DAMAGED || err == CV_ERR_INVALID || err == CV_ERR_VERSION;
+}
+
+/* The database and its log, under a name that is free. */
+static enum cv_err put_aside(const char *database, char *to, size_t size, struct cv_why *why) {
+  static const char *const parts[] = {"-wal", "-shm", "-journal"};
+  struct stat info;
+  unsigned n = 1;
+  do {
+    (void)snprintf(to, size, "%s.damaged-%u", database, n++);
+  } while (stat(to, &info) == 0);
+  /* the log first: a database without its log is damaged again, a new one with an old log would be */
+  for (size_t i = 0; i < CV_COUNT(parts); i++) {
+    char from[4300], aside[4300];
+    (void)snprintf(from, sizeof(from), "%s%s", database, parts[i]);
+    (void)snprintf(aside, sizeof(aside), "%s%s", to, parts[i]);
+    if (rename(from, aside) != 0 && errno != ENOENT) {
+      return cv_fail(why, CV_ERR_IO, "%s: cannot be put aside: %s", from, strerror(errno));
+    }
+  }
+  if (rename(database, to) != 0) {
+    return cv_fail(why, CV_ERR_IO, "%s: cannot be put aside: %s", database, strerror(errno));
+  }
+  return CV_OK;
+}
+
+/* An anchor that is no anchor is as good as none. */
+static enum cv_err check_anchor(const struct cv_repair *repair, struct cv_why *why) {
+  const char *anchor = repair->files.anchor;
+  struct cv_anchor_mark mark;
+  bool exists;
+  char to[4200];
+  enum cv_err err = repair->files.vfs != NULL ? CV_OK : cv_anchor_peek(anchor, &exists, &mark, why);
+  if (err != CV_ERR_DAMAGED) {
+    return err;
+  }
+  if (!repair->lost) {
+    struct cv_why reason = *why;
+    return cv_fail(why, err, "%.300s; put it back as it was, or accept that it is lost with --lost", reason.text);
+  }
+  (void)snprintf(to, sizeof(to), "%s.damaged", anchor);
+  return rename(anchor, to) == 0 ? CV_OK
+                                 : cv_fail(why, CV_ERR_IO, "%s: cannot be put aside: %s", anchor, strerror(errno));
+}
+
+/* What is not known has to be accepted. */
+static enum cv_err check_known(const struct cv_repair *repair, const struct cv_broker_marks *marks,
+                               struct cv_why *why) {
+  const char *database = repair->files.database, *anchor = repair->files.anchor;
+  if (marks->is_anchored ? marks->is_same : repair->lost && (repair->claims > 0 || marks->database.commit > 0)) {
+    return CV_OK;
+  }
+  if (!marks->is_anchored) {
+    return repair->lost
+               ? cv_fail(
+                     why, CV_ERR_DAMAGED,
+                     "%s is new, %s is missing, and no third-party was asked: nothing says what was spent; expected "
+                     "--recover-thirdparty, or a new broker with a name of its own",
+                     database, anchor)
+               : cv_fail(why, CV_ERR_DAMAGED,
+                         "%s is missing, so nothing says how far %s had come; put it back, or accept that with --lost",
+                         anchor, database);
+  }
+  return repair->lost ? CV_OK
+                      : cv_fail(why, CV_ERR_DAMAGED,
+                                "%s is of another database or history than %s; put the right one back, or accept that "
+                                "all it promised is charged to every worker with --lost",
+                                anchor, database);
+}
+
+/* This recovery was stored, and stopped before the anchor was written. */
+static bool is_done(const struct cv_broker *core, const struct cv_broker_marks *marks) {
+  const struct cv_recovery *last = cv_broker_recovered(core);
+  return last != NULL && marks->is_anchored && last->anchored == marks->anchor.commit &&
+         memcmp(last->database, marks->anchor.database, sizeof(last->database)) == 0 &&
+         marks->database.commit > last->anchored;
+}
+
+static enum cv_err store_it(const struct cv_repair *repair, struct bench *bench, struct cv_why *why) {
+  struct cv_batch batch = {0};
+  bool has_batch;
+  enum cv_err err = cv_broker_flush(bench->core, 0, repair->wall_ms, &batch, &has_batch);
+  if (err == CV_OK) {
+    CV_REQUIRE(has_batch);
+    cv_broker_store_leap(bench->store, batch.commit);
+    err = cv_broker_store_commit(bench->store, &batch, why);
+    cv_broker_stored(bench->core);
+  } else {
+    (void)cv_fail(why, err, "%s", cv_err_text(err));
+  }
+  cv_batch_fini(&batch);
+  return err;
+}
+
+static enum cv_err mend(const struct cv_repair *repair, struct bench *bench, struct cv_repaired *ret,
+                        struct cv_why *why) {
+  struct cv_broker_marks marks;
+  cv_broker_store_marks(bench->store, &marks);
+  if (is_done(bench->core, &marks)) {
+    return cv_broker_store_anchor(bench->store, why);
+  }
+  CV_TRY(check_known(repair, &marks, why));
+  const struct cv_recover_facts facts = {.is_anchored = marks.is_anchored,
+                                         .is_same = marks.is_same,
+                                         .anchor = marks.anchor,
+                                         .commit = marks.database.commit,
+                                         .claim = repair->claim,
+                                         .claims = repair->claims,
+                                         .wall_ms = repair->wall_ms};
+  ret->changed = cv_broker_recover(bench->core, &facts, &ret->recovery);
+  return ret->changed ? store_it(repair, bench, why) : cv_broker_store_anchor(bench->store, why);
+}
+
+enum cv_err cv_broker_repair(const struct cv_repair *repair, struct cv_repaired *ret, struct cv_why *why) {
+  struct cv_repaired repaired = {.changed = false};
+  struct bench bench = {0};
+  const char *database = repair->files.database;
+  bool exists = repair->files.vfs != NULL || cv_broker_store_exists(database);
+  if (!exists && !repair->lost) {
+    return cv_fail(why, CV_ERR_NOT_FOUND,
+                   "%s is not there; put a copy back, however old, or accept that it is lost with --lost", database);
+  }
+  CV_TRY(check_anchor(repair, why));
+  enum cv_err err = load(repair, &bench, why);
+  if (is_unreadable(err) && repair->lost && exists) {
+    CV_TRY(put_aside(database, repaired.aside, sizeof(repaired.aside), why));
+    err = load(repair, &bench, why);
+  } else if (is_unreadable(err)) {
+    struct cv_why reason = *why;
+    return cv_fail(why, err, "%.300s; put the key or a copy back, however old, or accept that it is lost with --lost",
+                   reason.text);
+  }
+  if (err == CV_OK) {
+    err = mend(repair, &bench, &repaired, why);
+    clear(&bench);
+  }
+  if (err == CV_OK) {
+    *ret = repaired;
+  }
+  return err;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * crowdveil doctor: what is wrong with parties on this machine, and what to do. Each party's own program examines its
+ * own state; certificates, clock, a running program's health, and whether two parties agree are looked at here.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/config/document.h"
+#include "common/config/value.h"
+#include "deploy/launcher/certificates.h"
+#include "deploy/launcher/command.h"
+#include "deploy/launcher/program.h"
+
+enum { CONFIGS_MAX = 72, SLACK_S = 300 };
+
+struct settings {
+  bool json;
+};
+
+static const struct cv_config_rule rules[] = {
+    {.key = "json",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, json),
+     .fallback = "false",
+     .help = "print one JSON object a finding"},
+};
+
+static const struct cv_config_table table = {
+    .program = "crowdveil doctor",
+    .arguments = "CONFIG.YAML... (or the folder of a deployment)",
+    .about = "examines the parties with these configurations: databases, ledger, keys, certificates, clock",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+/* ---- a party ---- */
+
+struct party {
+  enum cv_role role;
+  char config[4096], name[CV_NAME_BYTES];
+  char *ca, *cert, *key, *state;      /* owned; NULL if the configuration does not say */
+  struct cv_found_campaign *campaign; /* owned */
+  size_t campaigns;
+  bool is_live;
+};
+
+static void party_fini(struct party *party) {
+  free(party->ca);
+  free(party->cert);
+  free(party->key);
+  free(party->state);
+  free(party->campaign);
+}
+
+static char *path_in(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *key) {
+  struct cv_yaml_pair pair = cv_yaml_find(yaml, mapping, key);
+  return pair.value != NULL && pair.value->type == YAML_SCALAR_NODE
+             ? cv_value_path(cv_yaml_text(pair.value), yaml->folder)
+             : NULL;
+}
+
+/* Whose configuration it is, by the keys that only one party has. */
+static enum cv_err read_config(struct party *party, struct cv_why *why) {
+  struct cv_yaml yaml;
+  CV_TRY(cv_yaml_open(party->config, &yaml, why));
+  struct cv_yaml_pair tls = cv_yaml_find(&yaml, yaml.root, "tls");
+  party->role =
+      cv_yaml_find(&yaml, yaml.root, "anchor").key != NULL || cv_yaml_find(&yaml, yaml.root, "seal_key").key != NULL
+          ? CV_ROLE_BROKER
+      : cv_yaml_find(&yaml, yaml.root, "broker").key != NULL ? CV_ROLE_GATEWAY
+      : cv_yaml_find(&yaml, yaml.root, "state").key != NULL  ? CV_ROLE_THIRDPARTY
+                                                             : CV_ROLE_NONE;
+  party->state = path_in(&yaml, yaml.root, "state");
+  if (tls.value != NULL && tls.value->type == YAML_MAPPING_NODE) {
+    party->ca = path_in(&yaml, tls.value, "ca");
+    party->cert = path_in(&yaml, tls.value, "cert");
+    party->key = path_in(&yaml, tls.value, "key");
+  }
+  cv_yaml_close(&yaml);
+  return party->role == CV_ROLE_NONE
+             ? cv_fail(why, CV_ERR_INVALID,
+                       "%s: the configuration of no party; expected a broker's, a third-party's or a "
+                       "worker's",
+                       party->config)
+             : CV_OK;
+}
+
+static const char *program_of(const struct party *party) {
+  return party->role == CV_ROLE_BROKER       ? "crowdveil-broker"
+         : party->role == CV_ROLE_THIRDPARTY ? "crowdveil-thirdparty"
+                                             : "crowdveil-worker";
+}
+
+static void drop_line(void *data, char *line) {
+  (void)data;
+  (void)line;
+}
+
+/* ---- a program that runs ---- */
+
+/* The status line's number and the body of an answer to GET /health; 0 if there is none. */
+static int ask_health(const char *path, char *body, size_t size) {
+  static const char request[] = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  const struct timeval patience = {.tv_sec = 3};
+  char answer[2048] = "";
+  size_t used = 0;
+  int fd = strlen(path) < sizeof(address.sun_path) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+  if (fd < 0) {
+    return 0;
+  }
+  (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+  (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+      send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(request) - 1) {
+    ssize_t n;
+    while (used < sizeof(answer) - 1 && (n = recv(fd, answer + used, sizeof(answer) - 1 - used, 0)) > 0) {
+      used += (size_t)n;
+    }
+  }
+  (void)close(fd);
+  answer[used] = '\0';
+  const char *text = strstr(answer, "\r\n\r\n");
+  (void)snprintf(body, size, "%.*s", text == NULL ? 0 : (int)strcspn(text + 4, "\r\n"), text == NULL ? "" : text + 4);
+  return strncmp(answer, "HTTP/1.", 7) == 0 && used > 12 ? (int)strtol(answer + 9, NULL, 10) : 0;
+}
+
+static void examine_live(struct cv_findings *findings) {
+  char body[256];
+  if (findings->live[0] == '\0') {
+    cv_findings_add(findings, CV_FINDING_NOTE, "set `admin` to a path, and it can be asked",
+                    "running, and it has no admin socket");
+    return;
+  }
+  int status = ask_health(findings->live, body, sizeof(body));
+  if (status == 200) {
+    cv_findings_add(findings, CV_FINDING_OK, "", "running and healthy");
+  } else if (status == 0) {
+    cv_findings_add(findings, CV_FINDING_WRONG, "see its log; it may hang", "running, and does not answer on %s",
+                    findings->live);
+  } else {
+    cv_findings_add(findings, CV_FINDING_WARNING, "see its log", "running, and not healthy: %s", body);
+  }
+}
+
+/* ---- the clock ---- */
+
+/* Files that were changed in the future: the clock has gone back since. */
+static void examine_clock(const struct party *party, int64_t now, struct cv_findings *findings) {
+  const char *const paths[] = {party->config, party->cert, party->state};
+  for (size_t i = 0; i < CV_COUNT(paths); i++) {
+    struct stat info;
+    if (paths[i] != NULL && stat(paths[i], &info) == 0 && (int64_t)info.st_mtime > now + SLACK_S) {
+      cv_findings_add(findings, CV_FINDING_WARNING, "set the clock of this machine",
+                      "clock: %s was changed %lld s after now", paths[i], (long long)((int64_t)info.st_mtime - now));
+      return;
+    }
+  }
+}
+
+/* ---- one party, then two ---- */
+
+static enum cv_err examine_program(struct party *party, struct cv_findings *findings, struct cv_why *why) {
+  const char *const check[] = {"--config", party->config, "--check-config", NULL};
+  const char *const examine[] = {"--config", party->config, "--examine", NULL};
+  int status = 1;
+  CV_TRY(cv_program_run(program_of(party), check, drop_line, NULL, &status, why));
+  if (status != 0) {
+    cv_findings_add(findings, CV_FINDING_WRONG, "correct it: the line above says where",
+                    "configuration %s: it is refused", party->config);
+    return CV_OK;
+  }
+  cv_findings_add(findings, CV_FINDING_OK, "", "configuration %s", party->config);
+  if (party->role == CV_ROLE_GATEWAY) {
+    return CV_OK;
+  }
+  CV_TRY(cv_program_run(program_of(party), examine, cv_findings_line, findings, &status, why));
+  party->campaign = findings->campaign;
+  party->campaigns = findings->campaigns;
+  party->is_live = findings->is_live;
+  findings->campaign = NULL;
+  findings->campaigns = findings->campaigns_cap = 0;
+  if (findings->is_live) {
+    examine_live(findings);
+  }
+  findings->is_live = false;
+  return CV_OK;
+}
+
+static enum cv_err examine_party(struct party *party, struct cv_findings *findings, struct cv_why *why) {
+  const char *base = strrchr(party->config, '/');
+  int64_t now = (int64_t)time(NULL);
+  CV_TRY(read_config(party, why));
+  (void)snprintf(findings->party, sizeof(findings->party), "%.60s", base == NULL ? party->config : base + 1);
+  CV_TRY(examine_program(party, findings, why));
+  if (party->ca != NULL && party->cert != NULL && party->key != NULL) {
+    const struct cv_certificates files = {
+        .ca = party->ca,
+        .cert = party->cert,
+        .key = party->key,
+        .roles = party->role == CV_ROLE_GATEWAY ? 1U << CV_ROLE_GATEWAY | 1U << CV_ROLE_WORKER : 1U << party->role};
+    cv_certificates_examine(&files, now, findings, party->name);
+  }
+  examine_clock(party, now, findings);
+  return CV_OK;
+}
+
+static void compare_campaign(const struct cv_found_campaign *broker, const struct cv_found_campaign *thirdparty,
+                             struct cv_findings *findings) {
+  static const char advice[] =
+      "the broker has gone back: stop both and run crowdveil recover BROKER.YAML --thirdparty THIRDPARTY.YAML";
+  unsigned long long number = thirdparty->number;
+  if (broker != NULL && strcmp(broker->state, "recovered") == 0) {
+    return;
+  }
+  if (broker == NULL) {
+    cv_findings_add(findings, CV_FINDING_WRONG, advice, "campaign %llu: the third-party knows it, the broker does not",
+                    number);
+  } else if (thirdparty->releases > broker->releases || thirdparty->plans > broker->plans) {
+    cv_findings_add(findings, CV_FINDING_WRONG, advice,
+                    "campaign %llu: the third-party has %llu releases of %llu plans, the broker %llu of %llu", number,
+                    (unsigned long long)thirdparty->releases, (unsigned long long)thirdparty->plans,
+                    (unsigned long long)broker->releases, (unsigned long long)broker->plans);
+  } else if ((thirdparty->releases == broker->releases &&
+              strcmp(thirdparty->releases_hash, broker->releases_hash) != 0) ||
+             (thirdparty->plans == broker->plans && strcmp(thirdparty->plans_hash, broker->plans_hash) != 0)) {
+    cv_findings_add(
+        findings, CV_FINDING_WRONG,
+        "one of them was changed: keep copies of both, move the third-party's database away, and it is sent "
+        "the broker's again",
+        "campaign %llu: broker and third-party have other releases or plans under the same numbers", number);
+  } else if (thirdparty->releases < broker->releases) {
+    cv_findings_add(findings, CV_FINDING_NOTE, "", "campaign %llu: the third-party will be sent %llu releases", number,
+                    (unsigned long long)(broker->releases - thirdparty->releases));
+  }
+}
+
+static void compare_parties(const struct party *broker, const struct party *thirdparty, struct cv_findings *findings) {
+  size_t before = findings->count, compared = 0;
+  (void)snprintf(findings->party, sizeof(findings->party), "broker and third-party");
+  if (broker->is_live || thirdparty->is_live) {
+    cv_findings_add(findings, CV_FINDING_NOTE, "stop both to have them compared", "not compared, since one is running");
+    return;
+  }
+  for (size_t i = 0; i < thirdparty->campaigns; i++) {
+    const struct cv_found_campaign *theirs = &thirdparty->campaign[i], *ours = NULL;
+    if (broker->name[0] != '\0' && strcmp(theirs->broker, broker->name) != 0) {
+      continue;
+    }
+    for (size_t j = 0; j < broker->campaigns && ours == NULL; j++) {
+      ours = broker->campaign[j].number == theirs->number ? &broker->campaign[j] : NULL;
+    }
+    compare_campaign(ours, theirs, findings);
+    compared++;
+  }
+  if (findings->count == before) {
+    cv_findings_add(findings, CV_FINDING_OK, "", "agree about %zu campaigns", compared);
+  }
+}
+
+/* ---- the command ---- */
+
+struct parties {
+  struct party party[CONFIGS_MAX];
+  size_t n;
+};
+
+static void add_config(struct parties *parties, const char *folder, const char *name) {
+  if (parties->n < CONFIGS_MAX) {
+    (void)snprintf(parties->party[parties->n++].config, sizeof(parties->party[0].config), "%s%s%s", folder,
+                   folder[0] == '\0' ? "" : "/", name);
+  }
+}
+
+static bool ends_in_yaml(const struct dirent *entry) {
+  const char *dot = strrchr(entry->d_name, '.');
+  bool known = strncmp(entry->d_name, "broker", 6) == 0 || strncmp(entry->d_name, "thirdparty", 10) == 0 ||
+               strncmp(entry->d_name, "gateway", 7) == 0 || strncmp(entry->d_name, "worker", 6) == 0;
+  return dot != NULL && strcmp(dot, ".yaml") == 0 && known;
+}
+
+static int filter(const struct dirent *entry) {
+  return ends_in_yaml(entry) ? 1 : 0;
+}
+
+/* A file, or the configurations in a deployment's folder. */
+static enum cv_err add_word(struct parties *parties, const char *word, struct cv_why *why) {
+  struct stat info;
+  if (stat(word, &info) != 0) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: %s", word, strerror(errno));
+  }
+  if (!S_ISDIR(info.st_mode)) {
+    add_config(parties, "", word);
+    return CV_OK;
+  }
+  struct dirent **entry = NULL;
+  int n = scandir(word, &entry, filter, alphasort);
+  for (int i = 0; i < n; i++) {
+    add_config(parties, word, entry[i]->d_name);
+    free(entry[i]);
+  }
+  free(entry);
+  return n > 0 ? CV_OK
+               : cv_fail(why, CV_ERR_NOT_FOUND, "%s: no broker.yaml, thirdparty.yaml or gateway-*.yaml in it", word);
+}
+
+static const struct party *party_of(const struct parties *parties, enum cv_role role) {
+  for (size_t i = 0; i < parties->n; i++) {
+    if (parties->party[i].role == role) {
+      return &parties->party[i];
+    }
+  }
+  return NULL;
+}
+
+static int examine_all(const struct settings *settings, struct parties *parties, struct cv_findings *findings) {
+  struct cv_why why;
+  for (size_t i = 0; i < parties->n; i++) {
+    enum cv_err err = examine_party(&parties->party[i], findings, &why);
+    if (err != CV_OK) {
+      return cv_command_fail(&table, cv_config_exit_status(err), "%s", why.text);
+    }
+  }
+  const struct party *broker = party_of(parties, CV_ROLE_BROKER), *thirdparty = party_of(parties, CV_ROLE_THIRDPARTY);
+  if (broker != NULL && thirdparty != NULL) {
+    compare_parties(broker, thirdparty, findings);
+  }
+  size_t bad = cv_findings_bad(findings);
+  cv_findings_print(findings, settings->json);
+  if (!settings->json) {
+    (void)printf(bad == 0 ? "all is well\n" : "%zu to be seen to\n", bad);
+  }
+  return bad == 0 ? 0 : 1;
+}
+
+int cv_command_doctor(int argc, char **argv) {
+  static struct parties parties;
+  struct settings settings = {0};
+  struct cv_findings findings = {.count = 0};
+  const char *words[CV_WORDS_MAX] = {0};
+  struct cv_why why;
+  int status = cv_command_options(&table, argc, argv, 1, CV_WORDS_MAX, words, &settings);
+  for (size_t i = 0; status < 0 && i < CV_WORDS_MAX && words[i] != NULL; i++) {
+    if (add_word(&parties, words[i], &why) != CV_OK) {
+      status = cv_command_fail(&table, 2, "%s", why.text);
+    }
+  }
+  if (status < 0) {
+    status = examine_all(&settings, &parties, &findings);
+  }
+  for (size_t i = 0; i < parties.n; i++) {
+    party_fini(&parties.party[i]);
+  }
+  cv_findings_fini(&findings);
+  cv_config_fini(&table, &settings);
+  return status;
+}

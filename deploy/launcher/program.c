@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/program.h"
+
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "common/base/text.h"
+#include "common/net/uverr.h"
+
+static bool try_program(const char *folder, const char *below, const char *program, char to[PATH_MAX]) {
+  char path[PATH_MAX];
+  int n = snprintf(path, sizeof(path), "%s%s/%s", folder, below, program);
+  return n > 0 && (size_t)n < sizeof(path) && access(path, X_OK) == 0 && realpath(path, to) != NULL;
+}
+
+static bool on_path(const char *program, char to[PATH_MAX]) {
+  const char *path = getenv("PATH");
+  char *copy = strdup(path == NULL ? "/usr/local/bin:/usr/bin:/bin" : path), *rest = NULL;
+  bool found = false;
+  for (char *at = strtok_r(copy, ":", &rest); at != NULL && !found; at = strtok_r(NULL, ":", &rest)) {
+    found = at[0] == '/' && try_program(at, "", program, to);
+  }
+  free(copy);
+  return found;
+}
+
+/* A part's program in a build folder is ../../PART/crowdveil-PART, seen from here. */
+bool cv_program_find(const char *program, char self[PATH_MAX], char to[PATH_MAX]) {
+  char below[64], folder[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
+  if (n <= 0) {
+    return false;
+  }
+  self[n] = '\0';
+  memcpy(folder, self, (size_t)n + 1);
+  const char *own = dirname(folder), *part = strchr(program, '-');
+  (void)snprintf(below, sizeof(below), "/../../%s", part == NULL ? program : part + 1);
+  return try_program(own, "", program, to) || try_program(own, below, program, to) || on_path(program, to);
+}
+
+/* ---- one that is run to its end ---- */
+
+struct run {
+  uv_loop_t loop;
+  uv_process_t process;
+  uv_pipe_t out;
+  char line[CV_PROGRAM_LINE];
+  size_t n;
+  cv_program_line_fn *each;
+  void *data;
+  int status;
+};
+
+static void on_exit_of(uv_process_t *process, int64_t status, int signal_number) {
+  struct run *run = process->data;
+  run->status = signal_number == 0 ? (int)status : 128 + signal_number;
+  uv_close((uv_handle_t *)process, NULL);
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+  static char room[4096];
+  (void)handle;
+  (void)suggested;
+  *buf = uv_buf_init(room, sizeof(room));
+}
+
+static void end_line(struct run *run) {
+  run->line[run->n] = '\0';
+  run->n = 0;
+  run->each(run->data, run->line);
+}
+
+static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
+  struct run *run = stream->data;
+  for (ssize_t i = 0; i < n; i++) {
+    if (buf->base[i] == '\n') {
+      end_line(run);
+    } else if (run->n < CV_PROGRAM_LINE - 1) {
+      run->line[run->n++] = buf->base[i];
+    }
+  }
+  if (n < 0) {
+    if (run->n > 0) {
+      end_line(run);
+    }
+    uv_close((uv_handle_t *)stream, NULL);
+  }
+}
+
+enum cv_err cv_program_run(const char *program, const char *const *args, cv_program_line_fn *each, void *data,
+                           int *ret_status, struct cv_why *why) {
+  char self[PATH_MAX], path[PATH_MAX];
+  char *argv[CV_PROGRAM_ARGS + 2] = {path};
+  struct run run = {.each = each, .data = data, .status = 1};
+  if (!cv_program_find(program, self, path)) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s is neither next to this program nor on the PATH", program);
+  }
+  for (size_t i = 0; args[i] != NULL; i++) {
+    CV_REQUIRE(i < CV_PROGRAM_ARGS);
+    argv[i + 1] = (char *)(uintptr_t)args[i];
+  }
+  CV_REQUIRE(uv_loop_init(&run.loop) == 0 && uv_pipe_init(&run.loop, &run.out, 0) == 0);
+  run.process.data = run.out.data = &run;
+  uv_stdio_container_t stdio[] = {
+      {.flags = UV_IGNORE},
+      {.flags = (uv_stdio_flags)(UV_CREATE_PIPE | UV_WRITABLE_PIPE), .data.stream = (uv_stream_t *)&run.out},
+      {.flags = UV_INHERIT_FD, .data.fd = 2},
+  };
+  const uv_process_options_t options = {
+      .file = path, .args = argv, .stdio = stdio, .stdio_count = CV_COUNT(stdio), .exit_cb = on_exit_of};
+  int status = uv_spawn(&run.loop, &run.process, &options);
+  if (status == 0) {
+    status = uv_read_start((uv_stream_t *)&run.out, on_room, on_output);
+  } else {
+    uv_close((uv_handle_t *)&run.process, NULL);
+    uv_close((uv_handle_t *)&run.out, NULL);
+  }
+  (void)uv_run(&run.loop, UV_RUN_DEFAULT);
+  (void)uv_loop_close(&run.loop);
+  if (status != 0) {
+    return cv_uv_fail(why, status, "%s cannot be started", path);
+  }
+  *ret_status = run.status;
+  return CV_OK;
+}

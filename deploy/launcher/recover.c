@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * crowdveil recover: a broker whose database went back to an older copy, or was lost, runs again. The broker's own
+ * program does it, to its own stopped state; the third-party's tells what it knows.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "deploy/launcher/command.h"
+#include "deploy/launcher/findings.h"
+#include "deploy/launcher/program.h"
+
+struct settings {
+  char *thirdparty;
+  bool lost, json;
+};
+
+static const struct cv_config_rule rules[] = {
+    {.key = "thirdparty",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, thirdparty),
+     .help = "its configuration, to ask it here, or what crowdveil-thirdparty --examine printed where it is"},
+    {.key = "lost",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, lost),
+     .fallback = "false",
+     .help =
+         "go on although the database, its anchor or its key is lost: what is not known is charged to every worker"},
+    {.key = "json",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, json),
+     .fallback = "false",
+     .help = "print one JSON object a line"},
+};
+
+static const struct cv_config_table table = {
+    .program = "crowdveil recover",
+    .arguments = "BROKER.YAML",
+    .about = "recovers a stopped broker: ends its open campaigns and charges all that an older database has forgotten",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+static void keep_line(void *data, char *line) {
+  (void)fprintf(data, "%s\n", line);
+}
+
+/* What --examine printed begins so; a configuration does not. */
+static bool is_examined(const char *path) {
+  char head[8] = "";
+  FILE *file = fopen(path, "re");
+  if (file != NULL) {
+    (void)!fread(head, 1, sizeof(head) - 1, file);
+    (void)fclose(file);
+  }
+  return strncmp(head, "fact\t", 5) == 0 || strncmp(head, "ok\t", 3) == 0 || strncmp(head, "note\t", 5) == 0 ||
+         strncmp(head, "warning", 7) == 0 || strncmp(head, "wrong\t", 6) == 0;
+}
+
+/* The third-party's answer as a file at `to`. */
+static enum cv_err ask_thirdparty(const char *config, char *to, size_t size, struct cv_why *why) {
+  const char *const args[] = {"--config", config, "--examine", NULL};
+  const char *folder = getenv("TMPDIR");
+  (void)snprintf(to, size, "%s/crowdveil-recover-XXXXXX", folder == NULL ? "/tmp" : folder);
+  int fd = mkstemp(to);
+  FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+  if (file == NULL) {
+    to[0] = '\0';
+    return cv_fail(why, CV_ERR_IO, "no temporary file: %s", strerror(errno));
+  }
+  int status = 1;
+  enum cv_err err = cv_program_run("crowdveil-thirdparty", args, keep_line, file, &status, why);
+  if (fclose(file) != 0 && err == CV_OK) {
+    err = cv_fail(why, CV_ERR_IO, "%s: %s", to, strerror(errno));
+  }
+  if (err == CV_OK && status != 0) {
+    err = cv_fail(why, CV_ERR_STATE, "%s: its third-party is not in order; crowdveil doctor %s tells more", config,
+                  config);
+  }
+  return err;
+}
+
+static int run_broker(const struct settings *settings, const char *config, const char *claims) {
+  const char *args[CV_PROGRAM_ARGS + 1] = {"--config", config, "--recover"};
+  struct cv_findings findings = {.party = "broker"};
+  struct cv_why why;
+  int status = 1;
+  size_t n = 3;
+  if (settings->lost) {
+    args[n++] = "--lost";
+  }
+  if (claims != NULL) {
+    args[n++] = "--recover-thirdparty";
+    args[n++] = claims;
+  }
+  if (cv_program_run("crowdveil-broker", args, cv_findings_line, &findings, &status, &why) != CV_OK) {
+    return cv_command_fail(&table, 1, "%s", why.text);
+  }
+  if (status == 0) {
+    cv_findings_print(&findings, settings->json);
+  } else if (findings.count > 0) {
+    (void)cv_command_fail(&table, 1, "%s", findings.found[findings.count - 1].what);
+  }
+  cv_findings_fini(&findings);
+  return status;
+}
+
+/* The broker's configuration: the file, or the one in a deployment's folder. */
+static const char *config_of(const char *word, char *to, size_t size) {
+  struct stat info;
+  if (stat(word, &info) != 0 || !S_ISDIR(info.st_mode)) {
+    return word;
+  }
+  (void)snprintf(to, size, "%s/broker.yaml", word);
+  return to;
+}
+
+static int recover(const struct settings *settings, const char *word) {
+  char config[4096], answer[4096] = "";
+  struct cv_why why;
+  const char *claims = settings->thirdparty;
+  int status = 1;
+  if (claims != NULL && !is_examined(claims)) {
+    if (ask_thirdparty(claims, answer, sizeof(answer), &why) != CV_OK) {
+      status = cv_command_fail(&table, 1, "%s", why.text);
+      claims = NULL;
+    } else {
+      claims = answer;
+    }
+  }
+  if (settings->thirdparty == NULL || claims != NULL) {
+    status = run_broker(settings, config_of(word, config, sizeof(config)), claims);
+  }
+  if (answer[0] != '\0') {
+    (void)unlink(answer);
+  }
+  return status;
+}
+
+int cv_command_recover(int argc, char **argv) {
+  struct settings settings = {0};
+  const char *words[CV_WORDS_MAX] = {0};
+  int status = cv_command_options(&table, argc, argv, 1, 1, words, &settings);
+  if (status < 0) {
+    status = recover(&settings, words[0]);
+  }
+  cv_config_fini(&table, &settings);
+  return status;
+}

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each thing that can be wrong is planted, found, and comes with what to do; a healthy deployment is told so."""
+import json
+import os
+import re
+import shutil
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from client.requester import spec
+from harness.commands import crowdveil
+from harness.daemon import PROGRAMS, ROOT, Daemon, write_config
+from harness.pki import Pki
+
+pytestmark = pytest.mark.usefixtures("worker_program")
+
+CAMPAIGN = """campaign: test
+items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}
+policy: {name: ppar, alpha: 0.2}
+privacy: {epsilon: 1}
+"""
+
+
+class Patient:
+    """A stopped deployment that has run a campaign."""
+
+    def __init__(self, deployment, pki):
+        self.deployment, self.pki = deployment, pki
+        deployment.pki = pki
+        deployment.up()
+        campaign = deployment.folder / "campaign.yaml"
+        campaign.write_text(CAMPAIGN)
+        with deployment.requester() as requester:
+            number = requester.submit(spec(2, epsilon=1, tokens=20_000,
+                                           policy_params={"alpha": .2, "tokens_per_round": 500})).campaign
+            deployment.start_worker("gateway/1-20000", campaign)
+            requester.watch(number)
+        deployment.stop()
+        self.broker, self.thirdparty = deployment.broker_settings(), deployment.thirdparty_settings()
+        self.state, self.anchor = Path(self.broker["state"]), Path(self.broker["anchor"])
+        self.other_state = Path(self.thirdparty["state"])
+
+    def doctor(self, *options):
+        folder = self.deployment.folder
+        configs = [write_config(folder / "broker.yaml", self.broker),
+                   write_config(folder / "thirdparty.yaml", self.thirdparty)]
+        return crowdveil("doctor", *configs, *options)
+
+    def findings(self):
+        done = self.doctor("--json")
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        assert all(set(finding) == {"party", "level", "what", "advice"} for finding in found), done.stderr
+        bad = [finding for finding in found if finding["level"] in ("warning", "wrong")]
+        assert done.returncode == (1 if bad else 0), done.stdout + done.stderr
+        return bad
+
+
+@pytest.fixture
+def patient(deployment, tmp_path_factory):
+    return Patient(deployment, Pki(tmp_path_factory.mktemp("doctor") / "ca", days=90))
+
+
+def days(pki, identity, count):
+    """A certificate of the identity that is good for so many days."""
+    return pki.issue(identity, days=count, name=f"{identity.replace('/', '-')}-{count}-days").config()
+
+
+def healthy_certificates(patient):
+    pki = patient.pki
+    patient.broker["tls"] = days(pki, "broker/main", 80)
+    patient.thirdparty["tls"] = days(pki, "thirdparty/ranker", 80)
+
+
+def change(database, sql):
+    with sqlite3.connect(database) as db:
+        assert db.execute(sql).rowcount > 0
+
+
+def older_copy(patient):
+    """The broker's state and anchor from before its campaign: the third-party knows more."""
+    shutil.rmtree(patient.state)
+    patient.state.mkdir(mode=0o700)
+    patient.anchor.unlink()
+    Path(patient.broker["seal_key"]).unlink()
+    patient.deployment.start_broker({"listen": "127.0.0.1:0", "thirdparty": "127.0.0.1:1"})
+    assert patient.deployment.broker.stop() == 0
+
+
+PLANTED = {
+    "a database that is cut": (
+        lambda p: os.truncate(p.state / "broker.db", 5000), "wrong", "broker.db", "crowdveil recover"),
+    "a database that is gone": (
+        lambda p: (p.state / "broker.db").unlink(), "wrong", "not there, but its anchor", "crowdveil recover"),
+    "an anchor that is gone": (lambda p: p.anchor.unlink(), "wrong", "anchor .* is missing", "put it back"),
+    "an anchor that is ahead": (
+        lambda p: p.anchor.write_text(p.anchor.read_text().replace(" 0000000000000000", " 0000000000000009", 1)),
+        "wrong", "an older copy", "crowdveil recover"),
+    "a ledger that covers too little": (
+        lambda p: change(p.state / "broker.db", "DELETE FROM ledger WHERE arm = 0"), "wrong", "does not agree",
+        "put a copy back"),
+    "a key that others can read": (
+        lambda p: Path(p.broker["seal_key"]).chmod(0o644), "wrong", "key .*0644", "mode 0600"),
+    "another key": (
+        lambda p: Path(p.broker["seal_key"]).write_bytes(b"x" * 31), "wrong", "31 bytes", "put it back"),
+    "a folder that others can write": (lambda p: p.state.chmod(0o777), "wrong", "mode 0777", "chmod go-w"),
+    "an anchor in the state folder": (
+        lambda p: p.broker.update(anchor=str(shutil.copy(p.anchor, p.state / "anchor"))), "warning",
+        "in the state folder", "another file system"),
+    "a decision that was changed": (
+        lambda p: change(p.other_state / "thirdparty.db", "UPDATE decision SET mean = mean + 1"), "wrong",
+        "do not follow from its releases", "crowdveil replay"),
+    "a third-party's database that is cut": (
+        lambda p: os.truncate(p.other_state / "thirdparty.db", 5000), "wrong", "thirdparty.db",
+        "sent everything again"),
+    "a broker that has gone back": (older_copy, "wrong", "the third-party knows it, the broker does not",
+                                    "--thirdparty"),
+    "an expired certificate": (
+        lambda p: p.broker.update(tls=days(p.pki, "broker/main", -1)), "wrong", "expired on", "crowdveil pki issue"),
+    "a certificate that soon expires": (
+        lambda p: p.thirdparty.update(tls=days(p.pki, "thirdparty/ranker", 5)), "warning", "expires in [45] days",
+        "crowdveil pki issue"),
+    "a certificate of another role": (
+        lambda p: p.broker.update(tls=days(p.pki, "requester/eve", 90)), "wrong", "broker|role", "crowdveil pki"),
+    "a certificate of another CA": (
+        lambda p: p.broker["tls"].update(ca=Pki(p.deployment.folder / "other-ca").ca), "wrong", "CA", "crowdveil pki"),
+    "a key that does not fit": (
+        lambda p: p.broker["tls"].update(key=p.thirdparty["tls"]["key"]), "wrong", "key", "crowdveil pki"),
+    "a certificate that is no file": (
+        lambda p: p.broker["tls"].update(cert="/no/such.pem"), "wrong", "/no/such.pem", "correct the path"),
+    "a clock that went back": (
+        lambda p: os.utime(p.state, (time.time() + 9000,) * 2), "warning", "after now", "set the clock"),
+    "noise that is seeded": (
+        lambda p: p.broker.update(unsafe_noise_seeded=True), "wrong", "protects nobody", "unsafe_noise_seeded"),
+    "a configuration with a word it should not have": (
+        lambda p: p.broker.update(lisen="127.0.0.1:0"), "wrong", "refused", "correct it"),
+}
+
+
+def test_a_healthy_deployment_is_well_and_nothing_is_changed(patient):
+    healthy_certificates(patient)
+    done = patient.doctor()
+    assert done.returncode == 0 and "agree about 1 campaigns" in done.stdout and "all is well" in done.stdout
+    assert patient.findings() == []
+    before = {path: path.read_bytes() for path in (patient.state / "broker.db", patient.anchor)}
+    patient.doctor()
+    assert before == {path: path.read_bytes() for path in before}
+    # and each planted thing is found, with its advice
+    for what, (plant, level, pattern, advice) in PLANTED.items():
+        keep = patient.deployment.folder / "kept"
+        shutil.rmtree(keep, ignore_errors=True)
+        keep.mkdir()
+        for name, path in (("state", patient.state), ("other", patient.other_state)):
+            shutil.copytree(path, keep / name)
+        shutil.copy(patient.anchor, keep / "anchor")
+        shutil.copy2(patient.broker["seal_key"], keep / "key")
+        settings = json.dumps([patient.broker, patient.thirdparty])
+        mtime = patient.state.stat().st_mtime
+        plant(patient)
+        hits = [finding for finding in patient.findings()
+                if finding["level"] == level and re.search(pattern, finding["what"]) and advice in finding["advice"]]
+        assert hits, f"{what}: {patient.findings()}"
+        patient.broker, patient.thirdparty = json.loads(settings)
+        for name, path in (("state", patient.state), ("other", patient.other_state)):
+            shutil.rmtree(path)
+            shutil.copytree(keep / name, path)
+            path.chmod(0o700)
+        os.utime(patient.state, (mtime, mtime))
+        shutil.copy(keep / "anchor", patient.anchor)
+        shutil.copy2(keep / "key", patient.broker["seal_key"])
+    assert patient.findings() == [], "what was planted is gone again"
+
+
+def test_a_folder_of_up_is_examined_live_and_stopped(tmp_path):
+    state = tmp_path / "state"
+    command = [PROGRAMS["crowdveil"], "up", ROOT / "deploy/campaigns/first.yaml", "--keep", "--state", state]
+    daemon = Daemon("up", command, tmp_path / "up.log")
+    try:
+        daemon.wait_for("accuracy|undecided")
+        done = crowdveil("doctor", state)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("running and healthy") == 2 and "all is well" in done.stdout
+        assert daemon.stop() == 0
+    finally:
+        daemon.kill()
+    done = crowdveil("doctor", state)
+    assert done.returncode == 0 and "agree about 1 campaigns" in done.stdout, done.stdout + done.stderr
+    assert "gateway-1.yaml" in done.stdout
+
+
+def test_wrong_words_are_told_in_one_line(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "odd.yaml").write_text("colour: blue\n")
+    for word, text in ((tmp_path / "nowhere", "No such file"), (tmp_path / "empty", "no broker.yaml"),
+                       (tmp_path / "odd.yaml", "of no party")):
+        done = crowdveil("doctor", word)
+        assert done.returncode == 2 and text in done.stderr and len(done.stderr.strip().split("\n")) == 1, done.stderr
+    assert crowdveil("doctor").returncode == 2

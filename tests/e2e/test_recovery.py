@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A broker's database goes back, is damaged or lost: it is noticed, and recovered soundly."""
+import shutil
+import signal
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from client.requester import Refused, end_name, spec
+from client.worker import GRID, Session, work
+from harness.commands import crowdveil
+from harness.daemon import PROGRAMS, Daemon, write_config
+from harness.deployment import merged
+
+ARMS, TAU, EPSILON = 2, 20, .5
+LIMITS = {"limits": {"worker_epsilon": 1.5, "release_tokens": 1}}
+
+
+class Stage:
+    """Tokens are given by hand, so that it is known who gave what before and after the copy."""
+
+    def __init__(self, deployment):
+        self.deployment = deployment
+        self.state, self.anchor = Path(deployment.state("broker-state")), Path(deployment.anchor)
+        deployment.up(broker=LIMITS)
+        self.campaign = self.submit()
+
+    def submit(self, name="one", tokens_per_worker=2):
+        with self.deployment.requester() as requester:
+            return requester.submit(spec(ARMS, name=name, epsilon=EPSILON, tokens=100_000,
+                                         tokens_per_worker=tokens_per_worker,
+                                         policy_params={"alpha": .001, "tokens_per_round": TAU})).campaign
+
+    def give(self, workers, tokens_per_worker=1):
+        """(verdicts, accepted) of these workers, each giving so many tokens."""
+        files = self.deployment.pki.issue("gateway/1-2000")
+        with Session(self.deployment.broker.address, files.ca, files.cert, files.key, timeout=20) as session:
+            return work(session, workers, lambda worker, arm, place: GRID // 2, credit=64,
+                        tokens_per_worker=tokens_per_worker)
+
+    def stop(self):
+        assert self.deployment.broker.stop() == 0 and self.deployment.thirdparty.stop() == 0
+
+    def copy(self, name, anchor=False):
+        """A copy of the stopped broker's state."""
+        folder = self.deployment.folder / name
+        shutil.copytree(self.state, folder)
+        if anchor:
+            shutil.copy(self.anchor, folder / "anchor")
+
+    def put_back(self, name, anchor=False):
+        shutil.rmtree(self.state)
+        shutil.copytree(self.deployment.folder / name, self.state)
+        (self.state / "anchor").unlink(missing_ok=True)
+        if anchor:
+            shutil.copy(self.deployment.folder / name / "anchor", self.anchor)
+
+    def restart(self):
+        listen = {"listen": "127.0.0.1:0"}
+        self.deployment.start_thirdparty(listen)
+        self.deployment.start_broker(LIMITS)
+
+    def run(self, program, *options):
+        config = write_config(self.deployment.folder / f"{program}-now.yaml",
+                              merged(getattr(self.deployment, f"{program}_settings")(),
+                                     LIMITS if program == "broker" else {}))
+        return subprocess.run([PROGRAMS[program], "--config", config, *map(str, options)], capture_output=True,
+                              text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+    def config(self, program):
+        self.run(program, "--check-config")
+        return self.deployment.folder / f"{program}-now.yaml"
+
+    def recover(self, *options, thirdparty=False):
+        words = ["--thirdparty", self.config("thirdparty")] if thirdparty else []
+        return crowdveil("recover", self.config("broker"), *words, *options)
+
+    def refused(self):
+        """The reason why the broker does not start."""
+        done = self.run("broker")
+        assert done.returncode == 1 and len(done.stderr.strip().split("\n")) == 1, done.stderr
+        return done.stderr
+
+    def statement(self, campaign):
+        with self.deployment.requester() as requester:
+            return requester.ledger(campaign)
+
+    def floor(self):
+        with self.deployment.requester() as requester:
+            return requester.ledger(self.campaign).floor_micro
+
+
+@pytest.fixture
+def stage(deployment):
+    return Stage(deployment)
+
+
+def some_progress(stage):
+    """Forty workers, one release of each arm; then a copy is made; then two more rounds are forgotten."""
+    stage.give(range(1, 41))
+    stage.stop()
+    stage.copy("older", anchor=True)
+    stage.restart()
+    verdicts, _ = stage.give(range(101, 181))
+    assert verdicts["accepted"] == 80
+    stage.stop()
+
+
+def test_an_older_copy_is_refused_and_recovered(stage):
+    some_progress(stage)
+    stage.put_back("older")
+    assert "expected the database not to be older than its anchor" in stage.refused()
+    done = stage.recover()
+    assert done.returncode == 0, done.stderr
+    assert "every worker is charged epsilon 1" in done.stdout and "1 open campaigns have ended" in done.stdout
+    stage.restart()
+    # the campaign is over, every arm is charged all that it could have released
+    statement = stage.statement(stage.campaign)
+    assert end_name(statement.end) == "recovered"
+    assert [account.spent for account in statement.accounts] == [500_000] * ARMS
+    assert all(0 < account.lost <= 500_000 for account in statement.accounts)
+    assert statement.floor_micro == 1_000_000
+    # the third-party has let go of it, and keeps what it was given
+    stage.deployment.thirdparty.wait_for("campaign 1 is closed")
+    # new campaigns run; nobody gets beyond the lifetime epsilon of 1.5, whoever gave when
+    second = stage.submit("two", tokens_per_worker=3)
+    verdicts, accepted = stage.give([101, 5, 900], tokens_per_worker=3)
+    given = [worker for worker, _, _ in accepted]
+    assert verdicts["accepted"] == len(given) and set(given) <= {101, 900} and max(map(given.count, given)) == 1
+    assert second == 2
+
+
+def test_tickets_of_before_are_void(stage):
+    stage.stop()
+    stage.copy("older")
+    stage.restart()
+    files = stage.deployment.pki.issue("gateway/1-2000")
+    with Session(stage.deployment.broker.address, files.ca, files.cert, files.key) as session:
+        session.arrive([7], credit=8)
+        ticket = session.until("assign").ticket
+    stage.give([8])
+    stage.stop()
+    stage.put_back("older")
+    assert stage.recover().returncode == 0
+    stage.restart()
+    with Session(stage.deployment.broker.address, files.ca, files.cert, files.key) as session:
+        session.token(ticket, [GRID])
+        ack = session.ack(ticket)
+        assert session.verdict(ack) == "refused" and "not one of this broker's" in ack.why
+
+
+def test_the_third_partys_numbers_charge_what_an_older_anchor_does_not_know(stage):
+    some_progress(stage)
+    stage.put_back("older", anchor=True)
+    assert stage.recover().stdout.count("nothing to recover") == 1, "database and anchor agree, both are old"
+    done = stage.recover(thirdparty=True)
+    assert done.returncode == 0, done.stderr
+    assert "every worker is charged epsilon 1 of" in done.stdout
+    stage.restart()
+    statement = stage.statement(stage.campaign)
+    assert [account.spent for account in statement.accounts] == [500_000] * ARMS
+    assert end_name(statement.end) == "recovered" and statement.floor_micro == 1_000_000
+    # the same numbers again charge nothing more
+    stage.stop()
+    assert "nothing to recover" in stage.recover(thirdparty=True).stdout
+    stage.restart()
+    assert stage.floor() == 1_000_000
+
+
+def test_a_campaign_that_froze_is_charged_afterwards(stage):
+    """Both copies are old, and the broker runs on: the third-party is ahead."""
+    some_progress(stage)
+    stage.put_back("older", anchor=True)
+    since = 0
+    stage.restart()
+    stage.deployment.broker.wait_for("campaign 1 .* is frozen", after=since)
+    assert stage.floor() == 0
+    stage.stop()
+    done = stage.recover(thirdparty=True)
+    assert done.returncode == 0 and "every worker is charged epsilon 1 of" in done.stdout, done.stderr
+    stage.restart()
+    statement = stage.statement(stage.campaign)
+    assert end_name(statement.end) == "recovered"
+    assert [account.spent for account in statement.accounts] == [500_000] * ARMS
+
+
+@pytest.mark.parametrize("thirdparty", [False, True])
+def test_campaigns_that_are_forgotten_are_closed_and_charged(stage, thirdparty):
+    """Campaign 2 was made after the copy: it may have cost a worker 0.5, and its number is not used again."""
+    stage.stop()
+    stage.copy("older", anchor=True)
+    stage.restart()
+    assert stage.submit("two", tokens_per_worker=1) == 2
+    stage.deployment.thirdparty.wait_for(r"campaign 2 \(two\) is open")
+    stage.stop()
+    stage.put_back("older", anchor=thirdparty)
+    done = stage.recover(thirdparty=thirdparty)
+    assert done.returncode == 0 and "1 are forgotten" in done.stdout, done.stdout + done.stderr
+    stage.restart()
+    stage.deployment.thirdparty.wait_for("campaign 2 is closed")
+    assert stage.submit("three") == 3
+    assert stage.floor() >= 500_000
+
+
+def damage(path, how):
+    data = bytearray(path.read_bytes())
+    if how == "truncated":
+        path.write_bytes(data[:len(data) // 2])
+    elif how == "flipped":
+        for at in range(4096, len(data), 512):
+            data[at] ^= 0x40
+        path.write_bytes(data)
+    else:
+        path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("how", ["truncated", "flipped", "empty", "gone"])
+def test_a_damaged_database_needs_a_copy_or_a_word(stage, how):
+    stage.give(range(1, 41))
+    stage.stop()
+    database = stage.state / "broker.db"
+    if how == "gone":
+        database.unlink()
+    else:
+        damage(database, how)
+    assert "broker.db" in stage.refused() or how == "gone"
+    done = stage.recover()
+    assert done.returncode == 1 and "--lost" in done.stderr and len(done.stderr.strip().split("\n")) == 1, done.stderr
+    done = stage.recover("--lost")
+    assert done.returncode == 0, done.stderr
+    # the accounts are gone: everybody is charged all that any campaign could cost
+    assert "every worker is charged epsilon 1 of its 1.5" in done.stdout
+    stage.restart()
+    with stage.deployment.requester() as requester:
+        with pytest.raises(Refused, match="no campaign 1"):
+            requester.ledger(1)
+    stage.campaign = stage.submit("again")
+    assert stage.campaign == 2 and stage.floor() == 1_000_000
+    verdicts, _ = stage.give([1, 1500], tokens_per_worker=2)
+    assert verdicts["accepted"] == 2, "half an epsilon is left to each"
+
+
+def test_the_wrong_key_and_a_lost_key(stage):
+    stage.give(range(1, 41))
+    stage.stop()
+    key = stage.deployment.folder / "seal.key"
+    right = key.read_bytes()
+    key.write_bytes(bytes(32))
+    done = stage.recover()
+    assert done.returncode == 1 and "key" in done.stderr and (stage.state / "broker.db").exists()
+    key.unlink()
+    done = stage.recover()
+    assert done.returncode == 1 and "seal.key" in done.stderr
+    key.write_bytes(right)
+    key.chmod(0o600)
+    assert "nothing to recover" in stage.recover().stdout
+    key.unlink()
+    done = stage.recover("--lost")
+    assert done.returncode == 0, done.stderr
+    assert list(stage.state.glob("broker.db.damaged-*")), "what cannot be read is kept"
+    stage.restart()
+    assert stage.submit("new key") == 2
+
+
+def test_a_missing_and_a_foreign_anchor(stage):
+    stage.give(range(1, 41))
+    stage.stop()
+    kept = stage.anchor.read_text()
+    stage.anchor.unlink()
+    assert "its anchor" in stage.refused()
+    stage.anchor.unlink(missing_ok=True)
+    done = stage.recover()
+    assert done.returncode == 1 and "is missing" in done.stderr
+    stage.anchor.write_text(kept.replace(kept.split()[2], "00" * 16))
+    assert "another database" in stage.refused()
+    assert stage.recover().returncode == 1
+    stage.anchor.write_text("nonsense\n")
+    assert stage.recover().returncode == 1
+    done = stage.recover("--lost")
+    assert done.returncode == 0, done.stderr
+    stage.restart()
+    assert stage.floor() == 1_000_000
+    assert end_name(stage.statement(stage.campaign).end) == "recovered"
+
+
+def test_recover_keeps_its_hands_off_a_live_broker(stage):
+    stage.give(range(1, 41))
+    before = stage.floor()
+    done = stage.recover("--lost")
+    assert done.returncode == 1 and "in use by a running program" in done.stderr
+    verdicts, _ = stage.give(range(41, 61))
+    assert verdicts["accepted"] == 20 and stage.floor() == before
+
+
+def test_recover_twice_charges_once(stage):
+    some_progress(stage)
+    stage.put_back("older")
+    assert stage.recover().returncode == 0
+    done = stage.recover()
+    assert done.returncode == 0 and "nothing to recover" in done.stdout
+    stage.restart()
+    assert stage.floor() == 1_000_000
+
+
+def test_the_copy_from_before_is_behind_again_after_a_recovery(stage):
+    some_progress(stage)
+    stage.put_back("older")
+    assert stage.recover().returncode == 0
+    stage.put_back("older")
+    assert "older than its anchor" in stage.refused()
+    assert stage.recover().returncode == 0
+    stage.restart()
+    assert stage.floor() >= 1_000_000
+    assert [a.spent for a in stage.statement(stage.campaign).accounts] == [500_000] * ARMS
+
+
+def test_a_recovery_that_is_killed_can_be_repeated(stage):
+    """Killed at its first write, after the commit, before the anchor: each time it comes to the same in the end."""
+    some_progress(stage)
+    config = stage.config("broker")
+    for point in (1, 2, 3, 4, 6, 8, 12, 16, 24):
+        stage.put_back("older")
+        command = ["strace", "-f", "-qq", "-e", "trace=pwrite64,fdatasync,fsync",
+                   "-e", f"inject=pwrite64,fdatasync,fsync:signal=KILL:when={point}",
+                   PROGRAMS["broker"], "--config", config, "--recover"]
+        if shutil.which("strace") is None:
+            daemon = Daemon("recover", command[7:], stage.deployment.folder / "recover.log")
+            daemon.signal(signal.SIGKILL)
+            daemon.wait()
+        else:
+            subprocess.run([str(part) for part in command], capture_output=True, timeout=60)
+        done = stage.recover()
+        assert done.returncode == 0, done.stderr
+        assert stage.run("broker", "--examine").returncode == 0
+    stage.restart()
+    assert stage.floor() >= 1_000_000
+
+
+def test_nothing_is_left_behind_that_a_replay_objects_to(stage):
+    some_progress(stage)
+    stage.put_back("older")
+    assert stage.recover().returncode == 0
+    stage.restart()
+    stage.deployment.thirdparty.wait_for("campaign 1 is closed")
+    stage.stop()
+    database = Path(stage.deployment.state("thirdparty-state")) / "thirdparty.db"
+    done = crowdveil("replay", database)
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(database) as db:
+        assert db.execute("SELECT closed FROM campaign").fetchall() == [(1,)]

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/examine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "common/base/finding.h"
+#include "common/base/local.h"
+#include "thirdparty/replay.h"
+
+static const char lost_advice[] =
+    "put a copy back, or move it away: a third-party without it is sent everything again by its brokers";
+
+struct tally {
+  uint64_t campaigns, disagree;
+};
+
+struct hex {
+  char text[2 * CV_DIGEST_BYTES + 1];
+};
+
+static struct hex hex_of(const struct cv_digest *digest) {
+  struct hex hex;
+  for (size_t i = 0; i < CV_DIGEST_BYTES; i++) {
+    (void)snprintf(hex.text + 2 * i, 3, "%02x", digest->bytes[i]);
+  }
+  return hex;
+}
+
+/* At most: whichever of the two epsilons there are, the broker charges the smaller one. */
+static uint64_t worker_micro(const struct cv_spec *spec) {
+  struct cv_local local;
+  uint64_t token = spec->epsilon_micro;
+  if (cv_local_init(&spec->privatizer, spec->arms, &local, NULL) == CV_OK && local.epsilon_micro != CV_EPSILON_NONE &&
+      local.epsilon_micro > token) {
+    token = local.epsilon_micro;
+  }
+  return cv_spec_worker_micro(spec, token);
+}
+
+static void each(void *data, const struct cv_stored_campaign *campaign, const struct cv_replay_verdict *verdict) {
+  struct tally *tally = data;
+  const struct cv_campaign_row *row = &campaign->row;
+  tally->campaigns++;
+  if (!verdict->agrees) {
+    tally->disagree++;
+    cv_finding(CV_FINDING_WRONG, "do not rely on this campaign's ranking; crowdveil replay tells more",
+               "campaign %" PRIu64 " of broker %s: its decisions do not follow from its releases: %s",
+               campaign->key.campaign, campaign->key.broker, verdict->first.text);
+  }
+  cv_fact("campaign\t%s\t%" PRIu64 "\t%s\t%" PRIu64 "\t%s\t%" PRIu64 "\t%s\t%" PRIu64, campaign->key.broker,
+          campaign->key.campaign, cv_end_text(row->end), row->releases, hex_of(&row->releases_hash).text, row->accepted,
+          hex_of(&row->plans_hash).text, worker_micro(&campaign->spec));
+}
+
+static int examine_database(const struct cv_thirdparty_files *files, const char *path) {
+  struct tally tally = {0};
+  struct cv_why why;
+  enum cv_err err = cv_replay_database(path, each, &tally, &why);
+  if (err == CV_ERR_STATE) {
+    cv_fact("live\t%s", files->admin == NULL ? "" : files->admin);
+    cv_finding(CV_FINDING_NOTE, "stop it to have its database examined", "database %s: in use by a running program",
+               path);
+    return 0;
+  }
+  if (err != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, lost_advice, "%s", why.text);
+    return 1;
+  }
+  cv_finding(CV_FINDING_OK, "", "database %s: whole, %" PRIu64 " campaigns", path, tally.campaigns);
+  if (tally.disagree == 0) {
+    cv_finding(CV_FINDING_OK, "", "decisions: all follow from the releases");
+  }
+  return tally.disagree > 0 ? 1 : 0;
+}
+
+int cv_thirdparty_examine(const struct cv_thirdparty_files *files) {
+  char path[4096];
+  struct stat info;
+  if (!cv_finding_folder(files->state)) {
+    return 1;
+  }
+  if (snprintf(path, sizeof(path), "%s/thirdparty.db", files->state) >= (int)sizeof(path)) {
+    cv_finding(CV_FINDING_WRONG, "move it", "state: the path is too long");
+    return 1;
+  }
+  if (stat(path, &info) != 0) {
+    cv_finding(CV_FINDING_NOTE, "", "database %s: not there yet; the first start makes it", path);
+    return 0;
+  }
+  return examine_database(files, path);
+}
