@@ -108,8 +108,14 @@ static void turn_over(struct party *party) {
   struct self *self = party->self;
   struct world *world = party->world;
   while (!self->busy && cv_broker_is_pending(self->core) && party_step(party)) {
-    bool store;
-    CV_REQUIRE(cv_broker_flush(self->core, party_mono_ms(party), world_wall_ms(world), &self->batch, &store) == CV_OK);
+    bool store = false;
+    party_enter(party);
+    enum cv_err err = cv_broker_flush(self->core, party_mono_ms(party), world_wall_ms(world), &self->batch, &store);
+    party_leave(party);
+    if (party->exits) {
+      return;
+    }
+    CV_REQUIRE(err == CV_OK);
     truth_flushed(world->truth, self->core);
     if (store) {
       self->busy = true;
@@ -164,7 +170,12 @@ static void timer(struct party *party, int which) {
       commit(party);
       return;
     case TIMER_TICK:
+      party_enter(party);
       cv_broker_tick(self->core, party_mono_ms(party), world_wall_ms(world));
+      party_leave(party);
+      if (party->exits) {
+        return;
+      }
       truth_ticked(world->truth, self->core);
       party_after(party, TICK_MS, TIMER_TICK);
       turn_soon(party);
@@ -189,7 +200,10 @@ static void opened(struct party *party, struct end *end) {
                                   : role == CV_ROLE_REQUESTER ? CV_SCHEMA_ORDER
                                                               : CV_SCHEMA_CROWD};
   end->data = wire;
-  if (cv_broker_join(self->core, &end->other->party->identity, wire, &wire->conn, &why) != CV_OK) {
+  party_enter(party);
+  enum cv_err err = cv_broker_join(self->core, &end->other->party->identity, wire, &wire->conn, &why);
+  party_leave(party);
+  if (err != CV_OK && !party->exits) {
     world_fail(party->world, "broker: %s cannot join: %s", end->other->party->identity.name, why.text);
   }
   turn_soon(party);
@@ -224,7 +238,13 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   if (wire->conn == NULL || !party_step(party)) {
     return;
   }
-  if (take(party, wire, bytes, n, &why) != CV_OK) {
+  party_enter(party);
+  enum cv_err err = take(party, wire, bytes, n, &why);
+  party_leave(party);
+  if (party->exits) {
+    return;
+  }
+  if (err != CV_OK) {
     const struct party *peer = end->other->party;
     world_log(party->world, "broker: %s broke the protocol: %s", peer->identity.name, why.text);
     tally(TALLY_REFUSED_FRAME);

@@ -23,7 +23,10 @@ static void flush(struct party *party) {
   struct self *self = party->self;
   struct world *world = party->world;
   struct cv_crowd_frame frame;
-  if (self->end == NULL || !cv_crew_flush(self->crew, world->now_ms, &frame)) {
+  party_enter(party);
+  bool any = self->end != NULL && cv_crew_flush(self->crew, party_mono_ms(party), &frame);
+  party_leave(party);
+  if (!any || party->exits) {
     return;
   }
   CV_REQUIRE(cv_crowd_encode(&frame, &world->encoding, &world->bytes) == CV_OK);
@@ -34,7 +37,7 @@ static void flush(struct party *party) {
 static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
   self->end = end;
-  cv_crew_opened(self->crew, party->world->now_ms);
+  cv_crew_opened(self->crew, party_mono_ms(party));
   flush(party);
 }
 
@@ -44,7 +47,13 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   struct cv_crowd_frame frame;
   struct cv_why why;
   CV_REQUIRE(cv_crowd_decode(bytes, n, &world->decoding, &frame) == CV_OK);
-  if (cv_crew_frame(self->crew, &frame, world->now_ms, &why) == CV_OK) {
+  party_enter(party);
+  enum cv_err err = cv_crew_frame(self->crew, &frame, party_mono_ms(party), &why);
+  party_leave(party);
+  if (party->exits) {
+    return;
+  }
+  if (err == CV_OK) {
     flush(party);
     return;
   }

@@ -136,6 +136,15 @@ static void stall(struct world *world, struct party *party) {
   world_log(world, "fault: %s stands still for %llu ms", party->identity.name, (unsigned long long)ms);
 }
 
+static void starve(struct world *world) {
+  struct party *const parties[] = {world->broker, world->thirdparty,
+                                   &world->party[world->first_crew + world_below(world, world->scenario.crews)]};
+  struct party *party = parties[world_below(world, CV_COUNT(parties))];
+  party->starves = 1 + world_below(world, world_chance(world, 50) ? 3 : 40);
+  world_log(world, "fault: allocation %llu of a call of %s will fail", (unsigned long long)party->starves,
+            party->identity.name);
+}
+
 static void do_fault(struct world *world, enum fault fault) {
   struct link *link;
   switch (fault) {
@@ -169,6 +178,9 @@ static void do_fault(struct world *world, enum fault fault) {
       break;
     case FAULT_STALL:
       stall(world, &world->party[world_below(world, world->parties)]);
+      break;
+    case FAULT_MEMORY:
+      starve(world);
       break;
     case FAULT_OLDER_THIRDPARTY:
       age_thirdparty(world);
@@ -214,7 +226,7 @@ void faults_end(struct world *world) {
     world->disk_broker.refuse_in = world->disk_thirdparty.refuse_in = 0;
     world->disk_broker.fuse = world->disk_thirdparty.fuse = 0;
     for (size_t i = 0; i < world->parties; i++) {
-      world->party[i].stalled_ms = 0;
+      world->party[i].stalled_ms = world->party[i].starves = 0;
     }
     world_log(world, "from here on nothing goes wrong");
   }

@@ -5,6 +5,7 @@
 
 #include "tests/sim/net.h"
 #include "tests/sim/truth.h"
+#include "tests/support/alloc_fault.h"
 
 enum { TIMER_CANCEL };
 enum stage { STAGE_SUBMIT, STAGE_WATCH, STAGE_EXPORT, STAGE_DONE };
@@ -70,10 +71,14 @@ static void opened(struct party *party, struct end *end) {
 
 static void next_campaign(struct party *party) {
   struct self *self = party->self;
+  struct world *world = party->world;
   self->stage = STAGE_SUBMIT;
+  if (self->index == world->scenario.campaigns / 4) {
+    world->live_early = alloc_fault_live();
+  }
   if (++self->index == party->world->scenario.campaigns) {
-    struct world *world = party->world;
     self->stage = STAGE_DONE;
+    world->live_late = alloc_fault_live();
     world->done |= 1U << number_of(party);
     world->finished = world->done == (1U << world->scenario.requesters) - 1;
     world_log(world, "%s: has everything", party->identity.name);

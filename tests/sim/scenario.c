@@ -37,6 +37,7 @@ static void draw_faults(struct scenario *s, struct cv_rng *rng) {
       [FAULT_DISK_THIRDPARTY] = 1,
       [FAULT_JUMP] = 1,
       [FAULT_STALL] = 1,
+      [FAULT_MEMORY] = 1,
   };
   s->faults = 1 + (uint32_t)cv_rng_below(rng, 24);
   s->gap_ms = 20 + (uint32_t)cv_rng_below(rng, 200);
@@ -103,6 +104,7 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_DISK_THIRDPARTY] = "third-party's disk",
       [FAULT_JUMP] = "clock",
       [FAULT_STALL] = "stalls",
+      [FAULT_MEMORY] = "memory",
       [FAULT_LOSE_THIRDPARTY] = "third-party lost",
       [FAULT_OLDER_THIRDPARTY] = "third-party put back",
       [FAULT_ROLLBACK] = "broker put back",
@@ -120,6 +122,15 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);
     }
   }
+}
+
+void scenario_soak(uint64_t seed, uint32_t campaigns, struct scenario *ret) {
+  scenario_draw(seed, true, ret);
+  ret->requesters = 1;
+  ret->campaigns = campaigns;
+  ret->crews = 2;
+  ret->worker_epsilon_micro = UINT32_MAX;
+  ret->journal_bytes = 2000;
 }
 
 static void choose(struct cv_choice *choice, const char *name) {

@@ -24,6 +24,7 @@ enum fault {
   FAULT_DISK_THIRDPARTY,
   FAULT_JUMP,
   FAULT_STALL,
+  FAULT_MEMORY,
   FAULT_LOSE_THIRDPARTY,
   FAULT_OLDER_THIRDPARTY,
   FAULT_ROLLBACK,
@@ -54,6 +55,8 @@ struct scenario {
 
 /* `calm`: without faults and liars, to its plain end. */
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret);
+/* One campaign after the other, with nothing going wrong: for what must not grow with time. */
+void scenario_soak(uint64_t seed, uint32_t campaigns, struct scenario *ret);
 /* In words, a line or two. */
 void scenario_tell(const struct scenario *scenario, char *to, size_t n);
 void scenario_spec(const struct scenario *scenario, struct cv_spec *ret);

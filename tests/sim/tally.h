@@ -45,6 +45,7 @@
   MUST(RESTARTS, "crashes survived: restarts from what was stored")          \
   MUST(START_REFUSED, "restarts that failed while the disk refused")         \
   MUST(STALLS, "parties that stood still for a while")                       \
+  MUST(STARVED, "cores that ran out of memory, and their daemon stopped")    \
   MUST(DISK_FULL, "writes refused: disk full")                               \
   MUST(DISK_ERROR, "writes refused: I/O error")                              \
   MUST(DISK_SHORT, "refused writes of which a part was written")             \

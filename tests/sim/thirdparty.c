@@ -72,7 +72,13 @@ static void turn_over(struct party *party) {
   if (self->busy || !cv_ranker_has_work(self->ranker) || !party_step(party)) {
     return;
   }
-  CV_REQUIRE(cv_ranker_flush(self->ranker, &self->batch) == CV_OK);
+  party_enter(party);
+  enum cv_err err = cv_ranker_flush(self->ranker, &self->batch);
+  party_leave(party);
+  if (party->exits) {
+    return;
+  }
+  CV_REQUIRE(err == CV_OK);
   self->busy = true;
   party_after(party, self->batch.first == NULL ? 0 : world_below(party->world, 6), TIMER_COMMIT);
 }
@@ -145,7 +151,13 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
     return;
   }
   CV_REQUIRE(cv_rank_decode(bytes, n, &world->decoding, &frame) == CV_OK);
-  CV_REQUIRE(cv_ranker_frame(self->ranker, wire->link, &frame) == CV_OK);
+  party_enter(party);
+  enum cv_err err = cv_ranker_frame(self->ranker, wire->link, &frame);
+  party_leave(party);
+  if (party->exits) {
+    return;
+  }
+  CV_REQUIRE(err == CV_OK);
   if (cv_ranker_backlog(self->ranker) > 4096) {
     world_fail(world, "the third-party holds %zu releases that are not stored", cv_ranker_backlog(self->ranker));
   }

@@ -10,6 +10,7 @@
 #include "tests/sim/net.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
+#include "tests/support/alloc_fault.h"
 
 enum {
   EVENTS_MAX = 400000,
@@ -140,6 +141,27 @@ void party_after(struct party *party, uint64_t delay_ms, int which) {
 }
 
 /* ---- parties ---- */
+
+void party_enter(struct party *party) {
+  if (party->starves > 0) {
+    struct alloc_fault fault = {.nth = party->starves - 1};
+    (void)alloc_fault_next(&fault);
+    alloc_fault_arm();
+  }
+}
+
+void party_leave(struct party *party) {
+  if (party->starves == 0) {
+    return;
+  }
+  alloc_fault_pause();
+  if (alloc_fault_hit()) {
+    world_log(party->world, "%s: is out of memory", party->identity.name);
+    tally(TALLY_STARVED);
+    party->starves = 0;
+    party->exits = true;
+  }
+}
 
 bool party_step(struct party *party) {
   if (party->disk != NULL && !disk_step(party->disk)) {

@@ -50,6 +50,7 @@ struct party {
   bool rebooted;       /* its monotonic clock begins anew */
   uint64_t boot_ms;    /* when it did */
   uint64_t stalled_ms; /* until then nothing happens here */
+  uint64_t starves;    /* the n-th allocation of its core's next call that has so many fails; 0 = none */
   uint64_t refusals_seen;
 };
 
@@ -89,7 +90,8 @@ struct world {
   uint64_t calm_ms;                          /* since when there are no more; 0 = there are */
   struct disk snapshot, snapshot_thirdparty; /* of their disks, for going back */
   bool has_snapshot, has_snapshot_thirdparty, rolled_back;
-  uint32_t done; /* a bit per requester that has everything */
+  int64_t live_early, live_late; /* allocations once a quarter of the campaigns, and once all, were over */
+  uint32_t done;                 /* a bit per requester that has everything */
   bool finished, failed, verbose;
   char failure[600];
   char line[WORLD_LINES][WORLD_LINE];
@@ -114,6 +116,9 @@ bool world_chance(struct world *world, uint32_t percent);
 void world_at(struct world *world, uint64_t delay_ms, void (*run)(struct world *, struct event *), struct party *party,
               void *about, int which);
 void party_after(struct party *party, uint64_t delay_ms, int which);
+/* Around each call of a core: memory may run out in it, and the party then stops. */
+void party_enter(struct party *party);
+void party_leave(struct party *party);
 /* A step: false if the party is dead from here on. */
 bool party_step(struct party *party);
 void party_start(struct party *party);
