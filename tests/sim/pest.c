@@ -18,7 +18,24 @@ struct self {
   bool greeted;
 };
 
-static void choose_order(struct world *world, struct cv_order_frame *frame) {
+/* What may not be submitted; all that is wrong with it at once if its bytes are to be changed, else they might mend it. */
+static void spoil(struct world *world, struct cv_spec *spec, bool thoroughly) {
+  uint64_t what = world_below(world, 4);
+  if (thoroughly || what == 0) {
+    spec->epsilon_micro = UINT64_C(1) << 40;
+  }
+  if (thoroughly || what == 1) {
+    spec->arms = SCENARIO_ARMS + 1;
+  }
+  if (thoroughly || what == 2) {
+    spec->mechanism.name[0] = '?';
+  }
+  if (thoroughly || what == 3) {
+    spec->tokens = UINT64_C(1) << 40;
+  }
+}
+
+static void choose_order(struct world *world, struct cv_order_frame *frame, bool fuzz) {
   static const enum cv_order_kind kinds[] = {CV_ORDER_WATCH, CV_ORDER_CANCEL, CV_ORDER_EXPORT, CV_ORDER_SUBMIT,
                                              CV_ORDER_STATUS};
   frame->kind = kinds[world_below(world, CV_COUNT(kinds))];
@@ -26,36 +43,23 @@ static void choose_order(struct world *world, struct cv_order_frame *frame) {
     frame->as.campaign = world_below(world, 4); /* 0: its newest */
     return;
   }
-  struct cv_spec *spec = &frame->as.submit.spec;
   memset(frame->as.submit.client_key, 17, CV_CLIENT_KEY_BYTES); /* the honest ones' first */
-  scenario_spec(&world->scenario, spec);
-  switch (world_below(world, 4)) {
-    case 0:
-      spec->epsilon_micro = UINT64_C(1) << 40;
-      break;
-    case 1:
-      spec->arms = SCENARIO_ARMS + 1;
-      break;
-    case 2:
-      spec->mechanism.name[0] = '?';
-      break;
-    default:
-      spec->tokens = UINT64_C(1) << 40;
-      break;
-  }
+  scenario_spec(&world->scenario, &frame->as.submit.spec);
+  spoil(world, &frame->as.submit.spec, fuzz);
 }
 
 static void act(struct party *party) {
   struct self *self = party->self;
   struct world *world = party->world;
   struct cv_order_frame frame = {.kind = CV_ORDER_NONE};
-  choose_order(world, &frame);
+  bool fuzz = world_chance(world, 20);
+  choose_order(world, &frame, fuzz);
   if (!self->greeted) {
     frame.hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "pest"};
     self->greeted = true;
   }
   CV_REQUIRE(cv_order_encode(&frame, &world->encoding, &world->bytes) == CV_OK);
-  if (world_chance(world, 20)) {
+  if (fuzz) {
     fuzz_send(world, self->end);
   } else {
     net_send(self->end, world->bytes.data, world->bytes.len);
