@@ -36,7 +36,7 @@ void alloc_fault_arm(void);
 void alloc_fault_pause(void);
 /* Whether an allocation has failed in this round. */
 bool alloc_fault_hit(void);
-/* What is allocated and not yet freed, by anybody. */
+/* What is allocated and not yet freed, by anybody; in a sanitizer build always 0. */
 int64_t alloc_fault_live(void);
 
 #endif

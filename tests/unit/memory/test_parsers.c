@@ -33,6 +33,12 @@ enum { INPUT_BYTES = 16384, UNTOUCHED = 0x5a };
 /* What is read: bytes; a file, with a line about it; a file by libyaml, which may forget a stack of its own. */
 enum kind { BYTES, A_FILE, A_YAML_FILE };
 
+/* That stack, for the leak sanitizer. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+  return "leak:yaml_parser_load";
+}
+
 /* An input: of the corpora that the fuzzing harnesses begin with. */
 struct input {
   char path[512];
