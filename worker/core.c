@@ -325,6 +325,16 @@ static enum cv_err check_assign(const struct cv_crew *crew, const struct engagem
   return CV_OK;
 }
 
+static int64_t privatize(const struct cv_crew *crew, const struct cv_privatizer *privatizer, uint32_t arm,
+                         uint64_t place, int64_t score) {
+  if (!crew->config.privatizer_seeded) {
+    return cv_privatizer_apply(privatizer, arm, score, crew->config.rng);
+  }
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, crew->config.privatizer_seed, CV_RNG_PRIVATIZER, arm, place);
+  return cv_privatizer_apply(privatizer, arm, score, &seeded.rng);
+}
+
 /* The scores, privatized, into a token that is kept until it is acknowledged. */
 static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, const struct cv_assign *assign,
                           struct cv_why *why) {
@@ -348,7 +358,7 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
       CV_TRY(decline(crew, engagement, reason));
       return move_on(crew, assign->worker);
     }
-    pending->value[i] = cv_privatizer_apply(engagement->privatizer, arm, score, crew->config.rng);
+    pending->value[i] = privatize(crew, engagement->privatizer, arm, assign->place, score);
   }
   engagement->given[assign->worker - crew->config.first]++;
   crew->given[assign->worker - crew->config.first]++;

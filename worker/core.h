@@ -34,6 +34,9 @@ struct cv_crew_config {
   enum cv_err (*score)(void *data, uint32_t arm, uint64_t place, int64_t *ret_score);
   void *score_data;
   struct cv_rng *rng; /* for the privatizer */
+  /* Unsafe, for tests: a token's value is a function of (privatizer_seed, arm, place) instead. */
+  bool privatizer_seeded;
+  uint64_t privatizer_seed;
   /* One line about what a person may want to know; may be NULL. */
   void (*note)(void *data, const char *text);
   void *note_data;

@@ -15,7 +15,7 @@ struct self {
 
 static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
   const struct world *world = data;
-  *ret_score = world_value(&world->scenario, arm, place);
+  *ret_score = world_score(&world->scenario, arm, place);
   return CV_OK;
 }
 
@@ -89,7 +89,7 @@ static bool start(struct party *party, struct cv_why *why) {
       .first = party->identity.first,
       .last = party->identity.last,
       .concurrency = world->scenario.concurrency,
-      .accept = {.privatizers = "none",
+      .accept = {.privatizers = "none randomized-response laplace",
                  .mechanisms = "none hybrid binary binary-honaker kary segments doubling batch per-item",
                  .epsilon_micro = 10000000},
       .campaign = "sim",
@@ -97,6 +97,8 @@ static bool start(struct party *party, struct cv_why *why) {
       .score = score,
       .score_data = world,
       .rng = &self->rng.rng,
+      .privatizer_seeded = true,
+      .privatizer_seed = world->scenario.seed,
   };
   party_after(party, FLUSH_MS, TIMER_FLUSH);
   return cv_crew_new(&config, &self->crew, why) == CV_OK;

@@ -50,6 +50,7 @@ static int64_t lie(struct world *world) {
 static void answer(struct party *party, const struct cv_assign *assign) {
   struct self *self = party->self;
   struct world *world = party->world;
+  const struct cv_local *law = &world->scenario.applied.law;
   int64_t value = world_value(&world->scenario, assign->arm.one, assign->place);
   switch (world_below(world, 6)) {
     case 0: /* silence, for now */
@@ -57,7 +58,7 @@ static void answer(struct party *party, const struct cv_assign *assign) {
       memcpy(self->late[self->late_n++ % LATE].bytes, assign->ticket, CV_TICKET_BYTES);
       return;
     case 1:
-      put_token(self, assign->ticket, world_chance(world, 50) ? CV_GRID + 1 : -1);
+      put_token(self, assign->ticket, world_chance(world, 50) ? law->high + 1 : law->low - 1);
       return;
     case 2:
       put_token(self, assign->ticket, value);

@@ -55,6 +55,10 @@ static void collect(struct run *run, const struct cv_want *want, uint64_t plan) 
                                  .noisy_sum = cv_mechanism_release(mechanism, sum)};
   cv_mechanism_noise(&mechanism->law, mechanism->releases, &release->noise);
   uint64_t spent = cv_mechanism_spent_micro(&mechanism->law, mechanism->releases);
+  uint64_t local = run->scenario->applied.law.epsilon_micro;
+  if (local != CV_EPSILON_NONE && (spent == 0 || local < spent)) {
+    spent = local; /* alone, or the smaller guarantee */
+  }
   oracle->spent_micro = spent > oracle->spent_micro ? spent : oracle->spent_micro;
   cv_policy_apply(run->policy, release);
 }

@@ -6,6 +6,23 @@
 
 #include "common/base/rng.h"
 
+static void choose(struct cv_choice *choice, const char *name) {
+  (void)snprintf(choice->name, sizeof(choice->name), "%s", name);
+}
+
+/* One campaign in four is behind a privatizer. */
+static void draw_privatizer(struct scenario *s, struct cv_rng *rng) {
+  static const char *const names[] = {"none", "none", "none", "none", "none", "none", "randomized-response", "laplace"};
+  struct cv_privatizer *privatizer;
+  choose(&s->privatizer, names[cv_rng_below(rng, CV_COUNT(names))]);
+  if (strcmp(s->privatizer.name, "none") != 0) {
+    CV_REQUIRE(cv_params_set_number(&s->privatizer.params, "epsilon", 1 + (double)cv_rng_below(rng, 6)) == CV_OK);
+  }
+  CV_REQUIRE(cv_privatizer_new(&s->privatizer, s->arms, &privatizer, NULL) == CV_OK);
+  s->applied = *privatizer;
+  cv_privatizer_free(privatizer);
+}
+
 static void draw_campaign(struct scenario *s, struct cv_rng *rng) {
   static const char *const mechanisms[] = {"none", "hybrid",   "hybrid",   "hybrid", "binary",  "binary-honaker",
                                            "kary", "segments", "doubling", "batch",  "per-item"};
@@ -24,6 +41,7 @@ static void draw_campaign(struct scenario *s, struct cv_rng *rng) {
   s->mechanism = mechanisms[cv_rng_below(rng, CV_COUNT(mechanisms))];
   s->epsilon_micro = 1000000 + cv_rng_below(rng, 4) * 1000000;
   s->noise_seeded = cv_rng_below(rng, 3) > 0;
+  draw_privatizer(s, rng);
 }
 
 static void draw_faults(struct scenario *s, struct cv_rng *rng) {
@@ -65,7 +83,7 @@ static void draw_faults(struct scenario *s, struct cv_rng *rng) {
 static void draw_poverty(struct scenario *s, struct cv_rng *rng) {
   s->crew_workers = 10 + (uint32_t)cv_rng_below(rng, 40);
   s->tokens_per_worker = 3;
-  s->worker_epsilon_micro = s->epsilon_micro * (1 + cv_rng_below(rng, 2));
+  s->worker_epsilon_micro = scenario_cost(s) * (1 + cv_rng_below(rng, 2));
   s->ending = ENDING_IDLE;
   s->ending_ms = 1000 + cv_rng_below(rng, 3000);
 }
@@ -110,13 +128,13 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_ROLLBACK] = "broker put back",
   };
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
-  int at =
-      snprintf(to, n,
-               "%u requesters x %u campaigns, %u arms, %u tokens a round of %llu, mechanism %s, radius %s, settled "
-               "%s; %u gateways and %u liars of %u workers, %u pests; ended by %s at %llu ms; %u faults of:",
-               s->requesters, s->campaigns, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
-               s->radius, s->settled, s->crews, s->liars, s->crew_workers, s->pests, ending[s->ending],
-               (unsigned long long)s->ending_ms, s->faults);
+  int at = snprintf(
+      to, n,
+      "%u requesters x %u campaigns, %u arms, %u tokens a round of %llu, mechanism %s, privatizer %s, radius %s, "
+      "settled %s; %u gateways and %u liars of %u workers, %u pests; ended by %s at %llu ms; %u faults of:",
+      s->requesters, s->campaigns, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
+      s->privatizer.name, s->radius, s->settled, s->crews, s->liars, s->crew_workers, s->pests, ending[s->ending],
+      (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);
@@ -133,8 +151,10 @@ void scenario_soak(uint64_t seed, uint32_t campaigns, struct scenario *ret) {
   ret->journal_bytes = 2000;
 }
 
-static void choose(struct cv_choice *choice, const char *name) {
-  (void)snprintf(choice->name, sizeof(choice->name), "%s", name);
+uint64_t scenario_cost(const struct scenario *s) {
+  uint64_t local = s->applied.law.epsilon_micro;
+  bool covered = strcmp(s->mechanism, "none") != 0 || local == CV_EPSILON_NONE;
+  return covered && s->epsilon_micro < local ? s->epsilon_micro : local;
 }
 
 void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
@@ -148,7 +168,7 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
                          .idle_ms = s->ending == ENDING_IDLE ? s->ending_ms : 0};
   choose(&spec.policy, "ppar");
   choose(&spec.mechanism, s->mechanism);
-  choose(&spec.privatizer, "none");
+  spec.privatizer = s->privatizer;
   struct cv_params *params = &spec.policy.params;
   CV_REQUIRE(cv_params_set_number(params, "alpha", s->alpha) == CV_OK &&
              cv_params_set_number(params, "tokens_per_round", s->tokens_per_round) == CV_OK &&

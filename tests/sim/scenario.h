@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/base/spec.h"
+#include "worker/privatizer/privatizer.h"
 
 enum { SCENARIO_ARMS = 6, SCENARIO_REQUESTERS = 2 };
 
@@ -40,6 +41,8 @@ struct scenario {
   double alpha;
   const char *radius, *settled, *mechanism;
   uint64_t epsilon_micro;
+  struct cv_choice privatizer;
+  struct cv_privatizer applied; /* that, made */
   bool noise_seeded;
   uint32_t crews, liars, pests, crew_workers, concurrency;
   uint32_t lease_ms, queue, delay_ms;
@@ -59,6 +62,8 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret);
 void scenario_soak(uint64_t seed, uint32_t campaigns, struct scenario *ret);
 /* In words, a line or two. */
 void scenario_tell(const struct scenario *scenario, char *to, size_t n);
+/* What a token costs its worker, micro-epsilon. */
+uint64_t scenario_cost(const struct scenario *scenario);
 void scenario_spec(const struct scenario *scenario, struct cv_spec *ret);
 
 #endif

@@ -253,7 +253,7 @@ static void check_open(struct truth *truth, struct cv_campaign *core, struct cam
 }
 
 static void check_accounts(struct truth *truth, struct cv_broker *core) {
-  uint64_t epsilon = truth->world->scenario.epsilon_micro;
+  uint64_t epsilon = scenario_cost(&truth->world->scenario);
   for (uint64_t worker = 1; worker < truth->workers; worker++) {
     uint64_t spent = cv_accounts_spent(&core->accounts, worker);
     if (spent < truth->tokens_of[worker] * epsilon) {
@@ -306,7 +306,7 @@ static void check_ledger(struct truth *truth, const struct cv_campaign *core) {
     for (size_t j = 0; j < core->releases; j++) {
       releases += core->release[j].arm == i;
     }
-    uint64_t cost = releases == 0 ? 0 : cv_mechanism_spent_micro(&core->privacy.law, releases);
+    uint64_t cost = cv_privacy_spent_micro(&core->privacy, releases);
     if (spent < cost || spent > core->ledger.limit_micro) {
       world_fail(truth->world,
                  "3: arm %u has spent %llu micro-epsilon on record; its %llu releases cost %llu, the limit is %llu", i,

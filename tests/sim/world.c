@@ -74,10 +74,16 @@ uint64_t party_mono_ms(const struct party *party) {
   return UPTIME_MS + party->world->now_ms - party->boot_ms;
 }
 
-int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place) {
+int64_t world_score(const struct scenario *scenario, uint32_t arm, uint64_t place) {
   uint64_t bits = cv_mix64(cv_mix64(scenario->seed ^ UINT64_C(0x5eed)) + place * SCENARIO_ARMS + arm);
   double spread = (double)(bits >> 11) / 9007199254740992.0 - 0.5;
   return cv_grid_from(scenario->mean[arm] + 0.4 * spread);
+}
+
+int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place) {
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, scenario->seed, CV_RNG_PRIVATIZER, arm, place);
+  return cv_privatizer_apply(&scenario->applied, arm, world_score(scenario, arm, place), &seeded.rng);
 }
 
 /* ---- events ---- */

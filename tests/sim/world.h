@@ -131,7 +131,8 @@ struct cv_broker;
 /* Of a broker that is up. */
 struct cv_broker *broker_core(const struct party *broker);
 
-/* The score of a place, on the grid: the same whoever gives it. */
+/* The score of a place, on the grid, and what its privatizer makes of it: the same whoever gives it. */
+int64_t world_score(const struct scenario *scenario, uint32_t arm, uint64_t place);
 int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place);
 
 extern const struct party_ops party_broker, party_thirdparty, party_requester, party_pest, party_crew, party_liar;
