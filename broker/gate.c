@@ -66,10 +66,8 @@ enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits 
   CV_TRY(cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, releases_of(spec, privacy.least_tokens),
                                &privacy.law, why));
   privacy.least_tokens = least_tokens(&privacy.local, row_of(&privacy)->small_epochs, limits);
-  bool has_noise = privacy.law.class->has_noise;
-  privacy.is_exact = !local && !has_noise;
-  privacy.cost_micro =
-      has_noise || !local ? smaller(spec->epsilon_micro, privacy.local.epsilon_micro) : privacy.local.epsilon_micro;
+  privacy.is_exact = !local && !privacy.law.class->has_noise;
+  privacy.cost_micro = privacy.is_exact ? spec->epsilon_micro : cv_privacy_limit_micro(&privacy);
   *ret = privacy;
   return CV_OK;
 }

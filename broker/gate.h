@@ -38,7 +38,7 @@ enum {
 struct cv_privacy {
   struct cv_local local;
   struct cv_mechanism_law law;
-  uint64_t cost_micro; /* of one token to its worker: the smaller of the two epsilons, either covers all that leaves */
+  uint64_t cost_micro; /* of one token to its worker: of the two guarantees the smaller, each covers all that leaves */
   uint32_t least_tokens; /* smallest epoch that may be released */
   bool is_exact;         /* sums of the scores themselves leave */
 };

@@ -7,6 +7,7 @@
  *
  * It is NOT epsilon-differentially private: item 1 is in every one of those sums, which together spend M epsilon at
  * n = 2^M (6 epsilon at n = 64), without a bound. It is here so that the paper can be reproduced and the claim tested.
+ * The parameter `horizon` has no part in its noise; it makes what it can cost finite, so that it can be charged.
  *
  * Node 0 is the kept noise, node 1 the one released at a power of two, node 2 + j that of the p-sum of level j.
  */
@@ -51,11 +52,15 @@ static uint64_t spent_micro(const struct cv_mechanism_law *law, uint64_t n) {
   return cv_mechanism_part_micro(law, m + 1 + kept, 2);
 }
 
+static const struct cv_param_rule rules[] = {CV_HORIZON_RULE};
+
 const struct cv_mechanism_class cv_mechanism_hybrid_printed = {
     .name = "hybrid-printed",
     .guarantee = "none: what it spends grows with the logarithm of the releases, m epsilon at 2^m of them",
     .has_noise = true,
     .is_private = false,
+    .rules = rules,
+    .rule_count = CV_COUNT(rules),
     .prepare = prepare,
     .draw = draw,
     .is_live = is_live,

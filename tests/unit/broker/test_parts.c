@@ -191,7 +191,21 @@ static void test_what_is_unsound_needs_an_unsafe_broker(void **state) {
   struct cv_spec spec = good_spec();
   unsafe.unsafe_mechanisms = true;
   choose(&spec.mechanism, "hybrid-printed", 0);
+  struct cv_why why;
+  /* A hundred releases cost item 1 six and a half times the epsilon that is claimed, and that is what is looked at. */
+  assert_int_equal(cv_params_set_number(&spec.policy.params, "tokens_per_round", 10), CV_OK);
+  assert_int_equal(cv_gate_spec(&spec, &unsafe, &why), CV_ERR_DENIED);
+  assert_non_null(strstr(why.text, "epsilon 6.500000 is over this broker's limit of 1.000000"));
+  spec.epsilon_micro = 100000;
+  struct cv_privacy privacy;
   assert_int_equal(cv_gate_spec(&spec, &unsafe, NULL), CV_OK);
+  assert_int_equal(cv_privacy_init(&spec, &unsafe, &privacy, NULL), CV_OK);
+  assert_int_equal(privacy.cost_micro, 650000);
+  assert_int_equal(cv_privacy_spent_micro(&privacy, 64), 600000);
+  choose(&spec.privatizer, "laplace", 0.3);
+  choose(&spec.mechanism, "hybrid-printed", 0);
+  assert_int_equal(cv_privacy_init(&spec, &unsafe, &privacy, NULL), CV_OK);
+  assert_int_equal(privacy.cost_micro, 300000);
   choose(&spec.privatizer, "laplace", 1);
   refused(&spec, CV_ERR_DENIED, "mechanism hybrid-printed tells more than its epsilon says");
 }

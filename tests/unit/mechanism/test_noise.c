@@ -511,7 +511,7 @@ static void test_spending_grows_up_to_epsilon(void **state) {
 
 static void test_spending_is_that_of_the_first_item(void **state) {
   (void)state;
-  const struct cv_mechanism_law printed = mechanism_law("hybrid-printed", EPSILON, 0);
+  const struct cv_mechanism_law printed = mechanism_law("hybrid-printed", EPSILON, T);
   static const uint64_t halves[][2] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {63, 11}, {64, 12}, {65, 13}};
   for (size_t i = 0; i < CV_COUNT(halves); i++) {
     assert_int_equal(cv_mechanism_spent_micro(&printed, halves[i][0]), halves[i][1] * EPSILON / 2);
