@@ -18,7 +18,7 @@ struct self {
   bool greeted;
 };
 
-/* What may not be submitted; all that is wrong with it at once if its bytes are to be changed, else they might mend it. */
+/* What may not be submitted: all that is wrong at once if its bytes are to be changed, else they might mend it. */
 static void spoil(struct world *world, struct cv_spec *spec, bool thoroughly) {
   uint64_t what = world_below(world, 4);
   if (thoroughly || what == 0) {
