@@ -42,7 +42,7 @@ struct cv_want {
 struct cv_plan {
   uint64_t number;
   uint32_t wants;
-  struct cv_want *want; /* each arm at most once */
+  struct cv_want *want; /* each arm at most once, unless a third-party asks for nonsense */
 };
 
 /* Where an arm stands. */

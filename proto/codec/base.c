@@ -451,24 +451,33 @@ enum cv_err cv_codec_put_plan(uint64_t campaign, const struct cv_plan *plan, str
 }
 
 enum cv_err cv_codec_take_plan(const Crowdveil__Base__Plan *in, struct cv_arena *arena, struct cv_plan *ret) {
-  if (in->number == 0 || in->n_wants > CV_ARMS_MAX) {
+  if (in->n_wants > CV_ARMS_MAX) {
     return CV_ERR_FORMAT;
   }
   struct cv_want *want = cv_codec_room(arena, in->n_wants, sizeof(*want));
   if (want == NULL) {
     return CV_ERR_LIMIT;
   }
+  for (size_t i = 0; i < in->n_wants; i++) {
+    want[i] = (struct cv_want){.arm = in->wants[i]->arm, .tokens = in->wants[i]->tokens};
+  }
+  *ret = (struct cv_plan){.number = in->number, .wants = (uint32_t)in->n_wants, .want = want};
+  return CV_OK;
+}
+
+enum cv_err cv_codec_take_accepted_plan(const Crowdveil__Base__Plan *in, struct cv_arena *arena, struct cv_plan *ret) {
   uint64_t seen[CV_ARMS_MAX / 64] = {0};
+  if (in->number == 0) {
+    return CV_ERR_FORMAT;
+  }
   for (size_t i = 0; i < in->n_wants; i++) {
     uint32_t arm = in->wants[i]->arm;
     if (arm >= CV_ARMS_MAX || (seen[arm / 64] >> (arm % 64) & 1) != 0) {
       return CV_ERR_FORMAT;
     }
     seen[arm / 64] |= UINT64_C(1) << (arm % 64);
-    want[i] = (struct cv_want){.arm = arm, .tokens = in->wants[i]->tokens};
   }
-  *ret = (struct cv_plan){.number = in->number, .wants = (uint32_t)in->n_wants, .want = want};
-  return CV_OK;
+  return cv_codec_take_plan(in, arena, ret);
 }
 
 /* Standings. */

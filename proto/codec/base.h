@@ -77,6 +77,9 @@ CV_MUST_USE enum cv_err cv_codec_put_plan(uint64_t campaign, const struct cv_pla
                                           Crowdveil__Base__Plan *ret);
 CV_MUST_USE enum cv_err cv_codec_take_plan(const Crowdveil__Base__Plan *in, struct cv_arena *arena,
                                            struct cv_plan *ret);
+/* One that has been accepted: its number is not 0, it names each arm once, and none beyond CV_ARMS_MAX. */
+CV_MUST_USE enum cv_err cv_codec_take_accepted_plan(const Crowdveil__Base__Plan *in, struct cv_arena *arena,
+                                                    struct cv_plan *ret);
 
 CV_MUST_USE enum cv_err cv_codec_put_standings(const struct cv_standing *standing, size_t n, struct cv_arena *scratch,
                                                Crowdveil__Base__Standing ***ret);

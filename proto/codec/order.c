@@ -289,7 +289,7 @@ static enum cv_err take_records(const Crowdveil__Order__Part *in, struct cv_aren
     if (in->plans[i]->campaign != in->campaign) {
       return CV_ERR_FORMAT;
     }
-    CV_TRY(cv_codec_take_plan(in->plans[i], arena, &ret->plan[i]));
+    CV_TRY(cv_codec_take_accepted_plan(in->plans[i], arena, &ret->plan[i]));
   }
   ret->releases = in->n_releases;
   for (size_t i = 0; i < in->n_releases; i++) {

@@ -280,12 +280,13 @@ static enum cv_err take_opens(const Crowdveil__Rank__Envelope *in, struct cv_are
   return CV_OK;
 }
 
-static enum cv_err take_plan(const Crowdveil__Base__Plan *in, struct cv_arena *arena, struct cv_rank_plan *ret) {
+static enum cv_err take_plan(const Crowdveil__Base__Plan *in, bool accepted, struct cv_arena *arena,
+                             struct cv_rank_plan *ret) {
   if (in == NULL) {
     return CV_ERR_FORMAT;
   }
   *ret = (struct cv_rank_plan){.campaign = in->campaign};
-  CV_TRY(cv_codec_take_plan(in, arena, &ret->plan));
+  CV_TRY((accepted ? cv_codec_take_accepted_plan : cv_codec_take_plan)(in, arena, &ret->plan));
   return cv_codec_take_standings(in->standings, in->n_standings, arena, &ret->standings, &ret->standing);
 }
 
@@ -297,7 +298,7 @@ static enum cv_err take_recorded(const Crowdveil__Rank__Envelope *in, struct cv_
   }
   ret->recorded = in->n_recorded;
   for (size_t i = 0; i < in->n_recorded; i++) {
-    CV_TRY(take_plan(in->recorded[i]->plan, arena, &ret->record[i]));
+    CV_TRY(take_plan(in->recorded[i]->plan, true, arena, &ret->record[i]));
   }
   return CV_OK;
 }
@@ -420,7 +421,7 @@ static enum cv_err take_plans(const Crowdveil__Rank__Envelope *in, struct cv_are
   }
   ret->plans = in->n_plans;
   for (size_t i = 0; i < in->n_plans; i++) {
-    CV_TRY(take_plan(in->plans[i], arena, &ret->plan[i]));
+    CV_TRY(take_plan(in->plans[i], false, arena, &ret->plan[i]));
   }
   return CV_OK;
 }
