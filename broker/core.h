@@ -111,8 +111,8 @@ bool cv_broker_is_drained(const struct cv_broker *broker);
 /* ---- batches and outputs ---- */
 
 /*
- * What this connection has been answered since the last flush, in acknowledgements and turned away arrivals: when that
- * grows large the shell reads no more of it until the next one.
+ * What this connection has been answered in vain since the last flush: tokens that were not accepted, and arrivals that
+ * were turned away. When that grows large the shell reads no more of it until the next one.
  */
 size_t cv_broker_conn_gathered(const struct cv_broker_conn *conn);
 /* A connection that is slow to read: exports, progress and history wait until it is told otherwise. */

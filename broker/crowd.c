@@ -731,7 +731,7 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
   if (ack == NULL) {
     return CV_ERR_NOMEM;
   }
-  conn->gathered++;
+  conn->gathered += verdict != CV_VERDICT_ACCEPTED; /* those are bounded by the connection's credit */
   memcpy(ack->ticket, token->ticket, sizeof(ack->ticket));
   ack->verdict = verdict;
   ack->why = objection.why;

@@ -20,9 +20,8 @@ enum {
   BATCH_TOKENS = 1024,
   SLICE = 1000, /* assignments and acknowledgements in one frame */
   SLICE_SMALL = 16,
-  GATHER_MOST = 8192, /* answers to one connection between two flushes ... */
-  GATHER_LEAST = 256,
-  GATHER_ALL = 65536,   /* ... and that many to all of them together */
+  GATHER_ALL = 2048,    /* answers in vain between two flushes, to all connections together ... */
+  GATHER_LEAST = 64,    /* ... but so many to each */
   HOLD_BYTES = 1 << 20, /* queued for a connection: it is slow to read */
 };
 
@@ -365,7 +364,7 @@ static void pace_peer(struct link *link) {
   struct cv_broker_figures figures;
   cv_broker_figures(link->shell->core, &figures);
   size_t share = GATHER_ALL / (figures.crowd_conns + 1);
-  share = share > GATHER_MOST ? GATHER_MOST : share < GATHER_LEAST ? GATHER_LEAST : share;
+  share = share < GATHER_LEAST ? GATHER_LEAST : share;
   if (!link->paused && !link->closing && cv_broker_conn_gathered(link->conn) >= share) {
     link->paused = true;
     link->shell->pauses++;

@@ -165,7 +165,7 @@ struct cv_broker_conn {
   struct cv_dealing *dealing;
   uint32_t dealings, dealings_cap;
   struct cv_crowd_out gather, ready;
-  size_t gathered; /* acknowledgements and workers turned away in `gather` */
+  size_t gathered; /* answers in `gather` to tokens that were not accepted and workers turned away */
   /* order */
   struct cv_request request[CV_REQUESTS_MAX];
   uint32_t requests;

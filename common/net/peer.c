@@ -23,7 +23,7 @@ enum {
   PROBES = 3,
   ENCRYPT_BYTES = 16 * 16 * 1024, /* at once: whole records */
   KEEP_BYTES = 64 * 1024,         /* a larger buffer is freed when it is empty */
-  TURN_BYTES = 256 * 1024,        /* of one peer before the others have their turn */
+  TURN_BYTES = CV_HUB_READ_BYTES, /* of one peer before the others have their turn */
   WATCHES = 8,                    /* looks at the clock in frame_ms */
 };
 
