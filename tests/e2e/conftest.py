@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness import crashes  # noqa: E402
+from harness import crashes, refused  # noqa: E402
 from harness.campaign import CLASSES, Run, outcome  # noqa: E402
 from harness.daemon import ROOT  # noqa: E402
 from harness.deployment import Deployment, missing_programs  # noqa: E402
@@ -86,10 +86,10 @@ def undisturbed(tmp_path_factory, pki):
 @pytest.fixture(scope="session", autouse=True)
 def told_at_the_end(record_testsuite_property):
     yield
-    if crashes.line():
-        record_testsuite_property("say", crashes.line())
+    for line in filter(None, (crashes.line(), refused.line())):
+        record_testsuite_property("say", line)
 
 
 def pytest_terminal_summary(terminalreporter):
-    if crashes.line():
-        terminalreporter.write_line(crashes.line())
+    for line in filter(None, (crashes.line(), refused.line())):
+        terminalreporter.write_line(line)

@@ -5,8 +5,8 @@ import socket
 
 
 class _Unix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=20)
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
         self.path = path
 
     def connect(self):
@@ -15,9 +15,9 @@ class _Unix(http.client.HTTPConnection):
         self.sock.connect(str(self.path))
 
 
-def get(path, url):
+def get(path, url, timeout=20):
     """(status, body)."""
-    connection = _Unix(path)
+    connection = _Unix(path, timeout)
     try:
         connection.request("GET", url)
         answer = connection.getresponse()
@@ -26,7 +26,13 @@ def get(path, url):
         connection.close()
 
 
+def metrics(path):
+    """{name with labels: value}."""
+    _, text = get(path, "/metrics")
+    return {name: float(value) for name, value in
+            (line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#"))}
+
+
 def metric(folder, program, name):
     """The value of one line of a daemon's metrics; its socket is in the folder."""
-    text = get(folder / f"{program}.sock", "/metrics")[1]
-    return next(float(line.split()[1]) for line in text.split("\n") if line.startswith(f"{name} "))
+    return metrics(folder / f"{program}.sock")[name]

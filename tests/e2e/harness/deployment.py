@@ -4,6 +4,7 @@ import copy
 import os
 
 from client.requester import Requester
+from harness import refused
 from harness.daemon import PROGRAMS, Daemon, write_config
 
 
@@ -100,7 +101,14 @@ class Deployment:
     def logs(self):
         return {daemon.name: daemon.text() for daemon in self.daemons}
 
+    def count_refused(self):
+        """Before a daemon ends: what it refused goes into the session's sum."""
+        for daemon in (self.broker, self.thirdparty):
+            if daemon is not None and daemon.process.poll() is None:
+                refused.take(self.folder / f"{daemon.name}.sock")
+
     def close(self):
+        self.count_refused()
         for daemon in reversed(self.daemons):
             daemon.kill()
 

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Peers that mean harm, in numbers: while each of them does its worst, an honest gateway keeps at least half of its rate,
+the broker's memory stays below what docs/operations.md says, and its log stays short.
+
+The honest gateway is paced far below what the machine can do, so that not the machine is measured but whether it gets
+its turn; attackers run with the lowest priority, since on one machine their own work would slow down everybody.
+"""
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from client.requester import Requester, spec
+from client.worker import Session
+from harness.admin import metrics
+from harness.daemon import wait_until
+from harness.deployment import Deployment
+
+RATE, INTERVAL = 800, 1.5
+CONNECTIONS, HANDSHAKES = 64, 32
+MIB = 1 << 20
+CROWD = 6  # certificates of the attackers
+ATTACKS = Path(__file__).parent / "client/attacks.py"
+
+
+def memory_bound(connections, handshakes):
+    """docs/operations.md, "Memory"."""
+    return 64 * MIB + connections * 6 * MIB + 2 * handshakes * 64 * 1024
+
+
+def status_bytes(pid, field):
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(rf"^{field}:\s+(\d+) kB", text, re.M).group(1)) * 1024
+
+
+class Stage:
+    def __init__(self, folder, pki):
+        self.deployment, self.pki = Deployment(folder, pki), pki
+        self.deployment.up(broker={"limits": {"connections": CONNECTIONS, "handshakes": HANDSHAKES,
+                                              "release_tokens": 10}, "lease": "2s"})
+        self.broker = self.deployment.broker
+        self.requester = Requester(self.broker.address, pki.issue("requester/alice"), timeout=30)
+        # two arms that are alike: the campaign goes on for as long as the tests do
+        self.campaign = self.requester.submit(spec(
+            2, tokens=100_000_000, policy_params={"alpha": 0, "tokens_per_round": 200})).campaign
+        (folder / "campaign.yaml").write_text(
+            "campaign: test\nitems: {list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}]}\n"
+            "policy: {name: ppar, alpha: 0}\nprivacy: {epsilon: 1}\n")
+        self.worker = self.deployment.start_worker("gateway/1-5000000", folder / "campaign.yaml",
+                                                   {"arrival_rate": RATE})
+        self.crowd = [pki.issue(f"gateway/{first}-{first + 9999}") for first in
+                      range(10_000_001, 10_000_001 + CROWD * 10_000, 10_000)]
+        wait_until(lambda: self.tokens() > 2 * RATE, "the honest gateway works", 30)
+
+    def metrics(self):
+        return metrics(self.deployment.folder / "broker.sock")
+
+    def tokens(self):
+        return self.metrics()["crowdveil_tokens_total"]
+
+    def refused(self, *reasons):
+        counts = self.metrics()
+        return sum(counts[f'crowdveil_refused_total{{reason="{reason}"}}'] for reason in reasons)
+
+    def rate(self):
+        """Accepted tokens a second of the honest gateway; nobody else's are accepted."""
+        before, start = self.tokens(), time.monotonic()
+        time.sleep(INTERVAL)
+        return (self.tokens() - before) / (time.monotonic() - start)
+
+    def attack(self, name, certificates=()):
+        pairs = [path for files in certificates for path in (files.cert, files.key)]
+        return Attack(name, self.broker.address, self.pki.ca, *pairs)
+
+    def close(self):
+        self.requester.close()
+        self.deployment.close()
+
+
+class Attack:
+    def __init__(self, *args):
+        self.process = subprocess.Popen(["nice", "-n", "19", sys.executable, "-B", str(ATTACKS), *args],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        assert self.process.stdout.readline() == b"on\n"
+        time.sleep(.5)
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory, pki):
+    made = Stage(tmp_path_factory.mktemp("hostile"), pki)
+    yield made
+    made.close()
+
+
+# attack: (certificates, reasons that the metrics count it under)
+PLANS = {
+    "silent": (0, ("crowded",)),
+    "loris": (0, ("crowded",)),
+    "plain_text": (0, ("handshake", "crowded")),
+    "idle": (CROWD, ()),
+    "reconnect": (1, ()),
+    "forged_tokens": (CROWD, ("ticket",)),
+    "garbage": (CROWD, ("message",)),
+    "arrivals": (CROWD, ()),
+    "deaf": (CROWD, ("deaf", "ticket")),
+    "slow_frames": (CROWD, ()),
+    "tiny_records": (1, ()),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_an_honest_gateway_keeps_half_of_its_rate(stage, name):
+    certificates, reasons = PLANS[name]
+    before_refused, since = stage.refused(*reasons), stage.broker.mark()
+    alone, attacked = [stage.rate()], []
+    with stage.attack(name, stage.crowd[:certificates]):
+        attacked += [stage.rate(), stage.rate()]
+        # who comes new while it goes on is served, too
+        with Session(stage.broker.address, *newcomer(stage), timeout=10) as session:
+            session.until("hello")
+    alone.append(stage.rate())
+    # after an interruption it catches up: no interval counts for more than the pace
+    rates = min(statistics.median(alone), RATE), statistics.median(attacked)
+    print(f"{name}: {rates[0]:.0f} tokens/s alone, {rates[1]:.0f} under attack; "
+          f"peak memory {status_bytes(stage.broker.pid, 'VmHWM') / MIB:.0f} MiB")
+    assert rates[0] > RATE / 2, "the machine is too slow to measure anything"
+    assert rates[1] >= rates[0] / 2, rates
+    assert status_bytes(stage.broker.pid, "VmHWM") <= memory_bound(CONNECTIONS, HANDSHAKES)
+    if reasons:
+        assert stage.refused(*reasons) > before_refused, "no refusal was counted"
+    assert stage.broker.mark() - since <= 16 * (certificates + 1), "\n".join(stage.broker.lines[since:])
+
+
+def newcomer(stage):
+    files = stage.pki.issue("gateway/20000001-20000009")
+    return files.ca, files.cert, files.key
+
+
+def test_places_for_connections_are_for_many(stage):
+    """One requester fills neither the listener nor another's share; over the limit the newcomer is told and counted."""
+    before = stage.refused("limit", "connection")
+    mallory = stage.pki.issue("requester/mallory")
+    held = []
+    for _ in range(20):
+        try:
+            held.append(Requester(stage.broker.address, mallory, timeout=10))
+            held[-1].status()
+        except (ConnectionError, OSError):
+            held.pop().close()
+    assert len(held) == 16
+    with Requester(stage.broker.address, stage.pki.issue("requester/bob"), timeout=10) as bob:
+        assert len(bob.status().campaigns) == 0
+    for one in held:
+        one.close()
+    assert stage.refused("limit", "connection") == before + 4
+
+
+def test_a_misdeed_ten_thousand_times_is_one_line(stage):
+    since, before = stage.broker.mark(), stage.refused("ticket")
+    with Session(stage.broker.address, *newcomer(stage), timeout=20) as session:
+        for _ in range(20):
+            envelope = session.pb.Envelope()
+            for n in range(500):
+                envelope.tokens.add(ticket=bytes([n % 256]) * 48, values=[1])
+            session.send(envelope)
+            for _ in range(500):
+                assert session.verdict(session.until("ack")) == "refused"
+    assert stage.refused("ticket") == before + 10_000
+    lines = [line for line in stage.broker.lines[since:] if "20000001" in line and "refused a token" in line]
+    assert len(lines) == 1, lines
+
+
+def test_the_broker_says_how_often_it_kept_silent(stage):
+    """The last of all: at its end it sums up without waiting for the minute."""
+    wait_until(lambda: stage.tokens() > 0, "it still runs")
+    stage.deployment.count_refused()
+    assert stage.broker.stop() == 0
+    assert re.search(r"gateway/20000001-20000009: refused a token: .* \(9999 more of these in \d+ s\)",
+                     stage.broker.text())
