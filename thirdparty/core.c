@@ -246,6 +246,15 @@ void cv_ranker_reject(struct cv_ranker *ranker, struct cv_ranker_link *link, enu
   (void)snprintf(link->goodbye, sizeof(link->goodbye), "%.*s", WHY_ROOM, reason);
 }
 
+/* What is still to be said to a broker was asked on a connection that is gone: on the next it opens its campaigns anew. */
+static void say_nothing_more(struct cv_ranker *ranker, const struct broker *broker) {
+  for (struct cv_campaign *campaign = ranker->dirty; campaign != NULL; campaign = campaign->next_dirty) {
+    if (strcmp(campaign->broker_name, broker->name) == 0) {
+      campaign->due_opened = campaign->due_ack = campaign->due_plan = campaign->due_result = false;
+    }
+  }
+}
+
 enum cv_err cv_ranker_connected(struct cv_ranker *ranker, const char *name, void *data, struct cv_ranker_link **ret) {
   struct broker *broker = broker_of(ranker, name);
   struct cv_ranker_link *link = calloc(1, sizeof(*link));
@@ -256,6 +265,7 @@ enum cv_err cv_ranker_connected(struct cv_ranker *ranker, const char *name, void
   }
   if (broker->link != NULL) {
     cv_ranker_reject(ranker, broker->link, CV_REFUSALS, "a newer connection of the same broker takes over");
+    say_nothing_more(ranker, broker);
   }
   link->broker = broker;
   link->data = data;
@@ -275,6 +285,7 @@ void cv_ranker_disconnected(struct cv_ranker *ranker, struct cv_ranker_link *lin
   }
   if (link->broker->link == link) {
     link->broker->link = NULL;
+    say_nothing_more(ranker, link->broker);
   }
   link_free(ranker, link);
 }

@@ -468,6 +468,32 @@ static void a_newer_connection_takes_over(void **state) {
   world_fini(w);
 }
 
+/* What was asked on the older connection is answered there or nowhere: on the newer one nothing has been opened yet. */
+static void a_newer_connection_gets_no_answers_of_the_older_one(void **state) {
+  struct world *w = connected();
+  struct cv_ranker_link *old = w->link;
+  while (world_has_more(w)) {
+    world_release(w);
+  }
+  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  struct cv_batch batch;
+  struct cv_ranker_out out;
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_non_null(batch.first); /* the releases are stored all the same */
+  cv_ranker_committed(w->ranker);
+  while (cv_ranker_next(w->ranker, &out)) {
+    if (out.link == w->link) {
+      assert_int_equal(out.frame->opened + out.frame->acks + out.frame->plans + out.frame->results, 0);
+    }
+  }
+  cv_batch_fini(&batch);
+  cv_ranker_disconnected(w->ranker, old);
+  world_open(w);
+  world_run(w);
+  assert_int_equal(w->result, CV_END_COMPLETE);
+  world_fini(w);
+}
+
 static void brokers_do_not_see_each_others_campaigns(void **state) {
   struct world *w = connected();
   struct cv_ranker_link *bob;
@@ -516,6 +542,7 @@ int main(void) {
       cmocka_unit_test(a_stopped_campaign_waits_for_what_the_broker_still_has),
       cmocka_unit_test(a_frozen_campaign_is_answered_at_once),
       cmocka_unit_test(a_newer_connection_takes_over),
+      cmocka_unit_test(a_newer_connection_gets_no_answers_of_the_older_one),
       cmocka_unit_test(brokers_do_not_see_each_others_campaigns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
