@@ -33,7 +33,8 @@ class Everybody:
         self.watcher = self.watch()
 
     def gateway(self, identity):
-        return self.run.start_worker(identity, arrival_rate=self.rate, exit_when_done=False)
+        return self.run.start_worker(identity, arrival_rate=self.rate, exit_when_done=False,
+                                     broker=self.run.settings["broker"]["listen"])
 
     def watch(self):
         return self.run.deployment.watch(self.run.deployment.pki.issue("requester/alice"), self.run.campaign,

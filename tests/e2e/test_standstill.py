@@ -19,14 +19,15 @@ pytestmark = pytest.mark.usefixtures("worker_program")
 def flood(deployment, seconds, queue):
     """Ever more workers arrive; returns how many a connection was sent back."""
     files = deployment.pki.issue("gateway/200001-300000")
-    sent_back, batch = 0, queue // 4
+    arrived, sent_back, batch = 0, 0, queue // 4
     end = time.monotonic() + seconds
     with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
         first = 200_001
         while time.monotonic() < end:
             session.arrive(list(range(first, first + batch)), credit=64)
             first = first + batch if first + 2 * batch < 300_000 else 200_001
-            if sent_back or first > 200_001 + queue + batch:
+            arrived += batch
+            while sent_back < arrived - queue:
                 backoff = session.until("backoff")
                 assert backoff.delay_ms > 0 and "waiting" in backoff.why, backoff
                 sent_back += len(backoff.workers)

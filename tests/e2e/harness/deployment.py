@@ -81,7 +81,8 @@ class Deployment:
 
     def start_worker(self, identity, campaign_file, changes=None, **kwargs):
         """A worker daemon: `identity` is worker/ID or gateway/FIRST-LAST."""
-        settings = {"broker": self.broker_for("worker"), "campaign": str(campaign_file),
+        broker = (changes or {}).get("broker") or self.broker_for("worker")
+        settings = {"broker": broker, "campaign": str(campaign_file),
                     "tls": self.pki.issue(identity).config(), "seed": 1, "exit_when_done": True}
         return self.start("worker", merged(settings, changes), name=identity.replace("/", "-"), **kwargs)
 
