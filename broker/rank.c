@@ -15,9 +15,12 @@ enum { OPENS_A_FRAME = 1, PLANS_A_FRAME = 2, RELEASES_A_FRAME = 256, NUMBERS_A_F
 static void freeze(struct cv_broker *broker, struct cv_campaign *campaign, const char *what, uint64_t theirs,
                    uint64_t ours) {
   cv_refusals_add(&broker->figures.refusals, CV_REFUSED_HISTORY);
-  cv_broker_note(broker, NULL, "campaign %u \"%s\" is frozen: the third-party %s knows %s %llu, this broker %llu",
-                 campaign->id, campaign->spec.name, broker->rank->identity.name, what, (unsigned long long)theirs,
-                 (unsigned long long)ours);
+  cv_broker_note(
+      broker, NULL,
+      "campaign %u \"%s\" is frozen: the third-party %s knows %s %llu, this broker %llu; if this broker was put "
+      "back to an older state, stop it and run crowdveil recover",
+      campaign->id, campaign->spec.name, broker->rank->identity.name, what, (unsigned long long)theirs,
+      (unsigned long long)ours);
   cv_campaign_end(broker, campaign, CV_END_FROZEN);
 }
 

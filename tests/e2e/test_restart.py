@@ -8,6 +8,7 @@ import pytest
 
 from harness import crashes
 from harness.campaign import Run
+from harness.commands import crowdveil
 
 pytestmark = pytest.mark.usefixtures("worker_program")
 
@@ -71,3 +72,5 @@ def test_a_lost_thirdparty_database_is_rebuilt(deployment, undisturbed):
     run.check(undisturbed)
     with sqlite3.connect(f"{deployment.state('thirdparty-state')}/thirdparty.db") as db:
         assert db.execute("SELECT count(*) FROM release").fetchone() == (len(undisturbed[1]),)
+    done = crowdveil("replay", f"{deployment.state('thirdparty-state')}/thirdparty.db")
+    assert done.returncode == 0 and "every decision agrees" in done.stdout, done.stdout + done.stderr

@@ -10,7 +10,7 @@
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/fuzz.h"
 
-enum kind { CAMPAIGN, PLAN, RELEASE, LEDGER, STANDINGS, STATE, CHUNK, JOURNAL, KINDS };
+enum kind { CAMPAIGN, PLAN, RELEASE, LEDGER, RECOVERY, STANDINGS, STATE, CHUNK, JOURNAL, KINDS };
 
 static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, size_t n) {
   memset(ret, 0, n);
@@ -49,6 +49,8 @@ static enum cv_err feed(struct cv_broker *broker, struct fuzz_record *record) {
       return cv_broker_restore_release(broker, campaign, &record->bytes);
     case LEDGER:
       return cv_broker_restore_ledger(broker, campaign, &record->bytes);
+    case RECOVERY:
+      return cv_broker_restore_recovery(broker, 1U + (record->argument >> 1), &record->bytes);
     case STANDINGS:
       return cv_broker_restore_standings(broker, campaign, &record->bytes);
     case STATE:

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "broker/recover.h"
 #include "deploy/launcher/export.h"
 #include "proto/codec/crowd.h"
 #include "proto/codec/order.h"
@@ -244,7 +245,7 @@ static void put_state(struct cv_buf *out, uint32_t phase, uint32_t end) {
   for (int i = 0; i < 3; i++) {
     cv_buf_put_u64(&row, 9);
   }
-  put_record(out, 5, 0, &row);
+  put_record(out, 6, 0, &row);
 }
 
 /* A campaign, its plan, its first release, where arms stand. */
@@ -273,6 +274,10 @@ static void put_history(struct cv_buf *out) {
   cv_buf_put_u64(&row, 125000);
   cv_buf_put_u64(&row, 0);
   put_record(out, 3, 0, &row);
+  const struct cv_recovery recovery = {
+      .wall_ms = 600, .commit = 7, .anchored = 9, .first = 3, .last = 4, .ended = 1, .floor_micro = 500000};
+  cv_recovery_put(&recovery, &row);
+  put_record(out, 4, 0, &row);
   cv_buf_put_u32(&row, spec.arms);
   for (uint32_t i = 0; i < spec.arms; i++) {
     cv_buf_put_u32(&row, i % 2);
@@ -280,7 +285,7 @@ static void put_history(struct cv_buf *out) {
     cv_buf_put_f64(&row, 0.5);
     cv_buf_put_f64(&row, 0.1);
   }
-  put_record(out, 4, 0, &row);
+  put_record(out, 5, 0, &row);
 }
 
 static void broker_rows(void) {
@@ -289,12 +294,12 @@ static void broker_rows(void) {
   put_state(&running, 1, 0);
   cv_buf_put_u64(&row, 0);
   put_arm(&row, 1);
-  put_record(&running, 6, 2 << 1, &row);
+  put_record(&running, 7, 2 << 1, &row);
   cv_buf_put_u64(&row, 0);
   for (int i = 0; i < 512; i++) {
     cv_buf_put_u64(&row, i == 0 ? 31 : 0);
   }
-  put_record(&running, 6, 0, &row);
+  put_record(&running, 7, 0, &row);
   cv_buf_put_u32(&row, 1);
   cv_buf_put_u64(&row, 1005);
   cv_buf_put_u64(&row, 17);
@@ -309,7 +314,7 @@ static void broker_rows(void) {
   put_arm(&arm, 1);
   cv_buf_put_bytes(&row, arm.data, arm.len);
   cv_buf_fini(&arm);
-  put_record(&running, 7, 0x50, &row);
+  put_record(&running, 8, 0x50, &row);
   save("broker_rows", "running", &running);
   put_history(&ended);
   put_state(&ended, 3, CV_END_COMPLETE);

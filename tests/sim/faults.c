@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "broker/repair.h"
 #include "tests/sim/net.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
@@ -58,6 +59,48 @@ static void age_thirdparty(struct world *world) {
   truth_thirdparty_lost(world->truth);
 }
 
+/* From here on the requester begins anew, with a broker that has forgotten something. */
+static void begin_anew(struct world *world) {
+  truth_rolled_back(world->truth);
+  world->rolled_back = true;
+  world->scenario.campaigns = 1; /* workers remember what the broker has forgotten: others may find nobody */
+  world->done = 0;
+  if (world->requester[0]->up) {
+    party_die(world->requester[0], 20);
+  }
+}
+
+/* Somebody recovers the broker, and the power may fail in the middle: then it is done again. */
+static void recover(struct world *world) {
+  struct disk *disk = &world->disk_broker;
+  const struct cv_broker_config config = {
+      .limits = {.worker_epsilon_micro = world->scenario.worker_epsilon_micro, .release_tokens = 1, .chunks = 64},
+      .digest = cv_sha256};
+  const struct cv_repair repair = {.files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS},
+                                   .master = &world->master,
+                                   .config = &config,
+                                   .wall_ms = world_wall_ms(world)};
+  struct cv_repaired repaired;
+  struct cv_why why = {.text = ""};
+  disk->refuse_in = 0;
+  disk->fuse = world_chance(world, 60) ? 1 + (int)world_below(world, 60) : 0;
+  enum cv_err err = cv_broker_repair(&repair, &repaired, &why);
+  if (disk->dead || err != CV_OK) {
+    world_log(world, "fault: the recovery dies in the middle: %s", why.text);
+    disk_after_power_loss(disk, world->rng);
+    disk->fuse = 0;
+    err = cv_broker_repair(&repair, &repaired, &why);
+  }
+  disk->fuse = 0;
+  if (err != CV_OK) {
+    world_fail(world, "3: the older database cannot be recovered: %s", why.text);
+  }
+  tally(TALLY_RECOVERED);
+  world_log(world, "fault: the broker is recovered from an older database");
+  world->recovered = true;
+  begin_anew(world);
+}
+
 /* An older database under a newer anchor: the broker must not start on it. */
 static void go_back_alone(struct world *world) {
   struct party *broker = world->broker;
@@ -76,22 +119,20 @@ static void go_back_alone(struct world *world) {
   broker->ops->stop(broker);
   broker->self = NULL;
   disk_after_kill(&world->disk_broker, world->rng);
-  disk_put_back(&world->disk_broker, "B/broker.db", &now);
+  if (!started && world->scenario.requesters == 1 && world_chance(world, 60)) {
+    recover(world);
+  } else {
+    disk_put_back(&world->disk_broker, "B/broker.db", &now);
+  }
   disk_copy_fini(&now);
 }
 
 /* Anchor and database are both old: only the third-party can notice. */
 static void go_back_together(struct world *world) {
   disk_put_back(&world->disk_broker, "B/", &world->snapshot);
-  truth_rolled_back(world->truth);
-  world->rolled_back = true;
-  world->scenario.campaigns = 1; /* workers remember what the broker has forgotten: others may find nobody */
-  world->done = 0;
   world_log(world, "fault: broker and anchor go back");
   tally(TALLY_BOTH_OLDER);
-  if (world->requester[0]->up) {
-    party_die(world->requester[0], 20);
-  }
+  begin_anew(world);
 }
 
 static void roll_back(struct world *world) {

@@ -59,6 +59,7 @@
   MUST(THIRDPARTY_LOST, "third-party's database lost")                       \
   MUST(THIRDPARTY_OLDER, "third-party's database put back to an older copy") \
   MUST(BROKER_OLDER, "broker's database put back, refused by the anchor")    \
+  MUST(RECOVERED, "broker's older database recovered")                       \
   MUST(BOTH_OLDER, "broker's database and anchor put back")                  \
   MUST(TWO_AT_ONCE, "worlds with campaigns of two requesters at once")       \
   MUST(REPLAYS, "third-party databases replayed")                            \

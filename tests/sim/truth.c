@@ -14,9 +14,10 @@ struct truth *truth_new(struct world *world) {
   truth->workers = (uint64_t)(world->scenario.crews + world->scenario.liars) * world->scenario.crew_workers + 1;
   truth->tokens_of = calloc(truth->workers, sizeof(*truth->tokens_of));
   truth->campaigns = world->scenario.requesters * world->scenario.campaigns + 1;
-  truth->campaign = calloc(truth->campaigns, sizeof(*truth->campaign));
-  truth->asked_ms = calloc(truth->campaigns, sizeof(*truth->asked_ms));
-  truth->asked_jumps = calloc(truth->campaigns, sizeof(*truth->asked_jumps));
+  truth->room = 2 * truth->campaigns;
+  truth->campaign = calloc(truth->room, sizeof(*truth->campaign));
+  truth->asked_ms = calloc(truth->room, sizeof(*truth->asked_ms));
+  truth->asked_jumps = calloc(truth->room, sizeof(*truth->asked_jumps));
   CV_REQUIRE(truth->tokens_of != NULL && truth->campaign != NULL && truth->asked_ms != NULL &&
              truth->asked_jumps != NULL);
   return truth;
@@ -448,7 +449,37 @@ void truth_stored(struct truth *truth, uint64_t commit) {
   all_is_stored(truth);
 }
 
+static void check_forgotten_arms(struct truth *truth, const struct campaign *campaign, const struct cv_campaign *core) {
+  uint64_t releases[SCENARIO_ARMS] = {0};
+  for (size_t i = 0; i < campaign->releases_stored; i++) {
+    releases[campaign->release[i].arm]++;
+  }
+  for (uint32_t i = 0; i < core->ledger.arms; i++) {
+    uint64_t cost = releases[i] == 0 ? 0 : cv_mechanism_spent_micro(&core->privacy.law, releases[i]);
+    if (core->ledger.arm[i].spent_micro < cost) {
+      world_fail(truth->world, "3: after the recovery arm %u of campaign %u has spent %llu; its releases cost %llu", i,
+                 core->id, (unsigned long long)core->ledger.arm[i].spent_micro, (unsigned long long)cost);
+    }
+  }
+}
+
+void truth_recovered(struct truth *truth, struct cv_broker *core) {
+  check_accounts(truth, core);
+  for (uint32_t id = 1; id < truth->campaigns; id++) {
+    const struct campaign *campaign = &truth->campaign[id];
+    const struct cv_campaign *each = cv_campaign_find(core, id);
+    if (each != NULL) {
+      check_forgotten_arms(truth, campaign, each);
+    } else if ((campaign->plans_stored > 0 || campaign->releases_stored > 0) && core->totals.campaigns < id) {
+      world_fail(truth->world, "3: after the recovery the number of campaign %u is free again", id);
+    }
+  }
+}
+
 void truth_restarted(struct truth *truth, struct cv_broker *core) {
+  if (truth->world->recovered) {
+    truth_recovered(truth, core);
+  }
   if (truth->world->rolled_back) {
     return;
   }
@@ -486,4 +517,5 @@ void truth_rolled_back(struct truth *truth) {
                             campaign->ranker_plans > campaign->snapshot_plans + 1;
     campaign->finished = false;
   }
+  truth->campaigns = truth->world->recovered ? truth->room : truth->campaigns;
 }

@@ -64,6 +64,8 @@ void truth_snapshot(struct truth *truth);
 bool truth_has_moved(const struct truth *truth);
 bool truth_is_behind(const struct truth *truth);
 void truth_rolled_back(struct truth *truth);
+/* 3, after a recovery: the ledger covers what was released and given before, though the database has forgotten it. */
+void truth_recovered(struct truth *truth, struct cv_broker *core);
 
 /* Everybody has been told the end and it is quiet. */
 void truth_end(struct truth *truth);

@@ -45,6 +45,7 @@ struct truth {
   struct world *world;
   struct campaign *campaign;  /* by id */
   uint32_t campaigns;         /* ids are below */
+  uint32_t room;              /* for those that are submitted again after a recovery */
   struct seen places, payers; /* acknowledged */
   struct ticket_list {
     struct cv_ticket *ticket;

@@ -49,7 +49,8 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
     campaign->standing[i] = finished->standing[i];
   }
   bool refused = campaign->end == CV_END_REFUSED && truth->world->scenario.ranker_campaigns == 0;
-  bool froze = campaign->end == CV_END_FROZEN || refused;
+  bool recovered = campaign->end == CV_END_RECOVERED;
+  bool froze = campaign->end == CV_END_FROZEN || refused || recovered;
   if (campaign->must_freeze && !froze) {
     world_fail(truth->world, "2: the third-party knew more than the rolled-back broker, and campaign %llu went on: %s",
                (unsigned long long)finished->progress.campaign, cv_end_text(campaign->end));

@@ -90,6 +90,7 @@ struct world {
   uint64_t calm_ms;                          /* since when there are no more; 0 = there are */
   struct disk snapshot, snapshot_thirdparty; /* of their disks, for going back */
   bool has_snapshot, has_snapshot_thirdparty, rolled_back;
+  bool recovered;                /* from the older database; what it has forgotten is known to the truth */
   int64_t live_early, live_late; /* allocations once a quarter of the campaigns, and once all, were over */
   uint32_t done;                 /* a bit per requester that has everything */
   bool finished, failed, verbose;
