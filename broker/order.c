@@ -158,10 +158,9 @@ static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn,
       conn->finish_told = false;
       conn->progress_due = true;
       return CV_OK;
-    case CV_ORDER_LEDGER: {
-      struct cv_statement *statement;
-      CV_TRY(cv_statement_of(broker, campaign, &statement));
-      return push_statement(broker, conn, statement, why);
+    case CV_ORDER_LEDGER: { /* made when it is its turn: what leaves until then is in it */
+      const struct cv_request request = {.answer = CV_ORDER_STATEMENT, .campaign = campaign->id};
+      return push_request(broker, conn, &request, why);
     }
     case CV_ORDER_CANCEL: {
       cv_campaign_stop(broker, campaign, CV_END_CANCELLED);
@@ -310,6 +309,9 @@ static enum cv_err fill_request(struct cv_broker *broker, struct cv_broker_conn 
       conn->order.as.accepted.existed = request.existed;
       return CV_OK;
     case CV_ORDER_STATEMENT:
+      if (request.statement == NULL) {
+        CV_TRY(cv_statement_of(broker, cv_campaign_find(broker, request.campaign), &request.statement));
+      }
       conn->statement = request.statement;
       conn->order.kind = CV_ORDER_STATEMENT;
       conn->order.as.statement = *request.statement;

@@ -145,7 +145,7 @@ struct cv_request {
   uint32_t campaign;
   bool existed;
   char text[CV_WHY_BYTES];
-  struct cv_statement *statement; /* owned, with its accounts */
+  struct cv_statement *statement; /* owned, with its accounts; NULL: made when its turn comes */
 };
 
 struct cv_broker_conn {

@@ -121,10 +121,13 @@ static void on_submit(struct world *world, struct cv_reader *in) {
 
 static void on_request(struct world *world, struct cv_reader *in) {
   static const enum cv_order_kind kinds[] = {CV_ORDER_WATCH,  CV_ORDER_EXPORT,   CV_ORDER_STATUS, CV_ORDER_CANCEL,
-                                             CV_ORDER_STATUS, CV_ORDER_ACCEPTED, CV_ORDER_NONE};
+                                             CV_ORDER_LEDGER, CV_ORDER_ACCEPTED, CV_ORDER_NONE};
   struct peer *peer = pick(world, in, REQUESTER);
   uint8_t what = cv_read_u8(in);
   struct cv_order_frame frame = {.kind = kinds[what % CV_COUNT(kinds)]};
+  if (frame.kind == CV_ORDER_LEDGER) {
+    frame.as.ledger = (struct cv_ledger_request){.campaign = 0};
+  }
   frame.as.campaign = what / CV_COUNT(kinds) % (CAMPAIGNS + 1);
   if (peer != NULL) {
     say_order(world, peer, &frame);

@@ -236,6 +236,28 @@ static void hear_progress(struct world *world, const struct peer *peer, const st
   CV_REQUIRE(progress->tokens <= progress->tokens_limit && progress->decided <= progress->arms);
 }
 
+/* What has left is in the books. */
+static void hear_statement(struct world *world, const struct peer *peer, const struct cv_statement *statement) {
+  struct heard *heard = world_heard(world, statement->campaign);
+  uint64_t releases[CV_ARMS_MAX] = {0}, tokens[CV_ARMS_MAX] = {0};
+  fuzz_line(statement->guarantee);
+  CV_REQUIRE(statement->arms <= CV_ARMS_MAX && statement->lifetime_epsilon_micro > 0);
+  if (heard == NULL || statement->campaign == 0 || heard->owner == NULL || world->damaged) {
+    return;
+  }
+  CV_REQUIRE(strcmp(heard->owner, world_identity[peer->who].name) == 0);
+  for (uint64_t i = 0; i < heard->releases; i++) {
+    const struct sent *sent = &heard->release[i];
+    CV_REQUIRE(sent->arm < statement->arms);
+    releases[sent->arm]++;
+    tokens[sent->arm] = sent->tokens > tokens[sent->arm] ? sent->tokens : tokens[sent->arm];
+  }
+  for (uint32_t i = 0; i < statement->arms; i++) {
+    CV_REQUIRE(statement->account[i].releases >= releases[i] && statement->account[i].tokens >= tokens[i]);
+    CV_REQUIRE(releases[i] == 0 || heard->exact || statement->account[i].spent_micro > 0);
+  }
+}
+
 static void hear_order(struct world *world, const struct peer *peer, const struct cv_order_frame *frame) {
   struct heard *heard;
   switch (frame->kind) {
@@ -259,6 +281,9 @@ static void hear_order(struct world *world, const struct peer *peer, const struc
     case CV_ORDER_PART:
       heard = world_heard(world, frame->as.part.campaign);
       CV_REQUIRE(heard == NULL || !heard->exact || frame->as.part.releases == 0 || world->damaged);
+      break;
+    case CV_ORDER_STATEMENT:
+      hear_statement(world, peer, &frame->as.statement);
       break;
     case CV_ORDER_ERROR:
       fuzz_line(frame->as.error);

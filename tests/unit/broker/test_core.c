@@ -439,6 +439,34 @@ static void test_an_older_database_is_refused(void **state) {
   folder_remove(&world.folder);
 }
 
+/* It waits behind other answers while releases leave. */
+static void test_a_statement_has_all_that_left_before_it(void **state) {
+  struct world world;
+  uint64_t statements = 0;
+  world_make(&world);
+  submit(&world);
+  for (int i = 0; i < 40; i++) {
+    arrive(&world, 20);
+    for (int j = 0; j < 4; j++) {
+      ask(&world, &(struct cv_order_frame){.kind = j < 3 ? CV_ORDER_STATUS : CV_ORDER_LEDGER});
+    }
+    for (int j = 0; j < 5; j++) {
+      (void)turn(&world, false);
+      const struct cv_order_frame *told = &world.order->order;
+      uint64_t releases = 0;
+      for (uint32_t arm = 0; told->kind == CV_ORDER_STATEMENT && arm < told->as.statement.arms; arm++) {
+        releases += told->as.statement.account[arm].releases;
+      }
+      if (told->kind == CV_ORDER_STATEMENT) {
+        assert_true(releases >= world.ranker.releases);
+        statements += releases > 0;
+      }
+    }
+  }
+  assert_true(statements > 3);
+  world_end(&world);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_releases_are_exact_sums_and_known_noise),
@@ -455,6 +483,7 @@ int main(void) {
       cmocka_unit_test(test_a_plan_beyond_the_budget_ends_the_campaign_with_what_it_has),
       cmocka_unit_test(test_rows_that_were_changed_or_are_gone_are_noticed),
       cmocka_unit_test(test_a_third_party_that_connects_again_replaces_its_older_self),
+      cmocka_unit_test(test_a_statement_has_all_that_left_before_it),
       cmocka_unit_test(test_an_older_database_is_refused),
   };
   return cmocka_run_group_tests_name("core", tests, NULL, NULL);
