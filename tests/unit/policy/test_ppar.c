@@ -480,7 +480,8 @@ static void parameters_are_checked(void **state) {
   assert_int_equal(cv_policy_check(&missing, &at, &why), CV_ERR_INVALID);
   assert_string_equal(why.text, "alpha is missing");
   assert_int_equal(cv_policy_check(&unknown, &at, &why), CV_ERR_NOT_FOUND);
-  assert_string_equal(why.text, "unknown policy \"ppap\"; expected one of: ppar");
+  static const char line[] = "unknown policy \"ppap\"; expected one of: ppar, ";
+  assert_memory_equal(why.text, line, sizeof(line) - 1);
   assert_null(cv_policy_find("ppap"));
 }
 

@@ -282,7 +282,7 @@ static void stop_is_answered_with_where_the_arms_stand(void **state) {
 }
 
 static void a_campaign_that_cannot_be_run_is_refused_with_a_reason(void **state) {
-  static const char *const words[] = {"unknown policy \"dpf\"", "alpha is -1", "at most 5 are served",
+  static const char *const words[] = {"unknown policy \"no-policy\"", "alpha is -1", "at most 5 are served",
                                       "cannot work with privatizer laplace", "campaigns are open already"};
   for (size_t i = 0; i < CV_COUNT(words); i++) {
     struct world *w = world_new(NULL);
@@ -291,7 +291,7 @@ static void a_campaign_that_cannot_be_run_is_refused_with_a_reason(void **state)
     world_halt(w);
     world_start(w);
     if (i == 0) {
-      (void)snprintf(w->spec.policy.name, CV_PARAM_TEXT, "dpf");
+      (void)snprintf(w->spec.policy.name, CV_PARAM_TEXT, "no-policy");
     } else if (i == 1) {
       assert_int_equal(cv_params_set_number(&w->spec.policy.params, "alpha", -1), CV_OK);
     } else if (i == 3) {

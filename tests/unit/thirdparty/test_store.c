@@ -292,7 +292,7 @@ static void an_export_is_verified_without_decisions(void **state) {
   assert_false(verdict.agrees);
   assert_non_null(strstr(verdict.first.text, "is on record as complete"));
   /* And a spec that no one can run. */
-  (void)snprintf(w->spec.policy.name, CV_PARAM_TEXT, "dpf");
+  (void)snprintf(w->spec.policy.name, CV_PARAM_TEXT, "no-policy");
   assert_int_equal(cv_replay_records(&records, &verdict, &why), CV_ERR_NOT_FOUND);
   assert_non_null(strstr(why.text, "unknown policy"));
   world_fini(w);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recruitment policies again, written for clearness and not for speed: money counted up pull by pull, every maximum
+ * and every greedy choice computed afresh. What the real ones are compared with.
+ */
+#ifndef CV_TESTS_HIRER_H
+#define CV_TESTS_HIRER_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+
+enum { HIRER_ARMS = 12 };
+
+struct hirer {
+  const char *name;
+  uint32_t arms;
+  uint64_t cost[HIRER_ARMS], budget, seed;
+  double epsilon, delta, gap, truth[HIRER_ARMS];
+  bool printed, index_printed, v; /* v: there is noise */
+  /* What has been released so far. */
+  double pulls[HIRER_ARMS], sum[HIRER_ARMS];
+  /* dpf */
+  bool exploits;
+  uint32_t last; /* 1 + the arm explored last */
+  double value[HIRER_ARMS];
+  /* The next plan. */
+  uint64_t want[HIRER_ARMS];
+  bool done;
+};
+
+static inline uint64_t hirer_spent(const struct hirer *h) {
+  uint64_t spent = 0;
+  for (uint32_t i = 0; i < h->arms; i++) {
+    spent += (uint64_t)h->pulls[i] * h->cost[i];
+  }
+  return spent;
+}
+
+static inline bool hirer_cheaper(const struct hirer *h, uint32_t a, uint32_t b) {
+  return h->cost[a] < h->cost[b] || (h->cost[a] == h->cost[b] && a < b);
+}
+
+/* The affordable arm of the highest value; of equal values the cheapest, then the first. UINT32_MAX if none. */
+static inline uint32_t hirer_best(const struct hirer *h, const double *value, uint64_t left) {
+  uint32_t best = UINT32_MAX;
+  for (uint32_t i = 0; i < h->arms; i++) {
+    if (h->cost[i] <= left &&
+        (best == UINT32_MAX || value[i] > value[best] || (value[i] == value[best] && hirer_cheaper(h, i, best)))) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+/* Who is next in turn after the arm `last` (1 + its number; 0: nobody), by cost; UINT32_MAX: it was the last. */
+static inline uint32_t hirer_next(const struct hirer *h, uint32_t last) {
+  uint32_t next = UINT32_MAX;
+  for (uint32_t i = 0; i < h->arms; i++) {
+    if ((last == 0 || hirer_cheaper(h, last - 1, i)) && (next == UINT32_MAX || hirer_cheaper(h, i, next))) {
+      next = i;
+    }
+  }
+  return next;
+}
+
+/* One arm of the exploration, or false. */
+static inline bool hirer_explore(struct hirer *h, uint64_t *left) {
+  uint32_t i = hirer_next(h, h->last);
+  if (i == UINT32_MAX || h->cost[i] > *left) {
+    i = hirer_next(h, 0);
+  }
+  if (h->cost[i] > *left) {
+    return false;
+  }
+  h->last = i + 1;
+  h->want[i]++;
+  *left -= h->cost[i];
+  return true;
+}
+
+static inline void hirer_greedy(struct hirer *h, const double *value, uint64_t left) {
+  for (uint32_t i = hirer_best(h, value, left); i != UINT32_MAX; i = hirer_best(h, value, left)) {
+    h->want[i]++;
+    left -= h->cost[i];
+  }
+}
+
+static inline void hirer_dpf(struct hirer *h, uint64_t left) {
+  uint64_t share = (uint64_t)(h->epsilon * (double)h->budget), spent = h->budget - left;
+  uint64_t to_explore = share > spent ? share - spent : 0;
+  if (!h->exploits && hirer_explore(h, &to_explore)) {
+    while (!h->printed && hirer_explore(h, &to_explore)) {
+    }
+    return;
+  }
+  for (uint32_t i = 0; !h->exploits && i < h->arms; i++) {
+    h->value[i] = h->pulls[i] == 0 ? -(double)INFINITY : h->sum[i] / h->pulls[i] / ((double)h->cost[i] / 1e6);
+  }
+  h->exploits = true;
+  if (h->printed) {
+    h->want[hirer_best(h, h->value, left)]++;
+  } else {
+    hirer_greedy(h, h->value, left);
+  }
+}
+
+/* Each arm once, as far as the money goes. */
+static inline bool hirer_first(struct hirer *h, uint64_t left) {
+  bool any = false;
+  for (uint32_t i = 0; i < h->arms; i++) {
+    if (h->pulls[i] == 0 && h->cost[i] <= left) {
+      h->want[i] = 1;
+      left -= h->cost[i];
+      any = true;
+    }
+  }
+  return any;
+}
+
+static inline double hirer_pulls(const struct hirer *h) {
+  double t = 0;
+  for (uint32_t i = 0; i < h->arms; i++) {
+    t += h->pulls[i];
+  }
+  return t;
+}
+
+/* A draw with these weights, the densest arm first. */
+static inline uint32_t hirer_draw(const struct hirer *h, const double *value, uint64_t left, struct cv_rng *rng) {
+  struct hirer plan = *h;
+  hirer_greedy(&plan, value, left);
+  uint64_t all = 0;
+  uint32_t kinds = 0;
+  for (uint32_t i = 0; i < h->arms; i++) {
+    all += plan.want[i];
+    kinds += plan.want[i] > 0;
+  }
+  uint64_t at = kinds == 1 ? 0 : cv_rng_below(rng, all);
+  for (;;) {
+    uint32_t i = hirer_best(h, value, left);
+    if (at < plan.want[i]) {
+      return i;
+    }
+    at -= plan.want[i];
+    left -= plan.want[i] * h->cost[i];
+  }
+}
+
+static inline void hirer_dpu(struct hirer *h, uint64_t left, struct cv_rng *rng) {
+  double t = hirer_pulls(h), density[HIRER_ARMS];
+  for (uint32_t i = 0; i < h->arms; i++) {
+    double z = h->pulls[i];
+    double v = h->v ? sqrt(8) / h->delta * log(4 * pow(t, 4)) * (log(t) + 1) : 0;
+    density[i] = (h->sum[i] / z + (sqrt(2 * log(t) / z) + v / z)) / ((double)h->cost[i] / 1e6);
+  }
+  h->want[hirer_draw(h, density, left, rng)] = 1;
+}
+
+static inline void hirer_bound(struct hirer *h, uint64_t left) {
+  double t = hirer_pulls(h), index[HIRER_ARMS];
+  for (uint32_t i = 0; i < h->arms; i++) {
+    double z = h->pulls[i];
+    double noise = h->v ? 4 * sqrt(8) * log(t) / h->delta * (log2(z) + 1) / z : 0;
+    index[i] = h->sum[i] / z + ((h->index_printed ? 0 : sqrt(2 * log(t) / z)) + noise);
+  }
+  h->want[hirer_best(h, index, left)] = 1;
+}
+
+static inline uint32_t hirer_any(const struct hirer *h, uint64_t left, struct cv_rng *rng) {
+  uint32_t n = 0, i = hirer_next(h, 0);
+  for (uint32_t j = 0; j < h->arms; j++) {
+    n += h->cost[j] <= left;
+  }
+  for (uint64_t at = cv_rng_below(rng, n); at > 0; at--) {
+    i = hirer_next(h, i + 1);
+  }
+  return i;
+}
+
+static inline void hirer_eps_greedy(struct hirer *h, uint64_t left, struct cv_rng *rng) {
+  double t = hirer_pulls(h) + 1, mean[HIRER_ARMS], gap = h->gap;
+  uint32_t most = UINT32_MAX, least = UINT32_MAX;
+  for (uint32_t i = 0; i < h->arms; i++) {
+    mean[i] = h->sum[i] / h->pulls[i];
+    if (h->pulls[i] > 0) {
+      double cost = (double)h->cost[i] / 1e6;
+      most = most == UINT32_MAX || mean[i] / cost > mean[most] / ((double)h->cost[most] / 1e6) ? i : most;
+      least = least == UINT32_MAX || mean[i] / cost < mean[least] / ((double)h->cost[least] / 1e6) ? i : least;
+    }
+  }
+  if (gap == 0) {
+    gap = fmin(1, fmax(0, mean[most] - mean[least]));
+  }
+  double epsilon = gap == 0 ? 1 : fmin(1, 5.0 * h->arms / (t * gap * gap));
+  h->want[cv_rng_unit(rng) < epsilon ? hirer_any(h, left, rng) : hirer_best(h, mean, left)] = 1;
+}
+
+static inline void hirer_step(struct hirer *h, uint64_t plan) {
+  uint64_t left = h->budget - hirer_spent(h);
+  struct cv_rng_seeded stream;
+  cv_rng_seeded_init(&stream, h->seed, CV_RNG_POLICY, plan, 0);
+  memset(h->want, 0, sizeof(h->want));
+  h->done = true;
+  double flat[HIRER_ARMS] = {0}, density[HIRER_ARMS];
+  for (uint32_t i = 0; i < h->arms; i++) {
+    h->done = h->done && h->cost[i] > left;
+    density[i] = h->truth[i] / ((double)h->cost[i] / 1e6);
+  }
+  if (h->done) {
+    return;
+  }
+  bool learns = strcmp(h->name, "dpu") == 0 || strcmp(h->name, "eps-greedy") == 0 || h->name[2] == '-';
+  if (strcmp(h->name, "dpf") == 0) {
+    hirer_dpf(h, left);
+  } else if (strcmp(h->name, "cheapest") == 0) {
+    hirer_greedy(h, flat, left);
+  } else if (strcmp(h->name, "opt") == 0) {
+    hirer_greedy(h, density, left);
+  } else if (strcmp(h->name, "uniform") == 0) {
+    h->want[hirer_any(h, left, &stream.rng)] = 1;
+  } else if (learns && hirer_first(h, left)) {
+    return;
+  } else if (strcmp(h->name, "dpu") == 0) {
+    hirer_dpu(h, left, &stream.rng);
+  } else if (strcmp(h->name, "eps-greedy") == 0) {
+    hirer_eps_greedy(h, left, &stream.rng);
+  } else {
+    hirer_bound(h, left);
+  }
+}
+
+#endif

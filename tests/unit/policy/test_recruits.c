@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* The above before cmocka.h. */
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "common/base/rng.h"
+#include "tests/support/near.h"
+#include "tests/unit/policy/hirer.h"
+#include "thirdparty/policy/baselines.h"
+#include "thirdparty/policy/policy.h"
+#include "thirdparty/policy/recruits.h"
+
+#define UNIT UINT64_C(1000000)
+
+/* A recruitment that is fed by hand; what the workers bring is kept apart from what the policy believes. */
+struct bench {
+  struct cv_spec spec;
+  uint64_t cost[HIRER_ARMS];
+  struct cv_policy *policy;
+  struct cv_policy_step step;
+  uint64_t plan, number, spent;
+  uint64_t pulls[HIRER_ARMS];
+  double sum[HIRER_ARMS]; /* as released: noisy */
+};
+
+static void bench_spec(struct bench *b, const char *policy, uint32_t arms, const uint64_t *cost, uint64_t budget) {
+  *b = (struct bench){.spec = {.arms = arms, .tokens_per_worker = 1, .tokens = 1, .budget_micro = budget}};
+  memcpy(b->cost, cost, arms * sizeof(*cost));
+  b->spec.cost_micro = b->cost;
+  (void)snprintf(b->spec.policy.name, sizeof(b->spec.policy.name), "%s", policy);
+  (void)snprintf(b->spec.mechanism.name, sizeof(b->spec.mechanism.name), "none");
+  (void)snprintf(b->spec.privatizer.name, sizeof(b->spec.privatizer.name), "none");
+}
+
+static void word(struct bench *b, const char *key, const char *value) {
+  assert_int_equal(cv_params_set_text(&b->spec.policy.params, key, value), CV_OK);
+}
+
+static void number(struct bench *b, const char *key, double value) {
+  assert_int_equal(cv_params_set_number(&b->spec.policy.params, key, value), CV_OK);
+}
+
+static void bench_open(struct bench *b, uint64_t seed) {
+  const struct cv_param *bad;
+  struct cv_why why;
+  assert_int_equal(cv_policy_check(&b->spec.policy, &bad, &why), CV_OK);
+  assert_int_equal(cv_policy_new(&b->spec, seed, &b->policy), CV_OK);
+}
+
+static void bench_fini(struct bench *b) {
+  cv_policy_free(b->policy);
+  cv_policy_step_fini(&b->step);
+}
+
+static void bench_step(struct bench *b) {
+  assert_int_equal(cv_policy_step(b->policy, ++b->plan, &b->step), CV_OK);
+}
+
+/* Pays for what was asked, with this sum of scores (noise included), and says the noise. */
+static void bench_release(struct bench *b, struct cv_want want, double sum, const struct cv_noise *noise) {
+  b->pulls[want.arm] += want.tokens;
+  b->spent += want.tokens * b->cost[want.arm];
+  assert_true(b->spent <= b->spec.budget_micro);
+  bool fresh = strcmp(b->spec.mechanism.name, "batch") == 0;
+  double before = b->sum[want.arm];
+  b->sum[want.arm] += (double)cv_grid_to(llround(sum * (double)CV_GRID));
+  struct cv_release release = {
+      .number = ++b->number, .plan = b->plan, .arm = want.arm, .tokens = fresh ? want.tokens : b->pulls[want.arm]};
+  release.noisy_sum = llround((b->sum[want.arm] - (fresh ? before : 0)) * (double)CV_GRID);
+  release.noise = noise == NULL ? (struct cv_noise){0} : *noise;
+  cv_policy_apply(b->policy, &release);
+}
+
+static void one(struct bench *b, uint32_t arm, double score) {
+  assert_false(b->step.done);
+  assert_int_equal(b->step.wants, 1);
+  assert_int_equal(b->step.want[0].arm, arm);
+  assert_int_equal(b->step.want[0].tokens, 1);
+  bench_release(b, b->step.want[0], score, NULL);
+}
+
+/* The paper's example: costs 2, 4, 5, B = 200, and the qualities of its Figure 2 a. */
+static const uint64_t paper_cost[] = {2 * UNIT, 4 * UNIT, 5 * UNIT};
+static const double paper_day[3][6] = {{.6, .5, .4, .3, .2, .5}, {.6, .7, .8, .6, .5, .4}, {.7, .6, .9, .7, .9, .9}};
+
+static void dpf_recruits_in_the_order_of_figure_2(void **state) {
+  (void)state;
+  static const uint32_t order[] = {0, 1, 2, 0, 1, 0};
+  struct bench b;
+  bench_spec(&b, "dpf", 3, paper_cost, 200 * UNIT);
+  number(&b, "epsilon", .1);
+  word(&b, "noise", "printed");
+  bench_open(&b, 1);
+  for (size_t day = 0; day < CV_COUNT(order); day++) {
+    bench_step(&b);
+    one(&b, order[day], paper_day[order[day]][day]);
+  }
+  assert_int_equal(b.spent, 19 * UNIT);
+  /* 1.4/3, .6 and .9; densities 1.4/6, .15 and .18: worker 1 to the end. 181 is left of the 200. */
+  struct cv_standing standing;
+  cv_policy_standing(b.policy, 0, &standing);
+  assert_near(standing.mean, 1.4 / 3, 1e-6);
+  cv_policy_standing(b.policy, 1, &standing);
+  assert_near(standing.mean, .6, 1e-6);
+  cv_policy_standing(b.policy, 2, &standing);
+  assert_near(standing.mean, .9, 1e-6);
+  for (int i = 0; i < 90; i++) {
+    bench_step(&b);
+    one(&b, 0, 0); /* what the exploitation brings changes nothing any more */
+  }
+  bench_step(&b);
+  assert_true(b.step.done);
+  assert_int_equal(b.spent, 199 * UNIT);
+  bench_fini(&b);
+}
+
+static void dpf_sound_explores_in_one_plan_and_spends_the_rest_in_another(void **state) {
+  (void)state;
+  struct bench b;
+  bench_spec(&b, "dpf", 3, paper_cost, 200 * UNIT);
+  (void)snprintf(b.spec.mechanism.name, sizeof(b.spec.mechanism.name), "batch");
+  b.spec.epsilon_micro = 400000;
+  bench_open(&b, 1);
+  bench_step(&b);
+  assert_int_equal(b.step.wants, 3);
+  static const double sum[] = {1.4, 1.2, .9};
+  static const struct cv_noise lap = {.groups = 1, .group = {{.scale = 1, .count = 1}}};
+  for (uint32_t i = 0; i < 3; i++) {
+    assert_int_equal(b.step.want[i].arm, i);
+    assert_int_equal(b.step.want[i].tokens, 3 - i); /* as often as in the order 1, 2, 3, 1, 2, 1 */
+    bench_release(&b, b.step.want[i], sum[i], &lap);
+  }
+  bench_step(&b);
+  assert_int_equal(b.step.wants, 1);
+  assert_int_equal(b.step.want[0].arm, 0);
+  assert_int_equal(b.step.want[0].tokens, 90);
+  bench_release(&b, b.step.want[0], 40, &lap);
+  struct cv_standing standing;
+  cv_policy_standing(b.policy, 0, &standing);
+  assert_int_equal(standing.tokens, 93);
+  assert_near(standing.mean, 41.4 / 93, 1e-6); /* batches are fresh: they add up */
+  bench_step(&b);
+  assert_true(b.step.done);
+  bench_fini(&b);
+}
+
+static void densities(const struct bench *b, double first, double second, double third, uint64_t times) {
+  const struct cv_recruits *self = (const struct cv_recruits *)b->policy;
+  assert_near(self->density[0], first, 5e-5);
+  assert_near(self->density[1], second, 5e-5);
+  assert_near(self->density[2], third, 5e-5);
+  assert_int_equal(self->picks, 1);
+  assert_int_equal(self->pick[0], 0);
+  assert_int_equal(self->times[0], times);
+}
+
+static void dpu_has_the_densities_and_plans_of_figure_3(void **state) {
+  (void)state;
+  struct bench b;
+  bench_spec(&b, "dpu", 3, paper_cost, 200 * UNIT);
+  bench_open(&b, 1);
+  bench_step(&b);
+  assert_int_equal(b.step.wants, 3); /* the first three days, in one plan */
+  for (uint32_t i = 0; i < 3; i++) {
+    assert_int_equal(b.step.want[i].arm, i);
+    assert_int_equal(b.step.want[i].tokens, 1);
+    bench_release(&b, b.step.want[i], paper_day[i][i], NULL);
+  }
+  bench_step(&b);
+  densities(&b, 1.0412, .5456, .4765, 94);
+  one(&b, 0, paper_day[0][3]);
+  bench_step(&b);
+  densities(&b, .8137, .5913, .5130, 93);
+  one(&b, 0, paper_day[0][4]);
+  bench_step(&b);
+  /* The paper prints {1, 61, 0} and draws by 1/62 and 61/62. That needs I_2/c_2 > I_1/c_1, which .6235 and .7013 are
+   * not, and costs 246 of the 185 that are left. */
+  densities(&b, .7013, .6235, .5388, 92);
+  assert_int_equal(b.spec.budget_micro - b.spent, 185 * UNIT);
+  assert_true(1 * paper_cost[0] + 61 * paper_cost[1] == 246 * UNIT);
+  assert_true(92 * paper_cost[0] <= b.spec.budget_micro - b.spent);
+  one(&b, 0, paper_day[0][5]);
+  bench_fini(&b);
+}
+
+/* Arm 2 is the densest and takes all but 3 of 43: arm 1 fits once more, so it is drawn one time in 11. */
+static void dpu_draws_in_proportion_to_the_plan(void **state) {
+  (void)state;
+  static const uint64_t cost[] = {3 * UNIT, 4 * UNIT};
+  unsigned drawn = 0, tries = 11000;
+  for (unsigned seed = 0; seed < tries; seed++) {
+    struct bench b;
+    bench_spec(&b, "dpu", 2, cost, 50 * UNIT);
+    bench_open(&b, seed);
+    bench_step(&b);
+    bench_release(&b, b.step.want[0], 0, NULL);
+    bench_release(&b, b.step.want[1], 1, NULL);
+    bench_step(&b);
+    assert_int_equal(b.step.wants, 1);
+    drawn += b.step.want[0].arm == 0;
+    bench_fini(&b);
+  }
+  assert_near(drawn, tries / 11.0, 5 * sqrt(tries / 11.0));
+}
+
+static void the_baselines_do_what_they_say(void **state) {
+  (void)state;
+  struct bench b;
+  bench_spec(&b, "cheapest", 3, paper_cost, 11 * UNIT);
+  bench_open(&b, 1);
+  bench_step(&b);
+  assert_int_equal(b.step.wants, 1);
+  assert_int_equal(b.step.want[0].arm, 0);
+  assert_int_equal(b.step.want[0].tokens, 5);
+  bench_release(&b, b.step.want[0], 1, NULL);
+  bench_step(&b);
+  assert_true(b.step.done);
+  bench_fini(&b);
+
+  /* q/c of .2, .15 and .3: worker 3 twice of 13, then worker 1 of the 3 that are left. */
+  static const double truth[] = {.4, .6, 1.5};
+  bench_spec(&b, "opt", 3, paper_cost, 13 * UNIT);
+  bench_open(&b, 1);
+  cv_policy_opt_tell(b.policy, truth);
+  bench_step(&b);
+  assert_int_equal(b.step.wants, 2);
+  assert_int_equal(b.step.want[0].arm, 2);
+  assert_int_equal(b.step.want[0].tokens, 2);
+  assert_int_equal(b.step.want[1].arm, 0);
+  assert_int_equal(b.step.want[1].tokens, 1);
+  bench_fini(&b);
+
+  unsigned times[3] = {0};
+  bench_spec(&b, "uniform", 3, paper_cost, 3000000 * UNIT);
+  bench_open(&b, 1);
+  for (unsigned i = 0; i < 9000; i++) {
+    bench_step(&b);
+    times[b.step.want[0].arm]++;
+    bench_release(&b, b.step.want[0], 0, NULL);
+  }
+  for (int i = 0; i < 3; i++) {
+    assert_near(times[i], 3000, 5 * sqrt(2000));
+  }
+  bench_fini(&b);
+}
+
+/* ---- against the naive one ---- */
+
+static const char *const names[] = {"dpf", "dpu", "eps-greedy", "dp-ucb-bound", "cheapest", "uniform", "opt"};
+
+/* An instance of any of them, with a naive one beside it. */
+static void draw(struct bench *b, struct hirer *h, const char *name, struct cv_rng *rng) {
+  uint64_t cost[HIRER_ARMS];
+  uint32_t arms = 1 + (uint32_t)cv_rng_below(rng, HIRER_ARMS);
+  bool whole = cv_rng_below(rng, 2) == 0; /* whole costs, so that some are equal */
+  for (uint32_t i = 0; i < arms; i++) {
+    cost[i] = whole ? (1 + cv_rng_below(rng, 5)) * UNIT : UNIT / 2 + cv_rng_below(rng, 9 * UNIT);
+  }
+  bench_spec(b, name, arms, cost, 1 + cv_rng_below(rng, 60 * arms * UNIT));
+  bool exact = cv_rng_below(rng, 3) == 0, batch = name[2] == 'f' && cv_rng_below(rng, 2) == 0;
+  if (!exact) {
+    (void)snprintf(b->spec.mechanism.name, sizeof(b->spec.mechanism.name), batch ? "batch" : "hybrid");
+    b->spec.epsilon_micro = 100000 + cv_rng_below(rng, 900000);
+  }
+  *h = (struct hirer){.name = name, .arms = arms, .budget = b->spec.budget_micro, .v = !exact};
+  memcpy(h->cost, cost, arms * sizeof(*cost));
+  h->delta = (double)b->spec.epsilon_micro / 1e6;
+  bool takes_noise = name[0] == 'd';
+  if (takes_noise && cv_rng_below(rng, 2) == 0) {
+    word(b, "noise", "printed");
+    h->printed = true;
+    h->delta *= arms;
+  }
+  if (strcmp(name, "dpf") == 0) {
+    h->epsilon = .01 + .5 * cv_rng_unit(rng);
+    number(b, "epsilon", h->epsilon);
+  } else if (strcmp(name, "eps-greedy") == 0 && cv_rng_below(rng, 2) == 0) {
+    h->gap = cv_rng_unit(rng);
+    number(b, "gap", h->gap);
+  } else if (strcmp(name, "dp-ucb-bound") == 0 && cv_rng_below(rng, 2) == 0) {
+    word(b, "index", "printed");
+    h->index_printed = true;
+  }
+  h->seed = cv_rng_u64(rng);
+  bench_open(b, h->seed);
+  if (strcmp(name, "opt") == 0) {
+    for (uint32_t i = 0; i < arms; i++) {
+      h->truth[i] = cv_rng_unit(rng);
+    }
+    cv_policy_opt_tell(b->policy, h->truth);
+  }
+}
+
+/* Saved and loaded into another, which says the same bytes again and takes the place of the first. */
+static void through_storage(struct bench *b) {
+  struct cv_buf first = {0}, second = {0};
+  struct cv_policy *other;
+  cv_policy_save(b->policy, &first);
+  assert_int_equal(cv_policy_new(&b->spec, ((const struct cv_recruits *)b->policy)->seed, &other), CV_OK);
+  struct cv_reader in = cv_reader_over(first.data, first.len);
+  assert_int_equal(cv_policy_load(other, &in), CV_OK);
+  cv_policy_save(other, &second);
+  assert_int_equal(first.len, second.len);
+  assert_memory_equal(first.data, second.data, first.len);
+  cv_policy_free(b->policy);
+  b->policy = other;
+  cv_buf_fini(&first);
+  cv_buf_fini(&second);
+}
+
+static void same_wants(const struct bench *b, const struct hirer *h) {
+  uint64_t asked[HIRER_ARMS] = {0};
+  for (size_t i = 0; i < b->step.wants; i++) {
+    assert_int_equal(asked[b->step.want[i].arm], 0);
+    assert_true(b->step.want[i].tokens > 0);
+    asked[b->step.want[i].arm] = b->step.want[i].tokens;
+  }
+  for (uint32_t i = 0; i < h->arms; i++) {
+    assert_int_equal(asked[i], h->want[i]);
+  }
+}
+
+static void run_beside(const char *name, uint64_t seed) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, seed, CV_RNG_INSTANCE, 0, 0);
+  struct bench b;
+  struct hirer h;
+  draw(&b, &h, name, &rng.rng);
+  static const struct cv_noise some = {.groups = 1, .group = {{.scale = 2, .count = 3}}};
+  for (;;) {
+    bench_step(&b);
+    for (uint32_t i = 0; i < h.arms; i++) {
+      h.pulls[i] = (double)b.pulls[i];
+      h.sum[i] = b.sum[i];
+    }
+    hirer_step(&h, b.plan);
+    assert_int_equal(b.step.done, h.done);
+    if (h.done) {
+      break;
+    }
+    same_wants(&b, &h);
+    for (size_t i = 0; i < b.step.wants; i++) {
+      struct cv_want want = b.step.want[i];
+      double noise = h.v ? 4 * cv_rng_normal(&rng.rng) : 0;
+      bench_release(&b, want, want.tokens * cv_rng_unit(&rng.rng) + noise, h.v ? &some : NULL);
+    }
+    through_storage(&b);
+  }
+  /* Nothing more could have been bought. */
+  for (uint32_t i = 0; i < h.arms; i++) {
+    assert_true(b.cost[i] > b.spec.budget_micro - b.spent);
+  }
+  bench_fini(&b);
+}
+
+static void agrees_with_the_naive_one_step_by_step(void **state) {
+  (void)state;
+  for (size_t n = 0; n < CV_COUNT(names); n++) {
+    for (uint64_t seed = 0; seed < 60; seed++) {
+      run_beside(names[n], seed);
+    }
+  }
+}
+
+/* ---- what is refused ---- */
+
+static void refused_param(const char *name, const char *key, const char *text, double value, const char *line) {
+  struct bench b;
+  bench_spec(&b, name, 3, paper_cost, UNIT);
+  if (text != NULL) {
+    word(&b, key, text);
+  } else {
+    number(&b, key, value);
+  }
+  const struct cv_param *bad;
+  struct cv_why why;
+  assert_int_equal(cv_policy_check(&b.spec.policy, &bad, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, line));
+}
+
+static void parameters_are_refused_by_name(void **state) {
+  (void)state;
+  refused_param("dpf", "epsilon", NULL, 0, "epsilon");
+  refused_param("dpf", "epsilon", NULL, 1, "epsilon");
+  refused_param("dpf", "noise", "loud", 0, "noise");
+  refused_param("dpu", "noise", "loud", 0, "noise");
+  refused_param("dpu", "delta", NULL, .5, "delta");
+  refused_param("eps-greedy", "gap", NULL, 1.5, "gap");
+  refused_param("dp-ucb-bound", "index", "tossou", 0, "index");
+  refused_param("cheapest", "epsilon", NULL, .5, "epsilon");
+  refused_param("opt", "q", NULL, .5, "q");
+  refused_param("uniform", "seed", NULL, 1, "seed");
+}
+
+static void refused_fit(const char *name, const char *mechanism, const char *privatizer, const char *line) {
+  struct bench b;
+  struct cv_why why;
+  bench_spec(&b, name, 3, paper_cost, UNIT);
+  (void)snprintf(b.spec.mechanism.name, sizeof(b.spec.mechanism.name), "%s", mechanism);
+  (void)snprintf(b.spec.privatizer.name, sizeof(b.spec.privatizer.name), "%s", privatizer);
+  if (line == NULL) {
+    assert_int_equal(cv_policy_fits(&b.spec, &why), CV_OK);
+    return;
+  }
+  assert_int_equal(cv_policy_fits(&b.spec, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, line));
+}
+
+static void says_what_it_needs(void **state) {
+  (void)state;
+  refused_fit("dpu", "hybrid", "randomized-response", NULL);
+  refused_fit("dpu", "none", "none", NULL);
+  refused_fit("dpf", "batch", "laplace", NULL);
+  refused_fit("dpu", "batch", "none", "expected hybrid or none, not batch");
+  refused_fit("dp-ucb-bound", "segments", "none", "expected hybrid or none, not segments");
+  refused_fit("dpu", "hybrid", "laplace", "another privatizer than laplace");
+  refused_fit("dpf", "doubling", "none", "another mechanism than doubling");
+  refused_fit("uniform", "doubling", "none", "another mechanism than doubling");
+  refused_fit("opt", "none", "none", "must be told the truth");
+}
+
+static void refuses_a_state_that_cannot_be(void **state) {
+  (void)state;
+  struct bench b;
+  bench_spec(&b, "dpf", 3, paper_cost, 200 * UNIT);
+  bench_open(&b, 1);
+  bench_step(&b);
+  for (size_t i = 0; i < b.step.wants; i++) {
+    bench_release(&b, b.step.want[i], 1, NULL);
+  }
+  bench_step(&b);
+  struct cv_buf good = {0};
+  cv_policy_save(b.policy, &good);
+  for (size_t n = 0; n < good.len; n++) { /* cut short anywhere */
+    struct cv_reader in = cv_reader_over(good.data, n);
+    assert_int_not_equal(cv_policy_load(b.policy, &in), CV_OK);
+  }
+  /* The version, the arms, the money that is left, pulls of the first arm. */
+  static const size_t at[] = {0, 1, 5, 13};
+  for (size_t i = 0; i < CV_COUNT(at); i++) {
+    good.data[at[i]] ^= 1;
+    struct cv_reader in = cv_reader_over(good.data, good.len);
+    assert_int_not_equal(cv_policy_load(b.policy, &in), CV_OK);
+    good.data[at[i]] ^= 1;
+  }
+  cv_buf_put_u8(&good, 0); /* something behind it */
+  struct cv_reader in = cv_reader_over(good.data, good.len);
+  assert_int_equal(cv_policy_load(b.policy, &in), CV_ERR_DAMAGED);
+  cv_buf_fini(&good);
+  bench_fini(&b);
+}
+
+/* Whatever a broker says was summed, the state can be stored and loaded and no plan is made of money that is gone. */
+static void survives_a_broker_that_lies(void **state) {
+  (void)state;
+  for (size_t n = 0; n < CV_COUNT(names); n++) {
+    struct cv_rng_seeded rng;
+    cv_rng_seeded_init(&rng, n, CV_RNG_SCORE, 0, 0);
+    struct bench b;
+    bench_spec(&b, names[n], 3, paper_cost, 200 * UNIT);
+    bench_open(&b, 1);
+    for (int i = 0; i < 400; i++) {
+      struct cv_release release = {.number = i,
+                                   .arm = (uint32_t)cv_rng_below(&rng.rng, 3),
+                                   .tokens = 1 + (cv_rng_u64(&rng.rng) >> cv_rng_below(&rng.rng, 64)) / 2,
+                                   .noisy_sum = (int64_t)cv_rng_u64(&rng.rng)};
+      bench_step(&b);
+      cv_policy_apply(b.policy, &release);
+      through_storage(&b);
+    }
+    bench_step(&b);
+    assert_true(b.step.done);
+    bench_fini(&b);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(dpf_recruits_in_the_order_of_figure_2),
+      cmocka_unit_test(dpf_sound_explores_in_one_plan_and_spends_the_rest_in_another),
+      cmocka_unit_test(dpu_has_the_densities_and_plans_of_figure_3),
+      cmocka_unit_test(dpu_draws_in_proportion_to_the_plan),
+      cmocka_unit_test(the_baselines_do_what_they_say),
+      cmocka_unit_test(agrees_with_the_naive_one_step_by_step),
+      cmocka_unit_test(parameters_are_refused_by_name),
+      cmocka_unit_test(says_what_it_needs),
+      cmocka_unit_test(refuses_a_state_that_cannot_be),
+      cmocka_unit_test(survives_a_broker_that_lies),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

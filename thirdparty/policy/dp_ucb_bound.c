@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/dp_ucb_bound.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "thirdparty/policy/recruits.h"
+
+static const char *const index_words[] = {"printed", "published", NULL};
+static const char *const noise_words[] = {"printed", "sound", NULL};
+static const struct cv_param_rule rules[] = {
+    {.key = "index", .choices = index_words, .fallback_text = "published"},
+    {.key = "noise", .choices = noise_words, .fallback_text = "sound"},
+};
+
+struct bound {
+  struct cv_recruits recruits;
+  bool published;
+};
+
+static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  struct bound *self = calloc(1, sizeof(*self));
+  if (self == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  enum cv_err err = cv_recruits_init(&self->recruits, &cv_policy_dp_ucb_bound, spec, seed);
+  if (err != CV_OK) {
+    free(self);
+    return err;
+  }
+  const struct cv_params *params = &spec->policy.params;
+  self->published = strcmp(cv_params_text(params, "index"), "published") == 0;
+  self->recruits.delta = cv_recruits_delta(&self->recruits, strcmp(cv_params_text(params, "noise"), "printed") == 0);
+  *ret = &self->recruits.policy;
+  return CV_OK;
+}
+
+static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
+  const struct bound *self = (const struct bound *)policy;
+  struct cv_recruits *recruits = (struct cv_recruits *)policy;
+  (void)plan;
+  CV_TRY(cv_recruits_step(recruits, step));
+  if (step->done || cv_recruits_want_first(recruits, step)) {
+    return CV_OK;
+  }
+  double log_t = log((double)recruits->pulls);
+  double noise = recruits->epsilon_micro == 0 ? 0 : 4 * sqrt(8) * log_t / recruits->delta;
+  for (uint32_t i = 0; i < recruits->arms; i++) {
+    const struct cv_recruit *arm = &recruits->arm[i];
+    double z = (double)arm->pulls;
+    double width = (self->published ? sqrt(2 * log_t / z) : 0) + (noise == 0 ? 0 : noise * (log2(z) + 1) / z);
+    recruits->density[i] = arm->pulls == 0 ? (double)NAN : arm->mean + width / arm->slope;
+  }
+  cv_recruits_want(step, cv_recruits_best(recruits, recruits->density), 1);
+  return CV_OK;
+}
+
+const struct cv_policy_class cv_policy_dp_ucb_bound = {
+    .name = "dp-ucb-bound",
+    .kind = CV_POLICY_RECRUITMENT,
+    .rules = rules,
+    .rule_count = CV_COUNT(rules),
+    .fits = cv_recruits_fits_index,
+    .create = create,
+    .destroy = cv_recruits_destroy,
+    .apply = cv_recruits_apply,
+    .step = make_step,
+    .standing = cv_recruits_standing,
+    .save = cv_recruits_save,
+    .load = cv_recruits_load_all,
+};

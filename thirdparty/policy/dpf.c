@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/dpf.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "thirdparty/policy/recruits.h"
+
+static const char *const noise_words[] = {"printed", "sound", NULL};
+static const struct cv_param_rule rules[] = {
+    {.key = "epsilon", .low = 0, .low_open = true, .high = 1, .high_open = true, .fallback = 0.1},
+    {.key = "noise", .choices = noise_words, .fallback_text = "sound"},
+};
+
+struct dpf {
+  struct cv_recruits recruits;
+  uint64_t share_micro; /* epsilon B */
+  bool by_pull;
+  bool exploits;
+  uint32_t turn; /* of by_cost: whose turn it is next in the exploration */
+};
+
+static struct dpf *of(struct cv_policy *policy) {
+  return (struct dpf *)policy;
+}
+
+static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  struct dpf *self = calloc(1, sizeof(*self));
+  if (self == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  enum cv_err err = cv_recruits_init(&self->recruits, &cv_policy_dpf, spec, seed);
+  if (err != CV_OK) {
+    free(self);
+    return err;
+  }
+  self->share_micro = (uint64_t)(cv_params_number(&spec->policy.params, "epsilon") * (double)spec->budget_micro);
+  self->by_pull = strcmp(cv_params_text(&spec->policy.params, "noise"), "printed") == 0;
+  *ret = &self->recruits.policy;
+  return CV_OK;
+}
+
+static uint64_t left_to_explore(const struct dpf *self) {
+  uint64_t spent = self->recruits.budget_micro - self->recruits.left_micro;
+  return spent < self->share_micro ? self->share_micro - spent : 0;
+}
+
+static uint64_t cost_at(const struct cv_recruits *recruits, uint32_t place) {
+  return recruits->arm[recruits->by_cost[place]].cost_micro;
+}
+
+static void explore_one(struct dpf *self, uint64_t left, struct cv_policy_step *step) {
+  const struct cv_recruits *recruits = &self->recruits;
+  if (self->turn == recruits->arms || cost_at(recruits, self->turn) > left) {
+    self->turn = 0;
+  }
+  cv_recruits_want(step, recruits->by_cost[self->turn++], 1);
+}
+
+/* A turn goes over the longest prefix of by_cost that can be paid, and the next over none that is longer: so the whole
+ * prefix is taken as often as it fits, then the next shorter one of what is left, and so on. */
+static void explore_all(struct dpf *self, uint64_t left, struct cv_policy_step *step) {
+  struct cv_recruits *recruits = &self->recruits;
+  uint64_t sum = 0, turns = 0;
+  uint32_t n = 0;
+  while (n < recruits->arms && cost_at(recruits, n) <= left - sum) {
+    sum += cost_at(recruits, n++);
+  }
+  for (uint32_t j = n; j-- > 0; sum -= cost_at(recruits, j)) {
+    turns += left / sum;
+    left %= sum;
+    recruits->times[j] = turns;
+  }
+  for (uint32_t j = 0; j < n; j++) {
+    cv_recruits_want(step, recruits->by_cost[j], recruits->times[j]);
+  }
+}
+
+/* What is known of the arms, from here on. */
+static void settle(struct dpf *self) {
+  self->exploits = true;
+  for (uint32_t i = 0; i < self->recruits.arms; i++) {
+    const struct cv_recruit *arm = &self->recruits.arm[i];
+    self->recruits.density[i] = arm->pulls > 0 ? arm->mean / arm->cost : -(double)INFINITY;
+  }
+}
+
+static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
+  struct dpf *self = of(policy);
+  struct cv_recruits *recruits = &self->recruits;
+  (void)plan;
+  CV_TRY(cv_recruits_step(recruits, step));
+  if (step->done) {
+    return CV_OK;
+  }
+  uint64_t left = left_to_explore(self);
+  if (!self->exploits && cost_at(recruits, 0) <= left) {
+    if (self->by_pull) {
+      explore_one(self, left, step);
+    } else {
+      explore_all(self, left, step);
+    }
+    return CV_OK;
+  }
+  if (!self->exploits) {
+    settle(self);
+  }
+  cv_recruits_fill(recruits, self->recruits.density, recruits->left_micro);
+  if (self->by_pull) {
+    cv_recruits_want(step, recruits->pick[0], 1);
+  } else {
+    cv_recruits_want_picks(recruits, step);
+  }
+  return CV_OK;
+}
+
+static void save(const struct cv_policy *policy, struct cv_buf *out) {
+  const struct dpf *self = (const struct dpf *)policy;
+  cv_recruits_save(policy, out);
+  cv_buf_put_u8(out, self->exploits);
+  cv_buf_put_u32(out, self->turn);
+  for (uint32_t i = 0; self->exploits && i < self->recruits.arms; i++) {
+    cv_buf_put_f64(out, self->recruits.density[i]);
+  }
+}
+
+static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
+  struct dpf *self = of(policy);
+  CV_TRY(cv_recruits_load(policy, in));
+  uint8_t exploits = cv_read_u8(in);
+  self->turn = cv_read_u32(in);
+  if (exploits > 1 || self->turn > self->recruits.arms) {
+    return CV_ERR_DAMAGED;
+  }
+  self->exploits = exploits;
+  for (uint32_t i = 0; self->exploits && i < self->recruits.arms; i++) {
+    self->recruits.density[i] = cv_read_f64(in);
+    if (!isfinite(self->recruits.density[i]) && self->recruits.density[i] != -(double)INFINITY) {
+      return CV_ERR_DAMAGED;
+    }
+  }
+  return cv_reader_done(in) ? CV_OK : CV_ERR_DAMAGED;
+}
+
+const struct cv_policy_class cv_policy_dpf = {
+    .name = "dpf",
+    .kind = CV_POLICY_RECRUITMENT,
+    .rules = rules,
+    .rule_count = CV_COUNT(rules),
+    .fits = cv_recruits_fits,
+    .create = create,
+    .destroy = cv_recruits_destroy,
+    .apply = cv_recruits_apply,
+    .step = make_step,
+    .standing = cv_recruits_standing,
+    .save = save,
+    .load = load,
+};

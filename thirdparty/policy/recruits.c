@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/recruits.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "common/base/rng.h"
+#include "thirdparty/policy/step.h"
+#include "thirdparty/policy/tail.h"
+
+enum { STATE_VERSION = 1 };
+/* Of one arm, in a stored state: far more than any budget buys of it. */
+#define PULLS_END (UINT64_C(1) << 48)
+/* What a broker takes of one arm in one plan. */
+enum { WANT_MAX = 1 << 24 };
+static const uint32_t NOBODY = UINT32_MAX;
+static const double DOUBT = .05; /* of the radius that is shown */
+
+static const struct cv_recruits *seen(const struct cv_policy *policy) {
+  return (const struct cv_recruits *)policy;
+}
+
+static struct cv_recruits *of(struct cv_policy *policy) {
+  return (struct cv_recruits *)policy;
+}
+
+/* The money that is left. It stops at 0: what a broker paid beyond the budget was not our plan. */
+static uint64_t left_of(const struct cv_recruits *self) {
+  uint64_t left = self->budget_micro;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    uint64_t paid;
+    if (__builtin_mul_overflow(self->arm[i].pulls, self->arm[i].cost_micro, &paid) || paid > left) {
+      return 0;
+    }
+    left -= paid;
+  }
+  return left;
+}
+
+static int by_cost(const void *a, const void *b, void *context) {
+  const struct cv_recruit *arm = context;
+  uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+  if (arm[left].cost_micro != arm[right].cost_micro) {
+    return arm[left].cost_micro < arm[right].cost_micro ? -1 : 1;
+  }
+  return left < right ? -1 : 1;
+}
+
+enum cv_err cv_recruits_init(struct cv_recruits *self, const struct cv_policy_class *class, const struct cv_spec *spec,
+                             uint64_t seed) {
+  self->policy.class = class;
+  self->seed = seed;
+  self->budget_micro = self->left_micro = spec->budget_micro;
+  self->epsilon_micro = strcmp(spec->mechanism.name, "none") == 0 ? 0 : spec->epsilon_micro;
+  self->is_fresh = strcmp(spec->mechanism.name, "batch") == 0;
+  self->arms = self->strangers = spec->arms;
+  if (spec->cost_micro == NULL || cv_local_init(&spec->privatizer, spec->arms, &self->local, NULL) != CV_OK) {
+    return CV_ERR_INVALID;
+  }
+  self->arm = calloc(spec->arms, sizeof(*self->arm));
+  self->by_cost = calloc(spec->arms, sizeof(*self->by_cost));
+  self->pick = calloc(spec->arms, sizeof(*self->pick));
+  self->times = calloc(spec->arms, sizeof(*self->times));
+  self->densest = calloc(spec->arms, sizeof(*self->densest));
+  self->density = calloc(spec->arms, sizeof(*self->density));
+  if (self->arm == NULL || self->by_cost == NULL || self->pick == NULL || self->times == NULL ||
+      self->densest == NULL || self->density == NULL) {
+    cv_recruits_fini(self);
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    self->arm[i].cost_micro = spec->cost_micro[i];
+    self->arm[i].cost = (double)spec->cost_micro[i] / (double)CV_MICRO;
+    self->arm[i].slope = fabs(cv_local_feedback(&self->local, i).slope);
+    self->by_cost[i] = i;
+  }
+  qsort_r(self->by_cost, self->arms, sizeof(*self->by_cost), by_cost, self->arm);
+  return CV_OK;
+}
+
+void cv_recruits_fini(struct cv_recruits *self) {
+  free(self->arm);
+  free(self->by_cost);
+  free(self->pick);
+  free(self->times);
+  free(self->densest);
+  free(self->density);
+}
+
+enum cv_err cv_recruits_create(const struct cv_policy_class *class, const struct cv_spec *spec, uint64_t seed,
+                               struct cv_policy **ret) {
+  struct cv_recruits *self = calloc(1, sizeof(*self));
+  enum cv_err err = self == NULL ? CV_ERR_NOMEM : cv_recruits_init(self, class, spec, seed);
+  if (err != CV_OK) {
+    free(self);
+    return err;
+  }
+  *ret = &self->policy;
+  return CV_OK;
+}
+
+void cv_recruits_destroy(struct cv_policy *policy) {
+  cv_recruits_fini(of(policy));
+  free(policy);
+}
+
+enum cv_err cv_recruits_fits(const struct cv_spec *spec, struct cv_why *why) {
+  if (strcmp(spec->mechanism.name, "doubling") == 0) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "policy %s must learn of every plan what it brought; expected another mechanism than doubling",
+                   spec->policy.name);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_recruits_fits_index(const struct cv_spec *spec, struct cv_why *why) {
+  if (strcmp(spec->mechanism.name, "hybrid") != 0 && strcmp(spec->mechanism.name, "none") != 0) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "policy %s bounds the noise of mechanism hybrid; expected hybrid or none, not %s", spec->policy.name,
+                   spec->mechanism.name);
+  }
+  if (strcmp(spec->privatizer.name, "laplace") == 0) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "policy %s needs tokens between 0 and 1; expected another privatizer than laplace",
+                   spec->policy.name);
+  }
+  return CV_OK;
+}
+
+uint32_t cv_recruits_affordable(const struct cv_recruits *self, uint64_t micro) {
+  uint32_t low = 0, high = self->arms;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (self->arm[self->by_cost[middle]].cost_micro <= micro) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+double cv_recruits_delta(const struct cv_recruits *self, bool printed) {
+  return (double)self->epsilon_micro / (double)CV_MICRO * (printed ? self->arms : 1);
+}
+
+uint32_t cv_recruits_best(const struct cv_recruits *self, const double *value) {
+  uint32_t n = cv_recruits_affordable(self, self->left_micro), best = NOBODY;
+  for (uint32_t j = 0; j < n; j++) {
+    uint32_t i = self->by_cost[j];
+    if (!isnan(value[i]) && (best == NOBODY || value[i] > value[best])) {
+      best = i;
+    }
+  }
+  CV_REQUIRE(best != NOBODY);
+  return best;
+}
+
+uint32_t cv_recruits_any(const struct cv_recruits *self, struct cv_rng *rng) {
+  uint32_t n = cv_recruits_affordable(self, self->left_micro);
+  CV_REQUIRE(n > 0);
+  return self->by_cost[cv_rng_below(rng, n)];
+}
+
+void cv_recruits_fill(struct cv_recruits *self, const double *density, uint64_t micro) {
+  uint32_t n = cv_recruits_affordable(self, micro), best = NOBODY;
+  for (uint32_t j = 0; j < n; j++) {
+    uint32_t i = self->by_cost[j];
+    if (!isnan(density[i]) && (best == NOBODY || density[i] > density[best])) {
+      best = i;
+    }
+    self->densest[j] = best;
+  }
+  self->picks = 0;
+  while (n > 0 && self->densest[n - 1] != NOBODY) {
+    uint32_t i = self->densest[n - 1];
+    uint64_t cost = self->arm[i].cost_micro;
+    self->pick[self->picks] = i;
+    self->times[self->picks++] = micro / cost;
+    micro %= cost;
+    while (n > 0 && self->arm[self->by_cost[n - 1]].cost_micro > micro) {
+      n--;
+    }
+  }
+}
+
+void cv_recruits_stream(const struct cv_recruits *self, uint64_t plan, struct cv_rng_seeded *ret) {
+  cv_rng_seeded_init(ret, self->seed, CV_RNG_POLICY, plan, 0);
+}
+
+uint32_t cv_recruits_draw(const struct cv_recruits *self, uint64_t plan) {
+  CV_REQUIRE(self->picks > 0);
+  if (self->picks == 1) {
+    return self->pick[0];
+  }
+  uint64_t all = 0;
+  for (uint32_t j = 0; j < self->picks; j++) {
+    all += self->times[j];
+  }
+  struct cv_rng_seeded stream;
+  cv_recruits_stream(self, plan, &stream);
+  uint64_t at = cv_rng_below(&stream.rng, all);
+  uint32_t j = 0;
+  while (at >= self->times[j]) {
+    at -= self->times[j++];
+  }
+  return self->pick[j];
+}
+
+enum cv_err cv_recruits_step(struct cv_recruits *self, struct cv_policy_step *step) {
+  CV_TRY(cv_policy_step_reserve(step, 0, self->arms));
+  step->done = cv_recruits_affordable(self, self->left_micro) == 0;
+  return CV_OK;
+}
+
+void cv_recruits_want(struct cv_policy_step *step, uint32_t arm, uint64_t times) {
+  step->want[step->wants++] = (struct cv_want){.arm = arm, .tokens = times < WANT_MAX ? (uint32_t)times : WANT_MAX};
+}
+
+void cv_recruits_want_picks(const struct cv_recruits *self, struct cv_policy_step *step) {
+  for (uint32_t j = 0; j < self->picks; j++) {
+    cv_recruits_want(step, self->pick[j], self->times[j]);
+  }
+}
+
+bool cv_recruits_want_first(const struct cv_recruits *self, struct cv_policy_step *step) {
+  uint64_t left = self->left_micro;
+  if (self->strangers == 0) {
+    return false;
+  }
+  for (uint32_t i = 0; i < self->arms; i++) {
+    if (self->arm[i].pulls == 0 && self->arm[i].cost_micro <= left) {
+      left -= self->arm[i].cost_micro;
+      cv_recruits_want(step, i, 1);
+    }
+  }
+  return step->wants > 0;
+}
+
+/* The mean of the scores behind the tokens, and how far from it the true one may be. */
+static void estimate(const struct cv_recruits *self, struct cv_recruit *arm, uint32_t i, const struct cv_noise *noise) {
+  struct cv_feedback feedback = cv_local_feedback(&self->local, i);
+  double z = (double)arm->pulls;
+  double tail = cv_tail_in_scores(noise, self->epsilon_micro, feedback.scale, arm->pulls, DOUBT / 2);
+  arm->mean = ((double)arm->sum / (double)CV_GRID / z - feedback.offset) / feedback.slope;
+  arm->radius = (sqrt(log(4 / DOUBT) / (2 * z)) + tail / z) / fabs(feedback.slope);
+}
+
+void cv_recruits_apply(struct cv_policy *policy, const struct cv_release *release) {
+  struct cv_recruits *self = of(policy);
+  CV_REQUIRE(release->arm < self->arms && release->tokens > 0);
+  struct cv_recruit *arm = &self->arm[release->arm];
+  uint64_t before = arm->pulls, now = self->is_fresh ? before + release->tokens : release->tokens;
+  /* Pulls only grow, and stay below their end, whatever a broker says. */
+  now = now < before ? before : now;
+  arm->pulls = now < PULLS_END ? now : PULLS_END - 1;
+  arm->sum = (int64_t)((self->is_fresh ? (uint64_t)arm->sum : 0) + (uint64_t)release->noisy_sum);
+  uint64_t paid, more = arm->pulls - before;
+  bool beyond = __builtin_mul_overflow(more, arm->cost_micro, &paid) || paid > self->left_micro;
+  self->left_micro = beyond ? 0 : self->left_micro - paid;
+  self->pulls += more;
+  self->strangers -= before == 0;
+  estimate(self, arm, release->arm, &release->noise);
+}
+
+void cv_recruits_standing(const struct cv_policy *policy, uint32_t i, struct cv_standing *ret) {
+  const struct cv_recruits *self = seen(policy);
+  CV_REQUIRE(i < self->arms);
+  const struct cv_recruit *arm = &self->arm[i];
+  *ret = (struct cv_standing){.arm = i, .tokens = arm->pulls, .mean = .5, .radius = .5};
+  if (arm->pulls > 0) {
+    ret->mean = arm->mean;
+    ret->radius = arm->radius;
+  }
+}
+
+void cv_recruits_save(const struct cv_policy *policy, struct cv_buf *out) {
+  const struct cv_recruits *self = seen(policy);
+  cv_buf_put_u8(out, STATE_VERSION);
+  cv_buf_put_u32(out, self->arms);
+  cv_buf_put_u64(out, self->left_micro);
+  for (uint32_t i = 0; i < self->arms; i++) {
+    const struct cv_recruit *arm = &self->arm[i];
+    cv_buf_put_u64(out, arm->pulls);
+    cv_buf_put_u64(out, (uint64_t)arm->sum);
+    cv_buf_put_f64(out, arm->mean);
+    cv_buf_put_f64(out, arm->radius);
+  }
+}
+
+static bool is_plausible(const struct cv_recruit *arm) {
+  return arm->pulls < PULLS_END && isfinite(arm->mean) && isfinite(arm->radius) && arm->radius >= 0 &&
+         (arm->pulls > 0 || (arm->sum == 0 && arm->mean == 0 && arm->radius == 0));
+}
+
+enum cv_err cv_recruits_load(struct cv_policy *policy, struct cv_reader *in) {
+  struct cv_recruits *self = of(policy);
+  if (cv_read_u8(in) != STATE_VERSION) {
+    return CV_ERR_VERSION;
+  }
+  if (cv_read_u32(in) != self->arms) {
+    return CV_ERR_DAMAGED;
+  }
+  self->left_micro = cv_read_u64(in);
+  self->pulls = 0;
+  self->strangers = 0;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    struct cv_recruit *arm = &self->arm[i];
+    arm->pulls = cv_read_u64(in);
+    arm->sum = (int64_t)cv_read_u64(in);
+    arm->mean = cv_read_f64(in);
+    arm->radius = cv_read_f64(in);
+    if (in->failed || !is_plausible(arm)) {
+      return CV_ERR_DAMAGED;
+    }
+    self->pulls += arm->pulls;
+    self->strangers += arm->pulls == 0;
+  }
+  return self->left_micro == left_of(self) ? CV_OK : CV_ERR_DAMAGED;
+}
+
+enum cv_err cv_recruits_load_all(struct cv_policy *policy, struct cv_reader *in) {
+  CV_TRY(cv_recruits_load(policy, in));
+  return cv_reader_done(in) ? CV_OK : CV_ERR_DAMAGED;
+}
