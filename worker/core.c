@@ -510,6 +510,9 @@ static enum cv_err on_hello(struct cv_crew *crew, const struct cv_crowd_frame *f
     return cv_fail(why, CV_ERR_VERSION, "the broker speaks version %u; expected %d", frame->hello.version,
                    CV_WIRE_VERSION);
   }
+  if (frame->hello.present && crew->greeted) {
+    return cv_fail(why, CV_ERR_FORMAT, "the broker says hello a second time");
+  }
   crew->greeted = crew->greeted || frame->hello.present;
   if (!crew->greeted && frame->goodbye == NULL) {
     return cv_fail(why, CV_ERR_FORMAT, "the broker's first message is no hello");

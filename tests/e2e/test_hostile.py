@@ -21,7 +21,7 @@ from harness.admin import metrics
 from harness.daemon import wait_until
 from harness.deployment import Deployment
 
-RATE, INTERVAL = 800, 1.5
+RATE, INTERVAL = 800, 1.2
 CONNECTIONS, HANDSHAKES = 64, 32
 MIB = 1 << 20
 CROWD = 6  # certificates of the attackers

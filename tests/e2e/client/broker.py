@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A broker that is curious: towards a worker it listens, towards a third-party it dials; it says whatever it is told to."""
+import socket
+import ssl
+import threading
+
+from .schema import schema
+from .thirdparty import server_context
+from .wire import Connection, Splitter, context, frame
+
+
+class FakeBroker:
+    """
+    Listens for workers, one at a time. `script(broker, arrived)` runs once for each connection when the first workers
+    have arrived, and uses `tell` and `hear`; what the worker sends is kept in `tokens` and `declines`.
+    """
+
+    def __init__(self, files, script):
+        self.pb, self.tls, self.script = schema("crowd"), server_context(files), script
+        self.tokens, self.declines, self.connections, self.failures = [], [], 0, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                raw, _ = self.listener.accept()
+            except OSError:
+                return
+            raw.settimeout(10)
+            try:
+                with self.tls.wrap_socket(raw, server_side=True) as self.sock:
+                    self.connections += 1
+                    self.splitter, self.arrived = Splitter(), []
+                    hello = self.pb.Envelope()
+                    hello.hello.version = 1
+                    self.tell(hello)
+                    while not self.arrived:
+                        self.hear()
+                    self.script(self, self.arrived)
+                    while True:
+                        self.hear()
+            except (OSError, ssl.SSLError, ConnectionError):
+                pass
+            except Exception as error:
+                self.failures.append(error)
+
+    def tell(self, envelope):
+        self.sock.sendall(frame(envelope.SerializeToString()))
+
+    def hear(self):
+        """What the next bytes bring; ConnectionError at the end."""
+        data = self.sock.recv(65536)
+        if not data:
+            raise ConnectionError("closed")
+        for payload in self.splitter.feed(data):
+            envelope = self.pb.Envelope.FromString(payload)
+            self.tokens += envelope.tokens
+            self.declines += envelope.declines
+            for arrive in envelope.arrives:
+                self.arrived += arrive.workers
+
+    def close(self):
+        self.listener.close()
+
+
+class Dialer:
+    """A broker's connection to a third-party."""
+
+    def __init__(self, address, files, timeout=20):
+        self.pb, self.inbox = schema("rank"), []
+        self.connection = Connection(address, context(files.ca, files.cert, files.key), role="thirdparty",
+                                     timeout=timeout)
+        hello = self.pb.Envelope()
+        hello.hello.version = 1
+        self.tell(hello)
+
+    def tell(self, envelope):
+        self.connection.send(envelope.SerializeToString())
+
+    def say(self, kind, **fields):
+        envelope = self.pb.Envelope()
+        getattr(envelope, kind).add(**fields)
+        self.tell(envelope)
+
+    def until(self, kind):
+        """The next message of this kind; a goodbye or the end of the connection is a ConnectionError."""
+        while True:
+            for at, (heard, message) in enumerate(self.inbox):
+                if heard == kind:
+                    del self.inbox[:at + 1]
+                    return message
+            payload = self.connection.receive()
+            if payload is None:
+                raise ConnectionError("closed")
+            envelope = self.pb.Envelope.FromString(payload)
+            if envelope.HasField("goodbye"):
+                raise ConnectionError(envelope.goodbye.why)
+            for heard in ("opened", "acks", "plans", "results"):
+                self.inbox.extend((heard, message) for message in getattr(envelope, heard))
+
+    def close(self):
+        self.connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
