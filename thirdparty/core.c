@@ -246,7 +246,7 @@ void cv_ranker_reject(struct cv_ranker *ranker, struct cv_ranker_link *link, enu
   (void)snprintf(link->goodbye, sizeof(link->goodbye), "%.*s", WHY_ROOM, reason);
 }
 
-/* What is still to be said to a broker was asked on a connection that is gone: on the next it opens its campaigns anew. */
+/* What is still due was asked on a connection that is gone: on the next one the broker opens its campaigns anew. */
 static void say_nothing_more(struct cv_ranker *ranker, const struct broker *broker) {
   for (struct cv_campaign *campaign = ranker->dirty; campaign != NULL; campaign = campaign->next_dirty) {
     if (strcmp(campaign->broker_name, broker->name) == 0) {
