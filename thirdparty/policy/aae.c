@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/aae.h"
+
+#include <math.h>
+
+#include "thirdparty/policy/elimination.h"
+
+static const struct cv_param_rule rules[] = {
+    CV_ELIMINATION_DELTA,
+    {.key = "tokens_per_round", .low = 1, .high = 1 << 24, .whole = true, .fallback = 1},
+};
+
+struct aae {
+  struct cv_elimination base;
+  uint32_t tokens_per_round;
+};
+
+static double radius(const struct cv_elimination *self, const struct cv_runner *arm) {
+  double n = (double)arm->tokens;
+  return sqrt(log(4 * self->arms * n * n / self->delta) / n) / self->slope;
+}
+
+static void ask(struct cv_elimination *self, uint64_t number) {
+  for (uint32_t i = 0; i < self->arms; i++) {
+    self->arm[i].asked = self->arm[i].active ? ((struct aae *)self)->tokens_per_round : 0;
+  }
+}
+
+static const struct cv_elimination_rules elimination = {.radius = radius, .ask = ask};
+
+static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  struct cv_elimination *base;
+  CV_TRY(cv_elimination_new(spec, seed, sizeof(struct aae), &cv_policy_aae, &elimination, &base));
+  ((struct aae *)base)->tokens_per_round = (uint32_t)cv_params_number(&spec->policy.params, "tokens_per_round");
+  *ret = &base->policy;
+  return CV_OK;
+}
+
+static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
+  CV_TRY(cv_elimination_needs(spec, "none", "reckons with no noise of a mechanism", why));
+  return cv_elimination_needs_no_graph(spec, why);
+}
+
+const struct cv_policy_class cv_policy_aae = {
+    .name = "aae",
+    .kind = CV_POLICY_GRAPH,
+    .rules = rules,
+    .rule_count = CV_COUNT(rules),
+    .fits = fits,
+    .create = create,
+    .destroy = cv_elimination_destroy,
+    .apply = cv_elimination_apply,
+    .step = cv_elimination_step,
+    .standing = cv_elimination_standing,
+    .save = cv_elimination_save,
+    .load = cv_elimination_load,
+};

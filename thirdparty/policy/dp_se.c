@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/dp_se.h"
+
+#include "thirdparty/policy/phases.h"
+
+static const struct cv_param_rule rules[] = {CV_ELIMINATION_DELTA};
+
+static double radius(const struct cv_elimination *self, const struct cv_runner *arm) {
+  return cv_phase_radius(self, cv_phase_plays(self) + 1);
+}
+
+static void ask(struct cv_elimination *self, uint64_t number) {
+  uint32_t plays = cv_phase_plays_asked(cv_phase_plays(self) + 1);
+  for (uint32_t i = 0; i < self->arms; i++) {
+    self->arm[i].asked = self->arm[i].active ? plays : 0;
+  }
+}
+
+static const struct cv_elimination_rules elimination = {.radius = radius, .ask = ask};
+
+static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  struct cv_elimination *self;
+  CV_TRY(cv_elimination_new(spec, seed, sizeof(*self), &cv_policy_dp_se, &elimination, &self));
+  *ret = &self->policy;
+  return CV_OK;
+}
+
+static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
+  CV_TRY(cv_elimination_needs(spec, "batch", "takes the mean of one epoch with one noise", why));
+  return cv_elimination_needs_no_graph(spec, why);
+}
+
+const struct cv_policy_class cv_policy_dp_se = {
+    .name = "dp-se",
+    .kind = CV_POLICY_GRAPH,
+    .rules = rules,
+    .rule_count = CV_COUNT(rules),
+    .fits = fits,
+    .create = create,
+    .destroy = cv_elimination_destroy,
+    .apply = cv_elimination_apply,
+    .step = cv_elimination_step,
+    .standing = cv_elimination_standing,
+    .save = cv_elimination_save,
+    .load = cv_elimination_load,
+};

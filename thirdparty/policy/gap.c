@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/gap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "thirdparty/policy/phases.h"
+
+static const char *const noise_words[] = {"sound", "printed", NULL};
+
+static const struct cv_param_rule rules[] = {
+    CV_ELIMINATION_DELTA,
+    {.key = "noise", .choices = noise_words, .fallback_text = "sound"},
+};
+
+struct candidate {
+  double mean;
+  uint64_t draw; /* orders equals */
+  uint32_t arm;
+};
+
+struct gap {
+  struct cv_elimination base;
+  bool by_mean;
+  struct candidate *candidate; /* room for each arm */
+  bool *shown;                 /* of each arm */
+};
+
+static double radius(const struct cv_elimination *self, const struct cv_runner *arm) {
+  return cv_phase_radius(self, cv_phase_plays(self));
+}
+
+static int compare(const void *a, const void *b) {
+  const struct candidate *x = a, *y = b;
+  if (x->mean != y->mean) {
+    return x->mean > y->mean ? -1 : 1;
+  }
+  return x->draw != y->draw ? (x->draw < y->draw ? -1 : 1) : (x->arm > y->arm) - (x->arm < y->arm);
+}
+
+/* The arms in the running, in the order in which the set takes them. */
+static uint32_t line_up(struct gap *self, uint64_t number) {
+  struct cv_rng_seeded seeded;
+  uint32_t n = 0;
+  cv_rng_seeded_init(&seeded, self->base.seed, CV_RNG_POLICY, number, 0);
+  for (uint32_t i = 0; i < self->base.arms; i++) {
+    const struct cv_runner *arm = &self->base.arm[i];
+    uint64_t draw = cv_rng_u64(&seeded.rng);
+    self->shown[i] = false;
+    if (arm->active) {
+      self->candidate[n++] = (struct candidate){.mean = self->by_mean ? arm->mean : 0, .draw = draw, .arm = i};
+    }
+  }
+  qsort(self->candidate, n, sizeof(*self->candidate), compare);
+  return n;
+}
+
+static void ask(struct cv_elimination *base, uint64_t number) {
+  struct gap *self = (struct gap *)base;
+  uint32_t plays = cv_phase_plays_asked(cv_phase_plays(base));
+  uint32_t n = line_up(self, number);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t arm = self->candidate[i].arm;
+    if (self->shown[arm]) {
+      continue;
+    }
+    base->arm[arm].asked = plays;
+    for (uint32_t at = base->graph.first[arm]; at < base->graph.first[arm + 1]; at++) {
+      self->shown[base->graph.arm[at]] = true;
+    }
+  }
+}
+
+/* From Lap(1/(epsilon o)) to Lap(1/(epsilon plays)), in tokens' means. */
+static double blur_as_printed(const struct cv_elimination *self, const struct cv_release *release) {
+  double plays = cv_phase_plays(self), rest = plays / (double)release->tokens;
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, self->seed, CV_RNG_POLICY, release->plan, (uint64_t)release->arm + 1);
+  if (cv_rng_unit(&seeded.rng) < rest * rest) {
+    return 0;
+  }
+  double size = -log(1 - cv_rng_unit(&seeded.rng)) / (self->epsilon * plays);
+  return cv_rng_u64(&seeded.rng) % 2 == 0 ? size : -size;
+}
+
+static const struct cv_elimination_rules sound = {.radius = radius, .ask = ask};
+static const struct cv_elimination_rules printed = {.radius = radius, .ask = ask, .blur = blur_as_printed};
+
+static void destroy(struct cv_policy *policy) {
+  struct gap *self = (struct gap *)policy;
+  free(self->candidate);
+  free(self->shown);
+  cv_elimination_destroy(policy);
+}
+
+static enum cv_err create(const struct cv_spec *spec, uint64_t seed, const struct cv_policy_class *class,
+                          struct cv_policy **ret) {
+  bool is_printed = strcmp(cv_params_text(&spec->policy.params, "noise"), "printed") == 0;
+  struct cv_elimination *base;
+  CV_TRY(cv_elimination_new(spec, seed, sizeof(struct gap), class, is_printed ? &printed : &sound, &base));
+  struct gap *self = (struct gap *)base;
+  self->by_mean = class == &cv_policy_gap;
+  self->candidate = calloc(spec->arms, sizeof(*self->candidate));
+  self->shown = calloc(spec->arms, sizeof(*self->shown));
+  if (self->candidate == NULL || self->shown == NULL) {
+    destroy(&base->policy);
+    return CV_ERR_NOMEM;
+  }
+  *ret = &base->policy;
+  return CV_OK;
+}
+
+static enum cv_err create_gap(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  return create(spec, seed, &cv_policy_gap, ret);
+}
+
+static enum cv_err create_gapu(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  return create(spec, seed, &cv_policy_gapu, ret);
+}
+
+static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
+  return cv_elimination_needs(spec, "batch", "takes the mean of one phase with one noise", why);
+}
+
+const struct cv_policy_class cv_policy_gap = {
+    .name = "gap",
+    .kind = CV_POLICY_GRAPH,
+    .rules = rules,
+    .rule_count = CV_COUNT(rules),
+    .fits = fits,
+    .create = create_gap,
+    .destroy = destroy,
+    .apply = cv_elimination_apply,
+    .step = cv_elimination_step,
+    .standing = cv_elimination_standing,
+    .save = cv_elimination_save,
+    .load = cv_elimination_load,
+};
+
+const struct cv_policy_class cv_policy_gapu = {
+    .name = "gapu",
+    .kind = CV_POLICY_GRAPH,
+    .rules = rules,
+    .rule_count = CV_COUNT(rules),
+    .fits = fits,
+    .create = create_gapu,
+    .destroy = destroy,
+    .apply = cv_elimination_apply,
+    .step = cv_elimination_step,
+    .standing = cv_elimination_standing,
+    .save = cv_elimination_save,
+    .load = cv_elimination_load,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/neighbours.h"
+
+#include <stdlib.h>
+
+enum cv_err cv_neighbours_init(const struct cv_spec *spec, struct cv_neighbours *ret) {
+  struct cv_neighbours made = {.first = calloc((size_t)spec->arms + 2, sizeof(*made.first)),
+                               .arm = calloc(2 * (size_t)spec->edges + 1, sizeof(*made.arm))};
+  if (made.first == NULL || made.arm == NULL) {
+    cv_neighbours_fini(&made);
+    return CV_ERR_NOMEM;
+  }
+  /* Degrees two places on, then where each arm begins one place on: filling moves that to where it ends. */
+  for (uint32_t i = 0; i < spec->edges; i++) {
+    made.first[spec->edge[i].a + 2]++;
+    made.first[spec->edge[i].b + 2]++;
+  }
+  for (uint32_t i = 2; i <= spec->arms + 1; i++) {
+    made.first[i] += made.first[i - 1];
+  }
+  for (uint32_t i = 0; i < spec->edges; i++) {
+    made.arm[made.first[spec->edge[i].a + 1]++] = spec->edge[i].b;
+    made.arm[made.first[spec->edge[i].b + 1]++] = spec->edge[i].a;
+  }
+  *ret = made;
+  return CV_OK;
+}
+
+void cv_neighbours_fini(struct cv_neighbours *neighbours) {
+  free(neighbours->first);
+  free(neighbours->arm);
+  *neighbours = (struct cv_neighbours){0};
+}
