@@ -79,6 +79,7 @@ static void recover(struct world *world) {
   const struct cv_repair repair = {.files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS},
                                    .master = &world->master,
                                    .config = &config,
+                                   .lost = truth_snapshot_is_empty(world->truth),
                                    .wall_ms = world_wall_ms(world)};
   struct cv_repaired repaired;
   struct cv_why why = {.text = ""};

@@ -455,7 +455,7 @@ static void check_forgotten_arms(struct truth *truth, const struct campaign *cam
     releases[campaign->release[i].arm]++;
   }
   for (uint32_t i = 0; i < core->ledger.arms; i++) {
-    uint64_t cost = releases[i] == 0 ? 0 : cv_mechanism_spent_micro(&core->privacy.law, releases[i]);
+    uint64_t cost = cv_privacy_spent_micro(&core->privacy, releases[i]);
     if (core->ledger.arm[i].spent_micro < cost) {
       world_fail(truth->world, "3: after the recovery arm %u of campaign %u has spent %llu; its releases cost %llu", i,
                  core->id, (unsigned long long)core->ledger.arm[i].spent_micro, (unsigned long long)cost);
@@ -503,6 +503,10 @@ void truth_snapshot(struct truth *truth) {
 
 bool truth_has_moved(const struct truth *truth) {
   return truth->commit > truth->snapshot_commit + 1;
+}
+
+bool truth_snapshot_is_empty(const struct truth *truth) {
+  return truth->snapshot_commit == 0;
 }
 
 bool truth_is_behind(const struct truth *truth) {

@@ -63,6 +63,8 @@ void truth_exported(struct truth *truth, const struct cv_part *part);
 void truth_snapshot(struct truth *truth);
 bool truth_has_moved(const struct truth *truth);
 bool truth_is_behind(const struct truth *truth);
+/* Nothing was stored yet, as far as was known: with that copy the database is lost. */
+bool truth_snapshot_is_empty(const struct truth *truth);
 void truth_rolled_back(struct truth *truth);
 /* 3, after a recovery: the ledger covers what was released and given before, though the database has forgotten it. */
 void truth_recovered(struct truth *truth, struct cv_broker *core);
