@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the policies around EXP3 (exp3.h) share: they differ in how much one choice pulls and in what is fed for it. */
+#ifndef CV_THIRDPARTY_ADVERSARIAL_H
+#define CV_THIRDPARTY_ADVERSARIAL_H
+
+#include "thirdparty/policy/arms.h"
+#include "thirdparty/policy/exp3.h"
+
+struct cv_adversarial {
+  struct cv_policy policy;
+  struct cv_arms arms;
+  struct cv_exp3 exp3;
+  uint32_t tau; /* pulls of one choice */
+  double bound; /* b: what lies outside [-b, b+1] is ignored */
+};
+
+#define CV_GAMMA_RULE \
+  { .key = "gamma", .low = 0, .high = 1, .fallback = 0 }
+
+/* The workers' gains as they are, towards a trusted third-party. */
+CV_MUST_USE enum cv_err cv_adversarial_fits_trusted(const struct cv_spec *spec, struct cv_why *why);
+/* `tau` 0: the one of EXP3_tau. */
+CV_MUST_USE enum cv_err cv_adversarial_create(const struct cv_policy_class *class, const struct cv_spec *spec,
+                                              uint64_t seed, uint32_t tau, struct cv_policy **ret);
+void cv_adversarial_destroy(struct cv_policy *policy);
+void cv_adversarial_apply(struct cv_policy *policy, const struct cv_release *release);
+CV_MUST_USE enum cv_err cv_adversarial_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step);
+void cv_adversarial_standing(const struct cv_policy *policy, uint32_t arm, struct cv_standing *ret);
+void cv_adversarial_save(const struct cv_policy *policy, struct cv_buf *out);
+CV_MUST_USE enum cv_err cv_adversarial_load(struct cv_policy *policy, struct cv_reader *in);
+
+#define CV_ADVERSARIAL_CLASS                                                                     \
+  .kind = CV_POLICY_BANDIT, .destroy = cv_adversarial_destroy, .apply = cv_adversarial_apply,    \
+  .step = cv_adversarial_step, .standing = cv_adversarial_standing, .save = cv_adversarial_save, \
+  .load = cv_adversarial_load
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/arms.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "thirdparty/policy/tail.h"
+
+/* Of one arm: far more than there can be, and the sum over all arms fits 64 bits. */
+#define TOKENS_END (UINT64_C(1) << 48)
+
+enum cv_err cv_arms_init(const struct cv_spec *spec, uint64_t seed, struct cv_arms *ret) {
+  struct cv_local law;
+  if (cv_local_init(&spec->privatizer, spec->arms, &law, NULL) != CV_OK) {
+    return CV_ERR_INVALID;
+  }
+  struct cv_arm_sum *arm = calloc(spec->arms, sizeof(*arm));
+  if (arm == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    arm[i].feedback = cv_local_feedback(&law, i);
+  }
+  double horizon = cv_params_number(&spec->policy.params, "horizon");
+  *ret = (struct cv_arms){.arms = spec->arms,
+                          .horizon = horizon > 0 ? (uint64_t)horizon : spec->tokens,
+                          .seed = seed,
+                          .law = law,
+                          .arm = arm};
+  return CV_OK;
+}
+
+void cv_arms_fini(struct cv_arms *arms) {
+  free(arms->arm);
+}
+
+uint64_t cv_arms_apply(struct cv_arms *arms, const struct cv_release *release, double *ret_sum) {
+  CV_REQUIRE(release->arm < arms->arms && release->tokens > 0);
+  struct cv_arm_sum *arm = &arms->arm[release->arm];
+  if (release->tokens <= arm->tokens || release->tokens >= TOKENS_END) {
+    *ret_sum = 0;
+    return 0;
+  }
+  uint64_t fresh = release->tokens - arm->tokens;
+  *ret_sum = (double)(int64_t)((uint64_t)release->noisy_sum - (uint64_t)arm->sum) / (double)CV_GRID;
+  arms->pulls += fresh;
+  arm->tokens = release->tokens;
+  arm->sum = release->noisy_sum;
+  return fresh;
+}
+
+double cv_arms_mean(const struct cv_arms *arms, uint32_t arm) {
+  const struct cv_arm_sum *at = &arms->arm[arm];
+  double mean = (double)at->sum / (double)CV_GRID / (double)at->tokens;
+  return at->feedback.scale > 0 ? mean : fmin(1, fmax(0, mean));
+}
+
+uint64_t cv_arms_left(const struct cv_arms *arms) {
+  return arms->pulls < arms->horizon ? arms->horizon - arms->pulls : 0;
+}
+
+void cv_arms_standing(const struct cv_arms *arms, uint32_t i, struct cv_standing *ret) {
+  static const struct cv_noise silence = {0};
+  CV_REQUIRE(i < arms->arms);
+  const struct cv_arm_sum *arm = &arms->arm[i];
+  /* A score of which nothing is known lies in [0,1]. */
+  *ret = (struct cv_standing){.arm = i, .tokens = arm->tokens, .mean = 0.5, .radius = 0.5};
+  if (arm->tokens > 0) {
+    double n = (double)arm->tokens, tail = cv_tail_in_scores(&silence, 0, arm->feedback.scale, arm->tokens, 0.05);
+    ret->mean = (cv_arms_mean(arms, i) - arm->feedback.offset) / arm->feedback.slope;
+    ret->radius = (sqrt(log(40) / (2 * n)) + tail / n) / fabs(arm->feedback.slope);
+  }
+}
+
+void cv_arms_save(const struct cv_arms *arms, struct cv_buf *out) {
+  cv_buf_put_u32(out, arms->arms);
+  for (uint32_t i = 0; i < arms->arms; i++) {
+    cv_buf_put_u64(out, arms->arm[i].tokens);
+    cv_buf_put_u64(out, (uint64_t)arms->arm[i].sum);
+  }
+}
+
+enum cv_err cv_arms_load(struct cv_arms *arms, struct cv_reader *in) {
+  if (cv_read_u32(in) != arms->arms) {
+    return CV_ERR_DAMAGED;
+  }
+  arms->pulls = 0;
+  for (uint32_t i = 0; i < arms->arms; i++) {
+    struct cv_arm_sum *arm = &arms->arm[i];
+    arm->tokens = cv_read_u64(in);
+    arm->sum = (int64_t)cv_read_u64(in);
+    if (arm->tokens >= TOKENS_END || (arm->tokens == 0 && arm->sum != 0)) {
+      return CV_ERR_DAMAGED;
+    }
+    arms->pulls += arm->tokens;
+  }
+  return in->failed ? CV_ERR_DAMAGED : CV_OK;
+}
+
+void cv_arms_stream(const struct cv_arms *arms, uint64_t plan, struct cv_rng_seeded *ret) {
+  cv_rng_seeded_init(ret, arms->seed, CV_RNG_POLICY, plan, 0);
+}
+
+void cv_arms_want(const struct cv_arms *arms, uint32_t arm, uint32_t tokens, struct cv_policy_step *step) {
+  uint64_t left = cv_arms_left(arms);
+  step->want[step->wants++] = (struct cv_want){.arm = arm, .tokens = tokens < left ? tokens : (uint32_t)left};
+}
+
+enum cv_err cv_arms_fit(const struct cv_spec *spec, unsigned privatizers, struct cv_why *why) {
+  struct cv_local law;
+  CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &law, why));
+  if (((privatizers >> law.kind) & 1) == 0) {
+    char names[96] = "";
+    for (unsigned kind = 0; kind < CV_LOCAL_KINDS; kind++) {
+      size_t used = strlen(names);
+      if (((privatizers >> kind) & 1) != 0) {
+        (void)snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? " or " : "",
+                       cv_local_name((enum cv_local_kind)kind));
+      }
+    }
+    return cv_fail(why, CV_ERR_INVALID, "policy %s cannot work with privatizer %s; expected %s", spec->policy.name,
+                   spec->privatizer.name, names);
+  }
+  if (strcmp(spec->mechanism.name, "none") != 0) {
+    return cv_fail(why, CV_ERR_INVALID, "policy %s takes each pull by itself; expected mechanism none, not %s",
+                   spec->policy.name, spec->mechanism.name);
+  }
+  return CV_OK;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/corrupt.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "thirdparty/policy/kl.h"
+#include "thirdparty/policy/step.h"
+
+enum { STATE_VERSION = 1 };
+
+const struct cv_param_rule cv_corrupt_rules[] = {
+    {.key = "tokens_per_round", .low = 1, .high = 1 << 24, .whole = true, .fallback = 1},
+    CV_PULLS_RULE,
+};
+_Static_assert(CV_COUNT(cv_corrupt_rules) == CV_CORRUPT_RULES, "the rules of the corrupt bandits");
+
+static struct cv_corrupt *of(struct cv_policy *policy) {
+  return (struct cv_corrupt *)policy;
+}
+
+enum cv_err cv_corrupt_fits(const struct cv_spec *spec, struct cv_why *why) {
+  return cv_arms_fit(spec, 1U << CV_LOCAL_RESPONSE | 1U << CV_LOCAL_NONE, why);
+}
+
+enum cv_err cv_corrupt_create(const struct cv_policy_class *class, cv_corrupt_index_fn *index, bool clipped,
+                              const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  struct cv_corrupt *self = calloc(1, sizeof(*self));
+  enum cv_err err = self == NULL ? CV_ERR_NOMEM : cv_arms_init(spec, seed, &self->arms);
+  if (err != CV_OK) {
+    free(self);
+    return err;
+  }
+  self->policy.class = class;
+  self->tokens_per_round = (uint32_t)cv_params_number(&spec->policy.params, "tokens_per_round");
+  self->index = index;
+  self->clipped = clipped;
+  *ret = &self->policy;
+  return CV_OK;
+}
+
+void cv_corrupt_destroy(struct cv_policy *policy) {
+  cv_arms_fini(&of(policy)->arms);
+  free(policy);
+}
+
+void cv_corrupt_apply(struct cv_policy *policy, const struct cv_release *release) {
+  double sum;
+  (void)cv_arms_apply(&of(policy)->arms, release, &sum);
+}
+
+double cv_corrupt_kl(const struct cv_arms *arms, uint32_t i, double f) {
+  const struct cv_arm_sum *arm = &arms->arm[i];
+  double mean = cv_arms_mean(arms, i), bound = f / (double)arm->tokens;
+  return arm->feedback.slope > 0 ? cv_kl_upper(mean, bound) : cv_kl_lower(mean, bound);
+}
+
+/* The first pulls, each arm once, as far as the horizon goes. False if all have been pulled. */
+static bool want_first(const struct cv_corrupt *self, struct cv_policy_step *step) {
+  uint64_t left = cv_arms_left(&self->arms);
+  for (uint32_t i = 0; i < self->arms.arms && left > 0; i++) {
+    if (self->arms.arm[i].tokens == 0) {
+      uint32_t tokens = self->tokens_per_round < left ? self->tokens_per_round : (uint32_t)left;
+      step->want[step->wants++] = (struct cv_want){.arm = i, .tokens = tokens};
+      left -= tokens;
+    }
+  }
+  return step->wants > 0;
+}
+
+enum cv_err cv_corrupt_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
+  struct cv_corrupt *self = of(policy);
+  CV_TRY(cv_policy_step_reserve(step, 0, self->arms.arms));
+  step->done = cv_arms_left(&self->arms) == 0;
+  if (step->done || want_first(self, step)) {
+    return CV_OK;
+  }
+  struct cv_rng_seeded rng;
+  struct cv_highest highest = {0};
+  cv_arms_stream(&self->arms, plan, &rng);
+  for (uint32_t i = 0; i < self->arms.arms; i++) {
+    struct cv_feedback feedback = self->arms.arm[i].feedback;
+    double index = (self->index(&self->arms, i, &rng.rng) - feedback.offset) / feedback.slope;
+    cv_highest_offer(&highest, i, self->clipped ? fmin(index, 1) : index, &rng.rng);
+  }
+  cv_arms_want(&self->arms, highest.arm, self->tokens_per_round, step);
+  return CV_OK;
+}
+
+void cv_corrupt_standing(const struct cv_policy *policy, uint32_t arm, struct cv_standing *ret) {
+  cv_arms_standing(&((const struct cv_corrupt *)policy)->arms, arm, ret);
+}
+
+void cv_corrupt_save(const struct cv_policy *policy, struct cv_buf *out) {
+  cv_buf_put_u8(out, STATE_VERSION);
+  cv_arms_save(&((const struct cv_corrupt *)policy)->arms, out);
+}
+
+enum cv_err cv_corrupt_load(struct cv_policy *policy, struct cv_reader *in) {
+  if (cv_read_u8(in) != STATE_VERSION) {
+    return CV_ERR_VERSION;
+  }
+  CV_TRY(cv_arms_load(&of(policy)->arms, in));
+  return cv_reader_done(in) ? CV_OK : CV_ERR_DAMAGED;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bandits with corrupted feedback (Gajane, Urvoy and Kaufmann, "Corrupt Bandits", 2016): an arm of mean score mu_a
+ * shows tokens of mean lambda_a = g_a(mu_a) = offset + slope mu_a, g_a known from the campaign's privatizer
+ * (common/base/local.h). Each arm is pulled once, then always the one with the highest index, ties at random from the
+ * policy's stream. The index is what the policies differ in:
+ *
+ *   klucb-cf  g_a^-1(q), q the furthest with N_a d(mean token, q) <= f(t) = ln t + 3 ln ln t, upwards if g_a increases,
+ *             else downwards (box "KLUCB-CF"); f >= 0, f(1) = 0. It may pass 1: the print does not clip.
+ *   ucb-cf    g_a^-1(mean token +- sqrt(ln t/(2 N_a))) (box "UCB-CF")
+ *   ts-cf     g_a^-1(theta), theta ~ Beta(1 + ones, 1 + zeros) of the tokens (box "Thompson Sampling-CF")
+ *   kl-local  as klucb-cf with f = max(0, ln(T/(K sqrt N_a))), which knows the horizon, and the index at most 1; after
+ *             Menard and Garivier, "A minimax and asymptotically optimal algorithm for stochastic bandits" (2017)
+ *
+ * t is the number of pulls so far, N_a those of arm a. Parameters of all four:
+ *   tokens_per_round  pulls of the chosen arm before the next choice, 1 in print; more saves round trips
+ *   horizon           pulls after which the campaign is complete; 0 (the default): the campaign's limit of tokens
+ *
+ * They need mechanism none and privatizer randomized-response, or none towards a trusted third-party, when they are
+ * KL-UCB, UCB1 and Thompson sampling; scores between 0 and 1 then count as parts of a one.
+ *
+ * A step costs K indices and allocates nothing once the step has room.
+ */
+#ifndef CV_THIRDPARTY_CORRUPT_H
+#define CV_THIRDPARTY_CORRUPT_H
+
+#include "thirdparty/policy/arms.h"
+
+extern const struct cv_policy_class cv_policy_klucb_cf;
+extern const struct cv_policy_class cv_policy_ucb_cf;
+extern const struct cv_policy_class cv_policy_ts_cf;
+extern const struct cv_policy_class cv_policy_kl_local;
+
+/* The index of an arm in mean tokens; `rng` is the plan's stream. The arm has been pulled. */
+typedef double cv_corrupt_index_fn(const struct cv_arms *arms, uint32_t arm, struct cv_rng *rng);
+
+struct cv_corrupt {
+  struct cv_policy policy;
+  struct cv_arms arms;
+  uint32_t tokens_per_round;
+  cv_corrupt_index_fn *index;
+  bool clipped; /* no index above 1 */
+};
+
+/* max or min{q : N_a d(mean token, q) <= f}, as g_a goes. */
+double cv_corrupt_kl(const struct cv_arms *arms, uint32_t arm, double f);
+
+/* What their classes are made of. */
+extern const struct cv_param_rule cv_corrupt_rules[];
+enum { CV_CORRUPT_RULES = 2 };
+CV_MUST_USE enum cv_err cv_corrupt_fits(const struct cv_spec *spec, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_corrupt_create(const struct cv_policy_class *class, cv_corrupt_index_fn *index, bool clipped,
+                                          const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret);
+void cv_corrupt_destroy(struct cv_policy *policy);
+void cv_corrupt_apply(struct cv_policy *policy, const struct cv_release *release);
+CV_MUST_USE enum cv_err cv_corrupt_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step);
+void cv_corrupt_standing(const struct cv_policy *policy, uint32_t arm, struct cv_standing *ret);
+void cv_corrupt_save(const struct cv_policy *policy, struct cv_buf *out);
+CV_MUST_USE enum cv_err cv_corrupt_load(struct cv_policy *policy, struct cv_reader *in);
+
+#define CV_CORRUPT_CLASS                                                                                              \
+  .kind = CV_POLICY_BANDIT, .rules = cv_corrupt_rules, .rule_count = CV_CORRUPT_RULES, .fits = cv_corrupt_fits,       \
+  .destroy = cv_corrupt_destroy, .apply = cv_corrupt_apply, .step = cv_corrupt_step, .standing = cv_corrupt_standing, \
+  .save = cv_corrupt_save, .load = cv_corrupt_load
+
+#endif

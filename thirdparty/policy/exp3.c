@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/exp3.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The reference moves when a weight passes e^300, so that a sum of 4096 of them is finite. Below e^-700 doubles lose
+ * digits and processors time. */
+static const double HIGHEST = 300, LOWEST = -700;
+/* More than any run comes to: each choice adds 1 at most. */
+static const double EXPONENT_END = 1e15;
+
+static void weigh(struct cv_exp3 *self, uint32_t arm) {
+  double relative = self->exponent[arm] - self->reference;
+  self->weight[arm] = relative < LOWEST ? 0 : exp(relative);
+}
+
+static void add_up(struct cv_exp3 *self) {
+  double total = 0;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    total += self->weight[i];
+  }
+  self->total = total;
+}
+
+static void move_reference(struct cv_exp3 *self, double to) {
+  self->reference = to;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    weigh(self, i);
+  }
+}
+
+enum cv_err cv_exp3_init(uint32_t arms, double gamma, double choices, struct cv_exp3 *ret) {
+  double *exponent = calloc(2 * (size_t)arms, sizeof(*exponent));
+  if (exponent == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  double tuned = sqrt(arms * log(arms) / ((M_E - 1) * choices));
+  *ret = (struct cv_exp3){
+      .arms = arms, .gamma = gamma > 0 ? gamma : fmin(1, tuned), .exponent = exponent, .weight = exponent + arms};
+  move_reference(ret, 0);
+  add_up(ret);
+  return CV_OK;
+}
+
+void cv_exp3_fini(struct cv_exp3 *self) {
+  free(self->exponent);
+}
+
+double cv_exp3_probability(const struct cv_exp3 *self, uint32_t arm) {
+  return (1 - self->gamma) * self->weight[arm] / self->total + self->gamma / self->arms;
+}
+
+uint32_t cv_exp3_draw(const struct cv_exp3 *self, struct cv_rng *rng) {
+  double at = cv_rng_unit(rng), left = (at - self->gamma) / (1 - self->gamma) * self->total;
+  uint32_t arm = 0;
+  if (at < self->gamma) {
+    arm = (uint32_t)(at / self->gamma * self->arms);
+  } else {
+    while (arm + 1 < self->arms && left >= self->weight[arm]) {
+      left -= self->weight[arm++];
+    }
+  }
+  /* Rounding may lead just past the end. */
+  return arm < self->arms ? arm : self->arms - 1;
+}
+
+void cv_exp3_gain(struct cv_exp3 *self, uint32_t arm, double gain) {
+  if (gain <= 0) {
+    return;
+  }
+  self->exponent[arm] += self->gamma / self->arms * gain / cv_exp3_probability(self, arm);
+  if (self->exponent[arm] - self->reference > HIGHEST) {
+    move_reference(self, self->exponent[arm]);
+  } else {
+    weigh(self, arm);
+  }
+  add_up(self);
+}
+
+void cv_exp3_save(const struct cv_exp3 *self, struct cv_buf *out) {
+  cv_buf_put_f64(out, self->reference);
+  for (uint32_t i = 0; i < self->arms; i++) {
+    cv_buf_put_f64(out, self->exponent[i]);
+  }
+}
+
+enum cv_err cv_exp3_load(struct cv_exp3 *self, struct cv_reader *in) {
+  double reference = cv_read_f64(in), highest = 0;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    double exponent = cv_read_f64(in);
+    if (!(exponent >= 0 && exponent < EXPONENT_END)) {
+      return CV_ERR_DAMAGED;
+    }
+    self->exponent[i] = exponent;
+    highest = fmax(highest, exponent);
+  }
+  /* As it was left: at an exponent that was the highest then, with none further above it than it may be. */
+  if (in->failed || !(reference >= 0 && reference <= highest && highest - reference <= HIGHEST)) {
+    return CV_ERR_DAMAGED;
+  }
+  move_reference(self, reference);
+  add_up(self);
+  return CV_OK;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/beta.h"
+#include "thirdparty/policy/corrupt.h"
+
+static double index_of(const struct cv_arms *arms, uint32_t arm, struct cv_rng *rng) {
+  double n = (double)arms->arm[arm].tokens, ones = n * cv_arms_mean(arms, arm);
+  return cv_draw_beta(rng, 1 + ones, 1 + n - ones);
+}
+
+static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  return cv_corrupt_create(&cv_policy_ts_cf, index_of, false, spec, seed, ret);
+}
+
+const struct cv_policy_class cv_policy_ts_cf = {.name = "ts-cf", .create = create, CV_CORRUPT_CLASS};

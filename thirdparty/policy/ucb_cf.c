@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "thirdparty/policy/corrupt.h"
+
+static double index_of(const struct cv_arms *arms, uint32_t i, struct cv_rng *rng) {
+  const struct cv_arm_sum *arm = &arms->arm[i];
+  double radius = sqrt(log((double)arms->pulls) / (2 * (double)arm->tokens));
+  return cv_arms_mean(arms, i) + (arm->feedback.slope > 0 ? radius : -radius);
+}
+
+static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  return cv_corrupt_create(&cv_policy_ucb_cf, index_of, false, spec, seed, ret);
+}
+
+const struct cv_policy_class cv_policy_ucb_cf = {.name = "ucb-cf", .create = create, CV_CORRUPT_CLASS};
