@@ -115,11 +115,12 @@ static int ask_health(const char *path, char *body, size_t size) {
   const struct timeval patience = {.tv_sec = 3};
   char answer[2048] = "";
   size_t used = 0;
-  int fd = strlen(path) < sizeof(address.sun_path) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+  size_t path_bytes = strlen(path) + 1;
+  int fd = path_bytes <= sizeof(address.sun_path) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
   if (fd < 0) {
     return 0;
   }
-  (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+  memcpy(address.sun_path, path, path_bytes);
   (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
       send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(request) - 1) {

@@ -21,7 +21,8 @@ static bool on_path(const char *program, char to[PATH_MAX]) {
   const char *path = getenv("PATH");
   char *copy = strdup(path == NULL ? "/usr/local/bin:/usr/bin:/bin" : path), *rest = NULL;
   bool found = false;
-  for (char *at = strtok_r(copy, ":", &rest); at != NULL && !found; at = strtok_r(NULL, ":", &rest)) {
+  for (char *at = copy == NULL ? NULL : strtok_r(copy, ":", &rest); at != NULL && !found;
+       at = strtok_r(NULL, ":", &rest)) {
     found = at[0] == '/' && try_program(at, "", program, to);
   }
   free(copy);
@@ -31,12 +32,12 @@ static bool on_path(const char *program, char to[PATH_MAX]) {
 /* A part's program in a build folder is ../../PART/crowdveil-PART, seen from here. */
 bool cv_program_find(const char *program, char self[PATH_MAX], char to[PATH_MAX]) {
   char below[64], folder[PATH_MAX];
-  ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
+  ssize_t n = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
   if (n <= 0) {
     return false;
   }
-  self[n] = '\0';
-  memcpy(folder, self, (size_t)n + 1);
+  folder[n] = '\0';
+  memcpy(self, folder, (size_t)n + 1);
   const char *own = dirname(folder), *part = strchr(program, '-');
   (void)snprintf(below, sizeof(below), "/../../%s", part == NULL ? program : part + 1);
   return try_program(own, "", program, to) || try_program(own, below, program, to) || on_path(program, to);

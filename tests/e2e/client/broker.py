@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A broker that is curious: towards a worker it listens, towards a third-party it dials; it says whatever it is told to."""
+"""A curious broker: towards a worker it listens, towards a third-party it dials; it says whatever it is told to."""
 import socket
 import ssl
 import threading

@@ -147,7 +147,7 @@ static void choose(struct cv_choice *choice, const char *name, double epsilon) {
 }
 
 static struct cv_privacy accepted(struct cv_spec *spec) {
-  struct cv_privacy privacy;
+  struct cv_privacy privacy = {0};
   struct cv_why why = {0};
   if (cv_gate_spec(spec, &limits, &why) != CV_OK || cv_privacy_init(spec, &limits, &privacy, &why) != CV_OK) {
     fail_msg("%s", why.text);
