@@ -378,6 +378,7 @@ static enum cv_err tell_terms(struct cv_broker_conn *conn, const struct cv_campa
 
 static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_campaign *campaign,
                         struct cv_dealing *dealing, const struct cv_lease *lease, uint64_t wall_ms) {
+  const struct cv_arm *arm = &campaign->arm[lease->arm];
   struct cv_assign *assign = PUSH(&conn->gather, assign, assigns, assigns_cap);
   if (assign == NULL) {
     return CV_ERR_NOMEM;
@@ -398,7 +399,9 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, s
   assign->worker = lease->worker;
   assign->arms = 1;
   assign->arm.one = lease->arm;
-  assign->place = campaign->arm[lease->arm].first + lease->position;
+  assign->place = arm->first + lease->position;
+  assign->round = arm->round + lease->position;
+  assign->switched = arm->switched && lease->position == 0;
   broker->said = true;
   return cv_ticket_seal(&ticket, &broker->config.tagger, assign->ticket);
 }

@@ -57,6 +57,8 @@ enum cv_err cv_arm_return_place(struct cv_campaign *campaign, uint32_t index, ui
   return CV_OK;
 }
 
+static const uint32_t NOBODY = UINT32_MAX;
+
 static enum cv_err refuse(struct cv_rank_refused *ret, enum cv_end reason, uint64_t asked, uint64_t left) {
   ret->reason = reason;
   ret->asked = asked;
@@ -122,6 +124,40 @@ enum cv_err cv_epoch_check(const struct cv_broker *broker, const struct cv_campa
   return CV_OK;
 }
 
+static uint64_t tokens_of(const struct cv_plan *plan) {
+  uint64_t tokens = 0;
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    tokens += plan->want[i].tokens;
+  }
+  return tokens;
+}
+
+/* The last arm of which a plan asks for tokens; NOBODY if there is none. */
+static uint32_t last_arm(const struct cv_plan *plan) {
+  for (uint32_t i = plan->wants; i-- > 0;) {
+    if (plan->want[i].tokens > 0) {
+      return plan->want[i].arm;
+    }
+  }
+  return NOBODY;
+}
+
+void cv_epoch_number_rounds(struct cv_campaign *campaign) {
+  if (campaign->plans == 0) {
+    return;
+  }
+  const struct cv_plan *plan = &campaign->plan[campaign->plans - 1];
+  uint64_t round = campaign->planned;
+  uint32_t before = campaign->plans > 1 ? last_arm(&campaign->plan[campaign->plans - 2]) : NOBODY;
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
+    arm->round = round;
+    arm->switched = before != NOBODY && before != plan->want[i].arm;
+    round += plan->want[i].tokens;
+    before = plan->want[i].tokens > 0 ? plan->want[i].arm : before;
+  }
+}
+
 enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_plan *plan) {
   if (campaign->plans == campaign->plans_cap) {
     size_t cap = campaign->plans_cap == 0 ? 16 : campaign->plans_cap * 2;
@@ -137,6 +173,7 @@ enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_campaign *camp
     return CV_ERR_NOMEM;
   }
   memcpy(want, plan->want, plan->wants * sizeof(*want));
+  campaign->planned += campaign->plans > 0 ? tokens_of(&campaign->plan[campaign->plans - 1]) : 0;
   campaign->plan[campaign->plans++] = (struct cv_plan){.number = plan->number, .wants = plan->wants, .want = want};
   cv_chain_plan(&campaign->plans_hash, plan, broker->config.digest);
   return CV_OK;
@@ -173,6 +210,7 @@ static void draw(struct cv_broker *broker, uint32_t index, struct cv_mechanism *
 
 enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_plan *plan) {
   CV_TRY(cv_epoch_add_plan(broker, campaign, plan));
+  cv_epoch_number_rounds(campaign);
   for (uint32_t i = 0; i < plan->wants; i++) {
     struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
     CV_REQUIRE(arm->plan == 0);

@@ -318,6 +318,7 @@ static enum cv_err settle(struct cv_campaign *campaign) {
     campaign->open_arms += arm->plan != 0;
     campaign->free_places += arm->want;
   }
+  cv_epoch_number_rounds(campaign);
   CV_TRY(damaged_unless(bits_set(&campaign->payers) == campaign->tokens));
   return check_history(campaign);
 }

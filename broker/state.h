@@ -37,6 +37,8 @@ struct cv_arm {
   struct cv_mechanism *mechanism;
   uint64_t plan;               /* of the open epoch; 0 = none open */
   uint64_t first;              /* tokens of all earlier epochs */
+  uint64_t round;              /* of the open epoch: tokens planned before it, of all arms */
+  bool switched;               /* the token planned before it is another arm's */
   uint32_t want, next, filled; /* planned, next position never given, accepted */
   int64_t sum;                 /* of the open epoch, exact */
   uint32_t *returned;          /* positions to be given again; owned */
@@ -92,6 +94,7 @@ struct cv_campaign {
   size_t releases, releases_cap;
   struct cv_digest releases_hash;
   struct cv_plan *plan; /* accepted plans, in order */
+  uint64_t planned;     /* tokens of all but the last of them */
   size_t plans, plans_cap;
   struct cv_digest plans_hash;
   struct cv_standing *standing; /* spec.arms of them, by arm */
@@ -259,6 +262,8 @@ CV_MUST_USE enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_campai
 CV_MUST_USE enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t arm);
 /* What the arm's next release costs. */
 uint64_t cv_epoch_price(const struct cv_campaign *campaign, uint32_t arm);
+/* Numbers the rounds of the last plan's epochs. */
+void cv_epoch_number_rounds(struct cv_campaign *campaign);
 /* Adds an accepted plan or a release to the campaign's history and its chain. */
 CV_MUST_USE enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_campaign *campaign,
                                           const struct cv_plan *plan);

@@ -347,10 +347,11 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
   pending->worker = assign->worker;
   pending->campaign = assign->campaign;
   pending->values = assign->arms;
+  const struct cv_moment at = {.place = assign->place, .round = assign->round, .switched = assign->switched};
   for (uint32_t i = 0; i < assign->arms; i++) {
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
     int64_t score;
-    if (crew->config.score(crew->config.score_data, arm, assign->place, &score) != CV_OK) {
+    if (crew->config.score(crew->config.score_data, arm, &at, &score) != CV_OK) {
       cv_pendings_remove(&crew->pendings, pending);
       char reason[CV_WHY_BYTES];
       (void)snprintf(reason, sizeof(reason), "the data of arm %u have run out at its token %llu", arm,

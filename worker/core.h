@@ -20,6 +20,7 @@
 
 #include "proto/codec/crowd.h"
 #include "worker/accept.h"
+#include "worker/quality/moment.h"
 
 struct cv_crew;
 
@@ -30,8 +31,8 @@ struct cv_crew_config {
   struct cv_accept accept;
   const char *campaign; /* name of the campaign that `score` is for */
   uint32_t arms;        /* that it has scores for */
-  /* The score of a place; CV_ERR_LIMIT when the data have run out. */
-  enum cv_err (*score)(void *data, uint32_t arm, uint64_t place, int64_t *ret_score);
+  /* The score of a token; CV_ERR_LIMIT when the data have run out. */
+  enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);
   void *score_data;
   struct cv_rng *rng; /* for the privatizer */
   /* Unsafe, for tests: a token's value is a function of (privatizer_seed, arm, place) instead. */

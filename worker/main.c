@@ -167,9 +167,9 @@ static void note(void *data, const char *text) {
   cv_log_peer(&daemon->hush, "broker", text, cv_clock_mono_ms());
 }
 
-static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
   const struct daemon *daemon = data;
-  return cv_quality_score(daemon->source.quality, arm, place, ret_score);
+  return cv_quality_score_at(daemon->source.quality, arm, at, ret_score);
 }
 
 static void stop(struct daemon *daemon) {

@@ -60,6 +60,31 @@ static enum cv_err make_model(struct cv_score_source *source, const struct cv_ca
   return err;
 }
 
+static enum cv_err make_adversary(struct cv_score_source *source, const struct cv_campaign_file *campaign,
+                                  uint64_t seed, struct cv_why *why) {
+  const struct cv_items *items = &campaign->items;
+  const uint64_t rounds = items->rounds > 0 ? items->rounds : campaign->spec.tokens;
+  const struct cv_adversary adversary = {.class = cv_adversary_find(items->adversary),
+                                         .arms = items->count,
+                                         .best = items->best - 1,
+                                         .rounds = rounds,
+                                         .seed = seed};
+  CV_REQUIRE(adversary.class != NULL);
+  if (rounds > CV_ROUNDS_MAX) {
+    return cv_fail(why, CV_ERR_INVALID, "%s:%u: a game of %llu rounds, as many as limits.tokens; expected at most %d",
+                   campaign->path, items->line, (unsigned long long)rounds, CV_ROUNDS_MAX);
+  }
+  source->items = items->count;
+  source->name = calloc(items->count, sizeof(*source->name));
+  if (source->name == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", items->count);
+  }
+  for (uint32_t i = 0; i < items->count; i++) {
+    cv_items_name(items, i, &source->name[i]);
+  }
+  return cv_quality_new_adversary(&adversary, &source->quality, why);
+}
+
 /* A round without enough rows would never end. */
 static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const struct cv_csv_data *data,
                                 struct cv_why *why) {
@@ -109,8 +134,17 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
 enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign, uint64_t seed,
                                  struct cv_why *why) {
   struct cv_score_source source = {0};
-  enum cv_err err = campaign->items.source == CV_SOURCE_CSV ? make_rows(&source, campaign, seed, why)
-                                                            : make_model(&source, campaign, seed, why);
+  enum cv_err err;
+  switch (campaign->items.source) {
+    case CV_SOURCE_CSV:
+      err = make_rows(&source, campaign, seed, why);
+      break;
+    case CV_SOURCE_ADVERSARY:
+      err = make_adversary(&source, campaign, seed, why);
+      break;
+    default:
+      err = make_model(&source, campaign, seed, why);
+  }
   if (err != CV_OK) {
     cv_score_source_fini(&source);
     return err;

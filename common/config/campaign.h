@@ -12,7 +12,7 @@
 #include "common/base/err.h"
 #include "common/base/spec.h"
 
-enum cv_source { CV_SOURCE_SYNTHETIC, CV_SOURCE_GIVEN, CV_SOURCE_CSV };
+enum cv_source { CV_SOURCE_SYNTHETIC, CV_SOURCE_GIVEN, CV_SOURCE_CSV, CV_SOURCE_ADVERSARY };
 enum cv_rewards { CV_REWARDS_BERNOULLI, CV_REWARDS_BETA, CV_REWARDS_CLIPPED_NORMAL, CV_REWARDS_TRUNCATED_NORMAL };
 
 /* One item with a quality of its own. */
@@ -28,12 +28,16 @@ struct cv_items {
   /* synthetic and given */
   enum cv_rewards rewards;
   double spread;         /* default standard deviation or concentration; 0 for bernoulli */
-  uint32_t count;        /* synthetic: number of items */
+  uint32_t count;        /* synthetic, adversary: number of items */
   double mean, variance; /* synthetic: item means ~ N(mean, variance) clipped to [0,1] */
   bool has_seed;
   uint64_t seed;        /* of the instance and the scores; --seed overrides */
   struct cv_item *item; /* given: `items` of them */
   uint32_t items;
+  /* adversary, of `count` items */
+  const char *adversary; /* its name */
+  uint32_t best;         /* the best item, from 1 */
+  uint64_t rounds;       /* of the game; 0: the limit of tokens */
   /* csv */
   char *file; /* resolved against the campaign file's folder */
   char item_column[CV_NAME_BYTES], score_column[CV_NAME_BYTES];

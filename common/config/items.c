@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where scores come from: a file (`source: csv`), items drawn at random (`synthetic: {...}`) or items with a mean each
- * (`list: [...]`).
+ * Where scores come from: a file (`source: csv`), items drawn at random (`synthetic: {...}`), items with a mean each
+ * (`list: [...]`) or gains that change from round to round (`adversary: {...}`).
  */
 #include "common/config/items.h"
 
@@ -13,13 +13,15 @@
 
 static const char *const source_words[] = {"csv", NULL};
 static const char *const rewards_words[] = {"bernoulli", "beta", "clipped-normal", "truncated-normal", NULL};
+static const char *const adversary_words[] = {"deterministic", "stochastic", "fully-oblivious",
+                                              "oblivious",     "switching",  NULL};
 static const char *const delimiter_words[] = {"comma", "tab", NULL};
 
 /* As the tables fill it: what any of the forms can say. */
 struct form {
-  int source, rewards, delimiter;
+  int source, rewards, delimiter, adversary;
   double mean, variance, spread;
-  uint64_t count, seed;
+  uint64_t count, seed, best, rounds;
   char *path, *item, *score, *name;
   bool replacement;
 };
@@ -51,6 +53,14 @@ static const struct cv_config_rule synthetic_rules[] = {
     {.key = "variance", .type = CV_CONFIG_REAL, .offset = FIELD(variance), .high = 1e12, .fallback = "10"},
     REWARDS_RULE,
     SPREAD_RULE,
+    SEED_RULE,
+};
+
+static const struct cv_config_rule adversary_rules[] = {
+    {.key = "name", .type = CV_CONFIG_WORD, .offset = FIELD(adversary), .choices = adversary_words, .required = true},
+    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 2, .high = CV_ARMS_MAX, .fallback = "4"},
+    {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
+    {.key = "rounds", .type = CV_CONFIG_WHOLE, .offset = FIELD(rounds), .high = 1 << 28, .fallback = "0"},
     SEED_RULE,
 };
 
@@ -188,6 +198,33 @@ static enum cv_err load_synthetic(struct cv_yaml *yaml, const yaml_node_t *secti
   return take_rewards(yaml, mapping, "items.synthetic", form, ret, why);
 }
 
+static enum cv_err load_adversary(struct cv_yaml *yaml, const yaml_node_t *section, struct form *form,
+                                  struct cv_items *ret, struct cv_why *why) {
+  static const char *const only[] = {"adversary"};
+  CV_TRY(cv_yaml_keys(yaml, section, "items", only, CV_COUNT(only), why));
+  const yaml_node_t *mapping = cv_yaml_find(yaml, section, "adversary").value;
+  if (mapping->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, mapping, "items.adversary", "a mapping like {name: stochastic, count: 4}", why);
+  }
+  CV_TRY(cv_section_load(yaml, mapping, "items.adversary", adversary_rules, CV_COUNT(adversary_rules), NULL, 0, form,
+                         why));
+  struct cv_yaml_pair best = cv_yaml_find(yaml, mapping, "best");
+  bool is_fixed = strcmp(adversary_words[form->adversary], "deterministic") == 0;
+  if (best.key != NULL && (is_fixed || form->best > form->count)) {
+    return is_fixed ? cv_yaml_fail(yaml, best.key, why, "items.adversary.best is not for deterministic; expected none")
+                    : cv_yaml_fail(yaml, best.value, why, "items.adversary.best is %llu; expected 1 to %llu",
+                                   (unsigned long long)form->best, (unsigned long long)form->count);
+  }
+  ret->source = CV_SOURCE_ADVERSARY;
+  ret->adversary = adversary_words[form->adversary];
+  ret->count = (uint32_t)form->count;
+  ret->best = is_fixed ? 2 : (uint32_t)form->best;
+  ret->rounds = form->rounds;
+  ret->has_seed = cv_yaml_find(yaml, mapping, "seed").key != NULL;
+  ret->seed = form->seed;
+  return CV_OK;
+}
+
 static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, struct cv_items *items,
                              struct cv_why *why) {
   static const char section[] = "items.list";
@@ -242,11 +279,14 @@ static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, 
 
 static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
                              struct cv_why *why) {
-  static const char *const all[] = {"source",    "synthetic", "list",        "path",    "item",   "score",
-                                    "delimiter", "scale",     "replacement", "rewards", "spread", "seed"};
+  static const char *const all[] = {"source", "synthetic",   "list",    "path",   "item", "score",    "delimiter",
+                                    "scale",  "replacement", "rewards", "spread", "seed", "adversary"};
   CV_TRY(cv_yaml_keys(yaml, mapping, "items", all, CV_COUNT(all), why));
   if (cv_yaml_find(yaml, mapping, "synthetic").key != NULL) {
     return load_synthetic(yaml, mapping, form, ret, why);
+  }
+  if (cv_yaml_find(yaml, mapping, "adversary").key != NULL) {
+    return load_adversary(yaml, mapping, form, ret, why);
   }
   if (cv_yaml_find(yaml, mapping, "list").key != NULL) {
     return load_given(yaml, mapping, form, ret, why);
@@ -255,7 +295,8 @@ static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, s
     return load_csv(yaml, mapping, form, ret, why);
   }
   return cv_yaml_fail(yaml, mapping, why,
-                      "items does not say where scores come from; expected source, synthetic or list");
+                      "items does not say where scores come from; expected source, synthetic, list or "
+                      "adversary");
 }
 
 enum cv_err cv_items_load(struct cv_yaml *yaml, struct cv_yaml_pair section, struct cv_items *ret, struct cv_why *why) {

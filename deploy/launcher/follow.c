@@ -10,7 +10,9 @@ void cv_follow_init(struct cv_follow *follow, const struct cv_prepared *prepared
   cv_progress_view_init(&follow->view, stdout);
   if (prepared != NULL) {
     const struct cv_items *items = &prepared->file.items;
-    bool is_fixed = items->source != CV_SOURCE_SYNTHETIC || items->has_seed || is_seed_known;
+    /* Against an adversary means say little: what counts is when an arm was pulled, which only an export tells. */
+    bool is_fixed = items->source != CV_SOURCE_ADVERSARY &&
+                    (items->source != CV_SOURCE_SYNTHETIC || items->has_seed || is_seed_known);
     follow->known = (struct cv_outcome_known){.kind = prepared->kind,
                                               .spec = &prepared->file.spec,
                                               .name = prepared->source.name,

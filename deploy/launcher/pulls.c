@@ -58,6 +58,11 @@ struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome) {
       sums.regret = (double)sums.pulls * outcome->mean[sums.best] - reward;
     }
   }
+  if (outcome->hindsight.is_known) {
+    sums.best = outcome->hindsight.arm;
+    sums.reward = outcome->hindsight.gained;
+    sums.regret = outcome->hindsight.best - sums.reward;
+  }
   return sums;
 }
 
@@ -94,7 +99,12 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, uint64_t p
 static void print_sums(const struct cv_outcome *outcome, const struct cv_pulls_sums *sums, FILE *to) {
   const struct cv_progress *progress = &outcome->progress;
   (void)fprintf(to, "\nended       %s\n", cv_end_text(progress->end));
-  if (outcome->mean != NULL) {
+  if (outcome->hindsight.is_known) {
+    (void)fprintf(to, "reward      %.6g gained in %s rounds\n", sums->reward,
+                  cv_count_text(outcome->hindsight.rounds).text);
+    (void)fprintf(to, "regret      %.6g against %s at every round, the best in hindsight\n", sums->regret,
+                  outcome->name[sums->best].text);
+  } else if (outcome->mean != NULL) {
     (void)fprintf(to, "reward      %.6g expected of these %s\n", sums->reward,
                   outcome->cost_micro == NULL ? "pulls" : "hires");
     (void)fprintf(to, "regret      %.6g against %s\n", sums->regret,

@@ -10,7 +10,8 @@
 /*
  * By the true means: the sum of the rewards that the pulls bring on average, and what they lose against pulling the
  * best arm each time; of a recruitment, against spending the budget on the densest arm as far as whole tokens go, then
- * on the next. NAN without a truth.
+ * on the next. NAN without a truth. Against an
+ * adversary (with hindsight) true gains take the place of means, and the best arm is the one of these rounds.
  */
 struct cv_pulls_sums {
   uint64_t pulls, spent_micro; /* spent: 0 where nobody is paid */

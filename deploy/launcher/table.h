@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "deploy/launcher/hindsight.h"
 #include "proto/codec/order.h"
 #include "thirdparty/policy/policy.h"
 
@@ -21,6 +22,7 @@ struct cv_outcome {
   uint32_t *truth;              /* the true classes; owned; NULL: no truth, or no ranking */
   uint64_t *cost_micro;         /* of a token of each arm; owned; NULL: nobody is paid */
   uint64_t budget_micro;
+  struct cv_hindsight hindsight; /* against an adversary; filled in by who has the export */
   double alpha;
   uint64_t epsilon_micro; /* the campaign's; 0: not known */
   bool is_exact;          /* known to have no mechanism */

@@ -21,6 +21,7 @@
 #include "deploy/launcher/children.h"
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
+#include "deploy/launcher/export.h"
 #include "deploy/launcher/parties.h"
 #include "deploy/launcher/prepare.h"
 #include "deploy/launcher/progress.h"
@@ -105,6 +106,7 @@ struct up {
   struct cv_progress_view view;
   FILE *people; /* where people read */
   struct cv_outcome outcome;
+  struct cv_export export; /* of a campaign against an adversary: which arm was pulled when */
   bool is_finished, is_stopping;
   bool needs_logs; /* a program failed: its log is worth more than the order in /tmp */
   int status;
@@ -165,6 +167,16 @@ static void tell_kept(const struct up *up) {
   (void)fflush(up->people);
 }
 
+static void conclude(struct up *up) {
+  (void)fprintf(up->people, "\n");
+  cv_outcome_print(&up->outcome, up->people);
+  if (up->settings.keep) {
+    tell_kept(up);
+  } else {
+    stop(up, up->status);
+  }
+}
+
 static void on_finished(struct up *up, const struct cv_finished *finished) {
   const struct cv_outcome_known known = {.kind = up->prepared.kind,
                                          .spec = &up->prepared.file.spec,
@@ -184,12 +196,23 @@ static void on_finished(struct up *up, const struct cv_finished *finished) {
   up->is_finished = true;
   up->status = cv_end_status(finished->progress.end);
   cv_progress_end(&up->view);
-  (void)fprintf(up->people, "\n");
-  cv_outcome_print(&up->outcome, up->people);
-  if (up->settings.keep) {
-    tell_kept(up);
+  if (cv_quality_adversary(up->prepared.source.quality) == NULL) {
+    conclude(up);
   } else {
-    stop(up, up->status);
+    const struct cv_order_frame request = {.kind = CV_ORDER_EXPORT, .as.campaign = finished->progress.campaign};
+    cv_client_ask(&up->client, &request);
+  }
+}
+
+static void on_part(struct up *up, const struct cv_part *part) {
+  struct cv_why why;
+  enum cv_err err = cv_export_add(&up->export, part);
+  if (err != CV_OK) {
+    (void)cv_fail(&why, err, "the broker's export cannot be taken: %s", cv_err_text(err));
+    fail(up, &why);
+  } else if (up->export.complete && !up->outcome.hindsight.is_known) {
+    up->outcome.hindsight = cv_hindsight_of(cv_quality_adversary(up->prepared.source.quality), &up->export);
+    conclude(up);
   }
 }
 
@@ -209,6 +232,9 @@ static void on_answer(void *data, const struct cv_order_frame *frame) {
       break;
     case CV_ORDER_FINISHED:
       on_finished(up, &frame->as.finished);
+      break;
+    case CV_ORDER_PART:
+      on_part(up, &frame->as.part);
       break;
     case CV_ORDER_ERROR:
       (void)cv_fail(&why, CV_ERR_DENIED, "the broker refuses: %s", frame->as.error);
@@ -392,6 +418,7 @@ int cv_command_up(int argc, char **argv) {
     cv_folder_remove(&up.folder);
   }
   cv_outcome_fini(&up.outcome);
+  cv_export_fini(&up.export);
   cv_prepared_fini(&up.prepared);
   cv_config_fini(&table, &up.settings);
   return status;

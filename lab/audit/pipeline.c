@@ -29,9 +29,9 @@ static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *t
   return cv_mac_tag(data, bytes, bytes_n, to, n);
 }
 
-static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
   const struct run *run = data;
-  *ret_score = run->pipeline->score(run->pipeline->data, arm, place);
+  *ret_score = run->pipeline->score(run->pipeline->data, arm, at->place);
   return CV_OK;
 }
 

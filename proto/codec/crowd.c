@@ -104,6 +104,8 @@ static enum cv_err put_assigns(const struct cv_crowd_frame *frame, struct cv_are
     row[i].n_arms = from->arms;
     row[i].arms = cv_codec_borrow(from->arms == 1 ? &from->arm.one : from->arm.many);
     row[i].place = from->place;
+    row[i].round = from->round;
+    row[i].switched = from->switched;
     to->assigns[i] = &row[i];
   }
   return CV_OK;
@@ -279,6 +281,8 @@ static enum cv_err take_assign(const Crowdveil__Crowd__Assign *from, struct cv_a
     to->arm.many = from->arms;
   }
   to->place = from->place;
+  to->round = from->round;
+  to->switched = from->switched != 0;
   return CV_OK;
 }
 

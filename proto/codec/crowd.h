@@ -46,6 +46,8 @@ struct cv_assign {
     const uint32_t *many; /* the arms, otherwise */
   } arm;
   uint64_t place;
+  uint64_t round; /* number of the token in the campaign, as planned, from 0 */
+  bool switched;  /* the round before asked for another arm */
 };
 
 struct cv_crowd_ack {

@@ -37,13 +37,13 @@ struct world {
   size_t tickets;
 };
 
-static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
   (void)data;
   CV_REQUIRE(arm < ARMS);
-  if (place >= ROWS) {
+  if (at->place >= ROWS) {
     return CV_ERR_LIMIT;
   }
-  *ret_score = (int64_t)(cv_mix64(place << 8 | arm) % (CV_GRID + 1));
+  *ret_score = (int64_t)(cv_mix64(at->place << 8 | arm) % (CV_GRID + 1));
   return CV_OK;
 }
 

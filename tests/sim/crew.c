@@ -13,9 +13,9 @@ struct self {
   struct end *end; /* NULL: not connected */
 };
 
-static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
   const struct world *world = data;
-  *ret_score = world_score(&world->scenario, arm, place);
+  *ret_score = world_score(&world->scenario, arm, at->place);
   return CV_OK;
 }
 

@@ -16,6 +16,7 @@ static const struct cv_quality_model *const table[] = {
 };
 
 struct cv_quality {
+  struct cv_adversary adversary;        /* with a class: nothing below but `arms` */
   const struct cv_quality_model *model; /* NULL: rows */
   uint32_t arms;
   uint64_t seed;
@@ -108,6 +109,21 @@ enum cv_err cv_quality_new_rows(struct cv_rows *rows, bool replacement, uint64_t
   return CV_OK;
 }
 
+enum cv_err cv_quality_new_adversary(const struct cv_adversary *adversary, struct cv_quality **ret,
+                                     struct cv_why *why) {
+  struct cv_quality *quality = calloc(1, sizeof(*quality));
+  if (quality == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory for an adversary");
+  }
+  *quality = (struct cv_quality){.adversary = *adversary, .arms = adversary->arms};
+  *ret = quality;
+  return CV_OK;
+}
+
+const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality) {
+  return quality->adversary.class == NULL ? NULL : &quality->adversary;
+}
+
 void cv_quality_free(struct cv_quality *quality) {
   if (quality == NULL) {
     return;
@@ -138,19 +154,33 @@ static enum cv_err row_at(const struct cv_quality *quality, uint32_t arm, uint64
   return CV_OK;
 }
 
-enum cv_err cv_quality_score(const struct cv_quality *quality, uint32_t arm, uint64_t place, int64_t *ret_score) {
+enum cv_err cv_quality_score_at(const struct cv_quality *quality, uint32_t arm, const struct cv_moment *at,
+                                int64_t *ret_score) {
   CV_REQUIRE(arm < quality->arms);
+  if (quality->adversary.class != NULL) {
+    uint64_t t = at->round < UINT64_MAX ? at->round + 1 : at->round; /* the broker may say anything */
+    *ret_score = cv_grid_from(cv_adversary_gain(&quality->adversary, arm, t, at->switched));
+    return CV_OK;
+  }
   if (quality->model == NULL) {
-    return row_at(quality, arm, place, ret_score);
+    return row_at(quality, arm, at->place, ret_score);
   }
   struct cv_rng_seeded rng;
-  cv_rng_seeded_init(&rng, quality->seed, CV_RNG_SCORE, arm, place);
+  cv_rng_seeded_init(&rng, quality->seed, CV_RNG_SCORE, arm, at->place);
   *ret_score = cv_grid_from(quality->model->draw(&quality->item[arm], &rng.rng));
   return CV_OK;
 }
 
+enum cv_err cv_quality_score(const struct cv_quality *quality, uint32_t arm, uint64_t place, int64_t *ret_score) {
+  const struct cv_moment at = {.place = place, .round = place};
+  return cv_quality_score_at(quality, arm, &at, ret_score);
+}
+
 double cv_quality_truth(const struct cv_quality *quality, uint32_t arm) {
   CV_REQUIRE(arm < quality->arms);
+  if (quality->adversary.class != NULL) {
+    return cv_adversary_total(&quality->adversary, arm, quality->adversary.rounds) / (double)quality->adversary.rounds;
+  }
   return quality->model == NULL ? cv_rows_mean(&quality->rows, arm) : quality->model->truth(&quality->item[arm]);
 }
 

@@ -4,8 +4,9 @@
  * pure function of (seed, arm, place). So any number of gateways need no coordination, and a run with faults gives the
  * same scores as one without.
  *
- * A source either draws from a law per arm (a model: one file and one row of the table) or takes the rows of a data
- * set (rows.h). A source is immutable once made.
+ * A source draws from a law per arm (a model: one file and one row of the table), takes the rows of a data set
+ * (rows.h), or is an adversary, whose gains are a function of the campaign's round instead (adversary.h). A source is
+ * immutable once made.
  */
 #ifndef CV_QUALITY_H
 #define CV_QUALITY_H
@@ -16,6 +17,8 @@
 
 #include "common/base/err.h"
 #include "common/base/rng.h"
+#include "worker/quality/adversary.h"
+#include "worker/quality/moment.h"
 #include "worker/quality/rows.h"
 
 /*
@@ -52,17 +55,27 @@ CV_MUST_USE enum cv_err cv_quality_new(const struct cv_quality_model *model, con
  */
 CV_MUST_USE enum cv_err cv_quality_new_rows(struct cv_rows *rows, bool replacement, uint64_t seed,
                                             struct cv_quality **ret, struct cv_why *why);
+/* A source of an adversary's gains. */
+CV_MUST_USE enum cv_err cv_quality_new_adversary(const struct cv_adversary *adversary, struct cv_quality **ret,
+                                                 struct cv_why *why);
 void cv_quality_free(struct cv_quality *quality);
 
 uint32_t cv_quality_arms(const struct cv_quality *quality);
 /*
- * The score at a place, in grid units, 0 .. CV_GRID; arm < arms. CV_ERR_LIMIT: rows without replacement, and `place` is
+ * The score of one token, in grid units, 0 .. CV_GRID; arm < arms. An adversary looks at the round and at whether it
+ * switched, every other source at the place alone. CV_ERR_LIMIT: rows without replacement, and `place` is
  * past the arm's last row. No row is ever used twice; whoever asks beyond the data has to stop.
  */
+CV_MUST_USE enum cv_err cv_quality_score_at(const struct cv_quality *quality, uint32_t arm, const struct cv_moment *at,
+                                            int64_t *ret_score);
+/* The same where nothing else is pulled: the place is the round. */
 CV_MUST_USE enum cv_err cv_quality_score(const struct cv_quality *quality, uint32_t arm, uint64_t place,
                                          int64_t *ret_score);
-/* The true mean of an arm's scores, in [0,1]. */
+/* The true mean of an arm's scores, in [0,1]; of an adversary's that over all its rounds, if it were played at each. */
 double cv_quality_truth(const struct cv_quality *quality, uint32_t arm);
+
+/* The adversary, or NULL. */
+const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality);
 
 /*
  * Item means as paper 000 draws them (section 6): N(mean, variance) clipped to [0,1]. Mean i depends on the seed and i

@@ -341,6 +341,14 @@ static inline void on_ack(struct world *world, const struct cv_crowd_ack *ack) {
   }
 }
 
+/* Rounds follow the plans, each of TAU tokens of each arm in turn, through every restart. */
+static inline void check_round(const struct cv_assign *assign) {
+  uint64_t plan = assign->place / TAU, position = assign->place % TAU;
+  uint64_t round = (plan * ARMS + assign->arm.one) * TAU + position;
+  assert_int_equal(assign->round, round);
+  assert_int_equal(assign->switched, position == 0 && round > 0);
+}
+
 static inline void on_crowd(struct world *world, const struct cv_crowd_frame *frame) {
   for (size_t i = 0; i < frame->acks; i++) {
     on_ack(world, &frame->ack[i]);
@@ -348,6 +356,7 @@ static inline void on_crowd(struct world *world, const struct cv_crowd_frame *fr
   for (size_t i = 0; i < frame->assigns; i++) {
     const struct cv_assign *assign = &frame->assign[i];
     struct token *token = &world->unacked[world->unacked_count++];
+    check_round(assign);
     memcpy(token->ticket, assign->ticket, sizeof(token->ticket));
     token->value = value_of(assign->arm.one, assign->place);
   }

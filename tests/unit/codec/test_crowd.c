@@ -71,7 +71,14 @@ static const struct cv_crowd_frame *sample(void) {
   static struct cv_terms campaign = {
       .id = 9, .name = "caf\xc3\xa9s", .epsilon_micro = 250000, .tokens_per_worker = 2, .arms = 20};
   static struct cv_assign assign[2] = {
-      {.campaign = 9, .worker = 300, .ticket = "one arm", .arms = 1, .arm.one = 19, .place = 5999},
+      {.campaign = 9,
+       .worker = 300,
+       .ticket = "one arm",
+       .arms = 1,
+       .arm.one = 19,
+       .place = 5999,
+       .round = 77000,
+       .switched = true},
       {.campaign = 9, .worker = 301, .ticket = "many arms", .arms = 3, .arm.many = arms, .place = 1},
   };
   static struct cv_crowd_ack ack = {.ticket = "ticket of an ack", .verdict = CV_VERDICT_REFUSED, .why = "no such arm"};
@@ -107,6 +114,8 @@ static void assert_assigns_equal(const struct cv_assign *a, const struct cv_assi
   assert_int_equal(a->campaign, b->campaign);
   assert_int_equal(a->worker, b->worker);
   assert_int_equal(a->place, b->place);
+  assert_int_equal(a->round, b->round);
+  assert_int_equal(a->switched, b->switched);
   assert_memory_equal(a->ticket, b->ticket, CV_TICKET_BYTES);
   assert_int_equal(a->arms, b->arms);
   if (a->arms == 1) {
@@ -214,7 +223,9 @@ static void random_row(struct cv_rng *rng, struct cv_crowd_frame *frame, uint64_
   *assign = (struct cv_assign){.campaign = random_u64(rng),
                                .worker = random_u64(rng),
                                .arms = 1 + (uint32_t)cv_rng_below(rng, CV_VALUES_MAX),
-                               .place = random_u64(rng)};
+                               .place = random_u64(rng),
+                               .round = random_u64(rng),
+                               .switched = random_u64(rng) % 2 == 0};
   random_bytes(rng, assign->ticket, CV_TICKET_BYTES);
   if (assign->arms == 1) {
     assign->arm.one = arms[0];

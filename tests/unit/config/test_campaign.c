@@ -155,6 +155,24 @@ static void a_campaign_of_given_items(void **state) {
   cv_campaign_fini(&file);
 }
 
+static void a_campaign_against_an_adversary(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: g\n"
+      "items: {adversary: {name: switching, count: 5, best: 3, rounds: 4096, seed: 12}}\n"
+      "policy: exp3\n"
+      "privacy: {mechanism: none, third_party: trusted}\n",
+      &file);
+  assert_int_equal(file.items.source, CV_SOURCE_ADVERSARY);
+  assert_string_equal(file.items.adversary, "switching");
+  assert_int_equal(file.items.count, 5);
+  assert_int_equal(file.items.best, 3);
+  assert_int_equal(file.items.rounds, 4096);
+  assert_true(file.items.has_seed && file.items.seed == 12);
+  assert_int_equal(file.spec.arms, 5);
+  cv_campaign_fini(&file);
+}
+
 static void the_campaigns_that_come_along_are_good(void **state) {
   static const char *const names[] = {"demo", "first"};
   for (size_t i = 0; i < CV_COUNT(names); i++) {
@@ -173,9 +191,10 @@ enum { CAMPAIGN, ITEMS, POLICY, PRIVACY, LIMITS, LINES };
 static const char *const good[LINES] = {"campaign: c", "items: {synthetic: {count: 2}}", "policy: {name: p}",
                                         "privacy: {epsilon: 1}", "limits: {tokens: 9}"};
 
-#define EPSILON "expected a number above 0 and at most 4000, with at most 6 decimals"
-#define TWO     "expected a list of two numbers, the lower one first"
-#define CSV     "items: {source: csv, path: a, item: b, score: c, "
+#define EPSILON     "expected a number above 0 and at most 4000, with at most 6 decimals"
+#define ADVERSARIES "deterministic, stochastic, fully-oblivious, oblivious or switching"
+#define TWO         "expected a list of two numbers, the lower one first"
+#define CSV         "items: {source: csv, path: a, item: b, score: c, "
 
 static const struct {
   int line;
@@ -187,7 +206,18 @@ static const struct {
     {CAMPAIGN, "campaign: \"a\\tb\"", ":1:11: campaign is \"a?b\"; expected a name of 1 to 63 bytes"},
     {ITEMS, "", ":1:1: items is missing; expected where scores come from"},
     {ITEMS, "items: csv", ":2:8: items is \"csv\"; expected a mapping of keys and values"},
-    {ITEMS, "items: {item: b}", ":2:8: items does not say where scores come from; expected source, synthetic or list"},
+    {ITEMS, "items: {item: b}",
+     ":2:8: items does not say where scores come from; expected source, synthetic, list or adversary"},
+    {ITEMS, "items: {adversary: stochastic}",
+     ":2:20: items.adversary is \"stochastic\"; expected a mapping like {name: stochastic, count: 4}"},
+    {ITEMS, "items: {adversary: {count: 3}}", ":2:20: items.adversary.name is missing; expected " ADVERSARIES},
+    {ITEMS, "items: {adversary: {name: nature}}", ":2:27: items.adversary.name is \"nature\"; expected " ADVERSARIES},
+    {ITEMS, "items: {adversary: {name: switching, count: 3, best: 4}}",
+     ":2:54: items.adversary.best is 4; expected 1 to 3"},
+    {ITEMS, "items: {adversary: {name: deterministic, best: 1}}",
+     ":2:42: items.adversary.best is not for deterministic; expected none"},
+    {ITEMS, "items: {adversary: {name: oblivious}, spread: 1}",
+     ":2:39: unknown key \"spread\" in items; expected adversary"},
     {ITEMS, "items: {sourc: csv}", ":2:9: unknown key \"sourc\" in items; did you mean source?"},
     {ITEMS, "items: {source: sql, path: a, item: b, score: c}", ":2:17: items.source is \"sql\"; expected csv"},
     {ITEMS, "items: {source: csv, item: b, score: c}", ":2:8: items.path is missing; expected a path"},
@@ -288,6 +318,7 @@ int main(void) {
       cmocka_unit_test(a_privatizer_may_have_a_list_for_the_arms),
       cmocka_unit_test(a_synthetic_campaign),
       cmocka_unit_test(a_campaign_of_given_items),
+      cmocka_unit_test(a_campaign_against_an_adversary),
       cmocka_unit_test(the_campaigns_that_come_along_are_good),
       cmocka_unit_test(a_bad_campaign_is_one_clear_line),
   };

@@ -33,9 +33,9 @@ struct stage {
 };
 
 /* Differs from call to call, so that a token that is made twice shows. */
-static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
   struct stage *stage = data;
-  if (place >= stage->rows) {
+  if (at->place >= stage->rows) {
     return CV_ERR_LIMIT;
   }
   *ret_score = 1000 * arm + stage->scored++;

@@ -13,7 +13,7 @@
 
 enum { ARMS = 4, CAMPAIGN = 7, WORKERS = 200, TURNS = 60, BATCH = 128 };
 
-static enum cv_err score(void *data, uint32_t arm, uint64_t place, int64_t *ret_score) {
+static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
   *ret_score = 5;
   return CV_OK;
 }

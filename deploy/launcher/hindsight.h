@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a campaign against an adversary has gained, and what its best arm would have, on the very gains that were
+ * there. */
+#ifndef CV_LAUNCHER_HINDSIGHT_H
+#define CV_LAUNCHER_HINDSIGHT_H
+
+#include "deploy/launcher/export.h"
+#include "worker/quality/adversary.h"
+
+struct cv_hindsight {
+  bool is_known;
+  uint64_t rounds; /* pulls of which the policy was told */
+  double gained;   /* true gains of the arms that were pulled, as rounds were planned; before any privatizer */
+  double best;     /* of the best single arm over the same rounds */
+  uint32_t arm;    /* which that is */
+};
+
+/* `export` is complete and of as many arms. It counts up to the first want that was not released, in the order of the
+ * plans: a campaign that was stopped has none before its last plan. */
+struct cv_hindsight cv_hindsight_of(const struct cv_adversary *adversary, const struct cv_export *export);
+
+#endif

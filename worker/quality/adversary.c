@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/quality/adversary.h"
+
+#include <string.h>
+
+#include "worker/quality/adversaries.h"
+
+static const struct cv_adversary_class *const table[] = {
+    &cv_adversary_deterministic, &cv_adversary_stochastic, &cv_adversary_fully_oblivious,
+    &cv_adversary_oblivious,     &cv_adversary_switching,
+};
+
+const struct cv_adversary_class *cv_adversary_at(size_t index) {
+  return index < CV_COUNT(table) ? table[index] : NULL;
+}
+
+const struct cv_adversary_class *cv_adversary_find(const char *name) {
+  for (size_t i = 0; i < CV_COUNT(table); i++) {
+    if (strcmp(table[i]->name, name) == 0) {
+      return table[i];
+    }
+  }
+  return NULL;
+}
+
+double cv_adversary_gain(const struct cv_adversary *self, uint32_t arm, uint64_t t, bool switched) {
+  CV_REQUIRE(arm < self->arms && t >= 1);
+  return switched && self->class->costs_switches ? 0 : self->class->gain(self, arm, t);
+}
+
+double cv_adversary_total(const struct cv_adversary *self, uint32_t arm, uint64_t n) {
+  double sum = 0;
+  for (uint64_t t = 1; t <= n; t++) {
+    sum += cv_adversary_gain(self, arm, t, false);
+  }
+  return sum;
+}
