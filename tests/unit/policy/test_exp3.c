@@ -57,14 +57,14 @@ static void the_core_equals_the_naive_one(void **state) {
   for (uint32_t k = 1; k <= 9; k += 2) {
     for (size_t g = 0; g < CV_COUNT(gammas); g++) {
       struct cv_exp3 core;
-      struct naive x = {.k = k, .gamma = gammas[g]};
+      struct naive x = {.k = k, .gamma = (long double)gammas[g]};
       assert_int_equal(cv_exp3_init(k, gammas[g], 1, &core), CV_OK);
       for (int t = 0; t < 3000; t++) {
         /* Mostly one arm, so that weights pass the ends of a double's range; then another. */
         uint32_t arm = cv_rng_below(&rng.rng, 8) > 0 ? (t / 1000) % k : (uint32_t)cv_rng_below(&rng.rng, k);
         double gain = cv_rng_unit(&rng.rng);
         assert_near(cv_exp3_probability(&core, arm), (double)naive_probability(&x, arm), 1e-11);
-        x.g[arm] += gain / naive_probability(&x, arm);
+        x.g[arm] += (long double)gain / naive_probability(&x, arm);
         cv_exp3_gain(&core, arm, gain);
       }
       cv_exp3_fini(&core);
@@ -192,7 +192,7 @@ static void campaigns_that_do_not_suit_are_refused(void **state) {
 
 /* A state of the right length with numbers in it that no run leads to. */
 static void a_state_with_nonsense_is_refused(void **state) {
-  static const double nonsense[] = {-1, NAN, INFINITY, 1e16};
+  static const double nonsense[] = {-1, (double)NAN, (double)INFINITY, 1e16};
   struct hand h = hand_of("exp3", 2, 1000);
   hand_start(&h, 1);
   hand_step(&h);
