@@ -15,8 +15,8 @@ struct cv_hindsight {
   uint32_t arm;    /* which that is */
 };
 
-/* `export` is complete and of as many arms. It counts up to the first want that was not released, in the order of the
- * plans: a campaign that was stopped has none before its last plan. */
+/* `export` is complete; it need not have the releases, which are not told where they are exact. Plans count that were
+ * released as a whole. */
 struct cv_hindsight cv_hindsight_of(const struct cv_adversary *adversary, const struct cv_export *export);
 
 #endif

@@ -58,6 +58,35 @@ static void test_a_bandit_is_measured_against_its_best_arm(void **state) {
   cv_outcome_fini(&outcome);
 }
 
+/* Rounds 1, 2 of arm 1 (.38 each), 3 of arm 3 (1), 4 of arm 2 (1); arm 3 would have had 1 of 4, arm 2 two. The last plan
+ * was not released. */
+static void test_an_adversary_is_looked_back_at(void **state) {
+  const struct cv_adversary adversary = {
+      .class = cv_adversary_find("deterministic"), .arms = ARMS, .best = 1, .rounds = 100};
+  struct cv_want first[] = {{0, 2}}, second[] = {{2, 1}, {1, 1}}, third[] = {{1, 50}};
+  struct cv_plan plans[] = {{1, 1, first}, {2, 2, second}, {3, 1, third}};
+  struct cv_export export = {.progress = {.releases = 3}, .plan = plans, .plans = 3};
+  struct cv_outcome outcome;
+  struct cv_spec spec = {.arms = ARMS};
+  make(&outcome, CV_POLICY_BANDIT, &spec);
+  outcome.hindsight = cv_hindsight_of(&adversary, &export);
+  assert_int_equal(outcome.hindsight.rounds, 4);
+  assert_int_equal(outcome.hindsight.arm, 1);
+  struct cv_pulls_sums sums = cv_pulls_sums(&outcome);
+  assert_near(sums.reward, .38 + .38 + 1 + 1, 1e-9);
+  assert_near(sums.regret, 2 - sums.reward, 1e-9);
+  char text[2000];
+  print_into(&outcome, text, sizeof(text));
+  assert_non_null(strstr(text, "regret      -0.76 against Bo at every round, the best in hindsight"));
+  cv_outcome_fini(&outcome);
+  /* With costs of switching the third and the fourth round give nothing, and the best arm's four keep theirs. */
+  struct cv_adversary dear = adversary;
+  dear.class = cv_adversary_find("switching");
+  struct cv_hindsight sum = cv_hindsight_of(&dear, &export);
+  assert_near(sum.gained, cv_adversary_total(&dear, 0, 2), 1e-12);
+  assert_near(sum.best, cv_adversary_total(&dear, 1, 4), 1e-12);
+}
+
 /* Densities .25, .3, .2 and a budget of 10: Bo three times (9), then nobody fits but Cy, once. */
 static void test_a_recruitment_is_measured_against_the_densest(void **state) {
   struct cv_outcome outcome;
@@ -95,6 +124,7 @@ static void test_a_graph_says_what_is_still_active(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_bandit_is_measured_against_its_best_arm),
+      cmocka_unit_test(test_an_adversary_is_looked_back_at),
       cmocka_unit_test(test_a_recruitment_is_measured_against_the_densest),
       cmocka_unit_test(test_a_graph_says_what_is_still_active),
   };
