@@ -52,6 +52,9 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
   if (err == CV_OK) {
     err = make_arms(campaign);
   }
+  if (err == CV_OK) {
+    err = cv_payroll_init(&campaign->payroll, &campaign->spec);
+  }
   if (err != CV_OK) {
     cv_campaign_free(campaign);
     return err;
@@ -102,6 +105,7 @@ void cv_campaign_free(struct cv_campaign *campaign) {
   free(campaign->release);
   free(campaign->standing);
   cv_ledger_fini(&campaign->ledger);
+  cv_payroll_fini(&campaign->payroll);
   cv_spec_fini(&campaign->spec);
   free(campaign);
 }
@@ -162,6 +166,8 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
       .end = campaign->end,
       .thirdparty_connected = broker->rank != NULL,
       .epsilon_spent_micro = cv_ledger_most(&campaign->ledger),
+      .paid_micro = campaign->payroll.paid_micro,
+      .budget_micro = campaign->spec.budget_micro,
   };
   memcpy(progress.name, campaign->spec.name, sizeof(progress.name));
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {

@@ -11,7 +11,7 @@
 #include "broker/state.h"
 
 enum { DEALINGS_MAX = 256, ARRIVE_LATER_MS = 1000 };
-static const uint32_t NONE = UINT32_MAX;
+static const uint32_t NONE = CV_LEASE_NONE;
 
 /* ---- outputs: arrays that grow and are reused ---- */
 
@@ -149,47 +149,6 @@ static enum cv_err make_dealing(struct cv_broker *broker, struct cv_broker_conn 
 
 /* ---- leases ---- */
 
-static void lease_unlink(struct cv_broker_conn *conn, uint32_t at) {
-  struct cv_lease *lease = &conn->lease[at];
-  *(lease->before == NONE ? &conn->lease_first : &conn->lease[lease->before].after) = lease->after;
-  *(lease->after == NONE ? &conn->lease_last : &conn->lease[lease->after].before) = lease->before;
-  lease->campaign = 0;
-  lease->after = conn->lease_free;
-  conn->lease_free = at;
-  conn->outstanding--;
-}
-
-static enum cv_err lease_room(struct cv_broker_conn *conn) {
-  if (conn->lease_free != NONE) {
-    return CV_OK;
-  }
-  uint32_t cap = conn->leases == 0 ? 64 : conn->leases * 2;
-  struct cv_lease *grown = realloc(conn->lease, cap * sizeof(*grown));
-  if (grown == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  for (uint32_t i = conn->leases; i < cap; i++) {
-    grown[i] = (struct cv_lease){.after = i + 1 < cap ? i + 1 : NONE};
-  }
-  conn->lease = grown;
-  conn->lease_free = conn->leases;
-  conn->leases = cap;
-  return CV_OK;
-}
-
-static uint32_t lease_link(struct cv_broker_conn *conn, const struct cv_lease *terms) {
-  uint32_t at = conn->lease_free;
-  struct cv_lease *lease = &conn->lease[at];
-  conn->lease_free = lease->after;
-  *lease = *terms;
-  lease->before = conn->lease_last;
-  lease->after = NONE;
-  *(conn->lease_last == NONE ? &conn->lease_first : &conn->lease[conn->lease_last].after) = at;
-  conn->lease_last = at;
-  conn->outstanding++;
-  return at;
-}
-
 static uint64_t payer_bit(const struct cv_campaign *campaign, uint64_t worker, uint32_t slot) {
   return worker * campaign->spec.tokens_per_worker + slot;
 }
@@ -204,7 +163,7 @@ static void give_place_back(struct cv_broker *broker, struct cv_campaign *campai
 /* The lease is over; its place goes back if nobody has filled it. */
 static void lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uint32_t at, bool give_back) {
   struct cv_lease lease = conn->lease[at];
-  lease_unlink(conn, at);
+  cv_lease_unlink(conn, at);
   struct cv_dealing *dealing = find_dealing(conn, lease.campaign);
   if (dealing != NULL && dealing->held[lease.arm] > 0) {
     dealing->held[lease.arm]--;
@@ -227,7 +186,9 @@ static void offer_again(struct cv_broker *broker, struct cv_broker_conn *conn, u
   for (uint32_t at = conn->lease_first; at != NONE && conn->lease[at].again_ms <= now_ms; at = conn->lease[at].after) {
     struct cv_lease *lease = &conn->lease[at];
     struct cv_campaign *campaign = lease->again ? NULL : cv_campaign_find(broker, lease->campaign);
-    if (campaign != NULL && campaign->arm != NULL && campaign->arm[lease->arm].next == campaign->arm[lease->arm].want) {
+    /* A paid worker's place is its own. */
+    if (campaign != NULL && campaign->arm != NULL && !cv_payroll_is_kept(&campaign->payroll) &&
+        campaign->arm[lease->arm].next == campaign->arm[lease->arm].want) {
       lease->again = true;
       give_place_back(broker, campaign, lease);
     }
@@ -314,12 +275,16 @@ static enum cv_err on_arrive(struct cv_broker *broker, struct cv_broker_conn *co
 
 /* ---- assignments ---- */
 
-/* A slot that is neither used nor offered; NONE if there is none. */
-static uint32_t free_slot(struct cv_campaign *campaign, uint64_t worker, bool *ret_used_up) {
+/* A slot that is neither used nor offered; NONE if there is none. A paid worker may have thousands: its seat remembers
+ * how far they are used up. */
+static uint32_t free_slot(struct cv_campaign *campaign, uint64_t worker, struct cv_seat *seat, bool *ret_used_up) {
   bool used_up = true;
-  for (uint32_t slot = 0; slot < campaign->spec.tokens_per_worker; slot++) {
+  for (uint32_t slot = seat == NULL ? 0 : seat->slot; slot < campaign->spec.tokens_per_worker; slot++) {
     uint64_t bit = payer_bit(campaign, worker, slot);
     if (cv_chunks_bit(&campaign->payers, bit)) {
+      if (seat != NULL && seat->slot == slot) {
+        seat->slot++;
+      }
       continue;
     }
     used_up = false;
@@ -345,14 +310,22 @@ static uint32_t share(const struct cv_broker *broker, const struct cv_broker_con
   return most > 0 ? most : 1;
 }
 
-/* The next arm, in turn, that has a place for this connection; NONE if there is none. */
+static bool has_place(const struct cv_broker *broker, const struct cv_broker_conn *conn,
+                      const struct cv_campaign *campaign, const struct cv_dealing *dealing, uint32_t arm) {
+  return cv_arm_free_places(&campaign->arm[arm]) > 0 && dealing->held[arm] < share(broker, conn, &campaign->arm[arm]);
+}
+
+/* The next arm, in turn, that has a place for this connection, of a paid worker its own; NONE if there is none. */
 static uint32_t pick_arm(const struct cv_broker *broker, const struct cv_broker_conn *conn,
-                         struct cv_campaign *campaign, const struct cv_dealing *dealing) {
+                         struct cv_campaign *campaign, const struct cv_dealing *dealing, const struct cv_seat *seat) {
   uint32_t arms = campaign->spec.arms;
+  if (seat != NULL) {
+    return has_place(broker, conn, campaign, dealing, seat->arm) ? seat->arm : NONE;
+  }
   for (uint32_t i = 0; campaign->free_places > 0 && i < arms; i++) {
     uint32_t arm = campaign->cursor;
     campaign->cursor = arm + 1 == arms ? 0 : arm + 1;
-    if (cv_arm_free_places(&campaign->arm[arm]) > 0 && dealing->held[arm] < share(broker, conn, &campaign->arm[arm])) {
+    if (has_place(broker, conn, campaign, dealing, arm)) {
       return arm;
     }
   }
@@ -383,7 +356,7 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, s
   if (assign == NULL) {
     return CV_ERR_NOMEM;
   }
-  uint32_t at = lease_link(conn, lease);
+  uint32_t at = cv_lease_link(conn, lease);
   dealing->held[lease->arm]++;
   const struct cv_ticket ticket = {
       .campaign = campaign->id,
@@ -409,8 +382,9 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, s
 /* What became of one worker that waited. */
 enum fate {
   FATE_ASSIGNED,
-  FATE_WAITS, /* for a place: nobody behind it gets one either */
-  FATE_BUSY,  /* for its own open assignment: others may go first */
+  FATE_WAITS,  /* for a place: nobody behind it gets one either */
+  FATE_PASSED, /* for being hired: others are at the moment, and may stand behind it */
+  FATE_BUSY,   /* for its own open assignment: others may go first */
   FATE_NEVER,
   FATE_DECLINED,
 };
@@ -437,8 +411,17 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
     *ret_fate = FATE_DECLINED;
     return CV_OK;
   }
+  struct cv_seat *seat = NULL;
+  if (cv_payroll_is_kept(&campaign->payroll)) {
+    seat = cv_payroll_find(&campaign->payroll, worker);
+    if (seat == NULL) {
+      *ret_fate = FATE_NEVER;
+      *ret_why = "this worker is not among those who can be hired";
+      return CV_OK;
+    }
+  }
   bool used_up = false;
-  uint32_t slot = free_slot(campaign, worker, &used_up);
+  uint32_t slot = free_slot(campaign, worker, seat, &used_up);
   *ret_fate = used_up ? FATE_NEVER : FATE_BUSY;
   *ret_why = "all tokens of this worker have been given";
   if (slot == NONE) {
@@ -455,12 +438,13 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
     dealing->told = true;
     broker->said = true;
   }
-  CV_TRY(lease_room(conn));
+  CV_TRY(cv_lease_room(conn));
   uint32_t position;
   uint32_t arm;
   do { /* an arm whose places turn out to be filled has none left, and is not picked again */
-    arm = pick_arm(broker, conn, campaign, dealing);
+    arm = pick_arm(broker, conn, campaign, dealing, seat);
     if (arm == NONE) {
+      *ret_fate = seat != NULL && campaign->free_places > 0 ? FATE_PASSED : FATE_WAITS;
       return CV_OK;
     }
   } while (!cv_arm_take_place(campaign, arm, &position));
@@ -504,7 +488,7 @@ static enum cv_err send_away(struct cv_broker *broker, struct cv_broker_conn *co
 static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker, uint64_t now_ms,
                               uint64_t wall_ms, enum fate *ret_fate) {
   enum fate fate = FATE_NEVER;
-  bool never = false, waits = false, busy = false;
+  bool never = false, waits = false, busy = false, passed = false;
   for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     if (campaign->phase != CV_PHASE_RUNNING) {
       waits = waits || campaign->phase == CV_PHASE_OPENING;
@@ -517,18 +501,20 @@ static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *c
       return CV_OK;
     }
     waits = waits || fate == FATE_WAITS;
+    passed = passed || fate == FATE_PASSED;
     busy = busy || fate == FATE_BUSY;
     never = never || fate == FATE_NEVER;
   }
-  *ret_fate = waits ? FATE_WAITS : busy ? FATE_BUSY : never ? FATE_NEVER : FATE_WAITS;
+  *ret_fate = passed ? FATE_PASSED : waits ? FATE_WAITS : busy ? FATE_BUSY : never ? FATE_NEVER : FATE_WAITS;
   return *ret_fate == FATE_NEVER ? send_away(broker, conn, worker, now_ms, wall_ms) : CV_OK;
 }
 
 /* One turn of a connection: its queue once through, as far as credit and places go. */
 static enum cv_err assign_conn(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms,
                                uint64_t wall_ms) {
-  uint32_t waiting = conn->waiting_count, busy = 0;
-  for (uint32_t i = 0; i < waiting && busy < CV_BUSY_MAX && conn->outstanding < conn->credit; i++) {
+  uint32_t waiting = conn->waiting_count, busy = 0, passed = 0;
+  for (uint32_t i = 0; i < waiting && busy < CV_BUSY_MAX && passed < CV_PASSED_MAX && conn->outstanding < conn->credit;
+       i++) {
     uint64_t worker = conn->waiting[conn->waiting_head];
     enum fate fate;
     CV_TRY(assign_one(broker, conn, worker, now_ms, wall_ms, &fate));
@@ -537,8 +523,9 @@ static enum cv_err assign_conn(struct cv_broker *broker, struct cv_broker_conn *
     }
     conn->waiting_head = (conn->waiting_head + 1) % conn->waiting_cap;
     conn->waiting_count--;
-    if (fate == FATE_BUSY) {
-      busy++;
+    if (fate == FATE_BUSY || fate == FATE_PASSED) {
+      busy += fate == FATE_BUSY;
+      passed += fate == FATE_PASSED;
       CV_TRY(wait_in_line(broker, conn, worker));
     }
   }
@@ -672,6 +659,9 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *cam
   arm->filled++;
   arm->touched = true;
   campaign->tokens++;
+  if (cv_payroll_is_kept(&campaign->payroll)) {
+    cv_payroll_pay(&campaign->payroll, &campaign->spec, ticket->arm, 1);
+  }
   broker->totals.tokens++;
   campaign->reserved--;
   campaign->active_ms = broker->now_ms;

@@ -112,6 +112,15 @@ enum cv_err cv_epoch_check(const struct cv_broker *broker, const struct cv_campa
       return refuse(ret_refused, CV_END_LEDGER, price, cv_ledger_left(&campaign->ledger, arm));
     }
   }
+  if (campaign->spec.cost_micro != NULL) {
+    uint64_t price = cv_payroll_price(&campaign->spec, plan);
+    uint64_t money = campaign->spec.budget_micro - campaign->payroll.paid_micro;
+    if (price > money) {
+      (void)cv_fail(why, CV_ERR_DENIED, "a plan that costs %.6f; expected at most the %.6f that is left of %.6f",
+                    (double)price / 1e6, (double)money / 1e6, (double)campaign->spec.budget_micro / 1e6);
+      return refuse(ret_refused, CV_END_BUDGET, price, money);
+    }
+  }
   if (asked > left) {
     (void)cv_fail(why, CV_ERR_DENIED, "%llu tokens asked for, %llu of %llu left", (unsigned long long)asked,
                   (unsigned long long)left, (unsigned long long)campaign->spec.tokens);

@@ -137,6 +137,16 @@ static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_priv
     return cv_fail(why, CV_ERR_DENIED, "a limit of %llu tokens is over this broker's limit of %llu",
                    (unsigned long long)spec->tokens, (unsigned long long)limits->tokens);
   }
+  uint64_t most = cv_spec_hires(spec);
+  if (most > CV_TOKENS_PER_WORKER_MAX) {
+    return cv_fail(why, CV_ERR_DENIED, "the budget buys %llu tokens of the cheapest worker; expected at most %d",
+                   (unsigned long long)most, CV_TOKENS_PER_WORKER_MAX);
+  }
+  if (spec->tokens_per_worker < most) {
+    return cv_fail(why, CV_ERR_DENIED,
+                   "tokens_per_worker is %u; expected the %llu that the budget buys of the cheapest",
+                   spec->tokens_per_worker, (unsigned long long)most);
+  }
   if (spec->tokens_per_worker > CV_TOKENS_PER_WORKER_MAX) {
     return cv_fail(why, CV_ERR_DENIED, "tokens_per_worker is %u; expected at most %d", spec->tokens_per_worker,
                    CV_TOKENS_PER_WORKER_MAX);

@@ -28,6 +28,9 @@ static void put_state(const struct cv_campaign *campaign, struct cv_buf *out) {
   cv_buf_put_u64(out, campaign->seed);
   cv_buf_put_u64(out, campaign->tokens);
   cv_buf_put_u64(out, campaign->ended_wall_ms);
+  if (campaign->arm == NULL && cv_payroll_is_kept(&campaign->payroll)) {
+    cv_payroll_put(&campaign->payroll, out);
+  }
 }
 
 static void put_plan(const struct cv_plan *plan, struct cv_buf *out) {

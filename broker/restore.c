@@ -48,9 +48,13 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
   uint64_t seed = cv_read_u64(row);
   uint64_t tokens = cv_read_u64(row);
   uint64_t ended = cv_read_u64(row);
-  if (campaign == NULL || phase > CV_PHASE_ENDED || end >= CV_END_COUNT || !cv_reader_done(row)) {
+  if (campaign == NULL || phase > CV_PHASE_ENDED || end >= CV_END_COUNT) {
     return CV_ERR_DAMAGED;
   }
+  if (phase >= CV_PHASE_STOPPING && cv_payroll_is_kept(&campaign->payroll)) {
+    CV_TRY(cv_payroll_read(&campaign->payroll, &campaign->spec, row));
+  }
+  CV_TRY(damaged_unless(cv_reader_done(row)));
   if (phase == CV_PHASE_STOPPING) {
     cv_campaign_stop(broker, campaign, (enum cv_end)end);
   } else if (phase == CV_PHASE_ENDED) {
@@ -303,6 +307,19 @@ static enum cv_err check_ledger(const struct cv_campaign *campaign) {
   return CV_OK;
 }
 
+/* What was accepted of an arm has been paid, what is still to come will be: all of it from the budget. */
+static enum cv_err settle_payments(struct cv_campaign *campaign, uint32_t index) {
+  const struct cv_spec *spec = &campaign->spec;
+  const struct cv_arm *arm = &campaign->arm[index];
+  if (spec->cost_micro == NULL) {
+    return CV_OK;
+  }
+  uint64_t left = (spec->budget_micro - campaign->payroll.paid_micro) / spec->cost_micro[index];
+  CV_TRY(damaged_unless(arm->first + arm->want <= left));
+  cv_payroll_pay(&campaign->payroll, spec, index, arm->first + arm->filled);
+  return CV_OK;
+}
+
 /* Counts again what the arms' images imply, and checks it against all else: a row that is gone is noticed. */
 static enum cv_err settle(struct cv_campaign *campaign) {
   campaign->tokens = 0;
@@ -313,6 +330,7 @@ static enum cv_err settle(struct cv_campaign *campaign) {
     uint64_t left = campaign->spec.tokens - campaign->tokens - campaign->reserved;
     CV_TRY(damaged_unless(arm->want <= left && arm->first <= left - arm->want));
     CV_TRY(check_arm(campaign, i));
+    CV_TRY(settle_payments(campaign, i));
     campaign->tokens += arm->first + arm->filled;
     campaign->reserved += arm->want - arm->filled;
     campaign->open_arms += arm->plan != 0;

@@ -7,6 +7,7 @@
 #include "broker/core.h"
 #include "broker/ledger.h"
 #include "broker/mechanism/mechanism.h"
+#include "broker/payroll.h"
 #include "broker/recover.h"
 
 enum {
@@ -17,6 +18,7 @@ enum {
   CV_CAMPAIGNS_KEPT = 1000, /* of a requester, ended ones included */
   CV_AGAIN = 8,             /* of a lease, after which a place may be given again */
   CV_BUSY_MAX = 64,         /* workers with an open assignment that a turn passes over */
+  CV_PASSED_MAX = 4096,     /* workers for whom others are hired that a turn passes over */
   CV_REQUESTS_MAX = 16,     /* unanswered requests of a requester's connection */
   CV_REQUESTER_CONNS = 16,  /* connections of a requester */
   CV_FOLD_CHUNKS = 4,       /* chunks written a commit when the journal is long */
@@ -90,6 +92,7 @@ struct cv_campaign {
   struct cv_chunks offered; /* the same bits: assigned and not yet answered; not stored */
 
   struct cv_ledger ledger; /* of its arms */
+  struct cv_payroll payroll;
   struct cv_release_row *release;
   size_t releases, releases_cap;
   struct cv_digest releases_hash;
@@ -118,6 +121,7 @@ struct cv_campaign {
   } rank;
 };
 
+#define CV_LEASE_NONE UINT32_MAX
 /* One open assignment of a connection; a doubly linked list in the order of their deadlines. */
 struct cv_lease {
   uint64_t worker;
@@ -288,6 +292,12 @@ CV_MUST_USE enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struc
 bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame);
 /* Forgets what has been said; keeps memory for the next time, unless it is much. */
 void cv_crowd_out_empty(struct cv_crowd_out *out);
+
+/* lease.c */
+/* Room for one more; then links it behind the others and returns its place. */
+CV_MUST_USE enum cv_err cv_lease_room(struct cv_broker_conn *conn);
+uint32_t cv_lease_link(struct cv_broker_conn *conn, const struct cv_lease *terms);
+void cv_lease_unlink(struct cv_broker_conn *conn, uint32_t at);
 
 /* dirty.c: out of memory ends the core */
 void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, struct cv_chunk *chunk);

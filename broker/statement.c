@@ -28,8 +28,12 @@ static enum cv_err make(const struct cv_broker *broker, const struct cv_spec *sp
                                      .worker_epsilon_micro = cv_spec_worker_micro(spec, privacy->cost_micro),
                                      .lifetime_epsilon_micro = broker->config.limits.worker_epsilon_micro,
                                      .floor_micro = broker->accounts.floor_micro,
+                                     .budget_micro = spec->budget_micro,
                                      .arms = spec->arms,
                                      .account = account};
+  for (uint32_t i = 0; spec->worker != NULL && i < spec->arms; i++) {
+    account[i].worker = spec->worker[i];
+  }
   memcpy(statement->name, spec->name, sizeof(statement->name));
   memcpy(statement->mechanism, spec->mechanism.name, sizeof(statement->mechanism));
   memcpy(statement->privatizer, spec->privatizer.name, sizeof(statement->privatizer));
@@ -46,6 +50,10 @@ enum cv_err cv_statement_of(struct cv_broker *broker, const struct cv_campaign *
   for (uint32_t i = 0; i < campaign->ledger.arms; i++) {
     statement->account[i].spent_micro = campaign->ledger.arm[i].spent_micro;
     statement->account[i].lost_micro = campaign->ledger.arm[i].lost_micro;
+  }
+  for (uint32_t i = 0; i < campaign->payroll.arms && cv_payroll_is_kept(&campaign->payroll); i++) {
+    statement->account[i].hires = campaign->payroll.tokens[i];
+    statement->account[i].paid_micro = campaign->payroll.tokens[i] * campaign->spec.cost_micro[i];
   }
   for (size_t i = 0; i < campaign->releases; i++) {
     const struct cv_release_row *row = &campaign->release[i];

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grid.h"
 #include "worker/csv.h"
+#include "worker/taxi.h"
 
 static const char *model_name(enum cv_rewards rewards) {
   switch (rewards) {
@@ -20,40 +22,103 @@ static const char *model_name(enum cv_rewards rewards) {
   return "";
 }
 
+/* Qualities, spreads and costs as Zhao et al. (2020, section 5.1) draw them. */
+static void draw_worker(const struct cv_items *items, uint64_t seed, uint32_t i, struct cv_quality_item *item,
+                        double *ret_cost) {
+  enum { WORKERS = 1 /* a stream apart from that of the items' means */ };
+  bool is_normal = items->rewards == CV_REWARDS_CLIPPED_NORMAL || items->rewards == CV_REWARDS_TRUNCATED_NORMAL;
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, seed, CV_RNG_INSTANCE, WORKERS, i);
+  item->mean = cv_rng_unit(&rng.rng);
+  /* Open at 0, where a normal law is none. */
+  item->spread = 1 - cv_rng_unit(&rng.rng);
+  if (!is_normal) {
+    item->spread = items->spread;
+  }
+  *ret_cost = items->cost_low + (items->cost_high - items->cost_low) * cv_rng_unit(&rng.rng);
+}
+
+static uint64_t money(double cost) {
+  uint64_t micro = (uint64_t)(cost * (double)CV_MICRO + 0.5);
+  return micro == 0 ? 1 : micro < CV_COST_MAX_MICRO ? micro : CV_COST_MAX_MICRO;
+}
+
+static enum cv_err fill_workers(struct cv_score_source *source, const struct cv_items *items, uint64_t seed,
+                                const struct cv_taxis *taxis, struct cv_quality_item *item) {
+  uint32_t count = source->items;
+  source->worker = calloc(count, sizeof(*source->worker));
+  source->cost_micro = calloc(count, sizeof(*source->cost_micro));
+  source->requests = taxis->trips;
+  if (source->worker == NULL || source->cost_micro == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    bool is_given = items->source == CV_SOURCE_GIVEN;
+    double cost = 0;
+    if (!is_given) {
+      draw_worker(items, seed, i, &item[i], &cost);
+    }
+    cost = items->source == CV_SOURCE_TAXI ? taxis->miles[i] * items->cost_per_mile : cost;
+    source->worker[i] = is_given ? items->item[i].id : i + 1;
+    source->cost_micro[i] = is_given ? items->item[i].cost_micro : money(cost);
+  }
+  return CV_OK;
+}
+
 static void fill_items(const struct cv_items *items, uint64_t seed, double *mean, uint32_t count,
                        struct cv_quality_item *item) {
   if (items->source == CV_SOURCE_SYNTHETIC) {
     cv_quality_draw_instance(seed, items->mean, items->variance, count, mean);
   }
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < count && items->source != CV_SOURCE_TAXI; i++) {
     item[i] = items->source == CV_SOURCE_SYNTHETIC
                   ? (struct cv_quality_item){.mean = mean[i], .spread = items->spread}
                   : (struct cv_quality_item){.mean = items->item[i].mean, .spread = items->item[i].spread};
   }
 }
 
-static enum cv_err make_model(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
-                              struct cv_why *why) {
-  const struct cv_items *items = &campaign->items;
+static enum cv_err fill_model(struct cv_score_source *source, const struct cv_items *items, uint64_t seed,
+                              const struct cv_taxis *taxis, struct cv_why *why) {
   const struct cv_quality_model *model = cv_quality_model_find(model_name(items->rewards));
   CV_REQUIRE(model != NULL);
-  uint32_t count = items->source == CV_SOURCE_SYNTHETIC ? items->count : items->items;
+  uint32_t count = source->items;
   double *mean = calloc(count, sizeof(*mean));
   struct cv_quality_item *item = calloc(count, sizeof(*item));
-  source->items = count;
   source->name = calloc(count, sizeof(*source->name));
   enum cv_err err = CV_OK;
   if (mean == NULL || item == NULL || source->name == NULL) {
     err = cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", count);
   } else {
     fill_items(items, seed, mean, count, item);
-    err = cv_quality_new(model, item, count, seed, &source->quality, why);
+    err = items->are_paid ? fill_workers(source, items, seed, taxis, item) : CV_OK;
   }
-  for (uint32_t i = 0; i < count && err == CV_OK; i++) {
-    cv_items_name(items, i, &source->name[i]);
+  if (err == CV_OK) {
+    err = cv_quality_new(model, item, count, seed, &source->quality, why);
   }
   free(mean);
   free(item);
+  return err;
+}
+
+static enum cv_err make_model(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
+                              struct cv_why *why) {
+  const struct cv_items *items = &campaign->items;
+  struct cv_taxis taxis = {0};
+  if (items->source == CV_SOURCE_TAXI) {
+    CV_TRY(cv_taxis_read(items, &taxis, why));
+  }
+  source->items = items->source == CV_SOURCE_TAXI        ? taxis.drivers
+                  : items->source == CV_SOURCE_SYNTHETIC ? items->count
+                                                         : items->items;
+  enum cv_err err = fill_model(source, items, seed, &taxis, why);
+  for (uint32_t i = 0; i < source->items && err == CV_OK; i++) {
+    if (items->source == CV_SOURCE_TAXI) {
+      source->name[i] = taxis.name[i];
+    } else {
+      cv_items_name(items, i, &source->name[i]);
+    }
+  }
+  cv_taxis_fini(&taxis);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s:%u", campaign->path, items->line);
   }
@@ -159,5 +224,7 @@ void cv_score_source_fini(struct cv_score_source *source) {
   }
   cv_quality_free(source->quality);
   free(source->name);
+  free(source->worker);
+  free(source->cost_micro);
   *source = (struct cv_score_source){0};
 }

@@ -18,6 +18,9 @@ struct cv_score_source {
   struct cv_quality *quality; /* cv_quality_truth() is the truth */
   uint32_t items;             /* item i is arm i */
   struct cv_label *name;      /* `items` of them */
+  /* Of workers that can be hired, else NULL; `items` of them each. */
+  uint64_t *worker, *cost_micro;
+  uint64_t requests; /* a taxi file's trips, all of which are to be done; else 0 */
 };
 
 /*

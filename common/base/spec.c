@@ -329,11 +329,17 @@ enum cv_err cv_spec_decode(struct cv_reader *in, struct cv_spec *ret_spec) {
   return CV_OK;
 }
 
-uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro) {
-  uint64_t tokens = spec->tokens_per_worker, most;
+uint64_t cv_spec_hires(const struct cv_spec *spec) {
+  uint64_t most = 0;
   for (uint32_t i = 0; spec->cost_micro != NULL && i < spec->arms; i++) {
-    uint64_t paid = spec->budget_micro / spec->cost_micro[i];
-    tokens = paid > tokens ? paid : tokens;
+    uint64_t hires = spec->budget_micro / spec->cost_micro[i];
+    most = hires > most ? hires : most;
   }
+  return most;
+}
+
+uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro) {
+  uint64_t tokens = spec->tokens_per_worker, hires = cv_spec_hires(spec), most;
+  tokens = hires > tokens ? hires : tokens;
   return __builtin_mul_overflow(token_micro, tokens, &most) ? UINT64_MAX : most;
 }

@@ -64,6 +64,8 @@ void cv_spec_fini(struct cv_spec *spec);
 CV_MUST_USE enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to);
 /* Range checks that need no algorithm table: name, arms, epsilon, tokens. */
 CV_MUST_USE enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why);
+/* How many tokens the budget buys of the cheapest worker; 0 where nobody is paid. */
+uint64_t cv_spec_hires(const struct cv_spec *spec);
 /* The most that the campaign can cost one worker: what a token costs times its tokens, of which a paid worker may give
  * as many as the budget buys. Micro-epsilon; stops at the end of its range. */
 uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro);

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "common/config/items.h"
 #include "common/config/rules.h"
+#include "common/config/workers.h"
 
 /* An algorithm: a word, or a mapping with `name` and whatever else it takes. Of a privatizer a list gives each arm its
  * own: key.1, key.2, ... */
@@ -230,7 +231,7 @@ static enum cv_err load_limits(struct cv_yaml *yaml, struct cv_spec *spec, struc
 static enum cv_err number_arms(struct cv_campaign_file *campaign) {
   const struct cv_items *items = &campaign->items;
   struct cv_spec *spec = &campaign->spec;
-  if (items->source == CV_SOURCE_CSV) {
+  if (items->source == CV_SOURCE_CSV || items->source == CV_SOURCE_TAXI) {
     return CV_OK;
   }
   spec->arms = items->source == CV_SOURCE_GIVEN ? items->items : items->count;
@@ -247,17 +248,36 @@ static enum cv_err number_arms(struct cv_campaign_file *campaign) {
   return CV_OK;
 }
 
+/* Items to be ranked or pulled; or workers to be hired, with a budget. */
+static enum cv_err load_source(struct cv_yaml *yaml, struct cv_campaign_file *campaign, struct cv_why *why) {
+  struct cv_yaml_pair items = {0}, workers = cv_yaml_find(yaml, yaml->root, "workers"),
+                      budget = cv_yaml_find(yaml, yaml->root, "budget");
+  if (workers.key == NULL) {
+    if (budget.key != NULL) {
+      return cv_yaml_fail(yaml, budget.key, why, "a budget, but no workers; expected workers in place of items");
+    }
+    CV_TRY(find_section(yaml, "items", "where scores come from", &items, why));
+    return cv_items_load(yaml, items, &campaign->items, why);
+  }
+  items = cv_yaml_find(yaml, yaml->root, "items");
+  if (items.key != NULL) {
+    return cv_yaml_fail(yaml, items.key, why, "items and workers; expected one of them");
+  }
+  CV_TRY(find_section(yaml, "budget", "what may be paid to all workers together", &budget, why));
+  CV_TRY(cv_money_take(yaml, budget.value, "budget", CV_BUDGET_MAX_MICRO, &campaign->spec.budget_micro, why));
+  return cv_workers_load(yaml, workers, &campaign->items, why);
+}
+
 static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign, struct cv_why *why) {
-  static const char *const sections[] = {"campaign", "items", "policy", "privacy", "limits"};
-  struct cv_yaml_pair items = {0}, policy = {0}, privacy = {0};
+  static const char *const sections[] = {"campaign", "items", "workers", "budget", "policy", "privacy", "limits"};
+  struct cv_yaml_pair policy = {0}, privacy = {0};
   CV_TRY(cv_yaml_keys(yaml, yaml->root, "", sections, CV_COUNT(sections), why));
   CV_TRY(load_name(yaml, campaign->spec.name, why));
-  CV_TRY(find_section(yaml, "items", "where scores come from", &items, why));
   CV_TRY(find_section(yaml, "policy", "the name of a policy", &policy, why));
   CV_TRY(find_section(yaml, "privacy", "a mapping with epsilon", &privacy, why));
   campaign->policy_line = cv_yaml_line(policy.key);
   campaign->privacy_line = cv_yaml_line(privacy.key);
-  CV_TRY(cv_items_load(yaml, items, &campaign->items, why));
+  CV_TRY(load_source(yaml, campaign, why));
   CV_TRY(load_choice(yaml, policy.value, "policy", &campaign->spec.policy, why));
   if (privacy.value->type != YAML_MAPPING_NODE) {
     return cv_yaml_expected(yaml, privacy.value, "privacy", "a mapping of keys and values", why);

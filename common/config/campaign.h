@@ -12,7 +12,7 @@
 #include "common/base/err.h"
 #include "common/base/spec.h"
 
-enum cv_source { CV_SOURCE_SYNTHETIC, CV_SOURCE_GIVEN, CV_SOURCE_CSV, CV_SOURCE_ADVERSARY };
+enum cv_source { CV_SOURCE_SYNTHETIC, CV_SOURCE_GIVEN, CV_SOURCE_CSV, CV_SOURCE_ADVERSARY, CV_SOURCE_TAXI };
 enum cv_rewards { CV_REWARDS_BERNOULLI, CV_REWARDS_BETA, CV_REWARDS_CLIPPED_NORMAL, CV_REWARDS_TRUNCATED_NORMAL };
 
 /* One item with a quality of its own. */
@@ -20,7 +20,10 @@ struct cv_item {
   char name[CV_NAME_BYTES];
   double mean;
   double spread; /* standard deviation (normals) or concentration a+b (beta); the section's unless it has its own */
+  uint64_t id, cost_micro; /* of a worker that can be hired */
 };
+
+/* The section `items`, or `workers`: workers that can be hired are items with a cost. */
 
 struct cv_items {
   enum cv_source source;
@@ -46,12 +49,20 @@ struct cv_items {
   double scale_low, scale_high;
   bool replacement;
   uint32_t score_line; /* of the score key, for messages */
+  /* workers: qualities and, of the normals, standard deviations of synthetic ones and taxis ~ U(0,1) */
+  bool are_paid;
+  double cost_low, cost_high; /* synthetic: costs ~ U[low, high] */
+  /* taxi: `file` has trips; who has at least `least_trips` of them from `area` (0: any), at most the `top` (0: all)
+     with the most of them; a driver's cost is his mean trip's miles x cost_per_mile */
+  uint64_t area, least_trips;
+  uint32_t top;
+  double cost_per_mile;
 };
 
 struct cv_campaign_file {
   char *path;
-  struct cv_spec spec; /* arms and names are 0 and NULL for a csv source until the data has been read; names are there
-                          only with share_names */
+  struct cv_spec spec; /* arms and names are 0 and NULL for a file of data until it has been read; names are there only
+                          with share_names; of a recruitment the budget, but costs and workers come with the source */
   bool share_names;
   struct cv_items items;
   uint32_t policy_line, privacy_line;
@@ -64,7 +75,7 @@ struct cv_campaign_file {
 CV_MUST_USE enum cv_err cv_campaign_load(const char *path, struct cv_campaign_file *ret, struct cv_why *why);
 void cv_campaign_fini(struct cv_campaign_file *campaign);
 
-/* What a synthetic or given item is called: "item 7" (from 1), or as given. */
+/* What a synthetic or given item is called: "item 7" or "worker 7" (from 1), or as given. */
 void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *ret);
 
 #endif

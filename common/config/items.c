@@ -12,7 +12,7 @@
 #include "common/config/rules.h"
 
 static const char *const source_words[] = {"csv", NULL};
-static const char *const rewards_words[] = {"bernoulli", "beta", "clipped-normal", "truncated-normal", NULL};
+const char *const cv_rewards_words[] = {"bernoulli", "beta", "clipped-normal", "truncated-normal", NULL};
 static const char *const adversary_words[] = {"deterministic", "stochastic", "fully-oblivious",
                                               "oblivious",     "switching",  NULL};
 static const char *const delimiter_words[] = {"comma", "tab", NULL};
@@ -29,10 +29,10 @@ struct form {
 #define FIELD(name) offsetof(struct form, name)
 #define SPREAD_RULE \
   { .key = "spread", .type = CV_CONFIG_REAL, .offset = FIELD(spread), .high = 1e6 }
-#define REWARDS_RULE                                                                              \
-  {                                                                                               \
-    .key = "rewards", .type = CV_CONFIG_WORD, .offset = FIELD(rewards), .choices = rewards_words, \
-    .fallback = "bernoulli"                                                                       \
+#define REWARDS_RULE                                                                                 \
+  {                                                                                                  \
+    .key = "rewards", .type = CV_CONFIG_WORD, .offset = FIELD(rewards), .choices = cv_rewards_words, \
+    .fallback = "bernoulli"                                                                          \
   }
 #define SEED_RULE \
   { .key = "seed", .type = CV_CONFIG_WHOLE, .offset = FIELD(seed), .high = 0x1p64 }
@@ -155,30 +155,39 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
 
 /* synthetic and given */
 
-/* What the model makes of it: a beta or truncated normal without spread is no distribution. */
-static enum cv_err take_spread(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
-                               enum cv_rewards rewards, double fallback, const struct form *form, double *ret,
-                               struct cv_why *why) {
-  const yaml_node_t *node = cv_yaml_find(yaml, mapping, "spread").value;
-  bool needs_some = rewards == CV_REWARDS_BETA || rewards == CV_REWARDS_TRUNCATED_NORMAL;
-  if (node != NULL && needs_some && form->spread <= 0) {
-    return cv_yaml_fail(yaml, node, why, "%s.spread is 0; expected more than 0 with rewards %s", section,
-                        rewards_words[rewards]);
-  }
-  *ret = node == NULL ? fallback : form->spread;
-  return CV_OK;
-}
-
-static enum cv_err take_rewards(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
-                                const struct form *form, struct cv_items *ret, struct cv_why *why) {
+double cv_spread_usual(enum cv_rewards rewards) {
   static const double usual[] = {[CV_REWARDS_BERNOULLI] = 0,
                                  [CV_REWARDS_BETA] = 10,
                                  [CV_REWARDS_CLIPPED_NORMAL] = 0.1,
                                  [CV_REWARDS_TRUNCATED_NORMAL] = 0.1};
+  return usual[rewards];
+}
+
+enum cv_err cv_spread_take(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
+                           enum cv_rewards rewards, double spread, double *ret, struct cv_why *why) {
+  const yaml_node_t *node = cv_yaml_find(yaml, mapping, "spread").value;
+  bool needs_some = rewards == CV_REWARDS_BETA || rewards == CV_REWARDS_TRUNCATED_NORMAL;
+  if (node != NULL && needs_some && spread <= 0) {
+    return cv_yaml_fail(yaml, node, why, "%s.spread is 0; expected more than 0 with rewards %s", section,
+                        cv_rewards_words[rewards]);
+  }
+  *ret = spread;
+  return CV_OK;
+}
+
+static enum cv_err take_spread(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
+                               enum cv_rewards rewards, double fallback, const struct form *form, double *ret,
+                               struct cv_why *why) {
+  bool is_said = cv_yaml_find(yaml, mapping, "spread").key != NULL;
+  return cv_spread_take(yaml, mapping, section, rewards, is_said ? form->spread : fallback, ret, why);
+}
+
+static enum cv_err take_rewards(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
+                                const struct form *form, struct cv_items *ret, struct cv_why *why) {
   ret->rewards = (enum cv_rewards)form->rewards;
   ret->has_seed = cv_yaml_find(yaml, mapping, "seed").key != NULL;
   ret->seed = form->seed;
-  return take_spread(yaml, mapping, section, ret->rewards, usual[ret->rewards], form, &ret->spread, why);
+  return take_spread(yaml, mapping, section, ret->rewards, cv_spread_usual(ret->rewards), form, &ret->spread, why);
 }
 
 static enum cv_err load_synthetic(struct cv_yaml *yaml, const yaml_node_t *section, struct form *form,
@@ -324,6 +333,6 @@ void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *
   if (items->source == CV_SOURCE_GIVEN) {
     memcpy(ret->text, items->item[arm].name, sizeof(ret->text));
   } else {
-    (void)snprintf(ret->text, sizeof(ret->text), "item %u", arm + 1);
+    (void)snprintf(ret->text, sizeof(ret->text), items->are_paid ? "worker %u" : "item %u", arm + 1);
   }
 }

@@ -17,6 +17,14 @@ static json_t *choice_json(const struct cv_choice *choice) {
   return json_pack("{s:s, s:o}", "name", choice->name, "params", params);
 }
 
+static json_t *numbers_json(const uint64_t *number, uint32_t n) {
+  json_t *all = json_array();
+  for (uint32_t i = 0; number != NULL && i < n; i++) {
+    all = cv_json_append(all, json_integer((json_int_t)number[i]));
+  }
+  return all;
+}
+
 static json_t *spec_json(const struct cv_spec *spec) {
   json_t *out = json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:I, s:b, s:I, s:I, s:I}", "name", spec->name, "arms",
                           (json_int_t)spec->arms, "policy", choice_json(&spec->policy), "mechanism",
@@ -24,6 +32,11 @@ static json_t *spec_json(const struct cv_spec *spec) {
                           (json_int_t)spec->epsilon_micro, "tokens_per_worker", (json_int_t)spec->tokens_per_worker,
                           "thirdparty_trusted", spec->thirdparty_trusted, "tokens", (json_int_t)spec->tokens,
                           "deadline_ms", (json_int_t)spec->deadline_ms, "idle_ms", (json_int_t)spec->idle_ms);
+  if (spec->cost_micro != NULL) {
+    out = cv_json_set(out, "costs_micro", numbers_json(spec->cost_micro, spec->arms));
+    out = cv_json_set(out, "workers", numbers_json(spec->worker, spec->arms));
+    out = cv_json_set(out, "budget_micro", json_integer((json_int_t)spec->budget_micro));
+  }
   if (spec->names != NULL) {
     json_t *names = json_array();
     for (uint32_t i = 0; i < spec->arms; i++) {
@@ -35,9 +48,10 @@ static json_t *spec_json(const struct cv_spec *spec) {
 }
 
 static json_t *progress_json(const struct cv_progress *progress) {
-  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "tokens", (json_int_t)progress->tokens, "releases",
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "tokens", (json_int_t)progress->tokens, "releases",
                    (json_int_t)progress->releases, "plans", (json_int_t)progress->plans, "elapsed_ms",
                    (json_int_t)progress->elapsed_ms, "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro,
+                   "paid_micro", (json_int_t)progress->paid_micro, "budget_micro", (json_int_t)progress->budget_micro,
                    "end", (json_int_t)progress->end, "ended", cv_end_text(progress->end));
 }
 

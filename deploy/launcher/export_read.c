@@ -109,6 +109,33 @@ static enum cv_err take_names(const struct at *at, const json_t *object, struct 
   return CV_OK;
 }
 
+static enum cv_err take_numbers(const struct at *at, const json_t *object, const char *key, uint32_t n,
+                                uint64_t **ret) {
+  const json_t *list = NULL;
+  CV_TRY(take_array(at, object, key, n, &list));
+  *ret = calloc(n, sizeof(**ret));
+  if (*ret == NULL) {
+    return cv_fail(at->why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    const json_t *value = json_array_get(list, i);
+    if (!json_is_integer(value) || json_integer_value(value) < 0) {
+      return fail(at, key, "a whole number for each arm");
+    }
+    (*ret)[i] = (uint64_t)json_integer_value(value);
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_workers(const struct at *at, const json_t *object, struct cv_spec *spec) {
+  if (json_object_get(object, "costs_micro") == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(take_numbers(at, object, "costs_micro", spec->arms, &spec->cost_micro));
+  CV_TRY(take_numbers(at, object, "workers", spec->arms, &spec->worker));
+  return take_whole(at, object, "budget_micro", CV_BUDGET_MAX_MICRO, &spec->budget_micro);
+}
+
 static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv_spec *spec) {
   const json_t *object = json_object_get(all, "spec"), *trusted = json_object_get(object, "thirdparty_trusted");
   struct at at = {.why = root->why, .path = root->path, .place = "spec"};
@@ -118,6 +145,7 @@ static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv
     return fail(&at, "arms", "at least one");
   }
   CV_TRY(take_names(&at, object, spec));
+  CV_TRY(take_workers(&at, object, spec));
   CV_TRY(take_choice(&at, object, "policy", &spec->policy));
   CV_TRY(take_choice(&at, object, "mechanism", &spec->mechanism));
   CV_TRY(take_choice(&at, object, "privatizer", &spec->privatizer));

@@ -43,6 +43,24 @@ static enum cv_err take_names(struct cv_spec *spec, const struct cv_score_source
   return CV_OK;
 }
 
+/* A recruitment: whom it can hire, at what cost, and how often the budget hires the cheapest. */
+static enum cv_err take_workers(struct cv_spec *spec, const struct cv_score_source *source, struct cv_why *why) {
+  if (source->cost_micro == NULL) {
+    return CV_OK;
+  }
+  spec->cost_micro = calloc(source->items, sizeof(*spec->cost_micro));
+  spec->worker = calloc(source->items, sizeof(*spec->worker));
+  if (spec->cost_micro == NULL || spec->worker == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  memcpy(spec->cost_micro, source->cost_micro, source->items * sizeof(*spec->cost_micro));
+  memcpy(spec->worker, source->worker, source->items * sizeof(*spec->worker));
+  uint64_t hires = cv_spec_hires(spec);
+  spec->tokens_per_worker = hires == 0 ? 1 : hires < UINT32_MAX ? (uint32_t)hires : UINT32_MAX;
+  spec->tokens = source->requests > 0 && source->requests < spec->tokens ? source->requests : spec->tokens;
+  return CV_OK;
+}
+
 static enum cv_err fill(const char *path, uint64_t seed, struct cv_prepared *prepared, struct cv_why *why) {
   struct cv_campaign_file *file = &prepared->file;
   CV_TRY(cv_campaign_load(path, file, why));
@@ -51,6 +69,7 @@ static enum cv_err fill(const char *path, uint64_t seed, struct cv_prepared *pre
   prepared->seed = seed != CV_SEED_NONE ? seed : file->items.has_seed ? file->items.seed : draw_seed();
   CV_TRY(cv_score_source_init(&prepared->source, file, prepared->seed, why));
   CV_TRY(take_names(&file->spec, &prepared->source, file->share_names, why));
+  CV_TRY(take_workers(&file->spec, &prepared->source, why));
   prepared->truth = calloc(prepared->source.items, sizeof(*prepared->truth));
   if (prepared->truth == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));

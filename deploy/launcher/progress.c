@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/grid.h"
+
 enum { TERMINAL_MS = 200, PLAIN_MS = 2000, COLUMNS = 79 };
 
 struct cv_count_text cv_count_text(uint64_t count) {
@@ -45,9 +47,15 @@ void cv_progress_line(const struct cv_progress *progress, char *to, size_t size)
   } else {
     (void)snprintf(pace, sizeof(pace), "%s/s", cv_count_text((uint64_t)(cv_progress_rate(progress) + 0.5)).text);
   }
-  (void)snprintf(line, sizeof(line), "%u of %u ranked%s   %s of %s tokens   %s   %.1f s", progress->decided,
-                 progress->arms, class, cv_count_text(progress->tokens).text,
-                 cv_count_text(progress->tokens_limit).text, pace, (double)progress->elapsed_ms / 1000);
+  if (progress->budget_micro > 0) {
+    (void)snprintf(line, sizeof(line), "paid %.10g of %.10g   %s tokens   %s   %.1f s",
+                   (double)progress->paid_micro / (double)CV_MICRO, (double)progress->budget_micro / (double)CV_MICRO,
+                   cv_count_text(progress->tokens).text, pace, (double)progress->elapsed_ms / 1000);
+  } else {
+    (void)snprintf(line, sizeof(line), "%u of %u ranked%s   %s of %s tokens   %s   %.1f s", progress->decided,
+                   progress->arms, class, cv_count_text(progress->tokens).text,
+                   cv_count_text(progress->tokens_limit).text, pace, (double)progress->elapsed_ms / 1000);
+  }
   size_t most = size <= COLUMNS ? size - 1 : COLUMNS, n = strnlen(line, most);
   memcpy(to, line, n);
   to[n] = '\0';

@@ -71,6 +71,22 @@ static void find_words(const struct cv_statement *statement, struct words *words
 
 /* ---- for a person ---- */
 
+/* Whom a recruitment has paid, above the accounts of epsilon. */
+static void print_payments(const struct cv_statement *statement, FILE *to) {
+  uint64_t paid = 0;
+  if (statement->budget_micro == 0) {
+    return;
+  }
+  (void)fprintf(to, "%8s  %12s  %12s\n", "worker", "hires", "paid");
+  for (uint32_t i = 0; i < statement->arms; i++) {
+    const struct cv_account *account = &statement->account[i];
+    paid += account->paid_micro;
+    (void)fprintf(to, "%8" PRIu64 "  %12" PRIu64 "  %12.6f\n", account->worker, account->hires,
+                  epsilon(account->paid_micro));
+  }
+  (void)fprintf(to, "paid %.6f of the budget of %.6f\n", epsilon(paid), epsilon(statement->budget_micro));
+}
+
 void cv_statement_print(const struct cv_statement *statement, FILE *to) {
   struct words words;
   find_words(statement, &words);
@@ -82,6 +98,7 @@ void cv_statement_print(const struct cv_statement *statement, FILE *to) {
   } else {
     (void)fprintf(to, "campaign %" PRIu64 " \"%s\": %s, mechanism %s\n", statement->campaign, statement->name,
                   cv_end_text(statement->end), statement->mechanism);
+    print_payments(statement, to);
     (void)fprintf(to, "%6s  %8s  %12s  %10s  %10s  %10s\n", "arm", "releases", "tokens", "spent", "left", "of");
   }
   uint64_t lost = 0;
@@ -104,12 +121,18 @@ void cv_statement_print(const struct cv_statement *statement, FILE *to) {
 /* ---- for programs ---- */
 
 void cv_statement_write_csv(const struct cv_statement *statement, FILE *to) {
-  (void)fprintf(to, "arm,releases,tokens,spent_micro,lost_micro,left_micro,limit_micro\n");
+  bool pays = statement->budget_micro > 0;
+  (void)fprintf(to, "arm,releases,tokens,spent_micro,lost_micro,left_micro,limit_micro%s\n",
+                pays ? ",worker,hires,paid_micro" : "");
   for (uint32_t i = 0; i < statement->arms; i++) {
     const struct cv_account *account = &statement->account[i];
-    (void)fprintf(to, "%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", i,
+    (void)fprintf(to, "%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, i,
                   account->releases, account->tokens, account->spent_micro, account->lost_micro,
                   left(statement, account), statement->epsilon_micro);
+    if (pays) {
+      (void)fprintf(to, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, account->worker, account->hires, account->paid_micro);
+    }
+    (void)fputc('\n', to);
   }
 }
 
@@ -117,11 +140,16 @@ static json_t *accounts_json(const struct cv_statement *statement) {
   json_t *accounts = json_array();
   for (uint32_t i = 0; i < statement->arms; i++) {
     const struct cv_account *account = &statement->account[i];
-    accounts = cv_json_append(
-        accounts,
+    json_t *row =
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "arm", (json_int_t)i, "releases", (json_int_t)account->releases,
                   "tokens", (json_int_t)account->tokens, "spent_micro", (json_int_t)account->spent_micro, "lost_micro",
-                  (json_int_t)account->lost_micro, "left_micro", (json_int_t)left(statement, account)));
+                  (json_int_t)account->lost_micro, "left_micro", (json_int_t)left(statement, account));
+    if (statement->budget_micro > 0) {
+      row = cv_json_set(row, "worker", json_integer((json_int_t)account->worker));
+      row = cv_json_set(row, "hires", json_integer((json_int_t)account->hires));
+      row = cv_json_set(row, "paid_micro", json_integer((json_int_t)account->paid_micro));
+    }
+    accounts = cv_json_append(accounts, row);
   }
   return accounts;
 }
@@ -143,6 +171,9 @@ enum cv_err cv_statement_write_json(const struct cv_statement *statement, FILE *
                 (json_int_t)statement->worker_epsilon_micro, "worker_lifetime_micro",
                 (json_int_t)statement->lifetime_epsilon_micro, "worker_floor_micro", (json_int_t)statement->floor_micro,
                 "guarantee", guarantee, "arms", accounts_json(statement));
+  if (statement->budget_micro > 0) {
+    all = cv_json_set(all, "budget_micro", json_integer((json_int_t)statement->budget_micro));
+  }
   if (all == NULL) {
     return CV_ERR_NOMEM;
   }

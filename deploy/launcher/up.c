@@ -322,14 +322,21 @@ static uint64_t workers_needed(const struct up *up) {
   if (up->settings.workers > 0) {
     return up->settings.workers;
   }
+  if (spec->worker != NULL) { /* all who can be hired, whatever their numbers */
+    uint64_t last = 1;
+    for (uint32_t i = 0; i < spec->arms; i++) {
+      last = spec->worker[i] > last ? spec->worker[i] : last;
+    }
+    return last;
+  }
   uint64_t needed = (spec->tokens + spec->tokens_per_worker - 1) / spec->tokens_per_worker;
   return needed < WORKERS_MAX ? needed : WORKERS_MAX;
 }
 
 static void tell_plan(const struct up *up) {
   const struct cv_spec *spec = &up->prepared.file.spec;
-  (void)fprintf(up->people, "campaign %s: %u items, policy %s, mechanism %s", spec->name, spec->arms, spec->policy.name,
-                spec->mechanism.name);
+  (void)fprintf(up->people, "campaign %s: %u %s, policy %s, mechanism %s", spec->name, spec->arms,
+                spec->worker == NULL ? "items" : "workers", spec->policy.name, spec->mechanism.name);
   if (spec->epsilon_micro > 0) {
     (void)fprintf(up->people, " with epsilon %g", (double)spec->epsilon_micro / (double)CV_MICRO);
   }

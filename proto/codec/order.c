@@ -44,6 +44,8 @@ static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena 
   ret->workers = from->workers;
   ret->end = (Crowdveil__Base__End)from->end;
   ret->thirdparty_connected = from->thirdparty_connected;
+  ret->paid_micro = from->paid_micro;
+  ret->budget_micro = from->budget_micro;
   return ret->name == NULL ? CV_ERR_LIMIT : CV_OK;
 }
 
@@ -140,6 +142,9 @@ static enum cv_err put_accounts(const struct cv_statement *from, struct cv_arena
     row[i].lost = from->account[i].lost_micro;
     row[i].releases = from->account[i].releases;
     row[i].tokens = from->account[i].tokens;
+    row[i].worker = from->account[i].worker;
+    row[i].hires = from->account[i].hires;
+    row[i].paid = from->account[i].paid_micro;
     to->accounts[i] = &row[i];
   }
   return CV_OK;
@@ -159,6 +164,7 @@ static enum cv_err put_statement(const struct cv_statement *from, struct cv_aren
   to->worker_epsilon_micro = from->worker_epsilon_micro;
   to->lifetime_epsilon_micro = from->lifetime_epsilon_micro;
   to->floor_micro = from->floor_micro;
+  to->budget_micro = from->budget_micro;
   to->end = (Crowdveil__Base__End)from->end;
   made->envelope.statement = to;
   if (to->name == NULL || to->mechanism == NULL || to->privatizer == NULL || to->guarantee == NULL) {
@@ -245,7 +251,7 @@ enum cv_err cv_order_encode(const struct cv_order_frame *frame, struct cv_arena 
 
 static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv_progress *ret) {
   if (in == NULL || !cv_codec_end_fits(in->end) || in->arms > CV_ARMS_MAX || in->decided > in->arms ||
-      in->classes > CV_ARMS_MAX) {
+      in->classes > CV_ARMS_MAX || in->paid_micro > in->budget_micro) {
     return CV_ERR_FORMAT;
   }
   *ret = (struct cv_progress){.campaign = in->campaign,
@@ -260,7 +266,9 @@ static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv
                               .epsilon_spent_micro = in->epsilon_spent_micro,
                               .workers = in->workers,
                               .end = (enum cv_end)in->end,
-                              .thirdparty_connected = in->thirdparty_connected != 0};
+                              .thirdparty_connected = in->thirdparty_connected != 0,
+                              .paid_micro = in->paid_micro,
+                              .budget_micro = in->budget_micro};
   return cv_codec_take_text(in->name, ret->name, sizeof(ret->name));
 }
 
@@ -351,6 +359,7 @@ static enum cv_err take_statement(const Crowdveil__Order__Statement *in, struct 
                                .worker_epsilon_micro = in->worker_epsilon_micro,
                                .lifetime_epsilon_micro = in->lifetime_epsilon_micro,
                                .floor_micro = in->floor_micro,
+                               .budget_micro = in->budget_micro,
                                .tokens_per_worker = in->tokens_per_worker,
                                .end = (enum cv_end)in->end,
                                .arms = (uint32_t)in->n_accounts};
@@ -364,11 +373,16 @@ static enum cv_err take_statement(const Crowdveil__Order__Statement *in, struct 
   }
   for (size_t i = 0; i < in->n_accounts; i++) {
     const Crowdveil__Order__Account *row = in->accounts[i];
-    if (row->lost > row->spent) {
+    if (row->lost > row->spent || row->paid > in->budget_micro) {
       return CV_ERR_FORMAT;
     }
-    ret->account[i] = (struct cv_account){
-        .spent_micro = row->spent, .lost_micro = row->lost, .releases = row->releases, .tokens = row->tokens};
+    ret->account[i] = (struct cv_account){.spent_micro = row->spent,
+                                          .lost_micro = row->lost,
+                                          .releases = row->releases,
+                                          .tokens = row->tokens,
+                                          .worker = row->worker,
+                                          .hires = row->hires,
+                                          .paid_micro = row->paid};
   }
   return CV_OK;
 }

@@ -34,6 +34,7 @@ struct cv_progress {
   uint32_t workers;
   enum cv_end end;
   bool thirdparty_connected;
+  uint64_t paid_micro, budget_micro; /* of a recruitment */
 };
 
 struct cv_submit {
@@ -77,6 +78,7 @@ struct cv_ledger_request {
 
 struct cv_account {
   uint64_t spent_micro, lost_micro, releases, tokens;
+  uint64_t worker, hires, paid_micro; /* of a recruitment */
 };
 
 struct cv_statement {
@@ -86,6 +88,7 @@ struct cv_statement {
   char guarantee[CV_WHY_BYTES];
   bool is_exact;
   uint64_t epsilon_micro, worker_epsilon_micro, lifetime_epsilon_micro, floor_micro;
+  uint64_t budget_micro; /* of a recruitment; else 0 */
   uint32_t tokens_per_worker;
   enum cv_end end;
   uint32_t arms;

@@ -48,7 +48,8 @@ LAYERS = (
           COMMON + ("identity", "wire", "crowd", "rank", "order", "chain", "mechanism", "noise")),
     # the two that the requester's side uses, too: a policy run again, and a data file as scores
     Layer("replay", ("thirdparty/replay*.[ch]",), False, BASE + ("thirdparty", "policy")),
-    Layer("source", ("worker/source.[ch]", "worker/csv.[ch]", "worker/records.[ch]"), False,
+    Layer("source", ("worker/source.[ch]", "worker/csv.[ch]", "worker/records.[ch]",
+                     "worker/taxi.[ch]"), False,
           BASE + ("config", "quality")),
     Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy", "replay")),
     Layer("worker", ("worker/*",), False,

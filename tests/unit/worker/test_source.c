@@ -36,6 +36,23 @@ static void load(struct fixture *fixture, const char *items, const char *per_rou
   }
 }
 
+/* A recruitment with the given workers section, beside a file of trips. */
+static void load_workers(struct fixture *fixture, const char *workers) {
+  char text[1024];
+  struct cv_why why = {0};
+  folder_make(&fixture->folder);
+  (void)write_text(&fixture->folder, "trips.csv",
+                   "trip_miles,taxi_id,fare,pickup_community_area\n"
+                   "2,b,5,8\n4,b,5,8\n1,b,5,7\n3,a,5,8\n5,c,5,8\n,c,5,8\n7,c,5,\n2.5,c,5,8\n9,,5,8\n6,d,5,32\n");
+  (void)snprintf(text, sizeof(text),
+                 "campaign: test\nworkers: %s\nbudget: 100\npolicy: dpf\nprivacy: {mechanism: batch, epsilon: 1}\n",
+                 workers);
+  const char *path = write_text(&fixture->folder, "test.yaml", text);
+  if (cv_campaign_load(path, &fixture->campaign, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+}
+
 static void unload(struct fixture *fixture) {
   cv_campaign_fini(&fixture->campaign);
   folder_remove(&fixture->folder);
@@ -142,6 +159,88 @@ static void test_bad_data_is_told_with_its_line(void **state) {
           ":1: no column \"thing\"; the columns are item, score");
 }
 
+static void test_given_workers(void **state) {
+  struct fixture fixture;
+  load_workers(&fixture, "[{id: 9, cost: 2.5, quality: 0.7}, {id: 4, cost: 1, quality: 0.2}]");
+  struct cv_score_source source = make(&fixture, 1);
+  assert_int_equal(source.worker[0], 9);
+  assert_int_equal(source.worker[1], 4);
+  assert_int_equal(source.cost_micro[0], 2500000);
+  assert_near(cv_quality_truth(source.quality, 0), .7, 1e-12);
+  assert_string_equal(source.name[1].text, "worker 4");
+  cv_score_source_fini(&source);
+  unload(&fixture);
+}
+
+static void test_synthetic_workers_follow_the_seed(void **state) {
+  enum { N = 2000 };
+  struct fixture fixture;
+  load_workers(&fixture, "{synthetic: {count: 2000, cost_low: 2, cost_high: 8}}");
+  struct cv_score_source a = make(&fixture, 9), b = make(&fixture, 9), c = make(&fixture, 10);
+  double sum = 0;
+  int differ = 0;
+  for (uint32_t i = 0; i < N; i++) {
+    assert_int_equal(a.worker[i], i + 1);
+    assert_true(a.cost_micro[i] >= 2000000 && a.cost_micro[i] <= 8000000);
+    assert_int_equal(a.cost_micro[i], b.cost_micro[i]);
+    assert_true(cv_quality_truth(a.quality, i) == cv_quality_truth(b.quality, i));
+    differ += a.cost_micro[i] != c.cost_micro[i];
+    sum += (double)a.cost_micro[i] / 1e6;
+  }
+  assert_true(differ > N / 2);
+  assert_near(sum / N, 5, 5 * 6 / sqrt(12.0 * N));
+  cv_score_source_fini(&a);
+  cv_score_source_fini(&b);
+  cv_score_source_fini(&c);
+  unload(&fixture);
+}
+
+/* In area 8: b has trips of 2 and 4 miles, c of 5 and 2.5 (one without miles, one without an area), a one of 3. */
+static void test_drivers_cost_what_they_drive(void **state) {
+  struct fixture fixture;
+  load_workers(&fixture, "{source: taxi, path: trips.csv, area: 8, cost_per_mile: 2}");
+  struct cv_score_source source = make(&fixture, 1);
+  assert_int_equal(source.items, 3);
+  static const char *const names[] = {"b", "c", "a"};
+  static const uint64_t costs[] = {6000000, 7500000, 6000000};
+  for (uint32_t i = 0; i < 3; i++) {
+    assert_string_equal(source.name[i].text, names[i]);
+    assert_int_equal(source.cost_micro[i], costs[i]);
+    assert_int_equal(source.worker[i], i + 1);
+  }
+  assert_int_equal(source.requests, 5);
+  cv_score_source_fini(&source);
+  unload(&fixture);
+  load_workers(&fixture, "{source: taxi, path: trips.csv, area: 8, least_trips: 2}");
+  source = make(&fixture, 1);
+  assert_int_equal(source.items, 2);
+  assert_int_equal(source.requests, 4);
+  cv_score_source_fini(&source);
+  unload(&fixture);
+  load_workers(&fixture, "{source: taxi, path: trips.csv, top: 1}");
+  source = make(&fixture, 1);
+  assert_int_equal(source.items, 1);
+  assert_string_equal(source.name[0].text, "b"); /* anywhere: three trips, as c, and first in order */
+  cv_score_source_fini(&source);
+  unload(&fixture);
+}
+
+static void test_bad_trips_are_told(void **state) {
+  struct fixture fixture;
+  struct cv_score_source source;
+  struct cv_why why;
+  load_workers(&fixture, "{source: taxi, path: trips.csv, area: 99}");
+  assert_int_equal(cv_score_source_init(&source, &fixture.campaign, 1, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "0 taxis of this area have that many trips; expected 1 to 4096"));
+  (void)write_text(&fixture.folder, "trips.csv", "taxi_id,miles,pickup_community_area\na,1,8\n");
+  assert_int_equal(cv_score_source_init(&source, &fixture.campaign, 1, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, ":1: no column \"trip_miles\""));
+  (void)write_text(&fixture.folder, "trips.csv", "taxi_id,trip_miles,pickup_community_area\na,1\n");
+  assert_int_equal(cv_score_source_init(&source, &fixture.campaign, 1, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, ":2: 2 fields; expected 3 as in the header"));
+  unload(&fixture);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_given_items),
@@ -149,6 +248,10 @@ int main(void) {
       cmocka_unit_test(test_rows_of_a_file),
       cmocka_unit_test(test_too_few_rows_for_a_round),
       cmocka_unit_test(test_bad_data_is_told_with_its_line),
+      cmocka_unit_test(test_given_workers),
+      cmocka_unit_test(test_synthetic_workers_follow_the_seed),
+      cmocka_unit_test(test_drivers_cost_what_they_drive),
+      cmocka_unit_test(test_bad_trips_are_told),
   };
   return cmocka_run_group_tests_name("source", tests, NULL, NULL);
 }

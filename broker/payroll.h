@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The money of a recruitment campaign: which worker is which arm, and what each has been paid. A worker is paid its
+ * arm's cost for each accepted token, once, whatever becomes of the epoch; plans are accepted as far as the budget goes
+ * (cv_payroll_asks), so payments never exceed it.
+ *
+ * While a campaign runs, payments follow from the stored images of its arms; when it stops they are stored as such.
+ */
+#ifndef CV_BROKER_PAYROLL_H
+#define CV_BROKER_PAYROLL_H
+
+#include "common/base/buf.h"
+#include "common/base/result.h"
+#include "common/base/spec.h"
+
+/* One worker. */
+struct cv_seat {
+  uint64_t worker;
+  uint32_t arm;
+  uint32_t slot; /* all lower ones are used up */
+};
+
+/* All zero: nobody is paid. */
+struct cv_payroll {
+  uint32_t arms;
+  struct cv_seat *seat; /* by worker, ascending */
+  uint64_t *tokens;     /* paid for, by arm */
+  uint64_t paid_micro;  /* in all */
+};
+
+CV_MUST_USE enum cv_err cv_payroll_init(struct cv_payroll *payroll, const struct cv_spec *spec);
+void cv_payroll_fini(struct cv_payroll *payroll);
+
+static inline bool cv_payroll_is_kept(const struct cv_payroll *payroll) {
+  return payroll->seat != NULL;
+}
+
+/* NULL for one whom the campaign does not know. */
+struct cv_seat *cv_payroll_find(const struct cv_payroll *payroll, uint64_t worker);
+/* So many more tokens of an arm. */
+void cv_payroll_pay(struct cv_payroll *payroll, const struct cv_spec *spec, uint32_t arm, uint64_t tokens);
+/* What a plan costs; stops at the end of its range. */
+uint64_t cv_payroll_price(const struct cv_spec *spec, const struct cv_plan *plan);
+
+/* The tokens of each arm. Reading pays for them; CV_ERR_DAMAGED if that is more than the budget. */
+void cv_payroll_put(const struct cv_payroll *payroll, struct cv_buf *out);
+CV_MUST_USE enum cv_err cv_payroll_read(struct cv_payroll *payroll, const struct cv_spec *spec, struct cv_reader *in);
+
+#endif
