@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy's stored state: what loads saves to the same bytes, and makes a step whose plan names known arms. */
+/* Every policy's stored state: what loads saves to the same bytes, and makes a step whose plan names known arms. */
 #include "thirdparty/policy/policy.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -29,21 +30,52 @@ static void use(struct cv_policy *policy) {
   cv_policy_step_fini(&step);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+static bool fits(struct cv_spec *spec) {
+  static const char *const mechanisms[] = {"none", "hybrid", "batch"}, *const privatizers[] = {"none", "laplace"};
+  for (size_t i = 0; i < CV_COUNT(mechanisms) * CV_COUNT(privatizers); i++) {
+    const char *privatizer = privatizers[i % CV_COUNT(privatizers)];
+    (void)snprintf(spec->mechanism.name, CV_PARAM_TEXT, "%s", mechanisms[i / CV_COUNT(privatizers)]);
+    (void)snprintf(spec->privatizer.name, CV_PARAM_TEXT, "%s", privatizer);
+    spec->privatizer.params.count = 0;
+    CV_REQUIRE(strcmp(privatizer, "none") == 0 ||
+               cv_params_set_number(&spec->privatizer.params, "epsilon", 1) == CV_OK);
+    if (cv_policy_fits(spec, NULL) == CV_OK) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void try_on(const struct cv_policy_class *class, const uint8_t *bytes, size_t n) {
+  static uint64_t costs[ARMS] = {1000000, 2000000, 500000, 1000000}, workers[ARMS] = {1, 2, 3, 4};
+  static struct cv_edge edges[] = {{0, 1}, {1, 2}};
   struct cv_spec spec = {.name = "fuzz",
                          .arms = ARMS,
                          .epsilon_micro = 250000,
                          .tokens_per_worker = 1,
                          .tokens = 1 << 30,
-                         .policy = {.name = "ppar"},
-                         .mechanism = {.name = "hybrid"},
-                         .privatizer = {.name = "none"}};
+                         .thirdparty_trusted = true};
+  if (class->kind == CV_POLICY_RECRUITMENT) {
+    spec.cost_micro = costs;
+    spec.worker = workers;
+    spec.budget_micro = UINT64_C(1) << 40;
+  } else if (class->kind == CV_POLICY_GRAPH) {
+    spec.edges = CV_COUNT(edges);
+    spec.edge = edges;
+  }
   const struct cv_param *bad;
   struct cv_policy *policy;
-  struct cv_why why;
-  CV_REQUIRE(cv_params_set_number(&spec.policy.params, "tokens_per_round", 1000) == CV_OK);
-  CV_REQUIRE(cv_params_set_number(&spec.policy.params, "alpha", 0.1) == CV_OK);
-  CV_REQUIRE(cv_policy_check(&spec.policy, &bad, &why) == CV_OK);
+  (void)snprintf(spec.policy.name, CV_PARAM_TEXT, "%s", class->name);
+  for (size_t i = 0; i < class->rule_count; i++) {
+    const struct cv_param_rule *rule = &class->rules[i];
+    if (rule->choices == NULL && isnan(rule->fallback)) { /* it has to be said */
+      CV_REQUIRE(cv_params_set_number(&spec.policy.params, rule->key, rule->whole ? 1000 : 0.1) == CV_OK);
+    }
+  }
+  CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK);
+  if (!fits(&spec)) {
+    return; /* one that has to know the truth */
+  }
   CV_REQUIRE(cv_policy_new(&spec, 1, &policy) == CV_OK);
   struct cv_reader in = cv_reader_over(bytes, n);
   if (cv_policy_load(policy, &in) == CV_OK) {
@@ -54,5 +86,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     use(policy);
   }
   cv_policy_free(policy);
+}
+
+/* The bytes may be anybody's. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+  for (size_t i = 0; cv_policy_at(i) != NULL; i++) {
+    try_on(cv_policy_at(i), bytes, n);
+  }
   return 0;
 }

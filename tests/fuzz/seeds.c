@@ -229,6 +229,27 @@ static void policy_state(struct cv_buf *out) {
   cv_policy_free(policy);
 }
 
+/* A bandit's, after a first round of all arms. */
+static void bandit_state(const char *name) {
+  struct cv_spec spec = {.arms = 4,
+                         .tokens_per_worker = 1,
+                         .tokens = 100000,
+                         .mechanism = {.name = "none"},
+                         .privatizer = {.name = "none"}};
+  const struct cv_param *bad;
+  struct cv_policy *policy;
+  struct cv_buf out = {0};
+  (void)snprintf(spec.policy.name, sizeof(spec.policy.name), "%s", name);
+  CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK && cv_policy_new(&spec, 9, &policy) == CV_OK);
+  for (uint32_t arm = 0; arm < spec.arms; arm++) {
+    const struct cv_release first = {.number = arm + 1, .plan = 1, .arm = arm, .tokens = 1, .noisy_sum = arm << 18};
+    cv_policy_apply(policy, &first);
+  }
+  cv_policy_save(policy, &out);
+  cv_policy_free(policy);
+  save("policy", name, &out);
+}
+
 static void put_arm(struct cv_buf *out, uint64_t number) {
   cv_buf_put_u64(out, number);
   cv_buf_put_u64(out, 1000);
@@ -389,6 +410,8 @@ int main(int argc, char **argv) {
   save("spec", "plain", &out);
   policy_state(&out);
   save("policy", "one", &out);
+  bandit_state("klucb-cf");
+  bandit_state("exp3");
   crowd();
   rank();
   order();

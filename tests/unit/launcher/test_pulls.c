@@ -58,8 +58,8 @@ static void test_a_bandit_is_measured_against_its_best_arm(void **state) {
   cv_outcome_fini(&outcome);
 }
 
-/* Rounds 1, 2 of arm 1 (.38 each), 3 of arm 3 (1), 4 of arm 2 (1); arm 3 would have had 1 of 4, arm 2 two. The last plan
- * was not released. */
+/* Two rounds of arm 1 (.38 each), one of arm 3 (1), one of arm 2 (1), which alone would have had two of the four. The
+ * last plan was not released. */
 static void test_an_adversary_is_looked_back_at(void **state) {
   const struct cv_adversary adversary = {
       .class = cv_adversary_find("deterministic"), .arms = ARMS, .best = 1, .rounds = 100};
