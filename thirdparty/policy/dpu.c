@@ -2,6 +2,7 @@
 #include "thirdparty/policy/dpu.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "thirdparty/policy/recruits.h"
@@ -9,14 +10,28 @@
 static const char *const noise_words[] = {"printed", "sound", NULL};
 static const struct cv_param_rule rules[] = {
     {.key = "noise", .choices = noise_words, .fallback_text = "sound"},
+    {.key = "pulls", .low = 1, .high = 65535, .whole = true, .fallback = 1},
+};
+
+struct dpu {
+  struct cv_recruits recruits;
+  uint64_t pulls; /* of a plan */
 };
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
-  struct cv_policy *policy;
-  CV_TRY(cv_recruits_create(&cv_policy_dpu, spec, seed, &policy));
-  struct cv_recruits *self = (struct cv_recruits *)policy;
-  self->delta = cv_recruits_delta(self, strcmp(cv_params_text(&spec->policy.params, "noise"), "printed") == 0);
-  *ret = policy;
+  struct dpu *self = calloc(1, sizeof(*self));
+  if (self == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  enum cv_err err = cv_recruits_init(&self->recruits, &cv_policy_dpu, spec, seed);
+  if (err != CV_OK) {
+    free(self);
+    return err;
+  }
+  const struct cv_params *params = &spec->policy.params;
+  self->recruits.delta = cv_recruits_delta(&self->recruits, strcmp(cv_params_text(params, "noise"), "printed") == 0);
+  self->pulls = (uint64_t)cv_params_number(params, "pulls");
+  *ret = &self->recruits.policy;
   return CV_OK;
 }
 
@@ -36,7 +51,7 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_
     self->density[i] = arm->pulls == 0 ? (double)NAN : (arm->mean + width) / arm->cost;
   }
   cv_recruits_fill(self, self->density, self->left_micro);
-  cv_recruits_want(step, cv_recruits_draw(self, plan), 1);
+  cv_recruits_want_drawn(self, plan, ((const struct dpu *)policy)->pulls, step);
   return CV_OK;
 }
 

@@ -13,8 +13,11 @@
  * Parameters:
  *   noise  printed  all N counters share delta: delta = N times the campaign's epsilon, which each arm spends
  *          sound    one arm is seen in a slot: delta = the campaign's epsilon
+ *   pulls  arms drawn from one greedy plan, none oftener than that has it; default 1, as the paper has it. More make
+ *          fewer plans, each of which third-party and broker store before anybody is asked
  *
- * Behind a privatizer r is taken back to scores and the widths are divided by its slope. A step costs O(N).
+ * Behind a privatizer r is taken back to scores and the widths are divided by its slope. A step costs O(N), and at most
+ * that again for each further pull.
  */
 #ifndef CV_THIRDPARTY_DPU_H
 #define CV_THIRDPARTY_DPU_H

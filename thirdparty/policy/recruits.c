@@ -190,23 +190,34 @@ void cv_recruits_stream(const struct cv_recruits *self, uint64_t plan, struct cv
   cv_rng_seeded_init(ret, self->seed, CV_RNG_POLICY, plan, 0);
 }
 
-uint32_t cv_recruits_draw(const struct cv_recruits *self, uint64_t plan) {
-  CV_REQUIRE(self->picks > 0);
+void cv_recruits_want_drawn(struct cv_recruits *self, uint64_t plan, uint64_t n, struct cv_policy_step *step) {
+  CV_REQUIRE(self->picks > 0 && n > 0);
   if (self->picks == 1) {
-    return self->pick[0];
-  }
-  uint64_t all = 0;
-  for (uint32_t j = 0; j < self->picks; j++) {
-    all += self->times[j];
+    cv_recruits_want(step, self->pick[0], n < self->times[0] ? n : self->times[0]);
+    return;
   }
   struct cv_rng_seeded stream;
   cv_recruits_stream(self, plan, &stream);
-  uint64_t at = cv_rng_below(&stream.rng, all);
-  uint32_t j = 0;
-  while (at >= self->times[j]) {
-    at -= self->times[j++];
+  uint64_t left = 0, *times = self->times;
+  uint32_t *drawn = self->densest; /* scratch that is free once the picks are made */
+  for (uint32_t j = 0; j < self->picks; j++) {
+    left += times[j];
+    drawn[j] = 0;
   }
-  return self->pick[j];
+  for (; n > 0 && left > 0; n--, left--) {
+    uint64_t at = cv_rng_below(&stream.rng, left);
+    uint32_t j = 0;
+    while (at >= times[j]) {
+      at -= times[j++];
+    }
+    times[j]--;
+    drawn[j]++;
+  }
+  for (uint32_t j = 0; j < self->picks; j++) {
+    if (drawn[j] > 0) {
+      cv_recruits_want(step, self->pick[j], drawn[j]);
+    }
+  }
 }
 
 enum cv_err cv_recruits_step(struct cv_recruits *self, struct cv_policy_step *step) {

@@ -70,9 +70,6 @@ uint32_t cv_recruits_affordable(const struct cv_recruits *self, uint64_t micro);
  */
 void cv_recruits_fill(struct cv_recruits *self, const double *density, uint64_t micro);
 
-/* One arm of the picks, with probability in proportion to its times; from the stream of this plan. picks > 0. */
-uint32_t cv_recruits_draw(const struct cv_recruits *self, uint64_t plan);
-
 /* The affordable arm with the highest value (NAN: left out); of equal ones the first of by_cost. There is one. */
 uint32_t cv_recruits_best(const struct cv_recruits *self, const double *value);
 /* An affordable arm at random. There is one. */
@@ -87,6 +84,9 @@ void cv_recruits_stream(const struct cv_recruits *self, uint64_t plan, struct cv
 CV_MUST_USE enum cv_err cv_recruits_step(struct cv_recruits *self, struct cv_policy_step *step);
 /* `times` tokens of an arm, or as many as a want can hold. */
 void cv_recruits_want(struct cv_policy_step *step, uint32_t arm, uint64_t times);
+/* `n` of the picks (or all, if there are fewer), each with probability in proportion to the times that are left of it;
+ * from the stream of this plan. picks > 0; uses up `times`. */
+void cv_recruits_want_drawn(struct cv_recruits *self, uint64_t plan, uint64_t n, struct cv_policy_step *step);
 /* All the picks. */
 void cv_recruits_want_picks(const struct cv_recruits *self, struct cv_policy_step *step);
 /* Algorithm 2, lines 4 to 6: a token of every arm that has none yet, as far as the money goes, in order of number.

@@ -211,6 +211,49 @@ static void dpu_draws_in_proportion_to_the_plan(void **state) {
   assert_near(drawn, tries / 11.0, 5 * sqrt(tries / 11.0));
 }
 
+/* 94 pulls of the example's worker 1 are in the plan: 10 of them are one plan, and 200 are as many as there are. */
+static void dpu_may_draw_several_from_one_plan(void **state) {
+  (void)state;
+  static const double pulls[] = {10, 200};
+  for (size_t i = 0; i < CV_COUNT(pulls); i++) {
+    struct bench b;
+    bench_spec(&b, "dpu", 3, paper_cost, 200 * UNIT);
+    number(&b, "pulls", pulls[i]);
+    bench_open(&b, 1);
+    bench_step(&b);
+    for (uint32_t arm = 0; arm < 3; arm++) {
+      bench_release(&b, b.step.want[arm], paper_day[arm][arm], NULL);
+    }
+    bench_step(&b);
+    assert_int_equal(b.step.wants, 1);
+    assert_int_equal(b.step.want[0].arm, 0);
+    assert_int_equal(b.step.want[0].tokens, i == 0 ? 10 : 94);
+    bench_fini(&b);
+  }
+  /* Of two kinds, 10 and 1, all 11 are the whole plan, and 3 are in it for a third each. */
+  static const uint64_t cost[] = {3 * UNIT, 4 * UNIT};
+  unsigned asked = 0, tries = 3000;
+  for (unsigned seed = 0; seed < 2 * tries; seed++) {
+    struct bench b;
+    bench_spec(&b, "dpu", 2, cost, 50 * UNIT);
+    number(&b, "pulls", seed < tries ? 3 : 50);
+    bench_open(&b, seed);
+    bench_step(&b);
+    bench_release(&b, b.step.want[0], 0, NULL);
+    bench_release(&b, b.step.want[1], 1, NULL);
+    bench_step(&b);
+    uint32_t tokens[2] = {0};
+    for (size_t i = 0; i < b.step.wants; i++) {
+      tokens[b.step.want[i].arm] = b.step.want[i].tokens;
+    }
+    assert_int_equal(tokens[0] + tokens[1], seed < tries ? 3 : 11);
+    assert_true(tokens[0] <= 1 && (seed < tries || tokens[0] == 1));
+    asked += seed < tries ? tokens[0] : 0;
+    bench_fini(&b);
+  }
+  assert_near(asked, tries * 3 / 11.0, 5 * sqrt(tries * .2));
+}
+
 static void the_baselines_do_what_they_say(void **state) {
   (void)state;
   struct bench b;
@@ -488,6 +531,7 @@ int main(void) {
       cmocka_unit_test(dpf_sound_explores_in_one_plan_and_spends_the_rest_in_another),
       cmocka_unit_test(dpu_has_the_densities_and_plans_of_figure_3),
       cmocka_unit_test(dpu_draws_in_proportion_to_the_plan),
+      cmocka_unit_test(dpu_may_draw_several_from_one_plan),
       cmocka_unit_test(the_baselines_do_what_they_say),
       cmocka_unit_test(agrees_with_the_naive_one_step_by_step),
       cmocka_unit_test(parameters_are_refused_by_name),
