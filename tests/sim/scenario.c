@@ -23,6 +23,25 @@ static void draw_privatizer(struct scenario *s, struct cv_rng *rng) {
   cv_privatizer_free(privatizer);
 }
 
+/* Exact releases are half of them for bandits, from a stream of its own: all else of a seed stays as it is. */
+static void draw_policy(struct scenario *s) {
+  static const char *const bits[] = {"klucb-cf", "ucb-cf", "ts-cf", "kl-local"}, *const trusted[] = {"exp3-tau",
+                                                                                                     "ts-cf"};
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 77, 2, 0);
+  s->policy = "ppar";
+  if (strcmp(s->mechanism, "none") != 0 || cv_rng_below(&rng.rng, 2) == 0) {
+    return;
+  }
+  if (strcmp(s->privatizer.name, "laplace") == 0) {
+    s->policy = "dp-exp3-lap";
+  } else if (strcmp(s->privatizer.name, "none") == 0) {
+    s->policy = trusted[cv_rng_below(&rng.rng, CV_COUNT(trusted))];
+  } else {
+    s->policy = bits[cv_rng_below(&rng.rng, CV_COUNT(bits))];
+  }
+}
+
 static void draw_campaign(struct scenario *s, struct cv_rng *rng) {
   static const char *const mechanisms[] = {"none", "hybrid",   "hybrid",   "hybrid", "binary",  "binary-honaker",
                                            "kary", "segments", "doubling", "batch",  "per-item"};
@@ -42,6 +61,7 @@ static void draw_campaign(struct scenario *s, struct cv_rng *rng) {
   s->epsilon_micro = 1000000 + cv_rng_below(rng, 4) * 1000000;
   s->noise_seeded = cv_rng_below(rng, 3) > 0;
   draw_privatizer(s, rng);
+  draw_policy(s);
 }
 
 static void draw_faults(struct scenario *s, struct cv_rng *rng) {
@@ -128,13 +148,14 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_ROLLBACK] = "broker put back",
   };
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
-  int at = snprintf(
-      to, n,
-      "%u requesters x %u campaigns, %u arms, %u tokens a round of %llu, mechanism %s, privatizer %s, radius %s, "
-      "settled %s; %u gateways and %u liars of %u workers, %u pests; ended by %s at %llu ms; %u faults of:",
-      s->requesters, s->campaigns, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
-      s->privatizer.name, s->radius, s->settled, s->crews, s->liars, s->crew_workers, s->pests, ending[s->ending],
-      (unsigned long long)s->ending_ms, s->faults);
+  int at =
+      snprintf(to, n,
+               "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s, privatizer "
+               "%s, radius %s, "
+               "settled %s; %u gateways and %u liars of %u workers, %u pests; ended by %s at %llu ms; %u faults of:",
+               s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens,
+               s->mechanism, s->privatizer.name, s->radius, s->settled, s->crews, s->liars, s->crew_workers, s->pests,
+               ending[s->ending], (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);
@@ -157,6 +178,19 @@ uint64_t scenario_cost(const struct scenario *s) {
   return covered && s->epsilon_micro < local ? s->epsilon_micro : local;
 }
 
+static void put_params(const struct scenario *s, struct cv_params *params) {
+  if (strcmp(s->policy, "dp-exp3-lap") == 0) { /* one token at a time */
+    return;
+  }
+  const char *round = strcmp(s->policy, "exp3-tau") == 0 ? "tau" : "tokens_per_round";
+  CV_REQUIRE(cv_params_set_number(params, round, s->tokens_per_round) == CV_OK);
+  if (strcmp(s->policy, "ppar") == 0) {
+    CV_REQUIRE(cv_params_set_number(params, "alpha", s->alpha) == CV_OK &&
+               cv_params_set_text(params, "radius", s->radius) == CV_OK &&
+               cv_params_set_text(params, "settled", s->settled) == CV_OK);
+  }
+}
+
 void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
   struct cv_spec spec = {.name = "sim",
                          .arms = s->arms,
@@ -166,13 +200,9 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
                          .tokens = s->tokens,
                          .deadline_ms = s->ending == ENDING_DEADLINE ? s->ending_ms : 0,
                          .idle_ms = s->ending == ENDING_IDLE ? s->ending_ms : 0};
-  choose(&spec.policy, "ppar");
+  choose(&spec.policy, s->policy);
   choose(&spec.mechanism, s->mechanism);
   spec.privatizer = s->privatizer;
-  struct cv_params *params = &spec.policy.params;
-  CV_REQUIRE(cv_params_set_number(params, "alpha", s->alpha) == CV_OK &&
-             cv_params_set_number(params, "tokens_per_round", s->tokens_per_round) == CV_OK &&
-             cv_params_set_text(params, "radius", s->radius) == CV_OK &&
-             cv_params_set_text(params, "settled", s->settled) == CV_OK);
+  put_params(s, &spec.policy.params);
   *ret = spec;
 }

@@ -36,6 +36,7 @@ struct scenario {
   uint64_t seed;
   uint32_t requesters, campaigns; /* at once; of each, one after the other */
   uint32_t arms, tokens_per_round, tokens_per_worker;
+  const char *policy;
   uint64_t tokens;
   double mean[SCENARIO_ARMS];
   double alpha;
