@@ -285,7 +285,8 @@ def tsan(tally):
 VALGRIND = ("valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible"
             " --soname-synonyms=somalloc=nouserintercepts")  # alloc_fault.c's malloc stays in use
 # Minutes each, and seen by the address sanitizer.
-NOT_UNDER_VALGRIND = {"sim": "thousands of schedules"}
+NOT_UNDER_VALGRIND = {"sim": "thousands of schedules", "unit-lab-audit": "millions of draws",
+                      "sandbox": "valgrind knows neither Landlock's nor seccomp's system call"}
 
 
 def valgrind(tally):
