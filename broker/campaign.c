@@ -22,6 +22,8 @@ static enum cv_err make_arms(struct cv_campaign *campaign) {
   if (campaign->arm == NULL || campaign->standing == NULL) {
     return CV_ERR_NOMEM;
   }
+  CV_TRY(cv_neighbours_init(&campaign->spec, &campaign->graph));
+  campaign->shown_most = cv_spec_shown_most(&campaign->spec);
   CV_TRY(cv_ledger_init(&campaign->ledger, campaign->spec.arms, cv_privacy_limit_micro(&campaign->privacy)));
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     CV_TRY(cv_mechanism_new(&campaign->privacy.law, &campaign->arm[i].mechanism));
@@ -106,6 +108,7 @@ void cv_campaign_free(struct cv_campaign *campaign) {
   free(campaign->standing);
   cv_ledger_fini(&campaign->ledger);
   cv_payroll_fini(&campaign->payroll);
+  cv_neighbours_fini(&campaign->graph);
   cv_spec_fini(&campaign->spec);
   free(campaign);
 }
@@ -176,6 +179,11 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
     progress.classes = rank_class > progress.classes ? rank_class : progress.classes;
   }
   *ret = progress;
+}
+
+uint64_t cv_campaign_charge(const struct cv_campaign *campaign, uint32_t shown) {
+  uint64_t charge;
+  return __builtin_mul_overflow(campaign->privacy.cost_micro, shown, &charge) ? UINT64_MAX : charge;
 }
 
 uint64_t cv_campaign_cost(const struct cv_campaign *campaign, uint64_t nth) {

@@ -36,38 +36,6 @@ static void *grow(void *array, size_t count, size_t *cap, size_t size) {
     grown == NULL ? NULL : &(out)->frame.array[(out)->frame.count++];                                     \
   })
 
-bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame) {
-  return frame->assigns + frame->acks + frame->backoffs + frame->campaigns + frame->dones == 0 &&
-         frame->goodbye == NULL && !frame->hello.present;
-}
-
-static void out_fini(struct cv_crowd_out *out) {
-  for (size_t i = 0; i < out->frame.backoffs; i++) {
-    free((void *)(uintptr_t)out->frame.backoff[i].worker);
-  }
-  free(out->frame.assign);
-  free(out->frame.ack);
-  free(out->frame.backoff);
-  free(out->frame.campaign);
-  free(out->frame.done);
-  *out = (struct cv_crowd_out){0};
-}
-
-void cv_crowd_out_empty(struct cv_crowd_out *out) {
-  enum { KEPT = 4096 };
-  struct cv_crowd_frame *frame = &out->frame;
-  if (out->assigns_cap + out->acks_cap + out->backoffs_cap > KEPT) {
-    out_fini(out);
-    return;
-  }
-  for (size_t i = 0; i < frame->backoffs; i++) {
-    free((void *)(uintptr_t)frame->backoff[i].worker);
-  }
-  frame->assigns = frame->acks = frame->backoffs = frame->campaigns = frame->dones = 0;
-  frame->hello.present = false;
-  frame->goodbye = NULL;
-}
-
 /* Tells one worker why it gets nothing; runs of the same answer share a message. `why` is a literal. */
 static enum cv_err push_backoff(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker,
                                 uint32_t delay_ms, uint64_t campaign, const char *why) {
@@ -229,8 +197,8 @@ void cv_crowd_conn_fini(struct cv_broker_conn *conn) {
   free(conn->dealing);
   free(conn->waiting);
   free(conn->lease);
-  out_fini(&conn->gather);
-  out_fini(&conn->ready);
+  cv_crowd_out_fini(&conn->gather);
+  cv_crowd_out_fini(&conn->ready);
 }
 
 /* ---- arrivals ---- */
@@ -298,8 +266,8 @@ static uint32_t free_slot(struct cv_campaign *campaign, uint64_t worker, struct 
 
 static const char *const LIFETIME_SPENT = "this worker's lifetime epsilon is spent";
 
-static bool can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker) {
-  return cv_ledger_add(cv_accounts_spent(&broker->accounts, worker), campaign->privacy.cost_micro) <=
+static bool can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker, uint32_t shown) {
+  return cv_ledger_add(cv_accounts_spent(&broker->accounts, worker), cv_campaign_charge(campaign, shown)) <=
          broker->config.limits.worker_epsilon_micro;
 }
 
@@ -352,8 +320,12 @@ static enum cv_err tell_terms(struct cv_broker_conn *conn, const struct cv_campa
 static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_campaign *campaign,
                         struct cv_dealing *dealing, const struct cv_lease *lease, uint64_t wall_ms) {
   const struct cv_arm *arm = &campaign->arm[lease->arm];
-  struct cv_assign *assign = PUSH(&conn->gather, assign, assigns, assigns_cap);
+  uint32_t shown[CV_VALUES_MAX];
+  uint32_t arms = cv_shown_list(campaign, lease->arm, shown);
+  uint32_t *many = arms == 1 ? NULL : malloc(arms * sizeof(*many));
+  struct cv_assign *assign = arms > 1 && many == NULL ? NULL : PUSH(&conn->gather, assign, assigns, assigns_cap);
   if (assign == NULL) {
+    free(many);
     return CV_ERR_NOMEM;
   }
   uint32_t at = cv_lease_link(conn, lease);
@@ -370,8 +342,13 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, s
   };
   assign->campaign = campaign->id;
   assign->worker = lease->worker;
-  assign->arms = 1;
-  assign->arm.one = lease->arm;
+  assign->arms = arms;
+  if (arms == 1) {
+    assign->arm.one = lease->arm;
+  } else {
+    memcpy(many, shown, arms * sizeof(*many));
+    assign->arm.many = many;
+  }
   assign->place = arm->first + lease->position;
   assign->round = arm->round + lease->position;
   assign->switched = arm->switched && lease->position == 0;
@@ -428,7 +405,7 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
     return CV_OK;
   }
   *ret_fate = FATE_WAITS;
-  if (!can_pay(broker, campaign, worker)) {
+  if (!can_pay(broker, campaign, worker, campaign->shown_most)) {
     *ret_fate = FATE_NEVER;
     *ret_why = LIFETIME_SPENT;
     return CV_OK;
@@ -602,24 +579,26 @@ static enum cv_verdict check_token(const struct cv_broker_conn *conn, const stru
   if (campaign == NULL) {
     return refuse(ret, CV_REFUSED_CAMPAIGN, "the ticket's campaign is unknown");
   }
-  if (token->values != 1) {
+  if (campaign->shown_most == 1 && token->values != 1) {
     return refuse(ret, CV_REFUSED_VALUE, "expected one value");
   }
-  if (!cv_local_sends(&campaign->privacy.local, token->value[0])) {
-    return refuse(ret, CV_REFUSED_VALUE, "the value is out of range");
+  for (size_t i = 0; i < token->values; i++) {
+    if (!cv_local_sends(&campaign->privacy.local, token->value[i])) {
+      return refuse(ret, CV_REFUSED_VALUE, "the value is out of range");
+    }
   }
   return CV_VERDICT_ACCEPTED;
 }
 
 static void charge(struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_chunk *chunk,
-                   uint64_t worker) {
-  cv_accounts_charge(chunk, worker, campaign->privacy.cost_micro);
+                   uint64_t worker, uint32_t shown) {
+  cv_accounts_charge(chunk, worker, cv_campaign_charge(campaign, shown));
   cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
 }
 
 /* Takes place and slot and charges the worker; CV_ERR_LIMIT, and nothing is taken, if a table is full. */
 static enum cv_err take(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
-                        uint64_t place) {
+                        uint64_t place, uint32_t shown) {
   struct cv_chunk *account, *payer, *places;
   CV_TRY(cv_chunks_touch(&broker->accounts.cells, ticket->worker / CV_CHUNK_CELLS, &account));
   CV_TRY(cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS, &places));
@@ -627,13 +606,13 @@ static enum cv_err take(struct cv_broker *broker, struct cv_campaign *campaign, 
   CV_TRY(cv_chunks_set(&campaign->places, place, &places));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, places);
-  charge(broker, campaign, account, ticket->worker);
+  charge(broker, campaign, account, ticket->worker, shown);
   return CV_OK;
 }
 
-/* The token counts if place and slot are free; then both are taken and the sum grows, in one batch. */
+/* The token counts if place and slot are free; then both are taken and the sums grow, in one batch. */
 static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
-                               int64_t value, enum cv_verdict *ret_verdict, struct objection *ret) {
+                               const struct cv_token *token, enum cv_verdict *ret_verdict, struct objection *ret) {
   struct cv_arm *arm = campaign->arm == NULL ? NULL : &campaign->arm[ticket->arm];
   if (arm != NULL && cv_chunks_bit(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot))) {
     *ret_verdict = CV_VERDICT_DUPLICATE;
@@ -643,21 +622,26 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *cam
   if (arm == NULL || arm->plan != ticket->plan || ticket->position >= arm->want) {
     return CV_OK;
   }
-  if (!can_pay(broker, campaign, ticket->worker)) { /* it had several assignments at once */
+  uint32_t shown[CV_VALUES_MAX];
+  uint32_t n = cv_shown_list(campaign, ticket->arm, shown);
+  if (token->values != n) {
+    *ret_verdict = refuse(ret, CV_REFUSED_VALUE, "expected one value of each arm assigned");
+    return CV_OK;
+  }
+  if (!can_pay(broker, campaign, ticket->worker, n)) { /* it had several assignments at once */
     *ret_verdict = refuse(ret, CV_REFUSED_EPSILON, LIFETIME_SPENT);
     return CV_OK;
   }
   uint64_t index = arm->first + ticket->position;
   uint64_t place = cv_epoch_place_bit(ticket->arm, index);
-  enum cv_err err = cv_chunks_bit(&campaign->places, place) ? CV_ERR_LIMIT : take(broker, campaign, ticket, place);
+  enum cv_err err = cv_chunks_bit(&campaign->places, place) ? CV_ERR_LIMIT : take(broker, campaign, ticket, place, n);
   if (err != CV_OK) {
     return err == CV_ERR_LIMIT ? CV_OK : err;
   }
-  const struct cv_entry entry = {.index = index, .worker = ticket->worker, .arm = ticket->arm, .slot = ticket->slot};
+  const struct cv_entry entry = {
+      .index = index, .worker = ticket->worker, .arm = ticket->arm, .slot = ticket->slot, .shown = n};
   cv_buf_put(&campaign->journal, &entry, sizeof(entry));
-  arm->sum += value;
   arm->filled++;
-  arm->touched = true;
   campaign->tokens++;
   if (cv_payroll_is_kept(&campaign->payroll)) {
     cv_payroll_pay(&campaign->payroll, &campaign->spec, ticket->arm, 1);
@@ -669,7 +653,7 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *cam
   broker->changed = true;
   broker->gathered++;
   *ret_verdict = CV_VERDICT_ACCEPTED;
-  return arm->filled == arm->want ? cv_epoch_close(broker, campaign, ticket->arm) : CV_OK;
+  return cv_shown_add(broker, campaign, shown, n, token->value);
 }
 
 static void end_lease_of(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_ticket *ticket) {
@@ -698,7 +682,7 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
     campaign = cv_campaign_find(broker, ticket.campaign);
     verdict = check_token(conn, campaign, &ticket, token, &objection);
     if (verdict == CV_VERDICT_ACCEPTED) {
-      CV_TRY(count_token(broker, campaign, &ticket, token->value[0], &verdict, &objection));
+      CV_TRY(count_token(broker, campaign, &ticket, token, &verdict, &objection));
     }
     end_lease_of(broker, conn, &ticket);
   }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Epochs: a plan opens one per arm with its noise already drawn, tokens fill its places, and the token that fills the
- * last place closes it with a release. Exactly `want` tokens, always.
+ * last place closes it with a release. Exactly `want` tokens, always; with a feedback graph exactly as many as the
+ * plan's plays show of the arm (shown.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,44 +74,76 @@ uint64_t cv_epoch_price(const struct cv_campaign *campaign, uint32_t arm) {
   return after > before ? after - before : 0;
 }
 
+/* Each arm is known and there once. */
+static enum cv_err check_names(const struct cv_campaign *campaign, const struct cv_plan *plan, struct cv_why *why) {
+  uint8_t seen[CV_ARMS_MAX / 8] = {0};
+  if (plan->wants == 0) {
+    return cv_fail(why, CV_ERR_DENIED, "plan %llu asks for nothing", (unsigned long long)plan->number);
+  }
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    uint32_t arm = plan->want[i].arm;
+    if (arm >= campaign->spec.arms) {
+      return cv_fail(why, CV_ERR_DENIED, "arm %u is unknown; expected below %u", arm, campaign->spec.arms);
+    }
+    if ((seen[arm / 8] >> (arm % 8) & 1) != 0) {
+      return cv_fail(why, CV_ERR_DENIED, "arm %u is asked for twice", arm);
+    }
+    seen[arm / 8] |= (uint8_t)(1U << (arm % 8));
+  }
+  return CV_OK;
+}
+
+/* Each release has as many tokens as the operator wants, and no more than a plan may ask for. */
+static enum cv_err check_sizes(const struct cv_campaign *campaign, const struct cv_plan *plan, struct cv_why *why) {
+  uint64_t shown[CV_ARMS_MAX];
+  cv_shown_by(campaign, plan, shown);
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    const struct cv_want *want = &plan->want[i];
+    if (shown[i] < campaign->privacy.least_tokens || want->tokens > CV_PLAN_TOKENS_MAX) {
+      return cv_fail(why, CV_ERR_DENIED, "%llu tokens of arm %u in one release; expected %u to %d",
+                     (unsigned long long)shown[i], want->arm, campaign->privacy.least_tokens, CV_PLAN_TOKENS_MAX);
+    }
+  }
+  return CV_OK;
+}
+
+/* Of `asked` micro-epsilon of an arm so much is `left`. */
+static enum cv_err check_ledger(const struct cv_campaign *campaign, const struct cv_plan *plan, uint64_t *ret_asked,
+                                uint64_t *ret_left, struct cv_why *why) {
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    uint32_t arm = plan->want[i].arm;
+    if (cv_mechanism_is_spent(campaign->arm[arm].mechanism)) {
+      return cv_fail(why, CV_ERR_DENIED, "arm %u has made the %llu releases that its noise is made for", arm,
+                     (unsigned long long)campaign->privacy.law.horizon);
+    }
+    uint64_t price = cv_epoch_price(campaign, arm);
+    if (cv_ledger_ask(&campaign->ledger, arm, price, why) != CV_OK) {
+      *ret_asked = price;
+      *ret_left = cv_ledger_left(&campaign->ledger, arm);
+      return CV_ERR_DENIED;
+    }
+  }
+  return CV_OK;
+}
+
 enum cv_err cv_epoch_check(const struct cv_broker *broker, const struct cv_campaign *campaign,
                            const struct cv_plan *plan, struct cv_rank_refused *ret_refused, struct cv_why *why) {
   uint64_t asked = 0;
   uint64_t left = campaign->spec.tokens - campaign->tokens;
-  uint8_t seen[CV_ARMS_MAX / 8] = {0};
-  if (plan->wants == 0) {
-    (void)cv_fail(why, CV_ERR_DENIED, "plan %llu asks for nothing", (unsigned long long)plan->number);
-    return refuse(ret_refused, CV_END_REFUSED, 0, left);
-  }
   for (uint32_t i = 0; i < plan->wants; i++) {
-    const struct cv_want *want = &plan->want[i];
-    if (want->arm >= campaign->spec.arms) {
-      (void)cv_fail(why, CV_ERR_DENIED, "arm %u is unknown; expected below %u", want->arm, campaign->spec.arms);
-      return refuse(ret_refused, CV_END_REFUSED, asked, left);
-    }
-    if ((seen[want->arm / 8] >> (want->arm % 8) & 1) != 0) {
-      (void)cv_fail(why, CV_ERR_DENIED, "arm %u is asked for twice", want->arm);
-      return refuse(ret_refused, CV_END_REFUSED, asked, left);
-    }
-    seen[want->arm / 8] |= (uint8_t)(1U << (want->arm % 8));
-    if (want->tokens < campaign->privacy.least_tokens || want->tokens > CV_PLAN_TOKENS_MAX) {
-      (void)cv_fail(why, CV_ERR_DENIED, "%u tokens of arm %u in one release; expected %u to %d", want->tokens,
-                    want->arm, campaign->privacy.least_tokens, CV_PLAN_TOKENS_MAX);
-      return refuse(ret_refused, CV_END_REFUSED, asked, left);
-    }
-    if (cv_mechanism_is_spent(campaign->arm[want->arm].mechanism)) {
-      (void)cv_fail(why, CV_ERR_DENIED, "arm %u has made the %llu releases that its noise is made for", want->arm,
-                    (unsigned long long)campaign->privacy.law.horizon);
-      return refuse(ret_refused, CV_END_LEDGER, asked, left);
-    }
-    asked += want->tokens;
+    asked += plan->want[i].tokens;
   }
-  for (uint32_t i = 0; i < plan->wants; i++) {
-    uint32_t arm = plan->want[i].arm;
-    uint64_t price = cv_epoch_price(campaign, arm);
-    if (cv_ledger_ask(&campaign->ledger, arm, price, why) != CV_OK) {
-      return refuse(ret_refused, CV_END_LEDGER, price, cv_ledger_left(&campaign->ledger, arm));
-    }
+  if (check_names(campaign, plan, why) != CV_OK) {
+    return refuse(ret_refused, CV_END_REFUSED, asked, left);
+  }
+  if (check_sizes(campaign, plan, why) != CV_OK) {
+    /* A phase that no limit could hold is one that does not fit this one. */
+    return refuse(ret_refused, asked > CV_PLAN_TOKENS_MAX && asked > left ? CV_END_TOKENS : CV_END_REFUSED, asked,
+                  left);
+  }
+  uint64_t price = asked, rest = left;
+  if (check_ledger(campaign, plan, &price, &rest, why) != CV_OK) {
+    return refuse(ret_refused, CV_END_LEDGER, price, rest);
   }
   if (campaign->spec.cost_micro != NULL) {
     uint64_t price = cv_payroll_price(&campaign->spec, plan);
@@ -218,14 +251,18 @@ static void draw(struct cv_broker *broker, uint32_t index, struct cv_mechanism *
 }
 
 enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_plan *plan) {
+  uint64_t shown[CV_ARMS_MAX];
   CV_TRY(cv_epoch_add_plan(broker, campaign, plan));
   cv_epoch_number_rounds(campaign);
+  cv_shown_by(campaign, plan, shown);
   for (uint32_t i = 0; i < plan->wants; i++) {
     struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
     CV_REQUIRE(arm->plan == 0);
     arm->plan = plan->number;
     arm->want = plan->want[i].tokens;
     arm->next = arm->filled = 0;
+    arm->expected = shown[i];
+    arm->seen = 0;
     arm->sum = 0;
     arm->returned_count = 0;
     draw(broker, plan->want[i].arm, arm->mechanism);
@@ -261,19 +298,19 @@ static uint64_t tokens_summed(const struct cv_campaign *campaign, uint32_t index
   size_t i = campaign->releases;
   switch (cv_mechanism_cover(&campaign->privacy.law, arm->mechanism->releases + 1)) {
     case CV_COVER_ITEM:
-      return arm->want;
+      return arm->expected;
     case CV_COVER_BEFORE:
       while (campaign->release[--i].arm != index) {
       }
       return campaign->release[i].tokens;
     default:
-      return arm->first + arm->want;
+      return arm->before + arm->expected;
   }
 }
 
 enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t index) {
   struct cv_arm *arm = &campaign->arm[index];
-  CV_REQUIRE(arm->plan != 0 && arm->filled == arm->want);
+  CV_REQUIRE(arm->plan != 0 && arm->seen == arm->expected && arm->filled == arm->want);
   /* It fitted when the plan was accepted, and nothing else charges a campaign that runs. */
   CV_REQUIRE(cv_ledger_charge(&campaign->ledger, index, cv_epoch_price(campaign, index), NULL) == CV_OK);
   struct cv_release_row row = {
@@ -289,7 +326,8 @@ enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaig
   campaign->open_arms--;
   drop_places(broker, campaign, index, arm->first, arm->first + arm->want);
   arm->first += arm->want;
-  arm->plan = 0;
+  arm->before += arm->expected;
+  arm->plan = arm->expected = arm->seen = 0;
   arm->want = arm->next = arm->filled = 0;
   arm->returned_count = 0;
   arm->sum = 0;

@@ -154,6 +154,13 @@ static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_priv
   return CV_OK;
 }
 
+static enum cv_err check_degrees(const struct cv_spec *spec, struct cv_why *why) {
+  uint32_t most = cv_spec_shown_most(spec);
+  return most <= CV_VALUES_MAX ? CV_OK
+                               : cv_fail(why, CV_ERR_DENIED, "an arm has %u neighbours; expected at most %d", most - 1,
+                                         CV_VALUES_MAX - 1);
+}
+
 enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_broker_limits *limits, struct cv_why *why) {
   struct cv_spec completed = *spec;
   struct cv_privacy privacy;
@@ -161,5 +168,6 @@ enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_broker_limi
   CV_TRY(cv_privacy_init(&completed, limits, &privacy, why));
   CV_TRY(check_pair(spec, &privacy, limits->unsafe_mechanisms, why));
   CV_TRY(check_sums(spec, &privacy.local, why));
+  CV_TRY(check_degrees(spec, why));
   return check_limits(spec, &privacy, limits, why);
 }

@@ -100,7 +100,7 @@ static void put_sized_arm(const struct cv_arm *arm, struct cv_buf *out) {
 }
 
 /*
- * A journal row: accepted tokens (count, then index, worker, arm, slot each), sums of touched arms (count, then arm,
+ * A journal row: accepted tokens (count, then index, worker, arm and 65536 for each further arm shown, slot each), sums of touched arms (count, then arm,
  * filled, sum each), changed arms whole (count, then arm and image each).
  */
 static void put_journal(struct cv_campaign *campaign, struct cv_buf *out) {
@@ -111,7 +111,7 @@ static void put_journal(struct cv_campaign *campaign, struct cv_buf *out) {
     memcpy(&entry, campaign->journal.data + i * sizeof(entry), sizeof(entry));
     cv_buf_put_u64(out, entry.index);
     cv_buf_put_u64(out, entry.worker);
-    cv_buf_put_u32(out, entry.arm);
+    cv_buf_put_u32(out, entry.arm | (entry.shown - 1) << 16);
     cv_buf_put_u32(out, entry.slot);
   }
   uint32_t touched = 0, changed = 0;

@@ -77,7 +77,8 @@ static bool plan_fits(const struct cv_campaign *campaign, const struct cv_plan *
   bool seen[CV_ARMS_MAX] = {false};
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
-    if (want->arm >= campaign->spec.arms || seen[want->arm] || want->tokens == 0 || want->tokens > CV_PLAN_TOKENS_MAX) {
+    if (want->arm >= campaign->spec.arms || seen[want->arm] || want->tokens > CV_PLAN_TOKENS_MAX ||
+        (want->tokens == 0 && campaign->spec.edges == 0)) {
       return false;
     }
     seen[want->arm] = true;
@@ -179,7 +180,7 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
 static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t commit,
                                 const struct cv_entry *entry) {
   if (!cv_epoch_has_place(campaign, entry->arm, entry->index) || entry->slot >= campaign->spec.tokens_per_worker ||
-      entry->worker >= CV_WORKER_ID_END) {
+      entry->worker >= CV_WORKER_ID_END || entry->shown > campaign->shown_most) {
     return CV_ERR_DAMAGED;
   }
   struct cv_chunk *account, *place, *payer;
@@ -190,7 +191,7 @@ static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *ca
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   if (commit > account->written) {
-    cv_accounts_charge(account, entry->worker, campaign->privacy.cost_micro);
+    cv_accounts_charge(account, entry->worker, cv_campaign_charge(campaign, entry->shown));
     cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, account);
   }
   return CV_OK;
@@ -244,7 +245,9 @@ enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uin
   uint32_t entries = cv_read_u32(bytes);
   for (uint32_t i = 0; i < entries && !bytes->failed; i++) {
     struct cv_entry entry = {.index = cv_read_u64(bytes), .worker = cv_read_u64(bytes)};
-    entry.arm = cv_read_u32(bytes);
+    uint32_t arm = cv_read_u32(bytes);
+    entry.arm = arm & 0xffff;
+    entry.shown = (arm >> 16) + 1;
     entry.slot = cv_read_u32(bytes);
     if (!bytes->failed) {
       CV_TRY(replay_entry(broker, campaign, commit, &entry));
@@ -269,7 +272,7 @@ static uint64_t bits_set(const struct cv_chunks *chunks) {
 static enum cv_err check_arm(struct cv_campaign *campaign, uint32_t index) {
   const struct cv_arm *arm = &campaign->arm[index];
   bool is_open = arm->plan != 0;
-  CV_TRY(damaged_unless(is_open ? arm->plan <= campaign->plans && arm->filled < arm->want && arm->mechanism->drawn
+  CV_TRY(damaged_unless(is_open ? arm->plan <= campaign->plans && arm->seen < arm->expected && arm->mechanism->drawn
                                 : arm->want == 0));
   uint64_t filled = cv_chunks_count(&campaign->places, cv_epoch_place_bit(index, arm->first), arm->want);
   return damaged_unless(filled == arm->filled);
@@ -281,7 +284,7 @@ static enum cv_err check_history(const struct cv_campaign *campaign) {
   uint32_t made[CV_ARMS_MAX] = {0};
   for (size_t i = 0; i < campaign->releases; i++) {
     const struct cv_release_row *row = &campaign->release[i];
-    CV_TRY(damaged_unless(row->tokens <= campaign->arm[row->arm].first && row->nth == ++made[row->arm]));
+    CV_TRY(damaged_unless(row->tokens <= campaign->arm[row->arm].before && row->nth == ++made[row->arm]));
     releases += row->plan == campaign->plans;
   }
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -323,6 +326,7 @@ static enum cv_err settle_payments(struct cv_campaign *campaign, uint32_t index)
 /* Counts again what the arms' images imply, and checks it against all else: a row that is gone is noticed. */
 static enum cv_err settle(struct cv_campaign *campaign) {
   campaign->tokens = 0;
+  cv_shown_restore(campaign);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
     arm->changed = arm->touched = false;

@@ -9,6 +9,7 @@
 #include "broker/mechanism/mechanism.h"
 #include "broker/payroll.h"
 #include "broker/recover.h"
+#include "common/base/neighbours.h"
 
 enum {
   CV_CREDIT_MAX = 8192,     /* assignments a connection may hold */
@@ -30,18 +31,21 @@ enum {
 
 /* A place that was accepted, as the journal has it. */
 struct cv_entry {
-  uint64_t index; /* of the token in the arm's stream */
+  uint64_t index; /* of the play in the arm's stream of plays */
   uint64_t worker;
   uint32_t arm, slot;
+  uint32_t shown; /* arms that it showed, the played one included */
 };
 
 struct cv_arm {
   struct cv_mechanism *mechanism;
   uint64_t plan;               /* of the open epoch; 0 = none open */
-  uint64_t first;              /* tokens of all earlier epochs */
-  uint64_t round;              /* of the open epoch: tokens planned before it, of all arms */
+  uint64_t first;              /* plays of all earlier epochs */
+  uint64_t round;              /* of the open epoch: plays planned before it, of all arms */
   bool switched;               /* the token planned before it is another arm's */
-  uint32_t want, next, filled; /* planned, next position never given, accepted */
+  uint32_t want, next, filled; /* plays: planned, next position never given, accepted */
+  uint64_t before;             /* tokens of all earlier epochs: without a feedback graph as many as plays */
+  uint64_t expected, seen;     /* tokens of the open epoch: in all, accepted */
   int64_t sum;                 /* of the open epoch, exact */
   uint32_t *returned;          /* positions to be given again; owned */
   uint32_t returned_count, returned_cap;
@@ -83,9 +87,11 @@ struct cv_campaign {
   uint64_t tokens;                        /* accepted */
   uint64_t reserved;                      /* of open epochs, not yet accepted */
 
-  struct cv_arm *arm; /* spec.arms of them */
-  uint32_t cursor;    /* next arm to give places of */
-  uint32_t open_arms; /* arms with an open epoch */
+  struct cv_neighbours graph;
+  uint32_t shown_most; /* arms that one assignment may show */
+  struct cv_arm *arm;  /* spec.arms of them */
+  uint32_t cursor;     /* next arm to give places of */
+  uint32_t open_arms;  /* arms with an open epoch */
   uint64_t free_places;
   struct cv_chunks places;  /* see cv_epoch_place_bit */
   struct cv_chunks payers;  /* bit worker * tokens_per_worker + slot: counted */
@@ -252,6 +258,8 @@ void cv_campaign_end(struct cv_broker *broker, struct cv_campaign *campaign, enu
 void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_progress *ret);
 /* What an arm's first `nth` releases cost together, micro-epsilon. */
 uint64_t cv_campaign_cost(const struct cv_campaign *campaign, uint64_t nth);
+/* What a token costs its worker that shows so many arms, micro-epsilon. */
+uint64_t cv_campaign_charge(const struct cv_campaign *campaign, uint32_t shown);
 /* The release as it travels: the row with its noise. */
 void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv_release *ret);
 CV_MUST_USE enum cv_err cv_campaign_set_standings(struct cv_broker *broker, struct cv_campaign *campaign,
@@ -283,15 +291,29 @@ uint32_t cv_arm_free_places(const struct cv_arm *arm);
 bool cv_arm_take_place(struct cv_campaign *campaign, uint32_t arm, uint32_t *ret_position);
 CV_MUST_USE enum cv_err cv_arm_return_place(struct cv_campaign *campaign, uint32_t arm, uint32_t position);
 
+/* shown.c: what an assignment shows */
+/* The arm, which has an open epoch with a place free, and its neighbours that the plan names; returns how many. */
+uint32_t cv_shown_list(const struct cv_campaign *campaign, uint32_t arm, uint32_t list[CV_VALUES_MAX]);
+/* How many tokens of each want's arm a plan comes to. */
+void cv_shown_by(const struct cv_campaign *campaign, const struct cv_plan *plan, uint64_t shown[CV_ARMS_MAX]);
+/* Adds a token's values to the epochs of what it shows, in the list's order; closes those whose last it was. */
+CV_MUST_USE enum cv_err cv_shown_add(struct cv_broker *broker, struct cv_campaign *campaign, const uint32_t *list,
+                                     uint32_t n, const int64_t *value);
+/* From plans and plays, all restored: tokens of earlier epochs, expected and seen of the open ones. */
+void cv_shown_restore(struct cv_campaign *campaign);
+
 /* crowd.c: assignments */
 CV_MUST_USE enum cv_err cv_crowd_assign_all(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms);
 void cv_crowd_expire(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms);
 void cv_crowd_return_all(struct cv_broker *broker, struct cv_broker_conn *conn);
 void cv_crowd_conn_fini(struct cv_broker_conn *conn);
 CV_MUST_USE enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struct cv_campaign *campaign);
+
+/* crowd_out.c */
 bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame);
 /* Forgets what has been said; keeps memory for the next time, unless it is much. */
 void cv_crowd_out_empty(struct cv_crowd_out *out);
+void cv_crowd_out_fini(struct cv_crowd_out *out);
 
 /* lease.c */
 /* Room for one more; then links it behind the others and returns its place. */

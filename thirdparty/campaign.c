@@ -111,8 +111,10 @@ static void set_plan(struct cv_campaign *campaign, struct cv_plan *plan) {
   campaign->row.plan = plan->number;
   campaign->left = plan->wants;
   memset(campaign->open_want, 0, campaign->spec.arms * sizeof(campaign->open_want[0]));
+  memset(campaign->plays, 0, campaign->spec.arms * sizeof(campaign->plays[0]));
   for (uint32_t i = 0; i < plan->wants; i++) {
     campaign->open_want[plan->want[i].arm] = i + 1;
+    campaign->plays[plan->want[i].arm] = plan->want[i].tokens;
   }
 }
 
@@ -184,9 +186,11 @@ static enum cv_err equip(struct cv_campaign *campaign, const struct cv_spec *spe
   CV_TRY(cv_spec_copy(spec, &campaign->spec));
   campaign->standing = calloc(spec->arms, sizeof(campaign->standing[0]));
   campaign->open_want = calloc(spec->arms, sizeof(campaign->open_want[0]));
-  if (campaign->standing == NULL || campaign->open_want == NULL) {
+  campaign->plays = calloc(spec->arms, sizeof(campaign->plays[0]));
+  if (campaign->standing == NULL || campaign->open_want == NULL || campaign->plays == NULL) {
     return CV_ERR_NOMEM;
   }
+  CV_TRY(cv_neighbours_init(&campaign->spec, &campaign->graph));
   enum cv_err err = cv_policy_new(&campaign->spec, campaign->seed, &campaign->policy);
   if (err != CV_OK && err != CV_ERR_NOMEM) {
     return cv_fail(why, err, "policy %s cannot work with privatizer %s", spec->policy.name, spec->privatizer.name);
@@ -276,10 +280,13 @@ void cv_campaign_forget(struct cv_campaign *campaign) {
   cv_spec_fini(&campaign->spec);
   free(campaign->standing);
   free(campaign->open_want);
+  free(campaign->plays);
+  cv_neighbours_fini(&campaign->graph);
   free(campaign->plan.want);
   campaign->policy = NULL;
   campaign->standing = NULL;
   campaign->open_want = NULL;
+  campaign->plays = NULL;
   campaign->plan.want = NULL;
 }
 
@@ -316,7 +323,8 @@ static enum cv_err check_plan(const struct cv_campaign *campaign, const struct c
   }
   bool fits = plan->wants >= 1 && plan->wants <= arms;
   for (uint32_t i = 0; fits && i < plan->wants; i++) {
-    fits = plan->want[i].arm < arms && plan->want[i].tokens >= 1 && !seen[plan->want[i].arm];
+    fits =
+        plan->want[i].arm < arms && !seen[plan->want[i].arm] && (plan->want[i].tokens >= 1 || campaign->spec.edges > 0);
     if (fits) {
       seen[plan->want[i].arm] = 1;
     }
@@ -371,6 +379,9 @@ static bool may_sum(const struct cv_spec *spec, uint64_t tokens, uint64_t asked,
   if (tokens == asked || tokens == before + asked) {
     return true;
   }
+  if (spec->edges > 0) { /* a standing counts plays, of which there are fewer than tokens */
+    return tokens > asked && tokens <= spec->tokens;
+  }
   return strcmp(spec->mechanism.name, "doubling") == 0 && before > 0 && tokens >= before && tokens <= spec->tokens;
 }
 
@@ -395,7 +406,7 @@ static enum cv_err check_release(const struct cv_campaign *campaign, const struc
   }
   struct cv_standing before;
   cv_policy_standing(campaign->policy, release->arm, &before);
-  uint64_t asked = campaign->plan.want[open - 1].tokens;
+  uint64_t asked = cv_neighbours_shown(&campaign->graph, campaign->plays, release->arm);
   if (!may_sum(&campaign->spec, release->tokens, asked, before.tokens)) {
     return cv_fail(why, CV_ERR_INVALID,
                    "release %" PRIu64 " of campaign %" PRIu64 " sums %" PRIu64 " tokens; expected %" PRIu64

@@ -16,6 +16,7 @@
 #define CV_THIRDPARTY_CAMPAIGN_H
 
 #include "common/base/digest.h"
+#include "common/base/neighbours.h"
 #include "common/base/table.h"
 #include "proto/codec/rank.h"
 #include "thirdparty/batch.h"
@@ -38,9 +39,11 @@ struct cv_campaign {
   struct cv_policy_step step;
   struct cv_standing *standing; /* as last stored, one per arm */
 
+  struct cv_neighbours graph;
   struct cv_plan plan; /* number row.plan */
   uint32_t *open_want; /* per arm: 1 + index of its want that is not released yet, or 0 */
   uint32_t left;       /* wants not released yet */
+  uint32_t *plays;     /* per arm: its tokens in the plan */
   struct cv_queued_plan *queue, **queue_end;
   uint64_t queue_last;  /* number of the last plan in the queue */
   size_t *queued_wants; /* of all campaigns of this broker */

@@ -16,7 +16,7 @@ struct cv_replay {
   size_t decisions_seen;      /* of the step's */
   bool with_decisions;
   struct cv_standing *after_step;
-  uint32_t *open_want; /* per arm: tokens asked for and not released, or 0 */
+  bool *open_want; /* per arm: asked for and not released */
   uint64_t plan;
   uint32_t left;
   struct cv_replay_verdict verdict;
@@ -133,12 +133,13 @@ static void take_plan(struct cv_replay *replay, const struct cv_plan *plan) {
   memset(replay->open_want, 0, replay->spec.arms * sizeof(replay->open_want[0]));
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
-    if (want->arm >= replay->spec.arms || want->tokens == 0 || replay->open_want[want->arm] != 0) {
+    if (want->arm >= replay->spec.arms || (want->tokens == 0 && replay->spec.edges == 0) ||
+        replay->open_want[want->arm]) {
       disagree(replay, "plan %" PRIu64 " has arm %" PRIu32 " twice, out of range or without tokens", plan->number,
                want->arm);
       continue;
     }
-    replay->open_want[want->arm] = want->tokens;
+    replay->open_want[want->arm] = true;
     replay->left++;
   }
 }
@@ -163,8 +164,7 @@ static bool release_fits(struct cv_replay *replay, const struct cv_release *rele
   if (release->number != replay->verdict.releases) {
     disagree(replay, "release %" PRIu64 " is on record where release %" PRIu64 " is expected", release->number,
              replay->verdict.releases);
-  } else if (release->plan != replay->plan || release->arm >= replay->spec.arms ||
-             replay->open_want[release->arm] == 0) {
+  } else if (release->plan != replay->plan || release->arm >= replay->spec.arms || !replay->open_want[release->arm]) {
     disagree(replay, "release %" PRIu64 " is for arm %" PRIu32 ", which plan %" PRIu64 " does not ask for",
              release->number, release->arm, replay->plan);
   } else if (release->tokens == 0 || !cv_tail_is_valid(&release->noise)) {
@@ -179,7 +179,7 @@ enum cv_err cv_replay_release(struct cv_replay *replay, const struct cv_release 
     return CV_OK;
   }
   cv_policy_apply(replay->policy, release);
-  replay->open_want[release->arm] = 0;
+  replay->open_want[release->arm] = false;
   replay->left--;
   return replay->left == 0 ? make_step(replay) : CV_OK;
 }

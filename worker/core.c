@@ -35,7 +35,7 @@ struct cv_crew {
   struct cv_line waiting; /* arrived, not assigned */
   struct cv_line again;   /* will arrive as soon as there is room */
   struct cv_line resting; /* will arrive once due */
-  uint32_t *given;        /* tokens that have left, per worker, or NEVER */
+  uint32_t *given;        /* scores that have left, per worker, or NEVER */
   uint8_t *here;          /* per worker: waiting, resting, about to arrive, or without acknowledgement */
   uint64_t probe, probed_ms;
   bool probing; /* the one that waits only asks */
@@ -276,11 +276,17 @@ static bool is_one_of_us(const struct cv_crew *crew, uint64_t worker) {
   return worker >= crew->config.first && worker <= crew->config.last;
 }
 
-/* The owner's limit. What has left counts, whatever became of it: the broker has seen it. */
-static bool may_give(const struct cv_crew *crew, uint64_t worker) {
+/* The owner's limit, of scores. What has left counts, whatever became of it: the broker has seen it. */
+static bool may_give(const struct cv_crew *crew, uint64_t worker, uint32_t scores) {
   uint64_t limit = crew->config.accept.tokens > 0 ? crew->config.accept.tokens : NEVER;
   uint32_t given = crew->given[worker - crew->config.first];
-  return given != NEVER && given < limit;
+  return given != NEVER && given < limit && scores <= limit - given;
+}
+
+/* A token shows as many scores as it has values, and each counts. */
+static void count_given(struct cv_crew *crew, uint64_t worker, uint32_t scores) {
+  uint32_t *given = &crew->given[worker - crew->config.first];
+  *given = *given < NEVER - scores ? *given + scores : NEVER;
 }
 
 /* Whether a further token of this worker may be wanted, as far as is known here. */
@@ -291,11 +297,11 @@ static bool is_wanted(const struct cv_crew *crew, uint64_t worker) {
     if (is_live(engagement) && engagement->told) {
       none_live = false;
       if (engagement->given[worker - crew->config.first] < engagement->terms.tokens_per_worker) {
-        return may_give(crew, worker);
+        return may_give(crew, worker, 1);
       }
     }
   }
-  return none_live && may_give(crew, worker);
+  return none_live && may_give(crew, worker, 1);
 }
 
 /* A worker that neither waits nor owes anything: it comes again or leaves. */
@@ -325,6 +331,15 @@ static enum cv_err check_assign(const struct cv_crew *crew, const struct engagem
   return CV_OK;
 }
 
+/*
+ * Where the score of an arm that is asked for lies in the arm's stream: at the place itself for the arm that is played,
+ * the first, and for another one where no other played arm's places are, since no two answers may share a score.
+ */
+static uint64_t place_of(const struct cv_assign *assign, uint32_t i) {
+  enum { PLACE_BITS = 40 };
+  return i == 0 ? assign->place : assign->place + (((uint64_t)assign->arm.many[0] + 1) << PLACE_BITS);
+}
+
 static int64_t privatize(const struct cv_crew *crew, const struct cv_privatizer *privatizer, uint32_t arm,
                          uint64_t place, int64_t score) {
   if (!crew->config.privatizer_seeded) {
@@ -347,10 +362,11 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
   pending->worker = assign->worker;
   pending->campaign = assign->campaign;
   pending->values = assign->arms;
-  const struct cv_moment at = {.place = assign->place, .round = assign->round, .switched = assign->switched};
+  struct cv_moment at = {.place = assign->place, .round = assign->round, .switched = assign->switched};
   for (uint32_t i = 0; i < assign->arms; i++) {
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
     int64_t score;
+    at.place = place_of(assign, i);
     if (crew->config.score(crew->config.score_data, arm, &at, &score) != CV_OK) {
       cv_pendings_remove(&crew->pendings, pending);
       char reason[CV_WHY_BYTES];
@@ -359,10 +375,10 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
       CV_TRY(decline(crew, engagement, reason));
       return move_on(crew, assign->worker);
     }
-    pending->value[i] = privatize(crew, engagement->privatizer, arm, assign->place, score);
+    pending->value[i] = privatize(crew, engagement->privatizer, arm, at.place, score);
   }
   engagement->given[assign->worker - crew->config.first]++;
-  crew->given[assign->worker - crew->config.first]++;
+  count_given(crew, assign->worker, assign->arms);
   return send_token(crew, pending);
 }
 
@@ -387,8 +403,12 @@ static enum cv_err on_assign(struct cv_crew *crew, const struct cv_assign *assig
     return cv_fail(why, CV_ERR_STATE, "an assignment for worker %llu, who did not ask for one",
                    (unsigned long long)assign->worker);
   }
-  if (!is_live(engagement) || !may_give(crew, assign->worker)) {
+  if (!is_live(engagement)) {
     return move_on(crew, assign->worker); /* declined or done meanwhile: no token leaves */
+  }
+  if (!may_give(crew, assign->worker, assign->arms)) {
+    crew->given[assign->worker - crew->config.first] = NEVER; /* less is not asked for: it leaves */
+    return move_on(crew, assign->worker);
   }
   return answer(crew, engagement, assign, why);
 }
@@ -580,7 +600,7 @@ static bool next_probe(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_work
   crew->probed_ms = now_ms;
   uint64_t worker = crew->probe;
   crew->probe = worker == crew->config.last ? crew->config.first : worker + 1;
-  if (crew->here[worker - crew->config.first] || !may_give(crew, worker)) {
+  if (crew->here[worker - crew->config.first] || !may_give(crew, worker, 1)) {
     return false;
   }
   crew->probing = true;

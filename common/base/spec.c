@@ -329,6 +329,16 @@ enum cv_err cv_spec_decode(struct cv_reader *in, struct cv_spec *ret_spec) {
   return CV_OK;
 }
 
+uint32_t cv_spec_shown_most(const struct cv_spec *spec) {
+  uint32_t degree[CV_ARMS_MAX] = {0}, most = 0;
+  for (uint32_t i = 0; i < spec->edges; i++) {
+    uint32_t a = ++degree[spec->edge[i].a], b = ++degree[spec->edge[i].b];
+    most = a > most ? a : most;
+    most = b > most ? b : most;
+  }
+  return most + 1;
+}
+
 uint64_t cv_spec_hires(const struct cv_spec *spec) {
   uint64_t most = 0;
   for (uint32_t i = 0; spec->cost_micro != NULL && i < spec->arms; i++) {
@@ -341,5 +351,7 @@ uint64_t cv_spec_hires(const struct cv_spec *spec) {
 uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro) {
   uint64_t tokens = spec->tokens_per_worker, hires = cv_spec_hires(spec), most;
   tokens = hires > tokens ? hires : tokens;
-  return __builtin_mul_overflow(token_micro, tokens, &most) ? UINT64_MAX : most;
+  bool over = __builtin_mul_overflow(token_micro, tokens, &most) ||
+              __builtin_mul_overflow(most, cv_spec_shown_most(spec), &most);
+  return over ? UINT64_MAX : most;
 }

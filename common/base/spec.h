@@ -13,6 +13,8 @@
 #include "common/base/params.h"
 
 enum { CV_NAME_BYTES = 64, CV_ARMS_MAX = 4096, CV_EDGES_MAX = 65536 };
+/* Scores that one assignment may ask for: an arm and its neighbours. */
+enum { CV_VALUES_MAX = 64 };
 
 struct cv_label {
   char text[CV_NAME_BYTES];
@@ -66,8 +68,10 @@ CV_MUST_USE enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec 
 CV_MUST_USE enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why);
 /* How many tokens the budget buys of the cheapest worker; 0 where nobody is paid. */
 uint64_t cv_spec_hires(const struct cv_spec *spec);
-/* The most that the campaign can cost one worker: what a token costs times its tokens, of which a paid worker may give
- * as many as the budget buys. Micro-epsilon; stops at the end of its range. */
+/* The most arms that one assignment can show: 1, or with a feedback graph one more than the largest degree. */
+uint32_t cv_spec_shown_most(const struct cv_spec *spec);
+/* The most that the campaign can cost one worker: what a score costs times what a token of it can show times its
+ * tokens, of which a paid worker may give as many as the budget buys. Micro-epsilon; stops at the end of its range. */
 uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro);
 /* One line of a name: printable UTF-8 (text.h), 1 .. CV_NAME_BYTES - 1 bytes. */
 bool cv_name_is_valid(const char *text);

@@ -5,7 +5,7 @@
 
 #include "proto/codec/frame.h"
 
-enum { CV_TICKET_BYTES = 48, CV_VALUES_MAX = 64 };
+enum { CV_TICKET_BYTES = 48 };
 
 enum cv_verdict { CV_VERDICT_NONE, CV_VERDICT_ACCEPTED, CV_VERDICT_DUPLICATE, CV_VERDICT_EXPIRED, CV_VERDICT_REFUSED };
 

@@ -16,7 +16,7 @@
 #define CV_THIRDPARTY_ELIMINATION_H
 
 #include "common/base/local.h"
-#include "thirdparty/policy/neighbours.h"
+#include "common/base/neighbours.h"
 #include "thirdparty/policy/policy.h"
 
 /* An arm. */

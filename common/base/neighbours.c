@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thirdparty/policy/neighbours.h"
+#include "common/base/neighbours.h"
 
 #include <stdlib.h>
 
@@ -30,4 +30,12 @@ void cv_neighbours_fini(struct cv_neighbours *neighbours) {
   free(neighbours->first);
   free(neighbours->arm);
   *neighbours = (struct cv_neighbours){0};
+}
+
+uint64_t cv_neighbours_shown(const struct cv_neighbours *neighbours, const uint32_t *plays, uint32_t arm) {
+  uint64_t shown = plays[arm];
+  for (uint32_t i = neighbours->first[arm]; i < neighbours->first[arm + 1]; i++) {
+    shown += plays[neighbours->arm[i]];
+  }
+  return shown;
 }

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an assignment shows. Without a feedback graph that is its arm, and all here comes to plain counting.
+ *
+ * Whoever plays arm a answers for a and for those of its neighbours that the plan names, in that order; the plan's
+ * epoch of arm v is complete when every play that shows v is in. An arm's own plays are among them, and none of its
+ * neighbours' is left then: so as long as a place of a is free, a and everybody it shows have their epochs open, and
+ * the list is the same when the assignment is given, when its token comes, and after a restart. What is stored is
+ * plays; how many tokens an epoch has follows from them and the plans.
+ */
+#include <string.h>
+
+#include "broker/state.h"
+
+uint32_t cv_shown_list(const struct cv_campaign *campaign, uint32_t arm, uint32_t list[CV_VALUES_MAX]) {
+  const struct cv_neighbours *graph = &campaign->graph;
+  uint64_t plan = campaign->arm[arm].plan;
+  uint32_t n = 0;
+  list[n++] = arm;
+  for (uint32_t i = graph->first[arm]; i < graph->first[arm + 1] && n < CV_VALUES_MAX; i++) {
+    if (campaign->arm[graph->arm[i]].plan == plan) {
+      list[n++] = graph->arm[i];
+    }
+  }
+  return n;
+}
+
+/* Of each arm that the plan names; 0 elsewhere. */
+static void plays_of(const struct cv_plan *plan, uint32_t arms, uint32_t plays[CV_ARMS_MAX]) {
+  memset(plays, 0, arms * sizeof(*plays));
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    plays[plan->want[i].arm] = plan->want[i].tokens;
+  }
+}
+
+void cv_shown_by(const struct cv_campaign *campaign, const struct cv_plan *plan, uint64_t shown[CV_ARMS_MAX]) {
+  uint32_t plays[CV_ARMS_MAX];
+  plays_of(plan, campaign->spec.arms, plays);
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    shown[i] = cv_neighbours_shown(&campaign->graph, plays, plan->want[i].arm);
+  }
+}
+
+enum cv_err cv_shown_add(struct cv_broker *broker, struct cv_campaign *campaign, const uint32_t *list, uint32_t n,
+                         const int64_t *value) {
+  for (uint32_t i = 0; i < n; i++) {
+    struct cv_arm *arm = &campaign->arm[list[i]];
+    arm->sum += value[i];
+    arm->seen++;
+    arm->touched = true;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    if (campaign->arm[list[i]].seen == campaign->arm[list[i]].expected) {
+      CV_TRY(cv_epoch_close(broker, campaign, list[i]));
+    }
+  }
+  return CV_OK;
+}
+
+/* Tokens of the open epochs that are in: all plays of a neighbour whose epoch is over, those counted of the others. */
+static void count_seen(struct cv_campaign *campaign, const struct cv_plan *plan) {
+  uint32_t plays[CV_ARMS_MAX];
+  plays_of(plan, campaign->spec.arms, plays);
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    const struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
+    if (arm->plan == plan->number) {
+      plays[plan->want[i].arm] = arm->filled;
+    }
+  }
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
+    arm->seen = arm->plan == plan->number ? cv_neighbours_shown(&campaign->graph, plays, plan->want[i].arm) : 0;
+  }
+}
+
+void cv_shown_restore(struct cv_campaign *campaign) {
+  uint64_t shown[CV_ARMS_MAX];
+  for (size_t i = 0; i < campaign->plans; i++) {
+    const struct cv_plan *plan = &campaign->plan[i];
+    cv_shown_by(campaign, plan, shown);
+    for (uint32_t j = 0; j < plan->wants; j++) {
+      struct cv_arm *arm = &campaign->arm[plan->want[j].arm];
+      if (arm->plan == plan->number) {
+        arm->expected = shown[j];
+      } else {
+        arm->before += shown[j];
+      }
+    }
+  }
+  if (campaign->plans > 0) {
+    count_seen(campaign, &campaign->plan[campaign->plans - 1]);
+  }
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A campaign's feedback graph, for walking from an arm to its neighbours, and what a plan shows of it. */
+#ifndef CV_BASE_NEIGHBOURS_H
+#define CV_BASE_NEIGHBOURS_H
+
+#include "common/base/result.h"
+#include "common/base/spec.h"
+
+struct cv_neighbours {
+  uint32_t *first; /* the neighbours of arm a are arm[first[a]] .. arm[first[a + 1] - 1], ascending; owned */
+  uint32_t *arm;   /* owned */
+};
+
+/* The edges must be those of a checked spec. */
+CV_MUST_USE enum cv_err cv_neighbours_init(const struct cv_spec *spec, struct cv_neighbours *ret);
+void cv_neighbours_fini(struct cv_neighbours *neighbours);
+
+/*
+ * How often a plan shows an arm that it names: its own plays and those of its neighbours. `plays` has the plan's tokens
+ * by arm, 0 for whom it does not name.
+ */
+uint64_t cv_neighbours_shown(const struct cv_neighbours *neighbours, const uint32_t *plays, uint32_t arm);
+
+#endif
