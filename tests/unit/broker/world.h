@@ -15,6 +15,10 @@
 #include "tests/support/folder.h"
 #include "tests/support/mechanism.h"
 
+/* With WORLD_GRAPH the arms are the path 0 - 1 - 2, and plans differ in whom they name and play. */
+#ifndef WORLD_GRAPH
+#define WORLD_GRAPH false
+#endif
 #ifndef WORLD_PLANS
 #define WORLD_PLANS 5
 #define WORLD_TAU   40
@@ -30,14 +34,50 @@ enum {
   LEASE_MS = 1000
 };
 
+static struct cv_edge edge_of_test[] = {{0, 1}, {1, 2}};
+
+static inline bool are_neighbours(uint32_t a, uint32_t b) {
+  return WORLD_GRAPH && (a + 1 == b || b + 1 == a);
+}
+
 /* The value of a place: known to the test, in grid units. */
 static inline int64_t value_of(uint32_t arm, uint64_t place) {
   return (int64_t)(cv_mix64(1 + arm + 1000 * place) % (CV_GRID + 1));
 }
 
+/* What a play of one arm at this place shows of another, or of itself. */
+static inline int64_t value_shown(uint32_t played, uint64_t place, uint32_t arm) {
+  return value_of(arm, played == arm ? place : place + 1000000 * (played + 1));
+}
+
+/* What plan `number` asks for; returns how many arms it names. */
+static inline uint32_t wants_of(uint64_t number, struct cv_want want[ARMS]) {
+  static const struct cv_want graph[][ARMS] = {
+      {{0, 0}, {1, TAU}, {2, 0}},       /* the middle shows all */
+      {{2, TAU / 2}, {1, 0}, {0, TAU}}, /* both ends show it */
+      {{0, TAU}, {2, TAU}},             /* nobody shows another */
+      {{1, TAU / 2}, {0, TAU}},
+  };
+  for (uint32_t i = 0; i < ARMS; i++) {
+    want[i] = WORLD_GRAPH ? graph[number % 4][i] : (struct cv_want){.arm = i, .tokens = TAU};
+  }
+  return !WORLD_GRAPH || number % 4 < 2 ? ARMS : 2;
+}
+
+/* Releases of the first so many plans. */
+static inline uint64_t releases_by(uint64_t plans) {
+  struct cv_want want[ARMS];
+  uint64_t releases = 0;
+  for (uint64_t i = 1; i <= plans; i++) {
+    releases += wants_of(i, want);
+  }
+  return releases;
+}
+
 struct token {
   uint8_t ticket[CV_TICKET_BYTES];
-  int64_t value;
+  size_t values;
+  int64_t value, more[ARMS]; /* the first, and those after it */
 };
 
 /* What a third-party knows, over the broker's restarts. */
@@ -116,7 +156,9 @@ static inline struct cv_spec spec_of_test(void) {
                           .epsilon_micro = 500000,
                           .tokens_per_worker = 2,
                           .tokens = (uint64_t)PLANS * ARMS * TAU,
-                          .idle_ms = 60000};
+                          .idle_ms = 60000,
+                          .edges = WORLD_GRAPH ? CV_COUNT(edge_of_test) : 0,
+                          .edge = WORLD_GRAPH ? edge_of_test : NULL};
 }
 
 static inline void say(struct world *world, struct cv_broker_conn *conn, const struct cv_crowd_frame *frame) {
@@ -137,7 +179,9 @@ static inline void answer(struct world *world, const struct cv_rank_frame *frame
 
 static inline void send_tokens(struct world *world) {
   for (size_t i = 0; i < world->unacked_count; i++) {
-    struct cv_token token = {.values = 1, .value = &world->unacked[i].value};
+    int64_t value[1 + ARMS] = {world->unacked[i].value};
+    memcpy(value + 1, world->unacked[i].more, sizeof(world->unacked[i].more));
+    struct cv_token token = {.values = world->unacked[i].values, .value = value};
     memcpy(token.ticket, world->unacked[i].ticket, sizeof(token.ticket));
     say(world, world->crowd, &(struct cv_crowd_frame){.tokens = 1, .token = &token});
   }
@@ -236,7 +280,7 @@ static inline void world_make_starving(struct world *world, void (*core)(void), 
   const struct cv_key key = {{7}};
   *world = (struct world){.next_worker = 1,
                           .now_ms = 1000,
-                          .worker_epsilon_micro = 1000000,
+                          .worker_epsilon_micro = WORLD_GRAPH ? 3000000 : 1000000,
                           .starve = core,
                           .starve_store = store,
                           .feed = off};
@@ -277,11 +321,9 @@ static inline void submit(struct world *world) {
 
 static inline void next_plan(struct world *world, uint64_t campaign) {
   struct cv_want want[ARMS];
-  for (uint32_t i = 0; i < ARMS; i++) {
-    want[i] = (struct cv_want){.arm = i, .tokens = TAU};
-  }
+  uint32_t wants = wants_of(world->ranker.plans + 1, want);
   struct cv_rank_plan plan = {.campaign = campaign,
-                              .plan = {.number = world->ranker.plans + 1, .wants = ARMS, .want = want}};
+                              .plan = {.number = world->ranker.plans + 1, .wants = wants, .want = want}};
   struct cv_standing standing[ARMS] = {{.arm = 0, .rank_class = 1}, {.arm = 1, .rank_class = 2}, {.arm = 2}};
   struct cv_rank_result result = {
       .campaign = campaign, .reason = CV_END_COMPLETE, .standings = ARMS, .standing = standing};
@@ -302,7 +344,7 @@ static inline void on_rank(struct world *world, const struct cv_rank_frame *fram
                                                  .plans_hash = ranker->plans_hash},
                                     .seed = 5};
     answer(world, &(struct cv_rank_frame){.opened = 1, .answer = &opened});
-    if (ranker->releases == ranker->plans * ARMS) {
+    if (ranker->releases == releases_by(ranker->plans)) {
       next_plan(world, frame->open[i].position.campaign);
     }
   }
@@ -312,8 +354,9 @@ static inline void on_rank(struct world *world, const struct cv_rank_frame *fram
   }
   for (size_t i = 0; i < frame->accepted; i++) {
     if (frame->accept[i].number == ranker->plans + 1) {
-      struct cv_want want[ARMS] = {{0, TAU}, {1, TAU}, {2, TAU}};
-      const struct cv_plan plan = {.number = ++ranker->plans, .wants = ARMS, .want = want};
+      struct cv_want want[ARMS];
+      uint32_t wants = wants_of(++ranker->plans, want);
+      const struct cv_plan plan = {.number = ranker->plans, .wants = wants, .want = want};
       cv_chain_plan(&ranker->plans_hash, &plan, cv_sha256);
     }
   }
@@ -322,7 +365,7 @@ static inline void on_rank(struct world *world, const struct cv_rank_frame *fram
     assert_int_equal(release->number, ranker->releases + 1);
     ranker->release[++ranker->releases] = *release;
     cv_chain_release(&ranker->releases_hash, release, cv_sha256);
-    if (ranker->releases == ranker->plans * ARMS) {
+    if (ranker->releases == releases_by(ranker->plans)) {
       next_plan(world, frame->release[i].campaign);
     }
   }
@@ -358,7 +401,12 @@ static inline void on_crowd(struct world *world, const struct cv_crowd_frame *fr
     struct token *token = &world->unacked[world->unacked_count++];
     check_round(assign);
     memcpy(token->ticket, assign->ticket, sizeof(token->ticket));
-    token->value = value_of(assign->arm.one, assign->place);
+    token->values = assign->arms;
+    uint32_t played = assign->arms == 1 ? assign->arm.one : assign->arm.many[0];
+    token->value = value_of(played, assign->place);
+    for (uint32_t j = 1; j < assign->arms; j++) {
+      token->more[j - 1] = value_shown(played, assign->place, assign->arm.many[j]);
+    }
   }
 }
 
@@ -424,22 +472,33 @@ static inline bool turn(struct world *world, bool lose) {
 static inline void check_releases(const struct world *world) {
   const struct cv_mechanism_law law = mechanism_law("hybrid", 500000, 0);
   struct cv_mechanism *mechanism[ARMS];
-  uint64_t place[ARMS] = {0};
+  uint64_t place[ARMS] = {0}, tokens[ARMS] = {0}, plan = 0;
+  struct cv_want want[ARMS];
+  uint32_t wants = 0;
   for (uint32_t i = 0; i < ARMS; i++) {
     mechanism[i] = mechanism_new(&law);
   }
-  for (uint64_t number = 1; number <= RELEASES; number++) {
+  for (uint64_t number = 1; number <= releases_by(PLANS); number++) {
     const struct cv_release *release = &world->ranker.release[number];
+    for (uint32_t j = 0; release->plan != plan && j < wants; j++) {
+      place[want[j].arm] += want[j].tokens;
+    }
+    plan = release->plan;
+    wants = wants_of(plan, want);
     uint32_t arm = release->arm;
     int64_t item = 0;
-    for (int i = 0; i < TAU; i++) {
-      item += value_of(arm, place[arm]++);
+    for (uint32_t j = 0; j < wants; j++) {
+      bool shows = want[j].arm == arm || are_neighbours(want[j].arm, arm);
+      for (uint32_t i = 0; shows && i < want[j].tokens; i++) {
+        item += value_shown(want[j].arm, place[want[j].arm] + i, arm);
+        tokens[arm]++;
+      }
     }
     struct cv_rng_seeded seeded;
     cv_rng_seeded_init(&seeded, NOISE_SEED, CV_RNG_NOISE, arm, mechanism[arm]->releases + 1);
     cv_mechanism_draw(mechanism[arm], &seeded.rng);
     assert_int_equal(release->noisy_sum, cv_mechanism_release(mechanism[arm], item));
-    assert_int_equal(release->tokens, place[arm]);
+    assert_int_equal(release->tokens, tokens[arm]);
   }
   for (uint32_t i = 0; i < ARMS; i++) {
     cv_mechanism_free(mechanism[i]);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A campaign with a feedback graph: tokens that show several arms, over restarts and crashes; who pays for them. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#define WORLD_GRAPH true
+#include "tests/unit/broker/world.h"
+
+/* Scores that the whole script shows. */
+static uint64_t scores_shown(void) {
+  uint64_t scores = 0;
+  for (uint64_t plan = 1; plan <= PLANS; plan++) {
+    struct cv_want want[ARMS];
+    uint32_t wants = wants_of(plan, want);
+    for (uint32_t i = 0; i < wants; i++) {
+      for (uint32_t j = 0; j < wants; j++) {
+        scores += i == j || are_neighbours(want[i].arm, want[j].arm) ? want[i].tokens : 0;
+      }
+    }
+  }
+  return scores;
+}
+
+static uint64_t plays(void) {
+  uint64_t all = 0;
+  for (uint64_t plan = 1; plan <= PLANS; plan++) {
+    struct cv_want want[ARMS];
+    uint32_t wants = wants_of(plan, want);
+    for (uint32_t i = 0; i < wants; i++) {
+      all += want[i].tokens;
+    }
+  }
+  return all;
+}
+
+/* To the end; 0: never a restart, n: after every n-th commit; lose_every likewise, before it. */
+static void run(struct world *world, unsigned restart_every, unsigned lose_every) {
+  unsigned stores = 0;
+  submit(world);
+  for (int i = 0; i < 3000 && !world->ranker.closed; i++) {
+    arrive(world, 3);
+    world->now_ms += 10;
+    cv_broker_tick(world->core, world->now_ms, world->now_ms);
+    bool lose = lose_every > 0 && i > 2 && i % (int)lose_every == 0;
+    if (turn(world, lose) && restart_every > 0 && ++stores % restart_every == 0) {
+      stop(world);
+      start(world);
+    }
+  }
+  assert_true(world->ranker.closed);
+  assert_int_equal(world->ranker.releases, releases_by(PLANS));
+  check_releases(world);
+  stop(world);
+  start(world);
+  assert_int_equal(charged(world), scores_shown() * 500000);
+}
+
+static void releases_are_exact_sums_of_what_was_shown(void **state) {
+  struct world world;
+  world_make(&world);
+  run(&world, 0, 0);
+  assert_int_equal(world.verdicts[CV_VERDICT_ACCEPTED], plays());
+  assert_int_equal(world.verdicts[CV_VERDICT_REFUSED], 0);
+  assert_true(scores_shown() > plays());
+  world_end(&world);
+}
+
+static void restarts_change_nothing(void **state) {
+  for (unsigned every = 1; every <= 3; every++) {
+    struct world world;
+    world_make(&world);
+    world.journal_bytes = every == 1 ? 0 : 2000;
+    run(&world, every, 0);
+    world_end(&world);
+  }
+}
+
+static void crashes_before_a_commit_change_nothing(void **state) {
+  for (unsigned every = 3; every <= 7; every++) {
+    struct world world;
+    world_make(&world);
+    world.journal_bytes = 3000;
+    run(&world, every + 1, every);
+    world_end(&world);
+  }
+}
+
+/* A campaign whose first plan is open, and `n` assignments in hand, not answered yet. */
+static void begin(struct world *world, size_t n) {
+  submit(world);
+  for (int i = 0; i < 10 && world->ranker.plans == 0; i++) {
+    (void)turn(world, false);
+  }
+  arrive(world, n);
+  bool store;
+  struct cv_broker_out out;
+  assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
+  cv_broker_stored(world->core);
+  while (cv_broker_next_out(world->core, &out)) {
+    if (out.schema == CV_SCHEMA_CROWD) {
+      on_crowd(world, out.frame.crowd);
+    }
+  }
+}
+
+/* Sends this many values of the assignment. */
+static enum cv_verdict verdict_of(struct world *world, const struct token *token, size_t values) {
+  int64_t value[1 + ARMS + 1] = {token->value};
+  memcpy(value + 1, token->more, sizeof(token->more));
+  struct cv_token sent = {.values = values, .value = value};
+  memcpy(sent.ticket, token->ticket, sizeof(sent.ticket));
+  memset(world->verdicts, 0, sizeof(world->verdicts));
+  say(world, world->crowd, &(struct cv_crowd_frame){.tokens = 1, .token = &sent});
+  (void)turn(world, false);
+  for (size_t i = 1; i < CV_COUNT(world->verdicts); i++) {
+    if (world->verdicts[i] > 0) {
+      return (enum cv_verdict)i;
+    }
+  }
+  return CV_VERDICT_NONE;
+}
+
+static void a_token_answers_for_each_arm_once(void **state) {
+  struct world world;
+  world_make(&world);
+  begin(&world, 1);
+  struct token token = world.unacked[0];
+  world.unacked_count = 0;
+  assert_int_equal(token.values, 2); /* 0 is played, 1 is its neighbour, 2 is another's */
+  assert_int_equal(verdict_of(&world, &token, 1), CV_VERDICT_REFUSED);
+  assert_int_equal(verdict_of(&world, &token, 3), CV_VERDICT_REFUSED);
+  struct token bad = token;
+  bad.more[0] = CV_GRID + 1;
+  assert_int_equal(verdict_of(&world, &bad, 2), CV_VERDICT_REFUSED);
+  assert_int_equal(charged(&world), 0);
+  assert_int_equal(verdict_of(&world, &token, 2), CV_VERDICT_ACCEPTED);
+  assert_int_equal(verdict_of(&world, &token, 2), CV_VERDICT_DUPLICATE);
+  assert_int_equal(charged(&world), 2 * 500000);
+  stop(&world);
+  start(&world);
+  assert_int_equal(verdict_of(&world, &token, 2), CV_VERDICT_DUPLICATE);
+  assert_int_equal(charged(&world), 2 * 500000);
+  world_end(&world);
+}
+
+static void a_worker_that_cannot_pay_the_most_is_turned_away(void **state) {
+  struct world world;
+  world_make(&world);
+  world.worker_epsilon_micro = 1499999; /* an assignment may show three scores at .5 each */
+  stop(&world);
+  start(&world);
+  begin(&world, 1);
+  assert_int_equal(world.unacked_count, 0);
+  world_end(&world);
+}
+
+static void plans_that_cannot_be_are_refused(void **state) {
+  static const struct {
+    struct cv_want want[ARMS];
+    uint32_t wants;
+    const char *why;
+  } bad[] = {
+      {{{0, 40}, {2, 0}}, 2, "0 tokens of arm 2 in one release; expected 10"},   /* nobody shows it */
+      {{{0, 5}, {1, 0}}, 2, "5 tokens of arm 0 in one release; expected 10"},    /* the operator's smallest */
+      {{{0, 0}, {1, 0}, {2, 0}}, 3, "0 tokens of arm 0 in one release"},         /* of no play */
+      {{{0, 40}, {1, 600}}, 2, "640 tokens asked for, 600 of 600 left"},         /* plays count, not what they show */
+      {{{1, UINT32_MAX}, {0, UINT32_MAX}}, 2, "tokens of arm 1 in one release"}, /* a sum that does not wrap */
+  };
+  struct world world;
+  world_make(&world);
+  begin(&world, 0);
+  struct cv_campaign *campaign = cv_campaign_find(world.core, 1);
+  assert_non_null(campaign);
+  for (uint32_t i = 0; i < ARMS; i++) { /* as if nothing had been planned */
+    campaign->arm[i].plan = 0;
+  }
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    struct cv_want want[ARMS];
+    struct cv_rank_refused refused;
+    struct cv_why why = {.text = ""};
+    memcpy(want, bad[i].want, sizeof(want));
+    const struct cv_plan plan = {.number = 2, .wants = bad[i].wants, .want = want};
+    assert_int_equal(cv_epoch_check(world.core, campaign, &plan, &refused, &why), CV_ERR_DENIED);
+    if (strstr(why.text, bad[i].why) == NULL) {
+      fail_msg("\"%s\" does not say \"%s\"", why.text, bad[i].why);
+    }
+  }
+  struct cv_want fits[] = {{0, 20}, {1, 560}, {2, 20}}; /* 600 plays show 1760 scores */
+  struct cv_rank_refused refused;
+  struct cv_why why;
+  const struct cv_plan plan = {.number = 2, .wants = 3, .want = fits};
+  assert_int_equal(cv_epoch_check(world.core, campaign, &plan, &refused, &why), CV_OK);
+  world_end(&world);
+}
+
+static void a_degree_that_no_assignment_holds_is_refused(void **state) {
+  const struct cv_broker_limits limits = {.epsilon_micro = 1000000, .arms = 100, .tokens = 1000000};
+  struct cv_edge star[CV_VALUES_MAX];
+  struct cv_why why = {.text = ""};
+  for (uint32_t i = 0; i < CV_VALUES_MAX; i++) {
+    star[i] = (struct cv_edge){.a = 0, .b = i + 1};
+  }
+  struct cv_spec spec = spec_of_test();
+  spec.arms = CV_VALUES_MAX + 1;
+  spec.edge = star;
+  spec.edges = CV_VALUES_MAX - 1;
+  assert_int_equal(cv_gate_spec(&spec, &limits, &why), CV_OK);
+  assert_int_equal(cv_spec_worker_micro(&spec, 500000), 2 * 64 * UINT64_C(500000)); /* two tokens of 64 scores */
+  spec.edges++;
+  assert_int_equal(cv_gate_spec(&spec, &limits, &why), CV_ERR_DENIED);
+  assert_string_equal(why.text, "an arm has 64 neighbours; expected at most 63");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(releases_are_exact_sums_of_what_was_shown),
+      cmocka_unit_test(restarts_change_nothing),
+      cmocka_unit_test(crashes_before_a_commit_change_nothing),
+      cmocka_unit_test(a_token_answers_for_each_arm_once),
+      cmocka_unit_test(a_worker_that_cannot_pay_the_most_is_turned_away),
+      cmocka_unit_test(plans_that_cannot_be_are_refused),
+      cmocka_unit_test(a_degree_that_no_assignment_holds_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
