@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/rng.h"
+
 enum cv_err cv_neighbours_init(const struct cv_spec *spec, struct cv_neighbours *ret) {
   struct cv_neighbours made = {.first = calloc((size_t)spec->arms + 2, sizeof(*made.first)),
                                .arm = calloc(2 * (size_t)spec->edges + 1, sizeof(*made.arm))};
@@ -38,4 +40,32 @@ uint64_t cv_neighbours_shown(const struct cv_neighbours *neighbours, const uint3
     shown += plays[neighbours->arm[i]];
   }
   return shown;
+}
+
+/* Fills as many edges as there is room for; returns how many there are. */
+static size_t draw_edges(uint32_t arms, double p, uint64_t seed, struct cv_edge *edge, size_t room) {
+  struct cv_rng_seeded seeded;
+  size_t n = 0;
+  cv_rng_seeded_init(&seeded, seed, CV_RNG_GRAPH, 0, 0);
+  for (uint32_t a = 0; a < arms; a++) {
+    for (uint32_t b = a + 1; b < arms; b++) {
+      if (cv_rng_unit(&seeded.rng) < p && n++ < room) {
+        edge[n - 1] = (struct cv_edge){.a = a, .b = b};
+      }
+    }
+  }
+  return n;
+}
+
+enum cv_err cv_neighbours_draw(struct cv_spec *spec, double p, uint64_t seed) {
+  size_t n = draw_edges(spec->arms, p, seed, NULL, 0);
+  if (n > CV_EDGES_MAX) {
+    return CV_ERR_LIMIT;
+  }
+  spec->edge = n == 0 ? NULL : calloc(n, sizeof(*spec->edge));
+  if (n > 0 && spec->edge == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  spec->edges = (uint32_t)draw_edges(spec->arms, p, seed, spec->edge, n);
+  return CV_OK;
 }

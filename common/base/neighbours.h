@@ -16,6 +16,12 @@ CV_MUST_USE enum cv_err cv_neighbours_init(const struct cv_spec *spec, struct cv
 void cv_neighbours_fini(struct cv_neighbours *neighbours);
 
 /*
+ * The edges of an Erdos-Renyi graph: any two arms are joined with probability p, by the stream (seed, CV_RNG_GRAPH).
+ * Sets the spec's edges, which it must not have yet. CV_ERR_LIMIT if there are more than CV_EDGES_MAX.
+ */
+CV_MUST_USE enum cv_err cv_neighbours_draw(struct cv_spec *spec, double p, uint64_t seed);
+
+/*
  * How often a plan shows an arm that it names: its own plays and those of its neighbours. `plays` has the plan's tokens
  * by arm, 0 for whom it does not name.
  */

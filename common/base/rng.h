@@ -51,7 +51,8 @@ enum cv_rng_purpose {
   CV_RNG_NOISE,
   CV_RNG_POLICY,
   CV_RNG_ARRIVAL,
-  CV_RNG_PRIVATIZER
+  CV_RNG_PRIVATIZER,
+  CV_RNG_GRAPH
 };
 
 /* `seeded` must not move afterwards. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/config/graph.h"
 #include "common/config/items.h"
 #include "common/config/rules.h"
 #include "common/config/workers.h"
@@ -269,7 +270,8 @@ static enum cv_err load_source(struct cv_yaml *yaml, struct cv_campaign_file *ca
 }
 
 static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign, struct cv_why *why) {
-  static const char *const sections[] = {"campaign", "items", "workers", "budget", "policy", "privacy", "limits"};
+  static const char *const sections[] = {"campaign", "items",   "workers", "budget",
+                                         "policy",   "privacy", "limits",  "graph"};
   struct cv_yaml_pair policy = {0}, privacy = {0};
   CV_TRY(cv_yaml_keys(yaml, yaml->root, "", sections, CV_COUNT(sections), why));
   CV_TRY(load_name(yaml, campaign->spec.name, why));
@@ -284,6 +286,7 @@ static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign,
   }
   CV_TRY(load_privacy(yaml, privacy.value, campaign, why));
   CV_TRY(load_limits(yaml, &campaign->spec, why));
+  CV_TRY(cv_graph_load(yaml, campaign, why));
   enum cv_err err = number_arms(campaign);
   campaign->path = strdup(yaml->path);
   if (err != CV_OK || campaign->path == NULL) {

@@ -59,12 +59,21 @@ struct cv_items {
   double cost_per_mile;
 };
 
+/* A feedback graph: its edges are in the spec, or to be drawn. */
+struct cv_graph {
+  uint32_t line; /* of the section; 0: there is none */
+  bool is_drawn, has_seed;
+  double p;
+  uint64_t seed;
+};
+
 struct cv_campaign_file {
   char *path;
   struct cv_spec spec; /* arms and names are 0 and NULL for a file of data until it has been read; names are there only
                           with share_names; of a recruitment the budget, but costs and workers come with the source */
   bool share_names;
   struct cv_items items;
+  struct cv_graph graph;
   uint32_t policy_line, privacy_line;
 };
 
@@ -73,6 +82,11 @@ struct cv_campaign_file {
  * are taken as they stand with their places; whoever links the policy table checks them (cv_policy_check).
  */
 CV_MUST_USE enum cv_err cv_campaign_load(const char *path, struct cv_campaign_file *ret, struct cv_why *why);
+/*
+ * Once the spec's arms are known: checks the section `graph` against them and draws its edges, with `seed` if it has
+ * none of its own. Errors are one line.
+ */
+CV_MUST_USE enum cv_err cv_campaign_graph(struct cv_campaign_file *campaign, uint64_t seed, struct cv_why *why);
 void cv_campaign_fini(struct cv_campaign_file *campaign);
 
 /* What a synthetic or given item is called: "item 7" or "worker 7" (from 1), or as given. */

@@ -44,6 +44,13 @@ static json_t *spec_json(const struct cv_spec *spec) {
     }
     out = cv_json_set(out, "names", names);
   }
+  if (spec->edges > 0) {
+    json_t *edges = json_array();
+    for (uint32_t i = 0; i < spec->edges; i++) {
+      edges = cv_json_append(edges, json_pack("[I, I]", (json_int_t)spec->edge[i].a, (json_int_t)spec->edge[i].b));
+    }
+    out = cv_json_set(out, "edges", edges);
+  }
   return out;
 }
 

@@ -136,6 +136,28 @@ static enum cv_err take_workers(const struct at *at, const json_t *object, struc
   return take_whole(at, object, "budget_micro", CV_BUDGET_MAX_MICRO, &spec->budget_micro);
 }
 
+static enum cv_err take_edges(const struct at *at, const json_t *object, struct cv_spec *spec) {
+  const json_t *edges;
+  if (json_object_get(object, "edges") == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(take_array(at, object, "edges", CV_EDGES_MAX, &edges));
+  spec->edge = calloc(json_array_size(edges) + 1, sizeof(*spec->edge));
+  if (spec->edge == NULL) {
+    return cv_fail(at->why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  for (size_t i = 0; i < json_array_size(edges); i++) {
+    const json_t *edge = json_array_get(edges, i), *a = json_array_get(edge, 0), *b = json_array_get(edge, 1);
+    json_int_t low = json_integer_value(a), high = json_integer_value(b);
+    if (json_array_size(edge) != 2 || !json_is_integer(a) || !json_is_integer(b) || low < 0 || high < 0 ||
+        low >= CV_ARMS_MAX || high >= CV_ARMS_MAX) {
+      return fail(at, "edges", "pairs of arms");
+    }
+    spec->edge[spec->edges++] = (struct cv_edge){.a = (uint32_t)low, .b = (uint32_t)high};
+  }
+  return spec->edges > 0 ? CV_OK : fail(at, "edges", "at least one, or no edges at all");
+}
+
 static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv_spec *spec) {
   const json_t *object = json_object_get(all, "spec"), *trusted = json_object_get(object, "thirdparty_trusted");
   struct at at = {.why = root->why, .path = root->path, .place = "spec"};
@@ -146,6 +168,7 @@ static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv
   }
   CV_TRY(take_names(&at, object, spec));
   CV_TRY(take_workers(&at, object, spec));
+  CV_TRY(take_edges(&at, object, spec));
   CV_TRY(take_choice(&at, object, "policy", &spec->policy));
   CV_TRY(take_choice(&at, object, "mechanism", &spec->mechanism));
   CV_TRY(take_choice(&at, object, "privatizer", &spec->privatizer));

@@ -70,6 +70,7 @@ static enum cv_err fill(const char *path, uint64_t seed, struct cv_prepared *pre
   CV_TRY(cv_score_source_init(&prepared->source, file, prepared->seed, why));
   CV_TRY(take_names(&file->spec, &prepared->source, file->share_names, why));
   CV_TRY(take_workers(&file->spec, &prepared->source, why));
+  CV_TRY(cv_campaign_graph(file, prepared->seed, why));
   prepared->truth = calloc(prepared->source.items, sizeof(*prepared->truth));
   if (prepared->truth == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
