@@ -173,6 +173,77 @@ static void a_campaign_against_an_adversary(void **state) {
   cv_campaign_fini(&file);
 }
 
+static void a_campaign_with_edges(void **state) {
+  static const char text[] =
+      "campaign: g\n"
+      "items: {list: [{name: a, mean: 0.7}, {name: b, mean: 1}, {name: c, mean: 0}]}\n"
+      "policy: {name: gap}\n"
+      "privacy: {epsilon: 1, mechanism: batch}\n"
+      "graph: {edges: [[3, 2], [1, 3], [1, 2]]}\n";
+  struct cv_campaign_file file;
+  struct cv_why why;
+  load(text, &file);
+  assert_int_equal(cv_campaign_graph(&file, 1, &why), CV_OK);
+  assert_int_equal(file.spec.edges, 3);
+  const struct cv_edge expected[] = {{0, 1}, {0, 2}, {1, 2}};
+  assert_memory_equal(file.spec.edge, expected, sizeof(expected));
+  assert_int_equal(cv_spec_shown_most(&file.spec), 3);
+  file.spec.arms = 2;
+  assert_int_equal(cv_campaign_graph(&file, 1, &why), CV_ERR_INVALID);
+  assert_message(&why, ":5:1: graph.edges names item 3; expected at most 2");
+  cv_campaign_fini(&file);
+}
+
+static uint32_t edges_drawn(const char *graph, uint64_t seed, uint64_t *ret_sum) {
+  char text[300];
+  struct cv_campaign_file file;
+  struct cv_why why;
+  (void)snprintf(text, sizeof(text),
+                 "campaign: g\nitems: {synthetic: {count: 100}}\npolicy: gap\nprivacy: {epsilon: 1}\n%s\n", graph);
+  load(text, &file);
+  assert_int_equal(cv_campaign_graph(&file, seed, &why), CV_OK);
+  uint32_t edges = file.spec.edges;
+  *ret_sum = 0;
+  for (uint32_t i = 0; i < edges; i++) {
+    assert_true(file.spec.edge[i].a < file.spec.edge[i].b && file.spec.edge[i].b < 100);
+    *ret_sum += (uint64_t)(i + 1) * (file.spec.edge[i].a * 100 + file.spec.edge[i].b);
+  }
+  cv_campaign_fini(&file);
+  return edges;
+}
+
+static void a_campaign_with_a_graph_to_be_drawn(void **state) {
+  uint64_t a, b, c, d;
+  assert_int_equal(edges_drawn("graph: {p: 1}", 1, &a), 4950);
+  assert_int_equal(edges_drawn("graph: {p: 0}", 1, &a), 0);
+  uint32_t edges = edges_drawn("graph: {p: 0.2, seed: 5}", 1, &a);
+  assert_in_range(edges, 990 - 120, 990 + 120); /* 4 standard deviations of 28 */
+  assert_int_equal(edges_drawn("graph: {p: 0.2, seed: 5}", 2, &b), edges);
+  assert_int_equal(a, b); /* its own seed */
+  (void)edges_drawn("graph: {p: 0.2}", 5, &c);
+  (void)edges_drawn("graph: {p: 0.2}", 6, &d);
+  assert_int_equal(a, c);
+  assert_int_not_equal(c, d);
+}
+
+static void a_graph_needs_rows_that_may_come_again(void **state) {
+  struct cv_campaign_file file;
+  struct cv_why why;
+  load(
+      "campaign: g\n"
+      "items: {source: csv, path: men.csv, item: i, score: s, replacement: false}\n"
+      "policy: gap\n"
+      "privacy: {epsilon: 1}\n"
+      "graph: {p: 0.5}\n",
+      &file);
+  file.spec.arms = 3;
+  assert_int_equal(cv_campaign_graph(&file, 1, &why), CV_ERR_INVALID);
+  assert_message(&why,
+                 ":5:1: a graph shows scores that were not asked for by themselves; expected items with replacement: "
+                 "true");
+  cv_campaign_fini(&file);
+}
+
 static void the_campaigns_that_come_along_are_good(void **state) {
   static const char *const names[] = {"demo",       "first",        "dpf",      "dpu",
                                       "eps-greedy", "dp-ucb-bound", "cheapest", "uniform"};
@@ -315,7 +386,7 @@ static const struct {
      ":5:20: limits.deadline is \"1y\"; expected a time of at most 365d (like 250ms, 30s, 5m, 1h or 2d) or none"},
     {LIMITS, "workers: {}", ":2:1: items and workers; expected one of them"},
     {LIMITS, "helpers: {}",
-     ":5:1: unknown key \"helpers\"; expected campaign, items, workers, budget, policy, privacy or limits"},
+     ":5:1: unknown key \"helpers\"; expected campaign, items, workers, budget, policy, privacy, limits or graph"},
     {LIMITS, "budget: 5", ":5:1: a budget, but no workers; expected workers in place of items"},
     {ITEMS, "workers: [{id: 1, cost: 1, quality: 1}]",
      ":1:1: budget is missing; expected what may be paid to all workers together"},
@@ -337,6 +408,15 @@ static const struct {
      ":3:10: workers does not say who can be hired; expected a list, synthetic or source"},
     {ITEMS, "budget: 0.0000001\nworkers: {synthetic: {count: 2}}",
      ":2:9: budget is \"0.0000001\"; expected a number above 0 and at most 1000000000000, with at most 6 decimals"},
+    {LIMITS, "graph: 5", ":5:8: graph is \"5\"; expected a mapping with edges, or with p and seed"},
+    {LIMITS, "graph: {}", ":5:8: graph has neither edges nor p; expected either edges, or p and seed"},
+    {LIMITS, "graph: {edges: [], p: 0.5}", ":5:8: graph has edges and p or seed; expected either edges, or p and seed"},
+    {LIMITS, "graph: {p: 1.5}", ":5:12: graph.p is \"1.5\"; expected a number from 0 to 1"},
+    {LIMITS, "graph: {edges: [[1, 1]]}", ":5:17: graph.edges joins item 1 with itself; expected two items"},
+    {LIMITS, "graph: {edges: [[1, 2], [2, 1]]}",
+     ":5:16: graph.edges joins items 1 and 2 twice; expected each pair once"},
+    {LIMITS, "graph: {edges: [[0, 1]]}",
+     ":5:18: an end of graph.edges is \"0\"; expected the place of an item, from 1"},
 };
 
 static void a_bad_campaign_is_one_clear_line(void **state) {
@@ -364,6 +444,9 @@ int main(void) {
       cmocka_unit_test(a_synthetic_campaign),
       cmocka_unit_test(a_campaign_of_given_items),
       cmocka_unit_test(a_campaign_against_an_adversary),
+      cmocka_unit_test(a_campaign_with_edges),
+      cmocka_unit_test(a_campaign_with_a_graph_to_be_drawn),
+      cmocka_unit_test(a_graph_needs_rows_that_may_come_again),
       cmocka_unit_test(the_campaigns_that_come_along_are_good),
       cmocka_unit_test(workers_have_an_id_a_cost_and_a_quality),
       cmocka_unit_test(a_bad_campaign_is_one_clear_line),

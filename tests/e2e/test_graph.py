@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns over a feedback graph: who is played shows its neighbours."""
+import json
+import random
+import sqlite3
+
+import pytest
+
+from client.requester import end_name, spec
+from client.worker import GRID, Session, work
+from conftest import ROOT
+from harness.commands import as_requester, crowdveil
+
+PATH = [(0, 1), (1, 2), (2, 3)]
+# means of the example campaigns
+TRUTH = {"Roma": .9, "Golden Wok": .8, "Corner Grill": .6, "Blue Fish": .55, "Station Buffet": .2}
+
+
+@pytest.mark.parametrize("name", ["gap", "gapu", "aae", "dp-se", "alpha-sample"])
+def test_the_example_of_each_policy_finds_the_best(tmp_path, name):
+    done = crowdveil("up", ROOT / f"deploy/campaigns/{name}.yaml", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["policy"] == name
+    assert [arm["name"] for arm in result["arms"] if arm["active"]] == ["Roma"]
+    assert {arm["name"]: arm["truth"] for arm in result["arms"]} == TRUTH
+    pulls = {arm["name"]: arm["pulls"] for arm in result["arms"]}
+    assert result["tokens"] == result["pulls"] == sum(pulls.values())
+    regret = sum(count * (.9 - TRUTH[item]) for item, count in pulls.items())
+    assert result["regret"] == pytest.approx(regret)
+    assert result["epsilon_spent_micro"] == (0 if name in ("aae", "alpha-sample") else 500_000)
+    # who knows no graph plays everybody
+    assert (min(pulls.values()) > 0) == (name in ("aae", "dp-se", "alpha-sample"))
+    # a table for people, too
+    assert "still active" in done.stderr or "phases" in done.stderr
+
+
+def test_every_score_that_was_shown_is_summed_once(deployment):
+    """Exact sums, held against what workers of our own make were asked and gave."""
+    def score(worker, arm, place):
+        return random.Random(f"{worker}/{arm}").randrange(GRID)
+
+    shown = {}
+
+    def noted(worker, arm, place):
+        shown.setdefault(worker, []).append(arm)
+        return score(worker, arm, place)
+
+    deployment.up()
+    with deployment.requester() as requester:
+        campaign = requester.submit(spec(4, policy="alpha-sample", policy_params={"delta": .1}, mechanism="none",
+                                         trusted=True, epsilon=1, tokens=2_000, edges=PATH)).campaign
+        files = deployment.pki.issue("gateway/1-20000")
+        with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
+            _, accepted = work(session, range(1, 20_001), noted, credit=64)
+        finished = requester.watch(campaign)
+    assert end_name(finished.progress.end) == "tokens", "every score has the same mean: no arm is ever dropped"
+    assert deployment.broker.stop() == 0 and deployment.thirdparty.stop() == 0
+    with sqlite3.connect(f"{deployment.state('thirdparty-state')}/thirdparty.db") as db:
+        released = {arm: (tokens, total) for arm, tokens, total in
+                    db.execute("SELECT arm, max(tokens), noisy_sum FROM release GROUP BY arm")}
+        planned = dict(db.execute("SELECT plan, sum(tokens) FROM plan_want GROUP BY plan"))
+        last, = db.execute("SELECT max(plan) FROM release").fetchone()
+    assert len(accepted) == finished.progress.tokens == sum(planned[plan] for plan in range(1, last + 1))
+    given = {arm: [score(worker, arm, 0) for worker, _, _ in accepted if arm in shown[worker]] for arm in range(4)}
+    assert {arm: (len(values), sum(values)) for arm, values in given.items()} == released
+    assert sum(map(len, given.values())) > len(accepted), "some answered for neighbours"
+    assert all(len(arms) == len(set(arms)) for arms in shown.values())
+
+
+def campaign_file(folder, means):
+    path = folder / "campaign.yaml"
+    items = ", ".join(f"{{name: i{arm}, mean: {mean}}}" for arm, mean in enumerate(means))
+    path.write_text(f"campaign: test\nitems: {{list: [{items}]}}\npolicy: gap\n"
+                    "privacy: {epsilon: 1, mechanism: batch}\ngraph: {edges: [[1, 2], [2, 3], [3, 4]]}\n")
+    return path
+
+
+def test_what_was_decided_can_be_verified_and_replayed(deployment, tmp_path):
+    campaign = campaign_file(tmp_path, [.9, .8, .3, .2])
+    deployment.up()
+    with deployment.requester() as requester:
+        number = requester.submit(spec(4, policy="gap", policy_params={"delta": .1}, mechanism="batch",
+                                       tokens=50_000, edges=PATH)).campaign
+        deployment.start_worker("gateway/1-50000", campaign, {"accept": {"mechanisms": "batch"}})
+        finished = requester.watch(number)
+    assert end_name(finished.progress.end) == "complete"
+    assert {s.arm: s.rank_class for s in finished.standings} == {0: 1, 1: 2, 2: 2, 3: 2}
+    done = crowdveil("export", number, *as_requester(deployment), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    export = json.loads(done.stdout)
+    assert export["spec"]["edges"] == [list(edge) for edge in PATH]
+    assert any(want["tokens"] == 0 for plan in export["plans"] for want in plan["wants"]), "somebody is only shown"
+    (tmp_path / "export.json").write_text(done.stdout)
+    done = crowdveil("verify", tmp_path / "export.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    export["spec"]["edges"] = export["spec"]["edges"][1:]  # another graph has other sets
+    (tmp_path / "other.json").write_text(json.dumps(export))
+    done = crowdveil("verify", tmp_path / "other.json", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    deployment.stop()
+    done = crowdveil("replay", tmp_path / "thirdparty-state/thirdparty.db", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("change, line", [
+    (("mechanism: batch", "mechanism: hybrid"), "takes the mean of one phase with one noise: expected mechanism batch"),
+    (("policy: gap", "policy: dp-se"), "policy dp-se uses no feedback graph; expected no edges"),
+    (("[1, 2]", "[1, 5]"), ":5:1: graph.edges names item 5; expected at most 4"),
+])
+def test_a_campaign_that_cannot_work_is_refused_in_one_line(tmp_path, change, line):
+    path = campaign_file(tmp_path, [.9, .8, .3, .2])
+    path.write_text(path.read_text().replace(*change))
+    done = crowdveil("up", path, cwd=tmp_path)
+    assert done.returncode == 2
+    assert line in done.stderr and done.stderr.count("\n") == 1
