@@ -141,9 +141,9 @@ enum cv_err cv_epoch_check(const struct cv_broker *broker, const struct cv_campa
     return refuse(ret_refused, asked > CV_PLAN_TOKENS_MAX && asked > left ? CV_END_TOKENS : CV_END_REFUSED, asked,
                   left);
   }
-  uint64_t price = asked, rest = left;
-  if (check_ledger(campaign, plan, &price, &rest, why) != CV_OK) {
-    return refuse(ret_refused, CV_END_LEDGER, price, rest);
+  uint64_t epsilon = asked, rest = left;
+  if (check_ledger(campaign, plan, &epsilon, &rest, why) != CV_OK) {
+    return refuse(ret_refused, CV_END_LEDGER, epsilon, rest);
   }
   if (campaign->spec.cost_micro != NULL) {
     uint64_t price = cv_payroll_price(&campaign->spec, plan);

@@ -100,8 +100,8 @@ static void put_sized_arm(const struct cv_arm *arm, struct cv_buf *out) {
 }
 
 /*
- * A journal row: accepted tokens (count, then index, worker, arm and 65536 for each further arm shown, slot each), sums of touched arms (count, then arm,
- * filled, sum each), changed arms whole (count, then arm and image each).
+ * A journal row: accepted tokens (count, then index, worker, arm and 65536 for each further arm shown, slot each), sums
+ * of touched arms (count, then arm, filled, sum each), changed arms whole (count, then arm and image each).
  */
 static void put_journal(struct cv_campaign *campaign, struct cv_buf *out) {
   size_t entries = campaign->journal.len / sizeof(struct cv_entry);

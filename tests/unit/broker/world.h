@@ -386,6 +386,9 @@ static inline void on_ack(struct world *world, const struct cv_crowd_ack *ack) {
 
 /* Rounds follow the plans, each of TAU tokens of each arm in turn, through every restart. */
 static inline void check_round(const struct cv_assign *assign) {
+  if (WORLD_GRAPH) { /* plans differ */
+    return;
+  }
   uint64_t plan = assign->place / TAU, position = assign->place % TAU;
   uint64_t round = (plan * ARMS + assign->arm.one) * TAU + position;
   assert_int_equal(assign->round, round);
