@@ -229,8 +229,9 @@ static void policy_state(struct cv_buf *out) {
   cv_policy_free(policy);
 }
 
-/* A bandit's, after a first round of all arms. */
-static void bandit_state(const char *name) {
+/* A bandit's or a recruitment's, after a first round of all arms. */
+static void state_after_a_round(const char *name) {
+  static uint64_t costs[] = {1000000, 2000000, 500000, 1000000};
   struct cv_spec spec = {.arms = 4,
                          .tokens_per_worker = 1,
                          .tokens = 100000,
@@ -240,6 +241,10 @@ static void bandit_state(const char *name) {
   struct cv_policy *policy;
   struct cv_buf out = {0};
   (void)snprintf(spec.policy.name, sizeof(spec.policy.name), "%s", name);
+  if (cv_policy_find(name)->kind == CV_POLICY_RECRUITMENT) {
+    spec.cost_micro = costs;
+    spec.budget_micro = UINT64_C(1) << 40;
+  }
   CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK && cv_policy_new(&spec, 9, &policy) == CV_OK);
   for (uint32_t arm = 0; arm < spec.arms; arm++) {
     const struct cv_release first = {.number = arm + 1, .plan = 1, .arm = arm, .tokens = 1, .noisy_sum = arm << 18};
@@ -410,8 +415,10 @@ int main(int argc, char **argv) {
   save("spec", "plain", &out);
   policy_state(&out);
   save("policy", "one", &out);
-  bandit_state("klucb-cf");
-  bandit_state("exp3");
+  state_after_a_round("klucb-cf");
+  state_after_a_round("exp3");
+  state_after_a_round("dpf");
+  state_after_a_round("dpu");
   crowd();
   rank();
   order();
