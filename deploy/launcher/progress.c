@@ -36,9 +36,12 @@ double cv_progress_rate(const struct cv_progress *progress) {
 }
 
 void cv_progress_line(const struct cv_progress *progress, char *to, size_t size) {
-  char class[24] = "", pace[48], line[240];
-  if (progress->classes > 0) {
-    (void)snprintf(class, sizeof(class), ", class %u", progress->classes);
+  char done[64], pace[48], line[240];
+  if (progress->decided > 0) {
+    (void)snprintf(done, sizeof(done), "%u of %u ranked, class %u", progress->decided, progress->arms,
+                   progress->classes);
+  } else { /* a ranking before its first class, or a policy that ranks nothing */
+    (void)snprintf(done, sizeof(done), "plan %s", cv_count_text(progress->plans).text);
   }
   if (!progress->thirdparty_connected) {
     (void)snprintf(pace, sizeof(pace), "no third-party yet");
@@ -52,8 +55,7 @@ void cv_progress_line(const struct cv_progress *progress, char *to, size_t size)
                    (double)progress->paid_micro / (double)CV_MICRO, (double)progress->budget_micro / (double)CV_MICRO,
                    cv_count_text(progress->tokens).text, pace, (double)progress->elapsed_ms / 1000);
   } else {
-    (void)snprintf(line, sizeof(line), "%u of %u ranked%s   %s of %s tokens   %s   %.1f s", progress->decided,
-                   progress->arms, class, cv_count_text(progress->tokens).text,
+    (void)snprintf(line, sizeof(line), "%s   %s of %s tokens   %s   %.1f s", done, cv_count_text(progress->tokens).text,
                    cv_count_text(progress->tokens_limit).text, pace, (double)progress->elapsed_ms / 1000);
   }
   size_t most = size <= COLUMNS ? size - 1 : COLUMNS, n = strnlen(line, most);

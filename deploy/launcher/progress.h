@@ -18,7 +18,8 @@ struct cv_count_text cv_count_text(uint64_t count);
 size_t cv_text_columns(const char *text);
 /* Tokens a second over the whole campaign; 0 at its start. */
 double cv_progress_rate(const struct cv_progress *progress);
-/* "14 of 20 ranked, class 2   1,245,678 of 5,000,000 tokens   97,412/s   12.4 s", at most 79 columns. */
+/* "14 of 20 ranked, class 2   1,245,678 of 5,000,000 tokens   97,412/s   12.4 s", at most 79 columns; "plan 7" in place
+ * of the ranking where nothing is ranked (yet). */
 void cv_progress_line(const struct cv_progress *progress, char *to, size_t size);
 
 struct cv_progress_view {

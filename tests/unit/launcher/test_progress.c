@@ -47,6 +47,15 @@ static void test_line(void **state) {
   assert_string_equal(line, "14 of 20 ranked, class 2   1,245,678 of 5,000,000 tokens   100,062/s   12.4 s");
 }
 
+static void test_line_of_what_ranks_nothing(void **state) {
+  struct cv_progress progress = running;
+  char line[200];
+  progress.decided = progress.classes = 0;
+  progress.plans = 1234;
+  cv_progress_line(&progress, line, sizeof(line));
+  assert_string_equal(line, "plan 1,234   1,245,678 of 5,000,000 tokens   100,062/s   12.4 s");
+}
+
 /* What it waits for stands where the pace would be; the third-party first, without which no worker is asked. */
 static void test_line_says_what_is_missing(void **state) {
   struct cv_progress progress = running;
@@ -136,6 +145,7 @@ int main(void) {
       cmocka_unit_test(test_columns),
       cmocka_unit_test(test_rate),
       cmocka_unit_test(test_line),
+      cmocka_unit_test(test_line_of_what_ranks_nothing),
       cmocka_unit_test(test_line_says_what_is_missing),
       cmocka_unit_test(test_line_is_bounded),
       cmocka_unit_test(test_terminal_rewrites_one_line),
