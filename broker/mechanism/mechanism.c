@@ -157,7 +157,8 @@ static bool load_into(struct cv_mechanism *mechanism, struct cv_reader *in) {
   mechanism->drawn = drawn == 1;
   mechanism->exact = (int64_t)cv_read_u64(in);
   mechanism->waiting = (int64_t)cv_read_u64(in);
-  if (in->failed || drawn > 1 || nodes_at(mechanism) > mechanism->law.horizon || has_false_sums(mechanism)) {
+  if (in->failed || drawn > 1 || mechanism->releases > mechanism->law.horizon ||
+      nodes_at(mechanism) > mechanism->law.horizon || has_false_sums(mechanism)) {
     return false;
   }
   for (uint32_t i = 0; i < mechanism->law.nodes; i++) {
