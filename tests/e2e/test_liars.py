@@ -141,7 +141,7 @@ REFUSED_PLANS = {
     "no tokens": (NoTokens, "refused", "0 tokens of arm 0 in one release"),
     "few tokens": (FewTokens, "refused", "9 tokens of arm 0 in one release; expected 10"),
     "no wants": (NoWants, "refused", "asks for nothing"),
-    "overflow": (Overflow, "refused", "4294967295 tokens of arm 0"),
+    "overflow": (Overflow, "tokens", "4294967295 tokens of arm 0"),
     "second plan": (SecondPlanAboveBudget, "tokens", "4811 tokens asked for, 4800 of 5000 left"),
 }
 
