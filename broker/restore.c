@@ -48,7 +48,7 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
   uint64_t seed = cv_read_u64(row);
   uint64_t tokens = cv_read_u64(row);
   uint64_t ended = cv_read_u64(row);
-  if (campaign == NULL || phase > CV_PHASE_ENDED || end >= CV_END_COUNT) {
+  if (campaign == NULL || phase > CV_PHASE_ENDED || end >= CV_END_COUNT || tokens > campaign->spec.tokens) {
     return CV_ERR_DAMAGED;
   }
   if (phase >= CV_PHASE_STOPPING && cv_payroll_is_kept(&campaign->payroll)) {
