@@ -6,11 +6,12 @@ import struct
 
 import pytest
 
-from client.requester import spec
+from client.requester import end_name, spec
 from client.worker import GRID, Session, work
 from client.wire import frame
 from client.schema import schema
 from harness.admin import get
+from harness.commands import as_requester, crowdveil
 from harness.proxy import Relay
 from harness.secrets import ENCODINGS, WIDE, Secrets, memory_of
 
@@ -49,9 +50,11 @@ class Spied:
         self.deployment = deployment
         deployment.start_thirdparty()
         self.upstream = Relay(deployment.thirdparty.address)
-        deployment.start_broker({"thirdparty": self.upstream.address})
+        # a recruitment: releases of one token, and workers who are hired again and again
+        deployment.start_broker({"thirdparty": self.upstream.address,
+                                 "limits": {"release_tokens": 1, "worker_epsilon": 4000}})
         self.crowd = Relay(deployment.broker.address)
-        self.tickets, self.values = [], {}
+        self.tickets, self.values, self.shown, self.memory = [], {}, {}, {}
         self.requester = deployment.requester()
 
     def value(self, worker, arm, place):
@@ -59,20 +62,71 @@ class Spied:
         self.values[arm, place] = value
         return value
 
+    def value_hired(self, worker, arm, place):
+        """Large ones: who is hired answers one by one, which takes its time, and a few have to make a long sum."""
+        value = random.Random(f"canary/{arm}/{place}").randrange(GRID * 7 // 8, GRID)
+        self.values[arm, place] = value
+        return value
+
+    def value_shown(self, worker, arm, _):
+        """On a graph: what a worker, who gives one token, says of each arm that it is shown."""
+        value = random.Random(f"canary/{worker}/{arm}").randrange(1 << 17, GRID)
+        self.shown.setdefault(worker, {})[arm] = value
+        return value
+
     def run(self, tokens):
         """A campaign until its token limit."""
-        self.campaign = self.requester.submit(
-            spec(ARMS, epsilon=1, tokens=tokens, tokens_per_worker=10,
-                 policy_params={"alpha": .001, "tokens_per_round": TAU})).campaign
-        files = self.deployment.pki.issue("gateway/1-2000")
+        self.serve(spec(ARMS, epsilon=1, tokens=tokens, tokens_per_worker=10,
+                        policy_params={"alpha": .001, "tokens_per_round": TAU}), "gateway/1-2000", range(1, 2001))
+
+    def serve(self, message, gateway, workers, value=None, look_at=None):
+        """A campaign until its end; at the token of number `look_at` both memories are taken."""
+        self.campaign = self.requester.submit(message).campaign
+        files = self.deployment.pki.issue(gateway)
         with Session(self.crowd.address, files.ca, files.cert, files.key) as session:
             token = session.token
 
             def remember(ticket, values):
                 self.tickets.append(ticket)
                 token(ticket, values)
+                if len(self.tickets) == look_at:
+                    self.look()
             session.token = remember
-            self.verdicts, self.accepted = work(session, range(1, 2001), self.value, credit=128, tokens_per_worker=10)
+            self.verdicts, self.accepted = work(session, workers, value or self.value, credit=128,
+                                                tokens_per_worker=message.tokens_per_worker)
+
+    def look(self):
+        for daemon in (self.deployment.broker, self.deployment.thirdparty):
+            self.memory[daemon.name] = memory_of(daemon.pid)
+
+    def places(self):
+        """{what: bytes}, all that is written down or sent. Stops the daemons."""
+        folder = self.deployment.folder
+        places = {f"admin answer {url} of the {name}": get(folder / f"{name}.sock", url)[1].encode()
+                  for name in ("broker", "thirdparty") for url in ("/metrics", "/health")}
+        for form in ("table", "json", "csv"):
+            done = crowdveil("ledger", self.campaign, "--format", form, *as_requester(self.deployment))
+            assert done.returncode == 0, done.stderr
+            places[f"ledger as {form}"] = (done.stdout + done.stderr).encode()
+        places["doctor, live"] = self.doctor()
+        places["traffic of workers"] = self.crowd.bytes()
+        places["traffic between broker and third-party"] = self.upstream.bytes()
+        # while the daemons run, so that the write-ahead logs are there; and again after they stopped
+        for path in files_of(folder):
+            places[f"{path.name} while running"] = path.read_bytes()
+        self.deployment.stop()
+        places["doctor, stopped"] = self.doctor()
+        for path in files_of(folder):
+            places[path.name] = path.read_bytes()
+        assert {"broker.db", "thirdparty.db", "broker.db-wal while running"} <= set(places), sorted(places)
+        assert len(places["traffic of workers"]) > 48 * self.verdicts["accepted"]
+        return places
+
+    def doctor(self):
+        done = crowdveil("doctor", *(self.deployment.folder / f"{name}.yaml" for name in ("broker", "thirdparty")),
+                         "--json")
+        assert "broker" in done.stdout and "thirdparty" in done.stdout, done.stdout + done.stderr
+        return (done.stdout + done.stderr).encode()
 
     def secrets(self):
         by_place = [[self.values[arm, place] for place in range(TAU) if (arm, place) in self.values]
@@ -106,28 +160,95 @@ def files_of(folder):
             yield path
 
 
-def test_nothing_secret_is_in_files_logs_admin_answers_or_traffic(spied, tmp_path):
-    spied.run(tokens=2 * TAU * ARMS)
-    secrets = spied.secrets()
-    assert len(secrets.sums) > 3 * 10, "too few known sums for a test"
-    assert spied.verdicts["accepted"] == 2 * TAU * ARMS
-    admin = [get(tmp_path / f"{name}.sock", url)[1]
-             for name in ("broker", "thirdparty") for url in ("/metrics", "/health")]
-    places = {f"admin answer {number}": text.encode() for number, text in enumerate(admin)}
-    places["traffic of workers"] = spied.crowd.bytes()
-    places["traffic between broker and third-party"] = spied.upstream.bytes()
-    # while the daemons run, so that the write-ahead logs are there; and again after they stopped
-    for path in files_of(tmp_path):
-        places[f"{path.name} while running"] = path.read_bytes()
-    spied.deployment.stop()
-    for path in files_of(tmp_path):
-        places[path.name] = path.read_bytes()
-    assert {"broker.db", "thirdparty.db", "broker.db-wal while running"} <= set(places), sorted(places)
-    assert len(places["traffic of workers"]) > 48 * spied.verdicts["accepted"]
+def assert_nowhere(secrets, places):
     found = {name: hits for name, data in places.items() if (hits := secrets.find(data))}
     for name, data in sorted(places.items()):
         print(f"  {name}: {len(data)} bytes, {'FOUND ' + str(found[name]) if name in found else 'nothing found'}")
     assert not found
+
+
+def test_nothing_secret_is_in_files_logs_admin_answers_or_traffic(spied):
+    spied.run(tokens=2 * TAU * ARMS)
+    secrets = spied.secrets()
+    assert len(secrets.sums) > 3 * 10, "too few known sums for a test"
+    assert spied.verdicts["accepted"] == 2 * TAU * ARMS
+    assert_nowhere(secrets, spied.places())
+
+
+def released(spied, ends):
+    """The releases and plans of a campaign that has ended as it should."""
+    finished = spied.requester.watch(spied.campaign)
+    assert end_name(finished.progress.end) == ends
+    parts = spied.requester.export(spied.campaign)
+    return [release for part in parts for release in part.releases], [plan for part in parts for plan in part.plans]
+
+
+PULLS, MORE = 600, 400  # of each of four workers to learn who is good, and then of one of them
+
+
+@needs_root
+def test_of_a_recruitment_no_score_leaves_the_broker_and_no_worker_is_known_to_the_third_party(spied):
+    rng = random.Random("hired")
+    crew = [rng.randrange(1 << 39, 1 << 40) for _ in range(4)]  # by arm; nothing looks like one by chance
+    budget = 4 * PULLS + MORE
+    message = spec(4, policy="dpf", policy_params={"epsilon": (4 * PULLS + .5) / budget}, tokens_per_worker=budget)
+    message.costs_micro.extend([1_000_000] * 4)
+    message.workers.extend(crew)
+    message.budget_micro = budget * 1_000_000
+    spied.serve(message, f"gateway/{1 << 39}-{(1 << 40) - 1}", crew, spied.value_hired, budget - MORE // 2)
+    releases, _ = released(spied, "complete")
+    assert sorted(release.tokens for release in releases) == [PULLS] * 4 + [PULLS + MORE]
+    assert spied.verdicts["accepted"] == budget == len(spied.values)
+    # hybrid: a release has all tokens of its arm so far, each place once
+    rows = {release.arm: [spied.values[release.arm, place] for place in range(release.tokens)] for release in releases}
+    sums = {release.number: sum(rows[release.arm][:release.tokens]) for release in releases}
+    assert len(sums) == 5 and min(sums.values()) >= 1 << 29
+    for release in releases:
+        deviation = GRID * sum(2 * group.scale ** 2 * group.count for group in release.noise) ** .5
+        assert 0 < abs(release.noisy_sum - sums[release.number]) < 10 * deviation, "not the sums looked for"
+    secrets = Secrets([*rows.values(), [value for _, _, value in spied.accepted]], sums.values(), spied.tickets[::200])
+    spied.memory["thirdparty, after the end"] = memory_of(spied.deployment.thirdparty.pid)
+    memory = {f"memory of the {name}": data for name, data in spied.memory.items() if name != "broker"}
+    assert len(memory) == 2 and all(len(data) > 1 << 20 and b"dpf" in data for data in memory.values())
+    places = {**spied.places(), **memory}
+    assert_nowhere(secrets, places)
+    known = Secrets(sums=crew)
+    assert known.find(spied.memory["broker"]), "who is hired is there, and would be found"
+    theirs = {name: data for name, data in places.items() if "thirdparty" in name or "third-party" in name}
+    assert {"thirdparty.db", "thirdparty.db-wal while running", "01-thirdparty.log"} <= set(theirs), sorted(theirs)
+    assert_nowhere(known, theirs)
+
+
+PHASES = 2  # of a graph of four arms in a row: about 700 and 3,700 tokens of each that is played
+
+
+@needs_root
+def test_on_a_graph_nothing_that_was_shown_leaves_the_broker(spied):
+    message = spec(4, policy="gap", policy_params={"delta": .1}, mechanism="batch", epsilon=1, tokens=9000,
+                   edges=[(0, 1), (1, 2), (2, 3)])
+    spied.serve(message, "gateway/1-10000", range(1, 10_001), spied.value_shown, look_at=6000)
+    releases, plans = released(spied, "tokens")
+    assert len(releases) == 4 * PHASES, "all scores have one mean: no arm is dropped"
+    counts = [sum(want.tokens for want in plan.wants) for plan in plans[:PHASES]]
+    assert spied.verdicts["accepted"] == len(spied.accepted) == sum(counts)
+    order = [spied.shown[worker] for worker, _, _ in spied.accepted]
+    phases = [order[:counts[0]], order[counts[0]:]]
+    rows = {(plan + 1, arm): [shown[arm] for shown in phases[plan] if arm in shown]
+            for plan in range(PHASES) for arm in range(4)}
+    for release in releases:
+        row = rows[release.plan, release.arm]
+        assert release.tokens == len(row), "not the scores looked for"
+        assert 0 < abs(release.noisy_sum - sum(row)) < 50 * GRID, "not the sums looked for"
+    of_arms = [rows[1, arm] + rows[2, arm] for arm in range(4)]
+    sums = [total for total in map(sum, [*rows.values(), *of_arms]) if total >= 1 << 30]
+    assert len(sums) >= 2 * 4, "too few known sums for a test"
+    # as assigned: an answer after the other
+    answers = [value for shown in order for value in shown.values()]
+    secrets = Secrets([*rows.values(), answers], sums, spied.tickets[::200])
+    spied.memory["thirdparty, after the end"] = memory_of(spied.deployment.thirdparty.pid)
+    memory = {f"memory of the {name}": data for name, data in spied.memory.items() if name != "broker"}
+    assert len(memory) == 2 and all(len(data) > 1 << 20 and b"gap" in data for data in memory.values())
+    assert_nowhere(secrets, {**spied.places(), **memory})
 
 
 @needs_root

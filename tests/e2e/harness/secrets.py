@@ -42,8 +42,9 @@ WIDE = ("varint", "zigzag varint", "u64 little-endian", "u64 big-endian", "doubl
 
 
 class Secrets:
-    """`runs`: lists of token values in an order in which somebody might store them; `sums`: exact sums of 30 bits or
-    more; `blobs`: byte strings (tickets, keys) that must not appear as they are or in hexadecimal."""
+    """`runs`: lists of token values in an order in which somebody might store them; `sums`: exact sums, or other
+    long numbers (ids of workers), of 30 bits up; `blobs`: byte strings (tickets, keys) that must not appear as they
+    are or in hexadecimal."""
 
     def __init__(self, runs=(), sums=(), blobs=()):
         self.patterns, self.sums = {}, []
