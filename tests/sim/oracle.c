@@ -14,6 +14,7 @@ struct run {
   struct cv_policy *policy;
   struct cv_mechanism *mechanism[SCENARIO_ARMS];
   uint64_t tokens[SCENARIO_ARMS], summed[SCENARIO_ARMS], all; /* collected, in the last release; of all arms */
+  uint64_t paid_micro;
 };
 
 static void *room(void *array, size_t count, size_t *cap, size_t size) {
@@ -65,7 +66,7 @@ static void collect(struct run *run, const struct cv_want *want, uint64_t plan) 
 
 /* One plan; false at the end. */
 static bool next(struct run *run, struct cv_policy_step *step) {
-  uint64_t number = run->oracle->plans + 1, asked = 0;
+  uint64_t number = run->oracle->plans + 1, asked = 0, price = 0;
   CV_REQUIRE(cv_policy_step(run->policy, number, step) == CV_OK);
   run->oracle->end = CV_END_COMPLETE;
   if (step->done) {
@@ -73,12 +74,18 @@ static bool next(struct run *run, struct cv_policy_step *step) {
   }
   for (size_t i = 0; i < step->wants; i++) {
     asked += step->want[i].tokens;
+    price += step->want[i].tokens * run->scenario->cost_micro[step->want[i].arm];
+  }
+  run->oracle->end = CV_END_BUDGET;
+  if (run->paid_micro + price > run->scenario->budget_micro) {
+    return false;
   }
   run->oracle->end = CV_END_TOKENS;
   if (run->all + asked > run->scenario->tokens) {
     return false;
   }
   run->all += asked;
+  run->paid_micro += price;
   add_plan(run->oracle, number, step);
   for (size_t i = 0; i < step->wants; i++) {
     collect(run, &run->oracle->plan[number - 1].want[i], number);

@@ -108,6 +108,64 @@ static void draw_poverty(struct scenario *s, struct cv_rng *rng) {
   s->ending_ms = 1000 + cv_rng_below(rng, 3000);
 }
 
+/* Whom an arm is: mostly one behind an honest gateway, now and then one of those whom a liar lets arrive. */
+static uint64_t draw_hire(const struct scenario *s, struct cv_rng *rng) {
+  enum { FAVOURITES = 8 };
+  uint64_t gateway = cv_rng_below(rng, s->crews + (cv_rng_below(rng, 4) == 0 ? s->liars : 0));
+  uint64_t among = gateway < s->crews ? s->crew_workers : FAVOURITES;
+  return 1 + gateway * s->crew_workers + cv_rng_below(rng, among);
+}
+
+static void draw_hires(struct scenario *s, struct cv_rng *rng) {
+  for (uint32_t i = 0; i < s->arms; i++) {
+    s->cost_micro[i] = 200000 + cv_rng_below(rng, 1800000);
+    bool taken;
+    do {
+      s->worker[i] = draw_hire(s, rng);
+      taken = false;
+      for (uint32_t j = 0; j < i; j++) {
+        taken = taken || s->worker[j] == s->worker[i];
+      }
+    } while (taken);
+  }
+}
+
+/* Of seeds without rollback one in eight recruits, from a stream of its own: all other seeds stay as they are. A policy
+ * with an index bounds its noise, and takes few mechanisms; the others take all but doubling. */
+static void draw_recruitment(struct scenario *s) {
+  enum { HIRES_LEAST = 16, HIRES_MORE = 44 };
+  static const char *const policies[] = {"dpf", "dpf", "dpu", "dpu", "cheapest", "uniform", "eps-greedy"},
+                           *const mechanisms[] = {"hybrid", "none", "hybrid", "batch", "binary", "per-item"};
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, s->seed, 78, 1, 0);
+  struct cv_rng *rng = &seeded.rng;
+  /* A gateway remembers what a broker that was put back has forgotten, and gives no more for it. */
+  if (cv_rng_below(rng, 8) != 0 || s->rollback != ROLLBACK_NONE) {
+    return;
+  }
+  s->policy = policies[cv_rng_below(rng, CV_COUNT(policies))];
+  bool index = strcmp(s->policy, "dpu") == 0;
+  bool bounded = index && strcmp(s->privatizer.name, "laplace") != 0;
+  s->policy = index && !bounded ? "uniform" : s->policy;
+  s->mechanism = mechanisms[cv_rng_below(rng, bounded ? 3 : CV_COUNT(mechanisms))];
+  s->pulls = 1 + (uint32_t)cv_rng_below(rng, 4);
+  s->by_pull = cv_rng_below(rng, 2) == 0;
+  draw_hires(s, rng);
+  uint64_t least = s->cost_micro[0];
+  for (uint32_t i = 1; i < s->arms; i++) {
+    least = s->cost_micro[i] < least ? s->cost_micro[i] : least;
+  }
+  uint64_t hires = HIRES_LEAST + cv_rng_below(rng, HIRES_MORE);
+  s->budget_micro = hires * least + cv_rng_below(rng, least);
+  s->tokens_per_worker = (uint32_t)hires;
+  s->tokens = cv_rng_below(rng, 8) == 0 ? hires / 2 : hires;
+  s->tokens_per_round = 1;
+  s->worker_epsilon_micro = UINT32_MAX; /* some give them all */
+  /* Of those who wait a gateway replaces none: with more who can be hired than it lets wait, the one whose turn it is
+   * may never arrive. Not simulated. */
+  s->concurrency = s->concurrency < s->arms ? s->arms : s->concurrency;
+}
+
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   struct cv_rng_seeded seeded;
   struct scenario s = {.seed = seed};
@@ -128,6 +186,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
       draw_poverty(&s, rng);
     }
   }
+  draw_recruitment(&s);
   *ret = s;
 }
 
@@ -152,10 +211,11 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       snprintf(to, n,
                "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s, privatizer "
                "%s, radius %s, "
-               "settled %s; %u gateways and %u liars of %u workers, %u pests; ended by %s at %llu ms; %u faults of:",
+               "settled %s, budget %.6f; %u gateways and %u liars of %u workers, %u pests; ended by %s at %llu ms; %u "
+               "faults of:",
                s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens,
-               s->mechanism, s->privatizer.name, s->radius, s->settled, s->crews, s->liars, s->crew_workers, s->pests,
-               ending[s->ending], (unsigned long long)s->ending_ms, s->faults);
+               s->mechanism, s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->crews,
+               s->liars, s->crew_workers, s->pests, ending[s->ending], (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);
@@ -178,7 +238,21 @@ uint64_t scenario_cost(const struct scenario *s) {
   return covered && s->epsilon_micro < local ? s->epsilon_micro : local;
 }
 
+static void put_hiring_params(const struct scenario *s, struct cv_params *params) {
+  bool dpu = strcmp(s->policy, "dpu") == 0;
+  if (dpu || strcmp(s->policy, "dpf") == 0) {
+    CV_REQUIRE(cv_params_set_text(params, "noise", s->by_pull ? "printed" : "sound") == CV_OK);
+  }
+  if (dpu) {
+    CV_REQUIRE(cv_params_set_number(params, "pulls", s->pulls) == CV_OK);
+  }
+}
+
 static void put_params(const struct scenario *s, struct cv_params *params) {
+  if (s->budget_micro > 0) {
+    put_hiring_params(s, params);
+    return;
+  }
   if (strcmp(s->policy, "dp-exp3-lap") == 0) { /* one token at a time */
     return;
   }
@@ -204,5 +278,10 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
   choose(&spec.mechanism, s->mechanism);
   spec.privatizer = s->privatizer;
   put_params(s, &spec.policy.params);
+  if (s->budget_micro > 0) {
+    spec.cost_micro = (uint64_t *)(uintptr_t)s->cost_micro;
+    spec.worker = (uint64_t *)(uintptr_t)s->worker;
+    spec.budget_micro = s->budget_micro;
+  }
   *ret = spec;
 }

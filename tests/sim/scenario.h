@@ -44,6 +44,10 @@ struct scenario {
   uint64_t epsilon_micro;
   struct cv_choice privatizer;
   struct cv_privatizer applied; /* that, made */
+  /* A recruitment: what each arm's worker is paid for a token, and who that is. Without a budget nobody is paid. */
+  uint64_t cost_micro[SCENARIO_ARMS], worker[SCENARIO_ARMS], budget_micro;
+  uint32_t pulls; /* dpu: of a plan */
+  bool by_pull;   /* dpf and dpu: their printed noise */
   bool noise_seeded;
   uint32_t crews, liars, pests, crew_workers, concurrency;
   uint32_t lease_ms, queue, delay_ms;
@@ -65,6 +69,7 @@ void scenario_soak(uint64_t seed, uint32_t campaigns, struct scenario *ret);
 void scenario_tell(const struct scenario *scenario, char *to, size_t n);
 /* What a token costs its worker, micro-epsilon. */
 uint64_t scenario_cost(const struct scenario *scenario);
+/* Borrows costs and workers. */
 void scenario_spec(const struct scenario *scenario, struct cv_spec *ret);
 
 #endif

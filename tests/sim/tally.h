@@ -61,6 +61,8 @@
   MUST(BROKER_OLDER, "broker's database put back, refused by the anchor")    \
   MUST(RECOVERED, "broker's older database recovered")                       \
   MUST(BOTH_OLDER, "broker's database and anchor put back")                  \
+  MUST(RECRUITMENTS, "worlds that recruit")                                  \
+  MUST(PAID, "payments checked of recruitments that are over")               \
   MUST(TWO_AT_ONCE, "worlds with campaigns of two requesters at once")       \
   MUST(REPLAYS, "third-party databases replayed")                            \
   MUST(COMPARED, "campaigns compared with their run without faults")         \
@@ -72,6 +74,7 @@
   MUST(END_IDLE, "campaigns ended: idle")                                    \
   MUST(END_CANCELLED, "campaigns ended: cancelled")                          \
   MAY(END_LEDGER, "campaigns ended: privacy budget")                         \
+  MAY(END_BUDGET, "campaigns ended: budget")                                 \
   MUST(END_FROZEN, "campaigns ended: frozen")                                \
   MUST(END_REFUSED, "campaigns ended: refused")
 

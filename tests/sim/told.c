@@ -35,6 +35,7 @@ static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, boo
   }
   list->ticket[list->n++] = *ticket;
   truth->tokens_of[ticket->worker]++;
+  truth_campaign(truth, ticket->campaign)->acknowledged[ticket->arm]++;
 }
 
 static void count_backoffs(const struct cv_crowd_frame *frame) {
@@ -44,8 +45,17 @@ static void count_backoffs(const struct cv_crowd_frame *frame) {
   }
 }
 
+static void check_assigned(struct truth *truth, const struct cv_crowd_frame *frame) {
+  for (size_t i = 0; i < frame->assigns && !truth->world->rolled_back; i++) {
+    struct cv_ticket ticket;
+    CV_REQUIRE(cv_ticket_open(frame->assign[i].ticket, world_tagger(truth->world), &ticket) == CV_OK);
+    truth_check_hire(truth, &ticket);
+  }
+}
+
 void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame) {
   count_backoffs(frame);
+  check_assigned(truth, frame);
   for (size_t i = 0; i < frame->acks && !truth->world->rolled_back; i++) {
     struct cv_ticket ticket;
     const struct cv_crowd_ack *ack = &frame->ack[i];
@@ -60,6 +70,7 @@ void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame) {
     }
     memcpy(truth->ticket[truth->tickets++ % SPIED], ack->ticket, CV_TICKET_BYTES);
     acknowledge(truth, &ticket, ack->verdict == CV_VERDICT_ACCEPTED);
+    truth_check_hire(truth, &ticket);
   }
 }
 

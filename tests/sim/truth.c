@@ -402,6 +402,7 @@ static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
     take_time(truth, each, campaign, again);
     check_history(truth, each, campaign, again);
     check_ledger(truth, each);
+    truth_check_payments(truth, each, campaign);
     if (each->arm != NULL) {
       check_open(truth, each, campaign);
     }

@@ -24,6 +24,9 @@
  *     their noisy sums, standings, epsilon spent; ended early, as much of it as there is.
  *   8 Bad input is refused and costs its sender only: frames fuzzed, streams broken, orders for what is another's; an
  *     honest peer is never closed on. (Files, options and certificates: not here.)
+ *   9 A recruitment pays for each accepted token of an arm once, its cost, to the arm's worker, who alone gets places
+ *     of it; what was paid and what open epochs may still cost is within the budget. So it is on record after every
+ *     batch and restart, and so the requester is told.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */

@@ -39,6 +39,8 @@ struct campaign {
   uint64_t taken_ms;    /* when the broker took it at the latest; 0 = it has not */
   uint64_t counting_ms; /* since then or since the broker's last start its deadline is counted */
   bool deadline_seen;
+  uint64_t acknowledged[SCENARIO_ARMS]; /* tokens */
+  uint64_t paid_micro;                  /* as told with the end */
 };
 
 struct truth {
@@ -73,6 +75,12 @@ bool truth_same_release(const struct cv_release *a, const struct cv_release *b);
 bool truth_same_plan(const struct cv_plan *a, const struct cv_plan *b);
 /* An open epoch's tokens and their sum so far: to be searched for. */
 void truth_spy(struct truth *truth, uint32_t tokens, int64_t sum);
+/* 9, of what is on record; `campaign` knows its plans and releases. */
+void truth_check_payments(struct truth *truth, const struct cv_campaign *core, const struct campaign *campaign);
+/* 9, of what its requester was told and what its statement says. */
+void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id);
+/* 9: who may have a place of the arm. */
+void truth_check_hire(struct truth *truth, const struct cv_ticket *ticket);
 /* What the broker's accounts say of all workers, and what the tokens of all campaigns cost. */
 void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core);
 

@@ -24,6 +24,7 @@ static void count_end(enum cv_end end, bool again) {
       [CV_END_DEADLINE] = TALLY_END_DEADLINE,   [CV_END_IDLE] = TALLY_END_IDLE,
       [CV_END_CANCELLED] = TALLY_END_CANCELLED, [CV_END_LEDGER] = TALLY_END_LEDGER,
       [CV_END_FROZEN] = TALLY_END_FROZEN,       [CV_END_REFUSED] = TALLY_END_REFUSED,
+      [CV_END_BUDGET] = TALLY_END_BUDGET,
   };
   if (!again && end != CV_END_NONE) {
     tally(which[end]);
@@ -44,6 +45,7 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
   campaign->finished = true;
   campaign->end = finished->progress.end;
   campaign->spent_micro = finished->progress.epsilon_spent_micro;
+  campaign->paid_micro = finished->progress.paid_micro;
   campaign->standings = finished->standings <= SCENARIO_ARMS ? finished->standings : SCENARIO_ARMS;
   for (uint32_t i = 0; i < campaign->standings; i++) {
     campaign->standing[i] = finished->standing[i];
@@ -138,6 +140,9 @@ void truth_end(struct truth *truth) {
   }
   if (world->broker->up && !world->rolled_back) {
     truth_check_sum_of_accounts(truth, broker_core(world->broker));
+    for (uint64_t id = 1; id < truth->campaigns; id++) {
+      truth_check_paid(truth, broker_core(world->broker), id);
+    }
   }
   truth_search(truth);
   ranker_replay(world->thirdparty, path);

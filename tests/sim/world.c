@@ -328,6 +328,7 @@ static void set_up(struct world *world) {
   add_crowd(world);
   world->truth = truth_new(world);
   truth_listen_to_seals(world->truth);
+  tally_add(TALLY_RECRUITMENTS, world->scenario.budget_micro > 0);
   tally_add(TALLY_TWO_AT_ONCE, world->scenario.requesters > 1);
   for (size_t i = 0; i < world->parties; i++) {
     world_at(world, world_below(world, 50), start_again, NULL, &world->party[i], 0);
