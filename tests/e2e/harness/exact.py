@@ -17,9 +17,9 @@ def value(worker, arm):
 
 class ExactRun(Run):
     def __init__(self, deployment, **broker):
-        super().__init__(deployment, broker=broker, mechanism="none", trusted=True, epsilon=1, tokens=12_000,
-                         policy_params={"alpha": .0001, "delta": .1, "tokens_per_round": 400})
-        self.crowd = Crowd(deployment.broker.address, deployment.pki.issue(GATEWAYS[0]), range(1, 40_001), value)
+        super().__init__(deployment, broker=broker, mechanism="none", trusted=True, epsilon=1, tokens=30_000,
+                         policy_params={"alpha": .0001, "delta": .1, "tokens_per_round": 1000})
+        self.crowd = Crowd(deployment.broker.address, deployment.pki.issue(GATEWAYS[0]), range(1, 60_001), value)
         self.crowd.start()
 
     def check(self):
