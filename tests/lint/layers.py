@@ -61,7 +61,8 @@ LAYERS = (
     Layer("audit", ("lab/audit/*",), False,
           COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
                     "chain", "broker", "worker", "lab")),
-    Layer("lab", ("lab/*",), False, COMMON + ("noise", "mechanism", "policy", "quality", "privatizer")),
+    Layer("sampler", ("lab/sampler/*",), True, BASE),
+    Layer("lab", ("lab/*",), False, COMMON + ("noise", "mechanism", "policy", "quality", "privatizer", "sampler")),
 )
 
 # tests may include everything; nothing but tests may include tests

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lab/sampler/sampler.h"
+
+#include "common/base/err.h"
+#include "lab/sampler/kernels.h"
+
+static bool runs_anywhere(void) {
+  return true;
+}
+
+#ifdef __x86_64__
+static bool has_avx2(void) {
+  return __builtin_cpu_supports("avx2") != 0;
+}
+
+static bool has_avx512(void) {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+static const struct cv_sampler_kernel table[] = {
+    {.name = "plain", .runs = runs_anywhere, .bernoulli = cv_bernoulli_plain},
+#ifdef __x86_64__
+    {.name = "avx2", .runs = has_avx2, .bernoulli = cv_bernoulli_avx2},
+    {.name = "avx512", .runs = has_avx512, .bernoulli = cv_bernoulli_avx512},
+#endif
+};
+
+const struct cv_sampler_kernel *cv_sampler_kernel_at(size_t index) {
+  return index < CV_COUNT(table) ? &table[index] : NULL;
+}
+
+const char *cv_sampler_kernel_name(const struct cv_sampler_kernel *kernel) {
+  return kernel->name;
+}
+
+bool cv_sampler_kernel_runs(const struct cv_sampler_kernel *kernel) {
+  return kernel->runs();
+}
+
+static const struct cv_sampler_kernel *best_kernel(void) {
+  size_t i = CV_COUNT(table) - 1;
+  while (!table[i].runs()) {
+    i--;
+  }
+  return &table[i];
+}
+
+void cv_sampler_init(struct cv_sampler *sampler, uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, seed, a, b, c);
+  for (size_t word = 0; word < CV_COUNT(sampler->state); word++) {
+    for (size_t lane = 0; lane < CV_SAMPLER_LANES; lane++) {
+      sampler->state[word][lane] = cv_rng_u64(&rng.rng);
+    }
+  }
+  sampler->kernel = best_kernel();
+}
+
+uint64_t cv_sampler_bernoulli_sum(struct cv_sampler *sampler, uint64_t count, double p) {
+  CV_REQUIRE(p >= 0 && p <= 1);
+  if (p == 0 || p == 1) {
+    return p == 0 ? 0 : count;
+  }
+  return sampler->kernel->bernoulli(sampler, count, p);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fast draws for experiments in one process. Simulated scores only, never the noise of a mechanism (common/noise).
+ *
+ * Two levels. At token level each token is really drawn, many side by side: cv_sampler_bernoulli_sum. In one draw,
+ * the sum of n Bernoulli tokens is one binomial variable: cv_sampler_binomial.
+ *
+ * All results are a function of the stream alone. The token level has one kernel per instruction set, chosen by what
+ * the processor has; all kernels give the same results, bit by bit, and leave the same state behind.
+ */
+#ifndef CV_LAB_SAMPLER_H
+#define CV_LAB_SAMPLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/rng.h"
+
+enum { CV_SAMPLER_LANES = 8 };
+
+struct cv_sampler_kernel;
+
+/* Eight generators (xoshiro256++, Blackman and Vigna 2018) that advance together. No pointers into itself: it may be
+ * copied, and a copy goes on alike. */
+struct cv_sampler {
+  uint64_t state[4][CV_SAMPLER_LANES];
+  const struct cv_sampler_kernel *kernel;
+};
+
+/* The stream that (seed, a, b, c) names, as in common/base/rng.h, with the best kernel of this processor. About 100
+ * ns. */
+void cv_sampler_init(struct cv_sampler *sampler, uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
+
+/* The kernels by index, the plain one first and the fastest last; NULL past the end. */
+const struct cv_sampler_kernel *cv_sampler_kernel_at(size_t index);
+const char *cv_sampler_kernel_name(const struct cv_sampler_kernel *kernel);
+/* Whether this processor can run it. */
+bool cv_sampler_kernel_runs(const struct cv_sampler_kernel *kernel);
+
+/*
+ * How many of `count` independent tokens are 1, each with probability p; p in [0,1], not NaN.
+ *
+ * Exact for every double p, subnormal ones too: a token is a uniform real that is compared with the binary expansion of
+ * p bit by bit, until the first bit that differs. Four bits a pass, 512 tokens abreast; the tokens that a pass leaves
+ * undecided (one in 16) go into the next together. So about 2.2 random bits a token.
+ */
+uint64_t cv_sampler_bernoulli_sum(struct cv_sampler *sampler, uint64_t count, double p);
+
+/*
+ * Binomial(n, p), n <= 2^40, p in [0,1].
+ *
+ * Min(n p, n (1 - p)) below 10: inversion, from 0 upward. Otherwise transformed rejection, BTRS of Hormann, "The
+ * generation of binomial random variates" (1993), with the probabilities in the saddle-point form of Loader, "Fast and
+ * accurate computation of binomial probabilities" (2000), so that nothing cancels for large n.
+ *
+ * Exact up to the rounding of doubles: the uniforms have 53 bits, so a value of probability P is drawn with P (1 +- e)
+ * +- 2^-53, e about 2^-50 standard deviations (of the sum, in tokens), thus 2^-30 at n = 2^40.
+ */
+struct cv_binomial {
+  uint64_t n;
+  bool flipped; /* drawn as n - Binomial(n, 1 - p) */
+  double p;     /* at most 1/2 */
+  double none;  /* inversion: the probability of 0; below 0: rejection */
+  double odds;  /* inversion: p/(1 - p) */
+  /* Rejection: the mode, the mean minus the mode, and Hormann's names. */
+  double mode, shift, a, b, alpha, v_r;
+};
+
+/* For many draws of one law: a prepared one saves about a third of a draw's time. */
+void cv_binomial_init(struct cv_binomial *law, uint64_t n, double p);
+uint64_t cv_binomial_draw(const struct cv_binomial *law, struct cv_rng *rng);
+
+/* One draw: both of the above. */
+uint64_t cv_sampler_binomial(struct cv_rng *rng, uint64_t n, double p);
+
+#endif
