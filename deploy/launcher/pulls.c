@@ -28,14 +28,16 @@ static uint32_t best_arm(const struct cv_outcome *outcome, uint64_t left_micro) 
   return best;
 }
 
-/* What the whole budget buys when the densest arm that still fits is taken each time. */
+/* What the whole budget buys, up to the limit of tokens, when the densest arm that still fits is taken each time. */
 static double best_reward(const struct cv_outcome *outcome) {
-  uint64_t left = outcome->budget_micro;
+  uint64_t left = outcome->budget_micro, requests = outcome->progress.tokens_limit;
   double reward = 0;
-  for (uint32_t arm = best_arm(outcome, left); arm != UINT32_MAX; arm = best_arm(outcome, left)) {
+  for (uint32_t arm = best_arm(outcome, left); arm != UINT32_MAX && requests > 0; arm = best_arm(outcome, left)) {
     uint64_t times = left / outcome->cost_micro[arm];
+    times = times < requests ? times : requests;
     reward += (double)times * outcome->mean[arm];
     left -= times * outcome->cost_micro[arm];
+    requests -= times;
   }
   return reward;
 }

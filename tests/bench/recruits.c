@@ -59,6 +59,7 @@ int main(void) {
   for (size_t n = 0; n < CV_COUNT(names); n++) {
     struct cv_spec spec = {.arms = ARMS,
                            .epsilon_micro = 400000,
+                           .tokens = UINT64_C(1) << 40,
                            .cost_micro = cost,
                            .budget_micro = UINT64_C(1000000) * BUDGET,
                            .mechanism.name = "hybrid",

@@ -70,7 +70,7 @@ static enum cv_err step_uniform(struct cv_policy *policy, uint64_t plan, struct 
   if (!step->done) {
     struct cv_rng_seeded stream;
     cv_recruits_stream(self, plan, &stream);
-    cv_recruits_want(step, cv_recruits_any(self, &stream.rng), 1);
+    cv_recruits_want(self, step, cv_recruits_any(self, &stream.rng), 1);
   }
   return CV_OK;
 }

@@ -52,7 +52,7 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_
     double width = (self->published ? sqrt(2 * log_t / z) : 0) + (noise == 0 ? 0 : noise * (log2(z) + 1) / z);
     recruits->density[i] = arm->pulls == 0 ? (double)NAN : arm->mean + width / arm->slope;
   }
-  cv_recruits_want(step, cv_recruits_best(recruits, recruits->density), 1);
+  cv_recruits_want(recruits, step, cv_recruits_best(recruits, recruits->density), 1);
   return CV_OK;
 }
 

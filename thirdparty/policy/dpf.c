@@ -51,11 +51,11 @@ static uint64_t cost_at(const struct cv_recruits *recruits, uint32_t place) {
 }
 
 static void explore_one(struct dpf *self, uint64_t left, struct cv_policy_step *step) {
-  const struct cv_recruits *recruits = &self->recruits;
+  struct cv_recruits *recruits = &self->recruits;
   if (self->turn == recruits->arms || cost_at(recruits, self->turn) > left) {
     self->turn = 0;
   }
-  cv_recruits_want(step, recruits->by_cost[self->turn++], 1);
+  cv_recruits_want(recruits, step, recruits->by_cost[self->turn++], 1);
 }
 
 /* A turn goes over the longest prefix of by_cost that can be paid, and the next over none that is longer: so the whole
@@ -73,7 +73,7 @@ static void explore_all(struct dpf *self, uint64_t left, struct cv_policy_step *
     recruits->times[j] = turns;
   }
   for (uint32_t j = 0; j < n; j++) {
-    cv_recruits_want(step, recruits->by_cost[j], recruits->times[j]);
+    cv_recruits_want(recruits, step, recruits->by_cost[j], recruits->times[j]);
   }
 }
 
@@ -108,7 +108,7 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_
   }
   cv_recruits_fill(recruits, self->recruits.density, recruits->left_micro);
   if (self->by_pull) {
-    cv_recruits_want(step, recruits->pick[0], 1);
+    cv_recruits_want(recruits, step, recruits->pick[0], 1);
   } else {
     cv_recruits_want_picks(recruits, step);
   }

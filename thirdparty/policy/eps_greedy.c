@@ -61,13 +61,13 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_
   cv_recruits_stream(recruits, plan, &stream);
   /* Not divided: the gap may be 0. */
   if (cv_rng_unit(&stream.rng) * t * gap * gap < 5.0 * recruits->arms) {
-    cv_recruits_want(step, cv_recruits_any(recruits, &stream.rng), 1);
+    cv_recruits_want(recruits, step, cv_recruits_any(recruits, &stream.rng), 1);
     return CV_OK;
   }
   for (uint32_t i = 0; i < recruits->arms; i++) {
     recruits->density[i] = recruits->arm[i].pulls == 0 ? (double)NAN : recruits->arm[i].mean;
   }
-  cv_recruits_want(step, cv_recruits_best(recruits, recruits->density), 1);
+  cv_recruits_want(recruits, step, cv_recruits_best(recruits, recruits->density), 1);
   return CV_OK;
 }
 

@@ -53,6 +53,7 @@ enum cv_err cv_recruits_init(struct cv_recruits *self, const struct cv_policy_cl
   self->policy.class = class;
   self->seed = seed;
   self->budget_micro = self->left_micro = spec->budget_micro;
+  self->tokens = spec->tokens;
   self->epsilon_micro = strcmp(spec->mechanism.name, "none") == 0 ? 0 : spec->epsilon_micro;
   self->is_fresh = strcmp(spec->mechanism.name, "batch") == 0;
   self->arms = self->strangers = spec->arms;
@@ -192,8 +193,9 @@ void cv_recruits_stream(const struct cv_recruits *self, uint64_t plan, struct cv
 
 void cv_recruits_want_drawn(struct cv_recruits *self, uint64_t plan, uint64_t n, struct cv_policy_step *step) {
   CV_REQUIRE(self->picks > 0 && n > 0);
+  n = n < self->room ? n : self->room;
   if (self->picks == 1) {
-    cv_recruits_want(step, self->pick[0], n < self->times[0] ? n : self->times[0]);
+    cv_recruits_want(self, step, self->pick[0], n < self->times[0] ? n : self->times[0]);
     return;
   }
   struct cv_rng_seeded stream;
@@ -215,28 +217,34 @@ void cv_recruits_want_drawn(struct cv_recruits *self, uint64_t plan, uint64_t n,
   }
   for (uint32_t j = 0; j < self->picks; j++) {
     if (drawn[j] > 0) {
-      cv_recruits_want(step, self->pick[j], drawn[j]);
+      cv_recruits_want(self, step, self->pick[j], drawn[j]);
     }
   }
 }
 
 enum cv_err cv_recruits_step(struct cv_recruits *self, struct cv_policy_step *step) {
   CV_TRY(cv_policy_step_reserve(step, 0, self->arms));
-  step->done = cv_recruits_affordable(self, self->left_micro) == 0;
+  self->room = self->tokens > self->pulls ? self->tokens - self->pulls : 0;
+  step->done = self->room == 0 || cv_recruits_affordable(self, self->left_micro) == 0;
   return CV_OK;
 }
 
-void cv_recruits_want(struct cv_policy_step *step, uint32_t arm, uint64_t times) {
-  step->want[step->wants++] = (struct cv_want){.arm = arm, .tokens = times < WANT_MAX ? (uint32_t)times : WANT_MAX};
-}
-
-void cv_recruits_want_picks(const struct cv_recruits *self, struct cv_policy_step *step) {
-  for (uint32_t j = 0; j < self->picks; j++) {
-    cv_recruits_want(step, self->pick[j], self->times[j]);
+void cv_recruits_want(struct cv_recruits *self, struct cv_policy_step *step, uint32_t arm, uint64_t times) {
+  times = times < WANT_MAX ? times : WANT_MAX;
+  times = times < self->room ? times : self->room;
+  self->room -= times;
+  if (times > 0) {
+    step->want[step->wants++] = (struct cv_want){.arm = arm, .tokens = (uint32_t)times};
   }
 }
 
-bool cv_recruits_want_first(const struct cv_recruits *self, struct cv_policy_step *step) {
+void cv_recruits_want_picks(struct cv_recruits *self, struct cv_policy_step *step) {
+  for (uint32_t j = 0; j < self->picks; j++) {
+    cv_recruits_want(self, step, self->pick[j], self->times[j]);
+  }
+}
+
+bool cv_recruits_want_first(struct cv_recruits *self, struct cv_policy_step *step) {
   uint64_t left = self->left_micro;
   if (self->strangers == 0) {
     return false;
@@ -244,7 +252,7 @@ bool cv_recruits_want_first(const struct cv_recruits *self, struct cv_policy_ste
   for (uint32_t i = 0; i < self->arms; i++) {
     if (self->arm[i].pulls == 0 && self->arm[i].cost_micro <= left) {
       left -= self->arm[i].cost_micro;
-      cv_recruits_want(step, i, 1);
+      cv_recruits_want(self, step, i, 1);
     }
   }
   return step->wants > 0;

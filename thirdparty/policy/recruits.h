@@ -36,6 +36,8 @@ struct cv_recruits {
   uint32_t strangers;  /* arms without a pull */
   uint64_t pulls;      /* of all arms: the paper's t - 1 */
   uint64_t left_micro; /* of the budget */
+  uint64_t tokens;     /* the campaign's limit: as many requests as there are */
+  uint64_t room;       /* of them, for the step that is being made */
   struct cv_recruit *arm;
   uint32_t *by_cost; /* arms, the cheapest first; of equal costs the lower number first */
   /* What cv_recruits_fill() leaves: `picks` arms and how often each was taken, in the order in which they were. */
@@ -80,18 +82,20 @@ void cv_recruits_stream(const struct cv_recruits *self, uint64_t plan, struct cv
 
 /* Steps. They return CV_OK or CV_ERR_NOMEM. */
 
-/* Room for every want there can be; done if the money buys nothing any more. To be called first in every step. */
+/* Room for every want there can be; done if the money buys nothing any more, or the limit of tokens is reached ("the
+ * algorithms terminate when the budget runs out or all requests are handled", section 5.1). To be called first in every
+ * step. */
 CV_MUST_USE enum cv_err cv_recruits_step(struct cv_recruits *self, struct cv_policy_step *step);
-/* `times` tokens of an arm, or as many as a want can hold. */
-void cv_recruits_want(struct cv_policy_step *step, uint32_t arm, uint64_t times);
+/* `times` tokens of an arm, or as many as a want can hold, and as the limit leaves. */
+void cv_recruits_want(struct cv_recruits *self, struct cv_policy_step *step, uint32_t arm, uint64_t times);
 /* `n` of the picks (or all, if there are fewer), each with probability in proportion to the times that are left of it;
  * from the stream of this plan. picks > 0; uses up `times`. */
 void cv_recruits_want_drawn(struct cv_recruits *self, uint64_t plan, uint64_t n, struct cv_policy_step *step);
 /* All the picks. */
-void cv_recruits_want_picks(const struct cv_recruits *self, struct cv_policy_step *step);
+void cv_recruits_want_picks(struct cv_recruits *self, struct cv_policy_step *step);
 /* Algorithm 2, lines 4 to 6: a token of every arm that has none yet, as far as the money goes, in order of number.
  * False if there is none such that could be paid. */
-bool cv_recruits_want_first(const struct cv_recruits *self, struct cv_policy_step *step);
+bool cv_recruits_want_first(struct cv_recruits *self, struct cv_policy_step *step);
 
 /* Members of a class. A policy with state of its own calls save and load before it writes or reads that. */
 void cv_recruits_apply(struct cv_policy *policy, const struct cv_release *release);

@@ -105,6 +105,9 @@ static void test_a_recruitment_is_measured_against_the_densest(void **state) {
   assert_near(json_real_value(json_object_get(first, "paid")), 240, 1e-9);
   assert_null(json_object_get(result, "classes"));
   json_decref(result);
+  /* With two requests Bo comes twice, however much money is left. */
+  outcome.progress.tokens_limit = 2;
+  assert_near(cv_pulls_sums(&outcome).regret, 2 * .9 - sums.reward, 1e-9);
   cv_outcome_fini(&outcome);
 }
 

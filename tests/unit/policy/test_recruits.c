@@ -32,7 +32,7 @@ struct bench {
 };
 
 static void bench_spec(struct bench *b, const char *policy, uint32_t arms, const uint64_t *cost, uint64_t budget) {
-  *b = (struct bench){.spec = {.arms = arms, .tokens_per_worker = 1, .tokens = 1, .budget_micro = budget}};
+  *b = (struct bench){.spec = {.arms = arms, .tokens_per_worker = 1, .tokens = 1000000, .budget_micro = budget}};
   memcpy(b->cost, cost, arms * sizeof(*cost));
   b->spec.cost_micro = b->cost;
   (void)snprintf(b->spec.policy.name, sizeof(b->spec.policy.name), "%s", policy);
@@ -120,6 +120,33 @@ static void dpf_recruits_in_the_order_of_figure_2(void **state) {
   assert_true(b.step.done);
   assert_int_equal(b.spent, 199 * UNIT);
   bench_fini(&b);
+}
+
+/* As many tokens as there are requests: no plan goes beyond, and the last one is the end. */
+static void nobody_is_hired_for_more_than_there_is_to_do(void **state) {
+  enum { REQUESTS = 21 };
+  (void)state;
+  for (size_t p = 0; cv_policy_at(p) != NULL; p++) {
+    struct bench b;
+    if (cv_policy_at(p)->kind != CV_POLICY_RECRUITMENT) {
+      continue;
+    }
+    bench_spec(&b, cv_policy_at(p)->name, 3, paper_cost, 400 * UNIT);
+    b.spec.tokens = REQUESTS;
+    bench_open(&b, 1);
+    uint64_t asked = 0;
+    for (bench_step(&b); !b.step.done; bench_step(&b)) {
+      assert_true(b.step.wants > 0);
+      for (size_t i = 0; i < b.step.wants; i++) {
+        assert_true(b.step.want[i].tokens > 0);
+        asked += b.step.want[i].tokens;
+        bench_release(&b, b.step.want[i], .5 * b.step.want[i].tokens, NULL);
+      }
+      assert_in_range(asked, 1, REQUESTS);
+    }
+    assert_int_equal(asked, REQUESTS);
+    bench_fini(&b);
+  }
 }
 
 static void dpf_sound_explores_in_one_plan_and_spends_the_rest_in_another(void **state) {
@@ -528,6 +555,7 @@ static void survives_a_broker_that_lies(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dpf_recruits_in_the_order_of_figure_2),
+      cmocka_unit_test(nobody_is_hired_for_more_than_there_is_to_do),
       cmocka_unit_test(dpf_sound_explores_in_one_plan_and_spends_the_rest_in_another),
       cmocka_unit_test(dpu_has_the_densities_and_plans_of_figure_3),
       cmocka_unit_test(dpu_draws_in_proportion_to_the_plan),
