@@ -12,7 +12,6 @@
 
 #include "common/base/grid.h"
 #include "common/base/table.h"
-#include "common/base/text.h"
 #include "worker/records.h"
 
 struct item {
@@ -35,57 +34,11 @@ struct reading {
 
 #define LINE(reading) (reading)->ask->path, (unsigned long long)(reading)->records.start
 
-/* A piece of the file for a message: short and without control characters. */
-struct quote {
-  char text[64];
-};
-
-static const char *quoted(struct quote *quote, const char *text) {
-  size_t n = strnlen(text, sizeof(quote->text) - 1);
-  memcpy(quote->text, text, n);
-  quote->text[n] = '\0';
-  cv_text_clean(quote->text, n);
-  return quote->text;
-}
-
 static enum cv_err changed(const struct reading *reading, struct cv_why *why) {
   return cv_fail(why, CV_ERR_IO, "%s:%llu: the file was changed while it was read", LINE(reading));
 }
 
 /* ---- the header ---- */
-
-static enum cv_err missing_column(const struct reading *reading, const char *column, struct cv_why *why) {
-  char list[240] = "";
-  size_t used = 0;
-  for (uint32_t i = 0; i < reading->columns && used < sizeof(list); i++) {
-    struct quote quote;
-    used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i == 0 ? "" : ", ",
-                             quoted(&quote, cv_records_field(&reading->records, i)));
-  }
-  if (used >= sizeof(list)) {
-    (void)snprintf(list + sizeof(list) - 5, 5, " ...");
-  }
-  return cv_fail(why, CV_ERR_INVALID, "%s:%llu: no column \"%s\"; the columns are %s", LINE(reading), column, list);
-}
-
-static enum cv_err find_column(const struct reading *reading, const char *column, uint32_t *ret, struct cv_why *why) {
-  uint32_t found = reading->columns;
-  for (uint32_t i = 0; i < reading->columns; i++) {
-    if (strcmp(cv_records_field(&reading->records, i), column) != 0) {
-      continue;
-    }
-    if (found != reading->columns) {
-      return cv_fail(why, CV_ERR_INVALID, "%s:%llu: two columns are called \"%s\"; expected one", LINE(reading),
-                     column);
-    }
-    found = i;
-  }
-  if (found == reading->columns) {
-    return missing_column(reading, column, why);
-  }
-  *ret = found;
-  return CV_OK;
-}
 
 static enum cv_err read_header(struct reading *reading, struct cv_why *why) {
   const struct cv_csv_ask *ask = reading->ask;
@@ -96,36 +49,20 @@ static enum cv_err read_header(struct reading *reading, struct cv_why *why) {
                    ask->path, ask->item_column, ask->score_column);
   }
   reading->columns = reading->records.fields;
-  CV_TRY(find_column(reading, ask->item_column, &reading->item_at, why));
-  return find_column(reading, ask->score_column, &reading->score_at, why);
+  CV_TRY(cv_records_column(&reading->records, ask->item_column, &reading->item_at, why));
+  return cv_records_column(&reading->records, ask->score_column, &reading->score_at, why);
 }
 
 /* ---- rows ---- */
 
-/* Decimal numbers with blanks around them; strtod alone would take "nan", "inf" and hexadecimal. */
-static bool parse_number(const char *text, double *ret) {
-  text += strspn(text, " \t");
-  size_t n = strspn(text, "+-.0123456789eE");
-  if (n == 0 || text[n + strspn(text + n, " \t")] != '\0') {
-    return false;
-  }
-  char *end;
-  double number = strtod(text, &end);
-  if (end != text + n || !isfinite(number)) {
-    return false;
-  }
-  *ret = number;
-  return true;
-}
-
 static enum cv_err parse_score(const struct reading *reading, double *ret, struct cv_why *why) {
   const struct cv_csv_ask *ask = reading->ask;
   const char *text = cv_records_field(&reading->records, reading->score_at);
-  struct quote quote;
+  struct cv_quote quote;
   double score;
-  if (!parse_number(text, &score)) {
+  if (!cv_records_number(text, &score)) {
     return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s \"%s\" is not a number", LINE(reading), ask->score_column,
-                   quoted(&quote, text));
+                   cv_quote(&quote, text));
   }
   if (ask->has_scale && !(score >= ask->low && score <= ask->high)) {
     return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s %.10g is outside %.10g..%.10g, the campaign's scale",
@@ -138,34 +75,30 @@ static enum cv_err parse_score(const struct reading *reading, double *ret, struc
 /* The next row's item name and score; *ret_end at the end. */
 static enum cv_err next_row(struct reading *reading, bool *ret_end, const char **ret_name, double *ret_score,
                             struct cv_why *why) {
-  CV_TRY(cv_records_next(&reading->records, ret_end, why));
+  CV_TRY(cv_records_row(&reading->records, reading->columns, ret_end, why));
   if (*ret_end) {
     return CV_OK;
-  }
-  if (reading->records.fields != reading->columns) {
-    return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %u fields; expected %u as in the header", LINE(reading),
-                   reading->records.fields, reading->columns);
   }
   *ret_name = cv_records_field(&reading->records, reading->item_at);
   return parse_score(reading, ret_score, why);
 }
 
 static enum cv_err add_item(struct reading *reading, const char *name, struct item **ret, struct cv_why *why) {
-  struct quote quote;
+  struct cv_quote quote;
   if (!cv_name_is_valid(name)) {
     return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s \"%s\" is no name; expected 1 to %d bytes of printable UTF-8",
-                   LINE(reading), reading->ask->item_column, quoted(&quote, name), CV_NAME_BYTES - 1);
+                   LINE(reading), reading->ask->item_column, cv_quote(&quote, name), CV_NAME_BYTES - 1);
   }
   if (HASH_COUNT(reading->items) == CV_ARMS_MAX) {
     return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: \"%s\" is one item too many; expected at most %d different ones",
-                   LINE(reading), quoted(&quote, name), CV_ARMS_MAX);
+                   LINE(reading), cv_quote(&quote, name), CV_ARMS_MAX);
   }
   struct item *item = calloc(1, sizeof(*item));
   if (item == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);
   }
   (void)snprintf(item->name, sizeof(item->name), "%s", name);
-  item->is_number = parse_number(name, &item->number);
+  item->is_number = cv_records_number(name, &item->number);
   if (CV_TABLE_ADD_TEXT(reading->items, name, item) != CV_OK) {
     free(item);
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);

@@ -2,10 +2,12 @@
 #include "worker/records.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/text.h"
 #include "worker/csv.h"
 
 static enum cv_err fail_at(const struct cv_records *records, uint64_t line, struct cv_why *why, const char *text) {
@@ -35,7 +37,7 @@ enum cv_err cv_records_open(const char *path, char delimiter, struct cv_records 
   }
   enum cv_err err = CV_OK;
   if (fstat(fileno(records.file), &about) != 0 || !S_ISREG(about.st_mode)) {
-    err = cv_fail(why, CV_ERR_IO, "%s: is not a regular file; expected a file with rows of scores", path);
+    err = cv_fail(why, CV_ERR_IO, "%s: is not a regular file; expected a file with rows", path);
   }
   records.at = calloc(CV_CSV_COLUMNS_MAX, sizeof(*records.at));
   if (err == CV_OK && records.at == NULL) {
@@ -167,4 +169,70 @@ enum cv_err cv_records_next(struct cv_records *records, bool *ret_end, struct cv
   }
   *ret_end = is_empty;
   return CV_OK;
+}
+
+enum cv_err cv_records_row(struct cv_records *records, uint32_t fields, bool *ret_end, struct cv_why *why) {
+  CV_TRY(cv_records_next(records, ret_end, why));
+  return *ret_end || records->fields == fields
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID, "%s:%llu: %u fields; expected %u as in the header", records->path,
+                       (unsigned long long)records->start, records->fields, fields);
+}
+
+const char *cv_quote(struct cv_quote *quote, const char *text) {
+  size_t n = strnlen(text, sizeof(quote->text) - 1);
+  memcpy(quote->text, text, n);
+  quote->text[n] = '\0';
+  cv_text_clean(quote->text, n);
+  return quote->text;
+}
+
+static enum cv_err missing_column(const struct cv_records *records, const char *name, struct cv_why *why) {
+  char list[240] = "";
+  size_t used = 0;
+  for (uint32_t i = 0; i < records->fields && used < sizeof(list); i++) {
+    struct cv_quote quote;
+    used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i == 0 ? "" : ", ",
+                             cv_quote(&quote, cv_records_field(records, i)));
+  }
+  if (used >= sizeof(list)) {
+    (void)snprintf(list + sizeof(list) - 5, 5, " ...");
+  }
+  return cv_fail(why, CV_ERR_INVALID, "%s:%llu: no column \"%s\"; the columns are %s", records->path,
+                 (unsigned long long)records->start, name, list);
+}
+
+enum cv_err cv_records_column(const struct cv_records *records, const char *name, uint32_t *ret, struct cv_why *why) {
+  uint32_t found = records->fields;
+  for (uint32_t i = 0; i < records->fields; i++) {
+    if (strcmp(cv_records_field(records, i), name) != 0) {
+      continue;
+    }
+    if (found != records->fields) {
+      return cv_fail(why, CV_ERR_INVALID, "%s:%llu: two columns are called \"%s\"; expected one", records->path,
+                     (unsigned long long)records->start, name);
+    }
+    found = i;
+  }
+  if (found == records->fields) {
+    return missing_column(records, name, why);
+  }
+  *ret = found;
+  return CV_OK;
+}
+
+/* strtod alone would take "nan", "inf" and hexadecimal. */
+bool cv_records_number(const char *text, double *ret) {
+  text += strspn(text, " \t");
+  size_t n = strspn(text, "+-.0123456789eE");
+  if (n == 0 || text[n + strspn(text + n, " \t")] != '\0') {
+    return false;
+  }
+  char *end;
+  double number = strtod(text, &end);
+  if (end != text + n || !isfinite(number)) {
+    return false;
+  }
+  *ret = number;
+  return true;
 }

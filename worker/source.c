@@ -40,7 +40,7 @@ static void draw_worker(const struct cv_items *items, uint64_t seed, uint32_t i,
 
 static uint64_t money(double cost) {
   uint64_t micro = (uint64_t)(cost * (double)CV_MICRO + 0.5);
-  return micro == 0 ? 1 : micro < CV_COST_MAX_MICRO ? micro : CV_COST_MAX_MICRO;
+  return micro == 0 ? 1 : micro;
 }
 
 static enum cv_err fill_workers(struct cv_score_source *source, const struct cv_items *items, uint64_t seed,
@@ -58,9 +58,9 @@ static enum cv_err fill_workers(struct cv_score_source *source, const struct cv_
     if (!is_given) {
       draw_worker(items, seed, i, &item[i], &cost);
     }
-    cost = items->source == CV_SOURCE_TAXI ? taxis->miles[i] * items->cost_per_mile : cost;
+    bool is_taxi = items->source == CV_SOURCE_TAXI;
     source->worker[i] = is_given ? items->item[i].id : i + 1;
-    source->cost_micro[i] = is_given ? items->item[i].cost_micro : money(cost);
+    source->cost_micro[i] = is_given ? items->item[i].cost_micro : is_taxi ? taxis->cost_micro[i] : money(cost);
   }
   return CV_OK;
 }

@@ -5,17 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grid.h"
 #include "common/base/table.h"
+#include "common/base/text.h"
 #include "worker/records.h"
 
-/* A trip round the world is a slip of the pen. */
-enum { DRIVERS_MAX = 1 << 20, MILES_MAX = 25000 };
+/* The city's ids are 128 hexadecimal digits. A trip round the world is a slip of the pen. */
+enum { DRIVERS_MAX = 1 << 20, ID_MAX = 128, MILES_MAX = 25000 };
+static const double AREA_MAX = 1e9;
 
 enum { TAXI, MILES, AREA, COLUMNS };
 static const char *const column_names[COLUMNS] = {"taxi_id", "trip_miles", "pickup_community_area"};
 
 struct driver {
-  char name[CV_NAME_BYTES];
+  char id[ID_MAX + 1];
   uint64_t trips;
   double miles;
   UT_hash_handle hh;
@@ -25,42 +28,53 @@ struct reading {
   const struct cv_items *items;
   struct cv_records records;
   uint32_t fields, at[COLUMNS];
-  struct driver *drivers; /* by name */
+  struct driver *drivers; /* by id */
 };
+
+#define LINE(reading) (reading)->items->file, (unsigned long long)(reading)->records.start
 
 static enum cv_err read_header(struct reading *reading, struct cv_why *why) {
   bool end;
   CV_TRY(cv_records_next(&reading->records, &end, why));
-  reading->fields = end ? 0 : reading->records.fields;
+  if (end) {
+    return cv_fail(why, CV_ERR_INVALID, "%s:1: the file is empty; expected a header line with columns %s, %s and %s",
+                   reading->items->file, column_names[TAXI], column_names[MILES], column_names[AREA]);
+  }
+  reading->fields = reading->records.fields;
   for (int column = 0; column < COLUMNS; column++) {
-    uint32_t at = 0;
-    while (at < reading->fields && strcmp(cv_records_field(&reading->records, at), column_names[column]) != 0) {
-      at++;
-    }
-    if (at == reading->fields) {
-      return cv_fail(why, CV_ERR_INVALID, "%s:1: no column \"%s\"; expected taxi_id, trip_miles, pickup_community_area",
-                     reading->items->file, column_names[column]);
-    }
-    reading->at[column] = at;
+    CV_TRY(cv_records_column(&reading->records, column_names[column], &reading->at[column], why));
   }
   return CV_OK;
 }
 
-/* A number, or false for what a report leaves open. */
-static bool take_number(const struct reading *reading, int column, double most, double *ret) {
-  const char *text = cv_records_field(&reading->records, reading->at[column]);
-  char *end;
-  double number = strtod(text, &end);
-  if (end == text || *end != '\0' || !(number >= 0 && number <= most)) {
-    return false;
-  }
-  *ret = number;
-  return true;
+static const char *field(const struct reading *reading, int column) {
+  return cv_records_field(&reading->records, reading->at[column]);
 }
 
-static enum cv_err find_driver(struct reading *reading, const char *name, struct driver **ret, struct cv_why *why) {
+/* 0 for what a report leaves open. */
+static enum cv_err take_number(const struct reading *reading, int column, double most, double *ret,
+                               struct cv_why *why) {
+  const char *text = field(reading, column);
+  double number = 0;
+  if (text[0] != '\0' && (!cv_records_number(text, &number) || number < 0 || number > most)) {
+    struct cv_quote quote;
+    return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s is \"%s\"; expected a number from 0 to %.0f, or nothing",
+                   LINE(reading), column_names[column], cv_quote(&quote, text), most);
+  }
+  *ret = number;
+  return CV_OK;
+}
+
+static enum cv_err find_driver(struct reading *reading, struct driver **ret, struct cv_why *why) {
+  const char *id = field(reading, TAXI);
   struct driver *driver;
-  HASH_FIND_STR(reading->drivers, name, driver);
+  size_t n = strlen(id);
+  if (n > ID_MAX || !cv_text_is_clean(id, n)) {
+    struct cv_quote quote;
+    return cv_fail(why, CV_ERR_INVALID, "%s:%llu: taxi_id \"%s\" is no id; expected 1 to %d bytes of printable UTF-8",
+                   LINE(reading), cv_quote(&quote, id), ID_MAX);
+  }
+  HASH_FIND_STR(reading->drivers, id, driver);
   if (driver == NULL && HASH_COUNT(reading->drivers) == DRIVERS_MAX) {
     return cv_fail(why, CV_ERR_LIMIT, "%s: more than %d taxis", reading->items->file, DRIVERS_MAX);
   }
@@ -69,8 +83,8 @@ static enum cv_err find_driver(struct reading *reading, const char *name, struct
     if (driver == NULL) {
       return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->items->file);
     }
-    (void)snprintf(driver->name, sizeof(driver->name), "%s", name);
-    if (CV_TABLE_ADD_TEXT(reading->drivers, name, driver) != CV_OK) {
+    memcpy(driver->id, id, n);
+    if (CV_TABLE_ADD_TEXT(reading->drivers, id, driver) != CV_OK) {
       free(driver);
       return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->items->file);
     }
@@ -82,55 +96,103 @@ static enum cv_err find_driver(struct reading *reading, const char *name, struct
 static enum cv_err read_trips(struct reading *reading, struct cv_why *why) {
   for (;;) {
     bool end;
-    double miles, area;
-    CV_TRY(cv_records_next(&reading->records, &end, why));
+    double miles = 0, area = 0;
+    struct driver *driver;
+    CV_TRY(cv_records_row(&reading->records, reading->fields, &end, why));
     if (end) {
       return CV_OK;
     }
-    if (reading->records.fields != reading->fields) {
-      return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %u fields; expected %u as in the header", reading->items->file,
-                     (unsigned long long)reading->records.start, reading->records.fields, reading->fields);
+    CV_TRY(take_number(reading, MILES, MILES_MAX, &miles, why));
+    if (reading->items->area > 0) {
+      CV_TRY(take_number(reading, AREA, AREA_MAX, &area, why));
     }
-    const char *name = cv_records_field(&reading->records, reading->at[TAXI]);
-    bool is_here =
-        reading->items->area == 0 || (take_number(reading, AREA, 1e9, &area) && area == (double)reading->items->area);
-    if (!is_here || !cv_name_is_valid(name) || !take_number(reading, MILES, MILES_MAX, &miles)) {
+    if (area != (double)reading->items->area || miles == 0 || field(reading, TAXI)[0] == '\0') {
       continue;
     }
-    struct driver *driver;
-    CV_TRY(find_driver(reading, name, &driver, why));
+    CV_TRY(find_driver(reading, &driver, why));
     driver->trips++;
     driver->miles += miles;
   }
 }
 
 static int by_trips(const struct driver *a, const struct driver *b) {
-  return a->trips != b->trips ? (a->trips > b->trips ? -1 : 1) : strcmp(a->name, b->name);
+  return a->trips != b->trips ? (a->trips > b->trips ? -1 : 1) : strcmp(a->id, b->id);
 }
 
-/* The busiest first, until there are enough of them or they are not busy enough. */
-static enum cv_err choose(struct reading *reading, struct cv_taxis *taxis, struct cv_why *why) {
+/* "in the file", or "from area 8". */
+struct where {
+  char text[40];
+};
+
+static struct where where_of(const struct cv_items *items) {
+  struct where where = {.text = "in the file"};
+  if (items->area > 0) {
+    (void)snprintf(where.text, sizeof(where.text), "from area %llu", (unsigned long long)items->area);
+  }
+  return where;
+}
+
+/* Those who are busy enough, and no more of them than were asked for. */
+static enum cv_err count(const struct reading *reading, uint32_t *ret, struct cv_why *why) {
   const struct cv_items *items = reading->items;
+  const struct driver *driver = reading->drivers;
   uint32_t most = items->top > 0 ? items->top : UINT32_MAX, n = 0;
-  HASH_SORT(reading->drivers, by_trips);
-  for (const struct driver *driver = reading->drivers;
-       driver != NULL && n < most && driver->trips >= items->least_trips; driver = driver->hh.next) {
+  if (driver == NULL) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: no trip %s; expected rows with a taxi_id and trip_miles above 0%s",
+                   items->file, where_of(items).text, items->area > 0 ? " from that area" : "");
+  }
+  for (; driver != NULL && n < most && driver->trips >= items->least_trips; driver = driver->hh.next) {
     n++;
   }
-  if (n == 0 || n > CV_ARMS_MAX) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: %u taxis of this area have that many trips; expected 1 to %d", items->file,
-                   n, CV_ARMS_MAX);
+  if (n == 0) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: the busiest taxi has %llu trips %s; expected least_trips, %llu",
+                   items->file, (unsigned long long)reading->drivers->trips, where_of(items).text,
+                   (unsigned long long)items->least_trips);
   }
-  taxis->drivers = n;
-  taxis->name = calloc(n, sizeof(*taxis->name));
-  taxis->miles = calloc(n, sizeof(*taxis->miles));
-  if (taxis->name == NULL || taxis->miles == NULL) {
-    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", items->file);
+  if (n > CV_ARMS_MAX) {
+    return cv_fail(why, CV_ERR_LIMIT,
+                   "%s: %u taxis have trips %s; expected at most %d: say top, or a larger least_trips", items->file, n,
+                   where_of(items).text, CV_ARMS_MAX);
+  }
+  *ret = n;
+  return CV_OK;
+}
+
+static enum cv_err take_cost(const struct cv_items *items, const struct driver *driver, uint64_t *ret,
+                             struct cv_why *why) {
+  double miles = driver->miles / (double)driver->trips;
+  double micro = floor(miles * items->cost_per_mile * (double)CV_MICRO + 0.5);
+  if (micro < 1 || micro > (double)CV_COST_MAX_MICRO) {
+    struct cv_quote quote;
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: taxi %s costs %g: a mean trip of %g miles at cost_per_mile %g; expected 0.000001 to %.0f",
+                   items->file, cv_quote(&quote, driver->id), micro / (double)CV_MICRO, miles, items->cost_per_mile,
+                   (double)CV_COST_MAX_MICRO / (double)CV_MICRO);
+  }
+  *ret = (uint64_t)micro;
+  return CV_OK;
+}
+
+static void take_name(const struct driver *driver, struct cv_label *ret) {
+  size_t n = strnlen(driver->id, sizeof(ret->text) - 1);
+  memcpy(ret->text, driver->id, n);
+  while (!cv_name_is_valid(ret->text)) { /* cut inside a character */
+    ret->text[--n] = '\0';
+  }
+}
+
+static enum cv_err choose(struct reading *reading, struct cv_taxis *taxis, struct cv_why *why) {
+  HASH_SORT(reading->drivers, by_trips);
+  CV_TRY(count(reading, &taxis->drivers, why));
+  taxis->name = calloc(taxis->drivers, sizeof(*taxis->name));
+  taxis->cost_micro = calloc(taxis->drivers, sizeof(*taxis->cost_micro));
+  if (taxis->name == NULL || taxis->cost_micro == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->items->file);
   }
   const struct driver *driver = reading->drivers;
-  for (uint32_t i = 0; i < n; i++, driver = driver->hh.next) {
-    memcpy(taxis->name[i].text, driver->name, sizeof(driver->name));
-    taxis->miles[i] = driver->miles / (double)driver->trips;
+  for (uint32_t i = 0; i < taxis->drivers; i++, driver = driver->hh.next) {
+    CV_TRY(take_cost(reading->items, driver, &taxis->cost_micro[i], why));
+    take_name(driver, &taxis->name[i]);
     taxis->trips += driver->trips;
   }
   return CV_OK;
@@ -160,7 +222,7 @@ enum cv_err cv_taxis_read(const struct cv_items *items, struct cv_taxis *ret, st
 void cv_taxis_fini(struct cv_taxis *taxis) {
   if (taxis != NULL) {
     free(taxis->name);
-    free(taxis->miles);
+    free(taxis->cost_micro);
     *taxis = (struct cv_taxis){0};
   }
 }

@@ -10,8 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   fuzz_file_make(&file, bytes, n);
   if (cv_campaign_load(file.path, &campaign, &why) == CV_OK) {
     /* the arms of a data file are not known yet */
-    if (campaign.items.source == CV_SOURCE_CSV && campaign.spec.arms == 0) {
+    bool is_file = campaign.items.source == CV_SOURCE_CSV || campaign.items.source == CV_SOURCE_TAXI;
+    if (is_file && campaign.spec.arms == 0) {
       campaign.spec.arms = 2;
+    }
+    if (campaign.items.are_paid) { /* nor are the costs of those who can be hired */
+      CV_REQUIRE(campaign.spec.budget_micro > 0);
+      campaign.spec.budget_micro = 0;
     }
     CV_REQUIRE(cv_spec_check(&campaign.spec, &why) == CV_OK);
     cv_campaign_fini(&campaign);

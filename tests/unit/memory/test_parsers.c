@@ -27,6 +27,7 @@
 #include "worker/csv.h"
 #include "worker/privatizer/privatizer.h"
 #include "worker/source.h"
+#include "worker/taxi.h"
 
 enum { INPUT_BYTES = 16384, UNTOUCHED = 0x5a };
 
@@ -60,6 +61,7 @@ static void input_read(const char *name, struct input *ret) {
 union result {
   struct cv_campaign_file campaign;
   struct cv_csv_data csv;
+  struct cv_taxis taxis;
   struct cv_score_source source;
   struct cv_spec spec;
   struct cv_export export;
@@ -172,6 +174,15 @@ static enum cv_err read_csv(const struct input *input, union result *result, str
   return CV_OK;
 }
 
+static enum cv_err read_taxis(const struct input *input, union result *result, struct cv_why *why) {
+  char path[sizeof(input->path)];
+  memcpy(path, input->path, sizeof(path));
+  const struct cv_items items = {.file = path, .area = 8, .cost_per_mile = 1};
+  CV_TRY(cv_taxis_read(&items, &result->taxis, why));
+  cv_taxis_fini(&result->taxis);
+  return CV_OK;
+}
+
 static enum cv_err read_source(const struct input *input, union result *result, struct cv_why *why) {
   struct cv_campaign_file campaign;
   alloc_fault_pause();
@@ -220,6 +231,7 @@ static void test_files(void **state) {
   each(read_config, "tests/fuzz/corpus/config/seed-all", A_YAML_FILE);
   each(read_campaign, "tests/fuzz/corpus/campaign/seed-demo", A_YAML_FILE);
   each(read_csv, "tests/unit/memory/scores.csv", A_FILE);
+  each(read_taxis, "deploy/campaigns/taxi.csv", A_FILE);
   each(read_source, "tests/fuzz/corpus/campaign/seed-first", A_FILE);
   each(read_export, "tests/fuzz/corpus/export/seed-one", A_FILE);
   each(write_export, "tests/fuzz/corpus/export/seed-one", A_FILE);

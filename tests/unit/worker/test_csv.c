@@ -183,7 +183,7 @@ static void test_what_is_not_a_file(void **state) {
   ask.path = folder.path;
   assert_int_equal(cv_csv_read(&ask, &data, &why), CV_ERR_IO);
   char line[200];
-  (void)snprintf(line, sizeof(line), "%s: is not a regular file; expected a file with rows of scores", folder.path);
+  (void)snprintf(line, sizeof(line), "%s: is not a regular file; expected a file with rows", folder.path);
   assert_string_equal(why.text, line);
   folder_remove(&folder);
 }

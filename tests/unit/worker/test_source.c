@@ -218,26 +218,75 @@ static void test_drivers_cost_what_they_drive(void **state) {
   cv_score_source_fini(&source);
   unload(&fixture);
   load_workers(&fixture, "{source: taxi, path: trips.csv, top: 1}");
+  (void)write_text(&fixture.folder, "trips.csv",
+                   "taxi_id,trip_miles,pickup_community_area\nc,1,8\nc,1,8\nb,2,8\nb,3,\nc,0,8\na,,8\n");
   source = make(&fixture, 1);
   assert_int_equal(source.items, 1);
-  assert_string_equal(source.name[0].text, "b"); /* anywhere: three trips, as c, and first in order */
+  assert_string_equal(source.name[0].text, "b"); /* anywhere: two trips with miles, as c, and first in order */
   cv_score_source_fini(&source);
   unload(&fixture);
 }
 
+#define HEAD "taxi_id,trip_miles,pickup_community_area\n"
+
 static void test_bad_trips_are_told(void **state) {
+  static const char anywhere[] = "{source: taxi, path: trips.csv}",
+                    eight[] = "{source: taxi, path: trips.csv, area: 8}";
+  static const struct {
+    const char *workers, *trips, *line;
+  } bad[] = {
+      {anywhere, "", ":1: the file is empty; expected a header line with columns taxi_id, trip_miles and pickup_com"},
+      {anywhere, "taxi_id,miles,pickup_community_area\na,1,8\n",
+       ":1: no column \"trip_miles\"; the columns are taxi_id, miles, pickup_community_area"},
+      {anywhere, "taxi_id,trip_miles,taxi_id,pickup_community_area\na,1,a,8\n",
+       ":1: two columns are called \"taxi_id\""},
+      {anywhere, HEAD "a,1\n", ":2: 2 fields; expected 3 as in the header"},
+      {anywhere, HEAD "a,1,8\nb,far,8\n", ":3: trip_miles is \"far\"; expected a number from 0 to 25000, or nothing"},
+      {anywhere, HEAD "a,-1,8\n", ":2: trip_miles is \"-1\"; expected a number"},
+      {anywhere, HEAD "a,nan,8\n", ":2: trip_miles is \"nan\"; expected a number"},
+      {eight, HEAD "a,1,Loop\n", ":2: pickup_community_area is \"Loop\"; expected a number"},
+      {anywhere, HEAD "a\x01,1,8\n", ":2: taxi_id \"a?\" is no id; expected 1 to 128 bytes of printable UTF-8"},
+      {eight, HEAD "a,1,7\nb,0,8\n,4,8\n",
+       ": no trip from area 8; expected rows with a taxi_id and trip_miles above 0"},
+      {anywhere, HEAD, ": no trip in the file; expected"},
+      {"{source: taxi, path: trips.csv, least_trips: 3}", HEAD "a,1,7\na,2,7\n",
+       ": the busiest taxi has 2 trips in the file; expected least_trips, 3"},
+      {"{source: taxi, path: trips.csv, cost_per_mile: 0.000001}", HEAD "a,0.25,7\n",
+       ": taxi a costs 0: a mean trip of 0.25 miles at cost_per_mile 1e-06; expected 0.000001 to 1000000"},
+      {"{source: taxi, path: trips.csv, cost_per_mile: 1000000}", HEAD "a,2,7\n", ": taxi a costs 2e+06: a mean trip"},
+  };
   struct fixture fixture;
   struct cv_score_source source;
   struct cv_why why;
-  load_workers(&fixture, "{source: taxi, path: trips.csv, area: 99}");
-  assert_int_equal(cv_score_source_init(&source, &fixture.campaign, 1, &why), CV_ERR_INVALID);
-  assert_non_null(strstr(why.text, "0 taxis of this area have that many trips; expected 1 to 4096"));
-  (void)write_text(&fixture.folder, "trips.csv", "taxi_id,miles,pickup_community_area\na,1,8\n");
-  assert_int_equal(cv_score_source_init(&source, &fixture.campaign, 1, &why), CV_ERR_INVALID);
-  assert_non_null(strstr(why.text, ":1: no column \"trip_miles\""));
-  (void)write_text(&fixture.folder, "trips.csv", "taxi_id,trip_miles,pickup_community_area\na,1\n");
-  assert_int_equal(cv_score_source_init(&source, &fixture.campaign, 1, &why), CV_ERR_INVALID);
-  assert_non_null(strstr(why.text, ":2: 2 fields; expected 3 as in the header"));
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    load_workers(&fixture, bad[i].workers);
+    (void)write_text(&fixture.folder, "trips.csv", bad[i].trips);
+    enum cv_err err = cv_score_source_init(&source, &fixture.campaign, 1, &why);
+    assert_true(err == CV_ERR_INVALID || err == CV_ERR_LIMIT);
+    if (strstr(why.text, bad[i].line) == NULL) {
+      fail_msg("\"%s\" does not say \"%s\"", why.text, bad[i].line);
+    }
+    unload(&fixture);
+  }
+}
+
+/* Ids as long as the city's, two of which begin alike. */
+static void test_long_ids_are_told_apart(void **state) {
+  struct fixture fixture;
+  char trips[1024], id[128 + 1];
+  memset(id, 'f', 128);
+  id[128] = '\0';
+  load_workers(&fixture, "{source: taxi, path: trips.csv}");
+  (void)snprintf(trips, sizeof(trips), HEAD "%s,1,8\n%.127se,2,8\n%s,3,8\n%.62s\xc3\xa9,5,8\n", id, id, id, id);
+  (void)write_text(&fixture.folder, "trips.csv", trips);
+  struct cv_score_source source = make(&fixture, 1);
+  assert_int_equal(source.items, 3);
+  assert_int_equal(source.cost_micro[0], 2000000);
+  assert_int_equal(source.cost_micro[1], 2000000);
+  assert_int_equal(source.cost_micro[2], 5000000);
+  assert_int_equal(strlen(source.name[0].text), 63);
+  assert_int_equal(strlen(source.name[2].text), 62); /* the last character would have been cut in two */
+  cv_score_source_fini(&source);
   unload(&fixture);
 }
 
@@ -252,6 +301,7 @@ int main(void) {
       cmocka_unit_test(test_synthetic_workers_follow_the_seed),
       cmocka_unit_test(test_drivers_cost_what_they_drive),
       cmocka_unit_test(test_bad_trips_are_told),
+      cmocka_unit_test(test_long_ids_are_told_apart),
   };
   return cmocka_run_group_tests_name("source", tests, NULL, NULL);
 }
