@@ -4,44 +4,85 @@
 #include <stdio.h>
 
 #include "common/base/clock.h"
+#include "deploy/launcher/command.h"
 
-void cv_follow_init(struct cv_follow *follow, const struct cv_prepared *prepared, bool is_seed_known) {
-  *follow = (struct cv_follow){.status = 1};
+void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *table, const struct cv_prepared *prepared,
+                    bool is_seed_known) {
+  *follow = (struct cv_follow){.table = table, .status = 1};
   cv_progress_view_init(&follow->view, stdout);
   if (prepared != NULL) {
     const struct cv_items *items = &prepared->file.items;
-    /* Against an adversary means say little: what counts is when an arm was pulled, which only an export tells. */
-    bool is_fixed = items->source != CV_SOURCE_ADVERSARY &&
-                    (items->source != CV_SOURCE_SYNTHETIC || items->has_seed || is_seed_known);
+    bool is_drawn =
+        items->source == CV_SOURCE_SYNTHETIC || items->source == CV_SOURCE_ADVERSARY || items->source == CV_SOURCE_TAXI;
+    bool is_fixed = !is_drawn || items->has_seed || is_seed_known;
     follow->known = (struct cv_outcome_known){.kind = prepared->kind,
                                               .spec = &prepared->file.spec,
                                               .name = prepared->source.name,
                                               .mean = is_fixed ? prepared->truth : NULL};
+    follow->adversary = is_fixed ? cv_quality_adversary(prepared->source.quality) : NULL;
   }
 }
 
-static enum cv_answer on_finished(struct cv_follow *follow, const struct cv_finished *finished) {
-  struct cv_outcome outcome;
-  struct cv_outcome_known known = follow->known;
-  if (known.spec != NULL && known.spec->arms != finished->progress.arms) {
-    known = (struct cv_outcome_known){0}; /* another campaign's file */
-  }
-  cv_progress_end(&follow->view);
-  if (cv_outcome_init(&outcome, finished, &known) != CV_OK) {
-    return CV_ANSWER_FAILED;
-  }
-  cv_outcome_print(&outcome, stdout);
-  cv_outcome_fini(&outcome);
-  follow->status = cv_end_status(finished->progress.end);
+void cv_follow_fini(struct cv_follow *follow) {
+  cv_outcome_fini(&follow->outcome);
+  cv_export_fini(&follow->export);
+}
+
+static enum cv_answer conclude(struct cv_follow *follow) {
+  cv_outcome_print(&follow->outcome, stdout);
+  follow->status = cv_end_status(follow->outcome.progress.end);
   return CV_ANSWER_DONE;
 }
 
-enum cv_answer cv_follow_answer(struct cv_follow *follow, const struct cv_order_frame *frame) {
-  if (frame->kind == CV_ORDER_FINISHED) {
-    return on_finished(follow, &frame->as.finished);
+static enum cv_answer fail(const struct cv_follow *follow, const char *line) {
+  (void)cv_command_fail(follow->table, 1, "%s", line);
+  return CV_ANSWER_FAILED;
+}
+
+static enum cv_answer on_finished(struct cv_follow *follow, struct cv_client *client,
+                                  const struct cv_finished *finished) {
+  if (follow->is_finished) {
+    return CV_ANSWER_MORE; /* told again after a reconnection */
   }
-  if (frame->kind == CV_ORDER_PROGRESS) {
-    cv_progress_show(&follow->view, &frame->as.progress, cv_clock_mono_ms());
+  if (follow->known.spec != NULL && follow->known.spec->arms != finished->progress.arms) {
+    follow->known = (struct cv_outcome_known){0}; /* another campaign's file */
+    follow->adversary = NULL;
   }
+  cv_progress_end(&follow->view);
+  if (cv_outcome_init(&follow->outcome, finished, &follow->known) != CV_OK) {
+    return fail(follow, cv_err_text(CV_ERR_NOMEM));
+  }
+  follow->is_finished = true;
+  if (follow->adversary == NULL) {
+    return conclude(follow);
+  }
+  const struct cv_order_frame request = {.kind = CV_ORDER_EXPORT, .as.campaign = finished->progress.campaign};
+  cv_client_ask(client, &request);
   return CV_ANSWER_MORE;
+}
+
+static enum cv_answer on_part(struct cv_follow *follow, const struct cv_part *part) {
+  struct cv_hindsight *hindsight = &follow->outcome.hindsight;
+  struct cv_why why;
+  if (cv_hindsight_take(follow->adversary, &follow->export, part, hindsight, &why) != CV_OK) {
+    return fail(follow, why.text);
+  }
+  return hindsight->is_known ? conclude(follow) : CV_ANSWER_MORE;
+}
+
+enum cv_answer cv_follow_answer(struct cv_follow *follow, struct cv_client *client,
+                                const struct cv_order_frame *frame) {
+  switch (frame->kind) {
+    case CV_ORDER_FINISHED:
+      return on_finished(follow, client, &frame->as.finished);
+    case CV_ORDER_PART:
+      return follow->is_finished && follow->adversary != NULL ? on_part(follow, &frame->as.part) : CV_ANSWER_MORE;
+    case CV_ORDER_PROGRESS:
+      if (!follow->is_finished) {
+        cv_progress_show(&follow->view, &frame->as.progress, cv_clock_mono_ms());
+      }
+      return CV_ANSWER_MORE;
+    default:
+      return CV_ANSWER_MORE;
+  }
 }

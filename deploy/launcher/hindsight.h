@@ -19,4 +19,9 @@ struct cv_hindsight {
  * released as a whole. */
 struct cv_hindsight cv_hindsight_of(const struct cv_adversary *adversary, const struct cv_export *export);
 
+/* Takes a part of the campaign's export in; with the last one *ret becomes known. CV_ERR_FORMAT, _LIMIT or _NOMEM, with
+ * a line. */
+CV_MUST_USE enum cv_err cv_hindsight_take(const struct cv_adversary *adversary, struct cv_export *export,
+                                          const struct cv_part *part, struct cv_hindsight *ret, struct cv_why *why);
+
 #endif

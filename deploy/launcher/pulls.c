@@ -43,12 +43,13 @@ static double best_reward(const struct cv_outcome *outcome) {
 }
 
 struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome) {
-  struct cv_pulls_sums sums = {.reward = (double)NAN, .regret = (double)NAN, .best = UINT32_MAX};
+  /* What was paid is the broker's to say; the pulls are what the third-party tells. */
+  struct cv_pulls_sums sums = {
+      .spent_micro = outcome->progress.paid_micro, .reward = (double)NAN, .regret = (double)NAN, .best = UINT32_MAX};
   double reward = 0;
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint64_t pulls = outcome->standing[i].tokens;
     sums.pulls += pulls;
-    sums.spent_micro += outcome->cost_micro == NULL ? 0 : pulls * outcome->cost_micro[i];
     reward += outcome->mean == NULL ? 0 : (double)pulls * outcome->mean[i];
   }
   if (outcome->mean != NULL && outcome->arms > 0) {
@@ -98,9 +99,34 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, uint64_t p
   (void)fputc('\n', to);
 }
 
+/* Who is left of a graph bandit, and why there are not fewer. */
+static void print_active(const struct cv_outcome *outcome, FILE *to) {
+  const struct cv_progress *progress = &outcome->progress;
+  uint32_t active = 0, last = 0;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    if (outcome->standing[i].rank_class == 1) {
+      active++;
+      last = i;
+    }
+  }
+  if (active == 1) {
+    (void)fprintf(to, ", %s is the best", outcome->name[last].text);
+  } else {
+    (void)fprintf(to, ", %u of %u still active", active, outcome->arms);
+  }
+  if (progress->end == CV_END_TOKENS) {
+    (void)fprintf(to, ": the next phase asks for more than the %s tokens that are left",
+                  cv_count_text(progress->tokens_limit - progress->tokens).text);
+  }
+}
+
 static void print_sums(const struct cv_outcome *outcome, const struct cv_pulls_sums *sums, FILE *to) {
   const struct cv_progress *progress = &outcome->progress;
-  (void)fprintf(to, "\nended       %s\n", cv_end_text(progress->end));
+  (void)fprintf(to, "\nended       %s", cv_end_text(progress->end));
+  if (outcome->kind == CV_POLICY_GRAPH) {
+    print_active(outcome, to);
+  }
+  (void)fputc('\n', to);
   if (outcome->hindsight.is_known) {
     (void)fprintf(to, "reward      %.6g gained in %s rounds\n", sums->reward,
                   cv_count_text(outcome->hindsight.rounds).text);

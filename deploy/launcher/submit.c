@@ -50,7 +50,7 @@ struct submission {
 static enum cv_answer on_answer(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
   struct submission *submission = data;
   if (frame->kind != CV_ORDER_ACCEPTED) {
-    return cv_follow_answer(&submission->follow, frame);
+    return cv_follow_answer(&submission->follow, client, frame);
   }
   (void)printf("campaign %" PRIu64 "%s\n", frame->as.accepted.campaign,
                frame->as.accepted.existed ? " (submitted before)" : "");
@@ -103,9 +103,10 @@ static int submit(const struct settings *settings, const char *file) {
       cv_prepare(file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
-  cv_follow_init(&submission.follow, &prepared, settings->seed != CV_SEED_NONE);
+  cv_follow_init(&submission.follow, &table, &prepared, settings->seed != CV_SEED_NONE);
   request.as.submit.spec = prepared.file.spec;
   int status = cv_client_run(&table, &settings->link, &request, on_answer, &submission);
+  cv_follow_fini(&submission.follow);
   cv_prepared_fini(&prepared);
   return status != 0 ? status : submission.follow.status;
 }

@@ -163,7 +163,8 @@ struct cv_accuracy cv_accuracy(const uint32_t *truth, const struct cv_standing *
 }
 
 int cv_end_status(enum cv_end end) {
-  return end == CV_END_COMPLETE || end == CV_END_TOKENS || end == CV_END_DEADLINE || end == CV_END_LEDGER ? 0 : 1;
+  bool is_limit = end == CV_END_TOKENS || end == CV_END_DEADLINE || end == CV_END_LEDGER || end == CV_END_BUDGET;
+  return end == CV_END_COMPLETE || is_limit ? 0 : 1;
 }
 
 /* ---- for a person ---- */

@@ -206,12 +206,13 @@ static void on_finished(struct up *up, const struct cv_finished *finished) {
 
 static void on_part(struct up *up, const struct cv_part *part) {
   struct cv_why why;
-  enum cv_err err = cv_export_add(&up->export, part);
-  if (err != CV_OK) {
-    (void)cv_fail(&why, err, "the broker's export cannot be taken: %s", cv_err_text(err));
+  const struct cv_adversary *adversary = cv_quality_adversary(up->prepared.source.quality);
+  if (up->outcome.hindsight.is_known) {
+    return; /* told again after a reconnection */
+  }
+  if (cv_hindsight_take(adversary, &up->export, part, &up->outcome.hindsight, &why) != CV_OK) {
     fail(up, &why);
-  } else if (up->export.complete && !up->outcome.hindsight.is_known) {
-    up->outcome.hindsight = cv_hindsight_of(cv_quality_adversary(up->prepared.source.quality), &up->export);
+  } else if (up->outcome.hindsight.is_known) {
     conclude(up);
   }
 }

@@ -31,7 +31,7 @@ static const struct cv_config_table table = {
 };
 
 static enum cv_answer on_answer(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
-  return cv_follow_answer(data, frame);
+  return cv_follow_answer(data, client, frame);
 }
 
 static int watch(const struct settings *settings, uint64_t campaign) {
@@ -42,8 +42,9 @@ static int watch(const struct settings *settings, uint64_t campaign) {
   if (settings->file != NULL && cv_prepare(settings->file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
-  cv_follow_init(&follow, settings->file == NULL ? NULL : &prepared, settings->seed != CV_SEED_NONE);
+  cv_follow_init(&follow, &table, settings->file == NULL ? NULL : &prepared, settings->seed != CV_SEED_NONE);
   int status = cv_client_run(&table, &settings->link, &request, on_answer, &follow);
+  cv_follow_fini(&follow);
   if (settings->file != NULL) {
     cv_prepared_fini(&prepared);
   }

@@ -26,15 +26,20 @@ def folder(tmp_path):
 
 
 def played(name, folder):
-    """Runs the example to its end. Returns what up printed as JSON, the export, and the third-party's sums by arm."""
+    """Runs the example to its end. Returns what up printed as JSON, the export, and the third-party's sums by arm.
+
+    Whoever watches with the file in hand is told what up tells."""
+    path = ROOT / f"deploy/campaigns/{name}.yaml"
     state, export = folder / "state", folder / "export.json"
-    daemon = Daemon("up", [PROGRAMS["crowdveil"], "up", ROOT / f"deploy/campaigns/{name}.yaml", "--json", "--keep",
+    daemon = Daemon("up", [PROGRAMS["crowdveil"], "up", path, "--json", "--keep",
                            "--state", state], folder / "up.log")
     try:
         daemon.wait_for("Try: crowdveil status .*", timeout=120)
         link = re.search("Try: crowdveil status (.*)", (folder / "up.log").read_text())[1].split()
         done = crowdveil("export", *link, "--output", export)
         assert done.returncode == 0, done.stderr
+        watched = crowdveil("watch", *link, "--file", path)
+        assert watched.returncode == 0, watched.stderr
         assert daemon.stop() == 0
     finally:
         daemon.kill()
@@ -46,6 +51,10 @@ def played(name, folder):
         assert done.returncode == 0, done.stdout + done.stderr
     with sqlite3.connect(database) as db:
         sums = dict(db.execute("SELECT arm, noisy_sum FROM release ORDER BY number"))
+    for line in ("ended ", "reward ", "regret "):
+        told, = re.findall(f"^{line}.*$", watched.stdout, re.M)
+        assert told in (folder / "up.log").read_text(), f"up says otherwise than {told!r}"
+    assert "ended       complete" in watched.stdout, "it has used its horizon up"
     lines = (folder / "up.log").read_text().strip().split("\n")
     return json.loads(next(line for line in reversed(lines) if line.startswith("{"))), parts, sums
 

@@ -32,7 +32,19 @@ def test_the_example_of_each_policy_finds_the_best(tmp_path, name):
     # who knows no graph plays everybody
     assert (min(pulls.values()) > 0) == (name in ("aae", "dp-se", "alpha-sample"))
     # a table for people, too
-    assert "still active" in done.stderr or "phases" in done.stderr
+    assert "still active" in done.stderr and "ended       complete, Roma is the best\n" in done.stderr
+
+
+def test_a_phase_that_no_longer_fits_is_said_and_no_failure(tmp_path):
+    path = tmp_path / "gap.yaml"
+    path.write_text((ROOT / "deploy/campaigns/gap.yaml").read_text().replace("tokens: 200000", "tokens: 4000"))
+    done = crowdveil("up", path, "--json", "--seed", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    active = sum(arm["active"] for arm in result["arms"])
+    assert active > 1 and 0 < result["tokens"] < 4000
+    assert (f"ended       token limit, {active} of 5 still active: the next phase asks for more than the "
+            f"{4000 - result['tokens']:,} tokens that are left\n") in done.stderr
 
 
 def test_every_score_that_was_shown_is_summed_once(deployment):

@@ -150,7 +150,7 @@ class Greedy(Honest):
         return [(0, 1), (1, 1), (2, 1)] if number == 1 else [(0, 1), (1, 2), (2, 8)]
 
 
-def test_a_plan_beyond_the_budget_is_refused_before_anybody_is_asked(deployment):
+def test_a_plan_beyond_the_budget_is_refused_before_anybody_is_asked(deployment, tmp_path):
     thirdparty = Thirdparty(deployment.pki.issue("thirdparty/ranker"), {"test": Greedy})
     deployment.start_broker({"thirdparty": thirdparty.address, "limits": LIMITS})
     with deployment.requester() as requester:
@@ -163,6 +163,10 @@ def test_a_plan_beyond_the_budget_is_refused_before_anybody_is_asked(deployment)
         finished = requester.watch(number)
         assert end_name(finished.progress.end) == "budget"
         assert finished.progress.paid_micro == 11_000_000 and finished.progress.tokens == 3
+    watched = crowdveil("watch", number, *as_requester(deployment), "--file", campaign_file(tmp_path, 60, "dpu"),
+                        cwd=tmp_path)
+    assert watched.returncode == 0, "what was to be spent is spent: no failure" + watched.stderr
+    assert "ended       budget\n" in watched.stdout and "paid        11 of 60\n" in watched.stdout
     (refused,) = thirdparty.refusals
     assert (refused.asked, refused.left) == (50_000_000, 49_000_000)
     assert "costs 50.000000; expected at most the 49.000000 that is left of 60" in refused.why

@@ -24,10 +24,15 @@ static void make(struct cv_outcome *outcome, enum cv_policy_kind kind, struct cv
   struct cv_standing standing[] = {{.arm = 0, .rank_class = 2, .tokens = 10, .mean = .55},
                                    {.arm = 1, .rank_class = 1, .tokens = 80, .mean = .88},
                                    {.arm = 2, .rank_class = 2, .tokens = 10, .mean = .25}};
-  const struct cv_finished finished = {
-      .progress = {.name = "crew", .arms = ARMS, .tokens = 100, .tokens_limit = 1000, .plans = 7, .elapsed_ms = 1000},
-      .standings = ARMS,
-      .standing = standing};
+  const struct cv_finished finished = {.progress = {.name = "crew",
+                                                    .arms = ARMS,
+                                                    .tokens = 100,
+                                                    .tokens_limit = 1000,
+                                                    .plans = 7,
+                                                    .elapsed_ms = 1000,
+                                                    .paid_micro = 270000000},
+                                       .standings = ARMS,
+                                       .standing = standing};
   const struct cv_outcome_known known = {.kind = kind, .spec = spec, .name = names, .mean = means};
   assert_int_equal(cv_outcome_init(outcome, &finished, &known), CV_OK);
 }

@@ -227,7 +227,8 @@ static void test_json_without_truth(void **state) {
 
 static void test_exit_status(void **state) {
   for (int end = 0; end < CV_END_COUNT; end++) {
-    bool is_good = end == CV_END_COMPLETE || end == CV_END_TOKENS || end == CV_END_DEADLINE || end == CV_END_LEDGER;
+    bool is_good = end == CV_END_COMPLETE || end == CV_END_TOKENS || end == CV_END_DEADLINE || end == CV_END_LEDGER ||
+                   end == CV_END_BUDGET;
     assert_int_equal(cv_end_status((enum cv_end)end), is_good ? 0 : 1);
   }
 }
