@@ -17,7 +17,9 @@ enum cv_err cv_binary_prepare(struct cv_mechanism_law *law, struct cv_params *pa
 }
 
 static void draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
-  self->node[__builtin_ctzll(n)] = cv_mechanism_laplace(self, self->law.levels, rng);
+  unsigned level = (unsigned)__builtin_ctzll(n);
+  self->node[level] = cv_mechanism_laplace(self, self->law.levels, rng);
+  cv_noise_forget(self->node, level);
 }
 
 static bool is_live(const struct cv_mechanism_law *law, uint64_t n, uint32_t node) {

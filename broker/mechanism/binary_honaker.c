@@ -54,6 +54,7 @@ static void draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
     m = add(m, add(own, get(self, level - 1)));
   }
   put(self, top, m);
+  cv_noise_forget(self->node, 2 * top);
 }
 
 static bool is_live(const struct cv_mechanism_law *law, uint64_t n, uint32_t node) {

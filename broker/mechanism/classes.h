@@ -59,6 +59,13 @@ static inline int64_t cv_noise_over(const int64_t *level, uint64_t levels) {
   return sum;
 }
 
+/* Forgets the noises of the levels below `end`. */
+static inline void cv_noise_forget(int64_t *level, unsigned end) {
+  for (unsigned i = 0; i < end; i++) {
+    level[i] = 0;
+  }
+}
+
 /*
  * The running noisy sum of segments.c: node 0 is the sum of the Laplaces so far. For mechanisms that differ from it in
  * when they add one.

@@ -22,11 +22,13 @@ static enum cv_err prepare(struct cv_mechanism_law *law, struct cv_params *param
 
 static void draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
   uint64_t v = cv_past_power(n);
+  unsigned m = cv_log2_floor(n), level = v == 0 ? m : (unsigned)__builtin_ctzll(v);
   if (v == 0) {
     self->node[0] = cv_wrapping_add(self->node[0], cv_mechanism_laplace(self, 2, rng));
   } else {
-    self->node[1 + __builtin_ctzll(v)] = cv_mechanism_laplace(self, 2 * (uint64_t)cv_log2_floor(n), rng);
+    self->node[1 + level] = cv_mechanism_laplace(self, 2 * (uint64_t)m, rng);
   }
+  cv_noise_forget(self->node + 1, level);
 }
 
 static bool is_live(const struct cv_mechanism_law *law, uint64_t n, uint32_t node) {

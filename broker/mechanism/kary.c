@@ -80,6 +80,9 @@ static void draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
       node[digit - 1] = cv_mechanism_laplace(self, self->law.levels, rng);
     }
     if (digit != -(int32_t)half) {
+      if (digit <= 0) {
+        node[size_of(digit)] = 0;
+      }
       return;
     }
     for (uint32_t i = 0; i < half; i++) {

@@ -79,11 +79,6 @@ void cv_mechanism_draw(struct cv_mechanism *mechanism, struct cv_rng *rng) {
   class->draw(mechanism, n, rng);
   mechanism->drawn = true;
   mechanism->noise = class->total(mechanism, n);
-  for (uint32_t i = 0; i < mechanism->law.nodes; i++) {
-    if (!is_live(mechanism, i)) {
-      mechanism->node[i] = 0;
-    }
-  }
 }
 
 int64_t cv_mechanism_release(struct cv_mechanism *mechanism, int64_t item) {

@@ -57,7 +57,7 @@ struct cv_mechanism_class {
   /* Levels, arity and nodes from the horizon and the (checked) parameters; what it derives goes into them. */
   enum cv_err (*prepare)(struct cv_mechanism_law *law, struct cv_params *params, struct cv_why *why);
   enum cv_cover (*cover)(uint64_t n); /* NULL: always CV_COVER_ALL */
-  /* From the nodes of release n - 1 to those of release n, drawing what is new. */
+  /* From the nodes of release n - 1 to those of release n: draws what is new, and makes 0 what is no longer live. */
   void (*draw)(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng);
   /* Whether a later release than n - 1 may use this node's noise, once that of release n is drawn; 1 <= n. */
   bool (*is_live)(const struct cv_mechanism_law *law, uint64_t n, uint32_t node);

@@ -37,6 +37,13 @@ struct arm {
   uint32_t removal;    /* 1 + index of its removal in the step that is being made */
 };
 
+/* The last radius: the arms of a round have mostly equal counts and noise, on which alone it depends. */
+struct known_radius {
+  uint64_t releases, tokens;
+  struct cv_noise noise;
+  double radius;
+};
+
 struct ppar {
   struct cv_policy policy;
   double alpha, delta;
@@ -45,6 +52,7 @@ struct ppar {
   bool hold;
   uint64_t epsilon_micro;
   struct cv_local local;
+  struct known_radius known;
   uint32_t rank_class; /* l */
   uint32_t arms;       /* K */
   struct arm arm[];
@@ -120,6 +128,26 @@ static double radius_of(const struct ppar *self, const struct arm *arm, const st
   }
 }
 
+static bool is_known(const struct known_radius *known, const struct arm *arm, const struct cv_noise *noise) {
+  bool same = known->releases == arm->releases && known->tokens == arm->tokens && known->noise.groups == noise->groups;
+  for (uint32_t i = 0; same && i < noise->groups; i++) {
+    const struct cv_noise_group *a = &known->noise.group[i], *b = &noise->group[i];
+    same = a->scale == b->scale && a->count == b->count;
+  }
+  return same;
+}
+
+/* `scale` is the campaign's: the same each time. */
+static double remembered_radius(struct ppar *self, const struct arm *arm, const struct cv_noise *noise, double scale) {
+  if (!is_known(&self->known, arm, noise)) {
+    self->known = (struct known_radius){.releases = arm->releases,
+                                        .tokens = arm->tokens,
+                                        .noise = *noise,
+                                        .radius = radius_of(self, arm, noise, scale)};
+  }
+  return self->known.radius;
+}
+
 static void apply(struct cv_policy *policy, const struct cv_release *release) {
   struct ppar *self = of(policy);
   CV_REQUIRE(release->arm < self->arms && release->tokens > 0);
@@ -129,7 +157,12 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   struct cv_feedback feedback = cv_local_feedback(&self->local, release->arm);
   double mean = (double)release->noisy_sum / (double)CV_GRID / (double)arm->tokens;
   arm->mean = (mean - feedback.offset) / feedback.slope;
-  arm->radius = radius_of(self, arm, &release->noise, feedback.scale) / fabs(feedback.slope);
+  arm->radius = remembered_radius(self, arm, &release->noise, feedback.scale) / fabs(feedback.slope);
+}
+
+/* fmax() would be a call. */
+static double larger(double a, double b) {
+  return a > b ? a : b;
 }
 
 static struct bounds bounds_of(const struct ppar *self) {
@@ -144,7 +177,7 @@ static struct bounds bounds_of(const struct ppar *self) {
     b.active++;
     b.undecided += is_undecided(arm);
     b.all_known = b.all_known && arm->releases > 0;
-    b.low = fmax(b.low, arm->mean - arm->radius);
+    b.low = larger(b.low, arm->mean - arm->radius);
     if (b.leader == NOBODY || arm->mean > self->arm[b.leader].mean) {
       b.leader = i;
     }
@@ -153,7 +186,7 @@ static struct bounds bounds_of(const struct ppar *self) {
       b.high = high;
       b.top = i;
     } else {
-      b.next_high = fmax(b.next_high, high);
+      b.next_high = larger(b.next_high, high);
     }
   }
   return b;

@@ -358,6 +358,38 @@ static void test_only_two_do_not_protect(void **state) {
   }
 }
 
+/* What no release may use again is nowhere in the object, not only left out of its stored form. */
+static void check_forgets(const struct cv_mechanism_law *law) {
+  struct cv_rng_seeded rng;
+  struct cv_mechanism *mechanism = mechanism_new(law);
+  cv_rng_seeded_init(&rng, 21, CV_RNG_NOISE, law->arity, 0);
+  for (uint64_t n = 1; n <= HORIZON; n++) {
+    cv_mechanism_draw(mechanism, &rng.rng);
+    for (uint32_t i = 0; i < law->nodes; i++) {
+      if (mechanism->node[i] != 0 && !law->class->is_live(law, n, i)) {
+        fail_msg("%s keeps node %u at release %u", law->class->name, i, (unsigned)n);
+      }
+    }
+    (void)cv_mechanism_release(mechanism, item(n));
+  }
+  cv_mechanism_free(mechanism);
+}
+
+static void test_dead_noise_is_forgotten(void **state) {
+  (void)state;
+  for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
+    const struct cv_mechanism_law law = law_of(cv_mechanism_at(i));
+    check_forgets(&law);
+  }
+  for (int arity = 3; arity <= 9; arity += 2) {
+    struct cv_choice choice = {.name = "kary"};
+    struct cv_mechanism_law law;
+    assert_int_equal(cv_params_set_number(&choice.params, "k", arity), CV_OK);
+    assert_int_equal(cv_mechanism_law_init(&choice, EPSILON, HORIZON, &law, NULL), CV_OK);
+    check_forgets(&law);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_stored_state_continues_identically),
@@ -365,6 +397,7 @@ int main(void) {
       cmocka_unit_test(test_state_of_another_mechanism_is_refused),
       cmocka_unit_test(test_releasing_without_noise_is_our_own_bug),
       cmocka_unit_test(test_drawing_again_changes_nothing),
+      cmocka_unit_test(test_dead_noise_is_forgotten),
       cmocka_unit_test(test_names_are_found),
       cmocka_unit_test(test_parameters_that_make_no_sense_are_refused),
       cmocka_unit_test(test_noise_needs_epsilon),

@@ -509,6 +509,40 @@ static void a_campaign_without_what_the_policy_needs_is_named(void **state) {
   assert_int_equal(cv_policy_fits(&spec, &why), CV_OK);
 }
 
+/* What one arm is told has no part in another's radius, however alike the two are. */
+static void a_radius_depends_on_its_own_arm_alone(void **state) {
+  const struct cv_release told[] = {
+      {.arm = 0, .tokens = 1000, .noise = {.groups = 1, .group = {{2, 3}}}},
+      {.arm = 1, .tokens = 1000, .noise = {.groups = 1, .group = {{2, 3}}}},
+      {.arm = 0, .tokens = 2000, .noise = {.groups = 2, .group = {{2, 3}, {4, 1}}}},
+      {.arm = 1, .tokens = 2000, .noise = {.groups = 2, .group = {{2, 3}, {4, 2}}}}, /* another count */
+      {.arm = 2, .tokens = 2000, .noise = {.groups = 2, .group = {{2, 3}, {4, 2}}}}, /* fewer releases */
+      {.arm = 3, .tokens = 2001, .noise = {.groups = 2, .group = {{2, 3}, {4, 2}}}}, /* more tokens */
+      {.arm = 4, .tokens = 2001, .noise = {.groups = 2, .group = {{2, 3}, {5, 2}}}}, /* another scale */
+      {.arm = 5, .tokens = 2001, .noise = {.groups = 1, .group = {{2, 3}}}},         /* a group less */
+  };
+  struct bench all;
+  bench_init(&all, 6, 0.1, "sound", "hold");
+  for (size_t i = 0; i < CV_COUNT(told); i++) {
+    cv_policy_apply(all.policy, &told[i]);
+  }
+  for (uint32_t arm = 0; arm < 6; arm++) {
+    struct bench one;
+    struct cv_standing among, alone;
+    bench_init(&one, 6, 0.1, "sound", "hold");
+    for (size_t i = 0; i < CV_COUNT(told); i++) {
+      if (told[i].arm == arm) {
+        cv_policy_apply(one.policy, &told[i]);
+      }
+    }
+    cv_policy_standing(all.policy, arm, &among);
+    cv_policy_standing(one.policy, arm, &alone);
+    assert_true(among.radius == alone.radius);
+    bench_fini(&one);
+  }
+  bench_fini(&all);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_fully_with_every_rule),
@@ -517,6 +551,7 @@ int main(void) {
       cmocka_unit_test(printed_radius_by_hand),
       cmocka_unit_test(proof_radius_is_twice_the_printed),
       cmocka_unit_test(sound_radius_has_the_noise_in_it),
+      cmocka_unit_test(a_radius_depends_on_its_own_arm_alone),
       cmocka_unit_test(hold_spares_what_is_settled_and_pull_does_not),
       cmocka_unit_test(a_settled_arm_is_never_moved),
       cmocka_unit_test(an_arm_that_falls_several_classes_is_reported_once),
