@@ -8,6 +8,9 @@ import errno
 import os
 import platform
 import signal
+from pathlib import Path
+
+from .daemon import wait_until
 
 POSSIBLE = platform.machine() == "x86_64" and os.geteuid() == 0
 CALLS = {"write": 1, "close": 3, "socket": 41, "connect": 42, "execve": 59, "unlink": 87, "openat": 257}
@@ -50,20 +53,27 @@ class Intruder:
         ptrace(SEIZE, self.pid)
         self.memory = open(f"/proc/{self.pid}/mem", "r+b", buffering=0)
         self.before = Registers()
-        for _ in range(1000):
-            ptrace(INTERRUPT, self.pid)
-            os.waitpid(self.pid, 0)
-            ptrace(GETREGS, self.pid, ctypes.byref(self.before))
-            if os.pread(self.memory.fileno(), 2, self.before.rip - 2) == b"\x0f\x05":
-                return self
-            ptrace(CONT, self.pid)  # it was at work
-        raise AssertionError("the program was never met in a system call")
+        wait_until(self.is_met_in_a_call, "the program is met in a system call")
+        return self
 
     def __exit__(self, *unused):
         self.memory.close()
         if not self.gone:
             ptrace(SETREGS, self.pid, ctypes.byref(self.before))
             ptrace(DETACH, self.pid)
+
+    def is_met_in_a_call(self):
+        """Stops it where it waits for something to do, or lets it go on with its work."""
+        state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        if state != "S":
+            return False
+        ptrace(INTERRUPT, self.pid)
+        os.waitpid(self.pid, 0)
+        ptrace(GETREGS, self.pid, ctypes.byref(self.before))
+        if os.pread(self.memory.fileno(), 2, self.before.rip - 2) == b"\x0f\x05":
+            return True
+        ptrace(CONT, self.pid)
+        return False
 
     def put(self, data):
         """Where the bytes are now, in the program."""
