@@ -15,61 +15,98 @@
 
 enum { TIMER_ACT, ACT_MS = 40, KEPT = 64, LATE = 16, TOKENS = 64, ARRIVALS = 40, FAVOURITES = 8 };
 
-struct ticket {
-  uint8_t bytes[CV_TICKET_BYTES];
-  int64_t value;
+/* Answers to one assignment: with more values than there are arms, too. */
+struct answer {
+  uint8_t ticket[CV_TICKET_BYTES];
+  int64_t value[SCENARIO_ARMS + 2];
+  size_t values;
 };
 
 struct self {
   struct end *end;
-  struct ticket kept[KEPT]; /* acknowledged, or refused */
+  uint8_t kept[KEPT][CV_TICKET_BYTES]; /* acknowledged, or refused */
   size_t kept_n;
-  struct ticket late[LATE]; /* to be answered when their workers have others */
+  struct answer late[LATE]; /* to be given when their workers have others */
   size_t late_n;
   bool greeted;
   struct cv_token token[TOKENS];
-  int64_t value[TOKENS];
+  struct answer said[TOKENS];
   size_t tokens;
 };
 
-static void put_token(struct self *self, const uint8_t *ticket, int64_t value) {
+static void put_token(struct self *self, const struct answer *answer) {
   if (self->tokens < TOKENS) {
     struct cv_token *token = &self->token[self->tokens];
-    memcpy(token->ticket, ticket, CV_TICKET_BYTES);
-    self->value[self->tokens] = value;
-    token->values = 1;
-    token->value = &self->value[self->tokens++];
+    struct answer *said = &self->said[self->tokens++];
+    *said = *answer;
+    memcpy(token->ticket, answer->ticket, CV_TICKET_BYTES);
+    token->values = said->values;
+    token->value = said->value;
   }
 }
 
-/* The worst that can be said about a place that is filled already. */
-static int64_t lie(struct world *world) {
-  return world_chance(world, 50) ? 0 : CV_GRID;
+/* The worst that can be said about a place that is filled already: `values` of it. */
+static void put_lie(struct self *self, struct world *world, const uint8_t *ticket, size_t values) {
+  struct answer lie = {.values = values};
+  memcpy(lie.ticket, ticket, sizeof(lie.ticket));
+  for (size_t i = 0; i < CV_COUNT(lie.value); i++) {
+    lie.value[i] = world_chance(world, 50) ? 0 : CV_GRID;
+  }
+  put_token(self, &lie);
+}
+
+/* With one value out of range. */
+static void put_bad(struct self *self, struct world *world, const struct answer *answer, int64_t value) {
+  struct answer bad = *answer;
+  bad.value[bad.values == 1 ? 0 : world_below(world, bad.values)] = value;
+  put_token(self, &bad);
+}
+
+/* With too few values, or too many. */
+static void put_miscounted(struct self *self, struct world *world, const struct answer *answer) {
+  struct answer bad = *answer;
+  do {
+    bad.values = 1 + world_below(world, CV_COUNT(bad.value));
+  } while (bad.values == answer->values);
+  put_token(self, &bad);
+}
+
+static struct answer honest(struct world *world, const struct cv_assign *assign) {
+  const uint32_t *arm = assign->arms == 1 ? &assign->arm.one : assign->arm.many;
+  struct answer answer = {.values = assign->arms};
+  CV_REQUIRE(assign->arms <= SCENARIO_ARMS);
+  for (uint32_t i = 0; i < assign->arms; i++) {
+    answer.value[i] = world_shown(&world->scenario, arm[0], assign->place, arm[i]);
+  }
+  memcpy(answer.ticket, assign->ticket, sizeof(answer.ticket));
+  return answer;
 }
 
 static void answer(struct party *party, const struct cv_assign *assign) {
   struct self *self = party->self;
   struct world *world = party->world;
   const struct cv_local *law = &world->scenario.applied.law;
-  int64_t value = world_value(&world->scenario, assign->arm.one, assign->place);
+  const struct answer truly = honest(world, assign);
+  if (world->scenario.graph && world_chance(world, 20)) {
+    put_miscounted(self, world, &truly);
+  }
   switch (world_below(world, 6)) {
     case 0: /* silence, for now */
-      self->late[self->late_n % LATE].value = value;
-      memcpy(self->late[self->late_n++ % LATE].bytes, assign->ticket, CV_TICKET_BYTES);
+      self->late[self->late_n++ % LATE] = truly;
       return;
     case 1:
-      put_token(self, assign->ticket, world_chance(world, 50) ? law->high + 1 : law->low - 1);
+      put_bad(self, world, &truly, world_chance(world, 50) ? law->high + 1 : law->low - 1);
       return;
     case 2:
-      put_token(self, assign->ticket, value);
-      put_token(self, assign->ticket, lie(world)); /* the first one counts */
+      put_token(self, &truly);
+      put_lie(self, world, assign->ticket, truly.values); /* the first one counts */
       return;
     case 3:
-      put_token(self, assign->ticket, INT64_MIN);
-      put_token(self, assign->ticket, value);
+      put_bad(self, world, &truly, INT64_MIN);
+      put_token(self, &truly);
       return;
     default:
-      put_token(self, assign->ticket, value);
+      put_token(self, &truly);
       return;
   }
 }
@@ -78,11 +115,12 @@ static void misbehave(struct party *party) {
   struct self *self = party->self;
   struct world *world = party->world;
   for (size_t i = 0; i < 4 && self->kept_n > 0; i++) {
-    struct ticket ticket = self->kept[world_below(world, self->kept_n < KEPT ? self->kept_n : KEPT)];
+    uint8_t ticket[CV_TICKET_BYTES];
+    memcpy(ticket, self->kept[world_below(world, self->kept_n < KEPT ? self->kept_n : KEPT)], sizeof(ticket));
     if (world_chance(world, 40)) {
-      ticket.bytes[world_below(world, CV_TICKET_BYTES)] ^= (uint8_t)(1U << world_below(world, 8));
+      ticket[world_below(world, CV_TICKET_BYTES)] ^= (uint8_t)(1U << world_below(world, 8));
     }
-    put_token(self, ticket.bytes, lie(world));
+    put_lie(self, world, ticket, world->scenario.graph ? 1 + world_below(world, SCENARIO_ARMS) : 1);
   }
 }
 
@@ -90,8 +128,7 @@ static void answer_late(struct party *party) {
   struct self *self = party->self;
   struct world *world = party->world;
   if (self->late_n > 0 && world_chance(world, 20)) {
-    const struct ticket *ticket = &self->late[world_below(world, self->late_n < LATE ? self->late_n : LATE)];
-    put_token(self, ticket->bytes, ticket->value);
+    put_token(self, &self->late[world_below(world, self->late_n < LATE ? self->late_n : LATE)]);
   }
 }
 
@@ -136,7 +173,7 @@ static void opened(struct party *party, struct end *end) {
 }
 
 static void keep(struct self *self, const uint8_t *ticket) {
-  memcpy(self->kept[self->kept_n++ % KEPT].bytes, ticket, CV_TICKET_BYTES);
+  memcpy(self->kept[self->kept_n++ % KEPT], ticket, CV_TICKET_BYTES);
 }
 
 static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/shows.h"
 #include "tests/sim/world.h"
 #include "tests/support/mechanism.h"
 #include "thirdparty/policy/policy.h"
@@ -13,7 +14,8 @@ struct run {
   struct oracle *oracle;
   struct cv_policy *policy;
   struct cv_mechanism *mechanism[SCENARIO_ARMS];
-  uint64_t tokens[SCENARIO_ARMS], summed[SCENARIO_ARMS], all; /* collected, in the last release; of all arms */
+  uint64_t plays[SCENARIO_ARMS], all;                    /* of each arm, of all */
+  uint64_t tokens[SCENARIO_ARMS], summed[SCENARIO_ARMS]; /* shown of each arm, in its last release */
   uint64_t paid_micro;
 };
 
@@ -27,68 +29,85 @@ static void *room(void *array, size_t count, size_t *cap, size_t size) {
   return array;
 }
 
-static void add_plan(struct oracle *oracle, uint64_t number, const struct cv_policy_step *step) {
+static struct cv_plan *add_plan(struct oracle *oracle, uint64_t number, const struct cv_policy_step *step) {
   oracle->plan = room(oracle->plan, oracle->plans, &oracle->plans_cap, sizeof(*oracle->plan));
   struct cv_want *want = calloc(step->wants, sizeof(*want));
   CV_REQUIRE(want != NULL);
   memcpy(want, step->want, step->wants * sizeof(*want));
-  oracle->plan[oracle->plans++] = (struct cv_plan){.number = number, .wants = (uint32_t)step->wants, .want = want};
+  struct cv_plan *plan = &oracle->plan[oracle->plans++];
+  *plan = (struct cv_plan){.number = number, .wants = (uint32_t)step->wants, .want = want};
+  return plan;
 }
 
-static void collect(struct run *run, const struct cv_want *want, uint64_t plan) {
-  struct oracle *oracle = run->oracle;
-  struct cv_mechanism *mechanism = run->mechanism[want->arm];
-  struct cv_rng_seeded noise;
-  int64_t sum = 0;
-  cv_rng_seeded_init(&noise, run->scenario->seed, CV_RNG_NOISE, want->arm, mechanism->releases + 1);
-  cv_mechanism_draw(mechanism, &noise.rng);
-  for (uint32_t i = 0; i < want->tokens; i++) {
-    sum += world_value(run->scenario, want->arm, run->tokens[want->arm]++);
-  }
-  uint64_t *summed = &run->summed[want->arm];
-  *summed = mechanism_tokens(&mechanism->law, mechanism->releases + 1, *summed, want->tokens, run->tokens[want->arm]);
-  oracle->release = room(oracle->release, oracle->releases, &oracle->releases_cap, sizeof(*oracle->release));
-  struct cv_release *release = &oracle->release[oracle->releases++];
-  *release = (struct cv_release){.number = oracle->releases,
-                                 .plan = plan,
-                                 .arm = want->arm,
-                                 .tokens = *summed,
-                                 .noisy_sum = cv_mechanism_release(mechanism, sum)};
-  cv_mechanism_noise(&mechanism->law, mechanism->releases, &release->noise);
+static uint64_t spent_on(const struct run *run, const struct cv_mechanism *mechanism) {
   uint64_t spent = cv_mechanism_spent_micro(&mechanism->law, mechanism->releases);
   uint64_t local = run->scenario->applied.law.epsilon_micro;
-  if (local != CV_EPSILON_NONE && (spent == 0 || local < spent)) {
-    spent = local; /* alone, or the smaller guarantee */
-  }
+  /* alone, or the smaller guarantee */
+  return local != CV_EPSILON_NONE && (spent == 0 || local < spent) ? local : spent;
+}
+
+/* What the plan shows of the arm; `first`: each arm's plays before it. */
+static void collect(struct run *run, const struct cv_plan *plan, uint32_t arm, const uint64_t *first) {
+  struct oracle *oracle = run->oracle;
+  struct cv_mechanism *mechanism = run->mechanism[arm];
+  struct cv_rng_seeded noise;
+  cv_rng_seeded_init(&noise, run->scenario->seed, CV_RNG_NOISE, arm, mechanism->releases + 1);
+  cv_mechanism_draw(mechanism, &noise.rng);
+  uint64_t tokens = shows_tokens(run->scenario, plan, arm), *summed = &run->summed[arm];
+  run->tokens[arm] += tokens;
+  *summed = mechanism_tokens(&mechanism->law, mechanism->releases + 1, *summed, tokens, run->tokens[arm]);
+  oracle->release = room(oracle->release, oracle->releases, &oracle->releases_cap, sizeof(*oracle->release));
+  struct cv_release *release = &oracle->release[oracle->releases++];
+  *release =
+      (struct cv_release){.number = oracle->releases,
+                          .plan = plan->number,
+                          .arm = arm,
+                          .tokens = *summed,
+                          .noisy_sum = cv_mechanism_release(mechanism, shows_sum(run->scenario, plan, first, arm))};
+  cv_mechanism_noise(&mechanism->law, mechanism->releases, &release->noise);
+  uint64_t spent = spent_on(run, mechanism);
   oracle->spent_micro = spent > oracle->spent_micro ? spent : oracle->spent_micro;
   cv_policy_apply(run->policy, release);
 }
 
-/* One plan; false at the end. */
-static bool next(struct run *run, struct cv_policy_step *step) {
-  uint64_t number = run->oracle->plans + 1, asked = 0, price = 0;
-  CV_REQUIRE(cv_policy_step(run->policy, number, step) == CV_OK);
-  run->oracle->end = CV_END_COMPLETE;
-  if (step->done) {
-    return false;
-  }
+/* Why a plan is not accepted; CV_END_NONE if it is. */
+static enum cv_end refusal(const struct run *run, const struct cv_policy_step *step, uint64_t *ret_asked) {
+  enum { MOST = 1 << 24 }; /* of an arm in a plan */
+  uint64_t asked = 0, price = 0, left = run->scenario->tokens - run->all;
+  bool fits = true;
   for (size_t i = 0; i < step->wants; i++) {
     asked += step->want[i].tokens;
     price += step->want[i].tokens * run->scenario->cost_micro[step->want[i].arm];
+    fits = fits && step->want[i].tokens <= MOST;
   }
-  run->oracle->end = CV_END_BUDGET;
+  *ret_asked = asked;
+  if (!fits) {
+    return asked > left ? CV_END_TOKENS : CV_END_REFUSED;
+  }
   if (run->paid_micro + price > run->scenario->budget_micro) {
+    return CV_END_BUDGET;
+  }
+  return asked > left ? CV_END_TOKENS : CV_END_NONE;
+}
+
+/* One plan; false at the end. */
+static bool next(struct run *run, struct cv_policy_step *step) {
+  uint64_t number = run->oracle->plans + 1, first[SCENARIO_ARMS], asked;
+  CV_REQUIRE(cv_policy_step(run->policy, number, step) == CV_OK);
+  run->oracle->end = step->done ? CV_END_COMPLETE : refusal(run, step, &asked);
+  if (run->oracle->end != CV_END_NONE) {
     return false;
   }
-  run->oracle->end = CV_END_TOKENS;
-  if (run->all + asked > run->scenario->tokens) {
-    return false;
+  const struct cv_plan *plan = add_plan(run->oracle, number, step);
+  memcpy(first, run->plays, sizeof(first));
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    const struct cv_want *want = &plan->want[i];
+    run->plays[want->arm] += want->tokens;
+    run->paid_micro += want->tokens * run->scenario->cost_micro[want->arm];
   }
   run->all += asked;
-  run->paid_micro += price;
-  add_plan(run->oracle, number, step);
-  for (size_t i = 0; i < step->wants; i++) {
-    collect(run, &run->oracle->plan[number - 1].want[i], number);
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    collect(run, plan, plan->want[i].arm, first);
   }
   return true;
 }

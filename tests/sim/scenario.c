@@ -6,6 +6,13 @@
 
 #include "common/base/rng.h"
 
+/* Of lifetime epsilon: more than anybody spends on what shows one arm. */
+enum { WEALTH_MICRO = 100000000 };
+
+static bool is(const char *name, const char *other) {
+  return strcmp(name, other) == 0;
+}
+
 static void choose(struct cv_choice *choice, const char *name) {
   (void)snprintf(choice->name, sizeof(choice->name), "%s", name);
 }
@@ -15,7 +22,7 @@ static void draw_privatizer(struct scenario *s, struct cv_rng *rng) {
   static const char *const names[] = {"none", "none", "none", "none", "none", "none", "randomized-response", "laplace"};
   struct cv_privatizer *privatizer;
   choose(&s->privatizer, names[cv_rng_below(rng, CV_COUNT(names))]);
-  if (strcmp(s->privatizer.name, "none") != 0) {
+  if (!is(s->privatizer.name, "none")) {
     CV_REQUIRE(cv_params_set_number(&s->privatizer.params, "epsilon", 1 + (double)cv_rng_below(rng, 6)) == CV_OK);
   }
   CV_REQUIRE(cv_privatizer_new(&s->privatizer, s->arms, &privatizer, NULL) == CV_OK);
@@ -30,12 +37,12 @@ static void draw_policy(struct scenario *s) {
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, s->seed, 77, 2, 0);
   s->policy = "ppar";
-  if (strcmp(s->mechanism, "none") != 0 || cv_rng_below(&rng.rng, 2) == 0) {
+  if (!is(s->mechanism, "none") || cv_rng_below(&rng.rng, 2) == 0) {
     return;
   }
-  if (strcmp(s->privatizer.name, "laplace") == 0) {
+  if (is(s->privatizer.name, "laplace")) {
     s->policy = "dp-exp3-lap";
-  } else if (strcmp(s->privatizer.name, "none") == 0) {
+  } else if (is(s->privatizer.name, "none")) {
     s->policy = trusted[cv_rng_below(&rng.rng, CV_COUNT(trusted))];
   } else {
     s->policy = bits[cv_rng_below(&rng.rng, CV_COUNT(bits))];
@@ -144,8 +151,8 @@ static void draw_recruitment(struct scenario *s) {
     return;
   }
   s->policy = policies[cv_rng_below(rng, CV_COUNT(policies))];
-  bool index = strcmp(s->policy, "dpu") == 0;
-  bool bounded = index && strcmp(s->privatizer.name, "laplace") != 0;
+  bool index = is(s->policy, "dpu");
+  bool bounded = index && !is(s->privatizer.name, "laplace");
   s->policy = index && !bounded ? "uniform" : s->policy;
   s->mechanism = mechanisms[cv_rng_below(rng, bounded ? 3 : CV_COUNT(mechanisms))];
   s->pulls = 1 + (uint32_t)cv_rng_below(rng, 4);
@@ -166,6 +173,86 @@ static void draw_recruitment(struct scenario *s) {
   s->concurrency = s->concurrency < s->arms ? s->arms : s->concurrency;
 }
 
+static void draw_edges(struct scenario *s, struct cv_rng *rng) {
+  uint64_t percent = 30 + cv_rng_below(rng, 70);
+  for (uint32_t a = 0; a < s->arms; a++) {
+    for (uint32_t b = a + 1; b < s->arms; b++) {
+      if (cv_rng_below(rng, 100) < percent) {
+        s->edge[s->edges++] = (struct cv_edge){.a = a, .b = b};
+        s->joined[a][b] = s->joined[b][a] = true;
+      }
+    }
+  }
+}
+
+/* One of the product's. A phase of the private ones is some 360 plays of each arm that is played, and five times that
+ * behind a privatizer: those have few arms, and no privatizer. */
+static void draw_elimination(struct scenario *s, struct cv_rng *rng) {
+  enum { PHASE = 370 };
+  static const char *const policies[] = {"alpha-sample", "alpha-sample", "alpha-sample", "aae",
+                                         "gap",          "gap",          "gapu",         "dp-se"};
+  s->policy = policies[cv_rng_below(rng, is(s->privatizer.name, "none") ? CV_COUNT(policies) : 4)];
+  bool exact = is(s->policy, "aae") || is(s->policy, "alpha-sample"), alone = is(s->policy, "aae");
+  s->mechanism = exact ? "none" : "batch";
+  s->delta = exact ? 0.5 + 0.4 * cv_rng_unit(rng) : 0.99;
+  if (!exact) {
+    alone = is(s->policy, "dp-se");
+    s->arms = 2 + (uint32_t)cv_rng_below(rng, 2);
+    s->tokens = PHASE * ((alone ? s->arms : 1) + cv_rng_below(rng, 3));
+  }
+  if (!alone) {
+    draw_edges(s, rng);
+  }
+}
+
+/* The simulation's own, for every mechanism but doubling: with that no policy of the product has a graph. */
+static void draw_script(struct scenario *s, struct cv_rng *rng) {
+  static const char *const mechanisms[] = {"hybrid",         "hybrid", "hybrid",   "none",  "binary",
+                                           "binary-honaker", "kary",   "segments", "batch", "per-item"};
+  s->policy = "script";
+  s->mechanism = mechanisms[cv_rng_below(rng, CV_COUNT(mechanisms))];
+  s->plans = 3 + (uint32_t)cv_rng_below(rng, 20);
+  s->plays = 1 + (uint32_t)cv_rng_below(rng, 9);
+  s->greed = cv_rng_below(rng, 4) == 0 ? 8 : 0;
+  s->tokens_per_round = 1;
+  draw_edges(s, rng);
+}
+
+static uint32_t shown_most(const struct scenario *s) {
+  uint32_t most = 1;
+  for (uint32_t a = 0; a < s->arms; a++) {
+    uint32_t shown = 1;
+    for (uint32_t b = 0; b < s->arms; b++) {
+      shown += s->joined[a][b];
+    }
+    most = shown > most ? shown : most;
+  }
+  return most;
+}
+
+/* Of seeds that do not recruit one in six plays on a graph, from a stream of its own. */
+static void draw_graph(struct scenario *s) {
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, s->seed, 79, 1, 0);
+  struct cv_rng *rng = &seeded.rng;
+  if (cv_rng_below(rng, 6) != 0 || s->budget_micro > 0) {
+    return;
+  }
+  s->graph = true;
+  if (is(s->privatizer.name, "laplace") || cv_rng_below(rng, 5) < 3) {
+    draw_script(s, rng);
+  } else {
+    draw_elimination(s, rng);
+  }
+  if (s->worker_epsilon_micro < WEALTH_MICRO) {
+    s->worker_epsilon_micro = scenario_cost(s) * (shown_most(s) + cv_rng_below(rng, 2 * (uint64_t)shown_most(s)));
+  } else {
+    uint32_t enough = (uint32_t)(2 * s->tokens / (s->crews * s->tokens_per_worker)) + 1;
+    s->crew_workers = enough > s->crew_workers ? enough : s->crew_workers;
+    s->worker_epsilon_micro = UINT32_MAX;
+  }
+}
+
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   struct cv_rng_seeded seeded;
   struct scenario s = {.seed = seed};
@@ -178,7 +265,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   s.queue = 8 + (uint32_t)cv_rng_below(rng, 120);
   s.delay_ms = 1 + (uint32_t)cv_rng_below(rng, 20);
   s.crew_workers = 400;
-  s.worker_epsilon_micro = 100000000;
+  s.worker_epsilon_micro = WEALTH_MICRO;
   s.journal_bytes = cv_rng_below(rng, 3) == 0 ? 64 + cv_rng_below(rng, 4000) : 0;
   if (!calm) {
     draw_faults(&s, rng);
@@ -187,6 +274,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
     }
   }
   draw_recruitment(&s);
+  draw_graph(&s);
   *ret = s;
 }
 
@@ -207,15 +295,16 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_ROLLBACK] = "broker put back",
   };
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
-  int at =
-      snprintf(to, n,
-               "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s, privatizer "
-               "%s, radius %s, "
-               "settled %s, budget %.6f; %u gateways and %u liars of %u workers, %u pests; ended by %s at %llu ms; %u "
-               "faults of:",
-               s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens,
-               s->mechanism, s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->crews,
-               s->liars, s->crew_workers, s->pests, ending[s->ending], (unsigned long long)s->ending_ms, s->faults);
+  int at = snprintf(
+      to, n,
+      "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s, privatizer "
+      "%s, radius %s, "
+      "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways and %u liars of %u workers, %u pests; ended by %s at "
+      "%llu ms; %u "
+      "faults of:",
+      s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
+      s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->edges, s->greed, s->crews, s->liars,
+      s->crew_workers, s->pests, ending[s->ending], (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);
@@ -234,13 +323,17 @@ void scenario_soak(uint64_t seed, uint32_t campaigns, struct scenario *ret) {
 
 uint64_t scenario_cost(const struct scenario *s) {
   uint64_t local = s->applied.law.epsilon_micro;
-  bool covered = strcmp(s->mechanism, "none") != 0 || local == CV_EPSILON_NONE;
+  bool covered = !is(s->mechanism, "none") || local == CV_EPSILON_NONE;
   return covered && s->epsilon_micro < local ? s->epsilon_micro : local;
 }
 
+bool scenario_is_scripted(const struct scenario *s) {
+  return is(s->policy, "script") || is(s->policy, "spender");
+}
+
 static void put_hiring_params(const struct scenario *s, struct cv_params *params) {
-  bool dpu = strcmp(s->policy, "dpu") == 0;
-  if (dpu || strcmp(s->policy, "dpf") == 0) {
+  bool dpu = is(s->policy, "dpu");
+  if (dpu || is(s->policy, "dpf")) {
     CV_REQUIRE(cv_params_set_text(params, "noise", s->by_pull ? "printed" : "sound") == CV_OK);
   }
   if (dpu) {
@@ -248,17 +341,38 @@ static void put_hiring_params(const struct scenario *s, struct cv_params *params
   }
 }
 
+static void put_graph_params(const struct scenario *s, struct cv_params *params) {
+  CV_REQUIRE(cv_params_set_number(params, "delta", s->delta) == CV_OK);
+  if (is(s->policy, "aae")) {
+    CV_REQUIRE(cv_params_set_number(params, "tokens_per_round", s->tokens_per_round) == CV_OK);
+  }
+}
+
+static void put_script_params(const struct scenario *s, struct cv_params *params) {
+  CV_REQUIRE(cv_params_set_number(params, "plans", s->plans) == CV_OK &&
+             cv_params_set_number(params, "most", s->plays) == CV_OK &&
+             cv_params_set_number(params, "greed", s->greed) == CV_OK);
+}
+
 static void put_params(const struct scenario *s, struct cv_params *params) {
+  if (scenario_is_scripted(s)) {
+    put_script_params(s, params);
+    return;
+  }
+  if (s->graph) {
+    put_graph_params(s, params);
+    return;
+  }
   if (s->budget_micro > 0) {
     put_hiring_params(s, params);
     return;
   }
-  if (strcmp(s->policy, "dp-exp3-lap") == 0) { /* one token at a time */
+  if (is(s->policy, "dp-exp3-lap")) { /* one token at a time */
     return;
   }
-  const char *round = strcmp(s->policy, "exp3-tau") == 0 ? "tau" : "tokens_per_round";
+  const char *round = is(s->policy, "exp3-tau") ? "tau" : "tokens_per_round";
   CV_REQUIRE(cv_params_set_number(params, round, s->tokens_per_round) == CV_OK);
-  if (strcmp(s->policy, "ppar") == 0) {
+  if (is(s->policy, "ppar")) {
     CV_REQUIRE(cv_params_set_number(params, "alpha", s->alpha) == CV_OK &&
                cv_params_set_text(params, "radius", s->radius) == CV_OK &&
                cv_params_set_text(params, "settled", s->settled) == CV_OK);
@@ -270,7 +384,7 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
                          .arms = s->arms,
                          .epsilon_micro = s->epsilon_micro,
                          .tokens_per_worker = s->tokens_per_worker,
-                         .thirdparty_trusted = strcmp(s->mechanism, "none") == 0,
+                         .thirdparty_trusted = is(s->mechanism, "none"),
                          .tokens = s->tokens,
                          .deadline_ms = s->ending == ENDING_DEADLINE ? s->ending_ms : 0,
                          .idle_ms = s->ending == ENDING_IDLE ? s->ending_ms : 0};
@@ -282,6 +396,10 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
     spec.cost_micro = (uint64_t *)(uintptr_t)s->cost_micro;
     spec.worker = (uint64_t *)(uintptr_t)s->worker;
     spec.budget_micro = s->budget_micro;
+  }
+  if (s->edges > 0) {
+    spec.edges = s->edges;
+    spec.edge = (struct cv_edge *)(uintptr_t)s->edge;
   }
   *ret = spec;
 }

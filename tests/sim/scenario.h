@@ -10,7 +10,7 @@
 #include "common/base/spec.h"
 #include "worker/privatizer/privatizer.h"
 
-enum { SCENARIO_ARMS = 6, SCENARIO_REQUESTERS = 2 };
+enum { SCENARIO_ARMS = 6, SCENARIO_REQUESTERS = 2, SCENARIO_EDGES = SCENARIO_ARMS * (SCENARIO_ARMS - 1) / 2 };
 
 enum ending { ENDING_PLAIN, ENDING_CANCEL, ENDING_DEADLINE, ENDING_IDLE };
 enum rollback { ROLLBACK_NONE, ROLLBACK_DATABASE, ROLLBACK_BOTH };
@@ -48,6 +48,13 @@ struct scenario {
   uint64_t cost_micro[SCENARIO_ARMS], worker[SCENARIO_ARMS], budget_micro;
   uint32_t pulls; /* dpu: of a plan */
   bool by_pull;   /* dpf and dpu: their printed noise */
+  /* A feedback graph, or none. */
+  bool graph; /* its policy is for one, with or without edges */
+  uint32_t edges;
+  struct cv_edge edge[SCENARIO_EDGES];
+  bool joined[SCENARIO_ARMS][SCENARIO_ARMS];
+  double delta;                 /* of the policies that drop arms */
+  uint32_t plans, plays, greed; /* script and spender: see script.c */
   bool noise_seeded;
   uint32_t crews, liars, pests, crew_workers, concurrency;
   uint32_t lease_ms, queue, delay_ms;
@@ -67,9 +74,11 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret);
 void scenario_soak(uint64_t seed, uint32_t campaigns, struct scenario *ret);
 /* In words, a line or two. */
 void scenario_tell(const struct scenario *scenario, char *to, size_t n);
-/* What a token costs its worker, micro-epsilon. */
+/* What a score costs its worker, micro-epsilon. */
 uint64_t scenario_cost(const struct scenario *scenario);
-/* Borrows costs and workers. */
+/* The policy is one of the simulation's own. */
+bool scenario_is_scripted(const struct scenario *scenario);
+/* Borrows costs, workers and edges. */
 void scenario_spec(const struct scenario *scenario, struct cv_spec *ret);
 
 #endif

@@ -63,6 +63,8 @@
   MUST(BOTH_OLDER, "broker's database and anchor put back")                  \
   MUST(RECRUITMENTS, "worlds that recruit")                                  \
   MUST(PAID, "payments checked of recruitments that are over")               \
+  MUST(GRAPHS, "worlds that play on a graph")                                \
+  MUST(SHOWN, "scores shown besides those of the arms played")               \
   MUST(TWO_AT_ONCE, "worlds with campaigns of two requesters at once")       \
   MUST(REPLAYS, "third-party databases replayed")                            \
   MUST(COMPARED, "campaigns compared with their run without faults")         \
@@ -74,7 +76,7 @@
   MUST(END_IDLE, "campaigns ended: idle")                                    \
   MUST(END_CANCELLED, "campaigns ended: cancelled")                          \
   MAY(END_LEDGER, "campaigns ended: privacy budget")                         \
-  MAY(END_BUDGET, "campaigns ended: budget")                                 \
+  MUST(END_BUDGET, "campaigns ended: budget")                                \
   MUST(END_FROZEN, "campaigns ended: frozen")                                \
   MUST(END_REFUSED, "campaigns ended: refused")
 

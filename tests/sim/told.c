@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/shows.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
 
@@ -34,8 +35,9 @@ static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, boo
     CV_REQUIRE(list->ticket != NULL);
   }
   list->ticket[list->n++] = *ticket;
-  truth->tokens_of[ticket->worker]++;
-  truth_campaign(truth, ticket->campaign)->acknowledged[ticket->arm]++;
+  struct campaign *campaign = truth_campaign(truth, ticket->campaign);
+  truth->spent_micro[ticket->worker] += truth_price(truth, campaign, ticket->plan, ticket->arm);
+  campaign->acknowledged[ticket->arm]++;
 }
 
 static void count_backoffs(const struct cv_crowd_frame *frame) {
@@ -45,11 +47,27 @@ static void count_backoffs(const struct cv_crowd_frame *frame) {
   }
 }
 
+/* 10: it asks for the arm of its place and for the neighbours that the plan names, and for nobody else. */
+static void check_shown(struct truth *truth, const struct cv_assign *assign, const struct cv_ticket *ticket) {
+  const struct campaign *campaign = truth_campaign(truth, ticket->campaign);
+  uint32_t expected[SCENARIO_ARMS], n = 0;
+  if (ticket->plan >= 1 && ticket->plan <= campaign->plans_stored) {
+    n = shows_list(&truth->world->scenario, &campaign->plan[ticket->plan - 1], ticket->arm, expected);
+  }
+  const uint32_t *arm = assign->arms == 1 ? &assign->arm.one : assign->arm.many;
+  if (n == 0 || assign->arms != n || memcmp(arm, expected, n * sizeof(*arm)) != 0) {
+    world_fail(truth->world, "10: an assignment of arm %u in plan %u shows %u arms, or others than the plan's %u",
+               ticket->arm, ticket->plan, assign->arms, n);
+  }
+  tally_add(TALLY_SHOWN, assign->arms - 1);
+}
+
 static void check_assigned(struct truth *truth, const struct cv_crowd_frame *frame) {
   for (size_t i = 0; i < frame->assigns && !truth->world->rolled_back; i++) {
     struct cv_ticket ticket;
     CV_REQUIRE(cv_ticket_open(frame->assign[i].ticket, world_tagger(truth->world), &ticket) == CV_OK);
     truth_check_hire(truth, &ticket);
+    check_shown(truth, &frame->assign[i], &ticket);
   }
 }
 

@@ -53,7 +53,7 @@ struct truth {
     struct cv_ticket *ticket;
     size_t n, cap;
   } acknowledged;
-  uint32_t *tokens_of; /* acknowledged, per worker */
+  uint64_t *spent_micro; /* by each worker, on what was acknowledged */
   uint64_t workers;
   uint64_t commit, snapshot_commit;
   bool thirdparty_lost;
@@ -81,6 +81,8 @@ void truth_check_payments(struct truth *truth, const struct cv_campaign *core, c
 void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id);
 /* 9: who may have a place of the arm. */
 void truth_check_hire(struct truth *truth, const struct cv_ticket *ticket);
+/* What a worker pays for a token of the arm in that plan. */
+uint64_t truth_price(struct truth *truth, const struct campaign *campaign, uint64_t plan, uint32_t arm);
 /* What the broker's accounts say of all workers, and what the tokens of all campaigns cost. */
 void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core);
 

@@ -50,7 +50,8 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
   for (uint32_t i = 0; i < campaign->standings; i++) {
     campaign->standing[i] = finished->standing[i];
   }
-  bool refused = campaign->end == CV_END_REFUSED && truth->world->scenario.ranker_campaigns == 0;
+  const struct scenario *scenario = &truth->world->scenario;
+  bool refused = campaign->end == CV_END_REFUSED && scenario->ranker_campaigns == 0 && scenario->greed == 0;
   bool recovered = campaign->end == CV_END_RECOVERED;
   bool froze = campaign->end == CV_END_FROZEN || refused || recovered;
   if (campaign->must_freeze && !froze) {
@@ -87,6 +88,11 @@ static const struct cv_release *nth_of(const struct campaign *campaign, uint32_t
 static void compare(struct truth *truth, uint64_t id, const struct campaign *campaign, const struct oracle *oracle) {
   struct world *world = truth->world;
   bool plain = campaign->end == oracle->end;
+  bool undisturbed = world->scenario.ending == ENDING_PLAIN && world->scenario.ranker_campaigns == 0;
+  if (undisturbed && !plain) {
+    world_fail(world, "7: campaign %llu ends as %s; without faults as %s", (unsigned long long)id,
+               cv_end_text(campaign->end), cv_end_text(oracle->end));
+  }
   if (campaign->plans > oracle->plans || (plain && campaign->plans != oracle->plans) ||
       (plain && campaign->releases != oracle->releases)) {
     world_fail(world, "7: campaign %llu had %zu plans and %zu releases; without faults it has %zu and %zu",
@@ -119,6 +125,21 @@ static void compare(struct truth *truth, uint64_t id, const struct campaign *cam
   }
 }
 
+/* Nobody ended it from without. */
+static bool is_plain(const struct scenario *scenario, enum cv_end end) {
+  switch (end) {
+    case CV_END_COMPLETE:
+    case CV_END_TOKENS:
+      return true;
+    case CV_END_BUDGET:
+      return scenario->budget_micro > 0;
+    case CV_END_REFUSED:
+      return scenario->ranker_campaigns > 0 || scenario->greed > 0;
+    default:
+      return false;
+  }
+}
+
 void truth_end(struct truth *truth) {
   struct world *world = truth->world;
   enum ending ending = world->scenario.ending;
@@ -126,8 +147,7 @@ void truth_end(struct truth *truth) {
   (void)snprintf(path, sizeof(path), "/tmp/cv-sim-%d.db", (int)getpid());
   for (uint64_t id = 1; id < truth->campaigns && !world->rolled_back; id++) {
     const struct campaign *campaign = &truth->campaign[id];
-    bool refused = campaign->end == CV_END_REFUSED && world->scenario.ranker_campaigns > 0;
-    if (ending == ENDING_PLAIN && campaign->end != CV_END_COMPLETE && campaign->end != CV_END_TOKENS && !refused) {
+    if (ending == ENDING_PLAIN && !is_plain(&world->scenario, campaign->end)) {
       world_fail(world, "campaign %llu ends as %s", (unsigned long long)id, cv_end_text(campaign->end));
     }
     if (world->scenario.noise_seeded) {

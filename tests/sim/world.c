@@ -86,6 +86,12 @@ int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t plac
   return cv_privatizer_apply(&scenario->applied, arm, world_score(scenario, arm, place), &seeded.rng);
 }
 
+int64_t world_shown(const struct scenario *scenario, uint32_t played, uint64_t place, uint32_t arm) {
+  enum { PLACE_BITS = 40 }; /* each played arm has a range of every neighbour's stream for itself */
+  uint64_t at = played == arm ? place : place + (((uint64_t)played + 1) << PLACE_BITS);
+  return world_value(scenario, arm, at);
+}
+
 /* ---- events ---- */
 
 static bool is_before(const struct event *a, const struct event *b) {
@@ -329,6 +335,7 @@ static void set_up(struct world *world) {
   world->truth = truth_new(world);
   truth_listen_to_seals(world->truth);
   tally_add(TALLY_RECRUITMENTS, world->scenario.budget_micro > 0);
+  tally_add(TALLY_GRAPHS, world->scenario.graph);
   tally_add(TALLY_TWO_AT_ONCE, world->scenario.requesters > 1);
   for (size_t i = 0; i < world->parties; i++) {
     world_at(world, world_below(world, 50), start_again, NULL, &world->party[i], 0);

@@ -135,6 +135,8 @@ struct cv_broker *broker_core(const struct party *broker);
 /* The score of a place, on the grid, and what its privatizer makes of it: the same whoever gives it. */
 int64_t world_score(const struct scenario *scenario, uint32_t arm, uint64_t place);
 int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place);
+/* What whoever plays that place of `played` says of `arm`. */
+int64_t world_shown(const struct scenario *scenario, uint32_t played, uint64_t place, uint32_t arm);
 
 extern const struct party_ops party_broker, party_thirdparty, party_requester, party_pest, party_crew, party_liar;
 
