@@ -610,16 +610,37 @@ static enum cv_err take(struct cv_broker *broker, struct cv_campaign *campaign, 
   return CV_OK;
 }
 
+/* Journal, counts and payment of a token whose place and slot are taken. */
+static void book(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_entry *entry) {
+  cv_buf_put(&campaign->journal, entry, sizeof(*entry));
+  campaign->arm[entry->arm].filled++;
+  campaign->tokens++;
+  if (cv_payroll_is_kept(&campaign->payroll)) {
+    cv_payroll_pay(&campaign->payroll, &campaign->spec, entry->arm, 1);
+  }
+  broker->totals.tokens++;
+  campaign->reserved--;
+  campaign->active_ms = broker->now_ms;
+  campaign->progressed = true;
+  broker->changed = true;
+  broker->gathered++;
+}
+
 /* The token counts if place and slot are free; then both are taken and the sums grow, in one batch. */
 static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
                                const struct cv_token *token, enum cv_verdict *ret_verdict, struct objection *ret) {
-  struct cv_arm *arm = campaign->arm == NULL ? NULL : &campaign->arm[ticket->arm];
+  const struct cv_arm *arm = campaign->arm == NULL ? NULL : &campaign->arm[ticket->arm];
   if (arm != NULL && cv_chunks_bit(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot))) {
     *ret_verdict = CV_VERDICT_DUPLICATE;
     return CV_OK;
   }
   *ret_verdict = CV_VERDICT_EXPIRED;
   if (arm == NULL || arm->plan != ticket->plan || ticket->position >= arm->want) {
+    return CV_OK;
+  }
+  uint64_t index = arm->first + ticket->position;
+  uint64_t place = cv_epoch_place_bit(ticket->arm, index);
+  if (cv_chunks_bit(&campaign->places, place)) { /* another was first; what the place showed may be over */
     return CV_OK;
   }
   uint32_t shown[CV_VALUES_MAX];
@@ -632,26 +653,13 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *cam
     *ret_verdict = refuse(ret, CV_REFUSED_EPSILON, LIFETIME_SPENT);
     return CV_OK;
   }
-  uint64_t index = arm->first + ticket->position;
-  uint64_t place = cv_epoch_place_bit(ticket->arm, index);
-  enum cv_err err = cv_chunks_bit(&campaign->places, place) ? CV_ERR_LIMIT : take(broker, campaign, ticket, place, n);
+  enum cv_err err = take(broker, campaign, ticket, place, n);
   if (err != CV_OK) {
     return err == CV_ERR_LIMIT ? CV_OK : err;
   }
   const struct cv_entry entry = {
       .index = index, .worker = ticket->worker, .arm = ticket->arm, .slot = ticket->slot, .shown = n};
-  cv_buf_put(&campaign->journal, &entry, sizeof(entry));
-  arm->filled++;
-  campaign->tokens++;
-  if (cv_payroll_is_kept(&campaign->payroll)) {
-    cv_payroll_pay(&campaign->payroll, &campaign->spec, ticket->arm, 1);
-  }
-  broker->totals.tokens++;
-  campaign->reserved--;
-  campaign->active_ms = broker->now_ms;
-  campaign->progressed = true;
-  broker->changed = true;
-  broker->gathered++;
+  book(broker, campaign, &entry);
   *ret_verdict = CV_VERDICT_ACCEPTED;
   return cv_shown_add(broker, campaign, shown, n, token->value);
 }

@@ -148,6 +148,37 @@ static void a_token_answers_for_each_arm_once(void **state) {
   world_end(&world);
 }
 
+static bool has_release(const struct world *world, uint64_t plan, uint32_t arm) {
+  for (uint64_t i = 1; i <= world->ranker.releases; i++) {
+    if (world->ranker.release[i].plan == plan && world->ranker.release[i].arm == arm) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A place may be given twice. Who answers second is late, however much of what was asked for is over by then: nothing
+ * is wrong with its token, and it may give others. */
+static void an_answer_for_a_place_that_is_filled_is_late(void **state) {
+  enum { PLAN = 3, LEFT = 0, MIDDLE = 1 };
+  struct world world;
+  world_make(&world);
+  submit(&world);
+  for (int i = 0; i < 1000 && !has_release(&world, PLAN, LEFT); i++) {
+    arrive(&world, 2);
+    (void)turn(&world, false);
+  }
+  assert_true(has_release(&world, PLAN, LEFT) && !has_release(&world, PLAN, MIDDLE));
+  const struct cv_ticket ticket = {.campaign = 1, .plan = PLAN, .arm = MIDDLE, .worker = 999999, .lease = UINT32_MAX};
+  const struct cv_tagger tagger = {.tag = tag, .data = world.mac};
+  struct token token = {.values = 3};
+  assert_int_equal(cv_ticket_seal(&ticket, &tagger, token.ticket), CV_OK);
+  (void)verdict_of(&world, &token, 3); /* and of others that are on their way */
+  assert_int_equal(world.verdicts[CV_VERDICT_REFUSED], 0);
+  assert_int_equal(world.verdicts[CV_VERDICT_EXPIRED], 1);
+  world_end(&world);
+}
+
 static void a_worker_that_cannot_pay_the_most_is_turned_away(void **state) {
   struct world world;
   world_make(&world);
@@ -222,6 +253,7 @@ int main(void) {
       cmocka_unit_test(restarts_change_nothing),
       cmocka_unit_test(crashes_before_a_commit_change_nothing),
       cmocka_unit_test(a_token_answers_for_each_arm_once),
+      cmocka_unit_test(an_answer_for_a_place_that_is_filled_is_late),
       cmocka_unit_test(a_worker_that_cannot_pay_the_most_is_turned_away),
       cmocka_unit_test(plans_that_cannot_be_are_refused),
       cmocka_unit_test(a_degree_that_no_assignment_holds_is_refused),

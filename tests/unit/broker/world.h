@@ -56,12 +56,12 @@ static inline uint32_t wants_of(uint64_t number, struct cv_want want[ARMS]) {
       {{0, 0}, {1, TAU}, {2, 0}},       /* the middle shows all */
       {{2, TAU / 2}, {1, 0}, {0, TAU}}, /* both ends show it */
       {{0, TAU}, {2, TAU}},             /* nobody shows another */
-      {{1, TAU / 2}, {0, TAU}},
+      {{1, TAU / 2}, {0, 0}, {2, TAU}}, /* what the middle shows of the left is over before its own epoch is */
   };
   for (uint32_t i = 0; i < ARMS; i++) {
     want[i] = WORLD_GRAPH ? graph[number % 4][i] : (struct cv_want){.arm = i, .tokens = TAU};
   }
-  return !WORLD_GRAPH || number % 4 < 2 ? ARMS : 2;
+  return WORLD_GRAPH && number % 4 == 2 ? 2 : ARMS;
 }
 
 /* Releases of the first so many plans. */
