@@ -76,7 +76,7 @@
   MUST(END_IDLE, "campaigns ended: idle")                                    \
   MUST(END_CANCELLED, "campaigns ended: cancelled")                          \
   MAY(END_LEDGER, "campaigns ended: privacy budget")                         \
-  MUST(END_BUDGET, "campaigns ended: budget")                                \
+  MAY(END_BUDGET, "campaigns ended: budget")                                 \
   MUST(END_FROZEN, "campaigns ended: frozen")                                \
   MUST(END_REFUSED, "campaigns ended: refused")
 
