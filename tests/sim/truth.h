@@ -27,8 +27,8 @@
  *   9 A recruitment pays for each accepted token of an arm once, its cost, to the arm's worker, who alone gets places
  *     of it; what was paid and what open epochs may still cost is within the budget. So it is on record after every
  *     batch and restart, and so the requester is told.
- *  10 On a feedback graph an assignment shows the arm of its place and those of its neighbours that the plan names; their
- *     sums get a value each, once, as in 1; no other arm is released; the worker pays for each score shown.
+ *  10 On a feedback graph an assignment shows the arm of its place and those of its neighbours that the plan names,
+ *     their sums get a value each, once, as in 1; no other arm is released; the worker pays for each score shown.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */
