@@ -52,6 +52,33 @@ def test_the_truth_it_reports_is_the_truth(tmp_path):
     assert [set(group) for group in result["truth"]] == truth == [set(group) for group in result["classes"]]
 
 
+def test_alpha_0_ranks_fully(tmp_path):
+    campaign = ROOT / "deploy/campaigns/full-ranking.yaml"
+    done = crowdveil("up", campaign, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    names = re.findall(r"name: ([\w ]+), mean", campaign.read_text())
+    assert result["classes"] == result["truth"] == [[name] for name in names], "one item each, the best first"
+    assert result["undecided"] == [] and result["accuracy"] == 1.0
+    assert "ended       complete, every item is ranked\n" in done.stderr
+    rows = re.findall(r"^ +(\d+)  ([\w ]+?)  .* hit$", done.stderr, re.M)
+    assert rows == [(str(place), name) for place, name in enumerate(names, 1)]
+
+
+def test_alpha_0_names_those_that_tie_at_the_token_limit(tmp_path):
+    path = tmp_path / "tie.yaml"
+    path.write_text((ROOT / "deploy/campaigns/full-ranking.yaml").read_text()
+                    .replace("Old Mill, mean: 0.33", "Old Mill, mean: 0.51").replace("tokens: 1000000", "tokens: 40000"))
+    done = crowdveil("up", path, "--json", cwd=tmp_path)
+    assert done.returncode == 0, "a tie is no failure" + done.stderr
+    result = json.loads(done.stdout)
+    assert result["classes"] == [["Roma"], ["Golden Wok"], ["Corner Grill"]]
+    assert set(result["undecided"]) == {"Blue Fish", "Old Mill", "Station Buffet"}, "the pair, and who comes after it"
+    assert result["truth"][3:] == [["Blue Fish", "Old Mill"], ["Station Buffet"]] or \
+        result["truth"][3:] == [["Old Mill", "Blue Fish"], ["Station Buffet"]]
+    assert "ended       token limit, 3 of 6 items undecided\n" in done.stderr
+
+
 # what each may spend at most, in micro-epsilon; behind two guarantees the smaller
 EXAMPLES = {"binary": 500_000, "binary-honaker": 500_000, "kary": 500_000, "segments": 500_000, "doubling": 500_000,
             "batch": 500_000, "per-item": 500_000, "laplace": 500_000, "randomized-response": 2_000_000}

@@ -3,7 +3,7 @@
  * What the noise of a release can do, from its groups: variance and tail. Everything is in units of D/epsilon with
  * D = CV_GRID, as the groups are, except cv_tail_in_scores().
  *
- * For Y a sum of independent Laplaces with scales b_i, v = sum of b_i^2 and b = the largest (ALGORITHMS section 2).
+ * For Y a sum of independent Laplaces with scales b_i, v = sum of b_i^2 and b = the largest.
  */
 #ifndef CV_THIRDPARTY_TAIL_H
 #define CV_THIRDPARTY_TAIL_H

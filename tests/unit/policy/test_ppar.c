@@ -93,6 +93,95 @@ static void ranks_fully_with_every_rule(void **state) {
   }
 }
 
+/* Means of 20 arms, .05 apart: the best is arm 0, then 7, 14, 1, 8, ... */
+static double ladder(uint32_t arm) {
+  return 0.98 - 0.05 * (arm * 3 % 20);
+}
+
+static void feed_round(struct bench *b, uint64_t round, double (*mean)(uint32_t arm)) {
+  for (size_t i = 0; i < b->step.wants; i++) {
+    bench_feed(b, b->step.want[i].arm, mean(b->step.want[i].arm), 1000 * round);
+  }
+  bench_step(b);
+}
+
+/* Each class is one arm, settled in the order of the means, the best of all first. */
+static void alpha_0_gives_each_arm_a_class_of_its_own_the_best_first(void **state) {
+  enum { ARMS = 20 };
+  static const char *const words[] = {"printed", "proof", "sound"};
+  for (size_t w = 0; w < CV_COUNT(words); w++) {
+    struct bench b;
+    uint32_t settled = 0, arm_of[ARMS];
+    bench_init(&b, ARMS, 0, words[w], "hold");
+    bench_step(&b);
+    for (uint64_t round = 1; !b.step.done; round++) {
+      assert_true(round < 1000);
+      feed_round(&b, round, ladder);
+      for (size_t i = 0; i < b.step.decisions; i++) {
+        if (b.step.decision[i].kind == CV_DECISION_SETTLE) {
+          assert_int_equal(b.step.decision[i].rank_class, settled + 1);
+          arm_of[settled++] = b.step.decision[i].arm;
+        }
+      }
+    }
+    assert_int_equal(settled, ARMS);
+    for (uint32_t i = 0; i < ARMS; i++) {
+      assert_int_equal(class_of(&b, arm_of[i]), i + 1);
+      assert_true(i == 0 || ladder(arm_of[i]) < ladder(arm_of[i - 1]));
+    }
+    bench_fini(&b);
+  }
+}
+
+static double close_below(uint32_t arm) {
+  return arm == 2 ? 0.9 : 0.5 - 0.001 * arm;
+}
+
+/* Best-arm identification: the best is known long before the rest is ranked, and is what the first class consists of
+ * whenever the run is cut short. */
+static void alpha_0_finds_the_best_arm_before_the_rest_is_ranked(void **state) {
+  static const char *const words[] = {"printed", "proof", "sound"};
+  for (size_t w = 0; w < CV_COUNT(words); w++) {
+    struct bench b;
+    bench_init(&b, 5, 0, words[w], "hold");
+    bench_step(&b);
+    for (uint64_t round = 1; round <= 50; round++) {
+      feed_round(&b, round, close_below);
+      assert_false(b.step.done);
+    }
+    for (uint32_t arm = 0; arm < 5; arm++) {
+      assert_int_equal(class_of(&b, arm), arm == 2 ? 1 : 0);
+    }
+    assert_false(bench_wants(&b, 2));
+    assert_int_equal(b.step.wants, 4); /* they share the second place as yet */
+    bench_fini(&b);
+  }
+}
+
+static double tie_below(uint32_t arm) {
+  return arm == 1 ? 0.9 : arm == 3 ? 0.1 : 0.5;
+}
+
+/* Equal arms never part, whatever the rule; what is above them is ranked, what is below them waits. */
+static void alpha_0_leaves_a_tie_undecided_and_ranks_what_is_above(void **state) {
+  static const char *const words[] = {"printed", "proof", "sound"};
+  for (size_t w = 0; w < CV_COUNT(words); w++) {
+    struct bench b;
+    bench_init(&b, 4, 0, words[w], "hold");
+    bench_step(&b);
+    for (uint64_t round = 1; round <= 2000; round++) {
+      feed_round(&b, round, tie_below);
+      assert_false(b.step.done);
+    }
+    assert_int_equal(class_of(&b, 1), 1);
+    assert_int_equal(class_of(&b, 0), 0);
+    assert_int_equal(class_of(&b, 2), 0);
+    assert_int_equal(class_of(&b, 3), 0);
+    assert_true(bench_wants(&b, 0) && bench_wants(&b, 2) && b.step.wants == 2);
+    bench_fini(&b);
+  }
+}
+
 static void a_tie_stays_undecided_and_the_rest_is_ranked(void **state) {
   struct bench b;
   bench_init(&b, 3, 0, "sound", "hold");
@@ -546,6 +635,9 @@ static void a_radius_depends_on_its_own_arm_alone(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_fully_with_every_rule),
+      cmocka_unit_test(alpha_0_gives_each_arm_a_class_of_its_own_the_best_first),
+      cmocka_unit_test(alpha_0_finds_the_best_arm_before_the_rest_is_ranked),
+      cmocka_unit_test(alpha_0_leaves_a_tie_undecided_and_ranks_what_is_above),
       cmocka_unit_test(a_tie_stays_undecided_and_the_rest_is_ranked),
       cmocka_unit_test(a_lone_arm_is_settled_after_its_first_release),
       cmocka_unit_test(printed_radius_by_hand),
