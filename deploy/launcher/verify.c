@@ -40,11 +40,13 @@ int cv_command_verify(int argc, char **argv) {
   if (err != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
-  if (export.releases == 0 && strcmp(export.spec.mechanism.name, "none") == 0) {
+  bool is_exact = strcmp(export.spec.mechanism.name, "none") == 0 && strcmp(export.spec.privatizer.name, "none") == 0;
+  if (export.releases == 0 && is_exact) {
     cv_export_fini(&export);
     return cv_command_fail(&table, 1,
-                           "%s holds no releases: with mechanism none they are exact sums, which stay between "
-                           "broker and third-party; use replay on the third-party's database",
+                           "%s has no releases to run the policy on: the third-party of this campaign is trusted with "
+                           "exact sums, which a broker does not export; expected another campaign's export, or "
+                           "`crowdveil replay` on the third-party's database, which has them",
                            words[0]);
   }
   const struct cv_replay_records records = {.spec = &export.spec,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from harness import crashes, refused  # noqa: E402
 from harness.campaign import CLASSES, Run, outcome  # noqa: E402
 from harness.daemon import ROOT  # noqa: E402
+from harness.examples import played  # noqa: E402
 from harness.deployment import Deployment, missing_programs  # noqa: E402
 from harness.pki import Pki  # noqa: E402
 
@@ -46,6 +48,20 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if report.when == "call" and report.failed:
         item.failed_call = True
+
+
+@pytest.fixture(scope="session")
+def example():
+    """harness.examples.played by the name of an example, each run once; in memory where there is room: a campaign of
+    hundreds of plans syncs hundreds of times."""
+    results = {}
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        def once(name):
+            if name not in results:
+                (Path(folder) / name).mkdir(exist_ok=True)
+                results[name] = played(name, Path(folder) / name)
+            return results[name]
+        yield once
 
 
 @pytest.fixture

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example campaign of each bandit, from its file to the regret, through daemons of their own."""
-import json
-import re
-import sqlite3
-import tempfile
-from pathlib import Path
-
 import pytest
 
 from harness.commands import crowdveil
-from harness.daemon import PROGRAMS, ROOT, Daemon
+from harness.daemon import ROOT
 
 GRID = 1 << 20
 # name: true means of the arms, the most a round may ask for
@@ -17,56 +11,14 @@ CORRUPT = {"klucb-cf": ([.9, .6], 1), "ucb-cf": ([.9, .6], 10), "ts-cf": ([.9, .
 ADVERSARIAL = ["exp3", "dp-exp3-lap", "exp3-tau"]
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """In memory where there is room: a campaign of hundreds of plans syncs hundreds of times."""
-    shm = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else tmp_path) as made:
-        yield Path(made)
-
-
-def played(name, folder):
-    """Runs the example to its end. Returns what up printed as JSON, the export, and the third-party's sums by arm.
-
-    Whoever watches with the file in hand is told what up tells."""
-    path = ROOT / f"deploy/campaigns/{name}.yaml"
-    state, export = folder / "state", folder / "export.json"
-    daemon = Daemon("up", [PROGRAMS["crowdveil"], "up", path, "--json", "--keep",
-                           "--state", state], folder / "up.log")
-    try:
-        daemon.wait_for("Try: crowdveil status .*", timeout=120)
-        link = re.search("Try: crowdveil status (.*)", (folder / "up.log").read_text())[1].split()
-        done = crowdveil("export", *link, "--output", export)
-        assert done.returncode == 0, done.stderr
-        watched = crowdveil("watch", *link, "--file", path)
-        assert watched.returncode == 0, watched.stderr
-        assert daemon.stop() == 0
-    finally:
-        daemon.kill()
-    database = next(state.glob("**/thirdparty.db"))
-    parts = json.loads(export.read_text())
-    assert parts["releases"] or name in ("exp3", "exp3-tau"), "exact sums stay with who is trusted"
-    for command in [["replay", database]] + [["verify", export]] * bool(parts["releases"]):
-        done = crowdveil(*command)
-        assert done.returncode == 0, done.stdout + done.stderr
-    with sqlite3.connect(database) as db:
-        sums = dict(db.execute("SELECT arm, noisy_sum FROM release ORDER BY number"))
-    for line in ("ended ", "reward ", "regret "):
-        told, = re.findall(f"^{line}.*$", watched.stdout, re.M)
-        assert told in (folder / "up.log").read_text(), f"up says otherwise than {told!r}"
-    assert "ended       complete" in watched.stdout, "it has used its horizon up"
-    lines = (folder / "up.log").read_text().strip().split("\n")
-    return json.loads(next(line for line in reversed(lines) if line.startswith("{"))), parts, sums
-
-
 def pulls_of(export):
     return [(want["arm"], want["tokens"]) for plan in export["plans"] for want in plan["wants"]]
 
 
 @pytest.mark.parametrize("name", CORRUPT)
-def test_a_bandit_behind_randomized_response_finds_its_best_arm(folder, name):
+def test_a_bandit_behind_randomized_response_finds_its_best_arm(example, name):
     means, most = CORRUPT[name]
-    result, export, _ = played(name, folder)
+    result, export, _ = example(name)
     pulls = [sum(tokens for arm, tokens in pulls_of(export) if arm == i) for i in range(len(means))]
     assert sorted((arm["pulls"] for arm in result["arms"]), reverse=True) == sorted(pulls, reverse=True)
     assert result["policy"] == name and result["pulls"] == result["tokens"] == sum(pulls)
@@ -76,8 +28,8 @@ def test_a_bandit_behind_randomized_response_finds_its_best_arm(folder, name):
 
 
 @pytest.mark.parametrize("name", ADVERSARIAL)
-def test_a_bandit_s_regret_against_an_adversary_is_that_of_its_rounds(folder, name):
-    result, export, sums = played(name, folder)
+def test_a_bandit_s_regret_against_an_adversary_is_that_of_its_rounds(example, name):
+    result, export, sums = example(name)
     pulls = [arm for arm, tokens in pulls_of(export) for _ in range(tokens)]
     assert result["pulls"] == result["tokens"] == len(pulls)
     if name != "exp3-tau":  # the deterministic one, again

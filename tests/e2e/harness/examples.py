@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An example campaign from its file to its end, and all that is left of it: the policy run again agrees with it."""
+import json
+import re
+import sqlite3
+
+from harness.commands import crowdveil
+from harness.daemon import PROGRAMS, ROOT, Daemon
+
+
+def verify(export, exact):
+    """Agrees with the export, and no more once a plan of it is another; or says in one line why it cannot tell."""
+    done = crowdveil("verify", export)
+    if exact:
+        assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
+        assert "trusted with exact sums, which a broker does not export" in done.stderr
+        assert "`crowdveil replay` on the third-party's database" in done.stderr
+        return
+    assert done.returncode == 0, done.stdout + done.stderr
+    parts = json.loads(export.read_text())
+    parts["plans"][-1]["wants"][-1]["tokens"] += 1
+    other = export.with_name("other.json")
+    other.write_text(json.dumps(parts))
+    done = crowdveil("verify", other)
+    assert done.returncode == 1 and "the third-party did not follow its policy" in done.stderr, done.stdout + done.stderr
+
+
+def played(name, folder):
+    """Runs the example to its end. Returns what up printed as JSON, the export, and the third-party's sums by arm.
+
+    Whoever watches with the file in hand is told what up tells. Verify and replay agree with what was decided, verify
+    unless it is left without releases."""
+    path = ROOT / f"deploy/campaigns/{name}.yaml"
+    state, export = folder / "state", folder / "export.json"
+    daemon = Daemon("up", [PROGRAMS["crowdveil"], "up", path, "--json", "--keep", "--state", state], folder / "up.log")
+    try:
+        daemon.wait_for("Try: crowdveil status .*", timeout=120)
+        link = re.search("Try: crowdveil status (.*)", (folder / "up.log").read_text())[1].split()
+        done = crowdveil("export", *link, "--output", export)
+        assert done.returncode == 0, done.stderr
+        watched = crowdveil("watch", *link, "--file", path)
+        assert watched.returncode == 0, watched.stderr
+        assert daemon.stop() == 0
+    finally:
+        daemon.kill()
+    database = next(state.glob("**/thirdparty.db"))
+    parts = json.loads(export.read_text())
+    exact = parts["spec"]["mechanism"]["name"] == "none" and parts["spec"]["privatizer"]["name"] == "none"
+    assert bool(parts["releases"]) != exact, "exact sums stay with who is trusted"
+    done = crowdveil("replay", database)
+    assert done.returncode == 0, done.stdout + done.stderr
+    verify(export, exact)
+    with sqlite3.connect(database) as db:
+        sums = dict(db.execute("SELECT arm, noisy_sum FROM release ORDER BY number"))
+    lines = (folder / "up.log").read_text().strip().split("\n")
+    told = re.findall(r"^(?:ended|reward|regret|accuracy|undecided|paid|tokens) .*$", watched.stdout, re.M)
+    assert len(told) >= 3 and set(told) <= set(lines), "up says otherwise"
+    return json.loads(next(line for line in reversed(lines) if line.startswith("{"))), parts, sums

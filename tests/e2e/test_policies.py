@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for every policy there is: an example runs, and what it decided can be found out again by anybody."""
+import re
+
+import pytest
+
+from client.requester import end_name
+from harness.commands import crowdveil
+
+# policy: an example campaign of it
+EXAMPLES = {name: name for name in [
+    "dpf", "dpu", "eps-greedy", "dp-ucb-bound", "cheapest", "uniform", "gap", "gapu", "aae", "dp-se", "alpha-sample",
+    "klucb-cf", "ucb-cf", "ts-cf", "kl-local", "exp3", "dp-exp3-lap", "exp3-tau"]} | {"ppar": "full-ranking"}
+NOWHERE = {"opt"}  # it has to be told the truth
+
+
+def test_no_policy_is_without_an_example(tmp_path):
+    """The table of policies is the program's own: what is added to it has to be added here."""
+    (tmp_path / "campaign.yaml").write_text("campaign: x\nitems: {list: [{name: a, mean: 0.5}]}\n"
+                                            "policy: nonesuch\nprivacy: {epsilon: 1}\n")
+    done = crowdveil("up", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    names = re.search('unknown policy "nonesuch"; expected one of: (.*)', done.stderr)[1]
+    assert set(names.split(", ")) == set(EXAMPLES) | NOWHERE
+
+
+@pytest.mark.parametrize("policy", EXAMPLES)
+def test_what_a_policy_decided_is_decided_again_by_verify_and_replay(example, policy):
+    result, export, _ = example(EXAMPLES[policy])
+    assert result["policy"] == export["spec"]["policy"]["name"] == policy
+    assert len(export["plans"]) > 0 and end_name(export["progress"]["end"]) == "complete"

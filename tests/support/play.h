@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A campaign of any policy of the table, played in this process: workers, sums and noise of our own, no daemon. What a
+ * policy is told is what a broker would send: sums of the plan's tokens with mechanism batch, else of all so far; of a
+ * graph one release for each arm that is named.
+ */
+#ifndef CV_TESTS_PLAY_H
+#define CV_TESTS_PLAY_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "common/base/neighbours.h"
+#include "common/base/rng.h"
+#include "thirdparty/policy/baselines.h"
+#include "thirdparty/policy/policy.h"
+
+struct play {
+  struct cv_spec spec;
+  struct cv_rng_seeded rng;
+  struct cv_neighbours graph;
+  double *mean;
+  uint64_t *tokens; /* of each arm so far */
+  int64_t *sum;     /* of them, noisy */
+  uint32_t *plays;  /* scratch: of the plan, by arm */
+  uint64_t number, played;
+};
+
+/* Ways to run a campaign: each mechanism behind each privatizer, without a graph and with one, and where a policy has a
+ * choice of words, with the first, second and third of them. */
+static const char *const play_mechanisms[] = {"none", "hybrid", "batch", "segments"};
+static const char *const play_privatizers[] = {"none", "randomized-response", "laplace"};
+enum { PLAY_WORDS = 3, PLAY_WAYS = 4 * 3 * 2 * PLAY_WORDS };
+
+static inline void play_fini(struct play *play) {
+  cv_neighbours_fini(&play->graph);
+  free(play->spec.cost_micro);
+  free(play->spec.edge);
+  free(play->mean);
+  free(play->tokens);
+  free(play->sum);
+  free(play->plays);
+  *play = (struct play){0};
+}
+
+static inline void *play_array(size_t n, size_t size) {
+  void *array = calloc(n, size);
+  CV_REQUIRE(array != NULL);
+  return array;
+}
+
+static inline void play_name(struct cv_choice *choice, const char *name) {
+  (void)snprintf(choice->name, sizeof(choice->name), "%s", name);
+}
+
+/* Each arm is joined to the next two. */
+static inline void play_join(struct cv_spec *spec) {
+  spec->edge = play_array(2 * (size_t)spec->arms, sizeof(*spec->edge));
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    for (uint32_t j = i + 1; j <= i + 2 && j < spec->arms; j++) {
+      spec->edge[spec->edges++] = (struct cv_edge){.a = i, .b = j};
+    }
+  }
+}
+
+static inline void play_parameters(struct cv_spec *spec, const struct cv_policy_class *class, size_t word) {
+  const struct cv_param *bad;
+  struct cv_why why = {.text = ""};
+  if (strcmp(spec->policy.name, "ppar") == 0) { /* the one parameter without a default */
+    CV_REQUIRE(cv_params_set_number(&spec->policy.params, "alpha", 0.1) == CV_OK);
+  }
+  if (strcmp(spec->privatizer.name, "none") != 0) {
+    CV_REQUIRE(cv_params_set_number(&spec->privatizer.params, "epsilon", 2) == CV_OK);
+  }
+  for (size_t i = 0; i < class->rule_count; i++) {
+    const struct cv_param_rule *rule = &class->rules[i];
+    size_t words = 0;
+    while (rule->choices != NULL && rule->choices[words] != NULL) {
+      words++;
+    }
+    if (words > 0) {
+      CV_REQUIRE(cv_params_set_text(&spec->policy.params, rule->key, rule->choices[word % words]) == CV_OK);
+    }
+  }
+  CV_REQUIRE(cv_policy_check(&spec->policy, &bad, &why) == CV_OK);
+}
+
+/* False if the policy cannot be run in this way; nothing is left to free then. `opt` fits nowhere, and is played
+ * wherever a recruitment could be. */
+static inline bool play_init(struct play *play, const struct cv_policy_class *class, size_t way, uint32_t arms,
+                             uint64_t seed) {
+  *play = (struct play){.spec = {.name = "play",
+                                 .arms = arms,
+                                 .epsilon_micro = 1000000,
+                                 .tokens_per_worker = 1,
+                                 .tokens = UINT64_C(1) << 40,
+                                 .thirdparty_trusted = true}};
+  struct cv_spec *spec = &play->spec;
+  cv_rng_seeded_init(&play->rng, seed, CV_RNG_SCORE, way, 0);
+  play_name(&spec->policy, class->name);
+  play_name(&spec->mechanism, play_mechanisms[way % 4]);
+  play_name(&spec->privatizer, play_privatizers[way / 4 % 3]);
+  play_parameters(spec, class, way / 24);
+  if (class->kind == CV_POLICY_RECRUITMENT) {
+    spec->cost_micro = play_array(arms, sizeof(*spec->cost_micro));
+    spec->budget_micro = 300 * (uint64_t)arms * CV_MICRO;
+    for (uint32_t i = 0; i < arms; i++) {
+      spec->cost_micro[i] = CV_MICRO + cv_rng_below(&play->rng.rng, 9 * CV_MICRO);
+    }
+  }
+  if (way / 12 % 2 == 1) {
+    play_join(spec);
+  }
+  bool is_opt = class == &cv_policy_opt;
+  const char *as = is_opt ? "cheapest" : class->name;
+  play_name(&spec->policy, as);
+  bool fits = cv_policy_fits(spec, NULL) == CV_OK;
+  play_name(&spec->policy, class->name);
+  play->mean = play_array(arms, sizeof(*play->mean));
+  play->tokens = play_array(arms, sizeof(*play->tokens));
+  play->sum = play_array(arms, sizeof(*play->sum));
+  play->plays = play_array(arms, sizeof(*play->plays));
+  CV_REQUIRE(cv_neighbours_init(spec, &play->graph) == CV_OK);
+  for (uint32_t i = 0; i < arms; i++) {
+    play->mean[i] = cv_rng_unit(&play->rng.rng);
+  }
+  if (!fits) {
+    play_fini(play);
+  }
+  return fits;
+}
+
+/* A policy of this campaign, at its start. */
+static inline struct cv_policy *play_policy(const struct play *play, uint64_t seed) {
+  struct cv_policy *policy;
+  CV_REQUIRE(cv_policy_new(&play->spec, seed, &policy) == CV_OK);
+  if (policy->class == &cv_policy_opt) {
+    cv_policy_opt_tell(policy, play->mean);
+  }
+  return policy;
+}
+
+/* What `tokens` more of an arm bring: near their mean, with the noise of the mechanism. */
+static inline struct cv_release play_release(struct play *play, uint64_t plan, uint32_t arm, uint64_t tokens) {
+  bool is_exact = strcmp(play->spec.mechanism.name, "none") == 0;
+  bool is_fresh = strcmp(play->spec.mechanism.name, "batch") == 0;
+  double n = (double)tokens, mean = play->mean[arm];
+  double sum = mean * n + sqrt(mean * (1 - mean) * n) * cv_rng_normal(&play->rng.rng);
+  if (strcmp(play->spec.privatizer.name, "laplace") != 0) {
+    sum = fmin(fmax(sum, 0), n);
+  }
+  int64_t drawn = llround(sum * (double)CV_GRID);
+  int64_t noise = is_exact ? 0 : llround(2 * cv_rng_normal(&play->rng.rng) * (double)CV_GRID);
+  play->tokens[arm] += tokens;
+  play->sum[arm] += drawn;
+  struct cv_release release = {.number = ++play->number,
+                               .plan = plan,
+                               .arm = arm,
+                               .tokens = is_fresh ? tokens : play->tokens[arm],
+                               .noisy_sum = (is_fresh ? drawn : play->sum[arm]) + noise};
+  if (!is_exact) {
+    release.noise = (struct cv_noise){.groups = 1, .group = {{.scale = 2, .count = 1}}};
+  }
+  return release;
+}
+
+/* The releases of a plan, one for each want, into `ret`, which has room for them. */
+static inline void play_plan(struct play *play, uint64_t plan, const struct cv_policy_step *step,
+                             struct cv_release *ret) {
+  memset(play->plays, 0, play->spec.arms * sizeof(*play->plays));
+  for (size_t i = 0; i < step->wants; i++) {
+    play->plays[step->want[i].arm] = step->want[i].tokens;
+    play->played += step->want[i].tokens;
+  }
+  for (size_t i = 0; i < step->wants; i++) {
+    uint32_t arm = step->want[i].arm;
+    ret[i] = play_release(play, plan, arm, cv_neighbours_shown(&play->graph, play->plays, arm));
+  }
+}
+
+#endif

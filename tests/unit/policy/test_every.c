@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every policy of the table promises, whatever it decides: one that is added is held to it, too. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include "tests/support/play.h"
+
+enum { ARMS = 6, STEPS = 40, SEED = 11 };
+
+/* The same campaign twice: one policy lives through it, the other is saved, thrown away and loaded at every turn. */
+struct pair {
+  struct play play;
+  struct cv_policy *steady, *moved;
+  struct cv_policy_step steady_step, moved_step;
+};
+
+static void save(const struct cv_policy *policy, struct cv_buf *ret) {
+  cv_policy_save(policy, ret);
+  assert_true(cv_buf_ok(ret));
+}
+
+/* As a restart does it: nothing but the spec, the seed and what was stored. */
+static void move(struct pair *pair) {
+  struct cv_buf saved = {0}, again = {0}, steady = {0};
+  save(pair->moved, &saved);
+  save(pair->steady, &steady);
+  cv_policy_free(pair->moved);
+  assert_int_equal(cv_policy_new(&pair->play.spec, SEED, &pair->moved), CV_OK);
+  struct cv_reader reader = cv_reader_over(saved.data, saved.len);
+  assert_int_equal(cv_policy_load(pair->moved, &reader), CV_OK);
+  save(pair->moved, &again);
+  assert_int_equal(again.len, saved.len);
+  assert_memory_equal(again.data, saved.data, saved.len);
+  assert_int_equal(steady.len, saved.len);
+  assert_memory_equal(steady.data, saved.data, saved.len);
+  cv_buf_fini(&saved);
+  cv_buf_fini(&again);
+  cv_buf_fini(&steady);
+}
+
+static void compare_steps(const struct cv_policy_step *a, const struct cv_policy_step *b) {
+  assert_int_equal(a->done, b->done);
+  assert_int_equal(a->wants, b->wants);
+  assert_int_equal(a->decisions, b->decisions);
+  for (size_t i = 0; i < a->wants; i++) {
+    assert_int_equal(a->want[i].arm, b->want[i].arm);
+    assert_int_equal(a->want[i].tokens, b->want[i].tokens);
+  }
+  for (size_t i = 0; i < a->decisions; i++) {
+    const struct cv_decision *x = &a->decision[i], *y = &b->decision[i];
+    assert_true(x->kind == y->kind && x->arm == y->arm && x->rank_class == y->rank_class && x->tokens == y->tokens);
+    assert_true(x->mean == y->mean && x->radius == y->radius && x->reference == y->reference);
+  }
+}
+
+static void compare_standings(const struct pair *pair) {
+  for (uint32_t arm = 0; arm < ARMS; arm++) {
+    struct cv_standing a, b;
+    cv_policy_standing(pair->steady, arm, &a);
+    cv_policy_standing(pair->moved, arm, &b);
+    assert_int_equal(a.arm, arm);
+    assert_true(a.arm == b.arm && a.rank_class == b.rank_class && a.tokens == b.tokens && a.mean == b.mean &&
+                a.radius == b.radius);
+    assert_true(isfinite(a.mean) && isfinite(a.radius) && a.radius >= 0);
+  }
+}
+
+/* No arm twice, none that is not there; something to be done unless it is the end. */
+static void check_plan(const struct pair *pair) {
+  const struct cv_policy_step *step = &pair->steady_step;
+  bool named[ARMS] = {false};
+  uint64_t asked = 0;
+  assert_true(step->done || step->wants > 0);
+  for (size_t i = 0; i < step->wants; i++) {
+    assert_in_range(step->want[i].arm, 0, ARMS - 1);
+    assert_false(named[step->want[i].arm]);
+    named[step->want[i].arm] = true;
+    asked += step->want[i].tokens;
+    assert_true(step->want[i].tokens > 0 || pair->play.spec.edges > 0);
+  }
+  assert_true(step->done || asked > 0);
+}
+
+/* A piece of a state, or more than one, is refused. */
+static void damage(const struct pair *pair) {
+  struct cv_buf saved = {0};
+  struct cv_policy *other;
+  save(pair->steady, &saved);
+  cv_buf_put_u8(&saved, 0);
+  for (size_t n = 0; n <= saved.len; n++) {
+    assert_int_equal(cv_policy_new(&pair->play.spec, SEED, &other), CV_OK);
+    struct cv_reader reader = cv_reader_over(saved.data, n);
+    assert_int_equal(cv_policy_load(other, &reader) == CV_OK, n == saved.len - 1);
+    cv_policy_free(other);
+  }
+  cv_buf_fini(&saved);
+}
+
+static void live(struct pair *pair) {
+  struct cv_release release[ARMS];
+  for (uint64_t plan = 1; plan <= STEPS && !pair->steady_step.done; plan++) {
+    move(pair);
+    assert_int_equal(cv_policy_step(pair->steady, plan, &pair->steady_step), CV_OK);
+    assert_int_equal(cv_policy_step(pair->moved, plan, &pair->moved_step), CV_OK);
+    compare_steps(&pair->steady_step, &pair->moved_step);
+    check_plan(pair);
+    play_plan(&pair->play, plan, &pair->steady_step, release);
+    for (size_t i = 0; i < pair->steady_step.wants; i++) {
+      move(pair);
+      cv_policy_apply(pair->steady, &release[i]);
+      cv_policy_apply(pair->moved, &release[i]);
+    }
+    compare_standings(pair);
+    if (plan <= 3) {
+      damage(pair);
+    }
+  }
+  move(pair);
+  compare_standings(pair);
+}
+
+/* How many ways there are to run it. */
+static uint32_t try_all_ways(const struct cv_policy_class *class) {
+  uint32_t ways = 0;
+  for (size_t way = 0; way < PLAY_WAYS; way++) {
+    struct pair pair = {0};
+    if (!play_init(&pair.play, class, way, ARMS, SEED)) {
+      continue;
+    }
+    pair.steady = play_policy(&pair.play, SEED);
+    pair.moved = play_policy(&pair.play, SEED);
+    live(&pair);
+    cv_policy_free(pair.steady);
+    cv_policy_free(pair.moved);
+    cv_policy_step_fini(&pair.steady_step);
+    cv_policy_step_fini(&pair.moved_step);
+    play_fini(&pair.play);
+    ways++;
+  }
+  return ways;
+}
+
+static void a_state_that_is_stored_goes_on_as_if_it_never_had_been(void **state) {
+  (void)state;
+  for (size_t p = 0; cv_policy_at(p) != NULL; p++) {
+    if (try_all_ways(cv_policy_at(p)) == 0) {
+      fail_msg("no mechanism and privatizer that policy %s fits; add one to play.h", cv_policy_at(p)->name);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_state_that_is_stored_goes_on_as_if_it_never_had_been),
+  };
+  return cmocka_run_group_tests_name("every", tests, NULL, NULL);
+}
