@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PPAR, adaptive ranking (Chen, Yu, Li, Zou, Liang and Cheng, "PPAR: A Privacy-Preserving Adaptive Ranking Algorithm for
- * Multi-Armed-Bandit Crowdsourcing", 2022, Algorithm 1), as printed and made sound.
+ * PPAR, adaptive ranking (Chen, Yu, Li, Zou, Liang and Cheng, "PPAR: A Privacy-Preserving Adaptive Ranking Algorithm
+ * for Multi-Armed-Bandit Crowdsourcing", 2022, Algorithm 1), as printed and made sound.
  *
  * Active set S, class l, settled set C_l within S, removed arms C_{l+1}. A round collects tokens_per_round tokens of
  * every arm that is to be pulled; then arms of S are settled in class l or removed to class l+1. When all of S is

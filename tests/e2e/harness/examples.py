@@ -22,7 +22,8 @@ def verify(export, exact):
     other = export.with_name("other.json")
     other.write_text(json.dumps(parts))
     done = crowdveil("verify", other)
-    assert done.returncode == 1 and "the third-party did not follow its policy" in done.stderr, done.stdout + done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "the third-party did not follow its policy" in done.stderr
 
 
 def played(name, folder):
