@@ -141,10 +141,6 @@ static bool takes_standings(struct cv_broker *broker, struct cv_campaign *campai
   return false;
 }
 
-static bool same_plan(const struct cv_plan *a, const struct cv_plan *b) {
-  return a->wants == b->wants && memcmp(a->want, b->want, a->wants * sizeof(*a->want)) == 0;
-}
-
 static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_rank_plan *plan,
                                struct cv_why *why) {
   struct cv_why reason;
@@ -196,7 +192,7 @@ static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *
     }
     return on_new_plan(broker, campaign, plan, why);
   }
-  if (!same_plan(&plan->plan, &campaign->plan[plan->plan.number - 1])) {
+  if (!cv_plan_asks_same(&plan->plan, &campaign->plan[plan->plan.number - 1])) {
     freeze(broker, campaign, "another plan of number", plan->plan.number, campaign->plans);
     return CV_OK;
   }

@@ -302,7 +302,9 @@ enum cv_err cv_campaign_open(struct cv_campaign *campaign, const struct cv_posit
     return cv_fail(why, CV_ERR_INVALID, "campaign %" PRIu64 " was stopped for a reason that only we can give",
                    campaign->id);
   }
+  struct cv_delta *delta;
   mark(campaign);
+  CV_TRY(campaign->accepted_unstored ? change(campaign, &delta) : CV_OK); /* our position is what is stored */
   clear_queue(campaign);
   campaign->due_opened = true;
   campaign->due_plan = !is_accepted(campaign);
@@ -353,6 +355,17 @@ static enum cv_err enqueue(struct cv_campaign *campaign, const struct cv_plan *p
   return CV_OK;
 }
 
+/*
+ * The broker has our last plan, too. What is stored next says so; until then nothing rests on it, since a broker says
+ * again which plans it has. So a round costs one commit here, with its release, and not a second one before that.
+ */
+static void take_accepted(struct cv_campaign *campaign) {
+  campaign->row.accepted = campaign->plan.number;
+  campaign->due_plan = false;
+  campaign->accepted_unstored = true;
+  cv_chain_plan(&campaign->row.plans_hash, &campaign->plan, campaign->digest);
+}
+
 enum cv_err cv_campaign_record(struct cv_campaign *campaign, const struct cv_plan *plan, size_t limit,
                                struct cv_why *why) {
   uint64_t last = campaign->queue != NULL ? campaign->queue_last : campaign->row.accepted;
@@ -364,6 +377,10 @@ enum cv_err cv_campaign_record(struct cv_campaign *campaign, const struct cv_pla
                    plan->number, campaign->id, last);
   }
   CV_TRY(check_plan(campaign, plan, why));
+  if (plan->number == campaign->plan.number && cv_plan_asks_same(plan, &campaign->plan)) {
+    take_accepted(campaign);
+    return finish_if_over(campaign);
+  }
   if (is_accepted(campaign) && campaign->left > 0) {
     return enqueue(campaign, plan, limit, why);
   }
@@ -445,7 +462,6 @@ enum cv_err cv_campaign_release(struct cv_campaign *campaign, const struct cv_re
 }
 
 enum cv_err cv_campaign_accept(struct cv_campaign *campaign, uint64_t plan, struct cv_why *why) {
-  struct cv_delta *delta;
   if (plan <= campaign->row.accepted) {
     return CV_OK;
   }
@@ -453,10 +469,7 @@ enum cv_err cv_campaign_accept(struct cv_campaign *campaign, uint64_t plan, stru
     return cv_fail(why, CV_ERR_STATE, "plan %" PRIu64 " of campaign %" PRIu64 " was accepted; the last one is %" PRIu64,
                    plan, campaign->id, campaign->row.plan);
   }
-  CV_TRY(change(campaign, &delta));
-  campaign->row.accepted = plan;
-  campaign->due_plan = false;
-  cv_chain_plan(&campaign->row.plans_hash, &campaign->plan, campaign->digest);
+  take_accepted(campaign);
   return CV_OK;
 }
 

@@ -52,6 +52,8 @@ struct cv_campaign {
   uint64_t expected_plans, expected_releases;
   enum cv_end stop;
 
+  bool accepted_unstored; /* the row says more than what is stored */
+
   /* What has to leave with the next commit. */
   bool due_opened, due_ack, due_plan, due_result;
   struct cv_delta *delta;

@@ -643,6 +643,7 @@ static void take_delta(struct cv_campaign *campaign, struct cv_batch *batch) {
     return;
   }
   campaign->delta = NULL;
+  campaign->accepted_unstored = false;
   delta->row = campaign->row;
   if (batch->last == NULL) {
     batch->first = delta;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/result.h"
 
+#include <string.h>
+
 #include "common/base/err.h"
 
 const char *cv_end_text(enum cv_end end) {
@@ -11,4 +13,8 @@ const char *cv_end_text(enum cv_end end) {
       [CV_END_BUDGET] = "budget",         [CV_END_RECOVERED] = "recovered",
   };
   return (unsigned)end < CV_END_COUNT ? text[end] : "unknown";
+}
+
+bool cv_plan_asks_same(const struct cv_plan *a, const struct cv_plan *b) {
+  return a->wants == b->wants && (a->wants == 0 || memcmp(a->want, b->want, a->wants * sizeof(*a->want)) == 0);
 }

@@ -3,6 +3,7 @@
 #ifndef CV_BASE_RESULT_H
 #define CV_BASE_RESULT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { CV_NOISE_GROUPS_MAX = 24 };
@@ -44,6 +45,9 @@ struct cv_plan {
   uint32_t wants;
   struct cv_want *want; /* each arm at most once, unless a third-party asks for nonsense */
 };
+
+/* The same wants in the same order; the numbers are not looked at. */
+bool cv_plan_asks_same(const struct cv_plan *a, const struct cv_plan *b);
 
 /* Where an arm stands. */
 struct cv_standing {

@@ -238,6 +238,43 @@ static void a_plan_is_sent_again_until_it_is_accepted(void **state) {
   world_fini(w);
 }
 
+/* It rides with the plan's first release: nothing rests on it before. */
+static void an_acceptance_costs_no_commit_of_its_own(void **state) {
+  struct world *w = world_new(NULL);
+  w->hold_plans = true;
+  world_connect(w);
+  world_quiet(w);
+  w->hold_plans = false;
+  world_accept(w);
+  assert_false(cv_ranker_has_work(w->ranker));
+  world_release(w);
+  struct cv_batch batch;
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_non_null(batch.first);
+  assert_int_equal(batch.first->row.accepted, 1);
+  cv_batch_fini(&batch);
+  world_fini(w);
+}
+
+/* The position that a broker is told is one that a crash leaves as it is. */
+static void an_acceptance_is_stored_before_it_is_told(void **state) {
+  struct world *w = connected();
+  struct cv_batch batch;
+  struct cv_ranker_out out;
+  cv_ranker_disconnected(w->ranker, w->link);
+  world_connect(w);
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_non_null(batch.first);
+  assert_int_equal(batch.first->row.accepted, 1);
+  cv_batch_fini(&batch);
+  cv_ranker_committed(w->ranker);
+  assert_true(cv_ranker_next(w->ranker, &out)); /* hello */
+  assert_true(cv_ranker_next(w->ranker, &out));
+  assert_int_equal(out.frame->opened, 1);
+  assert_int_equal(out.frame->answer[0].position.plans, 1);
+  world_fini(w);
+}
+
 static void a_refused_plan_ends_with_what_is_undecided(void **state) {
   struct world *w = connected();
   w->refuse_plans = true;
@@ -337,7 +374,7 @@ static void a_broker_that_is_behind_is_told_our_position(void **state) {
   struct cv_batch batch;
   struct cv_ranker_out out;
   assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
-  assert_null(batch.first);
+  cv_batch_fini(&batch);
   cv_ranker_committed(w->ranker);
   assert_true(cv_ranker_next(w->ranker, &out));
   assert_true(cv_ranker_next(w->ranker, &out));
@@ -532,6 +569,8 @@ int main(void) {
       cmocka_unit_test(a_recorded_plan_with_a_gap_or_nonsense_is_refused),
       cmocka_unit_test(recorded_plans_cannot_fill_the_memory),
       cmocka_unit_test(a_plan_is_sent_again_until_it_is_accepted),
+      cmocka_unit_test(an_acceptance_costs_no_commit_of_its_own),
+      cmocka_unit_test(an_acceptance_is_stored_before_it_is_told),
       cmocka_unit_test(a_refused_plan_ends_with_what_is_undecided),
       cmocka_unit_test(stop_is_answered_with_where_the_arms_stand),
       cmocka_unit_test(a_campaign_that_cannot_be_run_is_refused_with_a_reason),

@@ -104,6 +104,26 @@ static void a_crash_at_any_commit_changes_nothing(void **state) {
   world_fini(v);
 }
 
+/* After a crash the broker tells of it again, and the plan goes on being the policy's. */
+static void a_plan_whose_acceptance_is_lost_stays_the_policys(void **state) {
+  struct world *w = world_new(path);
+  world_connect(w);
+  world_quiet(w);
+  assert_int_equal(w->plans, 1);
+  world_halt(w);
+  assert_true(ask("SELECT plans_accepted FROM campaign") == 0);
+  world_start(w);
+  world_connect(w);
+  world_quiet(w);
+  assert_int_equal(w->theirs.plans, 0);
+  world_run(w);
+  assert_int_equal(w->result, CV_END_COMPLETE);
+  double plans = (double)w->plans;
+  world_fini(w);
+  assert_true(ask("SELECT plans_accepted FROM campaign") == plans);
+  assert_true(ask("SELECT count(*) FROM plan WHERE origin = 'policy'") == plans);
+}
+
 static void tables_can_be_read_by_a_person(void **state) {
   struct world *w = ranked();
   uint64_t releases = w->releases, plans = w->plans;
@@ -316,6 +336,7 @@ static void replay_does_not_look_for_plans_that_never_were(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(a_crash_at_any_commit_changes_nothing, fresh),
+      cmocka_unit_test_setup(a_plan_whose_acceptance_is_lost_stays_the_policys, fresh),
       cmocka_unit_test_setup(tables_can_be_read_by_a_person, fresh),
       cmocka_unit_test_setup(names_are_shown_when_they_are_shared, fresh),
       cmocka_unit_test_setup(a_closed_campaign_is_remembered, fresh),
