@@ -16,7 +16,8 @@
 
 enum {
   TICK_MS = 50,
-  PACE_MS = 1, /* commits follow each other no faster, unless BATCH_TOKENS wait */
+  PACE_MS = 1,       /* from a batch of a crowd to the next one, unless BATCH_TOKENS wait */
+  CROWD_TOKENS = 32, /* fewer in a batch: somebody waits for it, and nothing is won by gathering */
   BATCH_TOKENS = 1024,
   SLICE = 1000, /* assignments and acknowledgements in one frame */
   SLICE_SMALL = 16,
@@ -238,7 +239,7 @@ static void turn_over(struct cv_broker_shell *shell) {
     if (shell->paced && cv_broker_gathered(shell->core) < BATCH_TOKENS) {
       return;
     }
-    bool store;
+    bool store, crowded = cv_broker_gathered(shell->core) >= CROWD_TOKENS;
     enum cv_err err = cv_broker_flush(shell->core, cv_clock_mono_ms(), cv_clock_wall_ms(), &shell->batch, &store);
     if (err != CV_OK) {
       const struct cv_why why = {.text = "out of memory"};
@@ -246,8 +247,10 @@ static void turn_over(struct cv_broker_shell *shell) {
       return;
     }
     resume_all(shell);
-    shell->paced = true;
-    (void)uv_timer_start(&shell->pace, on_pace, PACE_MS, 0);
+    shell->paced = crowded;
+    if (crowded) {
+      (void)uv_timer_start(&shell->pace, on_pace, PACE_MS, 0);
+    }
     if (store) {
       cv_committer_run(&shell->committer);
       return;
