@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an experiment has measured: one number for each replicate, series, point and metric. All that is shown, drawn or
+ * judged comes from here, so that a paired comparison can look at single replicates.
+ */
+#ifndef CV_LAB_DATASET_H
+#define CV_LAB_DATASET_H
+
+#include "lab/experiment.h"
+#include "lab/result.h"
+
+struct cv_lab_dataset {
+  const struct cv_lab_experiment *experiment; /* borrowed */
+  uint64_t replicates;
+  double *value; /* see cv_lab_value(); NAN: not run, or no such number */
+};
+
+CV_MUST_USE enum cv_err cv_lab_dataset_init(const struct cv_lab_experiment *experiment, uint64_t replicates,
+                                            struct cv_lab_dataset *ret);
+void cv_lab_dataset_fini(struct cv_lab_dataset *dataset);
+
+/* One piece of work is a replicate of a setting, all series: this many numbers, [series][point of the setting][metric].
+ */
+size_t cv_lab_piece_values(const struct cv_lab_experiment *experiment);
+/* Puts a piece's numbers to their places. */
+void cv_lab_dataset_put(struct cv_lab_dataset *dataset, size_t setting, uint64_t replicate, const double *values);
+
+double cv_lab_value(const struct cv_lab_dataset *dataset, uint64_t replicate, size_t series, size_t point,
+                    size_t metric);
+
+/* What the replicates of one place come to. Deviations are NAN where there are too few. */
+struct cv_lab_summary {
+  double mean; /* by the experiment's statistic */
+  double se;   /* standard error of the mean */
+  double low, high; /* of the error bar */
+  uint64_t n;  /* replicates that are there */
+};
+/*
+ * Mean: the bar is one standard error to each side. Median of means (Tossou and Dimitrakakis 2017, section 4): of the
+ * means of 24 groups of consecutive replicates, or of single ones if there are fewer than 48; the bar is Gini's mean
+ * difference of the group means above it and of those below it.
+ */
+struct cv_lab_summary cv_lab_summarise(const struct cv_lab_dataset *dataset, size_t series, size_t point,
+                                       size_t metric);
+/* The same of the differences a - factor b, replicate by replicate. */
+struct cv_lab_summary cv_lab_compare(const struct cv_lab_dataset *dataset, size_t series_a, size_t point_a,
+                                     size_t series_b, size_t point_b, double factor, size_t metric);
+
+/* One row for each series, point and metric that has a number; and the lines that are calculated. */
+CV_MUST_USE enum cv_err cv_lab_dataset_rows(const struct cv_lab_dataset *dataset, struct cv_lab_result *result);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An experiment: a campaign file with one more section that says what is varied, compared and measured.
+ *
+ *     experiment:
+ *       about: one line
+ *       paper: authors, title, figure; what it claims there       # for the report
+ *       replicates: 150            # independent runs of each setting
+ *       short: 10                  # replicates of the short report; default: replicates
+ *       x: {vary: policy.alpha, values: [.1, .2, .3, .4], label: rank span}
+ *                                  # or {pulls: 100}: that many evenly spaced moments of each run; or left out
+ *       series:                    # each sets what it differs in; left out: one series, the campaign as it stands
+ *         - {name: sound}
+ *         - {name: as printed, policy.radius: printed, privacy.mechanism: hybrid-printed}
+ *       grid: {privacy.epsilon: [.05, .1]}        # every series at every combination
+ *       measure: campaign          # what is run; see measure.h
+ *       metrics: [accuracy, tokens]
+ *       statistic: mean            # or median-of-means
+ *       figure: {title: ..., y: ..., log_x: false, log_y: false}
+ *       claims: [...]              # see claim.h
+ *
+ * A path is a key in the campaign's file, sections and list places (from 1) joined by dots: `items.list.2.mean`. `vary`
+ * takes one path or a list of paths that all get the value. A path that the campaign does not know, or a value that it
+ * refuses, is an error with line and column, found when the experiment is read and not hours later.
+ */
+#ifndef CV_LAB_EXPERIMENT_H
+#define CV_LAB_EXPERIMENT_H
+
+#include "common/base/spec.h"
+#include "common/config/document.h"
+#include "lab/figure.h"
+
+enum { CV_LAB_SETS_MAX = 24, CV_LAB_SERIES_MAX = 64, CV_LAB_POINTS_MAX = 1024, CV_LAB_METRICS_MAX = 8 };
+
+struct cv_lab_measure;
+
+enum cv_lab_axis {
+  CV_LAB_AXIS_NONE,
+  CV_LAB_AXIS_PARAMETER, /* each point is a setting of its own */
+  CV_LAB_AXIS_PULLS,     /* each point is a moment of every run */
+};
+
+enum cv_lab_statistic { CV_LAB_MEAN, CV_LAB_MEDIAN_OF_MEANS };
+
+/* One key of the campaign and the node of the file that is its value. */
+struct cv_lab_set {
+  const char *path;
+  int node;
+};
+
+struct cv_lab_series {
+  char name[CV_LAB_NAME];
+  const char *formula; /* a line that is calculated and not run: a name of formula.h; NULL: it is run */
+  size_t sets;
+  struct cv_lab_set set[CV_LAB_SETS_MAX];
+};
+
+/* Immutable once read, so that threads may share it; a piece of work reads the campaign from the text anew. */
+struct cv_lab_experiment {
+  char name[CV_NAME_BYTES]; /* the campaign's */
+  struct cv_yaml yaml;      /* owns the texts below */
+  char *path, *text;
+  size_t bytes;
+  const char *data; /* instead of the data file that the campaign names; NULL: none */
+  const char *about, *paper;
+  uint64_t replicates, few;
+  enum cv_lab_axis axis;
+  size_t points;
+  double *x; /* `points` of them; one, NAN, without an axis */
+  size_t varied;
+  struct cv_lab_set vary[CV_LAB_SETS_MAX]; /* their node is the list of values */
+  size_t series;
+  struct cv_lab_series *one;
+  const struct cv_lab_measure *measure;
+  size_t metrics;
+  size_t metric[CV_LAB_METRICS_MAX]; /* index into the measure's */
+  enum cv_lab_statistic statistic;
+  struct cv_lab_figure figure;
+  const yaml_node_t *claims; /* a list, or NULL */
+};
+
+/* Settings that are runs of their own: the points, or one. */
+static inline size_t cv_lab_settings_of(const struct cv_lab_experiment *experiment) {
+  return experiment->axis == CV_LAB_AXIS_PARAMETER ? experiment->points : 1;
+}
+/* The name of the experiment's i-th metric. */
+const char *cv_lab_metric_name(const struct cv_lab_experiment *experiment, size_t metric);
+
+/*
+ * Reads and checks: every setting of every series is made once. `path` is for messages, `text` of `bytes` is the file,
+ * copied; `data` is borrowed. Errors are one line with line and column.
+ */
+CV_MUST_USE enum cv_err cv_lab_experiment_parse(const char *path, const char *text, size_t bytes, const char *data,
+                                                struct cv_lab_experiment *ret, struct cv_why *why);
+/* The same from a file. */
+CV_MUST_USE enum cv_err cv_lab_experiment_load(const char *path, const char *data, struct cv_lab_experiment *ret,
+                                               struct cv_why *why);
+void cv_lab_experiment_fini(struct cv_lab_experiment *experiment);
+
+struct cv_prepared;
+/* The campaign of a series at a setting, its instance drawn by `seed`. */
+CV_MUST_USE enum cv_err cv_lab_prepare(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
+                                       uint64_t seed, struct cv_prepared *ret, struct cv_why *why);
+
+#endif
