@@ -30,10 +30,10 @@ double cv_lab_value(const struct cv_lab_dataset *dataset, uint64_t replicate, si
 
 /* What the replicates of one place come to. Deviations are NAN where there are too few. */
 struct cv_lab_summary {
-  double mean; /* by the experiment's statistic */
-  double se;   /* standard error of the mean */
+  double mean;      /* by the experiment's statistic */
+  double se;        /* standard error of the mean */
   double low, high; /* of the error bar */
-  uint64_t n;  /* replicates that are there */
+  uint64_t n;       /* replicates that are there */
 };
 /*
  * Mean: the bar is one standard error to each side. Median of means (Tossou and Dimitrakakis 2017, section 4): of the
