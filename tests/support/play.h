@@ -30,10 +30,10 @@ struct play {
 };
 
 /* Ways to run a campaign: each mechanism behind each privatizer, without a graph and with one, and where a policy has a
- * choice of words, with the first, second and third of them. */
+ * choice of words, with its default, the first, second and third of them. */
 static const char *const play_mechanisms[] = {"none", "hybrid", "batch", "segments"};
 static const char *const play_privatizers[] = {"none", "randomized-response", "laplace"};
-enum { PLAY_WORDS = 3, PLAY_WAYS = 4 * 3 * 2 * PLAY_WORDS };
+enum { PLAY_WORDS = 4, PLAY_WAYS = 4 * 3 * 2 * PLAY_WORDS };
 
 static inline void play_fini(struct play *play) {
   cv_neighbours_fini(&play->graph);
@@ -81,8 +81,8 @@ static inline void play_parameters(struct cv_spec *spec, const struct cv_policy_
     while (rule->choices != NULL && rule->choices[words] != NULL) {
       words++;
     }
-    if (words > 0) {
-      CV_REQUIRE(cv_params_set_text(&spec->policy.params, rule->key, rule->choices[word % words]) == CV_OK);
+    if (words > 0 && word > 0) {
+      CV_REQUIRE(cv_params_set_text(&spec->policy.params, rule->key, rule->choices[(word - 1) % words]) == CV_OK);
     }
   }
   CV_REQUIRE(cv_policy_check(&spec->policy, &bad, &why) == CV_OK);

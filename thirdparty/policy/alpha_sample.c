@@ -7,7 +7,8 @@
 #include "common/base/rng.h"
 #include "thirdparty/policy/elimination.h"
 
-enum { WORK_A_STEP = 65536 };
+/* Arms and edges that a step may always walk through: tens of microseconds, and hundreds of passes of a few arms. */
+enum { WORK_ANYWAY = 4096 };
 /* More passes than any campaign has tokens for. */
 static const double PASSES_MAX = 1e12;
 
@@ -45,6 +46,13 @@ static void see(struct alpha_sample *self, uint32_t arm, uint32_t *left) {
   *left = last;
 }
 
+/* Passes of a plan: as many as cost no more than K log K, and one at least. `work` is what one costs. */
+static uint64_t passes_at_once(const struct cv_elimination *self, uint64_t work) {
+  double most = fmax(WORK_ANYWAY, self->active * log2(self->active));
+  uint64_t passes = (uint64_t)(most / (double)work);
+  return passes > 1 ? passes : 1;
+}
+
 /* Who was seen stays behind those who are left, so that the next pass finds all of them again. */
 static void pass(struct alpha_sample *self, struct cv_rng *rng) {
   const struct cv_neighbours *graph = &self->base.graph;
@@ -74,7 +82,7 @@ static void ask(struct cv_elimination *base, uint64_t number) {
   if (base->left == 0) {
     base->left = passes_of(base);
   }
-  uint64_t passes = work < WORK_A_STEP ? WORK_A_STEP / work : 1;
+  uint64_t passes = passes_at_once(base, work);
   passes = passes < base->left ? passes : base->left;
   base->left -= passes;
   cv_rng_seeded_init(&seeded, base->seed, CV_RNG_POLICY, number, 0);

@@ -9,7 +9,8 @@
  *
  * Parameter: delta, as GAP's. Needs mechanism none, towards a trusted third-party or behind randomized response.
  *
- * An epoch of many passes is several plans: a step walks through some 65536 arms and edges, or one pass.
+ * An epoch of many passes is several plans. A step makes as many passes as take no more than K log K (or 4096) arms and
+ * edges, and one at least, which looks at each arm and each edge once: O(K log K + E), E the edges.
  */
 #ifndef CV_THIRDPARTY_ALPHA_SAMPLE_H
 #define CV_THIRDPARTY_ALPHA_SAMPLE_H

@@ -55,6 +55,9 @@ struct ppar {
   struct known_radius known;
   uint32_t rank_class; /* l */
   uint32_t arms;       /* K */
+  /* Scratch of fall(): arms by their upper bounds, and the highest lower bound from each place on. */
+  uint32_t *order;
+  double *low;
   struct arm arm[];
 };
 
@@ -80,6 +83,13 @@ static bool is_undecided(const struct arm *arm) {
   return !arm->below && arm->rank_class == 0;
 }
 
+static void destroy(struct cv_policy *policy) {
+  struct ppar *self = of(policy);
+  free(self->order);
+  free(self->low);
+  free(self);
+}
+
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   struct cv_local local;
   if (cv_local_init(&spec->privatizer, spec->arms, &local, NULL) != CV_OK) {
@@ -87,6 +97,12 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   }
   struct ppar *self = calloc(1, sizeof(*self) + spec->arms * sizeof(self->arm[0]));
   if (self == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  self->order = calloc(spec->arms, sizeof(*self->order));
+  self->low = calloc(spec->arms, sizeof(*self->low));
+  if (self->order == NULL || self->low == NULL) {
+    destroy(&self->policy);
     return CV_ERR_NOMEM;
   }
   const struct cv_params *params = &spec->policy.params;
@@ -105,10 +121,6 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->arms = spec->arms;
   *ret = &self->policy;
   return CV_OK;
-}
-
-static void destroy(struct cv_policy *policy) {
-  free(of(policy));
 }
 
 /* Of the mean token. What a privatizer adds to tokens widens the printed radii, too; the mechanism's noise does not. */
@@ -277,6 +289,95 @@ static uint32_t open_class(struct ppar *self) {
   return active;
 }
 
+/* ---- one class after the other, of what is known ---- */
+
+static double high_of(const struct ppar *self, uint32_t i) {
+  return self->arm[i].mean + self->arm[i].radius;
+}
+
+static int by_high(const void *a, const void *b, void *data) {
+  uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+  double x = high_of(data, left), y = high_of(data, right);
+  return x != y ? (x > y ? -1 : 1) : (left > right) - (left < right);
+}
+
+static int by_number(const void *a, const void *b) {
+  uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+  return (left > right) - (left < right);
+}
+
+/* S, all of it undecided, in order; returns how many that are. */
+static uint32_t line_up(struct ppar *self) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    if (is_undecided(&self->arm[i])) {
+      self->order[n++] = i;
+    }
+  }
+  qsort_r(self->order, n, sizeof(*self->order), by_high, self);
+  for (uint32_t at = n; at-- > 0;) {
+    const struct arm *arm = &self->arm[self->order[at]];
+    self->low[at] = fmax(arm->mean - arm->radius, at + 1 < n ? self->low[at + 1] : -INFINITE);
+  }
+  return n;
+}
+
+/* With S the order from `from` on: where those begin who are removed from it. */
+static uint32_t class_end(const struct ppar *self, uint32_t from, uint32_t n) {
+  uint32_t end = from + 1;
+  while (end < n && high_of(self, self->order[end]) >= self->low[from] - self->alpha) {
+    end++;
+  }
+  return end;
+}
+
+/* Settles whom it can of a class, by number as pass() does; returns how many are left. */
+static uint32_t settle_class(struct ppar *self, uint32_t from, uint32_t end, uint32_t n, struct cv_policy_step *step) {
+  uint32_t top = self->order[from], left = 0;
+  double high = high_of(self, top), next_high = from + 1 < n ? high_of(self, self->order[from + 1]) : -INFINITE;
+  qsort(self->order + from, end - from, sizeof(*self->order), by_number);
+  for (uint32_t at = from; at < end; at++) {
+    uint32_t i = self->order[at];
+    double settle_at = (i == top ? next_high : high) - self->alpha;
+    if (self->arm[i].mean - self->arm[i].radius >= settle_at) {
+      decide(self, i, CV_DECISION_SETTLE, settle_at, step);
+    } else {
+      left++;
+    }
+  }
+  return left;
+}
+
+static void remove_all(struct ppar *self, uint32_t from, uint32_t end, double reference, struct cv_policy_step *step) {
+  for (uint32_t at = from; at < end; at++) {
+    decide(self, self->order[at], CV_DECISION_REMOVE, reference, step);
+  }
+}
+
+/*
+ * What pass() and open_class() do in turn, in O(K log K) however many classes that opens: who is removed from S is a
+ * tail of S by upper bounds, and only the last class that an arm is removed from is told. S is undecided, known, and
+ * was removed from the class before in this very step. True at the end of all.
+ */
+static bool fall(struct ppar *self, struct cv_policy_step *step) {
+  uint32_t n = line_up(self), from = 0, end = class_end(self, from, n);
+  while (settle_class(self, from, end, n, step) == 0) {
+    if (end == n) {
+      return true;
+    }
+    double reference = self->low[from] - self->alpha;
+    from = end;
+    end = class_end(self, from, n);
+    remove_all(self, from, end, reference, step);
+    for (uint32_t at = from; at < end; at++) {
+      self->arm[self->order[at]].below = false;
+    }
+    self->rank_class++;
+  }
+  remove_all(self, end, n, self->low[from] - self->alpha, step);
+  return false;
+}
+
 static void plan(const struct ppar *self, struct cv_policy_step *step) {
   struct bounds b = bounds_of(self);
   uint32_t best = self->radius == RADIUS_SOUND ? b.top : b.leader;
@@ -294,6 +395,7 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct c
   for (uint32_t i = 0; i < self->arms; i++) {
     self->arm[i].removal = 0;
   }
+  bool has_passed = false;
   while (pass(self, step) == 0) {
     uint32_t active = open_class(self);
     if (active == 0) {
@@ -305,8 +407,15 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct c
     if (self->radius != RADIUS_SOUND && active > 1) {
       break;
     }
+    if (has_passed && self->radius == RADIUS_SOUND) {
+      step->done = fall(self, step);
+      break;
+    }
+    has_passed = true;
   }
-  plan(self, step);
+  if (!step->done) {
+    plan(self, step);
+  }
   return CV_OK;
 }
 

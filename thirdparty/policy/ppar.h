@@ -28,7 +28,7 @@
  * the intervals hold at all times; an arm that is moved down several classes in one step is reported once, with the
  * last comparison. A lone arm is settled at once. Nothing is decided before every arm of S has a release.
  *
- * A step costs O(K) for each class it opens; classes are K at most over the whole run.
+ * A step costs O(K log K), however many classes it opens.
  */
 #ifndef CV_THIRDPARTY_PPAR_H
 #define CV_THIRDPARTY_PPAR_H

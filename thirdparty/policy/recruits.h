@@ -68,7 +68,8 @@ uint32_t cv_recruits_affordable(const struct cv_recruits *self, uint64_t micro);
 /*
  * The greedy knapsack (Tran-Thanh et al. 2010): the densest arm that `micro` still buys is taken as often as it fits,
  * then the next, until nothing fits. Arms whose density is NAN are left out; of equal densities the first of by_cost is
- * taken. Fills picks, pick and times; O(N), since what is left after an arm buys cheaper ones only.
+ * taken. Fills picks, pick and times; O(N), since what is left after an arm buys cheaper ones only. What
+ * is left is less than half each time, so there are at most log2(micro) picks.
  */
 void cv_recruits_fill(struct cv_recruits *self, const double *density, uint64_t micro);
 
