@@ -126,6 +126,7 @@ def lint(tally):
             continue
     for rule in rules.ALL:
         tally.check(f"lint {rule.__name__}", rule(files))
+    tally.check("lint places of planted faults", run([ROOT / "tests/sim/mutations", "--places"]).stdout.splitlines())
 
 
 def format_check(tally, fix=False):

@@ -17,7 +17,9 @@ struct self {
   struct cv_batch batch;
   struct cv_mac *mac;
   struct cv_rng_seeded noise;
-  bool busy, turning;
+  bool busy, turning, draining;
+  uint32_t farewells; /* deliveries since it was asked to stop */
+  uint64_t drain_until_ms;
 };
 
 struct wire {
@@ -77,14 +79,24 @@ static void forget(struct world *world, struct event *event) {
   leave(event->party->self, wire);
 }
 
+/* What was gathered before it was asked to stop, and what was on its way to the disk, may still leave. */
+static void check_farewell(const struct party *party, const struct cv_broker_out *out) {
+  const struct self *self = party->self;
+  if (self->farewells > 2 && out->schema == CV_SCHEMA_CROWD && out->frame.crowd->assigns > 0) {
+    world_fail(party->world, "the broker was asked to stop, and assigns");
+  }
+}
+
 static void deliver(struct party *party) {
   struct self *self = party->self;
   struct cv_broker_out out;
+  self->farewells += self->draining;
   while (party_step(party) && cv_broker_next_out(self->core, &out)) {
     struct wire *wire = cv_broker_conn_shell(out.conn);
     if (!wire->end->open) {
       continue;
     }
+    check_farewell(party, &out);
     tell(party->world, wire, &out);
     if (out.close) {
       drop(wire);
@@ -162,6 +174,27 @@ static void commit(struct party *party) {
   }
 }
 
+/* ---- the end ---- */
+
+void broker_drain(struct party *party) {
+  struct self *self = party->self;
+  if (party->up && !self->draining) {
+    world_log(party->world, "fault: the broker is asked to stop");
+    self->draining = true;
+    self->drain_until_ms = party_mono_ms(party) + party->world->scenario.lease_ms;
+    cv_broker_drain(self->core);
+  }
+}
+
+static void stop_if_drained(struct party *party) {
+  struct self *self = party->self;
+  bool drained = self->draining && !self->busy && cv_broker_is_drained(self->core);
+  if (drained || (self->draining && !self->busy && party_mono_ms(party) >= self->drain_until_ms)) {
+    tally_add(TALLY_DRAINED, drained);
+    party->exits = true;
+  }
+}
+
 static void timer(struct party *party, int which) {
   struct self *self = party->self;
   struct world *world = party->world;
@@ -179,6 +212,7 @@ static void timer(struct party *party, int which) {
       truth_ticked(world->truth, self->core);
       party_after(party, TICK_MS, TIMER_TICK);
       turn_soon(party);
+      stop_if_drained(party);
       return;
     default:
       self->turning = false;

@@ -63,7 +63,9 @@ static void age_thirdparty(struct world *world) {
 static void begin_anew(struct world *world) {
   truth_rolled_back(world->truth);
   world->rolled_back = true;
-  world->scenario.campaigns = 1; /* workers remember what the broker has forgotten: others may find nobody */
+  /* Workers remember what the broker has forgotten: others may find nobody. Those who are hired can pay for more, and
+   * after a recovery a campaign has a number of its own. */
+  world->scenario.campaigns = world->recovered && world->scenario.budget_micro > 0 ? 2 : 1;
   world->done = 0;
   if (world->requester[0]->up) {
     party_die(world->requester[0], 20);
@@ -229,6 +231,9 @@ static void do_fault(struct world *world, enum fault fault) {
       break;
     case FAULT_LOSE_THIRDPARTY:
       lose_thirdparty(world);
+      break;
+    case FAULT_DRAIN:
+      broker_drain(world->broker);
       break;
     case FAULT_ROLLBACK:
       roll_back(world);

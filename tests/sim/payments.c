@@ -53,7 +53,9 @@ void truth_check_payments(struct truth *truth, const struct cv_campaign *core, c
   }
   uint64_t paid = 0, promised = 0, tokens = 0;
   for (uint32_t i = 0; i < scenario->arms; i++) {
-    check_arm(truth, core, campaign, i);
+    if (!truth->world->rolled_back) {
+      check_arm(truth, core, campaign, i);
+    }
     tokens += core->payroll.tokens[i];
     paid += core->payroll.tokens[i] * scenario->cost_micro[i];
     const struct cv_arm *arm = core->arm == NULL ? NULL : &core->arm[i];
@@ -93,7 +95,24 @@ void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id) 
                (unsigned long long)id, (unsigned long long)campaign->paid_micro, (unsigned long long)paid);
   }
   cv_statement_free(statement);
-  tally(TALLY_PAID);
+  tally(truth->world->rolled_back ? TALLY_PAID_ON : TALLY_PAID);
+}
+
+/* A worker keeps the acknowledgement, even if the broker forgets it. */
+void truth_owe(struct truth *truth, const struct cv_ticket *ticket) {
+  const struct scenario *scenario = &truth->world->scenario;
+  if (scenario->budget_micro == 0 || ticket->arm >= scenario->arms) {
+    return;
+  }
+  struct campaign *campaign = truth_campaign(truth, ticket->campaign);
+  campaign->owed_micro += scenario->cost_micro[ticket->arm];
+  if (campaign->is_void) {
+    world_fail(truth->world, "9: a token of campaign %u is acknowledged, which a recovery has ended", ticket->campaign);
+  }
+  if (campaign->owed_micro > scenario->budget_micro) {
+    world_fail(truth->world, "9: campaign %u has acknowledged tokens for %llu micro-units; its budget is %llu",
+               ticket->campaign, (unsigned long long)campaign->owed_micro, (unsigned long long)scenario->budget_micro);
+  }
 }
 
 void truth_check_hire(struct truth *truth, const struct cv_ticket *ticket) {

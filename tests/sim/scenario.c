@@ -86,7 +86,7 @@ static void draw_faults(struct scenario *s, struct cv_rng *rng) {
   };
   s->faults = 1 + (uint32_t)cv_rng_below(rng, 24);
   s->gap_ms = 20 + (uint32_t)cv_rng_below(rng, 200);
-  for (int i = 0; i < FAULT_COUNT; i++) { /* one world has some kinds of faults only */
+  for (int i = 0; i < FAULT_DRAIN; i++) { /* one world has some kinds of faults only */
     s->weight[i] = cv_rng_below(rng, 3) > 0 ? usual[i] : 0;
   }
   s->rollback = cv_rng_below(rng, 10) == 0   ? ROLLBACK_DATABASE
@@ -137,17 +137,17 @@ static void draw_hires(struct scenario *s, struct cv_rng *rng) {
   }
 }
 
-/* Of seeds without rollback one in eight recruits, from a stream of its own: all other seeds stay as they are. A policy
- * with an index bounds its noise, and takes few mechanisms; the others take all but doubling. */
+/* One seed in eight recruits, from a stream of its own: all other seeds stay as they are. A policy with an index bounds
+ * its noise, and takes few mechanisms; the others take all but doubling. */
 static void draw_recruitment(struct scenario *s) {
   enum { HIRES_LEAST = 16, HIRES_MORE = 44 };
-  static const char *const policies[] = {"dpf", "dpf", "dpu", "dpu", "cheapest", "uniform", "eps-greedy"},
+  static const char *const policies[] = {"dpf",     "dpf",        "dpu",     "dpu",     "cheapest",
+                                         "uniform", "eps-greedy", "spender", "spender", "spender"},
                            *const mechanisms[] = {"hybrid", "none", "hybrid", "batch", "binary", "per-item"};
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 78, 1, 0);
   struct cv_rng *rng = &seeded.rng;
-  /* A gateway remembers what a broker that was put back has forgotten, and gives no more for it. */
-  if (cv_rng_below(rng, 8) != 0 || s->rollback != ROLLBACK_NONE) {
+  if (cv_rng_below(rng, 8) != 0) {
     return;
   }
   s->policy = policies[cv_rng_below(rng, CV_COUNT(policies))];
@@ -168,6 +168,18 @@ static void draw_recruitment(struct scenario *s) {
   s->tokens = cv_rng_below(rng, 8) == 0 ? hires / 2 : hires;
   s->tokens_per_round = 1;
   s->worker_epsilon_micro = UINT32_MAX; /* some give them all */
+  s->plans = 5 + (uint32_t)cv_rng_below(rng, 40);
+  s->plays = 1 + (uint32_t)cv_rng_below(rng, 4);
+  s->greed = is(s->policy, "spender") && cv_rng_below(rng, 2) == 0 ? 8 : 0;
+  if (s->faults > 0 && s->rollback == ROLLBACK_NONE && cv_rng_below(rng, 4) == 0) {
+    s->rollback = ROLLBACK_DATABASE;
+    s->weight[FAULT_ROLLBACK] = 8;
+    s->requesters = 1;
+  }
+  if (s->rollback == ROLLBACK_BOTH) {
+    /* A gateway remembers what a broker that was put back has forgotten, and gives no more for it. */
+    s->ending = ENDING_IDLE;
+  }
   /* Of those who wait a gateway replaces none: with more who can be hired than it lets wait, the one whose turn it is
    * may never arrive. Not simulated. */
   s->concurrency = s->concurrency < s->arms ? s->arms : s->concurrency;
@@ -230,6 +242,13 @@ static uint32_t shown_most(const struct scenario *s) {
   return most;
 }
 
+/* In one world of four the broker is asked to stop now and then, from a stream of its own. */
+static void draw_drains(struct scenario *s) {
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, s->seed, 80, 1, 0);
+  s->weight[FAULT_DRAIN] = cv_rng_below(&seeded.rng, 4) == 0 ? 3 : 0;
+}
+
 /* Of seeds that do not recruit one in six plays on a graph, from a stream of its own. */
 static void draw_graph(struct scenario *s) {
   struct cv_rng_seeded seeded;
@@ -269,6 +288,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   s.journal_bytes = cv_rng_below(rng, 3) == 0 ? 64 + cv_rng_below(rng, 4000) : 0;
   if (!calm) {
     draw_faults(&s, rng);
+    draw_drains(&s);
     if (cv_rng_below(rng, 12) == 0) {
       draw_poverty(&s, rng);
     }
@@ -293,6 +313,7 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_LOSE_THIRDPARTY] = "third-party lost",
       [FAULT_OLDER_THIRDPARTY] = "third-party put back",
       [FAULT_ROLLBACK] = "broker put back",
+      [FAULT_DRAIN] = "broker asked to stop",
   };
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
   int at = snprintf(

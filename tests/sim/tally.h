@@ -8,76 +8,79 @@
 
 #include <stdint.h>
 
-#define TALLIES(MUST, MAY)                                                   \
-  MUST(EVENTS, "events")                                                     \
-  MUST(CHECKS, "times that the invariants were checked")                     \
-  MUST(FRAMES, "frames delivered")                                           \
-  MUST(PIECES, "pieces of a byte stream delivered")                          \
-  MUST(SPLIT, "frames that came in several pieces")                          \
-  MUST(JOINED, "pieces with several frames")                                 \
-  MUST(CUT, "connections cut")                                               \
-  MUST(CUT_INSIDE, "connections that ended inside a frame")                  \
-  MUST(FUZZED, "frames fuzzed")                                              \
-  MUST(REFUSED_TOKEN, "tokens refused")                                      \
-  MUST(REFUSED_FRAME, "frames refused, and their connection closed")         \
-  MUST(REFUSED_STREAM, "byte streams refused for their framing")             \
-  MUST(REFUSED_ORDER, "orders refused")                                      \
-  MUST(ACCEPTED, "tokens acknowledged")                                      \
-  MUST(DUPLICATE, "tokens sent again and acknowledged as duplicates")        \
-  MUST(EXPIRED, "tokens that came too late")                                 \
-  MUST(OVERDRAWN, "workers whose lifetime epsilon was spent")                \
-  MUST(RELEASES, "releases stored")                                          \
-  MUST(RELEASES_SENT, "releases sent")                                       \
-  MUST(RELEASES_AGAIN, "releases sent again")                                \
-  MUST(PLANS, "plans stored")                                                \
-  MUST(PLANS_AGAIN, "plans recorded again at the third-party")               \
-  MUST(COMMITS_BROKER, "commits of the broker")                              \
-  MUST(COMMITS_THIRDPARTY, "commits of the third-party")                     \
-  MUST(FOLDS, "rounds of folding the journal")                               \
-  MUST(FOLDED_RESTARTS, "restarts from folded chunks")                       \
-  MUST(KILLS_BROKER, "broker killed")                                        \
-  MUST(KILLS_THIRDPARTY, "third-party killed")                               \
-  MUST(KILLS_CREW, "gateways killed")                                        \
-  MUST(KILLS_REQUESTER, "requesters killed")                                 \
-  MUST(POWER_BROKER, "power lost at the broker")                             \
-  MUST(POWER_THIRDPARTY, "power lost at the third-party")                    \
-  MUST(STOPS, "daemons that stopped because they could not store")           \
-  MUST(RESTARTS, "crashes survived: restarts from what was stored")          \
-  MUST(START_REFUSED, "restarts that failed while the disk refused")         \
-  MUST(STALLS, "parties that stood still for a while")                       \
-  MUST(STARVED, "cores that ran out of memory, and their daemon stopped")    \
-  MUST(DISK_FULL, "writes refused: disk full")                               \
-  MUST(DISK_ERROR, "writes refused: I/O error")                              \
-  MUST(DISK_SHORT, "refused writes of which a part was written")             \
-  MUST(SYNC_LOST, "syncs that failed and left what was lost as clean")       \
-  MUST(TORN, "files torn by a loss of power: some sectors kept, some not")   \
-  MUST(UNLINK_LOST, "deleted files that came back")                          \
-  MUST(ENTRY_LOST, "new files whose folder entry was lost")                  \
-  MUST(JUMP_FORWARD, "clock jumps forward")                                  \
-  MUST(JUMP_BACK, "clock jumps back")                                        \
-  MUST(DEADLINES_EARLY, "deadlines that came early after a jump")            \
-  MUST(THIRDPARTY_LOST, "third-party's database lost")                       \
-  MUST(THIRDPARTY_OLDER, "third-party's database put back to an older copy") \
-  MUST(BROKER_OLDER, "broker's database put back, refused by the anchor")    \
-  MUST(RECOVERED, "broker's older database recovered")                       \
-  MUST(BOTH_OLDER, "broker's database and anchor put back")                  \
-  MUST(RECRUITMENTS, "worlds that recruit")                                  \
-  MUST(PAID, "payments checked of recruitments that are over")               \
-  MUST(GRAPHS, "worlds that play on a graph")                                \
-  MUST(SHOWN, "scores shown besides those of the arms played")               \
-  MUST(TWO_AT_ONCE, "worlds with campaigns of two requesters at once")       \
-  MUST(REPLAYS, "third-party databases replayed")                            \
-  MUST(COMPARED, "campaigns compared with their run without faults")         \
-  MUST(SEARCHED, "searches of the disks for tickets and partial sums")       \
-  MUST(SEALED, "values sealed, each with a nonce of its own")                \
-  MUST(END_COMPLETE, "campaigns ended: complete")                            \
-  MUST(END_TOKENS, "campaigns ended: token limit")                           \
-  MUST(END_DEADLINE, "campaigns ended: deadline")                            \
-  MUST(END_IDLE, "campaigns ended: idle")                                    \
-  MUST(END_CANCELLED, "campaigns ended: cancelled")                          \
-  MAY(END_LEDGER, "campaigns ended: privacy budget")                         \
-  MAY(END_BUDGET, "campaigns ended: budget")                                 \
-  MUST(END_FROZEN, "campaigns ended: frozen")                                \
+#define TALLIES(MUST, MAY)                                                      \
+  MUST(EVENTS, "events")                                                        \
+  MUST(CHECKS, "times that the invariants were checked")                        \
+  MUST(FRAMES, "frames delivered")                                              \
+  MUST(PIECES, "pieces of a byte stream delivered")                             \
+  MUST(SPLIT, "frames that came in several pieces")                             \
+  MUST(JOINED, "pieces with several frames")                                    \
+  MUST(CUT, "connections cut")                                                  \
+  MUST(CUT_INSIDE, "connections that ended inside a frame")                     \
+  MUST(FUZZED, "frames fuzzed")                                                 \
+  MUST(REFUSED_TOKEN, "tokens refused")                                         \
+  MUST(REFUSED_FRAME, "frames refused, and their connection closed")            \
+  MUST(REFUSED_STREAM, "byte streams refused for their framing")                \
+  MUST(REFUSED_ORDER, "orders refused")                                         \
+  MUST(ACCEPTED, "tokens acknowledged")                                         \
+  MUST(DUPLICATE, "tokens sent again and acknowledged as duplicates")           \
+  MUST(EXPIRED, "tokens that came too late")                                    \
+  MUST(OVERDRAWN, "workers whose lifetime epsilon was spent")                   \
+  MUST(RELEASES, "releases stored")                                             \
+  MUST(RELEASES_SENT, "releases sent")                                          \
+  MUST(RELEASES_AGAIN, "releases sent again")                                   \
+  MUST(PLANS, "plans stored")                                                   \
+  MUST(PLANS_AGAIN, "plans recorded again at the third-party")                  \
+  MUST(COMMITS_BROKER, "commits of the broker")                                 \
+  MUST(COMMITS_THIRDPARTY, "commits of the third-party")                        \
+  MUST(FOLDS, "rounds of folding the journal")                                  \
+  MUST(FOLDED_RESTARTS, "restarts from folded chunks")                          \
+  MUST(KILLS_BROKER, "broker killed")                                           \
+  MUST(KILLS_THIRDPARTY, "third-party killed")                                  \
+  MUST(KILLS_CREW, "gateways killed")                                           \
+  MUST(KILLS_REQUESTER, "requesters killed")                                    \
+  MUST(POWER_BROKER, "power lost at the broker")                                \
+  MUST(POWER_THIRDPARTY, "power lost at the third-party")                       \
+  MUST(STOPS, "daemons that stopped because they could not store")              \
+  MUST(RESTARTS, "crashes survived: restarts from what was stored")             \
+  MUST(START_REFUSED, "restarts that failed while the disk refused")            \
+  MUST(DRAINED, "brokers asked to stop that had everything answered first")     \
+  MUST(STALLS, "parties that stood still for a while")                          \
+  MUST(STARVED, "cores that ran out of memory, and their daemon stopped")       \
+  MUST(DISK_FULL, "writes refused: disk full")                                  \
+  MUST(DISK_ERROR, "writes refused: I/O error")                                 \
+  MUST(DISK_SHORT, "refused writes of which a part was written")                \
+  MUST(SYNC_LOST, "syncs that failed and left what was lost as clean")          \
+  MUST(TORN, "files torn by a loss of power: some sectors kept, some not")      \
+  MUST(UNLINK_LOST, "deleted files that came back")                             \
+  MUST(ENTRY_LOST, "new files whose folder entry was lost")                     \
+  MUST(JUMP_FORWARD, "clock jumps forward")                                     \
+  MUST(JUMP_BACK, "clock jumps back")                                           \
+  MUST(DEADLINES_EARLY, "deadlines that came early after a jump")               \
+  MUST(THIRDPARTY_LOST, "third-party's database lost")                          \
+  MUST(THIRDPARTY_OLDER, "third-party's database put back to an older copy")    \
+  MUST(BROKER_OLDER, "broker's database put back, refused by the anchor")       \
+  MUST(RECOVERED, "broker's older database recovered")                          \
+  MUST(BOTH_OLDER, "broker's database and anchor put back")                     \
+  MUST(RECRUITMENTS, "worlds that recruit")                                     \
+  MUST(PAID, "payments checked of recruitments that are over")                  \
+  MUST(GRAPHS, "worlds that play on a graph")                                   \
+  MUST(SHOWN, "scores shown besides those of the arms played")                  \
+  MUST(PAID_ON, "payments checked of recruitments after a broker was put back") \
+  MUST(TWO_AT_ONCE, "worlds with campaigns of two requesters at once")          \
+  MUST(REPLAYS, "third-party databases replayed")                               \
+  MUST(COMPARED, "campaigns compared with their run without faults")            \
+  MUST(SEARCHED, "searches of the disks for tickets and partial sums")          \
+  MUST(SEALED, "values sealed, each with a nonce of its own")                   \
+  MUST(END_COMPLETE, "campaigns ended: complete")                               \
+  MUST(END_TOKENS, "campaigns ended: token limit")                              \
+  MUST(END_DEADLINE, "campaigns ended: deadline")                               \
+  MUST(END_IDLE, "campaigns ended: idle")                                       \
+  MUST(END_CANCELLED, "campaigns ended: cancelled")                             \
+  MAY(END_LEDGER, "campaigns ended: privacy budget")                            \
+  MUST(END_BUDGET, "campaigns ended: budget")                                   \
+  MUST(END_RECOVERED, "campaigns ended: recovered")                             \
+  MUST(END_FROZEN, "campaigns ended: frozen")                                   \
   MUST(END_REFUSED, "campaigns ended: refused")
 
 #define TALLY_NAME(name, text) TALLY_##name,

@@ -11,6 +11,12 @@
 
 static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, bool accepted) {
   struct world *world = truth->world;
+  if (accepted) {
+    truth_owe(truth, ticket);
+  }
+  if (world->rolled_back) {
+    return;
+  }
   uint64_t place =
       (uint64_t)ticket->campaign << 56 | (uint64_t)ticket->plan << 36 | (uint64_t)ticket->arm << 24 | ticket->position;
   uint64_t payer = (uint64_t)ticket->campaign << 56 | ticket->worker << 16 | ticket->slot;
@@ -74,7 +80,7 @@ static void check_assigned(struct truth *truth, const struct cv_crowd_frame *fra
 void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame) {
   count_backoffs(frame);
   check_assigned(truth, frame);
-  for (size_t i = 0; i < frame->acks && !truth->world->rolled_back; i++) {
+  for (size_t i = 0; i < frame->acks; i++) {
     struct cv_ticket ticket;
     const struct cv_crowd_ack *ack = &frame->ack[i];
     tally_add(TALLY_EXPIRED, ack->verdict == CV_VERDICT_EXPIRED);

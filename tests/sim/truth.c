@@ -482,9 +482,18 @@ static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
   }
 }
 
+/* Of a broker that was put back: what it has on record agrees with itself. */
+static void check_money(struct truth *truth, struct cv_broker *core) {
+  for (const struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
+    truth_check_payments(truth, each, truth_campaign(truth, each->id));
+  }
+}
+
 void truth_flushed(struct truth *truth, struct cv_broker *core) {
   check_bounds(truth, core);
-  if (!truth->world->rolled_back) {
+  if (truth->world->rolled_back) {
+    check_money(truth, core);
+  } else {
     check_all(truth, core, false);
   }
 }
@@ -550,6 +559,7 @@ void truth_restarted(struct truth *truth, struct cv_broker *core) {
     truth_recovered(truth, core);
   }
   if (truth->world->rolled_back) {
+    check_money(truth, core);
     return;
   }
   forget_those_that_are_not_there(truth, core);
@@ -567,6 +577,7 @@ void truth_snapshot(struct truth *truth) {
   for (size_t i = 0; i < truth->campaigns; i++) {
     truth->campaign[i].snapshot_releases = truth->campaign[i].releases_stored;
     truth->campaign[i].snapshot_plans = truth->campaign[i].plans_stored;
+    truth->campaign[i].snapshot_owed_micro = truth->campaign[i].owed_micro;
   }
 }
 
@@ -582,13 +593,16 @@ bool truth_is_behind(const struct truth *truth) {
   return truth_has_moved(truth);
 }
 
-/* What was durable at the snapshot may be one commit ahead of what was known then: one plan, or a few releases. */
+/* What was durable at the snapshot may be one commit ahead of what was known then: one plan, or a few releases. What a
+ * broker acknowledged and has forgotten without knowing it, it may spend again, but no more than that. */
 void truth_rolled_back(struct truth *truth) {
   for (size_t i = 0; i < truth->campaigns; i++) {
     struct campaign *campaign = &truth->campaign[i];
     campaign->must_freeze = campaign->ranker_releases > campaign->snapshot_releases + SCENARIO_ARMS ||
                             campaign->ranker_plans > campaign->snapshot_plans + 1;
     campaign->finished = false;
+    campaign->is_void = truth->world->recovered && campaign->plans_stored > 0;
+    campaign->owed_micro = truth->world->recovered ? campaign->owed_micro : campaign->snapshot_owed_micro;
   }
   truth->campaigns = truth->world->recovered ? truth->room : truth->campaigns;
 }

@@ -26,7 +26,9 @@
  *     honest peer is never closed on. (Files, options and certificates: not here.)
  *   9 A recruitment pays for each accepted token of an arm once, its cost, to the arm's worker, who alone gets places
  *     of it; what was paid and what open epochs may still cost is within the budget. So it is on record after every
- *     batch and restart, and so the requester is told.
+ *     batch and restart, and so the requester is told. A broker that was put back and recovered gives no more for a
+ *     campaign of before; what was acknowledged before and after is within the budget. (With its anchor put back, too,
+ *     it may spend again what it has forgotten, and no more than that.)
  *  10 On a feedback graph an assignment shows the arm of its place and those of its neighbours that the plan names,
  *     their sums get a value each, once, as in 1; no other arm is released; the worker pays for each score shown.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock

@@ -41,6 +41,9 @@ struct campaign {
   bool deadline_seen;
   uint64_t acknowledged[SCENARIO_ARMS]; /* tokens */
   uint64_t paid_micro;                  /* as told with the end */
+  uint64_t owed_micro;                  /* for tokens that were acknowledged, whatever became of the broker's memory */
+  uint64_t snapshot_owed_micro;
+  bool is_void; /* a recovery has ended it */
 };
 
 struct truth {
@@ -75,10 +78,12 @@ bool truth_same_release(const struct cv_release *a, const struct cv_release *b);
 bool truth_same_plan(const struct cv_plan *a, const struct cv_plan *b);
 /* An open epoch's tokens and their sum so far: to be searched for. */
 void truth_spy(struct truth *truth, uint32_t tokens, int64_t sum);
-/* 9, of what is on record; `campaign` knows its plans and releases. */
+/* 9, of what is on record; `campaign` knows its plans and releases, unless the broker was put back. */
 void truth_check_payments(struct truth *truth, const struct cv_campaign *core, const struct campaign *campaign);
 /* 9, of what its requester was told and what its statement says. */
 void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id);
+/* 9: a token was acknowledged, so its worker has earned its cost. */
+void truth_owe(struct truth *truth, const struct cv_ticket *ticket);
 /* 9: who may have a place of the arm. */
 void truth_check_hire(struct truth *truth, const struct cv_ticket *ticket);
 /* What a worker pays for a token of the arm in that plan. */

@@ -24,7 +24,7 @@ static void count_end(enum cv_end end, bool again) {
       [CV_END_DEADLINE] = TALLY_END_DEADLINE,   [CV_END_IDLE] = TALLY_END_IDLE,
       [CV_END_CANCELLED] = TALLY_END_CANCELLED, [CV_END_LEDGER] = TALLY_END_LEDGER,
       [CV_END_FROZEN] = TALLY_END_FROZEN,       [CV_END_REFUSED] = TALLY_END_REFUSED,
-      [CV_END_BUDGET] = TALLY_END_BUDGET,
+      [CV_END_BUDGET] = TALLY_END_BUDGET,       [CV_END_RECOVERED] = TALLY_END_RECOVERED,
   };
   if (!again && end != CV_END_NONE) {
     tally(which[end]);
@@ -160,7 +160,9 @@ void truth_end(struct truth *truth) {
   }
   if (world->broker->up && !world->rolled_back) {
     truth_check_sum_of_accounts(truth, broker_core(world->broker));
-    for (uint64_t id = 1; id < truth->campaigns; id++) {
+  }
+  for (uint64_t id = 1; id < truth->campaigns && world->broker->up; id++) {
+    if (truth->campaign[id].finished) {
       truth_check_paid(truth, broker_core(world->broker), id);
     }
   }

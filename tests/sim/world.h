@@ -129,6 +129,8 @@ struct party *world_add(struct world *world, const struct party_ops *ops, enum c
                         uint64_t first, uint64_t last);
 
 struct cv_broker;
+/* It is asked to stop: once nothing is outstanding, or a lease later, it does. */
+void broker_drain(struct party *broker);
 /* Of a broker that is up. */
 struct cv_broker *broker_core(const struct party *broker);
 
