@@ -11,21 +11,6 @@
 #define WORLD_GRAPH true
 #include "tests/unit/broker/world.h"
 
-/* Scores that the whole script shows. */
-static uint64_t scores_shown(void) {
-  uint64_t scores = 0;
-  for (uint64_t plan = 1; plan <= PLANS; plan++) {
-    struct cv_want want[ARMS];
-    uint32_t wants = wants_of(plan, want);
-    for (uint32_t i = 0; i < wants; i++) {
-      for (uint32_t j = 0; j < wants; j++) {
-        scores += i == j || are_neighbours(want[i].arm, want[j].arm) ? want[i].tokens : 0;
-      }
-    }
-  }
-  return scores;
-}
-
 static uint64_t plays(void) {
   uint64_t all = 0;
   for (uint64_t plan = 1; plan <= PLANS; plan++) {

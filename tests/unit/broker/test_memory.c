@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory runs out at every single place: in the core over a whole small campaign, and in the store. */
+/*
+ * Memory runs out at every single place: in the core over a whole small campaign, and in the store. Compiled with
+ * WORLD_GRAPH or WORLD_HIRES (world.h) it is a campaign on a feedback graph, or a recruitment.
+ */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +16,11 @@
 #include "tests/support/alloc_fault.h"
 
 #define WORLD_PLANS 2
-#define WORLD_TAU   12
+#ifdef WORLD_GRAPH
+#define WORLD_TAU 20 /* half of it is the smallest release */
+#else
+#define WORLD_TAU 12
+#endif
 #include "tests/unit/broker/world.h"
 
 static void ask_around(struct world *world, int i) {
@@ -62,9 +69,15 @@ static void check_campaign(struct world *world, bool cancel) {
   assert_int_equal(figures.campaigns, 1);
   assert_int_equal(figures.campaigns_open, 0);
   if (!cancel) {
-    assert_int_equal(world->ranker.releases, RELEASES);
+    assert_int_equal(world->ranker.releases, releases_by(PLANS));
     check_releases(world);
-    assert_int_equal(charged(world), (uint64_t)RELEASES * TAU * 500000);
+    assert_int_equal(charged(world), scores_shown() * 500000);
+  }
+  const struct cv_payroll *payroll = &cv_campaign_find(world->core, 1)->payroll;
+  assert_int_equal(cv_payroll_is_kept(payroll), WORLD_HIRES);
+  if (WORLD_HIRES) {
+    assert_in_range(payroll->paid_micro, TAU * cost_of_test[0], wages());
+    assert_true(cancel || payroll->paid_micro == wages());
   }
 }
 

@@ -19,6 +19,10 @@
 #ifndef WORLD_GRAPH
 #define WORLD_GRAPH false
 #endif
+/* With WORLD_HIRES each arm is a worker, who is paid. */
+#ifndef WORLD_HIRES
+#define WORLD_HIRES false
+#endif
 #ifndef WORLD_PLANS
 #define WORLD_PLANS 5
 #define WORLD_TAU   40
@@ -31,10 +35,13 @@ enum {
   RELEASES = ARMS * PLANS,
   QUEUE = 4096,
   NOISE_SEED = 9,
-  LEASE_MS = 1000
+  LEASE_MS = 1000,
+  FIRST_HIRED = 11
 };
 
 static struct cv_edge edge_of_test[] = {{0, 1}, {1, 2}};
+static uint64_t cost_of_test[ARMS] = {1000000, 2000000, 1500000},
+                hired[ARMS] = {FIRST_HIRED, FIRST_HIRED + 1, FIRST_HIRED + 2};
 
 static inline bool are_neighbours(uint32_t a, uint32_t b) {
   return WORLD_GRAPH && (a + 1 == b || b + 1 == a);
@@ -72,6 +79,30 @@ static inline uint64_t releases_by(uint64_t plans) {
     releases += wants_of(i, want);
   }
   return releases;
+}
+
+/* Scores that the whole script shows. */
+static inline uint64_t scores_shown(void) {
+  uint64_t scores = 0;
+  for (uint64_t plan = 1; plan <= PLANS; plan++) {
+    struct cv_want want[ARMS];
+    uint32_t wants = wants_of(plan, want);
+    for (uint32_t i = 0; i < wants; i++) {
+      for (uint32_t j = 0; j < wants; j++) {
+        scores += i == j || are_neighbours(want[i].arm, want[j].arm) ? want[i].tokens : 0;
+      }
+    }
+  }
+  return scores;
+}
+
+/* What the script's hires cost. */
+static inline uint64_t wages(void) {
+  uint64_t all = 0;
+  for (uint32_t i = 0; i < ARMS; i++) {
+    all += PLANS * TAU * cost_of_test[i];
+  }
+  return all;
 }
 
 struct token {
@@ -148,17 +179,24 @@ static const struct cv_identity requester = {.role = CV_ROLE_REQUESTER, .name = 
 static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION};
 
 static inline struct cv_spec spec_of_test(void) {
-  return (struct cv_spec){.name = "test",
-                          .arms = ARMS,
-                          .policy.name = "scripted",
-                          .mechanism.name = "hybrid",
-                          .privatizer.name = "none",
-                          .epsilon_micro = 500000,
-                          .tokens_per_worker = 2,
-                          .tokens = (uint64_t)PLANS * ARMS * TAU,
-                          .idle_ms = 60000,
-                          .edges = WORLD_GRAPH ? CV_COUNT(edge_of_test) : 0,
-                          .edge = WORLD_GRAPH ? edge_of_test : NULL};
+  struct cv_spec spec = {.name = "test",
+                         .arms = ARMS,
+                         .policy.name = "scripted",
+                         .mechanism.name = "hybrid",
+                         .privatizer.name = "none",
+                         .epsilon_micro = 500000,
+                         .tokens_per_worker = 2,
+                         .tokens = (uint64_t)PLANS * ARMS * TAU,
+                         .idle_ms = 60000,
+                         .edges = WORLD_GRAPH ? CV_COUNT(edge_of_test) : 0,
+                         .edge = WORLD_GRAPH ? edge_of_test : NULL};
+  if (WORLD_HIRES) {
+    spec.cost_micro = cost_of_test;
+    spec.worker = hired;
+    spec.budget_micro = wages();
+    spec.tokens_per_worker = (uint32_t)(wages() / cost_of_test[0]);
+  }
+  return spec;
 }
 
 static inline void say(struct world *world, struct cv_broker_conn *conn, const struct cv_crowd_frame *frame) {
@@ -280,7 +318,9 @@ static inline void world_make_starving(struct world *world, void (*core)(void), 
   const struct cv_key key = {{7}};
   *world = (struct world){.next_worker = 1,
                           .now_ms = 1000,
-                          .worker_epsilon_micro = WORLD_GRAPH ? 3000000 : 1000000,
+                          .worker_epsilon_micro = WORLD_HIRES   ? 100000000
+                                                  : WORLD_GRAPH ? 3000000
+                                                                : 1000000,
                           .starve = core,
                           .starve_store = store,
                           .feed = off};
@@ -416,7 +456,8 @@ static inline void on_crowd(struct world *world, const struct cv_crowd_frame *fr
 static inline void arrive(struct world *world, size_t n) {
   uint64_t worker[64];
   for (size_t i = 0; i < n; i++) {
-    worker[i] = world->next_worker++;
+    uint64_t next = world->next_worker++;
+    worker[i] = WORLD_HIRES ? FIRST_HIRED + next % ARMS : next;
   }
   struct cv_arrive arrival = {.workers = n, .worker = worker, .credit = 64};
   say(world, world->crowd, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});

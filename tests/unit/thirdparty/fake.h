@@ -351,15 +351,32 @@ static inline void world_quiet(struct world *w) {
   }
 }
 
+/* How often the plan shows the arm: its own tokens and those of its neighbours. */
+static inline uint64_t world_shown(const struct world *w, const struct cv_plan *plan, uint32_t arm) {
+  uint64_t tokens = 0;
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    uint32_t played = plan->want[i].arm;
+    tokens += played == arm ? plan->want[i].tokens : 0;
+    for (uint32_t j = 0; j < w->spec.edges; j++) {
+      const struct cv_edge *edge = &w->spec.edge[j];
+      bool joins = (edge->a == arm && edge->b == played) || (edge->a == played && edge->b == arm);
+      tokens += joins ? plan->want[i].tokens : 0;
+    }
+  }
+  return tokens;
+}
+
 /* The noisy sum of the arm's first `tokens` tokens: a function of arm and tokens, so that every run has the same. */
 static inline struct cv_release world_next_release(const struct world *w) {
   const struct cv_plan *plan = &w->plan[w->plans - 1];
   uint32_t arm = plan->want[w->next_want].arm;
   struct cv_release release = {.number = w->releases + 1, .plan = plan->number, .arm = arm};
-  release.tokens = w->tokens[arm] + plan->want[w->next_want].tokens;
+  release.tokens = w->tokens[arm] + world_shown(w, plan, arm);
   double wobble = (double)(cv_mix64(release.tokens * 31 + arm) % 1000) / 1000 - 0.5;
   release.noisy_sum = (int64_t)((w->mean[arm] * (double)release.tokens + 60 * wobble) * (double)CV_GRID);
-  release.noise = (struct cv_noise){2, {{2, 1 + (uint32_t)(release.tokens / 1000) % 4}, {4, 1}}};
+  if (strcmp(w->spec.mechanism.name, "none") != 0) {
+    release.noise = (struct cv_noise){2, {{2, 1 + (uint32_t)(release.tokens / 1000) % 4}, {4, 1}}};
+  }
   return release;
 }
 

@@ -15,14 +15,54 @@ enum { TURNS_A_PROCESS = 12 };
 
 static struct folder folder;
 
-static struct world *make(void) {
+/* A campaign, and how many plans it takes. */
+struct kind {
+  uint64_t plans_least, plans_most;
+  void (*specify)(struct world *w);
+};
+
+static void rank(struct world *w) {
+  static const double far_apart[FAKE_ARMS] = {0.99, 0.01, 0.97, 0.5, 0.49, 0.02}; /* soon over */
+  assert_int_equal(cv_params_set_number(&w->spec.policy.params, "tokens_per_round", 20000), CV_OK);
+  memcpy(w->mean, far_apart, sizeof(w->mean));
+}
+
+static void choose(struct world *w, const char *policy, const char *mechanism) {
+  w->spec.policy = (struct cv_choice){0};
+  (void)snprintf(w->spec.policy.name, CV_PARAM_TEXT, "%s", policy);
+  (void)snprintf(w->spec.mechanism.name, CV_PARAM_TEXT, "%s", mechanism);
+}
+
+static void see_neighbours(struct world *w) {
+  static struct cv_edge edge[] = {{0, 1}, {0, 2}, {1, 2}, {3, 4}};
+  static const double far_apart[FAKE_ARMS] = {0.99, 0.01, 0.7, 0.5, 0.4, 0.02};
+  choose(w, "alpha-sample", "none");
+  assert_int_equal(cv_params_set_number(&w->spec.policy.params, "delta", 0.001), CV_OK);
+  w->spec.thirdparty_trusted = true;
+  w->has_seed = true; /* its choices are random, and one that was lost before it was stored is drawn again */
+  w->seed = 5;
+  w->spec.edges = CV_COUNT(edge);
+  w->spec.edge = edge;
+  memcpy(w->mean, far_apart, sizeof(w->mean));
+}
+
+static void hire(struct world *w) {
+  static uint64_t cost[FAKE_ARMS] = {1000000, 1500000, 1200000, 2000000, 1100000, 1900000};
+  choose(w, "dpu", "hybrid");
+  assert_int_equal(cv_params_set_number(&w->spec.policy.params, "pulls", 20), CV_OK);
+  w->spec.cost_micro = cost;
+  w->spec.budget_micro = 60000000;
+  w->spec.tokens_per_worker = 60;
+}
+
+static const struct kind ranking = {2, 6, rank}, graph = {2, 6, see_neighbours}, recruitment = {3, 8, hire};
+
+static struct world *make(const struct kind *kind) {
   static struct cv_label names[FAKE_ARMS] = {{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}};
   folder_make(&folder);
   struct world *w = world_new(folder_file(&folder, "thirdparty.db"));
-  static const double far_apart[FAKE_ARMS] = {0.99, 0.01, 0.97, 0.5, 0.49, 0.02}; /* soon over */
   world_spec(w, "hold", 0.45);
-  assert_int_equal(cv_params_set_number(&w->spec.policy.params, "tokens_per_round", 20000), CV_OK);
-  memcpy(w->mean, far_apart, sizeof(w->mean));
+  kind->specify(w);
   w->spec.names = names;
   return w;
 }
@@ -76,15 +116,15 @@ static void check(struct world *w, const struct world *whole) {
   assert_memory_equal(w->standing, whole->standing, sizeof(w->standing));
 }
 
-static void without_memory(bool in_core, struct alloc_fault how) {
-  struct world *whole = make();
+static void without_memory(const struct kind *kind, bool in_core, struct alloc_fault how) {
+  struct world *whole = make(kind);
   run_campaign(whole);
   world_halt(whole);
   folder_remove(&folder);
-  assert_in_range(whole->plans, 2, 6);
+  assert_in_range(whole->plans, kind->plans_least, kind->plans_most);
   ALLOC_FAULT_EACH(fault, .rest = how.rest, .step = how.step) {
     int64_t before = alloc_fault_live();
-    struct world *w = make();
+    struct world *w = make(kind);
     w->feed = alloc_fault_pause;
     w->starve = in_core ? alloc_fault_arm : NULL;
     w->starve_store = in_core ? NULL : alloc_fault_arm;
@@ -101,19 +141,29 @@ static void without_memory(bool in_core, struct alloc_fault how) {
 }
 
 static void one_allocation_of_the_core_fails(void **state) {
-  without_memory(true, (struct alloc_fault){.step = 1});
+  without_memory(&ranking, true, (struct alloc_fault){.step = 1});
 }
 
 static void all_allocations_of_the_core_fail_from_one_on(void **state) {
-  without_memory(true, (struct alloc_fault){.step = 1, .rest = true});
+  without_memory(&ranking, true, (struct alloc_fault){.step = 1, .rest = true});
 }
 
 static void one_allocation_of_the_store_fails(void **state) {
-  without_memory(false, (struct alloc_fault){.step = 13});
+  without_memory(&ranking, false, (struct alloc_fault){.step = 13});
 }
 
 static void all_allocations_of_the_store_fail_from_one_on(void **state) {
-  without_memory(false, (struct alloc_fault){.step = 59, .rest = true});
+  without_memory(&ranking, false, (struct alloc_fault){.step = 59, .rest = true});
+}
+
+static void one_allocation_fails_on_a_graph(void **state) {
+  without_memory(&graph, true, (struct alloc_fault){.step = 1});
+  without_memory(&graph, false, (struct alloc_fault){.step = 31});
+}
+
+static void one_allocation_fails_of_a_recruitment(void **state) {
+  without_memory(&recruitment, true, (struct alloc_fault){.step = 1});
+  without_memory(&recruitment, false, (struct alloc_fault){.step = 31});
 }
 
 int main(void) {
@@ -122,6 +172,8 @@ int main(void) {
       cmocka_unit_test(all_allocations_of_the_core_fail_from_one_on),
       cmocka_unit_test(one_allocation_of_the_store_fails),
       cmocka_unit_test(all_allocations_of_the_store_fail_from_one_on),
+      cmocka_unit_test(one_allocation_fails_on_a_graph),
+      cmocka_unit_test(one_allocation_fails_of_a_recruitment),
   };
   return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }
