@@ -2,16 +2,25 @@
 #include "lab/pool.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lab/pace.h"
+
+/* Seconds between two looks at the progress. */
+#define TERMINAL_SECONDS .1
+#define FILE_SECONDS     10.0
+
 struct pool {
-  size_t pieces, next, done;
+  size_t pieces, next;
   cv_lab_piece_fn *piece;
   void *data;
-  FILE *progress;
-  double started;
+  FILE *progress; /* NULL: none */
+  bool is_terminal;
+  struct cv_lab_pace pace;
+  double shown; /* when */
   enum cv_err err;
   pthread_mutex_t lock;
 };
@@ -27,12 +36,36 @@ unsigned cv_lab_processors(void) {
   return count < 1 ? 1 : (unsigned)count;
 }
 
-static void show(const struct pool *pool) {
+static void print(struct pool *pool, double now) {
+  char line[120];
+  cv_lab_pace_print(&pool->pace, now, line, sizeof(line));
+  (void)fprintf(pool->progress, pool->is_terminal ? "\r%s\033[K" : "%s\n", line);
+  (void)fflush(pool->progress);
+  pool->shown = now;
+}
+
+static void show_start(struct pool *pool) {
+  pool->is_terminal = isatty(fileno(pool->progress)) == 1;
+  pool->shown = pool->pace.began;
+  if (pool->is_terminal) {
+    print(pool, pool->pace.began);
+  }
+}
+
+static void show_step(struct pool *pool) {
   if (pool->progress != NULL) {
-    double seconds = cv_lab_seconds() - pool->started;
-    (void)fprintf(pool->progress, "\r%zu of %zu, %.0f s, about %.0f s left %s", pool->done, pool->pieces, seconds,
-                  seconds * (double)(pool->pieces - pool->done) / (double)pool->done,
-                  pool->done == pool->pieces ? "\n" : "");
+    double now = cv_lab_seconds(), every = pool->is_terminal ? TERMINAL_SECONDS : FILE_SECONDS;
+    cv_lab_pace_step(&pool->pace, now);
+    if (now - pool->shown >= every || pool->pace.done == pool->pieces) {
+      print(pool, now);
+    }
+  }
+}
+
+/* What follows, be it an error, gets a line of its own. */
+static void show_end(const struct pool *pool) {
+  if (pool->is_terminal) {
+    (void)fputc('\n', pool->progress);
     (void)fflush(pool->progress);
   }
 }
@@ -46,24 +79,23 @@ static void *work(void *data) {
     enum cv_err err = pool->piece(pool->data, at);
     (void)pthread_mutex_lock(&pool->lock);
     pool->err = pool->err == CV_OK ? err : pool->err;
-    pool->done++;
-    show(pool);
+    show_step(pool);
   }
   (void)pthread_mutex_unlock(&pool->lock);
   return NULL;
 }
 
 enum cv_err cv_lab_pool(size_t pieces, unsigned jobs, FILE *progress, cv_lab_piece_fn *piece, void *data) {
-  struct pool pool = {.pieces = pieces,
-                      .piece = piece,
-                      .data = data,
-                      .progress = progress,
-                      .started = cv_lab_seconds(),
-                      .lock = PTHREAD_MUTEX_INITIALIZER};
+  struct pool pool = {
+      .pieces = pieces, .piece = piece, .data = data, .progress = progress, .lock = PTHREAD_MUTEX_INITIALIZER};
   pthread_t *helper = calloc(jobs, sizeof(*helper));
   unsigned started = 0;
   if (helper == NULL) {
     return CV_ERR_NOMEM;
+  }
+  cv_lab_pace_init(&pool.pace, pieces, cv_lab_seconds());
+  if (progress != NULL && pieces > 0) {
+    show_start(&pool);
   }
   while (started + 1 < jobs && pthread_create(&helper[started], NULL, work, &pool) == 0) {
     started++;
@@ -72,6 +104,7 @@ enum cv_err cv_lab_pool(size_t pieces, unsigned jobs, FILE *progress, cv_lab_pie
   while (started > 0) {
     (void)pthread_join(helper[--started], NULL);
   }
+  show_end(&pool);
   free(helper);
   return pool.err;
 }

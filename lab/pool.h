@@ -13,7 +13,8 @@ typedef enum cv_err cv_lab_piece_fn(void *data, size_t at);
 
 /*
  * Does all pieces, each once, in any order; after an error no new one is begun, and the first error is returned. `jobs`
- * is at least 1. `progress` gets one line that is written over, with the time left; NULL: none.
+ * is at least 1. `progress` (NULL: none) is told how many are done, how fast it goes and how long it will take: a
+ * terminal in one line that is written over, anything else in a line every ten seconds and one at the end.
  */
 CV_MUST_USE enum cv_err cv_lab_pool(size_t pieces, unsigned jobs, FILE *progress, cv_lab_piece_fn *piece, void *data);
 
