@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "thirdparty/policy/kl.h"
 #include "thirdparty/policy/step.h"
 
 enum { STATE_VERSION = 1 };
@@ -23,36 +22,37 @@ enum cv_err cv_corrupt_fits(const struct cv_spec *spec, struct cv_why *why) {
   return cv_arms_fit(spec, 1U << CV_LOCAL_RESPONSE | 1U << CV_LOCAL_NONE, why);
 }
 
-enum cv_err cv_corrupt_create(const struct cv_policy_class *class, cv_corrupt_index_fn *index, bool clipped,
+enum cv_err cv_corrupt_create(const struct cv_policy_class *class, const struct cv_corrupt_law *law,
                               const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   struct cv_corrupt *self = calloc(1, sizeof(*self));
   enum cv_err err = self == NULL ? CV_ERR_NOMEM : cv_arms_init(spec, seed, &self->arms);
+  if (err == CV_OK && law->index == NULL) {
+    err = cv_kl_index_init(law->bonus, law->of_time, law->clipped, spec->arms, &self->kl);
+    if (err != CV_OK) {
+      cv_arms_fini(&self->arms);
+    }
+  }
   if (err != CV_OK) {
     free(self);
     return err;
   }
   self->policy.class = class;
   self->tokens_per_round = (uint32_t)cv_params_number(&spec->policy.params, "tokens_per_round");
-  self->index = index;
-  self->clipped = clipped;
+  self->index = law->index;
   *ret = &self->policy;
   return CV_OK;
 }
 
 void cv_corrupt_destroy(struct cv_policy *policy) {
-  cv_arms_fini(&of(policy)->arms);
-  free(policy);
+  struct cv_corrupt *self = of(policy);
+  cv_arms_fini(&self->arms);
+  cv_kl_index_fini(&self->kl);
+  free(self);
 }
 
 void cv_corrupt_apply(struct cv_policy *policy, const struct cv_release *release) {
   double sum;
   (void)cv_arms_apply(&of(policy)->arms, release, &sum);
-}
-
-double cv_corrupt_kl(const struct cv_arms *arms, uint32_t i, double f) {
-  const struct cv_arm_sum *arm = &arms->arm[i];
-  double mean = cv_arms_mean(arms, i), bound = f / (double)arm->tokens;
-  return arm->feedback.slope > 0 ? cv_kl_upper(mean, bound) : cv_kl_lower(mean, bound);
 }
 
 /* The first pulls, each arm once, as far as the horizon goes. False if all have been pulled. */
@@ -68,6 +68,20 @@ static bool want_first(const struct cv_corrupt *self, struct cv_policy_step *ste
   return step->wants > 0;
 }
 
+/* With all that takes chance: indices that are drawn, and ties. */
+static uint32_t drawn_best(struct cv_corrupt *self, uint64_t plan) {
+  struct cv_rng_seeded rng;
+  struct cv_highest highest = {0};
+  cv_arms_stream(&self->arms, plan, &rng);
+  for (uint32_t i = 0; i < self->arms.arms; i++) {
+    struct cv_feedback feedback = self->arms.arm[i].feedback;
+    double index = self->index == NULL ? cv_kl_index_of(&self->kl, &self->arms, i)
+                                       : (self->index(&self->arms, i, &rng.rng) - feedback.offset) / feedback.slope;
+    cv_highest_offer(&highest, i, index, &rng.rng);
+  }
+  return highest.arm;
+}
+
 enum cv_err cv_corrupt_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
   struct cv_corrupt *self = of(policy);
   CV_TRY(cv_policy_step_reserve(step, 0, self->arms.arms));
@@ -75,15 +89,11 @@ enum cv_err cv_corrupt_step(struct cv_policy *policy, uint64_t plan, struct cv_p
   if (step->done || want_first(self, step)) {
     return CV_OK;
   }
-  struct cv_rng_seeded rng;
-  struct cv_highest highest = {0};
-  cv_arms_stream(&self->arms, plan, &rng);
-  for (uint32_t i = 0; i < self->arms.arms; i++) {
-    struct cv_feedback feedback = self->arms.arm[i].feedback;
-    double index = (self->index(&self->arms, i, &rng.rng) - feedback.offset) / feedback.slope;
-    cv_highest_offer(&highest, i, self->clipped ? fmin(index, 1) : index, &rng.rng);
+  uint32_t best;
+  if (self->index != NULL || !cv_kl_index_best(&self->kl, &self->arms, &best)) {
+    best = drawn_best(self, plan);
   }
-  cv_arms_want(&self->arms, highest.arm, self->tokens_per_round, step);
+  cv_arms_want(&self->arms, best, self->tokens_per_round, step);
   return CV_OK;
 }
 

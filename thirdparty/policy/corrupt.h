@@ -19,12 +19,14 @@
  * They need mechanism none and privatizer randomized-response, or none towards a trusted third-party, when they are
  * KL-UCB, UCB1 and Thompson sampling; scores between 0 and 1 then count as parts of a one.
  *
- * A step costs K indices and allocates nothing once the step has room.
+ * A step of ucb-cf and ts-cf costs K indices; one of the others K comparisons and mostly one index or two
+ * (kl_index.h), K where arms tie. It allocates nothing once the step has room.
  */
 #ifndef CV_THIRDPARTY_CORRUPT_H
 #define CV_THIRDPARTY_CORRUPT_H
 
 #include "thirdparty/policy/arms.h"
+#include "thirdparty/policy/kl_index.h"
 
 extern const struct cv_policy_class cv_policy_klucb_cf;
 extern const struct cv_policy_class cv_policy_ucb_cf;
@@ -38,18 +40,22 @@ struct cv_corrupt {
   struct cv_policy policy;
   struct cv_arms arms;
   uint32_t tokens_per_round;
-  cv_corrupt_index_fn *index;
-  bool clipped; /* no index above 1 */
+  cv_corrupt_index_fn *index; /* NULL: the KL index */
+  struct cv_kl_index kl;      /* without `index` */
 };
 
-/* max or min{q : N_a d(mean token, q) <= f}, as g_a goes. */
-double cv_corrupt_kl(const struct cv_arms *arms, uint32_t arm, double f);
+/* What they are: a function of their own, or an f for the KL index (kl_index.h). */
+struct cv_corrupt_law {
+  cv_corrupt_index_fn *index;
+  cv_kl_bonus_fn *bonus;
+  bool of_time, clipped; /* with `bonus` */
+};
 
 /* What their classes are made of. */
 extern const struct cv_param_rule cv_corrupt_rules[];
 enum { CV_CORRUPT_RULES = 2 };
 CV_MUST_USE enum cv_err cv_corrupt_fits(const struct cv_spec *spec, struct cv_why *why);
-CV_MUST_USE enum cv_err cv_corrupt_create(const struct cv_policy_class *class, cv_corrupt_index_fn *index, bool clipped,
+CV_MUST_USE enum cv_err cv_corrupt_create(const struct cv_policy_class *class, const struct cv_corrupt_law *law,
                                           const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret);
 void cv_corrupt_destroy(struct cv_policy *policy);
 void cv_corrupt_apply(struct cv_policy *policy, const struct cv_release *release);

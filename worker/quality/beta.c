@@ -22,7 +22,9 @@ static double log_gamma_draw(double shape, struct cv_rng *rng) {
       continue;
     }
     v = v * v * v;
-    if (log(1 - cv_rng_unit(rng)) < 0.5 * x * x + d - d * v + d * log(v)) {
+    double u = 1 - cv_rng_unit(rng);
+    /* The first comparison implies the second, and mostly does without its logarithms. */
+    if (u < 1 - 0.0331 * x * x * x * x || log(u) < 0.5 * x * x + d - d * v + d * log(v)) {
       return log(d * v) + boost;
     }
   }

@@ -13,6 +13,7 @@
 #include "common/base/rng.h"
 #include "tests/support/near.h"
 #include "tests/unit/policy/hand.h"
+#include "thirdparty/policy/arms.h"
 #include "thirdparty/policy/beta.h"
 #include "thirdparty/policy/kl.h"
 
@@ -171,6 +172,63 @@ static void equals_the_naive_one_step_by_step(void **state) {
   }
 }
 
+/* The KL policies' choice with every index computed at every step: which arm exactly, ties and all. */
+static uint32_t plain_choice(bool local, const struct hand *h, const struct cv_feedback *feedback, uint64_t seed) {
+  struct cv_rng_seeded rng;
+  struct cv_highest highest = {0};
+  double t = (double)h->number, k = h->spec.arms;
+  double time = log(t) <= 0 ? 0 : fmax(0, log(t) + 3 * log(log(t)));
+  cv_rng_seeded_init(&rng, seed, CV_RNG_POLICY, h->plan, 0);
+  for (uint32_t i = 0; i < h->spec.arms; i++) {
+    double n = (double)h->tokens[i], mean = (double)h->sum[i] / (double)CV_GRID / n;
+    double f = local ? fmax(0, log((double)h->spec.tokens / (k * sqrt(n)))) : time;
+    double q = feedback[i].slope > 0 ? cv_kl_upper(mean, f / n) : cv_kl_lower(mean, f / n);
+    double index = (q - feedback[i].offset) / feedback[i].slope;
+    cv_highest_offer(&highest, i, local ? fmin(index, 1) : index, &rng.rng);
+  }
+  return highest.arm;
+}
+
+/* Scores of few values or of many, arms that are alike, arms that always or never give a one. */
+static int64_t score_of(uint64_t seed, uint32_t arm, struct cv_rng *rng) {
+  double mean = seed % 4 == 0 ? 0.5 : arm % 5 == 4 ? arm % 2 : 0.3 + 0.05 * (double)(arm % 4);
+  return seed % 3 == 0 ? (int64_t)(mean * (double)cv_rng_below(rng, CV_GRID)) : cv_rng_unit(rng) < mean ? CV_GRID : 0;
+}
+
+static void what_is_remembered_changes_no_choice(void **state) {
+  for (uint64_t seed = 1; seed <= 48; seed++) {
+    struct cv_rng_seeded rng;
+    struct cv_feedback feedback[HAND_ARMS];
+    struct cv_local law;
+    double keep[HAND_ARMS];
+    bool local = seed % 2 == 0;
+    struct hand h = hand_of(local ? "kl-local" : "klucb-cf", 2 + (uint32_t)seed % 11, 2500);
+    for (uint32_t i = 0; i < h.spec.arms; i++) {
+      keep[i] = seed % 5 == 0 ? 0.8 : 0.55 + 0.1 * (i % 4);
+      keep[i] = seed % 7 == 0 && i % 2 == 0 ? 1 - keep[i] : keep[i];
+    }
+    if (seed % 6 != 1) {
+      hand_keep(&h, keep);
+    }
+    assert_int_equal(cv_local_init(&h.spec.privatizer, h.spec.arms, &law, NULL), CV_OK);
+    for (uint32_t i = 0; i < h.spec.arms; i++) {
+      feedback[i] = cv_local_feedback(&law, i);
+    }
+    cv_rng_seeded_init(&rng, seed, 97, 0, 0);
+    hand_start(&h, seed);
+    for (hand_step(&h); !h.step.done; hand_step(&h)) {
+      if (h.step.wants == 1) {
+        assert_int_equal(h.step.want[0].arm, plain_choice(local, &h, feedback, seed));
+      }
+      for (size_t i = 0; i < h.step.wants; i++) {
+        hand_feed(&h, h.step.want[i].arm, 1, score_of(seed, h.step.want[i].arm, &rng.rng));
+      }
+    }
+    assert_int_equal(h.number, 2500);
+    hand_end(&h);
+  }
+}
+
 static void ties_are_broken_by_the_plans_stream(void **state) {
   int chosen[3] = {0};
   struct hand h = hand_of("ucb-cf", 3, 1000000);
@@ -256,6 +314,7 @@ int main(void) {
       cmocka_unit_test(rounds_are_cut_at_the_horizon),
       cmocka_unit_test(the_index_is_taken_back_through_the_corruption),
       cmocka_unit_test(equals_the_naive_one_step_by_step),
+      cmocka_unit_test(what_is_remembered_changes_no_choice),
       cmocka_unit_test(ties_are_broken_by_the_plans_stream),
       cmocka_unit_test(the_papers_scenario),
       cmocka_unit_test(campaigns_that_do_not_suit_are_refused),

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/kl_index.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "thirdparty/policy/kl.h"
+
+/* What rounding may do to an index in mean tokens, with a wide margin: cv_kl_upper() is good to about 1e-14. */
+static const double ROUNDING = 1e-11;
+
+enum cv_err cv_kl_index_init(cv_kl_bonus_fn *bonus, bool of_time, bool clipped, uint32_t arms,
+                             struct cv_kl_index *ret) {
+  struct cv_kl_known *known = calloc(arms, sizeof(*known));
+  if (known == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  *ret = (struct cv_kl_index){.bonus = bonus, .of_time = of_time, .clipped = clipped, .known = known};
+  return CV_OK;
+}
+
+void cv_kl_index_fini(struct cv_kl_index *self) {
+  free(self->known);
+}
+
+/* d q/d f; where q is still the mean it may go anywhere. */
+static double rate_of(double mean, double q, double n) {
+  return q == mean ? (double)INFINITY : q * (1 - q) / (fabs(q - mean) * n);
+}
+
+static void compute(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double f) {
+  const struct cv_arm_sum *arm = &arms->arm[i];
+  double mean = cv_arms_mean(arms, i), n = (double)arm->tokens, slope = arm->feedback.slope;
+  double q = slope > 0 ? cv_kl_upper(mean, f / n) : cv_kl_lower(mean, f / n);
+  double index = (q - arm->feedback.offset) / slope;
+  self->known[i] = (struct cv_kl_known){.tokens = arm->tokens,
+                                        .sum = arm->sum,
+                                        .f = f,
+                                        .index = self->clipped ? fmin(index, 1) : index,
+                                        .rate = rate_of(mean, q, n) / fabs(slope)};
+}
+
+/* Nothing of the arm has changed but f, which has not fallen. */
+static bool holds(const struct cv_kl_known *known, const struct cv_arm_sum *arm, double f) {
+  return known->tokens == arm->tokens && known->sum == arm->sum && f >= known->f;
+}
+
+/* f at the present time, where it depends on nothing else. */
+static double shared_bonus(const struct cv_kl_index *self, const struct cv_arms *arms) {
+  return self->of_time ? self->bonus(arms, 0) : 0;
+}
+
+/* The f that goes with what is known of an arm: for an f of N alone that of old, as long as N is. */
+static double bonus_of(const struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double shared) {
+  const struct cv_kl_known *known = &self->known[i];
+  if (self->of_time) {
+    return shared;
+  }
+  return known->tokens == arms->arm[i].tokens ? known->f : self->bonus(arms, i);
+}
+
+static double exact(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double shared) {
+  const struct cv_kl_known *known = &self->known[i];
+  double f = bonus_of(self, arms, i, shared);
+  if (!(holds(known, &arms->arm[i], f) && f == known->f)) {
+    compute(self, arms, i, f);
+  }
+  return known->index;
+}
+
+/* At least the index, of an arm of which something is known that holds. */
+static double upper(const struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double shared) {
+  const struct cv_kl_known *known = &self->known[i];
+  double rise = bonus_of(self, arms, i, shared) - known->f;
+  if (rise == 0) {
+    return known->index;
+  }
+  return known->index + rise * known->rate * (1 + 1e-6) + ROUNDING / fabs(arms->arm[i].feedback.slope);
+}
+
+double cv_kl_index_of(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t arm) {
+  return exact(self, arms, arm, shared_bonus(self, arms));
+}
+
+/* The arm of the highest upper bound, whose index is then computed unless it is above all other bounds as it is. */
+static bool is_clear(struct cv_kl_index *self, const struct cv_arms *arms, double shared, uint32_t *ret_top) {
+  double first = -(double)INFINITY, second = first;
+  uint32_t top = 0;
+  for (uint32_t i = 0; i < arms->arms; i++) {
+    if (!holds(&self->known[i], &arms->arm[i], bonus_of(self, arms, i, shared))) {
+      (void)exact(self, arms, i, shared);
+    }
+    double bound = upper(self, arms, i, shared);
+    if (bound > first) {
+      second = first;
+      first = bound;
+      top = i;
+    } else if (bound > second) {
+      second = bound;
+    }
+  }
+  *ret_top = top;
+  return self->known[top].index - ROUNDING / fabs(arms->arm[top].feedback.slope) > second;
+}
+
+bool cv_kl_index_best(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t *ret_arm) {
+  double shared = shared_bonus(self, arms);
+  uint32_t top;
+  if (is_clear(self, arms, shared, &top)) {
+    *ret_arm = top;
+    return true;
+  }
+  double best = exact(self, arms, top, shared);
+  const uint32_t first = top;
+  uint32_t ties = 1;
+  for (uint32_t i = 0; i < arms->arms; i++) {
+    if (i == first || upper(self, arms, i, shared) < best) {
+      continue;
+    }
+    double index = exact(self, arms, i, shared);
+    if (index > best) {
+      best = index;
+      top = i;
+      ties = 1;
+    } else {
+      ties += index == best;
+    }
+  }
+  *ret_arm = top;
+  return ties == 1;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * KL indices of bandit arms, computed where it matters. The index of arm a is g_a^-1(q), q the furthest with
+ * N_a d(mean token, q) <= f (corrupt.h). As a function of f it grows and is concave, so the last value of an arm that
+ * has not been pulled since is a lower bound, and the tangent at it an upper one: an arm whose upper bound is below
+ * another's index need not be looked at. With f = ln t + ... tangents stay tight for very long.
+ *
+ * An index that is looked at is computed afresh from the arm's sums and f alone; what is remembered never changes a
+ * value, nor which arm is the best.
+ */
+#ifndef CV_THIRDPARTY_KL_INDEX_H
+#define CV_THIRDPARTY_KL_INDEX_H
+
+#include "thirdparty/policy/arms.h"
+
+/* f of one arm, >= 0. */
+typedef double cv_kl_bonus_fn(const struct cv_arms *arms, uint32_t arm);
+
+/* The last value of an arm and what it was computed from. */
+struct cv_kl_known {
+  uint64_t tokens; /* 0: none yet */
+  int64_t sum;
+  double f, index;
+  double rate; /* d index/d f */
+};
+
+struct cv_kl_index {
+  cv_kl_bonus_fn *bonus;
+  bool of_time; /* f depends on t alone, not on the arm; otherwise on the arm's N alone */
+  bool clipped; /* no index above 1 */
+  struct cv_kl_known *known;
+};
+
+CV_MUST_USE enum cv_err cv_kl_index_init(cv_kl_bonus_fn *bonus, bool of_time, bool clipped, uint32_t arms,
+                                         struct cv_kl_index *ret);
+void cv_kl_index_fini(struct cv_kl_index *self);
+
+/* The index of an arm that has been pulled. */
+double cv_kl_index_of(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t arm);
+/* True if one arm's index is higher than all others'; false if some tie. All have been pulled. */
+bool cv_kl_index_best(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t *ret_arm);
+
+#endif
