@@ -28,23 +28,15 @@ void cv_lab_dataset_put(struct cv_lab_dataset *dataset, size_t setting, uint64_t
 double cv_lab_value(const struct cv_lab_dataset *dataset, uint64_t replicate, size_t series, size_t point,
                     size_t metric);
 
-/* What the replicates of one place come to. Deviations are NAN where there are too few. */
-struct cv_lab_summary {
-  double mean;      /* by the experiment's statistic */
-  double se;        /* standard error of the mean */
-  double low, high; /* of the error bar */
-  uint64_t n;       /* replicates that are there */
-};
-/*
- * Mean: the bar is one standard error to each side. Median of means (Tossou and Dimitrakakis 2017, section 4): of the
- * means of 24 groups of consecutive replicates, or of single ones if there are fewer than 48; the bar is Gini's mean
- * difference of the group means above it and of those below it.
- */
+/* What the replicates of one place come to by the experiment's statistic. */
 struct cv_lab_summary cv_lab_summarise(const struct cv_lab_dataset *dataset, size_t series, size_t point,
                                        size_t metric);
-/* The same of the differences a - factor b, replicate by replicate. */
+/* The same of the differences a - factor b, replicate by replicate; of root mean squares, how these differ. */
 struct cv_lab_summary cv_lab_compare(const struct cv_lab_dataset *dataset, size_t series_a, size_t point_a,
                                      size_t series_b, size_t point_b, double factor, size_t metric);
+/* As cv_lab_summarise(), or of a line that is calculated its value, without an error and with n = 0. */
+CV_MUST_USE enum cv_err cv_lab_found(const struct cv_lab_dataset *dataset, size_t series, size_t point, size_t metric,
+                                     struct cv_lab_summary *ret);
 
 /* One row for each series, point and metric that has a number; and the lines that are calculated. */
 CV_MUST_USE enum cv_err cv_lab_dataset_rows(const struct cv_lab_dataset *dataset, struct cv_lab_result *result);

@@ -15,7 +15,7 @@
  *       grid: {privacy.epsilon: [.05, .1]}        # every series at every combination
  *       measure: campaign          # what is run; see measure.h
  *       metrics: [accuracy, tokens]
- *       statistic: mean            # or median-of-means
+ *       statistic: mean            # or median-of-means, or root-mean-square
  *       figure: {title: ..., y: ..., log_x: false, log_y: false}
  *       claims: [...]              # see claim.h
  *
@@ -29,6 +29,7 @@
 #include "common/base/spec.h"
 #include "common/config/document.h"
 #include "lab/figure.h"
+#include "lab/statistic.h"
 
 enum { CV_LAB_SETS_MAX = 24, CV_LAB_SERIES_MAX = 64, CV_LAB_POINTS_MAX = 1024, CV_LAB_METRICS_MAX = 8 };
 
@@ -39,8 +40,6 @@ enum cv_lab_axis {
   CV_LAB_AXIS_PARAMETER, /* each point is a setting of its own */
   CV_LAB_AXIS_PULLS,     /* each point is a moment of every run */
 };
-
-enum cv_lab_statistic { CV_LAB_MEAN, CV_LAB_MEDIAN_OF_MEANS };
 
 /* One key of the campaign and the node of the file that is its value. */
 struct cv_lab_set {

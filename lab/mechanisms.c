@@ -102,6 +102,8 @@ static enum cv_err report(const struct comparison *comparison, struct cv_lab_res
                                .metric = "noise",
                                .mean = deviation,
                                .se = comparison->se_square[at][i] / (2 * deviation),
+                               .low = deviation - comparison->se_square[at][i] / (2 * deviation),
+                               .high = deviation + comparison->se_square[at][i] / (2 * deviation),
                                .n = comparison->settings->replicates};
       (void)snprintf(row.series, sizeof(row.series), "%s", law->class->name);
       CV_TRY(cv_lab_result_add(result, &row));

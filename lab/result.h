@@ -14,8 +14,9 @@ struct cv_lab_row {
   char series[CV_LAB_NAME];
   double x; /* NAN: none */
   char metric[CV_LAB_NAME];
-  double mean, se; /* se is NAN where there is none, as of a formula */
-  uint64_t n;      /* replicates; 0 of a formula */
+  double mean, se;  /* se is NAN where there is none, as of a formula */
+  double low, high; /* of the error bar; NAN or equal to the mean: none */
+  uint64_t n;       /* replicates; 0 of a formula */
 };
 
 struct cv_lab_result {

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What samples come to, against what one works out by hand. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include "common/base/err.h"
+#include "common/base/rng.h"
+#include "lab/statistic.h"
+#include "tests/support/near.h"
+
+static double at(const void *data, size_t i) {
+  return ((const double *)data)[i];
+}
+
+static struct cv_lab_summary summary(enum cv_lab_statistic statistic, const double *value, size_t n) {
+  return cv_lab_summary_of(statistic, at, value, n);
+}
+
+static void test_the_mean_and_its_error(void **state) {
+  const double value[] = {1, 2, 3, 4, 10};
+  struct cv_lab_summary found = summary(CV_LAB_MEAN, value, 5);
+  assert_near(found.mean, 4, 1e-15);
+  assert_near(found.se, sqrt(50. / 4 / 5), 1e-15);
+  assert_near(found.low, 4 - sqrt(2.5), 1e-15);
+  assert_near(found.high, 4 + sqrt(2.5), 1e-15);
+  assert_int_equal(found.n, 5);
+}
+
+static void test_what_is_missing_does_not_count(void **state) {
+  const double value[] = {NAN, 1, NAN, 3, NAN};
+  struct cv_lab_summary found = summary(CV_LAB_MEAN, value, 5);
+  assert_near(found.mean, 2, 0);
+  assert_near(found.se, 1, 1e-15);
+  assert_int_equal(found.n, 2);
+  for (enum cv_lab_statistic statistic = CV_LAB_MEAN; statistic <= CV_LAB_ROOT_MEAN_SQUARE; statistic++) {
+    found = summary(statistic, value, 1);
+    assert_true(isnan(found.mean) && isnan(found.se) && found.n == 0);
+    found = summary(statistic, value, 2);
+    assert_true(found.mean == 1 && found.n == 1);
+    assert_true(isnan(found.se) && isnan(found.low) && isnan(found.high));
+  }
+}
+
+static void test_numbers_that_plain_sums_lose(void **state) {
+  const double value[] = {1, 1e100, 1, -1e100};
+  assert_near(cv_lab_sum(value, 4), 2, 0);
+  assert_near(summary(CV_LAB_MEAN, value, 4).mean, .5, 0);
+}
+
+static void test_ginis_mean_difference(void **state) {
+  const double value[] = {1, 2, 4, 8};
+  assert_near(cv_lab_gini(value, 4), (1 + 3 + 7 + 2 + 6 + 4) / 6., 1e-15);
+  assert_near(cv_lab_gini(value, 2), 1, 0);
+  assert_true(isnan(cv_lab_gini(value, 1)) && isnan(cv_lab_gini(value, 0)));
+}
+
+static void test_a_median_of_few_is_one_of_single_numbers(void **state) {
+  const double value[] = {9, 1, 100, 3, 4}; /* median 4; below 1, 3; above 9, 100 */
+  struct cv_lab_summary found = summary(CV_LAB_MEDIAN_OF_MEANS, value, 5);
+  assert_near(found.mean, 4, 0);
+  assert_near(found.low, 4 - 2, 1e-13);
+  assert_near(found.high, 4 + 91, 1e-13);
+  assert_int_equal(found.n, 5);
+}
+
+static void test_a_median_of_many_is_one_of_twenty_four_means(void **state) {
+  enum { N = 240 };
+  double value[N];
+  for (size_t i = 0; i < N; i++) { /* ten in a row have mean 0, 1, ..., 22, and the last ten a thousand */
+    double mean = i / 10 == 23 ? 1000 : (double)(i / 10);
+    value[i] = mean + (i % 2 == 0 ? .25 : -.25);
+  }
+  struct cv_lab_summary found = summary(CV_LAB_MEDIAN_OF_MEANS, value, N);
+  assert_near(found.mean, 11.5, 1e-12);
+  /* 0 .. 11: the mean difference of 12 whole numbers in a row is 13/3 */
+  assert_near(found.low, 11.5 - 13. / 3, 1e-12);
+  /* 12 .. 22 and 1000: pairs of the eleven differ by 4 on average, the 11 others by 1000 - 17 */
+  assert_near(found.high, 11.5 + (55 * 4 + 11 * 983) / 66., 1e-10);
+  assert_near(cv_lab_freedom(CV_LAB_MEDIAN_OF_MEANS, N), 23, 0);
+  assert_near(cv_lab_freedom(CV_LAB_MEDIAN_OF_MEANS, 47), 46, 0);
+  assert_near(cv_lab_freedom(CV_LAB_MEAN, N), N - 1, 0);
+}
+
+static void test_every_number_is_in_one_group(void **state) {
+  enum { N = 49 };
+  double value[N + 3];
+  for (size_t i = 0; i < N + 3; i++) {
+    value[i] = i % 17 == 0 ? (double)NAN : 5;
+  }
+  struct cv_lab_summary found = summary(CV_LAB_MEDIAN_OF_MEANS, value, N + 3);
+  assert_int_equal(found.n, N + 3 - 4);
+  assert_near(found.mean, 5, 0);
+  assert_near(found.se, 0, 0);
+}
+
+/* Of normal variables the errors that are stated are those that are made; a median of 24 has a little less. */
+static void test_the_errors_are_as_large_as_they_say(void **state) {
+  enum { RUNS = 2000, N = 480 };
+  static double value[N];
+  for (enum cv_lab_statistic statistic = CV_LAB_MEAN; statistic <= CV_LAB_ROOT_MEAN_SQUARE; statistic++) {
+    double truth = statistic == CV_LAB_ROOT_MEAN_SQUARE ? 1 : 0, square = 0, stated = 0;
+    struct cv_rng_seeded seeded;
+    cv_rng_seeded_init(&seeded, 7, CV_RNG_SCORE, statistic, 0);
+    for (size_t run = 0; run < RUNS; run++) {
+      for (size_t i = 0; i < N; i++) {
+        value[i] = cv_rng_normal(&seeded.rng);
+      }
+      struct cv_lab_summary found = summary(statistic, value, N);
+      square += pow(found.mean - truth, 2) / RUNS;
+      stated += found.se / RUNS;
+    }
+    assert_near(stated / sqrt(square), 1, .1);
+  }
+}
+
+static void test_root_mean_square(void **state) {
+  const double value[] = {1, -1, 7, -7};
+  struct cv_lab_summary found = summary(CV_LAB_ROOT_MEAN_SQUARE, value, 4);
+  assert_near(found.mean, 5, 1e-15);
+  assert_near(found.se, sqrt(4 * 24. * 24 / 3 / 4) / 10, 1e-14);
+  const double nothing[] = {0, 0, 0};
+  found = summary(CV_LAB_ROOT_MEAN_SQUARE, nothing, 3);
+  assert_true(found.mean == 0 && found.se == 0);
+}
+
+static void test_quantiles(void **state) {
+  double value[] = {40, 10, 30, 20};
+  cv_lab_sort(value, 4);
+  assert_near(cv_lab_quantile(value, 4, 0), 10, 0);
+  assert_near(cv_lab_quantile(value, 4, .5), 25, 0);
+  assert_near(cv_lab_quantile(value, 4, .25), 17.5, 1e-14);
+  assert_near(cv_lab_quantile(value, 4, 1), 40, 0);
+  assert_near(cv_lab_quantile(value, 1, .3), 10, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_the_mean_and_its_error),
+      cmocka_unit_test(test_what_is_missing_does_not_count),
+      cmocka_unit_test(test_numbers_that_plain_sums_lose),
+      cmocka_unit_test(test_ginis_mean_difference),
+      cmocka_unit_test(test_a_median_of_few_is_one_of_single_numbers),
+      cmocka_unit_test(test_a_median_of_many_is_one_of_twenty_four_means),
+      cmocka_unit_test(test_every_number_is_in_one_group),
+      cmocka_unit_test(test_the_errors_are_as_large_as_they_say),
+      cmocka_unit_test(test_root_mean_square),
+      cmocka_unit_test(test_quantiles),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
