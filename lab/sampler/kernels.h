@@ -13,6 +13,8 @@ struct cv_sampler_kernel {
   bool (*runs)(void);
   /* cv_sampler_bernoulli_sum for 0 < p < 1. */
   uint64_t (*bernoulli)(struct cv_sampler *sampler, uint64_t count, double p);
+  /* cv_sampler_clipped_normal_sum. */
+  uint64_t (*clipped_normal)(struct cv_sampler *sampler, uint64_t count, double mean, double sd);
 };
 
 #define CV_INLINE static inline __attribute__((always_inline))
@@ -58,9 +60,12 @@ CV_INLINE void cv_lanes_next(struct cv_lanes_state *state, cv_lanes *ret) {
 }
 
 uint64_t cv_bernoulli_plain(struct cv_sampler *sampler, uint64_t count, double p);
+uint64_t cv_clipped_normal_plain(struct cv_sampler *sampler, uint64_t count, double mean, double sd);
 #ifdef __x86_64__
 uint64_t cv_bernoulli_avx2(struct cv_sampler *sampler, uint64_t count, double p);
 uint64_t cv_bernoulli_avx512(struct cv_sampler *sampler, uint64_t count, double p);
+uint64_t cv_clipped_normal_avx2(struct cv_sampler *sampler, uint64_t count, double mean, double sd);
+uint64_t cv_clipped_normal_avx512(struct cv_sampler *sampler, uint64_t count, double mean, double sd);
 #endif
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lab/sampler/sampler.h"
 
+#include <math.h>
+
 #include "common/base/err.h"
 #include "lab/sampler/kernels.h"
 
@@ -19,10 +21,16 @@ static bool has_avx512(void) {
 #endif
 
 static const struct cv_sampler_kernel table[] = {
-    {.name = "plain", .runs = runs_anywhere, .bernoulli = cv_bernoulli_plain},
+    {.name = "plain",
+     .runs = runs_anywhere,
+     .bernoulli = cv_bernoulli_plain,
+     .clipped_normal = cv_clipped_normal_plain},
 #ifdef __x86_64__
-    {.name = "avx2", .runs = has_avx2, .bernoulli = cv_bernoulli_avx2},
-    {.name = "avx512", .runs = has_avx512, .bernoulli = cv_bernoulli_avx512},
+    {.name = "avx2", .runs = has_avx2, .bernoulli = cv_bernoulli_avx2, .clipped_normal = cv_clipped_normal_avx2},
+    {.name = "avx512",
+     .runs = has_avx512,
+     .bernoulli = cv_bernoulli_avx512,
+     .clipped_normal = cv_clipped_normal_avx512},
 #endif
 };
 
@@ -63,4 +71,9 @@ uint64_t cv_sampler_bernoulli_sum(struct cv_sampler *sampler, uint64_t count, do
     return p == 0 ? 0 : count;
   }
   return sampler->kernel->bernoulli(sampler, count, p);
+}
+
+int64_t cv_sampler_clipped_normal_sum(struct cv_sampler *sampler, uint64_t count, double mean, double sd) {
+  CV_REQUIRE(isfinite(mean) && isfinite(sd) && sd >= 0);
+  return (int64_t)sampler->kernel->clipped_normal(sampler, count, mean, sd);
 }

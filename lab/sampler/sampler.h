@@ -2,8 +2,9 @@
 /*
  * Fast draws for experiments in one process. Simulated scores only, never the noise of a mechanism (common/noise).
  *
- * Two levels. At token level each token is really drawn, many side by side: cv_sampler_bernoulli_sum. In one draw,
- * the sum of n Bernoulli tokens is one binomial variable: cv_sampler_binomial.
+ * Two levels. At token level each token is really drawn, many side by side: cv_sampler_bernoulli_sum and
+ * cv_sampler_clipped_normal_sum. In one draw, the sum of n Bernoulli tokens is one binomial variable:
+ * cv_sampler_binomial.
  *
  * All results are a function of the stream alone. The token level has one kernel per instruction set, chosen by what
  * the processor has; all kernels give the same results, bit by bit, and leave the same state behind.
@@ -46,6 +47,15 @@ bool cv_sampler_kernel_runs(const struct cv_sampler_kernel *kernel);
  * undecided (one in 16) go into the next together. So about 2.2 random bits a token.
  */
 uint64_t cv_sampler_bernoulli_sum(struct cv_sampler *sampler, uint64_t count, double p);
+
+/*
+ * The sum, in grid units, of `count` < 2^42 independent scores: N(mean, sd^2) clipped to [0,1] and rounded to the
+ * nearest grid point (common/base/grid.h). mean and sd >= 0 are finite.
+ *
+ * By Box and Muller in doubles. A standard normal is right to 10^-12 and ends at 8.49, beyond which there is 2^-55 of
+ * the law; so the distribution function of a score is right to 10^-12 wherever it is continuous.
+ */
+int64_t cv_sampler_clipped_normal_sum(struct cv_sampler *sampler, uint64_t count, double mean, double sd);
 
 /*
  * Binomial(n, p), n <= 2^40, p in [0,1].

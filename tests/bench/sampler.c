@@ -23,6 +23,15 @@ static uint64_t bernoulli(void *arg) {
   return sum;
 }
 
+static uint64_t clipped_normal(void *arg) {
+  struct tokens *tokens = arg;
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < tokens->calls; i++) {
+    sum += (uint64_t)cv_sampler_clipped_normal_sum(&tokens->sampler, tokens->count, tokens->p, 0.2);
+  }
+  return sum;
+}
+
 static void measure_tokens(void) {
   for (size_t k = 0; cv_sampler_kernel_at(k) != NULL; k++) {
     const struct cv_sampler_kernel *kernel = cv_sampler_kernel_at(k);
@@ -38,6 +47,10 @@ static void measure_tokens(void) {
       (void)snprintf(what, sizeof(what), "bernoulli(.3), %s, %llu a call", cv_sampler_kernel_name(kernel),
                      (unsigned long long)sizes[i].count);
       cv_bench(what, "tokens", (double)(tokens.calls * tokens.count), bernoulli, &tokens);
+      tokens.calls = tokens.calls / 10;
+      (void)snprintf(what, sizeof(what), "clipped normal, %s, %llu a call", cv_sampler_kernel_name(kernel),
+                     (unsigned long long)sizes[i].count);
+      cv_bench(what, "tokens", (double)(tokens.calls * tokens.count), clipped_normal, &tokens);
     }
   }
 }

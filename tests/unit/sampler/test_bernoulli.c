@@ -12,37 +12,12 @@
 #include "common/base/err.h"
 #include "lab/sampler/sampler.h"
 #include "tests/unit/sampler/law.h"
+#include "tests/unit/sampler/reference.h"
 
 static const double probabilities[] = {0.5, 0.25, 0.3, 2.0 / 3, 0.999, 1e-3, 0x1p-53, 1 - 0x1p-53, 1e-9, 0x1p-1074};
 static const uint64_t counts[] = {0, 1, 63, 64, 65, 511, 512, 513, 1024, 6000, 100003};
 
 /* The law written down again, a token a time: the bits of p in groups of four, and so the words of each lane. */
-struct reference {
-  uint64_t state[4][CV_SAMPLER_LANES];
-};
-
-static uint64_t rotated(uint64_t value, int by) {
-  return value << by | value >> (64 - by);
-}
-
-static uint64_t lane_next(struct reference *from, size_t lane) {
-  uint64_t s[4];
-  for (size_t i = 0; i < 4; i++) {
-    s[i] = from->state[i][lane];
-  }
-  uint64_t result = rotated(s[0] + s[3], 23) + s[0], t = s[1] << 17;
-  s[2] ^= s[0];
-  s[3] ^= s[1];
-  s[1] ^= s[2];
-  s[0] ^= s[3];
-  s[2] ^= t;
-  s[3] = rotated(s[3], 45);
-  for (size_t i = 0; i < 4; i++) {
-    from->state[i][lane] = s[i];
-  }
-  return result;
-}
-
 static uint64_t reference_sum(struct reference *from, uint64_t count, double p) {
   uint64_t ones = 0;
   for (; count > 0 && p > 0; p = p * 16 - floor(p * 16)) {
