@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results on disk, piece by piece, while an experiment runs: an SQLite file that an interruption leaves usable. It says
- * which experiment, seed and way of drawing it belongs to and takes no other's.
+ * Results on disk, piece by piece, while an experiment runs: a file (archive.h) that an interruption leaves usable. It
+ * says which experiment, seed and way of drawing it belongs to and takes no other's.
  */
 #ifndef CV_LAB_STORE_H
 #define CV_LAB_STORE_H
@@ -18,22 +18,26 @@ struct cv_lab_identity {
 };
 
 /*
- * Opens or makes the file. One that is there needs `resume`; it is refused if it belongs to other settings (which is
- * named), is damaged, or is no such file. One line each.
+ * Opens or makes the file. One with results needs `resume` (else CV_ERR_EXISTS); it is refused if it belongs to other
+ * settings (CV_ERR_INVALID, which is named), is damaged (every trial is looked at), no such file, of a later version,
+ * or open in another process. One line each. The identity is needed no longer than this call.
  */
 CV_MUST_USE enum cv_err cv_lab_store_open(const char *path, const struct cv_lab_identity *identity, bool resume,
                                           struct cv_lab_store **ret, struct cv_why *why);
-/* Commits what is waiting. */
+/* Commits what is waiting; frees the store whatever comes of that. May be NULL. */
 CV_MUST_USE enum cv_err cv_lab_store_close(struct cv_lab_store *store, struct cv_why *why);
 
-bool cv_lab_store_has(struct cv_lab_store *store, size_t setting, uint64_t replicate);
-/* From any thread. Commits now and then: an interruption loses a second's work at most. */
+/* Whether the piece was there when the file was opened. From any thread. */
+bool cv_lab_store_has(const struct cv_lab_store *store, size_t setting, uint64_t replicate);
+/*
+ * One piece that is not there: cv_lab_piece_values() numbers, finite or NAN. From any thread. It is on disk within a
+ * second: no interruption loses more. An error, also of an earlier commit, is the end of the store: all that is left to
+ * do is to close it.
+ */
 CV_MUST_USE enum cv_err cv_lab_store_put(struct cv_lab_store *store, size_t setting, uint64_t replicate,
                                          const double *values, struct cv_why *why);
 /* Fills the dataset with all that is there, up to its replicates. */
 CV_MUST_USE enum cv_err cv_lab_store_load(struct cv_lab_store *store, struct cv_lab_dataset *dataset,
                                           struct cv_why *why);
-/* Takes the pieces of another file in; both must belong together. A piece that both have must be the same. */
-CV_MUST_USE enum cv_err cv_lab_store_merge(struct cv_lab_store *store, const char *other, struct cv_why *why);
 
 #endif
