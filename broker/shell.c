@@ -234,6 +234,20 @@ static void on_pace(uv_timer_t *timer) {
   turn_over(shell);
 }
 
+/* A crowd's batch goes to the storage thread; for a small one somebody waits. True if it is stored. */
+static bool store_batch(struct cv_broker_shell *shell, bool crowded) {
+  if (crowded || !cv_committer_is_quick(&shell->committer)) {
+    cv_committer_run(&shell->committer);
+    return false;
+  }
+  struct cv_why why;
+  if (cv_committer_run_here(&shell->committer, &why) != CV_OK) {
+    fail(shell, "cannot store", &why);
+    return false;
+  }
+  return true;
+}
+
 static void turn_over(struct cv_broker_shell *shell) {
   while (!shell->failed && !cv_committer_is_busy(&shell->committer) && cv_broker_is_pending(shell->core)) {
     if (shell->paced && cv_broker_gathered(shell->core) < BATCH_TOKENS) {
@@ -251,8 +265,7 @@ static void turn_over(struct cv_broker_shell *shell) {
     if (crowded) {
       (void)uv_timer_start(&shell->pace, on_pace, PACE_MS, 0);
     }
-    if (store) {
-      cv_committer_run(&shell->committer);
+    if (store && !store_batch(shell, crowded)) {
       return;
     }
     cv_broker_stored(shell->core);

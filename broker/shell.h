@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The broker's shell: libuv, TLS and SQLite around the core. Every turn of the loop feeds the core what has come in;
- * the core's batch goes to the storage thread, and what it had to say goes out when that returns.
+ * the core's batch goes to storage (a small one on the spot, while the disk is quick), and what it had to say goes out
+ * when that returns.
  */
 #ifndef CV_BROKER_SHELL_H
 #define CV_BROKER_SHELL_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * crowdveil-thirdparty: the shell around the core. One loop: frames of brokers go into the core, once a turn all that
- * changed goes to storage as one transaction on another thread, and when that has returned its frames leave.
+ * changed goes to storage as one transaction, on another thread unless it is little, and when that has returned its
+ * frames leave.
  *
  * What can fail: storage (one line, exit 1: a restart goes on from the last commit), memory (the same), a broker (its
  * connection closes). SIGTERM and SIGINT store what has been taken in, close and exit 0. SIGHUP reads the TLS files
@@ -28,7 +29,7 @@
 #include "thirdparty/examine.h"
 #include "thirdparty/store.h"
 
-enum { BACKLOG_RELEASES = 16384, HUSH_MS = 1000 };
+enum { BACKLOG_RELEASES = 16384, FEW_RELEASES = 8, HUSH_MS = 1000 };
 
 static const char program[] = "crowdveil-thirdparty";
 
@@ -210,6 +211,17 @@ static void committed(void *data, enum cv_err err, const struct cv_why *why) {
   }
 }
 
+/* Who sends few releases waits for the plan that follows them. */
+static void store(struct daemon *daemon, bool few) {
+  if (!few || !cv_committer_is_quick(&daemon->committer)) {
+    cv_committer_run(&daemon->committer);
+    return;
+  }
+  struct cv_why why;
+  enum cv_err err = cv_committer_run_here(&daemon->committer, &why);
+  committed(daemon, err, &why);
+}
+
 static void close_handles(struct daemon *daemon) {
   uv_close((uv_handle_t *)&daemon->turn, NULL);
   uv_close((uv_handle_t *)&daemon->hush_timer, NULL);
@@ -244,11 +256,12 @@ static void on_turn(uv_prepare_t *handle) {
     }
     return;
   }
+  bool few = cv_ranker_backlog(daemon->ranker) <= FEW_RELEASES;
   if (cv_ranker_flush(daemon->ranker, &daemon->batch) != CV_OK) {
     give_up("out of memory");
   }
   if (daemon->batch.first != NULL) {
-    cv_committer_run(&daemon->committer);
+    store(daemon, few);
     return;
   }
   cv_ranker_committed(daemon->ranker);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Storage on its own thread: what it is given and what it gives back is whole, without a lock of the caller's. */
+/* Storage on its own thread, or on the loop's: what it is given and what it gives back is whole, without a lock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 /* The above before cmocka.h. */
 #include <cmocka.h>
 #include <pthread.h>
+#include <time.h>
 
 #include "common/db/committer.h"
 
@@ -19,12 +20,15 @@ struct store {
   uint64_t sum;          /* the other way round */
   unsigned given, done;
   enum cv_err err;
-  bool in_call;
+  bool in_call, here;
+  unsigned stall_ms; /* of the disk */
 };
 
 static enum cv_err commit(void *data, struct cv_why *why) {
   struct store *store = data;
-  assert_false(pthread_equal(pthread_self(), store->loop_thread));
+  assert_int_equal(pthread_equal(pthread_self(), store->loop_thread) != 0, store->here);
+  const struct timespec stall = {.tv_nsec = store->stall_ms * 1000000L};
+  (void)nanosleep(&stall, NULL);
   for (size_t i = 0; i < ITEMS; i++) {
     store->sum += store->batch[i];
   }
@@ -80,10 +84,46 @@ static void test_a_failure_comes_back_with_its_reason(void **state) {
   assert_int_equal(store.done, 1);
 }
 
+/* What is handed over is timed, too: a disk that has become quick is found so. */
+static void test_a_disk_is_quick_after_a_row_of_quick_commits(void **state) {
+  struct store store;
+  run(&store, CV_OK);
+  assert_true(cv_committer_is_quick(&store.committer));
+  store.here = true;
+  store.stall_ms = 12;
+  assert_int_equal(cv_committer_run_here(&store.committer, NULL), CV_OK);
+  assert_false(cv_committer_is_quick(&store.committer));
+  store.stall_ms = 0;
+  unsigned more = 0;
+  for (; !cv_committer_is_quick(&store.committer) && more < COMMITS; more++) {
+    assert_int_equal(cv_committer_run_here(&store.committer, NULL), CV_OK);
+  }
+  assert_in_range(more, 2, COMMITS - 1);
+}
+
+static void test_nothing_is_quick_before_it_was_seen_to_be(void **state) {
+  const struct cv_committer committer = {.commit = commit};
+  assert_false(cv_committer_is_quick(&committer));
+}
+
+static void test_a_commit_on_the_loop_gives_its_result_and_nothing_else(void **state) {
+  struct store store = {.loop_thread = pthread_self(), .here = true, .err = CV_ERR_IO, .batch = {7}};
+  store.committer = (struct cv_committer){.commit = commit, .done = done, .data = &store};
+  struct cv_why why = {.text = ""};
+  assert_int_equal(cv_committer_run_here(&store.committer, &why), CV_ERR_IO);
+  assert_string_equal(why.text, "no room");
+  assert_int_equal(store.sum, 7);
+  assert_int_equal(store.done, 0);
+  assert_false(cv_committer_is_busy(&store.committer));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_batch_is_stored_whole_one_at_a_time),
       cmocka_unit_test(test_a_failure_comes_back_with_its_reason),
+      cmocka_unit_test(test_a_disk_is_quick_after_a_row_of_quick_commits),
+      cmocka_unit_test(test_nothing_is_quick_before_it_was_seen_to_be),
+      cmocka_unit_test(test_a_commit_on_the_loop_gives_its_result_and_nothing_else),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of one token a second: a recruitment with `dpu`, 100 workers and a budget of 10000 (about 2,670 hires).
+
+Each hire passes three transactions in turn (the broker's of token and release, the third-party's, the broker's of the
+next plan), which are five syncs with the broker's anchor. Runs on the disk of TMPDIR and once in memory, where a sync
+costs nothing, and measures what syncs of that size cost alone: what is left of the difference is waiting for the
+processor between them. Prints milliseconds, processor time and voluntary switches a plan.
+
+    tests/bench/pulls.py [RUNS] [BUILD]
+"""
+import json
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MEMORY = "/dev/shm"
+SYNCS, SYNC_PAGES = 500, 6
+
+
+def campaign(folder):
+    text = (ROOT / "deploy/campaigns/dpu.yaml").read_text()
+    text = re.sub(r"count: \d+", "count: 100", text)
+    text = re.sub(r"budget: \d+", "budget: 10000", text)
+    path = Path(folder) / "pulls.yaml"
+    path.write_text(text)
+    return path
+
+
+def measure(crowdveil, path, tmpdir):
+    """(milliseconds, processor milliseconds, switches) a plan, and the plans."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([crowdveil, "up", path, "--json", "--seed", "1"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, check=True, env={**os.environ, "TMPDIR": tmpdir})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = json.loads(done.stdout.strip().split("\n")[-1])
+    plans = result["rounds"]
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (1e3 * result["seconds"] / plans, 1e3 * processor / plans, (after.ru_nvcsw - before.ru_nvcsw) / plans), plans
+
+
+def sync_ms(folder):
+    """Median of writing some pages that are allocated already, and a sync."""
+    pages = bytes(4096 * SYNC_PAGES)
+    file = os.open(Path(folder) / "sync", os.O_RDWR | os.O_CREAT, 0o600)
+    took = []
+    for turn in range(2 * SYNCS):
+        start = time.perf_counter()
+        os.pwrite(file, pages, turn % SYNCS * len(pages))
+        os.fdatasync(file)
+        took.append(time.perf_counter() - start)
+    os.close(file)
+    return 1e3 * statistics.median(took[SYNCS:])
+
+
+def main():
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    crowdveil = Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "build") / "deploy/launcher/crowdveil"
+    with tempfile.TemporaryDirectory() as folder:
+        path = campaign(folder)
+        on_disk = []
+        for run in range(runs):
+            figures, plans = measure(crowdveil, path, folder)
+            on_disk.append(figures)
+            print(f"run {run + 1}: {plans} plans, {figures[0]:.3f} ms each ({1e3 / figures[0]:.0f} a second), "
+                  f"{figures[1]:.3f} ms of processor time, {figures[2]:.1f} switches", flush=True)
+        in_memory, _ = measure(crowdveil, path, MEMORY)
+        each, processor, switches = (statistics.median(column) for column in zip(*on_disk))
+        print(f"in memory: {in_memory[0]:.3f} ms each, {in_memory[1]:.3f} ms of processor time, "
+              f"{in_memory[2]:.1f} switches; a sync alone: {sync_ms(folder):.3f} ms")
+        print(f"median of {runs}: {each:.3f} ms a plan, {processor:.3f} ms of processor time, {switches:.1f} switches; "
+              f"best {min(figures[0] for figures in on_disk):.3f} ms")
+
+
+if __name__ == "__main__":
+    main()
