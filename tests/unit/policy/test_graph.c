@@ -409,8 +409,8 @@ static void play(struct instance *x, const uint32_t *plays) {
   }
 }
 
-/* Checks and plays what is asked for, adding it to `plays`. False if the epoch is not over with that: alpha-sample's may
- * be of several plans, after all but the last of which nothing is decided. */
+/* Checks and plays what is asked for, adding it to `plays`. False if the epoch is not over with that: that of
+ * alpha-sample may be of several plans, after all but the last of which nothing is decided. */
 static bool play_plan_of(struct instance *x, uint32_t *plays, uint64_t *total) {
   const struct cv_elimination *policy = (const struct cv_elimination *)x->bench.policy;
   const struct cv_policy_step *step = &x->bench.step;
