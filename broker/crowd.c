@@ -724,6 +724,27 @@ static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *con
   return CV_OK;
 }
 
+/* Nothing is promised by a worker that does not answer: its place goes to whoever comes next. */
+static enum cv_err on_decline_one(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                  const struct cv_decline *decline) {
+  struct cv_ticket ticket;
+  enum cv_err err = cv_ticket_open(decline->ticket, &broker->config.tagger, &ticket);
+  if (err == CV_ERR_NOMEM) {
+    return err;
+  }
+  conn->gathered++; /* not for ever in one turn */
+  broker->said = true;
+  if (err != CV_OK) {
+    cv_refusals_add(&broker->figures.refusals, CV_REFUSED_TICKET);
+    cv_broker_note(broker, conn->who, "declined what it was not asked: the ticket is not one of this broker's");
+    return CV_OK;
+  }
+  cv_broker_note(broker, conn->who, "declined an assignment of campaign %u: %s", ticket.campaign,
+                 decline->why != NULL ? decline->why : "no reason given");
+  end_lease_of(broker, conn, &ticket);
+  return CV_OK;
+}
+
 static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_decline *decline) {
   struct cv_dealing *dealing = decline->campaign > UINT32_MAX ? NULL : find_dealing(conn, (uint32_t)decline->campaign);
   if (dealing == NULL || dealing->declined) {
@@ -752,7 +773,11 @@ static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *con
     return cv_fail(why, CV_ERR_DENIED, "a message that only a broker may send");
   }
   for (size_t i = 0; i < frame->declines; i++) {
-    on_decline(broker, conn, &frame->decline[i]);
+    if (frame->decline[i].has_ticket) {
+      CV_TRY(on_decline_one(broker, conn, &frame->decline[i]));
+    } else {
+      on_decline(broker, conn, &frame->decline[i]);
+    }
   }
   for (size_t i = 0; i < frame->tokens; i++) {
     CV_TRY(on_token(broker, conn, &frame->token[i]));

@@ -44,6 +44,7 @@ struct cv_crew {
   uint32_t engagements;
   bool open, hello_due, greeted;
   bool failed;      /* memory ran out: the crew is at its end */
+  bool limit_noted; /* that an assignment was over the owner's limit */
   bool met;         /* a campaign of the crew's own name has been told */
   uint64_t late_ms; /* until then acknowledgements of what is done may come; 0: nothing is */
   double allowance; /* arrivals that the rate permits now */
@@ -194,18 +195,49 @@ static struct engagement *find_engagement(struct cv_crew *crew, uint64_t campaig
   return NULL;
 }
 
-static enum cv_err decline(struct cv_crew *crew, struct engagement *engagement, const char *reason) {
+/* All zero, at the end of what is to be sent; NULL when out of memory. */
+static struct cv_decline *add_decline(struct cv_crew *crew) {
   void *array = crew->decline;
-  CV_TRY(grow(&array, crew->declines, &crew->declines_cap, sizeof(*crew->decline)));
+  if (grow(&array, crew->declines, &crew->declines_cap, sizeof(*crew->decline)) != CV_OK) {
+    return NULL;
+  }
   crew->decline = array;
+  struct cv_decline *decline = &crew->decline[crew->declines++];
+  *decline = (struct cv_decline){0};
+  return decline;
+}
+
+static enum cv_err decline(struct cv_crew *crew, struct engagement *engagement, const char *reason) {
+  struct cv_decline *decline = add_decline(crew);
+  if (decline == NULL) {
+    return CV_ERR_NOMEM;
+  }
   char *why = crew->declined_why[engagement - crew->engagement];
   (void)snprintf(why, CV_WHY_BYTES, "%.*s", CV_WHY_BYTES - 1, reason);
-  crew->decline[crew->declines++] = (struct cv_decline){.campaign = engagement->terms.id, .why = why};
+  decline->campaign = engagement->terms.id;
+  decline->why = why;
   cv_privatizer_free(engagement->privatizer);
   engagement->privatizer = NULL; /* what has been given stays on record */
   char text[CV_WHY_BYTES + CV_NAME_BYTES + 32];
   (void)snprintf(text, sizeof(text), "declined campaign \"%s\": %s", engagement->terms.name, why);
   note(crew, text);
+  return CV_OK;
+}
+
+/* An assignment beyond the owner's limit: its place is somebody else's to take, now and not after a lease. */
+static enum cv_err decline_one(struct cv_crew *crew, const struct cv_assign *assign) {
+  static const char why[] = "it would show more scores than the worker's own limit leaves";
+  struct cv_decline *decline = add_decline(crew);
+  if (decline == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  decline->why = why;
+  decline->has_ticket = true;
+  memcpy(decline->ticket, assign->ticket, sizeof(decline->ticket));
+  if (!crew->limit_noted) {
+    crew->limit_noted = true;
+    note(crew, "declined an assignment: it would show more scores than the worker's own limit leaves");
+  }
   return CV_OK;
 }
 
@@ -408,6 +440,7 @@ static enum cv_err on_assign(struct cv_crew *crew, const struct cv_assign *assig
   }
   if (!may_give(crew, assign->worker, assign->arms)) {
     crew->given[assign->worker - crew->config.first] = NEVER; /* less is not asked for: it leaves */
+    CV_TRY(decline_one(crew, assign));
     return move_on(crew, assign->worker);
   }
   return answer(crew, engagement, assign, why);

@@ -58,6 +58,9 @@ static enum cv_err put_declines(const struct cv_crowd_frame *frame, struct cv_ar
     if (row[i].why == NULL) {
       return CV_ERR_LIMIT;
     }
+    if (frame->decline[i].has_ticket) {
+      row[i].ticket = cv_codec_bytes(frame->decline[i].ticket, CV_TICKET_BYTES);
+    }
     to->declines[i] = &row[i];
   }
   return CV_OK;
@@ -230,10 +233,15 @@ static enum cv_err take_declines(const Crowdveil__Crowd__Envelope *in, struct cv
   ret->declines = in->n_declines;
   for (size_t i = 0; i < in->n_declines; i++) {
     const Crowdveil__Crowd__Decline *from = in->declines[i];
-    if (!cv_codec_text_fits(from->why, CV_WHY_BYTES)) {
+    bool has_ticket = from->ticket.len > 0;
+    if (!cv_codec_text_fits(from->why, CV_WHY_BYTES) ||
+        (has_ticket && (from->ticket.len != CV_TICKET_BYTES || from->campaign != 0))) {
       return CV_ERR_FORMAT;
     }
-    ret->decline[i] = (struct cv_decline){.campaign = from->campaign, .why = from->why};
+    ret->decline[i] = (struct cv_decline){.campaign = from->campaign, .why = from->why, .has_ticket = has_ticket};
+    if (has_ticket) {
+      memcpy(ret->decline[i].ticket, from->ticket.data, CV_TICKET_BYTES);
+    }
   }
   return CV_OK;
 }

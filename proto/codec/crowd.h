@@ -21,9 +21,12 @@ struct cv_token {
   const int64_t *value;
 };
 
+/* Of a whole campaign, or of the one assignment whose ticket it has. */
 struct cv_decline {
-  uint64_t campaign;
+  uint64_t campaign; /* 0 with a ticket */
   const char *why;
+  bool has_ticket;
+  uint8_t ticket[CV_TICKET_BYTES];
 };
 
 /* The terms of a campaign, for a worker. */

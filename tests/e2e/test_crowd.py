@@ -3,7 +3,7 @@
 import pytest
 
 from client.requester import classes, end_name, spec
-from client.worker import Session, work
+from client.worker import Session, grid, work
 from harness.truth import csv_means, true_classes
 
 pytestmark = pytest.mark.usefixtures("worker_program")
@@ -152,6 +152,32 @@ def test_a_worker_declines_terms_that_its_owner_does_not_accept(deployment, tmp_
         requester.cancel(campaign)
         assert end_name(requester.watch(campaign).progress.end) == "cancelled"
     assert worker.stop() == 0
+
+
+def test_a_place_that_is_declined_is_given_again_at_once(deployment):
+    """By its own holder only: an hour of lease is not waited for, and nobody lets go of another's place."""
+    deployment.up(broker={"lease": "1h", "limits": {"release_tokens": 1}})
+    with deployment.requester() as requester:
+        requester.submit(spec(1, tokens=1, policy_params={"alpha": .2, "tokens_per_round": 1}))
+        files = [deployment.pki.issue(identity) for identity in ("gateway/1-9", "gateway/10-19")]
+        one, two = (Session(deployment.broker.address, each.ca, each.cert, each.key) for each in files)
+        with one, two:
+            one.arrive([1], 8)
+            first = one.until("assign")
+            two.arrive([10], 8)
+            two.decline(0, "not mine to give back", first.ticket)
+            two.decline(0, "made up", bytes(48))
+            deployment.broker.wait_for("gateway/10-19: declined what it was not asked: the ticket is not one of this")
+            assert requester.status().campaigns[0].tokens == 0
+            one.decline(0, "I have to go", first.ticket)
+            second = two.until("assign")
+            assert second.worker == 10 and second.place == first.place
+            one.token(first.ticket, [grid(.5)])      # after all: the ticket is still good, and so is the place
+            assert one.verdict(one.ack(first.ticket)) == "accepted"
+            two.token(second.ticket, [grid(.5)])
+            assert two.verdict(two.ack(second.ticket)) == "expired"
+            finished = requester.watch()
+    assert finished.progress.tokens == 1
 
 
 def test_a_crowd_that_leaves_ends_the_campaign_by_idleness(deployment, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import random
 import sqlite3
+import time
 
 import pytest
 
@@ -113,6 +114,25 @@ def test_what_was_decided_can_be_verified_and_replayed(deployment, tmp_path):
     deployment.stop()
     done = crowdveil("replay", tmp_path / "thirdparty-state/thirdparty.db", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_who_would_show_too_much_declines_and_others_answer_at_once(deployment, tmp_path):
+    """Workers that give two scores at most are asked for three; with a lease of an hour nobody could wait for it."""
+    campaign = campaign_file(tmp_path, [.9, .5, .2])
+    campaign.write_text(campaign.read_text().replace("[3, 4]", "[1, 3]"))
+    deployment.up(broker={"lease": "1h"})
+    with deployment.requester() as requester:
+        number = requester.submit(spec(3, policy="gap", policy_params={"delta": .1}, mechanism="batch",
+                                       tokens=50_000, edges=[(0, 1), (0, 2), (1, 2)])).campaign
+        frugal = deployment.start_worker("gateway/1-3000", campaign, {"accept": {"mechanisms": "batch", "tokens": 2}})
+        deployment.broker.wait_for(f"gateway/1-3000: declined an assignment of campaign {number}: it would show more "
+                                   "scores than the worker's own limit leaves")
+        deployment.start_worker("gateway/3001-50000", campaign, {"accept": {"mechanisms": "batch"}})
+        started = time.monotonic()
+        finished = requester.watch(number)
+    assert end_name(finished.progress.end) == "complete"
+    assert time.monotonic() - started < 30, "places waited for their lease"
+    frugal.wait_for("declined an assignment: it would show more scores than the worker's own limit leaves")
 
 
 @pytest.mark.parametrize("change, line", [

@@ -200,9 +200,18 @@ static void on_tokens(struct world *world, struct cv_reader *in) {
   }
 }
 
+/* Of a campaign; or of one assignment, its own, another's or one that never was. */
 static void on_decline(struct world *world, struct cv_reader *in) {
   struct peer *peer = pick(world, in, CROWD);
   struct cv_decline decline = {.campaign = cv_read_u8(in), .why = "too little privacy"};
+  size_t known = world->assignments < ASSIGNED ? world->assignments : ASSIGNED;
+  if (decline.campaign >= 0xc0) {
+    decline.has_ticket = true;
+    if (known > 0) {
+      memcpy(decline.ticket, world->assigned[decline.campaign % known].ticket, sizeof(decline.ticket));
+    }
+    decline.campaign = 0;
+  }
   if (peer != NULL) {
     say_crowd(world, peer, &(struct cv_crowd_frame){.declines = 1, .decline = &decline});
   }

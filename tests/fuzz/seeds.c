@@ -78,15 +78,15 @@ static void crowd(void) {
       .campaign = 1, .worker = 17, .ticket = {2}, .arms = 1, .arm.one = 3, .place = 9, .round = 30, .switched = true};
   struct cv_crowd_ack ack = {.ticket = {3}, .verdict = CV_VERDICT_REFUSED, .why = "late"};
   struct cv_backoff backoff = {.workers = 2, .worker = workers, .delay_ms = 100, .why = "wait", .campaign = 1};
-  struct cv_decline decline = {.campaign = 1, .why = "epsilon"};
+  struct cv_decline decline[] = {{.campaign = 1, .why = "epsilon"}, {.why = "limit", .has_ticket = true}};
   struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION, .program = "fuzz"};
   struct cv_crowd_frame up = {.hello = hello,
                               .arrives = 1,
                               .arrive = &arrive,
                               .tokens = 1,
                               .token = &token,
-                              .declines = 1,
-                              .decline = &decline};
+                              .declines = CV_COUNT(decline),
+                              .decline = decline};
   struct cv_crowd_frame down = {.goodbye = "bye",
                                 .campaigns = 1,
                                 .campaign = &terms,

@@ -21,6 +21,7 @@ struct ticket {
   bool good;   /* made to somebody who waited, under terms that are acceptable */
   bool left;   /* its token was sent */
   bool undone; /* acknowledged as expired: it does not count against the terms */
+  bool declined;
   int64_t value[CV_VALUES_MAX];
 };
 
@@ -66,13 +67,25 @@ static void hear_token(struct world *world, const struct cv_token *token) {
   memcpy(&number, token->ticket, sizeof(number));
   CV_REQUIRE(number < world->tickets);
   struct ticket *ticket = &world->ticket[number];
-  CV_REQUIRE(ticket->good && token->values == ticket->arms);
+  CV_REQUIRE(ticket->good && !ticket->declined && token->values == ticket->arms);
   for (size_t i = 0; i < token->values; i++) {
     CV_REQUIRE(token->value[i] >= 0 && token->value[i] <= CV_GRID);
     CV_REQUIRE(!ticket->left || token->value[i] == ticket->value[i]);
     ticket->value[i] = token->value[i];
   }
   ticket->left = true;
+}
+
+static void hear_decline(struct world *world, const struct cv_decline *decline) {
+  uint32_t number;
+  fuzz_line(decline->why);
+  if (decline->has_ticket) {
+    memcpy(&number, decline->ticket, sizeof(number));
+    CV_REQUIRE(decline->campaign == 0 && number < world->tickets);
+    struct ticket *ticket = &world->ticket[number];
+    CV_REQUIRE(ticket->good && !ticket->left && !ticket->declined && world->config.accept.tokens > 0);
+    ticket->declined = true;
+  }
 }
 
 static void check_limits(const struct world *world) {
@@ -117,7 +130,7 @@ static void flush(struct world *world) {
     hear_arrive(world, &frame.arrive[i]);
   }
   for (size_t i = 0; i < frame.declines; i++) {
-    fuzz_line(frame.decline[i].why);
+    hear_decline(world, &frame.decline[i]);
   }
   check_limits(world);
 }

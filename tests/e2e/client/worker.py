@@ -39,9 +39,9 @@ class Session:
         envelope.tokens.add(ticket=ticket, values=values)
         self.send(envelope)
 
-    def decline(self, campaign, why):
+    def decline(self, campaign, why, ticket=b""):
         envelope = self.pb.Envelope()
-        envelope.declines.add(campaign=campaign, why=why)
+        envelope.declines.add(campaign=campaign, why=why, ticket=ticket)
         self.send(envelope)
 
     def next(self):

@@ -67,7 +67,8 @@ static const struct cv_crowd_frame *sample(void) {
   static const uint32_t arms[] = {4, 0, CV_ARMS_MAX - 1};
   static struct cv_arrive arrive = {.workers = 3, .worker = workers, .credit = 512};
   static struct cv_token token = {.ticket = "ticket of a token", .values = 5, .value = values};
-  static struct cv_decline decline = {.campaign = 8, .why = "epsilon 4 is above my 1"};
+  static struct cv_decline decline[2] = {{.campaign = 8, .why = "epsilon 4 is above my 1"},
+                                         {.why = "over my limit", .has_ticket = true, .ticket = "declined"}};
   static struct cv_terms campaign = {
       .id = 9, .name = "caf\xc3\xa9s", .epsilon_micro = 250000, .tokens_per_worker = 2, .arms = 20};
   static struct cv_assign assign[2] = {
@@ -89,7 +90,7 @@ static const struct cv_crowd_frame *sample(void) {
                                         .goodbye = "too many frames",
                                         .arrives = 1,
                                         .tokens = 1,
-                                        .declines = 1,
+                                        .declines = 2,
                                         .campaigns = 1,
                                         .assigns = 2,
                                         .acks = 1,
@@ -97,7 +98,7 @@ static const struct cv_crowd_frame *sample(void) {
                                         .dones = 2,
                                         .arrive = &arrive,
                                         .token = &token,
-                                        .decline = &decline,
+                                        .decline = decline,
                                         .campaign = &campaign,
                                         .assign = assign,
                                         .ack = &ack,
@@ -143,8 +144,11 @@ static void every_field_arrives(void **state) {
   assert_memory_equal(out.token[0].ticket, in->token[0].ticket, CV_TICKET_BYTES);
   assert_int_equal(out.token[0].values, 5);
   assert_memory_equal(out.token[0].value, in->token[0].value, 5 * sizeof(int64_t));
-  assert_int_equal(out.declines, 1);
+  assert_int_equal(out.declines, 2);
   assert_int_equal(out.decline[0].campaign, 8);
+  assert_false(out.decline[0].has_ticket);
+  assert_true(out.decline[1].has_ticket && out.decline[1].campaign == 0);
+  assert_memory_equal(out.decline[1].ticket, in->decline[1].ticket, CV_TICKET_BYTES);
   assert_string_equal(out.decline[0].why, in->decline[0].why);
   assert_int_equal(out.campaigns, 1);
   assert_int_equal(out.campaign[0].id, 9);
@@ -209,8 +213,13 @@ static void random_row(struct cv_rng *rng, struct cv_crowd_frame *frame, uint64_
   struct cv_token *token = &frame->token[frame->tokens++];
   *token = (struct cv_token){.values = 1 + cv_rng_below(rng, CV_VALUES_MAX), .value = values};
   random_bytes(rng, token->ticket, CV_TICKET_BYTES);
-  frame->decline[frame->declines++] =
-      (struct cv_decline){.campaign = random_u64(rng), .why = random_text(rng, CV_WHY_BYTES)};
+  struct cv_decline *decline = &frame->decline[frame->declines++];
+  *decline = (struct cv_decline){.why = random_text(rng, CV_WHY_BYTES), .has_ticket = random_u64(rng) % 2 == 0};
+  if (decline->has_ticket) {
+    random_bytes(rng, decline->ticket, CV_TICKET_BYTES);
+  } else {
+    decline->campaign = random_u64(rng);
+  }
   struct cv_terms *terms = &frame->campaign[frame->campaigns++];
   *terms = (struct cv_terms){.id = random_u64(rng),
                              .epsilon_micro = random_u64(rng),
@@ -413,7 +422,21 @@ static enum cv_err try_ack(size_t ticket_bytes, uint64_t verdict) {
   return try_buf(&frame);
 }
 
+static enum cv_err try_decline(size_t ticket_bytes, uint64_t campaign) {
+  uint8_t zeros[CV_TICKET_BYTES + 1] = {0};
+  struct cv_buf decline = {0}, frame = {0};
+  put_number(&decline, 1, campaign);
+  put_blob(&decline, 3, zeros, ticket_bytes);
+  put_message(&frame, DECLINES, &decline);
+  return try_buf(&frame);
+}
+
 static void fields_are_in_range(void **state) {
+  assert_int_equal(try_decline(0, 7), CV_OK);
+  assert_int_equal(try_decline(CV_TICKET_BYTES, 0), CV_OK);
+  assert_int_equal(try_decline(CV_TICKET_BYTES, 7), CV_ERR_FORMAT); /* the one or the other */
+  assert_int_equal(try_decline(CV_TICKET_BYTES - 1, 0), CV_ERR_FORMAT);
+  assert_int_equal(try_decline(CV_TICKET_BYTES + 1, 0), CV_ERR_FORMAT);
   assert_int_equal(try_token(CV_TICKET_BYTES, 1), CV_OK);
   assert_int_equal(try_token(CV_TICKET_BYTES, CV_VALUES_MAX), CV_OK);
   assert_int_equal(try_token(CV_TICKET_BYTES, CV_VALUES_MAX + 1), CV_ERR_FORMAT);

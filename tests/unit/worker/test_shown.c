@@ -71,6 +71,13 @@ static void test_the_owners_limit_counts_scores(void **state) {
   deliver(&stage);
   assert_int_equal(stage.sent.tokens + arrived(&stage), 0); /* none leaves, and it does not ask for ever */
   assert_int_equal(stage.scored, 3);
+  /* And the broker is told at once, of this assignment only. */
+  assert_int_equal(stage.sent.declines, 1);
+  assert_true(sent_decline(&stage)->has_ticket && sent_decline(&stage)->campaign == 0);
+  assert_memory_equal(sent_decline(&stage)->ticket, stage.assign[0].ticket, CV_TICKET_BYTES);
+  assert_string_equal(sent_decline(&stage)->why, "it would show more scores than the worker's own limit leaves");
+  flush(&stage);
+  assert_int_equal(stage.sent.declines, 0);
   cv_crew_free(stage.crew);
 }
 
