@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example campaign of each bandit, from its file to the regret, through daemons of their own."""
+import json
+import sqlite3
+
 import pytest
 
 from harness.commands import crowdveil
@@ -25,6 +28,41 @@ def test_a_bandit_behind_randomized_response_finds_its_best_arm(example, name):
     assert all(tokens <= most for _, tokens in pulls_of(export))
     assert pulls[0] > .7 * sum(pulls), "the arm of mean .9, whatever its workers make of it"
     assert result["regret"] == pytest.approx(sum(n * (means[0] - mean) for n, mean in zip(pulls, means)))
+
+
+# each arm's own matrix, none of them symmetric; the first and the third turn answers around
+P00, P11, MEANS = [.2, .9, .1], [.3, .7, .4], [.9, .6, .3]
+TURNED = {"klucb-cf": "klucb-cf, tokens_per_round: 20", "ucb-cf": "ucb-cf, tokens_per_round: 20",
+          "ts-cf": "ts-cf, tokens_per_round: 20", "kl-local": "kl-local, tokens_per_round: 20",
+          "ppar": "ppar, alpha: 0.1, tokens_per_round: 1000"}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_answers_that_each_arm_corrupts_in_its_own_way_are_taken_back(tmp_path, name):
+    """What leaves the workers follows the matrices, asymmetric and decreasing; what is decided follows the truth."""
+    items = ", ".join(f"{{name: i{arm}, mean: {mean}}}" for arm, mean in enumerate(MEANS))
+    limit = 100_000 if name == "ppar" else 2000
+    (tmp_path / "turned.yaml").write_text(
+        f"campaign: turned\nitems: {{seed: 1, list: [{items}]}}\npolicy: {{name: {TURNED[name]}}}\n"
+        f"privacy: {{mechanism: none, privatizer: {{name: randomized-response, p00: {P00}, p11: {P11}}}}}\n"
+        f"limits: {{tokens: {limit}}}\n")
+    done = crowdveil("up", "turned.yaml", "--json", "--state", tmp_path / "state", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    with sqlite3.connect(tmp_path / "state/thirdparty/thirdparty.db") as db:
+        seen = {arm: (tokens, total / GRID / tokens) for arm, tokens, total in
+                db.execute("SELECT arm, max(tokens), noisy_sum FROM release GROUP BY arm")}
+    feedback = [1 - p00 + (p00 + p11 - 1) * mean for p00, p11, mean in zip(P00, P11, MEANS)]
+    assert feedback[0] < feedback[1], "taken as they are, the answers make a worse arm look better"
+    for arm, (tokens, mean) in seen.items():
+        assert mean == pytest.approx(feedback[arm], abs=5 * (feedback[arm] * (1 - feedback[arm]) / tokens) ** .5)
+    if name == "ppar":
+        assert result["classes"] == [["i0"], ["i1"], ["i2"]]
+        return
+    pulls = {arm["name"]: arm["pulls"] for arm in result["arms"]}
+    assert pulls["i0"] > .5 * sum(pulls.values()), pulls
+    told = next(arm for arm in result["arms"] if arm["name"] == "i0")
+    assert told["mean"] == pytest.approx(.9, abs=5 * .5 / .5 / pulls["i0"] ** .5)
 
 
 @pytest.mark.parametrize("name", ADVERSARIAL)
