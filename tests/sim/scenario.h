@@ -71,8 +71,9 @@ struct scenario {
 
 /* `calm`: without faults and liars, to its plain end. */
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret);
-/* One campaign after the other, with nothing going wrong: for what must not grow with time. */
-void scenario_soak(uint64_t seed, uint32_t campaigns, struct scenario *ret);
+enum kind { KIND_RANKING, KIND_GRAPH, KIND_HIRES, KIND_COUNT };
+/* One campaign of a kind after the other, with nothing going wrong: for what must not grow with time. */
+void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret);
 /* In words, a line or two. */
 void scenario_tell(const struct scenario *scenario, char *to, size_t n);
 /* What a score costs its worker, micro-epsilon. */
