@@ -85,6 +85,10 @@ static void print_payments(const struct cv_statement *statement, FILE *to) {
                   epsilon(account->paid_micro));
   }
   (void)fprintf(to, "paid %.6f of the budget of %.6f\n", epsilon(paid), epsilon(statement->budget_micro));
+  if (statement->end == CV_END_RECOVERED && paid < statement->budget_micro) {
+    (void)fprintf(to, "at most %.6f more was earned by tokens that the broker has forgotten\n",
+                  epsilon(statement->budget_micro - paid));
+  }
 }
 
 void cv_statement_print(const struct cv_statement *statement, FILE *to) {

@@ -83,8 +83,8 @@ static bool any_failed(const struct options *options) {
 }
 
 /*
- * N campaigns of a kind one after the other: what is held may grow by what is kept of each, its plans and releases here and at
- * both daemons, but not with steps, tokens or commits.
+ * N campaigns of a kind one after the other: what is held may grow by what is kept of each, its plans and releases here
+ * and at both daemons, but not with steps, tokens or commits.
  */
 static bool soak(enum kind kind, uint64_t campaigns) {
   enum { KEPT = 20, PLAN = 3, CACHES = 200 }; /* allocations a campaign, a plan, and until all caches are full */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A recruitment's ledger, as a person reads it. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <string.h>
+
+#include "deploy/launcher/statement.h"
+
+static struct cv_account account[] = {{.worker = 11, .hires = 4, .paid_micro = 4000000},
+                                      {.worker = 12, .hires = 1, .paid_micro = 2500000}};
+
+static void print_into(enum cv_end end, uint64_t budget_micro, char *text, size_t size) {
+  const struct cv_statement statement = {.campaign = 3,
+                                         .name = "crew",
+                                         .end = end,
+                                         .mechanism = "hybrid",
+                                         .privatizer = "none",
+                                         .guarantee = "epsilon-differential privacy",
+                                         .epsilon_micro = 500000,
+                                         .tokens_per_worker = 9,
+                                         .budget_micro = budget_micro,
+                                         .arms = 2,
+                                         .account = account};
+  FILE *to = fmemopen(text, size, "w");
+  assert_non_null(to);
+  cv_statement_print(&statement, to);
+  (void)fclose(to);
+}
+
+static void what_was_paid_adds_up(void **state) {
+  char text[4000];
+  print_into(CV_END_BUDGET, 7000000, text, sizeof(text));
+  assert_non_null(strstr(text, "      11             4      4.000000\n"));
+  assert_non_null(strstr(text, "      12             1      2.500000\n"));
+  assert_non_null(strstr(text, "\npaid 6.500000 of the budget of 7.000000\n"));
+  assert_null(strstr(text, "forgotten"));
+}
+
+static void a_recovered_broker_says_what_it_cannot_know(void **state) {
+  char text[4000];
+  print_into(CV_END_RECOVERED, 7000000, text, sizeof(text));
+  assert_non_null(strstr(text, "\nat most 0.500000 more was earned by tokens that the broker has forgotten\n"));
+  print_into(CV_END_RECOVERED, 6500000, text, sizeof(text));
+  assert_null(strstr(text, "forgotten"));
+}
+
+static void who_pays_nobody_says_nothing_of_pay(void **state) {
+  char text[4000];
+  print_into(CV_END_RECOVERED, 0, text, sizeof(text));
+  assert_null(strstr(text, "paid"));
+  assert_null(strstr(text, "earned"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_was_paid_adds_up),
+      cmocka_unit_test(a_recovered_broker_says_what_it_cannot_know),
+      cmocka_unit_test(who_pays_nobody_says_nothing_of_pay),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
