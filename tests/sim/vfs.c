@@ -235,6 +235,7 @@ static void evict(struct disk_file *file, struct cv_rng *rng) {
   for (size_t i = 0; i < file->dirty_end; i++) {
     if (file->dirty[i] == SECTOR_FORGOTTEN && cv_rng_below(rng, 2) == 0) {
       room(&file->durable, &file->durable_cap, (i + 1) * SECTOR);
+      room(&file->now, &file->now_cap, (i + 1) * SECTOR);
       memcpy(file->now + i * SECTOR, file->durable + i * SECTOR, SECTOR);
       file->dirty[i] = SECTOR_CLEAN;
     }
