@@ -51,14 +51,15 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
     campaign->standing[i] = finished->standing[i];
   }
   const struct scenario *scenario = &truth->world->scenario;
-  bool refused = campaign->end == CV_END_REFUSED && scenario->ranker_campaigns == 0 && scenario->greed == 0;
+  bool refused = campaign->end == CV_END_REFUSED && scenario->ranker_campaigns == 0;
   bool recovered = campaign->end == CV_END_RECOVERED;
   bool froze = campaign->end == CV_END_FROZEN || refused || recovered;
   if (campaign->must_freeze && !froze) {
     world_fail(truth->world, "2: the third-party knew more than the rolled-back broker, and campaign %llu went on: %s",
                (unsigned long long)finished->progress.campaign, cv_end_text(campaign->end));
   }
-  if (froze && !truth->world->rolled_back) {
+  bool greedy = refused && scenario->greed > 0; /* a plan of it may have been refused */
+  if (froze && !greedy && !truth->world->rolled_back) {
     world_fail(truth->world, "campaign %llu ends as %s", (unsigned long long)finished->progress.campaign,
                cv_end_text(campaign->end));
   }
