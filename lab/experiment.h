@@ -86,8 +86,8 @@ static inline size_t cv_lab_settings_of(const struct cv_lab_experiment *experime
 const char *cv_lab_metric_name(const struct cv_lab_experiment *experiment, size_t metric);
 
 /*
- * Reads and checks: every setting of every series is made once. `path` is for messages, `text` of `bytes` is the file,
- * copied; `data` is borrowed. Errors are one line with line and column.
+ * Reads and checks the section. `path` is for messages, `text` of `bytes` is the file,
+ * copied; `data` is borrowed. It must not move afterwards. Errors are one line with line and column.
  */
 CV_MUST_USE enum cv_err cv_lab_experiment_parse(const char *path, const char *text, size_t bytes, const char *data,
                                                 struct cv_lab_experiment *ret, struct cv_why *why);
@@ -95,6 +95,9 @@ CV_MUST_USE enum cv_err cv_lab_experiment_parse(const char *path, const char *te
 CV_MUST_USE enum cv_err cv_lab_experiment_load(const char *path, const char *data, struct cv_lab_experiment *ret,
                                                struct cv_why *why);
 void cv_lab_experiment_fini(struct cv_lab_experiment *experiment);
+
+/* Makes every campaign of the experiment once, so that what is wrong with one is told before anything runs. */
+CV_MUST_USE enum cv_err cv_lab_experiment_check(const struct cv_lab_experiment *experiment, struct cv_why *why);
 
 struct cv_prepared;
 /* The campaign of a series at a setting, its instance drawn by `seed`. */

@@ -271,7 +271,7 @@ static enum cv_err load_source(struct cv_yaml *yaml, struct cv_campaign_file *ca
 
 static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign, struct cv_why *why) {
   static const char *const sections[] = {"campaign", "items",   "workers", "budget",
-                                         "policy",   "privacy", "limits",  "graph"};
+                                         "policy",   "privacy", "limits",  "graph", "experiment"};
   struct cv_yaml_pair policy = {0}, privacy = {0};
   CV_TRY(cv_yaml_keys(yaml, yaml->root, "", sections, CV_COUNT(sections), why));
   CV_TRY(load_name(yaml, campaign->spec.name, why));
@@ -298,9 +298,14 @@ static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign,
 enum cv_err cv_campaign_load(const char *path, struct cv_campaign_file *ret, struct cv_why *why) {
   struct cv_yaml yaml;
   CV_TRY(cv_yaml_open(path, &yaml, why));
-  struct cv_campaign_file campaign = {0};
-  enum cv_err err = load(&yaml, &campaign, why);
+  enum cv_err err = cv_campaign_read(&yaml, ret, why);
   cv_yaml_close(&yaml);
+  return err;
+}
+
+enum cv_err cv_campaign_read(struct cv_yaml *yaml, struct cv_campaign_file *ret, struct cv_why *why) {
+  struct cv_campaign_file campaign = {0};
+  enum cv_err err = load(yaml, &campaign, why);
   if (err != CV_OK) {
     cv_campaign_fini(&campaign);
     return err;

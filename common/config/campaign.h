@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The campaign file (YAML): one schema for every command. Whoever reads it takes what concerns it: `items` (where
- * scores come from) is for the workers and the requester, the spec for broker and third-party.
+ * scores come from) is for the workers and the requester, the spec for broker and third-party; `experiment` is the
+ * lab's (lab/experiment.h), and nobody else looks at it.
  */
 #ifndef CV_CONFIG_CAMPAIGN_H
 #define CV_CONFIG_CAMPAIGN_H
@@ -67,6 +68,8 @@ struct cv_graph {
   uint64_t seed;
 };
 
+struct cv_yaml;
+
 struct cv_campaign_file {
   char *path;
   struct cv_spec spec; /* arms and names are 0 and NULL for a file of data until it has been read; names are there only
@@ -82,6 +85,8 @@ struct cv_campaign_file {
  * are taken as they stand with their places; whoever links the policy table checks them (cv_policy_check).
  */
 CV_MUST_USE enum cv_err cv_campaign_load(const char *path, struct cv_campaign_file *ret, struct cv_why *why);
+/* The same of a file that has been parsed (document.h). */
+CV_MUST_USE enum cv_err cv_campaign_read(struct cv_yaml *yaml, struct cv_campaign_file *ret, struct cv_why *why);
 /*
  * Once the spec's arms are known: checks the section `graph` against them and draws its edges, with `seed` if it has
  * none of its own. Errors are one line.

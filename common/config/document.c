@@ -17,7 +17,7 @@ enum cv_err cv_yaml_no_memory(const char *path, struct cv_why *why) {
   return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
 }
 
-static enum cv_err read_all(const char *path, struct cv_buf *ret, struct cv_why *why) {
+enum cv_err cv_yaml_read(const char *path, struct cv_buf *ret, struct cv_why *why) {
   FILE *file = fopen(path, "rbe");
   if (file == NULL) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
@@ -175,21 +175,14 @@ static enum cv_err check_root(struct cv_yaml *yaml, struct cv_why *why) {
   return CV_OK;
 }
 
-enum cv_err cv_yaml_open(const char *path, struct cv_yaml *ret, struct cv_why *why) {
-  struct cv_buf text = {0};
+enum cv_err cv_yaml_parse(const char *path, const struct cv_buf *text, struct cv_yaml *ret, struct cv_why *why) {
   struct cv_yaml yaml = {.path = path};
-  enum cv_err err = read_all(path, &text, why);
-  if (err == CV_OK && text.len == 0) {
+  if (text->len == 0) {
     return fail_empty(path, why); /* libyaml aborts over no input */
   }
-  if (err == CV_OK) {
-    err = scan_events(path, &text, why);
-  }
-  if (err == CV_OK) {
-    err = load_document(path, &text, &yaml.document, why);
-  }
-  cv_buf_fini(&text);
-  CV_TRY(err);
+  CV_TRY(scan_events(path, text, why));
+  CV_TRY(load_document(path, text, &yaml.document, why));
+  enum cv_err err;
   yaml.folder = folder_of(path);
   err = yaml.folder == NULL ? cv_yaml_no_memory(path, why) : check_root(&yaml, why);
   if (err != CV_OK) {
@@ -198,6 +191,16 @@ enum cv_err cv_yaml_open(const char *path, struct cv_yaml *ret, struct cv_why *w
   }
   *ret = yaml;
   return CV_OK;
+}
+
+enum cv_err cv_yaml_open(const char *path, struct cv_yaml *ret, struct cv_why *why) {
+  struct cv_buf text = {0};
+  enum cv_err err = cv_yaml_read(path, &text, why);
+  if (err == CV_OK) {
+    err = cv_yaml_parse(path, &text, ret, why);
+  }
+  cv_buf_fini(&text);
+  return err;
 }
 
 void cv_yaml_close(struct cv_yaml *yaml) {

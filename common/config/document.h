@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to common/config: a YAML file as a tree with positions. Values are plain: no anchor, alias or tag. */
+/* A YAML file as a tree with positions, for those who read one. Values are plain: no anchor, alias or tag. */
 #ifndef CV_CONFIG_DOCUMENT_H
 #define CV_CONFIG_DOCUMENT_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <yaml.h>
 
-#include "common/base/err.h"
+#include "common/base/buf.h"
 
 enum { CV_YAML_BYTES = 1024 * 1024, CV_YAML_DEPTH = 16 };
 
@@ -20,6 +20,10 @@ struct cv_yaml {
 
 /* Errors: cannot be read, too large, not YAML, empty, not a mapping; CV_ERR_IO, CV_ERR_LIMIT or CV_ERR_FORMAT. */
 CV_MUST_USE enum cv_err cv_yaml_open(const char *path, struct cv_yaml *ret, struct cv_why *why);
+/* The same in two steps. A caller that keeps the text can parse it again; the nodes then have the same numbers. */
+CV_MUST_USE enum cv_err cv_yaml_read(const char *path, struct cv_buf *ret, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_yaml_parse(const char *path, const struct cv_buf *text, struct cv_yaml *ret,
+                                      struct cv_why *why);
 void cv_yaml_close(struct cv_yaml *yaml);
 
 /* A key with its value. */

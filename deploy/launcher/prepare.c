@@ -61,9 +61,8 @@ static enum cv_err take_workers(struct cv_spec *spec, const struct cv_score_sour
   return CV_OK;
 }
 
-static enum cv_err fill(const char *path, uint64_t seed, struct cv_prepared *prepared, struct cv_why *why) {
+static enum cv_err fill(uint64_t seed, struct cv_prepared *prepared, struct cv_why *why) {
   struct cv_campaign_file *file = &prepared->file;
-  CV_TRY(cv_campaign_load(path, file, why));
   CV_TRY(check_policy(file, why));
   prepared->kind = cv_policy_find(file->spec.policy.name)->kind;
   prepared->seed = seed != CV_SEED_NONE ? seed : file->items.has_seed ? file->items.seed : draw_seed();
@@ -71,6 +70,17 @@ static enum cv_err fill(const char *path, uint64_t seed, struct cv_prepared *pre
   CV_TRY(take_names(&file->spec, &prepared->source, file->share_names, why));
   CV_TRY(take_workers(&file->spec, &prepared->source, why));
   CV_TRY(cv_campaign_graph(file, prepared->seed, why));
+  enum cv_err err = cv_spec_check(&file->spec, why);
+  if (err == CV_OK) {
+    err = cv_policy_fits(&file->spec, why);
+  }
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s", file->path);
+  }
+  return err;
+}
+
+static enum cv_err take_truth(struct cv_prepared *prepared, struct cv_why *why) {
   prepared->truth = calloc(prepared->source.items, sizeof(*prepared->truth));
   if (prepared->truth == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
@@ -78,19 +88,29 @@ static enum cv_err fill(const char *path, uint64_t seed, struct cv_prepared *pre
   for (uint32_t i = 0; i < prepared->source.items; i++) {
     prepared->truth[i] = cv_quality_truth(prepared->source.quality, i);
   }
-  enum cv_err err = cv_spec_check(&file->spec, why);
-  if (err == CV_OK) {
-    err = cv_policy_fits(&file->spec, why);
-  }
-  if (err != CV_OK) {
-    cv_why_prefix(why, "%s", path);
-  }
-  return err;
+  return CV_OK;
 }
 
 enum cv_err cv_prepare(const char *path, uint64_t seed, struct cv_prepared *ret, struct cv_why *why) {
-  struct cv_prepared prepared = {0};
-  enum cv_err err = fill(path, seed, &prepared, why);
+  struct cv_campaign_file campaign;
+  CV_TRY(cv_campaign_load(path, &campaign, why));
+  struct cv_prepared prepared;
+  CV_TRY(cv_prepare_campaign(&campaign, seed, &prepared, why));
+  if (prepared.truth == NULL && take_truth(&prepared, why) != CV_OK) {
+    cv_prepared_fini(&prepared);
+    return CV_ERR_NOMEM;
+  }
+  *ret = prepared;
+  return CV_OK;
+}
+
+enum cv_err cv_prepare_campaign(struct cv_campaign_file *campaign, uint64_t seed, struct cv_prepared *ret,
+                                struct cv_why *why) {
+  struct cv_prepared prepared = {.file = *campaign};
+  enum cv_err err = fill(seed, &prepared, why);
+  if (err == CV_OK && cv_quality_adversary(prepared.source.quality) == NULL) {
+    err = take_truth(&prepared, why);
+  }
   if (err != CV_OK) {
     cv_prepared_fini(&prepared);
     return err;

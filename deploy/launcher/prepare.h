@@ -23,6 +23,10 @@ struct cv_prepared {
  * line with file and line, and are the user's.
  */
 CV_MUST_USE enum cv_err cv_prepare(const char *path, uint64_t seed, struct cv_prepared *ret, struct cv_why *why);
+/* The same of a file that has been read; takes it, also on failure. Against an adversary the truth, which costs as much
+ * as the game, is left out: NULL. */
+CV_MUST_USE enum cv_err cv_prepare_campaign(struct cv_campaign_file *campaign, uint64_t seed, struct cv_prepared *ret,
+                                            struct cv_why *why);
 void cv_prepared_fini(struct cv_prepared *prepared);
 
 #endif

@@ -6,46 +6,21 @@
 
 #include "common/base/grid.h"
 #include "deploy/launcher/progress.h"
+#include "deploy/launcher/worth.h"
 
 static double money(uint64_t micro) {
   return (double)micro / (double)CV_MICRO;
-}
-
-/* What an arm is worth: its mean, or its mean for its price. */
-static double worth(const struct cv_outcome *outcome, uint32_t arm) {
-  double cost = outcome->cost_micro == NULL ? 1 : money(outcome->cost_micro[arm]);
-  return outcome->mean[arm] / cost;
-}
-
-static uint32_t best_arm(const struct cv_outcome *outcome, uint64_t left_micro) {
-  uint32_t best = UINT32_MAX;
-  for (uint32_t i = 0; i < outcome->arms; i++) {
-    bool fits = outcome->cost_micro == NULL || outcome->cost_micro[i] <= left_micro;
-    if (fits && (best == UINT32_MAX || worth(outcome, i) > worth(outcome, best))) {
-      best = i;
-    }
-  }
-  return best;
-}
-
-/* What the whole budget buys, up to the limit of tokens, when the densest arm that still fits is taken each time. */
-static double best_reward(const struct cv_outcome *outcome) {
-  uint64_t left = outcome->budget_micro, requests = outcome->progress.tokens_limit;
-  double reward = 0;
-  for (uint32_t arm = best_arm(outcome, left); arm != UINT32_MAX && requests > 0; arm = best_arm(outcome, left)) {
-    uint64_t times = left / outcome->cost_micro[arm];
-    times = times < requests ? times : requests;
-    reward += (double)times * outcome->mean[arm];
-    left -= times * outcome->cost_micro[arm];
-    requests -= times;
-  }
-  return reward;
 }
 
 struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome) {
   /* What was paid is the broker's to say; the pulls are what the third-party tells. */
   struct cv_pulls_sums sums = {
       .spent_micro = outcome->progress.paid_micro, .reward = (double)NAN, .regret = (double)NAN, .best = UINT32_MAX};
+  const struct cv_worth worth = {.arms = outcome->arms,
+                                 .mean = outcome->mean,
+                                 .cost_micro = outcome->cost_micro,
+                                 .budget_micro = outcome->budget_micro,
+                                 .tokens = outcome->progress.tokens_limit};
   double reward = 0;
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint64_t pulls = outcome->standing[i].tokens;
@@ -53,10 +28,10 @@ struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome) {
     reward += outcome->mean == NULL ? 0 : (double)pulls * outcome->mean[i];
   }
   if (outcome->mean != NULL && outcome->arms > 0) {
-    sums.best = best_arm(outcome, outcome->cost_micro == NULL ? 0 : outcome->budget_micro);
+    sums.best = cv_worth_best(&worth);
     sums.reward = reward;
     if (outcome->cost_micro != NULL) {
-      sums.regret = best_reward(outcome) - reward;
+      sums.regret = cv_worth_reward(&worth) - reward;
     } else {
       sums.regret = (double)sums.pulls * outcome->mean[sums.best] - reward;
     }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "deploy/launcher/accuracy.h"
 #include "deploy/launcher/hindsight.h"
 #include "proto/codec/order.h"
 #include "thirdparty/policy/policy.h"
@@ -44,16 +45,6 @@ void cv_outcome_fini(struct cv_outcome *outcome);
 /* Arms without a class; classes that were found. */
 uint32_t cv_outcome_undecided(const struct cv_outcome *outcome);
 uint32_t cv_outcome_classes(const struct cv_outcome *outcome);
-
-/*
- * Paper 000: |U and V|/|U| of a class (U truth, V found; 1 if both are empty, 0 if only U is), averaged over the
- * ceil(1/alpha) classes that there can be (one per arm if alpha is 0), and over those where U or V is not empty.
- */
-struct cv_accuracy {
-  uint32_t classes, filled;
-  double all, of_filled;
-};
-struct cv_accuracy cv_accuracy(const uint32_t *truth, const struct cv_standing *standing, uint32_t arms, double alpha);
 
 /* Columns of the longest name, at least 4; and the line about epsilon. */
 int cv_outcome_columns(const struct cv_outcome *outcome);

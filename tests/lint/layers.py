@@ -54,15 +54,19 @@ LAYERS = (
     Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy", "replay")),
     Layer("worker", ("worker/*",), False,
           COMMON + ("identity", "wire", "crowd", "quality", "privatizer", "noise", "source")),
+    # a campaign file made ready, and what a result is measured against; experiments want the same
+    Layer("prepare", ("deploy/launcher/prepare.[ch]", "deploy/launcher/accuracy.[ch]", "deploy/launcher/worth.[ch]"),
+          False, BASE + ("crypto", "config", "policy", "quality", "source")),
     # the requester's side; it runs a policy again to verify, and reads data as the workers do
     Layer("launcher", ("deploy/*",), False,
-          COMMON + ("identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source")),
+          COMMON + ("identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source",
+                    "prepare")),
     # an audit looks at the whole way from a worker's score to the third-party's view, through the cores
     Layer("audit", ("lab/audit/*",), False,
           COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
                     "chain", "broker", "worker", "lab")),
     Layer("sampler", ("lab/sampler/*",), True, BASE),
-    Layer("lab", ("lab/*",), False, COMMON + ("noise", "mechanism", "policy", "quality", "privatizer", "sampler")),
+    Layer("lab", ("lab/*",), False, COMMON + ("noise", "mechanism", "policy", "quality", "privatizer", "sampler", "source", "prepare")),
 )
 
 # tests may include everything; nothing but tests may include tests

@@ -176,6 +176,15 @@ enum cv_err cv_quality_score(const struct cv_quality *quality, uint32_t arm, uin
   return cv_quality_score_at(quality, arm, &at, ret_score);
 }
 
+const struct cv_quality_model *cv_quality_law(const struct cv_quality *quality, uint32_t arm,
+                                              struct cv_quality_item *ret_item) {
+  CV_REQUIRE(arm < quality->arms);
+  if (quality->model != NULL) {
+    *ret_item = quality->item[arm];
+  }
+  return quality->model;
+}
+
 double cv_quality_truth(const struct cv_quality *quality, uint32_t arm) {
   CV_REQUIRE(arm < quality->arms);
   if (quality->adversary.class != NULL) {

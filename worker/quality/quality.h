@@ -74,6 +74,11 @@ CV_MUST_USE enum cv_err cv_quality_score(const struct cv_quality *quality, uint3
 /* The true mean of an arm's scores, in [0,1]; of an adversary's that over all its rounds, if it were played at each. */
 double cv_quality_truth(const struct cv_quality *quality, uint32_t arm);
 
+/* The law that an arm's scores are drawn from, for whoever draws them from a stream of his own; NULL: there is none (a
+ * data set, an adversary). */
+const struct cv_quality_model *cv_quality_law(const struct cv_quality *quality, uint32_t arm,
+                                              struct cv_quality_item *ret_item);
+
 /* The adversary, or NULL. */
 const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality);
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An adversary's gains, all of them, calculated once for all policies of a replicate. */
+#ifndef CV_LAB_GAME_H
+#define CV_LAB_GAME_H
+
+#include "worker/quality/adversary.h"
+
+struct cv_lab_game {
+  struct cv_adversary adversary; /* whose gains these are; no class: none yet */
+  int32_t *gain;                 /* grid units, [round][arm] without a switch; owned */
+  bool costs_switches;
+};
+
+/* Calculates them unless they are there already. Zeroed at first. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_lab_game_set(struct cv_lab_game *game, const struct cv_adversary *adversary);
+void cv_lab_game_fini(struct cv_lab_game *game);
+
+static inline int32_t cv_lab_game_gain(const struct cv_lab_game *game, uint32_t arm, uint64_t round, bool switched) {
+  return switched && game->costs_switches ? 0 : game->gain[round * game->adversary.arms + arm];
+}
+/* What the best single arm gains over the first `rounds` rounds, in scores. */
+double cv_lab_game_best(const struct cv_lab_game *game, uint64_t rounds);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of the table of measures. */
+#ifndef CV_LAB_MEASURES_H
+#define CV_LAB_MEASURES_H
+
+#include "lab/measure.h"
+
+/*
+ * campaign: runs the campaign (trial.h). Metrics, of which a kind of policy has those that make sense for it:
+ *   accuracy           of a ranking, over all classes that there can be, as Zhao et al. (2024) have it
+ *   accuracy-filled    over those that are not empty on both sides
+ *   undecided          items without a class
+ *   misplaced          items in a wrong class
+ *   pulls, rounds      so far; pulls of a graph are plays
+ *   reward             by true means; against an adversary the gains
+ *   regret             against the best arm; of a recruitment against hiring by the truth; against an adversary, the
+ *                      best single arm over the same rounds
+ *   regret-share       of a recruitment: regret for each unit of the budget
+ *   seconds            of one run on this machine: differs from run to run
+ */
+extern const struct cv_lab_measure cv_lab_measure_campaign;
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lab/trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/mechanism/mechanism.h"
+#include "common/base/grid.h"
+#include "common/base/neighbours.h"
+#include "lab/sampler/sampler.h"
+#include "worker/privatizer/privatizer.h"
+
+struct arm {
+  struct cv_mechanism *mechanism;
+  uint64_t tokens;  /* collected */
+  uint64_t covered; /* by the last release */
+  double chance;    /* of a token that is 0 or CV_GRID to be that; below 0: tokens are something else */
+  const struct cv_quality_model *model; /* NULL: none */
+  struct cv_quality_item item;
+  uint32_t plays, shown; /* in the present plan */
+  struct cv_rng_seeded score, noise;
+};
+
+struct run {
+  struct cv_lab_trial *trial;
+  const struct cv_spec *spec;
+  struct cv_mechanism_law law;
+  struct cv_privatizer *privatizer;
+  struct cv_policy *policy;
+  struct cv_policy_step step;
+  struct cv_neighbours graph;
+  struct arm *arm;
+  struct cv_rng_seeded privacy;
+  struct cv_sampler sampler;
+  uint64_t plan, release;
+  size_t moment;     /* the next one */
+  uint32_t last_arm; /* against an adversary: of the round before; `arms` before the first */
+};
+
+/* ---- setting up ---- */
+
+static void init_arm(struct run *run, uint32_t index) {
+  struct arm *arm = &run->arm[index];
+  uint64_t seed = run->trial->seed;
+  const struct cv_prepared *campaign = run->trial->campaign;
+  cv_rng_seeded_init(&arm->score, seed, CV_RNG_SCORE, index, UINT64_MAX - 1);
+  cv_rng_seeded_init(&arm->noise, seed, CV_RNG_NOISE, index, 0);
+  arm->model = cv_quality_law(campaign->source.quality, index, &arm->item);
+  arm->chance = -1;
+  bool is_bit = arm->model != NULL && strcmp(arm->model->name, "bernoulli") == 0;
+  if (is_bit && run->privatizer->law.kind != CV_LOCAL_LAPLACE) {
+    struct cv_feedback feedback = cv_local_feedback(&run->privatizer->law, index);
+    arm->chance = fmin(1, fmax(0, feedback.offset + feedback.slope * arm->item.mean));
+  }
+}
+
+static enum cv_err init_tables(struct run *run) {
+  const struct cv_spec *spec = run->spec;
+  struct cv_lab_trial *trial = run->trial;
+  run->arm = calloc(spec->arms, sizeof(*run->arm));
+  trial->standing = calloc(spec->arms, sizeof(*trial->standing));
+  trial->pulls = calloc(spec->arms, sizeof(*trial->pulls));
+  if (run->arm == NULL || trial->standing == NULL || trial->pulls == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    CV_TRY(cv_mechanism_new(&run->law, &run->arm[i].mechanism));
+    init_arm(run, i);
+  }
+  return cv_neighbours_init(spec, &run->graph);
+}
+
+static enum cv_err init(struct run *run, struct cv_why *why) {
+  const struct cv_spec *spec = run->spec;
+  struct cv_choice mechanism = spec->mechanism;
+  /* An arm comes to no more releases than this, as the broker counts them. */
+  uint64_t releases = spec->tokens < CV_RELEASES_END ? spec->tokens : CV_RELEASES_END - 1;
+  CV_TRY(cv_mechanism_law_init(&mechanism, spec->epsilon_micro, releases, &run->law, why));
+  CV_TRY(cv_privatizer_new(&spec->privatizer, spec->arms, &run->privatizer, why));
+  CV_TRY(cv_policy_new(spec, cv_mix64(run->trial->seed ^ CV_RNG_POLICY), &run->policy));
+  cv_rng_seeded_init(&run->privacy, run->trial->seed, CV_RNG_PRIVATIZER, 0, 0);
+  cv_sampler_init(&run->sampler, run->trial->seed, CV_RNG_SCORE, UINT64_MAX, 0);
+  run->last_arm = spec->arms;
+  return init_tables(run);
+}
+
+static void fini(struct run *run) {
+  for (uint32_t i = 0; i < run->spec->arms && run->arm != NULL; i++) {
+    cv_mechanism_free(run->arm[i].mechanism);
+  }
+  free(run->arm);
+  cv_neighbours_fini(&run->graph);
+  cv_policy_step_fini(&run->step);
+  cv_policy_free(run->policy);
+  cv_privatizer_free(run->privatizer);
+}
+
+/* ---- tokens ---- */
+
+static enum cv_err draw_score(struct run *run, uint32_t index, int64_t *ret) {
+  struct arm *arm = &run->arm[index];
+  if (arm->model != NULL && !run->trial->token_level) {
+    *ret = cv_grid_from(arm->model->draw(&arm->item, &arm->score.rng));
+    return CV_OK;
+  }
+  return cv_quality_score(run->trial->campaign->source.quality, index, arm->tokens, ret);
+}
+
+/* The sum of `count` tokens of an arm. CV_ERR_LIMIT: its data are used up. */
+static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int64_t *ret_sum) {
+  struct arm *arm = &run->arm[index];
+  int64_t sum = 0;
+  if (arm->chance >= 0) {
+    uint64_t ones = run->trial->token_level ? cv_sampler_bernoulli_sum(&run->sampler, count, arm->chance)
+                                            : cv_sampler_binomial(&arm->score.rng, count, arm->chance);
+    sum = (int64_t)ones * CV_GRID;
+    arm->tokens += count;
+  } else {
+    for (uint32_t i = 0; i < count; i++) {
+      int64_t score;
+      CV_TRY(draw_score(run, index, &score));
+      sum += cv_privatizer_apply(run->privatizer, index, score, &run->privacy.rng);
+      arm->tokens++;
+    }
+  }
+  *ret_sum = sum;
+  return CV_OK;
+}
+
+/* The same against an adversary, whose rounds are the campaign's. */
+static int64_t play(struct run *run, uint32_t index, uint32_t count, uint64_t round, double *reward) {
+  const struct cv_lab_game *game = run->trial->game;
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int32_t gain =
+        cv_lab_game_gain(game, index, round + i, run->last_arm != index && run->last_arm < game->adversary.arms);
+    run->last_arm = index;
+    *reward += cv_grid_to(gain);
+    sum += cv_privatizer_apply(run->privatizer, index, gain, &run->privacy.rng);
+  }
+  run->arm[index].tokens += count;
+  return sum;
+}
+
+/* ---- releases ---- */
+
+static void give(struct run *run, uint32_t index, int64_t sum, uint32_t count) {
+  struct arm *arm = &run->arm[index];
+  uint64_t n = arm->mechanism->releases + 1;
+  enum cv_cover cover = cv_mechanism_cover(&run->law, n);
+  arm->covered = cover == CV_COVER_ITEM ? count : cover == CV_COVER_BEFORE ? arm->covered : arm->tokens;
+  cv_mechanism_draw(arm->mechanism, &arm->noise.rng);
+  struct cv_release release = {.number = ++run->release,
+                               .plan = run->plan,
+                               .arm = index,
+                               .tokens = arm->covered,
+                               .noisy_sum = cv_mechanism_release(arm->mechanism, sum)};
+  cv_mechanism_noise(&run->law, n, &release.noise);
+  cv_policy_apply(run->policy, &release);
+}
+
+/* ---- plans ---- */
+
+/* What the present plan comes to if it is played as a whole. */
+struct sums {
+  uint64_t pulls, paid_micro;
+  double reward;
+};
+
+static struct sums add_up(const struct run *run) {
+  const struct cv_policy_step *step = &run->step;
+  const double *truth = run->trial->campaign->truth;
+  struct sums sums = {0};
+  for (size_t i = 0; i < step->wants; i++) {
+    struct cv_want want = step->want[i];
+    sums.pulls += want.tokens;
+    sums.reward += truth == NULL ? 0 : want.tokens * truth[want.arm];
+    sums.paid_micro += run->spec->cost_micro == NULL ? 0 : want.tokens * run->spec->cost_micro[want.arm];
+  }
+  return sums;
+}
+
+/* Moments up to `pulls` more, along which the reward grows evenly. */
+static void pass(struct run *run, uint64_t pulls, double reward) {
+  struct cv_lab_trial *trial = run->trial;
+  struct cv_lab_totals *total = &trial->total;
+  for (; run->moment < trial->moments && trial->moment[run->moment] <= total->pulls + pulls; run->moment++) {
+    double share = (double)(trial->moment[run->moment] - total->pulls) / (double)pulls;
+    struct cv_lab_totals at = *total;
+    at.pulls = trial->moment[run->moment];
+    at.reward += share * reward;
+    trial->at[run->moment] = at;
+  }
+  total->pulls += pulls;
+  total->reward += reward;
+}
+
+static void show(struct run *run, struct cv_want want) {
+  const struct cv_neighbours *graph = &run->graph;
+  run->arm[want.arm].shown += want.tokens;
+  for (uint32_t i = graph->first[want.arm]; run->spec->edges > 0 && i < graph->first[want.arm + 1]; i++) {
+    run->arm[graph->arm[i]].shown += want.tokens;
+  }
+}
+
+/* Every arm that the plan names is given back what was shown of it. */
+static enum cv_err play_all(struct run *run) {
+  struct cv_lab_trial *trial = run->trial;
+  const struct cv_policy_step *step = &run->step;
+  uint64_t round = trial->total.pulls;
+  double gained = 0;
+  for (uint32_t i = 0; i < run->spec->arms; i++) {
+    run->arm[i].shown = 0;
+  }
+  for (size_t i = 0; i < step->wants; i++) {
+    show(run, step->want[i]);
+  }
+  for (size_t i = 0; i < step->wants; i++) {
+    struct cv_want want = step->want[i];
+    uint32_t shown = run->arm[want.arm].shown;
+    int64_t sum;
+    if (trial->game != NULL) {
+      sum = play(run, want.arm, shown, round, &gained);
+      round += shown;
+    } else {
+      CV_TRY(collect(run, want.arm, shown, &sum));
+    }
+    trial->pulls[want.arm] += want.tokens;
+    give(run, want.arm, sum, shown);
+  }
+  struct sums sums = add_up(run);
+  trial->total.paid_micro += sums.paid_micro;
+  pass(run, sums.pulls, trial->game == NULL ? sums.reward : gained);
+  trial->total.rounds++;
+  return CV_OK;
+}
+
+/* The plan does not fit into what is left: its arms in turn, as far as that goes, and nothing is released. */
+static void play_part(struct run *run, uint64_t left) {
+  struct cv_lab_trial *trial = run->trial;
+  struct sums sums = add_up(run);
+  double reward = sums.reward * (double)left / (double)sums.pulls;
+  if (trial->game != NULL) {
+    (void)play(run, run->step.want[0].arm, (uint32_t)left, trial->total.pulls, &reward);
+  }
+  pass(run, left, reward);
+}
+
+/* What an elimination has found is played for the rest of the time. */
+static void play_found(struct run *run, uint64_t left) {
+  struct cv_lab_trial *trial = run->trial;
+  for (uint32_t i = 0; i < run->spec->arms; i++) {
+    struct cv_standing standing;
+    cv_policy_standing(run->policy, i, &standing);
+    if (standing.rank_class == 1) {
+      trial->pulls[i] += left;
+      pass(run, left, (double)left * trial->campaign->truth[i]);
+      return;
+    }
+  }
+}
+
+static bool fits(const struct run *run, uint64_t left) {
+  struct sums sums = add_up(run);
+  bool is_paid =
+      run->spec->cost_micro == NULL || sums.paid_micro <= run->spec->budget_micro - run->trial->total.paid_micro;
+  return sums.pulls <= left && is_paid;
+}
+
+/* Until the policy is done or nothing more of it fits. */
+static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
+  struct cv_lab_trial *trial = run->trial;
+  for (;;) {
+    *ret_left = run->spec->tokens - trial->total.pulls;
+    CV_TRY(cv_policy_step(run->policy, ++run->plan, &run->step));
+    trial->complete = run->step.done;
+    if (run->step.done || !fits(run, *ret_left)) {
+      return CV_OK;
+    }
+    CV_TRY(play_all(run));
+  }
+}
+
+static enum cv_err run_to_end(struct run *run) {
+  struct cv_lab_trial *trial = run->trial;
+  uint64_t left = 0;
+  enum cv_err err = run_plans(run, &left);
+  if (err != CV_OK && err != CV_ERR_LIMIT) { /* LIMIT: an arm's data are used up, which ends a campaign */
+    return err;
+  }
+  bool has_time = trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH;
+  if (has_time && left > 0 && !trial->complete) {
+    play_part(run, left);
+  } else if (has_time && left > 0 && trial->game == NULL) {
+    play_found(run, left);
+  }
+  for (uint32_t i = 0; i < run->spec->arms; i++) {
+    cv_policy_standing(run->policy, i, &trial->standing[i]);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_lab_trial_run(struct cv_lab_trial *trial, struct cv_why *why) {
+  struct run run = {.trial = trial, .spec = &trial->campaign->file.spec};
+  trial->total = (struct cv_lab_totals){0};
+  enum cv_err err = init(&run, why);
+  if (err == CV_OK) {
+    err = run_to_end(&run);
+  }
+  for (; err == CV_OK && run.moment < trial->moments; run.moment++) {
+    trial->at[run.moment] = trial->total;
+  }
+  fini(&run);
+  return err == CV_OK || why->text[0] != '\0' ? err : cv_fail(why, err, "%s", cv_err_text(err));
+}
+
+void cv_lab_trial_fini(struct cv_lab_trial *trial) {
+  free(trial->standing);
+  free(trial->pulls);
+  trial->standing = NULL;
+  trial->pulls = NULL;
+}
