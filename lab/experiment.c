@@ -348,7 +348,6 @@ struct numbers {
 };
 
 static enum cv_err take_numbers(struct cv_lab_experiment *experiment, const yaml_node_t *section, struct cv_why *why) {
-  static const char *const statistics[] = {"mean", "median-of-means", NULL};
   static const struct cv_config_rule rules[] = {
       {.key = "replicates",
        .type = CV_CONFIG_WHOLE,
@@ -360,7 +359,7 @@ static enum cv_err take_numbers(struct cv_lab_experiment *experiment, const yaml
       {.key = "statistic",
        .type = CV_CONFIG_WORD,
        .offset = offsetof(struct numbers, statistic),
-       .choices = statistics,
+       .choices = cv_lab_statistics,
        .fallback = "mean"},
   };
   static const char *const others[] = {"about",   "paper",   "x",      "series", "grid",
@@ -370,7 +369,7 @@ static enum cv_err take_numbers(struct cv_lab_experiment *experiment, const yaml
                          &numbers, why));
   experiment->replicates = numbers.replicates;
   experiment->few = numbers.few == 0 ? numbers.replicates : numbers.few;
-  experiment->statistic = numbers.statistic == 1 ? CV_LAB_MEDIAN_OF_MEANS : CV_LAB_MEAN;
+  experiment->statistic = (enum cv_lab_statistic)numbers.statistic;
   return CV_OK;
 }
 

@@ -10,36 +10,56 @@ static bool is_same(const struct cv_adversary *a, const struct cv_adversary *b) 
          a->seed == b->seed;
 }
 
+static void fill(struct cv_lab_game *game) {
+  const struct cv_adversary *adversary = &game->adversary;
+  for (uint32_t arm = 0; arm < adversary->arms; arm++) {
+    int64_t sum = 0;
+    for (uint64_t round = 0; round < adversary->rounds; round++) {
+      if (round % CV_LAB_GAME_BLOCK == 0) {
+        game->before[round / CV_LAB_GAME_BLOCK * adversary->arms + arm] = sum;
+      }
+      int64_t gain = cv_grid_from(cv_adversary_gain(adversary, arm, round + 1, false));
+      game->gain[round * adversary->arms + arm] = (int32_t)gain;
+      sum += gain;
+    }
+  }
+}
+
 enum cv_err cv_lab_game_set(struct cv_lab_game *game, const struct cv_adversary *adversary) {
   if (is_same(&game->adversary, adversary)) {
     return CV_OK;
   }
-  int32_t *gain = calloc(adversary->rounds * adversary->arms, sizeof(*gain));
-  if (gain == NULL) {
+  struct cv_lab_game made = {
+      .adversary = *adversary,
+      .gain = calloc(adversary->rounds * adversary->arms, sizeof(*made.gain)),
+      .before = calloc((adversary->rounds / CV_LAB_GAME_BLOCK + 1) * adversary->arms, sizeof(*made.before)),
+      .costs_switches = adversary->class->costs_switches,
+  };
+  if (made.gain == NULL || made.before == NULL) {
+    cv_lab_game_fini(&made);
     return CV_ERR_NOMEM;
   }
-  for (uint64_t round = 0; round < adversary->rounds; round++) {
-    for (uint32_t arm = 0; arm < adversary->arms; arm++) {
-      gain[round * adversary->arms + arm] = (int32_t)cv_grid_from(cv_adversary_gain(adversary, arm, round + 1, false));
-    }
-  }
-  free(game->gain);
-  *game =
-      (struct cv_lab_game){.adversary = *adversary, .gain = gain, .costs_switches = adversary->class->costs_switches};
+  fill(&made);
+  cv_lab_game_fini(game);
+  *game = made;
   return CV_OK;
 }
 
 void cv_lab_game_fini(struct cv_lab_game *game) {
   free(game->gain);
+  free(game->before);
   *game = (struct cv_lab_game){0};
 }
 
 double cv_lab_game_best(const struct cv_lab_game *game, uint64_t rounds) {
+  const uint32_t arms = game->adversary.arms;
   int64_t best = 0;
-  for (uint32_t arm = 0; arm < game->adversary.arms; arm++) {
-    int64_t sum = 0;
-    for (uint64_t round = 0; round < rounds; round++) {
-      sum += game->gain[round * game->adversary.arms + arm];
+  rounds = rounds < game->adversary.rounds ? rounds : game->adversary.rounds;
+  uint64_t block = rounds == 0 ? 0 : (rounds - 1) / CV_LAB_GAME_BLOCK;
+  for (uint32_t arm = 0; arm < arms; arm++) {
+    int64_t sum = game->before[block * arms + arm];
+    for (uint64_t round = block * CV_LAB_GAME_BLOCK; round < rounds; round++) {
+      sum += game->gain[round * arms + arm];
     }
     best = sum > best ? sum : best;
   }

@@ -5,9 +5,12 @@
 
 #include "worker/quality/adversary.h"
 
+enum { CV_LAB_GAME_BLOCK = 1024 };
+
 struct cv_lab_game {
   struct cv_adversary adversary; /* whose gains these are; no class: none yet */
   int32_t *gain;                 /* grid units, [round][arm] without a switch; owned */
+  int64_t *before; /* each arm's sum before rounds 0, CV_LAB_GAME_BLOCK, 2 CV_LAB_GAME_BLOCK, ...; owned */
   bool costs_switches;
 };
 

@@ -4,10 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/rng.h"
+#include "lab/dataset.h"
 #include "lab/measures.h"
 
 static const struct cv_lab_measure *const table[] = {
     &cv_lab_measure_campaign,
+    &cv_lab_measure_noise,
 };
 
 const struct cv_lab_measure *cv_lab_measure_at(size_t index) {

@@ -20,4 +20,8 @@
  */
 extern const struct cv_lab_measure cv_lab_measure_campaign;
 
+/* noise: what a release of the campaign's mechanism adds to an arm's mean, one token a release; x is the number of the
+ * release. */
+extern const struct cv_lab_measure cv_lab_measure_noise;
+
 #endif

@@ -270,8 +270,8 @@ static enum cv_err load_source(struct cv_yaml *yaml, struct cv_campaign_file *ca
 }
 
 static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign, struct cv_why *why) {
-  static const char *const sections[] = {"campaign", "items",   "workers", "budget",
-                                         "policy",   "privacy", "limits",  "graph", "experiment"};
+  static const char *const sections[] = {"campaign", "items",  "workers", "budget",    "policy",
+                                         "privacy",  "limits", "graph",   "experiment"};
   struct cv_yaml_pair policy = {0}, privacy = {0};
   CV_TRY(cv_yaml_keys(yaml, yaml->root, "", sections, CV_COUNT(sections), why));
   CV_TRY(load_name(yaml, campaign->spec.name, why));

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/mechanism/mechanism.h"
+#include "common/base/grid.h"
+#include "deploy/launcher/prepare.h"
+#include "lab/measures.h"
+
+static const char *const metrics[] = {"noise", NULL};
+
+/* Items in the n-th release. */
+static double covered(const struct cv_mechanism_law *law, uint64_t n) {
+  enum cv_cover cover = cv_mechanism_cover(law, n);
+  while (cover == CV_COVER_BEFORE) {
+    cover = cv_mechanism_cover(law, --n);
+  }
+  return cover == CV_COVER_ITEM ? 1 : (double)n;
+}
+
+static enum cv_err draw_all(const struct cv_lab_piece *piece, const struct cv_mechanism_law *law, double *ret_values) {
+  const struct cv_lab_experiment *experiment = piece->experiment;
+  struct cv_mechanism *mechanism;
+  struct cv_rng_seeded noise;
+  cv_rng_seeded_init(&noise, piece->seed, CV_RNG_NOISE, 0, 0);
+  CV_TRY(cv_mechanism_new(law, &mechanism));
+  size_t point = 0;
+  for (uint64_t n = 1; point < experiment->points; n++) {
+    cv_mechanism_draw(mechanism, &noise.rng);
+    double value = cv_grid_to(cv_mechanism_release(mechanism, 0));
+    if ((double)n >= experiment->x[point]) {
+      ret_values[point++] = value / covered(law, n);
+    }
+  }
+  cv_mechanism_free(mechanism);
+  return CV_OK;
+}
+
+static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *ret_values, struct cv_why *why) {
+  struct cv_prepared campaign;
+  CV_TRY(cv_lab_prepare(piece->experiment, series, piece->setting, piece->seed, &campaign, why));
+  struct cv_spec *spec = &campaign.file.spec;
+  struct cv_mechanism_law law;
+  enum cv_err err = CV_OK;
+  if (piece->experiment->axis != CV_LAB_AXIS_PULLS || spec->tokens >= CV_RELEASES_END) {
+    err = cv_fail(why, CV_ERR_INVALID, "%s: measure noise needs x: {pulls: [...]}, as so many releases",
+                  piece->experiment->path);
+  }
+  if (err == CV_OK) {
+    err = cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, spec->tokens, &law, why);
+  }
+  if (err == CV_OK) {
+    err = draw_all(piece, &law, ret_values);
+  }
+  cv_prepared_fini(&campaign);
+  return err;
+}
+
+const struct cv_lab_measure cv_lab_measure_noise = {.name = "noise", .metrics = metrics, .run = run};
