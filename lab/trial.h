@@ -4,9 +4,9 @@
  * deployed mechanism, and given back to the policy, plan after plan, until it is done, the money is spent or the tokens
  * are. No wire, no disk, no worker processes; everything that decides is the deployed code.
  *
- * Sums of Bernoulli scores, also behind randomized response, are drawn at once, as one binomial variable (equal in law);
- * at token level every token is drawn. All randomness is the seed's: streams of their own for each arm's scores and
- * noise, so that two policies on one seed see the same instance and, pull by pull of an arm, the same scores.
+ * Sums of Bernoulli scores, also behind randomized response, are drawn at once, as one binomial variable (equal in
+ * law); at token level every token is drawn. All randomness is the seed's: streams of their own for each arm's scores
+ * and noise, so that two policies on one seed see the same instance and, pull by pull of an arm, the same scores.
  *
  * Ends: a plan that does not fit into the tokens that are left is played as far as they go, its arms in turn, and never
  * released (a bandit's time runs on). A policy for which regret counts that is done before the tokens are plays on with

@@ -66,7 +66,8 @@ LAYERS = (
           COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
                     "chain", "broker", "worker", "lab")),
     Layer("sampler", ("lab/sampler/*",), True, BASE),
-    Layer("lab", ("lab/*",), False, COMMON + ("noise", "mechanism", "policy", "quality", "privatizer", "sampler", "source", "prepare")),
+    Layer("lab", ("lab/*",), False,
+          COMMON + ("noise", "mechanism", "policy", "quality", "privatizer", "sampler", "source", "prepare")),
 )
 
 # tests may include everything; nothing but tests may include tests

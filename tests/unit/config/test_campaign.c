@@ -386,7 +386,8 @@ static const struct {
      ":5:20: limits.deadline is \"1y\"; expected a time of at most 365d (like 250ms, 30s, 5m, 1h or 2d) or none"},
     {LIMITS, "workers: {}", ":2:1: items and workers; expected one of them"},
     {LIMITS, "helpers: {}",
-     ":5:1: unknown key \"helpers\"; expected campaign, items, workers, budget, policy, privacy, limits or graph"},
+     ":5:1: unknown key \"helpers\"; expected campaign, items, workers, budget, policy, privacy, limits, graph "
+     "or experiment"},
     {LIMITS, "budget: 5", ":5:1: a budget, but no workers; expected workers in place of items"},
     {ITEMS, "workers: [{id: 1, cost: 1, quality: 1}]",
      ":1:1: budget is missing; expected what may be paid to all workers together"},
