@@ -670,11 +670,15 @@ static bool next_arrival(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_wo
   return next_probe(crew, now_ms, ret_worker);
 }
 
-/* Keeps as many waiting at the broker as can be assigned in the next turns. */
+/*
+ * Keeps as many waiting at the broker as can be assigned in the next turns; of those who are hired one by one all:
+ * whoever waits may not be the one that is wanted.
+ */
 static enum cv_err arrive(struct cv_crew *crew, uint64_t now_ms) {
   uint64_t most = permitted(crew, now_ms);
-  uint64_t ahead = 2 * (uint64_t)crew->config.concurrency;
-  if (crew->waiting.count > ahead / 2 && crew->config.arrival_rate <= 0) {
+  uint64_t hired = crew->config.hires ? crew->config.arms : 0;
+  uint64_t ahead = 2 * (uint64_t)crew->config.concurrency + hired;
+  if (crew->waiting.count > crew->config.concurrency + hired && crew->config.arrival_rate <= 0) {
     return CV_OK;
   }
   uint64_t worker;

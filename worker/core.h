@@ -31,6 +31,7 @@ struct cv_crew_config {
   struct cv_accept accept;
   const char *campaign; /* name of the campaign that `score` is for */
   uint32_t arms;        /* that it has scores for */
+  bool hires;           /* each arm is one worker, who alone may be asked for it: all of them wait */
   /* The score of a token; CV_ERR_LIMIT when the data have run out. */
   enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);
   void *score_data;

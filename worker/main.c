@@ -350,6 +350,7 @@ static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
                  .tokens = settings->accept_tokens},
       .campaign = daemon->campaign.spec.name,
       .arms = daemon->source.items,
+      .hires = daemon->source.worker != NULL,
       .score = score,
       .score_data = daemon,
       .rng = &daemon->drbg.rng,

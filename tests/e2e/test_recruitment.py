@@ -93,6 +93,19 @@ def test_what_was_paid_is_on_record_everywhere_and_survives_a_restart(deployment
     assert crowdveil("verify", export, cwd=tmp_path).returncode == 1
 
 
+def test_whoever_is_wanted_is_there_whatever_a_gateway_holds_at_once(deployment, tmp_path):
+    """Two workers whom nobody wants fill the queue of a gateway that holds one assignment; the third is wanted."""
+    path = campaign_file(tmp_path, 10, "cheapest")
+    deployment.up(broker={"limits": LIMITS})
+    with deployment.requester() as requester:
+        number = requester.submit(hiring(10, "cheapest", costs=[5, 4, 2], idle_ms=3000)).campaign
+        gateway = deployment.start_worker("gateway/1-3", path, {"concurrency": 1})
+        finished = requester.watch(number)
+    assert end_name(finished.progress.end) == "complete"
+    assert [standing.tokens for standing in finished.standings] == [0, 0, 5]
+    assert gateway.wait() == 0
+
+
 class Crew:
     """Three workers on one connection of ours."""
 

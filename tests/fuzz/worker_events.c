@@ -287,6 +287,7 @@ static void start(struct world *world, uint8_t how) {
       .accept = {.privatizers = "none", .mechanisms = "hybrid, batch", .epsilon_micro = EPSILON_MICRO},
       .campaign = "fuzz",
       .arms = ARMS,
+      .hires = (how & 1) != 0,
       .score = score,
       .rng = &world->rng.rng,
       .note = note,

@@ -94,6 +94,7 @@ static bool start(struct party *party, struct cv_why *why) {
                  .epsilon_micro = 10000000},
       .campaign = "sim",
       .arms = world->scenario.arms,
+      .hires = world->scenario.budget_micro > 0,
       .score = score,
       .score_data = world,
       .rng = &self->rng.rng,

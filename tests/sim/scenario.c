@@ -180,9 +180,6 @@ static void draw_recruitment(struct scenario *s) {
     /* A gateway remembers what a broker that was put back has forgotten, and gives no more for it. */
     s->ending = ENDING_IDLE;
   }
-  /* Of those who wait a gateway replaces none: with more who can be hired than it lets wait, the one whose turn it is
-   * may never arrive. Not simulated. */
-  s->concurrency = s->concurrency < s->arms ? s->arms : s->concurrency;
 }
 
 static void draw_edges(struct scenario *s, struct cv_rng *rng) {

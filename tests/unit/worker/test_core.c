@@ -63,6 +63,38 @@ static void test_one_worker_is_a_range_of_one(void **state) {
   cv_crew_free(stage.crew);
 }
 
+/* Of twenty workers these can be hired; the broker keeps them in its queue and sends the others away. */
+static bool can_be_hired(uint64_t worker) {
+  return worker <= 2 || worker >= 19;
+}
+
+static void test_all_who_can_be_hired_wait_whatever_the_concurrency(void **state) {
+  setup(&stage, 1, 20, 1);
+  stage.config.hires = true;
+  meet(&stage, 3);
+  size_t waiting = arrived(&stage), hired = 0;
+  for (int turn = 0; turn < 20 && hired < ARMS; turn++) {
+    assert_in_range(waiting, 1, 2 + ARMS);
+    uint64_t away[20];
+    struct cv_backoff backoff = {.worker = away, .campaign = CAMPAIGN, .why = "a stranger"};
+    for (size_t i = 0; i < arrived(&stage); i++) {
+      uint64_t worker = arrived_worker(&stage, i);
+      hired += can_be_hired(worker);
+      if (!can_be_hired(worker)) {
+        away[backoff.workers++] = worker;
+      }
+    }
+    begin(&stage);
+    stage.frame.backoff = &backoff;
+    stage.frame.backoffs = 1;
+    deliver(&stage);
+    waiting += arrived(&stage) - backoff.workers;
+  }
+  assert_int_equal(hired, ARMS);
+  assert_true(comes_back(&stage, 20, 0, CV_VERDICT_ACCEPTED, NULL)); /* the last to arrive is the one who is wanted */
+  cv_crew_free(stage.crew);
+}
+
 static void test_several_arms_answer_in_order(void **state) {
   static const uint32_t arms[] = {2, 0, 3};
   setup(&stage, 1, 1, 1);
@@ -588,6 +620,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_happy_path),
       cmocka_unit_test(test_one_worker_is_a_range_of_one),
+      cmocka_unit_test(test_all_who_can_be_hired_wait_whatever_the_concurrency),
       cmocka_unit_test(test_several_arms_answer_in_order),
       cmocka_unit_test(test_what_is_not_acknowledged_is_sent_again_the_same),
       cmocka_unit_test(test_an_expired_token_lets_its_worker_arrive_again),
