@@ -14,12 +14,13 @@ struct cv_lab_figure {
   const char *name, *title;
   const char *x_label, *y_label;
   bool log_x, log_y;
-  /* Whose rows are drawn: with points and error bars, or as a line where there is no error. A series "X, theory" has
-   * the colour of series X. */
+  /* Whose rows are drawn: with error bars from low to high (in a band if there are many points), or as a line where
+   * there is no error. A series "X, theory" has the look of series X. */
   const char *metric;
 };
 
-/* The folder is made if it is not there. Without gnuplot the first two files are there and the line says so. */
+/* The folder is made if it is not there. Without gnuplot the first two files are there and the line says so.
+ * CV_ERR_NOT_FOUND if no row has a number. */
 CV_MUST_USE enum cv_err cv_lab_figure_draw(const struct cv_lab_figure *figure, const struct cv_lab_result *result,
                                            const char *folder, struct cv_why *why);
 

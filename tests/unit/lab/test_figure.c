@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures are files that are what they say, whatever the names in them. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/figure.h"
+#include "tests/support/folder.h"
+
+static struct folder folder;
+
+static int make_folder(void **state) {
+  folder_make(&folder);
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  folder_remove(&folder);
+  return 0;
+}
+
+static void add(struct cv_lab_result *result, const char *series, double x, double mean, double low, double high) {
+  struct cv_lab_row row = {.x = x,
+                           .metric = "regret",
+                           .mean = mean,
+                           .se = isnan(low) ? (double)NAN : (high - low) / 2,
+                           .low = low,
+                           .high = high,
+                           .n = isnan(low) ? 0 : 10};
+  (void)snprintf(row.series, sizeof(row.series), "%s", series);
+  assert_int_equal(cv_lab_result_add(result, &row), CV_OK);
+}
+
+/* The whole file with a zero byte behind. */
+static char *content(const char *name, size_t *ret_bytes) {
+  FILE *file = fopen(folder_file(&folder, name), "rb");
+  assert_non_null(file);
+  char *text = calloc(1, 1 << 20);
+  assert_non_null(text);
+  *ret_bytes = fread(text, 1, (1 << 20) - 1, file);
+  (void)fclose(file);
+  return text;
+}
+
+static void assert_has(const char *name, const char *what) {
+  size_t bytes;
+  char *text = content(name, &bytes);
+  if (strstr(text, what) == NULL) {
+    fail_msg("%s has no \"%s\":\n%s", name, what, text);
+  }
+  free(text);
+}
+
+static void assert_is_png(const char *name, uint32_t width) {
+  size_t bytes;
+  char *text = content(name, &bytes);
+  assert_true(bytes > 5000);
+  assert_memory_equal(text, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
+  uint8_t *at = (uint8_t *)text + 16;
+  assert_int_equal((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3], width);
+  free(text);
+}
+
+static void test_names_are_text_and_nothing_else(void **state) {
+  struct cv_lab_result result = {0};
+  struct cv_why why = {0};
+  const struct cv_lab_figure figure = {.name = "../a b'; !true",
+                                       .title = "it's `true` & <b>\\n%s $x",
+                                       .x_label = "x'",
+                                       .y_label = "y\n!true",
+                                       .metric = "regret"};
+  add(&result, "o'ne`", 1, 2, 1.5, 4);
+  add(&result, "o'ne`", 2, 3, 2, 3.5);
+  add(&result, "a line", 1, 1, NAN, NAN);
+  add(&result, "a line", 2, 2, NAN, NAN);
+  if (cv_lab_figure_draw(&figure, &result, folder.path, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  assert_is_png("_._a_b____true.png", 1800);
+  assert_has("_._a_b____true.svg", "</svg>");
+  assert_has("_._a_b____true.svg", "it's `true` &amp; &lt;b>\\n%s $x");
+  assert_has("_._a_b____true.svg", "o'ne`");
+  assert_has("_._a_b____true.gp", "'o''ne`'");
+  /* bars reach as far as the summary says, to each side */
+  assert_has("_._a_b____true.dat", "# o'ne`\n1 2 1.5 4 1.25 10\n2 3 2 3.5 0.75 10\n");
+  assert_has("_._a_b____true.dat", "# a line\n1 1 1 1 0 0\n");
+  cv_lab_result_fini(&result);
+}
+
+static void test_a_bar_below_zero_stays_on_a_logarithmic_axis(void **state) {
+  struct cv_lab_result result = {0};
+  const struct cv_lab_figure figure = {
+      .name = "log", .title = "", .x_label = "", .y_label = "", .metric = "regret", .log_y = true};
+  add(&result, "one", 1, 2, -1, 5);
+  add(&result, "one", 2, 4, 3, 5);
+  assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, NULL), CV_OK);
+  assert_has("log.dat", "1 2 0.2 5 3 10\n");
+  cv_lab_result_fini(&result);
+}
+
+static void test_series_without_an_x_stand_beside_each_other(void **state) {
+  struct cv_lab_result result = {0};
+  const struct cv_lab_figure figure = {.name = "flat", .title = "", .x_label = "", .y_label = "", .metric = "regret"};
+  add(&result, "one", NAN, 2, 1, 3);
+  add(&result, "two", NAN, 4, 3, 5);
+  assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, NULL), CV_OK);
+  assert_has("flat.dat", "# two\n2 4 3 5 1 10\n");
+  assert_has("flat.svg", ">two<");
+  cv_lab_result_fini(&result);
+}
+
+static void test_nothing_to_draw_is_said(void **state) {
+  struct cv_lab_result result = {0};
+  struct cv_why why = {0};
+  const struct cv_lab_figure figure = {.name = "empty", .title = "", .x_label = "", .y_label = "", .metric = "regret"};
+  assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, &why), CV_ERR_NOT_FOUND);
+  assert_string_equal(why.text, "empty: no number of regret is there to be drawn");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_names_are_text_and_nothing_else),
+      cmocka_unit_test(test_a_bar_below_zero_stays_on_a_logarithmic_axis),
+      cmocka_unit_test(test_series_without_an_x_stand_beside_each_other),
+      cmocka_unit_test(test_nothing_to_draw_is_said),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
