@@ -28,7 +28,8 @@ static void refuse_writes(struct world *world, struct disk *disk) {
   world_log(world, "fault: disk %c will refuse %d of its writes", disk->letter, disk->refuse_for);
 }
 
-/* The machine of the third-party burns down; it comes back with an empty disk. */
+/* The machine of the third-party burns down; it comes back with an empty disk. A copy from before is of another life,
+ * with seeds that the broker may never have stored: whoever went back to it would rightly be refused. */
 static void lose_thirdparty(struct world *world) {
   world->scenario.weight[FAULT_LOSE_THIRDPARTY] = 0;
   world_log(world, "fault: the third-party's database is lost");
@@ -37,6 +38,8 @@ static void lose_thirdparty(struct world *world) {
     party_die(world->thirdparty, 10 + world_below(world, 500));
   }
   disk_wipe(&world->disk_thirdparty);
+  disk_copy_fini(&world->snapshot_thirdparty);
+  world->has_snapshot_thirdparty = false;
   truth_thirdparty_lost(world->truth);
 }
 

@@ -524,7 +524,9 @@ void truth_stored(struct truth *truth, uint64_t commit) {
                (unsigned long long)anchored(truth->world));
   }
   truth->commit = commit;
-  all_is_stored(truth);
+  if (!truth->world->rolled_back) { /* what was never stored before that is not stored now */
+    all_is_stored(truth);
+  }
 }
 
 static void check_forgotten_arms(struct truth *truth, const struct campaign *campaign, const struct cv_campaign *core) {
