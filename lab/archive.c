@@ -415,6 +415,21 @@ enum cv_err cv_lab_archive_get(struct cv_lab_archive *archive, uint64_t setting,
   return err;
 }
 
+enum cv_err cv_lab_archive_replicates(struct cv_lab_archive *archive, uint64_t *ret, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  size_t count = 0;
+  CV_TRY(cv_db_prepare(archive->db, "SELECT ifnull(max(replicate), -1) + 1 FROM trial", &stmt, why));
+  CV_TRY(cv_db_step(archive->db, stmt, &row, why));
+  bool good = row != 0 && read_size(stmt, 0, CV_LAB_REPLICATES_MAX, &count);
+  (void)sqlite3_reset(stmt);
+  if (!good) {
+    return damaged(archive, "trial", why);
+  }
+  *ret = count;
+  return CV_OK;
+}
+
 static enum cv_err hand_in(struct cv_lab_archive *archive, sqlite3_stmt *stmt, const struct cv_lab_origin *origin,
                            double *numbers, cv_lab_trial_fn *trial, void *data, struct cv_why *why) {
   size_t setting = 0, replicate = 0;

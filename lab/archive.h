@@ -37,6 +37,9 @@ CV_MUST_USE enum cv_err cv_lab_archive_put(struct cv_lab_archive *archive, uint6
 CV_MUST_USE enum cv_err cv_lab_archive_get(struct cv_lab_archive *archive, uint64_t setting, uint64_t replicate,
                                            double *numbers, size_t n, bool *ret_found, struct cv_why *why);
 
+/* The highest number of a replicate, and 1; 0 without a trial. */
+CV_MUST_USE enum cv_err cv_lab_archive_replicates(struct cv_lab_archive *archive, uint64_t *ret, struct cv_why *why);
+
 /* Hands in every trial, in the order of settings, then of replicates; the first error ends it. */
 typedef enum cv_err cv_lab_trial_fn(void *data, uint64_t setting, uint64_t replicate, const double *numbers,
                                     struct cv_why *why);

@@ -33,6 +33,13 @@ size_t cv_lab_origin_numbers(const struct cv_lab_origin *origin) {
   return origin->series * cv_lab_origin_moments(origin) * origin->metrics;
 }
 
+struct cv_lab_place cv_lab_origin_place(const struct cv_lab_origin *origin, size_t setting, size_t number) {
+  size_t moments = cv_lab_origin_moments(origin);
+  return (struct cv_lab_place){.series = number / (moments * origin->metrics),
+                               .point = setting + number / origin->metrics % moments,
+                               .metric = number % origin->metrics};
+}
+
 bool cv_lab_origin_is_valid(const struct cv_lab_origin *origin) {
   const size_t most = CV_LAB_NUMBERS_MAX;
   return origin->series >= 1 && origin->series <= most && origin->points >= 1 && origin->points <= most &&

@@ -52,6 +52,11 @@ void cv_lab_origin_fini(struct cv_lab_origin *origin);
 size_t cv_lab_origin_moments(const struct cv_lab_origin *origin);
 /* How many numbers a piece has. */
 size_t cv_lab_origin_numbers(const struct cv_lab_origin *origin);
+/* Where in the experiment a piece's number stands, and the setting's point. */
+struct cv_lab_place {
+  size_t series, point, metric;
+};
+struct cv_lab_place cv_lab_origin_place(const struct cv_lab_origin *origin, size_t setting, size_t number);
 /* The sizes fit together and are within their limits. */
 bool cv_lab_origin_is_valid(const struct cv_lab_origin *origin);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lab/archive.h"
+#include "lab/results.h"
 
 enum { GATHER_MS = 500 };
 
@@ -76,7 +76,7 @@ static enum cv_err make_origin(const struct cv_lab_identity *identity, struct cv
                                    .series = experiment->series,
                                    .points = experiment->points,
                                    .metrics = experiment->metrics};
-  CV_REQUIRE(cv_lab_origin_is_valid(origin) && cv_lab_origin_numbers(origin) == cv_lab_piece_values(experiment));
+  CV_REQUIRE(cv_lab_origin_is_valid(origin) && cv_lab_results_fit(origin, experiment));
   enum cv_err err = origin->name == NULL || origin->text == NULL ? CV_ERR_NOMEM : copy_labels(experiment, origin);
   if (err == CV_OK) {
     cv_lab_sha256_hex(origin->text, strlen(origin->text), origin->text_sha256);
@@ -265,17 +265,9 @@ enum cv_err cv_lab_store_put(struct cv_lab_store *store, size_t setting, uint64_
   return err;
 }
 
-static enum cv_err fill(void *data, uint64_t setting, uint64_t replicate, const double *numbers, struct cv_why *why) {
-  struct cv_lab_dataset *dataset = data;
-  if (replicate < dataset->replicates) {
-    cv_lab_dataset_put(dataset, setting, replicate, numbers);
-  }
-  return CV_OK;
-}
-
 enum cv_err cv_lab_store_load(struct cv_lab_store *store, struct cv_lab_dataset *dataset, struct cv_why *why) {
   (void)pthread_mutex_lock(&store->lock);
-  enum cv_err err = cv_lab_archive_each(store->archive, &store->origin, fill, dataset, why);
+  enum cv_err err = cv_lab_results_fill(store->archive, &store->origin, dataset, why);
   (void)pthread_mutex_unlock(&store->lock);
   return err;
 }

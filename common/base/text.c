@@ -64,3 +64,16 @@ void cv_text_print(char *text, size_t size, const char *fmt, ...) {
   cv_text_vprint(text, size, fmt, args);
   va_end(args);
 }
+
+void cv_text_csv(const char *text, char *to, size_t size) {
+  CV_REQUIRE(size >= 2 * strlen(text) + 3);
+  *to++ = '"';
+  for (; *text != '\0'; text++) {
+    if (*text == '"') {
+      *to++ = '"';
+    }
+    *to++ = *text;
+  }
+  *to++ = '"';
+  *to = '\0';
+}

@@ -18,5 +18,7 @@ void cv_text_clean(char *text, size_t n);
 /* As snprintf, and clean: what was cut in the middle of a character, too. `size` > 0. */
 void cv_text_print(char *text, size_t size, const char *fmt, ...) CV_PRINTF(3, 4);
 void cv_text_vprint(char *text, size_t size, const char *fmt, va_list args) CV_PRINTF(3, 0);
+/* As a field of a CSV file: in quotes, those in it doubled. `size` is at least 2 strlen(text) + 3. */
+void cv_text_csv(const char *text, char *to, size_t size);
 
 #endif

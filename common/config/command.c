@@ -71,9 +71,9 @@ static bool takes_next(const struct cv_config_table *table, const char *argument
 }
 
 int cv_command_options(const struct cv_config_table *table, int argc, char **argv, size_t least, size_t most,
-                       const char *words[CV_WORDS_MAX], void *into) {
+                       const char **words, void *into) {
   char **options = calloc((size_t)argc + 1, sizeof(*options));
-  CV_REQUIRE(options != NULL && most <= CV_WORDS_MAX);
+  CV_REQUIRE(options != NULL);
   int n = 0;
   size_t found = 0;
   options[n++] = argv[0];

@@ -5,6 +5,7 @@
 
 #include "common/config/config.h"
 
+/* Of most commands. */
 enum { CV_WORDS_MAX = 3 };
 
 struct cv_command {
@@ -18,11 +19,11 @@ CV_MUST_USE int cv_command_main(const char *program, const char *about, const st
                                 int argc, char **argv);
 
 /*
- * Reads options in any order with the command's other words (`FILE`), of which there must be `least` to `most`. Returns
- * -1 to go on, else the exit status, as cv_config_start does.
+ * Reads options in any order with the command's other words (`FILE`), of which there must be `least` to `most`; `words`
+ * has room for `most`. Returns -1 to go on, else the exit status, as cv_config_start does.
  */
 CV_MUST_USE int cv_command_options(const struct cv_config_table *table, int argc, char **argv, size_t least,
-                                   size_t most, const char *words[CV_WORDS_MAX], void *into);
+                                   size_t most, const char **words, void *into);
 
 /* Prints "PROGRAM COMMAND: ..." and returns the status: 2 for what was wrong with a word, a file or an option. */
 int cv_command_fail(const struct cv_config_table *table, int status, const char *fmt, ...) CV_PRINTF(3, 4);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/text.h"
 
 /* A campaign with more of either is not one that a requester's machine should gather in memory. */
 enum { ROWS_MAX = 1 << 24 };
@@ -90,24 +91,15 @@ enum cv_err cv_export_add(struct cv_export *export, const struct cv_part *part) 
 
 /* ---- CSV ---- */
 
-static void put_quoted(const char *text, FILE *to) {
-  (void)fputc('"', to);
-  for (; *text != '\0'; text++) {
-    if (*text == '"') {
-      (void)fputc('"', to);
-    }
-    (void)fputc(*text, to);
-  }
-  (void)fputc('"', to);
-}
-
 void cv_export_write_result_csv(const struct cv_export *export, FILE *to) {
   (void)fprintf(to, "arm,item,class,tokens,mean,radius\n");
   for (size_t i = 0; i < export->standings; i++) {
     const struct cv_standing *standing = &export->standing[i];
     (void)fprintf(to, "%u,", standing->arm);
     if (export->spec.names != NULL && standing->arm < export->spec.arms) {
-      put_quoted(export->spec.names[standing->arm].text, to);
+      char name[2 * CV_NAME_BYTES + 2];
+      cv_text_csv(export->spec.names[standing->arm].text, name, sizeof(name));
+      (void)fputs(name, to);
     }
     (void)fprintf(to, ",");
     if (standing->rank_class > 0) {

@@ -196,6 +196,14 @@ static void scores_lie_on_the_grid(void **state) {
   }
 }
 
+static void a_csv_field_is_quoted(void **state) {
+  char field[16];
+  cv_text_csv("a, \"b\"", field, sizeof(field));
+  assert_string_equal(field, "\"a, \"\"b\"\"\"");
+  cv_text_csv("", field, 3);
+  assert_string_equal(field, "\"\"");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_put_is_read),
@@ -207,6 +215,7 @@ int main(void) {
       cmocka_unit_test(a_line_is_clean),
       cmocka_unit_test(every_code_has_words),
       cmocka_unit_test(texts_are_cleaned),
+      cmocka_unit_test(a_csv_field_is_quoted),
       cmocka_unit_test(scores_lie_on_the_grid),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
