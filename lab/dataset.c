@@ -8,10 +8,17 @@ static size_t width(const struct cv_lab_experiment *experiment) {
   return experiment->series * experiment->points * experiment->metrics;
 }
 
+uint64_t cv_lab_replicates_most(const struct cv_lab_experiment *experiment) {
+  return CV_LAB_DATASET_BYTES_MAX / sizeof(double) / width(experiment);
+}
+
 enum cv_err cv_lab_dataset_init(const struct cv_lab_experiment *experiment, uint64_t replicates,
                                 struct cv_lab_dataset *ret) {
   size_t n = width(experiment);
-  double *value = replicates > SIZE_MAX / sizeof(*value) / n ? NULL : malloc(replicates * n * sizeof(*value));
+  if (replicates > cv_lab_replicates_most(experiment)) {
+    return CV_ERR_LIMIT;
+  }
+  double *value = malloc((replicates * n + 1) * sizeof(*value)); /* also of none */
   if (value == NULL) {
     return CV_ERR_NOMEM;
   }

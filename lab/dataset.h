@@ -15,6 +15,11 @@ struct cv_lab_dataset {
   double *value; /* see cv_lab_value(); NAN: not run, or no such number */
 };
 
+/* What a dataset may take in memory, and how many replicates that is. */
+#define CV_LAB_DATASET_BYTES_MAX (UINT64_C(400) << 20)
+uint64_t cv_lab_replicates_most(const struct cv_lab_experiment *experiment);
+
+/* Without a number yet. CV_ERR_LIMIT, CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_lab_dataset_init(const struct cv_lab_experiment *experiment, uint64_t replicates,
                                             struct cv_lab_dataset *ret);
 void cv_lab_dataset_fini(struct cv_lab_dataset *dataset);

@@ -478,18 +478,34 @@ static enum cv_err override_all(const struct cv_lab_experiment *experiment, size
   return CV_OK;
 }
 
-enum cv_err cv_lab_prepare(const struct cv_lab_experiment *experiment, size_t series, size_t setting, uint64_t seed,
-                           struct cv_prepared *ret, struct cv_why *why) {
+static enum cv_err read_campaign(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
+                                 struct cv_campaign_file *ret, struct cv_why *why) {
   struct cv_yaml yaml;
   struct cv_buf buf = {.data = (uint8_t *)experiment->text, .len = experiment->bytes};
   CV_TRY(cv_yaml_parse(experiment->path, &buf, &yaml, why));
-  struct cv_campaign_file campaign;
   enum cv_err err = override_all(experiment, series, setting, &yaml, why);
   if (err == CV_OK) {
-    err = cv_campaign_read(&yaml, &campaign, why);
+    err = cv_campaign_read(&yaml, ret, why);
   }
   cv_yaml_close(&yaml);
-  return err == CV_OK ? cv_prepare_campaign(&campaign, seed, ret, why) : err;
+  return err;
+}
+
+enum cv_err cv_lab_prepare(const struct cv_lab_experiment *experiment, size_t series, size_t setting, uint64_t seed,
+                           struct cv_prepared *ret, struct cv_why *why) {
+  struct cv_campaign_file campaign;
+  CV_TRY(read_campaign(experiment, series, setting, &campaign, why));
+  return cv_prepare_campaign(&campaign, seed, ret, why);
+}
+
+enum cv_err cv_lab_data_path(const struct cv_lab_experiment *experiment, size_t series, size_t setting, char **ret,
+                             struct cv_why *why) {
+  struct cv_campaign_file campaign;
+  CV_TRY(read_campaign(experiment, series, setting, &campaign, why));
+  *ret = campaign.items.file;
+  campaign.items.file = NULL;
+  cv_campaign_fini(&campaign);
+  return CV_OK;
 }
 
 enum cv_err cv_lab_experiment_check(const struct cv_lab_experiment *experiment, struct cv_why *why) {

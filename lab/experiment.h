@@ -99,6 +99,10 @@ void cv_lab_experiment_fini(struct cv_lab_experiment *experiment);
 /* Makes every campaign of the experiment once, so that what is wrong with one is told before anything runs. */
 CV_MUST_USE enum cv_err cv_lab_experiment_check(const struct cv_lab_experiment *experiment, struct cv_why *why);
 
+/* The data file that a series reads at a setting, on the heap; NULL: it reads none. */
+CV_MUST_USE enum cv_err cv_lab_data_path(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
+                                         char **ret, struct cv_why *why);
+
 struct cv_prepared;
 /* The campaign of a series at a setting, its instance drawn by `seed`. */
 CV_MUST_USE enum cv_err cv_lab_prepare(const struct cv_lab_experiment *experiment, size_t series, size_t setting,

@@ -24,13 +24,11 @@ bool cv_lab_results_fit(const struct cv_lab_origin *origin, const struct cv_lab_
 
 static enum cv_err make_dataset(struct cv_lab_archive *archive, const char *path, struct cv_lab_results *results,
                                 struct cv_why *why) {
-  const uint64_t each = results->origin.settings * cv_lab_origin_numbers(&results->origin) * sizeof(double);
-  uint64_t replicates = 0;
+  uint64_t replicates = 0, most = cv_lab_replicates_most(&results->experiment);
   CV_TRY(cv_lab_archive_replicates(archive, &replicates, why));
-  if (replicates > CV_LAB_DATASET_BYTES_MAX / each) {
-    return cv_fail(why, CV_ERR_LIMIT,
-                   "%s: %" PRIu64 " replicates of %" PRIu64 " bytes do not fit; expected at most %" PRIu64, path,
-                   replicates, each, CV_LAB_DATASET_BYTES_MAX / each);
+  if (replicates > most) {
+    return cv_fail(why, CV_ERR_LIMIT, "%s: %" PRIu64 " replicates do not fit into memory; expected at most %" PRIu64,
+                   path, replicates, most);
   }
   return cv_lab_dataset_init(&results->experiment, replicates, &results->dataset) == CV_OK
              ? cv_lab_results_fill(archive, &results->origin, &results->dataset, why)

@@ -6,9 +6,6 @@
 #include "lab/archive.h"
 #include "lab/dataset.h"
 
-/* What a dataset may take in memory. */
-#define CV_LAB_DATASET_BYTES_MAX (UINT64_C(400) << 20)
-
 /* Must not move once it is read. */
 struct cv_lab_results {
   struct cv_lab_origin origin;

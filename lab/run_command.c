@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <pthread.h>
-#include <stdlib.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/config/value.h"
 #include "lab/command.h"
-#include "lab/dataset.h"
-#include "lab/measure.h"
-#include "lab/pool.h"
 #include "lab/preset.h"
+#include "lab/work.h"
+
+enum { PATH_BYTES = 4096 };
 
 #define AT(field) offsetof(struct settings, field)
 
 struct settings {
   uint64_t replicates, seed, jobs;
-  char *out;
-  char *data;
-  bool json, token_level;
+  char *out, *data, *shard;
+  bool json, token_level, resume, progress;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -48,7 +48,24 @@ static const struct cv_config_rule rules[] = {
      .fallback = "false",
      .help = "draw every token by itself, instead of a sum in one draw where that is the same in law"},
     {.key = "data", .type = CV_CONFIG_PATH, .offset = AT(data), .help = "the data file, instead of the one named"},
-    {.key = "out", .type = CV_CONFIG_PATH, .offset = AT(out), .help = "folder for the figure and its numbers"},
+    {.key = "out",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(out),
+     .help = "folder for the results, the figure and its numbers"},
+    {.key = "resume",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(resume),
+     .fallback = "false",
+     .help = "go on with the results in --out, if there are any"},
+    {.key = "shard",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(shard),
+     .help = "I/N: run the I-th of N parts only; `crowdveil-lab merge` joins their results"},
+    {.key = "progress",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(progress),
+     .fallback = "false",
+     .help = "say how far it is also where standard error is no terminal: a line every ten seconds"},
     {.key = "json", .type = CV_CONFIG_BOOL, .offset = AT(json), .fallback = "false", .help = "one object a line"},
 };
 
@@ -61,7 +78,7 @@ static const struct cv_config_table table = {
 };
 
 static int fail(enum cv_err err, const struct cv_why *why) {
-  return cv_command_fail(&table, cv_config_exit_status(err), "%s", why->text[0] == '\0' ? cv_err_text(err) : why->text);
+  return cv_command_fail(&table, cv_lab_exit_status(err), "%s", why->text[0] == '\0' ? cv_err_text(err) : why->text);
 }
 
 static int show(const struct cv_lab_experiment *experiment, const struct cv_lab_result *result,
@@ -75,7 +92,7 @@ static int show(const struct cv_lab_experiment *experiment, const struct cv_lab_
   if (err != CV_OK) {
     return cv_command_fail(&table, 1, "standard output does not take the result");
   }
-  if (settings->out != NULL) {
+  if (settings->out != NULL && settings->shard == NULL) {
     err = cv_lab_figure_draw(&experiment->figure, result, settings->out, &why);
   }
   return err == CV_OK ? 0 : fail(err, &why);
@@ -83,54 +100,62 @@ static int show(const struct cv_lab_experiment *experiment, const struct cv_lab_
 
 /* ---- the work ---- */
 
-struct work {
-  const struct cv_lab_experiment *experiment;
-  const struct settings *settings;
-  struct cv_lab_dataset dataset;
-  pthread_mutex_t lock; /* of why */
-  struct cv_why why;    /* of the first piece that failed */
-};
-
-static enum cv_err run_piece(void *data, size_t at) {
-  struct work *work = data;
-  struct cv_lab_piece piece = {.experiment = work->experiment,
-                               .setting = at / work->dataset.replicates,
-                               .replicate = at % work->dataset.replicates,
-                               .token_level = work->settings->token_level};
-  piece.seed = cv_lab_replicate_seed(work->settings->seed, piece.replicate);
-  double *values = calloc(cv_lab_piece_values(work->experiment), sizeof(*values));
-  struct cv_why why = {0};
-  enum cv_err err = values == NULL ? CV_ERR_NOMEM : cv_lab_piece_run(&piece, values, &why);
-  if (err == CV_OK) {
-    cv_lab_dataset_put(&work->dataset, piece.setting, piece.replicate, values);
-  } else {
-    (void)pthread_mutex_lock(&work->lock);
-    work->why = work->why.text[0] == '\0' ? why : work->why;
-    (void)pthread_mutex_unlock(&work->lock);
+/* Where results are kept: OUT/NAME.db, of a shard OUT/NAME-I-of-N.db. The folder is made if it is not there. */
+static enum cv_err name_file(const struct cv_lab_experiment *experiment, const struct settings *settings,
+                             const struct cv_lab_shard *shard, char *to, size_t size, struct cv_why *why) {
+  char part[48] = "";
+  if (strchr(experiment->name, '/') != NULL || experiment->name[0] == '.') {
+    return cv_fail(why, CV_ERR_INVALID, "%s: campaign %s cannot name a file in --out; expected a name without a slash",
+                   experiment->path, cv_value_quote(experiment->name).text);
   }
-  free(values);
-  return err;
+  if (mkdir(settings->out, 0777) != 0 && errno != EEXIST) {
+    return cv_fail(why, CV_ERR_IO, "%s: %s", settings->out, strerror(errno));
+  }
+  if (shard->of > 1) {
+    (void)snprintf(part, sizeof(part), "-%" PRIu64 "-of-%" PRIu64, shard->index, shard->of);
+  }
+  return snprintf(to, size, "%s/%s%s.db", settings->out, experiment->name, part) < (int)size
+             ? CV_OK
+             : cv_fail(why, CV_ERR_LIMIT, "%.200s...: too long a name", settings->out);
+}
+
+static enum cv_err run_work(const struct cv_lab_experiment *experiment, const struct settings *settings,
+                            struct cv_lab_dataset *ret, struct cv_why *why) {
+  char file[PATH_BYTES];
+  struct cv_lab_work work = {.experiment = experiment,
+                             .replicates = settings->replicates,
+                             .seed = settings->seed,
+                             .jobs = (unsigned)settings->jobs,
+                             .token_level = settings->token_level,
+                             .shard = {1, 1},
+                             .resume = settings->resume,
+                             .progress = settings->progress || isatty(STDERR_FILENO) ? stderr : NULL};
+  if (settings->shard != NULL) {
+    CV_TRY(cv_lab_shard_parse(settings->shard, &work.shard, why));
+  }
+  if (settings->out == NULL && (settings->shard != NULL || settings->resume)) {
+    return cv_fail(why, CV_ERR_INVALID, "--%s without --out; expected the folder in which results are kept",
+                   settings->resume ? "resume" : "shard");
+  }
+  CV_TRY(cv_lab_experiment_check(experiment, why));
+  if (settings->out != NULL) {
+    CV_TRY(name_file(experiment, settings, &work.shard, file, sizeof(file), why));
+    work.file = file;
+  }
+  return cv_lab_work_run(&work, ret, why);
 }
 
 static int run_experiment(const struct cv_lab_experiment *experiment, const struct settings *settings) {
-  struct work work = {.experiment = experiment, .settings = settings, .lock = PTHREAD_MUTEX_INITIALIZER};
-  uint64_t replicates = settings->replicates == 0 ? experiment->replicates : settings->replicates;
-  unsigned jobs = settings->jobs == 0 ? cv_lab_processors() : (unsigned)settings->jobs;
+  struct cv_lab_dataset dataset = {0};
   struct cv_lab_result result = {.preset = experiment->name};
-  enum cv_err err = cv_lab_experiment_check(experiment, &work.why);
+  struct cv_why why = {0};
+  enum cv_err err = run_work(experiment, settings, &dataset, &why);
   if (err == CV_OK) {
-    err = cv_lab_dataset_init(experiment, replicates, &work.dataset);
+    err = cv_lab_dataset_rows(&dataset, &result);
   }
-  if (err == CV_OK) {
-    err = cv_lab_pool(cv_lab_settings_of(experiment) * replicates, jobs, isatty(STDERR_FILENO) ? stderr : NULL,
-                      run_piece, &work);
-  }
-  if (err == CV_OK) {
-    err = cv_lab_dataset_rows(&work.dataset, &result);
-  }
-  int status = err == CV_OK ? show(experiment, &result, settings) : fail(err, &work.why);
+  int status = err == CV_OK ? show(experiment, &result, settings) : fail(err, &why);
   cv_lab_result_fini(&result);
-  cv_lab_dataset_fini(&work.dataset);
+  cv_lab_dataset_fini(&dataset);
   return status;
 }
 

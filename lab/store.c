@@ -33,16 +33,40 @@ struct cv_lab_store {
 
 /* ---- what the results are of ---- */
 
+static bool has_file(const struct cv_lab_origin *origin, const char *path) {
+  for (size_t i = 0; i < origin->files; i++) {
+    if (strcmp(origin->file[i].path, path) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static enum cv_err add_file(struct cv_lab_origin *origin, const char *path, struct cv_why *why) {
+  if (has_file(origin, path)) {
+    return CV_OK;
+  }
+  if (origin->files == CV_LAB_FILES_MAX) {
+    return cv_fail(why, CV_ERR_LIMIT, "more than %d data files", CV_LAB_FILES_MAX);
+  }
+  CV_TRY(cv_lab_data_file_read(path, &origin->file[origin->files], why));
+  origin->files++;
+  return CV_OK;
+}
+
+/* Of every campaign of the experiment, each once. */
 static enum cv_err read_files(const struct cv_lab_experiment *experiment, struct cv_lab_origin *origin,
                               struct cv_why *why) {
-  size_t count = experiment->data != NULL;
-  origin->file = calloc(count + 1, sizeof(*origin->file));
+  origin->file = calloc(CV_LAB_FILES_MAX, sizeof(*origin->file));
   if (origin->file == NULL) {
     return CV_ERR_NOMEM;
   }
-  for (size_t i = 0; i < count; i++) {
-    CV_TRY(cv_lab_data_file_read(experiment->data, &origin->file[i], why));
-    origin->files++;
+  for (size_t i = 0; i < experiment->series * origin->settings; i++) {
+    char *path = NULL;
+    CV_TRY(cv_lab_data_path(experiment, i / origin->settings, i % origin->settings, &path, why));
+    enum cv_err err = path == NULL ? CV_OK : add_file(origin, path, why);
+    free(path);
+    CV_TRY(err);
   }
   return CV_OK;
 }
