@@ -5,14 +5,6 @@
 
 #include "common/base/err.h"
 
-uint64_t cv_mix64(uint64_t value) {
-  value ^= value >> 30;
-  value *= UINT64_C(0xbf58476d1ce4e5b9);
-  value ^= value >> 27;
-  value *= UINT64_C(0x94d049bb133111eb);
-  return value ^ (value >> 31);
-}
-
 uint64_t cv_rng_below(struct cv_rng *rng, uint64_t bound) {
   /* Lemire 2019: the high word of a product, rejecting the few low words that would favour some results. */
   __uint128_t product = (__uint128_t)cv_rng_u64(rng) * bound;
@@ -23,10 +15,6 @@ uint64_t cv_rng_below(struct cv_rng *rng, uint64_t bound) {
     }
   }
   return (uint64_t)(product >> 64);
-}
-
-double cv_rng_unit(struct cv_rng *rng) {
-  return (double)(cv_rng_u64(rng) >> 11) * 0x1p-53;
 }
 
 double cv_rng_normal(struct cv_rng *rng) {
@@ -59,16 +47,14 @@ static void refill(struct cv_rng *rng) {
   rng->left = CV_COUNT(seeded->buffer);
 }
 
-void cv_rng_seeded_init(struct cv_rng_seeded *seeded, uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
-  const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
-  uint64_t at = cv_mix64(seed + golden);
-  const uint64_t path[] = {a, b, c};
-  for (size_t i = 0; i < CV_COUNT(path); i++) {
-    at = cv_mix64(at + golden + cv_mix64(path[i] + golden * (i + 2)));
-  }
+void cv_rng_seeded_at(struct cv_rng_seeded *seeded, uint64_t at) {
   for (size_t i = 0; i < CV_COUNT(seeded->state); i++) {
-    at += golden;
-    seeded->state[i] = cv_mix64(at);
+    seeded->state[i] = cv_mix64(at + CV_RNG_GOLDEN * (i + 1));
   }
   seeded->rng = (struct cv_rng){.refill = refill, .word = seeded->buffer, .left = 0};
+}
+
+void cv_rng_seeded_init(struct cv_rng_seeded *seeded, uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
+  uint64_t at = cv_rng_branch(cv_rng_root(seed), 0, a);
+  cv_rng_seeded_at(seeded, cv_rng_branch(cv_rng_branch(at, 1, b), 2, c));
 }

@@ -30,7 +30,9 @@ static inline uint64_t cv_rng_u64(struct cv_rng *rng) {
 /* Uniform in [0, bound), exactly; bound > 0. */
 uint64_t cv_rng_below(struct cv_rng *rng, uint64_t bound);
 /* Uniform in [0, 1): 53 bits. */
-double cv_rng_unit(struct cv_rng *rng);
+static inline double cv_rng_unit(struct cv_rng *rng) {
+  return (double)(cv_rng_u64(rng) >> 11) * 0x1p-53;
+}
 /* Standard normal (Marsaglia's polar method). For simulated qualities, never for privacy noise. */
 double cv_rng_normal(struct cv_rng *rng);
 
@@ -59,6 +61,26 @@ enum cv_rng_purpose {
 void cv_rng_seeded_init(struct cv_rng_seeded *seeded, uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
 
 /* A 64-bit mixing function (splitmix64's finaliser): equal inputs give equal outputs, all bits depend on all bits. */
-uint64_t cv_mix64(uint64_t value);
+static inline uint64_t cv_mix64(uint64_t value) {
+  value ^= value >> 30;
+  value *= UINT64_C(0xbf58476d1ce4e5b9);
+  value ^= value >> 27;
+  value *= UINT64_C(0x94d049bb133111eb);
+  return value ^ (value >> 31);
+}
+
+/*
+ * The name of a stream a part at a time, for whoever needs many that differ in the last parts only:
+ *   at = cv_rng_root(seed); at = cv_rng_branch(at, 0, a); ... 1, b; ... 2, c; cv_rng_seeded_at(&seeded, at)
+ * is cv_rng_seeded_init(&seeded, seed, a, b, c).
+ */
+#define CV_RNG_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+static inline uint64_t cv_rng_root(uint64_t seed) {
+  return cv_mix64(seed + CV_RNG_GOLDEN);
+}
+static inline uint64_t cv_rng_branch(uint64_t at, uint64_t index, uint64_t part) {
+  return cv_mix64(at + CV_RNG_GOLDEN + cv_mix64(part + CV_RNG_GOLDEN * (index + 2)));
+}
+void cv_rng_seeded_at(struct cv_rng_seeded *seeded, uint64_t at);
 
 #endif

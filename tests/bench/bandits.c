@@ -32,8 +32,11 @@ static void play(const struct game *game, uint64_t seed) {
     for (size_t i = 0; i < step.wants; i++) {
       uint32_t arm = step.want[i].arm;
       sum[arm] += cv_rng_unit(&rng.rng) < 0.6 - 0.03 * arm ? CV_GRID : 0;
-      release = (struct cv_release){
-          .number = release.number + 1, .plan = plan, .arm = arm, .tokens = ++pulls[arm], .noisy_sum = sum[arm]};
+      release.number++;
+      release.plan = plan;
+      release.arm = arm;
+      release.tokens = ++pulls[arm];
+      release.noisy_sum = sum[arm];
       cv_policy_apply(policy, &release);
     }
   }

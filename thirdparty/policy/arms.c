@@ -27,7 +27,7 @@ enum cv_err cv_arms_init(const struct cv_spec *spec, uint64_t seed, struct cv_ar
   double horizon = cv_params_number(&spec->policy.params, "horizon");
   *ret = (struct cv_arms){.arms = spec->arms,
                           .horizon = horizon > 0 ? (uint64_t)horizon : spec->tokens,
-                          .seed = seed,
+                          .stream = cv_rng_branch(cv_rng_root(seed), 0, CV_RNG_POLICY),
                           .law = law,
                           .arm = arm};
   return CV_OK;
@@ -101,7 +101,7 @@ enum cv_err cv_arms_load(struct cv_arms *arms, struct cv_reader *in) {
 }
 
 void cv_arms_stream(const struct cv_arms *arms, uint64_t plan, struct cv_rng_seeded *ret) {
-  cv_rng_seeded_init(ret, arms->seed, CV_RNG_POLICY, plan, 0);
+  cv_rng_seeded_at(ret, cv_rng_branch(cv_rng_branch(arms->stream, 1, plan), 2, 0));
 }
 
 void cv_arms_want(const struct cv_arms *arms, uint32_t arm, uint32_t tokens, struct cv_policy_step *step) {

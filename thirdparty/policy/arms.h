@@ -21,7 +21,7 @@ struct cv_arms {
   uint32_t arms;       /* K */
   uint64_t pulls;      /* t: tokens of all arms */
   uint64_t horizon;    /* T: pulls after which the policy is done */
-  uint64_t seed;       /* of the policy's stream */
+  uint64_t stream;     /* the policy's, of which each plan has a branch */
   struct cv_local law; /* what the workers do to a score */
   struct cv_arm_sum *arm;
 };

@@ -37,11 +37,15 @@ extern const struct cv_policy_class cv_policy_exp3_tau;
  */
 struct cv_exp3 {
   uint32_t arms;
+  uint32_t heaviest; /* arm of the highest exponent */
+  bool leads;        /* which has 85 % of the weight or more */
   double gamma;
   double reference;
+  double share;     /* g/K */
   double total;     /* of the weights */
   double *exponent; /* (g/K) G_i >= 0 */
   double *weight;   /* exp(exponent - reference) */
+  double *sum;      /* of the weights up to an arm */
 };
 
 /* gamma in [0,1], `choices` > 0; gamma 0: the one above for so many choices. */

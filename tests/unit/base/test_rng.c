@@ -38,6 +38,18 @@ static void words_are_xoshiros(void **state) {
   }
 }
 
+/* Stored runs depend on it that a name always gives the same stream, by either way of saying it. */
+static void a_name_keeps_its_stream(void **state) {
+  struct cv_rng_seeded whole, parts;
+  cv_rng_seeded_init(&whole, 7, CV_RNG_SCORE, 3, 5);
+  uint64_t at = cv_rng_branch(cv_rng_branch(cv_rng_branch(cv_rng_root(7), 0, CV_RNG_SCORE), 1, 3), 2, 5);
+  cv_rng_seeded_at(&parts, at);
+  assert_memory_equal(whole.state, parts.state, sizeof(whole.state));
+  assert_true(cv_rng_u64(&whole.rng) == UINT64_C(0x93fe72c39e734ba4));
+  assert_true(cv_rng_u64(&whole.rng) == UINT64_C(0x1799f10f31bfa8f6));
+  assert_true(cv_rng_u64(&parts.rng) == UINT64_C(0x93fe72c39e734ba4));
+}
+
 static void every_part_of_the_name_makes_another_stream(void **state) {
   static const uint64_t name[][4] = {{7, 1, 2, 3}, {8, 1, 2, 3}, {7, 2, 2, 3}, {7, 1, 3, 3}, {7, 1, 2, 4},
                                      {7, 2, 1, 3}, {7, 1, 3, 2}, {1, 7, 2, 3}, {0, 0, 0, 0}, {0, 0, 0, 1}};
@@ -134,13 +146,10 @@ static void normal_is_standard(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_stream_repeats),
-      cmocka_unit_test(words_are_xoshiros),
-      cmocka_unit_test(every_part_of_the_name_makes_another_stream),
-      cmocka_unit_test(a_taken_word_is_wiped),
-      cmocka_unit_test(below_is_uniform),
-      cmocka_unit_test(below_reaches_its_ends),
-      cmocka_unit_test(unit_is_uniform),
+      cmocka_unit_test(a_stream_repeats),        cmocka_unit_test(words_are_xoshiros),
+      cmocka_unit_test(a_name_keeps_its_stream), cmocka_unit_test(every_part_of_the_name_makes_another_stream),
+      cmocka_unit_test(a_taken_word_is_wiped),   cmocka_unit_test(below_is_uniform),
+      cmocka_unit_test(below_reaches_its_ends),  cmocka_unit_test(unit_is_uniform),
       cmocka_unit_test(normal_is_standard),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
