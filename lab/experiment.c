@@ -478,6 +478,17 @@ static enum cv_err override_all(const struct cv_lab_experiment *experiment, size
   return CV_OK;
 }
 
+/* A preset names no file of this machine: whoever runs it says where the data are. */
+static enum cv_err check_data(const struct cv_lab_experiment *experiment, struct cv_campaign_file *campaign,
+                              struct cv_why *why) {
+  bool is_preset = strpbrk(experiment->path, "/.") == NULL;
+  if (campaign->items.file == NULL || experiment->data != NULL || !is_preset) {
+    return CV_OK;
+  }
+  cv_campaign_fini(campaign);
+  return cv_fail(why, CV_ERR_INVALID, "%s needs data; expected --data FILE", experiment->path);
+}
+
 static enum cv_err read_campaign(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
                                  struct cv_campaign_file *ret, struct cv_why *why) {
   struct cv_yaml yaml;
@@ -488,7 +499,7 @@ static enum cv_err read_campaign(const struct cv_lab_experiment *experiment, siz
     err = cv_campaign_read(&yaml, ret, why);
   }
   cv_yaml_close(&yaml);
-  return err;
+  return err == CV_OK ? check_data(experiment, ret, why) : err;
 }
 
 enum cv_err cv_lab_prepare(const struct cv_lab_experiment *experiment, size_t series, size_t setting, uint64_t seed,

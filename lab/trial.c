@@ -15,11 +15,12 @@ struct arm {
   struct cv_mechanism *mechanism;
   uint64_t tokens;  /* collected */
   uint64_t covered; /* by the last release */
-  double chance;    /* of a token that is 0 or CV_GRID to be that; below 0: tokens are something else */
-  const struct cv_quality_model *model; /* NULL: none */
-  struct cv_quality_item item;
-  uint32_t plays, shown; /* in the present plan */
+  enum { BITS, NORMAL, OTHER } tokens_are;
+  double chance;               /* BITS: of a token, which is 0 or CV_GRID, to be that */
+  struct cv_quality_item item; /* NORMAL: of scores that are clipped and reach the broker as they are */
+  uint32_t plays, shown;       /* in the present plan */
   struct cv_rng_seeded score, noise;
+  struct cv_sampler sampler; /* of many scores side by side */
 };
 
 struct run {
@@ -32,7 +33,6 @@ struct run {
   struct cv_neighbours graph;
   struct arm *arm;
   struct cv_rng_seeded privacy;
-  struct cv_sampler sampler;
   uint64_t plan, release;
   size_t moment;     /* the next one */
   uint32_t last_arm; /* against an adversary: of the round before; `arms` before the first */
@@ -46,12 +46,16 @@ static void init_arm(struct run *run, uint32_t index) {
   const struct cv_prepared *campaign = run->trial->campaign;
   cv_rng_seeded_init(&arm->score, seed, CV_RNG_SCORE, index, UINT64_MAX - 1);
   cv_rng_seeded_init(&arm->noise, seed, CV_RNG_NOISE, index, 0);
-  arm->model = cv_quality_law(campaign->source.quality, index, &arm->item);
-  arm->chance = -1;
-  bool is_bit = arm->model != NULL && strcmp(arm->model->name, "bernoulli") == 0;
-  if (is_bit && run->privatizer->law.kind != CV_LOCAL_LAPLACE) {
+  cv_sampler_init(&arm->sampler, seed, CV_RNG_SCORE, index, UINT64_MAX);
+  const struct cv_quality_model *model = cv_quality_law(campaign->source.quality, index, &arm->item);
+  enum cv_local_kind local = run->privatizer->law.kind;
+  arm->tokens_are = OTHER;
+  if (model != NULL && strcmp(model->name, "bernoulli") == 0 && local != CV_LOCAL_LAPLACE) {
     struct cv_feedback feedback = cv_local_feedback(&run->privatizer->law, index);
+    arm->tokens_are = BITS;
     arm->chance = fmin(1, fmax(0, feedback.offset + feedback.slope * arm->item.mean));
+  } else if (model != NULL && strcmp(model->name, "clipped-normal") == 0 && local == CV_LOCAL_NONE) {
+    arm->tokens_are = NORMAL;
   }
 }
 
@@ -80,7 +84,6 @@ static enum cv_err init(struct run *run, struct cv_why *why) {
   CV_TRY(cv_privatizer_new(&spec->privatizer, spec->arms, &run->privatizer, why));
   CV_TRY(cv_policy_new(spec, cv_mix64(run->trial->seed ^ CV_RNG_POLICY), &run->policy));
   cv_rng_seeded_init(&run->privacy, run->trial->seed, CV_RNG_PRIVATIZER, 0, 0);
-  cv_sampler_init(&run->sampler, run->trial->seed, CV_RNG_SCORE, UINT64_MAX, 0);
   run->last_arm = spec->arms;
   return init_tables(run);
 }
@@ -99,22 +102,23 @@ static void fini(struct run *run) {
 /* ---- tokens ---- */
 
 static enum cv_err draw_score(struct run *run, uint32_t index, int64_t *ret) {
+  const struct cv_quality *quality = run->trial->campaign->source.quality;
   struct arm *arm = &run->arm[index];
-  if (arm->model != NULL && !run->trial->token_level) {
-    *ret = cv_grid_from(arm->model->draw(&arm->item, &arm->score.rng));
-    return CV_OK;
-  }
-  return cv_quality_score(run->trial->campaign->source.quality, index, arm->tokens, ret);
+  bool is_drawn = !run->trial->token_level && cv_quality_draw(quality, index, &arm->score.rng, ret);
+  return is_drawn ? CV_OK : cv_quality_score(quality, index, arm->tokens, ret);
 }
 
 /* The sum of `count` tokens of an arm. CV_ERR_LIMIT: its data are used up. */
 static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int64_t *ret_sum) {
   struct arm *arm = &run->arm[index];
   int64_t sum = 0;
-  if (arm->chance >= 0) {
-    uint64_t ones = run->trial->token_level ? cv_sampler_bernoulli_sum(&run->sampler, count, arm->chance)
+  if (arm->tokens_are == BITS) {
+    uint64_t ones = run->trial->token_level ? cv_sampler_bernoulli_sum(&arm->sampler, count, arm->chance)
                                             : cv_sampler_binomial(&arm->score.rng, count, arm->chance);
     sum = (int64_t)ones * CV_GRID;
+    arm->tokens += count;
+  } else if (arm->tokens_are == NORMAL) {
+    sum = cv_sampler_clipped_normal_sum(&arm->sampler, count, arm->item.mean, arm->item.spread);
     arm->tokens += count;
   } else {
     for (uint32_t i = 0; i < count; i++) {

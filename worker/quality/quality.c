@@ -185,6 +185,20 @@ const struct cv_quality_model *cv_quality_law(const struct cv_quality *quality, 
   return quality->model;
 }
 
+bool cv_quality_draw(const struct cv_quality *quality, uint32_t arm, struct cv_rng *rng, int64_t *ret_score) {
+  CV_REQUIRE(arm < quality->arms);
+  if (quality->model != NULL) {
+    *ret_score = cv_grid_from(quality->model->draw(&quality->item[arm], rng));
+    return true;
+  }
+  if (quality->adversary.class != NULL || quality->key != NULL) {
+    return false;
+  }
+  uint64_t start = quality->rows.start[arm];
+  *ret_score = quality->rows.value[start + cv_rng_below(rng, quality->rows.start[arm + 1] - start)];
+  return true;
+}
+
 double cv_quality_truth(const struct cv_quality *quality, uint32_t arm) {
   CV_REQUIRE(arm < quality->arms);
   if (quality->adversary.class != NULL) {

@@ -74,10 +74,14 @@ CV_MUST_USE enum cv_err cv_quality_score(const struct cv_quality *quality, uint3
 /* The true mean of an arm's scores, in [0,1]; of an adversary's that over all its rounds, if it were played at each. */
 double cv_quality_truth(const struct cv_quality *quality, uint32_t arm);
 
-/* The law that an arm's scores are drawn from, for whoever draws them from a stream of his own; NULL: there is none (a
- * data set, an adversary). */
+/*
+ * For whoever draws scores from a stream of his own: the law that an arm's scores are drawn from, NULL if there is none
+ * (a data set, an adversary); and one score by it, or a row of a data set with replacement. False: this source has no
+ * scores but those of places and rounds.
+ */
 const struct cv_quality_model *cv_quality_law(const struct cv_quality *quality, uint32_t arm,
                                               struct cv_quality_item *ret_item);
+bool cv_quality_draw(const struct cv_quality *quality, uint32_t arm, struct cv_rng *rng, int64_t *ret_score);
 
 /* The adversary, or NULL. */
 const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality);
