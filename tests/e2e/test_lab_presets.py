@@ -47,7 +47,8 @@ def test_series_that_differ_in_nothing_find_the_same_against_an_adversary(tmp_pa
             assert row["mean"] == found["other", x, metric]["mean"], (x, metric)
     # What another policy gains differs, and with its regret it comes to the same: what the best arm gives in that game.
     assert found["blind", 1200, "reward"]["mean"] != found["one", 1200, "reward"]["mean"]
-    best = [found[series, 1200, "reward"]["mean"] + found[series, 1200, "regret"]["mean"] for series in ("one", "blind")]
+    best = [found[series, 1200, "reward"]["mean"] + found[series, 1200, "regret"]["mean"]
+            for series in ("one", "blind")]
     assert math.isclose(*best, rel_tol=1e-12)
 
 
