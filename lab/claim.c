@@ -223,27 +223,23 @@ static size_t count(const struct cv_lab_terms *terms) {
   struct bounds bounds = bounds_of(terms);
   switch (terms->relation) {
     case CV_LAB_TREND:
-      return terms->series * terms->points;
+      return terms->pairs * terms->points;
     case CV_LAB_GROWTH:
-      return terms->series * (terms->points - 1);
+      return terms->pairs * (terms->points - 1);
     default:
-      return terms->series * (terms->others == 0 ? 1 : terms->others) * terms->points *
-             (size_t)(!isnan(bounds.low) + !isnan(bounds.high));
+      return terms->pairs * terms->points * (size_t)(!isnan(bounds.low) + !isnan(bounds.high));
   }
 }
 
 static void hear_all(struct hearing *hearing) {
   const struct cv_lab_terms *terms = hearing->terms;
-  for (size_t i = 0; i < terms->series; i++) {
+  for (size_t i = 0; i < terms->pairs; i++) {
     if (terms->relation == CV_LAB_TREND) {
-      hear_trend(hearing, terms->one[i]);
+      hear_trend(hearing, terms->pair[i].one);
     } else if (terms->relation == CV_LAB_GROWTH) {
-      hear_growth(hearing, terms->one[i]);
-    } else if (terms->others == 0) {
-      hear_bounds(hearing, terms->one[i], terms->one[i]);
-    }
-    for (size_t j = 0; j < terms->others; j++) {
-      hear_bounds(hearing, terms->one[i], terms->other[j]);
+      hear_growth(hearing, terms->pair[i].one);
+    } else {
+      hear_bounds(hearing, terms->pair[i].one, terms->pair[i].other);
     }
   }
 }
@@ -323,8 +319,10 @@ static void say_weight(struct line *line, const struct hearing *hearing, const s
   } else if (d->n > 1 && d->se == 0) {
     say(line, "; alike in all %llu replicates", (unsigned long long)d->n);
   } else if (d->n > 1) {
-    say(line, "; %s%.1f standard errors%s in %llu replicates", has_number(hearing) ? "" : "pair by pair ",
-        fabs(finding->errors), finding->errors < 0 ? " the other way" : "", (unsigned long long)d->n);
+    double errors = fabs(finding->errors);
+    say(line, "; %s%s%.1f standard errors%s in %llu replicates", has_number(hearing) ? "" : "pair by pair ",
+        errors > 100 ? "more than " : "", fmin(errors, 100), finding->errors < 0 ? " the other way" : "",
+        (unsigned long long)d->n);
   }
   if (d->n > 1 && finding->verdict == CV_LAB_UNDECIDED && finding->errors != 0) {
     double more = (double)d->n * pow(2 / finding->errors, 2);

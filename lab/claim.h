@@ -23,8 +23,9 @@
  *   reason: TEXT              and nothing else: the claim cannot be judged
  *
  * `metric` may be left out where the experiment has only one, `series` where it has only one. `series`, `below` and so
- * on take a name or a list. `at` says at which points of x: a number, a list, first, last or all; `from` and `to`
- * instead of it bound them. Without these it is all points, or of moments of a run the last.
+ * on take a name or a list; the name of a series that a grid has multiplied is all of its cells, and compared cell by
+ * cell. `at` says at which points of x: a number, a list, first, last or all; `from` and `to` instead of it bound them.
+ * Without these it is all points, or of moments of a run the last, but of a trend or a growth all.
  *
  * What is compared with another series, or with another point, is compared replicate by replicate. A comparison holds
  * if the difference is beyond the quantile of Student's distribution that leaves what two standard errors leave of a

@@ -9,6 +9,7 @@
 #include "common/config/rules.h"
 #include "deploy/launcher/prepare.h"
 #include "lab/claim.h"
+#include "lab/formula.h"
 #include "lab/measure.h"
 #include "lab/override.h"
 
@@ -179,7 +180,10 @@ static enum cv_err take_series(struct cv_lab_experiment *experiment, const yaml_
   }
   CV_TRY(cv_yaml_keys(yaml, node, "experiment.series", NULL, 0, why));
   CV_TRY(take_text(yaml, node, "experiment.series", "name", NULL, &name, why));
-  CV_TRY(take_text(yaml, node, "experiment.series", "formula", NULL, &series.formula, why));
+  const yaml_node_t *formula = cv_yaml_find(yaml, node, "formula").value;
+  if (formula != NULL) {
+    CV_TRY(cv_lab_formula_read(yaml, formula, &series.formula, why));
+  }
   if (name == NULL || strlen(name) >= sizeof(series.name)) {
     return cv_yaml_fail(yaml, node, why, "a series without a name of at most %zu bytes; expected %s",
                         sizeof(series.name) - 1, expected);
@@ -527,5 +531,5 @@ enum cv_err cv_lab_experiment_check(const struct cv_lab_experiment *experiment, 
       cv_prepared_fini(&prepared);
     }
   }
-  return CV_OK;
+  return cv_lab_formulas_check(experiment, why);
 }

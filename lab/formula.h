@@ -27,7 +27,10 @@ struct cv_lab_formula {
 const struct cv_lab_formula *cv_lab_formula_find(const char *name);
 const struct cv_lab_formula *cv_lab_formula_at(size_t index);
 
-/* Each series with a formula names one that is there and that its campaign can have. One line. */
+/* The name of one; borrowed from the node. One line with line and column if it is none. */
+CV_MUST_USE enum cv_err cv_lab_formula_read(const struct cv_yaml *yaml, const yaml_node_t *node, const char **ret,
+                                            struct cv_why *why);
+/* Each series with a formula has a campaign that can have it, and the experiment its metric. One line. */
 CV_MUST_USE enum cv_err cv_lab_formulas_check(const struct cv_lab_experiment *experiment, struct cv_why *why);
 /* Of a series with a formula. NAN at a metric that is not the formula's. */
 CV_MUST_USE enum cv_err cv_lab_formula_value(const struct cv_lab_experiment *experiment, size_t series, size_t point,

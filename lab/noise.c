@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "broker/mechanism/mechanism.h"
+#include "lab/noise.h"
+
+#include <math.h>
+
 #include "common/base/grid.h"
 #include "deploy/launcher/prepare.h"
 #include "lab/measures.h"
@@ -13,6 +16,34 @@ static double covered(const struct cv_mechanism_law *law, uint64_t n) {
     cover = cv_mechanism_cover(law, --n);
   }
   return cover == CV_COVER_ITEM ? 1 : (double)n;
+}
+
+enum cv_err cv_lab_noise_law(const struct cv_prepared *campaign, struct cv_mechanism_law *ret, struct cv_why *why) {
+  const struct cv_spec *spec = &campaign->file.spec;
+  struct cv_choice mechanism = spec->mechanism;
+  if (spec->tokens >= CV_RELEASES_END) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: limits.tokens are so many releases; expected fewer than 2^32",
+                   campaign->file.path);
+  }
+  return cv_mechanism_law_init(&mechanism, spec->epsilon_micro, spec->tokens, ret, why);
+}
+
+enum cv_err cv_lab_noise_fits(const struct cv_prepared *campaign, struct cv_why *why) {
+  struct cv_mechanism_law law;
+  return cv_lab_noise_law(campaign, &law, why);
+}
+
+/* A Laplace noise of scale b/epsilon has variance 2 (b/epsilon)^2. */
+double cv_lab_noise_declared(const struct cv_prepared *campaign, double n) {
+  struct cv_mechanism_law law;
+  struct cv_noise noise;
+  double variance = 0, epsilon = (double)campaign->file.spec.epsilon_micro / CV_MICRO;
+  CV_REQUIRE(cv_lab_noise_law(campaign, &law, NULL) == CV_OK);
+  cv_mechanism_noise(&law, (uint64_t)n, &noise);
+  for (uint32_t i = 0; i < noise.groups; i++) {
+    variance += 2 * noise.group[i].scale * noise.group[i].scale * noise.group[i].count;
+  }
+  return sqrt(variance) / epsilon / covered(&law, (uint64_t)n);
 }
 
 static enum cv_err draw_all(const struct cv_lab_piece *piece, const struct cv_mechanism_law *law, double *ret_values) {
@@ -36,15 +67,14 @@ static enum cv_err draw_all(const struct cv_lab_piece *piece, const struct cv_me
 static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *ret_values, struct cv_why *why) {
   struct cv_prepared campaign;
   CV_TRY(cv_lab_prepare(piece->experiment, series, piece->setting, piece->seed, &campaign, why));
-  struct cv_spec *spec = &campaign.file.spec;
   struct cv_mechanism_law law;
   enum cv_err err = CV_OK;
-  if (piece->experiment->axis != CV_LAB_AXIS_PULLS || spec->tokens >= CV_RELEASES_END) {
+  if (piece->experiment->axis != CV_LAB_AXIS_PULLS) {
     err = cv_fail(why, CV_ERR_INVALID, "%s: measure noise needs x: {pulls: [...]}, as so many releases",
                   piece->experiment->path);
   }
   if (err == CV_OK) {
-    err = cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, spec->tokens, &law, why);
+    err = cv_lab_noise_law(&campaign, &law, why);
   }
   if (err == CV_OK) {
     err = draw_all(piece, &law, ret_values);

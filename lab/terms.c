@@ -92,14 +92,6 @@ static enum cv_err choose(struct reading *in, const yaml_node_t *node, const cha
   return cv_yaml_fail(&in->yaml, node, in->why, "unknown %s %s; expected %s", kind, quote.text, list);
 }
 
-static enum cv_err choose_series(struct reading *in, const yaml_node_t *node, size_t *ret) {
-  const char *words[CV_LAB_SERIES_MAX];
-  for (size_t i = 0; i < in->experiment->series; i++) {
-    words[i] = in->experiment->one[i].name;
-  }
-  return choose(in, node, "series", words, in->experiment->series, ret);
-}
-
 static enum cv_err choose_metric(struct reading *in, const yaml_node_t *node, size_t *ret) {
   const char *words[CV_LAB_METRICS_MAX];
   for (size_t i = 0; i < in->experiment->metrics; i++) {
@@ -108,27 +100,65 @@ static enum cv_err choose_metric(struct reading *in, const yaml_node_t *node, si
   return choose(in, node, "metric", words, in->experiment->metrics, ret);
 }
 
-/* A name or a list of names. */
-static enum cv_err read_series(struct reading *in, const yaml_node_t *node, const char *key, size_t *ret_count,
-                               size_t *ret) {
-  if (node->type != YAML_SEQUENCE_NODE) {
-    *ret_count = 1;
-    return choose_series(in, node, ret);
+/* Series by their names, and which part of the name tells those of a grid apart. */
+struct names {
+  size_t count;
+  struct {
+    size_t series;
+    const char *cell; /* ", epsilon 0.1"; "" of a series that is named in full */
+  } at[CV_LAB_SERIES_MAX];
+};
+
+/* All series that are called "NAME, ...". */
+static void find_cells(const struct cv_lab_experiment *experiment, const char *name, struct names *names) {
+  size_t n = strlen(name);
+  for (size_t i = 0; i < experiment->series; i++) {
+    const char *found = experiment->one[i].name;
+    if (strncmp(found, name, n) == 0 && found[n] == ',' && names->count < CV_LAB_SERIES_MAX) {
+      names->at[names->count].series = i;
+      names->at[names->count++].cell = found + n;
+    }
   }
-  size_t n = cv_yaml_items(node);
-  if (n < 1 || n > in->experiment->series) {
-    return cv_yaml_fail(&in->yaml, node, in->why, "%s has %zu names; expected 1 to %zu", key, n,
-                        in->experiment->series);
+}
+
+/* A series, or all that a grid has made of it. */
+static enum cv_err add_name(struct reading *in, const yaml_node_t *node, struct names *names) {
+  const char *words[CV_LAB_SERIES_MAX];
+  size_t before = names->count, at;
+  bool is_name = false;
+  for (size_t i = 0; i < in->experiment->series; i++) {
+    words[i] = in->experiment->one[i].name;
+    is_name = is_name || (node->type == YAML_SCALAR_NODE && strcmp(words[i], cv_yaml_text(node)) == 0);
   }
-  for (size_t i = 0; i < n; i++) {
-    CV_TRY(choose_series(in, cv_yaml_item(&in->yaml, node, i), &ret[i]));
+  if (node->type == YAML_SCALAR_NODE && !is_name) {
+    find_cells(in->experiment, cv_yaml_text(node), names);
   }
-  *ret_count = n;
+  if (names->count > before) {
+    return CV_OK;
+  }
+  CV_TRY(choose(in, node, "series", words, in->experiment->series, &at));
+  if (names->count < CV_LAB_SERIES_MAX) {
+    names->at[names->count].series = at;
+    names->at[names->count++].cell = "";
+  }
   return CV_OK;
 }
 
-static enum cv_err read_subject(struct reading *in) {
-  struct cv_lab_terms *terms = in->terms;
+/* A name or a list of names. */
+static enum cv_err read_names(struct reading *in, const yaml_node_t *node, const char *key, struct names *names) {
+  if (node->type != YAML_SEQUENCE_NODE) {
+    return add_name(in, node, names);
+  }
+  if (cv_yaml_items(node) == 0) {
+    return cv_yaml_expected(&in->yaml, node, key, "the name of a series, or a list of names", in->why);
+  }
+  for (size_t i = 0; i < cv_yaml_items(node); i++) {
+    CV_TRY(add_name(in, cv_yaml_item(&in->yaml, node, i), names));
+  }
+  return CV_OK;
+}
+
+static enum cv_err read_subject(struct reading *in, struct names *ret_names) {
   const yaml_node_t *metric = find(in, "metric").value, *series = find(in, "series").value;
   if (metric == NULL && in->experiment->metrics > 1) {
     return cv_yaml_fail(&in->yaml, in->claim, in->why, "the claim names no metric; expected one of the experiment's");
@@ -136,11 +166,54 @@ static enum cv_err read_subject(struct reading *in) {
   if (series == NULL && in->experiment->series > 1) {
     return cv_yaml_fail(&in->yaml, in->claim, in->why, "the claim names no series; expected one of the experiment's");
   }
-  terms->series = 1;
   if (metric != NULL) {
-    CV_TRY(choose_metric(in, metric, &terms->metric));
+    CV_TRY(choose_metric(in, metric, &in->terms->metric));
   }
-  return series == NULL ? CV_OK : read_series(in, series, "series", &terms->series, terms->one);
+  if (series != NULL) {
+    return read_names(in, series, "series", ret_names);
+  }
+  *ret_names = (struct names){.count = 1, .at = {{.series = 0, .cell = ""}}};
+  return CV_OK;
+}
+
+/* Each with each, but a cell of a grid with the same cell only. */
+static enum cv_err pair_up(struct reading *in, const yaml_node_t *node, const struct names *ones,
+                           const struct names *others) {
+  struct cv_lab_terms *terms = in->terms;
+  for (size_t i = 0; i < ones->count; i++) {
+    for (size_t j = 0; j < others->count; j++) {
+      const char *a = ones->at[i].cell, *b = others->at[j].cell;
+      bool fits = a[0] == '\0' || b[0] == '\0' || strcmp(a, b) == 0;
+      if (fits && terms->pairs == CV_LAB_PAIRS_MAX) {
+        return cv_yaml_fail(&in->yaml, node, in->why, "more than %d pairs of series; expected several claims instead",
+                            CV_LAB_PAIRS_MAX);
+      }
+      if (fits) {
+        terms->pair[terms->pairs++] = (struct cv_lab_pair){ones->at[i].series, others->at[j].series};
+      }
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err read_others(struct reading *in, struct cv_yaml_pair pair, const struct names *ones) {
+  struct names others = {0};
+  CV_TRY(read_names(in, pair.value, cv_yaml_text(pair.key), &others));
+  CV_TRY(pair_up(in, pair.value, ones, &others));
+  for (size_t i = 0; i < in->terms->pairs; i++) {
+    if (in->terms->pair[i].one == in->terms->pair[i].other) {
+      return cv_yaml_fail(&in->yaml, pair.value, in->why, "series \"%s\" stands on both sides; expected another one",
+                          in->experiment->one[in->terms->pair[i].one].name);
+    }
+  }
+  return in->terms->pairs > 0 ? CV_OK
+                              : cv_yaml_fail(&in->yaml, pair.value, in->why, "no cell of the grid has both series");
+}
+
+static void pair_alone(struct cv_lab_terms *terms, const struct names *ones) {
+  for (size_t i = 0; i < ones->count; i++) {
+    terms->pair[terms->pairs++] = (struct cv_lab_pair){ones->at[i].series, ones->at[i].series};
+  }
 }
 
 static bool is_same(double a, double b) {
@@ -281,15 +354,15 @@ static enum cv_err check_curve(struct reading *in, struct cv_yaml_pair pair) {
   return CV_OK;
 }
 
-static enum cv_err read_operand(struct reading *in, struct cv_yaml_pair pair) {
+static enum cv_err read_operand(struct reading *in, struct cv_yaml_pair pair, const struct names *ones) {
   static const char *const trends[] = {"falls", "rises"};
   struct cv_lab_terms *terms = in->terms;
   size_t at;
+  if (terms->relation >= CV_LAB_BELOW && terms->relation <= CV_LAB_NEAR) {
+    return read_others(in, pair, ones);
+  }
+  pair_alone(terms, ones);
   switch (terms->relation) {
-    case CV_LAB_LEAST:
-    case CV_LAB_MOST:
-    case CV_LAB_EQUALS:
-      return number_of(in, pair.value, cv_yaml_text(pair.key), &terms->number);
     case CV_LAB_TREND:
       CV_TRY(choose(in, pair.value, "trend", trends, CV_COUNT(trends), &at));
       terms->rises = at == 1;
@@ -299,7 +372,7 @@ static enum cv_err read_operand(struct reading *in, struct cv_yaml_pair pair) {
       terms->growth = growths[at];
       return check_curve(in, pair);
     default:
-      return read_series(in, pair.value, cv_yaml_text(pair.key), &terms->others, terms->other);
+      return number_of(in, pair.value, cv_yaml_text(pair.key), &terms->number);
   }
 }
 
@@ -333,9 +406,10 @@ static enum cv_err read_all(struct reading *in) {
     CV_TRY(cv_yaml_keys(&in->yaml, in->claim, "a claim with a reason", only, CV_COUNT(only), in->why));
     return read_text(in, "reason", &in->terms->reason);
   }
-  CV_TRY(read_subject(in));
+  struct names ones = {0};
+  CV_TRY(read_subject(in, &ones));
   CV_TRY(read_points(in));
-  CV_TRY(read_operand(in, pair));
+  CV_TRY(read_operand(in, pair, &ones));
   return read_measures(in, pair);
 }
 

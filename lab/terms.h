@@ -5,6 +5,8 @@
 
 #include "lab/experiment.h"
 
+enum { CV_LAB_PAIRS_MAX = 256 };
+
 enum cv_lab_relation {
   CV_LAB_LEAST,
   CV_LAB_MOST,
@@ -22,8 +24,10 @@ struct cv_lab_terms {
   const char *says, *reason; /* the file's; reason only of CV_LAB_REASON */
   enum cv_lab_relation relation;
   size_t metric;
-  size_t series, others; /* others: what they are compared with */
-  size_t one[CV_LAB_SERIES_MAX], other[CV_LAB_SERIES_MAX];
+  size_t pairs; /* series and what they are compared with: themselves, where it is no other series */
+  struct cv_lab_pair {
+    size_t one, other;
+  } pair[CV_LAB_PAIRS_MAX];
   double number, within, factor;
   bool rises;
   double (*growth)(double x);

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Datasets made by hand, whose summaries, rows and verdicts are known. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "lab/claim.h"
+#include "tests/support/near.h"
+
+enum { SERIES = 4, POINTS = 3, METRICS = 2, REPLICATES = 16 };
+
+/* Lines are counted in messages: the claims begin on line 13. */
+#define HEAD(x)                                                                                                   \
+  "campaign: made\n"                                                                                              \
+  "items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.6}]}\n"                                                 \
+  "policy: {name: klucb-cf}\n"                                                                                    \
+  "privacy: {mechanism: none, privatizer: {name: randomized-response, p00: [0.6, 0.9], p11: [0.6, 0.9]}}\n"       \
+  "limits: {tokens: 400}\n"                                                                                       \
+  "experiment:\n"                                                                                                 \
+  "  x: " x                                                                                                       \
+  "\n"                                                                                                            \
+  "  series:\n"                                                                                                   \
+  "    - {name: one}\n    - {name: two}\n    - {name: bound, formula: corrupt-lower-bound}\n    - {name: \"two, " \
+  "b\"}\n"
+#define BY_PARAMETER "{vary: limits.tokens, values: [100, 200, 400], label: T}"
+#define BY_PULLS     "{pulls: [100, 200, 400]}"
+
+struct made {
+  struct cv_lab_experiment experiment;
+  struct cv_lab_dataset dataset;
+};
+
+static enum cv_err parse(const char *head, const char *tail, const char *claims, struct cv_lab_experiment *ret,
+                         struct cv_why *why) {
+  char text[8000];
+  (void)snprintf(text, sizeof(text), "%s  metrics: [regret, pulls]\n%s%s%s", head, tail,
+                 claims[0] == '\0' ? "" : "  claims:\n", claims);
+  return cv_lab_experiment_parse("made.yaml", text, strlen(text), NULL, ret, why);
+}
+
+/* `value` gives number of series, point and replicate, of both metrics alike. */
+static void make(struct made *made, const char *head, const char *tail, const char *claims,
+                 double (*value)(size_t series, size_t point, uint64_t replicate)) {
+  struct cv_why why = {0};
+  if (parse(head, tail, claims, &made->experiment, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  assert_int_equal(cv_lab_dataset_init(&made->experiment, REPLICATES, &made->dataset), CV_OK);
+  size_t settings = cv_lab_settings_of(&made->experiment), points = POINTS / settings;
+  for (uint64_t replicate = 0; replicate < REPLICATES; replicate++) {
+    for (size_t setting = 0; setting < settings; setting++) {
+      double piece[SERIES * POINTS * METRICS], *at = piece;
+      for (size_t series = 0; series < SERIES; series++) {
+        for (size_t point = 0; point < points; point++) {
+          for (size_t metric = 0; metric < METRICS; metric++) {
+            *at++ = series == 2 ? (double)NAN : value(series, setting + point, replicate);
+          }
+        }
+      }
+      cv_lab_dataset_put(&made->dataset, setting, replicate, piece);
+    }
+  }
+}
+
+static void drop(struct made *made) {
+  cv_lab_dataset_fini(&made->dataset);
+  cv_lab_experiment_fini(&made->experiment);
+}
+
+/* Half of the replicates are 1 above, half 1 below: 100, 110, 120 of one, 10 less of two; pairs are 10 apart. */
+static double paired(size_t series, size_t point, uint64_t replicate) {
+  double chance = replicate % 2 == 0 ? 1 : -1;
+  return 100 + 10 * (double)point - (series == 0 ? 0 : 10) + chance;
+}
+/* The same spread, but apart from the other series. */
+static double unpaired(size_t series, size_t point, uint64_t replicate) {
+  double chance = (replicate >> series) % 2 == 0 ? 8 : -8;
+  return 100 + 10 * (double)point - (series == 0 ? 0 : 2) + chance;
+}
+static double missing(size_t series, size_t point, uint64_t replicate) {
+  return series == 1 && point == 2 ? (double)NAN : paired(series, point, replicate);
+}
+static double single(size_t series, size_t point, uint64_t replicate) {
+  return replicate == 3 ? paired(series, point, replicate) : (double)NAN;
+}
+static double alike(size_t series, size_t point, uint64_t replicate) {
+  return 100 + 10 * (double)point;
+}
+
+static void test_summaries_and_comparisons(void **state) {
+  struct made made;
+  make(&made, HEAD(BY_PARAMETER), "", "", unpaired);
+  struct cv_lab_summary one = cv_lab_summarise(&made.dataset, 0, 1, 0);
+  double se = 8 / sqrt(15); /* 16 numbers 8 from their mean */
+  assert_near(one.mean, 110, 1e-12);
+  assert_near(one.se, se, 1e-12);
+  assert_near(one.high - one.low, 2 * se, 1e-12);
+  /* differences are 2 + {-16, 0, 0, 16} */
+  struct cv_lab_summary difference = cv_lab_compare(&made.dataset, 0, 1, 1, 1, 1, 1);
+  assert_near(difference.mean, 2, 1e-12);
+  assert_near(difference.se, 8 * sqrt(2. / 15), 1e-12);
+  /* of the same series at two points chance is the same: 120 - 2 * 100 - chance */
+  difference = cv_lab_compare(&made.dataset, 0, 2, 0, 0, 2, 0);
+  assert_near(difference.mean, -80, 1e-12);
+  assert_near(difference.se, se, 1e-12);
+  drop(&made);
+}
+
+static void test_root_mean_squares_are_compared_as_such(void **state) {
+  struct made made;
+  make(&made, HEAD(BY_PARAMETER), "  statistic: root-mean-square\n", "", unpaired);
+  struct cv_lab_summary one = cv_lab_summarise(&made.dataset, 0, 0, 0);
+  assert_near(one.mean, sqrt(100 * 100 + 64), 1e-10);
+  struct cv_lab_summary difference = cv_lab_compare(&made.dataset, 0, 0, 1, 0, 1, 0);
+  assert_near(difference.mean, sqrt(100 * 100 + 64) - sqrt(98 * 98 + 64), 1e-10);
+  assert_true(difference.se > 2.7 && difference.se < 3.1); /* 2.92 of the means */
+  drop(&made);
+}
+
+static double log_of(double x) {
+  return log(x);
+}
+
+/* Arm b shows .6 * .9 + .4 * .1 = .58, and would show .82 if it were as good as a. */
+static double bound(double pulls) {
+  return .3 * log_of(pulls) / (.58 * log(.58 / .82) + .42 * log(.42 / .18));
+}
+
+static void test_rows_are_in_order_and_lines_are_calculated(void **state) {
+  struct made made;
+  struct cv_lab_result result = {0};
+  make(&made, HEAD(BY_PULLS), "", "", missing);
+  assert_int_equal(cv_lab_dataset_rows(&made.dataset, &result), CV_OK);
+  assert_int_equal(result.rows, 3 + 2 + 3 + 3 + 3 + 2 + 3);
+  const struct cv_lab_row *row = &result.row[0];
+  assert_string_equal(row->series, "one");
+  assert_string_equal(row->metric, "regret");
+  assert_near(row->x, 100, 0);
+  assert_near(row->mean, 100, 1e-12);
+  assert_near(row->se, 1 / sqrt(15), 1e-12);
+  assert_near(row->low, 100 - 1 / sqrt(15), 1e-12);
+  assert_int_equal(row->n, REPLICATES);
+  row = &result.row[6]; /* after one's three points and two of two */
+  assert_string_equal(row->series, "bound");
+  assert_near(row->x, 200, 0);
+  assert_near(row->mean, bound(200), 1e-9);
+  assert_true(isnan(row->se));
+  assert_int_equal(row->n, 0);
+  for (size_t i = 11; i < result.rows; i++) {
+    assert_string_equal(result.row[i].metric, "pulls");
+    assert_string_not_equal(result.row[i].series, "bound");
+  }
+  cv_lab_result_fini(&result);
+  drop(&made);
+}
+
+static void test_a_line_follows_the_limit_of_tokens_of_its_point(void **state) {
+  struct made made;
+  struct cv_lab_summary found;
+  make(&made, HEAD(BY_PARAMETER), "", "", paired);
+  for (size_t point = 0; point < POINTS; point++) {
+    assert_int_equal(cv_lab_found(&made.dataset, 2, point, 0, &found), CV_OK);
+    assert_near(found.mean, bound(made.experiment.x[point]), 1e-9);
+  }
+  assert_int_equal(cv_lab_found(&made.dataset, 2, 0, 1, &found), CV_OK);
+  assert_true(isnan(found.mean));
+  drop(&made);
+}
+
+struct judged {
+  const char *claim;
+  enum cv_lab_verdict verdict;
+  const char *reason; /* a part of it */
+};
+
+static void judge_all(const char *head, const char *tail, double (*value)(size_t, size_t, uint64_t),
+                      const struct judged *judged, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    struct made made;
+    struct cv_lab_claim claim;
+    char text[400];
+    (void)snprintf(text, sizeof(text), "    - {says: so it is, metric: regret, %s}\n", judged[i].claim);
+    make(&made, head, tail, text, value);
+    assert_int_equal(cv_lab_claims(&made.experiment), 1);
+    cv_lab_claim_judge(&made.dataset, 0, &claim);
+    assert_string_equal(claim.says, "so it is");
+    if (claim.verdict != judged[i].verdict || strstr(claim.reason, judged[i].reason) == NULL) {
+      fail_msg("%s: %s: %s", judged[i].claim, cv_lab_verdict_text(claim.verdict), claim.reason);
+    }
+    drop(&made);
+  }
+}
+
+/* se is 1/sqrt(15) = .258, and of 15 degrees 2.18 of them are needed: .563 */
+static void test_verdicts_of_what_is_compared(void **state) {
+  static const struct judged judged[] = {
+      {"series: one, least: 99", CV_LAB_HOLDS,
+       "all 3 comparisons hold, the closest: one at T 100 has 100 +- 0.26, "
+       "expected at least 99; 3.9 standard errors in 16 replicates"},
+      {"series: one, least: 99.5, at: 100", CV_LAB_UNDECIDED,
+       "one at T 100 has 100 +- 0.26, expected at least 99.5; 1.9 standard errors in 16 replicates, 2.2 are needed"},
+      {"series: one, least: 109.5", CV_LAB_FAILS, "1 of 3 comparisons fail, most clearly: one at T 100 has"},
+      {"series: one, most: 110, at: 100", CV_LAB_HOLDS, "expected at most 110"},
+      {"series: one, most: 110", CV_LAB_FAILS, "one at T 400 has 120"},
+      {"series: one, equals: 100.2, within: 2, at: first", CV_LAB_HOLDS, ""},
+      {"series: one, equals: 103, within: 1, at: 100", CV_LAB_FAILS, "expected at least 102"},
+      {"series: two, below: one", CV_LAB_HOLDS, "alike in all 16 replicates"},
+      {"series: two, above: one", CV_LAB_FAILS, "3 of 3 comparisons fail"},
+      {"series: two, below: one, factor: 0.9, to: 200", CV_LAB_FAILS, "expected less than 0.9 times it"},
+      {"series: two, below: one, factor: 0.95, at: 100", CV_LAB_HOLDS, ""},
+      {"series: one, approaches: two, within: 0.2", CV_LAB_HOLDS, ""},
+      {"series: one, near: two, within: 0.05, from: 200", CV_LAB_FAILS, "expected less than 1.05 times it"},
+      {"series: one, near: two, within: 0.2", CV_LAB_HOLDS, "all 6 comparisons hold"},
+      {"series: one, above: bound", CV_LAB_HOLDS, "bound at T"},
+      {"series: one, approaches: bound, within: 0.1, at: last", CV_LAB_FAILS, "expected less than 1.1 times it"},
+      {"series: bound, below: [one, two]", CV_LAB_HOLDS, "all 6 comparisons hold"},
+      {"series: one, trend: rises", CV_LAB_HOLDS, "one at T 400 has 120 +- 0.26, one at T 100 has 100 +- 0.26"},
+      {"series: one, trend: falls", CV_LAB_FAILS, "3 of 3 comparisons fail"},
+      {"series: one, growth: constant", CV_LAB_FAILS, "expected less than 1.1 times it"},
+      {"series: one, growth: x", CV_LAB_HOLDS, ""},
+      {"series: one, growth: constant, within: 0.3", CV_LAB_HOLDS, ""},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", paired, judged, CV_COUNT(judged));
+}
+
+static void test_what_chance_can_do_is_not_judged(void **state) {
+  static const struct judged judged[] = {
+      {"series: two, below: one, at: 100", CV_LAB_UNDECIDED, "pair by pair 0.7 standard errors in 16 replicates"},
+      {"series: one, below: two, at: 100", CV_LAB_UNDECIDED, "0.7 standard errors the other way"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", unpaired, judged, CV_COUNT(judged));
+}
+
+static void test_what_is_missing_is_not_judged(void **state) {
+  static const struct judged judged[] = {
+      {"series: two, below: one", CV_LAB_UNDECIDED, "there are no numbers"},
+      {"series: two, trend: rises", CV_LAB_UNDECIDED, "there are no numbers"},
+      {"series: two, least: 100, at: 100", CV_LAB_FAILS, ""},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", missing, judged, CV_COUNT(judged));
+  static const struct judged one[] = {
+      {"series: one, least: 5", CV_LAB_UNDECIDED, "one replicate tells nothing of chance"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", single, one, CV_COUNT(one));
+}
+
+static void test_replicates_that_are_all_alike(void **state) {
+  static const struct judged judged[] = {
+      {"series: one, least: 100", CV_LAB_HOLDS, "alike in all 16 replicates"},
+      {"series: one, below: two", CV_LAB_FAILS, "alike in all 16 replicates"},
+      {"series: one, approaches: two, within: 0", CV_LAB_HOLDS, ""},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", alike, judged, CV_COUNT(judged));
+}
+
+static void test_of_a_run_the_last_moment_counts(void **state) {
+  static const struct judged judged[] = {
+      {"series: one, least: 115", CV_LAB_HOLDS, "one at pulls 400 has 120"},
+      {"series: one, least: 115, at: all", CV_LAB_FAILS, "2 of 3 comparisons fail"},
+      {"series: one, trend: rises", CV_LAB_HOLDS, ""},
+  };
+  judge_all(HEAD(BY_PULLS), "", paired, judged, CV_COUNT(judged));
+}
+
+/* Series "gap, epsilon .1" is compared with "dp-se, epsilon .1" alone. */
+static void test_cells_of_a_grid_are_compared_with_each_other(void **state) {
+  static const struct judged judged[] = {
+      {"series: two, above: one", CV_LAB_HOLDS, "all 6 comparisons hold"},
+      {"series: one, at: 100, least: 89.5", CV_LAB_FAILS, "1 of 2 comparisons fail"},
+  };
+  static const char head[] =
+      "campaign: made\nitems: {synthetic: {count: 2}}\npolicy: {name: ppar, alpha: 0.1}\n"
+      "privacy: {mechanism: hybrid, epsilon: 1}\nlimits: {tokens: 400}\nexperiment:\n  x: " BY_PARAMETER
+      "\n  series:\n    - {name: one}\n    - {name: two}\n  grid: {privacy.epsilon: [0.5, 1]}\n";
+  struct made made;
+  make(&made, head, "", "", paired);
+  assert_string_equal(made.experiment.one[1].name, "two, epsilon 0.5");
+  assert_string_equal(made.experiment.one[2].name, "one, epsilon 1");
+  drop(&made);
+  for (size_t i = 0; i < CV_COUNT(judged); i++) {
+    struct cv_lab_claim claim;
+    char text[400];
+    (void)snprintf(text, sizeof(text), "    - {says: so it is, metric: regret, %s}\n", judged[i].claim);
+    make(&made, head, "", text, paired);
+    for (uint64_t replicate = 0; replicate < REPLICATES; replicate++) {
+      for (size_t setting = 0; setting < POINTS; setting++) {
+        const double shift = 2 * (double)(replicate % 2);
+        const double piece[] = {10 + shift, 10, 11 + shift, 11, 100 + shift, 100, 101 + shift, 101};
+        cv_lab_dataset_put(&made.dataset, setting, replicate, piece);
+      }
+    }
+    cv_lab_claim_judge(&made.dataset, 0, &claim);
+    if (claim.verdict != judged[i].verdict || strstr(claim.reason, judged[i].reason) == NULL) {
+      fail_msg("%s: %s: %s", judged[i].claim, cv_lab_verdict_text(claim.verdict), claim.reason);
+    }
+    drop(&made);
+  }
+}
+
+/* Chance alone makes a claim fall as seldom as at one point: 2.3 % of the time, however many points there are. */
+static struct cv_rng_seeded chance;
+static double no_difference(size_t series, size_t point, uint64_t replicate) {
+  return cv_rng_normal(&chance.rng);
+}
+
+static void test_many_points_are_no_reason_to_fall(void **state) {
+  enum { RUNS = 600 };
+  size_t fallen = 0, held = 0;
+  cv_rng_seeded_init(&chance, 5, CV_RNG_SCORE, 0, 0);
+  for (size_t run = 0; run < RUNS; run++) {
+    struct made made;
+    struct cv_lab_claim claim;
+    make(&made, HEAD(BY_PARAMETER), "",
+         "    - {says: so it is, metric: regret, series: one, below: [two, \"two, b\"]}\n", no_difference);
+    cv_lab_claim_judge(&made.dataset, 0, &claim);
+    fallen += claim.verdict == CV_LAB_FAILS;
+    held += claim.verdict == CV_LAB_HOLDS;
+    drop(&made);
+  }
+  /* without a correction six comparisons would let some 10 % fall; 2.3 % of 600 are 14, and 26 is three deviations up */
+  assert_in_range(fallen, 2, 26);
+  assert_int_equal(held, 0);
+}
+
+static void test_what_a_bad_claim_is_told(void **state) {
+  static const struct {
+    const char *claim, *message;
+  } bad[] = {
+      {"just so", "15:7: a claim is \"just so\"; expected says and what it compares"},
+      {"{says: x, series: one, metric: regrets, least: 1}", "15:38: unknown metric \"regrets\"; did you mean regret?"},
+      {"{says: x, series: on, metric: regret, least: 1}", "15:25: unknown series \"on\"; did you mean one?"},
+      {"{says: x, series: one, metric: regret, below: quite}",
+       "15:53: unknown series \"quite\"; expected one, two, bound or two, b"},
+      {"{says: x, series: one, metric: regret, below: one}",
+       "15:53: series \"one\" stands on both sides; expected another one"},
+      {"{says: x, series: one, metric: regret}",
+       "15:7: the claim compares nothing; expected least, most, equals, below, above, approaches, near, trend, growth "
+       "or reason"},
+      {"{says: x, series: one, metric: regret, least: 1, most: 2}",
+       "15:56: the claim has least and most; expected one of them"},
+      {"{series: one, metric: regret, least: 1}", "15:7: the claim has no \"says\"; expected a sentence"},
+      {"{says: x, series: one, least: 1}", "15:7: the claim names no metric; expected one of the experiment's"},
+      {"{says: x, metric: regret, least: 1}", "15:7: the claim names no series; expected one of the experiment's"},
+      {"{says: x, series: one, metric: regret, lest: 1}",
+       "15:46: unknown key \"lest\" in a claim; did you mean least?"},
+      {"{says: x, series: one, metric: regret, least: much}", "15:53: least is \"much\"; expected a number"},
+      {"{says: x, series: one, metric: regret, equals: 1}",
+       "15:46: equals needs \"within\"; expected how far it may be"},
+      {"{says: x, series: one, metric: regret, least: 1, factor: 2}", "15:56: least takes no \"factor\""},
+      {"{says: x, series: one, metric: regret, least: 1, at: 300}",
+       "15:60: the experiment has no point at \"300\"; it has 3, from 100 to 400"},
+      {"{says: x, series: one, metric: regret, least: 1, at: 100, to: 200}",
+       "15:56: at stands with from or to; expected the one or the others"},
+      {"{says: x, series: one, metric: regret, least: 1, from: 500}",
+       "15:62: no point of x lies there; they go from 100 to 400"},
+      {"{says: x, series: one, metric: regret, trend: up}", "15:53: unknown trend \"up\"; expected falls or rises"},
+      {"{says: x, series: one, metric: regret, trend: rises, at: 100}",
+       "15:46: trend needs two points of x; expected more than 1"},
+      {"{says: x, reason: because, series: one}",
+       "15:34: unknown key \"series\" in a claim with a reason; expected says or reason"},
+  };
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    struct cv_lab_experiment experiment;
+    struct cv_why why = {0};
+    char text[400], want[400];
+    (void)snprintf(text, sizeof(text), "    - %s\n", bad[i].claim);
+    (void)snprintf(want, sizeof(want), "made.yaml:%s", bad[i].message);
+    assert_int_equal(parse(HEAD(BY_PARAMETER), "", text, &experiment, &why), CV_ERR_INVALID);
+    assert_string_equal(why.text, want);
+  }
+}
+
+static void test_a_reason_stands_for_itself(void **state) {
+  struct made made;
+  struct cv_lab_claim claim;
+  make(&made, HEAD(BY_PARAMETER), "", "    - {says: people like it, reason: nobody was asked}\n", paired);
+  cv_lab_claim_judge(&made.dataset, 0, &claim);
+  assert_int_equal(claim.verdict, CV_LAB_UNDECIDED);
+  assert_string_equal(claim.says, "people like it");
+  assert_string_equal(claim.reason, "nobody was asked");
+  drop(&made);
+}
+
+static void test_formulas_that_do_not_fit(void **state) {
+  static const struct {
+    const char *series, *message;
+  } bad[] = {
+      {"formula: corrupt-lower-bond", "9:26: formula is \"corrupt-lower-bond\"; expected corrupt-lower-bound"},
+      {"formula: pi", "9:26: formula is \"pi\"; expected corrupt-lower-bound or declared-noise"},
+      {"formula: declared-noise",
+       " formula declared-noise of series \"a\" gives noise, which is no metric of the "
+       "experiment"},
+      {"formula: corrupt-lower-bound, privacy.privatizer: {name: laplace, epsilon: 1}, policy.name: dp-exp3-lap",
+       " series \"a\" cannot have formula corrupt-lower-bound: it is one of bits; expected privatizer "
+       "randomized-response or none"},
+  };
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    struct cv_lab_experiment experiment;
+    struct cv_why why = {0};
+    char head[800], want[400];
+    (void)snprintf(
+        head, sizeof(head),
+        "campaign: made\nitems: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.6}]}\n"
+        "policy: {name: klucb-cf}\nprivacy: {mechanism: none, privatizer: {name: randomized-response, "
+        "epsilon: 1}}\nlimits: {tokens: 400}\nexperiment:\n  x: {pulls: 4}\n  series:\n    - {name: a, %s}\n",
+        bad[i].series);
+    (void)snprintf(want, sizeof(want), "made.yaml:%s", bad[i].message);
+    enum cv_err err = parse(head, "", "", &experiment, &why);
+    if (err == CV_OK) {
+      err = cv_lab_experiment_check(&experiment, &why);
+      cv_lab_experiment_fini(&experiment);
+    }
+    assert_int_equal(err, CV_ERR_INVALID);
+    assert_string_equal(why.text, want);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_summaries_and_comparisons),
+      cmocka_unit_test(test_root_mean_squares_are_compared_as_such),
+      cmocka_unit_test(test_rows_are_in_order_and_lines_are_calculated),
+      cmocka_unit_test(test_a_line_follows_the_limit_of_tokens_of_its_point),
+      cmocka_unit_test(test_verdicts_of_what_is_compared),
+      cmocka_unit_test(test_what_chance_can_do_is_not_judged),
+      cmocka_unit_test(test_what_is_missing_is_not_judged),
+      cmocka_unit_test(test_replicates_that_are_all_alike),
+      cmocka_unit_test(test_of_a_run_the_last_moment_counts),
+      cmocka_unit_test(test_cells_of_a_grid_are_compared_with_each_other),
+      cmocka_unit_test(test_many_points_are_no_reason_to_fall),
+      cmocka_unit_test(test_what_a_bad_claim_is_told),
+      cmocka_unit_test(test_a_reason_stands_for_itself),
+      cmocka_unit_test(test_formulas_that_do_not_fit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
