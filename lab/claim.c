@@ -268,32 +268,36 @@ static void say_number(struct line *line, double mean, double se) {
   }
 }
 
-static void say_place(struct line *line, const struct hearing *hearing, size_t series, size_t point) {
+static void say_point(struct line *line, const struct hearing *hearing, size_t point) {
   const struct cv_lab_experiment *experiment = hearing->dataset->experiment;
-  struct cv_lab_summary at = found(hearing, series, point);
-  say(line, "%s", experiment->one[series].name);
   if (experiment->axis != CV_LAB_AXIS_NONE) {
-    say(line, " at %s %.6g", experiment->figure.x_label == NULL ? "x =" : experiment->figure.x_label,
+    say(line, "at %s = %.6g ", experiment->figure.x_label[0] == '\0' ? "x" : experiment->figure.x_label,
         experiment->x[point]);
   }
-  say(line, " has ");
+}
+
+static void say_series(struct line *line, const struct hearing *hearing, size_t series, size_t point) {
+  struct cv_lab_summary at = found(hearing, series, point);
+  say(line, "%s has ", hearing->dataset->experiment->one[series].name);
   say_number(line, at.mean, at.se);
 }
 
 static void say_expected(struct line *line, const struct hearing *hearing, const struct comparison *comparison) {
-  const char *than = comparison->is_above ? "more" : "less";
   if (has_number(hearing)) {
     say(line, ", expected at %s %.6g", comparison->is_above ? "least" : "most", comparison->factor);
     return;
   }
   say(line, ", ");
-  say_place(line, hearing, comparison->other, comparison->foretold);
+  if (comparison->point != comparison->foretold) {
+    say_point(line, hearing, comparison->foretold);
+  }
+  say_series(line, hearing, comparison->other, comparison->foretold);
   if (comparison->is_guard) {
     say(line, ", expected not %s", comparison->is_above ? "less" : "more");
   } else if (comparison->factor == 1) {
-    say(line, ", expected %s", than);
+    say(line, ", expected %s", comparison->is_above ? "more" : "less");
   } else {
-    say(line, ", expected %s than %.4g times it", than, comparison->factor);
+    say(line, ", expected %s than %.4g times that", comparison->is_above ? "more" : "less", comparison->factor);
   }
 }
 
@@ -320,7 +324,9 @@ static void say_weight(struct line *line, const struct hearing *hearing, const s
     say(line, "; alike in all %llu replicates", (unsigned long long)d->n);
   } else if (d->n > 1) {
     double errors = fabs(finding->errors);
-    say(line, "; %s%s%.1f standard errors%s in %llu replicates", has_number(hearing) ? "" : "pair by pair ",
+    bool is_paired = !has_number(hearing) && !is_formula(hearing, finding->comparison.series) &&
+                     !is_formula(hearing, finding->comparison.other);
+    say(line, "; %s%s%.1f standard errors%s in %llu replicates", is_paired ? "pair by pair " : "",
         errors > 100 ? "more than " : "", fmin(errors, 100), finding->errors < 0 ? " the other way" : "",
         (unsigned long long)d->n);
   }
@@ -328,7 +334,8 @@ static void say_weight(struct line *line, const struct hearing *hearing, const s
     double more = (double)d->n * pow(2 / finding->errors, 2);
     say(line, ", %.1f are needed", finding->needed);
     if (more < 1e6 && more > (double)d->n) {
-      say(line, ": about %.2g replicates might do", more);
+      double step = pow(10, floor(log10(more)) - 1); /* to two digits */
+      say(line, ": about %.0f replicates might do", ceil(more / step) * step);
     }
   }
 }
@@ -337,7 +344,8 @@ static void give_reason(const struct hearing *hearing, struct cv_lab_claim *clai
   struct line line = {.claim = claim};
   const struct finding *finding = &hearing->worst;
   say_count(&line, hearing);
-  say_place(&line, hearing, finding->comparison.series, finding->comparison.point);
+  say_point(&line, hearing, finding->comparison.point);
+  say_series(&line, hearing, finding->comparison.series, finding->comparison.point);
   say_expected(&line, hearing, &finding->comparison);
   say_weight(&line, hearing, finding);
 }

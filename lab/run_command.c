@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "common/config/value.h"
+#include "lab/claim.h"
 #include "lab/command.h"
+#include "lab/distribution.h"
 #include "lab/preset.h"
 #include "lab/work.h"
 
@@ -81,11 +83,29 @@ static int fail(enum cv_err err, const struct cv_why *why) {
   return cv_command_fail(&table, cv_lab_exit_status(err), "%s", why->text[0] == '\0' ? cv_err_text(err) : why->text);
 }
 
-static int show(const struct cv_lab_experiment *experiment, const struct cv_lab_result *result,
+static void print_claims(const struct cv_lab_dataset *dataset) {
+  for (size_t i = 0; i < cv_lab_claims(dataset->experiment); i++) {
+    struct cv_lab_claim claim;
+    cv_lab_claim_judge(dataset, i, &claim);
+    (void)printf("%s%s: %s\n    %s\n", i == 0 ? "\n" : "", cv_lab_verdict_text(claim.verdict), claim.says,
+                 claim.reason);
+  }
+}
+
+static enum cv_err draw(const struct cv_lab_dataset *dataset, const struct cv_lab_result *result, const char *folder,
+                        struct cv_why *why) {
+  CV_TRY(cv_lab_figure_draw(&dataset->experiment->figure, result, folder, why));
+  return cv_lab_distribution_draw(dataset, folder, why);
+}
+
+static int show(const struct cv_lab_dataset *dataset, const struct cv_lab_result *result,
                 const struct settings *settings) {
   struct cv_why why = {0};
   enum cv_err err = settings->json ? cv_lab_print_json(result, stdout)
-                                   : cv_lab_print_table(result, experiment->figure.x_label, stdout);
+                                   : cv_lab_print_table(result, dataset->experiment->figure.x_label, stdout);
+  if (!settings->json && settings->shard == NULL) {
+    print_claims(dataset);
+  }
   if (err == CV_OK && fflush(stdout) != 0) {
     err = CV_ERR_IO;
   }
@@ -93,7 +113,7 @@ static int show(const struct cv_lab_experiment *experiment, const struct cv_lab_
     return cv_command_fail(&table, 1, "standard output does not take the result");
   }
   if (settings->out != NULL && settings->shard == NULL) {
-    err = cv_lab_figure_draw(&experiment->figure, result, settings->out, &why);
+    err = draw(dataset, result, settings->out, &why);
   }
   return err == CV_OK ? 0 : fail(err, &why);
 }
@@ -153,7 +173,7 @@ static int run_experiment(const struct cv_lab_experiment *experiment, const stru
   if (err == CV_OK) {
     err = cv_lab_dataset_rows(&dataset, &result);
   }
-  int status = err == CV_OK ? show(experiment, &result, settings) : fail(err, &why);
+  int status = err == CV_OK ? show(&dataset, &result, settings) : fail(err, &why);
   cv_lab_result_fini(&result);
   cv_lab_dataset_fini(&dataset);
   return status;

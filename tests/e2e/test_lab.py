@@ -3,6 +3,7 @@
 import json
 import math
 import subprocess
+from xml.etree import ElementTree
 
 import pytest
 
@@ -51,6 +52,10 @@ def test_the_figure_is_drawn(compared):
     assert (folder / "mechanisms.png").read_bytes().startswith(b"\x89PNG")
     assert "</svg>" in (folder / "mechanisms.svg").read_text()
     assert "hybrid" in (folder / "mechanisms.dat").read_text()
+    for name in "mechanisms", "mechanisms-distribution":
+        assert ElementTree.parse(folder / f"{name}.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
+        head = (folder / f"{name}.png").read_bytes()[:24]
+        assert head[:4] == b"\x89PNG" and int.from_bytes(head[16:20], "big") == 1800
 
 
 def test_the_result_is_the_same_for_any_number_of_jobs(tmp_path):
@@ -61,9 +66,11 @@ def test_the_result_is_the_same_for_any_number_of_jobs(tmp_path):
 
 
 def test_a_table_for_a_person(tmp_path):
-    done = lab("run", "mechanisms", "--replicates", 20, cwd=tmp_path)
+    done = lab("run", "mechanisms", "--replicates", 400, cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.splitlines()[0] == "noise"
     assert "hybrid, theory" in done.stdout.splitlines()[1]
+    assert ("holds: at a power of two kary has more noise than hybrid\n"
+            "    at releases of the arm = 1024 kary has ") in done.stdout
 
 
 def test_a_name_with_a_slip_is_answered_with_the_nearest(tmp_path):
