@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/base/grid.h"
 #include "worker/quality/adversaries.h"
 
 static const struct cv_adversary_class *const table[] = {
@@ -26,6 +27,17 @@ const struct cv_adversary_class *cv_adversary_find(const char *name) {
 double cv_adversary_gain(const struct cv_adversary *self, uint32_t arm, uint64_t t, bool switched) {
   CV_REQUIRE(arm < self->arms && t >= 1);
   return switched && self->class->costs_switches ? 0 : self->class->gain(self, arm, t);
+}
+
+void cv_adversary_fill(const struct cv_adversary *self, uint32_t arm, uint64_t t, size_t count, int32_t *ret_score) {
+  CV_REQUIRE(arm < self->arms && t >= 1);
+  if (self->class->fill != NULL) {
+    self->class->fill(self, arm, t, count, ret_score);
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    ret_score[i] = (int32_t)cv_grid_from(self->class->gain(self, arm, t + i));
+  }
 }
 
 double cv_adversary_total(const struct cv_adversary *self, uint32_t arm, uint64_t n) {

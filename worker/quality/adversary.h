@@ -21,6 +21,7 @@
 #define CV_QUALITY_ADVERSARY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
@@ -33,6 +34,9 @@ struct cv_adversary_class {
   bool costs_switches; /* a round whose arm differs from the last one's gives 0 */
   /* What an arm gives at round t, in [0,1]. */
   double (*gain)(const struct cv_adversary *self, uint32_t arm, uint64_t t);
+  bool others_alike; /* all arms but the best one give the same */
+  /* What it gives in the rounds t .. t + count - 1, in grid units. NULL: each is asked for by itself. */
+  void (*fill)(const struct cv_adversary *self, uint32_t arm, uint64_t t, size_t count, int32_t *ret_score);
 };
 
 struct cv_adversary {
@@ -51,6 +55,9 @@ const struct cv_adversary_class *cv_adversary_at(size_t index);
 
 /* What a pull gives: arm < arms, t >= 1. `switched`: the round before had another arm. */
 double cv_adversary_gain(const struct cv_adversary *self, uint32_t arm, uint64_t t, bool switched);
+/* What pulls in the rounds t .. t + count - 1 give if none has switched, in grid units: as cv_adversary_gain(), faster.
+ */
+void cv_adversary_fill(const struct cv_adversary *self, uint32_t arm, uint64_t t, size_t count, int32_t *ret_score);
 /* The sum of an arm's gains over rounds 1 .. n, when it is played at each: n calls. */
 double cv_adversary_total(const struct cv_adversary *self, uint32_t arm, uint64_t n);
 

@@ -1,28 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "common/base/grid.h"
 #include "common/base/rng.h"
 #include "worker/quality/adversaries.h"
 
-/* 9 log2 T, of a game of two rounds at least. */
-static double depth(const struct cv_adversary *self) {
-  return 9 * log2(self->rounds > 2 ? (double)self->rounds : 2);
+/* What is the same in all rounds. */
+struct walk {
+  uint64_t path; /* of its steps: the streams of no arm */
+  double depth;  /* 9 log2 T, of a game of two rounds at least */
+  double gap;
+};
+
+static struct walk walk_of(const struct cv_adversary *self) {
+  double depth = 9 * log2(self->rounds > 2 ? (double)self->rounds : 2);
+  return (struct walk){.path = cv_adversary_path(self, UINT64_MAX),
+                       .depth = depth,
+                       .gap = cbrt(self->arms / (double)self->rounds) / depth};
 }
 
-/* Of one step of the walk; the stream of no arm. */
-static double step_of(const struct cv_adversary *self, uint64_t t) {
+static double step_of(const struct walk *walk, uint64_t t) {
   struct cv_rng_seeded rng;
-  cv_rng_seeded_init(&rng, self->seed, CV_RNG_SCORE, UINT64_MAX, t);
-  return cv_rng_normal(&rng.rng) / depth(self);
+  cv_rng_seeded_at(&rng, cv_rng_branch(walk->path, 2, t));
+  return cv_rng_normal(&rng.rng) / walk->depth;
+}
+
+static double gain_at(const struct walk *walk, double at, bool best) {
+  return 1 - fmin(1, fmax(0, at + 0.5 - (best ? walk->gap : 0)));
 }
 
 /* The walk has as many steps to t as t has ones. */
 static double gain(const struct cv_adversary *self, uint32_t arm, uint64_t t) {
-  double walk = 0, gap = cbrt(self->arms / (double)self->rounds) / depth(self);
+  const struct walk walk = walk_of(self);
+  double at = 0;
   for (; t > 0; t &= t - 1) {
-    walk += step_of(self, t);
+    at += step_of(&walk, t);
   }
-  return 1 - fmin(1, fmax(0, walk + 0.5 - (arm == self->best ? gap : 0)));
+  return gain_at(&walk, at, arm == self->best);
 }
 
-const struct cv_adversary_class cv_adversary_switching = {.name = "switching", .costs_switches = true, .gain = gain};
+/* The lowest one of t, which is not 0. */
+static unsigned lowest(uint64_t t) {
+  return (unsigned)__builtin_ctzll(t);
+}
+
+/* From one round to the next all steps on the way but the last are known: step[b] is that to t without its ones below
+ * b. They are added in the order in which gain() adds them. */
+static void fill(const struct cv_adversary *self, uint32_t arm, uint64_t t, size_t count, int32_t *ret_score) {
+  const struct walk walk = walk_of(self);
+  double step[64];
+  for (uint64_t left = t; left > 0; left &= left - 1) {
+    step[lowest(left)] = step_of(&walk, left);
+  }
+  for (size_t i = 0; i < count; i++, t++) {
+    if (i > 0) {
+      step[lowest(t)] = step_of(&walk, t);
+    }
+    double at = 0;
+    for (uint64_t left = t; left > 0; left &= left - 1) {
+      at += step[lowest(left)];
+    }
+    ret_score[i] = (int32_t)cv_grid_from(gain_at(&walk, at, arm == self->best));
+  }
+}
+
+const struct cv_adversary_class cv_adversary_switching = {
+    .name = "switching", .costs_switches = true, .gain = gain, .others_alike = true, .fill = fill};
