@@ -72,7 +72,7 @@ static enum cv_err fill(uint64_t seed, struct cv_prepared *prepared, struct cv_w
   CV_TRY(cv_campaign_graph(file, prepared->seed, why));
   enum cv_err err = cv_spec_check(&file->spec, why);
   if (err == CV_OK) {
-    err = cv_policy_fits(&file->spec, why);
+    err = cv_policy_fits_told(&file->spec, why);
   }
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", file->path);
@@ -96,9 +96,15 @@ enum cv_err cv_prepare(const char *path, uint64_t seed, struct cv_prepared *ret,
   CV_TRY(cv_campaign_load(path, &campaign, why));
   struct cv_prepared prepared;
   CV_TRY(cv_prepare_campaign(&campaign, seed, &prepared, why));
-  if (prepared.truth == NULL && take_truth(&prepared, why) != CV_OK) {
+  enum cv_err err = cv_policy_fits(&prepared.file.spec, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s", prepared.file.path);
+  } else if (prepared.truth == NULL) {
+    err = take_truth(&prepared, why);
+  }
+  if (err != CV_OK) {
     cv_prepared_fini(&prepared);
-    return CV_ERR_NOMEM;
+    return err;
   }
   *ret = prepared;
   return CV_OK;

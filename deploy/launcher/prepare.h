@@ -23,7 +23,8 @@ struct cv_prepared {
  * line with file and line, and are the user's.
  */
 CV_MUST_USE enum cv_err cv_prepare(const char *path, uint64_t seed, struct cv_prepared *ret, struct cv_why *why);
-/* The same of a file that has been read; takes it, also on failure. Against an adversary the truth, which costs as much
+/* The same of a file that has been read, for a simulation in one process: its policy may be one that must be told the
+ * truth. Takes the file, also on failure. Against an adversary the truth, which costs as much
  * as the game, is left out: NULL. */
 CV_MUST_USE enum cv_err cv_prepare_campaign(struct cv_campaign_file *campaign, uint64_t seed, struct cv_prepared *ret,
                                             struct cv_why *why);

@@ -114,11 +114,8 @@ static inline bool play_init(struct play *play, const struct cv_policy_class *cl
   if (way / 12 % 2 == 1) {
     play_join(spec);
   }
-  bool is_opt = class == &cv_policy_opt;
-  const char *as = is_opt ? "cheapest" : class->name;
-  play_name(&spec->policy, as);
-  bool fits = cv_policy_fits(spec, NULL) == CV_OK;
   play_name(&spec->policy, class->name);
+  bool fits = cv_policy_fits_told(spec, NULL) == CV_OK;
   play->mean = play_array(arms, sizeof(*play->mean));
   play->tokens = play_array(arms, sizeof(*play->tokens));
   play->sum = play_array(arms, sizeof(*play->sum));
@@ -137,9 +134,7 @@ static inline bool play_init(struct play *play, const struct cv_policy_class *cl
 static inline struct cv_policy *play_policy(const struct play *play, uint64_t seed) {
   struct cv_policy *policy;
   CV_REQUIRE(cv_policy_new(&play->spec, seed, &policy) == CV_OK);
-  if (policy->class == &cv_policy_opt) {
-    cv_policy_opt_tell(policy, play->mean);
-  }
+  cv_policy_tell(policy, play->mean);
   return policy;
 }
 

@@ -26,18 +26,11 @@ static enum cv_err create_opt(const struct cv_spec *spec, uint64_t seed, struct 
   return cv_recruits_create(&cv_policy_opt, spec, seed, ret);
 }
 
-void cv_policy_opt_tell(struct cv_policy *policy, const double *mean) {
+static void tell_opt(struct cv_policy *policy, const double *mean) {
   struct cv_recruits *self = (struct cv_recruits *)policy;
-  CV_REQUIRE(policy->class == &cv_policy_opt);
   for (uint32_t i = 0; i < self->arms; i++) {
     self->density[i] = mean[i] / self->arm[i].cost;
   }
-}
-
-static enum cv_err fits_nowhere(const struct cv_spec *spec, struct cv_why *why) {
-  (void)spec;
-  return cv_fail(why, CV_ERR_INVALID,
-                 "policy opt must be told the truth, which only a simulation in one process can; expected another");
 }
 
 static void save_opt(const struct cv_policy *policy, struct cv_buf *out) {
@@ -91,8 +84,9 @@ const struct cv_policy_class cv_policy_cheapest = {
 const struct cv_policy_class cv_policy_opt = {
     .name = "opt",
     .kind = CV_POLICY_RECRUITMENT,
-    .fits = fits_nowhere,
+    .fits = cv_recruits_fits,
     .create = create_opt,
+    .tell = tell_opt,
     .destroy = cv_recruits_destroy,
     .apply = cv_recruits_apply,
     .step = step_by_density,

@@ -5,8 +5,8 @@
  *   cheapest  spends the budget on the cheapest arm, in one plan
  *   uniform   an affordable arm at random, a pull a plan; from the stream of the plan
  *   opt       knows the true means: the densest arm as often as it can be paid, then the next (the OPT of Zhao et al.
- *             2020, section 5.1). In one process only: a campaign with it fits nowhere, since nobody may tell a
- *             third-party the truth. Untold it is `cheapest`
+ *             2020, section 5.1). In one process only, since nobody may tell a third-party the truth. Untold it is
+ *             `cheapest`
  */
 #ifndef CV_THIRDPARTY_BASELINES_H
 #define CV_THIRDPARTY_BASELINES_H
@@ -16,8 +16,5 @@
 extern const struct cv_policy_class cv_policy_cheapest;
 extern const struct cv_policy_class cv_policy_opt;
 extern const struct cv_policy_class cv_policy_uniform;
-
-/* Tells a new `opt` the true means, one an arm; borrowed for the call. */
-void cv_policy_opt_tell(struct cv_policy *policy, const double *mean);
 
 #endif

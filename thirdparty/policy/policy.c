@@ -59,6 +59,17 @@ enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **re
 enum cv_err cv_policy_fits(const struct cv_spec *spec, struct cv_why *why) {
   const struct cv_policy_class *class = cv_policy_find(spec->policy.name);
   CV_REQUIRE(class != NULL);
+  if (class->tell != NULL) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "policy %s must be told the truth, which only a simulation in one process can; expected another",
+                   class->name);
+  }
+  return cv_policy_fits_told(spec, why);
+}
+
+enum cv_err cv_policy_fits_told(const struct cv_spec *spec, struct cv_why *why) {
+  const struct cv_policy_class *class = cv_policy_find(spec->policy.name);
+  CV_REQUIRE(class != NULL);
   if ((spec->cost_micro != NULL) != (class->kind == CV_POLICY_RECRUITMENT)) {
     return cv_fail(why, CV_ERR_INVALID,
                    class->kind == CV_POLICY_RECRUITMENT ? "policy %s needs workers with costs and a budget"
@@ -74,6 +85,12 @@ enum cv_err cv_policy_fits(const struct cv_spec *spec, struct cv_why *why) {
 enum cv_err cv_policy_new(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   const struct cv_policy_class *class = cv_policy_find(spec->policy.name);
   return class == NULL ? CV_ERR_NOT_FOUND : class->create(spec, seed, ret);
+}
+
+void cv_policy_tell(struct cv_policy *policy, const double *mean) {
+  if (policy->class->tell != NULL) {
+    policy->class->tell(policy, mean);
+  }
 }
 
 void cv_policy_free(struct cv_policy *policy) {

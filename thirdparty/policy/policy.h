@@ -57,6 +57,8 @@ struct cv_policy_class {
   /* What it needs of privatizer, mechanism and the rest besides what its kind needs; NULL: nothing. */
   enum cv_err (*fits)(const struct cv_spec *spec, struct cv_why *why);
   enum cv_err (*create)(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret);
+  /* For a policy that is nothing without the arms' true means, `mean[arms]`: no third-party can have it. Else NULL. */
+  void (*tell)(struct cv_policy *self, const double *mean);
   void (*destroy)(struct cv_policy *self);
   void (*apply)(struct cv_policy *self, const struct cv_release *release);
   enum cv_err (*step)(struct cv_policy *self, uint64_t plan, struct cv_policy_step *step);
@@ -77,10 +79,14 @@ CV_MUST_USE enum cv_err cv_policy_check(struct cv_choice *choice, const struct c
 
 /* Whether a campaign whose policy has been checked has what the policy needs. CV_ERR_INVALID with the reason. */
 CV_MUST_USE enum cv_err cv_policy_fits(const struct cv_spec *spec, struct cv_why *why);
+/* The same where the truth can be told, which is in a simulation in one process. */
+CV_MUST_USE enum cv_err cv_policy_fits_told(const struct cv_spec *spec, struct cv_why *why);
 
 /* `spec` is borrowed for the call; its policy must have been checked, and fit. */
 CV_MUST_USE enum cv_err cv_policy_new(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret);
 void cv_policy_free(struct cv_policy *policy);
+/* Tells a new policy the truth, if it is one that has to be told; borrowed for the call. */
+void cv_policy_tell(struct cv_policy *policy, const double *mean);
 
 /* Takes one release in. The arm must be below spec.arms. */
 void cv_policy_apply(struct cv_policy *policy, const struct cv_release *release);

@@ -299,7 +299,7 @@ static void the_baselines_do_what_they_say(void **state) {
   static const double truth[] = {.4, .6, 1.5};
   bench_spec(&b, "opt", 3, paper_cost, 13 * UNIT);
   bench_open(&b, 1);
-  cv_policy_opt_tell(b.policy, truth);
+  cv_policy_tell(b.policy, truth);
   bench_step(&b);
   assert_int_equal(b.step.wants, 2);
   assert_int_equal(b.step.want[0].arm, 2);
@@ -365,7 +365,7 @@ static void draw(struct bench *b, struct hirer *h, const char *name, struct cv_r
     for (uint32_t i = 0; i < arms; i++) {
       h->truth[i] = cv_rng_unit(rng);
     }
-    cv_policy_opt_tell(b->policy, h->truth);
+    cv_policy_tell(b->policy, h->truth);
   }
 }
 
