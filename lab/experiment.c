@@ -168,6 +168,33 @@ static enum cv_err add_set(struct cv_lab_experiment *experiment, struct cv_lab_s
   return CV_OK;
 }
 
+static enum cv_err take_scales(struct cv_lab_experiment *experiment, const yaml_node_t *node,
+                               struct cv_lab_series *series, struct cv_why *why) {
+  struct cv_yaml *yaml = &experiment->yaml;
+  if (node == NULL) {
+    return CV_OK;
+  }
+  if (node->type != YAML_MAPPING_NODE || cv_yaml_pairs(node) > CV_LAB_SCALES_MAX) {
+    return cv_yaml_expected(yaml, node, "scale", "at most 4 keys of the campaign with factors", why);
+  }
+  for (size_t i = 0; i < cv_yaml_pairs(node); i++) {
+    struct cv_yaml_pair pair = cv_yaml_pair(yaml, node, i);
+    series->scale[series->scales++] =
+        (struct cv_lab_set){.path = cv_yaml_text(pair.key), .node = cv_lab_node_number(yaml, pair.value)};
+  }
+  return CV_OK;
+}
+
+static bool is_of_series(const char *key) {
+  static const char *const words[] = {"name", "formula", "scale"};
+  for (size_t i = 0; i < CV_COUNT(words); i++) {
+    if (strcmp(words[i], key) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static enum cv_err take_series(struct cv_lab_experiment *experiment, const yaml_node_t *node, struct cv_lab_series *ret,
                                struct cv_why *why) {
   static const char expected[] =
@@ -189,9 +216,10 @@ static enum cv_err take_series(struct cv_lab_experiment *experiment, const yaml_
                         sizeof(series.name) - 1, expected);
   }
   (void)snprintf(series.name, sizeof(series.name), "%s", name);
+  CV_TRY(take_scales(experiment, cv_yaml_find(yaml, node, "scale").value, &series, why));
   for (size_t i = 0; i < cv_yaml_pairs(node); i++) {
     struct cv_yaml_pair pair = cv_yaml_pair(yaml, node, i);
-    if (strcmp(cv_yaml_text(pair.key), "name") != 0 && strcmp(cv_yaml_text(pair.key), "formula") != 0) {
+    if (!is_of_series(cv_yaml_text(pair.key))) {
       CV_TRY(add_set(experiment, &series, pair, why));
     }
   }
@@ -478,6 +506,9 @@ static enum cv_err override_all(const struct cv_lab_experiment *experiment, size
   for (size_t i = 0; i < experiment->varied; i++) {
     const yaml_node_t *values = cv_lab_node(yaml, experiment->vary[i].node);
     CV_TRY(cv_lab_override(yaml, experiment->vary[i].path, values->data.sequence.items.start[setting], why));
+  }
+  for (size_t i = 0; i < one->scales; i++) {
+    CV_TRY(cv_lab_override_scale(yaml, one->scale[i].path, one->scale[i].node, why));
   }
   return CV_OK;
 }

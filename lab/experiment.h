@@ -12,6 +12,7 @@
  *       series:                    # each sets what it differs in; left out: one series, the campaign as it stands
  *         - {name: sound}
  *         - {name: as printed, policy.radius: printed, privacy.mechanism: hybrid-printed}
+ *         - {name: shared by 20, scale: {privacy.epsilon: .05}}    # times what x, grid or the campaign say
  *       grid: {privacy.epsilon: [.05, .1]}        # every series at every combination
  *       measure: campaign          # what is run; see measure.h
  *       metrics: [accuracy, tokens]
@@ -31,7 +32,13 @@
 #include "lab/figure.h"
 #include "lab/statistic.h"
 
-enum { CV_LAB_SETS_MAX = 24, CV_LAB_SERIES_MAX = 64, CV_LAB_POINTS_MAX = 1024, CV_LAB_METRICS_MAX = 8 };
+enum {
+  CV_LAB_SETS_MAX = 24,
+  CV_LAB_SCALES_MAX = 4,
+  CV_LAB_SERIES_MAX = 64,
+  CV_LAB_POINTS_MAX = 1024,
+  CV_LAB_METRICS_MAX = 8
+};
 
 struct cv_lab_measure;
 
@@ -52,6 +59,8 @@ struct cv_lab_series {
   const char *formula; /* a line that is calculated and not run: a name of formula.h; NULL: it is run */
   size_t sets;
   struct cv_lab_set set[CV_LAB_SETS_MAX];
+  size_t scales;
+  struct cv_lab_set scale[CV_LAB_SCALES_MAX]; /* their node is a factor */
 };
 
 /* Immutable once read, so that threads may share it; a piece of work reads the campaign from the text anew. */

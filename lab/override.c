@@ -2,6 +2,7 @@
 /* Adding to a document moves its nodes: they are held by number here. */
 #include "lab/override.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +132,48 @@ enum cv_err cv_lab_override(struct cv_yaml *yaml, const char *path, int node, st
     }
     from += n + 1;
   }
+}
+
+/* The node at `path`, NULL if there is none. */
+static const yaml_node_t *look_up(struct cv_yaml *yaml, const char *path) {
+  int at = 1; /* the root */
+  for (;;) {
+    char step[64];
+    size_t n = strcspn(path, ".");
+    if (n >= sizeof(step) || node_of(yaml, at)->type == YAML_SCALAR_NODE) {
+      return NULL;
+    }
+    (void)snprintf(step, sizeof(step), "%.*s", (int)n, path);
+    const int *value = find(yaml, at, step);
+    if (value == NULL || path[n] == '\0') {
+      return value == NULL ? NULL : node_of(yaml, *value);
+    }
+    at = *value;
+    path += n + 1;
+  }
+}
+
+static bool take_real(const yaml_node_t *node, double *ret) {
+  return node != NULL && node->type == YAML_SCALAR_NODE && cv_value_real(cv_yaml_text(node), ret);
+}
+
+enum cv_err cv_lab_override_scale(struct cv_yaml *yaml, const char *path, int node, struct cv_why *why) {
+  double factor = 0, number = 0;
+  char text[40];
+  if (!take_real(node_of(yaml, node), &factor)) {
+    return cv_yaml_expected(yaml, node_of(yaml, node), "a key of scale", "the number to multiply by", why);
+  }
+  if (!take_real(look_up(yaml, path), &number)) {
+    return cv_yaml_fail(yaml, node_of(yaml, node), why, "%s is no number of this campaign; expected one to multiply",
+                        cv_value_quote(path).text);
+  }
+  (void)snprintf(text, sizeof(text), "%.15g", number * factor);
+  int made = add_scalar(yaml, text);
+  if (made == 0) {
+    return cv_yaml_no_memory(yaml->path, why);
+  }
+  node_of(yaml, made)->start_mark = node_of(yaml, node)->start_mark;
+  return cv_lab_override(yaml, path, made, why);
 }
 
 enum cv_err cv_lab_override_text(struct cv_yaml *yaml, const char *path, const char *text, struct cv_why *why) {

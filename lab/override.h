@@ -15,6 +15,9 @@ CV_MUST_USE enum cv_err cv_lab_override(struct cv_yaml *yaml, const char *path, 
 /* The same for a text that is not in the file. */
 CV_MUST_USE enum cv_err cv_lab_override_text(struct cv_yaml *yaml, const char *path, const char *text,
                                              struct cv_why *why);
+/* Multiplies the number at `path` by that of node `node`. A failure is one line at the node: there is no number, or the
+ * node is none. */
+CV_MUST_USE enum cv_err cv_lab_override_scale(struct cv_yaml *yaml, const char *path, int node, struct cv_why *why);
 
 /* The number of a node, which a second parse of the same text gives to the same node. */
 int cv_lab_node_number(const struct cv_yaml *yaml, const yaml_node_t *node);

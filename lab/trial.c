@@ -83,6 +83,9 @@ static enum cv_err init(struct run *run, struct cv_why *why) {
   CV_TRY(cv_mechanism_law_init(&mechanism, spec->epsilon_micro, releases, &run->law, why));
   CV_TRY(cv_privatizer_new(&spec->privatizer, spec->arms, &run->privatizer, why));
   CV_TRY(cv_policy_new(spec, cv_mix64(run->trial->seed ^ CV_RNG_POLICY), &run->policy));
+  if (run->trial->campaign->truth != NULL) {
+    cv_policy_tell(run->policy, run->trial->campaign->truth);
+  }
   cv_rng_seeded_init(&run->privacy, run->trial->seed, CV_RNG_PRIVATIZER, 0, 0);
   run->last_arm = spec->arms;
   return init_tables(run);

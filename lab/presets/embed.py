@@ -17,5 +17,10 @@ out, *files = sys.argv[1:]
 rows = []
 for file in map(Path, files):
     rows.append(f'  {{"{file.stem}",\n{literal(file.read_text())}}},')
-Path(out).write_text('#include "lab/preset.h"\n\nconst struct cv_lab_preset cv_lab_presets[] = {\n' + "\n".join(rows) +
-                     "\n  {0}\n};\n")
+HEAD = """#include "lab/preset.h"
+
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+
+const struct cv_lab_preset cv_lab_presets[] = {
+"""
+Path(out).write_text(HEAD + "\n".join(rows) + "\n  {0}\n};\n")

@@ -103,3 +103,83 @@ def test_a_game_with_a_slip_is_refused_in_one_line_with_its_place(tmp_path, old,
     at = (tmp_path / "game.yaml").read_text().index(new)
     line = 1 + (tmp_path / "game.yaml").read_text()[:at].count("\n")
     assert f"game.yaml:{line}:" in done.stderr and said in done.stderr, done.stderr
+
+# ---- recruitment ----
+
+HIRING = """
+campaign: hiring
+workers:
+  rewards: truncated-normal
+  spread: 0.000001
+  list: [{id: 1, cost: 2, quality: 0.4}, {id: 2, cost: 4, quality: 0.6}, {id: 3, cost: 5, quality: 0.8}]
+budget: 20
+policy: {name: dpf, epsilon: 0.5}
+privacy: {mechanism: none, third_party: trusted}
+experiment:
+  replicates: 2
+  series:
+    - {name: dpf}
+    - {name: dpu, policy: dpu}
+    - {name: half, policy: cheapest, scale: {budget: 0.5}}
+    - {name: cheapest, policy: cheapest}
+    - {name: opt, policy: opt}
+  metrics: [reward, regret, regret-share, pulls]
+"""
+
+
+def test_hiring_without_chance_is_known_by_hand(tmp_path):
+    found = run(write(tmp_path, "hiring.yaml", HIRING), cwd=tmp_path)
+    # DPF explores with 10: 1, 2 (not 3, which costs 5 of the 4 that are left), 1, 1; then 1 is densest: five times.
+    # The densest is the cheapest here. DPU's numbers are those of the first three, and of whom it draws.
+    known = {"dpf": (8 * .4 + .6, 9), "cheapest": (4, 10), "opt": (4, 10), "half": (2, 5)}
+    for series, (reward, pulls) in known.items():
+        budget = 10 if series == "half" else 20
+        for metric, value in {"reward": reward, "regret": .2 * budget - reward, "pulls": pulls,
+                              "regret-share": .2 - reward / budget}.items():
+            assert math.isclose(found[series, None, metric]["mean"], value, abs_tol=1e-5), (series, metric)
+    assert 0 < found["dpu", None, "regret"]["mean"] < 2
+
+
+def test_all_who_hire_see_the_same_workers(tmp_path):
+    found = run("recruit-fig6", "--replicates", 1, cwd=tmp_path)
+    deltas, budgets = (.2, .4, .6, .8), range(1000, 10001, 1000)
+    assert {x for _, x, _ in found} == set(budgets)
+    for budget in budgets:
+        for policy in ("opt", "cheapest", "uniform"):  # no release matters to them, so delta does not
+            means = {found[f"{policy}, epsilon {delta}", budget, "reward"]["mean"] for delta in deltas}
+            assert len(means) == 1, policy
+        worth = found["opt, epsilon 0.2", budget, "reward"]["mean"]
+        for (series, x, metric), row in found.items():
+            if x == budget and metric == "regret":
+                # What the truth is worth is the same for all, and nobody is worth more.
+                assert math.isclose(row["mean"], worth - found[series, x, "reward"]["mean"], abs_tol=1e-6)
+                assert row["mean"] > 0 or series.startswith("opt")
+
+
+def test_hires_one_by_one_and_in_sums_earn_the_same(tmp_path):
+    file = write(tmp_path, "hiring.yaml", HIRING.replace("0.000001", "0.5").replace("budget: 20", "budget: 200"))
+    for name, replicates, metric in ((file, 300, "reward"), ("recruit-fig9", 15, "pulls")):
+        sums = run(name, "--replicates", replicates, cwd=tmp_path)
+        one_by_one = run(name, "--replicates", replicates, "--token-level", cwd=tmp_path)
+        differ = 0
+        for key, row in sums.items():
+            other = one_by_one[key]
+            differ += row["mean"] != other["mean"]
+            assert key[2] != metric or abs(row["mean"] - other["mean"]) <= 3 * math.hypot(row["se"], other["se"]), key
+        assert differ >= 4, "the scores are drawn in another way"
+
+
+@pytest.mark.parametrize("old, new, said", [
+    ("scale: {budget: 0.5}", "scale: {budget: half}", "a key of scale is \"half\"; expected the number to multiply by"),
+    ("scale: {budget: 0.5}", "scale: {money: 0.5}", "\"money\" is no number of this campaign; expected one to multiply"),
+    ("scale: {budget: 0.5}", "scale: [budget]", "at most 4 keys of the campaign with factors"),
+    ("metrics: [reward, ", "metrics: [earnings, ", "a metric is \"earnings\"; expected "),
+    ("  metrics:", "  grid: {policy.espilon: [0.1]}\n  metrics:", "espilon"),
+])
+def test_a_slip_in_a_recruitment_is_one_line_with_its_place(tmp_path, old, new, said):
+    file = write(tmp_path, "hiring.yaml", HIRING.replace(old, new))
+    done = lab("run", file, cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
+    text = HIRING.replace(old, new)
+    line = 1 + text[:text.index(new)].count("\n")
+    assert f"hiring.yaml:{line}:" in done.stderr and said in done.stderr, done.stderr
