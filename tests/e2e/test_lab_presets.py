@@ -170,7 +170,7 @@ def test_hires_one_by_one_and_in_sums_earn_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("old, new, said", [
-    ("scale: {budget: 0.5}", "scale: {budget: half}", "a key of scale is \"half\"; expected the number to multiply by"),
+    ("scale: {budget: 0.5}", "scale: {budget: half}", "scale is \"half\"; expected the number to multiply by"),
     ("scale: {budget: 0.5}", "scale: {money: 0.5}", "\"money\" is no number of this campaign"),
     ("scale: {budget: 0.5}", "scale: [budget]", "at most 4 keys of the campaign with factors"),
     ("metrics: [reward, ", "metrics: [earnings, ", "a metric is \"earnings\"; expected "),
