@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where scores come from: a file (`source: csv`), items drawn at random (`synthetic: {...}`), items with a mean each
- * (`list: [...]`) or gains that change from round to round (`adversary: {...}`).
+ * (`list: [...]`), with means in even steps (`ladder: {...}`) or gains that change from round to round (`adversary:
+ * {...}`).
  */
 #include "common/config/items.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@ static const char *const delimiter_words[] = {"comma", "tab", NULL};
 /* As the tables fill it: what any of the forms can say. */
 struct form {
   int source, rewards, delimiter, adversary;
-  double mean, variance, spread;
+  double mean, variance, spread, distance, step;
   uint64_t count, seed, best, rounds;
   char *path, *item, *score, *name;
   bool replacement;
@@ -51,6 +53,18 @@ static const struct cv_config_rule synthetic_rules[] = {
     {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
     {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .low = -1e6, .high = 1e6, .fallback = "0.5"},
     {.key = "variance", .type = CV_CONFIG_REAL, .offset = FIELD(variance), .high = 1e12, .fallback = "10"},
+    REWARDS_RULE,
+    SPREAD_RULE,
+    SEED_RULE,
+};
+
+/* `best` items of the highest mean, the next `distance` below it, each further one `step` below the one before. */
+static const struct cv_config_rule ladder_rules[] = {
+    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
+    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .high = 1, .required = true},
+    {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
+    {.key = "distance", .type = CV_CONFIG_REAL, .offset = FIELD(distance), .high = 1, .required = true},
+    {.key = "step", .type = CV_CONFIG_REAL, .offset = FIELD(step), .high = 1, .fallback = "0"},
     REWARDS_RULE,
     SPREAD_RULE,
     SEED_RULE,
@@ -234,6 +248,37 @@ static enum cv_err load_adversary(struct cv_yaml *yaml, const yaml_node_t *secti
   return CV_OK;
 }
 
+static enum cv_err reserve_items(struct cv_yaml *yaml, size_t n, struct cv_items *ret, struct cv_why *why) {
+  ret->item = calloc(n, sizeof(*ret->item));
+  return ret->item == NULL ? cv_yaml_no_memory(yaml->path, why) : CV_OK;
+}
+
+static enum cv_err load_ladder(struct cv_yaml *yaml, const yaml_node_t *section, struct form *form,
+                               struct cv_items *ret, struct cv_why *why) {
+  static const char *const only[] = {"ladder"};
+  static const double ROUNDED = 1e-12; /* 0.9 - 0.4 - 5 x 0.1 is not quite 0 */
+  CV_TRY(cv_yaml_keys(yaml, section, "items", only, CV_COUNT(only), why));
+  const yaml_node_t *mapping = cv_yaml_find(yaml, section, "ladder").value;
+  if (mapping->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, mapping, "items.ladder", "a mapping like {count: 5, mean: 0.9, distance: 0.1}", why);
+  }
+  CV_TRY(cv_section_load(yaml, mapping, "items.ladder", ladder_rules, CV_COUNT(ladder_rules), NULL, 0, form, why));
+  CV_TRY(take_rewards(yaml, mapping, "items.ladder", form, ret, why));
+  CV_TRY(reserve_items(yaml, form->count, ret, why));
+  ret->source = CV_SOURCE_GIVEN;
+  for (uint32_t i = 0; i < form->count; i++) {
+    double below = i < form->best ? 0 : form->distance + form->step * (double)(i - form->best);
+    if (form->mean - below < -ROUNDED) {
+      return cv_yaml_fail(yaml, mapping, why, "items.ladder gives item %u the mean %g; expected none below 0", i + 1,
+                          form->mean - below);
+    }
+    struct cv_item *item = &ret->item[ret->items++];
+    *item = (struct cv_item){.mean = fmax(form->mean - below, 0), .spread = ret->spread};
+    (void)snprintf(item->name, sizeof(item->name), "item %u", i + 1);
+  }
+  return CV_OK;
+}
+
 static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, struct cv_items *items,
                              struct cv_why *why) {
   static const char section[] = "items.list";
@@ -276,10 +321,7 @@ static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, 
   if (n < 1 || n > CV_ARMS_MAX) {
     return cv_yaml_fail(yaml, list, why, "items.list has %zu items; expected 1 to %d", n, CV_ARMS_MAX);
   }
-  ret->item = calloc(n, sizeof(*ret->item));
-  if (ret->item == NULL) {
-    return cv_yaml_no_memory(yaml->path, why);
-  }
+  CV_TRY(reserve_items(yaml, n, ret, why));
   for (size_t i = 0; i < n; i++) {
     CV_TRY(load_item(yaml, cv_yaml_item(yaml, list, i), ret, why));
   }
@@ -288,14 +330,17 @@ static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, 
 
 static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
                              struct cv_why *why) {
-  static const char *const all[] = {"source", "synthetic",   "list",    "path",   "item", "score",    "delimiter",
-                                    "scale",  "replacement", "rewards", "spread", "seed", "adversary"};
+  static const char *const all[] = {"source", "synthetic",   "list",    "path",   "item", "score",     "delimiter",
+                                    "scale",  "replacement", "rewards", "spread", "seed", "adversary", "ladder"};
   CV_TRY(cv_yaml_keys(yaml, mapping, "items", all, CV_COUNT(all), why));
   if (cv_yaml_find(yaml, mapping, "synthetic").key != NULL) {
     return load_synthetic(yaml, mapping, form, ret, why);
   }
   if (cv_yaml_find(yaml, mapping, "adversary").key != NULL) {
     return load_adversary(yaml, mapping, form, ret, why);
+  }
+  if (cv_yaml_find(yaml, mapping, "ladder").key != NULL) {
+    return load_ladder(yaml, mapping, form, ret, why);
   }
   if (cv_yaml_find(yaml, mapping, "list").key != NULL) {
     return load_given(yaml, mapping, form, ret, why);
@@ -304,7 +349,7 @@ static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, s
     return load_csv(yaml, mapping, form, ret, why);
   }
   return cv_yaml_fail(yaml, mapping, why,
-                      "items does not say where scores come from; expected source, synthetic, list or "
+                      "items does not say where scores come from; expected source, synthetic, list, ladder or "
                       "adversary");
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/config/campaign.h"
 
+#include <math.h>
+
 #include "tests/unit/config/file.h"
 
 static void load(const char *text, struct cv_campaign_file *ret) {
@@ -155,6 +157,27 @@ static void a_campaign_of_given_items(void **state) {
   cv_campaign_fini(&file);
 }
 
+static void a_campaign_of_means_in_steps(void **state) {
+  static const double expected[] = {0.9, 0.9, 0.5, 0.25, 0};
+  struct cv_campaign_file file;
+  load(
+      "campaign: g\n"
+      "items: {ladder: {count: 5, mean: 0.9, best: 2, distance: 0.4, step: 0.25, rewards: beta, spread: 3}}\n"
+      "policy: {name: ppar}\n"
+      "privacy: {epsilon: 1}\n",
+      &file);
+  assert_int_equal(file.items.source, CV_SOURCE_GIVEN);
+  assert_int_equal(file.items.rewards, CV_REWARDS_BETA);
+  assert_int_equal(file.items.items, 5);
+  assert_int_equal(file.spec.arms, 5);
+  for (uint32_t i = 0; i < 5; i++) {
+    assert_true(fabs(file.items.item[i].mean - expected[i]) < 1e-12 && file.items.item[i].mean >= 0);
+    assert_true(file.items.item[i].spread == 3);
+  }
+  assert_string_equal(file.items.item[4].name, "item 5");
+  cv_campaign_fini(&file);
+}
+
 static void a_campaign_against_an_adversary(void **state) {
   struct cv_campaign_file file;
   load(
@@ -300,7 +323,7 @@ static const struct {
     {ITEMS, "", ":1:1: items is missing; expected where scores come from"},
     {ITEMS, "items: csv", ":2:8: items is \"csv\"; expected a mapping of keys and values"},
     {ITEMS, "items: {item: b}",
-     ":2:8: items does not say where scores come from; expected source, synthetic, list or adversary"},
+     ":2:8: items does not say where scores come from; expected source, synthetic, list, ladder or adversary"},
     {ITEMS, "items: {adversary: stochastic}",
      ":2:20: items.adversary is \"stochastic\"; expected a mapping like {name: stochastic, count: 4}"},
     {ITEMS, "items: {adversary: {count: 3}}", ":2:20: items.adversary.name is missing; expected " ADVERSARIES},
@@ -342,6 +365,14 @@ static const struct {
     {ITEMS, "items: {synthetic: {count: 2}, path: x}", ":2:32: unknown key \"path\" in items; expected synthetic"},
     {ITEMS, "items: {synthetic: {count: 2, seed: 18446744073709551616}}",
      ":2:37: items.synthetic.seed is \"18446744073709551616\"; expected a whole number of at least 0"},
+    {ITEMS, "items: {ladder: 5}",
+     ":2:17: items.ladder is \"5\"; expected a mapping like {count: 5, mean: 0.9, distance: 0.1}"},
+    {ITEMS, "items: {ladder: {count: 3, mean: 0.9}}",
+     ":2:17: items.ladder.distance is missing; expected a number from 0 to 1"},
+    {ITEMS, "items: {ladder: {count: 4, mean: 0.9, distance: 0.5, step: 0.25}}",
+     ":2:17: items.ladder gives item 4 the mean -0.1; expected none below 0"},
+    {ITEMS, "items: {ladder: {count: 1, mean: 1, distance: 0}, spread: 1}",
+     ":2:51: unknown key \"spread\" in items; expected ladder"},
     {ITEMS, "items: {list: []}", ":2:15: items.list has 0 items; expected 1 to 4096"},
     {ITEMS, "items: {list: x}", ":2:15: items.list is \"x\"; expected a list of items"},
     {ITEMS, "items: {list: [x]}", ":2:16: an item is \"x\"; expected a mapping like {name: Roma, mean: 0.7}"},
@@ -444,6 +475,7 @@ int main(void) {
       cmocka_unit_test(a_privatizer_may_have_a_list_for_the_arms),
       cmocka_unit_test(a_synthetic_campaign),
       cmocka_unit_test(a_campaign_of_given_items),
+      cmocka_unit_test(a_campaign_of_means_in_steps),
       cmocka_unit_test(a_campaign_against_an_adversary),
       cmocka_unit_test(a_campaign_with_edges),
       cmocka_unit_test(a_campaign_with_a_graph_to_be_drawn),
