@@ -227,36 +227,59 @@ static enum cv_err take_series(struct cv_lab_experiment *experiment, const yaml_
   return CV_OK;
 }
 
-/* Every series so far at each value of a further key. */
+static bool sets_itself(const struct cv_lab_series *series, const char *path) {
+  for (size_t i = 0; i < series->sets; i++) {
+    if (strcmp(series->set[i].path, path) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Names the cell: ", epsilon 0.1" behind the name. */
+static enum cv_err enter_cell(struct cv_lab_experiment *experiment, struct cv_lab_series *series,
+                              struct cv_yaml_pair pair, size_t place, struct cv_why *why) {
+  struct cv_yaml *yaml = &experiment->yaml;
+  const yaml_node_t *value = cv_yaml_item(yaml, pair.value, place);
+  const char *path = cv_yaml_text(pair.key), *dot = strrchr(path, '.');
+  size_t used = strlen(series->name), room = sizeof(series->name) - used;
+  int more = value->type != YAML_SCALAR_NODE
+                 ? snprintf(series->name + used, room, ", %zu", place + 1)
+                 : snprintf(series->name + used, room, ", %s %s", dot == NULL ? path : dot + 1, cv_yaml_text(value));
+  if ((size_t)more >= room) {
+    return cv_yaml_fail(yaml, pair.key, why, "the name of series \"%s\" is too long; expected at most %zu bytes",
+                        series->name, sizeof(series->name) - 1);
+  }
+  return add_set(experiment, series, (struct cv_yaml_pair){.key = pair.key, .value = value}, why);
+}
+
+/* Every series so far at each value of a further key, but once only if it sets the key itself. */
 static enum cv_err multiply(struct cv_lab_experiment *experiment, struct cv_yaml_pair pair, struct cv_why *why) {
   struct cv_yaml *yaml = &experiment->yaml;
   if (pair.value->type != YAML_SEQUENCE_NODE || cv_yaml_items(pair.value) == 0) {
     return cv_yaml_expected(yaml, pair.value, "a key of experiment.grid", "a list of values", why);
   }
-  size_t n = cv_yaml_items(pair.value), before = experiment->series;
-  if (n * before > CV_LAB_SERIES_MAX) {
-    return cv_yaml_fail(yaml, pair.key, why, "experiment.grid makes %zu series; expected at most %d", n * before,
-                        CV_LAB_SERIES_MAX);
-  }
-  const char *dot = strrchr(cv_yaml_text(pair.key), '.');
-  for (size_t i = n; i-- > 0;) {
-    const yaml_node_t *value = cv_yaml_item(yaml, pair.value, i);
-    for (size_t at = 0; at < before; at++) {
-      struct cv_lab_series *series = &experiment->one[i * before + at];
-      *series = experiment->one[at];
-      size_t used = strlen(series->name);
-      int more = value->type != YAML_SCALAR_NODE
-                     ? snprintf(series->name + used, sizeof(series->name) - used, ", %zu", i + 1)
-                     : snprintf(series->name + used, sizeof(series->name) - used, ", %s %s",
-                                dot == NULL ? cv_yaml_text(pair.key) : dot + 1, cv_yaml_text(value));
-      if ((size_t)more >= sizeof(series->name) - used) {
-        return cv_yaml_fail(yaml, pair.key, why, "the name of series \"%s\" is too long; expected at most %zu bytes",
-                            series->name, sizeof(series->name) - 1);
+  struct cv_lab_series before[CV_LAB_SERIES_MAX];
+  size_t n = experiment->series;
+  memcpy(before, experiment->one, n * sizeof(*before));
+  experiment->series = 0;
+  for (size_t i = 0; i < cv_yaml_items(pair.value); i++) {
+    for (size_t at = 0; at < n; at++) {
+      bool is_own = sets_itself(&before[at], cv_yaml_text(pair.key));
+      if (is_own && i > 0) {
+        continue;
       }
-      CV_TRY(add_set(experiment, series, (struct cv_yaml_pair){.key = pair.key, .value = value}, why));
+      if (experiment->series == CV_LAB_SERIES_MAX) {
+        return cv_yaml_fail(yaml, pair.key, why, "experiment.grid makes more than %d series; expected at most that",
+                            CV_LAB_SERIES_MAX);
+      }
+      struct cv_lab_series *series = &experiment->one[experiment->series++];
+      *series = before[at];
+      if (!is_own) {
+        CV_TRY(enter_cell(experiment, series, pair, i, why));
+      }
     }
   }
-  experiment->series = n * before;
   return CV_OK;
 }
 

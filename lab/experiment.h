@@ -13,7 +13,7 @@
  *         - {name: sound}
  *         - {name: as printed, policy.radius: printed, privacy.mechanism: hybrid-printed}
  *         - {name: shared by 20, scale: {privacy.epsilon: .05}}    # times what x, grid or the campaign say
- *       grid: {privacy.epsilon: [.05, .1]}        # every series at every combination
+ *       grid: {privacy.epsilon: [.05, .1]}        # every series at every combination; once what sets the key itself
  *       measure: campaign          # what is run; see measure.h
  *       metrics: [accuracy, tokens]
  *       statistic: mean            # or median-of-means, or root-mean-square

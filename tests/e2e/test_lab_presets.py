@@ -183,3 +183,84 @@ def test_a_slip_in_a_recruitment_is_one_line_with_its_place(tmp_path, old, new, 
     text = HIRING.replace(old, new)
     line = 1 + text[:text.index(new)].count("\n")
     assert f"hiring.yaml:{line}:" in done.stderr and said in done.stderr, done.stderr
+
+
+# ---- feedback graphs ----
+
+GRAPH = """
+campaign: graph
+items: {ladder: {count: 10, mean: 0.9, best: 2, distance: 0.1, step: 0.05, rewards: truncated-normal, spread: 0.1}}
+graph: {p: 0.2}
+policy: {name: gap}
+privacy: {mechanism: batch, epsilon: 0.05, third_party: trusted}
+limits: {tokens: 100000}
+experiment:
+  replicates: 40
+  x: {pulls: [40000, 100000]}
+  series:
+    - {name: one}
+    - {name: other, policy: {name: gap}}
+    - {name: alone, policy.name: dp-se, graph.p: 0}
+  grid: {graph.p: [0.2, 0.3]}
+  metrics: [regret]
+"""
+
+
+def truncated_mean(mean, spread):
+    """Of a normal score on condition that it lies in [0, 1]."""
+    a, b = -mean / spread, (1 - mean) / spread
+    density = [math.exp(-x * x / 2) / math.sqrt(2 * math.pi) for x in (a, b)]
+    inside = (math.erf(b / math.sqrt(2)) - math.erf(a / math.sqrt(2))) / 2
+    return mean + spread * (density[0] - density[1]) / inside
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graph")
+    return run(write(folder, "graph.yaml", GRAPH), "--jobs", 2, cwd=folder)
+
+
+def test_a_series_that_sets_a_key_of_the_grid_itself_is_run_once(graph):
+    assert {series for series, _, _ in graph} == {"one, p 0.2", "other, p 0.2", "one, p 0.3", "other, p 0.3", "alone"}
+
+
+def test_who_plays_all_items_in_turn_loses_what_their_means_say(graph):
+    # The first phase of DP-SE has 10 x 4864 plays: no item is dropped before 40,000, and each was played 4000 times.
+    means = [.9, .9] + [.9 - .1 - .05 * i for i in range(8)]
+    truth = [truncated_mean(mean, .1) for mean in means]
+    row = graph["alone", 40000, "regret"]
+    assert math.isclose(row["mean"], 4000 * sum(max(truth) - mean for mean in truth), rel_tol=1e-9) and row["se"] < 1e-6
+
+
+def test_series_that_differ_in_nothing_find_the_same_on_a_drawn_graph(graph):
+    for x in (40000, 100000):
+        assert graph["one, p 0.2", x, "regret"]["mean"] == graph["other, p 0.2", x, "regret"]["mean"]
+    assert graph["one, p 0.3", 100000, "regret"]["mean"] != graph["one, p 0.2", 100000, "regret"]["mean"]
+
+
+def test_on_a_graph_tokens_one_by_one_and_sums_give_the_same_regret(graph, tmp_path):
+    one_by_one = run(write(tmp_path, "graph.yaml", GRAPH), "--token-level", cwd=tmp_path)
+    pairs = [(graph[key], one_by_one[key]) for key in graph]
+    assert any(a["mean"] != b["mean"] for a, b in pairs)
+    for a, b in pairs:
+        assert abs(a["mean"] - b["mean"]) <= 3 * math.hypot(a["se"], b["se"]), a
+
+
+def test_the_graph_figures_are_the_same_for_any_number_of_jobs(tmp_path):
+    one, two = (lab("run", "graph-fig3", "--replicates", 3, "--json", "--jobs", jobs, cwd=tmp_path).stdout
+                for jobs in (1, 2))
+    assert one == two and '"gap as printed, epsilon 0.2"' in one
+
+
+@pytest.mark.parametrize("old, new, said", [
+    ("graph.p: [0.2, 0.3]", "graph.q: [0.2, 0.3]", '"q"'),
+    ("graph.p: [0.2, 0.3]", "graph.p: [0.2, 1.5]", "0 to 1"),
+    ("distance: 0.1,", "distance: 0.6,", "below 0"),
+    ("[regret]", "[regret, shame]", "expected "),
+])
+def test_a_graph_with_a_slip_is_refused_in_one_line_with_its_place(tmp_path, old, new, said):
+    text = GRAPH.replace(old, new)
+    done = lab("run", write(tmp_path, "graph.yaml", text), cwd=tmp_path)
+    line = 1 + text[:text.index(new)].count("\n")
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert f"graph.yaml:{line}:" in done.stderr and said in done.stderr, done.stderr
