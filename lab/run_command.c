@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -179,12 +180,28 @@ static int run_experiment(const struct cv_lab_experiment *experiment, const stru
   return status;
 }
 
+/* From the working folder: inside an experiment's file a path counts from that file's. */
+static enum cv_err find_data(struct settings *settings, struct cv_why *why) {
+  if (settings->data != NULL) {
+    char *found = realpath(settings->data, NULL);
+    if (found == NULL) {
+      return cv_fail(why, errno == ENOENT ? CV_ERR_NOT_FOUND : CV_ERR_IO, "%s: %s", settings->data, strerror(errno));
+    }
+    free(settings->data);
+    settings->data = found;
+  }
+  return CV_OK;
+}
+
 /* A preset by its name; what has a slash or a dot in it is a file. */
-static int run(const char *name, const struct settings *settings) {
+static int run(const char *name, struct settings *settings) {
   const struct cv_lab_preset *preset = cv_lab_preset_find(name);
   struct cv_lab_experiment experiment;
   struct cv_why why = {0};
-  enum cv_err err;
+  enum cv_err err = find_data(settings, &why);
+  if (err != CV_OK) {
+    return fail(err, &why);
+  }
   if (preset != NULL) {
     err = cv_lab_experiment_parse(name, preset->text, strlen(preset->text), settings->data, &experiment, &why);
   } else if (strpbrk(name, "/.") != NULL) {

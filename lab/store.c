@@ -12,7 +12,7 @@
 
 #include "lab/results.h"
 
-enum { GATHER_MS = 500 };
+enum { GATHER_MS = 250 };
 
 struct key {
   uint64_t setting, replicate;

@@ -1,23 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laboratory as a researcher meets it: numbers on standard output, figures in a folder, honest exit statuses."""
-import json
 import math
-import subprocess
 from xml.etree import ElementTree
 
 import pytest
 
-from harness.daemon import PROGRAMS
-
-
-def lab(*args, cwd, timeout=240):
-    return subprocess.run([PROGRAMS["lab"], *map(str, args)], cwd=cwd, timeout=timeout, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL)
-
-
-def rows_of(done):
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+from harness.lab import lab, rows_of
 
 
 @pytest.fixture(scope="module")

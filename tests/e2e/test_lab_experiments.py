@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from test_lab import lab, rows_of
+from harness.lab import lab, rows_of
 from test_lab_presets import run
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from test_lab import lab, rows_of
+from harness.lab import lab, rows_of
 
 
 def run(name, *args, cwd):

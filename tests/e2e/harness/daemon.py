@@ -25,13 +25,13 @@ class Failed(AssertionError):
     """A program did not do what a test waited for; says what it wrote last."""
 
 
-def wait_until(holds, what, timeout=30):
+def wait_until(holds, what, timeout=30, every=.05):
     """For what no line announces: asks again and again."""
     deadline = time.monotonic() + timeout
     while not holds():
         if time.monotonic() > deadline:
             raise Failed(f"not within {timeout} s: {what}")
-        time.sleep(.05)
+        time.sleep(every)
 
 
 def write_config(path, settings):
