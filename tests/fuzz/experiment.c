@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The section `experiment` of a campaign file, and the campaigns that its series and points make of it. */
+#include "lab/experiment.h"
+
+#include "deploy/launcher/prepare.h"
+#include "lab/dataset.h"
+#include "tests/fuzz/fuzz.h"
+
+static size_t at_most_two(size_t n) {
+  return n < 2 ? n : 2;
+}
+
+/* The path is a preset's, so that no file that the input names is opened. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+  struct cv_lab_experiment experiment;
+  struct cv_why why = {.text = ""};
+  if (cv_lab_experiment_parse("fuzz", (const char *)bytes, n, NULL, &experiment, &why) != CV_OK) {
+    fuzz_line(why.text);
+    return 0;
+  }
+  CV_REQUIRE(experiment.points >= 1 && experiment.series >= 1 && experiment.metrics >= 1);
+  CV_REQUIRE(cv_lab_piece_values(&experiment) * cv_lab_settings_of(&experiment) ==
+             experiment.points * experiment.series * experiment.metrics);
+  for (size_t series = 0; series < at_most_two(experiment.series); series++) {
+    for (size_t setting = 0; setting < at_most_two(cv_lab_settings_of(&experiment)); setting++) {
+      struct cv_prepared prepared;
+      why.text[0] = '\0';
+      if (cv_lab_prepare(&experiment, series, setting, 1, &prepared, &why) == CV_OK) {
+        cv_prepared_fini(&prepared);
+      } else {
+        fuzz_line(why.text);
+      }
+    }
+  }
+  cv_lab_experiment_fini(&experiment);
+  return 0;
+}
