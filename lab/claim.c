@@ -13,6 +13,9 @@
 #include "common/base/text.h"
 #include "lab/terms.h"
 
+/* Squares are skewed: of fewer replicates their deviation is anybody's guess. */
+enum { ROOTS_LEAST = 100 };
+
 /* What a normal variable leaves beyond two standard deviations. */
 #define TAIL 0.02275013194817921
 
@@ -83,21 +86,31 @@ static struct cv_lab_summary difference_of(const struct hearing *hearing, const 
   return d;
 }
 
-/* Differences that chance has no part in: two calculated numbers, or replicates that are all alike. */
-static enum cv_lab_verdict judge_exactly(double difference, bool may_equal) {
-  return difference > 0 || (may_equal && difference == 0) ? CV_LAB_HOLDS : CV_LAB_FAILS;
+/* Differences that chance has no part in: two calculated numbers, or replicates that are all alike. Where these show no
+ * difference at all, more of them might. */
+static enum cv_lab_verdict judge_exactly(const struct cv_lab_summary *difference, bool may_equal) {
+  if (difference->mean == 0 && !may_equal) {
+    return difference->n == 0 ? CV_LAB_FAILS : CV_LAB_UNDECIDED;
+  }
+  return difference->mean >= 0 ? CV_LAB_HOLDS : CV_LAB_FAILS;
+}
+
+/* Few numbers say too little of their own deviation. */
+static bool is_enough(const struct hearing *hearing, uint64_t n) {
+  bool is_root = hearing->dataset->experiment->statistic == CV_LAB_ROOT_MEAN_SQUARE;
+  return n == 0 || n >= (is_root ? ROOTS_LEAST : 2);
 }
 
 static struct finding weigh(const struct hearing *hearing, const struct comparison *comparison) {
   struct finding finding = {.comparison = *comparison, .verdict = CV_LAB_UNDECIDED};
   struct cv_lab_summary d = difference_of(hearing, comparison);
   finding.difference = d;
-  if (isnan(d.mean) || d.n == 1) {
+  if (isnan(d.mean) || !is_enough(hearing, d.n)) {
     return finding;
   }
   if (d.n == 0 || d.se == 0) {
-    finding.verdict = judge_exactly(d.mean, comparison->may_equal);
-    finding.errors = finding.verdict == CV_LAB_HOLDS ? INFINITY : -INFINITY;
+    finding.verdict = judge_exactly(&d, comparison->may_equal);
+    finding.errors = finding.verdict == CV_LAB_HOLDS ? INFINITY : d.mean == 0 ? 0 : -INFINITY;
   } else {
     double freedom = cv_lab_freedom(hearing->dataset->experiment->statistic, d.n);
     finding.errors = d.mean / d.se;
@@ -318,8 +331,8 @@ static void say_weight(struct line *line, const struct hearing *hearing, const s
   const struct cv_lab_summary *d = &finding->difference;
   if (isnan(d->mean)) {
     say(line, "; there are no numbers");
-  } else if (d->n == 1) {
-    say(line, "; one replicate tells nothing of chance");
+  } else if (!is_enough(hearing, d->n)) {
+    say(line, "; %llu replicate%s nothing of chance", (unsigned long long)d->n, d->n == 1 ? " tells" : "s tell");
   } else if (d->n > 1 && d->se == 0) {
     say(line, "; alike in all %llu replicates", (unsigned long long)d->n);
   } else if (d->n > 1) {
@@ -330,7 +343,7 @@ static void say_weight(struct line *line, const struct hearing *hearing, const s
         errors > 100 ? "more than " : "", fmin(errors, 100), finding->errors < 0 ? " the other way" : "",
         (unsigned long long)d->n);
   }
-  if (d->n > 1 && finding->verdict == CV_LAB_UNDECIDED && finding->errors != 0) {
+  if (finding->needed > 0 && finding->verdict == CV_LAB_UNDECIDED && finding->errors != 0) {
     double more = (double)d->n * pow(2 / finding->errors, 2);
     say(line, ", %.1f are needed", finding->needed);
     if (more < 1e6 && more > (double)d->n) {
@@ -370,12 +383,19 @@ enum cv_err cv_lab_claims_check(const struct cv_lab_experiment *experiment, stru
   return CV_OK;
 }
 
+void cv_lab_claim_open(const struct cv_lab_experiment *experiment, size_t index, const char *reason,
+                       struct cv_lab_claim *ret) {
+  struct cv_lab_terms terms;
+  CV_REQUIRE(cv_lab_terms_read(experiment, claim_at(experiment, index), &terms, NULL) == CV_OK);
+  *ret = (struct cv_lab_claim){.says = terms.says, .verdict = CV_LAB_UNDECIDED};
+  cv_text_print(ret->reason, sizeof(ret->reason), "%s", terms.reason != NULL ? terms.reason : reason);
+}
+
 void cv_lab_claim_judge(const struct cv_lab_dataset *dataset, size_t index, struct cv_lab_claim *ret) {
   struct cv_lab_terms terms;
+  cv_lab_claim_open(dataset->experiment, index, "", ret);
   CV_REQUIRE(cv_lab_terms_read(dataset->experiment, claim_at(dataset->experiment, index), &terms, NULL) == CV_OK);
-  *ret = (struct cv_lab_claim){.says = terms.says, .verdict = CV_LAB_UNDECIDED};
   if (terms.relation == CV_LAB_REASON) {
-    cv_text_print(ret->reason, sizeof(ret->reason), "%s", terms.reason);
     return;
   }
   struct hearing hearing = {.dataset = dataset, .terms = &terms, .total = count(&terms)};

@@ -32,7 +32,8 @@
  * normal one, .023, and fails if it is as far on the other side; what lies between cannot be judged at so many
  * replicates. A claim of several comparisons holds if each of them holds, which needs no correction, and does not hold
  * if one fails, for which .023 is divided by how many there are (Bonferroni), so that no claim falls by the chance of
- * having many points. Where all replicates are alike the difference itself decides.
+ * having many points. Where all replicates are alike the difference itself decides, unless it is 0 where more or less
+ * is claimed. One replicate decides nothing, nor do fewer than 100 of a root mean square.
  */
 #ifndef CV_LAB_CLAIM_H
 #define CV_LAB_CLAIM_H
@@ -55,5 +56,8 @@ size_t cv_lab_claims(const struct cv_lab_experiment *experiment);
 CV_MUST_USE enum cv_err cv_lab_claims_check(const struct cv_lab_experiment *experiment, struct cv_why *why);
 /* They have been checked. */
 void cv_lab_claim_judge(const struct cv_lab_dataset *dataset, size_t index, struct cv_lab_claim *ret);
+/* Of an experiment that was not run, for this reason: it cannot be judged. */
+void cv_lab_claim_open(const struct cv_lab_experiment *experiment, size_t index, const char *reason,
+                       struct cv_lab_claim *ret);
 
 #endif

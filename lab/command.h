@@ -14,6 +14,7 @@ int cv_lab_audit(int argc, char **argv);
 int cv_lab_export(int argc, char **argv);
 int cv_lab_join(int argc, char **argv);
 int cv_lab_list(int argc, char **argv);
+int cv_lab_report(int argc, char **argv);
 int cv_lab_run(int argc, char **argv);
 
 #endif

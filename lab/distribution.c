@@ -7,9 +7,9 @@
 
 #include "lab/gnuplot.h"
 
-/* GROUPS_MOST points of x with at most BOXES_MOST boxes in all; else the last point alone. STRIP_MOST replicates are
- * shown. */
-enum { GROUPS_MOST = 8, BOXES_MOST = 48, STRIP_MOST = 400 };
+/* GROUPS_MOST points of x with at most BOXES_MOST boxes in all; else the last point alone. STRIP_MOST replicates in
+ * all are shown, but a few of each box. */
+enum { GROUPS_MOST = 8, BOXES_MOST = 48, STRIP_MOST = 1500, STRIP_LEAST = 20 };
 
 struct scatter {
   const struct cv_lab_dataset *dataset;
@@ -80,7 +80,8 @@ static void write_box(struct scatter *scatter, size_t at, size_t point, FILE *fi
 
 /* Ascending numbers with steps of the golden ratio across the box: near ones lie beside each other. */
 static void write_strip(const struct scatter *scatter, size_t at, size_t point, FILE *file) {
-  size_t n = gather(scatter, scatter->series[at], point), step = 1 + n / STRIP_MOST;
+  size_t n = gather(scatter, scatter->series[at], point), most = STRIP_MOST / (scatter->count * scatter->points);
+  size_t step = 1 + n / (most < STRIP_LEAST ? STRIP_LEAST : most);
   for (size_t i = step / 2; i < n; i += step) {
     double aside = fmod((double)(i / step) * 0.6180339887498949, 1) - .5;
     (void)fprintf(file, "%.4f %.10g\n", (double)place_of(scatter, at, point) + .5 * aside, scatter->value[i]);
@@ -110,7 +111,7 @@ static enum cv_err write_data(struct scatter *scatter, const char *folder, struc
 
 static void write_series(const struct scatter *scatter, size_t at, FILE *to) {
   struct cv_lab_look look = cv_lab_look_of(scatter->series[at]);
-  (void)fprintf(to, "'%s.dat' index %zu with points pt 7 ps 0.25 lc rgb '#a0%s' notitle, \\\n  ", scatter->name.text,
+  (void)fprintf(to, "'%s.dat' index %zu with points pt 7 ps 0.35 lc rgb '#80%s' notitle, \\\n  ", scatter->name.text,
                 2 * at + 1, look.colour + 1);
   (void)fprintf(to,
                 "'' index %zu using 1:3:2:6:5:(0.7) with candlesticks lw 1.2 lc rgb '%s' fs transparent solid 0.2 "

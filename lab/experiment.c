@@ -517,6 +517,20 @@ void cv_lab_experiment_fini(struct cv_lab_experiment *experiment) {
   *experiment = (struct cv_lab_experiment){0};
 }
 
+const char *cv_lab_experiment_data(const struct cv_lab_experiment *experiment) {
+  static const char *const sections[] = {"items", "workers"};
+  struct cv_yaml yaml = experiment->yaml;
+  for (size_t i = 0; i < CV_COUNT(sections); i++) {
+    const yaml_node_t *section = cv_yaml_find(&yaml, yaml.root, sections[i]).value;
+    const yaml_node_t *path =
+        section != NULL && section->type == YAML_MAPPING_NODE ? cv_yaml_find(&yaml, section, "path").value : NULL;
+    if (path != NULL && path->type == YAML_SCALAR_NODE) {
+      return cv_yaml_text(path);
+    }
+  }
+  return NULL;
+}
+
 /* ---- its campaigns ---- */
 
 static enum cv_err override_all(const struct cv_lab_experiment *experiment, size_t series, size_t setting,

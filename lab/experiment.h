@@ -104,6 +104,8 @@ CV_MUST_USE enum cv_err cv_lab_experiment_parse(const char *path, const char *te
 CV_MUST_USE enum cv_err cv_lab_experiment_load(const char *path, const char *data, struct cv_lab_experiment *ret,
                                                struct cv_why *why);
 void cv_lab_experiment_fini(struct cv_lab_experiment *experiment);
+/* The data file as the campaign names it; NULL: it names none. */
+const char *cv_lab_experiment_data(const struct cv_lab_experiment *experiment);
 
 /* Makes every campaign of the experiment once, so that what is wrong with one is told before anything runs. */
 CV_MUST_USE enum cv_err cv_lab_experiment_check(const struct cv_lab_experiment *experiment, struct cv_why *why);

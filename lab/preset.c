@@ -24,3 +24,19 @@ const char *cv_lab_preset_nearest(const char *name) {
   }
   return cv_value_nearest(name, names, n);
 }
+
+enum cv_err cv_lab_preset_open(const char *name, const char *data, struct cv_lab_experiment *ret, struct cv_why *why) {
+  const struct cv_lab_preset *preset = cv_lab_preset_find(name);
+  if (preset != NULL) {
+    return cv_lab_experiment_parse(name, preset->text, strlen(preset->text), data, ret, why);
+  }
+  if (strpbrk(name, "/.") != NULL) {
+    return cv_lab_experiment_load(name, data, ret, why);
+  }
+  const char *nearest = cv_lab_preset_nearest(name);
+  return nearest == NULL ? cv_fail(why, CV_ERR_INVALID,
+                                   "%s is no experiment; expected a file or a name that `crowdveil-lab list` knows",
+                                   cv_value_quote(name).text)
+                         : cv_fail(why, CV_ERR_INVALID, "%s is no experiment; did you mean %s?",
+                                   cv_value_quote(name).text, nearest);
+}

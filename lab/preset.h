@@ -3,7 +3,7 @@
 #ifndef CV_LAB_PRESET_H
 #define CV_LAB_PRESET_H
 
-#include <stddef.h>
+#include "lab/experiment.h"
 
 struct cv_lab_preset {
   const char *name;
@@ -17,5 +17,12 @@ extern const struct cv_lab_preset cv_lab_presets[];
 const struct cv_lab_preset *cv_lab_preset_find(const char *name);
 /* The name most like this one: what a person may have meant; NULL if none is like it. */
 const char *cv_lab_preset_nearest(const char *name);
+
+/*
+ * A preset by its name; what has a slash or a dot in it is a file. Data and errors as of cv_lab_experiment_parse(), and
+ * CV_ERR_INVALID with what may have been meant.
+ */
+CV_MUST_USE enum cv_err cv_lab_preset_open(const char *name, const char *data, struct cv_lab_experiment *ret,
+                                           struct cv_why *why);
 
 #endif

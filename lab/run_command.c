@@ -193,25 +193,12 @@ static enum cv_err find_data(struct settings *settings, struct cv_why *why) {
   return CV_OK;
 }
 
-/* A preset by its name; what has a slash or a dot in it is a file. */
 static int run(const char *name, struct settings *settings) {
-  const struct cv_lab_preset *preset = cv_lab_preset_find(name);
   struct cv_lab_experiment experiment;
   struct cv_why why = {0};
   enum cv_err err = find_data(settings, &why);
-  if (err != CV_OK) {
-    return fail(err, &why);
-  }
-  if (preset != NULL) {
-    err = cv_lab_experiment_parse(name, preset->text, strlen(preset->text), settings->data, &experiment, &why);
-  } else if (strpbrk(name, "/.") != NULL) {
-    err = cv_lab_experiment_load(name, settings->data, &experiment, &why);
-  } else {
-    const char *nearest = cv_lab_preset_nearest(name);
-    return cv_command_fail(
-        &table, 2, "%s is no experiment; %s%s%s", cv_value_quote(name).text,
-        nearest == NULL ? "expected a file or a name that `crowdveil-lab list` knows" : "did you mean ",
-        nearest == NULL ? "" : nearest, nearest == NULL ? "" : "?");
+  if (err == CV_OK) {
+    err = cv_lab_preset_open(name, settings->data, &experiment, &why);
   }
   if (err != CV_OK) {
     return fail(err, &why);

@@ -250,7 +250,7 @@ static void test_what_is_missing_is_not_judged(void **state) {
   };
   judge_all(HEAD(BY_PARAMETER), "", missing, judged, CV_COUNT(judged));
   static const struct judged one[] = {
-      {"series: one, least: 5", CV_LAB_UNDECIDED, "one replicate tells nothing of chance"},
+      {"series: one, least: 5", CV_LAB_UNDECIDED, "1 replicate tells nothing of chance"},
   };
   judge_all(HEAD(BY_PARAMETER), "", single, one, CV_COUNT(one));
 }
@@ -258,10 +258,18 @@ static void test_what_is_missing_is_not_judged(void **state) {
 static void test_replicates_that_are_all_alike(void **state) {
   static const struct judged judged[] = {
       {"series: one, least: 100", CV_LAB_HOLDS, "alike in all 16 replicates"},
-      {"series: one, below: two", CV_LAB_FAILS, "alike in all 16 replicates"},
+      {"series: one, below: two", CV_LAB_UNDECIDED, "alike in all 16 replicates"},
+      {"series: one, below: two, factor: 0.9", CV_LAB_FAILS, "alike in all 16 replicates"},
       {"series: one, approaches: two, within: 0", CV_LAB_HOLDS, ""},
   };
   judge_all(HEAD(BY_PARAMETER), "", alike, judged, CV_COUNT(judged));
+}
+
+static void test_few_squares_are_not_judged(void **state) {
+  static const struct judged judged[] = {
+      {"series: one, least: 1", CV_LAB_UNDECIDED, "16 replicates tell nothing of chance"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "  statistic: root-mean-square\n", paired, judged, CV_COUNT(judged));
 }
 
 static void test_of_a_run_the_last_moment_counts(void **state) {
@@ -436,6 +444,7 @@ int main(void) {
       cmocka_unit_test(test_what_chance_can_do_is_not_judged),
       cmocka_unit_test(test_what_is_missing_is_not_judged),
       cmocka_unit_test(test_replicates_that_are_all_alike),
+      cmocka_unit_test(test_few_squares_are_not_judged),
       cmocka_unit_test(test_of_a_run_the_last_moment_counts),
       cmocka_unit_test(test_cells_of_a_grid_are_compared_with_each_other),
       cmocka_unit_test(test_many_points_are_no_reason_to_fall),

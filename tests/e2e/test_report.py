@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report as its reader meets it: a page that needs nothing else, every claim with its verdict, no surprises."""
+import re
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from harness.daemon import PROGRAMS
+
+VOID = {"meta", "br"}
+PRESETS = ("mechanisms", "corrupt-fig1a", "ppar-fig4", "ppar-fig10")
+
+# Every text of a file that can reach a page, a drawing or a file name tries to be something else there.
+HOSTILE = """
+campaign: "../x<script>alert(1)</script>'; !touch pwned"
+items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.6}]}
+policy: {name: klucb-cf}
+privacy: {mechanism: none, privatizer: {name: randomized-response, epsilon: 1}}
+limits: {tokens: 100}
+experiment:
+  about: "about <img src=x onerror=alert(1)> & \\"quotes\\" ' `touch pwned`"
+  paper: "</p></body><iframe src='http://example.org'></iframe>"
+  replicates: 4
+  x: {pulls: [50, 100], label: "t <b> ' | x"}
+  series:
+    - {name: "one </text><script>alert(2)</script>"}
+    - {name: "two ' | \\" & ", policy: ts-cf}
+  metrics: [regret]
+  figure: {title: "</svg><script>alert(3)</script>'; !touch pwned", y: "y '\\" <i>"}
+  claims:
+    - {says: "<script>alert(4)</script> | & says", series: "two ' | \\" & ", least: 0}
+"""
+
+
+def report(*args, cwd, timeout=300):
+    return subprocess.run([PROGRAMS["lab"], "report", *map(str, args)], cwd=cwd, timeout=timeout, capture_output=True,
+                          text=True, stdin=subprocess.DEVNULL)
+
+
+class Page(HTMLParser):
+    """Well-formed, names that are unique and lead somewhere, nothing from outside, no script."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.stack, self.ids, self.wanted, self.rows, self.tags = [], set(), set(), [], set()
+        self.text = ""
+        self.feed(path.read_text())
+        assert self.stack == [] and self.wanted <= self.ids
+
+    def handle_starttag(self, tag, attrs):
+        assert tag not in ("script", "iframe", "img", "link", "object", "embed", "base"), tag
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.stack.append(tag)
+        if tag == "tr":
+            self.rows.append("")
+        for name, value in attrs:
+            assert not name.startswith("on"), (tag, name)
+            if name in ("src", "href", "xlink:href", "data", "action"):
+                assert value.startswith("#"), value
+                self.wanted.add(value[1:])
+            if name == "id":
+                assert value not in self.ids, value
+                self.ids.add(value)
+            assert "url(" not in (value or "") or name in ("clip-path", "fill", "filter"), (name, value)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.stack.pop()
+
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag, (tag, self.getpos())
+
+    def handle_data(self, data):
+        assert "style" not in self.stack or "@import" not in data and "url(" not in data
+        self.text += data
+        if "tr" in self.stack:
+            self.rows[-1] += data
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "hostile.yaml").write_text(HOSTILE)
+    done = report(*PRESETS, "./hostile.yaml", "--replicates", 6, "--out", "out", "--text", "verdicts.md", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done, Page(folder / "out" / "report.html")
+
+
+def test_the_page_needs_nothing_else_and_obeys_no_file(made):
+    folder, _, page = made
+    assert page.tags >= {"section", "figure", "svg", "details", "table"}
+    assert not list(folder.rglob("pwned"))
+    assert "<script>alert(4)</script> | & says" in page.text
+    assert "</p></body><iframe src='http://example.org'></iframe>" in page.text
+    assert "one </text><script>alert(2)</script>" in page.text
+    # the file's own name stays inside of the folder
+    assert {path.parent for path in folder.rglob("*.db")} == {folder / "out"}
+
+
+def test_every_experiment_and_claim_appears_with_a_verdict(made):
+    folder, done, page = made
+    files = subprocess.run([PROGRAMS["lab"], "list"], capture_output=True, text=True, check=True).stdout
+    assert all(re.search(rf"^{name} ", files, re.M) for name in PRESETS)
+    texts = [page.text, re.sub(r"\\(.)", r"\1", (folder / "verdicts.md").read_text())]
+    for name in PRESETS:
+        assert all(name in text for text in texts)
+    said = ["KLUCB-CF is the best of the three", "as printed: accuracy is at least .98 at every alpha",
+            "at a power of two kary has more noise than hybrid", "as printed: accuracy is above .94"]
+    assert all(claim in text for claim in said for text in texts)
+    verdicts = [re.search("holds$|does not hold$|cannot be judged$", row.strip()) for row in page.rows[1:]]
+    top = [match.group() for match in verdicts if match]
+    counts = [top.count(word) for word in ("holds", "does not hold", "cannot be judged")]
+    assert done.stdout.endswith("report.html: {} claims hold, {} do not, {} cannot be judged\n".format(*counts))
+    marks = re.findall(r"\*\*(.*?)\*\*", texts[1])
+    assert [marks.count(word) for word in ("holds", "does not hold", "cannot be judged")] == counts
+
+
+def test_what_has_no_data_is_said_to_be_not_run(made):
+    _, done, page = made
+    assert done.stderr == ("ppar-fig10: not run: its data are not there; expected --data-folder with the file "
+                           "open-bandit.csv\n")
+    assert "Not run: its data are not there" in page.text
+
+
+def test_data_are_looked_for_in_the_folder(tmp_path):
+    (tmp_path / "data").mkdir()
+    done = report("ppar-fig10", "--replicates", 2, "--data-folder", "data", cwd=tmp_path)
+    assert done.returncode == 0 and "expected the file open-bandit.csv in the folder of --data-folder" in done.stderr
+    lines = [f"item-{i},0.{i}" for i in range(1, 9) for _ in range(40)]
+    (tmp_path / "data" / "open-bandit.csv").write_text("item_id,propensity_score\n" + "\n".join(lines) + "\n")
+    done = report("ppar-fig10", "--replicates", 2, "--data-folder", "data", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Not run" not in Page(tmp_path / "crowdveil-report" / "report.html").text
+
+
+def without_times(path):
+    return re.sub(r"It took .*? s this time", "", path.read_text())
+
+
+def test_results_that_are_there_are_taken_and_give_the_same_report(made):
+    folder, _, _ = made
+    before, verdicts = without_times(folder / "out" / "report.html"), (folder / "verdicts.md").read_text()
+    done = report(*PRESETS, "./hostile.yaml", "--replicates", 6, "--out", "out", "--text", "verdicts.md", "--jobs", 3,
+                  cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert without_times(folder / "out" / "report.html") == before
+    assert (folder / "verdicts.md").read_text() == verdicts
+    fresh = report("corrupt-fig1a", "--replicates", 6, "--out", "fresh", "--text", "fresh.md", "--jobs", 1, cwd=folder)
+    assert fresh.returncode == 0
+    section = re.compile(r"\n## corrupt-fig1a\n.*?(?=\n## |\Z)", re.S)
+    assert section.search((folder / "fresh.md").read_text()).group() == section.search(verdicts).group()
+
+
+def test_results_of_another_seed_are_refused(made):
+    folder, _, _ = made
+    done = report("corrupt-fig1a", "--replicates", 6, "--seed", 2, "--out", "out", cwd=folder)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "seed" in done.stderr
+
+
+@pytest.mark.parametrize("args, message", [
+    (["mechanism"], '"mechanism" is no experiment; did you mean mechanisms?'),
+    (["no-such.yaml"], "no-such.yaml: cannot be opened: No such file or directory"),
+    (["mechanisms", "--replicates", "much"], "expected a whole number"),
+    (["mechanisms", "--replicates", "2", "--out", "no/such"], "no/such: No such file or directory")])
+def test_what_is_wrong_is_one_line(tmp_path, args, message):
+    done = report(*args, cwd=tmp_path)
+    assert done.returncode in (1, 2) and done.stdout == "" and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("crowdveil-lab report: ") and message in done.stderr
