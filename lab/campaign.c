@@ -94,7 +94,7 @@ static enum cv_err run_prepared(const struct cv_lab_piece *piece, const struct c
     moment[i] = (uint64_t)experiment->x[i];
   }
   if (adversary != NULL) {
-    CV_TRY(cv_lab_game_set(piece->game, adversary));
+    CV_TRY(cv_lab_game_set(piece->game, adversary, campaign->file.spec.tokens, why));
     trial.game = piece->game;
   }
   double started = cv_lab_seconds();

@@ -18,9 +18,15 @@ struct arm {
   enum { BITS, NORMAL, OTHER } tokens_are;
   double chance;               /* BITS: of a token, which is 0 or CV_GRID, to be that */
   struct cv_quality_item item; /* NORMAL: of scores that are clipped and reach the broker as they are */
-  uint32_t plays, shown;       /* in the present plan */
+  uint32_t shown;              /* by the present plan over the graph */
   struct cv_rng_seeded score, noise;
   struct cv_sampler sampler; /* of many scores side by side */
+};
+
+/* What the present plan comes to if it is played as a whole. */
+struct sums {
+  uint64_t pulls, paid_micro;
+  double reward;
 };
 
 struct run {
@@ -33,7 +39,9 @@ struct run {
   struct cv_neighbours graph;
   struct arm *arm;
   struct cv_rng_seeded privacy;
-  uint64_t plan, release;
+  struct cv_release release; /* the last one */
+  uint64_t plan;
+  struct sums sums;  /* of the plan */
   size_t moment;     /* the next one */
   uint32_t last_arm; /* against an adversary: of the round before; `arms` before the first */
 };
@@ -154,26 +162,23 @@ static int64_t play(struct run *run, uint32_t index, uint32_t count, uint64_t ro
 
 static void give(struct run *run, uint32_t index, int64_t sum, uint32_t count) {
   struct arm *arm = &run->arm[index];
+  struct cv_release *release = &run->release;
   uint64_t n = arm->mechanism->releases + 1;
   enum cv_cover cover = cv_mechanism_cover(&run->law, n);
   arm->covered = cover == CV_COVER_ITEM ? count : cover == CV_COVER_BEFORE ? arm->covered : arm->tokens;
   cv_mechanism_draw(arm->mechanism, &arm->noise.rng);
-  struct cv_release release = {.number = ++run->release,
-                               .plan = run->plan,
-                               .arm = index,
-                               .tokens = arm->covered,
-                               .noisy_sum = cv_mechanism_release(arm->mechanism, sum)};
-  cv_mechanism_noise(&run->law, n, &release.noise);
-  cv_policy_apply(run->policy, &release);
+  release->number++;
+  release->plan = run->plan;
+  release->arm = index;
+  release->tokens = arm->covered;
+  release->noisy_sum = cv_mechanism_release(arm->mechanism, sum);
+  if (run->law.class->has_noise) {
+    cv_mechanism_noise(&run->law, n, &release->noise);
+  }
+  cv_policy_apply(run->policy, release);
 }
 
 /* ---- plans ---- */
-
-/* What the present plan comes to if it is played as a whole. */
-struct sums {
-  uint64_t pulls, paid_micro;
-  double reward;
-};
 
 static struct sums add_up(const struct run *run) {
   const struct cv_policy_step *step = &run->step;
@@ -203,11 +208,19 @@ static void pass(struct run *run, uint64_t pulls, double reward) {
   total->reward += reward;
 }
 
-static void show(struct run *run, struct cv_want want) {
+/* How often each arm is shown by the plan over the graph. */
+static void show(struct run *run) {
   const struct cv_neighbours *graph = &run->graph;
-  run->arm[want.arm].shown += want.tokens;
-  for (uint32_t i = graph->first[want.arm]; run->spec->edges > 0 && i < graph->first[want.arm + 1]; i++) {
-    run->arm[graph->arm[i]].shown += want.tokens;
+  const struct cv_policy_step *step = &run->step;
+  for (uint32_t i = 0; i < run->spec->arms; i++) {
+    run->arm[i].shown = 0;
+  }
+  for (size_t i = 0; i < step->wants; i++) {
+    struct cv_want want = step->want[i];
+    run->arm[want.arm].shown += want.tokens;
+    for (uint32_t j = graph->first[want.arm]; j < graph->first[want.arm + 1]; j++) {
+      run->arm[graph->arm[j]].shown += want.tokens;
+    }
   }
 }
 
@@ -215,17 +228,15 @@ static void show(struct run *run, struct cv_want want) {
 static enum cv_err play_all(struct run *run) {
   struct cv_lab_trial *trial = run->trial;
   const struct cv_policy_step *step = &run->step;
+  const bool is_graph = run->spec->edges > 0;
   uint64_t round = trial->total.pulls;
   double gained = 0;
-  for (uint32_t i = 0; i < run->spec->arms; i++) {
-    run->arm[i].shown = 0;
-  }
-  for (size_t i = 0; i < step->wants; i++) {
-    show(run, step->want[i]);
+  if (is_graph) {
+    show(run);
   }
   for (size_t i = 0; i < step->wants; i++) {
     struct cv_want want = step->want[i];
-    uint32_t shown = run->arm[want.arm].shown;
+    uint32_t shown = is_graph ? run->arm[want.arm].shown : want.tokens;
     int64_t sum;
     if (trial->game != NULL) {
       sum = play(run, want.arm, shown, round, &gained);
@@ -236,9 +247,8 @@ static enum cv_err play_all(struct run *run) {
     trial->pulls[want.arm] += want.tokens;
     give(run, want.arm, sum, shown);
   }
-  struct sums sums = add_up(run);
-  trial->total.paid_micro += sums.paid_micro;
-  pass(run, sums.pulls, trial->game == NULL ? sums.reward : gained);
+  trial->total.paid_micro += run->sums.paid_micro;
+  pass(run, run->sums.pulls, trial->game == NULL ? run->sums.reward : gained);
   trial->total.rounds++;
   return CV_OK;
 }
@@ -246,8 +256,7 @@ static enum cv_err play_all(struct run *run) {
 /* The plan does not fit into what is left: its arms in turn, as far as that goes, and nothing is released. */
 static void play_part(struct run *run, uint64_t left) {
   struct cv_lab_trial *trial = run->trial;
-  struct sums sums = add_up(run);
-  double reward = sums.reward * (double)left / (double)sums.pulls;
+  double reward = run->sums.reward * (double)left / (double)run->sums.pulls;
   if (trial->game != NULL) {
     (void)play(run, run->step.want[0].arm, (uint32_t)left, trial->total.pulls, &reward);
   }
@@ -269,10 +278,9 @@ static void play_found(struct run *run, uint64_t left) {
 }
 
 static bool fits(const struct run *run, uint64_t left) {
-  struct sums sums = add_up(run);
-  bool is_paid =
-      run->spec->cost_micro == NULL || sums.paid_micro <= run->spec->budget_micro - run->trial->total.paid_micro;
-  return sums.pulls <= left && is_paid;
+  const struct cv_lab_totals *total = &run->trial->total;
+  bool is_paid = run->spec->cost_micro == NULL || run->sums.paid_micro <= run->spec->budget_micro - total->paid_micro;
+  return run->sums.pulls <= left && is_paid;
 }
 
 /* Until the policy is done or nothing more of it fits. */
@@ -281,6 +289,7 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
   for (;;) {
     *ret_left = run->spec->tokens - trial->total.pulls;
     CV_TRY(cv_policy_step(run->policy, ++run->plan, &run->step));
+    run->sums = add_up(run);
     trial->complete = run->step.done;
     if (run->step.done || !fits(run, *ret_left)) {
       return CV_OK;

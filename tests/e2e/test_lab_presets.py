@@ -62,6 +62,21 @@ def test_blind_play_against_the_deterministic_adversary_is_known_by_hand(tmp_pat
     assert abs(found["blind", 1, "reward"]["mean"] + found["blind", 1, "regret"]["mean"] - .38) < 1e-6
 
 
+def test_a_game_goes_on_after_the_rounds_that_its_adversary_was_made_for(tmp_path):
+    texts = [ADVERSARY.replace("ADVERSARY, ", f"stochastic, rounds: {rounds}, ") for rounds in (100, 1200, 5000)]
+    files = [write(tmp_path, f"game{i}.yaml", text) for i, text in enumerate(texts)]
+    shorter, equal, longer = (lab("run", file, "--json", cwd=tmp_path) for file in files)
+    assert equal.returncode == 0 and equal.stdout.count("\n") == 3 * 3 * 2
+    assert shorter.stdout == equal.stdout == longer.stdout
+
+
+def test_a_game_that_no_memory_holds_is_one_line(tmp_path):
+    text = ADVERSARY.replace("ADVERSARY", "stochastic").replace("{tokens: 1200}", "{tokens: 100000000}")
+    done = lab("run", write(tmp_path, "game.yaml", text), cwd=tmp_path)
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert "100000000 rounds and 4 arms" in done.stderr
+
+
 @pytest.fixture(scope="module")
 def corrupt(tmp_path_factory):
     return {name: run(name, "--replicates", 150, cwd=tmp_path_factory.mktemp("corrupt"))
