@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/grid.h"
 
@@ -11,18 +12,29 @@ static bool is_same(const struct cv_adversary *a, const struct cv_adversary *b) 
          a->seed == b->seed;
 }
 
+/* One arm's gains; `alike`: those of an arm that has the same, or NULL. */
+static void fill_arm(struct cv_lab_game *game, uint32_t arm, const int32_t *alike) {
+  int32_t *gain = game->gain + arm * game->rounds;
+  int64_t sum = 0;
+  if (alike != NULL) {
+    memcpy(gain, alike, game->rounds * sizeof(*gain));
+  } else {
+    cv_adversary_fill(&game->adversary, arm, 1, game->rounds, gain);
+  }
+  for (uint64_t round = 0; round < game->rounds; round++) {
+    if (round % CV_LAB_GAME_BLOCK == 0) {
+      game->before[round / CV_LAB_GAME_BLOCK * game->adversary.arms + arm] = sum;
+    }
+    sum += gain[round];
+  }
+}
+
 static void fill(struct cv_lab_game *game) {
   const struct cv_adversary *adversary = &game->adversary;
+  const uint32_t first = adversary->best == 0 ? 1 : 0; /* of those that are not the best */
   for (uint32_t arm = 0; arm < adversary->arms; arm++) {
-    int64_t sum = 0;
-    for (uint64_t round = 0; round < game->rounds; round++) {
-      if (round % CV_LAB_GAME_BLOCK == 0) {
-        game->before[round / CV_LAB_GAME_BLOCK * adversary->arms + arm] = sum;
-      }
-      int64_t gain = cv_grid_from(cv_adversary_gain(adversary, arm, round + 1, false));
-      game->gain[round * adversary->arms + arm] = (int32_t)gain;
-      sum += gain;
-    }
+    bool has_twin = adversary->class->others_alike && arm != adversary->best && arm > first;
+    fill_arm(game, arm, has_twin ? game->gain + first * game->rounds : NULL);
   }
 }
 
@@ -65,7 +77,7 @@ double cv_lab_game_best(const struct cv_lab_game *game, uint64_t rounds) {
   for (uint32_t arm = 0; arm < arms; arm++) {
     int64_t sum = game->before[block * arms + arm];
     for (uint64_t round = block * CV_LAB_GAME_BLOCK; round < rounds; round++) {
-      sum += game->gain[round * arms + arm];
+      sum += cv_lab_game_gain(game, arm, round, false);
     }
     best = sum > best ? sum : best;
   }

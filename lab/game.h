@@ -10,7 +10,7 @@ enum { CV_LAB_GAME_BLOCK = 1024, CV_LAB_GAINS_MAX = 1 << 28 };
 struct cv_lab_game {
   struct cv_adversary adversary; /* whose gains these are; no class: none yet */
   uint64_t rounds;               /* of them; the adversary may have been made for another number */
-  int32_t *gain;                 /* grid units, [round][arm] without a switch; owned */
+  int32_t *gain;                 /* grid units, [arm][round] without a switch; owned */
   int64_t *before; /* each arm's sum before rounds 0, CV_LAB_GAME_BLOCK, 2 CV_LAB_GAME_BLOCK, ...; owned */
   bool costs_switches;
 };
@@ -23,7 +23,7 @@ void cv_lab_game_fini(struct cv_lab_game *game);
 
 /* Of a round from 0 on, below game->rounds. */
 static inline int32_t cv_lab_game_gain(const struct cv_lab_game *game, uint32_t arm, uint64_t round, bool switched) {
-  return switched && game->costs_switches ? 0 : game->gain[round * game->adversary.arms + arm];
+  return switched && game->costs_switches ? 0 : game->gain[arm * game->rounds + round];
 }
 /* What the best single arm gains over the first `rounds` <= game->rounds rounds, in scores. */
 double cv_lab_game_best(const struct cv_lab_game *game, uint64_t rounds);
