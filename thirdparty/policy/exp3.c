@@ -47,6 +47,8 @@ enum cv_err cv_exp3_init(uint32_t arms, double gamma, double choices, struct cv_
                           .weight = exponent + arms,
                           .sum = exponent + 2 * (size_t)arms};
   ret->share = ret->gamma / arms;
+  ret->rest = 1 - ret->gamma;
+  ret->stretch = 1 / ret->rest;
   move_reference(ret, 0);
   return CV_OK;
 }
@@ -81,7 +83,7 @@ static uint32_t arm_at(const struct cv_exp3 *self, double at) {
 }
 
 uint32_t cv_exp3_draw(const struct cv_exp3 *self, struct cv_rng *rng) {
-  double at = cv_rng_unit(rng), left = (at - self->gamma) / (1 - self->gamma) * self->total;
+  double at = cv_rng_unit(rng), left = (at - self->gamma) * self->stretch * self->total;
   if (at < self->gamma) {
     uint32_t arm = (uint32_t)(at / self->gamma * self->arms);
     /* Rounding may lead just past the end. */
@@ -95,7 +97,7 @@ void cv_exp3_gain(struct cv_exp3 *self, uint32_t arm, double gain) {
     return;
   }
   /* (g/K) gain/p, with one division. */
-  double scaled = (1 - self->gamma) * self->weight[arm] + self->share * self->total;
+  double scaled = self->rest * self->weight[arm] + self->share * self->total;
   self->exponent[arm] += self->share * gain * self->total / scaled;
   if (self->exponent[arm] - self->reference > HIGHEST) {
     move_reference(self, self->exponent[arm]);

@@ -41,11 +41,12 @@ struct cv_exp3 {
   bool leads;        /* which has 85 % of the weight or more */
   double gamma;
   double reference;
-  double share;     /* g/K */
-  double total;     /* of the weights */
-  double *exponent; /* (g/K) G_i >= 0 */
-  double *weight;   /* exp(exponent - reference) */
-  double *sum;      /* of the weights up to an arm */
+  double share;         /* g/K */
+  double rest, stretch; /* 1 - gamma, and one over it */
+  double total;         /* of the weights */
+  double *exponent;     /* (g/K) G_i >= 0 */
+  double *weight;       /* exp(exponent - reference) */
+  double *sum;          /* of the weights up to an arm */
 };
 
 /* gamma in [0,1], `choices` > 0; gamma 0: the one above for so many choices. */
