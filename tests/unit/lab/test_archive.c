@@ -164,7 +164,7 @@ static void test_every_bit_of_a_number_comes_back(void **state) {
 static void test_what_is_no_number_is_kept_and_what_is_infinite_refused(void **state) {
   struct cv_lab_origin origin = an_origin();
   struct cv_lab_archive *archive = opened("a.db", false);
-  double numbers[NUMBERS] = {1, NAN, 2, NAN};
+  double numbers[NUMBERS] = {1, (double)NAN, 2, (double)NAN};
   bool found = false;
   assert_good(cv_lab_archive_put_origin(archive, &origin, &why));
   assert_good(cv_lab_archive_put(archive, 0, 0, numbers, NUMBERS, &why));
