@@ -19,6 +19,7 @@ struct arm {
   double chance;               /* BITS: of a token, which is 0 or CV_GRID, to be that */
   struct cv_quality_item item; /* NORMAL: of scores that are clipped and reach the broker as they are */
   uint32_t shown;              /* by the present plan over the graph */
+  uint32_t zero;               /* the score of the present plan that is to be 0; CV_LAB_NOBODY: none */
   struct cv_rng_seeded score, noise;
   struct cv_sampler sampler; /* of many scores side by side */
 };
@@ -53,11 +54,15 @@ static void init_arm(struct run *run, uint32_t index) {
   uint64_t seed = run->trial->seed;
   const struct cv_prepared *campaign = run->trial->campaign;
   cv_rng_seeded_init(&arm->score, seed, CV_RNG_SCORE, index, UINT64_MAX - 1);
-  cv_rng_seeded_init(&arm->noise, seed, CV_RNG_NOISE, index, 0);
+  cv_rng_seeded_init(&arm->noise, seed, CV_RNG_NOISE, index, run->trial->turns == NULL ? 0 : run->trial->turns->noise);
   cv_sampler_init(&arm->sampler, seed, CV_RNG_SCORE, index, UINT64_MAX);
   const struct cv_quality_model *model = cv_quality_law(campaign->source.quality, index, &arm->item);
   enum cv_local_kind local = run->privatizer->law.kind;
   arm->tokens_are = OTHER;
+  arm->zero = CV_LAB_NOBODY;
+  if (run->trial->turns != NULL) {
+    return;
+  }
   if (model != NULL && strcmp(model->name, "bernoulli") == 0 && local != CV_LOCAL_LAPLACE) {
     struct cv_feedback feedback = cv_local_feedback(&run->privatizer->law, index);
     arm->tokens_are = BITS;
@@ -135,6 +140,7 @@ static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int6
     for (uint32_t i = 0; i < count; i++) {
       int64_t score;
       CV_TRY(draw_score(run, index, &score));
+      score = i == arm->zero ? 0 : score;
       sum += cv_privatizer_apply(run->privatizer, index, score, &run->privacy.rng);
       arm->tokens++;
     }
@@ -208,6 +214,20 @@ static void pass(struct run *run, uint64_t pulls, double reward) {
   total->reward += reward;
 }
 
+/* The next rounds, for who wants to know, and which score of theirs is to be 0. */
+static void tell(struct run *run, uint64_t rounds, bool is_released) {
+  struct cv_lab_turns *turns = run->trial->turns;
+  uint64_t before = run->trial->total.pulls;
+  uint32_t *played = turns->played + before, place = CV_LAB_NOBODY;
+  cv_lab_turns_fill(&run->step, rounds, played);
+  if (is_released && turns->round >= before && turns->round < before + rounds) {
+    const struct cv_neighbours *graph = run->spec->edges > 0 ? &run->graph : NULL;
+    place = cv_lab_turns_place(&run->step, graph, played, turns->round - before, turns->arm);
+  }
+  turns->is_shown = turns->is_shown || place != CV_LAB_NOBODY;
+  run->arm[turns->arm].zero = turns->is_zero ? place : CV_LAB_NOBODY;
+}
+
 /* How often each arm is shown by the plan over the graph. */
 static void show(struct run *run) {
   const struct cv_neighbours *graph = &run->graph;
@@ -233,6 +253,9 @@ static enum cv_err play_all(struct run *run) {
   double gained = 0;
   if (is_graph) {
     show(run);
+  }
+  if (trial->turns != NULL) {
+    tell(run, run->sums.pulls, true);
   }
   for (size_t i = 0; i < step->wants; i++) {
     struct cv_want want = step->want[i];
@@ -260,6 +283,9 @@ static void play_part(struct run *run, uint64_t left) {
   if (trial->game != NULL) {
     (void)play(run, run->step.want[0].arm, (uint32_t)left, trial->total.pulls, &reward);
   }
+  if (trial->turns != NULL) {
+    tell(run, left, false);
+  }
   pass(run, left, reward);
 }
 
@@ -271,6 +297,9 @@ static void play_found(struct run *run, uint64_t left) {
     cv_policy_standing(run->policy, i, &standing);
     if (standing.rank_class == 1) {
       trial->pulls[i] += left;
+      for (uint64_t n = 0; trial->turns != NULL && n < left; n++) {
+        trial->turns->played[trial->total.pulls + n] = i;
+      }
       pass(run, left, (double)left * trial->campaign->truth[i]);
       return;
     }

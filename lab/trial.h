@@ -17,6 +17,7 @@
 
 #include "deploy/launcher/prepare.h"
 #include "lab/game.h"
+#include "lab/turns.h"
 
 struct cv_lab_totals {
   uint64_t pulls;      /* tokens of assignments; with a graph plays, not what they show */
@@ -34,6 +35,8 @@ struct cv_lab_trial {
   size_t moments;
   const uint64_t *moment;
   struct cv_lab_totals *at; /* `moments` of them, to be filled in */
+  /* Wanted: who was played when. Every score is then drawn by itself. Not against an adversary. Borrowed; NULL: no. */
+  struct cv_lab_turns *turns;
   /* What came out. */
   struct cv_lab_totals total;
   struct cv_standing *standing; /* of each arm; owned */

@@ -267,6 +267,54 @@ def test_the_graph_figures_are_the_same_for_any_number_of_jobs(tmp_path):
     assert one == two and '"gap as printed, epsilon 0.2"' in one
 
 
+SAME = """
+campaign: same
+items: {ladder: {count: COUNT, mean: 0.9, distance: 0.1}}
+policy: {name: POLICY}
+privacy: {mechanism: MECHANISM, epsilon: 0.05, third_party: trusted}
+limits: {tokens: 1000}
+experiment:
+  replicates: 400
+  measure: same-arms
+  metrics: [same-noise, fresh-noise, shown]
+"""
+
+
+@pytest.mark.parametrize("policy, mechanism, count", [("dp-se", "batch", 10), ("aae", "none", 10), ("exp3", "none", 2)])
+def test_how_often_one_score_matters(tmp_path, policy, mechanism, count):
+    text = SAME.replace("POLICY", policy).replace("MECHANISM", mechanism).replace("COUNT", str(count))
+    found = run(write(tmp_path, "same.yaml", text), cwd=tmp_path)
+    same, fresh, shown = (found[policy, None, metric] for metric in ("same-noise", "fresh-noise", "shown"))
+    if policy == "dp-se":  # its first phase is longer than the run, so nothing is released and nothing can matter
+        assert same["mean"] == fresh["mean"] == 1 and shown["mean"] == 0
+        return
+    # Each round shows one arm of them, whichever it is; and without noise there is none to draw anew.
+    assert abs(shown["mean"] - 1 / count) < 3 * shown["se"] and same["mean"] == fresh["mean"]
+    # Two radii are more than .8 after 100 looks: nobody is dropped. EXP3 weighs every gain.
+    expected = 1 if policy == "aae" else .9
+    assert same["mean"] >= 1 - shown["mean"] and (same["mean"] == 1) == (expected == 1) and same["mean"] <= expected
+
+
+def test_with_fresh_noise_fewer_runs_are_the_same(tmp_path):
+    found = run("graph-table1", "--replicates", 6, cwd=tmp_path)
+    share = {metric: [row["mean"] for key, row in found.items() if key[2] == metric]
+             for metric in ("same-noise", "fresh-noise", "shown")}
+    assert [len(values) for values in share.values()] == [54] * 3
+    assert all(a >= 1 - b for a, b in zip(share["same-noise"], share["shown"]))
+    assert sum(share["fresh-noise"]) < sum(share["same-noise"]) and sum(share["shown"]) > 0
+
+
+@pytest.mark.parametrize("old, new, said", [
+    ("name: POLICY", "name: ppar, alpha: 0.1", "a bandit's policy"),
+    ("{ladder: {count: COUNT, mean: 0.9, distance: 0.1}}", "{adversary: {name: stochastic}}", "no adversary"),
+    ("  measure:", "  x: {pulls: 5}\n  measure:", "no x of pulls"),
+])
+def test_what_cannot_be_told_round_by_round_is_refused(tmp_path, old, new, said):
+    text = SAME.replace(old, new).replace("POLICY", "exp3").replace("MECHANISM", "none").replace("COUNT", "4")
+    done = lab("run", write(tmp_path, "same.yaml", text), cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and said in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("old, new, said", [
     ("graph.p: [0.2, 0.3]", "graph.q: [0.2, 0.3]", '"q"'),
     ("graph.p: [0.2, 0.3]", "graph.p: [0.2, 1.5]", "0 to 1"),

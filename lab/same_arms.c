@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rng.h"
+#include "lab/measures.h"
+#include "lab/trial.h"
+
+enum metric { SAME_NOISE, FRESH_NOISE, SHOWN };
+
+static const char *const metrics[] = {"same-noise", "fresh-noise", "shown", NULL};
+
+/* So that two runs take no more than 128 MiB. */
+enum { ROUNDS_MOST = 1 << 24 };
+
+static enum cv_err check(const struct cv_lab_piece *piece, const struct cv_prepared *campaign, struct cv_why *why) {
+  bool has_time = campaign->kind == CV_POLICY_BANDIT || campaign->kind == CV_POLICY_GRAPH;
+  if (!has_time || campaign->truth == NULL || campaign->file.spec.tokens > ROUNDS_MOST) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: measure same-arms needs a bandit's policy, no adversary and at most %d limits.tokens",
+                   piece->experiment->path, ROUNDS_MOST);
+  }
+  return piece->experiment->axis == CV_LAB_AXIS_PULLS
+             ? cv_fail(why, CV_ERR_INVALID, "%s: measure same-arms is of whole runs; expected no x of pulls",
+                       piece->experiment->path)
+             : CV_OK;
+}
+
+static enum cv_err run_once(const struct cv_lab_piece *piece, const struct cv_prepared *campaign,
+                            struct cv_lab_turns *turns, struct cv_why *why) {
+  struct cv_lab_trial trial = {
+      .campaign = campaign, .seed = piece->seed, .token_level = piece->token_level, .turns = turns};
+  memset(turns->played, 0xff, campaign->file.spec.tokens * sizeof(*turns->played)); /* CV_LAB_NOBODY */
+  enum cv_err err = cv_lab_trial_run(&trial, why);
+  cv_lab_trial_fini(&trial);
+  return err;
+}
+
+static enum cv_err compare(const struct cv_lab_piece *piece, const struct cv_prepared *campaign, uint32_t *played,
+                           double *ret_values, struct cv_why *why) {
+  const struct cv_spec *spec = &campaign->file.spec;
+  size_t bytes = spec->tokens * sizeof(*played);
+  struct cv_rng_seeded change;
+  cv_rng_seeded_init(&change, piece->seed, CV_RNG_INSTANCE, UINT64_MAX, 0); /* no arm's place */
+  struct cv_lab_turns first = {.played = played,
+                               .round = cv_rng_below(&change.rng, spec->tokens),
+                               .arm = (uint32_t)cv_rng_below(&change.rng, spec->arms)};
+  CV_TRY(run_once(piece, campaign, &first, why));
+  struct cv_lab_turns second = first;
+  second.played = played + spec->tokens;
+  second.is_zero = true;
+  ret_values[SHOWN] = first.is_shown;
+  ret_values[SAME_NOISE] = 1; /* what no release has in it changes nothing */
+  if (first.is_shown) {
+    CV_TRY(run_once(piece, campaign, &second, why));
+    ret_values[SAME_NOISE] = memcmp(first.played, second.played, bytes) == 0;
+  }
+  second.noise = 1;
+  CV_TRY(run_once(piece, campaign, &second, why));
+  ret_values[FRESH_NOISE] = memcmp(first.played, second.played, bytes) == 0;
+  return CV_OK;
+}
+
+static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *ret_values, struct cv_why *why) {
+  struct cv_prepared campaign;
+  CV_TRY(cv_lab_prepare(piece->experiment, series, piece->setting, piece->seed, &campaign, why));
+  uint32_t *played = NULL;
+  enum cv_err err = check(piece, &campaign, why);
+  if (err == CV_OK) {
+    played = calloc(2 * campaign.file.spec.tokens, sizeof(*played));
+    err = played == NULL ? cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM))
+                         : compare(piece, &campaign, played, ret_values, why);
+  }
+  free(played);
+  cv_prepared_fini(&campaign);
+  return err;
+}
+
+const struct cv_lab_measure cv_lab_measure_same_arms = {.name = "same-arms", .metrics = metrics, .run = run};
