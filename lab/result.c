@@ -47,93 +47,131 @@ enum cv_err cv_lab_print_json(const struct cv_lab_result *result, FILE *to) {
   return CV_OK;
 }
 
-/* Whether an earlier row of the metric has the same series, or the same x. */
-static bool is_first_series(const struct cv_lab_result *result, size_t at) {
-  for (size_t i = 0; i < at; i++) {
-    if (strcmp(result->row[i].metric, result->row[at].metric) == 0 &&
-        strcmp(result->row[i].series, result->row[at].series) == 0) {
-      return false;
+/* ---- for a person ---- */
+
+static bool same_x(const struct cv_lab_row *a, const struct cv_lab_row *b) {
+  return a->x == b->x || (isnan(a->x) && isnan(b->x));
+}
+
+static bool same_series(const struct cv_lab_row *a, const struct cv_lab_row *b) {
+  return strcmp(a->series, b->series) == 0;
+}
+
+static bool same_metric(const struct cv_lab_row *a, const struct cv_lab_row *b) {
+  return strcmp(a->metric, b->metric) == 0;
+}
+
+typedef bool same_fn(const struct cv_lab_row *a, const struct cv_lab_row *b);
+
+/* The rows of a metric that are the first with their series, or with their x. */
+struct heads {
+  size_t count;
+  const struct cv_lab_row **row;
+};
+
+static enum cv_err find_heads(const struct cv_lab_result *result, const struct cv_lab_row *metric, same_fn *same,
+                              struct heads *ret) {
+  struct heads heads = {.row = calloc(result->rows, sizeof(const struct cv_lab_row *))};
+  if (heads.row == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (const struct cv_lab_row *row = metric; row < result->row + result->rows; row++) {
+    size_t i = 0;
+    while (i < heads.count && !same(heads.row[i], row)) {
+      i++;
+    }
+    if (i == heads.count && same_metric(metric, row)) {
+      heads.row[heads.count++] = row;
     }
   }
-  return true;
+  *ret = heads;
+  return CV_OK;
 }
 
-static bool same_x(double a, double b) {
-  return a == b || (isnan(a) && isnan(b));
-}
+struct cell {
+  char text[CV_LAB_NAME];
+};
 
-static bool is_first_x(const struct cv_lab_result *result, size_t at) {
-  for (size_t i = 0; i < at; i++) {
-    if (strcmp(result->row[i].metric, result->row[at].metric) == 0 && same_x(result->row[i].x, result->row[at].x)) {
-      return false;
-    }
+static struct cell head_of(const struct cv_lab_row *row, bool is_series) {
+  struct cell cell = {""};
+  if (is_series) {
+    (void)snprintf(cell.text, sizeof(cell.text), "%s", row->series);
+  } else if (isfinite(row->x)) {
+    (void)snprintf(cell.text, sizeof(cell.text), "%.6g", row->x);
   }
-  return true;
+  return cell;
 }
 
-static bool is_first_metric(const struct cv_lab_result *result, size_t at) {
-  for (size_t i = 0; i < at; i++) {
-    if (strcmp(result->row[i].metric, result->row[at].metric) == 0) {
-      return false;
-    }
+static struct cell cell_of(const struct cv_lab_result *result, const struct cv_lab_row *x,
+                           const struct cv_lab_row *series) {
+  struct cell cell = {"-"};
+  const struct cv_lab_row *row = result->row;
+  while (row < result->row + result->rows && !(same_metric(row, x) && same_x(row, x) && same_series(row, series))) {
+    row++;
   }
-  return true;
-}
-
-static const struct cv_lab_row *cell(const struct cv_lab_result *result, const struct cv_lab_row *line,
-                                     const char *series) {
-  for (size_t i = 0; i < result->rows; i++) {
-    const struct cv_lab_row *row = &result->row[i];
-    if (strcmp(row->metric, line->metric) == 0 && strcmp(row->series, series) == 0 && same_x(row->x, line->x)) {
-      return row;
-    }
+  if (row < result->row + result->rows && isfinite(row->se)) {
+    (void)snprintf(cell.text, sizeof(cell.text), "%.4g(%.1g)", row->mean, row->se);
+  } else if (row < result->row + result->rows) {
+    (void)snprintf(cell.text, sizeof(cell.text), "%.4g", row->mean);
   }
-  return NULL;
+  return cell;
 }
 
-static int width_of(const char *series) {
-  size_t n = strlen(series);
-  return n > COLUMN ? (int)n : COLUMN;
+static int wider(int width, const char *text) {
+  int n = (int)strlen(text);
+  return n > width ? n : width;
 }
 
-static void print_cell(const struct cv_lab_row *row, int width, FILE *to) {
-  char text[64] = "-";
-  if (row != NULL && isfinite(row->se)) {
-    (void)snprintf(text, sizeof(text), "%.4g(%.1g)", row->mean, row->se);
-  } else if (row != NULL) {
-    (void)snprintf(text, sizeof(text), "%.4g", row->mean);
+/* Whichever there are more of, series or points, go down the page. */
+static void print_grid(const struct cv_lab_result *result, const struct heads *points, const struct heads *series,
+                       const char *x_name, FILE *to) {
+  bool down = series->count > points->count;
+  const struct heads *lines = down ? series : points, *columns = down ? points : series;
+  int first = down ? 0 : wider(COLUMN, x_name);
+  for (size_t i = 0; i < lines->count; i++) {
+    first = wider(first, head_of(lines->row[i], down).text);
   }
-  (void)fprintf(to, " %*s", width, text);
-}
-
-static void print_metric(const struct cv_lab_result *result, const char *metric, const char *x_name, FILE *to) {
-  (void)fprintf(to, "%s\n%*s", metric, COLUMN, x_name);
-  for (size_t i = 0; i < result->rows; i++) {
-    if (strcmp(result->row[i].metric, metric) == 0 && is_first_series(result, i)) {
-      (void)fprintf(to, " %*s", width_of(result->row[i].series), result->row[i].series);
-    }
+  (void)fprintf(to, "%s%s%s\n%*s", points->row[0]->metric, down && x_name[0] != '\0' ? ", across: " : "",
+                down ? x_name : "", first, down ? "" : x_name);
+  for (size_t j = 0; j < columns->count; j++) {
+    struct cell head = head_of(columns->row[j], !down);
+    (void)fprintf(to, "  %*s", wider(COLUMN, head.text), head.text);
   }
   (void)fputc('\n', to);
-  for (size_t line = 0; line < result->rows; line++) {
-    if (strcmp(result->row[line].metric, metric) != 0 || !is_first_x(result, line)) {
-      continue;
-    }
-    (void)fprintf(to, "%*.6g", COLUMN, result->row[line].x);
-    for (size_t i = 0; i < result->rows; i++) {
-      if (strcmp(result->row[i].metric, metric) == 0 && is_first_series(result, i)) {
-        print_cell(cell(result, &result->row[line], result->row[i].series), width_of(result->row[i].series), to);
-      }
+  for (size_t i = 0; i < lines->count; i++) {
+    (void)fprintf(to, "%*s", down ? -first : first, head_of(lines->row[i], down).text);
+    for (size_t j = 0; j < columns->count; j++) {
+      const struct cv_lab_row *at = down ? columns->row[j] : lines->row[i];
+      const struct cv_lab_row *of = down ? lines->row[i] : columns->row[j];
+      (void)fprintf(to, "  %*s", wider(COLUMN, head_of(columns->row[j], !down).text), cell_of(result, at, of).text);
     }
     (void)fputc('\n', to);
   }
 }
 
 enum cv_err cv_lab_print_table(const struct cv_lab_result *result, const char *x_name, FILE *to) {
-  for (size_t i = 0; i < result->rows; i++) {
-    if (is_first_metric(result, i)) {
-      (void)fputs(i == 0 ? "" : "\n", to);
-      print_metric(result, result->row[i].metric, x_name, to);
+  struct heads points = {0}, series = {0};
+  enum cv_err err = CV_OK;
+  for (size_t i = 0; i < result->rows && err == CV_OK; i++) {
+    const struct cv_lab_row *row = &result->row[i];
+    size_t earlier = 0;
+    while (!same_metric(&result->row[earlier], row)) {
+      earlier++;
     }
+    if (earlier < i) {
+      continue;
+    }
+    (void)fputs(i == 0 ? "" : "\n", to);
+    err = find_heads(result, row, same_x, &points);
+    if (err == CV_OK) {
+      err = find_heads(result, row, same_series, &series);
+    }
+    if (err == CV_OK) {
+      print_grid(result, &points, &series, x_name, to);
+    }
+    free(points.row);
+    free(series.row);
+    points = series = (struct heads){0};
   }
-  return ferror(to) != 0 ? CV_ERR_IO : CV_OK;
+  return err == CV_OK && ferror(to) != 0 ? CV_ERR_IO : err;
 }

@@ -31,7 +31,8 @@ CV_MUST_USE enum cv_err cv_lab_result_add(struct cv_lab_result *result, const st
 
 /* One object a line: preset, series, x, metric, mean, se, n. CV_ERR_IO if the file does not take it. */
 CV_MUST_USE enum cv_err cv_lab_print_json(const struct cv_lab_result *result, FILE *to);
-/* For a person: per metric one line an x and one column a series, in the order in which they were added. */
+/* For a person: a grid for each metric, series across and x down the page, or the other way around where there are more
+ * series than points; all in the order in which they were added. CV_ERR_IO if the file does not take it. */
 CV_MUST_USE enum cv_err cv_lab_print_table(const struct cv_lab_result *result, const char *x_name, FILE *to);
 
 #endif

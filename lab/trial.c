@@ -17,6 +17,7 @@ struct arm {
   uint64_t covered; /* by the last release */
   enum { BITS, NORMAL, OTHER } tokens_are;
   double chance;               /* BITS: of a token, which is 0 or CV_GRID, to be that */
+  struct cv_binomial law;      /* BITS: of the last sum; n = 0 before the first */
   struct cv_quality_item item; /* NORMAL: of scores that are clipped and reach the broker as they are */
   uint32_t shown;              /* by the present plan over the graph */
   uint32_t zero;               /* the score of the present plan that is to be 0; CV_LAB_NOBODY: none */
@@ -124,13 +125,21 @@ static enum cv_err draw_score(struct run *run, uint32_t index, int64_t *ret) {
   return is_drawn ? CV_OK : cv_quality_score(quality, index, arm->tokens, ret);
 }
 
+/* As a rule there are as many as the last time. */
+static uint64_t draw_ones(struct arm *arm, uint32_t count) {
+  if (arm->law.n != count || count == 0) {
+    cv_binomial_init(&arm->law, count, arm->chance);
+  }
+  return cv_binomial_draw(&arm->law, &arm->score.rng);
+}
+
 /* The sum of `count` tokens of an arm. CV_ERR_LIMIT: its data are used up. */
 static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int64_t *ret_sum) {
   struct arm *arm = &run->arm[index];
   int64_t sum = 0;
   if (arm->tokens_are == BITS) {
-    uint64_t ones = run->trial->token_level ? cv_sampler_bernoulli_sum(&arm->sampler, count, arm->chance)
-                                            : cv_sampler_binomial(&arm->score.rng, count, arm->chance);
+    uint64_t ones =
+        run->trial->token_level ? cv_sampler_bernoulli_sum(&arm->sampler, count, arm->chance) : draw_ones(arm, count);
     sum = (int64_t)ones * CV_GRID;
     arm->tokens += count;
   } else if (arm->tokens_are == NORMAL) {
