@@ -31,6 +31,7 @@
 #include "common/config/document.h"
 #include "lab/figure.h"
 #include "lab/statistic.h"
+#include "worker/taxi.h"
 
 enum {
   CV_LAB_SETS_MAX = 24,
@@ -69,7 +70,9 @@ struct cv_lab_experiment {
   struct cv_yaml yaml;      /* owns the texts below */
   char *path, *text;
   size_t bytes;
-  const char *data; /* instead of the data file that the campaign names; NULL: none */
+  const char *data;                   /* instead of the data file that the campaign names; NULL: none */
+  struct cv_campaign_file with_taxis; /* the first campaign, if its workers are those of a file of trips; else zero */
+  struct cv_taxis taxis;              /* its, read once: there are many campaigns and many trips */
   const char *about, *paper;
   uint64_t replicates, few;
   enum cv_lab_axis axis;

@@ -103,22 +103,23 @@ static enum cv_err fill_model(struct cv_score_source *source, const struct cv_it
 static enum cv_err make_model(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
                               struct cv_why *why) {
   const struct cv_items *items = &campaign->items;
-  struct cv_taxis taxis = {0};
-  if (items->source == CV_SOURCE_TAXI) {
-    CV_TRY(cv_taxis_read(items, &taxis, why));
+  struct cv_taxis read = {0};
+  const struct cv_taxis *taxis = items->taxis != NULL ? items->taxis : &read;
+  if (items->source == CV_SOURCE_TAXI && items->taxis == NULL) {
+    CV_TRY(cv_taxis_read(items, &read, why));
   }
-  source->items = items->source == CV_SOURCE_TAXI        ? taxis.drivers
+  source->items = items->source == CV_SOURCE_TAXI        ? taxis->drivers
                   : items->source == CV_SOURCE_SYNTHETIC ? items->count
                                                          : items->items;
-  enum cv_err err = fill_model(source, items, seed, &taxis, why);
+  enum cv_err err = fill_model(source, items, seed, taxis, why);
   for (uint32_t i = 0; i < source->items && err == CV_OK; i++) {
     if (items->source == CV_SOURCE_TAXI) {
-      source->name[i] = taxis.name[i];
+      source->name[i] = taxis->name[i];
     } else {
       cv_items_name(items, i, &source->name[i]);
     }
   }
-  cv_taxis_fini(&taxis);
+  cv_taxis_fini(&read);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s:%u", campaign->path, items->line);
   }

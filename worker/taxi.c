@@ -219,6 +219,12 @@ enum cv_err cv_taxis_read(const struct cv_items *items, struct cv_taxis *ret, st
   return CV_OK;
 }
 
+bool cv_taxis_are_same(const struct cv_items *a, const struct cv_items *b) {
+  return a->source == CV_SOURCE_TAXI && b->source == CV_SOURCE_TAXI && strcmp(a->file, b->file) == 0 &&
+         a->area == b->area && a->least_trips == b->least_trips && a->top == b->top &&
+         !(a->cost_per_mile < b->cost_per_mile) && !(a->cost_per_mile > b->cost_per_mile);
+}
+
 void cv_taxis_fini(struct cv_taxis *taxis) {
   if (taxis != NULL) {
     free(taxis->name);

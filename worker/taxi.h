@@ -22,6 +22,8 @@ struct cv_taxis {
 
 /* `items` is a taxi source. CV_ERR_IO, CV_ERR_INVALID, CV_ERR_LIMIT or CV_ERR_NOMEM, with a line. */
 CV_MUST_USE enum cv_err cv_taxis_read(const struct cv_items *items, struct cv_taxis *ret, struct cv_why *why);
+/* Whether both read the same drivers from the same file. */
+bool cv_taxis_are_same(const struct cv_items *a, const struct cv_items *b);
 void cv_taxis_fini(struct cv_taxis *taxis);
 
 #endif

@@ -58,6 +58,7 @@ struct cv_items {
   uint64_t area, least_trips;
   uint32_t top;
   double cost_per_mile;
+  const struct cv_taxis *taxis; /* they have been read, and are borrowed (worker/taxi.h); NULL: read them */
 };
 
 /* A feedback graph: its edges are in the spec, or to be drawn. */
