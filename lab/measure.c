@@ -12,6 +12,7 @@ static const struct cv_lab_measure *const table[] = {
     &cv_lab_measure_campaign,
     &cv_lab_measure_noise,
     &cv_lab_measure_same_arms,
+    &cv_lab_measure_leakage,
 };
 
 const struct cv_lab_measure *cv_lab_measure_at(size_t index) {

@@ -20,6 +20,14 @@
  */
 extern const struct cv_lab_measure cv_lab_measure_campaign;
 
+/*
+ * leakage: what the next decision of a recruitment tells about one record, on average over where a run is stopped and
+ * which record it is (Zhao et al. 2020, Definition 5.1; leakage.c says how). A replicate is a pair of sequences.
+ *   leakage            the record takes another score of its worker, drawn anew
+ *   leakage-most       it takes 0 or 1, whichever is farther away
+ */
+extern const struct cv_lab_measure cv_lab_measure_leakage;
+
 /* noise: what a release of the campaign's mechanism adds to an arm's mean, one token a release; x is the number of the
  * release. */
 extern const struct cv_lab_measure cv_lab_measure_noise;

@@ -79,7 +79,8 @@ static enum cv_err init_tables(struct run *run) {
   run->arm = calloc(spec->arms, sizeof(*run->arm));
   trial->standing = calloc(spec->arms, sizeof(*trial->standing));
   trial->pulls = calloc(spec->arms, sizeof(*trial->pulls));
-  if (run->arm == NULL || trial->standing == NULL || trial->pulls == NULL) {
+  trial->releases = calloc(spec->arms, sizeof(*trial->releases));
+  if (run->arm == NULL || trial->standing == NULL || trial->pulls == NULL || trial->releases == NULL) {
     return CV_ERR_NOMEM;
   }
   for (uint32_t i = 0; i < spec->arms; i++) {
@@ -190,6 +191,7 @@ static void give(struct run *run, uint32_t index, int64_t sum, uint32_t count) {
   if (run->law.class->has_noise) {
     cv_mechanism_noise(&run->law, n, &release->noise);
   }
+  run->trial->releases[index] = n;
   cv_policy_apply(run->policy, release);
 }
 
@@ -326,6 +328,9 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
   struct cv_lab_trial *trial = run->trial;
   for (;;) {
     *ret_left = run->spec->tokens - trial->total.pulls;
+    if (trial->plans > 0 && trial->total.rounds == trial->plans) {
+      return CV_OK;
+    }
     CV_TRY(cv_policy_step(run->policy, ++run->plan, &run->step));
     run->sums = add_up(run);
     trial->complete = run->step.done;
@@ -372,6 +377,7 @@ enum cv_err cv_lab_trial_run(struct cv_lab_trial *trial, struct cv_why *why) {
 void cv_lab_trial_fini(struct cv_lab_trial *trial) {
   free(trial->standing);
   free(trial->pulls);
+  free(trial->releases);
   trial->standing = NULL;
-  trial->pulls = NULL;
+  trial->pulls = trial->releases = NULL;
 }

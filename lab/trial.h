@@ -31,6 +31,7 @@ struct cv_lab_trial {
   struct cv_lab_game *game;           /* against an adversary, borrowed; else NULL */
   uint64_t seed;
   bool token_level;
+  uint64_t plans; /* the end after so many; 0: none */
   /* Wanted: the totals after so many pulls each, ascending. Behind the last pull totals stay as they are. */
   size_t moments;
   const uint64_t *moment;
@@ -41,6 +42,7 @@ struct cv_lab_trial {
   struct cv_lab_totals total;
   struct cv_standing *standing; /* of each arm; owned */
   uint64_t *pulls;              /* of each arm; owned */
+  uint64_t *releases;           /* likewise */
   bool complete;                /* the policy was done */
 };
 
