@@ -442,8 +442,6 @@ static enum cv_err take_section(struct cv_lab_experiment *experiment, const yaml
   return cv_lab_claims_check(experiment, why);
 }
 
-/* ---- its campaigns ---- */
-
 /* Where the campaign's data file is named. */
 static enum cv_err set_data(struct cv_yaml *yaml, const char *data, struct cv_why *why) {
   if (data == NULL) {
@@ -452,70 +450,6 @@ static enum cv_err set_data(struct cv_yaml *yaml, const char *data, struct cv_wh
   bool is_paid = cv_yaml_find(yaml, yaml->root, "workers").key != NULL;
   return cv_lab_override_text(yaml, is_paid ? "workers.path" : "items.path", data, why);
 }
-
-static enum cv_err override_all(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
-                                struct cv_yaml *yaml, struct cv_why *why) {
-  const struct cv_lab_series *one = &experiment->one[series];
-  CV_TRY(set_data(yaml, experiment->data, why));
-  for (size_t i = 0; i < one->sets; i++) {
-    CV_TRY(cv_lab_override(yaml, one->set[i].path, one->set[i].node, why));
-  }
-  for (size_t i = 0; i < experiment->varied; i++) {
-    const yaml_node_t *values = cv_lab_node(yaml, experiment->vary[i].node);
-    CV_TRY(cv_lab_override(yaml, experiment->vary[i].path, values->data.sequence.items.start[setting], why));
-  }
-  for (size_t i = 0; i < one->scales; i++) {
-    CV_TRY(cv_lab_override_scale(yaml, one->scale[i].path, one->scale[i].node, why));
-  }
-  return CV_OK;
-}
-
-/* A preset names no file of this machine: whoever runs it says where the data are. */
-static bool has_data(const struct cv_lab_experiment *experiment) {
-  return experiment->data != NULL || strpbrk(experiment->path, "/.") != NULL;
-}
-
-static enum cv_err check_data(const struct cv_lab_experiment *experiment, struct cv_campaign_file *campaign,
-                              struct cv_why *why) {
-  if (campaign->items.file == NULL || has_data(experiment)) {
-    return CV_OK;
-  }
-  cv_campaign_fini(campaign);
-  return cv_fail(why, CV_ERR_INVALID, "%s needs data; expected --data FILE", experiment->path);
-}
-
-static enum cv_err read_campaign(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
-                                 struct cv_campaign_file *ret, struct cv_why *why) {
-  struct cv_yaml yaml;
-  struct cv_buf buf = {.data = (uint8_t *)experiment->text, .len = experiment->bytes};
-  CV_TRY(cv_yaml_parse(experiment->path, &buf, &yaml, why));
-  enum cv_err err = override_all(experiment, series, setting, &yaml, why);
-  if (err == CV_OK) {
-    err = cv_campaign_read(&yaml, ret, why);
-  }
-  cv_yaml_close(&yaml);
-  if (err == CV_OK && cv_taxis_are_same(&experiment->with_taxis.items, &ret->items)) {
-    ret->items.taxis = &experiment->taxis;
-  }
-  return err == CV_OK ? check_data(experiment, ret, why) : err;
-}
-
-/* Those of the first campaign, for all that have the same. */
-static enum cv_err read_taxis(struct cv_lab_experiment *experiment, struct cv_why *why) {
-  struct cv_campaign_file campaign;
-  if (!has_data(experiment)) {
-    return CV_OK;
-  }
-  CV_TRY(read_campaign(experiment, 0, 0, &campaign, why));
-  if (campaign.items.source == CV_SOURCE_TAXI) {
-    experiment->with_taxis = campaign;
-    return cv_taxis_read(&experiment->with_taxis.items, &experiment->taxis, why);
-  }
-  cv_campaign_fini(&campaign);
-  return CV_OK;
-}
-
-/* ---- reading it ---- */
 
 static enum cv_err fill(struct cv_lab_experiment *experiment, struct cv_why *why) {
   struct cv_yaml *yaml = &experiment->yaml;
@@ -554,9 +488,6 @@ enum cv_err cv_lab_experiment_parse(const char *path, const char *text, size_t b
   }
   *ret = made;
   err = fill(ret, why); /* in its place: some texts are its own */
-  if (err == CV_OK) {
-    err = read_taxis(ret, why);
-  }
   if (err != CV_OK) {
     cv_lab_experiment_fini(ret);
   }
@@ -602,6 +533,64 @@ const char *cv_lab_experiment_data(const struct cv_lab_experiment *experiment) {
   return NULL;
 }
 
+/* ---- its campaigns ---- */
+
+static enum cv_err override_all(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
+                                struct cv_yaml *yaml, struct cv_why *why) {
+  const struct cv_lab_series *one = &experiment->one[series];
+  CV_TRY(set_data(yaml, experiment->data, why));
+  for (size_t i = 0; i < one->sets; i++) {
+    CV_TRY(cv_lab_override(yaml, one->set[i].path, one->set[i].node, why));
+  }
+  for (size_t i = 0; i < experiment->varied; i++) {
+    const yaml_node_t *values = cv_lab_node(yaml, experiment->vary[i].node);
+    CV_TRY(cv_lab_override(yaml, experiment->vary[i].path, values->data.sequence.items.start[setting], why));
+  }
+  for (size_t i = 0; i < one->scales; i++) {
+    CV_TRY(cv_lab_override_scale(yaml, one->scale[i].path, one->scale[i].node, why));
+  }
+  return CV_OK;
+}
+
+/* A preset names no file of this machine: whoever runs it says where the data are. */
+static enum cv_err check_data(const struct cv_lab_experiment *experiment, struct cv_campaign_file *campaign,
+                              struct cv_why *why) {
+  bool is_preset = strpbrk(experiment->path, "/.") == NULL;
+  if (campaign->items.file == NULL || experiment->data != NULL || !is_preset) {
+    return CV_OK;
+  }
+  cv_campaign_fini(campaign);
+  return cv_fail(why, CV_ERR_INVALID, "%s needs data; expected --data FILE", experiment->path);
+}
+
+static enum cv_err read_campaign(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
+                                 struct cv_campaign_file *ret, struct cv_why *why) {
+  struct cv_yaml yaml;
+  struct cv_buf buf = {.data = (uint8_t *)experiment->text, .len = experiment->bytes};
+  CV_TRY(cv_yaml_parse(experiment->path, &buf, &yaml, why));
+  enum cv_err err = override_all(experiment, series, setting, &yaml, why);
+  if (err == CV_OK) {
+    err = cv_campaign_read(&yaml, ret, why);
+  }
+  cv_yaml_close(&yaml);
+  if (err == CV_OK && cv_taxis_are_same(&experiment->with_taxis.items, &ret->items)) {
+    ret->items.taxis = &experiment->taxis;
+  }
+  return err == CV_OK ? check_data(experiment, ret, why) : err;
+}
+
+/* Those of the first campaign, for all that have the same. */
+static enum cv_err read_taxis(struct cv_lab_experiment *experiment, struct cv_why *why) {
+  struct cv_campaign_file campaign;
+  CV_TRY(read_campaign(experiment, 0, 0, &campaign, why));
+  if (campaign.items.source == CV_SOURCE_TAXI && experiment->with_taxis.path == NULL) {
+    experiment->with_taxis = campaign;
+    return cv_taxis_read(&experiment->with_taxis.items, &experiment->taxis, why);
+  }
+  cv_campaign_fini(&campaign);
+  return CV_OK;
+}
+
 enum cv_err cv_lab_prepare(const struct cv_lab_experiment *experiment, size_t series, size_t setting, uint64_t seed,
                            struct cv_prepared *ret, struct cv_why *why) {
   struct cv_campaign_file campaign;
@@ -619,7 +608,8 @@ enum cv_err cv_lab_data_path(const struct cv_lab_experiment *experiment, size_t 
   return CV_OK;
 }
 
-enum cv_err cv_lab_experiment_check(const struct cv_lab_experiment *experiment, struct cv_why *why) {
+enum cv_err cv_lab_experiment_check(struct cv_lab_experiment *experiment, struct cv_why *why) {
+  CV_TRY(read_taxis(experiment, why));
   for (size_t series = 0; series < experiment->series; series++) {
     for (size_t setting = 0; setting < cv_lab_settings_of(experiment); setting++) {
       struct cv_prepared prepared;

@@ -72,7 +72,7 @@ struct cv_lab_experiment {
   size_t bytes;
   const char *data;                   /* instead of the data file that the campaign names; NULL: none */
   struct cv_campaign_file with_taxis; /* the first campaign, if its workers are those of a file of trips; else zero */
-  struct cv_taxis taxis;              /* its, read once: there are many campaigns and many trips */
+  struct cv_taxis taxis;              /* its, read once by cv_lab_experiment_check(): there are many campaigns */
   const char *about, *paper;
   uint64_t replicates, few;
   enum cv_lab_axis axis;
@@ -111,7 +111,7 @@ void cv_lab_experiment_fini(struct cv_lab_experiment *experiment);
 const char *cv_lab_experiment_data(const struct cv_lab_experiment *experiment);
 
 /* Makes every campaign of the experiment once, so that what is wrong with one is told before anything runs. */
-CV_MUST_USE enum cv_err cv_lab_experiment_check(const struct cv_lab_experiment *experiment, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_lab_experiment_check(struct cv_lab_experiment *experiment, struct cv_why *why);
 
 /* The data file that a series reads at a setting, on the heap; NULL: it reads none. */
 CV_MUST_USE enum cv_err cv_lab_data_path(const struct cv_lab_experiment *experiment, size_t series, size_t setting,

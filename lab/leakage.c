@@ -261,7 +261,7 @@ static enum cv_err check(const struct cv_lab_piece *piece, const struct cv_prepa
   const struct cv_spec *spec = &campaign->file.spec;
   const char *path = piece->experiment->path;
   if (campaign->kind != CV_POLICY_RECRUITMENT || campaign->file.items.rewards == CV_REWARDS_BERNOULLI ||
-      strcmp(spec->privatizer.name, "none") != 0 || spec->epsilon_micro == 0 ||
+      strcmp(spec->privatizer.name, "none") != 0 || !cv_mechanism_find(spec->mechanism.name)->has_noise ||
       piece->experiment->axis == CV_LAB_AXIS_PULLS) {
     return cv_fail(
         why, CV_ERR_INVALID,

@@ -140,7 +140,7 @@ static enum cv_err name_file(const struct cv_lab_experiment *experiment, const s
              : cv_fail(why, CV_ERR_LIMIT, "%.200s...: too long a name", settings->out);
 }
 
-static enum cv_err run_work(const struct cv_lab_experiment *experiment, const struct settings *settings,
+static enum cv_err run_work(struct cv_lab_experiment *experiment, const struct settings *settings,
                             struct cv_lab_dataset *ret, struct cv_why *why) {
   char file[PATH_BYTES];
   struct cv_lab_work work = {.experiment = experiment,
@@ -166,7 +166,7 @@ static enum cv_err run_work(const struct cv_lab_experiment *experiment, const st
   return cv_lab_work_run(&work, ret, why);
 }
 
-static int run_experiment(const struct cv_lab_experiment *experiment, const struct settings *settings) {
+static int run_experiment(struct cv_lab_experiment *experiment, const struct settings *settings) {
   struct cv_lab_dataset dataset = {0};
   struct cv_lab_result result = {.preset = experiment->name};
   struct cv_why why = {0};
