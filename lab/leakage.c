@@ -9,8 +9,8 @@
  *
  * P' comes from the same decisions. The changed arm's noise holds a Laplace Z, and a sum that is larger by d under noise
  * Z is the old sum under noise Z + d: a decision that was taken at Z counts f(Z - d)/f(Z) for X', f being Z's density.
- * For each draw of everybody else's noise Z is drawn once in each of STRATA equally likely strata, so that decisions to
- * which the changed arm does not matter get equal weight in P and P', and what leaks is not hidden by chance.
+ * For each draw of everybody else's noise Z is drawn once in each of STRATA equally likely strata, so that decisions
+ * to which the changed arm does not matter get equal weight in P and P', and what leaks is not hidden by chance.
  */
 #include <math.h>
 #include <stdlib.h>
