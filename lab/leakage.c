@@ -7,10 +7,11 @@
  * again, with fresh noise and randomness of its own each time. With P and P' the laws of whom it takes first, what
  * leaks is the sum of P(a) ln(P(a)/P'(a)).
  *
- * P' comes from the same decisions. The changed arm's noise holds a Laplace Z, and a sum that is larger by d under noise
- * Z is the old sum under noise Z + d: a decision that was taken at Z counts f(Z - d)/f(Z) for X', f being Z's density.
- * For each draw of everybody else's noise Z is drawn once in each of STRATA equally likely strata, so that decisions
- * to which the changed arm does not matter get equal weight in P and P', and what leaks is not hidden by chance.
+ * P' comes from the same decisions. The changed arm's noise holds a Laplace Z, and a sum that is larger by d under
+ * noise Z is the old sum under noise Z + d: a decision that was taken at Z counts f(Z - d)/f(Z) for X', f being Z's
+ * density. For each draw of everybody else's noise Z is drawn once in each of STRATA equally likely strata, so that
+ * decisions to which the changed arm does not matter get equal weight in P and P', and what leaks is not hidden by
+ * chance.
  */
 #include <math.h>
 #include <stdlib.h>
