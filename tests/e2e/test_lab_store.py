@@ -18,8 +18,18 @@ from harness.daemon import PROGRAMS, ROOT, wait_until
 from harness.lab import lab, rows_of
 from harness.volume import volume  # noqa: F401  (a fixture)
 
-NAME, REPLICATES = "ppar-fig4", 2100
-RUN = ("run", NAME, "--replicates", REPLICATES, "--json")  # four settings; takes seconds
+# Takes seconds, so that there is a middle to be killed in.
+NAME, REPLICATES = "long", 2100
+LONG = """
+campaign: long
+items: {synthetic: {count: 20, mean: 0.5, variance: 10}}
+policy: {name: ppar, alpha: 0.1, tokens_per_round: 6000}
+privacy: {mechanism: hybrid, epsilon: 0.25}
+limits: {tokens: 50000000}
+experiment:
+  x: {vary: policy.alpha, values: [0.1, 0.2, 0.3, 0.4]}
+  metrics: [accuracy, accuracy-filled, undecided, pulls]
+"""
 PIECES = 4 * REPLICATES
 
 SMALL = """
@@ -37,9 +47,17 @@ experiment:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """What a run that nothing disturbs prints."""
-    done = lab(*RUN, cwd=tmp_path_factory.mktemp("whole"))
+def command(tmp_path_factory):
+    """The words of a long run."""
+    path = tmp_path_factory.mktemp("long") / "long.yaml"
+    path.write_text(LONG)
+    return "run", path, "--replicates", REPLICATES, "--json"
+
+
+@pytest.fixture(scope="module")
+def whole(command, tmp_path_factory):
+    """What it prints if nothing disturbs it."""
+    done = lab(*command, cwd=tmp_path_factory.mktemp("whole"))
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # no terminal, and nobody asked
     return done.stdout
@@ -88,18 +106,18 @@ def refusal(done, status):
 # --- going on
 
 
-def test_killed_in_the_middle_and_resumed_it_prints_the_same(tmp_path, whole):
+def test_killed_in_the_middle_and_resumed_it_prints_the_same(tmp_path, command, whole):
     """Twice, and the second time with other threads; what was done is not done again."""
     database = tmp_path / "out" / f"{NAME}.db"
     had = 0
     for jobs in (1, 2):
-        run = start(tmp_path, *RUN, "--out", "out", "--jobs", jobs, "--resume")
+        run = start(tmp_path, *command, "--out", "out", "--jobs", jobs, "--resume")
         when_stored(database, run)
         run.send_signal(signal.SIGKILL)
         run.communicate()
         assert had < trials(database) < PIECES
         had = trials(database)
-    done = lab(*RUN, "--out", "out", "--resume", "--progress", cwd=tmp_path)
+    done = lab(*command, "--out", "out", "--resume", "--progress", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout == whole
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"{PIECES - had} of {PIECES - had}, ") and " a second" in last
@@ -115,19 +133,19 @@ def test_more_replicates_later_are_as_many_at_once(small):
     assert fewer.stdout == lab("run", "small.yaml", "--replicates", 4, "--json", cwd=small).stdout
 
 
-def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, volume, whole):  # noqa: F811
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, volume, command, whole):  # noqa: F811
     disk = volume(tmp_path / "out", mib=32)
     database = tmp_path / "out" / f"{NAME}.db"
-    run = start(tmp_path, *RUN, "--out", "out")
+    run = start(tmp_path, *command, "--out", "out")
     when_stored(database, run)
     disk.fill()
     output, error = run.communicate(timeout=60)
     assert run.returncode == 1 and output == ""
     assert error.count("\n") == 1 and str(database.name) in error and "full" in error, error
-    again = lab(*RUN, "--out", "out", "--resume", cwd=tmp_path)
+    again = lab(*command, "--out", "out", "--resume", cwd=tmp_path)
     assert again.returncode == 1 and again.stderr.count("\n") == 1
     disk.make_room()
-    resumed = start(tmp_path, *RUN, "--out", "out", "--resume", "--progress")
+    resumed = start(tmp_path, *command, "--out", "out", "--resume", "--progress")
     output, error = resumed.communicate(timeout=120)
     assert resumed.returncode == 0 and output == whole
     assert int(error.splitlines()[-1].split()[0]) < PIECES, "nothing of the first run was left"
@@ -229,20 +247,23 @@ def test_a_file_that_is_no_longer_whole_is_refused_by_all(small, harm, told):
     assert not (small / "all.db").exists() and database.read_bytes() == before
 
 
-def test_a_second_process_is_told_that_one_is_at_it(tmp_path):
-    run = start(tmp_path, *RUN, "--out", "out", "--jobs", 1)
+def test_a_second_process_is_told_that_one_is_at_it(tmp_path, command):
+    run = start(tmp_path, *command, "--out", "out", "--jobs", 1)
     when_stored(tmp_path / "out" / f"{NAME}.db", run)
     run.send_signal(signal.SIGSTOP)
-    for args in ((*RUN, "--out", "out", "--resume"), ("export", f"out/{NAME}.db"),
+    for args in ((*command, "--out", "out", "--resume"), ("export", f"out/{NAME}.db"),
                  ("merge", "all.db", f"out/{NAME}.db")):
         assert "in use by a running program" in refusal(lab(*args, cwd=tmp_path), 1)
     run.send_signal(signal.SIGCONT)
     assert len(run.communicate(timeout=120)[0].splitlines()) > 8 and run.returncode == 0
 
 
+PRESET = ("run", "mechanisms")
+
+
 @pytest.mark.parametrize("args", [
-    ("run", NAME, "--resume"), ("run", NAME, "--shard", "1/2"), ("run", NAME, "--shard", "3/2", "--out", "o"),
-    ("run", NAME, "--shard", "1", "--out", "o"), ("run", NAME, "--replicates", 10**9, "--out", "o"), ("merge",),
+    (*PRESET, "--resume"), (*PRESET, "--shard", "1/2"), (*PRESET, "--shard", "3/2", "--out", "o"),
+    (*PRESET, "--shard", "1", "--out", "o"), (*PRESET, "--replicates", 10**9, "--out", "o"), ("merge",),
     ("merge", "all.db"), ("merge", "all.db", "none.db"), ("export",), ("export", "none.db"),
     ("export", "none.db", "--trials", "--format", "json"), ("export", "none.db", "--format", "xml")])
 def test_usage(tmp_path, args):
@@ -262,13 +283,13 @@ def task(folder, index, count, script_args, **more):
                           env=settings, capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
 
 
-def test_a_job_array_and_a_merge_print_what_one_run_prints(tmp_path, whole):
-    options = RUN[2:]
+def test_a_job_array_and_a_merge_print_what_one_run_prints(tmp_path, command, whole):
+    experiment, *options = command[1:]
     for index in (2, 1, 3):
-        done = task(tmp_path, index, 3, (NAME, "parts", *options))
+        done = task(tmp_path, index, 3, (experiment, "parts", *options))
         assert done.returncode == 0, done.stderr
         assert done.stderr.splitlines()[-1].startswith(f"{PIECES // 3} of {PIECES // 3}, ")
-    requeued = task(tmp_path, 2, 3, (NAME, "parts", *options))
+    requeued = task(tmp_path, 2, 3, (experiment, "parts", *options))
     assert requeued.returncode == 0 and requeued.stderr == ""
     parts = [f"parts/{NAME}-{i}-of-3.db" for i in (1, 2, 3)]
     assert [trials(tmp_path / part) for part in parts] == [PIECES // 3] * 3
@@ -277,7 +298,7 @@ def test_a_job_array_and_a_merge_print_what_one_run_prints(tmp_path, whole):
     assert merged.stdout == (f"all/{NAME}.db: {PIECES} of {PIECES} pieces (4 settings, {REPLICATES} replicates), "
                              "complete\n"), merged.stderr
     assert lab("export", f"all/{NAME}.db", "--format", "json", cwd=tmp_path).stdout == whole
-    drawn = lab(*RUN, "--out", "all", "--resume", "--progress", cwd=tmp_path)
+    drawn = lab(*command, "--out", "all", "--resume", "--progress", cwd=tmp_path)
     assert drawn.stdout == whole and drawn.stderr == "", "something was run again"
     assert (tmp_path / "all" / f"{NAME}.dat").exists()
     some = lab("merge", "some.db", *parts[1:], cwd=tmp_path)
@@ -353,10 +374,10 @@ def test_whoever_has_sqlite_can_read_the_file(small):
 # --- while it runs
 
 
-def test_a_terminal_has_one_line_that_is_written_over(tmp_path):
+def test_a_terminal_has_one_line_that_is_written_over(tmp_path, command):
     """And standard output has the result alone."""
     ours, its = pty.openpty()
-    run = subprocess.Popen([PROGRAMS["lab"], *map(str, RUN)], cwd=tmp_path, stdin=subprocess.DEVNULL,
+    run = subprocess.Popen([PROGRAMS["lab"], *map(str, command)], cwd=tmp_path, stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=its, text=True)
     os.close(its)
     shown = b""
