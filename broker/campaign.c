@@ -186,6 +186,16 @@ uint64_t cv_campaign_charge(const struct cv_campaign *campaign, uint32_t shown) 
   return __builtin_mul_overflow(campaign->privacy.cost_micro, shown, &charge) ? UINT64_MAX : charge;
 }
 
+bool cv_campaign_can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker,
+                         uint32_t shown) {
+  return cv_ledger_add(cv_accounts_spent(&broker->accounts, worker), cv_campaign_charge(campaign, shown)) <=
+         broker->config.limits.worker_epsilon_micro;
+}
+
+uint64_t cv_campaign_payer_bit(const struct cv_campaign *campaign, uint64_t worker, uint32_t slot) {
+  return worker * campaign->spec.tokens_per_worker + slot;
+}
+
 uint64_t cv_campaign_cost(const struct cv_campaign *campaign, uint64_t nth) {
   return cv_privacy_spent_micro(&campaign->privacy, nth);
 }

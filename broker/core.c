@@ -98,7 +98,7 @@ static enum cv_err check_join(struct cv_broker *broker, const struct cv_identity
     }
     if (is_same(&conn->identity, identity)) {
       say_goodbye(broker, conn, "the same certificate has connected again");
-      cv_crowd_return_all(broker, conn);
+      cv_lease_return_all(broker, conn);
     } else if (is_crowd(identity) && is_crowd(&conn->identity) && cv_identity_overlaps(identity, &conn->identity)) {
       return cv_fail(why, CV_ERR_EXISTS, "workers %s overlap those of %s, which is connected", identity->name,
                      conn->identity.name);
@@ -134,7 +134,7 @@ enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *i
 }
 
 void cv_broker_leave(struct cv_broker *broker, struct cv_broker_conn *conn) {
-  cv_crowd_return_all(broker, conn);
+  cv_lease_return_all(broker, conn);
   if (broker->rank == conn) {
     cv_rank_disconnected(broker);
   }
@@ -194,7 +194,7 @@ void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms)
     free_before += campaign->free_places;
   }
   for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
-    cv_crowd_expire(broker, conn, now_ms);
+    cv_lease_expire(broker, conn, now_ms);
   }
   for (campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     free_after += campaign->free_places;

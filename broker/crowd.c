@@ -1,40 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workers and gateways. A worker arrives and waits; when its connection has credit it gets a place and a slot, both
- * under a lease; its token is counted if the ticket is genuine and place and slot are free. The acknowledgement, and
- * whatever is assigned next, leave together after the commit.
+ * under a lease; what it answers is counted (token.c). The acknowledgement, and whatever is assigned next, leave
+ * together after the commit.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "broker/state.h"
 
-enum { DEALINGS_MAX = 256, ARRIVE_LATER_MS = 1000 };
+enum { ARRIVE_LATER_MS = 1000 };
 static const uint32_t NONE = CV_LEASE_NONE;
-
-/* ---- outputs: arrays that grow and are reused ---- */
-
-static void *grow(void *array, size_t count, size_t *cap, size_t size) {
-  if (count < *cap) {
-    return array;
-  }
-  size_t more = *cap == 0 ? 32 : *cap * 2;
-  void *grown = realloc(array, more * size);
-  if (grown != NULL) {
-    *cap = more;
-  }
-  return grown;
-}
-
-#define PUSH(out, array, count, cap)                                                                      \
-  __extension__({                                                                                         \
-    void *grown = grow((out)->frame.array, (out)->frame.count, &(out)->cap, sizeof(*(out)->frame.array)); \
-    if (grown != NULL) {                                                                                  \
-      (out)->frame.array = grown;                                                                         \
-    }                                                                                                     \
-    grown == NULL ? NULL : &(out)->frame.array[(out)->frame.count++];                                     \
-  })
 
 /* Tells one worker why it gets nothing; runs of the same answer share a message. `why` is a literal. */
 static enum cv_err push_backoff(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker,
@@ -48,7 +24,7 @@ static enum cv_err push_backoff(struct cv_broker *broker, struct cv_broker_conn 
   }
   if (last == NULL) {
     uint64_t *workers = calloc(RUN, sizeof(*workers));
-    last = workers == NULL ? NULL : PUSH(out, backoff, backoffs, backoffs_cap);
+    last = workers == NULL ? NULL : CV_CROWD_PUSH(out, backoff, backoffs, backoffs_cap);
     if (last == NULL) {
       free(workers);
       return CV_ERR_NOMEM;
@@ -59,135 +35,6 @@ static enum cv_err push_backoff(struct cv_broker *broker, struct cv_broker_conn 
   conn->gathered++;
   broker->said = true;
   return CV_OK;
-}
-
-/* ---- dealings of a connection with a campaign ---- */
-
-static struct cv_dealing *find_dealing(struct cv_broker_conn *conn, uint32_t campaign) {
-  for (uint32_t i = 0; i < conn->dealings; i++) {
-    if (conn->dealing[i].campaign == campaign) {
-      return &conn->dealing[i];
-    }
-  }
-  return NULL;
-}
-
-/* A place for one more: that of a campaign which is over for this connection, or a new one; or CV_ERR_LIMIT. */
-static enum cv_err dealing_room(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_dealing **ret) {
-  for (uint32_t i = 0; i < conn->dealings; i++) {
-    const struct cv_campaign *old = cv_campaign_find(broker, conn->dealing[i].campaign);
-    if (old == NULL || (old->phase == CV_PHASE_ENDED && (conn->dealing[i].done_told || !conn->dealing[i].told))) {
-      free(conn->dealing[i].held);
-      *ret = &conn->dealing[i];
-      return CV_OK;
-    }
-  }
-  if (conn->dealings == DEALINGS_MAX) {
-    return CV_ERR_LIMIT;
-  }
-  if (conn->dealings == conn->dealings_cap) {
-    uint32_t cap = conn->dealings_cap == 0 ? 4 : conn->dealings_cap * 2;
-    struct cv_dealing *grown = realloc(conn->dealing, cap * sizeof(*grown));
-    if (grown == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    conn->dealing = grown;
-    conn->dealings_cap = cap;
-  }
-  *ret = &conn->dealing[conn->dealings++];
-  return CV_OK;
-}
-
-/* The dealing with this campaign, made if need be; or CV_ERR_LIMIT. */
-static enum cv_err make_dealing(struct cv_broker *broker, struct cv_broker_conn *conn,
-                                const struct cv_campaign *campaign, struct cv_dealing **ret) {
-  struct cv_dealing *dealing = find_dealing(conn, campaign->id);
-  if (dealing == NULL) {
-    uint32_t *held = calloc(campaign->spec.arms, sizeof(*held));
-    enum cv_err err = held == NULL ? CV_ERR_NOMEM : dealing_room(broker, conn, &dealing);
-    if (err != CV_OK) {
-      free(held);
-      return err;
-    }
-    *dealing = (struct cv_dealing){.campaign = campaign->id, .held = held};
-  }
-  *ret = dealing;
-  return CV_OK;
-}
-
-/* ---- leases ---- */
-
-static uint64_t payer_bit(const struct cv_campaign *campaign, uint64_t worker, uint32_t slot) {
-  return worker * campaign->spec.tokens_per_worker + slot;
-}
-
-static void give_place_back(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_lease *lease) {
-  const struct cv_arm *arm = &campaign->arm[lease->arm];
-  bool is_open = arm->plan == lease->plan &&
-                 !cv_chunks_bit(&campaign->places, cv_epoch_place_bit(lease->arm, arm->first + lease->position));
-  broker->failed = (is_open && cv_arm_return_place(campaign, lease->arm, lease->position) != CV_OK) || broker->failed;
-}
-
-/* The lease is over; its place goes back if nobody has filled it. */
-static void lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uint32_t at, bool give_back) {
-  struct cv_lease lease = conn->lease[at];
-  cv_lease_unlink(conn, at);
-  struct cv_dealing *dealing = find_dealing(conn, lease.campaign);
-  if (dealing != NULL && dealing->held[lease.arm] > 0) {
-    dealing->held[lease.arm]--;
-  }
-  struct cv_campaign *campaign = cv_campaign_find(broker, lease.campaign);
-  if (campaign == NULL || campaign->arm == NULL) {
-    return;
-  }
-  cv_chunks_clear(&campaign->offered, payer_bit(campaign, lease.worker, lease.slot));
-  if (give_back && !lease.again) {
-    give_place_back(broker, campaign, &lease);
-  }
-}
-
-/*
- * When every place of an arm has been given out, those that have not been filled for a while are given out once more:
- * the first answer counts, and nobody waits for the slowest until the end of its lease.
- */
-static void offer_again(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms) {
-  for (uint32_t at = conn->lease_first; at != NONE && conn->lease[at].again_ms <= now_ms; at = conn->lease[at].after) {
-    struct cv_lease *lease = &conn->lease[at];
-    struct cv_campaign *campaign = lease->again ? NULL : cv_campaign_find(broker, lease->campaign);
-    /* A paid worker's place is its own. */
-    if (campaign != NULL && campaign->arm != NULL && !cv_payroll_is_kept(&campaign->payroll) &&
-        campaign->arm[lease->arm].next == campaign->arm[lease->arm].want) {
-      lease->again = true;
-      give_place_back(broker, campaign, lease);
-    }
-  }
-}
-
-void cv_crowd_expire(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms) {
-  bool silent = false;
-  while (conn->lease_first != NONE && conn->lease[conn->lease_first].deadline_ms <= now_ms) {
-    lease_end(broker, conn, conn->lease_first, true);
-    silent = true;
-  }
-  if (silent) {
-    conn->penalty += conn->penalty < CV_PENALTY_MAX;
-    conn->answered = 0;
-  }
-  offer_again(broker, conn, now_ms);
-}
-
-/* As many answers as its share double that share. */
-static void reward(struct cv_broker_conn *conn) {
-  if (conn->penalty > 0 && ++conn->answered >= (uint32_t)CV_SHARE_MIN >> conn->penalty) {
-    conn->penalty--;
-    conn->answered = 0;
-  }
-}
-
-void cv_crowd_return_all(struct cv_broker *broker, struct cv_broker_conn *conn) {
-  while (conn->lease_first != NONE) {
-    lease_end(broker, conn, conn->lease_first, true);
-  }
 }
 
 void cv_crowd_conn_fini(struct cv_broker_conn *conn) {
@@ -248,7 +95,7 @@ static enum cv_err on_arrive(struct cv_broker *broker, struct cv_broker_conn *co
 static uint32_t free_slot(struct cv_campaign *campaign, uint64_t worker, struct cv_seat *seat, bool *ret_used_up) {
   bool used_up = true;
   for (uint32_t slot = seat == NULL ? 0 : seat->slot; slot < campaign->spec.tokens_per_worker; slot++) {
-    uint64_t bit = payer_bit(campaign, worker, slot);
+    uint64_t bit = cv_campaign_payer_bit(campaign, worker, slot);
     if (cv_chunks_bit(&campaign->payers, bit)) {
       if (seat != NULL && seat->slot == slot) {
         seat->slot++;
@@ -262,13 +109,6 @@ static uint32_t free_slot(struct cv_campaign *campaign, uint64_t worker, struct 
   }
   *ret_used_up = used_up;
   return NONE;
-}
-
-static const char *const LIFETIME_SPENT = "this worker's lifetime epsilon is spent";
-
-static bool can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker, uint32_t shown) {
-  return cv_ledger_add(cv_accounts_spent(&broker->accounts, worker), cv_campaign_charge(campaign, shown)) <=
-         broker->config.limits.worker_epsilon_micro;
 }
 
 /* Places of one arm that this connection may hold. */
@@ -301,7 +141,7 @@ static uint32_t pick_arm(const struct cv_broker *broker, const struct cv_broker_
 }
 
 static enum cv_err tell_terms(struct cv_broker_conn *conn, const struct cv_campaign *campaign) {
-  struct cv_terms *terms = PUSH(&conn->gather, campaign, campaigns, campaigns_cap);
+  struct cv_terms *terms = CV_CROWD_PUSH(&conn->gather, campaign, campaigns, campaigns_cap);
   if (terms == NULL) {
     return CV_ERR_NOMEM;
   }
@@ -323,7 +163,8 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, s
   uint32_t shown[CV_VALUES_MAX];
   uint32_t arms = cv_shown_list(campaign, lease->arm, shown);
   uint32_t *many = arms == 1 ? NULL : malloc(arms * sizeof(*many));
-  struct cv_assign *assign = arms > 1 && many == NULL ? NULL : PUSH(&conn->gather, assign, assigns, assigns_cap);
+  struct cv_assign *assign =
+      arms > 1 && many == NULL ? NULL : CV_CROWD_PUSH(&conn->gather, assign, assigns, assigns_cap);
   if (assign == NULL) {
     free(many);
     return CV_ERR_NOMEM;
@@ -369,7 +210,7 @@ enum fate {
 /* Room in the tables for what the worker will have given and paid, and the slot taken; or CV_ERR_LIMIT. */
 static enum cv_err offer(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t worker, uint32_t slot) {
   struct cv_chunk *chunk;
-  uint64_t bit = payer_bit(campaign, worker, slot);
+  uint64_t bit = cv_campaign_payer_bit(campaign, worker, slot);
   CV_TRY(cv_chunks_touch(&campaign->payers, bit / CV_CHUNK_BITS, &chunk));
   CV_TRY(cv_chunks_touch(&broker->accounts.cells, worker / CV_CHUNK_CELLS, &chunk));
   return cv_chunks_set(&campaign->offered, bit, &chunk);
@@ -379,7 +220,7 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
                                 uint64_t worker, uint64_t now_ms, uint64_t wall_ms, enum fate *ret_fate,
                                 const char **ret_why) {
   struct cv_dealing *dealing;
-  enum cv_err err = make_dealing(broker, conn, campaign, &dealing);
+  enum cv_err err = cv_dealing_make(broker, conn, campaign, &dealing);
   if (err != CV_OK) {
     *ret_fate = FATE_WAITS; /* for an older campaign to end */
     return err == CV_ERR_LIMIT ? CV_OK : err;
@@ -405,9 +246,9 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
     return CV_OK;
   }
   *ret_fate = FATE_WAITS;
-  if (!can_pay(broker, campaign, worker, campaign->shown_most)) {
+  if (!cv_campaign_can_pay(broker, campaign, worker, campaign->shown_most)) {
     *ret_fate = FATE_NEVER;
-    *ret_why = LIFETIME_SPENT;
+    *ret_why = CV_LIFETIME_SPENT;
     return CV_OK;
   }
   if (!dealing->told) {
@@ -541,11 +382,11 @@ enum cv_err cv_crowd_assign_all(struct cv_broker *broker, uint64_t now_ms, uint6
 
 enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struct cv_campaign *campaign) {
   for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
-    struct cv_dealing *dealing = find_dealing(conn, campaign->id);
+    struct cv_dealing *dealing = cv_dealing_find(conn, campaign->id);
     if (dealing == NULL || !dealing->told || dealing->done_told) {
       continue;
     }
-    uint64_t *done = PUSH(&conn->gather, done, dones, dones_cap);
+    uint64_t *done = CV_CROWD_PUSH(&conn->gather, done, dones, dones_cap);
     if (done == NULL) {
       return CV_ERR_NOMEM;
     }
@@ -553,174 +394,6 @@ enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struct cv_campaig
     dealing->done_told = true;
     broker->said = true;
   }
-  return CV_OK;
-}
-
-/* ---- tokens ---- */
-
-/* Why a token is refused: in words, and as what it is counted. */
-struct objection {
-  const char *why;
-  enum cv_refusal kind;
-};
-
-static enum cv_verdict refuse(struct objection *ret, enum cv_refusal kind, const char *why) {
-  *ret = (struct objection){.why = why, .kind = kind};
-  return CV_VERDICT_REFUSED;
-}
-
-/* Everything about a token that does not depend on what was counted before. */
-static enum cv_verdict check_token(const struct cv_broker_conn *conn, const struct cv_campaign *campaign,
-                                   const struct cv_ticket *ticket, const struct cv_token *token,
-                                   struct objection *ret) {
-  if (!cv_identity_vouches_for(&conn->identity, ticket->worker)) {
-    return refuse(ret, CV_REFUSED_WORKER, "the ticket belongs to a worker outside this certificate");
-  }
-  if (campaign == NULL) {
-    return refuse(ret, CV_REFUSED_CAMPAIGN, "the ticket's campaign is unknown");
-  }
-  if (campaign->shown_most == 1 && token->values != 1) {
-    return refuse(ret, CV_REFUSED_VALUE, "expected one value");
-  }
-  for (size_t i = 0; i < token->values; i++) {
-    if (!cv_local_sends(&campaign->privacy.local, token->value[i])) {
-      return refuse(ret, CV_REFUSED_VALUE, "the value is out of range");
-    }
-  }
-  return CV_VERDICT_ACCEPTED;
-}
-
-static void charge(struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_chunk *chunk,
-                   uint64_t worker, uint32_t shown) {
-  cv_accounts_charge(chunk, worker, cv_campaign_charge(campaign, shown));
-  cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
-}
-
-/* Takes place and slot and charges the worker; CV_ERR_LIMIT, and nothing is taken, if a table is full. */
-static enum cv_err take(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
-                        uint64_t place, uint32_t shown) {
-  struct cv_chunk *account, *payer, *places;
-  CV_TRY(cv_chunks_touch(&broker->accounts.cells, ticket->worker / CV_CHUNK_CELLS, &account));
-  CV_TRY(cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS, &places));
-  CV_TRY(cv_chunks_set(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot), &payer));
-  CV_TRY(cv_chunks_set(&campaign->places, place, &places));
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, places);
-  charge(broker, campaign, account, ticket->worker, shown);
-  return CV_OK;
-}
-
-/* Journal, counts and payment of a token whose place and slot are taken. */
-static void book(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_entry *entry) {
-  cv_buf_put(&campaign->journal, entry, sizeof(*entry));
-  campaign->arm[entry->arm].filled++;
-  campaign->tokens++;
-  if (cv_payroll_is_kept(&campaign->payroll)) {
-    cv_payroll_pay(&campaign->payroll, &campaign->spec, entry->arm, 1);
-  }
-  broker->totals.tokens++;
-  campaign->reserved--;
-  campaign->active_ms = broker->now_ms;
-  campaign->progressed = true;
-  broker->changed = true;
-  broker->gathered++;
-}
-
-/* The token counts if place and slot are free; then both are taken and the sums grow, in one batch. */
-static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
-                               const struct cv_token *token, enum cv_verdict *ret_verdict, struct objection *ret) {
-  const struct cv_arm *arm = campaign->arm == NULL ? NULL : &campaign->arm[ticket->arm];
-  if (arm != NULL && cv_chunks_bit(&campaign->payers, payer_bit(campaign, ticket->worker, ticket->slot))) {
-    *ret_verdict = CV_VERDICT_DUPLICATE;
-    return CV_OK;
-  }
-  *ret_verdict = CV_VERDICT_EXPIRED;
-  if (arm == NULL || arm->plan != ticket->plan || ticket->position >= arm->want) {
-    return CV_OK;
-  }
-  uint64_t index = arm->first + ticket->position;
-  uint64_t place = cv_epoch_place_bit(ticket->arm, index);
-  if (cv_chunks_bit(&campaign->places, place)) { /* another was first; what the place showed may be over */
-    return CV_OK;
-  }
-  uint32_t shown[CV_VALUES_MAX];
-  uint32_t n = cv_shown_list(campaign, ticket->arm, shown);
-  if (token->values != n) {
-    *ret_verdict = refuse(ret, CV_REFUSED_VALUE, "expected one value of each arm assigned");
-    return CV_OK;
-  }
-  if (!can_pay(broker, campaign, ticket->worker, n)) { /* it had several assignments at once */
-    *ret_verdict = refuse(ret, CV_REFUSED_EPSILON, LIFETIME_SPENT);
-    return CV_OK;
-  }
-  enum cv_err err = take(broker, campaign, ticket, place, n);
-  if (err != CV_OK) {
-    return err == CV_ERR_LIMIT ? CV_OK : err;
-  }
-  const struct cv_entry entry = {
-      .index = index, .worker = ticket->worker, .arm = ticket->arm, .slot = ticket->slot, .shown = n};
-  book(broker, campaign, &entry);
-  *ret_verdict = CV_VERDICT_ACCEPTED;
-  return cv_shown_add(broker, campaign, shown, n, token->value);
-}
-
-static void end_lease_of(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_ticket *ticket) {
-  if (ticket->lease >= conn->leases) {
-    return;
-  }
-  const struct cv_lease *lease = &conn->lease[ticket->lease];
-  if (lease->campaign == ticket->campaign && lease->plan == ticket->plan && lease->arm == ticket->arm &&
-      lease->position == ticket->position && lease->worker == ticket->worker && lease->slot == ticket->slot) {
-    lease_end(broker, conn, ticket->lease, true);
-  }
-}
-
-static enum cv_err on_token(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_token *token) {
-  struct cv_ticket ticket;
-  struct cv_campaign *campaign = NULL;
-  enum cv_verdict verdict;
-  struct objection objection = {.kind = CV_REFUSALS};
-  enum cv_err err = cv_ticket_open(token->ticket, &broker->config.tagger, &ticket);
-  if (err == CV_ERR_NOMEM) {
-    return err;
-  }
-  if (err != CV_OK) {
-    verdict = refuse(&objection, CV_REFUSED_TICKET, "the ticket is not one of this broker's");
-  } else {
-    campaign = cv_campaign_find(broker, ticket.campaign);
-    verdict = check_token(conn, campaign, &ticket, token, &objection);
-    if (verdict == CV_VERDICT_ACCEPTED) {
-      CV_TRY(count_token(broker, campaign, &ticket, token, &verdict, &objection));
-    }
-    end_lease_of(broker, conn, &ticket);
-  }
-  struct cv_broker_figures *figures = &broker->figures;
-  switch (verdict) {
-    case CV_VERDICT_ACCEPTED:
-      figures->tokens++;
-      reward(conn);
-      break;
-    case CV_VERDICT_DUPLICATE:
-      figures->duplicates++;
-      break;
-    case CV_VERDICT_EXPIRED:
-      figures->expired++;
-      break;
-    default:
-      figures->refused++;
-      cv_refusals_add(&figures->refusals, objection.kind);
-      cv_broker_note(broker, conn->who, "refused a token: %s", objection.why);
-      break;
-  }
-  struct cv_crowd_ack *ack = PUSH(&conn->gather, ack, acks, acks_cap);
-  if (ack == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  conn->gathered += verdict != CV_VERDICT_ACCEPTED; /* those are bounded by the connection's credit */
-  memcpy(ack->ticket, token->ticket, sizeof(ack->ticket));
-  ack->verdict = verdict;
-  ack->why = objection.why;
-  broker->said = true;
   return CV_OK;
 }
 
@@ -741,12 +414,13 @@ static enum cv_err on_decline_one(struct cv_broker *broker, struct cv_broker_con
   }
   cv_broker_note(broker, conn->who, "declined an assignment of campaign %u: %s", ticket.campaign,
                  decline->why != NULL ? decline->why : "no reason given");
-  end_lease_of(broker, conn, &ticket);
+  cv_lease_end_of(broker, conn, &ticket);
   return CV_OK;
 }
 
 static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_decline *decline) {
-  struct cv_dealing *dealing = decline->campaign > UINT32_MAX ? NULL : find_dealing(conn, (uint32_t)decline->campaign);
+  struct cv_dealing *dealing =
+      decline->campaign > UINT32_MAX ? NULL : cv_dealing_find(conn, (uint32_t)decline->campaign);
   if (dealing == NULL || dealing->declined) {
     return;
   }
@@ -757,7 +431,7 @@ static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, co
   for (uint32_t at = conn->lease_first; at != NONE;) {
     uint32_t after = conn->lease[at].after;
     if (conn->lease[at].campaign == dealing->campaign) {
-      lease_end(broker, conn, at, true);
+      cv_lease_end(broker, conn, at);
     }
     at = after;
   }
@@ -780,7 +454,7 @@ static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *con
     }
   }
   for (size_t i = 0; i < frame->tokens; i++) {
-    CV_TRY(on_token(broker, conn, &frame->token[i]));
+    CV_TRY(cv_token_count(broker, conn, &frame->token[i]));
   }
   for (size_t i = 0; i < frame->arrives; i++) {
     CV_TRY(on_arrive(broker, conn, &frame->arrive[i], why));

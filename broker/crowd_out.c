@@ -43,3 +43,15 @@ void cv_crowd_out_empty(struct cv_crowd_out *out) {
   frame->hello.present = false;
   frame->goodbye = NULL;
 }
+
+void *cv_crowd_out_grow(void *array, size_t count, size_t *cap, size_t size) {
+  if (count < *cap) {
+    return array;
+  }
+  size_t more = *cap == 0 ? 32 : *cap * 2;
+  void *grown = realloc(array, more * size);
+  if (grown != NULL) {
+    *cap = more;
+  }
+  return grown;
+}

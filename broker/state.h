@@ -260,6 +260,11 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
 uint64_t cv_campaign_cost(const struct cv_campaign *campaign, uint64_t nth);
 /* What a token costs its worker that shows so many arms, micro-epsilon. */
 uint64_t cv_campaign_charge(const struct cv_campaign *campaign, uint32_t shown);
+/* Whether that is left of its lifetime epsilon. */
+bool cv_campaign_can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker, uint32_t shown);
+#define CV_LIFETIME_SPENT "this worker's lifetime epsilon is spent"
+/* A worker's slot among the payers. */
+uint64_t cv_campaign_payer_bit(const struct cv_campaign *campaign, uint64_t worker, uint32_t slot);
 /* The release as it travels: the row with its noise. */
 void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv_release *ret);
 CV_MUST_USE enum cv_err cv_campaign_set_standings(struct cv_broker *broker, struct cv_campaign *campaign,
@@ -304,8 +309,6 @@ void cv_shown_restore(struct cv_campaign *campaign);
 
 /* crowd.c: assignments */
 CV_MUST_USE enum cv_err cv_crowd_assign_all(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms);
-void cv_crowd_expire(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms);
-void cv_crowd_return_all(struct cv_broker *broker, struct cv_broker_conn *conn);
 void cv_crowd_conn_fini(struct cv_broker_conn *conn);
 CV_MUST_USE enum cv_err cv_crowd_tell_done(struct cv_broker *broker, const struct cv_campaign *campaign);
 
@@ -314,12 +317,40 @@ bool cv_crowd_out_is_empty(const struct cv_crowd_frame *frame);
 /* Forgets what has been said; keeps memory for the next time, unless it is much. */
 void cv_crowd_out_empty(struct cv_crowd_out *out);
 void cv_crowd_out_fini(struct cv_crowd_out *out);
+/* The array, with room for one behind `count`; NULL, and the array as it was, if memory is out. */
+void *cv_crowd_out_grow(void *array, size_t count, size_t *cap, size_t size);
+/* One more in an array of `out`, to be filled in; NULL if memory is out. */
+#define CV_CROWD_PUSH(out, array, count, cap)                                                                          \
+  __extension__({                                                                                                      \
+    void *grown = cv_crowd_out_grow((out)->frame.array, (out)->frame.count, &(out)->cap, sizeof(*(out)->frame.array)); \
+    if (grown != NULL) {                                                                                               \
+      (out)->frame.array = grown;                                                                                      \
+    }                                                                                                                  \
+    grown == NULL ? NULL : &(out)->frame.array[(out)->frame.count++];                                                  \
+  })
 
 /* lease.c */
 /* Room for one more; then links it behind the others and returns its place. */
 CV_MUST_USE enum cv_err cv_lease_room(struct cv_broker_conn *conn);
 uint32_t cv_lease_link(struct cv_broker_conn *conn, const struct cv_lease *terms);
 void cv_lease_unlink(struct cv_broker_conn *conn, uint32_t at);
+/* The lease is over; its place goes back if nobody has filled it. */
+void cv_lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uint32_t at);
+/* The same for the one that the ticket was given under, if the connection still has it. */
+void cv_lease_end_of(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_ticket *ticket);
+void cv_lease_expire(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms);
+void cv_lease_return_all(struct cv_broker *broker, struct cv_broker_conn *conn);
+
+/* dealing.c */
+/* NULL if there is none. */
+struct cv_dealing *cv_dealing_find(struct cv_broker_conn *conn, uint32_t campaign);
+/* Found, or made if need be; CV_ERR_LIMIT if the connection deals with too many that are open. */
+CV_MUST_USE enum cv_err cv_dealing_make(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                        const struct cv_campaign *campaign, struct cv_dealing **ret);
+
+/* token.c */
+CV_MUST_USE enum cv_err cv_token_count(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                       const struct cv_token *token);
 
 /* dirty.c: out of memory ends the core */
 void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, struct cv_chunk *chunk);
