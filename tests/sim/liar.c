@@ -23,12 +23,10 @@ struct answer {
 };
 
 struct self {
-  struct end *end;
   uint8_t kept[KEPT][CV_TICKET_BYTES]; /* acknowledged, or refused */
   size_t kept_n;
   struct answer late[LATE]; /* to be given when their workers have others */
   size_t late_n;
-  bool greeted;
   struct cv_token token[TOKENS];
   struct answer said[TOKENS];
   size_t tokens;
@@ -142,7 +140,7 @@ static void flush(struct party *party, size_t arrivals) {
         party->identity.first + world_below(world, world_chance(world, 60) ? FAVOURITES : world->scenario.crew_workers);
   }
   struct cv_crowd_frame frame = {
-      .hello = {.present = !self->greeted, .version = CV_WIRE_VERSION, .program = "liar"},
+      .hello = {.present = !party->greeted, .version = CV_WIRE_VERSION, .program = "liar"},
       .tokens = self->tokens,
       .token = self->token,
       .arrives = 1,
@@ -154,21 +152,20 @@ static void flush(struct party *party, size_t arrivals) {
       self->token[i].ticket[j] ^= 0xff;
     }
   }
-  self->greeted = true;
+  party->greeted = true;
   self->tokens = 0;
   CV_REQUIRE(cv_crowd_encode(&frame, &world->encoding, &world->bytes) == CV_OK);
   if (fuzz) {
-    fuzz_send(world, self->end);
+    fuzz_send(world, party->end);
   } else {
-    net_send(self->end, world->bytes.data, world->bytes.len);
+    net_send(party->end, world->bytes.data, world->bytes.len);
   }
   cv_buf_clear(&world->bytes);
 }
 
 static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
-  self->end = end;
-  self->greeted = false;
+  party_opened(party, end);
   self->tokens = 0;
 }
 
@@ -194,36 +191,25 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   }
 }
 
-static void closed(struct party *party, struct end *end) {
-  struct self *self = party->self;
-  self->end = self->end == end ? NULL : self->end;
-}
-
 static void timer(struct party *party, int which) {
-  struct self *self = party->self;
   struct world *world = party->world;
-  if (self->end != NULL && !world->finished) {
+  if (party->end != NULL && !world->finished) {
     misbehave(party);
     answer_late(party);
     flush(party, world_chance(world, 10) ? ARRIVALS : world_below(world, 4));
     if (world_chance(world, 2)) {
-      net_close(self->end); /* vanishes, with what it was given */
-      self->end = NULL;
+      net_close(party->end); /* vanishes, with what it was given */
+      party->end = NULL;
     }
   }
   party_after(party, ACT_MS, TIMER_ACT);
 }
 
 static bool start(struct party *party, struct cv_why *why) {
-  party->self = calloc(1, sizeof(struct self));
-  CV_REQUIRE(party->self != NULL);
+  party_self_new(party, sizeof(struct self));
   party_after(party, ACT_MS, TIMER_ACT);
   return true;
 }
 
-static void stop(struct party *party) {
-  free(party->self);
-}
-
 const struct party_ops party_liar = {
-    .start = start, .stop = stop, .opened = opened, .frame = frame, .closed = closed, .timer = timer};
+    .start = start, .stop = party_self_free, .opened = opened, .frame = frame, .closed = party_closed, .timer = timer};

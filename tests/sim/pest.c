@@ -3,7 +3,6 @@
  * A requester that means harm: it asks for what is another's, submits what may not be submitted, sends what only a
  * broker may, too many requests at once, and frames with bytes changed. It must get errors and nothing else.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/fuzz.h"
@@ -12,11 +11,6 @@
 #include "tests/sim/truth.h"
 
 enum { TIMER_ACT, ACT_MS = 70, REQUESTS = 3 };
-
-struct self {
-  struct end *end;
-  bool greeted;
-};
 
 /* What may not be submitted: all that is wrong at once if its bytes are to be changed, else they might mend it. */
 static void spoil(struct world *world, struct cv_spec *spec, bool thoroughly) {
@@ -50,28 +44,21 @@ static void choose_order(struct world *world, struct cv_order_frame *frame, bool
 }
 
 static void act(struct party *party) {
-  struct self *self = party->self;
   struct world *world = party->world;
   struct cv_order_frame frame = {.kind = CV_ORDER_NONE};
   bool fuzz = world_chance(world, 20);
   choose_order(world, &frame, fuzz);
-  if (!self->greeted) {
+  if (!party->greeted) {
     frame.hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "pest"};
-    self->greeted = true;
+    party->greeted = true;
   }
   CV_REQUIRE(cv_order_encode(&frame, &world->encoding, &world->bytes) == CV_OK);
   if (fuzz) {
-    fuzz_send(world, self->end);
+    fuzz_send(world, party->end);
   } else {
-    net_send(self->end, world->bytes.data, world->bytes.len);
+    net_send(party->end, world->bytes.data, world->bytes.len);
   }
   cv_buf_clear(&world->bytes);
-}
-
-static void opened(struct party *party, struct end *end) {
-  struct self *self = party->self;
-  self->end = end;
-  self->greeted = false;
 }
 
 static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
@@ -85,31 +72,23 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   }
 }
 
-static void closed(struct party *party, struct end *end) {
-  struct self *self = party->self;
-  self->end = self->end == end ? NULL : self->end;
-}
-
 static void timer(struct party *party, int which) {
-  struct self *self = party->self;
   struct world *world = party->world;
   uint64_t requests = world_chance(world, 2) ? 40 : world_below(world, REQUESTS);
-  for (uint64_t i = 0; i < requests && self->end != NULL && !world->finished; i++) {
+  for (uint64_t i = 0; i < requests && party->end != NULL && !world->finished; i++) {
     act(party);
   }
   party_after(party, ACT_MS, TIMER_ACT);
 }
 
 static bool start(struct party *party, struct cv_why *why) {
-  party->self = calloc(1, sizeof(struct self));
-  CV_REQUIRE(party->self != NULL);
   party_after(party, ACT_MS, TIMER_ACT);
   return true;
 }
 
-static void stop(struct party *party) {
-  free(party->self);
-}
-
-const struct party_ops party_pest = {
-    .start = start, .stop = stop, .opened = opened, .frame = frame, .closed = closed, .timer = timer};
+const struct party_ops party_pest = {.start = start,
+                                     .stop = party_self_free,
+                                     .opened = party_opened,
+                                     .frame = frame,
+                                     .closed = party_closed,
+                                     .timer = timer};

@@ -11,8 +11,6 @@ enum { TIMER_CANCEL };
 enum stage { STAGE_SUBMIT, STAGE_WATCH, STAGE_EXPORT, STAGE_DONE };
 
 struct self {
-  struct end *end;
-  bool greeted;
   uint32_t index; /* of the campaign, from 0, among its own */
   uint64_t id;
   enum stage stage;
@@ -29,14 +27,13 @@ static uint32_t owner_of(const struct party *party) {
 }
 
 static void send(struct party *party, struct cv_order_frame *frame) {
-  struct self *self = party->self;
   struct world *world = party->world;
-  if (!self->greeted) {
+  if (!party->greeted) {
     frame->hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "requester"};
-    self->greeted = true;
+    party->greeted = true;
   }
   CV_REQUIRE(cv_order_encode(frame, &world->encoding, &world->bytes) == CV_OK);
-  net_send(self->end, world->bytes.data, world->bytes.len);
+  net_send(party->end, world->bytes.data, world->bytes.len);
   cv_buf_clear(&world->bytes);
 }
 
@@ -63,8 +60,7 @@ static void ask(struct party *party) {
 
 static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
-  self->end = end;
-  self->greeted = false;
+  party_opened(party, end);
   self->stage = self->stage == STAGE_DONE ? STAGE_DONE : STAGE_SUBMIT;
   ask(party);
 }
@@ -110,14 +106,9 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   }
 }
 
-static void closed(struct party *party, struct end *end) {
-  struct self *self = party->self;
-  self->end = self->end == end ? NULL : self->end;
-}
-
 static void timer(struct party *party, int which) {
   struct self *self = party->self;
-  if (self->end != NULL && self->stage == STAGE_WATCH) {
+  if (party->end != NULL && self->stage == STAGE_WATCH) {
     struct cv_order_frame frame = {.kind = CV_ORDER_CANCEL, .as.campaign = self->id};
     send(party, &frame);
     return;
@@ -126,17 +117,12 @@ static void timer(struct party *party, int which) {
 }
 
 static bool start(struct party *party, struct cv_why *why) {
-  party->self = calloc(1, sizeof(struct self));
-  CV_REQUIRE(party->self != NULL);
+  party_self_new(party, sizeof(struct self));
   if (party->world->scenario.ending == ENDING_CANCEL) {
     party_after(party, party->world->scenario.ending_ms, TIMER_CANCEL);
   }
   return true;
 }
 
-static void stop(struct party *party) {
-  free(party->self);
-}
-
 const struct party_ops party_requester = {
-    .start = start, .stop = stop, .opened = opened, .frame = frame, .closed = closed, .timer = timer};
+    .start = start, .stop = party_self_free, .opened = opened, .frame = frame, .closed = party_closed, .timer = timer};

@@ -154,6 +154,24 @@ void party_after(struct party *party, uint64_t delay_ms, int which) {
 
 /* ---- parties ---- */
 
+void party_self_new(struct party *party, size_t size) {
+  party->self = calloc(1, size);
+  CV_REQUIRE(party->self != NULL);
+}
+
+void party_self_free(struct party *party) {
+  free(party->self);
+}
+
+void party_opened(struct party *party, struct end *end) {
+  party->end = end;
+  party->greeted = false;
+}
+
+void party_closed(struct party *party, struct end *end) {
+  party->end = party->end == end ? NULL : party->end;
+}
+
 void party_enter(struct party *party) {
   if (party->starves > 0) {
     struct alloc_fault fault = {.nth = party->starves - 1};
@@ -245,6 +263,7 @@ void party_die(struct party *party, uint64_t restart_ms) {
   }
   party->ops->stop(party);
   party->self = NULL;
+  party->end = NULL;
   party->up = party->dead = party->exits = false;
   if (party->disk != NULL) {
     bool power = !orderly && world_chance(world, 60);

@@ -42,6 +42,8 @@ struct party {
   struct party *dials; /* NULL: it is dialled */
   struct disk *disk;   /* NULL: it keeps nothing */
   void *self;          /* while it is up */
+  struct end *end;     /* of one that dials, while it is open */
+  bool greeted;        /* that its first frame has gone over it */
   uint32_t number, life;
   bool up;
   bool dead;  /* died in this event */
@@ -120,6 +122,12 @@ void party_after(struct party *party, uint64_t delay_ms, int which);
 /* Around each call of a core: memory may run out in it, and the party then stops. */
 void party_enter(struct party *party);
 void party_leave(struct party *party);
+/* For parties whose `self` is zeroed memory at the start and owns nothing. */
+void party_self_new(struct party *party, size_t size);
+void party_self_free(struct party *party);
+/* For parties that dial and have nothing else to do then. */
+void party_opened(struct party *party, struct end *end);
+void party_closed(struct party *party, struct end *end);
 /* A step: false if the party is dead from here on. */
 bool party_step(struct party *party);
 void party_start(struct party *party);

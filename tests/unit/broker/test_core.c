@@ -12,32 +12,11 @@
 
 #include "tests/unit/broker/world.h"
 
-/* Runs a campaign to its end; restart_every 0: never, n: after every n-th commit; lose_every likewise, before it. */
-static void run(struct world *world, unsigned restart_every, unsigned lose_every) {
-  unsigned stores = 0;
-  for (int i = 0; i < 3000 && !world->ranker.closed; i++) {
-    arrive(world, 3);
-    world->now_ms += 10;
-    cv_broker_tick(world->core, world->now_ms, world->now_ms);
-    bool lose = lose_every > 0 && i > 2 && i % (int)lose_every == 0;
-    if (turn(world, lose) && restart_every > 0 && ++stores % restart_every == 0) {
-      stop(world);
-      start(world);
-    }
-  }
-  assert_true(world->ranker.closed);
-  assert_int_equal(world->ranker.releases, RELEASES);
-  check_releases(world);
-  stop(world);
-  start(world);
-  assert_int_equal(charged(world), (uint64_t)RELEASES * TAU * 500000);
-}
-
 static void test_releases_are_exact_sums_and_known_noise(void **state) {
   struct world world;
   world_make(&world);
   submit(&world);
-  run(&world, 0, 0);
+  world_run(&world, 0, 0);
   assert_int_equal(world.verdicts[CV_VERDICT_ACCEPTED], RELEASES * TAU);
   assert_int_equal(world.verdicts[CV_VERDICT_REFUSED], 0);
   world_end(&world);
@@ -50,7 +29,7 @@ static void test_a_restart_after_every_commit_changes_nothing(void **state) {
     world_make(&world);
     world.journal_bytes = every == 1 ? 0 : 2000; /* from the first restart on, chunks and a short journal */
     submit(&world);
-    run(&world, every, 0);
+    world_run(&world, every, 0);
     world_end(&world);
   }
 }
@@ -61,7 +40,7 @@ static void test_a_crash_before_a_commit_changes_nothing(void **state) {
     world_make(&world);
     world.journal_bytes = 3000;
     submit(&world);
-    run(&world, every + 1, every);
+    world_run(&world, every + 1, every);
     world_end(&world);
   }
 }
@@ -71,39 +50,10 @@ static void test_a_crash_before_a_commit_changes_nothing(void **state) {
 /* A running campaign and one assignment in hand. */
 static void begin(struct world *world, struct token *ret) {
   world_make(world);
-  submit(world);
-  for (int i = 0; i < 10 && world->ranker.plans == 0; i++) {
-    (void)turn(world, false);
-  }
-  arrive(world, 1);
-  bool store;
-  assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
-  assert_false(store);
-  cv_broker_stored(world->core);
-  struct cv_broker_out out;
-  while (cv_broker_next_out(world->core, &out)) {
-    if (out.schema == CV_SCHEMA_CROWD) {
-      on_crowd(world, out.frame.crowd);
-    }
-  }
+  world_begin(world, 1);
   assert_int_equal(world->unacked_count, 1);
   *ret = world->unacked[0];
   world->unacked_count = 0;
-}
-
-static enum cv_verdict verdict_of(struct world *world, struct token token, size_t values) {
-  const int64_t value[2] = {token.value, 0};
-  struct cv_token sent = {.values = values, .value = value};
-  memcpy(sent.ticket, token.ticket, sizeof(sent.ticket));
-  memset(world->verdicts, 0, sizeof(world->verdicts));
-  say(world, world->crowd, &(struct cv_crowd_frame){.tokens = 1, .token = &sent});
-  (void)turn(world, false);
-  for (size_t i = 1; i < CV_COUNT(world->verdicts); i++) {
-    if (world->verdicts[i] > 0) {
-      return (enum cv_verdict)i;
-    }
-  }
-  return CV_VERDICT_NONE;
 }
 
 static uint64_t counted(const struct world *world) {
@@ -118,16 +68,16 @@ static void test_a_bad_token_is_refused_and_takes_nothing(void **state) {
   begin(&world, &token);
   struct token bad = token;
   bad.value = CV_GRID + 1;
-  assert_int_equal(verdict_of(&world, bad, 1), CV_VERDICT_REFUSED);
+  assert_int_equal(world_verdict_of(&world, &bad, 1), CV_VERDICT_REFUSED);
   bad.value = -1;
-  assert_int_equal(verdict_of(&world, bad, 1), CV_VERDICT_REFUSED);
-  assert_int_equal(verdict_of(&world, token, 2), CV_VERDICT_REFUSED);
+  assert_int_equal(world_verdict_of(&world, &bad, 1), CV_VERDICT_REFUSED);
+  assert_int_equal(world_verdict_of(&world, &token, 2), CV_VERDICT_REFUSED);
   bad = token;
   bad.ticket[5] ^= 1;
-  assert_int_equal(verdict_of(&world, bad, 1), CV_VERDICT_REFUSED);
+  assert_int_equal(world_verdict_of(&world, &bad, 1), CV_VERDICT_REFUSED);
   assert_int_equal(counted(&world), 0);
-  assert_int_equal(verdict_of(&world, token, 1), CV_VERDICT_ACCEPTED);
-  assert_int_equal(verdict_of(&world, token, 1), CV_VERDICT_DUPLICATE);
+  assert_int_equal(world_verdict_of(&world, &token, 1), CV_VERDICT_ACCEPTED);
+  assert_int_equal(world_verdict_of(&world, &token, 1), CV_VERDICT_DUPLICATE);
   assert_int_equal(counted(&world), 1);
   world_end(&world);
 }
@@ -136,10 +86,10 @@ static void test_a_duplicate_is_known_after_a_restart(void **state) {
   struct world world;
   struct token token;
   begin(&world, &token);
-  assert_int_equal(verdict_of(&world, token, 1), CV_VERDICT_ACCEPTED);
+  assert_int_equal(world_verdict_of(&world, &token, 1), CV_VERDICT_ACCEPTED);
   stop(&world);
   start(&world);
-  assert_int_equal(verdict_of(&world, token, 1), CV_VERDICT_DUPLICATE);
+  assert_int_equal(world_verdict_of(&world, &token, 1), CV_VERDICT_DUPLICATE);
   world_end(&world);
 }
 
@@ -156,14 +106,14 @@ static void test_the_first_answer_for_a_place_wins(void **state) {
   }
   assert_int_equal(world.unacked_count, 0);
   assert_int_equal(world.ranker.releases, 0);
-  assert_int_equal(verdict_of(&world, late, 1), CV_VERDICT_EXPIRED);
+  assert_int_equal(world_verdict_of(&world, &late, 1), CV_VERDICT_EXPIRED);
   /* with all the others. */
   for (int i = 0; i < 200 && world.ranker.releases < 1; i++) {
     arrive(&world, 5);
     (void)turn(&world, false);
   }
-  assert_int_equal(verdict_of(&world, late, 1), CV_VERDICT_EXPIRED);
-  run(&world, 0, 0); /* had it counted, a sum would be wrong */
+  assert_int_equal(world_verdict_of(&world, &late, 1), CV_VERDICT_EXPIRED);
+  world_run(&world, 0, 0); /* had it counted, a sum would be wrong */
   world_end(&world);
 }
 

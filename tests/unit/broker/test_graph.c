@@ -23,32 +23,11 @@ static uint64_t plays(void) {
   return all;
 }
 
-/* To the end; 0: never a restart, n: after every n-th commit; lose_every likewise, before it. */
-static void run(struct world *world, unsigned restart_every, unsigned lose_every) {
-  unsigned stores = 0;
-  submit(world);
-  for (int i = 0; i < 3000 && !world->ranker.closed; i++) {
-    arrive(world, 3);
-    world->now_ms += 10;
-    cv_broker_tick(world->core, world->now_ms, world->now_ms);
-    bool lose = lose_every > 0 && i > 2 && i % (int)lose_every == 0;
-    if (turn(world, lose) && restart_every > 0 && ++stores % restart_every == 0) {
-      stop(world);
-      start(world);
-    }
-  }
-  assert_true(world->ranker.closed);
-  assert_int_equal(world->ranker.releases, releases_by(PLANS));
-  check_releases(world);
-  stop(world);
-  start(world);
-  assert_int_equal(charged(world), scores_shown() * 500000);
-}
-
 static void releases_are_exact_sums_of_what_was_shown(void **state) {
   struct world world;
   world_make(&world);
-  run(&world, 0, 0);
+  submit(&world);
+  world_run(&world, 0, 0);
   assert_int_equal(world.verdicts[CV_VERDICT_ACCEPTED], plays());
   assert_int_equal(world.verdicts[CV_VERDICT_REFUSED], 0);
   assert_true(scores_shown() > plays());
@@ -60,7 +39,8 @@ static void restarts_change_nothing(void **state) {
     struct world world;
     world_make(&world);
     world.journal_bytes = every == 1 ? 0 : 2000;
-    run(&world, every, 0);
+    submit(&world);
+    world_run(&world, every, 0);
     world_end(&world);
   }
 }
@@ -70,65 +50,31 @@ static void crashes_before_a_commit_change_nothing(void **state) {
     struct world world;
     world_make(&world);
     world.journal_bytes = 3000;
-    run(&world, every + 1, every);
+    submit(&world);
+    world_run(&world, every + 1, every);
     world_end(&world);
   }
-}
-
-/* A campaign whose first plan is open, and `n` assignments in hand, not answered yet. */
-static void begin(struct world *world, size_t n) {
-  submit(world);
-  for (int i = 0; i < 10 && world->ranker.plans == 0; i++) {
-    (void)turn(world, false);
-  }
-  arrive(world, n);
-  bool store;
-  struct cv_broker_out out;
-  assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
-  cv_broker_stored(world->core);
-  while (cv_broker_next_out(world->core, &out)) {
-    if (out.schema == CV_SCHEMA_CROWD) {
-      on_crowd(world, out.frame.crowd);
-    }
-  }
-}
-
-/* Sends this many values of the assignment. */
-static enum cv_verdict verdict_of(struct world *world, const struct token *token, size_t values) {
-  int64_t value[1 + ARMS + 1] = {token->value};
-  memcpy(value + 1, token->more, sizeof(token->more));
-  struct cv_token sent = {.values = values, .value = value};
-  memcpy(sent.ticket, token->ticket, sizeof(sent.ticket));
-  memset(world->verdicts, 0, sizeof(world->verdicts));
-  say(world, world->crowd, &(struct cv_crowd_frame){.tokens = 1, .token = &sent});
-  (void)turn(world, false);
-  for (size_t i = 1; i < CV_COUNT(world->verdicts); i++) {
-    if (world->verdicts[i] > 0) {
-      return (enum cv_verdict)i;
-    }
-  }
-  return CV_VERDICT_NONE;
 }
 
 static void a_token_answers_for_each_arm_once(void **state) {
   struct world world;
   world_make(&world);
-  begin(&world, 1);
+  world_begin(&world, 1);
   struct token token = world.unacked[0];
   world.unacked_count = 0;
   assert_int_equal(token.values, 2); /* 0 is played, 1 is its neighbour, 2 is another's */
-  assert_int_equal(verdict_of(&world, &token, 1), CV_VERDICT_REFUSED);
-  assert_int_equal(verdict_of(&world, &token, 3), CV_VERDICT_REFUSED);
+  assert_int_equal(world_verdict_of(&world, &token, 1), CV_VERDICT_REFUSED);
+  assert_int_equal(world_verdict_of(&world, &token, 3), CV_VERDICT_REFUSED);
   struct token bad = token;
   bad.more[0] = CV_GRID + 1;
-  assert_int_equal(verdict_of(&world, &bad, 2), CV_VERDICT_REFUSED);
+  assert_int_equal(world_verdict_of(&world, &bad, 2), CV_VERDICT_REFUSED);
   assert_int_equal(charged(&world), 0);
-  assert_int_equal(verdict_of(&world, &token, 2), CV_VERDICT_ACCEPTED);
-  assert_int_equal(verdict_of(&world, &token, 2), CV_VERDICT_DUPLICATE);
+  assert_int_equal(world_verdict_of(&world, &token, 2), CV_VERDICT_ACCEPTED);
+  assert_int_equal(world_verdict_of(&world, &token, 2), CV_VERDICT_DUPLICATE);
   assert_int_equal(charged(&world), 2 * 500000);
   stop(&world);
   start(&world);
-  assert_int_equal(verdict_of(&world, &token, 2), CV_VERDICT_DUPLICATE);
+  assert_int_equal(world_verdict_of(&world, &token, 2), CV_VERDICT_DUPLICATE);
   assert_int_equal(charged(&world), 2 * 500000);
   world_end(&world);
 }
@@ -158,7 +104,7 @@ static void an_answer_for_a_place_that_is_filled_is_late(void **state) {
   const struct cv_tagger tagger = {.tag = tag, .data = world.mac};
   struct token token = {.values = 3};
   assert_int_equal(cv_ticket_seal(&ticket, &tagger, token.ticket), CV_OK);
-  (void)verdict_of(&world, &token, 3); /* and of others that are on their way */
+  (void)world_verdict_of(&world, &token, 3); /* and of others that are on their way */
   assert_int_equal(world.verdicts[CV_VERDICT_REFUSED], 0);
   assert_int_equal(world.verdicts[CV_VERDICT_EXPIRED], 1);
   world_end(&world);
@@ -170,7 +116,7 @@ static void a_worker_that_cannot_pay_the_most_is_turned_away(void **state) {
   world.worker_epsilon_micro = 1499999; /* an assignment may show three scores at .5 each */
   stop(&world);
   start(&world);
-  begin(&world, 1);
+  world_begin(&world, 1);
   assert_int_equal(world.unacked_count, 0);
   world_end(&world);
 }
@@ -189,7 +135,7 @@ static void plans_that_cannot_be_are_refused(void **state) {
   };
   struct world world;
   world_make(&world);
-  begin(&world, 0);
+  world_begin(&world, 0);
   struct cv_campaign *campaign = cv_campaign_find(world.core, 1);
   assert_non_null(campaign);
   for (uint32_t i = 0; i < ARMS; i++) { /* as if nothing had been planned */

@@ -560,4 +560,63 @@ static inline uint64_t charged(const struct world *world) {
   return sum;
 }
 
+/* ---- whole runs ---- */
+
+/* A campaign to its end. restart_every 0: never, n: after every n-th commit; lose_every likewise, before it. */
+static inline void world_run(struct world *world, unsigned restart_every, unsigned lose_every) {
+  unsigned stores = 0;
+  for (int i = 0; i < 3000 && !world->ranker.closed; i++) {
+    arrive(world, 3);
+    world->now_ms += 10;
+    cv_broker_tick(world->core, world->now_ms, world->now_ms);
+    bool lose = lose_every > 0 && i > 2 && i % (int)lose_every == 0;
+    if (turn(world, lose) && restart_every > 0 && ++stores % restart_every == 0) {
+      stop(world);
+      start(world);
+    }
+  }
+  assert_true(world->ranker.closed);
+  assert_int_equal(world->ranker.releases, releases_by(PLANS));
+  check_releases(world);
+  stop(world);
+  start(world);
+  assert_int_equal(charged(world), scores_shown() * 500000);
+}
+
+/* A campaign whose first plan is open, and what `n` workers that arrived are assigned in hand, not answered yet. */
+static inline void world_begin(struct world *world, size_t n) {
+  submit(world);
+  for (int i = 0; i < 10 && world->ranker.plans == 0; i++) {
+    (void)turn(world, false);
+  }
+  arrive(world, n);
+  bool store;
+  struct cv_broker_out out;
+  assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
+  assert_false(store);
+  cv_broker_stored(world->core);
+  while (cv_broker_next_out(world->core, &out)) {
+    if (out.schema == CV_SCHEMA_CROWD) {
+      on_crowd(world, out.frame.crowd);
+    }
+  }
+}
+
+/* Sends so many values of the token. */
+static inline enum cv_verdict world_verdict_of(struct world *world, const struct token *token, size_t values) {
+  int64_t value[1 + ARMS + 1] = {token->value};
+  memcpy(value + 1, token->more, sizeof(token->more));
+  struct cv_token sent = {.values = values, .value = value};
+  memcpy(sent.ticket, token->ticket, sizeof(sent.ticket));
+  memset(world->verdicts, 0, sizeof(world->verdicts));
+  say(world, world->crowd, &(struct cv_crowd_frame){.tokens = 1, .token = &sent});
+  (void)turn(world, false);
+  for (size_t i = 1; i < CV_COUNT(world->verdicts); i++) {
+    if (world->verdicts[i] > 0) {
+      return (enum cv_verdict)i;
+    }
+  }
+  return CV_VERDICT_NONE;
+}
+
 #endif
