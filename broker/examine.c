@@ -234,8 +234,7 @@ static enum cv_err read_claims(const char *path, const char *name, struct claims
 /* The third-party knows us by the name in our certificate. */
 static enum cv_err ask_thirdparty(const struct cv_broker_settings *settings, struct claims *claims,
                                   struct cv_why *why) {
-  const struct cv_tls_files files = {
-      .ca = settings->tls_ca, .cert = settings->tls_cert, .key = settings->tls_key, .denied = settings->tls_denied};
+  const struct cv_tls_files files = CV_LINK_FILES(&settings->link);
   struct cv_tls *tls;
   if (settings->recover_thirdparty == NULL) {
     return CV_OK;

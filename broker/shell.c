@@ -457,8 +457,7 @@ static void on_tick(uv_timer_t *timer) {
 }
 
 static struct cv_tls_files tls_files(const struct cv_broker_settings *settings) {
-  return (struct cv_tls_files){
-      .ca = settings->tls_ca, .cert = settings->tls_cert, .key = settings->tls_key, .denied = settings->tls_denied};
+  return (struct cv_tls_files)CV_LINK_FILES(&settings->link);
 }
 
 static enum cv_err load_tls(struct cv_broker_shell *shell, struct cv_why *why) {
@@ -621,7 +620,7 @@ static enum cv_err open_net(struct cv_broker_shell *shell, struct cv_why *why) {
   struct cv_net_limits limits = CV_NET_DEFAULTS;
   limits.connections = (unsigned)settings->connections;
   limits.handshakes = (unsigned)settings->handshakes;
-  limits.silence_ms = (unsigned)settings->silence_ms;
+  limits.silence_ms = (unsigned)settings->link.silence_ms;
   CV_TRY(cv_listener_start(&shell->loop, settings->listen, shell->server_tls, &peer_ops, &shell->newcomer, &limits,
                            &shell->listener, why));
   const char *colon = strrchr(settings->listen, ':');
@@ -644,7 +643,7 @@ static void start_handles(struct cv_broker_shell *shell) {
 /* Keys, anchor and dialled name are behind us or in hand; certificates are read again on SIGHUP. */
 static enum cv_err enter_sandbox(const struct cv_broker_settings *settings, struct cv_why *why) {
   const struct cv_sandbox_needs needs = {
-      .reads = {settings->tls_ca, settings->tls_cert, settings->tls_key, settings->tls_denied},
+      .reads = {settings->link.ca, settings->link.cert, settings->link.key, settings->link.denied},
       .state = settings->state,
       .socket = settings->admin,
       .dials = settings->thirdparty,

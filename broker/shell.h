@@ -9,15 +9,16 @@
 
 #include "broker/core.h"
 #include "broker/store.h"
+#include "common/config/link.h"
 #include "common/sandbox/sandbox.h"
 
 struct cv_broker_settings {
   char *listen, *thirdparty, *state, *anchor, *seal_key, *admin;
-  char *tls_ca, *tls_cert, *tls_key, *tls_denied;
+  struct cv_link_settings link;
   uint64_t limit_epsilon_micro, limit_worker_epsilon_micro;
   double limit_epsilon, limit_worker_epsilon;
   uint64_t limit_release_tokens, limit_arms, limit_campaigns, limit_tokens, limit_chunks, limit_queue, lease_ms;
-  uint64_t handshakes, connections, silence_ms;
+  uint64_t handshakes, connections;
   bool unsafe_mechanisms;
   bool noise_seeded;
   uint64_t noise_seed;

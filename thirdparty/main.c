@@ -18,7 +18,7 @@
 #include "common/admin/admin.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/config/config.h"
+#include "common/config/link.h"
 #include "common/crypto/crypto.h"
 #include "common/db/committer.h"
 #include "common/net/peer.h"
@@ -35,8 +35,8 @@ static const char program[] = "crowdveil-thirdparty";
 
 struct settings {
   char *listen, *state, *admin;
-  char *ca, *cert, *key, *denied;
-  uint64_t campaigns, arms, silence_ms;
+  struct cv_link_settings link;
+  uint64_t campaigns, arms;
   struct cv_sandbox_settings sandbox;
   bool examine;
 };
@@ -56,25 +56,7 @@ static const struct cv_config_rule rules[] = {
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, admin),
      .help = "Unix socket for /health and /metrics"},
-    {.key = "tls.ca",
-     .type = CV_CONFIG_PATH,
-     .offset = offsetof(struct settings, ca),
-     .required = true,
-     .help = "PEM certificates of the CA"},
-    {.key = "tls.cert",
-     .type = CV_CONFIG_PATH,
-     .offset = offsetof(struct settings, cert),
-     .required = true,
-     .help = "PEM certificate of this party"},
-    {.key = "tls.key",
-     .type = CV_CONFIG_PATH,
-     .offset = offsetof(struct settings, key),
-     .required = true,
-     .help = "PEM private key, readable by its owner only"},
-    {.key = "tls.denied",
-     .type = CV_CONFIG_PATH,
-     .offset = offsetof(struct settings, denied),
-     .help = "serial numbers in hex, one a line, that are refused"},
+    CV_LINK_RULES(offsetof(struct settings, link)),
     {.key = "limits.campaigns",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, campaigns),
@@ -89,13 +71,6 @@ static const struct cv_config_rule rules[] = {
      .high = CV_ARMS_MAX,
      .fallback = "4096",
      .help = "arms of one campaign"},
-    {.key = "silence",
-     .type = CV_CONFIG_TIME,
-     .offset = offsetof(struct settings, silence_ms),
-     .low = 1000,
-     .high = 3600000,
-     .fallback = "20s",
-     .help = "time after which a connection whose other end does not answer is given up"},
     CV_SANDBOX_RULES(offsetof(struct settings, sandbox)),
     {.key = "examine",
      .type = CV_CONFIG_BOOL,
@@ -345,8 +320,7 @@ static void drain(struct daemon *daemon, int number) {
 }
 
 static struct cv_tls_files tls_files(const struct settings *settings) {
-  return (struct cv_tls_files){
-      .ca = settings->ca, .cert = settings->cert, .key = settings->key, .denied = settings->denied};
+  return (struct cv_tls_files)CV_LINK_FILES(&settings->link);
 }
 
 static void reload(struct daemon *daemon) {
@@ -467,7 +441,7 @@ static enum cv_err start_network(struct daemon *daemon, struct cv_why *why) {
   const char *listen = daemon->settings.listen;
   const struct cv_tls_files files = tls_files(&daemon->settings);
   struct cv_net_limits limits = CV_NET_DEFAULTS;
-  limits.silence_ms = (unsigned)daemon->settings.silence_ms;
+  limits.silence_ms = (unsigned)daemon->settings.link.silence_ms;
   daemon->lobby.daemon = daemon;
   CV_TRY(cv_tls_new(&files, CV_ROLE_THIRDPARTY, 1u << CV_ROLE_BROKER, true, &daemon->tls, why));
   return cv_listener_start(&daemon->loop, listen, daemon->tls, &peer_ops, &daemon->lobby, &limits, &daemon->listener,
@@ -482,9 +456,10 @@ static enum cv_err start_admin(struct daemon *daemon, struct cv_why *why) {
 
 /* Brokers dial; this party connects to nobody. */
 static enum cv_err enter_sandbox(const struct settings *settings, struct cv_why *why) {
-  const struct cv_sandbox_needs needs = {.reads = {settings->ca, settings->cert, settings->key, settings->denied},
-                                         .state = settings->state,
-                                         .socket = settings->admin};
+  const struct cv_sandbox_needs needs = {
+      .reads = {settings->link.ca, settings->link.cert, settings->link.key, settings->link.denied},
+      .state = settings->state,
+      .socket = settings->admin};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);

@@ -17,7 +17,7 @@
 #include "common/base/clock.h"
 #include "common/base/grid.h"
 #include "common/base/log.h"
-#include "common/config/config.h"
+#include "common/config/link.h"
 #include "common/crypto/crypto.h"
 #include "common/net/peer.h"
 #include "common/net/signals.h"
@@ -37,8 +37,8 @@ static const char program[] = "crowdveil-worker";
 
 struct settings {
   char *broker, *campaign;
-  char *ca, *cert, *key, *denied;
-  uint64_t seed, concurrency, silence_ms;
+  struct cv_link_settings link;
+  uint64_t seed, concurrency;
   double arrival_rate, accept_epsilon;
   char *accept_privatizers, *accept_mechanisms;
   uint64_t accept_tokens;
@@ -46,7 +46,7 @@ struct settings {
   struct cv_sandbox_settings sandbox;
 };
 
-#define NO_SEED   UINT64_C(9007199254740992)
+#define NO_SEED   UINT64_MAX
 #define AT(field) offsetof(struct settings, field)
 
 static const struct cv_config_rule rules[] = {
@@ -60,28 +60,13 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(campaign),
      .required = true,
      .help = "campaign file that says where scores come from"},
-    {.key = "tls.ca", .type = CV_CONFIG_PATH, .offset = AT(ca), .required = true, .help = "PEM certificates of the CA"},
-    {.key = "tls.cert",
-     .type = CV_CONFIG_PATH,
-     .offset = AT(cert),
-     .required = true,
-     .help = "PEM certificate of this worker or gateway"},
-    {.key = "tls.key",
-     .type = CV_CONFIG_PATH,
-     .offset = AT(key),
-     .required = true,
-     .help = "PEM private key, readable by its owner only"},
-    {.key = "tls.denied",
-     .type = CV_CONFIG_PATH,
-     .offset = AT(denied),
-     .help = "serial numbers in hex, one a line, that are refused"},
+    CV_LINK_RULES(AT(link)),
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
      .offset = AT(seed),
      .low = 0,
-     .high = 9007199254740992.0,
-     .fallback = "9007199254740992",
-     .help = "of instance and scores; default: the campaign file's, else random"},
+     .high = 9e15,
+     .help = "of instance and scores; without it the campaign file's, else random"},
     {.key = "concurrency",
      .type = CV_CONFIG_WHOLE,
      .offset = AT(concurrency),
@@ -125,13 +110,6 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(exit_when_done),
      .fallback = "false",
      .help = "end when the campaign is over or every token is given"},
-    {.key = "silence",
-     .type = CV_CONFIG_TIME,
-     .offset = AT(silence_ms),
-     .low = 1000,
-     .high = 3600000,
-     .fallback = "20s",
-     .help = "time after which a connection whose other end does not answer is given up"},
     CV_SANDBOX_RULES(AT(sandbox)),
 };
 
@@ -258,8 +236,7 @@ static void on_tick(uv_timer_t *timer) {
 }
 
 static struct cv_tls_files tls_files(const struct settings *settings) {
-  return (struct cv_tls_files){
-      .ca = settings->ca, .cert = settings->cert, .key = settings->key, .denied = settings->denied};
+  return (struct cv_tls_files)CV_LINK_FILES(&settings->link);
 }
 
 static void reload(struct daemon *daemon) {
@@ -374,8 +351,9 @@ static enum cv_err open_tls(struct daemon *daemon, struct cv_why *why) {
 
 /* The campaign and its data have been read; what is left is certificates, and the way to the broker. */
 static enum cv_err enter_sandbox(const struct settings *settings, struct cv_why *why) {
-  const struct cv_sandbox_needs needs = {.reads = {settings->ca, settings->cert, settings->key, settings->denied},
-                                         .dials = settings->broker};
+  const struct cv_sandbox_needs needs = {
+      .reads = {settings->link.ca, settings->link.cert, settings->link.key, settings->link.denied},
+      .dials = settings->broker};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_become(&settings->sandbox, why));
   CV_TRY(cv_sandbox_enter(&settings->sandbox, &needs, &report, why));
@@ -388,14 +366,14 @@ static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
   CV_TRY(cv_campaign_load(settings->campaign, &daemon->campaign, why));
   uint64_t seed = settings->seed != NO_SEED         ? settings->seed
                   : daemon->campaign.items.has_seed ? daemon->campaign.items.seed
-                                                    : cv_rng_u64(&daemon->drbg.rng) % NO_SEED;
+                                                    : cv_rng_u64(&daemon->drbg.rng) >> 11;
   CV_TRY(cv_score_source_init(&daemon->source, &daemon->campaign, seed, why));
   CV_TRY(open_tls(daemon, why));
   CV_TRY(cv_arena_init(&daemon->in, CV_ARENA_BYTES));
   CV_TRY(cv_arena_init(&daemon->scratch, CV_ARENA_BYTES));
   CV_TRY(open_crew(daemon, why));
   struct cv_net_limits limits = CV_NET_DEFAULTS;
-  limits.silence_ms = (unsigned)settings->silence_ms;
+  limits.silence_ms = (unsigned)settings->link.silence_ms;
   CV_TRY(cv_dialer_start(&daemon->loop, settings->broker, daemon->tls, &peer_ops, daemon, on_failed, &limits,
                          cv_rng_u64(&daemon->drbg.rng), &daemon->dialer, why));
   return enter_sandbox(settings, why);
@@ -457,7 +435,7 @@ static int run(const struct settings *settings) {
 }
 
 int main(int argc, char **argv) {
-  struct settings settings = {0};
+  struct settings settings = {.seed = NO_SEED};
   int status = cv_config_start(&table, argc, argv, &settings);
   if (status < 0) {
     status = run(&settings);

@@ -44,7 +44,7 @@ static const struct cv_param_rule rules[] = {CV_HORIZON_RULE};
 
 const struct cv_mechanism_class cv_mechanism_binary = {
     .name = "binary",
-    .guarantee = "epsilon-differential privacy per arm for all releases up to the horizon together (event level)",
+    .guarantee = CV_GUARANTEE_HORIZON,
     .has_noise = true,
     .is_private = true,
     .rules = rules,

@@ -18,6 +18,11 @@ extern const struct cv_mechanism_class cv_mechanism_none;
 extern const struct cv_mechanism_class cv_mechanism_per_item;
 extern const struct cv_mechanism_class cv_mechanism_segments;
 
+/* Guarantees that several give. */
+#define CV_GUARANTEE_ALWAYS "epsilon-differential privacy per arm for all releases together (event level), no horizon"
+#define CV_GUARANTEE_HORIZON \
+  "epsilon-differential privacy per arm for all releases up to the horizon together (event level)"
+
 /* The parameter of a mechanism that must know how many releases there can be; 0: derived from the campaign. */
 #define CV_HORIZON_RULE \
   { .key = "horizon", .low = 1, .high = (double)(CV_RELEASES_END - 1), .whole = true, .fallback = 0 }

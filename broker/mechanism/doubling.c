@@ -22,7 +22,7 @@ static void noise(const struct cv_mechanism_law *law, uint64_t n, struct cv_nois
 
 const struct cv_mechanism_class cv_mechanism_doubling = {
     .name = "doubling",
-    .guarantee = "epsilon-differential privacy per arm for all releases together (event level), no horizon",
+    .guarantee = CV_GUARANTEE_ALWAYS,
     .has_noise = true,
     .is_private = true,
     .prepare = cv_running_prepare,

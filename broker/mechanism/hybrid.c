@@ -54,7 +54,7 @@ static uint64_t spent_micro(const struct cv_mechanism_law *law, uint64_t n) {
 
 const struct cv_mechanism_class cv_mechanism_hybrid = {
     .name = "hybrid",
-    .guarantee = "epsilon-differential privacy per arm for all releases together (event level), no horizon",
+    .guarantee = CV_GUARANTEE_ALWAYS,
     .has_noise = true,
     .is_private = true,
     .prepare = prepare,

@@ -133,7 +133,7 @@ static const struct cv_param_rule rules[] = {
 
 const struct cv_mechanism_class cv_mechanism_kary = {
     .name = "kary",
-    .guarantee = "epsilon-differential privacy per arm for all releases up to the horizon together (event level)",
+    .guarantee = CV_GUARANTEE_HORIZON,
     .has_noise = true,
     .is_private = true,
     .rules = rules,

@@ -8,7 +8,7 @@
 
 const struct cv_mechanism_class cv_mechanism_per_item = {
     .name = "per-item",
-    .guarantee = "epsilon-differential privacy per arm for all releases together (event level), no horizon",
+    .guarantee = CV_GUARANTEE_ALWAYS,
     .has_noise = true,
     .is_private = true,
     .prepare = cv_running_prepare,

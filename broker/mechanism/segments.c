@@ -38,7 +38,7 @@ uint64_t cv_spent_at_once(const struct cv_mechanism_law *law, uint64_t n) {
 
 const struct cv_mechanism_class cv_mechanism_segments = {
     .name = "segments",
-    .guarantee = "epsilon-differential privacy per arm for all releases together (event level), no horizon",
+    .guarantee = CV_GUARANTEE_ALWAYS,
     .has_noise = true,
     .is_private = true,
     .prepare = cv_running_prepare,

@@ -202,4 +202,29 @@ static inline void attack_with_length(try_fn *try_bytes) {
   cv_buf_fini(&frame);
 }
 
+/*
+ * try_bytes() decodes what may be anything: what comes out is bounded, what fails leaves the frame alone. try_buf()
+ * does so with a frame made by hand, which it frees. For a codec with assert_bounded() of its own.
+ */
+#define CODEC_TRIES(schema)                                            \
+  static enum cv_err try_bytes(const uint8_t *bytes, size_t n) {       \
+    struct cv_##schema##_frame frame, before;                          \
+    memset(&frame, 0x5a, sizeof(frame));                               \
+    memset(&before, 0x5a, sizeof(before));                             \
+    enum cv_err err = cv_##schema##_decode(bytes, n, &arena, &frame);  \
+    if (err == CV_OK) {                                                \
+      assert_bounded(&frame);                                          \
+    } else {                                                           \
+      assert_memory_equal(&frame, &before, sizeof(frame));             \
+    }                                                                  \
+    assert_true(arena.used <= arena.size);                             \
+    return err;                                                        \
+  }                                                                    \
+  static enum cv_err try_buf(struct cv_buf *frame) {                   \
+    assert_true(cv_buf_ok(frame));                                     \
+    enum cv_err err = try_exactly(try_bytes, frame->data, frame->len); \
+    cv_buf_fini(frame);                                                \
+    return err;                                                        \
+  }
+
 #endif

@@ -39,26 +39,7 @@ static void assert_bounded(const struct cv_crowd_frame *frame) {
   }
 }
 
-static enum cv_err try_bytes(const uint8_t *bytes, size_t n) {
-  struct cv_crowd_frame frame, before;
-  memset(&frame, 0x5a, sizeof(frame));
-  memset(&before, 0x5a, sizeof(before));
-  enum cv_err err = cv_crowd_decode(bytes, n, &arena, &frame);
-  if (err == CV_OK) {
-    assert_bounded(&frame);
-  } else {
-    assert_memory_equal(&frame, &before, sizeof(frame));
-  }
-  assert_true(arena.used <= arena.size);
-  return err;
-}
-
-static enum cv_err try_buf(struct cv_buf *frame) {
-  assert_true(cv_buf_ok(frame));
-  enum cv_err err = try_exactly(try_bytes, frame->data, frame->len);
-  cv_buf_fini(frame);
-  return err;
-}
+CODEC_TRIES(crowd)
 
 /* One of everything, every field set. */
 static const struct cv_crowd_frame *sample(void) {

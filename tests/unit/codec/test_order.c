@@ -92,26 +92,7 @@ static void assert_bounded(const struct cv_order_frame *frame) {
   }
 }
 
-static enum cv_err try_bytes(const uint8_t *bytes, size_t n) {
-  struct cv_order_frame frame, before;
-  memset(&frame, 0x5a, sizeof(frame));
-  memset(&before, 0x5a, sizeof(before));
-  enum cv_err err = cv_order_decode(bytes, n, &arena, &frame);
-  if (err == CV_OK) {
-    assert_bounded(&frame);
-  } else {
-    assert_memory_equal(&frame, &before, sizeof(frame));
-  }
-  assert_true(arena.used <= arena.size);
-  return err;
-}
-
-static enum cv_err try_buf(struct cv_buf *frame) {
-  assert_true(cv_buf_ok(frame));
-  enum cv_err err = try_exactly(try_bytes, frame->data, frame->len);
-  cv_buf_fini(frame);
-  return err;
-}
+CODEC_TRIES(order)
 
 static void random_progress(struct cv_rng *rng, struct cv_progress *ret) {
   uint32_t arms = (uint32_t)cv_rng_below(rng, CV_ARMS_MAX + 1);
