@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -30,6 +31,25 @@ def test_the_demo_campaign_is_ranked_right(tmp_path, seed):
     assert result["tokens"] > 0 and result["tokens"] % 6000 == 0 and result["seconds"] > 0
     assert sum(len(group) for group in result["classes"]) == 20
     assert not list((tmp_path / "tmp").iterdir()), "a temporary folder was left behind"
+
+
+def test_the_demo_tells_its_options_and_builds_nothing(tmp_path):
+    copy = tmp_path / "deploy/demo"
+    copy.parent.mkdir()
+    shutil.copy(ROOT / "deploy/demo", copy)
+    done = subprocess.run([copy, "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=10)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.startswith("Usage: deploy/demo") and "--campaign FILE" in done.stdout
+    up = crowdveil("up", "--help").stdout
+    for option in re.findall(r"^  (--[a-z-]+)", done.stdout, re.MULTILINE):
+        assert option == "--campaign" or f"  {option}" in up, option
+    assert list(tmp_path.iterdir()) == [copy.parent]
+
+
+def test_all_programs_are_installed():
+    listed = subprocess.run(["meson", "introspect", "--installed", BUILD], capture_output=True, text=True, check=True)
+    installed = {os.path.basename(path) for path in json.loads(listed.stdout)}
+    assert {"crowdveil", "crowdveil-broker", "crowdveil-thirdparty", "crowdveil-worker", "crowdveil-lab"} <= installed
 
 
 def test_the_demo_command_on_a_built_tree(tmp_path):
