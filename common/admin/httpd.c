@@ -36,10 +36,6 @@ static void run(struct cv_httpd *httpd) {
   }
 }
 
-void cv_httpd_wake(struct cv_httpd *httpd) {
-  (void)uv_timer_start(&httpd->timer, on_timer, 0, 0);
-}
-
 static void on_closed(uv_handle_t *handle) {
   struct cv_httpd *httpd = handle->data;
   if (--httpd->handles == 0) {

@@ -41,8 +41,6 @@ struct cv_mac;
 CV_MUST_USE enum cv_err cv_mac_new(const struct cv_key *key, struct cv_mac **ret);
 void cv_mac_free(struct cv_mac *mac);
 CV_MUST_USE enum cv_err cv_mac_tag(struct cv_mac *mac, const void *bytes, size_t n, uint8_t *tag, size_t tag_n);
-/* Compares in constant time. */
-int cv_mac_differs(const uint8_t *a, const uint8_t *b, size_t n);
 
 /* AES-256-GCM: appends nonce (12), ciphertext, tag (16). `bound` is authenticated, not stored. */
 struct cv_seal;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <openssl/core_names.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +60,4 @@ enum cv_err cv_mac_tag(struct cv_mac *mac, const void *bytes, size_t n, uint8_t 
   }
   memcpy(tag, whole, tag_n);
   return CV_OK;
-}
-
-int cv_mac_differs(const uint8_t *a, const uint8_t *b, size_t n) {
-  return CRYPTO_memcmp(a, b, n) != 0;
 }

@@ -53,10 +53,6 @@ const char *cv_peer_address(const struct cv_peer *peer) {
   return peer->address;
 }
 
-const struct cv_identity *cv_peer_identity(const struct cv_peer *peer) {
-  return peer->was_open ? &peer->identity : NULL;
-}
-
 void cv_peer_who(const struct cv_peer *peer, char *ret, size_t size) {
   const char *colon = strrchr(peer->address, ':');
   if (peer->was_open) {

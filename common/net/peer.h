@@ -42,8 +42,6 @@ void *cv_peer_data(const struct cv_peer *peer);
 void cv_peer_set_data(struct cv_peer *peer, void *data);
 /* "127.0.0.1:4711", for messages. */
 const char *cv_peer_address(const struct cv_peer *peer);
-/* NULL before `opened`. */
-const struct cv_identity *cv_peer_identity(const struct cv_peer *peer);
 /* Who it is, for a log: "gateway/1-9", or its host ("127.0.0.1") before `opened`. */
 void cv_peer_who(const struct cv_peer *peer, char *ret, size_t size);
 /* In `closed`: which of the limits here, or of the checks of a handshake, ended it; CV_REFUSALS for none. */

@@ -131,15 +131,6 @@ uint32_t cv_outcome_undecided(const struct cv_outcome *outcome) {
   return undecided;
 }
 
-uint32_t cv_outcome_classes(const struct cv_outcome *outcome) {
-  uint32_t classes = 0;
-  for (uint32_t i = 0; i < outcome->arms; i++) {
-    uint32_t rank_class = outcome->standing[i].rank_class;
-    classes = rank_class > classes ? rank_class : classes;
-  }
-  return classes;
-}
-
 int cv_end_status(enum cv_end end) {
   bool is_limit = end == CV_END_TOKENS || end == CV_END_DEADLINE || end == CV_END_LEDGER || end == CV_END_BUDGET;
   return end == CV_END_COMPLETE || is_limit ? 0 : 1;

@@ -42,9 +42,8 @@ CV_MUST_USE enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct
                                         const struct cv_outcome_known *known);
 void cv_outcome_fini(struct cv_outcome *outcome);
 
-/* Arms without a class; classes that were found. */
+/* Arms without a class. */
 uint32_t cv_outcome_undecided(const struct cv_outcome *outcome);
-uint32_t cv_outcome_classes(const struct cv_outcome *outcome);
 
 /* Columns of the longest name, at least 4; and the line about epsilon. */
 int cv_outcome_columns(const struct cv_outcome *outcome);

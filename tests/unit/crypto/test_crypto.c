@@ -80,10 +80,6 @@ static void test_short_tag_is_the_start_of_the_long_one(void **state) {
   assert_int_equal(cv_mac_tag(mac, "ticket", 6, cut, 12), CV_OK);
   assert_memory_equal(cut, whole, 12);
   assert_int_equal(cut[12], 0xee);
-  assert_false(cv_mac_differs(whole, cut, 12));
-  cut[11] ^= 1;
-  assert_true(cv_mac_differs(whole, cut, 12));
-  assert_false(cv_mac_differs(whole, cut, 11));
   cv_mac_free(mac);
 }
 
