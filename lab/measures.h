@@ -34,10 +34,12 @@ extern const struct cv_lab_measure cv_lab_measure_noise;
 
 /*
  * same-arms: whether a bandit plays the same arms in every round if one score, of an arm and a round drawn evenly, is 0
- * instead of what it was (Lu, Wang, Qiu and Zhang 2022, section 5.1); 1 or 0, so a mean is a share of runs. All else is
- * the same: the scores, and what the policy chooses by chance, which is also what `noise: printed` of gap adds.
- *   same-noise         the noise of the mechanism being the same, too
+ * instead of what it was (Lu, Wang, Qiu and Zhang 2022, section 5.1); 1 or 0, so a mean is a share of runs. The scores
+ * are otherwise the same. The policy's choices are what it draws by chance; `noise: printed` of gap draws a part of the
+ * noise so.
+ *   same-noise         the noise of the mechanism and the policy's choices being the same, too
  *   fresh-noise        the noise being drawn anew for the second run
+ *   all-fresh          the noise and the policy's choices being drawn anew
  *   shown              whether a release had the score in it; where none has, same-noise is 1
  */
 extern const struct cv_lab_measure cv_lab_measure_same_arms;

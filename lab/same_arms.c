@@ -7,9 +7,9 @@
 #include "lab/measures.h"
 #include "lab/trial.h"
 
-enum metric { SAME_NOISE, FRESH_NOISE, SHOWN };
+enum metric { SAME_NOISE, FRESH_NOISE, ALL_FRESH, SHOWN };
 
-static const char *const metrics[] = {"same-noise", "fresh-noise", "shown", NULL};
+static const char *const metrics[] = {"same-noise", "fresh-noise", "all-fresh", "shown", NULL};
 
 /* So that two runs take no more than 128 MiB. */
 enum { ROUNDS_MOST = 1 << 24 };
@@ -37,10 +37,18 @@ static enum cv_err run_once(const struct cv_lab_piece *piece, const struct cv_pr
   return err;
 }
 
-static enum cv_err compare(const struct cv_lab_piece *piece, const struct cv_prepared *campaign, uint32_t *played,
+/* Whether a run like `second` plays the arms of `first`. */
+static enum cv_err compare(const struct cv_lab_piece *piece, const struct cv_prepared *campaign,
+                           const struct cv_lab_turns *first, struct cv_lab_turns *second, double *ret,
+                           struct cv_why *why) {
+  CV_TRY(run_once(piece, campaign, second, why));
+  *ret = memcmp(first->played, second->played, campaign->file.spec.tokens * sizeof(*first->played)) == 0;
+  return CV_OK;
+}
+
+static enum cv_err run_all(const struct cv_lab_piece *piece, const struct cv_prepared *campaign, uint32_t *played,
                            double *ret_values, struct cv_why *why) {
   const struct cv_spec *spec = &campaign->file.spec;
-  size_t bytes = spec->tokens * sizeof(*played);
   struct cv_rng_seeded change;
   cv_rng_seeded_init(&change, piece->seed, CV_RNG_INSTANCE, UINT64_MAX, 0); /* no arm's place */
   struct cv_lab_turns first = {.played = played,
@@ -53,13 +61,12 @@ static enum cv_err compare(const struct cv_lab_piece *piece, const struct cv_pre
   ret_values[SHOWN] = first.is_shown;
   ret_values[SAME_NOISE] = 1; /* what no release has in it changes nothing */
   if (first.is_shown) {
-    CV_TRY(run_once(piece, campaign, &second, why));
-    ret_values[SAME_NOISE] = memcmp(first.played, second.played, bytes) == 0;
+    CV_TRY(compare(piece, campaign, &first, &second, &ret_values[SAME_NOISE], why));
   }
   second.noise = 1;
-  CV_TRY(run_once(piece, campaign, &second, why));
-  ret_values[FRESH_NOISE] = memcmp(first.played, second.played, bytes) == 0;
-  return CV_OK;
+  CV_TRY(compare(piece, campaign, &first, &second, &ret_values[FRESH_NOISE], why));
+  second.choices = 1;
+  return compare(piece, campaign, &first, &second, &ret_values[ALL_FRESH], why);
 }
 
 static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *ret_values, struct cv_why *why) {
@@ -70,7 +77,7 @@ static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *
   if (err == CV_OK) {
     played = calloc(2 * campaign.file.spec.tokens, sizeof(*played));
     err = played == NULL ? cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM))
-                         : compare(piece, &campaign, played, ret_values, why);
+                         : run_all(piece, &campaign, played, ret_values, why);
   }
   free(played);
   cv_prepared_fini(&campaign);

@@ -97,7 +97,8 @@ static enum cv_err init(struct run *run, struct cv_why *why) {
   uint64_t releases = spec->tokens < CV_RELEASES_END ? spec->tokens : CV_RELEASES_END - 1;
   CV_TRY(cv_mechanism_law_init(&mechanism, spec->epsilon_micro, releases, &run->law, why));
   CV_TRY(cv_privatizer_new(&spec->privatizer, spec->arms, &run->privatizer, why));
-  CV_TRY(cv_policy_new(spec, cv_mix64(run->trial->seed ^ CV_RNG_POLICY), &run->policy));
+  uint64_t choices = run->trial->turns == NULL ? 0 : run->trial->turns->choices;
+  CV_TRY(cv_policy_new(spec, cv_mix64(run->trial->seed ^ CV_RNG_POLICY) + choices, &run->policy));
   if (run->trial->campaign->truth != NULL) {
     cv_policy_tell(run->policy, run->trial->campaign->truth);
   }

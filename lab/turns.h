@@ -18,9 +18,10 @@ struct cv_lab_turns {
   uint32_t *played; /* in each round, up to the campaign's limit of tokens; CV_LAB_NOBODY behind the end; borrowed */
   uint32_t arm;     /* the score that it shows in `round`, from 0, if it does, ... */
   uint64_t round;
-  bool is_zero;   /* ... is 0 instead of what it was */
-  uint64_t noise; /* another number: other noise, all else being equal; usually 0 */
-  bool is_shown;  /* came out: a release has that score in it */
+  bool is_zero;     /* ... is 0 instead of what it was */
+  uint64_t noise;   /* another number: other noise, all else being equal; usually 0 */
+  uint64_t choices; /* the same for what the policy does by chance */
+  bool is_shown;    /* came out: a release has that score in it */
 };
 
 /* Who is played in the plan's first `rounds` rounds, or in as many as it has. */
