@@ -97,9 +97,9 @@ static enum cv_err run_prepared(const struct cv_lab_piece *piece, const struct c
     CV_TRY(cv_lab_game_set(piece->game, adversary, campaign->file.spec.tokens, why));
     trial.game = piece->game;
   }
-  double started = cv_lab_seconds();
+  double started = cv_lab_processor_seconds();
   enum cv_err err = cv_lab_trial_run(&trial, why);
-  double seconds = cv_lab_seconds() - started;
+  double seconds = cv_lab_processor_seconds() - started;
   const struct view view = {.campaign = campaign,
                             .trial = &trial,
                             .worth = {.arms = campaign->file.spec.arms,

@@ -442,10 +442,27 @@ static enum cv_err take_section(struct cv_lab_experiment *experiment, const yaml
   return cv_lab_claims_check(experiment, why);
 }
 
+/* Of the campaign's data file. */
+static const yaml_node_t *path_of(struct cv_yaml *yaml) {
+  static const char *const sections[] = {"items", "workers"};
+  for (size_t i = 0; i < CV_COUNT(sections); i++) {
+    const yaml_node_t *section = cv_yaml_find(yaml, yaml->root, sections[i]).value;
+    const yaml_node_t *path =
+        section != NULL && section->type == YAML_MAPPING_NODE ? cv_yaml_find(yaml, section, "path").value : NULL;
+    if (path != NULL && path->type == YAML_SCALAR_NODE) {
+      return path;
+    }
+  }
+  return NULL;
+}
+
 /* Where the campaign's data file is named. */
 static enum cv_err set_data(struct cv_yaml *yaml, const char *data, struct cv_why *why) {
   if (data == NULL) {
     return CV_OK;
+  }
+  if (path_of(yaml) == NULL) {
+    return cv_fail(why, CV_ERR_INVALID, "%s reads no data; expected no --data", yaml->path);
   }
   bool is_paid = cv_yaml_find(yaml, yaml->root, "workers").key != NULL;
   return cv_lab_override_text(yaml, is_paid ? "workers.path" : "items.path", data, why);
@@ -520,17 +537,9 @@ void cv_lab_experiment_fini(struct cv_lab_experiment *experiment) {
 }
 
 const char *cv_lab_experiment_data(const struct cv_lab_experiment *experiment) {
-  static const char *const sections[] = {"items", "workers"};
   struct cv_yaml yaml = experiment->yaml;
-  for (size_t i = 0; i < CV_COUNT(sections); i++) {
-    const yaml_node_t *section = cv_yaml_find(&yaml, yaml.root, sections[i]).value;
-    const yaml_node_t *path =
-        section != NULL && section->type == YAML_MAPPING_NODE ? cv_yaml_find(&yaml, section, "path").value : NULL;
-    if (path != NULL && path->type == YAML_SCALAR_NODE) {
-      return cv_yaml_text(path);
-    }
-  }
-  return NULL;
+  const yaml_node_t *path = path_of(&yaml);
+  return path == NULL ? NULL : cv_yaml_text(path);
 }
 
 /* ---- its campaigns ---- */

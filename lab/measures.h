@@ -16,7 +16,7 @@
  *   regret             against the best arm; of a recruitment against hiring by the truth; against an adversary, the
  *                      best single arm over the same rounds
  *   regret-share       of a recruitment: regret for each unit of the budget
- *   seconds            of one run on this machine: differs from run to run
+ *   seconds            of processor time of one run on this machine: differs from run to run
  */
 extern const struct cv_lab_measure cv_lab_measure_campaign;
 

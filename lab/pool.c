@@ -25,10 +25,18 @@ struct pool {
   pthread_mutex_t lock;
 };
 
-double cv_lab_seconds(void) {
+static double read_clock(clockid_t clock) {
   struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+  (void)clock_gettime(clock, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+double cv_lab_seconds(void) {
+  return read_clock(CLOCK_MONOTONIC);
+}
+
+double cv_lab_processor_seconds(void) {
+  return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 unsigned cv_lab_processors(void) {

@@ -20,6 +20,8 @@ CV_MUST_USE enum cv_err cv_lab_pool(size_t pieces, unsigned jobs, FILE *progress
 
 /* Seconds of a clock that only goes forward. */
 double cv_lab_seconds(void);
+/* Of processor time that this thread has had: what a calculation costs, however busy the machine is. */
+double cv_lab_processor_seconds(void);
 /* How many threads to take when nobody says. */
 unsigned cv_lab_processors(void);
 

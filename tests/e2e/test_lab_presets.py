@@ -197,6 +197,12 @@ def test_the_cheapest_driver_of_a_trace_is_hired_until_money_or_trips_run_out(tm
         assert all(row["mean"] <= trips for (_, x, metric), row in found.items() if (x, metric) == (budget, "pulls"))
 
 
+def test_data_that_nobody_reads_are_refused(tmp_path):
+    done = lab("run", "recruit-fig6", "--data", invented(tmp_path), cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "crowdveil-lab run: recruit-fig6 reads no data; expected no --data\n"
+
+
 LEAK = """
 campaign: leak
 workers:
