@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/figure.h"
+#include "lab/distribution.h"
 #include "tests/support/folder.h"
 
 static struct folder folder;
@@ -126,12 +126,47 @@ static void test_nothing_to_draw_is_said(void **state) {
   assert_string_equal(why.text, "empty: no number of regret is there to be drawn");
 }
 
+/* Replicates 1 .. 21 of one series, the same times ten of the other, at two points; the last one is missing. */
+static void test_a_distribution_is_drawn_from_its_quantiles(void **state) {
+  static const char text[] =
+      "campaign: boxes\nitems: {synthetic: {count: 2}}\npolicy: {name: ppar, alpha: 0.1}\n"
+      "privacy: {mechanism: hybrid, epsilon: 1}\nlimits: {tokens: 400}\nexperiment:\n"
+      "  x: {vary: policy.alpha, values: [0.1, 0.2], label: alpha}\n"
+      "  series: [{name: one}, {name: two, privacy.epsilon: 2}]\n  metrics: [pulls]\n";
+  struct cv_lab_experiment experiment;
+  struct cv_lab_dataset dataset;
+  struct cv_why why = {0};
+  if (cv_lab_experiment_parse("boxes", text, strlen(text), NULL, &experiment, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  assert_int_equal(cv_lab_dataset_init(&experiment, 22, &dataset), CV_OK);
+  assert_int_equal(cv_lab_distribution_draw(&dataset, folder.path, &why), CV_ERR_NOT_FOUND);
+  for (uint64_t i = 0; i < 21; i++) { /* in another order than that of their size */
+    double value = (double)((i * 8) % 21) + 1;
+    cv_lab_dataset_put(&dataset, 0, i, (const double[]){value, 10 * value});
+    cv_lab_dataset_put(&dataset, 1, i, (const double[]){value + 100, 10 * value + 100});
+  }
+  if (cv_lab_distribution_draw(&dataset, folder.path, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  assert_has("boxes-distribution.dat",
+             "# one: place 5% 25% 50% 75% 95% mean n\n"
+             "0 2 6 11 16 20 11 21\n3 102 106 111 116 120 111 21\n\n\n");
+  assert_has("boxes-distribution.dat", "\n1 20 60 110 160 200 110 21\n4 120 160 210 260 300 210 21\n");
+  assert_has("boxes-distribution.svg", ">two<");
+  assert_has("boxes-distribution.svg", "Distribution over 22 replicates");
+  assert_is_png("boxes-distribution.png", 1800);
+  cv_lab_dataset_fini(&dataset);
+  cv_lab_experiment_fini(&experiment);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names_are_text_and_nothing_else),
       cmocka_unit_test(test_a_bar_below_zero_stays_on_a_logarithmic_axis),
       cmocka_unit_test(test_series_without_an_x_stand_beside_each_other),
       cmocka_unit_test(test_nothing_to_draw_is_said),
+      cmocka_unit_test(test_a_distribution_is_drawn_from_its_quantiles),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
