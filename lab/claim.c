@@ -110,7 +110,7 @@ static struct finding weigh(const struct hearing *hearing, const struct comparis
   }
   if (d.n == 0 || d.se == 0) {
     finding.verdict = judge_exactly(&d, comparison->may_equal);
-    finding.errors = finding.verdict == CV_LAB_HOLDS ? INFINITY : d.mean == 0 ? 0 : -INFINITY;
+    finding.errors = finding.verdict == CV_LAB_HOLDS ? (double)INFINITY : d.mean == 0 ? 0 : -(double)INFINITY;
   } else {
     double freedom = cv_lab_freedom(hearing->dataset->experiment->statistic, d.n);
     finding.errors = d.mean / d.se;

@@ -59,7 +59,7 @@ static void collect_row(struct drawing *drawing, const struct cv_lab_row *row) {
 }
 
 static void collect(struct drawing *drawing) {
-  drawing->least = INFINITY;
+  drawing->least = (double)INFINITY;
   for (size_t i = 0; i < drawing->result->rows; i++) {
     if (is_drawn(drawing, &drawing->result->row[i])) {
       collect_row(drawing, &drawing->result->row[i]);

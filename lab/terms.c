@@ -259,7 +259,7 @@ static enum cv_err read_at(struct reading *in, const yaml_node_t *node) {
   }
   const char *text = cv_yaml_text(node);
   if (strcmp(text, "all") == 0) {
-    add_range(in, -INFINITY, INFINITY);
+    add_range(in, -(double)INFINITY, (double)INFINITY);
   } else if (strcmp(text, "first") == 0 || strcmp(text, "last") == 0) {
     terms->point[terms->points++] = text[0] == 'f' ? 0 : in->experiment->points - 1;
   } else {
@@ -286,9 +286,9 @@ static enum cv_err read_points(struct reading *in) {
   if (at.key != NULL) {
     return read_at(in, at.value);
   }
-  double low = -INFINITY, high = INFINITY;
-  CV_TRY(read_number(in, "from", -INFINITY, &low));
-  CV_TRY(read_number(in, "to", -INFINITY, &high));
+  double low = -(double)INFINITY, high = (double)INFINITY;
+  CV_TRY(read_number(in, "from", -(double)INFINITY, &low));
+  CV_TRY(read_number(in, "to", -(double)INFINITY, &high));
   if (any.key == NULL && in->experiment->axis == CV_LAB_AXIS_PULLS && !is_curve) {
     in->terms->point[in->terms->points++] = in->experiment->points - 1;
     return CV_OK;

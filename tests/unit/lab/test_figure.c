@@ -80,8 +80,8 @@ static void test_names_are_text_and_nothing_else(void **state) {
                                        .metric = "regret"};
   add(&result, "o'ne`", 1, 2, 1.5, 4);
   add(&result, "o'ne`", 2, 3, 2, 3.5);
-  add(&result, "a line", 1, 1, NAN, NAN);
-  add(&result, "a line", 2, 2, NAN, NAN);
+  add(&result, "a line", 1, 1, (double)NAN, (double)NAN);
+  add(&result, "a line", 2, 2, (double)NAN, (double)NAN);
   if (cv_lab_figure_draw(&figure, &result, folder.path, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }
@@ -110,8 +110,8 @@ static void test_a_bar_below_zero_stays_on_a_logarithmic_axis(void **state) {
 static void test_series_without_an_x_stand_beside_each_other(void **state) {
   struct cv_lab_result result = {0};
   const struct cv_lab_figure figure = {.name = "flat", .title = "", .x_label = "", .y_label = "", .metric = "regret"};
-  add(&result, "one", NAN, 2, 1, 3);
-  add(&result, "two", NAN, 4, 3, 5);
+  add(&result, "one", (double)NAN, 2, 1, 3);
+  add(&result, "two", (double)NAN, 4, 3, 5);
   assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, NULL), CV_OK);
   assert_has("flat.dat", "# two\n2 4 3 5 1 10\n");
   assert_has("flat.svg", ">two<");

@@ -32,7 +32,7 @@ static void test_the_mean_and_its_error(void **state) {
 }
 
 static void test_what_is_missing_does_not_count(void **state) {
-  const double value[] = {NAN, 1, NAN, 3, NAN};
+  const double value[] = {(double)NAN, 1, (double)NAN, 3, (double)NAN};
   struct cv_lab_summary found = summary(CV_LAB_MEAN, value, 5);
   assert_near(found.mean, 2, 0);
   assert_near(found.se, 1, 1e-15);
