@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/shell.h"
 
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -592,6 +594,29 @@ static enum cv_err open_core(struct cv_broker_shell *shell, struct cv_why *why) 
   return cv_broker_new(&config, &shell->core);
 }
 
+/* Whether a file, which need not be there, is below a folder, whatever leads to it. */
+static bool lies_in(const char *file, const char *folder) {
+  char copy[PATH_MAX], inner[PATH_MAX], outer[PATH_MAX];
+  if (snprintf(copy, sizeof(copy), "%s", file) >= (int)sizeof(copy) || realpath(dirname(copy), inner) == NULL ||
+      realpath(folder, outer) == NULL) {
+    return false;
+  }
+  size_t n = strlen(outer);
+  return strncmp(inner, outer, n) == 0 && (inner[n] == '/' || inner[n] == '\0' || n == 1);
+}
+
+/* With the state folder an older anchor would come back, and the key would go wherever the sealed sums go. */
+static enum cv_err keep_apart(const struct cv_broker_settings *settings, struct cv_why *why) {
+  const struct { const char *key, *file; } apart[] = {{"anchor", settings->anchor}, {"seal_key", settings->seal_key}};
+  for (size_t i = 0; i < CV_COUNT(apart); i++) {
+    if (lies_in(apart[i].file, settings->state)) {
+      return cv_fail(why, CV_ERR_INVALID, "%s: %s lies in state, %s; expected a file outside", apart[i].key,
+                     apart[i].file, settings->state);
+    }
+  }
+  return CV_OK;
+}
+
 static enum cv_err open_store(struct cv_broker_shell *shell, struct cv_why *why) {
   const struct cv_broker_settings *settings = shell->settings;
   char database[4096];
@@ -602,6 +627,7 @@ static enum cv_err open_store(struct cv_broker_shell *shell, struct cv_why *why)
   if (stat(settings->state, &info) != 0 || !S_ISDIR(info.st_mode)) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "state: %s is no folder; expected one that exists", settings->state);
   }
+  CV_TRY(keep_apart(settings, why));
   struct cv_key master;
   CV_TRY(open_keys(shell, database, &master, why));
   const struct cv_broker_store_files files = {.database = database, .anchor = settings->anchor};

@@ -334,6 +334,7 @@ static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
       .note = note,
       .note_data = daemon,
   };
+  CV_TRY(cv_accept_check(&config.accept, why));
   return cv_crew_new(&config, &daemon->crew, why);
 }
 

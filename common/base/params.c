@@ -82,7 +82,11 @@ static void list_choices(const struct cv_param_rule *rule, char *text, size_t si
   }
 }
 
-static void describe_range(const struct cv_param_rule *rule, char *text, size_t size) {
+static void describe(const struct cv_param_rule *rule, char *text, size_t size) {
+  if (rule->choices != NULL) {
+    list_choices(rule, text, size);
+    return;
+  }
   const char *kind = rule->whole ? "a whole number" : "a number";
   if (isinf(rule->high)) {
     (void)snprintf(text, size, "%s %s %.10g", kind, rule->low_open ? "above" : "of at least", rule->low);
@@ -98,7 +102,6 @@ static enum cv_err check_one(const struct cv_param *param, const struct cv_param
     if (param->is_text && is_choice(rule, param->text)) {
       return CV_OK;
     }
-    list_choices(rule, expected, sizeof(expected));
   } else {
     double x = param->number;
     bool low_fits = rule->low_open ? x > rule->low : x >= rule->low;
@@ -106,8 +109,8 @@ static enum cv_err check_one(const struct cv_param *param, const struct cv_param
     if (!param->is_text && low_fits && high_fits && (!rule->whole || x == floor(x))) {
       return CV_OK;
     }
-    describe_range(rule, expected, sizeof(expected));
   }
+  describe(rule, expected, sizeof(expected));
   if (param->is_text) {
     return cv_fail(why, CV_ERR_INVALID, "%s is \"%s\"; expected %s", param->key, param->text, expected);
   }
@@ -116,7 +119,9 @@ static enum cv_err check_one(const struct cv_param *param, const struct cv_param
 
 static enum cv_err fill_in(struct cv_params *params, const struct cv_param_rule *rule, struct cv_why *why) {
   if (rule->choices != NULL ? rule->fallback_text == NULL : isnan(rule->fallback)) {
-    return cv_fail(why, CV_ERR_INVALID, "%s is missing", rule->key);
+    char expected[160];
+    describe(rule, expected, sizeof(expected));
+    return cv_fail(why, CV_ERR_INVALID, "%s is missing; expected %s", rule->key, expected);
   }
   return rule->choices != NULL ? cv_params_set_text(params, rule->key, rule->fallback_text)
                                : cv_params_set_number(params, rule->key, rule->fallback);

@@ -41,33 +41,39 @@ int cv_command_main(const char *program, const char *about, const struct cv_comm
   return 2;
 }
 
-static bool option_is(const char *text, size_t n, const char *key) {
+/* Whether the text begins the option's name; `ret_whole`: is all of it. */
+static bool begins(const char *text, const char *key, bool *ret_whole) {
   size_t i = 0;
-  for (; i < n && key[i] != '\0'; i++) {
-    char c = key[i] == '.' || key[i] == '_' ? '-' : key[i];
-    if (text[i] != c) {
+  for (; text[i] != '\0'; i++) {
+    if (text[i] != (key[i] == '.' || key[i] == '_' ? '-' : key[i])) {
       return false;
     }
   }
-  return i == n && key[i] == '\0';
+  *ret_whole = key[i] == '\0';
+  return true;
 }
 
-/* True for an option whose value is the next argument. Who reads the options complains of unknown ones. */
+/*
+ * True for an option whose value is the next argument. As for getopt the beginning of one name, and of no other, stands
+ * for it. Who reads the options complains of unknown ones.
+ */
 static bool takes_next(const struct cv_config_table *table, const char *argument) {
+  static const char *const fixed[] = {"config", "check-config", "help", "version"};
   const char *name = argument + 2;
-  size_t n = strlen(name);
-  if (strchr(name, '=') != NULL) {
-    return false;
-  }
-  if (option_is(name, n, "config")) {
-    return true;
-  }
-  for (size_t i = 0; i < table->count; i++) {
-    if (option_is(name, n, table->rules[i].key)) {
-      return table->rules[i].type != CV_CONFIG_BOOL;
+  size_t begun = 0;
+  bool takes = false;
+  for (size_t i = 0; i < CV_COUNT(fixed) + table->count; i++) {
+    const struct cv_config_rule *rule = i < CV_COUNT(fixed) ? NULL : &table->rules[i - CV_COUNT(fixed)];
+    bool whole = false;
+    if (begins(name, rule == NULL ? fixed[i] : rule->key, &whole)) {
+      takes = rule == NULL ? i == 0 : rule->type != CV_CONFIG_BOOL;
+      begun++;
+    }
+    if (whole) {
+      return takes;
     }
   }
-  return false;
+  return begun == 1 && takes;
 }
 
 int cv_command_options(const struct cv_config_table *table, int argc, char **argv, size_t least, size_t most,

@@ -30,7 +30,7 @@ static enum cv_err take_end(struct cv_yaml *yaml, const yaml_node_t *node, uint3
 }
 
 static enum cv_err take_edge(struct cv_yaml *yaml, const yaml_node_t *node, struct cv_edge *ret, struct cv_why *why) {
-  uint32_t a, b;
+  uint32_t a = 0, b = 0;
   if (node->type != YAML_SEQUENCE_NODE || cv_yaml_items(node) != 2) {
     return cv_yaml_expected(yaml, node, "graph.edges", expected_edge, why);
   }

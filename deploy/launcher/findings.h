@@ -37,7 +37,7 @@ void cv_findings_fini(struct cv_findings *findings);
 void cv_findings_add(struct cv_findings *findings, enum cv_finding level, const char *advice, const char *fmt, ...)
     CV_PRINTF(4, 5);
 /* A cv_program_line_fn. */
-void cv_findings_line(void *findings, char *line);
+void cv_findings_line(void *data, char *line);
 /* Warnings and what is wrong. */
 size_t cv_findings_bad(const struct cv_findings *findings);
 void cv_findings_print(const struct cv_findings *findings, bool json);

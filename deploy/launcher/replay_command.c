@@ -34,8 +34,9 @@ int cv_command_replay(int argc, char **argv) {
   if (status >= 0) {
     return status;
   }
-  if (cv_replay_database(words[0], each, &tally, &why) != CV_OK) {
-    return cv_command_fail(&table, 1, "%s", why.text);
+  enum cv_err err = cv_replay_database(words[0], each, &tally, &why);
+  if (err != CV_OK) {
+    return cv_command_fail(&table, err == CV_ERR_NOT_FOUND ? 2 : 1, "%s", why.text);
   }
   if (tally.disagree > 0) {
     return cv_command_fail(&table, 1, "%u of %u campaigns disagree with what the policy decides", tally.disagree,

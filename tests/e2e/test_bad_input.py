@@ -64,7 +64,7 @@ CAMPAIGNS = {
     "wrong type": (GOOD.replace("epsilon: 1", "epsilon: lots"), r"campaign.yaml:8:\d+: .*epsilon.*lots.*expected"),
     "a list for a number": (GOOD.replace("tokens: 20000", "tokens: [1]"), r"campaign.yaml:9:\d+: .*list.*expected"),
     "alpha below 0": (GOOD.replace("alpha: 0.2", "alpha: -0.1"), r"campaign.yaml:7:\d+: .*alpha.*-0.1.*expected"),
-    "alpha missing": (GOOD.replace("alpha: 0.2, ", ""), r"campaign.yaml:7:.*alpha"),
+    "alpha missing": (GOOD.replace("alpha: 0.2, ", ""), r"campaign.yaml:7:.*alpha is missing; expected a number"),
     "delta of 1": (GOOD.replace("alpha: 0.2", "alpha: 0.2, delta: 1"), r"campaign.yaml:7:\d+: .*delta.*expected"),
     "epsilon 0": (GOOD.replace("epsilon: 1", "epsilon: 0"), r"campaign.yaml:8:\d+: .*epsilon.*0.*expected"),
     "epsilon nan": (GOOD.replace("epsilon: 1", "epsilon: .nan"), r"campaign.yaml:8:\d+: .*epsilon.*expected"),
@@ -156,6 +156,20 @@ def test_a_state_folder_that_is_not_empty_is_left_alone(tmp_path):
     assert snapshot(tmp_path).items() - {("tmp", False)} == before.items()
 
 
+def test_the_beginning_of_an_option_stands_for_it_also_where_there_are_words(tmp_path):
+    (tmp_path / "campaign.yaml").write_text(GOOD)
+    done = run("crowdveil", "up", "campaign.yaml", "--worker", "0", cwd=tmp_path)
+    assert_one_line(done, 2, r'--workers is "0"; expected')
+    done = run("crowdveil", "up", "campaign.yaml", "--w", "0", "--s", "1", cwd=tmp_path)  # seed or state
+    assert_one_line(done, 2, r'unknown option "--s"')
+
+
+def test_a_database_that_is_not_there(tmp_path):
+    assert_one_line(run("crowdveil", "replay", "none.db", cwd=tmp_path), 2, r"none.db: no such database")
+    (tmp_path / "text.db").write_text("text\n")
+    assert_one_line(run("crowdveil", "replay", "text.db", cwd=tmp_path), 1, r"text.db: damaged or not a database")
+
+
 # --- daemons
 
 
@@ -213,6 +227,23 @@ def test_a_key_that_others_may_read(party, tmp_path):
     key.write_bytes(open(party.settings["tls"]["key"], "rb").read())
     key.chmod(0o644)
     assert not party.fails({"tls": {"key": str(key)}}, 2, r"open.key: mode is 0644.*chmod 600")
+
+
+@pytest.mark.parametrize("setting", ["anchor", "seal_key"])
+def test_what_must_not_go_back_or_away_with_the_database_lies_elsewhere(deployment, setting):
+    inside = f"{deployment.broker_settings()['state']}/deep/er"
+    os.makedirs(inside)
+    for path in (inside + "/file", inside + "/../file", "link/file"):
+        if not os.path.lexists(deployment.folder / "link"):
+            os.symlink(inside, deployment.folder / "link")
+        left = Party(deployment, "broker").fails({setting: path}, 2, rf"{setting}: .*file.* state.*.*outside")
+        assert not left, "nothing may be left behind"
+
+
+def test_a_privatizer_that_no_worker_knows(deployment):
+    worker = Party(deployment, "worker")
+    worker.fails({"accept": {"privatizers": "none, lapalce"}}, 2,
+                 r'accept.privatizers names "lapalce"; expected .*none.*randomized-response.*laplace')
 
 
 def test_a_port_that_is_taken(deployment):

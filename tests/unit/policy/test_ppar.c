@@ -571,7 +571,7 @@ static void parameters_are_checked(void **state) {
   const struct cv_param *at = NULL;
   struct cv_why why;
   assert_int_equal(cv_policy_check(&missing, &at, &why), CV_ERR_INVALID);
-  assert_string_equal(why.text, "alpha is missing");
+  assert_string_equal(why.text, "alpha is missing; expected a number of at least 0");
   assert_int_equal(cv_policy_check(&unknown, &at, &why), CV_ERR_NOT_FOUND);
   static const char line[] = "unknown policy \"ppap\"; expected one of: ppar, ";
   assert_memory_equal(why.text, line, sizeof(line) - 1);
