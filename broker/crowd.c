@@ -140,6 +140,17 @@ static uint32_t pick_arm(const struct cv_broker *broker, const struct cv_broker_
   return NONE;
 }
 
+/* A place of that arm; NONE if there is none. */
+static uint32_t take_place(const struct cv_broker *broker, const struct cv_broker_conn *conn,
+                           struct cv_campaign *campaign, const struct cv_dealing *dealing, const struct cv_seat *seat,
+                           uint32_t *ret_position) {
+  uint32_t arm;
+  do { /* an arm whose places turn out to be filled has none left, and is not picked again */
+    arm = pick_arm(broker, conn, campaign, dealing, seat);
+  } while (arm != NONE && !cv_arm_take_place(campaign, arm, ret_position));
+  return arm;
+}
+
 static enum cv_err tell_terms(struct cv_broker_conn *conn, const struct cv_campaign *campaign) {
   struct cv_terms *terms = CV_CROWD_PUSH(&conn->gather, campaign, campaigns, campaigns_cap);
   if (terms == NULL) {
@@ -257,15 +268,11 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
     broker->said = true;
   }
   CV_TRY(cv_lease_room(conn));
-  uint32_t position;
-  uint32_t arm;
-  do { /* an arm whose places turn out to be filled has none left, and is not picked again */
-    arm = pick_arm(broker, conn, campaign, dealing, seat);
-    if (arm == NONE) {
-      *ret_fate = seat != NULL && campaign->free_places > 0 ? FATE_PASSED : FATE_WAITS;
-      return CV_OK;
-    }
-  } while (!cv_arm_take_place(campaign, arm, &position));
+  uint32_t position, arm = take_place(broker, conn, campaign, dealing, seat, &position);
+  if (arm == NONE) {
+    *ret_fate = seat != NULL && campaign->free_places > 0 ? FATE_PASSED : FATE_WAITS;
+    return CV_OK;
+  }
   err = offer(broker, campaign, worker, slot);
   if (err == CV_ERR_LIMIT) {
     *ret_fate = FATE_NEVER;

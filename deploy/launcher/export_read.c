@@ -137,7 +137,7 @@ static enum cv_err take_workers(const struct at *at, const json_t *object, struc
 }
 
 static enum cv_err take_edges(const struct at *at, const json_t *object, struct cv_spec *spec) {
-  const json_t *edges;
+  const json_t *edges = NULL;
   if (json_object_get(object, "edges") == NULL) {
     return CV_OK;
   }

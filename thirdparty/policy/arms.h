@@ -44,7 +44,7 @@ double cv_arms_mean(const struct cv_arms *arms, uint32_t arm);
 uint64_t cv_arms_left(const struct cv_arms *arms);
 /* Mean score and the half-width that Hoeffding gives at 95 % for one look (with the tail of a privatizer's noise); no
  * classes. */
-void cv_arms_standing(const struct cv_arms *arms, uint32_t arm, struct cv_standing *ret);
+void cv_arms_standing(const struct cv_arms *arms, uint32_t i, struct cv_standing *ret);
 
 void cv_arms_save(const struct cv_arms *arms, struct cv_buf *out);
 /* CV_ERR_DAMAGED if it is not that of as many arms. */

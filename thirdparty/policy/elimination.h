@@ -67,7 +67,7 @@ CV_MUST_USE enum cv_err cv_elimination_new(const struct cv_spec *spec, uint64_t 
 void cv_elimination_destroy(struct cv_policy *policy);
 void cv_elimination_apply(struct cv_policy *policy, const struct cv_release *release);
 CV_MUST_USE enum cv_err cv_elimination_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step);
-void cv_elimination_standing(const struct cv_policy *policy, uint32_t arm, struct cv_standing *ret);
+void cv_elimination_standing(const struct cv_policy *policy, uint32_t i, struct cv_standing *ret);
 void cv_elimination_save(const struct cv_policy *policy, struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_elimination_load(struct cv_policy *policy, struct cv_reader *in);
 

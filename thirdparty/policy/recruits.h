@@ -100,7 +100,7 @@ bool cv_recruits_want_first(struct cv_recruits *self, struct cv_policy_step *ste
 
 /* Members of a class. A policy with state of its own calls save and load before it writes or reads that. */
 void cv_recruits_apply(struct cv_policy *policy, const struct cv_release *release);
-void cv_recruits_standing(const struct cv_policy *policy, uint32_t arm, struct cv_standing *ret);
+void cv_recruits_standing(const struct cv_policy *policy, uint32_t i, struct cv_standing *ret);
 void cv_recruits_save(const struct cv_policy *policy, struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_recruits_load(struct cv_policy *policy, struct cv_reader *in);
 /* The same for a policy without more state: nothing may follow. */
