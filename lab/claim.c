@@ -116,9 +116,9 @@ static struct finding weigh(const struct hearing *hearing, const struct comparis
     finding.errors = d.mean / d.se;
     finding.needed = gsl_cdf_tdist_Qinv(TAIL, freedom);
     double fails = gsl_cdf_tdist_Qinv(TAIL / (double)hearing->total, freedom);
-    finding.verdict = finding.errors >= finding.needed ? CV_LAB_HOLDS
-                      : finding.errors <= -fails       ? CV_LAB_FAILS
-                                                       : CV_LAB_UNDECIDED;
+    finding.needed = finding.errors < 0 ? fails : finding.needed;
+    bool is_clear = fabs(finding.errors) >= finding.needed;
+    finding.verdict = !is_clear ? CV_LAB_UNDECIDED : finding.errors > 0 ? CV_LAB_HOLDS : CV_LAB_FAILS;
   }
   if (comparison->is_guard && finding.verdict == CV_LAB_UNDECIDED) {
     finding.verdict = CV_LAB_HOLDS;
@@ -273,11 +273,20 @@ static void say(struct line *line, const char *fmt, ...) {
   line->used += strlen(line->claim->reason + line->used);
 }
 
-static void say_number(struct line *line, double mean, double se) {
-  if (se > 0) {
-    say(line, "%.4g +- %.2g", mean, se);
+/* So many digits, and no power of ten where one reads it without. */
+static void say_digits(struct line *line, double number, int digits) {
+  if (fabs(number) >= pow(10, digits) && fabs(number) < 1e7) {
+    say(line, "%.0f", number);
   } else {
-    say(line, "%.4g", mean);
+    say(line, "%.*g", digits, number);
+  }
+}
+
+static void say_number(struct line *line, double mean, double se) {
+  say_digits(line, mean, 4);
+  if (se > 0) {
+    say(line, " +- ");
+    say_digits(line, se, 2);
   }
 }
 
@@ -344,7 +353,7 @@ static void say_weight(struct line *line, const struct hearing *hearing, const s
         (unsigned long long)d->n);
   }
   if (finding->needed > 0 && finding->verdict == CV_LAB_UNDECIDED && finding->errors != 0) {
-    double more = (double)d->n * pow(2 / finding->errors, 2);
+    double more = (double)d->n * pow(finding->needed / finding->errors, 2);
     say(line, ", %.1f are needed", finding->needed);
     if (more < 1e6 && more > (double)d->n) {
       double step = pow(10, floor(log10(more)) - 1); /* to two digits */

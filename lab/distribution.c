@@ -9,7 +9,7 @@
 
 /* GROUPS_MOST points of x with at most BOXES_MOST boxes in all; else the last point alone. STRIP_MOST replicates in
  * all are shown, but a few of each box. */
-enum { GROUPS_MOST = 8, BOXES_MOST = 48, STRIP_MOST = 1500, STRIP_LEAST = 20 };
+enum { GROUPS_MOST = 8, BOXES_MOST = 48, STRIP_MOST = 1500, STRIP_LEAST = 20, UPRIGHT = 14 };
 
 struct scatter {
   const struct cv_lab_dataset *dataset;
@@ -144,11 +144,19 @@ static void write_tics(const struct scatter *scatter, FILE *to) {
   }
   for (size_t i = 0; scatter->points == 1 && i < scatter->count; i++) {
     (void)fputs(i == 0 ? "" : ", ", to);
-    cv_lab_gnuplot_quote(experiment->one[scatter->series[i]].name, to);
+    cv_lab_gnuplot_quote_tic(experiment->one[scatter->series[i]].name, to);
     (void)fprintf(to, " %zu", i);
   }
-  (void)fprintf(to, ")\nset grid noxtics\n%s",
-                scatter->points > 1 ? "" : "unset key\nset xtics rotate by -30 left\nset rmargin 12\n");
+  (void)fprintf(to, ")\nset grid noxtics\n%s", scatter->points > 1 ? "" : "unset key\n");
+  if (scatter->points == 1) { /* many names fit only upright */
+    (void)fprintf(to, "set xtics rotate by %d left font ',%d'\nset rmargin %d\n", scatter->count > UPRIGHT ? -90 : -30,
+                  scatter->count > UPRIGHT ? 8 : 13, scatter->count > UPRIGHT ? 2 : 12);
+  }
+}
+
+/* Names beside each other need no legend, but upright ones room. */
+static size_t height_of(const struct scatter *scatter) {
+  return cv_lab_gnuplot_height(scatter->points > 1 ? scatter->count : scatter->count > UPRIGHT ? 32 : 6);
 }
 
 static enum cv_err write_script(const struct scatter *scatter, const char *folder, struct cv_why *why) {
@@ -170,7 +178,7 @@ static enum cv_err write_script(const struct scatter *scatter, const char *folde
                        file);
   write_tics(scatter, file);
   (void)fputs(experiment->figure.log_y && scatter->is_above_zero ? "set logscale y\n" : "", file);
-  cv_lab_gnuplot_twice(scatter->name.text, scatter->count, write_plot, scatter, file);
+  cv_lab_gnuplot_twice(scatter->name.text, height_of(scatter), write_plot, scatter, file);
   return cv_lab_file_finish(file, folder, why);
 }
 

@@ -8,6 +8,8 @@
 
 /* From so many points on, a series is a line in a band. */
 enum { SERIES_MAX = 64, MANY = 24, TICS_MOST = 12 };
+/* More looks than this are not told apart: the cells of a grid then get a panel each. */
+enum { LOOKS_MOST = 12, CELLS_MAX = 16, PANEL_HEIGHT = 340, TITLE_HEIGHT = 55, LEGEND_HEIGHT = 18, LEGENDS_BESIDE = 3 };
 
 struct drawing {
   const struct cv_lab_figure *figure;
@@ -16,11 +18,15 @@ struct drawing {
   struct one {
     const char *name;
     size_t points, look;
+    const char *cell; /* "epsilon 0.1" of "NAME, epsilon 0.1"; NULL: in all panels */
     bool has_errors, has_theory, is_theory;
   } one[SERIES_MAX];
   size_t count, looks;
   bool has_x;
   double last_x, least; /* least: the smallest number above 0 */
+  double low, high;     /* of all that is drawn */
+  size_t cells;         /* panels; 0: one plot */
+  const char *cell[CELLS_MAX];
 };
 
 static bool is_drawn(const struct drawing *drawing, const struct cv_lab_row *row) {
@@ -53,13 +59,16 @@ static void collect_row(struct drawing *drawing, const struct cv_lab_row *row) {
     one->points++;
     one->has_errors = one->has_errors || isfinite(row->se);
     drawing->least = row->mean > 0 ? fmin(drawing->least, row->mean) : drawing->least;
+    drawing->low = fmin(drawing->low, isfinite(row->low) ? row->low : row->mean);
+    drawing->high = fmax(drawing->high, isfinite(row->high) ? row->high : row->mean);
     drawing->has_x = drawing->has_x || isfinite(row->x);
     drawing->last_x = isfinite(row->x) ? fmax(drawing->last_x, row->x) : drawing->last_x;
   }
 }
 
 static void collect(struct drawing *drawing) {
-  drawing->least = (double)INFINITY;
+  drawing->least = drawing->low = (double)INFINITY;
+  drawing->high = -(double)INFINITY;
   for (size_t i = 0; i < drawing->result->rows; i++) {
     if (is_drawn(drawing, &drawing->result->row[i])) {
       collect_row(drawing, &drawing->result->row[i]);
@@ -74,6 +83,70 @@ static void collect(struct drawing *drawing) {
     if (subject != NULL) {
       subject->has_theory = true;
     }
+  }
+}
+
+static const char *cell_of(const char *name) {
+  const char *comma = strstr(name, ", ");
+  return comma == NULL || theory_of(name) > 0 ? NULL : comma + 2;
+}
+
+static size_t find_cell(const struct drawing *drawing, const char *cell) {
+  size_t at = 0;
+  while (at < drawing->cells && strcmp(drawing->cell[at], cell) != 0) {
+    at++;
+  }
+  return at;
+}
+
+/* The length of a series' name without its cell. */
+static size_t base_of(const struct one *one) {
+  return one->cell == NULL ? strlen(one->name) : (size_t)(one->cell - one->name) - 2;
+}
+
+/* Series that differ in their cell only look the same. */
+static void share_looks(struct drawing *drawing) {
+  drawing->looks = 0;
+  for (size_t i = 0; i < drawing->count; i++) {
+    struct one *one = &drawing->one[i];
+    size_t n = base_of(one), j = 0;
+    while (j < i && (base_of(&drawing->one[j]) != n || strncmp(drawing->one[j].name, one->name, n) != 0)) {
+      j++;
+    }
+    one->look = j < i ? drawing->one[j].look : drawing->looks++;
+  }
+}
+
+/* Into panels, if a grid made too many series for one plot. */
+static void divide(struct drawing *drawing) {
+  size_t members[CELLS_MAX] = {0};
+  if (drawing->looks <= LOOKS_MOST || !drawing->has_x) {
+    return;
+  }
+  for (size_t i = 0; i < drawing->count; i++) {
+    const char *cell = cell_of(drawing->one[i].name);
+    size_t at = cell == NULL ? 0 : find_cell(drawing, cell);
+    if (cell != NULL && at == CELLS_MAX) {
+      drawing->cells = 0;
+      return;
+    }
+    if (cell != NULL) {
+      drawing->cell[at] = cell;
+      drawing->cells += at == drawing->cells;
+      members[at]++;
+    }
+  }
+  for (size_t i = 0; i < drawing->cells; i++) {
+    if (members[i] < 2 || drawing->cells < 2) {
+      drawing->cells = 0;
+      return;
+    }
+  }
+  for (size_t i = 0; drawing->cells > 0 && i < drawing->count; i++) {
+    drawing->one[i].cell = cell_of(drawing->one[i].name);
+  }
+  if (drawing->cells > 0) {
+    share_looks(drawing);
   }
 }
 
@@ -144,7 +217,7 @@ static void write_series(const struct drawing *drawing, size_t at, FILE *to) {
   }
   write_source(drawing, at, to);
   write_line(drawing, one, is_band, to);
-  if (one->is_theory) {
+  if (one->is_theory || drawing->cells > 0) {
     (void)fputs("notitle", to);
   } else {
     (void)fputs("title ", to);
@@ -152,12 +225,16 @@ static void write_series(const struct drawing *drawing, size_t at, FILE *to) {
   }
 }
 
-static void write_plot(const void *data, FILE *to) {
-  const struct drawing *drawing = data;
-  (void)fputs("plot \\\n  ", to);
+/* All series, or those of a cell. */
+static void write_one_plot(const struct drawing *drawing, const char *cell, FILE *to) {
+  const char *separator = "plot \\\n  ";
   for (size_t at = 0; at < drawing->count; at++) {
-    (void)fputs(at == 0 ? "" : ", \\\n  ", to);
-    write_series(drawing, at, to);
+    const char *own = drawing->one[at].cell;
+    if (cell == NULL || own == NULL || strcmp(own, cell) == 0) {
+      (void)fputs(separator, to);
+      write_series(drawing, at, to);
+      separator = ", \\\n  ";
+    }
   }
   (void)fputs("\n", to);
 }
@@ -167,7 +244,7 @@ static void write_names(const struct drawing *drawing, FILE *to) {
   (void)fprintf(to, "set xrange [0.5:%zu.5]\nset xtics rotate by -30 left noenhanced (", drawing->count);
   for (size_t at = 0; at < drawing->count; at++) {
     (void)fputs(at == 0 ? "" : ", ", to);
-    cv_lab_gnuplot_quote(drawing->one[at].name, to);
+    cv_lab_gnuplot_quote_tic(drawing->one[at].name, to);
     (void)fprintf(to, " %zu", at + 1);
   }
   (void)fputs(")\nunset key\n", to);
@@ -187,6 +264,93 @@ static void write_tics(const struct drawing *drawing, FILE *to) {
     }
   }
   (void)fputs(")\n", to);
+}
+
+/* ---- panels ---- */
+
+static size_t columns_of(const struct drawing *drawing) {
+  return drawing->cells > 4 ? 3 : 2;
+}
+
+static size_t legend_height(const struct drawing *drawing) {
+  return 20 + LEGEND_HEIGHT * ((drawing->looks + LEGENDS_BESIDE - 1) / LEGENDS_BESIDE);
+}
+
+static size_t height_of(const struct drawing *drawing) {
+  size_t rows = (drawing->cells + columns_of(drawing) - 1) / columns_of(drawing);
+  return drawing->cells == 0 ? cv_lab_gnuplot_height(drawing->looks)
+                             : TITLE_HEIGHT + rows * PANEL_HEIGHT + legend_height(drawing);
+}
+
+/* A place for the next plot, in parts of the whole picture. */
+static void write_place(double left, double right, double bottom, double top, FILE *to) {
+  (void)fprintf(to, "set lmargin at screen %.4f\nset rmargin at screen %.4f\n", left, right);
+  (void)fprintf(to, "set bmargin at screen %.4f\nset tmargin at screen %.4f\n", bottom, top);
+}
+
+/* One legend for all, in a plot of nothing at the foot. */
+static void write_legend(const struct drawing *drawing, FILE *to) {
+  size_t named = 0;
+  const char *separator = "plot ";
+  (void)fputs(
+      "unset border\nunset tics\nunset grid\nset title ''\nset xlabel ''\nset ylabel ''\n"
+      "set key inside center center horizontal Left reverse noenhanced samplen 3 font ',11'\n"
+      "set xrange [1:2]\nset yrange [1:2]\n",
+      to);
+  write_place(0.02, 0.98, 0, (double)legend_height(drawing) / (double)height_of(drawing), to);
+  for (size_t at = 0; at < drawing->count; at++) {
+    const struct one *one = &drawing->one[at];
+    if (one->look == named) {
+      struct cv_lab_look look = cv_lab_look_of(named++);
+      (void)fprintf(to, "%s1/0 with linespoints ps 0.9 lw 1.5 dt %d pt %d lc rgb '%s' title ", separator, look.dashes,
+                    look.shape, look.colour);
+      cv_lab_gnuplot_quote_part(one->name, base_of(one), to);
+      separator = ", \\\n  ";
+    }
+  }
+  (void)fputs("\nunset key\nset xrange [*:*]\n", to);
+}
+
+static void write_panel(const struct drawing *drawing, size_t cell, FILE *to) {
+  size_t columns = columns_of(drawing), column = cell % columns, row = cell / columns;
+  double height = (double)height_of(drawing), top = height - TITLE_HEIGHT - (double)(row * PANEL_HEIGHT);
+  double width = 0.91 / (double)columns, left = 0.09 + (double)column * width;
+  bool is_last = cell + columns >= drawing->cells;
+  write_place(left + .01, left + width - .02, (top - PANEL_HEIGHT + 75) / height, (top - 25) / height, to);
+  (void)fprintf(to, "set format y '%s'\n", column == 0 ? "%h" : ""); /* the same scale in all of them */
+  cv_lab_gnuplot_label("title", drawing->cell[cell], to);
+  cv_lab_gnuplot_label("xlabel", is_last ? drawing->figure->x_label : "", to);
+  cv_lab_gnuplot_label("ylabel", column == 0 ? drawing->figure->y_label : "", to);
+  write_one_plot(drawing, drawing->cell[cell], to);
+}
+
+static void write_panels(const struct drawing *drawing, FILE *to) {
+  double spread = drawing->high - drawing->low, pad = spread > 0 ? .03 * spread : .1 * fabs(drawing->high) + .01;
+  (void)fputs("set multiplot title ", to);
+  cv_lab_gnuplot_quote(drawing->figure->title, to);
+  (void)fputs("\n", to);
+  write_legend(drawing, to);
+  cv_lab_gnuplot_axes(to);
+  write_tics(drawing, to);
+  (void)fputs("set tics font ',10'\nset xtics rotate by 40 right\nset xlabel offset 0,1\n", to);
+  if (drawing->figure->log_y) {
+    (void)fprintf(to, "set yrange [%.6g:%.6g]\n", drawing->least / 1.2, drawing->high * 1.2);
+  } else {
+    (void)fprintf(to, "set yrange [%.6g:%.6g]\n", drawing->low - pad, drawing->high + pad);
+  }
+  for (size_t i = 0; i < drawing->cells; i++) {
+    write_panel(drawing, i, to);
+  }
+  (void)fputs("unset multiplot\n", to);
+}
+
+static void write_plot(const void *data, FILE *to) {
+  const struct drawing *drawing = data;
+  if (drawing->cells > 0) {
+    write_panels(drawing, to);
+  } else {
+    write_one_plot(drawing, NULL, to);
+  }
 }
 
 static bool is_power_of_two(double x) {
@@ -213,7 +377,7 @@ static enum cv_err write_script(const struct drawing *drawing, const char *folde
   } else {
     write_names(drawing, file);
   }
-  cv_lab_gnuplot_twice(drawing->name.text, drawing->looks, write_plot, drawing, file);
+  cv_lab_gnuplot_twice(drawing->name.text, height_of(drawing), write_plot, drawing, file);
   return cv_lab_file_finish(file, folder, why);
 }
 
@@ -222,6 +386,7 @@ enum cv_err cv_lab_figure_draw(const struct cv_lab_figure *figure, const struct 
   struct drawing drawing = {.figure = figure, .result = result, .name = cv_lab_slug(figure->name, "")};
   CV_TRY(cv_lab_folder_make(folder, why));
   collect(&drawing);
+  divide(&drawing);
   if (drawing.count == 0) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "%s: no number of %s is there to be drawn", figure->name, figure->metric);
   }

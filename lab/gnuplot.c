@@ -45,14 +45,28 @@ enum cv_err cv_lab_folder_make(const char *folder, struct cv_why *why) {
 }
 
 /* Between single quotes nothing is special but the quote itself, which is doubled, and the end of the line. */
-void cv_lab_gnuplot_quote(const char *text, FILE *to) {
+static void quote(const char *text, size_t n, char doubled, FILE *to) {
   (void)fputc('\'', to);
-  for (const char *c = text; *c != '\0'; c++) {
-    bool is_control = (unsigned char)*c < ' ';
-    (void)fputs(*c == '\'' ? "'" : "", to);
-    (void)fputc(is_control ? ' ' : *c, to);
+  for (size_t i = 0; i < n; i++) {
+    bool is_control = (unsigned char)text[i] < ' ';
+    if (text[i] == '\'' || text[i] == doubled) {
+      (void)fputc(text[i], to);
+    }
+    (void)fputc(is_control ? ' ' : text[i], to);
   }
   (void)fputc('\'', to);
+}
+
+void cv_lab_gnuplot_quote_part(const char *text, size_t n, FILE *to) {
+  quote(text, n, '\'', to);
+}
+
+void cv_lab_gnuplot_quote(const char *text, FILE *to) {
+  quote(text, strlen(text), '\'', to);
+}
+
+void cv_lab_gnuplot_quote_tic(const char *text, FILE *to) {
+  quote(text, strlen(text), '%', to);
 }
 
 struct cv_lab_look cv_lab_look_of(size_t series) {
@@ -64,7 +78,7 @@ struct cv_lab_look cv_lab_look_of(size_t series) {
                               .shape = shapes[series % CV_COUNT(shapes)]};
 }
 
-static void label(const char *what, const char *text, FILE *to) {
+void cv_lab_gnuplot_label(const char *what, const char *text, FILE *to) {
   if (text != NULL) {
     (void)fprintf(to, "set %s ", what);
     cv_lab_gnuplot_quote(text, to);
@@ -72,21 +86,32 @@ static void label(const char *what, const char *text, FILE *to) {
   }
 }
 
-void cv_lab_gnuplot_begin(const char *title, const char *x_label, const char *y_label, FILE *to) {
+void cv_lab_gnuplot_axes(FILE *to) {
   (void)fputs(
-      "set encoding utf8\n"
-      "set border 3 lc rgb '#444444'\nset tics nomirror tc rgb '#222222'\nset grid lt 1 lc rgb '#e0e0e0' lw 0.5\n"
+      "set border 3 lc rgb '#444444'\nset tics nomirror tc rgb '#222222'\n"
+      "set xtics nomirror\nset ytics nomirror\n"
+      "set grid lt 1 lc rgb '#e0e0e0' lw 0.5\n",
+      to);
+}
+
+void cv_lab_gnuplot_begin(const char *title, const char *x_label, const char *y_label, FILE *to) {
+  (void)fputs("set encoding utf8\n", to);
+  cv_lab_gnuplot_axes(to);
+  (void)fputs(
       "set key below center horizontal Left reverse noenhanced samplen 4 spacing 1.2\nset bars 0.6\n"
       "set xlabel offset 0,0.2\n",
       to);
-  label("title", title, to);
-  label("xlabel", x_label, to);
-  label("ylabel", y_label, to);
+  cv_lab_gnuplot_label("title", title, to);
+  cv_lab_gnuplot_label("xlabel", x_label, to);
+  cv_lab_gnuplot_label("ylabel", y_label, to);
 }
 
-void cv_lab_gnuplot_twice(const char *name, size_t legends, void (*plot)(const void *data, FILE *to), const void *data,
+size_t cv_lab_gnuplot_height(size_t legends) {
+  return 520 + 20 * ((legends + 1) / 2); /* mostly two beside each other */
+}
+
+void cv_lab_gnuplot_twice(const char *name, size_t height, void (*plot)(const void *data, FILE *to), const void *data,
                           FILE *to) {
-  size_t height = 520 + 20 * ((legends + 1) / 2); /* mostly two beside each other */
   (void)fprintf(to, "set terminal svg size 900,%zu background rgb 'white' font 'sans,13' dashlength 1.2 noenhanced\n",
                 height);
   (void)fprintf(to, "set output '%s.svg'\n", name);

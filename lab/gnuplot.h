@@ -22,6 +22,10 @@ CV_MUST_USE enum cv_err cv_lab_folder_make(const char *folder, struct cv_why *wh
 
 /* A text as gnuplot reads it to be one, whatever is in it. */
 void cv_lab_gnuplot_quote(const char *text, FILE *to);
+/* The same as the name of a place on an axis, which gnuplot takes for a format. */
+void cv_lab_gnuplot_quote_tic(const char *text, FILE *to);
+/* Its first `n` bytes. */
+void cv_lab_gnuplot_quote_part(const char *text, size_t n, FILE *to);
 
 /*
  * How the i-th series is told from the others: by colours that people with colour blindness can tell apart (Okabe and
@@ -36,9 +40,15 @@ struct cv_lab_look cv_lab_look_of(size_t series);
 
 /* What stands before every plot. `title` and the labels may be NULL. */
 void cv_lab_gnuplot_begin(const char *title, const char *x_label, const char *y_label, FILE *to);
-/* The plot commands twice, by `plot`, into NAME.svg and NAME.png, with room for so many legends below. */
-void cv_lab_gnuplot_twice(const char *name, size_t legends, void (*plot)(const void *data, FILE *to), const void *data,
+/* Axes and a grid, as begin has them. */
+void cv_lab_gnuplot_axes(FILE *to);
+/* `set WHAT 'TEXT'`; nothing if it is NULL. */
+void cv_lab_gnuplot_label(const char *what, const char *text, FILE *to);
+/* The plot commands twice, by `plot`, into NAME.svg and NAME.png, 900 wide and so high (the latter twice as large). */
+void cv_lab_gnuplot_twice(const char *name, size_t height, void (*plot)(const void *data, FILE *to), const void *data,
                           FILE *to);
+/* How high a plot with so many legends below is. */
+size_t cv_lab_gnuplot_height(size_t legends);
 /* Runs FOLDER/NAME.gp in the folder. */
 CV_MUST_USE enum cv_err cv_lab_gnuplot_run(const char *folder, const char *name, struct cv_why *why);
 

@@ -208,7 +208,7 @@ static void test_verdicts_of_what_is_compared(void **state) {
        "expected at least 99; 3.9 standard errors in 16 replicates"},
       {"series: one, least: 99.5, at: 100", CV_LAB_UNDECIDED,
        "at T = 100 one has 100 +- 0.26, expected at least 99.5; 1.9 standard errors in 16 replicates, 2.2 are "
-       "needed: about 18 replicates might do"},
+       "needed: about 21 replicates might do"},
       {"series: one, least: 109.5", CV_LAB_FAILS, "1 of 3 comparisons fail, most clearly: at T = 100 one has"},
       {"series: one, most: 110, at: 100", CV_LAB_HOLDS, "expected at most 110"},
       {"series: one, most: 110", CV_LAB_FAILS, "at T = 400 one has 120"},

@@ -118,6 +118,58 @@ static void test_series_without_an_x_stand_beside_each_other(void **state) {
   cv_lab_result_fini(&result);
 }
 
+/* Eight series in two cells of a grid, and one that is in no cell: too many for a plot. */
+static void test_the_cells_of_a_large_grid_have_panels(void **state) {
+  struct cv_lab_result result = {0};
+  struct cv_why why = {0};
+  const struct cv_lab_figure figure = {
+      .name = "grid", .title = "grid", .x_label = "x", .y_label = "y", .metric = "regret"};
+  for (int i = 0; i < 8; i++) {
+    for (int j = 0; j < 2; j++) {
+      char name[40];
+      (void)snprintf(name, sizeof(name), "%d %% off, epsilon %d", i, j);
+      add(&result, name, 1, i, i - .5, i + .5);
+      add(&result, name, 2, i + j, i, i + 2);
+    }
+  }
+  add(&result, "alone", 1, 2, 1, 3);
+  if (cv_lab_figure_draw(&figure, &result, folder.path, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  assert_has("grid.svg", ">epsilon 0<");
+  assert_has("grid.svg", ">epsilon 1<");
+  assert_has("grid.svg", ">7 % off<"); /* one legend for both */
+  size_t bytes;
+  char *script = content("grid.gp", &bytes);
+  assert_null(strstr(script, "title '7 % off, epsilon 1'"));
+  free(script);
+  assert_is_png("grid.png", 1800);
+  cv_lab_result_fini(&result);
+}
+
+static void test_names_of_places_are_no_formats(void **state) {
+  struct cv_lab_result result = {0};
+  const struct cv_lab_figure figure = {.name = "part", .title = "", .x_label = "", .y_label = "", .metric = "regret"};
+  add(&result, "5 % of 100 %", (double)NAN, 2, 1, 3);
+  assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, NULL), CV_OK);
+  assert_has("part.svg", ">5 % of 100 %<");
+  cv_lab_result_fini(&result);
+}
+
+static void test_numbers_that_are_all_the_same_are_drawn(void **state) {
+  struct cv_lab_result result = {0};
+  const struct cv_lab_figure figure = {
+      .name = "flat-grid", .title = "", .x_label = "", .y_label = "", .metric = "regret"};
+  for (int i = 0; i < 26; i++) {
+    char name[40];
+    (void)snprintf(name, sizeof(name), "%d, cell %d", i / 2, i % 2);
+    add(&result, name, 1, 1, 1, 1);
+  }
+  assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, NULL), CV_OK);
+  assert_has("flat-grid.svg", ">cell 1<");
+  cv_lab_result_fini(&result);
+}
+
 static void test_nothing_to_draw_is_said(void **state) {
   struct cv_lab_result result = {0};
   struct cv_why why = {0};
@@ -165,6 +217,9 @@ int main(void) {
       cmocka_unit_test(test_names_are_text_and_nothing_else),
       cmocka_unit_test(test_a_bar_below_zero_stays_on_a_logarithmic_axis),
       cmocka_unit_test(test_series_without_an_x_stand_beside_each_other),
+      cmocka_unit_test(test_the_cells_of_a_large_grid_have_panels),
+      cmocka_unit_test(test_names_of_places_are_no_formats),
+      cmocka_unit_test(test_numbers_that_are_all_the_same_are_drawn),
       cmocka_unit_test(test_nothing_to_draw_is_said),
       cmocka_unit_test(test_a_distribution_is_drawn_from_its_quantiles),
   };
