@@ -190,6 +190,9 @@ static void tell_command(const struct settings *settings, const char *const *wor
   if (settings->replicates > 0) {
     used += (size_t)snprintf(to + used, size - used, " --replicates %llu", (unsigned long long)settings->replicates);
   }
+  if (settings->data_folder != NULL) {
+    used += (size_t)snprintf(to + used, size - used, " --data-folder DIR");
+  }
   for (size_t i = 0; words[i] != NULL && used < size; i++) {
     used += (size_t)snprintf(to + used, size - used, " %s", words[i]);
   }

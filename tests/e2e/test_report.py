@@ -133,7 +133,9 @@ def test_data_are_looked_for_in_the_folder(tmp_path):
     (tmp_path / "data" / "open-bandit.csv").write_text("item_id,propensity_score\n" + "\n".join(lines) + "\n")
     done = report("ppar-fig10", "--replicates", 2, "--data-folder", "data", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Not run" not in Page(tmp_path / "crowdveil-report" / "report.html").text
+    text = Page(tmp_path / "crowdveil-report" / "report.html").text
+    assert "Not run" not in text
+    assert "crowdveil-lab report --seed 1 --replicates 2 --data-folder DIR ppar-fig10" in text
 
 
 def without_times(path):
