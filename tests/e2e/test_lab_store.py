@@ -11,6 +11,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import time
 
 import pytest
 
@@ -84,17 +85,23 @@ def trials(path):
     return count
 
 
-def when_stored(path, run):
-    """Until some of its results are on disk: once a second commit has brought trials, the first is complete."""
+def stopped_when_stored(path, run):
+    """
+    The run has some of its results on disk and stands still: once a second commit has brought trials, the first is
+    complete. It gets a tenth of the time only, so that the fastest machine is not through before anybody looks.
+    """
     log, sizes = path.with_name(path.name + "-wal"), set()
 
     def grown():
+        run.send_signal(signal.SIGCONT)
+        time.sleep(.005)
+        run.send_signal(signal.SIGSTOP)
         assert run.poll() is None, "it is over already"
         content = log.read_bytes() if log.exists() else b""
         if re.search(rb"\[[0-9.,e+-]{20,}\]", content):
             sizes.add(len(content))
         return len(sizes) > 1
-    wait_until(grown, f"{log} has trials of two commits", every=.01)
+    wait_until(grown, f"{log} has trials of two commits")
 
 
 def refusal(done, status):
@@ -112,7 +119,7 @@ def test_killed_in_the_middle_and_resumed_it_prints_the_same(tmp_path, command, 
     had = 0
     for jobs in (1, 2):
         run = start(tmp_path, *command, "--out", "out", "--jobs", jobs, "--resume")
-        when_stored(database, run)
+        stopped_when_stored(database, run)
         run.send_signal(signal.SIGKILL)
         run.communicate()
         assert had < trials(database) < PIECES
@@ -137,8 +144,9 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, volume, command, wh
     disk = volume(tmp_path / "out", mib=32)
     database = tmp_path / "out" / f"{NAME}.db"
     run = start(tmp_path, *command, "--out", "out")
-    when_stored(database, run)
+    stopped_when_stored(database, run)
     disk.fill()
+    run.send_signal(signal.SIGCONT)
     output, error = run.communicate(timeout=60)
     assert run.returncode == 1 and output == ""
     assert error.count("\n") == 1 and str(database.name) in error and "full" in error, error
@@ -249,8 +257,7 @@ def test_a_file_that_is_no_longer_whole_is_refused_by_all(small, harm, told):
 
 def test_a_second_process_is_told_that_one_is_at_it(tmp_path, command):
     run = start(tmp_path, *command, "--out", "out", "--jobs", 1)
-    when_stored(tmp_path / "out" / f"{NAME}.db", run)
-    run.send_signal(signal.SIGSTOP)
+    stopped_when_stored(tmp_path / "out" / f"{NAME}.db", run)
     for args in ((*command, "--out", "out", "--resume"), ("export", f"out/{NAME}.db"),
                  ("merge", "all.db", f"out/{NAME}.db")):
         assert "in use by a running program" in refusal(lab(*args, cwd=tmp_path), 1)

@@ -187,11 +187,12 @@ def test_a_plan_beyond_the_budget_is_refused_before_anybody_is_asked(deployment,
 
 
 def test_kills_neither_lose_a_payment_nor_make_a_second_one(deployment, tmp_path):
-    path = campaign_file(tmp_path, 400, "dpu")
-    deployment.up(broker={"limits": LIMITS})
-    here = {"listen": deployment.broker.address, "limits": LIMITS}
+    budget, limits = 8000, LIMITS | {"worker_epsilon": 4000}  # Seconds of work, so that each kill comes amid it.
+    path = campaign_file(tmp_path, budget, "dpu")
+    deployment.up(broker={"limits": limits})
+    here = {"listen": deployment.broker.address, "limits": limits}
     with deployment.requester() as requester:
-        number = requester.submit(hiring(400, "dpu")).campaign
+        number = requester.submit(hiring(budget, "dpu")).campaign
     gateway = deployment.start_worker("gateway/1-3", path)
     seen = 0
     for kill in range(4):
@@ -201,7 +202,7 @@ def test_kills_neither_lose_a_payment_nor_make_a_second_one(deployment, tmp_path
         wait_until(lambda: sum(account.hires for account in further().accounts) >= seen + 15, "further payments", 30)
         statement = further()
         seen = sum(account.hires for account in statement.accounts)
-        assert sum(account.paid for account in statement.accounts) <= 400_000_000
+        assert sum(account.paid for account in statement.accounts) <= budget * 1_000_000
         deployment.broker.kill()
         if kill % 2 == 1:
             listen = deployment.thirdparty.address
@@ -219,7 +220,7 @@ def test_kills_neither_lose_a_payment_nor_make_a_second_one(deployment, tmp_path
     hires = {standing.arm: standing.tokens for standing in finished.standings}
     assert [account.hires for account in statement.accounts] == [hires[arm] for arm in range(3)]
     assert finished.progress.paid_micro == sum(account.paid for account in statement.accounts)
-    assert 398_000_000 < finished.progress.paid_micro <= 400_000_000
+    assert (budget - 2) * 1_000_000 < finished.progress.paid_micro <= budget * 1_000_000
 
 
 @pytest.mark.parametrize("change,line", [

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -153,9 +154,27 @@ static void test_many_threads_put(void **state) {
   cv_lab_results_fini(&results);
 }
 
-static off_t log_bytes(void) {
-  struct stat info;
-  return stat(folder_file(&folder, "a.db-wal"), &info) == 0 ? info.st_size : 0;
+static uint32_t number_at(FILE *file, long offset) {
+  uint8_t bytes[4] = {0};
+  if (fseek(file, offset, SEEK_SET) != 0 || fread(bytes, sizeof(bytes), 1, file) != 1) {
+    return 0;
+  }
+  return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* How much of the log there is, if it ends with a whole commit; 0 if in the middle of one (sqlite.org/fileformat2). */
+static long committed_bytes(void) {
+  enum { HEADER = 32, FRAME_HEADER = 24 };
+  FILE *log = fopen(folder_file(&folder, "a.db-wal"), "rb");
+  long size = 0;
+  if (log != NULL) {
+    (void)fseek(log, 0, SEEK_END);
+    size = ftell(log);
+    long frame = FRAME_HEADER + (long)number_at(log, 8);
+    size = size > HEADER && (size - HEADER) % frame == 0 && number_at(log, size - frame + 4) != 0 ? size : 0;
+    (void)fclose(log);
+  }
+  return size;
 }
 
 /* Nobody puts anything after it, and nobody closes the store. */
@@ -164,18 +183,18 @@ static _Noreturn void put_one_and_be_killed(void) {
   if (open_seed(7, false, &store) != CV_OK) {
     _exit(1);
   }
-  off_t before = log_bytes();
+  long before = committed_bytes();
   double begun = cv_lab_seconds();
   if (put(store, 1, 1) != CV_OK) {
     _exit(2);
   }
-  while (log_bytes() == before && cv_lab_seconds() < begun + 1) {
+  while (committed_bytes() <= before && cv_lab_seconds() < begun + 10) {
   }
   (void)raise(SIGKILL);
   _exit(3);
 }
 
-static void test_a_piece_is_on_disk_within_a_second(void **state) {
+static void test_a_piece_is_on_disk_though_no_other_follows(void **state) {
   int status = 0;
   pid_t child = fork();
   assert_true(child >= 0);
@@ -315,7 +334,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_what_was_put_comes_back_in_its_place, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_many_threads_put, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_a_piece_is_on_disk_within_a_second, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_piece_is_on_disk_though_no_other_follows, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_results_that_are_there_are_kept, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_an_empty_file_is_as_good_as_none, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_two_stores_on_one_file_are_refused, set_up, tear_down),
