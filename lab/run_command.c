@@ -235,7 +235,7 @@ int cv_lab_list(int argc, char **argv) {
     if (cv_lab_experiment_parse(preset->name, preset->text, strlen(preset->text), NULL, &experiment, &why) != CV_OK) {
       return cv_command_fail(&list_table, 1, "%s", why.text);
     }
-    (void)printf("%-24s %s\n", preset->name, experiment.about);
+    (void)printf("%-28s %s\n", preset->name, experiment.about);
     cv_lab_experiment_fini(&experiment);
   }
   return 0;
