@@ -5,6 +5,7 @@ import threading
 from .worker import Session
 
 LOST = (OSError, ConnectionError)  # ssl.SSLError is an OSError
+SLOWLY_S = .005
 
 
 class Crowd(threading.Thread):
@@ -19,6 +20,17 @@ class Crowd(threading.Thread):
         self.left, self.acknowledged, self.unanswered = set(workers), {}, {}
         self.connections, self.duplicates, self.failed = 0, 0, None
         self.pause = threading.Event()
+        self.most, self.told = None, threading.Condition()
+
+    def go_on_to(self, most):
+        """As fast as it can until so many are acknowledged, then slowly; None: fast to the end."""
+        self.most = most
+
+    def wait_for(self, tokens, timeout=60):
+        """Until so many are acknowledged."""
+        with self.told:
+            self.told.wait_for(lambda: self.failed or len(self.acknowledged) >= tokens, timeout)
+        assert len(self.acknowledged) >= tokens, f"not {tokens} tokens within {timeout} s; {self.failed}"
 
     def run(self):
         done = False
@@ -30,7 +42,9 @@ class Crowd(threading.Thread):
             except LOST:
                 self.pause.wait(.02)  # nobody is there to tell us when the broker will be
             except BaseException as error:
-                self.failed = error
+                with self.told:
+                    self.failed = error
+                    self.told.notify()
                 raise
 
     def work(self, session):
@@ -46,6 +60,8 @@ class Crowd(threading.Thread):
             if kind == "assign":
                 arm, = message.arms
                 self.unanswered[message.ticket] = message.worker, arm
+                if self.most is not None and len(self.acknowledged) >= self.most:
+                    self.pause.wait(SLOWLY_S)
                 session.token(message.ticket, [self.score(message.worker, arm)])
             elif kind == "ack" and message.ticket in self.unanswered:
                 self.answered(session, message)
@@ -58,8 +74,10 @@ class Crowd(threading.Thread):
         if verdict in ("accepted", "duplicate"):
             self.duplicates += verdict == "duplicate"
             assert (worker, arm) not in self.acknowledged, f"worker {worker} is told twice that its token counts"
-            self.acknowledged[worker, arm] = self.score(worker, arm)
             self.left.discard(worker)
+            with self.told:
+                self.acknowledged[worker, arm] = self.score(worker, arm)
+                self.told.notify()
         else:
             assert verdict == "expired", f"{verdict}: {ack.why}"
             session.arrive([worker])

@@ -11,16 +11,27 @@ from harness.audit import audit
 from harness.campaign import GATEWAYS, Run
 
 
+AHEAD = 500
+
+
 def value(worker, arm):
     return random.Random(f"{worker}/{arm}").randrange(GRID)
 
 
 class ExactRun(Run):
     def __init__(self, deployment, **broker):
-        super().__init__(deployment, broker=broker, mechanism="none", trusted=True, epsilon=1, tokens=30_000,
+        super().__init__(deployment, broker=broker, mechanism="none", trusted=True, epsilon=1, tokens=15_000,
                          policy_params={"alpha": .0001, "delta": .1, "tokens_per_round": 1000})
-        self.crowd = Crowd(deployment.broker.address, deployment.pki.issue(GATEWAYS[0]), range(1, 60_001), value)
+        self.crowd = Crowd(deployment.broker.address, deployment.pki.issue(GATEWAYS[0]), range(1, 30_001), value)
         self.crowd.start()
+
+    def when(self, tokens):
+        """At once when the crowd knows of so many, in full flow; it is slow after a few more, so that it is not over."""
+        self.crowd.go_on_to(tokens + AHEAD)
+        self.crowd.wait_for(tokens)
+
+    def hurry(self):
+        self.crowd.go_on_to(None)
 
     def check(self):
         finished, export = self.finish()
