@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any two parties are cut off from each other: noisily, silently, in one direction only; afterwards it goes on."""
-import os
 import random
 import time
 
@@ -11,6 +10,7 @@ from harness.campaign import FINISHER, GATEWAYS, Run
 from harness.daemon import wait_until
 from harness.namespaces import namespaces  # noqa: F401  (a fixture)
 from harness.proxy import Relay
+from harness.sockets import connections_of, unread_by
 
 pytestmark = pytest.mark.usefixtures("worker_program")
 
@@ -46,39 +46,18 @@ def relayed(deployment):
         run.close()
 
 
-def connections_of(daemon):
-    """The rows of a program's established TCP connections in /proc/net/tcp."""
-    own = set()
-    for number in os.listdir(f"/proc/{daemon.pid}/fd"):
-        try:
-            own.add(os.readlink(f"/proc/{daemon.pid}/fd/{number}"))
-        except FileNotFoundError:
-            continue
-    with open(f"/proc/{daemon.pid}/net/tcp") as table:
-        rows = [line.split() for line in table.readlines()[1:]]
-    return [row for row in rows if f"socket:[{row[9]}]" in own and row[3] == "01"]
-
-
-def sockets_of(daemon):
-    return len(connections_of(daemon))
-
-
-def unread_by(daemon):
-    """Bytes that the kernel has for it."""
-    return sum(int(row[4].split(":")[1], 16) for row in connections_of(daemon))
-
-
 def test_connections_are_reset_again_and_again(deployment, undisturbed, relayed):
     run, chance = relayed(), random.Random(9)
     run.start_workers(arrival_rate=3000)
     run.when(1)
-    before = sockets_of(deployment.broker)
+    before = len(connections_of(deployment.broker))
     for tokens in sorted(chance.randrange(500, 13_000) for _ in range(20)):
         run.when(tokens)
         for relay in chance.sample(sorted(run.relays), chance.choice([1, 1, 2, 4])):
             run.relays[relay].reset()
     run.finish()
-    wait_until(lambda: sockets_of(deployment.broker) <= before, "the broker lets go of connections that are gone")
+    wait_until(lambda: len(connections_of(deployment.broker)) <= before,
+               "the broker lets go of connections that are gone")
     run.check(undisturbed)
 
 
@@ -141,7 +120,7 @@ def cut(deployment, run, namespaces, workers, ways, silence_s):  # noqa: F811
         bystander.answer()
         for way in ways:
             namespaces.mute(*way)
-        wait_until(lambda: not any(sockets_of(daemon) for daemon in everybody), "every party noticed",
+        wait_until(lambda: not any(connections_of(daemon) for daemon in everybody), "every party noticed",
                    timeout=2 * silence_s + SLACK_S)
         namespaces.heal()
 

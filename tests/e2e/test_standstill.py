@@ -95,6 +95,7 @@ def test_the_others_fill_in_for_a_gateway_that_stands_still(deployment, undistur
     """What it had been asked for is asked of others; what it says afterwards comes too late and counts for nothing."""
     run = Run(deployment, broker={"lease": "300ms"})
     workers = run.start_workers()
+    workers[0].wait_for("connected to broker")
     run.when(3000)
     with stopped(workers[0]):
         finished, _ = run.finish()

@@ -2,14 +2,14 @@
 """
 A campaign with seeded scores and seeded noise, to be disturbed; undisturbed it always ends the same.
 
-While it is disturbed its crowd keeps a pace that no machine outruns: there is work for a quarter of a minute, whoever is
-delayed. To finish, somebody comes who keeps none.
+While it is disturbed its crowd keeps a pace that no machine outruns: there is work for a quarter of a minute, whoever
+is delayed. To finish, somebody comes who keeps none.
 """
 from client.requester import end_name, spec
 from harness import crashes
 from harness.audit import audit
 
-MEANS = [.1, .6, .95, .72, .9]  # .72 is close to the boundary: some thirty plans, 134,000 tokens
+MEANS = [.1, .6, .95, .72, .9]  # .72 is close to a boundary: 32 plans, 134,000 tokens
 CLASSES = [3, 2, 1, 2, 1]
 TAU, TOKENS = 2000, 200_000
 GATEWAYS = ("gateway/1-100000", "gateway/100001-200000")

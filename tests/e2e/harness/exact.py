@@ -26,7 +26,7 @@ class ExactRun(Run):
         self.crowd.start()
 
     def when(self, tokens):
-        """At once when the crowd knows of so many, in full flow; it is slow after a few more, so that it is not over."""
+        """At once when the crowd knows of so many, in full flow; after a few more it is slow, so as not to be over."""
         self.crowd.go_on_to(tokens + AHEAD)
         self.crowd.wait_for(tokens)
 
