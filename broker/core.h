@@ -70,9 +70,9 @@ CV_MUST_USE enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32
 /* Rows in the order of commits. */
 CV_MUST_USE enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t campaign, uint64_t commit,
                                                   struct cv_reader *bytes);
-/* `commit` is the last one stored. */
-CV_MUST_USE enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, uint64_t now_ms,
-                                              uint64_t wall_ms);
+/* `commit` is the last one stored, and `totals` what was stored with it; NULL: not compared. */
+CV_MUST_USE enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, const struct cv_totals *totals,
+                                              uint64_t now_ms, uint64_t wall_ms);
 
 /* ---- connections ---- */
 

@@ -37,6 +37,7 @@ static struct hex hex_of(const struct cv_digest *digest) {
 }
 
 static void tell_campaigns(const struct cv_broker *core) {
+  cv_fact("read");
   for (const struct cv_campaign *campaign = core->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     cv_fact("campaign\t-\t%u\t%s\t%zu\t%s\t%zu\t%s", campaign->id, cv_end_text(campaign->end), campaign->releases,
             hex_of(&campaign->releases_hash).text, campaign->plans, hex_of(&campaign->plans_hash).text);
@@ -134,6 +135,7 @@ static bool examine_new(const struct cv_broker_settings *settings, const char *d
     return false;
   }
   cv_finding(CV_FINDING_NOTE, "", "database %s: not there yet; the first start makes it", database);
+  cv_fact("read");
   return true;
 }
 

@@ -345,7 +345,13 @@ static enum cv_err settle(struct cv_campaign *campaign) {
   return check_history(campaign);
 }
 
-enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, uint64_t now_ms, uint64_t wall_ms) {
+static bool is_same(const struct cv_totals *a, const struct cv_totals *b) {
+  return a->campaigns == b->campaigns && a->releases == b->releases && a->tokens == b->tokens &&
+         a->promised_micro == b->promised_micro;
+}
+
+enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, const struct cv_totals *totals,
+                                  uint64_t now_ms, uint64_t wall_ms) {
   broker->commit = commit + 1;
   broker->now_ms = broker->ticked_ms = now_ms;
   broker->wall_ms = wall_ms;
@@ -365,6 +371,8 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, uin
     CV_TRY(check_ledger(campaign));
     broker->totals.tokens = cv_ledger_add(broker->totals.tokens, campaign->tokens);
   }
+  /* Rows of a campaign that has ended have nothing else to agree with. */
+  CV_TRY(damaged_unless(totals == NULL || is_same(totals, &broker->totals)));
   broker->changed = broker->said = broker->sweep = broker->quiet = false;
   return cv_broker_unless_failed(broker, CV_OK, NULL);
 }

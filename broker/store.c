@@ -510,7 +510,7 @@ enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker
   for (size_t i = 0; i < CV_COUNT(steps); i++) {
     CV_TRY(each_row(store, broker, &steps[i], why));
   }
-  enum cv_err err = cv_broker_restore_end(broker, store->mark.commit, now_ms, wall_ms);
+  enum cv_err err = cv_broker_restore_end(broker, store->mark.commit, &store->mark.totals, now_ms, wall_ms);
   return err == CV_OK ? err
                       : cv_fail(why, err, "the broker's database does not agree with itself: %s", cv_err_text(err));
 }

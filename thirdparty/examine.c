@@ -68,6 +68,7 @@ static int examine_database(const struct cv_thirdparty_files *files, const char 
     cv_finding(CV_FINDING_WRONG, lost_advice, "%s", why.text);
     return 1;
   }
+  cv_fact("read");
   cv_finding(CV_FINDING_OK, "", "database %s: whole, %" PRIu64 " campaigns", path, tally.campaigns);
   if (tally.disagree == 0) {
     cv_finding(CV_FINDING_OK, "", "decisions: all follow from the releases");
@@ -87,6 +88,7 @@ int cv_thirdparty_examine(const struct cv_thirdparty_files *files) {
   }
   if (stat(path, &info) != 0) {
     cv_finding(CV_FINDING_NOTE, "", "database %s: not there yet; the first start makes it", path);
+    cv_fact("read");
     return 0;
   }
   return examine_database(files, path);

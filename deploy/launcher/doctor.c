@@ -52,6 +52,7 @@ struct party {
   struct cv_found_campaign *campaign; /* owned */
   size_t campaigns;
   bool is_live;
+  bool is_read; /* its database, or it has none yet */
 };
 
 static void party_fini(struct party *party) {
@@ -189,12 +190,13 @@ static enum cv_err examine_program(struct party *party, struct cv_findings *find
   party->campaign = findings->campaign;
   party->campaigns = findings->campaigns;
   party->is_live = findings->is_live;
+  party->is_read = findings->is_read;
   findings->campaign = NULL;
   findings->campaigns = findings->campaigns_cap = 0;
   if (findings->is_live) {
     examine_live(findings);
   }
-  findings->is_live = false;
+  findings->is_live = findings->is_read = false;
   return CV_OK;
 }
 
@@ -251,6 +253,10 @@ static void compare_parties(const struct party *broker, const struct party *thir
   (void)snprintf(findings->party, sizeof(findings->party), "broker and third-party");
   if (broker->is_live || thirdparty->is_live) {
     cv_findings_add(findings, CV_FINDING_NOTE, "stop both to have them compared", "not compared, since one is running");
+    return;
+  }
+  if (!broker->is_read || !thirdparty->is_read) {
+    cv_findings_add(findings, CV_FINDING_NOTE, "see to that first", "not compared, since one could not be read");
     return;
   }
   for (size_t i = 0; i < thirdparty->campaigns; i++) {

@@ -30,6 +30,7 @@ struct cv_findings {
   size_t campaigns, campaigns_cap;
   char live[256]; /* admin socket of a running program; "" if it has none */
   bool is_live;
+  bool is_read;   /* its campaigns are all there are */
   char party[64]; /* whose findings come */
 };
 

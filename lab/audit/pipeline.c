@@ -59,7 +59,7 @@ static enum cv_err make_broker(struct run *run) {
       .noise = run->pipeline->noise,
   };
   CV_TRY(cv_broker_new(&config, &run->broker));
-  return cv_broker_restore_end(run->broker, 0, run->now_ms, run->now_ms);
+  return cv_broker_restore_end(run->broker, 0, NULL, run->now_ms, run->now_ms);
 }
 
 static enum cv_err make_crew(struct run *run, struct cv_why *why) {

@@ -101,6 +101,9 @@ PLANTED = {
     "a ledger that covers too little": (
         lambda p: change(p.state / "broker.db", "DELETE FROM ledger WHERE arm = 0"), "wrong", "does not agree",
         "put a copy back"),
+    "a release that is gone": (
+        lambda p: change(p.state / "broker.db", "DELETE FROM release WHERE number = 1"), "wrong", "does not agree",
+        "put a copy back"),
     "a key that others can read": (
         lambda p: Path(p.broker["seal_key"]).chmod(0o644), "wrong", "key .*0644", "mode 0600"),
     "another key": (
@@ -162,6 +165,7 @@ def test_a_healthy_deployment_is_well_and_nothing_is_changed(patient):
         hits = [finding for finding in patient.findings()
                 if finding["level"] == level and re.search(pattern, finding["what"]) and advice in finding["advice"]]
         assert hits, f"{what}: {patient.findings()}"
+        assert ("has gone back" in str(patient.findings())) == (plant == older_copy), "recovering costs campaigns"
         patient.broker, patient.thirdparty = json.loads(settings)
         for name, path in (("state", patient.state), ("other", patient.other_state)):
             shutil.rmtree(path)

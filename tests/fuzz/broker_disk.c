@@ -118,5 +118,5 @@ enum cv_err disk_load(const struct disk *disk, struct cv_broker *broker, uint64_
       }
     }
   }
-  return cv_broker_restore_end(broker, disk->commit, now_ms, wall_ms);
+  return cv_broker_restore_end(broker, disk->commit, NULL, now_ms, wall_ms);
 }

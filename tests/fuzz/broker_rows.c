@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     known |= is_key ? bit : 0;
     err = feed(broker, &record);
   }
-  if (err == CV_OK && cv_broker_restore_end(broker, 20, 1000, 1000) == CV_OK) {
+  if (err == CV_OK && cv_broker_restore_end(broker, 20, NULL, 1000, 1000) == CV_OK) {
     run(broker);
   }
   cv_broker_free(broker);

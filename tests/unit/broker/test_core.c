@@ -343,6 +343,9 @@ static void test_rows_that_were_changed_or_are_gone_are_noticed(void **state) {
       "DELETE FROM journal",
       "DELETE FROM ledger WHERE arm = 1",
       "UPDATE ledger SET image = CAST(substr(image, 1, 4) || zeroblob(8) || substr(image, 13) AS BLOB)",
+      "UPDATE meta SET releases = releases - 1",
+      "UPDATE meta SET tokens = tokens + 1",
+      "UPDATE meta SET promised_micro = 0",
       "UPDATE ledger SET image = CAST(substr(image, 1, 4) || x'0000000001000000' || substr(image, 13) AS BLOB)",
   };
   for (size_t i = 0; i < CV_COUNT(sql); i++) {

@@ -72,7 +72,7 @@ static void setup(struct stage *stage) {
   *stage = (struct stage){.core = NULL};
   cv_rng_seeded_init(&stage->noise, 1, CV_RNG_NOISE, 0, 0);
   boot(stage);
-  assert_int_equal(cv_broker_restore_end(stage->core, 0, NOW, NOW), CV_OK);
+  assert_int_equal(cv_broker_restore_end(stage->core, 0, NULL, NOW, NOW), CV_OK);
   assert_int_equal(cv_broker_join(stage->core, &requester, NULL, &order, &why), CV_OK);
   assert_int_equal(cv_broker_join(stage->core, &thirdparty, NULL, &rank, &why), CV_OK);
   struct cv_order_frame submit = {.hello = hello, .kind = CV_ORDER_SUBMIT};

@@ -149,7 +149,7 @@ static void begin(struct world *world, uint32_t want) {
                                           .noise_seeded = true};
   *world = (struct world){.now_ms = 1000};
   assert_int_equal(cv_broker_new(&config, &world->core), CV_OK);
-  assert_int_equal(cv_broker_restore_end(world->core, 0, world->now_ms, world->now_ms), CV_OK);
+  assert_int_equal(cv_broker_restore_end(world->core, 0, NULL, world->now_ms, world->now_ms), CV_OK);
   join_others(world);
   struct cv_order_frame frame = {.hello = hello, .kind = CV_ORDER_SUBMIT};
   frame.as.submit.spec = (struct cv_spec){.name = "test",
