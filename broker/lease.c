@@ -9,7 +9,7 @@
 
 static const uint32_t NONE = CV_LEASE_NONE;
 
-void cv_lease_unlink(struct cv_broker_conn *conn, uint32_t at) {
+static void unlink_at(struct cv_broker_conn *conn, uint32_t at) {
   struct cv_lease *lease = &conn->lease[at];
   *(lease->before == NONE ? &conn->lease_first : &conn->lease[lease->before].after) = lease->after;
   *(lease->after == NONE ? &conn->lease_last : &conn->lease[lease->after].before) = lease->before;
@@ -61,7 +61,7 @@ static void give_place_back(struct cv_broker *broker, struct cv_campaign *campai
 
 void cv_lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uint32_t at) {
   struct cv_lease lease = conn->lease[at];
-  cv_lease_unlink(conn, at);
+  unlink_at(conn, at);
   struct cv_dealing *dealing = cv_dealing_find(conn, lease.campaign);
   if (dealing != NULL && dealing->held[lease.arm] > 0) {
     dealing->held[lease.arm]--;

@@ -210,7 +210,7 @@ enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_broker_conn *
 
 /* ---- answers ---- */
 
-void cv_order_ready_clear(struct cv_broker_conn *conn) {
+static void clear_ready(struct cv_broker_conn *conn) {
   free(conn->status);
   cv_statement_free(conn->statement);
   free(conn->part_release);
@@ -226,7 +226,7 @@ void cv_order_conn_fini(struct cv_broker_conn *conn) {
   for (uint32_t i = 0; i < conn->requests; i++) {
     cv_statement_free(conn->request[i].statement);
   }
-  cv_order_ready_clear(conn);
+  clear_ready(conn);
 }
 
 static enum cv_err fill_status(struct cv_broker *broker, struct cv_broker_conn *conn) {
@@ -346,7 +346,7 @@ static bool fill_watch(struct cv_broker *broker, struct cv_broker_conn *conn, st
 }
 
 enum cv_err cv_order_fill(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms) {
-  cv_order_ready_clear(conn);
+  clear_ready(conn);
   if (conn->held) {
     return CV_OK;
   }

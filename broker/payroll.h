@@ -2,7 +2,7 @@
 /*
  * The money of a recruitment campaign: which worker is which arm, and what each has been paid. A worker is paid its
  * arm's cost for each accepted token, once, whatever becomes of the epoch; plans are accepted as far as the budget goes
- * (cv_payroll_asks), so payments never exceed it.
+ * (cv_payroll_price()), so payments never exceed it.
  *
  * While a campaign runs, payments follow from the stored images of its arms; when it stops they are stored as such.
  */

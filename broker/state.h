@@ -333,7 +333,6 @@ void *cv_crowd_out_grow(void *array, size_t count, size_t *cap, size_t size);
 /* Room for one more; then links it behind the others and returns its place. */
 CV_MUST_USE enum cv_err cv_lease_room(struct cv_broker_conn *conn);
 uint32_t cv_lease_link(struct cv_broker_conn *conn, const struct cv_lease *terms);
-void cv_lease_unlink(struct cv_broker_conn *conn, uint32_t at);
 /* The lease is over; its place goes back if nobody has filled it. */
 void cv_lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uint32_t at);
 /* The same for the one that the ticket was given under, if the connection still has it. */
@@ -367,7 +366,6 @@ CV_MUST_USE enum cv_err cv_rank_fill(struct cv_broker *broker);
 void cv_rank_connected(struct cv_broker *broker, struct cv_broker_conn *conn);
 void cv_rank_disconnected(struct cv_broker *broker);
 CV_MUST_USE enum cv_err cv_order_fill(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms);
-void cv_order_ready_clear(struct cv_broker_conn *conn);
 void cv_order_conn_fini(struct cv_broker_conn *conn);
 void cv_order_tick(struct cv_broker *broker, uint64_t now_ms);
 

@@ -50,11 +50,7 @@ static const struct cv_lab_formula table[] = {
     {.name = "declared-noise", .metric = "noise", .fits = cv_lab_noise_fits, .value = cv_lab_noise_declared},
 };
 
-const struct cv_lab_formula *cv_lab_formula_at(size_t index) {
-  return index < CV_COUNT(table) ? &table[index] : NULL;
-}
-
-const struct cv_lab_formula *cv_lab_formula_find(const char *name) {
+static const struct cv_lab_formula *find(const char *name) {
   for (size_t i = 0; i < CV_COUNT(table); i++) {
     if (strcmp(table[i].name, name) == 0) {
       return &table[i];
@@ -67,7 +63,7 @@ enum cv_err cv_lab_formula_read(const struct cv_yaml *yaml, const yaml_node_t *n
                                 struct cv_why *why) {
   const char *known[CV_COUNT(table)];
   char list[200], expected[240];
-  if (node->type == YAML_SCALAR_NODE && cv_lab_formula_find(cv_yaml_text(node)) != NULL) {
+  if (node->type == YAML_SCALAR_NODE && find(cv_yaml_text(node)) != NULL) {
     *ret = cv_yaml_text(node);
     return CV_OK;
   }
@@ -94,7 +90,7 @@ static bool has_metric(const struct cv_lab_experiment *experiment, const char *m
 }
 
 static enum cv_err check_fit(const struct cv_lab_experiment *experiment, size_t series, struct cv_why *why) {
-  const struct cv_lab_formula *formula = cv_lab_formula_find(experiment->one[series].formula);
+  const struct cv_lab_formula *formula = find(experiment->one[series].formula);
   struct cv_prepared prepared;
   if (!has_metric(experiment, formula->metric)) {
     return cv_fail(why, CV_ERR_INVALID,
@@ -122,7 +118,7 @@ enum cv_err cv_lab_formulas_check(const struct cv_lab_experiment *experiment, st
 
 enum cv_err cv_lab_formula_value(const struct cv_lab_experiment *experiment, size_t series, size_t point, size_t metric,
                                  double *ret) {
-  const struct cv_lab_formula *formula = cv_lab_formula_find(experiment->one[series].formula);
+  const struct cv_lab_formula *formula = find(experiment->one[series].formula);
   bool is_setting = experiment->axis != CV_LAB_AXIS_PULLS;
   struct cv_prepared prepared;
   if (strcmp(formula->metric, cv_lab_metric_name(experiment, metric)) != 0) {

@@ -23,10 +23,6 @@ struct cv_lab_formula {
   double (*value)(const struct cv_prepared *prepared, double x);
 };
 
-/* By name, NULL if there is none; and by index, NULL past the end. */
-const struct cv_lab_formula *cv_lab_formula_find(const char *name);
-const struct cv_lab_formula *cv_lab_formula_at(size_t index);
-
 /* The name of one; borrowed from the node. One line with line and column if it is none. */
 CV_MUST_USE enum cv_err cv_lab_formula_read(const struct cv_yaml *yaml, const yaml_node_t *node, const char **ret,
                                             struct cv_why *why);

@@ -15,10 +15,6 @@ static const struct cv_lab_measure *const table[] = {
     &cv_lab_measure_leakage,
 };
 
-const struct cv_lab_measure *cv_lab_measure_at(size_t index) {
-  return index < CV_COUNT(table) ? table[index] : NULL;
-}
-
 const struct cv_lab_measure *cv_lab_measure_find(const char *name) {
   for (size_t i = 0; i < CV_COUNT(table); i++) {
     if (strcmp(table[i]->name, name) == 0) {

@@ -24,9 +24,8 @@ struct cv_lab_measure {
   enum cv_err (*run)(const struct cv_lab_piece *piece, size_t series, double *ret_values, struct cv_why *why);
 };
 
-/* By name, NULL if there is none; and by index, NULL past the end. */
+/* By name, NULL if there is none. */
 const struct cv_lab_measure *cv_lab_measure_find(const char *name);
-const struct cv_lab_measure *cv_lab_measure_at(size_t index);
 
 /* The seed of a replicate. */
 uint64_t cv_lab_replicate_seed(uint64_t seed, uint64_t replicate);

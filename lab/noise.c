@@ -18,7 +18,8 @@ static double covered(const struct cv_mechanism_law *law, uint64_t n) {
   return cover == CV_COVER_ITEM ? 1 : (double)n;
 }
 
-enum cv_err cv_lab_noise_law(const struct cv_prepared *campaign, struct cv_mechanism_law *ret, struct cv_why *why) {
+/* The campaign's mechanism, its limit of tokens being the releases. */
+static enum cv_err law_of(const struct cv_prepared *campaign, struct cv_mechanism_law *ret, struct cv_why *why) {
   const struct cv_spec *spec = &campaign->file.spec;
   struct cv_choice mechanism = spec->mechanism;
   if (spec->tokens >= CV_RELEASES_END) {
@@ -30,7 +31,7 @@ enum cv_err cv_lab_noise_law(const struct cv_prepared *campaign, struct cv_mecha
 
 enum cv_err cv_lab_noise_fits(const struct cv_prepared *campaign, struct cv_why *why) {
   struct cv_mechanism_law law;
-  return cv_lab_noise_law(campaign, &law, why);
+  return law_of(campaign, &law, why);
 }
 
 /* A Laplace noise of scale b/epsilon has variance 2 (b/epsilon)^2. */
@@ -38,7 +39,7 @@ double cv_lab_noise_declared(const struct cv_prepared *campaign, double n) {
   struct cv_mechanism_law law;
   struct cv_noise noise;
   double variance = 0, epsilon = (double)campaign->file.spec.epsilon_micro / CV_MICRO;
-  CV_REQUIRE(cv_lab_noise_law(campaign, &law, NULL) == CV_OK);
+  CV_REQUIRE(law_of(campaign, &law, NULL) == CV_OK);
   cv_mechanism_noise(&law, (uint64_t)n, &noise);
   for (uint32_t i = 0; i < noise.groups; i++) {
     variance += 2 * noise.group[i].scale * noise.group[i].scale * noise.group[i].count;
@@ -74,7 +75,7 @@ static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *
                   piece->experiment->path);
   }
   if (err == CV_OK) {
-    err = cv_lab_noise_law(&campaign, &law, why);
+    err = law_of(&campaign, &law, why);
   }
   if (err == CV_OK) {
     err = draw_all(piece, &law, ret_values);

@@ -15,7 +15,8 @@ const struct cv_lab_preset *cv_lab_preset_find(const char *name) {
   return NULL;
 }
 
-const char *cv_lab_preset_nearest(const char *name) {
+/* NULL if no name is like it. */
+static const char *nearest_to(const char *name) {
   enum { MOST = 128 };
   const char *names[MOST];
   size_t n = 0;
@@ -33,7 +34,7 @@ enum cv_err cv_lab_preset_open(const char *name, const char *data, struct cv_lab
   if (strpbrk(name, "/.") != NULL) {
     return cv_lab_experiment_load(name, data, ret, why);
   }
-  const char *nearest = cv_lab_preset_nearest(name);
+  const char *nearest = nearest_to(name);
   return nearest == NULL ? cv_fail(why, CV_ERR_INVALID,
                                    "%s is no experiment; expected a file or a name that `crowdveil-lab list` knows",
                                    cv_value_quote(name).text)

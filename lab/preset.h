@@ -15,8 +15,6 @@ extern const struct cv_lab_preset cv_lab_presets[];
 
 /* NULL if there is none of that name. */
 const struct cv_lab_preset *cv_lab_preset_find(const char *name);
-/* The name most like this one: what a person may have meant; NULL if none is like it. */
-const char *cv_lab_preset_nearest(const char *name);
 
 /*
  * A preset by its name; what has a slash or a dot in it is a file. Data and errors as of cv_lab_experiment_parse(), and

@@ -25,14 +25,6 @@ static double total(const struct sum *sum) {
   return sum->high + sum->low;
 }
 
-double cv_lab_sum(const double *value, size_t n) {
-  struct sum sum = {0};
-  for (size_t i = 0; i < n; i++) {
-    add(&sum, value[i]);
-  }
-  return total(&sum);
-}
-
 struct sample {
   cv_lab_sample_fn *at;
   const void *data;

@@ -42,8 +42,6 @@ struct cv_lab_summary cv_lab_summary_of(enum cv_lab_statistic statistic, cv_lab_
 /* Degrees of freedom of the standard error of `n` numbers: of Student's distribution, if it were normal ones. */
 double cv_lab_freedom(enum cv_lab_statistic statistic, uint64_t n);
 
-/* Neumaier's compensated sum. */
-double cv_lab_sum(const double *value, size_t n);
 /* Mean |a - b| over all pairs of ascending numbers; NAN of fewer than two. */
 double cv_lab_gini(const double *ascending, size_t n);
 /* The q-quantile of n > 0 ascending numbers, q in [0, 1], linear between neighbours. */

@@ -20,7 +20,8 @@ static uint64_t left(const struct cv_statement *statement, const struct cv_accou
   return account->spent_micro < statement->epsilon_micro ? statement->epsilon_micro - account->spent_micro : 0;
 }
 
-uint64_t cv_statement_most(const struct cv_statement *statement) {
+/* The largest account of an arm; what the campaign can cost at most if it is a plan. */
+static uint64_t most_micro(const struct cv_statement *statement) {
   if (is_plan(statement)) {
     return statement->is_exact ? 0 : statement->epsilon_micro;
   }
@@ -54,7 +55,7 @@ static void find_words(const struct cv_statement *statement, struct words *words
   } else {
     say(words, "Mechanism %s: %s.", statement->mechanism, statement->guarantee);
     say(words, "Event level: all releases together tell no more about one token's score than epsilon %g permits.",
-        epsilon(cv_statement_most(statement)));
+        epsilon(most_micro(statement)));
     say(words,
         "Arms are scored by different tokens, so their accounts stand side by side and the largest one counts; the "
         "releases of one arm add up in its account.");
@@ -97,7 +98,7 @@ void cv_statement_print(const struct cv_statement *statement, FILE *to) {
   if (is_plan(statement)) {
     (void)fprintf(to, "plan \"%s\": %" PRIu32 " arms, mechanism %s, not submitted\n", statement->name, statement->arms,
                   statement->mechanism);
-    (void)fprintf(to, "at most     epsilon %g for each arm, %g for a worker\n", epsilon(cv_statement_most(statement)),
+    (void)fprintf(to, "at most     epsilon %g for each arm, %g for a worker\n", epsilon(most_micro(statement)),
                   epsilon(statement->worker_epsilon_micro));
   } else {
     (void)fprintf(to, "campaign %" PRIu64 " \"%s\": %s, mechanism %s\n", statement->campaign, statement->name,
@@ -166,15 +167,14 @@ enum cv_err cv_statement_write_json(const struct cv_statement *statement, FILE *
     guarantee = cv_json_append(guarantee, json_string(words.line[i]));
   }
   json_t *campaign = is_plan(statement) ? json_null() : json_integer((json_int_t)statement->campaign);
-  json_t *all =
-      json_pack("{s:o, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "campaign", campaign, "name",
-                statement->name, "state", is_plan(statement) ? "planned" : cv_end_text(statement->end), "mechanism",
-                statement->mechanism, "privatizer", statement->privatizer, "exact", statement->is_exact, "most_micro",
-                (json_int_t)cv_statement_most(statement), "limit_micro", (json_int_t)statement->epsilon_micro,
-                "tokens_per_worker", (json_int_t)statement->tokens_per_worker, "worker_micro",
-                (json_int_t)statement->worker_epsilon_micro, "worker_lifetime_micro",
-                (json_int_t)statement->lifetime_epsilon_micro, "worker_floor_micro", (json_int_t)statement->floor_micro,
-                "guarantee", guarantee, "arms", accounts_json(statement));
+  json_t *all = json_pack(
+      "{s:o, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "campaign", campaign, "name",
+      statement->name, "state", is_plan(statement) ? "planned" : cv_end_text(statement->end), "mechanism",
+      statement->mechanism, "privatizer", statement->privatizer, "exact", statement->is_exact, "most_micro",
+      (json_int_t)most_micro(statement), "limit_micro", (json_int_t)statement->epsilon_micro, "tokens_per_worker",
+      (json_int_t)statement->tokens_per_worker, "worker_micro", (json_int_t)statement->worker_epsilon_micro,
+      "worker_lifetime_micro", (json_int_t)statement->lifetime_epsilon_micro, "worker_floor_micro",
+      (json_int_t)statement->floor_micro, "guarantee", guarantee, "arms", accounts_json(statement));
   if (statement->budget_micro > 0) {
     all = cv_json_set(all, "budget_micro", json_integer((json_int_t)statement->budget_micro));
   }

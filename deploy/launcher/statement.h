@@ -7,8 +7,6 @@
 
 #include "proto/codec/order.h"
 
-/* The largest account of an arm; what the campaign can cost at most if it is a plan. Micro-epsilon. */
-uint64_t cv_statement_most(const struct cv_statement *statement);
 /* A table for a person. */
 void cv_statement_print(const struct cv_statement *statement, FILE *to);
 /* With a line of headings: arm, releases, tokens, spent_micro, lost_micro, left_micro, limit_micro. */

@@ -40,7 +40,8 @@ static void add_key(struct cv_audit_subject *subject, uint32_t n) {
   subject->key[subject->keys++] = (uint16_t)(n - 1);
 }
 
-void cv_audit_prefix_keys(struct cv_audit_subject *subject) {
+/* The numbers around the changed item, the last, and those around powers of two. */
+static void add_keys(struct cv_audit_subject *subject) {
   for (int around = -1; around <= 1; around++) {
     add_key(subject, subject->changed + (uint32_t)around);
   }
@@ -69,7 +70,7 @@ enum cv_err cv_audit_mechanism(const struct cv_mechanism_class *class, uint64_t 
       .items = items,
       .changed = changed,
   };
-  cv_audit_prefix_keys(ret);
+  add_keys(ret);
   (void)snprintf(ret->part, sizeof(ret->part), "%s", class->name);
   (void)snprintf(ret->setting, sizeof(ret->setting), "n %u, item %u", items, changed);
   return CV_OK;

@@ -10,8 +10,6 @@
 /* A stream of `items` zeros; the neighbour's item `changed` is a token of the highest score. Sees F(1) .. F(items). */
 CV_MUST_USE enum cv_err cv_audit_mechanism(const struct cv_mechanism_class *class, uint64_t epsilon_micro,
                                            uint32_t items, uint32_t changed, struct cv_audit_subject *ret);
-/* Marks the numbers around the changed item, the last, and those around powers of two as keys. */
-void cv_audit_prefix_keys(struct cv_audit_subject *subject);
 
 /* One score, lowest or highest. Sees the token. `choice` is borrowed for as long as the subject. */
 CV_MUST_USE enum cv_err cv_audit_privatizer(const struct cv_choice *choice, struct cv_audit_subject *ret,

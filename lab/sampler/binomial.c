@@ -127,9 +127,3 @@ uint64_t cv_binomial_draw(const struct cv_binomial *law, struct cv_rng *rng) {
   uint64_t k = law->none >= 0 ? invert(law, rng) : reject(law, rng);
   return law->flipped ? law->n - k : k;
 }
-
-uint64_t cv_sampler_binomial(struct cv_rng *rng, uint64_t n, double p) {
-  struct cv_binomial law;
-  cv_binomial_init(&law, n, p);
-  return cv_binomial_draw(&law, rng);
-}

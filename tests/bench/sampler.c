@@ -66,7 +66,9 @@ static uint64_t one_by_one(void *arg) {
   struct draws *draws = arg;
   uint64_t sum = 0;
   for (uint64_t i = 0; i < draws->calls; i++) {
-    sum += cv_sampler_binomial(&draws->rng.rng, draws->n, draws->p);
+    struct cv_binomial law;
+    cv_binomial_init(&law, draws->n, draws->p);
+    sum += cv_binomial_draw(&law, &draws->rng.rng);
   }
   return sum;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scores and gains of consecutive places, one by one and in blocks of 512; for adversaries of T = 2^18 rounds also all
- * four arms of each round together. What bounds them: one by one, eleven mixing functions a place for its stream; in
- * blocks, three of them (two more of its words, where a coin needs two uniforms), and for the normals and beta the
- * stream and their logarithms; for the walk a normal and the sum over its ancestors.
+ * Scores of consecutive places, and gains of consecutive rounds of a game of T = 2^18, one by one; the gains also in
+ * blocks of 512. What bounds them: one by one, eleven mixing functions for each stream; in blocks, three of them (two
+ * more of its words, where a coin needs two uniforms), and for the walk a normal and the sum over its ancestors.
  */
 #include "common/base/err.h"
 #include "tests/bench/bench.h"
@@ -23,59 +22,31 @@ static uint64_t one_by_one(void *arg) {
 
 static uint64_t in_blocks(void *arg) {
   uint64_t sum = 0;
-  int32_t score[BLOCK];
-  for (uint64_t place = 0; place < PLACES; place += BLOCK) {
-    CV_REQUIRE(cv_quality_scores(arg, 1, place, BLOCK, score) == CV_OK);
-    sum += (uint64_t)score[place % BLOCK];
+  int32_t gain[BLOCK];
+  for (uint64_t t = 1; t <= PLACES; t += BLOCK) {
+    cv_adversary_fill(arg, 1, t, BLOCK, gain);
+    sum += (uint64_t)gain[t / BLOCK % BLOCK];
   }
   return sum;
-}
-
-static uint64_t summed(void *arg) {
-  int64_t sum;
-  CV_REQUIRE(cv_quality_sum(arg, 1, 0, PLACES, &sum) == CV_OK);
-  return (uint64_t)sum;
-}
-
-static uint64_t of_all(void *arg) {
-  uint64_t sum = 0;
-  int32_t score[ARMS * BLOCK];
-  for (uint64_t place = 0; place < PLACES; place += BLOCK) {
-    CV_REQUIRE(cv_quality_scores_of_all(arg, place, BLOCK, score) == CV_OK);
-    sum += (uint64_t)score[BLOCK + place % BLOCK];
-  }
-  return sum;
-}
-
-static void measure(const char *name, struct cv_quality *quality) {
-  const struct {
-    const char *what;
-    uint64_t (*work)(void *);
-  } ways[] = {{"one by one", one_by_one}, {"in blocks", in_blocks}, {"summed", summed}, {"four arms together", of_all}};
-  bool adversary = cv_quality_adversary(quality) != NULL;
-  for (size_t i = 0; i < CV_COUNT(ways); i++) {
-    char what[64];
-    if (ways[i].work == (adversary ? summed : of_all)) {
-      continue;
-    }
-    (void)snprintf(what, sizeof(what), "%s, %s", name, ways[i].what);
-    cv_bench(what, adversary ? "rounds" : "tokens", PLACES, ways[i].work, quality);
-  }
-  cv_quality_free(quality);
 }
 
 int main(void) {
   const struct cv_quality_item item[ARMS] = {{0.3, 0.2}, {0.5, 0.3}, {0.6, 0.2}, {0.7, 0.2}};
   struct cv_quality *quality;
+  char what[64];
   for (size_t i = 0; cv_quality_model_at(i) != NULL; i++) {
     CV_REQUIRE(cv_quality_new(cv_quality_model_at(i), item, ARMS, 1, &quality, NULL) == CV_OK);
-    measure(cv_quality_model_at(i)->name, quality);
+    cv_bench(cv_quality_model_at(i)->name, "tokens", PLACES, one_by_one, quality);
+    cv_quality_free(quality);
   }
   for (size_t i = 0; cv_adversary_at(i) != NULL; i++) {
-    const struct cv_adversary adversary = {
-        .class = cv_adversary_at(i), .arms = ARMS, .best = 1, .rounds = PLACES, .seed = 1};
+    struct cv_adversary adversary = {.class = cv_adversary_at(i), .arms = ARMS, .best = 1, .rounds = PLACES, .seed = 1};
     CV_REQUIRE(cv_quality_new_adversary(&adversary, &quality, NULL) == CV_OK);
-    measure(cv_adversary_at(i)->name, quality);
+    (void)snprintf(what, sizeof(what), "%s, one by one", adversary.class->name);
+    cv_bench(what, "rounds", PLACES, one_by_one, quality);
+    (void)snprintf(what, sizeof(what), "%s, in blocks", adversary.class->name);
+    cv_bench(what, "rounds", PLACES, in_blocks, &adversary);
+    cv_quality_free(quality);
   }
   return 0;
 }

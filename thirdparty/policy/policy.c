@@ -7,12 +7,6 @@
 
 #include "thirdparty/policy/step.h"
 
-void cv_policy_step_clear(struct cv_policy_step *step) {
-  step->done = false;
-  step->decisions = 0;
-  step->wants = 0;
-}
-
 void cv_policy_step_fini(struct cv_policy_step *step) {
   if (step == NULL) {
     return;
@@ -104,7 +98,9 @@ void cv_policy_apply(struct cv_policy *policy, const struct cv_release *release)
 }
 
 enum cv_err cv_policy_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
-  cv_policy_step_clear(step);
+  step->done = false;
+  step->decisions = 0;
+  step->wants = 0;
   return policy->class->step(policy, plan, step);
 }
 

@@ -38,7 +38,6 @@ struct cv_policy_step {
   struct cv_want *want; /* the next plan, unless done */
   size_t wants, wants_cap;
 };
-void cv_policy_step_clear(struct cv_policy_step *step);
 void cv_policy_step_fini(struct cv_policy_step *step);
 
 /* What a policy decides, and so what its campaign must have and what a person wants to see of it. */

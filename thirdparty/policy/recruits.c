@@ -48,6 +48,15 @@ static int by_cost(const void *a, const void *b, void *context) {
   return left < right ? -1 : 1;
 }
 
+static void fini(struct cv_recruits *self) {
+  free(self->arm);
+  free(self->by_cost);
+  free(self->pick);
+  free(self->times);
+  free(self->densest);
+  free(self->density);
+}
+
 enum cv_err cv_recruits_init(struct cv_recruits *self, const struct cv_policy_class *class, const struct cv_spec *spec,
                              uint64_t seed) {
   self->policy.class = class;
@@ -68,7 +77,7 @@ enum cv_err cv_recruits_init(struct cv_recruits *self, const struct cv_policy_cl
   self->density = calloc(spec->arms, sizeof(*self->density));
   if (self->arm == NULL || self->by_cost == NULL || self->pick == NULL || self->times == NULL ||
       self->densest == NULL || self->density == NULL) {
-    cv_recruits_fini(self);
+    fini(self);
     return CV_ERR_NOMEM;
   }
   for (uint32_t i = 0; i < spec->arms; i++) {
@@ -79,15 +88,6 @@ enum cv_err cv_recruits_init(struct cv_recruits *self, const struct cv_policy_cl
   }
   qsort_r(self->by_cost, self->arms, sizeof(*self->by_cost), by_cost, self->arm);
   return CV_OK;
-}
-
-void cv_recruits_fini(struct cv_recruits *self) {
-  free(self->arm);
-  free(self->by_cost);
-  free(self->pick);
-  free(self->times);
-  free(self->densest);
-  free(self->density);
 }
 
 enum cv_err cv_recruits_create(const struct cv_policy_class *class, const struct cv_spec *spec, uint64_t seed,
@@ -103,7 +103,7 @@ enum cv_err cv_recruits_create(const struct cv_policy_class *class, const struct
 }
 
 void cv_recruits_destroy(struct cv_policy *policy) {
-  cv_recruits_fini(of(policy));
+  fini(of(policy));
   free(policy);
 }
 
@@ -130,7 +130,8 @@ enum cv_err cv_recruits_fits_index(const struct cv_spec *spec, struct cv_why *wh
   return CV_OK;
 }
 
-uint32_t cv_recruits_affordable(const struct cv_recruits *self, uint64_t micro) {
+/* How many arms, of by_cost, this much money buys one token of. */
+static uint32_t affordable(const struct cv_recruits *self, uint64_t micro) {
   uint32_t low = 0, high = self->arms;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -148,7 +149,7 @@ double cv_recruits_delta(const struct cv_recruits *self, bool printed) {
 }
 
 uint32_t cv_recruits_best(const struct cv_recruits *self, const double *value) {
-  uint32_t n = cv_recruits_affordable(self, self->left_micro), best = NOBODY;
+  uint32_t n = affordable(self, self->left_micro), best = NOBODY;
   for (uint32_t j = 0; j < n; j++) {
     uint32_t i = self->by_cost[j];
     if (!isnan(value[i]) && (best == NOBODY || value[i] > value[best])) {
@@ -160,13 +161,13 @@ uint32_t cv_recruits_best(const struct cv_recruits *self, const double *value) {
 }
 
 uint32_t cv_recruits_any(const struct cv_recruits *self, struct cv_rng *rng) {
-  uint32_t n = cv_recruits_affordable(self, self->left_micro);
+  uint32_t n = affordable(self, self->left_micro);
   CV_REQUIRE(n > 0);
   return self->by_cost[cv_rng_below(rng, n)];
 }
 
 void cv_recruits_fill(struct cv_recruits *self, const double *density, uint64_t micro) {
-  uint32_t n = cv_recruits_affordable(self, micro), best = NOBODY;
+  uint32_t n = affordable(self, micro), best = NOBODY;
   for (uint32_t j = 0; j < n; j++) {
     uint32_t i = self->by_cost[j];
     if (!isnan(density[i]) && (best == NOBODY || density[i] > density[best])) {
@@ -225,7 +226,7 @@ void cv_recruits_want_drawn(struct cv_recruits *self, uint64_t plan, uint64_t n,
 enum cv_err cv_recruits_step(struct cv_recruits *self, struct cv_policy_step *step) {
   CV_TRY(cv_policy_step_reserve(step, 0, self->arms));
   self->room = self->tokens > self->pulls ? self->tokens - self->pulls : 0;
-  step->done = self->room == 0 || cv_recruits_affordable(self, self->left_micro) == 0;
+  step->done = self->room == 0 || affordable(self, self->left_micro) == 0;
   return CV_OK;
 }
 

@@ -52,7 +52,6 @@ struct cv_recruits {
 /* `self` is all zero. On failure nothing is left to free. */
 CV_MUST_USE enum cv_err cv_recruits_init(struct cv_recruits *self, const struct cv_policy_class *class,
                                          const struct cv_spec *spec, uint64_t seed);
-void cv_recruits_fini(struct cv_recruits *self);
 
 /* Whom they take in `fits`: releases whose tokens are those of the plan (batch) or all of the arm's so far. */
 CV_MUST_USE enum cv_err cv_recruits_fits(const struct cv_spec *spec, struct cv_why *why);
@@ -61,9 +60,6 @@ CV_MUST_USE enum cv_err cv_recruits_fits_index(const struct cv_spec *spec, struc
 
 /* The paper's delta: the campaign's epsilon, or N times that where its N counters are printed to share delta. */
 double cv_recruits_delta(const struct cv_recruits *self, bool printed);
-
-/* How many arms, of by_cost, this much money buys one token of. O(log N). */
-uint32_t cv_recruits_affordable(const struct cv_recruits *self, uint64_t micro);
 
 /*
  * The greedy knapsack (Tran-Thanh et al. 2010): the densest arm that `micro` still buys is taken as often as it fits,

@@ -36,10 +36,6 @@ bool cv_tail_is_valid(const struct cv_noise *noise) {
   return true;
 }
 
-double cv_tail_variance(const struct cv_noise *noise) {
-  return 2 * moments_of(noise).v;
-}
-
 static double quantile_of(struct moments m, double g) {
   CV_REQUIRE(g > 0 && g < 1);
   if (m.count == 0) {
@@ -82,11 +78,4 @@ double cv_tail_in_scores(const struct cv_noise *noise, uint64_t epsilon_micro, d
     m.count += tokens;
   }
   return quantile_of(m, g);
-}
-
-double cv_tail_quantile_printed(const struct cv_noise *noise, double g) {
-  CV_REQUIRE(g > 0 && g < 1);
-  struct moments m = moments_of(noise);
-  double c = log(2 / g);
-  return fmax(sqrt(m.v), m.b * sqrt(c)) * sqrt(8 * c);
 }

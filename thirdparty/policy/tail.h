@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the noise of a release can do, from its groups: variance and tail. Everything is in units of D/epsilon with
+ * What the noise of a release can do, from its groups: its tail. Everything is in units of D/epsilon with
  * D = CV_GRID, as the groups are, except cv_tail_in_scores().
  *
  * For Y a sum of independent Laplaces with scales b_i, v = sum of b_i^2 and b = the largest.
@@ -16,9 +16,6 @@
 /* Scales are finite and positive, counts at least 1: what a release from a peer must pass before it is used here. */
 bool cv_tail_is_valid(const struct cv_noise *noise);
 
-/* Variance of Y: 2 v. */
-double cv_tail_variance(const struct cv_noise *noise);
-
 /*
  * A q with P(|Y| > q) <= g, 0 < g < 1; 0 without noise. For one Laplace it is b ln(1/g), exact. Otherwise Chernoff's
  * bound at its best lambda,
@@ -27,12 +24,6 @@ double cv_tail_variance(const struct cv_noise *noise);
  * (for a single draw up to a factor of 1 + epsilon/(2 D) in g).
  */
 double cv_tail_quantile(const struct cv_noise *noise, double g);
-
-/*
- * The same as Chan, Shi and Song (2010) print it: nu sqrt(8 ln(2/g)), nu = max{sqrt(v), b sqrt(ln(2/g))} (their Lemma
- * 2.8 with Corollary 2.9). Up to three times wider.
- */
-double cv_tail_quantile_printed(const struct cv_noise *noise, double g);
 
 /*
  * The same as a sum of scores, together with the noise that a privatizer has put into each of `tokens` tokens: Laplaces

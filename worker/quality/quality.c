@@ -8,9 +8,6 @@
 #include "common/base/grid.h"
 #include "worker/quality/models.h"
 
-#define PLACES_END (UINT64_C(1) << 63)
-enum { BLOCK = 512 };
-
 static const struct cv_quality_model *const table[] = {
     &cv_quality_bernoulli,
     &cv_quality_beta,
@@ -137,10 +134,6 @@ void cv_quality_free(struct cv_quality *quality) {
   free(quality);
 }
 
-uint32_t cv_quality_arms(const struct cv_quality *quality) {
-  return quality->arms;
-}
-
 static enum cv_err row_at(const struct cv_quality *quality, uint32_t arm, uint64_t place, int64_t *ret_score) {
   uint64_t start = quality->rows.start[arm], count = quality->rows.start[arm + 1] - start;
   uint64_t index;
@@ -200,98 +193,6 @@ bool cv_quality_draw(const struct cv_quality *quality, uint32_t arm, struct cv_r
   uint64_t start = quality->rows.start[arm];
   *ret_score = quality->rows.value[start + cv_rng_below(rng, quality->rows.start[arm + 1] - start)];
   return true;
-}
-
-/* Places without anything in common that saves work. */
-static enum cv_err score_each(const struct cv_quality *quality, uint32_t arm, uint64_t first, size_t count,
-                              int32_t *ret_score) {
-  for (size_t i = 0; i < count; i++) {
-    int64_t score;
-    CV_TRY(row_at(quality, arm, first + i, &score));
-    ret_score[i] = (int32_t)score;
-  }
-  return CV_OK;
-}
-
-static void draw_each(const struct cv_quality *quality, uint32_t arm, uint64_t first, size_t count,
-                      int32_t *ret_score) {
-  const struct cv_quality_item *item = &quality->item[arm];
-  uint64_t path = cv_rng_branch(cv_rng_branch(cv_rng_root(quality->seed), 0, CV_RNG_SCORE), 1, arm);
-  if (quality->model->fill != NULL) {
-    quality->model->fill(item, path, first, count, ret_score);
-    return;
-  }
-  for (size_t i = 0; i < count; i++) {
-    struct cv_rng_seeded rng;
-    cv_rng_seeded_at(&rng, cv_rng_branch(path, 2, first + i));
-    ret_score[i] = (int32_t)cv_grid_from(quality->model->draw(item, &rng.rng));
-  }
-}
-
-/* Rows that are used once end. */
-static bool has_places(const struct cv_quality *quality, uint32_t arm, uint64_t first, uint64_t count) {
-  if (quality->adversary.class != NULL || quality->model != NULL || quality->key == NULL) {
-    return true;
-  }
-  uint64_t rows = quality->rows.start[arm + 1] - quality->rows.start[arm];
-  return count == 0 || (first < rows && count <= rows - first);
-}
-
-enum cv_err cv_quality_scores(const struct cv_quality *quality, uint32_t arm, uint64_t first, size_t count,
-                              int32_t *ret_score) {
-  CV_REQUIRE(arm < quality->arms && first < PLACES_END && count < PLACES_END - first);
-  if (!has_places(quality, arm, first, count)) {
-    return CV_ERR_LIMIT;
-  }
-  if (quality->adversary.class != NULL) {
-    cv_adversary_fill(&quality->adversary, arm, first + 1, count, ret_score);
-  } else if (quality->model != NULL) {
-    draw_each(quality, arm, first, count, ret_score);
-  } else {
-    return score_each(quality, arm, first, count, ret_score);
-  }
-  return CV_OK;
-}
-
-enum cv_err cv_quality_scores_of_all(const struct cv_quality *quality, uint64_t first, size_t count,
-                                     int32_t *ret_score) {
-  const struct cv_adversary *adversary = cv_quality_adversary(quality);
-  int32_t *alike = NULL;
-  for (uint32_t arm = 0; arm < quality->arms; arm++) {
-    if (!has_places(quality, arm, first, count)) {
-      return CV_ERR_LIMIT;
-    }
-  }
-  for (uint32_t arm = 0; arm < quality->arms; arm++, ret_score += count) {
-    bool like_others = adversary != NULL && adversary->class->others_alike && arm != adversary->best;
-    if (like_others && alike != NULL) {
-      memcpy(ret_score, alike, count * sizeof(*ret_score));
-      continue;
-    }
-    CV_TRY(cv_quality_scores(quality, arm, first, count, ret_score));
-    alike = like_others ? ret_score : alike;
-  }
-  return CV_OK;
-}
-
-enum cv_err cv_quality_sum(const struct cv_quality *quality, uint32_t arm, uint64_t first, uint64_t count,
-                           int64_t *ret_sum) {
-  CV_REQUIRE(arm < quality->arms && count < UINT64_C(1) << 42);
-  int32_t score[BLOCK];
-  int64_t sum = 0;
-  if (!has_places(quality, arm, first, count)) {
-    return CV_ERR_LIMIT;
-  }
-  for (uint64_t done = 0; done < count;) {
-    size_t now = count - done < BLOCK ? (size_t)(count - done) : BLOCK;
-    CV_TRY(cv_quality_scores(quality, arm, first + done, now, score));
-    for (size_t i = 0; i < now; i++) {
-      sum += score[i];
-    }
-    done += now;
-  }
-  *ret_sum = sum;
-  return CV_OK;
 }
 
 double cv_quality_truth(const struct cv_quality *quality, uint32_t arm) {

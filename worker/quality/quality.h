@@ -36,9 +36,6 @@ struct cv_quality_model {
   bool spread_zero;   /* a spread of 0 makes sense: the score is the mean */
   /* One score in [0,1]. */
   double (*draw)(const struct cv_quality_item *item, struct cv_rng *rng);
-  /* The scores of `count` places from `first` on, in grid units; the stream of a place is `path` with the place as its
-   * last part. NULL: each is drawn by itself. */
-  void (*fill)(const struct cv_quality_item *item, uint64_t path, uint64_t first, size_t count, int32_t *ret_score);
   /* The exact mean of the law. */
   double (*truth)(const struct cv_quality_item *item);
 };
@@ -63,7 +60,6 @@ CV_MUST_USE enum cv_err cv_quality_new_adversary(const struct cv_adversary *adve
                                                  struct cv_why *why);
 void cv_quality_free(struct cv_quality *quality);
 
-uint32_t cv_quality_arms(const struct cv_quality *quality);
 /*
  * The score of one token, in grid units, 0 .. CV_GRID; arm < arms. An adversary looks at the round and at whether it
  * switched, every other source at the place alone. CV_ERR_LIMIT: rows without replacement, and `place` is
@@ -74,18 +70,6 @@ CV_MUST_USE enum cv_err cv_quality_score_at(const struct cv_quality *quality, ui
 /* The same where nothing else is pulled: the place is the round, and it never switched. */
 CV_MUST_USE enum cv_err cv_quality_score(const struct cv_quality *quality, uint32_t arm, uint64_t place,
                                          int64_t *ret_score);
-/*
- * The same for the places first .. first + count - 1 < 2^63 together, faster: what the places have in common is done
- * once, and models of coins draw eight abreast. On an error nothing is written.
- */
-CV_MUST_USE enum cv_err cv_quality_scores(const struct cv_quality *quality, uint32_t arm, uint64_t first, size_t count,
-                                          int32_t *ret_score);
-/* Of all arms: arm a's scores are ret_score[a count] and following. Arms that are alike are drawn once. */
-CV_MUST_USE enum cv_err cv_quality_scores_of_all(const struct cv_quality *quality, uint64_t first, size_t count,
-                                                 int32_t *ret_score);
-/* Their sum, count < 2^42. */
-CV_MUST_USE enum cv_err cv_quality_sum(const struct cv_quality *quality, uint32_t arm, uint64_t first, uint64_t count,
-                                       int64_t *ret_sum);
 /* The true mean of an arm's scores, in [0,1]; of an adversary's that over all its rounds, if it were played at each. */
 double cv_quality_truth(const struct cv_quality *quality, uint32_t arm);
 

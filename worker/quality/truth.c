@@ -35,18 +35,3 @@ uint32_t cv_truth_classes(const double *mean, uint32_t arms, double alpha, uint3
     }
   }
 }
-
-double cv_truth_gap(const double *mean, uint32_t arms, double alpha, const uint32_t *rank_class) {
-  double gap = HUGE_VAL;
-  for (uint32_t class = 1;; class ++) {
-    uint32_t best = best_from(mean, arms, rank_class, class);
-    if (best == arms) {
-      return gap;
-    }
-    for (uint32_t i = 0; i < arms; i++) {
-      if (i != best && rank_class[i] >= class) {
-        gap = fmin(gap, fabs(mean[i] - (mean[best] - alpha)));
-      }
-    }
-  }
-}

@@ -11,11 +11,4 @@
  */
 uint32_t cv_truth_classes(const double *mean, uint32_t arms, double alpha, uint32_t *ret_class);
 
-/*
- * The smallest distance of an arm to a boundary that could put it elsewhere: over all classes, of the arms not ranked
- * before it other than its best, to (its best - alpha). The smaller, the more tokens a run needs; 0: an arm lies on a
- * boundary and never settles. INFINITY for a single arm. `rank_class` is what cv_truth_classes gave.
- */
-double cv_truth_gap(const double *mean, uint32_t arms, double alpha, const uint32_t *rank_class);
-
 #endif

@@ -16,6 +16,12 @@
 
 enum { DRAWS = 1000000, VALUES = 2048 };
 
+static uint64_t drawn(struct cv_rng *rng, uint64_t n, double p) {
+  struct cv_binomial law;
+  cv_binomial_init(&law, n, p);
+  return cv_binomial_draw(&law, rng);
+}
+
 static const struct {
   uint64_t n;
   double p;
@@ -39,7 +45,7 @@ static void test_draws_follow_the_exact_probabilities(void **state) {
     struct cv_rng_seeded rng;
     cv_rng_seeded_init(&rng, 1, CV_RNG_SCORE, i, 0);
     for (int draw = 0; draw < DRAWS; draw++) {
-      uint64_t k = cv_sampler_binomial(&rng.rng, n, p);
+      uint64_t k = drawn(&rng.rng, n, p);
       assert_true(k <= n);
       k = from_top ? n - k : k;
       assert_true(k < VALUES);
@@ -96,7 +102,7 @@ static void test_the_widest_law_has_the_normal_shape(void **state) {
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, 3, CV_RNG_SCORE, 0, 0);
   for (int i = 0; i < DRAWS; i++) {
-    double z = ((double)cv_sampler_binomial(&rng.rng, UINT64_C(1) << 40, p) - n * p) / sd;
+    double z = ((double)drawn(&rng.rng, UINT64_C(1) << 40, p) - n * p) / sd;
     int cell = (int)floor(z * 8) + CELLS / 2;
     count[cell < 0 ? 0 : cell >= CELLS ? CELLS - 1 : cell]++;
   }
@@ -111,7 +117,7 @@ static void test_the_widest_law_leaves_no_gaps(void **state) {
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, 4, CV_RNG_SCORE, 0, 0);
   for (int i = 0; i < DRAWS; i++) {
-    count[cv_sampler_binomial(&rng.rng, UINT64_C(1) << 40, 0.3) % CELLS]++;
+    count[drawn(&rng.rng, UINT64_C(1) << 40, 0.3) % CELLS]++;
   }
   for (int i = 0; i < CELLS; i++) {
     expected[i] = 1.0 / CELLS;
@@ -125,10 +131,10 @@ static void test_sure_outcomes(void **state) {
   const uint64_t n[] = {0, 1, 19, 1000, UINT64_C(1) << 40};
   for (size_t i = 0; i < CV_COUNT(n); i++) {
     for (int draw = 0; draw < 1000; draw++) {
-      assert_int_equal(cv_sampler_binomial(&rng.rng, n[i], 0), 0);
-      assert_int_equal(cv_sampler_binomial(&rng.rng, n[i], 1), n[i]);
-      assert_int_equal(cv_sampler_binomial(&rng.rng, 0, 0.3), 0);
-      assert_int_equal(cv_sampler_binomial(&rng.rng, n[i], 0x1p-1074), 0);
+      assert_int_equal(drawn(&rng.rng, n[i], 0), 0);
+      assert_int_equal(drawn(&rng.rng, n[i], 1), n[i]);
+      assert_int_equal(drawn(&rng.rng, 0, 0.3), 0);
+      assert_int_equal(drawn(&rng.rng, n[i], 0x1p-1074), 0);
     }
   }
 }
@@ -141,7 +147,7 @@ static void test_a_prepared_law_draws_alike(void **state) {
     cv_rng_seeded_init(&b, 6, CV_RNG_SCORE, i, 0);
     cv_binomial_init(&law, laws[i].n, laws[i].p);
     for (int draw = 0; draw < 1000; draw++) {
-      assert_int_equal(cv_binomial_draw(&law, &a.rng), cv_sampler_binomial(&b.rng, laws[i].n, laws[i].p));
+      assert_int_equal(cv_binomial_draw(&law, &a.rng), drawn(&b.rng, laws[i].n, laws[i].p));
     }
   }
 }
