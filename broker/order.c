@@ -139,8 +139,8 @@ static enum cv_err on_plan(struct cv_broker *broker, struct cv_broker_conn *conn
                       : answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
 }
 
-static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn, enum cv_order_kind kind, uint64_t id,
-                          struct cv_why *why) {
+static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_order_frame *frame,
+                          uint64_t id, struct cv_why *why) {
   struct cv_campaign *campaign = own(broker, conn, id);
   if (campaign == NULL) {
     char text[CV_WHY_BYTES];
@@ -152,11 +152,12 @@ static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn,
     return answer_error(broker, conn, CV_REFUSED_CAMPAIGN, why, text);
   }
   broker->said = true;
-  switch (kind) {
+  switch (frame->kind) {
     case CV_ORDER_WATCH:
       conn->watching = campaign->id;
       conn->finish_told = false;
       conn->progress_due = true;
+      conn->describe_due = frame->as.watch.describe;
       return CV_OK;
     case CV_ORDER_LEDGER: { /* made when it is its turn: what leaves until then is in it */
       const struct cv_request request = {.answer = CV_ORDER_STATEMENT, .campaign = campaign->id};
@@ -184,12 +185,13 @@ static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *con
     case CV_ORDER_SUBMIT:
       return on_submit(broker, conn, &frame->as.submit, why);
     case CV_ORDER_WATCH:
+      return on_own(broker, conn, frame, frame->as.watch.campaign, why);
     case CV_ORDER_CANCEL:
     case CV_ORDER_EXPORT:
-      return on_own(broker, conn, frame->kind, frame->as.campaign, why);
+      return on_own(broker, conn, frame, frame->as.campaign, why);
     case CV_ORDER_LEDGER:
       return frame->as.ledger.has_plan ? on_plan(broker, conn, &frame->as.ledger.plan, why)
-                                       : on_own(broker, conn, frame->kind, frame->as.ledger.campaign, why);
+                                       : on_own(broker, conn, frame, frame->as.ledger.campaign, why);
     case CV_ORDER_STATUS: {
       const struct cv_request request = {.answer = CV_ORDER_STATUS_ANSWER};
       return push_request(broker, conn, &request, why);
@@ -325,6 +327,13 @@ static enum cv_err fill_request(struct cv_broker *broker, struct cv_broker_conn 
 }
 
 static bool fill_watch(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_campaign *campaign) {
+  if (conn->describe_due) {
+    conn->describe_due = false;
+    conn->order.kind = CV_ORDER_DESCRIPTION;
+    conn->order.as.description = (struct cv_description){.campaign = campaign->id, .spec = campaign->spec};
+    broker->said = true; /* the rest of the answer follows */
+    return true;
+  }
   if (campaign->phase == CV_PHASE_ENDED) {
     if (conn->finish_told) {
       return false;

@@ -183,7 +183,7 @@ struct cv_broker_conn {
   struct cv_request request[CV_REQUESTS_MAX];
   uint32_t requests;
   uint32_t watching; /* campaign; 0 = none */
-  bool finish_told, progress_due;
+  bool finish_told, progress_due, describe_due;
   uint64_t progress_ms, progress_tokens; /* when, and at how many tokens, progress was told last */
   struct {
     uint32_t campaign; /* 0 = none running */

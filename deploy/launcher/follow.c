@@ -2,6 +2,7 @@
 #include "deploy/launcher/follow.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "deploy/launcher/command.h"
@@ -26,6 +27,7 @@ void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *tabl
 void cv_follow_fini(struct cv_follow *follow) {
   cv_outcome_fini(&follow->outcome);
   cv_export_fini(&follow->export);
+  cv_spec_fini(&follow->described);
 }
 
 static enum cv_answer conclude(struct cv_follow *follow) {
@@ -39,15 +41,45 @@ static enum cv_answer fail(const struct cv_follow *follow, const char *line) {
   return CV_ANSWER_FAILED;
 }
 
+static enum cv_answer on_description(struct cv_follow *follow, const struct cv_spec *spec) {
+  cv_spec_fini(&follow->described); /* told again after a reconnection */
+  return cv_spec_copy(spec, &follow->described) == CV_OK ? CV_ANSWER_MORE : fail(follow, cv_err_text(CV_ERR_NOMEM));
+}
+
+static bool is_of(const struct cv_spec *file, const struct cv_follow *follow, const struct cv_progress *progress) {
+  const struct cv_spec *described = &follow->described;
+  return file->arms == progress->arms && strcmp(file->name, progress->name) == 0 &&
+         (described->arms == 0 || strcmp(file->policy.name, described->policy.name) == 0);
+}
+
+/* The file's names and truth, if it is this campaign's; the rest as described: the file may draw its costs anew. */
+static void choose_known(struct cv_follow *follow, const struct cv_progress *progress) {
+  struct cv_outcome_known *known = &follow->known;
+  const struct cv_spec *described = follow->described.arms == progress->arms ? &follow->described : NULL;
+  if (known->spec != NULL && !is_of(known->spec, follow, progress)) {
+    (void)cv_command_fail(follow->table, 0,
+                          "the file is left out: it is of campaign \"%s\", %u arms, policy %s; expected \"%s\", %u "
+                          "arms%s%s",
+                          known->spec->name, known->spec->arms, known->spec->policy.name, progress->name,
+                          progress->arms, described == NULL ? "" : ", policy ",
+                          described == NULL ? "" : described->policy.name);
+    *known = (struct cv_outcome_known){0};
+    follow->adversary = NULL;
+  }
+  if (described != NULL) {
+    const struct cv_policy_class *policy = cv_policy_find(described->policy.name);
+    known->kind = policy == NULL ? CV_POLICY_RANKING : policy->kind;
+    known->spec = described;
+    known->name = known->name != NULL ? known->name : described->names;
+  }
+}
+
 static enum cv_answer on_finished(struct cv_follow *follow, struct cv_client *client,
                                   const struct cv_finished *finished) {
   if (follow->is_finished) {
     return CV_ANSWER_MORE; /* told again after a reconnection */
   }
-  if (follow->known.spec != NULL && follow->known.spec->arms != finished->progress.arms) {
-    follow->known = (struct cv_outcome_known){0}; /* another campaign's file */
-    follow->adversary = NULL;
-  }
+  choose_known(follow, &finished->progress);
   cv_progress_end(&follow->view);
   if (cv_outcome_init(&follow->outcome, finished, &follow->known) != CV_OK) {
     return fail(follow, cv_err_text(CV_ERR_NOMEM));
@@ -73,6 +105,8 @@ static enum cv_answer on_part(struct cv_follow *follow, const struct cv_part *pa
 enum cv_answer cv_follow_answer(struct cv_follow *follow, struct cv_client *client,
                                 const struct cv_order_frame *frame) {
   switch (frame->kind) {
+    case CV_ORDER_DESCRIPTION:
+      return follow->is_finished ? CV_ANSWER_MORE : on_description(follow, &frame->as.description.spec);
     case CV_ORDER_FINISHED:
       return on_finished(follow, client, &frame->as.finished);
     case CV_ORDER_PART:

@@ -15,6 +15,7 @@ struct cv_follow {
   const struct cv_config_table *table; /* of the command, for its messages */
   struct cv_progress_view view;
   struct cv_outcome_known known;
+  struct cv_spec described;             /* by the broker; arms 0: not */
   const struct cv_adversary *adversary; /* whose gains are known; or NULL */
   struct cv_outcome outcome;
   struct cv_export export;
@@ -24,12 +25,13 @@ struct cv_follow {
 
 /*
  * `prepared` is the campaign's file, or NULL, and outlives this. The truth of items that are drawn is known only if
- * their seed is: `is_seed_known`.
+ * their seed is: `is_seed_known`. Names and truth come from the file, unless it is another campaign's, which is said in
+ * one line on standard error; the rest is as the broker describes it, if it does.
  */
 void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *table, const struct cv_prepared *prepared,
                     bool is_seed_known);
 void cv_follow_fini(struct cv_follow *follow);
-/* For the answers to a Watch. */
+/* For the answers to a Watch, which asks for a description unless the file is sure to be the campaign's. */
 enum cv_answer cv_follow_answer(struct cv_follow *follow, struct cv_client *client, const struct cv_order_frame *frame);
 
 #endif

@@ -59,7 +59,7 @@ static enum cv_answer on_answer(void *data, struct cv_client *client, const stru
     submission->follow.status = 0;
     return CV_ANSWER_DONE;
   }
-  const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.campaign = frame->as.accepted.campaign};
+  const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.watch.campaign = frame->as.accepted.campaign};
   cv_client_ask(client, &watch);
   return CV_ANSWER_MORE;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/table.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,8 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
   for (uint32_t i = 0; i < arms; i++) {
     if (known->name != NULL) {
       outcome->name[i] = known->name[i];
+    } else if (known->spec != NULL && known->spec->worker != NULL) {
+      (void)snprintf(outcome->name[i].text, sizeof(outcome->name[i].text), "worker %" PRIu64, known->spec->worker[i]);
     } else {
       (void)snprintf(outcome->name[i].text, sizeof(outcome->name[i].text), "arm %u", i + 1);
     }

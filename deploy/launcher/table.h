@@ -37,7 +37,8 @@ struct cv_outcome_known {
   const double *mean;
 };
 
-/* An arm without a standing is undecided; one without a name is called "arm 3", counted from 1. */
+/* An arm without a standing is undecided; one without a name is called "worker 7" if the spec says who it is, else
+ * "arm 3", counted from 1. */
 CV_MUST_USE enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished *finished,
                                         const struct cv_outcome_known *known);
 void cv_outcome_fini(struct cv_outcome *outcome);

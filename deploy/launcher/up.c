@@ -222,7 +222,7 @@ static void on_answer(void *data, const struct cv_order_frame *frame) {
   struct cv_why why;
   switch (frame->kind) {
     case CV_ORDER_ACCEPTED: {
-      const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.campaign = frame->as.accepted.campaign};
+      const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.watch.campaign = frame->as.accepted.campaign};
       cv_client_ask(&up->client, &watch);
       break;
     }

@@ -14,7 +14,7 @@ static const struct cv_config_rule rules[] = {
     {.key = "file",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, file),
-     .help = "the campaign's file, for the items' names and the truth"},
+     .help = "the campaign's file, for the items' names, the truth and the regret"},
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, seed),
@@ -35,7 +35,7 @@ static enum cv_answer on_answer(void *data, struct cv_client *client, const stru
 }
 
 static int watch(const struct settings *settings, uint64_t campaign) {
-  const struct cv_order_frame request = {.kind = CV_ORDER_WATCH, .as.campaign = campaign};
+  const struct cv_order_frame request = {.kind = CV_ORDER_WATCH, .as.watch = {.campaign = campaign, .describe = true}};
   struct cv_prepared prepared = {0};
   struct cv_follow follow;
   struct cv_why why;

@@ -22,6 +22,7 @@ struct made {
     Crowdveil__Order__StatusAnswer status_answer;
     Crowdveil__Order__Ledger ledger;
     Crowdveil__Order__Statement statement;
+    Crowdveil__Order__Description description;
     Crowdveil__Order__Error error;
   } as;
   Crowdveil__Order__Progress progress; /* of whichever has one */
@@ -54,6 +55,14 @@ static enum cv_err put_submit(const struct cv_submit *from, struct cv_arena *scr
   *to = (Crowdveil__Order__Submit)CROWDVEIL__ORDER__SUBMIT__INIT;
   to->client_key = cv_codec_bytes(from->client_key, CV_CLIENT_KEY_BYTES);
   made->envelope.submit = to;
+  return cv_codec_put_spec(&from->spec, scratch, &to->spec);
+}
+
+static enum cv_err put_description(const struct cv_description *from, struct cv_arena *scratch, struct made *made) {
+  Crowdveil__Order__Description *to = &made->as.description;
+  *to = (Crowdveil__Order__Description)CROWDVEIL__ORDER__DESCRIPTION__INIT;
+  to->campaign = from->campaign;
+  made->envelope.description = to;
   return cv_codec_put_spec(&from->spec, scratch, &to->spec);
 }
 
@@ -186,7 +195,8 @@ static void put_small(const struct cv_order_frame *frame, struct made *made) {
   switch (frame->kind) {
     case CV_ORDER_WATCH:
       made->as.watch = (Crowdveil__Order__Watch)CROWDVEIL__ORDER__WATCH__INIT;
-      made->as.watch.campaign = frame->as.campaign;
+      made->as.watch.campaign = frame->as.watch.campaign;
+      made->as.watch.describe = frame->as.watch.describe;
       made->envelope.watch = &made->as.watch;
       break;
     case CV_ORDER_CANCEL:
@@ -221,6 +231,8 @@ static enum cv_err put_kind(const struct cv_order_frame *frame, struct cv_arena 
     case CV_ORDER_PROGRESS:
       made->envelope.progress = &made->progress;
       return put_progress(&frame->as.progress, scratch, &made->progress);
+    case CV_ORDER_DESCRIPTION:
+      return put_description(&frame->as.description, scratch, made);
     case CV_ORDER_FINISHED:
       return put_finished(&frame->as.finished, scratch, made);
     case CV_ORDER_PART:
@@ -277,6 +289,12 @@ static enum cv_err take_submit(const Crowdveil__Order__Submit *in, struct cv_are
     return CV_ERR_FORMAT;
   }
   memcpy(ret->client_key, in->client_key.data, CV_CLIENT_KEY_BYTES);
+  return cv_codec_take_spec(in->spec, arena, &ret->spec);
+}
+
+static enum cv_err take_description(const Crowdveil__Order__Description *in, struct cv_arena *arena,
+                                    struct cv_description *ret) {
+  ret->campaign = in->campaign;
   return cv_codec_take_spec(in->spec, arena, &ret->spec);
 }
 
@@ -399,7 +417,7 @@ static enum cv_err find_kind(const Crowdveil__Order__Envelope *in, enum cv_order
       {in->progress, CV_ORDER_PROGRESS},   {in->finished, CV_ORDER_FINISHED},
       {in->part, CV_ORDER_PART},           {in->status_answer, CV_ORDER_STATUS_ANSWER},
       {in->error, CV_ORDER_ERROR},         {in->ledger, CV_ORDER_LEDGER},
-      {in->statement, CV_ORDER_STATEMENT},
+      {in->statement, CV_ORDER_STATEMENT}, {in->description, CV_ORDER_DESCRIPTION},
   };
   enum cv_order_kind kind = CV_ORDER_NONE;
   for (size_t i = 0; i < CV_COUNT(slots); i++) {
@@ -426,7 +444,8 @@ static enum cv_err take_kind(const Crowdveil__Order__Envelope *in, struct cv_are
     case CV_ORDER_SUBMIT:
       return take_submit(in->submit, arena, &ret->as.submit);
     case CV_ORDER_WATCH:
-      ret->as.campaign = in->watch->campaign;
+      ret->as.watch.campaign = in->watch->campaign;
+      ret->as.watch.describe = in->watch->describe != 0;
       return CV_OK;
     case CV_ORDER_CANCEL:
       ret->as.campaign = in->cancel->campaign;
@@ -440,6 +459,8 @@ static enum cv_err take_kind(const Crowdveil__Order__Envelope *in, struct cv_are
       return CV_OK;
     case CV_ORDER_PROGRESS:
       return take_progress(in->progress, &ret->as.progress);
+    case CV_ORDER_DESCRIPTION:
+      return take_description(in->description, arena, &ret->as.description);
     case CV_ORDER_FINISHED:
       return take_finished(in->finished, arena, &ret->as.finished);
     case CV_ORDER_PART:

@@ -22,6 +22,7 @@ enum cv_order_kind {
   CV_ORDER_STATUS_ANSWER,
   CV_ORDER_LEDGER,
   CV_ORDER_STATEMENT,
+  CV_ORDER_DESCRIPTION,
   CV_ORDER_ERROR,
 };
 
@@ -39,6 +40,12 @@ struct cv_progress {
 
 struct cv_submit {
   uint8_t client_key[CV_CLIENT_KEY_BYTES];
+  struct cv_spec spec; /* names in the arena (decode) or borrowed (encode) */
+};
+
+/* The campaign's spec as it was submitted, its mechanism's parameters filled in. */
+struct cv_description {
+  uint64_t campaign;
   struct cv_spec spec; /* names in the arena (decode) or borrowed (encode) */
 };
 
@@ -101,12 +108,17 @@ struct cv_order_frame {
   enum cv_order_kind kind;
   union {
     struct cv_submit submit;
-    uint64_t campaign; /* watch, cancel, export */
+    uint64_t campaign; /* cancel, export */
+    struct {
+      uint64_t campaign;
+      bool describe; /* with its description first */
+    } watch;
     struct {
       uint64_t campaign;
       bool existed;
     } accepted;
     struct cv_progress progress;
+    struct cv_description description;
     struct cv_finished finished;
     struct cv_part part;
     struct cv_status status;

@@ -67,6 +67,11 @@ def test_what_was_paid_is_on_record_everywhere_and_survives_a_restart(deployment
         finished = requester.watch(number)
         assert end_name(finished.progress.end) == "complete"
         statement = requester.ledger(number)
+        told, then = requester.describe(number)
+        assert then.finished.standings == finished.standings
+    assert told.policy.name == "dpu" and list(told.workers) == [1, 2, 3] and told.budget_micro == 60_000_000
+    with deployment.requester("bob") as other, pytest.raises(Refused, match=f"no campaign {number} of bob"):
+        other.describe(number)
     assert gateway.wait() == 0
     hires = {standing.arm: standing.tokens for standing in finished.standings}
     paid = [hires[arm] * COSTS[arm] * 1_000_000 for arm in range(3)]
@@ -180,6 +185,12 @@ def test_a_plan_beyond_the_budget_is_refused_before_anybody_is_asked(deployment,
                         cwd=tmp_path)
     assert watched.returncode == 0, "what was to be spent is spent: no failure" + watched.stderr
     assert "ended       budget\n" in watched.stdout and "paid        11 of 60\n" in watched.stdout
+    (tmp_path / "other").mkdir()
+    other = campaign_file(tmp_path / "other", 60, "cheapest")
+    watched = crowdveil("watch", number, *as_requester(deployment), "--file", other, cwd=tmp_path)
+    assert re.search(r"left out: it is of campaign \"test\", 3 arms, policy cheapest; expected .* policy dpu",
+                     watched.stderr), watched.stderr
+    assert "paid        11 of 60\n" in watched.stdout and "regret" not in watched.stdout
     (refused,) = thirdparty.refusals
     assert (refused.asked, refused.left) == (50_000_000, 49_000_000)
     assert "costs 50.000000; expected at most the 49.000000 that is left of 60" in refused.why

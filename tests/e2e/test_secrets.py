@@ -108,6 +108,9 @@ class Spied:
             done = crowdveil("ledger", self.campaign, "--format", form, *as_requester(self.deployment))
             assert done.returncode == 0, done.stderr
             places[f"ledger as {form}"] = (done.stdout + done.stderr).encode()
+        done = crowdveil("watch", self.campaign, *as_requester(self.deployment))
+        assert done.returncode == 0, done.stderr
+        places["watch"] = (done.stdout + done.stderr).encode()
         places["doctor, live"] = self.doctor()
         places["traffic of workers"] = self.crowd.bytes()
         places["traffic between broker and third-party"] = self.upstream.bytes()

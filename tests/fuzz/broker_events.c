@@ -128,7 +128,12 @@ static void on_request(struct world *world, struct cv_reader *in) {
   if (frame.kind == CV_ORDER_LEDGER) {
     frame.as.ledger = (struct cv_ledger_request){.campaign = 0};
   }
-  frame.as.campaign = what / CV_COUNT(kinds) % (CAMPAIGNS + 1);
+  if (frame.kind == CV_ORDER_WATCH) {
+    frame.as.watch.campaign = what / CV_COUNT(kinds) % (CAMPAIGNS + 1);
+    frame.as.watch.describe = (what & 0x80) != 0;
+  } else {
+    frame.as.campaign = what / CV_COUNT(kinds) % (CAMPAIGNS + 1);
+  }
   if (peer != NULL) {
     say_order(world, peer, &frame);
   }

@@ -228,11 +228,15 @@ static void hear_rank(struct world *world, const struct cv_rank_frame *frame) {
   }
 }
 
-static void hear_progress(struct world *world, const struct peer *peer, const struct cv_progress *progress) {
-  const struct heard *heard = world_heard(world, progress->campaign);
+static void check_owner(struct world *world, const struct peer *peer, uint64_t campaign) {
+  const struct heard *heard = world_heard(world, campaign);
   if (heard != NULL && heard->owner != NULL && !world->damaged) {
     CV_REQUIRE(strcmp(heard->owner, world_identity[peer->who].name) == 0);
   }
+}
+
+static void hear_progress(struct world *world, const struct peer *peer, const struct cv_progress *progress) {
+  check_owner(world, peer, progress->campaign);
   CV_REQUIRE(progress->tokens <= progress->tokens_limit && progress->decided <= progress->arms);
 }
 
@@ -269,6 +273,9 @@ static void hear_order(struct world *world, const struct peer *peer, const struc
       break;
     case CV_ORDER_PROGRESS:
       hear_progress(world, peer, &frame->as.progress);
+      break;
+    case CV_ORDER_DESCRIPTION:
+      check_owner(world, peer, frame->as.description.campaign);
       break;
     case CV_ORDER_FINISHED:
       hear_progress(world, peer, &frame->as.finished.progress);

@@ -150,7 +150,7 @@ static void order(void) {
   struct cv_account accounts[] = {{125000, 0, 1, 1000}, {250000, 125000, 1, 1000}};
   struct cv_order_frame frames[] = {
       {.kind = CV_ORDER_SUBMIT, .as.submit = {.client_key = {1}, .spec = make_spec()}},
-      {.kind = CV_ORDER_WATCH, .as.campaign = 1},
+      {.kind = CV_ORDER_WATCH, .as.watch = {.campaign = 1, .describe = true}},
       {.kind = CV_ORDER_CANCEL, .as.campaign = 1},
       {.kind = CV_ORDER_EXPORT, .as.campaign = 1},
       {.kind = CV_ORDER_STATUS},
@@ -182,6 +182,7 @@ static void order(void) {
                         .epsilon_micro = 250000,
                         .arms = 2,
                         .account = accounts}},
+      {.kind = CV_ORDER_DESCRIPTION, .as.description = {.campaign = 1, .spec = make_spec()}},
   };
   for (size_t i = 0; i < CV_COUNT(frames); i++) {
     struct cv_buf out = {0};

@@ -35,7 +35,13 @@ static void choose_order(struct world *world, struct cv_order_frame *frame, bool
                                              CV_ORDER_STATUS};
   frame->kind = kinds[world_below(world, CV_COUNT(kinds))];
   if (frame->kind != CV_ORDER_SUBMIT) {
-    frame->as.campaign = world_below(world, 4); /* 0: its newest */
+    uint64_t campaign = world_below(world, 4); /* 0: its newest */
+    if (frame->kind == CV_ORDER_WATCH) {
+      frame->as.watch.campaign = campaign;
+      frame->as.watch.describe = true;
+    } else {
+      frame->as.campaign = campaign;
+    }
     return;
   }
   memset(frame->as.submit.client_key, 17, CV_CLIENT_KEY_BYTES); /* the honest ones' first */

@@ -14,6 +14,7 @@ struct self {
   uint32_t index; /* of the campaign, from 0, among its own */
   uint64_t id;
   enum stage stage;
+  bool described; /* since it began to watch */
 };
 
 static uint32_t number_of(const struct party *party) {
@@ -48,8 +49,13 @@ static void ask(struct party *party) {
       scenario_spec(&party->world->scenario, &frame.as.submit.spec);
       break;
     case STAGE_WATCH:
+      frame.kind = CV_ORDER_WATCH;
+      frame.as.watch.campaign = self->id;
+      frame.as.watch.describe = true;
+      self->described = false;
+      break;
     case STAGE_EXPORT:
-      frame.kind = self->stage == STAGE_WATCH ? CV_ORDER_WATCH : CV_ORDER_EXPORT;
+      frame.kind = CV_ORDER_EXPORT;
       frame.as.campaign = self->id;
       break;
     default:
@@ -81,6 +87,26 @@ static void next_campaign(struct party *party) {
   }
 }
 
+/* What it submitted, but for the mechanism's parameters, which the broker fills in; before anything else is told. */
+static void described(struct party *party, const struct cv_description *description) {
+  struct self *self = party->self;
+  struct cv_spec spec, theirs = description->spec;
+  struct cv_buf submitted = {0}, told = {0};
+  scenario_spec(&party->world->scenario, &spec);
+  spec.mechanism.params = theirs.mechanism.params = (struct cv_params){0};
+  cv_spec_encode(&spec, &submitted);
+  cv_spec_encode(&theirs, &told);
+  CV_REQUIRE(cv_buf_ok(&submitted) && cv_buf_ok(&told));
+  if (description->campaign != self->id || submitted.len != told.len ||
+      memcmp(submitted.data, told.data, told.len) != 0) {
+    world_fail(party->world, "campaign %llu is described otherwise than it was submitted",
+               (unsigned long long)self->id);
+  }
+  cv_buf_fini(&submitted);
+  cv_buf_fini(&told);
+  self->described = true;
+}
+
 static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
   struct self *self = party->self;
   struct world *world = party->world;
@@ -91,6 +117,10 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
     self->id = frame.as.accepted.campaign;
     self->stage = STAGE_WATCH;
     ask(party);
+  } else if (frame.kind == CV_ORDER_DESCRIPTION) {
+    described(party, &frame.as.description);
+  } else if (frame.kind == CV_ORDER_PROGRESS && !self->described) {
+    world_fail(world, "%s: progress comes before the campaign is described", party->identity.name);
   } else if (frame.kind == CV_ORDER_FINISHED && self->stage == STAGE_WATCH) {
     truth_finished(world->truth, &frame.as.finished);
     self->stage = STAGE_EXPORT;

@@ -85,6 +85,13 @@ class Requester:
             if until is not None and until(envelope.progress):
                 return envelope.progress
 
+    def describe(self, campaign=0):
+        """(what the broker says the campaign is, the answer after that)."""
+        self.ask(watch={"campaign": campaign, "describe": True})
+        envelope = self.answer()
+        assert envelope.HasField("description"), envelope
+        return envelope.description.spec, self.answer()
+
     def cancel(self, campaign):
         self.ask(cancel={"campaign": campaign})
         return self.answer()

@@ -26,11 +26,32 @@ def verify(export, exact):
     assert "the third-party did not follow its policy" in done.stderr
 
 
+COLUMNS = ["class", "pulls", "share", "noisy mean", "tokens", "truth", "cost", "paid", "still active"]
+
+
+def without_the_file(text):
+    """What `watch` printed, but for the items' names and for what only the file's truth tells."""
+    heading, *lines = text.strip().split("\n")
+    end = lines.index("")
+    columns = [name for name in COLUMNS if name in heading]
+    rows = []
+    for line in lines[:end]:
+        cells = re.sub(r"(?<=\d) ± (?=\d)", "±", line).split()
+        if columns[0] == "class":
+            cells = [cells[0]] + (cells[-5:-3] if "truth" in columns else cells[-2:])
+        else:
+            cells = [cell for name, cell in zip(columns, cells[-len(columns):]) if name != "truth"]
+        rows.append(cells)
+    sums = [re.sub(r", .+ is the best$", ", it is the best", line) for line in lines[end + 1:]
+            if line.split()[0] not in ("reward", "regret", "accuracy")]
+    return [name for name in columns if name != "truth"], rows, sums
+
+
 def played(name, folder):
     """Runs the example to its end. Returns what up printed as JSON, the export, and the third-party's sums by arm.
 
-    Whoever watches with the file in hand is told what up tells. Verify and replay agree with what was decided, verify
-    unless it is left without releases."""
+    Whoever watches with the file in hand is told what up tells, and without it all but names and truth. Verify and
+    replay agree with what was decided, verify unless it is left without releases."""
     path = ROOT / f"deploy/campaigns/{name}.yaml"
     state, export = folder / "state", folder / "export.json"
     daemon = Daemon("up", [PROGRAMS["crowdveil"], "up", path, "--json", "--keep", "--state", state], folder / "up.log")
@@ -40,7 +61,10 @@ def played(name, folder):
         done = crowdveil("export", *link, "--output", export)
         assert done.returncode == 0, done.stderr
         watched = crowdveil("watch", *link, "--file", path)
-        assert watched.returncode == 0, watched.stderr
+        blind = crowdveil("watch", *link)
+        assert watched.returncode == blind.returncode == 0, watched.stderr + blind.stderr
+        assert without_the_file(watched.stdout) == without_the_file(blind.stdout), watched.stdout + blind.stdout
+        assert "truth" not in blind.stdout
         assert daemon.stop() == 0
     finally:
         daemon.kill()

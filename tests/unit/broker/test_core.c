@@ -283,6 +283,52 @@ static void test_a_third_party_that_connects_again_replaces_its_older_self(void 
   world_end(&world);
 }
 
+/* ---- whoever watches ---- */
+
+/* The kinds of what the requester is told in this turn, a letter each. */
+static void hear(struct world *world, char *told) {
+  bool store;
+  struct cv_why why;
+  struct cv_broker_out out;
+  assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
+  assert_true(!store || cv_broker_store_commit(world->store, &world->batch, &why) == CV_OK);
+  cv_broker_stored(world->core);
+  while (cv_broker_next_out(world->core, &out)) {
+    if (out.schema != CV_SCHEMA_ORDER || out.frame.order->kind == CV_ORDER_NONE) {
+      continue;
+    }
+    const struct cv_order_frame *frame = out.frame.order;
+    *told++ = frame->kind == CV_ORDER_DESCRIPTION ? 'd' : frame->kind == CV_ORDER_PROGRESS ? 'p' : '?';
+    *told = '\0';
+    if (frame->kind == CV_ORDER_DESCRIPTION) {
+      assert_int_equal(frame->as.description.campaign, 1);
+      assert_string_equal(frame->as.description.spec.policy.name, spec_of_test().policy.name);
+      assert_int_equal(frame->as.description.spec.arms, ARMS);
+    }
+  }
+}
+
+static void test_who_watches_is_told_what_the_campaign_is_if_it_asks(void **state) {
+  static const struct {
+    bool describe;
+    const char *first, *second;
+  } cases[] = {{false, "p", ""}, {true, "d", "p"}, {true, "d", "p"}};
+  struct world world;
+  world_make(&world);
+  submit(&world);
+  (void)turn(&world, false);
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    char first[8] = "", second[8] = "";
+    ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_WATCH, .as.watch.describe = cases[i].describe});
+    hear(&world, first);
+    assert_string_equal(first, cases[i].first);
+    assert_int_equal(cv_broker_is_pending(world.core), cases[i].describe); /* the rest comes by itself */
+    hear(&world, second);
+    assert_string_equal(second, cases[i].second);
+  }
+  world_end(&world);
+}
+
 /* ---- the ledger ---- */
 
 /* Epsilon for half a stream: the hybrid mechanism's fourth release asks for the other half. */
@@ -436,6 +482,7 @@ int main(void) {
       cmocka_unit_test(test_a_plan_beyond_the_budget_ends_the_campaign_with_what_it_has),
       cmocka_unit_test(test_rows_that_were_changed_or_are_gone_are_noticed),
       cmocka_unit_test(test_a_third_party_that_connects_again_replaces_its_older_self),
+      cmocka_unit_test(test_who_watches_is_told_what_the_campaign_is_if_it_asks),
       cmocka_unit_test(test_a_statement_has_all_that_left_before_it),
       cmocka_unit_test(test_an_older_database_is_refused),
   };

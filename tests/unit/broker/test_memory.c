@@ -28,7 +28,7 @@ static void ask_around(struct world *world, int i) {
     ask(world, &(struct cv_order_frame){.kind = CV_ORDER_STATUS});
   }
   if (i % 11 == 0) {
-    ask(world, &(struct cv_order_frame){.kind = CV_ORDER_WATCH});
+    ask(world, &(struct cv_order_frame){.kind = CV_ORDER_WATCH, .as.watch.describe = true});
   }
   if (i % 13 == 0) {
     ask(world, &(struct cv_order_frame){.kind = CV_ORDER_EXPORT});

@@ -17,7 +17,8 @@ enum {
   STATUS_ANSWER,
   ERROR,
   LEDGER,
-  STATEMENT
+  STATEMENT,
+  DESCRIPTION
 };
 
 static void assert_progress_bounded(const struct cv_progress *progress) {
@@ -61,6 +62,9 @@ static void assert_bounded(const struct cv_order_frame *frame) {
       break;
     case CV_ORDER_PROGRESS:
       assert_progress_bounded(&frame->as.progress);
+      break;
+    case CV_ORDER_DESCRIPTION:
+      assert_spec_bounded(&frame->as.description.spec);
       break;
     case CV_ORDER_FINISHED:
       assert_progress_bounded(&frame->as.finished.progress);
@@ -189,6 +193,14 @@ static struct made *make_frame(uint64_t seed) {
     case CV_ORDER_PROGRESS:
       random_progress(rng, &frame->as.progress);
       break;
+    case CV_ORDER_WATCH:
+      frame->as.watch.campaign = random_u64(rng);
+      frame->as.watch.describe = cv_rng_below(rng, 2) == 0;
+      break;
+    case CV_ORDER_DESCRIPTION:
+      frame->as.description.campaign = random_u64(rng);
+      random_spec(rng, &frame->as.description.spec);
+      break;
     case CV_ORDER_FINISHED:
       random_progress(rng, &frame->as.finished.progress);
       random_standings(rng, &frame->as.finished.standings, &frame->as.finished.standing);
@@ -230,6 +242,8 @@ static void free_frame(struct made *made) {
     cv_spec_fini(&frame->as.submit.spec);
   } else if (frame->kind == CV_ORDER_LEDGER && frame->as.ledger.has_plan) {
     cv_spec_fini(&frame->as.ledger.plan);
+  } else if (frame->kind == CV_ORDER_DESCRIPTION) {
+    cv_spec_fini(&frame->as.description.spec);
   } else if (frame->kind == CV_ORDER_FINISHED) {
     free(frame->as.finished.standing);
   } else if (frame->kind == CV_ORDER_PART) {
@@ -307,6 +321,14 @@ static void assert_frames_equal(const struct cv_order_frame *a, const struct cv_
       break;
     case CV_ORDER_PROGRESS:
       assert_progress_equal(&a->as.progress, &b->as.progress);
+      break;
+    case CV_ORDER_WATCH:
+      assert_int_equal(a->as.watch.campaign, b->as.watch.campaign);
+      assert_int_equal(a->as.watch.describe, b->as.watch.describe);
+      break;
+    case CV_ORDER_DESCRIPTION:
+      assert_int_equal(a->as.description.campaign, b->as.description.campaign);
+      assert_specs_equal(&a->as.description.spec, &b->as.description.spec);
       break;
     case CV_ORDER_FINISHED:
       assert_progress_equal(&a->as.finished.progress, &b->as.finished.progress);
@@ -416,6 +438,18 @@ static void a_submit_has_a_key_and_a_spec(void **state) {
   assert_int_equal(try_buf(&frame), CV_ERR_FORMAT);
 }
 
+static void a_description_has_a_spec(void **state) {
+  struct cv_buf spec = {0}, full = {0}, bare = {0}, first = {0}, second = {0};
+  put_number(&spec, 2, 3);
+  put_number(&full, 1, 7);
+  put_message(&full, 2, &spec);
+  put_message(&first, DESCRIPTION, &full);
+  assert_int_equal(try_buf(&first), CV_OK);
+  put_number(&bare, 1, 7);
+  put_message(&second, DESCRIPTION, &bare);
+  assert_int_equal(try_buf(&second), CV_ERR_FORMAT);
+}
+
 /* A part with spec, seed and progress, or without some of them. */
 static enum cv_err try_part(bool has_spec, size_t seed, bool has_progress, uint64_t plan_of) {
   static const uint8_t zeros[16] = {0};
@@ -467,6 +501,7 @@ int main(void) {
       cmocka_unit_test(large_frames_stay_in_the_arena),
       cmocka_unit_test(a_frame_has_one_message),
       cmocka_unit_test(a_submit_has_a_key_and_a_spec),
+      cmocka_unit_test(a_description_has_a_spec),
       cmocka_unit_test(a_part_is_the_first_or_not),
       cmocka_unit_test(progress_is_in_range),
   };

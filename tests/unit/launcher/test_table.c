@@ -184,6 +184,26 @@ static void test_outcome_of_a_strange_broker(void **state) {
   cv_outcome_fini(&outcome);
 }
 
+/* What the broker can say without the file: arms are the workers that they are. */
+static void test_workers_without_names_have_their_numbers(void **state) {
+  uint64_t workers[] = {7, UINT64_C(1) << 40}, costs[] = {2000000, 5000000};
+  const struct cv_spec spec = {.arms = 2, .worker = workers, .cost_micro = costs, .budget_micro = 20000000};
+  struct cv_standing standing[] = {{.arm = 0, .tokens = 5, .mean = 0.5}};
+  const struct cv_finished finished = {
+      .progress = {.arms = 2, .paid_micro = 10000000, .budget_micro = 20000000}, .standings = 1, .standing = standing};
+  const struct cv_outcome_known known = {.kind = CV_POLICY_RECRUITMENT, .spec = &spec};
+  struct cv_outcome outcome;
+  assert_int_equal(cv_outcome_init(&outcome, &finished, &known), CV_OK);
+  char *text = printed(&outcome);
+  assert_non_null(strstr(text, "worker 7 "));
+  assert_non_null(strstr(text, "worker 1099511627776 "));
+  assert_non_null(strstr(text, "paid        10 of 20\n"));
+  assert_null(strstr(text, "regret"));
+  assert_null(strstr(text, "undecided"));
+  free(text);
+  cv_outcome_fini(&outcome);
+}
+
 /* ---- for programs ---- */
 
 static void assert_json(const json_t *object, const char *key, const char *expected) {
@@ -243,6 +263,7 @@ int main(void) {
       cmocka_unit_test(test_print),
       cmocka_unit_test(test_print_without_truth),
       cmocka_unit_test(test_outcome_of_a_strange_broker),
+      cmocka_unit_test(test_workers_without_names_have_their_numbers),
       cmocka_unit_test(test_json),
       cmocka_unit_test(test_json_without_truth),
       cmocka_unit_test(test_exit_status),
