@@ -83,7 +83,8 @@ static void write_strip(const struct scatter *scatter, size_t at, size_t point, 
   size_t n = gather(scatter, scatter->series[at], point), most = STRIP_MOST / (scatter->count * scatter->points);
   size_t step = 1 + n / (most < STRIP_LEAST ? STRIP_LEAST : most);
   for (size_t i = step / 2; i < n; i += step) {
-    double aside = fmod((double)(i / step) * 0.6180339887498949, 1) - .5;
+    size_t turn = i / step;
+    double aside = fmod((double)turn * 0.6180339887498949, 1) - .5;
     (void)fprintf(file, "%.4f %.10g\n", (double)place_of(scatter, at, point) + .5 * aside, scatter->value[i]);
   }
 }

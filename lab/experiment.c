@@ -496,13 +496,15 @@ enum cv_err cv_lab_experiment_parse(const char *path, const char *text, size_t b
   }
   memcpy(made.text, text, bytes);
   made.text[bytes] = '\0';
-  struct cv_buf buf = {.data = (uint8_t *)made.text, .len = bytes};
-  enum cv_err err = cv_yaml_parse(made.path, &buf, &made.yaml, why);
+  const struct cv_buf buf = {.data = (uint8_t *)made.text, .len = bytes};
+  struct cv_yaml yaml;
+  enum cv_err err = cv_yaml_parse(made.path, &buf, &yaml, why);
   if (err != CV_OK) {
     free(made.path);
     free(made.text);
     return err;
   }
+  made.yaml = yaml;
   *ret = made;
   err = fill(ret, why); /* in its place: some texts are its own */
   if (err != CV_OK) {

@@ -36,7 +36,7 @@ typedef double cv_lab_sample_fn(const void *data, size_t i);
  * standard error is that of a median of that many normal variables, sqrt(pi/(2 groups)) times their deviation, which is
  * Gini's mean difference of all of them times sqrt(pi)/2.
  */
-struct cv_lab_summary cv_lab_summary_of(enum cv_lab_statistic statistic, cv_lab_sample_fn *sample, const void *data,
+struct cv_lab_summary cv_lab_summary_of(enum cv_lab_statistic statistic, cv_lab_sample_fn *at, const void *data,
                                         size_t n);
 
 /* Degrees of freedom of the standard error of `n` numbers: of Student's distribution, if it were normal ones. */

@@ -57,6 +57,7 @@ static enum cv_err add_file(struct cv_lab_origin *origin, const char *path, stru
 /* Of every campaign of the experiment, each once. */
 static enum cv_err read_files(const struct cv_lab_experiment *experiment, struct cv_lab_origin *origin,
                               struct cv_why *why) {
+  origin->files = 0;
   origin->file = calloc(CV_LAB_FILES_MAX, sizeof(*origin->file));
   if (origin->file == NULL) {
     return CV_ERR_NOMEM;

@@ -57,7 +57,7 @@ static enum cv_err number_of(struct reading *in, const yaml_node_t *node, const 
 
 static enum cv_err read_number(struct reading *in, const char *key, double low, double *ret) {
   const yaml_node_t *node = find(in, key).value;
-  double value;
+  double value = 0;
   if (node == NULL) {
     return CV_OK;
   }
@@ -357,7 +357,7 @@ static enum cv_err check_curve(struct reading *in, struct cv_yaml_pair pair) {
 static enum cv_err read_operand(struct reading *in, struct cv_yaml_pair pair, const struct names *ones) {
   static const char *const trends[] = {"falls", "rises"};
   struct cv_lab_terms *terms = in->terms;
-  size_t at;
+  size_t at = 0;
   if (terms->relation >= CV_LAB_BELOW && terms->relation <= CV_LAB_NEAR) {
     return read_others(in, pair, ones);
   }

@@ -66,8 +66,8 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, uint32_t rounds, struc
       .items = rounds,
       .changed = rounds < 3 ? 1 : 3,
   };
-  for (uint16_t i = 0; i < ret->keys; i++) {
-    ret->key[i] = i;
+  for (uint32_t i = 0; i < ret->keys; i++) {
+    ret->key[i] = (uint16_t)i;
   }
   (void)snprintf(ret->part, sizeof(ret->part), "pipeline");
   (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s, %.20s, n %u", spec->privatizer.name, spec->mechanism.name,

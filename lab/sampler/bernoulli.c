@@ -34,7 +34,7 @@ CV_INLINE uint64_t across(const cv_lanes *total) {
  * are below p's, `equal` where they are p's. want[b] is all ones where p's bit b is one.
  */
 CV_INLINE void compare(struct cv_lanes_state *state, const cv_lanes *want, cv_lanes *ret_less, cv_lanes *ret_equal) {
-  cv_lanes less = want[0] ^ want[0], equal = ~less;
+  cv_lanes less = {0}, equal = ~less;
   for (int b = 0; b < BITS; b++) {
     cv_lanes bit;
     cv_lanes_next(state, &bit);
