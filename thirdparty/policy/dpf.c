@@ -68,6 +68,7 @@ static void explore_all(struct dpf *self, uint64_t left, struct cv_policy_step *
     sum += cost_at(recruits, n++);
   }
   for (uint32_t j = n; j-- > 0; sum -= cost_at(recruits, j)) {
+    CV_REQUIRE(sum > 0); /* of what each costs at least something */
     turns += left / sum;
     left %= sum;
     recruits->times[j] = turns;
