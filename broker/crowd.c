@@ -227,6 +227,32 @@ static enum cv_err offer(struct cv_broker *broker, struct cv_campaign *campaign,
   return cv_chunks_set(&campaign->offered, bit, &chunk);
 }
 
+/* Who the worker is in the campaign and which of its tokens is next; FATE_WAITS if a place is all that is missing. */
+static enum fate find_payer(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t worker,
+                            struct cv_seat **ret_seat, uint32_t *ret_slot, const char **ret_why) {
+  struct cv_seat *seat = NULL;
+  if (cv_payroll_is_kept(&campaign->payroll)) {
+    seat = cv_payroll_find(&campaign->payroll, worker);
+    if (seat == NULL) {
+      *ret_why = "this worker is not among those who can be hired";
+      return FATE_NEVER;
+    }
+  }
+  bool used_up = false;
+  uint32_t slot = free_slot(campaign, worker, seat, &used_up);
+  if (slot == NONE) {
+    *ret_why = "all tokens of this worker have been given";
+    return used_up ? FATE_NEVER : FATE_BUSY;
+  }
+  if (!cv_campaign_can_pay(broker, campaign, worker, campaign->shown_most)) {
+    *ret_why = CV_LIFETIME_SPENT;
+    return FATE_NEVER;
+  }
+  *ret_seat = seat;
+  *ret_slot = slot;
+  return FATE_WAITS;
+}
+
 static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_campaign *campaign,
                                 uint64_t worker, uint64_t now_ms, uint64_t wall_ms, enum fate *ret_fate,
                                 const char **ret_why) {
@@ -241,25 +267,9 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
     return CV_OK;
   }
   struct cv_seat *seat = NULL;
-  if (cv_payroll_is_kept(&campaign->payroll)) {
-    seat = cv_payroll_find(&campaign->payroll, worker);
-    if (seat == NULL) {
-      *ret_fate = FATE_NEVER;
-      *ret_why = "this worker is not among those who can be hired";
-      return CV_OK;
-    }
-  }
-  bool used_up = false;
-  uint32_t slot = free_slot(campaign, worker, seat, &used_up);
-  *ret_fate = used_up ? FATE_NEVER : FATE_BUSY;
-  *ret_why = "all tokens of this worker have been given";
-  if (slot == NONE) {
-    return CV_OK;
-  }
-  *ret_fate = FATE_WAITS;
-  if (!cv_campaign_can_pay(broker, campaign, worker, campaign->shown_most)) {
-    *ret_fate = FATE_NEVER;
-    *ret_why = CV_LIFETIME_SPENT;
+  uint32_t slot = NONE;
+  *ret_fate = find_payer(broker, campaign, worker, &seat, &slot, ret_why);
+  if (*ret_fate != FATE_WAITS) {
     return CV_OK;
   }
   if (!dealing->told) {
