@@ -17,7 +17,7 @@ static int merge(const char *out, const char *const *files, size_t count) {
   struct cv_lab_merged merged;
   enum cv_err err = cv_lab_merge(out, files, count, &merged, &why);
   if (err != CV_OK) {
-    return cv_command_fail(&table, cv_lab_exit_status(err), "%s", why.text);
+    return cv_lab_fail(&table, err, &why);
   }
   (void)printf("%s: %" PRIu64 " of %" PRIu64 " pieces (%" PRIu64 " settings, %" PRIu64 " replicates)", out,
                merged.trials, merged.trials + merged.missing, merged.settings, merged.replicates);

@@ -49,20 +49,7 @@ static const struct cv_config_rule rules[] = {
      .high = 1e9,
      .fallback = "0",
      .help = "independent runs of each setting; 0: each experiment's own number"},
-    {.key = "seed",
-     .type = CV_CONFIG_WHOLE,
-     .offset = AT(seed),
-     .low = 0,
-     .high = 9e15,
-     .fallback = "1",
-     .help = "of all randomness; the result is the same for any --jobs"},
-    {.key = "jobs",
-     .type = CV_CONFIG_WHOLE,
-     .offset = AT(jobs),
-     .low = 0,
-     .high = 1024,
-     .fallback = "0",
-     .help = "threads; 0: one a processor"},
+    CV_LAB_CHANCE_RULES(AT(seed), AT(jobs)),
     {.key = "progress",
      .type = CV_CONFIG_BOOL,
      .offset = AT(progress),
@@ -215,9 +202,7 @@ static int report_on(const char *const *words, const char *const *names, size_t 
     err = write_all(&reporting, &why);
   }
   cv_lab_report_free(reporting.report);
-  return err == CV_OK ? 0
-                      : cv_command_fail(&table, cv_lab_exit_status(err), "%s",
-                                        why.text[0] == '\0' ? cv_err_text(err) : why.text);
+  return err == CV_OK ? 0 : cv_lab_fail(&table, err, &why);
 }
 
 static size_t count_presets(void) {

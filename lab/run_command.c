@@ -31,20 +31,7 @@ static const struct cv_config_rule rules[] = {
      .high = 1e9,
      .fallback = "0",
      .help = "independent runs of each setting; 0: the experiment's own number"},
-    {.key = "seed",
-     .type = CV_CONFIG_WHOLE,
-     .offset = AT(seed),
-     .low = 0,
-     .high = 9e15,
-     .fallback = "1",
-     .help = "of all randomness; the result is the same for any --jobs"},
-    {.key = "jobs",
-     .type = CV_CONFIG_WHOLE,
-     .offset = AT(jobs),
-     .low = 0,
-     .high = 1024,
-     .fallback = "0",
-     .help = "threads; 0: one a processor"},
+    CV_LAB_CHANCE_RULES(AT(seed), AT(jobs)),
     {.key = "token_level",
      .type = CV_CONFIG_BOOL,
      .offset = AT(token_level),
@@ -80,10 +67,6 @@ static const struct cv_config_table table = {
     .count = CV_COUNT(rules),
 };
 
-static int fail(enum cv_err err, const struct cv_why *why) {
-  return cv_command_fail(&table, cv_lab_exit_status(err), "%s", why->text[0] == '\0' ? cv_err_text(err) : why->text);
-}
-
 static void print_claims(const struct cv_lab_dataset *dataset) {
   for (size_t i = 0; i < cv_lab_claims(dataset->experiment); i++) {
     struct cv_lab_claim claim;
@@ -116,7 +99,7 @@ static int show(const struct cv_lab_dataset *dataset, const struct cv_lab_result
   if (settings->out != NULL && settings->shard == NULL) {
     err = draw(dataset, result, settings->out, &why);
   }
-  return err == CV_OK ? 0 : fail(err, &why);
+  return err == CV_OK ? 0 : cv_lab_fail(&table, err, &why);
 }
 
 /* ---- the work ---- */
@@ -174,7 +157,7 @@ static int run_experiment(struct cv_lab_experiment *experiment, const struct set
   if (err == CV_OK) {
     err = cv_lab_dataset_rows(&dataset, &result);
   }
-  int status = err == CV_OK ? show(&dataset, &result, settings) : fail(err, &why);
+  int status = err == CV_OK ? show(&dataset, &result, settings) : cv_lab_fail(&table, err, &why);
   cv_lab_result_fini(&result);
   cv_lab_dataset_fini(&dataset);
   return status;
@@ -201,7 +184,7 @@ static int run(const char *name, struct settings *settings) {
     err = cv_lab_preset_open(name, settings->data, &experiment, &why);
   }
   if (err != CV_OK) {
-    return fail(err, &why);
+    return cv_lab_fail(&table, err, &why);
   }
   int status = run_experiment(&experiment, settings);
   cv_lab_experiment_fini(&experiment);

@@ -16,12 +16,23 @@ const char *cv_err_text(enum cv_err err) {
   return (size_t)err < CV_COUNT(text) ? text[err] : "unknown error";
 }
 
-void cv_why_set(struct cv_why *why, const char *fmt, ...) {
+void cv_why_vset(struct cv_why *why, const char *fmt, va_list args) {
   if (why != NULL) {
-    va_list args;
-    va_start(args, fmt);
     cv_text_vprint(why->text, sizeof(why->text), fmt, args);
-    va_end(args);
+  }
+}
+
+void cv_why_set(struct cv_why *why, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  cv_why_vset(why, fmt, args);
+  va_end(args);
+}
+
+void cv_why_because(struct cv_why *why, const char *reason) {
+  if (why != NULL) {
+    size_t used = strlen(why->text);
+    cv_text_print(why->text + used, sizeof(why->text) - used, ": %s", reason);
   }
 }
 
@@ -32,10 +43,9 @@ void cv_why_prefix(struct cv_why *why, const char *fmt, ...) {
   struct cv_why old = *why;
   va_list args;
   va_start(args, fmt);
-  cv_text_vprint(why->text, sizeof(why->text), fmt, args);
+  cv_why_vset(why, fmt, args);
   va_end(args);
-  size_t used = strlen(why->text);
-  cv_text_print(why->text + used, sizeof(why->text) - used, ": %s", old.text);
+  cv_why_because(why, old.text);
 }
 
 void cv_require_failed(const char *condition, const char *file, int line) {

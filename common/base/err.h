@@ -52,7 +52,10 @@ struct cv_why {
  */
 #define cv_fail(why, err, ...) (cv_why_set((why), __VA_ARGS__), (err))
 void cv_why_set(struct cv_why *why, const char *fmt, ...) CV_PRINTF(2, 3);
+void cv_why_vset(struct cv_why *why, const char *fmt, va_list args) CV_PRINTF(2, 0);
 
+/* Puts ": <reason>" behind the line that is there. */
+void cv_why_because(struct cv_why *why, const char *reason);
 /* Puts "<prefix>: " in front of the line that is there. `prefix` is a format. */
 void cv_why_prefix(struct cv_why *why, const char *fmt, ...) CV_PRINTF(2, 3);
 

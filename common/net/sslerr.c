@@ -97,14 +97,11 @@ const char *cv_ssl_reason(void) {
 enum cv_err cv_ssl_fail(struct cv_why *why, const char *fmt, ...) {
   unsigned long code = ERR_get_error();
   ERR_clear_error();
-  if (why != NULL) {
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(why->text, sizeof(why->text), fmt, args);
-    va_end(args);
-    size_t used = strlen(why->text);
-    const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
-    (void)snprintf(why->text + used, sizeof(why->text) - used, ": %s", reason != NULL ? reason : "OpenSSL failed");
-  }
+  const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
+  va_list args;
+  va_start(args, fmt);
+  cv_why_vset(why, fmt, args);
+  va_end(args);
+  cv_why_because(why, reason != NULL ? reason : "OpenSSL failed");
   return ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE ? CV_ERR_NOMEM : CV_ERR_CRYPTO;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/net/uverr.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <uv.h>
 
 enum cv_err cv_uv_err(int status) {
@@ -36,13 +34,10 @@ enum cv_err cv_uv_err(int status) {
 }
 
 enum cv_err cv_uv_fail(struct cv_why *why, int status, const char *fmt, ...) {
-  if (why != NULL) {
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(why->text, sizeof(why->text), fmt, args);
-    va_end(args);
-    size_t used = strlen(why->text);
-    (void)snprintf(why->text + used, sizeof(why->text) - used, ": %s", uv_strerror(status));
-  }
+  va_list args;
+  va_start(args, fmt);
+  cv_why_vset(why, fmt, args);
+  va_end(args);
+  cv_why_because(why, uv_strerror(status));
   return cv_uv_err(status);
 }

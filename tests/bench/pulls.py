@@ -9,38 +9,24 @@ processor between them. Prints milliseconds, processor time and voluntary switch
 
     tests/bench/pulls.py [RUNS] [BUILD]
 """
-import json
 import os
-import re
 import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from campaigns import arguments, changed, up
+
 MEMORY = "/dev/shm"
 SYNCS, SYNC_PAGES = 500, 6
 
 
-def campaign(folder):
-    text = (ROOT / "deploy/campaigns/dpu.yaml").read_text()
-    text = re.sub(r"count: \d+", "count: 100", text)
-    text = re.sub(r"budget: \d+", "budget: 10000", text)
-    path = Path(folder) / "pulls.yaml"
-    path.write_text(text)
-    return path
-
-
-def measure(crowdveil, path, tmpdir):
+def measure(build, path, tmpdir):
     """(milliseconds, processor milliseconds, switches) a plan, and the plans."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([crowdveil, "up", path, "--json", "--seed", "1"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, check=True, env={**os.environ, "TMPDIR": tmpdir})
+    result = up(build, path, TMPDIR=tmpdir)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    result = json.loads(done.stdout.strip().split("\n")[-1])
     plans = result["rounds"]
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return (1e3 * result["seconds"] / plans, 1e3 * processor / plans, (after.ru_nvcsw - before.ru_nvcsw) / plans), plans
@@ -61,17 +47,16 @@ def sync_ms(folder):
 
 
 def main():
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    crowdveil = Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "build") / "deploy/launcher/crowdveil"
+    runs, build = arguments(5)
     with tempfile.TemporaryDirectory() as folder:
-        path = campaign(folder)
+        path = changed("dpu.yaml", folder, {r"count: \d+": "count: 100", r"budget: \d+": "budget: 10000"})
         on_disk = []
         for run in range(runs):
-            figures, plans = measure(crowdveil, path, folder)
+            figures, plans = measure(build, path, folder)
             on_disk.append(figures)
             print(f"run {run + 1}: {plans} plans, {figures[0]:.3f} ms each ({1e3 / figures[0]:.0f} a second), "
                   f"{figures[1]:.3f} ms of processor time, {figures[2]:.1f} switches", flush=True)
-        in_memory, _ = measure(crowdveil, path, MEMORY)
+        in_memory, _ = measure(build, path, MEMORY)
         each, processor, switches = (statistics.median(column) for column in zip(*on_disk))
         print(f"in memory: {in_memory[0]:.3f} ms each, {in_memory[1]:.3f} ms of processor time, "
               f"{in_memory[2]:.1f} switches; a sync alone: {sync_ms(folder):.3f} ms")

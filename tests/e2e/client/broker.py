@@ -6,7 +6,7 @@ import threading
 
 from .schema import schema
 from .thirdparty import server_context
-from .wire import Connection, Splitter, context, frame
+from .wire import Closing, Connection, Splitter, context, frame
 
 
 class FakeBroker:
@@ -65,7 +65,7 @@ class FakeBroker:
         self.listener.close()
 
 
-class Dialer:
+class Dialer(Closing):
     """A broker's connection to a third-party."""
 
     def __init__(self, address, files, timeout=20):
@@ -99,12 +99,3 @@ class Dialer:
                 raise ConnectionError(envelope.goodbye.why)
             for heard in ("opened", "acks", "plans", "results"):
                 self.inbox.extend((heard, message) for message in getattr(envelope, heard))
-
-    def close(self):
-        self.connection.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()

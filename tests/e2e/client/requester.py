@@ -3,7 +3,7 @@
 import os
 
 from .schema import schema
-from .wire import Connection, context
+from .wire import Closing, Connection, context
 
 
 class Refused(Exception):
@@ -34,7 +34,7 @@ def spec(arms, name="test", policy="ppar", policy_params=None, mechanism="hybrid
     return message
 
 
-class Requester:
+class Requester(Closing):
     """One connection; requests are answered in turn."""
 
     def __init__(self, address, files, timeout=120):
@@ -111,15 +111,6 @@ class Requester:
     def status(self):
         self.ask(status={})
         return self.answer().status_answer
-
-    def close(self):
-        self.connection.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
 
 def end_name(end):

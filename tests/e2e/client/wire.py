@@ -53,7 +53,20 @@ def identity(sock):
     return names[0] if names else ""
 
 
-class Connection:
+class Closing:
+    """What has a connection, or is one: `with` closes it."""
+
+    def close(self):
+        self.connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Connection(Closing):
     """One TLS connection to a party of the given role; raises what ssl raises if the handshake fails."""
 
     def __init__(self, address, tls, role="broker", timeout=20):
@@ -87,9 +100,3 @@ class Connection:
 
     def close(self):
         self.sock.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()

@@ -3,7 +3,7 @@
 from collections import Counter, deque
 
 from .schema import schema
-from .wire import Connection, context
+from .wire import Closing, Connection, context
 
 GRID = 1 << 20
 
@@ -13,7 +13,7 @@ def grid(score):
     return int(min(max(score, 0.0), 1.0) * GRID + 0.5)
 
 
-class Session:
+class Session(Closing):
     """One connection of the crowd schema after both hellos. What arrives is taken apart into (kind, message) pairs."""
 
     def __init__(self, address, ca, cert, key, hello=True, timeout=20):
@@ -77,15 +77,6 @@ class Session:
 
     def verdict(self, ack):
         return self.pb.Verdict.Name(ack.verdict)[len("VERDICT_"):].lower()
-
-    def close(self):
-        self.connection.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
 
 def work(session, workers, score, credit=64, tokens_per_worker=1):

@@ -24,25 +24,11 @@ static void test_releases_are_exact_sums_and_known_noise(void **state) {
 
 /* Acknowledged once, counted once: a token acknowledged and lost, or counted twice, would change a sum. */
 static void test_a_restart_after_every_commit_changes_nothing(void **state) {
-  for (unsigned every = 1; every <= 3; every++) {
-    struct world world;
-    world_make(&world);
-    world.journal_bytes = every == 1 ? 0 : 2000; /* from the first restart on, chunks and a short journal */
-    submit(&world);
-    world_run(&world, every, 0);
-    world_end(&world);
-  }
+  world_restarts();
 }
 
 static void test_a_crash_before_a_commit_changes_nothing(void **state) {
-  for (unsigned every = 3; every <= 7; every++) {
-    struct world world;
-    world_make(&world);
-    world.journal_bytes = 3000;
-    submit(&world);
-    world_run(&world, every + 1, every);
-    world_end(&world);
-  }
+  world_crashes();
 }
 
 /* ---- tokens ---- */

@@ -35,25 +35,11 @@ static void releases_are_exact_sums_of_what_was_shown(void **state) {
 }
 
 static void restarts_change_nothing(void **state) {
-  for (unsigned every = 1; every <= 3; every++) {
-    struct world world;
-    world_make(&world);
-    world.journal_bytes = every == 1 ? 0 : 2000;
-    submit(&world);
-    world_run(&world, every, 0);
-    world_end(&world);
-  }
+  world_restarts();
 }
 
 static void crashes_before_a_commit_change_nothing(void **state) {
-  for (unsigned every = 3; every <= 7; every++) {
-    struct world world;
-    world_make(&world);
-    world.journal_bytes = 3000;
-    submit(&world);
-    world_run(&world, every + 1, every);
-    world_end(&world);
-  }
+  world_crashes();
 }
 
 static void a_token_answers_for_each_arm_once(void **state) {

@@ -619,4 +619,28 @@ static inline enum cv_verdict world_verdict_of(struct world *world, const struct
   return CV_VERDICT_NONE;
 }
 
+/* A whole campaign, restarted after every commit, every second and every third. */
+static inline void world_restarts(void) {
+  for (unsigned every = 1; every <= 3; every++) {
+    struct world world;
+    world_make(&world);
+    world.journal_bytes = every == 1 ? 0 : 2000; /* from the first restart on, chunks and a short journal */
+    submit(&world);
+    world_run(&world, every, 0);
+    world_end(&world);
+  }
+}
+
+/* The same with commits that a crash comes before. */
+static inline void world_crashes(void) {
+  for (unsigned every = 3; every <= 7; every++) {
+    struct world world;
+    world_make(&world);
+    world.journal_bytes = 3000;
+    submit(&world);
+    world_run(&world, every + 1, every);
+    world_end(&world);
+  }
+}
+
 #endif

@@ -202,6 +202,13 @@ static inline void attack_with_length(try_fn *try_bytes) {
   cv_buf_fini(&frame);
 }
 
+static inline void assert_same_and_free(struct cv_buf *a, struct cv_buf *b) {
+  assert_int_equal(a->len, b->len);
+  assert_memory_equal(a->data, b->data, a->len);
+  cv_buf_fini(a);
+  cv_buf_fini(b);
+}
+
 /*
  * try_bytes() decodes what may be anything: what comes out is bounded, what fails leaves the frame alone. try_buf()
  * does so with a frame made by hand, which it frees. For a codec with assert_bounded() of its own.

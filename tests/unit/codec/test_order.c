@@ -365,10 +365,7 @@ static void random_frames_arrive_and_encode_again_to_the_same(void **state) {
     assert_bounded(&decoded);
     assert_frames_equal(&made->frame, &decoded);
     assert_int_equal(cv_order_encode(&decoded, &scratch, &second), CV_OK);
-    assert_int_equal(first.len, second.len);
-    assert_memory_equal(first.data, second.data, first.len);
-    cv_buf_fini(&first);
-    cv_buf_fini(&second);
+    assert_same_and_free(&first, &second);
     free_frame(made);
   }
 }

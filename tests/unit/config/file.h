@@ -10,19 +10,7 @@
 #include <cmocka.h>
 
 #include "common/base/err.h"
-#include "tests/support/folder.h"
-
-static struct folder folder;
-
-static int make_folder(void **state) {
-  folder_make(&folder);
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  folder_remove(&folder);
-  return 0;
-}
+#include "tests/support/own_folder.h"
 
 static inline const char *write_bytes(const char *text, size_t n) {
   const char *path = folder_file(&folder, "file.yaml");

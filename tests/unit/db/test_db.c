@@ -210,13 +210,17 @@ static void test_file_that_is_no_database_is_refused(void **state) {
   assert_unreadable(&first, CV_ERR_DAMAGED, "not a database");
 }
 
-static void test_damaged_pages_are_refused(void **state) {
-  (void)state;
+static void fill_pages(void) {
   struct cv_db *db = opened(&first);
   run(db,
       "WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 2000)"
       "INSERT INTO note SELECT i, hex(randomblob(40)) FROM c");
   cv_db_close(db);
+}
+
+static void test_damaged_pages_are_refused(void **state) {
+  (void)state;
+  fill_pages();
   char garbage[4096];
   memset(garbage, 0xa5, sizeof(garbage));
   write_bytes(4096L * 5, garbage, sizeof(garbage));
@@ -226,11 +230,7 @@ static void test_damaged_pages_are_refused(void **state) {
 
 static void test_cut_file_is_refused(void **state) {
   (void)state;
-  struct cv_db *db = opened(&first);
-  run(db,
-      "WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 2000)"
-      "INSERT INTO note SELECT i, hex(randomblob(40)) FROM c");
-  cv_db_close(db);
+  fill_pages();
   assert_int_equal(truncate(path, 4096 * 3), 0);
   assert_refused(&first, CV_ERR_DAMAGED, "damaged");
 }

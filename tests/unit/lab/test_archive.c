@@ -14,12 +14,11 @@
 
 #include "lab/archive.h"
 #include "lab/merge.h"
-#include "tests/support/folder.h"
 #include "tests/support/near.h"
+#include "tests/support/own_folder.h"
 
 enum { SETTINGS = 3, NUMBERS = 4 }; /* two series, two metrics, three points, each a setting */
 
-static struct folder folder;
 static struct cv_lab_label series[] = {{"sound"}, {"as printed"}}, metrics[] = {{"accuracy"}, {"tokens"}};
 static double xs[] = {.1, .2, .3};
 static char name[] = "alpha", text[] = "campaign: alpha\nexperiment: {replicates: 3}\n", data_path[] = "scores.csv";
@@ -41,16 +40,6 @@ static struct cv_lab_origin an_origin(void) {
                                  .file = &data};
   cv_lab_sha256_hex(text, strlen(text), origin.text_sha256);
   return origin;
-}
-
-static int set_up(void **state) {
-  folder_make(&folder);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  folder_remove(&folder);
-  return 0;
 }
 
 static struct cv_why why; /* of the last call that failed */
@@ -420,18 +409,21 @@ static void test_a_merge_overwrites_nothing_but_its_own_leftover(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_every_bit_of_a_number_comes_back, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_what_is_no_number_is_kept_and_what_is_infinite_refused, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_the_origin_comes_back, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_the_views_put_numbers_to_their_series_points_and_metrics, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_a_changed_file_is_one_line, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_a_file_of_another_kind_is_one_line, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_the_first_difference_of_origins_is_named, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_a_data_file_is_known_by_its_content, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_shards_merge_into_the_whole, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_files_that_do_not_belong_together_are_not_merged, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_files_that_contradict_each_other_are_not_merged, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_a_merge_overwrites_nothing_but_its_own_leftover, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_every_bit_of_a_number_comes_back, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_what_is_no_number_is_kept_and_what_is_infinite_refused, make_folder,
+                                      remove_folder),
+      cmocka_unit_test_setup_teardown(test_the_origin_comes_back, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_the_views_put_numbers_to_their_series_points_and_metrics, make_folder,
+                                      remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_changed_file_is_one_line, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_file_of_another_kind_is_one_line, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_the_first_difference_of_origins_is_named, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_data_file_is_known_by_its_content, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_shards_merge_into_the_whole, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_files_that_do_not_belong_together_are_not_merged, make_folder,
+                                      remove_folder),
+      cmocka_unit_test_setup_teardown(test_files_that_contradict_each_other_are_not_merged, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_merge_overwrites_nothing_but_its_own_leftover, make_folder, remove_folder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,19 +14,7 @@
 #include <string.h>
 
 #include "lab/distribution.h"
-#include "tests/support/folder.h"
-
-static struct folder folder;
-
-static int make_folder(void **state) {
-  folder_make(&folder);
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  folder_remove(&folder);
-  return 0;
-}
+#include "tests/support/own_folder.h"
 
 static void add(struct cv_lab_result *result, const char *series, double x, double mean, double low, double high) {
   struct cv_lab_row row = {.x = x,

@@ -12,19 +12,7 @@
 #include <string.h>
 
 #include "lab/html.h"
-#include "tests/support/folder.h"
-
-static struct folder folder;
-
-static int make_folder(void **state) {
-  folder_make(&folder);
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  folder_remove(&folder);
-  return 0;
-}
+#include "tests/support/own_folder.h"
 
 static void assert_text(const char *text, const char *expected) {
   char *found = NULL;

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "common/config/campaign.h"
-#include "common/config/config.h"
 #include "common/net/frame.h"
 #include "deploy/launcher/export.h"
 #include "proto/codec/crowd.h"
@@ -23,6 +22,7 @@
 #include "proto/codec/rank.h"
 #include "tests/support/alloc_fault.h"
 #include "tests/support/mechanism.h"
+#include "tests/support/settings.h"
 #include "thirdparty/policy/policy.h"
 #include "worker/csv.h"
 #include "worker/privatizer/privatizer.h"
@@ -122,39 +122,11 @@ static void each(read_fn *read, const char *name, enum kind kind) {
 
 /* ---- files ---- */
 
-struct settings {
-  char *listen, *state, *key;
-  uint64_t arms, idle;
-  double epsilon;
-  bool flag;
-  int level;
-};
-
-#define AT(field) offsetof(struct settings, field)
-
 static enum cv_err read_config(const struct input *input, union result *result, struct cv_why *why) {
-  static const char *const levels[] = {"error", "info", "debug", NULL};
-  static const struct cv_config_rule rules[] = {
-      {.key = "listen", .type = CV_CONFIG_TEXT, .offset = AT(listen), .fallback = "127.0.0.1:1", .help = "text"},
-      {.key = "state", .type = CV_CONFIG_PATH, .offset = AT(state), .required = true, .help = "path"},
-      {.key = "tls.key", .type = CV_CONFIG_PATH, .offset = AT(key), .help = "path"},
-      {.key = "limits.arms", .type = CV_CONFIG_WHOLE, .offset = AT(arms), .low = 1, .high = 4096, .help = "whole"},
-      {.key = "limits.epsilon", .type = CV_CONFIG_REAL, .offset = AT(epsilon), .low = 0.1, .high = 9, .help = "real"},
-      {.key = "limits.idle", .type = CV_CONFIG_TIME, .offset = AT(idle), .low = 0, .high = 1e9, .help = "time"},
-      {.key = "unsafe", .type = CV_CONFIG_BOOL, .offset = AT(flag), .help = "flag"},
-      {.key = "log",
-       .type = CV_CONFIG_WORD,
-       .offset = AT(level),
-       .choices = levels,
-       .fallback = "info",
-       .help = "word"},
-  };
-  static const struct cv_config_table table = {
-      .program = "test", .about = "a daemon", .rules = rules, .count = CV_COUNT(rules)};
   struct settings settings = {0};
-  enum cv_err err = cv_config_load(&table, input->path, &settings, why);
+  enum cv_err err = cv_config_load(&settings_table, input->path, &settings, why);
   if (err == CV_OK) {
-    cv_config_fini(&table, &settings);
+    cv_config_fini(&settings_table, &settings);
   } else {
     assert_true(settings.listen == NULL && settings.state == NULL && settings.key == NULL);
   }
