@@ -11,12 +11,13 @@ import re
 import signal
 import sqlite3
 import subprocess
-import time
+import threading
 
 import pytest
 
 from harness.daemon import PROGRAMS, ROOT, wait_until
 from harness.lab import lab, rows_of
+from harness.standstill import step
 from harness.volume import volume  # noqa: F401  (a fixture)
 
 # Takes seconds, so that there is a middle to be killed in.
@@ -93,9 +94,7 @@ def stopped_when_stored(path, run):
     log, sizes = path.with_name(path.name + "-wal"), set()
 
     def grown():
-        run.send_signal(signal.SIGCONT)
-        time.sleep(.005)
-        run.send_signal(signal.SIGSTOP)
+        step(run)
         assert run.poll() is None, "it is over already"
         content = log.read_bytes() if log.exists() else b""
         if re.search(rb"\[[0-9.,e+-]{20,}\]", content):
@@ -256,7 +255,7 @@ def test_a_file_that_is_no_longer_whole_is_refused_by_all(small, harm, told):
 
 
 def test_a_second_process_is_told_that_one_is_at_it(tmp_path, command):
-    run = start(tmp_path, *command, "--out", "out", "--jobs", 1)
+    run = start(tmp_path, *command, "--out", "out")
     stopped_when_stored(tmp_path / "out" / f"{NAME}.db", run)
     for args in ((*command, "--out", "out", "--resume"), ("export", f"out/{NAME}.db"),
                  ("merge", "all.db", f"out/{NAME}.db")):
@@ -387,15 +386,20 @@ def test_a_terminal_has_one_line_that_is_written_over(tmp_path, command):
     run = subprocess.Popen([PROGRAMS["lab"], *map(str, command)], cwd=tmp_path, stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=its, text=True)
     os.close(its)
-    shown = b""
-    while True:
+    shown = bytearray()
+
+    def read():
         try:
-            part = os.read(ours, 4096)
+            while part := os.read(ours, 4096):
+                shown.extend(part)
         except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        shown += part
+            pass
+    reader = threading.Thread(target=read)
+    reader.start()
+    # however fast the machine is: slow enough for a line in the middle
+    wait_until(lambda: step(run) or b" left" in shown or run.poll() is not None, "how much time is left")
+    run.send_signal(signal.SIGCONT)
+    reader.join()
     os.close(ours)
     assert all(line.startswith("{") for line in run.communicate()[0].splitlines())
     assert run.returncode == 0

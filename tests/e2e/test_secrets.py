@@ -50,8 +50,9 @@ class Spied:
         self.deployment = deployment
         deployment.start_thirdparty()
         self.upstream = Relay(deployment.thirdparty.address)
-        # a recruitment: releases of one token, and workers who are hired again and again
-        deployment.start_broker({"thirdparty": self.upstream.address,
+        # a recruitment: releases of one token, and workers who are hired again and again; nobody is asked in another's
+        # place
+        deployment.start_broker({"thirdparty": self.upstream.address, "lease": "60s",
                                  "limits": {"release_tokens": 1, "worker_epsilon": 4000}})
         self.crowd = Relay(deployment.broker.address)
         self.tickets, self.values, self.shown, self.memory = [], {}, {}, {}

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that is there and does nothing."""
 import signal
+import time
 from contextlib import contextmanager
+
+STEP_S = .002
 
 
 @contextmanager
@@ -11,6 +14,13 @@ def stopped(daemon):
         yield
     finally:
         daemon.signal(signal.SIGCONT)
+
+
+def step(process):
+    """A stopped process, or one that runs, goes on for a moment and is stopped: as slow as one has to look at it."""
+    process.send_signal(signal.SIGCONT)
+    time.sleep(STEP_S)
+    process.send_signal(signal.SIGSTOP)
 
 
 def resident_kib(daemon):

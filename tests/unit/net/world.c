@@ -164,12 +164,15 @@ void dial(struct world *world, struct cv_tls *tls) {
 
 /* Ticks, so that the loop never waits although the condition already holds. */
 static void on_tick(uv_timer_t *timer) {
+  struct world *world = timer->data;
+  world->ticks++;
 }
 
 static void turn_until(struct world *world, const unsigned *count, unsigned value, const size_t *bytes, size_t n) {
   uv_timer_t timer;
   bool late = false;
   assert_int_equal(uv_timer_init(&world->loop, &timer), 0);
+  timer.data = world;
   assert_int_equal(uv_timer_start(&timer, on_tick, TICK_MS, TICK_MS), 0);
   uint64_t start = uv_now(&world->loop);
   while (!late && (count != NULL ? *count < value : *bytes < n)) {

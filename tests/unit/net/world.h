@@ -28,6 +28,7 @@ struct world {
   uv_loop_t loop;
   char folder[64]; /* has ca/ and other/, two CAs, and certificates issued by issue() */
   struct cv_net_limits limits;
+  unsigned ticks; /* of 2 ms or more, while it was waited for something */
   struct cv_listener *listener;
   struct cv_dialer *dialer;
   struct side server, client;
