@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A third-party over rank.proto: honest unless it is told to lie, campaign by campaign."""
 import hashlib
+import select
 import socket
 import ssl
 import struct
 import threading
+from contextlib import suppress
 
 from .schema import schema
 from .wire import ALPN, FrameError, Splitter, frame
@@ -117,7 +119,7 @@ class Thirdparty:
         self.goodbyes = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        self.sock = None
+        self.sock, self.turn = None, threading.Lock()  # a TLS connection is one thread's at a time
         self.thread = threading.Thread(target=self._serve, daemon=True)
         self.thread.start()
 
@@ -147,18 +149,25 @@ class Thirdparty:
         hello.hello.version = 1
         self.send(hello)
         splitter = Splitter()
-        while data := self.sock.recv(65536):
+        while data := self._receive():
             for payload in splitter.feed(data):
                 answer = self.pb.Envelope()
                 self._hear(self.pb.Envelope.FromString(payload), answer)
                 if answer.ListFields():
                     self.send(answer)
 
+    def _receive(self):
+        if not self.sock.pending():
+            select.select([self.sock], [], [])
+        with self.turn:
+            return self.sock.recv(65536)
+
     def send(self, envelope):
-        self.sock.sendall(frame(envelope.SerializeToString()))
+        self.send_raw(frame(envelope.SerializeToString()))
 
     def send_raw(self, data):
-        self.sock.sendall(data)
+        with self.turn:
+            self.sock.sendall(data)
 
     def _book(self, message):
         spec, campaign = message.spec, message.position.campaign
@@ -189,4 +198,5 @@ class Thirdparty:
     def close(self):
         self.listener.close()
         if self.sock is not None:
-            self.sock.close()
+            with suppress(OSError):  # it has ended
+                self.sock.shutdown(socket.SHUT_RDWR)  # wakes its thread, which closes it
