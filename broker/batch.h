@@ -51,6 +51,7 @@ struct cv_batch {
 };
 
 void cv_batch_fini(struct cv_batch *batch);
+/* Empties it; keeps its memory. */
 void cv_batch_clear(struct cv_batch *batch);
 /* Opens an operation; what is put into batch->bytes until the next one belongs to it. */
 CV_MUST_USE enum cv_err cv_batch_open(struct cv_batch *batch, enum cv_op_kind kind, uint32_t campaign, uint64_t number);

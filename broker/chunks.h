@@ -34,6 +34,7 @@ struct cv_chunks {
   uint32_t count, most;
 };
 
+/* At most `most` chunks. */
 void cv_chunks_init(struct cv_chunks *chunks, uint32_t most);
 void cv_chunks_fini(struct cv_chunks *chunks);
 
@@ -44,9 +45,11 @@ CV_MUST_USE enum cv_err cv_chunks_touch(struct cv_chunks *chunks, uint64_t numbe
 /* Forgets a chunk that is there. */
 void cv_chunks_drop(struct cv_chunks *chunks, struct cv_chunk *chunk);
 
+/* Bits are numbered through all chunks; one whose chunk was never touched is 0. */
 bool cv_chunks_bit(struct cv_chunks *chunks, uint64_t index);
 /* Sets the bit in its chunk, made if need be; CV_ERR_LIMIT as above. */
 CV_MUST_USE enum cv_err cv_chunks_set(struct cv_chunks *chunks, uint64_t index, struct cv_chunk **ret);
+/* Clears the bit, if its chunk is there. */
 void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index);
 /* Bits set among the `n` from `from` on. Chunks that were never touched cost one look each. */
 uint64_t cv_chunks_count(struct cv_chunks *chunks, uint64_t from, uint64_t n);

@@ -52,12 +52,14 @@ struct cv_broker_config {
   void *note_data;
 };
 
+/* A broker without campaigns. The config is copied, what it points to borrowed for as long. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broker **ret);
 void cv_broker_free(struct cv_broker *broker);
 
 /* ---- restoring, before any event, in this order: campaigns, plans, releases, ledger, recoveries, standings, states,
  * chunks, journal ---- */
 
+/* Each takes a row as a batch had it. CV_ERR_DAMAGED if it is none, or does not fit what came before; CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
@@ -151,6 +153,7 @@ struct cv_broker_figures {
   uint32_t crowd_conns, order_conns, campaigns_open, campaigns;
   bool thirdparty;
 };
+/* Counters since the start, and what is there now. */
 void cv_broker_figures(const struct cv_broker *broker, struct cv_broker_figures *ret);
 
 #endif

@@ -30,9 +30,11 @@ struct cv_ledger {
   struct cv_ledger_arm *arm; /* owned */
 };
 
+/* Nothing spent yet. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_ledger_init(struct cv_ledger *ledger, uint32_t arms, uint64_t limit_micro);
 void cv_ledger_fini(struct cv_ledger *ledger);
 
+/* Of the arm's limit, micro-epsilon; arm < arms. */
 uint64_t cv_ledger_left(const struct cv_ledger *ledger, uint32_t arm);
 /* CV_ERR_DENIED with what was spent, asked and is left, and nothing charged, if it does not fit. `why` may be NULL. */
 CV_MUST_USE enum cv_err cv_ledger_charge(struct cv_ledger *ledger, uint32_t arm, uint64_t asked_micro,

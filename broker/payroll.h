@@ -28,6 +28,7 @@ struct cv_payroll {
   uint64_t paid_micro;  /* in all */
 };
 
+/* Nothing paid yet; kept only where arms have costs. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_payroll_init(struct cv_payroll *payroll, const struct cv_spec *spec);
 void cv_payroll_fini(struct cv_payroll *payroll);
 

@@ -33,6 +33,7 @@ struct cv_tagger {
   void *data;
 };
 
+/* The ticket as bytes, with its tag. */
 CV_MUST_USE enum cv_err cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagger *tagger,
                                        uint8_t ret_bytes[CV_BROKER_TICKET_BYTES]);
 /* CV_ERR_DENIED if the tag does not hold. */

@@ -19,6 +19,7 @@ CV_MUST_USE enum cv_err cv_lab_archive_open(const char *path, struct cv_lab_arch
 CV_MUST_USE enum cv_err cv_lab_archive_open_readonly(const char *path, struct cv_lab_archive **ret, struct cv_why *why);
 void cv_lab_archive_close(struct cv_lab_archive *archive);
 
+/* A transaction, as in common/db/db.h. */
 CV_MUST_USE enum cv_err cv_lab_archive_begin(struct cv_lab_archive *archive, struct cv_why *why);
 CV_MUST_USE enum cv_err cv_lab_archive_commit(struct cv_lab_archive *archive, struct cv_why *why);
 void cv_lab_archive_rollback(struct cv_lab_archive *archive);

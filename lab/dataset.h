@@ -30,6 +30,7 @@ size_t cv_lab_piece_values(const struct cv_lab_experiment *experiment);
 /* Puts a piece's numbers to their places. */
 void cv_lab_dataset_put(struct cv_lab_dataset *dataset, size_t setting, uint64_t replicate, const double *values);
 
+/* One number; NAN if it is not there. All counted from 0. */
 double cv_lab_value(const struct cv_lab_dataset *dataset, uint64_t replicate, size_t series, size_t point,
                     size_t metric);
 

@@ -49,6 +49,7 @@ struct cv_lab_origin {
 };
 
 void cv_lab_origin_fini(struct cv_lab_origin *origin);
+/* Points of a setting. */
 size_t cv_lab_origin_moments(const struct cv_lab_origin *origin);
 /* How many numbers a piece has. */
 size_t cv_lab_origin_numbers(const struct cv_lab_origin *origin);

@@ -11,6 +11,7 @@ struct cv_lab_pace {
   double pieces, seconds; /* of late: what is long ago counts for less and less */
 };
 
+/* `total` pieces, none done. Times are seconds of any clock that only goes forward. */
 void cv_lab_pace_init(struct cv_lab_pace *pace, size_t total, double now);
 /* One more piece is done. */
 void cv_lab_pace_step(struct cv_lab_pace *pace, double now);

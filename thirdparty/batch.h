@@ -98,6 +98,7 @@ struct cv_stored_campaign {
 };
 void cv_stored_campaign_fini(struct cv_stored_campaign *stored);
 
+/* With wants of the copy's own, to be freed. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_plan_copy(const struct cv_plan *from, struct cv_plan *ret_to);
 
 #endif

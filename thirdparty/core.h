@@ -47,6 +47,7 @@ struct cv_ranker_setup {
   struct cv_ranker_limits limits;
 };
 
+/* Without campaigns. The setup is copied, what it points to borrowed for as long. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_ranker_new(const struct cv_ranker_setup *setup, struct cv_ranker **ret);
 void cv_ranker_free(struct cv_ranker *ranker);
 

@@ -8,6 +8,7 @@
 #include "common/db/db.h"
 #include "thirdparty/batch.h"
 
+/* A column that SQLite keeps as the signed number of the same bits. */
 uint64_t cv_row_u64(sqlite3_stmt *stmt, int column);
 
 /* The first campaign after *id: its key, row (without state_plan), spec, digest and seed; *id moves on to it. */

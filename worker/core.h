@@ -49,9 +49,11 @@ struct cv_crew_figures {
   uint32_t campaigns; /* taken part in */
 };
 
+/* What the config points to is borrowed for as long. CV_ERR_INVALID with the reason, or CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **ret, struct cv_why *why);
 void cv_crew_free(struct cv_crew *crew);
 
+/* The connection is there, and its tokens without an answer are sent again; or is gone, and so is who waited. */
 void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms);
 void cv_crew_closed(struct cv_crew *crew);
 /*

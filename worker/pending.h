@@ -24,6 +24,7 @@ struct cv_pendings {
   uint64_t key;
 };
 
+/* Room for `entries`; `key` makes the places of tickets unpredictable. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_pendings_init(struct cv_pendings *pendings, size_t entries, uint64_t key);
 void cv_pendings_fini(struct cv_pendings *pendings);
 /* NULL when all entries are taken. The caller fills in worker, campaign and values (at least one). */

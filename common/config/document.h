@@ -40,8 +40,10 @@ static inline size_t cv_yaml_pairs(const yaml_node_t *mapping) {
 static inline size_t cv_yaml_items(const yaml_node_t *list) {
   return (size_t)(list->data.sequence.items.top - list->data.sequence.items.start);
 }
+/* index < cv_yaml_pairs() or cv_yaml_items(); nodes live as long as the document. */
 struct cv_yaml_pair cv_yaml_pair(struct cv_yaml *yaml, const yaml_node_t *mapping, size_t index);
 const yaml_node_t *cv_yaml_item(struct cv_yaml *yaml, const yaml_node_t *list, size_t index);
+/* The first pair with this key; both NULL if there is none. */
 struct cv_yaml_pair cv_yaml_find(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *key);
 static inline uint32_t cv_yaml_line(const yaml_node_t *node) {
   return (uint32_t)node->start_mark.line + 1;

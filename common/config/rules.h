@@ -18,6 +18,7 @@ struct cv_settings {
   struct cv_setting *setting; /* one a rule */
 };
 
+/* Nothing said yet. The rules are borrowed for as long. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_settings_init(struct cv_settings *settings, const struct cv_config_rule *rules,
                                          size_t count);
 void cv_settings_fini(struct cv_settings *settings);

@@ -19,8 +19,9 @@ CV_MUST_USE enum cv_err cv_value_parse(const struct cv_config_rule *rule, const 
 /* What the rule expects: "a whole number from 0 to 65535". */
 void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size);
 
+/* All of the text as decimal digits, or as a finite decimal number; false if it is anything else. */
 CV_MUST_USE bool cv_value_whole(const char *text, uint64_t *ret);
-CV_MUST_USE bool cv_value_real(const char *text, double *ret); /* finite */
+CV_MUST_USE bool cv_value_real(const char *text, double *ret);
 /* A decimal number in millionths, exactly; false if it has more than 6 decimals or another form. */
 CV_MUST_USE bool cv_value_micro(const char *text, uint64_t *ret);
 /* Heap; NULL when out of memory. `folder` may be NULL. */

@@ -28,6 +28,7 @@ enum { CV_KEY_BYTES = 32, CV_SEAL_OVERHEAD = 28 };
 struct cv_key {
   uint8_t bytes[CV_KEY_BYTES];
 };
+/* Overwrites it, which no compiler leaves out. */
 void cv_key_wipe(struct cv_key *key);
 /* Reads a key file (32 bytes, private mode) or, if `create`, makes one, mode 0600 (CV_ERR_EXISTS if it is there). */
 CV_MUST_USE enum cv_err cv_key_read(const char *path, struct cv_key *ret, struct cv_why *why);

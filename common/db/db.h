@@ -38,8 +38,11 @@ CV_MUST_USE enum cv_err cv_db_open_readonly(const char *path, const struct cv_db
                                             struct cv_why *why);
 void cv_db_close(struct cv_db *db);
 
+/* Statements without results. Errors as of every call here: the kind, and the line with the file. */
 CV_MUST_USE enum cv_err cv_db_exec(struct cv_db *db, const char *sql, struct cv_why *why);
+/* A transaction, for writing unless the database is open for reading only. */
 CV_MUST_USE enum cv_err cv_db_begin(struct cv_db *db, struct cv_why *why);
+/* CV_OK: it is on disk. After an error nobody knows whether it is. */
 CV_MUST_USE enum cv_err cv_db_commit(struct cv_db *db, struct cv_why *why);
 /* Also after a begin or commit that failed; resets all statements. Does nothing outside a transaction. */
 void cv_db_rollback(struct cv_db *db);

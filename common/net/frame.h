@@ -30,6 +30,7 @@ struct cv_splitter {
   size_t left;
 };
 
+/* Frames of up to `limit` bytes, without their length. */
 void cv_splitter_init(struct cv_splitter *splitter, size_t limit);
 void cv_splitter_fini(struct cv_splitter *splitter);
 

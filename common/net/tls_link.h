@@ -25,6 +25,7 @@ struct cv_tls_link {
   struct cv_why refusal; /* why we did not accept the other side's certificate; empty otherwise */
 };
 
+/* One more owner; cv_tls_unref() takes one away, and the last one frees it. */
 void cv_tls_ref(struct cv_tls *tls);
 /* `link` starts as all zero but for `out` and `slot`; the session in the slot is used up. */
 CV_MUST_USE enum cv_err cv_tls_link_open(struct cv_tls *tls, struct cv_tls_link *link, struct cv_why *why);

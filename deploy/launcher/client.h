@@ -75,6 +75,7 @@ void cv_client_fini(struct cv_client *client);
 enum cv_answer { CV_ANSWER_MORE, CV_ANSWER_DONE, CV_ANSWER_FAILED };
 typedef enum cv_answer cv_answer_fn(void *data, struct cv_client *client, const struct cv_order_frame *frame);
 
+/* `request` is borrowed for the call; the table is for messages. */
 CV_MUST_USE int cv_client_run(const struct cv_config_table *table, const struct cv_client_settings *settings,
                               const struct cv_order_frame *request, cv_answer_fn *answer, void *data);
 

@@ -35,6 +35,7 @@ struct cv_findings {
 };
 
 void cv_findings_fini(struct cv_findings *findings);
+/* One of the present party: `fmt` is what was found, `advice` (may be "") what to do about it. */
 void cv_findings_add(struct cv_findings *findings, enum cv_finding level, const char *advice, const char *fmt, ...)
     CV_PRINTF(4, 5);
 /* A cv_program_line_fn. */

@@ -29,6 +29,7 @@ struct cv_progress_view {
   uint64_t shown_ms;
 };
 
+/* `to` is borrowed for as long. */
 void cv_progress_view_init(struct cv_progress_view *view, FILE *to);
 /* Shows it, unless something was shown a moment ago. `now_ms` is monotonic. */
 void cv_progress_show(struct cv_progress_view *view, const struct cv_progress *progress, uint64_t now_ms);

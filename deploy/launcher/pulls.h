@@ -20,6 +20,7 @@ struct cv_pulls_sums {
 };
 struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome);
 
+/* A table of arms and their sums, for a person. */
 void cv_pulls_print(const struct cv_outcome *outcome, FILE *to);
 /*
  * One object: campaign, policy, arms (name, pulls, mean, truth or null, active with a graph, cost and paid where arms

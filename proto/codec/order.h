@@ -128,6 +128,7 @@ struct cv_order_frame {
   } as;
 };
 
+/* As cv_crowd_encode() and cv_crowd_decode() (crowd.h). */
 CV_MUST_USE enum cv_err cv_order_encode(const struct cv_order_frame *frame, struct cv_arena *scratch,
                                         struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_order_decode(const void *bytes, size_t n, struct cv_arena *arena,

@@ -84,6 +84,7 @@ struct cv_rank_frame {
   struct cv_rank_result *result;
 };
 
+/* As cv_crowd_encode() and cv_crowd_decode() (crowd.h). */
 CV_MUST_USE enum cv_err cv_rank_encode(const struct cv_rank_frame *frame, struct cv_arena *scratch, struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_rank_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_rank_frame *ret);
 

@@ -46,6 +46,7 @@ uint64_t cv_arms_left(const struct cv_arms *arms);
  * classes. */
 void cv_arms_standing(const struct cv_arms *arms, uint32_t i, struct cv_standing *ret);
 
+/* Tokens and sum of every arm. */
 void cv_arms_save(const struct cv_arms *arms, struct cv_buf *out);
 /* CV_ERR_DAMAGED if it is not that of as many arms. */
 CV_MUST_USE enum cv_err cv_arms_load(struct cv_arms *arms, struct cv_reader *in);

@@ -31,6 +31,7 @@ struct cv_kl_index {
   struct cv_kl_known *known;
 };
 
+/* Nothing known of any arm yet. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_kl_index_init(cv_kl_bonus_fn *bonus, bool of_time, bool clipped, uint32_t arms,
                                          struct cv_kl_index *ret);
 void cv_kl_index_fini(struct cv_kl_index *self);

@@ -70,6 +70,7 @@ struct cv_policy {
   const struct cv_policy_class *class;
 };
 
+/* By name, NULL if there is none; and by index, NULL past the end. */
 const struct cv_policy_class *cv_policy_find(const char *name);
 const struct cv_policy_class *cv_policy_at(size_t index);
 
