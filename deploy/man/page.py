@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a program's manual page from what its --help, and that of each of its commands, says.
+
+    page.py OUT PROGRAM SEE_ALSO...    OUT is NAME.SECTION
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+STATUSES = (("0", "All went well."), ("1", "It failed, or found what it looked for; one line on standard error says what."),
+            ("2", "A word, an option or a configuration is wrong; one line says which, and what was expected."))
+
+
+def plain(text):
+    """Text as roff prints it, whatever is in it."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
+
+
+def told(program, *words):
+    """(what follows `Usage:`, the lines about it, rows of (word, text)) of a help."""
+    text = subprocess.run([program, *words, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    usage, *lines = text.splitlines()
+    about, rows = [], []
+    for line in lines:
+        row = re.fullmatch(r"  (-\S+(?: [A-Z]+)?|[a-z]\S*) +(\S.*)", line)
+        if row:
+            rows.append(row.groups())
+        elif line:
+            about.append(line)
+    if not usage.startswith("Usage: ") or not rows:
+        sys.exit(f"{program} {' '.join(words)} --help: expected a line of usage, and rows of options or commands")
+    return usage[len("Usage: "):], about, rows
+
+
+def tagged(rows):
+    return "".join(f".TP\n.B {plain(word)}\n{plain(text)}\n" for word, text in rows)
+
+
+def main():
+    out, program, *see_also = sys.argv[1:]
+    name, section = Path(out).name.split(".")
+    usage, about, rows = told(program)
+    has_commands = not rows[0][0].startswith("-")
+    page = [f".TH {plain(name.upper())} {section} \"\" crowdveil \"Crowdveil\"\n",
+            f".SH NAME\n{plain(name)} \\- {plain(about[0].rstrip('.'))}\n", f".SH SYNOPSIS\n.B {plain(usage)}\n",
+            ".SH DESCRIPTION\n" + "".join(plain(line) + "\n" for line in about),
+            f".SH {'COMMANDS' if has_commands else 'OPTIONS'}\n" + tagged(rows)]
+    for command, _ in rows if has_commands else ():
+        usage, about, options = told(program, command)
+        page.append(f".SS {plain(usage)}\n" + "".join(plain(line) + "\n" for line in about) + tagged(options))
+    page.append(".SH EXIT STATUS\n" + tagged(STATUSES))
+    page.append(".SH SEE ALSO\n" + ",\n".join(re.sub(r"(.*)\.(\d)", r".BR \1 (\2)", other).replace("-", "\\-")
+                                                for other in see_also if other != f"{name}.{section}") + "\n")
+    Path(out).write_text("".join(page))
+
+
+if __name__ == "__main__":
+    main()
