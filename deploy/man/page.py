@@ -9,8 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-STATUSES = (("0", "All went well."), ("1", "It failed, or found what it looked for; one line on standard error says what."),
-            ("2", "A word, an option or a configuration is wrong; one line says which, and what was expected."))
+STATUSES = (
+    ("0", "All went well."),
+    ("1", "It failed, or found what it looked for; one line on standard error says what."),
+    ("2", "A word, an option or a configuration is wrong; one line says which, and what was expected."),
+)
 
 
 def plain(text):
