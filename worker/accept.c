@@ -5,42 +5,20 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/text.h"
 
-/* The next word of a list from `*at` on, which then stands behind it; NULL at the end. */
-static const char *next_word(const char **at, size_t *ret_n) {
-  const char *const separators = ", \t";
-  const char *word = *at + strspn(*at, separators);
-  *ret_n = strcspn(word, separators);
-  *at = word + *ret_n;
-  return *ret_n == 0 ? NULL : word;
-}
+/* As the broker's table has them: a worker cannot link that. */
+const char *const cv_accept_mechanisms[] = {"hybrid",   "none",  "binary",   "binary-honaker", "kary", "segments",
+                                            "doubling", "batch", "per-item", "hybrid-printed", NULL};
 
 static bool lists(const char *words, const char *name) {
   size_t n;
-  for (const char *word; (word = next_word(&words, &n)) != NULL;) {
+  for (const char *word; (word = cv_text_word(&words, &n)) != NULL;) {
     if (n == strlen(name) && memcmp(word, name, n) == 0) {
       return true;
     }
   }
   return false;
-}
-
-enum cv_err cv_accept_check(const struct cv_accept *accept, struct cv_why *why) {
-  char known[160] = "";
-  for (size_t i = 0, used = 0; cv_privatizer_at(i) != NULL && used < sizeof(known); i++) {
-    used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i == 0 ? "" : ", ",
-                             cv_local_name(cv_privatizer_at(i)->kind));
-  }
-  size_t n;
-  const char *at = accept->privatizers;
-  for (const char *word; (word = next_word(&at, &n)) != NULL;) {
-    char name[64];
-    (void)snprintf(name, sizeof(name), "%.*s", (int)(n < sizeof(name) ? n : sizeof(name)), word);
-    if (cv_privatizer_find(name) == NULL) {
-      return cv_fail(why, CV_ERR_INVALID, "accept.privatizers names \"%s\"; expected some of %s", name, known);
-    }
-  }
-  return CV_OK;
 }
 
 static enum cv_err check_epsilon(const struct cv_accept *accept, uint64_t epsilon_micro, const char *what,

@@ -17,8 +17,8 @@ struct cv_accept {
                               many; 0 = no limit of its own */
 };
 
-/* CV_ERR_INVALID if it names a privatizer that there is not: it could never be asked for. */
-CV_MUST_USE enum cv_err cv_accept_check(const struct cv_accept *accept, struct cv_why *why);
+/* The mechanisms that a broker may have, by name, NULL at the end. */
+extern const char *const cv_accept_mechanisms[];
 
 /* CV_OK and the privatizer to apply, which the caller frees; otherwise the reason, e.g. CV_ERR_DENIED. */
 CV_MUST_USE enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_terms *terms,

@@ -8,12 +8,12 @@
 
 #include "common/base/grid.h"
 
-static const char *const names[CV_LOCAL_KINDS] = {
+const char *const cv_local_names[CV_LOCAL_KINDS + 1] = {
     [CV_LOCAL_NONE] = "none", [CV_LOCAL_RESPONSE] = "randomized-response", [CV_LOCAL_LAPLACE] = "laplace"};
 
 const char *cv_local_name(enum cv_local_kind kind) {
   CV_REQUIRE((unsigned)kind < CV_LOCAL_KINDS);
-  return names[kind];
+  return cv_local_names[kind];
 }
 
 /* ---- parameters ---- */
@@ -189,7 +189,7 @@ static enum cv_err read_params(struct cv_params *params, uint32_t arms, struct c
 
 enum cv_err cv_local_init(const struct cv_choice *choice, uint32_t arms, struct cv_local *ret, struct cv_why *why) {
   struct cv_local law = {0};
-  while (law.kind < CV_LOCAL_KINDS && strcmp(choice->name, names[law.kind]) != 0) {
+  while (law.kind < CV_LOCAL_KINDS && strcmp(choice->name, cv_local_names[law.kind]) != 0) {
     law.kind++;
   }
   if (law.kind == CV_LOCAL_KINDS) {

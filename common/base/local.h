@@ -53,7 +53,8 @@ struct cv_local {
   struct cv_matrix matrix[CV_MATRICES_MAX];
 };
 
-/* "none", "randomized-response", "laplace". */
+/* "none", "randomized-response", "laplace"; by kind, NULL at the end. */
+extern const char *const cv_local_names[CV_LOCAL_KINDS + 1];
 const char *cv_local_name(enum cv_local_kind kind);
 
 /* Reads and checks a choice of privatizer. CV_ERR_NOT_FOUND or CV_ERR_INVALID with the reason. */

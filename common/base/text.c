@@ -65,6 +65,14 @@ void cv_text_print(char *text, size_t size, const char *fmt, ...) {
   va_end(args);
 }
 
+const char *cv_text_word(const char **at, size_t *ret_n) {
+  static const char between[] = ", \t";
+  const char *word = *at + strspn(*at, between);
+  *ret_n = strcspn(word, between);
+  *at = word + *ret_n;
+  return *ret_n == 0 ? NULL : word;
+}
+
 void cv_text_csv(const char *text, char *to, size_t size) {
   CV_REQUIRE(size >= 2 * strlen(text) + 3);
   *to++ = '"';

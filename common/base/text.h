@@ -18,6 +18,9 @@ void cv_text_clean(char *text, size_t n);
 /* As snprintf, and clean: what was cut in the middle of a character, too. `size` > 0. */
 void cv_text_print(char *text, size_t size, const char *fmt, ...) CV_PRINTF(3, 4);
 void cv_text_vprint(char *text, size_t size, const char *fmt, va_list args) CV_PRINTF(3, 0);
+/* The next word of a list from `*at` on, words being separated by commas or blanks; `*at` then stands behind it. NULL
+ * at the end. */
+const char *cv_text_word(const char **at, size_t *ret_n);
 /* As a field of a CSV file: in quotes, those in it doubled. `size` is at least 2 strlen(text) + 3. */
 void cv_text_csv(const char *text, char *to, size_t size);
 

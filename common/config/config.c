@@ -8,7 +8,7 @@
 #include "common/config/rules.h"
 
 static bool owns_text(const struct cv_config_rule *rule) {
-  return rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH;
+  return rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH || rule->type == CV_CONFIG_WORDS;
 }
 
 enum cv_err cv_settings_init(struct cv_settings *settings, const struct cv_config_rule *rules, size_t count) {
@@ -97,6 +97,21 @@ static bool may_be(const struct cv_config_rule *rule, const yaml_node_t *value) 
   return is_plain ? cv_yaml_text(value)[0] != '\0' : owns_text(rule) || rule->type == CV_CONFIG_WORD;
 }
 
+/* A word that is none of the rule's, at its own place if the list is one line. */
+static enum cv_err fail_stray(const struct cv_config_rule *rule, const struct cv_yaml *yaml, const yaml_node_t *node,
+                              const char *name, const char *expected, struct cv_why *why) {
+  char stray[160];
+  size_t at;
+  if (node->type != YAML_SCALAR_NODE || !cv_value_stray(rule, cv_yaml_text(node), stray, sizeof(stray), &at)) {
+    return cv_yaml_expected(yaml, node, name, expected, why);
+  }
+  yaml_node_t word = *node;
+  if (node->start_mark.line == node->end_mark.line) {
+    word.start_mark.column += at + (node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE);
+  }
+  return cv_yaml_fail(yaml, &word, why, "%s %s; expected %s", name, stray, expected);
+}
+
 static enum cv_err take_value(struct cv_settings *settings, size_t index, const struct cv_yaml *yaml,
                               const yaml_node_t *node, const char *name, struct cv_why *why) {
   const struct cv_config_rule *rule = &settings->rules[index];
@@ -106,7 +121,7 @@ static enum cv_err take_value(struct cv_settings *settings, size_t index, const 
   if (err == CV_ERR_INVALID) {
     char expected[240];
     cv_value_describe(rule, expected, sizeof(expected));
-    return cv_yaml_expected(yaml, node, name, expected, why);
+    return fail_stray(rule, yaml, node, name, expected, why);
   }
   if (err != CV_OK) {
     return cv_yaml_no_memory(yaml->path, why); /* all else is invalid */
@@ -184,6 +199,7 @@ void cv_settings_give(struct cv_settings *settings, void *into) {
     switch (settings->rules[i].type) {
       case CV_CONFIG_TEXT:
       case CV_CONFIG_PATH:
+      case CV_CONFIG_WORDS:
         memcpy(field, &value.text, sizeof(value.text));
         break;
       case CV_CONFIG_WHOLE:

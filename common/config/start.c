@@ -55,6 +55,8 @@ static const char *placeholder(const struct cv_config_rule *rule) {
       return " TIME";
     case CV_CONFIG_WORD:
       return " WORD";
+    case CV_CONFIG_WORDS:
+      return " WORDS";
   }
   return "";
 }
@@ -163,9 +165,13 @@ static enum cv_err take_options(struct cv_settings *settings, const struct optio
     union cv_value value;
     enum cv_err err = cv_value_parse(&settings->rules[i], text, NULL, &value);
     if (err == CV_ERR_INVALID) {
-      char expected[240];
+      char expected[240], found[160];
+      size_t at;
       cv_value_describe(&settings->rules[i], expected, sizeof(expected));
-      return cv_fail(why, err, "--%s is %s; expected %s", options->name[i], cv_value_quote(text).text, expected);
+      if (!cv_value_stray(&settings->rules[i], text, found, sizeof(found), &at)) {
+        (void)snprintf(found, sizeof(found), "is %s", cv_value_quote(text).text);
+      }
+      return cv_fail(why, err, "--%s %s; expected %s", options->name[i], found, expected);
     }
     if (err != CV_OK) {
       return cv_fail(why, err, "%s", cv_err_text(err));

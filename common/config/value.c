@@ -102,6 +102,50 @@ static bool parse_word(const char *text, const char *const *choices, int *ret) {
   return false;
 }
 
+static size_t choices_of(const struct cv_config_rule *rule) {
+  size_t n = 0;
+  while (rule->choices[n] != NULL) {
+    n++;
+  }
+  return n;
+}
+
+/* The text's first word that is none of the choices, in `to`; false if there is none. */
+static bool find_stray(const struct cv_config_rule *rule, const char *text, char *to, size_t size, size_t *ret_at) {
+  const char *at = text;
+  size_t n;
+  int which;
+  for (const char *word; (word = cv_text_word(&at, &n)) != NULL;) {
+    (void)snprintf(to, size, "%.*s", (int)(n < size ? n : size - 1), word);
+    if (n >= size || !parse_word(to, rule->choices, &which)) {
+      *ret_at = (size_t)(word - text);
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool are_words(const struct cv_config_rule *rule, const char *text) {
+  char stray[64];
+  const char *first = text;
+  size_t n, at;
+  return cv_text_word(&first, &n) != NULL && !find_stray(rule, text, stray, sizeof(stray), &at);
+}
+
+bool cv_value_stray(const struct cv_config_rule *rule, const char *text, char *to, size_t size, size_t *ret_at) {
+  char stray[64];
+  if (rule->type != CV_CONFIG_WORDS || !find_stray(rule, text, stray, sizeof(stray), ret_at)) {
+    return false;
+  }
+  const char *nearest = cv_value_nearest(stray, rule->choices, choices_of(rule));
+  if (nearest == NULL) {
+    (void)snprintf(to, size, "names %s", cv_value_quote(stray).text);
+  } else {
+    (void)snprintf(to, size, "names %s (did you mean %s?)", cv_value_quote(stray).text, nearest);
+  }
+  return true;
+}
+
 static bool is_within(const struct cv_config_rule *rule, double value) {
   return value >= rule->low && value <= rule->high;
 }
@@ -144,6 +188,12 @@ enum cv_err cv_value_parse(const struct cv_config_rule *rule, const char *text, 
       break;
     case CV_CONFIG_WORD:
       fits = parse_word(text, rule->choices, &value.word);
+      break;
+    case CV_CONFIG_WORDS:
+      fits = are_words(rule, text);
+      if (fits) {
+        CV_TRY(parse_text(rule, text, NULL, &value.text));
+      }
       break;
   }
   if (!fits) {
@@ -189,7 +239,7 @@ static void describe_range(const struct cv_config_rule *rule, const char *kind, 
 }
 
 void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size) {
-  size_t choices = 0;
+  int some = 0;
   switch (rule->type) {
     case CV_CONFIG_TEXT:
       (void)snprintf(to, size, "a text");
@@ -210,10 +260,11 @@ void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size)
       describe_time(rule, to, size);
       break;
     case CV_CONFIG_WORD:
-      while (rule->choices[choices] != NULL) {
-        choices++;
-      }
-      cv_value_list(rule->choices, choices, to, size);
+      cv_value_list(rule->choices, choices_of(rule), to, size);
+      break;
+    case CV_CONFIG_WORDS:
+      some = snprintf(to, size, "some of ");
+      cv_value_list(rule->choices, choices_of(rule), to + some, size - (size_t)some);
       break;
   }
 }

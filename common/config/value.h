@@ -6,7 +6,7 @@
 #include "common/config/config.h"
 
 union cv_value {
-  char *text; /* CV_CONFIG_TEXT and CV_CONFIG_PATH, on the heap */
+  char *text; /* CV_CONFIG_TEXT, CV_CONFIG_PATH and CV_CONFIG_WORDS, on the heap */
   uint64_t whole;
   double real;
   bool flag;
@@ -27,6 +27,9 @@ CV_MUST_USE bool cv_value_micro(const char *text, uint64_t *ret);
 /* Heap; NULL when out of memory. `folder` may be NULL. */
 char *cv_value_path(const char *text, const char *folder);
 
+/* Of a rule of WORDS: what is wrong with the text's first word that is none of the choices, as `names "x" (did you mean
+ * y?)`, and where it begins. False if there is none, or the rule is another. */
+bool cv_value_stray(const struct cv_config_rule *rule, const char *text, char *to, size_t size, size_t *ret_at);
 /* The word most like `text`, or NULL if none is like it. */
 const char *cv_value_nearest(const char *text, const char *const *words, size_t n);
 /* `text` in quotes, short and clean, for a message. */

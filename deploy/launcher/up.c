@@ -107,7 +107,7 @@ struct up {
   FILE *people; /* where people read */
   struct cv_outcome outcome;
   struct cv_export export; /* of a campaign against an adversary: which arm was pulled when */
-  bool is_finished, is_stopping;
+  bool is_accepted, is_finished, is_stopping;
   bool needs_logs; /* a program failed: its log is worth more than the order in /tmp */
   int status;
 };
@@ -217,15 +217,44 @@ static void on_part(struct up *up, const struct cv_part *part) {
   }
 }
 
+static enum cv_err start_gateways(struct up *up, struct cv_why *why) {
+  const struct cv_items *items = &up->prepared.file.items;
+  bool from_file = up->settings.seed == CV_SEED_NONE && items->has_seed;
+  const struct cv_gateway_work work = {.broker = up->broker,
+                                       .campaign = up->file,
+                                       .spec = &up->prepared.file.spec,
+                                       .seed = from_file ? NULL : &up->prepared.seed};
+  for (uint32_t i = 1; i <= up->parties.gateways; i++) {
+    char name[32], file[40];
+    (void)snprintf(name, sizeof(name), "gateway-%u", i);
+    (void)snprintf(file, sizeof(file), "%s.yaml", name);
+    CV_TRY(cv_parties_write_gateway(&up->parties, i, &work, why));
+    CV_TRY(cv_children_start(&up->children, name, "crowdveil-worker", cv_folder_file(&up->folder, file), false, why));
+  }
+  return CV_OK;
+}
+
+/* Nobody is hired for a campaign that the broker refuses: its reason is the one to be told. */
+static void on_accepted(struct up *up, uint64_t campaign) {
+  const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.watch.campaign = campaign};
+  struct cv_why why;
+  if (up->is_accepted) {
+    return; /* told again after a reconnection */
+  }
+  up->is_accepted = true;
+  cv_client_ask(&up->client, &watch);
+  if (start_gateways(up, &why) != CV_OK) {
+    fail(up, &why);
+  }
+}
+
 static void on_answer(void *data, const struct cv_order_frame *frame) {
   struct up *up = data;
   struct cv_why why;
   switch (frame->kind) {
-    case CV_ORDER_ACCEPTED: {
-      const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.watch.campaign = frame->as.accepted.campaign};
-      cv_client_ask(&up->client, &watch);
+    case CV_ORDER_ACCEPTED:
+      on_accepted(up, frame->as.accepted.campaign);
       break;
-    }
     case CV_ORDER_PROGRESS:
       if (!up->is_finished) {
         cv_progress_show(&up->view, &frame->as.progress, cv_clock_mono_ms());
@@ -280,23 +309,6 @@ static enum cv_err start_broker(struct up *up, struct cv_why *why) {
                            true, why);
 }
 
-static enum cv_err start_gateways(struct up *up, struct cv_why *why) {
-  const struct cv_items *items = &up->prepared.file.items;
-  bool from_file = up->settings.seed == CV_SEED_NONE && items->has_seed;
-  const struct cv_gateway_work work = {.broker = up->broker,
-                                       .campaign = up->file,
-                                       .spec = &up->prepared.file.spec,
-                                       .seed = from_file ? NULL : &up->prepared.seed};
-  for (uint32_t i = 1; i <= up->parties.gateways; i++) {
-    char name[32], file[40];
-    (void)snprintf(name, sizeof(name), "gateway-%u", i);
-    (void)snprintf(file, sizeof(file), "%s.yaml", name);
-    CV_TRY(cv_parties_write_gateway(&up->parties, i, &work, why));
-    CV_TRY(cv_children_start(&up->children, name, "crowdveil-worker", cv_folder_file(&up->folder, file), false, why));
-  }
-  return CV_OK;
-}
-
 static void on_ready(void *data, const char *name, const char *address) {
   struct up *up = data;
   struct cv_why why;
@@ -307,9 +319,6 @@ static void on_ready(void *data, const char *name, const char *address) {
   } else {
     (void)snprintf(up->broker, sizeof(up->broker), "%s", address);
     err = submit(up, &why);
-    if (err == CV_OK) {
-      err = start_gateways(up, &why);
-    }
   }
   if (err != CV_OK) {
     fail(up, &why);

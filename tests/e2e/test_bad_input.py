@@ -99,7 +99,7 @@ def test_a_mechanism_that_only_the_broker_can_know_to_be_unknown(tmp_path):
     (tmp_path / "campaign.yaml").write_text(GOOD.replace("epsilon: 1", "mechanism: hybird, epsilon: 1"))
     done = run("crowdveil", "up", "campaign.yaml", "--state", "state", cwd=tmp_path)
     assert done.returncode in (1, 2)
-    assert re.search("hybird", done.stderr.strip().split("\n")[-1])
+    assert re.search("the broker refuses: .*hybird", done.stderr.strip().split("\n")[-1])
 
 
 DATA = {
@@ -240,10 +240,16 @@ def test_what_must_not_go_back_or_away_with_the_database_lies_elsewhere(deployme
         assert not left, "nothing may be left behind"
 
 
-def test_a_privatizer_that_no_worker_knows(deployment):
+@pytest.mark.parametrize("key, words, wrong, right", [
+    ("privatizers", "none, lapalce", "lapalce", "none, randomized-response or laplace"),
+    ("mechanisms", "kary hybird", "hybird", "hybrid, none, .*kary.* or hybrid-printed"),
+])
+def test_a_word_of_a_worker_s_own_list_that_there_is_not(deployment, key, words, wrong, right):
     worker = Party(deployment, "worker")
-    worker.fails({"accept": {"privatizers": "none, lapalce"}}, 2,
-                 r'accept.privatizers names "lapalce"; expected .*none.*randomized-response.*laplace')
+    meant = {"lapalce": "laplace", "hybird": "hybrid"}[wrong]
+    worker.fails({"accept": {key: words}}, 2,
+                 rf'bad\.yaml:\d+:\d+: accept.{key} names "{wrong}" \(did you mean {meant}\?\); '
+                 f"expected some of {right}")
 
 
 def test_a_port_that_is_taken(deployment):

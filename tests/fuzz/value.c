@@ -17,6 +17,7 @@ static const struct cv_config_rule rules[] = {
     {.key = "time", .type = CV_CONFIG_TIME, .low = 0, .high = 1e9},
     {.key = "delay", .type = CV_CONFIG_TIME, .low = 100, .high = 1e9},
     {.key = "word", .type = CV_CONFIG_WORD, .choices = words},
+    {.key = "words", .type = CV_CONFIG_WORDS, .choices = words},
 };
 
 static void check_value(const struct cv_config_rule *rule, const char *text, const union cv_value *value) {
@@ -37,10 +38,13 @@ static void check_value(const struct cv_config_rule *rule, const char *text, con
     case CV_CONFIG_BOOL:
       CV_REQUIRE(value->flag == (text[0] == 't'));
       break;
+    case CV_CONFIG_WORDS:
+      CV_REQUIRE(strcmp(value->text, text) == 0 && strpbrk(text, "eid") != NULL);
+      break;
     default:
       CV_REQUIRE(strcmp(words[value->word], text) == 0);
   }
-  if (rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH) {
+  if (rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH || rule->type == CV_CONFIG_WORDS) {
     free(value->text);
   }
 }
@@ -64,9 +68,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   if (cv_value_parse(rule, text, "/etc", &value) == CV_OK) {
     check_value(rule, text, &value);
   } else {
-    char expected[200];
+    char expected[200], stray[160];
+    size_t at;
     cv_value_describe(rule, expected, sizeof(expected));
     fuzz_line(expected);
+    if (cv_value_stray(rule, text, stray, sizeof(stray), &at)) {
+      fuzz_line(stray);
+      CV_REQUIRE(at < strlen(text));
+    }
   }
   check_micro(text);
   struct cv_quote quote = cv_value_quote(text);

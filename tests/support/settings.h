@@ -6,7 +6,7 @@
 #include "common/config/config.h"
 
 struct settings {
-  char *listen, *state, *key;
+  char *listen, *state, *key, *accept;
   uint64_t arms, idle;
   double epsilon;
   bool flag;
@@ -24,6 +24,7 @@ static const struct cv_config_rule settings_rules[] = {
     {.key = "limits.epsilon", .type = CV_CONFIG_REAL, .offset = AT(epsilon), .low = 1e-6, .high = 10, .help = "real"},
     {.key = "limits.idle", .type = CV_CONFIG_TIME, .offset = AT(idle), .low = 0, .high = 1e9, .help = "time"},
     {.key = "unsafe", .type = CV_CONFIG_BOOL, .offset = AT(flag), .help = "flag"},
+    {.key = "accept", .type = CV_CONFIG_WORDS, .offset = AT(accept), .choices = settings_levels, .help = "words"},
     {.key = "log",
      .type = CV_CONFIG_WORD,
      .offset = AT(level),

@@ -4,7 +4,7 @@
 #include "tests/unit/config/file.h"
 
 struct sample {
-  char *name, *state, *ca;
+  char *name, *state, *ca, *events;
   uint64_t port, lease_ms, idle_ms;
   double ratio;
   bool verbose;
@@ -27,6 +27,7 @@ static const struct cv_config_rule rules[] = {
     {.key = "limits.idle_time", .type = CV_CONFIG_TIME, .offset = AT(idle_ms), .high = 86400000, .fallback = "none"},
     {.key = "ratio", .type = CV_CONFIG_REAL, .offset = AT(ratio), .low = 0, .high = 1, .fallback = "0.5"},
     {.key = "verbose", .type = CV_CONFIG_BOOL, .offset = AT(verbose), .fallback = "false"},
+    {.key = "log.events", .type = CV_CONFIG_WORDS, .offset = AT(events), .choices = levels},
     {.key = "log.level", .type = CV_CONFIG_WORD, .offset = AT(level), .choices = levels, .fallback = "info"},
 };
 static const struct cv_config_table table = {
@@ -44,7 +45,7 @@ static void a_file_fills_the_struct(void **state) {
       "limits: {lease: 250ms, idle_time: 2m}\n"
       "ratio: 2.5e-1\n"
       "verbose: true\n"
-      "log: {level: error}\n");
+      "log: {level: error, events: \"info, error\"}\n");
   assert_int_equal(cv_config_load(&table, path, &sample, &why), CV_OK);
   assert_string_equal(sample.name, "5");
   assert_string_equal(sample.state, folder_file(&folder, "data"));
@@ -55,6 +56,7 @@ static void a_file_fills_the_struct(void **state) {
   assert_true(sample.ratio == 0.25);
   assert_true(sample.verbose);
   assert_int_equal(sample.level, 0);
+  assert_string_equal(sample.events, "info, error");
   cv_config_fini(&table, &sample);
   assert_null(sample.state);
 }
@@ -104,6 +106,14 @@ static const struct {
     {"state: x\nratio: nan\n", ":2:8: ratio is \"nan\"; expected a number from 0 to 1"},
     {"state: x\nratio: 0x1\n", ":2:8: ratio is \"0x1\"; expected a number from 0 to 1"},
     {"state: x\nverbose: yes\n", ":2:10: verbose is \"yes\"; expected true or false"},
+    {"state: x\nlog:\n  events: info errro,warning\n",
+     ":3:16: log.events names \"errro\" (did you mean error?); expected some of error, warning or info"},
+    {"state: x\nlog:\n  events: 'info, all'\n",
+     ":3:18: log.events names \"all\"; expected some of error, warning or info"},
+    {"state: x\nlog:\n  events: \"info\n    all\"\n",
+     ":3:11: log.events names \"all\"; expected some of error, warning or info"},
+    {"state: x\nlog: {events: \", \"}\n", ":2:15: log.events is \", \"; expected some of error, warning or info"},
+    {"state: x\nlog: {events: [info]}\n", ":2:15: log.events is a list; expected some of error, warning or info"},
     {"state: x\nlog: {level: debug}\n", ":2:14: log.level is \"debug\"; expected error, warning or info"},
     {"state: x\nlimits: {lease: 50ms}\n",
      ":2:17: limits.lease is \"50ms\"; expected a time from 100ms to 1h (like 250ms, 30s, 5m, 1h or 2d)"},
