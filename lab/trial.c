@@ -198,12 +198,12 @@ static void give(struct run *run, uint32_t index, int64_t sum, uint32_t count) {
 
 /* ---- plans ---- */
 
-static struct sums add_up(const struct run *run) {
-  const struct cv_policy_step *step = &run->step;
+/* Of the plan's first so many wants. */
+static struct sums add_up(const struct run *run, size_t wants) {
   const double *truth = run->trial->campaign->truth;
   struct sums sums = {0};
-  for (size_t i = 0; i < step->wants; i++) {
-    struct cv_want want = step->want[i];
+  for (size_t i = 0; i < wants; i++) {
+    struct cv_want want = run->step.want[i];
     sums.pulls += want.tokens;
     sums.reward += truth == NULL ? 0 : want.tokens * truth[want.arm];
     sums.paid_micro += run->spec->cost_micro == NULL ? 0 : want.tokens * run->spec->cost_micro[want.arm];
@@ -256,6 +256,17 @@ static void show(struct run *run) {
   }
 }
 
+/* An arm's data have run out in the middle of a plan: what was collected until then counts, released or not. */
+static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
+  const double *truth = run->trial->campaign->truth;
+  struct sums sums = add_up(run, wants);
+  sums.reward += truth == NULL ? 0 : (double)tokens * truth[run->step.want[wants].arm];
+  if (sums.pulls + tokens > 0) {
+    pass(run, sums.pulls + tokens, sums.reward);
+  }
+  run->trial->total.paid_micro += sums.paid_micro;
+}
+
 /* Every arm that the plan names is given back what was shown of it. */
 static enum cv_err play_all(struct run *run) {
   struct cv_lab_trial *trial = run->trial;
@@ -277,7 +288,12 @@ static enum cv_err play_all(struct run *run) {
       sum = play(run, want.arm, shown, round, &gained);
       round += shown;
     } else {
-      CV_TRY(collect(run, want.arm, shown, &sum));
+      uint64_t before = run->arm[want.arm].tokens;
+      enum cv_err err = collect(run, want.arm, shown, &sum);
+      if (err != CV_OK) {
+        pass_collected(run, i, run->arm[want.arm].tokens - before);
+        return err;
+      }
     }
     trial->pulls[want.arm] += want.tokens;
     give(run, want.arm, sum, shown);
@@ -333,7 +349,7 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
       return CV_OK;
     }
     CV_TRY(cv_policy_step(run->policy, ++run->plan, &run->step));
-    run->sums = add_up(run);
+    run->sums = add_up(run, run->step.wants);
     trial->complete = run->step.done;
     if (run->step.done || !fits(run, *ret_left)) {
       return CV_OK;
@@ -346,10 +362,12 @@ static enum cv_err run_to_end(struct run *run) {
   struct cv_lab_trial *trial = run->trial;
   uint64_t left = 0;
   enum cv_err err = run_plans(run, &left);
-  if (err != CV_OK && err != CV_ERR_LIMIT) { /* LIMIT: an arm's data are used up, which ends a campaign */
+  if (err != CV_OK && err != CV_ERR_LIMIT) {
     return err;
   }
-  bool has_time = trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH;
+  bool is_used_up = err == CV_ERR_LIMIT; /* an arm's data, which ends a campaign: no time runs on */
+  bool is_timed = trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH;
+  bool has_time = is_timed && !is_used_up;
   if (has_time && left > 0 && !trial->complete) {
     play_part(run, left);
   } else if (has_time && left > 0 && trial->game == NULL) {

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A trial whose data are used up before its tokens are: the campaign is over, and nothing is made up for the rest. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+/* cmocka needs the four above first */
+#include <cmocka.h>
+
+#include "lab/trial.h"
+#include "tests/support/folder.h"
+#include "tests/support/near.h"
+
+enum { GOOD = 30, BAD = 10, TOKENS = 1000 };
+
+static struct folder folder;
+
+static void write_file(const char *name, const char *text) {
+  FILE *file = fopen(folder_file(&folder, name), "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* Arm 0 has GOOD rows of 1, arm 1 BAD rows of 0, each to be given once. */
+static void prepare(const char *policy, struct cv_prepared *ret) {
+  char text[2000] = "item,score\n";
+  struct cv_campaign_file campaign;
+  struct cv_why why = {0};
+  size_t used = strlen(text);
+  for (int i = 0; i < GOOD + BAD; i++) {
+    used += (size_t)snprintf(text + used, sizeof(text) - used, "%s", i < GOOD ? "a,1\n" : "b,0\n");
+  }
+  write_file("rows.csv", text);
+  (void)snprintf(text, sizeof(text),
+                 "campaign: rows\n"
+                 "items: {source: csv, path: rows.csv, item: item, score: score, scale: [0, 1], replacement: false}\n"
+                 "policy: {name: %s, tokens_per_round: 4}\n"
+                 "privacy: {mechanism: none, third_party: trusted}\n"
+                 "limits: {tokens: %d}\n",
+                 policy, TOKENS);
+  write_file("campaign.yaml", text);
+  assert_int_equal(cv_campaign_load(folder_file(&folder, "campaign.yaml"), &campaign, &why), CV_OK);
+  assert_int_equal(cv_prepare_campaign(&campaign, 1, ret, &why), CV_OK);
+}
+
+static void test_a_campaign_without_further_data_is_over(void **state) {
+  static const char *const policies[] = {"aae", "klucb-cf", "ucb-cf", "ts-cf"};
+  folder_make(&folder);
+  for (size_t i = 0; i < CV_COUNT(policies); i++) {
+    const uint64_t moment[] = {10, TOKENS};
+    struct cv_lab_totals at[CV_COUNT(moment)];
+    struct cv_prepared campaign;
+    struct cv_why why = {0};
+    prepare(policies[i], &campaign);
+    struct cv_lab_trial trial = {
+        .campaign = &campaign, .seed = 3, .moments = CV_COUNT(moment), .moment = moment, .at = at};
+    assert_int_equal(cv_lab_trial_run(&trial, &why), CV_OK);
+    uint64_t released = trial.pulls[0] + trial.pulls[1];
+    assert_false(trial.complete);
+    assert_in_range(trial.total.pulls, released, GOOD + BAD);
+    assert_in_range(trial.total.pulls - released, 0, 3); /* of a round of four that the data did not fill */
+    /* A token of arm 0 brings 1, one of arm 1 nothing. */
+    assert_true(trial.total.reward > (double)trial.pulls[0] - 1e-9 && trial.total.reward < GOOD + 1e-9);
+    assert_true(trial.pulls[0] + 4 > GOOD || trial.pulls[1] + 4 > BAD);
+    assert_int_equal(at[1].pulls, trial.total.pulls);
+    assert_near(at[1].reward, trial.total.reward, 0);
+    assert_int_equal(at[0].pulls, 10);
+    cv_lab_trial_fini(&trial);
+    cv_prepared_fini(&campaign);
+  }
+  folder_remove(&folder);
+}
+
+/* Rounds of four of each: in the third the bad arm has two left. */
+static void test_what_was_collected_of_the_last_plan_counts(void **state) {
+  struct cv_prepared campaign;
+  struct cv_why why = {0};
+  folder_make(&folder);
+  prepare("aae", &campaign);
+  struct cv_lab_trial trial = {.campaign = &campaign, .seed = 3};
+  assert_int_equal(cv_lab_trial_run(&trial, &why), CV_OK);
+  assert_int_equal(trial.pulls[0], 12);
+  assert_int_equal(trial.pulls[1], 8);
+  assert_int_equal(trial.total.pulls, 12 + 8 + 2);
+  assert_near(trial.total.reward, 12, 1e-9);
+  cv_lab_trial_fini(&trial);
+  cv_prepared_fini(&campaign);
+  folder_remove(&folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_campaign_without_further_data_is_over),
+      cmocka_unit_test(test_what_was_collected_of_the_last_plan_counts),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
