@@ -16,6 +16,7 @@
 #include "lab/merge.h"
 #include "tests/support/near.h"
 #include "tests/support/own_folder.h"
+#include "tests/unit/lab/good.h"
 
 enum { SETTINGS = 3, NUMBERS = 4 }; /* two series, two metrics, three points, each a setting */
 
@@ -41,15 +42,6 @@ static struct cv_lab_origin an_origin(void) {
   cv_lab_sha256_hex(text, strlen(text), origin.text_sha256);
   return origin;
 }
-
-static struct cv_why why; /* of the last call that failed */
-
-#define assert_good(expression)                  \
-  do {                                           \
-    if ((expression) != CV_OK) {                 \
-      fail_msg("%s: %s", #expression, why.text); \
-    }                                            \
-  } while (0)
 
 static struct cv_lab_archive *opened(const char *file, bool readonly) {
   struct cv_lab_archive *archive = NULL;

@@ -22,6 +22,7 @@
 #include "lab/store.h"
 #include "lab/work.h"
 #include "tests/support/folder.h"
+#include "tests/unit/lab/good.h"
 
 static const char text[] =
     "campaign: small\n"
@@ -40,14 +41,6 @@ enum { SETTINGS = 3, REPLICATES = 5, NUMBERS = 4 };
 static struct folder folder;
 static char path[320];
 static struct cv_lab_experiment experiment;
-static struct cv_why why; /* of the last call that failed */
-
-#define assert_good(expression)                  \
-  do {                                           \
-    if ((expression) != CV_OK) {                 \
-      fail_msg("%s: %s", #expression, why.text); \
-    }                                            \
-  } while (0)
 
 static int set_up(void **state) {
   folder_make(&folder);
