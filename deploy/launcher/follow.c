@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "deploy/launcher/command.h"
+#include "deploy/launcher/table.h"
 
 void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *table, const struct cv_prepared *prepared,
                     bool is_seed_known) {
@@ -31,7 +32,7 @@ void cv_follow_fini(struct cv_follow *follow) {
 }
 
 static enum cv_answer conclude(struct cv_follow *follow) {
-  cv_outcome_print(&follow->outcome, stdout);
+  cv_table_print(&follow->outcome, stdout);
   follow->status = cv_end_status(follow->outcome.progress.end);
   return CV_ANSWER_DONE;
 }

@@ -7,9 +7,9 @@
 #define CV_LAUNCHER_FOLLOW_H
 
 #include "deploy/launcher/client.h"
+#include "deploy/launcher/outcome.h"
 #include "deploy/launcher/prepare.h"
 #include "deploy/launcher/progress.h"
-#include "deploy/launcher/table.h"
 
 struct cv_follow {
   const struct cv_config_table *table; /* of the command, for its messages */

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "deploy/launcher/table.h"
+#include "deploy/launcher/outcome.h"
 
 /*
  * By the true means: the sum of the rewards that the pulls bring on average, and what they lose against pulling the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/result_json.h"
 
+#include "deploy/launcher/accuracy.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/pulls.h"

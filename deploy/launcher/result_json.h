@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "deploy/launcher/table.h"
+#include "deploy/launcher/outcome.h"
 
 /*
  * One object: campaign, policy, classes (arrays of item names, best first), undecided, truth (the same shape, or null),

@@ -1,154 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/table.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/base/grid.h"
+#include "deploy/launcher/accuracy.h"
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/pulls.h"
-#include "worker/quality/truth.h"
-
-/* ---- what it came to ---- */
-
-static int compare(const void *a, const void *b, void *data) {
-  const struct cv_standing *standing = data;
-  const struct cv_standing *x = &standing[*(const uint32_t *)a], *y = &standing[*(const uint32_t *)b];
-  if (x->rank_class != y->rank_class) {
-    return x->rank_class - 1 < y->rank_class - 1 ? -1 : 1; /* 0, undecided, comes last */
-  }
-  if (x->mean < y->mean || x->mean > y->mean) {
-    return x->mean > y->mean ? -1 : 1;
-  }
-  return x->arm < y->arm ? -1 : 1;
-}
-
-static int compare_pulls(const void *a, const void *b, void *data) {
-  const struct cv_standing *standing = data;
-  const struct cv_standing *x = &standing[*(const uint32_t *)a], *y = &standing[*(const uint32_t *)b];
-  if (x->tokens != y->tokens) {
-    return x->tokens > y->tokens ? -1 : 1;
-  }
-  return x->arm < y->arm ? -1 : 1;
-}
-
-static void take_standings(struct cv_outcome *outcome, const struct cv_finished *finished) {
-  for (uint32_t i = 0; i < outcome->arms; i++) {
-    outcome->standing[i].arm = outcome->order[i] = i;
-  }
-  for (uint32_t i = 0; i < finished->standings; i++) {
-    if (finished->standing[i].arm < outcome->arms) {
-      outcome->standing[finished->standing[i].arm] = finished->standing[i];
-    }
-  }
-  qsort_r(outcome->order, outcome->arms, sizeof(*outcome->order),
-          outcome->kind == CV_POLICY_RANKING ? compare : compare_pulls, outcome->standing);
-}
-
-static enum cv_err take_costs(struct cv_outcome *outcome, const struct cv_spec *spec) {
-  if (spec == NULL || spec->cost_micro == NULL) {
-    return CV_OK;
-  }
-  outcome->budget_micro = spec->budget_micro;
-  outcome->cost_micro = calloc(outcome->arms, sizeof(*outcome->cost_micro));
-  if (outcome->cost_micro == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  memcpy(outcome->cost_micro, spec->cost_micro, outcome->arms * sizeof(*outcome->cost_micro));
-  return CV_OK;
-}
-
-static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
-  const struct cv_param *alpha = known->spec == NULL ? NULL : cv_params_find(&known->spec->policy.params, "alpha");
-  bool is_ranking = outcome->kind == CV_POLICY_RANKING;
-  if (known->mean == NULL || (is_ranking && (alpha == NULL || alpha->is_text))) {
-    return CV_OK;
-  }
-  outcome->mean = calloc(outcome->arms, sizeof(*outcome->mean));
-  if (outcome->mean == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  memcpy(outcome->mean, known->mean, outcome->arms * sizeof(*outcome->mean));
-  if (!is_ranking) {
-    return CV_OK;
-  }
-  outcome->alpha = alpha->number;
-  outcome->truth = calloc(outcome->arms, sizeof(*outcome->truth));
-  if (outcome->truth == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  (void)cv_truth_classes(outcome->mean, outcome->arms, outcome->alpha, outcome->truth);
-  return CV_OK;
-}
-
-enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished *finished,
-                            const struct cv_outcome_known *known) {
-  uint32_t arms = finished->progress.arms;
-  *outcome = (struct cv_outcome){.kind = known->kind, .progress = finished->progress, .arms = arms};
-  outcome->standing = calloc(arms, sizeof(*outcome->standing));
-  outcome->order = calloc(arms, sizeof(*outcome->order));
-  outcome->name = calloc(arms, sizeof(*outcome->name));
-  if (outcome->standing == NULL || outcome->order == NULL || outcome->name == NULL) {
-    cv_outcome_fini(outcome);
-    return CV_ERR_NOMEM;
-  }
-  take_standings(outcome, finished);
-  outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
-  outcome->is_exact = known->spec != NULL && strcmp(known->spec->mechanism.name, "none") == 0;
-  for (uint32_t i = 0; i < arms; i++) {
-    if (known->name != NULL) {
-      outcome->name[i] = known->name[i];
-    } else if (known->spec != NULL && known->spec->worker != NULL) {
-      (void)snprintf(outcome->name[i].text, sizeof(outcome->name[i].text), "worker %" PRIu64, known->spec->worker[i]);
-    } else {
-      (void)snprintf(outcome->name[i].text, sizeof(outcome->name[i].text), "arm %u", i + 1);
-    }
-  }
-  enum cv_err err = take_truth(outcome, known);
-  if (err == CV_OK) {
-    err = take_costs(outcome, known->spec);
-  }
-  if (err != CV_OK) {
-    cv_outcome_fini(outcome);
-  }
-  return err;
-}
-
-void cv_outcome_fini(struct cv_outcome *outcome) {
-  free(outcome->standing);
-  free(outcome->order);
-  free(outcome->name);
-  free(outcome->mean);
-  free(outcome->truth);
-  free(outcome->cost_micro);
-  *outcome = (struct cv_outcome){0};
-}
-
-uint32_t cv_outcome_undecided(const struct cv_outcome *outcome) {
-  uint32_t undecided = 0;
-  for (uint32_t i = 0; i < outcome->arms; i++) {
-    undecided += outcome->standing[i].rank_class == 0;
-  }
-  return undecided;
-}
-
-int cv_end_status(enum cv_end end) {
-  bool is_limit = end == CV_END_TOKENS || end == CV_END_DEADLINE || end == CV_END_LEDGER || end == CV_END_BUDGET;
-  return end == CV_END_COMPLETE || is_limit ? 0 : 1;
-}
-
-/* ---- for a person ---- */
-
-int cv_outcome_columns(const struct cv_outcome *outcome) {
-  size_t columns = 4;
-  for (uint32_t i = 0; i < outcome->arms; i++) {
-    size_t own = cv_text_columns(outcome->name[i].text);
-    columns = own > columns ? own : columns;
-  }
-  return (int)columns;
-}
 
 static void print_row(const struct cv_outcome *outcome, uint32_t arm, int columns, FILE *to) {
   const struct cv_standing *standing = &outcome->standing[arm];
@@ -183,19 +38,6 @@ static void print_undecided(const struct cv_outcome *outcome, FILE *to) {
   (void)fprintf(to, left == 0 ? "none\n" : "\n");
 }
 
-void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to) {
-  uint64_t spent = outcome->progress.epsilon_spent_micro;
-  if (outcome->is_exact && spent == 0) {
-    (void)fprintf(to, "epsilon     no limit: the third-party saw exact sums\n");
-    return;
-  }
-  (void)fprintf(to, "epsilon     %g", (double)spent / (double)CV_MICRO);
-  if (outcome->epsilon_micro > 0) {
-    (void)fprintf(to, " of %g", (double)outcome->epsilon_micro / (double)CV_MICRO);
-  }
-  (void)fprintf(to, " spent on each token\n");
-}
-
 static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   const struct cv_progress *progress = &outcome->progress;
   double seconds = (double)progress->elapsed_ms / 1000;
@@ -212,7 +54,7 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
                 cv_count_text((uint64_t)(cv_progress_rate(progress) + 0.5)).text);
 }
 
-void cv_outcome_print(const struct cv_outcome *outcome, FILE *to) {
+void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
   if (outcome->kind != CV_POLICY_RANKING) {
     cv_pulls_print(outcome, to);
     return;

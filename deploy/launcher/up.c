@@ -169,7 +169,7 @@ static void tell_kept(const struct up *up) {
 
 static void conclude(struct up *up) {
   (void)fprintf(up->people, "\n");
-  cv_outcome_print(&up->outcome, up->people);
+  cv_table_print(&up->outcome, up->people);
   if (up->settings.keep) {
     tell_kept(up);
   } else {

@@ -13,6 +13,7 @@
 
 #include "deploy/launcher/pulls.h"
 #include "deploy/launcher/result_json.h"
+#include "deploy/launcher/table.h"
 #include "tests/support/near.h"
 
 enum { ARMS = 3 };
@@ -40,7 +41,7 @@ static void make(struct cv_outcome *outcome, enum cv_policy_kind kind, struct cv
 static void print_into(const struct cv_outcome *outcome, char *text, size_t size) {
   FILE *to = fmemopen(text, size, "w");
   assert_non_null(to);
-  cv_outcome_print(outcome, to);
+  cv_table_print(outcome, to);
   (void)fclose(to);
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "deploy/launcher/accuracy.h"
 #include "deploy/launcher/result_json.h"
 #include "deploy/launcher/table.h"
 #include "tests/support/near.h"
@@ -120,7 +121,7 @@ static char *printed(const struct cv_outcome *outcome) {
   size_t n = 0;
   FILE *to = open_memstream(&text, &n);
   assert_non_null(to);
-  cv_outcome_print(outcome, to);
+  cv_table_print(outcome, to);
   assert_int_equal(fclose(to), 0);
   return text;
 }
