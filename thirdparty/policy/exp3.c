@@ -10,10 +10,11 @@ static const double HIGHEST = 300, LOWEST = -700;
 /* More than any run comes to: each choice adds 1 at most. */
 static const double EXPONENT_END = 1e15;
 
-static void weigh(struct cv_exp3 *self, uint32_t arm) {
-  double relative = self->exponent[arm] - self->reference;
+static void weigh(struct cv_exp3 *self, uint32_t arm, double exponent) {
+  double relative = exponent - self->reference;
+  self->heaviest = exponent > self->exponent[self->heaviest] ? arm : self->heaviest;
+  self->exponent[arm] = exponent;
   self->weight[arm] = relative < LOWEST ? 0 : exp(relative);
-  self->heaviest = self->exponent[arm] > self->exponent[self->heaviest] ? arm : self->heaviest;
 }
 
 /* From an arm on, whose weight has changed. */
@@ -30,7 +31,7 @@ static void add_up(struct cv_exp3 *self, uint32_t arm) {
 static void move_reference(struct cv_exp3 *self, double to) {
   self->reference = to;
   for (uint32_t i = 0; i < self->arms; i++) {
-    weigh(self, i);
+    weigh(self, i, self->exponent[i]);
   }
   add_up(self, 0);
 }
@@ -98,11 +99,12 @@ void cv_exp3_gain(struct cv_exp3 *self, uint32_t arm, double gain) {
   }
   /* (g/K) gain/p, with one division. */
   double scaled = self->rest * self->weight[arm] + self->share * self->total;
-  self->exponent[arm] += self->share * gain * self->total / scaled;
-  if (self->exponent[arm] - self->reference > HIGHEST) {
-    move_reference(self, self->exponent[arm]);
+  double exponent = self->exponent[arm] + self->share * gain * self->total / scaled;
+  if (exponent - self->reference > HIGHEST) {
+    self->exponent[arm] = exponent;
+    move_reference(self, exponent);
   } else {
-    weigh(self, arm);
+    weigh(self, arm, exponent);
     add_up(self, arm);
   }
 }
