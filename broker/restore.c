@@ -350,6 +350,27 @@ static bool is_same(const struct cv_totals *a, const struct cv_totals *b) {
          a->promised_micro == b->promised_micro;
 }
 
+/* What the workers' accounts hold is no less than what the counted tokens cost, one score each. */
+static bool are_accounts_whole(const struct cv_broker *broker) {
+  uint64_t held = 0, least = 0;
+  for (const struct cv_chunk *chunk = broker->accounts.cells.all; chunk != NULL; chunk = chunk->hh.next) {
+    for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
+      if (chunk->as.cell[i] == UINT32_MAX) { /* stands at its end: what else it would hold is not known */
+        return true;
+      }
+      held += chunk->as.cell[i];
+    }
+  }
+  for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+    uint64_t cost;
+    if (__builtin_mul_overflow(cv_campaign_charge(campaign, 1), campaign->tokens, &cost)) {
+      cost = UINT64_MAX;
+    }
+    least = cv_ledger_add(least, cost);
+  }
+  return held >= least;
+}
+
 enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, const struct cv_totals *totals,
                                   uint64_t now_ms, uint64_t wall_ms) {
   broker->commit = commit + 1;
@@ -372,7 +393,7 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
     broker->totals.tokens = cv_ledger_add(broker->totals.tokens, campaign->tokens);
   }
   /* Rows of a campaign that has ended have nothing else to agree with. */
-  CV_TRY(damaged_unless(totals == NULL || is_same(totals, &broker->totals)));
+  CV_TRY(damaged_unless(totals == NULL || (is_same(totals, &broker->totals) && are_accounts_whole(broker))));
   broker->changed = broker->said = broker->sweep = broker->quiet = false;
   return cv_broker_unless_failed(broker, CV_OK, NULL);
 }

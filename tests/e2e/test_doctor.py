@@ -104,6 +104,9 @@ PLANTED = {
     "a release that is gone": (
         lambda p: change(p.state / "broker.db", "DELETE FROM release WHERE number = 1"), "wrong", "does not agree",
         "put a copy back"),
+    "an account of workers that is gone": (
+        lambda p: change(p.state / "broker.db", "DELETE FROM chunk WHERE campaign = 0"), "wrong", "does not agree",
+        "put a copy back"),
     "a key that others can read": (
         lambda p: Path(p.broker["seal_key"]).chmod(0o644), "wrong", "key .*0644", "mode 0600"),
     "another key": (
