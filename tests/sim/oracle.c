@@ -74,15 +74,19 @@ static void collect(struct run *run, const struct cv_plan *plan, uint32_t arm, c
 static enum cv_end refusal(const struct run *run, const struct cv_policy_step *step, uint64_t *ret_asked) {
   enum { MOST = 1 << 24 }; /* of an arm in a plan */
   uint64_t asked = 0, price = 0, left = run->scenario->tokens - run->all;
-  bool fits = true;
+  bool fits = true, is_spent = false;
   for (size_t i = 0; i < step->wants; i++) {
     asked += step->want[i].tokens;
     price += step->want[i].tokens * run->scenario->cost_micro[step->want[i].arm];
     fits = fits && step->want[i].tokens <= MOST;
+    is_spent = is_spent || cv_mechanism_is_spent(run->mechanism[step->want[i].arm]);
   }
   *ret_asked = asked;
   if (!fits) {
     return asked > left ? CV_END_TOKENS : CV_END_REFUSED;
+  }
+  if (is_spent) {
+    return CV_END_LEDGER;
   }
   if (run->paid_micro + price > run->scenario->budget_micro) {
     return CV_END_BUDGET;
@@ -120,7 +124,7 @@ void oracle_ask(const struct scenario *scenario, uint64_t seed, struct oracle *r
   *ret = (struct oracle){.arms = scenario->arms};
   struct run run = {.scenario = scenario, .oracle = ret};
   const struct cv_mechanism_law law =
-      mechanism_law(scenario->mechanism, scenario->epsilon_micro, scenario->tokens / scenario->tokens_per_round);
+      mechanism_law(scenario->mechanism, scenario->epsilon_micro, scenario_releases(scenario));
   scenario_spec(scenario, &spec);
   CV_REQUIRE(cv_policy_check(&spec.policy, &bad, &why) == CV_OK);
   CV_REQUIRE(cv_policy_new(&spec, seed, &run.policy) == CV_OK);

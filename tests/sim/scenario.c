@@ -269,6 +269,23 @@ static void draw_graph(struct scenario *s) {
   }
 }
 
+/* Of the mechanisms that are made for so many releases and no more one in three is made for too few: the campaign ends
+ * with what it has. From a stream of its own: all else of a seed stays as it is. */
+static void draw_horizon(struct scenario *s) {
+  static const char *const bounded[] = {"binary", "binary-honaker", "kary"};
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 77, 3, 0);
+  for (size_t i = 0; i < CV_COUNT(bounded); i++) {
+    if (is(s->mechanism, bounded[i]) && cv_rng_below(&rng.rng, 3) == 0) {
+      s->horizon = 1 + (uint32_t)cv_rng_below(&rng.rng, 8);
+    }
+  }
+}
+
+uint64_t scenario_releases(const struct scenario *s) {
+  return s->horizon > 0 ? s->horizon : s->tokens / s->tokens_per_round;
+}
+
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   struct cv_rng_seeded seeded;
   struct scenario s = {.seed = seed};
@@ -292,6 +309,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   }
   draw_recruitment(&s);
   draw_graph(&s);
+  draw_horizon(&s);
   *ret = s;
 }
 
@@ -315,14 +333,14 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
   int at = snprintf(
       to, n,
-      "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s, privatizer "
+      "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s for %u, privatizer "
       "%s, radius %s, "
       "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways and %u liars of %u workers, %u pests; ended by %s at "
       "%llu ms; %u "
       "faults of:",
       s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
-      s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->edges, s->greed, s->crews, s->liars,
-      s->crew_workers, s->pests, ending[s->ending], (unsigned long long)s->ending_ms, s->faults);
+      s->horizon, s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->edges, s->greed,
+      s->crews, s->liars, s->crew_workers, s->pests, ending[s->ending], (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);
@@ -422,6 +440,7 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
                          .idle_ms = s->ending == ENDING_IDLE ? s->ending_ms : 0};
   choose(&spec.policy, s->policy);
   choose(&spec.mechanism, s->mechanism);
+  CV_REQUIRE(s->horizon == 0 || cv_params_set_number(&spec.mechanism.params, "horizon", s->horizon) == CV_OK);
   spec.privatizer = s->privatizer;
   put_params(s, &spec.policy.params);
   if (s->budget_micro > 0) {

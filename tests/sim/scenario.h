@@ -43,6 +43,7 @@ struct scenario {
   double alpha;
   const char *radius, *settled, *mechanism;
   uint64_t epsilon_micro;
+  uint32_t horizon; /* releases of an arm that its noise is made for; 0: as many as there are tokens for */
   struct cv_choice privatizer;
   struct cv_privatizer applied; /* that, made */
   /* A recruitment: what each arm's worker is paid for a token, and who that is. Without a budget nobody is paid. */
@@ -69,6 +70,8 @@ struct scenario {
   uint32_t weight[FAULT_COUNT];
 };
 
+/* Releases that each arm's mechanism is made for, if it needs to know. */
+uint64_t scenario_releases(const struct scenario *scenario);
 /* `calm`: without faults and liars, to its plain end. */
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret);
 enum kind { KIND_RANKING, KIND_GRAPH, KIND_HIRES, KIND_COUNT };

@@ -77,7 +77,7 @@
   MUST(END_DEADLINE, "campaigns ended: deadline")                               \
   MUST(END_IDLE, "campaigns ended: idle")                                       \
   MUST(END_CANCELLED, "campaigns ended: cancelled")                             \
-  MAY(END_LEDGER, "campaigns ended: privacy budget")                            \
+  MUST(END_LEDGER, "campaigns ended: privacy budget")                           \
   MUST(END_BUDGET, "campaigns ended: budget")                                   \
   MUST(END_RECOVERED, "campaigns ended: recovered")                             \
   MUST(END_FROZEN, "campaigns ended: frozen")                                   \

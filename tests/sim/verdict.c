@@ -134,6 +134,8 @@ static bool is_plain(const struct scenario *scenario, enum cv_end end) {
       return true;
     case CV_END_BUDGET:
       return scenario->budget_micro > 0;
+    case CV_END_LEDGER:
+      return scenario->horizon > 0;
     case CV_END_REFUSED:
       return scenario->ranker_campaigns > 0 || scenario->greed > 0;
     default:
