@@ -114,6 +114,9 @@ enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **re
     cv_crew_free(crew);
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
+  if (config->given != NULL) {
+    memcpy(crew->given, config->given, (config->last - config->first + 1) * sizeof(*crew->given));
+  }
   *ret = crew;
   return CV_OK;
 }
@@ -319,6 +322,9 @@ static bool may_give(const struct cv_crew *crew, uint64_t worker, uint32_t score
 static void count_given(struct cv_crew *crew, uint64_t worker, uint32_t scores) {
   uint32_t *given = &crew->given[worker - crew->config.first];
   *given = *given < NEVER - scores ? *given + scores : NEVER;
+  if (crew->config.give != NULL) {
+    crew->config.give(crew->config.give_data, worker, *given);
+  }
 }
 
 /* Whether a further token of this worker may be wanted, as far as is known here. */

@@ -35,6 +35,12 @@ struct cv_crew_config {
   /* The score of a token; CV_ERR_LIMIT when the data have run out. */
   enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);
   void *score_data;
+  /* What each worker has given in earlier runs, in scores, from the first on; NULL: nothing. */
+  const uint32_t *given;
+  /* A worker comes to have given so many. The token leaves with the next flush: the shell keeps the count before that.
+   * NULL: nobody keeps it. */
+  void (*give)(void *data, uint64_t worker, uint32_t scores);
+  void *give_data;
   struct cv_rng *rng; /* for the privatizer */
   /* Unsafe, for tests: a token's value is a function of (privatizer_seed, arm, place) instead. */
   bool privatizer_seeded;

@@ -23,6 +23,7 @@
 #include "common/net/signals.h"
 #include "common/sandbox/sandbox.h"
 #include "worker/core.h"
+#include "worker/given.h"
 #include "worker/source.h"
 
 enum {
@@ -36,7 +37,7 @@ enum {
 static const char program[] = "crowdveil-worker";
 
 struct settings {
-  char *broker, *campaign;
+  char *broker, *campaign, *state;
   struct cv_link_settings link;
   uint64_t seed, concurrency;
   double arrival_rate, accept_epsilon;
@@ -107,6 +108,10 @@ static const struct cv_config_rule rules[] = {
      .high = UINT32_MAX,
      .fallback = "0",
      .help = "tokens each worker gives in all; 0: no limit of its own"},
+    {.key = "state",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(state),
+     .help = "folder for what each worker has given; needed with accept.tokens, which a restart would forget"},
     {.key = "exit_when_done",
      .type = CV_CONFIG_BOOL,
      .offset = AT(exit_when_done),
@@ -131,6 +136,7 @@ struct daemon {
   struct cv_tls *tls;
   struct cv_dialer *dialer;
   struct cv_peer *peer;
+  struct cv_given *given; /* NULL: nobody keeps it */
   struct cv_crew *crew;
   struct cv_arena in, scratch;
   struct cv_buf out;
@@ -150,6 +156,11 @@ static void note(void *data, const char *text) {
 static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
   const struct daemon *daemon = data;
   return cv_quality_score_at(daemon->source.quality, arm, at, ret_score);
+}
+
+static void give(void *data, uint64_t worker, uint32_t scores) {
+  struct daemon *daemon = data;
+  cv_given_note(daemon->given, worker, scores);
 }
 
 static void stop(struct daemon *daemon) {
@@ -212,15 +223,29 @@ static void send_sliced(struct daemon *daemon, const struct cv_crowd_frame *whol
   } while (tokens > 0 || workers > 0);
 }
 
+static void fail(struct daemon *daemon, const char *why) {
+  if (!daemon->failed) {
+    daemon->failed = true;
+    cv_log(CV_LOG_ERROR, "%s; stopping, what has not been acknowledged will be asked of others", why);
+    stop(daemon);
+  }
+}
+
 static void turn_over(struct daemon *daemon) {
   struct cv_crowd_frame frame;
+  struct cv_why why;
+  if (daemon->failed) {
+    return;
+  }
+  if (daemon->given != NULL && cv_given_keep(daemon->given, &why) != CV_OK) {
+    fail(daemon, why.text);
+    return;
+  }
   if (daemon->peer != NULL && cv_crew_flush(daemon->crew, cv_clock_mono_ms(), &frame)) {
     send_sliced(daemon, &frame);
   }
-  if (cv_crew_has_failed(daemon->crew) && !daemon->failed) {
-    daemon->failed = true;
-    cv_log(CV_LOG_ERROR, "out of memory; stopping, what has not been acknowledged will be asked of others");
-    stop(daemon);
+  if (cv_crew_has_failed(daemon->crew)) {
+    fail(daemon, "out of memory");
   }
   if (daemon->settings->exit_when_done && cv_crew_is_done(daemon->crew)) {
     stop(daemon);
@@ -315,6 +340,18 @@ static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_fra
 
 /* ---- start and end ---- */
 
+static enum cv_err open_given(struct daemon *daemon, struct cv_why *why) {
+  const struct settings *settings = daemon->settings;
+  const struct cv_identity *own = cv_tls_identity(daemon->tls);
+  if (settings->state != NULL) {
+    return cv_given_open(settings->state, own->first, own->last, &daemon->given, why);
+  }
+  if (settings->accept_tokens > 0) { /* a limit that every restart would forget */
+    return cv_fail(why, CV_ERR_INVALID, "accept.tokens is set and state is missing; expected a folder to remember in");
+  }
+  return CV_OK;
+}
+
 static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
   const struct settings *settings = daemon->settings;
   const struct cv_identity *own = cv_tls_identity(daemon->tls);
@@ -332,6 +369,9 @@ static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
       .hires = daemon->source.worker != NULL,
       .score = score,
       .score_data = daemon,
+      .given = daemon->given == NULL ? NULL : cv_given_scores(daemon->given),
+      .give = daemon->given == NULL ? NULL : give,
+      .give_data = daemon,
       .rng = &daemon->drbg.rng,
       .note = note,
       .note_data = daemon,
@@ -351,13 +391,13 @@ static enum cv_err open_tls(struct daemon *daemon, struct cv_why *why) {
   return err;
 }
 
-/* The campaign and its data have been read; what is left is certificates, and the way to the broker. */
+/* The campaign and its data have been read; what is left is certificates, the state and the way to the broker. */
 static enum cv_err enter_sandbox(const struct settings *settings, struct cv_why *why) {
   const struct cv_sandbox_needs needs = {
       .reads = {settings->link.ca, settings->link.cert, settings->link.key, settings->link.denied},
+      .state = settings->state,
       .dials = settings->broker};
   struct cv_sandbox_report report;
-  CV_TRY(cv_sandbox_become(&settings->sandbox, why));
   CV_TRY(cv_sandbox_enter(&settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
   return CV_OK;
@@ -371,8 +411,10 @@ static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
                                                     : cv_rng_u64(&daemon->drbg.rng) >> 11;
   CV_TRY(cv_score_source_init(&daemon->source, &daemon->campaign, seed, why));
   CV_TRY(open_tls(daemon, why));
+  CV_TRY(cv_sandbox_become(&settings->sandbox, why));
   CV_TRY(cv_arena_init(&daemon->in, CV_ARENA_BYTES));
   CV_TRY(cv_arena_init(&daemon->scratch, CV_ARENA_BYTES));
+  CV_TRY(open_given(daemon, why));
   CV_TRY(open_crew(daemon, why));
   struct cv_net_limits limits = CV_NET_DEFAULTS;
   limits.silence_ms = (unsigned)settings->link.silence_ms;
@@ -401,6 +443,7 @@ static void fini(struct daemon *daemon) {
   cv_signals_stop(&daemon->signals);
   (void)uv_loop_close(&daemon->loop);
   cv_crew_free(daemon->crew);
+  cv_given_close(daemon->given);
   cv_tls_unref(daemon->tls);
   cv_score_source_fini(&daemon->source);
   cv_campaign_fini(&daemon->campaign);

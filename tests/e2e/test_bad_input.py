@@ -252,6 +252,14 @@ def test_a_word_of_a_worker_s_own_list_that_there_is_not(deployment, key, words,
                  f"expected some of {right}")
 
 
+def test_a_limit_that_a_restart_would_forget(deployment, tmp_path):
+    worker = Party(deployment, "worker")
+    worker.fails({"accept": {"tokens": 3}}, 2, "accept.tokens is set and state is missing; expected a folder")
+    worker.fails({"accept": {"tokens": 3}, "state": str(tmp_path / "none")}, 2, "folder .*none: No such file")
+    (tmp_path / "given.db").write_bytes(b"no database at all" * 100)
+    worker.fails({"accept": {"tokens": 3}, "state": str(tmp_path)}, 1, "given.db")
+
+
 def test_a_port_that_is_taken(deployment):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"

@@ -124,7 +124,8 @@ def test_who_would_show_too_much_declines_and_others_answer_at_once(deployment, 
     with deployment.requester() as requester:
         number = requester.submit(spec(3, policy="gap", policy_params={"delta": .1}, mechanism="batch",
                                        tokens=50_000, edges=[(0, 1), (0, 2), (1, 2)])).campaign
-        frugal = deployment.start_worker("gateway/1-3000", campaign, {"accept": {"mechanisms": "batch", "tokens": 2}})
+        frugal = deployment.start_worker("gateway/1-3000", campaign, {"accept": {"mechanisms": "batch", "tokens": 2},
+                                                                      "state": str(tmp_path)})
         deployment.broker.wait_for(f"gateway/1-3000: declined an assignment of campaign {number}: it would show more "
                                    "scores than the worker's own limit leaves")
         deployment.start_worker("gateway/3001-50000", campaign, {"accept": {"mechanisms": "batch"}})

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a campaign has spent, asked of the daemon: charged as released, told to its owner only, forecast by a plan."""
+import contextlib
 import csv
 import io
 import json
+import sqlite3
 
 import pytest
 
@@ -43,7 +45,7 @@ def test_the_ledger_is_charged_as_it_was_released(deployment, campaign_file):
         number = submit(requester)
         before = requester.ledger(number)
         assert [account.spent for account in before.accounts] == [0] * ARMS and before.end == 0
-        deployment.start_worker("gateway/1-20000", campaign_file, {"accept": {"epsilon": 1, "tokens": 4}})
+        deployment.start_worker("gateway/1-20000", campaign_file, {"accept": {"epsilon": 1}})
         assert end_name(requester.watch(number).progress.end) == "complete"
         statement = requester.ledger(number)
         releases = [release for part in requester.export(number) for release in part.releases]
@@ -109,7 +111,7 @@ def test_a_plan_is_told_what_it_can_cost_and_stored_nowhere(deployment, campaign
 def test_a_worker_stops_at_its_lifetime_epsilon_over_campaigns(deployment, campaign_file):
     """Twenty workers, 1 epsilon each at this broker, campaigns of 0.5 a token: two tokens each, whoever asks."""
     deployment.up(broker={"limits": {"worker_epsilon": 1}})
-    workers = {"accept": {"epsilon": 1, "tokens": 4}, "exit_when_done": False}
+    workers = {"accept": {"epsilon": 1}, "exit_when_done": False}
     with deployment.requester() as requester:
         first = submit(requester, tokens=100_000)
         deployment.start_worker("gateway/1-20", campaign_file, workers)
@@ -119,6 +121,28 @@ def test_a_worker_stops_at_its_lifetime_epsilon_over_campaigns(deployment, campa
         second = submit(requester, idle_ms=1000)
         finished = requester.watch(second)
     assert end_name(finished.progress.end) == "idle" and finished.progress.tokens == 0
+
+
+def test_a_worker_s_own_limit_outlives_its_process(deployment, campaign_file, tmp_path):
+    """Twenty workers who give three scores each, ever: whoever kills them, and whatever is asked of them anew."""
+    deployment.up(broker={"lease": "1h"})
+    state = tmp_path / "gateway"
+    state.mkdir()
+    workers = {"accept": {"epsilon": 1, "tokens": 3}, "state": str(state)}
+    with deployment.requester() as requester:
+        first = submit(requester)
+        gateway = deployment.start_worker("gateway/1-20", campaign_file, dict(workers, arrival_rate=100))
+        requester.watch(first, until=lambda progress: progress.tokens >= 20)
+        gateway.kill()
+        requester.cancel(first)
+        counted = requester.watch(first).progress.tokens
+        with contextlib.closing(sqlite3.connect(state / "given.db")) as db:
+            given = dict(db.execute("SELECT worker, scores FROM given"))
+        assert set(given) <= set(range(1, 21)) and max(given.values()) <= 3 and sum(given.values()) >= counted
+        second = submit(requester)
+        assert deployment.start_worker("gateway/1-20", campaign_file, workers).wait() == 0  # nobody has one left
+        requester.cancel(second)
+        assert requester.watch(second).progress.tokens == 60 - sum(given.values())
 
 
 def test_wrong_words_are_told_in_one_line(deployment, campaign_file):

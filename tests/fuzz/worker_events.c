@@ -30,6 +30,7 @@ struct world {
   struct cv_crew_config config;
   struct cv_rng_seeded rng;
   uint64_t now_ms;
+  uint32_t before[WORKERS], told[WORKERS]; /* scores that each worker had given at the start, and has now */
   bool open, greeted;
   bool waits[WORKERS + 1];
   struct cv_terms terms[CAMPAIGNS + 1]; /* as told last; id 0: not told */
@@ -46,6 +47,12 @@ static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, i
   }
   *ret_score = (int64_t)(cv_mix64(at->place << 8 | arm) % (CV_GRID + 1));
   return CV_OK;
+}
+
+static void give(void *data, uint64_t worker, uint32_t scores) {
+  struct world *world = data;
+  CV_REQUIRE(worker >= world->config.first && worker <= world->config.last && scores > world->told[worker - 1]);
+  world->told[worker - 1] = scores;
 }
 
 static void note(void *data, const char *text) {
@@ -90,14 +97,15 @@ static void hear_decline(struct world *world, const struct cv_decline *decline) 
 
 static void check_limits(const struct world *world) {
   for (uint64_t worker = 1; worker <= WORKERS; worker++) {
-    uint64_t sum = 0, given[CAMPAIGNS + 1] = {0};
+    uint64_t sum = world->before[worker - 1], given[CAMPAIGNS + 1] = {0};
     for (size_t i = 0; i < world->tickets; i++) {
       const struct ticket *ticket = &world->ticket[i];
       bool counts = ticket->worker == worker && ticket->left;
-      sum += counts;
+      sum += counts ? ticket->arms : 0;
       given[ticket->campaign] += counts && !ticket->undone;
       CV_REQUIRE(!counts || world->retold[ticket->campaign] || given[ticket->campaign] <= ticket->tokens_per_worker);
     }
+    CV_REQUIRE(sum <= world->told[worker - 1]); /* what leaves has been told before */
     CV_REQUIRE(world->config.accept.tokens == 0 || sum <= world->config.accept.tokens);
   }
 }
@@ -289,10 +297,14 @@ static void start(struct world *world, uint8_t how) {
       .arms = ARMS,
       .hires = (how & 1) != 0,
       .score = score,
+      .given = world->before,
+      .give = give,
+      .give_data = world,
       .rng = &world->rng.rng,
       .note = note,
   };
   world->config.accept.tokens = how >> 7 ? 2 : 0;
+  world->before[0] = world->told[0] = how >> 7 & how >> 3 & 1;
   CV_REQUIRE(cv_crew_new(&world->config, &world->crew, &why) == CV_OK);
 }
 

@@ -19,6 +19,12 @@ static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, i
   return CV_OK;
 }
 
+/* Kept at once: what is queued now leaves no earlier. */
+static void give(void *data, uint64_t worker, uint32_t scores) {
+  struct world *world = data;
+  world->given[worker] = scores;
+}
+
 static void flush(struct party *party) {
   struct self *self = party->self;
   struct world *world = party->world;
@@ -91,12 +97,16 @@ static bool start(struct party *party, struct cv_why *why) {
       .concurrency = world->scenario.concurrency,
       .accept = {.privatizers = "none randomized-response laplace",
                  .mechanisms = "none hybrid binary binary-honaker kary segments doubling batch per-item",
-                 .epsilon_micro = 10000000},
+                 .epsilon_micro = 10000000,
+                 .tokens = world->scenario.own_tokens},
       .campaign = "sim",
       .arms = world->scenario.arms,
       .hires = world->scenario.budget_micro > 0,
       .score = score,
       .score_data = world,
+      .given = &world->given[party->identity.first],
+      .give = give,
+      .give_data = world,
       .rng = &self->rng.rng,
       .privatizer_seeded = true,
       .privatizer_seed = world->scenario.seed,

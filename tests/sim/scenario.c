@@ -282,6 +282,18 @@ static void draw_horizon(struct scenario *s) {
   }
 }
 
+/* In one world of four workers have a limit of their own, with enough of them for three times what is asked. From a
+ * stream of its own. */
+static void draw_owners(struct scenario *s) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 77, 4, 0);
+  if (cv_rng_below(&rng.rng, 4) == 0 && s->budget_micro == 0) {
+    uint64_t asked = s->tokens * s->campaigns * s->requesters * shown_most(s);
+    uint64_t enough = 3 * asked / ((uint64_t)s->crews * s->crew_workers) + shown_most(s);
+    s->own_tokens = (uint32_t)(enough + cv_rng_below(&rng.rng, 3));
+  }
+}
+
 uint64_t scenario_releases(const struct scenario *s) {
   return s->horizon > 0 ? s->horizon : s->tokens / s->tokens_per_round;
 }
@@ -310,6 +322,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_recruitment(&s);
   draw_graph(&s);
   draw_horizon(&s);
+  draw_owners(&s);
   *ret = s;
 }
 
@@ -335,12 +348,14 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       to, n,
       "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s for %u, privatizer "
       "%s, radius %s, "
-      "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways and %u liars of %u workers, %u pests; ended by %s at "
+      "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways and %u liars of %u workers who give %u, %u pests; "
+      "ended by %s at "
       "%llu ms; %u "
       "faults of:",
       s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
       s->horizon, s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->edges, s->greed,
-      s->crews, s->liars, s->crew_workers, s->pests, ending[s->ending], (unsigned long long)s->ending_ms, s->faults);
+      s->crews, s->liars, s->crew_workers, s->own_tokens, s->pests, ending[s->ending], (unsigned long long)s->ending_ms,
+      s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);

@@ -61,6 +61,7 @@ struct scenario {
   uint32_t crews, liars, pests, crew_workers, concurrency;
   uint32_t lease_ms, queue, delay_ms;
   uint64_t worker_epsilon_micro; /* a worker's, for its lifetime */
+  uint32_t own_tokens;           /* that an honest gateway lets each of its workers give, ever; 0: no such limit */
   uint64_t journal_bytes;        /* of journal before it is folded; 0 = the default, which no world reaches */
   uint32_t ranker_campaigns;     /* that the third-party takes at once */
   enum ending ending;

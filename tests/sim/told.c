@@ -9,6 +9,17 @@
 
 /* ---- what is said to workers ---- */
 
+/* 11: who comes through an honest gateway gives no more than its owner permits, whatever is asked. */
+static void check_limit(struct truth *truth, uint64_t worker, uint32_t shown) {
+  const struct scenario *scenario = &truth->world->scenario;
+  bool is_honest = worker <= (uint64_t)scenario->crews * scenario->crew_workers;
+  truth->gave[worker] += shown;
+  if (is_honest && scenario->own_tokens > 0 && truth->gave[worker] > scenario->own_tokens) {
+    world_fail(truth->world, "11: worker %llu has given %llu scores; its own limit is %u", (unsigned long long)worker,
+               (unsigned long long)truth->gave[worker], scenario->own_tokens);
+  }
+}
+
 static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, bool accepted) {
   struct world *world = truth->world;
   if (accepted) {
@@ -43,6 +54,7 @@ static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, boo
   list->ticket[list->n++] = *ticket;
   struct campaign *campaign = truth_campaign(truth, ticket->campaign);
   truth->spent_micro[ticket->worker] += truth_price(truth, campaign, ticket->plan, ticket->arm);
+  check_limit(truth, ticket->worker, truth_shown(truth, campaign, ticket->plan, ticket->arm));
   campaign->acknowledged[ticket->arm]++;
 }
 

@@ -14,12 +14,13 @@ struct truth *truth_new(struct world *world) {
   truth->world = world;
   truth->workers = (uint64_t)(world->scenario.crews + world->scenario.liars) * world->scenario.crew_workers + 1;
   truth->spent_micro = calloc(truth->workers, sizeof(*truth->spent_micro));
+  truth->gave = calloc(truth->workers, sizeof(*truth->gave));
   truth->campaigns = world->scenario.requesters * world->scenario.campaigns + 1;
   truth->room = 2 * truth->campaigns;
   truth->campaign = calloc(truth->room, sizeof(*truth->campaign));
   truth->asked_ms = calloc(truth->room, sizeof(*truth->asked_ms));
   truth->asked_jumps = calloc(truth->room, sizeof(*truth->asked_jumps));
-  CV_REQUIRE(truth->spent_micro != NULL && truth->campaign != NULL && truth->asked_ms != NULL &&
+  CV_REQUIRE(truth->spent_micro != NULL && truth->gave != NULL && truth->campaign != NULL && truth->asked_ms != NULL &&
              truth->asked_jumps != NULL);
   return truth;
 }
@@ -47,6 +48,7 @@ void truth_free(struct truth *truth) {
   free(truth->asked_jumps);
   free(truth->acknowledged.ticket);
   free(truth->spent_micro);
+  free(truth->gave);
   free(truth);
 }
 
@@ -284,7 +286,7 @@ static void check_open(struct truth *truth, struct cv_campaign *core, struct cam
   }
 }
 
-uint64_t truth_price(struct truth *truth, const struct campaign *campaign, uint64_t number, uint32_t arm) {
+uint32_t truth_shown(struct truth *truth, const struct campaign *campaign, uint64_t number, uint32_t arm) {
   const struct cv_plan *plan = plan_of(campaign, number);
   uint32_t shown[SCENARIO_ARMS];
   if (plan == NULL || shows_want(plan, arm) == NULL) {
@@ -292,7 +294,11 @@ uint64_t truth_price(struct truth *truth, const struct campaign *campaign, uint6
                (unsigned long long)number);
     return 0;
   }
-  return scenario_cost(&truth->world->scenario) * shows_list(&truth->world->scenario, plan, arm, shown);
+  return shows_list(&truth->world->scenario, plan, arm, shown);
+}
+
+uint64_t truth_price(struct truth *truth, const struct campaign *campaign, uint64_t number, uint32_t arm) {
+  return scenario_cost(&truth->world->scenario) * truth_shown(truth, campaign, number, arm);
 }
 
 static void check_accounts(struct truth *truth, struct cv_broker *core) {

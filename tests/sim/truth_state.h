@@ -57,6 +57,7 @@ struct truth {
     size_t n, cap;
   } acknowledged;
   uint64_t *spent_micro; /* by each worker, on what was acknowledged */
+  uint64_t *gave;        /* by each worker, scores that were acknowledged */
   uint64_t workers;
   uint64_t commit, snapshot_commit;
   bool thirdparty_lost;
@@ -86,7 +87,8 @@ void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id);
 void truth_owe(struct truth *truth, const struct cv_ticket *ticket);
 /* 9: who may have a place of the arm. */
 void truth_check_hire(struct truth *truth, const struct cv_ticket *ticket);
-/* What a worker pays for a token of the arm in that plan. */
+/* Scores that a token of the arm shows in that plan, and what its worker pays for them. */
+uint32_t truth_shown(struct truth *truth, const struct campaign *campaign, uint64_t plan, uint32_t arm);
 uint64_t truth_price(struct truth *truth, const struct campaign *campaign, uint64_t plan, uint32_t arm);
 /* What the broker's accounts say of all workers, and what the tokens of all campaigns cost. */
 void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core);

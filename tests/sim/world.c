@@ -311,6 +311,8 @@ static void run_event(struct world *world, struct event *event) {
 
 static void add_crowd(struct world *world) {
   uint32_t n = world->scenario.crews + world->scenario.liars;
+  world->given = calloc((uint64_t)n * world->scenario.crew_workers + 1, sizeof(*world->given));
+  CV_REQUIRE(world->given != NULL);
   for (uint32_t i = 0; i < n; i++) {
     uint64_t first = 1 + (uint64_t)i * world->scenario.crew_workers, last = first + world->scenario.crew_workers - 1;
     char name[CV_NAME_BYTES];
@@ -402,6 +404,7 @@ void world_fini(struct world *world) {
   net_fini(world);
   truth_listen_to_seals(NULL);
   truth_free(world->truth);
+  free(world->given);
   disk_fini(&world->disk_broker);
   disk_fini(&world->disk_thirdparty);
   disk_copy_fini(&world->snapshot);

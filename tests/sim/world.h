@@ -91,6 +91,7 @@ struct world {
   uint32_t faults;                           /* made so far */
   uint64_t calm_ms;                          /* since when there are no more; 0 = there are */
   struct disk snapshot, snapshot_thirdparty; /* of their disks, for going back */
+  uint32_t *given;                           /* by each worker, as its gateway keeps it: there again when that is */
   bool has_snapshot, has_snapshot_thirdparty, rolled_back;
   bool recovered;                /* from the older database; what it has forgotten is known to the truth */
   int64_t live_early, live_late; /* allocations once a quarter of the campaigns, and once all, were over */

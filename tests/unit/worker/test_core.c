@@ -325,6 +325,32 @@ static void test_the_owners_limit_of_tokens(void **state) {
   cv_crew_free(stage.crew);
 }
 
+static uint32_t told[2]; /* given in all, by worker */
+
+static void be_told(void *data, uint64_t worker, uint32_t scores) {
+  assert_ptr_equal(data, told);
+  told[worker - 1] = scores;
+}
+
+/* What was given before counts, and what is given is told before it leaves. */
+static void test_the_owners_limit_over_restarts(void **state) {
+  const uint32_t before[] = {2, 1};
+  setup(&stage, 1, 2, 2);
+  stage.config.accept.tokens = 2;
+  stage.config.given = before;
+  stage.config.give = be_told;
+  stage.config.give_data = told;
+  meet(&stage, 10);
+  assert_false(comes_back(&stage, 2, 0, CV_VERDICT_EXPIRED, NULL));
+  assert_int_equal(told[1], 2);
+  assert_int_equal(told[0], 0);
+  begin(&stage);
+  (void)say_assign(&stage, 1, 0, 1);
+  deliver_bad(&stage, CV_ERR_STATE, "an assignment for worker 1, who did not ask for one");
+  assert_int_equal(stage.scored, 1);
+  cv_crew_free(stage.crew);
+}
+
 static void bad_assign(uint64_t campaign, uint64_t worker, uint32_t arm, enum cv_err err, const char *line) {
   setup(&stage, 10, 19, 4);
   meet(&stage, 1);
@@ -631,6 +657,7 @@ int main(void) {
       cmocka_unit_test(test_weaker_terms_are_declined),
       cmocka_unit_test(test_terms_that_get_weaker_later_are_declined),
       cmocka_unit_test(test_the_owners_limit_of_tokens),
+      cmocka_unit_test(test_the_owners_limit_over_restarts),
       cmocka_unit_test(test_a_broker_is_not_trusted),
       cmocka_unit_test(test_more_tokens_than_were_agreed),
       cmocka_unit_test(test_terms_told_again_forget_nothing),
