@@ -25,6 +25,8 @@ privacy: {epsilon: 1}
 """
 PARTIES = ("thirdparty", "broker", "worker")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changing the user, and tracing, need root")
+needs_sandbox = pytest.mark.skipif("CROWDVEIL_SANITIZED" in os.environ,
+                                   reason="a sanitizer build leaves most of it off, and says so")
 needs_ptrace = pytest.mark.skipif(not POSSIBLE, reason="calls are made in a program's name as root on x86-64 only")
 
 
@@ -66,6 +68,7 @@ def sandbox_line(daemon):
     return daemon.wait_for(r"(info|warning): sandbox: (.*)").group(2)
 
 
+@needs_sandbox
 def test_every_thread_is_shut_in_and_every_part_is_told(ranked):
     kernel = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
     for name, daemon in ranked.items():
@@ -110,6 +113,7 @@ def brokers_files(deployment):
     return paths
 
 
+@needs_sandbox
 @needs_ptrace
 def test_a_third_party_that_was_taken_over_cannot_open_the_brokers_files(ranked, deployment):
     daemon, files = ranked["thirdparty"], brokers_files(deployment)
@@ -143,6 +147,7 @@ def test_without_a_sandbox_the_same_intruder_gets_it_all(deployment):
     assert (status["Seccomp"], status["NoNewPrivs"]) == ("0", "0")
 
 
+@needs_sandbox
 @needs_ptrace
 def test_a_broker_and_a_worker_reach_nobody_else(ranked, deployment):
     limited = "any TCP port" not in sandbox_line(ranked["broker"])
@@ -156,6 +161,7 @@ def test_a_broker_and_a_worker_reach_nobody_else(ranked, deployment):
                 assert intruder.open(deployment.folder / "thirdparty-state/thirdparty.db") == "EACCES"
 
 
+@needs_sandbox
 @needs_ptrace
 def test_another_program_ends_the_daemon(ranked):
     """A shell is what an intruder wants first."""
@@ -228,6 +234,7 @@ def test_a_worker_reads_its_certificate_again(deployment, pki, tmp_path, worker_
     worker.wait_for("certificates read again")
 
 
+@needs_sandbox
 def test_names_are_looked_up(deployment, tmp_path, worker_program):
     deployment.start_thirdparty({"listen": "localhost:0"})
     port = deployment.thirdparty.address.rsplit(":")[-1]
@@ -269,6 +276,7 @@ def run(deployment, name, tmp_path, changes, prefix=(), *options):
                           timeout=30, cwd=tmp_path)
 
 
+@needs_sandbox
 @pytest.mark.parametrize("name", PARTIES)
 @pytest.mark.parametrize("call, part", [("landlock_create_ruleset", "landlock"), ("capset", "capabilities")])
 def test_require_does_not_start_without_a_part(deployment, tmp_path, name, call, part):
@@ -279,6 +287,7 @@ def test_require_does_not_start_without_a_part(deployment, tmp_path, name, call,
     assert re.search(rf"sandbox is require, but {part} cannot be had: .+; expected", lines[0])
 
 
+@needs_sandbox
 def test_a_kernel_that_lacks_a_part_is_told_and_not_fatal(deployment):
     deployment.start_thirdparty({}, prefix=(*WITHOUT, "landlock_create_ruleset"))
     assert "landlock: OFF, this kernel has none" in sandbox_line(deployment.thirdparty)
@@ -286,6 +295,7 @@ def test_a_kernel_that_lacks_a_part_is_told_and_not_fatal(deployment):
     assert status_of(f"/proc/{deployment.thirdparty.pid}")["Seccomp"] == "2", "the other parts are on"
 
 
+@needs_sandbox
 def test_require_starts_where_all_can_be_had(deployment):
     deployment.up({"sandbox": "require"}, {"sandbox": "require"})
     deployment.broker.wait_for("thirdparty/ranker: connected")
@@ -309,6 +319,7 @@ def test_checking_a_configuration_gives_nothing_up(deployment, tmp_path, name):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@needs_sandbox
 @needs_root
 def test_a_daemon_that_root_starts_becomes_its_user(deployment, pki):
     """Root reads the keys, in a folder that is closed to others, and binds; files that are made belong to the user."""
