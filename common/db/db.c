@@ -29,7 +29,7 @@ struct cv_db {
   char *path;
   bool readonly;
   bool is_file;     /* in the default VFS, so that its mode is ours to set */
-  bool is_doubtful; /* a commit has failed: its log may be in memory and not on the disk */
+  bool is_doubtful; /* the log may be in memory and not on the disk: found at the start, or a commit has failed */
   struct statement *statement;
   size_t statements, statements_cap;
 };
@@ -377,6 +377,7 @@ static enum cv_err open_with(const char *path, const char *vfs, int flags, const
   db->path = copy;
   db->readonly = (flags & SQLITE_OPEN_READONLY) != 0;
   db->is_file = vfs == NULL;
+  db->is_doubtful = true;
   flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
   int code = sqlite3_open_v2(path, &db->handle, flags, vfs);
   enum cv_err err = code == SQLITE_OK ? set_up(db, schema, why) : fail(db, code, why);
@@ -384,6 +385,7 @@ static enum cv_err open_with(const char *path, const char *vfs, int flags, const
     cv_db_close(db);
     return err;
   }
+  db->is_doubtful = false;
   *ret = db;
   return CV_OK;
 }
