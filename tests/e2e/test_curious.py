@@ -92,7 +92,7 @@ def worker(deployment, tmp_path, worker_program):
         deployment.broker = types.SimpleNamespace(address=broker.address, name="fake",
                                                   process=types.SimpleNamespace(poll=lambda: 0))
         daemon = deployment.start_worker(WORKER, tmp_path / "campaign.yaml", {
-            "exit_when_done": False, "concurrency": 8, "accept": {
+            "exit_when_done": False, "concurrency": 8, "state": str(tmp_path), "accept": {
                 "privatizers": "none", "mechanisms": "hybrid", "epsilon": 1, **accept}})
         return broker, daemon
     yield start
