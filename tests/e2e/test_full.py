@@ -3,10 +3,14 @@
 File systems that run full or are read-only: one line that says what and where, nothing acknowledged that is not stored,
 and after room was made the same result.
 """
+import contextlib
 import re
+import shutil
+import sqlite3
 
 import pytest
 
+from client.requester import spec
 from harness.campaign import Run
 from harness.volume import Ext4, volume  # noqa: F401  (a fixture)
 
@@ -74,6 +78,29 @@ def test_a_disk_that_breaks_down_stops_a_daemon_and_nothing_is_lost(deployment, 
     disk.repair()
     run.start(program).address
     run.check(undisturbed)
+
+
+def test_a_worker_that_cannot_remember_gives_nothing(deployment, volume, tmp_path):
+    """What each gives is kept before it leaves: 200,000 workers of one token on a disk that cannot hold them all."""
+    volume(tmp_path / "given", mib=1)
+    (tmp_path / "campaign.yaml").write_text(
+        "campaign: test\nitems: {list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}]}\n"
+        "policy: {name: ppar, alpha: 0}\nprivacy: {epsilon: 1}\n")
+    deployment.up()
+    with deployment.requester() as requester:
+        campaign = requester.submit(
+            spec(2, tokens=1_000_000, policy_params={"alpha": 0, "tokens_per_round": 500})).campaign
+        worker = deployment.start_worker("gateway/1-200000", tmp_path / "campaign.yaml",
+                                         {"accept": {"tokens": 1}, "state": str(tmp_path / "given")})
+        assert worker.wait() == 1
+        line, = [line for line in errors(worker) if "error" in line]
+        assert re.search(r"given/given\.db: .*full; stopping", line), line
+        requester.cancel(campaign)
+        counted = requester.watch(campaign).progress.tokens
+    kept = tmp_path / "kept"
+    shutil.copytree(tmp_path / "given", kept)
+    with contextlib.closing(sqlite3.connect(kept / "given.db")) as db:
+        assert 0 < counted <= db.execute("SELECT sum(scores) FROM given").fetchone()[0] < 200_000
 
 
 def test_a_new_broker_on_a_full_or_read_only_disk_says_where(deployment, volume, tmp_path):
