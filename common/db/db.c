@@ -186,7 +186,7 @@ void cv_db_close(struct cv_db *db) {
   for (size_t i = 0; i < db->statements; i++) {
     (void)sqlite3_finalize(db->statement[i].stmt);
   }
-  if (db->is_doubtful) { /* its log stays as it is, for the next start to make durable first */
+  if (db->is_doubtful && db->handle != NULL) { /* its log stays as it is, for the next start to make durable first */
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   }
   (void)sqlite3_close_v2(db->handle);
