@@ -365,9 +365,8 @@ static enum cv_err run_to_end(struct run *run) {
   if (err != CV_OK && err != CV_ERR_LIMIT) {
     return err;
   }
-  bool is_used_up = err == CV_ERR_LIMIT; /* an arm's data, which ends a campaign: no time runs on */
   bool is_timed = trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH;
-  bool has_time = is_timed && !is_used_up;
+  bool has_time = is_timed && err == CV_OK; /* LIMIT: an arm's data are used up, which ends a campaign */
   if (has_time && left > 0 && !trial->complete) {
     play_part(run, left);
   } else if (has_time && left > 0 && trial->game == NULL) {

@@ -73,13 +73,24 @@ static bool is_choice(const struct cv_param_rule *rule, const char *text) {
   return false;
 }
 
+static void add_word(char *text, size_t size, const char *word, bool is_first, bool is_last) {
+  size_t used = strlen(text);
+  (void)snprintf(text + used, size - used, "%s%s", is_first ? "" : is_last ? " or " : ", ", word);
+}
+
 static void list_choices(const struct cv_param_rule *rule, char *text, size_t size) {
-  size_t used = 0;
   text[0] = '\0';
-  for (const char *const *word = rule->choices; *word != NULL && used < size; word++) {
-    const char *join = word == rule->choices ? "" : word[1] == NULL ? " or " : ", ";
-    used += (size_t)snprintf(text + used, size - used, "%s%s", join, *word);
+  for (const char *const *word = rule->choices; *word != NULL; word++) {
+    add_word(text, size, *word, word == rule->choices, word[1] == NULL);
   }
+}
+
+static enum cv_err fail_unknown(const char *key, const struct cv_param_rule *rules, size_t n, struct cv_why *why) {
+  char known[200] = "";
+  for (size_t i = 0; i < n; i++) {
+    add_word(known, sizeof(known), rules[i].key, i == 0, i + 1 == n);
+  }
+  return cv_fail(why, CV_ERR_INVALID, "unknown key \"%s\"; expected %s", key, n == 0 ? "none" : known);
 }
 
 static void describe(const struct cv_param_rule *rule, char *text, size_t size) {
@@ -132,8 +143,7 @@ enum cv_err cv_params_check(struct cv_params *params, const struct cv_param_rule
   for (uint32_t i = 0; i < params->count; i++) {
     const struct cv_param *param = &params->item[i];
     const struct cv_param_rule *rule = rule_for(rules, n, param->key);
-    enum cv_err err =
-        rule == NULL ? cv_fail(why, CV_ERR_INVALID, "unknown key \"%s\"", param->key) : check_one(param, rule, why);
+    enum cv_err err = rule == NULL ? fail_unknown(param->key, rules, n, why) : check_one(param, rule, why);
     if (err == CV_OK && cv_params_find(params, param->key) != param) {
       err = cv_fail(why, CV_ERR_INVALID, "%s is there twice", param->key);
     }

@@ -70,7 +70,8 @@ static void what_does_not_fit_is_named(void **state) {
                  "tokens is \"many\"; expected a whole number of at least 1 and at most 1000000");
   assert_refused(with_text("radius", "small"), "radius", "radius is \"small\"; expected printed, proof or sound");
   assert_refused(with_number("radius", 3), "radius", "radius is 3; expected printed, proof or sound");
-  assert_refused(with_number("bogus", 3), "bogus", "unknown key \"bogus\"");
+  assert_refused(with_number("bogus", 3), "bogus",
+                 "unknown key \"bogus\"; expected alpha, delta, tokens, scale or radius");
 }
 
 static void what_fits_is_left_alone(void **state) {
