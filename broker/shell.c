@@ -12,6 +12,7 @@
 #include "common/admin/admin.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/daemon/turn.h"
 #include "common/db/committer.h"
 #include "common/net/peer.h"
 #include "common/net/signals.h"
@@ -46,6 +47,7 @@ struct cv_broker_shell {
   struct cv_broker *core;
   struct cv_broker_store *store;
   struct cv_committer committer;
+  struct cv_turn turn;
   struct cv_batch batch;
   struct cv_mac *mac;
   struct cv_drbg drbg;
@@ -57,10 +59,10 @@ struct cv_broker_shell {
   struct link *links;
   struct cv_arena in, scratch;
   struct cv_buf out;
-  uv_check_t turn;
+  uv_check_t check;
   uv_timer_t tick, pace;
   struct cv_signals signals;
-  bool paced, draining, failed, stopping;
+  bool draining, stopping;
   unsigned pauses;
   uint64_t drain_until_ms;
   struct cv_hush hush;
@@ -198,85 +200,86 @@ static void resume_all(struct cv_broker_shell *shell) {
   shell->pauses = 0;
 }
 
-/* ---- the turn: events -> batch -> storage thread -> outputs ---- */
+/* ---- the turn ---- */
 
-static void turn_over(struct cv_broker_shell *shell);
-
-static void fail(struct cv_broker_shell *shell, const char *what, const struct cv_why *why) {
-  if (shell->failed) {
-    return;
-  }
-  cv_log(CV_LOG_ERROR, "%s: %s; stopping, nothing that was acknowledged is lost", what, why->text);
-  shell->failed = true;
-  uv_stop(&shell->loop);
+static bool is_pending(void *data) {
+  const struct cv_broker_shell *shell = data;
+  return cv_broker_is_pending(shell->core);
 }
 
+static size_t gathered(void *data) {
+  const struct cv_broker_shell *shell = data;
+  return cv_broker_gathered(shell->core);
+}
+
+static enum cv_err flush(void *data, bool *ret_store) {
+  struct cv_broker_shell *shell = data;
+  CV_TRY(cv_broker_flush(shell->core, cv_clock_mono_ms(), cv_clock_wall_ms(), &shell->batch, ret_store));
+  resume_all(shell);
+  return CV_OK;
+}
+
+/* On the loop or on the storage thread. */
 static enum cv_err commit(void *data, struct cv_why *why) {
   struct cv_broker_shell *shell = data;
   return cv_broker_store_commit(shell->store, &shell->batch, why);
 }
 
+static enum cv_err commit_here(void *data, struct cv_why *why) {
+  struct cv_broker_shell *shell = data;
+  return cv_committer_run_here(&shell->committer, why);
+}
+
+static void hand_over(void *data) {
+  struct cv_broker_shell *shell = data;
+  cv_committer_run(&shell->committer);
+}
+
 static void committed(void *data, enum cv_err err, const struct cv_why *why) {
   struct cv_broker_shell *shell = data;
-  if (shell->failed) {
-    return;
-  }
-  if (err != CV_OK) {
-    fail(shell, "cannot store", why);
-    return;
-  }
+  cv_turn_committed(&shell->turn, err, why);
+}
+
+static bool is_quick(void *data) {
+  const struct cv_broker_shell *shell = data;
+  return cv_committer_is_quick(&shell->committer);
+}
+
+static void say(void *data) {
+  struct cv_broker_shell *shell = data;
   cv_broker_stored(shell->core);
   deliver(shell);
-  turn_over(shell);
 }
 
 static void on_pace(uv_timer_t *timer) {
   struct cv_broker_shell *shell = timer->data;
-  shell->paced = false;
-  turn_over(shell);
+  cv_turn_paced(&shell->turn);
 }
 
-/* A crowd's batch goes to the storage thread; for a small one somebody waits. True if it is stored. */
-static bool store_batch(struct cv_broker_shell *shell, bool crowded) {
-  if (crowded || !cv_committer_is_quick(&shell->committer)) {
-    cv_committer_run(&shell->committer);
-    return false;
-  }
-  struct cv_why why;
-  if (cv_committer_run_here(&shell->committer, &why) != CV_OK) {
-    fail(shell, "cannot store", &why);
-    return false;
-  }
-  return true;
+static void pace(void *data) {
+  struct cv_broker_shell *shell = data;
+  (void)uv_timer_start(&shell->pace, on_pace, PACE_MS, 0);
 }
 
-static void turn_over(struct cv_broker_shell *shell) {
-  while (!shell->failed && !cv_committer_is_busy(&shell->committer) && cv_broker_is_pending(shell->core)) {
-    if (shell->paced && cv_broker_gathered(shell->core) < BATCH_TOKENS) {
-      return;
-    }
-    bool store, crowded = cv_broker_gathered(shell->core) >= CROWD_TOKENS;
-    enum cv_err err = cv_broker_flush(shell->core, cv_clock_mono_ms(), cv_clock_wall_ms(), &shell->batch, &store);
-    if (err != CV_OK) {
-      const struct cv_why why = {.text = "out of memory"};
-      fail(shell, "cannot go on", &why);
-      return;
-    }
-    resume_all(shell);
-    shell->paced = crowded;
-    if (crowded) {
-      (void)uv_timer_start(&shell->pace, on_pace, PACE_MS, 0);
-    }
-    if (store && !store_batch(shell, crowded)) {
-      return;
-    }
-    cv_broker_stored(shell->core);
-    deliver(shell);
-  }
+static void on_failure(void *data, const char *what, const struct cv_why *why) {
+  struct cv_broker_shell *shell = data;
+  cv_log(CV_LOG_ERROR, "%s: %s; stopping, nothing that was acknowledged is lost", what, why->text);
+  uv_stop(&shell->loop);
 }
+
+static const struct cv_turn_ops turn_ops = {.is_pending = is_pending,
+                                            .gathered = gathered,
+                                            .flush = flush,
+                                            .commit = commit_here,
+                                            .hand_over = hand_over,
+                                            .is_quick = is_quick,
+                                            .say = say,
+                                            .pace = pace,
+                                            .fail = on_failure};
 
 static void on_turn(uv_check_t *check) {
-  turn_over(check->data);
+  struct cv_broker_shell *shell = check->data;
+  cv_turn_over(&shell->turn);
 }
 
 /* ---- from peers to core ---- */
@@ -323,7 +326,7 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
   struct cv_why why;
   enum cv_err err = cv_broker_join(shell->core, identity, link, &link->conn, &why);
   if (err == CV_ERR_NOMEM) {
-    fail(shell, "cannot go on", &why);
+    cv_turn_fail(&shell->turn, "cannot go on", &why);
     return;
   }
   if (err != CV_OK) {
@@ -392,14 +395,14 @@ static void pace_peer(struct link *link) {
 
 static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   struct link *link = cv_peer_data(peer);
-  if (link->conn == NULL || link->closing || link->shell->failed) {
+  if (link->conn == NULL || link->closing || cv_turn_has_failed(&link->shell->turn)) {
     return;
   }
   struct cv_why why;
   enum cv_refusal kind = CV_REFUSALS;
   enum cv_err err = take_frame(link, bytes, n, &kind, &why);
   if (err == CV_ERR_NOMEM) {
-    fail(link->shell, "cannot go on", &why);
+    cv_turn_fail(&link->shell->turn, "cannot go on", &why);
   } else if (err != CV_OK) {
     reject(link, kind, &why);
   }
@@ -452,7 +455,7 @@ static void on_tick(uv_timer_t *timer) {
   for (struct link *link = shell->links; link != NULL; link = link->next) {
     hold(link);
   }
-  if (shell->draining && !cv_committer_is_busy(&shell->committer) &&
+  if (shell->draining && !cv_turn_is_busy(&shell->turn) &&
       (cv_broker_is_drained(shell->core) || now_ms >= shell->drain_until_ms)) {
     stop_all(shell);
   }
@@ -657,11 +660,11 @@ static enum cv_err open_net(struct cv_broker_shell *shell, struct cv_why *why) {
 }
 
 static void start_handles(struct cv_broker_shell *shell) {
-  (void)uv_check_init(&shell->loop, &shell->turn);
+  (void)uv_check_init(&shell->loop, &shell->check);
   (void)uv_timer_init(&shell->loop, &shell->tick);
   (void)uv_timer_init(&shell->loop, &shell->pace);
-  shell->turn.data = shell->tick.data = shell->pace.data = shell;
-  (void)uv_check_start(&shell->turn, on_turn);
+  shell->check.data = shell->tick.data = shell->pace.data = shell;
+  (void)uv_check_start(&shell->check, on_turn);
   (void)uv_timer_start(&shell->tick, on_tick, TICK_MS, TICK_MS);
   cv_signals_start(&shell->signals, &shell->loop, on_signal, shell);
 }
@@ -710,6 +713,7 @@ enum cv_err cv_broker_shell_start(const struct cv_broker_settings *settings, str
   }
   cv_drbg_init(&shell->drbg);
   shell->committer = (struct cv_committer){.loop = &shell->loop, .commit = commit, .done = committed, .data = shell};
+  shell->turn = (struct cv_turn){.ops = &turn_ops, .data = shell, .crowd = CROWD_TOKENS, .full = BATCH_TOKENS};
   enum cv_err err = open_all(shell, why);
   if (err != CV_OK) {
     cv_broker_shell_free(shell);
@@ -726,12 +730,12 @@ const char *cv_broker_shell_address(const struct cv_broker_shell *shell) {
 int cv_broker_shell_run(struct cv_broker_shell *shell) {
   (void)uv_run(&shell->loop, UV_RUN_DEFAULT);
   cv_log_hushed(&shell->hush, cv_clock_mono_ms(), true);
-  return shell->failed ? 1 : 0;
+  return cv_turn_has_failed(&shell->turn) ? 1 : 0;
 }
 
 static void close_handle(uv_handle_t *handle, void *data) {
   struct cv_broker_shell *shell = data;
-  uv_handle_t *own[] = {(uv_handle_t *)&shell->turn, (uv_handle_t *)&shell->tick, (uv_handle_t *)&shell->pace};
+  uv_handle_t *own[] = {(uv_handle_t *)&shell->check, (uv_handle_t *)&shell->tick, (uv_handle_t *)&shell->pace};
   for (size_t i = 0; i < CV_COUNT(own); i++) {
     if (handle == own[i] && !uv_is_closing(handle)) {
       uv_close(handle, NULL);

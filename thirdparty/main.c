@@ -20,6 +20,7 @@
 #include "common/base/log.h"
 #include "common/config/link.h"
 #include "common/crypto/crypto.h"
+#include "common/daemon/turn.h"
 #include "common/db/committer.h"
 #include "common/net/peer.h"
 #include "common/net/signals.h"
@@ -29,7 +30,7 @@
 #include "thirdparty/examine.h"
 #include "thirdparty/store.h"
 
-enum { BACKLOG_RELEASES = 16384, FEW_RELEASES = 8, HUSH_MS = 1000 };
+enum { BACKLOG_RELEASES = 16384, CROWD_RELEASES = 9, HUSH_MS = 1000 };
 
 static const char program[] = "crowdveil-thirdparty";
 
@@ -97,7 +98,7 @@ struct conn {
 
 struct daemon {
   uv_loop_t loop;
-  uv_prepare_t turn;
+  uv_prepare_t prepare;
   struct cv_signals signals;
   uv_timer_t hush_timer;
   struct cv_hush hush;
@@ -110,6 +111,7 @@ struct daemon {
   struct cv_ranker *ranker;
   struct cv_store *store;
   struct cv_committer committer;
+  struct cv_turn turn;
   struct cv_batch batch; /* the one that is being stored */
   struct cv_arena decoding, encoding;
   struct cv_buf bytes;
@@ -150,13 +152,6 @@ static void send_all(struct daemon *daemon) {
   }
 }
 
-/* ---- storage ---- */
-
-static enum cv_err commit(void *data, struct cv_why *why) {
-  struct daemon *daemon = data;
-  return cv_store_apply(daemon->store, &daemon->batch, why);
-}
-
 static void set_paused(struct daemon *daemon, bool paused) {
   struct conn *conn;
   if (daemon->paused != paused) {
@@ -171,13 +166,55 @@ static void set_paused(struct daemon *daemon, bool paused) {
   }
 }
 
+/* ---- the turn ---- */
+
+static bool is_pending(void *data) {
+  const struct daemon *daemon = data;
+  return cv_ranker_has_work(daemon->ranker);
+}
+
+/* Who sends few releases waits for the plan that follows them. */
+static size_t gathered(void *data) {
+  const struct daemon *daemon = data;
+  return cv_ranker_backlog(daemon->ranker);
+}
+
+static enum cv_err flush(void *data, bool *ret_store) {
+  struct daemon *daemon = data;
+  CV_TRY(cv_ranker_flush(daemon->ranker, &daemon->batch));
+  *ret_store = daemon->batch.first != NULL;
+  return CV_OK;
+}
+
+/* On the loop or on the storage thread. */
+static enum cv_err commit(void *data, struct cv_why *why) {
+  struct daemon *daemon = data;
+  return cv_store_apply(daemon->store, &daemon->batch, why);
+}
+
+static enum cv_err commit_here(void *data, struct cv_why *why) {
+  struct daemon *daemon = data;
+  return cv_committer_run_here(&daemon->committer, why);
+}
+
+static void hand_over(void *data) {
+  struct daemon *daemon = data;
+  cv_committer_run(&daemon->committer);
+}
+
 static void committed(void *data, enum cv_err err, const struct cv_why *why) {
   struct daemon *daemon = data;
-  if (err != CV_OK) {
-    cv_log(CV_LOG_ERROR, "cannot store: %s; stopping, nothing that was acknowledged is lost", why->text);
-    exit(1);
-  }
-  daemon->commits++;
+  cv_turn_committed(&daemon->turn, err, why);
+}
+
+static bool is_quick(void *data) {
+  const struct daemon *daemon = data;
+  return cv_committer_is_quick(&daemon->committer);
+}
+
+static void say(void *data) {
+  struct daemon *daemon = data;
+  daemon->commits += daemon->batch.first != NULL;
   cv_batch_fini(&daemon->batch);
   cv_ranker_committed(daemon->ranker);
   send_all(daemon);
@@ -186,19 +223,22 @@ static void committed(void *data, enum cv_err err, const struct cv_why *why) {
   }
 }
 
-/* Who sends few releases waits for the plan that follows them. */
-static void store(struct daemon *daemon, bool few) {
-  if (!few || !cv_committer_is_quick(&daemon->committer)) {
-    cv_committer_run(&daemon->committer);
-    return;
-  }
-  struct cv_why why;
-  enum cv_err err = cv_committer_run_here(&daemon->committer, &why);
-  committed(daemon, err, &why);
+static void on_failure(void *data, const char *what, const struct cv_why *why) {
+  cv_log(CV_LOG_ERROR, "%s: %s; stopping, nothing that was acknowledged is lost", what, why->text);
+  exit(1);
 }
 
+static const struct cv_turn_ops turn_ops = {.is_pending = is_pending,
+                                            .gathered = gathered,
+                                            .flush = flush,
+                                            .commit = commit_here,
+                                            .hand_over = hand_over,
+                                            .is_quick = is_quick,
+                                            .say = say,
+                                            .fail = on_failure};
+
 static void close_handles(struct daemon *daemon) {
-  uv_close((uv_handle_t *)&daemon->turn, NULL);
+  uv_close((uv_handle_t *)&daemon->prepare, NULL);
   uv_close((uv_handle_t *)&daemon->hush_timer, NULL);
 }
 
@@ -219,28 +259,14 @@ static void leave(struct daemon *daemon) {
 /* Just before the loop waits: all that came in during this turn is one batch. */
 static void on_turn(uv_prepare_t *handle) {
   struct daemon *daemon = handle->data;
-  if (cv_committer_is_busy(&daemon->committer)) {
-    if (cv_ranker_backlog(daemon->ranker) > BACKLOG_RELEASES) {
-      set_paused(daemon, true);
-    }
-    return;
-  }
-  if (!cv_ranker_has_work(daemon->ranker)) {
+  cv_turn_over(&daemon->turn);
+  if (!cv_turn_is_busy(&daemon->turn)) {
     if (daemon->draining) {
       leave(daemon);
     }
-    return;
+  } else if (cv_ranker_backlog(daemon->ranker) > BACKLOG_RELEASES) {
+    set_paused(daemon, true);
   }
-  bool few = cv_ranker_backlog(daemon->ranker) <= FEW_RELEASES;
-  if (cv_ranker_flush(daemon->ranker, &daemon->batch) != CV_OK) {
-    give_up("out of memory");
-  }
-  if (daemon->batch.first != NULL) {
-    store(daemon, few);
-    return;
-  }
-  cv_ranker_committed(daemon->ranker);
-  send_all(daemon);
 }
 
 /* ---- connections ---- */
@@ -432,9 +458,9 @@ static void start_handles(struct daemon *daemon) {
   daemon->hush_timer.data = daemon;
   (void)uv_timer_start(&daemon->hush_timer, on_hush, HUSH_MS, HUSH_MS);
   /* The connections write in a prepare handle of their own; the one that was started last runs first. */
-  (void)uv_prepare_init(loop, &daemon->turn);
-  daemon->turn.data = daemon;
-  (void)uv_prepare_start(&daemon->turn, on_turn);
+  (void)uv_prepare_init(loop, &daemon->prepare);
+  daemon->prepare.data = daemon;
+  (void)uv_prepare_start(&daemon->prepare, on_turn);
 }
 
 static enum cv_err start_network(struct daemon *daemon, struct cv_why *why) {
@@ -522,6 +548,7 @@ int main(int argc, char **argv) {
   }
   cv_drbg_init(&daemon.drbg);
   daemon.committer = (struct cv_committer){.loop = &daemon.loop, .commit = commit, .done = committed, .data = &daemon};
+  daemon.turn = (struct cv_turn){.ops = &turn_ops, .data = &daemon, .crowd = CROWD_RELEASES};
   enum cv_err err = start_all(&daemon, &why);
   if (err != CV_OK) {
     cv_log(CV_LOG_ERROR, "%s", why.text);

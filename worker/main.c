@@ -19,6 +19,7 @@
 #include "common/base/log.h"
 #include "common/config/link.h"
 #include "common/crypto/crypto.h"
+#include "common/daemon/turn.h"
 #include "common/net/peer.h"
 #include "common/net/signals.h"
 #include "common/sandbox/sandbox.h"
@@ -140,10 +141,13 @@ struct daemon {
   struct cv_crew *crew;
   struct cv_arena in, scratch;
   struct cv_buf out;
-  uv_check_t turn;
+  struct cv_turn turn;
+  struct cv_crowd_frame frame; /* of this turn */
+  bool due, speaks;            /* the loop has turned since the last flush; there is a frame */
+  uv_check_t check;
   uv_timer_t tick;
   struct cv_signals signals;
-  bool announced, stopping, failed;
+  bool announced, stopping;
   struct cv_hush hush;
 };
 
@@ -167,7 +171,7 @@ static void stop(struct daemon *daemon) {
   if (!daemon->stopping) {
     daemon->stopping = true;
     cv_dialer_stop(daemon->dialer);
-    uv_close((uv_handle_t *)&daemon->turn, NULL);
+    uv_close((uv_handle_t *)&daemon->check, NULL);
     uv_close((uv_handle_t *)&daemon->tick, NULL);
   }
 }
@@ -223,33 +227,47 @@ static void send_sliced(struct daemon *daemon, const struct cv_crowd_frame *whol
   } while (tokens > 0 || workers > 0);
 }
 
-static void fail(struct daemon *daemon, const char *why) {
-  if (!daemon->failed) {
-    daemon->failed = true;
-    cv_log(CV_LOG_ERROR, "%s; stopping, what has not been acknowledged will be asked of others", why);
-    stop(daemon);
-  }
+static bool is_pending(void *data) {
+  const struct daemon *daemon = data;
+  return daemon->due;
 }
 
-static void turn_over(struct daemon *daemon) {
-  struct cv_crowd_frame frame;
-  struct cv_why why;
-  if (daemon->failed) {
-    return;
-  }
-  if (daemon->given != NULL && cv_given_keep(daemon->given, &why) != CV_OK) {
-    fail(daemon, why.text);
-    return;
-  }
-  if (daemon->peer != NULL && cv_crew_flush(daemon->crew, cv_clock_mono_ms(), &frame)) {
-    send_sliced(daemon, &frame);
-  }
-  if (cv_crew_has_failed(daemon->crew)) {
-    fail(daemon, "out of memory");
+/* What the frame gives away is in `given` by now; noted is not kept. */
+static enum cv_err flush(void *data, bool *ret_store) {
+  struct daemon *daemon = data;
+  daemon->due = false;
+  daemon->speaks = daemon->peer != NULL && cv_crew_flush(daemon->crew, cv_clock_mono_ms(), &daemon->frame);
+  *ret_store = daemon->given != NULL;
+  return cv_crew_has_failed(daemon->crew) ? CV_ERR_NOMEM : CV_OK;
+}
+
+static enum cv_err commit(void *data, struct cv_why *why) {
+  struct daemon *daemon = data;
+  return cv_given_keep(daemon->given, why);
+}
+
+static void say(void *data) {
+  struct daemon *daemon = data;
+  if (daemon->speaks) {
+    send_sliced(daemon, &daemon->frame);
   }
   if (daemon->settings->exit_when_done && cv_crew_is_done(daemon->crew)) {
     stop(daemon);
   }
+}
+
+static void on_failure(void *data, const char *what, const struct cv_why *why) {
+  struct daemon *daemon = data;
+  cv_log(CV_LOG_ERROR, "%s: %s; stopping, what has not been acknowledged will be asked of others", what, why->text);
+  stop(daemon);
+}
+
+static const struct cv_turn_ops turn_ops = {
+    .is_pending = is_pending, .flush = flush, .commit = commit, .say = say, .fail = on_failure};
+
+static void turn_over(struct daemon *daemon) {
+  daemon->due = true;
+  cv_turn_over(&daemon->turn);
 }
 
 static void on_turn(uv_check_t *check) {
@@ -424,10 +442,10 @@ static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
 }
 
 static void start_handles(struct daemon *daemon) {
-  (void)uv_check_init(&daemon->loop, &daemon->turn);
+  (void)uv_check_init(&daemon->loop, &daemon->check);
   (void)uv_timer_init(&daemon->loop, &daemon->tick);
-  daemon->turn.data = daemon->tick.data = daemon;
-  (void)uv_check_start(&daemon->turn, on_turn);
+  daemon->check.data = daemon->tick.data = daemon;
+  (void)uv_check_start(&daemon->check, on_turn);
   (void)uv_timer_start(&daemon->tick, on_tick, TICK_MS, TICK_MS);
   cv_signals_start(&daemon->signals, &daemon->loop, on_signal, daemon);
 }
@@ -460,6 +478,7 @@ static int run(const struct settings *settings) {
   cv_log_init(program, CV_LOG_INFO);
   cv_sandbox_begin(&settings->sandbox);
   cv_drbg_init(&daemon.drbg);
+  daemon.turn = (struct cv_turn){.ops = &turn_ops, .data = &daemon};
   if (uv_loop_init(&daemon.loop) != 0) {
     (void)fprintf(stderr, "%s: the event loop cannot start\n", program);
     return 1;
@@ -474,7 +493,7 @@ static int run(const struct settings *settings) {
   (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
   cv_log_hushed(&daemon.hush, cv_clock_mono_ms(), true);
   sum_up(&daemon);
-  bool failed = daemon.failed;
+  bool failed = cv_turn_has_failed(&daemon.turn);
   fini(&daemon);
   return failed ? 1 : 0;
 }

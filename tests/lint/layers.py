@@ -17,7 +17,7 @@ class Layer:
 
 
 BASE = ("base",)
-COMMON = ("base", "sys", "crypto", "db", "net", "config", "admin", "sandbox")
+COMMON = ("base", "sys", "crypto", "daemon", "db", "net", "config", "admin", "sandbox")
 
 LAYERS = (
     # common: the ground, in the order in which its parts may know each other
@@ -25,6 +25,7 @@ LAYERS = (
     Layer("base", ("common/base/*",), True, ()),
     Layer("noise", ("common/noise/*",), True, BASE),
     Layer("crypto", ("common/crypto/*",), False, BASE),
+    Layer("daemon", ("common/daemon/*",), True, BASE),
     Layer("db", ("common/db/*",), False, BASE),
     Layer("identity", ("common/net/identity.[ch]", "common/net/frame.[ch]"), True, BASE),
     Layer("net", ("common/net/*",), False, BASE + ("sys", "identity")),

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/daemon/turn.h"
+
+void cv_turn_fail(struct cv_turn *turn, const char *what, const struct cv_why *why) {
+  if (!turn->failed) {
+    turn->failed = true;
+    turn->ops->fail(turn->data, what, why);
+  }
+}
+
+/* True if it is stored. */
+static bool store(struct cv_turn *turn, bool crowded) {
+  const struct cv_turn_ops *ops = turn->ops;
+  if (ops->hand_over != NULL && (crowded || !ops->is_quick(turn->data))) {
+    turn->busy = true;
+    ops->hand_over(turn->data);
+    return false;
+  }
+  struct cv_why why;
+  if (ops->commit(turn->data, &why) != CV_OK) {
+    cv_turn_fail(turn, "cannot store", &why);
+    return false;
+  }
+  return true;
+}
+
+void cv_turn_over(struct cv_turn *turn) {
+  const struct cv_turn_ops *ops = turn->ops;
+  while (!turn->failed && !turn->busy && ops->is_pending(turn->data)) {
+    size_t gathered = ops->gathered == NULL ? 0 : ops->gathered(turn->data);
+    if (turn->paced && gathered < turn->full) {
+      return;
+    }
+    bool has_content, crowded = ops->gathered != NULL && gathered >= turn->crowd;
+    if (ops->flush(turn->data, &has_content) != CV_OK) {
+      const struct cv_why why = {.text = "out of memory"};
+      cv_turn_fail(turn, "cannot go on", &why);
+      return;
+    }
+    turn->paced = crowded && ops->pace != NULL;
+    if (turn->paced) {
+      ops->pace(turn->data);
+    }
+    if (has_content && !store(turn, crowded)) {
+      return;
+    }
+    ops->say(turn->data);
+  }
+}
+
+void cv_turn_committed(struct cv_turn *turn, enum cv_err err, const struct cv_why *why) {
+  CV_REQUIRE(turn->busy);
+  turn->busy = false;
+  if (turn->failed) {
+    return;
+  }
+  if (err != CV_OK) {
+    cv_turn_fail(turn, "cannot store", why);
+    return;
+  }
+  turn->ops->say(turn->data);
+  cv_turn_over(turn);
+}
+
+void cv_turn_paced(struct cv_turn *turn) {
+  turn->paced = false;
+  cv_turn_over(turn);
+}
