@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The broker: its core and store as in broker/shell.c, with other wires and another clock. */
+/* The broker: its core, store and turn as in broker/shell.c, with other wires and another clock. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "broker/state.h"
 #include "broker/store.h"
+#include "common/daemon/turn.h"
 #include "tests/sim/net.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 
-enum { TIMER_TURN, TIMER_COMMIT, TIMER_TICK, TICK_MS = 50 };
+enum { TIMER_TURN, TIMER_COMMIT, TIMER_PACE, TIMER_TICK, TICK_MS = 50 };
 
 struct self {
   struct cv_broker *core;
   struct cv_broker_store *store;
   struct cv_batch batch;
+  struct cv_turn turn;
   struct cv_mac *mac;
   struct cv_rng_seeded noise;
-  bool busy, turning, draining;
+  bool turning, draining;
   uint32_t farewells; /* deliveries since it was asked to stop */
   uint64_t drain_until_ms;
 };
@@ -107,43 +109,31 @@ static void deliver(struct party *party) {
 
 /* ---- the turn ---- */
 
-static void said(struct party *party, bool stored) {
-  struct self *self = party->self;
-  if (stored) {
-    truth_stored(party->world->truth, self->batch.commit);
-  }
-  cv_broker_stored(self->core);
-  deliver(party);
+static bool is_pending(void *data) {
+  struct party *party = data;
+  const struct self *self = party->self;
+  return cv_broker_is_pending(self->core) && party_step(party);
 }
 
-static void turn_over(struct party *party) {
-  struct self *self = party->self;
-  struct world *world = party->world;
-  while (!self->busy && cv_broker_is_pending(self->core) && party_step(party)) {
-    bool store = false;
-    party_enter(party);
-    enum cv_err err = cv_broker_flush(self->core, party_mono_ms(party), world_wall_ms(world), &self->batch, &store);
-    party_leave(party);
-    if (party->exits) {
-      return;
-    }
-    CV_REQUIRE(err == CV_OK);
-    truth_flushed(world->truth, self->core);
-    if (store) {
-      self->busy = true;
-      party_after(party, world_below(world, 6), TIMER_COMMIT);
-      return;
-    }
-    said(party, false);
-  }
+static size_t gathered(void *data) {
+  const struct party *party = data;
+  const struct self *self = party->self;
+  return cv_broker_gathered(self->core);
 }
 
-static void turn_soon(struct party *party) {
+static enum cv_err flush(void *data, bool *ret_store) {
+  struct party *party = data;
   struct self *self = party->self;
-  if (!self->turning && !self->busy) {
-    self->turning = true;
-    party_after(party, world_below(party->world, 3), TIMER_TURN);
+  party_enter(party);
+  enum cv_err err =
+      cv_broker_flush(self->core, party_mono_ms(party), world_wall_ms(party->world), &self->batch, ret_store);
+  party_leave(party);
+  if (party->exits) {
+    return CV_ERR_NOMEM;
   }
+  CV_REQUIRE(err == CV_OK);
+  truth_flushed(party->world->truth, self->core);
+  return CV_OK;
 }
 
 static void count_batch(const struct cv_batch *batch) {
@@ -153,24 +143,80 @@ static void count_batch(const struct cv_batch *batch) {
   }
 }
 
-static void commit(struct party *party) {
+/* It may die before or after; then that is as good as a failure. */
+static enum cv_err commit(void *data, struct cv_why *why) {
+  struct party *party = data;
   struct self *self = party->self;
-  struct cv_why why;
   if (!party_step(party)) {
-    return;
+    return cv_fail(why, CV_ERR_IO, "it dies");
   }
-  if (cv_broker_store_commit(self->store, &self->batch, &why) != CV_OK) {
-    world_log(party->world, "broker: cannot store commit %llu: %s", (unsigned long long)self->batch.commit, why.text);
-    party->exits = true;
-    return;
-  }
+  CV_TRY(cv_broker_store_commit(self->store, &self->batch, why));
   world_log(party->world, "broker: commit %llu, %zu operations", (unsigned long long)self->batch.commit,
             self->batch.ops);
   count_batch(&self->batch);
-  if (party_step(party)) {
-    self->busy = false;
-    said(party, true);
-    turn_over(party);
+  if (!party_step(party)) {
+    return cv_fail(why, CV_ERR_IO, "it dies");
+  }
+  truth_stored(party->world->truth, self->batch.commit);
+  return CV_OK;
+}
+
+static enum cv_err commit_here(void *data, struct cv_why *why) {
+  tally(TALLY_COMMITS_HERE);
+  return commit(data, why);
+}
+
+static void hand_over(void *data) {
+  struct party *party = data;
+  party_after(party, world_below(party->world, 6), TIMER_COMMIT);
+}
+
+static void committed(struct party *party) {
+  struct self *self = party->self;
+  struct cv_why why;
+  enum cv_err err = commit(party, &why);
+  cv_turn_committed(&self->turn, err, &why);
+}
+
+static bool is_quick(void *data) {
+  const struct party *party = data;
+  return world_chance(party->world, 60);
+}
+
+static void say(void *data) {
+  struct party *party = data;
+  struct self *self = party->self;
+  cv_broker_stored(self->core);
+  deliver(party);
+}
+
+static void pace(void *data) {
+  struct party *party = data;
+  tally(TALLY_PACED);
+  party_after(party, 1 + world_below(party->world, 8), TIMER_PACE);
+}
+
+static void on_failure(void *data, const char *what, const struct cv_why *why) {
+  struct party *party = data;
+  world_log(party->world, "broker: %s: %s", what, why->text);
+  party->exits = party->exits || !party->dead;
+}
+
+static const struct cv_turn_ops turn_ops = {.is_pending = is_pending,
+                                            .gathered = gathered,
+                                            .flush = flush,
+                                            .commit = commit_here,
+                                            .hand_over = hand_over,
+                                            .is_quick = is_quick,
+                                            .say = say,
+                                            .pace = pace,
+                                            .fail = on_failure};
+
+static void turn_soon(struct party *party) {
+  struct self *self = party->self;
+  if (!self->turning && !cv_turn_is_busy(&self->turn)) {
+    self->turning = true;
+    party_after(party, world_below(party->world, 3), TIMER_TURN);
   }
 }
 
@@ -188,8 +234,9 @@ void broker_drain(struct party *party) {
 
 static void stop_if_drained(struct party *party) {
   struct self *self = party->self;
-  bool drained = self->draining && !self->busy && cv_broker_is_drained(self->core);
-  if (drained || (self->draining && !self->busy && party_mono_ms(party) >= self->drain_until_ms)) {
+  bool can_stop = self->draining && !cv_turn_is_busy(&self->turn);
+  bool drained = can_stop && cv_broker_is_drained(self->core);
+  if (drained || (can_stop && party_mono_ms(party) >= self->drain_until_ms)) {
     tally_add(TALLY_DRAINED, drained);
     party->exits = true;
   }
@@ -200,7 +247,10 @@ static void timer(struct party *party, int which) {
   struct world *world = party->world;
   switch (which) {
     case TIMER_COMMIT:
-      commit(party);
+      committed(party);
+      return;
+    case TIMER_PACE:
+      cv_turn_paced(&self->turn);
       return;
     case TIMER_TICK:
       party_enter(party);
@@ -216,7 +266,7 @@ static void timer(struct party *party, int which) {
       return;
     default:
       self->turning = false;
-      turn_over(party);
+      cv_turn_over(&self->turn);
       return;
   }
 }
@@ -352,6 +402,8 @@ static bool start(struct party *party, struct cv_why *why) {
   const struct cv_broker_store_files files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS};
   CV_REQUIRE(self != NULL);
   party->self = self;
+  self->turn = (struct cv_turn){
+      .ops = &turn_ops, .data = party, .crowd = world->scenario.batch_crowd, .full = world->scenario.batch_full};
   if (cv_broker_store_open(&files, &world->master, &self->store, why) != CV_OK) {
     return false;
   }

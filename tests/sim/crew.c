@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An honest gateway: the workers' core as in worker/main.c. */
+/* An honest gateway: the workers' core and turn as in worker/main.c, and for given.db what its world keeps. */
 #include <stdlib.h>
 
+#include "common/daemon/turn.h"
 #include "tests/sim/net.h"
+#include "tests/sim/tally.h"
+#include "tests/sim/truth.h"
 #include "worker/core.h"
 
 enum { TIMER_FLUSH, FLUSH_MS = 20 };
@@ -10,6 +13,10 @@ enum { TIMER_FLUSH, FLUSH_MS = 20 };
 struct self {
   struct cv_crew *crew;
   struct cv_rng_seeded rng;
+  struct cv_turn turn;
+  struct cv_crowd_frame frame; /* of this turn */
+  bool due, speaks;
+  uint32_t *noted; /* by worker: has come to have given so many, which is not kept; 0: nothing new */
   struct end *end; /* NULL: not connected */
 };
 
@@ -19,32 +26,83 @@ static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, i
   return CV_OK;
 }
 
-/* Kept at once: what is queued now leaves no earlier. */
 static void give(void *data, uint64_t worker, uint32_t scores) {
-  struct world *world = data;
-  world->given[worker] = scores;
+  const struct party *party = data;
+  const struct self *self = party->self;
+  self->noted[worker - party->identity.first] = scores;
 }
 
-static void flush(struct party *party) {
+/* ---- the turn ---- */
+
+static bool is_pending(void *data) {
+  struct party *party = data;
+  const struct self *self = party->self;
+  return self->due && party_step(party);
+}
+
+static enum cv_err flush(void *data, bool *ret_store) {
+  struct party *party = data;
+  struct self *self = party->self;
+  self->due = false;
+  party_enter(party);
+  self->speaks = self->end != NULL && cv_crew_flush(self->crew, party_mono_ms(party), &self->frame);
+  party_leave(party);
+  *ret_store = true;
+  return party->exits ? CV_ERR_NOMEM : CV_OK;
+}
+
+/* All of it or nothing: it may die before or after, or the disk is full. */
+static enum cv_err commit(void *data, struct cv_why *why) {
+  struct party *party = data;
+  struct self *self = party->self;
+  uint32_t *kept = &party->world->given[party->identity.first];
+  if (!party_step(party) || party->is_full) {
+    tally_add(TALLY_NOT_KEPT, party->is_full);
+    party->is_full = false;
+    return cv_fail(why, CV_ERR_IO, "no room, or it dies");
+  }
+  for (uint32_t i = 0; i < party->world->scenario.crew_workers; i++) {
+    kept[i] = self->noted[i] > 0 ? self->noted[i] : kept[i];
+    self->noted[i] = 0;
+  }
+  return party_step(party) ? CV_OK : cv_fail(why, CV_ERR_IO, "it dies");
+}
+
+static void say(void *data) {
+  struct party *party = data;
   struct self *self = party->self;
   struct world *world = party->world;
-  struct cv_crowd_frame frame;
-  party_enter(party);
-  bool any = self->end != NULL && cv_crew_flush(self->crew, party_mono_ms(party), &frame);
-  party_leave(party);
-  if (!any || party->exits) {
+  if (!self->speaks) {
     return;
   }
-  CV_REQUIRE(cv_crowd_encode(&frame, &world->encoding, &world->bytes) == CV_OK);
+  truth_gave(world->truth, &self->frame);
+  CV_REQUIRE(cv_crowd_encode(&self->frame, &world->encoding, &world->bytes) == CV_OK);
   net_send(self->end, world->bytes.data, world->bytes.len);
   cv_buf_clear(&world->bytes);
 }
+
+static void on_failure(void *data, const char *what, const struct cv_why *why) {
+  struct party *party = data;
+  world_log(party->world, "%s: %s: %s", party->identity.name, what, why->text);
+  party->exits = party->exits || !party->dead;
+}
+
+static const struct cv_turn_ops turn_ops = {
+    .is_pending = is_pending, .flush = flush, .commit = commit, .say = say, .fail = on_failure};
+
+static void turn_over(struct party *party) {
+  struct self *self = party->self;
+  self->due = true;
+  cv_turn_over(&self->turn);
+}
+
+/* ---- in ---- */
 
 static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
   self->end = end;
   cv_crew_opened(self->crew, party_mono_ms(party));
-  flush(party);
+  turn_over(party);
 }
 
 static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
@@ -60,7 +118,7 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
     return;
   }
   if (err == CV_OK) {
-    flush(party);
+    turn_over(party);
     return;
   }
   world_log(world, "%s: the broker broke the protocol: %s", party->identity.name, why.text);
@@ -81,7 +139,7 @@ static void closed(struct party *party, struct end *end) {
 }
 
 static void timer(struct party *party, int which) {
-  flush(party);
+  turn_over(party);
   party_after(party, FLUSH_MS, TIMER_FLUSH);
 }
 
@@ -90,6 +148,9 @@ static bool start(struct party *party, struct cv_why *why) {
   struct self *self = calloc(1, sizeof(*self));
   CV_REQUIRE(self != NULL);
   party->self = self;
+  self->turn = (struct cv_turn){.ops = &turn_ops, .data = party};
+  self->noted = calloc(world->scenario.crew_workers, sizeof(*self->noted));
+  CV_REQUIRE(self->noted != NULL);
   cv_rng_seeded_init(&self->rng, world->scenario.seed, 77, 5 + party->number, party->life);
   const struct cv_crew_config config = {
       .first = party->identity.first,
@@ -106,7 +167,7 @@ static bool start(struct party *party, struct cv_why *why) {
       .score_data = world,
       .given = &world->given[party->identity.first],
       .give = give,
-      .give_data = world,
+      .give_data = party,
       .rng = &self->rng.rng,
       .privatizer_seeded = true,
       .privatizer_seed = world->scenario.seed,
@@ -118,6 +179,7 @@ static bool start(struct party *party, struct cv_why *why) {
 static void stop(struct party *party) {
   struct self *self = party->self;
   cv_crew_free(self->crew);
+  free(self->noted);
   free(self);
 }
 

@@ -16,6 +16,8 @@ static void crash(struct world *world, struct party *party) {
   if (party->disk != NULL && world_chance(world, 75)) {
     party->disk->fuse = 1 + (int)world_below(world, 50);
     world_log(world, "fault: %s will die in %d steps", party->identity.name, party->disk->fuse);
+  } else if (party->ops == &party_crew && world_chance(world, 50)) {
+    party->fuse = 1 + (int)world_below(world, 12);
   } else {
     party->dead = true;
   }
@@ -235,6 +237,9 @@ static void do_fault(struct world *world, enum fault fault) {
     case FAULT_LOSE_THIRDPARTY:
       lose_thirdparty(world);
       break;
+    case FAULT_FULL_CREW:
+      world->party[world->first_crew + world_below(world, world->scenario.crews)].is_full = true;
+      break;
     case FAULT_DRAIN:
       broker_drain(world->broker);
       break;
@@ -277,6 +282,8 @@ void faults_end(struct world *world) {
     world->disk_broker.fuse = world->disk_thirdparty.fuse = 0;
     for (size_t i = 0; i < world->parties; i++) {
       world->party[i].stalled_ms = world->party[i].starves = 0;
+      world->party[i].fuse = 0;
+      world->party[i].is_full = false;
     }
     world_log(world, "from here on nothing goes wrong");
   }

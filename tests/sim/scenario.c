@@ -239,11 +239,13 @@ static uint32_t shown_most(const struct scenario *s) {
   return most;
 }
 
-/* In one world of four the broker is asked to stop now and then, from a stream of its own. */
+/* In one world of four the broker is asked to stop now and then, and in another a gateway cannot keep what it gives;
+ * from a stream of its own. */
 static void draw_drains(struct scenario *s) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 80, 1, 0);
   s->weight[FAULT_DRAIN] = cv_rng_below(&seeded.rng, 4) == 0 ? 3 : 0;
+  s->weight[FAULT_FULL_CREW] = cv_rng_below(&seeded.rng, 4) == 0 ? 2 : 0;
 }
 
 /* Of seeds that do not recruit one in six plays on a graph, from a stream of its own. */
@@ -294,6 +296,14 @@ static void draw_owners(struct scenario *s) {
   }
 }
 
+/* Small ones: a world's batches are. From a stream of its own. */
+static void draw_batches(struct scenario *s) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 81, 1, 0);
+  s->batch_crowd = 1 + (uint32_t)cv_rng_below(&rng.rng, 8);
+  s->batch_full = s->batch_crowd * (1 + (uint32_t)cv_rng_below(&rng.rng, 6));
+}
+
 uint64_t scenario_releases(const struct scenario *s) {
   return s->horizon > 0 ? s->horizon : s->tokens / s->tokens_per_round;
 }
@@ -323,6 +333,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_graph(&s);
   draw_horizon(&s);
   draw_owners(&s);
+  draw_batches(&s);
   *ret = s;
 }
 
@@ -342,6 +353,7 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_OLDER_THIRDPARTY] = "third-party put back",
       [FAULT_ROLLBACK] = "broker put back",
       [FAULT_DRAIN] = "broker asked to stop",
+      [FAULT_FULL_CREW] = "gateway's disk",
   };
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
   int at = snprintf(

@@ -30,6 +30,7 @@ enum fault {
   FAULT_OLDER_THIRDPARTY,
   FAULT_ROLLBACK,
   FAULT_DRAIN,
+  FAULT_FULL_CREW,
   FAULT_COUNT
 };
 
@@ -60,10 +61,11 @@ struct scenario {
   bool noise_seeded;
   uint32_t crews, liars, pests, crew_workers, concurrency;
   uint32_t lease_ms, queue, delay_ms;
-  uint64_t worker_epsilon_micro; /* a worker's, for its lifetime */
-  uint32_t own_tokens;           /* that an honest gateway lets each of its workers give, ever; 0: no such limit */
-  uint64_t journal_bytes;        /* of journal before it is folded; 0 = the default, which no world reaches */
-  uint32_t ranker_campaigns;     /* that the third-party takes at once */
+  uint32_t batch_crowd, batch_full; /* tokens or releases in a batch: see common/daemon/turn.h */
+  uint64_t worker_epsilon_micro;    /* a worker's, for its lifetime */
+  uint32_t own_tokens;              /* that an honest gateway lets each of its workers give, ever; 0: no such limit */
+  uint64_t journal_bytes;           /* of journal before it is folded; 0 = the default, which no world reaches */
+  uint32_t ranker_campaigns;        /* that the third-party takes at once */
   enum ending ending;
   uint64_t ending_ms;
   enum rollback rollback;

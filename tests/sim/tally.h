@@ -33,6 +33,9 @@
   MUST(PLANS_AGAIN, "plans recorded again at the third-party")                  \
   MUST(COMMITS_BROKER, "commits of the broker")                                 \
   MUST(COMMITS_THIRDPARTY, "commits of the third-party")                        \
+  MUST(COMMITS_HERE, "small batches committed on the spot")                     \
+  MUST(PACED, "batches of a crowd, the next of which waited")                   \
+  MUST(NOT_KEPT, "gateways that could not keep what they were to give")         \
   MUST(FOLDS, "rounds of folding the journal")                                  \
   MUST(FOLDED_RESTARTS, "restarts from folded chunks")                          \
   MUST(KILLS_BROKER, "broker killed")                                           \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The third-party: its core and store as in thirdparty/main.c, with other wires. */
+/* The third-party: its core, store and turn as in thirdparty/main.c, with other wires. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/daemon/turn.h"
 #include "tests/sim/names.h"
 #include "tests/sim/net.h"
 #include "tests/sim/ranker.h"
@@ -18,8 +19,9 @@ struct self {
   struct cv_ranker *ranker;
   struct cv_store *store;
   struct cv_batch batch;
+  struct cv_turn turn;
   struct cv_rng_seeded rng;
-  bool busy, turning;
+  bool turning;
 };
 
 struct wire {
@@ -67,67 +69,110 @@ static void deliver(struct party *party) {
 
 /* ---- the turn ---- */
 
-static void turn_over(struct party *party) {
+static bool is_pending(void *data) {
+  struct party *party = data;
+  const struct self *self = party->self;
+  return cv_ranker_has_work(self->ranker) && party_step(party);
+}
+
+static size_t gathered(void *data) {
+  const struct party *party = data;
+  const struct self *self = party->self;
+  return cv_ranker_backlog(self->ranker);
+}
+
+static enum cv_err flush(void *data, bool *ret_store) {
+  struct party *party = data;
   struct self *self = party->self;
-  if (self->busy || !cv_ranker_has_work(self->ranker) || !party_step(party)) {
-    return;
-  }
   party_enter(party);
   enum cv_err err = cv_ranker_flush(self->ranker, &self->batch);
   party_leave(party);
   if (party->exits) {
-    return;
+    return CV_ERR_NOMEM;
   }
   CV_REQUIRE(err == CV_OK);
-  self->busy = true;
-  party_after(party, self->batch.first == NULL ? 0 : world_below(party->world, 6), TIMER_COMMIT);
+  *ret_store = self->batch.first != NULL;
+  return CV_OK;
 }
 
-static void turn_soon(struct party *party) {
-  struct self *self = party->self;
-  if (!self->turning && !self->busy) {
-    self->turning = true;
-    party_after(party, world_below(party->world, 3), TIMER_TURN);
-  }
-}
-
-static void commit(struct party *party) {
-  struct self *self = party->self;
-  struct world *world = party->world;
-  struct cv_why why;
-  if (!party_step(party)) {
-    return;
-  }
-  if (self->batch.first != NULL && cv_store_apply(self->store, &self->batch, &why) != CV_OK) {
-    world_log(world, "thirdparty: cannot store: %s", why.text);
-    party->exits = true;
-    return;
-  }
-  tally_add(TALLY_COMMITS_THIRDPARTY, self->batch.first != NULL);
-  for (const struct cv_delta *delta = self->batch.first; delta != NULL; delta = delta->next) {
+static void note_stored(struct world *world, const struct cv_batch *batch) {
+  tally(TALLY_COMMITS_THIRDPARTY);
+  for (const struct cv_delta *delta = batch->first; delta != NULL; delta = delta->next) {
     world_log(world, "thirdparty: stored campaign %llu: %llu releases, plan %llu, %s",
               (unsigned long long)delta->key.campaign, (unsigned long long)delta->row.releases,
               (unsigned long long)delta->row.plan, cv_end_text(delta->row.end));
     truth_ranker_stored(world->truth, delta->key.campaign, delta->row.releases, delta->row.accepted);
   }
+}
+
+/* It may die before or after; then that is as good as a failure. */
+static enum cv_err commit(void *data, struct cv_why *why) {
+  struct party *party = data;
+  struct self *self = party->self;
+  if (!party_step(party)) {
+    return cv_fail(why, CV_ERR_IO, "it dies");
+  }
+  CV_TRY(cv_store_apply(self->store, &self->batch, why));
+  note_stored(party->world, &self->batch);
+  return party_step(party) ? CV_OK : cv_fail(why, CV_ERR_IO, "it dies");
+}
+
+static enum cv_err commit_here(void *data, struct cv_why *why) {
+  tally(TALLY_COMMITS_HERE);
+  return commit(data, why);
+}
+
+static void hand_over(void *data) {
+  struct party *party = data;
+  party_after(party, world_below(party->world, 6), TIMER_COMMIT);
+}
+
+static bool is_quick(void *data) {
+  const struct party *party = data;
+  return world_chance(party->world, 60);
+}
+
+static void say(void *data) {
+  struct party *party = data;
+  struct self *self = party->self;
   cv_batch_fini(&self->batch);
-  self->batch = (struct cv_batch){0};
-  if (party_step(party)) {
-    self->busy = false;
-    cv_ranker_committed(self->ranker);
-    deliver(party);
-    turn_soon(party);
+  cv_ranker_committed(self->ranker);
+  deliver(party);
+}
+
+static void on_failure(void *data, const char *what, const struct cv_why *why) {
+  struct party *party = data;
+  world_log(party->world, "thirdparty: %s: %s", what, why->text);
+  party->exits = party->exits || !party->dead;
+}
+
+static const struct cv_turn_ops turn_ops = {.is_pending = is_pending,
+                                            .gathered = gathered,
+                                            .flush = flush,
+                                            .commit = commit_here,
+                                            .hand_over = hand_over,
+                                            .is_quick = is_quick,
+                                            .say = say,
+                                            .fail = on_failure};
+
+static void turn_soon(struct party *party) {
+  struct self *self = party->self;
+  if (!self->turning && !cv_turn_is_busy(&self->turn)) {
+    self->turning = true;
+    party_after(party, world_below(party->world, 3), TIMER_TURN);
   }
 }
 
 static void timer(struct party *party, int which) {
   struct self *self = party->self;
-  if (which == TIMER_COMMIT) {
-    commit(party);
+  if (which == TIMER_TURN) {
+    self->turning = false;
+    cv_turn_over(&self->turn);
     return;
   }
-  self->turning = false;
-  turn_over(party);
+  struct cv_why why;
+  enum cv_err err = commit(party, &why);
+  cv_turn_committed(&self->turn, err, &why);
 }
 
 /* ---- in ---- */
@@ -183,6 +228,7 @@ static bool start(struct party *party, struct cv_why *why) {
   struct self *self = calloc(1, sizeof(*self));
   CV_REQUIRE(self != NULL);
   party->self = self;
+  self->turn = (struct cv_turn){.ops = &turn_ops, .data = party, .crowd = party->world->scenario.batch_crowd};
   cv_rng_seeded_init(&self->rng, party->world->scenario.seed, 77, 4, party->life);
   struct cv_ranker_limits limits = CV_RANKER_DEFAULTS;
   limits.campaigns =

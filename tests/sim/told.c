@@ -9,7 +9,7 @@
 
 /* ---- what is said to workers ---- */
 
-/* 11: who comes through an honest gateway gives no more than its owner permits, whatever is asked. */
+/* 11, of what was acknowledged. */
 static void check_limit(struct truth *truth, uint64_t worker, uint32_t shown) {
   const struct scenario *scenario = &truth->world->scenario;
   bool is_honest = worker <= (uint64_t)scenario->crews * scenario->crew_workers;
@@ -107,6 +107,37 @@ void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame) {
     memcpy(truth->ticket[truth->tickets++ % SPIED], ack->ticket, CV_TICKET_BYTES);
     acknowledge(truth, &ticket, ack->verdict == CV_VERDICT_ACCEPTED);
     truth_check_hire(truth, &ticket);
+  }
+}
+
+/* ---- what is said by workers ---- */
+
+/* For whoever takes a ticket as it is: the tag is the ticket's own. */
+static enum cv_err same_tag(void *data, const void *bytes, size_t bytes_n, uint8_t *tag, size_t n) {
+  memcpy(tag, (const uint8_t *)bytes + bytes_n, n);
+  return CV_OK;
+}
+
+/* 11: a token leaves for the first time, or again. */
+static void check_kept(struct truth *truth, const struct cv_token *token) {
+  static const struct cv_tagger tagger = {.tag = same_tag};
+  struct cv_ticket ticket;
+  uint64_t number = 1;
+  CV_REQUIRE(cv_ticket_open(token->ticket, &tagger, &ticket) == CV_OK);
+  for (size_t i = 0; i < CV_TICKET_BYTES; i++) {
+    number = cv_mix64(number ^ token->ticket[i]);
+  }
+  truth->left[ticket.worker] += seen_add(&truth->given, number) ? token->values : 0;
+  if (truth->left[ticket.worker] > truth->world->given[ticket.worker]) {
+    world_fail(truth->world, "11: score %llu of worker %llu leaves, and %u are kept as given",
+               (unsigned long long)truth->left[ticket.worker], (unsigned long long)ticket.worker,
+               truth->world->given[ticket.worker]);
+  }
+}
+
+void truth_gave(struct truth *truth, const struct cv_crowd_frame *frame) {
+  for (size_t i = 0; i < frame->tokens && !truth->world->rolled_back; i++) {
+    check_kept(truth, &frame->token[i]);
   }
 }
 

@@ -15,13 +15,14 @@ struct truth *truth_new(struct world *world) {
   truth->workers = (uint64_t)(world->scenario.crews + world->scenario.liars) * world->scenario.crew_workers + 1;
   truth->spent_micro = calloc(truth->workers, sizeof(*truth->spent_micro));
   truth->gave = calloc(truth->workers, sizeof(*truth->gave));
+  truth->left = calloc(truth->workers, sizeof(*truth->left));
   truth->campaigns = world->scenario.requesters * world->scenario.campaigns + 1;
   truth->room = 2 * truth->campaigns;
   truth->campaign = calloc(truth->room, sizeof(*truth->campaign));
   truth->asked_ms = calloc(truth->room, sizeof(*truth->asked_ms));
   truth->asked_jumps = calloc(truth->room, sizeof(*truth->asked_jumps));
-  CV_REQUIRE(truth->spent_micro != NULL && truth->gave != NULL && truth->campaign != NULL && truth->asked_ms != NULL &&
-             truth->asked_jumps != NULL);
+  CV_REQUIRE(truth->spent_micro != NULL && truth->gave != NULL && truth->left != NULL && truth->campaign != NULL &&
+             truth->asked_ms != NULL && truth->asked_jumps != NULL);
   return truth;
 }
 
@@ -43,12 +44,14 @@ void truth_free(struct truth *truth) {
   seen_fini(&truth->places);
   seen_fini(&truth->payers);
   seen_fini(&truth->nonces);
+  seen_fini(&truth->given);
   free(truth->campaign);
   free(truth->asked_ms);
   free(truth->asked_jumps);
   free(truth->acknowledged.ticket);
   free(truth->spent_micro);
   free(truth->gave);
+  free(truth->left);
   free(truth);
 }
 

@@ -31,6 +31,8 @@
  *     it may spend again what it has forgotten, and no more than that.)
  *  10 On a feedback graph an assignment shows the arm of its place and those of its neighbours that the plan names,
  *     their sums get a value each, once, as in 1; no other arm is released; the worker pays for each score shown.
+ *  11 Who comes through an honest gateway gives no more than its owner permits, whatever is asked and whoever dies: a
+ *     score leaves after the gateway has kept that it was given.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */
@@ -59,6 +61,8 @@ void truth_search(struct truth *truth);
 void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame);
 void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame);
 void truth_thirdparty_lost(struct truth *truth);
+/* Leaves an honest gateway. */
+void truth_gave(struct truth *truth, const struct cv_crowd_frame *frame);
 /* A requester asks for its campaign number `owner`, from 1 over all requesters; it is told which one that is. */
 void truth_asking(struct truth *truth, uint32_t owner);
 void truth_accepted(struct truth *truth, uint32_t owner, uint64_t id);

@@ -52,12 +52,14 @@ struct truth {
   uint32_t campaigns;         /* ids are below */
   uint32_t room;              /* for those that are submitted again after a recovery */
   struct seen places, payers; /* acknowledged */
+  struct seen given;          /* tickets of what has left a gateway */
   struct ticket_list {
     struct cv_ticket *ticket;
     size_t n, cap;
   } acknowledged;
   uint64_t *spent_micro; /* by each worker, on what was acknowledged */
   uint64_t *gave;        /* by each worker, scores that were acknowledged */
+  uint64_t *left;        /* by each worker, scores that have left its gateway */
   uint64_t workers;
   uint64_t commit, snapshot_commit;
   bool thirdparty_lost;

@@ -197,6 +197,9 @@ bool party_step(struct party *party) {
   if (party->disk != NULL && !disk_step(party->disk)) {
     party->dead = true;
   }
+  if (party->fuse > 0 && --party->fuse == 0) {
+    party->dead = true;
+  }
   return !party->dead;
 }
 
@@ -228,6 +231,7 @@ void party_start(struct party *party) {
     party->rebooted = false;
   }
   party->dead = party->exits = false;
+  party->fuse = 0;
   world_log(party->world, "%s: starts", party->identity.name);
   if (party->ops->start(party, &why)) {
     tally_add(TALLY_RESTARTS, party->life > 1 && party->disk != NULL);

@@ -54,6 +54,8 @@ struct party {
   uint64_t stalled_ms; /* until then nothing happens here */
   uint64_t starves;    /* the n-th allocation of its core's next call that has so many fails; 0 = none */
   uint64_t refusals_seen;
+  int fuse;     /* of one without a simulated disk: steps until it dies; 0 = it does not */
+  bool is_full; /* there is no room for what it would keep next */
 };
 
 struct event {
