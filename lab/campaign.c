@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/grid.h"
 #include "deploy/launcher/accuracy.h"
@@ -16,13 +17,51 @@ static const char *const metrics[] = {"accuracy", "accuracy-filled", "undecided"
                                       "reward",   "regret",          "regret-share", "seconds",   NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
 
+/* Classes of a given width are what a ranking can be right or wrong about. */
+static bool has_classes(const struct cv_policy_class *policy) {
+  bool has_alpha = false;
+  for (size_t i = 0; i < policy->rule_count; i++) {
+    has_alpha = has_alpha || strcmp(policy->rules[i].key, "alpha") == 0;
+  }
+  return policy->kind == CV_POLICY_RANKING && has_alpha;
+}
+
+static bool has(const struct cv_policy_class *policy, size_t metric) {
+  switch ((enum metric)metric) {
+    case ACCURACY:
+    case ACCURACY_FILLED:
+    case MISPLACED:
+      return has_classes(policy);
+    case UNDECIDED:
+      return policy->kind == CV_POLICY_RANKING;
+    case REWARD:
+    case REGRET:
+      return policy->kind != CV_POLICY_RANKING;
+    case REGRET_SHARE:
+      return policy->kind == CV_POLICY_RECRUITMENT;
+    case PULLS:
+    case ROUNDS:
+    case SECONDS:
+      return true;
+  }
+  return false;
+}
+
 struct view {
   const struct cv_prepared *campaign;
   const struct cv_lab_trial *trial;
   struct cv_worth worth;
 };
 
-static enum cv_err judge_ranking(const struct view *view, double *value) {
+static double count_undecided(const struct view *view) {
+  double undecided = 0;
+  for (uint32_t i = 0; i < view->worth.arms; i++) {
+    undecided += view->trial->standing[i].rank_class == 0;
+  }
+  return undecided;
+}
+
+static enum cv_err judge_classes(const struct view *view, double *value) {
   uint32_t arms = view->worth.arms;
   double alpha = cv_params_number(&view->campaign->file.spec.policy.params, "alpha");
   uint32_t *truth = calloc(arms, sizeof(*truth));
@@ -33,10 +72,9 @@ static enum cv_err judge_ranking(const struct view *view, double *value) {
   struct cv_accuracy accuracy = cv_accuracy(truth, view->trial->standing, arms, alpha);
   value[ACCURACY] = accuracy.all;
   value[ACCURACY_FILLED] = accuracy.of_filled;
-  value[UNDECIDED] = value[MISPLACED] = 0;
+  value[MISPLACED] = 0;
   for (uint32_t i = 0; i < arms; i++) {
     uint32_t found = view->trial->standing[i].rank_class;
-    value[UNDECIDED] += found == 0;
     value[MISPLACED] += found != 0 && found != truth[i];
   }
   free(truth);
@@ -70,8 +108,9 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
     judge_pulls(view, view->trial->moments == 0 ? &view->trial->total : &view->trial->at[i], value);
     if (i + 1 == points) {
       value[SECONDS] = seconds;
-      if (view->campaign->kind == CV_POLICY_RANKING) {
-        CV_TRY(judge_ranking(view, value));
+      value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
+      if (has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
+        CV_TRY(judge_classes(view, value));
       }
     }
   }
@@ -123,4 +162,16 @@ static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *
   return err;
 }
 
-const struct cv_lab_measure cv_lab_measure_campaign = {.name = "campaign", .metrics = metrics, .run = run};
+/* A ranking is judged by true means, which are not calculated of an adversary (prepare.h). */
+static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign,
+                        struct cv_why *why) {
+  if (campaign->kind == CV_POLICY_RANKING && campaign->truth == NULL) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: policy %s ranks items, and an adversary has none; expected items with means", experiment->path,
+                   campaign->file.spec.policy.name);
+  }
+  return CV_OK;
+}
+
+const struct cv_lab_measure cv_lab_measure_campaign = {
+    .name = "campaign", .metrics = metrics, .has = has, .fits = fits, .run = run};

@@ -625,7 +625,9 @@ enum cv_err cv_lab_experiment_check(struct cv_lab_experiment *experiment, struct
     for (size_t setting = 0; setting < cv_lab_settings_of(experiment); setting++) {
       struct cv_prepared prepared;
       CV_TRY(cv_lab_prepare(experiment, series, setting, 1, &prepared, why));
+      enum cv_err err = cv_lab_measure_check(experiment, series, &prepared, why);
       cv_prepared_fini(&prepared);
+      CV_TRY(err);
     }
   }
   return cv_lab_formulas_check(experiment, why);

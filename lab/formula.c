@@ -11,9 +11,10 @@
 #include "lab/noise.h"
 #include "thirdparty/policy/kl.h"
 
-static enum cv_err corrupt_fits(const struct cv_prepared *prepared, struct cv_why *why) {
+static enum cv_err corrupt_fits(const struct cv_prepared *prepared, double x, struct cv_why *why) {
   const struct cv_spec *spec = &prepared->file.spec;
   struct cv_local law;
+  (void)x;
   if (prepared->file.items.source != CV_SOURCE_GIVEN) {
     return cv_fail(why, CV_ERR_INVALID, "it needs items with means of their own; expected items.list");
   }
@@ -89,22 +90,36 @@ static bool has_metric(const struct cv_lab_experiment *experiment, const char *m
   return false;
 }
 
-static enum cv_err check_fit(const struct cv_lab_experiment *experiment, size_t series, struct cv_why *why) {
+static bool is_of_settings(const struct cv_lab_experiment *experiment) {
+  return experiment->axis != CV_LAB_AXIS_PULLS;
+}
+
+static enum cv_err check_setting(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
+                                 struct cv_why *why) {
   const struct cv_lab_formula *formula = find(experiment->one[series].formula);
   struct cv_prepared prepared;
-  if (!has_metric(experiment, formula->metric)) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "%s: formula %s of series \"%s\" gives %s, which is no metric of the experiment", experiment->path,
-                   formula->name, experiment->one[series].name, formula->metric);
-  }
-  CV_TRY(cv_lab_prepare(experiment, series, 0, SEED, &prepared, why));
-  enum cv_err err = formula->fits(&prepared, why);
+  CV_TRY(cv_lab_prepare(experiment, series, setting, SEED, &prepared, why));
+  double x = is_of_settings(experiment) ? (double)prepared.file.spec.tokens : experiment->x[experiment->points - 1];
+  enum cv_err err = formula->fits(&prepared, x, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s: series \"%s\" cannot have formula %s", experiment->path, experiment->one[series].name,
                   formula->name);
   }
   cv_prepared_fini(&prepared);
   return err;
+}
+
+static enum cv_err check_fit(const struct cv_lab_experiment *experiment, size_t series, struct cv_why *why) {
+  const struct cv_lab_formula *formula = find(experiment->one[series].formula);
+  if (!has_metric(experiment, formula->metric)) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: formula %s of series \"%s\" gives %s, which is no metric of the experiment", experiment->path,
+                   formula->name, experiment->one[series].name, formula->metric);
+  }
+  for (size_t setting = 0; setting < cv_lab_settings_of(experiment); setting++) {
+    CV_TRY(check_setting(experiment, series, setting, why));
+  }
+  return CV_OK;
 }
 
 enum cv_err cv_lab_formulas_check(const struct cv_lab_experiment *experiment, struct cv_why *why) {
@@ -119,7 +134,7 @@ enum cv_err cv_lab_formulas_check(const struct cv_lab_experiment *experiment, st
 enum cv_err cv_lab_formula_value(const struct cv_lab_experiment *experiment, size_t series, size_t point, size_t metric,
                                  double *ret) {
   const struct cv_lab_formula *formula = find(experiment->one[series].formula);
-  bool is_setting = experiment->axis != CV_LAB_AXIS_PULLS;
+  bool is_setting = is_of_settings(experiment);
   struct cv_prepared prepared;
   if (strcmp(formula->metric, cv_lab_metric_name(experiment, metric)) != 0) {
     *ret = (double)NAN;

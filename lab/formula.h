@@ -17,8 +17,8 @@ struct cv_prepared;
  */
 struct cv_lab_formula {
   const char *name, *metric; /* the metric whose line it is */
-  /* Whether the campaign has what it needs; CV_ERR_INVALID with the reason. */
-  enum cv_err (*fits)(const struct cv_prepared *prepared, struct cv_why *why);
+  /* Whether the campaign has what it needs up to x; CV_ERR_INVALID with the reason. */
+  enum cv_err (*fits)(const struct cv_prepared *prepared, double x, struct cv_why *why);
   /* `x` is the moment of a run, or at a point that is a setting of its own the campaign's limit of tokens. */
   double (*value)(const struct cv_prepared *prepared, double x);
 };

@@ -257,18 +257,24 @@ static enum cv_err run_pair(const struct cv_lab_piece *piece, const struct cv_pr
   return err == CV_OK || why->text[0] != '\0' ? err : cv_fail(why, err, "%s", cv_err_text(err));
 }
 
+/* Two hire everybody at once, before the first release. */
+static bool has(const struct cv_policy_class *policy, size_t metric) {
+  bool is_blind = strcmp(policy->name, "cheapest") == 0 || strcmp(policy->name, "opt") == 0;
+  (void)metric;
+  return policy->kind == CV_POLICY_RECRUITMENT && !is_blind;
+}
+
 /* Scores must have places (trial.c draws bits by their sums), decisions follow from what was released last. */
-static enum cv_err check(const struct cv_lab_piece *piece, const struct cv_prepared *campaign, struct cv_why *why) {
+static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign,
+                        struct cv_why *why) {
   const struct cv_spec *spec = &campaign->file.spec;
-  const char *path = piece->experiment->path;
-  if (campaign->kind != CV_POLICY_RECRUITMENT || campaign->file.items.rewards == CV_REWARDS_BERNOULLI ||
-      strcmp(spec->privatizer.name, "none") != 0 || !cv_mechanism_find(spec->mechanism.name)->has_noise ||
-      piece->experiment->axis == CV_LAB_AXIS_PULLS) {
-    return cv_fail(
-        why, CV_ERR_INVALID,
-        "%s: measure leakage; expected a recruitment with a mechanism that has noise, no privatizer, rewards "
-        "that are not bernoulli, and no x: {pulls: ...}",
-        path);
+  const char *path = experiment->path;
+  if (campaign->file.items.rewards == CV_REWARDS_BERNOULLI || strcmp(spec->privatizer.name, "none") != 0 ||
+      !cv_mechanism_find(spec->mechanism.name)->has_noise || experiment->axis == CV_LAB_AXIS_PULLS) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: measure leakage; expected a mechanism that has noise, no privatizer, rewards "
+                   "that are not bernoulli, and no x: {pulls: ...}",
+                   path);
   }
   if (strcmp(spec->policy.name, "dpf") == 0 && strcmp(cv_params_text(&spec->policy.params, "noise"), "sound") != 0) {
     return cv_fail(why, CV_ERR_INVALID,
@@ -282,12 +288,10 @@ static enum cv_err check(const struct cv_lab_piece *piece, const struct cv_prepa
 static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *ret_values, struct cv_why *why) {
   struct cv_prepared campaign;
   CV_TRY(cv_lab_prepare(piece->experiment, series, piece->setting, piece->seed, &campaign, why));
-  enum cv_err err = check(piece, &campaign, why);
-  if (err == CV_OK) {
-    err = run_pair(piece, &campaign, ret_values, why);
-  }
+  enum cv_err err = run_pair(piece, &campaign, ret_values, why);
   cv_prepared_fini(&campaign);
   return err;
 }
 
-const struct cv_lab_measure cv_lab_measure_leakage = {.name = "leakage", .metrics = metrics, .run = run};
+const struct cv_lab_measure cv_lab_measure_leakage = {
+    .name = "leakage", .metrics = metrics, .has = has, .fits = fits, .run = run};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lab/noise.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "common/base/grid.h"
@@ -18,7 +19,7 @@ static double covered(const struct cv_mechanism_law *law, uint64_t n) {
   return cover == CV_COVER_ITEM ? 1 : (double)n;
 }
 
-/* The campaign's mechanism, its limit of tokens being the releases. */
+/* The campaign's mechanism, its limit of tokens being the releases unless it names a horizon. */
 static enum cv_err law_of(const struct cv_prepared *campaign, struct cv_mechanism_law *ret, struct cv_why *why) {
   const struct cv_spec *spec = &campaign->file.spec;
   struct cv_choice mechanism = spec->mechanism;
@@ -29,9 +30,14 @@ static enum cv_err law_of(const struct cv_prepared *campaign, struct cv_mechanis
   return cv_mechanism_law_init(&mechanism, spec->epsilon_micro, spec->tokens, ret, why);
 }
 
-enum cv_err cv_lab_noise_fits(const struct cv_prepared *campaign, struct cv_why *why) {
+enum cv_err cv_lab_noise_fits(const struct cv_prepared *campaign, double releases, struct cv_why *why) {
   struct cv_mechanism_law law;
-  return law_of(campaign, &law, why);
+  CV_TRY(law_of(campaign, &law, why));
+  if (releases > (double)law.horizon) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: %.0f releases of mechanism %s; expected at most %" PRIu64 ", its horizon",
+                   campaign->file.path, releases, law.class->name, law.horizon);
+  }
+  return CV_OK;
 }
 
 /* A Laplace noise of scale b/epsilon has variance 2 (b/epsilon)^2. */
@@ -40,6 +46,9 @@ double cv_lab_noise_declared(const struct cv_prepared *campaign, double n) {
   struct cv_noise noise;
   double variance = 0, epsilon = (double)campaign->file.spec.epsilon_micro / CV_MICRO;
   CV_REQUIRE(law_of(campaign, &law, NULL) == CV_OK);
+  if (!law.class->has_noise) {
+    return 0;
+  }
   cv_mechanism_noise(&law, (uint64_t)n, &noise);
   for (uint32_t i = 0; i < noise.groups; i++) {
     variance += 2 * noise.group[i].scale * noise.group[i].scale * noise.group[i].count;
@@ -69,14 +78,7 @@ static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *
   struct cv_prepared campaign;
   CV_TRY(cv_lab_prepare(piece->experiment, series, piece->setting, piece->seed, &campaign, why));
   struct cv_mechanism_law law;
-  enum cv_err err = CV_OK;
-  if (piece->experiment->axis != CV_LAB_AXIS_PULLS) {
-    err = cv_fail(why, CV_ERR_INVALID, "%s: measure noise needs x: {pulls: [...]}, as so many releases",
-                  piece->experiment->path);
-  }
-  if (err == CV_OK) {
-    err = law_of(&campaign, &law, why);
-  }
+  enum cv_err err = law_of(&campaign, &law, why);
   if (err == CV_OK) {
     err = draw_all(piece, &law, ret_values);
   }
@@ -84,4 +86,13 @@ static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *
   return err;
 }
 
-const struct cv_lab_measure cv_lab_measure_noise = {.name = "noise", .metrics = metrics, .run = run};
+static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign,
+                        struct cv_why *why) {
+  if (experiment->axis != CV_LAB_AXIS_PULLS) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: measure noise needs x: {pulls: [...]}, as so many releases",
+                   experiment->path);
+  }
+  return cv_lab_noise_fits(campaign, experiment->x[experiment->points - 1], why);
+}
+
+const struct cv_lab_measure cv_lab_measure_noise = {.name = "noise", .metrics = metrics, .fits = fits, .run = run};

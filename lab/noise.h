@@ -7,8 +7,8 @@
 
 struct cv_prepared;
 
-/* Whether an arm of the campaign can make as many releases as the campaign has tokens. CV_ERR_INVALID in one line. */
-CV_MUST_USE enum cv_err cv_lab_noise_fits(const struct cv_prepared *campaign, struct cv_why *why);
+/* Whether an arm of the campaign can make so many releases. CV_ERR_INVALID in one line. */
+CV_MUST_USE enum cv_err cv_lab_noise_fits(const struct cv_prepared *campaign, double releases, struct cv_why *why);
 /* The standard deviation, in scores, by the noise that release n declares. */
 double cv_lab_noise_declared(const struct cv_prepared *campaign, double n);
 

@@ -14,16 +14,20 @@ static const char *const metrics[] = {"same-noise", "fresh-noise", "all-fresh", 
 /* So that two runs take no more than 128 MiB. */
 enum { ROUNDS_MOST = 1 << 24 };
 
-static enum cv_err check(const struct cv_lab_piece *piece, const struct cv_prepared *campaign, struct cv_why *why) {
-  bool has_time = campaign->kind == CV_POLICY_BANDIT || campaign->kind == CV_POLICY_GRAPH;
-  if (!has_time || campaign->truth == NULL || campaign->file.spec.tokens > ROUNDS_MOST) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "%s: measure same-arms needs a bandit's policy, no adversary and at most %d limits.tokens",
-                   piece->experiment->path, ROUNDS_MOST);
+static bool has(const struct cv_policy_class *policy, size_t metric) {
+  (void)metric;
+  return policy->kind == CV_POLICY_BANDIT || policy->kind == CV_POLICY_GRAPH;
+}
+
+static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign,
+                        struct cv_why *why) {
+  if (campaign->truth == NULL || campaign->file.spec.tokens > ROUNDS_MOST) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: measure same-arms needs no adversary and at most %d limits.tokens",
+                   experiment->path, ROUNDS_MOST);
   }
-  return piece->experiment->axis == CV_LAB_AXIS_PULLS
+  return experiment->axis == CV_LAB_AXIS_PULLS
              ? cv_fail(why, CV_ERR_INVALID, "%s: measure same-arms is of whole runs; expected no x of pulls",
-                       piece->experiment->path)
+                       experiment->path)
              : CV_OK;
 }
 
@@ -72,16 +76,13 @@ static enum cv_err run_all(const struct cv_lab_piece *piece, const struct cv_pre
 static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *ret_values, struct cv_why *why) {
   struct cv_prepared campaign;
   CV_TRY(cv_lab_prepare(piece->experiment, series, piece->setting, piece->seed, &campaign, why));
-  uint32_t *played = NULL;
-  enum cv_err err = check(piece, &campaign, why);
-  if (err == CV_OK) {
-    played = calloc(2 * campaign.file.spec.tokens, sizeof(*played));
-    err = played == NULL ? cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM))
-                         : run_all(piece, &campaign, played, ret_values, why);
-  }
+  uint32_t *played = calloc(2 * campaign.file.spec.tokens, sizeof(*played));
+  enum cv_err err = played == NULL ? cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM))
+                                   : run_all(piece, &campaign, played, ret_values, why);
   free(played);
   cv_prepared_fini(&campaign);
   return err;
 }
 
-const struct cv_lab_measure cv_lab_measure_same_arms = {.name = "same-arms", .metrics = metrics, .run = run};
+const struct cv_lab_measure cv_lab_measure_same_arms = {
+    .name = "same-arms", .metrics = metrics, .has = has, .fits = fits, .run = run};

@@ -340,7 +340,17 @@ static bool fits(const struct run *run, uint64_t left) {
   return run->sums.pulls <= left && is_paid;
 }
 
-/* Until the policy is done or nothing more of it fits. */
+/* The horizon of an arm that the plan names is reached, which ends a campaign. */
+static bool is_spent(const struct run *run) {
+  for (size_t i = 0; i < run->step.wants; i++) {
+    if (cv_mechanism_is_spent(run->arm[run->step.want[i].arm].mechanism)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Until the policy is done or nothing more of it fits. CV_ERR_LIMIT: an arm's data or its horizon are used up. */
 static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
   struct cv_lab_trial *trial = run->trial;
   for (;;) {
@@ -354,6 +364,9 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
     if (run->step.done || !fits(run, *ret_left)) {
       return CV_OK;
     }
+    if (is_spent(run)) {
+      return CV_ERR_LIMIT;
+    }
     CV_TRY(play_all(run));
   }
 }
@@ -366,7 +379,7 @@ static enum cv_err run_to_end(struct run *run) {
     return err;
   }
   bool is_timed = trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH;
-  bool has_time = is_timed && err == CV_OK; /* LIMIT: an arm's data are used up, which ends a campaign */
+  bool has_time = is_timed && err == CV_OK; /* LIMIT ends a campaign */
   if (has_time && left > 0 && !trial->complete) {
     play_part(run, left);
   } else if (has_time && left > 0 && trial->game == NULL) {

@@ -10,7 +10,8 @@
  *
  * Ends: a plan that does not fit into the tokens that are left is played as far as they go, its arms in turn, and never
  * released (a bandit's time runs on). A policy for which regret counts that is done before the tokens are plays on with
- * the arm it has found. An arm whose data are used up ends the campaign with what was collected until then.
+ * the arm it has found. An arm whose data are used up ends the campaign with what was collected until then, and so does
+ * one whose mechanism has reached its horizon.
  */
 #ifndef CV_LAB_TRIAL_H
 #define CV_LAB_TRIAL_H

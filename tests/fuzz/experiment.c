@@ -4,6 +4,7 @@
 
 #include "deploy/launcher/prepare.h"
 #include "lab/dataset.h"
+#include "lab/measure.h"
 #include "tests/fuzz/fuzz.h"
 
 static size_t at_most_two(size_t n) {
@@ -25,9 +26,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     for (size_t setting = 0; setting < at_most_two(cv_lab_settings_of(&experiment)); setting++) {
       struct cv_prepared prepared;
       why.text[0] = '\0';
-      if (cv_lab_prepare(&experiment, series, setting, 1, &prepared, &why) == CV_OK) {
+      enum cv_err err = cv_lab_prepare(&experiment, series, setting, 1, &prepared, &why);
+      if (err == CV_OK) {
+        err = cv_lab_measure_check(&experiment, series, &prepared, &why);
         cv_prepared_fini(&prepared);
-      } else {
+      }
+      if (err != CV_OK) {
         fuzz_line(why.text);
       }
     }

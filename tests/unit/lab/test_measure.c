@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every policy by every metric: a run has the number, or the experiment is refused before it runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above first */
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lab/dataset.h"
+#include "lab/measure.h"
+#include "lab/preset.h"
+#include "tests/unit/lab/good.h"
+
+#define ITEMS   "items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.4}]}\n"
+#define WORKERS "workers: {synthetic: {count: 4, rewards: truncated-normal}}\nbudget: 400\n"
+
+/* One of these suits each policy. */
+static const char *const privacies[] = {
+    "{mechanism: hybrid, epsilon: 50}",
+    "{mechanism: batch, epsilon: 50}",
+    "{mechanism: none, third_party: trusted}",
+    "{mechanism: none, privatizer: {name: laplace, epsilon: 50}}",
+};
+
+static void parse(const struct cv_policy_class *policy, const char *privacy, const struct cv_lab_measure *measure,
+                  const char *metric, struct cv_lab_experiment *ret) {
+  static const char x_noise[] = "  x: {pulls: [1, 2]}\n";
+  char text[1000];
+  (void)snprintf(text, sizeof(text),
+                 "campaign: one\n%spolicy: {name: %s%s}\nprivacy: %s\nlimits: {tokens: 200}\n"
+                 "experiment:\n  measure: %s\n%s  series:\n    - {name: mine}\n  metrics: [%s]\n",
+                 policy->kind == CV_POLICY_RECRUITMENT ? WORKERS : ITEMS, policy->name,
+                 policy->kind == CV_POLICY_RANKING  ? ", alpha: 0.1, tokens_per_round: 20"
+                 : strcmp(policy->name, "dpf") == 0 ? ", epsilon: 0.5"
+                                                    : "",
+                 privacy, measure->name, strcmp(measure->name, "noise") == 0 ? x_noise : "", metric);
+  assert_good(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, ret, &why));
+}
+
+/* What the policy can be run with; its campaign is as the experiment's. */
+static const char *suits(const struct cv_policy_class *policy) {
+  const struct cv_lab_measure *measure = cv_lab_measure_find("campaign");
+  for (size_t i = 0; i < CV_COUNT(privacies); i++) {
+    struct cv_lab_experiment experiment;
+    struct cv_prepared prepared;
+    parse(policy, privacies[i], measure, "pulls", &experiment);
+    enum cv_err err = cv_lab_prepare(&experiment, 0, 0, 1, &prepared, &why);
+    if (err == CV_OK) {
+      cv_prepared_fini(&prepared);
+    }
+    cv_lab_experiment_fini(&experiment);
+    if (err == CV_OK) {
+      return privacies[i];
+    }
+  }
+  fail_msg("nothing suits %s: %s", policy->name, why.text);
+  return NULL;
+}
+
+/* Whether some of the replicates have the number. */
+static bool is_found(const struct cv_lab_experiment *experiment) {
+  bool found = false;
+  for (uint64_t seed = 1; seed <= 3 && !found; seed++) {
+    struct cv_lab_piece piece = {.experiment = experiment, .seed = seed};
+    double value[2] = {(double)NAN, (double)NAN};
+    assert_good(cv_lab_piece_run(&piece, value, &why));
+    found = !isnan(value[0]);
+  }
+  return found;
+}
+
+static void judge(const struct cv_policy_class *policy, const struct cv_lab_measure *measure, size_t metric) {
+  struct cv_lab_experiment experiment;
+  char said[200];
+  why.text[0] = '\0';
+  parse(policy, suits(policy), measure, measure->metrics[metric], &experiment);
+  enum cv_err err = cv_lab_experiment_check(&experiment, &why);
+  if (measure->has == NULL || measure->has(policy, metric)) {
+    /* It lacks nothing; a measure may still need other privacy than the policy. */
+    assert_null(strstr(why.text, "no metric"));
+    if (err == CV_OK && !is_found(&experiment)) {
+      fail_msg("%s has no %s", policy->name, measure->metrics[metric]);
+    }
+  } else {
+    (void)snprintf(said, sizeof(said), "series \"mine\" has policy %s, which has no metric %s; expected ", policy->name,
+                   measure->metrics[metric]);
+    assert_int_equal(err, CV_ERR_INVALID);
+    assert_non_null(strstr(why.text, said));
+    assert_null(strchr(why.text, '\n'));
+    /* That is so: nobody calculates it. Other measures cannot even be tried. */
+    if (strcmp(measure->name, "campaign") == 0) {
+      assert_false(is_found(&experiment));
+    }
+  }
+  cv_lab_experiment_fini(&experiment);
+}
+
+static void test_every_policy_by_every_metric(void **state) {
+  for (size_t i = 0; cv_policy_at(i) != NULL; i++) {
+    for (size_t m = 0; cv_lab_measure_at(m) != NULL; m++) {
+      for (size_t metric = 0; cv_lab_measure_at(m)->metrics[metric] != NULL; metric++) {
+        judge(cv_policy_at(i), cv_lab_measure_at(m), metric);
+      }
+    }
+  }
+}
+
+/* A further ranking need not have ppar's classes. */
+static void test_a_ranking_without_alpha_has_no_accuracy(void **state) {
+  static const struct cv_param_rule rules[] = {{.key = "delta", .high = 1}};
+  const struct cv_policy_class plain = {
+      .name = "plain", .kind = CV_POLICY_RANKING, .rules = rules, .rule_count = CV_COUNT(rules)};
+  const struct cv_lab_measure *measure = cv_lab_measure_find("campaign");
+  for (size_t i = 0; measure->metrics[i] != NULL; i++) {
+    bool needs_classes =
+        strncmp(measure->metrics[i], "accuracy", 8) == 0 || strcmp(measure->metrics[i], "misplaced") == 0;
+    bool is_loss = strncmp(measure->metrics[i], "re", 2) == 0;
+    assert_int_equal(measure->has(&plain, i), !needs_classes && !is_loss);
+    assert_int_equal(measure->has(cv_policy_find("ppar"), i), !is_loss);
+  }
+}
+
+static void test_no_preset_asks_for_what_it_cannot_have(void **state) {
+  for (const struct cv_lab_preset *preset = cv_lab_presets; preset->name != NULL; preset++) {
+    struct cv_lab_experiment experiment;
+    assert_good(cv_lab_experiment_parse(preset->name, preset->text, strlen(preset->text), NULL, &experiment, &why));
+    if (cv_lab_experiment_check(&experiment, &why) != CV_OK && strstr(why.text, "expected --data FILE") == NULL) {
+      fail_msg("%s", why.text);
+    }
+    cv_lab_experiment_fini(&experiment);
+  }
+}
+
+struct refusal {
+  const char *head, *tail, *said;
+};
+
+static void refused(const struct refusal *refusal) {
+  struct cv_lab_experiment experiment;
+  char text[1000];
+  why.text[0] = '\0';
+  (void)snprintf(text, sizeof(text), "campaign: one\n%slimits: {tokens: 200}\nexperiment:\n%s", refusal->head,
+                 refusal->tail);
+  assert_good(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, &experiment, &why));
+  assert_int_equal(cv_lab_experiment_check(&experiment, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text, refusal->said);
+  cv_lab_experiment_fini(&experiment);
+}
+
+static void test_what_cannot_be_measured_is_told_before_anything_runs(void **state) {
+#define PPAR  ITEMS "policy: {name: ppar, alpha: 0.1, tokens_per_round: 20}\n"
+#define EXACT "privacy: {mechanism: none, third_party: trusted}\n"
+  static const struct refusal bad[] = {
+      /* the second of two */
+      {PPAR EXACT, "  series: [{name: first}, {name: second, policy: aae}]\n  metrics: [pulls, accuracy]\n",
+       "./made.yaml:8:20: series \"second\" has policy aae, which has no metric accuracy; expected pulls, rounds, "
+       "reward, regret or seconds"},
+      {"items: {adversary: {name: stochastic}}\npolicy: {name: ppar, alpha: 0.1}\n" EXACT, "  metrics: [pulls]\n",
+       "./made.yaml: policy ppar ranks items, and an adversary has none; expected items with means"},
+      /* at the second setting */
+      {PPAR "privacy: {mechanism: {name: kary, k: 3}, epsilon: 1}\n",
+       "  measure: noise\n  x: {vary: privacy.mechanism.k, values: [3, 4]}\n"
+       "  series: [{name: f, formula: declared-noise}]\n  metrics: [noise]\n",
+       "./made.yaml: series \"f\" cannot have formula declared-noise: mechanism kary: k is 4; expected an odd number"},
+      {PPAR "privacy: {mechanism: {name: kary, horizon: 4}, epsilon: 1}\n",
+       "  measure: noise\n  x: {pulls: [1, 100]}\n  metrics: [noise]\n",
+       "./made.yaml: 100 releases of mechanism kary; expected at most 4, its horizon"},
+  };
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    refused(&bad[i]);
+  }
+}
+
+/* Like a campaign that the broker ends with "privacy budget". */
+static void test_a_run_ends_at_the_horizon_of_its_mechanism(void **state) {
+  static const char text[] =
+      "campaign: one\nitems: {list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}]}\n"
+      "policy: {name: ppar, alpha: 0.01, tokens_per_round: 10}\n"
+      "privacy: {mechanism: {name: kary, horizon: 3}, epsilon: 1}\nlimits: {tokens: 1000}\n"
+      "experiment: {metrics: [pulls, undecided]}\n";
+  struct cv_lab_experiment experiment;
+  double value[2];
+  assert_good(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, &experiment, &why));
+  assert_good(cv_lab_experiment_check(&experiment, &why));
+  const struct cv_lab_piece piece = {.experiment = &experiment, .seed = 1};
+  assert_good(cv_lab_piece_run(&piece, value, &why));
+  assert_true(value[0] == 3 * 2 * 10 && value[1] == 2);
+  cv_lab_experiment_fini(&experiment);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_policy_by_every_metric),
+      cmocka_unit_test(test_a_ranking_without_alpha_has_no_accuracy),
+      cmocka_unit_test(test_no_preset_asks_for_what_it_cannot_have),
+      cmocka_unit_test(test_what_cannot_be_measured_is_told_before_anything_runs),
+      cmocka_unit_test(test_a_run_ends_at_the_horizon_of_its_mechanism),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
