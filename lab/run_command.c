@@ -96,6 +96,10 @@ static int show(const struct cv_lab_dataset *dataset, const struct cv_lab_result
   if (err != CV_OK) {
     return cv_command_fail(&table, 1, "standard output does not take the result");
   }
+  if (result->rows == 0 && settings->shard == NULL) {
+    return cv_command_fail(&table, 1, "no replicate came to a number of %s; expected longer runs",
+                           cv_lab_metric_name(dataset->experiment, 0));
+  }
   if (settings->out != NULL && settings->shard == NULL) {
     err = draw(dataset, result, settings->out, &why);
   }

@@ -24,8 +24,9 @@ struct form {
   int source, rewards, delimiter, adversary;
   double mean, variance, spread, distance, step;
   uint64_t count, seed, best, rounds;
-  char *path, *item, *score, *name;
+  char *path, *item, *score, *name, *worker;
   bool replacement;
+  uint64_t first_worker;
 };
 
 #define FIELD(name) offsetof(struct form, name)
@@ -45,7 +46,7 @@ static const struct cv_config_rule csv_rules[] = {
     {.key = "item", .type = CV_CONFIG_TEXT, .offset = FIELD(item), .required = true},
     {.key = "score", .type = CV_CONFIG_TEXT, .offset = FIELD(score), .required = true},
     {.key = "delimiter", .type = CV_CONFIG_WORD, .offset = FIELD(delimiter), .choices = delimiter_words},
-    {.key = "replacement", .type = CV_CONFIG_BOOL, .offset = FIELD(replacement), .fallback = "true"},
+    {.key = "replacement", .type = CV_CONFIG_BOOL, .offset = FIELD(replacement), .fallback = "false"},
 };
 static const char *const csv_others[] = {"scale"};
 

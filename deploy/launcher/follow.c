@@ -20,7 +20,9 @@ void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *tabl
     follow->known = (struct cv_outcome_known){.kind = prepared->kind,
                                               .spec = &prepared->file.spec,
                                               .name = prepared->source.name,
-                                              .mean = is_fixed ? prepared->truth : NULL};
+                                              .mean = is_fixed ? prepared->truth : NULL,
+                                              .file = prepared,
+                                              .is_seed_known = is_seed_known};
     follow->adversary = is_fixed ? cv_quality_adversary(prepared->source.quality) : NULL;
   }
 }

@@ -2,6 +2,7 @@
 /* crowdveil ledger: what a campaign has cost, or would cost at most. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "deploy/launcher/client.h"
@@ -14,7 +15,8 @@ static const char *const formats[] = {"table", "json", "csv", NULL};
 
 struct settings {
   struct cv_client_settings link;
-  char *plan;
+  char *plan, *file;
+  uint64_t seed;
   int format;
   bool json;
 };
@@ -25,6 +27,15 @@ static const struct cv_config_rule rules[] = {
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, plan),
      .help = "a campaign file: what it could cost at most at this broker, which is asked and stores nothing"},
+    {.key = "file",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, file),
+     .help = "the campaign's file, for what a row and a person of its data are charged"},
+    {.key = "seed",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, seed),
+     .high = 9e15,
+     .help = "the seed that the workers were given, with --file: how often each row was used"},
     {.key = "format",
      .type = CV_CONFIG_WORD,
      .offset = offsetof(struct settings, format),
@@ -46,21 +57,80 @@ static const struct cv_config_table table = {
     .count = CV_COUNT(rules),
 };
 
+struct asking {
+  const struct settings *settings;
+  const struct cv_prepared *prepared; /* the plan's or campaign's; or NULL */
+};
+
+/* What was spent on the tokens of an arm is what each of them was charged. */
+static enum cv_err find_past(const struct asking *asking, const struct cv_statement *statement,
+                             struct cv_exposure *ret) {
+  const struct cv_spec *spec = &asking->prepared->file.spec;
+  uint64_t *tokens = calloc(statement->arms, sizeof(*tokens));
+  struct cv_exposure_ask ask = {.items = &asking->prepared->file.items,
+                                .source = &asking->prepared->source,
+                                .spec = spec,
+                                .tokens = tokens,
+                                .is_exact = statement->is_exact,
+                                .is_seed_known = asking->settings->seed != CV_SEED_NONE};
+  if (tokens == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < statement->arms; i++) {
+    const struct cv_account *account = &statement->account[i];
+    tokens[i] = account->tokens;
+    ask.token_micro = account->spent_micro > ask.token_micro ? account->spent_micro : ask.token_micro;
+  }
+  enum cv_err err = cv_exposure_find(&ask, ret);
+  free(tokens);
+  return err;
+}
+
+/* *ret_known is false if there is no file, or it is another campaign's, which is said. */
+static enum cv_err find_exposure(const struct asking *asking, const struct cv_statement *statement, bool *ret_known,
+                                 struct cv_exposure *ret) {
+  const struct cv_spec *spec = asking->prepared == NULL ? NULL : &asking->prepared->file.spec;
+  *ret_known = spec != NULL;
+  if (spec == NULL) {
+    return CV_OK;
+  }
+  if (statement->campaign == 0) {
+    return cv_exposure_plan(asking->prepared, statement->epsilon_micro, ret);
+  }
+  if (spec->arms != statement->arms || strcmp(spec->name, statement->name) != 0) {
+    *ret_known = false;
+    (void)cv_command_fail(&table, 0,
+                          "the file is left out: it is of campaign \"%s\", %u arms; expected \"%s\", %u arms",
+                          spec->name, spec->arms, statement->name, statement->arms);
+    return CV_OK;
+  }
+  return find_past(asking, statement, ret);
+}
+
+static enum cv_err print(const struct asking *asking, const struct cv_statement *statement) {
+  const struct settings *settings = asking->settings;
+  struct cv_exposure exposure;
+  bool is_known;
+  CV_TRY(find_exposure(asking, statement, &is_known, &exposure));
+  const struct cv_exposure *known = is_known ? &exposure : NULL;
+  if (settings->json || settings->format == FORMAT_JSON) {
+    return cv_statement_write_json(statement, known, stdout);
+  }
+  if (settings->format == FORMAT_CSV) {
+    cv_statement_write_csv(statement, stdout);
+  } else {
+    cv_statement_print(statement, known, stdout);
+  }
+  return CV_OK;
+}
+
 static enum cv_answer on_answer(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
-  const struct settings *settings = data;
-  const struct cv_statement *statement = &frame->as.statement;
-  enum cv_err err = CV_OK;
+  const struct asking *asking = data;
   (void)client;
   if (frame->kind != CV_ORDER_STATEMENT) {
     return CV_ANSWER_MORE;
   }
-  if (settings->json || settings->format == FORMAT_JSON) {
-    err = cv_statement_write_json(statement, stdout);
-  } else if (settings->format == FORMAT_CSV) {
-    cv_statement_write_csv(statement, stdout);
-  } else {
-    cv_statement_print(statement, stdout);
-  }
+  enum cv_err err = print(asking, &frame->as.statement);
   if (err != CV_OK || fflush(stdout) != 0 || ferror(stdout) != 0) {
     (void)cv_command_fail(&table, 1, "standard output: %s", strerror(errno));
     return CV_ANSWER_FAILED;
@@ -69,8 +139,10 @@ static enum cv_answer on_answer(void *data, struct cv_client *client, const stru
 }
 
 static int ask(struct settings *settings, const char *word) {
+  const char *file = settings->plan != NULL ? settings->plan : settings->file;
   struct cv_order_frame request = {.kind = CV_ORDER_LEDGER};
   struct cv_prepared prepared;
+  struct asking asking = {.settings = settings};
   struct cv_why why;
   if (settings->plan != NULL && word != NULL) {
     return cv_command_fail(&table, 2, "a campaign's number does not go with --plan; expected one of them");
@@ -78,21 +150,25 @@ static int ask(struct settings *settings, const char *word) {
   if (word != NULL && cv_command_number(word, &request.as.ledger.campaign, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
-  if (settings->plan == NULL) {
-    return cv_client_run(&table, &settings->link, &request, on_answer, settings);
+  if (settings->plan != NULL && settings->file != NULL) {
+    return cv_command_fail(&table, 2, "--file does not go with --plan; expected one of them");
   }
-  if (cv_prepare(settings->plan, CV_SEED_NONE, &prepared, &why) != CV_OK) {
+  if (file == NULL) {
+    return cv_client_run(&table, &settings->link, &request, on_answer, &asking);
+  }
+  if (cv_prepare(file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
-  request.as.ledger.has_plan = true;
-  request.as.ledger.plan = prepared.file.spec;
-  int status = cv_client_run(&table, &settings->link, &request, on_answer, settings);
+  asking.prepared = &prepared;
+  request.as.ledger.has_plan = settings->plan != NULL;
+  request.as.ledger.plan = settings->plan != NULL ? prepared.file.spec : (struct cv_spec){0};
+  int status = cv_client_run(&table, &settings->link, &request, on_answer, &asking);
   cv_prepared_fini(&prepared);
   return status;
 }
 
 int cv_command_ledger(int argc, char **argv) {
-  struct settings settings = {0};
+  struct settings settings = {.seed = CV_SEED_NONE};
   const char *words[CV_WORDS_MAX] = {0};
   int status = cv_command_options(&table, argc, argv, 0, 1, words, &settings);
   if (status < 0) {

@@ -79,6 +79,30 @@ static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcom
   return CV_OK;
 }
 
+static enum cv_err take_exposure(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
+  if (known->file == NULL) {
+    return CV_OK;
+  }
+  uint64_t *tokens = calloc(outcome->arms, sizeof(*tokens));
+  if (tokens == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    tokens[i] = outcome->standing[i].tokens;
+  }
+  const struct cv_spec *spec = &known->file->file.spec;
+  const struct cv_exposure_ask ask = {.items = &known->file->file.items,
+                                      .source = &known->file->source,
+                                      .spec = spec,
+                                      .tokens = tokens,
+                                      .token_micro = outcome->progress.epsilon_spent_micro,
+                                      .is_exact = cv_spec_is_exact(spec),
+                                      .is_seed_known = known->is_seed_known};
+  enum cv_err err = cv_exposure_find(&ask, &outcome->exposure);
+  free(tokens);
+  return err;
+}
+
 enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished *finished,
                             const struct cv_outcome_known *known) {
   uint32_t arms = finished->progress.arms;
@@ -105,6 +129,9 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
   enum cv_err err = take_truth(outcome, known);
   if (err == CV_OK) {
     err = take_costs(outcome, known->spec);
+  }
+  if (err == CV_OK) {
+    err = take_exposure(outcome, known);
   }
   if (err != CV_OK) {
     cv_outcome_fini(outcome);
@@ -146,7 +173,7 @@ int cv_outcome_columns(const struct cv_outcome *outcome) {
   return (int)columns;
 }
 
-void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to) {
+static void print_token(const struct cv_outcome *outcome, FILE *to) {
   uint64_t spent = outcome->progress.epsilon_spent_micro;
   if (outcome->is_exact && spent == 0) {
     (void)fprintf(to, "epsilon     no limit: the third-party saw exact sums\n");
@@ -157,4 +184,9 @@ void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to) {
     (void)fprintf(to, " of %g", (double)outcome->epsilon_micro / (double)CV_MICRO);
   }
   (void)fprintf(to, " spent on each token\n");
+}
+
+void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to) {
+  print_token(outcome, to);
+  cv_exposure_print(&outcome->exposure, "rows        ", to);
 }

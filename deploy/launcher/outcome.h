@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "deploy/launcher/exposure.h"
 #include "deploy/launcher/hindsight.h"
+#include "deploy/launcher/prepare.h"
 #include "proto/codec/order.h"
 #include "thirdparty/policy/policy.h"
 
@@ -24,8 +26,9 @@ struct cv_outcome {
   uint64_t budget_micro;
   struct cv_hindsight hindsight; /* against an adversary; filled in by who has the export */
   double alpha;
-  uint64_t epsilon_micro; /* the campaign's; 0: not known */
-  bool is_exact;          /* known to have no mechanism */
+  uint64_t epsilon_micro;      /* the campaign's; 0: not known */
+  bool is_exact;               /* known to have no mechanism */
+  struct cv_exposure exposure; /* of the rows of its data, if those are known */
 };
 
 /* What is known besides what the broker says; fields may be NULL or 0, which is a ranking. */
@@ -34,6 +37,8 @@ struct cv_outcome_known {
   const struct cv_spec *spec;
   const struct cv_label *name;
   const double *mean;
+  const struct cv_prepared *file; /* the campaign's, for what its data are charged; outlives the outcome */
+  bool is_seed_known;             /* the file has been prepared with the workers' seed */
 };
 
 /* An arm without a standing is undecided; one without a name is called "worker 7" if the spec says who it is, else
@@ -45,7 +50,7 @@ void cv_outcome_fini(struct cv_outcome *outcome);
 /* Arms without a class. */
 uint32_t cv_outcome_undecided(const struct cv_outcome *outcome);
 
-/* Columns of the longest name, at least 4; and the line about epsilon. */
+/* Columns of the longest name, at least 4; and the lines about epsilon, of a token and of a row. */
 int cv_outcome_columns(const struct cv_outcome *outcome);
 void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to);
 /* 0 for a campaign that ended as it should: complete, or at a limit of its own. 1 otherwise. */

@@ -92,7 +92,7 @@ static void print_payments(const struct cv_statement *statement, FILE *to) {
   }
 }
 
-void cv_statement_print(const struct cv_statement *statement, FILE *to) {
+void cv_statement_print(const struct cv_statement *statement, const struct cv_exposure *exposure, FILE *to) {
   struct words words;
   find_words(statement, &words);
   if (is_plan(statement)) {
@@ -120,6 +120,9 @@ void cv_statement_print(const struct cv_statement *statement, FILE *to) {
   }
   for (size_t i = 0; i < words.lines; i++) {
     (void)fprintf(to, "%s\n", words.line[i]);
+  }
+  if (exposure != NULL) {
+    cv_exposure_print(exposure, "Row level: ", to);
   }
 }
 
@@ -159,7 +162,8 @@ static json_t *accounts_json(const struct cv_statement *statement) {
   return accounts;
 }
 
-enum cv_err cv_statement_write_json(const struct cv_statement *statement, FILE *to) {
+enum cv_err cv_statement_write_json(const struct cv_statement *statement, const struct cv_exposure *exposure,
+                                    FILE *to) {
   struct words words;
   find_words(statement, &words);
   json_t *guarantee = json_array();
@@ -177,6 +181,9 @@ enum cv_err cv_statement_write_json(const struct cv_statement *statement, FILE *
       (json_int_t)statement->floor_micro, "guarantee", guarantee, "arms", accounts_json(statement));
   if (statement->budget_micro > 0) {
     all = cv_json_set(all, "budget_micro", json_integer((json_int_t)statement->budget_micro));
+  }
+  if (exposure != NULL) {
+    all = cv_json_set(all, "data", cv_exposure_json(exposure));
   }
   if (all == NULL) {
     return CV_ERR_NOMEM;

@@ -44,6 +44,7 @@ static const struct cv_config_table table = {
 
 struct submission {
   bool watch;
+  struct cv_exposure exposure;
   struct cv_follow follow;
 };
 
@@ -54,6 +55,9 @@ static enum cv_answer on_answer(void *data, struct cv_client *client, const stru
   }
   (void)printf("campaign %" PRIu64 "%s\n", frame->as.accepted.campaign,
                frame->as.accepted.existed ? " (submitted before)" : "");
+  if (submission->watch) {
+    cv_exposure_print(&submission->exposure, "", stdout);
+  }
   (void)fflush(stdout);
   if (!submission->watch) {
     submission->follow.status = 0;
@@ -102,6 +106,10 @@ static int submit(const struct settings *settings, const char *file) {
   if (take_key(settings->client_key, request.as.submit.client_key, &why) != CV_OK ||
       cv_prepare(file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
+  }
+  if (cv_exposure_plan(&prepared, cv_exposure_token_micro(&prepared.file.spec), &submission.exposure) != CV_OK) {
+    cv_prepared_fini(&prepared);
+    return cv_command_fail(&table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
   }
   cv_follow_init(&submission.follow, &table, &prepared, settings->seed != CV_SEED_NONE);
   request.as.submit.spec = prepared.file.spec;

@@ -22,6 +22,7 @@
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/export.h"
+#include "deploy/launcher/json.h"
 #include "deploy/launcher/parties.h"
 #include "deploy/launcher/prepare.h"
 #include "deploy/launcher/progress.h"
@@ -181,7 +182,9 @@ static void on_finished(struct up *up, const struct cv_finished *finished) {
   const struct cv_outcome_known known = {.kind = up->prepared.kind,
                                          .spec = &up->prepared.file.spec,
                                          .name = up->prepared.source.name,
-                                         .mean = up->prepared.truth};
+                                         .mean = up->prepared.truth,
+                                         .file = &up->prepared,
+                                         .is_seed_known = true};
   if (up->is_finished) {
     return; /* told again after a reconnection */
   }
@@ -357,6 +360,10 @@ static void tell_plan(const struct up *up) {
                 cv_count_text(up->parties.workers).text, up->parties.gateways,
                 up->parties.gateways == 1 ? "gateway" : "gateways", up->folder.path,
                 up->folder.is_temporary && !up->settings.keep ? " (temporary)" : "");
+  struct cv_exposure exposure;
+  if (cv_exposure_plan(&up->prepared, cv_exposure_token_micro(spec), &exposure) == CV_OK) {
+    cv_exposure_print(&exposure, "", up->people);
+  }
   if (up->settings.noise_seed != CV_SEED_NONE) {
     (void)fprintf(up->people, "UNSAFE: the noise is seeded and protects nobody\n");
   }
@@ -406,6 +413,9 @@ static void run(struct up *up) {
 
 static void print_json(const struct up *up) {
   json_t *result = cv_result_json(&up->outcome, up->prepared.file.spec.policy.name);
+  if (result != NULL && up->outcome.exposure.is_data) {
+    result = cv_json_set(result, "data", cv_exposure_json(&up->outcome.exposure));
+  }
   if (result != NULL && json_dumpf(result, stdout, JSON_REAL_PRECISION(10)) == 0) {
     (void)printf("\n");
     (void)fflush(stdout);

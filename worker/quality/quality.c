@@ -134,19 +134,31 @@ void cv_quality_free(struct cv_quality *quality) {
   free(quality);
 }
 
-static enum cv_err row_at(const struct cv_quality *quality, uint32_t arm, uint64_t place, int64_t *ret_score) {
-  uint64_t start = quality->rows.start[arm], count = quality->rows.start[arm + 1] - start;
-  uint64_t index;
+uint64_t cv_quality_rows(const struct cv_quality *quality, uint32_t arm) {
+  CV_REQUIRE(arm < quality->arms);
+  return quality->rows.arms == 0 ? 0 : quality->rows.start[arm + 1] - quality->rows.start[arm];
+}
+
+enum cv_err cv_quality_row(const struct cv_quality *quality, uint32_t arm, uint64_t place, uint64_t *ret_row) {
+  uint64_t count = cv_quality_rows(quality, arm);
+  CV_REQUIRE(count > 0);
   if (quality->key == NULL) {
     struct cv_rng_seeded rng;
     cv_rng_seeded_init(&rng, quality->seed, CV_RNG_ROWS, arm, place);
-    index = cv_rng_below(&rng.rng, count);
-  } else if (place < count) {
-    index = cv_permute(quality->key[arm], count, place);
-  } else {
+    *ret_row = cv_rng_below(&rng.rng, count);
+    return CV_OK;
+  }
+  if (place >= count) {
     return CV_ERR_LIMIT;
   }
-  *ret_score = quality->rows.value[start + index];
+  *ret_row = cv_permute(quality->key[arm], count, place);
+  return CV_OK;
+}
+
+static enum cv_err row_at(const struct cv_quality *quality, uint32_t arm, uint64_t place, int64_t *ret_score) {
+  uint64_t row;
+  CV_TRY(cv_quality_row(quality, arm, place, &row));
+  *ret_score = quality->rows.value[quality->rows.start[arm] + row];
   return CV_OK;
 }
 

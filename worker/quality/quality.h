@@ -73,6 +73,11 @@ CV_MUST_USE enum cv_err cv_quality_score(const struct cv_quality *quality, uint3
 /* The true mean of an arm's scores, in [0,1]; of an adversary's that over all its rounds, if it were played at each. */
 double cv_quality_truth(const struct cv_quality *quality, uint32_t arm);
 
+/* Of a data set: how many rows an arm has, 0 of any other source; and which of them, from 0, a place gets, as above. */
+uint64_t cv_quality_rows(const struct cv_quality *quality, uint32_t arm);
+CV_MUST_USE enum cv_err cv_quality_row(const struct cv_quality *quality, uint32_t arm, uint64_t place,
+                                       uint64_t *ret_row);
+
 /*
  * For whoever draws scores from a stream of his own: the law that an arm's scores are drawn from, NULL if there is none
  * (a data set, an adversary); and one score by it, or a row of a data set with replacement. False: this source has no

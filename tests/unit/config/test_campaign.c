@@ -25,7 +25,7 @@ static void a_csv_campaign(void **state) {
   struct cv_campaign_file file;
   load(
       "campaign: fashion\n"
-      "items:   {source: csv, path: men.csv, item: item_id, score: propensity_score, replacement: true}\n"
+      "items:   {source: csv, path: men.csv, item: item_id, score: propensity_score}\n"
       "policy:  {name: ppar, alpha: 0.1, delta: 0.1, tokens_per_round: 6000, radius: sound, settled: hold}\n"
       "privacy: {mechanism: hybrid, epsilon: 0.25, privatizer: {name: none}, tokens_per_worker: 1}\n"
       "limits:  {tokens: 50000000, deadline: 1h, idle: 30s}\n",
@@ -39,7 +39,7 @@ static void a_csv_campaign(void **state) {
   assert_string_equal(file.items.score_column, "propensity_score");
   assert_int_equal(file.items.delimiter, ',');
   assert_false(file.items.has_scale);
-  assert_true(file.items.replacement);
+  assert_false(file.items.replacement);
   assert_int_equal(file.items.line, 2);
   assert_int_equal(file.items.score_line, 2);
   assert_int_equal(file.policy_line, 3);
@@ -85,7 +85,7 @@ static void a_csv_campaign_in_full(void **state) {
   struct cv_campaign_file file;
   load(
       "campaign: ratings\n"
-      "items: {source: csv, path: /data/r.tsv, item: movie, score: stars, scale: [1, 5], replacement: false}\n"
+      "items: {source: csv, path: /data/r.tsv, item: movie, score: stars, scale: [1, 5], replacement: true}\n"
       "policy: ppar\n"
       "privacy: {epsilon: 0.000001, privatizer: {name: randomized-response, epsilon: 1.5, rule: printed},\n"
       "          third_party: trusted, share_names: true, tokens_per_worker: 3}\n"
@@ -94,7 +94,7 @@ static void a_csv_campaign_in_full(void **state) {
   assert_string_equal(file.items.file, "/data/r.tsv");
   assert_int_equal(file.items.delimiter, '\t');
   assert_true(file.items.has_scale && file.items.scale_low == 1 && file.items.scale_high == 5);
-  assert_false(file.items.replacement);
+  assert_true(file.items.replacement);
   assert_int_equal(file.spec.epsilon_micro, 1);
   assert_string_equal(file.spec.policy.name, "ppar");
   assert_int_equal(file.spec.policy.params.count, 0);

@@ -29,7 +29,7 @@ static void print_into(enum cv_end end, uint64_t budget_micro, char *text, size_
                                          .account = account};
   FILE *to = fmemopen(text, size, "w");
   assert_non_null(to);
-  cv_statement_print(&statement, to);
+  cv_statement_print(&statement, NULL, to);
   (void)fclose(to);
 }
 

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/exposure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "common/base/local.h"
+#include "common/base/text.h"
+#include "deploy/launcher/progress.h"
+
+/* Rows of more tokens are not counted one by one: a minute of work. */
+#define COUNTED_MAX (UINT64_C(1) << 26)
+
+/* ---- how often ---- */
+
+static uint64_t sum_of(const uint64_t *tokens, uint32_t arms) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < arms; i++) {
+    sum += tokens[i];
+  }
+  return sum;
+}
+
+/* The most that one of the arm's rows was drawn at the places of its tokens. */
+static enum cv_err count_arm(const struct cv_quality *quality, uint32_t arm, uint64_t tokens, uint64_t *ret_most) {
+  uint32_t *uses = calloc(cv_quality_rows(quality, arm), sizeof(*uses));
+  if (uses == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint64_t place = 0; place < tokens; place++) {
+    uint64_t row;
+    if (cv_quality_row(quality, arm, place, &row) != CV_OK) {
+      break;
+    }
+    uses[row]++;
+    *ret_most = uses[row] > *ret_most ? uses[row] : *ret_most;
+  }
+  free(uses);
+  return CV_OK;
+}
+
+static enum cv_err find_past(const struct cv_exposure_ask *ask, struct cv_exposure *exposure) {
+  const struct cv_score_source *source = ask->source;
+  /* With a feedback graph other scores than those of the arm's own places are shown. */
+  bool can_count = ask->is_seed_known && ask->spec->edges == 0 && sum_of(ask->tokens, source->items) <= COUNTED_MAX;
+  for (uint32_t i = 0; i < source->items; i++) {
+    double mean = (double)ask->tokens[i] / (double)cv_quality_rows(source->quality, i);
+    exposure->mean = mean > exposure->mean ? mean : exposure->mean;
+    if (can_count) {
+      CV_TRY(count_arm(source->quality, i, ask->tokens[i], &exposure->most));
+    } else {
+      exposure->most = ask->tokens[i] > exposure->most ? ask->tokens[i] : exposure->most;
+    }
+  }
+  exposure->is_counted = can_count;
+  return CV_OK;
+}
+
+enum cv_err cv_exposure_find(const struct cv_exposure_ask *ask, struct cv_exposure *ret) {
+  const struct cv_items *items = ask->items;
+  struct cv_exposure exposure = {.is_data = items->source == CV_SOURCE_CSV};
+  if (!exposure.is_data) {
+    *ret = exposure;
+    return CV_OK;
+  }
+  const char *slash = strrchr(items->file, '/');
+  exposure.file = slash == NULL ? items->file : slash + 1;
+  exposure.replacement = items->replacement;
+  exposure.is_exact = ask->is_exact;
+  exposure.is_past = ask->tokens != NULL;
+  exposure.token_micro = ask->token_micro;
+  for (uint32_t i = 0; i < ask->source->items; i++) {
+    exposure.rows += cv_quality_rows(ask->source->quality, i);
+  }
+  if (!items->replacement) {
+    exposure.most = 1;
+  } else if (ask->tokens == NULL) {
+    exposure.mean = (double)ask->spec->tokens / (double)exposure.rows;
+    exposure.most = ask->spec->tokens;
+  } else {
+    CV_TRY(find_past(ask, &exposure));
+  }
+  *ret = exposure;
+  return CV_OK;
+}
+
+enum cv_err cv_exposure_plan(const struct cv_prepared *prepared, uint64_t token_micro, struct cv_exposure *ret) {
+  const struct cv_exposure_ask ask = {.items = &prepared->file.items,
+                                      .source = &prepared->source,
+                                      .spec = &prepared->file.spec,
+                                      .token_micro = token_micro,
+                                      .is_exact = cv_spec_is_exact(&prepared->file.spec)};
+  return cv_exposure_find(&ask, ret);
+}
+
+uint64_t cv_exposure_micro(const struct cv_exposure *exposure, uint64_t uses) {
+  uint64_t micro;
+  return __builtin_mul_overflow(exposure->token_micro, uses, &micro) ? UINT64_MAX : micro;
+}
+
+bool cv_spec_is_exact(const struct cv_spec *spec) {
+  return strcmp(spec->mechanism.name, "none") == 0 && strcmp(spec->privatizer.name, "none") == 0;
+}
+
+uint64_t cv_exposure_token_micro(const struct cv_spec *spec) {
+  struct cv_local law;
+  bool is_local =
+      strcmp(spec->privatizer.name, "none") != 0 && cv_local_init(&spec->privatizer, spec->arms, &law, NULL) == CV_OK;
+  bool is_noisy = strcmp(spec->mechanism.name, "none") != 0;
+  if (!is_local || (is_noisy && law.delta_pico > 0)) {
+    return spec->epsilon_micro;
+  }
+  return is_noisy && spec->epsilon_micro < law.epsilon_micro ? spec->epsilon_micro : law.epsilon_micro;
+}
+
+/* ---- in words ---- */
+
+static double epsilon(double micro) {
+  return micro / (double)CV_MICRO;
+}
+
+static void say_uses(const struct cv_exposure *exposure, char *to, size_t size) {
+  const char *verb = exposure->is_past ? "was" : "may be";
+  if (!exposure->replacement) {
+    cv_text_print(to, size, "a row of %s %s used once at most", exposure->file, verb);
+  } else if (exposure->is_past) {
+    cv_text_print(to, size, "a row of %s was used %.3g times on average, the most of an item, and %s%s times",
+                  exposure->file, exposure->mean, exposure->is_counted ? "one of them " : "at most ",
+                  cv_count_text(exposure->most).text);
+  } else {
+    cv_text_print(to, size,
+                  "a row of %s may be used up to %s times (replacement: true), %.3g if items and rows come alike",
+                  exposure->file, cv_count_text(exposure->most).text, exposure->mean);
+  }
+}
+
+void cv_exposure_text(const struct cv_exposure *exposure, char *to, size_t size) {
+  char uses[400];
+  if (!exposure->is_data) {
+    to[0] = '\0';
+    return;
+  }
+  say_uses(exposure, uses, sizeof(uses));
+  if (exposure->is_exact) {
+    cv_text_print(to, size, "%s: no epsilon, the third-party %s exact sums", uses, exposure->is_past ? "saw" : "sees");
+  } else if (exposure->replacement) {
+    double micro = (double)exposure->token_micro;
+    cv_text_print(to, size, "%s: epsilon up to %s x %g = %.6g for a row; replacement: false uses each once at most",
+                  uses, cv_count_text(exposure->most).text, epsilon(micro), epsilon((double)exposure->most * micro));
+  } else {
+    cv_text_print(
+        to, size,
+        "%s: epsilon %g for a row; a person with many rows is charged for each (items.worker names the column "
+        "of persons)",
+        uses, epsilon((double)exposure->token_micro));
+  }
+}
+
+void cv_exposure_print(const struct cv_exposure *exposure, const char *head, FILE *to) {
+  char text[CV_EXPOSURE_BYTES];
+  cv_exposure_text(exposure, text, sizeof(text));
+  if (text[0] != '\0') {
+    (void)fprintf(to, "%s%s\n", head, text);
+  }
+}
+
+json_t *cv_exposure_json(const struct cv_exposure *exposure) {
+  if (!exposure->is_data) {
+    return json_null();
+  }
+  json_t *micro =
+      exposure->is_exact ? json_null() : json_integer((json_int_t)cv_exposure_micro(exposure, exposure->most));
+  return json_pack("{s:I, s:b, s:f, s:I, s:b, s:o}", "rows", (json_int_t)exposure->rows, "replacement",
+                   exposure->replacement, "uses_mean", exposure->mean, "uses_most", (json_int_t)exposure->most,
+                   "uses_counted", exposure->is_counted, "row_most_micro", micro);
+}

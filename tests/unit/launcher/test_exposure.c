@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A few ratings a film, drawn again and again: what a row is charged is said, and is what the draws come to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above first */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "deploy/launcher/exposure.h"
+#include "tests/support/folder.h"
+
+enum { FILMS = 50, RATINGS = 9, TOKENS = 200, LIMIT = 100000 };
+
+static struct folder folder;
+
+static void write_file(const char *name, const char *text) {
+  FILE *file = fopen(folder_file(&folder, name), "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* Film i has 1 to RATINGS ratings, no two alike. */
+static uint32_t ratings_of(uint32_t film) {
+  return 1 + film % RATINGS;
+}
+
+static void prepare(const char *more, const char *privacy, struct cv_prepared *ret) {
+  char text[20000] = "film,stars\n";
+  struct cv_why why = {0};
+  size_t used = strlen(text);
+  for (uint32_t film = 0; film < FILMS; film++) {
+    for (uint32_t i = 0; i < ratings_of(film); i++) {
+      used += (size_t)snprintf(text + used, sizeof(text) - used, "%u,0.%u\n", film, i);
+    }
+  }
+  write_file("films.csv", text);
+  (void)snprintf(text, sizeof(text),
+                 "campaign: films\nitems: {source: csv, path: films.csv, item: film, score: stars, scale: [0, 1]%s}\n"
+                 "policy: {name: ppar, alpha: 0.1, tokens_per_round: 1}\nprivacy: %s\nlimits: {tokens: %d}\n",
+                 more, privacy, LIMIT);
+  write_file("films.yaml", text);
+  if (cv_prepare(folder_file(&folder, "films.yaml"), 7, ret, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+}
+
+static struct cv_exposure find(const struct cv_prepared *prepared, const uint64_t *tokens, bool is_seed_known) {
+  struct cv_exposure exposure;
+  const struct cv_exposure_ask ask = {.items = &prepared->file.items,
+                                      .source = &prepared->source,
+                                      .spec = &prepared->file.spec,
+                                      .tokens = tokens,
+                                      .token_micro = cv_exposure_token_micro(&prepared->file.spec),
+                                      .is_exact = cv_spec_is_exact(&prepared->file.spec),
+                                      .is_seed_known = is_seed_known};
+  assert_int_equal(cv_exposure_find(&ask, &exposure), CV_OK);
+  return exposure;
+}
+
+static void says(const struct cv_exposure *exposure, const char *expected) {
+  char text[CV_EXPOSURE_BYTES];
+  cv_exposure_text(exposure, text, sizeof(text));
+  assert_string_equal(text, expected);
+}
+
+/* By the scores themselves, which tell a film's rows apart. */
+static uint64_t count_most(const struct cv_prepared *prepared, const uint64_t *tokens) {
+  uint64_t most = 0;
+  for (uint32_t film = 0; film < FILMS; film++) {
+    uint64_t uses[RATINGS] = {0};
+    for (uint64_t place = 0; place < tokens[film]; place++) {
+      int64_t score;
+      assert_int_equal(cv_quality_score(prepared->source.quality, film, place, &score), CV_OK);
+      uint64_t *one = &uses[(score * 10 + (1 << 19)) >> 20];
+      most = ++*one > most ? *one : most;
+    }
+  }
+  return most;
+}
+
+static void test_a_row_that_is_drawn_again_and_again(void **state) {
+  struct cv_prepared prepared;
+  uint64_t tokens[FILMS];
+  char expected[CV_EXPOSURE_BYTES];
+  folder_make(&folder);
+  prepare(", replacement: true", "{epsilon: 0.5}", &prepared);
+  struct cv_exposure exposure = find(&prepared, NULL, true);
+  assert_int_equal(exposure.rows, 5 * 45 + 1 + 2 + 3 + 4 + 5); /* 50 = 5 x 9 + 5 */
+  says(&exposure,
+       "a row of films.csv may be used up to 100,000 times (replacement: true), 417 if items and rows come alike: "
+       "epsilon up to 100,000 x 0.5 = 50000 for a row; replacement: false uses each once at most");
+  for (uint32_t film = 0; film < FILMS; film++) {
+    tokens[film] = film == 0 ? 3 : TOKENS; /* the only rating of film 0 three times, that of film 9 two hundred */
+  }
+  exposure = find(&prepared, tokens, true);
+  assert_true(exposure.mean == TOKENS && exposure.is_counted);
+  assert_int_equal(exposure.most, count_most(&prepared, tokens));
+  assert_int_equal(cv_exposure_micro(&exposure, exposure.most), TOKENS * 500000);
+  tokens[9] = tokens[18] = tokens[27] = tokens[36] = tokens[45] = 5; /* all films of one rating */
+  exposure = find(&prepared, tokens, true);
+  assert_true(exposure.mean == TOKENS / 2.0);
+  assert_int_equal(exposure.most, count_most(&prepared, tokens));
+  assert_in_range(exposure.most, TOKENS / 2, TOKENS - 1);
+  (void)snprintf(expected, sizeof(expected),
+                 "a row of films.csv was used 100 times on average, the most of an item, and one of them %u times: "
+                 "epsilon up to %u x 0.5 = %g for a row; replacement: false uses each once at most",
+                 (unsigned)exposure.most, (unsigned)exposure.most, (double)exposure.most / 2);
+  says(&exposure, expected);
+  /* Nobody knows which rows came: the bound is the truth that there is. */
+  exposure = find(&prepared, tokens, false);
+  assert_true(!exposure.is_counted && exposure.most == TOKENS);
+  cv_prepared_fini(&prepared);
+  folder_remove(&folder);
+}
+
+static void test_without_replacement_a_row_is_a_token(void **state) {
+  struct cv_prepared prepared;
+  folder_make(&folder);
+  prepare("", "{mechanism: hybrid, epsilon: 0.5, privatizer: {name: laplace, epsilon: 0.25}}", &prepared);
+  struct cv_exposure exposure = find(&prepared, NULL, true);
+  says(&exposure,
+       "a row of films.csv may be used once at most: epsilon 0.25 for a row; a person with many rows is charged for "
+       "each "
+       "(items.worker names the column of persons)");
+  cv_prepared_fini(&prepared);
+  folder_remove(&folder);
+}
+
+static void test_exact_sums_have_no_epsilon_and_a_law_no_rows(void **state) {
+  struct cv_prepared prepared;
+  struct cv_exposure exposure;
+  folder_make(&folder);
+  prepare(", replacement: true", "{mechanism: none, third_party: trusted}", &prepared);
+  exposure = find(&prepared, NULL, true);
+  says(&exposure,
+       "a row of films.csv may be used up to 100,000 times (replacement: true), 417 if items and rows come alike: no "
+       "epsilon, the third-party sees exact sums");
+  prepared.file.items.source = CV_SOURCE_GIVEN;
+  exposure = find(&prepared, NULL, true);
+  says(&exposure, "");
+  prepared.file.items.source = CV_SOURCE_CSV;
+  cv_prepared_fini(&prepared);
+  folder_remove(&folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_row_that_is_drawn_again_and_again),
+      cmocka_unit_test(test_without_replacement_a_row_is_a_token),
+      cmocka_unit_test(test_exact_sums_have_no_epsilon_and_a_law_no_rows),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
