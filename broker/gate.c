@@ -82,6 +82,10 @@ uint64_t cv_privacy_limit_micro(const struct cv_privacy *privacy) {
   return cv_privacy_spent_micro(privacy, privacy->law.horizon);
 }
 
+uint64_t cv_privacy_delta_pico(const struct cv_privacy *privacy) {
+  return privacy->law.class->has_noise ? 0 : privacy->local.delta_pico;
+}
+
 const char *cv_privacy_guarantee(const struct cv_privacy *privacy) {
   if (privacy->law.class->has_noise || !is_local(&privacy->local)) {
     return privacy->law.class->guarantee;
@@ -129,6 +133,11 @@ static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_priv
     return cv_fail(why, CV_ERR_DENIED, "%sepsilon %.6f is over this broker's limit of %.6f",
                    privacy->cost_micro == privacy->local.epsilon_micro ? "the privatizer's " : "",
                    (double)privacy->cost_micro / (double)CV_MICRO, (double)limits->epsilon_micro / (double)CV_MICRO);
+  }
+  if (privacy->local.delta_pico > limits->delta_pico) {
+    return cv_fail(why, CV_ERR_DENIED,
+                   "the privatizer's delta %.12g is over this broker's limit of %.12g, which is its limits.delta",
+                   (double)privacy->local.delta_pico / (double)CV_PICO, (double)limits->delta_pico / (double)CV_PICO);
   }
   if (spec->arms > limits->arms) {
     return cv_fail(why, CV_ERR_DENIED, "%u arms are over this broker's limit of %u", spec->arms, limits->arms);

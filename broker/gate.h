@@ -16,6 +16,7 @@
 /* The operator's limits. */
 struct cv_broker_limits {
   uint64_t epsilon_micro;        /* largest epsilon of what a campaign lets the third-party see */
+  uint64_t delta_pico;           /* largest delta of its privatizer, in 10^-12 */
   uint64_t worker_epsilon_micro; /* lifetime epsilon of a worker over all campaigns, at most UINT32_MAX */
   uint32_t release_tokens;       /* smallest number of tokens in a release, unless each token is protected by itself */
   uint32_t arms;
@@ -55,6 +56,8 @@ uint64_t cv_privacy_spent_micro(const struct cv_privacy *privacy, uint64_t n);
 
 /* The most that it can come to. */
 uint64_t cv_privacy_limit_micro(const struct cv_privacy *privacy);
+/* The chance with which what the third-party sees may cost more than that, in 10^-12. */
+uint64_t cv_privacy_delta_pico(const struct cv_privacy *privacy);
 /* What is promised, in one line. */
 const char *cv_privacy_guarantee(const struct cv_privacy *privacy);
 

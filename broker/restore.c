@@ -25,8 +25,11 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   }
   struct cv_campaign *campaign = NULL;
   /* The operator's limits hold for what comes, not for what was accepted. */
-  const struct cv_broker_limits none = {
-      .epsilon_micro = UINT64_MAX, .arms = CV_ARMS_MAX, .tokens = UINT64_MAX, .unsafe_mechanisms = true};
+  const struct cv_broker_limits none = {.epsilon_micro = UINT64_MAX,
+                                        .delta_pico = UINT64_MAX,
+                                        .arms = CV_ARMS_MAX,
+                                        .tokens = UINT64_MAX,
+                                        .unsafe_mechanisms = true};
   err = damaged_unless(cv_gate_spec(&spec, &none, NULL) == CV_OK);
   if (err == CV_OK) {
     err = cv_campaign_new(broker, id, &spec, &campaign);

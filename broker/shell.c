@@ -3,6 +3,7 @@
 
 #include <libgen.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -570,6 +571,7 @@ static enum cv_err open_tickets(struct cv_broker_shell *shell, const struct cv_k
 
 struct cv_broker_limits cv_broker_settings_limits(const struct cv_broker_settings *settings) {
   return (struct cv_broker_limits){.epsilon_micro = settings->limit_epsilon_micro,
+                                   .delta_pico = (uint64_t)llround(settings->limit_delta * (double)CV_PICO),
                                    .worker_epsilon_micro = settings->limit_worker_epsilon_micro,
                                    .release_tokens = (uint32_t)settings->limit_release_tokens,
                                    .arms = (uint32_t)settings->limit_arms,

@@ -16,7 +16,7 @@ struct cv_broker_settings {
   char *listen, *thirdparty, *state, *anchor, *seal_key, *admin;
   struct cv_link_settings link;
   uint64_t limit_epsilon_micro, limit_worker_epsilon_micro;
-  double limit_epsilon, limit_worker_epsilon;
+  double limit_epsilon, limit_delta, limit_worker_epsilon;
   uint64_t limit_release_tokens, limit_arms, limit_campaigns, limit_tokens, limit_chunks, limit_queue, lease_ms;
   uint64_t handshakes, connections;
   bool unsafe_mechanisms;

@@ -27,6 +27,7 @@ static enum cv_err make(const struct cv_broker *broker, const struct cv_spec *sp
                                      .tokens_per_worker = spec->tokens_per_worker,
                                      .worker_epsilon_micro = cv_spec_worker_micro(spec, privacy->cost_micro),
                                      .lifetime_epsilon_micro = broker->config.limits.worker_epsilon_micro,
+                                     .delta_pico = cv_privacy_delta_pico(privacy),
                                      .floor_micro = broker->accounts.floor_micro,
                                      .budget_micro = spec->budget_micro,
                                      .arms = spec->arms,

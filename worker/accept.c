@@ -30,6 +30,16 @@ static enum cv_err check_epsilon(const struct cv_accept *accept, uint64_t epsilo
                  (double)epsilon_micro / (double)CV_MICRO, (double)accept->epsilon_micro / (double)CV_MICRO);
 }
 
+static enum cv_err check_law(const struct cv_accept *accept, const struct cv_local *law, struct cv_why *why) {
+  CV_TRY(check_epsilon(accept, law->epsilon_micro, "the privatizer's epsilon", why));
+  if (law->delta_pico <= accept->delta_pico) {
+    return CV_OK;
+  }
+  return cv_fail(why, CV_ERR_DENIED,
+                 "the privatizer's delta %.12g is not accepted here; expected at most %.12g, which is accept.delta",
+                 (double)law->delta_pico / (double)CV_PICO, (double)accept->delta_pico / (double)CV_PICO);
+}
+
 enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_terms *terms, struct cv_privatizer **ret,
                             struct cv_why *why) {
   if (!lists(accept->privatizers, terms->privatizer.name)) {
@@ -44,7 +54,7 @@ enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_term
   struct cv_privatizer *privatizer;
   CV_TRY(cv_privatizer_new(&terms->privatizer, terms->arms, &privatizer, why));
   if (privatizer->law.epsilon_micro != CV_EPSILON_NONE) {
-    enum cv_err err = check_epsilon(accept, privatizer->law.epsilon_micro, "the privatizer's epsilon", why);
+    enum cv_err err = check_law(accept, &privatizer->law, why);
     if (err != CV_OK) {
       cv_privatizer_free(privatizer);
       return err;

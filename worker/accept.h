@@ -13,6 +13,7 @@ struct cv_accept {
   const char *privatizers; /* names, separated by commas or blanks */
   const char *mechanisms;  /* likewise */
   uint64_t epsilon_micro;  /* largest epsilon of a campaign: of its mechanism, and of its privatizer if that is local */
+  uint64_t delta_pico;     /* largest delta of its privatizer, in 10^-12 */
   uint64_t tokens;         /* each worker gives over all campaigns, one that shows several scores counting as so
                               many; 0 = no limit of its own */
 };

@@ -41,7 +41,7 @@ struct settings {
   char *broker, *campaign, *state;
   struct cv_link_settings link;
   uint64_t seed, concurrency;
-  double arrival_rate, accept_epsilon;
+  double arrival_rate, accept_epsilon, accept_delta;
   char *accept_privatizers, *accept_mechanisms;
   uint64_t accept_tokens;
   bool exit_when_done;
@@ -102,6 +102,13 @@ static const struct cv_config_rule rules[] = {
      .high = 4000,
      .fallback = "10",
      .help = "largest epsilon it accepts"},
+    {.key = "accept.delta",
+     .type = CV_CONFIG_REAL,
+     .offset = AT(accept_delta),
+     .low = 0,
+     .high = 1,
+     .fallback = "0",
+     .help = "largest delta of a privatizer it accepts: the chance that a token shows more than epsilon permits"},
     {.key = "accept.tokens",
      .type = CV_CONFIG_WHOLE,
      .offset = AT(accept_tokens),
@@ -381,6 +388,7 @@ static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
       .accept = {.privatizers = settings->accept_privatizers,
                  .mechanisms = settings->accept_mechanisms,
                  .epsilon_micro = (uint64_t)llround(settings->accept_epsilon * (double)CV_MICRO),
+                 .delta_pico = (uint64_t)llround(settings->accept_delta * (double)CV_PICO),
                  .tokens = settings->accept_tokens},
       .campaign = daemon->campaign.spec.name,
       .arms = daemon->source.items,

@@ -137,6 +137,9 @@ static enum cv_err read_response(struct cv_params *params, uint32_t arms, struct
   CV_TRY(cv_params_check(params, rules, CV_COUNT(rules), &bad, why));
   CV_TRY(read_epsilon(params, law, why));
   CV_TRY(read_decimal(params, "delta", CV_PICO, 12, &law->delta_pico, why));
+  if (law->delta_pico >= (uint64_t)CV_PICO) {
+    return cv_fail(why, CV_ERR_INVALID, "delta is 1 but for rounding; expected at most 12 decimals");
+  }
   law->printed = strcmp(cv_params_text(params, "rule"), "printed") == 0;
   const struct cv_param *p00 = cv_params_find(params, "p00"), *p11 = cv_params_find(params, "p11");
   bool for_all = p00->number > 0 || p11->number > 0;

@@ -81,6 +81,14 @@ static void put_socket(const struct cv_parties *parties, json_t *config, const c
   }
 }
 
+/* The limit is none unless the campaign's privatizer names a delta. */
+static void put_delta(json_t *limits, const struct cv_spec *spec) {
+  const struct cv_param *delta = cv_params_find(&spec->privatizer.params, "delta");
+  if (delta != NULL && !delta->is_text) {
+    (void)json_object_set_new(limits, "delta", json_real(delta->number));
+  }
+}
+
 static enum cv_err write_config(const struct cv_parties *parties, const char *name, json_t *config,
                                 struct cv_why *why) {
   char *text = json_dumps(config, JSON_INDENT(2));
@@ -110,6 +118,7 @@ enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char
   put_path(parties, config, "anchor", "anchor/broker");
   put_path(parties, config, "seal_key", "keys/seal");
   put_socket(parties, config, "broker/broker.sock");
+  put_delta(limits, risks->spec);
   if (risks->noise_seed != NULL) {
     (void)json_object_set_new(config, "unsafe_noise_seeded", json_true());
     (void)json_object_set_new(config, "unsafe_noise_seed", json_integer((json_int_t)*risks->noise_seed));
@@ -127,6 +136,7 @@ enum cv_err cv_parties_write_gateway(const struct cv_parties *parties, uint32_t 
   (void)snprintf(name, sizeof(name), "gateway-%" PRIu64 "-%" PRIu64, range.first, range.last);
   json_t *accept = json_pack("{s:s, s:s, s:i}", "privatizers", work->spec->privatizer.name, "mechanisms",
                              work->spec->mechanism.name, "epsilon", 4000);
+  put_delta(accept, work->spec);
   json_t *config = json_pack("{s:s, s:s, s:o, s:o}", "broker", work->broker, "campaign", work->campaign, "tls",
                              tls_of(parties, name), "accept", accept);
   if (work->seed != NULL) {

@@ -54,8 +54,12 @@ static void find_words(const struct cv_statement *statement, struct words *words
         statement->mechanism, statement->privatizer);
   } else {
     say(words, "Mechanism %s: %s.", statement->mechanism, statement->guarantee);
-    say(words, "Event level: all releases together tell no more about one token's score than epsilon %g permits.",
-        epsilon(most_micro(statement)));
+    char but[64] = "";
+    if (statement->delta_pico > 0) {
+      (void)snprintf(but, sizeof(but), ", but for a chance of delta %.12g", (double)statement->delta_pico / 1e12);
+    }
+    say(words, "Event level: all releases together tell no more about one token's score than epsilon %g permits%s.",
+        epsilon(most_micro(statement)), but);
     say(words,
         "Arms are scored by different tokens, so their accounts stand side by side and the largest one counts; the "
         "releases of one arm add up in its account.");
@@ -171,14 +175,15 @@ enum cv_err cv_statement_write_json(const struct cv_statement *statement, const 
     guarantee = cv_json_append(guarantee, json_string(words.line[i]));
   }
   json_t *campaign = is_plan(statement) ? json_null() : json_integer((json_int_t)statement->campaign);
-  json_t *all = json_pack(
-      "{s:o, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "campaign", campaign, "name",
-      statement->name, "state", is_plan(statement) ? "planned" : cv_end_text(statement->end), "mechanism",
-      statement->mechanism, "privatizer", statement->privatizer, "exact", statement->is_exact, "most_micro",
-      (json_int_t)most_micro(statement), "limit_micro", (json_int_t)statement->epsilon_micro, "tokens_per_worker",
-      (json_int_t)statement->tokens_per_worker, "worker_micro", (json_int_t)statement->worker_epsilon_micro,
-      "worker_lifetime_micro", (json_int_t)statement->lifetime_epsilon_micro, "worker_floor_micro",
-      (json_int_t)statement->floor_micro, "guarantee", guarantee, "arms", accounts_json(statement));
+  json_t *all =
+      json_pack("{s:o, s:s, s:s, s:s, s:s, s:b, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "campaign", campaign,
+                "name", statement->name, "state", is_plan(statement) ? "planned" : cv_end_text(statement->end),
+                "mechanism", statement->mechanism, "privatizer", statement->privatizer, "exact", statement->is_exact,
+                "most_micro", (json_int_t)most_micro(statement), "delta", (double)statement->delta_pico / 1e12,
+                "limit_micro", (json_int_t)statement->epsilon_micro, "tokens_per_worker",
+                (json_int_t)statement->tokens_per_worker, "worker_micro", (json_int_t)statement->worker_epsilon_micro,
+                "worker_lifetime_micro", (json_int_t)statement->lifetime_epsilon_micro, "worker_floor_micro",
+                (json_int_t)statement->floor_micro, "guarantee", guarantee, "arms", accounts_json(statement));
   if (statement->budget_micro > 0) {
     all = cv_json_set(all, "budget_micro", json_integer((json_int_t)statement->budget_micro));
   }

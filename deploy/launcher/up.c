@@ -305,6 +305,7 @@ static enum cv_err start_thirdparty(struct up *up, struct cv_why *why) {
 
 static enum cv_err start_broker(struct up *up, struct cv_why *why) {
   const struct cv_broker_risks risks = {
+      .spec = &up->prepared.file.spec,
       .noise_seed = up->settings.noise_seed == CV_SEED_NONE ? NULL : &up->settings.noise_seed,
       .mechanisms = up->settings.unsafe_mechanisms};
   CV_TRY(cv_parties_write_broker(&up->parties, up->thirdparty, &risks, why));

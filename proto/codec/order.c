@@ -173,6 +173,7 @@ static enum cv_err put_statement(const struct cv_statement *from, struct cv_aren
   to->worker_epsilon_micro = from->worker_epsilon_micro;
   to->lifetime_epsilon_micro = from->lifetime_epsilon_micro;
   to->floor_micro = from->floor_micro;
+  to->delta_pico = from->delta_pico;
   to->budget_micro = from->budget_micro;
   to->end = (Crowdveil__Base__End)from->end;
   made->envelope.statement = to;
@@ -377,6 +378,7 @@ static enum cv_err take_statement(const Crowdveil__Order__Statement *in, struct 
                                .worker_epsilon_micro = in->worker_epsilon_micro,
                                .lifetime_epsilon_micro = in->lifetime_epsilon_micro,
                                .floor_micro = in->floor_micro,
+                               .delta_pico = in->delta_pico,
                                .budget_micro = in->budget_micro,
                                .tokens_per_worker = in->tokens_per_worker,
                                .end = (enum cv_end)in->end,

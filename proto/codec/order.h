@@ -95,6 +95,7 @@ struct cv_statement {
   char guarantee[CV_WHY_BYTES];
   bool is_exact;
   uint64_t epsilon_micro, worker_epsilon_micro, lifetime_epsilon_micro, floor_micro;
+  uint64_t delta_pico;
   uint64_t budget_micro; /* of a recruitment; else 0 */
   uint32_t tokens_per_worker;
   enum cv_end end;

@@ -366,6 +366,7 @@ static void configure(struct party *party, struct cv_broker_config *ret) {
   *ret = (struct cv_broker_config){
       .name = "broker",
       .limits = {.epsilon_micro = 10000000,
+                 .delta_pico = scenario->applied.law.delta_pico,
                  .worker_epsilon_micro = scenario->worker_epsilon_micro,
                  .release_tokens = 1,
                  .arms = SCENARIO_ARMS,

@@ -159,6 +159,7 @@ static bool start(struct party *party, struct cv_why *why) {
       .accept = {.privatizers = "none randomized-response laplace",
                  .mechanisms = "none hybrid binary binary-honaker kary segments doubling batch per-item",
                  .epsilon_micro = 10000000,
+                 .delta_pico = world->scenario.applied.law.delta_pico,
                  .tokens = world->scenario.own_tokens},
       .campaign = "sim",
       .arms = world->scenario.arms,

@@ -148,6 +148,8 @@ static void what_makes_no_sense_is_refused(void **state) {
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"p00.1", 0.9, NULL}, {"p11.1", 0.9, NULL}), either);
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"delta", 1, NULL}), "delta is 1; expected");
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"delta", 1e-13, NULL}), "expected at most 12 decimals");
+  /* The largest number below 1 is 1 in units of 10^-12, and such a token is the score itself. */
+  refused(rr, 1, SETTINGS({"epsilon", 1e-6, NULL}, {"delta", 0.9999999999999999, NULL}), "expected at most 12 decimals");
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"rule", 0, "best"}), "rule is \"best\"; expected optimal or printed");
   refused(rr, 1, SETTINGS({"p00", 0.9, NULL}), "p11 is not a probability strictly between 0 and 1");
   refused(rr, 1, SETTINGS({"p00", 1, NULL}, {"p11", 0.9, NULL}), "p00 is 1; expected");

@@ -231,6 +231,38 @@ static void test_two_guarantees_cost_the_smaller(void **state) {
   assert_int_equal(cv_privacy_spent_micro(&privacy, 1), 500000);
 }
 
+/* Sets one more parameter of the privatizer. */
+static void also(struct cv_spec *spec, const char *key, double number) {
+  assert_int_equal(cv_params_set_number(&spec->privatizer.params, key, number), CV_OK);
+}
+
+static void test_delta_is_the_operators_to_allow(void **state) {
+  static const char *const refusal =
+      "the privatizer's delta 0.25 is over this broker's limit of 0, which is its limits.delta";
+  static const char *const mechanisms[] = {"none", "batch", "hybrid"};
+  struct cv_broker_limits some = limits;
+  for (size_t i = 0; i < CV_COUNT(mechanisms); i++) {
+    for (int way = 0; way < 4; way++) {
+      struct cv_spec spec = good_spec();
+      spec.arms = 1;
+      choose(&spec.mechanism, mechanisms[i], 0);
+      choose(&spec.privatizer, "randomized-response", way < 2 ? 0.1 : 0);
+      also(&spec, "delta", 0.25);
+      if (way == 1) {
+        assert_int_equal(cv_params_set_text(&spec.privatizer.params, "rule", "printed"), CV_OK);
+      } else if (way > 1) {
+        also(&spec, way == 2 ? "p00" : "p00.1", 0.6);
+        also(&spec, way == 2 ? "p11" : "p11.1", 0.6);
+      }
+      refused(&spec, CV_ERR_DENIED, refusal);
+      some.delta_pico = 249999999999;
+      assert_int_equal(cv_gate_spec(&spec, &some, NULL), CV_ERR_DENIED);
+      some.delta_pico = 250000000000;
+      assert_int_equal(cv_gate_spec(&spec, &some, NULL), CV_OK);
+    }
+  }
+}
+
 static void test_small_epochs_are_for_tokens_that_are_protected(void **state) {
   struct cv_broker_limits strict = limits;
   struct cv_spec spec = good_spec();
@@ -346,6 +378,7 @@ int main(void) {
       cmocka_unit_test(test_exact_sums_go_to_the_trusted_only),
       cmocka_unit_test(test_what_is_unsound_needs_an_unsafe_broker),
       cmocka_unit_test(test_two_guarantees_cost_the_smaller),
+      cmocka_unit_test(test_delta_is_the_operators_to_allow),
       cmocka_unit_test(test_small_epochs_are_for_tokens_that_are_protected),
       cmocka_unit_test(test_a_horizon_comes_from_tokens_and_their_epochs),
       cmocka_unit_test(test_sums_fit_their_integers),

@@ -161,6 +161,7 @@ static void random_statement(struct cv_rng *rng, struct made *made) {
                                      .worker_epsilon_micro = random_u64(rng),
                                      .lifetime_epsilon_micro = random_u64(rng),
                                      .floor_micro = random_u64(rng),
+                                     .delta_pico = random_u64(rng),
                                      .tokens_per_worker = random_u32(rng),
                                      .end = (enum cv_end)cv_rng_below(rng, CV_END_COUNT),
                                      .arms = (uint32_t)cv_rng_below(rng, ROWS + 1),
@@ -292,6 +293,7 @@ static void assert_statements_equal(const struct cv_statement *a, const struct c
   assert_string_equal(a->guarantee, b->guarantee);
   assert_true(a->campaign == b->campaign && a->is_exact == b->is_exact && a->epsilon_micro == b->epsilon_micro);
   assert_true(a->worker_epsilon_micro == b->worker_epsilon_micro && a->floor_micro == b->floor_micro);
+  assert_true(a->delta_pico == b->delta_pico);
   assert_true(a->lifetime_epsilon_micro == b->lifetime_epsilon_micro && a->end == b->end);
   assert_int_equal(a->tokens_per_worker, b->tokens_per_worker);
   assert_int_equal(a->arms, b->arms);

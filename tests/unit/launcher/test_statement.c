@@ -57,10 +57,23 @@ static void who_pays_nobody_says_nothing_of_pay(void **state) {
   assert_null(strstr(text, "earned"));
 }
 
+static void delta_is_said_beside_epsilon(void **state) {
+  char text[4000];
+  const struct cv_statement statement = {.campaign = 3, .delta_pico = 50000000000};
+  FILE *to = fmemopen(text, sizeof(text), "w");
+  assert_non_null(to);
+  cv_statement_print(&statement, NULL, to);
+  (void)fclose(to);
+  assert_non_null(strstr(text, " permits, but for a chance of delta 0.05.\n"));
+  print_into(CV_END_RECOVERED, 0, text, sizeof(text));
+  assert_null(strstr(text, "delta"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_was_paid_adds_up),
       cmocka_unit_test(a_recovered_broker_says_what_it_cannot_know),
+      cmocka_unit_test(delta_is_said_beside_epsilon),
       cmocka_unit_test(who_pays_nobody_says_nothing_of_pay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,10 +51,37 @@ static void test_whole_words_of_the_list_are_accepted_and_no_others(void **state
   }
 }
 
+/* With epsilon 10^-6 and delta .999999 a thousand workers who hold a 1 give an exact sum of 1000. */
+static void test_delta_is_accepted_up_to_the_limit_and_by_default_not_at_all(void **state) {
+  struct cv_accept accept = {.privatizers = "randomized-response", .mechanisms = "none", .epsilon_micro = 2000000};
+  struct cv_terms terms = {
+      .privatizer = {.name = "randomized-response"}, .mechanism = {.name = "none"}, .tokens_per_worker = 1, .arms = 2};
+  static const struct {
+    const char *first, *second;
+    double number[2];
+  } ways[] = {{"epsilon", "delta", {1e-6, .5}}, {"p00", "p11", {.6, .6}}};
+  for (size_t i = 0; i < CV_COUNT(ways); i++) {
+    terms.privatizer.params.count = 0;
+    struct cv_privatizer *privatizer;
+    struct cv_why why;
+    assert_int_equal(cv_params_set_number(&terms.privatizer.params, ways[i].first, ways[i].number[0]), CV_OK);
+    assert_int_equal(cv_params_set_number(&terms.privatizer.params, ways[i].second, ways[i].number[1]), CV_OK);
+    assert_int_equal(cv_params_set_number(&terms.privatizer.params, "delta", .5), CV_OK);
+    accept.delta_pico = 0;
+    assert_int_equal(cv_accept_terms(&accept, &terms, &privatizer, &why), CV_ERR_DENIED);
+    assert_string_equal(why.text,
+                        "the privatizer's delta 0.5 is not accepted here; expected at most 0, which is accept.delta");
+    accept.delta_pico = 500000000000;
+    assert_int_equal(cv_accept_terms(&accept, &terms, &privatizer, &why), CV_OK);
+    cv_privatizer_free(privatizer);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_mechanism_of_the_broker_has_a_name_here),
       cmocka_unit_test(test_every_privatizer_here_has_a_name),
+      cmocka_unit_test(test_delta_is_accepted_up_to_the_limit_and_by_default_not_at_all),
       cmocka_unit_test(test_whole_words_of_the_list_are_accepted_and_no_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
