@@ -41,7 +41,7 @@ static void append_open(struct cv_broker *broker, struct cv_campaign *campaign) 
   broker->open_count++;
 }
 
-enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec,
+enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec, bool as_before,
                             struct cv_campaign **ret) {
   struct cv_campaign *campaign = calloc(1, sizeof(*campaign));
   if (campaign == NULL) {
@@ -52,6 +52,7 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
     err = cv_privacy_init(&campaign->spec, &broker->config.limits, &campaign->privacy, NULL);
   }
   if (err == CV_OK) {
+    campaign->charges_less = as_before && cv_privacy_as_before(&campaign->privacy);
     err = make_arms(campaign);
   }
   if (err == CV_OK) {

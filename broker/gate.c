@@ -72,10 +72,21 @@ enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits 
   return CV_OK;
 }
 
+bool cv_privacy_as_before(struct cv_privacy *privacy) {
+  uint64_t today = privacy->cost_micro;
+  privacy->local.pure_micro = privacy->local.epsilon_micro;
+  privacy->cost_micro = privacy->is_exact ? today : cv_privacy_limit_micro(privacy);
+  return privacy->cost_micro < today;
+}
+
 uint64_t cv_privacy_spent_micro(const struct cv_privacy *privacy, uint64_t n) {
-  bool local_alone = is_local(&privacy->local) && !privacy->law.class->has_noise;
-  uint64_t spent = local_alone ? privacy->local.epsilon_micro : cv_mechanism_spent_micro(&privacy->law, n);
-  return n == 0 ? 0 : smaller(spent, privacy->local.epsilon_micro);
+  if (n == 0) {
+    return 0;
+  }
+  if (is_local(&privacy->local) && !privacy->law.class->has_noise) {
+    return privacy->local.epsilon_micro;
+  }
+  return smaller(cv_mechanism_spent_micro(&privacy->law, n), privacy->local.pure_micro);
 }
 
 uint64_t cv_privacy_limit_micro(const struct cv_privacy *privacy) {
@@ -130,9 +141,12 @@ static enum cv_err check_sums(const struct cv_spec *spec, const struct cv_local 
 static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_privacy *privacy,
                                 const struct cv_broker_limits *limits, struct cv_why *why) {
   if (privacy->cost_micro > limits->epsilon_micro) {
-    return cv_fail(why, CV_ERR_DENIED, "%sepsilon %.6f is over this broker's limit of %.6f",
-                   privacy->cost_micro == privacy->local.epsilon_micro ? "the privatizer's " : "",
-                   (double)privacy->cost_micro / (double)CV_MICRO, (double)limits->epsilon_micro / (double)CV_MICRO);
+    return cv_fail(
+        why, CV_ERR_DENIED, "%sepsilon %.6f is over this broker's limit of %.6f",
+        privacy->cost_micro == privacy->local.pure_micro || privacy->cost_micro == privacy->local.epsilon_micro
+            ? "the privatizer's "
+            : "",
+        (double)privacy->cost_micro / (double)CV_MICRO, (double)limits->epsilon_micro / (double)CV_MICRO);
   }
   if (privacy->local.delta_pico > limits->delta_pico) {
     return cv_fail(why, CV_ERR_DENIED,

@@ -39,7 +39,9 @@ enum {
 struct cv_privacy {
   struct cv_local local;
   struct cv_mechanism_law law;
-  uint64_t cost_micro; /* of one token to its worker: of the two guarantees the smaller, each covers all that leaves */
+  /* Of one token to its worker: of the two guarantees the smaller, each covers all that leaves. Behind a mechanism the
+   * privatizer's is the one without delta: the mechanism's holds for certain, and what is charged does. */
+  uint64_t cost_micro;
   uint32_t least_tokens; /* smallest epoch that may be released */
   bool is_exact;         /* sums of the scores themselves leave */
 };
@@ -51,6 +53,9 @@ struct cv_privacy {
  */
 CV_MUST_USE enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits *limits,
                                         struct cv_privacy *ret, struct cv_why *why);
+/* Charges as version 0.1.0 did, for a campaign that it accepted: with a privatizer's epsilon although it has a delta.
+ * True if that is less than is charged today. */
+bool cv_privacy_as_before(struct cv_privacy *privacy);
 /* What the third-party's view of one arm has cost after n releases, micro-epsilon. */
 uint64_t cv_privacy_spent_micro(const struct cv_privacy *privacy, uint64_t n);
 

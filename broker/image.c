@@ -19,6 +19,7 @@ static void put_campaign(const struct cv_campaign *campaign, struct cv_buf *out)
   cv_buf_put_u64(out, campaign->submitted_wall_ms);
   cv_buf_put_u64(out, campaign->deadline_wall_ms);
   cv_spec_encode(&campaign->spec, out);
+  cv_buf_put_u8(out, CV_CHARGES_TODAY);
 }
 
 static void put_state(const struct cv_campaign *campaign, struct cv_buf *out) {

@@ -98,7 +98,7 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
     if (err != CV_OK) {
       return err == CV_ERR_NOMEM ? err : answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
     }
-    CV_TRY(cv_campaign_new(broker, (uint32_t)broker->totals.campaigns + 1, &submit->spec, &campaign));
+    CV_TRY(cv_campaign_new(broker, (uint32_t)broker->totals.campaigns + 1, &submit->spec, false, &campaign));
     memcpy(campaign->requester, conn->identity.name, sizeof(campaign->requester));
     memcpy(campaign->client_key, submit->client_key, sizeof(campaign->client_key));
     campaign->submitted_wall_ms = broker->wall_ms;

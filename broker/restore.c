@@ -23,6 +23,7 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED;
   }
+  bool as_before = cv_reader_done(row);
   struct cv_campaign *campaign = NULL;
   /* The operator's limits hold for what comes, not for what was accepted. */
   const struct cv_broker_limits none = {.epsilon_micro = UINT64_MAX,
@@ -30,9 +31,9 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
                                         .arms = CV_ARMS_MAX,
                                         .tokens = UINT64_MAX,
                                         .unsafe_mechanisms = true};
-  err = damaged_unless(cv_gate_spec(&spec, &none, NULL) == CV_OK);
+  err = damaged_unless((as_before || cv_read_u8(row) == CV_CHARGES_TODAY) && cv_gate_spec(&spec, &none, NULL) == CV_OK);
   if (err == CV_OK) {
-    err = cv_campaign_new(broker, id, &spec, &campaign);
+    err = cv_campaign_new(broker, id, &spec, as_before, &campaign);
   }
   cv_spec_fini(&spec);
   CV_TRY(err);
@@ -374,6 +375,19 @@ static bool are_accounts_whole(const struct cv_broker *broker) {
   return held >= least;
 }
 
+/* Campaigns of an earlier version end with what they have, rather than go on charging less than their tokens tell. */
+static void stop_what_charges_less(struct cv_broker *broker) {
+  for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    if (campaign->charges_less && campaign->phase < CV_PHASE_STOPPING) {
+      cv_broker_note(broker, NULL,
+                     "campaign %u \"%s\" was accepted by an earlier version, which charged its workers too little; it "
+                     "ends with what it has",
+                     campaign->id, campaign->spec.name);
+      cv_campaign_stop(broker, campaign, CV_END_LEDGER);
+    }
+  }
+}
+
 enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, const struct cv_totals *totals,
                                   uint64_t now_ms, uint64_t wall_ms) {
   broker->commit = commit + 1;
@@ -398,5 +412,6 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
   /* Rows of a campaign that has ended have nothing else to agree with. */
   CV_TRY(damaged_unless(totals == NULL || (is_same(totals, &broker->totals) && are_accounts_whole(broker))));
   broker->changed = broker->said = broker->sweep = broker->quiet = false;
+  stop_what_charges_less(broker);
   return cv_broker_unless_failed(broker, CV_OK, NULL);
 }

@@ -26,6 +26,7 @@ enum {
   CV_PART_RELEASES = 256,   /* releases in one frame */
   CV_SPEC_BYTES_MAX = 128 * 1024,
   CV_JOURNAL_BYTES = 1 << 20, /* of journal before chunks are folded, unless configured */
+  CV_CHARGES_TODAY = 1,       /* at the end of a campaign's row; rows of version 0.1.0 end before it */
   CV_STALL_MS = 500,          /* between ticks: more, and this process stood still */
 };
 
@@ -77,6 +78,7 @@ struct cv_campaign {
   uint8_t client_key[CV_CLIENT_KEY_BYTES];
   struct cv_spec spec;
   struct cv_privacy privacy;
+  bool charges_less; /* than it would today: accepted by an earlier version, it gives no more tokens */
   enum cv_phase phase;
   enum cv_end end;
   bool has_seed;
@@ -247,8 +249,9 @@ struct cv_broker {
 
 /* campaign.c */
 struct cv_campaign *cv_campaign_find(struct cv_broker *broker, uint64_t id);
+/* `as_before`: accepted by version 0.1.0 and charged as it did. */
 CV_MUST_USE enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec,
-                                        struct cv_campaign **ret);
+                                        bool as_before, struct cv_campaign **ret);
 void cv_campaign_free(struct cv_campaign *campaign);
 void cv_campaign_mark(struct cv_broker *broker, struct cv_campaign *campaign);
 /* Ends the giving of places; the third-party will be asked for a result. */

@@ -107,20 +107,39 @@ static double between(uint64_t p_micro, uint64_t q_micro, double delta) {
   return p <= 0 ? 0 : log(p * (double)CV_MICRO / (double)q_micro);
 }
 
-static enum cv_err epsilon_of_matrices(struct cv_local *law, struct cv_why *why) {
+/* The epsilon at which the worst matrix is (epsilon, delta)-private, rounded up. */
+static uint64_t worst_of_matrices(const struct cv_local *law, double delta) {
   const uint64_t one = (uint64_t)CV_MICRO;
-  double delta = (double)law->delta_pico / (double)CV_PICO, epsilon = 0;
+  double epsilon = 0;
   for (uint32_t i = 0; i < law->matrices; i++) {
     uint64_t p00 = law->matrix[i].p00_micro, p11 = law->matrix[i].p11_micro;
-    if (p00 + p11 == one) {
-      return cv_fail(why, CV_ERR_INVALID, "p00 + p11 is 1; expected another sum, or tokens say nothing about scores");
-    }
     epsilon = fmax(epsilon, fmax(between(p00, one - p11, delta), between(one - p11, p00, delta)));
     epsilon = fmax(epsilon, fmax(between(p11, one - p00, delta), between(one - p00, p11, delta)));
   }
   /* A logarithm is off by far less than the 10^-6 micro that are added before rounding up. */
-  law->epsilon_micro = (uint64_t)ceil(epsilon * (double)CV_MICRO + 1e-6);
+  return (uint64_t)ceil(epsilon * (double)CV_MICRO + 1e-6);
+}
+
+static enum cv_err epsilon_of_matrices(struct cv_local *law, struct cv_why *why) {
+  for (uint32_t i = 0; i < law->matrices; i++) {
+    if (law->matrix[i].p00_micro + law->matrix[i].p11_micro == (uint64_t)CV_MICRO) {
+      return cv_fail(why, CV_ERR_INVALID, "p00 + p11 is 1; expected another sum, or tokens say nothing about scores");
+    }
+  }
+  law->epsilon_micro = worst_of_matrices(law, (double)law->delta_pico / (double)CV_PICO);
+  law->pure_micro = worst_of_matrices(law, 0);
   return CV_OK;
+}
+
+/* e^epsilon by a symmetric rule that is (epsilon, delta)-private becomes the ratio of p and 1 - p. */
+static uint64_t pure_of_rule(const struct cv_local *law) {
+  if (law->delta_pico == 0) {
+    return law->epsilon_micro;
+  }
+  double delta = (double)law->delta_pico / (double)CV_PICO;
+  double above = log1p(delta * exp(-(double)law->epsilon_micro / (double)CV_MICRO));
+  above -= law->printed ? 0 : log1p(-delta);
+  return law->epsilon_micro + (uint64_t)ceil(above * (double)CV_MICRO + 1e-6);
 }
 
 static enum cv_err read_response(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
@@ -156,6 +175,7 @@ static enum cv_err read_response(struct cv_params *params, uint32_t arms, struct
   }
   law->low = 0;
   law->high = CV_GRID;
+  law->pure_micro = pure_of_rule(law);
   return law->matrices > 0 ? epsilon_of_matrices(law, why) : CV_OK;
 }
 
@@ -166,6 +186,7 @@ static enum cv_err read_laplace(struct cv_params *params, struct cv_local *law, 
   const struct cv_param *bad;
   CV_TRY(cv_params_check(params, rules, CV_COUNT(rules), &bad, why));
   CV_TRY(read_epsilon(params, law, why));
+  law->pure_micro = law->epsilon_micro;
   uint64_t bound = ((uint64_t)(40 * CV_GRID * CV_MICRO) + law->epsilon_micro - 1) / law->epsilon_micro;
   law->low = -(int64_t)bound;
   law->high = CV_GRID + (int64_t)bound;
@@ -174,7 +195,7 @@ static enum cv_err read_laplace(struct cv_params *params, struct cv_local *law, 
 
 static enum cv_err read_none(struct cv_params *params, struct cv_local *law, struct cv_why *why) {
   const struct cv_param *bad;
-  law->epsilon_micro = CV_EPSILON_NONE;
+  law->epsilon_micro = law->pure_micro = CV_EPSILON_NONE;
   law->high = CV_GRID;
   return cv_params_check(params, NULL, 0, &bad, why);
 }

@@ -46,7 +46,8 @@ struct cv_matrix {
 struct cv_local {
   enum cv_local_kind kind;
   uint64_t epsilon_micro; /* of one token, of the worst arm, rounded up; or CV_EPSILON_NONE */
-  uint64_t delta_pico;    /* in 10^-12 */
+  uint64_t delta_pico;    /* in 10^-12, below CV_PICO */
+  uint64_t pure_micro;    /* epsilon of the same law with delta 0: ln of its largest ratio, rounded up; never less */
   int64_t low, high;      /* range of token values, both included */
   bool printed;           /* symmetric response with the printed p */
   uint32_t matrices;      /* 0: symmetric, 1: one for all arms, else one an arm */

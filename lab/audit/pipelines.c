@@ -53,11 +53,10 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, uint32_t rounds, struc
   struct cv_privacy privacy;
   struct cv_spec completed = *spec;
   CV_TRY(cv_privacy_init(&completed, &(struct cv_broker_limits){.release_tokens = 1}, &privacy, NULL));
-  bool has_noise = privacy.law.class->has_noise;
   *ret = (struct cv_audit_subject){
       .is_sound = true,
       .epsilon = (double)cv_privacy_spent_micro(&privacy, rounds) / CV_MICRO,
-      .delta = has_noise ? 0 : (double)privacy.local.delta_pico / CV_PICO,
+      .delta = (double)cv_privacy_delta_pico(&privacy) / CV_PICO,
       .width = width,
       .keys = width - 1,
       .sample = sample,
@@ -70,7 +69,7 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, uint32_t rounds, struc
     ret->key[i] = (uint16_t)i;
   }
   (void)snprintf(ret->part, sizeof(ret->part), "pipeline");
-  (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s, %.20s, n %u", spec->privatizer.name, spec->mechanism.name,
-                 rounds);
+  (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s%s, %.20s, n %u", spec->privatizer.name,
+                 privacy.local.delta_pico > 0 ? " delta" : "", spec->mechanism.name, rounds);
   return CV_OK;
 }

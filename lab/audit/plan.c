@@ -8,7 +8,7 @@
 #include "common/base/grid.h"
 #include "lab/audit/subjects.h"
 
-enum { SUBJECTS_MAX = 512, SPECS_MAX = 64, CHOICES_MAX = 64 };
+enum { SUBJECTS_MAX = 512, SPECS_MAX = 128, CHOICES_MAX = 64 };
 
 struct cv_audit_plan {
   const char *only;
@@ -57,10 +57,10 @@ static enum cv_err add_mechanisms(struct cv_audit_plan *plan, bool full) {
   return CV_OK;
 }
 
-/* Choices of a privatizer: up to two numbers and a word. */
+/* Choices of a privatizer: up to three numbers and a word. */
 static const struct local {
-  const char *name, *key[2];
-  double number[2];
+  const char *name, *key[3];
+  double number[3];
   const char *rule;
   bool full;
 } locals[] = {
@@ -75,6 +75,9 @@ static const struct local {
     {.name = "laplace", .key = {"epsilon"}, .number = {.5}},
     {.name = "laplace", .key = {"epsilon"}, .number = {2}},
     {.name = "laplace", .key = {"epsilon"}, .number = {.1}, .full = true},
+    {.name = "randomized-response", .key = {"epsilon", "delta"}, .number = {.1, .5}},
+    {.name = "randomized-response", .key = {"epsilon", "delta"}, .number = {.1, .5}, .rule = "printed", .full = true},
+    {.name = "randomized-response", .key = {"p00", "p11", "delta"}, .number = {.7, .8, .6}, .full = true},
 };
 
 static enum cv_err choose(const struct local *local, struct cv_choice *ret) {
@@ -110,32 +113,53 @@ static const struct way {
     {NULL, "batch", 3, false},      {NULL, "kary", 4, true},           {NULL, "binary", 4, true},
     {NULL, "doubling", 4, true},    {NULL, "per-item", 3, true},       {NULL, "binary-honaker", 4, true},
     {&locals[1], "none", 3, false}, {&locals[9], "none", 3, false},    {&locals[1], "hybrid", 4, false},
-    {&locals[2], "none", 3, true},  {&locals[8], "segments", 3, true},
+    {&locals[2], "none", 3, true},  {&locals[8], "segments", 3, true}, {&locals[11], "batch", 1, false},
 };
+
+static enum cv_err add_way(struct cv_audit_plan *plan, const struct way *way) {
+  struct cv_spec *spec = &plan->spec[plan->specs++];
+  struct cv_audit_subject subject;
+  *spec = (struct cv_spec){.name = "audit",
+                           .arms = 2,
+                           .policy.name = "ppar",
+                           .privatizer.name = "none",
+                           .epsilon_micro = 1000000,
+                           .tokens_per_worker = 1,
+                           .tokens = 2 * (uint64_t)way->rounds};
+  (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "%s", way->mechanism);
+  if (way->local != NULL) {
+    CV_TRY(choose(way->local, &spec->privatizer));
+  }
+  CV_TRY(cv_audit_pipeline(spec, way->rounds, &subject));
+  keep(plan, &subject);
+  return CV_OK;
+}
+
+static bool has_delta(const struct local *local) {
+  return (local->key[1] != NULL && strcmp(local->key[1], "delta") == 0) ||
+         (local->key[2] != NULL && strcmp(local->key[2], "delta") == 0);
+}
+
+/* Every privatizer with a delta in front of every mechanism that protects, once: what is charged has to cover what the
+ * third-party sees for certain. */
+static enum cv_err add_deltas(struct cv_audit_plan *plan) {
+  for (size_t i = 0; i < CV_COUNT(locals); i++) {
+    for (size_t j = 0; cv_mechanism_at(j) != NULL && has_delta(&locals[i]); j++) {
+      if (cv_mechanism_at(j)->is_private) {
+        CV_TRY(add_way(plan, &(struct way){&locals[i], cv_mechanism_at(j)->name, 1, true}));
+      }
+    }
+  }
+  return CV_OK;
+}
 
 static enum cv_err add_pipelines(struct cv_audit_plan *plan, bool full) {
   for (size_t i = 0; i < CV_COUNT(ways); i++) {
-    const struct way *way = &ways[i];
-    if (way->full && !full) {
-      continue;
+    if (full || !ways[i].full) {
+      CV_TRY(add_way(plan, &ways[i]));
     }
-    struct cv_spec *spec = &plan->spec[plan->specs++];
-    struct cv_audit_subject subject;
-    *spec = (struct cv_spec){.name = "audit",
-                             .arms = 2,
-                             .policy.name = "ppar",
-                             .privatizer.name = "none",
-                             .epsilon_micro = 1000000,
-                             .tokens_per_worker = 1,
-                             .tokens = 2 * (uint64_t)way->rounds};
-    (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "%s", way->mechanism);
-    if (way->local != NULL) {
-      CV_TRY(choose(way->local, &spec->privatizer));
-    }
-    CV_TRY(cv_audit_pipeline(spec, way->rounds, &subject));
-    keep(plan, &subject);
   }
-  return CV_OK;
+  return full ? add_deltas(plan) : CV_OK;
 }
 
 static void add_laplace(struct cv_audit_plan *plan) {

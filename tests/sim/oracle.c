@@ -41,9 +41,11 @@ static struct cv_plan *add_plan(struct oracle *oracle, uint64_t number, const st
 
 static uint64_t spent_on(const struct run *run, const struct cv_mechanism *mechanism) {
   uint64_t spent = cv_mechanism_spent_micro(&mechanism->law, mechanism->releases);
-  uint64_t local = run->scenario->applied.law.epsilon_micro;
-  /* alone, or the smaller guarantee */
-  return local != CV_EPSILON_NONE && (spent == 0 || local < spent) ? local : spent;
+  const struct cv_local *local = &run->scenario->applied.law;
+  if (spent == 0) {
+    return local->epsilon_micro == CV_EPSILON_NONE ? 0 : local->epsilon_micro;
+  }
+  return local->pure_micro < spent ? local->pure_micro : spent; /* either covers it, the privatizer's without delta */
 }
 
 /* What the plan shows of the arm; `first`: each arm's plays before it. */

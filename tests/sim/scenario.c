@@ -399,9 +399,11 @@ void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret) {
 }
 
 uint64_t scenario_cost(const struct scenario *s) {
-  uint64_t local = s->applied.law.epsilon_micro;
-  bool covered = !is(s->mechanism, "none") || local == CV_EPSILON_NONE;
-  return covered && s->epsilon_micro < local ? s->epsilon_micro : local;
+  const struct cv_local *local = &s->applied.law;
+  if (is(s->mechanism, "none") && local->epsilon_micro != CV_EPSILON_NONE) {
+    return local->epsilon_micro;
+  }
+  return s->epsilon_micro < local->pure_micro ? s->epsilon_micro : local->pure_micro;
 }
 
 bool scenario_is_scripted(const struct scenario *s) {

@@ -110,6 +110,33 @@ static void a_matrix_costs_its_worst_ratio(void **state) {
   assert_true((double)eased.epsilon_micro >= micro && (double)eased.epsilon_micro < micro + 1);
 }
 
+/* What the law tells for certain: delta takes nothing off the largest ratio. */
+static void a_law_with_delta_has_an_epsilon_without(void **state) {
+  static const struct {
+    struct setting set[4];
+    uint64_t epsilon_micro;
+    double ratio;
+  } cases[] = {
+      {{{"epsilon", 0.1, NULL}, {"delta", 0.5, NULL}}, 100000, (1.1051709180756477 + 0.5) / 0.5},
+      {{{"epsilon", 0.1, NULL}, {"delta", 0.5, NULL}, {"rule", 0, "printed"}}, 100000, 1.1051709180756477 + 0.5},
+      {{{"epsilon", 1e-6, NULL}, {"delta", 0.999999, NULL}}, 1, (1.000001 + 0.999999) / 0.000001},
+      {{{"p00", 0.75, NULL}, {"p11", 0.75, NULL}, {"delta", 0.25, NULL}}, 693148, 3},
+      {{{"p00", 0.9, NULL}, {"p11", 0.9, NULL}, {"delta", 0.9, NULL}}, 1, 9},
+      {{{"p00.1", 0.8, NULL}, {"p11.1", 0.8, NULL}, {"delta", 0.7, NULL}}, 1, 4},
+  };
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct setting set[5] = {{NULL, 0, NULL}};
+    memcpy(set, cases[i].set, sizeof(cases[i].set));
+    struct cv_local law = law_of("randomized-response", 1, set);
+    double micro = 1e6 * log(cases[i].ratio);
+    assert_int_equal(law.epsilon_micro, cases[i].epsilon_micro);
+    assert_true((double)law.pure_micro >= micro - 1e-6 && (double)law.pure_micro < micro + 1.1);
+  }
+  assert_true(law_of("none", 1, NULL).pure_micro == CV_EPSILON_NONE);
+  assert_int_equal(law_of("laplace", 1, SETTINGS({"epsilon", 3, NULL})).pure_micro, 3000000);
+  assert_int_equal(law_of("randomized-response", 1, SETTINGS({"epsilon", 3, NULL})).pure_micro, 3000000);
+}
+
 static void every_arm_may_have_its_own_matrix(void **state) {
   struct cv_local law =
       law_of("randomized-response", 2,
@@ -149,7 +176,8 @@ static void what_makes_no_sense_is_refused(void **state) {
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"delta", 1, NULL}), "delta is 1; expected");
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"delta", 1e-13, NULL}), "expected at most 12 decimals");
   /* The largest number below 1 is 1 in units of 10^-12, and such a token is the score itself. */
-  refused(rr, 1, SETTINGS({"epsilon", 1e-6, NULL}, {"delta", 0.9999999999999999, NULL}), "expected at most 12 decimals");
+  refused(rr, 1, SETTINGS({"epsilon", 1e-6, NULL}, {"delta", 0.9999999999999999, NULL}),
+          "expected at most 12 decimals");
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"rule", 0, "best"}), "rule is \"best\"; expected optimal or printed");
   refused(rr, 1, SETTINGS({"p00", 0.9, NULL}), "p11 is not a probability strictly between 0 and 1");
   refused(rr, 1, SETTINGS({"p00", 1, NULL}, {"p11", 0.9, NULL}), "p00 is 1; expected");
@@ -181,6 +209,7 @@ int main(void) {
       cmocka_unit_test(a_response_is_one_of_two_values),
       cmocka_unit_test(keeping_follows_epsilon_and_delta),
       cmocka_unit_test(a_matrix_costs_its_worst_ratio),
+      cmocka_unit_test(a_law_with_delta_has_an_epsilon_without),
       cmocka_unit_test(every_arm_may_have_its_own_matrix),
       cmocka_unit_test(laplace_reaches_forty_scales_beyond),
       cmocka_unit_test(what_makes_no_sense_is_refused),

@@ -263,6 +263,27 @@ static void test_delta_is_the_operators_to_allow(void **state) {
   }
 }
 
+/* Noise covers every token for certain, a privatizer with delta only most of them: its epsilon is no bound on the sum. */
+static void test_behind_a_mechanism_delta_does_not_make_a_token_cheaper(void **state) {
+  struct cv_spec spec = good_spec();
+  struct cv_privacy privacy;
+  choose(&spec.mechanism, "batch", 0);
+  choose(&spec.privatizer, "randomized-response", 0.1);
+  also(&spec, "delta", 0.5);
+  assert_int_equal(cv_privacy_init(&spec, &limits, &privacy, NULL), CV_OK);
+  assert_int_equal(privacy.cost_micro, 1000000); /* without delta it is ln 3.21 */
+  assert_int_equal(cv_privacy_delta_pico(&privacy), 0);
+  spec.epsilon_micro = 2000000;
+  assert_int_equal(cv_privacy_init(&spec, &limits, &privacy, NULL), CV_OK);
+  assert_int_equal(privacy.cost_micro, privacy.local.pure_micro);
+  assert_int_equal(cv_privacy_spent_micro(&privacy, 1), privacy.local.pure_micro);
+  assert_true(privacy.cost_micro > 1166000 && privacy.cost_micro < 1167000);
+  choose(&spec.mechanism, "none", 0);
+  assert_int_equal(cv_privacy_init(&spec, &limits, &privacy, NULL), CV_OK);
+  assert_int_equal(privacy.cost_micro, 100000);
+  assert_int_equal(cv_privacy_delta_pico(&privacy), 500000000000);
+}
+
 static void test_small_epochs_are_for_tokens_that_are_protected(void **state) {
   struct cv_broker_limits strict = limits;
   struct cv_spec spec = good_spec();
@@ -379,6 +400,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_unsound_needs_an_unsafe_broker),
       cmocka_unit_test(test_two_guarantees_cost_the_smaller),
       cmocka_unit_test(test_delta_is_the_operators_to_allow),
+      cmocka_unit_test(test_behind_a_mechanism_delta_does_not_make_a_token_cheaper),
       cmocka_unit_test(test_small_epochs_are_for_tokens_that_are_protected),
       cmocka_unit_test(test_a_horizon_comes_from_tokens_and_their_epochs),
       cmocka_unit_test(test_sums_fit_their_integers),

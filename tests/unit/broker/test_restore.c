@@ -12,6 +12,7 @@
 
 #include "broker/chunks.h"
 #include "broker/gate.h"
+#include "broker/state.h"
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/broker_disk.h"
 #include "tests/support/mechanism.h"
@@ -34,6 +35,7 @@ struct stage {
 static void boot(struct stage *stage) {
   const struct cv_broker_config config = {.name = "b",
                                           .limits = {.epsilon_micro = 1000000,
+                                                     .delta_pico = 500000000000,
                                                      .worker_epsilon_micro = 1000000,
                                                      .release_tokens = 1,
                                                      .arms = 10,
@@ -62,8 +64,19 @@ static void turn(struct stage *stage) {
   cv_batch_fini(&batch);
 }
 
+static struct cv_spec spec_of_test(void) {
+  return (struct cv_spec){.name = "test",
+                          .arms = ARMS,
+                          .policy.name = "scripted",
+                          .mechanism.name = "hybrid",
+                          .privatizer.name = "none",
+                          .epsilon_micro = 500000,
+                          .tokens_per_worker = 1,
+                          .tokens = (uint64_t)3 * ARMS * TAU};
+}
+
 /* A campaign with an open epoch of TAU tokens in each arm, stored. */
-static void setup(struct stage *stage) {
+static void setup_with(struct stage *stage, const struct cv_spec *spec) {
   const struct cv_identity requester = {.role = CV_ROLE_REQUESTER, .name = "r"};
   const struct cv_identity thirdparty = {.role = CV_ROLE_THIRDPARTY, .name = "t"};
   const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION};
@@ -76,14 +89,7 @@ static void setup(struct stage *stage) {
   assert_int_equal(cv_broker_join(stage->core, &requester, NULL, &order, &why), CV_OK);
   assert_int_equal(cv_broker_join(stage->core, &thirdparty, NULL, &rank, &why), CV_OK);
   struct cv_order_frame submit = {.hello = hello, .kind = CV_ORDER_SUBMIT};
-  submit.as.submit.spec = (struct cv_spec){.name = "test",
-                                           .arms = ARMS,
-                                           .policy.name = "scripted",
-                                           .mechanism.name = "hybrid",
-                                           .privatizer.name = "none",
-                                           .epsilon_micro = 500000,
-                                           .tokens_per_worker = 1,
-                                           .tokens = (uint64_t)3 * ARMS * TAU};
+  submit.as.submit.spec = *spec;
   assert_int_equal(cv_broker_on_order(stage->core, order, &submit, NOW, NOW, &why), CV_OK);
   assert_int_equal(cv_broker_on_rank(stage->core, rank, &(struct cv_rank_frame){.hello = hello}, NOW, &why), CV_OK);
   turn(stage);
@@ -95,6 +101,11 @@ static void setup(struct stage *stage) {
   const struct cv_rank_frame frame = {.opened = 1, .answer = &opened, .plans = 1, .plan = &plan};
   assert_int_equal(cv_broker_on_rank(stage->core, rank, &frame, NOW, &why), CV_OK);
   turn(stage);
+}
+
+static void setup(struct stage *stage) {
+  const struct cv_spec spec = spec_of_test();
+  setup_with(stage, &spec);
 }
 
 static void teardown(struct stage *stage) {
@@ -139,6 +150,38 @@ static void test_what_was_stored_comes_back(void **state) {
   struct stage stage;
   setup(&stage);
   assert_int_equal(load(&stage), CV_OK);
+  teardown(&stage);
+}
+
+/* The row of a campaign that version 0.1.0 stored ends before the byte that says how it is charged. */
+static void as_version_0_1_0(struct stage *stage) {
+  struct disk_row *row = row_of(stage, CV_OP_CAMPAIGN);
+  row->bytes.len -= 1;
+}
+
+static void test_a_campaign_of_before_goes_on_unless_it_charged_too_little(void **state) {
+  static const double delta[] = {0, .5};
+  for (size_t i = 0; i < CV_COUNT(delta); i++) {
+    struct stage stage;
+    struct cv_spec spec = spec_of_test();
+    (void)snprintf(spec.privatizer.name, sizeof(spec.privatizer.name), "randomized-response");
+    assert_int_equal(cv_params_set_number(&spec.privatizer.params, "epsilon", .1), CV_OK);
+    assert_int_equal(cv_params_set_number(&spec.privatizer.params, "delta", delta[i]), CV_OK);
+    setup_with(&stage, &spec);
+    as_version_0_1_0(&stage);
+    assert_int_equal(load(&stage), CV_OK);
+    const struct cv_campaign *campaign = cv_campaign_find(stage.core, 1);
+    assert_int_equal(campaign->privacy.cost_micro, 100000); /* what its tokens were charged, and no more is known */
+    assert_int_equal(campaign->phase, delta[i] > 0 ? CV_PHASE_STOPPING : CV_PHASE_RUNNING);
+    turn(&stage);
+    assert_int_equal(load(&stage), CV_OK);
+    assert_int_equal(cv_campaign_find(stage.core, 1)->phase, delta[i] > 0 ? CV_PHASE_STOPPING : CV_PHASE_RUNNING);
+    teardown(&stage);
+  }
+  struct stage stage;
+  setup(&stage);
+  row_of(&stage, CV_OP_CAMPAIGN)->bytes.data[row_of(&stage, CV_OP_CAMPAIGN)->bytes.len - 1]++;
+  assert_int_equal(load(&stage), CV_ERR_DAMAGED); /* as nobody charges yet */
   teardown(&stage);
 }
 
@@ -249,6 +292,7 @@ static void test_standings_that_are_no_numbers_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_was_stored_comes_back),
+      cmocka_unit_test(test_a_campaign_of_before_goes_on_unless_it_charged_too_little),
       cmocka_unit_test(test_an_epoch_longer_than_any_plan_is_refused),
       cmocka_unit_test(test_more_tokens_than_the_campaigns_limit_are_refused),
       cmocka_unit_test(test_an_open_epoch_without_noise_is_refused),

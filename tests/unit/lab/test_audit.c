@@ -130,6 +130,26 @@ static void test_a_whole_pipeline_passes(void **state) {
   assert_true(verdict.certified > .7);
 }
 
+/* Its epsilon of .1 holds but for a delta of .5; through a sum with noise more than that gets past for certain. */
+static void test_a_privatizer_with_delta_is_charged_what_passes_the_noise(void **state) {
+  struct cv_spec spec = campaign(1);
+  (void)snprintf(spec.mechanism.name, sizeof(spec.mechanism.name), "batch");
+  (void)snprintf(spec.privatizer.name, sizeof(spec.privatizer.name), "randomized-response");
+  assert_int_equal(cv_params_set_number(&spec.privatizer.params, "epsilon", .1), CV_OK);
+  assert_int_equal(cv_params_set_number(&spec.privatizer.params, "delta", .5), CV_OK);
+  struct cv_audit_subject subject;
+  assert_int_equal(cv_audit_pipeline(&spec, 1, &subject), CV_OK);
+  struct cv_audit_settings how = settings;
+  struct cv_audit_verdict verdict;
+  how.runs = 50000;
+  assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
+  assert_near(subject.delta, 0, 0);
+  assert_false(cv_audit_exceeds(&subject, &verdict));
+  subject.epsilon = .1;
+  assert_true(cv_audit_exceeds(&subject, &verdict));
+  assert_true(verdict.certified > .3);
+}
+
 /* ---- what must be caught ---- */
 
 static void half_draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
@@ -237,6 +257,7 @@ int main(void) {
       cmocka_unit_test(test_a_sound_mechanism_passes_and_the_bound_is_near_the_truth),
       cmocka_unit_test(test_the_result_does_not_depend_on_the_number_of_threads),
       cmocka_unit_test(test_a_whole_pipeline_passes),
+      cmocka_unit_test(test_a_privatizer_with_delta_is_charged_what_passes_the_noise),
       cmocka_unit_test(test_halved_noise_is_caught),
       cmocka_unit_test(test_a_draw_skipped_at_powers_of_two_is_caught),
       cmocka_unit_test(test_the_printed_hybrid_is_caught),
