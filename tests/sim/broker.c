@@ -59,10 +59,37 @@ static void send(struct world *world, struct wire *wire, enum cv_err err) {
   cv_buf_clear(&world->bytes);
 }
 
+/* 12: who is asked is one of those that it vouches for. */
+static void check_asked(const struct wire *wire, const struct cv_crowd_frame *frame) {
+  const struct party *peer = wire->end->other->party;
+  for (size_t i = 0; i < frame->assigns; i++) {
+    if (!cv_identity_vouches_for(&peer->identity, frame->assign[i].worker)) {
+      world_fail(peer->world, "12: %s is asked for worker %llu", peer->identity.name,
+                 (unsigned long long)frame->assign[i].worker);
+    }
+  }
+}
+
+/* 12: who is told to go has come again. */
+static void check_replaced(const struct wire *wire) {
+  const struct party *peer = wire->end->other->party;
+  for (const struct link *link = peer->world->links; link != wire->end->link; link = link->next) { /* later ones */
+    const struct cv_identity *other = &link->end[0].party->identity;
+    if (other->role == peer->identity.role && strcmp(other->name, peer->identity.name) == 0) {
+      return;
+    }
+  }
+  world_fail(peer->world, "12: %s is told to go, and has not come again", peer->identity.name);
+}
+
 static void tell(struct world *world, struct wire *wire, const struct cv_broker_out *out) {
   switch (out->schema) {
     case CV_SCHEMA_CROWD:
       truth_told_crowd(world->truth, out->frame.crowd);
+      check_asked(wire, out->frame.crowd);
+      if (out->frame.crowd->goodbye != NULL) {
+        check_replaced(wire);
+      }
       send(world, wire, cv_crowd_encode(out->frame.crowd, &world->encoding, &world->bytes));
       break;
     case CV_SCHEMA_RANK:
@@ -73,6 +100,15 @@ static void tell(struct world *world, struct wire *wire, const struct cv_broker_
       send(world, wire, cv_order_encode(out->frame.order, &world->encoding, &world->bytes));
       break;
   }
+}
+
+/* As in broker/shell.c: it is told why. */
+static void reject(struct world *world, struct wire *wire, const struct cv_why *why) {
+  const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION, .program = "broker"};
+  const struct cv_crowd_frame frame = {.hello = hello, .goodbye = why->text};
+  world_log(world, "broker: %s cannot join: %s", wire->end->other->party->identity.name, why->text);
+  send(world, wire, cv_crowd_encode(&frame, &world->encoding, &world->bytes));
+  drop(wire);
 }
 
 /* A link that is closed leaves the core at its own event, not under the core's feet. */
@@ -273,6 +309,20 @@ static void timer(struct party *party, int which) {
 
 /* ---- in ---- */
 
+/* The tallies are in the order of enum rival. */
+static void count_rivals(const struct world *world, const struct party *peer, bool joined) {
+  for (uint32_t i = 0; i < world->scenario.rivals; i++) {
+    const struct party *rival = &world->party[world->first_rival + i];
+    if (joined) {
+      tally_add(TALLY_SAME, peer == rival && world->scenario.rival[i] == RIVAL_SAME);
+    } else if (peer == rival) {
+      tally((enum tally)(TALLY_AWAY_WORKER + world->scenario.rival[i]));
+    } else if (rival->end != NULL && peer->ops != &party_rival) {
+      tally((enum tally)(TALLY_WAITS_WORKER + world->scenario.rival[i]));
+    }
+  }
+}
+
 static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
   struct wire *wire = calloc(1, sizeof(*wire));
@@ -287,8 +337,13 @@ static void opened(struct party *party, struct end *end) {
   party_enter(party);
   enum cv_err err = cv_broker_join(self->core, &end->other->party->identity, wire, &wire->conn, &why);
   party_leave(party);
-  if (err != CV_OK && !party->exits) {
-    world_fail(party->world, "broker: %s cannot join: %s", end->other->party->identity.name, why.text);
+  if (party->exits) {
+    return;
+  }
+  truth_joined(party->world->truth, self->core, &end->other->party->identity, err == CV_OK);
+  count_rivals(party->world, end->other->party, err == CV_OK);
+  if (err != CV_OK) {
+    reject(party->world, wire, &why);
   }
   turn_soon(party);
 }

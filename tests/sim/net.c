@@ -225,6 +225,9 @@ struct link *net_any(struct world *world) {
 
 static void dial(struct world *world, struct event *event) {
   struct party *party = event->party, *to = party->dials;
+  if (party->stays_away) {
+    return;
+  }
   if (!to->up || (world->calm_ms == 0 && world_chance(world, 5))) {
     dial_later(party, BACKOFF_MIN_MS + world_below(world, BACKOFF_MS));
     return;

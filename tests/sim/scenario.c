@@ -304,6 +304,19 @@ static void draw_batches(struct scenario *s) {
   s->batch_full = s->batch_crowd * (1 + (uint32_t)cv_rng_below(&rng.rng, 6));
 }
 
+/* In one world of four there are certificates for the same workers, from a stream of its own. */
+static void draw_rivals(struct scenario *s) {
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, s->seed, 82, 1, 0);
+  struct cv_rng *rng = &seeded.rng;
+  s->rivals = cv_rng_below(rng, 4) == 0 ? 1 + (uint32_t)cv_rng_below(rng, SCENARIO_RIVALS) : 0;
+  s->rival_victim = (uint32_t)cv_rng_below(rng, s->crews + s->liars);
+  s->rival_worker = (uint32_t)cv_rng_below(rng, s->crew_workers);
+  for (uint32_t i = 0; i < s->rivals; i++) {
+    s->rival[i] = (enum rival)cv_rng_below(rng, RIVAL_COUNT);
+  }
+}
+
 uint64_t scenario_releases(const struct scenario *s) {
   return s->horizon > 0 ? s->horizon : s->tokens / s->tokens_per_round;
 }
@@ -334,6 +347,9 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_horizon(&s);
   draw_owners(&s);
   draw_batches(&s);
+  if (!calm) {
+    draw_rivals(&s);
+  }
   *ret = s;
 }
 
@@ -360,14 +376,15 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       to, n,
       "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s for %u, privatizer "
       "%s, radius %s, "
-      "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways and %u liars of %u workers who give %u, %u pests; "
+      "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways and %u liars of %u workers who give %u, %u pests, %u "
+      "rivals; "
       "ended by %s at "
       "%llu ms; %u "
       "faults of:",
       s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
       s->horizon, s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->edges, s->greed,
-      s->crews, s->liars, s->crew_workers, s->own_tokens, s->pests, ending[s->ending], (unsigned long long)s->ending_ms,
-      s->faults);
+      s->crews, s->liars, s->crew_workers, s->own_tokens, s->pests, s->rivals, ending[s->ending],
+      (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);

@@ -10,10 +10,19 @@
 #include "common/base/spec.h"
 #include "worker/privatizer/privatizer.h"
 
-enum { SCENARIO_ARMS = 6, SCENARIO_REQUESTERS = 2, SCENARIO_EDGES = SCENARIO_ARMS * (SCENARIO_ARMS - 1) / 2 };
+enum {
+  SCENARIO_ARMS = 6,
+  SCENARIO_REQUESTERS = 2,
+  SCENARIO_RIVALS = 2,
+  SCENARIO_EDGES = SCENARIO_ARMS * (SCENARIO_ARMS - 1) / 2
+};
 
 enum ending { ENDING_PLAIN, ENDING_CANCEL, ENDING_DEADLINE, ENDING_IDLE };
 enum rollback { ROLLBACK_NONE, ROLLBACK_DATABASE, ROLLBACK_BOTH };
+
+/* Whom a rival's certificate vouches for, of its victim's range: one, as a worker or as a gateway; the range and more;
+ * less; from below or above up to one end of it; the same certificate. */
+enum rival { RIVAL_WORKER, RIVAL_ALONE, RIVAL_AROUND, RIVAL_INSIDE, RIVAL_BELOW, RIVAL_ABOVE, RIVAL_SAME, RIVAL_COUNT };
 
 enum fault {
   FAULT_CUT,
@@ -60,6 +69,8 @@ struct scenario {
   uint32_t plans, plays, greed; /* script and spender: see script.c */
   bool noise_seeded;
   uint32_t crews, liars, pests, crew_workers, concurrency;
+  uint32_t rivals, rival_victim, rival_worker; /* how many; of which gateway; of its workers, from 0 */
+  enum rival rival[SCENARIO_RIVALS];
   uint32_t lease_ms, queue, delay_ms;
   uint32_t batch_crowd, batch_full; /* tokens or releases in a batch: see common/daemon/turn.h */
   uint64_t worker_epsilon_micro;    /* a worker's, for its lifetime */

@@ -71,6 +71,21 @@
   MUST(SHOWN, "scores shown besides those of the arms played")                  \
   MUST(PAID_ON, "payments checked of recruitments after a broker was put back") \
   MUST(TWO_AT_ONCE, "worlds with campaigns of two requesters at once")          \
+  MUST(AWAY_WORKER, "rivals turned away: worker of a gateway's range")          \
+  MUST(AWAY_ALONE, "rivals turned away: gateway of one worker")                 \
+  MUST(AWAY_AROUND, "rivals turned away: range around another's")               \
+  MUST(AWAY_INSIDE, "rivals turned away: range inside another's")               \
+  MUST(AWAY_BELOW, "rivals turned away: up to another's first worker")          \
+  MUST(AWAY_ABOVE, "rivals turned away: from another's last worker on")         \
+  MAY(AWAY_SAME, "rivals turned away: the same certificate, for a third one")   \
+  MUST(WAITS_WORKER, "gateways turned away by a worker of their range")         \
+  MUST(WAITS_ALONE, "gateways turned away by a gateway of one worker")          \
+  MUST(WAITS_AROUND, "gateways turned away by a range around theirs")           \
+  MUST(WAITS_INSIDE, "gateways turned away by a range inside theirs")           \
+  MUST(WAITS_BELOW, "gateways turned away for their first worker")              \
+  MUST(WAITS_ABOVE, "gateways turned away for their last worker")               \
+  MAY(WAITS_SAME, "gateways turned away while their certificate is there")      \
+  MUST(SAME, "rivals with the certificate of a gateway")                        \
   MUST(REPLAYS, "third-party databases replayed")                               \
   MUST(COMPARED, "campaigns compared with their run without faults")            \
   MUST(SEARCHED, "searches of the disks for tickets and partial sums")          \

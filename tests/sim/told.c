@@ -110,6 +110,46 @@ void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame) {
   }
 }
 
+/* ---- who may speak for workers ---- */
+
+static bool is_crowd(const struct cv_identity *identity) {
+  return identity->role == CV_ROLE_WORKER || identity->role == CV_ROLE_GATEWAY;
+}
+
+static bool is_same(const struct cv_identity *a, const struct cv_identity *b) {
+  return a->role == b->role && strcmp(a->name, b->name) == 0;
+}
+
+/* Connections that stay and are `same` as this one; or are others and vouch for one of its workers. */
+static unsigned count_conns(const struct cv_broker *core, const struct cv_identity *identity, bool same) {
+  unsigned count = 0;
+  for (const struct cv_broker_conn *conn = core->conns; conn != NULL; conn = conn->next) {
+    const struct cv_identity *other = &conn->identity;
+    bool meets = is_crowd(other) && other->last >= identity->first && other->first <= identity->last;
+    count += !conn->close_due && (same ? is_same(other, identity) : meets && !is_same(other, identity));
+  }
+  return count;
+}
+
+void truth_joined(struct truth *truth, const struct cv_broker *core, const struct cv_identity *identity, bool joined) {
+  struct world *world = truth->world;
+  if (!is_crowd(identity)) {
+    if (!joined) {
+      world_fail(world, "12: %s is turned away", identity->name);
+    }
+    return;
+  }
+  unsigned others = count_conns(core, identity, false);
+  if (joined && others > 0) {
+    world_fail(world, "12: %s/%s speaks for workers of %u others that are connected", cv_role_text(identity->role),
+               identity->name, others);
+  } else if (joined && count_conns(core, identity, true) != 1) {
+    world_fail(world, "12: %s is connected twice", identity->name);
+  } else if (!joined && others == 0) {
+    world_fail(world, "12: %s is turned away, and nobody speaks for its workers", identity->name);
+  }
+}
+
 /* ---- what is said by workers ---- */
 
 /* For whoever takes a ticket as it is: the tag is the ticket's own. */

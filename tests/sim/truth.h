@@ -33,6 +33,8 @@
  *     their sums get a value each, once, as in 1; no other arm is released; the worker pays for each score shown.
  *  11 Who comes through an honest gateway gives no more than its owner permits, whatever is asked and whoever dies: a
  *     score leaves after the gateway has kept that it was given.
+ *  12 No two connections of the broker vouch for the same worker, but for an older one of the same certificate, which
+ *     goes; who comes later is turned away for that reason alone; nobody is asked for a worker of another's.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */
@@ -50,6 +52,8 @@ void truth_free(struct truth *truth);
 void truth_flushed(struct truth *truth, struct cv_broker *core);
 void truth_stored(struct truth *truth, uint64_t commit);
 void truth_restarted(struct truth *truth, struct cv_broker *core);
+/* A peer has connected to the broker, or was turned away. */
+void truth_joined(struct truth *truth, const struct cv_broker *core, const struct cv_identity *identity, bool joined);
 /* The broker has looked at its clocks. */
 void truth_ticked(struct truth *truth, const struct cv_broker *core);
 /* A value is sealed under this nonce; who is told of those, NULL: nobody. */

@@ -328,6 +328,16 @@ static void add_crowd(struct world *world) {
   }
 }
 
+static void add_rivals(struct world *world) {
+  world->first_rival = world->parties;
+  for (uint32_t i = 0; i < world->scenario.rivals; i++) {
+    const struct cv_identity identity = rival_identity(&world->scenario, i);
+    struct party *party = world_add(world, &party_rival, identity.role, identity.name, identity.first, identity.last);
+    party->dials = world->broker;
+    party->hostile = true;
+  }
+}
+
 static void add_requesters(struct world *world) {
   for (uint32_t i = 0; i < world->scenario.requesters; i++) {
     char name[CV_NAME_BYTES];
@@ -357,6 +367,7 @@ static void set_up(struct world *world) {
   add_requesters(world);
   world->first_crew = world->parties;
   add_crowd(world);
+  add_rivals(world);
   world->truth = truth_new(world);
   truth_listen_to_seals(world->truth);
   tally_add(TALLY_RECRUITMENTS, world->scenario.budget_micro > 0);

@@ -18,7 +18,7 @@
 #include "tests/sim/scenario.h"
 #include "tests/sim/vfs.h"
 
-enum { WORLD_PARTIES = 12, WORLD_LINES = 40, WORLD_LINE = 160 };
+enum { WORLD_PARTIES = 14, WORLD_LINES = 40, WORLD_LINE = 160 };
 
 struct world;
 struct party;
@@ -49,6 +49,7 @@ struct party {
   bool dead;  /* died in this event */
   bool exits; /* stops by itself in this event */
   bool hostile;
+  bool stays_away;     /* dials no more */
   bool rebooted;       /* its monotonic clock begins anew */
   uint64_t boot_ms;    /* when it did */
   uint64_t stalled_ms; /* until then nothing happens here */
@@ -82,7 +83,7 @@ struct world {
   struct party party[WORLD_PARTIES];
   size_t parties;
   struct party *broker, *thirdparty, *requester[SCENARIO_REQUESTERS];
-  size_t first_crew; /* of the parties, the rest are crowd */
+  size_t first_crew, first_rival; /* of the parties, the rest are crowd */
   struct disk disk_broker, disk_thirdparty;
   struct link *links;
   uint64_t link_count;
@@ -151,6 +152,8 @@ int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t plac
 /* What whoever plays that place of `played` says of `arm`. */
 int64_t world_shown(const struct scenario *scenario, uint32_t played, uint64_t place, uint32_t arm);
 
-extern const struct party_ops party_broker, party_thirdparty, party_requester, party_pest, party_crew, party_liar;
+extern const struct party_ops party_broker, party_thirdparty, party_requester, party_pest, party_crew, party_liar,
+    party_rival;
+struct cv_identity rival_identity(const struct scenario *scenario, uint32_t number);
 
 #endif
