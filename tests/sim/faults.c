@@ -80,9 +80,10 @@ static void begin_anew(struct world *world) {
 /* Somebody recovers the broker, and the power may fail in the middle: then it is done again. */
 static void recover(struct world *world) {
   struct disk *disk = &world->disk_broker;
-  const struct cv_broker_config config = {
-      .limits = {.worker_epsilon_micro = world->scenario.worker_epsilon_micro, .release_tokens = 1, .chunks = 64},
-      .digest = cv_sha256};
+  const struct cv_broker_config config = {.limits = {.worker_epsilon_micro = world->scenario.worker_epsilon_micro,
+                                                     .release_tokens = world->scenario.release_tokens,
+                                                     .chunks = 64},
+                                          .digest = cv_sha256};
   const struct cv_repair repair = {.files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS},
                                    .master = &world->master,
                                    .config = &config,

@@ -76,16 +76,18 @@ static void collect(struct run *run, const struct cv_plan *plan, uint32_t arm, c
 static enum cv_end refusal(const struct run *run, const struct cv_policy_step *step, uint64_t *ret_asked) {
   enum { MOST = 1 << 24 }; /* of an arm in a plan */
   uint64_t asked = 0, price = 0, left = run->scenario->tokens - run->all;
+  const struct cv_plan plan = {.wants = (uint32_t)step->wants, .want = step->want};
   bool fits = true, is_spent = false;
   for (size_t i = 0; i < step->wants; i++) {
     asked += step->want[i].tokens;
     price += step->want[i].tokens * run->scenario->cost_micro[step->want[i].arm];
-    fits = fits && step->want[i].tokens <= MOST;
+    uint64_t shown = shows_tokens(run->scenario, &plan, step->want[i].arm);
+    fits = fits && step->want[i].tokens <= MOST && shown >= scenario_least(run->scenario);
     is_spent = is_spent || cv_mechanism_is_spent(run->mechanism[step->want[i].arm]);
   }
   *ret_asked = asked;
   if (!fits) {
-    return asked > left ? CV_END_TOKENS : CV_END_REFUSED;
+    return asked > MOST && asked > left ? CV_END_TOKENS : CV_END_REFUSED;
   }
   if (is_spent) {
     return CV_END_LEDGER;

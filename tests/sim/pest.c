@@ -14,7 +14,7 @@ enum { TIMER_ACT, ACT_MS = 70, REQUESTS = 3 };
 
 /* What may not be submitted: all that is wrong at once if its bytes are to be changed, else they might mend it. */
 static void spoil(struct world *world, struct cv_spec *spec, bool thoroughly) {
-  uint64_t what = world_below(world, 4);
+  uint64_t what = world_below(world, 6);
   if (thoroughly || what == 0) {
     spec->epsilon_micro = UINT64_C(1) << 40; /* too large, and no privatizer that would be enough alone */
     spec->privatizer = (struct cv_choice){.name = "none"};
@@ -27,6 +27,15 @@ static void spoil(struct world *world, struct cv_spec *spec, bool thoroughly) {
   }
   if (thoroughly || what == 3) {
     spec->tokens = UINT64_C(1) << 40;
+  }
+  if (what == 4) { /* nearly every score as it is */
+    spec->privatizer = (struct cv_choice){.name = "randomized-response"};
+    CV_REQUIRE(cv_params_set_number(&spec->privatizer.params, "epsilon", 1e-6) == CV_OK &&
+               cv_params_set_number(&spec->privatizer.params, "delta", 0.999999) == CV_OK);
+  }
+  if (what == 5) { /* every score as it is, for a third-party that nobody trusts */
+    spec->privatizer = spec->mechanism = (struct cv_choice){.name = "none"};
+    spec->thirdparty_trusted = false;
   }
 }
 

@@ -17,13 +17,40 @@ static void choose(struct cv_choice *choice, const char *name) {
   (void)snprintf(choice->name, sizeof(choice->name), "%s", name);
 }
 
+/* Randomized response in each way that it can be given, from a stream of its own: epsilon, with delta or without, by
+ * either rule, or its probabilities. */
+static void draw_response(struct scenario *s, double epsilon) {
+  static const double deltas[] = {0.5, 0.125, 1e-6};
+  struct cv_params *params = &s->privatizer.params;
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, s->seed, 84, 1, 0);
+  struct cv_rng *rng = &seeded.rng;
+  uint64_t way = cv_rng_below(rng, 4);
+  double delta = cv_rng_below(rng, 2) == 0 ? deltas[cv_rng_below(rng, CV_COUNT(deltas))] : 0;
+  if (way == 0) {
+    CV_REQUIRE(cv_params_set_number(params, "p00", 0.6 + 0.01 * (double)cv_rng_below(rng, 30)) == CV_OK &&
+               cv_params_set_number(params, "p11", 0.6 + 0.01 * (double)cv_rng_below(rng, 30)) == CV_OK);
+  } else {
+    CV_REQUIRE(cv_params_set_number(params, "epsilon", epsilon) == CV_OK);
+    if (way == 1) {
+      CV_REQUIRE(cv_params_set_text(params, "rule", "printed") == CV_OK);
+    }
+  }
+  if (delta > 0) {
+    CV_REQUIRE(cv_params_set_number(params, "delta", delta) == CV_OK);
+  }
+}
+
 /* One campaign in four is behind a privatizer. */
 static void draw_privatizer(struct scenario *s, struct cv_rng *rng) {
   static const char *const names[] = {"none", "none", "none", "none", "none", "none", "randomized-response", "laplace"};
   struct cv_privatizer *privatizer;
   choose(&s->privatizer, names[cv_rng_below(rng, CV_COUNT(names))]);
-  if (!is(s->privatizer.name, "none")) {
-    CV_REQUIRE(cv_params_set_number(&s->privatizer.params, "epsilon", 1 + (double)cv_rng_below(rng, 6)) == CV_OK);
+  double epsilon = is(s->privatizer.name, "none") ? 0 : 1 + (double)cv_rng_below(rng, 6);
+  if (is(s->privatizer.name, "laplace")) {
+    CV_REQUIRE(cv_params_set_number(&s->privatizer.params, "epsilon", epsilon) == CV_OK);
+  } else if (epsilon > 0) {
+    draw_response(s, epsilon);
   }
   CV_REQUIRE(cv_privatizer_new(&s->privatizer, s->arms, &privatizer, NULL) == CV_OK);
   s->applied = *privatizer;
@@ -317,8 +344,29 @@ static void draw_rivals(struct scenario *s) {
   }
 }
 
+/* In one world of four the operator wants more than a token in a release: mostly no more than a round has, more often
+ * more where a delta makes the privatizer not enough. From a stream of its own. */
+static void draw_smallest(struct scenario *s) {
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, s->seed, 83, 1, 0);
+  struct cv_rng *rng = &seeded.rng;
+  uint32_t round = s->tokens_per_round;
+  bool is_doubtful = s->applied.law.delta_pico > 0;
+  s->release_tokens = 1;
+  if (cv_rng_below(rng, is_doubtful ? 2 : 4) == 0 && (round > 1 || cv_rng_below(rng, 4) == 0)) {
+    s->release_tokens = 2 + (uint32_t)cv_rng_below(rng, round > 2 ? round - 1 : 1);
+    s->release_tokens += cv_rng_below(rng, is_doubtful ? 2 : 8) == 0 ? round : 0;
+  }
+}
+
+uint32_t scenario_least(const struct scenario *s) {
+  bool is_protected = s->applied.law.epsilon_micro != CV_EPSILON_NONE && s->applied.law.delta_pico == 0;
+  return is_protected ? 1 : s->release_tokens;
+}
+
 uint64_t scenario_releases(const struct scenario *s) {
-  return s->horizon > 0 ? s->horizon : s->tokens / s->tokens_per_round;
+  uint32_t least = scenario_least(s), each = least > s->tokens_per_round ? least : s->tokens_per_round;
+  return s->horizon > 0 ? s->horizon : s->tokens / each;
 }
 
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
@@ -347,6 +395,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_horizon(&s);
   draw_owners(&s);
   draw_batches(&s);
+  draw_smallest(&s);
   if (!calm) {
     draw_rivals(&s);
   }
@@ -377,13 +426,13 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s for %u, privatizer "
       "%s, radius %s, "
       "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways and %u liars of %u workers who give %u, %u pests, %u "
-      "rivals; "
+      "rivals; releases of %u; "
       "ended by %s at "
       "%llu ms; %u "
       "faults of:",
       s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
       s->horizon, s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->edges, s->greed,
-      s->crews, s->liars, s->crew_workers, s->own_tokens, s->pests, s->rivals, ending[s->ending],
+      s->crews, s->liars, s->crew_workers, s->own_tokens, s->pests, s->rivals, s->release_tokens, ending[s->ending],
       (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {

@@ -73,6 +73,7 @@ struct scenario {
   enum rival rival[SCENARIO_RIVALS];
   uint32_t lease_ms, queue, delay_ms;
   uint32_t batch_crowd, batch_full; /* tokens or releases in a batch: see common/daemon/turn.h */
+  uint32_t release_tokens;          /* the operator's smallest release */
   uint64_t worker_epsilon_micro;    /* a worker's, for its lifetime */
   uint32_t own_tokens;              /* that an honest gateway lets each of its workers give, ever; 0: no such limit */
   uint64_t journal_bytes;           /* of journal before it is folded; 0 = the default, which no world reaches */
@@ -84,6 +85,8 @@ struct scenario {
   uint32_t weight[FAULT_COUNT];
 };
 
+/* Tokens that an epoch has at least: the operator's, unless each token is protected by itself. */
+uint32_t scenario_least(const struct scenario *scenario);
 /* Releases that each arm's mechanism is made for, if it needs to know. */
 uint64_t scenario_releases(const struct scenario *scenario);
 /* `calm`: without faults and liars, to its plain end. */

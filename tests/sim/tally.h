@@ -86,6 +86,9 @@
   MUST(WAITS_ABOVE, "gateways turned away for their last worker")               \
   MAY(WAITS_SAME, "gateways turned away while their certificate is there")      \
   MUST(SAME, "rivals with the certificate of a gateway")                        \
+  MUST(DELTAS, "worlds behind a privatizer with delta")                         \
+  MUST(MATRICES, "worlds behind a privatizer of given probabilities")           \
+  MUST(SMALLEST, "worlds whose operator wants more than a token in a release")  \
   MUST(REPLAYS, "third-party databases replayed")                               \
   MUST(COMPARED, "campaigns compared with their run without faults")            \
   MUST(SEARCHED, "searches of the disks for tickets and partial sums")          \

@@ -243,6 +243,11 @@ static void check_epoch(struct truth *truth, struct cv_campaign *core, const str
                (unsigned long long)arm->plan);
     return;
   }
+  if (shows_tokens(&truth->world->scenario, plan, index) < scenario_least(&truth->world->scenario)) {
+    world_fail(truth->world, "13: arm %u has an epoch of %llu tokens; the operator wants %u", index,
+               (unsigned long long)shows_tokens(&truth->world->scenario, plan, index),
+               scenario_least(&truth->world->scenario));
+  }
   count_places(truth, core, plan, first, index, &count);
   if (count.plays != arm->filled || count.seen != arm->seen || count.sum != arm->sum) {
     world_fail(truth->world, "1: arm %u counts %u plays, %llu tokens with sum %lld; its places say %u, %llu and %lld",

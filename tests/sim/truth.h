@@ -35,6 +35,7 @@
  *     score leaves after the gateway has kept that it was given.
  *  12 No two connections of the broker vouch for the same worker, but for an older one of the same certificate, which
  *     goes; who comes later is turned away for that reason alone; nobody is asked for a worker of another's.
+ *  13 No epoch is smaller than the operator's smallest release, unless each token is protected by itself, for certain.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */

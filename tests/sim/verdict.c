@@ -31,6 +31,11 @@ static void count_end(enum cv_end end, bool again) {
   }
 }
 
+/* A plan that asks for far too much, or for a smaller release than the operator's. */
+static bool may_be_refused(const struct scenario *scenario) {
+  return scenario->greed > 0 || scenario_least(scenario) > 1;
+}
+
 void truth_finished(struct truth *truth, const struct cv_finished *finished) {
   struct campaign *campaign = truth_campaign(truth, finished->progress.campaign);
   world_log(truth->world, "requester: campaign %llu is over: %s, %llu tokens",
@@ -58,7 +63,7 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
     world_fail(truth->world, "2: the third-party knew more than the rolled-back broker, and campaign %llu went on: %s",
                (unsigned long long)finished->progress.campaign, cv_end_text(campaign->end));
   }
-  bool greedy = refused && scenario->greed > 0; /* a plan of it may have been refused */
+  bool greedy = refused && may_be_refused(scenario);
   if (froze && !greedy && !truth->world->rolled_back) {
     world_fail(truth->world, "campaign %llu ends as %s", (unsigned long long)finished->progress.campaign,
                cv_end_text(campaign->end));
@@ -88,7 +93,8 @@ static const struct cv_release *nth_of(const struct campaign *campaign, uint32_t
 /* Plans and releases as the calm run has them: all of them, or, if something ended it, as many as there are. */
 static void compare(struct truth *truth, uint64_t id, const struct campaign *campaign, const struct oracle *oracle) {
   struct world *world = truth->world;
-  bool plain = campaign->end == oracle->end;
+  bool was_opened = world->scenario.ranker_campaigns == 0 || campaign->standings > 0;
+  bool plain = was_opened && campaign->end == oracle->end;
   bool undisturbed = world->scenario.ending == ENDING_PLAIN && world->scenario.ranker_campaigns == 0;
   if (undisturbed && !plain) {
     world_fail(world, "7: campaign %llu ends as %s; without faults as %s", (unsigned long long)id,
@@ -137,7 +143,7 @@ static bool is_plain(const struct scenario *scenario, enum cv_end end) {
     case CV_END_LEDGER:
       return scenario->horizon > 0;
     case CV_END_REFUSED:
-      return scenario->ranker_campaigns > 0 || scenario->greed > 0;
+      return scenario->ranker_campaigns > 0 || may_be_refused(scenario);
     default:
       return false;
   }
