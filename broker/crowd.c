@@ -165,6 +165,7 @@ static enum cv_err tell_terms(struct cv_broker_conn *conn, const struct cv_campa
       .arms = campaign->spec.arms,
   };
   memcpy(terms->name, campaign->spec.name, sizeof(terms->name));
+  memcpy(terms->requester, campaign->requester, sizeof(terms->requester));
   return CV_OK;
 }
 
@@ -456,6 +457,9 @@ static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, co
 
 static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_crowd_frame *frame,
                             struct cv_why *why) {
+  if (frame->goodbye != NULL) {
+    cv_broker_note(broker, conn->who, "it closes: %s", frame->goodbye);
+  }
   CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
   if (!conn->hello_sent) {
     conn->gather.frame.hello = cv_broker_hello(conn);

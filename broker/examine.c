@@ -241,7 +241,8 @@ static enum cv_err ask_thirdparty(const struct cv_broker_settings *settings, str
   if (settings->recover_thirdparty == NULL) {
     return CV_OK;
   }
-  CV_TRY(cv_tls_new(&files, CV_ROLE_BROKER, 1U << CV_ROLE_THIRDPARTY, false, &tls, why));
+  const struct cv_tls_peers nobody = {0};
+  CV_TRY(cv_tls_new(&files, CV_ROLE_BROKER, nobody, false, &tls, why));
   enum cv_err err = read_claims(settings->recover_thirdparty, cv_tls_identity(tls)->name, claims, why);
   cv_tls_unref(tls);
   return err;

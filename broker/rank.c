@@ -233,6 +233,9 @@ static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *con
   if (conn != broker->rank) {
     return cv_fail(why, CV_ERR_STATE, "%s", conn->goodbye);
   }
+  if (frame->goodbye != NULL) {
+    cv_broker_note(broker, conn->who, "it closes: %s", frame->goodbye);
+  }
   CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
   if (frame->opens + frame->recorded + frame->releases + frame->accepted + frame->refused + frame->stops +
           frame->closed >

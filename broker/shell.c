@@ -468,9 +468,10 @@ static struct cv_tls_files tls_files(const struct cv_broker_settings *settings) 
 
 static enum cv_err load_tls(struct cv_broker_shell *shell, struct cv_why *why) {
   const struct cv_tls_files files = tls_files(shell->settings);
-  unsigned peers = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY | 1U << CV_ROLE_REQUESTER;
-  CV_TRY(cv_tls_new(&files, CV_ROLE_BROKER, peers, true, &shell->server_tls, why));
-  return cv_tls_new(&files, CV_ROLE_BROKER, 1U << CV_ROLE_THIRDPARTY, false, &shell->client_tls, why);
+  const struct cv_tls_peers clients = {.roles = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY | 1U << CV_ROLE_REQUESTER};
+  const struct cv_tls_peers thirdparty = {.roles = 1U << CV_ROLE_THIRDPARTY, .names = shell->settings->thirdparty_name};
+  CV_TRY(cv_tls_new(&files, CV_ROLE_BROKER, clients, true, &shell->server_tls, why));
+  return cv_tls_new(&files, CV_ROLE_BROKER, thirdparty, false, &shell->client_tls, why);
 }
 
 static void reload(struct cv_broker_shell *shell) {

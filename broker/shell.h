@@ -13,7 +13,7 @@
 #include "common/sandbox/sandbox.h"
 
 struct cv_broker_settings {
-  char *listen, *thirdparty, *state, *anchor, *seal_key, *admin;
+  char *listen, *thirdparty, *thirdparty_name, *state, *anchor, *seal_key, *admin;
   struct cv_link_settings link;
   uint64_t limit_epsilon_micro, limit_worker_epsilon_micro;
   double limit_epsilon, limit_delta, limit_worker_epsilon;

@@ -22,10 +22,10 @@ enum cv_err cv_broker_greet(struct cv_broker *broker, struct cv_broker_conn *con
   if (!hello->present) {
     return conn->greeted ? CV_OK : cv_fail(why, CV_ERR_VERSION, "the first message is no hello");
   }
-  if (conn->greeted || hello->version != CV_WIRE_VERSION) {
-    return cv_fail(why, CV_ERR_VERSION, "hello of version %u; expected one hello of version %d", hello->version,
-                   CV_WIRE_VERSION);
+  if (conn->greeted) {
+    return cv_fail(why, CV_ERR_VERSION, "a second hello; expected one");
   }
+  CV_TRY(cv_hello_check(hello, cv_role_text(conn->identity.role), "broker", why));
   conn->greeted = true;
   broker->said = true;
   return CV_OK;

@@ -493,8 +493,11 @@ static enum cv_err on_ends(struct cv_ranker *ranker, struct cv_ranker_link *link
 
 static enum cv_err on_frame(struct cv_ranker *ranker, struct cv_ranker_link *link, const struct cv_rank_frame *frame,
                             struct cv_why *why) {
-  if (!link->greeted && (!frame->hello.present || frame->hello.version != CV_WIRE_VERSION)) {
-    return cv_fail(why, CV_ERR_VERSION, "the first frame has no hello of version %d", CV_WIRE_VERSION);
+  if (!link->greeted && !frame->hello.present) {
+    return cv_fail(why, CV_ERR_VERSION, "the first message is no hello");
+  }
+  if (frame->hello.present) {
+    CV_TRY(cv_hello_check(&frame->hello, "broker", "third-party", why));
   }
   link->greeted = true;
   if (frame->opened + frame->acks + frame->plans + frame->results > 0) {

@@ -35,7 +35,7 @@ enum { BACKLOG_RELEASES = 16384, CROWD_RELEASES = 9, HUSH_MS = 1000 };
 static const char program[] = "crowdveil-thirdparty";
 
 struct settings {
-  char *listen, *state, *admin;
+  char *listen, *brokers, *state, *admin;
   struct cv_link_settings link;
   uint64_t campaigns, arms;
   struct cv_sandbox_settings sandbox;
@@ -48,6 +48,11 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, listen),
      .fallback = "127.0.0.1:7402",
      .help = "HOST:PORT for brokers; port 0 lets the system choose"},
+    {.key = "brokers",
+     .type = CV_CONFIG_PARTIES,
+     .offset = offsetof(struct settings, brokers),
+     .required = true,
+     .help = "whom it serves; others are refused"},
     {.key = "state",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, state),
@@ -469,7 +474,8 @@ static enum cv_err start_network(struct daemon *daemon, struct cv_why *why) {
   struct cv_net_limits limits = CV_NET_DEFAULTS;
   limits.silence_ms = (unsigned)daemon->settings.link.silence_ms;
   daemon->lobby.daemon = daemon;
-  CV_TRY(cv_tls_new(&files, CV_ROLE_THIRDPARTY, 1u << CV_ROLE_BROKER, true, &daemon->tls, why));
+  const struct cv_tls_peers brokers = {.roles = 1u << CV_ROLE_BROKER, .names = daemon->settings.brokers};
+  CV_TRY(cv_tls_new(&files, CV_ROLE_THIRDPARTY, brokers, true, &daemon->tls, why));
   return cv_listener_start(&daemon->loop, listen, daemon->tls, &peer_ops, &daemon->lobby, &limits, &daemon->listener,
                            why);
 }

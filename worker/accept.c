@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/accept.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/party.h"
 #include "common/base/text.h"
 
 /* As the broker's table has them: a worker cannot link that. */
 const char *const cv_accept_mechanisms[] = {"hybrid",   "none",  "binary",   "binary-honaker", "kary", "segments",
                                             "doubling", "batch", "per-item", "hybrid-printed", NULL};
-
-static bool lists(const char *words, const char *name) {
-  size_t n;
-  for (const char *word; (word = cv_text_word(&words, &n)) != NULL;) {
-    if (n == strlen(name) && memcmp(word, name, n) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
 
 static enum cv_err check_epsilon(const struct cv_accept *accept, uint64_t epsilon_micro, const char *what,
                                  struct cv_why *why) {
@@ -40,13 +30,29 @@ static enum cv_err check_law(const struct cv_accept *accept, const struct cv_loc
                  (double)law->delta_pico / (double)CV_PICO, (double)accept->delta_pico / (double)CV_PICO);
 }
 
+bool cv_accept_is_local(const char *privatizers) {
+  for (size_t i = 0; cv_local_names[i] != NULL; i++) {
+    if (strcmp(cv_local_names[i], "none") != 0 && cv_text_lists(privatizers, cv_local_names[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+enum cv_err cv_accept_requester(const struct cv_accept *accept, const char *requester, struct cv_why *why) {
+  return cv_parties_have(accept->requesters, requester)
+             ? CV_OK
+             : cv_fail(why, CV_ERR_DENIED, "requester %s is not served here; expected one of %s", requester,
+                       accept->requesters);
+}
+
 enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_terms *terms, struct cv_privatizer **ret,
                             struct cv_why *why) {
-  if (!lists(accept->privatizers, terms->privatizer.name)) {
+  if (!cv_text_lists(accept->privatizers, terms->privatizer.name)) {
     return cv_fail(why, CV_ERR_DENIED, "privatizer %s is not accepted here; expected one of %s", terms->privatizer.name,
                    accept->privatizers);
   }
-  if (!lists(accept->mechanisms, terms->mechanism.name)) {
+  if (!cv_text_lists(accept->mechanisms, terms->mechanism.name)) {
     return cv_fail(why, CV_ERR_DENIED, "mechanism %s is not accepted here; expected one of %s", terms->mechanism.name,
                    accept->mechanisms);
   }

@@ -23,6 +23,7 @@ static const uint32_t NEVER = UINT32_MAX;
 /* A campaign whose terms have been told. */
 struct engagement {
   struct cv_terms terms;
+  const struct cv_work *work;       /* that its scores come from, while it is not declined */
   struct cv_privatizer *privatizer; /* owned; NULL: declined */
   uint32_t *given;                  /* tokens per worker, or NEVER; NULL: declined */
   bool done;
@@ -45,7 +46,7 @@ struct cv_crew {
   bool open, hello_due, greeted;
   bool failed;      /* memory ran out: the crew is at its end */
   bool limit_noted; /* that an assignment was over the owner's limit */
-  bool met;         /* a campaign of the crew's own name has been told */
+  bool *met;        /* per work: a campaign of it, by a requester that is served, has been told */
   uint64_t late_ms; /* until then acknowledgements of what is done may come; 0: nothing is */
   double allowance; /* arrivals that the rate permits now */
   uint64_t allowance_ms;
@@ -109,7 +110,8 @@ enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **re
   crew->next = crew->probe = config->first;
   crew->given = calloc(config->last - config->first + 1, sizeof(*crew->given));
   crew->here = calloc(config->last - config->first + 1, sizeof(*crew->here));
-  if (crew->given == NULL || crew->here == NULL ||
+  crew->met = calloc(config->works, sizeof(*crew->met));
+  if (crew->given == NULL || crew->here == NULL || crew->met == NULL ||
       cv_pendings_init(&crew->pendings, 2 * (size_t)config->concurrency, cv_rng_u64(config->rng)) != CV_OK) {
     cv_crew_free(crew);
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
@@ -142,6 +144,7 @@ void cv_crew_free(struct cv_crew *crew) {
   cv_pendings_fini(&crew->pendings);
   free(crew->given);
   free(crew->here);
+  free(crew->met);
   free(crew->arriving);
   free(crew->token);
   free(crew->decline);
@@ -260,14 +263,33 @@ static struct engagement *place_for(struct cv_crew *crew, uint64_t campaign) {
   return engagement;
 }
 
-/* Whether the crew takes part: it has scores, its owner accepts the terms. */
-static enum cv_err consider(const struct cv_crew *crew, const struct cv_terms *terms, struct cv_privatizer **ret,
-                            struct cv_why *why) {
-  if (strcmp(terms->name, crew->config.campaign) != 0) {
-    return cv_fail(why, CV_ERR_DENIED, "no scores for this campaign here, only for \"%s\"", crew->config.campaign);
+/* NULL if there are no scores for a campaign of this name. */
+static const struct cv_work *find_work(const struct cv_crew *crew, const char *campaign) {
+  for (size_t i = 0; i < crew->config.works; i++) {
+    if (strcmp(crew->config.work[i].campaign, campaign) == 0) {
+      return &crew->config.work[i];
+    }
   }
-  if (terms->arms != crew->config.arms) {
-    return cv_fail(why, CV_ERR_DENIED, "%u arms; expected %u as the scores have", terms->arms, crew->config.arms);
+  return NULL;
+}
+
+static enum cv_err fail_name(const struct cv_crew *crew, struct cv_why *why) {
+  if (crew->config.works > 1) {
+    return cv_fail(why, CV_ERR_DENIED, "no scores for this campaign here, only for %zu others", crew->config.works);
+  }
+  return cv_fail(why, CV_ERR_DENIED, "no scores for this campaign here, only for \"%s\"", crew->config.work->campaign);
+}
+
+/* Whether the crew takes part: it has scores, its owner accepts the terms. */
+static enum cv_err consider(const struct cv_crew *crew, const struct cv_work *work, const struct cv_terms *terms,
+                            struct cv_privatizer **ret, struct cv_why *why) {
+  if (work == NULL) {
+    return fail_name(crew, why);
+  }
+  CV_TRY(cv_accept_requester(&crew->config.accept, terms->requester, why));
+  crew->met[work - crew->config.work] = true;
+  if (terms->arms != work->arms) {
+    return cv_fail(why, CV_ERR_DENIED, "%u arms; expected %u as the scores have", terms->arms, work->arms);
   }
   if (terms->tokens_per_worker == 0 || terms->tokens_per_worker == NEVER) {
     return cv_fail(why, CV_ERR_DENIED, "%u tokens per worker; expected 1 to %u", terms->tokens_per_worker, NEVER - 1);
@@ -289,9 +311,9 @@ static enum cv_err on_terms(struct cv_crew *crew, const struct cv_terms *terms, 
     known->given = NULL;
   }
   end_engagement(engagement);
-  *engagement = (struct engagement){.terms = *terms, .given = given, .told = true};
-  crew->met = crew->met || strcmp(terms->name, crew->config.campaign) == 0;
-  enum cv_err err = consider(crew, terms, &privatizer, &reason);
+  const struct cv_work *work = find_work(crew, terms->name);
+  *engagement = (struct engagement){.terms = *terms, .work = work, .given = given, .told = true};
+  enum cv_err err = consider(crew, work, terms, &privatizer, &reason);
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : decline(crew, engagement, reason.text);
   }
@@ -405,7 +427,7 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
     int64_t score;
     at.place = place_of(assign, i);
-    if (crew->config.score(crew->config.score_data, arm, &at, &score) != CV_OK) {
+    if (engagement->work->score(engagement->work->data, arm, &at, &score) != CV_OK) {
       cv_pendings_remove(&crew->pendings, pending);
       char reason[CV_WHY_BYTES];
       (void)snprintf(reason, sizeof(reason), "the data of arm %u have run out at its token %llu", arm,
@@ -566,9 +588,8 @@ static enum cv_err drop_late(struct cv_crew *crew, uint64_t now_ms) {
 }
 
 static enum cv_err on_hello(struct cv_crew *crew, const struct cv_crowd_frame *frame, struct cv_why *why) {
-  if (frame->hello.present && frame->hello.version != CV_WIRE_VERSION) {
-    return cv_fail(why, CV_ERR_VERSION, "the broker speaks version %u; expected %d", frame->hello.version,
-                   CV_WIRE_VERSION);
+  if (frame->hello.present) {
+    CV_TRY(cv_hello_check(&frame->hello, "broker", "worker", why));
   }
   if (frame->hello.present && crew->greeted) {
     return cv_fail(why, CV_ERR_FORMAT, "the broker says hello a second time");
@@ -682,7 +703,10 @@ static bool next_arrival(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_wo
  */
 static enum cv_err arrive(struct cv_crew *crew, uint64_t now_ms) {
   uint64_t most = permitted(crew, now_ms);
-  uint64_t hired = crew->config.hires ? crew->config.arms : 0;
+  uint64_t hired = 0;
+  for (size_t i = 0; i < crew->config.works; i++) {
+    hired += crew->config.work[i].hires ? crew->config.work[i].arms : 0;
+  }
   uint64_t ahead = 2 * (uint64_t)crew->config.concurrency + hired;
   if (crew->waiting.count > crew->config.concurrency + hired && crew->config.arrival_rate <= 0) {
     return CV_OK;
@@ -734,7 +758,11 @@ bool cv_crew_is_done(const struct cv_crew *crew) {
   }
   bool nobody_left = crew->next > crew->config.last && crew->waiting.count == (crew->probing ? 1 : 0) &&
                      crew->again.count == 0 && crew->resting.count == 0;
-  return nobody_left || (crew->met && !any_live);
+  bool all_met = true;
+  for (size_t i = 0; i < crew->config.works; i++) {
+    all_met = all_met && crew->met[i];
+  }
+  return nobody_left || (all_met && !any_live);
 }
 
 void cv_crew_figures(const struct cv_crew *crew, struct cv_crew_figures *ret) {

@@ -24,17 +24,23 @@
 
 struct cv_crew;
 
+/* A campaign that there are scores for; borrowed. */
+struct cv_work {
+  const char *campaign; /* its name: no other work has it */
+  uint32_t arms;        /* that there are scores for */
+  bool hires;           /* each arm is one worker, who alone may be asked for it: all of them wait */
+  /* The score of a token; CV_ERR_LIMIT when the data have run out. */
+  enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);
+  void *data;
+};
+
 struct cv_crew_config {
   uint64_t first, last; /* ids of the workers, both included */
   uint32_t concurrency; /* assignments held at once, 1 .. 8192 */
   double arrival_rate;  /* workers a second; 0 = as fast as they are taken */
   struct cv_accept accept;
-  const char *campaign; /* name of the campaign that `score` is for */
-  uint32_t arms;        /* that it has scores for */
-  bool hires;           /* each arm is one worker, who alone may be asked for it: all of them wait */
-  /* The score of a token; CV_ERR_LIMIT when the data have run out. */
-  enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);
-  void *score_data;
+  const struct cv_work *work; /* `works` of them, at least one; whichever requester's, of those that are accepted */
+  size_t works;
   /* What each worker has given in earlier runs, in scores, from the first on; NULL: nothing. */
   const uint32_t *given;
   /* A worker comes to have given so many. The token leaves with the next flush: the shell keeps the count before that.
@@ -78,8 +84,8 @@ bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame 
 bool cv_crew_has_failed(const struct cv_crew *crew);
 
 /*
- * Nothing is without acknowledgement, and: the campaigns of its name that it has met are over or declined, or no worker
- * has a token left to give.
+ * Nothing is without acknowledgement, and: it has met a campaign for each of its works, and those are over or declined,
+ * or no worker has a token left to give. What other requesters call by the same name has not been met.
  */
 bool cv_crew_is_done(const struct cv_crew *crew);
 void cv_crew_figures(const struct cv_crew *crew, struct cv_crew_figures *ret);

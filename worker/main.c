@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * crowdveil-worker: one worker, or a gateway that speaks for a range of virtual ones. The range is that of its own
- * certificate; where scores come from is said by the campaign file.
+ * certificate; where scores come from is said by the campaign file, or by several.
  *
  * What can fail: the broker (dialled again, for ever), the data (the campaign is declined). SIGTERM and SIGINT close
  * the connection and exit 0. SIGHUP reads the TLS files again and keeps the old ones if the new ones are no good.
@@ -25,7 +25,7 @@
 #include "common/sandbox/sandbox.h"
 #include "worker/core.h"
 #include "worker/given.h"
-#include "worker/source.h"
+#include "worker/works.h"
 
 enum {
   TICK_MS = 20,
@@ -38,7 +38,7 @@ enum {
 static const char program[] = "crowdveil-worker";
 
 struct settings {
-  char *broker, *campaign, *state;
+  char *broker, *broker_name, *campaign, *requesters, *state;
   struct cv_link_settings link;
   uint64_t seed, concurrency;
   double arrival_rate, accept_epsilon, accept_delta;
@@ -48,7 +48,7 @@ struct settings {
   struct cv_sandbox_settings sandbox;
 };
 
-#define NO_SEED   UINT64_MAX
+#define NO_TOKENS UINT64_MAX
 #define AT(field) offsetof(struct settings, field)
 
 static const struct cv_config_rule rules[] = {
@@ -57,11 +57,21 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(broker),
      .fallback = "127.0.0.1:7401",
      .help = "HOST:PORT of the broker"},
+    {.key = "broker_name",
+     .type = CV_CONFIG_PARTY,
+     .offset = AT(broker_name),
+     .required = true,
+     .help = "name in the broker's certificate; another one there is refused"},
     {.key = "campaign",
      .type = CV_CONFIG_PATH,
      .offset = AT(campaign),
      .required = true,
-     .help = "campaign file that says where scores come from"},
+     .help = "campaign file that says where scores come from, or a folder of them"},
+    {.key = "requesters",
+     .type = CV_CONFIG_PARTIES,
+     .offset = AT(requesters),
+     .required = true,
+     .help = "whose campaigns it serves"},
     CV_LINK_RULES(AT(link)),
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
@@ -114,17 +124,17 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(accept_tokens),
      .low = 0,
      .high = UINT32_MAX,
-     .fallback = "0",
-     .help = "tokens each worker gives in all; 0: no limit of its own"},
+     .help = "tokens each worker gives in all; 0: no limit of its own; without it 1 if a privatizer other than none "
+             "is accepted, else 0"},
     {.key = "state",
      .type = CV_CONFIG_PATH,
      .offset = AT(state),
-     .help = "folder for what each worker has given; needed with accept.tokens, which a restart would forget"},
+     .help = "folder for what each worker has given; needed with a limit of tokens, which a restart would forget"},
     {.key = "exit_when_done",
      .type = CV_CONFIG_BOOL,
      .offset = AT(exit_when_done),
      .fallback = "false",
-     .help = "end when the campaign is over or every token is given"},
+     .help = "end when its campaigns are over or every token is given"},
     CV_SANDBOX_RULES(AT(sandbox)),
 };
 
@@ -138,8 +148,7 @@ static const struct cv_config_table table = {
 struct daemon {
   const struct settings *settings;
   uv_loop_t loop;
-  struct cv_campaign_file campaign;
-  struct cv_score_source source;
+  struct cv_works works;
   struct cv_drbg drbg;
   struct cv_tls *tls;
   struct cv_dialer *dialer;
@@ -162,11 +171,6 @@ struct daemon {
 static void note(void *data, const char *text) {
   struct daemon *daemon = data;
   cv_log_peer(&daemon->hush, "broker", text, cv_clock_mono_ms());
-}
-
-static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
-  const struct daemon *daemon = data;
-  return cv_quality_score_at(daemon->source.quality, arm, at, ret_score);
 }
 
 static void give(void *data, uint64_t worker, uint32_t scores) {
@@ -365,16 +369,30 @@ static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_fra
 
 /* ---- start and end ---- */
 
+/* Behind a privatizer each further token tells more about the same score, and a broker could ask for ever. */
+static uint64_t limit_of(const struct settings *settings) {
+  if (settings->accept_tokens != NO_TOKENS) {
+    return settings->accept_tokens;
+  }
+  return cv_accept_is_local(settings->accept_privatizers) ? 1 : 0;
+}
+
 static enum cv_err open_given(struct daemon *daemon, struct cv_why *why) {
   const struct settings *settings = daemon->settings;
   const struct cv_identity *own = cv_tls_identity(daemon->tls);
   if (settings->state != NULL) {
     return cv_given_open(settings->state, own->first, own->last, &daemon->given, why);
   }
-  if (settings->accept_tokens > 0) { /* a limit that every restart would forget */
-    return cv_fail(why, CV_ERR_INVALID, "accept.tokens is set and state is missing; expected a folder to remember in");
+  if (limit_of(settings) == 0) {
+    return CV_OK;
   }
-  return CV_OK;
+  if (settings->accept_tokens == NO_TOKENS) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "accept.tokens is 1 unless it is set, as accept.privatizers is not none, and state is missing; "
+                   "expected a folder to remember in, or accept.tokens: 0 for no limit");
+  }
+  /* a limit that every restart would forget */
+  return cv_fail(why, CV_ERR_INVALID, "accept.tokens is set and state is missing; expected a folder to remember in");
 }
 
 static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
@@ -385,16 +403,14 @@ static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
       .last = own->last,
       .concurrency = (uint32_t)settings->concurrency,
       .arrival_rate = settings->arrival_rate,
-      .accept = {.privatizers = settings->accept_privatizers,
+      .accept = {.requesters = settings->requesters,
+                 .privatizers = settings->accept_privatizers,
                  .mechanisms = settings->accept_mechanisms,
                  .epsilon_micro = (uint64_t)llround(settings->accept_epsilon * (double)CV_MICRO),
                  .delta_pico = (uint64_t)llround(settings->accept_delta * (double)CV_PICO),
-                 .tokens = settings->accept_tokens},
-      .campaign = daemon->campaign.spec.name,
-      .arms = daemon->source.items,
-      .hires = daemon->source.worker != NULL,
-      .score = score,
-      .score_data = daemon,
+                 .tokens = limit_of(settings)},
+      .work = daemon->works.work,
+      .works = daemon->works.works,
       .given = daemon->given == NULL ? NULL : cv_given_scores(daemon->given),
       .give = daemon->given == NULL ? NULL : give,
       .give_data = daemon,
@@ -408,13 +424,13 @@ static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
 static enum cv_err open_tls(struct daemon *daemon, struct cv_why *why) {
   const struct settings *settings = daemon->settings;
   const struct cv_tls_files files = tls_files(settings);
+  const struct cv_tls_peers broker = {.roles = 1U << CV_ROLE_BROKER, .names = settings->broker_name};
   struct cv_why as_worker;
-  enum cv_err err = cv_tls_new(&files, CV_ROLE_WORKER, 1U << CV_ROLE_BROKER, false, &daemon->tls, &as_worker);
+  enum cv_err err = cv_tls_new(&files, CV_ROLE_WORKER, broker, false, &daemon->tls, &as_worker);
   if (err == CV_OK) {
     return CV_OK;
   }
-  err = cv_tls_new(&files, CV_ROLE_GATEWAY, 1U << CV_ROLE_BROKER, false, &daemon->tls, why);
-  return err;
+  return cv_tls_new(&files, CV_ROLE_GATEWAY, broker, false, &daemon->tls, why);
 }
 
 /* The campaign and its data have been read; what is left is certificates, the state and the way to the broker. */
@@ -431,11 +447,7 @@ static enum cv_err enter_sandbox(const struct settings *settings, struct cv_why 
 
 static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
   const struct settings *settings = daemon->settings;
-  CV_TRY(cv_campaign_load(settings->campaign, &daemon->campaign, why));
-  uint64_t seed = settings->seed != NO_SEED         ? settings->seed
-                  : daemon->campaign.items.has_seed ? daemon->campaign.items.seed
-                                                    : cv_rng_u64(&daemon->drbg.rng) >> 11;
-  CV_TRY(cv_score_source_init(&daemon->source, &daemon->campaign, seed, why));
+  CV_TRY(cv_works_load(settings->campaign, settings->seed, &daemon->drbg.rng, &daemon->works, why));
   CV_TRY(open_tls(daemon, why));
   CV_TRY(cv_sandbox_become(&settings->sandbox, why));
   CV_TRY(cv_arena_init(&daemon->in, CV_ARENA_BYTES));
@@ -471,8 +483,7 @@ static void fini(struct daemon *daemon) {
   cv_crew_free(daemon->crew);
   cv_given_close(daemon->given);
   cv_tls_unref(daemon->tls);
-  cv_score_source_fini(&daemon->source);
-  cv_campaign_fini(&daemon->campaign);
+  cv_works_fini(&daemon->works);
   cv_drbg_fini(&daemon->drbg);
   cv_arena_fini(&daemon->in);
   cv_arena_fini(&daemon->scratch);
@@ -507,7 +518,7 @@ static int run(const struct settings *settings) {
 }
 
 int main(int argc, char **argv) {
-  struct settings settings = {.seed = NO_SEED};
+  struct settings settings = {.seed = CV_WORKS_SEED_NONE, .accept_tokens = NO_TOKENS};
   int status = cv_config_start(&table, argc, argv, &settings);
   if (status < 0) {
     status = run(&settings);

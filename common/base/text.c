@@ -73,6 +73,16 @@ const char *cv_text_word(const char **at, size_t *ret_n) {
   return *ret_n == 0 ? NULL : word;
 }
 
+bool cv_text_lists(const char *words, const char *word) {
+  size_t n;
+  for (const char *one; (one = cv_text_word(&words, &n)) != NULL;) {
+    if (n == strlen(word) && memcmp(one, word, n) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void cv_text_csv(const char *text, char *to, size_t size) {
   CV_REQUIRE(size >= 2 * strlen(text) + 3);
   *to++ = '"';

@@ -21,6 +21,8 @@ void cv_text_vprint(char *text, size_t size, const char *fmt, va_list args) CV_P
 /* The next word of a list from `*at` on, words being separated by commas or blanks; `*at` then stands behind it. NULL
  * at the end. */
 const char *cv_text_word(const char **at, size_t *ret_n);
+/* Whether such a list has this word. */
+bool cv_text_lists(const char *words, const char *word);
 /* As a field of a CSV file: in quotes, those in it doubled. `size` is at least 2 strlen(text) + 3. */
 void cv_text_csv(const char *text, char *to, size_t size);
 

@@ -8,7 +8,8 @@
 #include "common/config/rules.h"
 
 static bool owns_text(const struct cv_config_rule *rule) {
-  return rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH || rule->type == CV_CONFIG_WORDS;
+  return rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH || rule->type == CV_CONFIG_WORDS ||
+         rule->type == CV_CONFIG_PARTY || rule->type == CV_CONFIG_PARTIES;
 }
 
 enum cv_err cv_settings_init(struct cv_settings *settings, const struct cv_config_rule *rules, size_t count) {
@@ -200,6 +201,8 @@ void cv_settings_give(struct cv_settings *settings, void *into) {
       case CV_CONFIG_TEXT:
       case CV_CONFIG_PATH:
       case CV_CONFIG_WORDS:
+      case CV_CONFIG_PARTY:
+      case CV_CONFIG_PARTIES:
         memcpy(field, &value.text, sizeof(value.text));
         break;
       case CV_CONFIG_WHOLE:

@@ -13,14 +13,16 @@
 #include "common/base/err.h"
 
 enum cv_config_type {
-  CV_CONFIG_TEXT,  /* char *, owned */
-  CV_CONFIG_PATH,  /* char *, owned; relative to the file's folder (an option's: to the working folder) */
-  CV_CONFIG_WHOLE, /* uint64_t in [low, high] */
-  CV_CONFIG_REAL,  /* double in [low, high] */
-  CV_CONFIG_BOOL,  /* bool: true or false */
-  CV_CONFIG_TIME,  /* uint64_t milliseconds in [low, high]; written 250ms, 30s, 5m, 1h, 2d; none is 0 if low is 0 */
-  CV_CONFIG_WORD,  /* int: index into `choices` */
-  CV_CONFIG_WORDS, /* char *, owned: some of `choices`, separated by commas or blanks */
+  CV_CONFIG_TEXT,    /* char *, owned */
+  CV_CONFIG_PATH,    /* char *, owned; relative to the file's folder (an option's: to the working folder) */
+  CV_CONFIG_WHOLE,   /* uint64_t in [low, high] */
+  CV_CONFIG_REAL,    /* double in [low, high] */
+  CV_CONFIG_BOOL,    /* bool: true or false */
+  CV_CONFIG_TIME,    /* uint64_t milliseconds in [low, high]; written 250ms, 30s, 5m, 1h, 2d; none is 0 if low is 0 */
+  CV_CONFIG_WORD,    /* int: index into `choices` */
+  CV_CONFIG_WORDS,   /* char *, owned: some of `choices`, separated by commas or blanks */
+  CV_CONFIG_PARTY,   /* char *, owned: the name of a party (party.h) */
+  CV_CONFIG_PARTIES, /* char *, owned: such names, or any */
 };
 
 struct cv_config_rule {

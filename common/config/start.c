@@ -57,6 +57,10 @@ static const char *placeholder(const struct cv_config_rule *rule) {
       return " WORD";
     case CV_CONFIG_WORDS:
       return " WORDS";
+    case CV_CONFIG_PARTY:
+      return " NAME";
+    case CV_CONFIG_PARTIES:
+      return " NAMES";
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/party.h"
 #include "common/base/text.h"
 
 bool cv_value_whole(const char *text, uint64_t *ret) {
@@ -195,6 +196,13 @@ enum cv_err cv_value_parse(const struct cv_config_rule *rule, const char *text, 
         CV_TRY(parse_text(rule, text, NULL, &value.text));
       }
       break;
+    case CV_CONFIG_PARTY:
+    case CV_CONFIG_PARTIES:
+      fits = rule->type == CV_CONFIG_PARTY ? cv_party_is_valid(text) : cv_parties_are_valid(text);
+      if (fits) {
+        CV_TRY(parse_text(rule, text, NULL, &value.text));
+      }
+      break;
   }
   if (!fits) {
     return CV_ERR_INVALID;
@@ -265,6 +273,12 @@ void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size)
     case CV_CONFIG_WORDS:
       some = snprintf(to, size, "some of ");
       cv_value_list(rule->choices, choices_of(rule), to + some, size - (size_t)some);
+      break;
+    case CV_CONFIG_PARTY:
+      (void)snprintf(to, size, "the name in a certificate, without its role");
+      break;
+    case CV_CONFIG_PARTIES:
+      (void)snprintf(to, size, "names in certificates, separated by commas or blanks, or " CV_PARTY_ANY);
       break;
   }
 }

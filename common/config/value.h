@@ -6,7 +6,7 @@
 #include "common/config/config.h"
 
 union cv_value {
-  char *text; /* CV_CONFIG_TEXT, CV_CONFIG_PATH and CV_CONFIG_WORDS, on the heap */
+  char *text; /* of a rule that owns a text, on the heap */
   uint64_t whole;
   double real;
   bool flag;

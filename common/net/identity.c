@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "common/base/party.h"
+
 static const char SCHEME[] = "crowdveil:";
 
 static const char *const ROLE_TEXT[] = {
@@ -48,14 +50,6 @@ static bool read_ids(struct cv_identity *identity) {
   return at != NULL && *at == '\0' && identity->first <= identity->last;
 }
 
-static bool is_plain_name(const char *name) {
-  const char *at = name;
-  while (*at != '\0' && strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *at) != NULL) {
-    at++;
-  }
-  return *at == '\0' && at != name;
-}
-
 static const char *expected_name(enum cv_role role) {
   switch (role) {
     case CV_ROLE_WORKER:
@@ -63,7 +57,7 @@ static const char *expected_name(enum cv_role role) {
     case CV_ROLE_GATEWAY:
       return "gateway/FIRST-LAST with ids from 1";
     default:
-      return "a name of letters, digits, dot, hyphen and underscore";
+      return "a name of letters, digits, dot, hyphen and underscore, and not " CV_PARTY_ANY;
   }
 }
 
@@ -97,7 +91,7 @@ enum cv_err cv_identity_parse(const char *uri, struct cv_identity *ret, struct c
   }
   memcpy(identity.name, name, n + 1);
   bool is_crowd = identity.role == CV_ROLE_WORKER || identity.role == CV_ROLE_GATEWAY;
-  if (is_crowd ? !read_ids(&identity) : !is_plain_name(name)) {
+  if (is_crowd ? !read_ids(&identity) : !cv_party_is_valid(name)) {
     return cv_fail(why, CV_ERR_FORMAT, "identity '%s': expected %s", shown, expected_name(identity.role));
   }
   *ret = identity;

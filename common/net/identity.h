@@ -21,7 +21,7 @@ struct cv_identity {
 const char *cv_role_text(enum cv_role role);
 /*
  * `crowdveil:worker/17`, `crowdveil:gateway/1-500000`, `crowdveil:broker/NAME`. Ids are decimal without leading zeros,
- * at least 1; FIRST <= LAST; a NAME is letters, digits, dot, hyphen and underscore. CV_ERR_FORMAT otherwise.
+ * at least 1; FIRST <= LAST; a NAME is what party.h has. CV_ERR_FORMAT otherwise.
  */
 CV_MUST_USE enum cv_err cv_identity_parse(const char *uri, struct cv_identity *ret, struct cv_why *why);
 bool cv_identity_vouches_for(const struct cv_identity *identity, uint64_t worker);

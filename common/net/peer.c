@@ -454,6 +454,12 @@ static void on_handshake_timeout(uv_timer_t *timer) {
 
 static void tls_failed(struct cv_peer *peer) {
   const char *reason = cv_ssl_reason();
+  char named[192];
+  if (reason == cv_ssl_other_name) {
+    const struct cv_identity *own = cv_tls_identity(peer->tls);
+    (void)snprintf(named, sizeof(named), "%s, %s/%s", reason, cv_role_text(own->role), own->name);
+    reason = named;
+  }
   peer->tls_broken = true;
   refuse(peer, CV_REFUSED_HANDSHAKE, peer->link.refusal.text[0] != '\0' ? peer->link.refusal.text : reason);
 }

@@ -27,6 +27,8 @@ const char *cv_x509_reason(int code) {
   }
 }
 
+const char cv_ssl_other_name[] = "refused by the other side: it expects a party of another name than ours";
+
 /* The other side's complaint, from its TLS alert. */
 static const char *alert_reason(int alert) {
   switch (alert) {
@@ -38,6 +40,8 @@ static const char *alert_reason(int alert) {
       return "refused by the other side: our certificate is not signed by its CA";
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
       return "refused by the other side: our certificate's role may not connect there";
+    case SSL_AD_HANDSHAKE_FAILURE:
+      return cv_ssl_other_name;
     case SSL_AD_BAD_CERTIFICATE:
       return "refused by the other side: our certificate is bad";
     case SSL_AD_CERTIFICATE_REQUIRED:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A certificate is judged by one function, judge(): signature, dates, denied serials, identity, role. It runs twice for
- * a new connection, inside the handshake (so that the other side gets a telling alert) and once it is done (so that a
- * resumed session is held to the same rules), and again for live connections when the files are reloaded.
+ * A certificate is judged by one function, judge(): signature, dates, denied serials, identity, role, name. It runs
+ * twice for a new connection, inside the handshake (so that the other side gets a telling alert) and once it is done (so
+ * that a resumed session is held to the same rules), and again for live connections when the files are reloaded.
  */
 #include "common/net/tls.h"
 
@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "common/base/party.h"
 #include "common/net/denied.h"
 #include "common/net/membio.h"
 #include "common/net/sslerr.h"
@@ -32,7 +33,7 @@ enum { ALPN_BYTES = sizeof(ALPN) - 1 };
 struct cv_tls {
   unsigned refs;
   bool server;
-  unsigned peers; /* set of roles */
+  struct cv_tls_peers peers;
   SSL_CTX *ctx;
   X509_STORE *store; /* the CA; the context's */
   struct cv_denied denied;
@@ -88,6 +89,14 @@ static enum cv_err check_role(const struct cv_identity *identity, unsigned roles
   return cv_fail(why, CV_ERR_DENIED, "certificate is for role %s, expected %s", cv_role_text(identity->role), expected);
 }
 
+static enum cv_err check_name(const struct cv_identity *identity, const char *names, struct cv_why *why) {
+  if (names == NULL || cv_parties_have(names, identity->name)) {
+    return CV_OK;
+  }
+  const char *role = cv_role_text(identity->role);
+  return cv_fail(why, CV_ERR_DENIED, "certificate is of %s/%s, expected the name %s", role, identity->name, names);
+}
+
 /* Verifies the certificate that `store` is about; leaves an X509_V_ERR_... there on failure. */
 static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct cv_identity *ret, struct cv_why *why) {
   if (X509_verify_cert(store) <= 0) {
@@ -105,10 +114,15 @@ static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct
   struct cv_identity identity;
   enum cv_err err = read_identity(cert, &identity, why);
   if (err == CV_OK) {
-    err = check_role(&identity, tls->peers, why);
+    err = check_role(&identity, tls->peers.roles, why);
   }
   if (err != CV_OK) {
     X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE);
+    return err;
+  }
+  err = check_name(&identity, tls->peers.names, why);
+  if (err != CV_OK) {
+    X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION); /* the alert handshake_failure */
     return err;
   }
   *ret = identity;
@@ -390,7 +404,7 @@ static enum cv_err make_context(struct cv_tls *tls, struct cv_why *why) {
   return CV_OK;
 }
 
-enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, unsigned peers, bool server,
+enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, struct cv_tls_peers peers, bool server,
                        struct cv_tls **ret, struct cv_why *why) {
   struct cv_tls *tls = calloc(1, sizeof(*tls));
   if (tls == NULL) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS 1.3 contexts: mutual, ALPN "crowdveil/1", the same CAs, roles checked on both sides. Sessions are resumed from a
- * bounded stateful cache (no stateless tickets); they live 5 minutes at most, counted from the full handshake, and
- * never past the peer's notAfter.
+ * TLS 1.3 contexts: mutual, ALPN "crowdveil/1", the same CAs, roles and expected names checked on both sides. Sessions
+ * are resumed from a bounded stateful cache (no stateless tickets); they live 5 minutes at most, counted from the full
+ * handshake, and never past the peer's notAfter.
  */
 #ifndef CV_NET_TLS_H
 #define CV_NET_TLS_H
@@ -21,12 +21,18 @@ struct cv_tls_files {
   const char *denied; /* serial numbers in hex, one a line, that are refused; or NULL */
 };
 
+/* Who may be on the other side. */
+struct cv_tls_peers {
+  unsigned roles;    /* set of 1u << enum cv_role */
+  const char *names; /* of these roles (party.h), borrowed for as long as a context lives; NULL: whoever they are */
+};
+
 /*
  * Reads and checks the files: they exist, parse, belong together, the certificate is in date and signed by the CA, and
- * its identity has the role `own`. `peers` is the set of roles (1u << enum cv_role) that may be on the other side.
+ * its identity has the role `own`.
  */
-CV_MUST_USE enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, unsigned peers, bool server,
-                                   struct cv_tls **ret, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, struct cv_tls_peers peers,
+                                   bool server, struct cv_tls **ret, struct cv_why *why);
 /*
  * The files of the party that `old` is for, read again for the same use. CV_ERR_INVALID if the certificate is now
  * somebody else's: nobody becomes another party without a restart. `old` stays as it is.

@@ -88,7 +88,7 @@ static enum cv_role one_of(unsigned roles, const char *cert, const struct cv_cer
   for (unsigned each = 0; each < 32; each++) {
     if ((roles >> each & 1) != 0) {
       role = (enum cv_role)each;
-      *ret_err = cv_tls_new(&tls, role, ~0U, false, ret, why);
+      *ret_err = cv_tls_new(&tls, role, (struct cv_tls_peers){.roles = ~0U}, false, ret, why);
       if (*ret_err == CV_OK) {
         break;
       }

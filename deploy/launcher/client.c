@@ -62,6 +62,7 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
 static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   struct cv_client *client = cv_peer_data(peer);
   struct cv_order_frame frame;
+  struct cv_why why;
   if (client->stopped) {
     return;
   }
@@ -70,6 +71,8 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
     char line[96];
     (void)snprintf(line, sizeof(line), "the broker sent %zu bytes that are not understood: %s", n, cv_err_text(err));
     give_up(client, line);
+  } else if (frame.hello.present && cv_hello_check(&frame.hello, "broker", "requester", &why) != CV_OK) {
+    give_up(client, why.text);
   } else if (frame.goodbye != NULL && frame.goodbye[0] != '\0') {
     char line[CV_WHY_BYTES + 40];
     (void)snprintf(line, sizeof(line), "the broker ended the connection: %s", frame.goodbye);
@@ -99,7 +102,8 @@ enum cv_err cv_client_start(struct cv_client *client, uv_loop_t *loop, const str
       cv_arena_init(&client->encoding, CV_ARENA_BYTES) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   }
-  CV_TRY(cv_tls_new(&files, CV_ROLE_REQUESTER, 1u << CV_ROLE_BROKER, false, &client->tls, why));
+  const struct cv_tls_peers broker = {.roles = 1u << CV_ROLE_BROKER, .names = settings->broker_name};
+  CV_TRY(cv_tls_new(&files, CV_ROLE_REQUESTER, broker, false, &client->tls, why));
   CV_TRY(cv_dialer_start(loop, settings->broker, client->tls, &peer_ops, client, on_no_link, &CV_NET_DEFAULTS,
                          cv_clock_wall_ms(), &client->dialer, why));
   (void)uv_timer_init(loop, &client->patience);

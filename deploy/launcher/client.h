@@ -18,7 +18,7 @@
 
 /* Where the broker is and who we are. */
 struct cv_client_settings {
-  char *broker, *ca, *cert, *key;
+  char *broker, *broker_name, *ca, *cert, *key;
 };
 
 /* The rules for these settings, as the field `link` of a command's settings. */
@@ -28,6 +28,11 @@ struct cv_client_settings {
    .offset = offsetof(owner, field.broker),                                                       \
    .fallback = "127.0.0.1:7401",                                                                  \
    .help = "HOST:PORT of the broker"},                                                            \
+      {.key = "broker_name",                                                                      \
+       .type = CV_CONFIG_PARTY,                                                                   \
+       .offset = offsetof(owner, field.broker_name),                                              \
+       .required = true,                                                                          \
+       .help = "name in the broker's certificate; another one there is refused"},                 \
       CV_CLIENT_FILE("tls.ca", offsetof(owner, field.ca), "certificate of the CA"),               \
       CV_CLIENT_FILE("tls.cert", offsetof(owner, field.cert), "own certificate, of a requester"), \
       CV_CLIENT_FILE("tls.key", offsetof(owner, field.key), "its private key")

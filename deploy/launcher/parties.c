@@ -40,9 +40,9 @@ enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why
     CV_TRY(cv_folder_add(parties->folder, folders[i], why));
   }
   CV_TRY(cv_pki_make_ca(cv_folder_file(parties->folder, "pki"), "Crowdveil on this machine", VALID_S, why));
-  CV_TRY(issue(parties, "thirdparty/main", true, why));
-  CV_TRY(issue(parties, "broker/main", true, why));
-  CV_TRY(issue(parties, "requester/local", false, why));
+  CV_TRY(issue(parties, "thirdparty/" CV_PARTIES_THIRDPARTY, true, why));
+  CV_TRY(issue(parties, "broker/" CV_PARTIES_BROKER, true, why));
+  CV_TRY(issue(parties, "requester/" CV_PARTIES_REQUESTER, false, why));
   for (uint32_t i = 1; i <= parties->gateways; i++) {
     struct range range = share_of(parties, i);
     char identity[64];
@@ -102,7 +102,8 @@ static enum cv_err write_config(const struct cv_parties *parties, const char *na
 }
 
 enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct cv_why *why) {
-  json_t *config = json_pack("{s:s, s:o}", "listen", "127.0.0.1:0", "tls", tls_of(parties, "thirdparty-main"));
+  json_t *config = json_pack("{s:s, s:s, s:o}", "listen", "127.0.0.1:0", "brokers", CV_PARTIES_BROKER, "tls",
+                             tls_of(parties, "thirdparty-main"));
   put_path(parties, config, "state", "thirdparty");
   put_socket(parties, config, "thirdparty/thirdparty.sock");
   return write_config(parties, "thirdparty.yaml", config, why);
@@ -112,8 +113,9 @@ enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char
                                     const struct cv_broker_risks *risks, struct cv_why *why) {
   json_t *limits = json_pack("{s:i, s:i, s:i, s:I, s:i}", "epsilon", 4000, "worker_epsilon", 4000, "release_tokens", 1,
                              "tokens", (json_int_t)1000000000000, "chunks", 65536);
-  json_t *config = json_pack("{s:s, s:s, s:o, s:o}", "listen", "127.0.0.1:0", "thirdparty", thirdparty, "tls",
-                             tls_of(parties, "broker-main"), "limits", limits);
+  json_t *config =
+      json_pack("{s:s, s:s, s:s, s:o, s:o}", "listen", "127.0.0.1:0", "thirdparty", thirdparty, "thirdparty_name",
+                CV_PARTIES_THIRDPARTY, "tls", tls_of(parties, "broker-main"), "limits", limits);
   put_path(parties, config, "state", "broker");
   put_path(parties, config, "anchor", "anchor/broker");
   put_path(parties, config, "seal_key", "keys/seal");
@@ -134,11 +136,12 @@ enum cv_err cv_parties_write_gateway(const struct cv_parties *parties, uint32_t 
   struct range range = share_of(parties, number);
   char name[64];
   (void)snprintf(name, sizeof(name), "gateway-%" PRIu64 "-%" PRIu64, range.first, range.last);
-  json_t *accept = json_pack("{s:s, s:s, s:i}", "privatizers", work->spec->privatizer.name, "mechanisms",
-                             work->spec->mechanism.name, "epsilon", 4000);
+  json_t *accept = json_pack("{s:s, s:s, s:i, s:i}", "privatizers", work->spec->privatizer.name, "mechanisms",
+                             work->spec->mechanism.name, "epsilon", 4000, "tokens", 0);
   put_delta(accept, work->spec);
-  json_t *config = json_pack("{s:s, s:s, s:o, s:o}", "broker", work->broker, "campaign", work->campaign, "tls",
-                             tls_of(parties, name), "accept", accept);
+  json_t *config =
+      json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "broker", work->broker, "broker_name", CV_PARTIES_BROKER, "campaign",
+                work->campaign, "requesters", CV_PARTIES_REQUESTER, "tls", tls_of(parties, name), "accept", accept);
   if (work->seed != NULL) {
     (void)json_object_set_new(config, "seed", json_integer((json_int_t)*work->seed));
   }

@@ -12,6 +12,11 @@
 #include "common/base/spec.h"
 #include "deploy/launcher/folder.h"
 
+/* The names in their certificates. */
+#define CV_PARTIES_THIRDPARTY "main"
+#define CV_PARTIES_BROKER     "main"
+#define CV_PARTIES_REQUESTER  "local"
+
 struct cv_parties {
   const struct cv_folder *folder;
   uint32_t gateways;

@@ -160,11 +160,11 @@ static void on_failed(void *data, const struct cv_why *why) {
 /* ---- the campaign ---- */
 
 static void tell_kept(const struct up *up) {
-  (void)fprintf(up->people,
-                "\nStill running until Ctrl-C: broker on %s, third-party on %s, state in %s\n"
-                "Try: crowdveil status --broker %s --tls-ca %s --tls-cert %s --tls-key %s\n",
-                up->broker, up->thirdparty, up->folder.path, up->broker, up->requester.ca, up->requester.cert,
-                up->requester.key);
+  (void)fprintf(
+      up->people,
+      "\nStill running until Ctrl-C: broker on %s, third-party on %s, state in %s\n"
+      "Try: crowdveil status --broker %s --broker-name " CV_PARTIES_BROKER " --tls-ca %s --tls-cert %s --tls-key %s\n",
+      up->broker, up->thirdparty, up->folder.path, up->broker, up->requester.ca, up->requester.cert, up->requester.key);
   (void)fflush(up->people);
 }
 
@@ -279,12 +279,14 @@ static void on_answer(void *data, const struct cv_order_frame *frame) {
 }
 
 static enum cv_err submit(struct up *up, struct cv_why *why) {
+  static char broker_name[] = CV_PARTIES_BROKER;
   static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed};
   struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT, .as.submit = {.spec = up->prepared.file.spec}};
   struct cv_drbg drbg;
   cv_parties_files(&up->parties, "requester-local", &up->requester);
   up->link = (struct cv_client_settings){
       .broker = up->broker, .ca = up->requester.ca, .cert = up->requester.cert, .key = up->requester.key};
+  up->link.broker_name = broker_name;
   CV_TRY(cv_client_start(&up->client, &up->loop, &up->link, PATIENCE_MS, &ops, up, why));
   cv_drbg_init(&drbg);
   for (size_t i = 0; i < CV_CLIENT_KEY_BYTES; i++) {

@@ -23,6 +23,7 @@ struct run {
   uint64_t plans, releases;
   struct cv_position position;
   bool done;
+  struct cv_work work;
 };
 
 static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
@@ -65,18 +66,18 @@ static enum cv_err make_broker(struct run *run) {
 
 static enum cv_err make_crew(struct run *run, struct cv_why *why) {
   const struct cv_spec *spec = run->pipeline->spec;
+  run->work = (struct cv_work){.campaign = spec->name, .arms = spec->arms, .score = score, .data = run};
   const struct cv_crew_config config = {
       .first = 1,
       .last = tokens_of(run->pipeline),
       .concurrency = 64,
-      .accept = {.privatizers = spec->privatizer.name,
+      .accept = {.requesters = "r",
+                 .privatizers = spec->privatizer.name,
                  .mechanisms = spec->mechanism.name,
                  .epsilon_micro = UINT64_MAX,
                  .delta_pico = UINT64_MAX},
-      .campaign = spec->name,
-      .arms = spec->arms,
-      .score = score,
-      .score_data = run,
+      .work = &run->work,
+      .works = 1,
       .rng = run->pipeline->privatizer,
   };
   return cv_crew_new(&config, &run->crew, why);

@@ -78,7 +78,8 @@ static enum cv_err put_campaigns(const struct cv_crowd_frame *frame, struct cv_a
     row[i] = (Crowdveil__Crowd__Campaign)CROWDVEIL__CROWD__CAMPAIGN__INIT;
     row[i].id = from->id;
     row[i].name = cv_codec_put_text(from->name, CV_NAME_BYTES, scratch);
-    if (row[i].name == NULL) {
+    row[i].requester = cv_codec_put_text(from->requester, CV_NAME_BYTES, scratch);
+    if (row[i].name == NULL || row[i].requester == NULL) {
       return CV_ERR_LIMIT;
     }
     CV_TRY(cv_codec_put_choice(&from->privatizer, scratch, &row[i].privatizer));
@@ -264,6 +265,7 @@ static enum cv_err take_campaigns(const Crowdveil__Crowd__Envelope *in, struct c
                             .tokens_per_worker = from->tokens_per_worker,
                             .arms = from->arms};
     CV_TRY(cv_codec_take_text(from->name, to->name, sizeof(to->name)));
+    CV_TRY(cv_codec_take_text(from->requester, to->requester, sizeof(to->requester)));
     CV_TRY(cv_codec_take_choice(from->privatizer, &to->privatizer));
     CV_TRY(cv_codec_take_choice(from->mechanism, &to->mechanism));
   }

@@ -33,6 +33,7 @@ struct cv_decline {
 struct cv_terms {
   uint64_t id;
   char name[CV_NAME_BYTES];
+  char requester[CV_NAME_BYTES]; /* who submitted it, as its certificate has the name */
   struct cv_choice privatizer, mechanism;
   uint64_t epsilon_micro;
   uint32_t tokens_per_worker;

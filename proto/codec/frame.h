@@ -16,11 +16,11 @@
 #include "common/base/arena.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/base/hello.h"
 #include "common/base/result.h"
 #include "common/base/spec.h"
 
 enum {
-  CV_WIRE_VERSION = 1,
   CV_FRAME_BYTES = 256 * 1024,
   CV_ARENA_BYTES = 16 * CV_FRAME_BYTES,
   CV_WHY_BYTES = 200, /* longest reason on the wire */
@@ -31,10 +31,4 @@ enum {
  * means empty, and what is too long or not printable is cut and cleaned; decoding gives NULL only where the struct says
  * what that means.
  */
-struct cv_hello {
-  bool present;
-  uint32_t version;
-  const char *program;
-};
-
 #endif

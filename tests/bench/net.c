@@ -103,7 +103,7 @@ static struct cv_tls *make_tls(const char *folder, const char *identity, enum cv
   }
   (void)snprintf(ca, sizeof(ca), "%s/ca.pem", folder);
   struct cv_tls_files with = {.ca = ca, .cert = files.cert, .key = files.key};
-  if (cv_tls_new(&with, own, 1u << peer, server, &tls, &why) != CV_OK) {
+  if (cv_tls_new(&with, own, (struct cv_tls_peers){.roles = 1u << peer}, server, &tls, &why) != CV_OK) {
     die(&why);
   }
   return tls;

@@ -180,8 +180,8 @@ class Party:
         self.deployment, self.program, self.folder = deployment, program, deployment.folder
         if program == "worker":
             (self.folder / "campaign.yaml").write_text(GOOD)
-            self.settings = {"broker": "127.0.0.1:1", "campaign": "campaign.yaml", "seed": 1,
-                             "tls": deployment.pki.issue("worker/1").config()}
+            self.settings = {"broker": "127.0.0.1:1", "broker_name": "main", "requesters": "alice",
+                             "campaign": "campaign.yaml", "seed": 1, "tls": deployment.pki.issue("worker/1").config()}
         else:
             self.settings = getattr(deployment, f"{program}_settings")()
 
@@ -258,6 +258,42 @@ def test_a_limit_that_a_restart_would_forget(deployment, tmp_path):
     worker.fails({"accept": {"tokens": 3}, "state": str(tmp_path / "none")}, 2, "folder .*none: No such file")
     (tmp_path / "given.db").write_bytes(b"no database at all" * 100)
     worker.fails({"accept": {"tokens": 3}, "state": str(tmp_path)}, 1, "given.db")
+
+
+def test_a_limit_that_nobody_has_set(deployment, tmp_path):
+    """Behind a privatizer a broker could ask one worker for ever: its owner limits that, or says that nothing does."""
+    worker = Party(deployment, "worker")
+    worker.fails({"accept": {"privatizers": "none, laplace"}}, 2,
+                 "accept.tokens is 1 unless it is set.* state is missing; expected a folder.*accept.tokens: 0")
+    (tmp_path / "given.db").write_bytes(b"no database at all" * 100)
+    worker.fails({"accept": {"privatizers": "laplace"}, "state": str(tmp_path)}, 1, "given.db")
+
+
+EXPECTED = {"broker": ["thirdparty_name"], "thirdparty": ["brokers"], "worker": ["broker_name", "requesters"]}
+
+
+@pytest.mark.parametrize("program, key", [(program, key) for program, keys in EXPECTED.items() for key in keys])
+def test_whom_a_daemon_expects_has_to_be_said(deployment, program, key):
+    party = Party(deployment, program)
+    assert not party.fails({key: None}, 2, rf"bad.yaml: {key} is missing; expected .*, there or as --")
+    assert not party.fails({key: "broker/main"}, 2, rf'bad.yaml:\d+:\d+: {key} is "broker/main"; expected ')
+    alone = {"thirdparty_name", "broker_name"}
+    if key in alone:
+        assert not party.fails({key: "any"}, 2, rf'bad.yaml:\d+:\d+: {key} is "any"; expected the name')
+    else:
+        assert not party.fails({key: "any, main"}, 2, rf'{key} is "any, main"; expected names .* or any')
+
+
+def test_a_folder_of_campaigns_that_cannot_be_served(deployment, tmp_path):
+    folder = tmp_path / "campaigns"
+    folder.mkdir()
+    worker = Party(deployment, "worker")
+    worker.fails({"campaign": str(folder)}, 2, r"campaigns: 0 files \*.yaml in this folder; expected 1 to 64")
+    (folder / "b.yaml").write_text(GOOD)
+    (folder / "a.yaml").write_text(GOOD)
+    worker.fails({"campaign": str(folder)}, 2, "b.yaml: campaign .* is that of .*a.yaml, too; expected each name once")
+    (folder / "b.yaml").write_text("campaign: [")
+    worker.fails({"campaign": str(folder)}, 2, r"b.yaml:\d+:")
 
 
 def test_a_port_that_is_taken(deployment):

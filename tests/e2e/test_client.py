@@ -3,7 +3,7 @@
 import pytest
 
 from client.schema import schema
-from client.wire import FRAME_LIMIT, FrameError, Splitter, frame
+from client.wire import FRAME_LIMIT, VERSION, FrameError, Splitter, frame
 from client.worker import GRID, grid
 
 
@@ -27,7 +27,7 @@ def test_a_length_out_of_bounds_is_refused_before_the_body_comes(length):
 def test_an_envelope_survives_the_wire():
     pb = schema("crowd")
     envelope = pb.Envelope()
-    envelope.hello.version = 1
+    envelope.hello.version = VERSION
     envelope.tokens.add(ticket=bytes(range(48)), values=[0, GRID, -3])
     payload, = Splitter().feed(frame(envelope.SerializeToString()))
     again = pb.Envelope.FromString(payload)

@@ -12,6 +12,7 @@ import pytest
 from client.requester import Requester, end_name, spec
 from client.schema import schema
 from client.thirdparty import Honest, Thirdparty
+from client.wire import VERSION
 from client.worker import Session
 from harness.admin import metric
 from harness.daemon import wait_until
@@ -309,7 +310,7 @@ def test_what_is_no_message_closes_the_link_and_it_comes_back(stage):
     old, own, unknown, second = pb.Envelope(), pb.Envelope(), pb.Envelope(), pb.Envelope()
     own.closed.add(campaign=stage.honest)
     unknown.plans.add(campaign=999, number=1)
-    second.hello.version = 1
+    second.hello.version = VERSION
     old.hello.version = 0
     old.hello.program = "old"
     reasons = []
@@ -345,7 +346,7 @@ def test_a_third_party_that_is_there_and_no_use(tmp_path, pki, kind):
     def greet(thirdparty):
         if kind == "never reads":
             hello = thirdparty.pb.Envelope()
-            hello.hello.version = 1
+            hello.hello.version = VERSION
             thirdparty.send(hello)
         elif kind == "speaks half a hello":
             thirdparty.send_raw(b"\0\0\0\x02\x0a")

@@ -10,7 +10,7 @@ import pytest
 
 from client.requester import spec
 from client.schema import schema
-from client.wire import Connection, context
+from client.wire import VERSION, Connection, context
 from client.worker import GRID, Session
 from harness.pki import Pki
 
@@ -226,7 +226,7 @@ def hostile_payload(case):
     if case == "a broker's message":
         envelope.acks.add(ticket=b"x" * 48, verdict=pb.VERDICT_ACCEPTED)
     if case == "a second hello":
-        envelope.hello.version = 1
+        envelope.hello.version = VERSION
     if case == "a worker outside the range":
         envelope.arrives.add(workers=[1], credit=1)
     if case == "worker 0":
@@ -253,7 +253,7 @@ def test_an_envelope_that_makes_no_sense_closes_the_connection(stage, case, reas
     stage.unharmed()
 
 
-@pytest.mark.parametrize("version", [None, 0, 2])
+@pytest.mark.parametrize("version", [None, 0, 1, 3])
 def test_a_connection_that_does_not_start_with_our_hello_is_closed(stage, version):
     since = stage.deployment.broker.mark()
     with stage.hostile(hello=False) as session:

@@ -266,7 +266,8 @@ def settings_of(deployment, name, tmp_path):
     if name != "worker":
         return getattr(deployment, f"{name}_settings")()
     (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
-    return {"broker": "127.0.0.1:1", "campaign": str(tmp_path / "campaign.yaml"), "seed": 1,
+    return {"broker": "127.0.0.1:1", "broker_name": "main", "requesters": "alice",
+            "campaign": str(tmp_path / "campaign.yaml"), "seed": 1,
             "tls": deployment.pki.issue("worker/1").config()}
 
 

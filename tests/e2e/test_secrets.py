@@ -317,7 +317,8 @@ def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, p
                                          privatizer=(privatizer, {"epsilon": 1}),
                                          policy_params={"alpha": .001, "tokens_per_round": TAU})).campaign
         deployment.start_worker(f"gateway/1-{2 * tokens}", tmp_path / "campaign.yaml",
-                                {"broker": crowd.address, "accept": {"privatizers": privatizer, "mechanisms": "none"}})
+                                {"broker": crowd.address, "accept": {"privatizers": privatizer, "mechanisms": "none",
+                                                                     "tokens": 0}})
         finished = requester.watch(campaign)
         places = {"memory of the broker": memory_of(deployment.broker.pid),
                   "memory of the third-party": memory_of(deployment.thirdparty.pid)}

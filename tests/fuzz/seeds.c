@@ -69,6 +69,7 @@ static void crowd(void) {
   struct cv_token token = {.ticket = {1}, .values = 1, .value = &value};
   struct cv_terms terms = {.id = 1,
                            .name = "fuzz",
+                           .requester = "alice",
                            .privatizer = {.name = "none"},
                            .mechanism = {.name = "hybrid"},
                            .epsilon_micro = 250000,

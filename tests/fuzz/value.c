@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One value of a configuration: the first byte says of which rule. What is taken lies where the rule says. */
 #include "common/config/value.h"
+#include "common/base/party.h"
+#include "common/base/spec.h"
 
 #include <math.h>
 
@@ -18,6 +20,8 @@ static const struct cv_config_rule rules[] = {
     {.key = "delay", .type = CV_CONFIG_TIME, .low = 100, .high = 1e9},
     {.key = "word", .type = CV_CONFIG_WORD, .choices = words},
     {.key = "words", .type = CV_CONFIG_WORDS, .choices = words},
+    {.key = "party", .type = CV_CONFIG_PARTY},
+    {.key = "parties", .type = CV_CONFIG_PARTIES},
 };
 
 static void check_value(const struct cv_config_rule *rule, const char *text, const union cv_value *value) {
@@ -41,10 +45,18 @@ static void check_value(const struct cv_config_rule *rule, const char *text, con
     case CV_CONFIG_WORDS:
       CV_REQUIRE(strcmp(value->text, text) == 0 && strpbrk(text, "eid") != NULL);
       break;
+    case CV_CONFIG_PARTY:
+      CV_REQUIRE(strcmp(value->text, text) == 0 && strcmp(text, CV_PARTY_ANY) != 0 && strlen(text) < CV_NAME_BYTES);
+      CV_REQUIRE(cv_parties_are_valid(text) && cv_parties_have(text, text));
+      break;
+    case CV_CONFIG_PARTIES:
+      CV_REQUIRE(strcmp(value->text, text) == 0 && !cv_parties_have(text, ""));
+      break;
     default:
       CV_REQUIRE(strcmp(words[value->word], text) == 0);
   }
-  if (rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH || rule->type == CV_CONFIG_WORDS) {
+  if (rule->type != CV_CONFIG_WHOLE && rule->type != CV_CONFIG_TIME && rule->type != CV_CONFIG_REAL &&
+      rule->type != CV_CONFIG_BOOL && rule->type != CV_CONFIG_WORD) {
     free(value->text);
   }
 }

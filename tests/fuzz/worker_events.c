@@ -28,6 +28,7 @@ struct ticket {
 struct world {
   struct cv_crew *crew;
   struct cv_crew_config config;
+  struct cv_work work;
   struct cv_rng_seeded rng;
   uint64_t now_ms;
   uint32_t before[WORKERS], told[WORKERS]; /* scores that each worker had given at the start, and has now */
@@ -62,6 +63,7 @@ static void note(void *data, const char *text) {
 
 static bool acceptable(const struct cv_terms *terms) {
   return terms->id != 0 && strcmp(terms->name, "fuzz") == 0 && strcmp(terms->privatizer.name, "none") == 0 &&
+         (strcmp(terms->requester, "alice") == 0 || strcmp(terms->requester, "bob") == 0) &&
          terms->privatizer.params.count == 0 &&
          (strcmp(terms->mechanism.name, "hybrid") == 0 || strcmp(terms->mechanism.name, "batch") == 0) &&
          terms->epsilon_micro <= EPSILON_MICRO && terms->arms == ARMS;
@@ -185,6 +187,10 @@ static void on_shut(struct world *world, uint8_t how) {
 static void on_terms(struct world *world, uint8_t how) {
   static const char *const mechanisms[] = {"hybrid", "batch", "none", "segments"};
   struct cv_terms terms = {.id = 1 + (how & 3U), .name = "fuzz", .privatizer = {.name = "none"}, .arms = ARMS};
+  (void)snprintf(terms.requester, sizeof(terms.requester), "%s",
+                 how == 0x77    ? "Alice"
+                 : how % 2 == 0 ? "alice"
+                                : "bob");
   terms.tokens_per_worker = 1 + (how >> 2 & 1U);
   terms.epsilon_micro = EPSILON_MICRO + (how >> 3 & 1U);
   (void)snprintf(terms.mechanism.name, sizeof(terms.mechanism.name), "%s", mechanisms[how >> 4 & 3]);
@@ -287,16 +293,18 @@ static void start(struct world *world, uint8_t how) {
   struct cv_why why = {.text = ""};
   *world = (struct world){.now_ms = 1000};
   cv_rng_seeded_init(&world->rng, 1, CV_RNG_PRIVATIZER, 0, 0);
+  world->work = (struct cv_work){.campaign = "fuzz", .arms = ARMS, .hires = (how & 1) != 0, .score = score};
   world->config = (struct cv_crew_config){
       .first = 1,
       .last = 1 + how % WORKERS,
       .concurrency = 1 + (how >> 4 & 3U),
       .arrival_rate = (how & 0x40) != 0 ? 2 : 0,
-      .accept = {.privatizers = "none", .mechanisms = "hybrid, batch", .epsilon_micro = EPSILON_MICRO},
-      .campaign = "fuzz",
-      .arms = ARMS,
-      .hires = (how & 1) != 0,
-      .score = score,
+      .accept = {.requesters = "alice, bob",
+                 .privatizers = "none",
+                 .mechanisms = "hybrid, batch",
+                 .epsilon_micro = EPSILON_MICRO},
+      .work = &world->work,
+      .works = 1,
       .given = world->before,
       .give = give,
       .give_data = world,

@@ -11,6 +11,7 @@
 enum { TIMER_FLUSH, FLUSH_MS = 20 };
 
 struct self {
+  struct cv_work work;
   struct cv_crew *crew;
   struct cv_rng_seeded rng;
   struct cv_turn turn;
@@ -152,20 +153,23 @@ static bool start(struct party *party, struct cv_why *why) {
   self->noted = calloc(world->scenario.crew_workers, sizeof(*self->noted));
   CV_REQUIRE(self->noted != NULL);
   cv_rng_seeded_init(&self->rng, world->scenario.seed, 77, 5 + party->number, party->life);
+  self->work = (struct cv_work){.campaign = "sim",
+                                .arms = world->scenario.arms,
+                                .hires = world->scenario.budget_micro > 0,
+                                .score = score,
+                                .data = world};
   const struct cv_crew_config config = {
       .first = party->identity.first,
       .last = party->identity.last,
       .concurrency = world->scenario.concurrency,
-      .accept = {.privatizers = "none randomized-response laplace",
+      .accept = {.requesters = "requester1, requester2",
+                 .privatizers = "none randomized-response laplace",
                  .mechanisms = "none hybrid binary binary-honaker kary segments doubling batch per-item",
                  .epsilon_micro = 10000000,
                  .delta_pico = world->scenario.applied.law.delta_pico,
                  .tokens = world->scenario.own_tokens},
-      .campaign = "sim",
-      .arms = world->scenario.arms,
-      .hires = world->scenario.budget_micro > 0,
-      .score = score,
-      .score_data = world,
+      .work = &self->work,
+      .works = 1,
       .given = &world->given[party->identity.first],
       .give = give,
       .give_data = party,

@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from client.schema import schema  # noqa: E402
-from client.wire import context, frame  # noqa: E402
+from client.wire import VERSION, context, frame  # noqa: E402
 
 
 class Attack:
@@ -34,7 +34,7 @@ class Attack:
         sock = self.tls[which].wrap_socket(self.raw())
         if hello:
             envelope = schema(schema_name).Envelope()
-            envelope.hello.version = 1
+            envelope.hello.version = VERSION
             sock.sendall(frame(envelope.SerializeToString()))
         return sock
 

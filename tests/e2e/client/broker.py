@@ -6,7 +6,7 @@ import threading
 
 from .schema import schema
 from .thirdparty import server_context
-from .wire import Closing, Connection, Splitter, context, frame
+from .wire import VERSION, Closing, Connection, Splitter, context, frame
 
 
 class FakeBroker:
@@ -15,8 +15,8 @@ class FakeBroker:
     have arrived, and uses `tell` and `hear`; what the worker sends is kept in `tokens` and `declines`.
     """
 
-    def __init__(self, files, script):
-        self.pb, self.tls, self.script = schema("crowd"), server_context(files), script
+    def __init__(self, files, script, version=VERSION):
+        self.pb, self.tls, self.script, self.version = schema("crowd"), server_context(files), script, version
         self.tokens, self.declines, self.connections, self.failures = [], [], 0, []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
@@ -34,7 +34,7 @@ class FakeBroker:
                     self.connections += 1
                     self.splitter, self.arrived = Splitter(), []
                     hello = self.pb.Envelope()
-                    hello.hello.version = 1
+                    hello.hello.version = self.version
                     self.tell(hello)
                     while not self.arrived:
                         self.hear()
@@ -73,7 +73,7 @@ class Dialer(Closing):
         self.connection = Connection(address, context(files.ca, files.cert, files.key), role="thirdparty",
                                      timeout=timeout)
         hello = self.pb.Envelope()
-        hello.hello.version = 1
+        hello.hello.version = VERSION
         self.tell(hello)
 
     def tell(self, envelope):

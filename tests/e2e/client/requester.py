@@ -3,7 +3,7 @@
 import os
 
 from .schema import schema
-from .wire import Closing, Connection, context
+from .wire import VERSION, Closing, Connection, context
 
 
 class Refused(Exception):
@@ -41,7 +41,7 @@ class Requester(Closing):
         self.pb = schema("order")
         self.connection = Connection(address, context(files.ca, files.cert, files.key), timeout=timeout)
         envelope = self.pb.Envelope()
-        envelope.hello.version = 1
+        envelope.hello.version = VERSION
         envelope.hello.program = "crowdveil-e2e"
         self.connection.send(envelope.SerializeToString())
 

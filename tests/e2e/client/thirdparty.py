@@ -9,7 +9,7 @@ import threading
 from contextlib import suppress
 
 from .schema import schema
-from .wire import ALPN, FrameError, Splitter, frame
+from .wire import ALPN, VERSION, FrameError, Splitter, frame
 
 NONE = bytes(32)
 
@@ -146,7 +146,7 @@ class Thirdparty:
         if self.greet is not None and not self.greet(self):
             return
         hello = self.pb.Envelope()
-        hello.hello.version = 1
+        hello.hello.version = VERSION
         self.send(hello)
         splitter = Splitter()
         while data := self._receive():

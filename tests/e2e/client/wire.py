@@ -6,6 +6,7 @@ import struct
 
 FRAME_LIMIT = 256 * 1024
 ALPN = "crowdveil/1"
+VERSION = 2
 
 
 class FrameError(Exception):

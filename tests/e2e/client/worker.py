@@ -3,7 +3,7 @@
 from collections import Counter, deque
 
 from .schema import schema
-from .wire import Closing, Connection, context
+from .wire import VERSION, Closing, Connection, context
 
 GRID = 1 << 20
 
@@ -22,7 +22,7 @@ class Session(Closing):
         self.inbox = deque()
         if hello:
             envelope = self.pb.Envelope()
-            envelope.hello.version = 1
+            envelope.hello.version = VERSION
             envelope.hello.program = "crowdveil-e2e"
             self.send(envelope)
 

@@ -43,12 +43,13 @@ class Deployment:
         return str(folder)
 
     def thirdparty_settings(self):
-        return {"listen": "127.0.0.1:0", "state": self.state("thirdparty-state"),
+        return {"listen": "127.0.0.1:0", "state": self.state("thirdparty-state"), "brokers": "main",
                 "admin": str(self.folder / "thirdparty.sock"),
                 "tls": self.pki.issue("thirdparty/ranker").config()}
 
     def broker_settings(self):
         return {"listen": "127.0.0.1:0", "thirdparty": self.thirdparty_address or "127.0.0.1:1",
+                "thirdparty_name": "ranker",
                 "state": self.state("broker-state"), "anchor": self.anchor,
                 "seal_key": str(self.folder / "seal.key"), "admin": str(self.folder / "broker.sock"),
                 "tls": self.pki.issue("broker/main").config()}
@@ -82,7 +83,7 @@ class Deployment:
     def start_worker(self, identity, campaign_file, changes=None, **kwargs):
         """A worker daemon: `identity` is worker/ID or gateway/FIRST-LAST."""
         broker = (changes or {}).get("broker") or self.broker_for("worker")
-        settings = {"broker": broker, "campaign": str(campaign_file),
+        settings = {"broker": broker, "broker_name": "main", "campaign": str(campaign_file), "requesters": "alice",
                     "tls": self.pki.issue(identity).config(), "seed": 1, "exit_when_done": True}
         return self.start("worker", merged(settings, changes), name=identity.replace("/", "-"), **kwargs)
 
@@ -95,7 +96,7 @@ class Deployment:
         """`crowdveil watch`, which ends with the campaign."""
         return self.launch("watch", [
             PROGRAMS["crowdveil"], "watch", campaign, "--broker", address or self.broker_for("requester"),
-            "--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key])
+            "--broker-name", "main", "--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key])
 
     # --- what is left
 

@@ -50,8 +50,12 @@ static const struct cv_crowd_frame *sample(void) {
   static struct cv_token token = {.ticket = "ticket of a token", .values = 5, .value = values};
   static struct cv_decline decline[2] = {{.campaign = 8, .why = "epsilon 4 is above my 1"},
                                          {.why = "over my limit", .has_ticket = true, .ticket = "declined"}};
-  static struct cv_terms campaign = {
-      .id = 9, .name = "caf\xc3\xa9s", .epsilon_micro = 250000, .tokens_per_worker = 2, .arms = 20};
+  static struct cv_terms campaign = {.id = 9,
+                                     .name = "caf\xc3\xa9s",
+                                     .requester = "alice",
+                                     .epsilon_micro = 250000,
+                                     .tokens_per_worker = 2,
+                                     .arms = 20};
   static struct cv_assign assign[2] = {
       {.campaign = 9,
        .worker = 300,
@@ -67,7 +71,7 @@ static const struct cv_crowd_frame *sample(void) {
   static struct cv_backoff backoff = {
       .workers = 2, .worker = workers, .delay_ms = 1500, .why = "nothing to do", .campaign = 9};
   static uint64_t done[] = {9, 0};
-  static struct cv_crowd_frame frame = {.hello = {.present = true, .version = 1, .program = "worker 0.1"},
+  static struct cv_crowd_frame frame = {.hello = {.present = true, .version = CV_WIRE_VERSION, .program = "worker 0.1"},
                                         .goodbye = "too many frames",
                                         .arrives = 1,
                                         .tokens = 1,
@@ -114,7 +118,8 @@ static void every_field_arrives(void **state) {
   assert_int_equal(cv_crowd_encode(in, &scratch, &bytes), CV_OK);
   assert_int_equal(cv_crowd_decode(bytes.data, bytes.len, &arena, &out), CV_OK);
   assert_true(out.hello.present);
-  assert_int_equal(out.hello.version, 1);
+  assert_string_equal(out.campaign[0].requester, "alice");
+  assert_int_equal(out.hello.version, CV_WIRE_VERSION);
   assert_string_equal(out.hello.program, "worker 0.1");
   assert_string_equal(out.goodbye, "too many frames");
   assert_int_equal(out.arrives, 1);
@@ -207,6 +212,7 @@ static void random_row(struct cv_rng *rng, struct cv_crowd_frame *frame, uint64_
                              .tokens_per_worker = random_u32(rng),
                              .arms = (uint32_t)cv_rng_below(rng, CV_ARMS_MAX + 1)};
   random_name(rng, terms->name, sizeof(terms->name));
+  random_name(rng, terms->requester, sizeof(terms->requester));
   random_choice(rng, &terms->privatizer);
   random_choice(rng, &terms->mechanism);
   struct cv_assign *assign = &frame->assign[frame->assigns++];

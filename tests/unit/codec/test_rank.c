@@ -128,19 +128,20 @@ struct made {
 static struct made *make_frame(uint64_t seed) {
   struct made *made = calloc(1, sizeof(*made));
   assert_non_null(made);
-  made->frame = (struct cv_rank_frame){.hello = {.present = seed % 2 == 0, .version = 1, .program = "broker"},
-                                       .goodbye = seed % 3 == 0 ? "closed" : NULL,
-                                       .open = made->open,
-                                       .record = made->record,
-                                       .release = made->release,
-                                       .accept = made->accept,
-                                       .refuse = made->refuse,
-                                       .stop = made->stop,
-                                       .close = made->close,
-                                       .answer = made->answer,
-                                       .ack = made->ack,
-                                       .plan = made->plan,
-                                       .result = made->result};
+  made->frame =
+      (struct cv_rank_frame){.hello = {.present = seed % 2 == 0, .version = CV_WIRE_VERSION, .program = "broker"},
+                             .goodbye = seed % 3 == 0 ? "closed" : NULL,
+                             .open = made->open,
+                             .record = made->record,
+                             .release = made->release,
+                             .accept = made->accept,
+                             .refuse = made->refuse,
+                             .stop = made->stop,
+                             .close = made->close,
+                             .answer = made->answer,
+                             .ack = made->ack,
+                             .plan = made->plan,
+                             .result = made->result};
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, seed, 2, 0, 0);
   for (uint64_t rows = 1 + cv_rng_below(&seeded.rng, ROWS); rows > 0; rows--) {

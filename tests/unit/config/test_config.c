@@ -4,7 +4,7 @@
 #include "tests/unit/config/file.h"
 
 struct sample {
-  char *name, *state, *ca, *events;
+  char *name, *state, *ca, *events, *peer, *peers;
   uint64_t port, lease_ms, idle_ms;
   double ratio;
   bool verbose;
@@ -28,6 +28,8 @@ static const struct cv_config_rule rules[] = {
     {.key = "ratio", .type = CV_CONFIG_REAL, .offset = AT(ratio), .low = 0, .high = 1, .fallback = "0.5"},
     {.key = "verbose", .type = CV_CONFIG_BOOL, .offset = AT(verbose), .fallback = "false"},
     {.key = "log.events", .type = CV_CONFIG_WORDS, .offset = AT(events), .choices = levels},
+    {.key = "peer", .type = CV_CONFIG_PARTY, .offset = AT(peer)},
+    {.key = "peers", .type = CV_CONFIG_PARTIES, .offset = AT(peers)},
     {.key = "log.level", .type = CV_CONFIG_WORD, .offset = AT(level), .choices = levels, .fallback = "info"},
 };
 static const struct cv_config_table table = {
@@ -45,6 +47,8 @@ static void a_file_fills_the_struct(void **state) {
       "limits: {lease: 250ms, idle_time: 2m}\n"
       "ratio: 2.5e-1\n"
       "verbose: true\n"
+      "peer: main\n"
+      "peers: alice, 17\n"
       "log: {level: error, events: \"info, error\"}\n");
   assert_int_equal(cv_config_load(&table, path, &sample, &why), CV_OK);
   assert_string_equal(sample.name, "5");
@@ -57,6 +61,8 @@ static void a_file_fills_the_struct(void **state) {
   assert_true(sample.verbose);
   assert_int_equal(sample.level, 0);
   assert_string_equal(sample.events, "info, error");
+  assert_string_equal(sample.peer, "main");
+  assert_string_equal(sample.peers, "alice, 17");
   cv_config_fini(&table, &sample);
   assert_null(sample.state);
 }
@@ -87,7 +93,8 @@ static const struct {
     {"state: x\nnaem: y\n", ":2:1: unknown key \"naem\"; did you mean name?"},
     {"state: x\nlimits: {lese: 5s}\n", ":2:10: unknown key \"lese\" in limits; did you mean lease?"},
     {"state: x\nlimits: {colour: red}\n", ":2:10: unknown key \"colour\" in limits; expected lease or idle_time"},
-    {"tls.ca: x\n", ":1:1: unknown key \"tls.ca\"; expected name, state, tls, listen, limits, ratio, verbose or log"},
+    {"tls.ca: x\n",
+     ":1:1: unknown key \"tls.ca\"; expected name, state, tls, listen, limits, ratio, verbose, log, peer or peers"},
     {"state: x\nstate: y\n", ":2:1: duplicate key \"state\"; the first is on line 1"},
     {"state: x\n[a]: y\n", ":2:1: a key is a list; expected a word"},
     {"state:\n", ":1:7: state has no value; expected a path"},
@@ -114,6 +121,11 @@ static const struct {
      ":3:11: log.events names \"all\"; expected some of error, warning or info"},
     {"state: x\nlog: {events: \", \"}\n", ":2:15: log.events is \", \"; expected some of error, warning or info"},
     {"state: x\nlog: {events: [info]}\n", ":2:15: log.events is a list; expected some of error, warning or info"},
+    {"state: x\npeer: any\n", ":2:7: peer is \"any\"; expected the name in a certificate, without its role"},
+    {"state: x\npeer: broker/main\n",
+     ":2:7: peer is \"broker/main\"; expected the name in a certificate, without its role"},
+    {"state: x\npeers: any, alice\n",
+     ":2:8: peers is \"any, alice\"; expected names in certificates, separated by commas or blanks, or any"},
     {"state: x\nlog: {level: debug}\n", ":2:14: log.level is \"debug\"; expected error, warning or info"},
     {"state: x\nlimits: {lease: 50ms}\n",
      ":2:17: limits.lease is \"50ms\"; expected a time from 100ms to 1h (like 250ms, 30s, 5m, 1h or 2d)"},

@@ -66,12 +66,54 @@ static void test_server_of_a_wrong_role(void **state) {
                         "certificate is for role thirdparty, expected broker");
 }
 
+static struct cv_tls *worker_of(struct world *world, const char *broker) {
+  const struct cv_tls_peers peers = {.roles = BROKERS, .names = broker};
+  return make_tls_for(world, "ca", "ca", "crowdveil:worker/17", YEAR_S, peers, false);
+}
+
+/* A good certificate of the right role: but not the party that was meant. */
+static void test_server_of_another_name(void **state) {
+  struct world *world = *state;
+  struct cv_tls *server = make_tls(world, "ca", "ca", "crowdveil:broker/Main", YEAR_S, WORKERS, true);
+  expect_refused_client(world, server, worker_of(world, "main"),
+                        "refused by the other side: it expects a party of another name than ours, broker/Main",
+                        "certificate is of broker/Main, expected the name main");
+}
+
+static void test_client_of_another_name(void **state) {
+  struct world *world = *state;
+  const struct cv_tls_peers brokers = {.roles = BROKERS, .names = "main, second"};
+  struct cv_tls *server = make_tls_for(world, "ca", "ca", "crowdveil:thirdparty/t", YEAR_S, brokers, true);
+  struct cv_tls *client = make_tls(world, "ca", "ca", "crowdveil:broker/evil", YEAR_S, 1u << CV_ROLE_THIRDPARTY, false);
+  expect_refused_client(world, server, client, "certificate is of broker/evil, expected the name main, second",
+                        "refused by the other side: it expects a party of another name than ours, broker/evil");
+}
+
+/* The same name in a renewed certificate is the same party, live and for a session that is resumed; another is none. */
+static void test_names_when_files_are_read_again(void **state) {
+  struct world *world = *state;
+  serve(world, broker_tls(world));
+  dial(world, worker_of(world, "main"));
+  wait_for(world, &world->client.opened, 1);
+  struct cv_tls *renewed = broker_tls(world);
+  cv_listener_set_tls(world->listener, renewed);
+  cv_tls_unref(renewed);
+  wait_for(world, &world->server.opened, 1);
+  cv_peer_close(world->server.peer, "again");
+  wait_for(world, &world->client.opened, 2);
+  struct cv_tls *picky = worker_of(world, "other");
+  cv_dialer_set_tls(world->dialer, picky);
+  cv_tls_unref(picky);
+  wait_for(world, &world->client.closed, 2);
+  expect_text(world->client.why.text, ": certificate is of broker/main, expected the name other");
+}
+
 /* --- files --- */
 
 static void expect_unloadable(const struct cv_tls_files *files, enum cv_role own, const char *part) {
   struct cv_tls *tls;
   struct cv_why why = {{0}};
-  assert_int_not_equal(cv_tls_new(files, own, BROKERS, false, &tls, &why), CV_OK);
+  assert_int_not_equal(cv_tls_new(files, own, (struct cv_tls_peers){.roles = BROKERS}, false, &tls, &why), CV_OK);
   expect_text(why.text, part);
 }
 
@@ -156,7 +198,8 @@ static void test_key_that_others_can_read(void **state) {
   }
   assert_int_equal(chmod(party.files.key, 0400), 0);
   struct cv_tls *tls;
-  assert_int_equal(cv_tls_new(&files, CV_ROLE_WORKER, BROKERS, false, &tls, NULL), CV_OK);
+  assert_int_equal(cv_tls_new(&files, CV_ROLE_WORKER, (struct cv_tls_peers){.roles = BROKERS}, false, &tls, NULL),
+                   CV_OK);
   assert_true(cv_tls_identity(tls)->first == 1);
   cv_tls_unref(tls);
 }
@@ -395,7 +438,7 @@ static struct cv_tls *load(const struct party *party, enum cv_role own, unsigned
   struct cv_tls_files files = {party->ca, party->files.cert, party->files.key, denied};
   struct cv_tls *tls = NULL;
   struct cv_why why;
-  if (cv_tls_new(&files, own, peers, server, &tls, &why) != CV_OK) {
+  if (cv_tls_new(&files, own, (struct cv_tls_peers){.roles = peers}, server, &tls, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }
   return tls;
@@ -530,12 +573,14 @@ static void test_two_authorities(void **state) {
 
   struct cv_tls_files files = {both, worker.files.cert, worker.files.key, NULL};
   append(worker.files.cert, both);
-  assert_int_equal(cv_tls_new(&files, CV_ROLE_WORKER, BROKERS, false, &tls, &why), CV_ERR_INVALID);
+  assert_int_equal(cv_tls_new(&files, CV_ROLE_WORKER, (struct cv_tls_peers){.roles = BROKERS}, false, &tls, &why),
+                   CV_ERR_INVALID);
   expect_text(why.text, "both.pem: not the certificate of a CA");
   path_of(world, "cut.pem", both, sizeof(both));
   append(worker.ca, both);
   write_file(both, "-----BEGIN CERTIFICATE-----\nMIIB\n");
-  assert_int_equal(cv_tls_new(&files, CV_ROLE_WORKER, BROKERS, false, &tls, &why), CV_ERR_FORMAT);
+  assert_int_equal(cv_tls_new(&files, CV_ROLE_WORKER, (struct cv_tls_peers){.roles = BROKERS}, false, &tls, &why),
+                   CV_ERR_FORMAT);
   expect_text(why.text, "cut.pem: certificate 1 is not in PEM form");
 }
 
@@ -564,6 +609,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_server_of_another_ca, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_client_of_a_wrong_role, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_server_of_a_wrong_role, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_server_of_another_name, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_client_of_another_name, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_names_when_files_are_read_again, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_bad_files, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_key_that_others_can_read, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_plain_text, world_setup, world_teardown),

@@ -108,6 +108,11 @@ int world_teardown(void **state) {
 
 struct cv_tls *make_tls(struct world *world, const char *ca, const char *trust, const char *identity, int64_t valid_s,
                         unsigned peers, bool server) {
+  return make_tls_for(world, ca, trust, identity, valid_s, (struct cv_tls_peers){.roles = peers}, server);
+}
+
+struct cv_tls *make_tls_for(struct world *world, const char *ca, const char *trust, const char *identity,
+                            int64_t valid_s, struct cv_tls_peers peers, bool server) {
   static unsigned count;
   char ca_folder[128];
   char folder[128];

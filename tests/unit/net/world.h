@@ -45,6 +45,9 @@ int world_teardown(void **state);
 /* A certificate by the CA in folder `ca`, valid for so many seconds, and a context with it that trusts CA `trust`. */
 struct cv_tls *make_tls(struct world *world, const char *ca, const char *trust, const char *identity, int64_t valid_s,
                         unsigned peers, bool server);
+/* The same, expecting these names of the other side. */
+struct cv_tls *make_tls_for(struct world *world, const char *ca, const char *trust, const char *identity,
+                            int64_t valid_s, struct cv_tls_peers peers, bool server);
 /* A broker's context for workers, and worker 17's. */
 struct cv_tls *broker_tls(struct world *world);
 struct cv_tls *worker_tls(struct world *world);

@@ -174,11 +174,15 @@ static void only_a_brokers_messages_and_hello_first(void **state) {
   expect_goodbye(connected(), &wrong_side, "a broker sends no");
   struct world *w = world_new(NULL);
   assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
-  expect_goodbye(w, &silent, "no hello of version 1");
+  expect_goodbye(w, &silent, "the first message is no hello");
   w = world_new(NULL);
   assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
-  struct cv_rank_frame later = {.hello = {.present = true, .version = 2}};
-  expect_goodbye(w, &later, "no hello of version 1");
+  struct cv_rank_frame earlier = {.hello = {.present = true, .version = 1}};
+  expect_goodbye(w, &earlier, "a hello of wire version 1 from the broker; expected version 2: upgrade the broker");
+  w = world_new(NULL);
+  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  struct cv_rank_frame later = {.hello = {.present = true, .version = 3}};
+  expect_goodbye(w, &later, "a hello of wire version 3 from the broker; expected version 2: upgrade the third-party");
 }
 
 static void plans_that_were_never_asked_for_cannot_be_accepted(void **state) {
@@ -369,7 +373,7 @@ static void a_broker_that_is_behind_is_told_our_position(void **state) {
   cv_ranker_disconnected(w->ranker, w->link);
   assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
   struct cv_rank_open open = {.spec = w->spec, .position = {.campaign = w->id}, .has_seed = true, .seed = w->seed};
-  struct cv_rank_frame frame = {.hello = {.present = true, .version = 1}, .opens = 1, .open = &open};
+  struct cv_rank_frame frame = {.hello = {.present = true, .version = CV_WIRE_VERSION}, .opens = 1, .open = &open};
   world_send(w, &frame);
   struct cv_batch batch;
   struct cv_ranker_out out;
@@ -470,7 +474,7 @@ static void a_frozen_campaign_is_answered_at_once(void **state) {
                               .has_seed = true,
                               .seed = w->seed,
                               .stop = CV_END_FROZEN};
-  struct cv_rank_frame frame = {.hello = {.present = true, .version = 1}, .opens = 1, .open = &open};
+  struct cv_rank_frame frame = {.hello = {.present = true, .version = CV_WIRE_VERSION}, .opens = 1, .open = &open};
   world_send(w, &frame);
   struct cv_batch batch;
   struct cv_ranker_out out;
@@ -536,7 +540,8 @@ static void brokers_do_not_see_each_others_campaigns(void **state) {
   struct cv_ranker_link *bob;
   assert_int_equal(cv_ranker_connected(w->ranker, "bob", w, &bob), CV_OK);
   struct cv_rank_release message = {.campaign = w->id, .release = world_next_release(w)};
-  struct cv_rank_frame frame = {.hello = {.present = true, .version = 1}, .releases = 1, .release = &message};
+  struct cv_rank_frame frame = {
+      .hello = {.present = true, .version = CV_WIRE_VERSION}, .releases = 1, .release = &message};
   assert_int_equal(cv_ranker_frame(w->ranker, bob, &frame), CV_OK);
   struct cv_batch batch;
   struct cv_ranker_out out = {0};

@@ -12,6 +12,7 @@ enum { ARMS = 4, CAMPAIGN = 7, MANY = 4096 };
 
 struct stage {
   struct cv_crew_config config;
+  struct cv_work work[2];
   struct cv_crew *crew;
   struct cv_rng_seeded rng;
   uint64_t now_ms;
@@ -49,15 +50,17 @@ static inline void setup(struct stage *stage, uint64_t first, uint64_t last, uin
   cv_rng_seeded_init(&stage->rng, 1, CV_RNG_PRIVATIZER, 0, 0);
   stage->now_ms = 1000;
   stage->rows = UINT64_MAX;
+  stage->work[0] = (struct cv_work){.campaign = "test", .arms = ARMS, .score = score, .data = stage};
   stage->config = (struct cv_crew_config){
       .first = first,
       .last = last,
       .concurrency = concurrency,
-      .accept = {.privatizers = "none, randomized-response", .mechanisms = "hybrid", .epsilon_micro = 1000000},
-      .campaign = "test",
-      .arms = ARMS,
-      .score = score,
-      .score_data = stage,
+      .accept = {.requesters = "alice, bob",
+                 .privatizers = "none, randomized-response",
+                 .mechanisms = "hybrid",
+                 .epsilon_micro = 1000000},
+      .work = stage->work,
+      .works = 1,
       .rng = &stage->rng.rng,
       .note = note,
       .note_data = stage,
@@ -108,6 +111,7 @@ static inline struct cv_terms *say_terms(struct stage *stage, uint64_t id, uint3
   struct cv_terms *terms = &stage->terms[stage->frame.campaigns++];
   *terms = (struct cv_terms){.id = id,
                              .name = "test",
+                             .requester = "alice",
                              .privatizer = {.name = "none"},
                              .mechanism = {.name = "hybrid"},
                              .epsilon_micro = 250000,

@@ -38,8 +38,9 @@ static void test_whole_words_of_the_list_are_accepted_and_no_others(void **state
   };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
     const struct cv_accept accept = {
-        .privatizers = "none", .mechanisms = cases[i].mechanisms, .epsilon_micro = 1000000};
-    struct cv_terms terms = {.privatizer = {.name = "none"}, .epsilon_micro = 1, .tokens_per_worker = 1, .arms = 2};
+        .requesters = "alice", .privatizers = "none", .mechanisms = cases[i].mechanisms, .epsilon_micro = 1000000};
+    struct cv_terms terms = {
+        .requester = "alice", .privatizer = {.name = "none"}, .epsilon_micro = 1, .tokens_per_worker = 1, .arms = 2};
     struct cv_privatizer *privatizer;
     struct cv_why why;
     strcpy(terms.mechanism.name, cases[i].asked);
@@ -53,7 +54,8 @@ static void test_whole_words_of_the_list_are_accepted_and_no_others(void **state
 
 /* With epsilon 10^-6 and delta .999999 a thousand workers who hold a 1 give an exact sum of 1000. */
 static void test_delta_is_accepted_up_to_the_limit_and_by_default_not_at_all(void **state) {
-  struct cv_accept accept = {.privatizers = "randomized-response", .mechanisms = "none", .epsilon_micro = 2000000};
+  struct cv_accept accept = {
+      .requesters = "any", .privatizers = "randomized-response", .mechanisms = "none", .epsilon_micro = 2000000};
   struct cv_terms terms = {
       .privatizer = {.name = "randomized-response"}, .mechanism = {.name = "none"}, .tokens_per_worker = 1, .arms = 2};
   static const struct {
@@ -77,12 +79,20 @@ static void test_delta_is_accepted_up_to_the_limit_and_by_default_not_at_all(voi
   }
 }
 
+/* Each further token behind one of these tells more of the same score: a worker limits them unless told not to. */
+static void test_privatizers_with_an_epsilon(void **state) {
+  assert_false(cv_accept_is_local("none"));
+  assert_true(cv_accept_is_local("laplace"));
+  assert_true(cv_accept_is_local("none, randomized-response"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_mechanism_of_the_broker_has_a_name_here),
       cmocka_unit_test(test_every_privatizer_here_has_a_name),
       cmocka_unit_test(test_delta_is_accepted_up_to_the_limit_and_by_default_not_at_all),
       cmocka_unit_test(test_whole_words_of_the_list_are_accepted_and_no_others),
+      cmocka_unit_test(test_privatizers_with_an_epsilon),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

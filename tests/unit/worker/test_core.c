@@ -70,7 +70,7 @@ static bool can_be_hired(uint64_t worker) {
 
 static void test_all_who_can_be_hired_wait_whatever_the_concurrency(void **state) {
   setup(&stage, 1, 20, 1);
-  stage.config.hires = true;
+  stage.work[0].hires = true;
   meet(&stage, 3);
   size_t waiting = arrived(&stage), hired = 0;
   for (int turn = 0; turn < 20 && hired < ARMS; turn++) {
@@ -281,12 +281,31 @@ static void no_mechanism(struct cv_terms *terms) {
 static void printed_mechanism(struct cv_terms *terms) {
   (void)snprintf(terms->mechanism.name, sizeof(terms->mechanism.name), "hybrid-printed");
 }
+static void of_requester(struct cv_terms *terms, const char *requester) {
+  (void)snprintf(terms->requester, sizeof(terms->requester), "%s", requester);
+}
+static void a_stranger(struct cv_terms *terms) {
+  of_requester(terms, "eve");
+}
+static void another_case(struct cv_terms *terms) {
+  of_requester(terms, "Alice");
+}
+static void nobody(struct cv_terms *terms) {
+  of_requester(terms, "");
+}
+static void anybody(struct cv_terms *terms) {
+  of_requester(terms, "any");
+}
 static void larger_epsilon(struct cv_terms *terms) {
   terms->epsilon_micro = 1000001;
 }
 
 static void test_weaker_terms_are_declined(void **state) {
   declined(other_name, "\"test\"");
+  declined(a_stranger, "requester eve is not served here; expected one of alice, bob");
+  declined(another_case, "requester Alice is not served here");
+  declined(nobody, "requester  is not served here");
+  declined(anybody, "requester any is not served here");
   declined(other_arms, "5 arms");
   declined(other_privatizer, "privatizer laplace");
   declined(unknown_privatizer, "rot13");
@@ -439,8 +458,9 @@ static void test_messages_of_the_wrong_side_or_version(void **state) {
   setup(&stage, 1, 2, 4);
   start(&stage);
   begin(&stage);
-  stage.frame.hello = (struct cv_hello){.present = true, .version = 2, .program = "broker"};
-  deliver_bad(&stage, CV_ERR_VERSION, "the broker speaks version 2; expected 1");
+  stage.frame.hello = (struct cv_hello){.present = true, .version = 1, .program = "broker"};
+  deliver_bad(&stage, CV_ERR_VERSION,
+              "a hello of wire version 1 from the broker; expected version 2: upgrade the broker");
   begin(&stage);
   (void)say_terms(&stage, CAMPAIGN, 1);
   deliver_bad(&stage, CV_ERR_FORMAT, "the broker's first message is no hello");
@@ -602,6 +622,66 @@ static void test_a_foreign_campaign_ends_nothing(void **state) {
   cv_crew_free(stage.crew);
 }
 
+/* A stranger's campaign of the right name takes nobody, and the one that is meant is waited for. */
+static void test_a_strangers_campaign_of_the_right_name(void **state) {
+  setup(&stage, 1, 2, 4);
+  start(&stage);
+  flush(&stage);
+  begin(&stage);
+  say_hello(&stage);
+  a_stranger(say_terms(&stage, 3, 1));
+  deliver(&stage);
+  assert_int_equal(stage.sent.declines, 1);
+  assert_string_equal(stage.notes[0],
+                      "declined campaign \"test\": requester eve is not served here; expected one of alice, bob");
+  say_done(3);
+  assert_false(cv_crew_is_done(stage.crew));
+  begin(&stage);
+  (void)say_terms(&stage, CAMPAIGN, 1);
+  deliver(&stage);
+  assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
+  assert_int_equal(figures(&stage).accepted, 1);
+  cv_crew_free(stage.crew);
+}
+
+static enum cv_err score_low(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
+  *ret_score = 7;
+  return CV_OK;
+}
+
+/* Each campaign is answered from its own scores; the owner's limit is over all of them, and so is the end. */
+static void test_several_campaigns_of_several_requesters(void **state) {
+  setup(&stage, 1, 1, 4);
+  stage.config.accept.tokens = 2;
+  stage.work[1] = (struct cv_work){.campaign = "second", .arms = 2, .score = score_low, .data = &stage};
+  stage.config.works = 2;
+  meet(&stage, 1);
+  assert_false(cv_crew_is_done(stage.crew));
+  assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
+  say_done(CAMPAIGN);
+  assert_false(cv_crew_is_done(stage.crew)); /* the second has not been met */
+  begin(&stage);
+  struct cv_terms *terms = say_terms(&stage, CAMPAIGN + 1, 5);
+  (void)snprintf(terms->name, sizeof(terms->name), "second");
+  of_requester(terms, "bob");
+  terms->arms = 2;
+  say_assign(&stage, 1, 1, 0)->campaign = CAMPAIGN + 1;
+  deliver(&stage);
+  assert_int_equal(stage.sent.declines, 0);
+  assert_int_equal(stage.sent.tokens, 1);
+  assert_int_equal(sent_token(&stage, 0)->value[0], 7);
+  begin(&stage);
+  say_ack(&stage, sent_token(&stage, 0), CV_VERDICT_ACCEPTED, NULL);
+  deliver(&stage);
+  assert_int_equal(arrived(&stage), 0); /* two tokens in all, whatever the second asks for */
+  begin(&stage);
+  terms = say_terms(&stage, CAMPAIGN + 2, 1);
+  (void)snprintf(terms->name, sizeof(terms->name), "third");
+  deliver(&stage);
+  assert_string_equal(sent_decline(&stage)->why, "no scores for this campaign here, only for 2 others");
+  cv_crew_free(stage.crew);
+}
+
 /* The broker tells terms to those who arrive only, so somebody asks even when the known campaign wants nobody. */
 static void test_a_second_campaign_beside_the_first(void **state) {
   size_t asked = 0;
@@ -672,6 +752,8 @@ int main(void) {
       cmocka_unit_test(test_no_more_wait_than_twice_the_credit),
       cmocka_unit_test(test_unacknowledged_tokens_are_bounded),
       cmocka_unit_test(test_all_come_again_for_the_next_campaign),
+      cmocka_unit_test(test_a_strangers_campaign_of_the_right_name),
+      cmocka_unit_test(test_several_campaigns_of_several_requesters),
   };
   return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

@@ -46,6 +46,7 @@ static void hear(struct stage *stage, const struct cv_crowd_frame *sent) {
 static enum cv_err speak(struct stage *stage, bool first) {
   struct cv_terms terms = {.id = CAMPAIGN,
                            .name = "test",
+                           .requester = "alice",
                            .privatizer = {.name = "none"},
                            .mechanism = {.name = "hybrid"},
                            .epsilon_micro = 250000,
@@ -105,14 +106,14 @@ static void without_memory(bool all_after) {
   static struct stage stage;
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, 1, CV_RNG_PRIVATIZER, 0, 0);
+  const struct cv_work work = {.campaign = "test", .arms = ARMS, .score = score};
   const struct cv_crew_config config = {
       .first = 1,
       .last = WORKERS,
       .concurrency = BATCH / 2,
-      .accept = {.privatizers = "none", .mechanisms = "hybrid", .epsilon_micro = 1000000},
-      .campaign = "test",
-      .arms = ARMS,
-      .score = score,
+      .accept = {.requesters = "alice", .privatizers = "none", .mechanisms = "hybrid", .epsilon_micro = 1000000},
+      .work = &work,
+      .works = 1,
       .rng = &rng.rng,
   };
   ALLOC_FAULT_EACH(fault, .rest = all_after) {

@@ -31,7 +31,7 @@ static enum cv_err score_by_place(void *data, uint32_t arm, const struct cv_mome
 static void test_each_arm_that_is_shown_has_a_place_of_its_own(void **state) {
   static const uint32_t by_2[] = {2, 0, 1}, by_1[] = {1, 0};
   setup(&stage, 1, 4, 4);
-  stage.config.score = score_by_place;
+  stage.work[0].score = score_by_place;
   places_seen = 0;
   meet(&stage, 1);
   flush(&stage);

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Who is meant is who is served: a certificate of our CA and of the right role is not enough. Real daemons; a stranger
+holds such a certificate, and sits at the address, or comes first.
+"""
+import subprocess
+
+import pytest
+
+from client.broker import FakeBroker
+from client.requester import Requester, end_name, spec
+from client.schema import schema
+from client.wire import Connection, context
+from harness.commands import as_requester, crowdveil
+
+RULES = {"alpha": .2, "tokens_per_round": 500}
+
+
+def campaign_file(path, name="fashion", means=(.9, .3)):
+    items = ", ".join(f"{{name: i{arm}, mean: {mean}}}" for arm, mean in enumerate(means))
+    path.write_text(f"campaign: {name}\nitems: {{list: [{items}]}}\npolicy: {{name: ppar, alpha: 0.2}}\n"
+                    "privacy: {epsilon: 1}\n")
+    return path
+
+
+def fashion(name="fashion", tokens=20_000, **more):
+    return spec(2, name=name, tokens=tokens, policy_params=RULES, **more)
+
+
+def test_a_strangers_campaign_of_the_right_name_gets_no_token(deployment, tmp_path):
+    path = campaign_file(tmp_path / "campaign.yaml")
+    deployment.up()
+    with deployment.requester("eve") as eve, deployment.requester() as alice:
+        first = eve.submit(fashion()).campaign
+        eve.watch(first, until=lambda progress: progress.plans == 1)
+        worker = deployment.start_worker("gateway/1-20000", path)
+        worker.wait_for('declined campaign "fashion": requester eve is not served here; expected one of alice')
+        meant = alice.submit(fashion()).campaign
+        finished = alice.watch(meant)
+        assert end_name(finished.progress.end) == "complete" and finished.progress.tokens > 0
+        assert eve.status().campaigns[0].tokens == 0
+    assert worker.wait() == 0
+
+
+def test_a_gateway_serves_a_folder_of_campaigns(deployment, tmp_path):
+    folder = tmp_path / "campaigns"
+    folder.mkdir()
+    campaign_file(folder / "one.yaml")
+    campaign_file(folder / "two.yaml", "food", (.2, .8))
+    (folder / "notes.txt").write_text("not a campaign")
+    deployment.up()
+    with deployment.requester() as alice, deployment.requester("bob") as bob:
+        campaigns = [(alice, alice.submit(fashion()).campaign), (bob, bob.submit(fashion("food")).campaign)]
+        worker = deployment.start_worker("gateway/1-20000", folder, {"requesters": "alice, bob"})
+        best = []
+        for requester, campaign in campaigns:
+            finished = requester.watch(campaign)
+            assert end_name(finished.progress.end) == "complete"
+            best.append([standing.arm for standing in finished.standings if standing.rank_class == 1])
+    assert best == [[0], [1]], "each is answered from its own file"
+    assert worker.wait() == 0
+
+
+def test_a_broker_of_another_name_gets_no_token(deployment, tmp_path):
+    path = campaign_file(tmp_path / "campaign.yaml")
+    deployment.start_thirdparty({"brokers": "main, evil"})
+    deployment.start_broker({"tls": deployment.pki.issue("broker/evil").config()})
+    with deployment.requester() as alice:
+        alice.submit(fashion())
+        worker = deployment.start_worker("gateway/1-20000", path)
+        worker.wait_for("certificate is of broker/evil, expected the name main")
+        deployment.broker.wait_for("it expects a party of another name than ours, broker/evil")
+        assert alice.status().campaigns[0].tokens == 0
+    done = crowdveil("status", *as_requester(deployment))
+    assert done.returncode == 1 and "certificate is of broker/evil, expected the name main" in done.stderr
+    assert worker.stop() == 0
+
+
+def test_a_broker_that_is_not_served_gets_no_ranking(deployment):
+    deployment.start_thirdparty({"brokers": "main"})
+    deployment.start_broker({"tls": deployment.pki.issue("broker/evil").config()})
+    deployment.thirdparty.wait_for("certificate is of broker/evil, expected the name main")
+    deployment.broker.wait_for("it expects a party of another name than ours, broker/evil")
+
+
+def goodbye(address, files, kind, role="broker"):
+    """What is said to a hello of version 1."""
+    pb = schema(kind)
+    with Connection(address, context(files.ca, files.cert, files.key), role=role) as connection:
+        envelope = pb.Envelope()
+        envelope.hello.version, envelope.hello.program = 1, "crowdveil 0.1.0"
+        connection.send(envelope.SerializeToString())
+        while payload := connection.receive():
+            envelope = pb.Envelope.FromString(payload)
+            if envelope.HasField("goodbye"):
+                return envelope.goodbye.why
+    return None
+
+
+@pytest.mark.parametrize("identity, kind, what", [
+    ("gateway/1-9", "crowd", "gateway"), ("requester/alice", "order", "requester"), ("broker/old", "rank", "broker")])
+def test_a_peer_of_the_old_wire_version_is_told_what_to_upgrade(deployment, identity, kind, what):
+    if kind == "rank":
+        server = deployment.start_thirdparty({"brokers": "main, old"})
+    else:
+        server = deployment.start_broker()
+    line = f"a hello of wire version 1 from the {what}; expected version 2: upgrade the {what}"
+    role = "thirdparty" if kind == "rank" else "broker"
+    assert goodbye(server.address, deployment.pki.issue(identity), kind, role) == line
+    server.wait_for(f"{identity}: {line}")
+
+
+def test_old_servers_are_named_to_those_who_dial_them(deployment, tmp_path):
+    """Nobody takes part in what it would misunderstand: a worker and a requester's command, towards an old broker."""
+    fake = FakeBroker(deployment.pki.issue("broker/main"), lambda broker, arrived: None, version=1)
+    try:
+        worker = deployment.start_worker("worker/5", campaign_file(tmp_path / "campaign.yaml"),
+                                         {"broker": fake.address})
+        worker.wait_for("a hello of wire version 1 from the broker; expected version 2: upgrade the broker")
+        assert worker.stop() == 0
+    finally:
+        fake.close()
+
+
+def test_a_requester_called_any_is_nobody(deployment, tmp_path):
+    """`requesters: any` is a word of the configuration, and no certificate can be that."""
+    deployment.start_broker()
+    with pytest.raises((OSError, ConnectionError)):
+        with Requester(deployment.broker.address, deployment.pki.issue("requester/any"), timeout=20) as anybody:
+            anybody.status()
+    deployment.broker.wait_for("requester/any.*and not any")
+
+
+def test_a_name_with_a_zero_byte_or_too_long_is_nobody(deployment):
+    deployment.start_broker()
+    since = deployment.broker.mark()
+    for name in ("a" * 64, "alice%00eve", "alice\u200b"):
+        with pytest.raises((OSError, ConnectionError, subprocess.CalledProcessError)):
+            files = deployment.pki.issue(f"requester/{name}", name=f"odd-{len(name)}")
+            with Requester(deployment.broker.address, files, timeout=20) as odd:
+                odd.status()
+    assert "requester/" not in "\n".join(line for line in deployment.broker.lines[since:] if "connected" in line)
