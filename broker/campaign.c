@@ -174,6 +174,9 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
       .budget_micro = campaign->spec.budget_micro,
   };
   memcpy(progress.name, campaign->spec.name, sizeof(progress.name));
+  if (cv_rank_awaited(broker, campaign) != NULL) {
+    memcpy(progress.waits_for, campaign->thirdparty, sizeof(progress.waits_for));
+  }
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     uint32_t rank_class = campaign->standing[i].rank_class;
     progress.decided += rank_class > 0;

@@ -159,6 +159,10 @@ void *cv_broker_conn_shell(const struct cv_broker_conn *conn) {
 
 static void check_limits(struct cv_broker *broker, struct cv_campaign *campaign) {
   uint64_t now_ms = broker->now_ms;
+  if (campaign->phase == CV_PHASE_STOPPING && campaign->end == CV_END_CANCELLED &&
+      cv_rank_awaited(broker, campaign) != NULL) {
+    cv_campaign_end(broker, campaign, CV_END_CANCELLED); /* its third-party may never come: it ends as it stands */
+  }
   if (campaign->phase >= CV_PHASE_STOPPING) {
     return;
   }
@@ -196,7 +200,9 @@ void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms)
   for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
     cv_lease_expire(broker, conn, now_ms);
   }
-  for (campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+  struct cv_campaign *next;
+  for (campaign = broker->open; campaign != NULL; campaign = next) {
+    next = campaign->next_open;
     free_after += campaign->free_places;
     check_limits(broker, campaign);
   }

@@ -36,6 +36,17 @@ static struct hex hex_of(const struct cv_digest *digest) {
   return hex;
 }
 
+/* Campaigns that the configured third-party does not get. */
+static void tell_awaited(const struct cv_broker *core, const char *thirdparty) {
+  for (const struct cv_campaign *campaign = core->open; campaign != NULL; campaign = campaign->next_open) {
+    if (campaign->thirdparty[0] != '\0' && strcmp(campaign->thirdparty, thirdparty) != 0) {
+      cv_finding(CV_FINDING_WARNING, "set thirdparty and thirdparty_name to that one until it is over, or cancel it",
+                 "campaign %u \"%s\": waits for thirdparty/%s, which opened it; the configuration names thirdparty/%s",
+                 campaign->id, campaign->spec.name, campaign->thirdparty, thirdparty);
+    }
+  }
+}
+
 static void tell_campaigns(const struct cv_broker *core) {
   cv_fact("read");
   for (const struct cv_campaign *campaign = core->campaigns; campaign != NULL; campaign = campaign->hh.next) {
@@ -81,6 +92,7 @@ static bool examine_rows(struct cv_broker_store *store, const struct cv_broker_s
       cv_finding(CV_FINDING_NOTE, "", "ledger: %u recoveries have charged epsilon %g of %g to every worker",
                  core->recoveries, epsilon(core->accounts.floor_micro), settings->limit_worker_epsilon);
     }
+    tell_awaited(core, settings->thirdparty_name);
     tell_campaigns(core);
   }
   cv_broker_free(core);

@@ -32,6 +32,7 @@ static void put_state(const struct cv_campaign *campaign, struct cv_buf *out) {
   if (campaign->arm == NULL && cv_payroll_is_kept(&campaign->payroll)) {
     cv_payroll_put(&campaign->payroll, out);
   }
+  cv_buf_put_bytes(out, campaign->thirdparty, strlen(campaign->thirdparty));
 }
 
 static void put_plan(const struct cv_plan *plan, struct cv_buf *out) {

@@ -24,6 +24,22 @@ static void freeze(struct cv_broker *broker, struct cv_campaign *campaign, const
   cv_campaign_end(broker, campaign, CV_END_FROZEN);
 }
 
+/* A campaign stays with the third-party that has opened it. */
+static bool is_theirs(const struct cv_broker *broker, const struct cv_campaign *campaign) {
+  return campaign->thirdparty[0] == '\0' || strcmp(campaign->thirdparty, broker->rank->identity.name) == 0;
+}
+
+const char *cv_rank_awaited(const struct cv_broker *broker, const struct cv_campaign *campaign) {
+  bool waits = broker->rank != NULL && campaign->phase != CV_PHASE_ENDED && !is_theirs(broker, campaign);
+  return waits ? campaign->thirdparty : NULL;
+}
+
+/* The one that a message is about; NULL if there is none, or none of this third-party's. */
+static struct cv_campaign *find_theirs(struct cv_broker *broker, uint64_t id) {
+  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  return campaign == NULL || !is_theirs(broker, campaign) ? NULL : campaign;
+}
+
 void cv_rank_disconnected(struct cv_broker *broker) {
   broker->rank = NULL;
   broker->rank_ready = false; /* a frame that was made for this connection is for no other */
@@ -43,7 +59,13 @@ void cv_rank_connected(struct cv_broker *broker, struct cv_broker_conn *conn) {
   /* A Closed may have been lost with the last connection; those that ended last hear it again. */
   for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     bool is_recent = campaign->id + NUMBERS_A_FRAME > broker->totals.campaigns;
-    if (campaign->phase == CV_PHASE_ENDED && (is_recent || campaign->end == CV_END_RECOVERED)) {
+    const char *awaited = cv_rank_awaited(broker, campaign);
+    if (awaited != NULL) {
+      cv_broker_note(broker, conn->who, "campaign %u \"%s\" waits for thirdparty/%s, which opened it", campaign->id,
+                     campaign->spec.name, awaited);
+    }
+    if (campaign->phase == CV_PHASE_ENDED && is_theirs(broker, campaign) &&
+        (is_recent || campaign->end == CV_END_RECOVERED)) {
       campaign->rank.close_due = true;
       broker->sweep = true;
     }
@@ -97,7 +119,7 @@ static bool agrees(struct cv_broker *broker, struct cv_campaign *campaign, const
 }
 
 static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *opened) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, opened->position.campaign);
+  struct cv_campaign *campaign = find_theirs(broker, opened->position.campaign);
   if (campaign == NULL || campaign->phase == CV_PHASE_ENDED || campaign->rank.opened || !campaign->rank.open_sent) {
     return;
   }
@@ -117,6 +139,10 @@ static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *ope
   if (!campaign->has_seed) {
     campaign->has_seed = true;
     campaign->seed = opened->seed;
+    cv_campaign_mark(broker, campaign);
+  }
+  if (campaign->thirdparty[0] == '\0') {
+    memcpy(campaign->thirdparty, broker->rank->identity.name, sizeof(campaign->thirdparty));
     cv_campaign_mark(broker, campaign);
   }
   if (campaign->phase == CV_PHASE_OPENING) {
@@ -165,7 +191,7 @@ static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_campaign *cam
 }
 
 static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *plan, struct cv_why *why) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, plan->campaign);
+  struct cv_campaign *campaign = find_theirs(broker, plan->campaign);
   if (campaign == NULL) {
     return cv_fail(why, CV_ERR_STATE, "a plan for campaign %llu, which is not open",
                    (unsigned long long)plan->campaign);
@@ -202,7 +228,7 @@ static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *
 }
 
 static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_result *result, struct cv_why *why) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, result->campaign);
+  struct cv_campaign *campaign = find_theirs(broker, result->campaign);
   if (campaign == NULL) {
     return cv_fail(why, CV_ERR_STATE, "a result of campaign %llu, which is not open",
                    (unsigned long long)result->campaign);
@@ -246,7 +272,7 @@ static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *con
     on_opened(broker, &frame->answer[i]);
   }
   for (size_t i = 0; i < frame->acks; i++) {
-    struct cv_campaign *campaign = cv_campaign_find(broker, frame->ack[i].campaign);
+    struct cv_campaign *campaign = find_theirs(broker, frame->ack[i].campaign);
     if (campaign == NULL) {
       return cv_fail(why, CV_ERR_STATE, "a release of campaign %llu is acknowledged, which is not open",
                      (unsigned long long)frame->ack[i].campaign);
@@ -368,6 +394,9 @@ enum cv_err cv_rank_fill(struct cv_broker *broker) {
   frame->hello = cv_broker_hello(conn);
   for (struct cv_campaign *campaign = conn->greeted && !conn->held ? broker->open : NULL; campaign != NULL;
        campaign = campaign->next_open) {
+    if (!is_theirs(broker, campaign)) {
+      continue;
+    }
     if (!campaign->rank.open_sent && frame->opens < OPENS_A_FRAME) {
       fill_open(campaign, frame);
     }
@@ -380,7 +409,7 @@ enum cv_err cv_rank_fill(struct cv_broker *broker) {
   }
   for (struct cv_campaign *campaign = broker->sweep ? broker->campaigns : NULL; campaign != NULL;
        campaign = campaign->hh.next) {
-    if (campaign->phase == CV_PHASE_ENDED && campaign->rank.close_due) {
+    if (campaign->phase == CV_PHASE_ENDED && campaign->rank.close_due && is_theirs(broker, campaign)) {
       fill_numbers(campaign, frame);
     }
   }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "broker/state.h"
+#include "common/base/party.h"
 
 static enum cv_err damaged_unless(bool good) {
   return good ? CV_OK : CV_ERR_DAMAGED;
@@ -44,6 +45,22 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   return damaged_unless(cv_reader_done(row));
 }
 
+/* Rows of version 0.1.0 end before it: then the campaign is the first third-party's that opens it. */
+static enum cv_err read_thirdparty(struct cv_reader *row, char ret[CV_NAME_BYTES]) {
+  size_t n = 0;
+  const uint8_t *name = row->at == row->end ? NULL : cv_read_bytes(row, &n);
+  if (row->failed || n >= CV_NAME_BYTES) {
+    return CV_ERR_DAMAGED;
+  }
+  char text[CV_NAME_BYTES] = "";
+  if (n > 0) {
+    memcpy(text, name, n);
+    CV_TRY(damaged_unless(strlen(text) == n && cv_party_is_valid(text)));
+  }
+  memcpy(ret, text, CV_NAME_BYTES);
+  return CV_OK;
+}
+
 enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
   struct cv_campaign *campaign = cv_campaign_find(broker, id);
   uint32_t phase = cv_read_u32(row);
@@ -58,6 +75,7 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
   if (phase >= CV_PHASE_STOPPING && cv_payroll_is_kept(&campaign->payroll)) {
     CV_TRY(cv_payroll_read(&campaign->payroll, &campaign->spec, row));
   }
+  CV_TRY(read_thirdparty(row, campaign->thirdparty));
   CV_TRY(damaged_unless(cv_reader_done(row)));
   if (phase == CV_PHASE_STOPPING) {
     cv_campaign_stop(broker, campaign, (enum cv_end)end);

@@ -81,6 +81,7 @@ struct cv_campaign {
   bool charges_less; /* than it would today: accepted by an earlier version, it gives no more tokens */
   enum cv_phase phase;
   enum cv_end end;
+  char thirdparty[CV_NAME_BYTES]; /* the one that has opened it, and keeps it; empty: none has yet */
   bool has_seed;
   uint64_t seed;
   uint64_t submitted_wall_ms, ended_wall_ms;
@@ -366,6 +367,8 @@ CV_MUST_USE enum cv_err cv_image_read_arm(struct cv_campaign *campaign, uint32_t
 
 /* rank.c, order.c */
 CV_MUST_USE enum cv_err cv_rank_fill(struct cv_broker *broker);
+/* The name of the third-party that it waits for while another one is connected; NULL: it does not. */
+const char *cv_rank_awaited(const struct cv_broker *broker, const struct cv_campaign *campaign);
 void cv_rank_connected(struct cv_broker *broker, struct cv_broker_conn *conn);
 void cv_rank_disconnected(struct cv_broker *broker);
 CV_MUST_USE enum cv_err cv_order_fill(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms);

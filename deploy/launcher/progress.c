@@ -36,7 +36,7 @@ double cv_progress_rate(const struct cv_progress *progress) {
 }
 
 void cv_progress_line(const struct cv_progress *progress, char *to, size_t size) {
-  char done[64], pace[48], line[240];
+  char done[64], pace[CV_NAME_BYTES + 32], line[700];
   if (progress->decided > 0) {
     (void)snprintf(done, sizeof(done), "%u of %u ranked, class %u", progress->decided, progress->arms,
                    progress->classes);
@@ -45,6 +45,8 @@ void cv_progress_line(const struct cv_progress *progress, char *to, size_t size)
   }
   if (!progress->thirdparty_connected) {
     (void)snprintf(pace, sizeof(pace), "no third-party yet");
+  } else if (progress->waits_for[0] != '\0') {
+    (void)snprintf(pace, sizeof(pace), "waits for thirdparty/%s", progress->waits_for);
   } else if (progress->workers == 0) {
     (void)snprintf(pace, sizeof(pace), "no workers yet");
   } else {

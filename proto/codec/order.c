@@ -47,7 +47,8 @@ static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena 
   ret->thirdparty_connected = from->thirdparty_connected;
   ret->paid_micro = from->paid_micro;
   ret->budget_micro = from->budget_micro;
-  return ret->name == NULL ? CV_ERR_LIMIT : CV_OK;
+  ret->waits_for = cv_codec_put_text(from->waits_for, CV_NAME_BYTES, scratch);
+  return ret->name == NULL || ret->waits_for == NULL ? CV_ERR_LIMIT : CV_OK;
 }
 
 static enum cv_err put_submit(const struct cv_submit *from, struct cv_arena *scratch, struct made *made) {
@@ -282,6 +283,7 @@ static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv
                               .thirdparty_connected = in->thirdparty_connected != 0,
                               .paid_micro = in->paid_micro,
                               .budget_micro = in->budget_micro};
+  CV_TRY(cv_codec_take_text(in->waits_for, ret->waits_for, sizeof(ret->waits_for)));
   return cv_codec_take_text(in->name, ret->name, sizeof(ret->name));
 }
 

@@ -36,6 +36,7 @@ struct cv_progress {
   enum cv_end end;
   bool thirdparty_connected;
   uint64_t paid_micro, budget_micro; /* of a recruitment */
+  char waits_for[CV_NAME_BYTES];     /* the third-party that opened it, if another one is connected; else empty */
 };
 
 struct cv_submit {

@@ -12,6 +12,7 @@ from client.requester import Requester, end_name, spec
 from client.schema import schema
 from client.wire import Connection, context
 from harness.commands import as_requester, crowdveil
+from harness.daemon import PROGRAMS
 
 RULES = {"alpha": .2, "tokens_per_round": 500}
 
@@ -81,6 +82,44 @@ def test_a_broker_that_is_not_served_gets_no_ranking(deployment):
     deployment.start_broker({"tls": deployment.pki.issue("broker/evil").config()})
     deployment.thirdparty.wait_for("certificate is of broker/evil, expected the name main")
     deployment.broker.wait_for("it expects a party of another name than ours, broker/evil")
+
+
+def evil(deployment):
+    return {"tls": deployment.pki.issue("thirdparty/evil").config(), "state": deployment.state("evil-state")}
+
+
+def test_a_campaign_stays_with_the_third_party_that_opened_it(deployment, tmp_path):
+    path = campaign_file(tmp_path / "campaign.yaml")
+    deployment.up()
+    address, broker = deployment.thirdparty.address, {"listen": deployment.broker.address}
+    with deployment.requester() as alice:
+        campaign = alice.submit(fashion(tokens=200_000)).campaign
+        worker = deployment.start_worker("gateway/1-200000", path, {"arrival_rate": 300})
+        alice.watch(campaign, until=lambda progress: progress.tokens > 100)
+    # another one at its address: of no use to the broker
+    assert deployment.thirdparty.stop() == 0
+    deployment.start_thirdparty({"listen": address, **evil(deployment)})
+    deployment.broker.wait_for("certificate is of thirdparty/evil, expected the name ranker")
+    deployment.thirdparty.wait_for("it expects a party of another name than ours, thirdparty/evil")
+    # another one that the configuration names, too: of none to a campaign that runs already
+    assert deployment.broker.stop() == 0
+    deployment.start_broker({**broker, "thirdparty_name": "evil"})
+    deployment.broker.wait_for('thirdparty/evil: campaign 1 "fashion" waits for thirdparty/ranker, which opened it')
+    with deployment.requester() as alice:
+        assert alice.status().campaigns[0].waits_for == "ranker"
+    assert "waits for thirdparty/ranker" in crowdveil("status", *as_requester(deployment)).stdout
+    assert deployment.thirdparty.stop() == 0 and deployment.broker.stop() == 0
+    examined = subprocess.run([PROGRAMS["broker"], "--config", deployment.folder / "broker.yaml", "--examine"],
+                              capture_output=True, text=True, timeout=60)
+    assert 'campaign 1 "fashion": waits for thirdparty/ranker' in examined.stdout
+    # the right one again: it goes on
+    deployment.start_thirdparty({"listen": address})
+    deployment.start_broker(broker)
+    deployment.start_worker("gateway/200001-300000", path)
+    with deployment.requester() as alice:
+        finished = alice.watch(campaign)
+    assert end_name(finished.progress.end) == "complete"
+    worker.wait()
 
 
 def goodbye(address, files, kind, role="broker"):

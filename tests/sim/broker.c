@@ -93,7 +93,11 @@ static void tell(struct world *world, struct wire *wire, const struct cv_broker_
       send(world, wire, cv_crowd_encode(out->frame.crowd, &world->encoding, &world->bytes));
       break;
     case CV_SCHEMA_RANK:
-      truth_told_rank(world->truth, out->frame.rank);
+      if (wire->end->other->party == world->impostor) {
+        truth_told_impostor(world->truth, out->frame.rank);
+      } else {
+        truth_told_rank(world->truth, out->frame.rank);
+      }
       send(world, wire, cv_rank_encode(out->frame.rank, &world->encoding, &world->bytes));
       break;
     default:

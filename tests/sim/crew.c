@@ -153,6 +153,7 @@ static bool start(struct party *party, struct cv_why *why) {
   self->noted = calloc(world->scenario.crew_workers, sizeof(*self->noted));
   CV_REQUIRE(self->noted != NULL);
   cv_rng_seeded_init(&self->rng, world->scenario.seed, 77, 5 + party->number, party->life);
+  bool is_picky = world->scenario.picky && party->number + 1 == world->first_crew + world->scenario.crews;
   self->work = (struct cv_work){.campaign = "sim",
                                 .arms = world->scenario.arms,
                                 .hires = world->scenario.budget_micro > 0,
@@ -162,7 +163,7 @@ static bool start(struct party *party, struct cv_why *why) {
       .first = party->identity.first,
       .last = party->identity.last,
       .concurrency = world->scenario.concurrency,
-      .accept = {.requesters = "requester1, requester2",
+      .accept = {.requesters = is_picky ? "requester1" : "requester1, requester2",
                  .privatizers = "none randomized-response laplace",
                  .mechanisms = "none hybrid binary binary-honaker kary segments doubling batch per-item",
                  .epsilon_micro = 10000000,

@@ -228,6 +228,9 @@ static void dial(struct world *world, struct event *event) {
   if (party->stays_away) {
     return;
   }
+  if (party == world->broker && world->impostor != NULL && world->calm_ms == 0 && world_chance(world, 50)) {
+    to = world->impostor;
+  }
   if (!to->up || (world->calm_ms == 0 && world_chance(world, 5))) {
     dial_later(party, BACKOFF_MIN_MS + world_below(world, BACKOFF_MS));
     return;

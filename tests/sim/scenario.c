@@ -323,6 +323,17 @@ static void draw_owners(struct scenario *s) {
   }
 }
 
+/* In one world of two that can be, one gateway serves only one of the requesters, and there are workers enough without
+ * it; in one of six there is a third-party of another name, too. From a stream of its own. */
+static void draw_names(struct scenario *s, bool calm) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 77, 5, 0);
+  bool can_be = s->requesters > 1 && s->crews > 1 && s->budget_micro == 0 && s->worker_epsilon_micro >= WEALTH_MICRO;
+  s->picky = cv_rng_below(&rng.rng, 2) == 0 && can_be;
+  s->crew_workers *= s->picky ? 2 : 1;
+  s->impostor = cv_rng_below(&rng.rng, 6) == 0 && !calm;
+}
+
 /* Small ones: a world's batches are. From a stream of its own. */
 static void draw_batches(struct scenario *s) {
   struct cv_rng_seeded rng;
@@ -399,6 +410,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   if (!calm) {
     draw_rivals(&s);
   }
+  draw_names(&s, calm);
   *ret = s;
 }
 
@@ -425,14 +437,15 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       to, n,
       "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s for %u, privatizer "
       "%s, radius %s, "
-      "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways and %u liars of %u workers who give %u, %u pests, %u "
-      "rivals; releases of %u; "
+      "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways%s and %u liars of %u workers who give %u, %u "
+      "pests%s, %u rivals; releases of %u; "
       "ended by %s at "
       "%llu ms; %u "
       "faults of:",
       s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
       s->horizon, s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->edges, s->greed,
-      s->crews, s->liars, s->crew_workers, s->own_tokens, s->pests, s->rivals, s->release_tokens, ending[s->ending],
+      s->crews, s->picky ? " (one of them picky)" : "", s->liars, s->crew_workers, s->own_tokens, s->pests,
+      s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
       (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {

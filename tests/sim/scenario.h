@@ -75,6 +75,8 @@ struct scenario {
   uint32_t batch_crowd, batch_full; /* tokens or releases in a batch: see common/daemon/turn.h */
   uint32_t release_tokens;          /* the operator's smallest release */
   uint64_t worker_epsilon_micro;    /* a worker's, for its lifetime */
+  bool picky;                       /* the last honest gateway serves the first requester only */
+  bool impostor;                    /* now and then the broker finds a third-party of another name */
   uint32_t own_tokens;              /* that an honest gateway lets each of its workers give, ever; 0: no such limit */
   uint64_t journal_bytes;           /* of journal before it is folded; 0 = the default, which no world reaches */
   uint32_t ranker_campaigns;        /* that the third-party takes at once */

@@ -71,6 +71,8 @@
   MUST(SHOWN, "scores shown besides those of the arms played")                  \
   MUST(PAID_ON, "payments checked of recruitments after a broker was put back") \
   MUST(TWO_AT_ONCE, "worlds with campaigns of two requesters at once")          \
+  MUST(PICKY, "tokens of workers who serve one of the requesters only")         \
+  MUST(IMPOSED, "lies of a third-party about what another one opened")          \
   MUST(AWAY_WORKER, "rivals turned away: worker of a gateway's range")          \
   MUST(AWAY_ALONE, "rivals turned away: gateway of one worker")                 \
   MUST(AWAY_AROUND, "rivals turned away: range around another's")               \

@@ -20,6 +20,19 @@ static void check_limit(struct truth *truth, uint64_t worker, uint32_t shown) {
   }
 }
 
+/* 14: to nobody else's. */
+static void check_served(struct truth *truth, const struct cv_ticket *ticket) {
+  const struct scenario *scenario = &truth->world->scenario;
+  uint32_t owner = truth_campaign(truth, ticket->campaign)->owner;
+  uint64_t last = (uint64_t)scenario->crews * scenario->crew_workers, first = last - scenario->crew_workers + 1;
+  bool is_picky = scenario->picky && ticket->worker >= first && ticket->worker <= last;
+  tally_add(TALLY_PICKY, is_picky);
+  if (is_picky && owner > scenario->campaigns) {
+    world_fail(truth->world, "14: worker %llu has given campaign %u of a requester that it does not serve",
+               (unsigned long long)ticket->worker, ticket->campaign);
+  }
+}
+
 static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, bool accepted) {
   struct world *world = truth->world;
   if (accepted) {
@@ -53,6 +66,7 @@ static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, boo
   }
   list->ticket[list->n++] = *ticket;
   struct campaign *campaign = truth_campaign(truth, ticket->campaign);
+  check_served(truth, ticket);
   truth->spent_micro[ticket->worker] += truth_price(truth, campaign, ticket->plan, ticket->arm);
   check_limit(truth, ticket->worker, truth_shown(truth, campaign, ticket->plan, ticket->arm));
   campaign->acknowledged[ticket->arm]++;
@@ -242,6 +256,37 @@ void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame) {
       truth_check_seed(truth, frame->open[i].position.campaign, frame->open[i].seed);
     }
   }
+}
+
+/* 14 */
+static void check_anothers(struct truth *truth, uint64_t campaign, const char *what) {
+  if (truth_campaign(truth, campaign)->plans_stored > 0) {
+    world_fail(truth->world, "14: another third-party is told %s of campaign %llu, which it has not opened", what,
+               (unsigned long long)campaign);
+  }
+}
+
+void truth_told_impostor(struct truth *truth, const struct cv_rank_frame *frame) {
+  if (truth->world->rolled_back) {
+    return;
+  }
+  for (size_t i = 0; i < frame->opens; i++) {
+    check_anothers(truth, frame->open[i].position.campaign, "the terms");
+  }
+  for (size_t i = 0; i < frame->recorded; i++) {
+    check_anothers(truth, frame->record[i].campaign, "a plan");
+  }
+  for (size_t i = 0; i < frame->releases; i++) {
+    check_anothers(truth, frame->release[i].campaign, "a release");
+  }
+  for (size_t i = 0; i < frame->stops; i++) {
+    check_anothers(truth, frame->stop[i].campaign, "the end");
+  }
+}
+
+uint64_t truth_opened(const struct truth *truth, uint64_t which) {
+  uint64_t id = truth->campaigns < 2 ? 0 : 1 + which % (truth->campaigns - 1);
+  return id > 0 && truth->campaign[id].plans_stored > 0 ? id : 0;
 }
 
 void truth_ranker_told(struct truth *truth, const struct cv_rank_frame *frame) {

@@ -36,6 +36,8 @@
  *  12 No two connections of the broker vouch for the same worker, but for an older one of the same certificate, which
  *     goes; who comes later is turned away for that reason alone; nobody is asked for a worker of another's.
  *  13 No epoch is smaller than the operator's smallest release, unless each token is protected by itself, for certain.
+ *  14 A gateway's workers give nothing to a campaign of a requester that it does not serve, whatever it is called; and
+ *     a third-party hears nothing of a campaign that another one has opened, and what it says of it changes nothing.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */
@@ -65,6 +67,9 @@ void truth_search(struct truth *truth);
 /* Leaves the broker. */
 void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame);
 void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame);
+/* The same to a third-party of another name; and some campaign that the right one has opened for certain, 0: none. */
+void truth_told_impostor(struct truth *truth, const struct cv_rank_frame *frame);
+uint64_t truth_opened(const struct truth *truth, uint64_t which);
 void truth_thirdparty_lost(struct truth *truth);
 /* Leaves an honest gateway. */
 void truth_gave(struct truth *truth, const struct cv_crowd_frame *frame);

@@ -364,6 +364,10 @@ static void set_up(struct world *world) {
   world->broker->disk = &world->disk_broker;
   world->thirdparty->disk = &world->disk_thirdparty;
   world->broker->dials = world->thirdparty;
+  if (world->scenario.impostor) {
+    world->impostor = world_add(world, &party_impostor, CV_ROLE_THIRDPARTY, "impostor", 0, 0);
+    world->impostor->hostile = true;
+  }
   add_requesters(world);
   world->first_crew = world->parties;
   add_crowd(world);

@@ -18,7 +18,7 @@
 #include "tests/sim/scenario.h"
 #include "tests/sim/vfs.h"
 
-enum { WORLD_PARTIES = 14, WORLD_LINES = 40, WORLD_LINE = 160 };
+enum { WORLD_PARTIES = 15, WORLD_LINES = 40, WORLD_LINE = 160 };
 
 struct world;
 struct party;
@@ -82,7 +82,7 @@ struct world {
   size_t heap_n, heap_cap;
   struct party party[WORLD_PARTIES];
   size_t parties;
-  struct party *broker, *thirdparty, *requester[SCENARIO_REQUESTERS];
+  struct party *broker, *thirdparty, *impostor, *requester[SCENARIO_REQUESTERS]; /* no impostor: NULL */
   size_t first_crew, first_rival; /* of the parties, the rest are crowd */
   struct disk disk_broker, disk_thirdparty;
   struct link *links;
@@ -153,7 +153,7 @@ int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t plac
 int64_t world_shown(const struct scenario *scenario, uint32_t played, uint64_t place, uint32_t arm);
 
 extern const struct party_ops party_broker, party_thirdparty, party_requester, party_pest, party_crew, party_liar,
-    party_rival;
+    party_rival, party_impostor;
 struct cv_identity rival_identity(const struct scenario *scenario, uint32_t number);
 
 #endif

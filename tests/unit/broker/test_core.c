@@ -269,6 +269,97 @@ static void test_a_third_party_that_connects_again_replaces_its_older_self(void 
   world_end(&world);
 }
 
+/* ---- another third-party ---- */
+
+static const struct cv_identity another = {.role = CV_ROLE_THIRDPARTY, .name = "another"};
+
+/* What the third-party is told in this turn. */
+static size_t told_rank(struct world *world) {
+  bool store;
+  struct cv_why why;
+  struct cv_broker_out out;
+  size_t told = 0;
+  assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
+  assert_true(!store || cv_broker_store_commit(world->store, &world->batch, &why) == CV_OK);
+  cv_broker_stored(world->core);
+  while (cv_broker_next_out(world->core, &out)) {
+    if (out.conn == world->rank) {
+      const struct cv_rank_frame *frame = out.frame.rank;
+      told += frame->opens + frame->recorded + frame->releases + frame->accepted + frame->refused + frame->stops +
+              frame->closed;
+    }
+  }
+  return told;
+}
+
+static void change_thirdparty(struct world *world, const struct cv_identity *identity) {
+  struct cv_why why;
+  cv_broker_leave(world->core, world->rank);
+  assert_int_equal(cv_broker_join(world->core, identity, NULL, &world->rank, &why), CV_OK);
+  answer(world, &(struct cv_rank_frame){.hello = hello});
+}
+
+/* Says something about campaign 1 of a third-party that did not open it: its connection ends, the campaign goes on. */
+static void speaks_of_anothers(struct world *world, const struct cv_rank_frame *frame) {
+  struct cv_why why;
+  assert_int_equal(cv_broker_on_rank(world->core, world->rank, frame, world->now_ms, &why), CV_ERR_STATE);
+  assert_non_null(strstr(why.text, "which is not open"));
+  assert_int_equal(cv_campaign_find(world->core, 1)->phase, CV_PHASE_RUNNING);
+}
+
+static void test_a_campaign_stays_with_the_third_party_that_opened_it(void **state) {
+  struct world world;
+  struct cv_progress progress;
+  world_make(&world);
+  submit(&world);
+  for (int i = 0; i < 40; i++) {
+    arrive(&world, 3);
+    (void)turn(&world, false);
+  }
+  assert_in_range(world.ranker.plans, 1, PLANS - 1);
+  change_thirdparty(&world, &another);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(told_rank(&world), 0);
+  }
+  cv_campaign_progress(world.core, cv_campaign_find(world.core, 1), &progress);
+  assert_string_equal(progress.waits_for, "t");
+  struct cv_want want = {.arm = 0, .tokens = TAU};
+  struct cv_rank_plan plan = {.campaign = 1, .plan = {.number = world.ranker.plans, .wants = 1, .want = &want}};
+  struct cv_rank_result result = {.campaign = 1, .reason = CV_END_COMPLETE};
+  struct cv_rank_number ack = {.campaign = 1, .number = 1000};
+  struct cv_rank_opened opened = {.position.campaign = 1, .seed = 5};
+  speaks_of_anothers(&world, &(struct cv_rank_frame){.plans = 1, .plan = &plan});
+  speaks_of_anothers(&world, &(struct cv_rank_frame){.results = 1, .result = &result});
+  speaks_of_anothers(&world, &(struct cv_rank_frame){.acks = 1, .ack = &ack});
+  answer(&world, &(struct cv_rank_frame){.opened = 1, .answer = &opened});
+  assert_int_equal(told_rank(&world), 0);
+  stop(&world); /* the broker remembers whose it is; here the right one is back */
+  start(&world);
+  cv_campaign_progress(world.core, cv_campaign_find(world.core, 1), &progress);
+  assert_string_equal(progress.waits_for, "");
+  world_run(&world, 0, 0);
+  world_end(&world);
+}
+
+/* Whose third-party is gone for good can be cancelled. */
+static void test_a_campaign_that_waits_can_be_cancelled(void **state) {
+  struct world world;
+  world_make(&world);
+  submit(&world);
+  for (int i = 0; i < 3; i++) {
+    (void)turn(&world, false);
+  }
+  change_thirdparty(&world, &another);
+  ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_CANCEL});
+  (void)told_rank(&world);
+  assert_int_equal(cv_campaign_find(world.core, 1)->phase, CV_PHASE_STOPPING);
+  cv_broker_tick(world.core, world.now_ms, world.now_ms);
+  assert_int_equal(cv_campaign_find(world.core, 1)->end, CV_END_CANCELLED);
+  assert_int_equal(cv_campaign_find(world.core, 1)->phase, CV_PHASE_ENDED);
+  assert_int_equal(told_rank(&world), 0);
+  world_end(&world);
+}
+
 /* ---- whoever watches ---- */
 
 /* The kinds of what the requester is told in this turn, a letter each. */
@@ -468,6 +559,8 @@ int main(void) {
       cmocka_unit_test(test_a_plan_beyond_the_budget_ends_the_campaign_with_what_it_has),
       cmocka_unit_test(test_rows_that_were_changed_or_are_gone_are_noticed),
       cmocka_unit_test(test_a_third_party_that_connects_again_replaces_its_older_self),
+      cmocka_unit_test(test_a_campaign_stays_with_the_third_party_that_opened_it),
+      cmocka_unit_test(test_a_campaign_that_waits_can_be_cancelled),
       cmocka_unit_test(test_who_watches_is_told_what_the_campaign_is_if_it_asks),
       cmocka_unit_test(test_a_statement_has_all_that_left_before_it),
       cmocka_unit_test(test_an_older_database_is_refused),

@@ -185,6 +185,28 @@ static void test_a_campaign_of_before_goes_on_unless_it_charged_too_little(void 
   teardown(&stage);
 }
 
+/* A state that ends where those of version 0.1.0 do, and ones that name nobody who can be. */
+static void test_the_third_party_of_a_campaign(void **state) {
+  enum { NAME_BYTES = 4 + 1 };
+  struct stage stage;
+  setup(&stage);
+  struct cv_buf *bytes = &row_of(&stage, CV_OP_STATE)->bytes;
+  assert_int_equal(load(&stage), CV_OK);
+  assert_string_equal(stage.core->campaigns->thirdparty, "t");
+  static const char bad[] = {'/', '\0', '\n', (char)0xff};
+  for (size_t i = 0; i < sizeof(bad); i++) {
+    bytes->data[bytes->len - 1] = (uint8_t)bad[i];
+    assert_int_equal(load(&stage), CV_ERR_DAMAGED);
+  }
+  bytes->data[bytes->len - 1] = 't';
+  bytes->len--;
+  assert_int_equal(load(&stage), CV_ERR_DAMAGED);
+  bytes->len -= NAME_BYTES - 1;
+  assert_int_equal(load(&stage), CV_OK);
+  assert_string_equal(stage.core->campaigns->thirdparty, "");
+  teardown(&stage);
+}
+
 static void test_an_epoch_longer_than_any_plan_is_refused(void **state) {
   struct stage stage;
   size_t n;
@@ -293,6 +315,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_was_stored_comes_back),
       cmocka_unit_test(test_a_campaign_of_before_goes_on_unless_it_charged_too_little),
+      cmocka_unit_test(test_the_third_party_of_a_campaign),
       cmocka_unit_test(test_an_epoch_longer_than_any_plan_is_refused),
       cmocka_unit_test(test_more_tokens_than_the_campaigns_limit_are_refused),
       cmocka_unit_test(test_an_open_epoch_without_noise_is_refused),

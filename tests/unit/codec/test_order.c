@@ -114,6 +114,7 @@ static void random_progress(struct cv_rng *rng, struct cv_progress *ret) {
                               .end = (enum cv_end)cv_rng_below(rng, CV_END_COUNT),
                               .thirdparty_connected = cv_rng_below(rng, 2) == 0};
   random_name(rng, ret->name, sizeof(ret->name));
+  random_name(rng, ret->waits_for, sizeof(ret->waits_for));
 }
 
 enum { ROWS = 5 };
@@ -259,6 +260,7 @@ static void free_frame(struct made *made) {
 
 static void assert_progress_equal(const struct cv_progress *a, const struct cv_progress *b) {
   assert_string_equal(a->name, b->name);
+  assert_string_equal(a->waits_for, b->waits_for);
   assert_true(a->campaign == b->campaign && a->tokens == b->tokens && a->tokens_limit == b->tokens_limit);
   assert_true(a->releases == b->releases && a->plans == b->plans && a->elapsed_ms == b->elapsed_ms);
   assert_true(a->arms == b->arms && a->decided == b->decided && a->classes == b->classes);
