@@ -82,6 +82,7 @@ struct cv_peer {
   struct cv_tls *tls;
   struct cv_tls_link link;
   struct cv_identity identity;
+  int64_t until_s;    /* wall clock: when a certificate of the other side's chain expires */
   uint64_t opened_ms; /* loop time */
   struct cv_why why;
   char address[CV_ADDRESS_BYTES];

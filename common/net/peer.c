@@ -12,6 +12,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "common/base/clock.h"
 #include "common/net/address.h"
 #include "common/net/link.h"
 #include "common/net/sslerr.h"
@@ -408,6 +409,29 @@ static void deliver(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   await_frame(peer, got_one);
 }
 
+/* Its certificate against what holds now. False: it is closing. */
+static bool check_peer(struct cv_peer *peer) {
+  struct cv_tls_passed passed;
+  struct cv_why why;
+  if (cv_tls_link_check(peer->tls, &peer->link, &passed, &why) != CV_OK) {
+    refuse(peer, CV_REFUSED_HANDSHAKE, why.text);
+    return false;
+  }
+  peer->identity = passed.identity;
+  peer->until_s = passed.until_s;
+  return true;
+}
+
+static void on_watch(uv_timer_t *timer);
+
+/* The next look: in a while, or when its certificate expires. The wall clock may be put forward or back meanwhile. */
+static void watch(struct cv_peer *peer) {
+  int64_t watch_ms = peer->limits.frame_ms / WATCHES + 1;
+  int64_t left_ms = peer->until_s * 1000 - (int64_t)cv_clock_wall_ms();
+  left_ms = left_ms < 1 ? 1 : left_ms < watch_ms ? left_ms : watch_ms;
+  (void)uv_timer_start(&peer->timer, on_watch, (uint64_t)left_ms, 0);
+}
+
 static void on_watch(uv_timer_t *timer) {
   struct cv_peer *peer = timer->data;
   uint64_t now_ms = uv_now(peer->hub->loop);
@@ -416,13 +440,16 @@ static void on_watch(uv_timer_t *timer) {
   if (peer->awaited_ms != 0 && now_ms - peer->awaited_ms >= peer->limits.frame_ms) {
     (void)snprintf(reason, sizeof(reason), "no whole frame within %u ms", peer->limits.frame_ms);
     refuse(peer, CV_REFUSED_SLOW, reason);
+    return;
+  }
+  if (peer->until_s * 1000 > (int64_t)cv_clock_wall_ms() || check_peer(peer)) {
+    watch(peer);
   }
 }
 
 static void open_now(struct cv_peer *peer) {
   struct cv_why why;
-  if (cv_tls_link_check(peer->tls, &peer->link, &peer->identity, &why) != CV_OK) {
-    refuse(peer, CV_REFUSED_HANDSHAKE, why.text);
+  if (!check_peer(peer)) {
     return;
   }
   if (peer->admits != NULL && !peer->admits(peer->owner)) {
@@ -430,8 +457,7 @@ static void open_now(struct cv_peer *peer) {
     refuse(peer, CV_REFUSED_CONNECTION, why.text);
     return;
   }
-  unsigned watch_ms = peer->limits.frame_ms / WATCHES + 1;
-  (void)uv_timer_start(&peer->timer, on_watch, watch_ms, watch_ms);
+  watch(peer);
   peer->state = CV_PEER_OPEN;
   peer->was_open = true;
   peer->opened_ms = peer->awaited_ms = uv_now(peer->hub->loop);
@@ -607,10 +633,8 @@ void cv_peer_set_tls(struct cv_peer *peer, struct cv_tls *tls) {
   cv_tls_ref(tls);
   cv_tls_unref(peer->tls);
   peer->tls = tls;
-  struct cv_identity identity;
-  struct cv_why why;
-  if (peer->state == CV_PEER_OPEN && cv_tls_link_check(tls, &peer->link, &identity, &why) != CV_OK) {
-    refuse(peer, CV_REFUSED_HANDSHAKE, why.text);
+  if (peer->state == CV_PEER_OPEN && check_peer(peer)) {
+    watch(peer);
   }
 }
 

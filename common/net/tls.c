@@ -2,7 +2,8 @@
 /*
  * A certificate is judged by one function, judge(): signature, dates, denied serials, identity, role, name. It runs
  * twice for a new connection, inside the handshake (so that the other side gets a telling alert) and once it is done (so
- * that a resumed session is held to the same rules), and again for live connections when the files are reloaded.
+ * that a resumed session is held to the same rules), and again for live connections when the files are reloaded and when
+ * a certificate comes to its end.
  */
 #include "common/net/tls.h"
 
@@ -97,8 +98,28 @@ static enum cv_err check_name(const struct cv_identity *identity, const char *na
   return cv_fail(why, CV_ERR_DENIED, "certificate is of %s/%s, expected the name %s", role, identity->name, names);
 }
 
+/* The chain's certificates that are denied, and when the first of them expires. */
+static enum cv_err judge_chain(const struct cv_tls *tls, X509_STORE_CTX *store, int64_t *ret_until_s,
+                               struct cv_why *why) {
+  const STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(store);
+  int64_t until_s = INT64_MAX / 1000; /* in milliseconds, too */
+  for (int i = 0; i < sk_X509_num(chain); i++) {
+    const X509 *cert = sk_X509_value(chain, i);
+    struct tm tm;
+    if (cv_denied_has(&tls->denied, cert)) {
+      X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REVOKED);
+      return cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(X509_V_ERR_CERT_REVOKED));
+    }
+    int64_t end_s = ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) ? (int64_t)timegm(&tm) : 0;
+    until_s = end_s < until_s ? end_s : until_s;
+  }
+  *ret_until_s = until_s;
+  return CV_OK;
+}
+
 /* Verifies the certificate that `store` is about; leaves an X509_V_ERR_... there on failure. */
-static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct cv_identity *ret, struct cv_why *why) {
+static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct cv_tls_passed *ret,
+                         struct cv_why *why) {
   if (X509_verify_cert(store) <= 0) {
     int code = X509_STORE_CTX_get_error(store);
     if (code == X509_V_OK) {
@@ -106,13 +127,10 @@ static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct
     }
     return cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(code));
   }
-  X509 *cert = X509_STORE_CTX_get0_cert(store);
-  if (cv_denied_has(&tls->denied, cert)) {
-    X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REVOKED);
-    return cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(X509_V_ERR_CERT_REVOKED));
-  }
   struct cv_identity identity;
-  enum cv_err err = read_identity(cert, &identity, why);
+  int64_t until_s;
+  CV_TRY(judge_chain(tls, store, &until_s, why));
+  enum cv_err err = read_identity(X509_STORE_CTX_get0_cert(store), &identity, why);
   if (err == CV_OK) {
     err = check_role(&identity, tls->peers.roles, why);
   }
@@ -125,18 +143,18 @@ static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct
     X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION); /* the alert handshake_failure */
     return err;
   }
-  *ret = identity;
+  *ret = (struct cv_tls_passed){.identity = identity, .until_s = until_s};
   return CV_OK;
 }
 
 static int judge_in_handshake(X509_STORE_CTX *store, void *data) {
   SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
   struct cv_tls_link *link = SSL_get_app_data(ssl);
-  struct cv_identity identity;
-  return judge(data, store, &identity, &link->refusal) == CV_OK;
+  struct cv_tls_passed passed;
+  return judge(data, store, &passed, &link->refusal) == CV_OK;
 }
 
-enum cv_err cv_tls_link_check(const struct cv_tls *tls, const struct cv_tls_link *link, struct cv_identity *ret,
+enum cv_err cv_tls_link_check(const struct cv_tls *tls, const struct cv_tls_link *link, struct cv_tls_passed *ret,
                               struct cv_why *why) {
   const unsigned char *alpn = NULL;
   unsigned n = 0;

@@ -30,11 +30,16 @@ void cv_tls_ref(struct cv_tls *tls);
 /* `link` starts as all zero but for `out` and `slot`; the session in the slot is used up. */
 CV_MUST_USE enum cv_err cv_tls_link_open(struct cv_tls *tls, struct cv_tls_link *link, struct cv_why *why);
 void cv_tls_link_close(struct cv_tls_link *link);
+/* A certificate that has passed. */
+struct cv_tls_passed {
+  struct cv_identity identity;
+  int64_t until_s; /* since 1970: when the first certificate of its chain, its CA's among them, expires */
+};
 /*
  * Verifies the other side of a finished handshake against `tls`, from the signature to the role, whichever context made
  * the connection and whether or not the session was resumed.
  */
 CV_MUST_USE enum cv_err cv_tls_link_check(const struct cv_tls *tls, const struct cv_tls_link *link,
-                                          struct cv_identity *ret, struct cv_why *why);
+                                          struct cv_tls_passed *ret, struct cv_why *why);
 
 #endif

@@ -108,6 +108,54 @@ static void test_names_when_files_are_read_again(void **state) {
   expect_text(world->client.why.text, ": certificate is of broker/main, expected the name other");
 }
 
+/* --- the end of a certificate --- */
+
+static int64_t wall_s(void) {
+  return (int64_t)time(NULL);
+}
+
+static void test_a_client_that_expires_is_closed_on(void **state) {
+  struct world *world = *state;
+  serve(world, broker_tls(world));
+  int64_t from_s = wall_s();
+  dial(world, make_tls(world, "ca", "ca", "crowdveil:worker/20", 3, BROKERS, false));
+  wait_for(world, &world->server.opened, 1);
+  wait_for(world, &world->server.closed, 1);
+  expect_text(world->server.why.text, ": certificate expired");
+  assert_int_equal(world->server.refusal, CV_REFUSED_HANDSHAKE);
+  assert_in_range(wall_s() - from_s, 3, 4);
+  wait_for(world, &world->client.failed, 1); /* its session does not bring it back */
+  assert_int_equal(world->server.opened, 1);
+}
+
+static void test_a_server_that_expires_is_closed_on(void **state) {
+  struct world *world = *state;
+  int64_t from_s = wall_s();
+  serve(world, make_tls(world, "ca", "ca", "crowdveil:broker/main", 3, WORKERS, true));
+  dial(world, worker_tls(world));
+  wait_for(world, &world->client.opened, 1);
+  wait_for(world, &world->client.closed, 1);
+  expect_text(world->client.why.text, ": certificate expired");
+  assert_in_range(wall_s() - from_s, 3, 4);
+}
+
+static void test_a_ca_that_expires_ends_its_certificates(void **state) {
+  struct world *world = *state;
+  char folder[96];
+  struct cv_why why;
+  path_of(world, "brief", folder, sizeof(folder));
+  int64_t from_s = wall_s();
+  assert_int_equal(cv_pki_make_ca(folder, "brief", 3, &why), CV_OK);
+  struct cv_tls *server = make_tls(world, "brief", "brief", "crowdveil:broker/main", YEAR_S, WORKERS, true);
+  struct cv_tls *client = make_tls(world, "brief", "brief", "crowdveil:worker/17", YEAR_S, BROKERS, false);
+  serve(world, server);
+  dial(world, client);
+  wait_for(world, &world->client.opened, 1);
+  wait_for(world, &world->client.closed, 1);
+  wait_for(world, &world->server.closed, 1);
+  assert_in_range(wall_s() - from_s, 3, 4);
+}
+
 /* --- files --- */
 
 static void expect_unloadable(const struct cv_tls_files *files, enum cv_role own, const char *part) {
@@ -612,6 +660,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_server_of_another_name, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_client_of_another_name, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_names_when_files_are_read_again, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_a_client_that_expires_is_closed_on, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_a_server_that_expires_is_closed_on, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_a_ca_that_expires_ends_its_certificates, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_bad_files, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_key_that_others_can_read, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_plain_text, world_setup, world_teardown),
