@@ -65,7 +65,6 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
   campaign->id = id;
   cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
   cv_chunks_init(&campaign->payers, broker->config.limits.chunks);
-  cv_chunks_init(&campaign->offered, broker->config.limits.chunks);
   if (CV_TABLE_ADD(broker->campaigns, id, campaign) != CV_OK) {
     cv_campaign_free(campaign);
     return CV_ERR_NOMEM;
@@ -89,7 +88,7 @@ static void free_secrets(struct cv_campaign *campaign) {
   campaign->arm = NULL;
   cv_chunks_fini(&campaign->places);
   cv_chunks_fini(&campaign->payers);
-  cv_chunks_fini(&campaign->offered);
+  cv_offers_fini(&campaign->offered);
   cv_buf_fini(&campaign->journal);
   campaign->open_arms = 0;
   campaign->free_places = 0;
@@ -194,6 +193,16 @@ bool cv_campaign_can_pay(struct cv_broker *broker, const struct cv_campaign *cam
                          uint32_t shown) {
   return cv_ledger_add(cv_accounts_spent(&broker->accounts, worker), cv_campaign_charge(campaign, shown)) <=
          broker->config.limits.worker_epsilon_micro;
+}
+
+bool cv_campaign_has_room(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_identity *identity,
+                          uint64_t worker, uint32_t slot) {
+  uint64_t first = cv_campaign_payer_bit(campaign, identity->first, 0);
+  uint64_t last = cv_campaign_payer_bit(campaign, identity->last, campaign->spec.tokens_per_worker - 1);
+  return cv_chunks_has_room(&broker->accounts.cells, worker / CV_CHUNK_CELLS, identity->first / CV_CHUNK_CELLS,
+                            identity->last / CV_CHUNK_CELLS) &&
+         cv_chunks_has_room(&campaign->payers, cv_campaign_payer_bit(campaign, worker, slot) / CV_CHUNK_BITS,
+                            first / CV_CHUNK_BITS, last / CV_CHUNK_BITS);
 }
 
 uint64_t cv_campaign_payer_bit(const struct cv_campaign *campaign, uint64_t worker, uint32_t slot) {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/chunks.h"
 
+#include <endian.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { WORD = 64, CHUNK_WORDS = CV_CHUNK_BITS / WORD };
 
 void cv_chunks_init(struct cv_chunks *chunks, uint32_t most) {
   *chunks = (struct cv_chunks){.most = most};
@@ -12,8 +16,51 @@ void cv_chunks_fini(struct cv_chunks *chunks) {
     return;
   }
   CV_TABLE_DRAIN(chunks->all, free);
+  free(chunks->number);
+  chunks->number = NULL;
   chunks->last = NULL;
-  chunks->count = 0;
+  chunks->count = chunks->cap = 0;
+}
+
+/* How many chunks have a lower number. */
+static uint32_t lower(const struct cv_chunks *chunks, uint64_t number) {
+  uint32_t low = 0, high = chunks->count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (chunks->number[middle] < number) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+static enum cv_err make_room(struct cv_chunks *chunks) {
+  if (chunks->count < chunks->cap) {
+    return CV_OK;
+  }
+  uint32_t cap = chunks->cap == 0 ? 16 : chunks->cap * 2;
+  uint64_t *grown = realloc(chunks->number, cap * sizeof(*grown));
+  if (grown == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  chunks->number = grown;
+  chunks->cap = cap;
+  return CV_OK;
+}
+
+static void enlist(struct cv_chunks *chunks, uint64_t number) {
+  uint32_t at = lower(chunks, number);
+  memmove(chunks->number + at + 1, chunks->number + at, (chunks->count - at) * sizeof(*chunks->number));
+  chunks->number[at] = number;
+  chunks->count++;
+}
+
+static void strike(struct cv_chunks *chunks, uint64_t number) {
+  uint32_t at = lower(chunks, number);
+  chunks->count--;
+  memmove(chunks->number + at, chunks->number + at + 1, (chunks->count - at) * sizeof(*chunks->number));
 }
 
 struct cv_chunk *cv_chunks_find(struct cv_chunks *chunks, uint64_t number) {
@@ -34,6 +81,7 @@ enum cv_err cv_chunks_touch(struct cv_chunks *chunks, uint64_t number, struct cv
     if (chunks->count >= chunks->most) {
       return CV_ERR_LIMIT;
     }
+    CV_TRY(make_room(chunks));
     chunk = calloc(1, sizeof(*chunk));
     if (chunk == NULL) {
       return CV_ERR_NOMEM;
@@ -43,7 +91,7 @@ enum cv_err cv_chunks_touch(struct cv_chunks *chunks, uint64_t number, struct cv
       free(chunk);
       return CV_ERR_NOMEM;
     }
-    chunks->count++;
+    enlist(chunks, number);
     chunks->last = chunk;
   }
   *ret = chunk;
@@ -55,8 +103,16 @@ void cv_chunks_drop(struct cv_chunks *chunks, struct cv_chunk *chunk) {
     chunks->last = NULL;
   }
   HASH_DEL(chunks->all, chunk);
+  strike(chunks, chunk->number);
   free(chunk);
-  chunks->count--;
+}
+
+bool cv_chunks_has_room(struct cv_chunks *chunks, uint64_t number, uint64_t first, uint64_t last) {
+  if (cv_chunks_find(chunks, number) != NULL) {
+    return true;
+  }
+  uint32_t left = chunks->count < chunks->most ? chunks->most - chunks->count : 0;
+  return lower(chunks, last + 1) - lower(chunks, first) < left;
 }
 
 bool cv_chunks_bit(struct cv_chunks *chunks, uint64_t index) {
@@ -96,4 +152,36 @@ uint64_t cv_chunks_count(struct cv_chunks *chunks, uint64_t from, uint64_t n) {
     n -= here;
   }
   return count;
+}
+
+static uint64_t word_of(const struct cv_chunk *chunk, uint64_t at) {
+  uint64_t word;
+  memcpy(&word, chunk->as.bytes + at * sizeof(word), sizeof(word));
+  return le64toh(word);
+}
+
+uint64_t cv_chunks_word(struct cv_chunks *chunks, uint64_t number) {
+  const struct cv_chunk *chunk = cv_chunks_find(chunks, number / CHUNK_WORDS);
+  return chunk == NULL ? 0 : word_of(chunk, number % CHUNK_WORDS);
+}
+
+uint64_t cv_chunks_unset(struct cv_chunks *chunks, uint64_t from, uint64_t end) {
+  while (from < end) {
+    const struct cv_chunk *chunk = cv_chunks_find(chunks, from / CV_CHUNK_BITS);
+    if (chunk == NULL) {
+      return from;
+    }
+    uint64_t unset = 0, base = from / CV_CHUNK_BITS * CV_CHUNK_BITS;
+    uint64_t at = from % CV_CHUNK_BITS / WORD;
+    unset = ~word_of(chunk, at) & UINT64_MAX << from % WORD;
+    while (unset == 0 && ++at < CHUNK_WORDS) {
+      unset = ~word_of(chunk, at);
+    }
+    if (unset != 0) {
+      from = base + at * WORD + (uint64_t)__builtin_ctzll(unset);
+      return from < end ? from : end;
+    }
+    from = base + CV_CHUNK_BITS;
+  }
+  return end;
 }

@@ -31,7 +31,8 @@ struct cv_chunk {
 struct cv_chunks {
   struct cv_chunk *all;  /* by number */
   struct cv_chunk *last; /* the one used last: neighbours come together */
-  uint32_t count, most;
+  uint64_t *number;      /* of all, ascending; owned */
+  uint32_t count, most, cap;
 };
 
 /* At most `most` chunks. */
@@ -45,6 +46,12 @@ CV_MUST_USE enum cv_err cv_chunks_touch(struct cv_chunks *chunks, uint64_t numbe
 /* Forgets a chunk that is there. */
 void cv_chunks_drop(struct cv_chunks *chunks, struct cv_chunk *chunk);
 
+/*
+ * Whether the chunk is there or may be made by somebody whose own are those from `first` to `last`, both included: who
+ * holds as many as are left for all others makes none, so that no range fills the table.
+ */
+bool cv_chunks_has_room(struct cv_chunks *chunks, uint64_t number, uint64_t first, uint64_t last);
+
 /* Bits are numbered through all chunks; one whose chunk was never touched is 0. */
 bool cv_chunks_bit(struct cv_chunks *chunks, uint64_t index);
 /* Sets the bit in its chunk, made if need be; CV_ERR_LIMIT as above. */
@@ -53,5 +60,9 @@ CV_MUST_USE enum cv_err cv_chunks_set(struct cv_chunks *chunks, uint64_t index, 
 void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index);
 /* Bits set among the `n` from `from` on. Chunks that were never touched cost one look each. */
 uint64_t cv_chunks_count(struct cv_chunks *chunks, uint64_t from, uint64_t n);
+/* The first bit from `from` on that is 0; `end` if all before it are 1. Looks at 64 of them at once. */
+uint64_t cv_chunks_unset(struct cv_chunks *chunks, uint64_t from, uint64_t end);
+/* Bits 64 x number to 64 x number + 63, the first one lowest. */
+uint64_t cv_chunks_word(struct cv_chunks *chunks, uint64_t number);
 
 #endif

@@ -229,8 +229,17 @@ size_t cv_broker_gathered(const struct cv_broker *broker) {
   return broker->gathered;
 }
 
-size_t cv_broker_conn_gathered(const struct cv_broker_conn *conn) {
-  return conn->gathered;
+size_t cv_broker_share(const struct cv_broker *broker) {
+  size_t share = CV_GATHER_ALL / (broker->crowd_conns + 1);
+  return share < CV_GATHER_LEAST ? CV_GATHER_LEAST : share;
+}
+
+bool cv_broker_conn_is_sated(const struct cv_broker *broker, const struct cv_broker_conn *conn) {
+  return conn->gathered >= cv_broker_share(broker);
+}
+
+bool cv_broker_is_unserved(const struct cv_broker *broker) {
+  return broker->unserved;
 }
 
 void cv_broker_hold(struct cv_broker *broker, struct cv_broker_conn *conn, bool hold) {
@@ -290,6 +299,7 @@ static enum cv_err flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wal
     broker->commit++;
     broker->figures.commits++;
   }
+  broker->said = broker->said || broker->unserved;
   broker->changed = false;
   broker->sweep = false;
   broker->gathered = 0;

@@ -113,10 +113,12 @@ bool cv_broker_is_drained(const struct cv_broker *broker);
 /* ---- batches and outputs ---- */
 
 /*
- * What this connection has been answered in vain since the last flush: tokens that were not accepted, and arrivals that
- * were turned away. When that grows large the shell reads no more of it until the next one.
+ * Whether this connection has been answered in vain as often since the last flush as its share allows: tokens that were
+ * not accepted, declined assignments, arrivals turned away. The shell then reads no more of it until the next one.
  */
-size_t cv_broker_conn_gathered(const struct cv_broker_conn *conn);
+bool cv_broker_conn_is_sated(const struct cv_broker *broker, const struct cv_broker_conn *conn);
+/* Workers wait for an answer who were not looked at in the last flush: one will be due, but others come first. */
+bool cv_broker_is_unserved(const struct cv_broker *broker);
 /* A connection that is slow to read: exports, progress and history wait until it is told otherwise. */
 void cv_broker_hold(struct cv_broker *broker, struct cv_broker_conn *conn, bool hold);
 /* Tokens gathered for the next batch; whether anything waits to be stored or said. */

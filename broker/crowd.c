@@ -9,7 +9,7 @@
 
 #include "broker/state.h"
 
-enum { ARRIVE_LATER_MS = 1000 };
+enum { ARRIVE_LATER_MS = 1000, ROOM_LATER_MS = 10000 };
 static const uint32_t NONE = CV_LEASE_NONE;
 
 /* Tells one worker why it gets nothing; runs of the same answer share a message. `why` is a literal. */
@@ -89,27 +89,6 @@ static enum cv_err on_arrive(struct cv_broker *broker, struct cv_broker_conn *co
 }
 
 /* ---- assignments ---- */
-
-/* A slot that is neither used nor offered; NONE if there is none. A paid worker may have thousands: its seat remembers
- * how far they are used up. */
-static uint32_t free_slot(struct cv_campaign *campaign, uint64_t worker, struct cv_seat *seat, bool *ret_used_up) {
-  bool used_up = true;
-  for (uint32_t slot = seat == NULL ? 0 : seat->slot; slot < campaign->spec.tokens_per_worker; slot++) {
-    uint64_t bit = cv_campaign_payer_bit(campaign, worker, slot);
-    if (cv_chunks_bit(&campaign->payers, bit)) {
-      if (seat != NULL && seat->slot == slot) {
-        seat->slot++;
-      }
-      continue;
-    }
-    used_up = false;
-    if (!cv_chunks_bit(&campaign->offered, bit)) {
-      return slot;
-    }
-  }
-  *ret_used_up = used_up;
-  return NONE;
-}
 
 /* Places of one arm that this connection may hold. */
 static uint32_t share(const struct cv_broker *broker, const struct cv_broker_conn *conn, const struct cv_arm *arm) {
@@ -215,22 +194,14 @@ enum fate {
   FATE_WAITS,  /* for a place: nobody behind it gets one either */
   FATE_PASSED, /* for being hired: others are at the moment, and may stand behind it */
   FATE_BUSY,   /* for its own open assignment: others may go first */
+  FATE_LATER,  /* the tables have no room for what it would give */
   FATE_NEVER,
   FATE_DECLINED,
 };
 
-/* Room in the tables for what the worker will have given and paid, and the slot taken; or CV_ERR_LIMIT. */
-static enum cv_err offer(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t worker, uint32_t slot) {
-  struct cv_chunk *chunk;
-  uint64_t bit = cv_campaign_payer_bit(campaign, worker, slot);
-  CV_TRY(cv_chunks_touch(&campaign->payers, bit / CV_CHUNK_BITS, &chunk));
-  CV_TRY(cv_chunks_touch(&broker->accounts.cells, worker / CV_CHUNK_CELLS, &chunk));
-  return cv_chunks_set(&campaign->offered, bit, &chunk);
-}
-
 /* Who the worker is in the campaign and which of its tokens is next; FATE_WAITS if a place is all that is missing. */
-static enum fate find_payer(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t worker,
-                            struct cv_seat **ret_seat, uint32_t *ret_slot, const char **ret_why) {
+static enum fate find_payer(struct cv_broker *broker, const struct cv_broker_conn *conn, struct cv_campaign *campaign,
+                            uint64_t worker, struct cv_seat **ret_seat, uint32_t *ret_slot, const char **ret_why) {
   struct cv_seat *seat = NULL;
   if (cv_payroll_is_kept(&campaign->payroll)) {
     seat = cv_payroll_find(&campaign->payroll, worker);
@@ -239,15 +210,20 @@ static enum fate find_payer(struct cv_broker *broker, struct cv_campaign *campai
       return FATE_NEVER;
     }
   }
-  bool used_up = false;
-  uint32_t slot = free_slot(campaign, worker, seat, &used_up);
-  if (slot == NONE) {
+  bool used_up;
+  uint32_t slots = campaign->spec.tokens_per_worker;
+  uint32_t slot = (uint32_t)cv_offers_find(&campaign->offered, &campaign->payers,
+                                           cv_campaign_payer_bit(campaign, worker, 0), slots, &used_up);
+  if (slot == slots) {
     *ret_why = "all tokens of this worker have been given";
     return used_up ? FATE_NEVER : FATE_BUSY;
   }
   if (!cv_campaign_can_pay(broker, campaign, worker, campaign->shown_most)) {
     *ret_why = CV_LIFETIME_SPENT;
     return FATE_NEVER;
+  }
+  if (!cv_campaign_has_room(broker, campaign, &conn->identity, worker, slot)) {
+    return FATE_LATER;
   }
   *ret_seat = seat;
   *ret_slot = slot;
@@ -269,7 +245,7 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
   }
   struct cv_seat *seat = NULL;
   uint32_t slot = NONE;
-  *ret_fate = find_payer(broker, campaign, worker, &seat, &slot, ret_why);
+  *ret_fate = find_payer(broker, conn, campaign, worker, &seat, &slot, ret_why);
   if (*ret_fate != FATE_WAITS) {
     return CV_OK;
   }
@@ -284,13 +260,7 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
     *ret_fate = seat != NULL && campaign->free_places > 0 ? FATE_PASSED : FATE_WAITS;
     return CV_OK;
   }
-  err = offer(broker, campaign, worker, slot);
-  if (err == CV_ERR_LIMIT) {
-    *ret_fate = FATE_NEVER;
-    *ret_why = "the broker's table of workers is full";
-    return cv_arm_return_place(campaign, arm, position);
-  }
-  CV_TRY(err);
+  CV_TRY(cv_offers_set(&campaign->offered, cv_campaign_payer_bit(campaign, worker, slot)));
   *ret_fate = FATE_ASSIGNED;
   const struct cv_lease lease = {
       .worker = worker,
@@ -321,10 +291,18 @@ static enum cv_err send_away(struct cv_broker *broker, struct cv_broker_conn *co
   return CV_OK;
 }
 
+/* Nothing for this worker now, though there would be a place. */
+static enum cv_err put_off(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker) {
+  static const char why[] = "the tables of workers have no room for more of this certificate";
+  cv_refusals_add(&broker->figures.refusals, CV_REFUSED_LIMIT);
+  cv_broker_note(broker, conn->who, "told workers to come again: %s", why);
+  return push_backoff(broker, conn, worker, ROOM_LATER_MS, 0, why);
+}
+
 static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker, uint64_t now_ms,
                               uint64_t wall_ms, enum fate *ret_fate) {
   enum fate fate = FATE_NEVER;
-  bool never = false, waits = false, busy = false, passed = false;
+  bool never = false, later = false, waits = false, busy = false, passed = false;
   for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     if (campaign->phase != CV_PHASE_RUNNING) {
       waits = waits || campaign->phase == CV_PHASE_OPENING;
@@ -339,26 +317,40 @@ static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *c
     waits = waits || fate == FATE_WAITS;
     passed = passed || fate == FATE_PASSED;
     busy = busy || fate == FATE_BUSY;
+    later = later || fate == FATE_LATER;
     never = never || fate == FATE_NEVER;
   }
-  *ret_fate = passed ? FATE_PASSED : waits ? FATE_WAITS : busy ? FATE_BUSY : never ? FATE_NEVER : FATE_WAITS;
-  return *ret_fate == FATE_NEVER ? send_away(broker, conn, worker, now_ms, wall_ms) : CV_OK;
+  *ret_fate = passed  ? FATE_PASSED
+              : waits ? FATE_WAITS
+              : busy  ? FATE_BUSY
+              : later ? FATE_LATER
+              : never ? FATE_NEVER
+                      : FATE_WAITS;
+  return *ret_fate == FATE_NEVER   ? send_away(broker, conn, worker, now_ms, wall_ms)
+         : *ret_fate == FATE_LATER ? put_off(broker, conn, worker)
+                                   : CV_OK;
 }
 
-/* One turn of a connection: its queue once through, as far as credit and places go. */
+/* One turn of a connection: its queue once through, as far as credit, places and its share of answers in vain go. */
 static enum cv_err assign_conn(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms,
                                uint64_t wall_ms) {
   uint32_t waiting = conn->waiting_count, busy = 0, passed = 0;
+  size_t away = 0, share = cv_broker_share(broker);
   for (uint32_t i = 0; i < waiting && busy < CV_BUSY_MAX && passed < CV_PASSED_MAX && conn->outstanding < conn->credit;
        i++) {
     uint64_t worker = conn->waiting[conn->waiting_head];
     enum fate fate;
+    if (away == share) {
+      broker->unserved = true;
+      break;
+    }
     CV_TRY(assign_one(broker, conn, worker, now_ms, wall_ms, &fate));
     if (fate == FATE_WAITS) {
       break;
     }
     conn->waiting_head = (conn->waiting_head + 1) % conn->waiting_cap;
     conn->waiting_count--;
+    away += fate == FATE_NEVER || fate == FATE_LATER;
     if (fate == FATE_BUSY || fate == FATE_PASSED) {
       busy += fate == FATE_BUSY;
       passed += fate == FATE_PASSED;
@@ -378,6 +370,7 @@ static bool is_running(const struct cv_broker *broker) {
 }
 
 enum cv_err cv_crowd_assign_all(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
+  broker->unserved = false;
   if (broker->draining || !is_running(broker)) {
     return CV_OK;
   }
@@ -476,6 +469,14 @@ static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *con
   }
   for (size_t i = 0; i < frame->tokens; i++) {
     CV_TRY(cv_token_count(broker, conn, &frame->token[i]));
+  }
+  size_t arrivals = 0;
+  for (size_t i = 0; i < frame->arrives; i++) {
+    arrivals += frame->arrive[i].workers;
+  }
+  if (arrivals > CV_ARRIVALS_MAX) {
+    return cv_fail(why, CV_ERR_LIMIT, "%zu workers arrive in one frame; expected at most %d", arrivals,
+                   CV_ARRIVALS_MAX);
   }
   for (size_t i = 0; i < frame->arrives; i++) {
     CV_TRY(on_arrive(broker, conn, &frame->arrive[i], why));

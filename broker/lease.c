@@ -70,7 +70,7 @@ void cv_lease_end(struct cv_broker *broker, struct cv_broker_conn *conn, uint32_
   if (campaign == NULL || campaign->arm == NULL) {
     return;
   }
-  cv_chunks_clear(&campaign->offered, cv_campaign_payer_bit(campaign, lease.worker, lease.slot));
+  cv_offers_clear(&campaign->offered, cv_campaign_payer_bit(campaign, lease.worker, lease.slot));
   if (!lease.again) {
     give_place_back(broker, campaign, &lease);
   }

@@ -17,7 +17,6 @@
 struct cv_seat {
   uint64_t worker;
   uint32_t arm;
-  uint32_t slot; /* all lower ones are used up */
 };
 
 /* All zero: nobody is paid. */

@@ -25,8 +25,6 @@ enum {
   BATCH_TOKENS = 1024,
   SLICE = 1000, /* assignments and acknowledgements in one frame */
   SLICE_SMALL = 16,
-  GATHER_ALL = 2048,    /* answers in vain between two flushes, to all connections together ... */
-  GATHER_LEAST = 64,    /* ... but so many to each */
   HOLD_BYTES = 1 << 20, /* queued for a connection: it is slow to read */
 };
 
@@ -268,7 +266,13 @@ static void on_failure(void *data, const char *what, const struct cv_why *why) {
   uv_stop(&shell->loop);
 }
 
+static bool has_rest(void *data) {
+  const struct cv_broker_shell *shell = data;
+  return cv_broker_is_unserved(shell->core);
+}
+
 static const struct cv_turn_ops turn_ops = {.is_pending = is_pending,
+                                            .has_rest = has_rest,
                                             .gathered = gathered,
                                             .flush = flush,
                                             .commit = commit_here,
@@ -383,11 +387,7 @@ static enum cv_err take_frame(struct link *link, const uint8_t *bytes, size_t n,
 
 /* A peer that sends while the last batch is being stored fills our memory with answers: each has its share of that. */
 static void pace_peer(struct link *link) {
-  struct cv_broker_figures figures;
-  cv_broker_figures(link->shell->core, &figures);
-  size_t share = GATHER_ALL / (figures.crowd_conns + 1);
-  share = share < GATHER_LEAST ? GATHER_LEAST : share;
-  if (!link->paused && !link->closing && cv_broker_conn_gathered(link->conn) >= share) {
+  if (!link->paused && !link->closing && cv_broker_conn_is_sated(link->shell->core, link->conn)) {
     link->paused = true;
     link->shell->pauses++;
     cv_peer_pause(link->peer);

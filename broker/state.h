@@ -7,6 +7,7 @@
 #include "broker/core.h"
 #include "broker/ledger.h"
 #include "broker/mechanism/mechanism.h"
+#include "broker/offers.h"
 #include "broker/payroll.h"
 #include "broker/recover.h"
 #include "common/base/neighbours.h"
@@ -22,6 +23,9 @@ enum {
   CV_PASSED_MAX = 4096,     /* workers for whom others are hired that a turn passes over */
   CV_REQUESTS_MAX = 16,     /* unanswered requests of a requester's connection */
   CV_REQUESTER_CONNS = 16,  /* connections of a requester */
+  CV_GATHER_ALL = 2048,     /* answers in vain between two flushes, to all connections together ... */
+  CV_GATHER_LEAST = 64,     /* ... but so many to each */
+  CV_ARRIVALS_MAX = 8192,   /* workers that arrive in one frame */
   CV_FOLD_CHUNKS = 4,       /* chunks written a commit when the journal is long */
   CV_PART_RELEASES = 256,   /* releases in one frame */
   CV_SPEC_BYTES_MAX = 128 * 1024,
@@ -98,7 +102,7 @@ struct cv_campaign {
   uint64_t free_places;
   struct cv_chunks places;  /* see cv_epoch_place_bit */
   struct cv_chunks payers;  /* bit worker * tokens_per_worker + slot: counted */
-  struct cv_chunks offered; /* the same bits: assigned and not yet answered; not stored */
+  struct cv_offers offered; /* the same bits: assigned and not yet answered; not stored */
 
   struct cv_ledger ledger; /* of its arms */
   struct cv_payroll payroll;
@@ -215,6 +219,7 @@ struct cv_broker {
   uint64_t commit; /* number of the batch being gathered */
   bool changed;    /* it has to be stored */
   bool said;       /* there is output */
+  bool unserved;   /* a connection has had its share of answers, and more of its workers wait for one */
   bool sweep;      /* a campaign that has ended has something to store or to say */
   bool in_flight;
   bool quiet;  /* while restoring: nothing is news */
@@ -267,6 +272,9 @@ uint64_t cv_campaign_charge(const struct cv_campaign *campaign, uint32_t shown);
 /* Whether that is left of its lifetime epsilon. */
 bool cv_campaign_can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker, uint32_t shown);
 #define CV_LIFETIME_SPENT "this worker's lifetime epsilon is spent"
+/* Whether the tables have room, for this certificate, for a token of its worker that uses this slot. */
+bool cv_campaign_has_room(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_identity *identity,
+                          uint64_t worker, uint32_t slot);
 /* A worker's slot among the payers. */
 uint64_t cv_campaign_payer_bit(const struct cv_campaign *campaign, uint64_t worker, uint32_t slot);
 /* The release as it travels: the row with its noise. */
@@ -376,6 +384,8 @@ void cv_order_conn_fini(struct cv_broker_conn *conn);
 void cv_order_tick(struct cv_broker *broker, uint64_t now_ms);
 
 /* core.c */
+/* Answers in vain that a connection may have between two flushes. */
+size_t cv_broker_share(const struct cv_broker *broker);
 /* At the end of every entry from outside: out of memory, then or earlier, is final. Passes `err` on, else. */
 CV_MUST_USE enum cv_err cv_broker_unless_failed(struct cv_broker *broker, enum cv_err err, struct cv_why *why);
 

@@ -46,11 +46,14 @@ static void charge(struct cv_broker *broker, const struct cv_campaign *campaign,
 }
 
 /* Takes place and slot and charges the worker; CV_ERR_LIMIT, and nothing is taken, if a table is full. */
-static enum cv_err take(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
-                        uint64_t place, uint32_t shown) {
+static enum cv_err take(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_identity *identity,
+                        const struct cv_ticket *ticket, uint64_t place, uint32_t shown) {
   struct cv_chunk *account, *payer, *places;
-  CV_TRY(cv_chunks_touch(&broker->accounts.cells, ticket->worker / CV_CHUNK_CELLS, &account));
+  if (!cv_campaign_has_room(broker, campaign, identity, ticket->worker, ticket->slot)) {
+    return CV_ERR_LIMIT;
+  }
   CV_TRY(cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS, &places));
+  CV_TRY(cv_chunks_touch(&broker->accounts.cells, ticket->worker / CV_CHUNK_CELLS, &account));
   CV_TRY(cv_chunks_set(&campaign->payers, cv_campaign_payer_bit(campaign, ticket->worker, ticket->slot), &payer));
   CV_TRY(cv_chunks_set(&campaign->places, place, &places));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
@@ -76,7 +79,8 @@ static void book(struct cv_broker *broker, struct cv_campaign *campaign, const s
 }
 
 /* The token counts if place and slot are free; then both are taken and the sums grow, in one batch. */
-static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_ticket *ticket,
+static enum cv_err count_token(struct cv_broker *broker, const struct cv_broker_conn *conn,
+                               struct cv_campaign *campaign, const struct cv_ticket *ticket,
                                const struct cv_token *token, enum cv_verdict *ret_verdict, struct objection *ret) {
   const struct cv_arm *arm = campaign->arm == NULL ? NULL : &campaign->arm[ticket->arm];
   if (arm != NULL && cv_chunks_bit(&campaign->payers, cv_campaign_payer_bit(campaign, ticket->worker, ticket->slot))) {
@@ -102,9 +106,9 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_campaign *cam
     *ret_verdict = refuse(ret, CV_REFUSED_EPSILON, CV_LIFETIME_SPENT);
     return CV_OK;
   }
-  enum cv_err err = take(broker, campaign, ticket, place, n);
+  enum cv_err err = take(broker, campaign, &conn->identity, ticket, place, n);
   if (err != CV_OK) {
-    return err == CV_ERR_LIMIT ? CV_OK : err;
+    return err == CV_ERR_LIMIT ? CV_OK : err; /* expired: it arrives again, and hears when there may be room */
   }
   const struct cv_entry entry = {
       .index = index, .worker = ticket->worker, .arm = ticket->arm, .slot = ticket->slot, .shown = n};
@@ -136,7 +140,7 @@ enum cv_err cv_token_count(struct cv_broker *broker, struct cv_broker_conn *conn
     campaign = cv_campaign_find(broker, ticket.campaign);
     verdict = check_token(conn, campaign, &ticket, token, &objection);
     if (verdict == CV_VERDICT_ACCEPTED) {
-      CV_TRY(count_token(broker, campaign, &ticket, token, &verdict, &objection));
+      CV_TRY(count_token(broker, conn, campaign, &ticket, token, &verdict, &objection));
     }
     cv_lease_end_of(broker, conn, &ticket);
   }

@@ -37,7 +37,7 @@ void cv_turn_over(struct cv_turn *turn) {
       cv_turn_fail(turn, "cannot go on", &why);
       return;
     }
-    turn->paced = crowded && ops->pace != NULL;
+    turn->paced = ops->pace != NULL && (crowded || (ops->has_rest != NULL && ops->has_rest(turn->data)));
     if (turn->paced) {
       ops->pace(turn->data);
     }

@@ -22,6 +22,8 @@ struct cv_turn_ops {
   /* Something waits to be stored or said; and of what makes a batch large, how much. `gathered` NULL: nothing does. */
   bool (*is_pending)(void *data);
   size_t (*gathered)(void *data);
+  /* After a flush: what is pending is the rest of what one peer has asked for, and others come first. NULL: never. */
+  bool (*has_rest)(void *data);
   /* Closes the batch; events belong to the next one now. *ret_store: it is not empty. An error: no memory. */
   enum cv_err (*flush)(void *data, bool *ret_store);
   /* Stores the batch before it returns. */

@@ -58,7 +58,7 @@ static void check_campaign(const struct cv_broker *broker, struct cv_campaign *c
     leases += leases_of(conn, campaign->id, UINT32_MAX);
   }
   check_epochs(campaign);
-  CV_REQUIRE(bits_set(&campaign->offered) == leases);
+  CV_REQUIRE(cv_offers_count(&campaign->offered) == leases);
 }
 
 static void check_conn(struct cv_broker *broker, const struct cv_broker_conn *conn) {

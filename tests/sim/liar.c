@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A gateway that means harm: it answers with what is out of range, or twice, or late, or not at all; sends old tickets
- * again with other values once they are acknowledged, and forged ones; and lets far too many workers arrive.
+ * again with other values once they are acknowledged, and forged ones; and lets far too many workers arrive. One with a
+ * wide certificate lets workers far apart arrive, who decline what they get, or say nothing.
  *
  * An honest first answer is part of its repertoire, so that what it does later meets places that it has filled.
  */
@@ -13,7 +14,17 @@
 #include "tests/sim/fuzz.h"
 #include "tests/sim/net.h"
 
-enum { TIMER_ACT, ACT_MS = 40, KEPT = 64, LATE = 16, TOKENS = 64, ARRIVALS = 40, FAVOURITES = 8 };
+enum {
+  TIMER_ACT,
+  ACT_MS = 40,
+  KEPT = 64,
+  LATE = 16,
+  TOKENS = 64,
+  ARRIVALS = 40,
+  FAVOURITES = 8,
+  FAR = 200,
+  APART = 1 << 15
+};
 
 /* Answers to one assignment: with more values than there are arms, too. */
 struct answer {
@@ -30,6 +41,8 @@ struct self {
   struct cv_token token[TOKENS];
   struct answer said[TOKENS];
   size_t tokens;
+  struct cv_decline decline[TOKENS];
+  size_t declines;
 };
 
 static void put_token(struct self *self, const struct answer *answer) {
@@ -84,6 +97,14 @@ static void answer(struct party *party, const struct cv_assign *assign) {
   struct self *self = party->self;
   struct world *world = party->world;
   const struct cv_local *law = &world->scenario.applied.law;
+  if (assign->worker >= SCENARIO_FAR) {
+    if (self->declines < TOKENS && world_chance(world, 70)) {
+      struct cv_decline *decline = &self->decline[self->declines++];
+      *decline = (struct cv_decline){.has_ticket = true, .why = "far away"};
+      memcpy(decline->ticket, assign->ticket, sizeof(decline->ticket));
+    }
+    return;
+  }
   const struct answer truly = honest(world, assign);
   if (world->scenario.graph && world_chance(world, 20)) {
     put_miscounted(self, world, &truly);
@@ -130,19 +151,29 @@ static void answer_late(struct party *party) {
   }
 }
 
+static uint64_t somebody(const struct party *party) {
+  struct world *world = party->world;
+  if (party->identity.last >= SCENARIO_FAR && world_chance(world, 50)) {
+    return SCENARIO_FAR + world_below(world, FAR) * APART;
+  }
+  return party->identity.first +
+         world_below(world, world_chance(world, 60) ? FAVOURITES : world->scenario.crew_workers);
+}
+
 static void flush(struct party *party, size_t arrivals) {
   struct self *self = party->self;
   struct world *world = party->world;
   uint64_t worker[ARRIVALS];
   struct cv_arrive arrive = {.workers = arrivals, .worker = worker, .credit = 8};
   for (size_t i = 0; i < arrivals; i++) {
-    worker[i] =
-        party->identity.first + world_below(world, world_chance(world, 60) ? FAVOURITES : world->scenario.crew_workers);
+    worker[i] = somebody(party);
   }
   struct cv_crowd_frame frame = {
       .hello = {.present = !party->greeted, .version = CV_WIRE_VERSION, .program = "liar"},
       .tokens = self->tokens,
       .token = self->token,
+      .declines = self->declines,
+      .decline = self->decline,
       .arrives = 1,
       .arrive = &arrive,
   };
@@ -153,7 +184,7 @@ static void flush(struct party *party, size_t arrivals) {
     }
   }
   party->greeted = true;
-  self->tokens = 0;
+  self->tokens = self->declines = 0;
   CV_REQUIRE(cv_crowd_encode(&frame, &world->encoding, &world->bytes) == CV_OK);
   if (fuzz) {
     fuzz_send(world, party->end);
@@ -166,7 +197,7 @@ static void flush(struct party *party, size_t arrivals) {
 static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
   party_opened(party, end);
-  self->tokens = 0;
+  self->tokens = self->declines = 0;
 }
 
 static void keep(struct self *self, const uint8_t *ticket) {
@@ -186,7 +217,7 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   for (size_t i = 0; i < frame.assigns; i++) {
     answer(party, &frame.assign[i]);
   }
-  if (self->tokens > 0) {
+  if (self->tokens + self->declines > 0) {
     flush(party, 0);
   }
 }

@@ -17,6 +17,9 @@ enum {
   SCENARIO_EDGES = SCENARIO_ARMS * (SCENARIO_ARMS - 1) / 2
 };
 
+/* From this number on: workers of a liar's wide certificate, far apart, who arrive and give nothing. */
+#define SCENARIO_FAR (UINT64_C(1) << 40)
+
 enum ending { ENDING_PLAIN, ENDING_CANCEL, ENDING_DEADLINE, ENDING_IDLE };
 enum rollback { ROLLBACK_NONE, ROLLBACK_DATABASE, ROLLBACK_BOTH };
 

@@ -269,6 +269,29 @@ static uint64_t bits_in(const struct cv_chunks *chunks) {
   return bits;
 }
 
+static bool reaches(const struct cv_chunks *chunks, uint64_t number) {
+  return chunks->count > 0 && chunks->number[chunks->count - 1] >= number;
+}
+
+/* Nobody keeps room for whom nothing was counted, and nothing is offered that nobody holds. */
+static void check_room(struct truth *truth, const struct cv_broker *core, const struct cv_campaign *campaign) {
+  uint64_t leases = 0;
+  for (const struct cv_broker_conn *conn = core->conns; conn != NULL; conn = conn->next) {
+    for (uint32_t at = conn->lease_first; at != CV_LEASE_NONE; at = conn->lease[at].after) {
+      leases += conn->lease[at].campaign == campaign->id;
+    }
+  }
+  if (cv_offers_count(&campaign->offered) != leases) {
+    world_fail(truth->world, "6: campaign %u has %llu slots offered and %llu assignments", campaign->id,
+               (unsigned long long)cv_offers_count(&campaign->offered), (unsigned long long)leases);
+  }
+  if (reaches(&campaign->payers, cv_campaign_payer_bit(campaign, SCENARIO_FAR, 0) / CV_CHUNK_BITS) ||
+      reaches(&core->accounts.cells, SCENARIO_FAR / CV_CHUNK_CELLS)) {
+    world_fail(truth->world, "6: campaign %u keeps room for workers who have given nothing: %u chunks, %u of accounts",
+               campaign->id, campaign->payers.count, core->accounts.cells.count);
+  }
+}
+
 static void check_open(struct truth *truth, struct cv_campaign *core, struct campaign *campaign) {
   uint64_t tokens = 0, reserved = 0, first[SCENARIO_ARMS];
   shows_plays(campaign->plan, campaign->plans > 0 ? campaign->plans - 1 : 0, first);
@@ -487,6 +510,7 @@ static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
     truth_check_payments(truth, each, campaign);
     if (each->arm != NULL) {
       check_open(truth, each, campaign);
+      check_room(truth, core, each);
     }
     if (each->has_seed) {
       truth_check_seed(truth, each->id, each->seed);

@@ -319,9 +319,12 @@ static void add_crowd(struct world *world) {
   CV_REQUIRE(world->given != NULL);
   for (uint32_t i = 0; i < n; i++) {
     uint64_t first = 1 + (uint64_t)i * world->scenario.crew_workers, last = first + world->scenario.crew_workers - 1;
+    bool honest = i < world->scenario.crews;
+    if (!honest && i + 1 == n && world->scenario.seed % 2 == 0) {
+      last = 2 * SCENARIO_FAR;
+    }
     char name[CV_NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%llu-%llu", (unsigned long long)first, (unsigned long long)last);
-    bool honest = i < world->scenario.crews;
     struct party *party = world_add(world, honest ? &party_crew : &party_liar, CV_ROLE_GATEWAY, name, first, last);
     party->dials = world->broker;
     party->hostile = !honest;

@@ -11,7 +11,9 @@
 #include "broker/anchor.h"
 #include "broker/chunks.h"
 #include "broker/gate.h"
+#include "broker/offers.h"
 #include "broker/ticket.h"
+#include "common/base/rng.h"
 #include "common/crypto/crypto.h"
 #include "tests/support/folder.h"
 
@@ -73,6 +75,76 @@ static void test_chunks_are_bounded(void **state) {
   cv_chunks_drop(&chunks, cv_chunks_find(&chunks, 0));
   assert_false(cv_chunks_bit(&chunks, 0));
   assert_int_equal(set(&chunks, 2 * CV_CHUNK_BITS), CV_OK);
+  cv_chunks_fini(&chunks);
+}
+
+/* By word what is so bit by bit, wherever a range begins and ends. */
+static void test_free_bits_are_found_by_words(void **state) {
+  struct cv_chunks used;
+  struct cv_offers open = {0};
+  const uint64_t base = 3 * CV_CHUNK_BITS - 700, last = base + 1500;
+  cv_chunks_init(&used, 100);
+  for (uint64_t bit = base; bit < last; bit++) {
+    uint64_t kind = cv_mix64(bit / 90) % 4; /* runs: used, open, both kinds mixed, free */
+    if (kind == 0 || (kind == 2 && bit % 2 == 0)) {
+      assert_int_equal(set(&used, bit), CV_OK);
+    } else if (kind == 1 || kind == 2) {
+      assert_int_equal(cv_offers_set(&open, bit), CV_OK);
+    }
+  }
+  for (uint64_t from = base; from < last; from += 7) {
+    for (uint64_t n = 1; from + n <= last; n += 31) {
+      uint64_t expected = 0, unset = from;
+      while (expected < n && (cv_chunks_bit(&used, from + expected) || cv_mix64((from + expected) / 90) % 4 != 3)) {
+        expected++;
+      }
+      while (unset < from + n && cv_chunks_bit(&used, unset)) {
+        unset++;
+      }
+      bool used_up;
+      assert_int_equal(cv_chunks_unset(&used, from, from + n), unset);
+      assert_int_equal(cv_offers_find(&open, &used, from, n, &used_up), expected);
+      assert_int_equal(used_up, unset == from + n);
+    }
+  }
+  for (uint64_t bit = base; bit < last; bit++) {
+    cv_offers_clear(&open, bit);
+  }
+  assert_int_equal(cv_offers_count(&open), 0);
+  assert_null(open.all);
+  cv_offers_fini(&open);
+  cv_chunks_fini(&used);
+}
+
+/* Whoever holds as many chunks as are left makes none; what is there can be used by all, and others find room. */
+static void test_no_range_fills_a_table(void **state) {
+  struct cv_chunks chunks;
+  uint32_t held = 0, more = 0;
+  cv_chunks_init(&chunks, 100);
+  for (uint64_t i = 0; i < 300; i++) {
+    uint64_t number = 1000 + cv_mix64(i) % 9000;
+    bool there = cv_chunks_find(&chunks, number) != NULL;
+    if (cv_chunks_has_room(&chunks, number, 1000, 9999)) {
+      assert_int_equal(set(&chunks, number * CV_CHUNK_BITS), CV_OK);
+      held += !there;
+    }
+  }
+  assert_int_equal(held, 50);
+  assert_true(cv_chunks_has_room(&chunks, chunks.number[7], 1000, 9999));
+  for (uint64_t number = 0; number < 100; number++) {
+    if (cv_chunks_has_room(&chunks, number, 0, 999)) {
+      assert_int_equal(set(&chunks, number * CV_CHUNK_BITS), CV_OK);
+      more++;
+    }
+  }
+  assert_int_equal(more, 25);
+  assert_true(cv_chunks_has_room(&chunks, 20000, 20000, UINT64_MAX - 1));
+  cv_chunks_drop(&chunks, cv_chunks_find(&chunks, 3)); /* and there is room again */
+  assert_true(cv_chunks_has_room(&chunks, 99, 0, 999));
+  assert_int_equal(chunks.count, 74);
+  for (uint32_t i = 1; i < chunks.count; i++) {
+    assert_true(chunks.number[i - 1] < chunks.number[i]);
+  }
   cv_chunks_fini(&chunks);
 }
 
@@ -394,6 +466,8 @@ int main(void) {
       cmocka_unit_test(test_bits_are_independent),
       cmocka_unit_test(test_bits_are_counted_over_any_range),
       cmocka_unit_test(test_chunks_are_bounded),
+      cmocka_unit_test(test_free_bits_are_found_by_words),
+      cmocka_unit_test(test_no_range_fills_a_table),
       cmocka_unit_test(test_a_ticket_with_a_flipped_bit_is_none),
       cmocka_unit_test(test_the_gate_lets_only_private_sums_out),
       cmocka_unit_test(test_exact_sums_go_to_the_trusted_only),

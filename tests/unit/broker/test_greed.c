@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one gateway makes the broker do and keep: time for its arrivals, memory for its workers, answers in a turn. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <time.h>
+
+#include "gateways.h"
+
+enum { SLOTS = CV_TOKENS_PER_WORKER_MAX, EPSILON = 10, CHUNKS = 20, TURNS = 1000 };
+#define WIDE (UINT64_C(1) << 47)
+
+static double seconds(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static struct cv_campaign *campaign_of(const struct world *world) {
+  struct cv_campaign *campaign = cv_campaign_find(world->core, 1);
+  assert_non_null(campaign);
+  return campaign;
+}
+
+static void use_up(struct cv_campaign *campaign, uint64_t worker) {
+  struct cv_chunk *chunk;
+  for (uint32_t slot = 0; slot < campaign->spec.tokens_per_worker; slot++) {
+    assert_int_equal(cv_chunks_set(&campaign->payers, cv_campaign_payer_bit(campaign, worker, slot), &chunk), CV_OK);
+  }
+}
+
+/* Turns until nobody waits for an answer any more; the most that one of them sent away. */
+static size_t most_in_a_turn(struct world *world, struct gateway *gateway) {
+  size_t most = 0;
+  unsigned turns = 0;
+  do {
+    size_t before = gateway->away;
+    turn(world);
+    most = gateway->away - before > most ? gateway->away - before : most;
+    assert_true(cv_broker_is_unserved(world->core) == (gateway->conn->waiting_count > 0));
+    assert_true(!cv_broker_is_unserved(world->core) || cv_broker_is_pending(world->core));
+    assert_true(++turns < TURNS);
+  } while (cv_broker_is_unserved(world->core));
+  return most;
+}
+
+/* All of its slots are used: to find that out takes no look at each of them, and a turn answers its share only. */
+static void test_a_worn_out_worker_costs_little(void **state) {
+  static struct world world;
+  begin_with(&world, 100, SLOTS, EPSILON, 1000);
+  struct gateway *gateway = join(&world, 0);
+  use_up(campaign_of(&world), gateway->next_worker);
+  double start = seconds();
+  arrive_by(&world, gateway, 2000, 0);
+  assert_int_equal(most_in_a_turn(&world, gateway), cv_broker_share(world.core));
+  assert_true(seconds() - start < 0.5); /* 4 s, bit by bit */
+  assert_int_equal(gateway->away, 2000);
+  assert_int_equal(gateway->delay_ms, 0);
+  end(&world);
+}
+
+/* One worker that gives all it may: the last token costs what the first one did, but for words that are passed over. */
+static void test_one_worker_gives_thousands(void **state) {
+  static struct world world;
+  begin_with(&world, SLOTS, SLOTS, EPSILON, 1000);
+  struct gateway *gateway = join(&world, 0);
+  gateway->conn->penalty = 0;
+  double start = seconds();
+  for (size_t left = SLOTS; left > 0;) {
+    size_t n = left < ASSIGNED ? left : ASSIGNED;
+    arrive_by(&world, gateway, n, 0);
+    turn(&world);
+    assert_int_equal(gateway->tickets, n);
+    answer(&world, gateway, n);
+    left -= n;
+  }
+  assert_true(seconds() - start < 3); /* 25 s, bit by bit */
+  turn(&world);
+  assert_int_equal(gateway->verdicts[CV_VERDICT_ACCEPTED], SLOTS);
+  assert_int_equal(world.releases, 1);
+  end(&world);
+}
+
+/* The same worker thousands of times in a frame gets another slot each time, as long as there are any. */
+static void test_open_slots_are_passed_over(void **state) {
+  static struct world world;
+  begin_with(&world, 4000, 100, EPSILON, 1000);
+  struct gateway *gateway = join(&world, 0);
+  gateway->conn->penalty = 0;
+  arrive_by(&world, gateway, 300, 0);
+  turn(&world);
+  assert_int_equal(gateway->tickets, 100);
+  answer(&world, gateway, 100);
+  pass(&world, 1);
+  pass(&world, 1);
+  pass(&world, 1);
+  assert_int_equal(gateway->verdicts[CV_VERDICT_ACCEPTED], 100);
+  assert_int_equal(gateway->away, 200);
+  end(&world);
+}
+
+static void test_a_frame_has_so_many_arrivals(void **state) {
+  static struct world world;
+  static uint64_t worker[CV_ARRIVALS_MAX];
+  begin(&world, 10);
+  struct gateway *gateway = join(&world, 0);
+  struct cv_why why;
+  for (size_t i = 0; i < CV_ARRIVALS_MAX; i++) {
+    worker[i] = 1;
+  }
+  struct cv_arrive arrivals[] = {{.workers = CV_ARRIVALS_MAX, .worker = worker}, {.workers = 1, .worker = worker}};
+  struct cv_crowd_frame frame = {.arrives = 1, .arrive = arrivals};
+  say(&world, gateway, &frame);
+  assert_true(cv_broker_conn_is_sated(world.core, gateway->conn)); /* half of them found the queue full */
+  frame.arrives = 2;
+  assert_int_equal(cv_broker_on_crowd(world.core, gateway->conn, &frame, world.now_ms, world.now_ms, &why),
+                   CV_ERR_LIMIT);
+  assert_string_equal(why.text, "8193 workers arrive in one frame; expected at most 8192");
+  end(&world);
+}
+
+static void decline_all(struct world *world, struct gateway *gateway) {
+  for (size_t i = 0; i < gateway->tickets; i++) {
+    struct cv_decline decline = {.has_ticket = true};
+    memcpy(decline.ticket, gateway->ticket[i], CV_TICKET_BYTES);
+    say(world, gateway, &(struct cv_crowd_frame){.declines = 1, .decline = &decline});
+  }
+  gateway->tickets = 0;
+}
+
+/* Workers far apart who come, are assigned a place and decline: while it is open it costs a little, then nothing. */
+static void test_who_gives_nothing_leaves_nothing(void **state) {
+  static struct world world;
+  begin_with(&world, 4000, 1, 500000, CHUNKS);
+  struct gateway *gateway = join_as(&world, 0, 1, WIDE);
+  const struct cv_campaign *campaign = campaign_of(&world);
+  gateway->conn->penalty = 0;
+  for (int i = 0; i < 5; i++) {
+    arrive_by(&world, gateway, 1000, CV_CHUNK_BITS);
+    turn(&world);
+    assert_int_equal(gateway->tickets, 1000);
+    assert_int_equal(cv_offers_count(&campaign->offered), 1000);
+    decline_all(&world, gateway);
+    assert_int_equal(cv_offers_count(&campaign->offered), 0);
+  }
+  assert_int_equal(campaign->payers.count + world.core->accounts.cells.count, 0);
+  assert_int_equal(gateway->away, 0);
+  end(&world);
+}
+
+/* A certificate for far too many gets half of the table at most, and hears when to come again; others get the rest. */
+static void test_a_wide_range_does_not_fill_the_table(void **state) {
+  static struct world world;
+  begin_with(&world, 4000, 1, 500000, CHUNKS);
+  struct gateway *wide = join_as(&world, 0, UINT64_C(1) << 40, WIDE), *honest = join(&world, 1);
+  const struct cv_campaign *campaign = campaign_of(&world);
+  wide->conn->penalty = 0;
+  for (int i = 0; i < 3 * CHUNKS; i++) {
+    arrive_by(&world, wide, 1, CV_CHUNK_BITS);
+    turn(&world);
+    answer(&world, wide, wide->tickets);
+  }
+  turn(&world);
+  assert_int_equal(wide->verdicts[CV_VERDICT_ACCEPTED], CHUNKS / 2);
+  assert_int_equal(campaign->payers.count, CHUNKS / 2);
+  assert_int_equal(wide->away, 3 * CHUNKS - CHUNKS / 2);
+  assert_true(wide->delay_ms > 0);
+  arrive(&world, honest, 8);
+  turn(&world);
+  answer(&world, honest, 8);
+  turn(&world);
+  assert_int_equal(honest->verdicts[CV_VERDICT_ACCEPTED], 8);
+  end(&world);
+}
+
+/* Assigned while there was room, answered when there is none: nothing is taken, and it may come again. */
+static void test_no_room_when_the_token_comes(void **state) {
+  static struct world world;
+  begin_with(&world, 4000, 1, 500000, 2);
+  struct gateway *wide = join_as(&world, 0, UINT64_C(1) << 40, WIDE);
+  struct cv_campaign *campaign = campaign_of(&world);
+  uint64_t epsilon = cv_campaign_charge(campaign, 1), first = wide->next_worker;
+  wide->conn->penalty = 0;
+  arrive_by(&world, wide, 2, CV_CHUNK_BITS);
+  turn(&world);
+  assert_int_equal(wide->tickets, 2);
+  answer(&world, wide, 2);
+  turn(&world);
+  assert_int_equal(wide->verdicts[CV_VERDICT_ACCEPTED], 1);
+  assert_int_equal(wide->verdicts[CV_VERDICT_EXPIRED], 1);
+  assert_int_equal(campaign->payers.count, 1);
+  assert_int_equal(world.core->accounts.cells.count, 1);
+  assert_int_equal(campaign->tokens, 1);
+  assert_int_equal(cv_accounts_spent(&world.core->accounts, first), epsilon);
+  assert_int_equal(cv_accounts_spent(&world.core->accounts, first + CV_CHUNK_BITS), 0);
+  assert_int_equal(cv_offers_count(&campaign->offered), 0);
+  end(&world);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_worn_out_worker_costs_little),
+      cmocka_unit_test(test_one_worker_gives_thousands),
+      cmocka_unit_test(test_open_slots_are_passed_over),
+      cmocka_unit_test(test_a_frame_has_so_many_arrivals),
+      cmocka_unit_test(test_who_gives_nothing_leaves_nothing),
+      cmocka_unit_test(test_a_wide_range_does_not_fill_the_table),
+      cmocka_unit_test(test_no_room_when_the_token_comes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
