@@ -652,6 +652,7 @@ static enum cv_err open_net(struct cv_broker_shell *shell, struct cv_why *why) {
   struct cv_net_limits limits = CV_NET_DEFAULTS;
   limits.connections = (unsigned)settings->connections;
   limits.handshakes = (unsigned)settings->handshakes;
+  limits.hellos = (unsigned)settings->hellos;
   limits.silence_ms = (unsigned)settings->link.silence_ms;
   CV_TRY(cv_listener_start(&shell->loop, settings->listen, shell->server_tls, &peer_ops, &shell->newcomer, &limits,
                            &shell->listener, why));

@@ -39,9 +39,10 @@ struct cv_peer_origin {
   struct cv_hub *hub;
   SSL_SESSION **slot; /* a client's, to resume; or NULL */
   void *owner;
-  bool (*admits)(void *owner);                      /* may one more be open? NULL: yes */
-  void (*moved)(void *owner, struct cv_peer *peer); /* it is open, or closing, or closed; NULL */
-  void (*gone)(void *owner, struct cv_peer *peer);  /* tells whoever is to know; the peer is freed afterwards */
+  bool (*answers)(void *owner, struct cv_peer *peer);      /* is its hello answered? NULL: yes */
+  bool (*admits)(void *owner, const struct cv_peer *peer); /* may it be open, too? NULL: yes */
+  void (*moved)(void *owner, struct cv_peer *peer);        /* it is open, or closing, or closed; NULL */
+  void (*gone)(void *owner, struct cv_peer *peer);         /* tells whoever is to know; the peer is freed afterwards */
 };
 
 struct cv_peer {
@@ -55,7 +56,6 @@ struct cv_peer {
   enum cv_peer_state state;
   bool is_due, paused, reading, writing, eof, shut;
   bool was_open, tls_broken;
-  bool spoke; /* at least one byte has come */
   bool had_frame;
   unsigned turn_bytes; /* read since reading was started last */
   uint64_t awaited_ms; /* loop time since which a frame is awaited; 0: none is */
@@ -64,7 +64,8 @@ struct cv_peer {
   struct cv_hub *hub;
   struct cv_peer *due_prev, *due_next;     /* in the hub */
   struct cv_peer *owner_prev, *owner_next; /* in the listener */
-  unsigned stage;                          /* the listener's */
+  unsigned stage;                          /* the listener's, and its address while it is in the first one */
+  struct cv_caller *caller;
 
   struct cv_buf plain; /* frames to encrypt, from plain_at on */
   size_t plain_at;
@@ -76,7 +77,8 @@ struct cv_peer {
   void *data;
   struct cv_net_limits limits;
   void *owner;
-  bool (*admits)(void *owner);
+  bool (*answers)(void *owner, struct cv_peer *peer);
+  bool (*admits)(void *owner, const struct cv_peer *peer);
   void (*moved)(void *owner, struct cv_peer *peer);
   void (*gone)(void *owner, struct cv_peer *peer);
   struct cv_tls *tls;

@@ -4,13 +4,16 @@
 #include <utlist.h>
 
 #include "common/net/address.h"
+#include "common/net/callers.h"
 #include "common/net/link.h"
 #include "common/net/uverr.h"
 
 enum { BACKLOG = 511, OTHER_FILES = 64 };
 
-/* Where its peers are; in each stage the oldest is first. */
-enum { NOWHERE, ARRIVING, STAYING, LEAVING, GOING, STAGES };
+/* Where its peers are: before and after a whole hello of TLS, and so on; in each stage the oldest is first. */
+enum { RESERVED = 8 /* one in so many connections is not for the crowd */ };
+
+enum { NOWHERE, CALLING, SHAKING, STAYING, LEAVING, GOING, STAGES };
 
 struct stage {
   struct cv_peer *first;
@@ -23,6 +26,8 @@ struct cv_listener {
   bool closed;
   unsigned port;
   struct stage stage[STAGES];
+  unsigned crowd; /* workers and gateways among those that stay */
+  struct cv_callers *callers;
   struct cv_hub *hub;
   struct cv_tls *tls;
   struct cv_peer_ops ops;
@@ -38,8 +43,13 @@ static void free_if_over(struct cv_listener *listener) {
   if (listener->closed && count == 0) {
     cv_tls_unref(listener->tls);
     cv_hub_unref(listener->hub);
+    cv_callers_free(listener->callers);
     free(listener);
   }
+}
+
+static bool is_crowd(const struct cv_peer *peer) {
+  return peer->identity.role == CV_ROLE_WORKER || peer->identity.role == CV_ROLE_GATEWAY;
 }
 
 static void enter(struct cv_listener *listener, struct cv_peer *peer, unsigned number) {
@@ -47,6 +57,7 @@ static void enter(struct cv_listener *listener, struct cv_peer *peer, unsigned n
   peer->stage = number;
   DL_APPEND2(stage->first, peer, owner_prev, owner_next);
   stage->count++;
+  listener->crowd += number == STAYING && is_crowd(peer);
 }
 
 static void leave(struct cv_listener *listener, struct cv_peer *peer) {
@@ -54,25 +65,72 @@ static void leave(struct cv_listener *listener, struct cv_peer *peer) {
   if (peer->stage != NOWHERE) {
     DL_DELETE2(stage->first, peer, owner_prev, owner_next);
     stage->count--;
+    listener->crowd -= peer->stage == STAYING && is_crowd(peer);
   }
 }
 
+static uint64_t now_ms(const struct cv_listener *listener) {
+  return uv_now(listener->hub->loop);
+}
+
 static unsigned stage_of(const struct cv_peer *peer) {
-  return peer->state < CV_PEER_OPEN      ? ARRIVING
+  return peer->state < CV_PEER_OPEN      ? CALLING
          : peer->state == CV_PEER_OPEN   ? STAYING
          : peer->state == CV_PEER_CLOSED ? GOING
                                          : LEAVING;
 }
 
-static bool admits(void *owner) {
+/*
+ * Somebody is one too many among those that have, or have not, said hello: the oldest of the address that claims most
+ * gives way. Who is honest says hello at once, and is through in a moment after that.
+ */
+static void make_room(struct cv_listener *listener, const struct cv_peer *newcomer) {
+  struct cv_peer *peer, *victim = NULL;
+  uint64_t most = 0;
+  if (listener->stage[newcomer->stage].count <= listener->limits.handshakes) {
+    return;
+  }
+  DL_FOREACH2(listener->stage[newcomer->stage].first, peer, owner_next) {
+    uint64_t claim = cv_caller_claim(peer->caller, now_ms(listener));
+    if (peer != newcomer && claim > most) {
+      victim = peer;
+      most = claim;
+    }
+  }
+  cv_peer_evict(victim, CV_REFUSED_CROWDED, "its unfinished handshake gave way to a newcomer's");
+}
+
+/* It has said hello. */
+static bool answers(void *owner, struct cv_peer *peer) {
+  struct cv_listener *listener = owner;
+  if (peer->stage != CALLING || !cv_callers_answer(listener->callers, peer->caller, now_ms(listener))) {
+    return false;
+  }
+  leave(listener, peer);
+  enter(listener, peer, SHAKING);
+  make_room(listener, peer);
+  return true;
+}
+
+/* The crowd cannot keep requesters out. */
+static bool admits(void *owner, const struct cv_peer *peer) {
   const struct cv_listener *listener = owner;
-  return listener->stage[STAYING].count < listener->limits.connections;
+  unsigned most = listener->limits.connections;
+  return listener->stage[STAYING].count < most && (!is_crowd(peer) || listener->crowd < most - most / RESERVED);
+}
+
+static void forget_caller(struct cv_listener *listener, struct cv_peer *peer) {
+  if (peer->caller != NULL) {
+    cv_callers_leave(listener->callers, peer->caller, peer->was_open, now_ms(listener));
+    peer->caller = NULL;
+  }
 }
 
 static void on_peer_moved(void *owner, struct cv_peer *peer) {
   struct cv_listener *listener = owner;
   leave(listener, peer);
   enter(listener, peer, stage_of(peer));
+  forget_caller(listener, peer);
   if (listener->stage[LEAVING].count > listener->limits.handshakes) {
     cv_peer_evict(listener->stage[LEAVING].first, CV_REFUSALS, "closed");
   }
@@ -99,16 +157,12 @@ static void refuse(struct cv_listener *listener) {
   }
 }
 
-/* Who is honest says hello at once and is through in a moment. */
-static void make_room(struct cv_listener *listener) {
-  struct cv_peer *peer, *victim = listener->stage[ARRIVING].first;
-  DL_FOREACH2(listener->stage[ARRIVING].first, peer, owner_next) {
-    if (!peer->spoke) {
-      victim = peer;
-      break;
-    }
-  }
-  cv_peer_evict(victim, CV_REFUSED_CROWDED, "its unfinished handshake gave way to a newcomer's");
+static enum cv_err find_caller(struct cv_listener *listener, struct cv_peer *peer) {
+  struct sockaddr_storage address;
+  int n = sizeof(address);
+  bool is_there = uv_tcp_getpeername(&peer->tcp, (struct sockaddr *)&address, &n) == 0;
+  return cv_callers_enter(listener->callers, is_there ? (struct sockaddr *)&address : NULL, now_ms(listener),
+                          &peer->caller);
 }
 
 static void on_connection(uv_stream_t *stream, int status) {
@@ -123,23 +177,24 @@ static void on_connection(uv_stream_t *stream, int status) {
                                   .tls = listener->tls,
                                   .hub = listener->hub,
                                   .owner = listener,
+                                  .answers = answers,
                                   .admits = admits,
                                   .moved = on_peer_moved,
                                   .gone = on_peer_gone};
-  if (listener->stage[ARRIVING].count >= listener->limits.handshakes) {
-    make_room(listener);
-  }
   if (cv_peer_accept(stream, &origin, &peer, NULL) != CV_OK) {
     refuse(listener);
+  } else if (peer->stage == NOWHERE && find_caller(listener, peer) != CV_OK) {
+    cv_peer_close(peer, "out of memory");
   } else if (peer->stage == NOWHERE) {
-    enter(listener, peer, ARRIVING);
+    enter(listener, peer, CALLING);
+    make_room(listener, peer);
   }
 }
 
 /* Each connection is a file. */
 static enum cv_err allow_files(const struct cv_net_limits *limits, struct cv_why *why) {
   struct rlimit files;
-  rlim_t needed = (rlim_t)limits->connections + 2 * (rlim_t)limits->handshakes + OTHER_FILES;
+  rlim_t needed = (rlim_t)limits->connections + 3 * (rlim_t)limits->handshakes + OTHER_FILES;
   if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed) {
     return CV_OK;
   }
@@ -192,8 +247,14 @@ enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tl
     return cv_fail(why, CV_ERR_NOMEM, "%s: no memory for a listener", address);
   }
   *listener = (struct cv_listener){.tls = tls, .ops = *ops, .data = data, .limits = *limits};
-  enum cv_err err = cv_hub_ref(loop, &listener->hub, why);
+  enum cv_err err = cv_callers_new(limits->hellos, &listener->callers);
   if (err != CV_OK) {
+    (void)cv_fail(why, err, "%s: no memory for a listener", address);
+  } else {
+    err = cv_hub_ref(loop, &listener->hub, why);
+  }
+  if (err != CV_OK) {
+    cv_callers_free(listener->callers);
     free(listener);
     return err;
   }
@@ -217,7 +278,7 @@ void cv_listener_set_tls(struct cv_listener *listener, struct cv_tls *tls) {
   cv_tls_ref(tls);
   cv_tls_unref(listener->tls);
   listener->tls = tls;
-  for (unsigned i = ARRIVING; i <= STAYING; i++) {
+  for (unsigned i = CALLING; i <= STAYING; i++) {
     struct cv_peer *peer, *next;
     DL_FOREACH_SAFE2(listener->stage[i].first, peer, next, owner_next) {
       cv_peer_set_tls(peer, tls);
@@ -231,7 +292,9 @@ void cv_listener_stop(struct cv_listener *listener) {
   }
   uv_close((uv_handle_t *)&listener->tcp, on_closed);
   struct cv_peer *peer, *next;
-  DL_FOREACH_SAFE2(listener->stage[ARRIVING].first, peer, next, owner_next) {
-    cv_peer_close(peer, "stopped");
+  for (unsigned i = CALLING; i <= SHAKING; i++) {
+    DL_FOREACH_SAFE2(listener->stage[i].first, peer, next, owner_next) {
+      cv_peer_close(peer, "stopped");
+    }
   }
 }

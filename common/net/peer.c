@@ -32,6 +32,7 @@ const struct cv_net_limits CV_NET_DEFAULTS = {.frame_bytes = 256 * 1024,
                                               .queue_bytes = 4 * 1024 * 1024,
                                               .connections = 1024,
                                               .handshakes = 128,
+                                              .hellos = 200,
                                               .handshake_ms = 10000,
                                               .frame_ms = 30000,
                                               .silence_ms = 20000};
@@ -452,7 +453,7 @@ static void open_now(struct cv_peer *peer) {
   if (!check_peer(peer)) {
     return;
   }
-  if (peer->admits != NULL && !peer->admits(peer->owner)) {
+  if (peer->admits != NULL && !peer->admits(peer->owner, peer)) {
     (void)snprintf(why.text, sizeof(why.text), "all %u places for connections are taken", peer->limits.connections);
     refuse(peer, CV_REFUSED_CONNECTION, why.text);
     return;
@@ -499,6 +500,11 @@ static bool shake_hands(struct cv_peer *peer) {
       (void)uv_timer_start(&peer->timer, on_waited, WAITING_MS, 0);
     }
     return true;
+  }
+  if (peer->link.turned_away) { /* without a word: that would cost more than it did */
+    cv_buf_clear(&peer->hub->out);
+    cv_peer_evict(peer, CV_REFUSED_CROWDED, "its address says hello more often than is answered");
+    return false;
   }
   bool needs_more = SSL_get_error(peer->link.ssl, result) == SSL_ERROR_WANT_READ;
   ship(peer); /* a flight of the handshake, or an alert */
@@ -569,7 +575,6 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
   } else if (n < 0) {
     fail_io(peer, (int)n);
   } else if (!is_closing(peer)) {
-    peer->spoke = true;
     peer->turn_bytes += (unsigned)n;
     pump(peer, (const uint8_t *)buf->base, (size_t)n);
     if (peer->state == CV_PEER_OPEN && peer->turn_bytes >= TURN_BYTES) {
@@ -640,6 +645,11 @@ void cv_peer_set_tls(struct cv_peer *peer, struct cv_tls *tls) {
 
 /* --- the beginning --- */
 
+static bool answers(struct cv_tls_link *link) {
+  struct cv_peer *peer = (void *)((char *)link - offsetof(struct cv_peer, link));
+  return peer->answers == NULL || peer->answers(peer->owner, peer);
+}
+
 /* Frees a peer that has not been started. */
 static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer **ret, struct cv_why *why) {
   struct cv_peer *peer = calloc(1, sizeof(*peer));
@@ -650,12 +660,13 @@ static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer 
                            .data = origin->data,
                            .limits = *origin->limits,
                            .owner = origin->owner,
+                           .answers = origin->answers,
                            .admits = origin->admits,
                            .moved = origin->moved,
                            .gone = origin->gone,
                            .refusal = CV_REFUSALS,
                            .tls = origin->tls,
-                           .link = {.out = &origin->hub->out, .slot = origin->slot}};
+                           .link = {.out = &origin->hub->out, .slot = origin->slot, .answers = answers}};
   enum cv_err err = cv_tls_link_open(origin->tls, &peer->link, why);
   if (err == CV_OK) {
     err = cv_hub_ref(origin->hub->loop, &peer->hub, why);

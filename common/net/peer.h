@@ -67,21 +67,24 @@ struct cv_net_limits {
   size_t frame_bytes;   /* largest frame */
   size_t queue_bytes;   /* largest write queue of a peer */
   unsigned connections; /* largest number of open peers of a listener */
-  unsigned handshakes;  /* largest number of its unfinished handshakes, and of peers that are being closed */
+  unsigned
+      handshakes; /* largest number of its unfinished handshakes, with and without a hello, and of those being closed */
+  unsigned hellos; /* of an address, answered a second (callers.h) */
   unsigned handshake_ms;
   unsigned frame_ms;   /* from a frame's first byte to its last, and to the first frame */
   unsigned silence_ms; /* at least 1000; noticed within twice that */
 };
-extern const struct cv_net_limits CV_NET_DEFAULTS; /* 256 KiB, 4 MiB, 1024, 128, 10 s, 30 s, 20 s */
+extern const struct cv_net_limits CV_NET_DEFAULTS; /* 256 KiB, 4 MiB, 1024, 128, 200, 10 s, 30 s, 20 s */
 
 /* A listener. */
 struct cv_listener;
 /*
  * `address` is HOST:PORT or [IPV6]:PORT; port 0 lets the system choose (see cv_listener_port). `tls` gets a reference
- * more; `ops` and `limits` are copied. A newcomer for whom there is no place takes that of an unfinished handshake: of
- * the oldest one that has not said a word, else of the oldest. One that has finished its handshake while all places for
- * connections are taken is closed. Raises the process's limit of open files as far as all that needs; CV_ERR_LIMIT if
- * the system does not allow as many.
+ * more; `ops` and `limits` are copied. Where there are too many unfinished handshakes, the oldest of the address that
+ * has most of them is given up (callers.h); those that have not said a whole hello have places of their own. One that
+ * has finished its handshake while all places for connections are taken is closed; workers and gateways leave an eighth
+ * of those to others. Raises the process's limit of open files as far as all that needs; CV_ERR_LIMIT if the system
+ * does not allow as many.
  */
 CV_MUST_USE enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tls *tls,
                                           const struct cv_peer_ops *ops, void *data, const struct cv_net_limits *limits,

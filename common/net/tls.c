@@ -261,6 +261,17 @@ static int require_alpn(SSL *ssl, int *alert, void *data) {
   return SSL_CLIENT_HELLO_SUCCESS;
 }
 
+/* The first thing that costs us anything, so whoever calls too often is turned away here. */
+static int on_hello(SSL *ssl, int *alert, void *data) {
+  struct cv_tls_link *link = SSL_get_app_data(ssl);
+  if (!link->greeted) { /* it comes twice if we ask for another key */
+    link->greeted = true;
+    link->turned_away = link->answers != NULL && !link->answers(link);
+  }
+  *alert = SSL_AD_INTERNAL_ERROR;
+  return link->turned_away ? SSL_CLIENT_HELLO_ERROR : require_alpn(ssl, alert, data);
+}
+
 /* --- files --- */
 
 static enum cv_err open_file(const char *path, FILE **ret, struct cv_why *why) {
@@ -417,7 +428,7 @@ static enum cv_err make_context(struct cv_tls *tls, struct cv_why *why) {
   SSL_CTX_set_msg_callback(tls->ctx, count_rekeys);
   if (tls->server) {
     SSL_CTX_set_alpn_select_cb(tls->ctx, select_alpn, NULL);
-    SSL_CTX_set_client_hello_cb(tls->ctx, require_alpn, NULL);
+    SSL_CTX_set_client_hello_cb(tls->ctx, on_hello, NULL);
   }
   return CV_OK;
 }

@@ -10,11 +10,13 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from client.requester import Requester, spec
+from client.wire import context, slow_connection
 from client.worker import Session
 from harness.admin import metrics
 from harness.daemon import wait_until
@@ -30,7 +32,7 @@ ATTACKS = Path(__file__).parent / "client/attacks.py"
 
 def memory_bound(connections, handshakes):
     """docs/operations.md, "Memory"."""
-    return 64 * MIB + connections * 6 * MIB + 2 * handshakes * 64 * 1024
+    return 64 * MIB + connections * 6 * MIB + 3 * handshakes * 64 * 1024
 
 
 def status_bytes(pid, field):
@@ -121,6 +123,9 @@ PLANS = {
     "garbage": (CROWD, ("message",)),
     "arrivals": (CROWD, ()),
     "deaf": (CROWD, ("deaf", "ticket")),
+    "hellos": (0, ("crowded",)),
+    "wide": (1, ()),
+    "worn_out": (1, ()),
     "slow_frames": (CROWD, ()),
     "tiny_records": (1, ()),
 }
@@ -158,6 +163,18 @@ def come_in(stage, patience=20):
 def newcomer(stage):
     files = stage.pki.issue("gateway/20000001-20000009")
     return files.ca, files.cert, files.key
+
+
+def test_a_flood_of_hellos_keeps_nobody_else_out(stage):
+    """At 100 ms from the broker a newcomer of another address is let in at its first try, whatever the flood does."""
+    files = newcomer(stage)
+    before = stage.refused("crowded")
+    with stage.attack("hellos"), ThreadPoolExecutor(10) as pool:
+        wait_until(lambda: stage.refused("crowded") > before + 1000, "the flood is on", 20)
+        tls = context(*files)
+        calls = [pool.submit(slow_connection, stage.broker.address, tls, .1, "127.0.0.2") for _ in range(10)]
+        for call in calls:
+            call.result()[0].close()
 
 
 def test_places_for_connections_are_for_many(stage):

@@ -6,6 +6,7 @@ Each says "on" once it has begun and goes on until its standard input ends. Seve
 """
 import os
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -14,13 +15,16 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from client.schema import schema  # noqa: E402
-from client.wire import VERSION, context, frame  # noqa: E402
+from client.wire import VERSION, Splitter, context, frame  # noqa: E402
+from client.worker import Session, work  # noqa: E402
 
 
 class Attack:
     def __init__(self, address, ca, *files):
         host, port = address.rsplit(":", 1)
         self.target, self.over, self.at = (host, int(port)), False, 0
+        self.files = (ca, *files[:2])
+        self.anonymous = context(ca)
         self.tls = [context(ca, *pair) for pair in zip(files[::2], files[1::2])]
         self.first = [int(os.path.basename(path).split("-")[1]) if "gateway" in path else 0 for path in files[::2]]
 
@@ -68,6 +72,20 @@ class Attack:
             sock.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             return sock
         self.again_and_again(say, 50)
+
+    def hellos(self):
+        """Whole hellos, each of which the broker would have to answer with a key exchange and a signature."""
+        coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+        try:
+            self.anonymous.wrap_bio(coming, going).do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        hello = going.read()
+        def say():
+            sock = self.raw()
+            sock.sendall(hello)
+            return sock
+        self.again_and_again(say)
 
     # --- with a certificate
 
@@ -124,6 +142,75 @@ class Attack:
             thread.start()
         for thread in threads:
             thread.join()
+
+    def wide(self):
+        """Workers as far apart as a certificate's range lets them be: they arrive, and decline whatever they get."""
+        pb, step = schema("crowd"), 1 << 20
+        at = self.first[0]
+        with self.connect(0) as sock:
+            splitter = Splitter()
+            while not self.over:
+                envelope = pb.Envelope()
+                envelope.arrives.add(workers=range(at, at + 1000 * step, step), credit=8192)
+                at += 1000 * step
+                sock.sendall(frame(envelope.SerializeToString()))
+                time.sleep(.02)
+                envelope = pb.Envelope()
+                for payload in splitter.feed(sock.recv(1 << 20)):
+                    for assign in pb.Envelope.FromString(payload).assigns:
+                        envelope.declines.add(ticket=assign.ticket)
+                if envelope.declines:
+                    sock.sendall(frame(envelope.SerializeToString()))
+
+    def worn_out(self):
+        """Workers who have given all they may, and arrive again and again."""
+        workers = range(self.first[0], self.first[0] + 50)
+        with Session("%s:%d" % self.target, *self.files) as session:
+            work(session, workers, lambda worker, arm, place: 1)
+        envelope = schema("crowd").Envelope()
+        envelope.arrives.add(workers=list(workers) * 40, credit=8192)
+        self.stream(frame(envelope.SerializeToString()))
+
+    def same_again(self):
+        """One worker, thousands of times in a frame."""
+        envelope = schema("crowd").Envelope()
+        envelope.arrives.add(workers=[self.first[0]] * 8192, credit=8192)
+        self.stream(frame(envelope.SerializeToString()))
+
+    def tiny_arrives(self):
+        """Frames with as many arrivals as fit, of nobody."""
+        envelope = schema("crowd").Envelope()
+        for _ in range(4000):
+            envelope.arrives.add()
+        self.stream(frame(envelope.SerializeToString()))
+
+    def status(self):
+        """A requester that asks how things stand, without waiting for the answer."""
+        self.ask("status")
+
+    def watch(self):
+        self.ask("watch")
+
+    def ask(self, what):
+        envelope = schema("order").Envelope()
+        getattr(envelope, what).SetInParent()
+        if what == "watch":
+            envelope.watch.campaign = 1
+        self.stream(frame(envelope.SerializeToString()), "order")
+
+    def resume(self):
+        """Session after session resumed, each connection closed at once."""
+        session = None
+        while not self.over:
+            try:
+                with self.tls[0].wrap_socket(self.raw(), session=session) as sock:
+                    envelope = schema("crowd").Envelope()
+                    envelope.hello.version = VERSION
+                    sock.sendall(frame(envelope.SerializeToString()))
+                    sock.recv(4096)
+                    session = sock.session
+            except (OSError, ValueError):
+                session = None
 
     def deaf(self):
         """Asks and never reads: acknowledgements pile up."""

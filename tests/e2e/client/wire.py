@@ -3,6 +3,7 @@
 import socket
 import ssl
 import struct
+import time
 
 FRAME_LIMIT = 256 * 1024
 ALPN = "crowdveil/1"
@@ -52,6 +53,31 @@ def identity(sock):
     """`crowdveil:ROLE/NAME` of the other side."""
     names = [value for kind, value in sock.getpeercert().get("subjectAltName", ()) if kind == "URI"]
     return names[0] if names else ""
+
+
+def slow_connection(address, tls, delay, source="", timeout=20):
+    """A connection by hand whose handshake is `delay` seconds away: what comes is looked at so much later. Returns the
+    socket and the TLS object over its two memory BIOs once the other side may take our certificate."""
+    host, port = address.rsplit(":", 1)
+    raw = socket.create_connection((host, int(port)), timeout=timeout, source_address=(source, 0))
+    coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+    side = tls.wrap_bio(coming, going)
+    done = False
+    while not done:
+        try:
+            side.do_handshake()
+            done = True
+        except ssl.SSLWantReadError:
+            pass
+        raw.sendall(going.read())
+        if not done:
+            data = raw.recv(65536)
+            if not data:
+                raw.close()
+                raise ConnectionError("closed during the handshake")
+            time.sleep(delay)
+            coming.write(data)
+    return raw, side, coming, going
 
 
 class Closing:

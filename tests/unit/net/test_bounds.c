@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a peer that means harm can take up: places, time, memory, keys. */
+#include <errno.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,15 +19,21 @@
 /* IMPATIENT_MS also has to be enough for a handshake and a frame on a machine that has much else to do. */
 enum { SOON_MS = 200, IMPATIENT_MS = 600, FLOOD = 60 };
 
-static int connect_raw(const struct world *world) {
-  struct sockaddr_in to;
+/* From 127.0.0.`host`. */
+static int connect_from(const struct world *world, int host) {
+  struct sockaddr_in to, from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000000U + (unsigned)host)};
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   assert_true(fd >= 0);
   const char *colon = strrchr(world->address, ':');
   assert_non_null(colon);
   assert_int_equal(uv_ip4_addr("127.0.0.1", (int)strtol(colon + 1, NULL, 10), &to), 0);
+  assert_int_equal(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
   (void)connect(fd, (const struct sockaddr *)&to, sizeof(to)); /* the kernel goes on with it */
   return fd;
+}
+
+static int connect_raw(const struct world *world) {
+  return connect_from(world, 1);
 }
 
 static void turn_loop(struct world *world, unsigned turns) {
@@ -63,26 +71,124 @@ static void test_silent_flood(void **state) {
   wait_for(world, &world->server.closed, FLOOD);
 }
 
-/* Those that say a little give their places, too, but after the silent ones. */
-static void test_silent_ones_go_first(void **state) {
+/* The first flight of a client: whoever sends it is answered, and need not go on. */
+static size_t hello_of(struct world *world, uint8_t *bytes, size_t size) {
+  struct cv_tls *tls = worker_tls(world);
+  struct cv_buf out = {0};
+  struct cv_tls_link link = {.out = &out};
+  assert_int_equal(cv_tls_link_open(tls, &link, NULL), CV_OK);
+  assert_int_equal(SSL_do_handshake(link.ssl), -1);
+  size_t n = out.len;
+  assert_true(n > 0 && n <= size);
+  memcpy(bytes, out.data, n);
+  cv_buf_fini(&out);
+  cv_tls_link_close(&link);
+  cv_tls_unref(tls);
+  return n;
+}
+
+static int say_hello(struct world *world, int host, const uint8_t *hello, size_t n) {
+  int fd = connect_from(world, host);
+  turn_loop(world, 2);
+  assert_int_equal(write(fd, hello, n), (ssize_t)n);
+  turn_loop(world, 2);
+  return fd;
+}
+
+/* It has been answered, and its connection is still there. */
+static bool is_answered(int fd) {
+  char bytes[4096];
+  ssize_t all = 0, n;
+  while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0) {
+    all += n;
+  }
+  return all > 0 && n < 0 && errno == EAGAIN;
+}
+
+static void close_all(const int *fd, unsigned n) {
+  for (unsigned i = 0; i < n; i++) {
+    (void)close(fd[i]);
+  }
+}
+
+/* Whoever says hello has a place that no silent one takes; of those that did the oldest gives way. */
+static void test_hellos_have_places_of_their_own(void **state) {
   struct world *world = *state;
+  uint8_t hello[2048];
+  int fd[FLOOD];
+  size_t n = hello_of(world, hello, sizeof(hello));
   world->limits.handshakes = 2;
   serve(world, broker_tls(world));
-  int talks = connect_raw(world), silent = connect_raw(world);
-  turn_loop(world, 10);
-  assert_int_equal(write(talks, "\x16\x03", 2), 2);
-  turn_loop(world, 10);
-  int third = connect_raw(world);
-  wait_for(world, &world->server.closed, 1);
+  int first = say_hello(world, 1, hello, n), second = say_hello(world, 1, hello, n);
+  for (unsigned i = 0; i < FLOOD; i++) {
+    fd[i] = connect_raw(world);
+    turn_loop(world, 2);
+    assert_int_equal(write(fd[i], "\x16\x03\x01\x02\x00\x01", 6), 6); /* a part of one is none */
+  }
+  wait_for(world, &world->server.closed, FLOOD - 2);
+  assert_true(is_answered(first) && is_answered(second));
+  int third = say_hello(world, 1, hello, n); /* takes a silent one's place, then that of the first */
+  wait_for(world, &world->server.closed, FLOOD);
   char byte;
-  assert_true(recv(silent, &byte, 1, 0) <= 0);
-  assert_int_equal(write(talks, "\x01", 1), 1);
-  turn_loop(world, 10);
-  assert_int_equal(world->server.closed, 1);
-  (void)close(talks);
-  (void)close(silent);
-  (void)close(third);
-  wait_for(world, &world->server.closed, 3);
+  assert_true(is_answered(third));
+  assert_true(recv(first, &byte, 1, 0) == 0 || errno == ECONNRESET);
+  assert_int_equal(world->server.refusals.count[CV_REFUSED_CROWDED], FLOOD);
+  close_all(fd, FLOOD);
+  close_all((int[]){first, second, third}, 3);
+  wait_for(world, &world->server.closed, FLOOD + 3);
+}
+
+/* A flood of hellos from one address: so many a second are answered, and they push each other out, nobody else. */
+static void test_a_flood_harms_its_own_address(void **state) {
+  struct world *world = *state;
+  uint8_t hello[2048];
+  int fd[FLOOD];
+  unsigned answered = 0;
+  size_t n = hello_of(world, hello, sizeof(hello));
+  world->limits.handshakes = 4;
+  world->limits.hellos = 20;
+  serve(world, broker_tls(world));
+  int other = say_hello(world, 2, hello, n);
+  uint64_t start = uv_hrtime();
+  for (unsigned i = 0; i < FLOOD; i++) {
+    fd[i] = say_hello(world, 1, hello, n);
+    answered += is_answered(fd[i]);
+  }
+  double seconds = (double)(uv_hrtime() - start) * 1e-9;
+  assert_true(answered >= 20 && answered <= 21 + 20 * seconds);
+  wait_for(world, &world->server.closed, FLOOD - 3);
+  assert_true(is_answered(other));
+  assert_int_equal(world->server.refusals.count[CV_REFUSED_CROWDED], FLOOD - 3);
+  close_all(fd, FLOOD);
+  (void)close(other);
+  wait_for(world, &world->server.closed, FLOOD + 1);
+}
+
+/* Workers leave one place in eight to requesters. */
+static void test_crowd_leaves_places(void **state) {
+  enum { WORKERS = 8 };
+  struct world *world = *state;
+  struct side side[WORKERS + 1] = {0};
+  struct cv_dialer *dialer[WORKERS + 1];
+  world->limits.connections = WORKERS;
+  serve(world, make_tls(world, "ca", "ca", "crowdveil:broker/main", 1000,
+                        1U << CV_ROLE_WORKER | 1U << CV_ROLE_REQUESTER, true));
+  for (unsigned i = 0; i <= WORKERS; i++) {
+    struct cv_tls *tls =
+        i < WORKERS ? worker_tls(world)
+                    : make_tls(world, "ca", "ca", "crowdveil:requester/alice", 1000, 1U << CV_ROLE_BROKER, false);
+    assert_int_equal(cv_dialer_start(&world->loop, world->address, tls, &SIDE_OPS, &side[i], side_failed,
+                                     &world->limits, i, &dialer[i], NULL),
+                     CV_OK);
+    cv_tls_unref(tls);
+    wait_for(world, i == WORKERS - 1 ? &world->server.closed : &side[i].opened, 1);
+  }
+  assert_true(world->server.refusals.count[CV_REFUSED_CONNECTION] >= 1);
+  assert_int_equal(world->server.opened, WORKERS);
+  for (unsigned i = 0; i <= WORKERS; i++) {
+    cv_dialer_stop(dialer[i]);
+  }
+  wait_for(world, &side[WORKERS].closed, 1);
 }
 
 static void test_handshake_takes_too_long(void **state) {
@@ -248,7 +354,7 @@ static void test_open_files(void **state) {
   world->limits.connections = 500;
   serve(world, tls);
   assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
-  assert_true(now.rlim_cur >= 500 + 2 * world->limits.handshakes);
+  assert_true(now.rlim_cur >= 500 + 3 * world->limits.handshakes);
   world->limits.connections = 2000000000;
   struct cv_listener *listener;
   struct cv_tls *again = broker_tls(world);
@@ -263,7 +369,9 @@ static void test_open_files(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_silent_flood, world_setup, world_teardown),
-      cmocka_unit_test_setup_teardown(test_silent_ones_go_first, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_hellos_have_places_of_their_own, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_a_flood_harms_its_own_address, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_crowd_leaves_places, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_handshake_takes_too_long, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_first_frame_must_come, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_frame_must_come_whole, world_setup, world_teardown),

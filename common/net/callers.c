@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/net/callers.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "common/base/table.h"
+
+enum { KNOWN_MS = 600000, STRANGERS = 4, STRANGER_CLAIM = 8, WHOLE = 1000 /* a hello, in parts */ };
+
+/* Holds a second's worth and fills again as time passes. */
+struct bucket {
+  uint64_t parts, at_ms;
+};
+
+struct cv_caller {
+  uint64_t address;
+  unsigned handshakes;
+  bool is_known; /* in which list it waits while it has none */
+  uint64_t known_until_ms;
+  struct bucket bucket;
+  struct cv_caller *prev, *next; /* without handshakes, oldest first */
+  UT_hash_handle hh;
+};
+
+struct cv_callers {
+  uint64_t hellos;
+  struct bucket strangers;
+  struct cv_caller *all;
+  struct cv_caller *idle[2]; /* strangers, known ones */
+  unsigned idle_count[2];
+};
+
+/* The first half of an IPv6 address; one of IPv4 behind a prefix that is nobody's. */
+static uint64_t number_of(const struct sockaddr *address) {
+  const uint8_t *bytes = NULL;
+  if (address != NULL && address->sa_family == AF_INET) {
+    return UINT64_C(0xffff) << 32 | ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr);
+  }
+  if (address != NULL && address->sa_family == AF_INET6) {
+    bytes = ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr;
+  }
+  static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+  bool is_mapped = bytes != NULL && memcmp(bytes, mapped, sizeof(mapped)) == 0;
+  uint64_t number = is_mapped ? 0xffff : 0;
+  for (int i = is_mapped ? 12 : 0; bytes != NULL && i < (is_mapped ? 16 : 8); i++) {
+    number = number << 8 | bytes[i];
+  }
+  return number;
+}
+
+static bool is_known(const struct cv_caller *caller, uint64_t now_ms) {
+  return caller->known_until_ms > now_ms;
+}
+
+/* As full as it would be by now; `rate` a second. */
+static void fill(struct bucket *bucket, uint64_t rate, uint64_t now_ms) {
+  uint64_t passed_ms = now_ms > bucket->at_ms ? now_ms - bucket->at_ms : 0;
+  uint64_t room = rate * WHOLE - bucket->parts;
+  bucket->parts += passed_ms >= 1000 || passed_ms * rate > room ? room : passed_ms * rate;
+  bucket->at_ms = now_ms;
+}
+
+static void forget(struct cv_callers *callers, struct cv_caller *caller) {
+  HASH_DEL(callers->all, caller);
+  free(caller);
+}
+
+static void idle_ends(struct cv_callers *callers, struct cv_caller *caller) {
+  DL_DELETE(callers->idle[caller->is_known], caller);
+  callers->idle_count[caller->is_known]--;
+}
+
+static void idle_begins(struct cv_callers *callers, struct cv_caller *caller, uint64_t now_ms) {
+  caller->is_known = is_known(caller, now_ms);
+  DL_APPEND(callers->idle[caller->is_known], caller);
+  if (++callers->idle_count[caller->is_known] > CV_CALLERS_KEPT) {
+    struct cv_caller *oldest = callers->idle[caller->is_known];
+    idle_ends(callers, oldest);
+    forget(callers, oldest);
+  }
+}
+
+enum cv_err cv_callers_new(unsigned hellos, struct cv_callers **ret) {
+  struct cv_callers *callers = calloc(1, sizeof(*callers));
+  if (callers == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  callers->hellos = hellos;
+  callers->strangers.parts = STRANGERS * callers->hellos * WHOLE;
+  *ret = callers;
+  return CV_OK;
+}
+
+void cv_callers_free(struct cv_callers *callers) {
+  if (callers != NULL) {
+    CV_TABLE_DRAIN(callers->all, free);
+    free(callers);
+  }
+}
+
+enum cv_err cv_callers_enter(struct cv_callers *callers, const struct sockaddr *address, uint64_t now_ms,
+                             struct cv_caller **ret) {
+  struct cv_caller *caller;
+  uint64_t number = number_of(address);
+  HASH_FIND(hh, callers->all, &number, sizeof(number), caller);
+  if (caller == NULL) {
+    caller = calloc(1, sizeof(*caller));
+    if (caller == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    caller->address = number;
+    caller->bucket = (struct bucket){.parts = callers->hellos * WHOLE, .at_ms = now_ms};
+    if (CV_TABLE_ADD(callers->all, address, caller) != CV_OK) {
+      free(caller);
+      return CV_ERR_NOMEM;
+    }
+  } else if (caller->handshakes == 0) {
+    idle_ends(callers, caller);
+  }
+  caller->handshakes++;
+  *ret = caller;
+  return CV_OK;
+}
+
+void cv_callers_leave(struct cv_callers *callers, struct cv_caller *caller, bool let_in, uint64_t now_ms) {
+  if (let_in) {
+    caller->known_until_ms = now_ms + KNOWN_MS;
+  }
+  if (--caller->handshakes == 0) {
+    idle_begins(callers, caller, now_ms);
+  }
+}
+
+bool cv_callers_answer(struct cv_callers *callers, struct cv_caller *caller, uint64_t now_ms) {
+  struct bucket *of_all = is_known(caller, now_ms) ? NULL : &callers->strangers;
+  fill(&caller->bucket, callers->hellos, now_ms);
+  fill(&callers->strangers, STRANGERS * callers->hellos, now_ms);
+  if (caller->bucket.parts < WHOLE || (of_all != NULL && of_all->parts < WHOLE)) {
+    return false;
+  }
+  caller->bucket.parts -= WHOLE;
+  if (of_all != NULL) {
+    of_all->parts -= WHOLE;
+  }
+  return true;
+}
+
+uint64_t cv_caller_claim(const struct cv_caller *caller, uint64_t now_ms) {
+  return (uint64_t)caller->handshakes * (is_known(caller, now_ms) ? 1 : STRANGER_CLAIM);
+}
+
+unsigned cv_callers_count(const struct cv_callers *callers) {
+  return HASH_COUNT(callers->all);
+}
