@@ -41,23 +41,24 @@ def status_bytes(pid, field):
 
 
 class Stage:
-    def __init__(self, folder, pki):
+    def __init__(self, folder, pki, pace=RATE, limits=None, **campaign):
+        """`pace`: the honest gateway's; `limits`: more of the broker's; `campaign`: more of the spec."""
         self.deployment, self.pki = Deployment(folder, pki), pki
         self.deployment.up(broker={"limits": {"connections": CONNECTIONS, "handshakes": HANDSHAKES,
-                                              "release_tokens": 10}, "lease": "2s"})
+                                              "release_tokens": 10, **(limits or {})}, "lease": "2s"})
         self.broker = self.deployment.broker
         self.requester = Requester(self.broker.address, pki.issue("requester/alice"), timeout=30)
         # two arms that are alike: the campaign goes on for as long as the tests do
-        self.campaign = self.requester.submit(spec(
-            2, tokens=100_000_000, policy_params={"alpha": 0, "tokens_per_round": 200})).campaign
+        self.campaign = self.requester.submit(spec(2, **{
+            "tokens": 100_000_000, "policy_params": {"alpha": 0, "tokens_per_round": 200}, **campaign})).campaign
         (folder / "campaign.yaml").write_text(
             "campaign: test\nitems: {list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}]}\n"
             "policy: {name: ppar, alpha: 0}\nprivacy: {epsilon: 1}\n")
         self.worker = self.deployment.start_worker("gateway/1-5000000", folder / "campaign.yaml",
-                                                   {"arrival_rate": RATE})
+                                                   {"arrival_rate": pace})
         self.crowd = [pki.issue(f"gateway/{first}-{first + 9999}") for first in
                       range(10_000_001, 10_000_001 + CROWD * 10_000, 10_000)]
-        assert self.rate() >= RATE / 2, "it does not keep its pace even while it is alone"
+        assert self.rate() >= pace / 2, "it does not keep its pace even while it is alone"
 
     def metrics(self):
         return metrics(self.deployment.folder / "broker.sock")

@@ -5,16 +5,21 @@
 
 #include "broker/state.h"
 
+/* No chunk is there for nothing, and each is listed in its place. */
 static uint64_t bits_set(const struct cv_chunks *chunks) {
   uint64_t bits = 0;
   for (const struct cv_chunk *chunk = chunks->all; chunk != NULL; chunk = chunk->hh.next) {
-    uint64_t word[CV_CHUNK_BYTES / 8];
+    uint64_t word[CV_CHUNK_BYTES / 8], before = bits;
     memcpy(word, chunk->as.bytes, sizeof(word));
     for (size_t i = 0; i < CV_COUNT(word); i++) {
       bits += (uint64_t)__builtin_popcountll(word[i]);
     }
+    CV_REQUIRE(bits > before);
   }
-  CV_REQUIRE(chunks->count <= chunks->most);
+  for (uint32_t i = 1; i < chunks->count; i++) {
+    CV_REQUIRE(chunks->number[i - 1] < chunks->number[i]);
+  }
+  CV_REQUIRE(chunks->count <= chunks->most && chunks->count == HASH_COUNT(chunks->all));
   return bits;
 }
 

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from client.schema import schema  # noqa: E402
 from client.wire import VERSION, Splitter, context, frame  # noqa: E402
-from client.worker import Session, work  # noqa: E402
+from client.worker import Session  # noqa: E402
 
 
 class Attack:
@@ -163,12 +163,19 @@ class Attack:
                     sock.sendall(frame(envelope.SerializeToString()))
 
     def worn_out(self):
-        """Workers who have given all they may, and arrive again and again."""
-        workers = range(self.first[0], self.first[0] + 50)
+        """A worker who has given all it may, and arrives 2,000 times in every frame."""
+        first = self.first[0]
         with Session("%s:%d" % self.target, *self.files) as session:
-            work(session, workers, lambda worker, arm, place: 1)
+            session.arrive([first], 8192)
+            tokens = session.until("campaign").tokens_per_worker
+            session.arrive([first] * min(tokens, 8000))
+            for _ in range(tokens):
+                ticket = session.until("assign").ticket
+                session.token(ticket, [1])
+                session.arrive([first])
         envelope = schema("crowd").Envelope()
-        envelope.arrives.add(workers=list(workers) * 40, credit=8192)
+        envelope.arrives.add(workers=[first] * 2000, credit=8192)
+        print("worn out", flush=True)
         self.stream(frame(envelope.SerializeToString()))
 
     def same_again(self):
