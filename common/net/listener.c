@@ -8,11 +8,14 @@
 #include "common/net/link.h"
 #include "common/net/uverr.h"
 
-enum { BACKLOG = 511, OTHER_FILES = 64 };
+enum {
+  BACKLOG = 511,
+  OTHER_FILES = 64,
+  RESERVED = 8,     /* one in so many connections is not for the crowd */
+  ACCEPTS_TURN = 16 /* connections of one turn of the loop; more have to wait for the next one */
+};
 
 /* Where its peers are: before and after a whole hello of TLS, and so on; in each stage the oldest is first. */
-enum { RESERVED = 8 /* one in so many connections is not for the crowd */ };
-
 enum { NOWHERE, CALLING, SHAKING, STAYING, LEAVING, GOING, STAGES };
 
 struct stage {
@@ -23,7 +26,10 @@ struct stage {
 /* Lives until its socket is closed and the last of its peers is gone. */
 struct cv_listener {
   uv_tcp_t tcp;
-  bool closed;
+  uv_prepare_t turn;
+  unsigned handles;  /* not closed yet */
+  unsigned accepted; /* in this turn */
+  bool waits;        /* one that the loop has accepted, until the next turn */
   unsigned port;
   struct stage stage[STAGES];
   unsigned crowd; /* workers and gateways among those that stay */
@@ -40,7 +46,7 @@ static void free_if_over(struct cv_listener *listener) {
   for (unsigned i = 0; i < STAGES; i++) {
     count += listener->stage[i].count;
   }
-  if (listener->closed && count == 0) {
+  if (listener->handles == 0 && count == 0) {
     cv_tls_unref(listener->tls);
     cv_hub_unref(listener->hub);
     cv_callers_free(listener->callers);
@@ -165,11 +171,8 @@ static enum cv_err find_caller(struct cv_listener *listener, struct cv_peer *pee
                           &peer->caller);
 }
 
-static void on_connection(uv_stream_t *stream, int status) {
-  struct cv_listener *listener = stream->data;
-  if (status < 0 || listener->closed) {
-    return;
-  }
+static void let_call(struct cv_listener *listener) {
+  uv_stream_t *stream = (uv_stream_t *)&listener->tcp;
   struct cv_peer *peer;
   struct cv_peer_origin origin = {.ops = &listener->ops,
                                   .data = listener->data,
@@ -188,6 +191,29 @@ static void on_connection(uv_stream_t *stream, int status) {
   } else if (peer->stage == NOWHERE) {
     enter(listener, peer, CALLING);
     make_room(listener, peer);
+  }
+}
+
+/* The loop would go on for as long as somebody calls, but it stops at a connection that is not taken. */
+static void on_connection(uv_stream_t *stream, int status) {
+  struct cv_listener *listener = stream->data;
+  if (status < 0 || uv_is_closing((uv_handle_t *)stream)) {
+    return;
+  }
+  if (listener->accepted == ACCEPTS_TURN) {
+    listener->waits = true;
+    return;
+  }
+  listener->accepted++;
+  let_call(listener);
+}
+
+static void on_turn(uv_prepare_t *handle) {
+  struct cv_listener *listener = handle->data;
+  listener->accepted = listener->waits;
+  if (listener->waits) {
+    listener->waits = false;
+    let_call(listener);
   }
 }
 
@@ -232,8 +258,13 @@ static int bind_to(struct cv_listener *listener, const struct cv_address *addres
 
 static void on_closed(uv_handle_t *handle) {
   struct cv_listener *listener = handle->data;
-  listener->closed = true;
+  listener->handles--;
   free_if_over(listener);
+}
+
+static void close_handles(struct cv_listener *listener) {
+  uv_close((uv_handle_t *)&listener->tcp, on_closed);
+  uv_close((uv_handle_t *)&listener->turn, on_closed);
 }
 
 enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tls *tls, const struct cv_peer_ops *ops,
@@ -260,10 +291,14 @@ enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tl
   }
   cv_tls_ref(tls);
   (void)uv_tcp_init(loop, &listener->tcp); /* makes no socket yet and cannot fail */
-  listener->tcp.data = listener;
+  (void)uv_prepare_init(loop, &listener->turn);
+  listener->tcp.data = listener->turn.data = listener;
+  listener->handles = 2;
+  (void)uv_prepare_start(&listener->turn, on_turn); /* fails only without a callback */
+  uv_unref((uv_handle_t *)&listener->turn);
   int status = bind_to(listener, &parsed);
   if (status < 0) {
-    uv_close((uv_handle_t *)&listener->tcp, on_closed);
+    close_handles(listener);
     return cv_uv_fail(why, status, "%s: cannot listen", address);
   }
   *ret = listener;
@@ -290,7 +325,7 @@ void cv_listener_stop(struct cv_listener *listener) {
   if (listener == NULL || uv_is_closing((uv_handle_t *)&listener->tcp)) {
     return;
   }
-  uv_close((uv_handle_t *)&listener->tcp, on_closed);
+  close_handles(listener);
   struct cv_peer *peer, *next;
   for (unsigned i = CALLING; i <= SHAKING; i++) {
     DL_FOREACH_SAFE2(listener->stage[i].first, peer, next, owner_next) {

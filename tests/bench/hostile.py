@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What peers that mean harm cost the others: for each attack the honest gateway's rate against its rate just before, how
-long a requester waits for the answer to `status`, how many newcomers at 100 ms from the broker are let in at their
-first try from another address than the attack's and from the same one, and the broker's memory.
+"""What peers that mean harm cost the others: for each attack the honest gateway's rate against its rate just before,
+how long a requester waits for the answer to `status`, how many newcomers at 100 ms from the broker are let in at
+their first try from another address than the attack's and from the same one, and the broker's memory.
 
 Attackers run at full speed, but with the lowest priority: on one machine their own work would slow down everybody.
 

@@ -164,6 +164,26 @@ static void test_a_flood_harms_its_own_address(void **state) {
   wait_for(world, &world->server.closed, FLOOD + 1);
 }
 
+/* However many call at once, a turn of the loop takes some and then looks after everybody else. */
+static void test_a_turn_takes_some(void **state) {
+  enum { OF_A_TURN = 16 };
+  struct world *world = *state;
+  int fd[FLOOD];
+  world->limits.handshakes = 1;
+  serve(world, broker_tls(world));
+  for (unsigned i = 0; i < FLOOD; i++) {
+    fd[i] = connect_raw(world);
+  }
+  for (unsigned turns = 0; world->server.closed < FLOOD - 1; turns++) {
+    unsigned before = world->server.closed;
+    turn_loop(world, 1);
+    assert_true(world->server.closed - before <= OF_A_TURN);
+    assert_true(turns < 1000);
+  }
+  close_all(fd, FLOOD);
+  wait_for(world, &world->server.closed, FLOOD);
+}
+
 /* Workers leave one place in eight to requesters. */
 static void test_crowd_leaves_places(void **state) {
   enum { WORKERS = 8 };
@@ -371,6 +391,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_silent_flood, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_hellos_have_places_of_their_own, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_a_flood_harms_its_own_address, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_a_turn_takes_some, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_crowd_leaves_places, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_handshake_takes_too_long, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_first_frame_must_come, world_setup, world_teardown),
