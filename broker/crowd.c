@@ -433,6 +433,8 @@ static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, co
   struct cv_dealing *dealing =
       decline->campaign > UINT32_MAX ? NULL : cv_dealing_find(conn, (uint32_t)decline->campaign);
   if (dealing == NULL || dealing->declined) {
+    conn->gathered++;
+    broker->said = true;
     return;
   }
   dealing->declined = true;
@@ -460,6 +462,10 @@ static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *con
   if (frame->assigns + frame->acks + frame->backoffs + frame->campaigns + frame->dones > 0) {
     return cv_fail(why, CV_ERR_DENIED, "a message that only a broker may send");
   }
+  /* What is said in many messages, or in a frame without any, is answered no more often than what is said in one. */
+  size_t messages = frame->arrives + frame->tokens + frame->declines;
+  conn->gathered += frame->arrives > 1 ? frame->arrives - 1 : messages == 0;
+  broker->said = broker->said || conn->gathered > 0;
   for (size_t i = 0; i < frame->declines; i++) {
     if (frame->decline[i].has_ticket) {
       CV_TRY(on_decline_one(broker, conn, &frame->decline[i]));

@@ -8,7 +8,12 @@
 
 #include "common/base/table.h"
 
-enum { KNOWN_MS = 600000, STRANGERS = 4, STRANGER_CLAIM = 8, WHOLE = 1000 /* a hello, in parts */ };
+enum {
+  KNOWN_MS = 600000,
+  STRANGERS = 4,
+  FREE = 4,
+  /* handshakes that a known address does not claim */ WHOLE = 1000 /* a hello, in parts */
+};
 
 /* Holds a second's worth and fills again as time passes. */
 struct bucket {
@@ -148,8 +153,8 @@ bool cv_callers_answer(struct cv_callers *callers, struct cv_caller *caller, uin
   return true;
 }
 
-uint64_t cv_caller_claim(const struct cv_caller *caller, uint64_t now_ms) {
-  return (uint64_t)caller->handshakes * (is_known(caller, now_ms) ? 1 : STRANGER_CLAIM);
+unsigned cv_caller_claim(const struct cv_caller *caller, uint64_t now_ms) {
+  return is_known(caller, now_ms) && caller->handshakes <= FREE ? 0 : caller->handshakes;
 }
 
 unsigned cv_callers_count(const struct cv_callers *callers) {

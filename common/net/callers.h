@@ -33,7 +33,7 @@ void cv_callers_leave(struct cv_callers *callers, struct cv_caller *caller, bool
 bool cv_callers_answer(struct cv_callers *callers, struct cv_caller *caller, uint64_t now_ms);
 /* Addresses that are remembered. */
 unsigned cv_callers_count(const struct cv_callers *callers);
-/* Who claims most gives way first: its unfinished handshakes, a stranger's eight times. */
-uint64_t cv_caller_claim(const struct cv_caller *caller, uint64_t now_ms);
+/* Who claims most gives way first: its unfinished handshakes, but up to four of a known address claim nothing. */
+unsigned cv_caller_claim(const struct cv_caller *caller, uint64_t now_ms);
 
 #endif

@@ -92,13 +92,13 @@ static unsigned stage_of(const struct cv_peer *peer) {
  */
 static void make_room(struct cv_listener *listener, const struct cv_peer *newcomer) {
   struct cv_peer *peer, *victim = NULL;
-  uint64_t most = 0;
+  unsigned most = 0;
   if (listener->stage[newcomer->stage].count <= listener->limits.handshakes) {
     return;
   }
   DL_FOREACH2(listener->stage[newcomer->stage].first, peer, owner_next) {
-    uint64_t claim = cv_caller_claim(peer->caller, now_ms(listener));
-    if (peer != newcomer && claim > most) {
+    unsigned claim = cv_caller_claim(peer->caller, now_ms(listener));
+    if (peer != newcomer && (victim == NULL || claim > most)) {
       victim = peer;
       most = claim;
     }

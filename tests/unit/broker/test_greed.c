@@ -124,6 +124,36 @@ static void test_a_frame_has_so_many_arrivals(void **state) {
   end(&world);
 }
 
+/* What costs time and says nothing counts against the share, too: the connection is heard again after the flush. */
+static void test_idle_talk_is_counted(void **state) {
+  static struct world world;
+  static struct cv_arrive nobody[2000];
+  begin(&world, 10);
+  struct gateway *gateway = join(&world, 0);
+  struct cv_decline decline = {.campaign = 77};
+  const struct {
+    struct cv_crowd_frame frame;
+    size_t times;
+  } cases[] = {{{.arrives = CV_COUNT(nobody), .arrive = nobody}, 1},
+               {{.declines = 1, .decline = &decline}, CV_GATHER_ALL / 2},
+               {{.arrives = 0}, CV_GATHER_ALL / 2}};
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    turn(&world);
+    assert_false(cv_broker_conn_is_sated(world.core, gateway->conn));
+    assert_false(cv_broker_is_pending(world.core));
+    for (size_t j = 0; j < cases[i].times; j++) {
+      say(&world, gateway, &cases[i].frame);
+    }
+    assert_true(cv_broker_conn_is_sated(world.core, gateway->conn));
+    assert_true(cv_broker_is_pending(world.core));
+  }
+  struct cv_arrive arrival = {.credit = 5};
+  turn(&world);
+  say(&world, gateway, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});
+  assert_int_equal(gateway->conn->gathered, 0); /* what an honest one says is not */
+  end(&world);
+}
+
 static void decline_all(struct world *world, struct gateway *gateway) {
   for (size_t i = 0; i < gateway->tickets; i++) {
     struct cv_decline decline = {.has_ticket = true};
@@ -208,6 +238,7 @@ int main(void) {
       cmocka_unit_test(test_one_worker_gives_thousands),
       cmocka_unit_test(test_open_slots_are_passed_over),
       cmocka_unit_test(test_a_frame_has_so_many_arrivals),
+      cmocka_unit_test(test_idle_talk_is_counted),
       cmocka_unit_test(test_who_gives_nothing_leaves_nothing),
       cmocka_unit_test(test_a_wide_range_does_not_fill_the_table),
       cmocka_unit_test(test_no_room_when_the_token_comes),
