@@ -20,6 +20,14 @@ static void on_turn(uv_prepare_t *handle) {
     cv_peer_not_due(peer);
     cv_peer_turn(peer);
   }
+  hub->turns++;
+  hub->were_busy = hub->busy;
+  hub->busy = 0;
+}
+
+size_t cv_hub_share(const struct cv_hub *hub) {
+  size_t share = CV_HUB_TURN_BYTES / (hub->were_busy > 0 ? hub->were_busy : 1);
+  return share > CV_HUB_READ_BYTES ? CV_HUB_READ_BYTES : share < CV_HUB_LEAST_BYTES ? CV_HUB_LEAST_BYTES : share;
 }
 
 /*

@@ -57,7 +57,8 @@ struct cv_peer {
   bool is_due, paused, reading, writing, eof, shut;
   bool was_open, tls_broken;
   bool had_frame;
-  unsigned turn_bytes; /* read since reading was started last */
+  size_t turn_bytes;   /* read since reading was started last, or since the turn began */
+  uint64_t turn;       /* the hub's, in which something came last */
   uint64_t awaited_ms; /* loop time since which a frame is awaited; 0: none is */
   enum cv_refusal refusal;
   unsigned handles; /* not closed yet */

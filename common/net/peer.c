@@ -24,7 +24,6 @@ enum {
   PROBES = 3,
   ENCRYPT_BYTES = 16 * 16 * 1024, /* at once: whole records */
   KEEP_BYTES = 64 * 1024,         /* a larger buffer is freed when it is empty */
-  TURN_BYTES = CV_HUB_READ_BYTES, /* of one peer before the others have their turn */
   WATCHES = 8,                    /* looks at the clock in frame_ms */
 };
 
@@ -565,6 +564,14 @@ static void on_eof(struct cv_peer *peer) {
   end_if_over(peer);
 }
 
+static void count_turn(struct cv_peer *peer) {
+  if (peer->turn != peer->hub->turns) {
+    peer->hub->busy++;
+    peer->turn = peer->hub->turns;
+    peer->turn_bytes = 0;
+  }
+}
+
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
   struct cv_peer *peer = stream->data;
   if (peer->state == CV_PEER_CLOSED || n == 0) {
@@ -575,9 +582,10 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
   } else if (n < 0) {
     fail_io(peer, (int)n);
   } else if (!is_closing(peer)) {
-    peer->turn_bytes += (unsigned)n;
+    count_turn(peer);
+    peer->turn_bytes += (size_t)n;
     pump(peer, (const uint8_t *)buf->base, (size_t)n);
-    if (peer->state == CV_PEER_OPEN && peer->turn_bytes >= TURN_BYTES) {
+    if (peer->state == CV_PEER_OPEN && peer->turn_bytes >= cv_hub_share(peer->hub)) {
       stop_reading(peer);
       make_due(peer);
     }
@@ -586,7 +594,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
   struct cv_peer *peer = handle->data;
-  *buf = uv_buf_init((char *)peer->hub->read, CV_HUB_READ_BYTES);
+  *buf = uv_buf_init((char *)peer->hub->read, (unsigned)cv_hub_share(peer->hub));
 }
 
 static void stop_reading(struct cv_peer *peer) {

@@ -164,6 +164,37 @@ static void test_a_flood_harms_its_own_address(void **state) {
   wait_for(world, &world->server.closed, FLOOD + 1);
 }
 
+static void send_small(struct side *side) {
+  assert_int_equal(cv_peer_send(side->peer, "x", 1), CV_OK);
+}
+
+/* What a turn reads is bounded, however many send. */
+static void test_many_share_a_turn(void **state) {
+  static struct cv_hub hub;
+  const struct {
+    unsigned busy;
+    size_t share;
+  } cases[] = {{0, 131072}, {1, 131072}, {8, 131072}, {9, 116508}, {64, 16384}, {128, 8192}, {5000, 8192}};
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    hub.were_busy = cases[i].busy;
+    assert_int_equal(cv_hub_share(&hub), cases[i].share);
+  }
+  /* The count is of those that have sent in the turn before. */
+  struct world *world = *state;
+  connect_both(world);
+  const struct cv_hub *real = world->server.peer->hub;
+  turn_loop(world, 3);
+  assert_int_equal(real->were_busy, 0);
+  unsigned most = 0;
+  send_small(&world->client);
+  for (unsigned i = 0; i < 20; i++) {
+    turn_loop(world, 1);
+    most = real->were_busy > most ? real->were_busy : most;
+  }
+  assert_int_equal(most, 1);
+  assert_int_equal(real->were_busy, 0);
+}
+
 /* However many call at once, a turn of the loop takes some and then looks after everybody else. */
 static void test_a_turn_takes_some(void **state) {
   enum { OF_A_TURN = 16 };
@@ -233,10 +264,6 @@ static void connect_impatient(struct world *world) {
 }
 
 static void on_time(uv_timer_t *timer) {
-}
-
-static void send_small(struct side *side) {
-  assert_int_equal(cv_peer_send(side->peer, "x", 1), CV_OK);
 }
 
 /* Bytes that are no whole frame. */
@@ -391,6 +418,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_silent_flood, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_hellos_have_places_of_their_own, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_a_flood_harms_its_own_address, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_many_share_a_turn, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_a_turn_takes_some, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_crowd_leaves_places, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_handshake_takes_too_long, world_setup, world_teardown),
