@@ -25,7 +25,7 @@ enum {
   CV_REQUESTER_CONNS = 16,  /* connections of a requester */
   CV_GATHER_ALL = 2048,     /* answers in vain between two flushes, to all connections together ... */
   CV_GATHER_LEAST = 64,     /* ... but so many to each */
-  CV_ARRIVALS_MAX = 8192,   /* workers that arrive in one frame */
+  CV_ARRIVALS_MAX = 65536,  /* workers that arrive in one frame */
   CV_FOLD_CHUNKS = 4,       /* chunks written a commit when the journal is long */
   CV_PART_RELEASES = 256,   /* releases in one frame */
   CV_SPEC_BYTES_MAX = 128 * 1024,
