@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char head[] = "crowdveil-anchor 2 ";
+static const char head[] = "crowdveil-anchor 3 ";
+static const char head_without_codes[] = "crowdveil-anchor 2 ";
 
 enum {
   DIGITS = 20, /* of a number */
@@ -60,7 +61,7 @@ static bool get_number(const char *from, char end, uint64_t *ret) {
 }
 
 static bool parse(const char *line, struct cv_anchor_mark *ret) {
-  struct cv_anchor_mark mark;
+  struct cv_anchor_mark mark = {.has_codes = memcmp(line, head, sizeof(head) - 1) == 0};
   uint64_t *const totals[TOTALS] = {&mark.totals.campaigns, &mark.totals.releases, &mark.totals.tokens,
                                     &mark.totals.promised_micro};
   for (size_t i = 0; i < TOTALS; i++) {
@@ -68,8 +69,8 @@ static bool parse(const char *line, struct cv_anchor_mark *ret) {
       return false;
     }
   }
-  if (memcmp(line, head, sizeof(head) - 1) != 0 || line[COMMIT_AT - 1] != ' ' || line[TOTALS_AT - 1] != ' ' ||
-      !get_number(line + COMMIT_AT, ' ', &mark.commit) ||
+  if ((!mark.has_codes && memcmp(line, head_without_codes, sizeof(head) - 1) != 0) || line[COMMIT_AT - 1] != ' ' ||
+      line[TOTALS_AT - 1] != ' ' || !get_number(line + COMMIT_AT, ' ', &mark.commit) ||
       !get_hex(line + DATABASE_AT, mark.database, sizeof(mark.database)) ||
       !get_hex(line + HASH_AT, mark.hash.bytes, sizeof(mark.hash.bytes))) {
     return false;
@@ -165,9 +166,9 @@ enum cv_err cv_anchor_write(struct cv_anchor *anchor, const struct cv_anchor_mar
   put_hex(database, mark->database, sizeof(mark->database));
   put_hex(hash, mark->hash.bytes, sizeof(mark->hash.bytes));
   (void)snprintf(line, sizeof(line),
-                 "%s%s %020" PRIu64 " %s %020" PRIu64 " %020" PRIu64 " %020" PRIu64 " %020" PRIu64 "\n", head, database,
-                 mark->commit, hash, mark->totals.campaigns, mark->totals.releases, mark->totals.tokens,
-                 mark->totals.promised_micro);
+                 "%s%s %020" PRIu64 " %s %020" PRIu64 " %020" PRIu64 " %020" PRIu64 " %020" PRIu64 "\n",
+                 mark->has_codes ? head : head_without_codes, database, mark->commit, hash, mark->totals.campaigns,
+                 mark->totals.releases, mark->totals.tokens, mark->totals.promised_micro);
   if (pwrite(anchor->fd, line, LINE, 0) != LINE || fdatasync(anchor->fd) != 0) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot write the anchor: %s", anchor->path, strerror(errno));
   }

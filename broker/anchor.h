@@ -3,8 +3,9 @@
  * The anchor: a small file outside the state folder that says how far the database has come, written and synced after
  * each commit and before anything is sent. A database that is put back to an older copy is behind its anchor.
  *
- * One line of fixed length: "crowdveil-anchor 2 DATABASE COMMIT HASH CAMPAIGNS RELEASES TOKENS PROMISED\n", database
- * and hash in hex. The totals bound what a database that is behind has forgotten.
+ * One line of fixed length: "crowdveil-anchor 3 DATABASE COMMIT HASH CAMPAIGNS RELEASES TOKENS PROMISED\n", database
+ * and hash in hex. The totals bound what a database that is behind has forgotten. The number 2 in 3's place is that of
+ * a database whose rows have no codes (broker/proof.h): once they have, nobody can take them for such rows again.
  */
 #ifndef CV_BROKER_ANCHOR_H
 #define CV_BROKER_ANCHOR_H
@@ -23,6 +24,7 @@ struct cv_anchor_mark {
   uint64_t commit;
   struct cv_digest hash; /* chained over all commits */
   struct cv_totals totals;
+  bool has_codes; /* its rows */
 };
 
 struct cv_anchor;

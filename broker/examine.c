@@ -113,12 +113,19 @@ static bool examine_database(const struct cv_broker_settings *settings, const ch
     return true;
   }
   if (err != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "put a copy back and run crowdveil recover; without one: crowdveil recover --lost",
+    cv_finding(CV_FINDING_WRONG,
+               "check seal_key first; else put a copy back and run crowdveil recover; without one: crowdveil recover "
+               "--lost",
                "%s", why.text);
     return false;
   }
-  cv_finding(CV_FINDING_OK, "", "database %s: whole", database);
   cv_broker_store_marks(store, &marks);
+  if (marks.database.has_codes) {
+    cv_finding(CV_FINDING_OK, "", "database %s: whole, every row as it was stored", database);
+  } else {
+    cv_finding(CV_FINDING_NOTE, "start the broker, then copy its state anew",
+               "database %s: of an earlier version, whose rows have no codes", database);
+  }
   bool good = examine_marks(&marks, settings);
   good = examine_rows(store, settings) && good;
   cv_broker_store_close(store);

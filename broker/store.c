@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "broker/proof.h"
 #include "common/base/table.h"
 #include "common/db/db.h"
 
@@ -24,12 +25,14 @@ static const char *const schema_steps[] = {
     "  sealed BLOB NOT NULL);"
     "CREATE TABLE chunk (campaign INTEGER NOT NULL, kind INTEGER NOT NULL, number INTEGER NOT NULL,"
     "  made INTEGER NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (campaign, kind, number));",
+    CV_BROKER_PROOF_STEP,
 };
 
 static const struct cv_db_schema schema = {
     .application_id = 0x43564252, /* "CVBR" */
     .steps = schema_steps,
     .count = (int)CV_COUNT(schema_steps),
+    .oldest = 1,
 };
 
 /* A campaign's sealing context, kept while it is in use. */
@@ -41,6 +44,7 @@ struct seal_entry {
 
 struct cv_broker_store {
   struct cv_db *db;
+  struct cv_mac *mac; /* of the rows' codes */
   struct cv_anchor *anchor;
   struct cv_anchor_mark mark;
   struct cv_broker_marks found; /* when it was opened */
@@ -121,18 +125,58 @@ static void forget_seal(struct cv_broker_store *store, uint32_t campaign) {
 
 /* ---- opening ---- */
 
-static enum cv_err make_identity(struct cv_broker_store *store, struct cv_why *why) {
+static void make_identity(struct cv_broker_store *store) {
   struct cv_drbg drbg;
   cv_drbg_init(&drbg);
   for (size_t i = 0; i < CV_DATABASE_ID_BYTES; i++) {
     store->mark.database[i] = (uint8_t)cv_rng_u64(&drbg.rng);
   }
   cv_drbg_fini(&drbg);
+}
+
+static enum cv_err insert_identity(struct cv_broker_store *store, struct cv_why *why) {
   sqlite3_stmt *stmt;
   CV_TRY(cv_db_prepare(store->db, "INSERT INTO meta VALUES (1, ?, 0, ?, 0, 0, 0, 0)", &stmt, why));
   (void)sqlite3_bind_blob(stmt, 1, store->mark.database, CV_DATABASE_ID_BYTES, SQLITE_STATIC);
   (void)sqlite3_bind_blob(stmt, 2, store->mark.hash.bytes, CV_DIGEST_BYTES, SQLITE_STATIC);
   return cv_db_run(store->db, stmt, why);
+}
+
+static enum cv_err write_identity(struct cv_broker_store *store, struct cv_why *why) {
+  CV_TRY(cv_db_begin(store->db, why));
+  enum cv_err err = insert_identity(store, why);
+  err = err == CV_OK ? cv_db_commit(store->db, why) : err;
+  if (err != CV_OK) {
+    cv_db_rollback(store->db);
+  }
+  return err;
+}
+
+static uint64_t own_number(const struct cv_broker_store *store) {
+  struct cv_reader id = cv_reader_over(store->mark.database, sizeof(store->mark.database));
+  return cv_read_u64(&id);
+}
+
+/*
+ * Every row is held against its code. Rows without any are taken as they are if nobody has ever said that they have
+ * some: the anchor outside the state folder remembers it, so that they cannot be got rid of.
+ */
+static enum cv_err prove(struct cv_broker_store *store, const struct cv_broker_store_files *files, bool has_codes,
+                         bool found, struct cv_why *why) {
+  enum cv_proof proof = CV_PROOF_NONE;
+  if (!found) {
+    make_identity(store);
+  }
+  enum cv_err err = cv_broker_proof_begin(store->db, &store->master, own_number(store), !has_codes || !found,
+                                          &store->mac, &proof, why);
+  if (err == CV_ERR_DAMAGED && !files->readonly) {
+    struct cv_why reason = *why;
+    return cv_fail(why, err, "%.400s; check seal_key first, else put a copy back and run crowdveil recover",
+                   reason.text);
+  }
+  CV_TRY(err);
+  store->mark.has_codes = proof != CV_PROOF_NONE;
+  return found ? CV_OK : write_identity(store, why);
 }
 
 /* Reads meta; *ret_found is false in a new database. */
@@ -190,11 +234,10 @@ static enum cv_err count_recoveries(struct cv_broker_store *store, struct cv_why
 }
 
 /* A database that is ahead of its anchor stopped between the two. */
-static enum cv_err open_for_repair(struct cv_broker_store *store, bool is_anchored, const struct cv_anchor_mark *anchor,
-                                   bool found, struct cv_why *why) {
-  if (!found) {
-    CV_TRY(make_identity(store, why));
-  }
+static enum cv_err open_for_repair(struct cv_broker_store *store, const struct cv_broker_store_files *files,
+                                   bool is_anchored, const struct cv_anchor_mark *anchor, bool found,
+                                   struct cv_why *why) {
+  CV_TRY(prove(store, files, is_anchored && anchor->has_codes, found, why));
   store->found = (struct cv_broker_marks){
       .is_anchored = is_anchored, .anchor = *anchor, .database = store->mark, .is_same = is_anchored && found};
   if (store->found.is_same) {
@@ -209,40 +252,49 @@ static enum cv_err open_readonly(struct cv_broker_store *store, const struct cv_
                                  struct cv_why *why) {
   struct cv_anchor_mark mark = {0};
   bool anchored = false, found = false;
-  CV_TRY(cv_db_open_readonly(files->database, &schema, &store->db, why));
+  CV_TRY(cv_anchor_peek(files->anchor, &anchored, &mark, why));
+  struct cv_db_schema known = schema;
+  known.known = mark.has_codes ? schema.count : 0;
+  CV_TRY(cv_db_open_readonly(files->database, &known, &store->db, why));
   CV_TRY(read_identity(store, &found, why));
   if (!found) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s is empty", files->database);
   }
   CV_TRY(count_recoveries(store, why));
-  CV_TRY(cv_anchor_peek(files->anchor, &anchored, &mark, why));
-  return open_for_repair(store, anchored, &mark, true, why);
+  return open_for_repair(store, files, anchored, &mark, true, why);
+}
+
+/* The database and its anchor are of one history, as far as the two of them say. */
+static enum cv_err check_anchored(struct cv_broker_store *store, const struct cv_broker_store_files *files,
+                                  bool is_anchored, const struct cv_anchor_mark *anchor, bool found,
+                                  struct cv_why *why) {
+  if (!found && is_anchored) {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s is new but its anchor %s is at commit %llu", files->database, files->anchor,
+                   (unsigned long long)anchor->commit);
+  }
+  if (found && !is_anchored && store->mark.commit > 0) {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s is at commit %llu but its anchor %s is missing", files->database,
+                   (unsigned long long)store->mark.commit, files->anchor);
+  }
+  return is_anchored ? compare(&store->mark, anchor, files, why) : CV_OK;
 }
 
 static enum cv_err open_both(struct cv_broker_store *store, const struct cv_broker_store_files *files,
                              struct cv_why *why) {
   struct cv_anchor_mark mark = {0};
   bool anchored = false, found = false;
-  CV_TRY(cv_db_open(files->database, files->vfs, &schema, &store->db, why));
+  CV_TRY(cv_anchor_peek(files->anchor, &anchored, &mark, why));
+  struct cv_db_schema known = schema;
+  known.known = mark.has_codes ? schema.count : 0;
+  CV_TRY(cv_db_open(files->database, files->vfs, &known, &store->db, why));
   CV_TRY(read_identity(store, &found, why));
   CV_TRY(count_recoveries(store, why));
   CV_TRY(cv_anchor_open(files->anchor, &store->anchor, &anchored, &mark, why));
   if (files->repair) {
-    return open_for_repair(store, anchored, &mark, found, why);
+    return open_for_repair(store, files, anchored, &mark, found, why);
   }
-  if (!found && anchored) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s is new but its anchor %s is at commit %llu", files->database, files->anchor,
-                   (unsigned long long)mark.commit);
-  }
-  if (found && !anchored && store->mark.commit > 0) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s is at commit %llu but its anchor %s is missing", files->database,
-                   (unsigned long long)store->mark.commit, files->anchor);
-  }
-  if (!found) {
-    CV_TRY(make_identity(store, why));
-  } else if (anchored) {
-    CV_TRY(compare(&store->mark, &mark, files, why));
-  }
+  CV_TRY(check_anchored(store, files, anchored, &mark, found, why));
+  CV_TRY(prove(store, files, mark.has_codes, found, why));
   return cv_anchor_write(store->anchor, &store->mark, why);
 }
 
@@ -263,8 +315,7 @@ enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, cons
 }
 
 uint64_t cv_broker_store_number(const struct cv_broker_store *store) {
-  struct cv_reader id = cv_reader_over(store->mark.database, sizeof(store->mark.database));
-  return cv_mix64(cv_read_u64(&id) + store->recoveries);
+  return cv_mix64(own_number(store) + store->recoveries);
 }
 
 void cv_broker_store_close(struct cv_broker_store *store) {
@@ -279,6 +330,7 @@ void cv_broker_store_close(struct cv_broker_store *store) {
   cv_buf_fini(&store->scratch);
   cv_anchor_close(store->anchor);
   cv_db_close(store->db);
+  cv_mac_free(store->mac);
   free(store);
 }
 
@@ -287,19 +339,20 @@ void cv_broker_store_close(struct cv_broker_store *store) {
 static const char *sql_of(enum cv_op_kind kind) {
   switch (kind) {
     case CV_OP_CAMPAIGN:
-      return "INSERT INTO campaign (id, image) VALUES (?1, ?3)";
+      return "INSERT INTO campaign (id, image, code) VALUES (?1, ?3, row_code(1, ?1, ?3, NULL, NULL))";
     case CV_OP_STATE:
-      return "UPDATE campaign SET state = ?3 WHERE id = ?1";
+      return "UPDATE campaign SET state = ?3, code = row_code(1, id, image, ?3, standings) WHERE id = ?1";
     case CV_OP_STANDINGS:
-      return "UPDATE campaign SET standings = ?3 WHERE id = ?1";
+      return "UPDATE campaign SET standings = ?3, code = row_code(1, id, image, state, ?3) WHERE id = ?1";
     case CV_OP_PLAN:
-      return "INSERT INTO plan VALUES (?1, ?2, ?3)";
+      return "INSERT INTO plan VALUES (?1, ?2, ?3, row_code(2, ?1, ?2, ?3))";
     case CV_OP_RELEASE:
-      return "INSERT INTO release VALUES (?1, ?2, ?3)";
+      return "INSERT INTO release VALUES (?1, ?2, ?3, row_code(3, ?1, ?2, ?3))";
     case CV_OP_LEDGER:
-      return "INSERT INTO ledger VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET image = excluded.image";
+      return "INSERT INTO ledger VALUES (?1, ?2, ?3, row_code(4, ?1, ?2, ?3))"
+             " ON CONFLICT DO UPDATE SET image = excluded.image, code = excluded.code";
     case CV_OP_RECOVERY:
-      return "INSERT INTO recovery VALUES (?2, ?3)";
+      return "INSERT INTO recovery VALUES (?2, ?3, row_code(5, ?2, ?3))";
     case CV_OP_JOURNAL:
       return "INSERT INTO journal (campaign, made, sealed) VALUES (?1, ?2, ?3)";
     case CV_OP_CHUNK:

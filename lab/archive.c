@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/db/db.h"
+#include "common/db/proof.h"
 
 /* A number takes 24 characters at most, and a comma. */
 enum { NUMBER_BYTES = 32 };
@@ -50,12 +50,28 @@ static const char *const steps[] = {
     "  JOIN point p ON p.number = t.setting + n.key / e.metrics % e.moments"
     "  JOIN metric m ON m.number = n.key % e.metrics;"
     "CREATE VIEW summary AS"
-    "  SELECT series, x, metric, avg(value) AS mean, count(value) AS n FROM result GROUP BY series, x, metric;"};
+    "  SELECT series, x, metric, avg(value) AS mean, count(value) AS n FROM result GROUP BY series, x, metric;",
+    "ALTER TABLE trial ADD COLUMN code BLOB;" CV_PROOF_TABLE};
 static const struct cv_db_schema schema = {
     .application_id = 0x43564c42, /* "CVLB" */
     .steps = steps,
     .count = CV_COUNT(steps),
+    .oldest = 1,
 };
+
+/* Checksums: a number that a disk has changed is no result. A new part gets its place at the end. */
+enum { PART_TRIAL = 5 };
+static const struct cv_proof_part parts[] = {
+    {.table = "experiment"}, {.table = "data_file"}, {.table = "series"},
+    {.table = "point"},      {.table = "metric"},    [PART_TRIAL] = {.table = "trial", .code = "code"},
+};
+_Static_assert(PART_TRIAL == 5, "put_trial says so in SQL");
+
+static enum cv_err prove(struct cv_lab_archive *archive, struct cv_why *why) {
+  const struct cv_proof_config config = {.part = parts, .parts = CV_COUNT(parts), .adopts = true};
+  enum cv_proof proof;
+  return cv_proof_begin(archive->db, &config, &proof, why);
+}
 
 static enum cv_err no_memory(const struct cv_lab_archive *archive, struct cv_why *why) {
   return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", archive->path);
@@ -67,6 +83,12 @@ static enum cv_err open_with(const char *path, bool readonly, struct cv_lab_arch
   enum cv_err err = archive == NULL || copy == NULL ? cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path)
                     : readonly                      ? cv_db_open_readonly(path, &schema, &archive->db, why)
                                                     : cv_db_open(path, NULL, &schema, &archive->db, why);
+  if (err == CV_OK) {
+    err = prove(archive, why);
+    if (err != CV_OK) {
+      cv_db_close(archive->db);
+    }
+  }
   if (err != CV_OK) {
     free(archive);
     free(copy);
@@ -363,7 +385,10 @@ enum cv_err cv_lab_archive_put(struct cv_lab_archive *archive, uint64_t setting,
     return cv_fail(why, CV_ERR_INVALID, "setting %" PRIu64 ", replicate %" PRIu64 ": a number is infinite", setting + 1,
                    replicate + 1);
   }
-  CV_TRY(cv_db_prepare(archive->db, "INSERT INTO trial (setting, replicate, numbers) VALUES (?, ?, ?)", &stmt, why));
+  CV_TRY(cv_db_prepare(archive->db,
+                       "INSERT INTO trial WITH next (id) AS (SELECT coalesce(max(id), 0) + 1 FROM trial)"
+                       " SELECT id, ?1, ?2, ?3, row_code(5, id, ?1, ?2, ?3) FROM next",
+                       &stmt, why));
   char *text = text_of(numbers, n);
   if (text == NULL) {
     return no_memory(archive, why);

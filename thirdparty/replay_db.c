@@ -130,10 +130,14 @@ static enum cv_err replay_all(struct cv_db *db, cv_replay_each_fn *each, void *d
 
 enum cv_err cv_replay_database(const char *path, cv_replay_each_fn *each, void *data, struct cv_why *why) {
   struct cv_db *db;
+  enum cv_proof proof;
   CV_TRY(cv_db_open_readonly(path, &CV_THIRDPARTY_SCHEMA, &db, why));
-  enum cv_err err = replay_all(db, each, data, why);
-  if (err != CV_OK) {
-    cv_why_prefix(why, "%s", path);
+  enum cv_err err = cv_thirdparty_prove(db, &proof, why);
+  if (err == CV_OK) {
+    err = replay_all(db, each, data, why);
+    if (err != CV_OK) {
+      cv_why_prefix(why, "%s", path);
+    }
   }
   cv_db_close(db);
   return err;

@@ -132,10 +132,28 @@ static const char *const steps[] = {
     "  FROM decision d JOIN campaign c ON c.id = d.campaign"
     "       LEFT JOIN item i ON i.campaign = d.campaign AND i.arm = d.arm"
     "  ORDER BY c.id, d.number;",
+
+    /* Checksums of the rows of all tables, for each campaign; `id` names it here, too. */
+    CV_PROOF_TABLE,
 };
 
 const struct cv_db_schema CV_THIRDPARTY_SCHEMA = {
     .application_id = 0x43565450, /* "CVTP" */
     .steps = steps,
     .count = CV_COUNT(steps),
+    .oldest = 1,
 };
+
+/* A new part gets its place at the end. */
+static const struct cv_proof_part parts[] = {
+    {.table = "campaign", .group = "id"},           {.table = "item", .group = "campaign"},
+    {.table = "plan", .group = "campaign"},         {.table = "plan_want", .group = "campaign"},
+    {.table = "release", .group = "campaign"},      {.table = "release_noise", .group = "campaign"},
+    {.table = "decision", .group = "campaign"},     {.table = "standing", .group = "campaign"},
+    {.table = "policy_state", .group = "campaign"},
+};
+
+enum cv_err cv_thirdparty_prove(struct cv_db *db, enum cv_proof *ret, struct cv_why *why) {
+  const struct cv_proof_config config = {.part = parts, .parts = CV_COUNT(parts), .adopts = true};
+  return cv_proof_begin(db, &config, ret, why);
+}

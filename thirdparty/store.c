@@ -13,14 +13,20 @@ struct cv_store {
   struct cv_db *db;
 };
 
+static enum cv_err open_db(const char *path, const char *vfs, struct cv_store *store, struct cv_why *why) {
+  enum cv_proof proof;
+  CV_TRY(cv_db_open(path, vfs, &CV_THIRDPARTY_SCHEMA, &store->db, why));
+  return cv_thirdparty_prove(store->db, &proof, why);
+}
+
 enum cv_err cv_store_open(const char *path, const char *vfs, struct cv_store **ret, struct cv_why *why) {
   struct cv_store *store = calloc(1, sizeof(*store));
   if (store == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  enum cv_err err = cv_db_open(path, vfs, &CV_THIRDPARTY_SCHEMA, &store->db, why);
+  enum cv_err err = open_db(path, vfs, store, why);
   if (err != CV_OK) {
-    free(store);
+    cv_store_close(store);
     return err;
   }
   *ret = store;

@@ -3,15 +3,20 @@
  * The third-party's database, thirdparty.db: what was released to it, what it decided and from which numbers. Meant to
  * be read by a person with sqlite3 (while the daemon is stopped, or on a copy); schema.c documents each table, and the
  * views `ranking`, `progress` and `decision_log` answer the usual questions. It holds no token, sum or noise.
+ *
+ * There is no secret here, so what accounts for the rows are checksums: they find what a disk or a slip has changed. A
+ * lie is found by replay, and by the chains over releases and plans that the broker has, too.
  */
 #ifndef CV_THIRDPARTY_STORE_H
 #define CV_THIRDPARTY_STORE_H
 
 #include "common/base/err.h"
-#include "common/db/db.h"
+#include "common/db/proof.h"
 #include "thirdparty/batch.h"
 
 extern const struct cv_db_schema CV_THIRDPARTY_SCHEMA;
+/* cv_proof_begin() for a database of this schema. */
+CV_MUST_USE enum cv_err cv_thirdparty_prove(struct cv_db *db, enum cv_proof *ret, struct cv_why *why);
 
 struct cv_store;
 

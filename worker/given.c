@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/db/db.h"
+#include "common/db/proof.h"
 
 struct cv_given {
   struct cv_db *db;
@@ -18,7 +18,8 @@ struct cv_given {
 };
 
 static const char *const steps[] = {
-    "CREATE TABLE given (worker INTEGER PRIMARY KEY, scores INTEGER NOT NULL CHECK (scores BETWEEN 1 AND 4294967295))"};
+    "CREATE TABLE given (worker INTEGER PRIMARY KEY, scores INTEGER NOT NULL CHECK (scores BETWEEN 1 AND 4294967295))",
+    CV_PROOF_TABLE};
 
 static const struct cv_db_schema schema = {
     .application_id = 0x43565747, /* "CVWG" */
@@ -41,12 +42,21 @@ static enum cv_err load(struct cv_given *given, struct cv_why *why) {
   }
 }
 
+/* A count that a disk or a slip has changed would give tokens away that were given already. */
+static enum cv_err prove(struct cv_given *given, struct cv_why *why) {
+  static const struct cv_proof_part part = {.table = "given"};
+  const struct cv_proof_config config = {.part = &part, .parts = 1, .adopts = true};
+  enum cv_proof proof;
+  return cv_proof_begin(given->db, &config, &proof, why);
+}
+
 static enum cv_err open_file(struct cv_given *given, const char *state, struct cv_why *why) {
   char path[PATH_MAX];
   if (snprintf(path, sizeof(path), "%s/given.db", state) >= (int)sizeof(path)) {
     return cv_fail(why, CV_ERR_INVALID, "state: the path is too long");
   }
   CV_TRY(cv_db_open(path, NULL, &schema, &given->db, why));
+  CV_TRY(prove(given, why));
   return load(given, why);
 }
 

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/db/proof_hook.h"
+
 enum {
   BUSY_MS = 500, /* for a predecessor that is closing; a live one will not go away */
   APPLICATION_ID_SQL_BYTES = 64,
@@ -30,9 +32,39 @@ struct cv_db {
   bool readonly;
   bool is_file;     /* in the default VFS, so that its mode is ours to set */
   bool is_doubtful; /* the log may be in memory and not on the disk: found at the start, or a commit has failed */
+  int version, version_found;
+  struct cv_proof_sums *sums; /* NULL: nobody accounts for the rows */
   struct statement *statement;
   size_t statements, statements_cap;
 };
+
+sqlite3 *cv_db_handle(struct cv_db *db) {
+  return db->handle;
+}
+
+const char *cv_db_path(const struct cv_db *db) {
+  return db->path;
+}
+
+bool cv_db_is_readonly(const struct cv_db *db) {
+  return db->readonly;
+}
+
+void cv_db_set_sums(struct cv_db *db, struct cv_proof_sums *sums) {
+  db->sums = sums;
+}
+
+struct cv_proof_sums *cv_db_sums(struct cv_db *db) {
+  return db->sums;
+}
+
+int cv_db_version(const struct cv_db *db) {
+  return db->version;
+}
+
+int cv_db_version_found(const struct cv_db *db) {
+  return db->version_found;
+}
 
 static enum cv_err from_sqlite(int code) {
   if (code == SQLITE_IOERR_NOMEM) {
@@ -70,7 +102,7 @@ static enum cv_err from_sqlite(int code) {
 }
 
 /* Turns the handle's last error into ours. */
-static enum cv_err fail(struct cv_db *db, int code, struct cv_why *why) {
+enum cv_err cv_db_failed(struct cv_db *db, int code, struct cv_why *why) {
   enum cv_err err = from_sqlite(code);
   switch (err) {
     case CV_ERR_DAMAGED:
@@ -86,7 +118,7 @@ static enum cv_err fail(struct cv_db *db, int code, struct cv_why *why) {
 
 enum cv_err cv_db_exec(struct cv_db *db, const char *sql, struct cv_why *why) {
   int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
-  return code == SQLITE_OK ? CV_OK : fail(db, code, why);
+  return code == SQLITE_OK ? CV_OK : cv_db_failed(db, code, why);
 }
 
 static enum cv_err remember(struct cv_db *db, const char *sql, sqlite3_stmt *stmt) {
@@ -116,7 +148,7 @@ enum cv_err cv_db_prepare(struct cv_db *db, const char *sql, sqlite3_stmt **ret,
   sqlite3_stmt *stmt = NULL;
   int code = sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL);
   if (code != SQLITE_OK) {
-    return fail(db, code, why);
+    return cv_db_failed(db, code, why);
   }
   CV_REQUIRE(stmt != NULL); /* the text was empty */
   if (remember(db, sql, stmt) != CV_OK) {
@@ -133,7 +165,7 @@ enum cv_err cv_db_step(struct cv_db *db, sqlite3_stmt *stmt, int *ret_row, struc
     *ret_row = 1;
     return CV_OK;
   }
-  enum cv_err err = code == SQLITE_DONE ? CV_OK : fail(db, code, why);
+  enum cv_err err = code == SQLITE_DONE ? CV_OK : cv_db_failed(db, code, why);
   (void)sqlite3_reset(stmt);
   if (err == CV_OK) {
     *ret_row = 0;
@@ -164,14 +196,21 @@ enum cv_err cv_db_begin(struct cv_db *db, struct cv_why *why) {
 
 enum cv_err cv_db_commit(struct cv_db *db, struct cv_why *why) {
   static const char sql[] = "COMMIT";
+  CV_TRY(db->sums != NULL ? cv_proof_write(db->sums, why) : CV_OK);
   enum cv_err err = run_text(db, sql, why);
   db->is_doubtful = db->is_doubtful || err != CV_OK;
+  if (err == CV_OK && db->sums != NULL) {
+    cv_proof_keep(db->sums);
+  }
   return err;
 }
 
 void cv_db_rollback(struct cv_db *db) {
   for (size_t i = 0; i < db->statements; i++) {
     (void)sqlite3_reset(db->statement[i].stmt);
+  }
+  if (db->sums != NULL) {
+    cv_proof_undo(db->sums);
   }
   /* After some errors SQLite has rolled back by itself. A rollback that fails leaves a log nobody replays. */
   if (sqlite3_get_autocommit(db->handle) == 0) {
@@ -190,6 +229,7 @@ void cv_db_close(struct cv_db *db) {
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   }
   (void)sqlite3_close_v2(db->handle);
+  cv_proof_free(db->sums); /* the handle's hook and function knew it */
   free(db->statement);
   free(db->path);
   free(db);
@@ -202,7 +242,7 @@ static enum cv_err ask_number(struct cv_db *db, const char *sql, int64_t *ret, s
   if (code == SQLITE_OK) {
     code = sqlite3_step(stmt);
   }
-  enum cv_err err = code == SQLITE_ROW ? CV_OK : fail(db, code, why);
+  enum cv_err err = code == SQLITE_ROW ? CV_OK : cv_db_failed(db, code, why);
   if (err == CV_OK) {
     *ret = sqlite3_column_int64(stmt, 0);
   }
@@ -218,7 +258,7 @@ static enum cv_err check_pages(struct cv_db *db, struct cv_why *why) {
   }
   enum cv_err err = CV_OK;
   if (code != SQLITE_ROW) {
-    err = fail(db, code, why);
+    err = cv_db_failed(db, code, why);
   } else {
     const char *found = (const char *)sqlite3_column_text(stmt, 0);
     if (found == NULL || strcmp(found, "ok") != 0) {
@@ -249,9 +289,14 @@ static enum cv_err inspect(struct cv_db *db, const struct cv_db_schema *schema, 
     return cv_fail(why, CV_ERR_VERSION, "%s: schema version %lld of a later release; expected at most %d", db->path,
                    (long long)version, schema->count);
   }
-  if (version < 0 || (db->readonly && version < schema->count)) {
+  int oldest = schema->oldest > 0 ? schema->oldest : schema->count;
+  if (version < 0 || (db->readonly && version < oldest)) {
     return cv_fail(why, CV_ERR_VERSION, "%s: schema version %lld; expected %d (the daemon brings it up to date)",
                    db->path, (long long)version, schema->count);
+  }
+  if (version < schema->known && !is_empty) {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s: schema version %lld; expected %d, of which it has been", db->path,
+                   (long long)version, schema->known);
   }
   CV_TRY(check_pages(db, why));
   *ret_version = (int)version;
@@ -346,11 +391,14 @@ static enum cv_err renew_log(struct cv_db *db, struct cv_why *why) {
 static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, struct cv_why *why) {
   int version = 0;
   (void)sqlite3_busy_timeout(db->handle, BUSY_MS);
+  /* We have none: one that somebody put into the file would run with our writes. */
+  (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
   if (!db->readonly) {
     CV_TRY(cv_db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", why));
   }
   CV_TRY(cv_db_exec(db, common_settings, why));
   CV_TRY(inspect(db, schema, &version, why));
+  db->version = db->version_found = version;
   if (db->readonly) {
     return CV_OK;
   }
@@ -361,6 +409,7 @@ static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, s
   CV_TRY(renew_log(db, why));
   CV_TRY(cv_db_exec(db, writer_settings, why));
   CV_TRY(migrate(db, schema, version, why));
+  db->version = schema->count;
   /* The last commit of a process that was killed may be in the log and not durable: nobody may act on it yet. */
   return cv_db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", why);
 }
@@ -380,7 +429,7 @@ static enum cv_err open_with(const char *path, const char *vfs, int flags, const
   db->is_doubtful = true;
   flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
   int code = sqlite3_open_v2(path, &db->handle, flags, vfs);
-  enum cv_err err = code == SQLITE_OK ? set_up(db, schema, why) : fail(db, code, why);
+  enum cv_err err = code == SQLITE_OK ? set_up(db, schema, why) : cv_db_failed(db, code, why);
   if (err != CV_OK) {
     cv_db_close(db);
     return err;

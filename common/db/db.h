@@ -12,6 +12,7 @@
 #define CV_DB_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ struct cv_db_schema {
   uint32_t application_id; /* refuses a database of another program */
   const char *const *steps;
   int count;
+  int oldest; /* the first version that is read as it is, when the database is opened for reading only; 0: the last */
+  int known;  /* the version that it has been of: an earlier one is refused. 0: nobody knows */
 };
 
 /*
@@ -33,10 +36,13 @@ struct cv_db_schema {
  */
 CV_MUST_USE enum cv_err cv_db_open(const char *path, const char *vfs, const struct cv_db_schema *schema,
                                    struct cv_db **ret, struct cv_why *why);
-/* The same, for reading only: the file must exist, be of the current version, and not be open for writing anywhere. */
+/* The same, for reading only: the file must exist, be of a version that is read, and nowhere be open for writing. */
 CV_MUST_USE enum cv_err cv_db_open_readonly(const char *path, const struct cv_db_schema *schema, struct cv_db **ret,
                                             struct cv_why *why);
 void cv_db_close(struct cv_db *db);
+/* The schema's version as it is now, and as it was found (0: it was new). */
+int cv_db_version(const struct cv_db *db);
+int cv_db_version_found(const struct cv_db *db);
 
 /* Statements without results. Errors as of every call here: the kind, and the line with the file. */
 CV_MUST_USE enum cv_err cv_db_exec(struct cv_db *db, const char *sql, struct cv_why *why);

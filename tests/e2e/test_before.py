@@ -59,6 +59,8 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
         put(before, name, deployment.folder)
     deployment.up(broker=LIMITS)
     told = said(before)
+    for daemon in (deployment.broker, deployment.thirdparty):
+        assert daemon.text().count("have been given codes") == 1, daemon.text()
     with deployment.requester() as requester:
         for kind, campaign in told["campaigns"].items():
             number = campaign["campaign"]
@@ -81,6 +83,15 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
     assert set(deployment.stop().values()) == {0}
     replay = crowdveil("replay", deployment.folder / "thirdparty-state/thirdparty.db")
     assert replay.returncode == 0, replay.stdout + replay.stderr
+    # once; then nobody can have rows without codes taken as they are
+    deployment.up(broker=LIMITS)
+    assert set(deployment.stop().values()) == {0}
+    assert "given codes" not in deployment.broker.text() + deployment.thirdparty.text()
+    put(before, "broker.db", deployment.folder / "broker-state")
+    broker = deployment.launch_broker(LIMITS)
+    assert broker.wait() == 1 and "schema version 1; expected 2, of which it has been" in broker.text()
+    done = crowdveil("recover", deployment.folder / "broker.yaml")
+    assert done.returncode == 1 and "of which it has been" in done.stdout + done.stderr
 
 
 def test_replay_says_the_same(before, tmp_path):

@@ -99,14 +99,18 @@ PLANTED = {
         lambda p: p.anchor.write_text(p.anchor.read_text().replace(" 0000000000000000", " 0000000000000009", 1)),
         "wrong", "an older copy", "crowdveil recover"),
     "a ledger that covers too little": (
-        lambda p: change(p.state / "broker.db", "DELETE FROM ledger WHERE arm = 0"), "wrong", "does not agree",
-        "put a copy back"),
+        lambda p: change(p.state / "broker.db", "DELETE FROM ledger WHERE arm = 0"), "wrong",
+        "table ledger, campaign 1: 1 rows; expected the 2 that were stored", "put a copy back"),
     "a release that is gone": (
-        lambda p: change(p.state / "broker.db", "DELETE FROM release WHERE number = 1"), "wrong", "does not agree",
-        "put a copy back"),
+        lambda p: change(p.state / "broker.db", "DELETE FROM release WHERE number = 1"), "wrong",
+        "table release, campaign 1: ", "put a copy back"),
     "an account of workers that is gone": (
-        lambda p: change(p.state / "broker.db", "DELETE FROM chunk WHERE campaign = 0"), "wrong", "does not agree",
-        "put a copy back"),
+        lambda p: change(p.state / "broker.db", "DELETE FROM chunk WHERE campaign = 0"), "wrong",
+        "table chunk, campaign 0: 0 rows; expected the ", "put a copy back"),
+    "a bit of an ended campaign's noisy sum": (
+        lambda p: change(p.state / "broker.db", "UPDATE release SET image = CAST(substr(image, 1, 24) || x'55' ||"
+                         " substr(image, 26) AS BLOB) WHERE number = 2"), "wrong",
+        "table release, row campaign 1, number 2: not as it was stored", "put a copy back"),
     "a key that others can read": (
         lambda p: Path(p.broker["seal_key"]).chmod(0o644), "wrong", "key .*0644", "mode 0600"),
     "another key": (
@@ -117,6 +121,10 @@ PLANTED = {
         "in the state folder", "another file system"),
     "a decision that was changed": (
         lambda p: change(p.other_state / "thirdparty.db", "UPDATE decision SET mean = mean + 1"), "wrong",
+        "table decision, campaign 1: a row was changed", "put a copy back"),
+    "a decision that somebody changed who knows how to": (
+        lambda p: (change(p.other_state / "thirdparty.db", "UPDATE decision SET mean = mean + 1"),
+                   change(p.other_state / "thirdparty.db", "DELETE FROM proof")), "wrong",
         "do not follow from its releases", "crowdveil replay"),
     "a third-party's database that is cut": (
         lambda p: os.truncate(p.other_state / "thirdparty.db", 5000), "wrong", "thirdparty.db",

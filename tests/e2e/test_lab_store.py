@@ -236,10 +236,10 @@ def change(sql):
 
 @pytest.mark.parametrize("harm, told", [
     (truncate, "damaged|malformed"), (overwrite, "not a database"), (newer, "later release"),
-    (change("UPDATE trial SET numbers = '[1]' WHERE id = 3"), "not a list of 4 numbers"),
-    (change("UPDATE trial SET setting = 3 WHERE id = 3"), "expected settings below 3"),
-    (change("UPDATE experiment SET text = text || '#'"), "table experiment is not as"),
-    (change("DELETE FROM metric"), "table metric is not as"),
+    (change("UPDATE trial SET numbers = '[1]' WHERE id = 3"), "table trial, row id 3, setting "),
+    (change("UPDATE trial SET setting = 3 WHERE id = 3"), "table trial, row id 3, setting 3: not as it was stored"),
+    (change("UPDATE experiment SET text = text || '#'"), "table experiment: a row was changed"),
+    (change("DELETE FROM metric"), "table metric: 0 rows; expected the 2 that were stored"),
     (change("DROP TABLE trial"), "no such table"),
 ])
 def test_a_file_that_is_no_longer_whole_is_refused_by_all(small, harm, told):
@@ -329,6 +329,8 @@ def test_what_does_not_belong_together_is_not_merged(small):
     (small / "three/small.db").write_bytes((small / "out/small.db").read_bytes())
     change("UPDATE trial SET numbers = '[0.25,1.0,1.0,1.0]' WHERE setting = 1 AND replicate = 4")(
         small / "three/small.db")
+    assert "table trial, row id " in refusal(lab("merge", "all.db", "out/small.db", "three/small.db", cwd=small), 1)
+    change("DELETE FROM proof")(small / "three/small.db")  # by somebody who knows how to
     line = refusal(lab("merge", "all.db", "out/small.db", "three/small.db", cwd=small), 2)
     assert "three/small.db: other numbers for setting 2, replicate 5 " in line
     line = refusal(lab("merge", "out/small.db", "two/small.db", cwd=small), 2)

@@ -26,7 +26,7 @@ LAYERS = (
     Layer("noise", ("common/noise/*",), True, BASE),
     Layer("crypto", ("common/crypto/*",), False, BASE),
     Layer("daemon", ("common/daemon/*",), True, BASE),
-    Layer("db", ("common/db/*",), False, BASE),
+    Layer("db", ("common/db/*",), False, BASE + ("sys",)),
     Layer("identity", ("common/net/identity.[ch]", "common/net/frame.[ch]"), True, BASE),
     Layer("net", ("common/net/*",), False, BASE + ("sys", "identity")),
     Layer("config", ("common/config/*",), False, BASE),

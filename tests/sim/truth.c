@@ -547,7 +547,7 @@ static void all_is_stored(struct truth *truth) {
   }
 }
 
-/* "crowdveil-anchor 2 DATABASE COMMIT ...": what a power failure leaves of it. */
+/* "crowdveil-anchor 3 DATABASE COMMIT ...": what a power failure leaves of it. */
 static uint64_t anchored(const struct world *world) {
   enum { COMMIT_AT = 52 };
   const struct disk_file *file = disk_find(&world->disk_broker, "B/anchor");

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/proof.h"
+
+const char CV_BROKER_PROOF_STEP[] =
+    "ALTER TABLE campaign ADD COLUMN code BLOB;"
+    "ALTER TABLE plan ADD COLUMN code BLOB;"
+    "ALTER TABLE release ADD COLUMN code BLOB;"
+    "ALTER TABLE ledger ADD COLUMN code BLOB;"
+    "ALTER TABLE recovery ADD COLUMN code BLOB;" CV_PROOF_TABLE;
+
+/* A new part gets its place at the end. */
+static const struct cv_proof_part parts[] = {
+    [CV_PART_META] = {.table = "meta"},
+    [CV_PART_CAMPAIGN] = {.table = "campaign", .group = "id", .code = "code"},
+    [CV_PART_PLAN] = {.table = "plan", .group = "campaign", .code = "code"},
+    [CV_PART_RELEASE] = {.table = "release", .group = "campaign", .code = "code"},
+    [CV_PART_LEDGER] = {.table = "ledger", .group = "campaign", .code = "code"},
+    [CV_PART_RECOVERY] = {.table = "recovery", .code = "code"},
+    [CV_PART_JOURNAL] = {.table = "journal", .group = "campaign", .sealed = "sealed"},
+    [CV_PART_CHUNK] = {.table = "chunk", .group = "campaign", .sealed = "sealed"},
+};
+_Static_assert(CV_COUNT(parts) == CV_BROKER_PARTS, "a part each");
+
+static enum cv_err code(void *data, const void *bytes, size_t n, uint8_t ret[2 * CV_PROOF_CODE_BYTES]) {
+  return cv_mac_tag(data, bytes, n, ret, (size_t)2 * CV_PROOF_CODE_BYTES);
+}
+
+static enum cv_err new_mac(const struct cv_key *master, uint64_t number, struct cv_mac **ret) {
+  struct cv_key key;
+  CV_TRY(cv_key_derive(master, "crowdveil rows", number, &key));
+  enum cv_err err = cv_mac_new(&key, ret);
+  cv_key_wipe(&key);
+  return err;
+}
+
+enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *master, uint64_t number, bool adopts,
+                                  struct cv_mac **ret_mac, enum cv_proof *ret, struct cv_why *why) {
+  enum cv_err err = new_mac(master, number, ret_mac);
+  if (err != CV_OK) {
+    return cv_fail(why, err, "the broker's database: no key for its codes: %s", cv_err_text(err));
+  }
+  const struct cv_proof_config config = {
+      .part = parts, .parts = CV_COUNT(parts), .code = code, .data = *ret_mac, .adopts = adopts};
+  return cv_proof_begin(db, &config, ret, why);
+}

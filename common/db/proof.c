@@ -1,0 +1,745 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hook sees each change of a row; sums follow at once, and are what they were again if the transaction fails. */
+#define SQLITE_ENABLE_PREUPDATE_HOOK 1 /* its declarations */
+#include "common/db/proof.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/base/table.h"
+#include "common/db/proof_hook.h"
+
+enum {
+  ROOT_GROUP = -1,
+  ROOT_PART = 255,
+  SUM_PART = 254,
+  LANE_BYTES = 8 + CV_PROOF_CODE_BYTES,
+  SEAL_HEAD = 12, /* what a sealed value begins and ends with */
+  SEAL_TAIL = 16,
+  NAMED_COLUMNS = 2, /* name a row in a message */
+};
+
+/* Rows, and the sum of their codes' second halves modulo 2^128. */
+struct lane {
+  uint64_t rows, low, high;
+};
+
+struct group {
+  int64_t number;
+  bool is_dirty, is_found; /* found: its sums are on disk, read into `stored` */
+  struct group *next_dirty;
+  struct lane now[CV_PROOF_PARTS_MAX], then[CV_PROOF_PARTS_MAX];
+  uint8_t stored[CV_PROOF_PARTS_MAX * LANE_BYTES];
+  UT_hash_handle hh;
+};
+
+/* Places of the columns; -1 for none. */
+struct columns {
+  int count, group, code, sealed;
+};
+
+struct cv_proof_sums {
+  struct cv_db *db;
+  struct cv_proof_config config;
+  struct cv_proof_part part[CV_PROOF_PARTS_MAX];
+  struct columns columns[CV_PROOF_PARTS_MAX];
+  struct group *groups, *dirty;
+  struct lane now, then; /* of all */
+  struct cv_buf bytes;
+  enum cv_err err; /* of the hook, which cannot return one */
+};
+
+struct code {
+  uint8_t bytes[2 * CV_PROOF_CODE_BYTES];
+};
+
+/* ---- codes ---- */
+
+/* Two chains over the words, for accidents. */
+static struct code checksum(const uint8_t *bytes, size_t n) {
+  uint64_t a = n, b = ~(uint64_t)n;
+  for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    memcpy(&word, bytes + i, n - i < sizeof(word) ? n - i : sizeof(word));
+    a = cv_mix64(a ^ word);
+    b = cv_mix64((b << 1 | b >> 63) + word + CV_RNG_GOLDEN);
+  }
+  const uint64_t parts[] = {cv_mix64(a + 1), cv_mix64(b + 1), cv_mix64(a + b), cv_mix64(a - b)};
+  struct code code;
+  struct cv_buf out = {.data = code.bytes, .cap = sizeof(code.bytes)};
+  for (size_t i = 0; i < CV_COUNT(parts); i++) {
+    cv_buf_put_u64(&out, parts[i]);
+  }
+  return code;
+}
+
+static enum cv_err code_of_bytes(struct cv_proof_sums *sums, struct code *ret) {
+  if (!cv_buf_ok(&sums->bytes)) {
+    return CV_ERR_NOMEM;
+  }
+  if (sums->config.code != NULL) {
+    return sums->config.code(sums->config.data, sums->bytes.data, sums->bytes.len, ret->bytes);
+  }
+  *ret = checksum(sums->bytes.data, sums->bytes.len);
+  return CV_OK;
+}
+
+static void add(struct lane *lane, const struct lane *more) {
+  lane->rows += more->rows;
+  lane->high += more->high + (lane->low > UINT64_MAX - more->low);
+  lane->low += more->low;
+}
+
+static void take(struct lane *lane, const struct lane *less) {
+  lane->rows -= less->rows;
+  lane->high -= less->high + (lane->low < less->low);
+  lane->low -= less->low;
+}
+
+static struct lane lane_of(const struct code *code) {
+  struct cv_reader half = cv_reader_over(code->bytes + CV_PROOF_CODE_BYTES, CV_PROOF_CODE_BYTES);
+  struct lane lane = {.rows = 1};
+  lane.low = cv_read_u64(&half);
+  lane.high = cv_read_u64(&half);
+  return lane;
+}
+
+static enum cv_err code_of_lane(struct cv_proof_sums *sums, uint8_t kind, uint8_t part, int64_t group,
+                                const struct lane *lane, struct code *ret) {
+  cv_buf_clear(&sums->bytes);
+  cv_buf_put_u8(&sums->bytes, kind);
+  cv_buf_put_u8(&sums->bytes, part);
+  cv_buf_put_u64(&sums->bytes, (uint64_t)group);
+  cv_buf_put_u64(&sums->bytes, lane->rows);
+  cv_buf_put_u64(&sums->bytes, lane->low);
+  cv_buf_put_u64(&sums->bytes, lane->high);
+  return code_of_bytes(sums, ret);
+}
+
+/* ---- rows ---- */
+
+/* Where a row's values come from: a statement, the hook (old or new), or the arguments of the SQL function. */
+struct row {
+  sqlite3_stmt *stmt;
+  sqlite3 *old, *new;
+  sqlite3_value **argument; /* without the code's column */
+};
+
+static void put_bytes(struct cv_buf *out, int type, const uint8_t *bytes, size_t n, bool is_sealed) {
+  cv_buf_put_u8(out, (uint8_t)type);
+  if (is_sealed && n >= SEAL_HEAD + SEAL_TAIL) {
+    cv_buf_put_u32(out, (uint32_t)n);
+    cv_buf_put(out, bytes, SEAL_HEAD);
+    cv_buf_put(out, bytes + n - SEAL_TAIL, SEAL_TAIL);
+  } else {
+    cv_buf_put_bytes(out, bytes, n);
+  }
+}
+
+static void put_integer(struct cv_buf *out, int64_t value) {
+  cv_buf_put_u8(out, SQLITE_INTEGER);
+  cv_buf_put_u64(out, (uint64_t)value);
+}
+
+/* SQLite may keep a whole REAL as an integer: they are the same here. */
+static void put_real(struct cv_buf *out, double value) {
+  if (value >= -0x1p62 && value <= 0x1p62 && (double)(int64_t)value == value) {
+    put_integer(out, (int64_t)value);
+  } else {
+    cv_buf_put_u8(out, SQLITE_FLOAT);
+    cv_buf_put_f64(out, value);
+  }
+}
+
+static void put_column(struct cv_buf *out, sqlite3_stmt *stmt, int i, bool is_sealed) {
+  int type = sqlite3_column_type(stmt, i);
+  if (type == SQLITE_INTEGER) {
+    put_integer(out, sqlite3_column_int64(stmt, i));
+  } else if (type == SQLITE_FLOAT) {
+    put_real(out, sqlite3_column_double(stmt, i));
+  } else if (type == SQLITE_NULL) {
+    cv_buf_put_u8(out, SQLITE_NULL);
+  } else {
+    const uint8_t *bytes = type == SQLITE_TEXT ? sqlite3_column_text(stmt, i) : sqlite3_column_blob(stmt, i);
+    put_bytes(out, type, bytes, (size_t)sqlite3_column_bytes(stmt, i), is_sealed);
+  }
+}
+
+static void put_value(struct cv_buf *out, sqlite3_value *value, bool is_sealed) {
+  int type = sqlite3_value_type(value);
+  if (type == SQLITE_INTEGER) {
+    put_integer(out, sqlite3_value_int64(value));
+  } else if (type == SQLITE_FLOAT) {
+    put_real(out, sqlite3_value_double(value));
+  } else if (type == SQLITE_NULL) {
+    cv_buf_put_u8(out, SQLITE_NULL);
+  } else {
+    const uint8_t *bytes = type == SQLITE_TEXT ? sqlite3_value_text(value) : sqlite3_value_blob(value);
+    put_bytes(out, type, bytes, (size_t)sqlite3_value_bytes(value), is_sealed);
+  }
+}
+
+static enum cv_err value_of(const struct row *row, int column, int code, sqlite3_value **ret) {
+  if (row->argument != NULL) {
+    *ret = row->argument[column - (code >= 0 && column > code)];
+    return CV_OK;
+  }
+  int failed =
+      row->old != NULL ? sqlite3_preupdate_old(row->old, column, ret) : sqlite3_preupdate_new(row->new, column, ret);
+  return failed == SQLITE_OK ? CV_OK : CV_ERR_NOMEM;
+}
+
+static enum cv_err code_of_row(struct cv_proof_sums *sums, size_t part, const struct row *row, struct code *ret) {
+  const struct columns *columns = &sums->columns[part];
+  cv_buf_clear(&sums->bytes);
+  cv_buf_put_u8(&sums->bytes, (uint8_t)part);
+  for (int i = 0; i < columns->count; i++) {
+    bool is_sealed = i == columns->sealed;
+    if (i == columns->code) {
+      continue;
+    }
+    if (row->stmt != NULL) {
+      put_column(&sums->bytes, row->stmt, i, is_sealed);
+    } else {
+      sqlite3_value *value;
+      CV_TRY(value_of(row, i, columns->code, &value));
+      put_value(&sums->bytes, value, is_sealed);
+    }
+  }
+  return code_of_bytes(sums, ret);
+}
+
+/* ---- sums ---- */
+
+static enum cv_err group_of(struct cv_proof_sums *sums, int64_t number, struct group **ret) {
+  struct group *group;
+  HASH_FIND(hh, sums->groups, &number, sizeof(number), group);
+  if (group == NULL) {
+    group = calloc(1, sizeof(*group));
+    if (group == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    group->number = number;
+    if (CV_TABLE_ADD(sums->groups, number, group) != CV_OK) {
+      free(group);
+      return CV_ERR_NOMEM;
+    }
+  }
+  *ret = group;
+  return CV_OK;
+}
+
+static void mark(struct cv_proof_sums *sums, struct group *group) {
+  if (!group->is_dirty) {
+    group->is_dirty = true;
+    group->next_dirty = sums->dirty;
+    sums->dirty = group;
+  }
+}
+
+static enum cv_err count_change(struct cv_proof_sums *sums, size_t part, const struct row *row, bool comes) {
+  const struct columns *columns = &sums->columns[part];
+  struct code code;
+  struct group *group;
+  int64_t number = 0;
+  if (columns->group >= 0) {
+    sqlite3_value *value;
+    CV_TRY(value_of(row, columns->group, -1, &value));
+    number = sqlite3_value_int64(value);
+  }
+  CV_TRY(group_of(sums, number, &group));
+  CV_TRY(code_of_row(sums, part, row, &code));
+  struct lane lane = lane_of(&code);
+  (comes ? add : take)(&group->now[part], &lane);
+  (comes ? add : take)(&sums->now, &lane);
+  mark(sums, group);
+  return CV_OK;
+}
+
+static void on_change(void *data, sqlite3 *handle, int op, const char *database, const char *table,
+                      sqlite3_int64 old_key, sqlite3_int64 new_key) {
+  struct cv_proof_sums *sums = data;
+  size_t part = 0;
+  while (part < sums->config.parts && strcmp(sums->part[part].table, table) != 0) {
+    part++;
+  }
+  if (part == sums->config.parts || sums->err != CV_OK) {
+    return;
+  }
+  CV_REQUIRE(sqlite3_get_autocommit(handle) == 0);
+  const struct row old = {.old = handle}, new = {.new = handle};
+  if (op != SQLITE_INSERT) {
+    sums->err = count_change(sums, part, &old, false);
+  }
+  if (op != SQLITE_DELETE && sums->err == CV_OK) {
+    sums->err = count_change(sums, part, &new, true);
+  }
+}
+
+static void row_code(sqlite3_context *context, int arguments, sqlite3_value **argument) {
+  struct cv_proof_sums *sums = sqlite3_user_data(context);
+  struct code code;
+  int part = sqlite3_value_int(argument[0]);
+  if (part < 0 || (size_t)part >= sums->config.parts || sums->columns[part].code < 0 ||
+      arguments != sums->columns[part].count) { /* the part instead of the code */
+    sqlite3_result_error(context, "row_code: arguments do not fit the table", -1);
+    return;
+  }
+  const struct row row = {.argument = argument + 1};
+  if (code_of_row(sums, (size_t)part, &row, &code) != CV_OK) {
+    sqlite3_result_error_nomem(context);
+    return;
+  }
+  sqlite3_result_blob(context, code.bytes, CV_PROOF_CODE_BYTES, SQLITE_TRANSIENT);
+}
+
+/* ---- writing ---- */
+
+static bool is_empty(const struct cv_proof_sums *sums, const struct group *group) {
+  uint64_t rows = 0;
+  for (size_t i = 0; i < sums->config.parts; i++) {
+    rows |= group->now[i].rows;
+  }
+  return rows == 0;
+}
+
+/* What is stored of a group. */
+static enum cv_err encode_group(struct cv_proof_sums *sums, const struct group *group, uint8_t *ret) {
+  struct cv_buf out = {.data = ret, .cap = CV_PROOF_PARTS_MAX * LANE_BYTES};
+  for (size_t i = 0; i < sums->config.parts; i++) {
+    struct code code;
+    CV_TRY(code_of_lane(sums, SUM_PART, (uint8_t)i, group->number, &group->now[i], &code));
+    cv_buf_put_u64(&out, group->now[i].rows);
+    cv_buf_put(&out, code.bytes, CV_PROOF_CODE_BYTES);
+  }
+  return CV_OK;
+}
+
+static enum cv_err put(struct cv_proof_sums *sums, int64_t group, const uint8_t *bytes, size_t n, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  CV_TRY(cv_db_prepare(sums->db, "INSERT INTO proof VALUES (?, ?) ON CONFLICT DO UPDATE SET codes = excluded.codes",
+                       &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, group);
+  (void)sqlite3_bind_blob(stmt, 2, bytes, (int)n, SQLITE_STATIC);
+  return cv_db_run(sums->db, stmt, why);
+}
+
+static enum cv_err no_memory(const struct cv_proof_sums *sums, enum cv_err err, struct cv_why *why) {
+  return cv_fail(why, err, "%s: %s", cv_db_path(sums->db), cv_err_text(err));
+}
+
+static enum cv_err write_group(struct cv_proof_sums *sums, const struct group *group, struct cv_why *why) {
+  uint8_t bytes[CV_PROOF_PARTS_MAX * LANE_BYTES];
+  sqlite3_stmt *stmt;
+  if (is_empty(sums, group)) {
+    CV_TRY(cv_db_prepare(sums->db, "DELETE FROM proof WHERE grp = ?", &stmt, why));
+    (void)sqlite3_bind_int64(stmt, 1, group->number);
+    return cv_db_run(sums->db, stmt, why);
+  }
+  enum cv_err err = encode_group(sums, group, bytes);
+  return err == CV_OK ? put(sums, group->number, bytes, sums->config.parts * LANE_BYTES, why)
+                      : no_memory(sums, err, why);
+}
+
+static enum cv_err write_root(struct cv_proof_sums *sums, struct cv_why *why) {
+  struct code code;
+  enum cv_err err = code_of_lane(sums, ROOT_PART, 0, ROOT_GROUP, &sums->now, &code);
+  return err == CV_OK ? put(sums, ROOT_GROUP, code.bytes, CV_PROOF_CODE_BYTES, why) : no_memory(sums, err, why);
+}
+
+enum cv_err cv_proof_write(struct cv_proof_sums *sums, struct cv_why *why) {
+  if (sums->err != CV_OK) {
+    return no_memory(sums, sums->err, why);
+  }
+  for (const struct group *group = sums->dirty; group != NULL; group = group->next_dirty) {
+    CV_TRY(write_group(sums, group, why));
+  }
+  return sums->dirty == NULL ? CV_OK : write_root(sums, why);
+}
+
+static struct group *pop_dirty(struct cv_proof_sums *sums) {
+  struct group *group = sums->dirty;
+  if (group != NULL) {
+    sums->dirty = group->next_dirty;
+    group->is_dirty = false;
+  }
+  return group;
+}
+
+void cv_proof_keep(struct cv_proof_sums *sums) {
+  for (struct group *group = pop_dirty(sums); group != NULL; group = pop_dirty(sums)) {
+    memcpy(group->then, group->now, sizeof(group->then));
+    if (is_empty(sums, group)) {
+      HASH_DEL(sums->groups, group);
+      free(group);
+    }
+  }
+  sums->then = sums->now;
+}
+
+void cv_proof_undo(struct cv_proof_sums *sums) {
+  for (struct group *group = pop_dirty(sums); group != NULL; group = pop_dirty(sums)) {
+    memcpy(group->now, group->then, sizeof(group->now));
+  }
+  sums->now = sums->then;
+  sums->err = CV_OK;
+}
+
+static void group_free(struct group *group) {
+  free(group);
+}
+
+void cv_proof_free(struct cv_proof_sums *sums) {
+  if (sums != NULL) {
+    CV_TABLE_DRAIN(sums->groups, group_free);
+    cv_buf_fini(&sums->bytes);
+    free(sums);
+  }
+}
+
+/* ---- reading ---- */
+
+/* "campaign 2, number 7": the whole numbers that a row begins with. */
+static enum cv_err fail_row(const struct cv_proof_sums *sums, size_t part, sqlite3_stmt *stmt, struct cv_why *why) {
+  char name[128] = "";
+  int named = 0;
+  for (int i = 0; i < sums->columns[part].count && named < NAMED_COLUMNS; i++) {
+    if (sqlite3_column_type(stmt, i) != SQLITE_INTEGER) {
+      break;
+    }
+    size_t used = strlen(name);
+    (void)sqlite3_snprintf((int)(sizeof(name) - used), name + used, "%s%s %lld", named++ > 0 ? ", " : "",
+                           sqlite3_column_name(stmt, i), sqlite3_column_int64(stmt, i));
+  }
+  return cv_fail(why, CV_ERR_DAMAGED, "%s: table %s, row %s: not as it was stored; expected its code to fit",
+                 cv_db_path(sums->db), sums->part[part].table, name);
+}
+
+/* Reads rows from the statement to its end into lanes of groups. */
+static enum cv_err read_rows(struct cv_proof_sums *sums, size_t part, sqlite3_stmt *stmt, bool checks, struct lane *one,
+                             uint64_t *rows, struct cv_why *why) {
+  const struct columns *columns = &sums->columns[part];
+  int found;
+  for (;;) {
+    struct code code;
+    struct group *group = NULL;
+    CV_TRY(cv_db_step(sums->db, stmt, &found, why));
+    if (found == 0) {
+      return CV_OK;
+    }
+    const struct row row = {.stmt = stmt};
+    enum cv_err err = code_of_row(sums, part, &row, &code);
+    if (err == CV_OK && checks && columns->code >= 0 &&
+        (sqlite3_column_bytes(stmt, columns->code) != CV_PROOF_CODE_BYTES ||
+         memcmp(sqlite3_column_blob(stmt, columns->code), code.bytes, CV_PROOF_CODE_BYTES) != 0)) {
+      return fail_row(sums, part, stmt, why);
+    }
+    if (err == CV_OK && one == NULL) {
+      err = group_of(sums, columns->group < 0 ? 0 : sqlite3_column_int64(stmt, columns->group), &group);
+    }
+    if (err != CV_OK) {
+      return no_memory(sums, err, why);
+    }
+    struct lane lane = lane_of(&code);
+    add(one != NULL ? one : &group->now[part], &lane);
+    (*rows)++;
+  }
+}
+
+/* A statement of its own: texts that are made here are no keys of the cache. */
+static enum cv_err open_rows(struct cv_proof_sums *sums, const struct cv_proof_part *part, bool one_group,
+                             sqlite3_stmt **ret, struct cv_why *why) {
+  char *sql = one_group ? sqlite3_mprintf("SELECT * FROM \"%w\" WHERE \"%w\" = ?", part->table, part->group)
+                        : sqlite3_mprintf("SELECT * FROM \"%w\"", part->table);
+  int code = sql == NULL ? SQLITE_NOMEM : sqlite3_prepare_v2(cv_db_handle(sums->db), sql, -1, ret, NULL);
+  sqlite3_free(sql);
+  enum cv_err err = code == SQLITE_OK ? CV_OK : cv_db_failed(sums->db, code, why);
+  return err == CV_ERR_DB ? CV_ERR_DAMAGED : err; /* no such table, or no such column */
+}
+
+static int column_named(sqlite3_stmt *stmt, const char *name) {
+  for (int i = 0; name != NULL && i < sqlite3_column_count(stmt); i++) {
+    if (strcmp(sqlite3_column_name(stmt, i), name) == 0) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+static enum cv_err find_columns(struct cv_proof_sums *sums, struct cv_why *why) {
+  for (size_t i = 0; i < sums->config.parts; i++) {
+    const struct cv_proof_part *part = &sums->part[i];
+    sqlite3_stmt *stmt = NULL;
+    CV_TRY(open_rows(sums, part, false, &stmt, why));
+    struct columns columns = {.count = sqlite3_column_count(stmt),
+                              .group = column_named(stmt, part->group),
+                              .code = column_named(stmt, part->code),
+                              .sealed = column_named(stmt, part->sealed)};
+    (void)sqlite3_finalize(stmt);
+    sums->columns[i] = columns;
+    if ((columns.group < 0) != (part->group == NULL) || (columns.code < 0) != (part->code == NULL) ||
+        (columns.sealed < 0) != (part->sealed == NULL)) {
+      return cv_fail(why, CV_ERR_DAMAGED, "%s: table %s: a column is missing", cv_db_path(sums->db), part->table);
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err read_part(struct cv_proof_sums *sums, size_t part, bool checks, uint64_t *rows, struct cv_why *why) {
+  sqlite3_stmt *stmt = NULL;
+  CV_TRY(open_rows(sums, &sums->part[part], false, &stmt, why));
+  enum cv_err err = read_rows(sums, part, stmt, checks, NULL, rows, why);
+  (void)sqlite3_finalize(stmt);
+  return err;
+}
+
+/* What is on disk of the groups, and of the whole: *ret_root has no byte if there is nothing. */
+static enum cv_err read_stored(struct cv_proof_sums *sums, struct cv_buf *root, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int found;
+  CV_TRY(cv_db_prepare(sums->db, "SELECT grp, codes FROM proof", &stmt, why));
+  for (;;) {
+    CV_TRY(cv_db_step(sums->db, stmt, &found, why));
+    if (found == 0) {
+      return cv_buf_ok(root) ? CV_OK : no_memory(sums, CV_ERR_NOMEM, why);
+    }
+    int64_t number = sqlite3_column_int64(stmt, 0);
+    size_t n = (size_t)sqlite3_column_bytes(stmt, 1);
+    struct group *group = NULL;
+    enum cv_err err = CV_OK;
+    if (number == ROOT_GROUP) {
+      cv_buf_put(root, sqlite3_column_blob(stmt, 1), n);
+    } else if (n != sums->config.parts * LANE_BYTES) {
+      err = cv_fail(why, CV_ERR_DAMAGED, "%s: table proof, row %lld: %zu bytes; expected %zu", cv_db_path(sums->db),
+                    (long long)number, n, sums->config.parts * LANE_BYTES);
+    } else if (group_of(sums, number, &group) == CV_OK) {
+      memcpy(group->stored, sqlite3_column_blob(stmt, 1), n);
+      group->is_found = true;
+    } else {
+      err = no_memory(sums, CV_ERR_NOMEM, why);
+    }
+    if (err != CV_OK) {
+      (void)sqlite3_reset(stmt);
+      return err;
+    }
+  }
+}
+
+static enum cv_err fail_group(const struct cv_proof_sums *sums, size_t part, const struct group *group,
+                              const struct lane *is, uint64_t expected, struct cv_why *why) {
+  char of[64] = "";
+  if (sums->part[part].group != NULL) {
+    (void)sqlite3_snprintf((int)sizeof(of), of, ", %s %lld", sums->part[part].group, (long long)group->number);
+  }
+  return is->rows == expected
+             ? cv_fail(why, CV_ERR_DAMAGED,
+                       "%s: table %s%s: a row was changed, or put back from an older copy; expected the %llu rows that "
+                       "were stored",
+                       cv_db_path(sums->db), sums->part[part].table, of, (unsigned long long)expected)
+             : cv_fail(why, CV_ERR_DAMAGED, "%s: table %s%s: %llu rows; expected the %llu that were stored",
+                       cv_db_path(sums->db), sums->part[part].table, of, (unsigned long long)is->rows,
+                       (unsigned long long)expected);
+}
+
+/* A part's sums are those on disk, group by group. */
+static enum cv_err check_part(struct cv_proof_sums *sums, size_t part, struct cv_why *why) {
+  for (const struct group *group = sums->groups; group != NULL; group = group->hh.next) {
+    const struct lane *lane = &group->now[part];
+    struct cv_reader stored = cv_reader_over(group->stored + part * LANE_BYTES, LANE_BYTES);
+    uint64_t expected = cv_read_u64(&stored);
+    struct code code;
+    if (!group->is_found && lane->rows == 0) {
+      continue;
+    }
+    enum cv_err err = code_of_lane(sums, SUM_PART, (uint8_t)part, group->number, lane, &code);
+    if (err != CV_OK) {
+      return no_memory(sums, err, why);
+    }
+    if (!group->is_found || expected != lane->rows || memcmp(stored.at, code.bytes, CV_PROOF_CODE_BYTES) != 0) {
+      return fail_group(sums, part, group, lane, expected, why);
+    }
+  }
+  return CV_OK;
+}
+
+static void total(struct cv_proof_sums *sums) {
+  for (struct group *group = sums->groups; group != NULL; group = group->hh.next) {
+    for (size_t i = 0; i < sums->config.parts; i++) {
+      add(&sums->now, &group->now[i]);
+    }
+    memcpy(group->then, group->now, sizeof(group->then));
+  }
+  sums->then = sums->now;
+}
+
+static enum cv_err check_all(struct cv_proof_sums *sums, const struct cv_buf *root, uint64_t *rows,
+                             struct cv_why *why) {
+  struct code code;
+  for (size_t i = 0; i < sums->config.parts; i++) {
+    CV_TRY(read_part(sums, i, true, rows, why));
+    CV_TRY(check_part(sums, i, why));
+  }
+  total(sums);
+  enum cv_err err = code_of_lane(sums, ROOT_PART, 0, ROOT_GROUP, &sums->now, &code);
+  if (err != CV_OK) {
+    return no_memory(sums, err, why);
+  }
+  return root->len == CV_PROOF_CODE_BYTES && memcmp(root->data, code.bytes, CV_PROOF_CODE_BYTES) == 0
+             ? CV_OK
+             : cv_fail(why, CV_ERR_DAMAGED,
+                       "%s: table proof: a part of the database was put back from an older copy; expected all of it to "
+                       "be of one commit",
+                       cv_db_path(sums->db));
+}
+
+/* ---- beginning ---- */
+
+static enum cv_err write_codes(struct cv_proof_sums *sums, size_t part, struct cv_why *why) {
+  const struct columns *columns = &sums->columns[part];
+  sqlite3_stmt *stmt = NULL;
+  if (columns->code < 0) {
+    return CV_OK;
+  }
+  CV_TRY(open_rows(sums, &sums->part[part], false, &stmt, why));
+  sqlite3_str *sql = sqlite3_str_new(NULL);
+  sqlite3_str_appendf(sql, "UPDATE \"%w\" SET \"%w\" = row_code(%d", sums->part[part].table, sums->part[part].code,
+                      (int)part);
+  for (int i = 0; i < columns->count; i++) {
+    if (i != columns->code) {
+      sqlite3_str_appendf(sql, ", \"%w\"", sqlite3_column_name(stmt, i));
+    }
+  }
+  sqlite3_str_appendall(sql, ")");
+  (void)sqlite3_finalize(stmt);
+  char *text = sqlite3_str_finish(sql);
+  enum cv_err err = text == NULL ? no_memory(sums, CV_ERR_NOMEM, why) : cv_db_exec(sums->db, text, why);
+  sqlite3_free(text);
+  return err;
+}
+
+static enum cv_err adopt_rows(struct cv_proof_sums *sums, uint64_t *rows, struct cv_why *why) {
+  for (size_t i = 0; i < sums->config.parts; i++) {
+    CV_TRY(write_codes(sums, i, why));
+    CV_TRY(read_part(sums, i, false, rows, why));
+  }
+  total(sums);
+  for (struct group *group = sums->groups; group != NULL; group = group->hh.next) {
+    CV_TRY(write_group(sums, group, why));
+  }
+  /* Without a row there is nothing to account for: the first one brings its own. */
+  return *rows == 0 ? CV_OK : write_root(sums, why);
+}
+
+static enum cv_err adopt(struct cv_proof_sums *sums, uint64_t *rows, struct cv_why *why) {
+  CV_TRY(cv_db_begin(sums->db, why));
+  enum cv_err err = adopt_rows(sums, rows, why);
+  if (err == CV_OK) {
+    err = cv_db_commit(sums->db, why);
+  }
+  if (err != CV_OK) {
+    cv_db_rollback(sums->db);
+  }
+  return err;
+}
+
+static enum cv_err begin(struct cv_proof_sums *sums, enum cv_proof *ret, uint64_t *rows, struct cv_why *why) {
+  sqlite3 *handle = cv_db_handle(sums->db);
+  struct cv_buf root = {0};
+  CV_TRY(find_columns(sums, why));
+  int failed = sqlite3_create_function_v2(
+      handle, "row_code", -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, sums, row_code, NULL, NULL, NULL);
+  if (failed != SQLITE_OK) {
+    return no_memory(sums, CV_ERR_NOMEM, why);
+  }
+  enum cv_err err = read_stored(sums, &root, why);
+  bool has_codes = root.len > 0;
+  *ret = has_codes ? CV_PROOF_FITS : CV_PROOF_ADDED;
+  if (err == CV_OK && has_codes) {
+    err = check_all(sums, &root, rows, why);
+  } else if (err == CV_OK && !sums->config.adopts) {
+    err = cv_fail(why, CV_ERR_DAMAGED, "%s: table proof: no codes of the rows; expected those that were stored",
+                  cv_db_path(sums->db));
+  } else if (err == CV_OK && cv_db_is_readonly(sums->db)) {
+    *ret = CV_PROOF_NONE;
+  } else if (err == CV_OK) {
+    err = adopt(sums, rows, why);
+  }
+  cv_buf_fini(&root);
+  if (err == CV_OK) {
+    (void)sqlite3_preupdate_hook(handle, on_change, sums);
+  }
+  return err;
+}
+
+static enum cv_err no_table(struct cv_db *db, const struct cv_proof_config *config, bool *ret, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int found;
+  CV_TRY(cv_db_prepare(db, "SELECT 1 FROM sqlite_schema WHERE name = 'proof'", &stmt, why));
+  CV_TRY(cv_db_step(db, stmt, &found, why));
+  (void)sqlite3_reset(stmt);
+  *ret = found == 0;
+  return found == 0 && !(config->adopts && cv_db_is_readonly(db))
+             ? cv_fail(why, CV_ERR_DAMAGED, "%s: table proof is missing; expected codes of the rows", cv_db_path(db))
+             : CV_OK;
+}
+
+enum cv_err cv_proof_begin(struct cv_db *db, const struct cv_proof_config *config, enum cv_proof *ret,
+                           struct cv_why *why) {
+  enum cv_proof proof = CV_PROOF_NONE;
+  uint64_t rows = 0;
+  bool is_old = false;
+  CV_REQUIRE(config->parts <= CV_PROOF_PARTS_MAX && cv_db_sums(db) == NULL);
+  CV_TRY(no_table(db, config, &is_old, why));
+  if (!is_old) {
+    struct cv_proof_sums *sums = calloc(1, sizeof(*sums));
+    if (sums == NULL) {
+      return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", cv_db_path(db));
+    }
+    sums->db = db;
+    sums->config = *config;
+    memcpy(sums->part, config->part, config->parts * sizeof(*config->part));
+    cv_db_set_sums(db, sums); /* which frees it, now that the function may know it */
+    CV_TRY(begin(sums, &proof, &rows, why));
+  }
+  if (proof == CV_PROOF_ADDED && rows > 0) {
+    cv_log(CV_LOG_INFO, "%s: of an earlier version: its %llu rows have been given codes", cv_db_path(db),
+           (unsigned long long)rows);
+  }
+  *ret = proof;
+  return CV_OK;
+}
+
+static enum cv_err check_group_part(struct cv_proof_sums *sums, size_t part, const struct group *group,
+                                    struct cv_why *why) {
+  struct lane lane = {0};
+  uint64_t rows = 0;
+  sqlite3_stmt *stmt = NULL;
+  CV_TRY(open_rows(sums, &sums->part[part], true, &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, group->number);
+  enum cv_err err = read_rows(sums, part, stmt, true, &lane, &rows, why);
+  (void)sqlite3_finalize(stmt);
+  CV_TRY(err);
+  return memcmp(&lane, &group->now[part], sizeof(lane)) == 0
+             ? CV_OK
+             : fail_group(sums, part, group, &lane, group->now[part].rows, why);
+}
+
+enum cv_err cv_proof_check(struct cv_db *db, int64_t number, struct cv_why *why) {
+  struct cv_proof_sums *sums = cv_db_sums(db);
+  const struct group none = {.number = number};
+  struct group *group;
+  if (sums == NULL) {
+    return CV_OK;
+  }
+  CV_REQUIRE(sums->dirty == NULL);
+  HASH_FIND(hh, sums->groups, &number, sizeof(number), group);
+  for (size_t i = 0; i < sums->config.parts; i++) {
+    if (sums->part[i].group != NULL) {
+      CV_TRY(check_group_part(sums, i, group == NULL ? &none : group, why));
+    }
+  }
+  return CV_OK;
+}
