@@ -237,7 +237,7 @@ enum cv_err cv_campaign_set_standings(struct cv_broker *broker, struct cv_campai
     campaign->standing[standing[i].arm] = standing[i];
   }
   campaign->has_standings = campaign->has_standings || n > 0;
-  campaign->standings_changed = n > 0;
+  campaign->standings_changed = campaign->standings_changed || n > 0;
   cv_campaign_mark(broker, campaign);
   return CV_OK;
 }

@@ -87,11 +87,35 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
   return CV_OK;
 }
 
+static enum cv_err compare_specs(const struct cv_spec *ours, const struct cv_spec *theirs, bool *ret_same) {
+  struct cv_buf bytes[2] = {{0}};
+  cv_spec_encode(ours, &bytes[0]);
+  cv_spec_encode(theirs, &bytes[1]);
+  bool ok = cv_buf_ok(&bytes[0]) && cv_buf_ok(&bytes[1]);
+  if (ok) {
+    *ret_same = bytes[0].len == bytes[1].len && memcmp(bytes[0].data, bytes[1].data, bytes[0].len) == 0;
+  }
+  cv_buf_fini(&bytes[0]);
+  cv_buf_fini(&bytes[1]);
+  return ok ? CV_OK : CV_ERR_NOMEM;
+}
+
 static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_submit *submit,
                              struct cv_why *why) {
   uint32_t open, kept;
   struct cv_campaign *campaign = by_client_key(broker, conn, submit->client_key, &open, &kept);
   struct cv_request request = {.answer = CV_ORDER_ACCEPTED, .existed = campaign != NULL};
+  bool is_same = true;
+  if (campaign != NULL) {
+    CV_TRY(compare_specs(&campaign->spec, &submit->spec, &is_same));
+  }
+  if (!is_same) { /* to say "accepted" would be to run what was not asked for */
+    char text[160];
+    (void)snprintf(text, sizeof(text),
+                   "client key was used for another campaign (%u); expected the same campaign, or a key of its own",
+                   campaign->id);
+    return answer_error(broker, conn, CV_REFUSED_SUBMIT, why, text);
+  }
   if (campaign == NULL) {
     struct cv_why reason;
     enum cv_err err = check_submit(broker, submit, open, kept, &reason);

@@ -40,6 +40,7 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   CV_TRY(err);
   memcpy(campaign->requester, requester, n);
   memcpy(campaign->client_key, client_key, CV_CLIENT_KEY_BYTES);
+  campaign->payers.most = UINT32_MAX; /* until all that was accepted is back */
   campaign->submitted_wall_ms = submitted;
   campaign->deadline_wall_ms = deadline;
   return damaged_unless(cv_reader_done(row));
@@ -416,6 +417,7 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
     campaign->stored_releases = campaign->releases;
     campaign->fresh = campaign->changed = campaign->standings_changed = campaign->purge = false;
     campaign->active_ms = now_ms;
+    campaign->payers.most = broker->config.limits.chunks;
     if (campaign->deadline_wall_ms != 0) {
       /* A clock that has gone back while nobody was up must not give it more than it ever had. */
       uint64_t left = campaign->deadline_wall_ms > wall_ms ? campaign->deadline_wall_ms - wall_ms : 0;

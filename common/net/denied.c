@@ -14,12 +14,12 @@ static int compare(const void *a, const void *b) {
   return strcmp(((const struct cv_serial *)a)->hex, ((const struct cv_serial *)b)->hex);
 }
 
-/* Strips comment, blanks and colons in place. */
-static void strip(char *line) {
+/* Strips comment, blanks and colons in place; a zero byte stays, and is no serial number's. */
+static void strip(char *line, size_t n) {
   char *to = line;
-  for (const char *from = line; *from != '\0' && *from != '#'; from++) {
+  for (const char *from = line; from < line + n && *from != '#'; from++) {
     if (!isspace((unsigned char)*from) && *from != ':') {
-      *to++ = *from;
+      *to++ = *from != '\0' ? *from : '?';
     }
   }
   *to = '\0';
@@ -51,26 +51,35 @@ static enum cv_err append(struct cv_denied *denied, size_t *cap, const struct cv
   return CV_OK;
 }
 
-static enum cv_err read_lines(FILE *file, const char *path, struct cv_denied *denied, struct cv_why *why) {
-  char line[256];
-  size_t cap = 0;
-  for (unsigned number = 1; fgets(line, sizeof(line), file) != NULL; number++) {
-    struct cv_serial serial;
-    strip(line);
-    if (line[0] == '\0') {
-      continue;
-    }
-    if (!read_serial(line, &serial)) {
-      return cv_fail(why, CV_ERR_FORMAT, "%s:%u: expected one serial number in hex a line", path, number);
-    }
-    if (denied->count == CV_DENIED_MAX) {
-      return cv_fail(why, CV_ERR_LIMIT, "%s:%u: more than %d serial numbers", path, number, CV_DENIED_MAX);
-    }
-    if (append(denied, &cap, &serial) != CV_OK) {
-      return cv_fail(why, CV_ERR_NOMEM, "%s: no memory", path);
-    }
+static enum cv_err take_line(const char *line, const char *path, unsigned number, struct cv_denied *denied, size_t *cap,
+                             struct cv_why *why) {
+  struct cv_serial serial;
+  if (!read_serial(line, &serial)) {
+    return cv_fail(why, CV_ERR_FORMAT, "%s:%u: expected one serial number in hex a line", path, number);
   }
-  return ferror(file) ? cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno)) : CV_OK;
+  if (denied->count == CV_DENIED_MAX) {
+    return cv_fail(why, CV_ERR_LIMIT, "%s:%u: more than %d serial numbers", path, number, CV_DENIED_MAX);
+  }
+  return append(denied, cap, &serial) == CV_OK ? CV_OK : cv_fail(why, CV_ERR_NOMEM, "%s: no memory", path);
+}
+
+static enum cv_err read_lines(FILE *file, const char *path, struct cv_denied *denied, struct cv_why *why) {
+  char *line = NULL;
+  size_t room = 0, cap = 0;
+  enum cv_err err = CV_OK;
+  for (unsigned number = 1; err == CV_OK; number++) {
+    errno = 0;
+    ssize_t n = getline(&line, &room, file); /* as long as it is: a comment may be */
+    if (n < 0) {
+      bool is_end = feof(file) && errno == 0;
+      err = is_end ? CV_OK : cv_fail(why, errno == ENOMEM ? CV_ERR_NOMEM : CV_ERR_IO, "%s: %s", path, strerror(errno));
+      break;
+    }
+    strip(line, (size_t)n);
+    err = line[0] == '\0' ? CV_OK : take_line(line, path, number, denied, &cap, why);
+  }
+  free(line);
+  return err;
 }
 
 enum cv_err cv_denied_load(const char *path, struct cv_denied *ret, struct cv_why *why) {

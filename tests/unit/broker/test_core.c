@@ -506,6 +506,47 @@ static void test_rows_that_were_changed_or_are_gone_are_noticed(void **state) {
   }
 }
 
+/* Submits under the one key; what the broker answers: 0 and its line if it is an error. */
+static uint64_t submit_again(struct world *world, const struct cv_spec *spec, char *line, size_t n) {
+  struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT};
+  struct cv_broker_out out;
+  bool store;
+  uint64_t campaign = 0;
+  frame.as.submit = (struct cv_submit){.client_key = {1}, .spec = *spec};
+  ask(world, &frame);
+  assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
+  assert_false(store); /* nothing comes of it */
+  cv_broker_stored(world->core);
+  while (cv_broker_next_out(world->core, &out)) {
+    if (out.schema == CV_SCHEMA_ORDER && out.frame.order->kind == CV_ORDER_ERROR) {
+      (void)snprintf(line, n, "%s", out.frame.order->as.error);
+    } else if (out.schema == CV_SCHEMA_ORDER && out.frame.order->kind == CV_ORDER_ACCEPTED) {
+      campaign = out.frame.order->as.accepted.campaign;
+    }
+  }
+  return campaign;
+}
+
+static void test_a_client_key_is_for_one_campaign(void **state) {
+  struct world world;
+  world_make(&world);
+  submit(&world);
+  for (int i = 0; i < 2; i++) { /* before and after a restart */
+    char line[200] = "";
+    while (turn(&world, false)) {
+    }
+    struct cv_spec spec = spec_of_test();
+    assert_int_equal(submit_again(&world, &spec, line, sizeof(line)), 1);
+    assert_string_equal(line, "");
+    spec.epsilon_micro--;
+    assert_int_equal(submit_again(&world, &spec, line, sizeof(line)), 0);
+    assert_string_equal(
+        line, "client key was used for another campaign (1); expected the same campaign, or a key of its own");
+    (void)restart(&world);
+  }
+  world_end(&world);
+}
+
 static void copy_file(const char *from, const char *to) {
   char command[700];
   (void)snprintf(command, sizeof(command), "cp %s %s", from, to);
@@ -585,6 +626,7 @@ int main(void) {
       cmocka_unit_test(test_who_watches_is_told_what_the_campaign_is_if_it_asks),
       cmocka_unit_test(test_a_statement_has_all_that_left_before_it),
       cmocka_unit_test(test_an_older_database_is_refused),
+      cmocka_unit_test(test_a_client_key_is_for_one_campaign),
   };
   return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

@@ -311,6 +311,46 @@ static void test_standings_that_are_no_numbers_are_refused(void **state) {
   }
 }
 
+/* A limit that is lowered holds for what is new; what was accepted under a higher one comes back. */
+static void test_a_lower_limit_of_chunks_keeps_what_there_is(void **state) {
+  enum { MANY = 150 /* above the limit of 100 */ };
+  static const uint8_t empty[CV_CHUNK_BYTES];
+  struct stage stage;
+  struct cv_batch batch = {.commit = 0};
+  struct cv_chunk *chunk;
+  setup(&stage);
+  batch.commit = stage.disk.commit + 1;
+  for (uint64_t i = 0; i < MANY; i++) {
+    assert_int_equal(cv_batch_open(&batch, CV_OP_CHUNK, 1, i), CV_OK);
+    batch.op[batch.ops - 1].chunk = CV_CHUNK_PAYERS;
+    cv_buf_put(&batch.bytes, empty, sizeof(empty));
+    cv_batch_shut(&batch);
+  }
+  disk_commit(&stage.disk, &batch);
+  cv_batch_fini(&batch);
+  assert_int_equal(load(&stage), CV_OK);
+  struct cv_campaign *campaign = stage.core->campaigns;
+  assert_int_equal(campaign->payers.count, MANY);
+  assert_int_equal(cv_chunks_touch(&campaign->payers, MANY - 1, &chunk), CV_OK);
+  assert_int_equal(cv_chunks_touch(&campaign->payers, MANY, &chunk), CV_ERR_LIMIT);
+  teardown(&stage);
+}
+
+/* Standings that are not stored yet are stored, also if a message without any comes before that. */
+static void test_standings_wait_for_their_commit(void **state) {
+  struct stage stage;
+  struct cv_why why;
+  setup(&stage);
+  struct cv_campaign *campaign = stage.core->campaigns;
+  const struct cv_standing standing = {.arm = 1, .rank_class = 2, .tokens = 5, .mean = .75, .radius = .125};
+  assert_int_equal(cv_campaign_set_standings(stage.core, campaign, &standing, 1, &why), CV_OK);
+  assert_int_equal(cv_campaign_set_standings(stage.core, campaign, NULL, 0, &why), CV_OK);
+  turn(&stage);
+  assert_int_equal(load(&stage), CV_OK);
+  assert_int_equal(stage.core->campaigns->standing[1].rank_class, 2);
+  teardown(&stage);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_was_stored_comes_back),
@@ -322,6 +362,8 @@ int main(void) {
       cmocka_unit_test(test_places_outside_all_arms_are_refused),
       cmocka_unit_test(test_a_plan_with_arms_that_are_not_is_refused),
       cmocka_unit_test(test_standings_that_are_no_numbers_are_refused),
+      cmocka_unit_test(test_a_lower_limit_of_chunks_keeps_what_there_is),
+      cmocka_unit_test(test_standings_wait_for_their_commit),
   };
   return cmocka_run_group_tests_name("restore", tests, NULL, NULL);
 }
