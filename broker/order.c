@@ -87,10 +87,19 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
   return CV_OK;
 }
 
-static enum cv_err compare_specs(const struct cv_spec *ours, const struct cv_spec *theirs, bool *ret_same) {
+/* What was accepted has been completed (cv_privacy_init). */
+static enum cv_err compare_specs(const struct cv_broker *broker, const struct cv_spec *ours,
+                                 const struct cv_spec *theirs, bool *ret_same) {
   struct cv_buf bytes[2] = {{0}};
+  struct cv_spec completed = *theirs;
+  struct cv_privacy privacy;
+  enum cv_err err = cv_privacy_init(&completed, &broker->config.limits, &privacy, NULL);
+  if (err != CV_OK) {
+    *ret_same = false;
+    return err == CV_ERR_NOMEM ? err : CV_OK;
+  }
   cv_spec_encode(ours, &bytes[0]);
-  cv_spec_encode(theirs, &bytes[1]);
+  cv_spec_encode(&completed, &bytes[1]);
   bool ok = cv_buf_ok(&bytes[0]) && cv_buf_ok(&bytes[1]);
   if (ok) {
     *ret_same = bytes[0].len == bytes[1].len && memcmp(bytes[0].data, bytes[1].data, bytes[0].len) == 0;
@@ -107,7 +116,7 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
   struct cv_request request = {.answer = CV_ORDER_ACCEPTED, .existed = campaign != NULL};
   bool is_same = true;
   if (campaign != NULL) {
-    CV_TRY(compare_specs(&campaign->spec, &submit->spec, &is_same));
+    CV_TRY(compare_specs(broker, &campaign->spec, &submit->spec, &is_same));
   }
   if (!is_same) { /* to say "accepted" would be to run what was not asked for */
     char text[160];

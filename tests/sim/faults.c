@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/sim/faults.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -168,6 +169,121 @@ static void roll_back(struct world *world) {
   }
 }
 
+/* ---- a disk that does not keep what it was given, or somebody who edits it ---- */
+
+static sqlite3 *open_raw(void) {
+  sqlite3 *db;
+  bool good = sqlite3_open_v2("B/broker.db", &db, SQLITE_OPEN_READWRITE, CV_SIM_VFS) == SQLITE_OK &&
+              sqlite3_exec(db, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL) == SQLITE_OK;
+  if (!good) {
+    (void)sqlite3_close(db);
+  }
+  return good ? db : NULL;
+}
+
+/* Of every row that the broker reads; 0 if they cannot be read. */
+static uint64_t content(void) {
+  static const char *const tables[] = {"meta", "campaign", "plan", "release", "ledger", "recovery", "journal", "chunk"};
+  sqlite3 *db = open_raw();
+  uint64_t sum = 1;
+  for (size_t i = 0; db != NULL && sum != 0 && i < CV_COUNT(tables); i++) {
+    sqlite3_stmt *stmt;
+    char sql[80];
+    int code = SQLITE_ERROR;
+    (void)snprintf(sql, sizeof(sql), "SELECT * FROM %s", tables[i]);
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK) {
+      while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
+        for (int j = 0; j < sqlite3_column_count(stmt); j++) {
+          const uint8_t *bytes = sqlite3_column_blob(stmt, j);
+          for (int k = 0; k < sqlite3_column_bytes(stmt, j); k++) {
+            sum = cv_mix64(sum ^ bytes[k]);
+          }
+          sum = cv_mix64(sum + 1);
+        }
+      }
+    }
+    (void)sqlite3_finalize(stmt);
+    sum = code == SQLITE_DONE ? sum : 0;
+  }
+  (void)sqlite3_close(db);
+  return db == NULL ? 0 : sum;
+}
+
+/* One bit of the database or of its log. */
+static bool flip_bit(struct world *world) {
+  struct disk copy;
+  const char *name = world_chance(world, 50) ? "B/broker.db" : "B/broker.db-wal";
+  bool flipped = false;
+  disk_copy_durable(&world->disk_broker, "B/", &copy);
+  for (size_t i = 0; i < DISK_FILES; i++) {
+    struct disk_file *file = &copy.file[i];
+    if (strcmp(file->name, name) == 0 && file->durable_n > 0) {
+      file->durable[world_below(world, file->durable_n)] ^= (uint8_t)(1U << world_below(world, 8));
+      flipped = true;
+    }
+  }
+  disk_put_back(&world->disk_broker, "B/", &copy);
+  disk_copy_fini(&copy);
+  return flipped;
+}
+
+/* As somebody without the key could. */
+static void edit_rows(struct world *world) {
+  static const char *const edits[] = {
+      "UPDATE release SET image = CAST(substr(image, 1, 24) || char(unicode('a') + number % 7) || substr(image, 26) AS "
+      "BLOB)",
+      "DELETE FROM release WHERE number = (SELECT max(number) FROM release)",
+      "DELETE FROM journal WHERE id = (SELECT max(id) FROM journal)",
+      "DELETE FROM chunk WHERE number = (SELECT min(number) FROM chunk)",
+      "UPDATE ledger SET image = zeroblob(length(image))",
+      "UPDATE meta SET tokens = tokens / 2",
+      "UPDATE campaign SET state = NULL",
+      "UPDATE journal SET sealed = (SELECT sealed FROM journal LIMIT 1)",
+  };
+  sqlite3 *db = open_raw();
+  if (db != NULL) {
+    (void)sqlite3_exec(db, edits[world_below(world, CV_COUNT(edits))], NULL, NULL, NULL);
+    (void)sqlite3_close(db);
+  }
+}
+
+/* Noticed at the next start, or harmless: every row is what it was. Then a copy is put back. */
+static void damage(struct world *world) {
+  struct party *broker = world->broker;
+  struct disk *disk = &world->disk_broker;
+  struct disk good;
+  struct cv_why why = {.text = ""};
+  if (broker->up) {
+    party_die(broker, 10 + world_below(world, 500));
+  }
+  disk_after_power_loss(disk, world->rng);
+  disk->refuse_in = disk->fuse = 0;
+  disk_copy_durable(disk, "B/", &good);
+  uint64_t before = content();
+  disk_put_back(disk, "B/", &good);
+  if (before != 0) {
+    if (world_chance(world, 50)) {
+      (void)flip_bit(world);
+    } else {
+      edit_rows(world);
+    }
+    broker->life++;
+    bool started = broker->ops->start(broker, &why);
+    disk->dead = true;
+    broker->ops->stop(broker);
+    broker->self = NULL;
+    disk->dead = false;
+    disk_after_kill(disk, world->rng);
+    if (started && content() != before) {
+      world_fail(world, "the broker started on rows that it has not stored");
+    }
+    tally_add(TALLY_BROKER_DAMAGED, !started);
+    world_log(world, "fault: the broker's disk is damaged: %s", started ? "no row of it" : why.text);
+  }
+  disk_put_back(disk, "B/", &good);
+  disk_copy_fini(&good);
+}
+
 /* Of the wall clock, which only the broker has: the others know no time or the monotonic one. */
 static void jump(struct world *world) {
   int64_t by = ((int64_t)world_below(world, 20000) - 10000) * (world_chance(world, 20) ? 1000 : 1);
@@ -246,6 +362,9 @@ static void do_fault(struct world *world, enum fault fault) {
       break;
     case FAULT_ROLLBACK:
       roll_back(world);
+      break;
+    case FAULT_DAMAGE:
+      damage(world);
       break;
     default:
       break;

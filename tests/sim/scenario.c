@@ -266,6 +266,13 @@ static uint32_t shown_most(const struct scenario *s) {
   return most;
 }
 
+/* From a stream of its own, like drains. */
+static void draw_damage(struct scenario *s) {
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, s->seed, 77, 5, 0);
+  s->weight[FAULT_DAMAGE] = cv_rng_below(&seeded.rng, 6) == 0 ? 6 : 0;
+}
+
 /* In one world of four the broker is asked to stop now and then, and in another a gateway cannot keep what it gives;
  * from a stream of its own. */
 static void draw_drains(struct scenario *s) {
@@ -397,6 +404,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   if (!calm) {
     draw_faults(&s, rng);
     draw_drains(&s);
+    draw_damage(&s);
     if (cv_rng_below(rng, 12) == 0) {
       draw_poverty(&s, rng);
     }
@@ -429,6 +437,7 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_LOSE_THIRDPARTY] = "third-party lost",
       [FAULT_OLDER_THIRDPARTY] = "third-party put back",
       [FAULT_ROLLBACK] = "broker put back",
+      [FAULT_DAMAGE] = "broker's disk damaged",
       [FAULT_DRAIN] = "broker asked to stop",
       [FAULT_FULL_CREW] = "gateway's disk",
   };

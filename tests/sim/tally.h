@@ -63,6 +63,7 @@
   MUST(THIRDPARTY_LOST, "third-party's database lost")                          \
   MUST(THIRDPARTY_OLDER, "third-party's database put back to an older copy")    \
   MUST(BROKER_OLDER, "broker's database put back, refused by the anchor")       \
+  MUST(BROKER_DAMAGED, "broker's database damaged, and noticed")                \
   MUST(RECOVERED, "broker's older database recovered")                          \
   MUST(BOTH_OLDER, "broker's database and anchor put back")                     \
   MUST(RECRUITMENTS, "worlds that recruit")                                     \
