@@ -12,8 +12,10 @@
 
 #include "lab/audit/search.h"
 
+enum { CV_AUDIT_RUNS_MIN = 1000 };
+
 struct cv_audit_settings {
-  uint64_t runs; /* on each neighbour; at least 1000 */
+  uint64_t runs; /* on each neighbour of a subject with all of its share; at least CV_AUDIT_RUNS_MIN */
   uint64_t seed;
   unsigned jobs;  /* threads */
   double error;   /* probability of any false alarm in the whole audit */
@@ -23,7 +25,8 @@ struct cv_audit_settings {
 struct cv_audit_verdict {
   double certified;
   struct cv_audit_event event;
-  uint64_t hits[2]; /* of runs / 2, on the neighbour where it is likelier and on the other */
+  uint64_t hits[2]; /* on the neighbour where it is likelier and on the other */
+  uint64_t runs;    /* that they are of: half of what the subject got, the other half was searched */
   double seconds;
 };
 

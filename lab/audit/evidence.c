@@ -47,3 +47,14 @@ double cv_audit_certified(uint64_t hits_p, uint64_t hits_q, uint64_t runs, doubl
   double p = cv_audit_lower(hits_p, runs, error / 2) - delta;
   return p <= 0 ? -(double)INFINITY : log(p / cv_audit_upper(hits_q, runs, error / 2));
 }
+
+/* One end of Wilson's interval; `z` below 0 for the lower one. */
+static double wilson(uint64_t hits, uint64_t runs, double z) {
+  double n = (double)runs, p = (double)hits / n, squared = z * z / n;
+  return (p + squared / 2 + z * sqrt(p * (1 - p) / n + squared / (4 * n))) / (1 + squared);
+}
+
+double cv_audit_estimate(uint64_t hits_p, uint64_t hits_q, uint64_t runs, double delta, double z) {
+  double p = wilson(hits_p, runs, -z) - delta;
+  return p <= 0 ? -(double)INFINITY : log(p / wilson(hits_q, runs, z));
+}

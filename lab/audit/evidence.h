@@ -19,4 +19,10 @@ double cv_audit_upper(uint64_t hits, uint64_t runs, double error);
  */
 double cv_audit_certified(uint64_t hits_p, uint64_t hits_q, uint64_t runs, double delta, double error);
 
+/*
+ * About cv_audit_certified(), in a few operations, from Wilson's score intervals; `z` is the deviation that a standard
+ * normal number exceeds with probability error/2. For choosing among many events what is then judged exactly.
+ */
+double cv_audit_estimate(uint64_t hits_p, uint64_t hits_q, uint64_t runs, double delta, double z);
+
 #endif

@@ -6,25 +6,29 @@
 #include "lab/audit/pipeline.h"
 #include "lab/audit/subjects.h"
 
-/* The place whose score differs: the only token of the changed round of the first arm. */
+/* The score that differs is that of the only token of the changed round of its arm. */
 struct input {
   bool neighbour;
-  uint64_t place;
+  const struct cv_audit_stream *stream;
 };
 
 static int64_t score(const void *data, uint32_t arm, uint64_t place) {
   const struct input *input = data;
-  return input->neighbour && arm == 0 && place == input->place ? CV_GRID : 0;
+  const struct cv_audit_stream *stream = input->stream;
+  if (arm != stream->arm || place + 1 != stream->changed) {
+    return stream->base;
+  }
+  return input->neighbour ? stream->score : 0;
 }
 
 static enum cv_err sample(const struct cv_audit_subject *self, bool neighbour, uint64_t stream, uint64_t runs,
                           int64_t *row) {
-  const struct input input = {.neighbour = neighbour, .place = self->changed - 1};
+  const struct input input = {.neighbour = neighbour, .stream = &self->stream};
   struct cv_rng_seeded noise, privatizer;
   cv_rng_seeded_init(&noise, stream, CV_RNG_NOISE, 0, 0);
   cv_rng_seeded_init(&privatizer, stream, CV_RNG_PRIVATIZER, 0, 0);
   const struct cv_pipeline pipeline = {.spec = self->thing,
-                                       .rounds = self->items,
+                                       .rounds = self->stream.items,
                                        .tau = 1,
                                        .score = score,
                                        .data = &input,
@@ -44,9 +48,10 @@ static void label(const struct cv_audit_subject *self, uint32_t at, char text[CV
   }
 }
 
-enum cv_err cv_audit_pipeline(const struct cv_spec *spec, uint32_t rounds, struct cv_audit_subject *ret) {
+enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_stream *stream,
+                              struct cv_audit_subject *ret) {
   enum { ARMS = 2 };
-  uint32_t width = ARMS * rounds + 1;
+  uint32_t width = ARMS * stream->items + 1;
   if (spec->arms != ARMS || width > CV_AUDIT_WIDTH_MAX || width - 1 > CV_AUDIT_KEYS_MAX) {
     return CV_ERR_LIMIT;
   }
@@ -55,21 +60,23 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, uint32_t rounds, struc
   CV_TRY(cv_privacy_init(&completed, &(struct cv_broker_limits){.release_tokens = 1}, &privacy, NULL));
   *ret = (struct cv_audit_subject){
       .is_sound = true,
-      .epsilon = (double)cv_privacy_spent_micro(&privacy, rounds) / CV_MICRO,
+      .epsilon = (double)cv_privacy_spent_micro(&privacy, stream->items) / CV_MICRO,
       .delta = (double)cv_privacy_delta_pico(&privacy) / CV_PICO,
       .width = width,
+      .series = width - 1,
       .keys = width - 1,
       .sample = sample,
       .label = label,
       .thing = spec,
-      .items = rounds,
-      .changed = rounds < 3 ? 1 : 3,
+      .stream = *stream,
   };
   for (uint32_t i = 0; i < ret->keys; i++) {
     ret->key[i] = (uint16_t)i;
   }
+  const char arm_name = "AB"[stream->arm];
   (void)snprintf(ret->part, sizeof(ret->part), "pipeline");
-  (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s%s, %.20s, n %u", spec->privatizer.name,
-                 privacy.local.delta_pico > 0 ? " delta" : "", spec->mechanism.name, rounds);
+  (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s%s, %.14s, n %u, item %c%u%s", spec->privatizer.name,
+                 privacy.local.delta_pico > 0 ? " delta" : "", spec->mechanism.name, stream->items, arm_name,
+                 stream->changed, stream->base > 0 ? ", full" : "");
   return CV_OK;
 }

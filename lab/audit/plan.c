@@ -8,24 +8,51 @@
 #include "common/base/grid.h"
 #include "lab/audit/subjects.h"
 
-enum { SUBJECTS_MAX = 512, SPECS_MAX = 128, CHOICES_MAX = 64 };
+enum { SUBJECTS_MAX = 8192, SPECS_MAX = 128, CHOICES_MAX = 64 };
 
 struct cv_audit_plan {
   const char *only;
   size_t count, specs, choices;
+  uint32_t sweeps;
   struct cv_audit_subject subject[SUBJECTS_MAX];
   struct cv_spec spec[SPECS_MAX];
   struct cv_choice choice[CHOICES_MAX];
 };
 
-/* Streams to look at: length, and the item that differs. */
-struct stream {
-  uint32_t items, changed;
+/*
+ * Streams that get many runs, for claims that a fault overdraws by little. What is tight differs: under hybrid the
+ * third of four items is in a segment and in a p-sum of each level, under binary the first.
+ */
+static const struct {
+  uint32_t items, changed, arity;
+  const char *mechanism; /* NULL: all */
   bool full;
+  uint32_t share;
+} streams[] = {
+    {1, 1, 0, NULL, false, 1},   {3, 2, 0, NULL, true, 1},     {4, 3, 0, NULL, false, 1},  {4, 1, 0, NULL, false, 1},
+    {7, 3, 0, NULL, true, 1},    {8, 5, 0, NULL, false, 1},    {64, 1, 0, NULL, false, 4}, {64, 33, 0, NULL, true, 4},
+    {4, 3, 3, "kary", false, 1}, {13, 5, 3, "kary", false, 1},
 };
-static const struct stream streams[] = {
-    {1, 1, false}, {3, 2, true}, {4, 3, false}, {7, 3, true}, {8, 5, false}, {64, 1, false}, {64, 33, true},
+
+/*
+ * Streams of which every item is changed in turn, with a part of the runs for each: what is kept, or left out, at one
+ * moment of a stream shows only if the right item differs, but then it shows in few runs. So long that binary counters
+ * carry into their sixth digit and fall back, and that balanced ternary ones, at k = 3, carry through three levels at
+ * once (at 14) and into a fourth.
+ */
+enum {
+  SWEEP_ITEMS = 34,
+  SWEEP_TOKENS = 12,
+  SWEEP_SHARE = 25,
+  FULL_MORE = 5,
+  PIPELINE_SHARE = 2,
+  PIPELINE_SWEEP_SHARE = 50
 };
+static const struct {
+  const char *mechanism; /* NULL: all that are not named */
+  uint32_t arity;
+} sweeps[] = {{NULL, 0}, {"kary", 3}, {"kary", 5}};
+
 static const struct {
   uint64_t micro;
   bool full;
@@ -38,31 +65,101 @@ static void keep(struct cv_audit_plan *plan, const struct cv_audit_subject *subj
   }
 }
 
+/* One of the sweep that was numbered last. */
+static void keep_swept(struct cv_audit_plan *plan, struct cv_audit_subject *subject, uint32_t share, bool full) {
+  subject->sweep = plan->sweeps;
+  subject->share = full ? share / FULL_MORE : share;
+  keep(plan, subject);
+}
+
+/*
+ * The stream of a sweep whose item `changed` differs. Half of them are of highest scores, where the difference is odd,
+ * so that it is in the least bits, too; a third are of a broker that is started again before and after each release.
+ */
+static struct cv_audit_stream swept(uint32_t items, uint32_t changed) {
+  bool odd = changed % 2 == 1;
+  return (struct cv_audit_stream){.items = items,
+                                  .changed = changed,
+                                  .base = odd ? 0 : CV_GRID,
+                                  .score = odd ? CV_GRID : CV_GRID - 1,
+                                  .restarts = changed % 3 == 0};
+}
+
+static bool is_named(const char *mechanism) {
+  for (size_t i = 0; i < CV_COUNT(sweeps); i++) {
+    if (sweeps[i].mechanism != NULL && strcmp(sweeps[i].mechanism, mechanism) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static enum cv_err add_streams(struct cv_audit_plan *plan, const struct cv_mechanism_class *class, uint64_t micro,
+                               bool full) {
+  for (size_t i = 0; i < CV_COUNT(streams); i++) {
+    struct cv_audit_stream stream = {
+        .items = streams[i].items, .changed = streams[i].changed, .score = CV_GRID, .arity = streams[i].arity};
+    struct cv_audit_subject subject;
+    if ((streams[i].full && !full) ||
+        (streams[i].mechanism != NULL && strcmp(streams[i].mechanism, class->name) != 0)) {
+      continue;
+    }
+    CV_TRY(cv_audit_mechanism(class, micro, &stream, &subject));
+    subject.share = streams[i].share;
+    keep(plan, &subject);
+    if (!class->is_private) {
+      stream.charged = true;
+      CV_TRY(cv_audit_mechanism(class, micro, &stream, &subject));
+      subject.share = streams[i].share;
+      keep(plan, &subject);
+    }
+  }
+  return CV_OK;
+}
+
+/* What is charged for what is not private grows with n: less epsilon, for a claim that few runs can refute. */
+static enum cv_err add_sweeps(struct cv_audit_plan *plan, const struct cv_mechanism_class *class, uint64_t micro,
+                              bool full) {
+  for (size_t i = 0; i < CV_COUNT(sweeps); i++) {
+    const char *mechanism = sweeps[i].mechanism;
+    if (mechanism == NULL ? is_named(class->name) : strcmp(mechanism, class->name) != 0) {
+      continue;
+    }
+    plan->sweeps++;
+    for (uint32_t changed = 1; changed <= SWEEP_ITEMS; changed++) {
+      struct cv_audit_subject subject;
+      struct cv_audit_stream stream = swept(SWEEP_ITEMS, changed);
+      stream.arity = sweeps[i].arity;
+      stream.charged = !class->is_private;
+      CV_TRY(cv_audit_mechanism(class, stream.charged ? micro / 4 : micro, &stream, &subject));
+      keep_swept(plan, &subject, SWEEP_SHARE, full);
+    }
+  }
+  return CV_OK;
+}
+
 static enum cv_err add_mechanisms(struct cv_audit_plan *plan, bool full) {
-  struct cv_audit_subject subject;
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
-    if (strcmp(cv_mechanism_at(i)->name, "none") == 0) {
+    if (!cv_mechanism_at(i)->has_noise) {
       continue;
     }
     for (size_t e = 0; e < CV_COUNT(epsilons); e++) {
-      for (size_t s = 0; s < CV_COUNT(streams); s++) {
-        if (full || !(epsilons[e].full || streams[s].full)) {
-          CV_TRY(cv_audit_mechanism(cv_mechanism_at(i), epsilons[e].micro, streams[s].items, streams[s].changed,
-                                    &subject));
-          keep(plan, &subject);
-        }
+      if (full || !epsilons[e].full) {
+        CV_TRY(add_streams(plan, cv_mechanism_at(i), epsilons[e].micro, full));
+        CV_TRY(add_sweeps(plan, cv_mechanism_at(i), epsilons[e].micro, full));
       }
     }
   }
   return CV_OK;
 }
 
-/* Choices of a privatizer: up to three numbers and a word. */
+/* Choices of a privatizer: up to four numbers and a word. */
 static const struct local {
-  const char *name, *key[3];
-  double number[3];
+  const char *name, *key[4];
+  double number[4];
   const char *rule;
   bool full;
+  uint32_t arms; /* 0: 1 */
 } locals[] = {
     {.name = "randomized-response", .key = {"epsilon"}, .number = {.5}},
     {.name = "randomized-response", .key = {"epsilon"}, .number = {2}},
@@ -78,6 +175,10 @@ static const struct local {
     {.name = "randomized-response", .key = {"epsilon", "delta"}, .number = {.1, .5}},
     {.name = "randomized-response", .key = {"epsilon", "delta"}, .number = {.1, .5}, .rule = "printed", .full = true},
     {.name = "randomized-response", .key = {"p00", "p11", "delta"}, .number = {.7, .8, .6}, .full = true},
+    {.name = "randomized-response",
+     .key = {"p00.1", "p11.1", "p00.2", "p11.2"},
+     .number = {.6, .65, .85, .9},
+     .arms = 2},
 };
 
 static enum cv_err choose(const struct local *local, struct cv_choice *ret) {
@@ -89,14 +190,31 @@ static enum cv_err choose(const struct local *local, struct cv_choice *ret) {
   return local->rule == NULL ? CV_OK : cv_params_set_text(&ret->params, "rule", local->rule);
 }
 
+/* One score with all runs, then a row of tokens for arm after arm, each in turn. */
+static enum cv_err add_tokens(struct cv_audit_plan *plan, const struct cv_choice *choice, uint32_t arms, bool full) {
+  struct cv_audit_subject subject;
+  for (uint32_t arm = 0; arm < arms; arm++) {
+    struct cv_audit_stream stream = {.items = 1, .changed = 1, .score = CV_GRID, .arm = arm};
+    CV_TRY(cv_audit_privatizer(choice, arms, &stream, &subject, NULL));
+    keep(plan, &subject);
+  }
+  plan->sweeps++;
+  for (uint32_t changed = 1; changed <= SWEEP_TOKENS; changed++) {
+    struct cv_audit_stream stream = {.items = SWEEP_TOKENS, .changed = changed, .score = CV_GRID};
+    stream.base = changed % 2 == 1 ? 0 : CV_GRID;
+    stream.arm = (changed - 1) / 2 % arms;
+    CV_TRY(cv_audit_privatizer(choice, arms, &stream, &subject, NULL));
+    keep_swept(plan, &subject, SWEEP_SHARE, full);
+  }
+  return CV_OK;
+}
+
 static enum cv_err add_privatizers(struct cv_audit_plan *plan, bool full) {
   for (size_t i = 0; i < CV_COUNT(locals); i++) {
     if (full || !locals[i].full) {
-      struct cv_audit_subject subject;
       struct cv_choice *choice = &plan->choice[plan->choices++];
       CV_TRY(choose(&locals[i], choice));
-      CV_TRY(cv_audit_privatizer(choice, &subject, NULL));
-      keep(plan, &subject);
+      CV_TRY(add_tokens(plan, choice, locals[i].arms == 0 ? 1 : locals[i].arms, full));
     }
   }
   return CV_OK;
@@ -108,17 +226,38 @@ static const struct way {
   const char *mechanism;
   uint32_t rounds;
   bool full;
+  uint32_t arity;
 } ways[] = {
-    {NULL, "hybrid", 1, false},     {NULL, "hybrid", 4, false},        {NULL, "segments", 4, false},
-    {NULL, "batch", 3, false},      {NULL, "kary", 4, true},           {NULL, "binary", 4, true},
-    {NULL, "doubling", 4, true},    {NULL, "per-item", 3, true},       {NULL, "binary-honaker", 4, true},
-    {&locals[1], "none", 3, false}, {&locals[9], "none", 3, false},    {&locals[1], "hybrid", 4, false},
-    {&locals[2], "none", 3, true},  {&locals[8], "segments", 3, true}, {&locals[11], "batch", 1, false},
+    {NULL, "hybrid", 1, false},        {NULL, "hybrid", 4, false},
+    {NULL, "segments", 4, false},      {NULL, "batch", 3, false},
+    {NULL, "kary", 4, true},           {NULL, "binary", 4, true},
+    {NULL, "doubling", 4, true},       {NULL, "per-item", 3, true},
+    {NULL, "binary-honaker", 4, true}, {&locals[1], "none", 3, false},
+    {&locals[9], "none", 3, false},    {&locals[1], "hybrid", 4, false},
+    {&locals[2], "none", 3, true},     {&locals[8], "segments", 3, true},
+    {&locals[11], "batch", 1, false},  {NULL, "kary", 5, false, .arity = 3},
 };
 
-static enum cv_err add_way(struct cv_audit_plan *plan, const struct way *way) {
-  struct cv_spec *spec = &plan->spec[plan->specs++];
+/* One score in the middle with many runs, then each of both arms in turn. */
+static enum cv_err add_both(struct cv_audit_plan *plan, const struct cv_spec *spec, const struct way *way, bool full) {
   struct cv_audit_subject subject;
+  uint32_t rounds = way->rounds;
+  struct cv_audit_stream stream = {.items = rounds, .changed = rounds < 3 ? 1 : 3, .score = CV_GRID};
+  CV_TRY(cv_audit_pipeline(spec, &stream, &subject));
+  subject.share = full ? 1 : PIPELINE_SHARE;
+  keep(plan, &subject);
+  plan->sweeps++;
+  for (uint32_t at = 0; rounds > 1 && at < 2 * rounds; at++) {
+    stream = swept(rounds, at / 2 + 1);
+    stream.arm = at % 2;
+    CV_TRY(cv_audit_pipeline(spec, &stream, &subject));
+    keep_swept(plan, &subject, PIPELINE_SWEEP_SHARE, full);
+  }
+  return CV_OK;
+}
+
+static enum cv_err add_way(struct cv_audit_plan *plan, const struct way *way, bool full) {
+  struct cv_spec *spec = &plan->spec[plan->specs++];
   *spec = (struct cv_spec){.name = "audit",
                            .arms = 2,
                            .policy.name = "ppar",
@@ -127,12 +266,13 @@ static enum cv_err add_way(struct cv_audit_plan *plan, const struct way *way) {
                            .tokens_per_worker = 1,
                            .tokens = 2 * (uint64_t)way->rounds};
   (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "%s", way->mechanism);
+  if (way->arity > 0) {
+    CV_TRY(cv_params_set_number(&spec->mechanism.params, "k", way->arity));
+  }
   if (way->local != NULL) {
     CV_TRY(choose(way->local, &spec->privatizer));
   }
-  CV_TRY(cv_audit_pipeline(spec, way->rounds, &subject));
-  keep(plan, &subject);
-  return CV_OK;
+  return add_both(plan, spec, way, full);
 }
 
 static bool has_delta(const struct local *local) {
@@ -146,7 +286,7 @@ static enum cv_err add_deltas(struct cv_audit_plan *plan) {
   for (size_t i = 0; i < CV_COUNT(locals); i++) {
     for (size_t j = 0; cv_mechanism_at(j) != NULL && has_delta(&locals[i]); j++) {
       if (cv_mechanism_at(j)->is_private) {
-        CV_TRY(add_way(plan, &(struct way){&locals[i], cv_mechanism_at(j)->name, 1, true}));
+        CV_TRY(add_way(plan, &(struct way){&locals[i], cv_mechanism_at(j)->name, 1, true}, true));
       }
     }
   }
@@ -156,7 +296,7 @@ static enum cv_err add_deltas(struct cv_audit_plan *plan) {
 static enum cv_err add_pipelines(struct cv_audit_plan *plan, bool full) {
   for (size_t i = 0; i < CV_COUNT(ways); i++) {
     if (full || !ways[i].full) {
-      CV_TRY(add_way(plan, &ways[i]));
+      CV_TRY(add_way(plan, &ways[i], full));
     }
   }
   return full ? add_deltas(plan) : CV_OK;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lab/audit/search.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/audit/discriminant.h"
 #include "lab/audit/evidence.h"
 
 enum {
@@ -14,6 +17,7 @@ enum {
   REPEATED = 12,     /* times a value must come in a probe to be looked for exactly */
   CANDIDATES = 24000 /* conditions at most */
 };
+static const uint16_t moduli[] = {2, 3, 5};
 static const double quantiles[THRESHOLDS] = {.02, .1, .25, .5, .75, .9, .98};
 
 /* One candidate condition with a bit a run and neighbour. */
@@ -26,14 +30,38 @@ struct search {
   const struct cv_audit_subject *subject;
   const int64_t *const *rows;
   uint64_t runs, words;
-  double error;
+  double error, z;
+  const double *weight;
   struct candidate *candidate;
   size_t count;
   int64_t *value; /* of one quantity, `runs` of them */
 };
 
-static int64_t quantity(const struct cv_audit_condition *condition, const int64_t *row) {
-  return row[condition->plus] - (condition->minus < 0 ? 0 : row[condition->minus]);
+static int64_t weighted(const double *weight, uint32_t series, const int64_t *row) {
+  double sum = 0;
+  for (uint32_t i = 0; i < series; i++) {
+    sum += weight[i] * (double)row[i];
+  }
+  return llround(sum);
+}
+
+static int64_t quantity(const struct cv_audit_condition *condition, const double *weight, uint32_t series,
+                        const int64_t *row) {
+  if (condition->plus == CV_AUDIT_SUM) {
+    return weighted(weight, series, row);
+  }
+  int64_t value = row[condition->plus] - (condition->minus < 0 ? 0 : row[condition->minus]);
+  if (condition->modulus == 0) {
+    return value;
+  }
+  int64_t left = value % condition->modulus;
+  return left < 0 ? left + condition->modulus : left;
+}
+
+static int64_t quantity_of(const struct search *search, const struct cv_audit_condition *condition, int side,
+                           uint64_t run) {
+  return quantity(condition, search->weight, search->subject->series,
+                  search->rows[side] + run * search->subject->width);
 }
 
 static bool holds(const struct cv_audit_condition *condition, int64_t value) {
@@ -69,20 +97,25 @@ static void add(struct search *search, size_t from, struct cv_audit_condition co
   }
 }
 
-/* The conditions that one neighbour's distribution of a quantity suggests. */
-static void suggest(struct search *search, size_t from, struct cv_audit_condition condition, bool neighbour) {
+/* Both sides of a threshold. */
+static void add_sides(struct search *search, size_t from, struct cv_audit_condition condition, int64_t threshold) {
+  condition.threshold = threshold;
+  condition.relation = CV_AUDIT_AT_LEAST;
+  add(search, from, condition);
+  condition.relation = CV_AUDIT_AT_MOST;
+  add(search, from, condition);
+}
+
+/* The conditions that one neighbour's distribution of a quantity suggests; returns its median. */
+static int64_t suggest(struct search *search, size_t from, struct cv_audit_condition condition, int side) {
   int64_t probe[PROBE];
   size_t n = search->runs < PROBE ? search->runs : PROBE;
   for (size_t i = 0; i < n; i++) {
-    probe[i] = quantity(&condition, search->rows[neighbour] + i * search->subject->width);
+    probe[i] = quantity_of(search, &condition, side, i);
   }
   qsort(probe, n, sizeof(probe[0]), by_value);
-  for (size_t i = 0; i < THRESHOLDS; i++) {
-    condition.threshold = probe[(size_t)(quantiles[i] * (double)(n - 1))];
-    condition.relation = CV_AUDIT_AT_LEAST;
-    add(search, from, condition);
-    condition.relation = CV_AUDIT_AT_MOST;
-    add(search, from, condition);
+  for (size_t i = 0; condition.modulus == 0 && i < THRESHOLDS; i++) {
+    add_sides(search, from, condition, probe[(size_t)(quantiles[i] * (double)(n - 1))]);
   }
   condition.relation = CV_AUDIT_EQUAL;
   for (size_t i = 0, same = 1; i < n; i++, same++) {
@@ -94,21 +127,32 @@ static void suggest(struct search *search, size_t from, struct cv_audit_conditio
       same = 0;
     }
   }
+  return probe[n / 2];
 }
 
-static void suggest_both(struct search *search, uint16_t plus, int32_t minus) {
+static void suggest_both(struct search *search, uint16_t plus, int32_t minus, uint16_t modulus) {
   size_t from = search->count;
-  struct cv_audit_condition condition = {.plus = plus, .minus = minus};
-  suggest(search, from, condition, false);
-  suggest(search, from, condition, true);
+  struct cv_audit_condition condition = {.plus = plus, .minus = minus, .modulus = modulus};
+  int64_t low = suggest(search, from, condition, false), high = suggest(search, from, condition, true);
+  if (modulus == 0) {
+    add_sides(search, from, condition, low / 2 + high / 2);
+  }
+}
+
+static bool is_key(const struct cv_audit_subject *subject, uint32_t at) {
+  for (uint32_t i = 0; i < subject->keys; i++) {
+    if (subject->key[i] == at) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /* Fills the bits of a run of candidates that share their quantity. */
 static enum cv_err mark(struct search *search, size_t from, size_t to) {
   for (int side = 0; side < 2; side++) {
     for (uint64_t run = 0; run < search->runs; run++) {
-      search->value[run] =
-          quantity(&search->candidate[from].condition, search->rows[side] + run * search->subject->width);
+      search->value[run] = quantity_of(search, &search->candidate[from].condition, side, run);
     }
     for (size_t i = from; i < to; i++) {
       uint64_t *bits = calloc(search->words, sizeof(*bits));
@@ -124,21 +168,38 @@ static enum cv_err mark(struct search *search, size_t from, size_t to) {
   return CV_OK;
 }
 
-static enum cv_err collect(struct search *search) {
+static void suggest_all(struct search *search) {
   const struct cv_audit_subject *subject = search->subject;
   for (uint32_t at = 0; at < subject->width; at++) {
-    suggest_both(search, (uint16_t)at, -1);
+    suggest_both(search, (uint16_t)at, -1, 0);
   }
   for (uint32_t i = 0; i < subject->keys; i++) {
     for (uint32_t j = 0; j < i; j++) {
-      suggest_both(search, subject->key[i], subject->key[j]);
+      suggest_both(search, subject->key[i], subject->key[j], 0);
     }
   }
+  for (uint32_t at = 0; at < subject->series; at++) {
+    for (size_t i = 0; i < CV_COUNT(moduli); i++) {
+      suggest_both(search, (uint16_t)at, -1, moduli[i]);
+    }
+    if (at > 0 && !(is_key(subject, at) && is_key(subject, at - 1))) {
+      suggest_both(search, (uint16_t)at, (int32_t)at - 1, 0);
+    }
+  }
+  if (subject->series > 1) {
+    suggest_both(search, CV_AUDIT_SUM, -1, 0);
+  }
+}
+
+static bool is_same_quantity(const struct cv_audit_condition *a, const struct cv_audit_condition *b) {
+  return a->plus == b->plus && a->minus == b->minus && a->modulus == b->modulus;
+}
+
+static enum cv_err collect(struct search *search) {
+  suggest_all(search);
   for (size_t from = 0, to = 0; from < search->count; from = to) {
     const struct cv_audit_condition *first = &search->candidate[from].condition;
-    for (to = from; to < search->count && search->candidate[to].condition.plus == first->plus &&
-                    search->candidate[to].condition.minus == first->minus;
-         to++) {
+    for (to = from; to < search->count && is_same_quantity(&search->candidate[to].condition, first); to++) {
     }
     CV_TRY(mark(search, from, to));
   }
@@ -163,24 +224,25 @@ static size_t best_next(const struct search *search, bool likelier, uint64_t *co
     if (hits_p <= hits_q) {
       continue;
     }
-    /* A bound is some hundred times as much work as a count: skip what cannot win whatever the bound says. */
-    if (log((double)hits_p / ((double)hits_q + 1)) < *best) {
-      continue;
-    }
-    double certified = cv_audit_certified(hits_p, hits_q, search->runs, search->subject->delta, search->error);
-    if (certified > *best) {
-      *best = certified;
+    double estimate = cv_audit_estimate(hits_p, hits_q, search->runs, search->subject->delta, search->z);
+    if (estimate > *best) {
+      *best = estimate;
       found = i;
     }
   }
   return found;
 }
 
+static void start(const struct search *search, bool likelier, struct cv_audit_event *event) {
+  *event = (struct cv_audit_event){.likelier = likelier, .series = search->subject->series};
+  memcpy(event->weight, search->weight, event->series * sizeof(event->weight[0]));
+}
+
 static enum cv_err grow(const struct search *search, bool likelier, struct cv_audit_event *event) {
   uint64_t *chosen[2] = {malloc(search->words * sizeof(uint64_t)), malloc(search->words * sizeof(uint64_t))};
   double best = -(double)INFINITY;
   enum cv_err err = chosen[0] == NULL || chosen[1] == NULL ? CV_ERR_NOMEM : CV_OK;
-  *event = (struct cv_audit_event){.likelier = likelier};
+  start(search, likelier, event);
   for (int side = 0; err == CV_OK && side < 2; side++) {
     memset(chosen[side], 0xff, search->words * sizeof(uint64_t));
   }
@@ -223,8 +285,17 @@ static void prune(const struct search *search, struct cv_audit_event *event, uin
 enum cv_err cv_audit_search(const struct cv_audit_subject *subject, const int64_t *const rows[2], uint64_t runs,
                             double error, struct cv_audit_event *ret) {
   uint64_t growing = runs - runs / 3;
-  struct search search = {
-      .subject = subject, .rows = rows, .runs = growing, .words = (growing + 63) / 64, .error = error};
+  double weight[CV_AUDIT_WIDTH_MAX] = {0};
+  if (subject->series > 1) {
+    CV_TRY(cv_audit_discriminant(rows, subject->width, growing, subject->series, weight));
+  }
+  struct search search = {.subject = subject,
+                          .rows = rows,
+                          .runs = growing,
+                          .words = (growing + 63) / 64,
+                          .error = error,
+                          .z = gsl_cdf_ugaussian_Qinv(error / 2),
+                          .weight = weight};
   struct cv_audit_event event[2];
   double best[2];
   search.candidate = calloc(CANDIDATES, sizeof(*search.candidate));
@@ -253,7 +324,8 @@ uint64_t cv_audit_count(const struct cv_audit_event *event, const int64_t *rows,
   for (uint64_t run = 0; run < runs; run++) {
     bool all = true;
     for (uint32_t i = 0; all && i < event->conditions; i++) {
-      all = holds(&event->condition[i], quantity(&event->condition[i], rows + run * width));
+      all =
+          holds(&event->condition[i], quantity(&event->condition[i], event->weight, event->series, rows + run * width));
     }
     hits += all;
   }
@@ -268,21 +340,67 @@ static void name_number(const struct cv_audit_subject *subject, uint32_t at, cha
   }
 }
 
+/* Where the next piece of text goes; what does not fit is cut. */
+struct text {
+  char *at;
+  size_t size, used;
+};
+
+static void put(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct text *text, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int n = vsnprintf(text->at + text->used, text->size - text->used, format, arguments);
+  va_end(arguments);
+  text->used += n < 0 ? 0 : (size_t)n;
+  text->used = text->used < text->size ? text->used : text->size - 1;
+}
+
+static void describe_sum(const struct cv_audit_event *event, const struct cv_audit_subject *subject,
+                         struct text *text) {
+  const char *between = "";
+  for (uint32_t i = 0; i < event->series; i++) {
+    char name[CV_AUDIT_TEXT];
+    if (event->weight[i] == 0) {
+      continue;
+    }
+    name_number(subject, i, name);
+    put(text, "%s", event->weight[i] < 0 ? (between[0] == '\0' ? "-" : " - ") : between);
+    if (fabs(event->weight[i]) != 1) {
+      put(text, "%.3g ", fabs(event->weight[i]));
+    }
+    put(text, "%s", name);
+    between = " + ";
+  }
+}
+
+static void describe_quantity(const struct cv_audit_condition *condition, const struct cv_audit_subject *subject,
+                              struct text *text) {
+  char name[CV_AUDIT_TEXT];
+  name_number(subject, condition->plus, name);
+  put(text, "%s", name);
+  if (condition->minus >= 0) {
+    name_number(subject, (uint32_t)condition->minus, name);
+    put(text, " - %s", name);
+  }
+  if (condition->modulus > 0) {
+    put(text, " mod %u", condition->modulus);
+  }
+}
+
 void cv_audit_describe(const struct cv_audit_event *event, const struct cv_audit_subject *subject, char *text,
                        size_t size) {
   static const char *const relation[] = {">=", "<=", "="};
-  size_t used = 0;
+  struct text to = {.at = text, .size = size};
   text[0] = '\0';
-  for (uint32_t i = 0; i < event->conditions && used < size; i++) {
+  for (uint32_t i = 0; i < event->conditions; i++) {
     const struct cv_audit_condition *condition = &event->condition[i];
-    char plus[CV_AUDIT_TEXT], minus[CV_AUDIT_TEXT] = "";
-    name_number(subject, condition->plus, plus);
-    if (condition->minus >= 0) {
-      name_number(subject, (uint32_t)condition->minus, minus);
+    put(&to, "%s", i == 0 ? "" : " and ");
+    if (condition->plus == CV_AUDIT_SUM) {
+      describe_sum(event, subject, &to);
+    } else {
+      describe_quantity(condition, subject, &to);
     }
-    int n = snprintf(text + used, size - used, "%s%s%s%s %s %lld", i == 0 ? "" : " and ", plus,
-                     condition->minus < 0 ? "" : " - ", minus, relation[condition->relation],
-                     (long long)condition->threshold);
-    used += n < 0 ? 0 : (size_t)n;
+    put(&to, " %s %lld", relation[condition->relation], (long long)condition->threshold);
   }
 }

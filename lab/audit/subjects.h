@@ -7,19 +7,24 @@
 #include "common/base/spec.h"
 #include "lab/audit/subject.h"
 
-/* A stream of `items` zeros; the neighbour's item `changed` is a token of the highest score. Sees F(1) .. F(items). */
+/* Sees F(1) .. F(items). CV_ERR_INVALID if the mechanism takes no such stream. */
 CV_MUST_USE enum cv_err cv_audit_mechanism(const struct cv_mechanism_class *class, uint64_t epsilon_micro,
-                                           uint32_t items, uint32_t changed, struct cv_audit_subject *ret);
+                                           const struct cv_audit_stream *stream, struct cv_audit_subject *ret);
 
-/* One score, lowest or highest. Sees the token. `choice` is borrowed for as long as the subject. */
-CV_MUST_USE enum cv_err cv_audit_privatizer(const struct cv_choice *choice, struct cv_audit_subject *ret,
+/*
+ * The scores of a stream, each through the same privatizer, for the stream's arm; the claim is that arm's. Sees all
+ * tokens. `choice` is borrowed for as long as the subject; it is one for `arms` arms.
+ */
+CV_MUST_USE enum cv_err cv_audit_privatizer(const struct cv_choice *choice, uint32_t arms,
+                                            const struct cv_audit_stream *stream, struct cv_audit_subject *ret,
                                             struct cv_why *why);
 
 /*
- * A campaign through the cores of worker and broker: two arms, `rounds` releases of each, one worker's score lowest or
- * highest. Sees all that the third-party is sent. `spec` is borrowed for as long as the subject.
+ * A campaign through the cores of worker and broker: two arms, stream->items releases of each, of a token each; one
+ * worker's score differs. Sees all that the third-party is sent. `spec` is borrowed for as long as the subject.
  */
-CV_MUST_USE enum cv_err cv_audit_pipeline(const struct cv_spec *spec, uint32_t rounds, struct cv_audit_subject *ret);
+CV_MUST_USE enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_stream *stream,
+                                          struct cv_audit_subject *ret);
 
 /*
  * Mironov, "On Significance of the Least Significant Bits for Differential Privacy" (2012): Laplace noise of scale

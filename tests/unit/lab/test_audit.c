@@ -13,7 +13,9 @@
 
 #include "common/base/grid.h"
 #include "lab/audit/audit.h"
+#include "lab/audit/discriminant.h"
 #include "lab/audit/evidence.h"
+#include "lab/audit/plan.h"
 #include "lab/audit/subjects.h"
 #include "tests/support/near.h"
 
@@ -30,10 +32,14 @@ static struct cv_audit_verdict verdict_on(const struct cv_audit_subject *subject
   return verdict;
 }
 
-static struct cv_audit_subject stream(const struct cv_mechanism_class *class, uint32_t items, uint32_t changed) {
+static struct cv_audit_subject stream_of(const struct cv_mechanism_class *class, const struct cv_audit_stream *of) {
   struct cv_audit_subject subject;
-  assert_int_equal(cv_audit_mechanism(class, 1000000, items, changed, &subject), CV_OK);
+  assert_int_equal(cv_audit_mechanism(class, 1000000, of, &subject), CV_OK);
   return subject;
+}
+
+static struct cv_audit_subject stream(const struct cv_mechanism_class *class, uint32_t items, uint32_t changed) {
+  return stream_of(class, &(struct cv_audit_stream){.items = items, .changed = changed, .score = CV_GRID});
 }
 
 /* ---- the bounds ---- */
@@ -73,6 +79,78 @@ static void test_nothing_is_certified_from_nothing(void **state) {
   double certified = cv_audit_certified(500, 50, 1000, 0, 1e-3);
   assert_true(certified > 1 && certified < log(10));
   assert_true(cv_audit_certified(500, 50, 1000, .3, 1e-3) < certified);
+}
+
+static void test_an_estimate_is_near_the_bound_and_not_above_it_where_little_was_seen(void **state) {
+  static const uint64_t hits[][2] = {{900, 300}, {500, 250}, {400, 20}, {300, 0}, {50, 0}};
+  for (size_t i = 0; i < CV_COUNT(hits); i++) {
+    double exact = cv_audit_certified(hits[i][0], hits[i][1], 1000, 0, 2 * 1e-4);
+    double estimate = cv_audit_estimate(hits[i][0], hits[i][1], 1000, 0, 3.719); /* exceeded with probability 1e-4 */
+    assert_true(fabs(estimate - exact) < .7);
+    assert_true(hits[i][1] > 0 || estimate < exact);
+  }
+}
+
+/* ---- the discriminant ---- */
+
+enum { ROWS = 500 };
+
+/* Three numbers, two of which are noise and the third their sum; on the second sample one more. */
+static void fill_rows(int64_t rows[2][3 * ROWS], int64_t blur) {
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, 3, CV_RNG_NOISE, 0, 0);
+  for (int side = 0; side < 2; side++) {
+    for (int64_t *row = rows[side]; row < rows[side] + 3 * ROWS; row += 3) {
+      row[0] = (int64_t)cv_rng_below(&seeded.rng, 20 * CV_GRID);
+      row[1] = (int64_t)cv_rng_below(&seeded.rng, 20 * CV_GRID);
+      row[2] = row[0] + row[1] + side * CV_GRID + (int64_t)cv_rng_below(&seeded.rng, (uint64_t)blur);
+    }
+  }
+}
+
+static void test_a_sum_without_noise_is_found_exactly(void **state) {
+  static int64_t rows[2][3 * ROWS];
+  double weight[3];
+  fill_rows(rows, 1);
+  assert_int_equal(cv_audit_discriminant((const int64_t *const[2]){rows[0], rows[1]}, 3, ROWS, 3, weight), CV_OK);
+  double sign = weight[2];
+  assert_near(fabs(sign), 1, 0);
+  assert_near(weight[0], -sign, 0);
+  assert_near(weight[1], -sign, 0);
+  fill_rows(rows, CV_GRID);
+  assert_int_equal(cv_audit_discriminant((const int64_t *const[2]){rows[0], rows[1]}, 3, ROWS, 3, weight), CV_OK);
+  assert_near(weight[0] / weight[2], -1, .05);
+}
+
+static void test_equal_samples_have_no_discriminant(void **state) {
+  static int64_t rows[2][3 * ROWS];
+  double weight[3] = {1, 1, 1};
+  fill_rows(rows, CV_GRID);
+  assert_int_equal(cv_audit_discriminant((const int64_t *const[2]){rows[0], rows[0]}, 3, ROWS, 3, weight), CV_OK);
+  assert_near(fabs(weight[0]) + fabs(weight[1]) + fabs(weight[2]), 0, 0);
+}
+
+/* ---- the plan ---- */
+
+static void test_the_plan_changes_each_item_of_a_long_stream_of_every_mechanism(void **state) {
+  struct cv_audit_plan *plan;
+  size_t count;
+  assert_int_equal(cv_audit_plan_new(NULL, false, &plan, NULL), CV_OK);
+  const struct cv_audit_subject *subject = cv_audit_plan_subjects(plan, &count);
+  for (size_t m = 0; cv_mechanism_at(m) != NULL; m++) {
+    const struct cv_mechanism_class *class = cv_mechanism_at(m);
+    for (uint32_t item = 1; class->has_noise && item <= 34; item++) {
+      size_t found = 0;
+      for (size_t i = 0; i < count; i++) {
+        const struct cv_audit_stream *stream = &subject[i].stream;
+        bool carries = strcmp(class->name, "kary") != 0 || stream->arity == 3;
+        found += subject[i].thing == class && subject[i].is_sound && stream->items == 34 && stream->changed == item &&
+                 carries;
+      }
+      assert_int_equal(found, 1);
+    }
+  }
+  cv_audit_plan_free(plan);
 }
 
 /* ---- what is sound ---- */
@@ -121,7 +199,8 @@ static struct cv_spec campaign(uint32_t rounds) {
 static void test_a_whole_pipeline_passes(void **state) {
   struct cv_spec spec = campaign(4);
   struct cv_audit_subject subject;
-  assert_int_equal(cv_audit_pipeline(&spec, 4, &subject), CV_OK);
+  assert_int_equal(
+      cv_audit_pipeline(&spec, &(struct cv_audit_stream){.items = 4, .changed = 3, .score = CV_GRID}, &subject), CV_OK);
   struct cv_audit_settings how = settings;
   struct cv_audit_verdict verdict;
   how.runs = 20000;
@@ -138,7 +217,8 @@ static void test_a_privatizer_with_delta_is_charged_what_passes_the_noise(void *
   assert_int_equal(cv_params_set_number(&spec.privatizer.params, "epsilon", .1), CV_OK);
   assert_int_equal(cv_params_set_number(&spec.privatizer.params, "delta", .5), CV_OK);
   struct cv_audit_subject subject;
-  assert_int_equal(cv_audit_pipeline(&spec, 1, &subject), CV_OK);
+  assert_int_equal(
+      cv_audit_pipeline(&spec, &(struct cv_audit_stream){.items = 1, .changed = 1, .score = CV_GRID}, &subject), CV_OK);
   struct cv_audit_settings how = settings;
   struct cv_audit_verdict verdict;
   how.runs = 50000;
@@ -170,6 +250,66 @@ static void test_halved_noise_is_caught(void **state) {
   assert_true(verdict.certified > 1.5 && verdict.certified < 2); /* exactly 2 */
 }
 
+/* The node of the lowest level stays when its digit falls from 1 to -1. */
+static void kept_draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
+  int64_t before = self->node[0];
+  cv_mechanism_find("kary")->draw(self, n, rng);
+  self->node[0] = n % 3 == 2 ? before : self->node[0];
+}
+
+static void test_a_node_kept_at_the_carry_is_caught(void **state) {
+  struct cv_mechanism_class kept = *cv_mechanism_find("kary");
+  struct cv_audit_stream items = {.items = 8, .changed = 6, .score = CV_GRID, .arity = 3};
+  struct cv_audit_settings how = settings;
+  struct cv_audit_verdict verdict;
+  char event[200];
+  how.runs = 4000;
+  struct cv_audit_subject subject = stream_of(&kept, &items);
+  assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
+  assert_false(cv_audit_exceeds(&subject, &verdict));
+  kept.draw = kept_draw;
+  assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
+  assert_true(verdict.certified > 4);
+  cv_audit_describe(&verdict.event, &subject, event, sizeof(event));
+  assert_non_null(strstr(event, " + ")); /* of three releases at least */
+}
+
+static void even_draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
+  cv_mechanism_find("segments")->draw(self, n, rng);
+  self->node[0] &= ~INT64_C(1);
+}
+
+static void test_noise_that_leaves_the_least_bit_is_caught(void **state) {
+  struct cv_mechanism_class even = *cv_mechanism_find("segments");
+  struct cv_audit_stream items = {.items = 3, .changed = 2, .base = CV_GRID, .score = CV_GRID - 1};
+  struct cv_audit_settings how = settings;
+  struct cv_audit_verdict verdict;
+  how.runs = 4000;
+  even.draw = even_draw;
+  struct cv_audit_subject subject = stream_of(&even, &items);
+  assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
+  assert_true(verdict.certified > 4);
+}
+
+static bool never_live(const struct cv_mechanism_law *law, uint64_t n, uint32_t node) {
+  return node == 0 && n < 6;
+}
+
+static void test_noise_that_a_restart_forgets_is_caught(void **state) {
+  struct cv_mechanism_class forgetful = *cv_mechanism_find("hybrid");
+  struct cv_audit_stream items = {.items = 7, .changed = 6, .score = CV_GRID};
+  struct cv_audit_settings how = settings;
+  struct cv_audit_verdict verdict;
+  how.runs = 4000;
+  forgetful.is_live = never_live;
+  struct cv_audit_subject subject = stream_of(&forgetful, &items);
+  assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
+  assert_false(cv_audit_exceeds(&subject, &verdict));
+  subject.stream.restarts = true;
+  assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
+  assert_true(verdict.certified > 4);
+}
+
 static void skipping_draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
   int64_t before = self->node[0];
   draw(self, n, rng);
@@ -193,14 +333,14 @@ static enum cv_err two_arms(const struct cv_audit_subject *self, bool neighbour,
   struct cv_rng_seeded seeded[2];
   struct cv_mechanism *arm[2];
   struct cv_mechanism_law law;
-  CV_TRY(cv_mechanism_law_for(self->thing, NULL, self->epsilon_micro, self->items, &law, NULL));
+  CV_TRY(cv_mechanism_law_for(self->thing, NULL, self->epsilon_micro, self->stream.items, &law, NULL));
   for (uint64_t run = 0; run < runs; run++) {
     for (uint64_t i = 0; i < 2; i++) {
       cv_rng_seeded_init(&seeded[i], from, CV_RNG_NOISE, run, reused ? 0 : i);
       CV_TRY(cv_mechanism_new(&law, &arm[i]));
-      for (uint32_t n = 1; n <= self->items; n++, row++) {
+      for (uint32_t n = 1; n <= self->stream.items; n++, row++) {
         cv_mechanism_draw(arm[i], &seeded[i].rng);
-        *row = cv_mechanism_release(arm[i], neighbour && i == 0 && n == self->changed ? CV_GRID : 0);
+        *row = cv_mechanism_release(arm[i], neighbour && i == 0 && n == self->stream.changed ? CV_GRID : 0);
       }
       cv_mechanism_free(arm[i]);
     }
@@ -227,7 +367,7 @@ static void test_the_printed_hybrid_is_caught(void **state) {
 
 static void test_noise_reused_across_arms_is_caught(void **state) {
   struct cv_audit_subject subject = stream(cv_mechanism_find("hybrid"), 4, 3);
-  subject.width = subject.keys = 8;
+  subject.width = subject.series = subject.keys = 8;
   for (uint16_t i = 0; i < 8; i++) {
     subject.key[i] = i;
   }
@@ -254,11 +394,18 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bounds_are_those_of_the_binomial_law),
       cmocka_unit_test(test_nothing_is_certified_from_nothing),
+      cmocka_unit_test(test_an_estimate_is_near_the_bound_and_not_above_it_where_little_was_seen),
+      cmocka_unit_test(test_a_sum_without_noise_is_found_exactly),
+      cmocka_unit_test(test_equal_samples_have_no_discriminant),
+      cmocka_unit_test(test_the_plan_changes_each_item_of_a_long_stream_of_every_mechanism),
       cmocka_unit_test(test_a_sound_mechanism_passes_and_the_bound_is_near_the_truth),
       cmocka_unit_test(test_the_result_does_not_depend_on_the_number_of_threads),
       cmocka_unit_test(test_a_whole_pipeline_passes),
       cmocka_unit_test(test_a_privatizer_with_delta_is_charged_what_passes_the_noise),
       cmocka_unit_test(test_halved_noise_is_caught),
+      cmocka_unit_test(test_a_node_kept_at_the_carry_is_caught),
+      cmocka_unit_test(test_noise_that_leaves_the_least_bit_is_caught),
+      cmocka_unit_test(test_noise_that_a_restart_forgets_is_caught),
       cmocka_unit_test(test_a_draw_skipped_at_powers_of_two_is_caught),
       cmocka_unit_test(test_the_printed_hybrid_is_caught),
       cmocka_unit_test(test_noise_reused_across_arms_is_caught),
