@@ -52,7 +52,7 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
     err = cv_privacy_init(&campaign->spec, &broker->config.limits, &campaign->privacy, NULL);
   }
   if (err == CV_OK) {
-    campaign->charges_less = as_before && cv_privacy_as_before(&campaign->privacy);
+    campaign->charges_less = as_before && cv_privacy_as_before(&campaign->privacy, &campaign->spec);
     err = make_arms(campaign);
   }
   if (err == CV_OK) {
@@ -73,7 +73,7 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
   broker->campaigns_count++;
   broker->totals.campaigns = id > broker->totals.campaigns ? id : broker->totals.campaigns;
   broker->totals.promised_micro =
-      cv_ledger_add(broker->totals.promised_micro, cv_spec_worker_micro(spec, campaign->privacy.cost_micro));
+      cv_ledger_add(broker->totals.promised_micro, cv_privacy_worker_micro(&campaign->privacy, spec));
   *ret = campaign;
   return CV_OK;
 }
@@ -189,10 +189,17 @@ uint64_t cv_campaign_charge(const struct cv_campaign *campaign, uint32_t shown) 
   return __builtin_mul_overflow(campaign->privacy.cost_micro, shown, &charge) ? UINT64_MAX : charge;
 }
 
-bool cv_campaign_can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker,
-                         uint32_t shown) {
-  return cv_ledger_add(cv_accounts_spent(&broker->accounts, worker), cv_campaign_charge(campaign, shown)) <=
-         broker->config.limits.worker_epsilon_micro;
+static bool has_given(struct cv_campaign *campaign, uint64_t worker) {
+  uint32_t slots = campaign->spec.tokens_per_worker;
+  return cv_chunks_count(&campaign->payers, cv_campaign_payer_bit(campaign, worker, 0), slots) > 0;
+}
+
+bool cv_campaign_can_pay(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t worker, uint32_t shown) {
+  uint64_t spent = cv_accounts_spent(&broker->accounts, worker), most = broker->config.limits.worker_epsilon_micro;
+  if (cv_privacy_is_unprotected(&campaign->privacy)) { /* all that is left, once */
+    return spent < most || has_given(campaign, worker);
+  }
+  return cv_ledger_add(spent, cv_campaign_charge(campaign, shown)) <= most;
 }
 
 bool cv_campaign_has_room(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_identity *identity,

@@ -67,15 +67,23 @@ enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits 
                                &privacy.law, why));
   privacy.least_tokens = least_tokens(&privacy.local, row_of(&privacy)->small_epochs, limits);
   privacy.is_exact = !local && !privacy.law.class->has_noise;
-  privacy.cost_micro = privacy.is_exact ? spec->epsilon_micro : cv_privacy_limit_micro(&privacy);
+  privacy.cost_micro = privacy.is_exact ? CV_UNPROTECTED_MICRO : cv_privacy_limit_micro(&privacy);
   *ret = privacy;
   return CV_OK;
 }
 
-bool cv_privacy_as_before(struct cv_privacy *privacy) {
+bool cv_privacy_is_unprotected(const struct cv_privacy *privacy) {
+  return privacy->is_exact && privacy->cost_micro == CV_UNPROTECTED_MICRO;
+}
+
+uint64_t cv_privacy_worker_micro(const struct cv_privacy *privacy, const struct cv_spec *spec) {
+  return cv_privacy_is_unprotected(privacy) ? CV_UNPROTECTED_MICRO : cv_spec_worker_micro(spec, privacy->cost_micro);
+}
+
+bool cv_privacy_as_before(struct cv_privacy *privacy, const struct cv_spec *spec) {
   uint64_t today = privacy->cost_micro;
   privacy->local.pure_micro = privacy->local.epsilon_micro;
-  privacy->cost_micro = privacy->is_exact ? today : cv_privacy_limit_micro(privacy);
+  privacy->cost_micro = privacy->is_exact ? spec->epsilon_micro : cv_privacy_limit_micro(privacy);
   return privacy->cost_micro < today;
 }
 
@@ -107,22 +115,28 @@ const char *cv_privacy_guarantee(const struct cv_privacy *privacy) {
                "leaves its worker";
 }
 
-static enum cv_err check_pair(const struct cv_spec *spec, const struct cv_privacy *privacy, bool unsafe,
-                              struct cv_why *why) {
-  const char *privatizer = spec->privatizer.name, *mechanism = spec->mechanism.name;
+static enum cv_err check_trust(const struct cv_spec *spec, bool trusted, struct cv_why *why) {
+  if (spec->thirdparty_trusted && trusted) {
+    return CV_OK;
+  }
+  return cv_fail(why, CV_ERR_DENIED, "privatizer %s with mechanism %s gives the third-party exact sums; expected %s",
+                 spec->privatizer.name, spec->mechanism.name,
+                 spec->thirdparty_trusted ? "other ones, or a broker whose limits.trusted_thirdparty permits that"
+                                          : "third_party: trusted");
+}
+
+static enum cv_err check_pair(const struct cv_spec *spec, const struct cv_privacy *privacy,
+                              const struct cv_broker_limits *limits, struct cv_why *why) {
   switch (row_of(privacy)->whom) {
     case TO_TRUSTED:
-      return spec->thirdparty_trusted ? CV_OK
-                                      : cv_fail(why, CV_ERR_DENIED,
-                                                "privatizer %s with mechanism %s gives the third-party exact sums; "
-                                                "expected third_party: trusted",
-                                                privatizer, mechanism);
+      return check_trust(spec, limits->trusted_thirdparty, why);
     case TO_EXPERIMENTS:
-      return unsafe ? CV_OK
-                    : cv_fail(why, CV_ERR_DENIED,
-                              "mechanism %s tells more than its epsilon says; expected another, or a broker that "
-                              "runs with --unsafe-mechanisms",
-                              mechanism);
+      return limits->unsafe_mechanisms
+                 ? CV_OK
+                 : cv_fail(why, CV_ERR_DENIED,
+                           "mechanism %s tells more than its epsilon says; expected another, or a broker that "
+                           "runs with --unsafe-mechanisms",
+                           spec->mechanism.name);
     default:
       return CV_OK;
   }
@@ -140,13 +154,12 @@ static enum cv_err check_sums(const struct cv_spec *spec, const struct cv_local 
 
 static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_privacy *privacy,
                                 const struct cv_broker_limits *limits, struct cv_why *why) {
-  if (privacy->cost_micro > limits->epsilon_micro) {
+  uint64_t asked = privacy->is_exact ? spec->epsilon_micro : privacy->cost_micro;
+  if (asked > limits->epsilon_micro) {
     return cv_fail(
         why, CV_ERR_DENIED, "%sepsilon %.6f is over this broker's limit of %.6f",
-        privacy->cost_micro == privacy->local.pure_micro || privacy->cost_micro == privacy->local.epsilon_micro
-            ? "the privatizer's "
-            : "",
-        (double)privacy->cost_micro / (double)CV_MICRO, (double)limits->epsilon_micro / (double)CV_MICRO);
+        asked == privacy->local.pure_micro || asked == privacy->local.epsilon_micro ? "the privatizer's " : "",
+        (double)asked / (double)CV_MICRO, (double)limits->epsilon_micro / (double)CV_MICRO);
   }
   if (privacy->local.delta_pico > limits->delta_pico) {
     return cv_fail(why, CV_ERR_DENIED,
@@ -189,7 +202,7 @@ enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_broker_limi
   struct cv_privacy privacy;
   CV_TRY(cv_spec_check(spec, why));
   CV_TRY(cv_privacy_init(&completed, limits, &privacy, why));
-  CV_TRY(check_pair(spec, &privacy, limits->unsafe_mechanisms, why));
+  CV_TRY(check_pair(spec, &privacy, limits, why));
   CV_TRY(check_sums(spec, &privacy.local, why));
   CV_TRY(check_degrees(spec, why));
   return check_limits(spec, &privacy, limits, why);

@@ -24,8 +24,9 @@ struct cv_broker_limits {
   uint64_t tokens;    /* largest token limit of a campaign */
   uint32_t chunks;    /* 4 KiB chunks of the workers' tables, per campaign */
   uint32_t lease_ms;
-  uint32_t queue;         /* workers waiting, per connection */
-  bool unsafe_mechanisms; /* accept what is known to protect less than it says, for experiments */
+  uint32_t queue;          /* workers waiting, per connection */
+  bool trusted_thirdparty; /* accept campaigns that give their third-party exact sums, which protect no worker */
+  bool unsafe_mechanisms;  /* accept what is known to protect less than it says, for experiments */
 };
 
 enum {
@@ -41,7 +42,7 @@ struct cv_privacy {
   struct cv_mechanism_law law;
   /* Of one token to its worker: of the two guarantees the smaller, each covers all that leaves. Behind a mechanism the
    * privatizer's is the one without delta: the mechanism's holds for certain, and what is charged does. */
-  uint64_t cost_micro;
+  uint64_t cost_micro;   /* CV_UNPROTECTED_MICRO where neither is there */
   uint32_t least_tokens; /* smallest epoch that may be released */
   bool is_exact;         /* sums of the scores themselves leave */
 };
@@ -53,9 +54,13 @@ struct cv_privacy {
  */
 CV_MUST_USE enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits *limits,
                                         struct cv_privacy *ret, struct cv_why *why);
-/* Charges as version 0.1.0 did, for a campaign that it accepted: with a privatizer's epsilon although it has a delta.
- * True if that is less than is charged today. */
-bool cv_privacy_as_before(struct cv_privacy *privacy);
+/* Charges as version 0.1.0 did, for a campaign that it accepted: a privatizer's epsilon although it has a delta, and the
+ * campaign's although its exact sums leave. True if that is less than is charged today. */
+bool cv_privacy_as_before(struct cv_privacy *privacy, const struct cv_spec *spec);
+/* Whoever gives to the campaign is unprotected: its account is charged as unlimited. */
+bool cv_privacy_is_unprotected(const struct cv_privacy *privacy);
+/* The most that the campaign can cost one worker, micro-epsilon. */
+uint64_t cv_privacy_worker_micro(const struct cv_privacy *privacy, const struct cv_spec *spec);
 /* What the third-party's view of one arm has cost after n releases, micro-epsilon. */
 uint64_t cv_privacy_spent_micro(const struct cv_privacy *privacy, uint64_t n);
 

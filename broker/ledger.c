@@ -90,7 +90,8 @@ enum cv_err cv_ledger_read(struct cv_ledger *ledger, struct cv_reader *row) {
 
 uint64_t cv_accounts_spent(struct cv_accounts *accounts, uint64_t worker) {
   const struct cv_chunk *chunk = cv_chunks_find(&accounts->cells, worker / CV_CHUNK_CELLS);
-  return cv_ledger_add(accounts->floor_micro, chunk == NULL ? 0 : chunk->as.cell[worker % CV_CHUNK_CELLS]);
+  uint32_t cell = chunk == NULL ? 0 : chunk->as.cell[worker % CV_CHUNK_CELLS];
+  return cell == UINT32_MAX ? UINT64_MAX : cv_ledger_add(accounts->floor_micro, cell);
 }
 
 void cv_accounts_charge(struct cv_chunk *chunk, uint64_t worker, uint64_t asked_micro) {

@@ -8,8 +8,9 @@
  * are scored by different tokens, so their accounts stand side by side and do not add up.
  *
  * Workers: each has one account over all campaigns. A token costs what the gate says, so a worker that gives all
- * its m tokens pays m epsilon (group privacy). `floor_micro` is charged to everybody, known or not: what a recovery
- * could not put down to anybody in particular.
+ * its m tokens pays m epsilon (group privacy). A cell at its end is an unlimited account: of a worker that has given to
+ * a campaign whose exact sums leave, and takes no other. `floor_micro` is charged to everybody, known or not: what a
+ * recovery could not put down to anybody in particular.
  */
 #ifndef CV_BROKER_LEDGER_H
 #define CV_BROKER_LEDGER_H
@@ -56,7 +57,7 @@ struct cv_accounts {
   uint64_t floor_micro;
 };
 
-/* What the worker has spent, the floor included. */
+/* What the worker has spent, the floor included; UINT64_MAX, which is more than every limit, if that is unlimited. */
 uint64_t cv_accounts_spent(struct cv_accounts *accounts, uint64_t worker);
 /* Charges one, in the chunk of its cell. */
 void cv_accounts_charge(struct cv_chunk *chunk, uint64_t worker, uint64_t asked_micro);

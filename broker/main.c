@@ -54,6 +54,11 @@ static const struct cv_config_rule rules[] = {
      .high = 1,
      .fallback = "0",
      .help = "largest delta of a campaign's privatizer: the part of the workers it need not protect"},
+    {.key = "limits.trusted_thirdparty",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(trusted_thirdparty),
+     .fallback = "false",
+     .help = "take campaigns that give their third-party exact sums; whoever gives to one is unprotected"},
     {.key = "limits.worker_epsilon",
      .type = CV_CONFIG_REAL,
      .offset = AT(limit_worker_epsilon),
@@ -196,6 +201,9 @@ int main(int argc, char **argv) {
     struct cv_broker_shell *shell;
     struct cv_why why;
     cv_sandbox_begin(&settings.sandbox);
+    if (settings.trusted_thirdparty) {
+      cv_log(CV_LOG_WARN, "campaigns with third_party: trusted are accepted here: exact sums, which protect no worker");
+    }
     if (settings.unsafe_mechanisms) {
       cv_log(CV_LOG_WARN, "mechanisms that protect less than they say are accepted here");
     }

@@ -138,7 +138,7 @@ static void settle_campaign(struct cv_broker *broker, struct cv_campaign *campai
     cv_ledger_write_off(&campaign->ledger);
   }
   if (lost->all || ahead != NULL || lost->tokens > 0) {
-    uint64_t ours = cv_spec_worker_micro(&campaign->spec, campaign->privacy.cost_micro);
+    uint64_t ours = cv_privacy_worker_micro(&campaign->privacy, &campaign->spec);
     bool theirs = ahead != NULL && ahead->worker_micro > ours; /* another campaign had that number */
     *floor_micro = cv_ledger_add(*floor_micro, theirs ? ahead->worker_micro : ours);
   }

@@ -31,6 +31,7 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
                                         .delta_pico = UINT64_MAX,
                                         .arms = CV_ARMS_MAX,
                                         .tokens = UINT64_MAX,
+                                        .trusted_thirdparty = true,
                                         .unsafe_mechanisms = true};
   err = damaged_unless((as_before || cv_read_u8(row) == CV_CHARGES_TODAY) && cv_gate_spec(&spec, &none, NULL) == CV_OK);
   if (err == CV_OK) {
@@ -373,25 +374,35 @@ static bool is_same(const struct cv_totals *a, const struct cv_totals *b) {
          a->promised_micro == b->promised_micro;
 }
 
-/* What the workers' accounts hold is no less than what the counted tokens cost, one score each. */
-static bool are_accounts_whole(const struct cv_broker *broker) {
-  uint64_t held = 0, least = 0;
-  for (const struct cv_chunk *chunk = broker->accounts.cells.all; chunk != NULL; chunk = chunk->hh.next) {
+/* The accounts at their end, and what all of them hold. */
+static uint64_t count_unprotected(const struct cv_accounts *accounts, uint64_t *ret_held) {
+  uint64_t held = 0, unprotected = 0;
+  for (const struct cv_chunk *chunk = accounts->cells.all; chunk != NULL; chunk = chunk->hh.next) {
     for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
-      if (chunk->as.cell[i] == UINT32_MAX) { /* stands at its end: what else it would hold is not known */
-        return true;
-      }
       held += chunk->as.cell[i];
+      unprotected += chunk->as.cell[i] == UINT32_MAX;
     }
   }
+  *ret_held = held;
+  return unprotected;
+}
+
+/* What the workers' accounts hold is no less than what the counted tokens cost, one score each; whoever gave where
+ * exact sums leave has an account that is at its end, and has given to no other such campaign. */
+static bool are_accounts_whole(const struct cv_broker *broker) {
+  uint64_t held, least = 0, givers = 0, unprotected = count_unprotected(&broker->accounts, &held);
   for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
-    uint64_t cost;
+    uint64_t cost, each = campaign->spec.tokens_per_worker;
+    if (cv_privacy_is_unprotected(&campaign->privacy)) {
+      givers += campaign->tokens / each + (campaign->tokens % each > 0);
+      continue;
+    }
     if (__builtin_mul_overflow(cv_campaign_charge(campaign, 1), campaign->tokens, &cost)) {
       cost = UINT64_MAX;
     }
     least = cv_ledger_add(least, cost);
   }
-  return held >= least;
+  return held >= least && unprotected >= givers;
 }
 
 /* Campaigns of an earlier version end with what they have, rather than go on charging less than their tokens tell. */

@@ -581,6 +581,7 @@ struct cv_broker_limits cv_broker_settings_limits(const struct cv_broker_setting
                                    .chunks = (uint32_t)settings->limit_chunks,
                                    .lease_ms = (uint32_t)settings->lease_ms,
                                    .queue = (uint32_t)settings->limit_queue,
+                                   .trusted_thirdparty = settings->trusted_thirdparty,
                                    .unsafe_mechanisms = settings->unsafe_mechanisms};
 }
 

@@ -19,7 +19,7 @@ struct cv_broker_settings {
   double limit_epsilon, limit_delta, limit_worker_epsilon;
   uint64_t limit_release_tokens, limit_arms, limit_campaigns, limit_tokens, limit_chunks, limit_queue, lease_ms;
   uint64_t handshakes, hellos, connections;
-  bool unsafe_mechanisms;
+  bool trusted_thirdparty, unsafe_mechanisms;
   bool noise_seeded;
   uint64_t noise_seed;
   struct cv_sandbox_settings sandbox;

@@ -269,8 +269,9 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
 uint64_t cv_campaign_cost(const struct cv_campaign *campaign, uint64_t nth);
 /* What a token costs its worker that shows so many arms, micro-epsilon. */
 uint64_t cv_campaign_charge(const struct cv_campaign *campaign, uint32_t shown);
-/* Whether that is left of its lifetime epsilon. */
-bool cv_campaign_can_pay(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t worker, uint32_t shown);
+/* Whether that is left of its lifetime epsilon. Where exact sums leave a worker's first token takes all that is left,
+ * and its further ones nothing. */
+bool cv_campaign_can_pay(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t worker, uint32_t shown);
 #define CV_LIFETIME_SPENT "this worker's lifetime epsilon is spent"
 /* Whether the tables have room, for this certificate, for a token of its worker that uses this slot. */
 bool cv_campaign_has_room(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_identity *identity,

@@ -25,7 +25,7 @@ static enum cv_err make(const struct cv_broker *broker, const struct cv_spec *sp
   *statement = (struct cv_statement){.is_exact = privacy->is_exact,
                                      .epsilon_micro = cv_privacy_limit_micro(privacy),
                                      .tokens_per_worker = spec->tokens_per_worker,
-                                     .worker_epsilon_micro = cv_spec_worker_micro(spec, privacy->cost_micro),
+                                     .worker_epsilon_micro = cv_privacy_worker_micro(privacy, spec),
                                      .lifetime_epsilon_micro = broker->config.limits.worker_epsilon_micro,
                                      .delta_pico = cv_privacy_delta_pico(privacy),
                                      .floor_micro = broker->accounts.floor_micro,

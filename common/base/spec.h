@@ -73,6 +73,9 @@ uint32_t cv_spec_shown_most(const struct cv_spec *spec);
 /* The most that the campaign can cost one worker: what a score costs times what a token of it can show times its
  * tokens, of which a paid worker may give as many as the budget buys. Micro-epsilon; stops at the end of its range. */
 uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro);
+/* What a campaign whose exact sums leave costs each worker that gives to it, however much it gives: more than the
+ * largest limit that an operator can set. */
+#define CV_UNPROTECTED_MICRO ((uint64_t)UINT32_MAX)
 /* One line of a name: printable UTF-8 (text.h), 1 .. CV_NAME_BYTES - 1 bytes. */
 bool cv_name_is_valid(const char *text);
 

@@ -121,6 +121,9 @@ enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char
   put_path(parties, config, "seal_key", "keys/seal");
   put_socket(parties, config, "broker/broker.sock");
   put_delta(limits, risks->spec);
+  if (risks->spec->thirdparty_trusted) {
+    (void)json_object_set_new(limits, "trusted_thirdparty", json_true());
+  }
   if (risks->noise_seed != NULL) {
     (void)json_object_set_new(config, "unsafe_noise_seeded", json_true());
     (void)json_object_set_new(config, "unsafe_noise_seed", json_integer((json_int_t)*risks->noise_seed));

@@ -36,7 +36,7 @@ void cv_parties_files(const struct cv_parties *parties, const char *party, struc
 CV_MUST_USE enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct cv_why *why);
 /* What a broker does only when told to. */
 struct cv_broker_risks {
-  const struct cv_spec *spec; /* the campaign's, which gets the delta that it names and no more */
+  const struct cv_spec *spec; /* the campaign's, which gets the delta and the trust that it names and no more */
   const uint64_t *noise_seed; /* NULL: none */
   bool mechanisms;            /* that tell more than they say */
 };

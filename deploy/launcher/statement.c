@@ -16,6 +16,11 @@ static bool is_plan(const struct cv_statement *statement) {
   return statement->campaign == 0;
 }
 
+/* In one word: what the numbers of micro-epsilon stand for. */
+static const char *protection(const struct cv_statement *statement) {
+  return statement->is_exact ? "unprotected" : "epsilon";
+}
+
 static uint64_t left(const struct cv_statement *statement, const struct cv_account *account) {
   return account->spent_micro < statement->epsilon_micro ? statement->epsilon_micro - account->spent_micro : 0;
 }
@@ -50,8 +55,14 @@ static void say(struct words *words, const char *fmt, ...) {
 static void find_words(const struct cv_statement *statement, struct words *words) {
   words->lines = 0;
   if (statement->is_exact) {
-    say(words, "No guarantee towards the third-party, which gets exact sums: mechanism %s with privatizer %s.",
+    say(words,
+        "Unprotected: the third-party gets exact sums (mechanism %s with privatizer %s), which guarantee nothing to "
+        "whoever gives here.",
         statement->mechanism, statement->privatizer);
+    say(words,
+        "Worker level: the first of up to %" PRIu32
+        " tokens of one worker charges its account as unlimited; no other campaign gets anything from it.",
+        statement->tokens_per_worker);
   } else {
     say(words, "Mechanism %s: %s.", statement->mechanism, statement->guarantee);
     char but[64] = "";
@@ -63,12 +74,12 @@ static void find_words(const struct cv_statement *statement, struct words *words
     say(words,
         "Arms are scored by different tokens, so their accounts stand side by side and the largest one counts; the "
         "releases of one arm add up in its account.");
+    say(words,
+        "Worker level: up to %" PRIu32
+        " tokens of one worker are charged %g each, %g together (they add up, over "
+        "campaigns too).",
+        statement->tokens_per_worker, epsilon(statement->epsilon_micro), epsilon(statement->worker_epsilon_micro));
   }
-  say(words,
-      "Worker level: up to %" PRIu32
-      " tokens of one worker are charged %g each, %g together (they add up, over "
-      "campaigns too).",
-      statement->tokens_per_worker, epsilon(statement->epsilon_micro), epsilon(statement->worker_epsilon_micro));
   say(words, "This broker lets no worker spend more than %g in all its campaigns; %g of that is charged to everyone%s.",
       epsilon(statement->lifetime_epsilon_micro), epsilon(statement->floor_micro),
       statement->floor_micro > 0 ? ", by recoveries" : "");
@@ -96,14 +107,33 @@ static void print_payments(const struct cv_statement *statement, FILE *to) {
   }
 }
 
+static void print_most(const struct cv_statement *statement, FILE *to) {
+  if (statement->is_exact) {
+    (void)fprintf(to, "at most     unprotected, whatever epsilon says\n");
+  } else {
+    (void)fprintf(to, "at most     epsilon %g for each arm, %g for a worker\n", epsilon(most_micro(statement)),
+                  epsilon(statement->worker_epsilon_micro));
+  }
+}
+
+static void print_arm(const struct cv_statement *statement, uint32_t arm, FILE *to) {
+  const struct cv_account *account = &statement->account[arm];
+  (void)fprintf(to, "%6" PRIu32 "  %8" PRIu64 "  %12" PRIu64, arm, account->releases, account->tokens);
+  if (statement->is_exact) {
+    (void)fprintf(to, "  unprotected\n");
+  } else {
+    (void)fprintf(to, "  %10.6g  %10.6g  %10.6g\n", epsilon(account->spent_micro), epsilon(left(statement, account)),
+                  epsilon(statement->epsilon_micro));
+  }
+}
+
 void cv_statement_print(const struct cv_statement *statement, const struct cv_exposure *exposure, FILE *to) {
   struct words words;
   find_words(statement, &words);
   if (is_plan(statement)) {
     (void)fprintf(to, "plan \"%s\": %" PRIu32 " arms, mechanism %s, not submitted\n", statement->name, statement->arms,
                   statement->mechanism);
-    (void)fprintf(to, "at most     epsilon %g for each arm, %g for a worker\n", epsilon(most_micro(statement)),
-                  epsilon(statement->worker_epsilon_micro));
+    print_most(statement, to);
   } else {
     (void)fprintf(to, "campaign %" PRIu64 " \"%s\": %s, mechanism %s\n", statement->campaign, statement->name,
                   cv_end_text(statement->end), statement->mechanism);
@@ -112,11 +142,8 @@ void cv_statement_print(const struct cv_statement *statement, const struct cv_ex
   }
   uint64_t lost = 0;
   for (uint32_t i = 0; !is_plan(statement) && i < statement->arms; i++) {
-    const struct cv_account *account = &statement->account[i];
-    lost += account->lost_micro;
-    (void)fprintf(to, "%6" PRIu32 "  %8" PRIu64 "  %12" PRIu64 "  %10.6g  %10.6g  %10.6g\n", i, account->releases,
-                  account->tokens, epsilon(account->spent_micro), epsilon(left(statement, account)),
-                  epsilon(statement->epsilon_micro));
+    lost += statement->account[i].lost_micro;
+    print_arm(statement, i, to);
   }
   if (lost > 0) {
     (void)fprintf(to, "%g of that was charged by a recovery, for releases that the broker has forgotten\n",
@@ -134,13 +161,13 @@ void cv_statement_print(const struct cv_statement *statement, const struct cv_ex
 
 void cv_statement_write_csv(const struct cv_statement *statement, FILE *to) {
   bool pays = statement->budget_micro > 0;
-  (void)fprintf(to, "arm,releases,tokens,spent_micro,lost_micro,left_micro,limit_micro%s\n",
+  (void)fprintf(to, "arm,releases,tokens,spent_micro,lost_micro,left_micro,limit_micro,protection%s\n",
                 pays ? ",worker,hires,paid_micro" : "");
   for (uint32_t i = 0; i < statement->arms; i++) {
     const struct cv_account *account = &statement->account[i];
-    (void)fprintf(to, "%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, i,
+    (void)fprintf(to, "%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s", i,
                   account->releases, account->tokens, account->spent_micro, account->lost_micro,
-                  left(statement, account), statement->epsilon_micro);
+                  left(statement, account), statement->epsilon_micro, protection(statement));
     if (pays) {
       (void)fprintf(to, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, account->worker, account->hires, account->paid_micro);
     }
@@ -166,6 +193,11 @@ static json_t *accounts_json(const struct cv_statement *statement) {
   return accounts;
 }
 
+/* Nothing that a number could say. */
+static json_t *worker_json(const struct cv_statement *statement) {
+  return statement->is_exact ? json_null() : json_integer((json_int_t)statement->worker_epsilon_micro);
+}
+
 enum cv_err cv_statement_write_json(const struct cv_statement *statement, const struct cv_exposure *exposure,
                                     FILE *to) {
   struct words words;
@@ -175,15 +207,15 @@ enum cv_err cv_statement_write_json(const struct cv_statement *statement, const 
     guarantee = cv_json_append(guarantee, json_string(words.line[i]));
   }
   json_t *campaign = is_plan(statement) ? json_null() : json_integer((json_int_t)statement->campaign);
-  json_t *all =
-      json_pack("{s:o, s:s, s:s, s:s, s:s, s:b, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "campaign", campaign,
-                "name", statement->name, "state", is_plan(statement) ? "planned" : cv_end_text(statement->end),
-                "mechanism", statement->mechanism, "privatizer", statement->privatizer, "exact", statement->is_exact,
-                "most_micro", (json_int_t)most_micro(statement), "delta", (double)statement->delta_pico / 1e12,
-                "limit_micro", (json_int_t)statement->epsilon_micro, "tokens_per_worker",
-                (json_int_t)statement->tokens_per_worker, "worker_micro", (json_int_t)statement->worker_epsilon_micro,
-                "worker_lifetime_micro", (json_int_t)statement->lifetime_epsilon_micro, "worker_floor_micro",
-                (json_int_t)statement->floor_micro, "guarantee", guarantee, "arms", accounts_json(statement));
+  json_t *all = json_pack(
+      "{s:o, s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:f, s:I, s:I, s:o, s:I, s:I, s:o, s:o}", "campaign", campaign, "name",
+      statement->name, "state", is_plan(statement) ? "planned" : cv_end_text(statement->end), "mechanism",
+      statement->mechanism, "privatizer", statement->privatizer, "exact", statement->is_exact, "protection",
+      protection(statement), "most_micro", (json_int_t)most_micro(statement), "delta",
+      (double)statement->delta_pico / 1e12, "limit_micro", (json_int_t)statement->epsilon_micro, "tokens_per_worker",
+      (json_int_t)statement->tokens_per_worker, "worker_micro", worker_json(statement), "worker_lifetime_micro",
+      (json_int_t)statement->lifetime_epsilon_micro, "worker_floor_micro", (json_int_t)statement->floor_micro,
+      "guarantee", guarantee, "arms", accounts_json(statement));
   if (statement->budget_micro > 0) {
     all = cv_json_set(all, "budget_micro", json_integer((json_int_t)statement->budget_micro));
   }

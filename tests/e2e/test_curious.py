@@ -234,6 +234,7 @@ ABSURD = (
     ({"name": "\n\x1b[2J"}, "no valid|name"), ({"mechanism": "nothing"}, "mechanism"),
     ({"privatizer": "nothing"}, "privatizer"), ({"names": ["a"]}, "no valid|names"),
     ({"privatizer": ("randomized-response", {"epsilon": 1e-6, "delta": .999999})}, "limits.delta"),
+    ({"mechanism": "none", "trusted": True}, "limits.trusted_thirdparty"),
     ({"names": ["a" * 200_000, "b"]}, "no valid|names"), ({"policy_params": {"alpha": float("nan")}}, "no valid"),
     # odd, but nobody's business
     ({"tokens_per_worker": 2**32 - 1}, None), ({"deadline_ms": 2**64 - 1}, None), ({"idle_ms": 2**64 - 1}, None),

@@ -59,7 +59,7 @@ def test_every_score_that_was_shown_is_summed_once(deployment):
         shown.setdefault(worker, []).append(arm)
         return score(worker, arm, place)
 
-    deployment.up()
+    deployment.up(broker={"limits": {"trusted_thirdparty": True}})
     with deployment.requester() as requester:
         campaign = requester.submit(spec(4, policy="alpha-sample", policy_params={"delta": .1}, mechanism="none",
                                          trusted=True, epsilon=1, tokens=2_000, edges=PATH)).campaign

@@ -33,7 +33,7 @@ def test_a_worker_of_another_make_is_ranked_right(deployment):
 
 def test_an_export_of_exact_sums_holds_none(deployment, tmp_path):
     """With mechanism none the third-party is trusted with exact sums; whoever asked for the ranking is not."""
-    deployment.up()
+    deployment.up(broker={"limits": {"trusted_thirdparty": True}})
     with deployment.requester() as requester:
         campaign = requester.submit(spec(2, mechanism="none", trusted=True, tokens=10_000, policy_params={
             "alpha": .2, "delta": .1, "tokens_per_round": 200})).campaign

@@ -51,6 +51,8 @@ void world_begin(struct world *world, uint8_t settings) {
   world->config = (struct cv_broker_config){
       .name = "fuzz",
       .limits = {.epsilon_micro = 1000000,
+                 .delta_pico = 500000000000,
+                 .trusted_thirdparty = (settings & 16) == 0,
                  .worker_epsilon_micro = (settings & 4) != 0 ? 900000 : 5000000,
                  .release_tokens = 1,
                  .arms = 64,
@@ -130,6 +132,19 @@ static void check_assign(struct world *world, struct peer *peer, const struct cv
   memcpy(kept->ticket, assign->ticket, sizeof(kept->ticket));
 }
 
+/* Within the limit, until a token has gone to a campaign whose exact sums leave: from then on to that one alone. */
+static void check_spent(struct world *world, uint64_t worker, uint64_t micro, uint32_t campaign) {
+  uint64_t *spent = &world->spent_micro[worker];
+  if (*spent == CV_UNPROTECTED_MICRO) {
+    CV_REQUIRE(world->unprotected_in[worker] == campaign);
+    return;
+  }
+  CV_REQUIRE(*spent < world->config.limits.worker_epsilon_micro);
+  *spent = micro == CV_UNPROTECTED_MICRO ? micro : *spent + micro;
+  world->unprotected_in[worker] = micro == CV_UNPROTECTED_MICRO ? campaign : 0;
+  CV_REQUIRE(micro == CV_UNPROTECTED_MICRO || *spent <= world->config.limits.worker_epsilon_micro);
+}
+
 /* A place and a payer are counted once, and no worker beyond its lifetime's epsilon. */
 static void check_ack(struct world *world, const struct cv_crowd_ack *ack) {
   CV_REQUIRE(ack->verdict > CV_VERDICT_NONE && ack->verdict <= CV_VERDICT_REFUSED);
@@ -143,8 +158,7 @@ static void check_ack(struct world *world, const struct cv_crowd_ack *ack) {
                                           (uint64_t)ticket.arm << 24 | ticket.position));
   CV_REQUIRE(seen_add(&world->payers, (uint64_t)ticket.campaign << 56 | ticket.worker << 16 | ticket.slot));
   const struct heard *heard = world_heard(world, ticket.campaign);
-  world->spent_micro[ticket.worker] += heard == NULL ? 0 : heard->epsilon_micro;
-  CV_REQUIRE(world->spent_micro[ticket.worker] <= world->config.limits.worker_epsilon_micro);
+  check_spent(world, ticket.worker, heard == NULL ? 0 : heard->epsilon_micro, ticket.campaign);
 }
 
 static void hear_crowd(struct world *world, struct peer *peer, const struct cv_crowd_frame *frame) {
@@ -153,7 +167,9 @@ static void hear_crowd(struct world *world, struct peer *peer, const struct cv_c
     struct heard *heard = world_heard(world, frame->campaign[i].id);
     peer->told |= frame->campaign[i].id < 32 ? 1U << frame->campaign[i].id : 0;
     if (heard != NULL) {
-      heard->epsilon_micro = frame->campaign[i].epsilon_micro;
+      const struct cv_terms *terms = &frame->campaign[i];
+      bool is_exact = strcmp(terms->mechanism.name, "none") == 0 && strcmp(terms->privatizer.name, "none") == 0;
+      heard->epsilon_micro = is_exact ? CV_UNPROTECTED_MICRO : terms->epsilon_micro;
     }
   }
   for (size_t i = 0; i < frame->assigns; i++) {

@@ -56,6 +56,7 @@ struct world {
   struct heard heard[CAMPAIGNS];
   struct seen places, payers; /* acknowledged as counted */
   uint64_t spent_micro[WORKERS];
+  uint32_t unprotected_in[WORKERS]; /* the campaign; 0: it is protected */
   uint64_t now_ms, wall_ms;
 };
 

@@ -427,6 +427,7 @@ static void configure(struct party *party, struct cv_broker_config *ret) {
       .limits = {.epsilon_micro = 10000000,
                  .delta_pico = scenario->applied.law.delta_pico,
                  .worker_epsilon_micro = scenario->worker_epsilon_micro,
+                 .trusted_thirdparty = scenario_is_exact(scenario),
                  .release_tokens = scenario->release_tokens,
                  .arms = SCENARIO_ARMS,
                  .campaigns = 4, /* more than a requester has open */

@@ -330,6 +330,25 @@ static void draw_owners(struct scenario *s) {
   }
 }
 
+/* Who gives where exact sums leave gives nowhere else: there are workers for every campaign, of those who are hired in
+ * one; and since all may be taken by what a recovery cannot know, a campaign after it ends when nobody comes. */
+static void draw_exact(struct scenario *s) {
+  if (!scenario_is_exact(s)) {
+    return;
+  }
+  s->worker_epsilon_micro = s->worker_epsilon_micro < UINT32_MAX ? s->worker_epsilon_micro : UINT32_MAX;
+  if (s->budget_micro > 0) {
+    s->requesters = s->campaigns = 1;
+  } else if (s->ending != ENDING_IDLE && s->requesters * s->campaigns > 1) {
+    uint32_t enough = (uint32_t)(2 * s->tokens * s->requesters * s->campaigns / s->crews) + 1;
+    s->crew_workers = enough > s->crew_workers ? enough : s->crew_workers;
+  }
+  if (s->rollback != ROLLBACK_NONE && s->ending == ENDING_PLAIN) {
+    s->ending = ENDING_IDLE;
+    s->ending_ms = 3000;
+  }
+}
+
 /* In one world of two that can be, one gateway serves only one of the requesters, and there are workers enough without
  * it; in one of six there is a third-party of another name, too. From a stream of its own. */
 static void draw_names(struct scenario *s, bool calm) {
@@ -413,6 +432,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_graph(&s);
   draw_horizon(&s);
   draw_owners(&s);
+  draw_exact(&s);
   draw_batches(&s);
   draw_smallest(&s);
   if (!calm) {
@@ -486,7 +506,14 @@ void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret) {
   ret->journal_bytes = 2000;
 }
 
+bool scenario_is_exact(const struct scenario *s) {
+  return is(s->mechanism, "none") && is(s->privatizer.name, "none");
+}
+
 uint64_t scenario_cost(const struct scenario *s) {
+  if (scenario_is_exact(s)) {
+    return CV_UNPROTECTED_MICRO;
+  }
   const struct cv_local *local = &s->applied.law;
   if (is(s->mechanism, "none") && local->epsilon_micro != CV_EPSILON_NONE) {
     return local->epsilon_micro;

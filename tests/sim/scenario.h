@@ -102,6 +102,8 @@ enum kind { KIND_RANKING, KIND_GRAPH, KIND_HIRES, KIND_COUNT };
 void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret);
 /* In words, a line or two. */
 void scenario_tell(const struct scenario *scenario, char *to, size_t n);
+/* Exact sums leave: whoever gives is unprotected, and gives to no other campaign. */
+bool scenario_is_exact(const struct scenario *scenario);
 /* What a score costs its worker, micro-epsilon. */
 uint64_t scenario_cost(const struct scenario *scenario);
 /* The policy is one of the simulation's own. */

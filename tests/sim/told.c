@@ -9,6 +9,18 @@
 
 /* ---- what is said to workers ---- */
 
+/* 3: where exact sums leave a worker gives to one campaign, unless the broker has forgotten which. */
+static void check_unprotected(struct truth *truth, const struct cv_ticket *ticket) {
+  const struct world *world = truth->world;
+  uint32_t *gave_to = &truth->gave_to[ticket->worker];
+  bool forgets = world->rolled_back && !world->recovered;
+  if (scenario_is_exact(&world->scenario) && *gave_to != 0 && *gave_to != ticket->campaign && !forgets) {
+    world_fail(truth->world, "3: worker %llu gave exact scores to campaign %u and to campaign %u",
+               (unsigned long long)ticket->worker, *gave_to, ticket->campaign);
+  }
+  *gave_to = ticket->campaign;
+}
+
 /* 11, of what was acknowledged. */
 static void check_limit(struct truth *truth, uint64_t worker, uint32_t shown) {
   const struct scenario *scenario = &truth->world->scenario;
@@ -68,6 +80,7 @@ static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, boo
   struct campaign *campaign = truth_campaign(truth, ticket->campaign);
   check_served(truth, ticket);
   truth->spent_micro[ticket->worker] += truth_price(truth, campaign, ticket->plan, ticket->arm);
+  check_unprotected(truth, ticket);
   check_limit(truth, ticket->worker, truth_shown(truth, campaign, ticket->plan, ticket->arm));
   campaign->acknowledged[ticket->arm]++;
 }

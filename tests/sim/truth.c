@@ -16,13 +16,14 @@ struct truth *truth_new(struct world *world) {
   truth->spent_micro = calloc(truth->workers, sizeof(*truth->spent_micro));
   truth->gave = calloc(truth->workers, sizeof(*truth->gave));
   truth->left = calloc(truth->workers, sizeof(*truth->left));
+  truth->gave_to = calloc(truth->workers, sizeof(*truth->gave_to));
   truth->campaigns = world->scenario.requesters * world->scenario.campaigns + 1;
   truth->room = 2 * truth->campaigns;
   truth->campaign = calloc(truth->room, sizeof(*truth->campaign));
   truth->asked_ms = calloc(truth->room, sizeof(*truth->asked_ms));
   truth->asked_jumps = calloc(truth->room, sizeof(*truth->asked_jumps));
-  CV_REQUIRE(truth->spent_micro != NULL && truth->gave != NULL && truth->left != NULL && truth->campaign != NULL &&
-             truth->asked_ms != NULL && truth->asked_jumps != NULL);
+  CV_REQUIRE(truth->spent_micro != NULL && truth->gave != NULL && truth->left != NULL && truth->gave_to != NULL &&
+             truth->campaign != NULL && truth->asked_ms != NULL && truth->asked_jumps != NULL);
   return truth;
 }
 
@@ -52,6 +53,7 @@ void truth_free(struct truth *truth) {
   free(truth->spent_micro);
   free(truth->gave);
   free(truth->left);
+  free(truth->gave_to);
   free(truth);
 }
 
@@ -332,10 +334,12 @@ uint64_t truth_price(struct truth *truth, const struct campaign *campaign, uint6
   return scenario_cost(&truth->world->scenario) * truth_shown(truth, campaign, number, arm);
 }
 
+/* A recovery charges nobody more than it had left: that stands for what nothing would be enough for. */
 static void check_accounts(struct truth *truth, struct cv_broker *core) {
+  uint64_t enough = truth->world->recovered ? core->config.limits.worker_epsilon_micro : UINT64_MAX;
   for (uint64_t worker = 1; worker < truth->workers; worker++) {
     uint64_t spent = cv_accounts_spent(&core->accounts, worker);
-    if (spent < truth->spent_micro[worker]) {
+    if (spent < truth->spent_micro[worker] && spent < enough) {
       world_fail(truth->world, "3: worker %llu has spent %llu micro-epsilon on record; what was acknowledged cost %llu",
                  (unsigned long long)worker, (unsigned long long)spent, (unsigned long long)truth->spent_micro[worker]);
     }
@@ -386,7 +390,32 @@ static void cost_of(struct truth *truth, const struct cv_campaign *core, const s
   *most += left * high < rest ? left * high : rest;
 }
 
+/* Where exact sums leave an account is untouched, or unlimited: of all that have given, and of no more than gave. */
+static void check_unprotected(struct truth *truth, struct cv_broker *core) {
+  uint64_t unprotected = 0, least = 0, most = 0;
+  for (uint64_t worker = 1; worker < truth->workers; worker++) {
+    uint64_t its = cv_accounts_spent(&core->accounts, worker);
+    unprotected += its == UINT64_MAX;
+    least += truth->spent_micro[worker] > 0;
+    if (its != UINT64_MAX && (its > 0 || truth->spent_micro[worker] > 0)) {
+      world_fail(truth->world, "3: worker %llu has spent %llu micro-epsilon; expected nothing, or no limit",
+                 (unsigned long long)worker, (unsigned long long)its);
+    }
+  }
+  for (const struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
+    most += each->tokens;
+  }
+  if (unprotected < least || unprotected > most) {
+    world_fail(truth->world, "3: %llu workers are unprotected; %llu are known to have given, %llu tokens in all",
+               (unsigned long long)unprotected, (unsigned long long)least, (unsigned long long)most);
+  }
+}
+
 void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core) {
+  if (scenario_is_exact(&truth->world->scenario)) {
+    check_unprotected(truth, core);
+    return;
+  }
   uint64_t spent = 0, least = 0, most = 0, limit = core->config.limits.worker_epsilon_micro;
   for (uint64_t worker = 1; worker < truth->workers; worker++) {
     uint64_t its = cv_accounts_spent(&core->accounts, worker);

@@ -58,6 +58,7 @@ struct truth {
     size_t n, cap;
   } acknowledged;
   uint64_t *spent_micro; /* by each worker, on what was acknowledged */
+  uint32_t *gave_to;     /* by each worker, the campaign that its last token was acknowledged in */
   uint64_t *gave;        /* by each worker, scores that were acknowledged */
   uint64_t *left;        /* by each worker, scores that have left its gateway */
   uint64_t workers;

@@ -20,8 +20,9 @@ def value(worker, arm):
 
 class ExactRun(Run):
     def __init__(self, deployment, **broker):
-        super().__init__(deployment, broker=broker, mechanism="none", trusted=True, epsilon=1, tokens=15_000,
-                         policy_params={"alpha": .0001, "delta": .1, "tokens_per_round": 1000})
+        trusting = {"limits": {"trusted_thirdparty": True}}
+        super().__init__(deployment, broker={**trusting, **broker}, mechanism="none", trusted=True, epsilon=1,
+                         tokens=15_000, policy_params={"alpha": .0001, "delta": .1, "tokens_per_round": 1000})
         self.crowd = Crowd(deployment.broker.address, deployment.pki.issue(GATEWAYS[0]), range(1, 30_001), value)
         self.crowd.start()
 

@@ -251,9 +251,17 @@ static void test_exact_sums_go_to_the_trusted_only(void **state) {
   struct cv_spec spec = good_spec();
   choose(&spec.mechanism, "none", 0);
   refused(&spec, CV_ERR_DENIED, "gives the third-party exact sums; expected third_party: trusted");
-  spec.thirdparty_trusted = true;
-  assert_true(accepted(&spec).is_exact);
+  spec.thirdparty_trusted = true; /* says the requester */
+  refused(&spec, CV_ERR_DENIED, "exact sums; expected other ones, or a broker whose limits.trusted_thirdparty permits");
+  struct cv_broker_limits trusting = limits;
+  struct cv_privacy privacy;
+  trusting.trusted_thirdparty = true;
+  assert_int_equal(cv_gate_spec(&spec, &trusting, NULL), CV_OK);
+  assert_int_equal(cv_privacy_init(&spec, &trusting, &privacy, NULL), CV_OK);
+  assert_true(privacy.is_exact && cv_privacy_is_unprotected(&privacy));
+  assert_true(cv_privacy_worker_micro(&privacy, &spec) == CV_UNPROTECTED_MICRO);
   spec.thirdparty_trusted = false;
+  assert_int_equal(cv_gate_spec(&spec, &trusting, NULL), CV_ERR_DENIED); /* the operator alone does not say it either */
   choose(&spec.privatizer, "randomized-response", 1);
   assert_false(accepted(&spec).is_exact);
 }
@@ -335,7 +343,7 @@ static void test_delta_is_the_operators_to_allow(void **state) {
   }
 }
 
-/* Noise covers every token for certain, a privatizer with delta only most of them: its epsilon is no bound on the sum. */
+/* Noise covers every token for certain, a privatizer with delta most of them: its epsilon is no bound on the sum. */
 static void test_behind_a_mechanism_delta_does_not_make_a_token_cheaper(void **state) {
   struct cv_spec spec = good_spec();
   struct cv_privacy privacy;

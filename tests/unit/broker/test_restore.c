@@ -36,6 +36,7 @@ static void boot(struct stage *stage) {
   const struct cv_broker_config config = {.name = "b",
                                           .limits = {.epsilon_micro = 1000000,
                                                      .delta_pico = 500000000000,
+                                                     .trusted_thirdparty = true,
                                                      .worker_epsilon_micro = 1000000,
                                                      .release_tokens = 1,
                                                      .arms = 10,
@@ -160,22 +161,28 @@ static void as_version_0_1_0(struct stage *stage) {
 }
 
 static void test_a_campaign_of_before_goes_on_unless_it_charged_too_little(void **state) {
-  static const double delta[] = {0, .5};
+  static const double delta[] = {0, .5, 0 /* exact sums */};
   for (size_t i = 0; i < CV_COUNT(delta); i++) {
+    bool is_exact = i == 2, goes_on = i == 0;
     struct stage stage;
     struct cv_spec spec = spec_of_test();
-    (void)snprintf(spec.privatizer.name, sizeof(spec.privatizer.name), "randomized-response");
-    assert_int_equal(cv_params_set_number(&spec.privatizer.params, "epsilon", .1), CV_OK);
-    assert_int_equal(cv_params_set_number(&spec.privatizer.params, "delta", delta[i]), CV_OK);
+    spec.thirdparty_trusted = is_exact;
+    (void)snprintf(spec.mechanism.name, CV_PARAM_TEXT, "%s", is_exact ? "none" : "hybrid");
+    (void)snprintf(spec.privatizer.name, CV_PARAM_TEXT, "%s", is_exact ? "none" : "randomized-response");
+    if (!is_exact) {
+      assert_int_equal(cv_params_set_number(&spec.privatizer.params, "epsilon", .1), CV_OK);
+      assert_int_equal(cv_params_set_number(&spec.privatizer.params, "delta", delta[i]), CV_OK);
+    }
     setup_with(&stage, &spec);
     as_version_0_1_0(&stage);
     assert_int_equal(load(&stage), CV_OK);
     const struct cv_campaign *campaign = cv_campaign_find(stage.core, 1);
-    assert_int_equal(campaign->privacy.cost_micro, 100000); /* what its tokens were charged, and no more is known */
-    assert_int_equal(campaign->phase, delta[i] > 0 ? CV_PHASE_STOPPING : CV_PHASE_RUNNING);
+    assert_int_equal(campaign->privacy.cost_micro,
+                     is_exact ? 500000 : 100000); /* what its tokens were charged, and no more is known */
+    assert_int_equal(campaign->phase, goes_on ? CV_PHASE_RUNNING : CV_PHASE_STOPPING);
     turn(&stage);
     assert_int_equal(load(&stage), CV_OK);
-    assert_int_equal(cv_campaign_find(stage.core, 1)->phase, delta[i] > 0 ? CV_PHASE_STOPPING : CV_PHASE_RUNNING);
+    assert_int_equal(cv_campaign_find(stage.core, 1)->phase, goes_on ? CV_PHASE_RUNNING : CV_PHASE_STOPPING);
     teardown(&stage);
   }
   struct stage stage;

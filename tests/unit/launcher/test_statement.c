@@ -69,11 +69,43 @@ static void delta_is_said_beside_epsilon(void **state) {
   assert_null(strstr(text, "delta"));
 }
 
+static void exact_sums_protect_nobody_and_all_forms_say_so(void **state) {
+  char text[4000];
+  struct cv_statement statement = {.campaign = 3,
+                                   .name = "crew",
+                                   .mechanism = "none",
+                                   .privatizer = "none",
+                                   .guarantee = "none",
+                                   .is_exact = true,
+                                   .tokens_per_worker = 2,
+                                   .worker_epsilon_micro = UINT32_MAX,
+                                   .arms = 2,
+                                   .account = account};
+  for (int form = 0; form < 4; form++) {
+    FILE *to = fmemopen(text, sizeof(text), "w");
+    assert_non_null(to);
+    if (form == 2) {
+      cv_statement_write_csv(&statement, to);
+    } else if (form == 3) {
+      assert_int_equal(cv_statement_write_json(&statement, to), CV_OK);
+    } else {
+      statement.campaign = form == 0 ? 0 : 3; /* a plan, or a campaign */
+      cv_statement_print(&statement, to);
+    }
+    (void)fclose(to);
+    assert_non_null(strcasestr(text, "unprotected"));
+    assert_null(strstr(text, "4294967295"));
+    assert_null(strstr(text, "4294.97"));
+  }
+  assert_non_null(strstr(text, "\"worker_micro\":null"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_was_paid_adds_up),
       cmocka_unit_test(a_recovered_broker_says_what_it_cannot_know),
       cmocka_unit_test(delta_is_said_beside_epsilon),
+      cmocka_unit_test(exact_sums_protect_nobody_and_all_forms_say_so),
       cmocka_unit_test(who_pays_nobody_says_nothing_of_pay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
