@@ -281,11 +281,15 @@ static void tell(const struct cv_broker_settings *settings, const struct cv_repa
   cv_finding(CV_FINDING_NOTE, "", "%" PRIu64 " open campaigns have ended as \"%s\", %" PRIu64 " are forgotten",
              recovery->ended, cv_end_text(CV_END_RECOVERED),
              recovery->last >= recovery->first ? recovery->last - recovery->first + 1 : 0);
-  bool spent = recovery->floor_micro >= settings->limit_worker_epsilon_micro;
+  bool spent = repaired->floor_micro >= settings->limit_worker_epsilon_micro;
   cv_finding(
       spent ? CV_FINDING_WARNING : CV_FINDING_NOTE,
       spent ? "no worker can give a token until limits.worker_epsilon is raised, which is for you to answer for" : "",
       "every worker is charged epsilon %g of its %g", epsilon(recovery->floor_micro), settings->limit_worker_epsilon);
+  if (recovery->named > 0) {
+    cv_finding(CV_FINDING_NOTE, "", "%" PRIu64 " workers whom recruitments name are charged what they can have given",
+               recovery->named);
+  }
 }
 
 static enum cv_err open_key(const struct cv_broker_settings *settings, struct cv_key *ret, struct cv_why *why) {

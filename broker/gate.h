@@ -54,8 +54,8 @@ struct cv_privacy {
  */
 CV_MUST_USE enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits *limits,
                                         struct cv_privacy *ret, struct cv_why *why);
-/* Charges as version 0.1.0 did, for a campaign that it accepted: a privatizer's epsilon although it has a delta, and the
- * campaign's although its exact sums leave. True if that is less than is charged today. */
+/* Charges as version 0.1.0 did, for a campaign that it accepted: a privatizer's epsilon although it has a delta, and
+ * the campaign's although its exact sums leave. True if that is less than is charged today. */
 bool cv_privacy_as_before(struct cv_privacy *privacy, const struct cv_spec *spec);
 /* Whoever gives to the campaign is unprotected: its account is charged as unlimited. */
 bool cv_privacy_is_unprotected(const struct cv_privacy *privacy);

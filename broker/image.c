@@ -338,7 +338,7 @@ static enum cv_err fill_purges(struct cv_broker *broker, struct cv_batch *batch)
 }
 
 enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_batch *batch) {
-  bool purge = false;
+  bool purge = false, recovers = broker->recovery_due; /* whose charges are in no journal */
   for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     CV_TRY(fill_campaign(broker, campaign, batch));
     purge = purge || campaign->purge;
@@ -356,6 +356,6 @@ enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_batch *batch) {
     cv_batch_shut(batch);
     broker->recovery_due = false;
   }
-  CV_TRY(fold(broker, batch, purge));
+  CV_TRY(fold(broker, batch, purge || recovers));
   return purge ? fill_purges(broker, batch) : CV_OK;
 }

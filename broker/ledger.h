@@ -55,6 +55,7 @@ CV_MUST_USE enum cv_err cv_ledger_read(struct cv_ledger *ledger, struct cv_reade
 struct cv_accounts {
   struct cv_chunks cells; /* 32-bit counters by worker id, which stop at their end */
   uint64_t floor_micro;
+  uint64_t spared_micro; /* that recoveries have taken off cells, for a floor that is too much for them; all together */
 };
 
 /* What the worker has spent, the floor included; UINT64_MAX, which is more than every limit, if that is unlimited. */

@@ -10,8 +10,11 @@
  *
  * What is charged:
  * - each arm of a campaign that was open, and may have had releases since, all that it has left;
- * - every worker, by way of the floor, what the campaigns that were open can cost it, if tokens may have come since,
- *   and what the campaigns can cost it that were opened since.
+ * - every worker, by way of the floor, for each campaign that was open as many tokens as it can have given: no more
+ *   than a worker may, than the campaign's limit leaves, and than the anchor says were lost, if nothing says that the
+ *   anchor went back as well; and, if there were any, what the campaigns can cost it that were opened since. Of a
+ *   recruitment only those whom it names, and for what its budget buys of them;
+ * - nobody for tokens of which the copy knows that it had given them, nor more than its account had left.
  */
 #ifndef CV_BROKER_RECOVER_H
 #define CV_BROKER_RECOVER_H
@@ -44,6 +47,8 @@ struct cv_recovery {
   uint64_t first, last;                   /* campaigns that are forgotten; first > last: none */
   uint64_t ended;                         /* campaigns that were open */
   uint64_t floor_micro;                   /* charged to every worker */
+  uint64_t spared_micro;                  /* taken off single accounts, which that is too much for; all together */
+  uint64_t named;                         /* workers that were charged by name */
   struct cv_totals added;                 /* to the totals that follow from the other rows */
 };
 
@@ -53,6 +58,8 @@ struct cv_recovery {
  */
 bool cv_broker_recover(struct cv_broker *broker, const struct cv_recover_facts *facts, struct cv_recovery *ret);
 
+/* What all recoveries together have charged to every worker. */
+uint64_t cv_broker_floor_micro(const struct cv_broker *broker);
 /* The last recovery stored; NULL if there was none. */
 const struct cv_recovery *cv_broker_recovered(const struct cv_broker *broker);
 

@@ -145,6 +145,7 @@ static enum cv_err mend(const struct cv_repair *repair, struct bench *bench, str
                                          .claims = repair->claims,
                                          .wall_ms = repair->wall_ms};
   ret->changed = cv_broker_recover(bench->core, &facts, &ret->recovery);
+  ret->floor_micro = cv_broker_floor_micro(bench->core);
   return ret->changed ? store_it(repair, bench, why) : cv_broker_store_anchor(bench->store, why);
 }
 

@@ -25,7 +25,8 @@ struct cv_repair {
 struct cv_repaired {
   bool changed; /* false: there was nothing to recover */
   struct cv_recovery recovery;
-  char aside[4200]; /* where an unreadable database was put; "" if none was */
+  uint64_t floor_micro; /* charged to every worker by this recovery and those before */
+  char aside[4200];     /* where an unreadable database was put; "" if none was */
 };
 
 /* CV_ERR_STATE if a program has the database open; CV_ERR_DAMAGED with the reason where `lost` is needed. */

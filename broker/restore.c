@@ -402,7 +402,7 @@ static bool are_accounts_whole(const struct cv_broker *broker) {
     }
     least = cv_ledger_add(least, cost);
   }
-  return held >= least && unprotected >= givers;
+  return cv_ledger_add(held, broker->accounts.spared_micro) >= least && unprotected >= givers;
 }
 
 /* Campaigns of an earlier version end with what they have, rather than go on charging less than their tokens tell. */

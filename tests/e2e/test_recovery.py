@@ -128,7 +128,8 @@ def test_an_older_copy_is_refused_and_recovered(stage):
     second = stage.submit("two", tokens_per_worker=3)
     verdicts, accepted = stage.give([101, 5, 900], tokens_per_worker=3)
     given = [worker for worker, _, _ in accepted]
-    assert verdicts["accepted"] == len(given) and set(given) <= {101, 900} and max(map(given.count, given)) == 1
+    # 101 may have given both of its tokens, 5 had given one before and may have given the other
+    assert verdicts["accepted"] == len(given) and sorted(given) == [5, 101, 900]
     assert second == 2
 
 
@@ -188,7 +189,8 @@ def test_a_campaign_that_froze_is_charged_afterwards(stage):
 
 @pytest.mark.parametrize("thirdparty", [False, True])
 def test_campaigns_that_are_forgotten_are_closed_and_charged(stage, thirdparty):
-    """Campaign 2 was made after the copy: it may have cost a worker 0.5, and its number is not used again."""
+    """Campaign 2 was made after the copy: its number is not used again. It may have cost a worker 0.5, unless the
+    anchor knows that no token was given."""
     stage.stop()
     stage.copy("older", anchor=True)
     stage.restart()
@@ -201,7 +203,28 @@ def test_campaigns_that_are_forgotten_are_closed_and_charged(stage, thirdparty):
     stage.restart()
     stage.deployment.thirdparty.wait_for("campaign 2 is closed")
     assert stage.submit("three") == 3
-    assert stage.floor() >= 500_000
+    assert stage.floor() >= 500_000 if thirdparty else stage.floor() == 0
+
+
+def test_a_few_lost_tokens_charge_no_more_than_they_can_have_cost(stage):
+    """Ten of them, in a campaign that allows a worker sixty thousand."""
+    with stage.deployment.requester() as requester:
+        requester.cancel(stage.campaign)
+        requester.watch(stage.campaign)
+        stage.campaign = requester.submit(spec(ARMS, name="many", epsilon=.01, tokens=1_000_000,
+                                               tokens_per_worker=60_000, policy_params={
+                                                   "alpha": .001, "tokens_per_round": TAU})).campaign
+    stage.give(range(1, 5))
+    stage.stop()
+    stage.copy("older")
+    stage.restart()
+    verdicts, _ = stage.give(range(101, 111))
+    assert verdicts["accepted"] == 10
+    stage.stop()
+    stage.put_back("older")
+    assert "every worker is charged epsilon 0.1 of its 1.5" in stage.recover().stdout
+    stage.restart()
+    assert stage.floor() == 100_000
 
 
 def damage(path, how):

@@ -610,8 +610,21 @@ static void check_forgotten_arms(struct truth *truth, const struct campaign *cam
   }
 }
 
+/* Nobody is charged more than it had left. */
+static void check_left(struct truth *truth, struct cv_broker *core) {
+  uint64_t limit = core->config.limits.worker_epsilon_micro;
+  for (uint64_t worker = 1; worker < truth->workers; worker++) {
+    uint64_t spent = cv_accounts_spent(&core->accounts, worker);
+    if (spent > limit && spent < UINT64_MAX) {
+      world_fail(truth->world, "3: after the recovery worker %llu has spent %llu micro-epsilon; its limit is %llu",
+                 (unsigned long long)worker, (unsigned long long)spent, (unsigned long long)limit);
+    }
+  }
+}
+
 void truth_recovered(struct truth *truth, struct cv_broker *core) {
   check_accounts(truth, core);
+  check_left(truth, core);
   for (uint32_t id = 1; id < truth->campaigns; id++) {
     const struct campaign *campaign = &truth->campaign[id];
     const struct cv_campaign *each = cv_campaign_find(core, id);

@@ -29,6 +29,7 @@ static void stage_make(struct stage *stage) {
     (void)turn(&stage->world, false);
   }
   assert_int_equal(stage->world.ranker.releases, ARMS);
+  stage->world.core->config.limits.worker_epsilon_micro = 4000000000;
   stage->facts.anchor.totals = stage->world.core->totals;
   stage->facts.claim = stage->claim;
 }
@@ -68,8 +69,9 @@ static void test_what_the_anchor_knows_bounds_the_charge(void **state) {
   } cases[] = {
       {0, 0, 0, false, 0},       /* commits alone: nothing that costs */
       {0, 5, 0, false, WORKER},  /* tokens of the open campaign */
+      {0, 1, 0, false, EPSILON}, /* one of them: nobody can have given two */
       {1, 5, 0, true, WORKER},   /* and a release */
-      {0, 0, 7000, false, 7000}, /* a campaign was made */
+      {0, 0, 7000, false, 0},    /* a campaign was made, in which nobody gave */
       {2, 5, 7000, true, WORKER + 7000},
   };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
@@ -89,6 +91,62 @@ static void test_what_the_anchor_knows_bounds_the_charge(void **state) {
   }
 }
 
+static uint64_t spent(struct stage *stage, uint64_t worker) {
+  return cv_accounts_spent(&stage->world.core->accounts, worker);
+}
+
+static uint64_t given(struct stage *stage, uint64_t worker) {
+  return cv_chunks_count(&campaign_of(stage)->payers, worker * 2, 2);
+}
+
+/* Whoever has given its tokens before can have given none since, and whoever has given one another one. */
+static void test_nobody_pays_for_tokens_that_it_cannot_have_given(void **state) {
+  static const uint64_t tokens[] = {1, 2, 50};
+  for (size_t i = 0; i < CV_COUNT(tokens); i++) {
+    struct stage stage;
+    uint64_t before[20], gave[20], all = 0;
+    stage_make(&stage);
+    stage.facts.anchor.commit = 120;
+    stage.facts.anchor.totals.tokens += tokens[i];
+    stage.world.next_worker = 1; /* some of them come again */
+    arrive(&stage.world, 3);
+    (void)turn(&stage.world, false);
+    (void)turn(&stage.world, false);
+    for (uint64_t worker = 0; worker < 20; worker++) {
+      before[worker] = spent(&stage, worker);
+      gave[worker] = given(&stage, worker);
+      all |= UINT64_C(1) << gave[worker];
+    }
+    assert_int_equal(all, 7); /* nothing, one and both: there are some of each */
+    stage.facts.anchor.totals.tokens = stage.world.core->totals.tokens + tokens[i];
+    assert_true(cv_broker_recover(stage.world.core, &stage.facts, &stage.recovery));
+    for (uint64_t worker = 0; worker < 20; worker++) {
+      uint64_t slots = 2 - gave[worker], charged = EPSILON * (slots < tokens[i] ? slots : tokens[i]);
+      assert_int_equal(spent(&stage, worker), before[worker] + charged);
+    }
+    assert_true(stage.recovery.spared_micro > 0);
+    world_end(&stage.world);
+  }
+}
+
+static void test_nobody_is_charged_more_than_it_had_left(void **state) {
+  static const uint64_t limits[] = {WORKER + EPSILON / 2, WORKER, EPSILON + 1, EPSILON / 3};
+  for (size_t i = 0; i < CV_COUNT(limits); i++) {
+    struct stage stage;
+    stage_make(&stage);
+    stage.facts.anchor.commit = 120;
+    stage.facts.anchor.totals.tokens += 50;
+    stage.facts.anchor.totals.promised_micro += 4000000000;
+    stage.world.core->config.limits.worker_epsilon_micro = limits[i];
+    assert_int_equal(spent(&stage, 1), EPSILON);
+    assert_true(cv_broker_recover(stage.world.core, &stage.facts, &stage.recovery));
+    assert_int_equal(stage.recovery.floor_micro, limits[i]);
+    assert_int_equal(spent(&stage, UINT64_C(1) << 40), limits[i]);
+    assert_int_equal(spent(&stage, 1), limits[i] > EPSILON ? limits[i] : EPSILON); /* what it had is not forgotten */
+    world_end(&stage.world);
+  }
+}
+
 static void test_a_third_partys_claims_count_where_they_go_further(void **state) {
   struct stage stage;
   stage_make(&stage);
@@ -103,7 +161,7 @@ static void test_a_third_partys_claims_count_where_they_go_further(void **state)
   stage.facts.claims = 2;
   stage.claim[0] = (struct cv_recover_claim){.campaign = 1, .releases = ARMS, .plans = 1};
   stage.claim[1] = (struct cv_recover_claim){.campaign = 5, .worker_micro = 300};
-  expect(&stage, false, 300);
+  expect(&stage, false, WORKER + 300); /* an anchor that does not know campaign 5 knows no tokens either */
   assert_int_equal(stage.recovery.first, 2);
   assert_int_equal(stage.recovery.last, 5);
   world_end(&stage.world);
@@ -132,13 +190,17 @@ static void test_a_stored_recovery_comes_back_and_a_cut_one_does_not(void **stat
                                        .last = 6,
                                        .ended = 7,
                                        .floor_micro = 8,
+                                       .spared_micro = 12,
+                                       .named = 13,
                                        .added = {.releases = 9, .tokens = 10, .promised_micro = 11}};
   struct cv_recovery back;
   struct cv_buf row = {0};
   cv_recovery_put(&recovery, &row);
   for (size_t cut = 0; cut <= row.len; cut++) {
     struct cv_reader in = cv_reader_over(row.data, row.len - cut);
-    assert_int_equal(cv_recovery_read(&in, &back), cut == 0 ? CV_OK : CV_ERR_DAMAGED);
+    bool is_whole = cut == 0 || cut == 16; /* version 0.1.0 spared nobody and had no names */
+    assert_int_equal(cv_recovery_read(&in, &back), is_whole ? CV_OK : CV_ERR_DAMAGED);
+    assert_true(!is_whole || (back.spared_micro == (cut == 0 ? 12 : 0) && back.named == (cut == 0 ? 13 : 0)));
   }
   assert_memory_equal(back.database, recovery.database, sizeof(back.database));
   assert_true(back.wall_ms == 1 && back.commit == 2 && back.anchored == 4 && back.first == 5 && back.last == 6 &&
@@ -151,6 +213,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_database_that_is_level_is_left_alone),
       cmocka_unit_test(test_what_the_anchor_knows_bounds_the_charge),
+      cmocka_unit_test(test_nobody_pays_for_tokens_that_it_cannot_have_given),
+      cmocka_unit_test(test_nobody_is_charged_more_than_it_had_left),
       cmocka_unit_test(test_a_third_partys_claims_count_where_they_go_further),
       cmocka_unit_test(test_without_bounds_all_is_charged),
       cmocka_unit_test(test_a_stored_recovery_comes_back_and_a_cut_one_does_not),
