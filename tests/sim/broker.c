@@ -59,13 +59,21 @@ static void send(struct world *world, struct wire *wire, enum cv_err err) {
   cv_buf_clear(&world->bytes);
 }
 
-/* 12: who is asked is one of those that it vouches for. */
-static void check_asked(const struct wire *wire, const struct cv_crowd_frame *frame) {
+/* 12: who is asked, and whose token counts, is one of those that it vouches for. */
+static void check_range(struct world *world, const struct wire *wire, const struct cv_crowd_frame *frame) {
   const struct party *peer = wire->end->other->party;
   for (size_t i = 0; i < frame->assigns; i++) {
     if (!cv_identity_vouches_for(&peer->identity, frame->assign[i].worker)) {
-      world_fail(peer->world, "12: %s is asked for worker %llu", peer->identity.name,
+      world_fail(world, "12: %s is asked for worker %llu", peer->identity.name,
                  (unsigned long long)frame->assign[i].worker);
+    }
+  }
+  for (size_t i = 0; i < frame->acks; i++) {
+    struct cv_ticket ticket;
+    bool counts = frame->ack[i].verdict == CV_VERDICT_ACCEPTED || frame->ack[i].verdict == CV_VERDICT_DUPLICATE;
+    if (counts && cv_ticket_open(frame->ack[i].ticket, world_tagger(world), &ticket) == CV_OK &&
+        !cv_identity_vouches_for(&peer->identity, ticket.worker)) {
+      world_fail(world, "12: %s gives for worker %llu", peer->identity.name, (unsigned long long)ticket.worker);
     }
   }
 }
@@ -86,7 +94,7 @@ static void tell(struct world *world, struct wire *wire, const struct cv_broker_
   switch (out->schema) {
     case CV_SCHEMA_CROWD:
       truth_told_crowd(world->truth, out->frame.crowd);
-      check_asked(wire, out->frame.crowd);
+      check_range(world, wire, out->frame.crowd);
       if (out->frame.crowd->goodbye != NULL) {
         check_replaced(wire);
       }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A gateway that means harm: it answers with what is out of range, or twice, or late, or not at all; sends old tickets
- * again with other values once they are acknowledged, and forged ones; and lets far too many workers arrive. One with a
- * wide certificate lets workers far apart arrive, who decline what they get, or say nothing.
+ * again with other values once they are acknowledged, and forged ones; gives what another of its kind was asked for;
+ * and lets far too many workers arrive. One with a wide certificate lets workers far apart arrive, who decline what they
+ * get, or say nothing.
  *
  * An honest first answer is part of its repertoire, so that what it does later meets places that it has filled.
  */
@@ -24,13 +25,6 @@ enum {
   FAVOURITES = 8,
   FAR = 200,
   APART = 1 << 15
-};
-
-/* Answers to one assignment: with more values than there are arms, too. */
-struct answer {
-  uint8_t ticket[CV_TICKET_BYTES];
-  int64_t value[SCENARIO_ARMS + 2];
-  size_t values;
 };
 
 struct self {
@@ -109,9 +103,12 @@ static void answer(struct party *party, const struct cv_assign *assign) {
   if (world->scenario.graph && world_chance(world, 20)) {
     put_miscounted(self, world, &truly);
   }
-  switch (world_below(world, 6)) {
+  switch (world_below(world, 7)) {
     case 0: /* silence, for now */
       self->late[self->late_n++ % LATE] = truly;
+      return;
+    case 6:
+      world->league[world->league_n++ % WORLD_LEAGUE] = truly;
       return;
     case 1:
       put_bad(self, world, &truly, world_chance(world, 50) ? law->high + 1 : law->low - 1);
@@ -158,6 +155,14 @@ static uint64_t somebody(const struct party *party) {
   }
   return party->identity.first +
          world_below(world, world_chance(world, 60) ? FAVOURITES : world->scenario.crew_workers);
+}
+
+static void answer_for_another(struct party *party) {
+  struct world *world = party->world;
+  uint64_t n = world->league_n < WORLD_LEAGUE ? world->league_n : WORLD_LEAGUE;
+  if (n > 0 && world_chance(world, 20)) {
+    put_token(party->self, &world->league[world_below(world, n)]);
+  }
 }
 
 static void flush(struct party *party, size_t arrivals) {
@@ -227,6 +232,7 @@ static void timer(struct party *party, int which) {
   if (party->end != NULL && !world->finished) {
     misbehave(party);
     answer_late(party);
+    answer_for_another(party);
     flush(party, world_chance(world, 10) ? ARRIVALS : world_below(world, 4));
     if (world_chance(world, 2)) {
       net_close(party->end); /* vanishes, with what it was given */

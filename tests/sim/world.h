@@ -14,11 +14,11 @@
 #include "common/base/rng.h"
 #include "common/crypto/crypto.h"
 #include "common/net/identity.h"
-#include "proto/codec/frame.h"
+#include "proto/codec/crowd.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/vfs.h"
 
-enum { WORLD_PARTIES = 15, WORLD_LINES = 40, WORLD_LINE = 160 };
+enum { WORLD_PARTIES = 15, WORLD_LEAGUE = 8, WORLD_LINES = 40, WORLD_LINE = 160 };
 
 struct world;
 struct party;
@@ -59,6 +59,13 @@ struct party {
   bool is_full; /* there is no room for what it would keep next */
 };
 
+/* To one assignment: with more values than there are arms, too. */
+struct answer {
+  uint8_t ticket[CV_TICKET_BYTES];
+  int64_t value[SCENARIO_ARMS + 2];
+  size_t values;
+};
+
 struct event {
   uint64_t at_ms, turn;
   void (*run)(struct world *world, struct event *event);
@@ -95,6 +102,8 @@ struct world {
   uint64_t calm_ms;                          /* since when there are no more; 0 = there are */
   struct disk snapshot, snapshot_thirdparty; /* of their disks, for going back */
   uint32_t *given;                           /* by each worker, as its gateway keeps it: there again when that is */
+  struct answer league[WORLD_LEAGUE];        /* what those who mean harm were asked for and tell each other */
+  size_t league_n;
   bool has_snapshot, has_snapshot_thirdparty, rolled_back;
   bool recovered;                /* from the older database; what it has forgotten is known to the truth */
   int64_t live_early, live_late; /* allocations once a quarter of the campaigns, and once all, were over */

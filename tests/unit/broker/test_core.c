@@ -103,6 +103,56 @@ static void test_the_first_answer_for_a_place_wins(void **state) {
   world_end(&world);
 }
 
+/* One worker arrives and is asked; its answer stays in hand. */
+static void ask_one(struct world *world, uint64_t worker) {
+  struct cv_arrive arrival = {.workers = 1, .worker = &worker, .credit = 64};
+  bool store;
+  struct cv_broker_out out;
+  world->unacked_count = 0;
+  say(world, world->crowd, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});
+  assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
+  cv_broker_stored(world->core);
+  while (cv_broker_next_out(world->core, &out)) {
+    if (out.schema == CV_SCHEMA_CROWD) {
+      on_crowd(world, out.frame.crowd);
+    }
+  }
+  assert_int_equal(world->unacked_count, 1);
+  world->unacked_count = 0;
+}
+
+static void let_leases_end(struct world *world) {
+  world->now_ms += LEASE_MS;
+  cv_broker_tick(world->core, world->now_ms, world->now_ms);
+}
+
+/* Nothing of what a worker may give is used up by assignments that it did not answer. */
+static void test_whoever_was_too_late_is_asked_again(void **state) {
+  struct world world;
+  struct token token;
+  begin(&world, &token);
+  for (uint32_t i = 0; i < 2 * spec_of_test().tokens_per_worker; i++) {
+    let_leases_end(&world);
+    ask_one(&world, 77);
+  }
+  world_end(&world);
+}
+
+/* Which has the older one's number on its connection. */
+static void test_a_late_answer_ends_no_newer_assignment(void **state) {
+  struct world world;
+  struct token late;
+  begin(&world, &late);
+  let_leases_end(&world);
+  assert_true(cv_broker_is_drained(world.core));
+  ask_one(&world, 77);
+  (void)world_verdict_of(&world, &late, 1);
+  assert_false(cv_broker_is_drained(world.core));
+  let_leases_end(&world);
+  assert_true(cv_broker_is_drained(world.core));
+  world_end(&world);
+}
+
 static enum cv_phase phase_of(struct world *world) {
   return cv_campaign_find(world->core, 1)->phase;
 }
@@ -615,6 +665,8 @@ int main(void) {
       cmocka_unit_test(test_a_bad_token_is_refused_and_takes_nothing),
       cmocka_unit_test(test_a_duplicate_is_known_after_a_restart),
       cmocka_unit_test(test_the_first_answer_for_a_place_wins),
+      cmocka_unit_test(test_whoever_was_too_late_is_asked_again),
+      cmocka_unit_test(test_a_late_answer_ends_no_newer_assignment),
       cmocka_unit_test(test_a_stop_of_the_broker_is_not_the_crowds_idleness),
       cmocka_unit_test(test_assignments_side_by_side_stay_below_the_lifetime_epsilon),
       cmocka_unit_test(test_a_connection_outlives_many_campaigns),
