@@ -286,6 +286,9 @@ static void stop_if_drained(struct party *party) {
   bool drained = can_stop && cv_broker_is_drained(self->core);
   if (drained || (can_stop && party_mono_ms(party) >= self->drain_until_ms)) {
     tally_add(TALLY_DRAINED, drained);
+    if (drained && self->core->changed) {
+      world_fail(party->world, "the broker was asked to stop, and leaves with answers that it has not stored");
+    }
     party->exits = true;
   }
 }
