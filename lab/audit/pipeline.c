@@ -22,6 +22,7 @@ struct run {
   int64_t *view;
   uint64_t plans, releases;
   struct cv_position position;
+  uint32_t campaign; /* from 0 */
   bool done;
   struct cv_work work;
 };
@@ -32,7 +33,7 @@ static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *t
 
 static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
   const struct run *run = data;
-  *ret_score = run->pipeline->score(run->pipeline->data, arm, at->place);
+  *ret_score = run->pipeline->score(run->pipeline->data, run->campaign, arm, at->place);
   return CV_OK;
 }
 
@@ -40,6 +41,11 @@ static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSIO
 
 static uint64_t tokens_of(const struct cv_pipeline *pipeline) {
   return (uint64_t)pipeline->spec->arms * pipeline->rounds * pipeline->tau;
+}
+
+/* Where the digest is in the view. */
+static size_t digest_at(const struct cv_pipeline *pipeline) {
+  return (size_t)pipeline->campaigns * pipeline->rounds * pipeline->spec->arms;
 }
 
 static enum cv_err make_broker(struct run *run) {
@@ -51,7 +57,7 @@ static enum cv_err make_broker(struct run *run) {
                  .worker_epsilon_micro = UINT32_MAX,
                  .release_tokens = 1,
                  .arms = spec->arms,
-                 .campaigns = 1,
+                 .campaigns = run->pipeline->campaigns,
                  .tokens = spec->tokens,
                  .chunks = 1000,
                  .lease_ms = LEASE_MS,
@@ -83,29 +89,56 @@ static enum cv_err make_crew(struct run *run, struct cv_why *why) {
   return cv_crew_new(&config, &run->crew, why);
 }
 
+static enum cv_err submit(struct run *run, struct cv_why *why) {
+  struct cv_order_frame order = {.kind = CV_ORDER_SUBMIT};
+  order.hello = run->campaign == 0 ? hello : (struct cv_hello){0};
+  order.as.submit = (struct cv_submit){.client_key = {(uint8_t)(run->campaign + 1)}, .spec = *run->pipeline->spec};
+  run->plans = run->releases = 0;
+  return cv_broker_on_order(run->broker, run->requester, &order, run->now_ms, run->now_ms, why);
+}
+
 static enum cv_err join_all(struct run *run, struct cv_why *why) {
   struct cv_identity gateway = {.role = CV_ROLE_GATEWAY, .first = 1, .last = tokens_of(run->pipeline)};
   const struct cv_identity thirdparty = {.role = CV_ROLE_THIRDPARTY, .name = "t"};
   const struct cv_identity requester = {.role = CV_ROLE_REQUESTER, .name = "r"};
-  struct cv_order_frame order = {.hello = hello, .kind = CV_ORDER_SUBMIT};
-  order.as.submit = (struct cv_submit){.client_key = {1}, .spec = *run->pipeline->spec};
   CV_TRY(cv_broker_join(run->broker, &thirdparty, NULL, &run->thirdparty, why));
   CV_TRY(cv_broker_join(run->broker, &gateway, NULL, &run->gateway, why));
   CV_TRY(cv_broker_join(run->broker, &requester, NULL, &run->requester, why));
   CV_TRY(cv_broker_on_rank(run->broker, run->thirdparty, &(struct cv_rank_frame){.hello = hello}, run->now_ms, why));
-  CV_TRY(cv_broker_on_order(run->broker, run->requester, &order, run->now_ms, run->now_ms, why));
+  CV_TRY(submit(run, why));
   cv_crew_opened(run->crew, run->now_ms);
   return CV_OK;
 }
 
 /* ---- the third-party's script ---- */
 
+/* The script is at its end: the next campaign comes when this one is closed. */
+static enum cv_err finish(struct run *run, struct cv_why *why) {
+  uint32_t arms = run->pipeline->spec->arms;
+  if (run->campaign + 1 == run->pipeline->campaigns) {
+    run->done = true;
+    return CV_OK;
+  }
+  struct cv_standing *standing = calloc(arms, sizeof(*standing));
+  if (standing == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < arms; i++) {
+    standing[i].arm = i;
+  }
+  struct cv_rank_result result = {
+      .campaign = run->position.campaign, .reason = CV_END_COMPLETE, .standings = arms, .standing = standing};
+  enum cv_err err = cv_broker_on_rank(run->broker, run->thirdparty,
+                                      &(struct cv_rank_frame){.results = 1, .result = &result}, run->now_ms, why);
+  free(standing);
+  return err;
+}
+
 static enum cv_err next_plan(struct run *run, struct cv_why *why) {
   const struct cv_pipeline *pipeline = run->pipeline;
   uint32_t arms = pipeline->spec->arms;
   if (run->plans == pipeline->rounds) {
-    run->done = true;
-    return CV_OK;
+    return finish(run, why);
   }
   struct cv_want *want = calloc(arms, sizeof(*want));
   if (want == NULL) {
@@ -123,11 +156,12 @@ static enum cv_err next_plan(struct run *run, struct cv_why *why) {
 }
 
 static void see(struct run *run, const void *bytes, size_t n) {
-  uint64_t seen = (uint64_t)run->view[run->pipeline->rounds * run->pipeline->spec->arms];
+  int64_t *digest = &run->view[digest_at(run->pipeline)];
+  uint64_t seen = (uint64_t)*digest;
   for (size_t i = 0; i < n; i++) {
     seen = cv_mix64(seen + ((const uint8_t *)bytes)[i] + 1);
   }
-  run->view[run->pipeline->rounds * run->pipeline->spec->arms] = (int64_t)seen;
+  *digest = (int64_t)seen;
 }
 
 static enum cv_err on_release(struct run *run, const struct cv_release *release, struct cv_why *why) {
@@ -135,7 +169,7 @@ static enum cv_err on_release(struct run *run, const struct cv_release *release,
   if (release->plan == 0 || release->plan > run->pipeline->rounds || release->arm >= arms) {
     return cv_fail(why, CV_ERR_STATE, "release %llu names no place of the script", (unsigned long long)release->number);
   }
-  run->view[(release->plan - 1) * arms + release->arm] = release->noisy_sum;
+  run->view[(run->campaign * run->pipeline->rounds + release->plan - 1) * arms + release->arm] = release->noisy_sum;
   see(run, &release->number, sizeof(release->number));
   see(run, &release->plan, sizeof(release->plan));
   see(run, &release->arm, sizeof(release->arm));
@@ -164,9 +198,14 @@ static enum cv_err on_rank(struct run *run, const struct cv_rank_frame *frame, s
   for (size_t i = 0; i < frame->releases; i++) {
     CV_TRY(on_release(run, &frame->release[i].release, why));
   }
-  return frame->refused + frame->stops + frame->closed == 0
-             ? CV_OK
-             : cv_fail(why, CV_ERR_STATE, "the broker ended the campaign before the script did");
+  if (frame->refused + frame->stops + frame->closed == 0 || run->done) {
+    return CV_OK;
+  }
+  if (frame->closed == 0 || run->releases < run->pipeline->rounds * (uint64_t)run->pipeline->spec->arms) {
+    return cv_fail(why, CV_ERR_STATE, "the broker ended the campaign before the script did");
+  }
+  run->campaign++;
+  return submit(run, why);
 }
 
 /* ---- turns ---- */
@@ -219,7 +258,7 @@ static enum cv_err run_all(struct run *run, struct cv_why *why) {
 enum cv_err cv_pipeline_run(const struct cv_pipeline *pipeline, int64_t *view, struct cv_why *why) {
   struct run run = {.pipeline = pipeline, .view = view, .now_ms = 1000};
   cv_why_set(why, "out of memory");
-  memset(view, 0, (pipeline->rounds * (size_t)pipeline->spec->arms + 1) * sizeof(*view));
+  memset(view, 0, (digest_at(pipeline) + 1) * sizeof(*view));
   enum cv_err err = run_all(&run, why);
   cv_crew_free(run.crew);
   cv_broker_free(run.broker);

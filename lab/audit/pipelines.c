@@ -6,16 +6,16 @@
 #include "lab/audit/pipeline.h"
 #include "lab/audit/subjects.h"
 
-/* The score that differs is that of the only token of the changed round of its arm. */
+/* The score that differs is that of the only token of the changed round of its arm, in the first campaign. */
 struct input {
   bool neighbour;
   const struct cv_audit_stream *stream;
 };
 
-static int64_t score(const void *data, uint32_t arm, uint64_t place) {
+static int64_t score(const void *data, uint32_t campaign, uint32_t arm, uint64_t place) {
   const struct input *input = data;
   const struct cv_audit_stream *stream = input->stream;
-  if (arm != stream->arm || place + 1 != stream->changed) {
+  if (campaign > 0 || arm != stream->arm || place + 1 != stream->changed) {
     return stream->base;
   }
   return input->neighbour ? stream->score : 0;
@@ -28,6 +28,7 @@ static enum cv_err sample(const struct cv_audit_subject *self, bool neighbour, u
   cv_rng_seeded_init(&noise, stream, CV_RNG_NOISE, 0, 0);
   cv_rng_seeded_init(&privatizer, stream, CV_RNG_PRIVATIZER, 0, 0);
   const struct cv_pipeline pipeline = {.spec = self->thing,
+                                       .campaigns = self->stream.campaigns,
                                        .rounds = self->stream.items,
                                        .tau = 1,
                                        .score = score,
@@ -44,14 +45,16 @@ static void label(const struct cv_audit_subject *self, uint32_t at, char text[CV
   if (at + 1 == self->width) {
     (void)snprintf(text, CV_AUDIT_TEXT, "rest");
   } else {
-    (void)snprintf(text, CV_AUDIT_TEXT, "%c(%u)", "AB"[at % 2], at / 2 + 1);
+    uint32_t round = at / 2 % self->stream.items + 1, campaign = at / 2 / self->stream.items;
+    (void)snprintf(text, CV_AUDIT_TEXT, "%c%s(%u)", "AB"[at % 2], campaign == 0 ? "" : "'", round);
   }
 }
 
 enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_stream *stream,
                               struct cv_audit_subject *ret) {
   enum { ARMS = 2 };
-  uint32_t width = ARMS * stream->items + 1;
+  uint32_t campaigns = stream->campaigns == 0 ? 1 : stream->campaigns;
+  uint32_t width = ARMS * campaigns * stream->items + 1;
   if (spec->arms != ARMS || width > CV_AUDIT_WIDTH_MAX || width - 1 > CV_AUDIT_KEYS_MAX) {
     return CV_ERR_LIMIT;
   }
@@ -70,13 +73,14 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_
       .thing = spec,
       .stream = *stream,
   };
+  ret->stream.campaigns = campaigns;
   for (uint32_t i = 0; i < ret->keys; i++) {
     ret->key[i] = (uint16_t)i;
   }
   const char arm_name = "AB"[stream->arm];
   (void)snprintf(ret->part, sizeof(ret->part), "pipeline");
-  (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s%s, %.14s, n %u, item %c%u%s", spec->privatizer.name,
-                 privacy.local.delta_pico > 0 ? " delta" : "", spec->mechanism.name, stream->items, arm_name,
-                 stream->changed, stream->base > 0 ? ", full" : "");
+  (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s%s, %.14s, n %u%s, item %c%u%s", spec->privatizer.name,
+                 privacy.local.delta_pico > 0 ? " delta" : "", spec->mechanism.name, stream->items,
+                 campaigns > 1 ? " twice" : "", arm_name, stream->changed, stream->base > 0 ? ", full" : "");
   return CV_OK;
 }

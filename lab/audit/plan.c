@@ -226,23 +226,33 @@ static const struct way {
   const char *mechanism;
   uint32_t rounds;
   bool full;
-  uint32_t arity;
+  uint32_t arity, campaigns; /* campaigns 0: 1 */
 } ways[] = {
-    {NULL, "hybrid", 1, false},        {NULL, "hybrid", 4, false},
-    {NULL, "segments", 4, false},      {NULL, "batch", 3, false},
-    {NULL, "kary", 4, true},           {NULL, "binary", 4, true},
-    {NULL, "doubling", 4, true},       {NULL, "per-item", 3, true},
-    {NULL, "binary-honaker", 4, true}, {&locals[1], "none", 3, false},
-    {&locals[9], "none", 3, false},    {&locals[1], "hybrid", 4, false},
-    {&locals[2], "none", 3, true},     {&locals[8], "segments", 3, true},
-    {&locals[11], "batch", 1, false},  {NULL, "kary", 5, false, .arity = 3},
+    {NULL, "hybrid", 1, false},
+    {NULL, "hybrid", 4, false},
+    {NULL, "segments", 4, false},
+    {NULL, "batch", 3, false},
+    {NULL, "kary", 4, true},
+    {NULL, "binary", 4, true},
+    {NULL, "doubling", 4, true},
+    {NULL, "per-item", 3, true},
+    {NULL, "binary-honaker", 4, true},
+    {&locals[1], "none", 3, false},
+    {&locals[9], "none", 3, false},
+    {&locals[1], "hybrid", 4, false},
+    {&locals[2], "none", 3, true},
+    {&locals[8], "segments", 3, true},
+    {&locals[11], "batch", 1, false},
+    {NULL, "kary", 5, false, .arity = 3},
+    {NULL, "segments", 3, false, .campaigns = 2},
 };
 
 /* One score in the middle with many runs, then each of both arms in turn. */
 static enum cv_err add_both(struct cv_audit_plan *plan, const struct cv_spec *spec, const struct way *way, bool full) {
   struct cv_audit_subject subject;
   uint32_t rounds = way->rounds;
-  struct cv_audit_stream stream = {.items = rounds, .changed = rounds < 3 ? 1 : 3, .score = CV_GRID};
+  struct cv_audit_stream stream = {
+      .items = rounds, .changed = rounds < 3 ? 1 : 3, .score = CV_GRID, .campaigns = way->campaigns};
   CV_TRY(cv_audit_pipeline(spec, &stream, &subject));
   subject.share = full ? 1 : PIPELINE_SHARE;
   keep(plan, &subject);
@@ -250,6 +260,7 @@ static enum cv_err add_both(struct cv_audit_plan *plan, const struct cv_spec *sp
   for (uint32_t at = 0; rounds > 1 && at < 2 * rounds; at++) {
     stream = swept(rounds, at / 2 + 1);
     stream.arm = at % 2;
+    stream.campaigns = way->campaigns;
     CV_TRY(cv_audit_pipeline(spec, &stream, &subject));
     keep_swept(plan, &subject, PIPELINE_SWEEP_SHARE, full);
   }

@@ -18,6 +18,7 @@ struct cv_audit_stream {
   uint32_t items, changed; /* 1 <= changed <= items */
   int64_t base, score;     /* 0 <= both <= CV_GRID */
   uint32_t arm;            /* the changed item's; 0 where there is one */
+  uint32_t campaigns;      /* of a pipeline, one after the other; the changed item is the first one's; 0: 1 */
   uint32_t arity;          /* of kary; 0: as kary chooses */
   bool restarts;           /* saved and loaded again and again */
   bool charged;            /* the claim is what the mechanism says it has spent, however much */

@@ -20,7 +20,7 @@ CV_MUST_USE enum cv_err cv_audit_privatizer(const struct cv_choice *choice, uint
                                             struct cv_why *why);
 
 /*
- * A campaign through the cores of worker and broker: two arms, stream->items releases of each, of a token each; one
+ * Campaigns through the cores of worker and broker: two arms, stream->items releases of each, of a token each; one
  * worker's score differs. Sees all that the third-party is sent. `spec` is borrowed for as long as the subject.
  */
 CV_MUST_USE enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_stream *stream,

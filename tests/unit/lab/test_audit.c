@@ -209,6 +209,23 @@ static void test_a_whole_pipeline_passes(void **state) {
   assert_true(verdict.certified > .7);
 }
 
+/* Of a row, what the first campaign released first, and what the second did. */
+static void test_a_pipeline_of_two_campaigns_draws_noise_for_each(void **state) {
+  enum { RUNS = 3, WIDTH = 2 * 2 * 2 + 1 };
+  struct cv_spec spec = campaign(2);
+  struct cv_audit_stream stream = {.items = 2, .changed = 1, .score = CV_GRID, .campaigns = 2};
+  struct cv_audit_subject subject;
+  int64_t row[RUNS * WIDTH];
+  assert_int_equal(cv_audit_pipeline(&spec, &stream, &subject), CV_OK);
+  assert_int_equal(subject.width, WIDTH);
+  assert_int_equal(subject.sample(&subject, false, 1, RUNS, row), CV_OK);
+  for (int64_t *at = row; at < row + RUNS * WIDTH; at += WIDTH) {
+    for (int i = 0; i < 4; i++) {
+      assert_true(at[i] != 0 && at[4 + i] != 0 && at[i] != at[4 + i]);
+    }
+  }
+}
+
 /* Its epsilon of .1 holds but for a delta of .5; through a sum with noise more than that gets past for certain. */
 static void test_a_privatizer_with_delta_is_charged_what_passes_the_noise(void **state) {
   struct cv_spec spec = campaign(1);
@@ -401,6 +418,7 @@ int main(void) {
       cmocka_unit_test(test_a_sound_mechanism_passes_and_the_bound_is_near_the_truth),
       cmocka_unit_test(test_the_result_does_not_depend_on_the_number_of_threads),
       cmocka_unit_test(test_a_whole_pipeline_passes),
+      cmocka_unit_test(test_a_pipeline_of_two_campaigns_draws_noise_for_each),
       cmocka_unit_test(test_a_privatizer_with_delta_is_charged_what_passes_the_noise),
       cmocka_unit_test(test_halved_noise_is_caught),
       cmocka_unit_test(test_a_node_kept_at_the_carry_is_caught),
