@@ -126,7 +126,8 @@ def lint(tally):
             continue
     for rule in rules.ALL:
         tally.check(f"lint {rule.__name__}", rule(files))
-    tally.check("lint places of planted faults", run([ROOT / "tests/sim/mutations", "--places"]).stdout.splitlines())
+    for planted in ("tests/sim/mutations", "tests/audit/recall"):
+        tally.check(f"lint places of {planted}", run([ROOT / planted, "--places"]).stdout.splitlines())
 
 
 def format_check(tally, fix=False):
@@ -380,6 +381,11 @@ def mutations(tally):
     tally.check("planted faults are found", [f"status {done.returncode}, see above"] if done.returncode else [])
 
 
+def recall(tally):
+    done = run([ROOT / "tests/audit/recall"], quiet=False)
+    tally.check("the audit finds planted faults", [f"status {done.returncode}, see above"] if done.returncode else [])
+
+
 def fuzz(tally, seconds):
     """Every harness for its share of the time; libFuzzer, or with FUZZER=afl AFL++."""
     harnesses = sorted(path.name for path in (ROOT / "tests/fuzz/corpus").iterdir())
@@ -390,8 +396,8 @@ def fuzz(tally, seconds):
 
 
 SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e, "clang": clang,
-          "asan": asan, "tidy": tidy, "sim": sim, "mutations": mutations, "long": long, "fuzz": fuzz,
-          "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
+          "asan": asan, "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall,
+          "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
 ON_BUILD = ("unit", "boundary", "e2e", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e", "clang", "asan")
 
@@ -407,9 +413,9 @@ def main():
                                      epilog="Without a suite these run: " + ", ".join(DEFAULT) + "; with --long N "
                                             "only sim. The others take minutes each: long has hundreds of kills, and "
                                             "parties that stand still or are cut off for longer than every default; "
-                                            "mutations plants faults and looks whether sim finds them; asan-e2e, tsan "
-                                            "and valgrind run the same tests watched by a sanitizer. Exit status: 0, "
-                                            "or 1 if a test failed, or 2 for usage.")
+                                            "mutations plants faults and looks whether sim finds them, recall whether "
+                                            "the audit does; asan-e2e, tsan and valgrind run the same tests watched by "
+                                            "a sanitizer. Exit status: 0, or 1 if a test failed, or 2 for usage.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
     parser.add_argument("--long", type=whole, metavar="N", help="with sim: N schedules over fresh seeds")

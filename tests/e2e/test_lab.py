@@ -90,7 +90,7 @@ def test_an_audit_says_what_it_certifies(tmp_path):
 
 
 def test_an_audit_catches_the_printed_hybrid_and_the_least_bits_of_doubles(tmp_path):
-    printed = rows_of(lab("audit", "--only", "hybrid-printed", "--json", cwd=tmp_path))
+    printed = rows_of(lab("audit", "--only", "hybrid-printed", "--runs", 40000, "--json", cwd=tmp_path))
     assert any(row["exceeds"] and not row["sound"] for row in printed)
     (doubles,) = rows_of(lab("audit", "--only", "laplace in doubles", "--runs", 20000, "--json", cwd=tmp_path))
     (grid,) = rows_of(lab("audit", "--only", "laplace on the grid", "--runs", 20000, "--json", cwd=tmp_path))
