@@ -19,7 +19,7 @@ struct daemon {
   char done[64];
   unsigned rounds; /* batches that wait one after the other */
   size_t gathered;
-  bool empty, slow;
+  bool empty, slow, rest;
   enum cv_err flush, commit;
   char failure[512];
 };
@@ -72,6 +72,11 @@ static void pace(void *data) {
   write_down(data, 'p');
 }
 
+static bool has_rest(void *data) {
+  const struct daemon *daemon = data;
+  return daemon->rest;
+}
+
 static void on_failure(void *data, const char *what, const struct cv_why *why) {
   struct daemon *daemon = data;
   write_down(daemon, 'X');
@@ -80,6 +85,7 @@ static void on_failure(void *data, const char *what, const struct cv_why *why) {
 
 static const struct cv_turn_ops all = {.is_pending = is_pending,
                                        .gathered = gathered,
+                                       .has_rest = has_rest,
                                        .flush = flush,
                                        .commit = commit,
                                        .hand_over = hand_over,
@@ -181,6 +187,23 @@ static void test_after_a_crowd_the_next_batch_gathers_for_a_while(void **state) 
   daemon.rounds = 1;
   cv_turn_over(&daemon.turn); /* a small one has made nobody wait */
   expect(&daemon, "fcs");
+}
+
+/* The rest of what one peer wants waits like the batch after a crowd, and is not seen to before others were heard. */
+static void test_a_rest_waits_for_a_while(void **state) {
+  struct daemon daemon;
+  begin(&daemon, &all);
+  daemon.rest = daemon.empty = true;
+  daemon.rounds = 3;
+  cv_turn_over(&daemon.turn);
+  expect(&daemon, "fps");
+  cv_turn_over(&daemon.turn);
+  expect(&daemon, "");
+  cv_turn_paced(&daemon.turn);
+  expect(&daemon, "fps");
+  daemon.rest = false;
+  cv_turn_paced(&daemon.turn);
+  expect(&daemon, "fs");
 }
 
 static void test_a_full_batch_gathers_no_longer(void **state) {
@@ -285,6 +308,7 @@ int main(void) {
       cmocka_unit_test(test_a_crowds_batch_is_said_when_its_commit_has_returned),
       cmocka_unit_test(test_a_slow_disk_is_not_waited_for),
       cmocka_unit_test(test_after_a_crowd_the_next_batch_gathers_for_a_while),
+      cmocka_unit_test(test_a_rest_waits_for_a_while),
       cmocka_unit_test(test_a_full_batch_gathers_no_longer),
       cmocka_unit_test(test_the_while_may_end_during_a_commit),
       cmocka_unit_test(test_a_commit_that_fails_is_the_last_thing),
