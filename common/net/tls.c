@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A certificate is judged by one function, judge(): signature, dates, denied serials, identity, role, name. It runs
- * twice for a new connection, inside the handshake (so that the other side gets a telling alert) and once it is done (so
- * that a resumed session is held to the same rules), and again for live connections when the files are reloaded and when
- * a certificate comes to its end.
+ * twice for a new connection, inside the handshake (so that the other side gets a telling alert) and once it is done
+ * (so that a resumed session is held to the same rules), and again for live connections when the files are reloaded
+ * and when a certificate comes to its end.
  */
 #include "common/net/tls.h"
 

@@ -538,6 +538,28 @@ static void test_denied_serial(void **state) {
   expect_text(world->client.why.text, "refused by the other side: our certificate is denied there");
 }
 
+/* A denied CA takes all of its certificates with it. */
+static void test_denied_ca(void **state) {
+  struct world *world = *state;
+  struct party broker;
+  struct cv_pki_files ca;
+  char denied[96];
+  char serial[64];
+  issue(world, "p", "broker/b", YEAR_S, &broker);
+  serve(world, load(&broker, CV_ROLE_BROKER, WORKERS, true, NULL));
+  dial(world, worker_tls(world));
+  wait_for(world, &world->server.opened, 1);
+  (void)snprintf(ca.cert, sizeof(ca.cert), "%s", broker.ca);
+  serial_of(&ca, serial, sizeof(serial));
+  path_of(world, "denied", denied, sizeof(denied));
+  write_file(denied, serial);
+  struct cv_tls *tls = load(&broker, CV_ROLE_BROKER, WORKERS, true, denied);
+  cv_listener_set_tls(world->listener, tls);
+  cv_tls_unref(tls);
+  wait_for(world, &world->server.closed, 1);
+  expect_text(world->server.why.text, ": certificate is on the list of denied serial numbers");
+}
+
 /* A context that would still pass leaves live connections alone; one with another CA ends them. */
 static void test_reload_checks_live_peers(void **state) {
   struct world *world = *state;
@@ -647,6 +669,11 @@ static void test_renewal(void **state) {
   assert_int_equal(cv_tls_renew(old, &others, &tls, &why), CV_ERR_INVALID);
   assert_null(tls);
   expect_text(why.text, "worker-2.pem: certificate is for worker/2, expected worker/1");
+  struct party role;
+  issue(world, "q", "requester/1", YEAR_S, &role);
+  const struct cv_tls_files of_role = {role.ca, role.files.cert, role.files.key, NULL};
+  assert_int_equal(cv_tls_renew(old, &of_role, &tls, &why), CV_ERR_DENIED);
+  expect_text(why.text, "requester-1.pem: certificate is for role requester, expected worker");
   assert_int_equal(cv_tls_renew(old, &same, &tls, &why), CV_OK);
   cv_tls_unref(old);
   cv_tls_unref(tls);
@@ -673,6 +700,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_resumption, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_session_lifetime, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_denied_serial, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_denied_ca, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_reload_checks_live_peers, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_reload_during_handshakes, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_dialer_reload, world_setup, world_teardown),
