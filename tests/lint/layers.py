@@ -107,4 +107,5 @@ FILE_LINES = 800
 FILE_LINES_ALLOWED = {}
 
 # Files that cannot carry an SPDX line.
-SPDX_EXEMPT = ("LICENSE", "*.json", "*.csv", "*.png", "*.svg", "*.pem", "tests/fuzz/corpus/*", "*.bin")
+SPDX_EXEMPT = ("LICENSE", "*.json", "*.csv", "*.png", "*.svg", "*.pem", "tests/fuzz/corpus/*", "tests/data/*/*",
+               "*.bin")
