@@ -29,10 +29,10 @@ struct lane {
 
 struct group {
   int64_t number;
-  bool is_dirty, is_found; /* found: its sums are on disk, read into `stored` */
+  bool is_dirty, is_stored; /* stored: its sums are on disk, as `stored` says */
   struct group *next_dirty;
   struct lane now[CV_PROOF_PARTS_MAX], then[CV_PROOF_PARTS_MAX];
-  uint8_t stored[CV_PROOF_PARTS_MAX * LANE_BYTES];
+  uint8_t stored[CV_PROOF_PARTS_MAX * LANE_BYTES], next[CV_PROOF_PARTS_MAX * LANE_BYTES];
   UT_hash_handle hh;
 };
 
@@ -306,11 +306,15 @@ static bool is_empty(const struct cv_proof_sums *sums, const struct group *group
   return rows == 0;
 }
 
-/* What is stored of a group. */
-static enum cv_err encode_group(struct cv_proof_sums *sums, const struct group *group, uint8_t *ret) {
-  struct cv_buf out = {.data = ret, .cap = CV_PROOF_PARTS_MAX * LANE_BYTES};
+/* What is stored of a group next: new codes for what has changed. */
+static enum cv_err encode_group(struct cv_proof_sums *sums, struct group *group) {
+  struct cv_buf out = {.data = group->next, .cap = sizeof(group->next)};
   for (size_t i = 0; i < sums->config.parts; i++) {
     struct code code;
+    if (group->is_stored && memcmp(&group->now[i], &group->then[i], sizeof(group->now[i])) == 0) {
+      cv_buf_put(&out, group->stored + i * LANE_BYTES, LANE_BYTES);
+      continue;
+    }
     CV_TRY(code_of_lane(sums, SUM_PART, (uint8_t)i, group->number, &group->now[i], &code));
     cv_buf_put_u64(&out, group->now[i].rows);
     cv_buf_put(&out, code.bytes, CV_PROOF_CODE_BYTES);
@@ -331,16 +335,15 @@ static enum cv_err no_memory(const struct cv_proof_sums *sums, enum cv_err err, 
   return cv_fail(why, err, "%s: %s", cv_db_path(sums->db), cv_err_text(err));
 }
 
-static enum cv_err write_group(struct cv_proof_sums *sums, const struct group *group, struct cv_why *why) {
-  uint8_t bytes[CV_PROOF_PARTS_MAX * LANE_BYTES];
+static enum cv_err write_group(struct cv_proof_sums *sums, struct group *group, struct cv_why *why) {
   sqlite3_stmt *stmt;
   if (is_empty(sums, group)) {
     CV_TRY(cv_db_prepare(sums->db, "DELETE FROM proof WHERE grp = ?", &stmt, why));
     (void)sqlite3_bind_int64(stmt, 1, group->number);
     return cv_db_run(sums->db, stmt, why);
   }
-  enum cv_err err = encode_group(sums, group, bytes);
-  return err == CV_OK ? put(sums, group->number, bytes, sums->config.parts * LANE_BYTES, why)
+  enum cv_err err = encode_group(sums, group);
+  return err == CV_OK ? put(sums, group->number, group->next, sums->config.parts * LANE_BYTES, why)
                       : no_memory(sums, err, why);
 }
 
@@ -354,7 +357,7 @@ enum cv_err cv_proof_write(struct cv_proof_sums *sums, struct cv_why *why) {
   if (sums->err != CV_OK) {
     return no_memory(sums, sums->err, why);
   }
-  for (const struct group *group = sums->dirty; group != NULL; group = group->next_dirty) {
+  for (struct group *group = sums->dirty; group != NULL; group = group->next_dirty) {
     CV_TRY(write_group(sums, group, why));
   }
   return sums->dirty == NULL ? CV_OK : write_root(sums, why);
@@ -372,6 +375,8 @@ static struct group *pop_dirty(struct cv_proof_sums *sums) {
 void cv_proof_keep(struct cv_proof_sums *sums) {
   for (struct group *group = pop_dirty(sums); group != NULL; group = pop_dirty(sums)) {
     memcpy(group->then, group->now, sizeof(group->then));
+    memcpy(group->stored, group->next, sizeof(group->stored));
+    group->is_stored = true;
     if (is_empty(sums, group)) {
       HASH_DEL(sums->groups, group);
       free(group);
@@ -517,7 +522,7 @@ static enum cv_err read_stored(struct cv_proof_sums *sums, struct cv_buf *root, 
                     (long long)number, n, sums->config.parts * LANE_BYTES);
     } else if (group_of(sums, number, &group) == CV_OK) {
       memcpy(group->stored, sqlite3_column_blob(stmt, 1), n);
-      group->is_found = true;
+      group->is_stored = true;
     } else {
       err = no_memory(sums, CV_ERR_NOMEM, why);
     }
@@ -551,14 +556,14 @@ static enum cv_err check_part(struct cv_proof_sums *sums, size_t part, struct cv
     struct cv_reader stored = cv_reader_over(group->stored + part * LANE_BYTES, LANE_BYTES);
     uint64_t expected = cv_read_u64(&stored);
     struct code code;
-    if (!group->is_found && lane->rows == 0) {
+    if (!group->is_stored && lane->rows == 0) {
       continue;
     }
     enum cv_err err = code_of_lane(sums, SUM_PART, (uint8_t)part, group->number, lane, &code);
     if (err != CV_OK) {
       return no_memory(sums, err, why);
     }
-    if (!group->is_found || expected != lane->rows || memcmp(stored.at, code.bytes, CV_PROOF_CODE_BYTES) != 0) {
+    if (!group->is_stored || expected != lane->rows || memcmp(stored.at, code.bytes, CV_PROOF_CODE_BYTES) != 0) {
       return fail_group(sums, part, group, lane, expected, why);
     }
   }
@@ -627,10 +632,9 @@ static enum cv_err adopt_rows(struct cv_proof_sums *sums, uint64_t *rows, struct
   }
   total(sums);
   for (struct group *group = sums->groups; group != NULL; group = group->hh.next) {
-    CV_TRY(write_group(sums, group, why));
+    mark(sums, group); /* the commit writes them; without a row there is nothing to account for yet */
   }
-  /* Without a row there is nothing to account for: the first one brings its own. */
-  return *rows == 0 ? CV_OK : write_root(sums, why);
+  return CV_OK;
 }
 
 static enum cv_err adopt(struct cv_proof_sums *sums, uint64_t *rows, struct cv_why *why) {

@@ -537,6 +537,11 @@ static void test_rows_that_were_changed_or_are_gone_are_noticed(void **state) {
       {"DELETE FROM release WHERE number = 1", "table release, campaign 1: "},
       {"DELETE FROM plan", "table plan, campaign 1: 0 rows; expected the "},
       {"INSERT INTO recovery VALUES (1, zeroblob(96), zeroblob(16))", "table recovery, row number 1: not as it was"},
+      {"UPDATE plan SET campaign = campaign; ALTER TABLE release ADD COLUMN more INTEGER DEFAULT 7",
+       "table release, row campaign 1, number 1: not as it was stored"},
+      {"UPDATE plan SET campaign = campaign; ALTER TABLE release RENAME TO hidden;"
+       "CREATE VIEW release AS SELECT campaign, number, zeroblob(length(image)) AS image, code FROM hidden",
+       "table release, row campaign 1, number 1: not as it was stored"},
       {"DELETE FROM proof", "no codes of the rows"},
       {"DELETE FROM proof; DROP TABLE proof", "table proof is missing"},
       {"DELETE FROM proof WHERE grp < 0; PRAGMA user_version = 1; UPDATE plan SET code = NULL",

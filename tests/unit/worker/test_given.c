@@ -71,6 +71,28 @@ static void test_one_process_at_a_time_has_the_file(void **state) {
   cv_given_close(given);
 }
 
+/* A count that a disk or a slip made smaller would give tokens away that were given. */
+static void test_a_count_that_was_changed_is_refused(void **state) {
+  static const char *const edits[] = {"UPDATE given SET scores = scores - 1 WHERE worker = 2",
+                                      "DELETE FROM given WHERE worker = 2",
+                                      "UPDATE given SET worker = 3 WHERE worker = 2"};
+  for (size_t i = 0; i < CV_COUNT(edits); i++) {
+    struct cv_given *given = opened(1, 2);
+    struct cv_why why = {.text = ""};
+    sqlite3 *db;
+    cv_given_note(given, 1, 4);
+    cv_given_note(given, 2, 7);
+    keep(given);
+    cv_given_close(given);
+    assert_int_equal(sqlite3_open(folder_file(&folder, "given.db"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, edits[i], NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(cv_given_open(folder.path, 1, 2, &given, &why), CV_ERR_DAMAGED);
+    assert_non_null(strstr(why.text, "given.db: table given: "));
+    assert_int_equal(unlink(folder_file(&folder, "given.db")), 0);
+  }
+}
+
 /* A count that is no count must not become a small one. */
 static void test_a_count_out_of_range_is_refused(void **state) {
   static const char *const counts[] = {"0", "-1", "4294967296", "'many'"};
@@ -124,6 +146,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_what_was_kept_is_there_again, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_one_process_at_a_time_has_the_file, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_count_that_was_changed_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_count_out_of_range_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_without_memory_nothing_is_kept_by_halves, make_folder, remove_folder),
   };
