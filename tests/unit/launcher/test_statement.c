@@ -87,10 +87,10 @@ static void exact_sums_protect_nobody_and_all_forms_say_so(void **state) {
     if (form == 2) {
       cv_statement_write_csv(&statement, to);
     } else if (form == 3) {
-      assert_int_equal(cv_statement_write_json(&statement, to), CV_OK);
+      assert_int_equal(cv_statement_write_json(&statement, NULL, to), CV_OK);
     } else {
       statement.campaign = form == 0 ? 0 : 3; /* a plan, or a campaign */
-      cv_statement_print(&statement, to);
+      cv_statement_print(&statement, NULL, to);
     }
     (void)fclose(to);
     assert_non_null(strcasestr(text, "unprotected"));
