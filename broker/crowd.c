@@ -9,7 +9,7 @@
 
 #include "broker/state.h"
 
-enum { ARRIVE_LATER_MS = 1000, ROOM_LATER_MS = 10000 };
+enum { ARRIVE_LATER_MS = 1000, ROOM_LATER_MS = 10000, WISH_LATER_MS = 20 };
 static const uint32_t NONE = CV_LEASE_NONE;
 
 /* Tells one worker why it gets nothing; runs of the same answer share a message. `why` is a literal. */
@@ -50,13 +50,14 @@ void cv_crowd_conn_fini(struct cv_broker_conn *conn) {
 
 /* ---- arrivals ---- */
 
-static enum cv_err wait_in_line(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker) {
+static enum cv_err wait_in_line(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_waiting who) {
   if (conn->waiting_count == broker->config.limits.queue) {
-    return push_backoff(broker, conn, worker, ARRIVE_LATER_MS, 0, "too many workers of this connection are waiting");
+    return push_backoff(broker, conn, who.worker, ARRIVE_LATER_MS, 0,
+                        "too many workers of this connection are waiting");
   }
   if (conn->waiting_count == conn->waiting_cap) {
     uint32_t cap = conn->waiting_cap == 0 ? 64 : conn->waiting_cap * 2;
-    uint64_t *grown = malloc(cap * sizeof(*grown));
+    struct cv_waiting *grown = malloc(cap * sizeof(*grown));
     if (grown == NULL) {
       return CV_ERR_NOMEM;
     }
@@ -68,7 +69,7 @@ static enum cv_err wait_in_line(struct cv_broker *broker, struct cv_broker_conn 
     conn->waiting_cap = cap;
     conn->waiting_head = 0;
   }
-  conn->waiting[(conn->waiting_head + conn->waiting_count++) % conn->waiting_cap] = worker;
+  conn->waiting[(conn->waiting_head + conn->waiting_count++) % conn->waiting_cap] = who;
   return CV_OK;
 }
 
@@ -83,7 +84,9 @@ static enum cv_err on_arrive(struct cv_broker *broker, struct cv_broker_conn *co
       return cv_fail(why, CV_ERR_DENIED, "worker %llu is outside the certificate's range %s",
                      (unsigned long long)arrive->worker[i], conn->identity.name);
     }
-    CV_TRY(wait_in_line(broker, conn, arrive->worker[i]));
+    const struct cv_waiting who = {.worker = arrive->worker[i],
+                                   .wish = arrive->wish == NULL ? CV_WISH_NONE : arrive->wish[i]};
+    CV_TRY(wait_in_line(broker, conn, who));
   }
   return CV_OK;
 }
@@ -102,12 +105,16 @@ static bool has_place(const struct cv_broker *broker, const struct cv_broker_con
   return cv_arm_free_places(&campaign->arm[arm]) > 0 && dealing->held[arm] < share(broker, conn, &campaign->arm[arm]);
 }
 
-/* The next arm, in turn, that has a place for this connection, of a paid worker its own; NONE if there is none. */
+/* The next arm that has a place for this connection: in turn, or the one that the worker has come for, or of a paid
+ * worker its own; NONE if there is none. */
 static uint32_t pick_arm(const struct cv_broker *broker, const struct cv_broker_conn *conn,
                          struct cv_campaign *campaign, const struct cv_dealing *dealing, const struct cv_seat *seat) {
   uint32_t arms = campaign->spec.arms;
   if (seat != NULL) {
     return has_place(broker, conn, campaign, dealing, seat->arm) ? seat->arm : NONE;
+  }
+  if (conn->wish != CV_WISH_NONE) {
+    return conn->wish < arms && has_place(broker, conn, campaign, dealing, conn->wish) ? conn->wish : NONE;
   }
   for (uint32_t i = 0; campaign->free_places > 0 && i < arms; i++) {
     uint32_t arm = campaign->cursor;
@@ -191,10 +198,11 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_conn *conn, s
 /* What became of one worker that waited. */
 enum fate {
   FATE_ASSIGNED,
-  FATE_WAITS,  /* for a place: nobody behind it gets one either */
-  FATE_PASSED, /* for being hired: others are at the moment, and may stand behind it */
-  FATE_BUSY,   /* for its own open assignment: others may go first */
-  FATE_LATER,  /* the tables have no room for what it would give */
+  FATE_WAITS,     /* for a place: nobody behind it gets one either */
+  FATE_ELSEWHERE, /* there are places, but not of the arm that it has come for */
+  FATE_PASSED,    /* for being hired: others are at the moment, and may stand behind it */
+  FATE_BUSY,      /* for its own open assignment: others may go first */
+  FATE_LATER,     /* the tables have no room for what it would give */
   FATE_NEVER,
   FATE_DECLINED,
 };
@@ -257,7 +265,10 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
   CV_TRY(cv_lease_room(conn));
   uint32_t position, arm = take_place(broker, conn, campaign, dealing, seat, &position);
   if (arm == NONE) {
-    *ret_fate = seat != NULL && campaign->free_places > 0 ? FATE_PASSED : FATE_WAITS;
+    *ret_fate = campaign->free_places == 0   ? FATE_WAITS
+                : seat != NULL               ? FATE_PASSED
+                : conn->wish != CV_WISH_NONE ? FATE_ELSEWHERE
+                                             : FATE_WAITS;
     return CV_OK;
   }
   CV_TRY(cv_offers_set(&campaign->offered, cv_campaign_payer_bit(campaign, worker, slot)));
@@ -302,7 +313,7 @@ static enum cv_err put_off(struct cv_broker *broker, struct cv_broker_conn *conn
 static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker, uint64_t now_ms,
                               uint64_t wall_ms, enum fate *ret_fate) {
   enum fate fate = FATE_NEVER;
-  bool never = false, later = false, waits = false, busy = false, passed = false;
+  bool never = false, later = false, waits = false, busy = false, passed = false, elsewhere = false;
   for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     if (campaign->phase != CV_PHASE_RUNNING) {
       waits = waits || campaign->phase == CV_PHASE_OPENING;
@@ -316,16 +327,21 @@ static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *c
     }
     waits = waits || fate == FATE_WAITS;
     passed = passed || fate == FATE_PASSED;
+    elsewhere = elsewhere || fate == FATE_ELSEWHERE;
     busy = busy || fate == FATE_BUSY;
     later = later || fate == FATE_LATER;
     never = never || fate == FATE_NEVER;
   }
-  *ret_fate = passed  ? FATE_PASSED
-              : waits ? FATE_WAITS
-              : busy  ? FATE_BUSY
-              : later ? FATE_LATER
-              : never ? FATE_NEVER
-                      : FATE_WAITS;
+  *ret_fate = passed      ? FATE_PASSED
+              : elsewhere ? FATE_ELSEWHERE
+              : waits     ? FATE_WAITS
+              : busy      ? FATE_BUSY
+              : later     ? FATE_LATER
+              : never     ? FATE_NEVER
+                          : FATE_WAITS;
+  if (*ret_fate == FATE_ELSEWHERE) {
+    return push_backoff(broker, conn, worker, WISH_LATER_MS, 0, "the arm that it has come for has no place now");
+  }
   return *ret_fate == FATE_NEVER   ? send_away(broker, conn, worker, now_ms, wall_ms)
          : *ret_fate == FATE_LATER ? put_off(broker, conn, worker)
                                    : CV_OK;
@@ -338,23 +354,24 @@ static enum cv_err assign_conn(struct cv_broker *broker, struct cv_broker_conn *
   size_t away = 0, share = cv_broker_share(broker);
   for (uint32_t i = 0; i < waiting && busy < CV_BUSY_MAX && passed < CV_PASSED_MAX && conn->outstanding < conn->credit;
        i++) {
-    uint64_t worker = conn->waiting[conn->waiting_head];
+    const struct cv_waiting who = conn->waiting[conn->waiting_head];
     enum fate fate;
     if (away == share) {
       broker->unserved = true;
       break;
     }
-    CV_TRY(assign_one(broker, conn, worker, now_ms, wall_ms, &fate));
+    conn->wish = who.wish;
+    CV_TRY(assign_one(broker, conn, who.worker, now_ms, wall_ms, &fate));
     if (fate == FATE_WAITS) {
       break;
     }
     conn->waiting_head = (conn->waiting_head + 1) % conn->waiting_cap;
     conn->waiting_count--;
-    away += fate == FATE_NEVER || fate == FATE_LATER;
+    away += fate == FATE_NEVER || fate == FATE_LATER || fate == FATE_ELSEWHERE;
     if (fate == FATE_BUSY || fate == FATE_PASSED) {
       busy += fate == FATE_BUSY;
       passed += fate == FATE_PASSED;
-      CV_TRY(wait_in_line(broker, conn, worker));
+      CV_TRY(wait_in_line(broker, conn, who));
     }
   }
   return CV_OK;

@@ -168,6 +168,12 @@ struct cv_request {
   struct cv_statement *statement; /* owned, with its accounts; NULL: made when its turn comes */
 };
 
+/* A worker that has arrived, and the one arm that it has come for; CV_WISH_NONE: any. */
+struct cv_waiting {
+  uint64_t worker;
+  uint32_t wish;
+};
+
 struct cv_broker_conn {
   struct cv_broker_conn *next, *prev; /* all connections */
   struct cv_identity identity;
@@ -178,7 +184,8 @@ struct cv_broker_conn {
   /* crowd */
   uint32_t credit, outstanding;
   uint32_t penalty, answered; /* tokens accepted since the penalty changed */
-  uint64_t *waiting;          /* ring of workers */
+  struct cv_waiting *waiting; /* ring of workers */
+  uint32_t wish;              /* of the one whose turn it is */
   uint32_t waiting_cap, waiting_head, waiting_count;
   struct cv_lease *lease;
   uint32_t leases, lease_free, lease_first, lease_last;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "worker/line.h"
+#include "worker/outbox.h"
 #include "worker/pending.h"
 
 enum {
@@ -37,6 +38,7 @@ struct cv_crew {
   struct cv_line again;   /* will arrive as soon as there is room */
   struct cv_line resting; /* will arrive once due */
   uint32_t *given;        /* scores that have left, per worker, or NEVER */
+  uint32_t *wish;         /* with a stock, per worker: the arm that it has come for */
   uint8_t *here;          /* per worker: waiting, resting, about to arrive, or without acknowledgement */
   uint64_t probe, probed_ms;
   bool probing; /* the one that waits only asks */
@@ -51,12 +53,7 @@ struct cv_crew {
   double allowance; /* arrivals that the rate permits now */
   uint64_t allowance_ms;
   /* to be sent */
-  uint64_t *arriving;
-  size_t arriving_count, arriving_cap;
-  struct cv_token *token;
-  size_t tokens, tokens_cap;
-  struct cv_decline *decline;
-  size_t declines, declines_cap;
+  struct cv_outbox outbox;
   char declined_why[CAMPAIGNS_MAX][CV_WHY_BYTES];
   struct cv_arrive arrive;
   char reason[REASONS][CV_WHY_BYTES]; /* refusals that have been noted */
@@ -80,20 +77,6 @@ bool cv_crew_has_failed(const struct cv_crew *crew) {
   return crew->failed;
 }
 
-static enum cv_err grow(void **array, size_t count, size_t *cap, size_t size) {
-  if (count < *cap) {
-    return CV_OK;
-  }
-  size_t more = *cap == 0 ? 64 : *cap * 2;
-  void *grown = realloc(*array, more * size);
-  if (grown == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  *array = grown;
-  *cap = more;
-  return CV_OK;
-}
-
 enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **ret, struct cv_why *why) {
   if (config->concurrency < 1 || config->concurrency > CONCURRENCY_MAX) {
     return cv_fail(why, CV_ERR_INVALID, "concurrency is %u; expected 1 to %d", config->concurrency, CONCURRENCY_MAX);
@@ -111,7 +94,8 @@ enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **re
   crew->given = calloc(config->last - config->first + 1, sizeof(*crew->given));
   crew->here = calloc(config->last - config->first + 1, sizeof(*crew->here));
   crew->met = calloc(config->works, sizeof(*crew->met));
-  if (crew->given == NULL || crew->here == NULL || crew->met == NULL ||
+  crew->wish = config->stock == NULL ? NULL : calloc(config->last - config->first + 1, sizeof(*crew->wish));
+  if (crew->given == NULL || crew->here == NULL || crew->met == NULL || (config->stock != NULL && crew->wish == NULL) ||
       cv_pendings_init(&crew->pendings, 2 * (size_t)config->concurrency, cv_rng_u64(config->rng)) != CV_OK) {
     cv_crew_free(crew);
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
@@ -145,24 +129,12 @@ void cv_crew_free(struct cv_crew *crew) {
   free(crew->given);
   free(crew->here);
   free(crew->met);
-  free(crew->arriving);
-  free(crew->token);
-  free(crew->decline);
+  free(crew->wish);
+  cv_outbox_fini(&crew->outbox);
   free(crew);
 }
 
 /* ---- the connection ---- */
-
-static enum cv_err send_token(struct cv_crew *crew, const struct cv_pending *pending) {
-  void *array = crew->token;
-  CV_TRY(grow(&array, crew->tokens, &crew->tokens_cap, sizeof(*crew->token)));
-  crew->token = array;
-  struct cv_token *token = &crew->token[crew->tokens++];
-  memcpy(token->ticket, pending->ticket, sizeof(token->ticket));
-  token->values = pending->values;
-  token->value = pending->value;
-  return CV_OK;
-}
 
 void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
   crew->open = true;
@@ -171,7 +143,7 @@ void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
   crew->allowance = 0;
   crew->allowance_ms = crew->probed_ms = now_ms;
   for (size_t i = 0; i < crew->pendings.entries; i++) {
-    if (crew->pendings.entry[i].values > 0 && send_token(crew, &crew->pendings.entry[i]) != CV_OK) {
+    if (crew->pendings.entry[i].values > 0 && cv_outbox_token(&crew->outbox, &crew->pendings.entry[i]) != CV_OK) {
       crew->failed = true;
     }
   }
@@ -179,12 +151,16 @@ void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
 
 void cv_crew_closed(struct cv_crew *crew) {
   crew->open = false;
-  crew->tokens = crew->declines = crew->arriving_count = 0;
+  cv_outbox_clear(&crew->outbox);
   for (uint32_t i = 0; i < crew->engagements; i++) { /* it may be over when the broker is back, and not be told again */
     crew->engagement[i].told = false;
   }
   while (crew->waiting.count > 0) { /* the broker has forgotten them */
-    if (cv_line_push(&crew->again, cv_line_pop(&crew->waiting), 0) != CV_OK) {
+    uint64_t worker = cv_line_pop(&crew->waiting);
+    if (crew->wish != NULL) {
+      cv_stock_forget(crew->config.stock, crew->wish[worker - crew->config.first]);
+    }
+    if (cv_line_push(&crew->again, worker, 0) != CV_OK) {
       crew->failed = true;
     }
   }
@@ -201,20 +177,8 @@ static struct engagement *find_engagement(struct cv_crew *crew, uint64_t campaig
   return NULL;
 }
 
-/* All zero, at the end of what is to be sent; NULL when out of memory. */
-static struct cv_decline *add_decline(struct cv_crew *crew) {
-  void *array = crew->decline;
-  if (grow(&array, crew->declines, &crew->declines_cap, sizeof(*crew->decline)) != CV_OK) {
-    return NULL;
-  }
-  crew->decline = array;
-  struct cv_decline *decline = &crew->decline[crew->declines++];
-  *decline = (struct cv_decline){0};
-  return decline;
-}
-
 static enum cv_err decline(struct cv_crew *crew, struct engagement *engagement, const char *reason) {
-  struct cv_decline *decline = add_decline(crew);
+  struct cv_decline *decline = cv_outbox_decline(&crew->outbox);
   if (decline == NULL) {
     return CV_ERR_NOMEM;
   }
@@ -230,21 +194,24 @@ static enum cv_err decline(struct cv_crew *crew, struct engagement *engagement, 
   return CV_OK;
 }
 
-/* An assignment beyond the owner's limit: its place is somebody else's to take, now and not after a lease. */
-static enum cv_err decline_one(struct cv_crew *crew, const struct cv_assign *assign) {
-  static const char why[] = "it would show more scores than the worker's own limit leaves";
-  struct cv_decline *decline = add_decline(crew);
+/* One assignment: its place is somebody else's to take, now and not after a lease. `why` is kept. */
+static enum cv_err decline_one(struct cv_crew *crew, const struct cv_assign *assign, const char *why) {
+  struct cv_decline *decline = cv_outbox_decline(&crew->outbox);
   if (decline == NULL) {
     return CV_ERR_NOMEM;
   }
   decline->why = why;
   decline->has_ticket = true;
   memcpy(decline->ticket, assign->ticket, sizeof(decline->ticket));
+  return CV_OK;
+}
+
+static enum cv_err decline_over_limit(struct cv_crew *crew, const struct cv_assign *assign) {
   if (!crew->limit_noted) {
     crew->limit_noted = true;
     note(crew, "declined an assignment: it would show more scores than the worker's own limit leaves");
   }
-  return CV_OK;
+  return decline_one(crew, assign, "it would show more scores than the worker's own limit leaves");
 }
 
 /* Tokens may go to it. */
@@ -410,10 +377,28 @@ static int64_t privatize(const struct cv_crew *crew, const struct cv_privatizer 
   return cv_privatizer_apply(privatizer, arm, score, &seeded.rng);
 }
 
+/* A worker with rows of its own: for the arm that is dealt, not the one that it came for, it may have none. */
+static bool has_score(const struct cv_crew *crew, const struct cv_assign *assign) {
+  return crew->config.stock == NULL ||
+         (assign->arms == 1 && cv_stock_has(crew->config.stock, assign->worker, assign->arm.one));
+}
+
+static enum cv_err score_of(struct cv_crew *crew, const struct engagement *engagement, uint64_t worker, uint32_t arm,
+                            const struct cv_moment *at, int64_t *ret_score) {
+  if (crew->config.stock == NULL) {
+    return engagement->work->score(engagement->work->data, arm, at, ret_score);
+  }
+  return cv_stock_take(crew->config.stock, worker, arm, ret_score) ? CV_OK : CV_ERR_LIMIT;
+}
+
 /* The scores, privatized, into a token that is kept until it is acknowledged. */
 static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, const struct cv_assign *assign,
                           struct cv_why *why) {
   CV_TRY(check_assign(crew, engagement, assign, why));
+  if (!has_score(crew, assign)) {
+    CV_TRY(decline_one(crew, assign, "the worker has no score for it"));
+    return move_on(crew, assign->worker);
+  }
   struct cv_pending *pending = cv_pendings_add(&crew->pendings, assign->ticket);
   if (pending == NULL) {
     return cv_fail(why, CV_ERR_LIMIT, "more than %zu assignments at once; expected %u", crew->pendings.entries,
@@ -427,7 +412,7 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
     int64_t score;
     at.place = place_of(assign, i);
-    if (engagement->work->score(engagement->work->data, arm, &at, &score) != CV_OK) {
+    if (score_of(crew, engagement, assign->worker, arm, &at, &score) != CV_OK) {
       cv_pendings_remove(&crew->pendings, pending);
       char reason[CV_WHY_BYTES];
       (void)snprintf(reason, sizeof(reason), "the data of arm %u have run out at its token %llu", arm,
@@ -439,7 +424,7 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
   }
   engagement->given[assign->worker - crew->config.first]++;
   count_given(crew, assign->worker, assign->arms);
-  return send_token(crew, pending);
+  return cv_outbox_token(&crew->outbox, pending);
 }
 
 /* The broker has answered a worker that waited; false if it did not wait. */
@@ -449,7 +434,8 @@ static bool stops_waiting(struct cv_crew *crew, uint64_t worker) {
   return waited;
 }
 
-static enum cv_err on_assign(struct cv_crew *crew, const struct cv_assign *assign, struct cv_why *why) {
+static enum cv_err on_assign(struct cv_crew *crew, const struct cv_assign *assign, uint64_t now_ms,
+                             struct cv_why *why) {
   struct engagement *engagement = find_engagement(crew, assign->campaign);
   if (engagement == NULL) {
     return cv_fail(why, CV_ERR_STATE, "an assignment for campaign %llu without its terms",
@@ -463,12 +449,16 @@ static enum cv_err on_assign(struct cv_crew *crew, const struct cv_assign *assig
     return cv_fail(why, CV_ERR_STATE, "an assignment for worker %llu, who did not ask for one",
                    (unsigned long long)assign->worker);
   }
+  if (crew->wish != NULL) {
+    cv_stock_dealt(crew->config.stock, crew->wish[assign->worker - crew->config.first],
+                   assign->arms == 1 ? assign->arm.one : CV_STOCK_NONE, now_ms);
+  }
   if (!is_live(engagement)) {
     return move_on(crew, assign->worker); /* declined or done meanwhile: no token leaves */
   }
   if (!may_give(crew, assign->worker, assign->arms)) {
     crew->given[assign->worker - crew->config.first] = NEVER; /* less is not asked for: it leaves */
-    CV_TRY(decline_one(crew, assign));
+    CV_TRY(decline_over_limit(crew, assign));
     return move_on(crew, assign->worker);
   }
   return answer(crew, engagement, assign, why);
@@ -552,6 +542,9 @@ static enum cv_err send_away(struct cv_crew *crew, const struct cv_backoff *back
 static enum cv_err on_backoff(struct cv_crew *crew, const struct cv_backoff *backoff, uint64_t now_ms) {
   for (size_t i = 0; i < backoff->workers; i++) {
     if (stops_waiting(crew, backoff->worker[i])) {
+      if (crew->wish != NULL) {
+        cv_stock_dealt(crew->config.stock, crew->wish[backoff->worker[i] - crew->config.first], CV_STOCK_NONE, now_ms);
+      }
       CV_TRY(send_away(crew, backoff, backoff->worker[i], now_ms));
     }
   }
@@ -619,7 +612,7 @@ static enum cv_err on_frame(struct cv_crew *crew, const struct cv_crowd_frame *f
     CV_TRY(on_ack(crew, &frame->ack[i]));
   }
   for (size_t i = 0; i < frame->assigns; i++) {
-    CV_TRY(on_assign(crew, &frame->assign[i], why));
+    CV_TRY(on_assign(crew, &frame->assign[i], now_ms, why));
   }
   for (size_t i = 0; i < frame->backoffs; i++) {
     learn_unwanted(crew, &frame->backoff[i]);
@@ -660,16 +653,44 @@ static bool next_probe(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_work
   crew->probed_ms = now_ms;
   uint64_t worker = crew->probe;
   crew->probe = worker == crew->config.last ? crew->config.first : worker + 1;
-  if (crew->here[worker - crew->config.first] || !may_give(crew, worker, 1)) {
+  bool has_rows = crew->config.stock == NULL || cv_stock_left(crew->config.stock, worker) > 0;
+  if (crew->here[worker - crew->config.first] || !may_give(crew, worker, 1) || !has_rows) {
     return false;
+  }
+  if (crew->wish != NULL) {
+    crew->wish[worker - crew->config.first] = CV_STOCK_NONE;
   }
   crew->probing = true;
   *ret_worker = worker;
   return true;
 }
 
+static bool may_come(void *data, uint64_t worker) {
+  const struct cv_crew *crew = data;
+  return !crew->here[worker - crew->config.first] && is_wanted(crew, worker);
+}
+
+/* With a stock: whoever was here and moved on, or has rested, may come again, but for an arm that it has a row of. */
+static bool next_of_stock(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_worker) {
+  uint32_t arm;
+  while (crew->again.count > 0) {
+    crew->here[cv_line_pop(&crew->again) - crew->config.first] = 0;
+  }
+  while (crew->resting.count > 0 && cv_line_at(&crew->resting, 0)->due_ms <= now_ms) {
+    crew->here[cv_line_pop(&crew->resting) - crew->config.first] = 0;
+  }
+  if (!cv_stock_next(crew->config.stock, now_ms, may_come, crew, ret_worker, &arm)) {
+    return false;
+  }
+  crew->wish[*ret_worker - crew->config.first] = arm;
+  return true;
+}
+
 /* The next whom a campaign may want: one that comes again, or one that has left or not been here. */
 static bool next_wanted(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_worker) {
+  if (crew->config.stock != NULL) {
+    return next_of_stock(crew, now_ms, ret_worker);
+  }
   if (crew->resting.count > 0 && cv_line_at(&crew->resting, 0)->due_ms <= now_ms) {
     *ret_worker = cv_line_pop(&crew->resting);
     return true;
@@ -713,12 +734,10 @@ static enum cv_err arrive(struct cv_crew *crew, uint64_t now_ms) {
   }
   uint64_t worker;
   for (uint64_t n = 0; n < most && crew->waiting.count < ahead && next_arrival(crew, now_ms, &worker); n++) {
-    void *array = crew->arriving;
-    CV_TRY(grow(&array, crew->arriving_count, &crew->arriving_cap, sizeof(*crew->arriving)));
-    crew->arriving = array;
     crew->here[worker - crew->config.first] = 1;
     CV_TRY(cv_line_push(&crew->waiting, worker, 0));
-    crew->arriving[crew->arriving_count++] = worker;
+    CV_TRY(cv_outbox_arrive(&crew->outbox, worker,
+                            crew->wish == NULL ? CV_WISH_NONE : crew->wish[worker - crew->config.first]));
     crew->allowance -= crew->config.arrival_rate > 0;
   }
   return CV_OK;
@@ -731,21 +750,29 @@ bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame 
   }
   struct cv_crowd_frame frame = {
       .hello = {.present = crew->hello_due, .version = CV_WIRE_VERSION, .program = "crowdveil-worker"},
-      .tokens = crew->tokens,
-      .token = crew->token,
-      .declines = crew->declines,
-      .decline = crew->decline,
+      .tokens = crew->outbox.tokens,
+      .token = crew->outbox.token,
+      .declines = crew->outbox.declines,
+      .decline = crew->outbox.decline,
   };
-  if (crew->arriving_count > 0 || crew->hello_due) {
-    crew->arrive = (struct cv_arrive){
-        .workers = crew->arriving_count, .worker = crew->arriving, .credit = crew->config.concurrency};
+  if (crew->outbox.arrivals > 0 || crew->hello_due) {
+    crew->arrive = (struct cv_arrive){.workers = crew->outbox.arrivals,
+                                      .worker = crew->outbox.worker,
+                                      .wish = crew->wish == NULL ? NULL : crew->outbox.wish,
+                                      .credit = crew->config.concurrency};
     frame.arrives = 1;
     frame.arrive = &crew->arrive;
   }
   crew->hello_due = false;
-  crew->tokens = crew->declines = crew->arriving_count = 0;
+  cv_outbox_clear(&crew->outbox);
   *ret = frame;
   return frame.hello.present || frame.arrives + frame.tokens + frame.declines > 0;
+}
+
+/* Nobody who is away could come, were every arm open. */
+static bool is_used_up(const struct cv_crew *crew) {
+  const struct cv_stock *stock = crew->config.stock;
+  return stock == NULL ? crew->next > crew->config.last : !cv_stock_any(stock, may_come, (void *)(uintptr_t)crew);
 }
 
 bool cv_crew_is_done(const struct cv_crew *crew) {
@@ -756,8 +783,8 @@ bool cv_crew_is_done(const struct cv_crew *crew) {
   for (uint32_t i = 0; i < crew->engagements; i++) {
     any_live = any_live || is_live(&crew->engagement[i]);
   }
-  bool nobody_left = crew->next > crew->config.last && crew->waiting.count == (crew->probing ? 1 : 0) &&
-                     crew->again.count == 0 && crew->resting.count == 0;
+  bool nobody_left = crew->waiting.count == (crew->probing ? 1 : 0) && crew->again.count == 0 &&
+                     crew->resting.count == 0 && is_used_up(crew);
   bool all_met = true;
   for (size_t i = 0; i < crew->config.works; i++) {
     all_met = all_met && crew->met[i];

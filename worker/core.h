@@ -21,6 +21,7 @@
 #include "proto/codec/crowd.h"
 #include "worker/accept.h"
 #include "worker/quality/moment.h"
+#include "worker/stock.h"
 
 struct cv_crew;
 
@@ -41,6 +42,9 @@ struct cv_crew_config {
   struct cv_accept accept;
   const struct cv_work *work; /* `works` of them, at least one; whichever requester's, of those that are accepted */
   size_t works;
+  /* Where each worker has rows of its own and answers with these alone, else NULL; then there is one work, whose
+   * `score` is not asked. */
+  struct cv_stock *stock;
   /* What each worker has given in earlier runs, in scores, from the first on; NULL: nothing. */
   const uint32_t *given;
   /* A worker comes to have given so many. The token leaves with the next flush: the shell keeps the count before that.
@@ -85,7 +89,8 @@ bool cv_crew_has_failed(const struct cv_crew *crew);
 
 /*
  * Nothing is without acknowledgement, and: it has met a campaign for each of its works, and those are over or declined,
- * or no worker has a token left to give. What other requesters call by the same name has not been met.
+ * or no worker has a token left to give (with a stock: no row for which a token may be wanted). What other requesters
+ * call by the same name has not been met.
  */
 bool cv_crew_is_done(const struct cv_crew *crew);
 void cv_crew_figures(const struct cv_crew *crew, struct cv_crew_figures *ret);

@@ -20,14 +20,22 @@ struct item {
   double number;
   uint64_t rows;
   uint64_t next; /* second pass: where its next row goes */
+  uint32_t arm;
+  UT_hash_handle hh;
+};
+
+struct person {
+  char name[CV_NAME_BYTES];
+  uint64_t rows, next;
   UT_hash_handle hh;
 };
 
 struct reading {
   const struct cv_csv_ask *ask;
   struct cv_records records;
-  uint32_t columns, item_at, score_at;
-  struct item *items; /* by name */
+  uint32_t columns, item_at, score_at, worker_at;
+  struct item *items;     /* by name */
+  struct person *persons; /* by name, in the file's order; NULL without a column of them */
   uint64_t rows;
   double smallest, largest;
 };
@@ -50,6 +58,9 @@ static enum cv_err read_header(struct reading *reading, struct cv_why *why) {
   }
   reading->columns = reading->records.fields;
   CV_TRY(cv_records_column(&reading->records, ask->item_column, &reading->item_at, why));
+  if (ask->worker_column != NULL) {
+    CV_TRY(cv_records_column(&reading->records, ask->worker_column, &reading->worker_at, why));
+  }
   return cv_records_column(&reading->records, ask->score_column, &reading->score_at, why);
 }
 
@@ -107,6 +118,41 @@ static enum cv_err add_item(struct reading *reading, const char *name, struct it
   return CV_OK;
 }
 
+static bool is_person(const char *name) {
+  return cv_name_is_valid(name) && name[0] != ' ' && name[strlen(name) - 1] != ' ';
+}
+
+/* Counts a row of the current record's person. */
+static enum cv_err count_person(struct reading *reading, struct cv_why *why) {
+  const char *name = cv_records_field(&reading->records, reading->worker_at);
+  struct cv_quote quote;
+  struct person *person;
+  HASH_FIND_STR(reading->persons, name, person);
+  if (person == NULL && (!is_person(name) || HASH_COUNT(reading->persons) == CV_PERSONS_MAX)) {
+    return is_person(name)
+               ? cv_fail(why, CV_ERR_LIMIT, "%s:%llu: one person too many; expected at most %d", LINE(reading),
+                         CV_PERSONS_MAX)
+               : cv_fail(
+                     why, CV_ERR_INVALID,
+                     "%s:%llu: %s \"%s\" names nobody; expected 1 to %d bytes of printable UTF-8 without a blank at "
+                     "either end",
+                     LINE(reading), reading->ask->worker_column, cv_quote(&quote, name), CV_NAME_BYTES - 1);
+  }
+  if (person == NULL) {
+    person = calloc(1, sizeof(*person));
+    if (person == NULL) {
+      return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);
+    }
+    (void)snprintf(person->name, sizeof(person->name), "%s", name);
+    if (CV_TABLE_ADD_TEXT(reading->persons, name, person) != CV_OK) {
+      free(person);
+      return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);
+    }
+  }
+  person->rows++;
+  return CV_OK;
+}
+
 static enum cv_err first_pass(struct reading *reading, struct cv_why *why) {
   const char *name = NULL;
   double score = 0;
@@ -123,6 +169,9 @@ static enum cv_err first_pass(struct reading *reading, struct cv_why *why) {
     HASH_FIND_STR(reading->items, name, item);
     if (item == NULL) {
       CV_TRY(add_item(reading, name, &item, why));
+    }
+    if (reading->ask->worker_column != NULL) {
+      CV_TRY(count_person(reading, why));
     }
     item->rows++;
     reading->rows++;
@@ -169,6 +218,19 @@ static enum cv_err choose_scale(const struct reading *reading, struct cv_csv_dat
   return CV_OK;
 }
 
+static enum cv_err lay_out_persons(struct reading *reading, struct cv_persons *persons) {
+  if (reading->persons == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(cv_persons_init(persons, HASH_COUNT(reading->persons), reading->rows));
+  uint64_t *start = persons->start;
+  for (struct person *person = reading->persons; person != NULL; person = person->hh.next, start++) {
+    person->next = start[0];
+    start[1] = start[0] + person->rows;
+  }
+  return CV_OK;
+}
+
 static enum cv_err lay_out(struct reading *reading, struct cv_csv_data *data, struct cv_why *why) {
   uint32_t arms = HASH_COUNT(reading->items);
   if (arms == 0) {
@@ -181,16 +243,31 @@ static enum cv_err lay_out(struct reading *reading, struct cv_csv_data *data, st
   data->rows = (struct cv_rows){.arms = arms,
                                 .start = calloc(arms + 1, sizeof(*data->rows.start)),
                                 .value = calloc(reading->rows, sizeof(*data->rows.value))};
-  if (data->name == NULL || data->rows.start == NULL || data->rows.value == NULL) {
+  if (data->name == NULL || data->rows.start == NULL || data->rows.value == NULL ||
+      lay_out_persons(reading, &data->persons) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory for %llu rows", reading->ask->path,
                    (unsigned long long)reading->rows);
   }
   uint32_t arm = 0;
   for (struct item *item = reading->items; item != NULL; item = item->hh.next, arm++) {
     memcpy(data->name[arm].text, item->name, sizeof(item->name));
+    item->arm = arm;
     item->next = data->rows.start[arm];
     data->rows.start[arm + 1] = item->next + item->rows;
   }
+  return CV_OK;
+}
+
+static enum cv_err put_person(struct reading *reading, struct cv_persons *persons, uint32_t arm, uint32_t value,
+                              struct cv_why *why) {
+  struct person *person;
+  HASH_FIND_STR(reading->persons, cv_records_field(&reading->records, reading->worker_at), person);
+  if (person == NULL || person->rows == 0) {
+    return changed(reading, why);
+  }
+  person->rows--;
+  persons->arm[person->next] = arm;
+  persons->value[person->next++] = value;
   return CV_OK;
 }
 
@@ -210,8 +287,12 @@ static enum cv_err second_pass(struct reading *reading, struct cv_csv_data *data
     if (left == 0 || item == NULL || item->rows == 0 || !(score >= data->low && score <= data->high)) {
       return changed(reading, why);
     }
+    uint32_t value = (uint32_t)cv_grid_from((score - data->low) / (data->high - data->low));
+    if (reading->persons != NULL) {
+      CV_TRY(put_person(reading, &data->persons, item->arm, value, why));
+    }
     item->rows--;
-    data->rows.value[item->next++] = (uint32_t)cv_grid_from((score - data->low) / (data->high - data->low));
+    data->rows.value[item->next++] = value;
   }
 }
 
@@ -227,6 +308,7 @@ enum cv_err cv_csv_read(const struct cv_csv_ask *ask, struct cv_csv_data *ret, s
     err = second_pass(&reading, &data, why);
   }
   CV_TABLE_DRAIN(reading.items, free);
+  CV_TABLE_DRAIN(reading.persons, free);
   cv_records_close(&reading.records);
   if (err != CV_OK) {
     cv_csv_fini(&data);
@@ -242,5 +324,6 @@ void cv_csv_fini(struct cv_csv_data *data) {
   }
   free(data->name);
   cv_rows_fini(&data->rows);
+  cv_persons_fini(&data->persons);
   *data = (struct cv_csv_data){0};
 }

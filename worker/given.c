@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/spec.h"
 #include "common/db/proof.h"
 
 struct cv_given {
@@ -15,11 +17,17 @@ struct cv_given {
   bool *noted;     /* by worker: it is in the list below */
   uint32_t *which; /* workers whose counts are not stored, from the first on */
   uint32_t count;
+  char campaign[CV_NAME_BYTES]; /* whose rows are noted */
+  uint32_t *row;                /* that are not stored */
+  size_t rows, rows_cap;
 };
 
 static const char *const steps[] = {
     "CREATE TABLE given (worker INTEGER PRIMARY KEY, scores INTEGER NOT NULL CHECK (scores BETWEEN 1 AND 4294967295))",
-    CV_PROOF_TABLE};
+    CV_PROOF_TABLE
+    "CREATE TABLE data_set (campaign TEXT PRIMARY KEY, print INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE used_row (campaign TEXT NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (campaign, row)) WITHOUT ROWID",
+};
 
 static const struct cv_db_schema schema = {
     .application_id = 0x43565747, /* "CVWG" */
@@ -88,6 +96,7 @@ void cv_given_close(struct cv_given *given) {
   free(given->scores);
   free(given->noted);
   free(given->which);
+  free(given->row);
   free(given);
 }
 
@@ -104,8 +113,91 @@ void cv_given_note(struct cv_given *given, uint64_t worker, uint32_t scores) {
   }
 }
 
+/* ---- rows ---- */
+
+static enum cv_err check_print(struct cv_given *given, uint64_t print, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(given->db, "SELECT print FROM data_set WHERE campaign = ?1", &stmt, why));
+  (void)sqlite3_bind_text(stmt, 1, given->campaign, -1, SQLITE_STATIC);
+  CV_TRY(cv_db_step(given->db, stmt, &row, why));
+  if (row != 0) {
+    bool is_same = (uint64_t)sqlite3_column_int64(stmt, 0) == print;
+    (void)sqlite3_reset(stmt);
+    return is_same ? CV_OK
+                   : cv_fail(why, CV_ERR_INVALID,
+                             "state: rows of another data set were given for campaign \"%s\"; expected the file as it "
+                             "was, or a new folder, whose workers give every row once more",
+                             given->campaign);
+  }
+  CV_TRY(cv_db_prepare(given->db, "INSERT INTO data_set (campaign, print) VALUES (?1, ?2)", &stmt, why));
+  (void)sqlite3_bind_text(stmt, 1, given->campaign, -1, SQLITE_STATIC);
+  (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)print);
+  return cv_db_run(given->db, stmt, why);
+}
+
+enum cv_err cv_given_rows(struct cv_given *given, const char *campaign, uint64_t print,
+                          bool (*told)(void *data, uint64_t row), void *data, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  (void)snprintf(given->campaign, sizeof(given->campaign), "%s", campaign);
+  CV_TRY(cv_db_begin(given->db, why));
+  enum cv_err err = check_print(given, print, why);
+  if (err == CV_OK) {
+    err = cv_db_commit(given->db, why);
+  }
+  if (err != CV_OK) {
+    cv_db_rollback(given->db);
+    return err;
+  }
+  CV_TRY(cv_db_prepare(given->db, "SELECT row FROM used_row WHERE campaign = ?1 ORDER BY row", &stmt, why));
+  (void)sqlite3_bind_text(stmt, 1, given->campaign, -1, SQLITE_STATIC);
+  for (;;) {
+    CV_TRY(cv_db_step(given->db, stmt, &row, why));
+    if (row == 0) {
+      return CV_OK;
+    }
+    if (!told(data, (uint64_t)sqlite3_column_int64(stmt, 0))) {
+      (void)sqlite3_reset(stmt);
+      return cv_fail(why, CV_ERR_INVALID, "state: a row was given that the data of campaign \"%s\" do not have",
+                     given->campaign);
+    }
+  }
+}
+
+enum cv_err cv_given_note_rows(struct cv_given *given, const uint32_t *row, size_t rows) {
+  if (given->rows + rows > given->rows_cap) {
+    size_t cap = 2 * (given->rows + rows);
+    uint32_t *grown = realloc(given->row, cap * sizeof(*grown));
+    if (grown == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    given->row = grown;
+    given->rows_cap = cap;
+  }
+  if (rows > 0) {
+    memcpy(given->row + given->rows, row, rows * sizeof(*row));
+    given->rows += rows;
+  }
+  return CV_OK;
+}
+
+/* ---- keeping ---- */
+
+static enum cv_err write_rows(struct cv_given *given, struct cv_why *why) {
+  for (size_t i = 0; i < given->rows; i++) {
+    sqlite3_stmt *stmt;
+    CV_TRY(cv_db_prepare(given->db, "INSERT INTO used_row (campaign, row) VALUES (?1, ?2)", &stmt, why));
+    (void)sqlite3_bind_text(stmt, 1, given->campaign, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(stmt, 2, given->row[i]);
+    CV_TRY(cv_db_run(given->db, stmt, why));
+  }
+  return CV_OK;
+}
+
 static enum cv_err write_all(struct cv_given *given, struct cv_why *why) {
   CV_TRY(cv_db_begin(given->db, why));
+  CV_TRY(write_rows(given, why));
   for (uint32_t i = 0; i < given->count; i++) {
     sqlite3_stmt *stmt;
     CV_TRY(cv_db_prepare(given->db, "INSERT OR REPLACE INTO given (worker, scores) VALUES (?1, ?2)", &stmt, why));
@@ -117,7 +209,7 @@ static enum cv_err write_all(struct cv_given *given, struct cv_why *why) {
 }
 
 enum cv_err cv_given_keep(struct cv_given *given, struct cv_why *why) {
-  if (given->count == 0) {
+  if (given->count == 0 && given->rows == 0) {
     return CV_OK;
   }
   enum cv_err err = write_all(given, why);
@@ -129,5 +221,6 @@ enum cv_err cv_given_keep(struct cv_given *given, struct cv_why *why) {
     given->noted[given->which[i]] = false;
   }
   given->count = 0;
+  given->rows = 0;
   return CV_OK;
 }

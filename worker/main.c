@@ -129,7 +129,8 @@ static const struct cv_config_rule rules[] = {
     {.key = "state",
      .type = CV_CONFIG_PATH,
      .offset = AT(state),
-     .help = "folder for what each worker has given; needed with a limit of tokens, which a restart would forget"},
+     .help = "folder for what each worker has given; needed with a limit of tokens and with a data file's "
+             "items.worker, which a restart would forget"},
     {.key = "exit_when_done",
      .type = CV_CONFIG_BOOL,
      .offset = AT(exit_when_done),
@@ -154,6 +155,7 @@ struct daemon {
   struct cv_dialer *dialer;
   struct cv_peer *peer;
   struct cv_given *given; /* NULL: nobody keeps it */
+  struct cv_stock *stock; /* NULL: the data do not tell persons apart */
   struct cv_crew *crew;
   struct cv_arena in, scratch;
   struct cv_buf out;
@@ -224,6 +226,7 @@ static void send_sliced(struct daemon *daemon, const struct cv_crowd_frame *whol
     tokens -= part.tokens;
     if (part.arrives > 0) {
       arrive = *whole->arrive;
+      arrive.wish += arrive.wish == NULL ? 0 : arrive.workers - workers;
       arrive.worker += arrive.workers - workers;
       arrive.workers = workers < SLICE ? workers : SLICE;
       workers -= arrive.workers;
@@ -243,13 +246,24 @@ static bool is_pending(void *data) {
   return daemon->due;
 }
 
+/* The rows that the frame gives away are to be kept with the rest. */
+static enum cv_err note_rows(struct daemon *daemon) {
+  size_t rows = 0;
+  const uint32_t *row = daemon->stock == NULL ? NULL : cv_stock_taken(daemon->stock, &rows);
+  if (rows > 0) {
+    CV_TRY(cv_given_note_rows(daemon->given, row, rows));
+    cv_stock_kept(daemon->stock);
+  }
+  return CV_OK;
+}
+
 /* What the frame gives away is in `given` by now; noted is not kept. */
 static enum cv_err flush(void *data, bool *ret_store) {
   struct daemon *daemon = data;
   daemon->due = false;
   daemon->speaks = daemon->peer != NULL && cv_crew_flush(daemon->crew, cv_clock_mono_ms(), &daemon->frame);
   *ret_store = daemon->given != NULL;
-  return cv_crew_has_failed(daemon->crew) ? CV_ERR_NOMEM : CV_OK;
+  return cv_crew_has_failed(daemon->crew) ? CV_ERR_NOMEM : note_rows(daemon);
 }
 
 static enum cv_err commit(void *data, struct cv_why *why) {
@@ -395,6 +409,40 @@ static enum cv_err open_given(struct daemon *daemon, struct cv_why *why) {
   return cv_fail(why, CV_ERR_INVALID, "accept.tokens is set and state is missing; expected a folder to remember in");
 }
 
+static bool mark_row(void *data, uint64_t row) {
+  return cv_stock_mark(data, row);
+}
+
+/* The persons of the data file whose workers are ours, less what they have given before. */
+static enum cv_err open_stock(struct daemon *daemon, struct cv_why *why) {
+  const struct cv_works *works = &daemon->works;
+  const struct cv_persons *persons = works->persons;
+  const struct cv_identity *own = cv_tls_identity(daemon->tls);
+  if (persons == NULL) {
+    return CV_OK;
+  }
+  if (daemon->given == NULL) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "items.worker is set and state is missing; expected a folder to remember in which rows were given");
+  }
+  const struct cv_stock_config config = {.persons = persons,
+                                         .first_worker = works->first_worker,
+                                         .first = own->first,
+                                         .last = own->last,
+                                         .arms = works->work[0].arms,
+                                         .seed = works->seed};
+  if (cv_stock_new(&config, &daemon->stock) != CV_OK) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  if (cv_stock_persons(daemon->stock) == 0) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: its persons are workers %" PRIu64 " to %" PRIu64
+                   ", none of whom is among the certificate's %" PRIu64 "-%" PRIu64,
+                   works->file, works->first_worker, works->first_worker + persons->persons - 1, own->first, own->last);
+  }
+  return cv_given_rows(daemon->given, works->work[0].campaign, cv_persons_print(persons), mark_row, daemon->stock, why);
+}
+
 static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
   const struct settings *settings = daemon->settings;
   const struct cv_identity *own = cv_tls_identity(daemon->tls);
@@ -411,6 +459,7 @@ static enum cv_err open_crew(struct daemon *daemon, struct cv_why *why) {
                  .tokens = limit_of(settings)},
       .work = daemon->works.work,
       .works = daemon->works.works,
+      .stock = daemon->stock,
       .given = daemon->given == NULL ? NULL : cv_given_scores(daemon->given),
       .give = daemon->given == NULL ? NULL : give,
       .give_data = daemon,
@@ -453,6 +502,7 @@ static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
   CV_TRY(cv_arena_init(&daemon->in, CV_ARENA_BYTES));
   CV_TRY(cv_arena_init(&daemon->scratch, CV_ARENA_BYTES));
   CV_TRY(open_given(daemon, why));
+  CV_TRY(open_stock(daemon, why));
   CV_TRY(open_crew(daemon, why));
   struct cv_net_limits limits = CV_NET_DEFAULTS;
   limits.silence_ms = (unsigned)settings->link.silence_ms;
@@ -477,11 +527,29 @@ static void sum_up(const struct daemon *daemon) {
                program, figures.accepted, figures.duplicates, figures.expired, figures.refused);
 }
 
+/* What the persons of the data have given in all; nobody else can know. */
+static void sum_up_rows(const struct daemon *daemon) {
+  const struct cv_persons *persons = daemon->works.persons;
+  const struct cv_identity *own = cv_tls_identity(daemon->tls);
+  uint64_t given = 0, most = 0;
+  for (uint32_t i = 0; i < persons->persons; i++) {
+    uint64_t worker = daemon->works.first_worker + i;
+    if (worker >= own->first && worker <= own->last) {
+      uint64_t rows = cv_persons_rows(persons, i) - cv_stock_left(daemon->stock, worker);
+      given += rows;
+      most = rows > most ? rows : most;
+    }
+  }
+  (void)printf("%s: %" PRIu64 " rows of %" PRIu32 " persons given in all, each once, %" PRIu64 " of one at most\n",
+               program, given, cv_stock_persons(daemon->stock), most);
+}
+
 static void fini(struct daemon *daemon) {
   cv_signals_stop(&daemon->signals);
   (void)uv_loop_close(&daemon->loop);
   cv_crew_free(daemon->crew);
   cv_given_close(daemon->given);
+  cv_stock_free(daemon->stock);
   cv_tls_unref(daemon->tls);
   cv_works_fini(&daemon->works);
   cv_drbg_fini(&daemon->drbg);
@@ -512,6 +580,9 @@ static int run(const struct settings *settings) {
   (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
   cv_log_hushed(&daemon.hush, cv_clock_mono_ms(), true);
   sum_up(&daemon);
+  if (daemon.stock != NULL) {
+    sum_up_rows(&daemon);
+  }
   bool failed = cv_turn_has_failed(&daemon.turn);
   fini(&daemon);
   return failed ? 1 : 0;

@@ -178,6 +178,7 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
   const struct cv_csv_ask ask = {.path = items->file,
                                  .item_column = items->item_column,
                                  .score_column = items->score_column,
+                                 .worker_column = items->worker_column[0] == '\0' ? NULL : items->worker_column,
                                  .delimiter = items->delimiter,
                                  .has_scale = items->has_scale,
                                  .low = items->scale_low,
@@ -191,7 +192,9 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
   if (err == CV_OK) {
     source->items = data.items;
     source->name = data.name;
+    source->persons = data.persons;
     data.name = NULL;
+    data.persons = (struct cv_persons){0};
   }
   cv_csv_fini(&data);
   return err;
@@ -224,6 +227,7 @@ void cv_score_source_fini(struct cv_score_source *source) {
     return;
   }
   cv_quality_free(source->quality);
+  cv_persons_fini(&source->persons);
   free(source->name);
   free(source->worker);
   free(source->cost_micro);

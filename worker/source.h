@@ -12,6 +12,7 @@
 #include "common/base/err.h"
 #include "common/base/spec.h"
 #include "common/config/campaign.h"
+#include "worker/quality/persons.h"
 #include "worker/quality/quality.h"
 
 struct cv_score_source {
@@ -20,7 +21,8 @@ struct cv_score_source {
   struct cv_label *name;      /* `items` of them */
   /* Of workers that can be hired, else NULL; `items` of them each. */
   uint64_t *worker, *cost_micro;
-  uint64_t requests; /* a taxi file's trips, all of which are to be done; else 0 */
+  struct cv_persons persons; /* of a data file with a column of them: who has which rows; else empty */
+  uint64_t requests;         /* a taxi file's trips, all of which are to be done; else 0 */
 };
 
 /*

@@ -36,7 +36,17 @@ static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, 
     }
   }
   uint64_t own = served->campaign.items.has_seed ? served->campaign.items.seed : cv_rng_u64(rng) >> 11;
-  CV_TRY(cv_score_source_init(&served->source, &served->campaign, seed == CV_WORKS_SEED_NONE ? own : seed, why));
+  own = seed == CV_WORKS_SEED_NONE ? own : seed;
+  CV_TRY(cv_score_source_init(&served->source, &served->campaign, own, why));
+  if (served->source.persons.persons > 0) {
+    works->persons = &served->source.persons;
+    works->file = served->campaign.items.file;
+    works->first_worker = served->campaign.items.first_worker;
+    works->seed = own;
+  }
+  if (works->persons != NULL && works->works > 1) {
+    return cv_fail(why, CV_ERR_INVALID, "%s: a campaign beside one with items.worker; expected that one alone", path);
+  }
   works->work[works->works - 1] = (struct cv_work){.campaign = served->campaign.spec.name,
                                                    .arms = served->source.items,
                                                    .hires = served->source.worker != NULL,

@@ -49,7 +49,9 @@ struct cv_items {
   bool has_scale; /* false: min-max over the file */
   double scale_low, scale_high;
   bool replacement;
-  uint32_t score_line; /* of the score key, for messages */
+  char worker_column[CV_NAME_BYTES]; /* names the person whose row it is; "": nobody is told apart */
+  uint64_t first_worker;             /* id of the first person in the file, the next has the next */
+  uint32_t score_line;               /* of the score key, for messages */
   /* workers: qualities and, of the normals, standard deviations of synthetic ones and taxis ~ U(0,1) */
   bool are_paid;
   double cost_low, cost_high; /* synthetic: costs ~ U[low, high] */

@@ -47,6 +47,13 @@ static const struct cv_config_rule csv_rules[] = {
     {.key = "score", .type = CV_CONFIG_TEXT, .offset = FIELD(score), .required = true},
     {.key = "delimiter", .type = CV_CONFIG_WORD, .offset = FIELD(delimiter), .choices = delimiter_words},
     {.key = "replacement", .type = CV_CONFIG_BOOL, .offset = FIELD(replacement), .fallback = "false"},
+    {.key = "worker", .type = CV_CONFIG_TEXT, .offset = FIELD(worker)},
+    {.key = "first_worker",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(first_worker),
+     .low = 1,
+     .high = 0x1p47,
+     .fallback = "1"},
 };
 static const char *const csv_others[] = {"scale"};
 
@@ -93,6 +100,7 @@ static void form_fini(struct form *form) {
   free(form->item);
   free(form->score);
   free(form->name);
+  free(form->worker);
 }
 
 static void take(char **text, char **ret) {
@@ -145,6 +153,30 @@ static enum cv_err take_scale(struct cv_yaml *yaml, const yaml_node_t *mapping, 
   return CV_OK;
 }
 
+/* Each of the file's persons is a worker of its own, with the rows that name it. */
+static enum cv_err take_persons(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct form *form,
+                                struct cv_items *ret, struct cv_why *why) {
+  struct cv_yaml_pair worker = cv_yaml_find(yaml, mapping, "worker");
+  struct cv_yaml_pair first = cv_yaml_find(yaml, mapping, "first_worker");
+  if (worker.key == NULL) {
+    return first.key == NULL ? CV_OK
+                             : cv_yaml_fail(yaml, first.key, why,
+                                            "items.first_worker is of persons; expected items.worker, their column");
+  }
+  CV_TRY(take_name(yaml, mapping, "items", "worker", form->worker, ret->worker_column, why));
+  if (strcmp(form->worker, form->item) == 0 || strcmp(form->worker, form->score) == 0) {
+    return cv_yaml_fail(yaml, worker.value, why,
+                        "items.worker is the column of the %s; expected one that names persons",
+                        strcmp(form->worker, form->item) == 0 ? "items" : "scores");
+  }
+  if (form->replacement) {
+    return cv_yaml_fail(yaml, cv_yaml_find(yaml, mapping, "replacement").value, why,
+                        "items.replacement is true; expected false with items.worker: a person gives each row once");
+  }
+  ret->first_worker = form->first_worker;
+  return CV_OK;
+}
+
 static bool ends_with(const char *text, const char *end) {
   size_t n = strlen(text), m = strlen(end);
   return n >= m && strcmp(text + n - m, end) == 0;
@@ -158,6 +190,7 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
   CV_TRY(take_name(yaml, mapping, "items", "item", form->item, ret->item_column, why));
   CV_TRY(take_name(yaml, mapping, "items", "score", form->score, ret->score_column, why));
   CV_TRY(take_scale(yaml, mapping, ret, why));
+  CV_TRY(take_persons(yaml, mapping, form, ret, why));
   bool is_tab =
       form->delimiter < 0 ? ends_with(form->path, ".tsv") || ends_with(form->path, ".tab") : form->delimiter == 1;
   ret->source = CV_SOURCE_CSV;
@@ -331,8 +364,9 @@ static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, 
 
 static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
                              struct cv_why *why) {
-  static const char *const all[] = {"source", "synthetic",   "list",    "path",   "item", "score",     "delimiter",
-                                    "scale",  "replacement", "rewards", "spread", "seed", "adversary", "ladder"};
+  static const char *const all[] = {"source",    "synthetic", "list",        "path",        "item",   "score",
+                                    "delimiter", "scale",     "replacement", "rewards",     "spread", "seed",
+                                    "adversary", "ladder",    "worker",      "first_worker"};
   CV_TRY(cv_yaml_keys(yaml, mapping, "items", all, CV_COUNT(all), why));
   if (cv_yaml_find(yaml, mapping, "synthetic").key != NULL) {
     return load_synthetic(yaml, mapping, form, ret, why);

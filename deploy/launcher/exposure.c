@@ -7,6 +7,7 @@
 #include "common/base/grid.h"
 #include "common/base/local.h"
 #include "common/base/text.h"
+#include "deploy/launcher/json.h"
 #include "deploy/launcher/progress.h"
 
 /* Rows of more tokens are not counted one by one: a minute of work. */
@@ -73,6 +74,11 @@ enum cv_err cv_exposure_find(const struct cv_exposure_ask *ask, struct cv_exposu
   for (uint32_t i = 0; i < ask->source->items; i++) {
     exposure.rows += cv_quality_rows(ask->source->quality, i);
   }
+  const struct cv_persons *persons = &ask->source->persons;
+  uint64_t each = ask->spec->tokens_per_worker, person_most = cv_persons_most(persons);
+  exposure.persons = persons->persons;
+  exposure.person_most = person_most < each ? person_most : each;
+  exposure.beyond = cv_persons_beyond(persons, each);
   if (!items->replacement) {
     exposure.most = 1;
   } else if (ask->tokens == NULL) {
@@ -135,6 +141,22 @@ static void say_uses(const struct cv_exposure *exposure, char *to, size_t size) 
   }
 }
 
+/* Each row is one token at most, and each person one worker. */
+static void say_persons(const struct cv_exposure *exposure, const char *uses, char *to, size_t size) {
+  double micro = (double)exposure->token_micro;
+  char rest[160] = "";
+  if (exposure->beyond > 0) {
+    cv_text_print(rest, sizeof(rest), "; tokens_per_worker leaves %s of its %s rows unused",
+                  cv_count_text(exposure->beyond).text, cv_count_text(exposure->rows).text);
+  }
+  cv_text_print(
+      to, size,
+      "%s: epsilon %g; each of %s persons is a worker and is charged that for every row it gives, up to %s x %g "
+      "= %.6g%s",
+      uses, epsilon(micro), cv_count_text(exposure->persons).text, cv_count_text(exposure->person_most).text,
+      epsilon(micro), epsilon((double)exposure->person_most * micro), rest);
+}
+
 void cv_exposure_text(const struct cv_exposure *exposure, char *to, size_t size) {
   char uses[400];
   if (!exposure->is_data) {
@@ -144,6 +166,8 @@ void cv_exposure_text(const struct cv_exposure *exposure, char *to, size_t size)
   say_uses(exposure, uses, sizeof(uses));
   if (exposure->is_exact) {
     cv_text_print(to, size, "%s: no epsilon, the third-party %s exact sums", uses, exposure->is_past ? "saw" : "sees");
+  } else if (exposure->persons > 0) {
+    say_persons(exposure, uses, to, size);
   } else if (exposure->replacement) {
     double micro = (double)exposure->token_micro;
     cv_text_print(to, size, "%s: epsilon up to %s x %g = %.6g for a row; replacement: false uses each once at most",
@@ -171,7 +195,16 @@ json_t *cv_exposure_json(const struct cv_exposure *exposure) {
   }
   json_t *micro =
       exposure->is_exact ? json_null() : json_integer((json_int_t)cv_exposure_micro(exposure, exposure->most));
-  return json_pack("{s:I, s:b, s:f, s:I, s:b, s:o}", "rows", (json_int_t)exposure->rows, "replacement",
-                   exposure->replacement, "uses_mean", exposure->mean, "uses_most", (json_int_t)exposure->most,
-                   "uses_counted", exposure->is_counted, "row_most_micro", micro);
+  json_t *all = json_pack("{s:I, s:b, s:f, s:I, s:b, s:o}", "rows", (json_int_t)exposure->rows, "replacement",
+                          exposure->replacement, "uses_mean", exposure->mean, "uses_most", (json_int_t)exposure->most,
+                          "uses_counted", exposure->is_counted, "row_most_micro", micro);
+  if (exposure->persons > 0) {
+    uint64_t most = exposure->person_most;
+    all = cv_json_set(all, "persons", json_integer((json_int_t)exposure->persons));
+    all = cv_json_set(all, "person_rows_most", json_integer((json_int_t)most));
+    all = cv_json_set(all, "person_most_micro",
+                      exposure->is_exact ? json_null() : json_integer((json_int_t)cv_exposure_micro(exposure, most)));
+    all = cv_json_set(all, "rows_beyond", json_integer((json_int_t)exposure->beyond));
+  }
+  return all;
 }

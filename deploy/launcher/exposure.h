@@ -30,9 +30,13 @@ struct cv_exposure {
   const char *file; /* its name without the folder; borrowed from the items */
   uint64_t rows;
   uint64_t token_micro;
-  double mean;     /* uses of a row, of the item of which it is the most; before the campaign, of all items alike */
-  uint64_t most;   /* uses of one row, at most */
-  bool is_counted; /* `most` is what the row that was used most was used, not a bound */
+  double mean;   /* uses of a row, of the item of which it is the most; before the campaign, of all items alike */
+  uint64_t most; /* uses of one row, at most */
+  /* Where the file tells persons apart, each of whom is one worker. */
+  uint32_t persons;
+  uint64_t person_most; /* rows that one person gives, at most */
+  uint64_t beyond;      /* rows that nobody gives, since tokens_per_worker is reached */
+  bool is_counted;      /* `most` is what the row that was used most was used, not a bound */
 };
 
 /* CV_ERR_NOMEM. */
@@ -44,8 +48,8 @@ CV_MUST_USE enum cv_err cv_exposure_plan(const struct cv_prepared *prepared, uin
 void cv_exposure_text(const struct cv_exposure *exposure, char *to, size_t size);
 /* The same behind `head`, with its end; nothing if scores are no data. */
 void cv_exposure_print(const struct cv_exposure *exposure, const char *head, FILE *to);
-/* {rows, replacement, uses_mean, uses_most, uses_counted, row_most_micro (null: no epsilon holds)}; null if scores are no
- * data. NULL when out of memory. */
+/* {rows, replacement, uses_mean, uses_most, uses_counted, row_most_micro (null: no epsilon holds)}, and of persons
+ * {persons, person_rows_most, person_most_micro, rows_beyond}; null if scores are no data. NULL when out of memory. */
 json_t *cv_exposure_json(const struct cv_exposure *exposure);
 /* Charge of a row used so often, micro-epsilon; stops at the end of its range. */
 uint64_t cv_exposure_micro(const struct cv_exposure *exposure, uint64_t uses);

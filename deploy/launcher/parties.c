@@ -20,6 +20,7 @@ struct range {
 static struct range share_of(const struct cv_parties *parties, uint32_t number) {
   uint64_t each = parties->workers / parties->gateways, more = parties->workers % parties->gateways;
   uint64_t before = (number - 1) * each + (number - 1 < more ? number - 1 : more);
+  before += parties->before;
   return (struct range){before + 1, before + each + (number - 1 < more)};
 }
 
@@ -147,6 +148,11 @@ enum cv_err cv_parties_write_gateway(const struct cv_parties *parties, uint32_t 
                 work->campaign, "requesters", CV_PARTIES_REQUESTER, "tls", tls_of(parties, name), "accept", accept);
   if (work->seed != NULL) {
     (void)json_object_set_new(config, "seed", json_integer((json_int_t)*work->seed));
+  }
+  if (work->remembers) {
+    (void)snprintf(name, sizeof(name), "gateway-%u", number);
+    CV_TRY(cv_folder_add(parties->folder, name, why));
+    put_path(parties, config, "state", name);
   }
   (void)snprintf(name, sizeof(name), "gateway-%u.yaml", number);
   return write_config(parties, name, config, why);

@@ -21,6 +21,7 @@ struct cv_parties {
   const struct cv_folder *folder;
   uint32_t gateways;
   uint64_t workers; /* at least as many as gateways; shared out evenly */
+  uint64_t before;  /* ids below those of the first worker: it is before + 1 */
 };
 
 /* Folders, CA and certificates: broker/main, thirdparty/main, requester/local, one gateway per share of the workers. */
@@ -47,6 +48,7 @@ struct cv_gateway_work {
   const char *campaign; /* the file, absolute */
   const struct cv_spec *spec;
   const uint64_t *seed; /* NULL: the file's */
+  bool remembers;       /* which rows it has given: it has a state folder */
 };
 /* gateway-N.yaml, N from 1. */
 CV_MUST_USE enum cv_err cv_parties_write_gateway(const struct cv_parties *parties, uint32_t number,

@@ -226,6 +226,7 @@ static enum cv_err start_gateways(struct up *up, struct cv_why *why) {
   const struct cv_gateway_work work = {.broker = up->broker,
                                        .campaign = up->file,
                                        .spec = &up->prepared.file.spec,
+                                       .remembers = up->prepared.source.persons.persons > 0,
                                        .seed = from_file ? NULL : &up->prepared.seed};
   for (uint32_t i = 1; i <= up->parties.gateways; i++) {
     char name[32], file[40];
@@ -335,6 +336,10 @@ static void on_ready(void *data, const char *name, const char *address) {
 
 static uint64_t workers_needed(const struct up *up) {
   const struct cv_spec *spec = &up->prepared.file.spec;
+  uint64_t persons = up->prepared.source.persons.persons;
+  if (persons > 0 && (up->settings.workers == 0 || up->settings.workers > persons)) {
+    return persons;
+  }
   if (up->settings.workers > 0) {
     return up->settings.workers;
   }
@@ -393,6 +398,7 @@ static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) 
   up->parties = (struct cv_parties){
       .folder = &up->folder,
       .workers = workers,
+      .before = up->prepared.source.persons.persons > 0 ? up->prepared.file.items.first_worker - 1 : 0,
       .gateways = up->settings.gateways < workers ? (uint32_t)up->settings.gateways : (uint32_t)workers};
   return cv_parties_make(&up->parties, why);
 }

@@ -20,6 +20,8 @@ static enum cv_err put_arrives(const struct cv_crowd_frame *frame, struct cv_are
     row[i] = (Crowdveil__Crowd__Arrive)CROWDVEIL__CROWD__ARRIVE__INIT;
     row[i].n_workers = from->workers;
     row[i].workers = cv_codec_borrow(from->worker);
+    row[i].n_wishes = from->wish == NULL ? 0 : from->workers;
+    row[i].wishes = cv_codec_borrow(from->wish);
     row[i].credit = from->credit;
     to->arrives[i] = &row[i];
   }
@@ -200,7 +202,13 @@ static enum cv_err take_arrives(const Crowdveil__Crowd__Envelope *in, struct cv_
   ret->arrives = in->n_arrives;
   for (size_t i = 0; i < in->n_arrives; i++) {
     const Crowdveil__Crowd__Arrive *from = in->arrives[i];
-    ret->arrive[i] = (struct cv_arrive){.workers = from->n_workers, .worker = from->workers, .credit = from->credit};
+    if (from->n_wishes > 0 && from->n_wishes != from->n_workers) {
+      return CV_ERR_FORMAT;
+    }
+    ret->arrive[i] = (struct cv_arrive){.workers = from->n_workers,
+                                        .worker = from->workers,
+                                        .wish = from->n_wishes == 0 ? NULL : from->wishes,
+                                        .credit = from->credit};
   }
   return CV_OK;
 }

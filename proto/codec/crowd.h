@@ -6,12 +6,14 @@
 #include "proto/codec/frame.h"
 
 enum { CV_TICKET_BYTES = 48 };
+#define CV_WISH_NONE UINT32_MAX
 
 enum cv_verdict { CV_VERDICT_NONE, CV_VERDICT_ACCEPTED, CV_VERDICT_DUPLICATE, CV_VERDICT_EXPIRED, CV_VERDICT_REFUSED };
 
 struct cv_arrive {
   size_t workers;
   const uint64_t *worker;
+  const uint32_t *wish; /* of each worker the arm that it has come for, CV_WISH_NONE: any; NULL: any for all */
   uint32_t credit;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A data file; the first byte says which delimiter and whether there is a scale. */
+/* A data file; the first byte says which delimiter and whether there are a scale and persons. */
 #include "worker/csv.h"
 
 #include "common/base/grid.h"
@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   const struct cv_csv_ask ask = {.path = file.path,
                                  .item_column = "item",
                                  .score_column = "score",
+                                 .worker_column = (bytes[0] & 4) != 0 ? "who" : NULL,
                                  .delimiter = (bytes[0] & 1) != 0 ? '\t' : ',',
                                  .has_scale = (bytes[0] & 2) != 0,
                                  .low = 0,
@@ -29,6 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
       CV_REQUIRE(data.rows.value[i] <= CV_GRID);
     }
     CV_REQUIRE(data.rows.arms == data.items && data.low < data.high);
+    CV_REQUIRE((data.persons.persons > 0) == (ask.worker_column != NULL));
+    for (uint64_t i = 0; data.persons.persons > 0 && i < data.persons.start[data.persons.persons]; i++) {
+      CV_REQUIRE(data.persons.arm[i] < data.items && data.persons.value[i] <= CV_GRID);
+    }
     cv_csv_fini(&data);
   } else {
     fuzz_line(why.text);

@@ -186,6 +186,36 @@ static void test_connections_of_a_requester(void **state) {
   end(&world);
 }
 
+/* Who has come for one arm gets that one or none; nobody behind waits for it, and no other arm's place is taken. */
+static void test_a_wish_is_granted_or_the_worker_sent_back(void **state) {
+  static struct world world;
+  uint64_t worker[40];
+  uint32_t wish[40];
+  begin(&world, 30);
+  struct gateway *gateway = join(&world, 0);
+  gateway->conn->penalty = 0;
+  for (uint32_t i = 0; i < 40; i++) {
+    worker[i] = gateway->next_worker++;
+    wish[i] = i < 10 ? 1 : i < 13 ? 2 + i : i < 20 ? CV_WISH_NONE : 0; /* arm 0 alone is wanted */
+  }
+  struct cv_arrive arrival = {.workers = 40, .worker = worker, .wish = wish, .credit = CV_CREDIT_MAX};
+  say(&world, gateway, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});
+  turn(&world);
+  assert_int_equal(gateway->away, 13);
+  assert_int_equal(gateway->tickets, 27);
+  arrive(&world, gateway, 3);
+  turn(&world);
+  assert_int_equal(gateway->tickets, 30);
+  /* Nothing is free at all: the next plan may want any arm. */
+  wish[0] = 1;
+  worker[0] = gateway->next_worker++;
+  arrival.workers = 1;
+  say(&world, gateway, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});
+  turn(&world);
+  assert_int_equal(gateway->away, 13);
+  end(&world);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_figures),
@@ -195,6 +225,7 @@ int main(void) {
       cmocka_unit_test(test_places_are_given_again),
       cmocka_unit_test(test_fresh_places_come_first),
       cmocka_unit_test(test_connections_of_a_requester),
+      cmocka_unit_test(test_a_wish_is_granted_or_the_worker_sent_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

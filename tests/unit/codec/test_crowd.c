@@ -46,7 +46,8 @@ static const struct cv_crowd_frame *sample(void) {
   static const uint64_t workers[] = {1, 300, UINT64_MAX};
   static const int64_t values[] = {0, -1, INT64_MIN, INT64_MAX, 1 << 20};
   static const uint32_t arms[] = {4, 0, CV_ARMS_MAX - 1};
-  static struct cv_arrive arrive = {.workers = 3, .worker = workers, .credit = 512};
+  static const uint32_t wishes[] = {7, CV_WISH_NONE, 0};
+  static struct cv_arrive arrive = {.workers = 3, .worker = workers, .wish = wishes, .credit = 512};
   static struct cv_token token = {.ticket = "ticket of a token", .values = 5, .value = values};
   static struct cv_decline decline[2] = {{.campaign = 8, .why = "epsilon 4 is above my 1"},
                                          {.why = "over my limit", .has_ticket = true, .ticket = "declined"}};
@@ -126,6 +127,7 @@ static void every_field_arrives(void **state) {
   assert_int_equal(out.arrive[0].credit, 512);
   assert_int_equal(out.arrive[0].workers, 3);
   assert_memory_equal(out.arrive[0].worker, in->arrive[0].worker, 3 * sizeof(uint64_t));
+  assert_memory_equal(out.arrive[0].wish, in->arrive[0].wish, 3 * sizeof(uint32_t));
   assert_int_equal(out.tokens, 1);
   assert_memory_equal(out.token[0].ticket, in->token[0].ticket, CV_TICKET_BYTES);
   assert_int_equal(out.token[0].values, 5);

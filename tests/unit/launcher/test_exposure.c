@@ -131,6 +131,43 @@ static void test_without_replacement_a_row_is_a_token(void **state) {
   folder_remove(&folder);
 }
 
+/* Film by film three persons in turn: each is charged for the rows it can give. */
+static void test_each_person_is_charged_for_its_rows(void **state) {
+  char text[1000] = "film,stars,who\n";
+  struct cv_prepared prepared;
+  folder_make(&folder);
+  for (uint32_t i = 0; i < 12; i++) { /* ann has 6 rows, bob 4, cy 2 */
+    size_t used = strlen(text);
+    (void)snprintf(text + used, sizeof(text) - used, "%u,0.5,%s\n", i % 4, i < 6 ? "ann" : i < 10 ? "bob" : "cy");
+  }
+  write_file("films.csv", text);
+  static const struct {
+    uint32_t each;
+    const char *expected;
+  } cases[] = {
+      {6,
+       "a row of films.csv may be used once at most: epsilon 0.5; each of 3 persons is a worker and is charged that "
+       "for every row it gives, up to 6 x 0.5 = 3"},
+      {3,
+       "a row of films.csv may be used once at most: epsilon 0.5; each of 3 persons is a worker and is charged that "
+       "for every row it gives, up to 3 x 0.5 = 1.5; tokens_per_worker leaves 4 of its 12 rows unused"},
+  };
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct cv_why why = {0};
+    (void)snprintf(text, sizeof(text),
+                   "campaign: films\nitems: {source: csv, path: films.csv, item: film, score: stars, scale: [0, 1], "
+                   "worker: who}\npolicy: {name: ppar, alpha: 0.1, tokens_per_round: 1}\n"
+                   "privacy: {epsilon: 0.5, tokens_per_worker: %u}\nlimits: {tokens: 100}\n",
+                   cases[i].each);
+    write_file("films.yaml", text);
+    assert_int_equal(cv_prepare(folder_file(&folder, "films.yaml"), 7, &prepared, &why), CV_OK);
+    struct cv_exposure exposure = find(&prepared, NULL, true);
+    says(&exposure, cases[i].expected);
+    cv_prepared_fini(&prepared);
+  }
+  folder_remove(&folder);
+}
+
 static void test_exact_sums_have_no_epsilon_and_a_law_no_rows(void **state) {
   struct cv_prepared prepared;
   struct cv_exposure exposure;
@@ -152,6 +189,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_row_that_is_drawn_again_and_again),
       cmocka_unit_test(test_without_replacement_a_row_is_a_token),
+      cmocka_unit_test(test_each_person_is_charged_for_its_rows),
       cmocka_unit_test(test_exact_sums_have_no_epsilon_and_a_law_no_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,49 @@ static void test_plain_rows(void **state) {
   good("score,other,item\n0.25,x,a\n", "a:250");
 }
 
+static const struct cv_csv_ask persons = {.item_column = "item",
+                                          .score_column = "score",
+                                          .worker_column = "who",
+                                          .delimiter = ',',
+                                          .has_scale = true,
+                                          .low = 0,
+                                          .high = 1};
+
+/* Persons in the order in which the file names them first, each one's rows in the file's; names byte by byte. */
+static void test_rows_of_persons(void **state) {
+  static const char text[] = "item,score,who\nb,1,Zoe\na,0,ann\na,1,Zoe\nb,0,Ann\na,0.5,ann\n";
+  struct folder folder;
+  struct cv_csv_data data = {0};
+  struct cv_why why = {0};
+  folder_make(&folder);
+  assert_int_equal(read_as(&folder, &persons, text, strlen(text), &data, &why), CV_OK);
+  assert_int_equal(data.persons.persons, 3);
+  assert_memory_equal(data.persons.start, ((uint64_t[]){0, 2, 4, 5}), 4 * sizeof(uint64_t));
+  assert_memory_equal(data.persons.arm, ((uint32_t[]){1, 0, 0, 0, 1}), 5 * sizeof(uint32_t));
+  assert_memory_equal(data.persons.value, ((uint32_t[]){CV_GRID, CV_GRID, 0, CV_GRID / 2, 0}), 5 * sizeof(uint32_t));
+  assert_int_equal(cv_persons_most(&data.persons), 2);
+  assert_int_equal(cv_persons_beyond(&data.persons, 1), 2);
+  uint64_t print = cv_persons_print(&data.persons);
+  data.persons.value[4]++;
+  assert_true(cv_persons_print(&data.persons) != print);
+  cv_csv_fini(&data);
+  folder_remove(&folder);
+}
+
+static void test_cells_that_name_nobody(void **state) {
+  static const char *const bad[] = {"", " ann", "ann ", " ", "a\tb"};
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    char text[100], line[200];
+    (void)snprintf(text, sizeof(text), "item,score,who\na,1,bob\na,0,\"%s\"\n", bad[i]);
+    (void)snprintf(
+        line, sizeof(line),
+        ":3: who \"%s\" names nobody; expected 1 to 63 bytes of printable UTF-8 without a blank at either end",
+        i == 4 ? "a?b" : bad[i]);
+    bad_as(&persons, text, strlen(text), CV_ERR_INVALID, line);
+  }
+  bad_as(&persons, "item,score\na,1\n", 15, CV_ERR_INVALID, ":1: no column \"who\"; the columns are item, score");
+}
+
 static void test_form(void **state) {
   good("item,score\r\na,1\r\nb,0\r\n", "a:1000 b:0");
   good("item,score\r\na,1\r", "a:1000");
@@ -191,10 +234,16 @@ static void test_what_is_not_a_file(void **state) {
 /* The Open Bandit sample: its provenance note says 10,000 rows. */
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_plain_rows),         cmocka_unit_test(test_form),
-      cmocka_unit_test(test_order_of_items),     cmocka_unit_test(test_scale),
-      cmocka_unit_test(test_bad_headers),        cmocka_unit_test(test_bad_rows),
-      cmocka_unit_test(test_bad_form),           cmocka_unit_test(test_sizes_are_bounded),
+      cmocka_unit_test(test_plain_rows),
+      cmocka_unit_test(test_rows_of_persons),
+      cmocka_unit_test(test_cells_that_name_nobody),
+      cmocka_unit_test(test_form),
+      cmocka_unit_test(test_order_of_items),
+      cmocka_unit_test(test_scale),
+      cmocka_unit_test(test_bad_headers),
+      cmocka_unit_test(test_bad_rows),
+      cmocka_unit_test(test_bad_form),
+      cmocka_unit_test(test_sizes_are_bounded),
       cmocka_unit_test(test_what_is_not_a_file),
   };
   return cmocka_run_group_tests_name("csv", tests, NULL, NULL);

@@ -55,6 +55,38 @@ static void test_what_was_kept_is_there_again(void **state) {
   cv_given_close(given);
 }
 
+static bool mark(void *data, uint64_t row) {
+  uint64_t *marked = data;
+  *marked |= UINT64_C(1) << row;
+  return row < 40;
+}
+
+static void test_rows_that_were_given_are_known_by_campaign_and_data_set(void **state) {
+  struct cv_given *given = opened(10, 19);
+  struct cv_why why = {.text = ""};
+  uint64_t marked = 0;
+  assert_int_equal(cv_given_rows(given, "films", UINT64_MAX - 3, mark, &marked, &why), CV_OK);
+  assert_int_equal(marked, 0);
+  assert_int_equal(cv_given_note_rows(given, (uint32_t[]){3, 17}, 2), CV_OK);
+  cv_given_note(given, 12, 2);
+  keep(given);
+  assert_int_equal(cv_given_note_rows(given, (uint32_t[]){5}, 1), CV_OK); /* not kept */
+  cv_given_close(given);
+  given = opened(1, 9); /* rows are of the data set, whatever the range */
+  assert_int_equal(cv_given_rows(given, "books", 4, mark, &marked, &why), CV_OK);
+  assert_int_equal(marked, 0);
+  assert_int_equal(cv_given_note_rows(given, (uint32_t[]){50}, 1), CV_OK);
+  keep(given);
+  assert_int_equal(cv_given_rows(given, "books", 4, mark, &marked, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "a row was given that the data of campaign \"books\" do not have"));
+  marked = 0;
+  assert_int_equal(cv_given_rows(given, "films", 4, mark, &marked, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "rows of another data set were given for campaign \"films\"; expected the file as"));
+  assert_int_equal(cv_given_rows(given, "films", UINT64_MAX - 3, mark, &marked, &why), CV_OK);
+  assert_true(marked == (UINT64_C(1) << 3 | UINT64_C(1) << 17));
+  cv_given_close(given);
+}
+
 static void test_one_process_at_a_time_has_the_file(void **state) {
   struct cv_given *given = opened(1, 2), *other = NULL;
   struct cv_why why;
@@ -145,6 +177,8 @@ static void test_without_memory_nothing_is_kept_by_halves(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_what_was_kept_is_there_again, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_rows_that_were_given_are_known_by_campaign_and_data_set, make_folder,
+                                      remove_folder),
       cmocka_unit_test_setup_teardown(test_one_process_at_a_time_has_the_file, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_count_that_was_changed_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_count_out_of_range_is_refused, make_folder, remove_folder),

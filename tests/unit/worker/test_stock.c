@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Persons with rows of their own, and a crew of them against a broker that deals arms in turn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+/* cmocka needs the four above first */
+#include <cmocka.h>
+
+#include "tests/unit/worker/crew.h"
+
+enum { PERSONS = 60, FIRST = 1001 };
+
+/* Person p has one row of each arm that is in the bits of `arms`, all of the score p. */
+static struct cv_persons make(uint32_t count, uint32_t arms) {
+  struct cv_persons persons;
+  uint64_t row = 0, each = (uint64_t)__builtin_popcount(arms);
+  assert_int_equal(cv_persons_init(&persons, count, count * each), CV_OK);
+  for (uint32_t p = 0; p < count; p++) {
+    for (uint32_t arm = 0; arm < ARMS; arm++) {
+      if ((arms >> arm & 1) != 0) {
+        persons.arm[row] = arm;
+        persons.value[row++] = p;
+      }
+    }
+    persons.start[p + 1] = row;
+  }
+  return persons;
+}
+
+static struct cv_stock *stock_of(const struct cv_persons *persons, uint64_t first, uint64_t last) {
+  const struct cv_stock_config config = {
+      .persons = persons, .first_worker = FIRST, .first = first, .last = last, .arms = ARMS, .seed = 1};
+  struct cv_stock *stock;
+  assert_int_equal(cv_stock_new(&config, &stock), CV_OK);
+  return stock;
+}
+
+static bool anybody(void *data, uint64_t worker) {
+  return true;
+}
+
+static void test_a_person_is_a_worker_and_gives_each_row_once(void **state) {
+  struct cv_persons persons = make(PERSONS, 5);
+  struct cv_stock *stock = stock_of(&persons, FIRST + 10, FIRST + 19);
+  int64_t score;
+  size_t taken;
+  assert_int_equal(cv_stock_persons(stock), 10);
+  assert_false(cv_stock_has(stock, FIRST + 9, 0));
+  assert_false(cv_stock_has(stock, FIRST + 10, 1));
+  assert_false(cv_stock_has(stock, FIRST + 10, ARMS));
+  assert_int_equal(cv_stock_left(stock, FIRST + 10), 2);
+  assert_true(cv_stock_take(stock, FIRST + 10, 2, &score));
+  assert_int_equal(score, 10);
+  assert_false(cv_stock_take(stock, FIRST + 10, 2, &score));
+  assert_true(cv_stock_take(stock, FIRST + 10, 0, &score));
+  assert_int_equal(cv_stock_left(stock, FIRST + 10), 0);
+  assert_memory_equal(cv_stock_taken(stock, &taken), ((uint32_t[]){21, 20}), 2 * sizeof(uint32_t));
+  assert_int_equal(taken, 2);
+  cv_stock_kept(stock);
+  (void)cv_stock_taken(stock, &taken);
+  assert_int_equal(taken, 0);
+  cv_stock_free(stock);
+  /* after a restart */
+  stock = stock_of(&persons, FIRST + 10, FIRST + 19);
+  assert_true(cv_stock_mark(stock, 21) && cv_stock_mark(stock, 21) && cv_stock_mark(stock, 3));
+  assert_false(cv_stock_mark(stock, 120));
+  assert_false(cv_stock_has(stock, FIRST + 10, 2));
+  assert_int_equal(cv_stock_left(stock, FIRST + 10), 1);
+  cv_stock_free(stock);
+  stock = stock_of(&persons, 1, FIRST - 1);
+  assert_int_equal(cv_stock_persons(stock), 0);
+  cv_stock_free(stock);
+  cv_persons_fini(&persons);
+}
+
+/* The file may be sorted by score, and who comes first must not tell of that. */
+static void test_persons_do_not_come_in_the_order_of_the_file(void **state) {
+  struct cv_persons persons = make(PERSONS, 1);
+  struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
+  uint64_t worker, last = 0;
+  uint32_t arm, rising = 0;
+  for (uint32_t i = 0; i < PERSONS; i++) {
+    int64_t score;
+    assert_true(cv_stock_next(stock, 0, anybody, NULL, &worker, &arm));
+    assert_int_equal(arm, 0);
+    assert_true(cv_stock_take(stock, worker, 0, &score));
+    cv_stock_dealt(stock, arm, 0, 0);
+    rising += worker > last;
+    last = worker;
+  }
+  assert_in_range(rising, PERSONS / 4, 3 * PERSONS / 4);
+  assert_false(cv_stock_next(stock, 0, anybody, NULL, &worker, &arm));
+  cv_stock_free(stock);
+  cv_persons_fini(&persons);
+}
+
+/* A broker that wants `places` more tokens of each arm and deals as the real one does. */
+struct dealer {
+  uint32_t places[ARMS], cursor;
+  uint32_t tokens, declines, sent_back;
+};
+
+static uint32_t pick(struct dealer *dealer, uint32_t wish) {
+  if (wish != CV_WISH_NONE) {
+    return dealer->places[wish] > 0 ? wish : ARMS;
+  }
+  for (uint32_t i = 0; i < ARMS; i++) {
+    uint32_t arm = dealer->cursor++ % ARMS;
+    if (dealer->places[arm] > 0) {
+      return arm;
+    }
+  }
+  return ARMS;
+}
+
+static void deal(struct stage *stage, struct dealer *dealer) {
+  static uint64_t away[MANY];
+  struct cv_backoff backoff = {.worker = away, .delay_ms = 20, .why = "no place now"};
+  struct cv_token token[MANY];
+  const struct cv_crowd_frame sent = stage->sent;
+  uint64_t worker[MANY];
+  uint32_t wish[MANY];
+  size_t n = arrived(stage);
+  assert_true(n < MANY && sent.tokens < MANY);
+  memcpy(token, sent.token, sent.tokens * sizeof(*token));
+  memcpy(worker, n > 0 ? sent.arrive->worker : worker, n * sizeof(*worker));
+  memcpy(wish, n > 0 ? sent.arrive->wish : wish, n * sizeof(*wish));
+  dealer->declines += (uint32_t)sent.declines;
+  dealer->tokens += (uint32_t)sent.tokens;
+  begin(stage);
+  for (size_t i = 0; i < sent.tokens; i++) {
+    say_ack(stage, &token[i], CV_VERDICT_ACCEPTED, NULL);
+  }
+  for (size_t i = 0; i < n; i++) {
+    uint32_t arm = pick(dealer, wish[i]);
+    if (arm == ARMS) {
+      away[backoff.workers++] = worker[i];
+    } else {
+      dealer->places[arm]--;
+      (void)say_assign(stage, worker[i], arm, 0);
+    }
+  }
+  dealer->sent_back += (uint32_t)backoff.workers;
+  stage->frame.backoff = &backoff;
+  stage->frame.backoffs = backoff.workers > 0;
+  deliver(stage);
+}
+
+static void begin_with(struct stage *stage, struct cv_stock *stock, uint32_t each) {
+  setup(stage, FIRST, FIRST + PERSONS - 1, 64);
+  stage->config.stock = stock;
+  start(stage);
+  begin(stage);
+  say_hello(stage);
+  (void)say_terms(stage, CAMPAIGN, each);
+  deliver(stage);
+}
+
+static struct stage stage;
+
+/* Odd persons have arms 0 and 1, even ones 2 and 3: all that there is comes out, almost without a decline. */
+static void test_all_rows_that_are_wanted_are_given(void **state) {
+  struct cv_persons persons = make(PERSONS, 3);
+  struct dealer dealer = {.places = {MANY, MANY, MANY, MANY}};
+  for (uint32_t p = 0; p < PERSONS; p += 2) {
+    persons.arm[persons.start[p]] = 2;
+    persons.arm[persons.start[p] + 1] = 3;
+  }
+  struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
+  begin_with(&stage, stock, 5);
+  for (int i = 0; i < 200 && !cv_crew_is_done(stage.crew); i++) {
+    deal(&stage, &dealer);
+    stage.now_ms++;
+  }
+  assert_true(cv_crew_is_done(stage.crew));
+  assert_int_equal(dealer.tokens, 2 * PERSONS);
+  assert_int_equal(dealer.declines + dealer.sent_back, 0);
+  assert_int_equal(figures(&stage).accepted, 2 * PERSONS);
+  cv_crew_free(stage.crew);
+  cv_stock_free(stock);
+  cv_persons_fini(&persons);
+}
+
+/* Places of arms that nobody here can fill: a few ask now and then, and once the right arm is wanted it is filled. */
+static void test_nobody_asks_in_a_loop_for_what_is_not_wanted(void **state) {
+  struct cv_persons persons = make(PERSONS, 1);
+  struct dealer dealer = {.places = {0, MANY, MANY, MANY}};
+  struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
+  begin_with(&stage, stock, 5);
+  for (int i = 0; i < 10000; i++) { /* ten seconds, a turn each millisecond */
+    deal(&stage, &dealer);
+    stage.now_ms++;
+  }
+  assert_int_equal(dealer.tokens, 0);
+  assert_in_range(dealer.declines + dealer.sent_back, 5, 200);
+  dealer.places[0] = 10;
+  uint64_t from_ms = stage.now_ms;
+  while (dealer.tokens < 10 && stage.now_ms < from_ms + 6000) {
+    deal(&stage, &dealer);
+    stage.now_ms++;
+  }
+  assert_int_equal(dealer.tokens, 10);
+  cv_crew_free(stage.crew);
+  cv_stock_free(stock);
+  cv_persons_fini(&persons);
+}
+
+/* Who has given as many tokens as the terms allow has rows left, and nothing to do. */
+static void test_rows_beyond_the_terms_are_not_given(void **state) {
+  struct cv_persons persons = make(PERSONS, 15);
+  struct dealer dealer = {.places = {MANY, MANY, MANY, MANY}};
+  struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
+  begin_with(&stage, stock, 3);
+  for (int i = 0; i < 300 && !cv_crew_is_done(stage.crew); i++) {
+    deal(&stage, &dealer);
+    stage.now_ms++;
+  }
+  assert_true(cv_crew_is_done(stage.crew));
+  assert_int_equal(dealer.tokens, 3 * PERSONS);
+  cv_crew_free(stage.crew);
+  cv_stock_free(stock);
+  cv_persons_fini(&persons);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_person_is_a_worker_and_gives_each_row_once),
+      cmocka_unit_test(test_persons_do_not_come_in_the_order_of_the_file),
+      cmocka_unit_test(test_all_rows_that_are_wanted_are_given),
+      cmocka_unit_test(test_nobody_asks_in_a_loop_for_what_is_not_wanted),
+      cmocka_unit_test(test_rows_beyond_the_terms_are_not_given),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/stock.h"
+
+#include <stdlib.h>
+
+#include "common/base/rng.h"
+
+enum { TRIES = 8, CLOSED_MS = 50, CLOSED_MOST_MS = 5000, EXPLORE_MS = 20, EXPLORE_MOST_MS = 200, EXPLORERS_MOST = 4 };
+
+/* Until when, and for how long the next time. */
+struct pause {
+  uint64_t until_ms;
+  uint32_t next_ms;
+};
+
+/* How many persons may wait at once, and do. */
+struct window {
+  uint32_t allowed, waiting;
+  struct pause closed;
+};
+
+/* The rows of one arm that have not been given, as far as is known: some may have been. */
+struct shelf {
+  uint32_t *row; /* points into the stock's `order` */
+  uint32_t count, at;
+  struct window window;
+};
+
+struct cv_stock {
+  struct cv_stock_config config;
+  uint32_t from, to;       /* persons of the range: from .. to - 1 */
+  uint32_t *order;         /* rows of the range, arm by arm */
+  struct shelf *shelf;     /* by arm */
+  uint32_t cursor;         /* the arm whose turn it is */
+  struct window explorers; /* who come without a wish */
+  bool *given;             /* by row of the range, from start[from] on */
+  uint32_t *left;          /* by person of the range */
+  uint32_t *taken;         /* rows, at most all */
+  size_t takens;
+};
+
+static uint64_t first_row(const struct cv_stock *stock) {
+  return stock->config.persons->start[stock->from];
+}
+
+static uint64_t rows_of(const struct cv_stock *stock) {
+  return stock->config.persons->start[stock->to] - first_row(stock);
+}
+
+/* ---- making one ---- */
+
+static void find_range(struct cv_stock *stock) {
+  const struct cv_stock_config *config = &stock->config;
+  uint64_t persons = config->persons->persons, first = config->first_worker;
+  uint64_t from = config->first > first ? config->first - first : 0;
+  uint64_t to = config->last >= first ? config->last - first + 1 : 0;
+  stock->to = (uint32_t)(to < persons ? to : persons);
+  stock->from = (uint32_t)(from < stock->to ? from : stock->to);
+}
+
+static void shuffle(struct shelf *shelf, uint64_t seed, uint32_t arm) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, seed, CV_RNG_ROWS, arm, UINT64_MAX - 1);
+  for (uint32_t i = shelf->count; i > 1; i--) {
+    uint32_t j = (uint32_t)cv_rng_below(&rng.rng, i), row = shelf->row[i - 1];
+    shelf->row[i - 1] = shelf->row[j];
+    shelf->row[j] = row;
+  }
+}
+
+/* Each arm's rows one after the other, each arm's in an order by chance. */
+static void fill_shelves(struct cv_stock *stock) {
+  const struct cv_persons *persons = stock->config.persons;
+  uint64_t first = first_row(stock), rows = rows_of(stock);
+  for (uint64_t i = 0; i < rows; i++) {
+    stock->shelf[persons->arm[first + i]].count++;
+  }
+  uint32_t *next = stock->order;
+  for (uint32_t arm = 0; arm < stock->config.arms; arm++) {
+    stock->shelf[arm].row = next;
+    next += stock->shelf[arm].count;
+    stock->shelf[arm].count = 0;
+  }
+  for (uint64_t i = 0; i < rows; i++) {
+    struct shelf *shelf = &stock->shelf[persons->arm[first + i]];
+    shelf->row[shelf->count++] = (uint32_t)(first + i);
+  }
+  for (uint32_t arm = 0; arm < stock->config.arms; arm++) {
+    shuffle(&stock->shelf[arm], stock->config.seed, arm);
+    stock->shelf[arm].window.allowed = 1;
+  }
+  for (uint32_t i = stock->from; i < stock->to; i++) {
+    stock->left[i - stock->from] = (uint32_t)cv_persons_rows(persons, i);
+  }
+}
+
+enum cv_err cv_stock_new(const struct cv_stock_config *config, struct cv_stock **ret) {
+  struct cv_stock *stock = calloc(1, sizeof(*stock));
+  if (stock == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  stock->config = *config;
+  find_range(stock);
+  size_t rows = rows_of(stock) + 1;
+  stock->order = calloc(rows, sizeof(*stock->order));
+  stock->taken = calloc(rows, sizeof(*stock->taken));
+  stock->given = calloc(rows, sizeof(*stock->given));
+  stock->left = calloc((size_t)(stock->to - stock->from) + 1, sizeof(*stock->left));
+  stock->shelf = calloc(config->arms, sizeof(*stock->shelf));
+  if (stock->order == NULL || stock->taken == NULL || stock->given == NULL || stock->left == NULL ||
+      stock->shelf == NULL) {
+    cv_stock_free(stock);
+    return CV_ERR_NOMEM;
+  }
+  fill_shelves(stock);
+  stock->explorers.allowed = 1;
+  *ret = stock;
+  return CV_OK;
+}
+
+void cv_stock_free(struct cv_stock *stock) {
+  if (stock == NULL) {
+    return;
+  }
+  free(stock->order);
+  free(stock->taken);
+  free(stock->given);
+  free(stock->left);
+  free(stock->shelf);
+  free(stock);
+}
+
+/* ---- rows ---- */
+
+uint32_t cv_stock_persons(const struct cv_stock *stock) {
+  return stock->to - stock->from;
+}
+
+/* The person of a worker; `to` if it is none of the range. */
+static uint32_t person_of(const struct cv_stock *stock, uint64_t worker) {
+  uint64_t first = stock->config.first_worker;
+  bool is_one = worker >= first && worker - first >= stock->from && worker - first < stock->to;
+  return is_one ? (uint32_t)(worker - first) : stock->to;
+}
+
+/* Whose row it is. */
+static uint32_t owner_of(const struct cv_stock *stock, uint64_t row) {
+  const uint64_t *start = stock->config.persons->start;
+  uint32_t low = stock->from, high = stock->to - 1;
+  while (low < high) {
+    uint32_t middle = low + (high - low + 1) / 2;
+    if (start[middle] <= row) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+static bool is_given(const struct cv_stock *stock, uint64_t row) {
+  return stock->given[row - first_row(stock)];
+}
+
+static void give(struct cv_stock *stock, uint32_t person, uint64_t row) {
+  stock->given[row - first_row(stock)] = true;
+  stock->left[person - stock->from]--;
+}
+
+uint64_t cv_stock_left(const struct cv_stock *stock, uint64_t worker) {
+  uint32_t person = person_of(stock, worker);
+  return person == stock->to ? 0 : stock->left[person - stock->from];
+}
+
+/* A row of the worker for the arm that is left; UINT64_MAX if there is none. */
+static uint64_t find_row(const struct cv_stock *stock, uint64_t worker, uint32_t arm) {
+  const struct cv_persons *persons = stock->config.persons;
+  uint32_t person = person_of(stock, worker);
+  for (uint64_t row = persons->start[person]; person < stock->to && row < persons->start[person + 1]; row++) {
+    if (persons->arm[row] == arm && !is_given(stock, row)) {
+      return row;
+    }
+  }
+  return UINT64_MAX;
+}
+
+bool cv_stock_any(const struct cv_stock *stock, bool (*may)(void *data, uint64_t worker), void *data) {
+  for (uint32_t i = stock->from; i < stock->to; i++) {
+    if (stock->left[i - stock->from] > 0 && may(data, stock->config.first_worker + i)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool cv_stock_has(const struct cv_stock *stock, uint64_t worker, uint32_t arm) {
+  return find_row(stock, worker, arm) != UINT64_MAX;
+}
+
+bool cv_stock_take(struct cv_stock *stock, uint64_t worker, uint32_t arm, int64_t *ret_score) {
+  uint64_t row = find_row(stock, worker, arm);
+  if (row == UINT64_MAX) {
+    return false;
+  }
+  give(stock, person_of(stock, worker), row);
+  stock->taken[stock->takens++] = (uint32_t)row;
+  *ret_score = stock->config.persons->value[row];
+  return true;
+}
+
+bool cv_stock_mark(struct cv_stock *stock, uint64_t row) {
+  if (row >= stock->config.persons->start[stock->config.persons->persons]) {
+    return false;
+  }
+  bool is_here = row >= first_row(stock) && row - first_row(stock) < rows_of(stock);
+  if (is_here && !is_given(stock, row)) {
+    give(stock, owner_of(stock, row), row);
+  }
+  return true;
+}
+
+const uint32_t *cv_stock_taken(const struct cv_stock *stock, size_t *ret_count) {
+  *ret_count = stock->takens;
+  return stock->taken;
+}
+
+void cv_stock_kept(struct cv_stock *stock) {
+  stock->takens = 0;
+}
+
+/* ---- who comes ---- */
+
+static void begin_pause(struct pause *pause, uint64_t now_ms, uint32_t first_ms, uint32_t most_ms) {
+  uint32_t length_ms = pause->next_ms == 0 ? first_ms : pause->next_ms;
+  pause->until_ms = now_ms + length_ms;
+  pause->next_ms = 2 * length_ms < most_ms ? 2 * length_ms : most_ms;
+}
+
+static bool is_closed(const struct window *window, uint64_t now_ms) {
+  return window->closed.until_ms > now_ms;
+}
+
+static bool has_room(const struct window *window, uint64_t now_ms) {
+  return !is_closed(window, now_ms) && window->waiting < window->allowed;
+}
+
+static void grant(struct window *window, uint32_t most) {
+  window->closed = (struct pause){0};
+  window->allowed += window->allowed < most;
+}
+
+static void miss(struct window *window, uint64_t now_ms, uint32_t first_ms, uint32_t most_ms) {
+  window->allowed /= 2;
+  if (window->allowed == 0) {
+    window->allowed = 1;
+    begin_pause(&window->closed, now_ms, first_ms, most_ms);
+  }
+}
+
+static struct window *window_of(struct cv_stock *stock, uint32_t wish) {
+  return wish < stock->config.arms ? &stock->shelf[wish].window : &stock->explorers;
+}
+
+void cv_stock_forget(struct cv_stock *stock, uint32_t wish) {
+  struct window *window = window_of(stock, wish);
+  window->waiting -= window->waiting > 0; /* whoever asks for a campaign was not counted */
+}
+
+void cv_stock_dealt(struct cv_stock *stock, uint32_t wish, uint32_t arm, uint64_t now_ms) {
+  struct shelf *dealt = arm < stock->config.arms ? &stock->shelf[arm] : NULL;
+  bool is_wish = wish < stock->config.arms;
+  cv_stock_forget(stock, wish);
+  if (dealt != NULL) {
+    dealt->window.closed = (struct pause){0};
+  }
+  if (is_wish ? wish == arm : dealt != NULL && dealt->count > 0) {
+    grant(window_of(stock, wish), is_wish ? UINT32_MAX : EXPLORERS_MOST);
+  } else {
+    miss(window_of(stock, wish), now_ms, is_wish ? CLOSED_MS : EXPLORE_MS, is_wish ? CLOSED_MOST_MS : EXPLORE_MOST_MS);
+  }
+}
+
+/* A person of one arm who may come. Rows that were given meanwhile leave the shelf. */
+static bool next_of(struct cv_stock *stock, struct shelf *shelf, bool (*may)(void *data, uint64_t worker), void *data,
+                    uint64_t *ret_worker) {
+  for (int tries = 0; tries < TRIES && shelf->count > 0;) {
+    shelf->at = shelf->at < shelf->count ? shelf->at : 0;
+    uint32_t row = shelf->row[shelf->at];
+    if (is_given(stock, row)) {
+      shelf->row[shelf->at] = shelf->row[--shelf->count];
+      continue;
+    }
+    shelf->at++;
+    tries++;
+    uint64_t worker = stock->config.first_worker + owner_of(stock, row);
+    if (may(data, worker)) {
+      *ret_worker = worker;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool cv_stock_next(struct cv_stock *stock, uint64_t now_ms, bool (*may)(void *data, uint64_t worker), void *data,
+                   uint64_t *ret_worker, uint32_t *ret_arm) {
+  bool may_explore = has_room(&stock->explorers, now_ms);
+  for (uint32_t i = 0; i < stock->config.arms; i++) {
+    uint32_t arm = stock->cursor;
+    stock->cursor = arm + 1 == stock->config.arms ? 0 : arm + 1;
+    struct shelf *shelf = &stock->shelf[arm];
+    bool explores = may_explore && is_closed(&shelf->window, now_ms);
+    if ((explores || has_room(&shelf->window, now_ms)) && next_of(stock, shelf, may, data, ret_worker)) {
+      *ret_arm = explores ? CV_STOCK_NONE : arm;
+      window_of(stock, *ret_arm)->waiting++;
+      return true;
+    }
+  }
+  return false;
+}
