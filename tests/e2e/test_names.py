@@ -94,8 +94,8 @@ def test_a_campaign_stays_with_the_third_party_that_opened_it(deployment, tmp_pa
     address, broker = deployment.thirdparty.address, {"listen": deployment.broker.address}
     with deployment.requester() as alice:
         campaign = alice.submit(fashion(tokens=200_000)).campaign
-        worker = deployment.start_worker("gateway/1-200000", path, {"arrival_rate": 300})
-        alice.watch(campaign, until=lambda progress: progress.tokens > 100)
+        worker = deployment.start_worker("gateway/1-200000", path, {"arrival_rate": 40, "exit_when_done": False})
+        alice.watch(campaign, until=lambda progress: progress.tokens > 0)
     # another one at its address: of no use to the broker
     assert deployment.thirdparty.stop() == 0
     deployment.start_thirdparty({"listen": address, **evil(deployment)})
@@ -119,7 +119,7 @@ def test_a_campaign_stays_with_the_third_party_that_opened_it(deployment, tmp_pa
     with deployment.requester() as alice:
         finished = alice.watch(campaign)
     assert end_name(finished.progress.end) == "complete"
-    worker.wait()
+    assert worker.stop() == 0
 
 
 def goodbye(address, files, kind, role="broker"):
