@@ -21,8 +21,8 @@ struct cv_works {
 
 /*
  * Reads the file, or the folder's in the order of their names, and the data that they name. One line in `why`: a file
- * that is no good, a folder without one or with more than 64, two campaigns of one name, persons beside another campaign (whose rows are
- * remembered, and who come with wishes, is of one).
+ * that is no good, a folder without one or with more than 64, two campaigns of one name, persons beside another
+ * campaign (whose rows are remembered, and who come with wishes, is of one).
  */
 CV_MUST_USE enum cv_err cv_works_load(const char *path, uint64_t seed, struct cv_rng *rng, struct cv_works *ret,
                                       struct cv_why *why);
