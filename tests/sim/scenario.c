@@ -487,10 +487,10 @@ static enum kind kind_of(const struct scenario *s) {
   return s->budget_micro > 0 ? KIND_HIRES : s->graph ? KIND_GRAPH : KIND_RANKING;
 }
 
-/* Many of its tokens fit a small campaign, whatever the noise. */
+/* Many of its tokens fit a small campaign, whatever the noise, and who has given in one may give in the next. */
 static bool can_soak(const struct scenario *s) {
   bool plays = !s->graph || (scenario_is_scripted(s) && s->edges > 0 && s->plays > 4);
-  return is(s->privatizer.name, "none") && s->greed == 0 && plays;
+  return is(s->privatizer.name, "none") && !scenario_is_exact(s) && s->greed == 0 && plays;
 }
 
 void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret) {
