@@ -7,6 +7,7 @@
 
 #include "broker/proof.h"
 #include "common/base/table.h"
+#include "common/crypto/secret.h"
 #include "common/db/db.h"
 
 static const char *const schema_steps[] = {
@@ -49,7 +50,7 @@ struct cv_broker_store {
   struct cv_anchor_mark mark;
   struct cv_broker_marks found; /* when it was opened */
   uint64_t recoveries;
-  struct cv_key master;
+  struct cv_key *master;
   struct seal_entry *seals;
   struct cv_buf scratch;
 };
@@ -95,7 +96,7 @@ static enum cv_err seal_of(struct cv_broker_store *store, uint32_t campaign, str
     if (entry == NULL) {
       return CV_ERR_NOMEM;
     }
-    enum cv_err err = cv_key_derive(&store->master, "crowdveil campaign", campaign, &key);
+    enum cv_err err = cv_key_derive(store->master, "crowdveil campaign", campaign, &key);
     if (err == CV_OK) {
       err = cv_seal_new(&key, &entry->seal);
     }
@@ -167,7 +168,7 @@ static enum cv_err prove(struct cv_broker_store *store, const struct cv_broker_s
   if (!found) {
     make_identity(store);
   }
-  enum cv_err err = cv_broker_proof_begin(store->db, &store->master, own_number(store), !has_codes || !found,
+  enum cv_err err = cv_broker_proof_begin(store->db, store->master, own_number(store), !has_codes || !found,
                                           &store->mac, &proof, why);
   if (err == CV_ERR_DAMAGED && !files->readonly) {
     struct cv_why reason = *why;
@@ -304,7 +305,11 @@ enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, cons
   if (store == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  store->master = *master;
+  store->master = cv_secret_key(master);
+  if (store->master == NULL) {
+    cv_broker_store_close(store);
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
   enum cv_err err = files->readonly ? open_readonly(store, files, why) : open_both(store, files, why);
   if (err != CV_OK) {
     cv_broker_store_close(store);
@@ -323,7 +328,7 @@ void cv_broker_store_close(struct cv_broker_store *store) {
     return;
   }
   CV_TABLE_DRAIN(store->seals, seal_entry_free);
-  cv_key_wipe(&store->master);
+  cv_secret_free(store->master);
   if (store->scratch.data != NULL) {
     explicit_bzero(store->scratch.data, store->scratch.cap);
   }

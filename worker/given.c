@@ -50,10 +50,10 @@ static enum cv_err load(struct cv_given *given, struct cv_why *why) {
   }
 }
 
-/* A count that a disk or a slip has changed would give tokens away that were given already. */
+/* A count or a row that a disk or a slip has changed would give away what was given already. */
 static enum cv_err prove(struct cv_given *given, struct cv_why *why) {
-  static const struct cv_proof_part part = {.table = "given"};
-  const struct cv_proof_config config = {.part = &part, .parts = 1, .adopts = true};
+  static const struct cv_proof_part part[] = {{.table = "given"}, {.table = "data_set"}, {.table = "used_row"}};
+  const struct cv_proof_config config = {.part = part, .parts = CV_COUNT(part), .adopts = true};
   enum cv_proof proof;
   return cv_proof_begin(given->db, &config, &proof, why);
 }

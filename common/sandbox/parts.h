@@ -28,6 +28,11 @@ struct cv_sandbox_part {
 
 /* Sets the limit and the flag that keep memory from files. */
 void cv_sandbox_core_dumps(struct cv_sandbox_part *ret);
+/*
+ * Keeps memory from being written to a swap device: all of it, of today and of later, where the limit on locked memory
+ * is unlimited or can be made so; else keys only, as memory would run out at the limit.
+ */
+void cv_sandbox_swap(struct cv_sandbox_part *ret);
 /* All capability sets empty, the bounding set as far as this process may. */
 void cv_sandbox_capabilities(struct cv_sandbox_part *ret);
 /* No program that is executed gains anything, set-user-id or not. */

@@ -5,12 +5,16 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/crypto/secret.h"
 #include "common/sandbox/parts.h"
+
+enum { KEYS_BYTES_LEAST = 1 << 20, KEYS_BYTES_MOST = 16 << 20 };
 
 #define SAY(part, ...) (void)snprintf((part)->text, sizeof((part)->text), __VA_ARGS__)
 
@@ -71,6 +75,38 @@ void cv_sandbox_core_dumps(struct cv_sandbox_part *ret) {
   }
   ret->on = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
   SAY(ret, "%s", ret->on ? "none" : strerror(errno));
+}
+
+/* Locks what keys need, twice of which is within the limit. */
+static void lock_keys(unsigned long long limit_bytes, struct cv_sandbox_part *ret) {
+  size_t bytes = KEYS_BYTES_MOST;
+  while (bytes > limit_bytes / 2) {
+    bytes /= 2;
+  }
+  ret->on = bytes >= KEYS_BYTES_LEAST && cv_secret_begin(bytes);
+  if (ret->on) {
+    SAY(ret, "no keys; all the rest, as locked memory is limited to %llu KiB", limit_bytes / 1024);
+  } else {
+    SAY(ret, "locked memory is limited to %llu KiB; expected %d for the keys, or unlimited", limit_bytes / 1024,
+        2 * KEYS_BYTES_LEAST / 1024);
+  }
+}
+
+void cv_sandbox_swap(struct cv_sandbox_part *ret) {
+  const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+  struct rlimit limit = {0};
+  ret->on = false;
+  if (CV_SANITIZED) {
+    SAY(ret, "this is a sanitizer build");
+    return;
+  }
+  (void)setrlimit(RLIMIT_MEMLOCK, &unlimited); /* root may, in most places */
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    lock_keys(limit.rlim_cur, ret);
+    return;
+  }
+  ret->on = mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
+  SAY(ret, "%s", ret->on ? "nothing" : strerror(errno));
 }
 
 void cv_sandbox_capabilities(struct cv_sandbox_part *ret) {

@@ -14,8 +14,9 @@
 const char *const CV_SANDBOX_MODES[] = {"on", "require", "off", NULL};
 
 /* As they are told: the longest comes last, should the line have to be cut. */
-enum { USER, PRIVILEGES, CAPABILITIES, CORE_DUMPS, SECCOMP, LANDLOCK, PARTS };
-static const char *const names[PARTS] = {"user", "new privileges", "capabilities", "core dumps", "seccomp", "landlock"};
+enum { USER, PRIVILEGES, CAPABILITIES, CORE_DUMPS, SWAP, SECCOMP, LANDLOCK, PARTS };
+static const char *const names[PARTS] = {"user", "new privileges", "capabilities", "core dumps",
+                                         "swap", "seccomp",        "landlock"};
 
 bool cv_sandbox_looks_up(const struct cv_sandbox_needs *needs) {
   struct cv_address address;
@@ -45,8 +46,9 @@ static void put(struct cv_sandbox_report *report, const char *name, const struct
 
 void cv_sandbox_begin(const struct cv_sandbox_settings *settings) {
   if (settings->mode != CV_SANDBOX_OFF) {
-    struct cv_sandbox_part part;
-    cv_sandbox_core_dumps(&part); /* told when it is done again: changing the user undoes it */
+    struct cv_sandbox_part part; /* told when it is done again: changing the user may undo it */
+    cv_sandbox_core_dumps(&part);
+    cv_sandbox_swap(&part);
   }
 }
 
@@ -61,6 +63,7 @@ enum cv_err cv_sandbox_enter(const struct cv_sandbox_settings *settings, const s
   tell_user(settings, &part[USER]);
   cv_sandbox_no_new_privileges(&part[PRIVILEGES]);
   cv_sandbox_core_dumps(&part[CORE_DUMPS]);
+  cv_sandbox_swap(&part[SWAP]);
   cv_sandbox_landlock(needs, UINT_MAX, &part[LANDLOCK]);
   cv_sandbox_capabilities(&part[CAPABILITIES]);
   cv_sandbox_seccomp(needs, &part[SECCOMP]);

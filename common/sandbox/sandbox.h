@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a daemon gives up once it has started: another user, its capabilities, core dumps, the file system but for what
- * it still needs (Landlock), the system calls it never makes (seccomp). Whoever takes a daemon over then holds what
- * that daemon holds, and not the files of another party on the same machine, even as the same user.
+ * What a daemon gives up once it has started: another user, its capabilities, core dumps, swap space, the file
+ * system but for what it still needs (Landlock), the system calls it never makes (seccomp). Whoever takes a daemon over
+ * then holds what that daemon holds, and not the files of another party on the same machine, even as the same user.
  *
  *   cv_sandbox_begin()    first of all, before a key is read
  *   ... listen, read certificates: what may need root ...
@@ -62,7 +62,7 @@ struct cv_sandbox_report {
   char text[1000]; /* one line: each part, and why one is off */
 };
 
-/* Core dumps off. */
+/* Core dumps and swapping off. */
 void cv_sandbox_begin(const struct cv_sandbox_settings *settings);
 /*
  * The configured user with its groups, for good; whatever `sandbox` says. CV_ERR_NOT_FOUND if there is no such user,

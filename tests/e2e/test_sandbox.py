@@ -3,6 +3,7 @@
 import os
 import pwd
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -27,6 +28,8 @@ PARTIES = ("thirdparty", "broker", "worker")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changing the user, and tracing, need root")
 needs_sandbox = pytest.mark.skipif("CROWDVEIL_SANITIZED" in os.environ,
                                    reason="a sanitizer build leaves most of it off, and says so")
+needs_locks = pytest.mark.skipif(0 <= resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] < 2 << 20 and os.geteuid() != 0,
+                                 reason="this user may not lock what keys need, so one part cannot be had")
 needs_ptrace = pytest.mark.skipif(not POSSIBLE, reason="calls are made in a program's name as root on x86-64 only")
 
 
@@ -69,6 +72,7 @@ def sandbox_line(daemon):
 
 
 @needs_sandbox
+@needs_locks
 def test_every_thread_is_shut_in_and_every_part_is_told(ranked):
     kernel = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
     for name, daemon in ranked.items():
@@ -83,9 +87,10 @@ def test_every_thread_is_shut_in_and_every_part_is_told(ranked):
         assert re.search(r"^Max core file size +0 +0 ", limits, re.M)
         line = sandbox_line(daemon)
         assert "OFF" not in line and "info: sandbox" in daemon.text()
-        for part in ("user: ", "new privileges: none", "capabilities: none", "core dumps: none", "landlock: ABI ",
-                     "in every thread"):
+        for part in ("user: ", "new privileges: none", "capabilities: none", "core dumps: none", "swap: no",
+                     "landlock: ABI ", "in every thread"):
             assert part in line, f"{name}: {line}"
+        assert int(status_of(f"/proc/{daemon.pid}")["VmLck"].split()[0]) > 0, "keys could go to a swap device"
     port = ranked["thirdparty"].address.rsplit(":")[-1]
     limited = kernel >= (6, 7)
     assert (f"connects to TCP port {port}" if limited else "any TCP port") in sandbox_line(ranked["broker"])
@@ -278,8 +283,10 @@ def run(deployment, name, tmp_path, changes, prefix=(), *options):
 
 
 @needs_sandbox
+@needs_locks
 @pytest.mark.parametrize("name", PARTIES)
-@pytest.mark.parametrize("call, part", [("landlock_create_ruleset", "landlock"), ("capset", "capabilities")])
+@pytest.mark.parametrize("call, part", [("landlock_create_ruleset", "landlock"), ("capset", "capabilities"),
+                                        ("mlock,mlock2,mlockall", "swap")])
 def test_require_does_not_start_without_a_part(deployment, tmp_path, name, call, part):
     done = run(deployment, name, tmp_path, {"sandbox": "require"}, (*WITHOUT, call))
     assert done.returncode == 1, done.stderr
@@ -297,6 +304,7 @@ def test_a_kernel_that_lacks_a_part_is_told_and_not_fatal(deployment):
 
 
 @needs_sandbox
+@needs_locks
 def test_require_starts_where_all_can_be_had(deployment):
     deployment.up({"sandbox": "require"}, {"sandbox": "require"})
     deployment.broker.wait_for("thirdparty/ranker: connected")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python3 without.py CALL PROGRAM ARGUMENT...: runs the program as on a kernel that lacks the system call."""
+"""python3 without.py CALL[,CALL...] PROGRAM ARGUMENT...: runs the program as on a kernel that lacks these calls."""
 import ctypes
 import errno
 import os
@@ -12,8 +12,9 @@ def main():
     library = ctypes.CDLL("libseccomp.so.2")
     library.seccomp_init.restype = ctypes.c_void_p
     context = ctypes.c_void_p(library.seccomp_init(ALLOW))
-    call = library.seccomp_syscall_resolve_name(sys.argv[1].encode())
-    if call < 0 or library.seccomp_rule_add(context, ERRNO | errno.ENOSYS, call, 0) or library.seccomp_load(context):
+    calls = [library.seccomp_syscall_resolve_name(name.encode()) for name in sys.argv[1].split(",")]
+    taken = all(call >= 0 and not library.seccomp_rule_add(context, ERRNO | errno.ENOSYS, call, 0) for call in calls)
+    if not taken or library.seccomp_load(context):
         sys.exit(f"without.py: {sys.argv[1]} cannot be taken away")
     os.execv(sys.argv[2], sys.argv[2:])
 

@@ -27,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/crypto/secret.h"
 #include "common/sandbox/parts.h"
 #include "tests/support/folder.h"
 
@@ -104,13 +105,20 @@ static int in_child(void (*run)(const void *), const void *data) {
 
 #define IN_CHILD(run, data) assert_int_equal(in_child((run), (data)), 0)
 
+/* What keys need may be locked as root, or within the limit for anybody. */
+static bool may_lock(void) {
+  struct rlimit limit;
+  EXPECT(getrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+  return geteuid() == 0 || limit.rlim_max >= 2 << 20;
+}
+
 /* In the child. */
 static void enter(const char *dials) {
   struct cv_sandbox_needs wanted = needs(dials);
   struct cv_sandbox_report report;
   struct cv_why why;
   EXPECT(cv_sandbox_enter(&on, &wanted, &report, &why) == CV_OK);
-  if (!CV_SANITIZED && !report.whole) {
+  if (!CV_SANITIZED && !report.whole && may_lock()) {
     (void)fprintf(stderr, "%s\n", report.text);
     _exit(1);
   }
@@ -488,12 +496,18 @@ static void try_whole(const void *data) {
   struct cv_sandbox_needs wanted = needs("localhost:4711");
   struct cv_sandbox_report report;
   struct cv_why why;
-  cv_sandbox_begin(&require);
-  EXPECT(cv_sandbox_enter(&require, &wanted, &report, &why) == CV_OK);
-  EXPECT(report.whole);
-  static const char *const parts[] = {
-      "user: ",      "; new privileges: none;", "; capabilities: none", "; core dumps: none;", "; seccomp: ",
-      "; landlock: "};
+  bool locks = may_lock();
+  const struct cv_sandbox_settings *mode = locks ? &require : &on;
+  cv_sandbox_begin(mode);
+  EXPECT(cv_sandbox_enter(mode, &wanted, &report, &why) == CV_OK);
+  EXPECT(report.whole == locks);
+  static const char *const parts[] = {"user: ",
+                                      "; new privileges: none;",
+                                      "; capabilities: none",
+                                      "; core dumps: none;",
+                                      "; swap: ",
+                                      "; seccomp: ",
+                                      "; landlock: "};
   for (size_t i = 0; i < CV_COUNT(parts); i++) {
     EXPECT(strstr(report.text, parts[i]) != NULL);
   }
@@ -504,6 +518,93 @@ static void try_whole(const void *data) {
 
 static void the_report_names_every_part(void **state) {
   IN_CHILD(try_whole, NULL);
+}
+
+/* ---- memory ---- */
+
+/* KiB of this process's memory that never go to a swap device. */
+static unsigned long locked_kib(void) {
+  char line[128];
+  unsigned long kib = 0;
+  FILE *status = fopen("/proc/self/status", "r");
+  EXPECT(status != NULL);
+  while (fgets(line, sizeof(line), status) != NULL) {
+    if (strncmp(line, "VmLck:", 6) == 0) {
+      kib = strtoul(line + 6, NULL, 10);
+    }
+  }
+  (void)fclose(status);
+  return kib;
+}
+
+static void try_unlimited(const void *data) {
+  enum { BYTES = 8 << 20 };
+  const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+  struct cv_sandbox_part part;
+  if (setrlimit(RLIMIT_MEMLOCK, &unlimited) != 0) {
+    return; /* not even root may here */
+  }
+  cv_sandbox_begin(&on);
+  unsigned long before = locked_kib();
+  EXPECT(before > 0);
+  EXPECT(setresuid(65534, 65534, 65534) == 0 || geteuid() != 0);
+  cv_sandbox_swap(&part); /* what the user was allowed before is still so */
+  EXPECT(part.on && strcmp(part.text, "nothing") == 0);
+  void *later = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(later != MAP_FAILED && locked_kib() >= before + BYTES / 1024);
+}
+
+/* As nobody, under a limit that not even root can lift then. */
+static void limit_to(size_t bytes, struct cv_sandbox_part *ret) {
+  const struct rlimit limit = {bytes, bytes};
+  EXPECT(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+  EXPECT(setresuid(65534, 65534, 65534) == 0 || geteuid() != 0);
+  cv_sandbox_swap(ret);
+}
+
+static bool is_locked_at(const void *at) {
+  bool inside = false, found = false;
+  char line[512], *to;
+  FILE *maps = fopen("/proc/self/smaps", "r");
+  EXPECT(maps != NULL);
+  while (!found && fgets(line, sizeof(line), maps) != NULL) {
+    unsigned long from = strtoul(line, &to, 16);
+    if (*to == '-') {
+      inside = (unsigned long)at >= from && (unsigned long)at < strtoul(to + 1, NULL, 16);
+    }
+    found = inside && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " lo") != NULL;
+  }
+  (void)fclose(maps);
+  return found;
+}
+
+static void try_keys(const void *data) {
+  const struct cv_key key = {{1, 2, 3}};
+  struct cv_sandbox_part part;
+  limit_to(8 << 20, &part);
+  EXPECT(part.on);
+  EXPECT(strcmp(part.text, "no keys; all the rest, as locked memory is limited to 8192 KiB") == 0);
+  struct cv_key *kept = cv_secret_key(&key);
+  EXPECT(kept != NULL && memcmp(kept, &key, sizeof(key)) == 0 && is_locked_at(kept));
+  cv_secret_free(kept);
+  cv_sandbox_swap(&part);
+  EXPECT(part.on); /* as when a daemon enters what it has begun */
+}
+
+static void try_too_little(const void *data) {
+  struct cv_sandbox_part part;
+  limit_to(64 << 10, &part);
+  EXPECT(!part.on && locked_kib() == 0);
+  EXPECT(strcmp(part.text, "locked memory is limited to 64 KiB; expected 2048 for the keys, or unlimited") == 0);
+  struct cv_key key = {{1}}, *kept = cv_secret_key(&key);
+  EXPECT(kept != NULL); /* it goes on all the same */
+  cv_secret_free(kept);
+}
+
+static void memory_stays_out_of_swap(void **state) {
+  IN_CHILD(try_unlimited, NULL);
+  IN_CHILD(try_keys, NULL);
+  IN_CHILD(try_too_little, NULL);
 }
 
 /* ---- as configured ---- */
@@ -590,6 +691,7 @@ int main(void) {
       cmocka_unit_test(every_thread_is_shut_in),
       cmocka_unit_test(a_thread_that_runs_already_is_told),
       cmocka_unit_test(the_report_names_every_part),
+      cmocka_unit_test(memory_stays_out_of_swap),
   };
   static const struct CMUnitTest sanitized[] = {cmocka_unit_test(a_sanitizer_build_says_what_it_leaves_off)};
   const struct CMUnitTest *more = CV_SANITIZED ? sanitized : shut_in;

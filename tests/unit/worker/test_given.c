@@ -103,15 +103,21 @@ static void test_one_process_at_a_time_has_the_file(void **state) {
   cv_given_close(given);
 }
 
-/* A count that a disk or a slip made smaller would give tokens away that were given. */
-static void test_a_count_that_was_changed_is_refused(void **state) {
+/* A count that a disk or a slip made smaller, or a row that it dropped, would give away what was given. */
+static void test_what_was_changed_is_refused(void **state) {
   static const char *const edits[] = {"UPDATE given SET scores = scores - 1 WHERE worker = 2",
                                       "DELETE FROM given WHERE worker = 2",
-                                      "UPDATE given SET worker = 3 WHERE worker = 2"};
+                                      "UPDATE given SET worker = 3 WHERE worker = 2",
+                                      "DELETE FROM used_row WHERE row = 17", "UPDATE data_set SET print = 8"};
+  static const char *const tables[] = {"given", "given", "given", "used_row", "data_set"};
   for (size_t i = 0; i < CV_COUNT(edits); i++) {
     struct cv_given *given = opened(1, 2);
     struct cv_why why = {.text = ""};
+    char table[40];
+    uint64_t marked = 0;
     sqlite3 *db;
+    assert_int_equal(cv_given_rows(given, "films", 7, mark, &marked, &why), CV_OK);
+    assert_int_equal(cv_given_note_rows(given, (uint32_t[]){3, 17}, 2), CV_OK);
     cv_given_note(given, 1, 4);
     cv_given_note(given, 2, 7);
     keep(given);
@@ -120,7 +126,8 @@ static void test_a_count_that_was_changed_is_refused(void **state) {
     assert_int_equal(sqlite3_exec(db, edits[i], NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     assert_int_equal(cv_given_open(folder.path, 1, 2, &given, &why), CV_ERR_DAMAGED);
-    assert_non_null(strstr(why.text, "given.db: table given: "));
+    (void)snprintf(table, sizeof(table), "given.db: table %s: ", tables[i]);
+    assert_non_null(strstr(why.text, table));
     assert_int_equal(unlink(folder_file(&folder, "given.db")), 0);
   }
 }
@@ -180,7 +187,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_rows_that_were_given_are_known_by_campaign_and_data_set, make_folder,
                                       remove_folder),
       cmocka_unit_test_setup_teardown(test_one_process_at_a_time_has_the_file, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(test_a_count_that_was_changed_is_refused, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_what_was_changed_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_count_out_of_range_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_without_memory_nothing_is_kept_by_halves, make_folder, remove_folder),
   };
