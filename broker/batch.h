@@ -23,7 +23,12 @@ enum cv_op_kind {
   CV_OP_UNCHUNK,   /* deletes a chunk */
   CV_OP_TRIM,      /* deletes journal rows of commits below `number`, of every campaign */
   CV_OP_PURGE,     /* deletes journal and chunks of a campaign: nothing secret stays */
+  CV_OP_ENDED,     /* bytes = what is kept in memory of a campaign that has ended; campaign 0: of all forgotten ones */
+  CV_OP_DROP,      /* deletes plans and releases of an ended campaign up to `number`; CV_DROP_ALL: whatever it has */
+  CV_OP_FORGET,    /* deletes what CV_OP_ENDED wrote */
 };
+
+#define CV_DROP_ALL UINT64_C(0x7fffffffffffffff)
 
 enum cv_chunk_kind { CV_CHUNK_PLACES = 1, CV_CHUNK_PAYERS, CV_CHUNK_ARM, CV_CHUNK_ACCOUNTS };
 

@@ -70,12 +70,15 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
     return CV_ERR_NOMEM;
   }
   append_open(broker, campaign);
-  broker->campaigns_count++;
-  broker->totals.campaigns = id > broker->totals.campaigns ? id : broker->totals.campaigns;
-  broker->totals.promised_micro =
-      cv_ledger_add(broker->totals.promised_micro, cv_privacy_worker_micro(&campaign->privacy, spec));
   *ret = campaign;
   return CV_OK;
+}
+
+void cv_campaign_count(struct cv_broker *broker, const struct cv_campaign *campaign) {
+  struct cv_totals *totals = &broker->totals;
+  totals->campaigns = campaign->id > totals->campaigns ? campaign->id : totals->campaigns;
+  totals->promised_micro =
+      cv_ledger_add(totals->promised_micro, cv_privacy_worker_micro(&campaign->privacy, &campaign->spec));
 }
 
 static void free_secrets(struct cv_campaign *campaign) {
@@ -113,6 +116,80 @@ void cv_campaign_free(struct cv_campaign *campaign) {
   free(campaign);
 }
 
+static void leave_open(struct cv_broker *broker, struct cv_campaign *campaign) {
+  struct cv_campaign **at = &broker->open;
+  while (*at != NULL && *at != campaign) {
+    at = &(*at)->next_open;
+  }
+  if (*at == campaign) {
+    *at = campaign->next_open;
+    campaign->next_open = NULL;
+    broker->open_count--;
+  }
+}
+
+void cv_campaign_over(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end, uint64_t wall_ms) {
+  campaign->end = end;
+  campaign->phase = CV_PHASE_ENDED;
+  campaign->ended_wall_ms = wall_ms;
+  free_secrets(campaign);
+  leave_open(broker, campaign);
+}
+
+void cv_campaign_drop(struct cv_broker *broker, struct cv_campaign *campaign) {
+  leave_open(broker, campaign);
+  HASH_DEL(broker->campaigns, campaign);
+  cv_campaign_free(campaign);
+}
+
+static struct cv_ended *record_of(struct cv_broker *broker, const struct cv_campaign *campaign) {
+  struct cv_ended *ended = cv_archive_find(&broker->archive, campaign->id);
+  if (ended != NULL) {
+    return ended;
+  }
+  ended = calloc(1, sizeof(*ended));
+  if (ended == NULL) {
+    return NULL;
+  }
+  ended->id = campaign->id;
+  memcpy(ended->client_key, campaign->client_key, sizeof(ended->client_key));
+  if (cv_archive_add(&broker->archive, ended, campaign->requester) != CV_OK) {
+    free(ended);
+    return NULL;
+  }
+  return ended;
+}
+
+enum cv_err cv_campaign_digest(const struct cv_broker *broker, const struct cv_spec *spec, struct cv_digest *ret) {
+  struct cv_buf bytes = {0};
+  cv_spec_encode(spec, &bytes);
+  bool ok = cv_buf_ok(&bytes);
+  if (ok) {
+    broker->config.digest(bytes.data, bytes.len, "", 0, ret);
+  }
+  cv_buf_fini(&bytes);
+  return ok ? CV_OK : CV_ERR_NOMEM;
+}
+
+void cv_campaign_archive(struct cv_broker *broker, const struct cv_campaign *campaign) {
+  struct cv_ended *ended = record_of(broker, campaign);
+  if (ended == NULL || cv_campaign_digest(broker, &campaign->spec, &ended->spec_digest) != CV_OK) {
+    broker->failed = true;
+    return;
+  }
+  cv_campaign_progress(broker, campaign, &ended->progress);
+  ended->ended_wall_ms = campaign->ended_wall_ms;
+  memcpy(ended->thirdparty, campaign->thirdparty, sizeof(ended->thirdparty));
+  ended->worker_micro = cv_privacy_worker_micro(&campaign->privacy, &campaign->spec);
+  if (cv_privacy_is_unprotected(&campaign->privacy)) {
+    ended->cost_micro = 0; /* its givers' accounts are at their end */
+  } else if (__builtin_mul_overflow(cv_campaign_charge(campaign, 1), campaign->tokens, &ended->cost_micro)) {
+    ended->cost_micro = UINT64_MAX;
+  }
+  cv_archive_mark(&broker->archive, ended);
+  broker->changed = true;
+}
+
 void cv_campaign_mark(struct cv_broker *broker, struct cv_campaign *campaign) {
   campaign->changed = true;
   campaign->progressed = true;
@@ -134,22 +211,12 @@ void cv_campaign_end(struct cv_broker *broker, struct cv_campaign *campaign, enu
   if (campaign->phase == CV_PHASE_ENDED) {
     return;
   }
-  if (campaign->phase < CV_PHASE_STOPPING || end == CV_END_FROZEN || end == CV_END_REFUSED || end == CV_END_RECOVERED) {
-    campaign->end = end;
-  }
-  campaign->phase = CV_PHASE_ENDED;
-  campaign->ended_wall_ms = broker->wall_ms;
+  bool is_new =
+      campaign->phase < CV_PHASE_STOPPING || end == CV_END_FROZEN || end == CV_END_REFUSED || end == CV_END_RECOVERED;
+  cv_campaign_over(broker, campaign, is_new ? end : campaign->end, broker->wall_ms);
   campaign->purge = true;
-  free_secrets(campaign);
-  struct cv_campaign **at = &broker->open;
-  while (*at != campaign) {
-    at = &(*at)->next_open;
-  }
-  *at = campaign->next_open;
-  campaign->next_open = NULL;
-  broker->open_count--;
-  broker->sweep = true;
   cv_campaign_mark(broker, campaign);
+  cv_campaign_archive(broker, campaign);
   cv_broker_note(broker, NULL, "campaign %u \"%s\" ended: %s, %llu tokens, %zu releases", campaign->id,
                  campaign->spec.name, cv_end_text(campaign->end), (unsigned long long)campaign->tokens,
                  campaign->releases);

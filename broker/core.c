@@ -26,6 +26,7 @@ enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broke
   broker->commit = 1;
   broker->quiet = true;
   cv_chunks_init(&broker->accounts.cells, ACCOUNT_CHUNKS);
+  cv_archive_init(&broker->archive);
   *ret = broker;
   return CV_OK;
 }
@@ -46,6 +47,7 @@ void cv_broker_free(struct cv_broker *broker) {
     conn_free(conn);
   }
   CV_TABLE_DRAIN(broker->campaigns, cv_campaign_free);
+  cv_archive_fini(&broker->archive);
   cv_chunks_fini(&broker->accounts.cells);
   cv_arena_fini(&broker->rank_arena);
   free(broker->dirty);
@@ -207,6 +209,7 @@ void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms)
     check_limits(broker, campaign);
   }
   broker->said = broker->said || free_after != free_before;
+  cv_ended_sweep(broker);
   cv_order_tick(broker, now_ms);
 }
 
@@ -259,8 +262,7 @@ static void swap_out(struct cv_broker_conn *conn) {
 }
 
 static enum cv_err fill_outputs(struct cv_broker *broker, uint64_t now_ms) {
-  for (struct cv_campaign *campaign = broker->sweep ? broker->campaigns : broker->open; campaign != NULL;
-       campaign = broker->sweep ? campaign->hh.next : campaign->next_open) {
+  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     if (campaign->phase >= CV_PHASE_STOPPING && !campaign->done_told) {
       campaign->done_told = true;
       CV_TRY(cv_crowd_tell_done(broker, campaign));
@@ -301,7 +303,6 @@ static enum cv_err flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wal
   }
   broker->said = broker->said || broker->unserved;
   broker->changed = false;
-  broker->sweep = false;
   broker->gathered = 0;
   broker->in_flight = true;
   *ret_store = store;
@@ -355,6 +356,9 @@ bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret) {
       return true;
     }
   }
+  if (!broker->in_flight && !broker->failed) {
+    cv_ended_leave_memory(broker);
+  }
   return false;
 }
 
@@ -363,6 +367,6 @@ void cv_broker_figures(const struct cv_broker *broker, struct cv_broker_figures 
   ret->crowd_conns = broker->crowd_conns;
   ret->order_conns = broker->order_conns;
   ret->campaigns_open = broker->open_count;
-  ret->campaigns = broker->campaigns_count;
+  ret->campaigns_kept = broker->archive.count;
   ret->thirdparty = broker->rank != NULL;
 }

@@ -56,17 +56,27 @@ struct cv_broker_config {
 CV_MUST_USE enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broker **ret);
 void cv_broker_free(struct cv_broker *broker);
 
-/* ---- restoring, before any event, in this order: campaigns, plans, releases, ledger, recoveries, standings, states,
- * chunks, journal ---- */
+/*
+ * ---- restoring, before any event ----
+ *
+ * In this order: the records of campaigns that have ended; of each campaign without one its description, plans,
+ * releases, ledger, standings and state, then cv_broker_restore_whole(); recoveries, chunks, journal, the end.
+ */
 
 /* Each takes a row as a batch had it. CV_ERR_DAMAGED if it is none, or does not fit what came before; CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_broker_restore_ended(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
-CV_MUST_USE enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_ledger(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
-CV_MUST_USE enum cv_err cv_broker_restore_recovery(struct cv_broker *broker, uint32_t number, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
+CV_MUST_USE enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
+/*
+ * These were all of them. A campaign that has ended without a record (an older program stored it) gets one and leaves
+ * memory again. One that has a record was fetched: it stays until it has been served from, if it agrees with that.
+ */
+CV_MUST_USE enum cv_err cv_broker_restore_whole(struct cv_broker *broker, uint32_t campaign);
+CV_MUST_USE enum cv_err cv_broker_restore_recovery(struct cv_broker *broker, uint32_t number, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind,
                                                 uint64_t number, uint64_t commit, struct cv_reader *bytes);
 /* Rows in the order of commits. */
@@ -75,6 +85,18 @@ CV_MUST_USE enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint
 /* `commit` is the last one stored, and `totals` what was stored with it; NULL: not compared. */
 CV_MUST_USE enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, const struct cv_totals *totals,
                                               uint64_t now_ms, uint64_t wall_ms);
+
+/*
+ * ---- fetching ----
+ *
+ * A campaign that has ended is in the database only. When its requester asks for it, the shell restores it:
+ * description, plans, releases, ledger, standings, state, cv_broker_restore_whole(); or says that it cannot.
+ */
+
+/* Whether one is to be fetched now; never between flush and stored. */
+bool cv_broker_wanted(struct cv_broker *broker, uint32_t *ret_campaign);
+/* Its rows are damaged, as `why` says: who waits for it is told, and nothing of it stays in memory. */
+void cv_broker_fetch_failed(struct cv_broker *broker, uint32_t campaign, const char *why);
 
 /* ---- connections ---- */
 
@@ -152,7 +174,7 @@ bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret);
 struct cv_broker_figures {
   uint64_t tokens, duplicates, expired, refused, releases, plans, commits;
   struct cv_refusals refusals;
-  uint32_t crowd_conns, order_conns, campaigns_open, campaigns;
+  uint32_t crowd_conns, order_conns, campaigns_open, campaigns_kept;
   bool thirdparty;
 };
 /* Counters since the start, and what is there now. */

@@ -233,7 +233,6 @@ enum cv_err cv_epoch_add_release(struct cv_broker *broker, struct cv_campaign *c
     campaign->releases_cap = cap;
   }
   campaign->release[campaign->releases++] = *row;
-  broker->totals.releases++;
   struct cv_release release;
   cv_campaign_release(campaign, campaign->releases - 1, &release);
   cv_chain_release(&campaign->releases_hash, &release, broker->config.digest);
@@ -322,6 +321,7 @@ enum cv_err cv_epoch_close(struct cv_broker *broker, struct cv_campaign *campaig
   };
   row.nth = (uint32_t)arm->mechanism->releases;
   CV_TRY(cv_epoch_add_release(broker, campaign, &row));
+  broker->totals.releases++;
   campaign->free_places -= cv_arm_free_places(arm);
   campaign->open_arms--;
   drop_places(broker, campaign, index, arm->first, arm->first + arm->want);

@@ -47,12 +47,36 @@ static void tell_awaited(const struct cv_broker *core, const char *thirdparty) {
   }
 }
 
-static void tell_campaigns(const struct cv_broker *core) {
-  cv_fact("read");
-  for (const struct cv_campaign *campaign = core->campaigns; campaign != NULL; campaign = campaign->hh.next) {
-    cv_fact("campaign\t-\t%u\t%s\t%zu\t%s\t%zu\t%s", campaign->id, cv_end_text(campaign->end), campaign->releases,
-            hex_of(&campaign->releases_hash).text, campaign->plans, hex_of(&campaign->plans_hash).text);
+static void tell_campaign(const struct cv_campaign *campaign) {
+  cv_fact("campaign\t-\t%u\t%s\t%zu\t%s\t%zu\t%s", campaign->id, cv_end_text(campaign->end), campaign->releases,
+          hex_of(&campaign->releases_hash).text, campaign->plans, hex_of(&campaign->plans_hash).text);
+}
+
+/* Up to which number a campaign may be gone: it was purged, or is forgotten. */
+static void tell_gone(const struct cv_broker *core) {
+  uint64_t last = core->archive.past.totals.campaigns;
+  for (const struct cv_ended *ended = core->archive.all; ended != NULL; ended = ended->hh.next) {
+    last = ended->purged && ended->id > last ? ended->id : last;
   }
+  cv_fact("gone\t%" PRIu64, last);
+}
+
+/* Those that have ended are read one after the other; that all could be is the last thing that is told. */
+static enum cv_err tell_campaigns(struct cv_broker_store *store, struct cv_broker *core, struct cv_why *why) {
+  for (const struct cv_campaign *campaign = core->open; campaign != NULL; campaign = campaign->next_open) {
+    tell_campaign(campaign);
+  }
+  for (const struct cv_ended *ended = core->archive.all; ended != NULL; ended = ended->hh.next) {
+    if (!ended->purged) {
+      CV_TRY(cv_broker_store_fetch(store, core, ended->id, why));
+      struct cv_campaign *campaign = cv_campaign_find(core, ended->id);
+      tell_campaign(campaign);
+      cv_campaign_drop(core, campaign);
+    }
+  }
+  tell_gone(core);
+  cv_fact("read");
+  return CV_OK;
 }
 
 static bool examine_marks(const struct cv_broker_marks *marks, const struct cv_broker_settings *settings) {
@@ -81,19 +105,25 @@ static bool examine_rows(struct cv_broker_store *store, const struct cv_broker_s
   if (err == CV_OK) {
     err = cv_broker_store_load(store, core, cv_clock_mono_ms(), cv_clock_wall_ms(), &why);
   }
+  if (err == CV_OK) {
+    err = tell_campaigns(store, core, &why);
+  }
   if (err != CV_OK) {
     cv_finding(CV_FINDING_WRONG, "check seal_key first; else put a copy back and run crowdveil recover", "%s",
                why.text);
   } else {
     cv_finding(CV_FINDING_OK, "", "ledger: covers all %" PRIu64 " releases of %" PRIu64 " campaigns",
                core->totals.releases - (core->recoveries > 0 ? core->recovery.added.releases : 0),
-               (uint64_t)core->campaigns_count);
+               (uint64_t)core->open_count + core->archive.count);
+    if (core->archive.past.count > 0) {
+      cv_finding(CV_FINDING_NOTE, "", "%" PRIu64 " campaigns that ended are forgotten; what they cost is charged",
+                 core->archive.past.count);
+    }
     if (core->accounts.floor_micro > 0) {
       cv_finding(CV_FINDING_NOTE, "", "ledger: %u recoveries have charged epsilon %g of %g to every worker",
                  core->recoveries, epsilon(core->accounts.floor_micro), settings->limit_worker_epsilon);
     }
     tell_awaited(core, settings->thirdparty_name);
-    tell_campaigns(core);
   }
   cv_broker_free(core);
   return err == CV_OK;

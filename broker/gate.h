@@ -21,10 +21,13 @@ struct cv_broker_limits {
   uint32_t release_tokens;       /* smallest number of tokens in a release, unless each token is protected by itself */
   uint32_t arms;
   uint32_t campaigns; /* open at once, per requester */
-  uint64_t tokens;    /* largest token limit of a campaign */
-  uint32_t chunks;    /* 4 KiB chunks of the workers' tables, per campaign */
+  uint32_t submits;   /* in a minute, per requester, and no more than are kept; 0: any number */
+  uint32_t kept; /* open and ended, per requester; one more, and the one that ended first is forgotten; 0: any number */
+  uint64_t tokens; /* largest token limit of a campaign */
+  uint32_t chunks; /* 4 KiB chunks of the workers' tables, per campaign */
   uint32_t lease_ms;
   uint32_t queue;          /* workers waiting, per connection */
+  uint64_t retention_ms;   /* after its end a campaign is forgotten; 0: not for its age */
   bool trusted_thirdparty; /* accept campaigns that give their third-party exact sums, which protect no worker */
   bool unsafe_mechanisms;  /* accept what is known to protect less than it says, for experiments */
 };

@@ -229,6 +229,7 @@ static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_campaign *c
     cv_batch_shut(batch);
     campaign->changed = false;
   }
+  campaign->settled = campaign->phase == CV_PHASE_ENDED;
   return CV_OK;
 }
 
@@ -339,15 +340,8 @@ static enum cv_err fill_purges(struct cv_broker *broker, struct cv_batch *batch)
 
 enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_batch *batch) {
   bool purge = false, recovers = broker->recovery_due; /* whose charges are in no journal */
-  for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     CV_TRY(fill_campaign(broker, campaign, batch));
-    purge = purge || campaign->purge;
-  }
-  for (struct cv_campaign *campaign = broker->sweep ? broker->campaigns : NULL; campaign != NULL;
-       campaign = campaign->hh.next) {
-    if (campaign->changed) {
-      CV_TRY(fill_campaign(broker, campaign, batch));
-    }
     purge = purge || campaign->purge;
   }
   if (broker->recovery_due) {
@@ -357,5 +351,6 @@ enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_batch *batch) {
     broker->recovery_due = false;
   }
   CV_TRY(fold(broker, batch, purge || recovers));
-  return purge ? fill_purges(broker, batch) : CV_OK;
+  CV_TRY(purge ? fill_purges(broker, batch) : CV_OK);
+  return cv_ended_fill(broker, batch);
 }

@@ -6,7 +6,9 @@ const char CV_BROKER_PROOF_STEP[] =
     "ALTER TABLE plan ADD COLUMN code BLOB;"
     "ALTER TABLE release ADD COLUMN code BLOB;"
     "ALTER TABLE ledger ADD COLUMN code BLOB;"
-    "ALTER TABLE recovery ADD COLUMN code BLOB;" CV_PROOF_TABLE;
+    "ALTER TABLE recovery ADD COLUMN code BLOB;"
+    /* what a start reads of campaigns that have ended; campaign 0: of all that are forgotten */
+    "CREATE TABLE ended (campaign INTEGER PRIMARY KEY, image BLOB NOT NULL, code BLOB);" CV_PROOF_TABLE;
 
 /* A new part gets its place at the end. */
 static const struct cv_proof_part parts[] = {
@@ -18,6 +20,7 @@ static const struct cv_proof_part parts[] = {
     [CV_PART_RECOVERY] = {.table = "recovery", .code = "code"},
     [CV_PART_JOURNAL] = {.table = "journal", .group = "campaign", .sealed = "sealed"},
     [CV_PART_CHUNK] = {.table = "chunk", .group = "campaign", .sealed = "sealed"},
+    [CV_PART_ENDED] = {.table = "ended", .group = "campaign", .code = "code"},
 };
 _Static_assert(CV_COUNT(parts) == CV_BROKER_PARTS, "a part each");
 

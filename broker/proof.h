@@ -20,6 +20,7 @@ enum cv_broker_part {
   CV_PART_RECOVERY,
   CV_PART_JOURNAL,
   CV_PART_CHUNK,
+  CV_PART_ENDED,
   CV_BROKER_PARTS
 };
 

@@ -25,8 +25,12 @@ static void freeze(struct cv_broker *broker, struct cv_campaign *campaign, const
 }
 
 /* A campaign stays with the third-party that has opened it. */
+static bool has_opened(const struct cv_broker *broker, const char *thirdparty) {
+  return thirdparty[0] == '\0' || strcmp(thirdparty, broker->rank->identity.name) == 0;
+}
+
 static bool is_theirs(const struct cv_broker *broker, const struct cv_campaign *campaign) {
-  return campaign->thirdparty[0] == '\0' || strcmp(campaign->thirdparty, broker->rank->identity.name) == 0;
+  return has_opened(broker, campaign->thirdparty);
 }
 
 const char *cv_rank_awaited(const struct cv_broker *broker, const struct cv_campaign *campaign) {
@@ -43,6 +47,7 @@ static struct cv_campaign *find_theirs(struct cv_broker *broker, uint64_t id) {
 void cv_rank_disconnected(struct cv_broker *broker) {
   broker->rank = NULL;
   broker->rank_ready = false; /* a frame that was made for this connection is for no other */
+  cv_archive_close_none(&broker->archive);
   for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     memset(&campaign->rank, 0, sizeof(campaign->rank));
     campaign->progressed = true;
@@ -57,19 +62,24 @@ void cv_rank_connected(struct cv_broker *broker, struct cv_broker_conn *conn) {
   uint64_t recent = broker->recovery.last > FORGOTTEN_MAX ? broker->recovery.last - FORGOTTEN_MAX : 0;
   broker->forgotten_next = first > recent ? first : recent + 1;
   /* A Closed may have been lost with the last connection; those that ended last hear it again. */
-  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
-    bool is_recent = campaign->id + NUMBERS_A_FRAME > broker->totals.campaigns;
+  for (const struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     const char *awaited = cv_rank_awaited(broker, campaign);
     if (awaited != NULL) {
       cv_broker_note(broker, conn->who, "campaign %u \"%s\" waits for thirdparty/%s, which opened it", campaign->id,
                      campaign->spec.name, awaited);
     }
-    if (campaign->phase == CV_PHASE_ENDED && is_theirs(broker, campaign) &&
-        (is_recent || campaign->end == CV_END_RECOVERED)) {
-      campaign->rank.close_due = true;
-      broker->sweep = true;
+  }
+  for (struct cv_ended *ended = broker->archive.all; ended != NULL; ended = ended->hh.next) {
+    bool is_recent = ended->id + NUMBERS_A_FRAME > broker->totals.campaigns;
+    if (has_opened(broker, ended->thirdparty) && (is_recent || ended->progress.end == CV_END_RECOVERED)) {
+      cv_archive_close(&broker->archive, ended);
     }
   }
+}
+
+/* A campaign of ours that has ended and may have left memory: messages about it cross its end. */
+static bool has_ended(struct cv_broker *broker, uint64_t id) {
+  return id > 0 && id <= broker->totals.campaigns && cv_campaign_find(broker, id) == NULL;
 }
 
 /* The chain's hash after `n` records, computed again from the start: only after a reconnect. */
@@ -192,6 +202,9 @@ static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_campaign *cam
 
 static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *plan, struct cv_why *why) {
   struct cv_campaign *campaign = find_theirs(broker, plan->campaign);
+  if (has_ended(broker, plan->campaign)) {
+    return CV_OK;
+  }
   if (campaign == NULL) {
     return cv_fail(why, CV_ERR_STATE, "a plan for campaign %llu, which is not open",
                    (unsigned long long)plan->campaign);
@@ -227,31 +240,37 @@ static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *
   return CV_OK;
 }
 
+/* The third-party is told that we have the result, if it ended; one that is forgotten was told so before. */
+static enum cv_err let_go(struct cv_broker *broker, uint64_t id) {
+  struct cv_ended *ended = cv_archive_find(&broker->archive, id);
+  if (ended != NULL && has_opened(broker, ended->thirdparty)) {
+    cv_archive_close(&broker->archive, ended);
+    broker->said = true;
+  }
+  return CV_OK;
+}
+
 static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_result *result, struct cv_why *why) {
   struct cv_campaign *campaign = find_theirs(broker, result->campaign);
+  if (has_ended(broker, result->campaign)) {
+    return let_go(broker, result->campaign);
+  }
   if (campaign == NULL) {
     return cv_fail(why, CV_ERR_STATE, "a result of campaign %llu, which is not open",
                    (unsigned long long)result->campaign);
   }
-  broker->said = true;
-  campaign->rank.close_due = true;
-  broker->sweep = true;
   if (campaign->phase == CV_PHASE_ENDED) {
-    return CV_OK;
+    return let_go(broker, campaign->id);
   }
   if (!campaign->rank.opened) {
     freeze(broker, campaign, "before it has opened the campaign, a result after plan", campaign->plans,
            campaign->plans);
-    return CV_OK;
-  }
-  if (campaign->phase == CV_PHASE_RUNNING && (result->reason != CV_END_COMPLETE || campaign->open_arms > 0)) {
+  } else if (campaign->phase == CV_PHASE_RUNNING && (result->reason != CV_END_COMPLETE || campaign->open_arms > 0)) {
     freeze(broker, campaign, "a result that was not asked for, after plan", campaign->plans, campaign->plans);
-    return CV_OK;
-  }
-  if (takes_standings(broker, campaign, result->standing, result->standings)) {
+  } else if (takes_standings(broker, campaign, result->standing, result->standings)) {
     cv_campaign_end(broker, campaign, result->reason);
   }
-  return CV_OK;
+  return let_go(broker, campaign->id);
 }
 
 static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_rank_frame *frame,
@@ -273,6 +292,9 @@ static enum cv_err on_frame(struct cv_broker *broker, struct cv_broker_conn *con
   }
   for (size_t i = 0; i < frame->acks; i++) {
     struct cv_campaign *campaign = find_theirs(broker, frame->ack[i].campaign);
+    if (has_ended(broker, frame->ack[i].campaign)) {
+      continue;
+    }
     if (campaign == NULL) {
       return cv_fail(why, CV_ERR_STATE, "a release of campaign %llu is acknowledged, which is not open",
                      (unsigned long long)frame->ack[i].campaign);
@@ -352,10 +374,14 @@ static void fill_numbers(struct cv_campaign *campaign, struct cv_rank_frame *fra
     campaign->rank.stop_sent = true;
     frame->stop[frame->stops++] = (struct cv_rank_stop){.campaign = campaign->id, .reason = campaign->end};
   }
-  if (campaign->rank.close_due && frame->closed < NUMBERS_A_FRAME) {
-    campaign->rank.close_due = false;
-    frame->close[frame->closed++] = campaign->id;
+}
+
+static void fill_closed(struct cv_broker *broker, struct cv_rank_frame *frame) {
+  struct cv_ended *ended = NULL;
+  while (frame->closed < NUMBERS_A_FRAME && (ended = cv_archive_take_closing(&broker->archive)) != NULL) {
+    frame->close[frame->closed++] = ended->id;
   }
+  broker->said = broker->said || broker->archive.closing != NULL;
 }
 
 /* Campaigns that a recovery found forgotten get no result: the third-party lets go of them. */
@@ -407,12 +433,7 @@ enum cv_err cv_rank_fill(struct cv_broker *broker) {
     bool more = !campaign->rank.open_sent || (campaign->rank.opened && is_behind(campaign));
     broker->said = broker->said || more;
   }
-  for (struct cv_campaign *campaign = broker->sweep ? broker->campaigns : NULL; campaign != NULL;
-       campaign = campaign->hh.next) {
-    if (campaign->phase == CV_PHASE_ENDED && campaign->rank.close_due && is_theirs(broker, campaign)) {
-      fill_numbers(campaign, frame);
-    }
-  }
+  fill_closed(broker, frame);
   fill_forgotten(broker, frame);
   broker->rank_ready = frame->hello.present || frame->opens + frame->recorded + frame->releases + frame->accepted +
                                                        frame->refused + frame->stops + frame->closed >

@@ -84,13 +84,29 @@ static const struct cv_recover_claim *claim_of(const struct cv_recover_facts *fa
   return NULL;
 }
 
-/* The claim, if the third-party knows more of the campaign than we do; once that is charged, it stays so: NULL. */
+/* Whether the third-party knows more of the campaign than we do; once that is charged, it stays so: no. */
+static bool is_ahead(const struct cv_recover_claim *claim, enum cv_end end, uint64_t releases, uint64_t plans) {
+  return claim != NULL && end != CV_END_RECOVERED && (claim->releases > releases || claim->plans > plans);
+}
+
+/* The claim that is; NULL: there is none. */
 static const struct cv_recover_claim *ahead_of(const struct cv_campaign *campaign,
                                                const struct cv_recover_facts *facts) {
   const struct cv_recover_claim *claim = claim_of(facts, campaign->id);
-  bool ahead = claim != NULL && campaign->end != CV_END_RECOVERED &&
-               (claim->releases > campaign->releases || claim->plans > campaign->plans);
-  return ahead ? claim : NULL;
+  return is_ahead(claim, campaign->end, campaign->releases, campaign->plans) ? claim : NULL;
+}
+
+static const struct cv_recover_claim *ahead_of_ended(const struct cv_ended *ended,
+                                                     const struct cv_recover_facts *facts) {
+  const struct cv_recover_claim *claim = claim_of(facts, ended->id);
+  const struct cv_progress *progress = &ended->progress;
+  return is_ahead(claim, progress->end, progress->releases, progress->plans) ? claim : NULL;
+}
+
+bool cv_broker_recover_needs(const struct cv_broker *broker, const struct cv_recover_facts *facts,
+                             const struct cv_recover_claim *claim) {
+  const struct cv_ended *ended = cv_archive_find(&broker->archive, claim->campaign);
+  return ended != NULL && !ended->purged && ahead_of_ended(ended, facts) == claim;
 }
 
 static uint64_t beyond(uint64_t theirs, uint64_t ours) {
@@ -154,6 +170,11 @@ static bool is_level(const struct cv_broker *broker, const struct cv_recover_fac
   }
   for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     if (ahead_of(campaign, facts) != NULL) {
+      return false;
+    }
+  }
+  for (const struct cv_ended *ended = broker->archive.all; ended != NULL; ended = ended->hh.next) {
+    if (ahead_of_ended(ended, facts) != NULL) {
       return false;
     }
   }
@@ -290,8 +311,25 @@ static void settle_campaign(struct cv_broker *broker, struct cv_campaign *campai
   }
   cv_campaign_end(broker, campaign, CV_END_RECOVERED);
   campaign->end = CV_END_RECOVERED; /* it may have been frozen for what is charged now */
-  broker->sweep = true;
   cv_campaign_mark(broker, campaign);
+  cv_campaign_archive(broker, campaign);
+}
+
+/* What a worker may have been charged; it is the third-party's figure if another campaign had that number. */
+static uint64_t charge_for(const struct cv_recover_claim *ahead, uint64_t ours) {
+  return ahead->worker_micro > ours ? ahead->worker_micro : ours;
+}
+
+/* Of a campaign that was purged there are no accounts of arms to write off; workers are charged all the same. */
+static void settle_purged(struct cv_broker *broker, const struct cv_recover_facts *facts, uint64_t *floor_micro) {
+  for (struct cv_ended *ended = broker->archive.all; ended != NULL; ended = ended->hh.next) {
+    const struct cv_recover_claim *ahead = ended->purged ? ahead_of_ended(ended, facts) : NULL;
+    if (ahead != NULL) {
+      *floor_micro = cv_ledger_add(*floor_micro, charge_for(ahead, ended->worker_micro));
+      ended->progress.end = CV_END_RECOVERED;
+      cv_archive_mark(&broker->archive, ended);
+    }
+  }
 }
 
 /* Charges the workers for what the campaigns may have had since, and ends these. */
@@ -307,6 +345,7 @@ static void settle(struct cv_broker *broker, const struct cv_recover_facts *fact
       bill_campaign(broker, campaign, ahead, lost, &bill);
     }
   }
+  settle_purged(broker, facts, &bill.floor_micro);
   recovery->floor_micro = smaller(bill.floor_micro, beyond(limit, floor));
   spare_accounts(broker, &bill, recovery->floor_micro, recovery);
   cv_chunks_fini(&bill.spared);

@@ -52,6 +52,10 @@ struct cv_recovery {
   struct cv_totals added;                 /* to the totals that follow from the other rows */
 };
 
+/* Whether the campaign that the claim is about, which has ended, must be fetched first: what it released is written
+ * off. */
+bool cv_broker_recover_needs(const struct cv_broker *broker, const struct cv_recover_facts *facts,
+                             const struct cv_recover_claim *claim);
 /*
  * Between cv_broker_restore_end() and the first event. False if there is nothing to recover, and nothing has changed;
  * else the core's next batch holds the recovery, and its commit lies far above any that can have been.

@@ -144,6 +144,11 @@ static enum cv_err mend(const struct cv_repair *repair, struct bench *bench, str
                                          .claim = repair->claim,
                                          .claims = repair->claims,
                                          .wall_ms = repair->wall_ms};
+  for (size_t i = 0; i < repair->claims; i++) {
+    if (cv_broker_recover_needs(bench->core, &facts, &repair->claim[i])) {
+      CV_TRY(cv_broker_store_fetch(bench->store, bench->core, (uint32_t)repair->claim[i].campaign, why));
+    }
+  }
   ret->changed = cv_broker_recover(bench->core, &facts, &ret->recovery);
   ret->floor_micro = cv_broker_floor_micro(bench->core);
   return ret->changed ? store_it(repair, bench, why) : cv_broker_store_anchor(bench->store, why);

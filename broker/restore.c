@@ -10,6 +10,10 @@ static enum cv_err damaged_unless(bool good) {
   return good ? CV_OK : CV_ERR_DAMAGED;
 }
 
+enum cv_err cv_broker_restore_ended(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
+  return cv_archive_read(&broker->archive, id, row);
+}
+
 enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
   size_t n = 0;
   const uint8_t *requester = cv_read_bytes(row, &n);
@@ -33,7 +37,8 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
                                         .tokens = UINT64_MAX,
                                         .trusted_thirdparty = true,
                                         .unsafe_mechanisms = true};
-  err = damaged_unless((as_before || cv_read_u8(row) == CV_CHARGES_TODAY) && cv_gate_spec(&spec, &none, NULL) == CV_OK);
+  err = damaged_unless((as_before || cv_read_u8(row) == CV_CHARGES_TODAY) &&
+                       cv_gate_spec(&spec, &none, NULL) == CV_OK && cv_campaign_find(broker, id) == NULL);
   if (err == CV_OK) {
     err = cv_campaign_new(broker, id, &spec, as_before, &campaign);
   }
@@ -82,10 +87,8 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
   if (phase == CV_PHASE_STOPPING) {
     cv_campaign_stop(broker, campaign, (enum cv_end)end);
   } else if (phase == CV_PHASE_ENDED) {
-    campaign->end = (enum cv_end)end;
-    campaign->phase = CV_PHASE_STOPPING;
-    broker->wall_ms = ended;
-    cv_campaign_end(broker, campaign, (enum cv_end)end);
+    CV_TRY(damaged_unless(end != CV_END_NONE));
+    cv_campaign_over(broker, campaign, (enum cv_end)end, ended);
   } else {
     campaign->phase = (enum cv_phase)phase;
     campaign->end = (enum cv_end)end;
@@ -369,6 +372,38 @@ static enum cv_err settle(struct cv_campaign *campaign) {
   return check_history(campaign);
 }
 
+/* ---- one that has ended ---- */
+
+static bool agrees(const struct cv_campaign *campaign, const struct cv_ended *ended) {
+  const struct cv_progress *progress = &ended->progress;
+  return campaign->phase == CV_PHASE_ENDED && !ended->purged && campaign->end == progress->end &&
+         campaign->tokens == progress->tokens && campaign->releases == progress->releases &&
+         campaign->plans == progress->plans && campaign->spec.arms == progress->arms &&
+         strcmp(campaign->requester, ended->owner->name) == 0;
+}
+
+enum cv_err cv_broker_restore_whole(struct cv_broker *broker, uint32_t id) {
+  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  const struct cv_ended *ended = cv_archive_find(&broker->archive, id);
+  CV_TRY(damaged_unless(campaign != NULL));
+  campaign->stored_plans = campaign->plans;
+  campaign->stored_releases = campaign->releases;
+  campaign->fresh = campaign->changed = campaign->standings_changed = campaign->purge = false;
+  if (ended != NULL) {
+    CV_TRY(damaged_unless(agrees(campaign, ended)));
+    campaign->settled = campaign->fetched = campaign->done_told = true;
+    return check_ledger(campaign);
+  }
+  if (campaign->phase == CV_PHASE_ENDED) {
+    CV_TRY(check_ledger(campaign));
+    cv_campaign_archive(broker, campaign);
+    cv_campaign_drop(broker, campaign);
+  }
+  return broker->failed ? CV_ERR_NOMEM : CV_OK;
+}
+
+/* ---- all of it ---- */
+
 static bool is_same(const struct cv_totals *a, const struct cv_totals *b) {
   return a->campaigns == b->campaigns && a->releases == b->releases && a->tokens == b->tokens &&
          a->promised_micro == b->promised_micro;
@@ -390,7 +425,9 @@ static uint64_t count_unprotected(const struct cv_accounts *accounts, uint64_t *
 /* What the workers' accounts hold is no less than what the counted tokens cost, one score each; whoever gave where
  * exact sums leave has an account that is at its end, and has given to no other such campaign. */
 static bool are_accounts_whole(const struct cv_broker *broker) {
-  uint64_t held, least = 0, givers = 0, unprotected = count_unprotected(&broker->accounts, &held);
+  uint64_t held, least, givers = 0, unprotected = count_unprotected(&broker->accounts, &held);
+  struct cv_totals ended;
+  cv_archive_totals(&broker->archive, &ended, &least);
   for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     uint64_t cost, each = campaign->spec.tokens_per_worker;
     if (cv_privacy_is_unprotected(&campaign->privacy)) {
@@ -418,15 +455,29 @@ static void stop_what_charges_less(struct cv_broker *broker) {
   }
 }
 
+/* Campaigns that have ended, and those that run; recoveries have added theirs. */
+static void count_totals(struct cv_broker *broker) {
+  struct cv_totals ended, *totals = &broker->totals;
+  uint64_t cost_micro;
+  cv_archive_totals(&broker->archive, &ended, &cost_micro);
+  totals->campaigns = ended.campaigns > totals->campaigns ? ended.campaigns : totals->campaigns;
+  totals->releases = cv_ledger_add(totals->releases, ended.releases);
+  totals->tokens = cv_ledger_add(totals->tokens, ended.tokens);
+  totals->promised_micro = cv_ledger_add(totals->promised_micro, ended.promised_micro);
+  for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+    cv_campaign_count(broker, campaign);
+    totals->releases = cv_ledger_add(totals->releases, campaign->releases);
+    totals->tokens = cv_ledger_add(totals->tokens, campaign->tokens);
+  }
+}
+
 enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, const struct cv_totals *totals,
                                   uint64_t now_ms, uint64_t wall_ms) {
   broker->commit = commit + 1;
   broker->now_ms = broker->ticked_ms = now_ms;
   broker->wall_ms = wall_ms;
   for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
-    campaign->stored_plans = campaign->plans;
-    campaign->stored_releases = campaign->releases;
-    campaign->fresh = campaign->changed = campaign->standings_changed = campaign->purge = false;
+    campaign->purge = false;
     campaign->active_ms = now_ms;
     campaign->payers.most = broker->config.limits.chunks;
     if (campaign->deadline_wall_ms != 0) {
@@ -438,11 +489,13 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
       CV_TRY(settle(campaign));
     }
     CV_TRY(check_ledger(campaign));
-    broker->totals.tokens = cv_ledger_add(broker->totals.tokens, campaign->tokens);
   }
+  count_totals(broker);
   /* Rows of a campaign that has ended have nothing else to agree with. */
   CV_TRY(damaged_unless(totals == NULL || (is_same(totals, &broker->totals) && are_accounts_whole(broker))));
-  broker->changed = broker->said = broker->sweep = broker->quiet = false;
+  /* Records of what an older program has left, and rows that were going when a stop came, go on. */
+  broker->changed = broker->archive.changed != NULL || broker->archive.leaving != NULL;
+  broker->said = broker->quiet = false;
   stop_what_charges_less(broker);
   return cv_broker_unless_failed(broker, CV_OK, NULL);
 }

@@ -25,6 +25,7 @@ enum {
   BATCH_TOKENS = 1024,
   SLICE = 1000, /* assignments and acknowledgements in one frame */
   SLICE_SMALL = 16,
+  FETCH_REST = 4,       /* after a campaign has been read, this many times as long none is */
   HOLD_BYTES = 1 << 20, /* queued for a connection: it is slow to read */
 };
 
@@ -64,6 +65,7 @@ struct cv_broker_shell {
   bool draining, stopping;
   unsigned pauses;
   uint64_t drain_until_ms;
+  uint64_t fetch_from_ms; /* no campaign is read before that */
   struct cv_hush hush;
   struct cv_refusals refusals; /* of the network and of frames; the core has its own */
   char address[128];
@@ -260,6 +262,18 @@ static void pace(void *data) {
   (void)uv_timer_start(&shell->pace, on_pace, PACE_MS, 0);
 }
 
+/* Reads a campaign that has ended, for whoever asks: one at a time, and for a small part of the loop's time. */
+static void fetch(void *data) {
+  struct cv_broker_shell *shell = data;
+  struct cv_why why;
+  uint64_t began_ms = cv_clock_mono_ms();
+  if (began_ms >= shell->fetch_from_ms && cv_broker_store_serve(shell->store, shell->core, &why) != CV_OK) {
+    cv_turn_fail(&shell->turn, "cannot read", &why);
+  }
+  uint64_t took_ms = cv_clock_mono_ms() - began_ms;
+  shell->fetch_from_ms = took_ms > 0 ? began_ms + took_ms + FETCH_REST * took_ms : shell->fetch_from_ms;
+}
+
 static void on_failure(void *data, const char *what, const struct cv_why *why) {
   struct cv_broker_shell *shell = data;
   cv_log(CV_LOG_ERROR, "%s: %s; stopping, nothing that was acknowledged is lost", what, why->text);
@@ -271,7 +285,8 @@ static bool has_rest(void *data) {
   return cv_broker_is_unserved(shell->core);
 }
 
-static const struct cv_turn_ops turn_ops = {.is_pending = is_pending,
+static const struct cv_turn_ops turn_ops = {.between = fetch,
+                                            .is_pending = is_pending,
                                             .has_rest = has_rest,
                                             .gathered = gathered,
                                             .flush = flush,
@@ -536,6 +551,8 @@ static void metrics(void *data, struct cv_buf *out) {
   cv_admin_metric(out, "crowdveil_commits_total", "Commits.", "counter", (double)f.commits);
   cv_admin_metric(out, "crowdveil_worker_connections", "Workers and gateways connected.", "gauge", f.crowd_conns);
   cv_admin_metric(out, "crowdveil_campaigns_open", "Campaigns without a result.", "gauge", f.campaigns_open);
+  cv_admin_metric(out, "crowdveil_campaigns_kept", "Campaigns that have ended and are known.", "gauge",
+                  f.campaigns_kept);
   cv_admin_metric(out, "crowdveil_thirdparty_connected", "1 if the third-party is connected.", "gauge", f.thirdparty);
   for (int i = 0; i < CV_REFUSALS; i++) {
     f.refusals.count[i] += shell->refusals.count[i];
@@ -577,6 +594,9 @@ struct cv_broker_limits cv_broker_settings_limits(const struct cv_broker_setting
                                    .release_tokens = (uint32_t)settings->limit_release_tokens,
                                    .arms = (uint32_t)settings->limit_arms,
                                    .campaigns = (uint32_t)settings->limit_campaigns,
+                                   .submits = (uint32_t)settings->limit_submits,
+                                   .kept = (uint32_t)settings->limit_kept,
+                                   .retention_ms = settings->limit_retention_ms,
                                    .tokens = settings->limit_tokens,
                                    .chunks = (uint32_t)settings->limit_chunks,
                                    .lease_ms = (uint32_t)settings->lease_ms,

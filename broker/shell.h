@@ -18,6 +18,7 @@ struct cv_broker_settings {
   uint64_t limit_epsilon_micro, limit_worker_epsilon_micro;
   double limit_epsilon, limit_delta, limit_worker_epsilon;
   uint64_t limit_release_tokens, limit_arms, limit_campaigns, limit_tokens, limit_chunks, limit_queue, lease_ms;
+  uint64_t limit_submits, limit_kept, limit_retention_ms;
   uint64_t handshakes, hellos, connections;
   bool trusted_thirdparty, unsafe_mechanisms;
   bool noise_seeded;

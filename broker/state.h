@@ -3,6 +3,7 @@
 #ifndef CV_BROKER_STATE_H
 #define CV_BROKER_STATE_H
 
+#include "broker/archive.h"
 #include "broker/chunks.h"
 #include "broker/core.h"
 #include "broker/ledger.h"
@@ -13,21 +14,22 @@
 #include "common/base/neighbours.h"
 
 enum {
-  CV_CREDIT_MAX = 8192,     /* assignments a connection may hold */
-  CV_SHARE_MIN = 64,        /* places of an arm any connection may hold */
-  CV_PENALTY_MAX = 16,      /* times a silent connection's share is halved */
-  CV_PENALTY_NEW = 3,       /* that many times that of one which has not answered yet */
-  CV_CAMPAIGNS_KEPT = 1000, /* of a requester, ended ones included */
-  CV_AGAIN = 8,             /* of a lease, after which a place may be given again */
-  CV_BUSY_MAX = 64,         /* workers with an open assignment that a turn passes over */
-  CV_PASSED_MAX = 4096,     /* workers for whom others are hired that a turn passes over */
-  CV_REQUESTS_MAX = 16,     /* unanswered requests of a requester's connection */
-  CV_REQUESTER_CONNS = 16,  /* connections of a requester */
-  CV_GATHER_ALL = 2048,     /* answers in vain between two flushes, to all connections together ... */
-  CV_GATHER_LEAST = 64,     /* ... but so many to each */
-  CV_ARRIVALS_MAX = 65536,  /* workers that arrive in one frame */
-  CV_FOLD_CHUNKS = 4,       /* chunks written a commit when the journal is long */
-  CV_PART_RELEASES = 256,   /* releases in one frame */
+  CV_CREDIT_MAX = 8192,    /* assignments a connection may hold */
+  CV_SHARE_MIN = 64,       /* places of an arm any connection may hold */
+  CV_PENALTY_MAX = 16,     /* times a silent connection's share is halved */
+  CV_PENALTY_NEW = 3,      /* that many times that of one which has not answered yet */
+  CV_AGAIN = 8,            /* of a lease, after which a place may be given again */
+  CV_BUSY_MAX = 64,        /* workers with an open assignment that a turn passes over */
+  CV_PASSED_MAX = 4096,    /* workers for whom others are hired that a turn passes over */
+  CV_REQUESTS_MAX = 16,    /* unanswered requests of a requester's connection */
+  CV_REQUESTER_CONNS = 16, /* connections of a requester */
+  CV_GATHER_ALL = 2048,    /* answers in vain between two flushes, to all connections together ... */
+  CV_GATHER_LEAST = 64,    /* ... but so many to each */
+  CV_ARRIVALS_MAX = 65536, /* workers that arrive in one frame */
+  CV_FOLD_CHUNKS = 4,      /* chunks written a commit when the journal is long */
+  CV_PART_RELEASES = 256,  /* releases in one frame */
+  CV_FETCHED_MAX = 16,     /* ended campaigns in memory to be served from, one of a requester */
+  CV_DROP_ROWS = 512,      /* rows of purged campaigns that go in one commit */
   CV_SPEC_BYTES_MAX = 128 * 1024,
   CV_JOURNAL_BYTES = 1 << 20, /* of journal before chunks are folded, unless configured */
   CV_CHARGES_TODAY = 1,       /* at the end of a campaign's row; rows of version 0.1.0 end before it */
@@ -118,13 +120,15 @@ struct cv_campaign {
 
   /* since the last batch */
   bool fresh, changed, standings_changed, purge, done_told;
+  bool settled; /* it has ended, and all of it is stored or in the batch that is */
+  bool fetched; /* from there again, to be served from */
   size_t stored_releases, stored_plans;
   struct cv_buf journal; /* struct cv_entry each */
   bool progressed;       /* watchers have not been told */
 
   /* towards the third-party, on this connection */
   struct {
-    bool open_sent, opened, stop_sent, close_due;
+    bool open_sent, opened, stop_sent;
     uint64_t releases, plans; /* sent up to */
     bool accept_due;
     uint64_t accept;
@@ -163,6 +167,7 @@ struct cv_crowd_out {
 struct cv_request {
   enum cv_order_kind answer;
   uint32_t campaign;
+  uint32_t purged; /* campaigns */
   bool existed;
   char text[CV_WHY_BYTES];
   struct cv_statement *statement; /* owned, with its accounts; NULL: made when its turn comes */
@@ -204,6 +209,7 @@ struct cv_broker_conn {
     bool begun;
     size_t plans, releases;
   } export;
+  uint64_t fetched_nth; /* the last campaign that was fetched for it; 0 = none */
   struct cv_order_frame order;
   struct cv_progress *status; /* owned, of the answer that is ready */
   struct cv_statement *statement;
@@ -227,14 +233,17 @@ struct cv_broker {
   bool changed;    /* it has to be stored */
   bool said;       /* there is output */
   bool unserved;   /* a connection has had its share of answers, and more of its workers wait for one */
-  bool sweep;      /* a campaign that has ended has something to store or to say */
   bool in_flight;
   bool quiet;  /* while restoring: nothing is news */
   bool failed; /* memory ran out: the core is at its end */
   bool draining;
-  struct cv_campaign *campaigns; /* by id */
+  struct cv_campaign *campaigns; /* by id: those that run, have just ended, or were fetched */
   struct cv_campaign *open;      /* list, oldest first */
-  uint32_t campaigns_count, open_count;
+  uint32_t open_count;
+  struct cv_archive archive;   /* of those that have ended */
+  bool wants;                  /* somebody waits for one that has to be fetched */
+  uint64_t fetches;            /* so far */
+  uint64_t swept_ms;           /* when ended campaigns were looked at for their age */
   struct cv_accounts accounts; /* of the workers */
   struct cv_totals totals;
   struct cv_recovery recovery; /* the last one */
@@ -266,9 +275,20 @@ struct cv_campaign *cv_campaign_find(struct cv_broker *broker, uint64_t id);
 CV_MUST_USE enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec,
                                         bool as_before, struct cv_campaign **ret);
 void cv_campaign_free(struct cv_campaign *campaign);
+/* Takes it out of memory, whatever it is at. */
+void cv_campaign_drop(struct cv_broker *broker, struct cv_campaign *campaign);
+/* A new one counts: its number, and what it can cost a worker. */
+void cv_campaign_count(struct cv_broker *broker, const struct cv_campaign *campaign);
+/* Of a spec as it was accepted. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_campaign_digest(const struct cv_broker *broker, const struct cv_spec *spec,
+                                           struct cv_digest *ret);
+/* Its record is made, or made anew, and is in the next batch. */
+void cv_campaign_archive(struct cv_broker *broker, const struct cv_campaign *campaign);
 void cv_campaign_mark(struct cv_broker *broker, struct cv_campaign *campaign);
 /* Ends the giving of places; the third-party will be asked for a result. */
 void cv_campaign_stop(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end);
+/* Ends it without a word: what is secret of it is gone, and it is open no more. */
+void cv_campaign_over(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end, uint64_t wall_ms);
 /* No result will come any more, or it has come. */
 void cv_campaign_end(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end);
 void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_progress *ret);
@@ -390,6 +410,24 @@ void cv_rank_disconnected(struct cv_broker *broker);
 CV_MUST_USE enum cv_err cv_order_fill(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms);
 void cv_order_conn_fini(struct cv_broker_conn *conn);
 void cv_order_tick(struct cv_broker *broker, uint64_t now_ms);
+/* The ended campaign whose turn it is in what the connection is owed; 0 = none. */
+uint32_t cv_order_needs(const struct cv_broker_conn *conn);
+/* What it is owed of that campaign cannot be had. */
+void cv_order_miss(struct cv_broker *broker, struct cv_broker_conn *conn, const char *text);
+
+/* ended.c: campaigns that have ended */
+/* Those that are too old, or too many, are forgotten. */
+void cv_ended_sweep(struct cv_broker *broker);
+/* One more of this requester, of whose campaigns so many are open, is to be kept: the one that ended first goes. */
+void cv_ended_make_room(struct cv_broker *broker, const char *requester, uint32_t open);
+/* How many campaigns of this requester were submitted within the last minute, as far as is known. */
+uint32_t cv_ended_recent(const struct cv_broker *broker, const char *requester);
+/* Once all has been said: only those stay in memory that somebody is about to be served from. */
+void cv_ended_leave_memory(struct cv_broker *broker);
+/* What the batch writes and deletes of them. */
+CV_MUST_USE enum cv_err cv_ended_fill(struct cv_broker *broker, struct cv_batch *batch);
+/* How it ended, as it is told now. */
+void cv_ended_progress(const struct cv_broker *broker, const struct cv_ended *ended, struct cv_progress *ret);
 
 /* core.c */
 /* Answers in vain that a connection may have between two flushes. */

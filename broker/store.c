@@ -365,6 +365,11 @@ static const char *sql_of(enum cv_op_kind kind) {
              " ON CONFLICT DO UPDATE SET sealed = excluded.sealed, made = excluded.made";
     case CV_OP_UNCHUNK:
       return "DELETE FROM chunk WHERE campaign = ?1 AND number = ?2 AND kind = ?4";
+    case CV_OP_ENDED:
+      return "INSERT INTO ended VALUES (?1, ?3, row_code(8, ?1, ?3))"
+             " ON CONFLICT DO UPDATE SET image = excluded.image, code = excluded.code";
+    case CV_OP_FORGET:
+      return "DELETE FROM ended WHERE campaign = ?1";
     case CV_OP_TRIM:
       return "DELETE FROM journal WHERE made < ?2";
     default:
@@ -376,22 +381,40 @@ static bool is_sealed(enum cv_op_kind kind) {
   return kind == CV_OP_JOURNAL || kind == CV_OP_CHUNK;
 }
 
+static enum cv_err delete_rows(struct cv_broker_store *store, const char *sql, uint32_t campaign, uint64_t number,
+                               struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  CV_TRY(cv_db_prepare(store->db, sql, &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, campaign);
+  (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)number);
+  return cv_db_run(store->db, stmt, why);
+}
+
 static enum cv_err purge(struct cv_broker_store *store, uint32_t campaign, struct cv_why *why) {
-  static const char *const sql[] = {"DELETE FROM journal WHERE campaign = ?1", "DELETE FROM chunk WHERE campaign = ?1"};
-  for (size_t i = 0; i < CV_COUNT(sql); i++) {
-    sqlite3_stmt *stmt;
-    CV_TRY(cv_db_prepare(store->db, sql[i], &stmt, why));
-    (void)sqlite3_bind_int64(stmt, 1, campaign);
-    CV_TRY(cv_db_run(store->db, stmt, why));
-  }
+  CV_TRY(delete_rows(store, "DELETE FROM journal WHERE campaign = ?1", campaign, 0, why));
+  CV_TRY(delete_rows(store, "DELETE FROM chunk WHERE campaign = ?1", campaign, 0, why));
   forget_seal(store, campaign);
   return CV_OK;
+}
+
+/* The accounts in the ledger are the campaign's arms'; those of workers are chunks of no campaign. */
+static enum cv_err drop(struct cv_broker_store *store, uint32_t campaign, uint64_t upto, struct cv_why *why) {
+  CV_TRY(delete_rows(store, "DELETE FROM plan WHERE campaign = ?1 AND number <= ?2", campaign, upto, why));
+  CV_TRY(delete_rows(store, "DELETE FROM release WHERE campaign = ?1 AND number <= ?2", campaign, upto, why));
+  if (upto != CV_DROP_ALL) {
+    return CV_OK;
+  }
+  CV_TRY(delete_rows(store, "DELETE FROM ledger WHERE campaign = ?1", campaign, 0, why));
+  return delete_rows(store, "DELETE FROM campaign WHERE id = ?1", campaign, 0, why);
 }
 
 static enum cv_err apply(struct cv_broker_store *store, const struct cv_batch *batch, const struct cv_op *op,
                          struct cv_why *why) {
   if (op->kind == CV_OP_PURGE) {
     return purge(store, op->campaign, why);
+  }
+  if (op->kind == CV_OP_DROP) {
+    return drop(store, op->campaign, op->number, why);
   }
   const uint8_t *bytes = batch->bytes.data + op->at;
   size_t n = op->n;
@@ -529,11 +552,13 @@ static enum cv_err take_journal(struct cv_broker_store *store, struct cv_broker 
   return cv_broker_restore_journal(broker, campaign, commit, &bytes);
 }
 
+/* Of one campaign, or of whatever the statement asks for. */
 static enum cv_err each_row(struct cv_broker_store *store, struct cv_broker *broker, const struct load_step *step,
-                            struct cv_why *why) {
+                            uint32_t id, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
   CV_TRY(cv_db_prepare(store->db, step->sql, &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
   for (;;) {
     CV_TRY(cv_db_step(store->db, stmt, &row, why));
     if (row == 0) {
@@ -551,22 +576,85 @@ static enum cv_err each_row(struct cv_broker_store *store, struct cv_broker *bro
   }
 }
 
+/* All rows of one campaign but what is secret, which one that has ended has not. */
+static enum cv_err load_campaign(struct cv_broker_store *store, struct cv_broker *broker, uint32_t id,
+                                 struct cv_why *why) {
+  static const struct load_step steps[] = {
+      {"SELECT id, image FROM campaign WHERE id = ?1", "description", cv_broker_restore_campaign, NULL},
+      {"SELECT campaign, image FROM plan WHERE campaign = ?1 ORDER BY number", "plan", cv_broker_restore_plan, NULL},
+      {"SELECT campaign, image FROM release WHERE campaign = ?1 ORDER BY number", "release", cv_broker_restore_release,
+       NULL},
+      {"SELECT campaign, image FROM ledger WHERE campaign = ?1 ORDER BY arm", "account", cv_broker_restore_ledger,
+       NULL},
+      {"SELECT id, standings FROM campaign WHERE id = ?1 AND standings IS NOT NULL", "table of standings",
+       cv_broker_restore_standings, NULL},
+      {"SELECT id, state FROM campaign WHERE id = ?1 AND state IS NOT NULL", "state", cv_broker_restore_state, NULL},
+  };
+  for (size_t i = 0; i < CV_COUNT(steps); i++) {
+    CV_TRY(each_row(store, broker, &steps[i], id, why));
+  }
+  enum cv_err err = cv_broker_restore_whole(broker, id);
+  return err == CV_OK ? err
+                      : cv_fail(why, err, "the broker's database: campaign %u does not agree with itself: %s", id,
+                                cv_err_text(err));
+}
+
+enum cv_err cv_broker_store_fetch(struct cv_broker_store *store, struct cv_broker *broker, uint32_t id,
+                                  struct cv_why *why) {
+  CV_TRY(cv_proof_check(store->db, id, why));
+  return load_campaign(store, broker, id, why);
+}
+
+enum cv_err cv_broker_store_serve(struct cv_broker_store *store, struct cv_broker *broker, struct cv_why *why) {
+  uint32_t campaign;
+  if (!cv_broker_wanted(broker, &campaign)) {
+    return CV_OK;
+  }
+  enum cv_err err = cv_broker_store_fetch(store, broker, campaign, why);
+  if (err == CV_ERR_DAMAGED) {
+    cv_broker_fetch_failed(broker, campaign, why->text);
+    return CV_OK;
+  }
+  return err;
+}
+
+/* Those that run, and those that an older program has left without a record: one after the other. */
+static enum cv_err load_campaigns(struct cv_broker_store *store, struct cv_broker *broker, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  for (uint32_t id = 0;;) {
+    int row;
+    CV_TRY(cv_db_prepare(store->db,
+                         "SELECT id FROM campaign WHERE id > ?1 AND id NOT IN (SELECT campaign FROM ended) LIMIT 1",
+                         &stmt, why));
+    (void)sqlite3_bind_int64(stmt, 1, id);
+    CV_TRY(cv_db_step(store->db, stmt, &row, why));
+    if (row == 0) {
+      return CV_OK;
+    }
+    sqlite3_int64 found = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_reset(stmt);
+    if (found > UINT32_MAX) {
+      return cv_fail(why, CV_ERR_DAMAGED, "the broker's database: campaign %lld; expected below 2^32",
+                     (long long)found);
+    }
+    id = (uint32_t)found;
+    CV_TRY(load_campaign(store, broker, id, why));
+  }
+}
+
 enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker *broker, uint64_t now_ms,
                                  uint64_t wall_ms, struct cv_why *why) {
+  static const struct load_step ended = {"SELECT campaign, image FROM ended ORDER BY campaign", "record",
+                                         cv_broker_restore_ended, NULL};
   static const struct load_step steps[] = {
-      {"SELECT id, image FROM campaign ORDER BY id", "description", cv_broker_restore_campaign, NULL},
-      {"SELECT campaign, image FROM plan ORDER BY campaign, number", "plan", cv_broker_restore_plan, NULL},
-      {"SELECT campaign, image FROM release ORDER BY campaign, number", "release", cv_broker_restore_release, NULL},
-      {"SELECT campaign, image FROM ledger ORDER BY campaign, arm", "account", cv_broker_restore_ledger, NULL},
       {"SELECT number, image FROM recovery ORDER BY number", "recovery", cv_broker_restore_recovery, NULL},
-      {"SELECT id, standings FROM campaign WHERE standings IS NOT NULL", "table of standings",
-       cv_broker_restore_standings, NULL},
-      {"SELECT id, state FROM campaign WHERE state IS NOT NULL ORDER BY id", "state", cv_broker_restore_state, NULL},
       {"SELECT campaign, kind, number, made, sealed FROM chunk", "chunk", NULL, take_chunk},
       {"SELECT campaign, made, sealed FROM journal ORDER BY id", "journal row", NULL, take_journal},
   };
+  CV_TRY(each_row(store, broker, &ended, 0, why));
+  CV_TRY(load_campaigns(store, broker, why));
   for (size_t i = 0; i < CV_COUNT(steps); i++) {
-    CV_TRY(each_row(store, broker, &steps[i], why));
+    CV_TRY(each_row(store, broker, &steps[i], 0, why));
   }
   enum cv_err err = cv_broker_restore_end(broker, store->mark.commit, &store->mark.totals, now_ms, wall_ms);
   return err == CV_OK ? err

@@ -4,7 +4,8 @@
  * a key per campaign; database id, campaign, kind, number and commit are bound to each sealed value, so that none can
  * be put in another's place.
  *
- * Tables: meta, campaign, plan, release (the noisy sums, in the clear: they are what leaves), journal, chunk.
+ * Tables: meta, campaign, plan, release (the noisy sums, in the clear: they are what leaves), ended (records of
+ * campaigns that have ended), journal, chunk.
  */
 #ifndef CV_BROKER_STORE_H
 #define CV_BROKER_STORE_H
@@ -50,9 +51,16 @@ void cv_broker_store_leap(struct cv_broker_store *store, uint64_t commit);
 /* Writes the anchor as the database is. */
 CV_MUST_USE enum cv_err cv_broker_store_anchor(struct cv_broker_store *store, struct cv_why *why);
 
-/* Feeds everything stored to a new core. */
+/* Feeds a new core what it goes on from: of campaigns that have ended their records only. */
 CV_MUST_USE enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker *broker, uint64_t now_ms,
                                              uint64_t wall_ms, struct cv_why *why);
+/* Feeds it one of those whole (cv_broker_wanted()). CV_ERR_DAMAGED: its rows are not what they were; the core is to be
+ * told (cv_broker_fetch_failed()). Not while a commit runs. */
+CV_MUST_USE enum cv_err cv_broker_store_fetch(struct cv_broker_store *store, struct cv_broker *broker,
+                                              uint32_t campaign, struct cv_why *why);
+/* Fetches the one that is wanted, if there is one, and tells the core if its rows are damaged. */
+CV_MUST_USE enum cv_err cv_broker_store_serve(struct cv_broker_store *store, struct cv_broker *broker,
+                                              struct cv_why *why);
 /* Commits, then writes the anchor. After an error the daemon must stop: the batch may or may not be stored. */
 CV_MUST_USE enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct cv_batch *batch,
                                                struct cv_why *why);

@@ -19,11 +19,14 @@ static enum cv_verdict refuse(struct objection *ret, enum cv_refusal kind, const
 }
 
 /* Everything about a token that does not depend on what was counted before. */
-static enum cv_verdict check_token(const struct cv_broker_conn *conn, const struct cv_campaign *campaign,
-                                   const struct cv_ticket *ticket, const struct cv_token *token,
-                                   struct objection *ret) {
+static enum cv_verdict check_token(const struct cv_broker *broker, const struct cv_broker_conn *conn,
+                                   const struct cv_campaign *campaign, const struct cv_ticket *ticket,
+                                   const struct cv_token *token, struct objection *ret) {
   if (!cv_identity_vouches_for(&conn->identity, ticket->worker)) {
     return refuse(ret, CV_REFUSED_WORKER, "the ticket belongs to a worker outside this certificate");
+  }
+  if (campaign == NULL && ticket->campaign <= broker->totals.campaigns) {
+    return CV_VERDICT_EXPIRED; /* it has ended, and has left memory */
   }
   if (campaign == NULL) {
     return refuse(ret, CV_REFUSED_CAMPAIGN, "the ticket's campaign is unknown");
@@ -138,7 +141,7 @@ enum cv_err cv_token_count(struct cv_broker *broker, struct cv_broker_conn *conn
     verdict = refuse(&objection, CV_REFUSED_TICKET, "the ticket is not one of this broker's");
   } else {
     campaign = cv_campaign_find(broker, ticket.campaign);
-    verdict = check_token(conn, campaign, &ticket, token, &objection);
+    verdict = check_token(broker, conn, campaign, &ticket, token, &objection);
     if (verdict == CV_VERDICT_ACCEPTED) {
       CV_TRY(count_token(broker, conn, campaign, &ticket, token, &verdict, &objection));
     }

@@ -84,7 +84,8 @@ struct cv_batch {
 };
 void cv_batch_fini(struct cv_batch *batch);
 
-/* A campaign as it was stored, for cv_ranker_restore(). A closed one has only key, row and digest. */
+/* A campaign as it was stored, for cv_ranker_restore(). Of a closed one only the key is filled in, and
+ * that it is closed. */
 struct cv_stored_campaign {
   struct cv_campaign_key key;
   struct cv_spec spec;

@@ -259,9 +259,6 @@ enum cv_err cv_campaign_restore(const struct cv_stored_campaign *stored, struct 
   campaign->spec_digest = stored->spec_digest;
   campaign->row = stored->row;
   campaign->queue_end = &campaign->queue;
-  if (stored->row.closed) {
-    return CV_OK;
-  }
   if (cv_spec_check(&stored->spec, why) != CV_OK || !row_is_plausible(stored)) {
     return cv_fail(why, CV_ERR_DAMAGED, "the stored spec or the numbers of plans do not fit together");
   }
@@ -273,7 +270,7 @@ enum cv_err cv_campaign_restore(const struct cv_stored_campaign *stored, struct 
   return CV_OK;
 }
 
-void cv_campaign_forget(struct cv_campaign *campaign) {
+void cv_campaign_fini(struct cv_campaign *campaign) {
   clear_queue(campaign);
   cv_policy_free(campaign->policy);
   cv_policy_step_fini(&campaign->step);
@@ -283,17 +280,7 @@ void cv_campaign_forget(struct cv_campaign *campaign) {
   free(campaign->plays);
   cv_neighbours_fini(&campaign->graph);
   free(campaign->plan.want);
-  campaign->policy = NULL;
-  campaign->standing = NULL;
-  campaign->open_want = NULL;
-  campaign->plays = NULL;
-  campaign->plan.want = NULL;
-}
-
-void cv_campaign_fini(struct cv_campaign *campaign) {
-  cv_campaign_forget(campaign);
   cv_delta_free(campaign->delta);
-  campaign->delta = NULL;
 }
 
 enum cv_err cv_campaign_open(struct cv_campaign *campaign, const struct cv_position *position, enum cv_end stop,

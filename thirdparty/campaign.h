@@ -35,7 +35,7 @@ struct cv_campaign {
   struct cv_digest spec_digest;
   uint64_t seed;
   struct cv_campaign_row row;
-  struct cv_policy *policy; /* NULL once closed */
+  struct cv_policy *policy;
   struct cv_policy_step step;
   struct cv_standing *standing; /* as last stored, one per arm */
 
@@ -65,11 +65,9 @@ struct cv_campaign {
 /* A new campaign with its first step made. `spec` is copied; its policy has been checked. */
 CV_MUST_USE enum cv_err cv_campaign_create(const struct cv_spec *spec, const struct cv_digest *spec_digest,
                                            uint64_t seed, struct cv_campaign *campaign, struct cv_why *why);
-/* One from storage, without a word to anyone. */
+/* One from storage that is not closed, without a word to anyone. */
 CV_MUST_USE enum cv_err cv_campaign_restore(const struct cv_stored_campaign *stored, struct cv_campaign *campaign,
                                             struct cv_why *why);
-/* Frees all but what is needed to know that it was there. */
-void cv_campaign_forget(struct cv_campaign *campaign);
 void cv_campaign_fini(struct cv_campaign *campaign);
 
 /* The broker is back, with its position. */

@@ -9,6 +9,7 @@
 
 #include "common/base/text.h"
 #include "thirdparty/campaign.h"
+#include "thirdparty/closed.h"
 
 enum { REFUSALS_MAX = 256, WHY_ROOM = CV_WHY_BYTES - 1 };
 
@@ -16,8 +17,9 @@ const struct cv_ranker_limits CV_RANKER_DEFAULTS = {.campaigns = 256, .arms = CV
 
 struct broker {
   char name[CV_NAME_BYTES];
-  struct cv_ranker_link *link; /* NULL while it is away */
-  struct cv_campaign *campaigns;
+  struct cv_ranker_link *link;   /* NULL while it is away */
+  struct cv_campaign *campaigns; /* not closed, or not yet stored as such */
+  struct cv_closed closed;
   uint32_t open;
   size_t queued_wants;
   UT_hash_handle hh;
@@ -184,6 +186,7 @@ static void link_free(struct cv_ranker *ranker, struct cv_ranker_link *link) {
 
 static void broker_free(struct broker *broker) {
   CV_TABLE_DRAIN(broker->campaigns, campaign_free);
+  cv_closed_fini(&broker->closed);
   free(broker);
 }
 
@@ -201,35 +204,38 @@ void cv_ranker_free(struct cv_ranker *ranker) {
   free(ranker);
 }
 
-enum cv_err cv_ranker_restore(struct cv_ranker *ranker, const struct cv_stored_campaign *stored, struct cv_why *why) {
-  struct broker *broker = broker_of(ranker, stored->key.broker);
-  struct cv_campaign *campaign = broker == NULL ? NULL : campaign_alloc(ranker, broker, stored->key.campaign);
-  if (campaign == NULL) {
-    return cv_fail(why, CV_ERR_NOMEM, "out of memory while loading campaigns");
-  }
-  struct cv_why reason = {.text = "out of memory"};
-  struct cv_spec spec = stored->spec; /* shallow */
+static enum cv_err restore(struct cv_ranker *ranker, struct broker *broker, const struct cv_stored_campaign *stored,
+                           struct cv_why *why) {
+  struct cv_spec spec = stored->spec; /* shallow: only the policy's parameters change */
+  struct cv_stored_campaign checked = *stored;
   const struct cv_param *bad;
-  enum cv_err err = CV_OK;
-  if (!stored->row.closed) {
-    err = cv_policy_check(&spec.policy, &bad, &reason);
-  }
-  if (err == CV_OK) {
-    struct cv_stored_campaign checked = *stored;
-    checked.spec = spec;
-    err = cv_campaign_restore(&checked, campaign, &reason);
-  }
+  CV_TRY(cv_policy_check(&spec.policy, &bad, why));
+  checked.spec = spec;
+  struct cv_campaign *campaign = campaign_alloc(ranker, broker, stored->key.campaign);
+  enum cv_err err = campaign == NULL ? CV_ERR_NOMEM : cv_campaign_restore(&checked, campaign, why);
   if (err == CV_OK) {
     err = CV_TABLE_ADD(broker->campaigns, id, campaign);
   }
-  if (err != CV_OK) {
+  if (err != CV_OK && campaign != NULL) {
     campaign_free(campaign);
+  }
+  return err;
+}
+
+enum cv_err cv_ranker_restore(struct cv_ranker *ranker, const struct cv_stored_campaign *stored, struct cv_why *why) {
+  struct cv_why reason = {.text = "out of memory"};
+  bool closed = stored->row.closed;
+  struct broker *broker = broker_of(ranker, stored->key.broker);
+  enum cv_err err = broker == NULL ? CV_ERR_NOMEM
+                    : closed       ? cv_closed_add(&broker->closed, stored->key.campaign)
+                                   : restore(ranker, broker, stored, &reason);
+  if (err != CV_OK) {
     return cv_fail(why, err, "campaign %" PRIu64 " of broker %s: %s", stored->key.campaign, stored->key.broker,
                    err == CV_ERR_NOMEM ? "out of memory" : reason.text);
   }
-  broker->open += !stored->row.closed;
-  ranker->counts.campaigns_open += !stored->row.closed;
-  ranker->counts.campaigns_closed += stored->row.closed;
+  broker->open += !closed;
+  ranker->counts.campaigns_open += !closed;
+  ranker->counts.campaigns_closed += closed;
   return CV_OK;
 }
 
@@ -368,10 +374,12 @@ static enum cv_err create(struct cv_ranker *ranker, struct cv_ranker_link *link,
   return CV_OK;
 }
 
+static const char CLOSED[] = "this campaign has been closed";
+
 static const char *mismatch(const struct cv_campaign *campaign, const struct cv_rank_open *open,
                             const struct cv_digest *digest) {
   if (campaign->row.closed) {
-    return "this campaign has been closed";
+    return CLOSED;
   }
   if (memcmp(&campaign->spec_digest, digest, sizeof(*digest)) != 0) {
     return "this campaign was opened before with another spec";
@@ -397,6 +405,9 @@ static enum cv_err on_open(struct cv_ranker *ranker, struct cv_ranker_link *link
                            struct cv_why *why) {
   struct cv_digest digest;
   struct cv_campaign *campaign = find(link->broker, open->position.campaign);
+  if (cv_closed_has(&link->broker->closed, open->position.campaign)) {
+    return refuse(ranker, link, open->position.campaign, CLOSED, why);
+  }
   CV_TRY(digest_of(ranker, &open->spec, &digest));
   if (campaign != NULL) {
     const char *wrong = mismatch(campaign, open, &digest);
@@ -413,10 +424,10 @@ static enum cv_err on_open(struct cv_ranker *ranker, struct cv_ranker_link *link
 /* A campaign that the broker has opened and not closed. A closed one gives CV_OK and NULL: messages cross. */
 static enum cv_err known(const struct cv_ranker_link *link, uint64_t id, struct cv_campaign **ret, struct cv_why *why) {
   struct cv_campaign *campaign = find(link->broker, id);
-  if (campaign == NULL) {
+  if (campaign == NULL && !cv_closed_has(&link->broker->closed, id)) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "campaign %" PRIu64 " has not been opened", id);
   }
-  *ret = campaign->row.closed ? NULL : campaign;
+  *ret = campaign == NULL || campaign->row.closed ? NULL : campaign;
   return CV_OK;
 }
 
@@ -684,8 +695,10 @@ static enum cv_err flush_first(struct cv_ranker *ranker, struct cv_batch *batch)
   take_delta(campaign, batch);
   CV_TRY(speak(ranker, broker->link, campaign));
   campaign->due_opened = campaign->due_ack = campaign->due_plan = campaign->due_result = false;
-  if (campaign->row.closed) {
-    cv_campaign_forget(campaign);
+  if (campaign->row.closed) { /* from here on its number is all that counts */
+    CV_TRY(cv_closed_add(&broker->closed, campaign->id));
+    HASH_DEL(broker->campaigns, campaign);
+    campaign_free(campaign);
   }
   return CV_OK;
 }

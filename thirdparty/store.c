@@ -329,25 +329,61 @@ static enum cv_err keep_release(void *data, const struct cv_release *release, st
   return CV_OK;
 }
 
-static enum cv_err load_campaign(struct cv_db *db, sqlite3_int64 id, struct cv_stored_campaign *stored,
-                                 struct cv_why *why) {
-  if (stored->row.closed) {
-    return CV_OK;
-  }
+static enum cv_err load_open(struct cv_db *db, sqlite3_int64 id, struct cv_stored_campaign *stored,
+                             struct cv_why *why) {
   CV_TRY(load_plan(db, id, stored, why));
   return cv_rows_releases(db, id, stored->row.state_plan + 1, UINT64_MAX, keep_release, stored, why);
 }
 
+/* Of a campaign that is closed its number is enough. */
+static enum cv_err load_closed(struct cv_db *db, cv_store_each_fn *each, void *data, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  CV_TRY(cv_db_prepare(db, "SELECT broker, number FROM campaign WHERE closed = 1 ORDER BY broker, number", &stmt, why));
+  for (;;) {
+    int row;
+    CV_TRY(cv_db_step(db, stmt, &row, why));
+    if (row == 0) {
+      return CV_OK;
+    }
+    struct cv_stored_campaign stored = {.key.campaign = cv_row_u64(stmt, 1), .row.closed = true};
+    const char *broker = (const char *)sqlite3_column_text(stmt, 0);
+    int n = broker == NULL ? -1 : snprintf(stored.key.broker, sizeof(stored.key.broker), "%s", broker);
+    enum cv_err err = n < 0 || (size_t)n >= sizeof(stored.key.broker)
+                          ? cv_fail(why, CV_ERR_DAMAGED, "a row of table campaign is damaged: it has no broker")
+                          : each(data, &stored, why);
+    if (err != CV_OK) {
+      (void)sqlite3_reset(stmt);
+      return err;
+    }
+  }
+}
+
+/* The next one after *id that is not closed. */
+static enum cv_err next_open(struct cv_db *db, sqlite3_int64 *id, bool *ret_found, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(db, "SELECT id FROM campaign WHERE closed = 0 AND id > ? ORDER BY id LIMIT 1", &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, *id);
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  *ret_found = row != 0;
+  *id = row != 0 ? sqlite3_column_int64(stmt, 0) : *id;
+  (void)sqlite3_reset(stmt);
+  return CV_OK;
+}
+
 enum cv_err cv_store_load(struct cv_store *store, cv_store_each_fn *each, void *data, struct cv_why *why) {
   sqlite3_int64 id = 0;
+  CV_TRY(load_closed(store->db, each, data, why));
   for (;;) {
     struct cv_stored_campaign stored = {0};
     bool found;
-    CV_TRY(cv_rows_campaign(store->db, &id, &stored, &found, why));
+    CV_TRY(next_open(store->db, &id, &found, why));
     if (!found) {
       return CV_OK;
     }
-    enum cv_err err = load_campaign(store->db, id, &stored, why);
+    sqlite3_int64 before = id - 1;
+    CV_TRY(cv_rows_campaign(store->db, &before, &stored, &found, why));
+    enum cv_err err = load_open(store->db, id, &stored, why);
     if (err != CV_OK) {
       cv_why_prefix(why, "campaign %" PRIu64 " of broker %s", stored.key.campaign, stored.key.broker);
     } else {

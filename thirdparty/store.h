@@ -27,7 +27,8 @@ void cv_store_close(struct cv_store *store);
 /* One batch, one transaction: all of it or nothing. */
 CV_MUST_USE enum cv_err cv_store_apply(struct cv_store *store, const struct cv_batch *batch, struct cv_why *why);
 
-/* Hands over every campaign in the order in which they came; an error from `each` ends the loading and is returned. */
+/* Hands over every campaign, closed ones first, of which only the numbers are read; the others in the order in which
+ * they came. An error from `each` ends the loading and is returned. */
 typedef enum cv_err cv_store_each_fn(void *data, const struct cv_stored_campaign *stored, struct cv_why *why);
 CV_MUST_USE enum cv_err cv_store_load(struct cv_store *store, cv_store_each_fn *each, void *data, struct cv_why *why);
 

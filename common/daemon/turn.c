@@ -24,9 +24,17 @@ static bool store(struct cv_turn *turn, bool crowded) {
   return true;
 }
 
+/* True if there is a batch to close now. */
+static bool goes_on(struct cv_turn *turn) {
+  if (!turn->failed && !turn->busy && turn->ops->between != NULL) {
+    turn->ops->between(turn->data);
+  }
+  return !turn->failed && !turn->busy && turn->ops->is_pending(turn->data);
+}
+
 void cv_turn_over(struct cv_turn *turn) {
   const struct cv_turn_ops *ops = turn->ops;
-  while (!turn->failed && !turn->busy && ops->is_pending(turn->data)) {
+  while (goes_on(turn)) {
     size_t gathered = ops->gathered == NULL ? 0 : ops->gathered(turn->data);
     if (turn->paced && gathered < turn->full) {
       return;

@@ -19,6 +19,8 @@
 #include "common/base/err.h"
 
 struct cv_turn_ops {
+  /* While no batch is being stored: whatever else needs the disk. May fail the turn. NULL: nothing does. */
+  void (*between)(void *data);
   /* Something waits to be stored or said; and of what makes a batch large, how much. `gathered` NULL: nothing does. */
   bool (*is_pending)(void *data);
   size_t (*gathered)(void *data);

@@ -14,6 +14,7 @@ int cv_command_pki(int argc, char **argv);
 int cv_command_submit(int argc, char **argv);
 int cv_command_watch(int argc, char **argv);
 int cv_command_cancel(int argc, char **argv);
+int cv_command_purge(int argc, char **argv);
 int cv_command_status(int argc, char **argv);
 int cv_command_export(int argc, char **argv);
 int cv_command_ledger(int argc, char **argv);

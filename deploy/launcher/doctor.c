@@ -52,7 +52,8 @@ struct party {
   struct cv_found_campaign *campaign; /* owned */
   size_t campaigns;
   bool is_live;
-  bool is_read; /* its database, or it has none yet */
+  bool is_read;  /* its database, or it has none yet */
+  uint64_t gone; /* campaigns up to this number need not be there */
 };
 
 static void party_fini(struct party *party) {
@@ -191,12 +192,14 @@ static enum cv_err examine_program(struct party *party, struct cv_findings *find
   party->campaigns = findings->campaigns;
   party->is_live = findings->is_live;
   party->is_read = findings->is_read;
+  party->gone = findings->gone;
   findings->campaign = NULL;
   findings->campaigns = findings->campaigns_cap = 0;
   if (findings->is_live) {
     examine_live(findings);
   }
   findings->is_live = findings->is_read = false;
+  findings->gone = 0;
   return CV_OK;
 }
 
@@ -266,6 +269,9 @@ static void compare_parties(const struct party *broker, const struct party *thir
     }
     for (size_t j = 0; j < broker->campaigns && ours == NULL; j++) {
       ours = broker->campaign[j].number == theirs->number ? &broker->campaign[j] : NULL;
+    }
+    if (ours == NULL && theirs->number <= broker->gone) {
+      continue;
     }
     compare_campaign(ours, theirs, findings);
     compared++;

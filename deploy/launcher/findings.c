@@ -77,6 +77,8 @@ void cv_findings_line(void *data, char *line) {
   } else if (n >= 3 && strcmp(field[0], "fact") == 0 && strcmp(field[1], "live") == 0) {
     findings->is_live = true;
     (void)snprintf(findings->live, sizeof(findings->live), "%s", field[2]);
+  } else if (n == 3 && strcmp(field[0], "fact") == 0 && strcmp(field[1], "gone") == 0) {
+    findings->gone = strtoull(field[2], NULL, 10);
   } else if (n == 2 && strcmp(field[0], "fact") == 0 && strcmp(field[1], "read") == 0) {
     findings->is_read = true;
   }

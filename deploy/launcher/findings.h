@@ -30,7 +30,8 @@ struct cv_findings {
   size_t campaigns, campaigns_cap;
   char live[256]; /* admin socket of a running program; "" if it has none */
   bool is_live;
-  bool is_read;   /* its campaigns are all there are */
+  bool is_read;   /* its campaigns are all there are, */
+  uint64_t gone;  /* but for those up to this number that were purged or are forgotten */
   char party[64]; /* whose findings come */
 };
 

@@ -9,6 +9,7 @@ static const struct cv_command commands[] = {
     {"submit", cv_command_submit, "hand a campaign to a broker"},
     {"watch", cv_command_watch, "follow a campaign to its end"},
     {"cancel", cv_command_cancel, "end a campaign"},
+    {"purge", cv_command_purge, "delete campaigns that have ended"},
     {"status", cv_command_status, "list your campaigns at a broker"},
     {"export", cv_command_export, "save a campaign's result and all that led to it"},
     {"ledger", cv_command_ledger, "show what a campaign has spent, or would spend at most"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil status and crowdveil cancel. */
+/* crowdveil status, crowdveil cancel and crowdveil purge. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -25,6 +25,30 @@ static const struct cv_config_table cancel_table = {
     .about = "ends a campaign; what it has released stays released",
     .rules = rules,
     .count = CV_COUNT(rules),
+};
+
+/* What crowdveil purge is told besides. */
+struct purge_settings {
+  struct cv_client_settings link;
+  bool ended;
+};
+
+static const struct cv_config_rule purge_rules[] = {
+    {.key = "ended",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct purge_settings, ended),
+     .fallback = "false",
+     .is_option = true,
+     .help = "all of your campaigns that have ended"},
+    CV_CLIENT_RULES(struct purge_settings, link),
+};
+
+static const struct cv_config_table purge_table = {
+    .program = "crowdveil purge",
+    .arguments = "[CAMPAIGN]",
+    .about = "deletes a campaign that has ended from the broker; what it cost stays charged",
+    .rules = purge_rules,
+    .count = CV_COUNT(purge_rules),
 };
 
 static enum cv_answer on_status(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
@@ -83,5 +107,32 @@ int cv_command_cancel(int argc, char **argv) {
     }
   }
   cv_config_fini(&cancel_table, &settings);
+  return status;
+}
+
+static enum cv_answer on_purged(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
+  if (frame->kind != CV_ORDER_PURGED) {
+    return CV_ANSWER_MORE;
+  }
+  (void)printf("%" PRIu64 " campaigns purged\n", frame->as.purged);
+  return CV_ANSWER_DONE;
+}
+
+int cv_command_purge(int argc, char **argv) {
+  struct purge_settings settings = {0};
+  const char *words[CV_WORDS_MAX] = {0};
+  struct cv_order_frame request = {.kind = CV_ORDER_PURGE};
+  struct cv_why why;
+  int status = cv_command_options(&purge_table, argc, argv, 0, 1, words, &settings);
+  if (status < 0) {
+    if ((words[0] != NULL) == settings.ended) {
+      status = cv_command_fail(&purge_table, 2, "expected either a campaign's number or --ended");
+    } else if (words[0] != NULL && cv_command_number(words[0], &request.as.campaign, &why) != CV_OK) {
+      status = cv_command_fail(&purge_table, 2, "%s", why.text);
+    } else {
+      status = cv_client_run(&purge_table, &settings.link, &request, on_purged, NULL);
+    }
+  }
+  cv_config_fini(&purge_table, &settings);
   return status;
 }

@@ -17,6 +17,8 @@ struct made {
     Crowdveil__Order__Export export;
     Crowdveil__Order__Status status;
     Crowdveil__Order__Accepted accepted;
+    Crowdveil__Order__Purge purge;
+    Crowdveil__Order__Purged purged;
     Crowdveil__Order__Finished finished;
     Crowdveil__Order__Part part;
     Crowdveil__Order__StatusAnswer status_answer;
@@ -214,6 +216,16 @@ static void put_small(const struct cv_order_frame *frame, struct made *made) {
     case CV_ORDER_STATUS:
       made->as.status = (Crowdveil__Order__Status)CROWDVEIL__ORDER__STATUS__INIT;
       made->envelope.status = &made->as.status;
+      break;
+    case CV_ORDER_PURGE:
+      made->as.purge = (Crowdveil__Order__Purge)CROWDVEIL__ORDER__PURGE__INIT;
+      made->as.purge.campaign = frame->as.campaign;
+      made->envelope.purge = &made->as.purge;
+      break;
+    case CV_ORDER_PURGED:
+      made->as.purged = (Crowdveil__Order__Purged)CROWDVEIL__ORDER__PURGED__INIT;
+      made->as.purged.campaigns = frame->as.purged;
+      made->envelope.purged = &made->as.purged;
       break;
     case CV_ORDER_ACCEPTED:
       made->as.accepted = (Crowdveil__Order__Accepted)CROWDVEIL__ORDER__ACCEPTED__INIT;
@@ -417,6 +429,7 @@ static enum cv_err find_kind(const Crowdveil__Order__Envelope *in, enum cv_order
   } slots[] = {
       {in->submit, CV_ORDER_SUBMIT},       {in->watch, CV_ORDER_WATCH},
       {in->cancel, CV_ORDER_CANCEL},       {in->export, CV_ORDER_EXPORT},
+      {in->purge, CV_ORDER_PURGE},         {in->purged, CV_ORDER_PURGED},
       {in->status, CV_ORDER_STATUS},       {in->accepted, CV_ORDER_ACCEPTED},
       {in->progress, CV_ORDER_PROGRESS},   {in->finished, CV_ORDER_FINISHED},
       {in->part, CV_ORDER_PART},           {in->status_answer, CV_ORDER_STATUS_ANSWER},
@@ -456,6 +469,12 @@ static enum cv_err take_kind(const Crowdveil__Order__Envelope *in, struct cv_are
       return CV_OK;
     case CV_ORDER_EXPORT:
       ret->as.campaign = in->export->campaign;
+      return CV_OK;
+    case CV_ORDER_PURGE:
+      ret->as.campaign = in->purge->campaign;
+      return CV_OK;
+    case CV_ORDER_PURGED:
+      ret->as.purged = in->purged->campaigns;
       return CV_OK;
     case CV_ORDER_ACCEPTED:
       ret->as.accepted.campaign = in->accepted->campaign;

@@ -24,6 +24,8 @@ enum cv_order_kind {
   CV_ORDER_STATEMENT,
   CV_ORDER_DESCRIPTION,
   CV_ORDER_ERROR,
+  CV_ORDER_PURGE,
+  CV_ORDER_PURGED,
 };
 
 struct cv_progress {
@@ -110,7 +112,8 @@ struct cv_order_frame {
   enum cv_order_kind kind;
   union {
     struct cv_submit submit;
-    uint64_t campaign; /* cancel, export */
+    uint64_t campaign; /* cancel, export, purge */
+    uint64_t purged;   /* campaigns */
     struct {
       uint64_t campaign;
       bool describe; /* with its description first */

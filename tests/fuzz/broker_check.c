@@ -66,6 +66,27 @@ static void check_campaign(const struct cv_broker *broker, struct cv_campaign *c
   CV_REQUIRE(cv_offers_count(&campaign->offered) == leases);
 }
 
+/* Ended campaigns have a record; of those that leave memory not many are in it again. */
+static void check_ended(const struct cv_broker *broker) {
+  uint32_t count = 0, fetched = 0;
+  for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+    bool has_record = cv_archive_find(&broker->archive, campaign->id) != NULL;
+    CV_REQUIRE(campaign->phase == CV_PHASE_ENDED || !has_record);
+    fetched += campaign->fetched;
+  }
+  for (const struct cv_owner *owner = broker->archive.owners; owner != NULL; owner = owner->hh.next) {
+    uint32_t of_owner = 0, forgot = 0;
+    for (const struct cv_ended *ended = owner->first; ended != NULL; ended = ended->after) {
+      CV_REQUIRE(ended->owner == owner && ended->id <= broker->totals.campaigns);
+      of_owner++;
+      forgot += ended->forget;
+    }
+    CV_REQUIRE(of_owner == owner->count && of_owner > 0 && forgot == owner->forgot);
+    count += of_owner;
+  }
+  CV_REQUIRE(count == broker->archive.count && count == HASH_COUNT(broker->archive.all) && fetched <= CV_FETCHED_MAX);
+}
+
 static void check_conn(struct cv_broker *broker, const struct cv_broker_conn *conn) {
   uint32_t outstanding = 0;
   for (uint32_t at = conn->lease_first; at != UINT32_MAX; at = conn->lease[at].after) {
@@ -89,6 +110,7 @@ void broker_check(struct cv_broker *broker) {
     check_campaign(broker, campaign);
     open += campaign->phase != CV_PHASE_ENDED;
   }
+  check_ended(broker);
   for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
     check_conn(broker, conn);
     crowd += conn->identity.role == CV_ROLE_WORKER || conn->identity.role == CV_ROLE_GATEWAY;

@@ -37,21 +37,47 @@ static struct disk_row *insert(struct disk *disk, const struct cv_op *op) {
   return &disk->row[disk->rows++];
 }
 
-/* Rows of the journal below a commit, or all that is secret of a campaign. */
+/* Whether a row of an ended campaign is dropped. */
+static bool is_dropped(const struct cv_op *row, const struct cv_op *op) {
+  switch (row->kind) {
+    case CV_OP_PLAN:
+    case CV_OP_RELEASE:
+      return row->campaign == op->campaign && row->number <= op->number;
+    case CV_OP_CAMPAIGN:
+    case CV_OP_STATE:
+    case CV_OP_STANDINGS:
+    case CV_OP_LEDGER:
+      return row->campaign == op->campaign && op->number == CV_DROP_ALL;
+    default:
+      return false;
+  }
+}
+
+/* Whether this operation, which deletes, deletes the row. */
+static bool goes(const struct disk_row *row, const struct cv_op *op) {
+  bool journal = row->op.kind == CV_OP_JOURNAL;
+  switch (op->kind) {
+    case CV_OP_TRIM:
+      return journal && row->made < op->number;
+    case CV_OP_PURGE:
+      return (journal || row->op.kind == CV_OP_CHUNK) && row->op.campaign == op->campaign;
+    case CV_OP_FORGET:
+      return row->op.kind == CV_OP_ENDED && row->op.campaign == op->campaign;
+    default:
+      return is_dropped(&row->op, op);
+  }
+}
+
 static void sweep(struct disk *disk, const struct cv_op *op) {
   for (size_t i = disk->rows; i-- > 0;) {
-    const struct disk_row *row = &disk->row[i];
-    bool journal = row->op.kind == CV_OP_JOURNAL;
-    bool goes = op->kind == CV_OP_TRIM ? journal && row->made < op->number
-                                       : (journal || row->op.kind == CV_OP_CHUNK) && row->op.campaign == op->campaign;
-    if (goes) {
+    if (goes(&disk->row[i], op)) {
       drop(disk, i);
     }
   }
 }
 
 static void apply(struct disk *disk, const struct cv_batch *batch, const struct cv_op *op) {
-  if (op->kind == CV_OP_TRIM || op->kind == CV_OP_PURGE) {
+  if (op->kind == CV_OP_TRIM || op->kind == CV_OP_PURGE || op->kind == CV_OP_DROP || op->kind == CV_OP_FORGET) {
     sweep(disk, op);
     return;
   }
@@ -64,8 +90,8 @@ static void apply(struct disk *disk, const struct cv_batch *batch, const struct 
     }
     return;
   }
-  bool replaces =
-      op->kind == CV_OP_STATE || op->kind == CV_OP_STANDINGS || op->kind == CV_OP_LEDGER || op->kind == CV_OP_CHUNK;
+  bool replaces = op->kind == CV_OP_ENDED || op->kind == CV_OP_STATE || op->kind == CV_OP_STANDINGS ||
+                  op->kind == CV_OP_LEDGER || op->kind == CV_OP_CHUNK;
   CV_REQUIRE(row == NULL || replaces);
   row = row != NULL ? row : insert(disk, &key);
   row->made = batch->commit;
@@ -87,6 +113,8 @@ static enum cv_err restore(const struct disk_row *row, struct cv_broker *broker)
   struct cv_reader in = cv_reader_over(row->bytes.data, row->bytes.len);
   uint32_t campaign = row->op.campaign;
   switch (row->op.kind) {
+    case CV_OP_ENDED:
+      return cv_broker_restore_ended(broker, campaign, &in);
     case CV_OP_CAMPAIGN:
       return cv_broker_restore_campaign(broker, campaign, &in);
     case CV_OP_PLAN:
@@ -108,15 +136,41 @@ static enum cv_err restore(const struct disk_row *row, struct cv_broker *broker)
   }
 }
 
-enum cv_err disk_load(const struct disk *disk, struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
-  static const enum cv_op_kind order[] = {CV_OP_CAMPAIGN,  CV_OP_PLAN,  CV_OP_RELEASE, CV_OP_LEDGER, CV_OP_RECOVERY,
-                                          CV_OP_STANDINGS, CV_OP_STATE, CV_OP_CHUNK,   CV_OP_JOURNAL};
-  for (size_t i = 0; i < CV_COUNT(order); i++) {
-    for (size_t j = 0; j < disk->rows; j++) {
-      if (disk->row[j].op.kind == order[i]) {
-        CV_TRY(restore(&disk->row[j], broker));
-      }
+static enum cv_err restore_kind(const struct disk *disk, struct cv_broker *broker, enum cv_op_kind kind,
+                                uint32_t campaign) {
+  for (size_t i = 0; i < disk->rows; i++) {
+    const struct cv_op *op = &disk->row[i].op;
+    if (op->kind == kind && (campaign == 0 || op->campaign == campaign)) {
+      CV_TRY(restore(&disk->row[i], broker));
     }
+  }
+  return CV_OK;
+}
+
+enum cv_err disk_fetch(const struct disk *disk, struct cv_broker *broker, uint32_t campaign) {
+  static const enum cv_op_kind order[] = {CV_OP_CAMPAIGN, CV_OP_PLAN,      CV_OP_RELEASE,
+                                          CV_OP_LEDGER,   CV_OP_STANDINGS, CV_OP_STATE};
+  for (size_t i = 0; i < CV_COUNT(order); i++) {
+    CV_TRY(restore_kind(disk, broker, order[i], campaign));
+  }
+  return cv_broker_restore_whole(broker, campaign);
+}
+
+static bool has_record(const struct disk *disk, uint32_t campaign) {
+  return find(disk, &(struct cv_op){.kind = CV_OP_ENDED, .campaign = campaign}) != NULL;
+}
+
+enum cv_err disk_load(const struct disk *disk, struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
+  static const enum cv_op_kind order[] = {CV_OP_RECOVERY, CV_OP_CHUNK, CV_OP_JOURNAL};
+  CV_TRY(restore_kind(disk, broker, CV_OP_ENDED, 0));
+  for (size_t i = 0; i < disk->rows; i++) {
+    const struct cv_op *op = &disk->row[i].op;
+    if (op->kind == CV_OP_CAMPAIGN && !has_record(disk, op->campaign)) {
+      CV_TRY(disk_fetch(disk, broker, op->campaign));
+    }
+  }
+  for (size_t i = 0; i < CV_COUNT(order); i++) {
+    CV_TRY(restore_kind(disk, broker, order[i], 0));
   }
   return cv_broker_restore_end(broker, disk->commit, NULL, now_ms, wall_ms);
 }

@@ -121,7 +121,7 @@ static void on_submit(struct world *world, struct cv_reader *in) {
 
 static void on_request(struct world *world, struct cv_reader *in) {
   static const enum cv_order_kind kinds[] = {CV_ORDER_WATCH,  CV_ORDER_EXPORT,   CV_ORDER_STATUS, CV_ORDER_CANCEL,
-                                             CV_ORDER_LEDGER, CV_ORDER_ACCEPTED, CV_ORDER_NONE};
+                                             CV_ORDER_LEDGER, CV_ORDER_ACCEPTED, CV_ORDER_NONE,   CV_ORDER_PURGE};
   struct peer *peer = pick(world, in, REQUESTER);
   uint8_t what = cv_read_u8(in);
   struct cv_order_frame frame = {.kind = kinds[what % CV_COUNT(kinds)]};

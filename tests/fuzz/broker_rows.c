@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The broker's stored rows into a core, in the order in which the store gives them: kinds below do not go back, as the
- * store reads table after table. A core that took them all then runs for a moment.
+ * The broker's stored rows into a core, in the order in which the store gives them: kinds do not go back (`place`), and
+ * each campaign is whole before what is of no campaign. A core that took them all then runs for a moment.
  */
 #include "broker/core.h"
 
@@ -10,7 +10,9 @@
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/fuzz.h"
 
-enum kind { CAMPAIGN, PLAN, RELEASE, LEDGER, RECOVERY, STANDINGS, STATE, CHUNK, JOURNAL, KINDS };
+enum kind { CAMPAIGN, PLAN, RELEASE, LEDGER, RECOVERY, STANDINGS, STATE, CHUNK, JOURNAL, ENDED, KINDS };
+static const uint8_t place[KINDS] = {[CAMPAIGN] = 1, [PLAN] = 2,     [RELEASE] = 3, [LEDGER] = 4, [STANDINGS] = 5,
+                                     [STATE] = 6,    [RECOVERY] = 7, [CHUNK] = 8,   [JOURNAL] = 9};
 
 static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, size_t n) {
   memset(ret, 0, n);
@@ -63,9 +65,18 @@ static enum cv_err feed(struct cv_broker *broker, struct fuzz_record *record) {
     }
     case JOURNAL:
       return cv_broker_restore_journal(broker, campaign, commit, &record->bytes);
+    case ENDED:
+      return cv_broker_restore_ended(broker, record->argument >> 1 & 3, &record->bytes);
     default:
       return CV_ERR_DAMAGED;
   }
+}
+
+static enum cv_err make_whole(struct cv_broker *broker, unsigned known) {
+  for (uint32_t campaign = 1; campaign <= 2; campaign++) {
+    CV_TRY((known >> (campaign - 1) & 1) != 0 ? cv_broker_restore_whole(broker, campaign) : CV_OK);
+  }
+  return CV_OK;
 }
 
 static void run(struct cv_broker *broker) {
@@ -87,19 +98,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   struct cv_broker *broker = make(&seeded);
   struct cv_reader in = cv_reader_over(bytes, n);
   struct fuzz_record record;
-  uint8_t last = CAMPAIGN;
+  uint8_t last = 0;
   unsigned known = 0; /* the numbers are keys in the tables */
   enum cv_err err = CV_OK;
   while (err == CV_OK && fuzz_record_next(&in, &record)) {
     record.kind %= KINDS;
     unsigned bit = 1U << (record.argument & 1) << (record.kind == STATE ? 2 : record.kind == STANDINGS ? 4 : 0);
     bool is_key = record.kind == CAMPAIGN || record.kind == STATE || record.kind == STANDINGS;
-    if (record.kind < last || (is_key && (known & bit) != 0)) {
+    if (place[record.kind] < last || (is_key && (known & bit) != 0)) {
       continue;
     }
-    last = record.kind;
+    if (last <= place[STATE] && place[record.kind] > place[STATE]) {
+      err = make_whole(broker, known);
+    }
+    last = place[record.kind];
     known |= is_key ? bit : 0;
-    err = feed(broker, &record);
+    err = err == CV_OK ? feed(broker, &record) : err;
+  }
+  if (err == CV_OK && last <= place[STATE]) {
+    err = make_whole(broker, known);
   }
   if (err == CV_OK && cv_broker_restore_end(broker, 20, NULL, 1000, 1000) == CV_OK) {
     run(broker);

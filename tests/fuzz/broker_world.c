@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "broker/state.h"
 #include "common/base/grid.h"
 #include "tests/fuzz/broker_check.h"
 #include "tests/fuzz/fuzz.h"
@@ -57,6 +58,8 @@ void world_begin(struct world *world, uint8_t settings) {
                  .release_tokens = 1,
                  .arms = 64,
                  .campaigns = 3,
+                 .kept = (settings & 16) != 0 ? 2 : 0,
+                 .retention_ms = (settings & 32) != 0 ? 3000 : 0,
                  .tokens = 1000000,
                  .chunks = 64,
                  .lease_ms = LEASE_MS,
@@ -283,6 +286,8 @@ static void hear_order(struct world *world, const struct peer *peer, const struc
   switch (frame->kind) {
     case CV_ORDER_ACCEPTED:
       heard = world_heard(world, frame->as.accepted.campaign);
+      /* a number is given once, whatever is purged */
+      CV_REQUIRE(heard == NULL || heard->owner == NULL || frame->as.accepted.existed || world->damaged);
       if (heard != NULL && heard->owner == NULL) {
         heard->owner = world_identity[peer->who].name;
       }
@@ -307,6 +312,9 @@ static void hear_order(struct world *world, const struct peer *peer, const struc
       break;
     case CV_ORDER_STATEMENT:
       hear_statement(world, peer, &frame->as.statement);
+      break;
+    case CV_ORDER_PURGED:
+      CV_REQUIRE(frame->as.purged <= world->core->totals.campaigns);
       break;
     case CV_ORDER_ERROR:
       fuzz_line(frame->as.error);
@@ -342,8 +350,21 @@ static void check_wire(const struct cv_broker_out *out) {
   }
 }
 
+/* Rows that were not damaged are there, whatever was purged around them. */
+static void fetch_wanted(struct world *world) {
+  uint32_t id;
+  if (cv_broker_wanted(world->core, &id)) {
+    enum cv_err err = disk_fetch(&world->disk, world->core, id);
+    CV_REQUIRE(err == CV_OK || (err == CV_ERR_DAMAGED && world->damaged));
+    if (err != CV_OK) {
+      cv_broker_fetch_failed(world->core, id, "damaged");
+    }
+  }
+}
+
 void world_flush(struct world *world) {
   if (!world->in_flight) {
+    fetch_wanted(world);
     CV_REQUIRE(cv_broker_flush(world->core, world->now_ms, world->wall_ms, &world->batch, &world->stores) == CV_OK);
     world->in_flight = true;
     broker_check(world->core);

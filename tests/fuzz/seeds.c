@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "broker/archive.h"
 #include "broker/recover.h"
 #include "deploy/launcher/export.h"
 #include "proto/codec/crowd.h"
@@ -184,6 +185,8 @@ static void order(void) {
                         .arms = 2,
                         .account = accounts}},
       {.kind = CV_ORDER_DESCRIPTION, .as.description = {.campaign = 1, .spec = make_spec()}},
+      {.kind = CV_ORDER_PURGE, .as.campaign = 1},
+      {.kind = CV_ORDER_PURGED, .as.purged = 2},
   };
   for (size_t i = 0; i < CV_COUNT(frames); i++) {
     struct cv_buf out = {0};
@@ -303,10 +306,6 @@ static void put_history(struct cv_buf *out) {
   cv_buf_put_u64(&row, 125000);
   cv_buf_put_u64(&row, 0);
   put_record(out, 3, 0, &row);
-  const struct cv_recovery recovery = {
-      .wall_ms = 600, .commit = 7, .anchored = 9, .first = 3, .last = 4, .ended = 1, .floor_micro = 500000};
-  cv_recovery_put(&recovery, &row);
-  put_record(out, 4, 0, &row);
   cv_buf_put_u32(&row, spec.arms);
   for (uint32_t i = 0; i < spec.arms; i++) {
     cv_buf_put_u32(&row, i % 2);
@@ -317,10 +316,44 @@ static void put_history(struct cv_buf *out) {
   put_record(out, 5, 0, &row);
 }
 
+static void put_recovery(struct cv_buf *out, struct cv_buf *row) {
+  const struct cv_recovery recovery = {
+      .wall_ms = 600, .commit = 7, .anchored = 9, .first = 3, .last = 4, .ended = 1, .floor_micro = 500000};
+  cv_recovery_put(&recovery, row);
+  put_record(out, 4, 0, row);
+}
+
+/* Of campaigns that have ended, purged or not, and of what is forgotten. */
+static void put_records(struct cv_buf *out, struct cv_buf *row) {
+  const struct cv_past past = {.count = 2, .cost_micro = 9, .totals = {.campaigns = 2, .releases = 4, .tokens = 8}};
+  cv_past_put(&past, row);
+  put_record(out, 9, 0, row);
+  for (uint8_t i = 1; i < 4; i++) {
+    struct cv_owner owner = {.name = "alice"};
+    struct cv_ended ended = {.owner = &owner,
+                             .client_key = {i},
+                             .progress = {.name = "fuzz",
+                                          .tokens = 60,
+                                          .tokens_limit = 100,
+                                          .releases = 600,
+                                          .plans = 3,
+                                          .arms = 2,
+                                          .decided = 1,
+                                          .classes = 1,
+                                          .end = CV_END_CANCELLED},
+                             .ended_wall_ms = 1000U * i,
+                             .purged = i > 1,
+                             .is_clean = i > 2};
+    cv_ended_put(&ended, row);
+    put_record(out, 9, (uint8_t)(i << 1), row);
+  }
+}
+
 static void broker_rows(void) {
-  struct cv_buf running = {0}, ended = {0}, row = {0}, arm = {0};
+  struct cv_buf running = {0}, ended = {0}, records = {0}, row = {0}, arm = {0};
   put_history(&running);
   put_state(&running, 1, 0);
+  put_recovery(&running, &row);
   cv_buf_put_u64(&row, 0);
   put_arm(&row, 1);
   put_record(&running, 7, 2 << 1, &row);
@@ -348,6 +381,8 @@ static void broker_rows(void) {
   put_history(&ended);
   put_state(&ended, 3, CV_END_COMPLETE);
   save("broker_rows", "ended", &ended);
+  put_records(&records, &row);
+  save("broker_rows", "records", &records);
 }
 
 static void thirdparty_rows(void) {

@@ -163,6 +163,35 @@ static bool is_pending(void *data) {
   return cv_broker_is_pending(self->core) && party_step(party);
 }
 
+/* A campaign that has ended is read for whoever asks. */
+static void fetch(void *data) {
+  struct party *party = data;
+  struct self *self = party->self;
+  uint32_t campaign;
+  struct cv_why why;
+  if (party->exits || !cv_broker_wanted(self->core, &campaign)) {
+    return;
+  }
+  enum cv_err err = cv_broker_store_fetch(self->store, self->core, campaign, &why);
+  if (err == CV_ERR_DAMAGED) {
+    world_fail(party->world, "15: campaign %u has ended and cannot be read: %s", campaign, why.text);
+  } else if (err != CV_OK) {
+    cv_turn_fail(&self->turn, "cannot read", &why);
+  } else {
+    tally(TALLY_FETCHED);
+  }
+}
+
+struct cv_campaign *broker_campaign(const struct party *broker, uint32_t id) {
+  const struct self *self = broker->self;
+  const struct cv_ended *ended = cv_archive_find(&self->core->archive, id);
+  struct cv_why why;
+  if (cv_campaign_find(self->core, id) == NULL && ended != NULL && !ended->purged) {
+    CV_REQUIRE(cv_broker_store_fetch(self->store, self->core, id, &why) == CV_OK);
+  }
+  return cv_campaign_find(self->core, id);
+}
+
 static size_t gathered(void *data) {
   const struct party *party = data;
   const struct self *self = party->self;
@@ -188,6 +217,7 @@ static void count_batch(const struct cv_batch *batch) {
   tally(TALLY_COMMITS_BROKER);
   for (size_t i = 0; i < batch->ops; i++) {
     tally_add(TALLY_FOLDS, batch->op[i].kind == CV_OP_TRIM);
+    tally_add(TALLY_FORGOTTEN, batch->op[i].kind == CV_OP_FORGET);
   }
 }
 
@@ -250,7 +280,8 @@ static void on_failure(void *data, const char *what, const struct cv_why *why) {
   party->exits = party->exits || !party->dead;
 }
 
-static const struct cv_turn_ops turn_ops = {.is_pending = is_pending,
+static const struct cv_turn_ops turn_ops = {.between = fetch,
+                                            .is_pending = is_pending,
                                             .gathered = gathered,
                                             .flush = flush,
                                             .commit = commit_here,
@@ -442,6 +473,7 @@ static void configure(struct party *party, struct cv_broker_config *ret) {
                  .release_tokens = scenario->release_tokens,
                  .arms = SCENARIO_ARMS,
                  .campaigns = 4, /* more than a requester has open */
+                 .kept = scenario->kept,
                  .tokens = 100000,
                  .chunks = 64,
                  .lease_ms = scenario->lease_ms,

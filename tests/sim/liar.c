@@ -87,11 +87,16 @@ static struct answer honest(struct world *world, const struct cv_assign *assign)
   return answer;
 }
 
+/* Of a wide certificate, or what a flipped bit has made of a worker's number. */
+static bool is_far(const struct world *world, uint64_t worker) {
+  return worker > (uint64_t)(world->scenario.crews + world->scenario.liars) * world->scenario.crew_workers;
+}
+
 static void answer(struct party *party, const struct cv_assign *assign) {
   struct self *self = party->self;
   struct world *world = party->world;
   const struct cv_local *law = &world->scenario.applied.law;
-  if (assign->worker >= SCENARIO_FAR) {
+  if (is_far(world, assign->worker)) {
     if (self->declines < TOKENS && world_chance(world, 70)) {
       struct cv_decline *decline = &self->decline[self->declines++];
       *decline = (struct cv_decline){.has_ticket = true, .why = "far away"};

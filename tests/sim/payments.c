@@ -75,7 +75,7 @@ void truth_check_payments(struct truth *truth, const struct cv_campaign *core, c
 void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id) {
   const struct scenario *scenario = &truth->world->scenario;
   const struct campaign *campaign = truth_campaign(truth, id);
-  const struct cv_campaign *its = cv_campaign_find(core, (uint32_t)id);
+  const struct cv_campaign *its = broker_campaign(truth->world->broker, (uint32_t)id);
   struct cv_statement *statement;
   if (its == NULL || scenario->budget_micro == 0) {
     return;

@@ -40,11 +40,12 @@ static void spoil(struct world *world, struct cv_spec *spec, bool thoroughly) {
 }
 
 static void choose_order(struct world *world, struct cv_order_frame *frame, bool fuzz) {
-  static const enum cv_order_kind kinds[] = {CV_ORDER_WATCH, CV_ORDER_CANCEL, CV_ORDER_EXPORT, CV_ORDER_SUBMIT,
-                                             CV_ORDER_STATUS};
+  static const enum cv_order_kind kinds[] = {CV_ORDER_WATCH,  CV_ORDER_CANCEL, CV_ORDER_EXPORT,
+                                             CV_ORDER_SUBMIT, CV_ORDER_STATUS, CV_ORDER_PURGE};
   frame->kind = kinds[world_below(world, CV_COUNT(kinds))];
   if (frame->kind != CV_ORDER_SUBMIT) {
     uint64_t campaign = world_below(world, 4); /* 0: its newest */
+    campaign += frame->kind == CV_ORDER_PURGE; /* all of its own are none */
     if (frame->kind == CV_ORDER_WATCH) {
       frame->as.watch.campaign = campaign;
       frame->as.watch.describe = true;
@@ -82,7 +83,12 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   CV_REQUIRE(cv_order_decode(bytes, n, &world->decoding, &frame) == CV_OK);
   if (frame.kind == CV_ORDER_ERROR) {
     tally(TALLY_REFUSED_ORDER);
-  } else if (frame.kind == CV_ORDER_STATUS_ANSWER ? frame.as.status.campaigns > 0 : frame.kind != CV_ORDER_NONE) {
+    return;
+  }
+  bool is_empty = frame.kind == CV_ORDER_STATUS_ANSWER ? frame.as.status.campaigns == 0
+                  : frame.kind == CV_ORDER_PURGED      ? frame.as.purged == 0
+                                                       : frame.kind == CV_ORDER_NONE;
+  if (!is_empty) {
     world_fail(world, "8: a requester with nothing of its own gets an answer of kind %d", (int)frame.kind);
   }
 }

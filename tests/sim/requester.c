@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requester: submits each campaign until it is accepted, watches it to its end, exports it. */
+/* The requester: submits each campaign until it is accepted, watches it to its end, exports it; some then look at the
+ * one before again, and some purge that. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/net.h"
+#include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 #include "tests/support/alloc_fault.h"
 
 enum { TIMER_CANCEL };
-enum stage { STAGE_SUBMIT, STAGE_WATCH, STAGE_EXPORT, STAGE_DONE };
+enum stage { STAGE_SUBMIT, STAGE_WATCH, STAGE_EXPORT, STAGE_PURGE, STAGE_GONE, STAGE_DONE };
 
 struct self {
   uint32_t index; /* of the campaign, from 0, among its own */
   uint64_t id;
   enum stage stage;
-  bool described; /* since it began to watch */
+  bool described;   /* since it began to watch */
+  bool back;        /* `id` is the campaign before */
+  uint64_t earlier; /* that one, if it is known; 0 = not */
 };
 
 static uint32_t number_of(const struct party *party) {
@@ -54,6 +58,12 @@ static void ask(struct party *party) {
       frame.as.watch.describe = true;
       self->described = false;
       break;
+    case STAGE_PURGE:
+      frame.kind = CV_ORDER_PURGE;
+      frame.as.campaign = self->id;
+      truth_purging(party->world->truth, self->id);
+      break;
+    case STAGE_GONE:
     case STAGE_EXPORT:
       frame.kind = CV_ORDER_EXPORT;
       frame.as.campaign = self->id;
@@ -68,12 +78,15 @@ static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
   party_opened(party, end);
   self->stage = self->stage == STAGE_DONE ? STAGE_DONE : STAGE_SUBMIT;
+  self->back = false;
   ask(party);
 }
 
 static void next_campaign(struct party *party) {
   struct self *self = party->self;
   struct world *world = party->world;
+  self->earlier = self->back ? self->earlier : self->id;
+  self->back = false;
   self->stage = STAGE_SUBMIT;
   if (self->index == world->scenario.campaigns / 4) {
     world->live_early = alloc_fault_live();
@@ -85,6 +98,42 @@ static void next_campaign(struct party *party) {
     world->finished = world->done == (1U << world->scenario.requesters) - 1;
     world_log(world, "%s: has everything", party->identity.name);
   }
+}
+
+/* It has all of the campaign that it was at. */
+static void go_on(struct party *party) {
+  struct self *self = party->self;
+  const struct scenario *scenario = &party->world->scenario;
+  if (!self->back && scenario->looks_back && self->earlier != 0 && self->earlier != self->id) {
+    uint64_t id = self->id;
+    self->id = self->earlier;
+    self->earlier = id;
+    self->back = true;
+    self->stage = STAGE_WATCH;
+  } else if (self->back && scenario->purges && self->stage == STAGE_EXPORT) {
+    self->stage = STAGE_PURGE;
+  } else {
+    next_campaign(party);
+  }
+  ask(party);
+}
+
+/* Only what was purged, or forgotten for a newer one, may be missing. */
+static void missed(struct party *party, const char *text) {
+  struct self *self = party->self;
+  if (self->back && party->world->scenario.kept > 0 && strstr(text, "no campaign") != NULL) {
+    next_campaign(party);
+    ask(party);
+    return;
+  }
+  if (strstr(text, "was purged") == NULL) {
+    world_fail(party->world, "%s: the broker says: %s", party->identity.name, text);
+    return;
+  }
+  truth_gone(party->world->truth, self->id);
+  tally_add(TALLY_GONE, self->stage == STAGE_GONE);
+  next_campaign(party);
+  ask(party);
 }
 
 /* What it submitted, but for the mechanism's parameters, which the broker fills in; before anything else is told. */
@@ -128,11 +177,16 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   } else if (frame.kind == CV_ORDER_PART && self->stage == STAGE_EXPORT) {
     truth_exported(world->truth, &frame.as.part);
     if (frame.as.part.last) {
-      next_campaign(party);
-      ask(party);
+      go_on(party);
     }
+  } else if (frame.kind == CV_ORDER_PART && self->stage == STAGE_GONE && !world->rolled_back) {
+    world_fail(world, "15: campaign %llu was purged and is exported", (unsigned long long)self->id);
+  } else if (frame.kind == CV_ORDER_PURGED && self->stage == STAGE_PURGE) {
+    truth_purged(world->truth, self->id);
+    self->stage = STAGE_GONE;
+    ask(party);
   } else if (frame.kind == CV_ORDER_ERROR) {
-    world_fail(world, "%s: the broker says: %s", party->identity.name, frame.as.error);
+    missed(party, frame.as.error);
   }
 }
 

@@ -401,6 +401,17 @@ uint32_t scenario_least(const struct scenario *s) {
   return is_protected ? 1 : s->release_tokens;
 }
 
+/* What becomes of campaigns that have ended. A requester that crashes begins with its first campaign again, which must
+ * be known then. From a stream of its own. */
+static void draw_retention(struct scenario *s) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 84, 1, 0);
+  s->looks_back = cv_rng_below(&rng.rng, 2) == 0;
+  s->purges = s->looks_back && cv_rng_below(&rng.rng, 2) == 0;
+  bool remembers = s->weight[FAULT_CRASH_REQUESTER] == 0 && s->weight[FAULT_ROLLBACK] == 0;
+  s->kept = remembers && cv_rng_below(&rng.rng, 3) == 0 ? 1 : 0;
+}
+
 uint64_t scenario_releases(const struct scenario *s) {
   uint32_t least = scenario_least(s), each = least > s->tokens_per_round ? least : s->tokens_per_round;
   return s->horizon > 0 ? s->horizon : s->tokens / each;
@@ -439,6 +450,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
     draw_rivals(&s);
   }
   draw_names(&s, calm);
+  draw_retention(&s);
   *ret = s;
 }
 
@@ -504,6 +516,8 @@ void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret) {
   ret->epsilon_micro = kind == KIND_RANKING ? ret->epsilon_micro : 1000; /* whoever is hired is hired in all of them */
   ret->worker_epsilon_micro = UINT32_MAX;
   ret->journal_bytes = 2000;
+  ret->looks_back = ret->purges = true;
+  ret->kept = 4;
 }
 
 bool scenario_is_exact(const struct scenario *s) {

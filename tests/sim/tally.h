@@ -92,6 +92,10 @@
   MUST(DELTAS, "worlds behind a privatizer with delta")                         \
   MUST(MATRICES, "worlds behind a privatizer of given probabilities")           \
   MUST(SMALLEST, "worlds whose operator wants more than a token in a release")  \
+  MUST(FETCHED, "ended campaigns read again for whoever asked")                 \
+  MUST(PURGED, "campaigns purged by their requesters")                          \
+  MUST(GONE, "purged campaigns asked for in vain")                              \
+  MUST(FORGOTTEN, "campaigns forgotten for newer ones")                         \
   MUST(REPLAYS, "third-party databases replayed")                               \
   MUST(COMPARED, "campaigns compared with their run without faults")            \
   MUST(SEARCHED, "searches of the disks for tickets and partial sums")          \

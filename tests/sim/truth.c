@@ -350,11 +350,12 @@ static void check_acknowledged(struct truth *truth, struct cv_broker *core) {
   for (size_t i = 0; i < truth->acknowledged.n; i++) {
     const struct cv_ticket *ticket = &truth->acknowledged.ticket[i];
     struct cv_campaign *campaign = cv_campaign_find(core, ticket->campaign);
-    if (campaign == NULL) {
+    bool is_known = campaign != NULL || cv_archive_find(&core->archive, ticket->campaign) != NULL;
+    if (!is_known && (truth->world->scenario.kept == 0 || !truth_campaign(truth, ticket->campaign)->finished)) {
       world_fail(truth->world, "1: campaign %u is gone, with its tokens", ticket->campaign);
       return;
     }
-    if (campaign->arm != NULL &&
+    if (campaign != NULL && campaign->arm != NULL &&
         !cv_chunks_bit(&campaign->payers, ticket->worker * campaign->spec.tokens_per_worker + ticket->slot)) {
       world_fail(truth->world, "1: the token of worker %llu, slot %u, was acknowledged and is lost",
                  (unsigned long long)ticket->worker, ticket->slot);
@@ -365,15 +366,15 @@ static void check_acknowledged(struct truth *truth, struct cv_broker *core) {
 
 /* What the campaign's tokens cost their workers. Of one that is over it is not known which places of its last plan were
  * filled, only how many. */
-static void cost_of(struct truth *truth, const struct cv_campaign *core, const struct campaign *campaign,
+static void cost_of(struct truth *truth, const struct cv_arm *arms, uint64_t tokens, const struct campaign *campaign,
                     uint64_t *least, uint64_t *most) {
-  uint64_t left = core->tokens, low = UINT64_MAX, high = 0, rest = 0;
+  uint64_t left = tokens, low = UINT64_MAX, high = 0, rest = 0;
   for (size_t i = 0; i < campaign->plans; i++) {
     const struct cv_plan *plan = &campaign->plan[i];
     bool is_last = i + 1 == campaign->plans;
     for (uint32_t j = 0; j < plan->wants; j++) {
       const struct cv_want *want = &plan->want[j];
-      const struct cv_arm *arm = core->arm == NULL ? NULL : &core->arm[want->arm];
+      const struct cv_arm *arm = arms == NULL ? NULL : &arms[want->arm];
       uint64_t price = truth_price(truth, campaign, plan->number, want->arm);
       bool is_known = !is_last || arm != NULL;
       uint64_t plays = is_last && arm != NULL && arm->plan == plan->number ? arm->filled : want->tokens;
@@ -392,7 +393,7 @@ static void cost_of(struct truth *truth, const struct cv_campaign *core, const s
 
 /* Where exact sums leave an account is untouched, or unlimited: of all that have given, and of no more than gave. */
 static void check_unprotected(struct truth *truth, struct cv_broker *core) {
-  uint64_t unprotected = 0, least = 0, most = 0;
+  uint64_t unprotected = 0, least = 0, most = core->totals.tokens;
   for (uint64_t worker = 1; worker < truth->workers; worker++) {
     uint64_t its = cv_accounts_spent(&core->accounts, worker);
     unprotected += its == UINT64_MAX;
@@ -401,9 +402,6 @@ static void check_unprotected(struct truth *truth, struct cv_broker *core) {
       world_fail(truth->world, "3: worker %llu has spent %llu micro-epsilon; expected nothing, or no limit",
                  (unsigned long long)worker, (unsigned long long)its);
     }
-  }
-  for (const struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
-    most += each->tokens;
   }
   if (unprotected < least || unprotected > most) {
     world_fail(truth->world, "3: %llu workers are unprotected; %llu are known to have given, %llu tokens in all",
@@ -425,8 +423,15 @@ void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core) {
                  (unsigned long long)worker, (unsigned long long)its, (unsigned long long)limit);
     }
   }
-  for (const struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
-    cost_of(truth, each, truth_campaign(truth, each->id), &least, &most);
+  for (uint32_t id = 1; id < truth->campaigns; id++) {
+    const struct campaign *campaign = &truth->campaign[id];
+    const struct cv_campaign *each = cv_campaign_find(core, id);
+    const struct cv_ended *ended = cv_archive_find(&core->archive, id);
+    uint64_t tokens = each != NULL ? each->tokens : ended != NULL ? ended->progress.tokens : campaign->tokens;
+    if (each == NULL && ended == NULL && !campaign->finished) { /* it is not there yet */
+      continue;
+    }
+    cost_of(truth, each != NULL ? each->arm : NULL, tokens, campaign, &least, &most);
   }
   if (spent < least || spent > most) {
     world_fail(truth->world, "3: the workers' accounts say %llu micro-epsilon, the tokens cost %llu to %llu",
@@ -520,14 +525,35 @@ void truth_ticked(struct truth *truth, const struct cv_broker *core) {
 
 static void forget_those_that_are_not_there(struct truth *truth, struct cv_broker *core) {
   for (uint32_t id = 1; id < truth->campaigns; id++) {
-    if (cv_campaign_find(core, id) == NULL) {
+    if (cv_campaign_find(core, id) == NULL && cv_archive_find(&core->archive, id) == NULL) {
       truth->campaign[id].taken_ms = truth->campaign[id].counting_ms = 0;
     }
   }
 }
 
+/* Their records say what their requesters were told; only those are in memory that somebody is served from. */
+static void check_ended(struct truth *truth, const struct cv_broker *core) {
+  uint32_t fetched = 0;
+  for (const struct cv_ended *ended = core->archive.all; ended != NULL; ended = ended->hh.next) {
+    const struct campaign *campaign = truth_campaign(truth, ended->id);
+    const struct cv_progress *progress = &ended->progress;
+    if (campaign->finished &&
+        (progress->tokens != campaign->tokens || progress->end != campaign->end ||
+         progress->paid_micro != campaign->paid_micro || progress->epsilon_spent_micro != campaign->spent_micro)) {
+      world_fail(truth->world, "15: the record of campaign %u says otherwise than its requester was told", ended->id);
+    }
+  }
+  for (const struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
+    fetched += each->fetched;
+  }
+  if (fetched > truth->world->scenario.requesters) {
+    world_fail(truth->world, "15: %u campaigns that have ended are in memory", fetched);
+  }
+}
+
 static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
   tally(TALLY_CHECKS);
+  check_ended(truth, core);
   for (struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
     struct campaign *campaign = truth_campaign(truth, each->id);
     if (again) {

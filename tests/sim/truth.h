@@ -38,6 +38,9 @@
  *  13 No epoch is smaller than the operator's smallest release, unless each token is protected by itself, for certain.
  *  14 A gateway's workers give nothing to a campaign of a requester that it does not serve, whatever it is called; and
  *     a third-party hears nothing of a campaign that another one has opened, and what it says of it changes nothing.
+ *  15 A campaign that has ended has left memory, and is what it was whenever it is fetched: its record says what its
+ *     requester was told, an export has all its releases. One that was purged or forgotten is not there again, nobody
+ *     else's goes, its number is given to no other, and what it has cost its workers stays on their accounts.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */
@@ -76,6 +79,10 @@ void truth_gave(struct truth *truth, const struct cv_crowd_frame *frame);
 /* A requester asks for its campaign number `owner`, from 1 over all requesters; it is told which one that is. */
 void truth_asking(struct truth *truth, uint32_t owner);
 void truth_accepted(struct truth *truth, uint32_t owner, uint64_t id);
+/* Its requester purges a campaign; is told that it is purged; is told that it was. */
+void truth_purging(struct truth *truth, uint64_t id);
+void truth_purged(struct truth *truth, uint64_t id);
+void truth_gone(struct truth *truth, uint64_t id);
 /* Reaches the requester. */
 void truth_finished(struct truth *truth, const struct cv_finished *finished);
 void truth_exported(struct truth *truth, const struct cv_part *part);

@@ -43,7 +43,10 @@ struct campaign {
   uint64_t paid_micro;                  /* as told with the end */
   uint64_t owed_micro;                  /* for tokens that were acknowledged, whatever became of the broker's memory */
   uint64_t snapshot_owed_micro;
-  bool is_void; /* a recovery has ended it */
+  bool is_void;            /* a recovery has ended it */
+  uint64_t tokens;         /* as told with the end */
+  size_t exported;         /* releases, of the export that is going on */
+  bool purging, is_purged; /* its requester has asked for that; has been told so */
 };
 
 struct truth {

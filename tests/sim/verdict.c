@@ -46,6 +46,11 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
     world_fail(truth->world, "campaign %llu has ended twice, each time otherwise",
                (unsigned long long)finished->progress.campaign);
   }
+  if (campaign->is_purged && !truth->world->rolled_back) {
+    world_fail(truth->world, "15: campaign %llu was purged and is there again",
+               (unsigned long long)finished->progress.campaign);
+  }
+  campaign->tokens = finished->progress.tokens;
   count_end(finished->progress.end, campaign->finished);
   campaign->finished = true;
   campaign->end = finished->progress.end;
@@ -71,13 +76,35 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
 }
 
 void truth_exported(struct truth *truth, const struct cv_part *part) {
-  const struct campaign *campaign = truth_campaign(truth, part->campaign);
+  struct campaign *campaign = truth_campaign(truth, part->campaign);
+  bool is_exact = strcmp(truth->world->scenario.mechanism, "none") == 0 &&
+                  strcmp(truth->world->scenario.privatizer.name, "none") == 0;
+  campaign->exported = (part->first ? 0 : campaign->exported) + part->releases;
+  if (part->last && !is_exact && campaign->exported != campaign->releases && !truth->world->rolled_back) {
+    world_fail(truth->world, "15: the export of campaign %llu has %zu releases; it made %zu",
+               (unsigned long long)part->campaign, campaign->exported, campaign->releases);
+  }
   for (size_t i = 0; i < part->releases && !truth->world->rolled_back; i++) {
     uint64_t number = part->release[i].number;
     if (number == 0 || number > campaign->releases ||
         !truth_same_release(&part->release[i], &campaign->release[number - 1])) {
       world_fail(truth->world, "2: the export has another release %llu", (unsigned long long)number);
     }
+  }
+}
+
+void truth_purging(struct truth *truth, uint64_t id) {
+  truth_campaign(truth, id)->purging = true;
+}
+
+void truth_purged(struct truth *truth, uint64_t id) {
+  truth_campaign(truth, id)->is_purged = true;
+  tally(TALLY_PURGED);
+}
+
+void truth_gone(struct truth *truth, uint64_t id) {
+  if (!truth_campaign(truth, id)->purging && !truth->world->rolled_back) {
+    world_fail(truth->world, "15: campaign %llu is said to be purged; nobody has asked for it", (unsigned long long)id);
   }
 }
 

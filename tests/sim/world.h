@@ -154,6 +154,9 @@ struct cv_broker;
 void broker_drain(struct party *broker);
 /* Of a broker that is up. */
 struct cv_broker *broker_core(const struct party *broker);
+struct cv_campaign;
+/* The campaign, read from its database if it has ended; NULL if it was purged or is not there. */
+struct cv_campaign *broker_campaign(const struct party *broker, uint32_t id);
 
 /* The score of a place, on the grid, and what its privatizer makes of it: the same whoever gives it. */
 int64_t world_score(const struct scenario *scenario, uint32_t arm, uint64_t place);

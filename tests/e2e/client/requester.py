@@ -96,6 +96,11 @@ class Requester(Closing):
         self.ask(cancel={"campaign": campaign})
         return self.answer()
 
+    def purge(self, campaign=0):
+        """How many campaigns that have ended are gone; 0: all of them."""
+        self.ask(purge={"campaign": campaign})
+        return self.answer().purged.campaigns
+
     def export(self, campaign):
         """All parts."""
         self.ask(export={"campaign": campaign})

@@ -66,13 +66,16 @@ static void check_campaign(struct world *world, bool cancel) {
   struct cv_broker_figures figures;
   restart(world);
   cv_broker_figures(world->core, &figures);
-  assert_int_equal(figures.campaigns, 1);
+  assert_int_equal(figures.campaigns_kept, 1);
   assert_int_equal(figures.campaigns_open, 0);
   if (!cancel) {
     assert_int_equal(world->ranker.releases, releases_by(PLANS));
     check_releases(world);
     assert_int_equal(charged(world), scores_shown() * 500000);
   }
+  struct cv_why why;
+  assert_null(cv_campaign_find(world->core, 1));
+  assert_int_equal(cv_broker_store_fetch(world->store, world->core, 1, &why), CV_OK);
   const struct cv_payroll *payroll = &cv_campaign_find(world->core, 1)->payroll;
   assert_int_equal(cv_payroll_is_kept(payroll), WORLD_HIRES);
   if (WORLD_HIRES) {

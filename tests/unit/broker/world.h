@@ -131,8 +131,10 @@ struct world {
   size_t unacked_count;
   uint64_t next_worker, now_ms, verdicts[5], commits;
   uint64_t worker_epsilon_micro, journal_bytes; /* configured, from the next start on */
-  void (*starve)(void), (*feed)(void);          /* around every call of the core; NULL: memory is there */
-  void (*starve_store)(void);                   /* likewise around those of the store */
+  uint64_t retention_ms;
+  uint32_t kept, submits;
+  void (*starve)(void), (*feed)(void); /* around every call of the core; NULL: memory is there */
+  void (*starve_store)(void);          /* likewise around those of the store */
   bool died;
 };
 
@@ -287,6 +289,9 @@ static inline bool load(struct world *world) {
                                                      .release_tokens = 10,
                                                      .arms = 10,
                                                      .campaigns = 2,
+                                                     .submits = world->submits,
+                                                     .kept = world->kept,
+                                                     .retention_ms = world->retention_ms,
                                                      .tokens = 1000000,
                                                      .chunks = 100,
                                                      .lease_ms = LEASE_MS,
@@ -484,11 +489,27 @@ static inline bool restart(struct world *world) {
   return true;
 }
 
+/* What the broker's shell does between two turns: the campaign that somebody waits for is read. False: it has died. */
+static inline bool fetch_wanted(struct world *world) {
+  uint32_t id;
+  struct cv_why why = {.text = "out of memory"};
+  if (!cv_broker_wanted(world->core, &id)) {
+    return true;
+  }
+  starve_store(world);
+  enum cv_err err = cv_broker_store_fetch(world->store, world->core, id, &why);
+  if (err == CV_ERR_DAMAGED) {
+    cv_broker_fetch_failed(world->core, id, why.text);
+    err = CV_OK;
+  }
+  return store_lives(world, err, &why);
+}
+
 /* True if there was something to store. `lose`: the process dies before the commit. */
 static inline bool turn(struct world *world, bool lose) {
   bool store = false;
   struct cv_why why = {.text = "out of memory"};
-  if (world->died) {
+  if (world->died || !fetch_wanted(world)) {
     return restart(world);
   }
   starve(world);

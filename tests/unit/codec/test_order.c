@@ -91,7 +91,7 @@ static void assert_bounded(const struct cv_order_frame *frame) {
       assert_true(text_is_bounded(frame->as.error, CV_WHY_BYTES));
       break;
     default:
-      assert_in_range(frame->kind, CV_ORDER_NONE, CV_ORDER_ERROR);
+      assert_in_range(frame->kind, CV_ORDER_NONE, CV_ORDER_PURGED);
       break;
   }
 }

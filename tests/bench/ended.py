@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What campaigns that have ended leave: one requester submits and cancels the largest there may be, again and again.
+
+Prints the resident memory of broker and third-party before, after and after a restart, how long that restart takes,
+what an honest gateway gets through meanwhile and how long an honest requester waits, whether the requester can submit
+again, and what is left after it has purged all of them.
+
+    tests/bench/ended.py [CAMPAIGNS] [SUBMITS] [BUILD]
+
+SUBMITS is limits.submits, a minute; 0: what the broker has without it, or for one that does not know it.
+"""
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+
+ARMS, MIB = 4096, 1 << 20
+
+
+def memory(daemon):
+    text = Path(f"/proc/{daemon.pid}/status").read_text()
+    fields = dict(line.split(":", 1) for line in text.splitlines())
+    return tuple(int(fields[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
+
+
+def processor(daemon):
+    """Seconds that it has computed."""
+    fields = Path(f"/proc/{daemon.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def tell(what, deployment):
+    broker, thirdparty = memory(deployment.broker), memory(deployment.thirdparty)
+    print(f"{what:24} broker {broker[0]:7.1f} MiB (peak {broker[1]:7.1f})   third-party {thirdparty[0]:7.1f} MiB "
+          f"(peak {thirdparty[1]:7.1f})", flush=True)
+
+
+class Honest:
+    """A campaign of somebody else, with a gateway, and a requester that asks how it stands."""
+
+    def __init__(self, deployment, folder, spec):
+        self.requester = deployment.requester("bob")
+        self.campaign = self.requester.submit(spec(2, name="honest", tokens=100_000_000, policy_params={
+            "alpha": 0, "tokens_per_round": 200})).campaign
+        file = folder / "honest.yaml"
+        file.write_text("campaign: honest\nitems: {list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}]}\n"
+                        "policy: {name: ppar, alpha: 0}\nprivacy: {epsilon: 1}\n")
+        deployment.start_worker("gateway/1-5000000", file, {})
+
+    def tokens(self):
+        return next(each.tokens for each in self.requester.status().campaigns if each.campaign == self.campaign)
+
+    def watch(self, stop):
+        """(tokens a second, the slowest of the answers but one in a hundred, in ms)."""
+        waits, first, began = [], self.tokens(), time.monotonic()
+        while not stop.is_set():
+            asked = time.monotonic()
+            last = self.tokens()
+            waits.append(time.monotonic() - asked)
+            time.sleep(.02)
+        return (last - first) / (time.monotonic() - began), statistics.quantiles(waits, n=100)[-1] * 1000
+
+
+def watched(honest, work):
+    stop, told = threading.Event(), []
+    thread = threading.Thread(target=lambda: told.append(honest.watch(stop)))
+    thread.start()
+    began = time.monotonic()
+    work()
+    seconds = time.monotonic() - began
+    stop.set()
+    thread.join()
+    return seconds, *told[0]
+
+
+def attack(requester, spec, campaigns, refused):
+    names = [f"{i:026d}" for i in range(ARMS)]
+    large = spec(ARMS, names=names, policy_params={"alpha": 0})
+    done = 0
+    while done < campaigns:
+        try:
+            requester.cancel(requester.submit(large).campaign)
+            done += 1
+        except refused as error:  # the third-party has yet to let go of the last ones; or there were too many
+            if "are open" not in str(error) and "try again" not in str(error):
+                print(f"after {done} campaigns: {error}")
+                return
+
+
+def restart(deployment):
+    for name, start in (("broker", deployment.start_broker), ("thirdparty", None)):
+        daemon = getattr(deployment, name)
+        daemon.stop()
+        began = time.monotonic()
+        if start is None:
+            deployment.start_thirdparty({"listen": deployment.thirdparty_address})
+        else:
+            start()
+        print(f"restart of {name:12} {time.monotonic() - began:6.2f} s", flush=True)
+
+
+def main():
+    campaigns = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    submits = int(sys.argv[2]) if len(sys.argv) > 2 else 1000000
+    build = Path(sys.argv[3] if len(sys.argv) > 3 else ROOT / "build")
+    os.environ["CROWDVEIL_BUILD"] = str(build)
+    from client.requester import Refused, spec
+    from harness.deployment import Deployment
+    from harness.pki import Pki
+    limits = {"submits": submits} if submits > 0 else {}
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        deployment = Deployment(folder, Pki(folder / "ca")).up(broker={"limits": limits})
+        try:
+            honest = Honest(deployment, folder, spec)
+            time.sleep(2)
+            _, alone, wait = watched(honest, lambda: time.sleep(5))
+            print(f"alone: {alone:.0f} tokens a second, answers within {wait:.0f} ms (99 of 100)")
+            tell("before", deployment)
+            used = processor(deployment.broker), processor(deployment.thirdparty)
+            with deployment.requester("mallory") as mallory:
+                seconds, rate, wait = watched(honest, lambda: attack(mallory, spec, campaigns, Refused))
+            print(f"{campaigns} submits and cancels in {seconds:.1f} s: {rate:.0f} tokens a second ({rate / alone:.2f} "
+                  f"of alone), answers within {wait:.0f} ms; computed: broker "
+                  f"{processor(deployment.broker) - used[0]:.1f} s, third-party "
+                  f"{processor(deployment.thirdparty) - used[1]:.1f} s")
+            tell("after", deployment)
+            size = (folder / "broker-state/broker.db").stat().st_size / MIB
+            restart(deployment)
+            tell(f"restarted ({size:.0f} MiB)", deployment)
+            with deployment.requester("mallory") as mallory:
+                attack(mallory, spec, 1, Refused)
+                print("submits again:", mallory.status().campaigns[-1].campaign)
+                print("purged:", mallory.purge(0))
+        finally:
+            deployment.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Campaigns that have ended: they leave memory, are read again for whoever asks, and are purged or forgotten. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <sqlite3.h>
+
+#define WORLD_PLANS 2
+#define WORLD_TAU   12
+#include "tests/unit/broker/world.h"
+
+enum { DAY_MS = 86400000 };
+
+/* What a requester has been told since it was emptied. */
+struct told {
+  uint64_t accepted, purged, campaigns, newest, finished, releases, spent_micro;
+  bool existed, described, complete;
+  char error[CV_WHY_BYTES];
+};
+
+static void note_order(struct told *told, const struct cv_order_frame *frame) {
+  const struct cv_statement *statement = &frame->as.statement;
+  switch (frame->kind) {
+    case CV_ORDER_ACCEPTED:
+      told->accepted = frame->as.accepted.campaign;
+      told->existed = frame->as.accepted.existed;
+      break;
+    case CV_ORDER_PURGED:
+      told->purged = frame->as.purged;
+      break;
+    case CV_ORDER_STATUS_ANSWER:
+      told->campaigns = frame->as.status.campaigns;
+      told->newest = told->campaigns == 0 ? 0 : frame->as.status.campaign[told->campaigns - 1].campaign;
+      break;
+    case CV_ORDER_DESCRIPTION:
+      told->described = frame->as.description.spec.arms == ARMS;
+      break;
+    case CV_ORDER_FINISHED:
+      told->finished = frame->as.finished.progress.campaign;
+      break;
+    case CV_ORDER_PART:
+      told->releases += frame->as.part.releases;
+      told->complete = frame->as.part.last;
+      break;
+    case CV_ORDER_STATEMENT:
+      for (uint32_t i = 0; i < statement->arms; i++) {
+        told->spent_micro += statement->account[i].spent_micro;
+      }
+      break;
+    case CV_ORDER_ERROR:
+      (void)snprintf(told->error, sizeof(told->error), "%s", frame->as.error);
+      break;
+    default:
+      break;
+  }
+}
+
+/* One turn of the broker, in which it says something to this connection, or does not. */
+static void hear(struct world *world, const struct cv_broker_conn *conn, struct told *told) {
+  bool store;
+  struct cv_why why;
+  struct cv_broker_out out;
+  assert_true(fetch_wanted(world));
+  assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
+  if (store && cv_broker_store_commit(world->store, &world->batch, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  cv_broker_stored(world->core);
+  while (cv_broker_next_out(world->core, &out)) {
+    if (out.schema == CV_SCHEMA_RANK) {
+      on_rank(world, out.frame.rank);
+    } else if (out.schema == CV_SCHEMA_CROWD) {
+      on_crowd(world, out.frame.crowd);
+    } else if (out.conn == conn) {
+      note_order(told, out.frame.order);
+    }
+  }
+}
+
+static struct told request(struct world *world, struct cv_order_frame frame) {
+  struct told told = {0};
+  ask(world, &frame);
+  for (int i = 0; i < 8; i++) {
+    hear(world, world->order, &told);
+  }
+  return told;
+}
+
+static struct told of_campaign(struct world *world, enum cv_order_kind kind, uint64_t campaign) {
+  struct cv_order_frame frame = {.kind = kind, .as.campaign = campaign};
+  if (kind == CV_ORDER_WATCH) {
+    frame.as.watch.campaign = campaign;
+    frame.as.watch.describe = true;
+  } else if (kind == CV_ORDER_LEDGER) {
+    frame.as.ledger = (struct cv_ledger_request){.campaign = campaign};
+  }
+  return request(world, frame);
+}
+
+static struct told submit_key(struct world *world, uint8_t key) {
+  struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT};
+  world->ranker = (struct ranker){0};
+  frame.as.submit = (struct cv_submit){.client_key = {key}, .spec = spec_of_test()};
+  return request(world, frame);
+}
+
+static bool is_in_memory(const struct world *world, uint32_t campaign) {
+  return cv_campaign_find(world->core, campaign) != NULL;
+}
+
+/* Submits a campaign and brings it to its result. */
+static uint64_t run_one(struct world *world, uint8_t key) {
+  uint64_t id = submit_key(world, key).accepted;
+  for (int i = 0; i < 400 && cv_archive_find(&world->core->archive, id) == NULL; i++) {
+    arrive(world, 3);
+    (void)turn(world, false);
+  }
+  assert_int_equal(world->ranker.releases, RELEASES);
+  (void)turn(world, false);
+  assert_false(is_in_memory(world, (uint32_t)id));
+  return id;
+}
+
+/* Submits one and cancels it. */
+static uint64_t cancel_one(struct world *world, uint8_t key) {
+  uint64_t id = submit_key(world, key).accepted;
+  (void)of_campaign(world, CV_ORDER_CANCEL, id);
+  struct cv_rank_result result = {.campaign = id, .reason = CV_END_CANCELLED};
+  answer(world, &(struct cv_rank_frame){.results = 1, .result = &result});
+  (void)turn(world, false);
+  (void)turn(world, false);
+  assert_false(is_in_memory(world, (uint32_t)id));
+  return id;
+}
+
+/* Time that passes while the broker is up. */
+static void pass(struct world *world, uint64_t ms) {
+  struct told told = {0};
+  world->now_ms += ms;
+  for (int i = 0; i < 5; i++) {
+    world->now_ms += 2000;
+    cv_broker_tick(world->core, world->now_ms, world->now_ms);
+    hear(world, world->order, &told);
+  }
+}
+
+static uint64_t rows(const struct world *world, const char *sql) {
+  sqlite3 *db;
+  sqlite3_stmt *stmt;
+  char path[300];
+  (void)snprintf(path, sizeof(path), "file:%s?immutable=1", folder_file(&world->folder, "broker.db"));
+  assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+  uint64_t count = (uint64_t)sqlite3_column_int64(stmt, 0);
+  (void)sqlite3_finalize(stmt);
+  (void)sqlite3_close(db);
+  return count;
+}
+
+/* All that a requester may ask of a campaign that has ended. */
+static void check_whole(struct world *world, uint32_t id) {
+  struct told told = of_campaign(world, CV_ORDER_EXPORT, id);
+  assert_true(told.complete);
+  assert_int_equal(told.releases, RELEASES);
+  assert_false(is_in_memory(world, id));
+  told = of_campaign(world, CV_ORDER_WATCH, id);
+  assert_true(told.described);
+  assert_int_equal(told.finished, id);
+  told = of_campaign(world, CV_ORDER_LEDGER, id);
+  assert_int_equal(told.spent_micro, ARMS * 250000);
+  told = of_campaign(world, CV_ORDER_STATUS, 0);
+  assert_int_equal(told.newest, id);
+  assert_int_equal(of_campaign(world, CV_ORDER_CANCEL, id).accepted, id);
+  assert_false(is_in_memory(world, id));
+}
+
+static void test_an_ended_campaign_is_in_the_database_only(void **state) {
+  struct world world;
+  world_make(&world);
+  uint32_t id = (uint32_t)run_one(&world, 1);
+  for (int i = 0; i < 2; i++) {
+    check_whole(&world, id);
+    struct told told = submit_key(&world, 1);
+    assert_true(told.existed);
+    assert_int_equal(told.accepted, id);
+    (void)restart(&world);
+    assert_null(world.core->campaigns);
+  }
+  world_end(&world);
+}
+
+static void test_what_a_purge_deletes_and_what_it_keeps(void **state) {
+  struct world world;
+  world_make(&world);
+  uint64_t id = run_one(&world, 1), spent = charged(&world);
+  assert_true(spent > 0);
+  assert_int_equal(of_campaign(&world, CV_ORDER_PURGE, id).purged, 1);
+  assert_int_equal(of_campaign(&world, CV_ORDER_PURGE, 0).purged, 0);
+  for (int i = 0; i < 2; i++) {
+    assert_string_equal(of_campaign(&world, CV_ORDER_EXPORT, id).error, "campaign 1 of r was purged");
+    assert_string_equal(of_campaign(&world, CV_ORDER_WATCH, id).error, "campaign 1 of r was purged");
+    assert_string_equal(of_campaign(&world, CV_ORDER_LEDGER, id).error, "campaign 1 of r was purged");
+    assert_int_equal(of_campaign(&world, CV_ORDER_STATUS, 0).campaigns, 0);
+    assert_int_equal(submit_key(&world, 1).accepted, id); /* not a new one */
+    assert_int_equal(charged(&world), spent);
+    (void)restart(&world);
+  }
+  stop(&world);
+  assert_int_equal(rows(&world,
+                        "SELECT (SELECT count(*) FROM campaign) + (SELECT count(*) FROM release) +"
+                        " (SELECT count(*) FROM plan) + (SELECT count(*) FROM ledger)"),
+                   0);
+  assert_true(rows(&world, "SELECT count(*) FROM chunk WHERE campaign = 0") > 0);
+  start(&world);
+  assert_int_equal(run_one(&world, 2), id + 1);
+  world_end(&world);
+}
+
+static void test_one_that_runs_or_is_anothers_is_not_purged(void **state) {
+  static const struct cv_identity other = {.role = CV_ROLE_REQUESTER, .name = "s"};
+  struct world world;
+  struct cv_broker_conn *mine, *theirs;
+  struct cv_why why;
+  world_make(&world);
+  uint64_t ended = cancel_one(&world, 1), open = submit_key(&world, 2).accepted;
+  assert_non_null(strstr(of_campaign(&world, CV_ORDER_PURGE, open).error, "campaign 2 has not ended"));
+  assert_int_equal(cv_broker_join(world.core, &other, NULL, &theirs, &why), CV_OK);
+  mine = world.order;
+  world.order = theirs;
+  assert_string_equal(of_campaign(&world, CV_ORDER_PURGE, ended).error, "no campaign 1 of s");
+  assert_int_equal(of_campaign(&world, CV_ORDER_PURGE, 0).purged, 0);
+  world.order = mine;
+  assert_int_equal(of_campaign(&world, CV_ORDER_PURGE, 0).purged, 1);
+  assert_true(is_in_memory(&world, (uint32_t)open));
+  world_end(&world);
+}
+
+/* A stop in between loses nothing: it goes on where it was. */
+static void test_many_rows_go_a_few_a_commit(void **state) {
+  struct world world;
+  world_make(&world);
+  uint64_t id = run_one(&world, 1);
+  struct cv_progress *record = &cv_archive_find(&world.core->archive, id)->progress;
+  world.core->totals.releases += 2000 - record->releases; /* as if it had made so many */
+  record->releases = 2000;
+  ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_PURGE, .as.campaign = id});
+  struct told told = {0};
+  hear(&world, world.order, &told);
+  assert_int_equal(told.purged, 1);
+  stop(&world);
+  assert_int_equal(rows(&world, "SELECT count(*) FROM campaign"), 1); /* which goes last */
+  start(&world);
+  pass(&world, 1);
+  stop(&world);
+  assert_int_equal(rows(&world, "SELECT count(*) FROM campaign"), 0);
+  start(&world);
+  world_end(&world);
+}
+
+static void test_what_is_too_old_is_forgotten_and_nothing_else(void **state) {
+  struct world world;
+  world_make(&world);
+  world.retention_ms = 30 * (uint64_t)DAY_MS;
+  (void)restart(&world);
+  uint64_t old = run_one(&world, 1), spent = charged(&world);
+  pass(&world, 20 * (uint64_t)DAY_MS);
+  uint64_t young = cancel_one(&world, 2), open = submit_key(&world, 3).accepted;
+  pass(&world, 11 * (uint64_t)DAY_MS);
+  for (int i = 0; i < 2; i++) {
+    assert_string_equal(of_campaign(&world, CV_ORDER_EXPORT, old).error, "no campaign 1 of r");
+    assert_true(of_campaign(&world, CV_ORDER_EXPORT, young).complete);
+    assert_true(is_in_memory(&world, (uint32_t)open));
+    assert_int_equal(charged(&world), spent);
+    (void)restart(&world);
+  }
+  (void)of_campaign(&world, CV_ORDER_CANCEL, open);
+  struct cv_rank_result result = {.campaign = open, .reason = CV_END_CANCELLED};
+  answer(&world, &(struct cv_rank_frame){.results = 1, .result = &result});
+  pass(&world, 40 * (uint64_t)DAY_MS);
+  (void)restart(&world); /* totals of what is gone are there: else it would not start */
+  assert_int_equal(world.core->archive.count, 0);
+  assert_int_equal(world.core->totals.campaigns, open);
+  assert_int_equal(submit_key(&world, 4).accepted, open + 1);
+  world_end(&world);
+}
+
+/* The one that ended first makes room, and only for a campaign of the same requester. */
+static void test_a_quota_comes_back(void **state) {
+  static const struct cv_identity other = {.role = CV_ROLE_REQUESTER, .name = "s"};
+  struct world world;
+  struct cv_broker_conn *theirs, *mine;
+  struct cv_why why;
+  world_make(&world);
+  world.kept = 3;
+  (void)restart(&world);
+  assert_int_equal(cv_broker_join(world.core, &other, NULL, &theirs, &why), CV_OK);
+  mine = world.order;
+  world.order = theirs;
+  uint64_t first = cancel_one(&world, 1);
+  world.order = mine;
+  for (uint8_t key = 1; key <= 40; key++) {
+    assert_int_equal(cancel_one(&world, key), first + key);
+  }
+  pass(&world, 1);
+  assert_int_equal(of_campaign(&world, CV_ORDER_STATUS, 0).campaigns, 3);
+  assert_true(of_campaign(&world, CV_ORDER_EXPORT, first + 40).complete);
+  assert_string_equal(of_campaign(&world, CV_ORDER_EXPORT, first + 1).error, "no campaign 2 of r");
+  world.order = theirs;
+  assert_true(of_campaign(&world, CV_ORDER_EXPORT, first).complete);
+  world_end(&world);
+}
+
+/* Whatever has become of them: cancelled, purged, or known from before a restart. */
+static void test_so_many_a_minute_and_no_more(void **state) {
+  struct world world;
+  world_make(&world);
+  world.submits = 3;
+  world.now_ms += 10 * (uint64_t)DAY_MS;
+  (void)restart(&world);
+  for (uint8_t key = 1; key <= 3; key++) {
+    (void)cancel_one(&world, key);
+  }
+  assert_int_equal(of_campaign(&world, CV_ORDER_PURGE, 0).purged, 3);
+  for (int i = 0; i < 2; i++) {
+    assert_non_null(
+        strstr(submit_key(&world, 4).error, "3 campaigns of this requester were submitted within a minute"));
+    assert_true(submit_key(&world, 3).existed); /* that is no new one */
+    (void)restart(&world);
+  }
+  pass(&world, 60000);
+  assert_int_equal(cancel_one(&world, 5), 4);
+  world.now_ms -= DAY_MS; /* the clock was wrong */
+  (void)restart(&world);
+  assert_int_equal(submit_key(&world, 6).accepted, 5);
+  world_end(&world);
+}
+
+/* Rows that do not agree with the record: who asks is told, and everybody else is served. */
+static void test_damaged_rows_cost_only_who_asks_for_them(void **state) {
+  struct world world;
+  world_make(&world);
+  uint64_t bad = run_one(&world, 1), good = cancel_one(&world, 2);
+  cv_archive_find(&world.core->archive, bad)->progress.releases++;
+  assert_non_null(strstr(of_campaign(&world, CV_ORDER_EXPORT, bad).error, "the broker's database: "));
+  assert_non_null(strstr(of_campaign(&world, CV_ORDER_WATCH, bad).error, "the broker's database: "));
+  assert_non_null(strstr(of_campaign(&world, CV_ORDER_LEDGER, bad).error, "the broker's database: "));
+  assert_false(is_in_memory(&world, (uint32_t)bad));
+  assert_int_equal(world.core->open_count, 0);
+  assert_true(of_campaign(&world, CV_ORDER_EXPORT, good).complete);
+  (void)run_one(&world, 3);
+  world_end(&world);
+}
+
+/* Whoever asks for many at once has one in memory, and gets all of them. */
+static void test_a_requester_has_one_in_memory(void **state) {
+  enum { CONNS = 6 };
+  struct world world;
+  struct cv_broker_conn *conn[CONNS];
+  struct told told[CONNS] = {{0}};
+  struct cv_why why;
+  world_make(&world);
+  for (uint8_t i = 0; i < CONNS; i++) {
+    (void)run_one(&world, i);
+  }
+  for (int i = 0; i < CONNS; i++) {
+    struct cv_order_frame frame = {.kind = CV_ORDER_EXPORT, .as.campaign = (uint64_t)i + 1, .hello = hello};
+    assert_int_equal(cv_broker_join(world.core, &requester, NULL, &conn[i], &why), CV_OK);
+    assert_int_equal(cv_broker_on_order(world.core, conn[i], &frame, world.now_ms, world.now_ms, &why), CV_OK);
+  }
+  cv_broker_hold(world.core, conn[0], true); /* it does not read, and is in nobody's way */
+  for (int i = 0; i < 60; i++) {
+    hear(&world, conn[i % CONNS], &told[i % CONNS]);
+    assert_true(HASH_COUNT(world.core->campaigns) <= 1);
+  }
+  cv_broker_hold(world.core, conn[0], false);
+  for (int i = 0; i < 8; i++) {
+    hear(&world, conn[0], &told[0]);
+  }
+  assert_true(told[0].complete);
+  assert_null(world.core->campaigns);
+  for (int i = 1; i < CONNS; i++) {
+    assert_int_equal(conn[i]->export.campaign, 0);
+  }
+  world_end(&world);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_an_ended_campaign_is_in_the_database_only),
+      cmocka_unit_test(test_what_a_purge_deletes_and_what_it_keeps),
+      cmocka_unit_test(test_one_that_runs_or_is_anothers_is_not_purged),
+      cmocka_unit_test(test_many_rows_go_a_few_a_commit),
+      cmocka_unit_test(test_what_is_too_old_is_forgotten_and_nothing_else),
+      cmocka_unit_test(test_a_quota_comes_back),
+      cmocka_unit_test(test_so_many_a_minute_and_no_more),
+      cmocka_unit_test(test_damaged_rows_cost_only_who_asks_for_them),
+      cmocka_unit_test(test_a_requester_has_one_in_memory),
+  };
+  return cmocka_run_group_tests_name("ended", tests, NULL, NULL);
+}
