@@ -249,6 +249,13 @@ static enum cv_err open_for_repair(struct cv_broker_store *store, const struct c
   return CV_OK;
 }
 
+/* A database of version 0.1.0 has no table of records, and what is open for reading only gets none. */
+static enum cv_err stand_in_records(struct cv_broker_store *store, struct cv_why *why) {
+  return cv_db_version(store->db) >= schema.count
+             ? CV_OK
+             : cv_db_exec(store->db, "CREATE TEMP TABLE ended (campaign INTEGER, image BLOB)", why);
+}
+
 static enum cv_err open_readonly(struct cv_broker_store *store, const struct cv_broker_store_files *files,
                                  struct cv_why *why) {
   struct cv_anchor_mark mark = {0};
@@ -257,6 +264,7 @@ static enum cv_err open_readonly(struct cv_broker_store *store, const struct cv_
   struct cv_db_schema known = schema;
   known.known = mark.has_codes ? schema.count : 0;
   CV_TRY(cv_db_open_readonly(files->database, &known, &store->db, why));
+  CV_TRY(stand_in_records(store, why));
   CV_TRY(read_identity(store, &found, why));
   if (!found) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s is empty", files->database);
