@@ -124,6 +124,10 @@ void cv_ended_sweep(struct cv_broker *broker) {
       left--;
     }
   }
+  if (left < SWEEP_MOST) {
+    cv_broker_note(broker, NULL, "forgets %u ended campaigns, as limits.retention and limits.kept say",
+                   SWEEP_MOST - left);
+  }
 }
 
 void cv_ended_make_room(struct cv_broker *broker, const char *requester, uint32_t open) {
