@@ -17,7 +17,7 @@ enum cv_config_type {
   CV_CONFIG_PATH,    /* char *, owned; relative to the file's folder (an option's: to the working folder) */
   CV_CONFIG_WHOLE,   /* uint64_t in [low, high] */
   CV_CONFIG_REAL,    /* double in [low, high] */
-  CV_CONFIG_BOOL,    /* bool: true or false */
+  CV_CONFIG_BOOL,    /* bool: true or false, yes or no */
   CV_CONFIG_TIME,    /* uint64_t milliseconds in [low, high]; written 250ms, 30s, 5m, 1h, 2d; none is 0 if low is 0 */
   CV_CONFIG_WORD,    /* int: index into `choices` */
   CV_CONFIG_WORDS,   /* char *, owned: some of `choices`, separated by commas or blanks */

@@ -181,8 +181,8 @@ enum cv_err cv_value_parse(const struct cv_config_rule *rule, const char *text, 
       fits = cv_value_real(text, &value.real) && is_within(rule, value.real);
       break;
     case CV_CONFIG_BOOL:
-      value.flag = strcmp(text, "true") == 0;
-      fits = value.flag || strcmp(text, "false") == 0;
+      value.flag = strcmp(text, "true") == 0 || strcmp(text, "yes") == 0;
+      fits = value.flag || strcmp(text, "false") == 0 || strcmp(text, "no") == 0;
       break;
     case CV_CONFIG_TIME:
       fits = parse_time(text, rule->low <= 0, &value.whole) && is_within(rule, (double)value.whole);
@@ -262,7 +262,7 @@ void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size)
       describe_range(rule, "a number", to, size);
       break;
     case CV_CONFIG_BOOL:
-      (void)snprintf(to, size, "true or false");
+      (void)snprintf(to, size, "true or false (yes or no)");
       break;
     case CV_CONFIG_TIME:
       describe_time(rule, to, size);

@@ -112,7 +112,7 @@ static const struct {
     {"state: x\nratio: 1.1\n", ":2:8: ratio is \"1.1\"; expected a number from 0 to 1"},
     {"state: x\nratio: nan\n", ":2:8: ratio is \"nan\"; expected a number from 0 to 1"},
     {"state: x\nratio: 0x1\n", ":2:8: ratio is \"0x1\"; expected a number from 0 to 1"},
-    {"state: x\nverbose: yes\n", ":2:10: verbose is \"yes\"; expected true or false"},
+    {"state: x\nverbose: on\n", ":2:10: verbose is \"on\"; expected true or false (yes or no)"},
     {"state: x\nlog:\n  events: info errro,warning\n",
      ":3:16: log.events names \"errro\" (did you mean error?); expected some of error, warning or info"},
     {"state: x\nlog:\n  events: 'info, all'\n",
@@ -147,7 +147,7 @@ static const struct {
     {"state: x\n---\nstate: y\n", ":2:1: a second document; expected only one"},
     {"name: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\nverbose: "
      "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeee\n",
-     ":2:10: verbose is \"aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd...\"; expected true or false"},
+     ":2:10: verbose is \"aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd...\"; expected true or false (yes or no)"},
 };
 
 static void a_bad_file_is_one_clear_line(void **state) {
@@ -256,6 +256,12 @@ static void options_are_enough(void **state) {
   assert_string_equal(run.sample.state, "s");
   assert_string_equal(run.sample.ca, "ca.pem");
   cv_config_fini(&table, &run.sample);
+  static const char *const ways[] = {"--verbose=yes", "--verbose=true", "--verbose=no", "--verbose=false"};
+  for (size_t i = 0; i < CV_COUNT(ways); i++) {
+    START(&run, "--state", "s", ways[i]);
+    assert_int_equal(run.sample.verbose, i < 2);
+    cv_config_fini(&table, &run.sample);
+  }
 }
 
 static void check_config_starts_nothing(void **state) {
