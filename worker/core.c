@@ -54,6 +54,7 @@ struct cv_crew {
   uint64_t allowance_ms;
   /* to be sent */
   struct cv_outbox outbox;
+  uint64_t flushes;
   char declined_why[CAMPAIGNS_MAX][CV_WHY_BYTES];
   struct cv_arrive arrive;
   char reason[REASONS][CV_WHY_BYTES]; /* refusals that have been noted */
@@ -136,6 +137,12 @@ void cv_crew_free(struct cv_crew *crew) {
 
 /* ---- the connection ---- */
 
+/* The outbox borrows the values: until the next flush nothing may remove `pending`. */
+static enum cv_err say_token(struct cv_crew *crew, struct cv_pending *pending) {
+  pending->flush = crew->flushes;
+  return cv_outbox_token(&crew->outbox, pending);
+}
+
 void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
   crew->open = true;
   crew->hello_due = true;
@@ -143,7 +150,7 @@ void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
   crew->allowance = 0;
   crew->allowance_ms = crew->probed_ms = now_ms;
   for (size_t i = 0; i < crew->pendings.entries; i++) {
-    if (crew->pendings.entry[i].values > 0 && cv_outbox_token(&crew->outbox, &crew->pendings.entry[i]) != CV_OK) {
+    if (crew->pendings.entry[i].values > 0 && say_token(crew, &crew->pendings.entry[i]) != CV_OK) {
       crew->failed = true;
     }
   }
@@ -424,7 +431,7 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
   }
   engagement->given[assign->worker - crew->config.first]++;
   count_given(crew, assign->worker, assign->arms);
-  return cv_outbox_token(&crew->outbox, pending);
+  return say_token(crew, pending);
 }
 
 /* The broker has answered a worker that waited; false if it did not wait. */
@@ -478,10 +485,13 @@ static void note_refusal(struct cv_crew *crew, const char *why) {
   }
 }
 
-static enum cv_err on_ack(struct cv_crew *crew, const struct cv_crowd_ack *ack) {
+static enum cv_err on_ack(struct cv_crew *crew, const struct cv_crowd_ack *ack, struct cv_why *why) {
   struct cv_pending *pending = cv_pendings_find(&crew->pendings, ack->ticket);
   if (pending == NULL) {
     return CV_OK; /* of an earlier connection */
+  }
+  if (pending->flush == crew->flushes) {
+    return cv_fail(why, CV_ERR_STATE, "an acknowledgement of a token that has not been sent");
   }
   uint64_t worker = pending->worker;
   struct engagement *engagement = find_engagement(crew, pending->campaign);
@@ -609,7 +619,7 @@ static enum cv_err on_frame(struct cv_crew *crew, const struct cv_crowd_frame *f
     CV_TRY(on_terms(crew, &frame->campaign[i], why));
   }
   for (size_t i = 0; i < frame->acks; i++) {
-    CV_TRY(on_ack(crew, &frame->ack[i]));
+    CV_TRY(on_ack(crew, &frame->ack[i], why));
   }
   for (size_t i = 0; i < frame->assigns; i++) {
     CV_TRY(on_assign(crew, &frame->assign[i], now_ms, why));
@@ -764,6 +774,7 @@ bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame 
     frame.arrive = &crew->arrive;
   }
   crew->hello_due = false;
+  crew->flushes++;
   cv_outbox_clear(&crew->outbox);
   *ret = frame;
   return frame.hello.present || frame.arrives + frame.tokens + frame.declines > 0;

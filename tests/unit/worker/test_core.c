@@ -443,6 +443,31 @@ static void test_terms_told_again_forget_nothing(void **state) {
   cv_crew_free(stage.crew);
 }
 
+/* Else the next assignment would be answered in the place of one whose token waits to be sent, under both tickets. */
+static void test_an_acknowledgement_of_what_has_not_been_sent(void **state) {
+  setup(&stage, 1, 2, 4);
+  meet(&stage, 1);
+  begin(&stage);
+  const struct cv_assign first = *say_assign(&stage, 1, 0, 0);
+  struct cv_token token = {0};
+  memcpy(token.ticket, first.ticket, CV_TICKET_BYTES);
+  struct cv_why why = {0};
+  assert_int_equal(cv_crew_frame(stage.crew, &stage.frame, stage.now_ms, &why), CV_OK);
+  begin(&stage);
+  say_ack(&stage, &token, CV_VERDICT_ACCEPTED, NULL);
+  deliver_bad(&stage, CV_ERR_STATE, "an acknowledgement of a token that has not been sent");
+  cv_crew_closed(stage.crew);
+  cv_crew_opened(stage.crew, stage.now_ms);
+  begin(&stage);
+  say_hello(&stage);
+  say_ack(&stage, &token, CV_VERDICT_ACCEPTED, NULL);
+  deliver_bad(&stage, CV_ERR_STATE, "an acknowledgement of a token that has not been sent");
+  flush(&stage);
+  assert_int_equal(stage.sent.tokens, 1);
+  assert_memory_equal(sent_token(&stage, 0)->ticket, first.ticket, CV_TICKET_BYTES);
+  cv_crew_free(stage.crew);
+}
+
 static void test_the_same_ticket_twice(void **state) {
   setup(&stage, 1, 2, 4);
   meet(&stage, 1);
@@ -741,6 +766,7 @@ int main(void) {
       cmocka_unit_test(test_a_broker_is_not_trusted),
       cmocka_unit_test(test_more_tokens_than_were_agreed),
       cmocka_unit_test(test_terms_told_again_forget_nothing),
+      cmocka_unit_test(test_an_acknowledgement_of_what_has_not_been_sent),
       cmocka_unit_test(test_the_same_ticket_twice),
       cmocka_unit_test(test_acknowledgements_behind_done),
       cmocka_unit_test(test_a_foreign_campaign_ends_nothing),
