@@ -52,7 +52,7 @@ class Honest:
         file = folder / "honest.yaml"
         file.write_text("campaign: honest\nitems: {list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}]}\n"
                         "policy: {name: ppar, alpha: 0}\nprivacy: {epsilon: 1}\n")
-        deployment.start_worker("gateway/1-5000000", file, {})
+        deployment.start_worker("gateway/1-5000000", file, {"requesters": "bob"})
 
     def tokens(self):
         return next(each.tokens for each in self.requester.status().campaigns if each.campaign == self.campaign)

@@ -26,16 +26,22 @@ def rows(deployment, sql):
         return db.execute(sql).fetchone()[0]
 
 
+def submit_and_cancel(deployment, requester, large):
+    campaign = requester.submit(large).campaign
+    requester.cancel(campaign)
+    deployment.thirdparty.wait_for(rf"campaign {campaign} is closed")
+
+
 def test_submits_and_cancels_without_end_leave_nothing_in_memory(deployment):
     """Each is as large as a campaign may be, and half a MiB of memory while it runs."""
     deployment.up(broker={"limits": {"submits": 1000, "campaigns": 100}})
     large = spec(ARMS, names=[f"{i:026d}" for i in range(ARMS)], policy_params={"alpha": 0})
     with deployment.requester() as requester:
         for _ in range(5):  # what is allocated once and kept
-            requester.cancel(requester.submit(large).campaign)
+            submit_and_cancel(deployment, requester, large)
         before = resident(deployment.broker)
         for _ in range(CAMPAIGNS):
-            requester.cancel(requester.submit(large).campaign)
+            submit_and_cancel(deployment, requester, large)
         assert requester.watch(5 + CAMPAIGNS).progress.arms == ARMS
         assert resident(deployment.broker) - before < CAMPAIGNS * MIB / 4
         assert requester.submit(spec(2, policy_params={"alpha": 0})).campaign == 6 + CAMPAIGNS

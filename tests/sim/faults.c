@@ -230,8 +230,7 @@ static bool flip_bit(struct world *world) {
 /* As somebody without the key could. */
 static void edit_rows(struct world *world) {
   static const char *const edits[] = {
-      "UPDATE release SET image = CAST(substr(image, 1, 24) || char(unicode('a') + number % 7) || substr(image, 26) AS "
-      "BLOB)",
+      "UPDATE release SET image = CAST(substr(image, 1, 24) || char(97 + number % 7) || substr(image, 26) AS BLOB)",
       "DELETE FROM release WHERE number = (SELECT max(number) FROM release)",
       "DELETE FROM journal WHERE id = (SELECT max(id) FROM journal)",
       "DELETE FROM chunk WHERE number = (SELECT min(number) FROM chunk)",

@@ -124,9 +124,13 @@ static void deal(struct stage *stage, struct dealer *dealer) {
   uint32_t wish[MANY];
   size_t n = arrived(stage);
   assert_true(n < MANY && sent.tokens < MANY);
-  memcpy(token, sent.token, sent.tokens * sizeof(*token));
-  memcpy(worker, n > 0 ? sent.arrive->worker : worker, n * sizeof(*worker));
-  memcpy(wish, n > 0 ? sent.arrive->wish : wish, n * sizeof(*wish));
+  for (size_t i = 0; i < sent.tokens; i++) {
+    token[i] = sent.token[i];
+  }
+  for (size_t i = 0; i < n; i++) {
+    worker[i] = sent.arrive->worker[i];
+    wish[i] = sent.arrive->wish[i];
+  }
   dealer->declines += (uint32_t)sent.declines;
   dealer->tokens += (uint32_t)sent.tokens;
   begin(stage);
