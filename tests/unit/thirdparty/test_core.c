@@ -56,6 +56,25 @@ static void nothing_leaves_before_its_commit(void **state) {
   world_fini(w);
 }
 
+/* Its broker goes while frames wait for their commit: nobody else hears them, and the next connection is told all. */
+static void what_waits_for_a_commit_goes_with_its_connection(void **state) {
+  struct world *w = world_new(NULL);
+  struct cv_batch batch;
+  struct cv_ranker_out out;
+  world_connect(w);
+  world_open(w);
+  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_non_null(batch.first);
+  cv_ranker_disconnected(w->ranker, w->link);
+  cv_ranker_committed(w->ranker);
+  assert_false(cv_ranker_next(w->ranker, &out));
+  cv_batch_fini(&batch);
+  world_connect(w);
+  world_run(w);
+  assert_int_equal(w->result, CV_END_COMPLETE);
+  world_fini(w);
+}
+
 static void release_decisions_state_and_plan_are_one_batch(void **state) {
   struct world *w = connected();
   for (uint32_t i = 0; i < FAKE_ARMS; i++) {
@@ -563,6 +582,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_a_campaign_to_the_end),
       cmocka_unit_test(nothing_leaves_before_its_commit),
+      cmocka_unit_test(what_waits_for_a_commit_goes_with_its_connection),
       cmocka_unit_test(release_decisions_state_and_plan_are_one_batch),
       cmocka_unit_test(a_release_sent_twice_is_applied_once),
       cmocka_unit_test(a_gap_closes_the_connection),
