@@ -399,7 +399,8 @@ SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": bounda
           "asan": asan, "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall,
           "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
 ON_BUILD = ("unit", "boundary", "e2e", "sim", "long", "valgrind")
-DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e", "clang", "asan")
+DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
+WATCHED = ("clang", "asan")
 
 
 def whole(text):
@@ -410,13 +411,14 @@ def whole(text):
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
-                                     epilog="Without a suite these run: " + ", ".join(DEFAULT) + "; with --long N "
-                                            "only sim. The others take minutes each: long has hundreds of kills, and "
-                                            "parties that stand still or are cut off for longer than every default; "
+                                     epilog="Without a suite these run: " + ", ".join(DEFAULT) + "; with --ci also "
+                                            + ", ".join(WATCHED) + "; with --long N only sim. The others take "
+                                            "minutes each: long has hundreds of kills, and parties that stand still or are cut off for longer than every default; "
                                             "mutations plants faults and looks whether sim finds them, recall whether "
                                             "the audit does; asan-e2e, tsan and valgrind run the same tests watched by "
                                             "a sanitizer. Exit status: 0, or 1 if a test failed, or 2 for usage.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
+    parser.add_argument("--ci", action="store_true", help="without a suite: also those of continuous integration")
     parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
     parser.add_argument("--long", type=whole, metavar="N", help="with sim: N schedules over fresh seeds")
     parser.add_argument("--from", type=whole, metavar="SEED", dest="first", help="with sim: the first seed")
@@ -431,7 +433,7 @@ def main():
         if suite not in SUITES:
             parser.error(f'"{suite}" is no suite; expected {", ".join(SUITES)}')
     tally = Tally()
-    wanted = args.suite or (["sim"] if args.long or args.first else list(DEFAULT))
+    wanted = args.suite or (["sim"] if args.long or args.first else [*DEFAULT, *(WATCHED if args.ci else ())])
     built = not any(suite in ON_BUILD for suite in wanted) or main_build(tally)
     for suite in wanted:
         started, before = time.monotonic(), (tally.passed, tally.failed, tally.skipped)
