@@ -54,7 +54,6 @@ struct cv_crew {
   uint64_t allowance_ms;
   /* to be sent */
   struct cv_outbox outbox;
-  uint64_t flushes;
   char declined_why[CAMPAIGNS_MAX][CV_WHY_BYTES];
   struct cv_arrive arrive;
   char reason[REASONS][CV_WHY_BYTES]; /* refusals that have been noted */
@@ -137,12 +136,6 @@ void cv_crew_free(struct cv_crew *crew) {
 
 /* ---- the connection ---- */
 
-/* The outbox borrows the values: until the next flush nothing may remove `pending`. */
-static enum cv_err say_token(struct cv_crew *crew, struct cv_pending *pending) {
-  pending->flush = crew->flushes;
-  return cv_outbox_token(&crew->outbox, pending);
-}
-
 void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
   crew->open = true;
   crew->hello_due = true;
@@ -150,7 +143,7 @@ void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
   crew->allowance = 0;
   crew->allowance_ms = crew->probed_ms = now_ms;
   for (size_t i = 0; i < crew->pendings.entries; i++) {
-    if (crew->pendings.entry[i].values > 0 && say_token(crew, &crew->pendings.entry[i]) != CV_OK) {
+    if (crew->pendings.entry[i].values > 0 && cv_outbox_token(&crew->outbox, &crew->pendings.entry[i]) != CV_OK) {
       crew->failed = true;
     }
   }
@@ -431,7 +424,7 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
   }
   engagement->given[assign->worker - crew->config.first]++;
   count_given(crew, assign->worker, assign->arms);
-  return say_token(crew, pending);
+  return cv_outbox_token(&crew->outbox, pending);
 }
 
 /* The broker has answered a worker that waited; false if it did not wait. */
@@ -490,7 +483,7 @@ static enum cv_err on_ack(struct cv_crew *crew, const struct cv_crowd_ack *ack, 
   if (pending == NULL) {
     return CV_OK; /* of an earlier connection */
   }
-  if (pending->flush == crew->flushes) {
+  if (cv_outbox_holds(&crew->outbox, pending)) {
     return cv_fail(why, CV_ERR_STATE, "an acknowledgement of a token that has not been sent");
   }
   uint64_t worker = pending->worker;
@@ -774,7 +767,6 @@ bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame 
     frame.arrive = &crew->arrive;
   }
   crew->hello_due = false;
-  crew->flushes++;
   cv_outbox_clear(&crew->outbox);
   *ret = frame;
   return frame.hello.present || frame.arrives + frame.tokens + frame.declines > 0;

@@ -28,6 +28,7 @@ void cv_outbox_fini(struct cv_outbox *outbox) {
 
 void cv_outbox_clear(struct cv_outbox *outbox) {
   outbox->arrivals = outbox->tokens = outbox->declines = 0;
+  outbox->batch++;
 }
 
 enum cv_err cv_outbox_arrive(struct cv_outbox *outbox, uint64_t worker, uint32_t wish) {
@@ -41,7 +42,7 @@ enum cv_err cv_outbox_arrive(struct cv_outbox *outbox, uint64_t worker, uint32_t
   return CV_OK;
 }
 
-enum cv_err cv_outbox_token(struct cv_outbox *outbox, const struct cv_pending *pending) {
+enum cv_err cv_outbox_token(struct cv_outbox *outbox, struct cv_pending *pending) {
   void *array = outbox->token;
   CV_TRY(grow(&array, outbox->tokens, &outbox->token_cap, sizeof(*outbox->token)));
   outbox->token = array;
@@ -49,7 +50,12 @@ enum cv_err cv_outbox_token(struct cv_outbox *outbox, const struct cv_pending *p
   memcpy(token->ticket, pending->ticket, sizeof(token->ticket));
   token->values = pending->values;
   token->value = pending->value;
+  pending->batch = outbox->batch;
   return CV_OK;
+}
+
+bool cv_outbox_holds(const struct cv_outbox *outbox, const struct cv_pending *pending) {
+  return pending->batch == outbox->batch;
 }
 
 struct cv_decline *cv_outbox_decline(struct cv_outbox *outbox) {

@@ -17,6 +17,7 @@ struct cv_outbox {
   size_t tokens, token_cap;
   struct cv_decline *decline;
   size_t declines, decline_cap;
+  uint64_t batch; /* so often it has been cleared */
 };
 
 void cv_outbox_fini(struct cv_outbox *outbox);
@@ -24,8 +25,9 @@ void cv_outbox_fini(struct cv_outbox *outbox);
 void cv_outbox_clear(struct cv_outbox *outbox);
 /* CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_outbox_arrive(struct cv_outbox *outbox, uint64_t worker, uint32_t wish);
-/* The token of a pending assignment, whose values are borrowed. CV_ERR_NOMEM. */
-CV_MUST_USE enum cv_err cv_outbox_token(struct cv_outbox *outbox, const struct cv_pending *pending);
+/* The token of a pending assignment, whose values are borrowed: it stays while it is held. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_outbox_token(struct cv_outbox *outbox, struct cv_pending *pending);
+bool cv_outbox_holds(const struct cv_outbox *outbox, const struct cv_pending *pending);
 /* All zero, at the end; NULL when out of memory. */
 struct cv_decline *cv_outbox_decline(struct cv_outbox *outbox);
 

@@ -10,7 +10,7 @@
 
 struct cv_pending {
   uint64_t worker, campaign;
-  uint64_t flush; /* how often the crew had been flushed when its token was put into the outbox */
+  uint64_t batch; /* of the outbox, with which its token goes */
   uint8_t ticket[CV_TICKET_BYTES];
   uint32_t values; /* 0 = free entry */
   int64_t value[CV_VALUES_MAX];
