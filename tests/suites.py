@@ -413,8 +413,8 @@ def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
                                      epilog="Without a suite these run: " + ", ".join(DEFAULT) + "; with --ci also "
                                             + ", ".join(WATCHED) + "; with --long N only sim. The others take "
-                                            "minutes each: long has hundreds of kills, and parties that stand still or are "
-                                            "cut off for longer than every default; "
+                                            "minutes each: long has hundreds of kills, and parties that stand still or "
+                                            "are cut off for longer than every default; "
                                             "mutations plants faults and looks whether sim finds them, recall whether "
                                             "the audit does; asan-e2e, tsan and valgrind run the same tests watched by "
                                             "a sanitizer. Exit status: 0, or 1 if a test failed, or 2 for usage.")

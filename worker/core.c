@@ -656,8 +656,8 @@ static bool next_probe(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_work
   crew->probed_ms = now_ms;
   uint64_t worker = crew->probe;
   crew->probe = worker == crew->config.last ? crew->config.first : worker + 1;
-  bool has_rows = crew->config.stock == NULL || cv_stock_left(crew->config.stock, worker) > 0;
-  if (crew->here[worker - crew->config.first] || !may_give(crew, worker, 1) || !has_rows) {
+  if (crew->here[worker - crew->config.first] || !may_give(crew, worker, 1) ||
+      (crew->config.stock != NULL && cv_stock_left(crew->config.stock, worker) == 0)) {
     return false;
   }
   if (crew->wish != NULL) {
@@ -779,9 +779,6 @@ static bool is_used_up(const struct cv_crew *crew) {
 }
 
 bool cv_crew_is_done(const struct cv_crew *crew) {
-  if (crew->pendings.count > 0) {
-    return false;
-  }
   bool any_live = false;
   for (uint32_t i = 0; i < crew->engagements; i++) {
     any_live = any_live || is_live(&crew->engagement[i]);
@@ -792,7 +789,7 @@ bool cv_crew_is_done(const struct cv_crew *crew) {
   for (size_t i = 0; i < crew->config.works; i++) {
     all_met = all_met && crew->met[i];
   }
-  return nobody_left || (all_met && !any_live);
+  return crew->pendings.count == 0 && (nobody_left || (all_met && !any_live));
 }
 
 void cv_crew_figures(const struct cv_crew *crew, struct cv_crew_figures *ret) {
