@@ -603,7 +603,7 @@ static void all_is_stored(struct truth *truth) {
 }
 
 /* "crowdveil-anchor 3 DATABASE COMMIT ...": what a power failure leaves of it. */
-static uint64_t anchored(const struct world *world) {
+uint64_t truth_anchored(const struct world *world) {
   enum { COMMIT_AT = 52 };
   const struct disk_file *file = disk_find(&world->disk_broker, "B/anchor");
   return file == NULL || !file->exists_durably || file->durable_n <= COMMIT_AT
@@ -612,9 +612,9 @@ static uint64_t anchored(const struct world *world) {
 }
 
 void truth_stored(struct truth *truth, uint64_t commit) {
-  if (anchored(truth->world) < commit) {
+  if (truth_anchored(truth->world) < commit) {
     world_fail(truth->world, "3: commit %llu is told, and its anchor says %llu", (unsigned long long)commit,
-               (unsigned long long)anchored(truth->world));
+               (unsigned long long)truth_anchored(truth->world));
   }
   truth->commit = commit;
   if (!truth->world->rolled_back) { /* what was never stored before that is not stored now */

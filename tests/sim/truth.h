@@ -54,6 +54,8 @@
 struct truth *truth_new(struct world *world);
 void truth_free(struct truth *truth);
 
+/* The commit that the broker's anchor says, should the power fail now. */
+uint64_t truth_anchored(const struct world *world);
 /* The broker's core has closed a batch; it is stored and anchored; it has started again from what was stored. */
 void truth_flushed(struct truth *truth, struct cv_broker *core);
 void truth_stored(struct truth *truth, uint64_t commit);
