@@ -394,6 +394,17 @@ static void opened(struct party *party, struct end *end) {
   turn_soon(party);
 }
 
+static enum cv_err take_crowd(struct party *party, struct wire *wire, const struct cv_crowd_frame *frame,
+                              struct cv_why *why) {
+  struct self *self = party->self;
+  const struct cv_crowd_frame *answers = &wire->conn->gather.frame;
+  size_t before = answers->acks;
+  enum cv_err err =
+      cv_broker_on_crowd(self->core, wire->conn, frame, party_mono_ms(party), world_wall_ms(party->world), why);
+  truth_counted(party->world->truth, answers, before, frame->token);
+  return err;
+}
+
 static enum cv_err take(struct party *party, struct wire *wire, const uint8_t *bytes, size_t n, struct cv_why *why) {
   struct world *world = party->world;
   struct self *self = party->self;
@@ -406,7 +417,7 @@ static enum cv_err take(struct party *party, struct wire *wire, const uint8_t *b
   switch (wire->schema) {
     case CV_SCHEMA_CROWD:
       CV_TRY(cv_crowd_decode(bytes, n, &world->decoding, &frame.crowd));
-      return cv_broker_on_crowd(self->core, wire->conn, &frame.crowd, now_ms, wall_ms, why);
+      return take_crowd(party, wire, &frame.crowd, why);
     case CV_SCHEMA_RANK:
       CV_TRY(cv_rank_decode(bytes, n, &world->decoding, &frame.rank));
       return cv_broker_on_rank(self->core, wire->conn, &frame.rank, now_ms, why);

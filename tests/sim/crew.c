@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An honest gateway: the workers' core and turn as in worker/main.c, and for given.db what its world keeps. */
+/* An honest gateway: the workers' core and turn as in worker/main.c, and for given.db what its world keeps: in some
+ * worlds which rows of persons, too. */
 #include <stdlib.h>
 
 #include "common/daemon/turn.h"
@@ -13,11 +14,13 @@ enum { TIMER_FLUSH, FLUSH_MS = 20 };
 struct self {
   struct cv_work work;
   struct cv_crew *crew;
+  struct cv_stock *stock; /* NULL: its workers are no persons */
   struct cv_rng_seeded rng;
   struct cv_turn turn;
   struct cv_crowd_frame frame; /* of this turn */
   bool due, speaks;
   uint32_t *noted; /* by worker: has come to have given so many, which is not kept; 0: nothing new */
+  uint32_t *wish;  /* by worker, as it came last */
   struct end *end; /* NULL: not connected */
 };
 
@@ -52,6 +55,18 @@ static enum cv_err flush(void *data, bool *ret_store) {
   return party->exits ? CV_ERR_NOMEM : CV_OK;
 }
 
+static void keep_rows(struct party *party) {
+  struct self *self = party->self;
+  size_t rows = 0;
+  const uint32_t *row = self->stock == NULL ? NULL : cv_stock_taken(self->stock, &rows);
+  for (size_t i = 0; i < rows; i++) {
+    party->world->row_given[row[i]] = true;
+  }
+  if (self->stock != NULL) {
+    cv_stock_kept(self->stock);
+  }
+}
+
 /* All of it or nothing: it may die before or after, or the disk is full. */
 static enum cv_err commit(void *data, struct cv_why *why) {
   struct party *party = data;
@@ -66,7 +81,15 @@ static enum cv_err commit(void *data, struct cv_why *why) {
     kept[i] = self->noted[i] > 0 ? self->noted[i] : kept[i];
     self->noted[i] = 0;
   }
+  keep_rows(party);
   return party_step(party) ? CV_OK : cv_fail(why, CV_ERR_IO, "it dies");
+}
+
+static void keep_wishes(struct party *party, const struct cv_arrive *arrive) {
+  struct self *self = party->self;
+  for (size_t i = 0; i < arrive->workers; i++) {
+    self->wish[arrive->worker[i] - party->identity.first] = arrive->wish == NULL ? CV_WISH_NONE : arrive->wish[i];
+  }
 }
 
 static void say(void *data) {
@@ -77,6 +100,9 @@ static void say(void *data) {
     return;
   }
   truth_gave(world->truth, &self->frame);
+  for (size_t i = 0; i < self->frame.arrives; i++) {
+    keep_wishes(party, &self->frame.arrive[i]);
+  }
   CV_REQUIRE(cv_crowd_encode(&self->frame, &world->encoding, &world->bytes) == CV_OK);
   net_send(self->end, world->bytes.data, world->bytes.len);
   cv_buf_clear(&world->bytes);
@@ -106,12 +132,28 @@ static void opened(struct party *party, struct end *end) {
   turn_over(party);
 }
 
+/* 16: whoever has come for an arm gets no other. */
+static void check_wishes(struct party *party, const struct cv_crowd_frame *frame) {
+  const struct self *self = party->self;
+  for (size_t i = 0; i < frame->assigns; i++) {
+    const struct cv_assign *assign = &frame->assign[i];
+    uint32_t wish = self->wish[assign->worker - party->identity.first];
+    uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[0];
+    tally_add(TALLY_GRANTED, wish == arm);
+    if (wish != CV_WISH_NONE && wish != arm) {
+      world_fail(party->world, "16: worker %llu came for arm %u and is dealt arm %u",
+                 (unsigned long long)assign->worker, wish, arm);
+    }
+  }
+}
+
 static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
   struct self *self = party->self;
   struct world *world = party->world;
   struct cv_crowd_frame frame;
   struct cv_why why;
   CV_REQUIRE(cv_crowd_decode(bytes, n, &world->decoding, &frame) == CV_OK);
+  check_wishes(party, &frame);
   party_enter(party);
   enum cv_err err = cv_crew_frame(self->crew, &frame, party_mono_ms(party), &why);
   party_leave(party);
@@ -144,6 +186,22 @@ static void timer(struct party *party, int which) {
   party_after(party, FLUSH_MS, TIMER_FLUSH);
 }
 
+/* The persons among its workers, less what they have given before. */
+static void start_stock(struct party *party) {
+  struct self *self = party->self;
+  const struct world *world = party->world;
+  const struct cv_stock_config config = {.persons = &world->persons,
+                                         .first_worker = world->scenario.first_person,
+                                         .first = party->identity.first,
+                                         .last = party->identity.last,
+                                         .arms = world->scenario.arms,
+                                         .seed = world->scenario.seed + party->number};
+  CV_REQUIRE(cv_stock_new(&config, &self->stock) == CV_OK && cv_stock_persons(self->stock) > 0);
+  for (uint64_t row = 0; row < world->persons.start[world->persons.persons]; row++) {
+    CV_REQUIRE(!world->row_given[row] || cv_stock_mark(self->stock, row));
+  }
+}
+
 static bool start(struct party *party, struct cv_why *why) {
   struct world *world = party->world;
   struct self *self = calloc(1, sizeof(*self));
@@ -151,7 +209,11 @@ static bool start(struct party *party, struct cv_why *why) {
   party->self = self;
   self->turn = (struct cv_turn){.ops = &turn_ops, .data = party};
   self->noted = calloc(world->scenario.crew_workers, sizeof(*self->noted));
-  CV_REQUIRE(self->noted != NULL);
+  self->wish = calloc(world->scenario.crew_workers, sizeof(*self->wish));
+  CV_REQUIRE(self->noted != NULL && self->wish != NULL);
+  if (world->scenario.persons) {
+    start_stock(party);
+  }
   cv_rng_seeded_init(&self->rng, world->scenario.seed, 77, 5 + party->number, party->life);
   bool is_picky = world->scenario.picky && party->number + 1 == world->first_crew + world->scenario.crews;
   self->work = (struct cv_work){.campaign = "sim",
@@ -171,6 +233,7 @@ static bool start(struct party *party, struct cv_why *why) {
                  .tokens = world->scenario.own_tokens},
       .work = &self->work,
       .works = 1,
+      .stock = self->stock,
       .given = &world->given[party->identity.first],
       .give = give,
       .give_data = party,
@@ -185,7 +248,9 @@ static bool start(struct party *party, struct cv_why *why) {
 static void stop(struct party *party) {
   struct self *self = party->self;
   cv_crew_free(self->crew);
+  cv_stock_free(self->stock);
   free(self->noted);
+  free(self->wish);
   free(self);
 }
 

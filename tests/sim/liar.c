@@ -2,7 +2,7 @@
 /*
  * A gateway that means harm: it answers with what is out of range, or twice, or late, or not at all; sends old tickets
  * again with other values once they are acknowledged, and forged ones; gives what another of its kind was asked for;
- * and lets far too many workers arrive. One with a wide certificate lets workers far apart arrive, who decline what
+ * and lets far too many workers arrive, in some worlds each for one arm, that there is or is not. One with a wide certificate lets workers far apart arrive, who decline what
  * they get, or say nothing.
  *
  * An honest first answer is part of its repertoire, so that what it does later meets places that it has filled.
@@ -14,6 +14,7 @@
 #include "proto/codec/crowd.h"
 #include "tests/sim/fuzz.h"
 #include "tests/sim/net.h"
+#include "tests/sim/tally.h"
 
 enum {
   TIMER_ACT,
@@ -37,6 +38,7 @@ struct self {
   size_t tokens;
   struct cv_decline decline[TOKENS];
   size_t declines;
+  bool muddled; /* who came for what on this connection: a frame was fuzzed */
 };
 
 static void put_token(struct self *self, const struct answer *answer) {
@@ -170,13 +172,46 @@ static void answer_for_another(struct party *party) {
   }
 }
 
+/* What a worker comes for wherever liars have wishes: always the same. */
+static uint32_t wish_of(const struct world *world, uint64_t worker) {
+  uint32_t arms = world->scenario.arms;
+  return worker % 4 == 0   ? CV_WISH_NONE
+         : worker % 4 == 1 ? (worker % 8 == 1 ? arms : CV_WISH_NONE - 1)
+                           : (uint32_t)(worker / 4 % arms);
+}
+
+/* 16, of whoever is not hired: those get what they are hired for. */
+static void check_wish(const struct party *party, const struct cv_assign *assign) {
+  const struct self *self = party->self;
+  uint32_t wish = wish_of(party->world, assign->worker);
+  uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[0];
+  if (!party->world->scenario.wishes || self->muddled || party->world->scenario.budget_micro > 0) {
+    return;
+  }
+  tally_add(TALLY_WISHED, wish == arm);
+  if (wish != CV_WISH_NONE && wish != arm) {
+    world_fail(party->world, "16: worker %llu of a liar came for arm %u and is dealt arm %u",
+               (unsigned long long)assign->worker, wish, arm);
+  }
+}
+
+/* One more who comes, and has a wish more or less than it may. */
+static void put_miscounted_wishes(struct cv_buf *bytes, bool more) {
+  static const uint8_t two_of_one[] = {0x1a, 7, 0x0a, 1, 1, 0x1a, 2, 0, 1},
+                       one_of_two[] = {0x1a, 7, 0x0a, 2, 1, 2, 0x1a, 1, 0};
+  cv_buf_put(bytes, more ? two_of_one : one_of_two, sizeof(two_of_one));
+}
+
 static void flush(struct party *party, size_t arrivals) {
   struct self *self = party->self;
   struct world *world = party->world;
   uint64_t worker[ARRIVALS];
+  uint32_t wish[ARRIVALS];
   struct cv_arrive arrive = {.workers = arrivals, .worker = worker, .credit = 8};
+  arrive.wish = world->scenario.wishes ? wish : NULL;
   for (size_t i = 0; i < arrivals; i++) {
     worker[i] = somebody(party);
+    wish[i] = wish_of(world, worker[i]);
   }
   struct cv_crowd_frame frame = {
       .hello = {.present = !party->greeted, .version = CV_WIRE_VERSION, .program = "liar"},
@@ -196,6 +231,10 @@ static void flush(struct party *party, size_t arrivals) {
   party->greeted = true;
   self->tokens = self->declines = 0;
   CV_REQUIRE(cv_crowd_encode(&frame, &world->encoding, &world->bytes) == CV_OK);
+  if (world->scenario.wishes && world_chance(world, 1)) {
+    put_miscounted_wishes(&world->bytes, world_chance(world, 50));
+  }
+  self->muddled = self->muddled || fuzz;
   if (fuzz) {
     fuzz_send(world, party->end);
   } else {
@@ -208,6 +247,7 @@ static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
   party_opened(party, end);
   self->tokens = self->declines = 0;
+  self->muddled = false;
 }
 
 static void keep(struct self *self, const uint8_t *ticket) {
@@ -225,6 +265,7 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
     }
   }
   for (size_t i = 0; i < frame.assigns; i++) {
+    check_wish(party, &frame.assign[i]);
     answer(party, &frame.assign[i]);
   }
   if (self->tokens + self->declines > 0) {

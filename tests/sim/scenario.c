@@ -357,7 +357,43 @@ static void draw_names(struct scenario *s, bool calm) {
   bool can_be = s->requesters > 1 && s->crews > 1 && s->budget_micro == 0 && s->worker_epsilon_micro >= WEALTH_MICRO;
   s->picky = cv_rng_below(&rng.rng, 2) == 0 && can_be;
   s->crew_workers *= s->picky ? 2 : 1;
-  s->impostor = cv_rng_below(&rng.rng, 6) == 0 && !calm;
+  s->impostor = cv_rng_below(&rng.rng, 6) == 0 && !calm && !s->peaceful;
+}
+
+/* Nothing goes wrong and there is one campaign, of workers who may give it all that they are asked for. */
+static void make_peaceful(struct scenario *s) {
+  s->peaceful = true;
+  s->faults = s->liars = s->pests = 0;
+  s->rollback = ROLLBACK_NONE;
+  s->requesters = s->campaigns = 1;
+  s->worker_epsilon_micro = UINT32_MAX;
+}
+
+/* In one world of four that can be workers are persons with rows of their own, some of them so few that they have given
+ * them all before the campaign is over: it ends when nobody comes, and what a place says depends on who had it. In one
+ * of three liars have wishes. From a stream of its own. */
+static void draw_persons(struct scenario *s) {
+  enum { PATIENCE_MS = 12000 }; /* longer than an arm stays closed at a gateway */
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, s->seed, 85, 1, 0);
+  struct cv_rng *rng = &seeded.rng;
+  s->wishes = cv_rng_below(rng, 3) == 0;
+  if (cv_rng_below(rng, 4) != 0 || !is(s->privatizer.name, "none") || s->budget_micro > 0 || s->graph) {
+    return;
+  }
+  s->persons = true;
+  s->noise_seeded = false;
+  if (cv_rng_below(rng, 2) == 0) {
+    s->crew_workers = 10 + (uint32_t)cv_rng_below(rng, 60);
+  }
+  s->first_person = 1 + (uint32_t)cv_rng_below(rng, s->crew_workers / 2);
+  if (s->ending == ENDING_PLAIN && cv_rng_below(rng, 3) == 0) {
+    make_peaceful(s);
+  }
+  if (s->ending == ENDING_PLAIN || s->ending == ENDING_CANCEL) { /* not each of several campaigns is cancelled */
+    s->ending = ENDING_IDLE;
+    s->ending_ms = PATIENCE_MS;
+  }
 }
 
 /* Small ones: a world's batches are. From a stream of its own. */
@@ -373,7 +409,7 @@ static void draw_rivals(struct scenario *s) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 82, 1, 0);
   struct cv_rng *rng = &seeded.rng;
-  s->rivals = cv_rng_below(rng, 4) == 0 ? 1 + (uint32_t)cv_rng_below(rng, SCENARIO_RIVALS) : 0;
+  s->rivals = cv_rng_below(rng, 4) == 0 && !s->peaceful ? 1 + (uint32_t)cv_rng_below(rng, SCENARIO_RIVALS) : 0;
   s->rival_victim = (uint32_t)cv_rng_below(rng, s->crews + s->liars);
   s->rival_worker = (uint32_t)cv_rng_below(rng, s->crew_workers);
   for (uint32_t i = 0; i < s->rivals; i++) {
@@ -444,6 +480,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_horizon(&s);
   draw_owners(&s);
   draw_exact(&s);
+  draw_persons(&s);
   draw_batches(&s);
   draw_smallest(&s);
   if (!calm) {
@@ -478,15 +515,15 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       to, n,
       "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s for %u, privatizer "
       "%s, radius %s, "
-      "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways%s and %u liars of %u workers who give %u, %u "
+      "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways%s and %u liars of %u workers%s who give %u, %u "
       "pests%s, %u rivals; releases of %u; "
       "ended by %s at "
       "%llu ms; %u "
       "faults of:",
       s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
       s->horizon, s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->edges, s->greed,
-      s->crews, s->picky ? " (one of them picky)" : "", s->liars, s->crew_workers, s->own_tokens, s->pests,
-      s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
+      s->crews, s->picky ? " (one of them picky)" : "", s->liars, s->crew_workers, s->persons ? " with rows" : "",
+      s->own_tokens, s->pests, s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
       (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
@@ -499,10 +536,11 @@ static enum kind kind_of(const struct scenario *s) {
   return s->budget_micro > 0 ? KIND_HIRES : s->graph ? KIND_GRAPH : KIND_RANKING;
 }
 
-/* Many of its tokens fit a small campaign, whatever the noise, and who has given in one may give in the next. */
+/* Many of its tokens fit a small campaign, whatever the noise, and who has given in one may give in the next, ever. */
 static bool can_soak(const struct scenario *s) {
   bool plays = !s->graph || (scenario_is_scripted(s) && s->edges > 0 && s->plays > 4);
-  return is(s->privatizer.name, "none") && !scenario_is_exact(s) && s->greed == 0 && plays;
+  bool goes_on = !scenario_is_exact(s) && !s->persons && s->own_tokens == 0;
+  return is(s->privatizer.name, "none") && goes_on && s->greed == 0 && plays;
 }
 
 void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret) {

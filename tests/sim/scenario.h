@@ -84,8 +84,13 @@ struct scenario {
   uint32_t own_tokens;              /* that an honest gateway lets each of its workers give, ever; 0: no such limit */
   uint64_t journal_bytes;           /* of journal before it is folded; 0 = the default, which no world reaches */
   uint32_t ranker_campaigns;        /* that the third-party takes at once */
-  bool looks_back, purges;          /* a requester exports the campaign before its last one again; and purges it then */
-  uint32_t kept;                    /* campaigns of a requester that the broker keeps; 0 = all */
+  /* Workers are persons of a data file, who answer with rows of their own; the first of them. Then, of those: nothing
+   * goes wrong and there is one campaign: whoever is wanted must come. */
+  bool persons, peaceful;
+  uint32_t first_person;
+  bool wishes;             /* liars come for one arm each, or for one that is not there */
+  bool looks_back, purges; /* a requester exports the campaign before its last one again; and purges it then */
+  uint32_t kept;           /* campaigns of a requester that the broker keeps; 0 = all */
   enum ending ending;
   uint64_t ending_ms;
   enum rollback rollback;

@@ -96,6 +96,12 @@
   MUST(PURGED, "campaigns purged by their requesters")                          \
   MUST(GONE, "purged campaigns asked for in vain")                              \
   MUST(FORGOTTEN, "campaigns forgotten for newer ones")                         \
+  MUST(PERSONS, "worlds of persons with rows of their own")                     \
+  MUST(ROWS, "rows that persons have given")                                    \
+  MUST(WISHES, "persons who came for an arm")                                   \
+  MUST(GRANTED, "persons who got the arm that they had come for")               \
+  MUST(USED_UP, "campaigns of persons that ended for want of rows")             \
+  MUST(WISHED, "assignments of liars to who had come for the arm")              \
   MUST(REPLAYS, "third-party databases replayed")                               \
   MUST(COMPARED, "campaigns compared with their run without faults")            \
   MUST(SEARCHED, "searches of the disks for tickets and partial sums")          \

@@ -185,26 +185,43 @@ static enum cv_err same_tag(void *data, const void *bytes, size_t bytes_n, uint8
   return CV_OK;
 }
 
-/* 11: a token leaves for the first time, or again. */
-static void check_kept(struct truth *truth, const struct cv_token *token) {
+void truth_open(const uint8_t *bytes, struct cv_ticket *ret) {
   static const struct cv_tagger tagger = {.tag = same_tag};
+  CV_REQUIRE(cv_ticket_open(bytes, &tagger, ret) == CV_OK);
+}
+
+/* 11: a token leaves for the first time, or again. */
+static void check_kept(struct truth *truth, const struct cv_ticket *ticket, const struct cv_token *token,
+                       uint64_t number) {
+  truth->left[ticket->worker] += seen_add(&truth->given, number) ? token->values : 0;
+  if (truth->left[ticket->worker] > truth->world->given[ticket->worker]) {
+    world_fail(truth->world, "11: score %llu of worker %llu leaves, and %u are kept as given",
+               (unsigned long long)truth->left[ticket->worker], (unsigned long long)ticket->worker,
+               truth->world->given[ticket->worker]);
+  }
+}
+
+static void check_token(struct truth *truth, const struct cv_token *token) {
   struct cv_ticket ticket;
   uint64_t number = 1;
-  CV_REQUIRE(cv_ticket_open(token->ticket, &tagger, &ticket) == CV_OK);
+  truth_open(token->ticket, &ticket);
   for (size_t i = 0; i < CV_TICKET_BYTES; i++) {
     number = cv_mix64(number ^ token->ticket[i]);
   }
-  truth->left[ticket.worker] += seen_add(&truth->given, number) ? token->values : 0;
-  if (truth->left[ticket.worker] > truth->world->given[ticket.worker]) {
-    world_fail(truth->world, "11: score %llu of worker %llu leaves, and %u are kept as given",
-               (unsigned long long)truth->left[ticket.worker], (unsigned long long)ticket.worker,
-               truth->world->given[ticket.worker]);
+  if (truth->world->scenario.persons) {
+    truth_gave_row(truth, &ticket, token, number);
+  }
+  if (!truth->world->rolled_back) {
+    check_kept(truth, &ticket, token, number);
   }
 }
 
 void truth_gave(struct truth *truth, const struct cv_crowd_frame *frame) {
-  for (size_t i = 0; i < frame->tokens && !truth->world->rolled_back; i++) {
-    check_kept(truth, &frame->token[i]);
+  for (size_t i = 0; i < frame->tokens; i++) {
+    check_token(truth, &frame->token[i]);
+  }
+  for (size_t i = 0; i < frame->arrives && truth->world->scenario.persons; i++) {
+    truth_came(truth, &frame->arrive[i]);
   }
 }
 

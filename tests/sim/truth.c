@@ -8,6 +8,17 @@
 #include "tests/sim/truth_state.h"
 #include "tests/support/mechanism.h"
 
+static void make_room_for_rows(struct truth *truth) {
+  const struct world *world = truth->world;
+  truth->row_left = calloc(world->persons.start[world->persons.persons] + 1, sizeof(*truth->row_left));
+  CV_REQUIRE(truth->row_left != NULL);
+  for (uint32_t i = 0; i < truth->room; i++) {
+    struct campaign *campaign = &truth->campaign[i];
+    campaign->value = calloc(world->scenario.arms * world->scenario.tokens, sizeof(*campaign->value));
+    CV_REQUIRE(campaign->value != NULL);
+  }
+}
+
 struct truth *truth_new(struct world *world) {
   struct truth *truth = calloc(1, sizeof(*truth));
   CV_REQUIRE(truth != NULL);
@@ -24,6 +35,9 @@ struct truth *truth_new(struct world *world) {
   truth->asked_jumps = calloc(truth->room, sizeof(*truth->asked_jumps));
   CV_REQUIRE(truth->spent_micro != NULL && truth->gave != NULL && truth->left != NULL && truth->gave_to != NULL &&
              truth->campaign != NULL && truth->asked_ms != NULL && truth->asked_jumps != NULL);
+  if (world->scenario.persons) {
+    make_room_for_rows(truth);
+  }
   return truth;
 }
 
@@ -42,6 +56,9 @@ void truth_free(struct truth *truth) {
     free(campaign->plan);
     free(campaign->release);
   }
+  for (size_t i = 0; i < truth->room; i++) {
+    free(truth->campaign[i].value);
+  }
   seen_fini(&truth->places);
   seen_fini(&truth->payers);
   seen_fini(&truth->nonces);
@@ -53,6 +70,7 @@ void truth_free(struct truth *truth) {
   free(truth->spent_micro);
   free(truth->gave);
   free(truth->left);
+  free(truth->row_left);
   free(truth->gave_to);
   free(truth);
 }
@@ -108,7 +126,7 @@ static void check_sum(struct truth *truth, const struct cv_campaign *core, const
   uint64_t first[SCENARIO_ARMS], last, before, tokens = shows_tokens(scenario, plan, release->arm);
   tokens_before(truth, campaign, release->arm, &last, &before);
   shows_plays(campaign->plan, plan->number - 1, first);
-  int64_t sum = cv_mechanism_release(mechanism, shows_sum(scenario, plan, first, release->arm));
+  int64_t sum = cv_mechanism_release(mechanism, truth_sum(truth, campaign, plan, first, release->arm));
   uint64_t summed = mechanism_tokens(&core->privacy.law, mechanism->releases, last, tokens, before + tokens);
   if (release->tokens != summed) {
     world_fail(truth->world, "1: release %llu of arm %u has %llu tokens; expected %llu",
@@ -217,8 +235,9 @@ struct count {
 };
 
 /* By the places that are filled: of an arm whose epoch is over all are. */
-static void count_places(const struct truth *truth, struct cv_campaign *core, const struct cv_plan *plan,
+static void count_places(struct truth *truth, struct cv_campaign *core, const struct cv_plan *plan,
                          const uint64_t *first, uint32_t index, struct count *ret) {
+  const struct campaign *campaign = truth_campaign(truth, core->id);
   struct count count = {0};
   for (uint32_t i = 0; i < plan->wants; i++) {
     uint32_t played = plan->want[i].arm;
@@ -227,7 +246,7 @@ static void count_places(const struct truth *truth, struct cv_campaign *core, co
       if (is_over || cv_chunks_bit(&core->places, cv_epoch_place_bit(played, first[played] + j))) {
         count.plays += played == index;
         count.seen++;
-        count.sum += world_shown(&truth->world->scenario, played, first[played] + j, index);
+        count.sum += truth_value(truth, campaign, played, first[played] + j, index);
       }
     }
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What must hold. Told what is said and stored, it fails the world at the first thing that does not fit. It knows each
- * place's score.
+ * place's score, and of persons each row's.
  *
  *   1 A token that was acknowledged is in exactly one epoch's sum, once, whatever crashes. After every batch each open
  *     epoch has as many tokens and the sum that its filled places say, and as many slots are taken as tokens counted;
@@ -41,6 +41,9 @@
  *  15 A campaign that has ended has left memory, and is what it was whenever it is fetched: its record says what its
  *     requester was told, an export has all its releases. One that was purged or forgotten is not there again, nobody
  *     else's goes, its number is given to no other, and what it has cost its workers stays on their accounts.
+ *  16 A person gives each of its rows once, ever, whoever dies, for the row's arm and with its score, and after its
+ *     gateway has kept that. It comes for an arm that it has a row of, and is dealt that arm or none; where nothing goes
+ *     wrong whoever is wanted comes.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */
@@ -76,6 +79,9 @@ void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame);
 void truth_told_impostor(struct truth *truth, const struct cv_rank_frame *frame);
 uint64_t truth_opened(const struct truth *truth, uint64_t which);
 void truth_thirdparty_lost(struct truth *truth);
+/* The broker has made of these tokens what its answers say from number `from` on; it tells them once that is stored. */
+void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, size_t from,
+                   const struct cv_token *token);
 /* Leaves an honest gateway. */
 void truth_gave(struct truth *truth, const struct cv_crowd_frame *frame);
 /* A requester asks for its campaign number `owner`, from 1 over all requesters; it is told which one that is. */

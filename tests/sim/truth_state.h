@@ -46,6 +46,7 @@ struct campaign {
   bool is_void;            /* a recovery has ended it */
   uint64_t tokens;         /* as told with the end */
   size_t exported;         /* releases, of the export that is going on */
+  int64_t *value;          /* of persons: what each place says that was counted, by arm and place; NULL: none are */
   bool purging, is_purged; /* its requester has asked for that; has been told so */
 };
 
@@ -65,6 +66,7 @@ struct truth {
   uint64_t *gave;        /* by each worker, scores that were acknowledged */
   uint64_t *left;        /* by each worker, scores that have left its gateway */
   uint64_t workers;
+  uint64_t *row_left; /* by row of a person, the ticket that it has left with, as a number; 0: it has not */
   uint64_t commit, snapshot_commit;
   bool thirdparty_lost;
   uint64_t *asked_ms; /* per owner, when it first asked for it at the earliest */
@@ -83,6 +85,19 @@ struct campaign *truth_campaign(struct truth *truth, uint64_t id);
 void truth_check_seed(struct truth *truth, uint64_t id, uint64_t seed);
 bool truth_same_release(const struct cv_release *a, const struct cv_release *b);
 bool truth_same_plan(const struct cv_plan *a, const struct cv_plan *b);
+/* A ticket as it is, whoever made it. */
+void truth_open(const uint8_t *bytes, struct cv_ticket *ret);
+/* 16: a person's token leaves its gateway; `number` is the ticket's own. */
+void truth_gave_row(struct truth *truth, const struct cv_ticket *ticket, const struct cv_token *token, uint64_t number);
+/* 16: persons come. */
+void truth_came(struct truth *truth, const struct cv_arrive *arrive);
+/* 16: a campaign has ended; if nobody came, there is nobody who had to. */
+void truth_check_idle(struct truth *truth, const struct campaign *campaign);
+/* What a filled place of `played` says of `arm`; the sum of what the plan shows of the arm, as in shows_sum(). */
+int64_t truth_value(const struct truth *truth, const struct campaign *campaign, uint32_t played, uint64_t place,
+                    uint32_t arm);
+int64_t truth_sum(const struct truth *truth, const struct campaign *campaign, const struct cv_plan *plan,
+                  const uint64_t *first, uint32_t arm);
 /* An open epoch's tokens and their sum so far: to be searched for. */
 void truth_spy(struct truth *truth, uint32_t tokens, int64_t sum);
 /* 9, of what is on record; `campaign` knows its plans and releases, unless the broker was put back. */

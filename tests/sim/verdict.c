@@ -186,6 +186,7 @@ void truth_end(struct truth *truth) {
     if (ending == ENDING_PLAIN && !is_plain(&world->scenario, campaign->end)) {
       world_fail(world, "campaign %llu ends as %s", (unsigned long long)id, cv_end_text(campaign->end));
     }
+    truth_check_idle(truth, campaign);
     if (world->scenario.noise_seeded) {
       struct oracle oracle;
       oracle_ask(&world->scenario, campaign->seed, &oracle);

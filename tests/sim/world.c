@@ -8,6 +8,7 @@
 #include "common/base/grid.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/net.h"
+#include "tests/sim/persons.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 #include "tests/support/alloc_fault.h"
@@ -355,6 +356,15 @@ static void add_requesters(struct world *world) {
   }
 }
 
+static void add_persons(struct world *world) {
+  if (world->scenario.persons) {
+    persons_draw(&world->scenario, &world->persons);
+    world->row_given = calloc(world->persons.start[world->persons.persons] + 1, sizeof(*world->row_given));
+    CV_REQUIRE(world->row_given != NULL);
+    tally(TALLY_PERSONS);
+  }
+}
+
 static void set_up(struct world *world) {
   CV_REQUIRE(cv_arena_init(&world->decoding, CV_ARENA_BYTES) == CV_OK &&
              cv_arena_init(&world->encoding, CV_ARENA_BYTES) == CV_OK);
@@ -373,6 +383,7 @@ static void set_up(struct world *world) {
   }
   add_requesters(world);
   world->first_crew = world->parties;
+  add_persons(world);
   add_crowd(world);
   add_rivals(world);
   world->truth = truth_new(world);
@@ -430,6 +441,8 @@ void world_fini(struct world *world) {
   truth_listen_to_seals(NULL);
   truth_free(world->truth);
   free(world->given);
+  free(world->row_given);
+  cv_persons_fini(&world->persons);
   disk_fini(&world->disk_broker);
   disk_fini(&world->disk_thirdparty);
   disk_copy_fini(&world->snapshot);

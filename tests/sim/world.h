@@ -17,6 +17,7 @@
 #include "proto/codec/crowd.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/vfs.h"
+#include "worker/quality/persons.h"
 
 enum { WORLD_PARTIES = 15, WORLD_LEAGUE = 8, WORLD_LINES = 40, WORLD_LINE = 160 };
 
@@ -102,6 +103,8 @@ struct world {
   uint64_t calm_ms;                          /* since when there are no more; 0 = there are */
   struct disk snapshot, snapshot_thirdparty; /* of their disks, for going back */
   uint32_t *given;                           /* by each worker, as its gateway keeps it: there again when that is */
+  struct cv_persons persons;                 /* and their rows; all zero: workers are no persons */
+  bool *row_given;                           /* by row, as the gateways keep it */
   struct answer league[WORLD_LEAGUE];        /* what those who mean harm were asked for and tell each other */
   size_t league_n;
   bool has_snapshot, has_snapshot_thirdparty, rolled_back;

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the truth makes of persons: of each row that leaves, of what they come for, and of who was not asked. */
+#include "tests/sim/persons.h"
+#include "tests/sim/shows.h"
+#include "tests/sim/tally.h"
+#include "tests/sim/truth_state.h"
+
+/* A row of the worker for the arm, with that score; UINT64_MAX if it has none. */
+static uint64_t find_row(const struct world *world, uint64_t worker, uint32_t arm, int64_t score) {
+  uint64_t row, to;
+  for (persons_rows(world, worker, &row, &to); row < to; row++) {
+    if (world->persons.arm[row] == arm && world->persons.value[row] == score) {
+      return row;
+    }
+  }
+  return UINT64_MAX;
+}
+
+/* How many rows of the worker have not left; of the arm, or of any (CV_WISH_NONE). */
+static uint32_t count_left(const struct truth *truth, uint64_t worker, uint32_t arm) {
+  uint64_t row, to;
+  uint32_t left = 0;
+  for (persons_rows(truth->world, worker, &row, &to); row < to; row++) {
+    left += truth->row_left[row] == 0 && (arm == CV_WISH_NONE || truth->world->persons.arm[row] == arm);
+  }
+  return left;
+}
+
+void truth_gave_row(struct truth *truth, const struct cv_ticket *ticket, const struct cv_token *token,
+                    uint64_t number) {
+  struct world *world = truth->world;
+  uint64_t row = token->values == 1 ? find_row(world, ticket->worker, ticket->arm, token->value[0]) : UINT64_MAX;
+  if (row == UINT64_MAX) {
+    world_fail(world, "16: worker %llu gives %lld for arm %u; it has no such row", (unsigned long long)ticket->worker,
+               (long long)token->value[0], ticket->arm);
+    return;
+  }
+  if (!world->row_given[row]) {
+    world_fail(world, "16: row %llu of worker %llu leaves, and is not kept as given", (unsigned long long)row,
+               (unsigned long long)ticket->worker);
+  }
+  if (truth->row_left[row] != 0 && truth->row_left[row] != number) {
+    world_fail(world, "16: row %llu of worker %llu leaves for a second assignment", (unsigned long long)row,
+               (unsigned long long)ticket->worker);
+  }
+  tally_add(TALLY_ROWS, truth->row_left[row] == 0);
+  truth->row_left[row] = number;
+}
+
+void truth_came(struct truth *truth, const struct cv_arrive *arrive) {
+  for (size_t i = 0; i < arrive->workers; i++) {
+    uint32_t wish = arrive->wish == NULL ? CV_WISH_NONE : arrive->wish[i];
+    tally_add(TALLY_WISHES, wish != CV_WISH_NONE);
+    if (count_left(truth, arrive->worker[i], wish) == 0) {
+      world_fail(truth->world, "16: worker %llu comes for arm %lld and has no row of it left",
+                 (unsigned long long)arrive->worker[i], wish == CV_WISH_NONE ? -1LL : (long long)wish);
+    }
+  }
+}
+
+/* ---- what a place says ---- */
+
+static int64_t *value_at(const struct truth *truth, const struct campaign *campaign, uint32_t arm, uint64_t place) {
+  CV_REQUIRE(place < truth->world->scenario.tokens);
+  return &campaign->value[arm * truth->world->scenario.tokens + place];
+}
+
+int64_t truth_value(const struct truth *truth, const struct campaign *campaign, uint32_t played, uint64_t place,
+                    uint32_t arm) {
+  const struct scenario *scenario = &truth->world->scenario;
+  return scenario->persons ? *value_at(truth, campaign, arm, place) : world_shown(scenario, played, place, arm);
+}
+
+int64_t truth_sum(const struct truth *truth, const struct campaign *campaign, const struct cv_plan *plan,
+                  const uint64_t *first, uint32_t arm) {
+  const struct scenario *scenario = &truth->world->scenario;
+  const struct cv_want *want = shows_want(plan, arm);
+  int64_t sum = 0;
+  if (!scenario->persons) {
+    return shows_sum(scenario, plan, first, arm);
+  }
+  for (uint32_t i = 0; i < want->tokens; i++) {
+    sum += *value_at(truth, campaign, arm, first[arm] + i);
+  }
+  return sum;
+}
+
+/* Runs while memory may run out: nothing is allocated. */
+void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, size_t from,
+                   const struct cv_token *token) {
+  bool is_told = truth->world->scenario.persons && !truth->world->rolled_back;
+  for (size_t i = from; i < answers->acks && is_told; i++) {
+    struct cv_ticket ticket;
+    uint64_t first[SCENARIO_ARMS];
+    if (answers->ack[i].verdict == CV_VERDICT_ACCEPTED) {
+      truth_open(answers->ack[i].ticket, &ticket);
+      const struct campaign *campaign = truth_campaign(truth, ticket.campaign);
+      shows_plays(campaign->plan, ticket.plan - 1, first);
+      *value_at(truth, campaign, ticket.arm, first[ticket.arm] + ticket.position) = token[i - from].value[0];
+    }
+  }
+}
+
+/* ---- the end ---- */
+
+/* Some person of the arm might have been asked for more, as far as it and its terms go. */
+static uint64_t find_idle(const struct truth *truth, uint32_t arm) {
+  const struct scenario *scenario = &truth->world->scenario;
+  for (uint64_t worker = 1; worker <= (uint64_t)scenario->crews * scenario->crew_workers; worker++) {
+    bool is_over = scenario->own_tokens > 0 && truth->left[worker] >= scenario->own_tokens;
+    if (!is_over && truth->gave[worker] < scenario->tokens_per_worker && count_left(truth, worker, arm) > 0) {
+      return worker;
+    }
+  }
+  return 0;
+}
+
+void truth_check_idle(struct truth *truth, const struct campaign *campaign) {
+  const struct scenario *scenario = &truth->world->scenario;
+  uint64_t wanted[SCENARIO_ARMS];
+  if (!scenario->persons || campaign->end != CV_END_IDLE) {
+    return;
+  }
+  tally(TALLY_USED_UP);
+  shows_plays(campaign->plan, campaign->plans, wanted);
+  for (uint32_t arm = 0; arm < scenario->arms && scenario->peaceful; arm++) {
+    uint64_t worker = campaign->acknowledged[arm] < wanted[arm] ? find_idle(truth, arm) : 0;
+    if (worker != 0) {
+      world_fail(truth->world, "16: nobody came for arm %u, and worker %llu has a row of it", arm,
+                 (unsigned long long)worker);
+    }
+  }
+}
