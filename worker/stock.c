@@ -23,6 +23,7 @@ struct window {
 struct shelf {
   uint32_t *row; /* points into the stock's `order` */
   uint32_t count, at;
+  bool nobody; /* of them was found who might come, when last looked for */
   struct window window;
 };
 
@@ -273,7 +274,7 @@ void cv_stock_dealt(struct cv_stock *stock, uint32_t wish, uint32_t arm, uint64_
   if (dealt != NULL) {
     dealt->window.closed = (struct pause){0};
   }
-  if (is_wish ? wish == arm : dealt != NULL && dealt->count > 0) {
+  if (is_wish ? wish == arm : dealt != NULL && dealt->count > 0 && !dealt->nobody) {
     grant(window_of(stock, wish), is_wish ? UINT32_MAX : EXPLORERS_MOST);
   } else {
     miss(window_of(stock, wish), now_ms, is_wish ? CLOSED_MS : EXPLORE_MS, is_wish ? CLOSED_MOST_MS : EXPLORE_MOST_MS);
@@ -295,9 +296,11 @@ static bool next_of(struct cv_stock *stock, struct shelf *shelf, bool (*may)(voi
     uint64_t worker = stock->config.first_worker + owner_of(stock, row);
     if (may(data, worker)) {
       *ret_worker = worker;
+      shelf->nobody = false;
       return true;
     }
   }
+  shelf->nobody = true;
   return false;
 }
 

@@ -6,8 +6,8 @@
  * A person can answer for few arms, and a broker deals them in turn. So a person comes with a wish, an arm that it has
  * a row of. How many may wait for an arm grows by one with each wish that is granted and is halved by one that is not;
  * at none the arm is closed for a while, longer each time. An arm that is dealt to whoever came without a wish is open:
- * a few explore so while there are rows of closed arms, if they find arms that somebody has rows of. With nothing to
- * give nobody comes: there is no loop of asking and declining.
+ * a few explore so while there are rows of closed arms, if they find arms that somebody has rows of and may come for.
+ * With nothing to give nobody comes: there is no loop of asking and declining.
  */
 #ifndef CV_WORKER_STOCK_H
 #define CV_WORKER_STOCK_H

@@ -152,9 +152,11 @@ static void deal(struct stage *stage, struct dealer *dealer) {
   deliver(stage);
 }
 
-static void begin_with(struct stage *stage, struct cv_stock *stock, uint32_t each) {
+/* `each`: tokens by the terms; `limit`: and by the owner, 0: as many. */
+static void begin_with(struct stage *stage, struct cv_stock *stock, uint32_t each, uint32_t limit) {
   setup(stage, FIRST, FIRST + PERSONS - 1, 64);
   stage->config.stock = stock;
+  stage->config.accept.tokens = limit;
   start(stage);
   begin(stage);
   say_hello(stage);
@@ -173,7 +175,7 @@ static void test_all_rows_that_are_wanted_are_given(void **state) {
     persons.arm[persons.start[p] + 1] = 3;
   }
   struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
-  begin_with(&stage, stock, 5);
+  begin_with(&stage, stock, 5, 0);
   for (int i = 0; i < 200 && !cv_crew_is_done(stage.crew); i++) {
     deal(&stage, &dealer);
     stage.now_ms++;
@@ -192,7 +194,7 @@ static void test_nobody_asks_in_a_loop_for_what_is_not_wanted(void **state) {
   struct cv_persons persons = make(PERSONS, 1);
   struct dealer dealer = {.places = {0, MANY, MANY, MANY}};
   struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
-  begin_with(&stage, stock, 5);
+  begin_with(&stage, stock, 5, 0);
   for (int i = 0; i < 10000; i++) { /* ten seconds, a turn each millisecond */
     deal(&stage, &dealer);
     stage.now_ms++;
@@ -211,12 +213,32 @@ static void test_nobody_asks_in_a_loop_for_what_is_not_wanted(void **state) {
   cv_persons_fini(&persons);
 }
 
+/* The arm that is wanted is that of persons who have rows of it left and may give no more: the others cannot help. */
+static void test_nobody_asks_in_a_loop_for_what_others_may_not_give(void **state) {
+  struct cv_persons persons = make(PERSONS, 3);
+  struct dealer dealer = {.places = {INT32_MAX}};
+  for (uint64_t row = 0; row < persons.start[PERSONS]; row++) {
+    persons.arm[row] = row < persons.start[PERSONS / 2] ? 0 : 1;
+  }
+  struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
+  begin_with(&stage, stock, 5, 1);
+  for (int i = 0; i < 10000; i++) { /* ten seconds, a turn each millisecond */
+    deal(&stage, &dealer);
+    stage.now_ms++;
+  }
+  assert_int_equal(dealer.tokens, PERSONS / 2);
+  assert_in_range(dealer.declines + dealer.sent_back, 5, 200);
+  cv_crew_free(stage.crew);
+  cv_stock_free(stock);
+  cv_persons_fini(&persons);
+}
+
 /* Who has given as many tokens as the terms allow has rows left, and nothing to do. */
 static void test_rows_beyond_the_terms_are_not_given(void **state) {
   struct cv_persons persons = make(PERSONS, 15);
   struct dealer dealer = {.places = {MANY, MANY, MANY, MANY}};
   struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
-  begin_with(&stage, stock, 3);
+  begin_with(&stage, stock, 3, 0);
   for (int i = 0; i < 300 && !cv_crew_is_done(stage.crew); i++) {
     deal(&stage, &dealer);
     stage.now_ms++;
@@ -234,6 +256,7 @@ int main(void) {
       cmocka_unit_test(test_persons_do_not_come_in_the_order_of_the_file),
       cmocka_unit_test(test_all_rows_that_are_wanted_are_given),
       cmocka_unit_test(test_nobody_asks_in_a_loop_for_what_is_not_wanted),
+      cmocka_unit_test(test_nobody_asks_in_a_loop_for_what_others_may_not_give),
       cmocka_unit_test(test_rows_beyond_the_terms_are_not_given),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
