@@ -33,8 +33,20 @@ static struct peer *pick(struct world *world, struct cv_reader *in, enum kind ki
   return NULL;
 }
 
+static void note_wishes(struct peer *peer, const struct cv_arrive *arrive) {
+  for (size_t i = 0; i < arrive->workers; i++) {
+    uint32_t wish = arrive->wish == NULL ? CV_WISH_NONE : arrive->wish[i];
+    if (arrive->worker[i] < WORKERS && (wish < 31 || wish == CV_WISH_NONE)) {
+      peer->came_for[arrive->worker[i]] |= UINT32_C(1) << (wish < 31 ? wish : 31);
+    }
+  }
+}
+
 static void say_crowd(struct world *world, struct peer *peer, const struct cv_crowd_frame *frame) {
   struct cv_why why = {.text = ""};
+  for (size_t i = 0; i < frame->arrives; i++) {
+    note_wishes(peer, &frame->arrive[i]);
+  }
   world_answered(world, peer, cv_broker_on_crowd(world->core, peer->conn, frame, world->now_ms, world->wall_ms, &why),
                  &why);
 }
@@ -141,10 +153,12 @@ static void on_request(struct world *world, struct cv_reader *in) {
 
 /* ---- workers ---- */
 
-static void on_arrive(struct world *world, struct cv_reader *in) {
+/* `wishes`: a byte more each, of what it comes for: any arm, one that there is, or one far from it. */
+static void let_arrive(struct world *world, struct cv_reader *in, bool wishes) {
   struct peer *peer = pick(world, in, CROWD);
   uint8_t first = cv_read_u8(in), n = cv_read_u8(in);
   uint64_t worker[32];
+  uint32_t wish[32];
   struct cv_arrive arrive = {.workers = n % 32, .worker = worker, .credit = n >> 5};
   if (peer == NULL) {
     return;
@@ -152,9 +166,16 @@ static void on_arrive(struct world *world, struct cv_reader *in) {
   uint64_t low = world_identity[peer->who].first, range = world_identity[peer->who].last - low + 1;
   for (size_t i = 0; i < arrive.workers; i++) {
     worker[i] = (first & 0x80) != 0 ? first + i : low + (first + i) % range;
+    uint8_t byte = wishes ? cv_read_u8(in) : 0;
+    wish[i] = byte >= 0xf0 ? CV_WISH_NONE - (byte & 15U) : byte % 6;
   }
+  arrive.wish = wishes ? wish : NULL;
   arrive.credit = arrive.credit == 7 ? UINT32_MAX : arrive.credit * 8;
   say_crowd(world, peer, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrive});
+}
+
+static void on_arrive(struct world *world, struct cv_reader *in) {
+  let_arrive(world, in, false);
 }
 
 static struct peer *holder_of(struct world *world, uint64_t worker) {
@@ -380,6 +401,9 @@ static bool event(struct world *world, struct cv_reader *in) {
       return damage(world, in);
     case 18:
       cv_broker_drain(world->core);
+      return true;
+    case 31:
+      let_arrive(world, in, true);
       return true;
     default:
       turn(world);

@@ -129,6 +129,8 @@ static void check_assign(struct world *world, struct peer *peer, const struct cv
   CV_REQUIRE(cv_identity_vouches_for(&world_identity[peer->who], assign->worker) && assign->arms == 1);
   CV_REQUIRE(assign->campaign >= 32 || (peer->told >> assign->campaign & 1) != 0);
   CV_REQUIRE(heard == NULL || world->damaged || heard->arms == 0 || assign->arm.one < heard->arms);
+  uint32_t came_for = assign->worker < WORKERS ? peer->came_for[assign->worker] : 0;
+  CV_REQUIRE((came_for & (UINT32_C(1) << 31 | UINT32_C(1) << assign->arm.one % 31)) != 0);
   struct assigned *kept = &world->assigned[world->assignments++ % ASSIGNED];
   *kept = (struct assigned){.campaign = assign->campaign, .place = assign->place, .worker = assign->worker};
   kept->arm = assign->arm.one;
@@ -287,9 +289,12 @@ static void hear_order(struct world *world, const struct peer *peer, const struc
     case CV_ORDER_ACCEPTED:
       heard = world_heard(world, frame->as.accepted.campaign);
       /* a number is given once, whatever is purged */
-      CV_REQUIRE(heard == NULL || heard->owner == NULL || frame->as.accepted.existed || world->damaged);
+      CV_REQUIRE(heard == NULL || !heard->numbered || frame->as.accepted.existed || world->damaged);
       if (heard != NULL && heard->owner == NULL) {
         heard->owner = world_identity[peer->who].name;
+      }
+      if (heard != NULL) {
+        heard->numbered = heard->numbered || !frame->as.accepted.existed;
       }
       break;
     case CV_ORDER_PROGRESS:

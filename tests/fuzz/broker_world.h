@@ -16,6 +16,7 @@ struct peer {
   struct cv_broker_conn *conn; /* NULL: not connected */
   unsigned who;                /* its row of world_identity */
   uint32_t told;               /* campaigns whose terms this connection knows, a bit each */
+  uint32_t came_for[WORKERS];  /* by worker, the arms that it has come for, a bit each; 1 << 31: for any */
 };
 
 struct assigned {
@@ -40,6 +41,7 @@ struct heard {
   struct sent release[RELEASES];
   uint64_t releases; /* of them, from number 1 on */
   const char *owner; /* NULL: not known */
+  bool numbered;     /* whoever submitted it first has been told its number */
 };
 
 struct world {

@@ -66,7 +66,8 @@ static const struct cv_release release = {.number = 1,
 static void crowd(void) {
   uint64_t workers[] = {1, 17, 500000};
   int64_t value = 1 << 20;
-  struct cv_arrive arrive = {.workers = 3, .worker = workers, .credit = 64};
+  uint32_t wishes[] = {0, CV_WISH_NONE, 7};
+  struct cv_arrive arrive = {.workers = 3, .worker = workers, .wish = wishes, .credit = 64};
   struct cv_token token = {.ticket = {1}, .values = 1, .value = &value};
   struct cv_terms terms = {.id = 1,
                            .name = "fuzz",

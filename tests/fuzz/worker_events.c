@@ -3,7 +3,8 @@
  * A crew of workers under a sequence of events that the input spells: a broker that says anything in any order, true or
  * not, connections that come and go, time that passes. Whatever the broker says, a token leaves only under terms that
  * the crew's owner accepts, only for an assignment that somebody waited for, always the same for the same ticket, and
- * never more of them than the owner's limit and the terms permit.
+ * never more of them than the owner's limit and the terms permit. Some crews are persons with rows of their own: then each
+ * row leaves once, for its arm, after it was there to be kept, and whoever comes for an arm has a row of it left.
  *
  * First byte: the crew. Then two bytes an event: which, and how.
  */
@@ -12,15 +13,26 @@
 #include "common/base/grid.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { WORKERS = 12, CAMPAIGNS = 4, TICKETS = 200, ARMS = 3, ROWS = 40, EVENTS = 500, EPSILON_MICRO = 500000 };
+enum {
+  WORKERS = 12,
+  CAMPAIGNS = 4,
+  TICKETS = 200,
+  ARMS = 3,
+  ROWS = 40,
+  PERSONS = WORKERS + 2,
+  OWN_ROWS = 3 * PERSONS,
+  EVENTS = 500,
+  EPSILON_MICRO = 500000
+};
 
 /* An assignment that was made; its ticket carries its number. */
 struct ticket {
   uint64_t worker, campaign;
   uint32_t arms, tokens_per_worker;
-  bool good;   /* made to somebody who waited, under terms that are acceptable */
-  bool left;   /* its token was sent */
-  bool undone; /* acknowledged as expired: it does not count against the terms */
+  uint32_t arm; /* if it is one */
+  bool good;    /* made to somebody who waited, under terms that are acceptable */
+  bool left;    /* its token was sent */
+  bool undone;  /* acknowledged as expired: it does not count against the terms */
   bool declined;
   int64_t value[CV_VALUES_MAX];
 };
@@ -29,6 +41,10 @@ struct world {
   struct cv_crew *crew;
   struct cv_crew_config config;
   struct cv_work work;
+  struct cv_persons persons; /* all zero: the workers are none */
+  struct cv_stock *stock;
+  bool kept[OWN_ROWS];
+  uint32_t row_left[OWN_ROWS]; /* 1 + the ticket it has left with */
   struct cv_rng_seeded rng;
   uint64_t now_ms;
   uint32_t before[WORKERS], told[WORKERS]; /* scores that each worker had given at the start, and has now */
@@ -71,6 +87,27 @@ static bool acceptable(const struct cv_terms *terms) {
 
 /* ---- what the crew says ---- */
 
+/* Of a person: its own row for the arm, kept before and for no other ticket. */
+static void hear_row(struct world *world, const struct ticket *ticket, uint32_t number) {
+  const struct cv_persons *persons = &world->persons;
+  uint64_t row = persons->start[ticket->worker - 1], to = persons->start[ticket->worker];
+  while (row < to && (persons->value[row] != ticket->value[0] || persons->arm[row] != ticket->arm)) {
+    row++;
+  }
+  CV_REQUIRE(row < to && world->kept[row] && (world->row_left[row] == 0 || world->row_left[row] == number + 1));
+  world->row_left[row] = number + 1;
+}
+
+static bool has_row_left(const struct world *world, uint64_t worker, uint32_t arm) {
+  const struct cv_persons *persons = &world->persons;
+  for (uint64_t row = persons->start[worker - 1]; row < persons->start[worker]; row++) {
+    if (world->row_left[row] == 0 && (arm == CV_WISH_NONE || persons->arm[row] == arm)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void hear_token(struct world *world, const struct cv_token *token) {
   uint32_t number;
   memcpy(&number, token->ticket, sizeof(number));
@@ -83,6 +120,9 @@ static void hear_token(struct world *world, const struct cv_token *token) {
     ticket->value[i] = token->value[i];
   }
   ticket->left = true;
+  if (world->stock != NULL) {
+    hear_row(world, ticket, number);
+  }
 }
 
 static void hear_decline(struct world *world, const struct cv_decline *decline) {
@@ -92,7 +132,8 @@ static void hear_decline(struct world *world, const struct cv_decline *decline) 
     memcpy(&number, decline->ticket, sizeof(number));
     CV_REQUIRE(decline->campaign == 0 && number < world->tickets);
     struct ticket *ticket = &world->ticket[number];
-    CV_REQUIRE(ticket->good && !ticket->left && !ticket->declined && world->config.accept.tokens > 0);
+    CV_REQUIRE(ticket->good && !ticket->left && !ticket->declined &&
+               (world->config.accept.tokens > 0 || world->stock != NULL));
     ticket->declined = true;
   }
 }
@@ -114,10 +155,24 @@ static void check_limits(const struct world *world) {
 
 static void hear_arrive(struct world *world, const struct cv_arrive *arrive) {
   CV_REQUIRE(arrive->credit == world->config.concurrency);
+  CV_REQUIRE(arrive->workers == 0 || (arrive->wish != NULL) == (world->stock != NULL));
   for (size_t i = 0; i < arrive->workers; i++) {
     uint64_t worker = arrive->worker[i];
     CV_REQUIRE(worker >= world->config.first && worker <= world->config.last && !world->waits[worker]);
+    CV_REQUIRE(world->stock == NULL || has_row_left(world, worker, arrive->wish[i]));
     world->waits[worker] = true;
+  }
+}
+
+static void keep_rows(struct world *world) {
+  size_t rows = 0;
+  const uint32_t *row = world->stock == NULL ? NULL : cv_stock_taken(world->stock, &rows);
+  for (size_t i = 0; i < rows; i++) {
+    CV_REQUIRE(!world->kept[row[i]]);
+    world->kept[row[i]] = true;
+  }
+  if (world->stock != NULL) {
+    cv_stock_kept(world->stock);
   }
 }
 
@@ -127,6 +182,7 @@ static void flush(struct world *world) {
   bool says = cv_crew_flush(world->crew, world->now_ms, &frame);
   (void)cv_crew_is_done(world->crew);
   cv_crew_figures(world->crew, &figures);
+  keep_rows(world);
   if (!says) {
     return;
   }
@@ -233,7 +289,7 @@ static void on_assign(struct world *world, uint8_t how) {
   ticket->tokens_per_worker = terms->tokens_per_worker;
   struct cv_assign assign = {.campaign = ticket->campaign, .worker = worker, .arms = ticket->arms};
   assign.place = world->tickets % (ROWS + 4);
-  assign.arm.one = how >> 5 & 3;
+  assign.arm.one = ticket->arm = how >> 5 & 3;
   if (assign.arms > 1) {
     assign.arm.many = many;
   }
@@ -289,6 +345,31 @@ typedef void event_fn(struct world *world, uint8_t how);
 static event_fn *const events[] = {on_open,    on_shut, on_terms, on_assign, on_ack,
                                    on_backoff, on_done, on_time,  on_flush,  on_flush};
 
+/* Persons 1 and more have 0 to 3 rows, some of one arm; whoever is the second has given one before. */
+static void start_stock(struct world *world) {
+  struct cv_persons *persons = &world->persons;
+  uint64_t row = 0;
+  CV_REQUIRE(cv_persons_init(persons, PERSONS, OWN_ROWS) == CV_OK);
+  for (uint32_t i = 0; i < PERSONS; i++) {
+    for (uint32_t j = 0; j < i % 4; j++, row++) {
+      persons->arm[row] = (i + j / 2) % ARMS;
+      persons->value[row] = (uint32_t)row;
+    }
+    persons->start[i + 1] = row;
+  }
+  const struct cv_stock_config config = {.persons = persons,
+                                         .first_worker = 1,
+                                         .first = world->config.first,
+                                         .last = world->config.last,
+                                         .arms = ARMS,
+                                         .seed = 1};
+  CV_REQUIRE(cv_stock_new(&config, &world->stock) == CV_OK && cv_stock_mark(world->stock, 0));
+  CV_REQUIRE(!cv_stock_mark(world->stock, row));
+  world->kept[0] = true;
+  world->row_left[0] = UINT32_MAX;
+  world->config.stock = world->stock;
+}
+
 static void start(struct world *world, uint8_t how) {
   struct cv_why why = {.text = ""};
   *world = (struct world){.now_ms = 1000};
@@ -312,6 +393,10 @@ static void start(struct world *world, uint8_t how) {
       .note = note,
   };
   world->config.accept.tokens = how >> 7 ? 2 : 0;
+  if ((how & 13) == 13) { /* persons are not hired */
+    world->work.hires = false;
+    start_stock(world);
+  }
   world->before[0] = world->told[0] = how >> 7 & how >> 3 & 1;
   CV_REQUIRE(cv_crew_new(&world->config, &world->crew, &why) == CV_OK);
 }
@@ -326,5 +411,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   }
   flush(&world);
   cv_crew_free(world.crew);
+  cv_stock_free(world.stock);
+  cv_persons_fini(&world.persons);
   return 0;
 }
