@@ -3,8 +3,8 @@
  * A crew of workers under a sequence of events that the input spells: a broker that says anything in any order, true or
  * not, connections that come and go, time that passes. Whatever the broker says, a token leaves only under terms that
  * the crew's owner accepts, only for an assignment that somebody waited for, always the same for the same ticket, and
- * never more of them than the owner's limit and the terms permit. Some crews are persons with rows of their own: then each
- * row leaves once, for its arm, after it was there to be kept, and whoever comes for an arm has a row of it left.
+ * never more of them than the owner's limit and the terms permit. Some crews are persons with rows of their own: then
+ * each row leaves once, for its arm, after it was there to be kept, and whoever comes for an arm has a row of it left.
  *
  * First byte: the crew. Then two bytes an event: which, and how.
  */

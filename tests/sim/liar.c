@@ -2,8 +2,8 @@
 /*
  * A gateway that means harm: it answers with what is out of range, or twice, or late, or not at all; sends old tickets
  * again with other values once they are acknowledged, and forged ones; gives what another of its kind was asked for;
- * and lets far too many workers arrive, in some worlds each for one arm, that there is or is not. One with a wide certificate lets workers far apart arrive, who decline what
- * they get, or say nothing.
+ * and lets far too many workers arrive, in some worlds each for one arm, that there is or is not. One with a wide
+ * certificate lets workers far apart arrive, who decline what they get, or say nothing.
  *
  * An honest first answer is part of its repertoire, so that what it does later meets places that it has filled.
  */

@@ -42,8 +42,8 @@
  *     requester was told, an export has all its releases. One that was purged or forgotten is not there again, nobody
  *     else's goes, its number is given to no other, and what it has cost its workers stays on their accounts.
  *  16 A person gives each of its rows once, ever, whoever dies, for the row's arm and with its score, and after its
- *     gateway has kept that. It comes for an arm that it has a row of, and is dealt that arm or none; where nothing goes
- *     wrong whoever is wanted comes.
+ *     gateway has kept that. It comes for an arm that it has a row of, and is dealt that arm or none; where nothing
+ *     goes wrong whoever is wanted comes.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */
