@@ -17,10 +17,16 @@ void cv_ended_progress(const struct cv_broker *broker, const struct cv_ended *en
 
 /* ---- in memory ---- */
 
-static bool is_needed(const struct cv_broker *broker, uint32_t campaign) {
+/* All its rows are there. */
+static bool is_whole(const struct cv_broker *broker, uint32_t campaign) {
   const struct cv_ended *ended = cv_archive_find(&broker->archive, campaign);
+  return ended != NULL && !ended->purged;
+}
+
+static bool is_needed(const struct cv_broker *broker, uint32_t campaign) {
+  bool whole = is_whole(broker, campaign);
   for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
-    if (ended != NULL && !ended->purged && !conn->held && cv_order_needs(conn) == campaign) {
+    if (whole && !conn->held && cv_order_needs(conn) == campaign) {
       return true;
     }
   }
@@ -55,7 +61,7 @@ bool cv_broker_wanted(struct cv_broker *broker, uint32_t *ret_campaign) {
   bool wants = false;
   for (struct cv_broker_conn *conn = broker->wants ? broker->conns : NULL; conn != NULL; conn = conn->next) {
     uint32_t id = conn->held || conn->identity.role != CV_ROLE_REQUESTER ? 0 : cv_order_needs(conn);
-    if (id == 0 || cv_campaign_find(broker, id) != NULL) {
+    if (cv_campaign_find(broker, id) != NULL || !is_whole(broker, id)) {
       continue;
     }
     wants = true;

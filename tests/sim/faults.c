@@ -261,8 +261,8 @@ static void edit_rows(struct world *world) {
 }
 
 /*
- * Noticed at the next start, or harmless: every row is what it was. Then a copy is put back. A commit that has no anchor
- * yet, of which nobody was told, could rightly go with the log: such a disk is left alone.
+ * Noticed at the next start, or harmless: every row is what it was. Then a copy is put back. A commit that has no
+ * anchor yet, of which nobody was told, could rightly go with the log: such a disk is left alone.
  */
 static void damage(struct world *world) {
   struct party *broker = world->broker;

@@ -390,11 +390,37 @@ static void test_a_requester_has_one_in_memory(void **state) {
   world_end(&world);
 }
 
+/* It is asked for, purged over another connection, and nobody looks for rows that go. */
+static void test_what_is_purged_is_not_fetched(void **state) {
+  struct world world;
+  struct cv_broker_conn *conn;
+  struct told told = {0};
+  struct cv_why why;
+  uint32_t wanted;
+  world_make(&world);
+  uint64_t id = run_one(&world, 1);
+  struct cv_order_frame frame = {.kind = CV_ORDER_EXPORT, .as.campaign = id, .hello = hello};
+  assert_int_equal(cv_broker_join(world.core, &requester, NULL, &conn, &why), CV_OK);
+  assert_int_equal(cv_broker_on_order(world.core, conn, &frame, world.now_ms, world.now_ms, &why), CV_OK);
+  hear(&world, conn, &told);
+  assert_true(cv_broker_wanted(world.core, &wanted));
+  cv_broker_hold(world.core, conn, true);
+  assert_int_equal(of_campaign(&world, CV_ORDER_PURGE, id).purged, 1);
+  cv_broker_hold(world.core, conn, false);
+  world.core->wants = true; /* as where another campaign is wanted, too */
+  assert_false(cv_broker_wanted(world.core, &wanted));
+  hear(&world, conn, &told);
+  hear(&world, conn, &told);
+  assert_string_equal(told.error, "campaign 1 of r was purged");
+  world_end(&world);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_an_ended_campaign_is_in_the_database_only),
       cmocka_unit_test(test_what_a_purge_deletes_and_what_it_keeps),
       cmocka_unit_test(test_one_that_runs_or_is_anothers_is_not_purged),
+      cmocka_unit_test(test_what_is_purged_is_not_fetched),
       cmocka_unit_test(test_many_rows_go_a_few_a_commit),
       cmocka_unit_test(test_what_is_too_old_is_forgotten_and_nothing_else),
       cmocka_unit_test(test_a_quota_comes_back),
