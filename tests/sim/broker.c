@@ -509,6 +509,16 @@ static void count_restart(const struct cv_broker *core) {
   }
 }
 
+/* For the truth to look at: the accounts of arms of a campaign that has ended are on disk only. */
+static bool fetch_ended(struct self *self, struct cv_why *why) {
+  for (const struct cv_ended *ended = self->core->archive.all; ended != NULL; ended = ended->hh.next) {
+    if (!ended->purged && cv_broker_store_fetch(self->store, self->core, ended->id, why) != CV_OK) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static bool start(struct party *party, struct cv_why *why) {
   struct world *world = party->world;
   struct self *self = calloc(1, sizeof(*self));
@@ -529,6 +539,9 @@ static bool start(struct party *party, struct cv_why *why) {
   configure(party, &config);
   CV_REQUIRE(cv_broker_new(&config, &self->core) == CV_OK);
   if (cv_broker_store_load(self->store, self->core, party_mono_ms(party), world_wall_ms(world), why) != CV_OK) {
+    return false;
+  }
+  if (world->recovered && !fetch_ended(self, why)) {
     return false;
   }
   truth_restarted(world->truth, self->core);
