@@ -81,14 +81,16 @@ def test_the_busiest_drivers_of_an_area_are_hired_by_the_miles(tmp_path, trips):
     ("{name: dpu, pulls: 50}", "hybrid"),
 ])
 def test_nobody_is_hired_for_more_than_there_were_trips(tmp_path, policy, mechanism):
-    """Money for far more: the campaign is complete when all requests are handled."""
+    """Money for more, whoever is hired: the campaign is complete when all requests are handled."""
     trips = invented(tmp_path)
     path = campaign_file(tmp_path, trips, 5000, policy, mechanism, source=", least_trips: 12")
     result, told = hired(tmp_path, path)
     expected = [driver for driver in drivers(trips, 8) if driver[1] >= 12]
     assert len(result["arms"]) == len(expected) < len(drivers(trips, 8))
     assert result["tokens"] == sum(count for _, count, _ in expected)
-    assert result["spent"] < result["budget"] / 2 and "ended       complete" in told
+    assert result["tokens"] * max(arm["cost"] for arm in result["arms"]) < result["budget"], "money for more"
+    assert result["spent"] == pytest.approx(sum(arm["pulls"] * arm["cost"] for arm in result["arms"]), abs=1e-6)
+    assert "ended       complete" in told
     assert result["regret"] > -max(arm["truth"] for arm in result["arms"]), "nobody beats who knows the truth"
 
 
