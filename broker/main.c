@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "broker/examine.h"
+#include "common/admin/probe.h"
 #include "common/base/grid.h"
 #include "common/base/log.h"
 #include "common/config/config.h"
@@ -39,7 +40,7 @@ static const struct cv_config_rule rules[] = {
      .required = true,
      .help = "file with the key that seals stored sums; made at the first start"},
     CV_LINK_RULES(AT(link)),
-    {.key = "admin", .type = CV_CONFIG_PATH, .offset = AT(admin), .help = "Unix socket for health and metrics"},
+    CV_ADMIN_RULES(struct cv_broker_settings),
     {.key = "limits.epsilon",
      .type = CV_CONFIG_REAL,
      .offset = AT(limit_epsilon),
@@ -214,7 +215,8 @@ int main(int argc, char **argv) {
     settings.limit_epsilon_micro = (uint64_t)llround(settings.limit_epsilon * (double)CV_MICRO);
     settings.limit_worker_epsilon_micro = (uint64_t)llround(settings.limit_worker_epsilon * (double)CV_MICRO);
     cv_log_init("crowdveil-broker", CV_LOG_INFO);
-    status = settings.recover   ? cv_broker_recover_state(&settings)
+    status = settings.probe     ? cv_probe_run(table.program, settings.admin)
+             : settings.recover ? cv_broker_recover_state(&settings)
              : settings.examine ? cv_broker_examine(&settings)
                                 : -1;
   }

@@ -25,7 +25,7 @@ struct cv_broker_settings {
   uint64_t noise_seed;
   struct cv_sandbox_settings sandbox;
   /* instead of running */
-  bool examine, recover, lost;
+  bool probe, examine, recover, lost;
   char *recover_thirdparty;
 };
 

@@ -272,7 +272,7 @@ def asan_e2e(tally, extra=()):
 
 
 # Unit tests with more than one thread, and whole daemons: the loop, the storage thread, the resolver's.
-THREADED = ("net-peer", "net-tls", "net-admin", "unit-db", "unit-committer")
+THREADED = ("net-peer", "net-tls", "net-admin", "net-probe", "unit-db", "unit-committer")
 THREADED_E2E = ("tests/e2e/test_ranking.py", "tests/e2e/test_restart.py", "tests/e2e/test_crowd.py")
 
 

@@ -16,6 +16,7 @@
 #include <uv.h>
 
 #include "common/admin/admin.h"
+#include "common/admin/probe.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/link.h"
@@ -39,7 +40,7 @@ struct settings {
   struct cv_link_settings link;
   uint64_t campaigns, arms;
   struct cv_sandbox_settings sandbox;
-  bool examine;
+  bool probe, examine;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -58,10 +59,7 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, state),
      .required = true,
      .help = "folder of thirdparty.db; must exist"},
-    {.key = "admin",
-     .type = CV_CONFIG_PATH,
-     .offset = offsetof(struct settings, admin),
-     .help = "Unix socket for /health and /metrics"},
+    CV_ADMIN_RULES(struct settings),
     CV_LINK_RULES(offsetof(struct settings, link)),
     {.key = "limits.campaigns",
      .type = CV_CONFIG_WHOLE,
@@ -529,11 +527,12 @@ static void stop(struct daemon *daemon) {
   cv_config_fini(&table, &daemon->settings);
 }
 
-static int examine(struct settings *settings) {
+/* What is asked for instead of running: the exit status, or -1 to go on. */
+static int prepare(const struct settings *settings) {
   const struct cv_thirdparty_files files = {.state = settings->state, .admin = settings->admin};
-  int status = cv_thirdparty_examine(&files);
-  cv_config_fini(&table, settings);
-  return status;
+  return settings->probe     ? cv_probe_run(program, settings->admin)
+         : settings->examine ? cv_thirdparty_examine(&files)
+                             : -1;
 }
 
 int main(int argc, char **argv) {
@@ -541,11 +540,12 @@ int main(int argc, char **argv) {
   struct cv_why why = {.text = ""};
   cv_log_init(program, CV_LOG_INFO);
   int status = cv_config_start(&table, argc, argv, &daemon.settings);
-  if (status >= 0) {
-    return status;
+  if (status < 0) {
+    status = prepare(&daemon.settings);
   }
-  if (daemon.settings.examine) {
-    return examine(&daemon.settings);
+  if (status >= 0) {
+    cv_config_fini(&table, &daemon.settings);
+    return status;
   }
   cv_sandbox_begin(&daemon.settings.sandbox);
   (void)signal(SIGPIPE, SIG_IGN);

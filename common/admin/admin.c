@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/admin/httpd.h"
+#include "common/admin/path.h"
 
 enum { CONNECTIONS_MAX = 16, BACKLOG = 16 };
 
@@ -169,14 +169,9 @@ enum cv_err cv_admin_start(uv_loop_t *loop, const char *path, const struct cv_ad
   if (admin == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s: no memory", path);
   }
-  *admin = (struct cv_admin){.ops = *ops, .data = data, .address = {.sun_family = AF_UNIX}};
-  enum cv_err err;
-  size_t n = strlen(path);
-  if (n == 0 || n >= sizeof(admin->address.sun_path)) {
-    err = cv_fail(why, CV_ERR_LIMIT, "%s: the path of a socket has 1 to %zu bytes", path,
-                  sizeof(admin->address.sun_path) - 1);
-  } else {
-    memcpy(admin->address.sun_path, path, n + 1);
+  *admin = (struct cv_admin){.ops = *ops, .data = data};
+  enum cv_err err = cv_admin_path(path, &admin->address, why);
+  if (err == CV_OK) {
     err = start(loop, admin, why);
   }
   if (err != CV_OK) {

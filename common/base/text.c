@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/text.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,6 +81,13 @@ bool cv_text_lists(const char *words, const char *word) {
     }
   }
   return false;
+}
+
+struct cv_text_time cv_text_time(uint64_t ms) {
+  struct cv_text_time ret;
+  bool whole = ms % 1000 == 0;
+  (void)snprintf(ret.text, sizeof(ret.text), "%" PRIu64 " %s", whole ? ms / 1000 : ms, whole ? "s" : "ms");
+  return ret;
 }
 
 void cv_text_csv(const char *text, char *to, size_t size) {

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/err.h"
 
@@ -23,6 +24,11 @@ void cv_text_vprint(char *text, size_t size, const char *fmt, va_list args) CV_P
 const char *cv_text_word(const char **at, size_t *ret_n);
 /* Whether such a list has this word. */
 bool cv_text_lists(const char *words, const char *word);
+/* A time: "60 s", or "250 ms" if it is no whole number of seconds. */
+struct cv_text_time {
+  char text[32];
+};
+struct cv_text_time cv_text_time(uint64_t ms);
 /* As a field of a CSV file: in quotes, those in it doubled. `size` is at least 2 strlen(text) + 3. */
 void cv_text_csv(const char *text, char *to, size_t size);
 

@@ -9,12 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/admin/probe.h"
 #include "common/config/document.h"
 #include "common/config/value.h"
 #include "deploy/launcher/certificates.h"
@@ -110,49 +109,21 @@ static void drop_line(void *data, char *line) {
 
 /* ---- a program that runs ---- */
 
-/* The status line's number and the body of an answer to GET /health; 0 if there is none. */
-static int ask_health(const char *path, char *body, size_t size) {
-  static const char request[] = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  const struct timeval patience = {.tv_sec = 3};
-  char answer[2048] = "";
-  size_t used = 0;
-  size_t path_bytes = strlen(path) + 1;
-  int fd = path_bytes <= sizeof(address.sun_path) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
-  if (fd < 0) {
-    return 0;
-  }
-  memcpy(address.sun_path, path, path_bytes);
-  (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
-      send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(request) - 1) {
-    ssize_t n;
-    while (used < sizeof(answer) - 1 && (n = recv(fd, answer + used, sizeof(answer) - 1 - used, 0)) > 0) {
-      used += (size_t)n;
-    }
-  }
-  (void)close(fd);
-  answer[used] = '\0';
-  const char *text = strstr(answer, "\r\n\r\n");
-  (void)snprintf(body, size, "%.*s", text == NULL ? 0 : (int)strcspn(text + 4, "\r\n"), text == NULL ? "" : text + 4);
-  return strncmp(answer, "HTTP/1.", 7) == 0 && used > 12 ? (int)strtol(answer + 9, NULL, 10) : 0;
-}
-
 static void examine_live(struct cv_findings *findings) {
-  char body[256];
+  struct cv_why why;
   if (findings->live[0] == '\0') {
     cv_findings_add(findings, CV_FINDING_NOTE, "set `admin` to a path, and it can be asked",
                     "running, and it has no admin socket");
     return;
   }
-  int status = ask_health(findings->live, body, sizeof(body));
-  if (status == 200) {
+  enum cv_err err = cv_probe_health(findings->live, CV_PROBE_MS, &why);
+  if (err == CV_OK) {
     cv_findings_add(findings, CV_FINDING_OK, "", "running and healthy");
-  } else if (status == 0) {
-    cv_findings_add(findings, CV_FINDING_WRONG, "see its log; it may hang", "running, and does not answer on %s",
-                    findings->live);
+  } else if (err == CV_ERR_STATE) {
+    cv_findings_add(findings, CV_FINDING_WARNING, "see its log", "running, and not healthy: %s", why.text);
   } else {
-    cv_findings_add(findings, CV_FINDING_WARNING, "see its log", "running, and not healthy: %s", body);
+    cv_findings_add(findings, CV_FINDING_WRONG, "see its log; it may hang", "running, and does not answer: %s",
+                    why.text);
   }
 }
 

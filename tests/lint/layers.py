@@ -30,7 +30,7 @@ LAYERS = (
     Layer("identity", ("common/net/identity.[ch]", "common/net/frame.[ch]"), True, BASE),
     Layer("net", ("common/net/*",), False, BASE + ("sys", "identity")),
     Layer("config", ("common/config/*",), False, BASE),
-    Layer("admin", ("common/admin/*",), False, BASE + ("sys",)),
+    Layer("admin", ("common/admin/*",), False, BASE + ("sys", "config")),
     Layer("sandbox", ("common/sandbox/*",), False, BASE + ("crypto", "net", "config")),
     # the wire: only these files know protobuf; each codec knows its own schema and the shared one
     Layer("chain", ("proto/codec/chain.[ch]",), True, BASE + ("wire", "rank")),

@@ -204,6 +204,12 @@ static void a_csv_field_is_quoted(void **state) {
   assert_string_equal(field, "\"\"");
 }
 
+static void a_time_is_in_seconds_if_it_can_be(void **state) {
+  assert_string_equal(cv_text_time(2000).text, "2 s");
+  assert_string_equal(cv_text_time(1500).text, "1500 ms");
+  assert_string_equal(cv_text_time(0).text, "0 s");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_put_is_read),
@@ -216,6 +222,7 @@ int main(void) {
       cmocka_unit_test(every_code_has_words),
       cmocka_unit_test(texts_are_cleaned),
       cmocka_unit_test(a_csv_field_is_quoted),
+      cmocka_unit_test(a_time_is_in_seconds_if_it_can_be),
       cmocka_unit_test(scores_lie_on_the_grid),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/admin/probe.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/admin/path.h"
+#include "common/base/clock.h"
+#include "common/base/text.h"
+
+enum { AGAIN_MS = 20, ANSWER_BYTES = 4096, SHOWN_BYTES = 60 };
+
+struct probe {
+  const char *path;
+  int fd;
+  unsigned limit_ms;
+  uint64_t end_ms;
+  size_t n; /* bytes of the answer */
+  char answer[ANSWER_BYTES];
+};
+
+static int left_ms(const struct probe *probe) {
+  uint64_t now_ms = cv_clock_mono_ms();
+  return now_ms < probe->end_ms ? (int)(probe->end_ms - now_ms) : 0;
+}
+
+static enum cv_err fail_late(const struct probe *probe, struct cv_why *why) {
+  return cv_fail(why, CV_ERR_IO, "%s: no answer within %s", probe->path, cv_text_time(probe->limit_ms).text);
+}
+
+static bool is_passing(int error) {
+  return error == EAGAIN || error == EINTR;
+}
+
+/* A Unix socket whose queue is full cannot be waited for. */
+static enum cv_err call(struct probe *probe, const struct sockaddr_un *address, struct cv_why *why) {
+  while (connect(probe->fd, (const struct sockaddr *)address, sizeof(*address)) != 0) {
+    if (!is_passing(errno)) {
+      return cv_fail(why, CV_ERR_IO, "%s: nobody answers: %s", probe->path, strerror(errno));
+    }
+    if (left_ms(probe) == 0) {
+      return fail_late(probe, why);
+    }
+    (void)poll(NULL, 0, AGAIN_MS);
+  }
+  return CV_OK;
+}
+
+/* The socket is new, so that the request fits; to one that is closed already its answer, if any, is read. */
+static void ask(const struct probe *probe) {
+  static const char request[] = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  (void)send(probe->fd, request, sizeof(request) - 1, MSG_NOSIGNAL);
+}
+
+/* Until it is closed, or more has come than is looked at. */
+static enum cv_err receive(struct probe *probe, struct cv_why *why) {
+  while (probe->n < sizeof(probe->answer) - 1) {
+    struct pollfd ready = {.fd = probe->fd, .events = POLLIN};
+    int left = left_ms(probe);
+    if (left == 0) {
+      return fail_late(probe, why);
+    }
+    (void)poll(&ready, 1, left);
+    ssize_t n = recv(probe->fd, probe->answer + probe->n, sizeof(probe->answer) - 1 - probe->n, 0);
+    if (n == 0 || (n < 0 && !is_passing(errno))) {
+      return CV_OK;
+    }
+    probe->n += n > 0 ? (size_t)n : 0;
+  }
+  return CV_OK;
+}
+
+static enum cv_err judge(const struct probe *probe, struct cv_why *why) {
+  const char *answer = probe->answer;
+  if (probe->n == 0) {
+    return cv_fail(why, CV_ERR_IO, "%s: closed without an answer", probe->path);
+  }
+  if (strncmp(answer, "HTTP/1.", 7) != 0 || probe->n < 12) {
+    size_t line = strcspn(answer, "\r\n");
+    return cv_fail(why, CV_ERR_IO, "%s: answers \"%.*s\"; expected HTTP", probe->path,
+                   line < SHOWN_BYTES ? (int)line : SHOWN_BYTES, answer);
+  }
+  long status = strtol(answer + 9, NULL, 10);
+  const char *body = strstr(answer, "\r\n\r\n");
+  size_t words = body == NULL ? 0 : strcspn(body + 4, "\r\n");
+  if (status == 200) {
+    return CV_OK;
+  }
+  if (status == 503 && words > 0) {
+    return cv_fail(why, CV_ERR_STATE, "%.*s", (int)words, body + 4);
+  }
+  return cv_fail(why, CV_ERR_IO, "%s: answers %ld; expected 200, or 503 and a reason", probe->path, status);
+}
+
+static enum cv_err converse(struct probe *probe, const struct sockaddr_un *address, struct cv_why *why) {
+  CV_TRY(call(probe, address, why));
+  ask(probe);
+  CV_TRY(receive(probe, why));
+  return judge(probe, why);
+}
+
+enum cv_err cv_probe_health(const char *path, unsigned limit_ms, struct cv_why *why) {
+  struct probe probe = {.path = path, .limit_ms = limit_ms, .end_ms = cv_clock_mono_ms() + limit_ms};
+  struct sockaddr_un address;
+  CV_TRY(cv_admin_path(path, &address, why));
+  probe.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (probe.fd < 0) {
+    return cv_fail(why, CV_ERR_IO, "%s: cannot make a socket: %s", path, strerror(errno));
+  }
+  enum cv_err err = converse(&probe, &address, why);
+  (void)close(probe.fd);
+  return err;
+}
+
+static enum cv_err fail_missing(struct cv_why *why) {
+  return cv_fail(why, CV_ERR_INVALID,
+                 "--probe asks the admin socket and admin is missing; expected the path of a Unix socket");
+}
+
+int cv_probe_run(const char *program, const char *path) {
+  struct cv_why why;
+  enum cv_err err = path != NULL ? cv_probe_health(path, CV_PROBE_MS, &why) : fail_missing(&why);
+  if (err == CV_OK) {
+    (void)printf("%s: ok\n", program);
+    return 0;
+  }
+  (void)fprintf(stderr, "%s: %s\n", program, why.text);
+  return 1;
+}
