@@ -14,6 +14,8 @@
 #include <string.h>
 #include <uv.h>
 
+#include "common/admin/admin.h"
+#include "common/admin/probe.h"
 #include "common/base/clock.h"
 #include "common/base/grid.h"
 #include "common/base/log.h"
@@ -38,7 +40,7 @@ enum {
 static const char program[] = "crowdveil-worker";
 
 struct settings {
-  char *broker, *broker_name, *campaign, *requesters, *state;
+  char *broker, *broker_name, *campaign, *requesters, *state, *admin;
   struct cv_link_settings link;
   uint64_t seed, concurrency;
   double arrival_rate, accept_epsilon, accept_delta;
@@ -46,6 +48,7 @@ struct settings {
   uint64_t accept_tokens;
   bool exit_when_done;
   struct cv_sandbox_settings sandbox;
+  bool probe;
 };
 
 #define NO_TOKENS UINT64_MAX
@@ -72,6 +75,7 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(requesters),
      .required = true,
      .help = "whose campaigns it serves"},
+    CV_ADMIN_RULES(struct settings),
     CV_LINK_RULES(AT(link)),
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
@@ -153,6 +157,7 @@ struct daemon {
   struct cv_drbg drbg;
   struct cv_tls *tls;
   struct cv_dialer *dialer;
+  struct cv_admin *admin; /* NULL: nobody may look in */
   struct cv_peer *peer;
   struct cv_given *given; /* NULL: nobody keeps it */
   struct cv_stock *stock; /* NULL: the data do not tell persons apart */
@@ -184,6 +189,8 @@ static void stop(struct daemon *daemon) {
   if (!daemon->stopping) {
     daemon->stopping = true;
     cv_dialer_stop(daemon->dialer);
+    cv_admin_stop(daemon->admin);
+    daemon->admin = NULL;
     uv_close((uv_handle_t *)&daemon->check, NULL);
     uv_close((uv_handle_t *)&daemon->tick, NULL);
   }
@@ -381,6 +388,34 @@ static void on_failed(void *data, const struct cv_why *why) {
 
 static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_frame, .closed = on_closed};
 
+/* ---- the operator's window: how many, never which score, or whose ---- */
+
+static enum cv_err health(void *data, struct cv_why *why) {
+  const struct daemon *daemon = data;
+  if (daemon->stopping) {
+    return cv_fail(why, CV_ERR_STATE, "stopping");
+  }
+  return daemon->peer != NULL ? CV_OK : cv_fail(why, CV_ERR_STATE, "the broker is not connected");
+}
+
+static void metrics(void *data, struct cv_buf *out) {
+  const struct daemon *daemon = data;
+  const struct cv_identity *own = cv_tls_identity(daemon->tls);
+  struct cv_crew_figures figures;
+  cv_crew_figures(daemon->crew, &figures);
+  cv_admin_metric(out, "crowdveil_worker_connected", "1 while the broker is connected.", "gauge", daemon->peer != NULL);
+  cv_admin_metric(out, "crowdveil_worker_ids", "Workers that the certificate is for.", "gauge",
+                  (double)(own->last - own->first) + 1);
+  cv_admin_metric(out, "crowdveil_worker_tokens_accepted_total", "Tokens that the broker took.", "counter",
+                  (double)figures.accepted);
+  cv_admin_metric(out, "crowdveil_worker_tokens_duplicates_total", "Tokens sent again that the broker had.", "counter",
+                  (double)figures.duplicates);
+  cv_admin_metric(out, "crowdveil_worker_tokens_expired_total", "Tokens that came too late.", "counter",
+                  (double)figures.expired);
+  cv_admin_metric(out, "crowdveil_worker_tokens_refused_total", "Tokens that the broker refused.", "counter",
+                  (double)figures.refused);
+}
+
 /* ---- start and end ---- */
 
 /* Behind a privatizer each further token tells more about the same score, and a broker could ask for ever. */
@@ -482,11 +517,18 @@ static enum cv_err open_tls(struct daemon *daemon, struct cv_why *why) {
   return cv_tls_new(&files, CV_ROLE_GATEWAY, broker, false, &daemon->tls, why);
 }
 
+static enum cv_err open_admin(struct daemon *daemon, struct cv_why *why) {
+  static const struct cv_admin_ops ops = {.health = health, .metrics = metrics};
+  const char *path = daemon->settings->admin;
+  return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
+}
+
 /* The campaign and its data have been read; what is left is certificates, the state and the way to the broker. */
 static enum cv_err enter_sandbox(const struct settings *settings, struct cv_why *why) {
   const struct cv_sandbox_needs needs = {
       .reads = {settings->link.ca, settings->link.cert, settings->link.key, settings->link.denied},
       .state = settings->state,
+      .socket = settings->admin,
       .dials = settings->broker};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&settings->sandbox, &needs, &report, why));
@@ -504,6 +546,7 @@ static enum cv_err open_all(struct daemon *daemon, struct cv_why *why) {
   CV_TRY(open_given(daemon, why));
   CV_TRY(open_stock(daemon, why));
   CV_TRY(open_crew(daemon, why));
+  CV_TRY(open_admin(daemon, why));
   struct cv_net_limits limits = CV_NET_DEFAULTS;
   limits.silence_ms = (unsigned)settings->link.silence_ms;
   CV_TRY(cv_dialer_start(&daemon->loop, settings->broker, daemon->tls, &peer_ops, daemon, on_failed, &limits,
@@ -545,6 +588,7 @@ static void sum_up_rows(const struct daemon *daemon) {
 }
 
 static void fini(struct daemon *daemon) {
+  cv_admin_stop(daemon->admin);
   cv_signals_stop(&daemon->signals);
   (void)uv_loop_close(&daemon->loop);
   cv_crew_free(daemon->crew);
@@ -591,6 +635,9 @@ static int run(const struct settings *settings) {
 int main(int argc, char **argv) {
   struct settings settings = {.seed = CV_WORKS_SEED_NONE, .accept_tokens = NO_TOKENS};
   int status = cv_config_start(&table, argc, argv, &settings);
+  if (status < 0) {
+    status = settings.probe ? cv_probe_run(program, settings.admin) : -1;
+  }
   if (status < 0) {
     status = run(&settings);
   }

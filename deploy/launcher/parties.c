@@ -149,11 +149,13 @@ enum cv_err cv_parties_write_gateway(const struct cv_parties *parties, uint32_t 
   if (work->seed != NULL) {
     (void)json_object_set_new(config, "seed", json_integer((json_int_t)*work->seed));
   }
+  (void)snprintf(name, sizeof(name), "gateway-%u", number);
+  CV_TRY(cv_folder_add(parties->folder, name, why));
   if (work->remembers) {
-    (void)snprintf(name, sizeof(name), "gateway-%u", number);
-    CV_TRY(cv_folder_add(parties->folder, name, why));
     put_path(parties, config, "state", name);
   }
+  (void)snprintf(name, sizeof(name), "gateway-%u/gateway.sock", number);
+  put_socket(parties, config, name);
   (void)snprintf(name, sizeof(name), "gateway-%u.yaml", number);
   return write_config(parties, name, config, why);
 }

@@ -42,13 +42,14 @@ def own_folders(deployment, name):
     return changes
 
 
-def rank(deployment, tmp_path, identity="gateway/1-20000"):
+def rank(deployment, tmp_path, identity="gateway/1-20000", changes=None):
     """A whole campaign, so that every thread has run and every file was written."""
     (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
     with deployment.requester() as requester:
         campaign = requester.submit(
             spec(2, tokens=20_000, policy_params={"alpha": .2, "tokens_per_round": 500})).campaign
-        worker = deployment.start_worker(identity, tmp_path / "campaign.yaml", {"exit_when_done": False})
+        worker = deployment.start_worker(identity, tmp_path / "campaign.yaml",
+                                         {"exit_when_done": False, **(changes or {})})
         finished = requester.watch(campaign)
     assert end_name(finished.progress.end) == "complete"
     assert classes(finished) == ({1: [0], 2: [1]}, [])
@@ -59,7 +60,7 @@ def rank(deployment, tmp_path, identity="gateway/1-20000"):
 def ranked(deployment, tmp_path, worker_program):
     """All three parties after their work, still running: {name: daemon}."""
     deployment.up(own_folders(deployment, "thirdparty"), own_folders(deployment, "broker"))
-    worker = rank(deployment, tmp_path)
+    worker = rank(deployment, tmp_path, changes=own_folders(deployment, "worker"))
     return {"thirdparty": deployment.thirdparty, "broker": deployment.broker, "worker": worker}
 
 
@@ -96,6 +97,7 @@ def test_every_thread_is_shut_in_and_every_part_is_told(ranked):
     assert (f"connects to TCP port {port}" if limited else "any TCP port") in sandbox_line(ranked["broker"])
     assert ("no TCP port" if limited else "any TCP port") in sandbox_line(ranked["thirdparty"])
     assert "writes" not in sandbox_line(ranked["worker"]), "it has read its campaign by then"
+    assert re.search("removes from [^,]*/worker-run(,|$)", sandbox_line(ranked["worker"]))
 
 
 def test_memory_belongs_to_root_alone(ranked):

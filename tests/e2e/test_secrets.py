@@ -318,9 +318,13 @@ def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, p
                                          policy_params={"alpha": .001, "tokens_per_round": TAU})).campaign
         deployment.start_worker(f"gateway/1-{2 * tokens}", tmp_path / "campaign.yaml",
                                 {"broker": crowd.address, "accept": {"privatizers": privatizer, "mechanisms": "none",
-                                                                     "tokens": 0}})
+                                                                     "tokens": 0},
+                                 "admin": str(deployment.folder / "gateway.sock"), "exit_when_done": False})
         finished = requester.watch(campaign)
-        places = {"memory of the broker": memory_of(deployment.broker.pid),
+        places = {f"admin answer {url} of the gateway": get(deployment.folder / "gateway.sock", url)[1].encode()
+                  for url in ("/metrics", "/health")}
+        assert b"crowdveil_worker_tokens_accepted_total" in places["admin answer /metrics of the gateway"]
+        places |= {"memory of the broker": memory_of(deployment.broker.pid),
                   "memory of the third-party": memory_of(deployment.thirdparty.pid)}
         releases = [release for part in requester.export(campaign) for release in part.releases]
     deployment.stop()
