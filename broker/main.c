@@ -218,7 +218,7 @@ int main(int argc, char **argv) {
     status = settings.probe     ? cv_probe_run(table.program, settings.admin)
              : settings.recover ? cv_broker_recover_state(&settings)
              : settings.examine ? cv_broker_examine(&settings)
-                                : -1;
+                                : cv_link_wait(table.program, &settings.link);
   }
   if (status < 0) {
     struct cv_broker_shell *shell;

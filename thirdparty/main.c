@@ -527,12 +527,12 @@ static void stop(struct daemon *daemon) {
   cv_config_fini(&table, &daemon->settings);
 }
 
-/* What is asked for instead of running: the exit status, or -1 to go on. */
+/* What comes before running, or is asked for instead: the exit status, or -1 to go on. */
 static int prepare(const struct settings *settings) {
   const struct cv_thirdparty_files files = {.state = settings->state, .admin = settings->admin};
   return settings->probe     ? cv_probe_run(program, settings->admin)
          : settings->examine ? cv_thirdparty_examine(&files)
-                             : -1;
+                             : cv_link_wait(program, &settings->link);
 }
 
 int main(int argc, char **argv) {

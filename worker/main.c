@@ -636,7 +636,7 @@ int main(int argc, char **argv) {
   struct settings settings = {.seed = CV_WORKS_SEED_NONE, .accept_tokens = NO_TOKENS};
   int status = cv_config_start(&table, argc, argv, &settings);
   if (status < 0) {
-    status = settings.probe ? cv_probe_run(program, settings.admin) : -1;
+    status = settings.probe ? cv_probe_run(program, settings.admin) : cv_link_wait(program, &settings.link);
   }
   if (status < 0) {
     status = run(&settings);

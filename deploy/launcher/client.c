@@ -176,9 +176,15 @@ int cv_client_run(const struct cv_config_table *table, const struct cv_client_se
   /* A connection that cannot be made is told soon; one that breaks in the middle gets time to come back. */
   enum { PATIENCE_MS = 3000 };
   static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed};
+  const struct cv_link_settings files = {
+      .ca = settings->ca, .cert = settings->cert, .key = settings->key, .wait_ms = settings->wait_ms};
   struct run run = {.table = table, .answer = answer, .data = data, .status = 1};
   struct cv_why why;
   uv_loop_t loop;
+  int ended = cv_link_wait(table->program, &files);
+  if (ended >= 0) {
+    return ended == CV_LINK_STOPPED ? 1 : ended;
+  }
   CV_REQUIRE(uv_loop_init(&loop) == 0);
   if (cv_client_start(&run.client, &loop, settings, PATIENCE_MS, &ops, &run, &why) != CV_OK) {
     run.status = cv_command_fail(table, 2, "%s", why.text);

@@ -12,13 +12,14 @@
 
 #include "common/base/arena.h"
 #include "common/base/buf.h"
-#include "common/config/config.h"
+#include "common/config/link.h"
 #include "common/net/peer.h"
 #include "proto/codec/order.h"
 
 /* Where the broker is and who we are. */
 struct cv_client_settings {
   char *broker, *broker_name, *ca, *cert, *key;
+  uint64_t wait_ms; /* for the files; for cv_client_run() alone */
 };
 
 /* The rules for these settings, as the field `link` of a command's settings. */
@@ -33,6 +34,7 @@ struct cv_client_settings {
        .offset = offsetof(owner, field.broker_name),                                              \
        .required = true,                                                                          \
        .help = "name in the broker's certificate; another one there is refused"},                 \
+      CV_LINK_WAIT_RULE(offsetof(owner, field.wait_ms)),                                          \
       CV_CLIENT_FILE("tls.ca", offsetof(owner, field.ca), "certificate of the CA"),               \
       CV_CLIENT_FILE("tls.cert", offsetof(owner, field.cert), "own certificate, of a requester"), \
       CV_CLIENT_FILE("tls.key", offsetof(owner, field.key), "its private key")
@@ -74,8 +76,8 @@ void cv_client_stop(struct cv_client *client);
 void cv_client_fini(struct cv_client *client);
 
 /*
- * All of it for a command that waits: asks, hands out answers until `answer` says that it is enough, returns the exit
- * status. `answer` may call cv_client_ask() with the next request.
+ * All of it for a command that waits: for its files, then for answers to the request, which it hands out until `answer`
+ * says that it is enough. Returns the exit status. `answer` may call cv_client_ask() with the next request.
  */
 enum cv_answer { CV_ANSWER_MORE, CV_ANSWER_DONE, CV_ANSWER_FAILED };
 typedef enum cv_answer cv_answer_fn(void *data, struct cv_client *client, const struct cv_order_frame *frame);

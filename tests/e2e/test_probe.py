@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--probe, as the health check of a container, and the worker's admin socket."""
+"""What a container needs: --probe as its health check, the worker's admin socket, and a start before the files are
+there."""
+import os
+import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -14,6 +18,7 @@ from harness.daemon import PROGRAMS, ROOT, Daemon, wait_until, write_config
 from harness.deployment import merged
 
 pytestmark = pytest.mark.usefixtures("worker_program")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a namespace of its own needs root")
 
 CAMPAIGN = """campaign: test
 items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}
@@ -21,7 +26,8 @@ policy: {name: ppar, alpha: 0.2}
 privacy: {epsilon: 1}
 """
 PARTIES = ("broker", "thirdparty", "worker")
-IDENTITY = {"broker": "broker/main", "thirdparty": "thirdparty/ranker", "worker": "gateway/1-500"}
+IDENTITY = {"broker": "broker/main", "thirdparty": "thirdparty/ranker", "worker": "gateway/1-500",
+            "status": "requester/alice"}
 RULES = {"alpha": .2, "tokens_per_round": 500}
 
 
@@ -112,6 +118,7 @@ def test_a_probe_reads_nothing_but_the_configuration(deployment, campaign, name)
     settings = settings_of(deployment, name, campaign)
     settings |= {key: path for key, path in lost.items() if key in settings}
     settings["tls"] = {key: str(nowhere / key) for key in settings["tls"]}
+    settings["wait_for_files"] = "60s"
     config = write_config(deployment.folder / "lost.yaml", settings)
     assert probe(config, name) == healthy(name)
     without = write_config(deployment.folder / "without.yaml",
@@ -170,3 +177,111 @@ def test_all_parties_of_a_launcher_can_be_probed():
             assert not list(state.rglob("*.sock"))
         finally:
             up.kill()
+
+
+# --- files that are not there yet
+
+
+class Late:
+    """A party's TLS files, which are put into their folder one by one."""
+
+    def __init__(self, deployment, name):
+        self.folder = deployment.folder / f"late-{name}"
+        self.folder.mkdir()
+        self.files = deployment.pki.issue(IDENTITY[name])
+        self.names = {key: str(self.folder / f"{key}.pem") for key in ("ca", "cert", "key")}
+
+    def put(self, *keys):
+        for key in keys:
+            beside = self.folder / "beside"
+            shutil.copyfile(getattr(self.files, key), beside)
+            beside.chmod(0o600)
+            os.replace(beside, self.names[key])
+
+
+def launch(deployment, name, campaign, late, wait="60s", prefix=(), **kwargs):
+    """A daemon or, `status`, a requester's command, whose files may be missing."""
+    if name == "status":
+        options = [word for key, path in late.names.items() for word in (f"--tls-{key}", path)]
+        return deployment.launch(name, [*prefix, PROGRAMS["crowdveil"], "status", "--broker-name", "main", "--broker",
+                                        deployment.broker.address if deployment.broker else "127.0.0.1:1",
+                                        "--wait-for-files", wait, *options], **kwargs)
+    changes = {"tls": late.names} | ({"wait_for_files": wait} if wait else {})
+    settings = merged(settings_of(deployment, name, campaign), changes)
+    daemon = deployment.start(name, settings, prefix=prefix, **kwargs)
+    if name != "worker":
+        setattr(deployment, name, daemon)
+    return daemon
+
+
+def says(name):
+    return "crowdveil status" if name == "status" else f"crowdveil-{name}"
+
+
+def test_parties_start_before_their_files_are_there(deployment, campaign):
+    for name, comes_up in (("thirdparty", "ready on"), ("broker", "ready on"), ("worker", "connected as gateway"),
+                           ("status", None)):
+        late = Late(deployment, name)
+        daemon = launch(deployment, name, campaign, late)
+        daemon.wait_for(f"^{says(name)}: waiting up to 60 s for {late.names['ca']}$")
+        late.put("cert", "key", "ca")
+        if comes_up:
+            daemon.wait_for(comes_up)
+        else:
+            assert daemon.wait() == 0
+        assert daemon.text().count("waiting up to") == 1
+
+
+@pytest.mark.parametrize("name", [*PARTIES, "status"])
+def test_the_wait_for_files_ends(deployment, campaign, name):
+    late = Late(deployment, name)
+    late.put("ca")
+    daemon = launch(deployment, name, campaign, late, wait="300ms")
+    assert daemon.wait() == 2
+    cert = late.names["cert"]
+    assert daemon.lines == [f"{says(name)}: waiting up to 300 ms for {cert}",
+                            f"{says(name)}: {cert}: not there after 300 ms; expected a file, see wait_for_files"]
+    assert not list(deployment.folder.rglob("*.db")) and not list(deployment.folder.rglob("*.sock"))
+
+
+@pytest.mark.parametrize("name", PARTIES)
+def test_without_the_setting_nobody_waits(deployment, campaign, name):
+    daemon = launch(deployment, name, campaign, Late(deployment, name), wait=None)
+    assert daemon.wait() != 0
+    assert len(daemon.lines) == 1 and "No such file" in daemon.lines[0], daemon.lines
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("name", [*PARTIES, "status"])
+def test_a_signal_ends_the_wait_for_files(deployment, campaign, name, number):
+    late = Late(deployment, name)
+    daemon = launch(deployment, name, campaign, late)
+    daemon.wait_for("waiting up to 60 s")
+    daemon.signal(number)
+    assert daemon.wait(20) == (1 if name == "status" else 0)
+    assert daemon.lines[1:] == [f"{says(name)}: stopped by a signal, still waiting for {late.names['ca']}"]
+
+
+@needs_root
+def test_a_signal_ends_the_wait_of_process_1(deployment, campaign):
+    """To which the kernel gives no signal that it has no handler for."""
+    late = Late(deployment, "broker")
+    outer = launch(deployment, "broker", campaign, late, prefix=("unshare", "--pid", "--fork", "--kill-child"))
+    outer.wait_for("waiting up to 60 s")
+    inner = int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text())
+    assert re.search(r"^NSpid:\s+\d+\s+1$", Path(f"/proc/{inner}/status").read_text(), re.M)
+    os.kill(inner, signal.SIGTERM)
+    assert outer.wait(20) == 0
+    outer.wait_for("stopped by a signal")
+
+
+@pytest.mark.parametrize("name", [*PARTIES, "status"])
+def test_a_file_that_may_not_be_read_is_named_so(deployment, campaign, name):
+    late = Late(deployment, name)
+    late.put("ca", "cert", "key")
+    Path(late.names["key"]).chmod(0)
+    as_somebody = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+    daemon = launch(deployment, name, campaign, late, wait="200ms", prefix=as_somebody)
+    assert daemon.wait() == 2
+    assert daemon.lines[-1] == (f"{says(name)}: {late.names['key']}: Permission denied after 200 ms; expected a file, "
+                                "see wait_for_files")

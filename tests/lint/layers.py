@@ -17,7 +17,7 @@ class Layer:
 
 
 BASE = ("base",)
-COMMON = ("base", "sys", "crypto", "daemon", "db", "net", "config", "admin", "sandbox")
+COMMON = ("base", "sys", "crypto", "daemon", "db", "net", "config", "link", "admin", "sandbox")
 
 LAYERS = (
     # common: the ground, in the order in which its parts may know each other
@@ -29,6 +29,7 @@ LAYERS = (
     Layer("db", ("common/db/*",), False, BASE + ("sys",)),
     Layer("identity", ("common/net/identity.[ch]", "common/net/frame.[ch]"), True, BASE),
     Layer("net", ("common/net/*",), False, BASE + ("sys", "identity")),
+    Layer("link", ("common/config/link.[ch]",), False, BASE + ("sys", "config")),
     Layer("config", ("common/config/*",), False, BASE),
     Layer("admin", ("common/admin/*",), False, BASE + ("sys", "config")),
     Layer("sandbox", ("common/sandbox/*",), False, BASE + ("crypto", "net", "config")),

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for TLS files, in a child whose lines are read: they say when it waits. */
+#include "common/config/link.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "tests/unit/config/file.h"
+
+enum { LONG_MS = 60000, WENT_ON = 100, MASK_CHANGED = 101 };
+
+static struct cv_link_settings link_of(uint64_t wait_ms) {
+  static char ca[320], cert[320], key[320];
+  (void)snprintf(ca, sizeof(ca), "%s", folder_file(&folder, "ca.pem"));
+  (void)snprintf(cert, sizeof(cert), "%s", folder_file(&folder, "cert.pem"));
+  (void)snprintf(key, sizeof(key), "%s", folder_file(&folder, "key.pem"));
+  return (struct cv_link_settings){.ca = ca, .cert = cert, .key = key, .wait_ms = wait_ms};
+}
+
+/* As files are put there: whole, by a new name. */
+static void put(const char *path) {
+  char beside[330];
+  (void)snprintf(beside, sizeof(beside), "%s.new", path);
+  FILE *file = fopen(beside, "w");
+  assert_non_null(file);
+  (void)fclose(file);
+  assert_int_equal(rename(beside, path), 0);
+}
+
+static void take_away(const struct cv_link_settings *link) {
+  (void)unlink(link->ca);
+  (void)unlink(link->cert);
+  (void)unlink(link->key);
+}
+
+struct child {
+  pid_t pid;
+  FILE *lines;
+};
+
+/* Its exit status is that of the wait. */
+static struct child start(const struct cv_link_settings *link) {
+  int ends[2];
+  assert_int_equal(pipe(ends), 0);
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    sigset_t before, after;
+    (void)dup2(ends[1], STDERR_FILENO);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    (void)sigprocmask(SIG_SETMASK, NULL, &before);
+    int status = cv_link_wait("sample", link);
+    (void)sigprocmask(SIG_SETMASK, NULL, &after);
+    bool same = sigismember(&before, SIGTERM) == sigismember(&after, SIGTERM) &&
+                sigismember(&before, SIGINT) == sigismember(&after, SIGINT);
+    _exit(!same ? MASK_CHANGED : status < 0 ? WENT_ON : status);
+  }
+  (void)close(ends[1]);
+  struct child child = {.pid = pid, .lines = fdopen(ends[0], "r")};
+  assert_non_null(child.lines);
+  return child;
+}
+
+/* The line is "sample: <before><path><after>". */
+static void expect_line(struct child *child, const char *before, const char *path, const char *after) {
+  char line[512], expected[512];
+  (void)snprintf(expected, sizeof(expected), "sample: %s%s%s\n", before, path, after);
+  assert_non_null(fgets(line, sizeof(line), child->lines));
+  assert_string_equal(line, expected);
+}
+
+/* No further line, and this status. */
+static void expect_end(struct child *child, int expected) {
+  char line[512];
+  int status;
+  assert_null(fgets(line, sizeof(line), child->lines));
+  (void)fclose(child->lines);
+  assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), expected);
+}
+
+static void nothing_is_waited_for_without_the_setting(void **state) {
+  struct cv_link_settings link = link_of(0);
+  struct child child = start(&link);
+  expect_end(&child, WENT_ON);
+}
+
+static void files_that_are_there_are_not_waited_for(void **state) {
+  struct cv_link_settings link = link_of(LONG_MS);
+  put(link.ca);
+  put(link.cert);
+  put(link.key);
+  struct child child = start(&link);
+  expect_end(&child, WENT_ON);
+  take_away(&link);
+}
+
+static void it_goes_on_when_the_last_one_comes(void **state) {
+  struct cv_link_settings link = link_of(LONG_MS);
+  put(link.ca);
+  struct child child = start(&link);
+  expect_line(&child, "waiting up to 60 s for ", link.cert, "");
+  put(link.cert);
+  put(link.key);
+  expect_end(&child, WENT_ON);
+  take_away(&link);
+}
+
+static void the_list_of_denied_ones_is_waited_for_too(void **state) {
+  struct cv_link_settings link = link_of(LONG_MS);
+  char denied[320];
+  (void)snprintf(denied, sizeof(denied), "%s", folder_file(&folder, "denied"));
+  link.denied = denied;
+  put(link.ca);
+  put(link.cert);
+  put(link.key);
+  struct child child = start(&link);
+  expect_line(&child, "waiting up to 60 s for ", denied, "");
+  put(denied);
+  expect_end(&child, WENT_ON);
+  take_away(&link);
+  (void)unlink(denied);
+}
+
+static void its_time_ends(void **state) {
+  struct cv_link_settings link = link_of(120);
+  uint64_t start_ms = cv_clock_mono_ms();
+  struct child child = start(&link);
+  expect_line(&child, "waiting up to 120 ms for ", link.ca, "");
+  expect_line(&child, "", link.ca, ": not there after 120 ms; expected a file, see wait_for_files");
+  expect_end(&child, CV_LINK_ABSENT);
+  assert_true(cv_clock_mono_ms() - start_ms >= 120);
+}
+
+static void what_is_no_file_is_named_so(void **state) {
+  struct cv_link_settings link = link_of(60);
+  assert_int_equal(mkdir(link.ca, 0700), 0);
+  struct child child = start(&link);
+  expect_line(&child, "waiting up to 60 ms for ", link.ca, "");
+  expect_line(&child, "", link.ca, ": Is a directory after 60 ms; expected a file, see wait_for_files");
+  expect_end(&child, CV_LINK_ABSENT);
+  assert_int_equal(rmdir(link.ca), 0);
+}
+
+static void a_signal_ends_it(void **state) {
+  static const int signals[] = {SIGTERM, SIGINT};
+  struct cv_link_settings link = link_of(LONG_MS);
+  for (size_t i = 0; i < CV_COUNT(signals); i++) {
+    struct child child = start(&link);
+    expect_line(&child, "waiting up to 60 s for ", link.ca, "");
+    assert_int_equal(kill(child.pid, signals[i]), 0);
+    expect_line(&child, "stopped by a signal, still waiting for ", link.ca, "");
+    expect_end(&child, CV_LINK_STOPPED);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nothing_is_waited_for_without_the_setting),
+      cmocka_unit_test(files_that_are_there_are_not_waited_for),
+      cmocka_unit_test(it_goes_on_when_the_last_one_comes),
+      cmocka_unit_test(the_list_of_denied_ones_is_waited_for_too),
+      cmocka_unit_test(its_time_ends),
+      cmocka_unit_test(what_is_no_file_is_named_so),
+      cmocka_unit_test(a_signal_ends_it),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
