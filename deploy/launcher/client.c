@@ -173,8 +173,6 @@ static void on_failed(void *data, const struct cv_why *why) {
 
 int cv_client_run(const struct cv_config_table *table, const struct cv_client_settings *settings,
                   const struct cv_order_frame *request, cv_answer_fn *answer, void *data) {
-  /* A connection that cannot be made is told soon; one that breaks in the middle gets time to come back. */
-  enum { PATIENCE_MS = 3000 };
   static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed};
   const struct cv_link_settings files = {
       .ca = settings->ca, .cert = settings->cert, .key = settings->key, .wait_ms = settings->wait_ms};
@@ -186,7 +184,7 @@ int cv_client_run(const struct cv_config_table *table, const struct cv_client_se
     return ended == CV_LINK_STOPPED ? 1 : ended;
   }
   CV_REQUIRE(uv_loop_init(&loop) == 0);
-  if (cv_client_start(&run.client, &loop, settings, PATIENCE_MS, &ops, &run, &why) != CV_OK) {
+  if (cv_client_start(&run.client, &loop, settings, settings->patience_ms, &ops, &run, &why) != CV_OK) {
     run.status = cv_command_fail(table, 2, "%s", why.text);
   } else {
     cv_client_ask(&run.client, request);

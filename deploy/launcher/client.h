@@ -19,7 +19,7 @@
 /* Where the broker is and who we are. */
 struct cv_client_settings {
   char *broker, *broker_name, *ca, *cert, *key;
-  uint64_t wait_ms; /* for the files; for cv_client_run() alone */
+  uint64_t wait_ms, patience_ms; /* for the files, for the broker; for cv_client_run() alone */
 };
 
 /* The rules for these settings, as the field `link` of a command's settings. */
@@ -34,6 +34,13 @@ struct cv_client_settings {
        .offset = offsetof(owner, field.broker_name),                                              \
        .required = true,                                                                          \
        .help = "name in the broker's certificate; another one there is refused"},                 \
+      {.key = "patience",                                                                         \
+       .type = CV_CONFIG_TIME,                                                                    \
+       .offset = offsetof(owner, field.patience_ms),                                              \
+       .low = 100,                                                                                \
+       .high = 86400000,                                                                          \
+       .fallback = "3s",                                                                          \
+       .help = "time to wait for a broker that cannot be reached, at first and after a break"},   \
       CV_LINK_WAIT_RULE(offsetof(owner, field.wait_ms)),                                          \
       CV_CLIENT_FILE("tls.ca", offsetof(owner, field.ca), "certificate of the CA"),               \
       CV_CLIENT_FILE("tls.cert", offsetof(owner, field.cert), "own certificate, of a requester"), \

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a container needs: --probe as its health check, the worker's admin socket, and a start before the files are
-there."""
+"""What a container needs: --probe as its health check, the worker's admin socket, and a start before the files and the
+other parties are there."""
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from client.requester import spec
 from harness.admin import get, metrics
+from harness.commands import as_requester, crowdveil
 from harness.daemon import PROGRAMS, ROOT, Daemon, wait_until, write_config
 from harness.deployment import merged
 
@@ -29,6 +31,7 @@ PARTIES = ("broker", "thirdparty", "worker")
 IDENTITY = {"broker": "broker/main", "thirdparty": "thirdparty/ranker", "worker": "gateway/1-500",
             "status": "requester/alice"}
 RULES = {"alpha": .2, "tokens_per_round": 500}
+LOST = "lost.test"  # nobody has this name
 
 
 @pytest.fixture
@@ -285,3 +288,64 @@ def test_a_file_that_may_not_be_read_is_named_so(deployment, campaign, name):
     assert daemon.wait() == 2
     assert daemon.lines[-1] == (f"{says(name)}: {late.names['key']}: Permission denied after 200 ms; expected a file, "
                                 "see wait_for_files")
+
+
+# --- a broker that is not there yet
+
+
+def wait_for_patience(address, more_than):
+    """Sits at the broker's address, and hangs up on whoever calls, until somebody has called for so many seconds."""
+    host, port = address.rsplit(":", 1)
+    with socket.create_server((host, int(port))) as server:
+        server.settimeout(30)
+        first = None
+        while first is None or time.monotonic() - first < more_than:
+            server.accept()[0].close()
+            first = first or time.monotonic()
+
+
+def test_a_requester_may_come_before_the_broker_and_outlast_it(deployment, campaign):
+    deployment.up()
+    address = deployment.broker.address
+    options = as_requester(deployment)
+    assert deployment.broker.stop() == 0
+    (deployment.folder / "submit.yaml").write_text(CAMPAIGN + "limits: {tokens: 20000}\n")
+    submit = deployment.launch("submit", [PROGRAMS["crowdveil"], "submit", deployment.folder / "submit.yaml", "--watch",
+                                          "--patience", "60s", *options])
+    wait_for_patience(address, 4)
+    deployment.start_broker({"listen": address})
+    submit.wait_for("^campaign 1$")
+    deployment.broker.kill()
+    wait_for_patience(address, 4)
+    deployment.start_broker({"listen": address})
+    deployment.start_worker("gateway/1-20000", campaign)
+    assert submit.wait() == 0
+
+
+def test_a_requester_has_the_patience_that_it_is_told(deployment):
+    files = deployment.pki.issue("requester/alice")
+    options = ["--broker-name", "main", "--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key]
+    for broker, reason in (("127.0.0.1:1", "connection refused"), (f"{LOST}:7401", "cannot resolve the name")):
+        start = time.monotonic()
+        done = crowdveil("status", "--broker", broker, "--patience", "700ms", *options)
+        assert done.returncode == 1 and reason in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert time.monotonic() - start >= .7
+    done = crowdveil("status", "--broker", "127.0.0.1:1", "--patience", "99ms", *options)
+    assert done.returncode == 2 and "--patience" in done.stderr
+
+
+@needs_root
+def test_a_name_that_nobody_has_yet_is_looked_up_again(deployment, campaign):
+    """As of a container that has not been started."""
+    deployment.up()
+    hosts = deployment.folder / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n")
+    port = deployment.broker.address.rsplit(":")[-1]
+    worker = deployment.start("worker", settings_of(deployment, "worker", campaign) | {"broker": f"{LOST}:{port}"},
+                              prefix=("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"',
+                                      str(hosts)))
+    worker.wait_for("cannot resolve the name")
+    with hosts.open("a") as table:
+        table.write(f"127.0.0.1 {LOST}\n")
+    worker.wait_for("connected as gateway/1-500")
