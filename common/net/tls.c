@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "common/base/party.h"
+#include "common/net/certificate.h"
 #include "common/net/denied.h"
 #include "common/net/membio.h"
 #include "common/net/sslerr.h"
@@ -41,35 +42,7 @@ struct cv_tls {
   struct cv_identity identity;
 };
 
-/* --- identities in certificates --- */
-
-/* The one crowdveil: URI among the subject alternative names. */
-static enum cv_err read_identity(X509 *cert, struct cv_identity *ret, struct cv_why *why) {
-  GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
-  const char *found = NULL;
-  unsigned count = 0;
-  for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
-    const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
-    if (name->type != GEN_URI) {
-      continue;
-    }
-    const char *uri = (const char *)ASN1_STRING_get0_data(name->d.uniformResourceIdentifier);
-    size_t n = (size_t)ASN1_STRING_length(name->d.uniformResourceIdentifier);
-    if (n >= 10 && memcmp(uri, "crowdveil:", 10) == 0) {
-      found = memchr(uri, '\0', n) == NULL ? uri : "crowdveil:?";
-      count++;
-    }
-  }
-  enum cv_err err;
-  if (count == 1) {
-    err = cv_identity_parse(found, ret, why);
-  } else {
-    err = cv_fail(why, CV_ERR_DENIED, "certificate has %s, expected one URI crowdveil:ROLE/NAME",
-                  count == 0 ? "no identity" : "more than one identity");
-  }
-  GENERAL_NAMES_free(names);
-  return err;
-}
+/* --- judging certificates --- */
 
 static void list_roles(unsigned roles, char *text, size_t size) {
   text[0] = '\0';
@@ -105,12 +78,11 @@ static enum cv_err judge_chain(const struct cv_tls *tls, X509_STORE_CTX *store, 
   int64_t until_s = INT64_MAX / 1000; /* in milliseconds, too */
   for (int i = 0; i < sk_X509_num(chain); i++) {
     const X509 *cert = sk_X509_value(chain, i);
-    struct tm tm;
     if (cv_denied_has(&tls->denied, cert)) {
       X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REVOKED);
       return cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(X509_V_ERR_CERT_REVOKED));
     }
-    int64_t end_s = ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) ? (int64_t)timegm(&tm) : 0;
+    int64_t end_s = cv_certificate_end_s(cert);
     until_s = end_s < until_s ? end_s : until_s;
   }
   *ret_until_s = until_s;
@@ -130,7 +102,7 @@ static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct
   struct cv_identity identity;
   int64_t until_s;
   CV_TRY(judge_chain(tls, store, &until_s, why));
-  enum cv_err err = read_identity(X509_STORE_CTX_get0_cert(store), &identity, why);
+  enum cv_err err = cv_certificate_identity(X509_STORE_CTX_get0_cert(store), &identity, why);
   if (err == CV_OK) {
     err = check_role(&identity, tls->peers.roles, why);
   }
@@ -368,7 +340,7 @@ static enum cv_err check_own(struct cv_tls *tls, X509 *cert, enum cv_role own, s
   X509_STORE_CTX_free(store);
   ERR_clear_error();
   CV_TRY(err);
-  CV_TRY(read_identity(cert, &tls->identity, why));
+  CV_TRY(cv_certificate_identity(cert, &tls->identity, why));
   return check_role(&tls->identity, 1u << own, why);
 }
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/net/certificate.h"
+
+#include <openssl/x509v3.h>
+#include <string.h>
+#include <time.h>
+
+enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct cv_why *why) {
+  GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
+  const char *found = NULL;
+  unsigned count = 0;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+    const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+    if (name->type != GEN_URI) {
+      continue;
+    }
+    const char *uri = (const char *)ASN1_STRING_get0_data(name->d.uniformResourceIdentifier);
+    size_t n = (size_t)ASN1_STRING_length(name->d.uniformResourceIdentifier);
+    if (n >= 10 && memcmp(uri, "crowdveil:", 10) == 0) {
+      found = memchr(uri, '\0', n) == NULL ? uri : "crowdveil:?";
+      count++;
+    }
+  }
+  enum cv_err err;
+  if (count == 1) {
+    err = cv_identity_parse(found, ret, why);
+  } else {
+    err = cv_fail(why, CV_ERR_DENIED, "certificate has %s, expected one URI crowdveil:ROLE/NAME",
+                  count == 0 ? "no identity" : "more than one identity");
+  }
+  GENERAL_NAMES_free(names);
+  return err;
+}
+
+int64_t cv_certificate_end_s(const X509 *cert) {
+  struct tm tm;
+  return ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+}
