@@ -8,9 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LINE_BYTES = 256 };
+
+static bool is_at(int fd, const char *path) {
+  struct stat open_, there;
+  return fstat(fd, &open_) == 0 && stat(path, &there) == 0 && open_.st_dev == there.st_dev &&
+         open_.st_ino == there.st_ino;
+}
 
 enum cv_err cv_pki_index_open(const char *path, bool create, struct cv_pki_index *ret, struct cv_why *why) {
   int fd = open(path, O_RDWR | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0), 0600);
@@ -22,6 +29,10 @@ enum cv_err cv_pki_index_open(const char *path, bool create, struct cv_pki_index
     enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
     (void)close(fd);
     return err;
+  }
+  if (!is_at(fd, path)) { /* whoever had the lock removed it */
+    (void)close(fd);
+    return cv_pki_index_open(path, create, ret, why);
   }
   *ret = (struct cv_pki_index){.fd = fd, .end = end};
   return CV_OK;

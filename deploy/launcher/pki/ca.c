@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/pki/ca.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "deploy/launcher/pki/party.h"
+
+static enum cv_err name_files(const char *folder, struct cv_pki_ca *ca, struct cv_why *why) {
+  CV_TRY(cv_pki_join(ca->index_path, folder, "index", ".tsv", why));
+  CV_TRY(cv_pki_join(ca->files.cert, folder, "ca", ".pem", why));
+  (void)snprintf(ca->folder, sizeof(ca->folder), "%s", folder);
+  return cv_pki_join(ca->files.key, folder, "ca", ".key", why);
+}
+
+enum cv_err cv_pki_ca_open(const char *folder, struct cv_pki_ca *ret, struct cv_why *why) {
+  struct cv_pki_ca ca = {0};
+  CV_TRY(name_files(folder, &ca, why));
+  CV_TRY(cv_pki_read_pair(&ca.files, &ca.pair, why));
+  enum cv_err err = cv_pki_index_open(ca.index_path, false, &ca.index, why);
+  if (err != CV_OK) {
+    cv_pki_pair_fini(&ca.pair);
+    return err;
+  }
+  *ret = ca;
+  return CV_OK;
+}
+
+/* The index comes before key and certificate, so that whoever sees one of these finds it. */
+static enum cv_err open_index(struct cv_pki_ca *ca, struct cv_why *why) {
+  bool has_file = access(ca->files.cert, F_OK) == 0 || access(ca->files.key, F_OK) == 0;
+  if (access(ca->index_path, F_OK) != 0) {
+    if (has_file) {
+      return cv_fail(why, CV_ERR_EXISTS, "%s: a CA without index.tsv; expected ca.pem, ca.key and index.tsv, or none",
+                     ca->folder);
+    }
+    enum cv_err err = cv_pki_index_open(ca->index_path, true, &ca->index, why);
+    ca->is_new_index = err == CV_OK;
+    if (err != CV_ERR_EXISTS) {
+      return err;
+    }
+  }
+  return cv_pki_index_open(ca->index_path, false, &ca->index, why);
+}
+
+static enum cv_err read_if_there(struct cv_pki_ca *ca, struct cv_why *why) {
+  if (access(ca->files.cert, F_OK) == 0) {
+    return cv_pki_read_pair(&ca->files, &ca->pair, why);
+  }
+  return ca->index.end == 0
+             ? CV_OK
+             : cv_fail(why, CV_ERR_DAMAGED, "%s: missing, and %s lists what it has issued; expected both",
+                       ca->files.cert, ca->index_path);
+}
+
+enum cv_err cv_pki_ca_open_place(const char *folder, struct cv_pki_ca *ret, struct cv_why *why) {
+  struct cv_pki_ca ca = {0};
+  CV_TRY(name_files(folder, &ca, why));
+  CV_TRY(cv_pki_make_folder(folder, &ca.is_new_folder, why));
+  enum cv_err err = open_index(&ca, why);
+  if (err != CV_OK) {
+    if (ca.is_new_folder) {
+      (void)rmdir(folder);
+    }
+    return err;
+  }
+  err = read_if_there(&ca, why);
+  if (err != CV_OK) {
+    cv_pki_ca_close(&ca);
+    return err;
+  }
+  *ret = ca;
+  return CV_OK;
+}
+
+enum cv_err cv_pki_ca_make(struct cv_pki_ca *ca, const char *name, int64_t valid_s, struct cv_why *why) {
+  int64_t now = (int64_t)time(NULL);
+  struct cv_pki_plan plan = {.name = name, .now = now, .not_after = now + valid_s};
+  struct cv_pki_pair pair;
+  CV_TRY(cv_pki_pair_make(&plan, NULL, &pair, why));
+  enum cv_err err = cv_pki_stage_pair(&ca->files, &pair, why);
+  if (err == CV_OK) {
+    err = cv_pki_adopt_pair(&ca->files, why);
+  }
+  if (err != CV_OK) {
+    cv_pki_drop_pair(&ca->files);
+    cv_pki_pair_fini(&pair);
+    return err;
+  }
+  ca->pair = pair;
+  return CV_OK;
+}
+
+void cv_pki_ca_close(struct cv_pki_ca *ca) {
+  bool is_empty = ca->pair.cert == NULL && ca->is_new_index && access(ca->files.cert, F_OK) != 0 &&
+                  access(ca->files.key, F_OK) != 0;
+  if (is_empty) {
+    (void)unlink(ca->index_path);
+  }
+  cv_pki_index_close(&ca->index);
+  if (is_empty && ca->is_new_folder) {
+    (void)rmdir(ca->folder);
+  }
+  cv_pki_pair_fini(&ca->pair);
+}
+
+enum cv_err cv_pki_ca_sign(const struct cv_pki_ca *ca, const struct cv_identity *identity, const char *const *hosts,
+                           size_t hosts_n, int64_t now, int64_t not_after, struct cv_pki_pair *ret,
+                           struct cv_why *why) {
+  char names[CV_PKI_ALT_NAMES_BYTES];
+  char shown[96];
+  CV_TRY(cv_pki_alt_names(identity, hosts, hosts_n, names, why));
+  (void)snprintf(shown, sizeof(shown), "%s-%s", cv_role_text(identity->role), identity->name);
+  shown[64] = '\0'; /* the longest common name; the identity stands whole in the alternative name */
+  const struct cv_pki_plan plan = {.name = shown, .alt_names = names, .now = now, .not_after = not_after};
+  return cv_pki_pair_make(&plan, &ca->pair, ret, why);
+}
+
+enum cv_err cv_pki_ca_list(struct cv_pki_ca *ca, const X509 *cert, const struct cv_identity *identity,
+                           int64_t not_after, struct cv_why *why) {
+  char serial[CV_PKI_SERIAL_HEX];
+  CV_TRY(cv_pki_serial(cert, serial, why));
+  return cv_pki_index_append(&ca->index, ca->index_path, serial, identity, not_after, why);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/pki/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum cv_err cv_pki_join(char ret[CV_PKI_PATH], const char *folder, const char *stem, const char *suffix,
+                        struct cv_why *why) {
+  int n = snprintf(ret, CV_PKI_PATH, "%s/%s%s", folder, stem, suffix);
+  return n < CV_PKI_PATH ? CV_OK : cv_fail(why, CV_ERR_LIMIT, "%.64s...: the path is too long", folder);
+}
+
+static enum cv_err add_suffix(char ret[CV_PKI_PATH], const char *path, struct cv_why *why) {
+  int n = snprintf(ret, CV_PKI_PATH, "%s.new", path);
+  return n < CV_PKI_PATH ? CV_OK : cv_fail(why, CV_ERR_LIMIT, "%.64s...: the path is too long", path);
+}
+
+enum cv_err cv_pki_make_folder(const char *path, bool *ret_made, struct cv_why *why) {
+  if (mkdir(path, 0700) == 0) {
+    *ret_made = true;
+    return CV_OK;
+  }
+  struct stat stat_;
+  if (errno == EEXIST && stat(path, &stat_) == 0 && S_ISDIR(stat_.st_mode)) {
+    *ret_made = false;
+    return CV_OK;
+  }
+  return cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno == EEXIST ? ENOTDIR : errno));
+}
+
+static enum cv_err create_file(const char *path, mode_t mode, FILE **ret, struct cv_why *why) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) {
+    return cv_fail(why, errno == EEXIST ? CV_ERR_EXISTS : CV_ERR_IO, "%s: %s", path, strerror(errno));
+  }
+  FILE *file = fchmod(fd, mode) == 0 ? fdopen(fd, "w") : NULL;
+  if (file == NULL) {
+    enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
+    (void)close(fd);
+    (void)unlink(path);
+    return err;
+  }
+  *ret = file;
+  return CV_OK;
+}
+
+static enum cv_err finish_file(FILE *file, bool written, const char *path, struct cv_why *why) {
+  bool ok = written && fflush(file) == 0 && fsync(fileno(file)) == 0;
+  ok = (fclose(file) == 0) && ok;
+  if (ok) {
+    return CV_OK;
+  }
+  enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+  (void)unlink(path);
+  ERR_clear_error();
+  return err;
+}
+
+static enum cv_err write_key(const char *path, EVP_PKEY *key, struct cv_why *why) {
+  FILE *file;
+  CV_TRY(create_file(path, 0600, &file, why));
+  return finish_file(file, PEM_write_PKCS8PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1, path, why);
+}
+
+enum cv_err cv_pki_write_cert(const char *path, X509 *cert, struct cv_why *why) {
+  FILE *file;
+  CV_TRY(create_file(path, 0644, &file, why));
+  return finish_file(file, PEM_write_X509(file, cert) == 1, path, why);
+}
+
+enum cv_err cv_pki_write_pair(const struct cv_pki_files *files, const struct cv_pki_pair *pair, struct cv_why *why) {
+  CV_TRY(write_key(files->key, pair->key, why));
+  enum cv_err err = cv_pki_write_cert(files->cert, pair->cert, why);
+  if (err != CV_OK) {
+    (void)unlink(files->key);
+  }
+  return err;
+}
+
+/* --- replacing --- */
+
+static enum cv_err staged(const struct cv_pki_files *files, struct cv_pki_files *ret, struct cv_why *why) {
+  CV_TRY(add_suffix(ret->cert, files->cert, why));
+  return add_suffix(ret->key, files->key, why);
+}
+
+enum cv_err cv_pki_stage_pair(const struct cv_pki_files *files, const struct cv_pki_pair *pair, struct cv_why *why) {
+  struct cv_pki_files beside;
+  CV_TRY(staged(files, &beside, why));
+  (void)unlink(beside.cert);
+  (void)unlink(beside.key);
+  return cv_pki_write_pair(&beside, pair, why);
+}
+
+void cv_pki_drop_pair(const struct cv_pki_files *files) {
+  struct cv_pki_files beside;
+  if (staged(files, &beside, NULL) == CV_OK) {
+    (void)unlink(beside.cert);
+    (void)unlink(beside.key);
+  }
+}
+
+static enum cv_err adopt(const char *from, const char *to, struct cv_why *why) {
+  return rename(from, to) == 0 ? CV_OK : cv_fail(why, CV_ERR_IO, "%s: cannot be replaced: %s", to, strerror(errno));
+}
+
+/* The folder of a file: names in it survive a loss of power from now on. */
+static enum cv_err sync_folder(const char *path, struct cv_why *why) {
+  char folder[CV_PKI_PATH];
+  (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+  int fd = open(folder[0] == '\0' ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool ok = fd >= 0 && fsync(fd) == 0;
+  enum cv_err err = ok ? CV_OK : cv_fail(why, CV_ERR_IO, "%s: cannot be synced: %s", folder, strerror(errno));
+  if (fd >= 0) {
+    (void)close(fd);
+  }
+  return err;
+}
+
+enum cv_err cv_pki_adopt_pair(const struct cv_pki_files *files, struct cv_why *why) {
+  struct cv_pki_files beside;
+  CV_TRY(staged(files, &beside, why));
+  CV_TRY(adopt(beside.key, files->key, why));
+  CV_TRY(adopt(beside.cert, files->cert, why));
+  return sync_folder(files->cert, why);
+}
+
+enum cv_err cv_pki_replace_cert(const char *path, X509 *cert, struct cv_why *why) {
+  char beside[CV_PKI_PATH];
+  CV_TRY(add_suffix(beside, path, why));
+  (void)unlink(beside);
+  CV_TRY(cv_pki_write_cert(beside, cert, why));
+  CV_TRY(adopt(beside, path, why));
+  return sync_folder(path, why);
+}
+
+/* --- reading --- */
+
+static int no_password(char *text, int size, int writing, void *data) {
+  return -1;
+}
+
+enum cv_err cv_pki_read_pair(const struct cv_pki_files *files, struct cv_pki_pair *ret, struct cv_why *why) {
+  struct cv_pki_pair pair = {0};
+  FILE *cert = fopen(files->cert, "re");
+  if (cert == NULL) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: %s (make the CA first)", files->cert, strerror(errno));
+  }
+  FILE *key = fopen(files->key, "re");
+  if (key == NULL) {
+    (void)fclose(cert);
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: %s", files->key, strerror(errno));
+  }
+  pair.cert = PEM_read_X509(cert, NULL, NULL, NULL);
+  pair.key = PEM_read_PrivateKey(key, NULL, no_password, NULL);
+  (void)fclose(cert);
+  (void)fclose(key);
+  if (pair.cert == NULL || pair.key == NULL || X509_check_private_key(pair.cert, pair.key) != 1) {
+    cv_pki_pair_fini(&pair);
+    ERR_clear_error();
+    return cv_fail(why, CV_ERR_FORMAT, "%s: not a certificate that belongs to the key in %s", files->cert, files->key);
+  }
+  *ret = pair;
+  return CV_OK;
+}
+
+enum cv_err cv_pki_read_cert(const char *path, X509 **ret, struct cv_why *why) {
+  FILE *file = fopen(path, "re");
+  if (file == NULL && errno != ENOENT) {
+    return cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
+  }
+  X509 *cert = file == NULL ? NULL : PEM_read_X509(file, NULL, NULL, NULL);
+  ERR_clear_error();
+  if (file != NULL) {
+    (void)fclose(file);
+  }
+  if (file != NULL && cert == NULL) {
+    return cv_fail(why, CV_ERR_FORMAT, "%s: no certificate in PEM form; expected one, or no file", path);
+  }
+  *ret = cert;
+  return CV_OK;
+}
+
+bool cv_pki_file_has(const char *path, const X509 *cert) {
+  FILE *file = fopen(path, "re");
+  X509 *each = NULL;
+  bool has = false;
+  while (file != NULL && !has && (each = PEM_read_X509(file, NULL, NULL, NULL)) != NULL) {
+    has = X509_cmp(each, cert) == 0;
+    X509_free(each);
+  }
+  ERR_clear_error();
+  if (file != NULL) {
+    (void)fclose(file);
+  }
+  return has;
+}
