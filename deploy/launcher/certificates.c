@@ -106,16 +106,18 @@ void cv_certificates_examine(const struct cv_certificates *files, int64_t now, s
   ret_name[0] = '\0';
   bool good = ca != NULL && cert != NULL;
   good = (ca == NULL ||
-          examine_dates(ca, files->ca, "crowdveil pki: a new CA, and certificates from it", now, findings)) &&
+          examine_dates(ca, files->ca, "crowdveil pki ca and issue (or make): a new CA, and certificates from it", now,
+                        findings)) &&
          good;
   good = (cert == NULL ||
-          examine_dates(cert, files->cert, "crowdveil pki issue --renew, then SIGHUP to the program", now, findings)) &&
+          examine_dates(cert, files->cert, "crowdveil pki issue (or make) --renew, then SIGHUP to the program", now,
+                        findings)) &&
          good;
   if (good) {
     (void)one_of(files->roles, files->cert, files, &tls, &err, &why);
     if (err != CV_OK) {
-      cv_findings_add(findings, CV_FINDING_WRONG, "crowdveil pki issue makes a certificate and a key that fit", "%s",
-                      why.text);
+      cv_findings_add(findings, CV_FINDING_WRONG,
+                      "crowdveil pki issue (or make) makes a certificate and a key that fit", "%s", why.text);
     } else {
       const struct cv_identity *identity = cv_tls_identity(tls);
       (void)snprintf(ret_name, CV_NAME_BYTES, "%s", identity->name);

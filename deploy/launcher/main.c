@@ -5,7 +5,7 @@
 
 static const struct cv_command commands[] = {
     {"up", cv_command_up, "run a campaign file with all its parties on this machine"},
-    {"pki", cv_command_pki, "make a CA, issue certificates"},
+    {"pki", cv_command_pki, "make a CA, issue certificates, one or all of a deployment"},
     {"submit", cv_command_submit, "hand a campaign to a broker"},
     {"watch", cv_command_watch, "follow a campaign to its end"},
     {"cancel", cv_command_cancel, "end a campaign"},

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "deploy/launcher/command.h"
+#include "deploy/launcher/pki/make.h"
 #include "deploy/launcher/pki/pki.h"
 
-enum { HOSTS_MAX = 32, DAY_S = 86400 };
+enum { DAY_S = 86400, WORDS_MAX = 1 + CV_PKI_PARTIES_MAX };
 
 struct settings {
   char *dir, *out, *host, *name;
@@ -25,23 +27,23 @@ static const struct cv_config_rule rules[] = {
     {.key = "out",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, out),
-     .help = "folder for what is issued; the CA's own if not given"},
+     .help = "issue: folder for what is issued; the CA's own if not given"},
     {.key = "host",
      .type = CV_CONFIG_TEXT,
      .offset = offsetof(struct settings, host),
-     .help = "host names and IP addresses of a party that others dial, with commas"},
+     .help = "issue: host names and IP addresses of a party that others dial, with commas"},
     {.key = "name",
      .type = CV_CONFIG_TEXT,
      .offset = offsetof(struct settings, name),
      .fallback = "Crowdveil CA",
-     .help = "what the certificate of the CA shows"},
+     .help = "ca, make: what the certificate of the CA shows"},
     {.key = "days",
      .type = CV_CONFIG_REAL,
      .offset = offsetof(struct settings, days),
      .low = -36500,
      .high = 36500,
      .fallback = "365",
-     .help = "days until it expires"},
+     .help = "days until it expires; make: neither later than the CA"},
     {.key = "seconds",
      .type = CV_CONFIG_REAL,
      .offset = offsetof(struct settings, seconds),
@@ -52,15 +54,17 @@ static const struct cv_config_rule rules[] = {
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, renew),
      .fallback = "false",
-     .help = "permit an identity that has a certificate already"},
+     .help = "issue: permit an identity that has a certificate already; make: issue anew what is there"},
 };
 
 static const struct cv_config_table table = {
     .program = "crowdveil pki",
-    .arguments = "ca | issue ROLE/NAME",
+    .arguments = "ca | issue ROLE/NAME | make ROLE/NAME[@HOST[,HOST]...]=FOLDER...",
     .about =
         "makes a CA, and issues certificates for requester/NAME, worker/ID, gateway/FIRST-LAST, broker/NAME and\n"
-        "thirdparty/NAME. No file is overwritten.",
+        "thirdparty/NAME. ca makes a CA, issue one certificate; neither overwrites a file. make brings about a whole\n"
+        "deployment, up to 256 parties: a CA if there is none, and in each FOLDER ca.pem, cert.pem and key.pem. What\n"
+        "is there and good stays; what has expired, or is half done, is issued anew.",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -78,17 +82,17 @@ static int make_ca(const struct settings *settings, int64_t valid_s) {
   return 0;
 }
 
-static size_t split_hosts(char *hosts, const char *host[HOSTS_MAX]) {
+static size_t split_hosts(char *hosts, const char *host[CV_PKI_HOSTS_MAX]) {
   size_t n = 0;
   char *rest = NULL;
-  for (char *at = strtok_r(hosts, ", ", &rest); at != NULL && n < HOSTS_MAX; at = strtok_r(NULL, ", ", &rest)) {
+  for (char *at = strtok_r(hosts, ", ", &rest); at != NULL && n < CV_PKI_HOSTS_MAX; at = strtok_r(NULL, ", ", &rest)) {
     host[n++] = at;
   }
   return n;
 }
 
 static int issue(struct settings *settings, const char *identity, int64_t valid_s) {
-  const char *host[HOSTS_MAX];
+  const char *host[CV_PKI_HOSTS_MAX];
   struct cv_pki_request request = {.identity = identity, .hosts = host, .valid_s = valid_s, .renew = settings->renew};
   request.hosts_n = settings->host == NULL ? 0 : split_hosts(settings->host, host);
   const char *out = settings->out == NULL ? settings->dir : settings->out;
@@ -102,21 +106,72 @@ static int issue(struct settings *settings, const char *identity, int64_t valid_
   return 0;
 }
 
+static int say(const struct cv_pki_party *party) {
+  char until[32] = "";
+  time_t seconds = (time_t)party->until_s;
+  struct tm tm;
+  if (gmtime_r(&seconds, &tm) != NULL) {
+    (void)strftime(until, sizeof(until), "%Y-%m-%d", &tm);
+  }
+  const char *role = cv_role_text(party->identity.role), *name = party->identity.name;
+  switch (party->done) {
+    case CV_PKI_MADE:
+      return printf("%s/%s: made in %s\n", role, name, party->folder);
+    case CV_PKI_THERE:
+      return printf("%s/%s: there already, until %s\n", role, name, until);
+    case CV_PKI_RENEWED:
+      return printf("%s/%s: renewed\n", role, name);
+    default:
+      return 0;
+  }
+}
+
+static int make(const struct settings *settings, const char *const *word, int64_t valid_s) {
+  struct cv_pki_party *party;
+  struct cv_why why;
+  size_t parties = 0;
+  while (parties < CV_PKI_PARTIES_MAX && word[parties] != NULL) {
+    parties++;
+  }
+  if (settings->out != NULL || settings->host != NULL) {
+    return cv_command_fail(&table, 2, "make takes neither --out nor --host; expected both in its words");
+  }
+  if (cv_pki_parties_parse(word, parties, settings->dir, &party, &why) != CV_OK) {
+    return cv_command_fail(&table, 2, "%s", why.text);
+  }
+  const struct cv_pki_make make = {
+      .ca_folder = settings->dir, .ca_name = settings->name, .valid_s = valid_s, .renew = settings->renew};
+  enum cv_err err = cv_pki_make(&make, party, parties, &why);
+  for (size_t i = 0; i < parties; i++) {
+    (void)say(&party[i]);
+  }
+  cv_pki_parties_free(party, parties);
+  return err == CV_OK ? 0 : cv_command_fail(&table, 1, "%s", why.text);
+}
+
+static int run(struct settings *settings, const char *const *word) {
+  int64_t valid_s = isnan(settings->seconds) ? (int64_t)(settings->days * DAY_S) : (int64_t)settings->seconds;
+  if (strcmp(word[0], "ca") == 0 && word[1] == NULL) {
+    return make_ca(settings, valid_s);
+  }
+  if (strcmp(word[0], "issue") == 0 && word[1] != NULL && word[2] == NULL) {
+    return issue(settings, word[1], valid_s);
+  }
+  if (strcmp(word[0], "make") == 0 && word[1] == NULL) {
+    return cv_command_fail(&table, 2, "make: no party; expected ROLE/NAME[@HOST[,HOST]...]=FOLDER, one or more");
+  }
+  if (strcmp(word[0], "make") == 0) {
+    return make(settings, word + 1, valid_s);
+  }
+  return cv_command_fail(&table, 2, "\"%.60s\" is not understood; expected %s", word[0], table.arguments);
+}
+
 int cv_command_pki(int argc, char **argv) {
   struct settings settings = {.seconds = (double)NAN};
-  const char *words[CV_WORDS_MAX] = {0};
-  int status = cv_command_options(&table, argc, argv, 1, 2, words, &settings);
-  if (status >= 0) {
-    cv_config_fini(&table, &settings);
-    return status;
-  }
-  int64_t valid_s = isnan(settings.seconds) ? (int64_t)(settings.days * DAY_S) : (int64_t)settings.seconds;
-  if (strcmp(words[0], "ca") == 0 && words[1] == NULL) {
-    status = make_ca(&settings, valid_s);
-  } else if (strcmp(words[0], "issue") == 0 && words[1] != NULL) {
-    status = issue(&settings, words[1], valid_s);
-  } else {
-    status = cv_command_fail(&table, 2, "\"%.60s\" is not understood; expected %s", words[0], table.arguments);
+  const char *words[WORDS_MAX + 1] = {0};
+  int status = cv_command_options(&table, argc, argv, 1, WORDS_MAX, words, &settings);
+  if (status < 0) {
+    status = run(&settings, words);
   }
   cv_config_fini(&table, &settings);
   return status;

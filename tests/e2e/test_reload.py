@@ -13,7 +13,7 @@ from client.wire import Connection, context
 from harness.admin import metric
 from harness.campaign import GATEWAYS, Run
 from harness.daemon import wait_until
-from harness.pki import Pki
+from harness.pki import Pki, der, served
 from harness.sockets import connections_of
 
 pytestmark = pytest.mark.usefixtures("worker_program")
@@ -102,13 +102,7 @@ class Reloading(Run):
 
     def certificate_of(self, program):
         files = self.deployment.pki.issue("requester/alice" if program == "broker" else "broker/main")
-        with Connection(self.settings[program]["listen"], context(files.ca, files.cert, files.key),
-                        role=program) as connection:
-            return connection.sock.getpeercert(binary_form=True)
-
-
-def der(files):
-    return ssl.PEM_cert_to_DER_cert(Path(files.cert).read_text())
+        return served(self.settings[program]["listen"], files, program)
 
 
 def test_new_certificates_end_no_connection(deployment, undisturbed):

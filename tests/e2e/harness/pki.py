@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates made with the openssl program: the tests need ones, too, that `crowdveil pki` would not make."""
 import shutil
+import ssl
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from client.wire import Connection, context
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,16 @@ class Files:
 
     def config(self):
         return {"ca": self.ca, "cert": self.cert, "key": self.key}
+
+
+def der(files):
+    return ssl.PEM_cert_to_DER_cert(Path(files.cert).read_text())
+
+
+def served(address, files, role):
+    """The certificate, as der() has it, that a program shows to whoever dials it with these files."""
+    with Connection(address, context(files.ca, files.cert, files.key), role=role) as connection:
+        return connection.sock.getpeercert(binary_form=True)
 
 
 def openssl(*args, cwd):

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`crowdveil pki make`: all certificates of a deployment in one command that may be run again at any time."""
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from client.requester import end_name
+from harness.campaign import FINISHER, GATEWAYS, Run
+from harness.commands import crowdveil
+from harness.pki import Files, der, served
+
+PARTIES = {"thirdparty/ranker@localhost,127.0.0.1": "thirdparty", "broker/main@localhost,127.0.0.1": "broker",
+           GATEWAYS[0]: "gateway-1", GATEWAYS[1]: "gateway-2", FINISHER: "gateway-3", "worker/400001": "person",
+           "requester/alice": "requester"}
+FILES = ("ca.pem", "cert.pem", "key.pem")
+
+
+class Made:
+    """The harness's certificates, all by one command."""
+
+    def __init__(self, folder):
+        self.folder, self.parties = folder / "tls", PARTIES
+        self.folder.mkdir()
+        self.of = {word.split("@")[0]: self.folder / name for word, name in PARTIES.items()}
+
+    def words(self):
+        return [f"{word}={self.folder / name}" for word, name in self.parties.items()]
+
+    def make(self, *options, words=None):
+        return crowdveil("pki", "make", "--dir", self.folder / "ca", *options, *(words or self.words()))
+
+    def made(self, *options, words=None):
+        """What it said of each identity."""
+        done = self.make(*options, words=words)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        return dict(line.split(": ", 1) for line in done.stdout.splitlines())
+
+    def issue(self, identity, **_):
+        return Files(*(str(self.of[identity] / name) for name in FILES))
+
+    def bytes(self):
+        return {path: path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def made(deployment, tmp_path):
+    pki = Made(tmp_path)
+    deployment.pki = pki
+    return pki
+
+
+def test_its_files_run_a_deployment(deployment, made):
+    (made.folder / "ca").mkdir()  # a volume that is mounted, and empty
+    (made.folder / "broker").mkdir()
+    assert made.made() == {identity: f"made in {folder}" for identity, folder in made.of.items()}
+    for folder in made.of.values():
+        assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+        assert [(folder / name).stat().st_mode & 0o777 for name in FILES] == [0o644, 0o644, 0o600]
+    before = made.bytes()
+    again = made.made()
+    assert set(again) == set(made.of)
+    assert all(re.fullmatch(r"there already, until \d{4}-\d\d-\d\d", text) for text in again.values()), again
+    assert made.bytes() == before, "nothing has changed"
+    run = Run(deployment)
+    person = run.start_worker("worker/400001", exit_when_done=False)
+    person.wait_for("connected as worker/400001")
+    finished, _ = run.finish()
+    assert end_name(finished.progress.end) == "complete"
+    crowdveil_doctor = crowdveil("doctor", deployment.folder / "broker.yaml")
+    assert "identity broker/main: key, CA and role fit" in crowdveil_doctor.stdout
+
+
+def test_a_running_broker_takes_the_renewed_pair(deployment, made):
+    made.made()
+    run = Run(deployment)
+    workers = run.start_workers()
+    run.when(1000)
+    address, alice = deployment.broker.address, made.issue("requester/alice")
+    old = der(made.issue("broker/main"))
+    assert served(address, alice, "broker") == old
+    assert set(made.made("--renew").values()) == {"renewed"}
+    assert der(made.issue("broker/main")) != old
+    for daemon in (deployment.broker, deployment.thirdparty, *workers):
+        since = daemon.mark()
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for("certificates read again", after=since)
+    assert served(address, made.issue("requester/alice"), "broker") == der(made.issue("broker/main"))
+    finished, _ = run.finish()
+    assert end_name(finished.progress.end) == "complete"
+
+
+def test_a_renewal_that_was_interrupted_is_repaired(deployment, made):
+    """The new key has its name, the new certificate has not: a daemon goes on, and the next run puts it right."""
+    made.made()
+    deployment.up()
+    folder, alice = made.of["broker/main"], made.issue("requester/alice")
+    old = der(made.issue("broker/main"))
+    shutil.copy(made.of["thirdparty/ranker"] / "key.pem", folder / "key.pem")
+    deployment.broker.signal(signal.SIGHUP)
+    deployment.broker.wait_for("going on with the certificates as they were: .*the key does not belong to")
+    assert served(deployment.broker.address, alice, "broker") == old
+    said = made.made()
+    assert said.pop("broker/main") == "renewed" and all(text.startswith("there already") for text in said.values())
+    since = deployment.broker.mark()
+    deployment.broker.signal(signal.SIGHUP)
+    deployment.broker.wait_for("certificates read again", after=since)
+    assert served(deployment.broker.address, alice, "broker") == der(made.issue("broker/main")) != old
+
+
+def test_what_has_expired_is_renewed(made):
+    made.made()
+    word = f"worker/400001={made.of['worker/400001']}"
+    assert made.made("--renew", "--seconds", "-60", words=[word]) == {"worker/400001": "renewed"}
+    said = made.made()
+    assert said.pop("worker/400001") == "renewed" and all(text.startswith("there already") for text in said.values())
+    assert made.made(words=[word])["worker/400001"].startswith("there already")
+
+
+@pytest.mark.parametrize("word, status, says", [
+    ("broker/x", 2, r'"broker/x": expected IDENTITY\[@HOST\[,HOST\]...\]=FOLDER'),
+    ("king/arthur={}/x", 2, "unknown role, expected requester"),
+    ("gateway/9-1={}/x", 2, "expected gateway/FIRST-LAST"),
+    ("broker/x@a_b={}/x", 2, "host 'a_b' is neither an IP address nor a DNS name"),
+    ("broker/x@={}/x", 2, "host '' is neither"),
+    ("broker/x={}/no/x", 2, "no/x: its parent folder: No such file or directory; expected one that exists"),
+    ("broker/x={}/ca", 2, "is the folder of the CA; expected another"),
+    ("broker/x={}/broker/../new", 2, "is the folder of requester/new, too; expected one for each"),
+    ("requester/new={}/x", 2, "requester/new stands here twice; expected it once"),
+    ("broker/x={}/broker", 1, "broker/cert.pem: a certificate of broker/main; expected one of broker/x, or none"),
+    ("worker/7={}/x", 1, "worker/7: overlaps gateway/1-100000, which has a certificate already"),
+])
+def test_a_wrong_word_changes_nothing(made, word, status, says):
+    made.made()
+    before = made.bytes()
+    new = f"requester/new={made.folder / 'new'}"
+    done = made.make("--renew", words=[new, word.format(made.folder)])
+    assert done.returncode == status and done.stdout == ""
+    assert re.fullmatch(f"crowdveil pki: .*{says}.*\n", done.stderr), done.stderr
+    assert made.bytes() == before and not (made.folder / "new").exists()
+
+
+def test_another_ca_is_named(made):
+    made.made()
+    before = made.bytes()
+    shutil.rmtree(made.folder / "ca")
+    done = made.make()
+    assert done.returncode == 1 and re.fullmatch("crowdveil pki: .*cert.pem: issued by another CA .*\n", done.stderr)
+    assert not (made.folder / "ca").exists()
+    assert {path: data for path, data in before.items() if path.parent.name != "ca"} == made.bytes()
+
+
+def test_how_many_parties(tmp_path):
+    words = [f"worker/{number}={tmp_path}/{number}" for number in range(1, 258)]
+    done = crowdveil("pki", "make", "--dir", tmp_path / "ca", *words)
+    assert done.returncode == 2 and "too many words" in done.stderr and not list(Path(tmp_path).iterdir())
+    done = crowdveil("pki", "make", "--dir", tmp_path / "ca", *words[:256])
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 256
+    assert crowdveil("pki", "make", "--dir", tmp_path / "ca2").returncode == 2
