@@ -295,7 +295,8 @@ static enum cv_err add_word(struct parties *parties, const char *word, struct cv
   }
   free(entry);
   return n > 0 ? CV_OK
-               : cv_fail(why, CV_ERR_NOT_FOUND, "%s: no broker.yaml, thirdparty.yaml or gateway-*.yaml in it", word);
+               : cv_fail(why, CV_ERR_NOT_FOUND,
+                         "%s: no broker.yaml, thirdparty.yaml, gateway-*.yaml or worker-*.yaml in it", word);
 }
 
 static const struct party *party_of(const struct parties *parties, enum cv_role role) {

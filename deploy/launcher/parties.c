@@ -17,11 +17,38 @@ struct range {
   uint64_t first, last;
 };
 
+/* The ids that program `number` speaks for. */
 static struct range share_of(const struct cv_parties *parties, uint32_t number) {
-  uint64_t each = parties->workers / parties->gateways, more = parties->workers % parties->gateways;
+  uint64_t shared = parties->workers - parties->alone;
+  if (number > parties->gateways) {
+    uint64_t id = parties->before + shared + (number - parties->gateways);
+    return (struct range){id, id};
+  }
+  uint64_t each = shared / parties->gateways, more = shared % parties->gateways;
   uint64_t before = (number - 1) * each + (number - 1 < more ? number - 1 : more);
   before += parties->before;
   return (struct range){before + 1, before + each + (number - 1 < more)};
+}
+
+/* With the separator of a certificate or of a folder: "worker/1000", "gateway-1-500". */
+static struct cv_party_name identity_of(const struct cv_parties *parties, uint32_t number, char separator) {
+  struct range range = share_of(parties, number);
+  struct cv_party_name name;
+  if (number > parties->gateways) {
+    (void)snprintf(name.text, sizeof(name.text), "worker%c%" PRIu64, separator, range.first);
+  } else {
+    (void)snprintf(name.text, sizeof(name.text), "gateway%c%" PRIu64 "-%" PRIu64, separator, range.first, range.last);
+  }
+  return name;
+}
+
+struct cv_party_name cv_parties_name(const struct cv_parties *parties, uint32_t number) {
+  struct cv_party_name name;
+  if (number > parties->gateways) {
+    return identity_of(parties, number, '-');
+  }
+  (void)snprintf(name.text, sizeof(name.text), "gateway-%u", number);
+  return name;
 }
 
 static enum cv_err issue(const struct cv_parties *parties, const char *identity, bool dialled, struct cv_why *why) {
@@ -44,11 +71,8 @@ enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why
   CV_TRY(issue(parties, "thirdparty/" CV_PARTIES_THIRDPARTY, true, why));
   CV_TRY(issue(parties, "broker/" CV_PARTIES_BROKER, true, why));
   CV_TRY(issue(parties, "requester/" CV_PARTIES_REQUESTER, false, why));
-  for (uint32_t i = 1; i <= parties->gateways; i++) {
-    struct range range = share_of(parties, i);
-    char identity[64];
-    (void)snprintf(identity, sizeof(identity), "gateway/%" PRIu64 "-%" PRIu64, range.first, range.last);
-    CV_TRY(issue(parties, identity, false, why));
+  for (uint32_t i = 1; i <= parties->gateways + parties->alone; i++) {
+    CV_TRY(issue(parties, identity_of(parties, i, '/').text, false, why));
   }
   return CV_OK;
 }
@@ -135,27 +159,25 @@ enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char
   return write_config(parties, "broker.yaml", config, why);
 }
 
-enum cv_err cv_parties_write_gateway(const struct cv_parties *parties, uint32_t number,
-                                     const struct cv_gateway_work *work, struct cv_why *why) {
-  struct range range = share_of(parties, number);
-  char name[64];
-  (void)snprintf(name, sizeof(name), "gateway-%" PRIu64 "-%" PRIu64, range.first, range.last);
+enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t number,
+                                    const struct cv_worker_work *work, struct cv_why *why) {
+  struct cv_party_name name = cv_parties_name(parties, number);
+  char file[64];
   json_t *accept = json_pack("{s:s, s:s, s:i, s:i}", "privatizers", work->spec->privatizer.name, "mechanisms",
                              work->spec->mechanism.name, "epsilon", 4000, "tokens", 0);
   put_delta(accept, work->spec);
-  json_t *config =
-      json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "broker", work->broker, "broker_name", CV_PARTIES_BROKER, "campaign",
-                work->campaign, "requesters", CV_PARTIES_REQUESTER, "tls", tls_of(parties, name), "accept", accept);
+  json_t *config = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "broker", work->broker, "broker_name", CV_PARTIES_BROKER,
+                             "campaign", work->campaign, "requesters", CV_PARTIES_REQUESTER, "tls",
+                             tls_of(parties, identity_of(parties, number, '-').text), "accept", accept);
   if (work->seed != NULL) {
     (void)json_object_set_new(config, "seed", json_integer((json_int_t)*work->seed));
   }
-  (void)snprintf(name, sizeof(name), "gateway-%u", number);
-  CV_TRY(cv_folder_add(parties->folder, name, why));
+  CV_TRY(cv_folder_add(parties->folder, name.text, why));
   if (work->remembers) {
-    put_path(parties, config, "state", name);
+    put_path(parties, config, "state", name.text);
   }
-  (void)snprintf(name, sizeof(name), "gateway-%u/gateway.sock", number);
-  put_socket(parties, config, name);
-  (void)snprintf(name, sizeof(name), "gateway-%u.yaml", number);
-  return write_config(parties, name, config, why);
+  (void)snprintf(file, sizeof(file), "%s/worker.sock", name.text);
+  put_socket(parties, config, file);
+  (void)snprintf(file, sizeof(file), "%s.yaml", name.text);
+  return write_config(parties, file, config, why);
 }

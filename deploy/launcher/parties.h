@@ -19,12 +19,12 @@
 
 struct cv_parties {
   const struct cv_folder *folder;
-  uint32_t gateways;
-  uint64_t workers; /* at least as many as gateways; shared out evenly */
+  uint32_t gateways, alone; /* programs for workers: gateways, and workers with a program each of their own */
+  uint64_t workers; /* at least gateways + alone; the last are alone, the others shared out evenly to the gateways */
   uint64_t before;  /* ids below those of the first worker: it is before + 1 */
 };
 
-/* Folders, CA and certificates: broker/main, thirdparty/main, requester/local, one gateway per share of the workers. */
+/* Folders, CA and certificates: broker/main, thirdparty/main, requester/local, one for each program for workers. */
 CV_MUST_USE enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why);
 
 struct cv_party_files {
@@ -43,15 +43,21 @@ struct cv_broker_risks {
 };
 CV_MUST_USE enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty,
                                                 const struct cv_broker_risks *risks, struct cv_why *why);
-struct cv_gateway_work {
+/* A program for workers, the gateways first: "gateway-1", "worker-1000". */
+struct cv_party_name {
+  char text[40];
+};
+/* `number` from 1 to gateways + alone. */
+struct cv_party_name cv_parties_name(const struct cv_parties *parties, uint32_t number);
+struct cv_worker_work {
   const char *broker;   /* its address */
   const char *campaign; /* the file, absolute */
   const struct cv_spec *spec;
   const uint64_t *seed; /* NULL: the file's */
   bool remembers;       /* which rows it has given: it has a state folder */
 };
-/* gateway-N.yaml, N from 1. */
-CV_MUST_USE enum cv_err cv_parties_write_gateway(const struct cv_parties *parties, uint32_t number,
-                                                 const struct cv_gateway_work *work, struct cv_why *why);
+/* NAME.yaml of cv_parties_name(), and a state folder NAME if it remembers. */
+CV_MUST_USE enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t number,
+                                                const struct cv_worker_work *work, struct cv_why *why);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * crowdveil up: all parties of a campaign on this machine, from nothing to the result.
  *
- *   folder, certificates -> third-party ready -> broker ready -> gateways, Submit -> Watch -> Finished -> stop all
+ *   folder, certificates -> third-party ready -> broker ready -> Submit, workers -> Watch -> Finished -> stop all
  *
  * Whatever goes wrong on the way (a child that ends, a refusal, a signal) stops all in the same order.
  */
@@ -30,11 +30,12 @@
 #include "deploy/launcher/table.h"
 
 /* A broker counts what each worker has spent in a table of so many. */
-enum { WORKERS_MAX = 60000000, PATIENCE_MS = 20000 };
+enum { WORKERS_MAX = 60000000, PATIENCE_MS = 20000, GATEWAYS_MAX = 32, ALONE_MAX = 32 };
+_Static_assert(2 + GATEWAYS_MAX + ALONE_MAX <= CV_CHILDREN_MAX, "third-party, broker, and every program for workers");
 
 struct settings {
   char *state;
-  uint64_t workers, gateways, seed, noise_seed;
+  uint64_t workers, gateways, worker_processes, seed, noise_seed;
   bool keep, json, unsafe_mechanisms;
 };
 
@@ -53,9 +54,15 @@ static const struct cv_config_rule rules[] = {
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, gateways),
      .low = 1,
-     .high = 32,
+     .high = GATEWAYS_MAX,
      .fallback = "2",
      .help = "programs that the workers are shared out to"},
+    {.key = "worker_processes",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, worker_processes),
+     .high = ALONE_MAX,
+     .fallback = "0",
+     .help = "workers, the last ones, that have a program and a certificate of their own besides the gateways"},
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, seed),
@@ -220,20 +227,21 @@ static void on_part(struct up *up, const struct cv_part *part) {
   }
 }
 
-static enum cv_err start_gateways(struct up *up, struct cv_why *why) {
+static enum cv_err start_workers(struct up *up, struct cv_why *why) {
   const struct cv_items *items = &up->prepared.file.items;
   bool from_file = up->settings.seed == CV_SEED_NONE && items->has_seed;
-  const struct cv_gateway_work work = {.broker = up->broker,
-                                       .campaign = up->file,
-                                       .spec = &up->prepared.file.spec,
-                                       .remembers = up->prepared.source.persons.persons > 0,
-                                       .seed = from_file ? NULL : &up->prepared.seed};
-  for (uint32_t i = 1; i <= up->parties.gateways; i++) {
-    char name[32], file[40];
-    (void)snprintf(name, sizeof(name), "gateway-%u", i);
-    (void)snprintf(file, sizeof(file), "%s.yaml", name);
-    CV_TRY(cv_parties_write_gateway(&up->parties, i, &work, why));
-    CV_TRY(cv_children_start(&up->children, name, "crowdveil-worker", cv_folder_file(&up->folder, file), false, why));
+  const struct cv_worker_work work = {.broker = up->broker,
+                                      .campaign = up->file,
+                                      .spec = &up->prepared.file.spec,
+                                      .remembers = up->prepared.source.persons.persons > 0,
+                                      .seed = from_file ? NULL : &up->prepared.seed};
+  for (uint32_t i = 1; i <= up->parties.gateways + up->parties.alone; i++) {
+    struct cv_party_name name = cv_parties_name(&up->parties, i);
+    char file[64];
+    (void)snprintf(file, sizeof(file), "%s.yaml", name.text);
+    CV_TRY(cv_parties_write_worker(&up->parties, i, &work, why));
+    CV_TRY(
+        cv_children_start(&up->children, name.text, "crowdveil-worker", cv_folder_file(&up->folder, file), false, why));
   }
   return CV_OK;
 }
@@ -247,7 +255,7 @@ static void on_accepted(struct up *up, uint64_t campaign) {
   }
   up->is_accepted = true;
   cv_client_ask(&up->client, &watch);
-  if (start_gateways(up, &why) != CV_OK) {
+  if (start_workers(up, &why) != CV_OK) {
     fail(up, &why);
   }
 }
@@ -354,6 +362,18 @@ static uint64_t workers_needed(const struct up *up) {
   return needed < WORKERS_MAX ? needed : WORKERS_MAX;
 }
 
+static void tell_programs(const struct up *up) {
+  const struct cv_parties *parties = &up->parties;
+  uint64_t shared = parties->workers - parties->alone;
+  (void)fprintf(up->people, "%s %s on %u %s", cv_count_text(shared).text, shared == 1 ? "worker" : "workers",
+                parties->gateways, parties->gateways == 1 ? "gateway" : "gateways");
+  if (parties->alone > 0) {
+    (void)fprintf(up->people, " and %u on %s own", parties->alone, parties->alone == 1 ? "its" : "their");
+  }
+  (void)fprintf(up->people, ", state in %s%s\n", up->folder.path,
+                up->folder.is_temporary && !up->settings.keep ? " (temporary)" : "");
+}
+
 static void tell_plan(const struct up *up) {
   const struct cv_spec *spec = &up->prepared.file.spec;
   (void)fprintf(up->people, "campaign %s: %u %s, policy %s, mechanism %s", spec->name, spec->arms,
@@ -364,10 +384,8 @@ static void tell_plan(const struct up *up) {
   if (strcmp(spec->privatizer.name, "none") != 0) {
     (void)fprintf(up->people, ", privatizer %s", spec->privatizer.name);
   }
-  (void)fprintf(up->people, ", seed %" PRIu64 "\n%s workers on %u %s, state in %s%s\n", up->prepared.seed,
-                cv_count_text(up->parties.workers).text, up->parties.gateways,
-                up->parties.gateways == 1 ? "gateway" : "gateways", up->folder.path,
-                up->folder.is_temporary && !up->settings.keep ? " (temporary)" : "");
+  (void)fprintf(up->people, ", seed %" PRIu64 "\n", up->prepared.seed);
+  tell_programs(up);
   struct cv_exposure exposure;
   if (cv_exposure_plan(&up->prepared, cv_exposure_token_micro(spec), &exposure) == CV_OK) {
     cv_exposure_print(&exposure, "", up->people);
@@ -393,13 +411,19 @@ static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) 
   if (realpath(file, up->file) == NULL) {
     return cv_fail(why, CV_ERR_IO, "%s: no usable path", file);
   }
+  uint64_t workers = workers_needed(up), alone = up->settings.worker_processes;
+  if (alone > 0 && alone >= workers) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "--worker-processes %" PRIu64 " of %s %s leaves none for a gateway; expected fewer", alone,
+                   cv_count_text(workers).text, workers == 1 ? "worker" : "workers");
+  }
   CV_TRY(cv_folder_make(up->settings.state, &up->folder, why));
-  uint64_t workers = workers_needed(up);
   up->parties = (struct cv_parties){
       .folder = &up->folder,
       .workers = workers,
       .before = up->prepared.source.persons.persons > 0 ? up->prepared.file.items.first_worker - 1 : 0,
-      .gateways = up->settings.gateways < workers ? (uint32_t)up->settings.gateways : (uint32_t)workers};
+      .alone = (uint32_t)alone,
+      .gateways = (uint32_t)(up->settings.gateways < workers - alone ? up->settings.gateways : workers - alone)};
   return cv_parties_make(&up->parties, why);
 }
 

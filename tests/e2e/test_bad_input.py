@@ -132,6 +132,11 @@ def test_a_bad_data_file(tmp_path, case):
 @pytest.mark.parametrize("args, pattern", [
     (["up"], r"expected|missing"), (["up", "no-such.yaml"], r"no-such.yaml.*No such file"),
     (["up", "campaign.yaml", "--workers", "0"], r"--workers is .*0.*expected"),
+    (["up", "campaign.yaml", "--worker-processes", "33"], r"--worker-processes is .*33.*expected .* 0 to 32"),
+    (["up", "campaign.yaml", "--workers", "4", "--worker-processes", "4"],
+     r"--worker-processes 4 of 4 workers leaves none for a gateway; expected fewer"),
+    (["up", "campaign.yaml", "--workers", "1", "--worker-processes", "2"],
+     r"--worker-processes 2 of 1 worker leaves none for a gateway; expected fewer"),
     (["up", "campaign.yaml", "--wrokers", "3"], r"unknown option .*--wrokers.*--workers"),
     (["up", "campaign.yaml", "--seed"], r"--seed.*no value"), (["upp"], r"upp"), ([], r"expected|crowdveil")])
 def test_bad_usage_of_the_launcher(tmp_path, args, pattern):
@@ -158,9 +163,9 @@ def test_a_state_folder_that_is_not_empty_is_left_alone(tmp_path):
 
 def test_the_beginning_of_an_option_stands_for_it_also_where_there_are_words(tmp_path):
     (tmp_path / "campaign.yaml").write_text(GOOD)
-    done = run("crowdveil", "up", "campaign.yaml", "--worker", "0", cwd=tmp_path)
-    assert_one_line(done, 2, r'--workers is "0"; expected')
-    done = run("crowdveil", "up", "campaign.yaml", "--w", "0", "--s", "1", cwd=tmp_path)  # seed or state
+    done = run("crowdveil", "up", "campaign.yaml", "--gate", "0", cwd=tmp_path)
+    assert_one_line(done, 2, r'--gateways is "0"; expected')
+    done = run("crowdveil", "up", "campaign.yaml", "--g", "0", "--s", "1", cwd=tmp_path)  # seed or state
     assert_one_line(done, 2, r'unknown option "--s"')
 
 

@@ -80,9 +80,9 @@ def write_people(folder, each=FILMS_SEEN):
 
 
 def given(folder):
-    """Scores by worker, and the rows, that the gateways of a state folder have given."""
+    """Scores by worker, and the rows, that the programs for workers of a state folder have given."""
     scores, rows = {}, []
-    for path in sorted(folder.glob("gateway-*/given.db")):
+    for path in sorted(folder.glob("*/given.db")):
         with contextlib.closing(sqlite3.connect(path)) as db:
             scores.update(db.execute("SELECT worker, scores FROM given"))
             rows += [row for row, in db.execute("SELECT row FROM used_row")]
@@ -103,6 +103,22 @@ def test_a_person_is_one_worker_and_is_charged_for_its_rows(tmp_path):
     assert "each of 40 persons is a worker" in done.stderr
     for path in (tmp_path / "state").rglob("*"):
         assert not path.is_file() or b"guest" not in path.read_bytes(), f"{path} names a person"
+
+
+def test_the_last_persons_may_have_programs_of_their_own(tmp_path):
+    write_people(tmp_path)
+    file = tmp_path / "people.yaml"
+    file.write_text(file.read_text().replace("scale:", "first_worker: 101, scale:"))
+    state = tmp_path / "state"
+    done = crowdveil("up", file, "--json", "--worker-processes", "2", "--state", state, cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "38 workers on 2 gateways and 2 on their own" in done.stderr
+    assert sorted(path.parent.name for path in state.glob("*/given.db")) == [
+        "gateway-1", "gateway-2", "worker-139", "worker-140"]
+    scores, rows = given(state)
+    assert scores == {worker: FILMS_SEEN for worker in range(101, 101 + PEOPLE)}
+    assert len(set(rows)) == len(rows) == json.loads(done.stdout)["tokens"] == PEOPLE * FILMS_SEEN
+    assert f"{FILMS_SEEN} rows of 1 persons given in all" in (state / "worker-140.log").read_text()
 
 
 def test_rows_beyond_tokens_per_worker_are_said_to_be_unused(tmp_path):
