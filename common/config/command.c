@@ -32,6 +32,10 @@ int cv_command_main(const char *program, const char *about, const struct cv_comm
     print_help(stdout, program, about, commands, count);
     return 0;
   }
+  if (strcmp(argv[1], "--version") == 0) {
+    (void)printf("%s %s\n", program, CV_VERSION);
+    return 0;
+  }
   for (size_t i = 0; i < count; i++) {
     if (strcmp(argv[1], commands[i].name) == 0) {
       return commands[i].run(argc - 1, argv + 1);

@@ -376,3 +376,10 @@ def test_another_seal_key_is_refused(deployment):
     deployment.stop()
     (deployment.folder / "seal.key").write_bytes(os.urandom(32))
     Party(deployment, "broker").fails({}, 1, r"key|seal|damaged")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_says_its_version(program, tmp_path):
+    said = subprocess.run([PROGRAMS[program], "--version"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    name = program if program == "crowdveil" else f"crowdveil-{program}"
+    assert said.returncode == 0 and re.fullmatch(rf"{name} \d+\.\d+\.\d+\n", said.stdout), said
