@@ -56,7 +56,7 @@ struct cv_worker_work {
   const uint64_t *seed; /* NULL: the file's */
   bool remembers;       /* which rows it has given: it has a state folder */
 };
-/* NAME.yaml of cv_parties_name(), and a state folder NAME if it remembers. */
+/* NAME.yaml of cv_parties_name(), and a folder NAME for its socket and, if it remembers, its state. */
 CV_MUST_USE enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t number,
                                                 const struct cv_worker_work *work, struct cv_why *why);
 
