@@ -358,6 +358,15 @@ def long(tally):
     pytest(tally, "long", "tests/e2e", "-m", "long")
 
 
+def containers(tally):
+    """Images and compose files under podman, where it can be had."""
+    done = run([ROOT / "deploy/bootstrap", "containers"])
+    if done.returncode:
+        tally.skip("containers", f"no engine can be installed: {tail(done.stdout, 1)}")
+        return
+    pytest(tally, "containers", "tests/containers")
+
+
 # Schedules in a run of all suites; from so many on, everything that the simulation can reach must have been.
 SIM_RUNS, SIM_MUST = 1000, 10000
 
@@ -396,11 +405,11 @@ def fuzz(tally, seconds):
 
 
 SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e, "clang": clang,
-          "asan": asan, "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall,
+          "asan": asan, "containers": containers, "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall,
           "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
-ON_BUILD = ("unit", "boundary", "e2e", "sim", "long", "valgrind")
+ON_BUILD = ("unit", "boundary", "e2e", "containers", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
-WATCHED = ("clang", "asan")
+WATCHED = ("clang", "asan", "containers")
 
 
 def whole(text):

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+podman with runc and podman-compose of Debian, in a storage of its own: what these tests build and import is not the
+user's, and stays for the next time. No registry is needed: the base is made by debootstrap.
+"""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+COMPOSE = ROOT / "deploy/compose"
+CONTAINERFILE = ROOT / "deploy/containers/Containerfile"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "crowdveil/containers"
+RUN = Path("/run/crowdveil-containers")
+BASE = "docker.io/library/debian:bookworm-slim"
+MIRROR = "http://deb.debian.org/debian"
+TARGETS = {"thirdparty": "crowdveil-thirdparty", "broker": "crowdveil-broker", "worker": "crowdveil-worker",
+           "crowdveil": "crowdveil", "lab": "crowdveil-lab"}
+FILES = ("rank", "recruit", "local-privacy", "own-data")
+USER = 10001
+
+# Limits that even a container which may not raise its own can give to others.
+CONFIGURATION = """[containers]
+default_ulimits = ["nofile=1024:4096", "nproc=1024:2048"]
+log_driver = "k8s-file"
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+tmp_dir = "{run}/libpod"
+[network]
+network_backend = "netavark"
+network_config_dir = "{cache}/networks"
+"""
+STORAGE = """[storage]
+driver = "overlay"
+graphroot = "{cache}/storage"
+runroot = "{run}/storage"
+"""
+
+
+class Unavailable(Exception):
+    """No containers here, and why."""
+
+
+def environment():
+    env = dict(os.environ, CONTAINERS_CONF=str(CACHE / "containers.conf"),
+               CONTAINERS_STORAGE_CONF=str(CACHE / "storage.conf"))
+    return {name: value for name, value in env.items() if not name.startswith("CROWDVEIL_")}
+
+
+def run(*command, check=True, timeout=300, **kwargs):
+    """A finished process, both streams in stdout."""
+    done = subprocess.run([str(part) for part in command], env=kwargs.pop("env", environment()), text=True,
+                          errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=kwargs.pop("stderr", subprocess.STDOUT), timeout=timeout, **kwargs)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))} ended with status {done.returncode}:\n{done.stdout}")
+    return done
+
+
+def podman(*args, **kwargs):
+    return run("podman", *args, **kwargs)
+
+
+def output(*args):
+    """What podman prints, without its warnings."""
+    return podman(*args, stderr=subprocess.DEVNULL).stdout.strip()
+
+
+def inspect(container):
+    return json.loads(output("inspect", container))[0]
+
+
+def write_configuration():
+    for folder in (CACHE, CACHE / "networks", RUN):
+        folder.mkdir(parents=True, exist_ok=True)
+    (CACHE / "containers.conf").write_text(CONFIGURATION.format(cache=CACHE, run=RUN))
+    (CACHE / "storage.conf").write_text(STORAGE.format(cache=CACHE, run=RUN))
+
+
+def make_base():
+    """A base like Debian's slim image: no lists, caches, locales, manuals or documentation but for licences."""
+    with tempfile.TemporaryDirectory(prefix="crowdveil-base-") as folder:
+        done = run("debootstrap", "--variant=minbase", "bookworm", folder, MIRROR, check=False, timeout=900)
+        if done.returncode != 0:
+            raise Unavailable(f"debootstrap cannot make a base from {MIRROR}: {done.stdout.strip().splitlines()[-1]}")
+        for unused in ("var/lib/apt/lists", "var/cache/apt", "var/log", "usr/share/man", "usr/share/locale",
+                       "usr/share/info"):
+            for path in sorted((Path(folder) / unused).rglob("*"), reverse=True):
+                if path.is_symlink() or path.is_file():
+                    path.unlink()
+        for path in (Path(folder) / "usr/share/doc").rglob("*"):
+            if (path.is_file() or path.is_symlink()) and path.name != "copyright":
+                path.unlink()
+        run("sh", "-c", f"tar -C {folder} -c . | podman import - {BASE}")
+
+
+def prepare():
+    """Everything but the images; raises Unavailable."""
+    missing = [name for name in ("podman", "runc", "podman-compose", "debootstrap") if shutil.which(name) is None]
+    if missing:
+        raise Unavailable(f"{', '.join(missing)} cannot be found; deploy/bootstrap containers installs them")
+    if os.geteuid() != 0:
+        raise Unavailable("debootstrap and these networks need root")
+    write_configuration()
+    if podman("image", "exists", BASE, check=False).returncode != 0:
+        make_base()
+    tried = podman("run", "--rm", BASE, "true", check=False)
+    if tried.returncode != 0:
+        raise Unavailable(f"podman cannot run a container here: {tried.stdout.strip().splitlines()[-1]}")
+
+
+def build(target):
+    podman("build", "--target", target, "-t", TARGETS[target], "-f", CONTAINERFILE, ROOT, timeout=1200)
+
+
+def unpacked(image):
+    """Bytes of an image's files, as they lie on a disk."""
+    return int(output("image", "inspect", "--format", "{{.Size}}", image))

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ranking's containers, tried from inside and disturbed from outside."""
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import engine
+from harness.admin import metric
+from harness.pki import Files, served
+from project import wait_until
+
+BUILD = Path(os.environ.get("CROWDVEIL_BUILD", engine.ROOT / "build"))
+PARTIES = ("worker-1", "worker-2", "worker-3", "broker", "thirdparty")
+NOISE = ["--unsafe-noise-seeded", "--unsafe-noise-seed=7"]
+
+
+def can_connect(project, service, host, port):
+    done = project.execute(service, "timeout", "20", "bash", "-c", f"exec 3<> /dev/tcp/{host}/{port}")
+    return done.returncode == 0
+
+
+def gateways(project, service):
+    return [of["Gateway"] for of in project.inspect(service)["NetworkSettings"]["Networks"].values()]
+
+
+RELEASES = "SELECT plan, arm, tokens, noisy_sum FROM release WHERE campaign = 1 ORDER BY plan, arm"
+STANDINGS = "SELECT arm, class FROM standing WHERE campaign = 1 ORDER BY arm"
+
+
+def outcome(database):
+    """What a third-party that has ended has stored: two runs with the same seeds must agree on it."""
+    db = sqlite3.connect(database)
+    return db.execute(RELEASES).fetchall(), db.execute(STANDINGS).fetchall()
+
+
+def undisturbed(tmp_path):
+    """The same campaign and seeds, by processes of this machine that nothing happens to."""
+    state = tmp_path / "undisturbed"
+    engine.run(BUILD / "deploy/launcher/crowdveil", "up", engine.ROOT / "deploy/campaigns/demo.yaml", "--seed", "244",
+               "--unsafe-noise-seed", "7", "--gateways", "3", "--state", state)
+    return outcome(state / "thirdparty/thirdparty.db")
+
+
+def test_kills_in_mid_campaign(project, tmp_path):
+    """kill -9 of the broker and later of the third-party: the same releases and the same ranking, nothing lost."""
+    expected = undisturbed(tmp_path)
+    pace = ["--arrival-rate=20000"]
+    disturbed = project("rank", broker=NOISE, worker_1=pace, worker_2=pace, worker_3=pace).up()
+    for share, service in ((.2, "broker"), (.5, "thirdparty")):
+        wait_until(lambda share=share: released(disturbed) > share * len(expected[0]), f"{share} of all releases")
+        disturbed.kill(service)
+    assert released(disturbed) < .5 * len(expected[0]), "it was over before the kills"
+    assert disturbed.wait() == 0, disturbed.log("requester")
+    assert "complete, every item is ranked" in disturbed.log("requester")
+    engine.podman("stop", disturbed.id("thirdparty"))
+    assert outcome(f"{disturbed.volume('rank-thirdparty-state')}/thirdparty.db") == expected
+    assert [disturbed.inspect(service)["RestartCount"] for service in ("broker", "thirdparty")] == [1, 1]
+
+
+def released(project):
+    """How many releases the third-party has had since it started, by its own count."""
+    try:
+        folder = Path(f"/proc/{project.pid('thirdparty')}/root/var/lib/crowdveil-admin")
+        return metric(folder, "thirdparty", "crowdveil_thirdparty_releases_total")
+    except OSError:  # it is starting
+        return 0
+
+
+def test_local_privacy_and_a_person_of_its_own(project):
+    """Also the way by podman-compose alone: the requester's service is run once all others are up."""
+    started = project("local-privacy").up("requester")
+    assert started.wait() == 0
+    assert "complete, every item is ranked" in started.log("requester")
+    assert "connected as worker/5100001" in started.log("worker-4")
+    for service in ("worker-1", "worker-4"):
+        folder = Path(f"/proc/{started.pid(service)}/root/var/lib/crowdveil-admin")
+        accepted = metric(folder, "worker", "crowdveil_worker_tokens_accepted_total")
+        assert accepted > 1000 if service == "worker-1" else accepted in (0, 1)
+
+
+@pytest.fixture
+def ranking(project):
+    """All parties are up; the requester has its ranking."""
+    started = project("rank").up()
+    assert started.wait() == 0, started.log("requester")
+    return started
+
+
+def test_parties_of_a_ranking(ranking, tmp_path):
+    """One deployment for all that does not disturb the others."""
+    separation(ranking)
+    confinement(ranking)
+    health(ranking)
+    stolen_certificate(ranking, tmp_path)
+    renewal(ranking)
+
+
+def separation(project):
+    thirdparty, broker = project.address("thirdparty", "ranking"), project.address("broker", "ranking")
+    assert can_connect(project, "worker-1", "broker", 7401)
+    assert can_connect(project, "broker", "thirdparty", 7402), "the test can see a connection"
+    # the worker towards the third-party: name, address, and each bridge of the host
+    assert project.execute("worker-1", "getent", "hosts", "thirdparty").returncode != 0
+    hosts = {"thirdparty", thirdparty, broker, *gateways(project, "worker-1"), *gateways(project, "thirdparty")}
+    for host in hosts:
+        for port in (7401, 7402):
+            assert not can_connect(project, "worker-1", host, port) or (host, port) == (broker, 7401), (host, port)
+    # and the other way round
+    worker = project.address("worker-1", "crowd")
+    assert project.execute("thirdparty", "getent", "hosts", "worker-1").returncode != 0
+    listener = project.address("broker", "crowd")
+    for host in ("worker-1", worker, listener, *gateways(project, "worker-1"), *gateways(project, "thirdparty")):
+        assert not can_connect(project, "thirdparty", host, 7401), host
+    for service in PARTIES:
+        routes = project.execute(service, "cat", "/proc/net/route").stdout.splitlines()[1:]
+        assert routes and all(route.split()[1] != "00000000" for route in routes), (service, routes)
+
+
+def confinement(project):
+    for service in PARTIES:
+        status = project.execute(service, "cat", "/proc/1/status").stdout
+        found = dict(re.findall(r"^(CapEff|CapPrm|CapBnd|NoNewPrivs|Seccomp|Uid):\s+(\S+)", status, re.M))
+        assert found == {"CapEff": "0" * 16, "CapPrm": "0" * 16, "CapBnd": "0" * 16, "NoNewPrivs": "1", "Seccomp": "2",
+                         "Uid": str(engine.USER)}, (service, found)
+        for place in ("/", "/etc", "/usr/bin", "/etc/crowdveil", "/etc/crowdveil/tls"):
+            done = project.execute(service, "touch", f"{place}/x")
+            assert "Read-only file system" in done.stdout, (service, place, done.stdout)
+        mounted = {mount["Name"].split("_rank-")[1] for mount in project.inspect(service)["Mounts"] if "Name" in mount}
+        assert all(name.startswith(service) for name in mounted), (service, mounted)
+
+
+def health(project):
+    project.wait_for_health(*PARTIES)
+    for service in PARTIES:
+        program = "worker" if service.startswith("worker") else service
+        done = project.execute(service, f"crowdveil-{program}", "--config", f"/etc/crowdveil/{program}.yaml", "--probe")
+        assert (done.returncode, done.stdout) == (0, f"crowdveil-{program}: ok\n")
+
+
+# A peer with the files of a folder, which lets other persons than its own arrive; says how that ended.
+SPEAK_FOR_OTHERS = """
+import sys
+from client.worker import Session
+address, folder = sys.argv[1:3]
+try:
+    with Session(address, *(f"{folder}/{name}.pem" for name in ("ca", "cert", "key"))) as session:
+        session.arrive(range(1, 11), credit=64)
+        kind, message = session.until("assign", "backoff", "goodbye")
+        print(kind, getattr(message, "why", ""))
+except OSError as why:
+    print("closed", why)
+"""
+
+
+def speak_for_others(project, folder):
+    """From inside worker-1's network."""
+    done = engine.run("nsenter", f"--net=/proc/{project.pid('worker-1')}/ns/net", "/usr/bin/python3", "-c",
+                      SPEAK_FOR_OTHERS, f"{project.address('broker', 'crowd')}:7401", folder,
+                      env=dict(os.environ, PYTHONPATH=str(engine.ROOT / "tests/e2e")))
+    return done.stdout
+
+
+def connected_as(project, mount, tls, identity):
+    """The worker's program with these files, beside worker-1, is this one for the broker and no other."""
+    started = project.run("worker-1", "-d", *mount, "--tmpfs", "/var/lib/crowdveil-admin", engine.TARGETS["worker"],
+                          *tls, stderr=subprocess.DEVNULL)
+    container = started.stdout.strip()
+    try:
+        said = wait_until(lambda: re.search("connected as (.*)", engine.podman("logs", container).stdout), "connected")
+        assert said[1] == identity
+        wait_until(lambda: f"{identity}: connected" in project.log("broker"), "the broker says who came")
+    finally:
+        engine.podman("rm", "-f", "-t", "0", container)
+
+
+def stolen_certificate(project, tmp_path):
+    """The certificate of one worker, in a container of the same network: it speaks for that person alone."""
+    volume, image = f"{project.name}_stolen", engine.TARGETS["crowdveil"]
+    engine.podman("run", "--rm", "-v", f"{project.name}_rank-ca:/certificates/ca", "-v",
+                  f"{volume}:/certificates/worker-9", image, "pki", "make", "--dir=/certificates/ca",
+                  "worker/6000000=/certificates/worker-9")
+    try:
+        folder = engine.output("volume", "inspect", "--format", "{{.Mountpoint}}", volume)
+        tls = [f"--tls-{what}=/stolen/{what}.pem" for what in ("ca", "cert", "key")]
+        mount = ["-v", f"{volume}:/stolen:ro"]
+        asked = project.run("worker-1", *mount, image, "status", "--broker=broker:7401", "--broker-name=main", *tls)
+        assert asked.returncode == 2 and "worker" in asked.stdout, asked.stdout
+        connected_as(project, mount, tls, "worker/6000000")
+        assert speak_for_others(project, folder).startswith("goodbye"), "its key gives no share of others"
+        # nor does a certificate of a gateway that this key has signed
+        forged = tmp_path / "forged"
+        shutil.copytree(folder, forged)
+        engine.run("openssl", "req", "-x509", "-new", "-key", f"{folder}/key.pem", "-subj", "/CN=gateway", "-days", "2",
+                   "-out", f"{forged}/cert.pem", "-addext", "subjectAltName=URI:crowdveil:gateway/1-1700000",
+                   "-addext", "keyUsage=critical,digitalSignature")
+        assert speak_for_others(project, forged).startswith("closed")
+    finally:
+        engine.podman("volume", "rm", "-f", volume)
+
+
+def renewal(project):
+    """Certificates replaced by rename under running daemons, which read them on SIGHUP and serve the new ones."""
+    requester = project.volume("rank-requester-tls")
+    files = Files(*(f"{requester}/{name}.pem" for name in ("ca", "cert", "key")))
+
+    def shown():
+        return served(f"{project.address('broker', 'crowd')}:7401", files, "broker")
+    before = shown()
+    command = project.inspect("certificates")["Config"]["Cmd"]
+    renewed = engine.podman("run", "--rm", "--volumes-from", project.id("certificates"), engine.TARGETS["crowdveil"],
+                            *command, "--renew")
+    assert renewed.stdout.count("renewed") == 6, renewed.stdout
+    assert shown() == before, "nothing is read without SIGHUP"
+    for service in PARTIES:
+        engine.podman("kill", "--signal", "HUP", project.id(service))
+        wait_until(lambda service=service: "certificates read again" in project.log(service), f"{service} read them")
+    assert shown() != before
+    project.wait_for_health(*PARTIES)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""deploy/compose/run: every compose file ends well, wrong use gets one line, and nothing is left."""
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+
+import pytest
+
+import engine
+from project import wait_until
+
+RUN = engine.COMPOSE / "run"
+
+
+def run(*args, **kwargs):
+    """(status, standard output, standard error)"""
+    done = subprocess.run([RUN, *map(str, args)], env=kwargs.pop("env", engine.environment()), text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=300, **kwargs)
+    return done.returncode, done.stdout, done.stderr
+
+
+def left(name):
+    """What of a project is still there."""
+    of = f"crowdveil-{name}"
+    return [line for kind in (("ps", "-aq"), ("volume", "ls", "-q"), ("network", "ls", "-q"))
+            for line in engine.output(*kind, "--filter", f"label=com.docker.compose.project={of}").split()
+            ] + [line for kind in ("volume", "network")
+                 for line in engine.output(kind, "ls", "--format", "{{.Name}}").split() if line.startswith(f"{of}_")]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    yield
+    for name in (*engine.FILES, "boundary"):
+        if left(name):
+            run(name, "--down")
+
+
+def check_table(printed, row, rows):
+    assert len(re.findall(f"^{row}", printed, re.M)) == rows and re.search("^ended +complete", printed, re.M), printed
+
+
+def test_own_data_ends_well():
+    status, printed, errors = run("own-data", "--no-build")
+    assert status == 0, printed + errors
+    check_table(printed, r" +\d  [A-Z]", 6)
+    assert left("own-data") == []
+
+
+def test_a_recruitment_ends_well_and_a_kept_deployment_goes_on():
+    """--keep leaves it running; another run submits to the same parties, and --down removes them."""
+    status, printed, errors = run("recruit", "--no-build", "--keep")
+    assert status == 0 and "campaign 1\n" in printed and "is still running" in errors, printed + errors
+    check_table(printed, r"worker \d+ ", 20)
+    status, printed, errors = run("recruit", "--no-build", "--keep")
+    assert status == 0 and "campaign 2\n" in printed, printed + errors
+    assert run("recruit", "--down") == (0, "", "") and left("recruit") == []
+
+
+def test_the_boundary_of_a_ranking(say):
+    """Also builds the images as a user would, and ranks."""
+    status, printed, errors = run("boundary")
+    assert status == 0, printed + errors
+    assert "complete, every item is ranked" in printed
+    assert "nobody reaches, reads or may do more than its part" in printed
+    assert "NOT AS IT SHOULD BE" not in printed
+    parts = dict(re.findall(r"^(worker-1|broker|thirdparty|requester)\n((?:  .*\n)+)", printed, re.M))
+    assert set(parts) == {"worker-1", "broker", "thirdparty", "requester"}
+    for party in ("worker-1", "requester"):
+        assert re.search(r"broker:7401 by name +reached\n", parts[party])
+        assert re.search(r"thirdparty:7402 by name +no such name\n", parts[party])
+        assert len(re.findall(r"thirdparty:7402 by the bridge [0-9.]+ +(?:no way there|refused)", parts[party])) == 2
+        assert len(re.findall(r"thirdparty:7402 at [0-9.]+ on ranking +no way there", parts[party])) == 1
+    assert re.search(r"thirdparty:7402 by name +reached\n", parts["broker"])
+    assert re.search(r"worker-1:7401 at [0-9.]+ on crowd +no way there", parts["thirdparty"])
+    assert not re.search("reached(?!; its certificate is turned away)", parts["thirdparty"]), "it dials nobody"
+    assert "thirdparty.db" in parts["thirdparty"] and "broker.db" not in parts["thirdparty"]
+    assert "broker.db" in parts["broker"] and "seal" in parts["broker"]
+    for party, part in parts.items():
+        assert part.count("key.pem") == 1 and "ca.key" not in part, party
+        assert "CapEff: 0000000000000000" in part and "root read-only" in part, party
+    assert left("boundary") == []
+
+
+def test_ctrl_c_cleans_up():
+    running = subprocess.Popen([RUN, "rank", "--no-build"], env=engine.environment(), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    wait_until(lambda: engine.output("ps", "-q", "--filter", "label=com.docker.compose.project=crowdveil-rank",
+                                     "--filter", "label=com.docker.compose.service=broker"), "the broker started")
+    assert run("rank", "--no-build")[0::2] == (2, "run: rank is being run already\n")
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+    printed, _ = running.communicate(timeout=120)
+    assert running.returncode == 128 + signal.SIGINT, printed
+    assert left("rank") == []
+
+
+def path_without(tmp_path, *absent):
+    """A PATH of links to everything but these programs."""
+    for folder in ("/usr/sbin", "/usr/bin", "/sbin", "/bin"):
+        for name in os.listdir(folder):
+            link = tmp_path / name
+            if name not in absent and not link.exists():
+                link.symlink_to(f"{folder}/{name}")
+    return dict(engine.environment(), PATH=str(tmp_path))
+
+
+def refused(status, printed, errors, *words):
+    assert status == 2 and printed == "" and errors.count("\n") == 1, (status, printed, errors)
+    assert all(word in errors for word in words), errors
+
+
+def test_no_engine(tmp_path):
+    env = path_without(tmp_path, "docker", "podman", "docker-compose", "podman-compose")
+    refused(*run("rank", env=env), "no container engine answers", "expected docker", "podman")
+
+
+def test_half_an_engine(tmp_path):
+    env = path_without(tmp_path, "docker", "docker-compose", "podman-compose")
+    refused(*run("rank", env=env), "podman-compose is not")
+
+
+def test_an_engine_that_does_not_answer(tmp_path):
+    env = path_without(tmp_path, "docker", "podman", "docker-compose")
+    fake = tmp_path / "docker"
+    fake.write_text("#!/bin/sh\necho no daemon >&2\nexit 1\n")
+    fake.chmod(0o755)
+    refused(*run("rank", env=env), "its daemon does not answer")
+
+
+@pytest.mark.parametrize("args,words", [
+    (["rannk"], ["rannk", "recruit"]), (["rank", "--sed", "1"], ["--sed"]), (["rank", "--seed", "x"], ["--seed", "x"]),
+    (["rank", "--seed"], ["no value"]), (["rank", "folder"], ["only own-data"]),
+    (["recruit", "--campaign", "x"], ["--campaign"]), (["own-data", "/nowhere"], ["/nowhere"]),
+    (["own-data", "--campaign", "other"], ["other.yaml"]), (["own-data", "--workers", "2"], ["--workers"]),
+    (["../x"], ["../x"])])
+def test_wrong_use_is_one_line(args, words):
+    refused(*run(*args), *words)
+
+
+def test_data_that_the_containers_cannot_read(tmp_path):
+    """One line of the requester's, which reads the same file as the workers."""
+    folder = tmp_path / "mine"
+    shutil.copytree(engine.COMPOSE / "own-data", folder)
+    (folder / "ratings.csv").chmod(0o600)
+    for each in (tmp_path, *tmp_path.parents[:-2]):
+        each.chmod(0o755)
+    status, printed, errors = run("own-data", folder, "--no-build")
+    lines = [line for line in (printed + errors).strip().split("\n") if not line.startswith("run: starting")]
+    assert status == 2 and len(lines) == 1, (status, lines)
+    assert "/data/ratings.csv: cannot be opened: Permission denied" in lines[0], lines
+    assert left("own-data") == []
+
+
+def test_volumes_of_another_version():
+    """State that a newer version has written: the party's own line, and it is not restarted for ever."""
+    volume = "crowdveil-rank_rank-thirdparty-state"
+    engine.podman("volume", "create", volume)
+    folder = engine.output("volume", "inspect", "--format", "{{.Mountpoint}}", volume)
+    with sqlite3.connect(f"{folder}/thirdparty.db") as db:
+        db.execute("CREATE TABLE meta (version INTEGER)")
+        db.execute("PRAGMA application_id = 0x43565450")  # of a third-party's database
+        db.execute("PRAGMA user_version = 999")
+    for path in (folder, f"{folder}/thirdparty.db"):
+        os.chown(path, engine.USER, engine.USER)
+    status, printed, errors = run("rank", "--no-build")
+    assert status == 1 and re.search("^run: thirdparty cannot run: .*999", errors, re.M), printed + errors
+    assert left("rank") == []
