@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
@@ -409,7 +410,28 @@ SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": bounda
           "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
 ON_BUILD = ("unit", "boundary", "e2e", "containers", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
-WATCHED = ("clang", "asan", "containers")
+WATCHED = ("clang", "asan")
+BESIDE = "containers"  # waits for others most of its time
+
+
+class Beside:
+    """A suite in a process of its own, beside others; its report comes when it is joined."""
+
+    def __init__(self, suite):
+        self.suite, self.log = suite, tempfile.TemporaryFile("w+", errors="replace")
+        self.process = subprocess.Popen([PYTHON, "-B", __file__, suite], stdout=self.log, stderr=subprocess.STDOUT)
+
+    def join(self, tally):
+        status = self.process.wait()
+        self.log.seek(0)
+        report = self.log.read()
+        print(report, end="", flush=True)
+        counts = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", report, re.M)
+        if not counts or status not in (0, 1):
+            tally.fail(self.suite, f"status {status} and no count at its end")
+            return
+        tally.passed, tally.failed, tally.skipped = (
+            sum_ + int(more or 0) for sum_, more in zip((tally.passed, tally.failed, tally.skipped), counts[-1]))
 
 
 def whole(text):
@@ -421,9 +443,9 @@ def whole(text):
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
                                      epilog="Without a suite these run: " + ", ".join(DEFAULT) + "; with --ci also "
-                                            + ", ".join(WATCHED) + "; with --long N only sim. The others take "
-                                            "minutes each: long has hundreds of kills, and parties that stand still or "
-                                            "are cut off for longer than every default; "
+                                            + ", ".join((*WATCHED, BESIDE)) + "; with --long N only sim. The others "
+                                            "take minutes each: long has hundreds of kills, and parties that stand "
+                                            "still or are cut off for longer than every default; "
                                             "mutations plants faults and looks whether sim finds them, recall whether "
                                             "the audit does; asan-e2e, tsan and valgrind run the same tests watched by "
                                             "a sanitizer. Exit status: 0, or 1 if a test failed, or 2 for usage.")
@@ -445,7 +467,10 @@ def main():
     tally = Tally()
     wanted = args.suite or (["sim"] if args.long or args.first else [*DEFAULT, *(WATCHED if args.ci else ())])
     built = not any(suite in ON_BUILD for suite in wanted) or main_build(tally)
+    beside = None
     for suite in wanted:
+        if args.ci and not args.suite and suite == WATCHED[0] and built:
+            beside = Beside(BESIDE)
         started, before = time.monotonic(), (tally.passed, tally.failed, tally.skipped)
         print(f"=== {suite}", flush=True)
         if suite in ON_BUILD and not built and suite != "unit":
@@ -465,6 +490,8 @@ def main():
                                    zip((tally.passed, tally.failed, tally.skipped), before))
         print(f"--- {suite}: {passed} passed, {failed} failed, {skipped} skipped, "
               f"{time.monotonic() - started:.0f} s", flush=True)
+    if beside is not None:
+        beside.join(tally)
     for note in tally.notes:
         print(note)
     print(tally.line())
