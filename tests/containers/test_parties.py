@@ -7,8 +7,6 @@ import sqlite3
 import subprocess
 from pathlib import Path
 
-import pytest
-
 import engine
 from harness.admin import metric
 from harness.pki import Files, served
@@ -83,16 +81,10 @@ def test_local_privacy_and_a_person_of_its_own(project):
         assert accepted > 1000 if service == "worker-1" else accepted in (0, 1)
 
 
-@pytest.fixture
-def ranking(project):
-    """All parties are up; the requester has its ranking."""
-    started = project("rank").up()
-    assert started.wait() == 0, started.log("requester")
-    return started
-
-
-def test_parties_of_a_ranking(ranking, tmp_path):
-    """One deployment for all that does not disturb the others."""
+def test_parties_of_a_ranking(project, tmp_path):
+    """One deployment, whose requester has its ranking, for all that does not disturb the others."""
+    ranking = project("rank").up()
+    assert ranking.wait() == 0, ranking.log("requester")
     separation(ranking)
     confinement(ranking)
     health(ranking)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a container needs: --probe as its health check, the worker's admin socket, and a start before the files and the
 other parties are there."""
+import contextlib
 import os
 import re
 import shutil
@@ -294,14 +295,16 @@ def test_a_file_that_may_not_be_read_is_named_so(deployment, campaign, name):
 
 
 def wait_for_patience(address, more_than):
-    """Sits at the broker's address, and hangs up on whoever calls, until somebody has called for so many seconds."""
+    """Sits at the broker's address, and hangs up on whoever calls, until so many seconds after the first call."""
     host, port = address.rsplit(":", 1)
     with socket.create_server((host, int(port))) as server:
         server.settimeout(30)
-        first = None
-        while first is None or time.monotonic() - first < more_than:
-            server.accept()[0].close()
-            first = first or time.monotonic()
+        server.accept()[0].close()
+        end = time.monotonic() + more_than
+        while (left := end - time.monotonic()) > 0:
+            server.settimeout(left)
+            with contextlib.suppress(TimeoutError):
+                server.accept()[0].close()
 
 
 def test_a_requester_may_come_before_the_broker_and_outlast_it(deployment, campaign):
@@ -312,11 +315,11 @@ def test_a_requester_may_come_before_the_broker_and_outlast_it(deployment, campa
     (deployment.folder / "submit.yaml").write_text(CAMPAIGN + "limits: {tokens: 20000}\n")
     submit = deployment.launch("submit", [PROGRAMS["crowdveil"], "submit", deployment.folder / "submit.yaml", "--watch",
                                           "--patience", "60s", *options])
-    wait_for_patience(address, 4)
+    wait_for_patience(address, 3.2)  # without the option it is 3 s
     deployment.start_broker({"listen": address})
     submit.wait_for("^campaign 1$")
     deployment.broker.kill()
-    wait_for_patience(address, 4)
+    wait_for_patience(address, 3.2)  # without the option it is 3 s
     deployment.start_broker({"listen": address})
     deployment.start_worker("gateway/1-20000", campaign)
     assert submit.wait() == 0
