@@ -42,8 +42,13 @@ reach() {
 # expect FROM HOST PORT WORD HOW: a line for one attempt. WORD is yes (has to reach it), may (is turned away there, by its
 # certificate), no (must not come near), bridge (the host itself may refuse).
 expect() {
-  local found mark=''
+  local found mark='' tries=5
   found=$(reach "$1" "$2" "$3")
+  while [ "$4" = yes ] && [ "$found" != reached ] && [ "$tries" -gt 0 ]; do
+    tries=$((tries - 1)) # a name server that is just being told of a container gives no answer
+    sleep 2
+    found=$(reach "$1" "$2" "$3")
+  done
   case $4:$found in
     yes:reached | no:no* | bridge:no* | bridge:refused) ;;
     may:*) [ "$found" != reached ] || found='reached; its certificate is turned away' ;;
