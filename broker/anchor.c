@@ -48,7 +48,7 @@ static bool get_hex(const char *from, uint8_t *bytes, size_t n) {
   return true;
 }
 
-/* A number of DIGITS digits and the character that ends it. */
+/* Parses a number of DIGITS digits that is followed by `end`. */
 static bool get_number(const char *from, char end, uint64_t *ret) {
   char digits[DIGITS + 1];
   memcpy(digits, from, DIGITS);
@@ -88,13 +88,14 @@ static enum cv_err read_mark(struct cv_anchor *anchor, struct cv_anchor_mark *re
     return CV_OK;
   }
   if (n != LINE || !parse(line, ret)) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s: no anchor of a broker; expected one line of %d bytes", anchor->path, LINE);
+    return cv_fail(why, CV_ERR_DAMAGED, "%s: not an anchor of a broker; expected one line of %d bytes", anchor->path,
+                   LINE);
   }
   *ret_exists = true;
   return CV_OK;
 }
 
-/* A file that was just made is there after a loss of power only if its folder was synced, too. */
+/* A new file survives a power failure only if its folder is synced, too. */
 static enum cv_err sync_folder(const char *path, struct cv_why *why) {
   char *copy = strdup(path);
   if (copy == NULL) {
@@ -169,6 +170,7 @@ enum cv_err cv_anchor_write(struct cv_anchor *anchor, const struct cv_anchor_mar
                  "%s%s %020" PRIu64 " %s %020" PRIu64 " %020" PRIu64 " %020" PRIu64 " %020" PRIu64 "\n",
                  mark->has_codes ? head : head_without_codes, database, mark->commit, hash, mark->totals.campaigns,
                  mark->totals.releases, mark->totals.tokens, mark->totals.promised_micro);
+  /* One write of fixed length in place, synced before anything that depends on it is sent. */
   if (pwrite(anchor->fd, line, LINE, 0) != LINE || fdatasync(anchor->fd) != 0) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot write the anchor: %s", anchor->path, strerror(errno));
   }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The anchor: a small file outside the state folder that says how far the database has come, written and synced after
- * each commit and before anything is sent. A database that is put back to an older copy is behind its anchor.
+ * The anchor: a small file outside the state folder that records the last commit of the database. It is written and
+ * synced after each commit and before anything is sent, so a database restored from an older copy is behind its anchor.
  *
- * One line of fixed length: "crowdveil-anchor 3 DATABASE COMMIT HASH CAMPAIGNS RELEASES TOKENS PROMISED\n", database
- * and hash in hex. The totals bound what a database that is behind has forgotten. The number 2 in 3's place is that of
- * a database whose rows have no codes (broker/proof.h): once they have, nobody can take them for such rows again.
+ * One line of fixed length: "crowdveil-anchor 3 DATABASE COMMIT HASH CAMPAIGNS RELEASES TOKENS PROMISED\n", with
+ * DATABASE and HASH in hex. The totals bound what an outdated database has forgotten. Version 2 instead of 3 marks a
+ * database whose rows have no codes (broker/proof.h); version 3 prevents a later downgrade to such rows.
  */
 #ifndef CV_BROKER_ANCHOR_H
 #define CV_BROKER_ANCHOR_H
@@ -24,18 +24,18 @@ struct cv_anchor_mark {
   uint64_t commit;
   struct cv_digest hash; /* chained over all commits */
   struct cv_totals totals;
-  bool has_codes; /* its rows */
+  bool has_codes; /* the database's rows have codes */
 };
 
 struct cv_anchor;
 
-/* Opens the file (made with mode 0600 if it is not there: *ret_exists tells) and reads what it says into *ret_mark. */
+/* Opens the file, creates it with mode 0600 if there is none, and reads its mark. *ret_exists: the file existed. */
 CV_MUST_USE enum cv_err cv_anchor_open(const char *path, struct cv_anchor **ret, bool *ret_exists,
                                        struct cv_anchor_mark *ret_mark, struct cv_why *why);
-/* What the file says, without making or changing it. */
+/* Reads the mark without creating or changing the file. */
 CV_MUST_USE enum cv_err cv_anchor_peek(const char *path, bool *ret_exists, struct cv_anchor_mark *ret_mark,
                                        struct cv_why *why);
-/* Durable when it returns. */
+/* Writes and syncs the mark. */
 CV_MUST_USE enum cv_err cv_anchor_write(struct cv_anchor *anchor, const struct cv_anchor_mark *mark,
                                         struct cv_why *why);
 void cv_anchor_close(struct cv_anchor *anchor);

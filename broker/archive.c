@@ -125,6 +125,7 @@ void cv_archive_close_none(struct cv_archive *archive) {
 }
 
 static void close_no_more(struct cv_archive *archive, struct cv_ended *ended) {
+  /* The list is singly linked: unlinking the last record moves the end pointer. */
   struct cv_ended **at = &archive->closing;
   while (ended->close_due && *at != ended) {
     at = &(*at)->closing;
@@ -143,6 +144,7 @@ static void leave(struct cv_archive *archive, struct cv_ended *ended) {
 
 void cv_archive_purge(struct cv_archive *archive, struct cv_ended *ended, bool forget) {
   bool is_waiting = ended->purged && (!ended->is_clean || ended->forget);
+  /* A record is on the list of rows to delete at most once; a clean one returns to it only to be forgotten. */
   if (forget && !ended->forget) {
     ended->forget = true;
     ended->owner->forgot++;
@@ -175,6 +177,7 @@ static void add_totals(struct cv_totals *to, uint64_t *cost_micro, const struct 
 
 void cv_archive_forget(struct cv_archive *archive, struct cv_ended *ended) {
   struct cv_owner *owner = ended->owner;
+  /* The sums take over the record's totals before it is freed, so that the broker's totals never shrink. */
   add_totals(&archive->past.totals, &archive->past.cost_micro, ended);
   archive->past.count++;
   close_no_more(archive, ended);
@@ -198,7 +201,7 @@ void cv_archive_totals(const struct cv_archive *archive, struct cv_totals *ret, 
   *ret_cost_micro = cost_micro;
 }
 
-/* ---- stored ---- */
+/* ---- stored forms ---- */
 
 /* The numbers of a record, in the order in which they are stored. */
 #define FIELDS(ended)                                                                                         \
@@ -286,7 +289,7 @@ enum cv_err cv_archive_read(struct cv_archive *archive, uint32_t id, struct cv_r
     free(ended);
     return err;
   }
-  if (ended->purged && !ended->is_clean) { /* a stop came in between */
+  if (ended->purged && !ended->is_clean) { /* a shutdown interrupted the deletion of its rows */
     leave(archive, ended);
   }
   return CV_OK;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is kept in memory of campaigns that have ended: a small record each, by number and by requester. All else of
- * them lies in the database, from where it is fetched when somebody asks.
+ * Campaigns that have ended, in memory: one small record each, by number and by requester. Everything else about them
+ * is in the database and is fetched on request (fetch.h).
  *
- * A record lives in one of three ways:
+ * A record is in one of three states:
  *
- *   KEPT     its campaign can be fetched
- *   PURGED   its campaign is gone, or is going, a few rows a commit (`dropped` says how far); the number and the client
- *            key are known still, so that a submission that is repeated is not a new campaign
- *   none     forgotten: only the sums of all such campaigns are left, since totals must never shrink
+ *   KEPT     the campaign can be fetched
+ * PURGED   the campaign's rows are deleted or being deleted, a few per commit (up to `dropped`); number and client key
+ *            are kept, so that a repeated submission does not create a new campaign
+ *   none     forgotten: only the sums over all such campaigns remain, because totals must never shrink
  *
- * Numbers are given once, whatever is forgotten. Workers' accounts are no part of a campaign, and never go.
+ * A number is never used twice, even after its record is forgotten. Workers' accounts are not part of a campaign and
+ * are never deleted.
  */
 #ifndef CV_BROKER_ARCHIVE_H
 #define CV_BROKER_ARCHIVE_H
@@ -26,23 +27,23 @@ struct cv_ended {
   uint32_t id;
   UT_hash_handle hh;
   struct cv_owner *owner;
-  struct cv_ended *before, *after; /* of the same requester, in the order in which they ended */
-  struct cv_ended *leaving;        /* the next one whose rows go */
-  struct cv_ended *closing;        /* the next one that the third-party is told of */
-  struct cv_ended *next_changed;   /* since they were stored */
+  struct cv_ended *before, *after; /* of the same requester, in the order of their ends */
+  struct cv_ended *leaving;        /* next record whose rows are to be deleted */
+  struct cv_ended *closing;        /* next record to close at the third-party */
+  struct cv_ended *next_changed;   /* next record that differs from its stored form */
   uint8_t client_key[CV_CLIENT_KEY_BYTES];
-  struct cv_digest spec_digest;   /* of what was accepted */
-  char thirdparty[CV_NAME_BYTES]; /* that opened it; "": none, or it is not known */
-  struct cv_progress progress;    /* at its end; workers and third-party are those of the moment */
+  struct cv_digest spec_digest;   /* of the spec as accepted */
+  char thirdparty[CV_NAME_BYTES]; /* the third-party that opened it; "": none, or unknown */
+  struct cv_progress progress;    /* at its end; workers and third-party are filled in when reported */
   uint64_t ended_wall_ms;
-  uint64_t cost_micro;   /* what its tokens have cost their workers at least */
-  uint64_t worker_micro; /* the most that it can have cost one worker */
+  uint64_t cost_micro;   /* lower bound of what its tokens have cost their workers in total */
+  uint64_t worker_micro; /* upper bound of what it has cost one worker */
   bool purged;
-  bool is_clean;    /* and all its rows are gone */
-  bool forget;      /* when they are, the record goes, too */
-  bool changed;     /* since it was stored */
-  bool close_due;   /* the third-party is told */
-  uint64_t dropped; /* rows of plans and releases up to this number are gone */
+  bool is_clean;    /* purged, and all its rows are deleted */
+  bool forget;      /* delete the record once its rows are deleted */
+  bool changed;     /* differs from the stored form */
+  bool close_due;   /* the third-party must be sent a close */
+  uint64_t dropped; /* plans and releases up to this number are deleted */
 };
 
 /* A requester with campaigns that have ended. */
@@ -50,11 +51,11 @@ struct cv_owner {
   char name[CV_NAME_BYTES];
   UT_hash_handle hh;
   struct cv_ended *first, *last;
-  uint32_t count;  /* of them */
-  uint32_t forgot; /* of these: whose record is about to go */
+  uint32_t count;  /* records */
+  uint32_t forgot; /* of these: records that are about to be forgotten */
 };
 
-/* What all forgotten campaigns come to. */
+/* Sums over all forgotten campaigns. */
 struct cv_past {
   uint64_t count, cost_micro;
   struct cv_totals totals;
@@ -63,8 +64,8 @@ struct cv_past {
 struct cv_archive {
   struct cv_ended *all; /* by number */
   struct cv_owner *owners;
-  struct cv_ended *leaving, **leaving_end; /* whose rows go, in that order */
-  struct cv_ended *closing, **closing_end; /* that the third-party is to let go of */
+  struct cv_ended *leaving, **leaving_end; /* rows to be deleted, in this order */
+  struct cv_ended *closing, **closing_end; /* to close at the third-party */
   struct cv_ended *changed;
   uint32_t count;
   struct cv_past past;
@@ -73,29 +74,29 @@ struct cv_archive {
 void cv_archive_init(struct cv_archive *archive);
 void cv_archive_fini(struct cv_archive *archive);
 
-/* NULL if there is none, or no more. */
+/* Both return NULL if there is none, or if it was forgotten. */
 struct cv_ended *cv_archive_find(const struct cv_archive *archive, uint64_t id);
 struct cv_owner *cv_archive_owner(const struct cv_archive *archive, const char *requester);
-/* The record becomes the archive's, as its requester's last; CV_ERR_NOMEM, and it is not. */
+/* Takes ownership of the record, as the last one of its requester. CV_ERR_NOMEM: the caller keeps it. */
 CV_MUST_USE enum cv_err cv_archive_add(struct cv_archive *archive, struct cv_ended *ended, const char *requester);
-/* It differs from what is stored. */
+/* Marks the record for the next batch: it differs from its stored form. */
 void cv_archive_mark(struct cv_archive *archive, struct cv_ended *ended);
-/* One of those, which then does not any more; NULL if there is none. */
+/* Removes one record from the list of changed ones and returns it; NULL if the list is empty. */
 struct cv_ended *cv_archive_take_changed(struct cv_archive *archive);
-/* The third-party is to be told; the first of those, NULL if there is none; nobody is to be told any more. */
+/* The list of records to close at the third-party: append; take the first, NULL if empty; clear. */
 void cv_archive_close(struct cv_archive *archive, struct cv_ended *ended);
 struct cv_ended *cv_archive_take_closing(struct cv_archive *archive);
 void cv_archive_close_none(struct cv_archive *archive);
-/* Its rows go from now on; with `forget` the record goes with them. */
+/* Starts to delete the campaign's rows; with `forget` the record is deleted after them. */
 void cv_archive_purge(struct cv_archive *archive, struct cv_ended *ended, bool forget);
-/* Takes the first one whose rows go off the list: they are gone. */
+/* Removes the first record from the list of those whose rows are being deleted: all its rows are deleted. */
 void cv_archive_left(struct cv_archive *archive);
-/* Frees the record, which is neither leaving nor changed; the past has its sums. */
+/* Adds the record to the sums of forgotten campaigns and frees it. It must be neither leaving nor changed. */
 void cv_archive_forget(struct cv_archive *archive, struct cv_ended *ended);
-/* What all of them come to, forgotten ones included; sums stop at the end of their range. */
+/* Totals over all records, forgotten ones included; sums saturate. */
 void cv_archive_totals(const struct cv_archive *archive, struct cv_totals *ret, uint64_t *ret_cost_micro);
 
-/* The stored forms. CV_ERR_DAMAGED; CV_ERR_NOMEM. */
+/* The stored forms. Reading: CV_ERR_DAMAGED, CV_ERR_NOMEM. */
 void cv_ended_put(const struct cv_ended *ended, struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_archive_read(struct cv_archive *archive, uint32_t id, struct cv_reader *row);
 void cv_past_put(const struct cv_past *past, struct cv_buf *out);

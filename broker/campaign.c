@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A campaign's life: made, marked, stopped, ended. */
+#include "broker/campaign.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/conn.h"
 #include "broker/state.h"
 
 enum { PLACE_CHUNKS_MAX = 16384 };
 
-struct cv_campaign *cv_campaign_find(struct cv_broker *broker, uint64_t id) {
-  struct cv_campaign *campaign = NULL;
+struct cv_broker_campaign *cv_broker_campaign_find(struct cv_broker *broker, uint64_t id) {
+  struct cv_broker_campaign *campaign = NULL;
   if (id <= UINT32_MAX) {
     uint32_t key = (uint32_t)id;
     HASH_FIND(hh, broker->campaigns, &key, sizeof(key), campaign);
@@ -16,7 +18,7 @@ struct cv_campaign *cv_campaign_find(struct cv_broker *broker, uint64_t id) {
   return campaign;
 }
 
-static enum cv_err make_arms(struct cv_campaign *campaign) {
+static enum cv_err make_arms(struct cv_broker_campaign *campaign) {
   campaign->arm = calloc(campaign->spec.arms, sizeof(*campaign->arm));
   campaign->standing = calloc(campaign->spec.arms, sizeof(*campaign->standing));
   if (campaign->arm == NULL || campaign->standing == NULL) {
@@ -32,8 +34,8 @@ static enum cv_err make_arms(struct cv_campaign *campaign) {
   return CV_OK;
 }
 
-static void append_open(struct cv_broker *broker, struct cv_campaign *campaign) {
-  struct cv_campaign **at = &broker->open;
+static void append_open(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  struct cv_broker_campaign **at = &broker->open;
   while (*at != NULL) {
     at = &(*at)->next_open;
   }
@@ -41,9 +43,9 @@ static void append_open(struct cv_broker *broker, struct cv_campaign *campaign) 
   broker->open_count++;
 }
 
-enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec, bool as_before,
-                            struct cv_campaign **ret) {
-  struct cv_campaign *campaign = calloc(1, sizeof(*campaign));
+enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec, bool as_before,
+                                   struct cv_broker_campaign **ret) {
+  struct cv_broker_campaign *campaign = calloc(1, sizeof(*campaign));
   if (campaign == NULL) {
     return CV_ERR_NOMEM;
   }
@@ -59,14 +61,14 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
     err = cv_payroll_init(&campaign->payroll, &campaign->spec);
   }
   if (err != CV_OK) {
-    cv_campaign_free(campaign);
+    cv_broker_campaign_free(campaign);
     return err;
   }
   campaign->id = id;
   cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
   cv_chunks_init(&campaign->payers, broker->config.limits.chunks);
   if (CV_TABLE_ADD(broker->campaigns, id, campaign) != CV_OK) {
-    cv_campaign_free(campaign);
+    cv_broker_campaign_free(campaign);
     return CV_ERR_NOMEM;
   }
   append_open(broker, campaign);
@@ -74,14 +76,14 @@ enum cv_err cv_campaign_new(struct cv_broker *broker, uint32_t id, const struct 
   return CV_OK;
 }
 
-void cv_campaign_count(struct cv_broker *broker, const struct cv_campaign *campaign) {
+void cv_broker_campaign_count(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
   struct cv_totals *totals = &broker->totals;
   totals->campaigns = campaign->id > totals->campaigns ? campaign->id : totals->campaigns;
   totals->promised_micro =
       cv_ledger_add(totals->promised_micro, cv_privacy_worker_micro(&campaign->privacy, &campaign->spec));
 }
 
-static void free_secrets(struct cv_campaign *campaign) {
+void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   for (uint32_t i = 0; campaign->arm != NULL && i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
     cv_mechanism_free(arm->mechanism);
@@ -98,11 +100,11 @@ static void free_secrets(struct cv_campaign *campaign) {
   campaign->reserved = 0;
 }
 
-void cv_campaign_free(struct cv_campaign *campaign) {
+void cv_broker_campaign_free(struct cv_broker_campaign *campaign) {
   if (campaign == NULL) {
     return;
   }
-  free_secrets(campaign);
+  cv_broker_campaign_free_secrets(campaign);
   for (size_t i = 0; i < campaign->plans; i++) {
     free(campaign->plan[i].want);
   }
@@ -116,8 +118,8 @@ void cv_campaign_free(struct cv_campaign *campaign) {
   free(campaign);
 }
 
-static void leave_open(struct cv_broker *broker, struct cv_campaign *campaign) {
-  struct cv_campaign **at = &broker->open;
+void cv_broker_campaign_leave_open(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  struct cv_broker_campaign **at = &broker->open;
   while (*at != NULL && *at != campaign) {
     at = &(*at)->next_open;
   }
@@ -128,39 +130,14 @@ static void leave_open(struct cv_broker *broker, struct cv_campaign *campaign) {
   }
 }
 
-void cv_campaign_over(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end, uint64_t wall_ms) {
-  campaign->end = end;
-  campaign->phase = CV_PHASE_ENDED;
-  campaign->ended_wall_ms = wall_ms;
-  free_secrets(campaign);
-  leave_open(broker, campaign);
-}
-
-void cv_campaign_drop(struct cv_broker *broker, struct cv_campaign *campaign) {
-  leave_open(broker, campaign);
+void cv_broker_campaign_drop(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  cv_broker_campaign_leave_open(broker, campaign);
   HASH_DEL(broker->campaigns, campaign);
-  cv_campaign_free(campaign);
+  cv_broker_campaign_free(campaign);
 }
 
-static struct cv_ended *record_of(struct cv_broker *broker, const struct cv_campaign *campaign) {
-  struct cv_ended *ended = cv_archive_find(&broker->archive, campaign->id);
-  if (ended != NULL) {
-    return ended;
-  }
-  ended = calloc(1, sizeof(*ended));
-  if (ended == NULL) {
-    return NULL;
-  }
-  ended->id = campaign->id;
-  memcpy(ended->client_key, campaign->client_key, sizeof(ended->client_key));
-  if (cv_archive_add(&broker->archive, ended, campaign->requester) != CV_OK) {
-    free(ended);
-    return NULL;
-  }
-  return ended;
-}
-
-enum cv_err cv_campaign_digest(const struct cv_broker *broker, const struct cv_spec *spec, struct cv_digest *ret) {
+enum cv_err cv_broker_campaign_digest(const struct cv_broker *broker, const struct cv_spec *spec,
+                                      struct cv_digest *ret) {
   struct cv_buf bytes = {0};
   cv_spec_encode(spec, &bytes);
   bool ok = cv_buf_ok(&bytes);
@@ -171,58 +148,24 @@ enum cv_err cv_campaign_digest(const struct cv_broker *broker, const struct cv_s
   return ok ? CV_OK : CV_ERR_NOMEM;
 }
 
-void cv_campaign_archive(struct cv_broker *broker, const struct cv_campaign *campaign) {
-  struct cv_ended *ended = record_of(broker, campaign);
-  if (ended == NULL || cv_campaign_digest(broker, &campaign->spec, &ended->spec_digest) != CV_OK) {
-    broker->failed = true;
-    return;
-  }
-  cv_campaign_progress(broker, campaign, &ended->progress);
-  ended->ended_wall_ms = campaign->ended_wall_ms;
-  memcpy(ended->thirdparty, campaign->thirdparty, sizeof(ended->thirdparty));
-  ended->worker_micro = cv_privacy_worker_micro(&campaign->privacy, &campaign->spec);
-  if (cv_privacy_is_unprotected(&campaign->privacy)) {
-    ended->cost_micro = 0; /* its givers' accounts are at their end */
-  } else if (__builtin_mul_overflow(cv_campaign_charge(campaign, 1), campaign->tokens, &ended->cost_micro)) {
-    ended->cost_micro = UINT64_MAX;
-  }
-  cv_archive_mark(&broker->archive, ended);
-  broker->changed = true;
-}
-
-void cv_campaign_mark(struct cv_broker *broker, struct cv_campaign *campaign) {
+void cv_broker_campaign_mark(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
   campaign->changed = true;
   campaign->progressed = true;
   broker->changed = true;
 }
 
-void cv_campaign_stop(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end) {
-  if (campaign->phase >= CV_PHASE_STOPPING) {
-    return;
-  }
-  campaign->phase = CV_PHASE_STOPPING;
-  campaign->end = end;
-  campaign->purge = true;
-  free_secrets(campaign);
-  cv_campaign_mark(broker, campaign);
+bool cv_broker_campaign_stays_with(const char *keeper, const char *thirdparty) {
+  return keeper[0] == '\0' || strcmp(keeper, thirdparty) == 0;
 }
 
-void cv_campaign_end(struct cv_broker *broker, struct cv_campaign *campaign, enum cv_end end) {
-  if (campaign->phase == CV_PHASE_ENDED) {
-    return;
-  }
-  bool is_new =
-      campaign->phase < CV_PHASE_STOPPING || end == CV_END_FROZEN || end == CV_END_REFUSED || end == CV_END_RECOVERED;
-  cv_campaign_over(broker, campaign, is_new ? end : campaign->end, broker->wall_ms);
-  campaign->purge = true;
-  cv_campaign_mark(broker, campaign);
-  cv_campaign_archive(broker, campaign);
-  cv_broker_note(broker, NULL, "campaign %u \"%s\" ended: %s, %llu tokens, %zu releases", campaign->id,
-                 campaign->spec.name, cv_end_text(campaign->end), (unsigned long long)campaign->tokens,
-                 campaign->releases);
+const char *cv_broker_campaign_awaited(const struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
+  bool waits = broker->rank != NULL && campaign->phase != CV_PHASE_ENDED &&
+               !cv_broker_campaign_stays_with(campaign->thirdparty, broker->rank->identity.name);
+  return waits ? campaign->thirdparty : NULL;
 }
 
-void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_progress *ret) {
+void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv_broker_campaign *campaign,
+                                 struct cv_progress *ret) {
   uint64_t end_ms = campaign->phase == CV_PHASE_ENDED ? campaign->ended_wall_ms : broker->wall_ms;
   struct cv_progress progress = {
       .campaign = campaign->id,
@@ -240,7 +183,7 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
       .budget_micro = campaign->spec.budget_micro,
   };
   memcpy(progress.name, campaign->spec.name, sizeof(progress.name));
-  if (cv_rank_awaited(broker, campaign) != NULL) {
+  if (cv_broker_campaign_awaited(broker, campaign) != NULL) {
     memcpy(progress.waits_for, campaign->thirdparty, sizeof(progress.waits_for));
   }
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -251,44 +194,12 @@ void cv_campaign_progress(const struct cv_broker *broker, const struct cv_campai
   *ret = progress;
 }
 
-uint64_t cv_campaign_charge(const struct cv_campaign *campaign, uint32_t shown) {
-  uint64_t charge;
-  return __builtin_mul_overflow(campaign->privacy.cost_micro, shown, &charge) ? UINT64_MAX : charge;
-}
-
-static bool has_given(struct cv_campaign *campaign, uint64_t worker) {
-  uint32_t slots = campaign->spec.tokens_per_worker;
-  return cv_chunks_count(&campaign->payers, cv_campaign_payer_bit(campaign, worker, 0), slots) > 0;
-}
-
-bool cv_campaign_can_pay(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t worker, uint32_t shown) {
-  uint64_t spent = cv_accounts_spent(&broker->accounts, worker), most = broker->config.limits.worker_epsilon_micro;
-  if (cv_privacy_is_unprotected(&campaign->privacy)) { /* all that is left, once */
-    return spent < most || has_given(campaign, worker);
-  }
-  return cv_ledger_add(spent, cv_campaign_charge(campaign, shown)) <= most;
-}
-
-bool cv_campaign_has_room(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_identity *identity,
-                          uint64_t worker, uint32_t slot) {
-  uint64_t first = cv_campaign_payer_bit(campaign, identity->first, 0);
-  uint64_t last = cv_campaign_payer_bit(campaign, identity->last, campaign->spec.tokens_per_worker - 1);
-  return cv_chunks_has_room(&broker->accounts.cells, worker / CV_CHUNK_CELLS, identity->first / CV_CHUNK_CELLS,
-                            identity->last / CV_CHUNK_CELLS) &&
-         cv_chunks_has_room(&campaign->payers, cv_campaign_payer_bit(campaign, worker, slot) / CV_CHUNK_BITS,
-                            first / CV_CHUNK_BITS, last / CV_CHUNK_BITS);
-}
-
-uint64_t cv_campaign_payer_bit(const struct cv_campaign *campaign, uint64_t worker, uint32_t slot) {
-  return worker * campaign->spec.tokens_per_worker + slot;
-}
-
-uint64_t cv_campaign_cost(const struct cv_campaign *campaign, uint64_t nth) {
+uint64_t cv_broker_campaign_cost(const struct cv_broker_campaign *campaign, uint64_t nth) {
   return cv_privacy_spent_micro(&campaign->privacy, nth);
 }
 
-void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv_release *ret) {
-  const struct cv_release_row *row = &campaign->release[i];
+void cv_broker_campaign_release(const struct cv_broker_campaign *campaign, size_t i, struct cv_release *ret) {
+  const struct cv_broker_release *row = &campaign->release[i];
   *ret = (struct cv_release){
       .number = row->number,
       .plan = row->plan,
@@ -299,8 +210,8 @@ void cv_campaign_release(const struct cv_campaign *campaign, size_t i, struct cv
   cv_mechanism_noise(&campaign->privacy.law, row->nth, &ret->noise);
 }
 
-enum cv_err cv_campaign_set_standings(struct cv_broker *broker, struct cv_campaign *campaign,
-                                      const struct cv_standing *standing, uint32_t n, struct cv_why *why) {
+enum cv_err cv_broker_campaign_set_standings(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                             const struct cv_standing *standing, uint32_t n, struct cv_why *why) {
   for (uint32_t i = 0; i < n; i++) {
     if (standing[i].arm >= campaign->spec.arms || standing[i].rank_class > campaign->spec.arms) {
       return cv_fail(why, CV_ERR_FORMAT, "campaign %u: a standing of arm %u in class %u; expected below %u arms",
@@ -312,6 +223,6 @@ enum cv_err cv_campaign_set_standings(struct cv_broker *broker, struct cv_campai
   }
   campaign->has_standings = campaign->has_standings || n > 0;
   campaign->standings_changed = campaign->standings_changed || n > 0;
-  cv_campaign_mark(broker, campaign);
+  cv_broker_campaign_mark(broker, campaign);
   return CV_OK;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 enum { WORD = 64, CHUNK_WORDS = CV_CHUNK_BITS / WORD };
 
 void cv_chunks_init(struct cv_chunks *chunks, uint32_t most) {
@@ -19,10 +21,11 @@ void cv_chunks_fini(struct cv_chunks *chunks) {
   free(chunks->number);
   chunks->number = NULL;
   chunks->last = NULL;
-  chunks->count = chunks->cap = 0;
+  chunks->count = 0;
+  chunks->cap = 0;
 }
 
-/* How many chunks have a lower number. */
+/* The number of chunks with a lower number. */
 static uint32_t lower(const struct cv_chunks *chunks, uint64_t number) {
   uint32_t low = 0, high = chunks->count;
   while (low < high) {
@@ -34,20 +37,6 @@ static uint32_t lower(const struct cv_chunks *chunks, uint64_t number) {
     }
   }
   return low;
-}
-
-static enum cv_err make_room(struct cv_chunks *chunks) {
-  if (chunks->count < chunks->cap) {
-    return CV_OK;
-  }
-  uint32_t cap = chunks->cap == 0 ? 16 : chunks->cap * 2;
-  uint64_t *grown = realloc(chunks->number, cap * sizeof(*grown));
-  if (grown == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  chunks->number = grown;
-  chunks->cap = cap;
-  return CV_OK;
 }
 
 static void enlist(struct cv_chunks *chunks, uint64_t number) {
@@ -81,7 +70,7 @@ enum cv_err cv_chunks_touch(struct cv_chunks *chunks, uint64_t number, struct cv
     if (chunks->count >= chunks->most) {
       return CV_ERR_LIMIT;
     }
-    CV_TRY(make_room(chunks));
+    CV_TRY(CV_ARRAY_ROOM(chunks->number, (size_t)chunks->count + 1, chunks->cap));
     chunk = calloc(1, sizeof(*chunk));
     if (chunk == NULL) {
       return CV_ERR_NOMEM;

@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The core as a whole: connections, time, and the turn from events to a batch and from a stored batch to outputs. */
+/* The core as a whole: connections, time, and the steps from events to a batch and from a stored batch to outputs. */
 #include "broker/core.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/answer.h"
+#include "broker/assign.h"
+#include "broker/campaign.h"
+#include "broker/conn.h"
+#include "broker/crowd.h"
+#include "broker/ended.h"
+#include "broker/ending.h"
+#include "broker/fetch.h"
+#include "broker/image.h"
+#include "broker/order.h"
+#include "broker/requester.h"
 #include "broker/state.h"
+#include "broker/thirdparty.h"
+#include "broker/workers.h"
 
-enum { RANK_ARENA_BYTES = 512 * 1024, ACCOUNT_CHUNKS = 65536 };
+enum { ACCOUNT_CHUNKS = 65536 /* of the table of workers' accounts: 64 million workers */ };
 
 enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broker **ret) {
   struct cv_broker *broker = calloc(1, sizeof(*broker));
   if (broker == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  if (cv_arena_init(&broker->rank_arena, RANK_ARENA_BYTES) != CV_OK) {
-    free(broker);
     return CV_ERR_NOMEM;
   }
   broker->config = *config;
@@ -24,7 +33,7 @@ enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broke
     broker->config.journal_bytes = CV_JOURNAL_BYTES;
   }
   broker->commit = 1;
-  broker->quiet = true;
+  broker->quiet = true; /* until restored: see cv_broker_restore_end() */
   cv_chunks_init(&broker->accounts.cells, ACCOUNT_CHUNKS);
   cv_archive_init(&broker->archive);
   *ret = broker;
@@ -32,8 +41,9 @@ enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broke
 }
 
 static void conn_free(struct cv_broker_conn *conn) {
-  cv_crowd_conn_fini(conn);
-  cv_order_conn_fini(conn);
+  cv_broker_workers_free(conn->workers);
+  cv_broker_requester_free(conn->requester);
+  cv_broker_thirdparty_free(conn->thirdparty);
   free(conn);
 }
 
@@ -46,17 +56,11 @@ void cv_broker_free(struct cv_broker *broker) {
     broker->conns = conn->next;
     conn_free(conn);
   }
-  CV_TABLE_DRAIN(broker->campaigns, cv_campaign_free);
+  CV_TABLE_DRAIN(broker->campaigns, cv_broker_campaign_free);
   cv_archive_fini(&broker->archive);
   cv_chunks_fini(&broker->accounts.cells);
-  cv_arena_fini(&broker->rank_arena);
   free(broker->dirty);
   free(broker);
-}
-
-enum cv_err cv_broker_unless_failed(struct cv_broker *broker, enum cv_err err, struct cv_why *why) {
-  broker->failed = broker->failed || err == CV_ERR_NOMEM;
-  return broker->failed ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : err;
 }
 
 /* ---- connections ---- */
@@ -65,6 +69,7 @@ static bool is_crowd(const struct cv_identity *identity) {
   return identity->role == CV_ROLE_WORKER || identity->role == CV_ROLE_GATEWAY;
 }
 
+/* Schedules a goodbye; the shell closes the connection after the frame is sent. */
 static void say_goodbye(struct cv_broker *broker, struct cv_broker_conn *conn, const char *why) {
   (void)snprintf(conn->goodbye, sizeof(conn->goodbye), "%s", why);
   conn->close_due = true;
@@ -75,7 +80,7 @@ static bool is_same(const struct cv_identity *a, const struct cv_identity *b) {
   return a->role == b->role && strcmp(a->name, b->name) == 0;
 }
 
-/* A requester may have several connections, but not all there are. */
+/* A requester may have several connections, but must not use up the broker's limit of connections. */
 static enum cv_err check_requester(const struct cv_broker *broker, const struct cv_identity *identity,
                                    struct cv_why *why) {
   unsigned count = 0;
@@ -87,6 +92,14 @@ static enum cv_err check_requester(const struct cv_broker *broker, const struct 
                                               count + 1, identity->name, CV_REQUESTER_CONNS);
 }
 
+/* Ends all leases of a connection, so that its places can be assigned to other workers. */
+static void return_leases(struct cv_broker *broker, struct cv_broker_conn *conn) {
+  if (conn->workers != NULL) {
+    cv_broker_workers_return_all(broker, conn->workers);
+  }
+}
+
+/* Whether the identity may connect now; says goodbye to an older connection of the same certificate. */
 static enum cv_err check_join(struct cv_broker *broker, const struct cv_identity *identity, struct cv_why *why) {
   if (identity->role == CV_ROLE_REQUESTER) {
     return check_requester(broker, identity, why);
@@ -98,89 +111,144 @@ static enum cv_err check_join(struct cv_broker *broker, const struct cv_identity
     if (conn->close_due || conn->identity.role == CV_ROLE_REQUESTER) {
       continue;
     }
+    /* The same certificate replaces its older connection; a different one with the same workers is refused, because a
+     * worker must have one queue and one account of places. */
     if (is_same(&conn->identity, identity)) {
-      say_goodbye(broker, conn, "the same certificate has connected again");
-      cv_lease_return_all(broker, conn);
+      say_goodbye(broker, conn, "replaced by a newer connection of the same certificate");
+      return_leases(broker, conn);
     } else if (is_crowd(identity) && is_crowd(&conn->identity) && cv_identity_overlaps(identity, &conn->identity)) {
-      return cv_fail(why, CV_ERR_EXISTS, "workers %s overlap those of %s, which is connected", identity->name,
+      return cv_fail(why, CV_ERR_EXISTS,
+                     "workers of %s overlap those of %s, which is connected; expected disjoint ranges", identity->name,
                      conn->identity.name);
     }
   }
   return CV_OK;
 }
 
-enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *identity, void *shell,
-                           struct cv_broker_conn **ret, struct cv_why *why) {
-  CV_TRY(cv_broker_unless_failed(broker, check_join(broker, identity, why), why));
+/* A connection with the state of its role; NULL if out of memory. */
+static struct cv_broker_conn *conn_new(const struct cv_identity *identity, void *shell) {
   struct cv_broker_conn *conn = calloc(1, sizeof(*conn));
   if (conn == NULL) {
-    return cv_broker_unless_failed(broker, CV_ERR_NOMEM, why);
+    return NULL;
   }
   conn->identity = *identity;
   (void)snprintf(conn->who, sizeof(conn->who), "%s/%s", cv_role_text(identity->role), identity->name);
   conn->shell = shell;
-  conn->penalty = CV_PENALTY_NEW;
-  conn->lease_free = conn->lease_first = conn->lease_last = UINT32_MAX;
+  bool made = true;
+  if (is_crowd(identity)) {
+    made = (conn->workers = cv_broker_workers_new()) != NULL;
+  } else if (identity->role == CV_ROLE_REQUESTER) {
+    made = (conn->requester = cv_broker_requester_new()) != NULL;
+  } else if (identity->role == CV_ROLE_THIRDPARTY) {
+    made = (conn->thirdparty = cv_broker_thirdparty_new()) != NULL;
+  }
+  if (!made) {
+    free(conn);
+    return NULL;
+  }
+  return conn;
+}
+
+enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *identity, void *shell,
+                           struct cv_broker_conn **ret, struct cv_why *why) {
+  CV_TRY(cv_unless_failed(&broker->failed, check_join(broker, identity, why), why));
+  /* check_join() may have scheduled goodbyes to replaced connections: they are closed after the next flush. */
+  struct cv_broker_conn *conn = conn_new(identity, shell);
+  if (conn == NULL) {
+    return cv_unless_failed(&broker->failed, CV_ERR_NOMEM, why);
+  }
   conn->next = broker->conns;
   if (conn->next != NULL) {
     conn->next->prev = conn;
   }
   broker->conns = conn;
-  broker->crowd_conns += is_crowd(identity);
-  broker->order_conns += identity->role == CV_ROLE_REQUESTER;
-  if (identity->role == CV_ROLE_THIRDPARTY) {
-    cv_rank_connected(broker, conn);
+  broker->crowd_conns += conn->workers != NULL;
+  broker->order_conns += conn->requester != NULL;
+  if (conn->thirdparty != NULL) {
+    cv_broker_thirdparty_join(broker, conn);
   }
   *ret = conn;
   return CV_OK;
 }
 
 void cv_broker_leave(struct cv_broker *broker, struct cv_broker_conn *conn) {
-  cv_lease_return_all(broker, conn);
+  return_leases(broker, conn);
   if (broker->rank == conn) {
-    cv_rank_disconnected(broker);
+    cv_broker_thirdparty_leave(broker);
   }
+  /* Unlink, then correct every pointer of the broker that may refer to this connection. */
   *(conn->prev == NULL ? &broker->conns : &conn->prev->next) = conn->next;
   if (conn->next != NULL) {
     conn->next->prev = conn->prev;
   }
   broker->cursor = broker->cursor == conn ? conn->next : broker->cursor;
   broker->fair = broker->fair == conn ? NULL : broker->fair;
-  broker->last_out = broker->last_out == &conn->ready ? NULL : broker->last_out;
-  broker->crowd_conns -= is_crowd(&conn->identity);
-  broker->order_conns -= conn->identity.role == CV_ROLE_REQUESTER;
+  if (conn->workers != NULL && broker->last_out == &conn->workers->ready) {
+    broker->last_out = NULL;
+  }
+  broker->crowd_conns -= conn->workers != NULL;
+  broker->order_conns -= conn->requester != NULL;
   conn_free(conn);
-  broker->said = true; /* its places may go to others */
+  broker->said = true; /* its places can be assigned to other connections */
 }
 
 void *cv_broker_conn_shell(const struct cv_broker_conn *conn) {
   return conn->shell;
 }
 
+/* ---- frames ---- */
+
+enum cv_err cv_broker_on_crowd(struct cv_broker *broker, struct cv_broker_conn *conn,
+                               const struct cv_crowd_frame *frame, uint64_t now_ms, uint64_t wall_ms,
+                               struct cv_why *why) {
+  CV_TRY(cv_unless_failed(&broker->failed, CV_OK, why));
+  broker->now_ms = now_ms;
+  broker->wall_ms = wall_ms;
+  return cv_unless_failed(&broker->failed, cv_broker_crowd_frame(broker, conn, frame, why), why);
+}
+
+enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_broker_conn *conn,
+                               const struct cv_order_frame *frame, uint64_t now_ms, uint64_t wall_ms,
+                               struct cv_why *why) {
+  CV_TRY(cv_unless_failed(&broker->failed, CV_OK, why));
+  broker->now_ms = now_ms;
+  broker->wall_ms = wall_ms;
+  return cv_unless_failed(&broker->failed, cv_broker_order_frame(broker, conn, frame, why), why);
+}
+
+enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_rank_frame *frame,
+                              uint64_t now_ms, struct cv_why *why) {
+  CV_TRY(cv_unless_failed(&broker->failed, CV_OK, why));
+  broker->now_ms = now_ms;
+  return cv_unless_failed(&broker->failed, cv_broker_thirdparty_frame(broker, conn, frame, why), why);
+}
+
 /* ---- time ---- */
 
-static void check_limits(struct cv_broker *broker, struct cv_campaign *campaign) {
+/* Stops a campaign whose deadline has passed or that has been idle for too long. */
+static void check_limits(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
   uint64_t now_ms = broker->now_ms;
   if (campaign->phase == CV_PHASE_STOPPING && campaign->end == CV_END_CANCELLED &&
-      cv_rank_awaited(broker, campaign) != NULL) {
-    cv_campaign_end(broker, campaign, CV_END_CANCELLED); /* its third-party may never come: it ends as it stands */
+      cv_broker_campaign_awaited(broker, campaign) != NULL) {
+    /* The campaign's third-party may never connect again, so a cancelled campaign ends without a result. */
+    cv_broker_campaign_end(broker, campaign, CV_END_CANCELLED);
   }
   if (campaign->phase >= CV_PHASE_STOPPING) {
     return;
   }
   if (campaign->deadline_wall_ms != 0 &&
       (broker->wall_ms >= campaign->deadline_wall_ms || now_ms >= campaign->deadline_ms)) {
-    cv_campaign_stop(broker, campaign, CV_END_DEADLINE);
+    cv_broker_campaign_stop(broker, campaign, CV_END_DEADLINE);
   } else if (campaign->spec.idle_ms != 0 && campaign->open_arms > 0 &&
              now_ms > campaign->active_ms + campaign->spec.idle_ms) {
-    cv_campaign_stop(broker, campaign, CV_END_IDLE);
+    cv_broker_campaign_stop(broker, campaign, CV_END_IDLE);
   }
 }
 
-/* While this process stood still it heard nobody: that time is not held against the crowd. */
+/* A stalled process received nothing: the gap does not count as idle time of campaigns. */
 static void forgive_stall(struct cv_broker *broker, uint64_t now_ms) {
   uint64_t gap_ms = now_ms - broker->ticked_ms;
-  for (struct cv_campaign *campaign = broker->open; gap_ms > CV_STALL_MS && campaign != NULL;
+  for (struct cv_broker_campaign *campaign = broker->open; gap_ms > CV_STALL_MS && campaign != NULL;
        campaign = campaign->next_open) {
     campaign->active_ms += gap_ms;
   }
@@ -194,23 +262,27 @@ void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms)
   forgive_stall(broker, now_ms);
   broker->now_ms = now_ms;
   broker->wall_ms = wall_ms;
+  /* Expired leases return their places. If the number of free places changed, a flush is due to assign them. */
   uint64_t free_before = 0, free_after = 0;
-  struct cv_campaign *campaign = broker->open;
+  struct cv_broker_campaign *campaign = broker->open;
   for (; campaign != NULL; campaign = campaign->next_open) {
     free_before += campaign->free_places;
   }
   for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
-    cv_lease_expire(broker, conn, now_ms);
+    if (conn->workers != NULL) {
+      cv_broker_workers_expire(broker, conn->workers, now_ms);
+    }
   }
-  struct cv_campaign *next;
-  for (campaign = broker->open; campaign != NULL; campaign = next) {
+  struct cv_broker_campaign *next;
+  for (campaign = broker->open; campaign != NULL; campaign = next) { /* a check may remove the campaign from the list */
     next = campaign->next_open;
     free_after += campaign->free_places;
     check_limits(broker, campaign);
   }
   broker->said = broker->said || free_after != free_before;
+  /* After the checks: a campaign that just ended counts for retention, and its end is progress to report. */
   cv_ended_sweep(broker);
-  cv_order_tick(broker, now_ms);
+  cv_broker_answer_tick(broker, now_ms);
 }
 
 void cv_broker_drain(struct cv_broker *broker) {
@@ -219,7 +291,7 @@ void cv_broker_drain(struct cv_broker *broker) {
 
 bool cv_broker_is_drained(const struct cv_broker *broker) {
   for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
-    if (conn->outstanding > 0) {
+    if (conn->workers != NULL && conn->workers->leases.open > 0) {
       return false;
     }
   }
@@ -232,13 +304,8 @@ size_t cv_broker_gathered(const struct cv_broker *broker) {
   return broker->gathered;
 }
 
-size_t cv_broker_share(const struct cv_broker *broker) {
-  size_t share = CV_GATHER_ALL / (broker->crowd_conns + 1);
-  return share < CV_GATHER_LEAST ? CV_GATHER_LEAST : share;
-}
-
 bool cv_broker_conn_is_sated(const struct cv_broker *broker, const struct cv_broker_conn *conn) {
-  return conn->gathered >= cv_broker_share(broker);
+  return conn->workers != NULL && conn->workers->gathered >= cv_broker_workers_share(broker);
 }
 
 bool cv_broker_is_unserved(const struct cv_broker *broker) {
@@ -254,53 +321,54 @@ bool cv_broker_is_pending(const struct cv_broker *broker) {
   return broker->changed || broker->said || broker->failed;
 }
 
-static void swap_out(struct cv_broker_conn *conn) {
-  struct cv_crowd_out out = conn->ready;
-  conn->ready = conn->gather;
-  conn->gather = out;
-  conn->gathered = 0;
-}
-
-static enum cv_err fill_outputs(struct cv_broker *broker, uint64_t now_ms) {
-  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+/* Prepares the frame of every connection from what was gathered; they are sent once the batch is stored. */
+static enum cv_err fill_outputs(struct cv_broker *broker) {
+  /* Before the frames are swapped, so that the end of a campaign is part of this flush. */
+  for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     if (campaign->phase >= CV_PHASE_STOPPING && !campaign->done_told) {
       campaign->done_told = true;
-      CV_TRY(cv_crowd_tell_done(broker, campaign));
+      CV_TRY(cv_broker_workers_tell_done(broker, campaign));
     }
   }
+  /* Cleared first: whatever is prepared below may set it again for the next flush. */
   broker->said = false;
   for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
-    if (is_crowd(&conn->identity)) {
+    if (conn->workers != NULL) {
       if (conn->close_due) {
-        conn->gather.frame.goodbye = conn->goodbye;
+        conn->workers->gather.frame.goodbye = conn->goodbye;
       }
-      swap_out(conn);
-    } else if (conn->identity.role == CV_ROLE_REQUESTER) {
-      CV_TRY(cv_order_fill(broker, conn, now_ms));
+      cv_broker_workers_swap(conn->workers);
+    } else if (conn->requester != NULL) {
+      CV_TRY(cv_broker_answer_fill(broker, conn));
     }
   }
-  return cv_rank_fill(broker);
+  return cv_broker_thirdparty_fill(broker);
 }
 
-static enum cv_err flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms, struct cv_batch *batch,
+/* One flush: everything since the last one becomes a batch and a set of prepared outputs. */
+static enum cv_err flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms, struct cv_broker_batch *batch,
                          bool *ret_store) {
   CV_REQUIRE(!broker->in_flight);
   broker->now_ms = now_ms;
   broker->wall_ms = wall_ms;
-  CV_TRY(cv_crowd_assign_all(broker, now_ms, wall_ms));
-  cv_batch_clear(batch);
+  /* The order matters: assignments before outputs, so that they are sent with this batch; `changed` read before
+   * outputs, because they only report state; the image last, when nothing changes any more. */
+  CV_TRY(cv_broker_assign(broker, now_ms, wall_ms));
+  cv_broker_batch_clear(batch);
   batch->commit = broker->commit;
   bool store = broker->changed;
-  CV_TRY(fill_outputs(broker, now_ms));
+  CV_TRY(fill_outputs(broker));
   if (store) {
     batch->totals = broker->totals;
     CV_TRY(cv_image_fill(broker, batch));
+    /* An incomplete batch must not be stored. */
     if (broker->failed || !cv_buf_ok(&batch->bytes)) {
       return CV_ERR_NOMEM;
     }
     broker->commit++;
     broker->figures.commits++;
   }
+  /* From here on events belong to the next batch. */
   broker->said = broker->said || broker->unserved;
   broker->changed = false;
   broker->gathered = 0;
@@ -309,10 +377,10 @@ static enum cv_err flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wal
   return CV_OK;
 }
 
-enum cv_err cv_broker_flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms, struct cv_batch *batch,
+enum cv_err cv_broker_flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms, struct cv_broker_batch *batch,
                             bool *ret_store) {
-  CV_TRY(cv_broker_unless_failed(broker, CV_OK, NULL));
-  return cv_broker_unless_failed(broker, flush(broker, now_ms, wall_ms, batch, ret_store), NULL);
+  CV_TRY(cv_unless_failed(&broker->failed, CV_OK, NULL));
+  return cv_unless_failed(&broker->failed, flush(broker, now_ms, wall_ms, batch, ret_store), NULL);
 }
 
 void cv_broker_stored(struct cv_broker *broker) {
@@ -321,43 +389,54 @@ void cv_broker_stored(struct cv_broker *broker) {
   broker->cursor = broker->conns;
 }
 
+/* The connection's prepared output, if there is one. Each is taken once. */
+static bool take_out(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_broker_out *ret) {
+  struct cv_broker_workers *workers = conn->workers;
+  struct cv_broker_thirdparty *thirdparty = conn->thirdparty;
+  *ret = (struct cv_broker_out){.conn = conn, .close = conn->close_due};
+  if (workers != NULL && !cv_broker_outbox_is_empty(&workers->ready.frame)) {
+    ret->schema = CV_SCHEMA_CROWD;
+    ret->frame.crowd = &workers->ready.frame;
+    broker->last_out = &workers->ready;
+    ret->close = workers->ready.frame.goodbye != NULL;
+    return true;
+  }
+  if (thirdparty != NULL && conn->close_due) {
+    thirdparty->goodbye = (struct cv_rank_frame){.goodbye = conn->goodbye};
+    ret->schema = CV_SCHEMA_RANK;
+    ret->frame.rank = &thirdparty->goodbye;
+    return true;
+  }
+  if (thirdparty != NULL && thirdparty->ready) {
+    thirdparty->ready = false;
+    ret->schema = CV_SCHEMA_RANK;
+    ret->frame.rank = &thirdparty->frame;
+    return true;
+  }
+  if (conn->requester != NULL && conn->requester->order_ready) {
+    conn->requester->order_ready = false;
+    ret->schema = CV_SCHEMA_ORDER;
+    ret->frame.order = &conn->requester->order;
+    return true;
+  }
+  return false;
+}
+
 bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret) {
   if (broker->last_out != NULL) {
-    cv_crowd_out_empty(broker->last_out);
+    cv_broker_outbox_empty(broker->last_out);
     broker->last_out = NULL;
   }
   while (broker->cursor != NULL && !broker->failed) {
     struct cv_broker_conn *conn = broker->cursor;
     broker->cursor = conn->next;
-    *ret = (struct cv_broker_out){.conn = conn, .close = conn->close_due};
-    if (is_crowd(&conn->identity) && !cv_crowd_out_is_empty(&conn->ready.frame)) {
-      ret->schema = CV_SCHEMA_CROWD;
-      ret->frame.crowd = &conn->ready.frame;
-      broker->last_out = &conn->ready;
-      ret->close = conn->ready.frame.goodbye != NULL;
-      return true;
-    }
-    if (conn->identity.role == CV_ROLE_THIRDPARTY && conn->close_due) {
-      broker->rank_goodbye = (struct cv_rank_frame){.goodbye = conn->goodbye};
-      ret->schema = CV_SCHEMA_RANK;
-      ret->frame.rank = &broker->rank_goodbye;
-      return true;
-    }
-    if (conn == broker->rank && broker->rank_ready) {
-      broker->rank_ready = false;
-      ret->schema = CV_SCHEMA_RANK;
-      ret->frame.rank = &broker->rank_frame;
-      return true;
-    }
-    if (conn->identity.role == CV_ROLE_REQUESTER && conn->order_ready) {
-      conn->order_ready = false;
-      ret->schema = CV_SCHEMA_ORDER;
-      ret->frame.order = &conn->order;
+    if (take_out(broker, conn, ret)) {
       return true;
     }
   }
   if (!broker->in_flight && !broker->failed) {
-    cv_ended_leave_memory(broker);
+    /* All outputs are taken and no batch is being stored: nothing refers to fetched campaigns any more. */
+    cv_broker_leave_memory(broker);
   }
   return false;
 }

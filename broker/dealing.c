@@ -1,52 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a connection has to do with each campaign. */
+#include "broker/dealing.h"
+
 #include <stdlib.h>
 
+#include "broker/campaign.h"
 #include "broker/state.h"
+#include "common/base/array.h"
 
-enum { DEALINGS_MAX = 256 };
+void cv_dealings_fini(struct cv_dealings *dealings) {
+  for (uint32_t i = 0; i < dealings->count; i++) {
+    free(dealings->dealing[i].held);
+  }
+  free(dealings->dealing);
+  *dealings = (struct cv_dealings){0};
+}
 
-struct cv_dealing *cv_dealing_find(struct cv_broker_conn *conn, uint32_t campaign) {
-  for (uint32_t i = 0; i < conn->dealings; i++) {
-    if (conn->dealing[i].campaign == campaign) {
-      return &conn->dealing[i];
+struct cv_dealing *cv_dealings_find(const struct cv_dealings *dealings, uint32_t campaign) {
+  for (uint32_t i = 0; i < dealings->count; i++) {
+    if (dealings->dealing[i].campaign == campaign) {
+      return &dealings->dealing[i];
     }
   }
   return NULL;
 }
 
-/* A place for one more: that of a campaign which is over for this connection, or a new one; or CV_ERR_LIMIT. */
-static enum cv_err make_room(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_dealing **ret) {
-  for (uint32_t i = 0; i < conn->dealings; i++) {
-    const struct cv_campaign *old = cv_campaign_find(broker, conn->dealing[i].campaign);
-    if (old == NULL || (old->phase == CV_PHASE_ENDED && (conn->dealing[i].done_told || !conn->dealing[i].told))) {
-      free(conn->dealing[i].held);
-      *ret = &conn->dealing[i];
+/* An entry to use: that of a campaign that is over for this connection, or a new one. CV_ERR_LIMIT, CV_ERR_NOMEM. */
+static enum cv_err make_room(struct cv_broker *broker, struct cv_dealings *dealings, struct cv_dealing **ret) {
+  for (uint32_t i = 0; i < dealings->count; i++) {
+    const struct cv_broker_campaign *old = cv_broker_campaign_find(broker, dealings->dealing[i].campaign);
+    if (old == NULL ||
+        (old->phase == CV_PHASE_ENDED && (dealings->dealing[i].done_told || !dealings->dealing[i].told))) {
+      free(dealings->dealing[i].held);
+      *ret = &dealings->dealing[i];
       return CV_OK;
     }
   }
-  if (conn->dealings == DEALINGS_MAX) {
+  if (dealings->count == CV_DEALINGS_MAX) {
     return CV_ERR_LIMIT;
   }
-  if (conn->dealings == conn->dealings_cap) {
-    uint32_t cap = conn->dealings_cap == 0 ? 4 : conn->dealings_cap * 2;
-    struct cv_dealing *grown = realloc(conn->dealing, cap * sizeof(*grown));
-    if (grown == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    conn->dealing = grown;
-    conn->dealings_cap = cap;
-  }
-  *ret = &conn->dealing[conn->dealings++];
+  CV_TRY(CV_ARRAY_ROOM(dealings->dealing, (size_t)dealings->count + 1, dealings->cap));
+  *ret = &dealings->dealing[dealings->count++];
   return CV_OK;
 }
 
-enum cv_err cv_dealing_make(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_campaign *campaign,
-                            struct cv_dealing **ret) {
-  struct cv_dealing *dealing = cv_dealing_find(conn, campaign->id);
+enum cv_err cv_dealings_make(struct cv_broker *broker, struct cv_dealings *dealings,
+                             const struct cv_broker_campaign *campaign, struct cv_dealing **ret) {
+  struct cv_dealing *dealing = cv_dealings_find(dealings, campaign->id);
   if (dealing == NULL) {
     uint32_t *held = calloc(campaign->spec.arms, sizeof(*held));
-    enum cv_err err = held == NULL ? CV_ERR_NOMEM : make_room(broker, conn, &dealing);
+    enum cv_err err = held == NULL ? CV_ERR_NOMEM : make_room(broker, dealings, &dealing);
     if (err != CV_OK) {
       free(held);
       return err;

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs from what is stored, in the order of the first change: a ring of chunks and arms. */
-#include <stdlib.h>
+#include "broker/dirty.h"
 
+#include "broker/campaign.h"
+#include "broker/chunks.h"
 #include "broker/state.h"
+#include "common/base/array.h"
 
 static void push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, uint64_t number) {
-  if (broker->dirty_count == broker->dirty_cap) {
-    size_t cap = broker->dirty_cap == 0 ? 256 : broker->dirty_cap * 2;
-    struct cv_dirty *grown = malloc(cap * sizeof(*grown));
-    if (grown == NULL) {
-      broker->failed = true;
-      return;
-    }
-    for (size_t i = 0; i < broker->dirty_count; i++) {
-      grown[i] = broker->dirty[(broker->dirty_head + i) % broker->dirty_cap];
-    }
-    free(broker->dirty);
-    broker->dirty = grown;
-    broker->dirty_cap = cap;
-    broker->dirty_head = 0;
+  if (CV_ARRAY_RING_ROOM(broker->dirty, broker->dirty_head, broker->dirty_count, broker->dirty_cap) != CV_OK) {
+    broker->failed = true;
+    return;
   }
   broker->dirty[(broker->dirty_head + broker->dirty_count++) % broker->dirty_cap] =
       (struct cv_dirty){.campaign = campaign, .kind = kind, .number = number, .since = broker->commit};
@@ -31,7 +22,7 @@ void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_k
   }
 }
 
-void cv_dirty_arm(struct cv_broker *broker, struct cv_campaign *campaign, uint32_t index) {
+void cv_dirty_arm(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index) {
   struct cv_arm *arm = &campaign->arm[index];
   arm->changed = true;
   if (arm->dirty_since == 0) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Campaigns that have ended: when they leave memory, who is served from those that are fetched again, and when they are
- * forgotten.
- */
+#include "broker/ended.h"
+
 #include <string.h>
 
+#include "broker/campaign.h"
 #include "broker/state.h"
+#include "broker/talk.h"
 
 enum { SWEEP_MS = 1000, SWEEP_MOST = 64, FORGOT_MOST = 64, RECENT_MS = 60000 };
 
@@ -15,85 +15,9 @@ void cv_ended_progress(const struct cv_broker *broker, const struct cv_ended *en
   ret->thirdparty_connected = broker->rank != NULL;
 }
 
-/* ---- in memory ---- */
+/* ---- retention ---- */
 
-/* All its rows are there. */
-static bool is_whole(const struct cv_broker *broker, uint32_t campaign) {
-  const struct cv_ended *ended = cv_archive_find(&broker->archive, campaign);
-  return ended != NULL && !ended->purged;
-}
-
-static bool is_needed(const struct cv_broker *broker, uint32_t campaign) {
-  bool whole = is_whole(broker, campaign);
-  for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
-    if (whole && !conn->held && cv_order_needs(conn) == campaign) {
-      return true;
-    }
-  }
-  return false;
-}
-
-void cv_ended_leave_memory(struct cv_broker *broker) {
-  struct cv_campaign *campaign = broker->campaigns, *next;
-  for (; campaign != NULL; campaign = next) {
-    next = campaign->hh.next;
-    if (campaign->settled && !is_needed(broker, campaign->id)) {
-      cv_campaign_drop(broker, campaign);
-    }
-  }
-}
-
-/* Each requester has one at a time, and all of them together not more than there is room for. */
-static bool has_room(const struct cv_broker *broker, const char *requester) {
-  uint32_t fetched = 0;
-  for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
-    fetched += campaign->fetched;
-    if (campaign->fetched && strcmp(campaign->requester, requester) == 0) {
-      return false;
-    }
-  }
-  return fetched < CV_FETCHED_MAX;
-}
-
-/* Who has waited longest: its last campaign was fetched first. */
-bool cv_broker_wanted(struct cv_broker *broker, uint32_t *ret_campaign) {
-  struct cv_broker_conn *first = NULL;
-  bool wants = false;
-  for (struct cv_broker_conn *conn = broker->wants ? broker->conns : NULL; conn != NULL; conn = conn->next) {
-    uint32_t id = conn->held || conn->identity.role != CV_ROLE_REQUESTER ? 0 : cv_order_needs(conn);
-    if (cv_campaign_find(broker, id) != NULL || !is_whole(broker, id)) {
-      continue;
-    }
-    wants = true;
-    if ((first == NULL || conn->fetched_nth < first->fetched_nth) && has_room(broker, conn->identity.name)) {
-      first = conn;
-    }
-  }
-  broker->wants = wants;
-  if (first != NULL && !broker->in_flight && !broker->failed) {
-    first->fetched_nth = ++broker->fetches;
-    *ret_campaign = cv_order_needs(first);
-    broker->said = true;
-    return true;
-  }
-  return false;
-}
-
-void cv_broker_fetch_failed(struct cv_broker *broker, uint32_t id, const char *why) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, id);
-  cv_broker_note(broker, NULL, "%s", why);
-  if (campaign != NULL) {
-    cv_campaign_drop(broker, campaign);
-  }
-  for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
-    if (conn->identity.role == CV_ROLE_REQUESTER && cv_order_needs(conn) == id) {
-      cv_order_miss(broker, conn, why);
-    }
-  }
-}
-
-/* ---- forgetting ---- */
-
+/* The requester's campaign that ended first and is not about to be forgotten. */
 static struct cv_ended *oldest(const struct cv_owner *owner) {
   struct cv_ended *ended = owner->first;
   while (ended != NULL && ended->forget) {
@@ -106,6 +30,7 @@ static uint32_t kept(const struct cv_owner *owner) {
   return owner->count - owner->forgot;
 }
 
+/* Whether the campaign exceeds the retention time or the number of kept campaigns. */
 static bool is_due(const struct cv_broker *broker, const struct cv_owner *owner, const struct cv_ended *ended) {
   const struct cv_broker_limits *limits = &broker->config.limits;
   return (limits->kept > 0 && kept(owner) > limits->kept) ||
@@ -115,12 +40,13 @@ static bool is_due(const struct cv_broker *broker, const struct cv_owner *owner,
 
 void cv_ended_sweep(struct cv_broker *broker) {
   if (broker->archive.leaving != NULL) {
-    broker->changed = true; /* the next batch deletes more of them */
+    broker->changed = true; /* the next batch deletes more rows */
   }
   if (broker->now_ms < broker->swept_ms + SWEEP_MS) {
     return;
   }
   broker->swept_ms = broker->now_ms;
+  /* Bounded work per sweep, and per owner, so that a shorter retention does not stall the loop. */
   uint32_t left = SWEEP_MOST;
   for (struct cv_owner *owner = broker->archive.owners; owner != NULL && left > 0; owner = owner->hh.next) {
     struct cv_ended *ended = owner->forgot < FORGOT_MOST ? oldest(owner) : NULL;
@@ -131,7 +57,7 @@ void cv_ended_sweep(struct cv_broker *broker) {
     }
   }
   if (left < SWEEP_MOST) {
-    cv_broker_note(broker, NULL, "forgets %u ended campaigns, as limits.retention and limits.kept say",
+    cv_broker_note(broker, NULL, "%u ended campaigns forgotten, by limits.retention and limits.kept",
                    SWEEP_MOST - left);
   }
 }
@@ -146,7 +72,7 @@ void cv_ended_make_room(struct cv_broker *broker, const char *requester, uint32_
   }
 }
 
-/* A clock that was set back makes nobody wait: what is to come has not been submitted. */
+/* After the wall clock was set back, submissions lie in the future: they do not count, so nobody has to wait. */
 static bool is_recent(const struct cv_broker *broker, uint64_t wall_ms) {
   return broker->wall_ms >= wall_ms && broker->wall_ms - wall_ms < RECENT_MS;
 }
@@ -154,7 +80,7 @@ static bool is_recent(const struct cv_broker *broker, uint64_t wall_ms) {
 uint32_t cv_ended_recent(const struct cv_broker *broker, const char *requester) {
   const struct cv_owner *owner = cv_archive_owner(&broker->archive, requester);
   uint32_t recent = 0;
-  for (const struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+  for (const struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     recent += strcmp(campaign->requester, requester) == 0 && is_recent(broker, campaign->submitted_wall_ms);
   }
   for (const struct cv_ended *ended = owner == NULL ? NULL : owner->last; ended != NULL; ended = ended->before) {
@@ -163,38 +89,39 @@ uint32_t cv_ended_recent(const struct cv_broker *broker, const char *requester) 
   return recent;
 }
 
-/* ---- stored ---- */
+/* ---- stored records ---- */
 
-static enum cv_err put_record(const struct cv_ended *ended, struct cv_batch *batch) {
-  CV_TRY(cv_batch_open(batch, CV_OP_ENDED, ended->id, 0));
+static enum cv_err put_record(const struct cv_ended *ended, struct cv_broker_batch *batch) {
+  CV_TRY(cv_broker_batch_open(batch, CV_OP_ENDED, ended->id, 0));
   cv_ended_put(ended, &batch->bytes);
-  cv_batch_shut(batch);
+  cv_broker_batch_shut(batch);
   return CV_OK;
 }
 
-static enum cv_err put_step(const struct cv_ended *ended, uint64_t upto, struct cv_batch *batch) {
-  CV_TRY(cv_batch_open(batch, CV_OP_DROP, ended->id, upto));
-  cv_batch_shut(batch);
+static enum cv_err put_step(const struct cv_ended *ended, uint64_t upto, struct cv_broker_batch *batch) {
+  CV_TRY(cv_broker_batch_open(batch, CV_OP_DROP, ended->id, upto));
+  cv_broker_batch_shut(batch);
   return CV_OK;
 }
 
-static enum cv_err forget(struct cv_broker *broker, struct cv_ended *ended, struct cv_batch *batch) {
-  CV_TRY(cv_batch_open(batch, CV_OP_FORGET, ended->id, 0));
-  cv_batch_shut(batch);
+static enum cv_err forget(struct cv_broker *broker, struct cv_ended *ended, struct cv_broker_batch *batch) {
+  /* The record and its contribution to the sums change in one batch, so that totals never differ. */
+  CV_TRY(cv_broker_batch_open(batch, CV_OP_FORGET, ended->id, 0));
+  cv_broker_batch_shut(batch);
   cv_archive_forget(&broker->archive, ended);
-  CV_TRY(cv_batch_open(batch, CV_OP_ENDED, 0, 0));
+  CV_TRY(cv_broker_batch_open(batch, CV_OP_ENDED, 0, 0));
   cv_past_put(&broker->archive.past, &batch->bytes);
-  cv_batch_shut(batch);
+  cv_broker_batch_shut(batch);
   return CV_OK;
 }
 
-/* Deletes rows of the first one that leaves, `*left` at most, and then its record, if that goes, too. */
-static enum cv_err drop_some(struct cv_broker *broker, struct cv_batch *batch, uint64_t *left) {
+/* Deletes at most `*left` rows of the first campaign on the list, then its record if that is to be forgotten. */
+static enum cv_err drop_some(struct cv_broker *broker, struct cv_broker_batch *batch, uint64_t *left) {
   struct cv_ended *ended = broker->archive.leaving;
   const struct cv_progress *progress = &ended->progress;
   uint64_t rows = progress->releases > progress->plans ? progress->releases : progress->plans;
   uint64_t rest = ended->is_clean ? 0 : rows - ended->dropped;
-  if (ended->forget && (ended->close_due || broker->rank == NULL)) { /* the third-party hears of it first */
+  if (ended->forget && (ended->close_due || broker->rank == NULL)) { /* the third-party must be sent the close first */
     *left = 0;
     return CV_OK;
   }
@@ -204,7 +131,7 @@ static enum cv_err drop_some(struct cv_broker *broker, struct cv_batch *batch, u
     return put_step(ended, ended->dropped, batch);
   }
   *left -= rest;
-  *left -= progress->arms < *left ? progress->arms : *left; /* its accounts */
+  *left -= progress->arms < *left ? progress->arms : *left; /* the arms' accounts */
   if (!ended->is_clean) {
     CV_TRY(put_step(ended, CV_DROP_ALL, batch));
     ended->is_clean = true;
@@ -215,7 +142,7 @@ static enum cv_err drop_some(struct cv_broker *broker, struct cv_batch *batch, u
   return ended->forget ? forget(broker, ended, batch) : CV_OK;
 }
 
-enum cv_err cv_ended_fill(struct cv_broker *broker, struct cv_batch *batch) {
+enum cv_err cv_ended_fill(struct cv_broker *broker, struct cv_broker_batch *batch) {
   struct cv_ended *ended;
   while ((ended = cv_archive_take_changed(&broker->archive)) != NULL) {
     CV_TRY(put_record(ended, batch));

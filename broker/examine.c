@@ -8,8 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "broker/campaign.h"
 #include "broker/repair.h"
 #include "broker/state.h"
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/base/finding.h"
 #include "common/base/grid.h"
@@ -22,7 +24,7 @@ static double epsilon(uint64_t micro) {
   return (double)micro / (double)CV_MICRO;
 }
 
-/* ---- examining ---- */
+/* ---- examine ---- */
 
 struct hex {
   char text[2 * CV_DIGEST_BYTES + 1];
@@ -36,23 +38,23 @@ static struct hex hex_of(const struct cv_digest *digest) {
   return hex;
 }
 
-/* Campaigns that the configured third-party does not get. */
+/* Warns of campaigns that the configured third-party may not serve. */
 static void tell_awaited(const struct cv_broker *core, const char *thirdparty) {
-  for (const struct cv_campaign *campaign = core->open; campaign != NULL; campaign = campaign->next_open) {
+  for (const struct cv_broker_campaign *campaign = core->open; campaign != NULL; campaign = campaign->next_open) {
     if (campaign->thirdparty[0] != '\0' && strcmp(campaign->thirdparty, thirdparty) != 0) {
-      cv_finding(CV_FINDING_WARNING, "set thirdparty and thirdparty_name to that one until it is over, or cancel it",
+      cv_finding(CV_FINDING_WARNING, "configure that third-party until the campaign ends, or cancel the campaign",
                  "campaign %u \"%s\": waits for thirdparty/%s, which opened it; the configuration names thirdparty/%s",
                  campaign->id, campaign->spec.name, campaign->thirdparty, thirdparty);
     }
   }
 }
 
-static void tell_campaign(const struct cv_campaign *campaign) {
+static void tell_campaign(const struct cv_broker_campaign *campaign) {
   cv_fact("campaign\t-\t%u\t%s\t%zu\t%s\t%zu\t%s", campaign->id, cv_end_text(campaign->end), campaign->releases,
           hex_of(&campaign->releases_hash).text, campaign->plans, hex_of(&campaign->plans_hash).text);
 }
 
-/* Up to which number a campaign may be gone: it was purged, or is forgotten. */
+/* The largest number of a campaign that may be missing, because it was purged or forgotten. */
 static void tell_gone(const struct cv_broker *core) {
   uint64_t last = core->archive.past.totals.campaigns;
   for (const struct cv_ended *ended = core->archive.all; ended != NULL; ended = ended->hh.next) {
@@ -61,17 +63,17 @@ static void tell_gone(const struct cv_broker *core) {
   cv_fact("gone\t%" PRIu64, last);
 }
 
-/* Those that have ended are read one after the other; that all could be is the last thing that is told. */
+/* Prints open campaigns, then reads and prints ended ones one by one. The fact "read" comes last: all could be read. */
 static enum cv_err tell_campaigns(struct cv_broker_store *store, struct cv_broker *core, struct cv_why *why) {
-  for (const struct cv_campaign *campaign = core->open; campaign != NULL; campaign = campaign->next_open) {
+  for (const struct cv_broker_campaign *campaign = core->open; campaign != NULL; campaign = campaign->next_open) {
     tell_campaign(campaign);
   }
   for (const struct cv_ended *ended = core->archive.all; ended != NULL; ended = ended->hh.next) {
     if (!ended->purged) {
       CV_TRY(cv_broker_store_fetch(store, core, ended->id, why));
-      struct cv_campaign *campaign = cv_campaign_find(core, ended->id);
+      struct cv_broker_campaign *campaign = cv_broker_campaign_find(core, ended->id);
       tell_campaign(campaign);
-      cv_campaign_drop(core, campaign);
+      cv_broker_campaign_drop(core, campaign);
     }
   }
   tell_gone(core);
@@ -82,11 +84,11 @@ static enum cv_err tell_campaigns(struct cv_broker_store *store, struct cv_broke
 static bool examine_marks(const struct cv_broker_marks *marks, const struct cv_broker_settings *settings) {
   unsigned long long have = marks->database.commit, want = marks->anchor.commit;
   if (!marks->is_anchored) {
-    cv_finding(CV_FINDING_WRONG, "put it back; if it is lost: crowdveil recover --lost", "anchor %s: it is missing",
+    cv_finding(CV_FINDING_WRONG, "put it back; if it is lost: crowdveil recover --lost", "anchor %s: missing",
                settings->anchor);
   } else if (!marks->is_same) {
     cv_finding(CV_FINDING_WRONG, "put the right one back; if it is lost: crowdveil recover --lost",
-               "anchor %s: it is of another database or history", settings->anchor);
+               "anchor %s: of another database or history", settings->anchor);
   } else if (have < want) {
     cv_finding(CV_FINDING_WRONG, recover_advice, "database: an older copy, at commit %llu; its anchor %s says %llu",
                have, settings->anchor, want);
@@ -109,14 +111,14 @@ static bool examine_rows(struct cv_broker_store *store, const struct cv_broker_s
     err = tell_campaigns(store, core, &why);
   }
   if (err != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "check seal_key first; else put a copy back and run crowdveil recover", "%s",
+    cv_finding(CV_FINDING_WRONG, "check seal_key first; if it is right, restore a copy and run crowdveil recover", "%s",
                why.text);
   } else {
     cv_finding(CV_FINDING_OK, "", "ledger: covers all %" PRIu64 " releases of %" PRIu64 " campaigns",
                core->totals.releases - (core->recoveries > 0 ? core->recovery.added.releases : 0),
                (uint64_t)core->open_count + core->archive.count);
     if (core->archive.past.count > 0) {
-      cv_finding(CV_FINDING_NOTE, "", "%" PRIu64 " campaigns that ended are forgotten; what they cost is charged",
+      cv_finding(CV_FINDING_NOTE, "", "%" PRIu64 " ended campaigns are forgotten; their costs remain charged",
                  core->archive.past.count);
     }
     if (core->accounts.floor_micro > 0) {
@@ -138,22 +140,22 @@ static bool examine_database(const struct cv_broker_settings *settings, const ch
   enum cv_err err = cv_broker_store_open(&files, master, &store, &why);
   if (err == CV_ERR_STATE) {
     cv_fact("live\t%s", settings->admin == NULL ? "" : settings->admin);
-    cv_finding(CV_FINDING_NOTE, "stop it to have its database examined", "database %s: in use by a running program",
+    cv_finding(CV_FINDING_NOTE, "stop the program to examine its database", "database %s: in use by a running program",
                database);
     return true;
   }
   if (err != CV_OK) {
     cv_finding(CV_FINDING_WRONG,
-               "check seal_key first; else put a copy back and run crowdveil recover; without one: crowdveil recover "
-               "--lost",
+               "check seal_key first; if it is right, restore a copy and run crowdveil recover; without a copy: "
+               "crowdveil recover --lost",
                "%s", why.text);
     return false;
   }
   cv_broker_store_marks(store, &marks);
   if (marks.database.has_codes) {
-    cv_finding(CV_FINDING_OK, "", "database %s: whole, every row as it was stored", database);
+    cv_finding(CV_FINDING_OK, "", "database %s: complete, every row as it was stored", database);
   } else {
-    cv_finding(CV_FINDING_NOTE, "start the broker, then copy its state anew",
+    cv_finding(CV_FINDING_NOTE, "start the broker, then make a new copy of its state",
                "database %s: of an earlier version, whose rows have no codes", database);
   }
   bool good = examine_marks(&marks, settings);
@@ -164,7 +166,7 @@ static bool examine_database(const struct cv_broker_settings *settings, const ch
 
 static bool database_path(const struct cv_broker_settings *settings, char *to, size_t size) {
   if (snprintf(to, size, "%s/broker.db", settings->state) >= (int)size) {
-    cv_finding(CV_FINDING_WRONG, "move it", "state: the path is too long");
+    cv_finding(CV_FINDING_WRONG, "move the state folder", "state: path too long");
     return false;
   }
   return true;
@@ -175,15 +177,15 @@ static bool examine_new(const struct cv_broker_settings *settings, const char *d
   struct cv_why why;
   bool exists = false;
   if (cv_anchor_peek(settings->anchor, &exists, &mark, &why) != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "put it back as it was", "%s", why.text);
+    cv_finding(CV_FINDING_WRONG, "restore the anchor as it was", "%s", why.text);
     return false;
   }
   if (exists) {
-    cv_finding(CV_FINDING_WRONG, "put a copy back and run crowdveil recover; without one: crowdveil recover --lost",
-               "database %s: it is not there, but its anchor is at commit %" PRIu64, database, mark.commit);
+    cv_finding(CV_FINDING_WRONG, "restore a copy and run crowdveil recover; without a copy: crowdveil recover --lost",
+               "database %s: missing, but its anchor is at commit %" PRIu64, database, mark.commit);
     return false;
   }
-  cv_finding(CV_FINDING_NOTE, "", "database %s: not there yet; the first start makes it", database);
+  cv_finding(CV_FINDING_NOTE, "", "database %s: does not exist yet; the first start creates it", database);
   cv_fact("read");
   return true;
 }
@@ -191,12 +193,12 @@ static bool examine_new(const struct cv_broker_settings *settings, const char *d
 static void examine_place(const struct cv_broker_settings *settings) {
   size_t n = strlen(settings->state);
   if (strncmp(settings->anchor, settings->state, n) == 0 && settings->anchor[n] == '/') {
-    cv_finding(CV_FINDING_WARNING, "put it on another file system than `state`, and copies of `state` elsewhere",
-               "anchor %s: lies in the state folder, with which it goes back", settings->anchor);
+    cv_finding(CV_FINDING_WARNING, "move it to another file system, and keep copies of `state` elsewhere",
+               "anchor %s: in the state folder, so an old copy of the folder restores it, too", settings->anchor);
   }
   if (strncmp(settings->seal_key, settings->state, n) == 0 && settings->seal_key[n] == '/') {
-    cv_finding(CV_FINDING_WARNING, "keep it apart: whoever copies the folder can open the sums",
-               "key %s: lies in the state folder", settings->seal_key);
+    cv_finding(CV_FINDING_WARNING, "move it out of the folder: a copy of the folder has the key to its sums",
+               "key %s: in the state folder", settings->seal_key);
   }
 }
 
@@ -209,12 +211,12 @@ int cv_broker_examine(const struct cv_broker_settings *settings) {
   }
   examine_place(settings);
   if (settings->noise_seeded) {
-    cv_finding(CV_FINDING_WRONG, "remove unsafe_noise_seeded", "noise is seeded: this broker protects nobody");
+    cv_finding(CV_FINDING_WRONG, "remove unsafe_noise_seeded", "noise is seeded: this broker protects no worker");
   }
   bool exists = cv_broker_store_exists(database);
   struct stat info;
   if (!exists && stat(settings->seal_key, &info) != 0 && errno == ENOENT) {
-    cv_finding(CV_FINDING_NOTE, "", "key %s: not there yet; the first start makes it", settings->seal_key);
+    cv_finding(CV_FINDING_NOTE, "", "key %s: does not exist yet; the first start creates it", settings->seal_key);
     return examine_new(settings, database) ? 0 : 1;
   }
   if (cv_key_read(settings->seal_key, &master, &why) != CV_OK) {
@@ -227,10 +229,10 @@ int cv_broker_examine(const struct cv_broker_settings *settings) {
   return good && !settings->noise_seeded ? 0 : 1;
 }
 
-/* ---- recovering ---- */
+/* ---- recover ---- */
 
-/* "fact\tcampaign\tBROKER\tNUMBER\tSTATE\tRELEASES\tHASH\tPLANS\tHASH\tWORKER_MICRO" of this broker; another
- * line is passed over. */
+/* Parses "fact\tcampaign\tBROKER\tNUMBER\tSTATE\tRELEASES\tHASH\tPLANS\tHASH\tWORKER_MICRO" of this broker; false for
+ * any other line. */
 static bool read_claim(char *line, const char *name, struct cv_recover_claim *ret) {
   enum { FIELDS = 10 };
   char *field[FIELDS], *save = NULL;
@@ -266,15 +268,9 @@ static enum cv_err read_claims(const char *path, const char *name, struct claims
     if (!read_claim(line, name, &claim)) {
       continue;
     }
-    if (claims->n == claims->cap) {
-      size_t cap = claims->cap == 0 ? 64 : 2 * claims->cap;
-      void *grown = realloc(claims->claim, cap * sizeof(*claims->claim));
-      if (grown == NULL) {
-        err = cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
-        break;
-      }
-      claims->claim = grown;
-      claims->cap = cap;
+    if (CV_ARRAY_ROOM(claims->claim, claims->n + 1, claims->cap) != CV_OK) {
+      err = cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+      break;
     }
     claims->claim[claims->n++] = claim;
   }
@@ -282,10 +278,10 @@ static enum cv_err read_claims(const char *path, const char *name, struct claims
   return err;
 }
 
-/* The third-party knows us by the name in our certificate. */
+/* Reads the third-party's facts, which name this broker by the name in its certificate. */
 static enum cv_err ask_thirdparty(const struct cv_broker_settings *settings, struct claims *claims,
                                   struct cv_why *why) {
-  const struct cv_tls_files files = CV_LINK_FILES(&settings->link);
+  const struct cv_tls_files files = CV_CHANNEL_FILES(&settings->channel);
   struct cv_tls *tls;
   if (settings->recover_thirdparty == NULL) {
     return CV_OK;
@@ -300,7 +296,7 @@ static enum cv_err ask_thirdparty(const struct cv_broker_settings *settings, str
 static void tell(const struct cv_broker_settings *settings, const struct cv_repaired *repaired) {
   const struct cv_recovery *recovery = &repaired->recovery;
   if (repaired->aside[0] != '\0') {
-    cv_finding(CV_FINDING_NOTE, "", "the database that could not be read lies in %s", repaired->aside);
+    cv_finding(CV_FINDING_NOTE, "", "unreadable database moved to %s", repaired->aside);
   }
   if (!repaired->changed) {
     cv_finding(CV_FINDING_OK, "", "nothing to recover: the database agrees with its anchor");
@@ -314,7 +310,8 @@ static void tell(const struct cv_broker_settings *settings, const struct cv_repa
   bool spent = repaired->floor_micro >= settings->limit_worker_epsilon_micro;
   cv_finding(
       spent ? CV_FINDING_WARNING : CV_FINDING_NOTE,
-      spent ? "no worker can give a token until limits.worker_epsilon is raised, which is for you to answer for" : "",
+      spent ? "no worker can give a token unless you raise limits.worker_epsilon, which weakens the promise to workers"
+            : "",
       "every worker is charged epsilon %g of its %g", epsilon(recovery->floor_micro), settings->limit_worker_epsilon);
   if (recovery->named > 0) {
     cv_finding(CV_FINDING_NOTE, "", "%" PRIu64 " workers whom recruitments name are charged what they can have given",

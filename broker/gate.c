@@ -7,12 +7,13 @@
 
 enum noise { NOISE_NONE, NOISE_UNSOUND, NOISE_PRIVATE };
 
-/* Every pair of a privatizer (with an epsilon of its own, or not) and a mechanism, and to whom releases may go. */
+/* Every combination of a privatizer (with an epsilon of its own, or without) and a mechanism, and who may get releases.
+ * */
 static const struct row {
   bool local;
   enum noise noise;
   enum { TO_ANYBODY, TO_TRUSTED, TO_EXPERIMENTS } whom;
-  bool small_epochs; /* the operator's smallest release is for sums of raw scores; here each token is protected */
+  bool small_epochs; /* each token is protected, so limits.release_tokens does not apply */
 } table[] = {
     {false, NOISE_NONE, TO_TRUSTED, false},      {false, NOISE_UNSOUND, TO_EXPERIMENTS, false},
     {false, NOISE_PRIVATE, TO_ANYBODY, false},   {true, NOISE_NONE, TO_ANYBODY, true},
@@ -25,7 +26,9 @@ static bool is_local(const struct cv_local *local) {
 
 static const struct row *row_of(const struct cv_privacy *privacy) {
   const struct cv_mechanism_class *class = privacy->law.class;
-  enum noise noise = !class->has_noise ? NOISE_NONE : class->is_private ? NOISE_PRIVATE : NOISE_UNSOUND;
+  enum noise noise = !cv_mechanism_has_noise(class)   ? NOISE_NONE
+                     : cv_mechanism_is_private(class) ? NOISE_PRIVATE
+                                                      : NOISE_UNSOUND;
   const struct row *row = table;
   while (row->local != is_local(&privacy->local) || row->noise != noise) {
     row++;
@@ -37,7 +40,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* Alone enough for the operator, with nothing left to chance. */
+/* Whether the privatizer alone satisfies the operator's limits, with probability 1. */
 static bool protects_each_token(const struct cv_local *local, const struct cv_broker_limits *limits) {
   return local->epsilon_micro <= limits->epsilon_micro && local->delta_pico == 0;
 }
@@ -47,7 +50,7 @@ static uint32_t least_tokens(const struct cv_local *local, bool small_epochs, co
   return any ? 1 : limits->release_tokens;
 }
 
-/* The most releases that one arm can come to, as far as that is said. */
+/* Upper bound of the releases of one arm, as far as the spec determines it. */
 static uint64_t releases_of(const struct cv_spec *spec, uint32_t least) {
   const struct cv_param *round = cv_params_find(&spec->policy.params, "tokens_per_round");
   uint64_t each = least;
@@ -66,7 +69,7 @@ enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits 
   CV_TRY(cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, releases_of(spec, privacy.least_tokens),
                                &privacy.law, why));
   privacy.least_tokens = least_tokens(&privacy.local, row_of(&privacy)->small_epochs, limits);
-  privacy.is_exact = !local && !privacy.law.class->has_noise;
+  privacy.is_exact = !local && !cv_mechanism_has_noise(privacy.law.class);
   privacy.cost_micro = privacy.is_exact ? CV_UNPROTECTED_MICRO : cv_privacy_limit_micro(&privacy);
   *ret = privacy;
   return CV_OK;
@@ -91,7 +94,7 @@ uint64_t cv_privacy_spent_micro(const struct cv_privacy *privacy, uint64_t n) {
   if (n == 0) {
     return 0;
   }
-  if (is_local(&privacy->local) && !privacy->law.class->has_noise) {
+  if (is_local(&privacy->local) && !cv_mechanism_has_noise(privacy->law.class)) {
     return privacy->local.epsilon_micro;
   }
   return smaller(cv_mechanism_spent_micro(&privacy->law, n), privacy->local.pure_micro);
@@ -102,11 +105,11 @@ uint64_t cv_privacy_limit_micro(const struct cv_privacy *privacy) {
 }
 
 uint64_t cv_privacy_delta_pico(const struct cv_privacy *privacy) {
-  return privacy->law.class->has_noise ? 0 : privacy->local.delta_pico;
+  return cv_mechanism_has_noise(privacy->law.class) ? 0 : privacy->local.delta_pico;
 }
 
 const char *cv_privacy_guarantee(const struct cv_privacy *privacy) {
-  if (privacy->law.class->has_noise || !is_local(&privacy->local)) {
+  if (cv_mechanism_has_noise(privacy->law.class) || !is_local(&privacy->local)) {
     return privacy->law.class->guarantee;
   }
   return privacy->local.delta_pico == 0
@@ -119,12 +122,13 @@ static enum cv_err check_trust(const struct cv_spec *spec, bool trusted, struct 
   if (spec->thirdparty_trusted && trusted) {
     return CV_OK;
   }
-  return cv_fail(why, CV_ERR_DENIED, "privatizer %s with mechanism %s gives the third-party exact sums; expected %s",
-                 spec->privatizer.name, spec->mechanism.name,
-                 spec->thirdparty_trusted ? "other ones, or a broker whose limits.trusted_thirdparty permits that"
-                                          : "third_party: trusted");
+  return cv_fail(
+      why, CV_ERR_DENIED, "privatizer %s with mechanism %s sends exact sums to the third-party; expected %s",
+      spec->privatizer.name, spec->mechanism.name,
+      spec->thirdparty_trusted ? "another pair, or a broker with limits.trusted_thirdparty" : "third_party: trusted");
 }
 
+/* Whether this broker may run the pair of privatizer and mechanism, by the table above. */
 static enum cv_err check_pair(const struct cv_spec *spec, const struct cv_privacy *privacy,
                               const struct cv_broker_limits *limits, struct cv_why *why) {
   switch (row_of(privacy)->whom) {
@@ -134,7 +138,7 @@ static enum cv_err check_pair(const struct cv_spec *spec, const struct cv_privac
       return limits->unsafe_mechanisms
                  ? CV_OK
                  : cv_fail(why, CV_ERR_DENIED,
-                           "mechanism %s tells more than its epsilon says; expected another, or a broker that "
+                           "mechanism %s discloses more than its epsilon; expected another mechanism, or a broker that "
                            "runs with --unsafe-mechanisms",
                            spec->mechanism.name);
     default:
@@ -142,16 +146,18 @@ static enum cv_err check_pair(const struct cv_spec *spec, const struct cv_privac
   }
 }
 
-/* Sums are exact in 64 bits, noise included. */
+/* Sums must be exact in 64 bits, noise included. */
 static enum cv_err check_sums(const struct cv_spec *spec, const struct cv_local *local, struct cv_why *why) {
   if ((__uint128_t)spec->tokens * (uint64_t)local->high < UINT64_C(1) << 62) {
     return CV_OK;
   }
-  return cv_fail(why, CV_ERR_DENIED, "%llu tokens of up to %.4g each have no exact sum; expected at most %llu tokens",
+  return cv_fail(why, CV_ERR_DENIED,
+                 "the sum of %llu tokens of up to %.4g each may overflow; expected at most %llu tokens",
                  (unsigned long long)spec->tokens, cv_grid_to(local->high),
                  (unsigned long long)(((UINT64_C(1) << 62) - 1) / (uint64_t)local->high));
 }
 
+/* The operator's limits on what a campaign may ask for. */
 static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_privacy *privacy,
                                 const struct cv_broker_limits *limits, struct cv_why *why) {
   uint64_t asked = privacy->is_exact ? spec->epsilon_micro : privacy->cost_micro;
@@ -163,7 +169,7 @@ static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_priv
   }
   if (privacy->local.delta_pico > limits->delta_pico) {
     return cv_fail(why, CV_ERR_DENIED,
-                   "the privatizer's delta %.12g is over this broker's limit of %.12g, which is its limits.delta",
+                   "the privatizer's delta %.12g is over this broker's limit of %.12g (limits.delta)",
                    (double)privacy->local.delta_pico / (double)CV_PICO, (double)limits->delta_pico / (double)CV_PICO);
   }
   if (spec->arms > limits->arms) {
@@ -180,7 +186,7 @@ static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_priv
   }
   if (spec->tokens_per_worker < most) {
     return cv_fail(why, CV_ERR_DENIED,
-                   "tokens_per_worker is %u; expected the %llu that the budget buys of the cheapest",
+                   "tokens_per_worker is %u; expected %llu, which the budget buys of the cheapest worker",
                    spec->tokens_per_worker, (unsigned long long)most);
   }
   if (spec->tokens_per_worker > CV_TOKENS_PER_WORKER_MAX) {
@@ -200,6 +206,7 @@ static enum cv_err check_degrees(const struct cv_spec *spec, struct cv_why *why)
 enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_broker_limits *limits, struct cv_why *why) {
   struct cv_spec completed = *spec;
   struct cv_privacy privacy;
+  /* A copy is completed: the check must not change the spec that the campaign is accepted with. */
   CV_TRY(cv_spec_check(spec, why));
   CV_TRY(cv_privacy_init(&completed, limits, &privacy, why));
   CV_TRY(check_pair(spec, &privacy, limits, why));

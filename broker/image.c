@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a batch holds of the core's state, and how it is read back.
+ * Writes the core's changed state into a batch, and reads arms back.
  *
- * Accepted places and payers go into the journal, one row a commit and campaign; when the journal has grown long, the
- * chunks and arms that differ from what is stored are written a few at a time, oldest change first, and journal rows
- * older than the oldest unwritten change are dropped. So a restart reads the chunks and replays a short journal.
+ * Accepted places and payers go into the journal, one row per commit and campaign. When the journal has grown long, the
+ * chunks and arms that differ from their stored form are written a few at a time, oldest change first, and journal rows
+ * older than the oldest unwritten change are deleted. So a restart reads the chunks and replays a short journal.
  */
-#include <stdlib.h>
+#include "broker/image.h"
+
 #include <string.h>
 
+#include "broker/campaign.h"
+#include "broker/dirty.h"
+#include "broker/ended.h"
+#include "broker/places.h"
 #include "broker/state.h"
 
 /* ---- rows ---- */
 
-static void put_campaign(const struct cv_campaign *campaign, struct cv_buf *out) {
+static void put_campaign(const struct cv_broker_campaign *campaign, struct cv_buf *out) {
   cv_buf_put_bytes(out, campaign->requester, strlen(campaign->requester));
   cv_buf_put(out, campaign->client_key, sizeof(campaign->client_key));
   cv_buf_put_u64(out, campaign->submitted_wall_ms);
@@ -22,7 +27,7 @@ static void put_campaign(const struct cv_campaign *campaign, struct cv_buf *out)
   cv_buf_put_u8(out, CV_CHARGES_TODAY);
 }
 
-static void put_state(const struct cv_campaign *campaign, struct cv_buf *out) {
+static void put_state(const struct cv_broker_campaign *campaign, struct cv_buf *out) {
   cv_buf_put_u32(out, campaign->phase);
   cv_buf_put_u32(out, campaign->end);
   cv_buf_put_u8(out, campaign->has_seed);
@@ -43,7 +48,7 @@ static void put_plan(const struct cv_plan *plan, struct cv_buf *out) {
   }
 }
 
-static void put_release(const struct cv_release_row *row, struct cv_buf *out) {
+static void put_release(const struct cv_broker_release *row, struct cv_buf *out) {
   cv_buf_put_u64(out, row->plan);
   cv_buf_put_u32(out, row->arm);
   cv_buf_put_u32(out, row->nth);
@@ -51,7 +56,7 @@ static void put_release(const struct cv_release_row *row, struct cv_buf *out) {
   cv_buf_put_u64(out, (uint64_t)row->noisy_sum);
 }
 
-static void put_standings(const struct cv_campaign *campaign, struct cv_buf *out) {
+static void put_standings(const struct cv_broker_campaign *campaign, struct cv_buf *out) {
   cv_buf_put_u32(out, campaign->spec.arms);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     const struct cv_standing *standing = &campaign->standing[i];
@@ -71,7 +76,7 @@ static void put_arm(const struct cv_arm *arm, struct cv_buf *out) {
   cv_mechanism_save(arm->mechanism, out);
 }
 
-enum cv_err cv_image_read_arm(struct cv_campaign *campaign, uint32_t index, struct cv_reader *in) {
+enum cv_err cv_image_read_arm(struct cv_broker_campaign *campaign, uint32_t index, struct cv_reader *in) {
   if (index >= campaign->spec.arms || campaign->arm == NULL) {
     return CV_ERR_DAMAGED;
   }
@@ -88,7 +93,7 @@ enum cv_err cv_image_read_arm(struct cv_campaign *campaign, uint32_t index, stru
   return in->failed || arm->filled > arm->want || arm->want > CV_PLAN_TOKENS_MAX ? CV_ERR_DAMAGED : CV_OK;
 }
 
-/* Behind its length, so that a reader can skip it. */
+/* Preceded by its length, so that a reader can skip it. */
 static void put_sized_arm(const struct cv_arm *arm, struct cv_buf *out) {
   size_t at = out->len;
   cv_buf_put_u32(out, 0);
@@ -105,7 +110,7 @@ static void put_sized_arm(const struct cv_arm *arm, struct cv_buf *out) {
  * A journal row: accepted tokens (count, then index, worker, arm and 65536 for each further arm shown, slot each), sums
  * of touched arms (count, then arm, filled, sum each), changed arms whole (count, then arm and image each).
  */
-static void put_journal(struct cv_campaign *campaign, struct cv_buf *out) {
+static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out) {
   size_t entries = campaign->journal.len / sizeof(struct cv_entry);
   cv_buf_put_u32(out, (uint32_t)entries);
   for (size_t i = 0; i < entries; i++) {
@@ -139,7 +144,7 @@ static void put_journal(struct cv_campaign *campaign, struct cv_buf *out) {
   }
 }
 
-static bool journal_has_news(const struct cv_campaign *campaign) {
+static bool journal_has_news(const struct cv_broker_campaign *campaign) {
   if (campaign->arm == NULL) {
     return false;
   }
@@ -154,17 +159,18 @@ static bool journal_has_news(const struct cv_campaign *campaign) {
   return false;
 }
 
-static enum cv_err fill_journal(struct cv_broker *broker, struct cv_campaign *campaign, struct cv_batch *batch) {
+static enum cv_err fill_journal(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                struct cv_broker_batch *batch) {
   if (!cv_buf_ok(&campaign->journal)) {
     return CV_ERR_NOMEM;
   }
   if (!journal_has_news(campaign)) {
     return CV_OK;
   }
-  CV_TRY(cv_batch_open(batch, CV_OP_JOURNAL, campaign->id, batch->commit));
+  CV_TRY(cv_broker_batch_open(batch, CV_OP_JOURNAL, campaign->id, batch->commit));
   size_t before = batch->bytes.len;
   put_journal(campaign, &batch->bytes);
-  cv_batch_shut(batch);
+  cv_broker_batch_shut(batch);
   broker->journal_bytes += batch->bytes.len - before;
   cv_buf_clear(&campaign->journal);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -177,13 +183,13 @@ static enum cv_err fill_journal(struct cv_broker *broker, struct cv_campaign *ca
   return CV_OK;
 }
 
-static enum cv_err fill_ledger(struct cv_campaign *campaign, struct cv_batch *batch) {
+static enum cv_err fill_ledger(struct cv_broker_campaign *campaign, struct cv_broker_batch *batch) {
   struct cv_ledger *ledger = &campaign->ledger;
   for (uint32_t i = 0; i < ledger->arms && ledger->changed > 0; i++) {
     if (ledger->arm[i].changed) {
-      CV_TRY(cv_batch_open(batch, CV_OP_LEDGER, campaign->id, i));
+      CV_TRY(cv_broker_batch_open(batch, CV_OP_LEDGER, campaign->id, i));
       cv_ledger_put(ledger, i, &batch->bytes);
-      cv_batch_shut(batch);
+      cv_broker_batch_shut(batch);
       ledger->arm[i].changed = false;
       ledger->changed--;
     }
@@ -191,42 +197,43 @@ static enum cv_err fill_ledger(struct cv_campaign *campaign, struct cv_batch *ba
   return CV_OK;
 }
 
-static enum cv_err fill_history(struct cv_campaign *campaign, struct cv_batch *batch) {
+static enum cv_err fill_history(struct cv_broker_campaign *campaign, struct cv_broker_batch *batch) {
   for (; campaign->stored_plans < campaign->plans; campaign->stored_plans++) {
     const struct cv_plan *plan = &campaign->plan[campaign->stored_plans];
-    CV_TRY(cv_batch_open(batch, CV_OP_PLAN, campaign->id, plan->number));
+    CV_TRY(cv_broker_batch_open(batch, CV_OP_PLAN, campaign->id, plan->number));
     put_plan(plan, &batch->bytes);
-    cv_batch_shut(batch);
+    cv_broker_batch_shut(batch);
   }
   for (; campaign->stored_releases < campaign->releases; campaign->stored_releases++) {
-    const struct cv_release_row *row = &campaign->release[campaign->stored_releases];
-    CV_TRY(cv_batch_open(batch, CV_OP_RELEASE, campaign->id, row->number));
+    const struct cv_broker_release *row = &campaign->release[campaign->stored_releases];
+    CV_TRY(cv_broker_batch_open(batch, CV_OP_RELEASE, campaign->id, row->number));
     put_release(row, &batch->bytes);
-    cv_batch_shut(batch);
+    cv_broker_batch_shut(batch);
   }
   if (campaign->standings_changed) {
-    CV_TRY(cv_batch_open(batch, CV_OP_STANDINGS, campaign->id, 0));
+    CV_TRY(cv_broker_batch_open(batch, CV_OP_STANDINGS, campaign->id, 0));
     put_standings(campaign, &batch->bytes);
-    cv_batch_shut(batch);
+    cv_broker_batch_shut(batch);
     campaign->standings_changed = false;
   }
   return CV_OK;
 }
 
-static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_campaign *campaign, struct cv_batch *batch) {
+static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                 struct cv_broker_batch *batch) {
   if (campaign->fresh) {
-    CV_TRY(cv_batch_open(batch, CV_OP_CAMPAIGN, campaign->id, 0));
+    CV_TRY(cv_broker_batch_open(batch, CV_OP_CAMPAIGN, campaign->id, 0));
     put_campaign(campaign, &batch->bytes);
-    cv_batch_shut(batch);
+    cv_broker_batch_shut(batch);
     campaign->fresh = false;
   }
   CV_TRY(fill_ledger(campaign, batch));
   CV_TRY(fill_history(campaign, batch));
   CV_TRY(fill_journal(broker, campaign, batch));
   if (campaign->changed) {
-    CV_TRY(cv_batch_open(batch, CV_OP_STATE, campaign->id, 0));
+    CV_TRY(cv_broker_batch_open(batch, CV_OP_STATE, campaign->id, 0));
     put_state(campaign, &batch->bytes);
-    cv_batch_shut(batch);
+    cv_broker_batch_shut(batch);
     campaign->changed = false;
   }
   campaign->settled = campaign->phase == CV_PHASE_ENDED;
@@ -235,7 +242,7 @@ static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_campaign *c
 
 /* ---- folding the journal ---- */
 
-static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_campaign *campaign,
+static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                     const struct cv_dirty *dirty) {
   switch (dirty->kind) {
     case CV_CHUNK_ACCOUNTS:
@@ -257,8 +264,8 @@ static void put_chunk(const struct cv_dirty *dirty, const struct cv_chunk *chunk
   }
 }
 
-/* A chunk of places whose whole range lies below the arm's open epoch is needed no more. */
-static bool is_past(const struct cv_campaign *campaign, const struct cv_dirty *dirty) {
+/* Whether all places of the chunk are before the arm's open epoch, so that the chunk is no longer needed. */
+static bool is_past(const struct cv_broker_campaign *campaign, const struct cv_dirty *dirty) {
   if (dirty->kind != CV_CHUNK_PLACES) {
     return false;
   }
@@ -267,18 +274,18 @@ static bool is_past(const struct cv_campaign *campaign, const struct cv_dirty *d
   return end <= cv_epoch_place_bit(arm, campaign->arm[arm].first);
 }
 
-static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *dirty, struct cv_batch *batch) {
-  /* accounts are of no campaign; what a campaign that is over has left behind is not written */
-  struct cv_campaign *campaign = NULL;
+static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *dirty, struct cv_broker_batch *batch) {
+  /* Accounts belong to no campaign. Chunks of a campaign that has stopped are purged, not written. */
+  struct cv_broker_campaign *campaign = NULL;
   if (dirty->kind != CV_CHUNK_ACCOUNTS) {
-    campaign = cv_campaign_find(broker, dirty->campaign);
+    campaign = cv_broker_campaign_find(broker, dirty->campaign);
     if (campaign == NULL || campaign->arm == NULL) {
       return CV_OK;
     }
   }
   if (dirty->kind == CV_CHUNK_ARM) {
     struct cv_arm *arm = &campaign->arm[dirty->number];
-    CV_TRY(cv_batch_open(batch, CV_OP_CHUNK, dirty->campaign, dirty->number));
+    CV_TRY(cv_broker_batch_open(batch, CV_OP_CHUNK, dirty->campaign, dirty->number));
     put_arm(arm, &batch->bytes);
     arm->dirty_since = 0;
   } else {
@@ -287,7 +294,7 @@ static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *
       return CV_OK;
     }
     bool past = is_past(campaign, dirty);
-    CV_TRY(cv_batch_open(batch, past ? CV_OP_UNCHUNK : CV_OP_CHUNK, dirty->campaign, dirty->number));
+    CV_TRY(cv_broker_batch_open(batch, past ? CV_OP_UNCHUNK : CV_OP_CHUNK, dirty->campaign, dirty->number));
     if (past) {
       cv_chunks_drop(&campaign->places, chunk);
     } else {
@@ -297,15 +304,16 @@ static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *
     }
   }
   batch->op[batch->ops - 1].chunk = dirty->kind;
-  cv_batch_shut(batch);
+  cv_broker_batch_shut(batch);
   return CV_OK;
 }
 
 /*
- * Writes some of what differs (all of it before a purge, whose journal rows also held workers' charges) and drops the
- * journal below the oldest change that is left. A round is over when nothing is left that was dirty when it began.
+ * Writes some of the changed chunks and arms (all of them before a purge, whose journal rows also hold workers'
+ * charges) and deletes journal rows below the oldest remaining change. A round ends when nothing remains that was dirty
+ * when the round began.
  */
-static enum cv_err fold(struct cv_broker *broker, struct cv_batch *batch, bool all) {
+static enum cv_err fold(struct cv_broker *broker, struct cv_broker_batch *batch, bool all) {
   if (broker->fold_until == 0 && broker->journal_bytes >= broker->config.journal_bytes) {
     broker->fold_until = batch->commit;
     broker->journal_bytes = 0;
@@ -321,35 +329,36 @@ static enum cv_err fold(struct cv_broker *broker, struct cv_batch *batch, bool a
   uint64_t oldest = broker->dirty_count > 0 ? broker->dirty[broker->dirty_head].since : batch->commit + 1;
   if (oldest > broker->fold_until) {
     broker->fold_until = 0;
-    CV_TRY(cv_batch_open(batch, CV_OP_TRIM, 0, oldest));
-    cv_batch_shut(batch);
+    CV_TRY(cv_broker_batch_open(batch, CV_OP_TRIM, 0, oldest));
+    cv_broker_batch_shut(batch);
   }
   return CV_OK;
 }
 
-static enum cv_err fill_purges(struct cv_broker *broker, struct cv_batch *batch) {
-  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+static enum cv_err fill_purges(struct cv_broker *broker, struct cv_broker_batch *batch) {
+  for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     if (campaign->purge) {
-      CV_TRY(cv_batch_open(batch, CV_OP_PURGE, campaign->id, 0));
-      cv_batch_shut(batch);
+      CV_TRY(cv_broker_batch_open(batch, CV_OP_PURGE, campaign->id, 0));
+      cv_broker_batch_shut(batch);
       campaign->purge = false;
     }
   }
   return CV_OK;
 }
 
-enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_batch *batch) {
-  bool purge = false, recovers = broker->recovery_due; /* whose charges are in no journal */
-  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_broker_batch *batch) {
+  bool purge = false, recovers = broker->recovery_due; /* a recovery's charges are not in the journal */
+  for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     CV_TRY(fill_campaign(broker, campaign, batch));
     purge = purge || campaign->purge;
   }
   if (broker->recovery_due) {
-    CV_TRY(cv_batch_open(batch, CV_OP_RECOVERY, 0, broker->recoveries));
+    CV_TRY(cv_broker_batch_open(batch, CV_OP_RECOVERY, 0, broker->recoveries));
     cv_recovery_put(&broker->recovery, &batch->bytes);
-    cv_batch_shut(batch);
+    cv_broker_batch_shut(batch);
     broker->recovery_due = false;
   }
+  /* Charges must be in stored chunks before the journal rows that hold them are purged. */
   CV_TRY(fold(broker, batch, purge || recovers));
   CV_TRY(purge ? fill_purges(broker, batch) : CV_OK);
   return cv_ended_fill(broker, batch);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The account book of epsilon, in integer micro-epsilon. It is charged in the transaction that stores a release, before
- * the release leaves; what it says was spent is never less than what was released.
+ * The ledger of epsilon, in integer micro-epsilon. An account is charged in the transaction that stores a release,
+ * before the release is sent; the recorded spending is never less than the actual spending.
  *
- * Arms: each arm of a campaign has an account whose limit is what all its releases may cost (gate.h), the campaign's
- * epsilon or less. A release costs what its mechanism says that it adds; one that does not fit is never drawn. Arms
- * are scored by different tokens, so their accounts stand side by side and do not add up.
+ * Arms: each arm of a campaign has an account whose limit is the cost of all its possible releases (gate.h), at most
+ * the campaign's epsilon. A release costs what its mechanism adds; a release that does not fit is never drawn.
+ * Different tokens score different arms, so the accounts of arms are parallel and do not add up.
  *
- * Workers: each has one account over all campaigns. A token costs what the gate says, so a worker that gives all
- * its m tokens pays m epsilon (group privacy). A cell at its end is an unlimited account: of a worker that has given to
- * a campaign whose exact sums leave, and takes no other. `floor_micro` is charged to everybody, known or not: what a
- * recovery could not put down to anybody in particular.
+ * Workers: each has one account over all campaigns. A token costs what the gate says, so a worker that gives all its m
+ * tokens pays m epsilon (group privacy). A cell at its maximum is an unlimited account: the worker has given to a
+ * campaign that sends exact sums, and gives to no other one. `floor_micro` is charged to every worker, known or
+ * unknown: what a recovery could not charge to particular workers.
  */
 #ifndef CV_BROKER_LEDGER_H
 #define CV_BROKER_LEDGER_H
@@ -20,8 +20,8 @@
 #include "common/base/spec.h"
 
 struct cv_ledger_arm {
-  uint64_t spent_micro; /* all of it */
-  uint64_t lost_micro;  /* of that: charged by a recovery for releases that this database has forgotten */
+  uint64_t spent_micro; /* in total */
+  uint64_t lost_micro;  /* of that: charged by a recovery for releases that this database has lost */
   bool changed;         /* since it was stored */
 };
 
@@ -31,41 +31,41 @@ struct cv_ledger {
   struct cv_ledger_arm *arm; /* owned */
 };
 
-/* Nothing spent yet. CV_ERR_NOMEM. */
+/* Initializes accounts with nothing spent. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_ledger_init(struct cv_ledger *ledger, uint32_t arms, uint64_t limit_micro);
 void cv_ledger_fini(struct cv_ledger *ledger);
 
-/* Of the arm's limit, micro-epsilon; arm < arms. */
+/* What is left of the arm's limit, in micro-epsilon; arm < arms. */
 uint64_t cv_ledger_left(const struct cv_ledger *ledger, uint32_t arm);
-/* CV_ERR_DENIED with what was spent, asked and is left, and nothing charged, if it does not fit. `why` may be NULL. */
+/* CV_ERR_DENIED, without a charge, if the amount exceeds what is left; `why` has the amounts and may be NULL. */
 CV_MUST_USE enum cv_err cv_ledger_charge(struct cv_ledger *ledger, uint32_t arm, uint64_t asked_micro,
                                          struct cv_why *why);
-/* The same without charging. */
+/* The same check without the charge. */
 CV_MUST_USE enum cv_err cv_ledger_ask(const struct cv_ledger *ledger, uint32_t arm, uint64_t asked_micro,
                                       struct cv_why *why);
-/* Charges every arm all that it has left: its releases cannot be known any more. */
+/* Charges every arm all that it has left, because its releases are unknown. */
 void cv_ledger_write_off(struct cv_ledger *ledger);
 /* The largest account of an arm. */
 uint64_t cv_ledger_most(const struct cv_ledger *ledger);
 
-/* The stored form of one arm: number, spent, lost. Reading takes the number's place in the table. CV_ERR_DAMAGED. */
+/* The stored form of one arm: number, spent, lost. Reading sets the account with that number. CV_ERR_DAMAGED. */
 void cv_ledger_put(const struct cv_ledger *ledger, uint32_t arm, struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_ledger_read(struct cv_ledger *ledger, struct cv_reader *row);
 
 struct cv_accounts {
-  struct cv_chunks cells; /* 32-bit counters by worker id, which stop at their end */
+  struct cv_chunks cells; /* 32-bit counters by worker id, which saturate */
   uint64_t floor_micro;
-  uint64_t spared_micro; /* that recoveries have taken off cells, for a floor that is too much for them; all together */
+  uint64_t spared_micro; /* taken off single cells by all recoveries, where the floor charged too much */
 };
 
-/* What the worker has spent, the floor included; UINT64_MAX, which is more than every limit, if that is unlimited. */
+/* What the worker has spent, the floor included; UINT64_MAX, above every limit, if the account is unlimited. */
 uint64_t cv_accounts_spent(struct cv_accounts *accounts, uint64_t worker);
-/* Charges one, in the chunk of its cell. */
+/* Charges one worker; `chunk` has its cell. */
 void cv_accounts_charge(struct cv_chunk *chunk, uint64_t worker, uint64_t asked_micro);
-/* Charges everybody. */
+/* Charges every worker. */
 void cv_accounts_raise(struct cv_accounts *accounts, uint64_t asked_micro);
 
-/* Sums that stop at the end of their range. */
+/* Saturating sum. */
 uint64_t cv_ledger_add(uint64_t a, uint64_t b);
 
 #endif

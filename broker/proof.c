@@ -7,10 +7,10 @@ const char CV_BROKER_PROOF_STEP[] =
     "ALTER TABLE release ADD COLUMN code BLOB;"
     "ALTER TABLE ledger ADD COLUMN code BLOB;"
     "ALTER TABLE recovery ADD COLUMN code BLOB;"
-    /* what a start reads of campaigns that have ended; campaign 0: of all that are forgotten */
+    /* what a start reads of ended campaigns; campaign 0: sums over all forgotten ones */
     "CREATE TABLE ended (campaign INTEGER PRIMARY KEY, image BLOB NOT NULL, code BLOB);" CV_PROOF_TABLE;
 
-/* A new part gets its place at the end. */
+/* New parts must be appended. */
 static const struct cv_proof_part parts[] = {
     [CV_PART_META] = {.table = "meta"},
     [CV_PART_CAMPAIGN] = {.table = "campaign", .group = "id", .code = "code"},
@@ -40,7 +40,7 @@ enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *master,
                                   struct cv_mac **ret_mac, enum cv_proof *ret, struct cv_why *why) {
   enum cv_err err = new_mac(master, number, ret_mac);
   if (err != CV_OK) {
-    return cv_fail(why, err, "the broker's database: no key for its codes: %s", cv_err_text(err));
+    return cv_fail(why, err, "the broker's database: cannot derive the key of its codes: %s", cv_err_text(err));
   }
   const struct cv_proof_config config = {
       .part = parts, .parts = CV_COUNT(parts), .code = code, .data = *ret_mac, .adopts = adopts};

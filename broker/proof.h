@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every row of the broker's database under codes that need its seal key (common/db/proof.h): what is in the clear, what
- * is sealed, and what the database says of itself. Nobody without the key can change, add, remove or put back a row
- * unnoticed; that the database goes back as a whole is for the anchor to notice.
+ * Authentication codes for every row of the broker's database (common/db/proof.h): public rows, sealed rows, and the
+ * database's description of itself. Without the seal key nobody can change, add, remove or put back a row unnoticed;
+ * the anchor detects that the whole database was put back.
  */
 #ifndef CV_BROKER_PROOF_H
 #define CV_BROKER_PROOF_H
@@ -10,7 +10,7 @@
 #include "common/crypto/crypto.h"
 #include "common/db/proof.h"
 
-/* The parts' places, for row_code(). */
+/* The index of each part, for row_code(). */
 enum cv_broker_part {
   CV_PART_META,
   CV_PART_CAMPAIGN,
@@ -24,12 +24,12 @@ enum cv_broker_part {
   CV_BROKER_PARTS
 };
 
-/* The schema's step after which rows have codes. */
+/* The schema step after which rows have codes. */
 extern const char CV_BROKER_PROOF_STEP[];
 
 /*
- * cv_proof_begin() with the key of the database with this number, derived from `master`. `*ret_mac` belongs to the
- * caller, also after an error, and is freed after the database has been closed.
+ * Calls cv_proof_begin() with a key derived from `master` for the database with this number. The caller owns
+ * `*ret_mac`, also after an error, and frees it after the database is closed.
  */
 CV_MUST_USE enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *master, uint64_t number,
                                               bool adopts, struct cv_mac **ret_mac, enum cv_proof *ret,

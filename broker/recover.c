@@ -3,46 +3,16 @@
 
 #include <string.h>
 
+#include "broker/campaign.h"
+#include "broker/dirty.h"
+#include "broker/ending.h"
+#include "broker/payer.h"
 #include "broker/state.h"
 
-/* Nobody makes so many commits in between: what was sealed or said under a forgotten number is never met again. */
+/* More commits than can happen in the lost time: nothing sealed or sent under a lost commit number occurs again. */
 #define LEAP (UINT64_C(1) << 32)
 
-void cv_recovery_put(const struct cv_recovery *recovery, struct cv_buf *out) {
-  const uint64_t fields[] = {recovery->wall_ms,      recovery->commit,
-                             recovery->anchored,     recovery->first,
-                             recovery->last,         recovery->ended,
-                             recovery->floor_micro,  recovery->added.releases,
-                             recovery->added.tokens, recovery->added.promised_micro,
-                             recovery->spared_micro, recovery->named};
-  cv_buf_put(out, recovery->database, sizeof(recovery->database));
-  for (size_t i = 0; i < CV_COUNT(fields); i++) {
-    cv_buf_put_u64(out, fields[i]);
-  }
-}
-
-enum cv_err cv_recovery_read(struct cv_reader *row, struct cv_recovery *ret) {
-  struct cv_recovery recovery = {0};
-  uint64_t *const fields[] = {&recovery.wall_ms,      &recovery.commit,
-                              &recovery.anchored,     &recovery.first,
-                              &recovery.last,         &recovery.ended,
-                              &recovery.floor_micro,  &recovery.added.releases,
-                              &recovery.added.tokens, &recovery.added.promised_micro,
-                              &recovery.spared_micro, &recovery.named};
-  enum { OF_BEFORE = CV_COUNT(fields) - 2 }; /* what a row of version 0.1.0 has: it spared nobody */
-  const uint8_t *database = cv_read(row, sizeof(recovery.database));
-  for (size_t i = 0; i < CV_COUNT(fields) && !(i == OF_BEFORE && cv_reader_done(row)); i++) {
-    *fields[i] = cv_read_u64(row);
-  }
-  if (database == NULL || !cv_reader_done(row) || recovery.last > UINT32_MAX) {
-    return CV_ERR_DAMAGED;
-  }
-  memcpy(recovery.database, database, sizeof(recovery.database));
-  *ret = recovery;
-  return CV_OK;
-}
-
-/* What a recovery does to the books, now and at each start. */
+/* Applies a recovery to the ledger and totals: now, and again at each start. */
 static void apply(struct cv_broker *broker, const struct cv_recovery *recovery) {
   struct cv_totals *totals = &broker->totals;
   cv_accounts_raise(&broker->accounts, recovery->floor_micro);
@@ -73,7 +43,7 @@ uint64_t cv_broker_floor_micro(const struct cv_broker *broker) {
   return broker->accounts.floor_micro;
 }
 
-/* ---- what was forgotten ---- */
+/* ---- what was lost ---- */
 
 static const struct cv_recover_claim *claim_of(const struct cv_recover_facts *facts, uint64_t campaign) {
   for (size_t i = 0; i < facts->claims; i++) {
@@ -84,13 +54,13 @@ static const struct cv_recover_claim *claim_of(const struct cv_recover_facts *fa
   return NULL;
 }
 
-/* Whether the third-party knows more of the campaign than we do; once that is charged, it stays so: no. */
+/* Whether the third-party knows more of the campaign than this broker; false once a recovery has charged for it. */
 static bool is_ahead(const struct cv_recover_claim *claim, enum cv_end end, uint64_t releases, uint64_t plans) {
   return claim != NULL && end != CV_END_RECOVERED && (claim->releases > releases || claim->plans > plans);
 }
 
-/* The claim that is; NULL: there is none. */
-static const struct cv_recover_claim *ahead_of(const struct cv_campaign *campaign,
+/* The claim, if the third-party is ahead of this broker; else NULL. */
+static const struct cv_recover_claim *ahead_of(const struct cv_broker_campaign *campaign,
                                                const struct cv_recover_facts *facts) {
   const struct cv_recover_claim *claim = claim_of(facts, campaign->id);
   return is_ahead(claim, campaign->end, campaign->releases, campaign->plans) ? claim : NULL;
@@ -109,26 +79,27 @@ bool cv_broker_recover_needs(const struct cv_broker *broker, const struct cv_rec
   return ended != NULL && !ended->purged && ahead_of_ended(ended, facts) == claim;
 }
 
+/* The difference, or 0 if `ours` is larger. */
 static uint64_t beyond(uint64_t theirs, uint64_t ours) {
   return theirs > ours ? theirs - ours : 0;
 }
 
 struct lost {
-  bool all;        /* nothing bounds it */
-  bool is_bounded; /* tokens: the anchor says how many there were, and nobody contradicts it */
+  bool all;        /* no bound is known */
+  bool is_bounded; /* `tokens` is a bound: the anchor has it, and no claim contradicts the anchor */
   uint64_t releases, tokens;
-  uint64_t promised_micro; /* by campaigns that are forgotten */
-  uint64_t last;           /* of these */
+  uint64_t promised_micro; /* the most that lost campaigns can have charged one worker */
+  uint64_t last;           /* number of the last lost campaign */
 };
 
-/* An anchor that is as old as the database, or knows less than the third-party, went back as well. */
+/* Whether the anchor was put back, too: it is as old as the database, or has lower totals than the claims imply. */
 static bool is_outdated(struct cv_broker *broker, const struct cv_recover_facts *facts) {
   const struct cv_totals *totals = &facts->anchor.totals;
   uint64_t releases = broker->totals.releases, campaigns = broker->totals.campaigns;
   bool is_ahead = false;
   for (size_t i = 0; i < facts->claims; i++) {
     const struct cv_recover_claim *claim = &facts->claim[i];
-    const struct cv_campaign *ours = cv_campaign_find(broker, claim->campaign);
+    const struct cv_broker_campaign *ours = cv_broker_campaign_find(broker, claim->campaign);
     uint64_t known = ours == NULL ? 0 : ours->releases;
     if (ours == NULL ? claim->campaign > broker->totals.campaigns : ahead_of(ours, facts) != NULL) {
       is_ahead = true;
@@ -140,7 +111,9 @@ static bool is_outdated(struct cv_broker *broker, const struct cv_recover_facts 
          (facts->anchor.commit <= facts->commit || totals->releases < releases || totals->campaigns < campaigns);
 }
 
+/* Derives from anchor and claims what happened in the lost time. */
 static struct lost find_lost(struct cv_broker *broker, const struct cv_recover_facts *facts) {
+  /* Without an anchor of this history nothing bounds what was lost. */
   const struct cv_totals *totals = &facts->anchor.totals;
   uint64_t claimed = 0;
   struct lost lost = {.all = !facts->is_anchored || !facts->is_same, .last = broker->totals.campaigns};
@@ -152,10 +125,11 @@ static struct lost find_lost(struct cv_broker *broker, const struct cv_recover_f
       lost.last = claim->campaign > lost.last ? claim->campaign : lost.last;
     }
   }
+  /* The anchor and the claims are two lower bounds of what happened: the larger one counts. */
   if (facts->is_anchored) {
     lost.releases = beyond(totals->releases, broker->totals.releases);
     lost.tokens = beyond(totals->tokens, broker->totals.tokens);
-    /* With the anchor of another database all that it promised is on nobody's account here. */
+    /* An anchor of another database: nothing of what it promised is in the accounts of this one. */
     lost.promised_micro =
         facts->is_same ? beyond(totals->promised_micro, broker->totals.promised_micro) : totals->promised_micro;
     lost.last = totals->campaigns > lost.last && totals->campaigns <= UINT32_MAX ? totals->campaigns : lost.last;
@@ -164,11 +138,12 @@ static struct lost find_lost(struct cv_broker *broker, const struct cv_recover_f
   return lost;
 }
 
+/* Whether nothing was lost: neither the anchor nor any claim is ahead of this database. */
 static bool is_level(const struct cv_broker *broker, const struct cv_recover_facts *facts, const struct lost *lost) {
   if (lost->all || facts->commit < facts->anchor.commit || lost->last > broker->totals.campaigns) {
     return false;
   }
-  for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+  for (const struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     if (ahead_of(campaign, facts) != NULL) {
       return false;
     }
@@ -181,16 +156,17 @@ static bool is_level(const struct cv_broker *broker, const struct cv_recover_fac
   return true;
 }
 
-/* ---- what it is charged as ---- */
+/* ---- what is charged ---- */
 
-/* What everybody pays, and by whom of those with an account it cannot all have been given. */
+/* The charge to every worker, and what single workers are spared because they cannot have given that much. */
 struct bill {
   uint64_t floor_micro;
   struct cv_chunks spared; /* cells like those of the accounts, micro-epsilon */
 };
 
-/* Tokens of a campaign that is not over in this copy, or which the third-party knows more of; 0: none can be lost. */
-static uint64_t lost_of(const struct cv_campaign *campaign, const struct cv_recover_claim *ahead,
+/* The most tokens that a campaign can have lost: of one that is open in this copy, or that a claim is ahead of; else 0.
+ * */
+static uint64_t lost_of(const struct cv_broker_campaign *campaign, const struct cv_recover_claim *ahead,
                         const struct lost *lost) {
   uint64_t left = campaign->spec.tokens - campaign->tokens;
   if (campaign->phase >= CV_PHASE_STOPPING && ahead == NULL && !lost->all) {
@@ -203,17 +179,17 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* Of so many tokens at the most. */
-static uint64_t price(const struct cv_campaign *campaign, uint64_t tokens) {
-  uint64_t micro, each = cv_campaign_charge(campaign, campaign->shown_most);
+/* The most that so many tokens can cost one worker. */
+static uint64_t price(const struct cv_broker_campaign *campaign, uint64_t tokens) {
+  uint64_t micro, each = cv_broker_campaign_charge(campaign, campaign->shown_most);
   if (cv_privacy_is_unprotected(&campaign->privacy)) {
     return tokens > 0 ? CV_UNPROTECTED_MICRO : 0;
   }
   return __builtin_mul_overflow(each, tokens, &micro) ? UINT64_MAX : micro;
 }
 
-/* Who has given some of its tokens can have given fewer since than somebody who has not. */
-static void spare_payers(struct bill *bill, struct cv_campaign *campaign, uint64_t tokens) {
+/* A worker with accepted tokens has fewer left to give than others: it is spared the difference. */
+static void spare_payers(struct bill *bill, struct cv_broker_campaign *campaign, uint64_t tokens) {
   uint64_t each = campaign->spec.tokens_per_worker, last = UINT64_MAX, most = price(campaign, smaller(each, tokens));
   for (const struct cv_chunk *chunk = campaign->payers.all; chunk != NULL; chunk = chunk->hh.next) {
     for (uint64_t bit = 0; bit < CV_CHUNK_BITS; bit++) {
@@ -224,7 +200,7 @@ static void spare_payers(struct bill *bill, struct cv_campaign *campaign, uint64
       }
       last = worker;
       if (cv_chunks_count(&campaign->payers, first, index - first) > 0) {
-        continue; /* its first one counts for all */
+        continue; /* not the first used slot: the worker is already handled */
       }
       uint64_t given = cv_chunks_count(&campaign->payers, first, each);
       struct cv_chunk *spared;
@@ -235,8 +211,8 @@ static void spare_payers(struct bill *bill, struct cv_campaign *campaign, uint64
   }
 }
 
-/* A recruitment names who can have given: there they have accounts already, or get them; false if they cannot. */
-static bool is_named(struct cv_broker *broker, const struct cv_campaign *campaign) {
+/* Whether a recruitment names the workers that can have given tokens, and each of them has an account or gets one. */
+static bool is_named(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
   bool named = cv_payroll_is_kept(&campaign->payroll);
   for (uint32_t i = 0; named && i < campaign->spec.arms; i++) {
     struct cv_chunk *chunk;
@@ -245,11 +221,12 @@ static bool is_named(struct cv_broker *broker, const struct cv_campaign *campaig
   return named;
 }
 
-static void bill_campaign(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_recover_claim *ahead,
-                          const struct lost *lost, struct bill *bill) {
+/* Adds to the floor what a campaign can have cost any worker in the lost time. */
+static void bill_campaign(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                          const struct cv_recover_claim *ahead, const struct lost *lost, struct bill *bill) {
   uint64_t tokens = lost_of(campaign, ahead, lost), each = campaign->spec.tokens_per_worker;
   uint64_t ours = cv_privacy_worker_micro(&campaign->privacy, &campaign->spec);
-  if (ahead != NULL && ahead->worker_micro > ours) { /* another campaign had that number */
+  if (ahead != NULL && ahead->worker_micro > ours) { /* a lost campaign had the same number and cost more */
     bill->floor_micro = cv_ledger_add(bill->floor_micro, ahead->worker_micro);
     return;
   }
@@ -259,8 +236,8 @@ static void bill_campaign(struct cv_broker *broker, struct cv_campaign *campaign
   }
 }
 
-/* Nobody is charged more than it has left, nor for what it cannot have given: a floor that is more than that comes off
- * its own cell, which is never below. */
+/* No worker is charged more than it has left, nor for tokens that it cannot have given. Where the floor charges more
+ * than that, the difference is taken off the worker's own cell, which never becomes negative. */
 static void spare_accounts(struct cv_broker *broker, struct bill *bill, uint64_t raise_micro,
                            struct cv_recovery *recovery) {
   uint64_t floor = broker->accounts.floor_micro, limit = broker->config.limits.worker_epsilon_micro;
@@ -284,8 +261,8 @@ static void spare_accounts(struct cv_broker *broker, struct bill *bill, uint64_t
   }
 }
 
-/* Each of those whom the campaign names, as far as tokens, slots, its budget and their own accounts go. */
-static void charge_named(struct cv_broker *broker, const struct cv_campaign *campaign, uint64_t tokens,
+/* Charges each worker that the campaign names, limited by tokens, slots, budget and the worker's own account. */
+static void charge_named(struct cv_broker *broker, const struct cv_broker_campaign *campaign, uint64_t tokens,
                          uint64_t floor_micro, struct cv_recovery *recovery) {
   const struct cv_spec *spec = &campaign->spec;
   for (uint32_t i = 0; i < spec->arms; i++) {
@@ -303,24 +280,24 @@ static void charge_named(struct cv_broker *broker, const struct cv_campaign *cam
   }
 }
 
-/* Ends the campaign; its releases are charged as if all of them had been. */
-static void settle_campaign(struct cv_broker *broker, struct cv_campaign *campaign,
+/* Ends the campaign; charges its arms as if all possible releases had been made. */
+static void settle_campaign(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                             const struct cv_recover_claim *ahead, const struct lost *lost) {
   if (lost->all || ahead != NULL || lost->releases > 0) {
     cv_ledger_write_off(&campaign->ledger);
   }
-  cv_campaign_end(broker, campaign, CV_END_RECOVERED);
-  campaign->end = CV_END_RECOVERED; /* it may have been frozen for what is charged now */
-  cv_campaign_mark(broker, campaign);
-  cv_campaign_archive(broker, campaign);
+  cv_broker_campaign_end(broker, campaign, CV_END_RECOVERED);
+  campaign->end = CV_END_RECOVERED; /* also of a campaign that was frozen for what is now charged */
+  cv_broker_campaign_mark(broker, campaign);
+  cv_broker_campaign_archive(broker, campaign);
 }
 
-/* What a worker may have been charged; it is the third-party's figure if another campaign had that number. */
+/* The most that a worker may have been charged; the claim's figure if a lost campaign had the same number. */
 static uint64_t charge_for(const struct cv_recover_claim *ahead, uint64_t ours) {
   return ahead->worker_micro > ours ? ahead->worker_micro : ours;
 }
 
-/* Of a campaign that was purged there are no accounts of arms to write off; workers are charged all the same. */
+/* A purged campaign has no accounts of arms to write off; workers are charged as for any other campaign. */
 static void settle_purged(struct cv_broker *broker, const struct cv_recover_facts *facts, uint64_t *floor_micro) {
   for (struct cv_ended *ended = broker->archive.all; ended != NULL; ended = ended->hh.next) {
     const struct cv_recover_claim *ahead = ended->purged ? ahead_of_ended(ended, facts) : NULL;
@@ -332,24 +309,25 @@ static void settle_purged(struct cv_broker *broker, const struct cv_recover_fact
   }
 }
 
-/* Charges the workers for what the campaigns may have had since, and ends these. */
+/* Charges the workers for what the campaigns may have done in the lost time, and ends these campaigns. */
 static void settle(struct cv_broker *broker, const struct cv_recover_facts *facts, const struct lost *lost,
                    struct cv_recovery *recovery) {
   bool no_tokens = lost->is_bounded && lost->tokens == 0;
   struct bill bill = {.floor_micro = no_tokens ? 0 : lost->promised_micro};
   uint64_t floor = broker->accounts.floor_micro, limit = broker->config.limits.worker_epsilon_micro;
   cv_chunks_init(&bill.spared, UINT32_MAX);
-  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+  for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     const struct cv_recover_claim *ahead = ahead_of(campaign, facts);
     if (campaign->phase != CV_PHASE_ENDED || ahead != NULL) {
       bill_campaign(broker, campaign, ahead, lost, &bill);
     }
   }
   settle_purged(broker, facts, &bill.floor_micro);
+  /* The floor comes first: what workers are spared and what named workers pay depends on it. */
   recovery->floor_micro = smaller(bill.floor_micro, beyond(limit, floor));
   spare_accounts(broker, &bill, recovery->floor_micro, recovery);
   cv_chunks_fini(&bill.spared);
-  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+  for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     const struct cv_recover_claim *ahead = ahead_of(campaign, facts);
     bool open = campaign->phase != CV_PHASE_ENDED;
     recovery->ended += open;
@@ -375,7 +353,7 @@ bool cv_broker_recover(struct cv_broker *broker, const struct cv_recover_facts *
   memcpy(recovery.database, facts->anchor.database, sizeof(recovery.database));
   broker->wall_ms = facts->wall_ms;
   settle(broker, facts, &lost, &recovery);
-  /* One more than was: a copy from before is behind in every respect, however little was lost. */
+  /* One more than was lost, so that every copy from before the recovery is behind in every total. */
   recovery.added = (struct cv_totals){.releases = cv_ledger_add(lost.releases, 1),
                                       .tokens = cv_ledger_add(lost.tokens, 1),
                                       .promised_micro = lost.promised_micro};

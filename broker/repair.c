@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Database and core of a repair. */
+/* The database and the core of a repair. */
 struct bench {
   struct cv_broker_store *store;
   struct cv_broker *core;
@@ -38,7 +38,7 @@ static bool is_unreadable(enum cv_err err) {
   return err == CV_ERR_DAMAGED || err == CV_ERR_INVALID || err == CV_ERR_VERSION;
 }
 
-/* The database and its log, under a name that is free. */
+/* Renames the database and its log to a name that is free. */
 static enum cv_err put_aside(const char *database, char *to, size_t size, struct cv_why *why) {
   static const char *const parts[] = {"-wal", "-shm", "-journal"};
   struct stat info;
@@ -46,22 +46,23 @@ static enum cv_err put_aside(const char *database, char *to, size_t size, struct
   do {
     (void)snprintf(to, size, "%s.damaged-%u", database, n++);
   } while (stat(to, &info) == 0);
-  /* the log first: a database without its log is damaged again, a new one with an old log would be */
+  /* The log first: if the second step fails, a database without its log is unreadable again; a new database with an old
+   * log would be damaged. */
   for (size_t i = 0; i < CV_COUNT(parts); i++) {
     char from[4300], aside[4300];
     (void)snprintf(from, sizeof(from), "%s%s", database, parts[i]);
     (void)snprintf(aside, sizeof(aside), "%s%s", to, parts[i]);
     if (rename(from, aside) != 0 && errno != ENOENT) {
-      return cv_fail(why, CV_ERR_IO, "%s: cannot be put aside: %s", from, strerror(errno));
+      return cv_fail(why, CV_ERR_IO, "%s: cannot rename it to put it aside: %s", from, strerror(errno));
     }
   }
   if (rename(database, to) != 0) {
-    return cv_fail(why, CV_ERR_IO, "%s: cannot be put aside: %s", database, strerror(errno));
+    return cv_fail(why, CV_ERR_IO, "%s: cannot rename it to put it aside: %s", database, strerror(errno));
   }
   return CV_OK;
 }
 
-/* An anchor that is no anchor is as good as none. */
+/* Puts an unreadable anchor aside, as if there were none; requires --lost. */
 static enum cv_err check_anchor(const struct cv_repair *repair, struct cv_why *why) {
   const char *anchor = repair->files.anchor;
   struct cv_anchor_mark mark;
@@ -73,14 +74,15 @@ static enum cv_err check_anchor(const struct cv_repair *repair, struct cv_why *w
   }
   if (!repair->lost) {
     struct cv_why reason = *why;
-    return cv_fail(why, err, "%.300s; put it back as it was, or accept that it is lost with --lost", reason.text);
+    return cv_fail(why, err, "%.300s; restore the anchor as it was, or accept its loss with --lost", reason.text);
   }
   (void)snprintf(to, sizeof(to), "%s.damaged", anchor);
-  return rename(anchor, to) == 0 ? CV_OK
-                                 : cv_fail(why, CV_ERR_IO, "%s: cannot be put aside: %s", anchor, strerror(errno));
+  return rename(anchor, to) == 0
+             ? CV_OK
+             : cv_fail(why, CV_ERR_IO, "%s: cannot rename it to put it aside: %s", anchor, strerror(errno));
 }
 
-/* What is not known has to be accepted. */
+/* Whether enough is known to charge; what is unknown must be accepted with --lost. */
 static enum cv_err check_known(const struct cv_repair *repair, const struct cv_broker_marks *marks,
                                struct cv_why *why) {
   const char *database = repair->files.database, *anchor = repair->files.anchor;
@@ -88,24 +90,25 @@ static enum cv_err check_known(const struct cv_repair *repair, const struct cv_b
     return CV_OK;
   }
   if (!marks->is_anchored) {
-    return repair->lost
-               ? cv_fail(
-                     why, CV_ERR_DAMAGED,
-                     "%s is new, %s is missing, and no third-party was asked: nothing says what was spent; expected "
-                     "--recover-thirdparty, or a new broker with a name of its own",
-                     database, anchor)
-               : cv_fail(why, CV_ERR_DAMAGED,
-                         "%s is missing, so nothing says how far %s had come; put it back, or accept that with --lost",
-                         anchor, database);
+    return repair->lost ? cv_fail(why, CV_ERR_DAMAGED,
+                                  "%s is new, %s is missing, and there is no third-party's record: the spending is "
+                                  "unknown; expected "
+                                  "--recover-thirdparty, or a new broker under another name",
+                                  database, anchor)
+                        : cv_fail(why, CV_ERR_DAMAGED,
+                                  "missing anchor %s, so the last commit of %s is unknown; restore it, or accept its "
+                                  "loss with --lost",
+                                  anchor, database);
   }
-  return repair->lost ? CV_OK
-                      : cv_fail(why, CV_ERR_DAMAGED,
-                                "%s is of another database or history than %s; put the right one back, or accept that "
-                                "all it promised is charged to every worker with --lost",
-                                anchor, database);
+  return repair->lost
+             ? CV_OK
+             : cv_fail(why, CV_ERR_DAMAGED,
+                       "%s is of another database or history than %s; restore the right anchor, or accept with "
+                       "--lost that all it promised is charged to every worker",
+                       anchor, database);
 }
 
-/* This recovery was stored, and stopped before the anchor was written. */
+/* Whether an earlier run stored this recovery and stopped before it wrote the anchor. */
 static bool is_done(const struct cv_broker *core, const struct cv_broker_marks *marks) {
   const struct cv_recovery *last = cv_broker_recovered(core);
   return last != NULL && marks->is_anchored && last->anchored == marks->anchor.commit &&
@@ -113,22 +116,24 @@ static bool is_done(const struct cv_broker *core, const struct cv_broker_marks *
          marks->database.commit > last->anchored;
 }
 
+/* Commits the recovery, which also writes the anchor. */
 static enum cv_err store_it(const struct cv_repair *repair, struct bench *bench, struct cv_why *why) {
-  struct cv_batch batch = {0};
+  struct cv_broker_batch batch = {0};
   bool has_batch;
   enum cv_err err = cv_broker_flush(bench->core, 0, repair->wall_ms, &batch, &has_batch);
   if (err == CV_OK) {
     CV_REQUIRE(has_batch);
-    cv_broker_store_leap(bench->store, batch.commit);
+    cv_broker_store_leap(bench->store, batch.commit); /* the recovery's number skips all lost commits */
     err = cv_broker_store_commit(bench->store, &batch, why);
     cv_broker_stored(bench->core);
   } else {
     (void)cv_fail(why, err, "%s", cv_err_text(err));
   }
-  cv_batch_fini(&batch);
+  cv_broker_batch_fini(&batch);
   return err;
 }
 
+/* Recovers the loaded core, or only writes the anchor if an earlier run was interrupted or nothing was lost. */
 static enum cv_err mend(const struct cv_repair *repair, struct bench *bench, struct cv_repaired *ret,
                         struct cv_why *why) {
   struct cv_broker_marks marks;
@@ -144,6 +149,7 @@ static enum cv_err mend(const struct cv_repair *repair, struct bench *bench, str
                                          .claim = repair->claim,
                                          .claims = repair->claims,
                                          .wall_ms = repair->wall_ms};
+  /* Claims about ended campaigns need their rows, which a start does not read. */
   for (size_t i = 0; i < repair->claims; i++) {
     if (cv_broker_recover_needs(bench->core, &facts, &repair->claim[i])) {
       CV_TRY(cv_broker_store_fetch(bench->store, bench->core, (uint32_t)repair->claim[i].campaign, why));
@@ -160,8 +166,8 @@ enum cv_err cv_broker_repair(const struct cv_repair *repair, struct cv_repaired 
   const char *database = repair->files.database;
   bool exists = repair->files.vfs != NULL || cv_broker_store_exists(database);
   if (!exists && !repair->lost) {
-    return cv_fail(why, CV_ERR_NOT_FOUND,
-                   "%s is not there; put a copy back, however old, or accept that it is lost with --lost", database);
+    return cv_fail(why, CV_ERR_NOT_FOUND, "missing %s; restore a copy, however old, or accept its loss with --lost",
+                   database);
   }
   CV_TRY(check_anchor(repair, why));
   enum cv_err err = load(repair, &bench, why);
@@ -170,7 +176,7 @@ enum cv_err cv_broker_repair(const struct cv_repair *repair, struct cv_repaired 
     err = load(repair, &bench, why);
   } else if (is_unreadable(err)) {
     struct cv_why reason = *why;
-    return cv_fail(why, err, "%.300s; put the key or a copy back, however old, or accept that it is lost with --lost",
+    return cv_fail(why, err, "%.300s; restore the key or a copy, however old, or accept its loss with --lost",
                    reason.text);
   }
   if (err == CV_OK) {

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The core's state out of stored rows. Whatever does not fit is CV_ERR_DAMAGED; the daemon then does not start. */
+/* Rebuilds the core's state from stored rows. A row that does not fit is CV_ERR_DAMAGED; the daemon then does not
+ * start. */
+#include "broker/restore.h"
+
 #include <math.h>
 #include <string.h>
 
+#include "broker/campaign.h"
+#include "broker/dirty.h"
+#include "broker/ending.h"
+#include "broker/epoch.h"
+#include "broker/image.h"
+#include "broker/payer.h"
+#include "broker/places.h"
+#include "broker/shown.h"
 #include "broker/state.h"
+#include "broker/talk.h"
 #include "common/base/party.h"
 
 static enum cv_err damaged_unless(bool good) {
@@ -28,9 +40,9 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED;
   }
-  bool as_before = cv_reader_done(row);
-  struct cv_campaign *campaign = NULL;
-  /* The operator's limits hold for what comes, not for what was accepted. */
+  bool as_before = cv_reader_done(row); /* the last byte is missing in rows of version 0.1.0 */
+  struct cv_broker_campaign *campaign = NULL;
+  /* The operator's present limits apply to new campaigns, not to those already accepted. */
   const struct cv_broker_limits none = {.epsilon_micro = UINT64_MAX,
                                         .delta_pico = UINT64_MAX,
                                         .arms = CV_ARMS_MAX,
@@ -38,21 +50,21 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
                                         .trusted_thirdparty = true,
                                         .unsafe_mechanisms = true};
   err = damaged_unless((as_before || cv_read_u8(row) == CV_CHARGES_TODAY) &&
-                       cv_gate_spec(&spec, &none, NULL) == CV_OK && cv_campaign_find(broker, id) == NULL);
+                       cv_gate_spec(&spec, &none, NULL) == CV_OK && cv_broker_campaign_find(broker, id) == NULL);
   if (err == CV_OK) {
-    err = cv_campaign_new(broker, id, &spec, as_before, &campaign);
+    err = cv_broker_campaign_new(broker, id, &spec, as_before, &campaign);
   }
   cv_spec_fini(&spec);
   CV_TRY(err);
   memcpy(campaign->requester, requester, n);
   memcpy(campaign->client_key, client_key, CV_CLIENT_KEY_BYTES);
-  campaign->payers.most = UINT32_MAX; /* until all that was accepted is back */
+  campaign->payers.most = UINT32_MAX; /* no limit until every accepted token is restored */
   campaign->submitted_wall_ms = submitted;
   campaign->deadline_wall_ms = deadline;
   return damaged_unless(cv_reader_done(row));
 }
 
-/* Rows of version 0.1.0 end before it: then the campaign is the first third-party's that opens it. */
+/* Rows of version 0.1.0 lack the name: the campaign then belongs to the first third-party that opens it. */
 static enum cv_err read_thirdparty(struct cv_reader *row, char ret[CV_NAME_BYTES]) {
   size_t n = 0;
   const uint8_t *name = row->at == row->end ? NULL : cv_read_bytes(row, &n);
@@ -69,7 +81,7 @@ static enum cv_err read_thirdparty(struct cv_reader *row, char ret[CV_NAME_BYTES
 }
 
 enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
   uint32_t phase = cv_read_u32(row);
   uint32_t end = cv_read_u32(row);
   bool has_seed = cv_read_u8(row) != 0;
@@ -80,17 +92,18 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
     return CV_ERR_DAMAGED;
   }
   if (phase >= CV_PHASE_STOPPING && cv_payroll_is_kept(&campaign->payroll)) {
+    /* While a campaign runs, payments follow from its arms instead; see settle_payments(). */
     CV_TRY(cv_payroll_read(&campaign->payroll, &campaign->spec, row));
   }
   CV_TRY(read_thirdparty(row, campaign->thirdparty));
   CV_TRY(damaged_unless(cv_reader_done(row)));
   if (phase == CV_PHASE_STOPPING) {
-    cv_campaign_stop(broker, campaign, (enum cv_end)end);
+    cv_broker_campaign_stop(broker, campaign, (enum cv_end)end);
   } else if (phase == CV_PHASE_ENDED) {
     CV_TRY(damaged_unless(end != CV_END_NONE));
-    cv_campaign_over(broker, campaign, (enum cv_end)end, ended);
+    cv_broker_campaign_over(broker, campaign, (enum cv_end)end, ended);
   } else {
-    campaign->phase = (enum cv_phase)phase;
+    campaign->phase = (enum cv_broker_phase)phase;
     campaign->end = (enum cv_end)end;
   }
   campaign->has_seed = has_seed;
@@ -99,8 +112,8 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
   return CV_OK;
 }
 
-/* Each arm is known and there once, and asks for as much as a plan may. */
-static bool plan_fits(const struct cv_campaign *campaign, const struct cv_plan *plan) {
+/* Every arm is valid and named once, and asks for at most as many tokens as a plan may. */
+static bool plan_fits(const struct cv_broker_campaign *campaign, const struct cv_plan *plan) {
   bool seen[CV_ARMS_MAX] = {false};
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
@@ -114,11 +127,12 @@ static bool plan_fits(const struct cv_campaign *campaign, const struct cv_plan *
 }
 
 enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
   uint32_t wants = cv_read_u32(row);
   if (campaign == NULL || wants == 0 || wants > campaign->spec.arms) {
     return CV_ERR_DAMAGED;
   }
+  /* Plans and releases are numbered by their order: a missing row is detected by the checks in settle(). */
   struct cv_want want[CV_ARMS_MAX];
   for (uint32_t i = 0; i < wants; i++) {
     want[i].arm = cv_read_u32(row);
@@ -130,8 +144,8 @@ enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t id, struct
 }
 
 enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, id);
-  struct cv_release_row release = {.plan = cv_read_u64(row), .arm = cv_read_u32(row), .nth = cv_read_u32(row)};
+  struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
+  struct cv_broker_release release = {.plan = cv_read_u64(row), .arm = cv_read_u32(row), .nth = cv_read_u32(row)};
   release.tokens = cv_read_u64(row);
   release.noisy_sum = (int64_t)cv_read_u64(row);
   if (campaign == NULL || !cv_reader_done(row) || release.arm >= campaign->spec.arms || release.nth == 0 ||
@@ -143,12 +157,12 @@ enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t id, str
 }
 
 enum cv_err cv_broker_restore_ledger(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
   return campaign == NULL ? CV_ERR_DAMAGED : cv_ledger_read(&campaign->ledger, row);
 }
 
 enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
   if (campaign == NULL || cv_read_u32(row) != campaign->spec.arms) {
     return CV_ERR_DAMAGED;
   }
@@ -165,6 +179,7 @@ enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, s
   return damaged_unless(cv_reader_done(row));
 }
 
+/* Accounts are 32-bit counters, all other chunks are bits. */
 static enum cv_err restore_bytes(struct cv_chunk *chunk, enum cv_chunk_kind kind, struct cv_reader *bytes) {
   if (kind == CV_CHUNK_ACCOUNTS) {
     for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
@@ -181,7 +196,8 @@ static enum cv_err restore_bytes(struct cv_chunk *chunk, enum cv_chunk_kind kind
 
 enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum cv_chunk_kind kind, uint64_t number,
                                     uint64_t commit, struct cv_reader *bytes) {
-  struct cv_campaign *campaign = id == 0 ? NULL : cv_campaign_find(broker, id);
+  struct cv_broker_campaign *campaign = id == 0 ? NULL : cv_broker_campaign_find(broker, id);
+  /* Accounts belong to no campaign; all other chunks to one that still runs. */
   if ((kind == CV_CHUNK_ACCOUNTS) != (id == 0) || (id != 0 && (campaign == NULL || campaign->arm == NULL))) {
     return CV_ERR_DAMAGED;
   }
@@ -203,8 +219,9 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
   return restore_bytes(chunk, kind, bytes);
 }
 
-/* What counting did, again. Bits are set twice without harm; a charge only if its chunk was written before it. */
-static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t commit,
+/* Repeats what accepting the token did. Setting a bit twice is harmless; the charge is repeated only if the account's
+ * chunk was stored before the entry. */
+static enum cv_err replay_entry(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t commit,
                                 const struct cv_entry *entry) {
   if (!cv_epoch_has_place(campaign, entry->arm, entry->index) || entry->slot >= campaign->spec.tokens_per_worker ||
       entry->worker >= CV_WORKER_ID_END || entry->shown > campaign->shown_most) {
@@ -212,20 +229,21 @@ static enum cv_err replay_entry(struct cv_broker *broker, struct cv_campaign *ca
   }
   struct cv_chunk *account, *place, *payer;
   uint64_t payer_bit = entry->worker * campaign->spec.tokens_per_worker + entry->slot;
+  /* The same chunks change as when the token was accepted; they are dirty until written again. */
   CV_TRY(cv_chunks_touch(&broker->accounts.cells, entry->worker / CV_CHUNK_CELLS, &account));
   CV_TRY(cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index), &place));
   CV_TRY(cv_chunks_set(&campaign->payers, payer_bit, &payer));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   if (commit > account->written) {
-    cv_accounts_charge(account, entry->worker, cv_campaign_charge(campaign, entry->shown));
+    cv_accounts_charge(account, entry->worker, cv_broker_campaign_charge(campaign, entry->shown));
     cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, account);
   }
   return CV_OK;
 }
 
-/* An image of an arm that was stored later than the row has it all. */
-static enum cv_err replay_sums(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t commit,
+/* Partial sums are absolute values: an arm's image stored after the row already includes them. */
+static enum cv_err replay_sums(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t commit,
                                struct cv_reader *bytes) {
   uint32_t touched = cv_read_u32(bytes);
   for (uint32_t i = 0; i < touched && !bytes->failed; i++) {
@@ -244,8 +262,9 @@ static enum cv_err replay_sums(struct cv_broker *broker, struct cv_campaign *cam
   return CV_OK;
 }
 
-static enum cv_err replay_arms(struct cv_broker *broker, struct cv_campaign *campaign, uint64_t commit,
+static enum cv_err replay_arms(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t commit,
                                struct cv_reader *bytes) {
+  /* Images of arms that changed in other ways than by tokens, as of this commit. */
   uint32_t changed = cv_read_u32(bytes);
   for (uint32_t i = 0; i < changed && !bytes->failed; i++) {
     size_t n = 0;
@@ -263,28 +282,30 @@ static enum cv_err replay_arms(struct cv_broker *broker, struct cv_campaign *cam
 }
 
 enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uint64_t commit, struct cv_reader *bytes) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
   if (campaign == NULL || campaign->arm == NULL) {
     return CV_ERR_DAMAGED;
   }
-  broker->commit = commit; /* what is replayed is dirty since then */
+  broker->commit = commit; /* replayed changes are dirty since this commit */
   broker->journal_bytes += (uint64_t)(bytes->end - bytes->at);
   uint32_t entries = cv_read_u32(bytes);
   for (uint32_t i = 0; i < entries && !bytes->failed; i++) {
     struct cv_entry entry = {.index = cv_read_u64(bytes), .worker = cv_read_u64(bytes)};
     uint32_t arm = cv_read_u32(bytes);
-    entry.arm = arm & 0xffff;
+    entry.arm = arm & 0xffff; /* arm and number of shown arms share 32 bits, see image.c */
     entry.shown = (arm >> 16) + 1;
     entry.slot = cv_read_u32(bytes);
     if (!bytes->failed) {
       CV_TRY(replay_entry(broker, campaign, commit, &entry));
     }
   }
+  /* Sums before images: an image of the same commit is newer than the sums. */
   CV_TRY(replay_sums(broker, campaign, commit, bytes));
   CV_TRY(replay_arms(broker, campaign, commit, bytes));
   return damaged_unless(cv_reader_done(bytes));
 }
 
+/* The number of bits set in all chunks. */
 static uint64_t bits_set(const struct cv_chunks *chunks) {
   uint64_t bits = 0;
   for (const struct cv_chunk *chunk = chunks->all; chunk != NULL; chunk = chunk->hh.next) {
@@ -295,8 +316,8 @@ static uint64_t bits_set(const struct cv_chunks *chunks) {
   return bits;
 }
 
-/* The arm's image agrees with itself and with its places. */
-static enum cv_err check_arm(struct cv_campaign *campaign, uint32_t index) {
+/* The arm's image agrees with itself and with its filled places. */
+static enum cv_err check_arm(struct cv_broker_campaign *campaign, uint32_t index) {
   const struct cv_arm *arm = &campaign->arm[index];
   bool is_open = arm->plan != 0;
   CV_TRY(damaged_unless(is_open ? arm->plan <= campaign->plans && arm->seen < arm->expected && arm->mechanism->drawn
@@ -305,12 +326,12 @@ static enum cv_err check_arm(struct cv_campaign *campaign, uint32_t index) {
   return damaged_unless(filled == arm->filled);
 }
 
-/* The arms' images agree with what was released, and the last plan has each of its arms open or released. */
-static enum cv_err check_history(const struct cv_campaign *campaign) {
+/* The arms' images agree with the releases, and every arm of the last plan is either open or released. */
+static enum cv_err check_history(const struct cv_broker_campaign *campaign) {
   uint64_t releases = 0;
   uint32_t made[CV_ARMS_MAX] = {0};
   for (size_t i = 0; i < campaign->releases; i++) {
-    const struct cv_release_row *row = &campaign->release[i];
+    const struct cv_broker_release *row = &campaign->release[i];
     CV_TRY(damaged_unless(row->tokens <= campaign->arm[row->arm].before && row->nth == ++made[row->arm]));
     releases += row->plan == campaign->plans;
   }
@@ -321,13 +342,13 @@ static enum cv_err check_history(const struct cv_campaign *campaign) {
   return damaged_unless(releases + campaign->open_arms == (last == NULL ? 0 : last->wants));
 }
 
-/* What the arms' accounts say was spent covers what was released, and what an open epoch will cost fits. */
-static enum cv_err check_ledger(const struct cv_campaign *campaign) {
+/* The spending in the arms' accounts covers the releases, and the account has room for each open epoch's release. */
+static enum cv_err check_ledger(const struct cv_broker_campaign *campaign) {
   const struct cv_ledger *ledger = &campaign->ledger;
   for (size_t i = 0; i < campaign->releases; i++) {
-    const struct cv_release_row *row = &campaign->release[i];
+    const struct cv_broker_release *row = &campaign->release[i];
     const struct cv_ledger_arm *arm = &ledger->arm[row->arm];
-    CV_TRY(damaged_unless(arm->spent_micro - arm->lost_micro >= cv_campaign_cost(campaign, row->nth)));
+    CV_TRY(damaged_unless(arm->spent_micro - arm->lost_micro >= cv_broker_campaign_cost(campaign, row->nth)));
   }
   for (uint32_t i = 0; campaign->arm != NULL && i < campaign->spec.arms; i++) {
     if (campaign->arm[i].plan != 0) {
@@ -337,8 +358,8 @@ static enum cv_err check_ledger(const struct cv_campaign *campaign) {
   return CV_OK;
 }
 
-/* What was accepted of an arm has been paid, what is still to come will be: all of it from the budget. */
-static enum cv_err settle_payments(struct cv_campaign *campaign, uint32_t index) {
+/* Pays for the accepted tokens of an arm; the budget must cover these and the tokens still to come. */
+static enum cv_err settle_payments(struct cv_broker_campaign *campaign, uint32_t index) {
   const struct cv_spec *spec = &campaign->spec;
   const struct cv_arm *arm = &campaign->arm[index];
   if (spec->cost_micro == NULL) {
@@ -350,8 +371,9 @@ static enum cv_err settle_payments(struct cv_campaign *campaign, uint32_t index)
   return CV_OK;
 }
 
-/* Counts again what the arms' images imply, and checks it against all else: a row that is gone is noticed. */
-static enum cv_err settle(struct cv_campaign *campaign) {
+/* Derives the counts from the arms' images and checks them against all other rows, so that a missing row is detected.
+ * */
+static enum cv_err settle(struct cv_broker_campaign *campaign) {
   campaign->tokens = 0;
   cv_shown_restore(campaign);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -359,6 +381,7 @@ static enum cv_err settle(struct cv_campaign *campaign) {
     arm->changed = arm->touched = false;
     arm->next = 0;
     uint64_t left = campaign->spec.tokens - campaign->tokens - campaign->reserved;
+    /* Each arm may use only what the arms before it leave of the campaign's token limit. */
     CV_TRY(damaged_unless(arm->want <= left && arm->first <= left - arm->want));
     CV_TRY(check_arm(campaign, i));
     CV_TRY(settle_payments(campaign, i));
@@ -368,13 +391,15 @@ static enum cv_err settle(struct cv_campaign *campaign) {
     campaign->free_places += arm->want;
   }
   cv_epoch_number_rounds(campaign);
+  /* One used slot per token: the payers' bits and the arms' counts come from different rows. */
   CV_TRY(damaged_unless(bits_set(&campaign->payers) == campaign->tokens));
   return check_history(campaign);
 }
 
-/* ---- one that has ended ---- */
+/* ---- ended campaigns ---- */
 
-static bool agrees(const struct cv_campaign *campaign, const struct cv_ended *ended) {
+/* Whether the rows that were read are those that the record summarizes. */
+static bool agrees(const struct cv_broker_campaign *campaign, const struct cv_ended *ended) {
   const struct cv_progress *progress = &ended->progress;
   return campaign->phase == CV_PHASE_ENDED && !ended->purged && campaign->end == progress->end &&
          campaign->tokens == progress->tokens && campaign->releases == progress->releases &&
@@ -383,33 +408,37 @@ static bool agrees(const struct cv_campaign *campaign, const struct cv_ended *en
 }
 
 enum cv_err cv_broker_restore_whole(struct cv_broker *broker, uint32_t id) {
-  struct cv_campaign *campaign = cv_campaign_find(broker, id);
+  struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
   const struct cv_ended *ended = cv_archive_find(&broker->archive, id);
   CV_TRY(damaged_unless(campaign != NULL));
+  /* The rows just read are stored already: nothing of them belongs into the next batch. */
   campaign->stored_plans = campaign->plans;
   campaign->stored_releases = campaign->releases;
   campaign->fresh = campaign->changed = campaign->standings_changed = campaign->purge = false;
   if (ended != NULL) {
     CV_TRY(damaged_unless(agrees(campaign, ended)));
+    /* Everything is stored and reported already; the campaign only serves requests. */
     campaign->settled = campaign->fetched = campaign->done_told = true;
     return check_ledger(campaign);
   }
+  /* An older program left no record: make it now, as the campaign's end does today. */
   if (campaign->phase == CV_PHASE_ENDED) {
     CV_TRY(check_ledger(campaign));
-    cv_campaign_archive(broker, campaign);
-    cv_campaign_drop(broker, campaign);
+    cv_broker_campaign_archive(broker, campaign);
+    cv_broker_campaign_drop(broker, campaign);
   }
   return broker->failed ? CV_ERR_NOMEM : CV_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole core ---- */
 
+/* Whether the totals that follow from the rows equal those stored with the last commit. */
 static bool is_same(const struct cv_totals *a, const struct cv_totals *b) {
   return a->campaigns == b->campaigns && a->releases == b->releases && a->tokens == b->tokens &&
          a->promised_micro == b->promised_micro;
 }
 
-/* The accounts at their end, and what all of them hold. */
+/* The number of unlimited accounts, and the sum of all cells. */
 static uint64_t count_unprotected(const struct cv_accounts *accounts, uint64_t *ret_held) {
   uint64_t held = 0, unprotected = 0;
   for (const struct cv_chunk *chunk = accounts->cells.all; chunk != NULL; chunk = chunk->hh.next) {
@@ -422,19 +451,20 @@ static uint64_t count_unprotected(const struct cv_accounts *accounts, uint64_t *
   return unprotected;
 }
 
-/* What the workers' accounts hold is no less than what the counted tokens cost, one score each; whoever gave where
- * exact sums leave has an account that is at its end, and has given to no other such campaign. */
+/* Whether the workers' accounts hold at least what the counted tokens cost (one score each), and whether there are
+ * enough unlimited accounts: each worker of a campaign that sends exact sums has one, and gives to no other such
+ * campaign. */
 static bool are_accounts_whole(const struct cv_broker *broker) {
   uint64_t held, least, givers = 0, unprotected = count_unprotected(&broker->accounts, &held);
   struct cv_totals ended;
   cv_archive_totals(&broker->archive, &ended, &least);
-  for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+  for (const struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     uint64_t cost, each = campaign->spec.tokens_per_worker;
     if (cv_privacy_is_unprotected(&campaign->privacy)) {
       givers += campaign->tokens / each + (campaign->tokens % each > 0);
       continue;
     }
-    if (__builtin_mul_overflow(cv_campaign_charge(campaign, 1), campaign->tokens, &cost)) {
+    if (__builtin_mul_overflow(cv_broker_campaign_charge(campaign, 1), campaign->tokens, &cost)) {
       cost = UINT64_MAX;
     }
     least = cv_ledger_add(least, cost);
@@ -442,20 +472,20 @@ static bool are_accounts_whole(const struct cv_broker *broker) {
   return cv_ledger_add(held, broker->accounts.spared_micro) >= least && unprotected >= givers;
 }
 
-/* Campaigns of an earlier version end with what they have, rather than go on charging less than their tokens tell. */
+/* Stops campaigns of an earlier version that would charge less than their tokens disclose. */
 static void stop_what_charges_less(struct cv_broker *broker) {
-  for (struct cv_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+  for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     if (campaign->charges_less && campaign->phase < CV_PHASE_STOPPING) {
       cv_broker_note(broker, NULL,
-                     "campaign %u \"%s\" was accepted by an earlier version, which charged its workers too little; it "
-                     "ends with what it has",
+                     "campaign %u \"%s\": accepted by an earlier version, which charged its workers too little; it "
+                     "ends with its present result",
                      campaign->id, campaign->spec.name);
-      cv_campaign_stop(broker, campaign, CV_END_LEDGER);
+      cv_broker_campaign_stop(broker, campaign, CV_END_LEDGER);
     }
   }
 }
 
-/* Campaigns that have ended, and those that run; recoveries have added theirs. */
+/* Adds ended and open campaigns to the totals; restored recoveries have already added theirs. */
 static void count_totals(struct cv_broker *broker) {
   struct cv_totals ended, *totals = &broker->totals;
   uint64_t cost_micro;
@@ -464,8 +494,8 @@ static void count_totals(struct cv_broker *broker) {
   totals->releases = cv_ledger_add(totals->releases, ended.releases);
   totals->tokens = cv_ledger_add(totals->tokens, ended.tokens);
   totals->promised_micro = cv_ledger_add(totals->promised_micro, ended.promised_micro);
-  for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
-    cv_campaign_count(broker, campaign);
+  for (const struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+    cv_broker_campaign_count(broker, campaign);
     totals->releases = cv_ledger_add(totals->releases, campaign->releases);
     totals->tokens = cv_ledger_add(totals->tokens, campaign->tokens);
   }
@@ -476,12 +506,14 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
   broker->commit = commit + 1;
   broker->now_ms = broker->ticked_ms = now_ms;
   broker->wall_ms = wall_ms;
-  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+  for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+    /* What restoring set is stored already, and time that passed before the start is not idle time. */
     campaign->purge = false;
     campaign->active_ms = now_ms;
     campaign->payers.most = broker->config.limits.chunks;
     if (campaign->deadline_wall_ms != 0) {
-      /* A clock that has gone back while nobody was up must not give it more than it ever had. */
+      /* If the wall clock went back while the broker was stopped, the campaign still gets no more than its full time.
+       * */
       uint64_t left = campaign->deadline_wall_ms > wall_ms ? campaign->deadline_wall_ms - wall_ms : 0;
       campaign->deadline_ms = now_ms + (left < campaign->spec.deadline_ms ? left : campaign->spec.deadline_ms);
     }
@@ -491,11 +523,12 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
     CV_TRY(check_ledger(campaign));
   }
   count_totals(broker);
-  /* Rows of a campaign that has ended have nothing else to agree with. */
+  /* For rows of ended campaigns the totals and accounts are the only rows to be checked against. */
   CV_TRY(damaged_unless(totals == NULL || (is_same(totals, &broker->totals) && are_accounts_whole(broker))));
-  /* Records of what an older program has left, and rows that were going when a stop came, go on. */
+  /* New records for campaigns of an older program, and deletions that a shutdown interrupted, are due. */
   broker->changed = broker->archive.changed != NULL || broker->archive.leaving != NULL;
+  /* Restoring is silent; from here on changes are reported. */
   broker->said = broker->quiet = false;
   stop_what_charges_less(broker);
-  return cv_broker_unless_failed(broker, CV_OK, NULL);
+  return cv_unless_failed(&broker->failed, CV_OK, NULL);
 }

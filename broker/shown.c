@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an assignment shows. Without a feedback graph that is its arm, and all here comes to plain counting.
- *
- * Whoever plays arm a answers for a and for those of its neighbours that the plan names, in that order; the plan's
- * epoch of arm v is complete when every play that shows v is in. An arm's own plays are among them, and none of its
- * neighbours' is left then: so as long as a place of a is free, a and everybody it shows have their epochs open, and
- * the list is the same when the assignment is given, when its token comes, and after a restart. What is stored is
- * plays; how many tokens an epoch has follows from them and the plans.
+ * A worker that plays arm a answers for a and for those of its neighbours that the plan names, in that order. The
+ * plan's epoch of arm v is complete when every play that shows v is in. These plays include the arm's own, and after
+ * them no play of a neighbour is left. So while a place of a is free, a and every arm that it shows have open epochs,
+ * and the list is the same when the place is assigned, when its token arrives, and after a restart. Only plays are
+ * stored; the number of tokens of an epoch follows from plays and plans.
  */
+#include "broker/shown.h"
+
 #include <string.h>
 
-#include "broker/state.h"
+#include "broker/campaign.h"
 
-uint32_t cv_shown_list(const struct cv_campaign *campaign, uint32_t arm, uint32_t list[CV_VALUES_MAX]) {
+uint32_t cv_shown_list(const struct cv_broker_campaign *campaign, uint32_t arm, uint32_t list[CV_VALUES_MAX]) {
   const struct cv_neighbours *graph = &campaign->graph;
   uint64_t plan = campaign->arm[arm].plan;
   uint32_t n = 0;
@@ -25,7 +25,7 @@ uint32_t cv_shown_list(const struct cv_campaign *campaign, uint32_t arm, uint32_
   return n;
 }
 
-/* Of each arm that the plan names; 0 elsewhere. */
+/* The number of plays of each arm that the plan names; 0 for all others. */
 static void plays_of(const struct cv_plan *plan, uint32_t arms, uint32_t plays[CV_ARMS_MAX]) {
   memset(plays, 0, arms * sizeof(*plays));
   for (uint32_t i = 0; i < plan->wants; i++) {
@@ -33,7 +33,7 @@ static void plays_of(const struct cv_plan *plan, uint32_t arms, uint32_t plays[C
   }
 }
 
-void cv_shown_by(const struct cv_campaign *campaign, const struct cv_plan *plan, uint64_t shown[CV_ARMS_MAX]) {
+void cv_shown_by(const struct cv_broker_campaign *campaign, const struct cv_plan *plan, uint64_t shown[CV_ARMS_MAX]) {
   uint32_t plays[CV_ARMS_MAX];
   plays_of(plan, campaign->spec.arms, plays);
   for (uint32_t i = 0; i < plan->wants; i++) {
@@ -41,24 +41,17 @@ void cv_shown_by(const struct cv_campaign *campaign, const struct cv_plan *plan,
   }
 }
 
-enum cv_err cv_shown_add(struct cv_broker *broker, struct cv_campaign *campaign, const uint32_t *list, uint32_t n,
-                         const int64_t *value) {
+void cv_shown_add(struct cv_broker_campaign *campaign, const uint32_t *list, uint32_t n, const int64_t *value) {
   for (uint32_t i = 0; i < n; i++) {
     struct cv_arm *arm = &campaign->arm[list[i]];
     arm->sum += value[i];
     arm->seen++;
     arm->touched = true;
   }
-  for (uint32_t i = 0; i < n; i++) {
-    if (campaign->arm[list[i]].seen == campaign->arm[list[i]].expected) {
-      CV_TRY(cv_epoch_close(broker, campaign, list[i]));
-    }
-  }
-  return CV_OK;
 }
 
-/* Tokens of the open epochs that are in: all plays of a neighbour whose epoch is over, those counted of the others. */
-static void count_seen(struct cv_campaign *campaign, const struct cv_plan *plan) {
+/* Counts the tokens of open epochs: all plays of neighbours whose epoch is over, the accepted plays of the others. */
+static void count_seen(struct cv_broker_campaign *campaign, const struct cv_plan *plan) {
   uint32_t plays[CV_ARMS_MAX];
   plays_of(plan, campaign->spec.arms, plays);
   for (uint32_t i = 0; i < plan->wants; i++) {
@@ -73,7 +66,7 @@ static void count_seen(struct cv_campaign *campaign, const struct cv_plan *plan)
   }
 }
 
-void cv_shown_restore(struct cv_campaign *campaign) {
+void cv_shown_restore(struct cv_broker_campaign *campaign) {
   uint64_t shown[CV_ARMS_MAX];
   for (size_t i = 0; i < campaign->plans; i++) {
     const struct cv_plan *plan = &campaign->plan[i];

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger as its requester reads it. */
+#include "broker/statement.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/campaign.h"
 #include "broker/state.h"
 
-void cv_statement_free(struct cv_statement *statement) {
+void cv_broker_statement_free(struct cv_statement *statement) {
   if (statement != NULL) {
     free(statement->account);
     free(statement);
@@ -43,7 +45,8 @@ static enum cv_err make(const struct cv_broker *broker, const struct cv_spec *sp
   return CV_OK;
 }
 
-enum cv_err cv_statement_of(struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_statement **ret) {
+enum cv_err cv_broker_statement_of(struct cv_broker *broker, const struct cv_broker_campaign *campaign,
+                                   struct cv_statement **ret) {
   struct cv_statement *statement;
   CV_TRY(make(broker, &campaign->spec, &campaign->privacy, &statement));
   statement->campaign = campaign->id;
@@ -57,8 +60,9 @@ enum cv_err cv_statement_of(struct cv_broker *broker, const struct cv_campaign *
     statement->account[i].paid_micro = campaign->payroll.tokens[i] * campaign->spec.cost_micro[i];
   }
   for (size_t i = 0; i < campaign->releases; i++) {
-    const struct cv_release_row *row = &campaign->release[i];
+    const struct cv_broker_release *row = &campaign->release[i];
     struct cv_account *account = &statement->account[row->arm];
+    /* A release that covers all items includes the tokens of the previous ones. */
     bool is_prefix = cv_mechanism_cover(&campaign->privacy.law, row->nth) != CV_COVER_ITEM;
     account->releases++;
     account->tokens = row->tokens + (is_prefix ? 0 : account->tokens);
@@ -67,8 +71,8 @@ enum cv_err cv_statement_of(struct cv_broker *broker, const struct cv_campaign *
   return CV_OK;
 }
 
-enum cv_err cv_statement_plan(struct cv_broker *broker, const struct cv_spec *spec, struct cv_statement **ret,
-                              struct cv_why *why) {
+enum cv_err cv_broker_statement_plan(struct cv_broker *broker, const struct cv_spec *spec, struct cv_statement **ret,
+                                     struct cv_why *why) {
   CV_TRY(cv_gate_spec(spec, &broker->config.limits, why));
   struct cv_spec completed = *spec;
   struct cv_privacy privacy;

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "broker/fetch.h"
 #include "broker/proof.h"
+#include "broker/recover.h"
+#include "broker/restore.h"
 #include "common/base/table.h"
 #include "common/crypto/secret.h"
 #include "common/db/db.h"
@@ -36,7 +39,7 @@ static const struct cv_db_schema schema = {
     .oldest = 1,
 };
 
-/* A campaign's sealing context, kept while it is in use. */
+/* A campaign's sealing context, kept while the campaign runs. */
 struct seal_entry {
   uint32_t campaign;
   struct cv_seal *seal;
@@ -45,10 +48,11 @@ struct seal_entry {
 
 struct cv_broker_store {
   struct cv_db *db;
-  struct cv_mac *mac; /* of the rows' codes */
+  struct cv_mac *mac; /* computes the rows' codes */
   struct cv_anchor *anchor;
+  /* The database's own mark after its last commit; then both marks as found when the store was opened. */
   struct cv_anchor_mark mark;
-  struct cv_broker_marks found; /* when it was opened */
+  struct cv_broker_marks found;
   uint64_t recoveries;
   struct cv_key *master;
   struct seal_entry *seals;
@@ -62,11 +66,12 @@ bool cv_broker_store_exists(const char *database) {
 
 /* ---- sealing ---- */
 
-/* What a sealed value is bound to. */
+/* The context that a sealed value is bound to: a value moved to another row does not open. */
 struct bound {
   uint8_t bytes[CV_DATABASE_ID_BYTES + 4 + 4 + 8 + 8];
 };
 
+/* Little-endian and of fixed length, so that different contexts never have equal bytes. */
 static struct bound bind_to(const struct cv_broker_store *store, uint32_t campaign, uint32_t kind, uint64_t number,
                             uint64_t commit) {
   struct bound bound;
@@ -87,6 +92,7 @@ static void seal_entry_free(struct seal_entry *entry) {
   free(entry);
 }
 
+/* The campaign's sealing context, created at first use: its key is derived from the master key and the number. */
 static enum cv_err seal_of(struct cv_broker_store *store, uint32_t campaign, struct cv_seal **ret) {
   struct seal_entry *entry;
   HASH_FIND(hh, store->seals, &campaign, sizeof(campaign), entry);
@@ -115,6 +121,7 @@ static enum cv_err seal_of(struct cv_broker_store *store, uint32_t campaign, str
   return CV_OK;
 }
 
+/* Frees the context of a campaign whose secrets are deleted. */
 static void forget_seal(struct cv_broker_store *store, uint32_t campaign) {
   struct seal_entry *entry;
   HASH_FIND(hh, store->seals, &campaign, sizeof(campaign), entry);
@@ -159,20 +166,21 @@ static uint64_t own_number(const struct cv_broker_store *store) {
 }
 
 /*
- * Every row is held against its code. Rows without any are taken as they are if nobody has ever said that they have
- * some: the anchor outside the state folder remembers it, so that they cannot be got rid of.
+ * Checks every row against its code. Rows without codes are accepted only if the database never had any: the anchor,
+ * which is outside the state folder, records that it has codes, so they cannot be removed.
  */
 static enum cv_err prove(struct cv_broker_store *store, const struct cv_broker_store_files *files, bool has_codes,
                          bool found, struct cv_why *why) {
   enum cv_proof proof = CV_PROOF_NONE;
   if (!found) {
+    /* A new database gets its identity before the codes, whose key is derived from it. */
     make_identity(store);
   }
   enum cv_err err = cv_broker_proof_begin(store->db, store->master, own_number(store), !has_codes || !found,
                                           &store->mac, &proof, why);
   if (err == CV_ERR_DAMAGED && !files->readonly) {
     struct cv_why reason = *why;
-    return cv_fail(why, err, "%.400s; check seal_key first, else put a copy back and run crowdveil recover",
+    return cv_fail(why, err, "%.400s; check seal_key first; if it is right, restore a copy and run crowdveil recover",
                    reason.text);
   }
   CV_TRY(err);
@@ -190,7 +198,7 @@ static enum cv_err read_identity(struct cv_broker_store *store, bool *ret_found,
   CV_TRY(cv_db_step(store->db, stmt, &row, why));
   if (row != 0) {
     if (sqlite3_column_bytes(stmt, 0) != CV_DATABASE_ID_BYTES || sqlite3_column_bytes(stmt, 2) != CV_DIGEST_BYTES) {
-      return cv_fail(why, CV_ERR_DAMAGED, "the broker's database is damaged: its identity has another length");
+      return cv_fail(why, CV_ERR_DAMAGED, "the broker's database is damaged: its identity has the wrong length");
     }
     memcpy(store->mark.database, sqlite3_column_blob(stmt, 0), CV_DATABASE_ID_BYTES);
     store->mark.commit = (uint64_t)sqlite3_column_int64(stmt, 1);
@@ -205,21 +213,24 @@ static enum cv_err read_identity(struct cv_broker_store *store, bool *ret_found,
   return CV_OK;
 }
 
+/* Whether the database is of the anchor's history and not older than the anchor. */
 static enum cv_err compare(const struct cv_anchor_mark *database, const struct cv_anchor_mark *anchor,
                            const struct cv_broker_store_files *files, struct cv_why *why) {
   unsigned long long have = database->commit;
   unsigned long long want = anchor->commit;
   if (memcmp(database->database, anchor->database, sizeof(anchor->database)) != 0) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s belongs to another database than %s", files->anchor, files->database);
+    return cv_fail(why, CV_ERR_DAMAGED, "%s: anchor of another database; expected the anchor of %s", files->anchor,
+                   files->database);
   }
+  /* An older database would draw noise again for releases that have already left. */
   if (have < want) {
     return cv_fail(why, CV_ERR_DAMAGED,
                    "%s is at commit %llu, its anchor %s at %llu; expected the database not to be older than its anchor",
                    files->database, have, files->anchor, want);
   }
   if (have == want && memcmp(&database->hash, &anchor->hash, sizeof(anchor->hash)) != 0) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s has another history at commit %llu than its anchor %s", files->database,
-                   have, files->anchor);
+    return cv_fail(why, CV_ERR_DAMAGED, "%s: history at commit %llu differs from its anchor %s", files->database, have,
+                   files->anchor);
   }
   return CV_OK;
 }
@@ -234,7 +245,7 @@ static enum cv_err count_recoveries(struct cv_broker_store *store, struct cv_why
   return CV_OK;
 }
 
-/* A database that is ahead of its anchor stopped between the two. */
+/* A database ahead of its anchor is of the same history: the broker stopped between commit and anchor. */
 static enum cv_err open_for_repair(struct cv_broker_store *store, const struct cv_broker_store_files *files,
                                    bool is_anchored, const struct cv_anchor_mark *anchor, bool found,
                                    struct cv_why *why) {
@@ -249,18 +260,20 @@ static enum cv_err open_for_repair(struct cv_broker_store *store, const struct c
   return CV_OK;
 }
 
-/* A database of version 0.1.0 has no table of records, and what is open for reading only gets none. */
+/* A database of version 0.1.0 has no table of records; one that is opened read-only gets an empty temporary table. */
 static enum cv_err stand_in_records(struct cv_broker_store *store, struct cv_why *why) {
   return cv_db_version(store->db) >= schema.count
              ? CV_OK
              : cv_db_exec(store->db, "CREATE TEMP TABLE ended (campaign INTEGER, image BLOB)", why);
 }
 
+/* For examining: neither creates nor changes a file. */
 static enum cv_err open_readonly(struct cv_broker_store *store, const struct cv_broker_store_files *files,
                                  struct cv_why *why) {
   struct cv_anchor_mark mark = {0};
   bool anchored = false, found = false;
   CV_TRY(cv_anchor_peek(files->anchor, &anchored, &mark, why));
+  /* A database with an anchor that has codes must have the full schema: an older one would be a downgrade. */
   struct cv_db_schema known = schema;
   known.known = mark.has_codes ? schema.count : 0;
   CV_TRY(cv_db_open_readonly(files->database, &known, &store->db, why));
@@ -273,7 +286,7 @@ static enum cv_err open_readonly(struct cv_broker_store *store, const struct cv_
   return open_for_repair(store, files, anchored, &mark, true, why);
 }
 
-/* The database and its anchor are of one history, as far as the two of them say. */
+/* Whether the database and its anchor are of one history, as far as both record it. */
 static enum cv_err check_anchored(struct cv_broker_store *store, const struct cv_broker_store_files *files,
                                   bool is_anchored, const struct cv_anchor_mark *anchor, bool found,
                                   struct cv_why *why) {
@@ -288,10 +301,12 @@ static enum cv_err check_anchored(struct cv_broker_store *store, const struct cv
   return is_anchored ? compare(&store->mark, anchor, files, why) : CV_OK;
 }
 
+/* For running and for repair: opens or creates both files. */
 static enum cv_err open_both(struct cv_broker_store *store, const struct cv_broker_store_files *files,
                              struct cv_why *why) {
   struct cv_anchor_mark mark = {0};
   bool anchored = false, found = false;
+  /* The anchor is peeked at first, because its mark decides which schema is acceptable; only then is it created. */
   CV_TRY(cv_anchor_peek(files->anchor, &anchored, &mark, why));
   struct cv_db_schema known = schema;
   known.known = mark.has_codes ? schema.count : 0;
@@ -302,6 +317,7 @@ static enum cv_err open_both(struct cv_broker_store *store, const struct cv_brok
   if (files->repair) {
     return open_for_repair(store, files, anchored, &mark, found, why);
   }
+  /* First the order of commits, then the codes: a database that was put back gets the error that names both commits. */
   CV_TRY(check_anchored(store, files, anchored, &mark, found, why));
   CV_TRY(prove(store, files, mark.has_codes, found, why));
   return cv_anchor_write(store->anchor, &store->mark, why);
@@ -335,6 +351,7 @@ void cv_broker_store_close(struct cv_broker_store *store) {
   if (store == NULL) {
     return;
   }
+  /* Secrets are wiped before their memory is freed. The codes' key must outlive the database, which uses it. */
   CV_TABLE_DRAIN(store->seals, seal_entry_free);
   cv_secret_free(store->master);
   if (store->scratch.data != NULL) {
@@ -349,6 +366,7 @@ void cv_broker_store_close(struct cv_broker_store *store) {
 
 /* ---- committing ---- */
 
+/* Parameters of all statements: campaign, number, bytes, chunk kind, commit. */
 static const char *sql_of(enum cv_op_kind kind) {
   switch (kind) {
     case CV_OP_CAMPAIGN:
@@ -398,6 +416,7 @@ static enum cv_err delete_rows(struct cv_broker_store *store, const char *sql, u
   return cv_db_run(store->db, stmt, why);
 }
 
+/* Deletes a campaign's secrets. The transaction of the purge also stores what has to outlive them. */
 static enum cv_err purge(struct cv_broker_store *store, uint32_t campaign, struct cv_why *why) {
   CV_TRY(delete_rows(store, "DELETE FROM journal WHERE campaign = ?1", campaign, 0, why));
   CV_TRY(delete_rows(store, "DELETE FROM chunk WHERE campaign = ?1", campaign, 0, why));
@@ -405,18 +424,20 @@ static enum cv_err purge(struct cv_broker_store *store, uint32_t campaign, struc
   return CV_OK;
 }
 
-/* The accounts in the ledger are the campaign's arms'; those of workers are chunks of no campaign. */
+/* The ledger's accounts are those of the campaign's arms; the workers' accounts are chunks without a campaign. */
 static enum cv_err drop(struct cv_broker_store *store, uint32_t campaign, uint64_t upto, struct cv_why *why) {
   CV_TRY(delete_rows(store, "DELETE FROM plan WHERE campaign = ?1 AND number <= ?2", campaign, upto, why));
   CV_TRY(delete_rows(store, "DELETE FROM release WHERE campaign = ?1 AND number <= ?2", campaign, upto, why));
   if (upto != CV_DROP_ALL) {
     return CV_OK;
   }
+  /* The description goes last: until then a restart continues the deletion from the record. */
   CV_TRY(delete_rows(store, "DELETE FROM ledger WHERE campaign = ?1", campaign, 0, why));
   return delete_rows(store, "DELETE FROM campaign WHERE id = ?1", campaign, 0, why);
 }
 
-static enum cv_err apply(struct cv_broker_store *store, const struct cv_batch *batch, const struct cv_op *op,
+/* Writes one operation of the batch. */
+static enum cv_err apply(struct cv_broker_store *store, const struct cv_broker_batch *batch, const struct cv_op *op,
                          struct cv_why *why) {
   if (op->kind == CV_OP_PURGE) {
     return purge(store, op->campaign, why);
@@ -427,6 +448,7 @@ static enum cv_err apply(struct cv_broker_store *store, const struct cv_batch *b
   const uint8_t *bytes = batch->bytes.data + op->at;
   size_t n = op->n;
   if (is_sealed(op->kind)) {
+    /* Sealed under the commit that writes it: an older value of the same row does not open either. */
     struct cv_seal *seal;
     struct bound bound = bind_to(store, op->campaign, op->chunk, op->number, batch->commit);
     cv_buf_clear(&store->scratch);
@@ -451,8 +473,8 @@ static enum cv_err apply(struct cv_broker_store *store, const struct cv_batch *b
   return cv_db_run(store->db, stmt, why);
 }
 
-/* The chain over commits covers every operation, sealed or not. */
-static struct cv_digest chain(const struct cv_digest *before, const struct cv_batch *batch) {
+/* The hash chain over commits covers every operation, sealed or not. */
+static struct cv_digest chain(const struct cv_digest *before, const struct cv_broker_batch *batch) {
   struct cv_digest hash;
   cv_sha256(before->bytes, sizeof(before->bytes), batch->bytes.data, batch->bytes.len, &hash);
   for (size_t i = 0; i < batch->ops; i++) {
@@ -465,8 +487,9 @@ static struct cv_digest chain(const struct cv_digest *before, const struct cv_ba
   return hash;
 }
 
-static enum cv_err transact(struct cv_broker_store *store, const struct cv_batch *batch,
+static enum cv_err transact(struct cv_broker_store *store, const struct cv_broker_batch *batch,
                             const struct cv_anchor_mark *mark, struct cv_why *why) {
+  /* Operations first, then meta: the transaction stores both or neither. */
   for (size_t i = 0; i < batch->ops; i++) {
     CV_TRY(apply(store, batch, &batch->op[i], why));
   }
@@ -485,8 +508,11 @@ static enum cv_err transact(struct cv_broker_store *store, const struct cv_batch
   return cv_db_commit(store->db, why);
 }
 
-enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct cv_batch *batch, struct cv_why *why) {
+enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct cv_broker_batch *batch,
+                                   struct cv_why *why) {
   CV_REQUIRE(batch->commit == store->mark.commit + 1);
+  /* The database commits first: a crash in between leaves it ahead of the anchor, which is accepted at the next start.
+   * The other order would leave a database that looks older than its anchor. */
   struct cv_anchor_mark mark = store->mark;
   mark.commit = batch->commit;
   mark.hash = chain(&store->mark.hash, batch);
@@ -497,6 +523,7 @@ enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct c
     cv_db_rollback(store->db);
     return err;
   }
+  /* Only a stored commit advances the mark, from which the next hash and the anchor follow. */
   store->mark = mark;
   return cv_anchor_write(store->anchor, &mark, why);
 }
@@ -519,19 +546,20 @@ enum cv_err cv_broker_store_anchor(struct cv_broker_store *store, struct cv_why 
 typedef enum cv_err restore_fn(struct cv_broker *broker, uint32_t campaign, struct cv_reader *image);
 typedef enum cv_err sealed_fn(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt);
 
-/* One kind of row: either `restore` for rows in the clear or `sealed`. */
+/* One kind of row: `restore` for rows that are not sealed, `sealed` for those that are. */
 struct load_step {
   const char *sql, *what;
   restore_fn *restore;
   sealed_fn *sealed;
 };
 
-/* A row in the clear: campaign, image. */
+/* A row that is not sealed: campaign, image. */
 static enum cv_err take_image(struct cv_broker *broker, sqlite3_stmt *stmt, restore_fn *restore) {
   struct cv_reader image = cv_reader_over(sqlite3_column_blob(stmt, 1), (size_t)sqlite3_column_bytes(stmt, 1));
   return restore(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
 }
 
+/* Opens a sealed column into the scratch buffer; the context must be that of the commit that wrote the row. */
 static enum cv_err unseal(struct cv_broker_store *store, uint32_t campaign, uint32_t kind, uint64_t number,
                           uint64_t commit, sqlite3_stmt *stmt, int column) {
   struct cv_seal *seal;
@@ -560,7 +588,7 @@ static enum cv_err take_journal(struct cv_broker_store *store, struct cv_broker 
   return cv_broker_restore_journal(broker, campaign, commit, &bytes);
 }
 
-/* Of one campaign, or of whatever the statement asks for. */
+/* Restores each row of the statement, of campaign `id` if it has that parameter. */
 static enum cv_err each_row(struct cv_broker_store *store, struct cv_broker *broker, const struct load_step *step,
                             uint32_t id, struct cv_why *why) {
   sqlite3_stmt *stmt;
@@ -577,14 +605,14 @@ static enum cv_err each_row(struct cv_broker_store *store, struct cv_broker *bro
         step->restore != NULL ? take_image(broker, stmt, step->restore) : step->sealed(store, broker, stmt);
     if (err != CV_OK) {
       (void)sqlite3_reset(stmt);
-      bool is_ours = err == CV_ERR_NOMEM || err == CV_ERR_CRYPTO; /* not the row's fault */
+      bool is_ours = err == CV_ERR_NOMEM || err == CV_ERR_CRYPTO; /* not caused by the row */
       return cv_fail(why, is_ours ? err : CV_ERR_DAMAGED, "the broker's database: a %s of campaign %lld: %s",
                      step->what, campaign, cv_err_text(err));
     }
   }
 }
 
-/* All rows of one campaign but what is secret, which one that has ended has not. */
+/* Restores all rows of one campaign except secrets, which an ended campaign does not have. */
 static enum cv_err load_campaign(struct cv_broker_store *store, struct cv_broker *broker, uint32_t id,
                                  struct cv_why *why) {
   static const struct load_step steps[] = {
@@ -599,16 +627,18 @@ static enum cv_err load_campaign(struct cv_broker_store *store, struct cv_broker
       {"SELECT id, state FROM campaign WHERE id = ?1 AND state IS NOT NULL", "state", cv_broker_restore_state, NULL},
   };
   for (size_t i = 0; i < CV_COUNT(steps); i++) {
+    /* The order is that of restore.h: later rows are checked against earlier ones. */
     CV_TRY(each_row(store, broker, &steps[i], id, why));
   }
   enum cv_err err = cv_broker_restore_whole(broker, id);
   return err == CV_OK ? err
-                      : cv_fail(why, err, "the broker's database: campaign %u does not agree with itself: %s", id,
+                      : cv_fail(why, err, "the broker's database: rows of campaign %u contradict each other: %s", id,
                                 cv_err_text(err));
 }
 
 enum cv_err cv_broker_store_fetch(struct cv_broker_store *store, struct cv_broker *broker, uint32_t id,
                                   struct cv_why *why) {
+  /* The row may have changed since the start, when all codes were checked: check those of this campaign again. */
   CV_TRY(cv_proof_check(store->db, id, why));
   return load_campaign(store, broker, id, why);
 }
@@ -626,7 +656,8 @@ enum cv_err cv_broker_store_serve(struct cv_broker_store *store, struct cv_broke
   return err;
 }
 
-/* Those that run, and those that an older program has left without a record: one after the other. */
+/* Restores campaigns one after the other: those that are open, and those that an older program left without a record.
+ * */
 static enum cv_err load_campaigns(struct cv_broker_store *store, struct cv_broker *broker, struct cv_why *why) {
   sqlite3_stmt *stmt;
   for (uint32_t id = 0;;) {
@@ -639,6 +670,7 @@ static enum cv_err load_campaigns(struct cv_broker_store *store, struct cv_broke
     if (row == 0) {
       return CV_OK;
     }
+    /* The statement is reset before the next one runs, because restoring uses the same connection. */
     sqlite3_int64 found = sqlite3_column_int64(stmt, 0);
     (void)sqlite3_reset(stmt);
     if (found > UINT32_MAX) {
@@ -659,12 +691,14 @@ enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker
       {"SELECT campaign, kind, number, made, sealed FROM chunk", "chunk", NULL, take_chunk},
       {"SELECT campaign, made, sealed FROM journal ORDER BY id", "journal row", NULL, take_journal},
   };
+  /* Records first: they decide which campaigns are open. Chunks before the journal, which is replayed on top. */
   CV_TRY(each_row(store, broker, &ended, 0, why));
   CV_TRY(load_campaigns(store, broker, why));
   for (size_t i = 0; i < CV_COUNT(steps); i++) {
     CV_TRY(each_row(store, broker, &steps[i], 0, why));
   }
   enum cv_err err = cv_broker_restore_end(broker, store->mark.commit, &store->mark.totals, now_ms, wall_ms);
-  return err == CV_OK ? err
-                      : cv_fail(why, err, "the broker's database does not agree with itself: %s", cv_err_text(err));
+  return err == CV_OK
+             ? err
+             : cv_fail(why, err, "the broker's database: its rows contradict each other: %s", cv_err_text(err));
 }

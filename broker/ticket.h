@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ticket names a place (campaign, plan, arm, position below the planned tokens) and a payer (worker, slot below
- * tokens_per_worker). It is authenticated, not stored: a token counts only if its ticket is genuine and place and payer
- * are both free. `lease` finds the open assignment of the connection again and `expiry` is for the worker's liveness;
- * safety rests on neither.
+ * tokens_per_worker). It is authenticated, not stored: a token counts only if its ticket is genuine and both place and
+ * payer are free. `lease` locates the connection's open assignment, and `expiry` is a hint for the worker; safety
+ * depends on neither.
  */
 #ifndef CV_BROKER_TICKET_H
 #define CV_BROKER_TICKET_H
@@ -27,16 +27,16 @@ struct cv_ticket {
   uint32_t expiry; /* seconds since 1970, truncated to 32 bits */
 };
 
-/* Authentication as an argument: writes `n` bytes of the tag of `bytes`; CV_ERR_NOMEM is all that can go wrong. */
+/* Authentication, passed as an argument: writes `n` bytes of the tag of `bytes`. CV_ERR_NOMEM is the only error. */
 struct cv_tagger {
   enum cv_err (*tag)(void *data, const void *bytes, size_t bytes_n, uint8_t *tag, size_t n);
   void *data;
 };
 
-/* The ticket as bytes, with its tag. */
+/* Encodes the ticket with its tag. */
 CV_MUST_USE enum cv_err cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagger *tagger,
                                        uint8_t ret_bytes[CV_BROKER_TICKET_BYTES]);
-/* CV_ERR_DENIED if the tag does not hold. */
+/* CV_ERR_DENIED if the tag is wrong. */
 CV_MUST_USE enum cv_err cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv_tagger *tagger,
                                        struct cv_ticket *ret);
 

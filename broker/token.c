@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens. One is counted if its ticket is genuine and place and slot are free; then both are taken, the worker is
- * charged and the sums grow, all in the batch of its acknowledgement.
+ * A token is accepted if its ticket is genuine and both place and slot are free. Then both are taken, the worker is
+ * charged and the sums grow, all in the batch that precedes the acknowledgement.
  */
+#include "broker/token.h"
+
 #include <string.h>
 
+#include "broker/campaign.h"
+#include "broker/conn.h"
+#include "broker/dirty.h"
+#include "broker/epoch.h"
+#include "broker/payer.h"
+#include "broker/places.h"
+#include "broker/shown.h"
 #include "broker/state.h"
+#include "broker/talk.h"
+#include "broker/workers.h"
+#include "common/base/array.h"
 
-/* Why a token is refused: in words, and as what it is counted. */
+/* Why a token is refused: the reason for the peer, and the metric that counts it. */
 struct objection {
   const char *why;
   enum cv_refusal kind;
@@ -18,22 +30,23 @@ static enum cv_verdict refuse(struct objection *ret, enum cv_refusal kind, const
   return CV_VERDICT_REFUSED;
 }
 
-/* Everything about a token that does not depend on what was counted before. */
+/* Checks everything about a token that does not depend on tokens accepted before. */
 static enum cv_verdict check_token(const struct cv_broker *broker, const struct cv_broker_conn *conn,
-                                   const struct cv_campaign *campaign, const struct cv_ticket *ticket,
+                                   const struct cv_broker_campaign *campaign, const struct cv_ticket *ticket,
                                    const struct cv_token *token, struct objection *ret) {
   if (!cv_identity_vouches_for(&conn->identity, ticket->worker)) {
     return refuse(ret, CV_REFUSED_WORKER, "the ticket belongs to a worker outside this certificate");
   }
   if (campaign == NULL && ticket->campaign <= broker->totals.campaigns) {
-    return CV_VERDICT_EXPIRED; /* it has ended, and has left memory */
+    return CV_VERDICT_EXPIRED; /* the campaign has ended and was freed */
   }
   if (campaign == NULL) {
     return refuse(ret, CV_REFUSED_CAMPAIGN, "the ticket's campaign is unknown");
   }
   if (campaign->shown_most == 1 && token->values != 1) {
-    return refuse(ret, CV_REFUSED_VALUE, "expected one value");
+    return refuse(ret, CV_REFUSED_VALUE, "wrong number of values; expected one");
   }
+  /* A value that no genuine privatizer sends would exceed the sensitivity that the noise is made for. */
   for (size_t i = 0; i < token->values; i++) {
     if (!cv_local_sends(&campaign->privacy.local, token->value[i])) {
       return refuse(ret, CV_REFUSED_VALUE, "the value is out of range");
@@ -42,22 +55,25 @@ static enum cv_verdict check_token(const struct cv_broker *broker, const struct 
   return CV_VERDICT_ACCEPTED;
 }
 
-static void charge(struct cv_broker *broker, const struct cv_campaign *campaign, struct cv_chunk *chunk,
+static void charge(struct cv_broker *broker, const struct cv_broker_campaign *campaign, struct cv_chunk *chunk,
                    uint64_t worker, uint32_t shown) {
-  cv_accounts_charge(chunk, worker, cv_campaign_charge(campaign, shown));
+  cv_accounts_charge(chunk, worker, cv_broker_campaign_charge(campaign, shown));
   cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
 }
 
-/* Takes place and slot and charges the worker; CV_ERR_LIMIT, and nothing is taken, if a table is full. */
-static enum cv_err take(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_identity *identity,
-                        const struct cv_ticket *ticket, uint64_t place, uint32_t shown) {
+/* Takes place and slot and charges the worker. CV_ERR_LIMIT, without any change, if a table is full. */
+static enum cv_err take(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                        const struct cv_identity *identity, const struct cv_ticket *ticket, uint64_t place,
+                        uint32_t shown) {
   struct cv_chunk *account, *payer, *places;
-  if (!cv_campaign_has_room(broker, campaign, identity, ticket->worker, ticket->slot)) {
+  if (!cv_broker_campaign_has_room(broker, campaign, identity, ticket->worker, ticket->slot)) {
     return CV_ERR_LIMIT;
   }
+  /* Create every chunk before setting any bit, so that an error changes nothing. */
   CV_TRY(cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS, &places));
   CV_TRY(cv_chunks_touch(&broker->accounts.cells, ticket->worker / CV_CHUNK_CELLS, &account));
-  CV_TRY(cv_chunks_set(&campaign->payers, cv_campaign_payer_bit(campaign, ticket->worker, ticket->slot), &payer));
+  CV_TRY(
+      cv_chunks_set(&campaign->payers, cv_broker_campaign_payer_bit(campaign, ticket->worker, ticket->slot), &payer));
   CV_TRY(cv_chunks_set(&campaign->places, place, &places));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, places);
@@ -65,8 +81,8 @@ static enum cv_err take(struct cv_broker *broker, struct cv_campaign *campaign, 
   return CV_OK;
 }
 
-/* Journal, counts and payment of a token whose place and slot are taken. */
-static void book(struct cv_broker *broker, struct cv_campaign *campaign, const struct cv_entry *entry) {
+/* Records a token whose place and slot are taken: journal, counts and payment. */
+static void book(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_entry *entry) {
   cv_buf_put(&campaign->journal, entry, sizeof(*entry));
   campaign->arm[entry->arm].filled++;
   campaign->tokens++;
@@ -81,12 +97,14 @@ static void book(struct cv_broker *broker, struct cv_campaign *campaign, const s
   broker->gathered++;
 }
 
-/* The token counts if place and slot are free; then both are taken and the sums grow, in one batch. */
+/* Accepts the token if place and slot are free: takes both and adds its values, in one batch. */
 static enum cv_err count_token(struct cv_broker *broker, const struct cv_broker_conn *conn,
-                               struct cv_campaign *campaign, const struct cv_ticket *ticket,
+                               struct cv_broker_campaign *campaign, const struct cv_ticket *ticket,
                                const struct cv_token *token, enum cv_verdict *ret_verdict, struct objection *ret) {
   const struct cv_arm *arm = campaign->arm == NULL ? NULL : &campaign->arm[ticket->arm];
-  if (arm != NULL && cv_chunks_bit(&campaign->payers, cv_campaign_payer_bit(campaign, ticket->worker, ticket->slot))) {
+  /* The slot is tested before the place: a repeated token is a duplicate even if its epoch has closed. */
+  if (arm != NULL &&
+      cv_chunks_bit(&campaign->payers, cv_broker_campaign_payer_bit(campaign, ticket->worker, ticket->slot))) {
     *ret_verdict = CV_VERDICT_DUPLICATE;
     return CV_OK;
   }
@@ -96,41 +114,34 @@ static enum cv_err count_token(struct cv_broker *broker, const struct cv_broker_
   }
   uint64_t index = arm->first + ticket->position;
   uint64_t place = cv_epoch_place_bit(ticket->arm, index);
-  if (cv_chunks_bit(&campaign->places, place)) { /* another was first; what the place showed may be over */
+  if (cv_chunks_bit(&campaign->places, place)) { /* another worker was first */
     return CV_OK;
   }
   uint32_t shown[CV_VALUES_MAX];
   uint32_t n = cv_shown_list(campaign, ticket->arm, shown);
   if (token->values != n) {
-    *ret_verdict = refuse(ret, CV_REFUSED_VALUE, "expected one value of each arm assigned");
+    *ret_verdict = refuse(ret, CV_REFUSED_VALUE, "wrong number of values; expected one per assigned arm");
     return CV_OK;
   }
-  if (!cv_campaign_can_pay(broker, campaign, ticket->worker, n)) { /* it had several assignments at once */
+  if (!cv_broker_campaign_can_pay(broker, campaign, ticket->worker, n)) { /* another assignment used up its epsilon */
     *ret_verdict = refuse(ret, CV_REFUSED_EPSILON, CV_LIFETIME_SPENT);
     return CV_OK;
   }
   enum cv_err err = take(broker, campaign, &conn->identity, ticket, place, n);
   if (err != CV_OK) {
-    return err == CV_ERR_LIMIT ? CV_OK : err; /* expired: it arrives again, and hears when there may be room */
+    return err == CV_ERR_LIMIT ? CV_OK : err; /* expired: at its next arrival the worker is told when to come again */
   }
   const struct cv_entry entry = {
       .index = index, .worker = ticket->worker, .arm = ticket->arm, .slot = ticket->slot, .shown = n};
   book(broker, campaign, &entry);
   *ret_verdict = CV_VERDICT_ACCEPTED;
-  return cv_shown_add(broker, campaign, shown, n, token->value);
+  return cv_epoch_add(broker, campaign, shown, n, token->value);
 }
 
-/* As many answers as its share double that share. */
-static void reward(struct cv_broker_conn *conn) {
-  if (conn->penalty > 0 && ++conn->answered >= (uint32_t)CV_SHARE_MIN >> conn->penalty) {
-    conn->penalty--;
-    conn->answered = 0;
-  }
-}
-
-enum cv_err cv_token_count(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_token *token) {
+enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_token *token) {
+  struct cv_broker_workers *workers = conn->workers;
   struct cv_ticket ticket;
-  struct cv_campaign *campaign = NULL;
+  struct cv_broker_campaign *campaign = NULL;
   enum cv_verdict verdict;
   struct objection objection = {.kind = CV_REFUSALS};
   enum cv_err err = cv_ticket_open(token->ticket, &broker->config.tagger, &ticket);
@@ -138,20 +149,21 @@ enum cv_err cv_token_count(struct cv_broker *broker, struct cv_broker_conn *conn
     return err;
   }
   if (err != CV_OK) {
-    verdict = refuse(&objection, CV_REFUSED_TICKET, "the ticket is not one of this broker's");
+    verdict = refuse(&objection, CV_REFUSED_TICKET, "the ticket was not issued by this broker");
   } else {
-    campaign = cv_campaign_find(broker, ticket.campaign);
+    campaign = cv_broker_campaign_find(broker, ticket.campaign);
     verdict = check_token(broker, conn, campaign, &ticket, token, &objection);
     if (verdict == CV_VERDICT_ACCEPTED) {
       CV_TRY(count_token(broker, conn, campaign, &ticket, token, &verdict, &objection));
     }
-    cv_lease_end_of(broker, conn, &ticket);
+    cv_broker_workers_end_lease_of(broker, workers, &ticket);
   }
   struct cv_broker_figures *figures = &broker->figures;
+  /* The lease is over in either case: count the outcome and acknowledge. */
   switch (verdict) {
     case CV_VERDICT_ACCEPTED:
       figures->tokens++;
-      reward(conn);
+      cv_broker_workers_reward(workers);
       break;
     case CV_VERDICT_DUPLICATE:
       figures->duplicates++;
@@ -162,14 +174,15 @@ enum cv_err cv_token_count(struct cv_broker *broker, struct cv_broker_conn *conn
     default:
       figures->refused++;
       cv_refusals_add(&figures->refusals, objection.kind);
-      cv_broker_note(broker, conn->who, "refused a token: %s", objection.why);
+      cv_broker_note(broker, conn->who, "token refused: %s", objection.why);
       break;
   }
-  struct cv_crowd_ack *ack = CV_CROWD_PUSH(&conn->gather, ack, acks, acks_cap);
+  struct cv_broker_outbox *out = &workers->gather;
+  struct cv_crowd_ack *ack = CV_ARRAY_PUSH(out->frame.ack, out->frame.acks, out->acks_cap);
   if (ack == NULL) {
     return CV_ERR_NOMEM;
   }
-  conn->gathered += verdict != CV_VERDICT_ACCEPTED; /* those are bounded by the connection's credit */
+  workers->gathered += verdict != CV_VERDICT_ACCEPTED; /* the connection's credit bounds accepted ones */
   memcpy(ack->ticket, token->ticket, sizeof(ack->ticket));
   ack->verdict = verdict;
   ack->why = objection.why;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crowdveil-lab: the platform's parts in one process, for research. `crowdveil-lab COMMAND --help` tells the rest. */
-#include "lab/command.h"
+#include "lab/command/command.h"
 
 static const struct cv_command commands[] = {
     {"list", cv_lab_list, "name the experiments"},

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 
@@ -34,18 +35,18 @@ WORKER_PARTS = ("worker/",)
 RULES = (
     Rule("third-party", "thirdparty/crowdveil-thirdparty",
          ("broker/", "common/noise/") + WORKER_PARTS + CROWD + ORDER,
-         r"cv_(mechanism|dlaplace|privatizer|quality|crowd|order|ticket)_|crowdveil__(crowd|order)__",
+         r"cv_(broker|worker|mechanism|dlaplace|privatizer|quality|crowd|order|ticket)_|crowdveil__(crowd|order)__",
          (r"cv_policy_step$", r"cv_policy_apply$", r"cv_rank_decode$", r"crowdveil__rank__envelope__"),
          "mechanism, noise sampler, privatizer, raw-token or order message"),
     Rule("broker", "broker/crowdveil-broker",
          ("thirdparty/",) + WORKER_PARTS,
-         r"cv_(policy|ppar|privatizer|quality)_",
+         r"cv_(thirdparty|worker|policy|ppar|privatizer|quality)_",
          (r"cv_mechanism_release$", r"cv_mechanism_draw$", r"cv_crowd_decode$", r"cv_rank_encode$",
           r"crowdveil__crowd__envelope__"),
          "policy, quality model or privatizer"),
     Rule("worker", "worker/crowdveil-worker",
          ("broker/", "thirdparty/") + RANK + ORDER,
-         r"cv_(mechanism|policy|ppar|rank|order)_|crowdveil__(rank|order)__",
+         r"cv_(broker|thirdparty|mechanism|policy|ppar|rank|order)_|crowdveil__(rank|order)__",
          (r"cv_privatizer_", r"cv_quality_", r"cv_crowd_encode$", r"crowdveil__crowd__envelope__"),
          "mechanism, policy, release or order message"),
 )
@@ -73,6 +74,9 @@ def symbols_of(path):
         if len(parts) >= 2 and len(parts[1]) == 1:
             (undefined if parts[1] in "Uw" else defined).add(parts[0].split("@")[0])
     return defined, undefined
+
+
+library_symbols = cache(symbols_of)  # of an archive, which nobody writes meanwhile
 
 
 def sources_of(path):
@@ -130,12 +134,12 @@ def judge(rule, seen, libraries, tree):
     names = {library.name for library in libraries}
     owned = {}
     for library in libraries:
-        for symbol in filter(is_global_name, symbols_of(library)[0]):
+        for symbol in filter(is_global_name, library_symbols(library)[0]):
             owned.setdefault(symbol, library.name)
     # a name that a permitted library of this program defines as well says nothing about the forbidden one
     for link in seen.links:
         if link.endswith(".a") and Path(link).name not in names:
-            for symbol in symbols_of(tree.build / link)[0]:
+            for symbol in library_symbols(tree.build / link)[0]:
                 owned.pop(symbol, None)
 
     found = [link for link in seen.links if Path(link).name in names]

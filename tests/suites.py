@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 BUILD = ROOT / "build"
 PYTHON = "/usr/bin/python3"
+CORES = len(os.sched_getaffinity(0))
 
 
 class Tally:
@@ -116,6 +119,19 @@ def main_build(tally):
 # --- suites
 
 
+def reuse(tally):
+    """Each tracked file has a licence and a copyright, as reuse reads them; in a copy, which has nothing else."""
+    if shutil.which("reuse") is None:
+        tally.skip("lint reuse", "no reuse")
+        return
+    with tempfile.TemporaryDirectory() as copy:
+        run(["cp", "--parents", "-t", copy, *tracked()])
+        done = run(["reuse", "--root", copy, "lint"])
+    said = done.stdout.replace(f"{copy}/", "")
+    errors = [line for line in said.split("\n") if " - ERROR - " in line]  # it exits 0 after some
+    tally.check("lint reuse", errors + ([tail(said)] if done.returncode else []))
+
+
 def lint(tally):
     from lint import rules, selftest
     tally.check("lint self-test", selftest.faults())
@@ -127,22 +143,31 @@ def lint(tally):
             continue
     for rule in rules.ALL:
         tally.check(f"lint {rule.__name__}", rule(files))
+    reuse(tally)
     for planted in ("tests/sim/mutations", "tests/audit/recall"):
         tally.check(f"lint places of {planted}", run([ROOT / planted, "--places"]).stdout.splitlines())
 
 
+def in_batches(paths, size=40):
+    return [paths[at:at + size] for at in range(0, len(paths), size)]
+
+
 def format_check(tally, fix=False):
+    """One test: every file is as clang-format has it."""
     if shutil.which("clang-format") is None:
         tally.skip("format", "no clang-format")
         return
-    if fix:
-        run(["clang-format", "-i", *own_code()])
-    for path in own_code():
-        done = run(["clang-format", "--dry-run", "-Werror", path])
-        if done.returncode:
-            tally.fail(f"format {path}", f"{done.stdout.count('error:')} places; `tests/run format --fix` mends them")
-        else:
-            tally.ok()
+    with ThreadPoolExecutor(CORES) as pool:
+        if fix:
+            list(pool.map(lambda paths: run(["clang-format", "-i", *paths]), in_batches(own_code())))
+        checks = list(pool.map(lambda paths: run(["clang-format", "--dry-run", "-Werror", *paths]),
+                               in_batches(own_code())))
+    places = Counter(found for done in checks for found in re.findall(r"^(.+?):\d+:\d+: error:", done.stdout, re.M))
+    problems = [f"{path}: places that differ: {count}; `tests/run format --fix` mends them"
+                for path, count in sorted(places.items())]
+    if not problems:
+        problems = [tail(done.stdout, 5) or f"status {done.returncode}" for done in checks if done.returncode]
+    tally.check("format", problems)
 
 
 def junit_cases(path):
@@ -188,17 +213,21 @@ def meson_test(tally, name, folder, timeout_factor=4, extra_env=None, wrapper=No
     tally.notes.append(f"{name}: {inputs} fuzz inputs replayed through {len(tally.fuzzed)} harnesses")
 
 
+# a line of TAP; why a test is skipped stands in the line before, see tests/support/machine.h
+POINT = re.compile(r"^(?:# skipped: (.*)\n)?(not )?ok\b[ \d]*-?[ \t]*([^#\n]*)(#\s*(?:skip|todo)[^\n]*)?", re.M | re.I)
+
+
 def count_program(tally, name, program):
     label = f"{name} {program['name']}"
     output = program.get("stdout", "") + program.get("stderr", "")
     replayed = re.search(r"^(\d+) inputs$", output, re.M)
     if program["result"] == "OK" and "fuzz-" in label and replayed:
         tally.fuzzed[label] = int(replayed[1])
-    points = re.findall(r"^(not )?ok\b[ \d]*-?\s*([^#\n]*)(#\s*(?:skip|SKIP|todo|TODO)[^\n]*)?", output, re.M)
+    points = POINT.findall(output)
     failed_before = tally.failed
-    for bad, case, directive in points:
-        state = "skipped" if directive else "failed" if bad else "passed"
-        count(tally, f"{label}: {case.strip()}", state, directive.strip("# "))
+    for why, bad, case, directive in points:
+        state = "skipped" if directive or why and not bad else "failed" if bad else "passed"
+        count(tally, f"{label}: {case.strip()}", state, why or directive.strip("# "))
     if program["result"] in ("OK", "EXPECTEDFAIL"):
         if not points:
             tally.ok()
@@ -267,7 +296,7 @@ BRIEF = {"ASAN_OPTIONS": ASAN["ASAN_OPTIONS"] + ":quarantine_size_mb=8"}
 def asan_e2e(tally, extra=()):
     watched = with_asan(tally)
     if watched.built:
-        pytest(tally, "asan-e2e", "tests/e2e", "-m", "not long", *extra, folder=watched.folder,
+        pytest(tally, "asan-e2e", "tests/e2e", *extra, marks="not long", folder=watched.folder,
                env=watched.env(**{**ASAN, **BRIEF}))
         watched.check("asan-e2e")
 
@@ -282,7 +311,7 @@ def tsan(tally):
     if watched.built:
         env = watched.env(TSAN_OPTIONS="halt_on_error=0:exitcode=66:second_deadlock_stack=1")
         meson_test(tally, "tsan", watched.folder, 16, env, names=THREADED)
-        pytest(tally, "tsan", *THREADED_E2E, "-m", "not long", folder=watched.folder, env=env)
+        pytest(tally, "tsan", *THREADED_E2E, marks="not long", folder=watched.folder, env=env)
         watched.check("tsan")
 
 
@@ -314,49 +343,84 @@ def tidy(tally):
         return
     clang(tally)
     sources = [path for path in own_code() if path.endswith(".c") and not path.startswith("tests/")]
-    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+    with ThreadPoolExecutor(CORES) as pool:
         results = pool.map(lambda path: run(["clang-tidy", "--quiet", "-p", ROOT / "build-clang", path]), sources)
+    problems = []
     for path, done in zip(sources, results):
         if done.returncode:
-            lines = [line for line in done.stdout.split("\n") if re.search(r": (error|warning|note):", line)]
-            tally.fail(f"tidy {path}", "\n" + "\n".join(lines))
-        else:
-            tally.ok()
+            found = [line for line in done.stdout.split("\n") if re.search(r": (error|warning|note):", line)]
+            problems += [path, *(found or [f"status {done.returncode}"])]
+    tally.check("tidy", problems)
+
+
+def structure(tally, say=print):
+    import boundary as checker
+    for name, problems in checker.checks(BUILD, say):
+        tally.check(f"boundary {name}", problems)
 
 
 def boundary(tally):
-    import boundary as checker
-    for name, problems in checker.checks(BUILD, say=print):
-        tally.check(f"boundary {name}", problems)
+    structure(tally)
     print("files, logs, answers, traffic and memory, searched for known tokens and sums", flush=True)
-    pytest(tally, "boundary", "-s", *EVIDENCE)
+    pytest(tally, "boundary", "-rP", *EVIDENCE, dist="load")
 
 
 # End-to-end tests that show what a party can and cannot see; they belong to the boundary suite.
 EVIDENCE = ("tests/e2e/test_secrets.py", "tests/e2e/test_network.py")
 
 
-def pytest(tally, suite, *args, folder=BUILD, env=None):
-    """Tests of the programs in this build folder."""
-    report = folder / f"{suite}.xml"
+PROCESSES = min(CORES, 4)  # of one run of pytest; the file that takes longest is about a tenth of all
+
+
+def pytest(tally, suite, *args, marks="", jobs=PROCESSES, dist="loadfile", folder=BUILD, env=None):
+    """
+    Tests of the programs in this build folder: `jobs` files at a time (or tests, with `dist` "load"), and afterwards,
+    one by one, the tests that are marked `alone`. `marks` says which tests, as pytest's -m has it.
+    """
+    told = folder / f"{suite}.json"
+    told.unlink(missing_ok=True)
+    env = dict(os.environ, CROWDVEIL_BUILD=str(folder), CROWDVEIL_TOLD=str(told), **(env or {}))
+    if jobs == 1:
+        pytest_once(tally, suite, folder / f"{suite}.xml", env, "-m", marks, *args)
+    else:
+        also = f"{marks} and " if marks else ""
+        pytest_once(tally, suite, folder / f"{suite}.xml", env, "-n", str(jobs), "--dist", dist,
+                    "-m", f"{also}not alone", *args)
+        pytest_once(tally, suite, folder / f"{suite}-alone.xml", env, "-m", f"{also}alone", *args)
+    if told.exists():
+        tally.notes += [f"{suite}: {line}" for line in json.loads(told.read_text())["lines"]]
+
+
+NO_TESTS = 5  # pytest's status
+
+
+def pytest_once(tally, suite, report, env, *args):
     report.unlink(missing_ok=True)
+    folder = tempfile.mkdtemp(prefix="cv-")  # a short name: there are Unix sockets below
     done = run([PYTHON, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", "--tb=short",
-                *args], quiet=False, env=dict(os.environ, CROWDVEIL_BUILD=str(folder), **(env or {})))
+                f"--basetemp={folder}", *args], quiet=False, env=env)
+    if done.returncode in (0, NO_TESTS):
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        print(f"{suite}: what the tests wrote is in {folder}", flush=True)
     if not report.exists():
         tally.fail(suite, f"pytest ended with status {done.returncode} and no report")
         return
-    for name, state, message in junit_cases(report):
+    cases = list(junit_cases(report))
+    for name, state, message in cases:
         count(tally, f"{suite} {name}", state, message.split("\n")[0])
+    if done.returncode not in (0, NO_TESTS) and all(state != "failed" for _, state, _ in cases):
+        tally.fail(suite, f"pytest ended with status {done.returncode}, see above")
     tally.notes += [f"{suite}: {entry.get('value')}" for entry in ElementTree.parse(report).getroot().iter("property")
                     if entry.get("name") == "say"]
 
 
 def e2e(tally, extra=()):
-    pytest(tally, "e2e", "tests/e2e", "-m", "not long", *(f"--ignore={path}" for path in EVIDENCE), *extra)
+    pytest(tally, "e2e", "tests/e2e", marks="not long", *(f"--ignore={path}" for path in EVIDENCE), *extra)
 
 
 def long(tally):
-    pytest(tally, "long", "tests/e2e", "-m", "long")
+    pytest(tally, "long", "tests/e2e", marks="long")
 
 
 def containers(tally):
@@ -365,25 +429,49 @@ def containers(tally):
     if done.returncode:
         tally.skip("containers", f"no engine can be installed: {tail(done.stdout, 1)}")
         return
-    pytest(tally, "containers", "tests/containers")
+    pytest(tally, "containers", "tests/containers", jobs=1)
+
+
+def contributing(tally):
+    """CONTRIBUTING.md, followed word for word in a copy of the tree."""
+    pytest(tally, "contributing", "tests/contributing", jobs=1)
 
 
 # Schedules in a run of all suites; from so many on, everything that the simulation can reach must have been.
-SIM_RUNS, SIM_MUST = 1000, 10000
+SIM_RUNS, SIM_MUST, SIM_FIRST = 1000, 10000, 1001
 
 
 def sim(tally, runs=None, first=None):
     """`runs` given: that many over seeds that nobody has run, from the time of day on, or from `first`."""
     if first is None:
-        first = 1001 if runs is None else int(time.time()) * 1000
+        first = SIM_FIRST if runs is None else int(time.time()) * 1000
     runs = runs or SIM_RUNS
     print(f"{runs} schedules from seed {first}; again: tests/run sim --long {runs} --from {first}", flush=True)
-    command = [BUILD / "tests/sim/sim", "--runs", runs, "--from", first, "--jobs", os.cpu_count() or 1, "--progress"]
+    command = [BUILD / "tests/sim/sim", "--runs", runs, "--from", first, "--jobs", CORES, "--progress"]
     command += ["--must"] if runs >= SIM_MUST else []
     done = subprocess.run([str(part) for part in command], cwd=ROOT, text=True, stdout=subprocess.PIPE)
     print(done.stdout, end="", flush=True)
     tally.notes += [f"sim: {line}" for line in done.stdout.splitlines()[-1:]]
     tally.check(f"{runs} simulated schedules", [f"status {done.returncode}, see above"] if done.returncode else [])
+
+
+# What the quick suite leaves to the others: 5 to 25 s each.
+NOT_QUICK = {"broker_memory": "every allocation fails in turn", "broker_memory_graph": "the same",
+             "broker_memory_hires": "the same", "thirdparty_memory": "the same", "unit-lab-audit": "millions of draws",
+             "unit-sampler-binomial": "the same", "unit-sampler-normal": "the same",
+             "net-tls": "waits for every time limit", "net-bounds": "megabytes of every frame",
+             "sim": "the quick suite has schedules of its own", "sim-soak": "the same"}
+QUICK_RUNS = 300
+
+
+def quick(tally):
+    """A bit of every default suite; end-to-end tests are those that are marked `quick`."""
+    lint(tally)
+    format_check(tally)
+    meson_test(tally, "unit", BUILD, names=[name for name in unit_names(BUILD) if name not in NOT_QUICK])
+    sim(tally, QUICK_RUNS, SIM_FIRST)
+    structure(tally, say=lambda line: None)
+    pytest(tally, "quick", "tests/e2e", marks="quick")
 
 
 def mutations(tally):
@@ -405,12 +493,13 @@ def fuzz(tally, seconds):
                 [f"tests/fuzz/run ended with status {done.returncode}; see the table"] if done.returncode else [])
 
 
-SUITES = {"lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e, "clang": clang,
-          "asan": asan, "containers": containers, "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall,
-          "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
-ON_BUILD = ("unit", "boundary", "e2e", "containers", "sim", "long", "valgrind")
+SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e,
+          "contributing": contributing, "clang": clang, "asan": asan, "containers": containers, "tidy": tidy,
+          "sim": sim, "mutations": mutations, "recall": recall, "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e,
+          "tsan": tsan, "valgrind": valgrind}
+ON_BUILD = ("quick", "unit", "boundary", "e2e", "containers", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
-WATCHED = ("clang", "asan")
+WATCHED = ("contributing", "clang", "asan")
 BESIDE = "containers"  # waits for others most of its time
 
 
@@ -440,16 +529,49 @@ def whole(text):
     return int(text)
 
 
+# What a suite does, and about how long it takes on two free cores, from a tree that is built.
+ABOUT = {
+    "quick": ("a bit of each default suite: lint, format, unit tests but for the slow ones, "
+              f"{QUICK_RUNS} simulated schedules, the boundary in the programs, and a few end-to-end tests: rankings, "
+              "a recruitment, restarts after kill -9, refusals", "50 s"),
+    "lint": ("rules of the code that no compiler checks", "2 s"),
+    "format": ("all C files are as clang-format has them", "2 s"),
+    "unit": ("unit tests, and the corpus of every fuzz harness", "80 s"),
+    "sim": (f"{SIM_RUNS} simulated schedules of crashes, cuts and failing disks", "10 s"),
+    "boundary": ("what each party's program, files, traffic and memory hold", "30 s"),
+    "e2e": ("real programs on this machine", "200 s"),
+    "clang": ("builds with clang", ""),
+    "asan": ("unit tests with the sanitizers for addresses and undefined behaviour", ""),
+    "containers": ("images and compose files under podman", ""),
+    "contributing": ("CONTRIBUTING.md followed word for word in a copy of the tree, which is built", "170 s"),
+    "tidy": ("clang-tidy", ""),
+    "mutations": ("plants faults and looks whether sim finds them", ""),
+    "recall": ("plants faults and looks whether the audit finds them", ""),
+    "long": ("hundreds of kills, and parties that stand still or are cut off for longer than every default", ""),
+    "fuzz": ("every harness for its share of --seconds", ""),
+    "asan-e2e": ("e2e with the sanitizers for addresses and undefined behaviour", ""),
+    "tsan": ("what has several threads, with the thread sanitizer", ""),
+    "valgrind": ("unit tests under valgrind", ""),
+}
+
+
+def about_suites():
+    lines = ["suites, and about how long each takes from a tree that is built, on two free cores:"]
+    for name, (what, takes) in ABOUT.items():
+        lines += textwrap.wrap(f"{what} ({takes or 'minutes'})", 100, initial_indent=f"  {name:<12}",
+                               subsequent_indent=" " * 14)
+    for text in ("Without a suite these run: " + ", ".join(DEFAULT) + ", six minutes in all; with --ci also " +
+                 ", ".join((*WATCHED, BESIDE)) + "; with --long N only sim. A test that needs what this machine lacks "
+                 "(the name localhost, pseudo-terminals, namespaces, another program's memory) is skipped with its "
+                 "reason.", "Exit status: 0, or 1 if a test failed, or 2 for usage."):
+        lines += ["", *textwrap.wrap(text, 100)]
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
-                                     epilog="Without a suite these run: " + ", ".join(DEFAULT) + "; with --ci also "
-                                            + ", ".join((*WATCHED, BESIDE)) + "; with --long N only sim. The others "
-                                            "take minutes each: long has hundreds of kills, and parties that stand "
-                                            "still or are cut off for longer than every default; "
-                                            "mutations plants faults and looks whether sim finds them, recall whether "
-                                            "the audit does; asan-e2e, tsan and valgrind run the same tests watched by "
-                                            "a sanitizer. Exit status: 0, or 1 if a test failed, or 2 for usage.")
-    parser.add_argument("suite", nargs="*", metavar="SUITE", help=", ".join(SUITES))
+                                     epilog=about_suites(), formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite", nargs="*", metavar="SUITE", help="one or more of those below")
     parser.add_argument("--ci", action="store_true", help="without a suite: also those of continuous integration")
     parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
     parser.add_argument("--long", type=whole, metavar="N", help="with sim: N schedules over fresh seeds")

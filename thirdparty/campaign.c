@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/mechanisms.h"
 #include "common/base/text.h"
 #include "thirdparty/policy/tail.h"
 
-static void mark(struct cv_campaign *campaign) {
+static void mark(struct cv_thirdparty_campaign *campaign) {
   if (!campaign->is_dirty) {
     campaign->is_dirty = true;
     campaign->next_dirty = *campaign->dirty;
@@ -17,8 +18,8 @@ static void mark(struct cv_campaign *campaign) {
   }
 }
 
-/* What will be stored; the row is filled in when the batch is taken. */
-static enum cv_err change(struct cv_campaign *campaign, struct cv_delta **ret) {
+/* Returns the campaign's delta for the next batch, made if need be. The flush fills in its row. */
+static enum cv_err change(struct cv_thirdparty_campaign *campaign, struct cv_delta **ret) {
   mark(campaign);
   if (campaign->delta == NULL) {
     struct cv_delta *delta = calloc(1, sizeof(*delta));
@@ -33,7 +34,7 @@ static enum cv_err change(struct cv_campaign *campaign, struct cv_delta **ret) {
   return CV_OK;
 }
 
-static void clear_queue(struct cv_campaign *campaign) {
+static void clear_queue(struct cv_thirdparty_campaign *campaign) {
   while (campaign->queue != NULL) {
     struct cv_queued_plan *next = campaign->queue->next;
     *campaign->queued_wants -= campaign->queue->plan.wants;
@@ -44,20 +45,20 @@ static void clear_queue(struct cv_campaign *campaign) {
   campaign->queue_end = &campaign->queue;
 }
 
-static bool is_accepted(const struct cv_campaign *campaign) {
+static bool is_accepted(const struct cv_thirdparty_campaign *campaign) {
   return campaign->plan.number == campaign->row.accepted;
 }
 
-bool cv_campaign_is_level(const struct cv_campaign *campaign) {
+bool cv_thirdparty_campaign_is_level(const struct cv_thirdparty_campaign *campaign) {
   return campaign->row.accepted >= campaign->expected_plans && campaign->row.releases >= campaign->expected_releases;
 }
 
-bool cv_campaign_may_ask(const struct cv_campaign *campaign) {
+bool cv_thirdparty_campaign_may_ask(const struct cv_thirdparty_campaign *campaign) {
   return campaign->row.end == CV_END_NONE && !is_accepted(campaign) &&
          campaign->row.accepted >= campaign->expected_plans;
 }
 
-void cv_campaign_standings(const struct cv_campaign *campaign, struct cv_standing *ret) {
+void cv_thirdparty_campaign_standings(const struct cv_thirdparty_campaign *campaign, struct cv_standing *ret) {
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     cv_policy_standing(campaign->policy, i, &ret[i]);
   }
@@ -67,7 +68,7 @@ static bool differs(const struct cv_standing *a, const struct cv_standing *b) {
   return a->rank_class != b->rank_class || a->tokens != b->tokens || a->mean != b->mean || a->radius != b->radius;
 }
 
-static enum cv_err store_standings(struct cv_campaign *campaign, struct cv_delta *delta) {
+static enum cv_err store_standings(struct cv_thirdparty_campaign *campaign, struct cv_delta *delta) {
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_standing now;
     cv_policy_standing(campaign->policy, i, &now);
@@ -79,7 +80,7 @@ static enum cv_err store_standings(struct cv_campaign *campaign, struct cv_delta
   return CV_OK;
 }
 
-static enum cv_err finish(struct cv_campaign *campaign, enum cv_end reason) {
+static enum cv_err finish(struct cv_thirdparty_campaign *campaign, enum cv_end reason) {
   struct cv_delta *delta;
   CV_TRY(change(campaign, &delta));
   CV_TRY(store_standings(campaign, delta));
@@ -90,9 +91,9 @@ static enum cv_err finish(struct cv_campaign *campaign, enum cv_end reason) {
   return CV_OK;
 }
 
-/* Ends the campaign if something says so and the broker has nothing that we lack. */
-static enum cv_err finish_if_over(struct cv_campaign *campaign) {
-  if (campaign->row.end != CV_END_NONE || !cv_campaign_is_level(campaign)) {
+/* Ends the campaign on a stop or a finished policy, but only once it has all records of the broker. */
+static enum cv_err finish_if_over(struct cv_thirdparty_campaign *campaign) {
+  if (campaign->row.end != CV_END_NONE || !cv_thirdparty_campaign_is_level(campaign)) {
     return CV_OK;
   }
   if (campaign->stop != CV_END_NONE) {
@@ -104,8 +105,8 @@ static enum cv_err finish_if_over(struct cv_campaign *campaign) {
   return CV_OK;
 }
 
-/* Takes the plan's wants. */
-static void set_plan(struct cv_campaign *campaign, struct cv_plan *plan) {
+/* Makes *plan the current plan and takes ownership of its wants. */
+static void set_plan(struct cv_thirdparty_campaign *campaign, struct cv_plan *plan) {
   free(campaign->plan.want);
   campaign->plan = *plan;
   campaign->row.plan = plan->number;
@@ -118,8 +119,8 @@ static void set_plan(struct cv_campaign *campaign, struct cv_plan *plan) {
   }
 }
 
-/* `plan` is borrowed. A recorded plan counts as accepted. */
-static enum cv_err next_plan(struct cv_campaign *campaign, const struct cv_plan *plan, bool recorded) {
+/* Makes a copy of *plan the current plan and stores it. A recorded plan counts as accepted. */
+static enum cv_err next_plan(struct cv_thirdparty_campaign *campaign, const struct cv_plan *plan, bool recorded) {
   struct cv_delta *delta;
   struct cv_plan copy;
   CV_TRY(change(campaign, &delta));
@@ -134,7 +135,7 @@ static enum cv_err next_plan(struct cv_campaign *campaign, const struct cv_plan 
   return CV_OK;
 }
 
-static enum cv_err store_step(struct cv_campaign *campaign, struct cv_delta *delta) {
+static enum cv_err store_step(struct cv_thirdparty_campaign *campaign, struct cv_delta *delta) {
   for (size_t i = 0; i < campaign->step.decisions; i++) {
     struct cv_stored_decision stored = {.number = ++campaign->row.decisions,
                                         .plan = campaign->row.plan,
@@ -150,7 +151,8 @@ static enum cv_err store_step(struct cv_campaign *campaign, struct cv_delta *del
   return store_standings(campaign, delta);
 }
 
-static enum cv_err adopt_from_queue(struct cv_campaign *campaign) {
+/* Continues with the first queued plan of the broker instead of the policy's own. */
+static enum cv_err adopt_from_queue(struct cv_thirdparty_campaign *campaign) {
   struct cv_queued_plan *head = campaign->queue;
   CV_TRY(next_plan(campaign, &head->plan, true));
   campaign->queue = head->next;
@@ -163,13 +165,14 @@ static enum cv_err adopt_from_queue(struct cv_campaign *campaign) {
   return CV_OK;
 }
 
-/* Every want of the plan has been released (or there was no plan yet). */
-static enum cv_err advance(struct cv_campaign *campaign) {
+/* Makes the next step, after the last release of the plan (or before the first plan). */
+static enum cv_err advance(struct cv_thirdparty_campaign *campaign) {
   struct cv_delta *delta;
   CV_TRY(change(campaign, &delta));
   CV_TRY(cv_policy_step(campaign->policy, campaign->row.plan + 1, &campaign->step));
   campaign->row.policy_done = campaign->step.done;
   CV_TRY(store_step(campaign, delta));
+  /* A recorded plan goes before the policy's own plan: the broker has already run it. */
   if (campaign->queue != NULL) {
     return adopt_from_queue(campaign);
   }
@@ -181,8 +184,8 @@ static enum cv_err advance(struct cv_campaign *campaign) {
   return finish_if_over(campaign);
 }
 
-/* The arrays of an open campaign. */
-static enum cv_err equip(struct cv_campaign *campaign, const struct cv_spec *spec, struct cv_why *why) {
+/* Allocates the arrays and the policy of an open campaign. */
+static enum cv_err equip(struct cv_thirdparty_campaign *campaign, const struct cv_spec *spec, struct cv_why *why) {
   CV_TRY(cv_spec_copy(spec, &campaign->spec));
   campaign->standing = calloc(spec->arms, sizeof(campaign->standing[0]));
   campaign->open_want = calloc(spec->arms, sizeof(campaign->open_want[0]));
@@ -198,8 +201,8 @@ static enum cv_err equip(struct cv_campaign *campaign, const struct cv_spec *spe
   return err;
 }
 
-enum cv_err cv_campaign_create(const struct cv_spec *spec, const struct cv_digest *spec_digest, uint64_t seed,
-                               struct cv_campaign *campaign, struct cv_why *why) {
+enum cv_err cv_thirdparty_campaign_create(const struct cv_spec *spec, const struct cv_digest *spec_digest,
+                                          uint64_t seed, struct cv_thirdparty_campaign *campaign, struct cv_why *why) {
   struct cv_delta *delta;
   campaign->seed = seed;
   campaign->spec_digest = *spec_digest;
@@ -213,18 +216,19 @@ enum cv_err cv_campaign_create(const struct cv_spec *spec, const struct cv_diges
   return advance(campaign);
 }
 
-static enum cv_err restore_plan(const struct cv_stored_campaign *stored, struct cv_campaign *campaign,
+static enum cv_err restore_plan(const struct cv_stored_campaign *stored, struct cv_thirdparty_campaign *campaign,
                                 struct cv_why *why) {
   struct cv_reader reader = cv_reader_over(stored->state.data, stored->state.len);
   enum cv_err err = cv_policy_load(campaign->policy, &reader);
   if (err != CV_OK) {
     return cv_fail(why, err, "the policy's state is damaged or of another version");
   }
-  /* Standings are stored with steps and at the end; the releases since then change them in memory only. */
-  cv_campaign_standings(campaign, campaign->standing);
+  /* Set `standing` before the releases below are applied: the store has standings as of the last step. */
+  cv_thirdparty_campaign_standings(campaign, campaign->standing);
   struct cv_plan plan;
   CV_TRY(cv_plan_copy(&stored->plan, &plan));
   set_plan(campaign, &plan);
+  /* The stored state already includes this plan's releases: nothing of it is open. */
   if (stored->row.state_plan == plan.number) {
     memset(campaign->open_want, 0, campaign->spec.arms * sizeof(campaign->open_want[0]));
     campaign->left = 0;
@@ -244,7 +248,7 @@ static enum cv_err restore_plan(const struct cv_stored_campaign *stored, struct 
 }
 
 static bool row_is_plausible(const struct cv_stored_campaign *stored) {
-  const struct cv_campaign_row *row = &stored->row;
+  const struct cv_thirdparty_campaign_row *row = &stored->row;
   bool plan_fits = row->accepted == row->plan || row->accepted + 1 == row->plan;
   for (uint32_t i = 0; i < stored->plan.wants; i++) {
     plan_fits = plan_fits && stored->plan.want[i].arm < stored->spec.arms;
@@ -253,8 +257,8 @@ static bool row_is_plausible(const struct cv_stored_campaign *stored) {
   return plan_fits && state_fits && row->plan >= 1 && stored->plan.number == row->plan && row->end < CV_END_COUNT;
 }
 
-enum cv_err cv_campaign_restore(const struct cv_stored_campaign *stored, struct cv_campaign *campaign,
-                                struct cv_why *why) {
+enum cv_err cv_thirdparty_campaign_restore(const struct cv_stored_campaign *stored,
+                                           struct cv_thirdparty_campaign *campaign, struct cv_why *why) {
   campaign->seed = stored->seed;
   campaign->spec_digest = stored->spec_digest;
   campaign->row = stored->row;
@@ -265,12 +269,12 @@ enum cv_err cv_campaign_restore(const struct cv_stored_campaign *stored, struct 
   CV_TRY(equip(campaign, &stored->spec, why));
   CV_TRY(restore_plan(stored, campaign, why));
   if (stored->row.end != CV_END_NONE) {
-    cv_campaign_standings(campaign, campaign->standing);
+    cv_thirdparty_campaign_standings(campaign, campaign->standing);
   }
   return CV_OK;
 }
 
-void cv_campaign_fini(struct cv_campaign *campaign) {
+void cv_thirdparty_campaign_fini(struct cv_thirdparty_campaign *campaign) {
   clear_queue(campaign);
   cv_policy_free(campaign->policy);
   cv_policy_step_fini(&campaign->step);
@@ -283,15 +287,16 @@ void cv_campaign_fini(struct cv_campaign *campaign) {
   cv_delta_free(campaign->delta);
 }
 
-enum cv_err cv_campaign_open(struct cv_campaign *campaign, const struct cv_position *position, enum cv_end stop,
-                             struct cv_why *why) {
+enum cv_err cv_thirdparty_campaign_open(struct cv_thirdparty_campaign *campaign, const struct cv_position *position,
+                                        enum cv_end stop, struct cv_why *why) {
   if (stop == CV_END_COMPLETE || stop >= CV_END_COUNT) {
-    return cv_fail(why, CV_ERR_INVALID, "campaign %" PRIu64 " was stopped for a reason that only we can give",
-                   campaign->id);
+    return cv_fail(why, CV_ERR_INVALID,
+                   "campaign %" PRIu64 " was stopped for a reason that only the third-party may give", campaign->id);
   }
   struct cv_delta *delta;
   mark(campaign);
-  CV_TRY(campaign->accepted_unstored ? change(campaign, &delta) : CV_OK); /* our position is what is stored */
+  /* Opened reports this side's position, so everything in that position must be stored first. */
+  CV_TRY(campaign->accepted_unstored ? change(campaign, &delta) : CV_OK);
   clear_queue(campaign);
   campaign->due_opened = true;
   campaign->due_plan = !is_accepted(campaign);
@@ -301,10 +306,11 @@ enum cv_err cv_campaign_open(struct cv_campaign *campaign, const struct cv_posit
   if (stop == CV_END_NONE) {
     return finish_if_over(campaign);
   }
-  return cv_campaign_stop(campaign, stop, why);
+  return cv_thirdparty_campaign_stop(campaign, stop, why);
 }
 
-static enum cv_err check_plan(const struct cv_campaign *campaign, const struct cv_plan *plan, struct cv_why *why) {
+static enum cv_err check_plan(const struct cv_thirdparty_campaign *campaign, const struct cv_plan *plan,
+                              struct cv_why *why) {
   const uint32_t arms = campaign->spec.arms;
   uint8_t *seen = calloc(arms, 1);
   if (seen == NULL) {
@@ -322,11 +328,12 @@ static enum cv_err check_plan(const struct cv_campaign *campaign, const struct c
   return fits ? CV_OK
               : cv_fail(why, CV_ERR_INVALID,
                         "recorded plan %" PRIu64 " of campaign %" PRIu64
-                        " is empty, or has an arm twice, out of range or without tokens",
+                        " is empty, or has an arm twice, an arm out of range or an arm without tokens",
                         plan->number, campaign->id);
 }
 
-static enum cv_err enqueue(struct cv_campaign *campaign, const struct cv_plan *plan, size_t limit, struct cv_why *why) {
+static enum cv_err enqueue(struct cv_thirdparty_campaign *campaign, const struct cv_plan *plan, size_t limit,
+                           struct cv_why *why) {
   if (*campaign->queued_wants + plan->wants > limit) {
     return cv_fail(why, CV_ERR_LIMIT, "recorded plans run more than %zu wants ahead of their releases", limit);
   }
@@ -343,18 +350,18 @@ static enum cv_err enqueue(struct cv_campaign *campaign, const struct cv_plan *p
 }
 
 /*
- * The broker has our last plan, too. What is stored next says so; until then nothing rests on it, since a broker says
- * again which plans it has. So a round costs one commit here, with its release, and not a second one before that.
+ * The broker accepted the last plan. The next commit stores the acceptance; nothing depends on it before, since a
+ * broker states its plans again on each connection. A round therefore costs one commit, with its releases, and not two.
  */
-static void take_accepted(struct cv_campaign *campaign) {
+static void take_accepted(struct cv_thirdparty_campaign *campaign) {
   campaign->row.accepted = campaign->plan.number;
   campaign->due_plan = false;
   campaign->accepted_unstored = true;
   cv_chain_plan(&campaign->row.plans_hash, &campaign->plan, campaign->digest);
 }
 
-enum cv_err cv_campaign_record(struct cv_campaign *campaign, const struct cv_plan *plan, size_t limit,
-                               struct cv_why *why) {
+enum cv_err cv_thirdparty_campaign_record(struct cv_thirdparty_campaign *campaign, const struct cv_plan *plan,
+                                          size_t limit, struct cv_why *why) {
   uint64_t last = campaign->queue != NULL ? campaign->queue_last : campaign->row.accepted;
   if (campaign->row.end != CV_END_NONE || plan->number <= last) {
     return CV_OK;
@@ -364,6 +371,7 @@ enum cv_err cv_campaign_record(struct cv_campaign *campaign, const struct cv_pla
                    plan->number, campaign->id, last);
   }
   CV_TRY(check_plan(campaign, plan, why));
+  /* The broker's record equals the own plan: only its PlanAccepted was lost. */
   if (plan->number == campaign->plan.number && cv_plan_asks_same(plan, &campaign->plan)) {
     take_accepted(campaign);
     return finish_if_over(campaign);
@@ -376,20 +384,21 @@ enum cv_err cv_campaign_record(struct cv_campaign *campaign, const struct cv_pla
 }
 
 /*
- * Whether a release may sum so many tokens: all of the arm's, or those of this plan alone; `doubling` repeats a release
- * until as many epochs again have come. Which of them it is depends on the mechanism, which is not ours to know.
+ * True if a release may sum this number of tokens: all tokens of the arm, or those of this plan alone, or, with a
+ * mechanism that repeats releases, any number not below that of the last release.
  */
 static bool may_sum(const struct cv_spec *spec, uint64_t tokens, uint64_t asked, uint64_t before) {
   if (tokens == asked || tokens == before + asked) {
     return true;
   }
-  if (spec->edges > 0) { /* a standing counts plays, of which there are fewer than tokens */
+  if (spec->edges > 0) { /* standings count plays, and a play shows neighbours too: there are more tokens than plays */
     return tokens > asked && tokens <= spec->tokens;
   }
-  return strcmp(spec->mechanism.name, "doubling") == 0 && before > 0 && tokens >= before && tokens <= spec->tokens;
+  return cv_traits_repeats(cv_traits_of(spec->mechanism.name)) && before > 0 && tokens >= before &&
+         tokens <= spec->tokens;
 }
 
-static enum cv_err check_release(const struct cv_campaign *campaign, const struct cv_release *release,
+static enum cv_err check_release(const struct cv_thirdparty_campaign *campaign, const struct cv_release *release,
                                  struct cv_why *why) {
   const uint64_t id = campaign->id, number = release->number;
   if (number > campaign->row.releases + 1) {
@@ -405,7 +414,7 @@ static enum cv_err check_release(const struct cv_campaign *campaign, const struc
   if (open == 0) {
     return cv_fail(why, CV_ERR_INVALID,
                    "release %" PRIu64 " of campaign %" PRIu64 " is for arm %" PRIu32 ", which plan %" PRIu64
-                   " does not ask for (any more)",
+                   " does not ask for, or not again",
                    number, id, release->arm, release->plan);
   }
   struct cv_standing before;
@@ -417,17 +426,18 @@ static enum cv_err check_release(const struct cv_campaign *campaign, const struc
                    " or %" PRIu64,
                    number, id, release->tokens, asked, before.tokens + asked);
   }
-  bool noiseless = strcmp(campaign->spec.mechanism.name, "none") == 0;
-  if (!cv_tail_is_valid(&release->noise) || (release->noise.groups == 0) != noiseless) {
+  if (!cv_tail_is_valid(&release->noise) || (release->noise.groups > 0) != cv_spec_has_noise(&campaign->spec)) {
     return cv_fail(why, CV_ERR_INVALID,
-                   "release %" PRIu64 " of campaign %" PRIu64 " has noise that mechanism %s cannot have", number, id,
+                   "release %" PRIu64 " of campaign %" PRIu64 " has noise that mechanism %s does not add", number, id,
                    campaign->spec.mechanism.name);
   }
   return CV_OK;
 }
 
-enum cv_err cv_campaign_release(struct cv_campaign *campaign, const struct cv_release *release, struct cv_why *why) {
+enum cv_err cv_thirdparty_campaign_release(struct cv_thirdparty_campaign *campaign, const struct cv_release *release,
+                                           struct cv_why *why) {
   struct cv_delta *delta;
+  /* A release that came before, or after the end, is acknowledged again but not applied. */
   if (campaign->row.end != CV_END_NONE || release->number <= campaign->row.releases) {
     campaign->due_ack = true;
     mark(campaign);
@@ -448,7 +458,7 @@ enum cv_err cv_campaign_release(struct cv_campaign *campaign, const struct cv_re
   return finish_if_over(campaign);
 }
 
-enum cv_err cv_campaign_accept(struct cv_campaign *campaign, uint64_t plan, struct cv_why *why) {
+enum cv_err cv_thirdparty_campaign_accept(struct cv_thirdparty_campaign *campaign, uint64_t plan, struct cv_why *why) {
   if (plan <= campaign->row.accepted) {
     return CV_OK;
   }
@@ -460,14 +470,17 @@ enum cv_err cv_campaign_accept(struct cv_campaign *campaign, uint64_t plan, stru
   return CV_OK;
 }
 
-enum cv_err cv_campaign_refuse(struct cv_campaign *campaign, const struct cv_rank_refused *refused,
-                               struct cv_why *why) {
+enum cv_err cv_thirdparty_campaign_refuse(struct cv_thirdparty_campaign *campaign,
+                                          const struct cv_rank_refused *refused, struct cv_why *why) {
   if (campaign->row.end != CV_END_NONE) {
     return CV_OK;
   }
   if (refused->plan != campaign->row.plan || is_accepted(campaign) || refused->reason == CV_END_NONE ||
       refused->reason == CV_END_COMPLETE || refused->reason >= CV_END_COUNT) {
-    return cv_fail(why, CV_ERR_STATE, "plan %" PRIu64 " of campaign %" PRIu64 " cannot be refused now or not for that",
+    return cv_fail(why, CV_ERR_STATE,
+                   "plan %" PRIu64 " of campaign %" PRIu64
+                   " was refused after it was accepted, or for a reason that "
+                   "refuses no plan",
                    refused->plan, campaign->id);
   }
   cv_text_print(campaign->row.note, sizeof(campaign->row.note),
@@ -476,20 +489,20 @@ enum cv_err cv_campaign_refuse(struct cv_campaign *campaign, const struct cv_ran
   return finish(campaign, refused->reason);
 }
 
-enum cv_err cv_campaign_stop(struct cv_campaign *campaign, enum cv_end reason, struct cv_why *why) {
+enum cv_err cv_thirdparty_campaign_stop(struct cv_thirdparty_campaign *campaign, enum cv_end reason,
+                                        struct cv_why *why) {
   if (campaign->row.end != CV_END_NONE) {
     return CV_OK;
   }
   if (reason == CV_END_NONE || reason == CV_END_COMPLETE || reason >= CV_END_COUNT) {
-    return cv_fail(why, CV_ERR_INVALID, "campaign %" PRIu64 " was stopped without a reason that stops one",
-                   campaign->id);
+    return cv_fail(why, CV_ERR_INVALID, "campaign %" PRIu64 " was stopped without a valid reason", campaign->id);
   }
   campaign->stop = reason;
-  /* What is missing of a frozen campaign may never come. */
+  /* End a frozen campaign at once: its missing releases may never come. */
   return reason == CV_END_FROZEN ? finish(campaign, reason) : finish_if_over(campaign);
 }
 
-enum cv_err cv_campaign_close(struct cv_campaign *campaign) {
+enum cv_err cv_thirdparty_campaign_close(struct cv_thirdparty_campaign *campaign) {
   struct cv_delta *delta;
   if (campaign->row.end == CV_END_NONE) {
     CV_TRY(finish(campaign, CV_END_CANCELLED));

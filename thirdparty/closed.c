@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 void cv_closed_fini(struct cv_closed *closed) {
   free(closed->range);
   *closed = (struct cv_closed){0};
 }
 
-/* The first range that ends at `number` or behind it; `count` if there is none. */
+/* The index of the first range that ends at or after `number`; `count` if there is none. */
 static size_t find(const struct cv_closed *closed, uint64_t number) {
   size_t low = 0, high = closed->count;
   while (low < high) {
@@ -29,15 +31,7 @@ bool cv_closed_has(const struct cv_closed *closed, uint64_t number) {
 }
 
 static enum cv_err insert(struct cv_closed *closed, size_t at, uint64_t number) {
-  if (closed->count == closed->cap) {
-    size_t cap = closed->cap == 0 ? 4 : closed->cap * 2;
-    struct cv_closed_range *grown = realloc(closed->range, cap * sizeof(*grown));
-    if (grown == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    closed->range = grown;
-    closed->cap = cap;
-  }
+  CV_TRY(CV_ARRAY_ROOM(closed->range, closed->count + 1, closed->cap));
   memmove(&closed->range[at + 1], &closed->range[at], (closed->count - at) * sizeof(closed->range[0]));
   closed->range[at] = (struct cv_closed_range){.first = number, .last = number};
   closed->count++;
@@ -56,6 +50,7 @@ enum cv_err cv_closed_add(struct cv_closed *closed, uint64_t number) {
   if (next != NULL && next->first <= number) {
     return CV_OK;
   }
+  /* The number may join the range before it, the range after it, or close the gap between both. */
   bool follows = before != NULL && before->last + 1 == number, leads = next != NULL && number + 1 == next->first;
   if (follows && leads) {
     before->last = next->last;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of a broker's campaigns that are closed, as ranges: brokers number their campaigns one after the other, so a
- * thousand of them take the room of one.
+ * The numbers of a broker's closed campaigns, as ranges. Brokers number their campaigns consecutively, so a thousand
+ * numbers usually need one range.
  */
 #ifndef CV_THIRDPARTY_CLOSED_H
 #define CV_THIRDPARTY_CLOSED_H
@@ -24,7 +24,7 @@ struct cv_closed {
 
 void cv_closed_fini(struct cv_closed *closed);
 bool cv_closed_has(const struct cv_closed *closed, uint64_t number);
-/* One more, which may be there already. CV_ERR_NOMEM. */
+/* Adds a number, which may be present already. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_closed_add(struct cv_closed *closed, uint64_t number);
 
 #endif

@@ -10,76 +10,51 @@
 #include "common/base/text.h"
 #include "thirdparty/campaign.h"
 #include "thirdparty/closed.h"
+#include "thirdparty/outbox.h"
 
 enum { REFUSALS_MAX = 256, WHY_ROOM = CV_WHY_BYTES - 1 };
 
-const struct cv_ranker_limits CV_RANKER_DEFAULTS = {.campaigns = 256, .arms = CV_ARMS_MAX, .queued_wants = 8u << 20};
+const struct cv_thirdparty_limits CV_THIRDPARTY_DEFAULTS = {
+    .campaigns = 256, .arms = CV_ARMS_MAX, .queued_wants = 8u << 20};
 
 struct broker {
   char name[CV_NAME_BYTES];
-  struct cv_ranker_link *link;   /* NULL while it is away */
-  struct cv_campaign *campaigns; /* not closed, or not yet stored as such */
+  struct cv_thirdparty_conn *conn;          /* NULL while the broker is not connected */
+  struct cv_thirdparty_campaign *campaigns; /* open, or closed but not flushed yet */
   struct cv_closed closed;
   uint32_t open;
   size_t queued_wants;
   UT_hash_handle hh;
 };
 
-struct refusal {
-  uint64_t campaign;
-  char why[CV_WHY_BYTES];
-};
-
-struct cv_ranker_link {
-  struct cv_ranker_link *prev, *next;
+struct cv_thirdparty_conn {
+  struct cv_thirdparty_conn *prev, *next;
   struct broker *broker;
   void *data;
   bool greeted, hello_due;
-  bool is_closing; /* the rest of what it sends is ignored */
+  bool is_closing; /* further frames of the broker are ignored */
   bool goodbye_due;
   char goodbye[CV_WHY_BYTES];
-  struct refusal *refusal;
+  struct cv_thirdparty_refusal *refusal;
   size_t refusals;
 };
 
-/* A frame with all that it points to. */
-struct out {
-  struct out *prev, *next;
-  struct cv_ranker_link *link;
-  struct cv_rank_frame frame;
-  struct cv_rank_opened opened;
-  struct cv_rank_number ack;
-  struct cv_rank_plan plan;
-  struct cv_rank_result result;
-  struct cv_standing *standing;
-  struct cv_rank_opened *refused;
-  struct refusal *refusal;
-  bool close;
-  char goodbye[CV_WHY_BYTES];
-};
-
-struct cv_ranker {
-  struct cv_ranker_setup setup;
+struct cv_thirdparty {
+  struct cv_thirdparty_config config;
   struct broker *brokers;
-  struct cv_ranker_link *links;
-  struct cv_campaign *dirty;
-  struct out *held, *ready; /* before and after their commit */
-  struct out *lent;         /* what cv_ranker_next gave last */
-  size_t backlog;
-  struct cv_ranker_counts counts;
-  bool failed; /* memory ran out: the core is at its end */
+  struct cv_thirdparty_conn *conns;
+  struct cv_thirdparty_campaign *dirty;
+  struct cv_thirdparty_outbox outbox;
+  size_t gathered; /* releases since the last flush */
+  struct cv_thirdparty_figures figures;
+  bool failed; /* memory ran out: no further work */
 };
 
-/* At the end of every entry from outside: out of memory, then or earlier, is final. Passes `err` on, else. */
-static enum cv_err unless_failed(struct cv_ranker *ranker, enum cv_err err) {
-  ranker->failed = ranker->failed || err == CV_ERR_NOMEM;
-  return ranker->failed ? CV_ERR_NOMEM : err;
-}
-
-static void note(const struct cv_ranker *ranker, const struct broker *broker, const char *fmt, ...) CV_PRINTF(3, 4);
-/* `broker` NULL: however often it happens it is news. */
-static void note(const struct cv_ranker *ranker, const struct broker *broker, const char *fmt, ...) {
-  if (ranker->setup.note == NULL) {
+static void note(const struct cv_thirdparty *thirdparty, const struct broker *broker, const char *fmt, ...)
+    CV_PRINTF(3, 4);
+/* Logs a line. With a broker the line shares that broker's log rate limit; NULL: no limit. */
+static void note(const struct cv_thirdparty *thirdparty, const struct broker *broker, const char *fmt, ...) {
+  if (thirdparty->config.note == NULL) {
     return;
   }
   char line[2 * CV_WHY_BYTES];
@@ -91,44 +66,15 @@ static void note(const struct cv_ranker *ranker, const struct broker *broker, co
   if (broker != NULL) {
     (void)snprintf(who, sizeof(who), "broker/%s", broker->name);
   }
-  ranker->setup.note(ranker->setup.data, broker != NULL ? who : NULL, line);
+  thirdparty->config.note(thirdparty->config.data, broker != NULL ? who : NULL, line);
 }
 
-/* ---- storage of its own ---- */
+/* ---- brokers and campaigns ---- */
 
-static void out_free(struct out *out) {
-  if (out != NULL) {
-    free(out->plan.plan.want);
-    free(out->standing);
-    free(out->refused);
-    free(out->refusal);
-    free(out);
-  }
-}
-
-static void drop_outs(struct out **list, const struct cv_ranker_link *link) {
-  struct out *out, *next;
-  DL_FOREACH_SAFE(*list, out, next) {
-    if (link == NULL || out->link == link) {
-      DL_DELETE(*list, out);
-      out_free(out);
-    }
-  }
-}
-
-static struct out *out_new(struct cv_ranker *ranker, struct cv_ranker_link *link) {
-  struct out *out = calloc(1, sizeof(*out));
-  if (out != NULL) {
-    out->link = link;
-    DL_APPEND(ranker->held, out);
-  }
-  return out;
-}
-
-/* The broker of this name, made if need be; NULL: out of memory. */
-static struct broker *broker_of(struct cv_ranker *ranker, const char *name) {
+/* Finds or adds the broker of this name; NULL if out of memory. */
+static struct broker *broker_of(struct cv_thirdparty *thirdparty, const char *name) {
   struct broker *broker = NULL;
-  HASH_FIND_STR(ranker->brokers, name, broker);
+  HASH_FIND_STR(thirdparty->brokers, name, broker);
   if (broker != NULL) {
     return broker;
   }
@@ -137,51 +83,52 @@ static struct broker *broker_of(struct cv_ranker *ranker, const char *name) {
     return NULL;
   }
   (void)snprintf(broker->name, sizeof(broker->name), "%s", name);
-  if (CV_TABLE_ADD_TEXT(ranker->brokers, name, broker) != CV_OK) {
+  if (CV_TABLE_ADD_TEXT(thirdparty->brokers, name, broker) != CV_OK) {
     free(broker);
     return NULL;
   }
   return broker;
 }
 
-static struct cv_campaign *find(const struct broker *broker, uint64_t id) {
-  struct cv_campaign *campaign = NULL;
+static struct cv_thirdparty_campaign *find(const struct broker *broker, uint64_t id) {
+  struct cv_thirdparty_campaign *campaign = NULL;
   HASH_FIND(hh, broker->campaigns, &id, sizeof(id), campaign);
   return campaign;
 }
 
-static struct cv_campaign *campaign_alloc(struct cv_ranker *ranker, struct broker *broker, uint64_t id) {
-  struct cv_campaign *campaign = calloc(1, sizeof(*campaign));
+static struct cv_thirdparty_campaign *campaign_alloc(struct cv_thirdparty *thirdparty, struct broker *broker,
+                                                     uint64_t id) {
+  struct cv_thirdparty_campaign *campaign = calloc(1, sizeof(*campaign));
   if (campaign != NULL) {
     campaign->id = id;
     campaign->broker_name = broker->name;
-    campaign->digest = ranker->setup.digest;
-    campaign->dirty = &ranker->dirty;
+    campaign->digest = thirdparty->config.digest;
+    campaign->dirty = &thirdparty->dirty;
     campaign->queued_wants = &broker->queued_wants;
     campaign->queue_end = &campaign->queue;
   }
   return campaign;
 }
 
-static void campaign_free(struct cv_campaign *campaign) {
-  cv_campaign_fini(campaign);
+static void campaign_free(struct cv_thirdparty_campaign *campaign) {
+  cv_thirdparty_campaign_fini(campaign);
   free(campaign);
 }
 
-enum cv_err cv_ranker_new(const struct cv_ranker_setup *setup, struct cv_ranker **ret) {
-  struct cv_ranker *ranker = calloc(1, sizeof(*ranker));
-  if (ranker == NULL) {
+enum cv_err cv_thirdparty_new(const struct cv_thirdparty_config *setup, struct cv_thirdparty **ret) {
+  struct cv_thirdparty *thirdparty = calloc(1, sizeof(*thirdparty));
+  if (thirdparty == NULL) {
     return CV_ERR_NOMEM;
   }
-  ranker->setup = *setup;
-  *ret = ranker;
+  thirdparty->config = *setup;
+  *ret = thirdparty;
   return CV_OK;
 }
 
-static void link_free(struct cv_ranker *ranker, struct cv_ranker_link *link) {
-  DL_DELETE(ranker->links, link);
-  free(link->refusal);
-  free(link);
+static void link_free(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn) {
+  DL_DELETE(thirdparty->conns, conn);
+  free(conn->refusal);
+  free(conn);
 }
 
 static void broker_free(struct broker *broker) {
@@ -190,29 +137,27 @@ static void broker_free(struct broker *broker) {
   free(broker);
 }
 
-void cv_ranker_free(struct cv_ranker *ranker) {
-  if (ranker == NULL) {
+void cv_thirdparty_free(struct cv_thirdparty *thirdparty) {
+  if (thirdparty == NULL) {
     return;
   }
-  while (ranker->links != NULL) {
-    link_free(ranker, ranker->links);
+  while (thirdparty->conns != NULL) {
+    link_free(thirdparty, thirdparty->conns);
   }
-  CV_TABLE_DRAIN(ranker->brokers, broker_free);
-  drop_outs(&ranker->held, NULL);
-  drop_outs(&ranker->ready, NULL);
-  out_free(ranker->lent);
-  free(ranker);
+  CV_TABLE_DRAIN(thirdparty->brokers, broker_free);
+  cv_thirdparty_outbox_fini(&thirdparty->outbox);
+  free(thirdparty);
 }
 
-static enum cv_err restore(struct cv_ranker *ranker, struct broker *broker, const struct cv_stored_campaign *stored,
-                           struct cv_why *why) {
+static enum cv_err restore(struct cv_thirdparty *thirdparty, struct broker *broker,
+                           const struct cv_stored_campaign *stored, struct cv_why *why) {
   struct cv_spec spec = stored->spec; /* shallow: only the policy's parameters change */
   struct cv_stored_campaign checked = *stored;
   const struct cv_param *bad;
   CV_TRY(cv_policy_check(&spec.policy, &bad, why));
   checked.spec = spec;
-  struct cv_campaign *campaign = campaign_alloc(ranker, broker, stored->key.campaign);
-  enum cv_err err = campaign == NULL ? CV_ERR_NOMEM : cv_campaign_restore(&checked, campaign, why);
+  struct cv_thirdparty_campaign *campaign = campaign_alloc(thirdparty, broker, stored->key.campaign);
+  enum cv_err err = campaign == NULL ? CV_ERR_NOMEM : cv_thirdparty_campaign_restore(&checked, campaign, why);
   if (err == CV_OK) {
     err = CV_TABLE_ADD(broker->campaigns, id, campaign);
   }
@@ -222,153 +167,155 @@ static enum cv_err restore(struct cv_ranker *ranker, struct broker *broker, cons
   return err;
 }
 
-enum cv_err cv_ranker_restore(struct cv_ranker *ranker, const struct cv_stored_campaign *stored, struct cv_why *why) {
+enum cv_err cv_thirdparty_restore(struct cv_thirdparty *thirdparty, const struct cv_stored_campaign *stored,
+                                  struct cv_why *why) {
   struct cv_why reason = {.text = "out of memory"};
   bool closed = stored->row.closed;
-  struct broker *broker = broker_of(ranker, stored->key.broker);
+  struct broker *broker = broker_of(thirdparty, stored->key.broker);
   enum cv_err err = broker == NULL ? CV_ERR_NOMEM
                     : closed       ? cv_closed_add(&broker->closed, stored->key.campaign)
-                                   : restore(ranker, broker, stored, &reason);
+                                   : restore(thirdparty, broker, stored, &reason);
   if (err != CV_OK) {
     return cv_fail(why, err, "campaign %" PRIu64 " of broker %s: %s", stored->key.campaign, stored->key.broker,
                    err == CV_ERR_NOMEM ? "out of memory" : reason.text);
   }
   broker->open += !closed;
-  ranker->counts.campaigns_open += !closed;
-  ranker->counts.campaigns_closed += closed;
+  thirdparty->figures.campaigns_open += !closed;
+  thirdparty->figures.campaigns_closed += closed;
   return CV_OK;
 }
 
 /* ---- connections ---- */
 
-void cv_ranker_reject(struct cv_ranker *ranker, struct cv_ranker_link *link, enum cv_refusal kind, const char *reason) {
-  if (link->is_closing) {
+/* Closes a connection with a goodbye. CV_REFUSALS as `kind` counts no refusal. */
+static void reject(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn, enum cv_refusal kind,
+                   const char *reason) {
+  if (conn->is_closing) {
     return;
   }
-  cv_refusals_add(&ranker->counts.refusals, kind);
-  note(ranker, link->broker, "closing the connection: %s", reason);
-  link->is_closing = true;
-  link->goodbye_due = true;
-  (void)snprintf(link->goodbye, sizeof(link->goodbye), "%.*s", WHY_ROOM, reason);
+  cv_refusals_add(&thirdparty->figures.refusals, kind);
+  note(thirdparty, conn->broker, "closing the connection: %s", reason);
+  conn->is_closing = true;
+  conn->goodbye_due = true;
+  (void)snprintf(conn->goodbye, sizeof(conn->goodbye), "%.*s", WHY_ROOM, reason);
 }
 
-/* What is still due was asked on a connection that is gone: on the next one the broker opens its campaigns anew. */
-static void say_nothing_more(struct cv_ranker *ranker, const struct broker *broker) {
-  for (struct cv_campaign *campaign = ranker->dirty; campaign != NULL; campaign = campaign->next_dirty) {
+/* Cancels the due messages of a closed connection: the broker opens its campaigns again on the next one. */
+static void say_nothing_more(struct cv_thirdparty *thirdparty, const struct broker *broker) {
+  for (struct cv_thirdparty_campaign *campaign = thirdparty->dirty; campaign != NULL; campaign = campaign->next_dirty) {
     if (strcmp(campaign->broker_name, broker->name) == 0) {
       campaign->due_opened = campaign->due_ack = campaign->due_plan = campaign->due_result = false;
     }
   }
 }
 
-enum cv_err cv_ranker_connected(struct cv_ranker *ranker, const char *name, void *data, struct cv_ranker_link **ret) {
-  struct broker *broker = broker_of(ranker, name);
-  struct cv_ranker_link *link = calloc(1, sizeof(*link));
-  enum cv_err err = unless_failed(ranker, broker == NULL || link == NULL ? CV_ERR_NOMEM : CV_OK);
+enum cv_err cv_thirdparty_join(struct cv_thirdparty *thirdparty, const char *name, void *data,
+                               struct cv_thirdparty_conn **ret) {
+  struct broker *broker = broker_of(thirdparty, name);
+  struct cv_thirdparty_conn *conn = calloc(1, sizeof(*conn));
+  enum cv_err err = cv_unless_failed(&thirdparty->failed, broker == NULL || conn == NULL ? CV_ERR_NOMEM : CV_OK, NULL);
   if (err != CV_OK) {
-    free(link);
+    free(conn);
     return err;
   }
-  if (broker->link != NULL) {
-    cv_ranker_reject(ranker, broker->link, CV_REFUSALS, "a newer connection of the same broker takes over");
-    say_nothing_more(ranker, broker);
+  if (broker->conn != NULL) {
+    reject(thirdparty, broker->conn, CV_REFUSALS, "a newer connection of the same broker takes over");
+    say_nothing_more(thirdparty, broker);
   }
-  link->broker = broker;
-  link->data = data;
-  link->hello_due = true;
-  broker->link = link;
-  DL_APPEND(ranker->links, link);
-  *ret = link;
+  conn->broker = broker;
+  conn->data = data;
+  conn->hello_due = true;
+  broker->conn = conn;
+  DL_APPEND(thirdparty->conns, conn);
+  *ret = conn;
   return CV_OK;
 }
 
-void cv_ranker_disconnected(struct cv_ranker *ranker, struct cv_ranker_link *link) {
-  drop_outs(&ranker->held, link);
-  drop_outs(&ranker->ready, link);
-  if (ranker->lent != NULL && ranker->lent->link == link) {
-    out_free(ranker->lent);
-    ranker->lent = NULL;
+void cv_thirdparty_leave(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn) {
+  cv_thirdparty_outbox_drop(&thirdparty->outbox, conn);
+  if (conn->broker->conn == conn) {
+    conn->broker->conn = NULL;
+    say_nothing_more(thirdparty, conn->broker);
   }
-  if (link->broker->link == link) {
-    link->broker->link = NULL;
-    say_nothing_more(ranker, link->broker);
-  }
-  link_free(ranker, link);
+  link_free(thirdparty, conn);
 }
 
 /* ---- messages ---- */
 
-static enum cv_err refuse(struct cv_ranker *ranker, struct cv_ranker_link *link, uint64_t campaign, const char *reason,
-                          struct cv_why *why) {
-  cv_refusals_add(&ranker->counts.refusals, CV_REFUSED_SUBMIT);
-  if (link->refusals == REFUSALS_MAX) {
-    return cv_fail(why, CV_ERR_LIMIT, "more than %d campaigns that cannot be run, one after the other", REFUSALS_MAX);
+/* Queues the refusal of one campaign, with the reason; the connection stays open. */
+static enum cv_err refuse(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn, uint64_t campaign,
+                          const char *reason, struct cv_why *why) {
+  cv_refusals_add(&thirdparty->figures.refusals, CV_REFUSED_SUBMIT);
+  if (conn->refusals == REFUSALS_MAX) {
+    return cv_fail(why, CV_ERR_LIMIT, "more than %d invalid campaigns in a row", REFUSALS_MAX);
   }
-  if (link->refusal == NULL) {
-    link->refusal = calloc(REFUSALS_MAX, sizeof(*link->refusal));
-    if (link->refusal == NULL) {
+  if (conn->refusal == NULL) {
+    conn->refusal = calloc(REFUSALS_MAX, sizeof(*conn->refusal));
+    if (conn->refusal == NULL) {
       return CV_ERR_NOMEM;
     }
   }
-  struct refusal *refusal = &link->refusal[link->refusals++];
+  struct cv_thirdparty_refusal *refusal = &conn->refusal[conn->refusals++];
   refusal->campaign = campaign;
   (void)snprintf(refusal->why, sizeof(refusal->why), "%.*s", WHY_ROOM, reason);
   return CV_OK;
 }
 
-static enum cv_err digest_of(const struct cv_ranker *ranker, const struct cv_spec *spec, struct cv_digest *ret) {
+static enum cv_err digest_of(const struct cv_thirdparty *thirdparty, const struct cv_spec *spec,
+                             struct cv_digest *ret) {
   struct cv_buf bytes = {0};
   cv_spec_encode(spec, &bytes);
   bool ok = cv_buf_ok(&bytes);
   if (ok) {
-    ranker->setup.digest(bytes.data, bytes.len, "", 0, ret);
+    thirdparty->config.digest(bytes.data, bytes.len, "", 0, ret);
   }
   cv_buf_fini(&bytes);
   return ok ? CV_OK : CV_ERR_NOMEM;
 }
 
-static enum cv_err check_new(const struct cv_ranker *ranker, const struct broker *broker, struct cv_spec *spec,
+static enum cv_err check_new(const struct cv_thirdparty *thirdparty, const struct broker *broker, struct cv_spec *spec,
                              struct cv_why *why) {
   const struct cv_param *bad;
   CV_TRY(cv_spec_check(spec, why));
-  if (spec->arms > ranker->setup.limits.arms) {
-    return cv_fail(why, CV_ERR_LIMIT, "%" PRIu32 " arms; at most %" PRIu32 " are served here", spec->arms,
-                   ranker->setup.limits.arms);
+  if (spec->arms > thirdparty->config.limits.arms) {
+    return cv_fail(why, CV_ERR_LIMIT, "%" PRIu32 " arms; expected at most %" PRIu32 ", which is limits.arms",
+                   spec->arms, thirdparty->config.limits.arms);
   }
-  if (broker->open >= ranker->setup.limits.campaigns) {
-    return cv_fail(why, CV_ERR_LIMIT, "%" PRIu32 " campaigns are open already; at most that many are served",
+  if (broker->open >= thirdparty->config.limits.campaigns) {
+    return cv_fail(why, CV_ERR_LIMIT, "%" PRIu32 " campaigns are open already, which is limits.campaigns",
                    broker->open);
   }
   CV_TRY(cv_policy_check(&spec->policy, &bad, why));
   return cv_policy_fits(spec, why);
 }
 
-/* Creates what `open` names; *ret is NULL if it is refused. */
-static enum cv_err create(struct cv_ranker *ranker, struct cv_ranker_link *link, const struct cv_rank_open *open,
-                          const struct cv_digest *digest, struct cv_campaign **ret, struct cv_why *why) {
-  struct broker *broker = link->broker;
+/* Creates a campaign; *ret is NULL if the third-party refuses it. */
+static enum cv_err create(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn,
+                          const struct cv_rank_open *open, const struct cv_digest *digest,
+                          struct cv_thirdparty_campaign **ret, struct cv_why *why) {
+  struct broker *broker = conn->broker;
   struct cv_spec spec = open->spec; /* shallow: only the policy's parameters change */
   struct cv_why reason;
   *ret = NULL;
-  if (check_new(ranker, broker, &spec, &reason) != CV_OK) {
-    return refuse(ranker, link, open->position.campaign, reason.text, why);
+  if (check_new(thirdparty, broker, &spec, &reason) != CV_OK) {
+    return refuse(thirdparty, conn, open->position.campaign, reason.text, why);
   }
-  struct cv_campaign *campaign = campaign_alloc(ranker, broker, open->position.campaign);
+  struct cv_thirdparty_campaign *campaign = campaign_alloc(thirdparty, broker, open->position.campaign);
   if (campaign == NULL) {
     return CV_ERR_NOMEM;
   }
-  uint64_t seed = open->has_seed ? open->seed : cv_rng_u64(ranker->setup.rng);
-  enum cv_err err = cv_campaign_create(&spec, digest, seed, campaign, &reason);
+  uint64_t seed = open->has_seed ? open->seed : cv_rng_u64(thirdparty->config.rng);
+  enum cv_err err = cv_thirdparty_campaign_create(&spec, digest, seed, campaign, &reason);
   if (err == CV_OK) {
     err = CV_TABLE_ADD(broker->campaigns, id, campaign);
   }
   if (err != CV_OK) {
     campaign_free(campaign);
-    return err == CV_ERR_NOMEM ? err : refuse(ranker, link, open->position.campaign, reason.text, why);
+    return err == CV_ERR_NOMEM ? err : refuse(thirdparty, conn, open->position.campaign, reason.text, why);
   }
   broker->open++;
-  ranker->counts.campaigns_open++;
-  note(ranker, NULL, "broker %s: campaign %" PRIu64 " (%s) is open: %" PRIu32 " arms, policy %s", broker->name,
+  thirdparty->figures.campaigns_open++;
+  note(thirdparty, NULL, "broker %s: campaign %" PRIu64 " (%s) is open: %" PRIu32 " arms, policy %s", broker->name,
        campaign->id, spec.name, spec.arms, spec.policy.name);
   *ret = campaign;
   return CV_OK;
@@ -376,7 +323,7 @@ static enum cv_err create(struct cv_ranker *ranker, struct cv_ranker_link *link,
 
 static const char CLOSED[] = "this campaign has been closed";
 
-static const char *mismatch(const struct cv_campaign *campaign, const struct cv_rank_open *open,
+static const char *mismatch(const struct cv_thirdparty_campaign *campaign, const struct cv_rank_open *open,
                             const struct cv_digest *digest) {
   if (campaign->row.closed) {
     return CLOSED;
@@ -387,271 +334,228 @@ static const char *mismatch(const struct cv_campaign *campaign, const struct cv_
   return open->has_seed && open->seed != campaign->seed ? "this campaign was opened before with another seed" : NULL;
 }
 
-static void compare_hashes(const struct cv_ranker *ranker, const struct broker *broker,
-                           const struct cv_campaign *campaign, const struct cv_position *position) {
-  const struct cv_campaign_row *row = &campaign->row;
+/* Logs if the broker's records contradict or fall behind the stored ones; neither is an error. */
+static void compare_hashes(const struct cv_thirdparty *thirdparty, const struct broker *broker,
+                           const struct cv_thirdparty_campaign *campaign, const struct cv_position *position) {
+  const struct cv_thirdparty_campaign_row *row = &campaign->row;
   if (position->releases == row->releases &&
       memcmp(&position->releases_hash, &row->releases_hash, sizeof(row->releases_hash)) != 0) {
-    note(ranker, broker, "campaign %" PRIu64 ": its releases up to %" PRIu64 " are not those we were sent",
-         campaign->id, row->releases);
+    note(thirdparty, broker,
+         "campaign %" PRIu64 ": the broker's releases up to %" PRIu64 " differ from the stored ones", campaign->id,
+         row->releases);
   }
   if (position->releases < row->releases || position->plans < row->accepted) {
-    note(ranker, broker, "campaign %" PRIu64 ": the broker has gone back (releases %" PRIu64 " of %" PRIu64 ")",
+    note(thirdparty, broker,
+         "campaign %" PRIu64 ": the broker returned with fewer records (releases %" PRIu64 " of %" PRIu64 ")",
          campaign->id, position->releases, row->releases);
   }
 }
 
-static enum cv_err on_open(struct cv_ranker *ranker, struct cv_ranker_link *link, const struct cv_rank_open *open,
-                           struct cv_why *why) {
+static enum cv_err on_open(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn,
+                           const struct cv_rank_open *open, struct cv_why *why) {
   struct cv_digest digest;
-  struct cv_campaign *campaign = find(link->broker, open->position.campaign);
-  if (cv_closed_has(&link->broker->closed, open->position.campaign)) {
-    return refuse(ranker, link, open->position.campaign, CLOSED, why);
+  struct cv_thirdparty_campaign *campaign = find(conn->broker, open->position.campaign);
+  if (cv_closed_has(&conn->broker->closed, open->position.campaign)) {
+    return refuse(thirdparty, conn, open->position.campaign, CLOSED, why);
   }
-  CV_TRY(digest_of(ranker, &open->spec, &digest));
+  CV_TRY(digest_of(thirdparty, &open->spec, &digest));
   if (campaign != NULL) {
     const char *wrong = mismatch(campaign, open, &digest);
     if (wrong != NULL) {
-      return refuse(ranker, link, open->position.campaign, wrong, why);
+      return refuse(thirdparty, conn, open->position.campaign, wrong, why);
     }
-    compare_hashes(ranker, link->broker, campaign, &open->position);
+    compare_hashes(thirdparty, conn->broker, campaign, &open->position);
   } else {
-    CV_TRY(create(ranker, link, open, &digest, &campaign, why));
+    CV_TRY(create(thirdparty, conn, open, &digest, &campaign, why));
   }
-  return campaign == NULL ? CV_OK : cv_campaign_open(campaign, &open->position, open->stop, why);
+  return campaign == NULL ? CV_OK : cv_thirdparty_campaign_open(campaign, &open->position, open->stop, why);
 }
 
-/* A campaign that the broker has opened and not closed. A closed one gives CV_OK and NULL: messages cross. */
-static enum cv_err known(const struct cv_ranker_link *link, uint64_t id, struct cv_campaign **ret, struct cv_why *why) {
-  struct cv_campaign *campaign = find(link->broker, id);
-  if (campaign == NULL && !cv_closed_has(&link->broker->closed, id)) {
+/* Finds a campaign that the broker opened. For a closed campaign *ret is NULL with CV_OK, since messages may cross. */
+static enum cv_err known(const struct cv_thirdparty_conn *conn, uint64_t id, struct cv_thirdparty_campaign **ret,
+                         struct cv_why *why) {
+  struct cv_thirdparty_campaign *campaign = find(conn->broker, id);
+  if (campaign == NULL && !cv_closed_has(&conn->broker->closed, id)) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "campaign %" PRIu64 " has not been opened", id);
   }
   *ret = campaign == NULL || campaign->row.closed ? NULL : campaign;
   return CV_OK;
 }
 
-static enum cv_err on_close(struct cv_ranker *ranker, struct cv_ranker_link *link, uint64_t id) {
-  struct cv_campaign *campaign = find(link->broker, id);
+static enum cv_err on_close(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn, uint64_t id) {
+  struct cv_thirdparty_campaign *campaign = find(conn->broker, id);
   if (campaign == NULL || campaign->row.closed) {
     return CV_OK;
   }
-  CV_TRY(cv_campaign_close(campaign));
-  link->broker->open--;
-  ranker->counts.campaigns_open--;
-  ranker->counts.campaigns_closed++;
-  note(ranker, NULL, "broker %s: campaign %" PRIu64 " is closed: %s", link->broker->name, id,
+  CV_TRY(cv_thirdparty_campaign_close(campaign));
+  conn->broker->open--;
+  thirdparty->figures.campaigns_open--;
+  thirdparty->figures.campaigns_closed++;
+  note(thirdparty, NULL, "broker %s: campaign %" PRIu64 " is closed: %s", conn->broker->name, id,
        cv_end_text(campaign->row.end));
   return CV_OK;
 }
 
-static enum cv_err on_release(struct cv_ranker *ranker, struct cv_ranker_link *link,
+static enum cv_err on_release(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn,
                               const struct cv_rank_release *message, struct cv_why *why) {
-  struct cv_campaign *campaign = NULL;
-  CV_TRY(known(link, message->campaign, &campaign, why));
+  struct cv_thirdparty_campaign *campaign = NULL;
+  CV_TRY(known(conn, message->campaign, &campaign, why));
   if (campaign == NULL) {
     return CV_OK;
   }
   uint64_t releases = campaign->row.releases, decisions = campaign->row.decisions;
-  CV_TRY(cv_campaign_release(campaign, &message->release, why));
-  ranker->backlog += campaign->row.releases - releases;
-  ranker->counts.releases += campaign->row.releases - releases;
-  ranker->counts.decisions += campaign->row.decisions - decisions;
+  CV_TRY(cv_thirdparty_campaign_release(campaign, &message->release, why));
+  thirdparty->gathered += campaign->row.releases - releases;
+  thirdparty->figures.releases += campaign->row.releases - releases;
+  thirdparty->figures.decisions += campaign->row.decisions - decisions;
   return CV_OK;
 }
 
-static enum cv_err on_plans(struct cv_ranker *ranker, struct cv_ranker_link *link, const struct cv_rank_frame *frame,
-                            struct cv_why *why) {
-  struct cv_campaign *campaign = NULL;
+/* The order matters: recorded plans come before their releases, and acceptances refer to the plan after those. */
+static enum cv_err on_plans(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn,
+                            const struct cv_rank_frame *frame, struct cv_why *why) {
+  struct cv_thirdparty_campaign *campaign = NULL;
   for (size_t i = 0; i < frame->recorded; i++) {
-    CV_TRY(known(link, frame->record[i].campaign, &campaign, why));
+    CV_TRY(known(conn, frame->record[i].campaign, &campaign, why));
     if (campaign != NULL) {
-      CV_TRY(cv_campaign_record(campaign, &frame->record[i].plan, ranker->setup.limits.queued_wants, why));
+      CV_TRY(
+          cv_thirdparty_campaign_record(campaign, &frame->record[i].plan, thirdparty->config.limits.queued_wants, why));
     }
   }
   for (size_t i = 0; i < frame->releases; i++) {
-    CV_TRY(on_release(ranker, link, &frame->release[i], why));
+    CV_TRY(on_release(thirdparty, conn, &frame->release[i], why));
   }
   for (size_t i = 0; i < frame->accepted; i++) {
-    CV_TRY(known(link, frame->accept[i].campaign, &campaign, why));
+    CV_TRY(known(conn, frame->accept[i].campaign, &campaign, why));
     if (campaign != NULL) {
-      CV_TRY(cv_campaign_accept(campaign, frame->accept[i].number, why));
+      CV_TRY(cv_thirdparty_campaign_accept(campaign, frame->accept[i].number, why));
     }
   }
   return CV_OK;
 }
 
-static enum cv_err on_ends(struct cv_ranker *ranker, struct cv_ranker_link *link, const struct cv_rank_frame *frame,
-                           struct cv_why *why) {
-  struct cv_campaign *campaign = NULL;
+static enum cv_err on_ends(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn,
+                           const struct cv_rank_frame *frame, struct cv_why *why) {
+  struct cv_thirdparty_campaign *campaign = NULL;
   for (size_t i = 0; i < frame->refused; i++) {
-    CV_TRY(known(link, frame->refuse[i].campaign, &campaign, why));
+    CV_TRY(known(conn, frame->refuse[i].campaign, &campaign, why));
     if (campaign != NULL) {
-      CV_TRY(cv_campaign_refuse(campaign, &frame->refuse[i], why));
+      CV_TRY(cv_thirdparty_campaign_refuse(campaign, &frame->refuse[i], why));
     }
   }
   for (size_t i = 0; i < frame->stops; i++) {
-    CV_TRY(known(link, frame->stop[i].campaign, &campaign, why));
+    CV_TRY(known(conn, frame->stop[i].campaign, &campaign, why));
     if (campaign != NULL) {
-      CV_TRY(cv_campaign_stop(campaign, frame->stop[i].reason, why));
+      CV_TRY(cv_thirdparty_campaign_stop(campaign, frame->stop[i].reason, why));
     }
   }
   for (size_t i = 0; i < frame->closed; i++) {
-    CV_TRY(on_close(ranker, link, frame->close[i]));
+    CV_TRY(on_close(thirdparty, conn, frame->close[i]));
   }
   return CV_OK;
 }
 
-static enum cv_err on_frame(struct cv_ranker *ranker, struct cv_ranker_link *link, const struct cv_rank_frame *frame,
-                            struct cv_why *why) {
-  if (!link->greeted && !frame->hello.present) {
-    return cv_fail(why, CV_ERR_VERSION, "the first message is no hello");
+static enum cv_err on_frame(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn,
+                            const struct cv_rank_frame *frame, struct cv_why *why) {
+  if (!conn->greeted && !frame->hello.present) {
+    return cv_fail(why, CV_ERR_VERSION, "the first message is not a hello");
   }
   if (frame->hello.present) {
     CV_TRY(cv_hello_check(&frame->hello, "broker", "third-party", why));
   }
-  link->greeted = true;
+  conn->greeted = true;
   if (frame->opened + frame->acks + frame->plans + frame->results > 0) {
-    return cv_fail(why, CV_ERR_DENIED, "a broker sends no answers to campaigns, acks, plans or results");
+    return cv_fail(why, CV_ERR_DENIED, "the broker sent a message that only a third-party may send");
   }
   for (size_t i = 0; i < frame->opens; i++) {
-    CV_TRY(on_open(ranker, link, &frame->open[i], why));
+    CV_TRY(on_open(thirdparty, conn, &frame->open[i], why));
   }
-  CV_TRY(on_plans(ranker, link, frame, why));
-  return on_ends(ranker, link, frame, why);
+  CV_TRY(on_plans(thirdparty, conn, frame, why));
+  return on_ends(thirdparty, conn, frame, why);
 }
 
-enum cv_err cv_ranker_frame(struct cv_ranker *ranker, struct cv_ranker_link *link, const struct cv_rank_frame *frame) {
-  if (link->is_closing) {
+enum cv_err cv_thirdparty_on_rank(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn,
+                                  const struct cv_rank_frame *frame) {
+  if (conn->is_closing) {
     return CV_OK;
   }
-  CV_TRY(unless_failed(ranker, CV_OK));
-  struct cv_why why = {.text = "not understood"};
-  enum cv_err err = unless_failed(ranker, on_frame(ranker, link, frame, &why));
+  CV_TRY(cv_unless_failed(&thirdparty->failed, CV_OK, NULL));
+  struct cv_why why = {.text = "invalid message"};
+  enum cv_err err = cv_unless_failed(&thirdparty->failed, on_frame(thirdparty, conn, frame, &why), &why);
   if (err == CV_ERR_NOMEM) {
     return err;
   }
   if (err != CV_OK) {
-    cv_ranker_reject(ranker, link, cv_refusal_of(err), why.text);
+    reject(thirdparty, conn, cv_refusal_of(err), why.text);
   } else if (frame->goodbye != NULL) {
-    note(ranker, link->broker, "says goodbye: %s", frame->goodbye);
+    note(thirdparty, conn->broker, "the broker closes the connection: %s", frame->goodbye);
   }
   return CV_OK;
 }
 
-/* ---- what leaves ---- */
+/* ---- outgoing messages ---- */
 
-static void fill_opened(const struct cv_campaign *campaign, struct out *out) {
-  out->opened.position = (struct cv_position){.campaign = campaign->id,
-                                              .releases = campaign->row.releases,
-                                              .plans = campaign->row.accepted,
-                                              .releases_hash = campaign->row.releases_hash,
-                                              .plans_hash = campaign->row.plans_hash};
-  out->opened.seed = campaign->seed;
-  out->frame.opened = 1;
-  out->frame.answer = &out->opened;
-}
-
-static enum cv_err fill_standings(const struct cv_campaign *campaign, struct out *out) {
-  out->standing = calloc(campaign->spec.arms, sizeof(*out->standing));
-  if (out->standing == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  cv_campaign_standings(campaign, out->standing);
-  return CV_OK;
-}
-
-static enum cv_err fill_plan(const struct cv_campaign *campaign, struct out *out) {
-  CV_TRY(fill_standings(campaign, out));
-  out->plan.campaign = campaign->id;
-  CV_TRY(cv_plan_copy(&campaign->plan, &out->plan.plan));
-  out->plan.standings = campaign->spec.arms;
-  out->plan.standing = out->standing;
-  out->frame.plans = 1;
-  out->frame.plan = &out->plan;
-  return CV_OK;
-}
-
-static enum cv_err fill_result(const struct cv_campaign *campaign, struct out *out) {
-  CV_TRY(fill_standings(campaign, out));
-  out->result = (struct cv_rank_result){.campaign = campaign->id,
-                                        .reason = campaign->row.end,
-                                        .standings = campaign->spec.arms,
-                                        .standing = out->standing};
-  out->frame.results = 1;
-  out->frame.result = &out->result;
-  return CV_OK;
-}
-
-/* All that is due for one campaign in one frame: with 4096 arms a plan or a result fills most of one. */
-static enum cv_err speak(struct cv_ranker *ranker, struct cv_ranker_link *link, struct cv_campaign *campaign) {
-  bool plan = campaign->due_plan && cv_campaign_may_ask(campaign);
-  if (link == NULL || link->is_closing ||
+/* Adds one letter with all due messages of one campaign. Campaigns do not share a frame: with 4096 arms a plan or a
+ * result nearly fills one. */
+static enum cv_err speak(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn,
+                         struct cv_thirdparty_campaign *campaign) {
+  bool plan = campaign->due_plan && cv_thirdparty_campaign_may_ask(campaign);
+  if (conn == NULL || conn->is_closing ||
       !(campaign->due_opened || campaign->due_ack || plan || campaign->due_result)) {
     return CV_OK;
   }
-  struct out *out = out_new(ranker, link);
-  if (out == NULL) {
+  struct cv_thirdparty_letter *letter = cv_thirdparty_outbox_add(&thirdparty->outbox, conn);
+  if (letter == NULL) {
     return CV_ERR_NOMEM;
   }
   if (campaign->due_opened) {
-    fill_opened(campaign, out);
+    cv_thirdparty_letter_opened(letter, campaign);
   }
   if (campaign->due_ack) {
-    out->ack = (struct cv_rank_number){.campaign = campaign->id, .number = campaign->row.releases};
-    out->frame.acks = 1;
-    out->frame.ack = &out->ack;
+    cv_thirdparty_letter_ack(letter, campaign);
   }
-  CV_TRY(plan ? fill_plan(campaign, out) : CV_OK);
-  return campaign->due_result ? fill_result(campaign, out) : CV_OK;
+  CV_TRY(plan ? cv_thirdparty_letter_plan(letter, campaign) : CV_OK);
+  return campaign->due_result ? cv_thirdparty_letter_result(letter, campaign) : CV_OK;
 }
 
-static enum cv_err greet(struct cv_ranker *ranker, struct cv_ranker_link *link) {
-  if (!link->hello_due && link->refusals == 0) {
+/* Adds a letter with the hello and the refused campaigns of one connection. */
+static enum cv_err greet(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn) {
+  if (!conn->hello_due && conn->refusals == 0) {
     return CV_OK;
   }
-  struct out *out = out_new(ranker, link);
-  if (out == NULL) {
+  struct cv_thirdparty_letter *letter = cv_thirdparty_outbox_add(&thirdparty->outbox, conn);
+  if (letter == NULL) {
     return CV_ERR_NOMEM;
   }
-  if (link->hello_due) {
-    out->frame.hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = ranker->setup.program};
-    link->hello_due = false;
+  if (conn->hello_due) {
+    letter->frame.hello =
+        (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = thirdparty->config.program};
+    conn->hello_due = false;
   }
-  if (link->refusals > 0) {
-    out->refused = calloc(link->refusals, sizeof(*out->refused));
-    if (out->refused == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    out->refusal = link->refusal;
-    for (size_t i = 0; i < link->refusals; i++) {
-      out->refused[i].position.campaign = link->refusal[i].campaign;
-      out->refused[i].refused = link->refusal[i].why;
-    }
-    out->frame.opened = link->refusals;
-    out->frame.answer = out->refused;
-    link->refusal = NULL;
-    link->refusals = 0;
+  if (conn->refusals > 0) {
+    CV_TRY(cv_thirdparty_letter_refused(letter, conn->refusal, conn->refusals));
+    conn->refusal = NULL;
+    conn->refusals = 0;
   }
   return CV_OK;
 }
 
-static enum cv_err part(struct cv_ranker *ranker, struct cv_ranker_link *link) {
-  if (!link->goodbye_due) {
+/* Adds the goodbye letter of a rejected connection. */
+static enum cv_err part(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn) {
+  if (!conn->goodbye_due) {
     return CV_OK;
   }
-  struct out *out = out_new(ranker, link);
-  if (out == NULL) {
+  struct cv_thirdparty_letter *letter = cv_thirdparty_outbox_add(&thirdparty->outbox, conn);
+  if (letter == NULL) {
     return CV_ERR_NOMEM;
   }
-  link->goodbye_due = false;
-  (void)snprintf(out->goodbye, sizeof(out->goodbye), "%s", link->goodbye);
-  out->frame.goodbye = out->goodbye;
-  out->close = true;
+  conn->goodbye_due = false;
+  cv_thirdparty_letter_goodbye(letter, conn->goodbye);
   return CV_OK;
 }
 
-static void take_delta(struct cv_campaign *campaign, struct cv_batch *batch) {
+/* Moves the campaign's delta into the batch, with a copy of the row as it is now. */
+static void take_delta(struct cv_thirdparty_campaign *campaign, struct cv_thirdparty_batch *batch) {
   struct cv_delta *delta = campaign->delta;
   if (delta == NULL) {
     return;
@@ -667,35 +571,35 @@ static void take_delta(struct cv_campaign *campaign, struct cv_batch *batch) {
   batch->last = delta;
 }
 
-bool cv_ranker_has_work(const struct cv_ranker *ranker) {
-  if (ranker->dirty != NULL || ranker->failed) {
+bool cv_thirdparty_is_pending(const struct cv_thirdparty *thirdparty) {
+  if (thirdparty->dirty != NULL || thirdparty->failed) {
     return true;
   }
-  const struct cv_ranker_link *link;
-  DL_FOREACH(ranker->links, link) {
-    if (link->hello_due || link->refusals > 0 || link->goodbye_due) {
+  const struct cv_thirdparty_conn *conn;
+  DL_FOREACH(thirdparty->conns, conn) {
+    if (conn->hello_due || conn->refusals > 0 || conn->goodbye_due) {
       return true;
     }
   }
   return false;
 }
 
-size_t cv_ranker_backlog(const struct cv_ranker *ranker) {
-  return ranker->backlog;
+size_t cv_thirdparty_gathered(const struct cv_thirdparty *thirdparty) {
+  return thirdparty->gathered;
 }
 
-/* What the first dirty campaign has to have stored, and to say. */
-static enum cv_err flush_first(struct cv_ranker *ranker, struct cv_batch *batch) {
-  struct cv_campaign *campaign = ranker->dirty;
+/* Flushes the first dirty campaign: its delta goes to the batch, its due messages to the outbox. */
+static enum cv_err flush_first(struct cv_thirdparty *thirdparty, struct cv_thirdparty_batch *batch) {
+  struct cv_thirdparty_campaign *campaign = thirdparty->dirty;
   struct broker *broker = NULL;
-  HASH_FIND_STR(ranker->brokers, campaign->broker_name, broker);
+  HASH_FIND_STR(thirdparty->brokers, campaign->broker_name, broker);
   CV_REQUIRE(broker != NULL);
-  ranker->dirty = campaign->next_dirty;
+  thirdparty->dirty = campaign->next_dirty;
   campaign->is_dirty = false;
   take_delta(campaign, batch);
-  CV_TRY(speak(ranker, broker->link, campaign));
+  CV_TRY(speak(thirdparty, broker->conn, campaign));
   campaign->due_opened = campaign->due_ack = campaign->due_plan = campaign->due_result = false;
-  if (campaign->row.closed) { /* from here on its number is all that counts */
+  if (campaign->row.closed) { /* only its number is needed from here on */
     CV_TRY(cv_closed_add(&broker->closed, campaign->id));
     HASH_DEL(broker->campaigns, campaign);
     campaign_free(campaign);
@@ -703,58 +607,58 @@ static enum cv_err flush_first(struct cv_ranker *ranker, struct cv_batch *batch)
   return CV_OK;
 }
 
-static enum cv_err flush(struct cv_ranker *ranker, struct cv_batch *batch) {
-  struct cv_ranker_link *link;
-  CV_REQUIRE(ranker->held == NULL);
-  DL_FOREACH(ranker->links, link) {
-    CV_TRY(greet(ranker, link));
+static enum cv_err flush(struct cv_thirdparty *thirdparty, struct cv_thirdparty_batch *batch) {
+  struct cv_thirdparty_conn *conn;
+  /* A second flush before cv_thirdparty_stored() would release its frames with the first commit. */
+  CV_REQUIRE(thirdparty->outbox.held == NULL);
+  /* The order matters: hello is the first message on a connection, goodbye the last. */
+  DL_FOREACH(thirdparty->conns, conn) {
+    CV_TRY(greet(thirdparty, conn));
   }
-  while (ranker->dirty != NULL) {
-    CV_TRY(flush_first(ranker, batch));
+  while (thirdparty->dirty != NULL) {
+    CV_TRY(flush_first(thirdparty, batch));
   }
-  DL_FOREACH(ranker->links, link) {
-    CV_TRY(part(ranker, link));
+  DL_FOREACH(thirdparty->conns, conn) {
+    CV_TRY(part(thirdparty, conn));
   }
-  ranker->backlog = 0;
+  thirdparty->gathered = 0;
   return CV_OK;
 }
 
-enum cv_err cv_ranker_flush(struct cv_ranker *ranker, struct cv_batch *ret_batch) {
-  struct cv_batch batch = {0};
-  CV_TRY(unless_failed(ranker, CV_OK));
-  enum cv_err err = unless_failed(ranker, flush(ranker, &batch));
+enum cv_err cv_thirdparty_flush(struct cv_thirdparty *thirdparty, struct cv_thirdparty_batch *ret_batch) {
+  struct cv_thirdparty_batch batch = {0};
+  CV_TRY(cv_unless_failed(&thirdparty->failed, CV_OK, NULL));
+  enum cv_err err = cv_unless_failed(&thirdparty->failed, flush(thirdparty, &batch), NULL);
   if (err != CV_OK) {
-    cv_batch_fini(&batch);
+    cv_thirdparty_batch_fini(&batch);
     return err;
   }
   *ret_batch = batch;
   return CV_OK;
 }
 
-void cv_ranker_committed(struct cv_ranker *ranker) {
-  DL_CONCAT(ranker->ready, ranker->held);
-  ranker->held = NULL;
+void cv_thirdparty_stored(struct cv_thirdparty *thirdparty) {
+  cv_thirdparty_outbox_release(&thirdparty->outbox);
 }
 
-bool cv_ranker_next(struct cv_ranker *ranker, struct cv_ranker_out *ret) {
-  out_free(ranker->lent);
-  ranker->lent = ranker->failed ? NULL : ranker->ready;
-  if (ranker->lent == NULL) {
+bool cv_thirdparty_next_out(struct cv_thirdparty *thirdparty, struct cv_thirdparty_out *ret) {
+  const struct cv_thirdparty_letter *letter =
+      thirdparty->failed ? NULL : cv_thirdparty_outbox_next(&thirdparty->outbox);
+  if (letter == NULL) {
     return false;
   }
-  DL_DELETE(ranker->ready, ranker->lent);
-  *ret = (struct cv_ranker_out){.link = ranker->lent->link,
-                                .data = ranker->lent->link->data,
-                                .frame = &ranker->lent->frame,
-                                .close = ranker->lent->close ? ranker->lent->goodbye : NULL};
+  *ret = (struct cv_thirdparty_out){.conn = letter->conn,
+                                    .data = letter->conn->data,
+                                    .frame = &letter->frame,
+                                    .close = letter->close ? letter->goodbye : NULL};
   return true;
 }
 
-void cv_ranker_count(const struct cv_ranker *ranker, struct cv_ranker_counts *ret) {
-  *ret = ranker->counts;
+void cv_thirdparty_figures(const struct cv_thirdparty *thirdparty, struct cv_thirdparty_figures *ret) {
+  *ret = thirdparty->figures;
   ret->brokers_connected = 0;
   const struct broker *broker, *next;
-  HASH_ITER(hh, ranker->brokers, broker, next) {
-    ret->brokers_connected += broker->link != NULL;
+  HASH_ITER(hh, thirdparty->brokers, broker, next) {
+    ret->brokers_connected += broker->conn != NULL;
   }
 }

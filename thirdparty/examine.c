@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "common/base/finding.h"
@@ -11,7 +10,7 @@
 #include "thirdparty/replay.h"
 
 static const char lost_advice[] =
-    "put a copy back, or move it away: a third-party without it is sent everything again by its brokers";
+    "restore a backup, or move the database away: brokers then send all their records again";
 
 struct tally {
   uint64_t campaigns, disagree;
@@ -29,10 +28,11 @@ static struct hex hex_of(const struct cv_digest *digest) {
   return hex;
 }
 
-/* At most: whichever of the two epsilons there are, the broker charges the smaller one. */
+/* An upper bound of a worker's epsilon: of the mechanism's and the privatizer's epsilon the broker charges the smaller
+ * one, and this takes the larger. */
 static uint64_t worker_micro(const struct cv_spec *spec) {
   struct cv_local local;
-  if (strcmp(spec->privatizer.name, "none") == 0 && strcmp(spec->mechanism.name, "none") == 0) {
+  if (cv_spec_is_exact(spec)) {
     return CV_UNPROTECTED_MICRO; /* exact sums */
   }
   uint64_t token = spec->epsilon_micro;
@@ -45,11 +45,11 @@ static uint64_t worker_micro(const struct cv_spec *spec) {
 
 static void each(void *data, const struct cv_stored_campaign *campaign, const struct cv_replay_verdict *verdict) {
   struct tally *tally = data;
-  const struct cv_campaign_row *row = &campaign->row;
+  const struct cv_thirdparty_campaign_row *row = &campaign->row;
   tally->campaigns++;
   if (!verdict->agrees) {
     tally->disagree++;
-    cv_finding(CV_FINDING_WRONG, "do not rely on this campaign's ranking; crowdveil replay tells more",
+    cv_finding(CV_FINDING_WRONG, "do not rely on this campaign's ranking; run crowdveil replay for details",
                "campaign %" PRIu64 " of broker %s: its decisions do not follow from its releases: %s",
                campaign->key.campaign, campaign->key.broker, verdict->first.text);
   }
@@ -64,7 +64,7 @@ static int examine_database(const struct cv_thirdparty_files *files, const char 
   enum cv_err err = cv_replay_database(path, each, &tally, &why);
   if (err == CV_ERR_STATE) {
     cv_fact("live\t%s", files->admin == NULL ? "" : files->admin);
-    cv_finding(CV_FINDING_NOTE, "stop it to have its database examined", "database %s: in use by a running program",
+    cv_finding(CV_FINDING_NOTE, "stop the program to examine the database", "database %s: in use by a running program",
                path);
     return 0;
   }
@@ -91,7 +91,7 @@ int cv_thirdparty_examine(const struct cv_thirdparty_files *files) {
     return 1;
   }
   if (stat(path, &info) != 0) {
-    cv_finding(CV_FINDING_NOTE, "", "database %s: not there yet; the first start makes it", path);
+    cv_finding(CV_FINDING_NOTE, "", "database %s: does not exist yet; the first start creates it", path);
     cv_fact("read");
     return 0;
   }

@@ -12,11 +12,11 @@
 struct cv_replay {
   struct cv_spec spec; /* shallow copy: the names are not used */
   struct cv_policy *policy;
-  struct cv_policy_step step; /* the last */
-  size_t decisions_seen;      /* of the step's */
+  struct cv_policy_step step; /* the last step */
+  size_t decisions_seen;      /* decisions of the step compared so far */
   bool with_decisions;
-  struct cv_standing *after_step;
-  bool *open_want; /* per arm: asked for and not released */
+  struct cv_standing *after_step; /* per arm: standing after the last step */
+  bool *open_want;                /* per arm: asked for and not released */
   uint64_t plan;
   uint32_t left;
   struct cv_replay_verdict verdict;
@@ -37,7 +37,7 @@ static const char *verb(enum cv_decision_kind kind) {
   return kind == CV_DECISION_SETTLE ? "settled in" : "removed from";
 }
 
-/* Another machine's libm may differ in the last digits. */
+/* True if equal up to rounding: the libm of another machine may differ in the last digits. */
 static bool is_near(double a, double b) {
   return a == b || fabs(a - b) <= 1e-9 * fmax(1, fmax(fabs(a), fabs(b)));
 }
@@ -98,7 +98,7 @@ void cv_replay_free(struct cv_replay *replay) {
   }
 }
 
-/* The step is over when the next plan or the end comes. */
+/* Call at the next plan or the end: recomputed decisions that were not fed are missing from the records. */
 static void expect_no_more_decisions(struct cv_replay *replay) {
   if (replay->with_decisions && replay->decisions_seen < replay->step.decisions) {
     const struct cv_decision *missing = &replay->step.decision[replay->decisions_seen];
@@ -126,7 +126,7 @@ static void compare_wants(struct cv_replay *replay, const struct cv_plan *plan) 
   }
 }
 
-/* Takes the plan as it is on record, so that its releases can be followed. */
+/* Continues with the recorded plan, also if it differs, so that its releases can be compared. */
 static void take_plan(struct cv_replay *replay, const struct cv_plan *plan) {
   replay->plan = plan->number;
   replay->left = 0;
@@ -136,7 +136,7 @@ static void take_plan(struct cv_replay *replay, const struct cv_plan *plan) {
     if (want->arm >= replay->spec.arms || (want->tokens == 0 && replay->spec.edges == 0) ||
         replay->open_want[want->arm]) {
       disagree(replay, "plan %" PRIu64 " has arm %" PRIu32 " twice, out of range or without tokens", plan->number,
-               want->arm);
+               want->arm); /* skipped, so that `left` counts each arm once */
       continue;
     }
     replay->open_want[want->arm] = true;
@@ -248,6 +248,7 @@ void cv_replay_end(struct cv_replay *replay, enum cv_end end, const struct cv_st
   *ret = replay->verdict;
 }
 
+/* Feeds the records in the order of the campaign: per plan its releases, then the decisions after them. */
 static enum cv_err feed(struct cv_replay *replay, const struct cv_replay_records *records) {
   size_t release = 0, decision = 0;
   for (size_t i = 0; i < records->plans; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replay: the policy runs again on what was released, and every plan, decision and standing is compared with what is
- * on record. Whoever has the releases can do it: the third-party from its database, the broker's side from its export,
- * where decisions are not known but plans and the result are.
+ * Replay runs the policy again on the recorded releases and compares every plan, decision and standing with the
+ * records. The third-party replays from its database; the broker's side replays from its export, which has plans and
+ * the result but no decisions.
  *
- * Feed a campaign in order: a plan, its releases by number, then (if they are known) the decisions that it led to; the
- * next plan; ... and at last the end. The first disagreement is kept, what follows is only counted.
+ * Feed a campaign in order: a plan, its releases by number, then (if known) the decisions after them; the next plan;
+ * ...; the end. The verdict has the first disagreement; later records are only counted.
  */
 #ifndef CV_THIRDPARTY_REPLAY_H
 #define CV_THIRDPARTY_REPLAY_H
@@ -23,20 +23,22 @@ struct cv_replay_verdict {
 
 struct cv_replay;
 
-/* The spec is borrowed; its policy is checked here. `with_decisions`: decisions are fed, and a missing one counts. */
+/* Borrows the spec and checks its policy. `with_decisions`: the caller feeds decisions, and a missing one is a
+ * disagreement. */
 CV_MUST_USE enum cv_err cv_replay_new(const struct cv_spec *spec, uint64_t seed, bool with_decisions,
                                       struct cv_replay **ret, struct cv_why *why);
 void cv_replay_free(struct cv_replay *replay);
 
-/* Only CV_ERR_NOMEM comes back: what does not fit is a disagreement. */
+/* Return CV_OK or CV_ERR_NOMEM: records that do not fit are a disagreement. */
 CV_MUST_USE enum cv_err cv_replay_plan(struct cv_replay *replay, const struct cv_plan *plan);
 CV_MUST_USE enum cv_err cv_replay_release(struct cv_replay *replay, const struct cv_release *release);
 void cv_replay_decision(struct cv_replay *replay, const struct cv_decision *stored);
-/* With CV_END_NONE the standings are those after the last step, else those with every release; none: not compared. */
+/* Compares the standings: with CV_END_NONE those after the last step, else those after every release. standings = 0:
+ * no comparison. */
 void cv_replay_end(struct cv_replay *replay, enum cv_end end, const struct cv_standing *standing, size_t standings,
                    struct cv_replay_verdict *ret);
 
-/* A campaign as arrays, as an export gives it. */
+/* A campaign as arrays, as in an export. */
 struct cv_replay_records {
   const struct cv_spec *spec;
   uint64_t seed;
@@ -53,7 +55,7 @@ struct cv_replay_records {
 CV_MUST_USE enum cv_err cv_replay_records(const struct cv_replay_records *records, struct cv_replay_verdict *ret,
                                           struct cv_why *why);
 
-/* Every campaign of a third-party's database (replay_db.c). A damaged one ends it with an error. */
+/* Replays every campaign of a third-party's database (replay_db.c). Stops with an error at a damaged campaign. */
 typedef void cv_replay_each_fn(void *data, const struct cv_stored_campaign *campaign,
                                const struct cv_replay_verdict *verdict);
 CV_MUST_USE enum cv_err cv_replay_database(const char *path, cv_replay_each_fn *each, void *data, struct cv_why *why);

@@ -47,17 +47,17 @@ static enum cv_err feed_plans(struct cv_db *db, sqlite3_int64 id, const struct c
                               struct cv_replay *replay, struct cv_why *why) {
   for (uint64_t number = 1; number <= campaign->row.plan; number++) {
     struct cv_plan plan;
-    CV_TRY(cv_rows_wants(db, id, number, campaign->spec.arms, &plan, why));
+    CV_TRY(cv_thirdparty_rows_wants(db, id, number, campaign->spec.arms, &plan, why));
     bool is_there = plan.wants > 0;
     enum cv_err err = is_there ? cv_replay_plan(replay, &plan) : CV_OK;
     free(plan.want);
-    if (!is_there) { /* the number of the last one is a cell like any other: do not count up to it in vain */
+    if (!is_there) { /* last_plan may be damaged, too: stop at the first gap, do not count up to it */
       return cv_fail(why, CV_ERR_DAMAGED, "plan %" PRIu64 " of %" PRIu64 " is missing", number, campaign->row.plan);
     }
     if (err != CV_OK) {
       return cv_fail(why, err, "out of memory");
     }
-    CV_TRY(cv_rows_releases(db, id, number, number, feed_release, replay, why));
+    CV_TRY(cv_thirdparty_rows_releases(db, id, number, number, feed_release, replay, why));
     CV_TRY(feed_decisions(db, id, number, replay, why));
   }
   return CV_OK;
@@ -75,7 +75,7 @@ static enum cv_err read_standings(struct cv_db *db, sqlite3_int64 id, uint32_t a
   while (row != 0) {
     if (n == arms) {
       (void)sqlite3_reset(stmt);
-      return cv_fail(why, CV_ERR_DAMAGED, "more standings than arms");
+      return cv_fail(why, CV_ERR_DAMAGED, "the campaign has more standings than arms");
     }
     standing[n++] = (struct cv_standing){.arm = (uint32_t)sqlite3_column_int64(stmt, 0),
                                          .rank_class = (uint32_t)sqlite3_column_int64(stmt, 1),
@@ -113,7 +113,7 @@ static enum cv_err replay_all(struct cv_db *db, cv_replay_each_fn *each, void *d
     struct cv_stored_campaign campaign = {0};
     struct cv_replay_verdict verdict;
     bool found;
-    CV_TRY(cv_rows_campaign(db, &id, &campaign, &found, why));
+    CV_TRY(cv_thirdparty_rows_campaign(db, &id, &campaign, &found, why));
     if (!found) {
       return CV_OK;
     }

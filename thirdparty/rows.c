@@ -24,7 +24,7 @@ static bool read_text(sqlite3_stmt *stmt, int column, char *to, size_t size) {
 }
 
 static enum cv_err read_campaign(sqlite3_stmt *stmt, struct cv_stored_campaign *ret) {
-  struct cv_campaign_row *row = &ret->row;
+  struct cv_thirdparty_campaign_row *row = &ret->row;
   struct cv_reader reader = cv_reader_over(sqlite3_column_blob(stmt, 4), (size_t)sqlite3_column_bytes(stmt, 4));
   int64_t end = sqlite3_column_int64(stmt, 6);
   bool good = read_text(stmt, 1, ret->key.broker, sizeof(ret->key.broker)) && read_digest(stmt, 5, &ret->spec_digest) &&
@@ -43,8 +43,8 @@ static enum cv_err read_campaign(sqlite3_stmt *stmt, struct cv_stored_campaign *
   return err == CV_OK ? cv_spec_check(&ret->spec, NULL) : err;
 }
 
-enum cv_err cv_rows_campaign(struct cv_db *db, sqlite3_int64 *id, struct cv_stored_campaign *ret, bool *ret_found,
-                             struct cv_why *why) {
+enum cv_err cv_thirdparty_rows_campaign(struct cv_db *db, sqlite3_int64 *id, struct cv_stored_campaign *ret,
+                                        bool *ret_found, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
   CV_TRY(cv_db_prepare(db,
@@ -60,6 +60,7 @@ enum cv_err cv_rows_campaign(struct cv_db *db, sqlite3_int64 *id, struct cv_stor
   }
   struct cv_stored_campaign stored = {0};
   sqlite3_int64 found = sqlite3_column_int64(stmt, 0);
+  /* Read before the step below: it ends the statement, whose columns `stored` is copied from. */
   enum cv_err read = read_campaign(stmt, &stored);
   enum cv_err err = cv_db_step(db, stmt, &row, why);
   if (err == CV_OK && read == CV_ERR_NOMEM) {
@@ -77,8 +78,8 @@ enum cv_err cv_rows_campaign(struct cv_db *db, sqlite3_int64 *id, struct cv_stor
   return CV_OK;
 }
 
-enum cv_err cv_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_t number, uint32_t arms, struct cv_plan *ret_plan,
-                          struct cv_why *why) {
+enum cv_err cv_thirdparty_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_t number, uint32_t arms,
+                                     struct cv_plan *ret_plan, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
   CV_TRY(cv_db_prepare(db, "SELECT arm, tokens FROM plan_want WHERE campaign = ? AND plan = ? ORDER BY position", &stmt,
@@ -93,7 +94,7 @@ enum cv_err cv_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_t number, u
   while (err == CV_OK && row != 0) {
     int64_t arm = sqlite3_column_int64(stmt, 0), tokens = sqlite3_column_int64(stmt, 1);
     if (plan.wants == arms || arm < 0 || arm >= arms || tokens < 0 || tokens > UINT32_MAX) {
-      err = cv_fail(why, CV_ERR_DAMAGED, "plan %" PRIu64 " has a want that does not fit", number);
+      err = cv_fail(why, CV_ERR_DAMAGED, "plan %" PRIu64 " has an invalid want", number);
       (void)sqlite3_reset(stmt);
       break;
     }
@@ -129,7 +130,7 @@ static enum cv_err read_noise(struct cv_db *db, sqlite3_int64 id, struct cv_rele
     int64_t count = sqlite3_column_int64(stmt, 1);
     if (release->noise.groups == CV_NOISE_GROUPS_MAX || count < 1 || count > UINT32_MAX) {
       (void)sqlite3_reset(stmt);
-      return cv_fail(why, CV_ERR_DAMAGED, "the noise of release %" PRIu64 " does not fit", release->number);
+      return cv_fail(why, CV_ERR_DAMAGED, "release %" PRIu64 " has invalid noise", release->number);
     }
     release->noise.group[release->noise.groups++] =
         (struct cv_noise_group){.scale = sqlite3_column_double(stmt, 0), .count = (uint32_t)count};
@@ -138,8 +139,8 @@ static enum cv_err read_noise(struct cv_db *db, sqlite3_int64 id, struct cv_rele
   return CV_OK;
 }
 
-enum cv_err cv_rows_releases(struct cv_db *db, sqlite3_int64 id, uint64_t first, uint64_t last,
-                             cv_rows_release_fn *each, void *data, struct cv_why *why) {
+enum cv_err cv_thirdparty_rows_releases(struct cv_db *db, sqlite3_int64 id, uint64_t first, uint64_t last,
+                                        cv_thirdparty_rows_release_fn *each, void *data, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
   CV_TRY(cv_db_prepare(db,
@@ -153,7 +154,7 @@ enum cv_err cv_rows_releases(struct cv_db *db, sqlite3_int64 id, uint64_t first,
   while (err == CV_OK && row != 0) {
     struct cv_release release;
     if (!read_release(stmt, &release)) {
-      err = cv_fail(why, CV_ERR_DAMAGED, "release %" PRIu64 " does not fit", release.number);
+      err = cv_fail(why, CV_ERR_DAMAGED, "release %" PRIu64 " has an invalid arm or number of tokens", release.number);
     }
     err = err != CV_OK ? err : read_noise(db, id, &release, why);
     err = err != CV_OK ? err : each(data, &release, why);

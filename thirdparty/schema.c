@@ -2,8 +2,9 @@
 #include "thirdparty/store.h"
 
 static const char *const steps[] = {
-    /* A campaign as its broker opened it, and where it stands. `id` is ours and names it in the other tables; the
-     * broker calls it `number`. 64-bit numbers without sign (number, seed) are stored with their bits as they are. */
+    /* A campaign as its broker opened it, and its progress. `id` is local and refers to it in the other tables;
+     * `number` is the broker's. Unsigned 64-bit numbers (number, seed) are stored as signed numbers with the same
+     * bits. */
     "CREATE TABLE campaign ("
     "  id INTEGER PRIMARY KEY,"
     "  broker TEXT NOT NULL,"
@@ -21,7 +22,7 @@ static const char *const steps[] = {
     "  spec_digest BLOB NOT NULL,"   /* SHA-256 of the spec as it was sent */
     "  state TEXT NOT NULL,"         /* running, complete, ... */
     "  end_code INTEGER NOT NULL,"   /* the same, 0 = running */
-    "  note TEXT NOT NULL,"          /* why it ended, if there is more to say */
+    "  note TEXT NOT NULL,"          /* details of the end; may be empty */
     "  closed INTEGER NOT NULL,"     /* the broker has the result */
     "  releases INTEGER NOT NULL,"   /* applied */
     "  releases_hash BLOB NOT NULL," /* chained, docs/protocol.md */
@@ -41,7 +42,7 @@ static const char *const steps[] = {
     "  PRIMARY KEY (campaign, arm)"
     ") STRICT, WITHOUT ROWID;"
 
-    /* What the policy asked for ('policy'), or what the broker had recorded and we had lost ('broker'). */
+    /* Plans made by the policy ('policy'), or lost here and sent back by the broker ('broker'). */
     "CREATE TABLE plan ("
     "  campaign INTEGER NOT NULL REFERENCES campaign,"
     "  number INTEGER NOT NULL,"
@@ -57,7 +58,7 @@ static const char *const steps[] = {
     "  PRIMARY KEY (campaign, plan, position)"
     ") STRICT, WITHOUT ROWID;"
 
-    /* Noisy sums as they came, in grid units (a score of 1 is 1048576); mean is the noisy mean score. */
+    /* Noisy sums as received, in grid units (a score of 1 is 1048576); mean is the noisy mean score. */
     "CREATE TABLE release ("
     "  campaign INTEGER NOT NULL REFERENCES campaign,"
     "  number INTEGER NOT NULL,"
@@ -69,7 +70,7 @@ static const char *const steps[] = {
     "  PRIMARY KEY (campaign, number)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX release_of_plan ON release (campaign, plan);"
-    /* What noise is in them: `count` Laplace noises of this scale, in units of 1048576/epsilon. */
+    /* The noise in a release: `count` Laplace variables of this scale, in units of 1048576/epsilon. */
     "CREATE TABLE release_noise ("
     "  campaign INTEGER NOT NULL REFERENCES campaign,"
     "  release INTEGER NOT NULL,"
@@ -79,8 +80,8 @@ static const char *const steps[] = {
     "  PRIMARY KEY (campaign, release, position)"
     ") STRICT, WITHOUT ROWID;"
 
-    /* One decision about one arm with the numbers it was made from, after the last release of a plan. kind is 'settle'
-   * (in class) or 'remove' (from class); reference is what mean and radius were compared with. */
+    /* One decision about one arm with the numbers it depends on, after the last release of a plan. kind is 'settle'
+   * (in class) or 'remove' (from class); mean and radius were compared with reference. */
     "CREATE TABLE decision ("
     "  campaign INTEGER NOT NULL REFERENCES campaign,"
     "  number INTEGER NOT NULL,"
@@ -96,7 +97,7 @@ static const char *const steps[] = {
     "  PRIMARY KEY (campaign, number)"
     ") STRICT, WITHOUT ROWID;"
 
-    /* Where each arm stands after the last step, or at the end. class 0 is undecided. */
+    /* The standing of each arm after the last step, or at the end. class 0 is undecided. */
     "CREATE TABLE standing ("
     "  campaign INTEGER NOT NULL REFERENCES campaign,"
     "  arm INTEGER NOT NULL,"
@@ -107,7 +108,7 @@ static const char *const steps[] = {
     "  PRIMARY KEY (campaign, arm)"
     ") STRICT, WITHOUT ROWID;"
 
-    /* The policy's memory after the last release of this plan; releases of later plans are applied to it at start. */
+    /* The policy's state after the last release of this plan; a start applies the releases of later plans to it. */
     "CREATE TABLE policy_state ("
     "  campaign INTEGER PRIMARY KEY REFERENCES campaign,"
     "  plan INTEGER NOT NULL,"
@@ -133,9 +134,9 @@ static const char *const steps[] = {
     "       LEFT JOIN item i ON i.campaign = d.campaign AND i.arm = d.arm"
     "  ORDER BY c.id, d.number;",
 
-    /* Checksums of the rows of all tables, for each campaign; `id` names it here, too. */
+    /* Checksums of the rows of all tables, grouped by campaign `id`. */
     CV_PROOF_TABLE
-    /* A start looks for those that are not closed, and reads the numbers of the others. */
+    /* A start loads the open campaigns and reads only the numbers of the closed ones. */
     "CREATE INDEX campaign_closed ON campaign (closed, broker, number);",
 };
 
@@ -146,7 +147,7 @@ const struct cv_db_schema CV_THIRDPARTY_SCHEMA = {
     .oldest = 1,
 };
 
-/* A new part gets its place at the end. */
+/* Add new parts at the end only: stored checksums refer to parts by index. */
 static const struct cv_proof_part parts[] = {
     {.table = "campaign", .group = "id"},           {.table = "item", .group = "campaign"},
     {.table = "plan", .group = "campaign"},         {.table = "plan_want", .group = "campaign"},

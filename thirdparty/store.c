@@ -9,31 +9,32 @@
 #include "common/base/grid.h"
 #include "thirdparty/rows.h"
 
-struct cv_store {
+struct cv_thirdparty_store {
   struct cv_db *db;
 };
 
-static enum cv_err open_db(const char *path, const char *vfs, struct cv_store *store, struct cv_why *why) {
+static enum cv_err open_db(const char *path, const char *vfs, struct cv_thirdparty_store *store, struct cv_why *why) {
   enum cv_proof proof;
   CV_TRY(cv_db_open(path, vfs, &CV_THIRDPARTY_SCHEMA, &store->db, why));
   return cv_thirdparty_prove(store->db, &proof, why);
 }
 
-enum cv_err cv_store_open(const char *path, const char *vfs, struct cv_store **ret, struct cv_why *why) {
-  struct cv_store *store = calloc(1, sizeof(*store));
+enum cv_err cv_thirdparty_store_open(const char *path, const char *vfs, struct cv_thirdparty_store **ret,
+                                     struct cv_why *why) {
+  struct cv_thirdparty_store *store = calloc(1, sizeof(*store));
   if (store == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
   enum cv_err err = open_db(path, vfs, store, why);
   if (err != CV_OK) {
-    cv_store_close(store);
+    cv_thirdparty_store_close(store);
     return err;
   }
   *ret = store;
   return CV_OK;
 }
 
-void cv_store_close(struct cv_store *store) {
+void cv_thirdparty_store_close(struct cv_thirdparty_store *store) {
   if (store != NULL) {
     cv_db_close(store->db);
     free(store);
@@ -42,12 +43,12 @@ void cv_store_close(struct cv_store *store) {
 
 /* ---- writing ---- */
 
-/* What is bound is not copied (a copy may fail): it stays until the statement has run. */
+/* SQLITE_STATIC: SQLite does not copy bound values (a copy may fail), so they must live until the statement has run. */
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text) {
   (void)sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
 }
 
-/* Bits as they are: SQLite has no unsigned 64-bit integers. */
+/* SQLite has no unsigned 64-bit integers: store the signed number with the same bits. */
 static void bind_u64(sqlite3_stmt *stmt, int at, uint64_t value) {
   (void)sqlite3_bind_int64(stmt, at, (sqlite3_int64)value);
 }
@@ -72,7 +73,7 @@ static void write_params(const struct cv_params *params, char *text, size_t size
   }
 }
 
-static enum cv_err find_id(struct cv_db *db, const struct cv_campaign_key *key, sqlite3_int64 *ret,
+static enum cv_err find_id(struct cv_db *db, const struct cv_thirdparty_campaign_key *key, sqlite3_int64 *ret,
                            struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
@@ -136,7 +137,7 @@ static enum cv_err insert_campaign(struct cv_db *db, const struct cv_delta *delt
   return err;
 }
 
-static enum cv_err update_row(struct cv_db *db, sqlite3_int64 id, const struct cv_campaign_row *row,
+static enum cv_err update_row(struct cv_db *db, sqlite3_int64 id, const struct cv_thirdparty_campaign_row *row,
                               struct cv_why *why) {
   sqlite3_stmt *stmt;
   CV_TRY(cv_db_prepare(db,
@@ -249,6 +250,7 @@ static enum cv_err write_state(struct cv_db *db, sqlite3_int64 id, const struct 
   return cv_db_run(db, stmt, why);
 }
 
+/* The order matters: all other tables refer to the id of the campaign row. */
 static enum cv_err write_delta(struct cv_db *db, const struct cv_delta *delta, struct cv_why *why) {
   sqlite3_int64 id = 0;
   if (delta->created) {
@@ -272,7 +274,8 @@ static enum cv_err write_delta(struct cv_db *db, const struct cv_delta *delta, s
   return delta->has_state ? write_state(db, id, delta, why) : CV_OK;
 }
 
-enum cv_err cv_store_apply(struct cv_store *store, const struct cv_batch *batch, struct cv_why *why) {
+enum cv_err cv_thirdparty_store_commit(struct cv_thirdparty_store *store, const struct cv_thirdparty_batch *batch,
+                                       struct cv_why *why) {
   CV_TRY(cv_db_begin(store->db, why));
   enum cv_err err = CV_OK;
   for (const struct cv_delta *delta = batch->first; delta != NULL && err == CV_OK; delta = delta->next) {
@@ -307,7 +310,7 @@ static enum cv_err load_state(struct cv_db *db, sqlite3_int64 id, struct cv_stor
 
 static enum cv_err load_plan(struct cv_db *db, sqlite3_int64 id, struct cv_stored_campaign *stored,
                              struct cv_why *why) {
-  enum cv_err err = cv_rows_wants(db, id, stored->row.plan, stored->spec.arms, &stored->plan, why);
+  enum cv_err err = cv_thirdparty_rows_wants(db, id, stored->row.plan, stored->spec.arms, &stored->plan, why);
   if (err != CV_OK) {
     return err;
   }
@@ -332,11 +335,11 @@ static enum cv_err keep_release(void *data, const struct cv_release *release, st
 static enum cv_err load_open(struct cv_db *db, sqlite3_int64 id, struct cv_stored_campaign *stored,
                              struct cv_why *why) {
   CV_TRY(load_plan(db, id, stored, why));
-  return cv_rows_releases(db, id, stored->row.state_plan + 1, UINT64_MAX, keep_release, stored, why);
+  return cv_thirdparty_rows_releases(db, id, stored->row.state_plan + 1, UINT64_MAX, keep_release, stored, why);
 }
 
-/* Of a campaign that is closed its number is enough. */
-static enum cv_err load_closed(struct cv_db *db, cv_store_each_fn *each, void *data, struct cv_why *why) {
+/* Hands over the closed campaigns: only their keys are read. */
+static enum cv_err load_closed(struct cv_db *db, cv_thirdparty_store_each_fn *each, void *data, struct cv_why *why) {
   sqlite3_stmt *stmt;
   CV_TRY(cv_db_prepare(db, "SELECT broker, number FROM campaign WHERE closed = 1 ORDER BY broker, number", &stmt, why));
   for (;;) {
@@ -358,7 +361,7 @@ static enum cv_err load_closed(struct cv_db *db, cv_store_each_fn *each, void *d
   }
 }
 
-/* The next one after *id that is not closed. */
+/* Sets *id to the next open campaign after *id. */
 static enum cv_err next_open(struct cv_db *db, sqlite3_int64 *id, bool *ret_found, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
@@ -371,7 +374,8 @@ static enum cv_err next_open(struct cv_db *db, sqlite3_int64 *id, bool *ret_foun
   return CV_OK;
 }
 
-enum cv_err cv_store_load(struct cv_store *store, cv_store_each_fn *each, void *data, struct cv_why *why) {
+enum cv_err cv_thirdparty_store_load(struct cv_thirdparty_store *store, cv_thirdparty_store_each_fn *each, void *data,
+                                     struct cv_why *why) {
   sqlite3_int64 id = 0;
   CV_TRY(load_closed(store->db, each, data, why));
   for (;;) {
@@ -382,7 +386,7 @@ enum cv_err cv_store_load(struct cv_store *store, cv_store_each_fn *each, void *
       return CV_OK;
     }
     sqlite3_int64 before = id - 1;
-    CV_TRY(cv_rows_campaign(store->db, &before, &stored, &found, why));
+    CV_TRY(cv_thirdparty_rows_campaign(store->db, &before, &stored, &found, why));
     enum cv_err err = load_open(store->db, id, &stored, why);
     if (err != CV_OK) {
       cv_why_prefix(why, "campaign %" PRIu64 " of broker %s", stored.key.campaign, stored.key.broker);

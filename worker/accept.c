@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/accept.h"
 
-#include <string.h>
-
 #include "common/base/grid.h"
 #include "common/base/party.h"
 #include "common/base/text.h"
-
-/* As the broker's table has them: a worker cannot link that. */
-const char *const cv_accept_mechanisms[] = {"hybrid",   "none",  "binary",   "binary-honaker", "kary", "segments",
-                                            "doubling", "batch", "per-item", "hybrid-printed", NULL};
 
 static enum cv_err check_epsilon(const struct cv_accept *accept, uint64_t epsilon_micro, const char *what,
                                  struct cv_why *why) {
@@ -32,7 +26,7 @@ static enum cv_err check_law(const struct cv_accept *accept, const struct cv_loc
 
 bool cv_accept_is_local(const char *privatizers) {
   for (size_t i = 0; cv_local_names[i] != NULL; i++) {
-    if (strcmp(cv_local_names[i], "none") != 0 && cv_text_lists(privatizers, cv_local_names[i])) {
+    if (i != CV_LOCAL_NONE && cv_text_lists(privatizers, cv_local_names[i])) {
       return true;
     }
   }
@@ -40,7 +34,7 @@ bool cv_accept_is_local(const char *privatizers) {
 }
 
 enum cv_err cv_accept_requester(const struct cv_accept *accept, const char *requester, struct cv_why *why) {
-  return cv_parties_have(accept->requesters, requester)
+  return cv_party_list_has(accept->requesters, requester)
              ? CV_OK
              : cv_fail(why, CV_ERR_DENIED, "requester %s is not served here; expected one of %s", requester,
                        accept->requesters);

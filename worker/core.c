@@ -5,79 +5,57 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/campaign.h"
 #include "worker/line.h"
 #include "worker/outbox.h"
 #include "worker/pending.h"
 
 enum {
   CONCURRENCY_MAX = 8192,
-  CAMPAIGNS_MAX = 64,
   REASONS = 16,
-  PROBE_MS = 1000,     /* between arrivals of workers whom no known campaign wants */
-  LATE_ACKS_MS = 2000, /* how long acknowledgements may come after Done */
+  PROBE_MS = 1000,     /* between probes: arrivals while no known campaign wants a worker */
+  LATE_ACKS_MS = 2000, /* time for late acknowledgements after Done */
 };
 #define WORKERS_MAX (UINT64_C(1) << 28)
 
-/* In place of a count of tokens: never again. */
-static const uint32_t NEVER = UINT32_MAX;
-
-/* A campaign whose terms have been told. */
-struct engagement {
-  struct cv_terms terms;
-  const struct cv_work *work;       /* that its scores come from, while it is not declined */
-  struct cv_privatizer *privatizer; /* owned; NULL: declined */
-  uint32_t *given;                  /* tokens per worker, or NEVER; NULL: declined */
-  bool done;
-  bool told; /* something of it, on this connection */
-};
-
-struct cv_crew {
-  struct cv_crew_config config;
+struct cv_worker {
+  struct cv_worker_config config;
   uint64_t next;          /* first worker that has not arrived yet */
-  struct cv_line waiting; /* arrived, not assigned */
-  struct cv_line again;   /* will arrive as soon as there is room */
-  struct cv_line resting; /* will arrive once due */
-  uint32_t *given;        /* scores that have left, per worker, or NEVER */
-  uint32_t *wish;         /* with a stock, per worker: the arm that it has come for */
+  struct cv_line waiting; /* workers that arrived and have no assignment */
+  struct cv_line again;   /* workers that arrive again as soon as there is room */
+  struct cv_line resting; /* workers in backoff, by due time */
+  uint32_t *given;        /* per worker: scores sent, or CV_GIVEN_NEVER */
+  uint32_t *wish;         /* with a stock, per worker: the arm that it arrived for */
   uint8_t *here;          /* per worker: waiting, resting, about to arrive, or without acknowledgement */
   uint64_t probe, probed_ms;
-  bool probing; /* the one that waits only asks */
+  bool probing; /* the only waiting worker is a probe */
   struct cv_pendings pendings;
-  struct engagement engagement[CAMPAIGNS_MAX];
-  uint32_t engagements;
+  struct cv_worker_campaigns campaigns;
   bool open, hello_due, greeted;
-  bool failed;      /* memory ran out: the crew is at its end */
-  bool limit_noted; /* that an assignment was over the owner's limit */
-  bool *met;        /* per work: a campaign of it, by a requester that is served, has been told */
-  uint64_t late_ms; /* until then acknowledgements of what is done may come; 0: nothing is */
+  bool due;         /* an event or a tick came since the last flush */
+  bool failed;      /* memory ran out: no further work */
+  bool limit_noted; /* the first assignment beyond accept.tokens is logged, later ones are not */
+  bool *met;        /* per work: an accepted requester's campaign with its name was opened */
+  uint64_t late_ms; /* end of the wait for acknowledgements of done campaigns; 0: no wait */
   double allowance; /* arrivals that the rate permits now */
   uint64_t allowance_ms;
-  /* to be sent */
-  struct cv_outbox outbox;
-  char declined_why[CAMPAIGNS_MAX][CV_WHY_BYTES];
-  struct cv_arrive arrive;
-  char reason[REASONS][CV_WHY_BYTES]; /* refusals that have been noted */
+  struct cv_worker_outbox outbox;
+  char reason[REASONS][CV_WHY_BYTES]; /* refusal reasons logged so far, each once */
   uint32_t reasons;
-  struct cv_crew_figures figures;
+  struct cv_worker_figures figures;
 };
 
-static void note(struct cv_crew *crew, const char *text) {
-  if (crew->config.note != NULL) {
-    crew->config.note(crew->config.note_data, text);
+static void note(struct cv_worker *pool, const char *text) {
+  if (pool->config.note != NULL) {
+    pool->config.note(pool->config.note_data, text);
   }
 }
 
-/* At the end of every entry from outside: out of memory, then or earlier, is final. Passes `err` on, else. */
-static enum cv_err unless_failed(struct cv_crew *crew, enum cv_err err, struct cv_why *why) {
-  crew->failed = crew->failed || err == CV_ERR_NOMEM;
-  return crew->failed ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : err;
+bool cv_worker_has_failed(const struct cv_worker *pool) {
+  return pool->failed;
 }
 
-bool cv_crew_has_failed(const struct cv_crew *crew) {
-  return crew->failed;
-}
-
-enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **ret, struct cv_why *why) {
+enum cv_err cv_worker_new(const struct cv_worker_config *config, struct cv_worker **ret, struct cv_why *why) {
   if (config->concurrency < 1 || config->concurrency > CONCURRENCY_MAX) {
     return cv_fail(why, CV_ERR_INVALID, "concurrency is %u; expected 1 to %d", config->concurrency, CONCURRENCY_MAX);
   }
@@ -85,118 +63,97 @@ enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **re
     return cv_fail(why, CV_ERR_INVALID, "a range of more than %llu workers; expected a smaller one",
                    (unsigned long long)WORKERS_MAX);
   }
-  struct cv_crew *crew = calloc(1, sizeof(*crew));
-  if (crew == NULL) {
+  struct cv_worker *pool = calloc(1, sizeof(*pool));
+  if (pool == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  crew->config = *config;
-  crew->next = crew->probe = config->first;
-  crew->given = calloc(config->last - config->first + 1, sizeof(*crew->given));
-  crew->here = calloc(config->last - config->first + 1, sizeof(*crew->here));
-  crew->met = calloc(config->works, sizeof(*crew->met));
-  crew->wish = config->stock == NULL ? NULL : calloc(config->last - config->first + 1, sizeof(*crew->wish));
-  if (crew->given == NULL || crew->here == NULL || crew->met == NULL || (config->stock != NULL && crew->wish == NULL) ||
-      cv_pendings_init(&crew->pendings, 2 * (size_t)config->concurrency, cv_rng_u64(config->rng)) != CV_OK) {
-    cv_crew_free(crew);
+  pool->config = *config;
+  pool->next = pool->probe = config->first;
+  pool->given = calloc(config->last - config->first + 1, sizeof(*pool->given));
+  pool->here = calloc(config->last - config->first + 1, sizeof(*pool->here));
+  pool->met = calloc(config->works, sizeof(*pool->met));
+  pool->wish = config->stock == NULL ? NULL : calloc(config->last - config->first + 1, sizeof(*pool->wish));
+  if (pool->given == NULL || pool->here == NULL || pool->met == NULL || (config->stock != NULL && pool->wish == NULL) ||
+      cv_pendings_init(&pool->pendings, 2 * (size_t)config->concurrency, cv_rng_u64(config->rng)) != CV_OK) {
+    cv_worker_free(pool);
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
   if (config->given != NULL) {
-    memcpy(crew->given, config->given, (config->last - config->first + 1) * sizeof(*crew->given));
+    memcpy(pool->given, config->given, (config->last - config->first + 1) * sizeof(*pool->given));
   }
-  *ret = crew;
+  *ret = pool;
   return CV_OK;
 }
 
-/* What is held for a campaign that tokens may go to. */
-static void end_engagement(struct engagement *engagement) {
-  cv_privatizer_free(engagement->privatizer);
-  free(engagement->given);
-  engagement->privatizer = NULL;
-  engagement->given = NULL;
-}
-
-void cv_crew_free(struct cv_crew *crew) {
-  if (crew == NULL) {
+void cv_worker_free(struct cv_worker *pool) {
+  if (pool == NULL) {
     return;
   }
-  for (uint32_t i = 0; i < crew->engagements; i++) {
-    end_engagement(&crew->engagement[i]);
-  }
-  cv_line_fini(&crew->waiting);
-  cv_line_fini(&crew->again);
-  cv_line_fini(&crew->resting);
-  cv_pendings_fini(&crew->pendings);
-  free(crew->given);
-  free(crew->here);
-  free(crew->met);
-  free(crew->wish);
-  cv_outbox_fini(&crew->outbox);
-  free(crew);
+  cv_worker_campaigns_fini(&pool->campaigns);
+  cv_line_fini(&pool->waiting);
+  cv_line_fini(&pool->again);
+  cv_line_fini(&pool->resting);
+  cv_pendings_fini(&pool->pendings);
+  free(pool->given);
+  free(pool->here);
+  free(pool->met);
+  free(pool->wish);
+  cv_worker_outbox_fini(&pool->outbox);
+  free(pool);
 }
 
 /* ---- the connection ---- */
 
-void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms) {
-  crew->open = true;
-  crew->hello_due = true;
-  crew->greeted = crew->probing = false;
-  crew->allowance = 0;
-  crew->allowance_ms = crew->probed_ms = now_ms;
-  for (size_t i = 0; i < crew->pendings.entries; i++) {
-    if (crew->pendings.entry[i].values > 0 && cv_outbox_token(&crew->outbox, &crew->pendings.entry[i]) != CV_OK) {
-      crew->failed = true;
+void cv_worker_join(struct cv_worker *pool, uint64_t now_ms) {
+  pool->open = pool->due = true;
+  pool->hello_due = true;
+  pool->greeted = pool->probing = false;
+  pool->allowance = 0;
+  pool->allowance_ms = pool->probed_ms = now_ms;
+  for (size_t i = 0; i < pool->pendings.entries; i++) {
+    if (pool->pendings.entry[i].values > 0 &&
+        cv_worker_outbox_token(&pool->outbox, &pool->pendings.entry[i]) != CV_OK) {
+      pool->failed = true;
     }
   }
 }
 
-void cv_crew_closed(struct cv_crew *crew) {
-  crew->open = false;
-  cv_outbox_clear(&crew->outbox);
-  for (uint32_t i = 0; i < crew->engagements; i++) { /* it may be over when the broker is back, and not be told again */
-    crew->engagement[i].told = false;
-  }
-  while (crew->waiting.count > 0) { /* the broker has forgotten them */
-    uint64_t worker = cv_line_pop(&crew->waiting);
-    if (crew->wish != NULL) {
-      cv_stock_forget(crew->config.stock, crew->wish[worker - crew->config.first]);
+void cv_worker_leave(struct cv_worker *pool) {
+  pool->open = false;
+  cv_worker_outbox_clear(&pool->outbox);
+  cv_worker_campaigns_untell(&pool->campaigns);
+  /* The broker drops its waiting workers with the connection, so they must arrive again on the next one. */
+  while (pool->waiting.count > 0) {
+    uint64_t worker = cv_line_pop(&pool->waiting);
+    if (pool->wish != NULL) {
+      cv_stock_forget(pool->config.stock, pool->wish[worker - pool->config.first]);
     }
-    if (cv_line_push(&crew->again, worker, 0) != CV_OK) {
-      crew->failed = true;
+    if (cv_line_push(&pool->again, worker, 0) != CV_OK) {
+      pool->failed = true;
     }
   }
 }
 
-/* ---- what the broker says ---- */
+/* ---- messages of the broker ---- */
 
-static struct engagement *find_engagement(struct cv_crew *crew, uint64_t campaign) {
-  for (uint32_t i = 0; i < crew->engagements; i++) {
-    if (crew->engagement[i].terms.id == campaign) {
-      return &crew->engagement[i];
-    }
-  }
-  return NULL;
-}
-
-static enum cv_err decline(struct cv_crew *crew, struct engagement *engagement, const char *reason) {
-  struct cv_decline *decline = cv_outbox_decline(&crew->outbox);
+static enum cv_err decline(struct cv_worker *pool, struct cv_worker_campaign *campaign, const char *reason) {
+  struct cv_decline *decline = cv_worker_outbox_decline(&pool->outbox);
   if (decline == NULL) {
     return CV_ERR_NOMEM;
   }
-  char *why = crew->declined_why[engagement - crew->engagement];
-  (void)snprintf(why, CV_WHY_BYTES, "%.*s", CV_WHY_BYTES - 1, reason);
-  decline->campaign = engagement->terms.id;
-  decline->why = why;
-  cv_privatizer_free(engagement->privatizer);
-  engagement->privatizer = NULL; /* what has been given stays on record */
+  cv_worker_campaign_decline(campaign, reason);
+  decline->campaign = campaign->terms.id;
+  decline->why = campaign->declined;
   char text[CV_WHY_BYTES + CV_NAME_BYTES + 32];
-  (void)snprintf(text, sizeof(text), "declined campaign \"%s\": %s", engagement->terms.name, why);
-  note(crew, text);
+  (void)snprintf(text, sizeof(text), "declined campaign \"%s\": %s", campaign->terms.name, campaign->declined);
+  note(pool, text);
   return CV_OK;
 }
 
-/* One assignment: its place is somebody else's to take, now and not after a lease. `why` is kept. */
-static enum cv_err decline_one(struct cv_crew *crew, const struct cv_assign *assign, const char *why) {
-  struct cv_decline *decline = cv_outbox_decline(&crew->outbox);
+/* Declines one assignment, so that the broker reassigns its place at once and not after the lease. `why` is borrowed
+ * until the frame is sent. */
+static enum cv_err decline_one(struct cv_worker *pool, const struct cv_assign *assign, const char *why) {
+  struct cv_decline *decline = cv_worker_outbox_decline(&pool->outbox);
   if (decline == NULL) {
     return CV_ERR_NOMEM;
   }
@@ -206,203 +163,184 @@ static enum cv_err decline_one(struct cv_crew *crew, const struct cv_assign *ass
   return CV_OK;
 }
 
-static enum cv_err decline_over_limit(struct cv_crew *crew, const struct cv_assign *assign) {
-  if (!crew->limit_noted) {
-    crew->limit_noted = true;
-    note(crew, "declined an assignment: it would show more scores than the worker's own limit leaves");
+static enum cv_err decline_over_limit(struct cv_worker *pool, const struct cv_assign *assign) {
+  if (!pool->limit_noted) {
+    pool->limit_noted = true;
+    note(pool, "declined an assignment: it asks for more scores than accept.tokens leaves the worker");
   }
-  return decline_one(crew, assign, "it would show more scores than the worker's own limit leaves");
+  return decline_one(pool, assign, "the assignment asks for more scores than the worker's own limit leaves");
 }
 
-/* Tokens may go to it. */
-static bool is_live(const struct engagement *engagement) {
-  return !engagement->done && engagement->privatizer != NULL;
-}
-
-static struct engagement *place_for(struct cv_crew *crew, uint64_t campaign) {
-  struct engagement *engagement = find_engagement(crew, campaign);
-  if (engagement != NULL || crew->engagements < CAMPAIGNS_MAX) {
-    return engagement != NULL ? engagement : &crew->engagement[crew->engagements++];
-  }
-  for (uint32_t i = 0; engagement == NULL && i < crew->engagements; i++) {
-    engagement = is_live(&crew->engagement[i]) ? NULL : &crew->engagement[i];
-  }
-  return engagement;
-}
-
-/* NULL if there are no scores for a campaign of this name. */
-static const struct cv_work *find_work(const struct cv_crew *crew, const char *campaign) {
-  for (size_t i = 0; i < crew->config.works; i++) {
-    if (strcmp(crew->config.work[i].campaign, campaign) == 0) {
-      return &crew->config.work[i];
+/* Returns the work with this campaign name, NULL if there is none. */
+static const struct cv_work *find_work(const struct cv_worker *pool, const char *name) {
+  for (size_t i = 0; i < pool->config.works; i++) {
+    if (strcmp(pool->config.work[i].campaign, name) == 0) {
+      return &pool->config.work[i];
     }
   }
   return NULL;
 }
 
-static enum cv_err fail_name(const struct cv_crew *crew, struct cv_why *why) {
-  if (crew->config.works > 1) {
-    return cv_fail(why, CV_ERR_DENIED, "no scores for this campaign here, only for %zu others", crew->config.works);
+static enum cv_err fail_name(const struct cv_worker *pool, struct cv_why *why) {
+  if (pool->config.works > 1) {
+    return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign, only for %zu others",
+                   pool->config.works);
   }
-  return cv_fail(why, CV_ERR_DENIED, "no scores for this campaign here, only for \"%s\"", crew->config.work->campaign);
+  return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign, only for \"%s\"",
+                 pool->config.work->campaign);
 }
 
-/* Whether the crew takes part: it has scores, its owner accepts the terms. */
-static enum cv_err consider(const struct cv_crew *crew, const struct cv_work *work, const struct cv_terms *terms,
+/* Checks whether the pool takes part: it has scores for the campaign, and its acceptance rules permit the terms. */
+static enum cv_err consider(const struct cv_worker *pool, const struct cv_work *work, const struct cv_terms *terms,
                             struct cv_privatizer **ret, struct cv_why *why) {
   if (work == NULL) {
-    return fail_name(crew, why);
+    return fail_name(pool, why);
   }
-  CV_TRY(cv_accept_requester(&crew->config.accept, terms->requester, why));
-  crew->met[work - crew->config.work] = true;
+  CV_TRY(cv_accept_requester(&pool->config.accept, terms->requester, why));
+  pool->met[work - pool->config.work] = true;
   if (terms->arms != work->arms) {
-    return cv_fail(why, CV_ERR_DENIED, "%u arms; expected %u as the scores have", terms->arms, work->arms);
+    return cv_fail(why, CV_ERR_DENIED, "the campaign has %u arms; expected %u, as in the worker's scores", terms->arms,
+                   work->arms);
   }
-  if (terms->tokens_per_worker == 0 || terms->tokens_per_worker == NEVER) {
-    return cv_fail(why, CV_ERR_DENIED, "%u tokens per worker; expected 1 to %u", terms->tokens_per_worker, NEVER - 1);
+  if (terms->tokens_per_worker == 0 || terms->tokens_per_worker == CV_GIVEN_NEVER) {
+    return cv_fail(why, CV_ERR_DENIED, "%u tokens per worker; expected 1 to %u", terms->tokens_per_worker,
+                   CV_GIVEN_NEVER - 1);
   }
-  return cv_accept_terms(&crew->config.accept, terms, ret, why);
+  return cv_accept_terms(&pool->config.accept, terms, ret, why);
 }
 
-static enum cv_err on_terms(struct cv_crew *crew, const struct cv_terms *terms, struct cv_why *why) {
-  struct engagement *known = find_engagement(crew, terms->id);
-  struct engagement *engagement = place_for(crew, terms->id);
-  struct cv_privatizer *privatizer = NULL;
+static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms, struct cv_why *why) {
+  bool is_known = cv_worker_campaigns_find(&pool->campaigns, terms->id) != NULL;
+  struct cv_worker_campaign *campaign = cv_worker_campaigns_tell(&pool->campaigns, terms, find_work(pool, terms->name));
   struct cv_why reason;
-  if (engagement == NULL) {
-    return cv_fail(why, CV_ERR_LIMIT, "more than %d campaigns at once", CAMPAIGNS_MAX);
+  if (campaign == NULL) {
+    return cv_fail(why, CV_ERR_LIMIT, "the broker opened more than %d campaigns at once", CV_WORKER_CAMPAIGNS_MAX);
   }
-  /* What has been given stays given, whatever the campaign is told to be on another connection. */
-  uint32_t *given = known == NULL ? NULL : known->given;
-  if (known != NULL) {
-    known->given = NULL;
-  }
-  end_engagement(engagement);
-  const struct cv_work *work = find_work(crew, terms->name);
-  *engagement = (struct engagement){.terms = *terms, .work = work, .given = given, .told = true};
-  enum cv_err err = consider(crew, work, terms, &privatizer, &reason);
+  enum cv_err err = consider(pool, campaign->work, terms, &campaign->privatizer, &reason);
   if (err != CV_OK) {
-    return err == CV_ERR_NOMEM ? err : decline(crew, engagement, reason.text);
+    return err == CV_ERR_NOMEM ? err : decline(pool, campaign, reason.text);
   }
-  engagement->privatizer = privatizer;
-  if (given == NULL) {
-    engagement->given = calloc(crew->config.last - crew->config.first + 1, sizeof(*engagement->given));
-    crew->next = crew->config.first; /* who had nothing to do may be wanted here */
+  if (campaign->given == NULL) {
+    campaign->given = calloc(pool->config.last - pool->config.first + 1, sizeof(*campaign->given));
+    pool->next = pool->config.first; /* workers that left may be wanted by the new campaign: start over */
   }
-  if (engagement->given == NULL) {
+  if (campaign->given == NULL) {
     return CV_ERR_NOMEM;
   }
-  crew->figures.campaigns += known == NULL;
+  pool->figures.campaigns += !is_known;
   return CV_OK;
 }
 
-static bool is_one_of_us(const struct cv_crew *crew, uint64_t worker) {
-  return worker >= crew->config.first && worker <= crew->config.last;
+static bool is_one_of_us(const struct cv_worker *pool, uint64_t worker) {
+  return worker >= pool->config.first && worker <= pool->config.last;
 }
 
-/* The owner's limit, of scores. What has left counts, whatever became of it: the broker has seen it. */
-static bool may_give(const struct cv_crew *crew, uint64_t worker, uint32_t scores) {
-  uint64_t limit = crew->config.accept.tokens > 0 ? crew->config.accept.tokens : NEVER;
-  uint32_t given = crew->given[worker - crew->config.first];
-  return given != NEVER && given < limit && scores <= limit - given;
+/* Checks the limit accept.tokens, in scores. A token counts once sent, whatever its acknowledgement says: the broker
+ * has seen it. */
+static bool may_give(const struct cv_worker *pool, uint64_t worker, uint32_t scores) {
+  uint64_t limit = pool->config.accept.tokens > 0 ? pool->config.accept.tokens : CV_GIVEN_NEVER;
+  uint32_t given = pool->given[worker - pool->config.first];
+  return given != CV_GIVEN_NEVER && given < limit && scores <= limit - given;
 }
 
-/* A token shows as many scores as it has values, and each counts. */
-static void count_given(struct cv_crew *crew, uint64_t worker, uint32_t scores) {
-  uint32_t *given = &crew->given[worker - crew->config.first];
-  *given = *given < NEVER - scores ? *given + scores : NEVER;
-  if (crew->config.give != NULL) {
-    crew->config.give(crew->config.give_data, worker, *given);
+/* Adds a token's scores to the worker's total, which saturates at CV_GIVEN_NEVER, and reports it to the shell. */
+static void count_given(struct cv_worker *pool, uint64_t worker, uint32_t scores) {
+  uint32_t *given = &pool->given[worker - pool->config.first];
+  *given = *given < CV_GIVEN_NEVER - scores ? *given + scores : CV_GIVEN_NEVER;
+  if (pool->config.give != NULL) {
+    pool->config.give(pool->config.give_data, worker, *given);
   }
 }
 
-/* Whether a further token of this worker may be wanted, as far as is known here. */
-static bool is_wanted(const struct cv_crew *crew, uint64_t worker) {
+/* True if a live campaign takes another token of this worker, or if no campaign is known to be live: the broker sends
+ * terms only to workers that arrive. */
+static bool is_wanted(const struct cv_worker *pool, uint64_t worker) {
   bool none_live = true;
-  for (uint32_t i = 0; i < crew->engagements; i++) {
-    const struct engagement *engagement = &crew->engagement[i];
-    if (is_live(engagement) && engagement->told) {
+  for (uint32_t i = 0; i < pool->campaigns.count; i++) {
+    const struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
+    if (cv_worker_campaign_is_live(campaign) && campaign->told) {
       none_live = false;
-      if (engagement->given[worker - crew->config.first] < engagement->terms.tokens_per_worker) {
-        return may_give(crew, worker, 1);
+      if (campaign->given[worker - pool->config.first] < campaign->terms.tokens_per_worker) {
+        return may_give(pool, worker, 1);
       }
     }
   }
-  return none_live && may_give(crew, worker, 1);
+  return none_live && may_give(pool, worker, 1);
 }
 
-/* A worker that neither waits nor owes anything: it comes again or leaves. */
-static enum cv_err move_on(struct cv_crew *crew, uint64_t worker) {
-  if (is_wanted(crew, worker)) {
-    return cv_line_push(&crew->again, worker, 0);
+/* For a worker without an open assignment: queues its next arrival, or marks it as gone. */
+static enum cv_err move_on(struct cv_worker *pool, uint64_t worker) {
+  if (is_wanted(pool, worker)) {
+    return cv_line_push(&pool->again, worker, 0);
   }
-  crew->here[worker - crew->config.first] = 0;
+  pool->here[worker - pool->config.first] = 0;
   return CV_OK;
 }
 
-static enum cv_err check_assign(const struct cv_crew *crew, const struct engagement *engagement,
+static enum cv_err check_assign(const struct cv_worker *pool, const struct cv_worker_campaign *campaign,
                                 const struct cv_assign *assign, struct cv_why *why) {
-  if (engagement->given[assign->worker - crew->config.first] >= engagement->terms.tokens_per_worker) {
-    return cv_fail(why, CV_ERR_DENIED, "worker %llu is asked for more than the %u tokens of the terms",
-                   (unsigned long long)assign->worker, engagement->terms.tokens_per_worker);
+  if (campaign->given[assign->worker - pool->config.first] >= campaign->terms.tokens_per_worker) {
+    return cv_fail(why, CV_ERR_DENIED, "the broker asks worker %llu for more than the %u tokens of the terms",
+                   (unsigned long long)assign->worker, campaign->terms.tokens_per_worker);
   }
   for (uint32_t i = 0; i < assign->arms; i++) {
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
-    if (arm >= engagement->terms.arms) {
-      return cv_fail(why, CV_ERR_FORMAT, "arm %u is assigned; expected below %u", arm, engagement->terms.arms);
+    if (arm >= campaign->terms.arms) {
+      return cv_fail(why, CV_ERR_FORMAT, "assignment of arm %u; expected an arm below %u", arm, campaign->terms.arms);
     }
   }
-  if (cv_pendings_find(&crew->pendings, assign->ticket) != NULL) {
-    return cv_fail(why, CV_ERR_STATE, "a ticket that has not been acknowledged is assigned again");
+  if (cv_pendings_find(&pool->pendings, assign->ticket) != NULL) {
+    return cv_fail(why, CV_ERR_STATE, "the broker assigned an unacknowledged ticket again");
   }
   return CV_OK;
 }
 
 /*
- * Where the score of an arm that is asked for lies in the arm's stream: at the place itself for the arm that is played,
- * the first, and for another one where no other played arm's places are, since no two answers may share a score.
+ * The place in the arm's stream from which the score is taken. The played arm, index 0, uses the place of the
+ * assignment. Each further arm uses that place shifted by a range that depends on the played arm, so that no two
+ * answers share a score.
  */
 static uint64_t place_of(const struct cv_assign *assign, uint32_t i) {
   enum { PLACE_BITS = 40 };
   return i == 0 ? assign->place : assign->place + (((uint64_t)assign->arm.many[0] + 1) << PLACE_BITS);
 }
 
-static int64_t privatize(const struct cv_crew *crew, const struct cv_privatizer *privatizer, uint32_t arm,
+static int64_t privatize(const struct cv_worker *pool, const struct cv_privatizer *privatizer, uint32_t arm,
                          uint64_t place, int64_t score) {
-  if (!crew->config.privatizer_seeded) {
-    return cv_privatizer_apply(privatizer, arm, score, crew->config.rng);
+  if (!pool->config.privatizer_seeded) {
+    return cv_privatizer_apply(privatizer, arm, score, pool->config.rng);
   }
   struct cv_rng_seeded seeded;
-  cv_rng_seeded_init(&seeded, crew->config.privatizer_seed, CV_RNG_PRIVATIZER, arm, place);
+  cv_rng_seeded_init(&seeded, pool->config.privatizer_seed, CV_RNG_PRIVATIZER, arm, place);
   return cv_privatizer_apply(privatizer, arm, score, &seeded.rng);
 }
 
-/* A worker with rows of its own: for the arm that is dealt, not the one that it came for, it may have none. */
-static bool has_score(const struct cv_crew *crew, const struct cv_assign *assign) {
-  return crew->config.stock == NULL ||
-         (assign->arms == 1 && cv_stock_has(crew->config.stock, assign->worker, assign->arm.one));
+/* With a stock, the worker may lack a row for the assigned arm, if that is not the arm it arrived for. */
+static bool has_score(const struct cv_worker *pool, const struct cv_assign *assign) {
+  return pool->config.stock == NULL ||
+         (assign->arms == 1 && cv_stock_has(pool->config.stock, assign->worker, assign->arm.one));
 }
 
-static enum cv_err score_of(struct cv_crew *crew, const struct engagement *engagement, uint64_t worker, uint32_t arm,
-                            const struct cv_moment *at, int64_t *ret_score) {
-  if (crew->config.stock == NULL) {
-    return engagement->work->score(engagement->work->data, arm, at, ret_score);
+static enum cv_err score_of(struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint64_t worker,
+                            uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
+  if (pool->config.stock == NULL) {
+    return campaign->work->score(campaign->work->data, arm, at, ret_score);
   }
-  return cv_stock_take(crew->config.stock, worker, arm, ret_score) ? CV_OK : CV_ERR_LIMIT;
+  return cv_stock_take(pool->config.stock, worker, arm, ret_score) ? CV_OK : CV_ERR_LIMIT;
 }
 
-/* The scores, privatized, into a token that is kept until it is acknowledged. */
-static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, const struct cv_assign *assign,
+/* Takes the scores, privatizes them and queues the token, which stays pending until its acknowledgement. */
+static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
                           struct cv_why *why) {
-  CV_TRY(check_assign(crew, engagement, assign, why));
-  if (!has_score(crew, assign)) {
-    CV_TRY(decline_one(crew, assign, "the worker has no score for it"));
-    return move_on(crew, assign->worker);
+  CV_TRY(check_assign(pool, campaign, assign, why));
+  if (!has_score(pool, assign)) {
+    CV_TRY(decline_one(pool, assign, "the worker has no score for this arm"));
+    return move_on(pool, assign->worker);
   }
-  struct cv_pending *pending = cv_pendings_add(&crew->pendings, assign->ticket);
+  struct cv_pending *pending = cv_pendings_add(&pool->pendings, assign->ticket);
   if (pending == NULL) {
-    return cv_fail(why, CV_ERR_LIMIT, "more than %zu assignments at once; expected %u", crew->pendings.entries,
-                   crew->config.concurrency);
+    return cv_fail(why, CV_ERR_LIMIT, "the broker made more than %zu assignments at once; expected at most %u",
+                   pool->pendings.entries, pool->config.concurrency);
   }
   pending->worker = assign->worker;
   pending->campaign = assign->campaign;
@@ -412,299 +350,319 @@ static enum cv_err answer(struct cv_crew *crew, struct engagement *engagement, c
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
     int64_t score;
     at.place = place_of(assign, i);
-    if (score_of(crew, engagement, assign->worker, arm, &at, &score) != CV_OK) {
-      cv_pendings_remove(&crew->pendings, pending);
+    if (score_of(pool, campaign, assign->worker, arm, &at, &score) != CV_OK) {
+      cv_pendings_remove(&pool->pendings, pending);
       char reason[CV_WHY_BYTES];
-      (void)snprintf(reason, sizeof(reason), "the data of arm %u have run out at its token %llu", arm,
+      (void)snprintf(reason, sizeof(reason), "the data of arm %u have run out at token %llu", arm,
                      (unsigned long long)assign->place + 1);
-      CV_TRY(decline(crew, engagement, reason));
-      return move_on(crew, assign->worker);
+      CV_TRY(decline(pool, campaign, reason));
+      return move_on(pool, assign->worker);
     }
-    pending->value[i] = privatize(crew, engagement->privatizer, arm, at.place, score);
+    pending->value[i] = privatize(pool, campaign->privatizer, arm, at.place, score);
   }
-  engagement->given[assign->worker - crew->config.first]++;
-  count_given(crew, assign->worker, assign->arms);
-  return cv_outbox_token(&crew->outbox, pending);
+  /* Count before the token is queued: the shell stores the count before the frame leaves. */
+  campaign->given[assign->worker - pool->config.first]++;
+  count_given(pool, assign->worker, assign->arms);
+  return cv_worker_outbox_token(&pool->outbox, pending);
 }
 
-/* The broker has answered a worker that waited; false if it did not wait. */
-static bool stops_waiting(struct cv_crew *crew, uint64_t worker) {
-  bool waited = cv_line_remove(&crew->waiting, worker);
-  crew->probing = crew->probing && crew->waiting.count > 0;
+/* Removes a worker that the broker answered from the waiting line; false if it was not waiting. */
+static bool stops_waiting(struct cv_worker *pool, uint64_t worker) {
+  bool waited = cv_line_remove(&pool->waiting, worker);
+  pool->probing = pool->probing && pool->waiting.count > 0;
   return waited;
 }
 
-static enum cv_err on_assign(struct cv_crew *crew, const struct cv_assign *assign, uint64_t now_ms,
+static enum cv_err on_assign(struct cv_worker *pool, const struct cv_assign *assign, uint64_t now_ms,
                              struct cv_why *why) {
-  struct engagement *engagement = find_engagement(crew, assign->campaign);
-  if (engagement == NULL) {
+  struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, assign->campaign);
+  if (campaign == NULL) {
     return cv_fail(why, CV_ERR_STATE, "an assignment for campaign %llu without its terms",
                    (unsigned long long)assign->campaign);
   }
-  if (!is_one_of_us(crew, assign->worker)) {
-    return cv_fail(why, CV_ERR_DENIED, "an assignment for worker %llu, who is not here",
+  if (!is_one_of_us(pool, assign->worker)) {
+    return cv_fail(why, CV_ERR_DENIED, "an assignment for worker %llu; expected %llu to %llu",
+                   (unsigned long long)assign->worker, (unsigned long long)pool->config.first,
+                   (unsigned long long)pool->config.last);
+  }
+  if (!stops_waiting(pool, assign->worker)) {
+    return cv_fail(why, CV_ERR_STATE, "an assignment for worker %llu, which is not waiting for one",
                    (unsigned long long)assign->worker);
   }
-  if (!stops_waiting(crew, assign->worker)) {
-    return cv_fail(why, CV_ERR_STATE, "an assignment for worker %llu, who did not ask for one",
-                   (unsigned long long)assign->worker);
-  }
-  if (crew->wish != NULL) {
-    cv_stock_dealt(crew->config.stock, crew->wish[assign->worker - crew->config.first],
+  if (pool->wish != NULL) {
+    cv_stock_dealt(pool->config.stock, pool->wish[assign->worker - pool->config.first],
                    assign->arms == 1 ? assign->arm.one : CV_STOCK_NONE, now_ms);
   }
-  if (!is_live(engagement)) {
-    return move_on(crew, assign->worker); /* declined or done meanwhile: no token leaves */
+  if (!cv_worker_campaign_is_live(campaign)) {
+    return move_on(pool, assign->worker); /* declined or done meanwhile: send no token */
   }
-  if (!may_give(crew, assign->worker, assign->arms)) {
-    crew->given[assign->worker - crew->config.first] = NEVER; /* less is not asked for: it leaves */
-    CV_TRY(decline_over_limit(crew, assign));
-    return move_on(crew, assign->worker);
+  if (!may_give(pool, assign->worker, assign->arms)) {
+    /* Later assignments would ask for as many scores, so the worker leaves for good. */
+    pool->given[assign->worker - pool->config.first] = CV_GIVEN_NEVER;
+    CV_TRY(decline_over_limit(pool, assign));
+    return move_on(pool, assign->worker);
   }
-  return answer(crew, engagement, assign, why);
+  return answer(pool, campaign, assign, why);
 }
 
-static void note_refusal(struct cv_crew *crew, const char *why) {
-  for (uint32_t i = 0; i < crew->reasons; i++) {
-    if (strcmp(crew->reason[i], why) == 0) {
+/* Logs each refusal reason once, at most REASONS of them. */
+static void note_refusal(struct cv_worker *pool, const char *why) {
+  for (uint32_t i = 0; i < pool->reasons; i++) {
+    if (strcmp(pool->reason[i], why) == 0) {
       return;
     }
   }
-  if (crew->reasons < REASONS) {
-    (void)snprintf(crew->reason[crew->reasons++], CV_WHY_BYTES, "%s", why);
+  if (pool->reasons < REASONS) {
+    (void)snprintf(pool->reason[pool->reasons++], CV_WHY_BYTES, "%s", why);
     char text[CV_WHY_BYTES + 32];
-    (void)snprintf(text, sizeof(text), "a token was refused: %s", why);
-    note(crew, text);
+    (void)snprintf(text, sizeof(text), "the broker refused a token: %s", why);
+    note(pool, text);
   }
 }
 
-static enum cv_err on_ack(struct cv_crew *crew, const struct cv_crowd_ack *ack, struct cv_why *why) {
-  struct cv_pending *pending = cv_pendings_find(&crew->pendings, ack->ticket);
+static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack, struct cv_why *why) {
+  struct cv_pending *pending = cv_pendings_find(&pool->pendings, ack->ticket);
   if (pending == NULL) {
-    return CV_OK; /* of an earlier connection */
+    return CV_OK; /* acknowledged before, on an earlier connection */
   }
-  if (cv_outbox_holds(&crew->outbox, pending)) {
-    return cv_fail(why, CV_ERR_STATE, "an acknowledgement of a token that has not been sent");
+  if (cv_worker_outbox_holds(&pool->outbox, pending)) {
+    return cv_fail(why, CV_ERR_STATE, "an acknowledgement of an unsent token");
   }
   uint64_t worker = pending->worker;
-  struct engagement *engagement = find_engagement(crew, pending->campaign);
-  uint32_t *given =
-      engagement == NULL || engagement->given == NULL ? NULL : &engagement->given[worker - crew->config.first];
-  cv_pendings_remove(&crew->pendings, pending);
+  struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, pending->campaign);
+  uint32_t *given = campaign == NULL || campaign->given == NULL ? NULL : &campaign->given[worker - pool->config.first];
+  cv_pendings_remove(&pool->pendings, pending);
   switch (ack->verdict) {
     case CV_VERDICT_ACCEPTED:
-      crew->figures.accepted++;
+      pool->figures.accepted++;
       break;
     case CV_VERDICT_DUPLICATE:
-      crew->figures.duplicates++;
+      pool->figures.duplicates++;
       break;
-    case CV_VERDICT_EXPIRED: /* it took no slot of the campaign's */
-      crew->figures.expired++;
-      if (given != NULL && *given != NEVER) {
+    case CV_VERDICT_EXPIRED: /* the token filled no slot, so it does not count against tokens_per_worker */
+      pool->figures.expired++;
+      if (given != NULL && *given != CV_GIVEN_NEVER) {
         --*given;
       }
       break;
     default:
-      crew->figures.refused++;
+      pool->figures.refused++;
       if (given != NULL) {
-        *given = NEVER;
+        *given = CV_GIVEN_NEVER;
       }
-      note_refusal(crew, ack->why != NULL ? ack->why : "no reason given");
+      note_refusal(pool, ack->why != NULL ? ack->why : "no reason given");
       break;
   }
-  return move_on(crew, worker);
+  return move_on(pool, worker);
 }
 
-/* Before anybody moves on: a worker may be sent away from several campaigns at once. */
-static void learn_unwanted(struct cv_crew *crew, const struct cv_backoff *backoff) {
-  struct engagement *engagement = backoff->delay_ms > 0 ? NULL : find_engagement(crew, backoff->campaign);
-  for (size_t i = 0; engagement != NULL && engagement->given != NULL && i < backoff->workers; i++) {
-    if (is_one_of_us(crew, backoff->worker[i])) {
-      engagement->told = true; /* that it runs, if not its terms */
-      engagement->given[backoff->worker[i] - crew->config.first] = NEVER;
+/* Records which campaigns do not want which workers. Runs over all backoffs before any worker moves on, since one frame
+ * may send a worker away from several campaigns. */
+static void learn_unwanted(struct cv_worker *pool, const struct cv_backoff *backoff) {
+  struct cv_worker_campaign *campaign =
+      backoff->delay_ms > 0 ? NULL : cv_worker_campaigns_find(&pool->campaigns, backoff->campaign);
+  for (size_t i = 0; campaign != NULL && campaign->given != NULL && i < backoff->workers; i++) {
+    if (is_one_of_us(pool, backoff->worker[i])) {
+      campaign->told = true; /* a backoff shows that the campaign runs, even without its terms */
+      campaign->given[backoff->worker[i] - pool->config.first] = CV_GIVEN_NEVER;
     }
   }
 }
 
-/* One worker that the broker sends away: for a while, from one campaign, or (campaign 0) from all. */
-static enum cv_err send_away(struct cv_crew *crew, const struct cv_backoff *backoff, uint64_t worker, uint64_t now_ms) {
+/* Handles one worker of a backoff: for delay_ms, else from one campaign for good, or from all (campaign 0). */
+static enum cv_err send_away(struct cv_worker *pool, const struct cv_backoff *backoff, uint64_t worker,
+                             uint64_t now_ms) {
   if (backoff->delay_ms > 0) {
-    return cv_line_push(&crew->resting, worker, now_ms + backoff->delay_ms);
+    return cv_line_push(&pool->resting, worker, now_ms + backoff->delay_ms);
   }
-  const struct engagement *engagement = find_engagement(crew, backoff->campaign);
-  if (engagement != NULL && engagement->given != NULL) {
-    return move_on(crew, worker);
+  const struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, backoff->campaign);
+  if (campaign != NULL && campaign->given != NULL) {
+    return move_on(pool, worker);
   }
   if (backoff->campaign == 0) {
-    crew->given[worker - crew->config.first] = NEVER;
+    pool->given[worker - pool->config.first] = CV_GIVEN_NEVER;
   }
-  crew->here[worker - crew->config.first] = 0;
+  pool->here[worker - pool->config.first] = 0;
   return CV_OK;
 }
 
-static enum cv_err on_backoff(struct cv_crew *crew, const struct cv_backoff *backoff, uint64_t now_ms) {
+static enum cv_err on_backoff(struct cv_worker *pool, const struct cv_backoff *backoff, uint64_t now_ms) {
   for (size_t i = 0; i < backoff->workers; i++) {
-    if (stops_waiting(crew, backoff->worker[i])) {
-      if (crew->wish != NULL) {
-        cv_stock_dealt(crew->config.stock, crew->wish[backoff->worker[i] - crew->config.first], CV_STOCK_NONE, now_ms);
+    if (stops_waiting(pool, backoff->worker[i])) {
+      if (pool->wish != NULL) {
+        cv_stock_dealt(pool->config.stock, pool->wish[backoff->worker[i] - pool->config.first], CV_STOCK_NONE, now_ms);
       }
-      CV_TRY(send_away(crew, backoff, backoff->worker[i], now_ms));
+      CV_TRY(send_away(pool, backoff, backoff->worker[i], now_ms));
     }
   }
   return CV_OK;
 }
 
-/* Everybody may come for the next campaign; those who wait go on waiting. */
-static void on_done(struct cv_crew *crew, uint64_t campaign, uint64_t now_ms) {
-  struct engagement *engagement = find_engagement(crew, campaign);
-  if (engagement != NULL && !engagement->done) {
-    engagement->done = true;
-    crew->next = crew->config.first;
-    crew->late_ms = now_ms + LATE_ACKS_MS;
+/* After Done every worker may arrive for the next campaign; waiting workers stay in the line. */
+static void on_done(struct cv_worker *pool, uint64_t id, uint64_t now_ms) {
+  struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, id);
+  if (campaign != NULL && !campaign->done) {
+    campaign->done = true;
+    pool->next = pool->config.first;
+    pool->late_ms = now_ms + LATE_ACKS_MS;
   }
 }
 
-/* A campaign that is done acknowledges what it has counted; what is open after a while never will be. */
-static enum cv_err drop_late(struct cv_crew *crew, uint64_t now_ms) {
-  if (crew->late_ms == 0 || now_ms < crew->late_ms) {
+/* A broker acknowledges every token that a done campaign has counted. After LATE_ACKS_MS the rest counts as expired. */
+static enum cv_err drop_late(struct cv_worker *pool, uint64_t now_ms) {
+  if (pool->late_ms == 0 || now_ms < pool->late_ms) {
     return CV_OK;
   }
-  crew->late_ms = 0;
-  for (size_t i = 0; i < crew->pendings.entries; i++) {
-    struct cv_pending *pending = &crew->pendings.entry[i];
-    const struct engagement *engagement = pending->values == 0 ? NULL : find_engagement(crew, pending->campaign);
-    if (engagement != NULL && engagement->done) {
+  pool->late_ms = 0;
+  for (size_t i = 0; i < pool->pendings.entries; i++) {
+    struct cv_pending *pending = &pool->pendings.entry[i];
+    const struct cv_worker_campaign *campaign =
+        pending->values == 0 ? NULL : cv_worker_campaigns_find(&pool->campaigns, pending->campaign);
+    if (campaign != NULL && campaign->done) {
       uint64_t worker = pending->worker;
-      cv_pendings_remove(&crew->pendings, pending);
-      crew->figures.expired++;
-      CV_TRY(move_on(crew, worker));
+      cv_pendings_remove(&pool->pendings, pending);
+      pool->figures.expired++;
+      CV_TRY(move_on(pool, worker));
     }
   }
   return CV_OK;
 }
 
-static enum cv_err on_hello(struct cv_crew *crew, const struct cv_crowd_frame *frame, struct cv_why *why) {
+static enum cv_err on_hello(struct cv_worker *pool, const struct cv_crowd_frame *frame, struct cv_why *why) {
   if (frame->hello.present) {
     CV_TRY(cv_hello_check(&frame->hello, "broker", "worker", why));
   }
-  if (frame->hello.present && crew->greeted) {
-    return cv_fail(why, CV_ERR_FORMAT, "the broker says hello a second time");
+  if (frame->hello.present && pool->greeted) {
+    return cv_fail(why, CV_ERR_FORMAT, "the broker sent a second hello");
   }
-  crew->greeted = crew->greeted || frame->hello.present;
-  if (!crew->greeted && frame->goodbye == NULL) {
-    return cv_fail(why, CV_ERR_FORMAT, "the broker's first message is no hello");
+  pool->greeted = pool->greeted || frame->hello.present;
+  if (!pool->greeted && frame->goodbye == NULL) {
+    return cv_fail(why, CV_ERR_FORMAT, "the broker's first message is not a hello");
   }
   return CV_OK;
 }
 
-static enum cv_err on_frame(struct cv_crew *crew, const struct cv_crowd_frame *frame, uint64_t now_ms,
+static enum cv_err on_frame(struct cv_worker *pool, const struct cv_crowd_frame *frame, uint64_t now_ms,
                             struct cv_why *why) {
-  CV_TRY(on_hello(crew, frame, why));
+  CV_TRY(on_hello(pool, frame, why));
   if (frame->arrives + frame->tokens + frame->declines > 0) {
-    return cv_fail(why, CV_ERR_DENIED, "a message that only a worker may send");
+    return cv_fail(why, CV_ERR_DENIED, "the broker sent a message that only a worker may send");
   }
   if (frame->goodbye != NULL) {
     char text[CV_WHY_BYTES + 32];
-    (void)snprintf(text, sizeof(text), "the broker closes: %s", frame->goodbye);
-    note(crew, text);
+    (void)snprintf(text, sizeof(text), "the broker closes the connection: %s", frame->goodbye);
+    note(pool, text);
   }
+  /* The order matters: terms come before assignments that refer to them, and acknowledgements free entries for
+   * assignments of the same frame. */
   for (size_t i = 0; i < frame->campaigns; i++) {
-    CV_TRY(on_terms(crew, &frame->campaign[i], why));
+    CV_TRY(on_terms(pool, &frame->campaign[i], why));
   }
   for (size_t i = 0; i < frame->acks; i++) {
-    CV_TRY(on_ack(crew, &frame->ack[i], why));
+    CV_TRY(on_ack(pool, &frame->ack[i], why));
   }
   for (size_t i = 0; i < frame->assigns; i++) {
-    CV_TRY(on_assign(crew, &frame->assign[i], now_ms, why));
+    CV_TRY(on_assign(pool, &frame->assign[i], now_ms, why));
   }
   for (size_t i = 0; i < frame->backoffs; i++) {
-    learn_unwanted(crew, &frame->backoff[i]);
+    learn_unwanted(pool, &frame->backoff[i]);
   }
   for (size_t i = 0; i < frame->backoffs; i++) {
-    CV_TRY(on_backoff(crew, &frame->backoff[i], now_ms));
+    CV_TRY(on_backoff(pool, &frame->backoff[i], now_ms));
   }
   for (size_t i = 0; i < frame->dones; i++) {
-    on_done(crew, frame->done[i], now_ms);
+    on_done(pool, frame->done[i], now_ms);
   }
   return CV_OK;
 }
 
-enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *frame, uint64_t now_ms,
-                          struct cv_why *why) {
-  CV_TRY(unless_failed(crew, CV_OK, why));
-  return unless_failed(crew, on_frame(crew, frame, now_ms, why), why);
+enum cv_err cv_worker_on_crowd(struct cv_worker *pool, const struct cv_crowd_frame *frame, uint64_t now_ms,
+                               struct cv_why *why) {
+  CV_TRY(cv_unless_failed(&pool->failed, CV_OK, why));
+  pool->due = true;
+  return cv_unless_failed(&pool->failed, on_frame(pool, frame, now_ms, why), why);
+}
+
+void cv_worker_tick(struct cv_worker *pool) {
+  pool->due = true;
+}
+
+bool cv_worker_is_pending(const struct cv_worker *pool) {
+  return pool->due;
 }
 
 /* ---- arrivals ---- */
 
-static uint64_t permitted(struct cv_crew *crew, uint64_t now_ms) {
-  if (crew->config.arrival_rate <= 0) {
+/* Token bucket: adds the arrivals that the rate permits since the last call, at most one second of them. */
+static uint64_t permitted(struct cv_worker *pool, uint64_t now_ms) {
+  if (pool->config.arrival_rate <= 0) {
     return UINT64_MAX;
   }
-  double burst = crew->config.arrival_rate > 1 ? crew->config.arrival_rate : 1;
-  crew->allowance += crew->config.arrival_rate * (double)(now_ms - crew->allowance_ms) / 1000;
-  crew->allowance_ms = now_ms;
-  crew->allowance = crew->allowance < burst ? crew->allowance : burst;
-  return (uint64_t)crew->allowance;
+  double burst = pool->config.arrival_rate > 1 ? pool->config.arrival_rate : 1;
+  pool->allowance += pool->config.arrival_rate * (double)(now_ms - pool->allowance_ms) / 1000;
+  pool->allowance_ms = now_ms;
+  pool->allowance = pool->allowance < burst ? pool->allowance : burst;
+  return (uint64_t)pool->allowance;
 }
 
-/* The broker tells a campaign only to who arrives: when nobody is wanted, one comes now and then and asks. */
-static bool next_probe(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_worker) {
-  if (crew->waiting.count > 0 || crew->pendings.count > 0 || now_ms < crew->probed_ms + PROBE_MS) {
+/* The broker sends campaigns only to workers that arrive. While no known campaign wants a worker, one worker arrives
+ * every PROBE_MS to learn of new campaigns. */
+static bool next_probe(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
+  if (pool->waiting.count > 0 || pool->pendings.count > 0 || now_ms < pool->probed_ms + PROBE_MS) {
     return false;
   }
-  crew->probed_ms = now_ms;
-  uint64_t worker = crew->probe;
-  crew->probe = worker == crew->config.last ? crew->config.first : worker + 1;
-  if (crew->here[worker - crew->config.first] || !may_give(crew, worker, 1) ||
-      (crew->config.stock != NULL && cv_stock_left(crew->config.stock, worker) == 0)) {
+  pool->probed_ms = now_ms;
+  uint64_t worker = pool->probe;
+  pool->probe = worker == pool->config.last ? pool->config.first : worker + 1;
+  if (pool->here[worker - pool->config.first] || !may_give(pool, worker, 1) ||
+      (pool->config.stock != NULL && cv_stock_left(pool->config.stock, worker) == 0)) {
     return false;
   }
-  if (crew->wish != NULL) {
-    crew->wish[worker - crew->config.first] = CV_STOCK_NONE;
+  if (pool->wish != NULL) {
+    pool->wish[worker - pool->config.first] = CV_STOCK_NONE;
   }
-  crew->probing = true;
+  pool->probing = true;
   *ret_worker = worker;
   return true;
 }
 
 static bool may_come(void *data, uint64_t worker) {
-  const struct cv_crew *crew = data;
-  return !crew->here[worker - crew->config.first] && is_wanted(crew, worker);
+  const struct cv_worker *pool = data;
+  return !pool->here[worker - pool->config.first] && is_wanted(pool, worker);
 }
 
-/* With a stock: whoever was here and moved on, or has rested, may come again, but for an arm that it has a row of. */
-static bool next_of_stock(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_worker) {
+/* With a stock: frees the workers that moved on or whose backoff is over, and lets the stock choose worker and arm. */
+static bool next_of_stock(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
   uint32_t arm;
-  while (crew->again.count > 0) {
-    crew->here[cv_line_pop(&crew->again) - crew->config.first] = 0;
+  while (pool->again.count > 0) {
+    pool->here[cv_line_pop(&pool->again) - pool->config.first] = 0;
   }
-  while (crew->resting.count > 0 && cv_line_at(&crew->resting, 0)->due_ms <= now_ms) {
-    crew->here[cv_line_pop(&crew->resting) - crew->config.first] = 0;
+  while (pool->resting.count > 0 && cv_line_at(&pool->resting, 0)->due_ms <= now_ms) {
+    pool->here[cv_line_pop(&pool->resting) - pool->config.first] = 0;
   }
-  if (!cv_stock_next(crew->config.stock, now_ms, may_come, crew, ret_worker, &arm)) {
+  if (!cv_stock_next(pool->config.stock, now_ms, may_come, pool, ret_worker, &arm)) {
     return false;
   }
-  crew->wish[*ret_worker - crew->config.first] = arm;
+  pool->wish[*ret_worker - pool->config.first] = arm;
   return true;
 }
 
-/* The next whom a campaign may want: one that comes again, or one that has left or not been here. */
-static bool next_wanted(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_worker) {
-  if (crew->config.stock != NULL) {
-    return next_of_stock(crew, now_ms, ret_worker);
+/* The next worker that a campaign may want: backoff over first, then workers to arrive again, then the others. */
+static bool next_wanted(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
+  if (pool->config.stock != NULL) {
+    return next_of_stock(pool, now_ms, ret_worker);
   }
-  if (crew->resting.count > 0 && cv_line_at(&crew->resting, 0)->due_ms <= now_ms) {
-    *ret_worker = cv_line_pop(&crew->resting);
+  if (pool->resting.count > 0 && cv_line_at(&pool->resting, 0)->due_ms <= now_ms) {
+    *ret_worker = cv_line_pop(&pool->resting);
     return true;
   }
-  if (crew->again.count > 0) {
-    *ret_worker = cv_line_pop(&crew->again);
+  if (pool->again.count > 0) {
+    *ret_worker = cv_line_pop(&pool->again);
     return true;
   }
-  while (crew->next <= crew->config.last) {
-    uint64_t worker = crew->next++;
-    if (!crew->here[worker - crew->config.first] && is_wanted(crew, worker)) {
+  while (pool->next <= pool->config.last) {
+    uint64_t worker = pool->next++;
+    if (!pool->here[worker - pool->config.first] && is_wanted(pool, worker)) {
       *ret_worker = worker;
       return true;
     }
@@ -713,85 +671,73 @@ static bool next_wanted(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_wor
 }
 
 /* The next worker to arrive; false if there is none now. */
-static bool next_arrival(struct cv_crew *crew, uint64_t now_ms, uint64_t *ret_worker) {
-  if (next_wanted(crew, now_ms, ret_worker)) {
-    crew->probing = false;
+static bool next_arrival(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
+  if (next_wanted(pool, now_ms, ret_worker)) {
+    pool->probing = false;
     return true;
   }
-  return next_probe(crew, now_ms, ret_worker);
+  return next_probe(pool, now_ms, ret_worker);
 }
 
 /*
- * Keeps as many waiting at the broker as can be assigned in the next turns; of those who are hired one by one all:
- * whoever waits may not be the one that is wanted.
+ * Keeps twice the concurrency waiting at the broker, so that it can assign without a round trip. In campaigns that hire
+ * every worker waits, since the broker may want any one of them.
  */
-static enum cv_err arrive(struct cv_crew *crew, uint64_t now_ms) {
-  uint64_t most = permitted(crew, now_ms);
+static enum cv_err arrive(struct cv_worker *pool, uint64_t now_ms) {
+  uint64_t most = permitted(pool, now_ms);
   uint64_t hired = 0;
-  for (size_t i = 0; i < crew->config.works; i++) {
-    hired += crew->config.work[i].hires ? crew->config.work[i].arms : 0;
+  for (size_t i = 0; i < pool->config.works; i++) {
+    hired += pool->config.work[i].hires ? pool->config.work[i].arms : 0;
   }
-  uint64_t ahead = 2 * (uint64_t)crew->config.concurrency + hired;
-  if (crew->waiting.count > crew->config.concurrency + hired && crew->config.arrival_rate <= 0) {
+  uint64_t ahead = 2 * (uint64_t)pool->config.concurrency + hired;
+  if (pool->waiting.count > pool->config.concurrency + hired && pool->config.arrival_rate <= 0) {
     return CV_OK;
   }
   uint64_t worker;
-  for (uint64_t n = 0; n < most && crew->waiting.count < ahead && next_arrival(crew, now_ms, &worker); n++) {
-    crew->here[worker - crew->config.first] = 1;
-    CV_TRY(cv_line_push(&crew->waiting, worker, 0));
-    CV_TRY(cv_outbox_arrive(&crew->outbox, worker,
-                            crew->wish == NULL ? CV_WISH_NONE : crew->wish[worker - crew->config.first]));
-    crew->allowance -= crew->config.arrival_rate > 0;
+  for (uint64_t n = 0; n < most && pool->waiting.count < ahead && next_arrival(pool, now_ms, &worker); n++) {
+    pool->here[worker - pool->config.first] = 1;
+    CV_TRY(cv_line_push(&pool->waiting, worker, 0));
+    CV_TRY(cv_worker_outbox_arrive(&pool->outbox, worker,
+                                   pool->wish == NULL ? CV_WISH_NONE : pool->wish[worker - pool->config.first]));
+    pool->allowance -= pool->config.arrival_rate > 0;
   }
   return CV_OK;
 }
 
-bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame *ret) {
-  if (unless_failed(crew, drop_late(crew, now_ms), NULL) != CV_OK || !crew->open ||
-      unless_failed(crew, arrive(crew, now_ms), NULL) != CV_OK) {
+bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_frame *ret) {
+  pool->due = false;
+  /* Late tokens expire even while the connection is closed; arrivals need an open one. */
+  if (cv_unless_failed(&pool->failed, drop_late(pool, now_ms), NULL) != CV_OK || !pool->open ||
+      cv_unless_failed(&pool->failed, arrive(pool, now_ms), NULL) != CV_OK) {
     return false;
   }
-  struct cv_crowd_frame frame = {
-      .hello = {.present = crew->hello_due, .version = CV_WIRE_VERSION, .program = "crowdveil-worker"},
-      .tokens = crew->outbox.tokens,
-      .token = crew->outbox.token,
-      .declines = crew->outbox.declines,
-      .decline = crew->outbox.decline,
-  };
-  if (crew->outbox.arrivals > 0 || crew->hello_due) {
-    crew->arrive = (struct cv_arrive){.workers = crew->outbox.arrivals,
-                                      .worker = crew->outbox.worker,
-                                      .wish = crew->wish == NULL ? NULL : crew->outbox.wish,
-                                      .credit = crew->config.concurrency};
-    frame.arrives = 1;
-    frame.arrive = &crew->arrive;
-  }
-  crew->hello_due = false;
-  cv_outbox_clear(&crew->outbox);
+  struct cv_crowd_frame frame;
+  cv_worker_outbox_frame(&pool->outbox, pool->config.concurrency, pool->hello_due, pool->wish != NULL, &frame);
+  frame.hello =
+      (struct cv_hello){.present = pool->hello_due, .version = CV_WIRE_VERSION, .program = "crowdveil-worker"};
+  pool->hello_due = false;
+  cv_worker_outbox_clear(&pool->outbox);
   *ret = frame;
   return frame.hello.present || frame.arrives + frame.tokens + frame.declines > 0;
 }
 
-/* Nobody who is away could come, were every arm open. */
-static bool is_used_up(const struct cv_crew *crew) {
-  const struct cv_stock *stock = crew->config.stock;
-  return stock == NULL ? crew->next > crew->config.last : !cv_stock_any(stock, may_come, (void *)(uintptr_t)crew);
+/* True if no absent worker could arrive, even if every arm were open. */
+static bool is_used_up(const struct cv_worker *pool) {
+  const struct cv_stock *stock = pool->config.stock;
+  return stock == NULL ? pool->next > pool->config.last : !cv_stock_any(stock, may_come, (void *)(uintptr_t)pool);
 }
 
-bool cv_crew_is_done(const struct cv_crew *crew) {
-  bool any_live = false;
-  for (uint32_t i = 0; i < crew->engagements; i++) {
-    any_live = any_live || is_live(&crew->engagement[i]);
-  }
-  bool nobody_left = crew->waiting.count == (crew->probing ? 1 : 0) && crew->again.count == 0 &&
-                     crew->resting.count == 0 && is_used_up(crew);
+bool cv_worker_is_done(const struct cv_worker *pool) {
+  bool any_live = cv_worker_campaigns_any_live(&pool->campaigns);
+  bool nobody_left = pool->waiting.count == (pool->probing ? 1 : 0) && pool->again.count == 0 &&
+                     pool->resting.count == 0 && is_used_up(pool);
   bool all_met = true;
-  for (size_t i = 0; i < crew->config.works; i++) {
-    all_met = all_met && crew->met[i];
+  for (size_t i = 0; i < pool->config.works; i++) {
+    all_met = all_met && pool->met[i];
   }
-  return crew->pendings.count == 0 && (nobody_left || (all_met && !any_live));
+  return pool->pendings.count == 0 && (nobody_left || (all_met && !any_live));
 }
 
-void cv_crew_figures(const struct cv_crew *crew, struct cv_crew_figures *ret) {
-  *ret = crew->figures;
+void cv_worker_figures(const struct cv_worker *pool, struct cv_worker_figures *ret) {
+  *ret = pool->figures;
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection that speaks for a range of virtual workers; a single worker is a range of one. Pure: time and
- * randomness are arguments.
+ * The core of a worker pool: a range of virtual workers on one connection; a single worker is a range of one. Pure:
+ * time and randomness are arguments.
  *
- * Each worker arrives, waits for an assignment, scores, privatizes, sends its token, and leaves once that is
- * acknowledged, or arrives again while a campaign takes more of it. A token that is not acknowledged is kept and sent
- * again, the same, on the next connection.
+ * Each worker arrives, waits for an assignment, scores, privatizes, sends its token and waits for the acknowledgement.
+ * Then it leaves, or arrives again while a campaign takes more tokens from it. The pool keeps an unacknowledged token
+ * and sends the same token again on the next connection.
  *
- *   opened -> events -> cv_crew_flush() -> send -> ... -> closed -> opened again -> ...
+ *   opened -> events -> cv_worker_flush() -> send -> ... -> closed -> opened again -> ...
  *
- * Out of memory, wherever it happens, ends the crew: from then on cv_crew_frame() is CV_ERR_NOMEM, cv_crew_flush()
- * gives nothing and cv_crew_has_failed() is true. The shell stops the process; what it owed will be asked of others.
+ * Running out of memory ends the pool: from then on cv_worker_on_crowd() returns CV_ERR_NOMEM, cv_worker_flush()
+ * returns false and cv_worker_has_failed() returns true. The shell stops the process, and the broker assigns the open
+ * places to other workers.
  */
 #ifndef CV_WORKER_CORE_H
 #define CV_WORKER_CORE_H
@@ -23,76 +24,82 @@
 #include "worker/quality/moment.h"
 #include "worker/stock.h"
 
-struct cv_crew;
+struct cv_worker;
 
-/* A campaign that there are scores for; borrowed. */
+/* The scores of one campaign; borrowed. */
 struct cv_work {
-  const char *campaign; /* its name: no other work has it */
-  uint32_t arms;        /* that there are scores for */
-  bool hires;           /* each arm is one worker, who alone may be asked for it: all of them wait */
-  /* The score of a token; CV_ERR_LIMIT when the data have run out. */
+  const char *campaign; /* campaign name, unique among the works */
+  uint32_t arms;        /* number of arms with scores */
+  bool hires;           /* each arm is one worker, and only that worker may answer for it: keep all of them waiting */
+  /* Sets the score of a token; CV_ERR_LIMIT if the data have run out. */
   enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);
   void *data;
 };
 
-struct cv_crew_config {
+struct cv_worker_config {
   uint64_t first, last; /* ids of the workers, both included */
   uint32_t concurrency; /* assignments held at once, 1 .. 8192 */
-  double arrival_rate;  /* workers a second; 0 = as fast as they are taken */
+  double arrival_rate;  /* workers per second; 0 = as fast as the broker assigns them */
   struct cv_accept accept;
-  const struct cv_work *work; /* `works` of them, at least one; whichever requester's, of those that are accepted */
+  const struct cv_work *work; /* `works` of them, at least one; each serves any accepted requester */
   size_t works;
-  /* Where each worker has rows of its own and answers with these alone, else NULL; then there is one work, whose
-   * `score` is not asked. */
+  /* Set if each worker has rows of its own and answers only with them, else NULL. With a stock there is exactly one
+   * work, and the core does not call its `score`. */
   struct cv_stock *stock;
-  /* What each worker has given in earlier runs, in scores, from the first on; NULL: nothing. */
+  /* Per worker from `first` on: scores given in earlier runs; NULL: none. */
   const uint32_t *given;
-  /* A worker comes to have given so many. The token leaves with the next flush: the shell keeps the count before that.
-   * NULL: nobody keeps it. */
+  /* Reports a worker's new total of scores given. The token leaves with the next flush; the shell must store the total
+   * before it sends that frame. NULL: totals are not stored. */
   void (*give)(void *data, uint64_t worker, uint32_t scores);
   void *give_data;
   struct cv_rng *rng; /* for the privatizer */
   /* Unsafe, for tests: a token's value is a function of (privatizer_seed, arm, place) instead. */
   bool privatizer_seeded;
   uint64_t privatizer_seed;
-  /* One line about what a person may want to know; may be NULL. */
+  /* Logs one line for the operator; may be NULL. */
   void (*note)(void *data, const char *text);
   void *note_data;
 };
 
-struct cv_crew_figures {
+struct cv_worker_figures {
   uint64_t accepted, duplicates, expired, refused;
-  uint32_t campaigns; /* taken part in */
+  uint32_t campaigns; /* whose terms the pool accepted */
 };
 
-/* What the config points to is borrowed for as long. CV_ERR_INVALID with the reason, or CV_ERR_NOMEM. */
-CV_MUST_USE enum cv_err cv_crew_new(const struct cv_crew_config *config, struct cv_crew **ret, struct cv_why *why);
-void cv_crew_free(struct cv_crew *crew);
-
-/* The connection is there, and its tokens without an answer are sent again; or is gone, and so is who waited. */
-void cv_crew_opened(struct cv_crew *crew, uint64_t now_ms);
-void cv_crew_closed(struct cv_crew *crew);
-/*
- * An error means that the broker broke the protocol (it spoke before its hello, assigned to who did not ask or an arm
- * that is not there, asked a worker for more tokens than its own terms say, ...): the shell closes with the reason.
- */
-CV_MUST_USE enum cv_err cv_crew_frame(struct cv_crew *crew, const struct cv_crowd_frame *frame, uint64_t now_ms,
+/* Borrows what the config points to until cv_worker_free(). CV_ERR_INVALID with the reason, or CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_worker_new(const struct cv_worker_config *config, struct cv_worker **ret,
                                       struct cv_why *why);
-/*
- * What is to be sent now; false if nothing is. Points into the crew's memory until the next call of any kind; may be
- * larger than a frame, the shell cuts it.
- */
-bool cv_crew_flush(struct cv_crew *crew, uint64_t now_ms, struct cv_crowd_frame *ret);
+void cv_worker_free(struct cv_worker *pool);
 
-/* Memory has run out; to be asked after each turn. */
-bool cv_crew_has_failed(const struct cv_crew *crew);
+/* Connection opened: queues every unacknowledged token again. Connection closed: waiting workers will arrive again. */
+void cv_worker_join(struct cv_worker *pool, uint64_t now_ms);
+void cv_worker_leave(struct cv_worker *pool);
+/*
+ * Takes in one frame of the broker. An error other than CV_ERR_NOMEM means that the broker broke the protocol, for
+ * example a message before its hello, an assignment for a worker that did not arrive or for an unknown arm, or more
+ * assignments for a worker than the terms allow. The shell then closes the connection with the reason.
+ */
+CV_MUST_USE enum cv_err cv_worker_on_crowd(struct cv_worker *pool, const struct cv_crowd_frame *frame, uint64_t now_ms,
+                                           struct cv_why *why);
+/* Call several times a second: workers in backoff may be due, and the arrival rate may permit arrivals. */
+void cv_worker_tick(struct cv_worker *pool);
+/* True if an event or a tick came since the last flush. */
+bool cv_worker_is_pending(const struct cv_worker *pool);
+/*
+ * Sets *ret to the frame to send now; returns false if there is none. *ret points into the pool's memory and is valid
+ * until the next call of any cv_worker function. It may exceed the frame size limit: the shell splits it.
+ */
+bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_frame *ret);
+
+/* True once memory has run out. The shell checks it after each turn. */
+bool cv_worker_has_failed(const struct cv_worker *pool);
 
 /*
- * Nothing is without acknowledgement, and: it has met a campaign for each of its works, and those are over or declined,
- * or no worker has a token left to give (with a stock: no row for which a token may be wanted). What other requesters
- * call by the same name has not been met.
+ * True if every token is acknowledged and one of these holds: the pool has met a campaign of an accepted requester for
+ * each of its works, and all of them are done or declined; or no worker can give another token (with a stock: no
+ * worker has a row that a campaign may want).
  */
-bool cv_crew_is_done(const struct cv_crew *crew);
-void cv_crew_figures(const struct cv_crew *crew, struct cv_crew_figures *ret);
+bool cv_worker_is_done(const struct cv_worker *pool);
+void cv_worker_figures(const struct cv_worker *pool, struct cv_worker_figures *ret);
 
 #endif

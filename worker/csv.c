@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two passes, so that memory is 4 bytes a row: the first finds the items, how many rows each has and the range of the
- * scores; the second puts each score where it belongs. In between the items are sorted and numbered.
+ * The reader makes two passes and so needs only 4 bytes per row. The first pass finds the items, their numbers of rows
+ * and the range of the scores. Then the items are sorted and numbered. The second pass stores each score at its place.
  */
 #include "worker/csv.h"
 
@@ -12,6 +12,7 @@
 
 #include "common/base/grid.h"
 #include "common/base/table.h"
+#include "common/base/text.h"
 #include "worker/records.h"
 
 struct item {
@@ -19,7 +20,7 @@ struct item {
   bool is_number;
   double number;
   uint64_t rows;
-  uint64_t next; /* second pass: where its next row goes */
+  uint64_t next; /* second pass: index of the item's next row */
   uint32_t arm;
   UT_hash_handle hh;
 };
@@ -35,7 +36,7 @@ struct reading {
   struct cv_records records;
   uint32_t columns, item_at, score_at, worker_at;
   struct item *items;     /* by name */
-  struct person *persons; /* by name, in the file's order; NULL without a column of them */
+  struct person *persons; /* by name, in the file's order; NULL without a worker column */
   uint64_t rows;
   double smallest, largest;
 };
@@ -43,7 +44,7 @@ struct reading {
 #define LINE(reading) (reading)->ask->path, (unsigned long long)(reading)->records.start
 
 static enum cv_err changed(const struct reading *reading, struct cv_why *why) {
-  return cv_fail(why, CV_ERR_IO, "%s:%llu: the file was changed while it was read", LINE(reading));
+  return cv_fail(why, CV_ERR_IO, "%s:%llu: the file changed during reading", LINE(reading));
 }
 
 /* ---- the header ---- */
@@ -69,11 +70,10 @@ static enum cv_err read_header(struct reading *reading, struct cv_why *why) {
 static enum cv_err parse_score(const struct reading *reading, double *ret, struct cv_why *why) {
   const struct cv_csv_ask *ask = reading->ask;
   const char *text = cv_records_field(&reading->records, reading->score_at);
-  struct cv_quote quote;
   double score;
   if (!cv_records_number(text, &score)) {
     return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s \"%s\" is not a number", LINE(reading), ask->score_column,
-                   cv_quote(&quote, text));
+                   cv_text_piece(text).text);
   }
   if (ask->has_scale && !(score >= ask->low && score <= ask->high)) {
     return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s %.10g is outside %.10g..%.10g, the campaign's scale",
@@ -95,14 +95,14 @@ static enum cv_err next_row(struct reading *reading, bool *ret_end, const char *
 }
 
 static enum cv_err add_item(struct reading *reading, const char *name, struct item **ret, struct cv_why *why) {
-  struct cv_quote quote;
   if (!cv_name_is_valid(name)) {
-    return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s \"%s\" is no name; expected 1 to %d bytes of printable UTF-8",
-                   LINE(reading), reading->ask->item_column, cv_quote(&quote, name), CV_NAME_BYTES - 1);
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s:%llu: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8", LINE(reading),
+                   reading->ask->item_column, cv_text_piece(name).text, CV_NAME_BYTES - 1);
   }
   if (HASH_COUNT(reading->items) == CV_ARMS_MAX) {
-    return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: \"%s\" is one item too many; expected at most %d different ones",
-                   LINE(reading), cv_quote(&quote, name), CV_ARMS_MAX);
+    return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: too many different items at \"%s\"; expected at most %d", LINE(reading),
+                   cv_text_piece(name).text, CV_ARMS_MAX);
   }
   struct item *item = calloc(1, sizeof(*item));
   if (item == NULL) {
@@ -125,18 +125,16 @@ static bool is_person(const char *name) {
 /* Counts a row of the current record's person. */
 static enum cv_err count_person(struct reading *reading, struct cv_why *why) {
   const char *name = cv_records_field(&reading->records, reading->worker_at);
-  struct cv_quote quote;
   struct person *person;
   HASH_FIND_STR(reading->persons, name, person);
   if (person == NULL && (!is_person(name) || HASH_COUNT(reading->persons) == CV_PERSONS_MAX)) {
     return is_person(name)
-               ? cv_fail(why, CV_ERR_LIMIT, "%s:%llu: one person too many; expected at most %d", LINE(reading),
+               ? cv_fail(why, CV_ERR_LIMIT, "%s:%llu: too many different workers; expected at most %d", LINE(reading),
                          CV_PERSONS_MAX)
-               : cv_fail(
-                     why, CV_ERR_INVALID,
-                     "%s:%llu: %s \"%s\" names nobody; expected 1 to %d bytes of printable UTF-8 without a blank at "
-                     "either end",
-                     LINE(reading), reading->ask->worker_column, cv_quote(&quote, name), CV_NAME_BYTES - 1);
+               : cv_fail(why, CV_ERR_INVALID,
+                         "%s:%llu: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8 without a "
+                         "blank at either end",
+                         LINE(reading), reading->ask->worker_column, cv_text_piece(name).text, CV_NAME_BYTES - 1);
   }
   if (person == NULL) {
     person = calloc(1, sizeof(*person));
@@ -208,11 +206,11 @@ static enum cv_err choose_scale(const struct reading *reading, struct cv_csv_dat
   data->high = ask->has_scale ? ask->high : reading->largest;
   if (!(data->low < data->high)) {
     return cv_fail(why, CV_ERR_INVALID,
-                   "%s: every %s is %.10g, which makes no scale; expected different scores, or a scale", ask->path,
+                   "%s: every %s is %.10g; expected different scores, or items.scale in the campaign file", ask->path,
                    ask->score_column, data->low);
   }
   if (!isfinite(data->high - data->low)) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: scores from %.10g to %.10g are too far apart", ask->path, data->low,
+    return cv_fail(why, CV_ERR_INVALID, "%s: the range of scores, %.10g to %.10g, is too large", ask->path, data->low,
                    data->high);
   }
   return CV_OK;
@@ -231,6 +229,7 @@ static enum cv_err lay_out_persons(struct reading *reading, struct cv_persons *p
   return CV_OK;
 }
 
+/* Numbers the items and allocates the result: start[] of each arm and person follows from the counts of pass one. */
 static enum cv_err lay_out(struct reading *reading, struct cv_csv_data *data, struct cv_why *why) {
   uint32_t arms = HASH_COUNT(reading->items);
   if (arms == 0) {
@@ -284,6 +283,7 @@ static enum cv_err second_pass(struct reading *reading, struct cv_csv_data *data
     }
     struct item *item;
     HASH_FIND_STR(reading->items, name, item);
+    /* Any difference to the counts of the first pass would write out of bounds. */
     if (left == 0 || item == NULL || item->rows == 0 || !(score >= data->low && score <= data->high)) {
       return changed(reading, why);
     }

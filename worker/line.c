@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/array.h"
+
 void cv_line_fini(struct cv_line *line) {
   free(line->entry);
   *line = (struct cv_line){0};
@@ -13,20 +15,7 @@ static struct cv_line_entry *slot(const struct cv_line *line, uint32_t i) {
 }
 
 enum cv_err cv_line_push(struct cv_line *line, uint64_t worker, uint64_t due_ms) {
-  if (line->count == line->cap) {
-    uint32_t cap = line->cap == 0 ? 64 : line->cap * 2;
-    struct cv_line_entry *grown = malloc(cap * sizeof(*grown));
-    if (grown == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    for (uint32_t i = 0; i < line->count; i++) {
-      grown[i] = *slot(line, i);
-    }
-    free(line->entry);
-    line->entry = grown;
-    line->cap = cap;
-    line->head = 0;
-  }
+  CV_TRY(CV_ARRAY_RING_ROOM(line->entry, line->head, line->count, line->cap));
   *slot(line, line->count++) = (struct cv_line_entry){.worker = worker, .due_ms = due_ms};
   return CV_OK;
 }
@@ -52,6 +41,7 @@ bool cv_line_remove(struct cv_line *line, uint64_t worker) {
   if (at == line->count) {
     return false;
   }
+  /* Close the gap by moving the entries before it back by one, then drop the front. */
   for (; at > 0; at--) {
     *slot(line, at) = *slot(line, at - 1);
   }

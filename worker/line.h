@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers in a line: first come, first out; a worker may also be taken from its middle. */
+/* A first-in, first-out queue of workers, from which any worker can be removed. */
 #ifndef CV_WORKER_LINE_H
 #define CV_WORKER_LINE_H
 
@@ -15,17 +15,18 @@ struct cv_line_entry {
 
 struct cv_line {
   struct cv_line_entry *entry; /* ring */
-  uint32_t cap, head, count;
+  size_t cap, head;
+  uint32_t count;
 };
 
 void cv_line_fini(struct cv_line *line);
-/* At the back. CV_ERR_NOMEM. */
+/* Appends at the back. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_line_push(struct cv_line *line, uint64_t worker, uint64_t due_ms);
-/* The i-th from the front. */
+/* The i-th entry from the front; i < count. */
 const struct cv_line_entry *cv_line_at(const struct cv_line *line, uint32_t i);
-/* The worker at the front; there is one. */
+/* Removes and returns the worker at the front; the line must not be empty. */
 uint64_t cv_line_pop(struct cv_line *line);
-/* False if it is not in the line. Quick at the front. */
+/* Removes a worker; false if it is not in the line. Costs O(its distance from the front). */
 bool cv_line_remove(struct cv_line *line, uint64_t worker);
 
 #endif

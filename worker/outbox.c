@@ -4,49 +4,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum cv_err grow(void **array, size_t count, size_t *cap, size_t size) {
-  if (count < *cap) {
-    return CV_OK;
-  }
-  size_t more = *cap == 0 ? 64 : *cap * 2;
-  void *grown = realloc(*array, more * size);
-  if (grown == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  *array = grown;
-  *cap = more;
-  return CV_OK;
-}
+#include "common/base/array.h"
 
-void cv_outbox_fini(struct cv_outbox *outbox) {
+void cv_worker_outbox_fini(struct cv_worker_outbox *outbox) {
   free(outbox->worker);
   free(outbox->wish);
   free(outbox->token);
   free(outbox->decline);
-  *outbox = (struct cv_outbox){0};
+  *outbox = (struct cv_worker_outbox){0};
 }
 
-void cv_outbox_clear(struct cv_outbox *outbox) {
+void cv_worker_outbox_clear(struct cv_worker_outbox *outbox) {
   outbox->arrivals = outbox->tokens = outbox->declines = 0;
   outbox->batch++;
 }
 
-enum cv_err cv_outbox_arrive(struct cv_outbox *outbox, uint64_t worker, uint32_t wish) {
-  void *workers = outbox->worker, *wishes = outbox->wish;
-  CV_TRY(grow(&workers, outbox->arrivals, &outbox->worker_cap, sizeof(*outbox->worker)));
-  outbox->worker = workers;
-  CV_TRY(grow(&wishes, outbox->arrivals, &outbox->wish_cap, sizeof(*outbox->wish)));
-  outbox->wish = wishes;
+enum cv_err cv_worker_outbox_arrive(struct cv_worker_outbox *outbox, uint64_t worker, uint32_t wish) {
+  CV_TRY(CV_ARRAY_ROOM(outbox->worker, outbox->arrivals + 1, outbox->worker_cap));
+  CV_TRY(CV_ARRAY_ROOM(outbox->wish, outbox->arrivals + 1, outbox->wish_cap));
   outbox->worker[outbox->arrivals] = worker;
   outbox->wish[outbox->arrivals++] = wish;
   return CV_OK;
 }
 
-enum cv_err cv_outbox_token(struct cv_outbox *outbox, struct cv_pending *pending) {
-  void *array = outbox->token;
-  CV_TRY(grow(&array, outbox->tokens, &outbox->token_cap, sizeof(*outbox->token)));
-  outbox->token = array;
-  struct cv_token *token = &outbox->token[outbox->tokens++];
+enum cv_err cv_worker_outbox_token(struct cv_worker_outbox *outbox, struct cv_pending *pending) {
+  struct cv_token *token = CV_ARRAY_PUSH(outbox->token, outbox->tokens, outbox->token_cap);
+  if (token == NULL) {
+    return CV_ERR_NOMEM;
+  }
   memcpy(token->ticket, pending->ticket, sizeof(token->ticket));
   token->values = pending->values;
   token->value = pending->value;
@@ -54,17 +39,41 @@ enum cv_err cv_outbox_token(struct cv_outbox *outbox, struct cv_pending *pending
   return CV_OK;
 }
 
-bool cv_outbox_holds(const struct cv_outbox *outbox, const struct cv_pending *pending) {
+bool cv_worker_outbox_holds(const struct cv_worker_outbox *outbox, const struct cv_pending *pending) {
   return pending->batch == outbox->batch;
 }
 
-struct cv_decline *cv_outbox_decline(struct cv_outbox *outbox) {
-  void *array = outbox->decline;
-  if (grow(&array, outbox->declines, &outbox->decline_cap, sizeof(*outbox->decline)) != CV_OK) {
-    return NULL;
+struct cv_decline *cv_worker_outbox_decline(struct cv_worker_outbox *outbox) {
+  struct cv_decline *decline = CV_ARRAY_PUSH(outbox->decline, outbox->declines, outbox->decline_cap);
+  if (decline != NULL) {
+    *decline = (struct cv_decline){0};
   }
-  outbox->decline = array;
-  struct cv_decline *decline = &outbox->decline[outbox->declines++];
-  *decline = (struct cv_decline){0};
   return decline;
+}
+
+/* Splits the arrivals into Arrive messages of at most CV_ARRIVE_MOST workers; without arrivals one empty Arrive carries
+ * the credit. */
+static void fill_arrives(struct cv_worker_outbox *outbox, uint32_t credit, bool wishes, struct cv_crowd_frame *frame) {
+  size_t said = 0;
+  do {
+    CV_REQUIRE(frame->arrives < CV_ARRIVES_MOST);
+    size_t left = outbox->arrivals - said, workers = left < CV_ARRIVE_MOST ? left : CV_ARRIVE_MOST;
+    outbox->arrive[frame->arrives++] = (struct cv_arrive){.workers = workers,
+                                                          .worker = workers == 0 ? NULL : outbox->worker + said,
+                                                          .wish = workers == 0 || !wishes ? NULL : outbox->wish + said,
+                                                          .credit = credit};
+    said += workers;
+  } while (said < outbox->arrivals);
+}
+
+void cv_worker_outbox_frame(struct cv_worker_outbox *outbox, uint32_t credit, bool say_credit, bool wishes,
+                            struct cv_crowd_frame *ret) {
+  *ret = (struct cv_crowd_frame){.arrive = outbox->arrive,
+                                 .tokens = outbox->tokens,
+                                 .token = outbox->token,
+                                 .declines = outbox->declines,
+                                 .decline = outbox->decline};
+  if (outbox->arrivals > 0 || say_credit) {
+    fill_arrives(outbox, credit, wishes, ret);
+  }
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/array.h"
 #include "common/base/text.h"
 #include "worker/csv.h"
 
@@ -18,8 +19,9 @@ enum cv_err cv_records_rewind(struct cv_records *records, struct cv_why *why) {
   static const char mark[] = "\xef\xbb\xbf";
   char head[3];
   if (fseek(records->file, 0, SEEK_SET) != 0) {
-    return cv_fail(why, CV_ERR_IO, "%s: cannot be read from its start: %s", records->path, strerror(errno));
+    return cv_fail(why, CV_ERR_IO, "%s: cannot seek to the start: %s", records->path, strerror(errno));
   }
+  /* Skip a UTF-8 byte order mark. */
   size_t n = fread(head, 1, sizeof(head), records->file);
   long skip = n == sizeof(head) && memcmp(head, mark, sizeof(head)) == 0 ? 3 : 0;
   if (ferror(records->file) || fseek(records->file, skip, SEEK_SET) != 0) {
@@ -37,7 +39,7 @@ enum cv_err cv_records_open(const char *path, char delimiter, struct cv_records 
   }
   enum cv_err err = CV_OK;
   if (fstat(fileno(records.file), &about) != 0 || !S_ISREG(about.st_mode)) {
-    err = cv_fail(why, CV_ERR_IO, "%s: is not a regular file; expected a file with rows", path);
+    err = cv_fail(why, CV_ERR_IO, "%s: not a regular file; expected a file with rows", path);
   }
   records.at = calloc(CV_CSV_COLUMNS_MAX, sizeof(*records.at));
   if (err == CV_OK && records.at == NULL) {
@@ -70,7 +72,7 @@ const char *cv_records_field(const struct cv_records *records, uint32_t i) {
 
 static enum cv_err put(struct cv_records *records, int c, struct cv_why *why) {
   if (c == '\0') {
-    return fail_at(records, records->line, why, "a zero byte; expected text");
+    return fail_at(records, records->line, why, "the line contains a zero byte; expected text");
   }
   if (records->used - records->at[records->fields - 1] >= CV_CSV_FIELD_BYTES) {
     (void)cv_fail(why, CV_ERR_LIMIT, "%s:%llu: field %u is longer than %d bytes", records->path,
@@ -81,32 +83,26 @@ static enum cv_err put(struct cv_records *records, int c, struct cv_why *why) {
   return CV_OK;
 }
 
-/* Room for a field of any length, so that putting a byte is only a store. */
+/* Reserves room for the longest field, so that put() never allocates. */
 static enum cv_err begin_field(struct cv_records *records, struct cv_why *why) {
   if (records->fields == CV_CSV_COLUMNS_MAX) {
-    return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: more than %d fields", records->path, (unsigned long long)records->start,
-                   CV_CSV_COLUMNS_MAX);
+    return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: too many fields; expected at most %d", records->path,
+                   (unsigned long long)records->start, CV_CSV_COLUMNS_MAX);
   }
-  if (records->cap - records->used < CV_CSV_FIELD_BYTES + 1) {
-    size_t cap = records->cap + 4 * (CV_CSV_FIELD_BYTES + 1);
-    char *grown = realloc(records->text, cap);
-    if (grown == NULL) {
-      return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", records->path);
-    }
-    records->text = grown;
-    records->cap = cap;
+  if (CV_ARRAY_ROOM(records->text, records->used + CV_CSV_FIELD_BYTES + 1, records->cap) != CV_OK) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", records->path);
   }
   records->at[records->fields++] = (uint32_t)records->used;
   return CV_OK;
 }
 
-/* After the opening quote; *ret_next is what follows the closing one. */
+/* Reads a quoted field after its opening quote; *ret_next is the character after the closing quote. */
 static enum cv_err read_quoted(struct cv_records *records, int *ret_next, struct cv_why *why) {
   uint64_t opened = records->line;
   for (;;) {
     int c = getc_unlocked(records->file);
     if (c == EOF) {
-      return fail_at(records, opened, why, "a quoted field has no end; expected a closing double quote");
+      return fail_at(records, opened, why, "unterminated quoted field; expected a closing double quote");
     }
     if (c == '"') {
       c = getc_unlocked(records->file);
@@ -120,7 +116,7 @@ static enum cv_err read_quoted(struct cv_records *records, int *ret_next, struct
   }
 }
 
-/* *ret_next is what ended the field: the delimiter, '\n' or EOF. */
+/* Reads one field; *ret_next is the character that ended it: the delimiter, '\n' or EOF. */
 static enum cv_err read_field(struct cv_records *records, int *ret_next, struct cv_why *why) {
   CV_TRY(begin_field(records, why));
   int c = getc_unlocked(records->file);
@@ -141,7 +137,7 @@ static enum cv_err read_field(struct cv_records *records, int *ret_next, struct 
     }
     if (c == '"') {
       return fail_at(records, records->line, why,
-                     "a double quote inside a field without quotes; expected the field in quotes and this one doubled");
+                     "a double quote inside an unquoted field; expected a quoted field with this quote doubled");
     }
     CV_TRY(put(records, c, why));
     c = getc_unlocked(records->file);
@@ -179,21 +175,12 @@ enum cv_err cv_records_row(struct cv_records *records, uint32_t fields, bool *re
                        (unsigned long long)records->start, records->fields, fields);
 }
 
-const char *cv_quote(struct cv_quote *quote, const char *text) {
-  size_t n = strnlen(text, sizeof(quote->text) - 1);
-  memcpy(quote->text, text, n);
-  quote->text[n] = '\0';
-  cv_text_clean(quote->text, n);
-  return quote->text;
-}
-
 static enum cv_err missing_column(const struct cv_records *records, const char *name, struct cv_why *why) {
   char list[240] = "";
   size_t used = 0;
   for (uint32_t i = 0; i < records->fields && used < sizeof(list); i++) {
-    struct cv_quote quote;
     used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i == 0 ? "" : ", ",
-                             cv_quote(&quote, cv_records_field(records, i)));
+                             cv_text_piece(cv_records_field(records, i)).text);
   }
   if (used >= sizeof(list)) {
     (void)snprintf(list + sizeof(list) - 5, 5, " ...");
@@ -221,7 +208,7 @@ enum cv_err cv_records_column(const struct cv_records *records, const char *name
   return CV_OK;
 }
 
-/* strtod alone would take "nan", "inf" and hexadecimal. */
+/* strtod() alone would also accept "nan", "inf" and hexadecimal numbers. */
 bool cv_records_number(const char *text, double *ret) {
   text += strspn(text, " \t");
   size_t n = strspn(text, "+-.0123456789eE");

@@ -2,40 +2,25 @@
 #include "worker/source.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/grid.h"
 #include "worker/csv.h"
 #include "worker/taxi.h"
 
-static const char *model_name(enum cv_rewards rewards) {
-  switch (rewards) {
-    case CV_REWARDS_BERNOULLI:
-      return "bernoulli";
-    case CV_REWARDS_BETA:
-      return "beta";
-    case CV_REWARDS_CLIPPED_NORMAL:
-      return "clipped-normal";
-    case CV_REWARDS_TRUNCATED_NORMAL:
-      return "truncated-normal";
-  }
-  return "";
-}
-
-/* Qualities, spreads and costs as Zhao et al. (2020, section 5.1) draw them. */
-static void draw_worker(const struct cv_items *items, uint64_t seed, uint32_t i, struct cv_quality_item *item,
-                        double *ret_cost) {
-  enum { WORKERS = 1 /* a stream apart from that of the items' means */ };
-  bool is_normal = items->rewards == CV_REWARDS_CLIPPED_NORMAL || items->rewards == CV_REWARDS_TRUNCATED_NORMAL;
+/* Draws a worker's mean and spread as in Zhao et al. (2020, section 5.1). Returns the position of its cost between the
+ * lowest (0) and the highest (1). */
+static double draw_worker(const struct cv_items_law *law, uint64_t seed, uint32_t i, struct cv_quality_item *item) {
+  enum { WORKERS = 1 /* a stream other than that of the items' means */ };
+  bool is_normal = law->rewards == CV_REWARDS_CLIPPED_NORMAL || law->rewards == CV_REWARDS_TRUNCATED_NORMAL;
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, seed, CV_RNG_INSTANCE, WORKERS, i);
   item->mean = cv_rng_unit(&rng.rng);
-  /* Open at 0, where a normal law is none. */
+  /* In (0, 1]: a normal law needs a spread above 0. */
   item->spread = 1 - cv_rng_unit(&rng.rng);
   if (!is_normal) {
-    item->spread = items->spread;
+    item->spread = law->spread;
   }
-  *ret_cost = items->cost_low + (items->cost_high - items->cost_low) * cv_rng_unit(&rng.rng);
+  return cv_rng_unit(&rng.rng);
 }
 
 static uint64_t money(double cost) {
@@ -53,14 +38,17 @@ static enum cv_err fill_workers(struct cv_score_source *source, const struct cv_
     return CV_ERR_NOMEM;
   }
   for (uint32_t i = 0; i < count; i++) {
-    bool is_given = items->source == CV_SOURCE_GIVEN;
-    double cost = 0;
-    if (!is_given) {
-      draw_worker(items, seed, i, &item[i], &cost);
+    source->worker[i] = items->source == CV_SOURCE_GIVEN ? items->given.item[i].id : i + 1;
+    if (items->source == CV_SOURCE_GIVEN) {
+      source->cost_micro[i] = items->given.item[i].cost_micro;
+    } else if (items->source == CV_SOURCE_TAXI) {
+      (void)draw_worker(&items->taxi.law, seed, i, &item[i]);
+      source->cost_micro[i] = taxis->cost_micro[i];
+    } else {
+      const struct cv_items_synthetic *drawn = &items->synthetic;
+      double part = draw_worker(&drawn->law, seed, i, &item[i]);
+      source->cost_micro[i] = money(drawn->cost_low + (drawn->cost_high - drawn->cost_low) * part);
     }
-    bool is_taxi = items->source == CV_SOURCE_TAXI;
-    source->worker[i] = is_given ? items->item[i].id : i + 1;
-    source->cost_micro[i] = is_given ? items->item[i].cost_micro : is_taxi ? taxis->cost_micro[i] : money(cost);
   }
   return CV_OK;
 }
@@ -68,18 +56,18 @@ static enum cv_err fill_workers(struct cv_score_source *source, const struct cv_
 static void fill_items(const struct cv_items *items, uint64_t seed, double *mean, uint32_t count,
                        struct cv_quality_item *item) {
   if (items->source == CV_SOURCE_SYNTHETIC) {
-    cv_quality_draw_instance(seed, items->mean, items->variance, count, mean);
+    cv_quality_draw_instance(seed, items->synthetic.mean, items->synthetic.variance, count, mean);
   }
   for (uint32_t i = 0; i < count && items->source != CV_SOURCE_TAXI; i++) {
     item[i] = items->source == CV_SOURCE_SYNTHETIC
-                  ? (struct cv_quality_item){.mean = mean[i], .spread = items->spread}
-                  : (struct cv_quality_item){.mean = items->item[i].mean, .spread = items->item[i].spread};
+                  ? (struct cv_quality_item){.mean = mean[i], .spread = items->synthetic.law.spread}
+                  : (struct cv_quality_item){.mean = items->given.item[i].mean, .spread = items->given.item[i].spread};
   }
 }
 
 static enum cv_err fill_model(struct cv_score_source *source, const struct cv_items *items, uint64_t seed,
                               const struct cv_taxis *taxis, struct cv_why *why) {
-  const struct cv_quality_model *model = cv_quality_model_find(model_name(items->rewards));
+  const struct cv_quality_model *model = cv_quality_model_at(cv_items_law(items)->rewards);
   CV_REQUIRE(model != NULL);
   uint32_t count = source->items;
   double *mean = calloc(count, sizeof(*mean));
@@ -104,16 +92,15 @@ static enum cv_err make_model(struct cv_score_source *source, const struct cv_ca
                               struct cv_why *why) {
   const struct cv_items *items = &campaign->items;
   struct cv_taxis read = {0};
-  const struct cv_taxis *taxis = items->taxis != NULL ? items->taxis : &read;
-  if (items->source == CV_SOURCE_TAXI && items->taxis == NULL) {
-    CV_TRY(cv_taxis_read(items, &read, why));
+  bool is_taxi = items->source == CV_SOURCE_TAXI;
+  const struct cv_taxis *taxis = is_taxi && items->taxi.taxis != NULL ? items->taxi.taxis : &read;
+  if (is_taxi && items->taxi.taxis == NULL) {
+    CV_TRY(cv_taxis_read(&items->taxi, &read, why));
   }
-  source->items = items->source == CV_SOURCE_TAXI        ? taxis->drivers
-                  : items->source == CV_SOURCE_SYNTHETIC ? items->count
-                                                         : items->items;
+  source->items = is_taxi ? taxis->drivers : cv_items_count(items);
   enum cv_err err = fill_model(source, items, seed, taxis, why);
   for (uint32_t i = 0; i < source->items && err == CV_OK; i++) {
-    if (items->source == CV_SOURCE_TAXI) {
+    if (is_taxi) {
       source->name[i] = taxis->name[i];
     } else {
       cv_items_name(items, i, &source->name[i]);
@@ -128,17 +115,18 @@ static enum cv_err make_model(struct cv_score_source *source, const struct cv_ca
 
 static enum cv_err make_adversary(struct cv_score_source *source, const struct cv_campaign_file *campaign,
                                   uint64_t seed, struct cv_why *why) {
-  const struct cv_items *items = &campaign->items;
+  const struct cv_items_adversary *items = &campaign->items.adversary;
   const uint64_t rounds = items->rounds > 0 ? items->rounds : campaign->spec.tokens;
-  const struct cv_adversary adversary = {.class = cv_adversary_find(items->adversary),
+  const struct cv_adversary adversary = {.class = cv_adversary_find(items->name),
                                          .arms = items->count,
                                          .best = items->best - 1,
                                          .rounds = rounds,
                                          .seed = seed};
   CV_REQUIRE(adversary.class != NULL);
   if (rounds > CV_ROUNDS_MAX) {
-    return cv_fail(why, CV_ERR_INVALID, "%s:%u: a game of %llu rounds, as many as limits.tokens; expected at most %d",
-                   campaign->path, items->line, (unsigned long long)rounds, CV_ROUNDS_MAX);
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s:%u: the game has %llu rounds, as many as limits.tokens; expected at most %d", campaign->path,
+                   campaign->items.line, (unsigned long long)rounds, CV_ROUNDS_MAX);
   }
   source->items = items->count;
   source->name = calloc(items->count, sizeof(*source->name));
@@ -146,16 +134,16 @@ static enum cv_err make_adversary(struct cv_score_source *source, const struct c
     return cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", items->count);
   }
   for (uint32_t i = 0; i < items->count; i++) {
-    cv_items_name(items, i, &source->name[i]);
+    cv_items_name(&campaign->items, i, &source->name[i]);
   }
   return cv_quality_new_adversary(&adversary, &source->quality, why);
 }
 
-/* A round without enough rows would never end. */
+/* Without replacement an item needs enough rows for one round; else the round could never finish. */
 static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const struct cv_csv_data *data,
                                 struct cv_why *why) {
   const struct cv_param *round = cv_params_find(&campaign->spec.policy.params, "tokens_per_round");
-  if (campaign->items.replacement || round == NULL || round->is_text) {
+  if (campaign->items.csv.replacement || round == NULL || round->is_text) {
     return CV_OK;
   }
   for (uint32_t i = 0; i < data->items; i++) {
@@ -165,7 +153,7 @@ static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const s
           why, CV_ERR_INVALID,
           "%s:%u: item \"%s\" has %llu rows in %s, but a round needs tokens_per_round = %.10g of them; expected "
           "a smaller round or replacement: true",
-          campaign->path, campaign->items.line, data->name[i].text, (unsigned long long)rows, campaign->items.file,
+          campaign->path, campaign->items.line, data->name[i].text, (unsigned long long)rows, campaign->items.csv.file,
           round->number);
     }
   }
@@ -174,7 +162,7 @@ static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const s
 
 static enum cv_err make_rows(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
                              struct cv_why *why) {
-  const struct cv_items *items = &campaign->items;
+  const struct cv_items_csv *items = &campaign->items.csv;
   const struct cv_csv_ask ask = {.path = items->file,
                                  .item_column = items->item_column,
                                  .score_column = items->score_column,
@@ -203,7 +191,7 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
 enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign, uint64_t seed,
                                  struct cv_why *why) {
   struct cv_score_source source = {0};
-  enum cv_err err;
+  enum cv_err err = CV_ERR_INVALID;
   switch (campaign->items.source) {
     case CV_SOURCE_CSV:
       err = make_rows(&source, campaign, seed, why);
@@ -211,8 +199,11 @@ enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_ca
     case CV_SOURCE_ADVERSARY:
       err = make_adversary(&source, campaign, seed, why);
       break;
-    default:
+    case CV_SOURCE_SYNTHETIC:
+    case CV_SOURCE_GIVEN:
+    case CV_SOURCE_TAXI:
       err = make_model(&source, campaign, seed, why);
+      break;
   }
   if (err != CV_OK) {
     cv_score_source_fini(&source);

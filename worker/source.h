@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a campaign file's `items` section comes to: scores, the items' names, the truth. Workers score with it; the
- * requester learns the number of arms, and the truth that a result is measured against. Both get the same from the same
- * file and seed.
+ * Evaluates the `items` section of a campaign file: scores, item names and true means. Workers take scores from it; the
+ * requester takes the number of arms, and the true means for comparison with a result. The same file and seed give both
+ * the same values.
  */
 #ifndef CV_WORKER_SOURCE_H
 #define CV_WORKER_SOURCE_H
@@ -11,7 +11,7 @@
 
 #include "common/base/err.h"
 #include "common/base/spec.h"
-#include "common/config/campaign.h"
+#include "common/campaign/campaign.h"
 #include "worker/quality/persons.h"
 #include "worker/quality/quality.h"
 
@@ -19,16 +19,16 @@ struct cv_score_source {
   struct cv_quality *quality; /* cv_quality_truth() is the truth */
   uint32_t items;             /* item i is arm i */
   struct cv_label *name;      /* `items` of them */
-  /* Of workers that can be hired, else NULL; `items` of them each. */
+  /* Ids and costs of workers for hire, `items` each; NULL if the items are not for hire. */
   uint64_t *worker, *cost_micro;
-  struct cv_persons persons; /* of a data file with a column of them: who has which rows; else empty */
-  uint64_t requests;         /* a taxi file's trips, all of which are to be done; else 0 */
+  struct cv_persons persons; /* the rows by person, for a data file with a worker column; else empty */
+  uint64_t requests;         /* the number of trips in a taxi file, all to be served; else 0 */
 };
 
 /*
- * `seed` is that of the instance and the scores. Reads the data file of a csv section. Errors are one line with file
- * and line. Rows without replacement must last a round: an item with fewer rows than the policy's tokens_per_round (if
- * the campaign states it) is refused.
+ * `seed` seeds the instance and the scores. Reads the data file, if the section names one. Errors are one line with
+ * file and line. Without replacement CV_ERR_INVALID if an item has fewer rows than the policy's tokens_per_round (if
+ * the campaign states it).
  */
 CV_MUST_USE enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign,
                                              uint64_t seed, struct cv_why *why);

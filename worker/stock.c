@@ -7,23 +7,23 @@
 
 enum { TRIES = 8, CLOSED_MS = 50, CLOSED_MOST_MS = 5000, EXPLORE_MS = 20, EXPLORE_MOST_MS = 200, EXPLORERS_MOST = 4 };
 
-/* Until when, and for how long the next time. */
+/* A pause with exponential growth: its end, and the length of the next one. */
 struct pause {
   uint64_t until_ms;
   uint32_t next_ms;
 };
 
-/* How many persons may wait at once, and do. */
+/* How many persons may wait at once, and how many do. */
 struct window {
   uint32_t allowed, waiting;
   struct pause closed;
 };
 
-/* The rows of one arm that have not been given, as far as is known: some may have been. */
+/* The rows of one arm, including given ones that next_of() has not removed yet. */
 struct shelf {
   uint32_t *row; /* points into the stock's `order` */
   uint32_t count, at;
-  bool nobody; /* of them was found who might come, when last looked for */
+  bool nobody; /* the last search found no person that may come */
   struct window window;
 };
 
@@ -32,11 +32,11 @@ struct cv_stock {
   uint32_t from, to;       /* persons of the range: from .. to - 1 */
   uint32_t *order;         /* rows of the range, arm by arm */
   struct shelf *shelf;     /* by arm */
-  uint32_t cursor;         /* the arm whose turn it is */
-  struct window explorers; /* who come without a wish */
+  uint32_t cursor;         /* the next arm in turn */
+  struct window explorers; /* persons that come without a wish */
   bool *given;             /* by row of the range, from start[from] on */
-  uint32_t *left;          /* by person of the range */
-  uint32_t *taken;         /* rows, at most all */
+  uint32_t *left;          /* by person of the range: rows not given */
+  uint32_t *taken;         /* rows taken since cv_stock_kept(); room for all rows */
   size_t takens;
 };
 
@@ -48,7 +48,7 @@ static uint64_t rows_of(const struct cv_stock *stock) {
   return stock->config.persons->start[stock->to] - first_row(stock);
 }
 
-/* ---- making one ---- */
+/* ---- construction ---- */
 
 static void find_range(struct cv_stock *stock) {
   const struct cv_stock_config *config = &stock->config;
@@ -69,7 +69,7 @@ static void shuffle(struct shelf *shelf, uint64_t seed, uint32_t arm) {
   }
 }
 
-/* Each arm's rows one after the other, each arm's in an order by chance. */
+/* Counting sort of the rows by arm, then a random order within each arm. */
 static void fill_shelves(struct cv_stock *stock) {
   const struct cv_persons *persons = stock->config.persons;
   uint64_t first = first_row(stock), rows = rows_of(stock);
@@ -137,14 +137,14 @@ uint32_t cv_stock_persons(const struct cv_stock *stock) {
   return stock->to - stock->from;
 }
 
-/* The person of a worker; `to` if it is none of the range. */
+/* The person of a worker; `to` if the worker is not a person of the range. */
 static uint32_t person_of(const struct cv_stock *stock, uint64_t worker) {
   uint64_t first = stock->config.first_worker;
   bool is_one = worker >= first && worker - first >= stock->from && worker - first < stock->to;
   return is_one ? (uint32_t)(worker - first) : stock->to;
 }
 
-/* Whose row it is. */
+/* The person that a row belongs to: the last person whose first row is not after it. */
 static uint32_t owner_of(const struct cv_stock *stock, uint64_t row) {
   const uint64_t *start = stock->config.persons->start;
   uint32_t low = stock->from, high = stock->to - 1;
@@ -173,7 +173,7 @@ uint64_t cv_stock_left(const struct cv_stock *stock, uint64_t worker) {
   return person == stock->to ? 0 : stock->left[person - stock->from];
 }
 
-/* A row of the worker for the arm that is left; UINT64_MAX if there is none. */
+/* The first row of the worker for the arm that is not given; UINT64_MAX if there is none. */
 static uint64_t find_row(const struct cv_stock *stock, uint64_t worker, uint32_t arm) {
   const struct cv_persons *persons = stock->config.persons;
   uint32_t person = person_of(stock, worker);
@@ -229,7 +229,7 @@ void cv_stock_kept(struct cv_stock *stock) {
   stock->takens = 0;
 }
 
-/* ---- who comes ---- */
+/* ---- choice of the next person ---- */
 
 static void begin_pause(struct pause *pause, uint64_t now_ms, uint32_t first_ms, uint32_t most_ms) {
   uint32_t length_ms = pause->next_ms == 0 ? first_ms : pause->next_ms;
@@ -245,11 +245,13 @@ static bool has_room(const struct window *window, uint64_t now_ms) {
   return !is_closed(window, now_ms) && window->waiting < window->allowed;
 }
 
+/* A wish was granted: reopen the window and let one more person wait. */
 static void grant(struct window *window, uint32_t most) {
   window->closed = (struct pause){0};
   window->allowed += window->allowed < most;
 }
 
+/* A wish was not granted: halve the window, and close it for a while at 0. */
 static void miss(struct window *window, uint64_t now_ms, uint32_t first_ms, uint32_t most_ms) {
   window->allowed /= 2;
   if (window->allowed == 0) {
@@ -264,13 +266,14 @@ static struct window *window_of(struct cv_stock *stock, uint32_t wish) {
 
 void cv_stock_forget(struct cv_stock *stock, uint32_t wish) {
   struct window *window = window_of(stock, wish);
-  window->waiting -= window->waiting > 0; /* whoever asks for a campaign was not counted */
+  window->waiting -= window->waiting > 0; /* probes of the core were not counted */
 }
 
 void cv_stock_dealt(struct cv_stock *stock, uint32_t wish, uint32_t arm, uint64_t now_ms) {
   struct shelf *dealt = arm < stock->config.arms ? &stock->shelf[arm] : NULL;
   bool is_wish = wish < stock->config.arms;
   cv_stock_forget(stock, wish);
+  /* The broker dealt this arm, so the arm is open, whoever got it. */
   if (dealt != NULL) {
     dealt->window.closed = (struct pause){0};
   }
@@ -281,7 +284,7 @@ void cv_stock_dealt(struct cv_stock *stock, uint32_t wish, uint32_t arm, uint64_
   }
 }
 
-/* A person of one arm who may come. Rows that were given meanwhile leave the shelf. */
+/* Finds a person of one arm that may come, in at most TRIES tries, and removes given rows from the shelf. */
 static bool next_of(struct cv_stock *stock, struct shelf *shelf, bool (*may)(void *data, uint64_t worker), void *data,
                     uint64_t *ret_worker) {
   for (int tries = 0; tries < TRIES && shelf->count > 0;) {

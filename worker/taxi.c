@@ -10,7 +10,7 @@
 #include "common/base/text.h"
 #include "worker/records.h"
 
-/* The city's ids are 128 hexadecimal digits. A trip round the world is a slip of the pen. */
+/* The ids of the City of Chicago are 128 hexadecimal digits. Longer trips than MILES_MAX are data errors. */
 enum { DRIVERS_MAX = 1 << 20, ID_MAX = 128, MILES_MAX = 25000 };
 static const double AREA_MAX = 1e9;
 
@@ -25,7 +25,7 @@ struct driver {
 };
 
 struct reading {
-  const struct cv_items *items;
+  const struct cv_items_taxi *items;
   struct cv_records records;
   uint32_t fields, at[COLUMNS];
   struct driver *drivers; /* by id */
@@ -51,15 +51,14 @@ static const char *field(const struct reading *reading, int column) {
   return cv_records_field(&reading->records, reading->at[column]);
 }
 
-/* 0 for what a report leaves open. */
+/* Parses a number; an empty field counts as 0. */
 static enum cv_err take_number(const struct reading *reading, int column, double most, double *ret,
                                struct cv_why *why) {
   const char *text = field(reading, column);
   double number = 0;
   if (text[0] != '\0' && (!cv_records_number(text, &number) || number < 0 || number > most)) {
-    struct cv_quote quote;
     return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s is \"%s\"; expected a number from 0 to %.0f, or nothing",
-                   LINE(reading), column_names[column], cv_quote(&quote, text), most);
+                   LINE(reading), column_names[column], cv_text_piece(text).text, most);
   }
   *ret = number;
   return CV_OK;
@@ -70,13 +69,13 @@ static enum cv_err find_driver(struct reading *reading, struct driver **ret, str
   struct driver *driver;
   size_t n = strlen(id);
   if (n > ID_MAX || !cv_text_is_clean(id, n)) {
-    struct cv_quote quote;
-    return cv_fail(why, CV_ERR_INVALID, "%s:%llu: taxi_id \"%s\" is no id; expected 1 to %d bytes of printable UTF-8",
-                   LINE(reading), cv_quote(&quote, id), ID_MAX);
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s:%llu: taxi_id \"%s\" is not a valid id; expected 1 to %d bytes of printable UTF-8",
+                   LINE(reading), cv_text_piece(id).text, ID_MAX);
   }
   HASH_FIND_STR(reading->drivers, id, driver);
   if (driver == NULL && HASH_COUNT(reading->drivers) == DRIVERS_MAX) {
-    return cv_fail(why, CV_ERR_LIMIT, "%s: more than %d taxis", reading->items->file, DRIVERS_MAX);
+    return cv_fail(why, CV_ERR_LIMIT, "%s: too many taxis; expected at most %d", reading->items->file, DRIVERS_MAX);
   }
   if (driver == NULL) {
     driver = calloc(1, sizeof(*driver));
@@ -124,7 +123,7 @@ struct where {
   char text[40];
 };
 
-static struct where where_of(const struct cv_items *items) {
+static struct where where_of(const struct cv_items_taxi *items) {
   struct where where = {.text = "in the file"};
   if (items->area > 0) {
     (void)snprintf(where.text, sizeof(where.text), "from area %llu", (unsigned long long)items->area);
@@ -132,41 +131,40 @@ static struct where where_of(const struct cv_items *items) {
   return where;
 }
 
-/* Those who are busy enough, and no more of them than were asked for. */
+/* Counts the drivers with at least least_trips trips, up to `top`. The drivers are sorted by trips. */
 static enum cv_err count(const struct reading *reading, uint32_t *ret, struct cv_why *why) {
-  const struct cv_items *items = reading->items;
+  const struct cv_items_taxi *items = reading->items;
   const struct driver *driver = reading->drivers;
   uint32_t most = items->top > 0 ? items->top : UINT32_MAX, n = 0;
   if (driver == NULL) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: no trip %s; expected rows with a taxi_id and trip_miles above 0%s",
+    return cv_fail(why, CV_ERR_INVALID, "%s: no usable trip %s; expected rows with a taxi_id and trip_miles above 0%s",
                    items->file, where_of(items).text, items->area > 0 ? " from that area" : "");
   }
   for (; driver != NULL && n < most && driver->trips >= items->least_trips; driver = driver->hh.next) {
     n++;
   }
   if (n == 0) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: the busiest taxi has %llu trips %s; expected least_trips, %llu",
+    return cv_fail(why, CV_ERR_INVALID, "%s: the busiest taxi has %llu trips %s; expected at least least_trips, %llu",
                    items->file, (unsigned long long)reading->drivers->trips, where_of(items).text,
                    (unsigned long long)items->least_trips);
   }
   if (n > CV_ARMS_MAX) {
     return cv_fail(why, CV_ERR_LIMIT,
-                   "%s: %u taxis have trips %s; expected at most %d: say top, or a larger least_trips", items->file, n,
+                   "%s: %u taxis have trips %s; expected at most %d: set top, or a larger least_trips", items->file, n,
                    where_of(items).text, CV_ARMS_MAX);
   }
   *ret = n;
   return CV_OK;
 }
 
-static enum cv_err take_cost(const struct cv_items *items, const struct driver *driver, uint64_t *ret,
+static enum cv_err take_cost(const struct cv_items_taxi *items, const struct driver *driver, uint64_t *ret,
                              struct cv_why *why) {
   double miles = driver->miles / (double)driver->trips;
   double micro = floor(miles * items->cost_per_mile * (double)CV_MICRO + 0.5);
   if (micro < 1 || micro > (double)CV_COST_MAX_MICRO) {
-    struct cv_quote quote;
     return cv_fail(why, CV_ERR_INVALID,
                    "%s: taxi %s costs %g: a mean trip of %g miles at cost_per_mile %g; expected 0.000001 to %.0f",
-                   items->file, cv_quote(&quote, driver->id), micro / (double)CV_MICRO, miles, items->cost_per_mile,
+                   items->file, cv_text_piece(driver->id).text, micro / (double)CV_MICRO, miles, items->cost_per_mile,
                    (double)CV_COST_MAX_MICRO / (double)CV_MICRO);
   }
   *ret = (uint64_t)micro;
@@ -176,7 +174,7 @@ static enum cv_err take_cost(const struct cv_items *items, const struct driver *
 static void take_name(const struct driver *driver, struct cv_label *ret) {
   size_t n = strnlen(driver->id, sizeof(ret->text) - 1);
   memcpy(ret->text, driver->id, n);
-  while (!cv_name_is_valid(ret->text)) { /* cut inside a character */
+  while (!cv_name_is_valid(ret->text)) { /* the cut may split a character: shorten further */
     ret->text[--n] = '\0';
   }
 }
@@ -198,7 +196,7 @@ static enum cv_err choose(struct reading *reading, struct cv_taxis *taxis, struc
   return CV_OK;
 }
 
-enum cv_err cv_taxis_read(const struct cv_items *items, struct cv_taxis *ret, struct cv_why *why) {
+enum cv_err cv_taxis_read(const struct cv_items_taxi *items, struct cv_taxis *ret, struct cv_why *why) {
   struct reading reading = {.items = items};
   struct cv_taxis taxis = {0};
   CV_TRY(cv_records_open(items->file, ',', &reading.records, why));
@@ -220,9 +218,10 @@ enum cv_err cv_taxis_read(const struct cv_items *items, struct cv_taxis *ret, st
 }
 
 bool cv_taxis_are_same(const struct cv_items *a, const struct cv_items *b) {
-  return a->source == CV_SOURCE_TAXI && b->source == CV_SOURCE_TAXI && strcmp(a->file, b->file) == 0 &&
-         a->area == b->area && a->least_trips == b->least_trips && a->top == b->top &&
-         !(a->cost_per_mile < b->cost_per_mile) && !(a->cost_per_mile > b->cost_per_mile);
+  const struct cv_items_taxi *one = &a->taxi, *other = &b->taxi;
+  return a->source == CV_SOURCE_TAXI && b->source == CV_SOURCE_TAXI && strcmp(one->file, other->file) == 0 &&
+         one->area == other->area && one->least_trips == other->least_trips && one->top == other->top &&
+         !(one->cost_per_mile < other->cost_per_mile) && !(one->cost_per_mile > other->cost_per_mile);
 }
 
 void cv_taxis_fini(struct cv_taxis *taxis) {

@@ -22,16 +22,16 @@ static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, i
   return cv_quality_score_at(served->source.quality, arm, at, ret_score);
 }
 
-/* Behind the others. */
+/* Loads one campaign file and appends its work. */
 static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, struct cv_rng *rng,
                        struct cv_why *why) {
   struct cv_served *served = &works->served[works->works];
   CV_TRY(cv_campaign_load(path, &served->campaign, why));
-  works->works++; /* to be freed, whatever comes */
+  works->works++; /* count it now, so that cv_works_fini() frees it on any error below */
   for (size_t i = 0; i + 1 < works->works; i++) {
     const struct cv_campaign_file *other = &works->served[i].campaign;
     if (strcmp(other->spec.name, served->campaign.spec.name) == 0) {
-      return cv_fail(why, CV_ERR_INVALID, "%s: campaign \"%s\" is that of %s, too; expected each name once", path,
+      return cv_fail(why, CV_ERR_INVALID, "%s: campaign \"%s\" is also defined in %s; expected each name once", path,
                      other->spec.name, other->path);
     }
   }
@@ -40,12 +40,13 @@ static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, 
   CV_TRY(cv_score_source_init(&served->source, &served->campaign, own, why));
   if (served->source.persons.persons > 0) {
     works->persons = &served->source.persons;
-    works->file = served->campaign.items.file;
-    works->first_worker = served->campaign.items.first_worker;
+    works->file = served->campaign.items.csv.file;
+    works->first_worker = served->campaign.items.csv.first_worker;
     works->seed = own;
   }
   if (works->persons != NULL && works->works > 1) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: a campaign beside one with items.worker; expected that one alone", path);
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: another campaign next to one with items.worker; expected only the one with items.worker", path);
   }
   works->work[works->works - 1] = (struct cv_work){.campaign = served->campaign.spec.name,
                                                    .arms = served->source.items,
@@ -73,7 +74,7 @@ static enum cv_err add_all(struct cv_works *works, const char *folder, uint64_t 
     return cv_fail(why, CV_ERR_IO, "%s: %s", folder, strerror(errno));
   }
   if (n == 0 || n > WORKS_MAX) {
-    err = cv_fail(why, CV_ERR_INVALID, "%s: %d files *.yaml in this folder; expected 1 to %d campaign files", folder, n,
+    err = cv_fail(why, CV_ERR_INVALID, "%s: the folder has %d files *.yaml; expected 1 to %d campaign files", folder, n,
                   WORKS_MAX);
   }
   for (int i = 0; i < n; i++) {

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fresh data of one phase with one Lap(1), never used again: the noise of GAP's phases (Algorithm 1 of the paper on
- * private bandits with graph feedback) and of DP-SE. The n-th release is item n alone. A token is in one item, so
- * epsilon once. Variance, in (D/epsilon)^2: 2.
+ * private bandits with graph feedback) and of DP-SE. The n-th release is item n alone. A token is in one item, so it
+ * costs epsilon once. Variance, in (D/epsilon)^2: 2.
  */
 #include "broker/mechanism/classes.h"
-
-static enum cv_cover cover(uint64_t n) {
-  return CV_COVER_ITEM;
-}
 
 static void draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
   self->node[0] = cv_mechanism_laplace(self, 1, rng);
@@ -19,12 +15,9 @@ static void noise(const struct cv_mechanism_law *law, uint64_t n, struct cv_nois
 }
 
 const struct cv_mechanism_class cv_mechanism_batch = {
-    .name = "batch",
+    .traits = &cv_traits_batch,
     .guarantee = CV_GUARANTEE_ALWAYS,
-    .has_noise = true,
-    .is_private = true,
     .prepare = cv_running_prepare,
-    .cover = cover,
     .draw = draw,
     .is_live = cv_running_is_live,
     .total = cv_running_total,

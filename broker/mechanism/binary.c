@@ -2,7 +2,7 @@
 /*
  * The binary mechanism of Chan, Shi and Song, "Private and Continual Release of Statistics" (2010/2011, Algorithm 2),
  * for up to T releases (the parameter `horizon`). The p-sum of level j covers 2^j items and carries one Lap(L),
- * L = floor(log2 T) + 1 the number of levels; the prefix sum at n uses one p-sum for each one of n.
+ * L = floor(log2 T) + 1 the number of levels; the prefix sum at n uses one p-sum for each one bit of n.
  *
  * An item is in one p-sum of each level: L epsilon/L. Variance at n, in (D/epsilon)^2: 2 L^2 popcount(n).
  *
@@ -19,7 +19,7 @@ enum cv_err cv_binary_prepare(struct cv_mechanism_law *law, struct cv_params *pa
 static void draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
   unsigned level = (unsigned)__builtin_ctzll(n);
   self->node[level] = cv_mechanism_laplace(self, self->law.levels, rng);
-  cv_noise_forget(self->node, level);
+  cv_mechanism_noise_forget(self->node, level);
 }
 
 static bool is_live(const struct cv_mechanism_law *law, uint64_t n, uint32_t node) {
@@ -27,7 +27,7 @@ static bool is_live(const struct cv_mechanism_law *law, uint64_t n, uint32_t nod
 }
 
 static int64_t total(const struct cv_mechanism *self, uint64_t n) {
-  return cv_noise_over(self->node, n);
+  return cv_mechanism_noise_over(self->node, n);
 }
 
 static void noise(const struct cv_mechanism_law *law, uint64_t n, struct cv_noise *ret) {
@@ -35,7 +35,7 @@ static void noise(const struct cv_mechanism_law *law, uint64_t n, struct cv_nois
   ret->group[0] = (struct cv_noise_group){.scale = law->levels, .count = (uint32_t)__builtin_popcountll(n)};
 }
 
-/* Item 1 has been in one p-sum of each level that is complete. */
+/* Item 1 is in one p-sum of each complete level. */
 uint64_t cv_binary_spent_micro(const struct cv_mechanism_law *law, uint64_t n) {
   return cv_mechanism_part_micro(law, cv_log2_floor(n) + 1, law->levels);
 }
@@ -43,10 +43,8 @@ uint64_t cv_binary_spent_micro(const struct cv_mechanism_law *law, uint64_t n) {
 static const struct cv_param_rule rules[] = {CV_HORIZON_RULE};
 
 const struct cv_mechanism_class cv_mechanism_binary = {
-    .name = "binary",
+    .traits = &cv_traits_binary,
     .guarantee = CV_GUARANTEE_HORIZON,
-    .has_noise = true,
-    .is_private = true,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
     .prepare = cv_binary_prepare,

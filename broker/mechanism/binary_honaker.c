@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of binary.c with every node estimated again from all of its subtree: Honaker, "Efficient Use of
- * Differentially Private Binary Trees" (2015), estimation from below. The guarantee is that of `binary`, epsilon
- * up to the horizon, since the estimates are made of the same noisy nodes (now all of them, leaves too) and nothing
- * else.
+ * The tree of binary.c with every node re-estimated from its whole subtree: Honaker, "Efficient Use of Differentially
+ * Private Binary Trees" (2015), estimation from below. The guarantee is that of `binary`, epsilon up to the horizon,
+ * because the estimates are computed from the same noisy nodes (now all of them, leaves included) and nothing else.
  *
  * The best mix of a node's own noisy sum and of its children's estimates, whose variances are known, gives a node of
  * level j the variance 2 L^2 2^j/(2^(j+1) - 1): own weight 2^j/(2^(j+1) - 1), the rest to the children. Multiplied out,
@@ -13,7 +12,7 @@
  *
  * an exact integer. Each estimate is rounded to the nearest integer (there are no ties: the denominators are odd);
  * since the true sum is an integer, rounding sum plus noise is the sum plus the rounded noise. The prefix sum at n adds
- * up the estimates of the ones of n.
+ * up the estimates of the one bits of n.
  *
  * Nodes 2 j and 2 j + 1 are the low and the high half of M for the node of level j that the present prefix uses.
  */
@@ -29,7 +28,7 @@ static enum cv_err prepare(struct cv_mechanism_law *law, struct cv_params *param
   return CV_OK;
 }
 
-/* |M| stays below 2^101; what a damaged state may hold wraps. */
+/* |M| stays below 2^101; a damaged state may hold more, which wraps. */
 static wide add(wide a, wide b) {
   return (wide)((__uint128_t)a + (__uint128_t)b);
 }
@@ -45,7 +44,7 @@ static void put(struct cv_mechanism *self, unsigned level, wide value) {
   at[1] = (int64_t)(uint64_t)((__uint128_t)value >> 64);
 }
 
-/* Item n completes a leaf, and a node on every level up to the lowest one of n. */
+/* Item n completes a leaf, and one node on every level up to that of the lowest one bit of n. */
 static void draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
   unsigned top = (unsigned)__builtin_ctzll(n);
   wide m = cv_mechanism_laplace(self, self->law.levels, rng);
@@ -54,14 +53,14 @@ static void draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
     m = add(m, add(own, get(self, level - 1)));
   }
   put(self, top, m);
-  cv_noise_forget(self->node, 2 * top);
+  cv_mechanism_noise_forget(self->node, 2 * top);
 }
 
 static bool is_live(const struct cv_mechanism_law *law, uint64_t n, uint32_t node) {
   return (n >> node / 2 & 1) != 0;
 }
 
-/* m/(2^(level+1) - 1), to the nearest integer. */
+/* m/(2^(level+1) - 1), rounded to the nearest integer. */
 static int64_t estimate(wide m, unsigned level) {
   wide divisor = ((wide)2 << level) - 1;
   wide half = m < 0 ? -(divisor / 2) : divisor / 2;
@@ -78,10 +77,11 @@ static int64_t total(const struct cv_mechanism *self, uint64_t n) {
 }
 
 /*
- * The Laplaces in it have (level of the ones of n) x (level below) scales, too many for a release. What is said instead
- * has the same sum v of squared scales, so the same variance, and the same largest scale b: as many Laplaces of scale b
- * as go into v, and one of the rest. Of all sums with this v and b it has the widest moment generating function
- * (-ln(1 - x) is convex in x = (lambda scale)^2), so every tail bound by moments that holds for it holds for the truth.
+ * The exact noise has (level of the one bits of n) x (level below) Laplace scales, too many for a release. The release
+ * states a noise with the same sum v of squared scales, so the same variance, and the same largest scale b: as many
+ * Laplaces of scale b as fit into v, and one of the rest. Of all sums with this v and b it has the widest moment
+ * generating function (-ln(1 - x) is convex in x = (lambda scale)^2), so every tail bound by moments that holds for it
+ * holds for the exact noise.
  */
 static void noise(const struct cv_mechanism_law *law, uint64_t n, struct cv_noise *ret) {
   double v = 0;
@@ -101,10 +101,8 @@ static void noise(const struct cv_mechanism_law *law, uint64_t n, struct cv_nois
 static const struct cv_param_rule rules[] = {CV_HORIZON_RULE};
 
 const struct cv_mechanism_class cv_mechanism_binary_honaker = {
-    .name = "binary-honaker",
+    .traits = &cv_traits_binary_honaker,
     .guarantee = CV_GUARANTEE_HORIZON,
-    .has_noise = true,
-    .is_private = true,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
     .prepare = prepare,

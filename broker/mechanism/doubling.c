@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `segments` that end at n = 2^m only: m + 1 noises of Lap(1) up to there. Between powers of two nothing new leaves:
- * the n-th release repeats the last one. A token is in one segment, so epsilon once. Variance at n, in (D/epsilon)^2:
- * 2 (floor(log2 n) + 1), of the prefix sum at the last power of two.
+ * the n-th release repeats the previous one. A token is in one segment, so it costs epsilon once. Variance at n, in
+ * (D/epsilon)^2: 2 (floor(log2 n) + 1), of the prefix sum at the last power of two.
  */
 #include "broker/mechanism/classes.h"
-
-static enum cv_cover cover(uint64_t n) {
-  return cv_is_power_of_two(n) ? CV_COVER_ALL : CV_COVER_BEFORE;
-}
 
 static void draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
   if (cv_is_power_of_two(n)) {
@@ -21,12 +17,9 @@ static void noise(const struct cv_mechanism_law *law, uint64_t n, struct cv_nois
 }
 
 const struct cv_mechanism_class cv_mechanism_doubling = {
-    .name = "doubling",
+    .traits = &cv_traits_doubling,
     .guarantee = CV_GUARANTEE_ALWAYS,
-    .has_noise = true,
-    .is_private = true,
     .prepare = cv_running_prepare,
-    .cover = cover,
     .draw = draw,
     .is_live = cv_running_is_live,
     .total = cv_running_total,

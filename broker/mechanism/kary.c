@@ -4,17 +4,18 @@
  * Gaussian Noise" (2024). For up to T releases (the parameter `horizon`), k odd, h levels with T <= (k^h - 1)/2; every
  * node carries one Lap(h).
  *
- * n is written in balanced digits, n = sum of d_j k^j with |d_j| <= (k - 1)/2. Let p be what the digits above j make:
- * if d_j > 0 the prefix adds the d_j nodes of level j that follow p, if d_j < 0 it takes away the |d_j| nodes of level
- * j that end at p. So a node may hold items that are still to come; they cancel exactly, and what is left is the exact
- * prefix plus or minus the nodes' noises. An item is in one node of each level: h epsilon/h. Variance at n, in
+ * n is written in balanced digits, n = sum of d_j k^j with |d_j| <= (k - 1)/2. Let p be the value of the digits above
+ * j: if d_j > 0 the prefix adds the d_j nodes of level j that follow p, if d_j < 0 it subtracts the |d_j| nodes of
+ * level j that end at p. So a node may hold items that are still to come; they cancel exactly, and the result is the
+ * exact prefix plus or minus the nodes' noises. An item is in one node of each level: h epsilon/h. Variance at n, in
  * (D/epsilon)^2: 2 h^2 sum of the |d_j|.
  *
  * As n grows by one, a digit goes up by one or falls from (k - 1)/2 to its negative while the next one goes up. So the
- * nodes of a level come in use and go out of use one at a time, except that (k - 1)/2 come at once when a digit falls;
- * none comes back. Node j (k - 1)/2 + i is the noise of the i-th node of level j, counted from p outwards.
+ * nodes of a level start and stop being used one at a time, except that (k - 1)/2 nodes start at once when a digit
+ * falls; no node is used again later. Node j (k - 1)/2 + i is the noise of the i-th node of level j, counted from p
+ * outwards.
  *
- * Without a parameter `k` the one with the smallest average variance over all n is taken (13 for T = 1024).
+ * Without a parameter `k`, the k with the smallest average variance over all n is used (13 for T = 1024).
  */
 #include "broker/mechanism/classes.h"
 
@@ -29,7 +30,7 @@ static uint32_t levels_for(uint64_t k, uint64_t releases) {
   return h;
 }
 
-/* In proportion to the average variance: h levels of average digit (k^2 - 1)/(4 k), times h^2. */
+/* Proportional to the average variance: h levels of average digit (k^2 - 1)/(4 k), times h^2. */
 static double cost_of(uint64_t k, uint64_t releases) {
   double h = levels_for(k, releases), width = (double)k;
   return h * h * h * (width * width - 1) / width;
@@ -57,7 +58,7 @@ static enum cv_err prepare(struct cv_mechanism_law *law, struct cv_params *param
   return CV_OK;
 }
 
-/* Takes the lowest balanced digit off n. */
+/* Removes the lowest balanced digit from n and returns it. */
 static int32_t take_digit(uint64_t *n, uint32_t k) {
   uint32_t low = (uint32_t)(*n % k);
   bool negative = low > (k - 1) / 2;
@@ -69,7 +70,7 @@ static uint32_t size_of(int32_t digit) {
   return (uint32_t)(digit < 0 ? -digit : digit);
 }
 
-/* The lowest digits change, as far as the carry goes. */
+/* Updates the lowest digits, as far as the carry goes. */
 static void draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
   const uint32_t k = self->law.arity, half = (k - 1) / 2;
   uint64_t left = n;
@@ -121,7 +122,7 @@ static void noise(const struct cv_mechanism_law *law, uint64_t n, struct cv_nois
   ret->group[0] = (struct cv_noise_group){.scale = law->levels, .count = count};
 }
 
-/* No item has been in a node above the levels that n needs. */
+/* No item is in a node above the levels that n needs. */
 static uint64_t spent_micro(const struct cv_mechanism_law *law, uint64_t n) {
   return cv_mechanism_part_micro(law, levels_for(law->arity, n), law->levels);
 }
@@ -132,10 +133,8 @@ static const struct cv_param_rule rules[] = {
 };
 
 const struct cv_mechanism_class cv_mechanism_kary = {
-    .name = "kary",
+    .traits = &cv_traits_kary,
     .guarantee = CV_GUARANTEE_HORIZON,
-    .has_noise = true,
-    .is_private = true,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
     .prepare = prepare,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all mechanisms have in common: exact sums, the order of drawing and releasing, the stored form. */
+/* Common to all mechanisms: exact sums, the order of drawing and releasing, the stored form. */
 #include "broker/mechanism/mechanism.h"
 
 #include <stdlib.h>
@@ -13,7 +13,14 @@ enum { STATE_VERSION = 2 };
 
 enum cv_cover cv_mechanism_cover(const struct cv_mechanism_law *law, uint64_t n) {
   CV_REQUIRE(n >= 1);
-  return law->class->cover == NULL ? CV_COVER_ALL : law->class->cover(n);
+  switch (law->class->traits->sums) {
+    case CV_SUMS_ITEM:
+      return CV_COVER_ITEM;
+    case CV_SUMS_POWERS:
+      return cv_is_power_of_two(n) ? CV_COVER_ALL : CV_COVER_BEFORE;
+    default:
+      return CV_COVER_ALL;
+  }
 }
 
 void cv_mechanism_noise(const struct cv_mechanism_law *law, uint64_t n, struct cv_noise *ret) {
@@ -59,7 +66,7 @@ bool cv_mechanism_is_spent(const struct cv_mechanism *mechanism) {
   return mechanism->releases >= mechanism->law.horizon;
 }
 
-/* The release that the nodes belong to; 0 before the first. */
+/* The number of the release that the nodes belong to; 0 before the first. */
 static uint64_t nodes_at(const struct cv_mechanism *mechanism) {
   return mechanism->releases + mechanism->drawn;
 }
@@ -103,11 +110,11 @@ int64_t cv_mechanism_release(struct cv_mechanism *mechanism, int64_t item) {
   return released;
 }
 
-/* ---- the stored form: what the object is, its sums, and the live nodes ---- */
+/* ---- the stored form: class, sums, and the live nodes ---- */
 
 static void put_law(const struct cv_mechanism_law *law, struct cv_buf *out) {
   cv_buf_put_u8(out, STATE_VERSION);
-  cv_buf_put_bytes(out, law->class->name, strlen(law->class->name));
+  cv_buf_put_bytes(out, law->class->traits->name, strlen(law->class->traits->name));
   cv_buf_put_u64(out, law->epsilon_micro);
   cv_buf_put_u64(out, law->horizon);
   cv_buf_put_u32(out, law->arity);
@@ -119,7 +126,7 @@ static enum cv_err check_law(const struct cv_mechanism_law *law, struct cv_reade
   }
   size_t n = 0;
   const uint8_t *name = cv_read_bytes(in, &n);
-  bool same = name != NULL && n == strlen(law->class->name) && memcmp(name, law->class->name, n) == 0;
+  bool same = name != NULL && n == strlen(law->class->traits->name) && memcmp(name, law->class->traits->name, n) == 0;
   same = cv_read_u64(in) == law->epsilon_micro && same;
   same = cv_read_u64(in) == law->horizon && same;
   same = cv_read_u32(in) == law->arity && same;
@@ -139,7 +146,7 @@ void cv_mechanism_save(const struct cv_mechanism *mechanism, struct cv_buf *out)
   }
 }
 
-/* Sums that cannot have come about: before the first item, or waiting where nothing waits. */
+/* Whether the sums are impossible: nonzero before the first item, or waiting where nothing can wait. */
 static bool has_false_sums(const struct cv_mechanism *mechanism) {
   bool waits = mechanism->releases > 0 && cv_mechanism_cover(&mechanism->law, mechanism->releases) == CV_COVER_BEFORE;
   return (mechanism->releases == 0 && mechanism->exact != 0) || (!waits && mechanism->waiting != 0);

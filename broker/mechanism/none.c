@@ -27,10 +27,8 @@ static uint64_t spent_micro(const struct cv_mechanism_law *law, uint64_t n) {
 }
 
 const struct cv_mechanism_class cv_mechanism_none = {
-    .name = "none",
+    .traits = &cv_traits_none,
     .guarantee = "none: releases are exact sums",
-    .has_noise = false,
-    .is_private = false,
     .prepare = prepare,
     .draw = draw,
     .is_live = is_live,

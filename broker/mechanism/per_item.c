@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lap(1) on every item: the Simple Counting Mechanism II of Chan, Shi and Song, "Private and Continual Release of
- * Statistics" (2010/2011). The baseline that the trees are measured against. A token is in one item, so epsilon once.
- * Variance at n, in (D/epsilon)^2: 2 n. With one segment an item, as here, it is `segments` by its older name.
+ * Statistics" (2010/2011). The baseline for the trees. A token is in one item, so it costs epsilon once. Variance at n,
+ * in (D/epsilon)^2: 2 n. With one segment per item, as here, it equals `segments`; the name is kept for older
+ * campaigns.
  */
 #include "broker/mechanism/classes.h"
 
 const struct cv_mechanism_class cv_mechanism_per_item = {
-    .name = "per-item",
+    .traits = &cv_traits_per_item,
     .guarantee = CV_GUARANTEE_ALWAYS,
-    .has_noise = true,
-    .is_private = true,
     .prepare = cv_running_prepare,
     .draw = cv_running_draw,
     .is_live = cv_running_is_live,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Releases at moments that the third-party chooses: the k-th is the (k-1)-th plus the exact sum of the tokens since
+ * Releases at moments that the third-party chooses: the k-th is the (k-1)-th plus the exact sum of later tokens
  * plus one fresh Lap(1). Here every epoch ends a segment.
  *
- * A token is in one segment, so epsilon once, by parallel composition. The moments may depend on earlier releases:
- * noise does not depend on data. Variance at n, in (D/epsilon)^2: 2 n.
+ * A token is in one segment, so it costs epsilon once, by parallel composition. The moments may depend on earlier
+ * releases: noise does not depend on data. Variance at n, in (D/epsilon)^2: 2 n.
  *
- * Node 0 is the sum of all noises so far.
+ * Node 0 is the sum of all noises drawn so far.
  */
 #include "broker/mechanism/classes.h"
 
@@ -37,10 +37,8 @@ uint64_t cv_spent_at_once(const struct cv_mechanism_law *law, uint64_t n) {
 }
 
 const struct cv_mechanism_class cv_mechanism_segments = {
-    .name = "segments",
+    .traits = &cv_traits_segments,
     .guarantee = CV_GUARANTEE_ALWAYS,
-    .has_noise = true,
-    .is_private = true,
     .prepare = cv_running_prepare,
     .draw = cv_running_draw,
     .is_live = cv_running_is_live,

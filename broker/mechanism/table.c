@@ -4,11 +4,8 @@
 
 #include "broker/mechanism/classes.h"
 
-static const struct cv_mechanism_class *const table[] = {
-    &cv_mechanism_hybrid,   &cv_mechanism_none,           &cv_mechanism_binary,   &cv_mechanism_binary_honaker,
-    &cv_mechanism_kary,     &cv_mechanism_segments,       &cv_mechanism_doubling, &cv_mechanism_batch,
-    &cv_mechanism_per_item, &cv_mechanism_hybrid_printed,
-};
+#define ADDRESS(id, ...) &cv_mechanism_##id,
+static const struct cv_mechanism_class *const table[] = {CV_MECHANISMS(ADDRESS)};
 
 const struct cv_mechanism_class *cv_mechanism_at(size_t index) {
   return index < CV_COUNT(table) ? table[index] : NULL;
@@ -16,7 +13,7 @@ const struct cv_mechanism_class *cv_mechanism_at(size_t index) {
 
 const struct cv_mechanism_class *cv_mechanism_find(const char *name) {
   for (size_t i = 0; i < CV_COUNT(table); i++) {
-    if (strcmp(table[i]->name, name) == 0) {
+    if (strcmp(table[i]->traits->name, name) == 0) {
       return table[i];
     }
   }
@@ -27,7 +24,7 @@ static enum cv_err unknown(const char *name, struct cv_why *why) {
   char names[160] = "";
   for (size_t i = 0; i < CV_COUNT(table); i++) {
     size_t used = strlen(names);
-    (void)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ", table[i]->name);
+    (void)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ", table[i]->traits->name);
   }
   return cv_fail(why, CV_ERR_NOT_FOUND, "unknown mechanism \"%s\"; expected one of: %s", name, names);
 }
@@ -48,7 +45,7 @@ static enum cv_err take_horizon(struct cv_mechanism_law *law, struct cv_params *
   }
   uint64_t said = (uint64_t)cv_params_number(params, "horizon");
   if (said == 0 && releases == 0) {
-    return cv_fail(why, CV_ERR_INVALID, "horizon is missing; expected the largest number of releases of one arm");
+    return cv_fail(why, CV_ERR_INVALID, "missing horizon; expected the largest number of releases of one arm");
   }
   law->horizon = said != 0 ? said : releases < law->horizon ? releases : law->horizon;
   return cv_params_set_number(params, "horizon", (double)law->horizon);
@@ -57,8 +54,8 @@ static enum cv_err take_horizon(struct cv_mechanism_law *law, struct cv_params *
 static enum cv_err complete(struct cv_mechanism_law *law, struct cv_params *params, uint64_t releases,
                             struct cv_why *why) {
   const struct cv_param *bad;
-  if (law->class->has_noise && law->epsilon_micro == 0) {
-    return cv_fail(why, CV_ERR_INVALID, "epsilon is 0; expected more");
+  if (cv_mechanism_has_noise(law->class) && law->epsilon_micro == 0) {
+    return cv_fail(why, CV_ERR_INVALID, "epsilon is 0; expected a positive number");
   }
   CV_TRY(cv_params_check(params, law->class->rules, law->class->rule_count, &bad, why));
   CV_TRY(take_horizon(law, params, releases, why));
@@ -72,7 +69,7 @@ enum cv_err cv_mechanism_law_for(const struct cv_mechanism_class *class, struct 
   struct cv_params completed = params == NULL ? (struct cv_params){0} : *params;
   enum cv_err err = complete(&law, &completed, releases, why);
   if (err != CV_OK) {
-    cv_why_prefix(why, "mechanism %s", class->name);
+    cv_why_prefix(why, "mechanism %s", class->traits->name);
     return err;
   }
   if (params != NULL) {

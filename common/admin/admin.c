@@ -20,7 +20,7 @@ struct cv_admin {
   struct cv_admin_ops ops;
   void *data;
   struct sockaddr_un address;
-  dev_t device; /* of the socket's file, to remove only ours */
+  dev_t device; /* identity of the socket's file, to remove only our own */
   ino_t inode;
 };
 
@@ -56,10 +56,10 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
                                   const char *version, const char *upload, size_t *upload_n, void **request) {
   struct cv_admin *admin = data;
   if (!cv_httpd_host_is_local(connection)) {
-    return reply_text(connection, MHD_HTTP_FORBIDDEN, "the Host of a request must be localhost");
+    return reply_text(connection, MHD_HTTP_FORBIDDEN, "wrong Host; expected localhost");
   }
   if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-    return reply_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+    return reply_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed; expected GET or HEAD");
   }
   if (strcmp(url, "/health") == 0) {
     return reply_health(admin, connection);
@@ -67,7 +67,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   if (strcmp(url, "/metrics") == 0) {
     return reply_metrics(admin, connection);
   }
-  return reply_text(connection, MHD_HTTP_NOT_FOUND, "only /health and /metrics");
+  return reply_text(connection, MHD_HTTP_NOT_FOUND, "unknown path; expected /health or /metrics");
 }
 
 void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value) {
@@ -91,7 +91,7 @@ void cv_admin_refusals(struct cv_buf *out, const struct cv_refusals *refusals) {
   for (int i = 0; i < CV_REFUSALS; i++) {
     char name[96];
     (void)snprintf(name, sizeof(name), "crowdveil_refused_total{reason=\"%s\"}", cv_refusal_text((enum cv_refusal)i));
-    cv_admin_metric(out, name, i == 0 ? "What peers did and was refused, by reason." : NULL, "counter",
+    cv_admin_metric(out, name, i == 0 ? "Refused actions of peers, by reason." : NULL, "counter",
                     (double)refusals->count[i]);
   }
 }
@@ -102,34 +102,34 @@ static enum cv_err fail_errno(struct cv_why *why, const char *path, const char *
   return cv_fail(why, errno == EACCES ? CV_ERR_DENIED : CV_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* Removes what is at the address if it is a socket and nobody answers there. */
+/* Removes a stale socket: one on which nobody listens. */
 static enum cv_err remove_stale(const struct sockaddr_un *address, struct cv_why *why) {
   struct stat found;
   if (lstat(address->sun_path, &found) != 0) {
-    return errno == ENOENT ? CV_OK : fail_errno(why, address->sun_path, "cannot look");
+    return errno == ENOENT ? CV_OK : fail_errno(why, address->sun_path, "cannot stat");
   }
   if (!S_ISSOCK(found.st_mode)) {
-    return cv_fail(why, CV_ERR_EXISTS, "%s: exists and is no socket", address->sun_path);
+    return cv_fail(why, CV_ERR_EXISTS, "%s: exists and is not a socket", address->sun_path);
   }
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) {
-    return fail_errno(why, address->sun_path, "cannot make a socket");
+    return fail_errno(why, address->sun_path, "cannot create a socket");
   }
   bool dead = connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 && errno == ECONNREFUSED;
   (void)close(fd);
   if (!dead) {
-    return cv_fail(why, CV_ERR_EXISTS, "%s: another program listens there", address->sun_path);
+    return cv_fail(why, CV_ERR_EXISTS, "%s: another program listens on this socket", address->sun_path);
   }
   return unlink(address->sun_path) == 0 || errno == ENOENT ? CV_OK
                                                            : fail_errno(why, address->sun_path, "cannot remove");
 }
 
-/* The file gets the mode that the socket has before it is bound: there is no moment when others may connect. */
+/* The file inherits the socket's mode when it is bound, so that other users can never connect. */
 static enum cv_err listen_at(const struct sockaddr_un *address, int *ret, struct cv_why *why) {
   CV_TRY(remove_stale(address, why));
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) {
-    return fail_errno(why, address->sun_path, "cannot make a socket");
+    return fail_errno(why, address->sun_path, "cannot create a socket");
   }
   if (fchmod(fd, 0600) != 0 || bind(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 ||
       listen(fd, BACKLOG) != 0) {

@@ -6,7 +6,7 @@
 
 #include "common/base/err.h"
 
-/* Nothing, or a colon and at most five digits. */
+/* True for an empty text, or a colon and at most five digits. */
 static bool is_port(const char *text) {
   size_t digits = text[0] == ':' ? strspn(text + 1, "0123456789") : 0;
   return text[0] == '\0' || (text[0] == ':' && digits <= 5 && text[1 + digits] == '\0');

@@ -28,6 +28,7 @@ static void on_timer(uv_timer_t *timer) {
 
 static void run(struct cv_httpd *httpd) {
   (void)MHD_run(httpd->daemon);
+  /* libmicrohttpd's own timeout drives its idle connections; the loop's timer follows it. */
   MHD_UNSIGNED_LONG_LONG ms;
   if (MHD_get_timeout(httpd->daemon, &ms) == MHD_YES) {
     (void)uv_timer_start(&httpd->timer, on_timer, ms, 0);
@@ -48,7 +49,7 @@ enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, unsigned connections, MH
   struct cv_httpd *httpd = calloc(1, sizeof(*httpd));
   if (httpd == NULL) {
     (void)close(socket);
-    return cv_fail(why, CV_ERR_NOMEM, "no memory for HTTP");
+    return cv_fail(why, CV_ERR_NOMEM, "no memory for the HTTP server");
   }
   httpd->daemon =
       MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler, data, MHD_OPTION_LISTEN_SOCKET,
@@ -57,13 +58,13 @@ enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, unsigned connections, MH
   if (httpd->daemon == NULL) {
     (void)close(socket);
     free(httpd);
-    return cv_fail(why, CV_ERR_IO, "cannot start HTTP");
+    return cv_fail(why, CV_ERR_IO, "cannot start the HTTP server");
   }
   const union MHD_DaemonInfo *info = MHD_get_daemon_info(httpd->daemon, MHD_DAEMON_INFO_EPOLL_FD);
   if (info == NULL || uv_poll_init(loop, &httpd->poll, info->epoll_fd) != 0) {
     MHD_stop_daemon(httpd->daemon);
     free(httpd);
-    return cv_fail(why, CV_ERR_IO, "cannot watch HTTP");
+    return cv_fail(why, CV_ERR_IO, "cannot poll the HTTP server");
   }
   (void)uv_timer_init(loop, &httpd->timer);
   httpd->poll.data = httpd->timer.data = httpd;
@@ -79,7 +80,7 @@ void cv_httpd_stop(struct cv_httpd *httpd) {
   }
   uv_close((uv_handle_t *)&httpd->poll, on_closed);
   uv_close((uv_handle_t *)&httpd->timer, on_closed);
-  MHD_stop_daemon(httpd->daemon); /* after the loop has let go of its descriptor */
+  MHD_stop_daemon(httpd->daemon); /* after uv_close(), since the loop polls its descriptor */
 }
 
 bool cv_httpd_host_is_local(struct MHD_Connection *connection) {
@@ -89,7 +90,7 @@ bool cv_httpd_host_is_local(struct MHD_Connection *connection) {
 
 enum MHD_Result cv_httpd_reply(struct MHD_Connection *connection, unsigned status, const char *type, const void *bytes,
                                size_t n) {
-  /* In this mode the bytes are copied and not written, although the library's signature says otherwise. */
+  /* MHD_RESPMEM_MUST_COPY copies the bytes and does not write them, although the parameter is not const. */
   union {
     const void *in;
     void *out;

@@ -12,13 +12,13 @@
 struct cv_httpd;
 
 /*
- * Serves the connections of a listening, non-blocking socket, which it takes (also on failure). At most `connections`
- * at a time; one that is idle for 30 s is closed.
+ * Serves the connections of a listening, non-blocking socket; takes ownership of it, also on failure. At most
+ * `connections` at a time; a connection idle for 30 s is closed.
  */
 CV_MUST_USE enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, unsigned connections,
                                        MHD_AccessHandlerCallback handler, void *data, struct cv_httpd **ret,
                                        struct cv_why *why);
-/* Ends all connections; the loop frees it. NULL does nothing. */
+/* Closes all connections; the loop frees the rest. NULL does nothing. */
 void cv_httpd_stop(struct cv_httpd *httpd);
 
 /* True if the request's Host is absent or names this machine (host.h). */

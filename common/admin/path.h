@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The path of an admin socket as an address. */
+/* Converts the path of an admin socket to a socket address. */
 #ifndef CV_ADMIN_PATH_H
 #define CV_ADMIN_PATH_H
 
@@ -7,7 +7,7 @@
 
 #include "common/base/err.h"
 
-/* CV_ERR_LIMIT if it is empty or does not fit. */
+/* CV_ERR_LIMIT if the path is empty or too long. */
 CV_MUST_USE enum cv_err cv_admin_path(const char *path, struct sockaddr_un *ret, struct cv_why *why);
 
 #endif

@@ -37,11 +37,11 @@ static bool is_passing(int error) {
   return error == EAGAIN || error == EINTR;
 }
 
-/* A Unix socket whose queue is full cannot be waited for. */
+/* Connects. If the socket's queue is full, poll() cannot wait for a place, so it retries. */
 static enum cv_err call(struct probe *probe, const struct sockaddr_un *address, struct cv_why *why) {
   while (connect(probe->fd, (const struct sockaddr *)address, sizeof(*address)) != 0) {
     if (!is_passing(errno)) {
-      return cv_fail(why, CV_ERR_IO, "%s: nobody answers: %s", probe->path, strerror(errno));
+      return cv_fail(why, CV_ERR_IO, "%s: no daemon answers: %s", probe->path, strerror(errno));
     }
     if (left_ms(probe) == 0) {
       return fail_late(probe, why);
@@ -51,13 +51,14 @@ static enum cv_err call(struct probe *probe, const struct sockaddr_un *address, 
   return CV_OK;
 }
 
-/* The socket is new, so that the request fits; to one that is closed already its answer, if any, is read. */
+/* A new socket's buffer holds the whole request. A failure is ignored: if the daemon has closed, its answer can
+ * still be read. */
 static void ask(const struct probe *probe) {
   static const char request[] = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   (void)send(probe->fd, request, sizeof(request) - 1, MSG_NOSIGNAL);
 }
 
-/* Until it is closed, or more has come than is looked at. */
+/* Reads until the daemon closes or the buffer is full. */
 static enum cv_err receive(struct probe *probe, struct cv_why *why) {
   while (probe->n < sizeof(probe->answer) - 1) {
     struct pollfd ready = {.fd = probe->fd, .events = POLLIN};
@@ -80,6 +81,7 @@ static enum cv_err judge(const struct probe *probe, struct cv_why *why) {
   if (probe->n == 0) {
     return cv_fail(why, CV_ERR_IO, "%s: closed without an answer", probe->path);
   }
+  /* "HTTP/1.1 200" has 12 characters; the status begins at the ninth. */
   if (strncmp(answer, "HTTP/1.", 7) != 0 || probe->n < 12) {
     size_t line = strcspn(answer, "\r\n");
     return cv_fail(why, CV_ERR_IO, "%s: answers \"%.*s\"; expected HTTP", probe->path,
@@ -110,7 +112,7 @@ enum cv_err cv_probe_health(const char *path, unsigned limit_ms, struct cv_why *
   CV_TRY(cv_admin_path(path, &address, why));
   probe.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (probe.fd < 0) {
-    return cv_fail(why, CV_ERR_IO, "%s: cannot make a socket: %s", path, strerror(errno));
+    return cv_fail(why, CV_ERR_IO, "%s: cannot create a socket: %s", path, strerror(errno));
   }
   enum cv_err err = converse(&probe, &address, why);
   (void)close(probe.fd);
@@ -118,8 +120,7 @@ enum cv_err cv_probe_health(const char *path, unsigned limit_ms, struct cv_why *
 }
 
 static enum cv_err fail_missing(struct cv_why *why) {
-  return cv_fail(why, CV_ERR_INVALID,
-                 "--probe asks the admin socket and admin is missing; expected the path of a Unix socket");
+  return cv_fail(why, CV_ERR_INVALID, "missing setting admin, which --probe needs; expected the path of a Unix socket");
 }
 
 int cv_probe_run(const char *program, const char *path) {

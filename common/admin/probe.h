@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other end of an admin socket: asks a daemon whether it is healthy, as a container's health check does. */
+/* Client of the admin endpoint: asks a daemon whether it is healthy, as a container's health check does. */
 #ifndef CV_ADMIN_PROBE_H
 #define CV_ADMIN_PROBE_H
 
@@ -12,22 +12,22 @@ enum { CV_PROBE_MS = 2000 };
   {.key = "admin",                                                                                                    \
    .type = CV_CONFIG_PATH,                                                                                            \
    .offset = offsetof(owner, admin),                                                                                  \
-   .help = "Unix socket for /health and /metrics"},                                                                   \
+   .help = "Unix socket of the admin endpoint: /health and /metrics"},                                                \
   {                                                                                                                   \
     .key = "probe", .type = CV_CONFIG_BOOL, .offset = offsetof(owner, probe), .fallback = "false", .is_option = true, \
-    .help = "ask the running daemon's admin socket whether it is healthy, and exit: 0 if so"                          \
+    .help = "ask the running daemon for its health and exit with status 0 if it is healthy"                           \
   }
 
 /*
- * Asks the socket at `path` for /health, and waits `limit_ms` at most in all. CV_OK if the daemon is healthy;
- * CV_ERR_STATE if it says that it is not, with its own words in `why`; else CV_ERR_LIMIT (the path), or CV_ERR_IO:
- * nobody is there, nothing comes in time, or what comes is no such answer.
+ * Requests /health from the socket at `path`, within `limit_ms` in total. CV_OK if the daemon is healthy; CV_ERR_STATE
+ * if it is not, with its own reason in `why`; CV_ERR_LIMIT for a wrong path; CV_ERR_IO if no daemon listens, no answer
+ * comes in time, or the answer is not valid.
  */
 CV_MUST_USE enum cv_err cv_probe_health(const char *path, unsigned limit_ms, struct cv_why *why);
 
 /*
- * --probe, within CV_PROBE_MS: one line, on standard output if the daemon is healthy, else on standard error. Returns
- * the exit status, 0 or 1. `path` NULL: no admin socket is configured.
+ * Implements --probe, within CV_PROBE_MS: prints one line, on standard output if the daemon is healthy, otherwise on
+ * standard error. Returns the exit status, 0 or 1. `path` NULL: no admin socket is configured.
  */
 CV_MUST_USE int cv_probe_run(const char *program, const char *path);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bump allocation out of one block that the caller owns: nothing is freed alone, all of it is reset at once. */
+/* Bump allocator over one block, which the arena owns. Single allocations are never freed; cv_arena_reset() frees
+ * all of them. */
 #ifndef CV_BASE_ARENA_H
 #define CV_BASE_ARENA_H
 
@@ -13,12 +14,12 @@ struct cv_arena {
   size_t size, used; /* bytes */
 };
 
-/* Takes `size` bytes from the heap, once; pages are touched only when used. */
+/* Allocates the block of `size` bytes. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_arena_init(struct cv_arena *arena, size_t size);
 void cv_arena_fini(struct cv_arena *arena);
-/* 16-byte aligned, not cleared; NULL when the block is exhausted. */
+/* Returns `n` bytes, 16-byte aligned and not cleared; NULL if the block is exhausted. */
 void *cv_arena_alloc(struct cv_arena *arena, size_t n);
-/* An array of `count` cleared elements; NULL when exhausted or if the product overflows. */
+/* Returns an array of `count` zeroed elements; NULL if the block is exhausted or the product overflows. */
 void *cv_arena_array(struct cv_arena *arena, size_t count, size_t size);
 void cv_arena_reset(struct cv_arena *arena);
 

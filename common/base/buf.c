@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
+enum { CAP_LEAST = 64 };
+/* As `cap`: memory has run out, and the buffer ignores puts until it is cleared. */
 static const size_t FAILED = SIZE_MAX;
 
 void cv_buf_fini(struct cv_buf *buf) {
@@ -35,17 +39,8 @@ enum cv_err cv_buf_reserve(struct cv_buf *buf, size_t more) {
   if (more > SIZE_MAX / 4 - buf->len) {
     return CV_ERR_NOMEM;
   }
-  size_t cap = buf->cap < 64 ? 64 : buf->cap;
-  while (cap < buf->len + more) {
-    cap *= 2;
-  }
-  uint8_t *data = realloc(buf->data, cap);
-  if (data == NULL) {
-    return CV_ERR_NOMEM;
-  }
-  buf->data = data;
-  buf->cap = cap;
-  return CV_OK;
+  size_t wanted = buf->len + more;
+  return CV_ARRAY_ROOM(buf->data, wanted < CAP_LEAST ? CAP_LEAST : wanted, buf->cap);
 }
 
 static void fail(struct cv_buf *buf) {

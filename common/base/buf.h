@@ -21,13 +21,13 @@ struct cv_buf {
 };
 
 void cv_buf_fini(struct cv_buf *buf);
-/* Forgets the content, keeps the memory. */
+/* Empties the buffer and keeps its memory. */
 void cv_buf_clear(struct cv_buf *buf);
-/* Makes room for `more` further bytes. */
+/* Makes room for `more` further bytes. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_buf_reserve(struct cv_buf *buf, size_t more);
 
-/* The puts below make room by themselves and latch: once memory has run out they do nothing, and cv_buf_ok() is false
- * until the buffer is cleared. */
+/* The put functions grow the buffer themselves. If memory runs out, the buffer is emptied, further puts do nothing,
+ * and cv_buf_ok() returns false until cv_buf_clear(). */
 bool cv_buf_ok(const struct cv_buf *buf);
 void cv_buf_put(struct cv_buf *buf, const void *bytes, size_t n);
 void cv_buf_put_u8(struct cv_buf *buf, uint8_t value);
@@ -43,14 +43,15 @@ struct cv_reader {
 };
 
 struct cv_reader cv_reader_over(const void *bytes, size_t n);
-const uint8_t *cv_read(struct cv_reader *reader, size_t n); /* NULL when short */
+const uint8_t *cv_read(struct cv_reader *reader, size_t n); /* NULL if fewer than n bytes are left */
 uint8_t cv_read_u8(struct cv_reader *reader);
 uint32_t cv_read_u32(struct cv_reader *reader);
 uint64_t cv_read_u64(struct cv_reader *reader);
 double cv_read_f64(struct cv_reader *reader);
-/* The bytes written by cv_buf_put_bytes, borrowed from the input; NULL and *ret_n untouched when short. */
+/* Reads what cv_buf_put_bytes() wrote; the result is borrowed from the input. NULL if too few bytes are left; then
+ * *ret_n is unchanged. */
 const uint8_t *cv_read_bytes(struct cv_reader *reader, size_t *ret_n);
-/* True if nothing failed and everything was read. */
+/* True if no read failed and all input was consumed. */
 bool cv_reader_done(const struct cv_reader *reader);
 
 #endif

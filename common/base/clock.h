@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two clocks, for shells; pure code takes times as arguments. */
+/* The two clocks. Only shells read them; pure code takes times as arguments. */
 #ifndef CV_BASE_CLOCK_H
 #define CV_BASE_CLOCK_H
 

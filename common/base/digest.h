@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A digest handed to pure code as an argument, so that cores can chain records without knowing who computes it. */
+/* A digest function that pure code takes as an argument, so that cores can chain records without linking OpenSSL. */
 #ifndef CV_BASE_DIGEST_H
 #define CV_BASE_DIGEST_H
 

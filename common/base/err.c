@@ -48,6 +48,11 @@ void cv_why_prefix(struct cv_why *why, const char *fmt, ...) {
   cv_why_because(why, old.text);
 }
 
+enum cv_err cv_unless_failed(bool *failed, enum cv_err err, struct cv_why *why) {
+  *failed = *failed || err == CV_ERR_NOMEM;
+  return *failed ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : err;
+}
+
 void cv_require_failed(const char *condition, const char *file, int line) {
   (void)fprintf(stderr, "%s:%d: internal error: %s does not hold\n", file, line, condition);
   abort();

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one error type, and the one line that a person reads about an error.
+ * The error codes, and the one-line message that explains an error to a person.
  *
- * A function that can fail returns an enum cv_err and is marked CV_MUST_USE. Where a person will have to act, it also
- * takes a `struct cv_why *` (may be NULL) and leaves one line there: what, where, what was expected. Outputs stay
- * untouched on failure.
+ * A function that can fail returns an enum cv_err and is marked CV_MUST_USE. If a person has to act on the error, the
+ * function also takes a `struct cv_why *` (may be NULL) and writes one line there: `WHERE: what is wrong; expected
+ * WHAT`. On failure, outputs stay unchanged.
  */
 #ifndef CV_BASE_ERR_H
 #define CV_BASE_ERR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define CV_MUST_USE           __attribute__((warn_unused_result))
@@ -21,7 +22,7 @@
   X(CV_ERR_FORMAT, "malformed data")                   \
   X(CV_ERR_LIMIT, "over a limit")                      \
   X(CV_ERR_NOT_FOUND, "not found")                     \
-  X(CV_ERR_EXISTS, "exists already")                   \
+  X(CV_ERR_EXISTS, "already exists")                   \
   X(CV_ERR_DENIED, "not permitted")                    \
   X(CV_ERR_STATE, "not possible in this state")        \
   X(CV_ERR_IO, "input or output failed")               \
@@ -38,34 +39,42 @@ enum cv_err {
 #undef CV_ERR_ENTRY
 };
 
-/* A few words for an error code; never NULL. */
+/* The text of an error code; never NULL. */
 const char *cv_err_text(enum cv_err err);
 
-/* One line for a person, always terminated; longer text is cut, and what is not clean (text.h) becomes '?'. */
+/* A one-line message, always terminated. Longer text is cut; bytes that are not clean text (text.h) become '?'. */
 struct cv_why {
   char text[480];
 };
 
 /*
- * cv_fail(why, err, format, ...) writes the line into `why` (if not NULL) and is `err`, so that a failure is one
- * statement. A macro, so that the compiler sees which error it is.
+ * cv_fail(why, err, format, ...) formats the message into `why` (if not NULL) and evaluates to `err`. It is a macro so
+ * that the compiler sees which error is returned.
  */
 #define cv_fail(why, err, ...) (cv_why_set((why), __VA_ARGS__), (err))
 void cv_why_set(struct cv_why *why, const char *fmt, ...) CV_PRINTF(2, 3);
 void cv_why_vset(struct cv_why *why, const char *fmt, va_list args) CV_PRINTF(2, 0);
 
-/* Puts ": <reason>" behind the line that is there. */
+/* Appends ": <reason>" to the message. */
 void cv_why_because(struct cv_why *why, const char *reason);
-/* Puts "<prefix>: " in front of the line that is there. `prefix` is a format. */
+/* Prepends "<prefix>: " to the message. `prefix` is a printf format. */
 void cv_why_prefix(struct cv_why *why, const char *fmt, ...) CV_PRINTF(2, 3);
 
-/* For our own bugs only: prints the place and aborts, in every build. What a peer or file says takes the error path. */
+/* For bugs in this program only: prints the place and aborts, in every build. Wrong input from a peer or a file
+ * returns an error instead. */
 #define CV_REQUIRE(condition) ((condition) ? (void)0 : cv_require_failed(#condition, __FILE__, __LINE__))
 _Noreturn void cv_require_failed(const char *condition, const char *file, int line);
 
+/*
+ * Every entry function of a core ends with this call: running out of memory is final for the core. Sets *failed if
+ * `err` is CV_ERR_NOMEM. Once *failed is set, returns CV_ERR_NOMEM and writes its message; otherwise returns `err` and
+ * leaves `why` unchanged.
+ */
+CV_MUST_USE enum cv_err cv_unless_failed(bool *failed, enum cv_err err, struct cv_why *why);
+
 #define CV_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Returns from the caller with the error of `expression`, if it has one. */
+/* Returns the error of `expression` from the calling function, if there is one. */
 #define CV_TRY(expression)                 \
   do {                                     \
     enum cv_err cv_try_err = (expression); \

@@ -40,8 +40,8 @@ bool cv_finding_folder(const char *path) {
   struct stat info;
   struct statvfs room;
   if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) {
-    cv_finding(CV_FINDING_WRONG, "make it, mode 0700, owned by who runs the program, or correct `state`",
-               "folder %s: it is not there", path);
+    cv_finding(CV_FINDING_WRONG, "create it with mode 0700, owned by the program's user, or correct `state`",
+               "folder %s: does not exist", path);
     return false;
   }
   if ((info.st_mode & 022) != 0) {
@@ -51,8 +51,8 @@ bool cv_finding_folder(const char *path) {
   if (statvfs(path, &room) == 0) {
     unsigned long long mib = (unsigned long long)room.f_bavail * room.f_frsize >> 20;
     if (mib < ROOM_MIB) {
-      cv_finding(CV_FINDING_WARNING, "make room: a program that cannot store stops", "folder %s: %llu MiB are free",
-                 path, mib);
+      cv_finding(CV_FINDING_WARNING, "free disk space: a program that cannot store its state stops",
+                 "folder %s: %llu MiB are free", path, mib);
     } else {
       cv_finding(CV_FINDING_OK, "", "folder %s: %llu MiB are free", path, mib);
     }

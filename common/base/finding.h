@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program that examines its own state says, one line a finding on standard output: "LEVEL\tWHAT\tADVICE", where
- * LEVEL is ok, note, warning or wrong; and facts for whoever asked, "fact\tKEY\tVALUE...". No part has a tab in it.
+ * Output of a program that checks its own state, on standard output: one line for each finding, "LEVEL\tWHAT\tADVICE"
+ * with LEVEL ok, note, warning or wrong; and facts for the calling program, "fact\tKEY\tVALUE...". No part contains a
+ * tab.
  */
 #ifndef CV_BASE_FINDING_H
 #define CV_BASE_FINDING_H
@@ -14,12 +15,13 @@ enum cv_finding { CV_FINDING_OK, CV_FINDING_NOTE, CV_FINDING_WARNING, CV_FINDING
 
 /* "ok", "note", "warning", "wrong" */
 const char *cv_finding_text(enum cv_finding level);
-/* `advice` says what to do; "" if there is nothing. */
+/* Prints one finding. `advice` says what to do, or is "". */
 void cv_finding(enum cv_finding level, const char *advice, const char *fmt, ...) CV_PRINTF(3, 4);
-/* `line` is a format with \t between key and values. */
+/* Prints one fact. `line` is a printf format with \t between key and values. */
 void cv_fact(const char *line, ...) CV_PRINTF(1, 2);
 
-/* A folder of state: it is there, nobody else may write into it, and there is room. True if it is there. */
+/* Checks a state folder: it exists, only its owner may write to it, and enough disk space is free. Returns true if
+ * the folder exists. */
 bool cv_finding_folder(const char *path);
 
 #endif

@@ -12,7 +12,7 @@
 #define CV_GRID      (INT64_C(1) << CV_GRID_BITS)
 #define CV_MICRO     INT64_C(1000000)
 
-/* Nearest grid point of a score; what lies outside [0,1] is clipped, NaN is 0. */
+/* The nearest grid point of a score. Scores outside [0,1] are clipped; NaN becomes 0. */
 static inline int64_t cv_grid_from(double score) {
   if (!(score > 0)) {
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first message on every connection, both ways: what the sender speaks. */
+/* The hello: the first message on every connection, in both directions, with the sender's wire version. */
 #ifndef CV_BASE_HELLO_H
 #define CV_BASE_HELLO_H
 
@@ -17,8 +17,8 @@ struct cv_hello {
 };
 
 /*
- * CV_ERR_VERSION unless it is of our version; then the line says who has to be upgraded. `them` and `us` are what the
- * two are called: "worker", "broker".
+ * Returns CV_ERR_VERSION if the peer's wire version differs from ours; `why` then says which side to upgrade. `them`
+ * and `us` name the two roles: "worker", "broker".
  */
 CV_MUST_USE enum cv_err cv_hello_check(const struct cv_hello *hello, const char *them, const char *us,
                                        struct cv_why *why);

@@ -6,7 +6,7 @@
 
 #include "common/base/rng.h"
 
-/* Never 0. Without digits a run of them counts as one. */
+/* Hashes a text; never 0. With `digits` false, any run of digits counts as one '0'. */
 static uint64_t hash_text(const char *text, bool digits) {
   uint64_t hash = 1;
   bool in_digits = false;
@@ -32,7 +32,7 @@ static bool begin(struct cv_hush_entry *entry, uint64_t now_ms, uint64_t peer, u
   return true;
 }
 
-/* False: it has been counted. An entry whose minute is over counts on until its summary has been taken. */
+/* Counts a repetition; returns false. After its minute an entry keeps counting until its summary has been taken. */
 static bool count(struct cv_hush_entry *entry) {
   entry->more++;
   return false;
@@ -40,6 +40,7 @@ static bool count(struct cv_hush_entry *entry) {
 
 bool cv_hush_lets(struct cv_hush *hush, const char *peer, const char *text, uint64_t now_ms) {
   uint64_t peer_hash = hash_text(peer, true), reason = hash_text(text, false);
+  /* One pass: free expired entries, find the entry of this line, and count the peer's other lines. */
   struct cv_hush_entry *empty = NULL, *beyond = NULL;
   unsigned reasons = 0;
   for (size_t i = 0; i < CV_HUSH_ENTRIES; i++) {
@@ -58,6 +59,7 @@ bool cv_hush_lets(struct cv_hush *hush, const char *peer, const char *text, uint
   if (reasons >= CV_HUSH_REASONS && beyond != NULL) {
     return count(beyond);
   }
+  /* The table is full: count all further peers together. */
   if (empty == NULL) {
     return hush->rest.used ? count(&hush->rest) : begin(&hush->rest, now_ms, 0, 0, "others", "lines of all kinds");
   }
@@ -76,8 +78,8 @@ static bool sum_up(struct cv_hush_entry *entry, uint64_t now_ms, bool early, cha
   if (entry->more == 0) {
     return false;
   }
-  (void)snprintf(line, size, "%s: %s (%" PRIu64 " more of these in %" PRIu64 " s)", entry->peer_text, entry->text,
-                 entry->more, (now_ms - entry->since_ms) / 1000);
+  (void)snprintf(line, size, "%s: %s (%" PRIu64 " more in %" PRIu64 " s)", entry->peer_text, entry->text, entry->more,
+                 (now_ms - entry->since_ms) / 1000);
   entry->more = 0;
   return true;
 }

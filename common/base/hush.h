@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log that peers cannot flood: the first time that something is said about a peer it is written, repetitions within a
- * minute are counted, and one line at the end of that minute says how many there were. Pure; time is an argument.
+ * Log rate limiting, so that peers cannot flood the log. The first line about a peer is written; repetitions within one
+ * minute are counted, and one summary line at the end of that minute gives their number. Pure; time is an argument.
  *
  *   if (cv_hush_lets(hush, peer, text, now_ms)) { write the line }
  *   while (cv_hush_next(hush, now_ms, false, line, sizeof(line))) { write the line }     about once a second
  *
- * Lines that differ in digits only are the same (a peer cannot get a line a worker number). A peer gets at most
- * CV_HUSH_REASONS different lines a minute, all peers together CV_HUSH_ENTRIES; what is more is counted, too.
+ * Lines that differ only in digits count as equal, so that a peer cannot cause one line for each worker number. A peer
+ * can cause at most CV_HUSH_REASONS different lines per minute, all peers together CV_HUSH_ENTRIES; further lines are
+ * only counted.
  */
 #ifndef CV_BASE_HUSH_H
 #define CV_BASE_HUSH_H
@@ -24,9 +25,9 @@ enum {
   CV_HUSH_TEXT_BYTES = 152,
 };
 
-/* A line that was written at `since_ms`, and its repetitions. */
+/* One line, written at `since_ms`, and the number of its repetitions. */
 struct cv_hush_entry {
-  uint64_t peer, reason; /* hashes; reason 0: all that a peer does beyond its share */
+  uint64_t peer, reason; /* hashes; reason 0: all lines of a peer beyond CV_HUSH_REASONS */
   uint64_t since_ms;
   uint64_t more;
   bool used;
@@ -36,12 +37,13 @@ struct cv_hush_entry {
 /* All zero at the start. */
 struct cv_hush {
   struct cv_hush_entry entry[CV_HUSH_ENTRIES];
-  struct cv_hush_entry rest; /* of peers for whom there is no entry */
+  struct cv_hush_entry rest; /* lines of peers that have no entry */
 };
 
-/* True if the line is to be written now. */
+/* Returns true if the caller has to write the line now. */
 bool cv_hush_lets(struct cv_hush *hush, const char *peer, const char *text, uint64_t now_ms);
-/* The summary of a minute that is over, or with `early` of one that is not; false if there is none. */
+/* Formats the summary of a minute that has ended, or with `early` also of one that has not. Returns false if there
+ * is none. */
 bool cv_hush_next(struct cv_hush *hush, uint64_t now_ms, bool early, char *line, size_t size);
 
 #endif

@@ -7,18 +7,33 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/text.h"
 
-const char *const cv_local_names[CV_LOCAL_KINDS + 1] = {
-    [CV_LOCAL_NONE] = "none", [CV_LOCAL_RESPONSE] = "randomized-response", [CV_LOCAL_LAPLACE] = "laplace"};
+#define NAME(file, kind, name, ...) name,
+const char *const cv_local_names[CV_LOCAL_KINDS + 1] = {CV_LOCALS(NAME) NULL};
 
 const char *cv_local_name(enum cv_local_kind kind) {
   CV_REQUIRE((unsigned)kind < CV_LOCAL_KINDS);
   return cv_local_names[kind];
 }
 
+enum cv_local_kind cv_local_find(const char *name) {
+  enum cv_local_kind kind = CV_LOCAL_NONE;
+  while (kind < CV_LOCAL_KINDS && strcmp(name, cv_local_names[kind]) != 0) {
+    kind++;
+  }
+  return kind;
+}
+
+bool cv_local_is_bounded(enum cv_local_kind kind) {
+#define BOUNDED(file, kind, name, bounded, ...) bounded,
+  static const bool is_bounded[CV_LOCAL_KINDS + 1] = {CV_LOCALS(BOUNDED) true};
+  return is_bounded[kind];
+}
+
 /* ---- parameters ---- */
 
-/* A decimal in whole units of 1/`unit`; false if it has more decimals than that. */
+/* Converts a decimal to whole units of 1/`unit`; false if it has more decimals. */
 static bool take_decimal(double value, int64_t unit, uint64_t *ret) {
   double scaled = value * (double)unit, whole = round(scaled);
   if (fabs(scaled - whole) > 1e-6 + 1e-15 * whole) {
@@ -42,7 +57,8 @@ static enum cv_err read_epsilon(const struct cv_params *params, struct cv_local 
 
 /* ---- randomized response by matrices ---- */
 
-/* "p00.3" is the first entry of arm 3, from 1; NULL if the key is no such thing. */
+/* Returns the matrix entry for a key: "p00.3" is the first entry of arm 3, from 1. NULL if the key has another form,
+ * or with *ret_bad if its arm is out of range. */
 static uint32_t *entry_of(struct cv_local *law, const char *key, uint32_t arms, bool *ret_bad) {
   bool first = strncmp(key, "p00.", 4) == 0;
   if (!first && strncmp(key, "p11.", 4) != 0) {
@@ -69,7 +85,7 @@ static enum cv_err take_probability(const struct cv_param *param, uint32_t *ret,
   return CV_OK;
 }
 
-/* Takes the entries of single arms; what is left in `params` is for the rules. */
+/* Takes the entries of single arms out of `params`; the rest is checked by the rules. */
 static enum cv_err take_entries(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
   uint32_t kept = 0, entries = 0;
   for (uint32_t i = 0; i < params->count; i++) {
@@ -85,7 +101,7 @@ static enum cv_err take_entries(struct cv_params *params, uint32_t arms, struct 
       continue;
     }
     if (*entry != 0) {
-      return cv_fail(why, CV_ERR_INVALID, "%s is there twice", param->key);
+      return cv_fail(why, CV_ERR_INVALID, "%s is given twice", param->key);
     }
     CV_TRY(take_probability(param, entry, why));
     entries++;
@@ -101,7 +117,7 @@ static enum cv_err take_entries(struct cv_params *params, uint32_t arms, struct 
   return CV_OK;
 }
 
-/* ln((p - delta)/q), the epsilon at which p <= e^epsilon q + delta. */
+/* ln((p - delta)/q), the smallest epsilon with p <= e^epsilon q + delta. */
 static double between(uint64_t p_micro, uint64_t q_micro, double delta) {
   double p = (double)p_micro / (double)CV_MICRO - delta;
   return p <= 0 ? 0 : log(p * (double)CV_MICRO / (double)q_micro);
@@ -116,14 +132,15 @@ static uint64_t worst_of_matrices(const struct cv_local *law, double delta) {
     epsilon = fmax(epsilon, fmax(between(p00, one - p11, delta), between(one - p11, p00, delta)));
     epsilon = fmax(epsilon, fmax(between(p11, one - p00, delta), between(one - p00, p11, delta)));
   }
-  /* A logarithm is off by far less than the 10^-6 micro that are added before rounding up. */
+  /* The error of the logarithms is far below the 10^-6 micro that are added before rounding up. */
   return (uint64_t)ceil(epsilon * (double)CV_MICRO + 1e-6);
 }
 
 static enum cv_err epsilon_of_matrices(struct cv_local *law, struct cv_why *why) {
   for (uint32_t i = 0; i < law->matrices; i++) {
     if (law->matrix[i].p00_micro + law->matrix[i].p11_micro == (uint64_t)CV_MICRO) {
-      return cv_fail(why, CV_ERR_INVALID, "p00 + p11 is 1; expected another sum, or tokens say nothing about scores");
+      return cv_fail(why, CV_ERR_INVALID,
+                     "p00 + p11 is 1; expected another sum, because tokens would not depend on scores");
     }
   }
   law->epsilon_micro = worst_of_matrices(law, (double)law->delta_pico / (double)CV_PICO);
@@ -131,7 +148,7 @@ static enum cv_err epsilon_of_matrices(struct cv_local *law, struct cv_why *why)
   return CV_OK;
 }
 
-/* e^epsilon by a symmetric rule that is (epsilon, delta)-private becomes the ratio of p and 1 - p. */
+/* The epsilon at delta 0 of a symmetric rule that is (epsilon, delta)-private: ln of p/(1 - p). */
 static uint64_t pure_of_rule(const struct cv_local *law) {
   if (law->delta_pico == 0) {
     return law->epsilon_micro;
@@ -157,10 +174,11 @@ static enum cv_err read_response(struct cv_params *params, uint32_t arms, struct
   CV_TRY(read_epsilon(params, law, why));
   CV_TRY(read_decimal(params, "delta", CV_PICO, 12, &law->delta_pico, why));
   if (law->delta_pico >= (uint64_t)CV_PICO) {
-    return cv_fail(why, CV_ERR_INVALID, "delta is 1 but for rounding; expected at most 12 decimals");
+    return cv_fail(why, CV_ERR_INVALID, "delta rounds to 1; expected at most 12 decimals");
   }
   law->printed = strcmp(cv_params_text(params, "rule"), "printed") == 0;
   const struct cv_param *p00 = cv_params_find(params, "p00"), *p11 = cv_params_find(params, "p11");
+  /* Exactly one of the three forms must be given: epsilon, one matrix for all arms, or a matrix for each arm. */
   bool for_all = p00->number > 0 || p11->number > 0;
   if ((law->epsilon_micro > 0) + for_all + (law->matrices > 0) != 1) {
     return cv_fail(why, CV_ERR_INVALID, "expected either epsilon, or p00 and p11, or p00 and p11 for each arm");
@@ -173,7 +191,7 @@ static enum cv_err read_response(struct cv_params *params, uint32_t arms, struct
   if (law->matrices > 0 && law->printed) {
     return cv_fail(why, CV_ERR_INVALID, "rule is \"printed\"; expected it with epsilon only");
   }
-  law->low = 0;
+  law->bits = true;
   law->high = CV_GRID;
   law->pure_micro = pure_of_rule(law);
   return law->matrices > 0 ? epsilon_of_matrices(law, why) : CV_OK;
@@ -181,47 +199,52 @@ static enum cv_err read_response(struct cv_params *params, uint32_t arms, struct
 
 /* ---- the others ---- */
 
-static enum cv_err read_laplace(struct cv_params *params, struct cv_local *law, struct cv_why *why) {
+static enum cv_err read_laplace(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
   static const struct cv_param_rule rules[] = {{.key = "epsilon", .low = 1e-6, .high = 4000, .fallback = (double)NAN}};
   const struct cv_param *bad;
   CV_TRY(cv_params_check(params, rules, CV_COUNT(rules), &bad, why));
   CV_TRY(read_epsilon(params, law, why));
   law->pure_micro = law->epsilon_micro;
+  /* B = ceil(40 CV_GRID/epsilon); noise beyond B has probability of about e^-40. */
   uint64_t bound = ((uint64_t)(40 * CV_GRID * CV_MICRO) + law->epsilon_micro - 1) / law->epsilon_micro;
   law->low = -(int64_t)bound;
   law->high = CV_GRID + (int64_t)bound;
   return CV_OK;
 }
 
-static enum cv_err read_none(struct cv_params *params, struct cv_local *law, struct cv_why *why) {
+static enum cv_err read_none(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
   const struct cv_param *bad;
   law->epsilon_micro = law->pure_micro = CV_EPSILON_NONE;
   law->high = CV_GRID;
   return cv_params_check(params, NULL, 0, &bad, why);
 }
 
-static enum cv_err read_params(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
-  switch (law->kind) {
-    case CV_LOCAL_RESPONSE:
-      return read_response(params, arms, law, why);
-    case CV_LOCAL_LAPLACE:
-      return read_laplace(params, law, why);
-    default:
-      return read_none(params, law, why);
-  }
+/* A bit that is always kept as often; what one token tells follows. */
+static enum cv_err keep_bits(uint32_t kept_micro, struct cv_local *law, struct cv_why *why) {
+  law->bits = true;
+  law->matrices = 1;
+  law->matrix[0] = (struct cv_matrix){.p00_micro = kept_micro, .p11_micro = kept_micro};
+  return epsilon_of_matrices(law, why);
 }
 
+#define READ(file, kind, name, bounded, parameters, kept) read_##parameters,
+#define KEPT(file, kind, name, bounded, parameters, kept) kept,
+static const uint32_t kept_micro[] = {CV_LOCALS(KEPT)};
+static enum cv_err (*const read_params[])(struct cv_params *params, uint32_t arms, struct cv_local *law,
+                                          struct cv_why *why) = {CV_LOCALS(READ)};
+
 enum cv_err cv_local_init(const struct cv_choice *choice, uint32_t arms, struct cv_local *ret, struct cv_why *why) {
-  struct cv_local law = {0};
-  while (law.kind < CV_LOCAL_KINDS && strcmp(choice->name, cv_local_names[law.kind]) != 0) {
-    law.kind++;
-  }
+  struct cv_local law = {.kind = cv_local_find(choice->name)};
   if (law.kind == CV_LOCAL_KINDS) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "unknown privatizer \"%s\"; expected none, randomized-response or laplace",
-                   choice->name);
+    char names[160];
+    cv_text_either(cv_local_names, CV_LOCAL_KINDS, names, sizeof(names));
+    return cv_fail(why, CV_ERR_NOT_FOUND, "unknown privatizer \"%s\"; expected %s", choice->name, names);
   }
   struct cv_params params = choice->params;
-  enum cv_err err = read_params(&params, arms, &law, why);
+  enum cv_err err = read_params[law.kind](&params, arms, &law, why);
+  if (err == CV_OK && kept_micro[law.kind] > 0) {
+    err = keep_bits(kept_micro[law.kind], &law, why);
+  }
   if (err != CV_OK) {
     cv_why_prefix(why, "privatizer %s", choice->name);
     return err;
@@ -231,7 +254,7 @@ enum cv_err cv_local_init(const struct cv_choice *choice, uint32_t arms, struct 
 }
 
 bool cv_local_sends(const struct cv_local *law, int64_t value) {
-  if (law->kind == CV_LOCAL_RESPONSE) {
+  if (law->bits) {
     return value == 0 || value == CV_GRID;
   }
   return value >= law->low && value <= law->high;
@@ -242,7 +265,7 @@ const struct cv_matrix *cv_local_matrix(const struct cv_local *law, uint32_t arm
   return &law->matrix[law->matrices == 1 ? 0 : arm];
 }
 
-/* P(a bit is sent as it is) by the symmetric rules, with everything divided by e^epsilon. */
+/* P(bit sent unchanged) of the symmetric rules, numerator and denominator divided by e^epsilon. */
 static double kept(const struct cv_local *law) {
   double e = exp(-(double)law->epsilon_micro / (double)CV_MICRO), delta = (double)law->delta_pico / (double)CV_PICO;
   double keep = 1 + delta * e;
@@ -250,7 +273,7 @@ static double kept(const struct cv_local *law) {
 }
 
 struct cv_feedback cv_local_feedback(const struct cv_local *law, uint32_t arm) {
-  if (law->kind != CV_LOCAL_RESPONSE) {
+  if (!law->bits) {
     double epsilon = (double)law->epsilon_micro / (double)CV_MICRO;
     return (struct cv_feedback){.slope = 1, .scale = law->kind == CV_LOCAL_LAPLACE ? 1 / epsilon : 0};
   }

@@ -13,9 +13,9 @@ void cv_log_init(const char *program, enum cv_log_level level);
 /* Control characters in the text are replaced, so that a peer cannot forge lines. */
 void cv_log(enum cv_log_level level, const char *fmt, ...) CV_PRINTF(2, 3);
 
-/* "<peer>: <text>", once a minute for the same; what follows is counted (common/base/hush.h). */
+/* Logs "<peer>: <text>" at most once per minute; repetitions are counted (log rate limiting, hush.h). */
 void cv_log_peer(struct cv_hush *hush, const char *peer, const char *text, uint64_t now_ms);
-/* How often it was: about once a second; with `early` at the end of the program. */
+/* Logs the counts of suppressed lines. Called about once a second; `early` at the end of the program. */
 void cv_log_hushed(struct cv_hush *hush, uint64_t now_ms, bool early);
 
 #endif

@@ -12,7 +12,8 @@ enum cv_err cv_neighbours_init(const struct cv_spec *spec, struct cv_neighbours 
     cv_neighbours_fini(&made);
     return CV_ERR_NOMEM;
   }
-  /* Degrees two places on, then where each arm begins one place on: filling moves that to where it ends. */
+  /* Counting sort: store degrees at index arm + 2, sum them so that index arm + 1 has where the arm's neighbours
+   * begin; filling in advances it to where they end, which is where the next arm's begin. */
   for (uint32_t i = 0; i < spec->edges; i++) {
     made.first[spec->edge[i].a + 2]++;
     made.first[spec->edge[i].b + 2]++;
@@ -42,7 +43,7 @@ uint64_t cv_neighbours_shown(const struct cv_neighbours *neighbours, const uint3
   return shown;
 }
 
-/* Fills as many edges as there is room for; returns how many there are. */
+/* Stores up to `room` edges; returns the number of edges drawn. */
 static size_t draw_edges(uint32_t arms, double p, uint64_t seed, struct cv_edge *edge, size_t room) {
   struct cv_rng_seeded seeded;
   size_t n = 0;
@@ -58,6 +59,7 @@ static size_t draw_edges(uint32_t arms, double p, uint64_t seed, struct cv_edge 
 }
 
 enum cv_err cv_neighbours_draw(struct cv_spec *spec, double p, uint64_t seed) {
+  /* Draw twice with the same seed: first to count, then to store. */
   size_t n = draw_edges(spec->arms, p, seed, NULL, 0);
   if (n > CV_EDGES_MAX) {
     return CV_ERR_LIMIT;

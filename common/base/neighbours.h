@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A campaign's feedback graph, for walking from an arm to its neighbours, and what a plan shows of it. */
+/* A campaign's feedback graph as adjacency lists, and how often a plan shows an arm. */
 #ifndef CV_BASE_NEIGHBOURS_H
 #define CV_BASE_NEIGHBOURS_H
 
@@ -16,14 +16,14 @@ CV_MUST_USE enum cv_err cv_neighbours_init(const struct cv_spec *spec, struct cv
 void cv_neighbours_fini(struct cv_neighbours *neighbours);
 
 /*
- * The edges of an Erdos-Renyi graph: any two arms are joined with probability p, by the stream (seed, CV_RNG_GRAPH).
- * Sets the spec's edges, which it must not have yet. CV_ERR_LIMIT if there are more than CV_EDGES_MAX.
+ * Draws the edges of an Erdos-Renyi graph: any two arms are joined with probability p, using the stream (seed,
+ * CV_RNG_GRAPH). The spec must have no edges yet. CV_ERR_LIMIT if there are more than CV_EDGES_MAX.
  */
 CV_MUST_USE enum cv_err cv_neighbours_draw(struct cv_spec *spec, double p, uint64_t seed);
 
 /*
- * How often a plan shows an arm that it names: its own plays and those of its neighbours. `plays` has the plan's tokens
- * by arm, 0 for whom it does not name.
+ * How often a plan shows an arm that it names: the arm's own plays plus those of its neighbours. `plays` has the plan's
+ * tokens by arm, and 0 for arms that the plan does not name.
  */
 uint64_t cv_neighbours_shown(const struct cv_neighbours *neighbours, const uint32_t *plays, uint32_t arm);
 

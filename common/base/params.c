@@ -145,7 +145,7 @@ enum cv_err cv_params_check(struct cv_params *params, const struct cv_param_rule
     const struct cv_param_rule *rule = rule_for(rules, n, param->key);
     enum cv_err err = rule == NULL ? fail_unknown(param->key, rules, n, why) : check_one(param, rule, why);
     if (err == CV_OK && cv_params_find(params, param->key) != param) {
-      err = cv_fail(why, CV_ERR_INVALID, "%s is there twice", param->key);
+      err = cv_fail(why, CV_ERR_INVALID, "%s is given twice", param->key);
     }
     if (err != CV_OK) {
       *ret_bad = param;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Named parameters of a policy, a mechanism or a privatizer: what a campaign file says under its name, what travels on
- * the wire, and what the named thing checks against its own table. So a new algorithm needs no new message.
+ * Named parameters of a policy, a mechanism or a privatizer, as in the campaign file and on the wire. Each algorithm
+ * checks them against its own table of rules, so a new algorithm needs no new message.
  */
 #ifndef CV_BASE_PARAMS_H
 #define CV_BASE_PARAMS_H
@@ -18,7 +18,7 @@ struct cv_param {
   bool is_text;
   double number;            /* when not text */
   char text[CV_PARAM_TEXT]; /* when text */
-  uint32_t line, column;    /* where a file said it, from 1; 0 if no file did */
+  uint32_t line, column;    /* position in a file, from 1; 0 if the parameter is not from a file */
 };
 
 struct cv_params {
@@ -37,9 +37,9 @@ struct cv_param_rule {
 };
 
 /*
- * Checks `params` against `rules` (unknown key, there twice, wrong type, out of range, missing) and fills in the
- * defaults. On failure `why` has the line without its place and *ret_bad points to the offending parameter (NULL if one
- * is missing), so that a caller with a file can put file and line in front.
+ * Checks `params` against `rules` (unknown key, duplicate key, wrong type, out of range, missing) and fills in the
+ * defaults. On failure `why` has the message without its place, and *ret_bad points to the offending parameter (NULL if
+ * one is missing), so that the caller can prepend file and line.
  */
 CV_MUST_USE enum cv_err cv_params_check(struct cv_params *params, const struct cv_param_rule *rules, size_t n,
                                         const struct cv_param **ret_bad, struct cv_why *why);
@@ -48,9 +48,9 @@ CV_MUST_USE enum cv_err cv_params_check(struct cv_params *params, const struct c
 CV_MUST_USE enum cv_err cv_params_set_number(struct cv_params *params, const char *key, double number);
 CV_MUST_USE enum cv_err cv_params_set_text(struct cv_params *params, const char *key, const char *text);
 
-/* NULL if there is none. */
+/* Finds a parameter by key; NULL if there is none. */
 const struct cv_param *cv_params_find(const struct cv_params *params, const char *key);
-/* After a successful check: the value of a key of the table (CV_REQUIREd to be there). */
+/* The value of a key. Call only after cv_params_check() has succeeded: the key must exist. */
 double cv_params_number(const struct cv_params *params, const char *key);
 const char *cv_params_text(const struct cv_params *params, const char *key);
 

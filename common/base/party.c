@@ -21,7 +21,7 @@ bool cv_party_is_valid(const char *name) {
   return is_valid(name, strlen(name));
 }
 
-bool cv_parties_are_valid(const char *names) {
+bool cv_party_list_is_valid(const char *names) {
   size_t n, count = 0;
   for (const char *at = names, *word; (word = cv_text_word(&at, &n)) != NULL; count++) {
     if (!is_valid(word, n)) {
@@ -31,6 +31,6 @@ bool cv_parties_are_valid(const char *names) {
   return count > 0;
 }
 
-bool cv_parties_have(const char *names, const char *name) {
+bool cv_party_list_has(const char *names, const char *name) {
   return strcmp(names, CV_PARTY_ANY) == 0 || cv_text_lists(names, name);
 }

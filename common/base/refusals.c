@@ -35,3 +35,9 @@ enum cv_refusal cv_refusal_of(enum cv_err err) {
       return CV_REFUSED_ORDER;
   }
 }
+
+void cv_refusals_sum(struct cv_refusals *refusals, const struct cv_refusals *others) {
+  for (int i = 0; i < CV_REFUSALS; i++) {
+    refusals->count[i] += others->count[i];
+  }
+}

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/result.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-#include "common/base/err.h"
 
 const char *cv_end_text(enum cv_end end) {
   static const char *const text[CV_END_COUNT] = {
@@ -13,6 +12,18 @@ const char *cv_end_text(enum cv_end end) {
       [CV_END_BUDGET] = "budget",         [CV_END_RECOVERED] = "recovered",
   };
   return (unsigned)end < CV_END_COUNT ? text[end] : "unknown";
+}
+
+enum cv_err cv_plan_copy(const struct cv_plan *from, struct cv_plan *ret_to) {
+  struct cv_want *want = calloc(from->wants > 0 ? from->wants : 1, sizeof(*want));
+  if (want == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  if (from->wants > 0) {
+    memcpy(want, from->want, from->wants * sizeof(*want));
+  }
+  *ret_to = (struct cv_plan){.number = from->number, .wants = from->wants, .want = want};
+  return CV_OK;
 }
 
 bool cv_plan_asks_same(const struct cv_plan *a, const struct cv_plan *b) {

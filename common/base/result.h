@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the third-party may say and everyone downstream may know: releases, plans, and where each arm stands. */
+/* Releases, plans and standings: the data that the third-party receives and publishes. */
 #ifndef CV_BASE_RESULT_H
 #define CV_BASE_RESULT_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "common/base/err.h"
 
 enum { CV_NOISE_GROUPS_MAX = 24 };
 
@@ -31,8 +33,8 @@ struct cv_release {
 
 /*
  * A request for `tokens` further assignments of one arm. In a campaign with a feedback graph an assignment shows the
- * arm and those of its neighbours that the plan names too; an arm with 0 tokens is there to be shown by others.
- * Elsewhere each assignment is one token and 0 makes no sense.
+ * arm and those of its neighbours that the plan names; an arm with 0 tokens is only shown by its neighbours'
+ * assignments. Without a graph each assignment is one token, and 0 is invalid.
  */
 struct cv_want {
   uint32_t arm;
@@ -43,13 +45,15 @@ struct cv_want {
 struct cv_plan {
   uint64_t number;
   uint32_t wants;
-  struct cv_want *want; /* each arm at most once, unless a third-party asks for nonsense */
+  struct cv_want *want; /* owned or borrowed; a valid plan names each arm at most once */
 };
 
-/* The same wants in the same order; the numbers are not looked at. */
+/* Copies a plan with its wants; the caller frees ret_to->want. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_plan_copy(const struct cv_plan *from, struct cv_plan *ret_to);
+/* True if both plans have the same wants in the same order; their numbers may differ. */
 bool cv_plan_asks_same(const struct cv_plan *a, const struct cv_plan *b);
 
-/* Where an arm stands. */
+/* The ranking state of one arm. */
 struct cv_standing {
   uint32_t arm;
   uint32_t rank_class; /* from 1 = best; 0 = undecided */
@@ -59,16 +63,16 @@ struct cv_standing {
 
 enum cv_end {
   CV_END_NONE,     /* still running */
-  CV_END_COMPLETE, /* the policy is done */
-  CV_END_TOKENS,   /* the token limit */
+  CV_END_COMPLETE, /* the policy has finished */
+  CV_END_TOKENS,   /* the token limit is reached */
   CV_END_DEADLINE,
-  CV_END_IDLE, /* the crowd is gone */
+  CV_END_IDLE, /* no worker has answered for idle_ms */
   CV_END_CANCELLED,
   CV_END_LEDGER,    /* no privacy budget left */
   CV_END_FROZEN,    /* broker and third-party disagree about what was released */
   CV_END_REFUSED,   /* the third-party refused the campaign or misbehaved */
-  CV_END_BUDGET,    /* what is left buys nothing that was asked for */
-  CV_END_RECOVERED, /* the broker had gone back to an older state, or lost it, and was recovered */
+  CV_END_BUDGET,    /* the rest of the budget buys no token that the plan asks for */
+  CV_END_RECOVERED, /* the broker's state was lost or rolled back, and was recovered */
   CV_END_COUNT
 };
 

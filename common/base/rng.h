@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random bits behind one interface. Whoever draws takes a `struct cv_rng *`: the daemons pass OpenSSL's generator
- * (common/crypto/drbg.h), tests, the lab and worker sources pass the seeded one below.
+ * Random bits behind one interface, `struct cv_rng *`. The daemons pass OpenSSL's generator (common/crypto/crypto.h);
+ * tests, the lab and simulated workers pass the seeded generator below.
  */
 #ifndef CV_BASE_RNG_H
 #define CV_BASE_RNG_H
@@ -12,8 +12,8 @@
 struct cv_rng {
   /* Makes at least one fresh word available: sets `word` and `left`. */
   void (*refill)(struct cv_rng *rng);
-  uint64_t *word; /* the source's buffer; a word is wiped when it is taken */
-  size_t left;    /* words not taken yet, at word[0] .. word[left - 1] */
+  uint64_t *word; /* the generator's buffer; each word is wiped when drawn */
+  size_t left;    /* words not drawn yet, at word[0] .. word[left - 1] */
 };
 
 /* 64 uniform bits. */
@@ -70,9 +70,9 @@ static inline uint64_t cv_mix64(uint64_t value) {
 }
 
 /*
- * The name of a stream a part at a time, for whoever needs many that differ in the last parts only:
+ * Derives a stream step by step, for callers that need many streams that differ only in the last parts:
  *   at = cv_rng_root(seed); at = cv_rng_branch(at, 0, a); ... 1, b; ... 2, c; cv_rng_seeded_at(&seeded, at)
- * is cv_rng_seeded_init(&seeded, seed, a, b, c).
+ * gives the same stream as cv_rng_seeded_init(&seeded, seed, a, b, c).
  */
 #define CV_RNG_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 static inline uint64_t cv_rng_root(uint64_t seed) {

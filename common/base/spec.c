@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/local.h"
+#include "common/base/mechanisms.h"
 #include "common/base/text.h"
 
 enum { SPEC_VERSION = 2 };
-/* Which of the optional lists a stored spec has. */
+/* Flags of a stored spec: its optional lists. */
 enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, HAS_ALL = 7 };
 
 void cv_spec_fini(struct cv_spec *spec) {
@@ -21,7 +23,7 @@ void cv_spec_fini(struct cv_spec *spec) {
   *spec = (struct cv_spec){0};
 }
 
-/* A copy of `n` elements into *ret; nothing of nothing. */
+/* Stores a heap copy of `n` elements in *ret; leaves *ret unchanged if `from` is NULL. */
 static enum cv_err copy_array(const void *from, size_t n, size_t size, void *ret) {
   if (from == NULL) {
     return CV_OK;
@@ -44,6 +46,7 @@ static enum cv_err copy_arrays(const struct cv_spec *from, struct cv_spec *to) {
 
 enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to) {
   struct cv_spec copy = *from;
+  /* No pointer of the original may stay in the copy: cv_spec_fini() frees them after an error. */
   copy.names = NULL;
   copy.cost_micro = copy.worker = NULL;
   copy.edge = NULL;
@@ -82,7 +85,7 @@ static enum cv_err check_workers(const struct cv_spec *spec, struct cv_why *why)
     return cv_fail(why, CV_ERR_INVALID, "a worker has the id 0; expected 1 and up");
   }
   return twice == 0 ? CV_OK
-                    : cv_fail(why, CV_ERR_INVALID, "worker %llu is there twice; expected each once",
+                    : cv_fail(why, CV_ERR_INVALID, "worker %llu is listed twice; expected each worker once",
                               (unsigned long long)twice);
 }
 
@@ -136,7 +139,7 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
       return cv_fail(why, CV_ERR_INVALID, "the name of arm %u is empty, too long or not printable UTF-8", i);
     }
   }
-  if (spec->epsilon_micro == 0 && strcmp(spec->mechanism.name, "none") != 0) {
+  if (spec->epsilon_micro == 0 && cv_spec_has_noise(spec)) {
     return cv_fail(why, CV_ERR_INVALID, "epsilon is 0; expected more than 0 with mechanism %s", spec->mechanism.name);
   }
   if (spec->tokens_per_worker == 0) {
@@ -147,6 +150,14 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   }
   CV_TRY(check_recruitment(spec, why));
   return check_edges(spec, why);
+}
+
+bool cv_spec_has_noise(const struct cv_spec *spec) {
+  return cv_traits_of(spec->mechanism.name)->noise != CV_NOISE_NONE;
+}
+
+bool cv_spec_is_exact(const struct cv_spec *spec) {
+  return !cv_spec_has_noise(spec) && cv_local_find(spec->privatizer.name) == CV_LOCAL_NONE;
 }
 
 static void put_text(struct cv_buf *out, const char *text) {
@@ -202,7 +213,7 @@ void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
   cv_buf_put_u64(out, spec->idle_ms);
 }
 
-/* Into a fixed field with room for the terminator; latches the reader when it does not fit. */
+/* Reads a text into a fixed field with room for the terminator; marks the reader as failed if it does not fit. */
 static void read_text(struct cv_reader *in, char *to, size_t size) {
   size_t n = 0;
   const uint8_t *bytes = cv_read_bytes(in, &n);
@@ -277,7 +288,7 @@ static enum cv_err read_edges(struct cv_reader *in, struct cv_spec *spec) {
   return CV_OK;
 }
 
-/* The lists, each if it is there. */
+/* Reads the optional lists that the flags announce. */
 static enum cv_err read_lists(struct cv_reader *in, struct cv_spec *spec) {
   uint8_t has = cv_read_u8(in);
   if (in->failed || has > HAS_ALL || (has != 0 && spec->arms == 0)) {
@@ -302,6 +313,7 @@ static enum cv_err read_spec(struct cv_reader *in, struct cv_spec *spec) {
   }
   read_text(in, spec->name, sizeof(spec->name));
   spec->arms = cv_read_u32(in);
+  /* Check the count before allocating lists of that length. */
   if (in->failed || spec->arms > CV_ARMS_MAX) {
     return CV_ERR_FORMAT;
   }

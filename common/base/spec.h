@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A campaign as the broker and the third-party may know it: arm numbers and public parameters. Where scores come from,
- * file paths and the truth stay with the requester and the workers.
+ * A campaign's spec, as the broker and the third-party may know it: arm numbers and public parameters. The source of
+ * scores, file paths and true means stay with the requester and the workers.
  */
 #ifndef CV_BASE_SPEC_H
 #define CV_BASE_SPEC_H
@@ -26,12 +26,12 @@ struct cv_choice {
   struct cv_params params;
 };
 
-/* Money is in millionths of the requester's unit, too. One token of any arm costs at most this, all of them at most a
- * million times as much: 2^24 tokens of an arm fit 64 bits. */
+/* Amounts of money are in millionths of the requester's unit. One token of any arm costs at most CV_COST_MAX_MICRO,
+ * a campaign at most a million times as much; so the cost of 2^24 tokens of an arm fits 64 bits. */
 #define CV_COST_MAX_MICRO   UINT64_C(1000000000000)
 #define CV_BUDGET_MAX_MICRO (CV_COST_MAX_MICRO * 1000000)
 
-/* Two arms that show each other's scores. */
+/* Two neighbouring arms of the feedback graph. */
 struct cv_edge {
   uint32_t a, b; /* a < b */
 };
@@ -43,43 +43,50 @@ struct cv_spec {
   struct cv_choice policy;
   struct cv_choice mechanism;
   struct cv_choice privatizer;
-  uint64_t epsilon_micro; /* what the mechanism may spend per arm's stream */
+  uint64_t epsilon_micro; /* limit of the mechanism for the stream of each arm */
   uint32_t tokens_per_worker;
   bool thirdparty_trusted;
   uint64_t tokens;      /* limit of accepted tokens over all arms */
   uint64_t deadline_ms; /* after Submit; 0 = none */
   uint64_t idle_ms;     /* without an accepted token; 0 = none */
   /*
-   * Recruitment: each arm is a worker that is paid for each of its tokens. Both have `arms` elements, owned, or are
-   * NULL; the third-party is told costs only.
+   * Recruitment: each arm is a worker that is paid for each of its tokens. Both arrays have `arms` elements, owned, or
+   * are NULL. The third-party gets the costs, never the worker ids.
    */
   uint64_t *cost_micro;  /* of one token: 1 .. CV_COST_MAX_MICRO */
-  uint64_t *worker;      /* ids, each once, from 1; with costs only */
+  uint64_t *worker;      /* ids, distinct, from 1; only if there are costs */
   uint64_t budget_micro; /* of all payments: 1 .. CV_BUDGET_MAX_MICRO; 0 without costs */
-  /* Feedback graph: who is asked for an arm is asked for its neighbours too, as far as a plan says. */
+  /* Feedback graph: an assignment of an arm also asks for those of its neighbours that the plan names. */
   uint32_t edges;
   struct cv_edge *edge; /* `edges` of them in ascending order, each once, owned; NULL if there are none */
 };
 
 void cv_spec_fini(struct cv_spec *spec);
-/* A deep copy into storage that is not initialised. */
+/* Makes a deep copy in uninitialised storage. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to);
 /* Range checks that need no algorithm table: name, arms, epsilon, tokens. */
 CV_MUST_USE enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why);
-/* How many tokens the budget buys of the cheapest worker; 0 where nobody is paid. */
+/* Whether the mechanism adds noise; and whether the broker releases exact sums of unprivatized scores, having
+ * neither mechanism noise nor a privatizer. */
+bool cv_spec_has_noise(const struct cv_spec *spec);
+bool cv_spec_is_exact(const struct cv_spec *spec);
+/* The number of tokens that the budget buys from the cheapest worker; 0 without recruitment. */
 uint64_t cv_spec_hires(const struct cv_spec *spec);
 /* The most arms that one assignment can show: 1, or with a feedback graph one more than the largest degree. */
 uint32_t cv_spec_shown_most(const struct cv_spec *spec);
-/* The most that the campaign can cost one worker: what a score costs times what a token of it can show times its
- * tokens, of which a paid worker may give as many as the budget buys. Micro-epsilon; stops at the end of its range. */
+/*
+ * The largest epsilon that the campaign can cost one worker, in micro-epsilon: the cost of a score times the arms
+ * that a token can show times the worker's tokens (for a paid worker, as many as the budget buys). Saturates at
+ * UINT64_MAX.
+ */
 uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro);
-/* What a campaign whose exact sums leave costs each worker that gives to it, however much it gives: more than the
- * largest limit that an operator can set. */
+/* The cost to each contributing worker, in micro-epsilon, of a campaign that releases exact sums: above the largest
+ * limit that an operator can set. */
 #define CV_UNPROTECTED_MICRO ((uint64_t)UINT32_MAX)
 /* One line of a name: printable UTF-8 (text.h), 1 .. CV_NAME_BYTES - 1 bytes. */
 bool cv_name_is_valid(const char *text);
 
-/* The stored form, little-endian, with a version byte. Decoding takes only what encoding gave. */
+/* The stored form, little-endian, with a version byte. Decoding accepts only what encoding produces. */
 void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_spec_decode(struct cv_reader *in, struct cv_spec *ret_spec);
 

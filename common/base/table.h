@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hash tables: uthash, with the one of its hash functions that clang compiles without a warning, and with an end of
- * memory that comes back as an error: add with CV_TABLE_ADD and CV_TABLE_ADD_TEXT only.
+ * Hash tables: uthash, with a hash function that clang compiles without a warning, and with CV_ERR_NOMEM instead of an
+ * abort when memory runs out. Add elements with CV_TABLE_ADD and CV_TABLE_ADD_TEXT only.
  */
 #ifndef CV_BASE_TABLE_H
 #define CV_BASE_TABLE_H
@@ -12,7 +12,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* Adds `element` under its field `key`, or under the text in its field; the table is as before on CV_ERR_NOMEM. */
+/* Adds `element` under its field `key`, or under the text in that field. On CV_ERR_NOMEM the table is unchanged. */
 #define CV_TABLE_ADD(table, key, element)                      \
   __extension__({                                              \
     HASH_ADD(hh, table, key, sizeof((element)->key), element); \
@@ -24,7 +24,7 @@
     (element)->hh.tbl == NULL ? CV_ERR_NOMEM : CV_OK; \
   })
 
-/* Leaves the table empty and gives each element, which hangs in it by `hh`, to `release`, which may free it. */
+/* Empties the table and passes each element to `release`, which may free it. Elements link by the field `hh`. */
 #define CV_TABLE_DRAIN(table, release)                         \
   do {                                                         \
     __typeof__(table) cv_drain_at = (table), cv_drain_next;    \

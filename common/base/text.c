@@ -24,7 +24,7 @@ size_t cv_text_char(const char *text, size_t n) {
   if (c < 0xc2 || c > 0xf4 || length > n || !continues(at + 1, length - 1)) {
     return 0;
   }
-  /* The first continuation byte tells overlong forms, surrogates, C1 controls and what lies beyond U+10FFFF. */
+  /* The first continuation byte excludes overlong forms, surrogates, C1 controls and code points beyond U+10FFFF. */
   uint8_t next = at[1];
   bool refused = (c == 0xc2 && next < 0xa0) || (c == 0xe0 && next < 0xa0) || (c == 0xed && next > 0x9f) ||
                  (c == 0xf0 && next < 0x90) || (c == 0xf4 && next > 0x8f);
@@ -83,6 +83,32 @@ bool cv_text_lists(const char *words, const char *word) {
   return false;
 }
 
+size_t cv_text_columns(const char *text) {
+  size_t columns = 0;
+  for (; *text != '\0'; text++) {
+    columns += ((unsigned char)*text & 0xc0) != 0x80;
+  }
+  return columns;
+}
+
+struct cv_text_piece cv_text_piece(const char *text) {
+  struct cv_text_piece piece;
+  size_t n = strnlen(text, sizeof(piece.text) - 1);
+  memcpy(piece.text, text, n);
+  piece.text[n] = '\0';
+  cv_text_clean(piece.text, n);
+  return piece;
+}
+
+struct cv_text_piece cv_text_quote(const char *text) {
+  enum { SHOWN = 40 };
+  struct cv_text_piece quoted;
+  bool is_cut = strnlen(text, SHOWN + 1) > SHOWN;
+  (void)snprintf(quoted.text, sizeof(quoted.text), "\"%.*s%s\"", SHOWN, text, is_cut ? "..." : "");
+  cv_text_clean(quoted.text, strlen(quoted.text));
+  return quoted;
+}
+
 struct cv_text_time cv_text_time(uint64_t ms) {
   struct cv_text_time ret;
   bool whole = ms % 1000 == 0;
@@ -101,4 +127,13 @@ void cv_text_csv(const char *text, char *to, size_t size) {
   }
   *to++ = '"';
   *to = '\0';
+}
+
+void cv_text_either(const char *const *words, size_t n, char *to, size_t size) {
+  size_t used = 0;
+  to[0] = '\0';
+  for (size_t i = 0; i < n && used < size; i++) {
+    const char *join = i == 0 ? "" : i + 1 == n ? " or " : ", ";
+    used += (size_t)snprintf(to + used, size - used, "%s%s", join, words[i]);
+  }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may stand in a line for a person: UTF-8 without control characters. */
+/* Text for messages: UTF-8 without control characters ("clean" text). */
 #ifndef CV_BASE_TEXT_H
 #define CV_BASE_TEXT_H
 
@@ -10,26 +10,38 @@
 
 #include "common/base/err.h"
 
-/* Bytes of the character at `text`, of which `n` > 0 bytes are there; 0 if it is malformed or a control character. */
+/* Returns the length in bytes of the character at `text`, of which `n` > 0 bytes are readable; 0 if the character is
+ * malformed or a control character. */
 size_t cv_text_char(const char *text, size_t n);
-/* True if all `n` bytes are such characters. */
+/* True if all `n` bytes are clean text. */
 bool cv_text_is_clean(const char *text, size_t n);
-/* Replaces every byte that is not part of such a character by '?'. */
+/* Replaces every byte that is not part of a clean character by '?'. */
 void cv_text_clean(char *text, size_t n);
-/* As snprintf, and clean: what was cut in the middle of a character, too. `size` > 0. */
+/* Like snprintf, with clean output: a character cut at the end is replaced, too. `size` > 0. */
 void cv_text_print(char *text, size_t size, const char *fmt, ...) CV_PRINTF(3, 4);
 void cv_text_vprint(char *text, size_t size, const char *fmt, va_list args) CV_PRINTF(3, 0);
-/* The next word of a list from `*at` on, words being separated by commas or blanks; `*at` then stands behind it. NULL
- * at the end. */
+/* Returns the next word of a list from `*at` on and moves `*at` behind it. Commas and blanks separate words. NULL at
+ * the end. */
 const char *cv_text_word(const char **at, size_t *ret_n);
-/* Whether such a list has this word. */
+/* Whether the list contains the word. */
 bool cv_text_lists(const char *words, const char *word);
-/* A time: "60 s", or "250 ms" if it is no whole number of seconds. */
+/* Writes "a, b or c", cut if it does not fit. `size` > 0. */
+void cv_text_either(const char *const *words, size_t n, char *to, size_t size);
+/* The number of columns of clean UTF-8 text, one per character. */
+size_t cv_text_columns(const char *text);
+/* Input text for a message: cleaned, and cut if long. */
+struct cv_text_piece {
+  char text[64];
+};
+struct cv_text_piece cv_text_piece(const char *text);
+/* The same in quotes, with "..." where it is cut. */
+struct cv_text_piece cv_text_quote(const char *text);
+/* A time as text: "60 s", or "250 ms" if not a whole number of seconds. */
 struct cv_text_time {
   char text[32];
 };
 struct cv_text_time cv_text_time(uint64_t ms);
-/* As a field of a CSV file: in quotes, those in it doubled. `size` is at least 2 strlen(text) + 3. */
+/* Writes a CSV field: quoted, with inner quotes doubled. `size` is at least 2 strlen(text) + 3. */
 void cv_text_csv(const char *text, char *to, size_t size);
 
 #endif

@@ -18,7 +18,26 @@ static void print_help(FILE *to, const char *program, const char *about, const s
       (void)fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].about);
     }
   }
-  (void)fprintf(to, "\n%s COMMAND --help tells more.\n", program);
+  (void)fprintf(to, "\nRun %s COMMAND --help for the options of a command.\n", program);
+}
+
+/* Suggests the command with the most similar name, if there is one; hidden commands are not suggested. */
+static void print_unknown(const char *program, const char *name, const struct cv_command *commands, size_t count) {
+  enum { COMMANDS_MAX = 32 };
+  const char *names[COMMANDS_MAX];
+  size_t n = 0;
+  for (size_t i = 0; i < count && n < COMMANDS_MAX; i++) {
+    if (commands[i].about != NULL) {
+      names[n++] = commands[i].name;
+    }
+  }
+  const char *nearest = cv_value_nearest(name, names, n);
+  if (nearest != NULL) {
+    (void)fprintf(stderr, "%s: unknown command %s; did you mean \"%s\"?\n", program, cv_text_quote(name).text, nearest);
+  } else {
+    (void)fprintf(stderr, "%s: unknown command %s; %s --help lists the commands\n", program, cv_text_quote(name).text,
+                  program);
+  }
 }
 
 int cv_command_main(const char *program, const char *about, const struct cv_command *commands, size_t count, int argc,
@@ -41,11 +60,11 @@ int cv_command_main(const char *program, const char *about, const struct cv_comm
       return commands[i].run(argc - 1, argv + 1);
     }
   }
-  (void)fprintf(stderr, "%s: %s is no command; %s --help lists them\n", program, cv_value_quote(argv[1]).text, program);
+  print_unknown(program, argv[1], commands, count);
   return 2;
 }
 
-/* Whether the text begins the option's name; `ret_whole`: is all of it. */
+/* Returns true if `text` is a prefix of the option's name; *ret_whole is true if it is the whole name. */
 static bool begins(const char *text, const char *key, bool *ret_whole) {
   size_t i = 0;
   for (; text[i] != '\0'; i++) {
@@ -58,8 +77,8 @@ static bool begins(const char *text, const char *key, bool *ret_whole) {
 }
 
 /*
- * True for an option whose value is the next argument. As for getopt the beginning of one name, and of no other, stands
- * for it. Who reads the options complains of unknown ones.
+ * Returns true for an option whose value is the next argument. As in getopt, an unambiguous prefix stands for the whole
+ * name. Unknown options are not reported here; cv_config_start() reports them.
  */
 static bool takes_next(const struct cv_config_table *table, const char *argument) {
   static const char *const fixed[] = {"config", "check-config", "help", "version"};
@@ -80,17 +99,34 @@ static bool takes_next(const struct cv_config_table *table, const char *argument
   return begun == 1 && takes;
 }
 
+/* Reports that the argument with this index is missing: takes its name from the table, "FILE..." without the dots. */
+static int fail_missing(const struct cv_config_table *table, size_t index) {
+  const char *name = table->arguments == NULL ? "an argument" : table->arguments;
+  for (size_t i = 0; i < index && strchr(name, ' ') != NULL; i++) {
+    name = strchr(name, ' ') + 1;
+  }
+  const char *dots = strstr(name, "...");
+  size_t n = strcspn(name, " ");
+  n = dots != NULL && (size_t)(dots - name) < n ? (size_t)(dots - name) : n;
+  return cv_command_fail(table, 2, "missing %.*s; usage: %s %s", (int)n, name, table->program,
+                         table->arguments == NULL ? "" : table->arguments);
+}
+
 int cv_command_options(const struct cv_config_table *table, int argc, char **argv, size_t least, size_t most,
                        const char **words, void *into) {
   char **options = calloc((size_t)argc + 1, sizeof(*options));
   CV_REQUIRE(options != NULL);
   int n = 0;
   size_t found = 0;
+  const char *unexpected = NULL;
   options[n++] = argv[0];
+  /* getopt stops at the first argument that is not an option, so options and arguments are separated first. */
   for (int i = 1; i < argc; i++) {
     if (argv[i][0] != '-' || argv[i][1] == '\0') {
       if (found < most) {
         words[found] = argv[i];
+      } else if (found == most) {
+        unexpected = argv[i];
       }
       found++;
       continue;
@@ -102,9 +138,11 @@ int cv_command_options(const struct cv_config_table *table, int argc, char **arg
   }
   int status = cv_config_start(table, n, options, into);
   free(options);
-  if (status < 0 && (found < least || found > most)) {
-    status = cv_command_fail(table, 2, "%s; expected %s %s", found < least ? "something is missing" : "too many words",
-                             table->program, table->arguments == NULL ? "and options only" : table->arguments);
+  if (status < 0 && found < least) {
+    status = fail_missing(table, found);
+  } else if (status < 0 && unexpected != NULL) {
+    status = cv_command_fail(table, 2, "unexpected argument %s; usage: %s %s", cv_text_quote(unexpected).text,
+                             table->program, table->arguments == NULL ? "[OPTION]..." : table->arguments);
   }
   return status;
 }

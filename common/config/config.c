@@ -41,7 +41,7 @@ void cv_settings_put(struct cv_settings *settings, size_t index, union cv_value 
   settings->setting[index] = (struct cv_setting){.is_set = true, .value = value};
 }
 
-/* The words that may stand at `prefix` in the rules' keys, each once, then the others. */
+/* The keys that are allowed after `prefix`, without duplicates, followed by the others. */
 struct words {
   char *owned[64];
   const char *word[64];
@@ -89,7 +89,7 @@ static enum cv_err words_init(struct words *words, const struct cv_settings *set
   return CV_OK;
 }
 
-/* A value written without quotes may be anything, one in quotes is a text. */
+/* A plain value may have any type; a quoted value is a text. */
 static bool may_be(const struct cv_config_rule *rule, const yaml_node_t *value) {
   if (value->type != YAML_SCALAR_NODE) {
     return false;
@@ -98,7 +98,7 @@ static bool may_be(const struct cv_config_rule *rule, const yaml_node_t *value) 
   return is_plain ? cv_yaml_text(value)[0] != '\0' : owns_text(rule) || rule->type == CV_CONFIG_WORD;
 }
 
-/* A word that is none of the rule's, at its own place if the list is one line. */
+/* Reports a word that is not a choice, at its own position if the list is on one line. */
 static enum cv_err fail_stray(const struct cv_config_rule *rule, const struct cv_yaml *yaml, const yaml_node_t *node,
                               const char *name, const char *expected, struct cv_why *why) {
   char stray[160];
@@ -125,7 +125,7 @@ static enum cv_err take_value(struct cv_settings *settings, size_t index, const 
     return fail_stray(rule, yaml, node, name, expected, why);
   }
   if (err != CV_OK) {
-    return cv_yaml_no_memory(yaml->path, why); /* all else is invalid */
+    return cv_yaml_no_memory(yaml->path, why); /* the only other error */
   }
   cv_settings_put(settings, index, value);
   return CV_OK;
@@ -150,13 +150,14 @@ static enum cv_err take_pair(struct cv_settings *settings, struct cv_yaml *yaml,
       return cv_settings_map(settings, yaml, pair.value, said, key, NULL, 0, why);
     }
   }
-  return CV_OK; /* one of the others */
+  return CV_OK; /* one of the other keys, which the caller reads */
 }
 
 enum cv_err cv_settings_map(struct cv_settings *settings, struct cv_yaml *yaml, const yaml_node_t *mapping,
                             const char *name, const char *prefix, const char *const *others, size_t n,
                             struct cv_why *why) {
   struct words words;
+  /* Check all keys before reading any value, so that an unknown key is reported first. */
   if (words_init(&words, settings, prefix, others, n) != CV_OK) {
     return cv_yaml_no_memory(yaml->path, why);
   }
@@ -193,6 +194,7 @@ enum cv_err cv_settings_default(struct cv_settings *settings, const char *folder
 void cv_settings_give(struct cv_settings *settings, void *into) {
   for (size_t i = 0; i < settings->count; i++) {
     void *field = (char *)into + settings->rules[i].offset;
+    /* memcpy, since `field` may have any type. */
     union cv_value value = settings->setting[i].value;
     if (!settings->setting[i].is_set) {
       continue;
@@ -223,6 +225,19 @@ void cv_settings_give(struct cv_settings *settings, void *into) {
   }
 }
 
+enum cv_err cv_section_only(struct cv_yaml *yaml, const yaml_node_t *section, const char *name, const char *key,
+                            const char *expected, const yaml_node_t **ret, struct cv_why *why) {
+  char dotted[64];
+  CV_TRY(cv_yaml_keys(yaml, section, name, &key, 1, why));
+  const yaml_node_t *mapping = cv_yaml_find(yaml, section, key).value;
+  if (mapping->type != YAML_MAPPING_NODE) {
+    (void)snprintf(dotted, sizeof(dotted), "%s.%s", name, key);
+    return cv_yaml_expected(yaml, mapping, dotted, expected, why);
+  }
+  *ret = mapping;
+  return CV_OK;
+}
+
 enum cv_err cv_section_load(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *name,
                             const struct cv_config_rule *rules, size_t count, const char *const *others, size_t n,
                             void *into, struct cv_why *why) {
@@ -246,6 +261,7 @@ enum cv_err cv_section_load(struct cv_yaml *yaml, const yaml_node_t *mapping, co
     }
   }
   if (err == CV_OK) {
+    /* Nothing can fail any more: the caller's struct gets all values or none. */
     cv_settings_give(&settings, into);
   }
   cv_settings_fini(&settings);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configuration files (YAML) against a table of rules: key, type, range, default. An error is one line
- * `FILE:LINE:COLUMN: what was found; expected ...`; nothing is filled in half.
+ * Reads configuration files (YAML) by a table of rules: key, type, range, default. An error is one line
+ * `FILE:LINE:COLUMN: what is wrong; expected WHAT`. After an error the caller's struct is unchanged.
  */
 #ifndef CV_CONFIG_H
 #define CV_CONFIG_H
@@ -13,52 +13,52 @@
 #include "common/base/err.h"
 
 enum cv_config_type {
-  CV_CONFIG_TEXT,    /* char *, owned */
-  CV_CONFIG_PATH,    /* char *, owned; relative to the file's folder (an option's: to the working folder) */
-  CV_CONFIG_WHOLE,   /* uint64_t in [low, high] */
-  CV_CONFIG_REAL,    /* double in [low, high] */
-  CV_CONFIG_BOOL,    /* bool: true or false, yes or no */
-  CV_CONFIG_TIME,    /* uint64_t milliseconds in [low, high]; written 250ms, 30s, 5m, 1h, 2d; none is 0 if low is 0 */
-  CV_CONFIG_WORD,    /* int: index into `choices` */
-  CV_CONFIG_WORDS,   /* char *, owned: some of `choices`, separated by commas or blanks */
-  CV_CONFIG_PARTY,   /* char *, owned: the name of a party (party.h) */
-  CV_CONFIG_PARTIES, /* char *, owned: such names, or any */
+  CV_CONFIG_TEXT,  /* char *, owned */
+  CV_CONFIG_PATH,  /* char *, owned; relative to the file's folder (an option's: to the working folder) */
+  CV_CONFIG_WHOLE, /* uint64_t in [low, high] */
+  CV_CONFIG_REAL,  /* double in [low, high] */
+  CV_CONFIG_BOOL,  /* bool: true or false, yes or no */
+  CV_CONFIG_TIME,  /* uint64_t milliseconds in [low, high]; written 250ms, 30s, 5m, 1h, 2d; if low is 0, none means 0 */
+  CV_CONFIG_WORD,  /* int: index into `choices` */
+  CV_CONFIG_WORDS, /* char *, owned: some of `choices`, separated by commas or blanks */
+  CV_CONFIG_PARTY, /* char *, owned: the name of a party (party.h) */
+  CV_CONFIG_PARTIES, /* char *, owned: a list of such names, or any */
 };
 
 struct cv_config_rule {
-  const char *key; /* dotted: "tls.ca" is key ca of mapping tls; as an option --tls-ca (_ becomes - too) */
+  const char *key; /* dotted: "tls.ca" is key ca of mapping tls; the option is --tls-ca (_ becomes - as well) */
   enum cv_config_type type;
   size_t offset; /* of the field in the caller's struct */
   double low, high;
   const char *const *choices; /* NULL-terminated */
-  const char *fallback;       /* as it would be written; NULL: no default */
-  bool required;              /* without a default: an error when missing (else the field stays as it was) */
-  bool is_option;             /* for the command line only: a file may not have it */
+  const char *fallback;       /* default, as written in a file; NULL: none */
+  bool required;              /* without a default: missing is an error (otherwise the field is unchanged) */
+  bool is_option;             /* for the command line only; not allowed in a file */
   const char *help;           /* one line for --help */
 };
 
 struct cv_config_table {
   const char *program;   /* "crowdveil-broker" */
-  const char *arguments; /* in the usage line, besides options: "FILE"; NULL: nothing */
+  const char *arguments; /* other arguments in the usage line: "FILE"; NULL: none */
   const char *about;     /* one line for --help */
   const struct cv_config_rule *rules;
   size_t count;
 };
 
 /*
- * The start of every daemon: --config FILE, --check-config, --help, --version, and every rule as an option
- * (--tls-ca FILE; of a BOOL --flag or --flag=false), which overrides the file. `into` is the caller's zeroed struct.
- * Returns -1 to go on, else the exit status (0 after --help, --version and a good --check-config; 2 after an error,
- * which has been printed).
+ * The start of every daemon: reads --config FILE, --check-config, --help, --version, and every rule as an option
+ * (--tls-ca FILE; for a BOOL --flag or --flag=false), which overrides the file. `into` is the caller's zeroed struct.
+ * Returns -1 to continue, otherwise the exit status: 0 after --help, --version and a valid --check-config; 2 after an
+ * error, which has been printed.
  */
 CV_MUST_USE int cv_config_start(const struct cv_config_table *table, int argc, char **argv, void *into);
 
-/* A file alone; unset required keys are an error. */
+/* Reads a file without options; a missing required key is an error. */
 CV_MUST_USE enum cv_err cv_config_load(const struct cv_config_table *table, const char *path, void *into,
                                        struct cv_why *why);
-/* The exit status of a program that could not start: 2 if what it was told is wrong, 1 if something else is. */
+/* The exit status of a program that failed to start: 2 if its configuration is wrong, 1 otherwise. */
 int cv_config_exit_status(enum cv_err err);
-/* Frees the texts. */
+/* Frees the texts in the caller's struct. */
 void cv_config_fini(const struct cv_config_table *table, void *into);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is parsed twice: as events, which still know anchors, aliases and tags (aliases make one node stand in many
- * places, and a small file huge), then as the document that the rest reads.
+ * A file is parsed twice: first as events, to reject anchors, aliases and tags (aliases let a small file expand to a
+ * huge document), then as the document that callers read.
  */
 #include "common/config/document.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
+#include "common/base/text.h"
 #include "common/config/value.h"
 
 enum cv_err cv_yaml_no_memory(const char *path, struct cv_why *why) {
@@ -45,7 +46,7 @@ static enum cv_err fail_at(const char *path, yaml_mark_t mark, struct cv_why *wh
   return cv_fail(why, CV_ERR_FORMAT, "%s:%zu:%zu: %s", path, mark.line + 1, mark.column + 1, text);
 }
 
-/* The reader knows only the offset of a byte that is no text. */
+/* Position of a byte that is not text: for reader errors libyaml gives only its offset. */
 static yaml_mark_t mark_of(const struct cv_buf *text, size_t offset) {
   yaml_mark_t mark = {0};
   for (size_t i = 0; i < offset && i < text->len; i++) {
@@ -60,7 +61,7 @@ static yaml_mark_t mark_of(const struct cv_buf *text, size_t offset) {
 
 static enum cv_err fail_syntax(const char *path, const yaml_parser_t *parser, const struct cv_buf *text,
                                struct cv_why *why) {
-  if (parser->error == YAML_MEMORY_ERROR || parser->problem == NULL) { /* not every failure is recorded */
+  if (parser->error == YAML_MEMORY_ERROR || parser->problem == NULL) { /* libyaml does not record every failure */
     return cv_yaml_no_memory(path, why);
   }
   bool is_reader = parser->error == YAML_READER_ERROR;
@@ -95,7 +96,7 @@ static enum cv_err scan_event(struct scan *scan, const yaml_event_t *event, stru
   }
   switch (event->type) {
     case YAML_SCALAR_EVENT:
-      /* An escaped zero byte would cut the text short for everyone behind. */
+      /* An escaped zero byte would end the C string early for all callers. */
       if (memchr(event->data.scalar.value, 0, event->data.scalar.length) != NULL) {
         return fail_at(scan->path, event->start_mark, why, "a zero byte in a value; expected text");
       }
@@ -178,7 +179,7 @@ static enum cv_err check_root(struct cv_yaml *yaml, struct cv_why *why) {
 enum cv_err cv_yaml_parse(const char *path, const struct cv_buf *text, struct cv_yaml *ret, struct cv_why *why) {
   struct cv_yaml yaml = {.path = path};
   if (text->len == 0) {
-    return fail_empty(path, why); /* libyaml aborts over no input */
+    return fail_empty(path, why); /* libyaml aborts on empty input */
   }
   CV_TRY(scan_events(path, text, why));
   CV_TRY(load_document(path, text, &yaml.document, why));
@@ -250,19 +251,19 @@ enum cv_err cv_yaml_expected(const struct cv_yaml *yaml, const yaml_node_t *at, 
   if (cv_yaml_text(at)[0] == '\0') {
     return cv_yaml_fail(yaml, at, why, "%s has no value; expected %s", name, expected);
   }
-  return cv_yaml_fail(yaml, at, why, "%s is %s; expected %s", name, cv_value_quote(cv_yaml_text(at)).text, expected);
+  return cv_yaml_fail(yaml, at, why, "%s is %s; expected %s", name, cv_text_quote(cv_yaml_text(at)).text, expected);
 }
 
 static enum cv_err fail_unknown(const struct cv_yaml *yaml, const yaml_node_t *key, const char *name,
                                 const char *const *known, size_t n, struct cv_why *why) {
-  struct cv_quote quote = cv_value_quote(cv_yaml_text(key));
+  struct cv_text_piece quote = cv_text_quote(cv_yaml_text(key));
   const char *within = name[0] == '\0' ? "" : " in ";
   const char *nearest = cv_value_nearest(cv_yaml_text(key), known, n);
   if (nearest != NULL) {
     return cv_yaml_fail(yaml, key, why, "unknown key %s%s%s; did you mean %s?", quote.text, within, name, nearest);
   }
   char list[240];
-  cv_value_list(known, n, list, sizeof(list));
+  cv_text_either(known, n, list, sizeof(list));
   return cv_yaml_fail(yaml, key, why, "unknown key %s%s%s; expected %s", quote.text, within, name, list);
 }
 
@@ -273,11 +274,12 @@ enum cv_err cv_yaml_keys(struct cv_yaml *yaml, const yaml_node_t *mapping, const
     if (key->type != YAML_SCALAR_NODE) {
       return cv_yaml_expected(yaml, key, "a key", "a word", why);
     }
+    /* The first pair with this text is this pair itself, unless the key is a duplicate. */
     const yaml_node_t *first = cv_yaml_find(yaml, mapping, cv_yaml_text(key)).key;
     CV_REQUIRE(first != NULL);
     if (first != key) {
       return cv_yaml_fail(yaml, key, why, "duplicate key %s; the first is on line %u",
-                          cv_value_quote(cv_yaml_text(key)).text, cv_yaml_line(first));
+                          cv_text_quote(cv_yaml_text(key)).text, cv_yaml_line(first));
     }
     bool is_known = known == NULL;
     for (size_t j = 0; j < n && !is_known; j++) {

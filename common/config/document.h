@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A YAML file as a tree with positions, for those who read one. Values are plain: no anchor, alias or tag. */
+/* A YAML file as a tree with positions. Only plain values are allowed: no anchor, alias or tag. */
 #ifndef CV_CONFIG_DOCUMENT_H
 #define CV_CONFIG_DOCUMENT_H
 
@@ -18,7 +18,8 @@ struct cv_yaml {
   yaml_node_t *root; /* a mapping */
 };
 
-/* Errors: cannot be read, too large, not YAML, empty, not a mapping; CV_ERR_IO, CV_ERR_LIMIT or CV_ERR_FORMAT. */
+/* Opens a file. Errors: cannot be read, too large, not YAML, empty, not a mapping; CV_ERR_IO, CV_ERR_LIMIT or
+ * CV_ERR_FORMAT. */
 CV_MUST_USE enum cv_err cv_yaml_open(const char *path, struct cv_yaml *ret, struct cv_why *why);
 /* The same in two steps. A caller that keeps the text can parse it again; the nodes then have the same numbers. */
 CV_MUST_USE enum cv_err cv_yaml_read(const char *path, struct cv_buf *ret, struct cv_why *why);
@@ -28,7 +29,7 @@ void cv_yaml_close(struct cv_yaml *yaml);
 
 /* A key with its value. */
 struct cv_yaml_pair {
-  const yaml_node_t *key, *value; /* NULL if there is none */
+  const yaml_node_t *key, *value; /* both NULL if not found */
 };
 
 static inline const char *cv_yaml_text(const yaml_node_t *scalar) {
@@ -43,7 +44,7 @@ static inline size_t cv_yaml_items(const yaml_node_t *list) {
 /* index < cv_yaml_pairs() or cv_yaml_items(); nodes live as long as the document. */
 struct cv_yaml_pair cv_yaml_pair(struct cv_yaml *yaml, const yaml_node_t *mapping, size_t index);
 const yaml_node_t *cv_yaml_item(struct cv_yaml *yaml, const yaml_node_t *list, size_t index);
-/* The first pair with this key; both NULL if there is none. */
+/* Finds the first pair with this key; both NULL if there is none. */
 struct cv_yaml_pair cv_yaml_find(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *key);
 static inline uint32_t cv_yaml_line(const yaml_node_t *node) {
   return (uint32_t)node->start_mark.line + 1;
@@ -52,18 +53,18 @@ static inline uint32_t cv_yaml_column(const yaml_node_t *node) {
   return (uint32_t)node->start_mark.column + 1;
 }
 
-/* `FILE:LINE:COLUMN: ...` at the node; returns CV_ERR_INVALID. */
+/* Writes `FILE:LINE:COLUMN: ...` with the node's position; returns CV_ERR_INVALID. */
 #define cv_yaml_fail(yaml, at, why, ...) (cv_yaml_why_set((yaml), (at), (why), __VA_ARGS__), CV_ERR_INVALID)
 void cv_yaml_why_set(const struct cv_yaml *yaml, const yaml_node_t *at, struct cv_why *why, const char *fmt, ...)
     CV_PRINTF(4, 5);
-/* CV_ERR_NOMEM with its line. */
+/* Returns CV_ERR_NOMEM and writes its message. */
 enum cv_err cv_yaml_no_memory(const char *path, struct cv_why *why);
-/* "<name> is <what is there>; expected <expected>" */
+/* Writes "<name> is <the value found>; expected <expected>" and returns CV_ERR_INVALID. */
 enum cv_err cv_yaml_expected(const struct cv_yaml *yaml, const yaml_node_t *at, const char *name, const char *expected,
                              struct cv_why *why);
 
-/* Every key of a mapping is a scalar, there once, and one of `known` if that is not NULL (`n` words). `name` is the
- * mapping's own, "" for the whole file. */
+/* Checks that every key of a mapping is a scalar, occurs once, and is one of the `n` words in `known` (unless NULL).
+ * `name` is the mapping's own name in messages, "" for the whole file. */
 CV_MUST_USE enum cv_err cv_yaml_keys(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *name,
                                      const char *const *known, size_t n, struct cv_why *why);
 

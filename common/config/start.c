@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/config/rules.h"
 
-/* getopt_long's answers; a rule's option is FIRST_RULE plus its index. */
+/* Return values of getopt_long; the option of rule i is FIRST_RULE + i. */
 enum { HELP = 256, VERSION, CHECK, CONFIG, FIRST_RULE };
 enum { FIXED = 4, OPTIONS_MAX = 64, NAME_BYTES = 64 };
 
@@ -18,7 +19,7 @@ struct options {
 struct request {
   const char *file;
   bool check;
-  const char *value[OPTIONS_MAX]; /* as given, per rule */
+  const char *value[OPTIONS_MAX]; /* unparsed, per rule */
 };
 
 static void options_init(struct options *options, const struct cv_config_table *table) {
@@ -103,14 +104,16 @@ static enum cv_err fail_option(const struct options *options, const char *given,
   char word[NAME_BYTES];
   size_t dashes = strspn(given, "-");
   (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(given + dashes, "="), given + dashes);
+  /* Compare without dashes and value: "--tls-kee=x" is near "tls-key". */
   const char *nearest = cv_value_nearest(word, names, n);
   if (nearest != NULL) {
-    return cv_fail(why, CV_ERR_INVALID, "unknown option %s; did you mean --%s?", cv_value_quote(given).text, nearest);
+    return cv_fail(why, CV_ERR_INVALID, "unknown option %s; did you mean --%s?", cv_text_quote(given).text, nearest);
   }
-  return cv_fail(why, CV_ERR_INVALID, "unknown option %s; --help lists them", cv_value_quote(given).text);
+  return cv_fail(why, CV_ERR_INVALID, "unknown option %s; see --help", cv_text_quote(given).text);
 }
 
-/* After '?': getopt leaves the letter of a short option, of which there is none, or its argument behind. */
+/* The offending argument after '?': getopt sets optopt for a short option (none exists), and otherwise leaves the
+ * argument behind. */
 static const char *offender(char **argv) {
   static char letter[3];
   if (optopt <= 0 || optopt >= HELP) {
@@ -120,10 +123,10 @@ static const char *offender(char **argv) {
   return letter;
 }
 
-/* -1 to go on, else the exit status; 2 leaves the reason in `why`. */
+/* Returns -1 to continue, otherwise the exit status; with 2, `why` has the message. */
 static int read_options(const struct cv_config_table *table, const struct options *options, int argc, char **argv,
                         struct request *ret, struct cv_why *why) {
-  optind = 0; /* start anew, whoever called getopt before */
+  optind = 0; /* restart getopt, which may have been used before */
   opterr = 0;
   int found;
   while ((found = getopt_long(argc, argv, "+:", options->option, NULL)) != -1) {
@@ -141,7 +144,7 @@ static int read_options(const struct cv_config_table *table, const struct option
         ret->file = optarg;
         break;
       case ':':
-        (void)cv_fail(why, CV_ERR_INVALID, "option %s has no value", cv_value_quote(argv[optind - 1]).text);
+        (void)cv_fail(why, CV_ERR_INVALID, "option %s has no value", cv_text_quote(argv[optind - 1]).text);
         return 2;
       case '?':
         (void)fail_option(options, offender(argv), why);
@@ -153,7 +156,7 @@ static int read_options(const struct cv_config_table *table, const struct option
   }
   if (optind < argc) {
     (void)cv_fail(why, CV_ERR_INVALID, "unexpected argument %s; expected options only",
-                  cv_value_quote(argv[optind]).text);
+                  cv_text_quote(argv[optind]).text);
     return 2;
   }
   return -1;
@@ -173,7 +176,7 @@ static enum cv_err take_options(struct cv_settings *settings, const struct optio
       size_t at;
       cv_value_describe(&settings->rules[i], expected, sizeof(expected));
       if (!cv_value_stray(&settings->rules[i], text, found, sizeof(found), &at)) {
-        (void)snprintf(found, sizeof(found), "is %s", cv_value_quote(text).text);
+        (void)snprintf(found, sizeof(found), "is %s", cv_text_quote(text).text);
       }
       return cv_fail(why, err, "--%s %s; expected %s", options->name[i], found, expected);
     }
@@ -202,7 +205,7 @@ static enum cv_err take_defaults(struct cv_settings *settings, const struct opti
   return cv_fail(why, err, "%s: %s is missing; expected %s, there or as --%s", file, missing->key, expected, option);
 }
 
-/* The file, then the options over it, then the defaults. */
+/* Takes the file, then the options, which override it, then the defaults. */
 static enum cv_err gather(struct cv_settings *settings, const struct options *options, const struct request *request,
                           struct cv_why *why) {
   if (request->file == NULL) {
@@ -243,7 +246,7 @@ int cv_config_start(const struct cv_config_table *table, int argc, char **argv, 
   }
   enum cv_err err = gather(&settings, &options, &request, &why);
   if (err == CV_OK && request.check) {
-    (void)printf("%s: the configuration is good\n", table->program);
+    (void)printf("%s: the configuration is valid\n", table->program);
   } else if (err == CV_OK) {
     cv_settings_give(&settings, into);
   }

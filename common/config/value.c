@@ -25,7 +25,7 @@ bool cv_value_whole(const char *text, uint64_t *ret) {
 }
 
 bool cv_value_real(const char *text, double *ret) {
-  /* strtod() also takes blanks, hexadecimal, "inf" and "nan". */
+  /* strtod() also accepts blanks, hexadecimal, "inf" and "nan". */
   if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0') {
     return false;
   }
@@ -47,6 +47,7 @@ bool cv_value_micro(const char *text, uint64_t *ret) {
     return false;
   }
   uint64_t value = 0;
+  /* At most 12 + 6 digits, which fit 64 bits. */
   for (size_t i = 0; i < digits; i++) {
     value = value * 10 + (uint64_t)(text[i] - '0');
   }
@@ -111,7 +112,7 @@ static size_t choices_of(const struct cv_config_rule *rule) {
   return n;
 }
 
-/* The text's first word that is none of the choices, in `to`; false if there is none. */
+/* Finds the first word of the text that is not a choice and copies it to `to`; false if there is none. */
 static bool find_stray(const struct cv_config_rule *rule, const char *text, char *to, size_t size, size_t *ret_at) {
   const char *at = text;
   size_t n;
@@ -140,9 +141,9 @@ bool cv_value_stray(const struct cv_config_rule *rule, const char *text, char *t
   }
   const char *nearest = cv_value_nearest(stray, rule->choices, choices_of(rule));
   if (nearest == NULL) {
-    (void)snprintf(to, size, "names %s", cv_value_quote(stray).text);
+    (void)snprintf(to, size, "names %s", cv_text_quote(stray).text);
   } else {
-    (void)snprintf(to, size, "names %s (did you mean %s?)", cv_value_quote(stray).text, nearest);
+    (void)snprintf(to, size, "names %s (did you mean %s?)", cv_text_quote(stray).text, nearest);
   }
   return true;
 }
@@ -198,7 +199,7 @@ enum cv_err cv_value_parse(const struct cv_config_rule *rule, const char *text, 
       break;
     case CV_CONFIG_PARTY:
     case CV_CONFIG_PARTIES:
-      fits = rule->type == CV_CONFIG_PARTY ? cv_party_is_valid(text) : cv_parties_are_valid(text);
+      fits = rule->type == CV_CONFIG_PARTY ? cv_party_is_valid(text) : cv_party_list_is_valid(text);
       if (fits) {
         CV_TRY(parse_text(rule, text, NULL, &value.text));
       }
@@ -211,7 +212,7 @@ enum cv_err cv_value_parse(const struct cv_config_rule *rule, const char *text, 
   return CV_OK;
 }
 
-/* The largest unit in which it is whole, as one would write it. */
+/* Writes a time in the largest unit in which it is a whole number. */
 static void describe_ms(double ms, char *to, size_t size) {
   static const struct {
     const char *unit;
@@ -268,11 +269,11 @@ void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size)
       describe_time(rule, to, size);
       break;
     case CV_CONFIG_WORD:
-      cv_value_list(rule->choices, choices_of(rule), to, size);
+      cv_text_either(rule->choices, choices_of(rule), to, size);
       break;
     case CV_CONFIG_WORDS:
       some = snprintf(to, size, "some of ");
-      cv_value_list(rule->choices, choices_of(rule), to + some, size - (size_t)some);
+      cv_text_either(rule->choices, choices_of(rule), to + some, size - (size_t)some);
       break;
     case CV_CONFIG_PARTY:
       (void)snprintf(to, size, "the name in a certificate, without its role");
@@ -283,16 +284,7 @@ void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size)
   }
 }
 
-void cv_value_list(const char *const *words, size_t n, char *to, size_t size) {
-  size_t used = 0;
-  to[0] = '\0';
-  for (size_t i = 0; i < n && used < size; i++) {
-    const char *join = i == 0 ? "" : i + 1 == n ? " or " : ", ";
-    used += (size_t)snprintf(to + used, size - used, "%s%s", join, words[i]);
-  }
-}
-
-/* Insertions, deletions and replacements that turn one word into the other (Levenshtein). Words here are short. */
+/* Levenshtein distance of two short words: insertions, deletions and replacements. */
 static size_t distance(const char *a, const char *b) {
   enum { MOST = 40 };
   size_t row[MOST + 1];
@@ -321,20 +313,11 @@ const char *cv_value_nearest(const char *text, const char *const *words, size_t 
   size_t best_distance = SIZE_MAX;
   for (size_t i = 0; i < n; i++) {
     size_t d = distance(text, words[i]);
+    /* Similar: one typing error, plus one for every four characters. */
     if (d < best_distance && d <= 1 + strlen(words[i]) / 4) {
       best = words[i];
       best_distance = d;
     }
   }
   return best;
-}
-
-struct cv_quote cv_value_quote(const char *text) {
-  enum { SHOWN = 40 };
-  struct cv_quote quote;
-  size_t n = strnlen(text, SHOWN + 1);
-  bool is_cut = n > SHOWN;
-  (void)snprintf(quote.text, sizeof(quote.text), "\"%.*s%s\"", SHOWN, text, is_cut ? "..." : "");
-  cv_text_clean(quote.text, strlen(quote.text));
-  return quote;
 }

@@ -11,13 +11,14 @@
 #include "common/base/err.h"
 #include "common/base/rng.h"
 
-/* OpenSSL's DRBG, buffered. Aborts if the generator fails: no noise is better than weak noise. Must not move. */
+/* OpenSSL's DRBG, buffered. Aborts if no random bytes are available: no noise is better than weak noise. Must not be
+ * moved. */
 struct cv_drbg {
   struct cv_rng rng;
   uint64_t buffer[512];
 };
 void cv_drbg_init(struct cv_drbg *drbg);
-/* Wipes what was not used. */
+/* Wipes unused random bits. */
 void cv_drbg_fini(struct cv_drbg *drbg);
 
 /* A cv_digest_fn: SHA-256. */
@@ -28,16 +29,18 @@ enum { CV_KEY_BYTES = 32, CV_SEAL_OVERHEAD = 28 };
 struct cv_key {
   uint8_t bytes[CV_KEY_BYTES];
 };
-/* Overwrites it, which no compiler leaves out. */
+/* Overwrites the key; the compiler cannot remove the call. */
 void cv_key_wipe(struct cv_key *key);
-/* Reads a key file (32 bytes, private mode) or, if `create`, makes one, mode 0600 (CV_ERR_EXISTS if it is there). */
+/* Read a key file (32 bytes, accessible to its owner only), or create one with mode 0600 (CV_ERR_EXISTS if it
+ * exists). */
 CV_MUST_USE enum cv_err cv_key_read(const char *path, struct cv_key *ret, struct cv_why *why);
 CV_MUST_USE enum cv_err cv_key_create(const char *path, struct cv_key *ret, struct cv_why *why);
-/* HKDF-SHA256 with a label and a number: one master key gives every other key. */
+/* HKDF-SHA256 with a label and a number: derives all keys from one master key. */
 CV_MUST_USE enum cv_err cv_key_derive(const struct cv_key *master, const char *label, uint64_t number,
                                       struct cv_key *ret);
 
-/* HMAC-SHA256 with one reused context; `tag` gets the first n bytes, n <= 32. CV_ERR_NOMEM is all that can go wrong. */
+/* HMAC-SHA256 with one reused context; `tag` gets the first tag_n bytes, tag_n <= 32. The only error is
+ * CV_ERR_NOMEM. */
 struct cv_mac;
 CV_MUST_USE enum cv_err cv_mac_new(const struct cv_key *key, struct cv_mac **ret);
 void cv_mac_free(struct cv_mac *mac);
@@ -49,7 +52,7 @@ CV_MUST_USE enum cv_err cv_seal_new(const struct cv_key *key, struct cv_seal **r
 void cv_seal_free(struct cv_seal *seal);
 CV_MUST_USE enum cv_err cv_seal_close(struct cv_seal *seal, const void *bound, size_t bound_n, const void *plain,
                                       size_t n, struct cv_buf *out);
-/* CV_ERR_DAMAGED if anything does not fit; then nothing is appended. */
+/* Verifies and decrypts. CV_ERR_DAMAGED if verification fails; then nothing is appended. */
 CV_MUST_USE enum cv_err cv_seal_open(struct cv_seal *seal, const void *bound, size_t bound_n, const void *sealed,
                                      size_t n, struct cv_buf *out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A digest cannot fail, so it must not need memory: OpenSSL's newer calls take a context from the heap for every
- * digest, its older ones work on the stack. They are deprecated in favour of providers, which is nothing to us.
+ * A digest function cannot fail, so it must not allocate. OpenSSL's EVP functions allocate a context for each digest;
+ * the older SHA256_* functions work on the stack. They are deprecated in favour of providers, which this program does
+ * not need.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>

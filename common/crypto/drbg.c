@@ -7,7 +7,7 @@
 
 #include "common/crypto/crypto.h"
 
-/* Drawing cannot fail. Should OpenSSL have no memory for its generator, the kernel's is as good, if slower. */
+/* Drawing cannot fail: if OpenSSL has no memory for its generator, use the kernel's, which is as good but slower. */
 static void refill(struct cv_rng *rng) {
   struct cv_drbg *drbg = (struct cv_drbg *)rng;
   unsigned char *bytes = (unsigned char *)drbg->buffer;

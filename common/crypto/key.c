@@ -29,7 +29,7 @@ static enum cv_err check_file(int fd, const char *path, struct cv_why *why) {
     return cv_fail(why, CV_ERR_INVALID, "%s: not a regular file; expected a key file of %d bytes", path, CV_KEY_BYTES);
   }
   if ((info.st_mode & 077) != 0) {
-    return cv_fail(why, CV_ERR_DENIED, "%s: mode %04o lets others at the key; expected 0600 or less", path,
+    return cv_fail(why, CV_ERR_DENIED, "%s: mode %04o gives others access to the key; expected 0600 or stricter", path,
                    (unsigned)info.st_mode & 07777U);
   }
   if (info.st_size != CV_KEY_BYTES) {
@@ -67,7 +67,7 @@ enum cv_err cv_key_read(const char *path, struct cv_key *ret, struct cv_why *why
   return err;
 }
 
-/* So that the file's name survives a power cut too. */
+/* Makes the file's directory entry durable. */
 static int sync_folder_of(const char *path) {
   char *copy = strdup(path);
   if (copy == NULL) {
@@ -110,7 +110,7 @@ enum cv_err cv_key_create(const char *path, struct cv_key *ret, struct cv_why *w
 
 enum cv_err cv_key_derive(const struct cv_key *master, const char *label, uint64_t number, struct cv_key *ret) {
   struct cv_buf info = {0};
-  cv_buf_put(&info, label, strlen(label) + 1); /* with its end, so that no label continues into a number */
+  cv_buf_put(&info, label, strlen(label) + 1); /* with the terminator, so that no label is a prefix of another */
   cv_buf_put_u64(&info, number);
   if (!cv_buf_ok(&info)) {
     return CV_ERR_NOMEM;

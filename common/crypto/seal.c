@@ -9,7 +9,7 @@
 enum { NONCE_BYTES = 12, TAG_BYTES = 16, SEAL_MAX_BYTES = 1 << 30 /* OpenSSL counts in int */ };
 _Static_assert(NONCE_BYTES + TAG_BYTES == CV_SEAL_OVERHEAD, "a sealed blob is nonce, ciphertext, tag");
 
-/* Both contexts keep the key; each use sets a nonce only. */
+/* Both contexts keep the key; each use sets only a nonce. */
 struct cv_seal {
   EVP_CIPHER_CTX *enc, *dec;
 };
@@ -51,6 +51,7 @@ void cv_seal_free(struct cv_seal *seal) {
   free(seal);
 }
 
+/* Writes nonce, ciphertext and tag to `out`. Returns 1, or 0 on failure. */
 static int encrypt(EVP_CIPHER_CTX *ctx, const void *bound, int bound_n, const void *plain, int n, uint8_t *out) {
   uint8_t *cipher = out + NONCE_BYTES;
   int got = 0, rest = 0;
@@ -95,7 +96,7 @@ enum cv_err cv_seal_open(struct cv_seal *seal, const void *bound, size_t bound_n
     return CV_ERR_DAMAGED;
   }
   size_t plain_n = n - CV_SEAL_OVERHEAD;
-  /* One byte more than needed, so that there is a place to point at when the text is empty. */
+  /* One byte more than needed, so that the output pointer is valid for an empty text. */
   CV_TRY(cv_buf_reserve(out, plain_n + 1));
   if (!decrypt(seal->dec, bound, (int)bound_n, sealed, (int)plain_n, out->data + out->len)) {
     OPENSSL_cleanse(out->data + out->len, plain_n);

@@ -3,7 +3,7 @@
 
 #include <openssl/crypto.h>
 
-enum { LEAST_BYTES = 32 /* of one piece: a private key */ };
+enum { LEAST_BYTES = 32 /* smallest allocation: a private key */ };
 
 bool cv_secret_begin(size_t bytes) {
   if (CRYPTO_secure_malloc_initialized() != 0) {
@@ -13,7 +13,7 @@ bool cv_secret_begin(size_t bytes) {
   if (done == 1) {
     return true;
   }
-  if (done == 2) { /* it is there, but it is not locked */
+  if (done == 2) { /* set up, but not locked: unusable for keys */
     (void)CRYPTO_secure_malloc_done();
   }
   return false;

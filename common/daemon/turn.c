@@ -8,7 +8,7 @@ void cv_turn_fail(struct cv_turn *turn, const char *what, const struct cv_why *w
   }
 }
 
-/* True if it is stored. */
+/* Returns true if the batch was stored; false if it was handed over, or failed. */
 static bool store(struct cv_turn *turn, bool crowded) {
   const struct cv_turn_ops *ops = turn->ops;
   if (ops->hand_over != NULL && (crowded || !ops->is_quick(turn->data))) {
@@ -24,7 +24,7 @@ static bool store(struct cv_turn *turn, bool crowded) {
   return true;
 }
 
-/* True if there is a batch to close now. */
+/* Returns true if there is a batch to close now. */
 static bool goes_on(struct cv_turn *turn) {
   if (!turn->failed && !turn->busy && turn->ops->between != NULL) {
     turn->ops->between(turn->data);
@@ -36,19 +36,21 @@ void cv_turn_over(struct cv_turn *turn) {
   const struct cv_turn_ops *ops = turn->ops;
   while (goes_on(turn)) {
     size_t gathered = ops->gathered == NULL ? 0 : ops->gathered(turn->data);
+    /* While paced, only a full batch is closed. */
     if (turn->paced && gathered < turn->full) {
       return;
     }
     bool has_content, crowded = ops->gathered != NULL && gathered >= turn->crowd;
     if (ops->flush(turn->data, &has_content) != CV_OK) {
       const struct cv_why why = {.text = "out of memory"};
-      cv_turn_fail(turn, "cannot go on", &why);
+      cv_turn_fail(turn, "cannot continue", &why);
       return;
     }
     turn->paced = ops->pace != NULL && (crowded || (ops->has_rest != NULL && ops->has_rest(turn->data)));
     if (turn->paced) {
       ops->pace(turn->data);
     }
+    /* Send only after the batch is stored; cv_turn_committed() continues a handed-over batch. */
     if (has_content && !store(turn, crowded)) {
       return;
     }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A daemon's turn: events -> batch -> commit -> what is said. The one place that knows the order of commit and send,
- * for all three daemons: nothing leaves before the commit that holds its cause. Pure: loop, disk and timer are the
- * daemon's, behind struct cv_turn_ops.
+ * A daemon's turn: events -> batch -> commit -> send. Only this module orders commit and send, for all three daemons:
+ * nothing is sent before the commit that contains its cause. Pure: loop, disk and timer are behind struct cv_turn_ops.
  *
- * One batch at a time. While it is being stored elsewhere the daemon goes on taking in what belongs to the next one.
- * A crowd's batch is handed to the storage thread, and after it the next one is gathered for a while; for a small one
- * somebody waits, and it is stored here while the disk is quick.
+ * Only one batch is stored at a time; meanwhile the daemon gathers events for the next one. A large batch goes to the
+ * storage thread, and the next one is gathered for some time (paced). A small batch, for which peers wait, is committed
+ * on the loop while the disk is fast.
  *
- * The first failure is the last thing that happens: from then on nothing is closed, stored or said.
+ * The first failure is final: after it no batch is closed, stored or sent.
  */
 #ifndef CV_DAEMON_TURN_H
 #define CV_DAEMON_TURN_H
@@ -19,48 +18,53 @@
 #include "common/base/err.h"
 
 struct cv_turn_ops {
-  /* While no batch is being stored: whatever else needs the disk. May fail the turn. NULL: nothing does. */
+  /* Called while no batch is being stored, for other use of the disk. May fail the turn. May be NULL. */
   void (*between)(void *data);
-  /* Something waits to be stored or said; and of what makes a batch large, how much. `gathered` NULL: nothing does. */
+  /* Whether anything waits to be stored or sent; and the size of the batch so far, in the party's unit (NULL: always
+   * 0). */
   bool (*is_pending)(void *data);
   size_t (*gathered)(void *data);
-  /* After a flush: what is pending is the rest of what one peer has asked for, and others come first. NULL: never. */
+  /* After a flush: true if the rest of one peer's large request is pending; the next batch is then paced, so that
+   * other peers come first. NULL: never. */
   bool (*has_rest)(void *data);
-  /* Closes the batch; events belong to the next one now. *ret_store: it is not empty. An error: no memory. */
+  /* Closes the batch; later events belong to the next one. *ret_store: the batch is not empty. The only error is
+   * CV_ERR_NOMEM. */
   enum cv_err (*flush)(void *data, bool *ret_store);
-  /* Stores the batch before it returns. */
+  /* Stores the batch synchronously. */
   enum cv_err (*commit)(void *data, struct cv_why *why);
-  /* Stores it elsewhere; cv_turn_committed() follows, never from inside this call. NULL: always here. */
+  /* Stores the batch on the storage thread; cv_turn_committed() follows, never from inside this call. NULL: there is
+   * no thread. */
   void (*hand_over)(void *data);
-  /* The loop can wait for a small commit. */
+  /* Whether the disk is fast enough to commit a small batch on the loop. */
   bool (*is_quick)(void *data);
-  /* The batch is stored, or there was nothing to store: what it caused is said. */
+  /* The batch is stored, or was empty: sends what depends on it. */
   void (*say)(void *data);
-  /* cv_turn_paced() follows, after a while. NULL: no batch waits for more. */
+  /* Starts the pacing timer; cv_turn_paced() follows. NULL: no pacing. */
   void (*pace)(void *data);
-  /* Once: the daemon tells the operator and stops. */
+  /* Called once: the daemon logs the failure and stops. */
   void (*fail)(void *data, const char *what, const struct cv_why *why);
 };
 
 struct cv_turn {
   const struct cv_turn_ops *ops;
   void *data;
-  size_t crowd; /* gathered, from which on nobody waits for a batch */
-  size_t full;  /* and from which on a batch does not wait for more; not below `crowd` */
+  size_t crowd; /* batch size from which a batch counts as large */
+  size_t full;  /* batch size from which a batch is not paced; at least `crowd` */
   /* private */
   bool busy, paced, failed;
 };
 
-/* Something came in, or time has passed: stores and says what can be. Not from inside an op, nor are the next two. */
+/* Call after events or time have changed the core: stores and sends what is ready. This and the next two functions
+ * must not be called from inside an op. */
 void cv_turn_over(struct cv_turn *turn);
-/* What was handed over is stored, or is not; goes on. */
+/* The handed-over commit has ended with `err`; continues. */
 void cv_turn_committed(struct cv_turn *turn, enum cv_err err, const struct cv_why *why);
-/* The while is over; goes on. */
+/* The pacing time is over; continues. */
 void cv_turn_paced(struct cv_turn *turn);
-/* Something else has ended the daemon. */
+/* Reports a failure outside the turn. */
 void cv_turn_fail(struct cv_turn *turn, const char *what, const struct cv_why *why);
 
-/* A batch is being stored elsewhere. */
+/* True while the storage thread stores a batch. */
 static inline bool cv_turn_is_busy(const struct cv_turn *turn) {
   return turn->busy;
 }

@@ -6,6 +6,7 @@ enum { QUICK_NS = 10 * 1000 * 1000, QUICK_COMMITS = 16 };
 static enum cv_err timed(struct cv_committer *committer, struct cv_why *why) {
   uint64_t began_ns = uv_hrtime();
   enum cv_err err = committer->commit(committer->data, why);
+  /* One slow commit is enough to use the thread for the next QUICK_COMMITS. */
   if (uv_hrtime() - began_ns >= QUICK_NS) {
     committer->quick = 0;
   } else if (committer->quick < QUICK_COMMITS) {

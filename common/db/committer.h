@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Group commit that clocks itself: one commit at a time runs on a thread of its own while the loop gathers the next
- * batch. The daemon's rule is then simple: nothing leaves before the commit that holds its cause.
+ * Group commit: one commit at a time runs on a storage thread while the loop gathers the next batch. The daemon sends
+ * nothing before the commit that contains its cause.
  *
- * Where somebody waits for a small batch and nobody for the loop, the way to the thread and back is what costs most of
- * it. While the disk is quick such a batch may be stored on the loop itself: cv_committer_run_here().
+ * For a small batch, handing over to the thread and back takes longer than the commit itself. While the disk is fast
+ * the loop may therefore commit such a batch itself: cv_committer_run_here().
  */
 #ifndef CV_DB_COMMITTER_H
 #define CV_DB_COMMITTER_H
@@ -16,28 +16,29 @@
 
 struct cv_committer {
   uv_loop_t *loop;
-  /* Runs on the storage thread, or in cv_committer_run_here(); touches only what the loop leaves alone meanwhile. */
+  /* Runs on the storage thread, or in cv_committer_run_here(); may use only data that the loop does not change
+   * meanwhile. */
   enum cv_err (*commit)(void *data, struct cv_why *why);
-  /* Runs on the loop when the commit has returned. */
+  /* Runs on the loop after the commit has returned. */
   void (*done)(void *data, enum cv_err err, const struct cv_why *why);
   void *data;
   /* private */
   uv_work_t work;
   bool busy;
-  unsigned quick; /* commits in a row that took little */
+  unsigned quick; /* consecutive fast commits */
   enum cv_err err;
   struct cv_why why;
 };
 
-/* Hands a batch over; must not be busy. The caller has set loop, commit, done and data. */
+/* Starts a commit on the storage thread. No commit may be running. The caller has set loop, commit, done and data. */
 void cv_committer_run(struct cv_committer *committer);
 static inline bool cv_committer_is_busy(const struct cv_committer *committer) {
   return committer->busy;
 }
 
-/* Each of the last commits took less than 10 ms, wherever it ran: the loop can wait for the next one. */
+/* True if each of the last commits took less than 10 ms, on either thread: then the loop may commit by itself. */
 bool cv_committer_is_quick(const struct cv_committer *committer);
-/* Commits before it returns, with the commit's own result; `done` is not called. Must not be busy. */
+/* Commits on the loop and returns the commit's result; does not call `done`. No commit may be running. */
 CV_MUST_USE enum cv_err cv_committer_run_here(struct cv_committer *committer, struct cv_why *why);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening goes from looking to touching: the file is read and refused before anything of it is changed. A writer locks
- * it for as long as it is open, so no second process sees a live database.
+ * Opening reads and checks the file before it changes anything. A writer locks the file for as long as it is open, so
+ * that no second process reads a live database.
  */
 #include "common/db/db.h"
 
@@ -14,10 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/db/proof_hook.h"
 
 enum {
-  BUSY_MS = 500, /* for a predecessor that is closing; a live one will not go away */
+  BUSY_MS = 500, /* waits for a closing predecessor; a running one keeps its lock */
   APPLICATION_ID_SQL_BYTES = 64,
 };
 
@@ -30,10 +31,10 @@ struct cv_db {
   sqlite3 *handle;
   char *path;
   bool readonly;
-  bool is_file;     /* in the default VFS, so that its mode is ours to set */
-  bool is_doubtful; /* the log may be in memory and not on the disk: found at the start, or a commit has failed */
+  bool is_file;     /* in the default VFS, where we set the file's mode */
+  bool is_doubtful; /* the log may not be durable: found at the start, or after a failed commit */
   int version, version_found;
-  struct cv_proof_sums *sums; /* NULL: nobody accounts for the rows */
+  struct cv_proof_sums *sums; /* NULL: the rows have no codes */
   struct statement *statement;
   size_t statements, statements_cap;
 };
@@ -101,13 +102,13 @@ static enum cv_err from_sqlite(int code) {
   }
 }
 
-/* Turns the handle's last error into ours. */
+/* Maps the handle's last error and writes its message. */
 enum cv_err cv_db_failed(struct cv_db *db, int code, struct cv_why *why) {
   enum cv_err err = from_sqlite(code);
   switch (err) {
     case CV_ERR_DAMAGED:
       return cv_fail(why, err, "%s: damaged or not a database: %s", db->path, sqlite3_errmsg(db->handle));
-    case CV_ERR_NOMEM: /* SQLite says what it was about to do */
+    case CV_ERR_NOMEM: /* SQLite's message names only the operation */
       return cv_fail(why, err, "%s: out of memory", db->path);
     case CV_ERR_STATE:
       return cv_fail(why, err, "%s: in use by a running program; ask that program, or stop it first", db->path);
@@ -122,15 +123,7 @@ enum cv_err cv_db_exec(struct cv_db *db, const char *sql, struct cv_why *why) {
 }
 
 static enum cv_err remember(struct cv_db *db, const char *sql, sqlite3_stmt *stmt) {
-  if (db->statements == db->statements_cap) {
-    size_t cap = db->statements_cap == 0 ? 16 : db->statements_cap * 2;
-    struct statement *grown = realloc(db->statement, cap * sizeof(*grown));
-    if (grown == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    db->statement = grown;
-    db->statements_cap = cap;
-  }
+  CV_TRY(CV_ARRAY_ROOM(db->statement, db->statements + 1, db->statements_cap));
   db->statement[db->statements++] = (struct statement){.sql = sql, .stmt = stmt};
   return CV_OK;
 }
@@ -138,7 +131,7 @@ static enum cv_err remember(struct cv_db *db, const char *sql, sqlite3_stmt *stm
 enum cv_err cv_db_prepare(struct cv_db *db, const char *sql, sqlite3_stmt **ret, struct cv_why *why) {
   for (size_t i = 0; i < db->statements; i++) {
     if (db->statement[i].sql == sql) {
-      /* The error of an earlier run was told then. */
+      /* The error of an earlier run was already returned. */
       (void)sqlite3_reset(db->statement[i].stmt);
       (void)sqlite3_clear_bindings(db->statement[i].stmt);
       *ret = db->statement[i].stmt;
@@ -150,7 +143,7 @@ enum cv_err cv_db_prepare(struct cv_db *db, const char *sql, sqlite3_stmt **ret,
   if (code != SQLITE_OK) {
     return cv_db_failed(db, code, why);
   }
-  CV_REQUIRE(stmt != NULL); /* the text was empty */
+  CV_REQUIRE(stmt != NULL); /* NULL only for an empty text */
   if (remember(db, sql, stmt) != CV_OK) {
     (void)sqlite3_finalize(stmt);
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", db->path);
@@ -212,7 +205,7 @@ void cv_db_rollback(struct cv_db *db) {
   if (db->sums != NULL) {
     cv_proof_undo(db->sums);
   }
-  /* After some errors SQLite has rolled back by itself. A rollback that fails leaves a log nobody replays. */
+  /* After some errors SQLite has already rolled back. A failed rollback leaves a log that nobody replays. */
   if (sqlite3_get_autocommit(db->handle) == 0) {
     (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
   }
@@ -225,17 +218,17 @@ void cv_db_close(struct cv_db *db) {
   for (size_t i = 0; i < db->statements; i++) {
     (void)sqlite3_finalize(db->statement[i].stmt);
   }
-  if (db->is_doubtful && db->handle != NULL) { /* its log stays as it is, for the next start to make durable first */
+  if (db->is_doubtful && db->handle != NULL) { /* keep the log: the next start makes it durable first */
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   }
   (void)sqlite3_close_v2(db->handle);
-  cv_proof_free(db->sums); /* the handle's hook and function knew it */
+  cv_proof_free(db->sums); /* after closing the handle, whose hook and function use it */
   free(db->statement);
   free(db->path);
   free(db);
 }
 
-/* First column of the first row. */
+/* Reads the first column of the first row. */
 static enum cv_err ask_number(struct cv_db *db, const char *sql, int64_t *ret, struct cv_why *why) {
   sqlite3_stmt *stmt = NULL;
   int code = sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL);
@@ -274,7 +267,7 @@ static enum cv_err check_pages(struct cv_db *db, struct cv_why *why) {
   return err;
 }
 
-/* Whose it is, how old, and whether it is whole. Reads only. *ret_version is 0 for an empty database. */
+/* Checks application id, version and integrity. Reads only. *ret_version is 0 for an empty database. */
 static enum cv_err inspect(struct cv_db *db, const struct cv_db_schema *schema, int *ret_version, struct cv_why *why) {
   int64_t application = 0, version = 0, tables = 0;
   CV_TRY(ask_number(db, "PRAGMA application_id", &application, why));
@@ -295,7 +288,7 @@ static enum cv_err inspect(struct cv_db *db, const struct cv_db_schema *schema, 
                    db->path, (long long)version, schema->count);
   }
   if (version < schema->known && !is_empty) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s: schema version %lld; expected %d, of which it has been", db->path,
+    return cv_fail(why, CV_ERR_DAMAGED, "%s: schema version %lld; expected %d, the last known version", db->path,
                    (long long)version, schema->known);
   }
   CV_TRY(check_pages(db, why));
@@ -317,12 +310,12 @@ static enum cv_err apply_steps(struct cv_db *db, const struct cv_db_schema *sche
       return err;
     }
   }
-  /* An application id has all 32 bits, the pragma takes a signed one. */
+  /* An application id uses all 32 bits; the pragma takes a signed number. */
   CV_TRY(set_number(db, "application_id", (int32_t)schema->application_id, why));
   return set_number(db, "user_version", schema->count, why);
 }
 
-/* All missing steps in one transaction: a database is of the old version or of the new one, never between. */
+/* Runs all missing steps in one transaction: a database has the old version or the new one, never one between. */
 static enum cv_err migrate(struct cv_db *db, const struct cv_db_schema *schema, int version, struct cv_why *why) {
   int64_t application = 0;
   CV_TRY(ask_number(db, "PRAGMA application_id", &application, why));
@@ -341,11 +334,12 @@ static enum cv_err migrate(struct cv_db *db, const struct cv_db_schema *schema, 
 }
 
 /*
- * Autocheckpoint at 4000 pages (16 MiB): at 2000 commits a second of two to four pages that is about twice a second,
- * and pages that are written again and again reach the database once. The limit gives a log that grew its space back.
+ * Autocheckpoint at 4000 pages (16 MiB): at 2000 commits per second of two to four pages each, about twice a second;
+ * pages that change repeatedly are copied to the database once. The size limit shrinks a log that has grown.
  *
- * A new database becomes one with a log in a transaction with a rollback journal. Only EXTRA makes the end of that
- * journal durable: if it came back after a power failure, it would undo the new database, and the log with it.
+ * A new database switches to WAL in a transaction with a rollback journal. Only EXTRA makes the deletion of that
+ * journal durable: if the journal reappeared after a power failure, it would undo the new database, and the log with
+ * it.
  */
 static const char writer_settings[] =
     "PRAGMA synchronous = EXTRA;"
@@ -362,16 +356,16 @@ static const char common_settings[] =
     "PRAGMA cell_size_check = ON;";
 
 /*
- * After a sync that failed the system takes what it could not write for clean: the log then reads well, no later sync
- * writes it, and what is copied from it into the database could reach the disk alone, in part. So the log that is found
- * is written again, byte for byte, and synced, before anybody acts on it.
+ * After a failed sync the kernel marks the unwritten pages as clean: the log reads well, no later sync writes it, and
+ * data copied from it into the database could reach the disk partially. So the log found at the start is rewritten byte
+ * for byte and synced before anything depends on it.
  */
 static enum cv_err renew_log(struct cv_db *db, struct cv_why *why) {
   uint8_t bytes[4096];
   sqlite3_file *log = NULL;
   sqlite3_int64 size = 0;
   int code = sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_JOURNAL_POINTER, (void *)&log);
-  if (code != SQLITE_OK || log == NULL || log->pMethods == NULL) { /* nothing has been logged */
+  if (code != SQLITE_OK || log == NULL || log->pMethods == NULL) { /* there is no log */
     return CV_OK;
   }
   code = log->pMethods->xFileSize(log, &size);
@@ -391,7 +385,7 @@ static enum cv_err renew_log(struct cv_db *db, struct cv_why *why) {
 static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, struct cv_why *why) {
   int version = 0;
   (void)sqlite3_busy_timeout(db->handle, BUSY_MS);
-  /* We have none: one that somebody put into the file would run with our writes. */
+  /* Our schemas have no triggers: one added to the file would run with our writes. */
   (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
   if (!db->readonly) {
     CV_TRY(cv_db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", why));
@@ -402,7 +396,7 @@ static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, s
   if (db->readonly) {
     return CV_OK;
   }
-  /* By name: closing another descriptor of the file would drop our locks on it. The log inherits the mode. */
+  /* By name: closing another descriptor of the file would release our locks on it. The log inherits the mode. */
   if (db->is_file && chmod(db->path, 0600) != 0) {
     return cv_fail(why, CV_ERR_DENIED, "%s: cannot set mode 0600: %s", db->path, strerror(errno));
   }
@@ -410,7 +404,7 @@ static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, s
   CV_TRY(cv_db_exec(db, writer_settings, why));
   CV_TRY(migrate(db, schema, version, why));
   db->version = schema->count;
-  /* The last commit of a process that was killed may be in the log and not durable: nobody may act on it yet. */
+  /* The last commit of a killed process may be in the log without being durable: nothing may depend on it yet. */
   return cv_db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", why);
 }
 
@@ -439,7 +433,7 @@ static enum cv_err open_with(const char *path, const char *vfs, int flags, const
   return CV_OK;
 }
 
-/* A folder that is missing, and a path that is no regular file, in our own words; *ret_exists for the rest. */
+/* Sets *ret_exists; fails if the path is not a regular file or cannot be read. */
 static enum cv_err look(const char *path, bool *ret_exists, struct cv_why *why) {
   struct stat info;
   if (stat(path, &info) == 0) {
@@ -456,7 +450,7 @@ static enum cv_err look(const char *path, bool *ret_exists, struct cv_why *why) 
   return CV_OK;
 }
 
-/* An empty file, which is a valid empty database, with mode 0600 from the start. */
+/* Creates an empty file, which is a valid empty database, with mode 0600 from the start. */
 static enum cv_err create_private(const char *path, struct cv_why *why) {
   char *copy = strdup(path);
   if (copy == NULL) {
@@ -484,7 +478,7 @@ static enum cv_err create_private(const char *path, struct cv_why *why) {
 
 enum cv_err cv_db_open(const char *path, const char *vfs, const struct cv_db_schema *schema, struct cv_db **ret,
                        struct cv_why *why) {
-  /* A VFS of the caller's keeps its files where it likes. */
+  /* The caller's VFS decides where it stores files. */
   if (vfs == NULL) {
     bool exists = false;
     CV_TRY(look(path, &exists, why));

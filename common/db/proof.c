@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hook sees each change of a row; sums follow at once, and are what they were again if the transaction fails. */
+/* The preupdate hook reports each change of a row; the sums are updated at once, and restored if the transaction
+ * fails. */
 #define SQLITE_ENABLE_PREUPDATE_HOOK 1 /* its declarations */
 #include "common/db/proof.h"
 
@@ -17,26 +18,26 @@ enum {
   ROOT_PART = 255,
   SUM_PART = 254,
   LANE_BYTES = 8 + CV_PROOF_CODE_BYTES,
-  SEAL_HEAD = 12, /* what a sealed value begins and ends with */
+  SEAL_HEAD = 12, /* bytes of nonce at the beginning and tag at the end of a sealed value that enter the code */
   SEAL_TAIL = 16,
-  NAMED_COLUMNS = 2, /* name a row in a message */
+  NAMED_COLUMNS = 2, /* columns that identify a row in messages */
 };
 
-/* Rows, and the sum of their codes' second halves modulo 2^128. */
+/* The number of rows, and the sum of the second halves of their codes modulo 2^128. */
 struct lane {
   uint64_t rows, low, high;
 };
 
 struct group {
   int64_t number;
-  bool is_dirty, is_stored; /* stored: its sums are on disk, as `stored` says */
+  bool is_dirty, is_stored; /* stored: the sums on disk are in `stored` */
   struct group *next_dirty;
   struct lane now[CV_PROOF_PARTS_MAX], then[CV_PROOF_PARTS_MAX];
   uint8_t stored[CV_PROOF_PARTS_MAX * LANE_BYTES], next[CV_PROOF_PARTS_MAX * LANE_BYTES];
   UT_hash_handle hh;
 };
 
-/* Places of the columns; -1 for none. */
+/* Indexes of the columns; -1 for none. */
 struct columns {
   int count, group, code, sealed;
 };
@@ -47,9 +48,9 @@ struct cv_proof_sums {
   struct cv_proof_part part[CV_PROOF_PARTS_MAX];
   struct columns columns[CV_PROOF_PARTS_MAX];
   struct group *groups, *dirty;
-  struct lane now, then; /* of all */
+  struct lane now, then; /* sums over all groups */
   struct cv_buf bytes;
-  enum cv_err err; /* of the hook, which cannot return one */
+  enum cv_err err; /* error of the hook, which cannot return it */
 };
 
 struct code {
@@ -58,7 +59,7 @@ struct code {
 
 /* ---- codes ---- */
 
-/* Two chains over the words, for accidents. */
+/* A checksum of two chains over the words, against accidents only. */
 static struct code checksum(const uint8_t *bytes, size_t n) {
   uint64_t a = n, b = ~(uint64_t)n;
   for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
@@ -121,11 +122,11 @@ static enum cv_err code_of_lane(struct cv_proof_sums *sums, uint8_t kind, uint8_
 
 /* ---- rows ---- */
 
-/* Where a row's values come from: a statement, the hook (old or new), or the arguments of the SQL function. */
+/* The source of a row's values: a statement, the hook (old or new values), or the arguments of the SQL function. */
 struct row {
   sqlite3_stmt *stmt;
   sqlite3 *old, *new;
-  sqlite3_value **argument; /* without the code's column */
+  sqlite3_value **argument; /* the row without the code's column */
 };
 
 static void put_bytes(struct cv_buf *out, int type, const uint8_t *bytes, size_t n, bool is_sealed) {
@@ -144,7 +145,7 @@ static void put_integer(struct cv_buf *out, int64_t value) {
   cv_buf_put_u64(out, (uint64_t)value);
 }
 
-/* SQLite may keep a whole REAL as an integer: they are the same here. */
+/* SQLite may store a REAL with an integer value as INTEGER, so both give the same code. */
 static void put_real(struct cv_buf *out, double value) {
   if (value >= -0x1p62 && value <= 0x1p62 && (double)(int64_t)value == value) {
     put_integer(out, (int64_t)value);
@@ -284,7 +285,7 @@ static void row_code(sqlite3_context *context, int arguments, sqlite3_value **ar
   struct code code;
   int part = sqlite3_value_int(argument[0]);
   if (part < 0 || (size_t)part >= sums->config.parts || sums->columns[part].code < 0 ||
-      arguments != sums->columns[part].count) { /* the part instead of the code */
+      arguments != sums->columns[part].count) { /* argument 0 is the part, in place of the code */
     sqlite3_result_error(context, "row_code: arguments do not fit the table", -1);
     return;
   }
@@ -306,7 +307,7 @@ static bool is_empty(const struct cv_proof_sums *sums, const struct group *group
   return rows == 0;
 }
 
-/* What is stored of a group next: new codes for what has changed. */
+/* The values to store for a changed group: new codes of its sums. */
 static enum cv_err encode_group(struct cv_proof_sums *sums, struct group *group) {
   struct cv_buf out = {.data = group->next, .cap = sizeof(group->next)};
   for (size_t i = 0; i < sums->config.parts; i++) {
@@ -407,7 +408,7 @@ void cv_proof_free(struct cv_proof_sums *sums) {
 
 /* ---- reading ---- */
 
-/* "campaign 2, number 7": the whole numbers that a row begins with. */
+/* Reports a damaged row by its leading integer columns: "campaign 2, number 7". */
 static enum cv_err fail_row(const struct cv_proof_sums *sums, size_t part, sqlite3_stmt *stmt, struct cv_why *why) {
   char name[128] = "";
   int named = 0;
@@ -423,7 +424,7 @@ static enum cv_err fail_row(const struct cv_proof_sums *sums, size_t part, sqlit
                  cv_db_path(sums->db), sums->part[part].table, name);
 }
 
-/* Reads rows from the statement to its end into lanes of groups. */
+/* Reads all rows of the statement and adds them to the sums of their groups. */
 static enum cv_err read_rows(struct cv_proof_sums *sums, size_t part, sqlite3_stmt *stmt, bool checks, struct lane *one,
                              uint64_t *rows, struct cv_why *why) {
   const struct columns *columns = &sums->columns[part];
@@ -454,7 +455,7 @@ static enum cv_err read_rows(struct cv_proof_sums *sums, size_t part, sqlite3_st
   }
 }
 
-/* A statement of its own: texts that are made here are no keys of the cache. */
+/* Prepares a statement outside the cache, whose keys are addresses of literals. */
 static enum cv_err open_rows(struct cv_proof_sums *sums, const struct cv_proof_part *part, bool one_group,
                              sqlite3_stmt **ret, struct cv_why *why) {
   char *sql = one_group ? sqlite3_mprintf("SELECT * FROM \"%w\" WHERE \"%w\" = ?", part->table, part->group)
@@ -462,7 +463,7 @@ static enum cv_err open_rows(struct cv_proof_sums *sums, const struct cv_proof_p
   int code = sql == NULL ? SQLITE_NOMEM : sqlite3_prepare_v2(cv_db_handle(sums->db), sql, -1, ret, NULL);
   sqlite3_free(sql);
   enum cv_err err = code == SQLITE_OK ? CV_OK : cv_db_failed(sums->db, code, why);
-  return err == CV_ERR_DB ? CV_ERR_DAMAGED : err; /* no such table, or no such column */
+  return err == CV_ERR_DB ? CV_ERR_DAMAGED : err; /* the table or a column is missing */
 }
 
 static int column_named(sqlite3_stmt *stmt, const char *name) {
@@ -501,7 +502,7 @@ static enum cv_err read_part(struct cv_proof_sums *sums, size_t part, bool check
   return err;
 }
 
-/* What is on disk of the groups, and of the whole: *ret_root has no byte if there is nothing. */
+/* Reads the stored codes of all groups and the root code; *ret_root is empty if there is none. */
 static enum cv_err read_stored(struct cv_proof_sums *sums, struct cv_buf *root, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int found;
@@ -549,7 +550,7 @@ static enum cv_err fail_group(const struct cv_proof_sums *sums, size_t part, con
                        (unsigned long long)expected);
 }
 
-/* A part's sums are those on disk, group by group. */
+/* Compares a part's sums with the stored codes, group by group. */
 static enum cv_err check_part(struct cv_proof_sums *sums, size_t part, struct cv_why *why) {
   for (const struct group *group = sums->groups; group != NULL; group = group->hh.next) {
     const struct lane *lane = &group->now[part];
@@ -632,7 +633,7 @@ static enum cv_err adopt_rows(struct cv_proof_sums *sums, uint64_t *rows, struct
   }
   total(sums);
   for (struct group *group = sums->groups; group != NULL; group = group->hh.next) {
-    mark(sums, group); /* the commit writes them; without a row there is nothing to account for yet */
+    mark(sums, group); /* the commit writes its codes; a group without rows has none */
   }
   return CV_OK;
 }
@@ -705,11 +706,11 @@ enum cv_err cv_proof_begin(struct cv_db *db, const struct cv_proof_config *confi
     sums->db = db;
     sums->config = *config;
     memcpy(sums->part, config->part, config->parts * sizeof(*config->part));
-    cv_db_set_sums(db, sums); /* which frees it, now that the function may know it */
+    cv_db_set_sums(db, sums); /* the database frees it, because its hook and function use it */
     CV_TRY(begin(sums, &proof, &rows, why));
   }
   if (proof == CV_PROOF_ADDED && rows > 0) {
-    cv_log(CV_LOG_INFO, "%s: of an earlier version: its %llu rows have been given codes", cv_db_path(db),
+    cv_log(CV_LOG_INFO, "%s: upgraded from an earlier version: added codes to %llu rows", cv_db_path(db),
            (unsigned long long)rows);
   }
   *ret = proof;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every row of a database accounted for: a bit that flips, a row that goes, comes or is put back from an older copy is
- * noticed. SQLite itself reports each change of a covered table, so no statement can be forgotten.
+ * Integrity of all rows of a database: detects a flipped bit, and a row that was deleted, inserted or restored from an
+ * older copy. SQLite's preupdate hook reports each change of a covered table, so no statement can bypass the check.
  *
- * A row has a code of 32 bytes. Its first half may be stored in a column of the row, which names a row that is damaged.
- * The second half is never stored: the sums of them, for each group of rows and table, are in memory, and on disk, in
- * the table `proof`, only codes of the sums, written in the transaction that changes the rows, in time that depends on
- * what changed. One code is over all sums, so that no group can go back alone.
+ * Each row has a code of 32 bytes. Its first half may be stored in a column of the row; it identifies the damaged row
+ * in messages. The second half is never stored: the sums of these halves, one for each group of rows and table, are in
+ * memory. The table `proof` holds only codes of the sums, written in the transaction that changes the rows, in time
+ * proportional to the change. One code covers all sums, so that no single group can be rolled back alone.
  *
- * With a code that needs a key nobody without it can write a row or a sum that fits. Without (`code` NULL) the codes
- * are checksums: they find accidents, not lies. Going back as a whole is for others to notice (broker/anchor.h).
+ * With a keyed code nobody can forge a row or a sum without the key. Without a key (`code` NULL) the codes are
+ * checksums, which find accidents only. broker/anchor.h detects a rollback of the whole database.
  */
 #ifndef CV_DB_PROOF_H
 #define CV_DB_PROOF_H
@@ -20,40 +20,40 @@
 
 enum { CV_PROOF_PARTS_MAX = 12, CV_PROOF_CODE_BYTES = 16 };
 
-/* For the schema's step that begins to account for rows; columns for codes are BLOB, NULL until then. */
+/* Creates the table `proof`, in the schema step that introduces codes. Columns for codes are BLOB, NULL until then. */
 #define CV_PROOF_TABLE "CREATE TABLE proof (grp INTEGER PRIMARY KEY, codes BLOB NOT NULL);"
 
-/* A covered table. Parts keep their places: later versions add theirs at the end. */
+/* A covered table. Parts keep their index: later versions append theirs. */
 struct cv_proof_part {
   const char *table;
-  const char *group;  /* column, or NULL: its rows belong to group 0 */
-  const char *code;   /* column of the rows' codes, or NULL: it has none */
-  const char *sealed; /* column of values from cv_seal_close(), whose nonce and tag stand for them, or NULL */
+  const char *group;  /* column with the group number; NULL: all rows belong to group 0 */
+  const char *code;   /* column of the rows' codes; NULL: codes are not stored */
+  const char *sealed; /* column of values from cv_seal_close(), or NULL; the code covers only nonce and tag */
 };
 
 struct cv_proof_config {
   const struct cv_proof_part *part;
   size_t parts;
-  /* CV_ERR_NOMEM at most. NULL: a checksum. */
+  /* Computes a keyed code; its only error is CV_ERR_NOMEM. NULL: a checksum. */
   enum cv_err (*code)(void *data, const void *bytes, size_t n, uint8_t ret[2 * CV_PROOF_CODE_BYTES]);
   void *data;
-  bool adopts; /* takes rows that have no codes as they are, and gives them codes */
+  bool adopts; /* accepts rows without codes and computes their codes */
 };
 
-/* The rows have no codes (read only, or of an earlier version); all fit; they have been given codes. */
+/* NONE: the rows have no codes (opened for reading only, or an earlier version). FITS: all codes match. ADDED: codes
+ * were added to all rows. */
 enum cv_proof { CV_PROOF_NONE, CV_PROOF_FITS, CV_PROOF_ADDED };
 
 /*
- * Once, after cv_db_open(): reads every covered row and holds it against its code and sum, then follows what changes.
- * From then on covered tables change inside of transactions only, and the SQL function
- * row_code(part, value of each other column in turn) gives what an INSERT or UPDATE puts into the code's column.
+ * Call once after cv_db_open(): verifies every covered row against its code and sum, then tracks changes. From then on
+ * covered tables may change inside transactions only, and the SQL function row_code(part, value of each other column in
+ * turn) gives the value of the code column for an INSERT or UPDATE.
  *
- * CV_ERR_DAMAGED names table and row, or table and group, that do not fit. Rows that get
- * codes are one line in the log.
+ * CV_ERR_DAMAGED names the table and row, or table and group, that do not match. Adding codes to rows logs one line.
  */
 CV_MUST_USE enum cv_err cv_proof_begin(struct cv_db *db, const struct cv_proof_config *config, enum cv_proof *ret,
                                        struct cv_why *why);
-/* The rows of one group, read again. Outside of transactions. */
+/* Verifies the rows of one group again. Call outside transactions. */
 CV_MUST_USE enum cv_err cv_proof_check(struct cv_db *db, int64_t group, struct cv_why *why);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A name, an IPv4 address or, in brackets, an IPv6 address, perhaps with its zone. */
+/* True for a name, an IPv4 address or, if bracketed, an IPv6 address with an optional zone. */
 static bool is_host(const char *host, size_t n, bool bracketed) {
   const char *const marks = bracketed ? ":.%-_" : ".-_";
   for (size_t i = 0; i < n; i++) {
@@ -34,7 +34,7 @@ enum cv_err cv_address_parse(const char *text, struct cv_address *ret, struct cv
   bool good = host_n < sizeof(ret->host) && is_host(host, host_n, bracketed) && port_n > 0 &&
               port_n < sizeof(ret->port) && strspn(port, "0123456789") == port_n && strtoul(port, NULL, 10) <= 65535;
   if (!good) {
-    return cv_fail(why, CV_ERR_FORMAT, "'%s' is no address, expected HOST:PORT or [IPV6]:PORT", text);
+    return cv_fail(why, CV_ERR_FORMAT, "'%s' is not an address; expected HOST:PORT or [IPV6]:PORT", text);
   }
   memcpy(ret->host, host, host_n);
   ret->host[host_n] = '\0';

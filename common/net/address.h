@@ -13,9 +13,9 @@ struct cv_address {
   char port[6];
 };
 
-/* CV_ERR_FORMAT if it is no address; port 0 is one. */
+/* Parses HOST:PORT; port 0 is valid. CV_ERR_FORMAT. */
 CV_MUST_USE enum cv_err cv_address_parse(const char *text, struct cv_address *ret, struct cv_why *why);
-/* "127.0.0.1:4711": the other end of a connection, "?" if it is not known. */
+/* Writes the peer's address, "127.0.0.1:4711", or "?" if unknown. */
 void cv_address_of(const uv_tcp_t *tcp, char *text, size_t size);
 /* Port of a socket address. */
 unsigned cv_address_port(const struct sockaddr *address);

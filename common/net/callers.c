@@ -12,10 +12,10 @@ enum {
   KNOWN_MS = 600000,
   STRANGERS = 4,
   FREE = 4,
-  /* handshakes that a known address does not claim */ WHOLE = 1000 /* a hello, in parts */
+  /* unfinished handshakes of a known address that claim no place */ WHOLE = 1000 /* one hello, in units of a bucket */
 };
 
-/* Holds a second's worth and fills again as time passes. */
+/* A token bucket: holds the hellos of one second and refills continuously. */
 struct bucket {
   uint64_t parts, at_ms;
 };
@@ -23,10 +23,10 @@ struct bucket {
 struct cv_caller {
   uint64_t address;
   unsigned handshakes;
-  bool is_known; /* in which list it waits while it has none */
+  bool is_known; /* its list in `idle` while it has no handshakes */
   uint64_t known_until_ms;
   struct bucket bucket;
-  struct cv_caller *prev, *next; /* without handshakes, oldest first */
+  struct cv_caller *prev, *next; /* list of addresses without handshakes, oldest first */
   UT_hash_handle hh;
 };
 
@@ -34,11 +34,11 @@ struct cv_callers {
   uint64_t hellos;
   struct bucket strangers;
   struct cv_caller *all;
-  struct cv_caller *idle[2]; /* strangers, known ones */
+  struct cv_caller *idle[2]; /* unknown, known addresses */
   unsigned idle_count[2];
 };
 
-/* The first half of an IPv6 address; one of IPv4 behind a prefix that is nobody's. */
+/* The key of an address: the first 64 bits of an IPv6 address; an IPv4 address after an unassigned prefix. */
 static uint64_t number_of(const struct sockaddr *address) {
   const uint8_t *bytes = NULL;
   if (address != NULL && address->sa_family == AF_INET) {
@@ -60,7 +60,7 @@ static bool is_known(const struct cv_caller *caller, uint64_t now_ms) {
   return caller->known_until_ms > now_ms;
 }
 
-/* As full as it would be by now; `rate` a second. */
+/* Refills the bucket for the time since the last call; `rate` is per second. */
 static void fill(struct bucket *bucket, uint64_t rate, uint64_t now_ms) {
   uint64_t passed_ms = now_ms > bucket->at_ms ? now_ms - bucket->at_ms : 0;
   uint64_t room = rate * WHOLE - bucket->parts;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside common/net: the addresses that call a listener, and what is done for each of them. An address is one of IPv4,
- * or the /64 of one of IPv6. Pure: time is an argument.
+ * Internal to common/net: rate limits by client address. An address is one IPv4 address or one IPv6 /64 prefix. Pure:
+ * time is an argument.
  *
- * So many hellos a second are answered of an address, and four times as many of all strangers together: of addresses
- * from which nobody has been let in for ten minutes. A flood from many addresses leaves those that are known theirs.
+ * The listener answers at most `hellos` TLS hellos per second from one address, and four times as many from all unknown
+ * addresses together: those from which no peer has been admitted for ten minutes. So a flood from many new addresses
+ * does not use up the share of known ones.
  */
 #ifndef CV_NET_CALLERS_H
 #define CV_NET_CALLERS_H
@@ -15,25 +16,26 @@
 
 #include "common/base/err.h"
 
-enum { CV_CALLERS_KEPT = 2048 /* addresses without an unfinished handshake that are remembered, of either kind */ };
+enum { CV_CALLERS_KEPT = 2048 /* addresses kept without an unfinished handshake, of each kind */ };
 
 struct cv_callers;
 struct cv_caller; /* an address */
 
-/* `hellos` a second of an address, at least 1. CV_ERR_NOMEM. */
+/* `hellos` is the limit per second for one address, at least 1. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_callers_new(unsigned hellos, struct cv_callers **ret);
 void cv_callers_free(struct cv_callers *callers);
 
-/* Somebody calls: one more unfinished handshake of the address. NULL is an address that is not known. CV_ERR_NOMEM. */
+/* A new connection: the address has one more unfinished handshake. `address` NULL: unknown. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_callers_enter(struct cv_callers *callers, const struct sockaddr *address, uint64_t now_ms,
                                          struct cv_caller **ret);
-/* It is over: somebody with a certificate was let in, or not. The caller may be gone. */
+/* The handshake has ended; `let_in`: a peer with a valid certificate was admitted. May free the caller. */
 void cv_callers_leave(struct cv_callers *callers, struct cv_caller *caller, bool let_in, uint64_t now_ms);
-/* Whether a hello of this address is answered now, which counts as an answer. */
+/* Whether a hello from this address may be answered now; if so, counts the answer. */
 bool cv_callers_answer(struct cv_callers *callers, struct cv_caller *caller, uint64_t now_ms);
-/* Addresses that are remembered. */
+/* The number of addresses kept. */
 unsigned cv_callers_count(const struct cv_callers *callers);
-/* Who claims most gives way first: its unfinished handshakes, but up to four of a known address claim nothing. */
+/* The number of places that an address claims: its unfinished handshakes; up to four of a known address count as
+ * none. The address that claims most loses a handshake first. */
 unsigned cv_caller_claim(const struct cv_caller *caller, uint64_t now_ms);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an X.509 certificate says of its holder. Nothing is verified here. */
+/* Reads identity and expiry from an X.509 certificate. Verifies nothing. */
 #ifndef CV_NET_CERTIFICATE_H
 #define CV_NET_CERTIFICATE_H
 
@@ -9,11 +9,11 @@
 #include "common/net/identity.h"
 
 /*
- * The one crowdveil: URI among the subject alternative names. CV_ERR_DENIED if there is none or more than one,
- * CV_ERR_FORMAT if it is no identity.
+ * Reads the one crowdveil: URI among the subject alternative names. CV_ERR_DENIED if there is none or more than one,
+ * CV_ERR_FORMAT if it is not a valid identity.
  */
 CV_MUST_USE enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct cv_why *why);
-/* Its last second of validity, since 1970; 0 if that is no time. */
+/* The notAfter time in seconds since 1970; 0 if it cannot be read. */
 int64_t cv_certificate_end_s(const X509 *cert);
 
 #endif

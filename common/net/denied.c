@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 static int compare(const void *a, const void *b) {
   return strcmp(((const struct cv_serial *)a)->hex, ((const struct cv_serial *)b)->hex);
 }
 
-/* Strips comment, blanks and colons in place; a zero byte stays, and is no serial number's. */
+/* Removes comment, blanks and colons in place. A zero byte stays, so that the line is not a valid serial number. */
 static void strip(char *line, size_t n) {
   char *to = line;
   for (const char *from = line; from < line + n && *from != '#'; from++) {
@@ -38,15 +40,7 @@ static bool read_serial(const char *text, struct cv_serial *ret) {
 }
 
 static enum cv_err append(struct cv_denied *denied, size_t *cap, const struct cv_serial *serial) {
-  if (denied->count == *cap) {
-    size_t more = *cap == 0 ? 64 : *cap * 2;
-    struct cv_serial *grown = reallocarray(denied->serial, more, sizeof(*grown));
-    if (grown == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    denied->serial = grown;
-    *cap = more;
-  }
+  CV_TRY(CV_ARRAY_ROOM(denied->serial, denied->count + 1, *cap));
   denied->serial[denied->count++] = *serial;
   return CV_OK;
 }
@@ -69,7 +63,7 @@ static enum cv_err read_lines(FILE *file, const char *path, struct cv_denied *de
   enum cv_err err = CV_OK;
   for (unsigned number = 1; err == CV_OK; number++) {
     errno = 0;
-    ssize_t n = getline(&line, &room, file); /* as long as it is: a comment may be */
+    ssize_t n = getline(&line, &room, file); /* of any length: comments may be long */
     if (n < 0) {
       bool is_end = feof(file) && errno == 0;
       err = is_end ? CV_OK : cv_fail(why, errno == ENOMEM ? CV_ERR_NOMEM : CV_ERR_IO, "%s: %s", path, strerror(errno));
@@ -113,7 +107,7 @@ bool cv_denied_has(const struct cv_denied *denied, const X509 *cert) {
   BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(cert), NULL);
   char *hex = number != NULL ? BN_bn2hex(number) : NULL;
   struct cv_serial serial;
-  /* What cannot be compared (no memory, longer than any serial we would list) is refused. */
+  /* A serial number that cannot be compared (no memory, or longer than any in a list) counts as revoked. */
   bool denies = hex == NULL || !read_serial(hex, &serial) ||
                 bsearch(&serial, denied->serial, denied->count, sizeof(serial), compare) != NULL;
   OPENSSL_free(hex);

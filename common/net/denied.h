@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside common/net: the serial numbers of certificates that are refused although they are otherwise good. */
+/* Internal to common/net: serial numbers of revoked certificates. */
 #ifndef CV_NET_DENIED_H
 #define CV_NET_DENIED_H
 
@@ -20,7 +20,8 @@ struct cv_denied {
   size_t count;
 };
 
-/* One hex number a line; empty lines and what follows a # do not count. Errors are one line FILE:LINE. */
+/* Reads one hexadecimal number per line; ignores empty lines and comments from # on. Error messages begin with
+ * FILE:LINE. */
 CV_MUST_USE enum cv_err cv_denied_load(const char *path, struct cv_denied *ret, struct cv_why *why);
 void cv_denied_fini(struct cv_denied *denied);
 bool cv_denied_has(const struct cv_denied *denied, const X509 *cert);

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One attempt: resolve the name, then connect to its addresses in turn until a handshake is through. After the attempt,
- * or after the connection has ended, the timer starts the next one.
+ * An attempt resolves the name, then connects to its addresses in turn until a handshake succeeds. After a failed
+ * attempt, or after the connection has ended, the timer starts the next attempt.
  */
+#include "common/net/dialer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/rng.h"
 #include "common/net/address.h"
-#include "common/net/link.h"
+#include "common/net/peer_state.h"
 #include "common/net/uverr.h"
 
 enum { FIRST_DELAY_MS = 100, LAST_DELAY_MS = 5000, STEADY_MS = 250 };
 
-/* Lives until the timer is closed, the resolver has answered and the peer is gone. */
+/* Freed when the timer is closed, the resolver has answered and the peer is freed. */
 struct cv_dialer {
   uv_timer_t timer;
   uv_getaddrinfo_t resolve;
   bool stopped, timer_closed, resolving;
-  struct addrinfo *found; /* of this attempt */
-  struct addrinfo *at;    /* the address that is tried */
+  struct addrinfo *found; /* addresses of this attempt */
+  struct addrinfo *at;    /* the address being tried */
   struct cv_peer *peer;   /* NULL between connections */
   unsigned delay_ms;      /* before the next attempt, without jitter */
   uint64_t jitter;
@@ -61,11 +63,19 @@ static void start_again_later(struct cv_dialer *dialer) {
   if (dialer->stopped) {
     return;
   }
+  /* Wait between half of the delay and all of it. */
   dialer->jitter = cv_mix64(dialer->jitter + 1);
   uint64_t half = dialer->delay_ms / 2;
   uint64_t delay = half + dialer->jitter % (half + 1);
   dialer->delay_ms = dialer->delay_ms * 2 < LAST_DELAY_MS ? dialer->delay_ms * 2 : LAST_DELAY_MS;
   (void)uv_timer_start(&dialer->timer, on_timer, delay, 0);
+}
+
+static void cannot_resolve(struct cv_dialer *dialer, int status) {
+  struct cv_why why;
+  (void)cv_uv_err(cv_uv_fail(&why, status, "%s: cannot resolve the name", dialer->text));
+  tell(dialer, &why);
+  start_again_later(dialer);
 }
 
 static void on_timer(uv_timer_t *timer) {
@@ -75,12 +85,9 @@ static void on_timer(uv_timer_t *timer) {
                               dialer->address.port, &hints);
   if (status == 0) {
     dialer->resolving = true;
-    return;
+  } else {
+    cannot_resolve(dialer, status);
   }
-  struct cv_why why;
-  (void)cv_uv_err(cv_uv_fail(&why, status, "%s: cannot resolve the name", dialer->text));
-  tell(dialer, &why);
-  start_again_later(dialer);
 }
 
 static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found) {
@@ -90,23 +97,18 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *foun
   dialer->found = dialer->at = status == 0 ? found : NULL;
   if (dialer->stopped) {
     free_if_over(dialer);
-    return;
-  }
-  if (status == 0) {
+  } else if (status == 0) {
     connect_next(dialer);
-    return;
+  } else {
+    cannot_resolve(dialer, status);
   }
-  struct cv_why why;
-  (void)cv_uv_err(cv_uv_fail(&why, status, "%s: cannot resolve the name", dialer->text));
-  tell(dialer, &why);
-  start_again_later(dialer);
 }
 
 static void on_peer_gone(void *owner, struct cv_peer *peer) {
   struct cv_dialer *dialer = owner;
   dialer->peer = NULL;
   if (peer->was_open) {
-    /* A connection that is ended at once, time and again, is as good as a refusal. */
+    /* A connection that is closed at once, again and again, counts as a failed attempt: keep the back-off. */
     if (uv_now(dialer->hub->loop) - peer->opened_ms >= STEADY_MS) {
       dialer->delay_ms = FIRST_DELAY_MS;
     }

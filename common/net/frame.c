@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/net/frame.h"
 
-/* An emptied buffer larger than this goes back to the heap, so that one large frame does not cost for ever. */
+/* An empty buffer larger than this is freed, so that one large frame does not keep its memory. */
 enum { KEEP_BYTES = 64 * 1024 };
 
 void cv_splitter_init(struct cv_splitter *splitter, size_t limit) {
@@ -40,7 +40,7 @@ static void forget_taken(struct cv_splitter *splitter) {
   }
 }
 
-/* Moves borrowed bytes to the kept ones until `want` are kept; false if there are too few (all are moved then). */
+/* Moves borrowed bytes to the kept ones until `want` are kept; false if there are fewer (then all are moved). */
 static enum cv_err top_up(struct cv_splitter *splitter, size_t want) {
   size_t have = kept_bytes(splitter);
   if (have >= want) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames in a byte stream: a 4-byte big-endian length, at least 1, then that many bytes. Pure: knows nothing of the
- * network.
+ * Frames in a byte stream: a 4-byte big-endian length, at least 1, then that many bytes. Pure: no network.
  *
  *   cv_splitter_give(&splitter, bytes, n);
  *   while (cv_splitter_next(&splitter, &frame, &frame_n, &why) == CV_OK) { use the frame }
  *   cv_splitter_keep(&splitter);
  *
- * A frame that lies whole in the bytes given is handed out in place; only one that their end cuts is copied.
+ * A frame that is complete in the given bytes is returned in place; only a frame that continues beyond them is copied.
  */
 #ifndef CV_NET_FRAME_H
 #define CV_NET_FRAME_H
@@ -24,9 +23,9 @@ enum { CV_FRAME_HEADER = 4 };
 struct cv_splitter {
   size_t limit; /* largest frame, bytes without the length */
   /* private */
-  struct cv_buf kept; /* owned: what earlier bytes left over, from kept_at on */
+  struct cv_buf kept; /* owned: unread bytes of earlier input, from kept_at on */
   size_t kept_at;
-  const uint8_t *at; /* borrowed: what the last give brought and nobody has taken yet */
+  const uint8_t *at; /* borrowed: unread bytes of the last cv_splitter_give() */
   size_t left;
 };
 
@@ -34,16 +33,16 @@ struct cv_splitter {
 void cv_splitter_init(struct cv_splitter *splitter, size_t limit);
 void cv_splitter_fini(struct cv_splitter *splitter);
 
-/* Further bytes of the stream, borrowed until cv_splitter_keep(). n may be 0, to take what was kept. */
+/* Adds bytes of the stream, borrowed until cv_splitter_keep(). n may be 0, to read from the kept bytes. */
 void cv_splitter_give(struct cv_splitter *splitter, const void *bytes, size_t n);
 /*
- * The next whole frame, valid until the next call here. CV_ERR_NOT_FOUND: no whole frame yet. CV_ERR_FORMAT (length
- * zero), CV_ERR_LIMIT (length over the limit, known from its first four bytes) and CV_ERR_NOMEM end the stream; `why`
- * has the line.
+ * Returns the next complete frame, valid until the next call. CV_ERR_NOT_FOUND: no complete frame yet. CV_ERR_FORMAT
+ * (length zero), CV_ERR_LIMIT (length over the limit, detected from the first four bytes) and CV_ERR_NOMEM end the
+ * stream; `why` has the message.
  */
 CV_MUST_USE enum cv_err cv_splitter_next(struct cv_splitter *splitter, const uint8_t **ret_bytes, size_t *ret_n,
                                          struct cv_why *why);
-/* Copies what is left of the borrowed bytes: a part of a frame or, if the caller stopped early, more. CV_ERR_NOMEM. */
+/* Copies the unread borrowed bytes: part of a frame, or more if the caller stopped early. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_splitter_keep(struct cv_splitter *splitter);
 /* True if bytes are kept. */
 bool cv_splitter_holds(const struct cv_splitter *splitter);

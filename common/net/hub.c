@@ -6,19 +6,32 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "common/net/link.h"
 #include "common/net/uverr.h"
 
-/* Loops of several threads may be in one process. */
+/* One process may run loops in several threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cv_hub *hubs;
+
+void cv_hub_make_due(struct cv_hub *hub, struct cv_hub_work *work) {
+  if (!work->is_due) {
+    work->is_due = true;
+    DL_APPEND(hub->due, work);
+  }
+}
+
+void cv_hub_not_due(struct cv_hub *hub, struct cv_hub_work *work) {
+  if (work->is_due) {
+    work->is_due = false;
+    DL_DELETE(hub->due, work);
+  }
+}
 
 static void on_turn(uv_prepare_t *handle) {
   struct cv_hub *hub = handle->data;
   while (hub->due != NULL) {
-    struct cv_peer *peer = hub->due;
-    cv_peer_not_due(peer);
-    cv_peer_turn(peer);
+    struct cv_hub_work *work = hub->due;
+    cv_hub_not_due(hub, work);
+    work->run(work->data);
   }
   hub->turns++;
   hub->were_busy = hub->busy;
@@ -31,8 +44,8 @@ size_t cv_hub_share(const struct cv_hub *hub) {
 }
 
 /*
- * Whoever resets a connection while we write to it would end the process: libuv writes without MSG_NOSIGNAL. A handler
- * that the program has chosen itself stays.
+ * Without this, a peer that resets its connection during a write would kill the process with SIGPIPE, because libuv
+ * writes without MSG_NOSIGNAL. A handler set by the program is kept.
  */
 static void survive_resets(void) {
   struct sigaction now;

@@ -26,7 +26,7 @@ static enum cv_role find_role(const char *text, size_t n) {
   return CV_ROLE_NONE;
 }
 
-/* A worker id; returns where it ends, NULL if there is none. */
+/* Reads a worker id; returns the position after it, or NULL if there is none. */
 static const char *read_id(const char *at, uint64_t *ret) {
   if (*at < '1' || *at > '9') {
     return NULL;
@@ -61,7 +61,7 @@ static const char *expected_name(enum cv_role role) {
   }
 }
 
-/* What the text holds, with everything unprintable replaced, for a message. */
+/* Copies the text for a message, with unprintable characters replaced. */
 static void printable(const char *text, char *out, size_t size) {
   size_t i = 0;
   for (; text[i] != '\0' && i + 1 < size; i++) {

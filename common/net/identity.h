@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who a certificate says its holder is: a URI in the subject alternative name, `crowdveil:ROLE/NAME`. */
+/* The identity in a certificate: a URI in the subject alternative name, `crowdveil:ROLE/NAME`. */
 #ifndef CV_NET_IDENTITY_H
 #define CV_NET_IDENTITY_H
 
@@ -14,14 +14,14 @@ enum cv_role { CV_ROLE_NONE, CV_ROLE_REQUESTER, CV_ROLE_WORKER, CV_ROLE_GATEWAY,
 struct cv_identity {
   enum cv_role role;
   char name[CV_NAME_BYTES]; /* as in the certificate, after the slash */
-  uint64_t first, last;     /* worker ids vouched for, both included; a worker has first == last */
+  uint64_t first, last;     /* range of worker ids, both included; for a worker first == last */
 };
 
 /* "requester", ...; never NULL. */
 const char *cv_role_text(enum cv_role role);
 /*
- * `crowdveil:worker/17`, `crowdveil:gateway/1-500000`, `crowdveil:broker/NAME`. Ids are decimal without leading zeros,
- * at least 1; FIRST <= LAST; a NAME is what party.h has. CV_ERR_FORMAT otherwise.
+ * Parses `crowdveil:worker/17`, `crowdveil:gateway/1-500000`, `crowdveil:broker/NAME`. Ids are decimal without leading
+ * zeros, at least 1; FIRST <= LAST; party.h defines NAME. CV_ERR_FORMAT otherwise.
  */
 CV_MUST_USE enum cv_err cv_identity_parse(const char *uri, struct cv_identity *ret, struct cv_why *why);
 bool cv_identity_vouches_for(const struct cv_identity *identity, uint64_t worker);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/net/listener.h"
+
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <utlist.h>
 
 #include "common/net/address.h"
 #include "common/net/callers.h"
-#include "common/net/link.h"
+#include "common/net/peer_state.h"
 #include "common/net/uverr.h"
 
 enum {
   BACKLOG = 511,
   OTHER_FILES = 64,
-  RESERVED = 8,     /* one in so many connections is not for the crowd */
-  ACCEPTS_TURN = 16 /* connections of one turn of the loop; more have to wait for the next one */
+  RESERVED = 8,     /* one in so many connections is reserved for other roles */
+  ACCEPTS_TURN = 16 /* accepted per turn of the loop; others wait for the next one */
 };
 
-/* Where its peers are: before and after a whole hello of TLS, and so on; in each stage the oldest is first. */
+/* The stages of a peer, such as before and after a complete TLS hello; in each stage the oldest peer is first. */
 enum { NOWHERE, CALLING, SHAKING, STAYING, LEAVING, GOING, STAGES };
 
 struct stage {
@@ -23,16 +25,16 @@ struct stage {
   unsigned count;
 };
 
-/* Lives until its socket is closed and the last of its peers is gone. */
+/* Freed when its socket is closed and its last peer is freed. */
 struct cv_listener {
   uv_tcp_t tcp;
   uv_prepare_t turn;
   unsigned handles;  /* not closed yet */
-  unsigned accepted; /* in this turn */
-  bool waits;        /* one that the loop has accepted, until the next turn */
+  unsigned accepted; /* accepted in this turn */
+  bool waits;        /* libuv holds an accepted connection until the next turn */
   unsigned port;
   struct stage stage[STAGES];
-  unsigned crowd; /* workers and gateways among those that stay */
+  unsigned crowd; /* number of workers and gateways among the open peers */
   struct cv_callers *callers;
   struct cv_hub *hub;
   struct cv_tls *tls;
@@ -87,8 +89,8 @@ static unsigned stage_of(const struct cv_peer *peer) {
 }
 
 /*
- * Somebody is one too many among those that have, or have not, said hello: the oldest of the address that claims most
- * gives way. Who is honest says hello at once, and is through in a moment after that.
+ * The stage has one handshake too many: closes the oldest one of the address that claims most. An honest peer sends its
+ * hello at once and finishes soon after, so it is rarely the oldest.
  */
 static void make_room(struct cv_listener *listener, const struct cv_peer *newcomer) {
   struct cv_peer *peer, *victim = NULL;
@@ -103,10 +105,10 @@ static void make_room(struct cv_listener *listener, const struct cv_peer *newcom
       most = claim;
     }
   }
-  cv_peer_evict(victim, CV_REFUSED_CROWDED, "its unfinished handshake gave way to a newcomer's");
+  cv_peer_evict(victim, CV_REFUSED_CROWDED, "its unfinished handshake was closed to make room");
 }
 
-/* It has said hello. */
+/* The peer's TLS hello is complete. */
 static bool answers(void *owner, struct cv_peer *peer) {
   struct cv_listener *listener = owner;
   if (peer->stage != CALLING || !cv_callers_answer(listener->callers, peer->caller, now_ms(listener))) {
@@ -118,7 +120,7 @@ static bool answers(void *owner, struct cv_peer *peer) {
   return true;
 }
 
-/* The crowd cannot keep requesters out. */
+/* Workers and gateways cannot use up the connections that requesters need. */
 static bool admits(void *owner, const struct cv_peer *peer) {
   const struct cv_listener *listener = owner;
   unsigned most = listener->limits.connections;
@@ -153,7 +155,7 @@ static void on_refused(uv_handle_t *handle) {
   free(handle);
 }
 
-/* Takes a connection off the backlog only to close it. */
+/* Accepts a connection only to close it. */
 static void refuse(struct cv_listener *listener) {
   uv_tcp_t *tcp = malloc(sizeof(*tcp));
   if (tcp != NULL) {
@@ -194,7 +196,7 @@ static void let_call(struct cv_listener *listener) {
   }
 }
 
-/* The loop would go on for as long as somebody calls, but it stops at a connection that is not taken. */
+/* libuv accepts connections as long as there are any; leaving one unaccepted makes it stop until the next turn. */
 static void on_connection(uv_stream_t *stream, int status) {
   struct cv_listener *listener = stream->data;
   if (status < 0 || uv_is_closing((uv_handle_t *)stream)) {
@@ -217,7 +219,7 @@ static void on_turn(uv_prepare_t *handle) {
   }
 }
 
-/* Each connection is a file. */
+/* Raises the limit of open files: each connection is one. */
 static enum cv_err allow_files(const struct cv_net_limits *limits, struct cv_why *why) {
   struct rlimit files;
   rlim_t needed = (rlim_t)limits->connections + 3 * (rlim_t)limits->handshakes + OTHER_FILES;
@@ -290,7 +292,7 @@ enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tl
     return err;
   }
   cv_tls_ref(tls);
-  (void)uv_tcp_init(loop, &listener->tcp); /* makes no socket yet and cannot fail */
+  (void)uv_tcp_init(loop, &listener->tcp); /* creates no socket yet, so it cannot fail */
   (void)uv_prepare_init(loop, &listener->turn);
   listener->tcp.data = listener->turn.data = listener;
   listener->handles = 2;

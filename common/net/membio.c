@@ -8,27 +8,27 @@ static CRYPTO_ONCE once = CRYPTO_ONCE_STATIC_INIT;
 static BIO_METHOD *method; /* one for the process, never freed */
 
 static int read_in(BIO *bio, char *bytes, size_t n, size_t *ret_n) {
-  struct cv_tls_link *link = BIO_get_data(bio);
+  struct cv_tls_conn *conn = BIO_get_data(bio);
   BIO_clear_retry_flags(bio);
-  if (link->in_left == 0) {
+  if (conn->in_left == 0) {
     BIO_set_retry_read(bio);
     return 0;
   }
-  if (n > link->in_left) {
-    n = link->in_left;
+  if (n > conn->in_left) {
+    n = conn->in_left;
   }
-  memcpy(bytes, link->in, n);
-  link->in += n;
-  link->in_left -= n;
+  memcpy(bytes, conn->in, n);
+  conn->in += n;
+  conn->in_left -= n;
   *ret_n = n;
   return 1;
 }
 
 static int write_out(BIO *bio, const char *bytes, size_t n, size_t *ret_n) {
-  struct cv_tls_link *link = BIO_get_data(bio);
+  struct cv_tls_conn *conn = BIO_get_data(bio);
   BIO_clear_retry_flags(bio);
-  cv_buf_put(link->out, bytes, n);
-  if (!cv_buf_ok(link->out)) {
+  cv_buf_put(conn->out, bytes, n);
+  if (!cv_buf_ok(conn->out)) {
     return 0;
   }
   *ret_n = n;
@@ -49,13 +49,13 @@ static void make_method(void) {
   }
 }
 
-BIO *cv_membio_new(struct cv_tls_link *link) {
+BIO *cv_membio_new(struct cv_tls_conn *conn) {
   if (!CRYPTO_THREAD_run_once(&once, make_method) || method == NULL) {
     return NULL;
   }
   BIO *bio = BIO_new(method);
   if (bio != NULL) {
-    BIO_set_data(bio, link);
+    BIO_set_data(bio, conn);
     BIO_set_init(bio, 1);
   }
   return bio;

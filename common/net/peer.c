@@ -1,40 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way in: on_read -> pump (handshake, then decrypt) -> deliver (frames to the owner).
- * The way out: cv_peer_send queues plain text; once a turn flush encrypts it, ship hands it to the kernel and what the
- * kernel does not take to uv_write.
- * The end: fail() and cv_peer_close() only change the state; the turn says goodbye (finish), and abandon() closes the
- * handles. `closed` is told when both handles are gone, so exactly once and never from inside a call.
+ * Receiving: on_read -> pump (handshake, then decrypt) -> deliver (frames to the owner).
+ * Sending: cv_peer_send queues plain text; once per turn flush encrypts it, and ship passes it to the kernel, the rest
+ * to uv_write.
+ * Closing: fail() and cv_peer_close() only change the state; the turn sends the end (finish), and abandon() closes the
+ * handles. `closed` is called when both handles are closed: exactly once, never from inside a call.
  */
 #include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utlist.h>
 
 #include "common/base/clock.h"
 #include "common/net/address.h"
-#include "common/net/link.h"
+#include "common/net/peer_state.h"
 #include "common/net/sslerr.h"
 #include "common/net/uverr.h"
 
 enum {
-  LINGER_MS = 1000,  /* for the last bytes, or for the other side to end as well; anew whenever some were taken */
-  WAITING_MS = 1000, /* a server without session tickets never confirms: then silence is consent */
+  LINGER_MS =
+      1000, /* timeout for the last bytes, and for the other side to close; restarted whenever bytes were sent */
+  WAITING_MS =
+      1000, /* a server without session tickets never confirms: after this time the client counts as accepted */
   PROBES = 3,
-  ENCRYPT_BYTES = 16 * 16 * 1024, /* at once: whole records */
+  ENCRYPT_BYTES = 16 * 16 * 1024, /* encrypted at once: whole records */
   KEEP_BYTES = 64 * 1024,         /* a larger buffer is freed when it is empty */
-  WATCHES = 8,                    /* looks at the clock in frame_ms */
+  WATCHES = 8,                    /* timer checks within frame_ms */
 };
-
-const struct cv_net_limits CV_NET_DEFAULTS = {.frame_bytes = 256 * 1024,
-                                              .queue_bytes = 4 * 1024 * 1024,
-                                              .connections = 1024,
-                                              .handshakes = 128,
-                                              .hellos = 200,
-                                              .handshake_ms = 10000,
-                                              .frame_ms = 30000,
-                                              .silence_ms = 20000};
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 static void start_reading(struct cv_peer *peer);
@@ -89,16 +81,8 @@ static void empty(struct cv_buf *buf) {
 }
 
 static void make_due(struct cv_peer *peer) {
-  if (!peer->is_due && peer->state != CV_PEER_CLOSED) {
-    peer->is_due = true;
-    DL_APPEND2(peer->hub->due, peer, due_prev, due_next);
-  }
-}
-
-void cv_peer_not_due(struct cv_peer *peer) {
-  if (peer->is_due) {
-    peer->is_due = false;
-    DL_DELETE2(peer->hub->due, peer, due_prev, due_next);
+  if (peer->state != CV_PEER_CLOSED) {
+    cv_hub_make_due(peer->hub, &peer->work);
   }
 }
 
@@ -115,7 +99,7 @@ static void on_handle_closed(uv_handle_t *handle) {
   if (--peer->handles > 0) {
     return;
   }
-  cv_tls_link_close(&peer->link);
+  cv_tls_conn_close(&peer->conn);
   peer->gone(peer->owner, peer);
   cv_splitter_fini(&peer->splitter);
   cv_buf_fini(&peer->plain);
@@ -131,7 +115,7 @@ static void abandon(struct cv_peer *peer) {
     return;
   }
   peer->state = CV_PEER_CLOSED;
-  cv_peer_not_due(peer);
+  cv_hub_not_due(peer->hub, &peer->work);
   uv_close((uv_handle_t *)&peer->tcp, on_handle_closed);
   uv_close((uv_handle_t *)&peer->timer, on_handle_closed);
   tell_moved(peer);
@@ -141,13 +125,13 @@ static void on_linger_timeout(uv_timer_t *timer) {
   abandon(timer->data);
 }
 
-/* The end may take LINGER_MS from here. The loop's own clock stands still during a callback, however long that is. */
+/* Allows LINGER_MS from now on. Updates the loop's clock, which stands still during a callback. */
 static void linger(struct cv_peer *peer) {
   uv_update_time(peer->hub->loop);
   (void)uv_timer_start(&peer->timer, on_linger_timeout, LINGER_MS, 0);
 }
 
-/* The one way into FLUSHING. The reason is in peer->why. */
+/* The only transition to FLUSHING. peer->why must have the reason. */
 static void begin_closing(struct cv_peer *peer) {
   peer->state = CV_PEER_FLUSHING;
   linger(peer);
@@ -160,7 +144,7 @@ static void begin_closing(struct cv_peer *peer) {
   }
 }
 
-/* An error of the connection or of the other side: nothing that is queued has to be sent any more. */
+/* An error of the connection or of the other side: queued data need not be sent any more. */
 static void fail(struct cv_peer *peer, const char *reason) {
   if (is_closing(peer)) {
     return;
@@ -175,7 +159,7 @@ static void fail(struct cv_peer *peer, const char *reason) {
   begin_closing(peer);
 }
 
-/* The other side has broken a rule. */
+/* Closes because the other side exceeded a limit; counts the refusal. */
 static void refuse(struct cv_peer *peer, enum cv_refusal refusal, const char *reason) {
   if (!is_closing(peer)) {
     peer->refusal = refusal;
@@ -191,7 +175,7 @@ void cv_peer_evict(struct cv_peer *peer, enum cv_refusal refusal, const char *re
   abandon(peer);
 }
 
-/* The kernel says that the connection is gone. */
+/* The kernel reports an error of the connection. */
 static void fail_io(struct cv_peer *peer, int status) {
   if (!is_closing(peer)) {
     (void)cv_fail(&peer->why, CV_ERR_CLOSED, "%s: %s", peer->address, uv_strerror(status));
@@ -215,7 +199,7 @@ void cv_peer_close(struct cv_peer *peer, const char *why) {
 
 static void start_write(struct cv_peer *peer);
 
-/* The queue is bounded, so its end is, too. */
+/* Some queued data was sent: restarts the linger timeout. The queue is bounded, so this ends. */
 static void flushed_some(struct cv_peer *peer) {
   if (peer->state == CV_PEER_FLUSHING) {
     linger(peer);
@@ -254,7 +238,7 @@ static void start_write(struct cv_peer *peer) {
   }
 }
 
-/* Sends the ciphertext in the hub's buffer, or keeps it behind what is on its way already. */
+/* Sends the ciphertext in the hub's buffer, or appends it to ciphertext that is already waiting. */
 static void ship(struct cv_peer *peer) {
   struct cv_buf *out = &peer->hub->out;
   size_t sent = 0;
@@ -304,7 +288,7 @@ enum cv_err cv_peer_send(struct cv_peer *peer, const void *bytes, size_t n) {
   return CV_OK;
 }
 
-/* Takes n bytes off the front of the queue; moves the rest down when that is cheap. */
+/* Removes n bytes from the front of the queue; moves the rest down when that is cheap. */
 static void take_plain(struct cv_peer *peer, size_t n) {
   peer->plain_at += n;
   size_t left = plain_left(peer);
@@ -318,13 +302,13 @@ static void take_plain(struct cv_peer *peer, size_t n) {
   }
 }
 
-/* Encrypts and sends until the queue is empty or the kernel takes no more. */
+/* Encrypts and sends until the queue is empty or the kernel accepts no more. */
 static void flush(struct cv_peer *peer) {
   while ((peer->state == CV_PEER_OPEN || peer->state == CV_PEER_FLUSHING) && !peer->writing && plain_left(peer) > 0) {
     size_t n = plain_left(peer) < ENCRYPT_BYTES ? plain_left(peer) : ENCRYPT_BYTES;
     size_t done = 0;
     ERR_clear_error();
-    if (!SSL_write_ex(peer->link.ssl, peer->plain.data + peer->plain_at, n, &done)) {
+    if (!SSL_write_ex(peer->conn.ssl, peer->plain.data + peer->plain_at, n, &done)) {
       cv_buf_clear(&peer->hub->out);
       (void)cv_fail(&peer->why, CV_ERR_CRYPTO, "%s: %s", peer->address, cv_ssl_reason());
       abandon(peer);
@@ -353,10 +337,10 @@ static void on_shutdown(uv_shutdown_t *req, int status) {
   end_if_over(peer);
 }
 
-/* Everything is sent: close_notify, end of our stream, then wait for the end of theirs. */
+/* All data is sent: sends close_notify, shuts down our side, then waits for the other side to close. */
 static void finish(struct cv_peer *peer) {
-  if (!peer->tls_broken && SSL_is_init_finished(peer->link.ssl)) {
-    (void)SSL_shutdown(peer->link.ssl);
+  if (!peer->tls_broken && SSL_is_init_finished(peer->conn.ssl)) {
+    (void)SSL_shutdown(peer->conn.ssl);
     ERR_clear_error();
     ship(peer);
   }
@@ -372,7 +356,7 @@ static void finish(struct cv_peer *peer) {
 
 /* --- the way in --- */
 
-/* A frame that has begun, or the first one, must come within its time; but not while we do not read. */
+/* Starts the timeout of a frame that has begun, or of the first one; not while reading is paused. */
 static void await_frame(struct cv_peer *peer, bool got_one) {
   peer->had_frame = peer->had_frame || got_one;
   if (peer->paused || (peer->had_frame && !cv_splitter_holds(&peer->splitter))) {
@@ -382,7 +366,7 @@ static void await_frame(struct cv_peer *peer, bool got_one) {
   }
 }
 
-/* Hands out whole frames while the owner wants them and keeps the rest. */
+/* Passes complete frames to the owner while it reads, and keeps the rest. */
 static void deliver(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   struct cv_why why;
   enum cv_err err = CV_OK;
@@ -409,11 +393,11 @@ static void deliver(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   await_frame(peer, got_one);
 }
 
-/* Its certificate against what holds now. False: it is closing. */
+/* Checks the peer's certificate against the current context. Returns false if the peer is closing now. */
 static bool check_peer(struct cv_peer *peer) {
   struct cv_tls_passed passed;
   struct cv_why why;
-  if (cv_tls_link_check(peer->tls, &peer->link, &passed, &why) != CV_OK) {
+  if (cv_tls_conn_check(peer->tls, &peer->conn, &passed, &why) != CV_OK) {
     refuse(peer, CV_REFUSED_HANDSHAKE, why.text);
     return false;
   }
@@ -424,7 +408,8 @@ static bool check_peer(struct cv_peer *peer) {
 
 static void on_watch(uv_timer_t *timer);
 
-/* The next look: in a while, or when its certificate expires. The wall clock may be put forward or back meanwhile. */
+/* Sets the timer for the next check: after a fraction of frame_ms, or when the peer's certificate expires. The wall
+ * clock may be changed meanwhile. */
 static void watch(struct cv_peer *peer) {
   int64_t watch_ms = peer->limits.frame_ms / WATCHES + 1;
   int64_t left_ms = peer->until_s * 1000 - (int64_t)cv_clock_wall_ms();
@@ -436,7 +421,7 @@ static void on_watch(uv_timer_t *timer) {
   struct cv_peer *peer = timer->data;
   uint64_t now_ms = uv_now(peer->hub->loop);
   char reason[80];
-  peer->link.rekeys /= 2;
+  peer->conn.rekeys /= 2;
   if (peer->awaited_ms != 0 && now_ms - peer->awaited_ms >= peer->limits.frame_ms) {
     (void)snprintf(reason, sizeof(reason), "no whole frame within %u ms", peer->limits.frame_ms);
     refuse(peer, CV_REFUSED_SLOW, reason);
@@ -487,40 +472,41 @@ static void tls_failed(struct cv_peer *peer) {
     reason = named;
   }
   peer->tls_broken = true;
-  refuse(peer, CV_REFUSED_HANDSHAKE, peer->link.refusal.text[0] != '\0' ? peer->link.refusal.text : reason);
+  refuse(peer, CV_REFUSED_HANDSHAKE, peer->conn.refusal.text[0] != '\0' ? peer->conn.refusal.text : reason);
 }
 
-/* False while the handshake is not done. */
+/* Continues the handshake; returns false until it is complete. */
 static bool shake_hands(struct cv_peer *peer) {
-  int result = SSL_do_handshake(peer->link.ssl);
+  int result = SSL_do_handshake(peer->conn.ssl);
   if (result == 1) {
     peer->state = CV_PEER_WAITING;
-    if (!SSL_is_server(peer->link.ssl)) {
+    if (!SSL_is_server(peer->conn.ssl)) {
       (void)uv_timer_start(&peer->timer, on_waited, WAITING_MS, 0);
     }
     return true;
   }
-  if (peer->link.turned_away) { /* without a word: that would cost more than it did */
+  if (peer->conn.turned_away) { /* send nothing: an alert would cost more than the hello did */
     cv_buf_clear(&peer->hub->out);
-    cv_peer_evict(peer, CV_REFUSED_CROWDED, "its address says hello more often than is answered");
+    cv_peer_evict(peer, CV_REFUSED_CROWDED, "its address sends TLS hellos over the rate limit");
     return false;
   }
-  bool needs_more = SSL_get_error(peer->link.ssl, result) == SSL_ERROR_WANT_READ;
-  ship(peer); /* a flight of the handshake, or an alert */
+  bool needs_more = SSL_get_error(peer->conn.ssl, result) == SSL_ERROR_WANT_READ;
+  ship(peer); /* handshake messages, or an alert */
   if (!needs_more) {
     tls_failed(peer);
   }
   return false;
 }
 
-/* Decrypts what has come into the hub's buffer; true if there may be more. *ret_end: SSL_ERROR_... that stopped it. */
+/* Decrypts the received data into the hub's buffer; returns true if there may be more. *ret_end: SSL_ERROR_... that
+ * stopped it. */
 static bool decrypt(struct cv_peer *peer, size_t *ret_n, int *ret_end) {
   uint8_t *plain = peer->hub->plain;
   size_t n = 0;
   while (n < CV_HUB_PLAIN_BYTES) {
     size_t got = 0;
-    if (!SSL_read_ex(peer->link.ssl, plain + n, CV_HUB_PLAIN_BYTES - n, &got)) {
-      *ret_end = SSL_get_error(peer->link.ssl, 0);
+    if (!SSL_read_ex(peer->conn.ssl, plain + n, CV_HUB_PLAIN_BYTES - n, &got)) {
+      *ret_end = SSL_get_error(peer->conn.ssl, 0);
       break;
     }
     n += got;
@@ -529,10 +515,10 @@ static bool decrypt(struct cv_peer *peer, size_t *ret_n, int *ret_end) {
   return n == CV_HUB_PLAIN_BYTES;
 }
 
-/* Feeds ciphertext; nothing of it is left afterwards unless the peer is closing. */
+/* Processes all received ciphertext, unless the peer is closing. */
 static void pump(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
-  peer->link.in = bytes;
-  peer->link.in_left = n;
+  peer->conn.in = bytes;
+  peer->conn.in_left = n;
   ERR_clear_error();
   bool more = peer->state != CV_PEER_HANDSHAKE || shake_hands(peer);
   while (more && !is_closing(peer)) {
@@ -540,12 +526,12 @@ static void pump(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
     int end = SSL_ERROR_NONE;
     more = decrypt(peer, &plain_n, &end);
     ship(peer); /* tickets, key updates, alerts */
-    if (peer->state == CV_PEER_WAITING && (plain_n > 0 || peer->link.ticket_seen || SSL_is_server(peer->link.ssl))) {
+    if (peer->state == CV_PEER_WAITING && (plain_n > 0 || peer->conn.ticket_seen || SSL_is_server(peer->conn.ssl))) {
       open_now(peer);
     }
     deliver(peer, peer->hub->plain, plain_n);
-    if (peer->link.rekeys > CV_REKEYS_MAX) {
-      refuse(peer, CV_REFUSED_REKEY, "it renews its keys again and again");
+    if (peer->conn.rekeys > CV_REKEYS_MAX) {
+      refuse(peer, CV_REFUSED_REKEY, "too many key updates");
     } else if (end == SSL_ERROR_ZERO_RETURN) {
       fail(peer, "closed by the other side");
     } else if (end != SSL_ERROR_NONE && end != SSL_ERROR_WANT_READ) {
@@ -553,14 +539,15 @@ static void pump(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
     }
   }
   ERR_clear_error();
-  peer->link.in_left = 0;
+  peer->conn.in_left = 0;
 }
 
 static void on_eof(struct cv_peer *peer) {
   peer->eof = true;
   stop_reading(peer);
   bool before = peer->state < CV_PEER_OPEN;
-  fail(peer, before ? "closed by the other side during the handshake" : "connection lost (closed without a goodbye)");
+  fail(peer,
+       before ? "closed by the other side during the handshake" : "connection lost (closed without close_notify)");
   end_if_over(peer);
 }
 
@@ -625,11 +612,13 @@ void cv_peer_pause(struct cv_peer *peer) {
 void cv_peer_resume(struct cv_peer *peer) {
   if (peer->paused) {
     peer->paused = false;
-    make_due(peer); /* frames that were read before the pause come first, and not from inside this call */
+    make_due(peer); /* deliver frames read before the pause first, but not from inside this call */
   }
 }
 
-void cv_peer_turn(struct cv_peer *peer) {
+/* The work of a turn. */
+static void on_turn(void *data) {
+  struct cv_peer *peer = data;
   if (peer->state == CV_PEER_OPEN && !peer->paused && !peer->reading) {
     deliver(peer, NULL, 0);
     if (peer->state == CV_PEER_OPEN && !peer->paused) {
@@ -653,12 +642,12 @@ void cv_peer_set_tls(struct cv_peer *peer, struct cv_tls *tls) {
 
 /* --- the beginning --- */
 
-static bool answers(struct cv_tls_link *link) {
-  struct cv_peer *peer = (void *)((char *)link - offsetof(struct cv_peer, link));
+static bool answers(struct cv_tls_conn *conn) {
+  struct cv_peer *peer = (void *)((char *)conn - offsetof(struct cv_peer, conn));
   return peer->answers == NULL || peer->answers(peer->owner, peer);
 }
 
-/* Frees a peer that has not been started. */
+/* Allocates a peer. It frees the peer itself if a step fails before its handles are started. */
 static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer **ret, struct cv_why *why) {
   struct cv_peer *peer = calloc(1, sizeof(*peer));
   if (peer == NULL) {
@@ -674,21 +663,22 @@ static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer 
                            .gone = origin->gone,
                            .refusal = CV_REFUSALS,
                            .tls = origin->tls,
-                           .link = {.out = &origin->hub->out, .slot = origin->slot, .answers = answers}};
-  enum cv_err err = cv_tls_link_open(origin->tls, &peer->link, why);
+                           .conn = {.out = &origin->hub->out, .slot = origin->slot, .answers = answers}};
+  enum cv_err err = cv_tls_conn_open(origin->tls, &peer->conn, why);
   if (err == CV_OK) {
     err = cv_hub_ref(origin->hub->loop, &peer->hub, why);
   }
   if (err != CV_OK) {
-    cv_tls_link_close(&peer->link);
+    cv_tls_conn_close(&peer->conn);
     free(peer);
     return err;
   }
   cv_tls_ref(peer->tls);
   cv_splitter_init(&peer->splitter, peer->limits.frame_bytes);
-  /* Neither fails without flags. From here on the loop frees the peer. */
+  /* Neither call can fail without flags. From here on the loop frees the peer. */
   (void)uv_tcp_init(peer->hub->loop, &peer->tcp);
   (void)uv_timer_init(peer->hub->loop, &peer->timer);
+  peer->work = (struct cv_hub_work){.run = on_turn, .data = peer};
   peer->handles = 2;
   peer->tcp.data = peer->timer.data = peer;
   peer->connect.data = peer->write.data = peer->shutdown.data = peer;
@@ -698,8 +688,8 @@ static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer 
 }
 
 /*
- * Probes find out about a link on which nothing is under way; the user timeout bounds how long data may stay
- * unacknowledged, which probes do not.
+ * Keepalive probes detect an idle dead connection; the user timeout limits how long sent data may stay unacknowledged,
+ * which probes do not detect.
  */
 static void watch_silence(struct cv_peer *peer) {
   int socket;
@@ -717,7 +707,12 @@ static void watch_silence(struct cv_peer *peer) {
   }
 }
 
-static void start_handshake(struct cv_peer *peer) {
+/* `status` is the result of connecting. */
+static void start_handshake(struct cv_peer *peer, int status) {
+  if (status < 0) {
+    fail_io(peer, status);
+    return;
+  }
   (void)uv_tcp_nodelay(&peer->tcp, 1);
   watch_silence(peer);
   peer->state = CV_PEER_HANDSHAKE;
@@ -734,11 +729,7 @@ enum cv_err cv_peer_accept(uv_stream_t *server, const struct cv_peer_origin *ori
   int status = uv_accept(server, (uv_stream_t *)&peer->tcp);
   cv_address_of(&peer->tcp, peer->address, sizeof(peer->address));
   *ret = peer;
-  if (status < 0) {
-    fail_io(peer, status);
-  } else {
-    start_handshake(peer);
-  }
+  start_handshake(peer, status);
   return CV_OK;
 }
 
@@ -747,11 +738,7 @@ static void on_connected(uv_connect_t *req, int status) {
   if (peer->state == CV_PEER_CLOSED) {
     return;
   }
-  if (status < 0) {
-    fail_io(peer, status);
-  } else {
-    start_handshake(peer);
-  }
+  start_handshake(peer, status);
 }
 
 enum cv_err cv_peer_connect(const struct sockaddr *to, const char *name, const struct cv_peer_origin *origin,

@@ -30,7 +30,7 @@ void cv_signals_stop(struct cv_signals *signals) {
     return;
   }
   for (size_t i = 0; i < CV_COUNT(signals->handle); i++) {
-    uv_close((uv_handle_t *)&signals->handle[i], NULL); /* which lets the signal kill us again */
+    uv_close((uv_handle_t *)&signals->handle[i], NULL); /* restores the default action; hence the next call */
     (void)signal(numbers[i], SIG_IGN);
   }
   (void)uv_run(signals->loop, UV_RUN_DEFAULT);

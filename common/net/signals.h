@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGTERM, SIGINT and SIGHUP of a daemon. They do not keep its loop going, and they stay caught until the very end: a
- * signal that comes a second time, while the daemon closes, must not kill it over an open database.
+ * SIGTERM, SIGINT and SIGHUP of a daemon. The handlers do not keep the loop running. They stay installed until the very
+ * end, so that a second signal during shutdown does not kill the daemon with an open database.
  */
 #ifndef CV_NET_SIGNALS_H
 #define CV_NET_SIGNALS_H
@@ -19,8 +19,8 @@ struct cv_signals {
 /* `caught` is called from the loop. */
 void cv_signals_start(struct cv_signals *signals, uv_loop_t *loop, void (*caught)(void *data, int number), void *data);
 /*
- * The last thing a daemon does with its loop, which has nothing else left; from then on the three signals are ignored.
- * Nothing happens if it was never started.
+ * Call last, when the loop has no other handles; from then on the three signals are ignored. Does nothing if
+ * cv_signals_start() was not called.
  */
 void cv_signals_stop(struct cv_signals *signals);
 

@@ -14,7 +14,7 @@ const char *cv_x509_reason(int code) {
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return "certificate is not valid yet (is a clock wrong?)";
     case X509_V_ERR_CERT_REVOKED:
-      return "certificate is on the list of denied serial numbers";
+      return "certificate is revoked";
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
@@ -27,15 +27,15 @@ const char *cv_x509_reason(int code) {
   }
 }
 
-const char cv_ssl_other_name[] = "refused by the other side: it expects a party of another name than ours";
+const char cv_ssl_other_name[] = "refused by the other side: it expects a party with another name";
 
-/* The other side's complaint, from its TLS alert. */
+/* The reason in the other side's TLS alert. */
 static const char *alert_reason(int alert) {
   switch (alert) {
     case SSL_AD_CERTIFICATE_EXPIRED:
       return "refused by the other side: our certificate expired";
     case SSL_AD_CERTIFICATE_REVOKED:
-      return "refused by the other side: our certificate is denied there";
+      return "refused by the other side: our certificate is revoked";
     case SSL_AD_UNKNOWN_CA:
       return "refused by the other side: our certificate is not signed by its CA";
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
@@ -45,11 +45,11 @@ static const char *alert_reason(int alert) {
     case SSL_AD_BAD_CERTIFICATE:
       return "refused by the other side: our certificate is bad";
     case SSL_AD_CERTIFICATE_REQUIRED:
-      return "refused by the other side: it wants a certificate";
+      return "refused by the other side: it requires a certificate";
     case SSL_AD_PROTOCOL_VERSION:
-      return "refused by the other side: it does not speak our version of TLS (1.3)";
+      return "refused by the other side: it does not support TLS 1.3";
     case SSL_AD_NO_APPLICATION_PROTOCOL:
-      return "refused by the other side: it does not speak crowdveil/1";
+      return "refused by the other side: it does not support crowdveil/1";
     case SSL_AD_DECRYPT_ERROR:
       return "refused by the other side: a signature is wrong";
     default:
@@ -75,7 +75,7 @@ static const char *own_reason(int reason) {
       return "the other side has no certificate";
     case SSL_R_NO_APPLICATION_PROTOCOL:
     case SSL_R_CALLBACK_FAILED:
-      return "the other side does not speak crowdveil/1 (ALPN)";
+      return "the other side does not support crowdveil/1 (ALPN)";
     case SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC:
       return "a TLS record is damaged";
     default:
@@ -84,7 +84,7 @@ static const char *own_reason(int reason) {
 }
 
 const char *cv_ssl_reason(void) {
-  /* The first error is the cause; what follows comes from the callers above it. */
+  /* The first error is the cause; later ones come from its callers. */
   unsigned long code = ERR_get_error();
   ERR_clear_error();
   const char *text = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A certificate is judged by one function, judge(): signature, dates, denied serials, identity, role, name. It runs
- * twice for a new connection, inside the handshake (so that the other side gets a telling alert) and once it is done
- * (so that a resumed session is held to the same rules), and again for live connections when the files are reloaded
- * and when a certificate comes to its end.
+ * One function, judge(), checks a certificate: signature, dates, revoked serial numbers, identity, role, name. It runs
+ * twice for a new connection: inside the handshake, so that the other side gets a specific alert, and after it, so that
+ * a resumed session passes the same checks. It runs again for open connections when the files are reloaded and when a
+ * certificate expires.
  */
 #include "common/net/tls.h"
 
@@ -23,7 +23,7 @@
 #include "common/net/denied.h"
 #include "common/net/membio.h"
 #include "common/net/sslerr.h"
-#include "common/net/tls_link.h"
+#include "common/net/tls_conn.h"
 
 enum { SESSION_SECONDS = 300, SESSIONS_MAX = 4096 };
 
@@ -37,7 +37,7 @@ struct cv_tls {
   bool server;
   struct cv_tls_peers peers;
   SSL_CTX *ctx;
-  X509_STORE *store; /* the CA; the context's */
+  X509_STORE *store; /* the CAs; owned by the context */
   struct cv_denied denied;
   struct cv_identity identity;
 };
@@ -64,18 +64,18 @@ static enum cv_err check_role(const struct cv_identity *identity, unsigned roles
 }
 
 static enum cv_err check_name(const struct cv_identity *identity, const char *names, struct cv_why *why) {
-  if (names == NULL || cv_parties_have(names, identity->name)) {
+  if (names == NULL || cv_party_list_has(names, identity->name)) {
     return CV_OK;
   }
   const char *role = cv_role_text(identity->role);
   return cv_fail(why, CV_ERR_DENIED, "certificate is of %s/%s, expected the name %s", role, identity->name, names);
 }
 
-/* The chain's certificates that are denied, and when the first of them expires. */
+/* Fails if a certificate of the chain is revoked; otherwise returns when the first one expires. */
 static enum cv_err judge_chain(const struct cv_tls *tls, X509_STORE_CTX *store, int64_t *ret_until_s,
                                struct cv_why *why) {
   const STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(store);
-  int64_t until_s = INT64_MAX / 1000; /* in milliseconds, too */
+  int64_t until_s = INT64_MAX / 1000; /* fits milliseconds, too */
   for (int i = 0; i < sk_X509_num(chain); i++) {
     const X509 *cert = sk_X509_value(chain, i);
     if (cv_denied_has(&tls->denied, cert)) {
@@ -89,7 +89,7 @@ static enum cv_err judge_chain(const struct cv_tls *tls, X509_STORE_CTX *store, 
   return CV_OK;
 }
 
-/* Verifies the certificate that `store` is about; leaves an X509_V_ERR_... there on failure. */
+/* Verifies the certificate of `store`; on failure sets an X509_V_ERR_... there. */
 static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct cv_tls_passed *ret,
                          struct cv_why *why) {
   if (X509_verify_cert(store) <= 0) {
@@ -112,7 +112,7 @@ static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct
   }
   err = check_name(&identity, tls->peers.names, why);
   if (err != CV_OK) {
-    X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION); /* the alert handshake_failure */
+    X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION); /* sends the alert handshake_failure */
     return err;
   }
   *ret = (struct cv_tls_passed){.identity = identity, .until_s = until_s};
@@ -121,25 +121,25 @@ static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct
 
 static int judge_in_handshake(X509_STORE_CTX *store, void *data) {
   SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
-  struct cv_tls_link *link = SSL_get_app_data(ssl);
+  struct cv_tls_conn *conn = SSL_get_app_data(ssl);
   struct cv_tls_passed passed;
-  return judge(data, store, &passed, &link->refusal) == CV_OK;
+  return judge(data, store, &passed, &conn->refusal) == CV_OK;
 }
 
-enum cv_err cv_tls_link_check(const struct cv_tls *tls, const struct cv_tls_link *link, struct cv_tls_passed *ret,
+enum cv_err cv_tls_conn_check(const struct cv_tls *tls, const struct cv_tls_conn *conn, struct cv_tls_passed *ret,
                               struct cv_why *why) {
   const unsigned char *alpn = NULL;
   unsigned n = 0;
-  SSL_get0_alpn_selected(link->ssl, &alpn, &n);
+  SSL_get0_alpn_selected(conn->ssl, &alpn, &n);
   if (n != ALPN_BYTES - 1 || memcmp(alpn, ALPN + 1, n) != 0) {
-    return cv_fail(why, CV_ERR_DENIED, "the other side does not speak crowdveil/1 (ALPN)");
+    return cv_fail(why, CV_ERR_DENIED, "the other side does not support crowdveil/1 (ALPN)");
   }
-  X509 *cert = SSL_get0_peer_certificate(link->ssl);
+  X509 *cert = SSL_get0_peer_certificate(conn->ssl);
   X509_STORE_CTX *store = X509_STORE_CTX_new();
   enum cv_err err;
   if (cert == NULL) {
     err = cv_fail(why, CV_ERR_DENIED, "the other side has no certificate");
-  } else if (store == NULL || !X509_STORE_CTX_init(store, tls->store, cert, SSL_get_peer_cert_chain(link->ssl)) ||
+  } else if (store == NULL || !X509_STORE_CTX_init(store, tls->store, cert, SSL_get_peer_cert_chain(conn->ssl)) ||
              !X509_STORE_CTX_set_default(store, tls->server ? "ssl_client" : "ssl_server")) {
     err = cv_ssl_fail(why, "cannot verify the certificate");
   } else {
@@ -159,7 +159,7 @@ static void make_index(void) {
   first_seen_index = SSL_SESSION_get_ex_new_index(0, NULL, NULL, NULL, NULL);
 }
 
-/* Seconds a session may still be resumed, counted from its full handshake however often it has been resumed since. */
+/* The seconds for which a session may be resumed, counted from its full handshake, however often it was resumed. */
 static long session_left(SSL_SESSION *session) {
   intptr_t now = (intptr_t)time(NULL);
   intptr_t first = (intptr_t)SSL_SESSION_get_ex_data(session, first_seen_index);
@@ -181,31 +181,31 @@ static long session_left(SSL_SESSION *session) {
   return left > 0 ? left : 0;
 }
 
-/* On a server the session is in its cache already; a client's link keeps the newest. */
+/* A server has cached the session already; a client keeps its newest session. */
 static int on_new_session(SSL *ssl, SSL_SESSION *session) {
-  struct cv_tls_link *link = SSL_get_app_data(ssl);
+  struct cv_tls_conn *conn = SSL_get_app_data(ssl);
   long left = session_left(session);
   SSL_SESSION_set_timeout(session, left);
   if (SSL_is_server(ssl)) {
     return 0;
   }
-  link->ticket_seen = true;
-  if (link->slot == NULL || left == 0) {
+  conn->ticket_seen = true;
+  if (conn->slot == NULL || left == 0) {
     return 0;
   }
-  SSL_SESSION_free(*link->slot);
-  *link->slot = session;
+  SSL_SESSION_free(*conn->slot);
+  *conn->slot = session;
   return 1;
 }
 
 /* --- key updates --- */
 
-/* A key update costs us more than it costs the other side: beyond CV_REKEYS_MAX nothing more is taken from it. */
+/* A key update costs the receiver more than the sender. Beyond CV_REKEYS_MAX nothing more is read from the peer. */
 static void count_rekeys(int is_ours, int version, int type, const void *bytes, size_t n, SSL *ssl, void *data) {
-  struct cv_tls_link *link = SSL_get_app_data(ssl);
+  struct cv_tls_conn *conn = SSL_get_app_data(ssl);
   if (!is_ours && type == SSL3_RT_HANDSHAKE && n > 0 && *(const uint8_t *)bytes == SSL3_MT_KEY_UPDATE &&
-      ++link->rekeys > CV_REKEYS_MAX) {
-    link->in_left = 0;
+      ++conn->rekeys > CV_REKEYS_MAX) {
+    conn->in_left = 0;
   }
 }
 
@@ -221,7 +221,8 @@ static int select_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n
   return SSL_TLSEXT_ERR_OK;
 }
 
-/* A client that offers TLS 1.3 but no ALPN at all never gets to select_alpn. Older versions fail by themselves. */
+/* Rejects a client that offers TLS 1.3 without ALPN: OpenSSL does not call select_alpn for it. Older versions fail
+ * by themselves. */
 static int require_alpn(SSL *ssl, int *alert, void *data) {
   const unsigned char *bytes;
   size_t n;
@@ -233,15 +234,15 @@ static int require_alpn(SSL *ssl, int *alert, void *data) {
   return SSL_CLIENT_HELLO_SUCCESS;
 }
 
-/* The first thing that costs us anything, so whoever calls too often is turned away here. */
+/* The hello is the first expensive step, so the rate limit applies here. */
 static int on_hello(SSL *ssl, int *alert, void *data) {
-  struct cv_tls_link *link = SSL_get_app_data(ssl);
-  if (!link->greeted) { /* it comes twice if we ask for another key */
-    link->greeted = true;
-    link->turned_away = link->answers != NULL && !link->answers(link);
+  struct cv_tls_conn *conn = SSL_get_app_data(ssl);
+  if (!conn->greeted) { /* called twice after a HelloRetryRequest */
+    conn->greeted = true;
+    conn->turned_away = conn->answers != NULL && !conn->answers(conn);
   }
   *alert = SSL_AD_INTERNAL_ERROR;
-  return link->turned_away ? SSL_CLIENT_HELLO_ERROR : require_alpn(ssl, alert, data);
+  return conn->turned_away ? SSL_CLIENT_HELLO_ERROR : require_alpn(ssl, alert, data);
 }
 
 /* --- files --- */
@@ -268,7 +269,7 @@ static enum cv_err read_cert(const char *path, X509 **ret, struct cv_why *why) {
   return CV_OK;
 }
 
-/* Without this OpenSSL would ask at the terminal for the password of a protected key. */
+/* Without this callback OpenSSL would prompt for the password of an encrypted key. */
 static int no_password(char *text, int size, int writing, void *data) {
   return -1;
 }
@@ -304,7 +305,7 @@ static enum cv_err add_ca(struct cv_tls *tls, const char *path, X509 *ca, struct
   return X509_STORE_add_cert(tls->store, ca) ? CV_OK : cv_ssl_fail(why, "%s", path);
 }
 
-/* Every certificate in the file, so that an old CA and its successor can both be trusted for a while. */
+/* Loads every certificate in the file, so that an old CA and its successor can both be trusted for some time. */
 static enum cv_err load_ca(struct cv_tls *tls, const char *path, struct cv_why *why) {
   FILE *file = NULL;
   CV_TRY(open_file(path, &file, why));
@@ -381,7 +382,7 @@ static bool set_up_sessions(struct cv_tls *tls) {
     SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     return true;
   }
-  /* In TLS 1.3 this option means: a ticket is only the name of a session in our cache. */
+  /* In TLS 1.3 this option makes tickets references to sessions in the server's cache. */
   SSL_CTX_set_options(tls->ctx, SSL_OP_NO_TICKET);
   SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_SERVER);
   SSL_CTX_sess_set_cache_size(tls->ctx, SESSIONS_MAX);
@@ -463,45 +464,45 @@ const struct cv_identity *cv_tls_identity(const struct cv_tls *tls) {
   return &tls->identity;
 }
 
-/* --- links --- */
+/* --- connections --- */
 
-/* Offers the session in the slot, once: a ticket that is used twice would link two connections. */
-static void offer_session(struct cv_tls_link *link) {
-  if (link->slot == NULL || *link->slot == NULL) {
+/* Offers the session in the slot, once: using a ticket twice would link two connections. */
+static void offer_session(struct cv_tls_conn *conn) {
+  if (conn->slot == NULL || *conn->slot == NULL) {
     return;
   }
-  if (session_left(*link->slot) > 0) {
-    (void)SSL_set_session(link->ssl, *link->slot);
+  if (session_left(*conn->slot) > 0) {
+    (void)SSL_set_session(conn->ssl, *conn->slot);
   }
-  SSL_SESSION_free(*link->slot);
-  *link->slot = NULL;
+  SSL_SESSION_free(*conn->slot);
+  *conn->slot = NULL;
 }
 
-enum cv_err cv_tls_link_open(struct cv_tls *tls, struct cv_tls_link *link, struct cv_why *why) {
+enum cv_err cv_tls_conn_open(struct cv_tls *tls, struct cv_tls_conn *conn, struct cv_why *why) {
   ERR_clear_error();
-  link->ssl = SSL_new(tls->ctx);
-  BIO *bio = link->ssl != NULL ? cv_membio_new(link) : NULL;
+  conn->ssl = SSL_new(tls->ctx);
+  BIO *bio = conn->ssl != NULL ? cv_membio_new(conn) : NULL;
   if (bio == NULL) {
-    SSL_free(link->ssl);
-    link->ssl = NULL;
+    SSL_free(conn->ssl);
+    conn->ssl = NULL;
     return cv_ssl_fail(why, "cannot start TLS");
   }
-  link->made_by = tls;
+  conn->made_by = tls;
   cv_tls_ref(tls);
-  SSL_set_bio(link->ssl, bio, bio);
-  SSL_set_app_data(link->ssl, link);
+  SSL_set_bio(conn->ssl, bio, bio);
+  SSL_set_app_data(conn->ssl, conn);
   if (tls->server) {
-    SSL_set_accept_state(link->ssl);
+    SSL_set_accept_state(conn->ssl);
   } else {
-    SSL_set_connect_state(link->ssl);
-    offer_session(link);
+    SSL_set_connect_state(conn->ssl);
+    offer_session(conn);
   }
   return CV_OK;
 }
 
-void cv_tls_link_close(struct cv_tls_link *link) {
-  SSL_free(link->ssl);
-  link->ssl = NULL;
-  cv_tls_unref(link->made_by);
-  link->made_by = NULL;
+void cv_tls_conn_close(struct cv_tls_conn *conn) {
+  SSL_free(conn->ssl);
+  conn->ssl = NULL;
+  cv_tls_unref(conn->made_by);
+  conn->made_by = NULL;
 }

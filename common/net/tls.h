@@ -15,33 +15,33 @@
 struct cv_tls;
 
 struct cv_tls_files {
-  const char *ca;     /* PEM certificates of the CA, or of several */
+  const char *ca;     /* PEM certificates of one or several CAs */
   const char *cert;   /* PEM certificate of this party */
   const char *key;    /* PEM private key; refused if group or others may read it */
-  const char *denied; /* serial numbers in hex, one a line, that are refused; or NULL */
+  const char *denied; /* serial numbers of revoked certificates, one hexadecimal number per line; or NULL */
 };
 
-/* Who may be on the other side. */
+/* The peers that a context accepts. */
 struct cv_tls_peers {
   unsigned roles;    /* set of 1u << enum cv_role */
-  const char *names; /* of these roles (party.h), borrowed for as long as a context lives; NULL: whoever they are */
+  const char *names; /* accepted names (party.h), borrowed for as long as a context lives; NULL: any name */
 };
 
 /*
- * Reads and checks the files: they exist, parse, belong together, the certificate is in date and signed by the CA, and
- * its identity has the role `own`.
+ * Reads and checks the files: they exist and parse, the key belongs to the certificate, the certificate is valid now
+ * and signed by the CA, and its identity has the role `own`.
  */
 CV_MUST_USE enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, struct cv_tls_peers peers,
                                    bool server, struct cv_tls **ret, struct cv_why *why);
 /*
- * The files of the party that `old` is for, read again for the same use. CV_ERR_INVALID if the certificate is now
- * somebody else's: nobody becomes another party without a restart. `old` stays as it is.
+ * Reads the files of `old`'s party again, for the same use. CV_ERR_INVALID if the certificate has another identity: a
+ * party's identity changes only with a restart. `old` is unchanged.
  */
 CV_MUST_USE enum cv_err cv_tls_renew(const struct cv_tls *old, const struct cv_tls_files *files, struct cv_tls **ret,
                                      struct cv_why *why);
-/* Connections hold a reference of their own. */
+/* Drops a reference. Connections hold their own. */
 void cv_tls_unref(struct cv_tls *tls);
-/* Who this party is. */
+/* The identity in this party's certificate. */
 const struct cv_identity *cv_tls_identity(const struct cv_tls *tls);
 
 #endif

@@ -3,7 +3,7 @@
 
 typedef __uint128_t wide;
 
-/* The rest of a word that one draw works through 16 bits at a time; what is left over is thrown away. */
+/* Unused bits of a random word; one draw takes 16 bits at a time and discards the rest. */
 struct bits {
   struct cv_rng *rng;
   uint64_t word;
@@ -22,9 +22,9 @@ static inline uint64_t take16(struct bits *bits) {
 }
 
 /*
- * True with probability num/den, num <= den < 2^112. A uniform real r in [0,1) is read 16 bits at a time, r = (w + r')
- * / 2^16, until it is known whether r < num/den, that is r' < (2^16 num - w den)/den: nearly always at once, and the
- * numerator of the rest takes num's place when not.
+ * True with probability num/den, num <= den < 2^112. Reads a uniform real r in [0,1) 16 bits at a time, r = (w +
+ * r')/2^16, until r < num/den is decided, that is r' < (2^16 num - w den)/den: nearly always at once. Otherwise it
+ * continues with r' and the numerator of the right-hand side.
  */
 static inline bool bernoulli(struct bits *bits, wide num, wide den) {
   for (;;) {
@@ -40,7 +40,8 @@ static inline bool bernoulli(struct bits *bits, wide num, wide den) {
   }
 }
 
-/* Algorithm 1 for num <= den: the first k at which Bernoulli(num/(den k)) fails is odd with chance exp(-num/den). */
+/* Algorithm 1 for num <= den: the first k at which Bernoulli(num/(den k)) fails is odd with probability
+ * exp(-num/den). */
 static inline bool exp_minus(struct bits *bits, uint64_t num, uint64_t den) {
   uint64_t k = 1;
   while (bernoulli(bits, num, (wide)den * k)) {
@@ -50,9 +51,10 @@ static inline bool exp_minus(struct bits *bits, uint64_t num, uint64_t den) {
 }
 
 /*
- * Algorithm 1 for exp(-1), where k trials in a row succeed with probability 1/k!. One r, uniform below 6!, tells the
- * first six apart: k succeed if r < 6!/k!, that is below 720, 360, 120, 30, 6, 1. The first failure is the third for r
- * in [120, 360), the fifth in [6, 30). Rejecting low products below 2^16 mod 720 = 16 makes r uniform (Lemire 2019).
+ * Algorithm 1 for exp(-1), where k trials in a row succeed with probability 1/k!. One r, uniform below 6! = 720,
+ * decides the first six: k succeed if r < 6!/k!, that is below 720, 360, 120, 30, 6, 1. The first failure is the third
+ * for r in [120, 360), the fifth in [6, 30). Rejecting low products below 2^16 mod 720 = 16 makes r uniform (Lemire
+ * 2019).
  */
 static inline bool exp_minus_one(struct bits *bits) {
   uint64_t product;
@@ -104,6 +106,7 @@ int64_t cv_dlaplace_draw(const struct cv_dlaplace *law, struct cv_rng *rng) {
     if (((uint64_t)product & low_bits) < law->biased || !exp_minus(&bits, u, law->p)) {
       continue;
     }
+    /* v is geometric with P(>= k) = exp(-k), cut at 1023. */
     uint64_t v = 0;
     while (v < 1023 && exp_minus_one(&bits)) {
       v++;
@@ -115,7 +118,7 @@ int64_t cv_dlaplace_draw(const struct cv_dlaplace *law, struct cv_rng *rng) {
     }
     bool negative = word % 2 == 1;
     if (negative && size == 0) {
-      continue; /* or zero would be drawn twice as often */
+      continue; /* otherwise zero would be drawn twice as often */
     }
     return negative ? -(int64_t)size : (int64_t)size;
   }

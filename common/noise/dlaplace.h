@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exact samplers of Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020): Bernoulli of
- * exp(-p/q) (Algorithm 1) and the discrete Laplace law (Algorithm 2). Integers only, so nothing is lost to rounding;
- * the one assumption is that the words of the cv_rng are uniform and independent.
+ * exp(-p/q) (Algorithm 1) and the discrete Laplace law (Algorithm 2). They use integers only, so there is no rounding
+ * error; the one assumption is that the words of the cv_rng are uniform and independent.
  *
- * The running time depends on the value drawn: draw before the secret that the noise is for is known.
+ * The running time depends on the value drawn. Draw before the secret that the noise protects is known.
  */
 #ifndef CV_NOISE_DLAPLACE_H
 #define CV_NOISE_DLAPLACE_H

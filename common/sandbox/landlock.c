@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Landlock, see landlock(7): first all rights that the kernel knows are taken under control, then rules give back what
- * is needed. Its first ABI came with Linux 5.13, TCP ports with 6.7 (ABI 4), signals and abstract sockets with 6.12
- * (ABI 6); Debian 12's headers stop at ABI 2, so what is newer is spelled out here.
+ * Landlock, see landlock(7): a ruleset first denies all rights that the kernel supports, then rules grant what is
+ * needed. ABI 1 came with Linux 5.13, TCP ports with 6.7 (ABI 4), signals and abstract sockets with 6.12 (ABI 6).
+ * Debian 12's headers end at ABI 2, so newer constants are defined here.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ struct port_rule {
   uint64_t allowed, port;
 };
 
-/* A set of rules in the making, and the words about it. */
+/* A ruleset under construction, and its description. */
 struct rules {
   int fd;
   struct cv_landlock_rights rights;
@@ -78,7 +78,8 @@ struct cv_landlock_rights cv_landlock_rights(unsigned abi) {
 
 /* ---- rules ---- */
 
-/* CV_ERR_NOT_FOUND if there is nothing of that name, CV_ERR_DENIED if it is out of reach anyway. */
+/* Grants rights on a path. CV_ERR_NOT_FOUND if the path does not exist, CV_ERR_DENIED if the user may not access it
+ * anyway. */
 static enum cv_err permit(struct rules *rules, const char *path, uint64_t rights) {
   struct stat info;
   int fd = open(path, O_PATH | O_CLOEXEC);
@@ -112,14 +113,15 @@ static enum cv_err optional(enum cv_err err) {
   return err == CV_ERR_NOT_FOUND || err == CV_ERR_DENIED ? CV_OK : err;
 }
 
-/* The folder of the file and, if it is a link, the one it leads to. Only root may have been able to read it. */
+/* Grants reading the file's folder and, for a symbolic link, the folder of its target. The file may be missing or
+ * readable by root only. */
 static enum cv_err permit_read(struct rules *rules, const char *path, const char *word) {
   char real[PATH_MAX];
   CV_TRY(optional(permit_folder_of(rules, path, READ, word)));
   return realpath(path, real) != NULL ? optional(permit_folder_of(rules, real, READ, NULL)) : CV_OK;
 }
 
-/* Certificates that lie together are told once. */
+/* Names each folder once, if files in the same folder follow each other. */
 static enum cv_err permit_reads(struct rules *rules, const struct cv_sandbox_needs *needs) {
   char told[PATH_MAX] = "";
   for (size_t i = 0; i < CV_SANDBOX_READS; i++) {
@@ -137,8 +139,8 @@ static enum cv_err permit_reads(struct rules *rules, const struct cv_sandbox_nee
 }
 
 /*
- * glibc reads resolv.conf, hosts, nsswitch.conf, host.conf and gai.conf, each of which may be replaced by rename or be
- * a link into /run, and loads the modules that nsswitch.conf names.
+ * Name resolution: glibc reads resolv.conf, hosts, nsswitch.conf, host.conf and gai.conf, each of which may be replaced
+ * by rename or link into /run, and loads the modules that nsswitch.conf names.
  */
 static enum cv_err permit_lookup(struct rules *rules) {
   static const char *const files[] = {"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf"};
@@ -165,7 +167,7 @@ static enum cv_err permit_files(struct rules *rules, const struct cv_sandbox_nee
   if (cv_sandbox_looks_up(needs)) {
     CV_TRY(permit_lookup(rules));
   }
-  /* Opened by libuv when descriptors run out, and by SQLite for its seed. */
+  /* libuv opens /dev/null when descriptors run out; SQLite seeds from /dev/urandom. */
   CV_TRY(optional(permit(rules, "/dev/null", READ)));
   return optional(permit(rules, "/dev/urandom", READ));
 }
@@ -175,7 +177,7 @@ static enum cv_err permit_port(struct rules *rules, uint64_t port) {
   return syscall(SYS_landlock_add_rule, rules->fd, RULE_NET_PORT, &rule, 0) == 0 ? CV_OK : CV_ERR_IO;
 }
 
-/* Listening sockets are bound by now, so binding is for nobody. A name server may want TCP for a long answer. */
+/* Listening sockets are already bound, so no rule permits binding. DNS falls back to TCP for long answers. */
 static enum cv_err permit_ports(struct rules *rules, const struct cv_sandbox_needs *needs) {
   struct cv_address address;
   if (rules->rights.net == 0) {
@@ -197,7 +199,7 @@ static enum cv_err permit_ports(struct rules *rules, const struct cv_sandbox_nee
 
 /* ---- all together ---- */
 
-/* 0 without /proc. */
+/* The number of threads; 0 without /proc. */
 static unsigned count_threads(void) {
   unsigned n = 0;
   DIR *tasks = opendir("/proc/self/task");
@@ -211,20 +213,20 @@ static unsigned count_threads(void) {
   return n;
 }
 
-/* True if this kernel has it and it would hold. */
+/* True if the kernel supports Landlock and it would apply to the whole process. */
 static bool is_possible(unsigned abi_most, struct cv_sandbox_part *part, unsigned *ret_abi) {
-  if (CV_SANITIZED) { /* not the preprocessor's: what is left out would be unused */
+  if (CV_SANITIZED) { /* not #if, which would leave functions unused */
     say(part, "this is a sanitizer build", "");
     return false;
   }
   unsigned threads = count_threads();
   if (threads > 1) {
-    (void)snprintf(part->text, sizeof(part->text), "%u threads run already, expected one", threads);
+    (void)snprintf(part->text, sizeof(part->text), "%u threads are running; expected one", threads);
     return false;
   }
   long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (abi < 1 || abi_most < 1) {
-    say(part, errno == EOPNOTSUPP ? "it was not enabled when the kernel was booted" : "this kernel has none", "");
+    say(part, errno == EOPNOTSUPP ? "not enabled when the kernel was booted" : "not supported by this kernel", "");
     return false;
   }
   *ret_abi = abi < (long)abi_most ? (unsigned)abi : abi_most;
@@ -232,7 +234,7 @@ static bool is_possible(unsigned abi_most, struct cv_sandbox_part *part, unsigne
 }
 
 static bool restrict_to(struct rules *rules, const struct cv_sandbox_needs *needs) {
-  /* Fields that an older kernel does not know are zero, which it accepts. */
+  /* Rights that an older kernel does not know are zero, which it accepts. */
   rules->fd = (int)syscall(SYS_landlock_create_ruleset, &rules->rights, sizeof(rules->rights), 0);
   if (rules->fd < 0) {
     return false;

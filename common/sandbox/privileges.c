@@ -18,7 +18,7 @@ enum { KEYS_BYTES_LEAST = 1 << 20, KEYS_BYTES_MOST = 16 << 20 };
 
 #define SAY(part, ...) (void)snprintf((part)->text, sizeof((part)->text), __VA_ARGS__)
 
-/* True if nothing is left; who is not root may not, and does not need to where no new privileges can be gained. */
+/* Returns true if the set is empty. Only root may empty it; with no_new_privs other users do not need to. */
 static bool empty_bounding_set(void) {
   bool empty = true;
   for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
@@ -33,30 +33,27 @@ static enum cv_err change_to(const struct passwd *user, struct cv_why *why) {
       setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0) {
     return cv_fail(why, CV_ERR_DENIED, "user: cannot become %s: %s", user->pw_name, strerror(errno));
   }
+  /* The change must be irrevocable. */
   if (setresuid(0, 0, 0) == 0) {
     return cv_fail(why, CV_ERR_STATE, "user: became %s, but could become root again", user->pw_name);
   }
   return CV_OK;
 }
 
-enum cv_err cv_sandbox_become(const struct cv_sandbox_settings *settings, struct cv_why *why) {
-  if (settings->user == NULL) {
-    return CV_OK;
-  }
+enum cv_err cv_sandbox_change_user(const char *name, bool drops, struct cv_why *why) {
   errno = 0;
-  const struct passwd *user = getpwnam(settings->user);
+  const struct passwd *user = getpwnam(name);
   if (user == NULL) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "user: there is no user %s; expected one of this machine", settings->user);
+    return cv_fail(why, CV_ERR_NOT_FOUND, "user: unknown user %s; expected a user of this machine", name);
   }
   if (user->pw_uid == geteuid()) {
     return CV_OK;
   }
   if (geteuid() != 0) {
-    return cv_fail(why, CV_ERR_DENIED, "user: cannot become %s; expected to be started as root or as %s",
-                   settings->user, settings->user);
+    return cv_fail(why, CV_ERR_DENIED, "user: cannot become %s; expected to be started as root or as %s", name, name);
   }
-  if (settings->mode != CV_SANDBOX_OFF) {
-    (void)empty_bounding_set(); /* which that user may not */
+  if (drops) {
+    (void)empty_bounding_set(); /* while still root */
   }
   return change_to(user, why);
 }
@@ -70,14 +67,14 @@ void cv_sandbox_core_dumps(struct cv_sandbox_part *ret) {
   }
   if (CV_SANITIZED) {
     ret->on = false;
-    SAY(ret, "but for a limit of 0 bytes: this is a sanitizer build");
+    SAY(ret, "a limit of 0 bytes only: this is a sanitizer build");
     return;
   }
   ret->on = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
   SAY(ret, "%s", ret->on ? "none" : strerror(errno));
 }
 
-/* Locks what keys need, twice of which is within the limit. */
+/* Locks memory for keys, at most half of the limit. */
 static void lock_keys(unsigned long long limit_bytes, struct cv_sandbox_part *ret) {
   size_t bytes = KEYS_BYTES_MOST;
   while (bytes > limit_bytes / 2) {
@@ -85,7 +82,7 @@ static void lock_keys(unsigned long long limit_bytes, struct cv_sandbox_part *re
   }
   ret->on = bytes >= KEYS_BYTES_LEAST && cv_secret_begin(bytes);
   if (ret->on) {
-    SAY(ret, "no keys; all the rest, as locked memory is limited to %llu KiB", limit_bytes / 1024);
+    SAY(ret, "no keys, but other memory: locked memory is limited to %llu KiB", limit_bytes / 1024);
   } else {
     SAY(ret, "locked memory is limited to %llu KiB; expected %d for the keys, or unlimited", limit_bytes / 1024,
         2 * KEYS_BYTES_LEAST / 1024);
@@ -100,7 +97,7 @@ void cv_sandbox_swap(struct cv_sandbox_part *ret) {
     SAY(ret, "this is a sanitizer build");
     return;
   }
-  (void)setrlimit(RLIMIT_MEMLOCK, &unlimited); /* root may, in most places */
+  (void)setrlimit(RLIMIT_MEMLOCK, &unlimited); /* usually permitted for root */
   if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     lock_keys(limit.rlim_cur, ret);
     return;
@@ -115,7 +112,7 @@ void cv_sandbox_capabilities(struct cv_sandbox_part *ret) {
   bool bounded = empty_bounding_set();
   (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   ret->on = syscall(SYS_capset, &header, none) == 0;
-  SAY(ret, "%s", !ret->on ? strerror(errno) : bounded ? "none" : "none; the bounding set is not this user's to empty");
+  SAY(ret, "%s", !ret->on ? strerror(errno) : bounded ? "none" : "none; this user may not empty the bounding set");
 }
 
 void cv_sandbox_no_new_privileges(struct cv_sandbox_part *ret) {

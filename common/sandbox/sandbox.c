@@ -1,34 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/sandbox/sandbox.h"
 
-#include <arpa/inet.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/net/address.h"
 #include "common/sandbox/parts.h"
 
 const char *const CV_SANDBOX_MODES[] = {"on", "require", "off", NULL};
 
-/* As they are told: the longest comes last, should the line have to be cut. */
+/* In the order of the report; the longest comes last, in case the line is cut. */
 enum { USER, PRIVILEGES, CAPABILITIES, CORE_DUMPS, SWAP, SECCOMP, LANDLOCK, PARTS };
 static const char *const names[PARTS] = {"user", "new privileges", "capabilities", "core dumps",
                                          "swap", "seccomp",        "landlock"};
 
-bool cv_sandbox_looks_up(const struct cv_sandbox_needs *needs) {
-  struct cv_address address;
-  unsigned char ip[sizeof(struct in6_addr)];
-  return needs->dials != NULL && cv_address_parse(needs->dials, &address, NULL) == CV_OK &&
-         inet_pton(AF_INET, address.host, ip) != 1 && inet_pton(AF_INET6, address.host, ip) != 1;
-}
-
-/* Tells, and never fails: to go on as root is the operator's choice, in a container for one. */
+/* Reports the user; never off, because running as root is the operator's choice, for example in a container. */
 static void tell_user(const struct cv_sandbox_settings *settings, struct cv_sandbox_part *ret) {
   const struct passwd *entry = getpwuid(geteuid());
-  const char *hint = geteuid() == 0 && settings->user == NULL ? " (the key user is not set)" : "";
+  const char *hint = geteuid() == 0 && settings->user == NULL ? " (the setting user is not set)" : "";
   ret->on = true;
   if (entry != NULL) {
     (void)snprintf(ret->text, sizeof(ret->text), "%s%s", entry->pw_name, hint);
@@ -46,10 +37,18 @@ static void put(struct cv_sandbox_report *report, const char *name, const struct
 
 void cv_sandbox_begin(const struct cv_sandbox_settings *settings) {
   if (settings->mode != CV_SANDBOX_OFF) {
-    struct cv_sandbox_part part; /* told when it is done again: changing the user may undo it */
+    struct cv_sandbox_part
+        part; /* not reported: cv_sandbox_enter() repeats both, because changing the user may undo them */
     cv_sandbox_core_dumps(&part);
     cv_sandbox_swap(&part);
   }
+}
+
+enum cv_err cv_sandbox_become(const struct cv_sandbox_settings *settings, struct cv_why *why) {
+  if (settings->user == NULL) {
+    return CV_OK;
+  }
+  return cv_sandbox_change_user(settings->user, settings->mode != CV_SANDBOX_OFF, why);
 }
 
 enum cv_err cv_sandbox_enter(const struct cv_sandbox_settings *settings, const struct cv_sandbox_needs *needs,
@@ -65,12 +64,14 @@ enum cv_err cv_sandbox_enter(const struct cv_sandbox_settings *settings, const s
   cv_sandbox_core_dumps(&part[CORE_DUMPS]);
   cv_sandbox_swap(&part[SWAP]);
   cv_sandbox_landlock(needs, UINT_MAX, &part[LANDLOCK]);
+  /* seccomp comes last, because it denies the system calls that the other parts need. */
   cv_sandbox_capabilities(&part[CAPABILITIES]);
   cv_sandbox_seccomp(needs, &part[SECCOMP]);
   for (size_t i = 0; i < PARTS; i++) {
     if (settings->mode == CV_SANDBOX_REQUIRE && !part[i].on) {
-      return cv_fail(why, CV_ERR_STATE, "sandbox is require, but %s cannot be had: %s; expected all, or sandbox: on",
-                     names[i], part[i].text);
+      return cv_fail(why, CV_ERR_STATE,
+                     "sandbox is require, but %s is not available: %s; expected all parts, or sandbox: on", names[i],
+                     part[i].text);
     }
     put(&report, names[i], &part[i]);
   }

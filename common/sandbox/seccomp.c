@@ -12,12 +12,12 @@
 
 #include "common/sandbox/parts.h"
 
-/* The kernel takes an int from half a register; what is in the other half is nobody's business. */
+/* The kernel reads an int argument from the lower half of a register; the upper half must be ignored. */
 #define INT_BITS UINT64_C(0xffffffff)
 
-/* With any arguments. Names, since a call that this machine lacks (open, on many) is then simply not there. */
+/* Allowed with any arguments. Listed by name, because not every architecture has all calls (open, for one). */
 static const char *const allowed[] = {
-    /* descriptors and files; which files is Landlock's to say */
+    /* descriptors and files; Landlock restricts which files */
     "read", "write", "readv", "writev", "pread64", "pwrite64", "lseek", "close", "fcntl", "fstat", "newfstatat", "stat",
     "lstat", "statx", "access", "faccessat", "faccessat2", "open", "openat", "readlink", "readlinkat", "getcwd",
     "unlink", "unlinkat", "ftruncate", "fallocate", "fsync", "fdatasync", "fchmod", "fchown", "fadvise64",
@@ -29,14 +29,14 @@ static const char *const allowed[] = {
     /* signals and time */
     "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "restart_syscall", "clock_gettime", "clock_getres",
     "clock_nanosleep", "nanosleep", "gettimeofday", "time",
-    /* who and what */
+    /* process and system information */
     "getpid", "gettid", "getuid", "geteuid", "getgid", "getegid", "getrandom", "getrusage", "getrlimit", "uname",
     "sysinfo", "exit", "exit_group"};
 
-/* To look a name up: many questions at once, and the kernel's own addresses over netlink. */
+/* For name resolution: several queries in one call, and the local addresses over netlink. */
 static const char *const for_lookup[] = {"bind", "sendmmsg", "recvmmsg"};
 
-/* No library of ours calls these, whatever its version. */
+/* No library that we link calls these, in any version. */
 static const char *const deadly[] = {"execve",
                                      "execveat",
                                      "fork",
@@ -71,7 +71,7 @@ static const char *const deadly[] = {"execve",
                                      "settimeofday",
                                      "clock_settime"};
 
-/* The filter in the making; `error` is the first that came up. */
+/* A filter under construction; `error` is the first error. */
 struct filter {
   scmp_filter_ctx context;
   int error;
@@ -98,7 +98,8 @@ static void allow_if(struct filter *filter, const char *name, struct scmp_arg_cm
   add(filter, SCMP_ACT_ALLOW, name, 1, &condition);
 }
 
-/* A thread, but no process; clone3 hides its flags in memory, so it is not there and glibc falls back to clone. */
+/* Allows creating threads but not processes. clone3 passes its flags in memory, where a filter cannot read them; it
+ * is not allowed, so glibc falls back to clone. */
 static void add_threads(struct filter *filter) {
   const struct scmp_arg_cmp process = SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
   allow_if(filter, "clone", SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
@@ -107,7 +108,7 @@ static void add_threads(struct filter *filter) {
   filter->calls += 2;
 }
 
-/* Memory becomes code only where a lookup may load a module. */
+/* Executable memory is allowed only if name resolution may load a module. */
 static void add_memory(struct filter *filter, bool loads) {
   static const char *const both[] = {"mmap", "mprotect"};
   if (loads) {
@@ -137,7 +138,7 @@ static void add_sockets(struct filter *filter, const struct cv_sandbox_needs *ne
   }
 }
 
-/* Asking, not setting. Among what a terminal can be asked is to type; that is not here. */
+/* Allows requests that read state, not those that set it; of ioctl only a few, since TIOCSTI types into a terminal. */
 static void add_asking(struct filter *filter) {
   static const unsigned long requests[] = {FIONBIO, FIONREAD, TCGETS};
   for (size_t i = 0; i < CV_COUNT(requests); i++) {

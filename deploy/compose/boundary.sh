@@ -1,34 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Part of deploy/compose/run: what each party of a running rank.yaml can reach, read, hold and do, tried from inside its
-# container. Whatever crosses the trust boundary is marked, and the exit status is 1.
+# Part of deploy/compose/run: tests from inside each party's container of a running rank.yaml which hosts it can reach
+# and which files and rights it has. Violations of the trust boundary are marked, and the exit status is 1.
 crossed=0
 parties=(worker-1 broker thirdparty requester)
 
-# The requester has ended: one like it, on its network and with its volumes, is asked in its place.
+# The requester has ended, so a container with the same network and volumes takes its place.
 stand_in=$("$engine" run -d --network "${project}_crowd" --volumes-from "$requester" --read-only --cap-drop ALL \
   --security-opt no-new-privileges --entrypoint sleep crowdveil 600 2> "$log") ||
-  { tail -n 5 "$log" >&2; die 1 "no container like the requester's can be started; see the lines above"; }
+  { tail -n 5 "$log" >&2; die 1 "cannot start a container in place of the requester's; see the lines above"; }
 
 declare -A id=([requester]=$stand_in)
 for party in worker-1 broker thirdparty; do
   id[$party]=$(containers "$party")
 done
 
-# Starts a shell's command in a party's container. The programs need no shell; this needs one. The time is for a name
-# server that is just being told of another container.
+# inside PARTY COMMAND: runs a shell command in a party's container. The timeout allows for a name server that does not
+# have a new container yet.
 inside() {
   "$engine" exec "${id[$1]}" timeout 20 bash -c "$2" 2> /dev/null < /dev/null
 }
 
-# NETWORK ADDRESS GATEWAY, a line for each network of a service.
+# Prints a line NETWORK ADDRESS GATEWAY for each network of a service.
 networks_of() {
   "$engine" inspect --format \
     '{{range $n, $e := .NetworkSettings.Networks}}{{$n}} {{$e.IPAddress}} {{$e.Gateway}}{{"\n"}}{{end}}' \
     "${id[$1]}" | sed "/^ *\$/d; s/^${project}_//"
 }
 
-# reach FROM HOST PORT: what becomes of a connection. Only "refused" comes from the host itself.
+# reach FROM HOST PORT: prints the result of a connection attempt. "refused" comes from the host, so it is reachable.
 reach() {
   local said
   said=$(inside "$1" "exec 2>&1; exec 3<> /dev/tcp/$2/$3") && echo reached && return
@@ -39,25 +39,25 @@ reach() {
   esac
 }
 
-# expect FROM HOST PORT WORD HOW: a line for one attempt. WORD is yes (has to reach it), may (is turned away there, by its
-# certificate), no (must not come near), bridge (the host itself may refuse).
+# expect FROM HOST PORT WORD HOW: tests one connection and prints a line. WORD is yes (must succeed), may (may connect:
+# TLS refuses the certificate), no (must not reach the host), bridge (the host itself may refuse).
 expect() {
   local found mark='' tries=5
   found=$(reach "$1" "$2" "$3")
   while [ "$4" = yes ] && [ "$found" != reached ] && [ "$tries" -gt 0 ]; do
-    tries=$((tries - 1)) # a name server that is just being told of a container gives no answer
+    tries=$((tries - 1)) # a name server may not have a new container yet
     sleep 2
     found=$(reach "$1" "$2" "$3")
   done
   case $4:$found in
     yes:reached | no:no* | bridge:no* | bridge:refused) ;;
-    may:*) [ "$found" != reached ] || found='reached; its certificate is turned away' ;;
+    may:*) [ "$found" != reached ] || found='reached; TLS refuses the certificate' ;;
     *) mark='   <-- NOT AS IT SHOULD BE' && crossed=1 ;;
   esac
   printf '    %-42s %s%s\n' "$5" "$found" "$mark"
 }
 
-# reaches FROM SERVICE PORT WORD: by name, by each address on a network, and over the bridges of the host.
+# reaches FROM SERVICE PORT WORD: tests the name, each address, and the host's bridges.
 reaches() {
   local network address gateway
   expect "$1" "$2" "$3" "$4" "$2:$3 by name"
@@ -82,18 +82,18 @@ show_reach() {
     thirdparty) reaches "$1" broker 7401 may && reaches "$1" worker-1 7401 no ;;
   esac
   if inside "$1" "grep -q '^[^[:space:]]*[[:space:]]00000000' /proc/net/route"; then
-    echo '    a route out: there is one   <-- NOT AS IT SHOULD BE' && crossed=1
+    echo '    a route out: yes   <-- NOT AS IT SHOULD BE' && crossed=1
   else
     echo '    a route out: none'
   fi
 }
 
-# The volumes of a container, and what lies in them, as its own user sees it.
+# Prints the volumes of a container and the files that its user can read in them.
 show_files() {
   local volume place files
   echo '  reads and holds'
   while read -r volume place; do
-    files=$(inside "$1" "cd $place && find . -type f -printf '%P (%s bytes), '") || files='nothing that it can read'
+    files=$(inside "$1" "cd $place && find . -type f -printf '%P (%s bytes), '") || files='no readable files'
     printf '    %-42s %s: %s\n' "$place" "${volume#"${project}_"}" "${files%, }"
     case $1:${volume#"${project}_rank-"} in
       worker-1:worker-1-tls | broker:broker-* | thirdparty:thirdparty-* | requester:requester-tls) ;;
@@ -106,10 +106,10 @@ show_files() {
 show_knowledge() {
   echo '  learns'
   case $1 in
-    worker-1) echo '    the scores of its own workers, and what is asked of them' ;;
-    broker) echo '    scores until they are added up; sealed sums, noisy sums, decisions, how often each gave' ;;
-    thirdparty) echo '    noisy sums and its own decisions; nothing of one person' ;;
-    requester) echo '    progress, the ranking with noisy means, and what it has cost' ;;
+    worker-1) echo '    the scores of its own workers and their assignments' ;;
+    broker) echo '    scores until they are summed; sums, noisy sums, decisions, number of tokens of each worker' ;;
+    thirdparty) echo '    noisy sums and its own decisions; no data of single workers' ;;
+    requester) echo '    progress, the ranking with noisy means, and the epsilon spent' ;;
   esac
 }
 
@@ -132,10 +132,10 @@ for party in "${parties[@]}"; do
   show_rights "$party"
 done
 echo
-echo 'certificates (ended): the only container with the volume of the key of the authority'
+echo 'certificates (ended): the only container with the private key of the CA'
 if [ "$crossed" = 0 ]; then
-  echo 'boundary: nobody reaches, reads or may do more than its part'
+  echo 'boundary: every party has only the access it needs'
 else
-  echo 'boundary: crossed, see the marks' >&2
+  echo 'boundary: violated; see the marked lines' >&2
   ended=1
 fi

@@ -17,6 +17,7 @@ struct date {
   char text[32];
 };
 
+/* Formats a date of a certificate in UTC. */
 static struct date date_of(const ASN1_TIME *at) {
   struct tm tm;
   struct date date = {.text = "an unknown time"};
@@ -36,6 +37,7 @@ static struct date date_of_clock(int64_t now) {
   return date;
 }
 
+/* Returns the first certificate of a PEM file; NULL, with a finding, if there is none. The caller frees it. */
 static X509 *read_certificate(const char *path, struct cv_findings *findings) {
   FILE *file = fopen(path, "re");
   if (file == NULL) {
@@ -46,14 +48,14 @@ static X509 *read_certificate(const char *path, struct cv_findings *findings) {
   X509 *cert = PEM_read_X509(file, NULL, NULL, NULL);
   (void)fclose(file);
   if (cert == NULL) {
-    cv_findings_add(findings, CV_FINDING_WRONG, "copy it again from where it was issued",
-                    "certificate %s: no PEM certificate", path);
+    cv_findings_add(findings, CV_FINDING_WRONG, "copy it again from the machine that issued it",
+                    "certificate %s: not a PEM certificate", path);
   }
   ERR_clear_error();
   return cert;
 }
 
-/* In date, and for how long; true if it is. */
+/* Adds a finding about the certificate's dates. Returns true if it is valid now. */
 static bool examine_dates(const X509 *cert, const char *path, const char *renew, int64_t now,
                           struct cv_findings *findings) {
   const ASN1_TIME *first = X509_get0_notBefore(cert), *last = X509_get0_notAfter(cert);
@@ -63,8 +65,8 @@ static bool examine_dates(const X509 *cert, const char *path, const char *renew,
   bool in_date = here != NULL && ASN1_TIME_diff(&days, &seconds, here, last) == 1;
   ASN1_TIME_free(here);
   if (X509_cmp_time(first, &clock) > 0) {
-    cv_findings_add(findings, CV_FINDING_WRONG, "set the clock of this machine, if it is the clock that is wrong",
-                    "certificate %s: valid from %s on, and the clock says %s", path, date_of(first).text,
+    cv_findings_add(findings, CV_FINDING_WRONG, "if the clock of this machine is wrong, set it",
+                    "certificate %s: valid from %s, but the clock says %s", path, date_of(first).text,
                     date_of_clock(now).text);
     return false;
   }
@@ -81,6 +83,7 @@ static bool examine_dates(const X509 *cert, const char *path, const char *renew,
   return true;
 }
 
+/* Tries each permitted role in turn. *ret_err and, on failure, *why are those of the last attempt. */
 static enum cv_role one_of(unsigned roles, const char *cert, const struct cv_certificates *files, struct cv_tls **ret,
                            enum cv_err *ret_err, struct cv_why *why) {
   const struct cv_tls_files tls = {.ca = files->ca, .cert = cert, .key = files->key};
@@ -106,23 +109,24 @@ void cv_certificates_examine(const struct cv_certificates *files, int64_t now, s
   ret_name[0] = '\0';
   bool good = ca != NULL && cert != NULL;
   good = (ca == NULL ||
-          examine_dates(ca, files->ca, "crowdveil pki ca and issue (or make): a new CA, and certificates from it", now,
-                        findings)) &&
+          examine_dates(ca, files->ca, "make a new CA and new certificates with crowdveil pki", now, findings)) &&
          good;
   good = (cert == NULL ||
-          examine_dates(cert, files->cert, "crowdveil pki issue (or make) --renew, then SIGHUP to the program", now,
-                        findings)) &&
+          examine_dates(cert, files->cert,
+                        "renew it with crowdveil pki issue --renew or make --renew, then send SIGHUP to the program",
+                        now, findings)) &&
          good;
+  /* cv_tls_new() would report an expired certificate again, in other words: it runs only if the dates are good. */
   if (good) {
     (void)one_of(files->roles, files->cert, files, &tls, &err, &why);
     if (err != CV_OK) {
-      cv_findings_add(findings, CV_FINDING_WRONG,
-                      "crowdveil pki issue (or make) makes a certificate and a key that fit", "%s", why.text);
+      cv_findings_add(findings, CV_FINDING_WRONG, "issue a new certificate and key with crowdveil pki issue or make",
+                      "%s", why.text);
     } else {
       const struct cv_identity *identity = cv_tls_identity(tls);
       (void)snprintf(ret_name, CV_NAME_BYTES, "%s", identity->name);
-      cv_findings_add(findings, CV_FINDING_OK, "", "identity %s/%s: key, CA and role fit", cv_role_text(identity->role),
-                      identity->name);
+      cv_findings_add(findings, CV_FINDING_OK, "", "identity %s/%s: key, CA and role match",
+                      cv_role_text(identity->role), identity->name);
       cv_tls_unref(tls);
     }
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be said about a party's certificate, its key, the CA, and the clock that judges them. */
+/* Checks a party's certificate, its key and its CA: dates, identity, and whether they belong together. */
 #ifndef CV_LAUNCHER_CERTIFICATES_H
 #define CV_LAUNCHER_CERTIFICATES_H
 
@@ -8,10 +8,13 @@
 
 struct cv_certificates {
   const char *ca, *cert, *key;
-  unsigned roles; /* that the party may have: 1u << enum cv_role */
+  unsigned roles; /* roles that the party may have: 1u << enum cv_role */
 };
 
-/* `now` is seconds since 1970. *ret_name gets the certificate's name ("" if it cannot be read), CV_NAME_BYTES. */
+/*
+ * Adds the findings about `files`. `now` is in seconds since 1970. ret_name, CV_NAME_BYTES long, receives the name in
+ * the certificate, or "" if the files are not valid.
+ */
 void cv_certificates_examine(const struct cv_certificates *files, int64_t now, struct cv_findings *findings,
                              char *ret_name);
 

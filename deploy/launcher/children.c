@@ -17,9 +17,9 @@
 
 enum { READY_MS = 20000, STOP_MS = 10000, TAIL_BYTES = 2048 };
 
-/* ---- what a child says ---- */
+/* ---- the output of a child ---- */
 
-/* The last line in a log that has anything in it; empty if there is none. */
+/* Copies the last nonempty line of a log to `to`; "" if there is none. */
 static void last_line(const char *path, char *to, size_t size) {
   char tail[TAIL_BYTES + 1];
   int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -43,14 +43,15 @@ static void fail(struct cv_child *child, const char *what) {
   struct cv_why why;
   char line[240];
   last_line(child->log, line, sizeof(line));
-  (void)cv_fail(&why, CV_ERR_STATE, "%s %s; the last line of %s: %s", child->name, what, child->log,
-                line[0] == '\0' ? "(nothing)" : line);
+  (void)cv_fail(&why, CV_ERR_STATE, "%s %s; last line of %s: %s", child->name, what, child->log,
+                line[0] == '\0' ? "(empty)" : line);
   if (!children->failed && !children->stopping) {
     children->failed = true;
     children->ops.failed(children->data, &why);
   }
 }
 
+/* Only the first ready line of a child counts, and none while stopping. */
 static void take_line(struct cv_child *child) {
   static const char mark[] = " ready on ";
   child->line[child->line_n] = '\0';
@@ -71,7 +72,7 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     return;
   }
   if (write(child->log_fd, buf->base, (size_t)n) < 0) {
-    return; /* a full disk stops the daemons by itself */
+    return; /* the disk is full: the daemons notice that themselves and stop */
   }
   for (ssize_t i = 0; i < n; i++) {
     if (buf->base[i] == '\n') {
@@ -87,7 +88,7 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
   *buf = uv_buf_init(room, sizeof(room));
 }
 
-/* ---- its end ---- */
+/* ---- the end of a child ---- */
 
 static void stop_next(struct cv_children *children);
 
@@ -104,7 +105,7 @@ static void on_exit_of(uv_process_t *process, int64_t status, int signal_number)
   }
   char what[80];
   if (signal_number != 0) {
-    (void)snprintf(what, sizeof(what), "was ended by signal %d", signal_number);
+    (void)snprintf(what, sizeof(what), "was killed by signal %d", signal_number);
   } else {
     (void)snprintf(what, sizeof(what), "ended with status %d", (int)status);
   }
@@ -115,6 +116,7 @@ static void on_stop_late(uv_timer_t *timer) {
   cv_children_kill(timer->data);
 }
 
+/* Stops the youngest running child. on_exit_of() calls this again, so each program outlives those started after it. */
 static void stop_next(struct cv_children *children) {
   for (size_t i = children->count; i-- > 0;) {
     if (children->child[i].is_running) {
@@ -137,7 +139,7 @@ static void on_ready_late(uv_timer_t *timer) {
   }
 }
 
-/* ---- the whole ---- */
+/* ---- starting and stopping ---- */
 
 void cv_children_init(struct cv_children *children, uv_loop_t *loop, const char *folder,
                       const struct cv_children_ops *ops, void *data) {
@@ -150,6 +152,7 @@ void cv_children_init(struct cv_children *children, uv_loop_t *loop, const char 
   children->timer.data = children;
 }
 
+/* Starts `crowdveil tether PARENT PROGRAM --config FILE`, so that the child cannot outlive this process. */
 static enum cv_err spawn(struct cv_child *child, char *self, char *path, char *config, struct cv_why *why) {
   char parent[24], tether[] = "tether", option[] = "--config";
   char *args[] = {self, tether, parent, path, option, config, NULL};
@@ -164,7 +167,7 @@ static enum cv_err spawn(struct cv_child *child, char *self, char *path, char *c
       .stdio = stdio,
       .stdio_count = CV_COUNT(stdio),
       .exit_cb = on_exit_of,
-      .flags = UV_PROCESS_DETACHED /* the terminal's Ctrl-C is for us, who stop them in order */
+      .flags = UV_PROCESS_DETACHED /* Ctrl-C must reach this process only, which stops the children in order */
   };
   (void)snprintf(parent, sizeof(parent), "%d", (int)getpid());
   int status = uv_spawn(child->children->loop, &child->process, &options);
@@ -172,7 +175,7 @@ static enum cv_err spawn(struct cv_child *child, char *self, char *path, char *c
     uv_close((uv_handle_t *)&child->process, NULL);
     uv_close((uv_handle_t *)&child->out, NULL);
     (void)close(child->log_fd);
-    return cv_uv_fail(why, status, "%s cannot be started", path);
+    return cv_uv_fail(why, status, "cannot start %s", path);
   }
   child->is_running = true;
   return uv_read_start((uv_stream_t *)&child->out, on_room, on_output) == 0 ? CV_OK : CV_ERR_IO;
@@ -184,7 +187,7 @@ enum cv_err cv_children_start(struct cv_children *children, const char *name, co
   CV_REQUIRE(children->count < CV_CHILDREN_MAX);
   struct cv_child *child = &children->child[children->count];
   if (!cv_program_find(program, self, path)) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "%s is neither next to this program nor on the PATH", program);
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: not found next to this program or on the PATH", program);
   }
   child->children = children;
   child->waits = waits;
@@ -199,6 +202,7 @@ enum cv_err cv_children_start(struct cv_children *children, const char *name, co
   child->process.data = child->out.data = child;
   CV_TRY(spawn(child, self, path, file, why));
   children->count++;
+  /* One timer is enough: a child that must become ready is started only after the previous one is ready. */
   if (waits) {
     (void)uv_timer_start(&children->timer, on_ready_late, READY_MS, 0);
   }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs of a deployment as children of one loop. What a child prints goes to FOLDER/NAME.log; a line that says
- * "ready on HOST:PORT" is told. A child that ends unasked, or is not ready in time, is told once, and then the caller
- * stops the rest. Children end with this process, however it ends.
+ * Runs the programs of a deployment as child processes of one loop. The output of a child goes to FOLDER/NAME.log; a
+ * line with "ready on HOST:PORT" calls `ready`. The first child that ends unexpectedly, or is not ready in time, calls
+ * `failed`, once; the caller then stops the others. All children get SIGTERM when this process ends, even if it is
+ * killed.
  */
 #ifndef CV_LAUNCHER_CHILDREN_H
 #define CV_LAUNCHER_CHILDREN_H
@@ -18,45 +19,48 @@ struct cv_children;
 
 struct cv_child {
   struct cv_children *children;
-  char name[64]; /* "broker"; of its log, too */
+  char name[64]; /* "broker"; also the name of its log */
   char log[1200];
   int log_fd;
   uv_process_t process;
   uv_pipe_t out;
-  char line[CV_CHILD_LINE]; /* of its output, so far */
+  char line[CV_CHILD_LINE]; /* the current line of its output */
   size_t line_n;
-  bool is_running, is_ready, waits; /* waits: its ready line is awaited */
+  bool is_running, is_ready, waits; /* waits: its ready line has not come yet */
 };
 
 struct cv_children_ops {
-  /* `address` is HOST:PORT, borrowed. */
+  /* `address` is HOST:PORT, valid during the call. */
   void (*ready)(void *data, const char *name, const char *address);
   void (*failed)(void *data, const struct cv_why *why);
-  /* After cv_children_stop(): all have ended, and the loop may run out. */
+  /* After cv_children_stop(): all children have ended and all handles are closing. */
   void (*gone)(void *data);
 };
 
-/* In the caller's storage, which stays until `gone`. */
+/* The caller owns the storage and keeps it until `gone`. */
 struct cv_children {
   uv_loop_t *loop;
   struct cv_children_ops ops;
   void *data;
   char folder[1024];
-  uv_timer_t timer; /* readiness, then stopping */
+  uv_timer_t timer; /* limits the start of a child, then its stop */
   struct cv_child child[CV_CHILDREN_MAX];
   size_t count;
   bool failed, stopping;
 };
 
-/* `folder` is where the logs go. */
+/* `folder` receives the logs. */
 void cv_children_init(struct cv_children *children, uv_loop_t *loop, const char *folder,
                       const struct cv_children_ops *ops, void *data);
-/* Starts `program` (found next to this one, in its build folder, or on the PATH) with --config FILE. */
+/*
+ * Starts `program` (see cv_program_find()) as `name` with --config `config`. If `waits`, it must be ready within 20 s.
+ * CV_ERR_NOT_FOUND if there is no such program, CV_ERR_IO if it cannot be started.
+ */
 CV_MUST_USE enum cv_err cv_children_start(struct cv_children *children, const char *name, const char *program,
                                           const char *config, bool waits, struct cv_why *why);
-/* SIGTERM to one after the other, the last started first; SIGKILL to one that takes longer than 10 s. */
+/* Stops the children one at a time, the last started first: SIGTERM; SIGKILL to all if one takes more than 10 s. */
 void cv_children_stop(struct cv_children *children);
-/* SIGKILL to all that run. */
+/* Sends SIGKILL to all running children. */
 void cv_children_kill(struct cv_children *children);
 
 #endif

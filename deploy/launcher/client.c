@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "deploy/launcher/command.h"
 
+/* Reports one failure at most, and none after cv_client_stop(). */
 static void give_up(struct cv_client *client, const char *text) {
   struct cv_why why;
   (void)cv_fail(&why, CV_ERR_CLOSED, "%s", text);
@@ -21,8 +22,8 @@ static void on_patience(uv_timer_t *timer) {
   give_up(client, client->why.text);
 }
 
-/* Waits for a connection, but not for ever. */
-static void wait_for_link(struct cv_client *client, const struct cv_why *why) {
+/* Starts the patience timer, unless it runs; `why` is the failure to report when it expires. */
+static void wait_for_broker(struct cv_client *client, const struct cv_why *why) {
   client->why = *why;
   if (client->stopped) {
     return;
@@ -41,7 +42,7 @@ static enum cv_err send_hello(struct cv_client *client) {
 
 static void send_request(struct cv_client *client) {
   if (client->request.len > 0 && cv_peer_send(client->peer, client->request.data, client->request.len) != CV_OK) {
-    cv_peer_close(client->peer, "the request could not be sent");
+    cv_peer_close(client->peer, "cannot send the request");
   }
 }
 
@@ -52,8 +53,9 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
   }
   client->peer = peer;
   (void)uv_timer_stop(&client->patience);
+  /* The hello must be the first message; then the request, which may be the one from before a disconnection. */
   if (send_hello(client) != CV_OK) {
-    cv_peer_close(peer, "the greeting could not be sent");
+    cv_peer_close(peer, "cannot send the hello");
     return;
   }
   send_request(client);
@@ -69,10 +71,11 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   enum cv_err err = cv_order_decode(bytes, n, &client->decoding, &frame);
   if (err != CV_OK) {
     char line[96];
-    (void)snprintf(line, sizeof(line), "the broker sent %zu bytes that are not understood: %s", n, cv_err_text(err));
+    (void)snprintf(line, sizeof(line), "the broker sent an invalid message of %zu bytes: %s", n, cv_err_text(err));
     give_up(client, line);
   } else if (frame.hello.present && cv_hello_check(&frame.hello, "broker", "requester", &why) != CV_OK) {
     give_up(client, why.text);
+    /* A goodbye with a reason is final: a new connection would end the same way. */
   } else if (frame.goodbye != NULL && frame.goodbye[0] != '\0') {
     char line[CV_WHY_BYTES + 40];
     (void)snprintf(line, sizeof(line), "the broker ended the connection: %s", frame.goodbye);
@@ -85,11 +88,11 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
 static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
   struct cv_client *client = cv_peer_data(peer);
   client->peer = NULL;
-  wait_for_link(client, why);
+  wait_for_broker(client, why);
 }
 
-static void on_no_link(void *data, const struct cv_why *why) {
-  wait_for_link(data, why);
+static void on_no_connection(void *data, const struct cv_why *why) {
+  wait_for_broker(data, why);
 }
 
 static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_frame, .closed = on_closed};
@@ -102,9 +105,10 @@ enum cv_err cv_client_start(struct cv_client *client, uv_loop_t *loop, const str
       cv_arena_init(&client->encoding, CV_ARENA_BYTES) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   }
+  /* Only a broker with the configured name is accepted, whatever the address leads to. */
   const struct cv_tls_peers broker = {.roles = 1u << CV_ROLE_BROKER, .names = settings->broker_name};
   CV_TRY(cv_tls_new(&files, CV_ROLE_REQUESTER, broker, false, &client->tls, why));
-  CV_TRY(cv_dialer_start(loop, settings->broker, client->tls, &peer_ops, client, on_no_link, &CV_NET_DEFAULTS,
+  CV_TRY(cv_dialer_start(loop, settings->broker, client->tls, &peer_ops, client, on_no_connection, &CV_NET_DEFAULTS,
                          cv_clock_wall_ms(), &client->dialer, why));
   (void)uv_timer_init(loop, &client->patience);
   client->patience.data = client;
@@ -113,10 +117,11 @@ enum cv_err cv_client_start(struct cv_client *client, uv_loop_t *loop, const str
 }
 
 void cv_client_ask(struct cv_client *client, const struct cv_order_frame *frame) {
+  /* The encoded request is kept: on_opened() sends it again after a reconnection. */
   cv_buf_clear(&client->request);
   if (cv_order_encode(frame, &client->encoding, &client->request) != CV_OK) {
     cv_buf_clear(&client->request);
-    give_up(client, "the request does not fit into one message");
+    give_up(client, "the request is too large for one message");
   } else if (client->peer != NULL) {
     send_request(client);
   }
@@ -141,7 +146,7 @@ void cv_client_fini(struct cv_client *client) {
   *client = (struct cv_client){0};
 }
 
-/* ---- for commands that wait ---- */
+/* ---- for commands that wait for answers ---- */
 
 struct run {
   struct cv_client client;
@@ -174,14 +179,15 @@ static void on_failed(void *data, const struct cv_why *why) {
 int cv_client_run(const struct cv_config_table *table, const struct cv_client_settings *settings,
                   const struct cv_order_frame *request, cv_answer_fn *answer, void *data) {
   static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed};
-  const struct cv_link_settings files = {
+  const struct cv_channel_settings files = {
       .ca = settings->ca, .cert = settings->cert, .key = settings->key, .wait_ms = settings->wait_ms};
   struct run run = {.table = table, .answer = answer, .data = data, .status = 1};
   struct cv_why why;
   uv_loop_t loop;
-  int ended = cv_link_wait(table->program, &files);
+  /* Before anything opens a TLS file, since containers may start before their certificates exist. */
+  int ended = cv_channel_wait(table->program, &files);
   if (ended >= 0) {
-    return ended == CV_LINK_STOPPED ? 1 : ended;
+    return ended == CV_CHANNEL_STOPPED ? 1 : ended;
   }
   CV_REQUIRE(uv_loop_init(&loop) == 0);
   if (cv_client_start(&run.client, &loop, settings, settings->patience_ms, &ops, &run, &why) != CV_OK) {

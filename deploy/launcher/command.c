@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum cv_err cv_command_number(const char *word, uint64_t *ret, struct cv_why *why) {
+enum cv_err cv_launcher_number(const char *word, uint64_t *ret, struct cv_why *why) {
   char *end;
   errno = 0;
   unsigned long long value = strtoull(word, &end, 10);
   if (word[0] < '1' || word[0] > '9' || *end != '\0' || errno != 0) {
-    return cv_fail(why, CV_ERR_INVALID, "\"%.40s\" is no campaign; expected its number, 1 or more", word);
+    return cv_fail(why, CV_ERR_INVALID, "\"%.40s\" is not a campaign number; expected a whole number from 1", word);
   }
   *ret = value;
   return CV_OK;

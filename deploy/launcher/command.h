@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of `crowdveil`: one file each, one row in the table of main.c. A command gets its own arguments
- * (argv[0] is its name), prints at most one line about an error, and returns the exit status: 0, 1, or 2 for usage and
- * configuration.
+ * The commands of `crowdveil`, one row each in the table of main.c. argv[0] is the command's name. A command prints at
+ * most one line about an error and returns the exit status: 0; 1 for a failure; 2 for wrong usage or configuration.
  */
 #ifndef CV_LAUNCHER_COMMAND_H
 #define CV_LAUNCHER_COMMAND_H
@@ -10,23 +9,23 @@
 #include "common/base/err.h"
 #include "common/config/command.h"
 
-int cv_command_pki(int argc, char **argv);
-int cv_command_submit(int argc, char **argv);
-int cv_command_watch(int argc, char **argv);
-int cv_command_cancel(int argc, char **argv);
-int cv_command_purge(int argc, char **argv);
-int cv_command_status(int argc, char **argv);
-int cv_command_export(int argc, char **argv);
-int cv_command_ledger(int argc, char **argv);
-int cv_command_recover(int argc, char **argv);
-int cv_command_doctor(int argc, char **argv);
-int cv_command_replay(int argc, char **argv);
-int cv_command_verify(int argc, char **argv);
-int cv_command_up(int argc, char **argv);
-/* Not for people: runs a program that ends when its parent does. */
-int cv_command_tether(int argc, char **argv);
+int cv_launcher_pki(int argc, char **argv);
+int cv_launcher_submit(int argc, char **argv);
+int cv_launcher_watch(int argc, char **argv);
+int cv_launcher_cancel(int argc, char **argv);
+int cv_launcher_purge(int argc, char **argv);
+int cv_launcher_status(int argc, char **argv);
+int cv_launcher_export(int argc, char **argv);
+int cv_launcher_ledger(int argc, char **argv);
+int cv_launcher_recover(int argc, char **argv);
+int cv_launcher_doctor(int argc, char **argv);
+int cv_launcher_replay(int argc, char **argv);
+int cv_launcher_verify(int argc, char **argv);
+int cv_launcher_up(int argc, char **argv);
+/* Internal: runs a program that gets SIGTERM when its parent process ends. */
+int cv_launcher_tether(int argc, char **argv);
 
-/* A campaign's number as it was typed: 1 and up. CV_ERR_INVALID otherwise. */
-CV_MUST_USE enum cv_err cv_command_number(const char *word, uint64_t *ret, struct cv_why *why);
+/* Parses a campaign number, 1 or more, into *ret. CV_ERR_INVALID otherwise. */
+CV_MUST_USE enum cv_err cv_launcher_number(const char *word, uint64_t *ret, struct cv_why *why);
 
 #endif

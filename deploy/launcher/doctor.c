@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowdveil doctor: what is wrong with parties on this machine, and what to do. Each party's own program examines its
- * own state; certificates, clock, a running program's health, and whether two parties agree are looked at here.
+ * crowdveil doctor: finds problems of the parties on this machine and says how to fix them. Each party's own program
+ * examines its state (--examine); this file checks certificates, the clock and the health of running programs, and
+ * compares broker and third-party.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -31,13 +32,15 @@ static const struct cv_config_rule rules[] = {
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, json),
      .fallback = "false",
-     .help = "print one JSON object a finding"},
+     .help = "print one JSON object per finding"},
 };
 
 static const struct cv_config_table table = {
     .program = "crowdveil doctor",
-    .arguments = "CONFIG.YAML... (or the folder of a deployment)",
-    .about = "examines the parties with these configurations: databases, ledger, keys, certificates, clock",
+    .arguments = "CONFIG.YAML|FOLDER...",
+    .about =
+        "checks parties on this machine: databases, ledger, keys, certificates, clock; says how to fix each problem.\n"
+        "CONFIG.YAML is the configuration file of a party, FOLDER the folder of a deployment.",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -47,12 +50,12 @@ static const struct cv_config_table table = {
 struct party {
   enum cv_role role;
   char config[4096], name[CV_NAME_BYTES];
-  char *ca, *cert, *key, *state;      /* owned; NULL if the configuration does not say */
+  char *ca, *cert, *key, *state;      /* owned; NULL if not in the configuration */
   struct cv_found_campaign *campaign; /* owned */
   size_t campaigns;
   bool is_live;
-  bool is_read;  /* its database, or it has none yet */
-  uint64_t gone; /* campaigns up to this number need not be there */
+  bool is_read;  /* the database was read, or there is none yet */
+  uint64_t gone; /* campaigns up to this number may be missing */
 };
 
 static void party_fini(struct party *party) {
@@ -70,7 +73,7 @@ static char *path_in(struct cv_yaml *yaml, const yaml_node_t *mapping, const cha
              : NULL;
 }
 
-/* Whose configuration it is, by the keys that only one party has. */
+/* Determines the party by the keys that only its configuration has. */
 static enum cv_err read_config(struct party *party, struct cv_why *why) {
   struct cv_yaml yaml;
   CV_TRY(cv_yaml_open(party->config, &yaml, why));
@@ -90,8 +93,8 @@ static enum cv_err read_config(struct party *party, struct cv_why *why) {
   cv_yaml_close(&yaml);
   return party->role == CV_ROLE_NONE
              ? cv_fail(why, CV_ERR_INVALID,
-                       "%s: the configuration of no party; expected a broker's, a third-party's or a "
-                       "worker's",
+                       "%s: not a party's configuration; expected that of a broker, third-party, worker or "
+                       "gateway",
                        party->config)
              : CV_OK;
 }
@@ -107,43 +110,45 @@ static void drop_line(void *data, char *line) {
   (void)line;
 }
 
-/* ---- a program that runs ---- */
+/* ---- a running program ---- */
 
 static void examine_live(struct cv_findings *findings) {
   struct cv_why why;
   if (findings->live[0] == '\0') {
-    cv_findings_add(findings, CV_FINDING_NOTE, "set `admin` to a path, and it can be asked",
-                    "running, and it has no admin socket");
+    cv_findings_add(findings, CV_FINDING_NOTE, "set `admin` to a path, so that its health can be checked",
+                    "running; health unknown: no admin endpoint");
     return;
   }
   enum cv_err err = cv_probe_health(findings->live, CV_PROBE_MS, &why);
   if (err == CV_OK) {
     cv_findings_add(findings, CV_FINDING_OK, "", "running and healthy");
   } else if (err == CV_ERR_STATE) {
-    cv_findings_add(findings, CV_FINDING_WARNING, "see its log", "running, and not healthy: %s", why.text);
+    cv_findings_add(findings, CV_FINDING_WARNING, "see its log", "running, but not healthy: %s", why.text);
   } else {
-    cv_findings_add(findings, CV_FINDING_WRONG, "see its log; it may hang", "running, and does not answer: %s",
+    cv_findings_add(findings, CV_FINDING_WRONG, "see its log; it may hang", "running, but does not answer: %s",
                     why.text);
   }
 }
 
 /* ---- the clock ---- */
 
-/* Files that were changed in the future: the clock has gone back since. */
+/* Warns about a file with a modification time in the future: the clock was set back since then. */
 static void examine_clock(const struct party *party, int64_t now, struct cv_findings *findings) {
   const char *const paths[] = {party->config, party->cert, party->state};
   for (size_t i = 0; i < CV_COUNT(paths); i++) {
     struct stat info;
     if (paths[i] != NULL && stat(paths[i], &info) == 0 && (int64_t)info.st_mtime > now + SLACK_S) {
       cv_findings_add(findings, CV_FINDING_WARNING, "set the clock of this machine",
-                      "clock: %s was changed %lld s after now", paths[i], (long long)((int64_t)info.st_mtime - now));
+                      "clock: %s has a modification time %lld s in the future", paths[i],
+                      (long long)((int64_t)info.st_mtime - now));
       return;
     }
   }
 }
 
-/* ---- one party, then two ---- */
+/* ---- one party ---- */
 
+/* Runs the party's own program: --check-config first, then --examine, which needs a valid configuration. */
 static enum cv_err examine_program(struct party *party, struct cv_findings *findings, struct cv_why *why) {
   const char *const check[] = {"--config", party->config, "--check-config", NULL};
   const char *const examine[] = {"--config", party->config, "--examine", NULL};
@@ -151,14 +156,16 @@ static enum cv_err examine_program(struct party *party, struct cv_findings *find
   CV_TRY(cv_program_run(program_of(party), check, drop_line, NULL, &status, why));
   if (status != 0) {
     cv_findings_add(findings, CV_FINDING_WRONG, "correct it: the line above says where",
-                    "configuration %s: it is refused", party->config);
+                    "configuration %s: refused by %s", party->config, program_of(party));
     return CV_OK;
   }
   cv_findings_add(findings, CV_FINDING_OK, "", "configuration %s", party->config);
+  /* Workers and gateways have no --examine. */
   if (party->role == CV_ROLE_GATEWAY) {
     return CV_OK;
   }
   CV_TRY(cv_program_run(program_of(party), examine, cv_findings_line, findings, &status, why));
+  /* The campaigns belong to this party from here on; the next program starts with an empty list. */
   party->campaign = findings->campaign;
   party->campaigns = findings->campaigns;
   party->is_live = findings->is_live;
@@ -174,6 +181,7 @@ static enum cv_err examine_program(struct party *party, struct cv_findings *find
   return CV_OK;
 }
 
+/* The party's name, which compare_parties() needs, comes from its certificate. */
 static enum cv_err examine_party(struct party *party, struct cv_findings *findings, struct cv_why *why) {
   const char *base = strrchr(party->config, '/');
   int64_t now = (int64_t)time(NULL);
@@ -192,16 +200,19 @@ static enum cv_err examine_party(struct party *party, struct cv_findings *findin
   return CV_OK;
 }
 
+/* ---- broker and third-party ---- */
+
+/* `broker` is NULL if the broker does not have the campaign. The third-party must never be ahead of the broker. */
 static void compare_campaign(const struct cv_found_campaign *broker, const struct cv_found_campaign *thirdparty,
                              struct cv_findings *findings) {
   static const char advice[] =
-      "the broker has gone back: stop both and run crowdveil recover BROKER.YAML --thirdparty THIRDPARTY.YAML";
+      "the broker's database is outdated: stop both and run crowdveil recover BROKER.YAML --thirdparty THIRDPARTY.YAML";
   unsigned long long number = thirdparty->number;
   if (broker != NULL && strcmp(broker->state, "recovered") == 0) {
-    return;
+    return; /* `crowdveil recover` has charged for the difference already */
   }
   if (broker == NULL) {
-    cv_findings_add(findings, CV_FINDING_WRONG, advice, "campaign %llu: the third-party knows it, the broker does not",
+    cv_findings_add(findings, CV_FINDING_WRONG, advice, "campaign %llu: the third-party has it, the broker does not",
                     number);
   } else if (thirdparty->releases > broker->releases || thirdparty->plans > broker->plans) {
     cv_findings_add(findings, CV_FINDING_WRONG, advice,
@@ -213,26 +224,31 @@ static void compare_campaign(const struct cv_found_campaign *broker, const struc
              (thirdparty->plans == broker->plans && strcmp(thirdparty->plans_hash, broker->plans_hash) != 0)) {
     cv_findings_add(
         findings, CV_FINDING_WRONG,
-        "one of them was changed: keep copies of both, move the third-party's database away, and it is sent "
-        "the broker's again",
-        "campaign %llu: broker and third-party have other releases or plans under the same numbers", number);
+        "one database was changed: copy both, then move the third-party's away; the broker will send its releases "
+        "again",
+        "campaign %llu: releases or plans with the same numbers differ between broker and third-party", number);
   } else if (thirdparty->releases < broker->releases) {
-    cv_findings_add(findings, CV_FINDING_NOTE, "", "campaign %llu: the third-party will be sent %llu releases", number,
+    cv_findings_add(findings, CV_FINDING_NOTE, "",
+                    "campaign %llu: the broker has yet to send %llu releases to the third-party", number,
                     (unsigned long long)(broker->releases - thirdparty->releases));
   }
 }
 
+/* Compares the databases of broker and third-party. Needs both stopped: a running party changes its database. */
 static void compare_parties(const struct party *broker, const struct party *thirdparty, struct cv_findings *findings) {
   size_t before = findings->count, compared = 0;
   (void)snprintf(findings->party, sizeof(findings->party), "broker and third-party");
   if (broker->is_live || thirdparty->is_live) {
-    cv_findings_add(findings, CV_FINDING_NOTE, "stop both to have them compared", "not compared, since one is running");
+    cv_findings_add(findings, CV_FINDING_NOTE, "stop both, then run this again",
+                    "not compared: one of them is running");
     return;
   }
   if (!broker->is_read || !thirdparty->is_read) {
-    cv_findings_add(findings, CV_FINDING_NOTE, "see to that first", "not compared, since one could not be read");
+    cv_findings_add(findings, CV_FINDING_NOTE, "fix that problem first",
+                    "not compared: one of the databases cannot be read");
     return;
   }
+  /* Only campaigns of the third-party count: it may serve other brokers, and may have forgotten old campaigns. */
   for (size_t i = 0; i < thirdparty->campaigns; i++) {
     const struct cv_found_campaign *theirs = &thirdparty->campaign[i], *ours = NULL;
     if (broker->name[0] != '\0' && strcmp(theirs->broker, broker->name) != 0) {
@@ -266,6 +282,7 @@ static void add_config(struct parties *parties, const char *folder, const char *
   }
 }
 
+/* Returns true for the configuration files that `crowdveil up` writes. */
 static bool ends_in_yaml(const struct dirent *entry) {
   const char *dot = strrchr(entry->d_name, '.');
   bool known = strncmp(entry->d_name, "broker", 6) == 0 || strncmp(entry->d_name, "thirdparty", 10) == 0 ||
@@ -277,7 +294,7 @@ static int filter(const struct dirent *entry) {
   return ends_in_yaml(entry) ? 1 : 0;
 }
 
-/* A file, or the configurations in a deployment's folder. */
+/* Adds a configuration file, or all configuration files in the folder of a deployment. */
 static enum cv_err add_word(struct parties *parties, const char *word, struct cv_why *why) {
   struct stat info;
   if (stat(word, &info) != 0) {
@@ -296,7 +313,7 @@ static enum cv_err add_word(struct parties *parties, const char *word, struct cv
   free(entry);
   return n > 0 ? CV_OK
                : cv_fail(why, CV_ERR_NOT_FOUND,
-                         "%s: no broker.yaml, thirdparty.yaml, gateway-*.yaml or worker-*.yaml in it", word);
+                         "%s: the folder has no broker.yaml, thirdparty.yaml, gateway-*.yaml or worker-*.yaml", word);
 }
 
 static const struct party *party_of(const struct parties *parties, enum cv_role role) {
@@ -320,15 +337,16 @@ static int examine_all(const struct settings *settings, struct parties *parties,
   if (broker != NULL && thirdparty != NULL) {
     compare_parties(broker, thirdparty, findings);
   }
+  /* All findings are printed at the end, grouped by party. */
   size_t bad = cv_findings_bad(findings);
   cv_findings_print(findings, settings->json);
   if (!settings->json) {
-    (void)printf(bad == 0 ? "all is well\n" : "%zu to be seen to\n", bad);
+    (void)printf(bad == 0 ? "no problems found\n" : bad == 1 ? "1 problem found\n" : "%zu problems found\n", bad);
   }
   return bad == 0 ? 0 : 1;
 }
 
-int cv_command_doctor(int argc, char **argv) {
+int cv_launcher_doctor(int argc, char **argv) {
   static struct parties parties;
   struct settings settings = {0};
   struct cv_findings findings = {.count = 0};

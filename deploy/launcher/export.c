@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/grid.h"
 #include "common/base/text.h"
 
-/* A campaign with more of either is not one that a requester's machine should gather in memory. */
+/* Limit for plans, releases and standings each: bounds the memory that a broker can make a requester allocate. */
 enum { ROWS_MAX = 1 << 24 };
 
 void cv_export_fini(struct cv_export *export) {
@@ -24,25 +25,11 @@ void cv_export_fini(struct cv_export *export) {
   *export = (struct cv_export){0};
 }
 
-/* Room for `more` further elements. */
-static enum cv_err grow(void **array, size_t *cap, size_t count, size_t more, size_t size) {
-  if (more > ROWS_MAX || count > ROWS_MAX - more) {
-    return CV_ERR_LIMIT;
-  }
-  if (count + more > *cap) {
-    size_t cap_new = 2 * (count + more);
-    void *wider = realloc(*array, cap_new * size);
-    if (wider == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    *array = wider;
-    *cap = cap_new;
-  }
-  return CV_OK;
+static bool are_too_many(size_t rows, size_t more) {
+  return more > ROWS_MAX || rows > ROWS_MAX - more;
 }
-#define GROW(export, name, more) \
-  grow((void **)&(export)->name, &(export)->name##s_cap, (export)->name##s, (more), sizeof(*(export)->name))
 
+/* Copies the plan: the part is valid only during the call. */
 static enum cv_err add_plan(struct cv_export *export, const struct cv_plan *from) {
   struct cv_plan plan = *from;
   plan.want = calloc((size_t)from->wants + 1, sizeof(*plan.want));
@@ -73,9 +60,14 @@ enum cv_err cv_export_add(struct cv_export *export, const struct cv_part *part) 
   if (!export->begun || export->complete || part->campaign != export->campaign) {
     return CV_ERR_FORMAT;
   }
-  CV_TRY(GROW(export, plan, part->plans));
-  CV_TRY(GROW(export, release, part->releases));
-  CV_TRY(GROW(export, standing, part->standings));
+  if (are_too_many(export->plans, part->plans) || are_too_many(export->releases, part->releases) ||
+      are_too_many(export->standings, part->standings)) {
+    return CV_ERR_LIMIT;
+  }
+  /* Room for all rows first, so that the loops below can only fail for a plan's wants. */
+  CV_TRY(CV_ARRAY_ROOM(export->plan, export->plans + part->plans, export->plans_cap));
+  CV_TRY(CV_ARRAY_ROOM(export->release, export->releases + part->releases, export->releases_cap));
+  CV_TRY(CV_ARRAY_ROOM(export->standing, export->standings + part->standings, export->standings_cap));
   for (size_t i = 0; i < part->plans; i++) {
     CV_TRY(add_plan(export, &part->plan[i]));
   }
@@ -114,7 +106,7 @@ void cv_export_write_releases_csv(const struct cv_export *export, FILE *to) {
   double epsilon = (double)export->spec.epsilon_micro / (double)CV_MICRO;
   for (size_t i = 0; i < export->releases; i++) {
     const struct cv_release *release = &export->release[i];
-    double squares = 0; /* in (D/epsilon)^2 */
+    double squares = 0; /* variance of the sum, in units of (D/epsilon)^2; a Laplace noise of scale b has 2 b^2 */
     for (uint32_t g = 0; g < release->noise.groups; g++) {
       squares += 2 * release->noise.group[g].scale * release->noise.group[g].scale * release->noise.group[g].count;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that a broker tells the requester about a campaign: what was asked, what was planned and released, what came out.
- * As JSON it holds everything that `crowdveil verify` needs; as CSV the result or the releases, for spreadsheets.
+ * An export: everything that a broker sends the requester about a campaign, that is, its spec, plans, releases and
+ * result. As JSON it has everything that `crowdveil verify` needs; as CSV the result or the releases, for spreadsheets.
  */
 #ifndef CV_LAUNCHER_EXPORT_H
 #define CV_LAUNCHER_EXPORT_H
@@ -11,7 +11,7 @@
 
 #include "proto/codec/order.h"
 
-/* Owns all it points to. All zero is valid and empty. */
+/* Owns everything it points to. All zero is a valid, empty export. */
 struct cv_export {
   uint64_t campaign;
   bool begun, complete;
@@ -27,15 +27,16 @@ struct cv_export {
 };
 
 void cv_export_fini(struct cv_export *export);
-/* Takes the next part in; a first part starts anew. `complete` after the last. CV_ERR_FORMAT, _LIMIT or _NOMEM. */
+/* Adds the next part; a first part discards what was there. Sets `complete` after the last. CV_ERR_FORMAT, _LIMIT or
+ * _NOMEM. */
 CV_MUST_USE enum cv_err cv_export_add(struct cv_export *export, const struct cv_part *part);
 
-/* CV_ERR_IO or CV_ERR_NOMEM. */
+/* Writes the export as JSON. CV_ERR_IO or CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_export_write_json(const struct cv_export *export, FILE *to);
-/* What cv_export_write_json() wrote, checked; errors say where in the file and what was expected. */
+/* Reads and validates a file of cv_export_write_json(); errors name the place in the file and what was expected. */
 CV_MUST_USE enum cv_err cv_export_read_json(const char *path, struct cv_export *ret, struct cv_why *why);
 
-/* With a line of headings. */
+/* Write CSV with a header line. */
 void cv_export_write_result_csv(const struct cv_export *export, FILE *to);
 void cv_export_write_releases_csv(const struct cv_export *export, FILE *to);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil export: what a broker has about a campaign of ours, into a file. */
+/* crowdveil export: saves what a broker has about a campaign to a file. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,34 +15,34 @@ static const char *const formats[] = {"json", "csv", NULL};
 static const char *const whats[] = {"result", "releases", "all", NULL};
 
 struct settings {
-  struct cv_client_settings link;
+  struct cv_client_settings client;
   int format, what;
   char *output;
 };
 
 static const struct cv_config_rule rules[] = {
-    CV_CLIENT_RULES(struct settings, link),
+    CV_CLIENT_RULES(struct settings, client),
     {.key = "format",
      .type = CV_CONFIG_WORD,
      .offset = offsetof(struct settings, format),
      .choices = formats,
      .fallback = "json",
-     .help = "JSON has everything, and is what verify reads"},
+     .help = "format of the output; only JSON has everything and can be read by crowdveil verify"},
     {.key = "what",
      .type = CV_CONFIG_WORD,
      .offset = offsetof(struct settings, what),
      .choices = whats,
-     .help = "the rows of a CSV file: the result (if not given) or the releases"},
+     .help = "rows of a CSV file: the result (default) or the releases"},
     {.key = "output",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, output),
-     .help = "file to write; standard output if not given"},
+     .help = "file to write (default: standard output)"},
 };
 
 static const struct cv_config_table table = {
     .program = "crowdveil export",
     .arguments = "[CAMPAIGN]",
-    .about = "saves a campaign's result and all that led to it; your newest campaign if no number is given",
+    .about = "saves a campaign's spec, plans, releases and result; without CAMPAIGN those of your newest campaign",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -54,7 +54,7 @@ static enum cv_answer on_answer(void *data, struct cv_client *client, const stru
   }
   enum cv_err err = cv_export_add(export, &frame->as.part);
   if (err != CV_OK) {
-    (void)cv_command_fail(&table, 1, "the broker's export cannot be taken: %s", cv_err_text(err));
+    (void)cv_command_fail(&table, 1, "the broker sent an invalid export: %s", cv_err_text(err));
     return CV_ANSWER_FAILED;
   }
   return export->complete ? CV_ANSWER_DONE : CV_ANSWER_MORE;
@@ -71,7 +71,7 @@ static enum cv_err write_to(const struct settings *settings, const struct cv_exp
   return fflush(to) == 0 && ferror(to) == 0 ? CV_OK : CV_ERR_IO;
 }
 
-/* A file is there whole or not at all. */
+/* Writes to a temporary name and renames it: a failure leaves no incomplete file. */
 static int save(const struct settings *settings, const struct cv_export *export) {
   char partial[4096];
   if (settings->output == NULL) {
@@ -86,14 +86,14 @@ static int save(const struct settings *settings, const struct cv_export *export)
   }
   bool written = write_to(settings, export, file) == CV_OK;
   if (fclose(file) != 0 || !written || rename(partial, settings->output) != 0) {
-    int status = cv_command_fail(&table, 1, "%s: it cannot be written: %s", settings->output, strerror(errno));
+    int status = cv_command_fail(&table, 1, "%s: cannot write: %s", settings->output, strerror(errno));
     (void)unlink(partial);
     return status;
   }
   return 0;
 }
 
-int cv_command_export(int argc, char **argv) {
+int cv_launcher_export(int argc, char **argv) {
   struct settings settings = {.what = -1};
   const char *words[CV_WORDS_MAX] = {0};
   struct cv_order_frame request = {.kind = CV_ORDER_EXPORT};
@@ -101,16 +101,17 @@ int cv_command_export(int argc, char **argv) {
   struct cv_why why;
   int status = cv_command_options(&table, argc, argv, 0, 1, words, &settings);
   if (status < 0) {
-    if (words[0] != NULL && cv_command_number(words[0], &request.as.campaign, &why) != CV_OK) {
+    if (words[0] != NULL && cv_launcher_number(words[0], &request.as.campaign, &why) != CV_OK) {
       status = cv_command_fail(&table, 2, "%s", why.text);
     } else if (settings.format == FORMAT_JSON ? settings.what >= 0 && settings.what != WHAT_ALL
                                               : settings.what == WHAT_ALL) {
       status = cv_command_fail(&table, 2,
-                               "--what %s does not go with --format %s; expected all for json, result or "
+                               "--what %s cannot be used with --format %s; expected all for json, result or "
                                "releases for csv",
                                whats[settings.what], formats[settings.format]);
     } else {
-      status = cv_client_run(&table, &settings.link, &request, on_answer, &export);
+      /* The file is written only after the last part has arrived. */
+      status = cv_client_run(&table, &settings.client, &request, on_answer, &export);
       status = status == 0 ? save(&settings, &export) : status;
     }
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An export as JSON: 64-bit seeds are texts, since many readers of JSON have doubles only. */
+/* An export as JSON. 64-bit seeds are strings, since many JSON parsers read numbers as doubles. */
 #include <inttypes.h>
 
 #include "deploy/launcher/export.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An export read again, by whoever wants to verify it: nothing in it is believed. */
+/* Reads an export. The file is untrusted: every value is checked for type and range. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -9,7 +9,7 @@
 
 #include "deploy/launcher/export.h"
 
-/* Where a value is, for messages: "releases[3]". */
+/* The place of a value, for messages: "releases[3]". */
 struct at {
   struct cv_why *why;
   const char *path;
@@ -21,6 +21,7 @@ static enum cv_err fail(const struct at *at, const char *key, const char *expect
                  at->place[0] == '\0' ? "" : ".", key, expected);
 }
 
+/* The next functions read one value each; a missing key fails like a wrong type. */
 static enum cv_err take_whole(const struct at *at, const json_t *object, const char *key, uint64_t high,
                               uint64_t *ret) {
   const json_t *value = json_object_get(object, key);
@@ -62,7 +63,7 @@ static enum cv_err take_array(const struct at *at, const json_t *object, const c
                               const json_t **ret) {
   const json_t *value = json_object_get(object, key);
   if (!json_is_array(value) || json_array_size(value) > most) {
-    return fail(at, key, "a list that is not too long");
+    return fail(at, key, "a list within the size limit");
   }
   *ret = value;
   return CV_OK;
@@ -127,6 +128,7 @@ static enum cv_err take_numbers(const struct at *at, const json_t *object, const
   return CV_OK;
 }
 
+/* Costs, worker ids and budget, which only a recruitment has. */
 static enum cv_err take_workers(const struct at *at, const json_t *object, struct cv_spec *spec) {
   if (json_object_get(object, "costs_micro") == NULL) {
     return CV_OK;
@@ -162,6 +164,7 @@ static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv
   const json_t *object = json_object_get(all, "spec"), *trusted = json_object_get(object, "thirdparty_trusted");
   struct at at = {.why = root->why, .path = root->path, .place = "spec"};
   CV_TRY(take_text(&at, object, "name", spec->name, sizeof(spec->name)));
+  /* The number of arms comes first: it bounds all lists per arm. */
   CV_TRY(take_u32(&at, object, "arms", CV_ARMS_MAX, &spec->arms));
   if (spec->arms == 0) {
     return fail(&at, "arms", "at least one");
@@ -178,6 +181,7 @@ static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv
   CV_TRY(take_whole(&at, object, "deadline_ms", INT64_MAX, &spec->deadline_ms));
   CV_TRY(take_whole(&at, object, "idle_ms", INT64_MAX, &spec->idle_ms));
   spec->thirdparty_trusted = json_is_true(trusted);
+  /* The same check as for a submitted campaign, so the policy never runs on an invalid spec. */
   enum cv_err err = cv_spec_check(spec, at.why);
   if (err != CV_OK) {
     cv_why_prefix(at.why, "%s", at.path);
@@ -220,7 +224,7 @@ static enum cv_err take_release(const struct at *at, const json_t *row, struct c
     CV_TRY(take_real(at, json_array_get(noise, i), "scale", &group->scale));
     CV_TRY(take_u32(at, json_array_get(noise, i), "count", UINT32_MAX, &group->count));
     if (!(group->scale > 0) || !isfinite(group->scale) || group->count == 0) {
-      return fail(at, "noise", "scales above 0, and how many");
+      return fail(at, "noise", "scales above 0, each with a count from 1");
     }
   }
   return CV_OK;
@@ -234,7 +238,7 @@ static enum cv_err take_standing(const struct at *at, const json_t *row, struct 
   return take_real(at, row, "radius", &ret->radius);
 }
 
-/* One list: makes room for as many rows as it has, then takes each. */
+/* Allocates room for all rows of one list, then reads each. Rows read before an error are freed with the export. */
 #define TAKE_ROWS(root, all, export, field, most, take)                                   \
   do {                                                                                    \
     const json_t *rows;                                                                   \
@@ -273,7 +277,7 @@ static enum cv_err take_all(const struct at *root, const json_t *all, struct cv_
   if (seed[0] < '0' || seed[0] > '9' || *end != '\0' || errno != 0) {
     return fail(root, "seed", "a whole number as a text");
   }
-  export->begun = true;
+  export->begun = true; /* from here on cv_export_fini() frees the spec, even an incomplete one */
   CV_TRY(take_spec(root, all, &export->spec));
   CV_TRY(take_progress(root, all, &export->progress));
   TAKE_ROWS(root, all, export, plan, SIZE_MAX, take_plan);
@@ -283,7 +287,7 @@ static enum cv_err take_all(const struct at *root, const json_t *all, struct cv_
   return CV_OK;
 }
 
-/* Without memory jansson calls a text malformed, or leaves out a part of it: so its memory is watched. */
+/* Out of memory, jansson reports a syntax error or drops a part of the text, so failed allocations are recorded. */
 static bool starved;
 
 static void *watched_malloc(size_t n) {

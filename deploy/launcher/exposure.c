@@ -10,10 +10,10 @@
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/progress.h"
 
-/* Rows of more tokens are not counted one by one: a minute of work. */
+/* Up to this many tokens the uses of rows are counted one by one, which takes a minute at most. */
 #define COUNTED_MAX (UINT64_C(1) << 26)
 
-/* ---- how often ---- */
+/* ---- counting uses ---- */
 
 static uint64_t sum_of(const uint64_t *tokens, uint32_t arms) {
   uint64_t sum = 0;
@@ -23,7 +23,7 @@ static uint64_t sum_of(const uint64_t *tokens, uint32_t arms) {
   return sum;
 }
 
-/* The most that one of the arm's rows was drawn at the places of its tokens. */
+/* Draws the rows of the arm's tokens again; raises *ret_most to the uses of the row that was drawn most. */
 static enum cv_err count_arm(const struct cv_quality *quality, uint32_t arm, uint64_t tokens, uint64_t *ret_most) {
   uint32_t *uses = calloc(cv_quality_rows(quality, arm), sizeof(*uses));
   if (uses == NULL) {
@@ -41,9 +41,10 @@ static enum cv_err count_arm(const struct cv_quality *quality, uint32_t arm, uin
   return CV_OK;
 }
 
+/* Uses of a row in a campaign that has begun: counted if the seed is known, else bounded by the tokens of its arm. */
 static enum cv_err find_past(const struct cv_exposure_ask *ask, struct cv_exposure *exposure) {
   const struct cv_score_source *source = ask->source;
-  /* With a feedback graph other scores than those of the arm's own places are shown. */
+  /* With a feedback graph a token also shows scores of other arms, so the draws of one arm are not all uses. */
   bool can_count = ask->is_seed_known && ask->spec->edges == 0 && sum_of(ask->tokens, source->items) <= COUNTED_MAX;
   for (uint32_t i = 0; i < source->items; i++) {
     double mean = (double)ask->tokens[i] / (double)cv_quality_rows(source->quality, i);
@@ -59,15 +60,15 @@ static enum cv_err find_past(const struct cv_exposure_ask *ask, struct cv_exposu
 }
 
 enum cv_err cv_exposure_find(const struct cv_exposure_ask *ask, struct cv_exposure *ret) {
-  const struct cv_items *items = ask->items;
-  struct cv_exposure exposure = {.is_data = items->source == CV_SOURCE_CSV};
+  const struct cv_items_csv *csv = &ask->items->csv;
+  struct cv_exposure exposure = {.is_data = ask->items->source == CV_SOURCE_CSV};
   if (!exposure.is_data) {
     *ret = exposure;
     return CV_OK;
   }
-  const char *slash = strrchr(items->file, '/');
-  exposure.file = slash == NULL ? items->file : slash + 1;
-  exposure.replacement = items->replacement;
+  const char *slash = strrchr(csv->file, '/');
+  exposure.file = slash == NULL ? csv->file : slash + 1;
+  exposure.replacement = csv->replacement;
   exposure.is_exact = ask->is_exact;
   exposure.is_past = ask->tokens != NULL;
   exposure.token_micro = ask->token_micro;
@@ -79,7 +80,8 @@ enum cv_err cv_exposure_find(const struct cv_exposure_ask *ask, struct cv_exposu
   exposure.persons = persons->persons;
   exposure.person_most = person_most < each ? person_most : each;
   exposure.beyond = cv_persons_beyond(persons, each);
-  if (!items->replacement) {
+  /* Without replacement a row is used once; with it a campaign may, in theory, draw the same row every time. */
+  if (!csv->replacement) {
     exposure.most = 1;
   } else if (ask->tokens == NULL) {
     exposure.mean = (double)ask->spec->tokens / (double)exposure.rows;
@@ -105,22 +107,19 @@ uint64_t cv_exposure_micro(const struct cv_exposure *exposure, uint64_t uses) {
   return __builtin_mul_overflow(exposure->token_micro, uses, &micro) ? UINT64_MAX : micro;
 }
 
-bool cv_spec_is_exact(const struct cv_spec *spec) {
-  return strcmp(spec->mechanism.name, "none") == 0 && strcmp(spec->privatizer.name, "none") == 0;
-}
-
 uint64_t cv_exposure_token_micro(const struct cv_spec *spec) {
   struct cv_local law;
-  bool is_local =
-      strcmp(spec->privatizer.name, "none") != 0 && cv_local_init(&spec->privatizer, spec->arms, &law, NULL) == CV_OK;
-  bool is_noisy = strcmp(spec->mechanism.name, "none") != 0;
+  bool is_local = cv_local_find(spec->privatizer.name) != CV_LOCAL_NONE &&
+                  cv_local_init(&spec->privatizer, spec->arms, &law, NULL) == CV_OK;
+  bool is_noisy = cv_spec_has_noise(spec);
+  /* A privatizer with a delta guarantees no epsilon on its own, so the mechanism's epsilon is charged. */
   if (!is_local || (is_noisy && law.delta_pico > 0)) {
     return spec->epsilon_micro;
   }
   return is_noisy && spec->epsilon_micro < law.epsilon_micro ? spec->epsilon_micro : law.epsilon_micro;
 }
 
-/* ---- in words ---- */
+/* ---- as text ---- */
 
 static double epsilon(double micro) {
   return micro / (double)CV_MICRO;
@@ -141,7 +140,7 @@ static void say_uses(const struct cv_exposure *exposure, char *to, size_t size) 
   }
 }
 
-/* Each row is one token at most, and each person one worker. */
+/* With persons each row gives at most one token, and each person is one worker. */
 static void say_persons(const struct cv_exposure *exposure, const char *uses, char *to, size_t size) {
   double micro = (double)exposure->token_micro;
   char rest[160] = "";

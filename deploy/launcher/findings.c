@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/text.h"
 
 enum { FIELDS_MAX = 12 };
@@ -20,18 +21,10 @@ void cv_findings_fini(struct cv_findings *findings) {
   *findings = (struct cv_findings){0};
 }
 
-static void *grow(void *array, size_t used, size_t *cap, size_t size) {
-  if (used == *cap) {
-    *cap = *cap == 0 ? 32 : 2 * *cap;
-    array = realloc(array, *cap * size);
-    CV_REQUIRE(array != NULL);
-  }
-  return array;
-}
-
+/* Texts may come from another program, so control characters are replaced. */
 static void add(struct cv_findings *findings, enum cv_finding level, const char *what, const char *advice) {
-  findings->found = grow(findings->found, findings->count, &findings->cap, sizeof(*findings->found));
-  struct cv_found *found = &findings->found[findings->count++];
+  struct cv_found *found = CV_ARRAY_PUSH(findings->found, findings->count, findings->cap);
+  CV_REQUIRE(found != NULL);
   *found = (struct cv_found){.level = level, .what = strdup(what), .advice = strdup(advice)};
   CV_REQUIRE(found->what != NULL && found->advice != NULL);
   memcpy(found->party, findings->party, sizeof(found->party));
@@ -48,10 +41,10 @@ void cv_findings_add(struct cv_findings *findings, enum cv_finding level, const 
   add(findings, level, what, advice);
 }
 
+/* fact, campaign, broker, number, state, releases, their hash, plans, their hash. */
 static void take_campaign(struct cv_findings *findings, char *const *field) {
-  findings->campaign =
-      grow(findings->campaign, findings->campaigns, &findings->campaigns_cap, sizeof(*findings->campaign));
-  struct cv_found_campaign *campaign = &findings->campaign[findings->campaigns++];
+  struct cv_found_campaign *campaign = CV_ARRAY_PUSH(findings->campaign, findings->campaigns, findings->campaigns_cap);
+  CV_REQUIRE(campaign != NULL);
   *campaign = (struct cv_found_campaign){.number = strtoull(field[3], NULL, 10),
                                          .releases = strtoull(field[5], NULL, 10),
                                          .plans = strtoull(field[7], NULL, 10)};
@@ -72,6 +65,7 @@ void cv_findings_line(void *data, char *line) {
       *at++ = '\0';
     }
   }
+  /* A fact feeds the comparison of parties and is not shown; any other line with a known level is a finding. */
   if (n >= 9 && strcmp(field[0], "fact") == 0 && strcmp(field[1], "campaign") == 0) {
     take_campaign(findings, field);
   } else if (n >= 3 && strcmp(field[0], "fact") == 0 && strcmp(field[1], "live") == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program found in its own state, and what we found ourselves (common/base/finding.h has the lines). */
+/* Findings of `crowdveil doctor`: its own, and those that a program prints with --examine (common/base/finding.h). */
 #ifndef CV_LAUNCHER_FINDINGS_H
 #define CV_LAUNCHER_FINDINGS_H
 
@@ -15,9 +15,9 @@ struct cv_found {
   char *what, *advice; /* owned */
 };
 
-/* A campaign at one of the parties. */
+/* A campaign as one party has it. */
 struct cv_found_campaign {
-  char broker[CV_NAME_BYTES]; /* "-" in a broker's own */
+  char broker[CV_NAME_BYTES]; /* "-" in the broker's own lines */
   char state[32];
   uint64_t number, releases, plans;
   char releases_hash[65], plans_hash[65];
@@ -26,23 +26,24 @@ struct cv_found_campaign {
 struct cv_findings {
   struct cv_found *found;
   size_t count, cap;
-  struct cv_found_campaign *campaign; /* of the program that was examined last */
+  struct cv_found_campaign *campaign; /* of the program examined last */
   size_t campaigns, campaigns_cap;
   char live[256]; /* admin socket of a running program; "" if it has none */
   bool is_live;
-  bool is_read;   /* its campaigns are all there are, */
-  uint64_t gone;  /* but for those up to this number that were purged or are forgotten */
-  char party[64]; /* whose findings come */
+  bool is_read;   /* `campaign` is complete, */
+  uint64_t gone;  /* except for campaigns up to this number, which may have been purged or forgotten */
+  char party[64]; /* the party of the findings that are added next */
 };
 
 void cv_findings_fini(struct cv_findings *findings);
-/* One of the present party: `fmt` is what was found, `advice` (may be "") what to do about it. */
+/* Adds a finding about the current party: `fmt` is what was found, `advice` (may be "") what to do about it. */
 void cv_findings_add(struct cv_findings *findings, enum cv_finding level, const char *advice, const char *fmt, ...)
     CV_PRINTF(4, 5);
-/* A cv_program_line_fn. */
+/* A cv_program_line_fn: parses one line of --examine. Ignores unknown lines. */
 void cv_findings_line(void *data, char *line);
-/* Warnings and what is wrong. */
+/* Returns the number of problems: findings of level warning or wrong. */
 size_t cv_findings_bad(const struct cv_findings *findings);
+/* Prints a text for people, or one JSON object per line. */
 void cv_findings_print(const struct cv_findings *findings, bool json);
 
 #endif

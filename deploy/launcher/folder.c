@@ -30,7 +30,7 @@ static enum cv_err make_temporary(struct cv_folder *ret, struct cv_why *why) {
   (void)snprintf(folder.path, sizeof(folder.path), "%s/crowdveil-XXXXXX",
                  parent != NULL && parent[0] == '/' ? parent : "/tmp");
   if (mkdtemp(folder.path) == NULL) {
-    return cv_fail(why, CV_ERR_IO, "%s: a folder cannot be made: %s", folder.path, strerror(errno));
+    return cv_fail(why, CV_ERR_IO, "%s: cannot make the folder: %s", folder.path, strerror(errno));
   }
   *ret = folder;
   return CV_OK;
@@ -43,13 +43,13 @@ enum cv_err cv_folder_make(const char *path, struct cv_folder *ret, struct cv_wh
     return make_temporary(ret, why);
   }
   if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-    return cv_fail(why, CV_ERR_IO, "%s: the folder cannot be made: %s", path, strerror(errno));
+    return cv_fail(why, CV_ERR_IO, "%s: cannot make the folder: %s", path, strerror(errno));
   }
   if (realpath(path, absolute) == NULL || strlen(absolute) + 64 > sizeof(folder.path)) {
-    return cv_fail(why, CV_ERR_IO, "%s: no usable path for a folder", path);
+    return cv_fail(why, CV_ERR_IO, "%s: the path does not exist or is too long", path);
   }
   if (!is_empty(absolute)) {
-    return cv_fail(why, CV_ERR_EXISTS, "%s: not empty; expected a folder that is new or empty", path);
+    return cv_fail(why, CV_ERR_EXISTS, "%s: not empty; expected a new or empty folder", path);
   }
   memcpy(folder.path, absolute, strlen(absolute) + 1);
   *ret = folder;
@@ -77,7 +77,7 @@ enum cv_err cv_folder_write(const char *path, const char *text, struct cv_why *w
   }
   bool written = fputs(text, file) >= 0;
   if (fclose(file) != 0 || !written) {
-    return cv_fail(why, CV_ERR_IO, "%s: it cannot be written: %s", path, strerror(errno));
+    return cv_fail(why, CV_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
   }
   return CV_OK;
 }

@@ -11,7 +11,7 @@
 void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *table, const struct cv_prepared *prepared,
                     bool is_seed_known) {
   *follow = (struct cv_follow){.table = table, .status = 1};
-  cv_progress_view_init(&follow->view, stdout);
+  cv_view_init(&follow->view, stdout);
   if (prepared != NULL) {
     const struct cv_items *items = &prepared->file.items;
     bool is_drawn =
@@ -35,7 +35,7 @@ void cv_follow_fini(struct cv_follow *follow) {
 
 static enum cv_answer conclude(struct cv_follow *follow) {
   cv_table_print(&follow->outcome, stdout);
-  follow->status = cv_end_status(follow->outcome.progress.end);
+  follow->status = cv_launcher_end_status(follow->outcome.progress.end);
   return CV_ANSWER_DONE;
 }
 
@@ -45,23 +45,25 @@ static enum cv_answer fail(const struct cv_follow *follow, const char *line) {
 }
 
 static enum cv_answer on_description(struct cv_follow *follow, const struct cv_spec *spec) {
-  cv_spec_fini(&follow->described); /* told again after a reconnection */
+  cv_spec_fini(&follow->described); /* sent again after a reconnection */
   return cv_spec_copy(spec, &follow->described) == CV_OK ? CV_ANSWER_MORE : fail(follow, cv_err_text(CV_ERR_NOMEM));
 }
 
+/* Returns true if the file can be this campaign's: name, number of arms and policy are the same. */
 static bool is_of(const struct cv_spec *file, const struct cv_follow *follow, const struct cv_progress *progress) {
   const struct cv_spec *described = &follow->described;
   return file->arms == progress->arms && strcmp(file->name, progress->name) == 0 &&
          (described->arms == 0 || strcmp(file->policy.name, described->policy.name) == 0);
 }
 
-/* The file's names and truth, if it is this campaign's; the rest as described: the file may draw its costs anew. */
+/* Takes names and truth from the file, if it is this campaign's; the rest from the description, since the file may draw
+ * other costs. */
 static void choose_known(struct cv_follow *follow, const struct cv_progress *progress) {
   struct cv_outcome_known *known = &follow->known;
   const struct cv_spec *described = follow->described.arms == progress->arms ? &follow->described : NULL;
   if (known->spec != NULL && !is_of(known->spec, follow, progress)) {
     (void)cv_command_fail(follow->table, 0,
-                          "the file is left out: it is of campaign \"%s\", %u arms, policy %s; expected \"%s\", %u "
+                          "ignoring the file of campaign \"%s\", %u arms, policy %s; expected that of \"%s\", %u "
                           "arms%s%s",
                           known->spec->name, known->spec->arms, known->spec->policy.name, progress->name,
                           progress->arms, described == NULL ? "" : ", policy ",
@@ -80,14 +82,15 @@ static void choose_known(struct cv_follow *follow, const struct cv_progress *pro
 static enum cv_answer on_finished(struct cv_follow *follow, struct cv_client *client,
                                   const struct cv_finished *finished) {
   if (follow->is_finished) {
-    return CV_ANSWER_MORE; /* told again after a reconnection */
+    return CV_ANSWER_MORE; /* sent again after a reconnection */
   }
   choose_known(follow, &finished->progress);
-  cv_progress_end(&follow->view);
+  cv_view_end(&follow->view);
   if (cv_outcome_init(&follow->outcome, finished, &follow->known) != CV_OK) {
     return fail(follow, cv_err_text(CV_ERR_NOMEM));
   }
   follow->is_finished = true;
+  /* Without the order of the pulls, regret against an adversary is unknown: request the export first. */
   if (follow->adversary == NULL) {
     return conclude(follow);
   }
@@ -116,7 +119,7 @@ enum cv_answer cv_follow_answer(struct cv_follow *follow, struct cv_client *clie
       return follow->is_finished && follow->adversary != NULL ? on_part(follow, &frame->as.part) : CV_ANSWER_MORE;
     case CV_ORDER_PROGRESS:
       if (!follow->is_finished) {
-        cv_progress_show(&follow->view, &frame->as.progress, cv_clock_mono_ms());
+        cv_view_show(&follow->view, &frame->as.progress, cv_clock_mono_ms());
       }
       return CV_ANSWER_MORE;
     default:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/hindsight.h"
 
+/* Finds the single arm with the highest total gain over the played rounds. */
 static void find_best(const struct cv_adversary *adversary, struct cv_hindsight *sum) {
   for (uint32_t arm = 0; arm < adversary->arms; arm++) {
     double total = cv_adversary_total(adversary, arm, sum->rounds);
@@ -14,13 +15,14 @@ static void find_best(const struct cv_adversary *adversary, struct cv_hindsight 
 struct cv_hindsight cv_hindsight_of(const struct cv_adversary *adversary, const struct cv_export *export) {
   struct cv_hindsight sum = {.is_known = true};
   uint32_t before = UINT32_MAX;
-  uint64_t released = export->progress.releases; /* one for each want */
+  uint64_t released = export->progress.releases; /* each release answers one want */
   for (size_t p = 0; p < export->plans && export->plan[p].wants <= released; p++) {
     const struct cv_plan *plan = &export->plan[p];
     released -= plan->wants;
     for (uint32_t w = 0; w < plan->wants; w++) {
       const struct cv_want *want = &plan->want[w];
       for (uint32_t i = 0; i < want->tokens && want->arm < adversary->arms; i++, before = want->arm) {
+        /* With switching costs the gain depends on the previous pull. */
         bool switched = before != UINT32_MAX && before != want->arm;
         sum.gained += cv_adversary_gain(adversary, want->arm, ++sum.rounds, switched);
       }
@@ -34,7 +36,7 @@ enum cv_err cv_hindsight_take(const struct cv_adversary *adversary, struct cv_ex
                               const struct cv_part *part, struct cv_hindsight *ret, struct cv_why *why) {
   enum cv_err err = cv_export_add(export, part);
   if (err != CV_OK) {
-    return cv_fail(why, err, "the broker's export cannot be taken: %s", cv_err_text(err));
+    return cv_fail(why, err, "the broker sent an invalid export: %s", cv_err_text(err));
   }
   if (export->complete) {
     *ret = cv_hindsight_of(adversary, export);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON that is whole or not there: as soon as memory runs out it is NULL, and so is all that it is put into. Both take
- * what they are given.
+ * Builds JSON without a check after each step: out of memory the result is NULL, and NULL propagates to everything
+ * built from it. Both functions take ownership of their arguments.
  */
 #ifndef CV_LAUNCHER_JSON_H
 #define CV_LAUNCHER_JSON_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil ledger: what a campaign has cost, or would cost at most. */
+/* crowdveil ledger: the privacy budget that a campaign has spent, or could spend at most. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,14 +7,14 @@
 
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
-#include "deploy/launcher/prepare.h"
 #include "deploy/launcher/statement.h"
+#include "prepare/prepare.h"
 
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
 static const char *const formats[] = {"table", "json", "csv", NULL};
 
 struct settings {
-  struct cv_client_settings link;
+  struct cv_client_settings client;
   char *plan, *file;
   uint64_t seed;
   int format;
@@ -22,26 +22,26 @@ struct settings {
 };
 
 static const struct cv_config_rule rules[] = {
-    CV_CLIENT_RULES(struct settings, link),
+    CV_CLIENT_RULES(struct settings, client),
     {.key = "plan",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, plan),
-     .help = "a campaign file: what it could cost at most at this broker, which is asked and stores nothing"},
+     .help = "campaign file: show what it could spend at most at this broker, which stores nothing"},
     {.key = "file",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, file),
-     .help = "the campaign's file, for what a row and a person of its data are charged"},
+     .help = "the campaign's file, to show the charge of a row and a person of its data"},
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, seed),
      .high = 9e15,
-     .help = "the seed that the workers were given, with --file: how often each row was used"},
+     .help = "with --file: the seed of the workers, to count how often each row was used"},
     {.key = "format",
      .type = CV_CONFIG_WORD,
      .offset = offsetof(struct settings, format),
      .choices = formats,
      .fallback = "table",
-     .help = "how to print it"},
+     .help = "format of the output"},
     {.key = "json",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, json),
@@ -52,17 +52,18 @@ static const struct cv_config_rule rules[] = {
 static const struct cv_config_table table = {
     .program = "crowdveil ledger",
     .arguments = "[CAMPAIGN]",
-    .about = "shows what a campaign has spent and what that guarantees; your newest one if no number is given",
+    .about =
+        "shows the privacy budget that a campaign has spent and what it guarantees; without CAMPAIGN your newest one",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
 
 struct asking {
   const struct settings *settings;
-  const struct cv_prepared *prepared; /* the plan's or campaign's; or NULL */
+  const struct cv_prepared *prepared; /* the file of --plan or --file, or NULL */
 };
 
-/* What was spent on the tokens of an arm is what each of them was charged. */
+/* The exposure of a campaign that has begun. What is spent on an arm is the charge of each of its tokens. */
 static enum cv_err find_past(const struct asking *asking, const struct cv_statement *statement,
                              struct cv_exposure *ret) {
   const struct cv_spec *spec = &asking->prepared->file.spec;
@@ -86,7 +87,7 @@ static enum cv_err find_past(const struct asking *asking, const struct cv_statem
   return err;
 }
 
-/* *ret_known is false if there is no file, or it is another campaign's, which is said. */
+/* *ret_known is false without a file, or with one of another campaign, which is reported and ignored. */
 static enum cv_err find_exposure(const struct asking *asking, const struct cv_statement *statement, bool *ret_known,
                                  struct cv_exposure *ret) {
   const struct cv_spec *spec = asking->prepared == NULL ? NULL : &asking->prepared->file.spec;
@@ -99,14 +100,14 @@ static enum cv_err find_exposure(const struct asking *asking, const struct cv_st
   }
   if (spec->arms != statement->arms || strcmp(spec->name, statement->name) != 0) {
     *ret_known = false;
-    (void)cv_command_fail(&table, 0,
-                          "the file is left out: it is of campaign \"%s\", %u arms; expected \"%s\", %u arms",
+    (void)cv_command_fail(&table, 0, "ignoring the file of campaign \"%s\", %u arms; expected that of \"%s\", %u arms",
                           spec->name, spec->arms, statement->name, statement->arms);
     return CV_OK;
   }
   return find_past(asking, statement, ret);
 }
 
+/* --json and --format json are the same. */
 static enum cv_err print(const struct asking *asking, const struct cv_statement *statement) {
   const struct settings *settings = asking->settings;
   struct cv_exposure exposure;
@@ -114,12 +115,12 @@ static enum cv_err print(const struct asking *asking, const struct cv_statement 
   CV_TRY(find_exposure(asking, statement, &is_known, &exposure));
   const struct cv_exposure *known = is_known ? &exposure : NULL;
   if (settings->json || settings->format == FORMAT_JSON) {
-    return cv_statement_write_json(statement, known, stdout);
+    return cv_launcher_statement_write_json(statement, known, stdout);
   }
   if (settings->format == FORMAT_CSV) {
-    cv_statement_write_csv(statement, stdout);
+    cv_launcher_statement_write_csv(statement, stdout);
   } else {
-    cv_statement_print(statement, known, stdout);
+    cv_launcher_statement_print(statement, known, stdout);
   }
   return CV_OK;
 }
@@ -145,16 +146,17 @@ static int ask(struct settings *settings, const char *word) {
   struct asking asking = {.settings = settings};
   struct cv_why why;
   if (settings->plan != NULL && word != NULL) {
-    return cv_command_fail(&table, 2, "a campaign's number does not go with --plan; expected one of them");
+    return cv_command_fail(&table, 2, "CAMPAIGN cannot be used with --plan; expected one of them");
   }
-  if (word != NULL && cv_command_number(word, &request.as.ledger.campaign, &why) != CV_OK) {
+  /* Without a number the request is for campaign 0, which is the newest one. */
+  if (word != NULL && cv_launcher_number(word, &request.as.ledger.campaign, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
   if (settings->plan != NULL && settings->file != NULL) {
-    return cv_command_fail(&table, 2, "--file does not go with --plan; expected one of them");
+    return cv_command_fail(&table, 2, "--file cannot be used with --plan; expected one of them");
   }
   if (file == NULL) {
-    return cv_client_run(&table, &settings->link, &request, on_answer, &asking);
+    return cv_client_run(&table, &settings->client, &request, on_answer, &asking);
   }
   if (cv_prepare(file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
@@ -162,12 +164,12 @@ static int ask(struct settings *settings, const char *word) {
   asking.prepared = &prepared;
   request.as.ledger.has_plan = settings->plan != NULL;
   request.as.ledger.plan = settings->plan != NULL ? prepared.file.spec : (struct cv_spec){0};
-  int status = cv_client_run(&table, &settings->link, &request, on_answer, &asking);
+  int status = cv_client_run(&table, &settings->client, &request, on_answer, &asking);
   cv_prepared_fini(&prepared);
   return status;
 }
 
-int cv_command_ledger(int argc, char **argv) {
+int cv_launcher_ledger(int argc, char **argv) {
   struct settings settings = {.seed = CV_SEED_NONE};
   const char *words[CV_WORDS_MAX] = {0};
   int status = cv_command_options(&table, argc, argv, 0, 1, words, &settings);

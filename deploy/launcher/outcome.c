@@ -6,14 +6,16 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/text.h"
 #include "deploy/launcher/progress.h"
 #include "worker/quality/truth.h"
 
+/* The order of a ranking: class, then mean, then number. */
 static int compare(const void *a, const void *b, void *data) {
   const struct cv_standing *standing = data;
   const struct cv_standing *x = &standing[*(const uint32_t *)a], *y = &standing[*(const uint32_t *)b];
   if (x->rank_class != y->rank_class) {
-    return x->rank_class - 1 < y->rank_class - 1 ? -1 : 1; /* 0, undecided, comes last */
+    return x->rank_class - 1 < y->rank_class - 1 ? -1 : 1; /* class 0, undecided, wraps around and comes last */
   }
   if (x->mean < y->mean || x->mean > y->mean) {
     return x->mean > y->mean ? -1 : 1;
@@ -21,6 +23,7 @@ static int compare(const void *a, const void *b, void *data) {
   return x->arm < y->arm ? -1 : 1;
 }
 
+/* The order of other outcomes: most tokens first, then number. */
 static int compare_pulls(const void *a, const void *b, void *data) {
   const struct cv_standing *standing = data;
   const struct cv_standing *x = &standing[*(const uint32_t *)a], *y = &standing[*(const uint32_t *)b];
@@ -30,6 +33,7 @@ static int compare_pulls(const void *a, const void *b, void *data) {
   return x->arm < y->arm ? -1 : 1;
 }
 
+/* An arm without a standing keeps the zero standing: class 0, undecided. Unknown arms are ignored. */
 static void take_standings(struct cv_outcome *outcome, const struct cv_finished *finished) {
   for (uint32_t i = 0; i < outcome->arms; i++) {
     outcome->standing[i].arm = outcome->order[i] = i;
@@ -56,6 +60,7 @@ static enum cv_err take_costs(struct cv_outcome *outcome, const struct cv_spec *
   return CV_OK;
 }
 
+/* Copies the true means; for a ranking also computes the true classes, which needs the policy's alpha. */
 static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
   const struct cv_param *alpha = known->spec == NULL ? NULL : cv_params_find(&known->spec->policy.params, "alpha");
   bool is_ranking = outcome->kind == CV_POLICY_RANKING;
@@ -116,7 +121,7 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
   }
   take_standings(outcome, finished);
   outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
-  outcome->is_exact = known->spec != NULL && strcmp(known->spec->mechanism.name, "none") == 0;
+  outcome->is_exact = known->spec != NULL && !cv_spec_has_noise(known->spec);
   for (uint32_t i = 0; i < arms; i++) {
     if (known->name != NULL) {
       outcome->name[i] = known->name[i];
@@ -157,12 +162,12 @@ uint32_t cv_outcome_undecided(const struct cv_outcome *outcome) {
   return undecided;
 }
 
-int cv_end_status(enum cv_end end) {
+int cv_launcher_end_status(enum cv_end end) {
   bool is_limit = end == CV_END_TOKENS || end == CV_END_DEADLINE || end == CV_END_LEDGER || end == CV_END_BUDGET;
   return end == CV_END_COMPLETE || is_limit ? 0 : 1;
 }
 
-/* ---- for a person ---- */
+/* ---- printing ---- */
 
 int cv_outcome_columns(const struct cv_outcome *outcome) {
   size_t columns = 4;

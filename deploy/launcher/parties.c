@@ -17,7 +17,7 @@ struct range {
   uint64_t first, last;
 };
 
-/* The ids that program `number` speaks for. */
+/* The worker ids of program `number`. The first gateways take one more worker each if the division has a remainder. */
 static struct range share_of(const struct cv_parties *parties, uint32_t number) {
   uint64_t shared = parties->workers - parties->alone;
   if (number > parties->gateways) {
@@ -30,10 +30,10 @@ static struct range share_of(const struct cv_parties *parties, uint32_t number) 
   return (struct range){before + 1, before + each + (number - 1 < more)};
 }
 
-/* With the separator of a certificate or of a folder: "worker/1000", "gateway-1-500". */
-static struct cv_party_name identity_of(const struct cv_parties *parties, uint32_t number, char separator) {
+/* With the separator of a certificate name ("worker/1000") or of a folder ("gateway-1-500"). */
+static struct cv_parties_label identity_of(const struct cv_parties *parties, uint32_t number, char separator) {
   struct range range = share_of(parties, number);
-  struct cv_party_name name;
+  struct cv_parties_label name;
   if (number > parties->gateways) {
     (void)snprintf(name.text, sizeof(name.text), "worker%c%" PRIu64, separator, range.first);
   } else {
@@ -42,8 +42,8 @@ static struct cv_party_name identity_of(const struct cv_parties *parties, uint32
   return name;
 }
 
-struct cv_party_name cv_parties_name(const struct cv_parties *parties, uint32_t number) {
-  struct cv_party_name name;
+struct cv_parties_label cv_parties_name(const struct cv_parties *parties, uint32_t number) {
+  struct cv_parties_label name;
   if (number > parties->gateways) {
     return identity_of(parties, number, '-');
   }
@@ -51,6 +51,7 @@ struct cv_party_name cv_parties_name(const struct cv_parties *parties, uint32_t 
   return name;
 }
 
+/* `dialled`: the party accepts connections, so its certificate needs host names. */
 static enum cv_err issue(const struct cv_parties *parties, const char *identity, bool dialled, struct cv_why *why) {
   static const char *const hosts[] = {"localhost", "127.0.0.1"};
   const struct cv_pki_request request = {
@@ -77,7 +78,7 @@ enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why
   return CV_OK;
 }
 
-void cv_parties_files(const struct cv_parties *parties, const char *party, struct cv_party_files *ret) {
+void cv_parties_files(const struct cv_parties *parties, const char *party, struct cv_parties_paths *ret) {
   char name[192];
   (void)snprintf(name, sizeof(name), "tls/%s/ca.pem", party);
   (void)snprintf(ret->ca, sizeof(ret->ca), "%s", cv_folder_file(parties->folder, name));
@@ -87,10 +88,10 @@ void cv_parties_files(const struct cv_parties *parties, const char *party, struc
   (void)snprintf(ret->key, sizeof(ret->key), "%s", cv_folder_file(parties->folder, name));
 }
 
-/* ---- configurations: JSON is YAML, and jansson knows how to quote ---- */
+/* ---- configurations: written as JSON, which is YAML and quoted by jansson ---- */
 
 static json_t *tls_of(const struct cv_parties *parties, const char *party) {
-  struct cv_party_files files;
+  struct cv_parties_paths files;
   cv_parties_files(parties, party, &files);
   return json_pack("{s:s, s:s, s:s}", "ca", files.ca, "cert", files.cert, "key", files.key);
 }
@@ -99,14 +100,14 @@ static void put_path(const struct cv_parties *parties, json_t *config, const cha
   (void)json_object_set_new(config, key, json_string(cv_folder_file(parties->folder, name)));
 }
 
-/* A Unix socket's path has to be short. */
+/* Sets the admin socket, unless its path is too long for a Unix socket. */
 static void put_socket(const struct cv_parties *parties, json_t *config, const char *name) {
   if (strlen(cv_folder_file(parties->folder, name)) < SOCKET_BYTES) {
     put_path(parties, config, "admin", name);
   }
 }
 
-/* The limit is none unless the campaign's privatizer names a delta. */
+/* Sets the limit of delta if the campaign's privatizer has one. */
 static void put_delta(json_t *limits, const struct cv_spec *spec) {
   const struct cv_param *delta = cv_params_find(&spec->privatizer.params, "delta");
   if (delta != NULL && !delta->is_text) {
@@ -135,7 +136,7 @@ enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct
 }
 
 enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty,
-                                    const struct cv_broker_risks *risks, struct cv_why *why) {
+                                    const struct cv_launcher_risks *risks, struct cv_why *why) {
   json_t *limits = json_pack("{s:i, s:i, s:i, s:I, s:i}", "epsilon", 4000, "worker_epsilon", 4000, "release_tokens", 1,
                              "tokens", (json_int_t)1000000000000, "chunks", 65536);
   json_t *config =
@@ -160,9 +161,10 @@ enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char
 }
 
 enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t number,
-                                    const struct cv_worker_work *work, struct cv_why *why) {
-  struct cv_party_name name = cv_parties_name(parties, number);
+                                    const struct cv_launcher_work *work, struct cv_why *why) {
+  struct cv_parties_label name = cv_parties_name(parties, number);
   char file[64];
+  /* The worker accepts exactly the privatizer and mechanism of this campaign. */
   json_t *accept = json_pack("{s:s, s:s, s:i, s:i}", "privatizers", work->spec->privatizer.name, "mechanisms",
                              work->spec->mechanism.name, "epsilon", 4000, "tokens", 0);
   put_delta(accept, work->spec);

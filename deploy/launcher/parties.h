@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A deployment's folder: pki/ with the CA; tls/ with a folder of certificates for each party, which may read all that
- * lies there; broker/ and thirdparty/, each the state of one party; anchor/ and keys/, which the broker keeps apart
- * from its state; a configuration and a log per program.
+ * The folder of a deployment: pki/ with the CA; tls/ with a folder of certificates for each party; broker/ and
+ * thirdparty/ with the state of these parties; anchor/ and keys/, which the broker keeps outside its state; one
+ * configuration file and one log per program.
  */
 #ifndef CV_LAUNCHER_PARTIES_H
 #define CV_LAUNCHER_PARTIES_H
@@ -12,52 +12,53 @@
 #include "common/base/spec.h"
 #include "deploy/launcher/folder.h"
 
-/* The names in their certificates. */
+/* The names in the certificates. */
 #define CV_PARTIES_THIRDPARTY "main"
 #define CV_PARTIES_BROKER     "main"
 #define CV_PARTIES_REQUESTER  "local"
 
 struct cv_parties {
   const struct cv_folder *folder;
-  uint32_t gateways, alone; /* programs for workers: gateways, and workers with a program each of their own */
-  uint64_t workers; /* at least gateways + alone; the last are alone, the others shared out evenly to the gateways */
-  uint64_t before;  /* ids below those of the first worker: it is before + 1 */
+  uint32_t gateways, alone; /* numbers of gateways and of workers with their own process */
+  uint64_t workers; /* at least gateways + alone; the last `alone` are alone, the gateways share the others evenly */
+  uint64_t before;  /* the first worker's id is before + 1 */
 };
 
-/* Folders, CA and certificates: broker/main, thirdparty/main, requester/local, one for each program for workers. */
+/* Makes folders, CA and certificates: broker/main, thirdparty/main, requester/local, one per gateway or worker. */
 CV_MUST_USE enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why);
 
-struct cv_party_files {
+struct cv_parties_paths {
   char ca[1200], cert[1200], key[1200];
 };
-/* The files of "requester-local" and the like. */
-void cv_parties_files(const struct cv_parties *parties, const char *party, struct cv_party_files *ret);
+/* Returns the paths of a party's TLS files; `party` is "requester-local", "broker-main" and so on. */
+void cv_parties_files(const struct cv_parties *parties, const char *party, struct cv_parties_paths *ret);
 
-/* Each writes a configuration; the broker permits whatever this campaign asks for, since its requester runs it. */
+/* The next functions write configuration files. The broker permits everything that this campaign requests, since one
+ * person runs both. */
 CV_MUST_USE enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct cv_why *why);
-/* What a broker does only when told to. */
-struct cv_broker_risks {
-  const struct cv_spec *spec; /* the campaign's, which gets the delta and the trust that it names and no more */
+/* What a broker permits only if its configuration says so. */
+struct cv_launcher_risks {
+  const struct cv_spec *spec; /* the campaign's spec: the broker permits its delta and its trust, no more */
   const uint64_t *noise_seed; /* NULL: none */
-  bool mechanisms;            /* that tell more than they say */
+  bool mechanisms;            /* permit mechanisms that exceed their stated epsilon */
 };
 CV_MUST_USE enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty,
-                                                const struct cv_broker_risks *risks, struct cv_why *why);
-/* A program for workers, the gateways first: "gateway-1", "worker-1000". */
-struct cv_party_name {
+                                                const struct cv_launcher_risks *risks, struct cv_why *why);
+/* Name of a gateway or worker program: "gateway-1", "worker-1000". */
+struct cv_parties_label {
   char text[40];
 };
-/* `number` from 1 to gateways + alone. */
-struct cv_party_name cv_parties_name(const struct cv_parties *parties, uint32_t number);
-struct cv_worker_work {
-  const char *broker;   /* its address */
-  const char *campaign; /* the file, absolute */
+/* `number` is from 1 to gateways + alone; the gateways come first. */
+struct cv_parties_label cv_parties_name(const struct cv_parties *parties, uint32_t number);
+struct cv_launcher_work {
+  const char *broker;   /* HOST:PORT */
+  const char *campaign; /* campaign file, absolute path */
   const struct cv_spec *spec;
-  const uint64_t *seed; /* NULL: the file's */
-  bool remembers;       /* which rows it has given: it has a state folder */
+  const uint64_t *seed; /* NULL: that of the file */
+  bool remembers;       /* has a state folder, to remember which rows were given */
 };
-/* NAME.yaml of cv_parties_name(), and a folder NAME for its socket and, if it remembers, its state. */
+/* Writes NAME.yaml (NAME from cv_parties_name()) and makes the folder NAME for the admin socket and the state. */
 CV_MUST_USE enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t number,
-                                                const struct cv_worker_work *work, struct cv_why *why);
+                                                const struct cv_launcher_work *work, struct cv_why *why);
 
 #endif

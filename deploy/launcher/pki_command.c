@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil pki: one folder with the CA and every certificate that it has issued. */
+/* crowdveil pki: makes a CA in a folder and issues certificates. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,44 +27,44 @@ static const struct cv_config_rule rules[] = {
     {.key = "out",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, out),
-     .help = "issue: folder for what is issued; the CA's own if not given"},
+     .help = "issue: folder for certificate and key (default: the CA's)"},
     {.key = "host",
      .type = CV_CONFIG_TEXT,
      .offset = offsetof(struct settings, host),
-     .help = "issue: host names and IP addresses of a party that others dial, with commas"},
+     .help = "issue: host names and IP addresses of a party that accepts connections, separated by commas"},
     {.key = "name",
      .type = CV_CONFIG_TEXT,
      .offset = offsetof(struct settings, name),
      .fallback = "Crowdveil CA",
-     .help = "ca, make: what the certificate of the CA shows"},
+     .help = "ca, make: name in the CA's certificate"},
     {.key = "days",
      .type = CV_CONFIG_REAL,
      .offset = offsetof(struct settings, days),
      .low = -36500,
      .high = 36500,
      .fallback = "365",
-     .help = "days until it expires; make: neither later than the CA"},
+     .help = "days until the certificate expires; make: at the latest with the CA"},
     {.key = "seconds",
      .type = CV_CONFIG_REAL,
      .offset = offsetof(struct settings, seconds),
      .low = -3e9,
      .high = 3e9,
-     .help = "the same in seconds, for tests; negative: expired that long ago"},
+     .help = "the same in seconds, for tests; negative: already expired"},
     {.key = "renew",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, renew),
      .fallback = "false",
-     .help = "issue: permit an identity that has a certificate already; make: issue anew what is there"},
+     .help = "issue: permit an identity that already has a certificate; make: replace valid certificates"},
 };
 
 static const struct cv_config_table table = {
     .program = "crowdveil pki",
     .arguments = "ca | issue ROLE/NAME | make ROLE/NAME[@HOST[,HOST]...]=FOLDER...",
     .about =
-        "makes a CA, and issues certificates for requester/NAME, worker/ID, gateway/FIRST-LAST, broker/NAME and\n"
-        "thirdparty/NAME. ca makes a CA, issue one certificate; neither overwrites a file. make brings about a whole\n"
-        "deployment, up to 256 parties: a CA if there is none, and in each FOLDER ca.pem, cert.pem and key.pem. What\n"
-        "is there and good stays; what has expired, or is half done, is issued anew.",
+        "makes a CA and issues certificates for requester/NAME, worker/ID, gateway/FIRST-LAST, broker/NAME and\n"
+        "thirdparty/NAME. ca makes a CA; issue makes one certificate; neither overwrites a file. make sets up a whole\n"
+        "deployment of up to 256 parties: a CA, unless there is one, and in each FOLDER ca.pem, cert.pem and key.pem.\n"
+        "make keeps valid certificates and replaces expired or incomplete ones.",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -73,7 +73,7 @@ static int make_ca(const struct settings *settings, int64_t valid_s) {
   struct cv_why why;
   enum cv_err err = cv_pki_make_ca(settings->dir, settings->name, valid_s, &why);
   if (err == CV_ERR_EXISTS) {
-    return cv_command_fail(&table, 1, "%s: there is a CA already; expected a folder without one", settings->dir);
+    return cv_command_fail(&table, 1, "%s: the folder already has a CA; expected a folder without one", settings->dir);
   }
   if (err != CV_OK) {
     return cv_command_fail(&table, 1, "%s", why.text);
@@ -106,6 +106,7 @@ static int issue(struct settings *settings, const char *identity, int64_t valid_
   return 0;
 }
 
+/* Prints what make did for a party. */
 static int say(const struct cv_pki_party *party) {
   char until[32] = "";
   time_t seconds = (time_t)party->until_s;
@@ -134,7 +135,7 @@ static int make(const struct settings *settings, const char *const *word, int64_
     parties++;
   }
   if (settings->out != NULL || settings->host != NULL) {
-    return cv_command_fail(&table, 2, "make takes neither --out nor --host; expected both in its words");
+    return cv_command_fail(&table, 2, "make does not take --out or --host; expected ROLE/NAME[@HOST[,HOST]...]=FOLDER");
   }
   if (cv_pki_parties_parse(word, parties, settings->dir, &party, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
@@ -150,6 +151,9 @@ static int make(const struct settings *settings, const char *const *word, int64_
 }
 
 static int run(struct settings *settings, const char *const *word) {
+  if (word[0] == NULL) {
+    return cv_command_fail(&table, 2, "missing ca, issue or make; usage: crowdveil pki %s", table.arguments);
+  }
   int64_t valid_s = isnan(settings->seconds) ? (int64_t)(settings->days * DAY_S) : (int64_t)settings->seconds;
   if (strcmp(word[0], "ca") == 0 && word[1] == NULL) {
     return make_ca(settings, valid_s);
@@ -158,18 +162,20 @@ static int run(struct settings *settings, const char *const *word) {
     return issue(settings, word[1], valid_s);
   }
   if (strcmp(word[0], "make") == 0 && word[1] == NULL) {
-    return cv_command_fail(&table, 2, "make: no party; expected ROLE/NAME[@HOST[,HOST]...]=FOLDER, one or more");
+    return cv_command_fail(&table, 2, "missing party; usage: crowdveil pki make ROLE/NAME[@HOST[,HOST]...]=FOLDER...");
   }
   if (strcmp(word[0], "make") == 0) {
     return make(settings, word + 1, valid_s);
   }
-  return cv_command_fail(&table, 2, "\"%.60s\" is not understood; expected %s", word[0], table.arguments);
+  bool is_known = strcmp(word[0], "ca") == 0 || strcmp(word[0], "issue") == 0;
+  return cv_command_fail(&table, 2, "%s \"%.60s\"; usage: crowdveil pki %s",
+                         is_known ? "wrong arguments of" : "unknown command", word[0], table.arguments);
 }
 
-int cv_command_pki(int argc, char **argv) {
+int cv_launcher_pki(int argc, char **argv) {
   struct settings settings = {.seconds = (double)NAN};
   const char *words[WORDS_MAX + 1] = {0};
-  int status = cv_command_options(&table, argc, argv, 1, WORDS_MAX, words, &settings);
+  int status = cv_command_options(&table, argc, argv, 0, WORDS_MAX, words, &settings);
   if (status < 0) {
     status = run(&settings, words);
   }

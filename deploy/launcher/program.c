@@ -29,7 +29,7 @@ static bool on_path(const char *program, char to[PATH_MAX]) {
   return found;
 }
 
-/* A part's program in a build folder is ../../PART/crowdveil-PART, seen from here. */
+/* In a build folder the program of a part is ../../PART/crowdveil-PART, relative to the folder of this program. */
 bool cv_program_find(const char *program, char self[PATH_MAX], char to[PATH_MAX]) {
   char below[64], folder[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
@@ -43,7 +43,7 @@ bool cv_program_find(const char *program, char self[PATH_MAX], char to[PATH_MAX]
   return try_program(own, "", program, to) || try_program(own, below, program, to) || on_path(program, to);
 }
 
-/* ---- one that is run to its end ---- */
+/* ---- running a program until it ends ---- */
 
 struct run {
   uv_loop_t loop;
@@ -80,7 +80,7 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
   for (ssize_t i = 0; i < n; i++) {
     if (buf->base[i] == '\n') {
       end_line(run);
-    } else if (run->n < CV_PROGRAM_LINE - 1) {
+    } else if (run->n < CV_PROGRAM_LINE - 1) { /* the rest of a longer line is dropped */
       run->line[run->n++] = buf->base[i];
     }
   }
@@ -98,7 +98,7 @@ enum cv_err cv_program_run(const char *program, const char *const *args, cv_prog
   char *argv[CV_PROGRAM_ARGS + 2] = {path};
   struct run run = {.each = each, .data = data, .status = 1};
   if (!cv_program_find(program, self, path)) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "%s is neither next to this program nor on the PATH", program);
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: not found next to this program or on the PATH", program);
   }
   for (size_t i = 0; args[i] != NULL; i++) {
     CV_REQUIRE(i < CV_PROGRAM_ARGS);
@@ -114,6 +114,7 @@ enum cv_err cv_program_run(const char *program, const char *const *args, cv_prog
   const uv_process_options_t options = {
       .file = path, .args = argv, .stdio = stdio, .stdio_count = CV_COUNT(stdio), .exit_cb = on_exit_of};
   int status = uv_spawn(&run.loop, &run.process, &options);
+  /* The loop runs in either case: only it can finish closing the handles. */
   if (status == 0) {
     status = uv_read_start((uv_stream_t *)&run.out, on_room, on_output);
   } else {
@@ -123,7 +124,7 @@ enum cv_err cv_program_run(const char *program, const char *const *args, cv_prog
   (void)uv_run(&run.loop, UV_RUN_DEFAULT);
   (void)uv_loop_close(&run.loop);
   if (status != 0) {
-    return cv_uv_fail(why, status, "%s cannot be started", path);
+    return cv_uv_fail(why, status, "cannot start %s", path);
   }
   *ret_status = run.status;
   return CV_OK;

@@ -23,26 +23,19 @@ struct cv_count_text cv_count_text(uint64_t count) {
   return out;
 }
 
-size_t cv_text_columns(const char *text) {
-  size_t columns = 0;
-  for (; *text != '\0'; text++) {
-    columns += ((unsigned char)*text & 0xc0) != 0x80;
-  }
-  return columns;
-}
-
-double cv_progress_rate(const struct cv_progress *progress) {
+double cv_view_rate(const struct cv_progress *progress) {
   return progress->elapsed_ms == 0 ? 0 : (double)progress->tokens * 1000 / (double)progress->elapsed_ms;
 }
 
-void cv_progress_line(const struct cv_progress *progress, char *to, size_t size) {
+void cv_view_line(const struct cv_progress *progress, char *to, size_t size) {
   char done[64], pace[CV_NAME_BYTES + 32], line[700];
   if (progress->decided > 0) {
     (void)snprintf(done, sizeof(done), "%u of %u ranked, class %u", progress->decided, progress->arms,
                    progress->classes);
-  } else { /* a ranking before its first class, or a policy that ranks nothing */
+  } else { /* a ranking without a class yet, or a policy that does not rank */
     (void)snprintf(done, sizeof(done), "plan %s", cv_count_text(progress->plans).text);
   }
+  /* Why there is no progress matters more than the rate. */
   if (!progress->thirdparty_connected) {
     (void)snprintf(pace, sizeof(pace), "no third-party yet");
   } else if (progress->waits_for[0] != '\0') {
@@ -50,7 +43,7 @@ void cv_progress_line(const struct cv_progress *progress, char *to, size_t size)
   } else if (progress->workers == 0) {
     (void)snprintf(pace, sizeof(pace), "no workers yet");
   } else {
-    (void)snprintf(pace, sizeof(pace), "%s/s", cv_count_text((uint64_t)(cv_progress_rate(progress) + 0.5)).text);
+    (void)snprintf(pace, sizeof(pace), "%s/s", cv_count_text((uint64_t)(cv_view_rate(progress) + 0.5)).text);
   }
   if (progress->budget_micro > 0) {
     (void)snprintf(line, sizeof(line), "paid %.10g of %.10g   %s tokens   %s   %.1f s",
@@ -65,24 +58,24 @@ void cv_progress_line(const struct cv_progress *progress, char *to, size_t size)
   to[n] = '\0';
 }
 
-void cv_progress_view_init(struct cv_progress_view *view, FILE *to) {
-  *view = (struct cv_progress_view){.to = to, .is_terminal = isatty(fileno(to)) == 1};
+void cv_view_init(struct cv_view *view, FILE *to) {
+  *view = (struct cv_view){.to = to, .is_terminal = isatty(fileno(to)) == 1};
 }
 
-void cv_progress_show(struct cv_progress_view *view, const struct cv_progress *progress, uint64_t now_ms) {
+void cv_view_show(struct cv_view *view, const struct cv_progress *progress, uint64_t now_ms) {
   uint64_t pause_ms = view->is_terminal ? TERMINAL_MS : PLAIN_MS;
   char line[COLUMNS + 1];
   if (view->shown_ms != 0 && now_ms - view->shown_ms < pause_ms) {
     return;
   }
   view->shown_ms = now_ms;
-  cv_progress_line(progress, line, sizeof(line));
+  cv_view_line(progress, line, sizeof(line));
   (void)fprintf(view->to, view->is_terminal ? "\r%s\033[K" : "%s\n", line);
   view->is_open = view->is_terminal;
   (void)fflush(view->to);
 }
 
-void cv_progress_end(struct cv_progress_view *view) {
+void cv_view_end(struct cv_view *view) {
   if (view->is_open) {
     (void)fprintf(view->to, "\r\033[K");
     (void)fflush(view->to);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a running campaign looks: one line that is rewritten on a terminal, elsewhere a line now and then. */
+/* The progress line of a running campaign: rewritten in place on a terminal, else a new line every two seconds. */
 #ifndef CV_LAUNCHER_PROGRESS_H
 #define CV_LAUNCHER_PROGRESS_H
 
@@ -9,31 +9,29 @@
 
 #include "proto/codec/order.h"
 
-/* 1234567 as 1,234,567. */
+/* Formats 1234567 as 1,234,567. */
 struct cv_count_text {
   char text[32];
 };
 struct cv_count_text cv_count_text(uint64_t count);
-/* Columns that clean UTF-8 takes, a column a character. */
-size_t cv_text_columns(const char *text);
-/* Tokens a second over the whole campaign; 0 at its start. */
-double cv_progress_rate(const struct cv_progress *progress);
-/* "14 of 20 ranked, class 2   1,245,678 of 5,000,000 tokens   97,412/s   12.4 s", at most 79 columns; "plan 7" in place
- * of the ranking where nothing is ranked (yet). */
-void cv_progress_line(const struct cv_progress *progress, char *to, size_t size);
+/* Returns tokens per second over the whole campaign; 0 at its start. */
+double cv_view_rate(const struct cv_progress *progress);
+/* "14 of 20 ranked, class 2   1,245,678 of 5,000,000 tokens   97,412/s   12.4 s", at most 79 columns; "plan 7" instead
+ * of the first part while nothing is ranked. */
+void cv_view_line(const struct cv_progress *progress, char *to, size_t size);
 
-struct cv_progress_view {
+struct cv_view {
   FILE *to;
   bool is_terminal;
-  bool is_open; /* a line is there that has no end yet */
+  bool is_open; /* the terminal shows a line without a newline */
   uint64_t shown_ms;
 };
 
-/* `to` is borrowed for as long. */
-void cv_progress_view_init(struct cv_progress_view *view, FILE *to);
-/* Shows it, unless something was shown a moment ago. `now_ms` is monotonic. */
-void cv_progress_show(struct cv_progress_view *view, const struct cv_progress *progress, uint64_t now_ms);
-/* Leaves the terminal with an empty line to write on. */
-void cv_progress_end(struct cv_progress_view *view);
+/* `to` must outlive the view. */
+void cv_view_init(struct cv_view *view, FILE *to);
+/* Prints the progress, unless the last line is too recent (0.2 s on a terminal, else 2 s). `now_ms` is monotonic. */
+void cv_view_show(struct cv_view *view, const struct cv_progress *progress, uint64_t now_ms);
+/* Clears the line on a terminal, for the output that follows. */
+void cv_view_end(struct cv_view *view);
 
 #endif

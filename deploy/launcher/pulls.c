@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/text.h"
+#include "common/campaign/worth.h"
 #include "deploy/launcher/progress.h"
-#include "deploy/launcher/worth.h"
 
 static double money(uint64_t micro) {
   return (double)micro / (double)CV_MICRO;
 }
 
 struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome) {
-  /* What was paid is the broker's to say; the pulls are what the third-party tells. */
+  /* The amount paid is the broker's; the numbers of pulls are the third-party's. */
   struct cv_pulls_sums sums = {
       .spent_micro = outcome->progress.paid_micro, .reward = (double)NAN, .regret = (double)NAN, .best = UINT32_MAX};
   const struct cv_worth worth = {.arms = outcome->arms,
@@ -36,6 +37,7 @@ struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome) {
       sums.regret = (double)sums.pulls * outcome->mean[sums.best] - reward;
     }
   }
+  /* Hindsight replaces the sums by means: an adversary has no means. */
   if (outcome->hindsight.is_known) {
     sums.best = outcome->hindsight.arm;
     sums.reward = outcome->hindsight.gained;
@@ -44,7 +46,7 @@ struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome) {
   return sums;
 }
 
-/* ---- for a person ---- */
+/* ---- as a table ---- */
 
 static void print_heading(const struct cv_outcome *outcome, int columns, FILE *to) {
   (void)fprintf(to, "%s%*s        pulls  share  noisy mean", outcome->cost_micro == NULL ? "item  " : "worker",
@@ -74,7 +76,7 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, uint64_t p
   (void)fputc('\n', to);
 }
 
-/* Who is left of a graph bandit, and why there are not fewer. */
+/* The arms of a graph bandit that are still active, and why the campaign ended with them. */
 static void print_active(const struct cv_outcome *outcome, FILE *to) {
   const struct cv_progress *progress = &outcome->progress;
   uint32_t active = 0, last = 0;
@@ -122,7 +124,7 @@ static void print_sums(const struct cv_outcome *outcome, const struct cv_pulls_s
   (void)fprintf(to, "%-11s %s\n", outcome->kind == CV_POLICY_GRAPH ? "phases" : "plans",
                 cv_count_text(progress->plans).text);
   (void)fprintf(to, "time        %.1f s, %s tokens a second\n", (double)progress->elapsed_ms / 1000,
-                cv_count_text((uint64_t)(cv_progress_rate(progress) + 0.5)).text);
+                cv_count_text((uint64_t)(cv_view_rate(progress) + 0.5)).text);
 }
 
 void cv_pulls_print(const struct cv_outcome *outcome, FILE *to) {
@@ -135,8 +137,9 @@ void cv_pulls_print(const struct cv_outcome *outcome, FILE *to) {
   print_sums(outcome, &sums, to);
 }
 
-/* ---- for programs ---- */
+/* ---- as JSON ---- */
 
+/* JSON has no NAN. */
 static json_t *number(double value) {
   return isfinite(value) ? json_real(value) : json_null();
 }
@@ -168,7 +171,7 @@ json_t *cv_pulls_json(const struct cv_outcome *outcome, const char *policy) {
                 "arms", arms, "pulls", (json_int_t)sums.pulls, "reward", number(sums.reward), "regret",
                 number(sums.regret), "tokens", (json_int_t)progress->tokens, "rounds", (json_int_t)progress->plans,
                 "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro, "seconds",
-                (double)progress->elapsed_ms / 1000, "tokens_per_second", cv_progress_rate(progress));
+                (double)progress->elapsed_ms / 1000, "tokens_per_second", cv_view_rate(progress));
   if (result != NULL && outcome->cost_micro != NULL) {
     (void)json_object_set_new(result, "spent", json_real(money(sums.spent_micro)));
     (void)json_object_set_new(result, "budget", json_real(money(outcome->budget_micro)));

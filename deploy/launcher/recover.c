@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowdveil recover: a broker whose database went back to an older copy, or was lost, runs again. The broker's own
- * program does it, to its own stopped state; the third-party's tells what it knows.
+ * crowdveil recover: makes a stopped broker usable whose database is outdated (an older copy) or lost. The broker's own
+ * program changes its state (--recover); the third-party's program (--examine) says what the broker has forgotten.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,24 +23,23 @@ static const struct cv_config_rule rules[] = {
     {.key = "thirdparty",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, thirdparty),
-     .help = "its configuration, to ask it here, or what crowdveil-thirdparty --examine printed where it is"},
+     .help = "configuration file of a stopped third-party here, or a file with the output of its --examine"},
     {.key = "lost",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, lost),
      .fallback = "false",
-     .help =
-         "go on although the database, its anchor or its key is lost: what is not known is charged to every worker"},
+     .help = "recover although database, anchor or key are lost: charge every worker for what is unknown"},
     {.key = "json",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, json),
      .fallback = "false",
-     .help = "print one JSON object a line"},
+     .help = "print one JSON object per line"},
 };
 
 static const struct cv_config_table table = {
     .program = "crowdveil recover",
     .arguments = "BROKER.YAML",
-    .about = "recovers a stopped broker: ends its open campaigns and charges all that an older database has forgotten",
+    .about = "recovers a stopped broker: ends its open campaigns and charges for releases that its database lost",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -49,7 +48,7 @@ static void keep_line(void *data, char *line) {
   (void)fprintf(data, "%s\n", line);
 }
 
-/* What --examine printed begins so; a configuration does not. */
+/* Returns true for the output of --examine, which begins with one of these words; a configuration does not. */
 static bool is_examined(const char *path) {
   char head[8] = "";
   FILE *file = fopen(path, "re");
@@ -61,7 +60,8 @@ static bool is_examined(const char *path) {
          strncmp(head, "warning", 7) == 0 || strncmp(head, "wrong\t", 6) == 0;
 }
 
-/* The third-party's answer as a file at `to`. */
+/* Writes the third-party's --examine output to a temporary file, which the caller removes, and its path to `to`; "" if
+ * there is no file. */
 static enum cv_err ask_thirdparty(const char *config, char *to, size_t size, struct cv_why *why) {
   const char *const args[] = {"--config", config, "--examine", NULL};
   const char *folder = getenv("TMPDIR");
@@ -70,7 +70,7 @@ static enum cv_err ask_thirdparty(const char *config, char *to, size_t size, str
   FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
   if (file == NULL) {
     to[0] = '\0';
-    return cv_fail(why, CV_ERR_IO, "no temporary file: %s", strerror(errno));
+    return cv_fail(why, CV_ERR_IO, "cannot make a temporary file: %s", strerror(errno));
   }
   int status = 1;
   enum cv_err err = cv_program_run("crowdveil-thirdparty", args, keep_line, file, &status, why);
@@ -78,7 +78,7 @@ static enum cv_err ask_thirdparty(const char *config, char *to, size_t size, str
     err = cv_fail(why, CV_ERR_IO, "%s: %s", to, strerror(errno));
   }
   if (err == CV_OK && status != 0) {
-    err = cv_fail(why, CV_ERR_STATE, "%s: its third-party is not in order; crowdveil doctor %s tells more", config,
+    err = cv_fail(why, CV_ERR_STATE, "%s: the third-party's state has problems; crowdveil doctor %s lists them", config,
                   config);
   }
   return err;
@@ -100,6 +100,7 @@ static int run_broker(const struct settings *settings, const char *config, const
   if (cv_program_run("crowdveil-broker", args, cv_findings_line, &findings, &status, &why) != CV_OK) {
     return cv_command_fail(&table, 1, "%s", why.text);
   }
+  /* On failure the broker's last finding is the reason. */
   if (status == 0) {
     cv_findings_print(&findings, settings->json);
   } else if (findings.count > 0) {
@@ -109,7 +110,7 @@ static int run_broker(const struct settings *settings, const char *config, const
   return status;
 }
 
-/* The broker's configuration: the file, or the one in a deployment's folder. */
+/* Returns the broker's configuration file: `word` itself, or broker.yaml in the folder `word`. */
 static const char *config_of(const char *word, char *to, size_t size) {
   struct stat info;
   if (stat(word, &info) != 0 || !S_ISDIR(info.st_mode)) {
@@ -124,6 +125,7 @@ static int recover(const struct settings *settings, const char *word) {
   struct cv_why why;
   const char *claims = settings->thirdparty;
   int status = 1;
+  /* A third-party that cannot be examined stops the recovery: without its facts too little would be charged. */
   if (claims != NULL && !is_examined(claims)) {
     if (ask_thirdparty(claims, answer, sizeof(answer), &why) != CV_OK) {
       status = cv_command_fail(&table, 1, "%s", why.text);
@@ -141,7 +143,7 @@ static int recover(const struct settings *settings, const char *word) {
   return status;
 }
 
-int cv_command_recover(int argc, char **argv) {
+int cv_launcher_recover(int argc, char **argv) {
   struct settings settings = {0};
   const char *words[CV_WORDS_MAX] = {0};
   int status = cv_command_options(&table, argc, argv, 1, 1, words, &settings);

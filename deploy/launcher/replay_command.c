@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil replay: every decision in a third-party's database, made again. */
+/* crowdveil replay: runs the policies again on a third-party's database and compares every decision. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 static const struct cv_config_table table = {
     .program = "crowdveil replay",
     .arguments = "THIRDPARTY.DB",
-    .about = "runs the policy again on what a third-party's database says it was given, and compares every decision",
+    .about = "runs the policy again on the releases in a third-party's database and compares every decision",
 };
 
 struct tally {
@@ -26,7 +26,7 @@ static void each(void *data, const struct cv_stored_campaign *campaign, const st
   tally->disagree += !verdict->agrees;
 }
 
-int cv_command_replay(int argc, char **argv) {
+int cv_launcher_replay(int argc, char **argv) {
   const char *words[CV_WORDS_MAX] = {0};
   struct tally tally = {0};
   struct cv_why why;
@@ -39,7 +39,7 @@ int cv_command_replay(int argc, char **argv) {
     return cv_command_fail(&table, err == CV_ERR_NOT_FOUND ? 2 : 1, "%s", why.text);
   }
   if (tally.disagree > 0) {
-    return cv_command_fail(&table, 1, "%u of %u campaigns disagree with what the policy decides", tally.disagree,
+    return cv_command_fail(&table, 1, "%u of %u campaigns differ from what the policy decides", tally.disagree,
                            tally.campaigns);
   }
   (void)printf("%u %s: every decision agrees\n", tally.campaigns, tally.campaigns == 1 ? "campaign" : "campaigns");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/result_json.h"
 
-#include "deploy/launcher/accuracy.h"
+#include "common/campaign/accuracy.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/pulls.h"
 
-/* The class of an arm: what was found, or the truth. */
+/* The class of an arm, the true one or the one that was found. */
 static uint32_t class_of(const struct cv_outcome *outcome, uint32_t arm, bool truth) {
   return truth ? outcome->truth[arm] : outcome->standing[arm].rank_class;
 }
@@ -49,5 +49,5 @@ json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
                    policy, "classes", all_classes(outcome, false), "undecided", names_of_class(outcome, 0, false),
                    "truth", truth, "accuracy", accuracy, "tokens", (json_int_t)progress->tokens, "rounds",
                    (json_int_t)progress->plans, "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro,
-                   "seconds", (double)progress->elapsed_ms / 1000, "tokens_per_second", cv_progress_rate(progress));
+                   "seconds", (double)progress->elapsed_ms / 1000, "tokens_per_second", cv_view_rate(progress));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A result for programs. */
+/* A result as JSON. */
 #ifndef CV_LAUNCHER_RESULT_JSON_H
 #define CV_LAUNCHER_RESULT_JSON_H
 
@@ -9,8 +9,8 @@
 
 /*
  * One object: campaign, policy, classes (arrays of item names, best first), undecided, truth (the same shape, or null),
- * accuracy (over the possible classes; or null), tokens, rounds, epsilon_spent_micro, seconds, tokens_per_second. Of a
- * policy that is no ranking: as in pulls.h. NULL when out of memory. The caller owns it.
+ * accuracy (over the possible classes; or null), tokens, rounds, epsilon_spent_micro, seconds, tokens_per_second. For a
+ * policy that is not a ranking: as in pulls.h. NULL when out of memory. The caller owns it.
  */
 json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy);
 

@@ -16,7 +16,7 @@ static bool is_plan(const struct cv_statement *statement) {
   return statement->campaign == 0;
 }
 
-/* In one word: what the numbers of micro-epsilon stand for. */
+/* What the numbers of micro-epsilon mean: with exact sums, nothing. */
 static const char *protection(const struct cv_statement *statement) {
   return statement->is_exact ? "unprotected" : "epsilon";
 }
@@ -25,7 +25,7 @@ static uint64_t left(const struct cv_statement *statement, const struct cv_accou
   return account->spent_micro < statement->epsilon_micro ? statement->epsilon_micro - account->spent_micro : 0;
 }
 
-/* The largest account of an arm; what the campaign can cost at most if it is a plan. */
+/* The largest amount that an arm has spent or, for a plan, can spend. */
 static uint64_t most_micro(const struct cv_statement *statement) {
   if (is_plan(statement)) {
     return statement->is_exact ? 0 : statement->epsilon_micro;
@@ -37,7 +37,7 @@ static uint64_t most_micro(const struct cv_statement *statement) {
   return most;
 }
 
-/* ---- the guarantee in words ---- */
+/* ---- the guarantee as text ---- */
 
 struct words {
   char line[LINES][LINE_BYTES];
@@ -52,42 +52,43 @@ static void say(struct words *words, const char *fmt, ...) {
   va_end(args);
 }
 
+/* Describes the guarantee, from one token's score (event level) to a worker (worker level) to the broker's limit. */
 static void find_words(const struct cv_statement *statement, struct words *words) {
   words->lines = 0;
   if (statement->is_exact) {
     say(words,
-        "Unprotected: the third-party gets exact sums (mechanism %s with privatizer %s), which guarantee nothing to "
-        "whoever gives here.",
+        "Unprotected: the third-party gets exact sums (mechanism %s with privatizer %s), which protect no "
+        "worker.",
         statement->mechanism, statement->privatizer);
     say(words,
         "Worker level: the first of up to %" PRIu32
-        " tokens of one worker charges its account as unlimited; no other campaign gets anything from it.",
+        " tokens of one worker charges its account as unlimited; no other campaign accepts this worker.",
         statement->tokens_per_worker);
   } else {
     say(words, "Mechanism %s: %s.", statement->mechanism, statement->guarantee);
     char but[64] = "";
     if (statement->delta_pico > 0) {
-      (void)snprintf(but, sizeof(but), ", but for a chance of delta %.12g", (double)statement->delta_pico / 1e12);
+      (void)snprintf(but, sizeof(but), " and delta %.12g", (double)statement->delta_pico / 1e12);
     }
-    say(words, "Event level: all releases together tell no more about one token's score than epsilon %g permits%s.",
+    say(words, "Event level: all releases together are epsilon-private for one token's score, with epsilon %g%s.",
         epsilon(most_micro(statement)), but);
     say(words,
-        "Arms are scored by different tokens, so their accounts stand side by side and the largest one counts; the "
-        "releases of one arm add up in its account.");
+        "Different arms use different tokens, so the largest account of an arm counts, not their sum; the releases of "
+        "one arm add up in its account.");
     say(words,
         "Worker level: up to %" PRIu32
-        " tokens of one worker are charged %g each, %g together (they add up, over "
-        "campaigns too).",
+        " tokens of one worker are charged %g each, %g together (charges add up over "
+        "campaigns).",
         statement->tokens_per_worker, epsilon(statement->epsilon_micro), epsilon(statement->worker_epsilon_micro));
   }
-  say(words, "This broker lets no worker spend more than %g in all its campaigns; %g of that is charged to everyone%s.",
+  say(words, "This broker limits a worker to %g over all its campaigns; %g of that is charged to every worker%s.",
       epsilon(statement->lifetime_epsilon_micro), epsilon(statement->floor_micro),
-      statement->floor_micro > 0 ? ", by recoveries" : "");
+      statement->floor_micro > 0 ? " because of recoveries" : "");
 }
 
-/* ---- for a person ---- */
+/* ---- as a table ---- */
 
-/* Whom a recruitment has paid, above the accounts of epsilon. */
+/* The payments of a recruitment, printed above the accounts of epsilon. */
 static void print_payments(const struct cv_statement *statement, FILE *to) {
   uint64_t paid = 0;
   if (statement->budget_micro == 0) {
@@ -109,7 +110,7 @@ static void print_payments(const struct cv_statement *statement, FILE *to) {
 
 static void print_most(const struct cv_statement *statement, FILE *to) {
   if (statement->is_exact) {
-    (void)fprintf(to, "at most     unprotected, whatever epsilon says\n");
+    (void)fprintf(to, "at most     unprotected: no epsilon applies\n");
   } else {
     (void)fprintf(to, "at most     epsilon %g for each arm, %g for a worker\n", epsilon(most_micro(statement)),
                   epsilon(statement->worker_epsilon_micro));
@@ -127,7 +128,7 @@ static void print_arm(const struct cv_statement *statement, uint32_t arm, FILE *
   }
 }
 
-void cv_statement_print(const struct cv_statement *statement, const struct cv_exposure *exposure, FILE *to) {
+void cv_launcher_statement_print(const struct cv_statement *statement, const struct cv_exposure *exposure, FILE *to) {
   struct words words;
   find_words(statement, &words);
   if (is_plan(statement)) {
@@ -157,9 +158,9 @@ void cv_statement_print(const struct cv_statement *statement, const struct cv_ex
   }
 }
 
-/* ---- for programs ---- */
+/* ---- as CSV and JSON ---- */
 
-void cv_statement_write_csv(const struct cv_statement *statement, FILE *to) {
+void cv_launcher_statement_write_csv(const struct cv_statement *statement, FILE *to) {
   bool pays = statement->budget_micro > 0;
   (void)fprintf(to, "arm,releases,tokens,spent_micro,lost_micro,left_micro,limit_micro,protection%s\n",
                 pays ? ",worker,hires,paid_micro" : "");
@@ -193,13 +194,13 @@ static json_t *accounts_json(const struct cv_statement *statement) {
   return accounts;
 }
 
-/* Nothing that a number could say. */
+/* null if workers are unprotected: no number would be right. */
 static json_t *worker_json(const struct cv_statement *statement) {
   return statement->is_exact ? json_null() : json_integer((json_int_t)statement->worker_epsilon_micro);
 }
 
-enum cv_err cv_statement_write_json(const struct cv_statement *statement, const struct cv_exposure *exposure,
-                                    FILE *to) {
+enum cv_err cv_launcher_statement_write_json(const struct cv_statement *statement, const struct cv_exposure *exposure,
+                                             FILE *to) {
   struct words words;
   find_words(statement, &words);
   json_t *guarantee = json_array();

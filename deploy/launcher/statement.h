@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A campaign's ledger as people and programs read it, with the guarantee in words. */
+/* Prints a campaign's ledger as a table, CSV or JSON, with a description of the guarantee. */
 #ifndef CV_LAUNCHER_STATEMENT_H
 #define CV_LAUNCHER_STATEMENT_H
 
@@ -8,12 +8,12 @@
 #include "deploy/launcher/exposure.h"
 #include "proto/codec/order.h"
 
-/* A table for a person. `exposure` is of the campaign's data, as far as the file is at hand, else NULL. */
-void cv_statement_print(const struct cv_statement *statement, const struct cv_exposure *exposure, FILE *to);
-/* With a line of headings: arm, releases, tokens, spent_micro, lost_micro, left_micro, limit_micro. */
-void cv_statement_write_csv(const struct cv_statement *statement, FILE *to);
-/* One JSON object on one line, `data` being the exposure. CV_ERR_IO or CV_ERR_NOMEM. */
-CV_MUST_USE enum cv_err cv_statement_write_json(const struct cv_statement *statement,
-                                                const struct cv_exposure *exposure, FILE *to);
+/* Prints a table. `exposure` is that of the campaign's data; NULL: unknown. */
+void cv_launcher_statement_print(const struct cv_statement *statement, const struct cv_exposure *exposure, FILE *to);
+/* Writes CSV with a header line: arm, releases, tokens, spent_micro, lost_micro, left_micro, limit_micro. */
+void cv_launcher_statement_write_csv(const struct cv_statement *statement, FILE *to);
+/* Writes one JSON object on one line; its key `data` is the exposure. CV_ERR_IO or CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_launcher_statement_write_json(const struct cv_statement *statement,
+                                                         const struct cv_exposure *exposure, FILE *to);
 
 #endif

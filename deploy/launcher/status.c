@@ -8,28 +8,28 @@
 #include "deploy/launcher/progress.h"
 
 struct settings {
-  struct cv_client_settings link;
+  struct cv_client_settings client;
 };
 
-static const struct cv_config_rule rules[] = {CV_CLIENT_RULES(struct settings, link)};
+static const struct cv_config_rule rules[] = {CV_CLIENT_RULES(struct settings, client)};
 
 static const struct cv_config_table status_table = {
     .program = "crowdveil status",
-    .about = "lists your campaigns at a broker",
+    .about = "lists your campaigns at a broker with their state and progress",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
 static const struct cv_config_table cancel_table = {
     .program = "crowdveil cancel",
     .arguments = "CAMPAIGN",
-    .about = "ends a campaign; what it has released stays released",
+    .about = "ends a campaign early; its releases up to now remain",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
 
-/* What crowdveil purge is told besides. */
+/* purge has one option more than the other commands. */
 struct purge_settings {
-  struct cv_client_settings link;
+  struct cv_client_settings client;
   bool ended;
 };
 
@@ -39,14 +39,14 @@ static const struct cv_config_rule purge_rules[] = {
      .offset = offsetof(struct purge_settings, ended),
      .fallback = "false",
      .is_option = true,
-     .help = "all of your campaigns that have ended"},
-    CV_CLIENT_RULES(struct purge_settings, link),
+     .help = "delete all of your ended campaigns"},
+    CV_CLIENT_RULES(struct purge_settings, client),
 };
 
 static const struct cv_config_table purge_table = {
     .program = "crowdveil purge",
     .arguments = "[CAMPAIGN]",
-    .about = "deletes a campaign that has ended from the broker; what it cost stays charged",
+    .about = "deletes an ended campaign from the broker, or all of them with --ended; their charges remain",
     .rules = purge_rules,
     .count = CV_COUNT(purge_rules),
 };
@@ -63,7 +63,7 @@ static enum cv_answer on_status(void *data, struct cv_client *client, const stru
     if (i == 0) {
       (void)printf("%8s  %-20s  %-12s  progress\n", "campaign", "name", "state");
     }
-    cv_progress_line(progress, line, sizeof(line));
+    cv_view_line(progress, line, sizeof(line));
     (void)printf("%8" PRIu64 "  %-20s  %-12s  %s\n", progress->campaign, progress->name, cv_end_text(progress->end),
                  line);
   }
@@ -73,13 +73,13 @@ static enum cv_answer on_status(void *data, struct cv_client *client, const stru
   return CV_ANSWER_DONE;
 }
 
-int cv_command_status(int argc, char **argv) {
+int cv_launcher_status(int argc, char **argv) {
   struct settings settings = {0};
   const char *words[CV_WORDS_MAX] = {0};
   const struct cv_order_frame request = {.kind = CV_ORDER_STATUS};
   int status = cv_command_options(&status_table, argc, argv, 0, 0, words, &settings);
   if (status < 0) {
-    status = cv_client_run(&status_table, &settings.link, &request, on_status, NULL);
+    status = cv_client_run(&status_table, &settings.client, &request, on_status, NULL);
   }
   cv_config_fini(&status_table, &settings);
   return status;
@@ -93,17 +93,17 @@ static enum cv_answer on_cancelled(void *data, struct cv_client *client, const s
   return CV_ANSWER_DONE;
 }
 
-int cv_command_cancel(int argc, char **argv) {
+int cv_launcher_cancel(int argc, char **argv) {
   struct settings settings = {0};
   const char *words[CV_WORDS_MAX] = {0};
   struct cv_order_frame request = {.kind = CV_ORDER_CANCEL};
   struct cv_why why;
   int status = cv_command_options(&cancel_table, argc, argv, 1, 1, words, &settings);
   if (status < 0) {
-    if (cv_command_number(words[0], &request.as.campaign, &why) != CV_OK) {
+    if (cv_launcher_number(words[0], &request.as.campaign, &why) != CV_OK) {
       status = cv_command_fail(&cancel_table, 2, "%s", why.text);
     } else {
-      status = cv_client_run(&cancel_table, &settings.link, &request, on_cancelled, NULL);
+      status = cv_client_run(&cancel_table, &settings.client, &request, on_cancelled, NULL);
     }
   }
   cv_config_fini(&cancel_table, &settings);
@@ -118,7 +118,7 @@ static enum cv_answer on_purged(void *data, struct cv_client *client, const stru
   return CV_ANSWER_DONE;
 }
 
-int cv_command_purge(int argc, char **argv) {
+int cv_launcher_purge(int argc, char **argv) {
   struct purge_settings settings = {0};
   const char *words[CV_WORDS_MAX] = {0};
   struct cv_order_frame request = {.kind = CV_ORDER_PURGE};
@@ -126,11 +126,11 @@ int cv_command_purge(int argc, char **argv) {
   int status = cv_command_options(&purge_table, argc, argv, 0, 1, words, &settings);
   if (status < 0) {
     if ((words[0] != NULL) == settings.ended) {
-      status = cv_command_fail(&purge_table, 2, "expected either a campaign's number or --ended");
-    } else if (words[0] != NULL && cv_command_number(words[0], &request.as.campaign, &why) != CV_OK) {
+      status = cv_command_fail(&purge_table, 2, "expected either CAMPAIGN or --ended");
+    } else if (words[0] != NULL && cv_launcher_number(words[0], &request.as.campaign, &why) != CV_OK) {
       status = cv_command_fail(&purge_table, 2, "%s", why.text);
     } else {
-      status = cv_client_run(&purge_table, &settings.link, &request, on_purged, NULL);
+      status = cv_client_run(&purge_table, &settings.client, &request, on_purged, NULL);
     }
   }
   cv_config_fini(&purge_table, &settings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil submit: a campaign file to a broker. */
+/* crowdveil submit: submits a campaign file to a broker. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,23 +10,23 @@
 #include "deploy/launcher/follow.h"
 
 struct settings {
-  struct cv_client_settings link;
+  struct cv_client_settings client;
   char *client_key;
   uint64_t seed;
   bool watch;
 };
 
 static const struct cv_config_rule rules[] = {
-    CV_CLIENT_RULES(struct settings, link),
+    CV_CLIENT_RULES(struct settings, client),
     {.key = "client_key",
      .type = CV_CONFIG_TEXT,
      .offset = offsetof(struct settings, client_key),
-     .help = "32 hexadecimal digits; the same key again returns the same campaign; a new one if not given"},
+     .help = "32 hexadecimal digits; submitting again with the same key returns the same campaign (default: random)"},
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, seed),
      .high = 9e15,
-     .help = "the seed that the workers are given, for the truth of synthetic items"},
+     .help = "the seed of the workers, to know the truth of drawn items"},
     {.key = "watch",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, watch),
@@ -37,7 +37,7 @@ static const struct cv_config_rule rules[] = {
 static const struct cv_config_table table = {
     .program = "crowdveil submit",
     .arguments = "FILE",
-    .about = "hands a campaign file to a broker and prints the campaign's number",
+    .about = "submits a campaign file to a broker and prints the campaign's number",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -75,7 +75,7 @@ static int hex_digit(char c) {
                                 : -1;
 }
 
-/* From hexadecimal digits, or drawn if there are none. */
+/* Parses the client key; draws a random one if `text` is NULL. */
 static enum cv_err take_key(const char *text, uint8_t key[CV_CLIENT_KEY_BYTES], struct cv_why *why) {
   size_t n = text == NULL ? 0 : strlen(text);
   struct cv_drbg drbg;
@@ -107,19 +107,21 @@ static int submit(const struct settings *settings, const char *file) {
       cv_prepare(file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
+  /* Only the requester has the data file, so this is not in the broker's answers. */
   if (cv_exposure_plan(&prepared, cv_exposure_token_micro(&prepared.file.spec), &submission.exposure) != CV_OK) {
     cv_prepared_fini(&prepared);
     return cv_command_fail(&table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
   }
+  /* The file certainly is the campaign's, so the Watch later needs no description. */
   cv_follow_init(&submission.follow, &table, &prepared, settings->seed != CV_SEED_NONE);
   request.as.submit.spec = prepared.file.spec;
-  int status = cv_client_run(&table, &settings->link, &request, on_answer, &submission);
+  int status = cv_client_run(&table, &settings->client, &request, on_answer, &submission);
   cv_follow_fini(&submission.follow);
   cv_prepared_fini(&prepared);
   return status != 0 ? status : submission.follow.status;
 }
 
-int cv_command_submit(int argc, char **argv) {
+int cv_launcher_submit(int argc, char **argv) {
   struct settings settings = {.seed = CV_SEED_NONE};
   const char *words[CV_WORDS_MAX] = {0};
   int status = cv_command_options(&table, argc, argv, 1, 1, words, &settings);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/table.h"
 
-#include "deploy/launcher/accuracy.h"
+#include "common/base/text.h"
+#include "common/campaign/accuracy.h"
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/pulls.h"
 
@@ -51,10 +52,11 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   (void)fprintf(to, "tokens      %s of %s\nrounds      %s\n", cv_count_text(progress->tokens).text,
                 cv_count_text(progress->tokens_limit).text, cv_count_text(progress->plans).text);
   (void)fprintf(to, "time        %.1f s, %s tokens a second\n", seconds,
-                cv_count_text((uint64_t)(cv_progress_rate(progress) + 0.5)).text);
+                cv_count_text((uint64_t)(cv_view_rate(progress) + 0.5)).text);
 }
 
 void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
+  /* Only a ranking has classes. */
   if (outcome->kind != CV_POLICY_RANKING) {
     cv_pulls_print(outcome, to);
     return;

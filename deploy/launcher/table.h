@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An outcome for a person. */
+/* Prints an outcome as a table. */
 #ifndef CV_LAUNCHER_TABLE_H
 #define CV_LAUNCHER_TABLE_H
 
 #include "deploy/launcher/outcome.h"
 
-/* A ranking as a table of classes, anything else as cv_pulls_print() has it; and what it cost. */
+/* Prints a ranking by class, any other outcome with cv_pulls_print(), then the epsilon, tokens and time it took. */
 void cv_table_print(const struct cv_outcome *outcome, FILE *to);
 
 #endif

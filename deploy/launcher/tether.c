@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil tether PARENT PROGRAM ARGUMENT...: becomes PROGRAM, which gets SIGTERM when process PARENT ends. */
+/* crowdveil tether PARENT PROGRAM ARGUMENT...: executes PROGRAM so that it gets SIGTERM when process PARENT ends. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,15 +10,16 @@
 
 #include "deploy/launcher/command.h"
 
-int cv_command_tether(int argc, char **argv) {
+int cv_launcher_tether(int argc, char **argv) {
   if (argc < 3) {
-    (void)fprintf(stderr, "crowdveil tether: something is missing; expected a process and a program\n");
+    (void)fprintf(stderr, "crowdveil tether: missing argument; usage: crowdveil tether PARENT PROGRAM ARGUMENT...\n");
     return 2;
   }
   (void)signal(SIGPIPE, SIG_DFL);
   (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+  /* Checked after prctl(): a parent that ended before it would not trigger the signal. */
   if (getppid() != (pid_t)strtol(argv[1], NULL, 10)) {
-    return 1; /* it has ended already */
+    return 1;
   }
   (void)execv(argv[2], argv + 2);
   (void)fprintf(stderr, "crowdveil tether: %s: %s\n", argv[2], strerror(errno));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowdveil up: all parties of a campaign on this machine, from nothing to the result.
+ * crowdveil up: runs a campaign with all its parties on this machine, from new certificates to the result.
  *
  *   folder, certificates -> third-party ready -> broker ready -> Submit, workers -> Watch -> Finished -> stop all
  *
- * Whatever goes wrong on the way (a child that ends, a refusal, a signal) stops all in the same order.
+ * A failure at any point (a child that ends, a refusal by the broker, a signal) stops all programs in the same order.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -17,6 +17,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/grid.h"
+#include "common/base/local.h"
 #include "common/crypto/crypto.h"
 #include "deploy/launcher/children.h"
 #include "deploy/launcher/client.h"
@@ -24,12 +25,12 @@
 #include "deploy/launcher/export.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/parties.h"
-#include "deploy/launcher/prepare.h"
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/result_json.h"
 #include "deploy/launcher/table.h"
+#include "prepare/prepare.h"
 
-/* A broker counts what each worker has spent in a table of so many. */
+/* WORKERS_MAX: size of the table in which a broker counts what each worker has spent. */
 enum { WORKERS_MAX = 60000000, PATIENCE_MS = 20000, GATEWAYS_MAX = 32, ALONE_MAX = 32 };
 _Static_assert(2 + GATEWAYS_MAX + ALONE_MAX <= CV_CHILDREN_MAX, "third-party, broker, and every program for workers");
 
@@ -43,57 +44,57 @@ static const struct cv_config_rule rules[] = {
     {.key = "state",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, state),
-     .help = "new or empty folder for all state, kept afterwards; a temporary one if not given"},
+     .help = "new or empty folder for all state, kept afterwards (default: a temporary folder)"},
     {.key = "workers",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, workers),
      .low = 1,
      .high = WORKERS_MAX,
-     .help = "virtual workers; enough for the token limit if not given"},
+     .help = "number of simulated workers (default: enough for the token limit)"},
     {.key = "gateways",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, gateways),
      .low = 1,
      .high = GATEWAYS_MAX,
      .fallback = "2",
-     .help = "programs that the workers are shared out to"},
+     .help = "number of gateways, among which the workers are divided evenly"},
     {.key = "worker_processes",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, worker_processes),
      .high = ALONE_MAX,
      .fallback = "0",
-     .help = "workers, the last ones, that have a program and a certificate of their own besides the gateways"},
+     .help = "number of workers, the last ones, that run as their own process with their own certificate"},
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, seed),
      .high = 9e15,
-     .help = "of the items and their scores; the file's, or a new one, if not given"},
+     .help = "seed of the items and their scores (default: the file's, else random)"},
     {.key = "unsafe_mechanisms",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, unsafe_mechanisms),
      .fallback = "false",
-     .help = "UNSAFE, for experiments: let the broker take mechanisms that tell more than their epsilon says"},
+     .help = "UNSAFE, for experiments: let the broker accept mechanisms that exceed their stated epsilon"},
     {.key = "unsafe_noise_seed",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, noise_seed),
      .high = 9e15,
-     .help = "UNSAFE, for tests: noise that can be computed again and protects nobody"},
+     .help = "UNSAFE, for tests: seed of the noise, which then protects nobody"},
     {.key = "keep",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, keep),
      .fallback = "false",
-     .help = "leave everything running afterwards, until Ctrl-C"},
+     .help = "keep all programs running after the result, until Ctrl-C"},
     {.key = "json",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, json),
      .fallback = "false",
-     .help = "one JSON object on standard output, the rest on standard error"},
+     .help = "print the result as one JSON object on standard output, everything else on standard error"},
 };
 
 static const struct cv_config_table table = {
     .program = "crowdveil up",
     .arguments = "FILE",
-    .about = "runs a campaign file on this machine: third-party, broker and workers, with fresh certificates",
+    .about = "runs a campaign file with third-party, broker and workers on this machine and prints the result",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -101,32 +102,32 @@ static const struct cv_config_table table = {
 struct up {
   struct settings settings;
   struct cv_prepared prepared;
-  char file[PATH_MAX]; /* the campaign's, absolute */
+  char file[PATH_MAX]; /* campaign file, absolute path */
   struct cv_folder folder;
   struct cv_parties parties;
   uv_loop_t loop;
   uv_signal_t signal[3];
   struct cv_children children;
   struct cv_client client;
-  struct cv_client_settings link;
-  struct cv_party_files requester;
+  struct cv_client_settings asking;
+  struct cv_parties_paths requester;
   char thirdparty[300], broker[300];
-  struct cv_progress_view view;
-  FILE *people; /* where people read */
+  struct cv_view view;
+  FILE *people; /* progress and tables: standard output, or standard error with --json */
   struct cv_outcome outcome;
-  struct cv_export export; /* of a campaign against an adversary: which arm was pulled when */
+  struct cv_export export; /* of a campaign against an adversary: the arms in the order in which they were pulled */
   bool is_accepted, is_finished, is_stopping;
-  bool needs_logs; /* a program failed: its log is worth more than the order in /tmp */
+  bool needs_logs; /* a program failed: keep the temporary folder, which has its log */
   int status;
 };
 
-/* ---- the end ---- */
+/* ---- stopping ---- */
 
 static void stop(struct up *up, int status) {
   if (!up->is_stopping) {
     up->is_stopping = true;
     up->status = status;
-    cv_progress_end(&up->view);
+    cv_view_end(&up->view);
     cv_client_stop(&up->client);
     cv_children_stop(&up->children);
   }
@@ -134,7 +135,7 @@ static void stop(struct up *up, int status) {
 
 static void fail(struct up *up, const struct cv_why *why) {
   if (!up->is_stopping) {
-    cv_progress_end(&up->view);
+    cv_view_end(&up->view);
     stop(up, cv_command_fail(&table, 1, "%s", why->text));
   }
 }
@@ -148,13 +149,13 @@ static void on_gone(void *data) {
 
 static void on_signal(uv_signal_t *handle, int number) {
   struct up *up = handle->data;
-  if (up->is_stopping) { /* again: somebody is in a hurry */
+  if (up->is_stopping) { /* the second signal: do not wait for the children */
     cv_children_kill(&up->children);
   } else if (up->is_finished) {
     stop(up, up->status);
   } else {
-    cv_progress_end(&up->view);
-    stop(up, cv_command_fail(&table, 1, "stopped by a signal (%s)", strsignal(number)));
+    cv_view_end(&up->view);
+    stop(up, cv_command_fail(&table, 1, "stopped by signal: %s", strsignal(number)));
   }
 }
 
@@ -193,19 +194,20 @@ static void on_finished(struct up *up, const struct cv_finished *finished) {
                                          .file = &up->prepared,
                                          .is_seed_known = true};
   if (up->is_finished) {
-    return; /* told again after a reconnection */
+    return; /* sent again after a reconnection */
   }
   if (finished->progress.arms != up->prepared.source.items ||
       cv_outcome_init(&up->outcome, finished, &known) != CV_OK) {
     struct cv_why why;
-    (void)cv_fail(&why, CV_ERR_FORMAT, "the broker's result is of %u items; expected %u", finished->progress.arms,
+    (void)cv_fail(&why, CV_ERR_FORMAT, "the broker's result has %u items; expected %u", finished->progress.arms,
                   up->prepared.source.items);
     fail(up, &why);
     return;
   }
   up->is_finished = true;
-  up->status = cv_end_status(finished->progress.end);
-  cv_progress_end(&up->view);
+  up->status = cv_launcher_end_status(finished->progress.end);
+  cv_view_end(&up->view);
+  /* Regret against an adversary depends on the order of the pulls, which only the export has. */
   if (cv_quality_adversary(up->prepared.source.quality) == NULL) {
     conclude(up);
   } else {
@@ -218,7 +220,7 @@ static void on_part(struct up *up, const struct cv_part *part) {
   struct cv_why why;
   const struct cv_adversary *adversary = cv_quality_adversary(up->prepared.source.quality);
   if (up->outcome.hindsight.is_known) {
-    return; /* told again after a reconnection */
+    return; /* sent again after a reconnection */
   }
   if (cv_hindsight_take(adversary, &up->export, part, &up->outcome.hindsight, &why) != CV_OK) {
     fail(up, &why);
@@ -228,15 +230,16 @@ static void on_part(struct up *up, const struct cv_part *part) {
 }
 
 static enum cv_err start_workers(struct up *up, struct cv_why *why) {
+  /* A seed drawn here must be handed to the workers, else each program would draw another one. */
   const struct cv_items *items = &up->prepared.file.items;
   bool from_file = up->settings.seed == CV_SEED_NONE && items->has_seed;
-  const struct cv_worker_work work = {.broker = up->broker,
-                                      .campaign = up->file,
-                                      .spec = &up->prepared.file.spec,
-                                      .remembers = up->prepared.source.persons.persons > 0,
-                                      .seed = from_file ? NULL : &up->prepared.seed};
+  const struct cv_launcher_work work = {.broker = up->broker,
+                                        .campaign = up->file,
+                                        .spec = &up->prepared.file.spec,
+                                        .remembers = up->prepared.source.persons.persons > 0,
+                                        .seed = from_file ? NULL : &up->prepared.seed};
   for (uint32_t i = 1; i <= up->parties.gateways + up->parties.alone; i++) {
-    struct cv_party_name name = cv_parties_name(&up->parties, i);
+    struct cv_parties_label name = cv_parties_name(&up->parties, i);
     char file[64];
     (void)snprintf(file, sizeof(file), "%s.yaml", name.text);
     CV_TRY(cv_parties_write_worker(&up->parties, i, &work, why));
@@ -246,12 +249,12 @@ static enum cv_err start_workers(struct up *up, struct cv_why *why) {
   return CV_OK;
 }
 
-/* Nobody is hired for a campaign that the broker refuses: its reason is the one to be told. */
+/* Workers start only now: if the broker refuses the campaign, its reason must be the only error. */
 static void on_accepted(struct up *up, uint64_t campaign) {
   const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.watch.campaign = campaign};
   struct cv_why why;
   if (up->is_accepted) {
-    return; /* told again after a reconnection */
+    return; /* sent again after a reconnection */
   }
   up->is_accepted = true;
   cv_client_ask(&up->client, &watch);
@@ -269,7 +272,7 @@ static void on_answer(void *data, const struct cv_order_frame *frame) {
       break;
     case CV_ORDER_PROGRESS:
       if (!up->is_finished) {
-        cv_progress_show(&up->view, &frame->as.progress, cv_clock_mono_ms());
+        cv_view_show(&up->view, &frame->as.progress, cv_clock_mono_ms());
       }
       break;
     case CV_ORDER_FINISHED:
@@ -293,10 +296,11 @@ static enum cv_err submit(struct up *up, struct cv_why *why) {
   struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT, .as.submit = {.spec = up->prepared.file.spec}};
   struct cv_drbg drbg;
   cv_parties_files(&up->parties, "requester-local", &up->requester);
-  up->link = (struct cv_client_settings){
+  up->asking = (struct cv_client_settings){
       .broker = up->broker, .ca = up->requester.ca, .cert = up->requester.cert, .key = up->requester.key};
-  up->link.broker_name = broker_name;
-  CV_TRY(cv_client_start(&up->client, &up->loop, &up->link, PATIENCE_MS, &ops, up, why));
+  up->asking.broker_name = broker_name;
+  CV_TRY(cv_client_start(&up->client, &up->loop, &up->asking, PATIENCE_MS, &ops, up, why));
+  /* The key makes Submit idempotent: the client sends it again after a reconnection. */
   cv_drbg_init(&drbg);
   for (size_t i = 0; i < CV_CLIENT_KEY_BYTES; i++) {
     frame.as.submit.client_key[i] = (uint8_t)cv_rng_u64(&drbg.rng);
@@ -306,7 +310,7 @@ static enum cv_err submit(struct up *up, struct cv_why *why) {
   return CV_OK;
 }
 
-/* ---- the programs ---- */
+/* ---- starting third-party and broker ---- */
 
 static enum cv_err start_thirdparty(struct up *up, struct cv_why *why) {
   CV_TRY(cv_parties_write_thirdparty(&up->parties, why));
@@ -315,7 +319,7 @@ static enum cv_err start_thirdparty(struct up *up, struct cv_why *why) {
 }
 
 static enum cv_err start_broker(struct up *up, struct cv_why *why) {
-  const struct cv_broker_risks risks = {
+  const struct cv_launcher_risks risks = {
       .spec = &up->prepared.file.spec,
       .noise_seed = up->settings.noise_seed == CV_SEED_NONE ? NULL : &up->settings.noise_seed,
       .mechanisms = up->settings.unsafe_mechanisms};
@@ -328,6 +332,7 @@ static void on_ready(void *data, const char *name, const char *address) {
   struct up *up = data;
   struct cv_why why;
   enum cv_err err;
+  /* The broker's configuration needs the third-party's address, so the two start one after the other. */
   if (strcmp(name, "thirdparty") == 0) {
     (void)snprintf(up->thirdparty, sizeof(up->thirdparty), "%s", address);
     err = start_broker(up, &why);
@@ -340,8 +345,9 @@ static void on_ready(void *data, const char *name, const char *address) {
   }
 }
 
-/* ---- the beginning ---- */
+/* ---- preparation ---- */
 
+/* The number of workers: the persons of a data file; else --workers; else as many as the campaign can use. */
 static uint64_t workers_needed(const struct up *up) {
   const struct cv_spec *spec = &up->prepared.file.spec;
   uint64_t persons = up->prepared.source.persons.persons;
@@ -351,7 +357,7 @@ static uint64_t workers_needed(const struct up *up) {
   if (up->settings.workers > 0) {
     return up->settings.workers;
   }
-  if (spec->worker != NULL) { /* all who can be hired, whatever their numbers */
+  if (spec->worker != NULL) { /* a recruitment: ids up to the largest one that can be hired */
     uint64_t last = 1;
     for (uint32_t i = 0; i < spec->arms; i++) {
       last = spec->worker[i] > last ? spec->worker[i] : last;
@@ -381,7 +387,7 @@ static void tell_plan(const struct up *up) {
   if (spec->epsilon_micro > 0) {
     (void)fprintf(up->people, " with epsilon %g", (double)spec->epsilon_micro / (double)CV_MICRO);
   }
-  if (strcmp(spec->privatizer.name, "none") != 0) {
+  if (cv_local_find(spec->privatizer.name) != CV_LOCAL_NONE) {
     (void)fprintf(up->people, ", privatizer %s", spec->privatizer.name);
   }
   (void)fprintf(up->people, ", seed %" PRIu64 "\n", up->prepared.seed);
@@ -405,23 +411,23 @@ static void start_signals(struct up *up) {
   }
 }
 
-/* Everything that needs no other program; what goes wrong here is the user's to put right. */
+/* Reads the campaign, makes folder and certificates. Starts no program: errors here are wrong usage, exit status 2. */
 static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) {
   CV_TRY(cv_prepare(file, up->settings.seed, &up->prepared, why));
   if (realpath(file, up->file) == NULL) {
-    return cv_fail(why, CV_ERR_IO, "%s: no usable path", file);
+    return cv_fail(why, CV_ERR_IO, "%s: cannot resolve the path", file);
   }
   uint64_t workers = workers_needed(up), alone = up->settings.worker_processes;
   if (alone > 0 && alone >= workers) {
     return cv_fail(why, CV_ERR_INVALID,
-                   "--worker-processes %" PRIu64 " of %s %s leaves none for a gateway; expected fewer", alone,
+                   "--worker-processes %" PRIu64 " of %s %s leaves no worker for a gateway; expected fewer", alone,
                    cv_count_text(workers).text, workers == 1 ? "worker" : "workers");
   }
   CV_TRY(cv_folder_make(up->settings.state, &up->folder, why));
   up->parties = (struct cv_parties){
       .folder = &up->folder,
       .workers = workers,
-      .before = up->prepared.source.persons.persons > 0 ? up->prepared.file.items.first_worker - 1 : 0,
+      .before = up->prepared.source.persons.persons > 0 ? up->prepared.file.items.csv.first_worker - 1 : 0,
       .alone = (uint32_t)alone,
       .gateways = (uint32_t)(up->settings.gateways < workers - alone ? up->settings.gateways : workers - alone)};
   return cv_parties_make(&up->parties, why);
@@ -433,8 +439,8 @@ static void run(struct up *up) {
   CV_REQUIRE(uv_loop_init(&up->loop) == 0);
   uv_disable_stdio_inheritance();
   cv_children_init(&up->children, &up->loop, up->folder.path, &ops, up);
-  start_signals(up);
-  cv_progress_view_init(&up->view, up->people);
+  start_signals(up); /* before the first child, so that no signal leaves one behind */
+  cv_view_init(&up->view, up->people);
   tell_plan(up);
   if (start_thirdparty(up, &why) != CV_OK) {
     fail(up, &why);
@@ -456,7 +462,7 @@ static void print_json(const struct up *up) {
   json_decref(result);
 }
 
-int cv_command_up(int argc, char **argv) {
+int cv_launcher_up(int argc, char **argv) {
   static struct up up;
   const char *words[CV_WORDS_MAX] = {0};
   struct cv_why why;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil verify: did the third-party decide what its policy says? The broker's export is enough to tell. */
+/* crowdveil verify: checks with a broker's export that the third-party followed its policy. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/export.h"
@@ -11,7 +10,7 @@
 static const struct cv_config_table table = {
     .program = "crowdveil verify",
     .arguments = "EXPORT.JSON",
-    .about = "runs the policy again on the broker's own releases, and compares every plan and the result",
+    .about = "runs the policy again on the releases of an export and compares every plan and the result",
 };
 
 static int tell(const struct cv_export *export, const struct cv_replay_verdict *verdict) {
@@ -27,7 +26,7 @@ static int tell(const struct cv_export *export, const struct cv_replay_verdict *
   return 0;
 }
 
-int cv_command_verify(int argc, char **argv) {
+int cv_launcher_verify(int argc, char **argv) {
   const char *words[CV_WORDS_MAX] = {0};
   struct cv_export export = {0};
   struct cv_replay_verdict verdict;
@@ -40,14 +39,15 @@ int cv_command_verify(int argc, char **argv) {
   if (err != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
-  bool is_exact = strcmp(export.spec.mechanism.name, "none") == 0 && strcmp(export.spec.privatizer.name, "none") == 0;
-  if (export.releases == 0 && is_exact) {
+  /* Without releases a comparison would succeed without checking anything. */
+  if (export.releases == 0 && cv_spec_is_exact(&export.spec)) {
     cv_export_fini(&export);
-    return cv_command_fail(&table, 1,
-                           "%s has no releases to run the policy on: the third-party of this campaign is trusted with "
-                           "exact sums, which a broker does not export; expected another campaign's export, or "
-                           "`crowdveil replay` on the third-party's database, which has them",
-                           words[0]);
+    return cv_command_fail(
+        &table, 1,
+        "%s: no releases: the third-party of this campaign is trusted with exact sums, which a broker "
+        "does not export; expected another campaign's export, or crowdveil replay on the "
+        "third-party's database",
+        words[0]);
   }
   const struct cv_replay_records records = {.spec = &export.spec,
                                             .seed = export.seed,

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil watch: a campaign's progress, then its result. */
+/* crowdveil watch: shows a campaign's progress, then its result. */
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/follow.h"
 
 struct settings {
-  struct cv_client_settings link;
+  struct cv_client_settings client;
   char *file;
   uint64_t seed;
 };
 
 static const struct cv_config_rule rules[] = {
-    CV_CLIENT_RULES(struct settings, link),
+    CV_CLIENT_RULES(struct settings, client),
     {.key = "file",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, file),
-     .help = "the campaign's file, for the items' names, the truth and the regret"},
+     .help = "the campaign's file, to show the items' names, the truth and the regret"},
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, seed),
      .high = 9e15,
-     .help = "the seed that the workers were given, for the truth of synthetic items"},
+     .help = "the seed of the workers, to know the truth of drawn items"},
 };
 
 static const struct cv_config_table table = {
     .program = "crowdveil watch",
     .arguments = "[CAMPAIGN]",
-    .about = "follows a campaign to its end and prints the result; your newest campaign if no number is given",
+    .about =
+        "shows a campaign's progress until it ends, then its result; without CAMPAIGN that of your newest campaign",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -43,7 +44,7 @@ static int watch(const struct settings *settings, uint64_t campaign) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
   cv_follow_init(&follow, &table, settings->file == NULL ? NULL : &prepared, settings->seed != CV_SEED_NONE);
-  int status = cv_client_run(&table, &settings->link, &request, on_answer, &follow);
+  int status = cv_client_run(&table, &settings->client, &request, on_answer, &follow);
   cv_follow_fini(&follow);
   if (settings->file != NULL) {
     cv_prepared_fini(&prepared);
@@ -51,14 +52,14 @@ static int watch(const struct settings *settings, uint64_t campaign) {
   return status != 0 ? status : follow.status;
 }
 
-int cv_command_watch(int argc, char **argv) {
+int cv_launcher_watch(int argc, char **argv) {
   struct settings settings = {.seed = CV_SEED_NONE};
   const char *words[CV_WORDS_MAX] = {0};
   uint64_t campaign = 0;
   struct cv_why why;
   int status = cv_command_options(&table, argc, argv, 0, 1, words, &settings);
   if (status < 0) {
-    if (words[0] != NULL && cv_command_number(words[0], &campaign, &why) != CV_OK) {
+    if (words[0] != NULL && cv_launcher_number(words[0], &campaign, &why) != CV_OK) {
       status = cv_command_fail(&table, 2, "%s", why.text);
     } else {
       status = watch(&settings, campaign);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a program's manual page from what its --help, and that of each of its commands, says.
+"""Writes a program's manual page from its --help and that of each of its commands.
 
     page.py OUT PROGRAM SEE_ALSO...    OUT is NAME.SECTION
 """
@@ -10,20 +10,20 @@ import sys
 from pathlib import Path
 
 STATUSES = (
-    ("0", "All went well."),
-    ("1", "It failed, or found what it looked for; one line on standard error says what."),
-    ("2", "A word, an option or a configuration is wrong; one line says which, and what was expected."),
+    ("0", "Success."),
+    ("1", "A failure, or problems were found; one line on standard error says which."),
+    ("2", "A wrong argument, option or configuration; one line on standard error says which, and what was expected."),
 )
 
 
 def plain(text):
-    """Text as roff prints it, whatever is in it."""
+    """Escapes text so that roff prints it literally."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
 
 
 def told(program, *words):
-    """(what follows `Usage:`, the lines about it, rows of (word, text)) of a help."""
+    """Parses a help text: (usage, lines of description, rows of (option or command, text))."""
     text = subprocess.run([program, *words, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
     usage, *lines = text.splitlines()
     about, rows = [], []
@@ -34,7 +34,7 @@ def told(program, *words):
         elif line:
             about.append(line)
     if not usage.startswith("Usage: ") or not rows:
-        sys.exit(f"{program} {' '.join(words)} --help: expected a line of usage, and rows of options or commands")
+        sys.exit(f"{program} {' '.join(words)} --help: expected a usage line and rows of options or commands")
     return usage[len("Usage: "):], about, rows
 
 

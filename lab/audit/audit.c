@@ -5,7 +5,7 @@
 
 #include "common/base/rng.h"
 #include "lab/audit/evidence.h"
-#include "lab/pool.h"
+#include "lab/run/pool.h"
 
 struct audit {
   const struct cv_audit_subject *subject;

@@ -107,7 +107,7 @@ enum cv_err cv_audit_mechanism(const struct cv_mechanism_class *class, uint64_t 
                                const struct cv_audit_stream *stream, struct cv_audit_subject *ret) {
   struct cv_mechanism_law law;
   CV_TRY(law_of(class, epsilon_micro, stream, &law));
-  bool is_sound = class->is_private || stream->charged;
+  bool is_sound = cv_mechanism_is_private(class) || stream->charged;
   *ret = (struct cv_audit_subject){
       .is_sound = is_sound,
       .epsilon = (double)(is_sound ? cv_mechanism_spent_micro(&law, stream->items) : epsilon_micro) / CV_MICRO,
@@ -120,7 +120,7 @@ enum cv_err cv_audit_mechanism(const struct cv_mechanism_class *class, uint64_t 
       .stream = *stream,
   };
   add_keys(ret);
-  (void)snprintf(ret->part, sizeof(ret->part), "%s", class->name);
+  (void)snprintf(ret->part, sizeof(ret->part), "%s", class->traits->name);
   name_setting(ret);
   return CV_OK;
 }

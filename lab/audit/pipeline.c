@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "broker/core.h"
+#include "broker/restore.h"
 #include "common/crypto/crypto.h"
 #include "worker/core.h"
 
@@ -14,9 +15,9 @@ struct run {
   const struct cv_pipeline *pipeline;
   struct cv_mac *mac;
   struct cv_broker *broker;
-  struct cv_crew *crew;
+  struct cv_worker *pool;
   struct cv_broker_conn *gateway, *thirdparty, *requester;
-  struct cv_batch batch;
+  struct cv_broker_batch batch;
   uint64_t now_ms;
   /* the third-party's side */
   int64_t *view;
@@ -70,10 +71,10 @@ static enum cv_err make_broker(struct run *run) {
   return cv_broker_restore_end(run->broker, 0, NULL, run->now_ms, run->now_ms);
 }
 
-static enum cv_err make_crew(struct run *run, struct cv_why *why) {
+static enum cv_err make_pool(struct run *run, struct cv_why *why) {
   const struct cv_spec *spec = run->pipeline->spec;
   run->work = (struct cv_work){.campaign = spec->name, .arms = spec->arms, .score = score, .data = run};
-  const struct cv_crew_config config = {
+  const struct cv_worker_config config = {
       .first = 1,
       .last = tokens_of(run->pipeline),
       .concurrency = 64,
@@ -86,7 +87,7 @@ static enum cv_err make_crew(struct run *run, struct cv_why *why) {
       .works = 1,
       .rng = run->pipeline->privatizer,
   };
-  return cv_crew_new(&config, &run->crew, why);
+  return cv_worker_new(&config, &run->pool, why);
 }
 
 static enum cv_err submit(struct run *run, struct cv_why *why) {
@@ -106,7 +107,7 @@ static enum cv_err join_all(struct run *run, struct cv_why *why) {
   CV_TRY(cv_broker_join(run->broker, &requester, NULL, &run->requester, why));
   CV_TRY(cv_broker_on_rank(run->broker, run->thirdparty, &(struct cv_rank_frame){.hello = hello}, run->now_ms, why));
   CV_TRY(submit(run, why));
-  cv_crew_opened(run->crew, run->now_ms);
+  cv_worker_join(run->pool, run->now_ms);
   return CV_OK;
 }
 
@@ -219,7 +220,7 @@ static enum cv_err deliver(struct run *run, struct cv_why *why) {
     if (out.schema == CV_SCHEMA_RANK) {
       CV_TRY(on_rank(run, out.frame.rank, why));
     } else if (out.schema == CV_SCHEMA_CROWD) {
-      CV_TRY(cv_crew_frame(run->crew, out.frame.crowd, run->now_ms, why));
+      CV_TRY(cv_worker_on_crowd(run->pool, out.frame.crowd, run->now_ms, why));
     } else if (out.frame.order->kind == CV_ORDER_ERROR) {
       return cv_fail(why, CV_ERR_DENIED, "%s", out.frame.order->as.error);
     }
@@ -231,7 +232,7 @@ static enum cv_err turn(struct run *run, struct cv_why *why) {
   struct cv_crowd_frame frame;
   bool store;
   run->now_ms += TURN_MS;
-  if (cv_crew_flush(run->crew, run->now_ms, &frame)) {
+  if (cv_worker_flush(run->pool, run->now_ms, &frame)) {
     CV_TRY(cv_broker_on_crowd(run->broker, run->gateway, &frame, run->now_ms, run->now_ms, why));
   }
   cv_broker_tick(run->broker, run->now_ms, run->now_ms);
@@ -244,7 +245,7 @@ static enum cv_err run_all(struct run *run, struct cv_why *why) {
   const struct cv_key key = {{1}};
   CV_TRY(cv_mac_new(&key, &run->mac));
   CV_TRY(make_broker(run));
-  CV_TRY(make_crew(run, why));
+  CV_TRY(make_pool(run, why));
   CV_TRY(join_all(run, why));
   for (int i = 0; !run->done; i++) {
     if (i == TURNS_MAX) {
@@ -260,9 +261,9 @@ enum cv_err cv_pipeline_run(const struct cv_pipeline *pipeline, int64_t *view, s
   cv_why_set(why, "out of memory");
   memset(view, 0, (digest_at(pipeline) + 1) * sizeof(*view));
   enum cv_err err = run_all(&run, why);
-  cv_crew_free(run.crew);
+  cv_worker_free(run.pool);
   cv_broker_free(run.broker);
   cv_mac_free(run.mac);
-  cv_batch_fini(&run.batch);
+  cv_broker_batch_fini(&run.batch);
   return err;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/local.h"
 #include "lab/audit/subjects.h"
 
 enum { SUBJECTS_MAX = 8192, SPECS_MAX = 128, CHOICES_MAX = 64 };
@@ -101,13 +102,13 @@ static enum cv_err add_streams(struct cv_audit_plan *plan, const struct cv_mecha
         .items = streams[i].items, .changed = streams[i].changed, .score = CV_GRID, .arity = streams[i].arity};
     struct cv_audit_subject subject;
     if ((streams[i].full && !full) ||
-        (streams[i].mechanism != NULL && strcmp(streams[i].mechanism, class->name) != 0)) {
+        (streams[i].mechanism != NULL && strcmp(streams[i].mechanism, class->traits->name) != 0)) {
       continue;
     }
     CV_TRY(cv_audit_mechanism(class, micro, &stream, &subject));
     subject.share = streams[i].share;
     keep(plan, &subject);
-    if (!class->is_private) {
+    if (!cv_mechanism_is_private(class)) {
       stream.charged = true;
       CV_TRY(cv_audit_mechanism(class, micro, &stream, &subject));
       subject.share = streams[i].share;
@@ -122,7 +123,7 @@ static enum cv_err add_sweeps(struct cv_audit_plan *plan, const struct cv_mechan
                               bool full) {
   for (size_t i = 0; i < CV_COUNT(sweeps); i++) {
     const char *mechanism = sweeps[i].mechanism;
-    if (mechanism == NULL ? is_named(class->name) : strcmp(mechanism, class->name) != 0) {
+    if (mechanism == NULL ? is_named(class->traits->name) : strcmp(mechanism, class->traits->name) != 0) {
       continue;
     }
     plan->sweeps++;
@@ -130,7 +131,7 @@ static enum cv_err add_sweeps(struct cv_audit_plan *plan, const struct cv_mechan
       struct cv_audit_subject subject;
       struct cv_audit_stream stream = swept(SWEEP_ITEMS, changed);
       stream.arity = sweeps[i].arity;
-      stream.charged = !class->is_private;
+      stream.charged = !cv_mechanism_is_private(class);
       CV_TRY(cv_audit_mechanism(class, stream.charged ? micro / 4 : micro, &stream, &subject));
       keep_swept(plan, &subject, SWEEP_SHARE, full);
     }
@@ -140,7 +141,7 @@ static enum cv_err add_sweeps(struct cv_audit_plan *plan, const struct cv_mechan
 
 static enum cv_err add_mechanisms(struct cv_audit_plan *plan, bool full) {
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
-    if (!cv_mechanism_at(i)->has_noise) {
+    if (!cv_mechanism_has_noise(cv_mechanism_at(i))) {
       continue;
     }
     for (size_t e = 0; e < CV_COUNT(epsilons); e++) {
@@ -209,6 +210,21 @@ static enum cv_err add_tokens(struct cv_audit_plan *plan, const struct cv_choice
   return CV_OK;
 }
 
+/* Privatizers that have no parameters need no row of `locals`. */
+static enum cv_err add_fixed(struct cv_audit_plan *plan, bool full) {
+  for (size_t i = 0; cv_local_names[i] != NULL; i++) {
+    struct cv_choice choice = {0};
+    struct cv_local law;
+    (void)snprintf(choice.name, sizeof(choice.name), "%s", cv_local_names[i]);
+    if (cv_local_init(&choice, 1, &law, NULL) == CV_OK && law.epsilon_micro != CV_EPSILON_NONE) {
+      CV_REQUIRE(plan->choices < CHOICES_MAX);
+      plan->choice[plan->choices] = choice;
+      CV_TRY(add_tokens(plan, &plan->choice[plan->choices++], 1, full));
+    }
+  }
+  return CV_OK;
+}
+
 static enum cv_err add_privatizers(struct cv_audit_plan *plan, bool full) {
   for (size_t i = 0; i < CV_COUNT(locals); i++) {
     if (full || !locals[i].full) {
@@ -217,7 +233,7 @@ static enum cv_err add_privatizers(struct cv_audit_plan *plan, bool full) {
       CV_TRY(add_tokens(plan, choice, locals[i].arms == 0 ? 1 : locals[i].arms, full));
     }
   }
-  return CV_OK;
+  return add_fixed(plan, full);
 }
 
 /* Whole ways from a score to the third-party: a local law or NULL, a mechanism, and how many releases of each arm. */
@@ -296,8 +312,8 @@ static bool has_delta(const struct local *local) {
 static enum cv_err add_deltas(struct cv_audit_plan *plan) {
   for (size_t i = 0; i < CV_COUNT(locals); i++) {
     for (size_t j = 0; cv_mechanism_at(j) != NULL && has_delta(&locals[i]); j++) {
-      if (cv_mechanism_at(j)->is_private) {
-        CV_TRY(add_way(plan, &(struct way){&locals[i], cv_mechanism_at(j)->name, 1, true}, true));
+      if (cv_mechanism_is_private(cv_mechanism_at(j))) {
+        CV_TRY(add_way(plan, &(struct way){&locals[i], cv_mechanism_at(j)->traits->name, 1, true}, true));
       }
     }
   }

@@ -58,11 +58,12 @@ static void name_setting(struct cv_audit_subject *subject, const struct cv_param
                            : snprintf(text + used, size - used, "%s%s %g", between, param->key, param->number);
     used += n < 0 ? 0 : (size_t)n;
   }
+  const char *between = used == 0 ? "" : ", ";
   if (subject->stream.items > 1 && used < size) {
-    (void)snprintf(text + used, size - used, ", n %u, item %u%s", subject->stream.items, subject->stream.changed,
-                   subject->stream.base > 0 ? ", full" : "");
+    (void)snprintf(text + used, size - used, "%sn %u, item %u%s", between, subject->stream.items,
+                   subject->stream.changed, subject->stream.base > 0 ? ", full" : "");
   } else if (subject->arms > 1 && used < size) {
-    (void)snprintf(text + used, size - used, ", arm %u", subject->stream.arm + 1);
+    (void)snprintf(text + used, size - used, "%sarm %u", between, subject->stream.arm + 1);
   }
 }
 

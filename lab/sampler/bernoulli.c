@@ -7,10 +7,10 @@
 enum { BITS = 4, BLOCK = 64 * CV_SAMPLER_LANES };
 
 /* The ones of each word. */
-CV_INLINE void count_ones(const cv_lanes *word, cv_lanes *total) {
+CV_INLINE void count_ones(const cv_simd *word, cv_simd *total) {
   const uint64_t m1 = UINT64_C(0x5555555555555555), m2 = UINT64_C(0x3333333333333333),
                  m4 = UINT64_C(0x0f0f0f0f0f0f0f0f);
-  cv_lanes x = *word;
+  cv_simd x = *word;
   x -= (x >> 1) & m1;
   x = (x & m2) + ((x >> 2) & m2);
   x = (x + (x >> 4)) & m4;
@@ -20,7 +20,7 @@ CV_INLINE void count_ones(const cv_lanes *word, cv_lanes *total) {
   *total += x & 0x7f;
 }
 
-CV_INLINE uint64_t across(const cv_lanes *total) {
+CV_INLINE uint64_t across(const cv_simd *total) {
   uint64_t word[CV_SAMPLER_LANES], sum = 0;
   memcpy(word, total, sizeof(word));
   for (int i = 0; i < CV_SAMPLER_LANES; i++) {
@@ -33,12 +33,12 @@ CV_INLINE uint64_t across(const cv_lanes *total) {
  * BITS random bits of each token of a block against the same bits of p, the lowest bit first: `less` where the token's
  * are below p's, `equal` where they are p's. want[b] is all ones where p's bit b is one.
  */
-CV_INLINE void compare(struct cv_lanes_state *state, const cv_lanes *want, cv_lanes *ret_less, cv_lanes *ret_equal) {
-  cv_lanes less = {0}, equal = ~less;
+CV_INLINE void compare(struct cv_simd_state *state, const cv_simd *want, cv_simd *ret_less, cv_simd *ret_equal) {
+  cv_simd less = {0}, equal = ~less;
   for (int b = 0; b < BITS; b++) {
-    cv_lanes bit;
-    cv_lanes_next(state, &bit);
-    cv_lanes differs = bit ^ want[b];
+    cv_simd bit;
+    cv_simd_next(state, &bit);
+    cv_simd differs = bit ^ want[b];
     less = (differs & want[b]) | (~differs & less);
     equal &= ~differs;
   }
@@ -47,7 +47,7 @@ CV_INLINE void compare(struct cv_lanes_state *state, const cv_lanes *want, cv_la
 }
 
 /* One where a token of the last, shorter block is. */
-CV_INLINE void mask_of(uint64_t tokens, cv_lanes *ret) {
+CV_INLINE void mask_of(uint64_t tokens, cv_simd *ret) {
   uint64_t word[CV_SAMPLER_LANES];
   for (uint64_t i = 0; i < CV_SAMPLER_LANES; i++) {
     uint64_t here = tokens > 64 * i ? tokens - 64 * i : 0;
@@ -57,15 +57,15 @@ CV_INLINE void mask_of(uint64_t tokens, cv_lanes *ret) {
 }
 
 /* One pass: `count` tokens against BITS bits of p. Returns how many were below and sets how many are still open. */
-CV_INLINE uint64_t pass(struct cv_lanes_state *state, uint64_t count, unsigned digit, uint64_t *ret_open) {
-  cv_lanes want[BITS], ones = {0}, open = {0}, less, equal;
+CV_INLINE uint64_t pass(struct cv_simd_state *state, uint64_t count, unsigned digit, uint64_t *ret_open) {
+  cv_simd want[BITS], ones = {0}, open = {0}, less, equal;
   for (int b = 0; b < BITS; b++) {
-    want[b] = (cv_lanes){0} - (digit >> b & 1);
+    want[b] = (cv_simd){0} - (digit >> b & 1);
   }
   for (uint64_t left = count; left > 0; left -= left < BLOCK ? left : BLOCK) {
     compare(state, want, &less, &equal);
     if (left < BLOCK) {
-      cv_lanes mask;
+      cv_simd mask;
       mask_of(left, &mask);
       less &= mask;
       equal &= mask;
@@ -79,29 +79,29 @@ CV_INLINE uint64_t pass(struct cv_lanes_state *state, uint64_t count, unsigned d
 
 /* Once p has no more bits, what is open equals p: not below. */
 CV_INLINE uint64_t sum(struct cv_sampler *sampler, uint64_t count, double p) {
-  struct cv_lanes_state state;
+  struct cv_simd_state state;
   uint64_t ones = 0;
-  cv_lanes_load(sampler, &state);
+  cv_simd_load(sampler, &state);
   while (count > 0 && p > 0) {
     p *= 1 << BITS;
     unsigned digit = (unsigned)p;
     p -= digit;
     ones += pass(&state, count, digit, &count);
   }
-  cv_lanes_store(&state, sampler);
+  cv_simd_store(&state, sampler);
   return ones;
 }
 
-uint64_t cv_bernoulli_plain(struct cv_sampler *sampler, uint64_t count, double p) {
+uint64_t cv_sampler_bernoulli_plain(struct cv_sampler *sampler, uint64_t count, double p) {
   return sum(sampler, count, p);
 }
 
 #ifdef __x86_64__
-CV_TARGET_AVX2 uint64_t cv_bernoulli_avx2(struct cv_sampler *sampler, uint64_t count, double p) {
+CV_TARGET_AVX2 uint64_t cv_sampler_bernoulli_avx2(struct cv_sampler *sampler, uint64_t count, double p) {
   return sum(sampler, count, p);
 }
 
-CV_TARGET_AVX512 uint64_t cv_bernoulli_avx512(struct cv_sampler *sampler, uint64_t count, double p) {
+CV_TARGET_AVX512 uint64_t cv_sampler_bernoulli_avx512(struct cv_sampler *sampler, uint64_t count, double p) {
   return sum(sampler, count, p);
 }
 #endif

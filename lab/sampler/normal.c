@@ -18,7 +18,7 @@ struct law {
 };
 
 /* 52 random bits as a uniform of [1, 2). */
-CV_INLINE void unit_of(const cv_lanes *word, cv_reals *ret) {
+CV_INLINE void unit_of(const cv_simd *word, cv_reals *ret) {
   *ret = (cv_reals)((*word >> 12) | UINT64_C(0x3ff0000000000000));
 }
 
@@ -28,7 +28,7 @@ CV_INLINE void unit_of(const cv_lanes *word, cv_reals *ret) {
  */
 CV_INLINE void minus_two_ln(const cv_reals *u, cv_reals *ret) {
   const uint64_t one = UINT64_C(0x3ff0000000000000), root_half = UINT64_C(0x3fe6a09e667f3bcd);
-  cv_lanes shifted = (cv_lanes)*u + (one - root_half);
+  cv_simd shifted = (cv_simd)*u + (one - root_half);
   /* An exponent as the low bits of 2^52 + exponent. */
   cv_reals e = (cv_reals)((shifted >> 52) | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023);
   cv_reals m = (cv_reals)((shifted & UINT64_C(0x000fffffffffffff)) + root_half);
@@ -73,21 +73,21 @@ CV_INLINE void square_root(cv_reals *x) {
 }
 
 /* A normal as a clipped score in grid units: the low bits of 2^52 + score. */
-CV_INLINE void score_of(const struct law *law, const cv_reals *z, cv_lanes *ret) {
+CV_INLINE void score_of(const struct law *law, const cv_reals *z, cv_simd *ret) {
   cv_reals at = law->mean + law->sd * *z;
-  cv_lanes above = (cv_lanes)(at > (double)CV_GRID), below = (cv_lanes)(at < 0.0);
+  cv_simd above = (cv_simd)(at > (double)CV_GRID), below = (cv_simd)(at < 0.0);
   const cv_reals end = {CV_GRID, CV_GRID, CV_GRID, CV_GRID, CV_GRID, CV_GRID, CV_GRID, CV_GRID};
-  cv_lanes clipped = (((cv_lanes)at & ~above) | ((cv_lanes)end & above)) & ~below;
-  *ret = (cv_lanes)((cv_reals)clipped + 0x1p52);
+  cv_simd clipped = (((cv_simd)at & ~above) | ((cv_simd)end & above)) & ~below;
+  *ret = (cv_simd)((cv_reals)clipped + 0x1p52);
 }
 
 /* Eight pairs of scores, and the words of which two bits are left: the higher one says which of a pair. */
-CV_INLINE void draw(struct cv_lanes_state *state, const struct law *law, cv_lanes *ret_a, cv_lanes *ret_b,
-                    cv_lanes *ret_bits) {
-  cv_lanes first, second;
+CV_INLINE void draw(struct cv_simd_state *state, const struct law *law, cv_simd *ret_a, cv_simd *ret_b,
+                    cv_simd *ret_bits) {
+  cv_simd first, second;
   cv_reals u, v, radius, sine, cosine;
-  cv_lanes_next(state, &first);
-  cv_lanes_next(state, &second);
+  cv_simd_next(state, &first);
+  cv_simd_next(state, &second);
   unit_of(&first, &u);
   unit_of(&second, &v);
   u = 2.0 - u;
@@ -95,7 +95,7 @@ CV_INLINE void draw(struct cv_lanes_state *state, const struct law *law, cv_lane
   minus_two_ln(&u, &radius);
   square_root(&radius);
   sine_cosine(&v, &sine, &cosine);
-  cv_reals a = (cv_reals)((cv_lanes)(radius * cosine) ^ (second << 63)), b = radius * sine;
+  cv_reals a = (cv_reals)((cv_simd)(radius * cosine) ^ (second << 63)), b = radius * sine;
   score_of(law, &a, ret_a);
   score_of(law, &b, ret_b);
   *ret_bits = second;
@@ -105,10 +105,10 @@ CV_INLINE uint64_t sum(struct cv_sampler *sampler, uint64_t count, double mean, 
   const struct law law = {.mean = mean * (double)CV_GRID, .sd = sd * (double)CV_GRID};
   /* Each score is the low bits of a word with the bits of 2^52 above: sums wrap, and what was added is taken off. */
   const uint64_t base = UINT64_C(0x4330000000000000), block = 2 * (uint64_t)CV_SAMPLER_LANES;
-  struct cv_lanes_state state;
-  cv_lanes a, b, bits, total = {0};
+  struct cv_simd_state state;
+  cv_simd a, b, bits, total = {0};
   uint64_t word[3][CV_SAMPLER_LANES], result = 0, left = count;
-  cv_lanes_load(sampler, &state);
+  cv_simd_load(sampler, &state);
   for (; left >= block; left -= block) {
     draw(&state, &law, &a, &b, &bits);
     total += a + b;
@@ -128,7 +128,7 @@ CV_INLINE uint64_t sum(struct cv_sampler *sampler, uint64_t count, double mean, 
     size_t odd = left / 2;
     result += left % 2 == 0 ? 0 : word[word[2][odd] >> 1 & 1][odd];
   }
-  cv_lanes_store(&state, sampler);
+  cv_simd_store(&state, sampler);
   return result - count * base;
 }
 

@@ -23,13 +23,16 @@ static bool has_avx512(void) {
 static const struct cv_sampler_kernel table[] = {
     {.name = "plain",
      .runs = runs_anywhere,
-     .bernoulli = cv_bernoulli_plain,
+     .bernoulli = cv_sampler_bernoulli_plain,
      .clipped_normal = cv_clipped_normal_plain},
 #ifdef __x86_64__
-    {.name = "avx2", .runs = has_avx2, .bernoulli = cv_bernoulli_avx2, .clipped_normal = cv_clipped_normal_avx2},
+    {.name = "avx2",
+     .runs = has_avx2,
+     .bernoulli = cv_sampler_bernoulli_avx2,
+     .clipped_normal = cv_clipped_normal_avx2},
     {.name = "avx512",
      .runs = has_avx512,
-     .bernoulli = cv_bernoulli_avx512,
+     .bernoulli = cv_sampler_bernoulli_avx512,
      .clipped_normal = cv_clipped_normal_avx512},
 #endif
 };

@@ -6,7 +6,8 @@
 
 #include "common/base/text.h"
 
-/* Unpacking. protobuf-c reports malformed input and failed allocation alike, so the allocator remembers the latter. */
+/* Unpacking. protobuf-c does not distinguish malformed input from failed allocation, so the allocator records the
+ * latter. */
 
 struct limited {
   struct cv_arena *arena;
@@ -259,7 +260,7 @@ static enum cv_err put_names(const struct cv_spec *spec, struct cv_arena *scratc
   return CV_OK;
 }
 
-/* Costs and workers are borrowed: packing does not write. */
+/* Borrows costs and workers; packing does not write. */
 static enum cv_err put_lists(const struct cv_spec *spec, struct cv_arena *scratch, Crowdveil__Base__Spec *ret) {
   CV_TRY(put_names(spec, scratch, ret));
   ret->costs_micro = spec->cost_micro;
@@ -322,7 +323,7 @@ static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_arena *
   return CV_OK;
 }
 
-/* A number for each arm, or none at all. */
+/* Takes one number for each arm, or none. */
 static enum cv_err take_numbers(const uint64_t *in, size_t n, uint32_t arms, struct cv_arena *arena, uint64_t **ret) {
   if (n == 0) {
     return CV_OK;

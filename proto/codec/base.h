@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internal to proto/codec: base.proto in both directions, and packing and unpacking in an arena.
+ * Internal to proto/codec: encodes and decodes base.proto, packing and unpacking in an arena.
  *
- * put functions build protobuf messages in the scratch arena and borrow the caller's strings and arrays; they fail with
- * CV_ERR_LIMIT when the scratch is exhausted. take functions check what came in, and convert it into plain structs;
- * they fail with CV_ERR_FORMAT (a field out of its range) or CV_ERR_LIMIT (the arena is exhausted) and may leave their
- * output half-written, which the frame's decoder then drops.
+ * put functions build protobuf messages in the scratch arena and borrow the caller's strings and arrays; CV_ERR_LIMIT
+ * if the scratch arena is exhausted. take functions check a received message and convert it into plain structs;
+ * CV_ERR_FORMAT (a field out of its range) or CV_ERR_LIMIT (the arena is exhausted). After an error their output may be
+ * half-written; the frame's decoder then discards it.
  */
 #ifndef CV_CODEC_BASE_H
 #define CV_CODEC_BASE_H
@@ -15,20 +15,20 @@
 #include "common/base/digest.h"
 #include "proto/codec/frame.h"
 
-/* Unpacks into `arena`, which is reset first. */
+/* Unpacks into `arena`, after resetting it. */
 CV_MUST_USE enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n,
                                         struct cv_arena *arena, ProtobufCMessage **ret);
-/* Appends to `out`; CV_ERR_LIMIT, and nothing appended, over CV_FRAME_BYTES. */
+/* Appends to `out`. CV_ERR_LIMIT if the message is over CV_FRAME_BYTES; then nothing is appended. */
 CV_MUST_USE enum cv_err cv_codec_pack(const ProtobufCMessage *message, struct cv_buf *out);
 
-/* Room for `count` elements that the caller will set, all of them; NULL when exhausted. */
+/* Allocates `count` uninitialised elements, which the caller sets; NULL if the arena is exhausted. */
 void *cv_codec_room(struct cv_arena *arena, size_t count, size_t size);
-/* Room for the rows of a repeated message field and the pointers to them: false when exhausted. */
+/* Allocates the rows of a repeated message field and the pointers to them; false if the arena is exhausted. */
 #define CV_CODEC_ROWS(arena, count, row, pointer)                       \
   (((row) = cv_codec_room((arena), (count), sizeof(*(row)))) != NULL && \
    ((pointer) = cv_codec_room((arena), (count), sizeof(*(pointer)))) != NULL)
 
-/* protobuf-c has no const; packing does not write. */
+/* Casts const away: protobuf-c does not use const, but packing does not write. */
 static inline void *cv_codec_borrow(const void *bytes) {
   return (void *)(uintptr_t)bytes;
 }
@@ -39,18 +39,19 @@ static inline bool cv_codec_end_fits(Crowdveil__Base__End end) {
   return (unsigned)end < CV_END_COUNT;
 }
 
-/* A text of fewer than `size` bytes, cut and cleaned if need be; NULL counts as empty. NULL when exhausted. */
+/* Returns a text of fewer than `size` bytes, cut and cleaned if necessary; NULL counts as empty. Returns NULL if the
+ * arena is exhausted. */
 char *cv_codec_put_text(const char *text, size_t size, struct cv_arena *scratch);
 /* True for clean text of fewer than `size` bytes. */
 bool cv_codec_text_fits(const char *text, size_t size);
 CV_MUST_USE enum cv_err cv_codec_take_text(const char *text, char *to, size_t size);
 
-/* 8 bytes, little-endian. */
+/* A seed is 8 bytes, little-endian. */
 CV_MUST_USE enum cv_err cv_codec_put_seed(uint64_t seed, struct cv_arena *scratch, ProtobufCBinaryData *ret);
 CV_MUST_USE enum cv_err cv_codec_take_seed(const ProtobufCBinaryData *in, uint64_t *ret);
 CV_MUST_USE enum cv_err cv_codec_take_digest(const ProtobufCBinaryData *in, struct cv_digest *ret);
 
-/* Both may be absent: *ret NULL. */
+/* Both messages may be absent; then the pointer is NULL. */
 CV_MUST_USE enum cv_err cv_codec_put_greetings(const struct cv_hello *hello, const char *goodbye,
                                                struct cv_arena *scratch, Crowdveil__Base__Hello **ret_hello,
                                                Crowdveil__Base__Goodbye **ret_goodbye);
@@ -65,7 +66,7 @@ CV_MUST_USE enum cv_err cv_codec_take_choice(const Crowdveil__Base__Choice *in, 
 
 CV_MUST_USE enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scratch,
                                           Crowdveil__Base__Spec **ret);
-/* Shapes only: whether the spec makes sense is for cv_spec_check, which can say why not. NULL is CV_ERR_FORMAT. */
+/* Checks formats only; cv_spec_check() checks the meaning and explains errors. NULL is CV_ERR_FORMAT. */
 CV_MUST_USE enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena *arena,
                                            struct cv_spec *ret);
 
@@ -77,7 +78,7 @@ CV_MUST_USE enum cv_err cv_codec_put_plan(uint64_t campaign, const struct cv_pla
                                           Crowdveil__Base__Plan *ret);
 CV_MUST_USE enum cv_err cv_codec_take_plan(const Crowdveil__Base__Plan *in, struct cv_arena *arena,
                                            struct cv_plan *ret);
-/* One that has been accepted: its number is not 0, it names each arm once, and none beyond CV_ARMS_MAX. */
+/* Takes an accepted plan: its number is not 0, and it names each arm at most once, below CV_ARMS_MAX. */
 CV_MUST_USE enum cv_err cv_codec_take_accepted_plan(const Crowdveil__Base__Plan *in, struct cv_arena *arena,
                                                     struct cv_plan *ret);
 

@@ -191,7 +191,7 @@ enum cv_err cv_crowd_encode(const struct cv_crowd_frame *frame, struct cv_arena 
   return cv_codec_pack(&to.base, out);
 }
 
-/* Decoding: workers, values and texts stay where protobuf-c has put them, which is in the arena too. */
+/* Decoding: workers, values and texts stay in protobuf-c's memory, which is in the arena, too. */
 
 static enum cv_err take_arrives(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
                                 struct cv_crowd_frame *ret) {
@@ -399,3 +399,82 @@ enum cv_err cv_crowd_decode(const void *bytes, size_t n, struct cv_arena *arena,
   *ret = frame;
   return CV_OK;
 }
+
+/* ---- the wire ---- */
+
+enum {
+  SLICE = 1000, /* most acknowledgements, assignments and ended campaigns per envelope */
+  SLICE_SMALL = 16,
+  SLICE_DECLINES = 256,
+  SLICE_TOKENS = 2000,
+  TOKEN_BYTES = 64,         /* most bytes of a token without its values */
+  VALUE_BYTES = 10,         /* most bytes of a value */
+  SLICE_BYTES = 160 * 1024, /* most bytes of tokens per envelope */
+};
+
+static enum cv_err decode(const void *bytes, size_t n, struct cv_arena *arena, void *ret_frame) {
+  return cv_crowd_decode(bytes, n, arena, ret_frame);
+}
+
+static enum cv_err encode(const void *frame, struct cv_arena *scratch, struct cv_buf *out) {
+  return cv_crowd_encode(frame, scratch, out);
+}
+
+static void goodbye(const char *why, const char *program, void *ret_frame) {
+  *(struct cv_crowd_frame *)ret_frame = (struct cv_crowd_frame){
+      .hello = {.present = true, .version = CV_WIRE_VERSION, .program = program}, .goodbye = why};
+}
+
+/* The number of tokens that fit into one envelope. */
+static size_t fitting(const struct cv_token *token, size_t tokens) {
+  size_t n = 0;
+  for (size_t bytes = 0; n < tokens && n < SLICE_TOKENS; n++) {
+    bytes += TOKEN_BYTES + VALUE_BYTES * token[n].values;
+    if (bytes > SLICE_BYTES) {
+      break;
+    }
+  }
+  return n;
+}
+
+/* Moves up to `most` elements of one of a frame's arrays. */
+#define MOVE(rest, part, array, count, most)                                           \
+  do {                                                                                 \
+    (part)->array = (rest)->array;                                                     \
+    (part)->count = (rest)->count < (most) ? (rest)->count : (most);                   \
+    (rest)->count -= (part)->count;                                                    \
+    (rest)->array = (part)->count > 0 ? (rest)->array + (part)->count : (rest)->array; \
+  } while (0)
+
+static size_t left_in(const struct cv_crowd_frame *frame) {
+  return frame->arrives + frame->tokens + frame->declines + frame->campaigns + frame->assigns + frame->acks +
+         frame->backoffs + frame->dones;
+}
+
+static bool cut(void *from, void *to) {
+  struct cv_crowd_frame *rest = from, *part = to;
+  *part = (struct cv_crowd_frame){.hello = rest->hello};
+  rest->hello.present = false;
+  MOVE(rest, part, campaign, campaigns, SLICE_SMALL);
+  if (rest->campaigns == 0) {
+    MOVE(rest, part, decline, declines, SLICE_DECLINES);
+    MOVE(rest, part, arrive, arrives, 1);
+    MOVE(rest, part, token, tokens, fitting(rest->token, rest->tokens));
+    MOVE(rest, part, ack, acks, SLICE);
+    MOVE(rest, part, assign, assigns, SLICE);
+    MOVE(rest, part, backoff, backoffs, SLICE_SMALL);
+    MOVE(rest, part, done, dones, SLICE);
+  }
+  if (left_in(rest) > 0) {
+    return true;
+  }
+  part->goodbye = rest->goodbye;
+  return false;
+}
+
+const struct cv_wire CV_CROWD_WIRE = {.frame_bytes = sizeof(struct cv_crowd_frame),
+                                      .arena_bytes = CV_ARENA_BYTES,
+                                      .decode = decode,
+                                      .encode = encode,
+                                      .goodbye = goodbye,
+                                      .cut = cut};

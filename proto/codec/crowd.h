@@ -7,13 +7,14 @@
 
 enum { CV_TICKET_BYTES = 48 };
 #define CV_WISH_NONE UINT32_MAX
+enum { CV_ARRIVE_MOST = 2000 }; /* most workers in one Arrive, so that it fits into an envelope with tokens */
 
 enum cv_verdict { CV_VERDICT_NONE, CV_VERDICT_ACCEPTED, CV_VERDICT_DUPLICATE, CV_VERDICT_EXPIRED, CV_VERDICT_REFUSED };
 
 struct cv_arrive {
   size_t workers;
   const uint64_t *worker;
-  const uint32_t *wish; /* of each worker the arm that it has come for, CV_WISH_NONE: any; NULL: any for all */
+  const uint32_t *wish; /* arm wanted by each worker, CV_WISH_NONE: any; NULL: any for all */
   uint32_t credit;
 };
 
@@ -23,7 +24,7 @@ struct cv_token {
   const int64_t *value;
 };
 
-/* Of a whole campaign, or of the one assignment whose ticket it has. */
+/* Declines a whole campaign, or the one assignment with the ticket. */
 struct cv_decline {
   uint64_t campaign; /* 0 with a ticket */
   const char *why;
@@ -35,7 +36,7 @@ struct cv_decline {
 struct cv_terms {
   uint64_t id;
   char name[CV_NAME_BYTES];
-  char requester[CV_NAME_BYTES]; /* who submitted it, as its certificate has the name */
+  char requester[CV_NAME_BYTES]; /* the name in the requester's certificate */
   struct cv_choice privatizer, mechanism;
   uint64_t epsilon_micro;
   uint32_t tokens_per_worker;
@@ -52,8 +53,8 @@ struct cv_assign {
     const uint32_t *many; /* the arms, otherwise */
   } arm;
   uint64_t place;
-  uint64_t round; /* number of the token in the campaign, as planned, from 0 */
-  bool switched;  /* the round before asked for another arm */
+  uint64_t round; /* position of the token in the campaign, as planned, from 0 */
+  bool switched;  /* the previous round asked for another arm */
 };
 
 struct cv_crowd_ack {
@@ -84,11 +85,19 @@ struct cv_crowd_frame {
   uint64_t *done;
 };
 
-/* Appends the envelope to `out`. `scratch` is reset and used for the duration. CV_ERR_LIMIT if over CV_FRAME_BYTES. */
+/* Appends the envelope to `out`. Resets `scratch` and uses it during the call. CV_ERR_LIMIT if the envelope is over
+ * CV_FRAME_BYTES. */
 CV_MUST_USE enum cv_err cv_crowd_encode(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
                                         struct cv_buf *out);
-/* Into `arena`, which is reset first; `ret` and all it points to live until the next reset. */
+/* Decodes into `arena`, after resetting it; `ret` and its pointers are valid until the next reset. */
 CV_MUST_USE enum cv_err cv_crowd_decode(const void *bytes, size_t n, struct cv_arena *arena,
                                         struct cv_crowd_frame *ret);
+
+/*
+ * The schema for a daemon's lanes. cut() splits a frame of any size: a campaign's terms are sent before its
+ * assignments, a goodbye last. An envelope takes one entry of `arrive`, so each entry must fit by itself
+ * (CV_ARRIVE_MOST).
+ */
+extern const struct cv_wire CV_CROWD_WIRE;
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the three codecs share. A decoded frame is plain C structs in an arena that the caller resets when it is done;
- * an encoded frame is the envelope's bytes, without the 4-byte length (common/net adds that). Protobuf structs stop
- * here.
+ * Shared by the three codecs. A decoded frame is plain C structs in an arena, which the caller resets when done; an
+ * encoded frame is the envelope's bytes, without the 4-byte length, which common/net adds. Only the codecs use protobuf
+ * structs.
  *
- * Decoding is bounded: CV_FRAME_BYTES of input, CV_ARENA_BYTES of memory, field ranges as the structs say. Errors:
- * CV_ERR_FORMAT (not an envelope, a field out of its range, an envelope of nothing known), CV_ERR_LIMIT (the frame is
- * too long or the arena is exhausted).
+ * Decoding is bounded: CV_FRAME_BYTES of input, CV_ARENA_BYTES of memory, field ranges as documented at the structs.
+ * Errors: CV_ERR_FORMAT (not an envelope, a field out of its range, or an envelope without a known message),
+ * CV_ERR_LIMIT (the frame is too long or the arena is exhausted).
  */
 #ifndef CV_CODEC_FRAME_H
 #define CV_CODEC_FRAME_H
@@ -19,6 +19,7 @@
 #include "common/base/hello.h"
 #include "common/base/result.h"
 #include "common/base/spec.h"
+#include "common/base/wire.h"
 
 enum {
   CV_FRAME_BYTES = 256 * 1024,
@@ -27,8 +28,8 @@ enum {
 };
 
 /*
- * Strings in a frame: bounded, terminated, printable UTF-8, in the arena (decode) or borrowed (encode). To encode, NULL
- * means empty, and what is too long or not printable is cut and cleaned; decoding gives NULL only where the struct says
- * what that means.
+ * Strings in a frame are bounded, terminated, printable UTF-8, in the arena (decode) or borrowed (encode). Encoding
+ * takes NULL as empty, and cuts and cleans strings that are too long or not printable. Decoding gives NULL only where
+ * the struct defines its meaning.
  */
 #endif

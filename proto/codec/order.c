@@ -6,7 +6,7 @@
 
 #include "proto/codec/base.h"
 
-/* Encoding: `made` holds the one message of the envelope, so that only what repeats goes through the scratch arena. */
+/* Encoding: `made` holds the envelope's single message, so only repeated fields use the scratch arena. */
 
 struct made {
   Crowdveil__Order__Envelope envelope;
@@ -27,7 +27,7 @@ struct made {
     Crowdveil__Order__Description description;
     Crowdveil__Order__Error error;
   } as;
-  Crowdveil__Order__Progress progress; /* of whichever has one */
+  Crowdveil__Order__Progress progress; /* of the message that has one */
 };
 
 static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena *scratch,
@@ -133,7 +133,7 @@ static enum cv_err put_status(const struct cv_status *from, struct cv_arena *scr
   return CV_OK;
 }
 
-static enum cv_err put_ledger(const struct cv_ledger_request *from, struct cv_arena *scratch, struct made *made) {
+static enum cv_err put_ledger(const struct cv_statement_request *from, struct cv_arena *scratch, struct made *made) {
   Crowdveil__Order__Ledger *to = &made->as.ledger;
   *to = (Crowdveil__Order__Ledger)CROWDVEIL__ORDER__LEDGER__INIT;
   to->campaign = from->campaign;
@@ -194,7 +194,7 @@ static enum cv_err put_error(const char *why, struct cv_arena *scratch, struct m
   return to->why == NULL ? CV_ERR_LIMIT : CV_OK;
 }
 
-/* The messages that are a number or nothing. */
+/* Messages with one number or no content. */
 static void put_small(const struct cv_order_frame *frame, struct made *made) {
   switch (frame->kind) {
     case CV_ORDER_WATCH:
@@ -375,7 +375,7 @@ static enum cv_err take_status(const Crowdveil__Order__StatusAnswer *in, struct 
 }
 
 static enum cv_err take_ledger(const Crowdveil__Order__Ledger *in, struct cv_arena *arena,
-                               struct cv_ledger_request *ret) {
+                               struct cv_statement_request *ret) {
   ret->campaign = in->campaign;
   ret->has_plan = in->plan != NULL;
   return ret->has_plan ? cv_codec_take_spec(in->plan, arena, &ret->plan) : CV_OK;
@@ -421,7 +421,7 @@ static enum cv_err take_statement(const Crowdveil__Order__Statement *in, struct 
   return CV_OK;
 }
 
-/* The kind of the one message that is there; CV_ERR_FORMAT if there are two, or nothing at all. */
+/* Returns the kind of the envelope's only message; CV_ERR_FORMAT if there are two, or none. */
 static enum cv_err find_kind(const Crowdveil__Order__Envelope *in, enum cv_order_kind *ret) {
   const struct {
     const void *message;
@@ -512,3 +512,24 @@ enum cv_err cv_order_decode(const void *bytes, size_t n, struct cv_arena *arena,
   *ret = frame;
   return CV_OK;
 }
+
+/* ---- the wire ---- */
+
+static enum cv_err decode(const void *bytes, size_t n, struct cv_arena *arena, void *ret_frame) {
+  return cv_order_decode(bytes, n, arena, ret_frame);
+}
+
+static enum cv_err encode(const void *frame, struct cv_arena *scratch, struct cv_buf *out) {
+  return cv_order_encode(frame, scratch, out);
+}
+
+static void goodbye(const char *why, const char *program, void *ret_frame) {
+  *(struct cv_order_frame *)ret_frame = (struct cv_order_frame){
+      .hello = {.present = true, .version = CV_WIRE_VERSION, .program = program}, .goodbye = why};
+}
+
+const struct cv_wire CV_ORDER_WIRE = {.frame_bytes = sizeof(struct cv_order_frame),
+                                      .arena_bytes = CV_ARENA_BYTES,
+                                      .decode = decode,
+                                      .encode = encode,
+                                      .goodbye = goodbye};

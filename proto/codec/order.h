@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames between requester and broker: order.proto as plain structs. One request or answer a frame. */
+/* Frames between requester and broker: order.proto as plain structs. One request or answer per frame. */
 #ifndef CV_CODEC_ORDER_H
 #define CV_CODEC_ORDER_H
 
@@ -37,8 +37,8 @@ struct cv_progress {
   uint32_t workers;
   enum cv_end end;
   bool thirdparty_connected;
-  uint64_t paid_micro, budget_micro; /* of a recruitment */
-  char waits_for[CV_NAME_BYTES];     /* the third-party that opened it, if another one is connected; else empty */
+  uint64_t paid_micro, budget_micro; /* recruitment only */
+  char waits_for[CV_NAME_BYTES]; /* the third-party that opened the campaign, if another one is connected; else empty */
 };
 
 struct cv_submit {
@@ -46,7 +46,7 @@ struct cv_submit {
   struct cv_spec spec; /* names in the arena (decode) or borrowed (encode) */
 };
 
-/* The campaign's spec as it was submitted, its mechanism's parameters filled in. */
+/* The campaign's spec as submitted, with the mechanism's parameters filled in. */
 struct cv_description {
   uint64_t campaign;
   struct cv_spec spec; /* names in the arena (decode) or borrowed (encode) */
@@ -60,7 +60,7 @@ struct cv_finished {
 
 struct cv_part {
   uint64_t campaign;
-  bool first; /* spec, seed and progress are there */
+  bool first; /* spec, seed and progress are set */
   struct cv_spec spec;
   uint64_t seed;
   struct cv_progress progress;
@@ -79,8 +79,8 @@ struct cv_status {
   uint64_t uptime_ms;
 };
 
-/* Asks about a campaign, or about what would be one. */
-struct cv_ledger_request {
+/* Asks for the statement of a campaign, or of a plan before it is submitted. */
+struct cv_statement_request {
   uint64_t campaign;
   bool has_plan;
   struct cv_spec plan; /* names in the arena (decode) or borrowed (encode) */
@@ -88,7 +88,7 @@ struct cv_ledger_request {
 
 struct cv_account {
   uint64_t spent_micro, lost_micro, releases, tokens;
-  uint64_t worker, hires, paid_micro; /* of a recruitment */
+  uint64_t worker, hires, paid_micro; /* recruitment only */
 };
 
 struct cv_statement {
@@ -99,7 +99,7 @@ struct cv_statement {
   bool is_exact;
   uint64_t epsilon_micro, worker_epsilon_micro, lifetime_epsilon_micro, floor_micro;
   uint64_t delta_pico;
-  uint64_t budget_micro; /* of a recruitment; else 0 */
+  uint64_t budget_micro; /* recruitment only; else 0 */
   uint32_t tokens_per_worker;
   enum cv_end end;
   uint32_t arms;
@@ -113,10 +113,10 @@ struct cv_order_frame {
   union {
     struct cv_submit submit;
     uint64_t campaign; /* cancel, export, purge */
-    uint64_t purged;   /* campaigns */
+    uint64_t purged;   /* number of campaigns */
     struct {
       uint64_t campaign;
-      bool describe; /* with its description first */
+      bool describe; /* the broker sends a description first */
     } watch;
     struct {
       uint64_t campaign;
@@ -127,7 +127,7 @@ struct cv_order_frame {
     struct cv_finished finished;
     struct cv_part part;
     struct cv_status status;
-    struct cv_ledger_request ledger;
+    struct cv_statement_request ledger;
     struct cv_statement statement;
     const char *error;
   } as;
@@ -138,5 +138,8 @@ CV_MUST_USE enum cv_err cv_order_encode(const struct cv_order_frame *frame, stru
                                         struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_order_decode(const void *bytes, size_t n, struct cv_arena *arena,
                                         struct cv_order_frame *ret);
+
+/* The schema for a daemon's lanes. */
+extern const struct cv_wire CV_ORDER_WIRE;
 
 #endif

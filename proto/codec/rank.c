@@ -164,7 +164,7 @@ static enum cv_err put_opened(const struct cv_rank_frame *frame, struct cv_arena
     row[i] = (Crowdveil__Rank__Opened)CROWDVEIL__RANK__OPENED__INIT;
     CV_TRY(put_position(&from->position, scratch, &row[i].position));
     CV_TRY(cv_codec_put_seed(from->seed, scratch, &row[i].seed));
-    /* An empty reason would read as not refused. */
+    /* An empty reason would mean "not refused". */
     const char *refused = from->refused != NULL && from->refused[0] == '\0' ? "refused" : from->refused;
     row[i].refused = cv_codec_put_text(refused, CV_WHY_BYTES, scratch);
     if (row[i].refused == NULL) {
@@ -244,7 +244,7 @@ enum cv_err cv_rank_encode(const struct cv_rank_frame *frame, struct cv_arena *s
 
 /* Decoding. */
 
-/* Why a campaign is over: END_NONE, "still running", is no reason. */
+/* The reason why a campaign ended; END_NONE, "still running", is invalid. */
 static bool is_reason(Crowdveil__Base__End end) {
   return cv_codec_end_fits(end) && end != CROWDVEIL__BASE__END__END_NONE;
 }
@@ -394,7 +394,7 @@ static enum cv_err take_opened(const Crowdveil__Rank__Envelope *in, struct cv_ar
       return CV_ERR_FORMAT;
     }
     CV_TRY(take_position(from->position, &to->position));
-    /* Whoever refuses need not have drawn one. */
+    /* A third-party that refuses may not have drawn a seed. */
     if (to->refused == NULL || from->seed.len > 0) {
       CV_TRY(cv_codec_take_seed(&from->seed, &to->seed));
     }
@@ -475,3 +475,23 @@ enum cv_err cv_rank_decode(const void *bytes, size_t n, struct cv_arena *arena, 
   *ret = frame;
   return CV_OK;
 }
+
+/* ---- the wire ---- */
+
+static enum cv_err decode(const void *bytes, size_t n, struct cv_arena *arena, void *ret_frame) {
+  return cv_rank_decode(bytes, n, arena, ret_frame);
+}
+
+static enum cv_err encode(const void *frame, struct cv_arena *scratch, struct cv_buf *out) {
+  return cv_rank_encode(frame, scratch, out);
+}
+
+static void goodbye(const char *why, const char *program, void *ret_frame) {
+  *(struct cv_rank_frame *)ret_frame = (struct cv_rank_frame){.goodbye = why};
+}
+
+const struct cv_wire CV_RANK_WIRE = {.frame_bytes = sizeof(struct cv_rank_frame),
+                                     .arena_bytes = CV_ARENA_BYTES,
+                                     .decode = decode,
+                                     .encode = encode,
+                                     .goodbye = goodbye};

@@ -6,7 +6,7 @@
 #include "common/base/digest.h"
 #include "proto/codec/frame.h"
 
-/* How far a side has come in one campaign. */
+/* The state of one side in one campaign. */
 struct cv_position {
   uint64_t campaign;
   uint64_t releases, plans;
@@ -14,7 +14,7 @@ struct cv_position {
 };
 
 struct cv_rank_open {
-  struct cv_spec spec; /* names in the arena (decode) or borrowed (encode): never cv_spec_fini this one */
+  struct cv_spec spec; /* names in the arena (decode) or borrowed (encode): do not call cv_spec_fini() */
   struct cv_position position;
   bool has_seed;
   uint64_t seed;
@@ -32,7 +32,7 @@ struct cv_rank_release {
   struct cv_release release;
 };
 
-/* A plan, with where the arms stand (third-party to broker) or without (recorded). */
+/* A plan, with standings (third-party to broker) or without (recorded). */
 struct cv_rank_plan {
   uint64_t campaign;
   struct cv_plan plan;
@@ -89,10 +89,13 @@ CV_MUST_USE enum cv_err cv_rank_encode(const struct cv_rank_frame *frame, struct
 CV_MUST_USE enum cv_err cv_rank_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_rank_frame *ret);
 
 /*
- * The chain that resync compares: hash_0 is zeros, hash_n = digest(hash_(n-1), bytes of record n). The bytes are fixed
- * little-endian layouts (docs/protocol.md), not protobuf, whose encoding is not canonical.
+ * The hash chain for resync: hash_0 is zeros, hash_n = digest(hash_(n-1), bytes of record n). The bytes are fixed
+ * little-endian layouts (docs/protocol.md); protobuf's encoding is not canonical.
  */
 void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, cv_digest_fn *digest);
 void cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv_digest_fn *digest);
+
+/* The schema for a daemon's lanes. */
+extern const struct cv_wire CV_RANK_WIRE;
 
 #endif

@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/net/peer.h"
+#include "common/net/dialer.h"
+#include "common/net/listener.h"
 #include "deploy/launcher/pki/pki.h"
 
 enum { YEAR_S = 365 * 86400, QUEUE_LOW = 1024 * 1024, QUEUE_HIGH = 2 * 1024 * 1024 };

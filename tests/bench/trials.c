@@ -5,8 +5,10 @@
  */
 #include <string.h>
 
-#include "lab/dataset.h"
-#include "lab/measure.h"
+#include "lab/experiment/read.h"
+#include "lab/result/dataset.h"
+#include "lab/run/measure.h"
+#include "lab/run/piece.h"
 #include "tests/bench/bench.h"
 
 struct pieces {

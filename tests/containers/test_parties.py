@@ -211,6 +211,6 @@ def renewal(project):
     assert shown() == before, "nothing is read without SIGHUP"
     for service in PARTIES:
         engine.podman("kill", "--signal", "HUP", project.id(service))
-        wait_until(lambda service=service: "certificates read again" in project.log(service), f"{service} read them")
+        wait_until(lambda service=service: "certificates reloaded" in project.log(service), f"{service} read them")
     assert shown() != before
     project.wait_for_health(*PARTIES)

@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness import crashes, refused  # noqa: E402
+from harness import told  # noqa: E402
 from harness.campaign import CLASSES, Run, outcome  # noqa: E402
 from harness.daemon import ROOT  # noqa: E402
 from harness.examples import played  # noqa: E402
@@ -16,9 +16,12 @@ from harness.deployment import Deployment, missing_programs  # noqa: E402
 from harness.pki import Pki  # noqa: E402
 
 
-
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes; only tests/run long runs it")
+    config.addinivalue_line("markers", "alone: takes the time of what others slow down; no other test runs beside it")
+    config.addinivalue_line("markers", "quick: tests/run quick runs it, too")
+    if not hasattr(config, "workerinput"):
+        told.read()
 
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", ROOT / "../shared/data")).resolve()
@@ -99,13 +102,17 @@ def undisturbed(tmp_path_factory, pki):
     return result
 
 
-@pytest.fixture(scope="session", autouse=True)
-def told_at_the_end(record_testsuite_property):
-    yield
-    for line in filter(None, (crashes.line(), refused.line())):
-        record_testsuite_property("say", line)
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workerinput"):  # a process of pytest-xdist
+        session.config.workeroutput["told"] = told.counts()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    told.add(getattr(node, "workeroutput", {}).get("told", {}))
 
 
 def pytest_terminal_summary(terminalreporter):
-    for line in filter(None, (crashes.line(), refused.line())):
+    for line in told.lines():
         terminalreporter.write_line(line)
+    told.write()

@@ -134,9 +134,9 @@ def test_a_bad_data_file(tmp_path, case):
     (["up", "campaign.yaml", "--workers", "0"], r"--workers is .*0.*expected"),
     (["up", "campaign.yaml", "--worker-processes", "33"], r"--worker-processes is .*33.*expected .* 0 to 32"),
     (["up", "campaign.yaml", "--workers", "4", "--worker-processes", "4"],
-     r"--worker-processes 4 of 4 workers leaves none for a gateway; expected fewer"),
+     r"--worker-processes 4 of 4 workers leaves no worker for a gateway; expected fewer"),
     (["up", "campaign.yaml", "--workers", "1", "--worker-processes", "2"],
-     r"--worker-processes 2 of 1 worker leaves none for a gateway; expected fewer"),
+     r"--worker-processes 2 of 1 worker leaves no worker for a gateway; expected fewer"),
     (["up", "campaign.yaml", "--wrokers", "3"], r"unknown option .*--wrokers.*--workers"),
     (["up", "campaign.yaml", "--seed"], r"--seed.*no value"), (["upp"], r"upp"), ([], r"expected|crowdveil")])
 def test_bad_usage_of_the_launcher(tmp_path, args, pattern):
@@ -259,7 +259,7 @@ def test_a_word_of_a_worker_s_own_list_that_there_is_not(deployment, key, words,
 
 def test_a_limit_that_a_restart_would_forget(deployment, tmp_path):
     worker = Party(deployment, "worker")
-    worker.fails({"accept": {"tokens": 3}}, 2, "accept.tokens is set and state is missing; expected a folder")
+    worker.fails({"accept": {"tokens": 3}}, 2, "state is missing, and accept.tokens is set; expected a state folder")
     worker.fails({"accept": {"tokens": 3}, "state": str(tmp_path / "none")}, 2, "folder .*none: No such file")
     (tmp_path / "given.db").write_bytes(b"no database at all" * 100)
     worker.fails({"accept": {"tokens": 3}, "state": str(tmp_path)}, 1, "given.db")
@@ -269,7 +269,7 @@ def test_a_limit_that_nobody_has_set(deployment, tmp_path):
     """Behind a privatizer a broker could ask one worker for ever: its owner limits that, or says that nothing does."""
     worker = Party(deployment, "worker")
     worker.fails({"accept": {"privatizers": "none, laplace"}}, 2,
-                 "accept.tokens is 1 unless it is set.* state is missing; expected a folder.*accept.tokens: 0")
+                 "state is missing, and accept.tokens defaults to 1 .*; expected a state folder.*accept.tokens: 0")
     (tmp_path / "given.db").write_bytes(b"no database at all" * 100)
     worker.fails({"accept": {"privatizers": "laplace"}, "state": str(tmp_path)}, 1, "given.db")
 
@@ -293,10 +293,10 @@ def test_a_folder_of_campaigns_that_cannot_be_served(deployment, tmp_path):
     folder = tmp_path / "campaigns"
     folder.mkdir()
     worker = Party(deployment, "worker")
-    worker.fails({"campaign": str(folder)}, 2, r"campaigns: 0 files \*.yaml in this folder; expected 1 to 64")
+    worker.fails({"campaign": str(folder)}, 2, r"campaigns: the folder has 0 files \*.yaml; expected 1 to 64")
     (folder / "b.yaml").write_text(GOOD)
     (folder / "a.yaml").write_text(GOOD)
-    worker.fails({"campaign": str(folder)}, 2, "b.yaml: campaign .* is that of .*a.yaml, too; expected each name once")
+    worker.fails({"campaign": str(folder)}, 2, "b.yaml: campaign .* is also defined in .*a.yaml; expected each name")
     (folder / "b.yaml").write_text("campaign: [")
     worker.fails({"campaign": str(folder)}, 2, r"b.yaml:\d+:")
 

@@ -84,10 +84,10 @@ def test_a_bandit_s_regret_against_an_adversary_is_that_of_its_rounds(example, n
 
 @pytest.mark.parametrize("change, line", [
     (("mechanism: none, third_party: trusted", "mechanism: none"),
-     "policy exp3 is given exact gains; expected third_party: trusted"),
+     "policy exp3 receives exact gains; expected third_party: trusted"),
     (("mechanism: none,", "mechanism: hybrid, epsilon: 1,"),
-     "policy exp3 takes each pull by itself; expected mechanism none, not hybrid"),
-    (("count: 4", "count: 4, best: 9"), "items.adversary.best is not for deterministic"),
+     "policy exp3 needs the exact sum of each pull; expected mechanism none, not hybrid"),
+    (("count: 4", "count: 4, best: 9"), "items.adversary.best does not apply to deterministic"),
     (("{name: exp3}", "{name: exp3, gamma: 2}"), "gamma is 2; expected"),
 ])
 def test_what_does_not_fit_is_one_line_before_anything_starts(tmp_path, change, line):

@@ -65,14 +65,16 @@ CASES = {
     "another campaign": (script(both(name="other")), 0, "no scores"),
     "more arms": (script(both(arms=3)), 0, "3 arms"),
     # what the terms do not say: the worker closes with the reason, having given at most what it had to
-    "unknown arm": (script(lambda e, who: terms(e), lambda e, who: assign(e, who[0], arm=2)), 0, "arm 2 is assigned"),
+    "unknown arm": (script(lambda e, who: terms(e), lambda e, who: assign(e, who[0], arm=2)), 0,
+                    "assignment of arm 2"),
     "without terms": (script(lambda e, who: assign(e, who[0])), 0, "without its terms"),
-    "somebody else": (script(lambda e, who: terms(e), lambda e, who: assign(e, 500)), 0, "who is not here"),
+    "somebody else": (script(lambda e, who: terms(e), lambda e, who: assign(e, 500)), 0,
+                      "an assignment for worker 500; expected"),
     "the same place twice": (script(lambda e, who: terms(e),
                                     lambda e, who: assign(e, who[0], ticket=b"t" * 48), TOKEN,
-                                    lambda e, who: assign(e, who[1], ticket=b"t" * 48)), 1, "assigned again"),
+                                    lambda e, who: assign(e, who[1], ticket=b"t" * 48)), 1, "ticket again"),
     "a worker twice": (script(lambda e, who: terms(e), lambda e, who: assign(e, who[0]), TOKEN,
-                              lambda e, who: assign(e, who[0], arm=1)), 1, "did not ask for one"),
+                              lambda e, who: assign(e, who[0], arm=1)), 1, "is not waiting for one"),
     "a worker's message": (script(lambda e, who: e.tokens.add(ticket=b"t" * 48, values=[1])), 0,
                            "only a worker|only worker|may send"),
     "a second hello": (script(lambda e, who: setattr(e.hello, "version", 1)), 0, "hello"),
@@ -130,7 +132,7 @@ def test_a_worker_is_not_asked_for_more_over_several_campaigns(worker):
                 envelope.acks.add(ticket=b"\x01" * 48, verdict=broker.pb.VERDICT_ACCEPTED)
                 broker.tell(envelope)
     broker, daemon = worker(run, tokens=1)
-    daemon.wait_for("did not ask|declined|closed")
+    daemon.wait_for("is not waiting for one|declined|closed")
     assert daemon.stop() == 0
     assert {token.ticket for token in broker.tokens} == {b"\x01" * 48}
     assert daemon.wait_for(r"(\d+) tokens accepted").group(1) == "1", "acknowledgements of nothing count for nothing"
@@ -188,14 +190,14 @@ def test_a_release_twice_or_otherwise_is_applied_once(ranking):
 
 @pytest.mark.parametrize("lie, reason", [
     ({"number": 2}, "release 2 of campaign 1 follows release 0"),
-    ({"number": 0}, "not understood|release 0"),
+    ({"number": 0}, "not a valid message|release 0"),
     ({"plan": 2}, "plan"),
-    ({"plan": 0}, "plan|not understood"),
+    ({"plan": 0}, "plan|not a valid message"),
     ({"arm": 7}, "arm"),
-    ({"tokens": 0}, "tokens|not understood"),
+    ({"tokens": 0}, "tokens|not a valid message"),
     ({"campaign": 9}, "campaign 9 has not been opened"),
-    ({"noise": [{"scale": float("inf"), "count": 1}]}, "not understood"),
-    ({"noise": [{"scale": 1.0, "count": 1}] * 1000}, "not understood"),
+    ({"noise": [{"scale": float("inf"), "count": 1}]}, "not a valid message"),
+    ({"noise": [{"scale": 1.0, "count": 1}] * 1000}, "not a valid message"),
 ])
 def test_a_release_that_cannot_be_closes_the_link(ranking, lie, reason):
     ranking.release(**{"number": 1, **lie})
@@ -211,11 +213,11 @@ def test_a_release_that_cannot_be_closes_the_link(ranking, lie, reason):
 
 @pytest.mark.parametrize("kind, fields, reason", [
     ("accepted", {"campaign": 1, "plan": 7}, "plan 7 of campaign 1 was accepted"),
-    ("refused", {"campaign": 1, "plan": 1, "reason": 1}, "cannot be refused now or not for that"),
-    ("stops", {"campaign": 1, "reason": 1}, "without a reason that stops one"),
-    ("plans", {"campaign": 1, "number": 1}, "sends no answers"),
-    ("acks", {"campaign": 1, "release": 1}, "sends no answers"),
-    ("results", {"campaign": 1, "reason": 1}, "sends no answers"),
+    ("refused", {"campaign": 1, "plan": 1, "reason": 1}, "was refused after it was accepted"),
+    ("stops", {"campaign": 1, "reason": 1}, "was stopped without a valid reason"),
+    ("plans", {"campaign": 1, "number": 1}, "only a third-party may send"),
+    ("acks", {"campaign": 1, "release": 1}, "only a third-party may send"),
+    ("results", {"campaign": 1, "reason": 1}, "only a third-party may send"),
 ])
 def test_a_broker_that_says_what_it_may_not_is_closed(ranking, kind, fields, reason):
     ranking.link.say(kind, **fields)
@@ -228,14 +230,14 @@ def test_a_broker_that_says_what_it_may_not_is_closed(ranking, kind, fields, rea
 
 
 ABSURD = (
-    ({"arms": 0}, "arms"), ({"arms": 2**32 - 1}, "arms|no valid"), ({"epsilon": 0}, "epsilon"),
+    ({"arms": 0}, "arms"), ({"arms": 2**32 - 1}, "arms|not a valid"), ({"epsilon": 0}, "epsilon"),
     ({"epsilon": 1e9}, "epsilon"), ({"tokens": 0}, "tokens"), ({"tokens": 2**64 - 1}, "tokens"),
-    ({"tokens_per_worker": 0}, "tokens|no valid"), ({"policy": "x" * 100_000}, "no valid"),
-    ({"name": "\n\x1b[2J"}, "no valid|name"), ({"mechanism": "nothing"}, "mechanism"),
-    ({"privatizer": "nothing"}, "privatizer"), ({"names": ["a"]}, "no valid|names"),
+    ({"tokens_per_worker": 0}, "tokens|not a valid"), ({"policy": "x" * 100_000}, "not a valid"),
+    ({"name": "\n\x1b[2J"}, "not a valid|name"), ({"mechanism": "nothing"}, "mechanism"),
+    ({"privatizer": "nothing"}, "privatizer"), ({"names": ["a"]}, "not a valid|names"),
     ({"privatizer": ("randomized-response", {"epsilon": 1e-6, "delta": .999999})}, "limits.delta"),
     ({"mechanism": "none", "trusted": True}, "limits.trusted_thirdparty"),
-    ({"names": ["a" * 200_000, "b"]}, "no valid|names"), ({"policy_params": {"alpha": float("nan")}}, "no valid"),
+    ({"names": ["a" * 200_000, "b"]}, "not a valid|names"), ({"policy_params": {"alpha": float("nan")}}, "not a valid"),
     # odd, but nobody's business
     ({"tokens_per_worker": 2**32 - 1}, None), ({"deadline_ms": 2**64 - 1}, None), ({"idle_ms": 2**64 - 1}, None),
 )

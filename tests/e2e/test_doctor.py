@@ -93,24 +93,24 @@ PLANTED = {
     "a database that is cut": (
         lambda p: os.truncate(p.state / "broker.db", 5000), "wrong", "broker.db", "crowdveil recover"),
     "a database that is gone": (
-        lambda p: (p.state / "broker.db").unlink(), "wrong", "not there, but its anchor", "crowdveil recover"),
-    "an anchor that is gone": (lambda p: p.anchor.unlink(), "wrong", "anchor .* is missing", "put it back"),
+        lambda p: (p.state / "broker.db").unlink(), "wrong", "missing, but its anchor", "crowdveil recover"),
+    "an anchor that is gone": (lambda p: p.anchor.unlink(), "wrong", "anchor .*: missing", "put it back"),
     "an anchor that is ahead": (
         lambda p: p.anchor.write_text(p.anchor.read_text().replace(" 0000000000000000", " 0000000000000009", 1)),
         "wrong", "an older copy", "crowdveil recover"),
     "a ledger that covers too little": (
         lambda p: change(p.state / "broker.db", "DELETE FROM ledger WHERE arm = 0"), "wrong",
-        "table ledger, campaign 1: 1 rows; expected the 2 that were stored", "put a copy back"),
+        "table ledger, campaign 1: 1 rows; expected the 2 that were stored", "restore a copy"),
     "a release that is gone": (
         lambda p: change(p.state / "broker.db", "DELETE FROM release WHERE number = 1"), "wrong",
-        "table release, campaign 1: ", "put a copy back"),
+        "table release, campaign 1: ", "restore a copy"),
     "an account of workers that is gone": (
         lambda p: change(p.state / "broker.db", "DELETE FROM chunk WHERE campaign = 0"), "wrong",
-        "table chunk, campaign 0: 0 rows; expected the ", "put a copy back"),
+        "table chunk, campaign 0: 0 rows; expected the ", "restore a copy"),
     "a bit of an ended campaign's noisy sum": (
         lambda p: change(p.state / "broker.db", "UPDATE release SET image = CAST(substr(image, 1, 24) || x'55' ||"
                          " substr(image, 26) AS BLOB) WHERE number = 2"), "wrong",
-        "table release, row campaign 1, number 2: not as it was stored", "put a copy back"),
+        "table release, row campaign 1, number 2: not as it was stored", "restore a copy"),
     "a key that others can read": (
         lambda p: Path(p.broker["seal_key"]).chmod(0o644), "wrong", "key .*0644", "mode 0600"),
     "another key": (
@@ -121,15 +121,15 @@ PLANTED = {
         "in the state folder", "another file system"),
     "a decision that was changed": (
         lambda p: change(p.other_state / "thirdparty.db", "UPDATE decision SET mean = mean + 1"), "wrong",
-        "table decision, campaign 1: a row was changed", "put a copy back"),
+        "table decision, campaign 1: a row was changed", "restore a backup"),
     "a decision that somebody changed who knows how to": (
         lambda p: (change(p.other_state / "thirdparty.db", "UPDATE decision SET mean = mean + 1"),
                    change(p.other_state / "thirdparty.db", "DELETE FROM proof")), "wrong",
         "do not follow from its releases", "crowdveil replay"),
     "a third-party's database that is cut": (
         lambda p: os.truncate(p.other_state / "thirdparty.db", 5000), "wrong", "thirdparty.db",
-        "sent everything again"),
-    "a broker that has gone back": (older_copy, "wrong", "the third-party knows it, the broker does not",
+        "send all their records again"),
+    "a broker that has gone back": (older_copy, "wrong", "the third-party has it, the broker does not",
                                     "--thirdparty"),
     "an expired certificate": (
         lambda p: p.broker.update(tls=days(p.pki, "broker/main", -1)), "wrong", "expired on", "crowdveil pki issue"),
@@ -145,9 +145,9 @@ PLANTED = {
     "a certificate that is no file": (
         lambda p: p.broker["tls"].update(cert="/no/such.pem"), "wrong", "/no/such.pem", "correct the path"),
     "a clock that went back": (
-        lambda p: os.utime(p.state, (time.time() + 9000,) * 2), "warning", "after now", "set the clock"),
+        lambda p: os.utime(p.state, (time.time() + 9000,) * 2), "warning", "in the future", "set the clock"),
     "noise that is seeded": (
-        lambda p: p.broker.update(unsafe_noise_seeded=True), "wrong", "protects nobody", "unsafe_noise_seeded"),
+        lambda p: p.broker.update(unsafe_noise_seeded=True), "wrong", "protects no worker", "unsafe_noise_seeded"),
     "a configuration with a word it should not have": (
         lambda p: p.broker.update(lisen="127.0.0.1:0"), "wrong", "refused", "correct it"),
 }
@@ -156,7 +156,7 @@ PLANTED = {
 def test_a_healthy_deployment_is_well_and_nothing_is_changed(patient):
     healthy_certificates(patient)
     done = patient.doctor()
-    assert done.returncode == 0 and "agree about 1 campaigns" in done.stdout and "all is well" in done.stdout
+    assert done.returncode == 0 and "agree about 1 campaigns" in done.stdout and "no problems found" in done.stdout
     assert patient.findings() == []
     before = {path: path.read_bytes() for path in (patient.state / "broker.db", patient.anchor)}
     patient.doctor()
@@ -176,7 +176,7 @@ def test_a_healthy_deployment_is_well_and_nothing_is_changed(patient):
         hits = [finding for finding in patient.findings()
                 if finding["level"] == level and re.search(pattern, finding["what"]) and advice in finding["advice"]]
         assert hits, f"{what}: {patient.findings()}"
-        assert ("has gone back" in str(patient.findings())) == (plant == older_copy), "recovering costs campaigns"
+        assert ("is outdated" in str(patient.findings())) == (plant == older_copy), "recovering costs campaigns"
         patient.broker, patient.thirdparty = json.loads(settings)
         for name, path in (("state", patient.state), ("other", patient.other_state)):
             shutil.rmtree(path)
@@ -196,7 +196,7 @@ def test_a_folder_of_up_is_examined_live_and_stopped(tmp_path):
         daemon.wait_for("accuracy|undecided")
         done = crowdveil("doctor", state)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout.count("running and healthy") == 2 and "all is well" in done.stdout
+        assert done.stdout.count("running and healthy") == 2 and "no problems found" in done.stdout
         assert daemon.stop() == 0
     finally:
         daemon.kill()
@@ -209,7 +209,7 @@ def test_wrong_words_are_told_in_one_line(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "odd.yaml").write_text("colour: blue\n")
     for word, text in ((tmp_path / "nowhere", "No such file"), (tmp_path / "empty", "no broker.yaml"),
-                       (tmp_path / "odd.yaml", "of no party")):
+                       (tmp_path / "odd.yaml", "not a party's configuration")):
         done = crowdveil("doctor", word)
         assert done.returncode == 2 and text in done.stderr and len(done.stderr.strip().split("\n")) == 1, done.stderr
     assert crowdveil("doctor").returncode == 2

@@ -48,7 +48,7 @@ def test_parties_that_stand_still_delay_no_stop_beyond_a_lease(deployment, undis
     workers = run.start_workers()
     files = deployment.pki.issue("requester/alice")
     watcher = deployment.watch(files, run.campaign)
-    workers[0].wait_for("connected to broker")
+    workers[0].wait_for(r"broker/\w+: connected to")
     run.when(3000)
     with stopped(workers[0]), stopped(deployment.thirdparty), stopped(watcher):
         stop_in_time(deployment, "broker")
@@ -106,7 +106,7 @@ def test_a_third_party_stops_while_its_broker_stands_still(deployment, undisturb
 def test_a_worker_leaves_at_once_and_its_places_go_to_others(deployment, undisturbed):
     run = Run(deployment, broker={"lease": "1h"})
     workers = run.start_workers()
-    workers[0].wait_for("connected to broker")
+    workers[0].wait_for(r"broker/\w+: connected to")
     run.when(3000)
     begun = time.monotonic()
     workers[0].signal(signal.SIGTERM)

@@ -78,8 +78,8 @@ def test_what_has_ended_is_told_until_it_is_purged(deployment, tmp_path):
     assert len(list(csv.reader(io.StringIO(export.stdout)))) > 1, export.stderr
 
     asked = as_requester(deployment)
-    for words, status, text in [((campaign, "--ended"), 2, "expected either a campaign's number or --ended"),
-                                ((), 2, "expected either a campaign's number or --ended"),
+    for words, status, text in [((campaign, "--ended"), 2, "expected either CAMPAIGN or --ended"),
+                                ((), 2, "expected either CAMPAIGN or --ended"),
                                 (("9",), 1, "no campaign 9 of alice")]:
         done = crowdveil("purge", *words, *asked)
         assert (done.returncode, done.stderr.count("\n")) == (status, 1) and text in done.stderr, done

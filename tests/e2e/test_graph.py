@@ -126,18 +126,18 @@ def test_who_would_show_too_much_declines_and_others_answer_at_once(deployment, 
                                        tokens=50_000, edges=[(0, 1), (0, 2), (1, 2)])).campaign
         frugal = deployment.start_worker("gateway/1-3000", campaign, {"accept": {"mechanisms": "batch", "tokens": 2},
                                                                       "state": str(tmp_path)})
-        deployment.broker.wait_for(f"gateway/1-3000: declined an assignment of campaign {number}: it would show more "
-                                   "scores than the worker's own limit leaves")
+        deployment.broker.wait_for(f"gateway/1-3000: assignment of campaign {number} declined: the assignment asks for "
+                                   "more scores than the worker's own limit leaves")
         deployment.start_worker("gateway/3001-50000", campaign, {"accept": {"mechanisms": "batch"}})
         started = time.monotonic()
         finished = requester.watch(number)
     assert end_name(finished.progress.end) == "complete"
     assert time.monotonic() - started < 30, "places waited for their lease"
-    frugal.wait_for("declined an assignment: it would show more scores than the worker's own limit leaves")
+    frugal.wait_for("declined an assignment: it asks for more scores than accept.tokens leaves the worker")
 
 
 @pytest.mark.parametrize("change, line", [
-    (("mechanism: batch", "mechanism: hybrid"), "takes the mean of one phase with one noise: expected mechanism batch"),
+    (("mechanism: batch", "mechanism: hybrid"), "needs the mean of one phase with one noise; expected mechanism batch"),
     (("policy: gap", "policy: dp-se"), "policy dp-se uses no feedback graph; expected no edges"),
     (("[1, 2]", "[1, 5]"), ":5:1: graph.edges names item 5; expected at most 4"),
 ])

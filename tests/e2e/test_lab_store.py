@@ -15,8 +15,10 @@ import threading
 
 import pytest
 
+from harness import machine
 from harness.daemon import PROGRAMS, ROOT, wait_until
 from harness.lab import lab, rows_of
+from harness.machine import needs
 from harness.standstill import step
 from harness.volume import volume  # noqa: F401  (a fixture)
 
@@ -382,6 +384,7 @@ def test_whoever_has_sqlite_can_read_the_file(small):
 # --- while it runs
 
 
+@needs(machine.pseudo_terminals)
 def test_a_terminal_has_one_line_that_is_written_over(tmp_path, command):
     """And standard output has the result alone."""
     ours, its = pty.openpty()

@@ -14,6 +14,7 @@ from client.wire import Connection, context
 from harness.commands import crowdveil
 from harness.daemon import BUILD, PROGRAMS, ROOT, Daemon
 from harness.pki import Files
+from harness.rows import mechanisms, privatizers
 from harness.truth import true_classes
 
 
@@ -100,8 +101,8 @@ def test_alpha_0_names_those_that_tie_at_the_token_limit(tmp_path):
 
 
 # what each may spend at most, in micro-epsilon; behind two guarantees the smaller
-EXAMPLES = {"binary": 500_000, "binary-honaker": 500_000, "kary": 500_000, "segments": 500_000, "doubling": 500_000,
-            "batch": 500_000, "per-item": 500_000, "laplace": 500_000, "randomized-response": 2_000_000}
+EXAMPLES = {name: 500_000 for name in mechanisms() + privatizers()
+            if name not in ("none", "hybrid", "hybrid-printed")} | {"randomized-response": 2_000_000}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -119,7 +120,8 @@ def test_the_printed_hybrid_runs_at_one_s_own_risk_only(tmp_path):
     campaign = ROOT / "deploy/campaigns/hybrid-printed.yaml"
     done = crowdveil("up", campaign, "--json", cwd=tmp_path)
     assert done.returncode == 1
-    assert re.search("mechanism hybrid-printed tells more .* a broker that runs with --unsafe-mechanisms", done.stderr)
+    assert re.search("mechanism hybrid-printed discloses more .* a broker that runs with --unsafe-mechanisms",
+                     done.stderr)
     done = crowdveil("up", campaign, "--json", "--unsafe-mechanisms", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

@@ -147,7 +147,7 @@ def test_a_worker_s_own_limit_outlives_its_process(deployment, campaign_file, tm
 
 def test_wrong_words_are_told_in_one_line(deployment, campaign_file):
     deployment.up()
-    for words, status, text in [(("seven",), 2, "is no campaign"), (("1", "--plan", campaign_file), 2, "--plan"),
+    for words, status, text in [(("seven",), 2, "not a campaign number"), (("1", "--plan", campaign_file), 2, "--plan"),
                                 (("--plan", "/no/file.yaml"), 2, "/no/file.yaml"), (("--format", "xml"), 2, "xml"),
                                 ((), 1, "no campaign of alice")]:
         done = crowdveil("ledger", *words, *as_requester(deployment))

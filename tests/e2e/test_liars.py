@@ -136,14 +136,14 @@ class SecondPlanAboveBudget(Honest):
 
 
 REFUSED_PLANS = {
-    "above budget": (AboveBudget, "tokens", "5010 tokens asked for, 5000 of 5000 left"),
+    "above budget": (AboveBudget, "tokens", "asks for 5010 tokens; expected at most 5000, "),
     "unknown arm": (UnknownArm, "refused", "arm 2 is unknown"),
-    "arm twice": (ArmTwice, "refused", "arm 0 is asked for twice"),
+    "arm twice": (ArmTwice, "refused", "arm 0 is named twice"),
     "no tokens": (NoTokens, "refused", "0 tokens of arm 0 in one release"),
     "few tokens": (FewTokens, "refused", "9 tokens of arm 0 in one release; expected 10"),
-    "no wants": (NoWants, "refused", "asks for nothing"),
+    "no wants": (NoWants, "refused", "is empty"),
     "overflow": (Overflow, "tokens", "4294967295 tokens of arm 0"),
-    "second plan": (SecondPlanAboveBudget, "tokens", "4811 tokens asked for, 4800 of 5000 left"),
+    "second plan": (SecondPlanAboveBudget, "tokens", "asks for 4811 tokens; expected at most 4800, "),
 }
 
 
@@ -219,19 +219,19 @@ class WrongHash(Honest):
 
 
 FROZEN = {
-    "plan from the future": (PlanFromTheFuture, "knows plan 2, this broker 0"),
-    "plan zero": (PlanZero, "knows plan 0, this broker 0"),
-    "plan while open": (PlanWhileOpen, "before the last plan is closed, plan 2"),
-    "same plan otherwise": (SamePlanOtherwise, "another plan of number 1"),
-    "ack ahead": (AckAhead, "knows release [23], this broker [12]"),
-    "result while open": (ResultWhileOpen, "a result that was not asked for"),
-    "result for no reason": (ResultForNoReason, "a result that was not asked for"),
+    "plan from the future": (PlanFromTheFuture, "reports plan 2, this broker has 0"),
+    "plan zero": (PlanZero, "reports plan 0, this broker has 0"),
+    "plan while open": (PlanWhileOpen, "before the last plan was closed, plan 2"),
+    "same plan otherwise": (SamePlanOtherwise, "a different plan of number 1"),
+    "ack ahead": (AckAhead, "reports release [23], this broker has [12]"),
+    "result while open": (ResultWhileOpen, "an unrequested result"),
+    "result for no reason": (ResultForNoReason, "an unrequested result"),
     "standing of nobody": (StandingOfNobody, "a standing of arm 2"),
     "standing in a plan": (StandingOfNobodyInAPlan, "in class 3"),
-    "plan before opened": (PlanBeforeOpened, "before it has opened the campaign, plan 1"),
-    "more releases": (KnowsMoreReleases, "knows release 7, this broker 0"),
-    "more plans": (KnowsMorePlans, "knows accepted plan 1, this broker 0"),
-    "wrong hash": (WrongHash, "other plans up to number 0"),
+    "plan before opened": (PlanBeforeOpened, "before opening the campaign, plan 1"),
+    "more releases": (KnowsMoreReleases, "reports release 7, this broker has 0"),
+    "more plans": (KnowsMorePlans, "reports accepted plan 1, this broker has 0"),
+    "wrong hash": (WrongHash, "different plans up to number 0"),
 }
 
 
@@ -274,7 +274,7 @@ def test_a_plan_that_makes_no_sense_is_refused(stage, lie):
     campaign = stage.submit(lie)
     finished = stage.requester.watch(campaign)
     assert end_name(finished.progress.end) == end
-    stage.deployment.broker.wait_for(f'"{lie}": plan . is refused: .*{reason}', after=since)
+    stage.deployment.broker.wait_for(f'"{lie}": plan . refused: .*{reason}', after=since)
     refused, = [message for message in stage.thirdparty.refusals if message.campaign == campaign]
     assert reason in refused.why, "the third-party is told the same"
     assert stage.refused("plan") == before + 1
@@ -314,8 +314,8 @@ def test_what_is_no_message_closes_the_link_and_it_comes_back(stage):
     old.hello.version = 0
     old.hello.program = "old"
     reasons = []
-    for envelope, reason in ((None, "no valid message"), (own, "only a broker may send"),
-                             (unknown, "campaign 999, which is not open"), (second, "hello"), (old, "hello")):
+    for envelope, reason in ((None, "not a valid message"), (own, "only a broker may send"),
+                             (unknown, "campaign 999; expected a campaign"), (second, "hello"), (old, "hello")):
         connections, since = stage.thirdparty.connections, stage.deployment.broker.mark()
         payload = envelope.SerializeToString() if envelope else b"\xff" * 300
         stage.thirdparty.send_raw(len(payload).to_bytes(4, "big") + payload)

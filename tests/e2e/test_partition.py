@@ -5,14 +5,16 @@ import time
 
 import pytest
 
+from harness import machine
 from harness.admin import metric
 from harness.campaign import FINISHER, GATEWAYS, Run
 from harness.daemon import wait_until
+from harness.machine import needs
 from harness.namespaces import namespaces  # noqa: F401  (a fixture)
 from harness.proxy import Relay
 from harness.sockets import connections_of, unread_by
 
-pytestmark = pytest.mark.usefixtures("worker_program")
+pytestmark = [pytest.mark.usefixtures("worker_program"), needs(machine.others)]
 
 
 class Relayed(Run):

@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 
 from client.requester import spec
+from harness import machine
 from harness.admin import get, metrics
 from harness.commands import as_requester, crowdveil
 from harness.daemon import PROGRAMS, ROOT, Daemon, wait_until, write_config
 from harness.deployment import merged
+from harness.machine import needs
 
 pytestmark = pytest.mark.usefixtures("worker_program")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a namespace of its own needs root")
 
 CAMPAIGN = """campaign: test
 items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}
@@ -92,9 +93,10 @@ def test_a_probe_says_whether_a_daemon_is_healthy(deployment, campaign):
     assert worker.stop() == 0 and deployment.thirdparty.stop() == 0
     for name in PARTIES:
         sock = folder / f"{name}.sock"
-        assert probe(folder / f"{name}.yaml", name) == ill(name, f"{sock}: nobody answers: No such file or directory")
+        absent = f"{sock}: no daemon answers: No such file or directory"
+        assert probe(folder / f"{name}.yaml", name) == ill(name, absent)
         sock.write_text("")
-        assert probe(folder / f"{name}.yaml", name) == ill(name, f"{sock}: nobody answers: Connection refused")
+        assert probe(folder / f"{name}.yaml", name) == ill(name, f"{sock}: no daemon answers: Connection refused")
 
 
 @pytest.mark.parametrize("name", PARTIES)
@@ -127,7 +129,7 @@ def test_a_probe_reads_nothing_but_the_configuration(deployment, campaign, name)
     assert probe(config, name) == healthy(name)
     without = write_config(deployment.folder / "without.yaml",
                            {key: value for key, value in settings.items() if key != "admin"})
-    assert probe(without, name) == ill(name, "--probe asks the admin socket and admin is missing; expected the path of "
+    assert probe(without, name) == ill(name, "missing setting admin, which --probe needs; expected the path of "
                                              "a Unix socket")
     assert probe(without, name, "--admin", settings["admin"]) == healthy(name)
     assert not nowhere.exists()
@@ -244,7 +246,8 @@ def test_the_wait_for_files_ends(deployment, campaign, name):
     assert daemon.wait() == 2
     cert = late.names["cert"]
     assert daemon.lines == [f"{says(name)}: waiting up to 300 ms for {cert}",
-                            f"{says(name)}: {cert}: not there after 300 ms; expected a file, see wait_for_files"]
+                            f"{says(name)}: {cert}: still missing after 300 ms; "
+                            "expected a readable file (wait_for_files)"]
     assert not list(deployment.folder.rglob("*.db")) and not list(deployment.folder.rglob("*.sock"))
 
 
@@ -263,10 +266,10 @@ def test_a_signal_ends_the_wait_for_files(deployment, campaign, name, number):
     daemon.wait_for("waiting up to 60 s")
     daemon.signal(number)
     assert daemon.wait(20) == (1 if name == "status" else 0)
-    assert daemon.lines[1:] == [f"{says(name)}: stopped by a signal, still waiting for {late.names['ca']}"]
+    assert daemon.lines[1:] == [f"{says(name)}: stopped by a signal while waiting for {late.names['ca']}"]
 
 
-@needs_root
+@needs(machine.process_namespaces)
 def test_a_signal_ends_the_wait_of_process_1(deployment, campaign):
     """To which the kernel gives no signal that it has no handler for."""
     late = Late(deployment, "broker")
@@ -279,6 +282,7 @@ def test_a_signal_ends_the_wait_of_process_1(deployment, campaign):
     outer.wait_for("stopped by a signal")
 
 
+@needs(machine.bounded_capabilities)
 @pytest.mark.parametrize("name", [*PARTIES, "status"])
 def test_a_file_that_may_not_be_read_is_named_so(deployment, campaign, name):
     late = Late(deployment, name)
@@ -287,8 +291,8 @@ def test_a_file_that_may_not_be_read_is_named_so(deployment, campaign, name):
     as_somebody = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
     daemon = launch(deployment, name, campaign, late, wait="200ms", prefix=as_somebody)
     assert daemon.wait() == 2
-    assert daemon.lines[-1] == (f"{says(name)}: {late.names['key']}: Permission denied after 200 ms; expected a file, "
-                                "see wait_for_files")
+    assert daemon.lines[-1] == (f"{says(name)}: {late.names['key']}: Permission denied after 200 ms; "
+                                "expected a readable file (wait_for_files)")
 
 
 # --- a broker that is not there yet
@@ -338,7 +342,7 @@ def test_a_requester_has_the_patience_that_it_is_told(deployment):
     assert done.returncode == 2 and "--patience" in done.stderr
 
 
-@needs_root
+@needs(machine.mount_namespaces)
 def test_a_name_that_nobody_has_yet_is_looked_up_again(deployment, campaign):
     """As of a container that has not been started."""
     deployment.up()

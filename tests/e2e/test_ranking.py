@@ -2,8 +2,12 @@
 """Whole campaigns: tokens in, a ranking out, held against a truth that is computed here."""
 import random
 
+import pytest
+
 from client.requester import classes, end_name, spec
 from client.worker import GRID, Session, work
+
+pytestmark = pytest.mark.quick
 
 
 def bernoulli(means, seed):

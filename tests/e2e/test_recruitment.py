@@ -60,6 +60,7 @@ def test_the_example_of_each_recruitment_spends_its_budget_and_no_more(tmp_path,
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
 
 
+@pytest.mark.quick
 def test_what_was_paid_is_on_record_everywhere_and_survives_a_restart(deployment, tmp_path):
     path = campaign_file(tmp_path, 60, "dpu")
     deployment.up(broker={"limits": LIMITS})
@@ -132,7 +133,7 @@ def test_only_who_is_hired_is_asked_and_strangers_are_sent_away(deployment):
         crew = Crew(deployment)
         kind, backoff = crew.assignment([9])
         assert kind == "backoff" and list(backoff.workers) == [9] and backoff.delay_ms == 0
-        assert "not among those who can be hired" in backoff.why
+        assert "recruitment does not name this worker" in backoff.why
         crew.session.arrive([7])                 # who is dearer waits, and stands in nobody's way
         for _ in range(5):                       # 10 buys five of worker 5, and worker 7 gets nothing
             kind, assign = crew.assignment([5])
@@ -190,12 +191,12 @@ def test_a_plan_beyond_the_budget_is_refused_before_anybody_is_asked(deployment,
     (tmp_path / "other").mkdir()
     other = campaign_file(tmp_path / "other", 60, "cheapest")
     watched = crowdveil("watch", number, *as_requester(deployment), "--file", other, cwd=tmp_path)
-    assert re.search(r"left out: it is of campaign \"test\", 3 arms, policy cheapest; expected .* policy dpu",
+    assert re.search(r"ignoring the file of campaign \"test\", 3 arms, policy cheapest; expected .* policy dpu",
                      watched.stderr), watched.stderr
     assert "paid        11 of 60\n" in watched.stdout and "regret" not in watched.stdout
     (refused,) = thirdparty.refusals
     assert (refused.asked, refused.left) == (50_000_000, 49_000_000)
-    assert "costs 50.000000; expected at most the 49.000000 that is left of 60" in refused.why
+    assert "costs 50.000000; expected at most 49.000000, which is left of 60" in refused.why
     thirdparty.close()
 
 
@@ -240,7 +241,7 @@ def test_kills_neither_lose_a_payment_nor_make_a_second_one(deployment, tmp_path
 
 @pytest.mark.parametrize("change,line", [
     (dict(policy="ppar", policy_params={"alpha": .1}), None),
-    (dict(tokens_per_worker=2), "tokens_per_worker is 2; expected the 30 that the budget buys of the cheapest"),
+    (dict(tokens_per_worker=2), "tokens_per_worker is 2; expected 30, which the budget buys of the cheapest worker"),
     (dict(budget_micro=200_000 * 1_000_000), "the budget buys 100000 tokens of the cheapest worker; expected at most"),
 ])
 def test_a_recruitment_that_cannot_be_is_refused_with_one_line(deployment, change, line):
@@ -255,4 +256,4 @@ def test_a_recruitment_that_cannot_be_is_refused_with_one_line(deployment, chang
             return
         finished = requester.watch(requester.submit(message).campaign)
         assert end_name(finished.progress.end) == "refused"
-    deployment.broker.wait_for("policy ppar recruits nobody; expected no costs and no budget")
+    deployment.broker.wait_for("policy ppar hires no workers; expected no costs and no budget")

@@ -104,6 +104,7 @@ def files_context(files, ca=None, **kwargs):
     return context(ca or files.ca, files.cert, files.key, **kwargs)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("case, reason", [
     ("wrong CA", "not signed by our CA"),
     ("expired", "expired"),
@@ -131,6 +132,7 @@ def test_a_certificate_that_does_not_fit_is_refused_by_the_broker(stage, tmp_pat
     stage.unharmed()
 
 
+@pytest.mark.quick
 def test_the_third_party_takes_brokers_only(stage):
     thirdparty, since = stage.deployment.thirdparty, stage.deployment.thirdparty.mark()
     for identity in ("worker/5004", "requester/alice", HONEST, "thirdparty/other"):
@@ -234,11 +236,12 @@ def hostile_payload(case):
     return envelope.SerializeToString()
 
 
-INVALID = "no valid message"
+INVALID = "not a valid message"
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("case, reason", [
-    ("garbage", INVALID), ("nothing known", INVALID), ("a million empty messages", "over the decoder's memory"),
+    ("garbage", INVALID), ("nothing known", INVALID), ("a million empty messages", "too large to decode"),
     ("a short ticket", INVALID), ("no values", INVALID), ("too many values", INVALID),
     ("a broker's message", "only a broker may send"), ("a second hello", "hello"),
     ("a worker outside the range", "outside the certificate's range"),
@@ -295,6 +298,7 @@ def verdict_of(session, ticket, values):
     return session.verdict(ack), ack.why
 
 
+@pytest.mark.quick
 def test_a_token_that_is_sent_twice_counts_once(stage):
     with stage.hostile() as session:
         ticket = assigned(session).ticket
@@ -324,13 +328,14 @@ def test_a_value_out_of_range_is_refused(stage, values):
     with stage.hostile() as session:
         ticket = assigned(session).ticket
         verdict, why = verdict_of(session, ticket, values)
-        assert verdict == "refused" and ("range" in why or "one value" in why)
+        assert verdict == "refused" and ("range" in why or "number of values" in why)
         # the slot is not spent: the same worker may still give an honest token
         assert verdict_of(session, assigned(session).ticket, [GRID])[0] == "accepted"
     stage.given += 1
     stage.unharmed()
 
 
+@pytest.mark.quick
 def test_a_forged_ticket_is_refused(stage):
     with stage.hostile() as session:
         ticket = assigned(session).ticket
@@ -339,7 +344,7 @@ def test_a_forged_ticket_is_refused(stage):
             forged.append(ticket[:at] + bytes([ticket[at] ^ 1]) + ticket[at + 1:])
         for fake in forged:
             verdict, why = verdict_of(session, fake, [GRID])
-            assert verdict == "refused" and "not one of this broker's" in why
+            assert verdict == "refused" and "not issued by this broker" in why
         assert verdict_of(session, ticket, [GRID])[0] == "accepted"
     stage.given += 1
     stage.unharmed()

@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 
 from client.wire import Connection, context
+from harness import machine
 from harness.admin import metric
 from harness.campaign import GATEWAYS, Run
 from harness.daemon import wait_until
+from harness.machine import needs
 from harness.pki import Pki, der, served
 from harness.sockets import connections_of
 
 pytestmark = pytest.mark.usefixtures("worker_program")
 
-READ_AGAIN, AS_THEY_WERE = "certificates read again", "going on with the certificates as they were: "
+READ_AGAIN, AS_THEY_WERE = "certificates reloaded", "keeping the old certificates: "
 
 
 class Party:
@@ -69,7 +71,7 @@ class Reloading(Run):
         self.daemons = {identity: self.start_worker(identity, tls=self.parties[identity].config())
                         for identity in GATEWAYS}
         for daemon in self.daemons.values():
-            daemon.wait_for("connected to broker")
+            daemon.wait_for(r"broker/\w+: connected to")
         self.daemons.update(thirdparty=deployment.thirdparty, broker=deployment.broker)
         self.when(1000)
 
@@ -105,6 +107,7 @@ class Reloading(Run):
         return served(self.settings[program]["listen"], files, program)
 
 
+@needs(machine.others)
 def test_new_certificates_end_no_connection(deployment, undisturbed):
     run = Reloading(deployment)
     assert run.certificate_of("broker") == der(run.issue("broker"))
@@ -124,6 +127,7 @@ def test_new_certificates_end_no_connection(deployment, undisturbed):
     run.check(undisturbed)
 
 
+@needs(machine.others)
 def test_an_authority_is_replaced_while_a_campaign_runs(deployment, undisturbed, tmp_path):
     """Trust both, replace every certificate, trust the new one alone: nothing is closed before the last step."""
     run, new = Reloading(deployment), Pki(tmp_path / "new-ca")
@@ -158,7 +162,7 @@ def test_a_denied_certificate_is_thrown_out_and_stays_out(deployment, undisturbe
     run.parties["broker"].deny(thief)
     marks = run.marks()
     run.reload("broker")
-    run.daemons[GATEWAYS[0]].wait_for("denied|refused", after=marks[GATEWAYS[0]])
+    run.daemons[GATEWAYS[0]].wait_for("revoked|refused", after=marks[GATEWAYS[0]])
     run.check(undisturbed)
     # the broker has ended and told what it kept to itself: that something happened again
     lines = run.daemons["broker"].lines[marks["broker"]:]
@@ -172,7 +176,7 @@ def test_workers_heed_their_own_list(deployment, undisturbed):
     run.parties[GATEWAYS[0]].deny(stolen)
     since = gateway.mark()
     run.reload(GATEWAYS[0])
-    gateway.wait_for("denied", after=since)
+    gateway.wait_for("revoked", after=since)
     wait_until(lambda: run.workers() == 1, "it has left")
     run.parties["broker"].install(run.issue("broker", 1))
     run.reload("broker")
@@ -191,6 +195,7 @@ KEY = subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_
                      check=True, capture_output=True).stdout
 
 
+@needs(machine.others)
 def test_files_that_are_no_good_change_nothing(deployment, undisturbed):
     """One line for each, and everything goes on as it was, new connections too."""
     run = Reloading(deployment)

@@ -12,6 +12,7 @@ from harness.commands import crowdveil
 
 pytestmark = pytest.mark.usefixtures("worker_program")
 
+@pytest.mark.quick
 @pytest.mark.parametrize("program", ["broker", "thirdparty"])
 def test_a_kill_in_the_middle_changes_nothing(deployment, undisturbed, program):
     run = Run(deployment)

@@ -58,7 +58,7 @@ def test_a_ledger_with_the_file_at_hand_speaks_of_rows(deployment, tmp_path):
     assert (found["rows"], found["uses_most"], found["row_most_micro"]) == (rows, 0, 0)
     assert "data" not in json.loads(crowdveil("ledger", "--json", *link).stdout)
     both = crowdveil("ledger", "--plan", file, "--file", file, *link)
-    assert both.returncode == 2 and "--file does not go with --plan" in both.stderr
+    assert both.returncode == 2 and "--file cannot be used with --plan" in both.stderr
 
 
 PEOPLE, FILMS_SEEN = 40, 4
@@ -118,7 +118,7 @@ def test_the_last_persons_may_have_programs_of_their_own(tmp_path):
     scores, rows = given(state)
     assert scores == {worker: FILMS_SEEN for worker in range(101, 101 + PEOPLE)}
     assert len(set(rows)) == len(rows) == json.loads(done.stdout)["tokens"] == PEOPLE * FILMS_SEEN
-    assert f"{FILMS_SEEN} rows of 1 persons given in all" in (state / "worker-140.log").read_text()
+    assert f"{FILMS_SEEN} rows of 1 persons given, each once" in (state / "worker-140.log").read_text()
 
 
 def test_rows_beyond_tokens_per_worker_are_said_to_be_unused(tmp_path):
@@ -137,7 +137,7 @@ def test_a_gateway_remembers_the_rows_it_has_given(deployment, tmp_path):
     (tmp_path / "gateway-1").mkdir()
     without = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", {"accept": {"epsilon": 1}})
     assert without.wait() != 0
-    without.wait_for("items.worker is set and state is missing")
+    without.wait_for("state is missing, and items.worker is set")
     link = as_requester(deployment)
     assert crowdveil("submit", tmp_path / "people.yaml", *link).returncode == 0
     gateway = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", config)
@@ -156,4 +156,4 @@ def test_a_gateway_remembers_the_rows_it_has_given(deployment, tmp_path):
     (tmp_path / "people.csv").write_text("\n".join([text[0], *text[2:-1], text[1], ""]))
     changed = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", config)
     assert changed.wait() != 0
-    changed.wait_for('rows of another data set were given for campaign "films"')
+    changed.wait_for('the stored rows of campaign "films" belong to another data set')

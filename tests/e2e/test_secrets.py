@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """No token and no exact sum is found anywhere but in the broker's memory; and the search finds what is there."""
-import os
 import random
 import struct
 
@@ -10,14 +9,16 @@ from client.requester import end_name, spec
 from client.worker import GRID, Session, work
 from client.wire import frame
 from client.schema import schema
+from harness import machine
 from harness.admin import get
 from harness.commands import as_requester, crowdveil
+from harness.machine import needs
 from harness.proxy import Relay
 from harness.secrets import ENCODINGS, WIDE, Secrets, memory_of
 
 TAU = 3000  # sums of about 31 bits
 ARMS = 3
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="reading another program's memory needs root")
+needs_others = needs(machine.others)
 
 
 def test_a_planted_secret_is_found_in_every_encoding():
@@ -190,7 +191,7 @@ def released(spied, ends):
 PULLS, MORE = 600, 400  # of each of four workers to learn who is good, and then of one of them
 
 
-@needs_root
+@needs_others
 def test_of_a_recruitment_no_score_leaves_the_broker_and_no_worker_is_known_to_the_third_party(spied):
     rng = random.Random("hired")
     crew = [rng.randrange(1 << 39, 1 << 40) for _ in range(4)]  # by arm; nothing looks like one by chance
@@ -226,7 +227,7 @@ def test_of_a_recruitment_no_score_leaves_the_broker_and_no_worker_is_known_to_t
 PHASES = 2  # of a graph of four arms in a row: about 700 and 3,700 tokens of each that is played
 
 
-@needs_root
+@needs_others
 def test_on_a_graph_nothing_that_was_shown_leaves_the_broker(spied):
     message = spec(4, policy="gap", policy_params={"delta": .1}, mechanism="batch", epsilon=1, tokens=9000,
                    edges=[(0, 1), (1, 2), (2, 3)])
@@ -255,7 +256,7 @@ def test_on_a_graph_nothing_that_was_shown_leaves_the_broker(spied):
     assert_nowhere(secrets, {**spied.places(), **memory})
 
 
-@needs_root
+@needs_others
 def test_nothing_secret_is_in_the_third_partys_memory(spied):
     spied.run(tokens=2 * TAU * ARMS)
     secrets = spied.secrets()
@@ -265,7 +266,7 @@ def test_nothing_secret_is_in_the_third_partys_memory(spied):
     assert not secrets.find(memory)
 
 
-@needs_root
+@needs_others
 def test_the_search_finds_an_open_sum_in_the_brokers_memory(spied):
     """A control on the real thing: there, and only there, the exact sum of an open epoch has to be."""
     spied.requester.submit(spec(1, epsilon=1, tokens=10 * TAU, tokens_per_worker=10,
@@ -296,7 +297,7 @@ def test_the_search_finds_an_open_sum_in_the_brokers_memory(spied):
 SCORES = (700_001, 699_111, 698_333)  # of every row of an item; too close to be told apart in two rounds
 
 
-@needs_root
+@needs_others
 @pytest.mark.parametrize("privatizer", ["randomized-response", "laplace"])
 def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, privatizer):
     """Worker daemons with a data file in which all scores are known: what is searched for cannot be missed."""

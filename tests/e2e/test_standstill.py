@@ -29,7 +29,7 @@ def flood(deployment, seconds, queue):
             arrived += batch
             while sent_back < arrived - queue:
                 backoff = session.until("backoff")
-                assert backoff.delay_ms > 0 and "waiting" in backoff.why, backoff
+                assert backoff.delay_ms > 0 and "queue of this connection is full" in backoff.why, backoff
                 sent_back += len(backoff.workers)
             time.sleep(.02)
     return sent_back
@@ -95,7 +95,7 @@ def test_the_others_fill_in_for_a_gateway_that_stands_still(deployment, undistur
     """What it had been asked for is asked of others; what it says afterwards comes too late and counts for nothing."""
     run = Run(deployment, broker={"lease": "300ms"})
     workers = run.start_workers()
-    workers[0].wait_for("connected to broker")
+    workers[0].wait_for(r"broker/\w+: connected to")
     run.when(3000)
     with stopped(workers[0]):
         finished, _ = run.finish()

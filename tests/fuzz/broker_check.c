@@ -3,7 +3,12 @@
 
 #include <string.h>
 
+#include "broker/campaign.h"
+#include "broker/conn.h"
+#include "broker/fetch.h"
+#include "broker/places.h"
 #include "broker/state.h"
+#include "broker/workers.h"
 
 /* No chunk is there for nothing, and each is listed in its place. */
 static uint64_t bits_set(const struct cv_chunks *chunks) {
@@ -24,16 +29,16 @@ static uint64_t bits_set(const struct cv_chunks *chunks) {
 }
 
 /* Open assignments of a campaign, over all connections; `arm` UINT32_MAX: of every arm. */
-static uint32_t leases_of(const struct cv_broker_conn *conn, uint32_t campaign, uint32_t arm) {
+static uint32_t leases_of(const struct cv_leases *leases, uint32_t campaign, uint32_t arm) {
   uint32_t count = 0;
-  for (uint32_t at = conn->lease_first; at != UINT32_MAX; at = conn->lease[at].after) {
-    const struct cv_lease *lease = &conn->lease[at];
+  for (uint32_t at = leases->first; at != CV_LEASE_NONE; at = leases->lease[at].after) {
+    const struct cv_lease *lease = &leases->lease[at];
     count += lease->campaign == campaign && (arm == UINT32_MAX || lease->arm == arm);
   }
   return count;
 }
 
-static void check_epochs(struct cv_campaign *campaign) {
+static void check_epochs(struct cv_broker_campaign *campaign) {
   uint64_t tokens = 0, reserved = 0, free_places = 0;
   uint32_t open_arms = 0;
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -52,7 +57,7 @@ static void check_epochs(struct cv_campaign *campaign) {
   CV_REQUIRE(bits_set(&campaign->payers) == tokens);
 }
 
-static void check_campaign(const struct cv_broker *broker, struct cv_campaign *campaign) {
+static void check_campaign(const struct cv_broker *broker, struct cv_broker_campaign *campaign) {
   CV_REQUIRE((campaign->arm == NULL) == (campaign->phase >= CV_PHASE_STOPPING));
   CV_REQUIRE(campaign->phase < CV_PHASE_STOPPING || campaign->journal.len == 0);
   if (campaign->arm == NULL) {
@@ -60,7 +65,7 @@ static void check_campaign(const struct cv_broker *broker, struct cv_campaign *c
   }
   uint32_t leases = 0;
   for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
-    leases += leases_of(conn, campaign->id, UINT32_MAX);
+    leases += conn->workers == NULL ? 0 : leases_of(&conn->workers->leases, campaign->id, UINT32_MAX);
   }
   check_epochs(campaign);
   CV_REQUIRE(cv_offers_count(&campaign->offered) == leases);
@@ -69,7 +74,7 @@ static void check_campaign(const struct cv_broker *broker, struct cv_campaign *c
 /* Ended campaigns have a record; of those that leave memory not many are in it again. */
 static void check_ended(const struct cv_broker *broker) {
   uint32_t count = 0, fetched = 0;
-  for (const struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+  for (const struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     bool has_record = cv_archive_find(&broker->archive, campaign->id) != NULL;
     CV_REQUIRE(campaign->phase == CV_PHASE_ENDED || !has_record);
     fetched += campaign->fetched;
@@ -87,33 +92,37 @@ static void check_ended(const struct cv_broker *broker) {
   CV_REQUIRE(count == broker->archive.count && count == HASH_COUNT(broker->archive.all) && fetched <= CV_FETCHED_MAX);
 }
 
-static void check_conn(struct cv_broker *broker, const struct cv_broker_conn *conn) {
+static void check_workers(struct cv_broker *broker, const struct cv_broker_conn *conn) {
+  const struct cv_broker_workers *workers = conn->workers;
+  const struct cv_leases *leases = &workers->leases;
   uint32_t outstanding = 0;
-  for (uint32_t at = conn->lease_first; at != UINT32_MAX; at = conn->lease[at].after) {
-    CV_REQUIRE(cv_identity_vouches_for(&conn->identity, conn->lease[at].worker));
+  for (uint32_t at = leases->first; at != CV_LEASE_NONE; at = leases->lease[at].after) {
+    CV_REQUIRE(cv_identity_vouches_for(&conn->identity, leases->lease[at].worker));
     outstanding++;
   }
-  CV_REQUIRE(conn->outstanding == outstanding && outstanding <= CV_CREDIT_MAX);
-  CV_REQUIRE(conn->waiting_count <= broker->config.limits.queue);
-  for (uint32_t i = 0; i < conn->dealings; i++) {
-    const struct cv_dealing *dealing = &conn->dealing[i];
-    const struct cv_campaign *campaign = cv_campaign_find(broker, dealing->campaign);
+  CV_REQUIRE(leases->open == outstanding && outstanding <= CV_CREDIT_MAX);
+  CV_REQUIRE(workers->waiting_count <= broker->config.limits.queue);
+  for (uint32_t i = 0; i < workers->dealings.count; i++) {
+    const struct cv_dealing *dealing = &workers->dealings.dealing[i];
+    const struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, dealing->campaign);
     for (uint32_t arm = 0; campaign != NULL && arm < campaign->spec.arms; arm++) {
-      CV_REQUIRE(dealing->held[arm] == leases_of(conn, dealing->campaign, arm));
+      CV_REQUIRE(dealing->held[arm] == leases_of(leases, dealing->campaign, arm));
     }
   }
 }
 
 void broker_check(struct cv_broker *broker) {
   uint32_t open = 0, crowd = 0, order = 0;
-  for (struct cv_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
+  for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     check_campaign(broker, campaign);
     open += campaign->phase != CV_PHASE_ENDED;
   }
   check_ended(broker);
   for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
-    check_conn(broker, conn);
     crowd += conn->identity.role == CV_ROLE_WORKER || conn->identity.role == CV_ROLE_GATEWAY;
+    if (conn->workers != NULL) {
+      check_workers(broker, conn);
+    }
     order += conn->identity.role == CV_ROLE_REQUESTER;
   }
   CV_REQUIRE(broker->open_count == open && broker->crowd_conns == crowd && broker->order_conns == order);

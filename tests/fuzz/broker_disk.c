@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/recover.h"
+#include "broker/restore.h"
+#include "common/base/array.h"
+
 static void drop(struct disk *disk, size_t at) {
   cv_buf_fini(&disk->row[at].bytes);
   disk->rows--;
@@ -28,13 +32,10 @@ static struct disk_row *find(const struct disk *disk, const struct cv_op *op) {
 }
 
 static struct disk_row *insert(struct disk *disk, const struct cv_op *op) {
-  if (disk->rows == disk->cap) {
-    disk->cap = disk->cap == 0 ? 64 : disk->cap * 2;
-    disk->row = realloc(disk->row, disk->cap * sizeof(*disk->row));
-    CV_REQUIRE(disk->row != NULL);
-  }
-  disk->row[disk->rows] = (struct disk_row){.op = *op};
-  return &disk->row[disk->rows++];
+  struct disk_row *row = CV_ARRAY_PUSH(disk->row, disk->rows, disk->cap);
+  CV_REQUIRE(row != NULL);
+  *row = (struct disk_row){.op = *op};
+  return row;
 }
 
 /* Whether a row of an ended campaign is dropped. */
@@ -76,7 +77,7 @@ static void sweep(struct disk *disk, const struct cv_op *op) {
   }
 }
 
-static void apply(struct disk *disk, const struct cv_batch *batch, const struct cv_op *op) {
+static void apply(struct disk *disk, const struct cv_broker_batch *batch, const struct cv_op *op) {
   if (op->kind == CV_OP_TRIM || op->kind == CV_OP_PURGE || op->kind == CV_OP_DROP || op->kind == CV_OP_FORGET) {
     sweep(disk, op);
     return;
@@ -100,7 +101,7 @@ static void apply(struct disk *disk, const struct cv_batch *batch, const struct 
   CV_REQUIRE(cv_buf_ok(&row->bytes));
 }
 
-void disk_commit(struct disk *disk, const struct cv_batch *batch) {
+void disk_commit(struct disk *disk, const struct cv_broker_batch *batch) {
   CV_REQUIRE(batch->commit == disk->commit + 1);
   disk->commit = batch->commit;
   for (size_t i = 0; i < batch->ops; i++) {

@@ -19,7 +19,7 @@ struct disk {
 
 void disk_fini(struct disk *disk);
 /* Does what the store's statements do; a batch that breaks a key of theirs, or comes out of order, aborts. */
-void disk_commit(struct disk *disk, const struct cv_batch *batch);
+void disk_commit(struct disk *disk, const struct cv_broker_batch *batch);
 /* Likewise one campaign that has ended, which a core waits for. */
 CV_MUST_USE enum cv_err disk_fetch(const struct disk *disk, struct cv_broker *broker, uint32_t campaign);
 /* In the order of the store. */

@@ -101,7 +101,7 @@ static const char *mechanism_name(uint8_t which, bool exact) {
   while (cv_mechanism_at(count) != NULL) {
     count++;
   }
-  return exact ? "none" : which == 0 ? "hybrid" : cv_mechanism_at(which % count)->name;
+  return exact ? "none" : which == 0 ? "hybrid" : cv_mechanism_at(which % count)->traits->name;
 }
 
 static void on_submit(struct world *world, struct cv_reader *in) {
@@ -138,7 +138,7 @@ static void on_request(struct world *world, struct cv_reader *in) {
   uint8_t what = cv_read_u8(in);
   struct cv_order_frame frame = {.kind = kinds[what % CV_COUNT(kinds)]};
   if (frame.kind == CV_ORDER_LEDGER) {
-    frame.as.ledger = (struct cv_ledger_request){.campaign = 0};
+    frame.as.ledger = (struct cv_statement_request){.campaign = 0};
   }
   if (frame.kind == CV_ORDER_WATCH) {
     frame.as.watch.campaign = what / CV_COUNT(kinds) % (CAMPAIGNS + 1);

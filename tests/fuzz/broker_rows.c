@@ -4,6 +4,8 @@
  * each campaign is whole before what is of no campaign. A core that took them all then runs for a moment.
  */
 #include "broker/core.h"
+#include "broker/recover.h"
+#include "broker/restore.h"
 
 #include <string.h>
 
@@ -80,7 +82,7 @@ static enum cv_err make_whole(struct cv_broker *broker, unsigned known) {
 }
 
 static void run(struct cv_broker *broker) {
-  struct cv_batch batch = {0};
+  struct cv_broker_batch batch = {0};
   struct cv_broker_out out;
   bool store;
   for (uint64_t now = 1000; now < 4000; now += 1000) {
@@ -90,7 +92,7 @@ static void run(struct cv_broker *broker) {
     while (cv_broker_next_out(broker, &out)) {
     }
   }
-  cv_batch_fini(&batch);
+  cv_broker_batch_fini(&batch);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {

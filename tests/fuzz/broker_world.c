@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "broker/core.h"
+#include "broker/fetch.h"
 #include "broker/state.h"
 #include "common/base/grid.h"
 #include "tests/fuzz/broker_check.h"
@@ -75,7 +77,7 @@ void world_begin(struct world *world, uint8_t settings) {
 
 void world_end(struct world *world) {
   cv_broker_free(world->core);
-  cv_batch_fini(&world->batch);
+  cv_broker_batch_fini(&world->batch);
   disk_fini(&world->disk);
   seen_fini(&world->places);
   seen_fini(&world->payers);

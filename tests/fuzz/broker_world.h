@@ -49,7 +49,7 @@ struct world {
   struct cv_broker_config config;
   struct cv_rng_seeded noise;
   struct disk disk;
-  struct cv_batch batch;
+  struct cv_broker_batch batch;
   bool in_flight, stores; /* a flush whose batch is not stored yet; whether it has to be */
   bool damaged;           /* a stored row was changed: what was promised before holds no more */
   struct peer peer[PEERS];

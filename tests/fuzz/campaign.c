@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/config/campaign.h"
+#include "common/campaign/campaign.h"
 
 #include "tests/fuzz/fuzz.h"
 
@@ -10,8 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   fuzz_file_make(&file, bytes, n);
   if (cv_campaign_load(file.path, &campaign, &why) == CV_OK) {
     /* the arms of a data file are not known yet */
-    bool is_file = campaign.items.source == CV_SOURCE_CSV || campaign.items.source == CV_SOURCE_TAXI;
-    if (is_file && campaign.spec.arms == 0) {
+    if (cv_items_file(&campaign.items) != NULL && campaign.spec.arms == 0) {
       campaign.spec.arms = 2;
     }
     if (campaign.items.are_paid) { /* nor are the costs of those who can be hired */

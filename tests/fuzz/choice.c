@@ -60,8 +60,9 @@ static void check_mechanism(struct cv_choice *choice) {
     cv_mechanism_draw(mechanism, &seeded.rng);
     (void)cv_mechanism_release(mechanism, INT64_C(1) << 40);
     cv_mechanism_noise(&law, mechanism->releases, &noise);
-    CV_REQUIRE(noise.groups <= CV_NOISE_GROUPS_MAX && (noise.groups == 0) == !law.class->has_noise);
-    CV_REQUIRE(!law.class->is_private || cv_mechanism_spent_micro(&law, mechanism->releases) <= EPSILON_MICRO);
+    CV_REQUIRE(noise.groups <= CV_NOISE_GROUPS_MAX && (noise.groups == 0) == !cv_mechanism_has_noise(law.class));
+    CV_REQUIRE(!cv_mechanism_is_private(law.class) ||
+               cv_mechanism_spent_micro(&law, mechanism->releases) <= EPSILON_MICRO);
   }
   cv_mechanism_free(mechanism);
 }
@@ -130,7 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   const struct cv_privatizer_class *privatizer = cv_privatizer_at(which / 3);
   const struct cv_policy_class *policy = cv_policy_at(which / 3);
   if (which % 3 == 0 && mechanism != NULL) {
-    (void)snprintf(choice.name, sizeof(choice.name), "%s", mechanism->name);
+    (void)snprintf(choice.name, sizeof(choice.name), "%s", mechanism->traits->name);
     read_params(&in, mechanism->rules, mechanism->rule_count, &choice.params);
     check_mechanism(&choice);
   } else if (which % 3 == 1 && privatizer != NULL) {

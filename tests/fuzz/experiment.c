@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The section `experiment` of a campaign file, and the campaigns that its series and points make of it. */
-#include "lab/experiment.h"
+#include "lab/experiment/experiment.h"
+#include "lab/experiment/campaigns.h"
 
-#include "deploy/launcher/prepare.h"
-#include "lab/dataset.h"
-#include "lab/measure.h"
+#include "lab/experiment/read.h"
+#include "lab/result/dataset.h"
+#include "lab/run/measure.h"
+#include "lab/run/measure_table.h"
+#include "prepare/prepare.h"
 #include "tests/fuzz/fuzz.h"
 
 static size_t at_most_two(size_t n) {

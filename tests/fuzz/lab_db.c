@@ -3,10 +3,12 @@
  * A file of an experiment's results with cells changed (cells.h). Going on with it, exporting and merging it give one
  * line, or numbers of that experiment; none takes more memory than a dataset may.
  */
-#include "lab/csv.h"
-#include "lab/merge.h"
-#include "lab/results.h"
-#include "lab/store.h"
+#include "lab/experiment/read.h"
+#include "lab/judge/summary.h"
+#include "lab/result/csv.h"
+#include "lab/result/merge.h"
+#include "lab/result/results.h"
+#include "lab/result/store.h"
 #include "tests/fuzz/cells.h"
 
 enum { REPLICATES = 2 };

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   while (cv_mechanism_at(count) != NULL) {
     count++;
   }
-  const struct cv_mechanism_law law = mechanism_law(cv_mechanism_at(bytes[0] % count)->name, 250000, 100);
+  const struct cv_mechanism_law law = mechanism_law(cv_mechanism_at(bytes[0] % count)->traits->name, 250000, 100);
   struct cv_mechanism *mechanism;
   struct cv_rng_seeded seeded;
   struct cv_buf out = {0};

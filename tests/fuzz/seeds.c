@@ -214,7 +214,7 @@ static void mechanism_state(const char *name, unsigned releases, struct cv_buf *
 
 static void mechanism(void) {
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
-    const char *name = cv_mechanism_at(i)->name;
+    const char *name = cv_mechanism_at(i)->traits->name;
     struct cv_buf state = {0};
     cv_buf_put_u8(&state, (uint8_t)i);
     mechanism_state(name, 6, &state);

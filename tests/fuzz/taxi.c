@@ -12,13 +12,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   struct cv_taxis taxis;
   struct cv_why why = {.text = ""};
   fuzz_file_make(&file, bytes + 1, n - 1);
-  const struct cv_items items = {.source = CV_SOURCE_TAXI,
-                                 .are_paid = true,
-                                 .file = file.path,
-                                 .area = (bytes[0] & 1) != 0 ? 8 : 0,
-                                 .top = (bytes[0] & 2) != 0 ? 2 : 0,
-                                 .least_trips = (bytes[0] & 4) != 0 ? 2 : 0,
-                                 .cost_per_mile = (bytes[0] & 8) != 0 ? 1e-6 : 1};
+  const struct cv_items_taxi items = {.file = file.path,
+                                      .area = (bytes[0] & 1) != 0 ? 8 : 0,
+                                      .top = (bytes[0] & 2) != 0 ? 2 : 0,
+                                      .least_trips = (bytes[0] & 4) != 0 ? 2 : 0,
+                                      .cost_per_mile = (bytes[0] & 8) != 0 ? 1e-6 : 1};
   if (cv_taxis_read(&items, &taxis, &why) == CV_OK) {
     CV_REQUIRE(taxis.drivers >= 1 && taxis.drivers <= (items.top > 0 ? items.top : CV_ARMS_MAX));
     CV_REQUIRE(taxis.trips >= taxis.drivers * (items.least_trips > 0 ? items.least_trips : 1));

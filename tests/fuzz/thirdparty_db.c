@@ -19,13 +19,13 @@ static void note(void *data, const char *peer, const char *line) {
   fuzz_line(line);
 }
 
-static struct cv_ranker *ranker_new(struct cv_rng_seeded *rng) {
-  const struct cv_ranker_setup setup = {
-      .digest = cv_sha256, .rng = &rng->rng, .program = "fuzz", .note = note, .limits = CV_RANKER_DEFAULTS};
-  struct cv_ranker *ranker;
+static struct cv_thirdparty *thirdparty_new(struct cv_rng_seeded *rng) {
+  const struct cv_thirdparty_config setup = {
+      .digest = cv_sha256, .rng = &rng->rng, .program = "fuzz", .note = note, .limits = CV_THIRDPARTY_DEFAULTS};
+  struct cv_thirdparty *thirdparty;
   cv_rng_seeded_init(rng, 1, 0, 0, 0);
-  CV_REQUIRE(cv_ranker_new(&setup, &ranker) == CV_OK);
-  return ranker;
+  CV_REQUIRE(cv_thirdparty_new(&setup, &thirdparty) == CV_OK);
+  return thirdparty;
 }
 
 /* ---- the template ---- */
@@ -33,16 +33,18 @@ static struct cv_ranker *ranker_new(struct cv_rng_seeded *rng) {
 static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION, .program = "fuzz"};
 
 /* Stores and takes what leaves; the last plan that was asked for is accepted and released. */
-static void turn(struct cv_ranker *ranker, struct cv_ranker_link *link, struct cv_store *store, uint64_t *releases) {
-  struct cv_batch batch;
-  struct cv_ranker_out out;
+static void turn(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn, struct cv_thirdparty_store *store,
+                 uint64_t *releases) {
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
   struct cv_why why = {.text = ""};
   struct cv_rank_release release[ARMS];
   size_t n = 0;
-  CV_REQUIRE(cv_ranker_flush(ranker, &batch) == CV_OK && cv_store_apply(store, &batch, &why) == CV_OK);
-  cv_batch_fini(&batch);
-  cv_ranker_committed(ranker);
-  while (cv_ranker_next(ranker, &out)) {
+  CV_REQUIRE(cv_thirdparty_flush(thirdparty, &batch) == CV_OK &&
+             cv_thirdparty_store_commit(store, &batch, &why) == CV_OK);
+  cv_thirdparty_batch_fini(&batch);
+  cv_thirdparty_stored(thirdparty);
+  while (cv_thirdparty_next_out(thirdparty, &out)) {
     for (size_t i = 0; i < out.frame->plans; i++) {
       const struct cv_plan *plan = &out.frame->plan[i].plan;
       for (n = 0; n < plan->wants && n < ARMS; n++) {
@@ -60,14 +62,15 @@ static void turn(struct cv_ranker *ranker, struct cv_ranker_link *link, struct c
   const struct cv_rank_frame frame = {.releases = n, .release = release, .accepted = 1, .accept = &accept};
   const struct cv_rank_frame first = {.accepted = 1, .accept = &accept};
   if (n > 0) {
-    CV_REQUIRE(cv_ranker_frame(ranker, link, &first) == CV_OK && cv_ranker_frame(ranker, link, &frame) == CV_OK);
+    CV_REQUIRE(cv_thirdparty_on_rank(thirdparty, conn, &first) == CV_OK &&
+               cv_thirdparty_on_rank(thirdparty, conn, &frame) == CV_OK);
   }
 }
 
-static void converse(struct cv_store *store) {
+static void converse(struct cv_thirdparty_store *store) {
   struct cv_rng_seeded rng;
-  struct cv_ranker *ranker = ranker_new(&rng);
-  struct cv_ranker_link *link;
+  struct cv_thirdparty *thirdparty = thirdparty_new(&rng);
+  struct cv_thirdparty_conn *conn;
   struct cv_label names[ARMS] = {{"a"}, {"b"}, {"c"}};
   struct cv_rank_open open = {.spec = {.name = "fuzz",
                                        .arms = ARMS,
@@ -82,57 +85,57 @@ static void converse(struct cv_store *store) {
   uint64_t releases = 0;
   CV_REQUIRE(cv_params_set_number(&open.spec.policy.params, "alpha", 0.05) == CV_OK);
   CV_REQUIRE(cv_params_set_number(&open.spec.policy.params, "tokens_per_round", 10) == CV_OK);
-  CV_REQUIRE(cv_ranker_connected(ranker, "alice", NULL, &link) == CV_OK);
-  CV_REQUIRE(cv_ranker_frame(ranker, link, &(struct cv_rank_frame){.hello = hello, .opens = 1, .open = &open}) ==
-             CV_OK);
+  CV_REQUIRE(cv_thirdparty_join(thirdparty, "alice", NULL, &conn) == CV_OK);
+  CV_REQUIRE(cv_thirdparty_on_rank(thirdparty, conn,
+                                   &(struct cv_rank_frame){.hello = hello, .opens = 1, .open = &open}) == CV_OK);
   for (int i = 0; i < 3; i++) {
-    turn(ranker, link, store, &releases);
+    turn(thirdparty, conn, store, &releases);
   }
   CV_REQUIRE(releases >= 2 * ARMS);
-  cv_ranker_free(ranker);
+  cv_thirdparty_free(thirdparty);
 }
 
 static void make_template(void) {
-  struct cv_store *store;
+  struct cv_thirdparty_store *store;
   struct cv_why why = {.text = ""};
   path = cells_path();
-  CV_REQUIRE(cv_store_open(path, NULL, &store, &why) == CV_OK);
+  CV_REQUIRE(cv_thirdparty_store_open(path, NULL, &store, &why) == CV_OK);
   converse(store);
-  cv_store_close(store);
+  cv_thirdparty_store_close(store);
   cells_keep();
 }
 
 /* ---- an input ---- */
 
 static enum cv_err restore(void *data, const struct cv_stored_campaign *stored, struct cv_why *why) {
-  return cv_ranker_restore(data, stored, why);
+  return cv_thirdparty_restore(data, stored, why);
 }
 
 static void come_up(void) {
   struct cv_rng_seeded rng;
-  struct cv_store *store;
-  struct cv_ranker_link *link;
-  struct cv_ranker_out out;
-  struct cv_batch batch;
+  struct cv_thirdparty_store *store;
+  struct cv_thirdparty_conn *conn;
+  struct cv_thirdparty_out out;
+  struct cv_thirdparty_batch batch;
   struct cv_why why = {.text = ""};
-  if (cv_store_open(path, NULL, &store, &why) != CV_OK) {
+  if (cv_thirdparty_store_open(path, NULL, &store, &why) != CV_OK) {
     fuzz_line(why.text);
     return;
   }
-  struct cv_ranker *ranker = ranker_new(&rng);
-  if (cv_store_load(store, restore, ranker, &why) == CV_OK) {
-    CV_REQUIRE(cv_ranker_connected(ranker, "alice", NULL, &link) == CV_OK);
-    CV_REQUIRE(cv_ranker_frame(ranker, link, &(struct cv_rank_frame){.hello = hello}) == CV_OK);
-    CV_REQUIRE(cv_ranker_flush(ranker, &batch) == CV_OK);
-    cv_batch_fini(&batch);
-    cv_ranker_committed(ranker);
-    while (cv_ranker_next(ranker, &out)) {
+  struct cv_thirdparty *thirdparty = thirdparty_new(&rng);
+  if (cv_thirdparty_store_load(store, restore, thirdparty, &why) == CV_OK) {
+    CV_REQUIRE(cv_thirdparty_join(thirdparty, "alice", NULL, &conn) == CV_OK);
+    CV_REQUIRE(cv_thirdparty_on_rank(thirdparty, conn, &(struct cv_rank_frame){.hello = hello}) == CV_OK);
+    CV_REQUIRE(cv_thirdparty_flush(thirdparty, &batch) == CV_OK);
+    cv_thirdparty_batch_fini(&batch);
+    cv_thirdparty_stored(thirdparty);
+    while (cv_thirdparty_next_out(thirdparty, &out)) {
     }
   } else {
     fuzz_line(why.text);
   }
-  cv_ranker_free(ranker);
-  cv_store_close(store);
+  cv_thirdparty_free(thirdparty);
+  cv_thirdparty_store_close(store);
 }
 
 static void hear_verdict(void *data, const struct cv_stored_campaign *campaign,

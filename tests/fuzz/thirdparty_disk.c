@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "thirdparty/replay.h"
 
-static struct shelf *find(const struct disk *disk, const struct cv_campaign_key *key) {
+static struct shelf *find(const struct disk *disk, const struct cv_thirdparty_campaign_key *key) {
   struct shelf *shelf = disk->first;
   while (shelf != NULL && (shelf->key.campaign != key->campaign || strcmp(shelf->key.broker, key->broker) != 0)) {
     shelf = shelf->next;
@@ -91,7 +91,7 @@ static void keep(struct shelf *shelf, const struct cv_delta *delta) {
   CV_REQUIRE(cv_text_is_clean(shelf->row.note, strlen(shelf->row.note)));
 }
 
-void disk_apply(struct disk *disk, const struct cv_batch *batch) {
+void disk_apply(struct disk *disk, const struct cv_thirdparty_batch *batch) {
   for (const struct cv_delta *delta = batch->first; delta != NULL; delta = delta->next) {
     struct shelf *shelf = find(disk, &delta->key);
     CV_REQUIRE((shelf == NULL) == delta->created);
@@ -99,7 +99,7 @@ void disk_apply(struct disk *disk, const struct cv_batch *batch) {
   }
 }
 
-static void restore(const struct shelf *shelf, struct cv_ranker *ranker) {
+static void restore(const struct shelf *shelf, struct cv_thirdparty *thirdparty) {
   const struct cv_delta *kept = &shelf->kept;
   struct cv_stored_campaign stored = {
       .key = shelf->key, .spec_digest = shelf->spec_digest, .seed = shelf->seed, .row = shelf->row};
@@ -115,12 +115,12 @@ static void restore(const struct shelf *shelf, struct cv_ranker *ranker) {
     stored.release = kept->release == NULL ? NULL : &kept->release[first];
     stored.releases = kept->releases - first;
   }
-  CV_REQUIRE(cv_ranker_restore(ranker, &stored, &why) == CV_OK);
+  CV_REQUIRE(cv_thirdparty_restore(thirdparty, &stored, &why) == CV_OK);
 }
 
-void disk_load(const struct disk *disk, struct cv_ranker *ranker) {
+void disk_load(const struct disk *disk, struct cv_thirdparty *thirdparty) {
   for (const struct shelf *shelf = disk->first; shelf != NULL; shelf = shelf->next) {
-    restore(shelf, ranker);
+    restore(shelf, thirdparty);
   }
 }
 

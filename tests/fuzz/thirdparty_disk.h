@@ -7,11 +7,11 @@
 
 struct shelf {
   struct shelf *next;
-  struct cv_campaign_key key;
+  struct cv_thirdparty_campaign_key key;
   struct cv_spec spec;
   struct cv_digest spec_digest;
   uint64_t seed;
-  struct cv_campaign_row row;
+  struct cv_thirdparty_campaign_row row;
   struct cv_delta kept; /* its releases, plans and decisions, all of them, and its state */
   struct cv_standing *standing;
 };
@@ -22,9 +22,9 @@ struct disk {
 
 void disk_fini(struct disk *disk);
 /* Aborts over a batch that does not follow the one before it. */
-void disk_apply(struct disk *disk, const struct cv_batch *batch);
-/* Aborts if the ranker does not take it. */
-void disk_load(const struct disk *disk, struct cv_ranker *ranker);
+void disk_apply(struct disk *disk, const struct cv_thirdparty_batch *batch);
+/* Aborts if the third-party does not take it. */
+void disk_load(const struct disk *disk, struct cv_thirdparty *thirdparty);
 /* Runs the policy again: true if it makes the decisions, plans and standings that are on record. */
 bool disk_replays(const struct shelf *shelf);
 

@@ -28,15 +28,15 @@ struct order {
 };
 
 struct broker {
-  struct cv_ranker_link *link; /* NULL: away */
+  struct cv_thirdparty_conn *conn; /* NULL: away */
   struct order order[CAMPAIGNS];
 };
 
 struct world {
-  struct cv_ranker *ranker;
+  struct cv_thirdparty *thirdparty;
   struct cv_rng_seeded rng;
   struct disk disk;
-  struct cv_batch batch;
+  struct cv_thirdparty_batch batch;
   bool in_flight;
   struct broker broker[BROKERS];
 };
@@ -51,22 +51,22 @@ static void note(void *data, const char *peer, const char *line) {
 }
 
 static void start(struct world *world) {
-  const struct cv_ranker_setup setup = {.digest = cv_sha256,
-                                        .rng = &world->rng.rng,
-                                        .program = "fuzz",
-                                        .note = note,
-                                        .limits = {.campaigns = 2, .arms = ARMS, .queued_wants = 16}};
-  cv_ranker_free(world->ranker);
-  CV_REQUIRE(cv_ranker_new(&setup, &world->ranker) == CV_OK);
-  disk_load(&world->disk, world->ranker);
+  const struct cv_thirdparty_config setup = {.digest = cv_sha256,
+                                             .rng = &world->rng.rng,
+                                             .program = "fuzz",
+                                             .note = note,
+                                             .limits = {.campaigns = 2, .arms = ARMS, .queued_wants = 16}};
+  cv_thirdparty_free(world->thirdparty);
+  CV_REQUIRE(cv_thirdparty_new(&setup, &world->thirdparty) == CV_OK);
+  disk_load(&world->disk, world->thirdparty);
   for (size_t i = 0; i < BROKERS; i++) {
-    world->broker[i].link = NULL;
+    world->broker[i].conn = NULL;
   }
 }
 
 static void say(struct world *world, struct broker *broker, const struct cv_rank_frame *frame) {
-  if (broker->link != NULL) {
-    CV_REQUIRE(cv_ranker_frame(world->ranker, broker->link, frame) == CV_OK);
+  if (broker->conn != NULL) {
+    CV_REQUIRE(cv_thirdparty_on_rank(world->thirdparty, broker->conn, frame) == CV_OK);
   }
 }
 
@@ -155,28 +155,28 @@ static void check_wire(const struct cv_rank_frame *frame) {
 
 static void flush(struct world *world) {
   if (!world->in_flight) {
-    CV_REQUIRE(cv_ranker_flush(world->ranker, &world->batch) == CV_OK);
+    CV_REQUIRE(cv_thirdparty_flush(world->thirdparty, &world->batch) == CV_OK);
     world->in_flight = true;
   }
 }
 
 static void commit(struct world *world) {
-  struct cv_ranker_out out;
+  struct cv_thirdparty_out out;
   if (!world->in_flight) {
     return;
   }
   world->in_flight = false;
   disk_apply(&world->disk, &world->batch);
-  cv_batch_fini(&world->batch);
-  cv_ranker_committed(world->ranker);
-  while (cv_ranker_next(world->ranker, &out)) {
+  cv_thirdparty_batch_fini(&world->batch);
+  cv_thirdparty_stored(world->thirdparty);
+  while (cv_thirdparty_next_out(world->thirdparty, &out)) {
     struct broker *broker = out.data;
     check_wire(out.frame);
     hear(broker, out.frame);
     if (out.close != NULL) {
       fuzz_line(out.close);
-      cv_ranker_disconnected(world->ranker, out.link);
-      broker->link = broker->link == out.link ? NULL : broker->link;
+      cv_thirdparty_leave(world->thirdparty, out.conn);
+      broker->conn = broker->conn == out.conn ? NULL : broker->conn;
     }
   }
 }
@@ -186,7 +186,7 @@ static void crash(struct world *world, bool stored) {
     if (stored) {
       disk_apply(&world->disk, &world->batch);
     }
-    cv_batch_fini(&world->batch);
+    cv_thirdparty_batch_fini(&world->batch);
   }
   world->in_flight = false;
   start(world);
@@ -195,11 +195,11 @@ static void crash(struct world *world, bool stored) {
 /* ---- what a broker says ---- */
 
 static void on_connect(struct world *world, struct broker *broker, struct order *order, uint8_t how) {
-  struct cv_ranker_link *older = broker->link;
+  struct cv_thirdparty_conn *older = broker->conn;
   (void)order;
-  CV_REQUIRE(cv_ranker_connected(world->ranker, names[broker - world->broker], broker, &broker->link) == CV_OK);
+  CV_REQUIRE(cv_thirdparty_join(world->thirdparty, names[broker - world->broker], broker, &broker->conn) == CV_OK);
   if (older != NULL && (how & 1) != 0) { /* the older one is gone for itself */
-    cv_ranker_disconnected(world->ranker, older);
+    cv_thirdparty_leave(world->thirdparty, older);
   }
   if (how != 0xff) {
     say(world, broker, &(struct cv_rank_frame){.hello = hello});
@@ -209,9 +209,9 @@ static void on_connect(struct world *world, struct broker *broker, struct order 
 static void on_vanish(struct world *world, struct broker *broker, struct order *order, uint8_t how) {
   (void)order;
   (void)how;
-  if (broker->link != NULL) {
-    cv_ranker_disconnected(world->ranker, broker->link);
-    broker->link = NULL;
+  if (broker->conn != NULL) {
+    cv_thirdparty_leave(world->thirdparty, broker->conn);
+    broker->conn = NULL;
   }
 }
 
@@ -411,7 +411,7 @@ static void on_raw(struct world *world, struct broker *broker, struct cv_reader 
     CV_REQUIRE(cv_arena_init(&arena, CV_ARENA_BYTES) == CV_OK);
   }
   if (cv_rank_decode(cv_read(in, n), n, &arena, &frame) != CV_OK) {
-    cv_ranker_reject(world->ranker, broker->link, CV_REFUSED_MESSAGE, "not understood");
+    on_vanish(world, broker, NULL, 0); /* the lane is closed */
     return;
   }
   for (size_t i = 0; i < CAMPAIGNS; i++) { /* what it says is not kept here */
@@ -430,7 +430,7 @@ static void event(struct world *world, struct cv_reader *in) {
   size_t which = what >> 3 & 15;
   if (which < CV_COUNT(events)) {
     events[which](world, broker, order, how);
-  } else if (which == 11 && broker->link != NULL) {
+  } else if (which == 11 && broker->conn != NULL) {
     on_raw(world, broker, in);
   } else if (which == 12) {
     flush(world);
@@ -456,7 +456,7 @@ static void world_end(struct world *world) {
     bool agrees = disk_replays(shelf);
     CV_REQUIRE(agrees || order == NULL || order->foreign);
   }
-  cv_ranker_free(world->ranker);
+  cv_thirdparty_free(world->thirdparty);
   disk_fini(&world->disk);
 }
 

@@ -10,7 +10,7 @@ enum kind { PLAN, RELEASE, STATE, KINDS };
 enum { RELEASES = 64 };
 
 static bool read_row(struct cv_reader *in, struct cv_stored_campaign *stored) {
-  struct cv_campaign_row *row = &stored->row;
+  struct cv_thirdparty_campaign_row *row = &stored->row;
   (void)snprintf(stored->key.broker, sizeof(stored->key.broker), "broker");
   stored->key.campaign = 1;
   stored->seed = 7;
@@ -79,26 +79,26 @@ static bool read_all(struct cv_reader *in, struct cv_stored_campaign *stored) {
 
 static void try_restore(const struct cv_stored_campaign *stored) {
   struct cv_rng_seeded seeded;
-  struct cv_ranker *ranker;
-  struct cv_ranker_link *link;
-  struct cv_batch batch = {0};
-  struct cv_ranker_out out;
+  struct cv_thirdparty *thirdparty;
+  struct cv_thirdparty_conn *conn;
+  struct cv_thirdparty_batch batch = {0};
+  struct cv_thirdparty_out out;
   struct cv_why why = {.text = ""};
   cv_rng_seeded_init(&seeded, 1, 0, 0, 0);
-  const struct cv_ranker_setup setup = {
-      .digest = cv_sha256, .rng = &seeded.rng, .program = "fuzz", .limits = CV_RANKER_DEFAULTS};
-  CV_REQUIRE(cv_ranker_new(&setup, &ranker) == CV_OK);
-  if (cv_ranker_restore(ranker, stored, &why) == CV_OK) {
-    CV_REQUIRE(cv_ranker_connected(ranker, "broker", NULL, &link) == CV_OK);
-    CV_REQUIRE(cv_ranker_flush(ranker, &batch) == CV_OK);
-    cv_ranker_committed(ranker);
-    while (cv_ranker_next(ranker, &out)) {
+  const struct cv_thirdparty_config setup = {
+      .digest = cv_sha256, .rng = &seeded.rng, .program = "fuzz", .limits = CV_THIRDPARTY_DEFAULTS};
+  CV_REQUIRE(cv_thirdparty_new(&setup, &thirdparty) == CV_OK);
+  if (cv_thirdparty_restore(thirdparty, stored, &why) == CV_OK) {
+    CV_REQUIRE(cv_thirdparty_join(thirdparty, "broker", NULL, &conn) == CV_OK);
+    CV_REQUIRE(cv_thirdparty_flush(thirdparty, &batch) == CV_OK);
+    cv_thirdparty_stored(thirdparty);
+    while (cv_thirdparty_next_out(thirdparty, &out)) {
     }
-    cv_batch_fini(&batch);
+    cv_thirdparty_batch_fini(&batch);
   } else {
     CV_REQUIRE(why.text[0] != '\0');
   }
-  cv_ranker_free(ranker);
+  cv_thirdparty_free(thirdparty);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {

@@ -3,6 +3,7 @@
 #include "common/config/value.h"
 #include "common/base/party.h"
 #include "common/base/spec.h"
+#include "common/base/text.h"
 
 #include <math.h>
 
@@ -47,10 +48,10 @@ static void check_value(const struct cv_config_rule *rule, const char *text, con
       break;
     case CV_CONFIG_PARTY:
       CV_REQUIRE(strcmp(value->text, text) == 0 && strcmp(text, CV_PARTY_ANY) != 0 && strlen(text) < CV_NAME_BYTES);
-      CV_REQUIRE(cv_parties_are_valid(text) && cv_parties_have(text, text));
+      CV_REQUIRE(cv_party_list_is_valid(text) && cv_party_list_has(text, text));
       break;
     case CV_CONFIG_PARTIES:
-      CV_REQUIRE(strcmp(value->text, text) == 0 && !cv_parties_have(text, ""));
+      CV_REQUIRE(strcmp(value->text, text) == 0 && !cv_party_list_has(text, ""));
       break;
     default:
       CV_REQUIRE(strcmp(words[value->word], text) == 0);
@@ -90,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     }
   }
   check_micro(text);
-  struct cv_quote quote = cv_value_quote(text);
+  struct cv_text_piece quote = cv_text_quote(text);
   fuzz_line(quote.text);
   const char *nearest = cv_value_nearest(text, words, CV_COUNT(words) - 1);
   CV_REQUIRE(nearest == NULL || nearest == words[0] || nearest == words[1] || nearest == words[2]);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A crew of workers under a sequence of events that the input spells: a broker that says anything in any order, true or
+ * A pool of workers under a sequence of events that the input spells: a broker that says anything in any order, true or
  * not, connections that come and go, time that passes. Whatever the broker says, a token leaves only under terms that
- * the crew's owner accepts, only for an assignment that somebody waited for, always the same for the same ticket, and
- * never more of them than the owner's limit and the terms permit. Some crews are persons with rows of their own: then
+ * the pool's owner accepts, only for an assignment that somebody waited for, always the same for the same ticket, and
+ * never more of them than the owner's limit and the terms permit. Some pools are persons with rows of their own: then
  * each row leaves once, for its arm, after it was there to be kept, and whoever comes for an arm has a row of it left.
  *
- * First byte: the crew. Then two bytes an event: which, and how.
+ * First byte: the pool. Then two bytes an event: which, and how.
  */
 #include "worker/core.h"
 
@@ -38,8 +38,8 @@ struct ticket {
 };
 
 struct world {
-  struct cv_crew *crew;
-  struct cv_crew_config config;
+  struct cv_worker *pool;
+  struct cv_worker_config config;
   struct cv_work work;
   struct cv_persons persons; /* all zero: the workers are none */
   struct cv_stock *stock;
@@ -85,7 +85,7 @@ static bool acceptable(const struct cv_terms *terms) {
          terms->epsilon_micro <= EPSILON_MICRO && terms->arms == ARMS;
 }
 
-/* ---- what the crew says ---- */
+/* ---- what the pool says ---- */
 
 /* Of a person: its own row for the arm, kept before and for no other ticket. */
 static void hear_row(struct world *world, const struct ticket *ticket, uint32_t number) {
@@ -178,10 +178,10 @@ static void keep_rows(struct world *world) {
 
 static void flush(struct world *world) {
   struct cv_crowd_frame frame;
-  struct cv_crew_figures figures;
-  bool says = cv_crew_flush(world->crew, world->now_ms, &frame);
-  (void)cv_crew_is_done(world->crew);
-  cv_crew_figures(world->crew, &figures);
+  struct cv_worker_figures figures;
+  bool says = cv_worker_flush(world->pool, world->now_ms, &frame);
+  (void)cv_worker_is_done(world->pool);
+  cv_worker_figures(world->pool, &figures);
   keep_rows(world);
   if (!says) {
     return;
@@ -203,7 +203,7 @@ static void flush(struct world *world) {
 
 static void shut(struct world *world) {
   if (world->open) {
-    cv_crew_closed(world->crew);
+    cv_worker_leave(world->pool);
     world->open = false;
     memset(world->waits, 0, sizeof(world->waits));
   }
@@ -211,10 +211,10 @@ static void shut(struct world *world) {
 
 /* ---- what the broker says ---- */
 
-/* False if the crew did not listen: nothing of it counts. */
+/* False if the pool did not listen: nothing of it counts. */
 static bool say(struct world *world, const struct cv_crowd_frame *frame) {
   struct cv_why why = {.text = ""};
-  if (world->open && cv_crew_frame(world->crew, frame, world->now_ms, &why) == CV_OK) {
+  if (world->open && cv_worker_on_crowd(world->pool, frame, world->now_ms, &why) == CV_OK) {
     return true;
   }
   if (world->open) {
@@ -226,7 +226,7 @@ static bool say(struct world *world, const struct cv_crowd_frame *frame) {
 
 static void on_open(struct world *world, uint8_t how) {
   shut(world);
-  cv_crew_opened(world->crew, world->now_ms);
+  cv_worker_join(world->pool, world->now_ms);
   world->open = true;
   world->greeted = false;
   if (how < 0xf0) {
@@ -375,7 +375,7 @@ static void start(struct world *world, uint8_t how) {
   *world = (struct world){.now_ms = 1000};
   cv_rng_seeded_init(&world->rng, 1, CV_RNG_PRIVATIZER, 0, 0);
   world->work = (struct cv_work){.campaign = "fuzz", .arms = ARMS, .hires = (how & 1) != 0, .score = score};
-  world->config = (struct cv_crew_config){
+  world->config = (struct cv_worker_config){
       .first = 1,
       .last = 1 + how % WORKERS,
       .concurrency = 1 + (how >> 4 & 3U),
@@ -398,7 +398,7 @@ static void start(struct world *world, uint8_t how) {
     start_stock(world);
   }
   world->before[0] = world->told[0] = how >> 7 & how >> 3 & 1;
-  CV_REQUIRE(cv_crew_new(&world->config, &world->crew, &why) == CV_OK);
+  CV_REQUIRE(cv_worker_new(&world->config, &world->pool, &why) == CV_OK);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
@@ -410,7 +410,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     events[what % CV_COUNT(events)](&world, cv_read_u8(&in));
   }
   flush(&world);
-  cv_crew_free(world.crew);
+  cv_worker_free(world.pool);
   cv_stock_free(world.stock);
   cv_persons_fini(&world.persons);
   return 0;

@@ -17,7 +17,7 @@ class Layer:
 
 
 BASE = ("base",)
-COMMON = ("base", "sys", "crypto", "daemon", "db", "net", "config", "link", "admin", "sandbox")
+COMMON = ("base", "sys", "crypto", "turn", "daemon", "db", "net", "config", "channel", "admin", "sandbox")
 
 LAYERS = (
     # common: the ground, in the order in which its parts may know each other
@@ -25,14 +25,17 @@ LAYERS = (
     Layer("base", ("common/base/*",), True, ()),
     Layer("noise", ("common/noise/*",), True, BASE),
     Layer("crypto", ("common/crypto/*",), False, BASE),
-    Layer("daemon", ("common/daemon/*",), True, BASE),
+    Layer("turn", ("common/daemon/turn.[ch]",), True, BASE),
     Layer("db", ("common/db/*",), False, BASE + ("sys",)),
     Layer("identity", ("common/net/identity.[ch]", "common/net/frame.[ch]"), True, BASE),
     Layer("net", ("common/net/*",), False, BASE + ("sys", "identity")),
-    Layer("link", ("common/config/link.[ch]",), False, BASE + ("sys", "config")),
+    Layer("channel", ("common/config/channel.[ch]",), False, BASE + ("sys", "config")),
     Layer("config", ("common/config/*",), False, BASE),
+    Layer("campaign", ("common/campaign/*",), False, BASE + ("config",)),
     Layer("admin", ("common/admin/*",), False, BASE + ("sys", "config")),
     Layer("sandbox", ("common/sandbox/*",), False, BASE + ("crypto", "net", "config")),
+    Layer("daemon", ("common/daemon/*",), False,
+          BASE + ("sys", "crypto", "turn", "db", "identity", "net", "config", "channel", "admin", "sandbox")),
     # the wire: only these files know protobuf; each codec knows its own schema and the shared one
     Layer("chain", ("proto/codec/chain.[ch]",), True, BASE + ("wire", "rank")),
     Layer("wire", ("proto/codec/frame.h",), True, BASE),
@@ -52,28 +55,43 @@ LAYERS = (
     Layer("replay", ("thirdparty/replay*.[ch]",), False, BASE + ("thirdparty", "policy")),
     Layer("source", ("worker/source.[ch]", "worker/csv.[ch]", "worker/records.[ch]",
                      "worker/taxi.[ch]"), False,
-          BASE + ("config", "quality")),
+          BASE + ("campaign", "quality")),
     Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy", "replay")),
     Layer("worker", ("worker/*",), False,
-          COMMON + ("identity", "wire", "crowd", "quality", "privatizer", "noise", "source")),
-    # a campaign file made ready, and what a result is measured against; experiments want the same
-    Layer("prepare", ("deploy/launcher/prepare.[ch]", "deploy/launcher/accuracy.[ch]", "deploy/launcher/worth.[ch]"),
-          False, BASE + ("crypto", "config", "policy", "quality", "source")),
+          COMMON + ("campaign", "identity", "wire", "crowd", "quality", "privatizer", "noise", "source")),
+    # a campaign file made ready, above the parties whose tables it is checked with; below requester and experiments
+    Layer("prepare", ("prepare/*",), False,
+          BASE + ("crypto", "campaign", "policy", "quality", "source")),
     # the requester's side; it runs a policy again to verify, and reads data as the workers do
     Layer("launcher", ("deploy/*",), False,
-          COMMON + ("identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source",
+          COMMON + ("campaign", "identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source",
                     "prepare")),
     # an audit looks at the whole way from a worker's score to the third-party's view, through the cores
     Layer("audit", ("lab/audit/*",), False,
           COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
                     "chain", "broker", "worker", "lab")),
+    # the lab: numbers and their file, the experiment as data, what is run and judged, how that is shown, the commands
+    Layer("numbers", ("lab/result/result.[ch]", "lab/judge/statistic.[ch]"), False, BASE),
+    Layer("archive", ("lab/result/archive.[ch]", "lab/result/origin.[ch]", "lab/result/merge.[ch]"), False,
+          BASE + ("crypto", "db", "numbers")),
+    Layer("experiment", ("lab/experiment/experiment.h",), False, BASE + ("config", "campaign", "source", "numbers")),
+    Layer("report", ("lab/report/*",), False, BASE + ("numbers", "experiment", "lab")),
+    Layer("command", ("lab/main.c", "lab/command/*"), False,
+          BASE + ("sys", "config", "numbers", "archive", "experiment", "lab", "report", "audit")),
     Layer("sampler", ("lab/sampler/*",), True, BASE),
     Layer("lab", ("lab/*",), False,
-          COMMON + ("noise", "mechanism", "policy", "quality", "privatizer", "sampler", "source", "prepare")),
+          BASE + ("config", "campaign", "noise", "mechanism", "policy", "quality", "privatizer", "sampler", "source",
+                  "prepare", "numbers", "archive", "experiment")),
 )
 
 # tests may include everything; nothing but tests may include tests
 TESTS = "tests/*"
+
+# Folders whose subfolders have names of their own (see rules.names).
+ROOMS_INSIDE = ("common", "proto", "broker", "thirdparty", "worker", "deploy")
+
+# Who knows mechanisms and privatizers by their traits only (see rules.traits).
+BY_TRAITS = ("thirdparty/*", "worker/*")
 
 # Headers of the system that pure code does without.
 IMPURE_HEADERS = ("uv.h", "uv/", "openssl/", "sqlite3.h", "protobuf-c/", ".pb-c.h", "time.h", "sys/time.h",
@@ -108,5 +126,5 @@ FILE_LINES = 800
 FILE_LINES_ALLOWED = {}
 
 # Files that cannot carry an SPDX line.
-SPDX_EXEMPT = ("LICENSE", "*.json", "*.csv", "*.png", "*.svg", "*.pem", "tests/fuzz/corpus/*", "tests/data/*/*",
-               "*.bin")
+SPDX_EXEMPT = ("LICENSE", "LICENSES/*", "*.json", "*.csv", "*.png", "*.svg", "*.pem", "tests/fuzz/corpus/*",
+               "tests/data/*/*", "*.bin")

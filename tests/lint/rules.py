@@ -148,4 +148,92 @@ def layout(files):
             yield f"{path}:1: {len(lines)} lines; expected about {table.FILE_LINES} at most"
 
 
-ALL = (direction, purity, banned, spdx, guards, layout)
+# `struct cv_x {` and `enum cv_x {` in a header, and a function's declaration, at the beginning of a line.
+DECLARED = re.compile(r"^(?:(?:struct|enum|union)\s+(cv_\w+)\s*\{|(?:CV_MUST_USE |static inline |_Noreturn )*"
+                      r"[a-z][\w ]*?[ *]+(cv_\w+)\()", re.M)
+
+
+def room_of(path):
+    """Whose names the names of a header are: a folder's below common/, proto/ and the parties, else the tree's."""
+    parts = path.split("/")
+    return "/".join(parts[:2] if parts[0] in table.ROOMS_INSIDE and len(parts) > 2 else parts[:1])
+
+
+def names(files):
+    """A name is declared in one header, and the first word behind cv_ belongs to one folder."""
+    declared, owner = {}, {}
+    for path, text in sorted(files.items()):
+        if not path.endswith(".h") or matches(path, (table.TESTS,)):
+            continue
+        code = blank(text)
+        for match in DECLARED.finditer(code):
+            kind, name = ("tag", match.group(1)) if match.group(1) else ("function", match.group(2))
+            place, room = f"{path}:{line_of(code, match.start())}", room_of(path)
+            other = declared.setdefault((kind, name), path)
+            if other != path:
+                yield f"{place}: {name} is declared in {other}, too; expected one header to declare it"
+            word = name.split("_")[1]
+            home, example = owner.setdefault(word, (room, name))
+            if home != room:
+                yield f"{place}: {name} of {room} begins as {example} of {home}; expected cv_{word}_ in one folder only"
+
+
+# A call that compares texts, up to its end; the name of a choice in it; the names in the tables of both.
+COMPARED = re.compile(r"\b(?:strn?cmp|strn?casecmp|memcmp)\s*\(([^;{]*)")
+CHOSEN = re.compile(r"\b(mechanism|privatizer)(?:\.|->)name\b")
+ROWS = {"mechanism": ("common/base/mechanisms.h", re.compile(r'\bROW\(\w+, "([^"]+)"')),
+        "privatizer": ("common/base/local.h", re.compile(r'\bROW\(\w+, \w+, "([^"]+)"'))}
+LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')
+
+
+def traits(files):
+    """Third-party and worker know a mechanism or a privatizer by its traits and by nobody's name."""
+    known = {name: kind for kind, (path, row) in ROWS.items() for name in row.findall(files.get(path, ""))}
+    for path, text in sorted(code_files(files).items()):
+        if not matches(path, table.BY_TRAITS):
+            continue
+        code = blank(text, keep_strings=True)
+        for match in COMPARED.finditer(code):
+            chosen = CHOSEN.search(match.group(1))
+            if chosen:
+                yield (f"{path}:{line_of(code, match.start())}: compares the name of a {chosen.group(1)}; "
+                       "expected its traits (common/base/mechanisms.h, common/base/local.h)")
+        for match in LITERAL.finditer(code):
+            kind, before = known.get(match.group(1)), code[:match.start()].rstrip()
+            if kind and not before.endswith(".fallback ="):
+                yield f"{path}:{line_of(code, match.start())}: names {kind} {match.group()}; expected its traits"
+
+
+
+# Rows that a campaign can name: the header, and the name in its ROW(...), or the class, which is it but for dashes.
+CHOICES = (("thirdparty/policy/classes.h", re.compile(r"^ +ROW\(\w+, (\w+)\)", re.M)),
+           ("common/base/mechanisms.h", re.compile(r'^ +ROW\(\w+, "([^"]+)"', re.M)),
+           ("common/base/local.h", re.compile(r'^ +ROW\(\w+, \w+, "([^"]+)"', re.M)),
+           ("common/config/rewards.h", re.compile(r'^ +ROW\(\w+, (?:\w+, )?"([^"]+)"', re.M)))
+
+
+def documented(files):
+    """What a campaign can name stands in docs/."""
+    docs = "".join(text for path, text in files.items() if matches(path, ("docs/*.md",)))
+    for path, row in CHOICES:
+        for match in row.finditer(files.get(path, "")):
+            name = match.group(1).replace("_", "-")
+            if f"`{name}`" not in docs:
+                yield f"{path}:{line_of(files[path], match.start())}: no `{name}` in docs/*.md; expected a line on it"
+
+
+
+NAMED = re.compile(r"`([\w.-]+(?:/[\w.-]+)+\.(?:c|h|py|proto|yaml|md))`")
+
+
+def named(files):
+    """A file that a document names in backquotes, with its folder, is there."""
+    for path, text in sorted(files.items()):
+        if not path.endswith(".md") or matches(path, (table.TESTS,)) or path == "CHANGELOG.md":
+            continue
+        made = set(re.findall(r"^```\w+ (\S+)$", text, re.M))  # by whoever follows the document
+        for match in NAMED.finditer(text):
+            if match.group(1) not in files and match.group(1) not in made:
+                yield f"{path}:{line_of(text, match.start())}: names `{match.group(1)}`; expected a tracked file"
+
+ALL = (direction, purity, banned, spdx, guards, layout, names, traits, documented, named)

@@ -2,7 +2,9 @@
 """A lint that cannot fail is no lint: small made-up trees, each with one fault that its lint must name."""
 from . import rules
 
+# REUSE-IgnoreStart
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+# REUSE-IgnoreEnd
 HEADER = SPDX + "#ifndef CV_X_H\n#define CV_X_H\n#endif\n"
 
 
@@ -10,7 +12,11 @@ def tree(**extra):
     good = {
         "common/base/err.h": HEADER, "common/crypto/crypto.h": HEADER, "broker/mechanism/mechanism.h": HEADER,
         "thirdparty/policy/policy.h": HEADER, "worker/quality/quality.h": HEADER, "proto/codec/crowd.h": HEADER,
-        "tests/support/near.h": HEADER, "broker/core.h": HEADER,
+        "tests/support/near.h": HEADER, "common/campaign/campaign.h": HEADER, "lab/report/figure.h": HEADER,
+        "docs/a.md": SPDX + "`tree` and `coin`\n",
+        "common/base/mechanisms.h": HEADER.replace("#endif", '#define CV_ROWS(ROW) ROW(tree, "tree", 1)\n#endif'),
+        "common/base/local.h": HEADER.replace("#endif", '#define CV_COINS(ROW) ROW(flip, COIN, "coin")\n#endif'),
+        "broker/core.h": HEADER.replace("#endif", "struct cv_broker_arm {\n  int x;\n};\n#endif"),
         "broker/main.c": SPDX + '#include "broker/core.h"\n#include "common/base/err.h"\n',
     }
     good.update(extra)
@@ -30,6 +36,9 @@ CASES = (
     (rules.direction, "broker/a.c", "#include <crowd.pb-c.h>\n", "protobuf to stop"),
     (rules.direction, "proto/codec/rank.c", "#include <crowd.pb-c.h>\n", "protobuf to stop"),
     (rules.direction, "elsewhere/a.c", "", "no row for"),
+    (rules.direction, "common/campaign/a.c", '#include "thirdparty/policy/policy.h"\n', "campaign includes"),
+    (rules.direction, "broker/a.c", '#include "common/campaign/campaign.h"\n', "broker includes"),
+    (rules.direction, "lab/run/a.c", '#include "lab/report/figure.h"\n', "lab includes"),
     (rules.direction, "broker/a.c", '// #include "thirdparty/policy/policy.h"\n', None),
     (rules.direction, "broker/a.c", '#include "broker/mechanism/mechanism.h"\n', None),
     (rules.purity, "thirdparty/policy/a.c", "#include <openssl/evp.h>\n", "openssl/evp.h"),
@@ -43,6 +52,21 @@ CASES = (
     (rules.banned, "broker/a.c", "/* strcpy(a) */ void f(void) {\n  my_strcpy(a); x->gets(b); // gets(c)\n}\n", None),
     (rules.spdx, "broker/a.py", "print()\n", "no SPDX line"),
     (rules.guards, "broker/a.h", "int f(void);\n", "no include guard"),
+    (rules.names, "worker/a.h", "struct cv_broker_arm {\n", "expected one header"),
+    (rules.names, "worker/a.h", "CV_MUST_USE enum cv_err cv_broker_new(int x);\n", "in one folder only"),
+    (rules.names, "broker/a.h", "struct cv_broker_arm *cv_broker_find(int x);\n", None),
+    (rules.traits, "thirdparty/policy/a.c", 'bool a = strcmp(a->mechanism.name, "rot13") == 0;\n', "compares the name"),
+    (rules.traits, "thirdparty/a.c", "bool a = strcmp(\n    name, terms->privatizer.name);\n", "of a privatizer"),
+    (rules.traits, "thirdparty/policy/a.c", 'return cv_needs(spec, "tree", why);\n', 'names mechanism "tree"'),
+    (rules.traits, "worker/a.c", 'bool a = is(name, "coin");\n', 'names privatizer "coin"'),
+    (rules.traits, "worker/a.c", '    .fallback = "tree",\n', None),
+    (rules.traits, "worker/a.c", 'say("policy %s of a tree", spec->mechanism.name, "trees"); /* "tree" */\n', None),
+    (rules.traits, "broker/a.c", 'bool a = strcmp(spec->mechanism.name, "tree") == 0;\n', None),
+    (rules.documented, "thirdparty/policy/classes.h", "  ROW(a, a_b) \\\n", "no `a-b` in docs/*.md"),
+    (rules.documented, "common/config/rewards.h", '  ROW(a, A, "a-b", 1)\n  ROW(c, "tree")\n', "no `a-b` in docs"),
+    (rules.documented, "common/config/rewards.h", '  ROW(c, "tree")\n', None),
+    (rules.named, "docs/b.md", SPDX + "see `broker/gone.c`\n", "expected a tracked file"),
+    (rules.named, "docs/b.md", SPDX + "see `broker/core.h` and `core.c`\n", None),
     (rules.layout, "broker/a.c", "int x;  \n", "blanks at the end"),
     (rules.layout, "broker/a.c", "\tint x;\n", "a tab"),
     (rules.layout, "broker/a.c", "int x;", "no newline"),

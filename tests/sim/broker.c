@@ -3,8 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/campaign.h"
+#include "broker/conn.h"
+#include "broker/core.h"
+#include "broker/fetch.h"
 #include "broker/state.h"
 #include "broker/store.h"
+#include "broker/workers.h"
 #include "common/daemon/turn.h"
 #include "tests/sim/net.h"
 #include "tests/sim/tally.h"
@@ -15,7 +20,7 @@ enum { TIMER_TURN, TIMER_COMMIT, TIMER_PACE, TIMER_TICK, TICK_MS = 50 };
 struct self {
   struct cv_broker *core;
   struct cv_broker_store *store;
-  struct cv_batch batch;
+  struct cv_broker_batch batch;
   struct cv_turn turn;
   struct cv_mac *mac;
   struct cv_rng_seeded noise;
@@ -35,7 +40,7 @@ static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *t
 }
 
 static void note(void *data, const char *peer, const char *text) {
-  if (strncmp(text, "refused a token", 15) != 0) { /* liars have many refused */
+  if (strncmp(text, "token refused", 13) != 0) { /* liars have many refused */
     world_log(data, "broker: %s%s%s", peer != NULL ? peer : "", peer != NULL ? ": " : "", text);
   }
 }
@@ -81,8 +86,9 @@ static void check_range(struct world *world, const struct wire *wire, const stru
 /* 12: who is told to go has come again. */
 static void check_replaced(const struct wire *wire) {
   const struct party *peer = wire->end->other->party;
-  for (const struct link *link = peer->world->links; link != wire->end->link; link = link->next) { /* later ones */
-    const struct cv_identity *other = &link->end[0].party->identity;
+  for (const struct cable *cable = peer->world->cables; cable != wire->end->cable;
+       cable = cable->next) { /* later ones */
+    const struct cv_identity *other = &cable->end[0].party->identity;
     if (other->role == peer->identity.role && strcmp(other->name, peer->identity.name) == 0) {
       return;
     }
@@ -123,7 +129,7 @@ static void reject(struct world *world, struct wire *wire, const struct cv_why *
   drop(wire);
 }
 
-/* A link that is closed leaves the core at its own event, not under the core's feet. */
+/* A cable that is closed leaves the core at its own event, not under the core's feet. */
 static void forget(struct world *world, struct event *event) {
   struct wire *wire = event->about;
   leave(event->party->self, wire);
@@ -182,14 +188,14 @@ static void fetch(void *data) {
   }
 }
 
-struct cv_campaign *broker_campaign(const struct party *broker, uint32_t id) {
+struct cv_broker_campaign *broker_campaign(const struct party *broker, uint32_t id) {
   const struct self *self = broker->self;
   const struct cv_ended *ended = cv_archive_find(&self->core->archive, id);
   struct cv_why why;
-  if (cv_campaign_find(self->core, id) == NULL && ended != NULL && !ended->purged) {
+  if (cv_broker_campaign_find(self->core, id) == NULL && ended != NULL && !ended->purged) {
     CV_REQUIRE(cv_broker_store_fetch(self->store, self->core, id, &why) == CV_OK);
   }
-  return cv_campaign_find(self->core, id);
+  return cv_broker_campaign_find(self->core, id);
 }
 
 static size_t gathered(void *data) {
@@ -213,7 +219,7 @@ static enum cv_err flush(void *data, bool *ret_store) {
   return CV_OK;
 }
 
-static void count_batch(const struct cv_batch *batch) {
+static void count_batch(const struct cv_broker_batch *batch) {
   tally(TALLY_COMMITS_BROKER);
   for (size_t i = 0; i < batch->ops; i++) {
     tally_add(TALLY_FOLDS, batch->op[i].kind == CV_OP_TRIM);
@@ -397,7 +403,7 @@ static void opened(struct party *party, struct end *end) {
 static enum cv_err take_crowd(struct party *party, struct wire *wire, const struct cv_crowd_frame *frame,
                               struct cv_why *why) {
   struct self *self = party->self;
-  const struct cv_crowd_frame *answers = &wire->conn->gather.frame;
+  const struct cv_crowd_frame *answers = &wire->conn->workers->gather.frame;
   size_t before = answers->acks;
   enum cv_err err =
       cv_broker_on_crowd(self->core, wire->conn, frame, party_mono_ms(party), world_wall_ms(party->world), why);
@@ -501,7 +507,7 @@ static void configure(struct party *party, struct cv_broker_config *ret) {
 }
 
 static void count_restart(const struct cv_broker *core) {
-  for (const struct cv_campaign *campaign = core->open; campaign != NULL; campaign = campaign->next_open) {
+  for (const struct cv_broker_campaign *campaign = core->open; campaign != NULL; campaign = campaign->next_open) {
     if (campaign->payers.all != NULL && campaign->payers.all->written > 0) {
       tally(TALLY_FOLDED_RESTARTS);
       return;
@@ -552,11 +558,11 @@ static bool start(struct party *party, struct cv_why *why) {
 }
 
 static void free_wires(struct party *party) {
-  for (struct link *link = party->world->links; link != NULL; link = link->next) {
+  for (struct cable *cable = party->world->cables; cable != NULL; cable = cable->next) {
     for (int i = 0; i < 2; i++) {
-      if (link->end[i].party == party) {
-        free(link->end[i].data);
-        link->end[i].data = NULL;
+      if (cable->end[i].party == party) {
+        free(cable->end[i].data);
+        cable->end[i].data = NULL;
       }
     }
   }
@@ -567,7 +573,7 @@ static void stop(struct party *party) {
   cv_broker_free(self->core);
   cv_broker_store_close(self->store);
   cv_mac_free(self->mac);
-  cv_batch_fini(&self->batch);
+  cv_broker_batch_fini(&self->batch);
   free_wires(party);
   free(self);
 }

@@ -17,7 +17,7 @@ static void crash(struct world *world, struct party *party) {
   if (party->disk != NULL && world_chance(world, 75)) {
     party->disk->fuse = 1 + (int)world_below(world, 50);
     world_log(world, "fault: %s will die in %d steps", party->identity.name, party->disk->fuse);
-  } else if (party->ops == &party_crew && world_chance(world, 50)) {
+  } else if (party->ops == &party_pool && world_chance(world, 50)) {
     party->fuse = 1 + (int)world_below(world, 12);
   } else {
     party->dead = true;
@@ -320,7 +320,7 @@ static void stall(struct world *world, struct party *party) {
 
 static void starve(struct world *world) {
   struct party *const parties[] = {world->broker, world->thirdparty,
-                                   &world->party[world->first_crew + world_below(world, world->scenario.crews)]};
+                                   &world->party[world->first_pool + world_below(world, world->scenario.pools)]};
   struct party *party = parties[world_below(world, CV_COUNT(parties))];
   party->starves = 1 + world_below(world, world_chance(world, 50) ? 3 : 40);
   world_log(world, "fault: allocation %llu of a call of %s will fail", (unsigned long long)party->starves,
@@ -328,13 +328,13 @@ static void starve(struct world *world) {
 }
 
 static void do_fault(struct world *world, enum fault fault) {
-  struct link *link;
+  struct cable *cable;
   switch (fault) {
     case FAULT_CUT:
-      link = net_any(world);
-      if (link != NULL) {
-        world_log(world, "fault: connection %llu is cut", (unsigned long long)link->number);
-        net_cut(world, link);
+      cable = net_any(world);
+      if (cable != NULL) {
+        world_log(world, "fault: connection %llu is cut", (unsigned long long)cable->number);
+        net_cut(world, cable);
       }
       break;
     case FAULT_CRASH_BROKER:
@@ -343,8 +343,8 @@ static void do_fault(struct world *world, enum fault fault) {
     case FAULT_CRASH_THIRDPARTY:
       crash(world, world->thirdparty);
       break;
-    case FAULT_CRASH_CREW:
-      crash(world, &world->party[world->first_crew + world_below(world, world->parties - world->first_crew)]);
+    case FAULT_CRASH_POOL:
+      crash(world, &world->party[world->first_pool + world_below(world, world->parties - world->first_pool)]);
       break;
     case FAULT_CRASH_REQUESTER:
       crash(world, world->requester[world_below(world, world->scenario.requesters)]);
@@ -370,8 +370,8 @@ static void do_fault(struct world *world, enum fault fault) {
     case FAULT_LOSE_THIRDPARTY:
       lose_thirdparty(world);
       break;
-    case FAULT_FULL_CREW:
-      world->party[world->first_crew + world_below(world, world->scenario.crews)].is_full = true;
+    case FAULT_FULL_POOL:
+      world->party[world->first_pool + world_below(world, world->scenario.pools)].is_full = true;
       break;
     case FAULT_DRAIN:
       broker_drain(world->broker);

@@ -91,7 +91,7 @@ static struct answer honest(struct world *world, const struct cv_assign *assign)
 
 /* Of a wide certificate, or what a flipped bit has made of a worker's number. */
 static bool is_far(const struct world *world, uint64_t worker) {
-  return worker > (uint64_t)(world->scenario.crews + world->scenario.liars) * world->scenario.crew_workers;
+  return worker > (uint64_t)(world->scenario.pools + world->scenario.liars) * world->scenario.pool_workers;
 }
 
 static void answer(struct party *party, const struct cv_assign *assign) {
@@ -161,7 +161,7 @@ static uint64_t somebody(const struct party *party) {
     return SCENARIO_FAR + world_below(world, FAR) * APART;
   }
   return party->identity.first +
-         world_below(world, world_chance(world, 60) ? FAVOURITES : world->scenario.crew_workers);
+         world_below(world, world_chance(world, 60) ? FAVOURITES : world->scenario.pool_workers);
 }
 
 static void answer_for_another(struct party *party) {

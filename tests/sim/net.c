@@ -23,9 +23,9 @@ static void ended(struct end *end) {
   struct party *party = end->party;
   end->open = false;
   tally_add(TALLY_CUT_INSIDE, cv_splitter_holds(&end->splitter));
-  world_log(party->world, "%s: connection %llu ends", party->identity.name, (unsigned long long)end->link->number);
+  world_log(party->world, "%s: connection %llu ends", party->identity.name, (unsigned long long)end->cable->number);
   party->ops->closed(party, end);
-  if (end == &end->link->end[0]) {
+  if (end == &end->cable->end[0]) {
     dial_later(party, BACKOFF_MIN_MS + world_below(party->world, BACKOFF_MS));
   }
 }
@@ -185,21 +185,21 @@ void net_close(struct end *end) {
     end->other->deaf = true;
     post(end->other, NULL, 0, true, travel_ms(end->party->world));
   }
-  if (end == &end->link->end[0] && end->party->up) {
+  if (end == &end->cable->end[0] && end->party->up) {
     dial_later(end->party, BACKOFF_MIN_MS + world_below(end->party->world, BACKOFF_MS));
   }
 }
 
-void net_cut(struct world *world, struct link *link) {
+void net_cut(struct world *world, struct cable *cable) {
   tally(TALLY_CUT);
-  sever(&link->end[0], SILENCE_MS);
-  sever(&link->end[1], SILENCE_MS);
+  sever(&cable->end[0], SILENCE_MS);
+  sever(&cable->end[1], SILENCE_MS);
 }
 
 void net_gone(struct party *party) {
-  for (struct link *link = party->world->links; link != NULL; link = link->next) {
+  for (struct cable *cable = party->world->cables; cable != NULL; cable = cable->next) {
     for (int i = 0; i < 2; i++) {
-      struct end *end = &link->end[i];
+      struct end *end = &cable->end[i];
       if (end->party == party && end->open) {
         end->open = false;
         end->deaf = true;
@@ -209,15 +209,15 @@ void net_gone(struct party *party) {
   }
 }
 
-struct link *net_any(struct world *world) {
+struct cable *net_any(struct world *world) {
   uint64_t open = 0;
-  for (struct link *link = world->links; link != NULL; link = link->next) {
-    open += link->end[0].open && link->end[1].open;
+  for (struct cable *cable = world->cables; cable != NULL; cable = cable->next) {
+    open += cable->end[0].open && cable->end[1].open;
   }
   uint64_t chosen = open == 0 ? 0 : world_below(world, open);
-  for (struct link *link = world->links; link != NULL; link = link->next) {
-    if (link->end[0].open && link->end[1].open && chosen-- == 0) {
-      return link;
+  for (struct cable *cable = world->cables; cable != NULL; cable = cable->next) {
+    if (cable->end[0].open && cable->end[1].open && chosen-- == 0) {
+      return cable;
     }
   }
   return NULL;
@@ -235,23 +235,23 @@ static void dial(struct world *world, struct event *event) {
     dial_later(party, BACKOFF_MIN_MS + world_below(world, BACKOFF_MS));
     return;
   }
-  struct link *link = calloc(1, sizeof(*link));
-  CV_REQUIRE(link != NULL);
-  *link = (struct link){.next = world->links, .number = ++world->link_count};
-  world->links = link;
+  struct cable *cable = calloc(1, sizeof(*cable));
+  CV_REQUIRE(cable != NULL);
+  *cable = (struct cable){.next = world->cables, .number = ++world->cable_count};
+  world->cables = cable;
   for (int i = 0; i < 2; i++) {
-    link->end[i] = (struct end){.link = link,
-                                .party = i == 0 ? party : to,
-                                .other = &link->end[1 - i],
-                                .open = true,
-                                .last = &link->end[i].first};
-    cv_splitter_init(&link->end[i].splitter, CV_FRAME_BYTES);
+    cable->end[i] = (struct end){.cable = cable,
+                                 .party = i == 0 ? party : to,
+                                 .other = &cable->end[1 - i],
+                                 .open = true,
+                                 .last = &cable->end[i].first};
+    cv_splitter_init(&cable->end[i].splitter, CV_FRAME_BYTES);
   }
-  world_log(world, "%s: connection %llu to %s", party->identity.name, (unsigned long long)link->number,
+  world_log(world, "%s: connection %llu to %s", party->identity.name, (unsigned long long)cable->number,
             to->identity.name);
-  to->ops->opened(to, &link->end[1]);
-  if (link->end[0].open) {
-    party->ops->opened(party, &link->end[0]);
+  to->ops->opened(to, &cable->end[1]);
+  if (cable->end[0].open) {
+    party->ops->opened(party, &cable->end[0]);
   }
 }
 
@@ -266,17 +266,17 @@ void net_started(struct party *party) {
 }
 
 void net_fini(struct world *world) {
-  while (world->links != NULL) {
-    struct link *link = world->links;
-    world->links = link->next;
+  while (world->cables != NULL) {
+    struct cable *cable = world->cables;
+    world->cables = cable->next;
     for (int i = 0; i < 2; i++) {
-      while (link->end[i].first != NULL) {
-        struct piece *piece = link->end[i].first;
-        link->end[i].first = piece->next;
+      while (cable->end[i].first != NULL) {
+        struct piece *piece = cable->end[i].first;
+        cable->end[i].first = piece->next;
         free(piece);
       }
-      cv_splitter_fini(&link->end[i].splitter);
+      cv_splitter_fini(&cable->end[i].splitter);
     }
-    free(link);
+    free(cable);
   }
 }

@@ -18,7 +18,7 @@ struct piece;
 
 /* One end; `first`: what is on its way to it. */
 struct end {
-  struct link *link;
+  struct cable *cable;
   struct party *party;
   struct end *other;
   void *data; /* the party's */
@@ -30,8 +30,8 @@ struct end {
   struct cv_splitter splitter;
 };
 
-struct link {
-  struct link *next;
+struct cable {
+  struct cable *next;
   struct end end[2]; /* who dialled, who was dialled */
   uint64_t number;
 };
@@ -46,9 +46,9 @@ void net_send(struct end *end, const void *bytes, size_t n);
 void net_send_bytes(struct end *end, const void *bytes, size_t n);
 /* What has been sent still arrives. */
 void net_close(struct end *end);
-void net_cut(struct world *world, struct link *link);
+void net_cut(struct world *world, struct cable *cable);
 /* Some connection that is open; NULL if none is. */
-struct link *net_any(struct world *world);
+struct cable *net_any(struct world *world);
 void net_fini(struct world *world);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "tests/sim/shows.h"
 #include "tests/sim/world.h"
 #include "tests/support/mechanism.h"
@@ -19,18 +20,8 @@ struct run {
   uint64_t paid_micro;
 };
 
-static void *room(void *array, size_t count, size_t *cap, size_t size) {
-  if (count < *cap) {
-    return array;
-  }
-  *cap = *cap == 0 ? 64 : *cap * 2;
-  array = realloc(array, *cap * size);
-  CV_REQUIRE(array != NULL);
-  return array;
-}
-
 static struct cv_plan *add_plan(struct oracle *oracle, uint64_t number, const struct cv_policy_step *step) {
-  oracle->plan = room(oracle->plan, oracle->plans, &oracle->plans_cap, sizeof(*oracle->plan));
+  CV_REQUIRE(CV_ARRAY_ROOM(oracle->plan, oracle->plans + 1, oracle->plans_cap) == CV_OK);
   struct cv_want *want = calloc(step->wants, sizeof(*want));
   CV_REQUIRE(want != NULL);
   memcpy(want, step->want, step->wants * sizeof(*want));
@@ -58,7 +49,7 @@ static void collect(struct run *run, const struct cv_plan *plan, uint32_t arm, c
   uint64_t tokens = shows_tokens(run->scenario, plan, arm), *summed = &run->summed[arm];
   run->tokens[arm] += tokens;
   *summed = mechanism_tokens(&mechanism->law, mechanism->releases + 1, *summed, tokens, run->tokens[arm]);
-  oracle->release = room(oracle->release, oracle->releases, &oracle->releases_cap, sizeof(*oracle->release));
+  CV_REQUIRE(CV_ARRAY_ROOM(oracle->release, oracle->releases + 1, oracle->releases_cap) == CV_OK);
   struct cv_release *release = &oracle->release[oracle->releases++];
   *release =
       (struct cv_release){.number = oracle->releases,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold of money: costs, workers and budget as the seed has them, against what the broker has on record. */
+#include "broker/statement.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
 
@@ -26,7 +27,7 @@ static void bounds(const struct campaign *campaign, uint32_t arm, uint64_t *ret_
 }
 
 /* Of a campaign that runs, as many as its image counts; of one that is over, those of its epochs at least. */
-static void check_arm(struct truth *truth, const struct cv_campaign *core, const struct campaign *campaign,
+static void check_arm(struct truth *truth, const struct cv_broker_campaign *core, const struct campaign *campaign,
                       uint32_t index) {
   uint64_t least, most, paid = core->payroll.tokens[index];
   bounds(campaign, index, &least, &most);
@@ -42,7 +43,7 @@ static void check_arm(struct truth *truth, const struct cv_campaign *core, const
   }
 }
 
-void truth_check_payments(struct truth *truth, const struct cv_campaign *core, const struct campaign *campaign) {
+void truth_check_payments(struct truth *truth, const struct cv_broker_campaign *core, const struct campaign *campaign) {
   const struct scenario *scenario = &truth->world->scenario;
   if (scenario->budget_micro == 0) {
     return;
@@ -75,13 +76,13 @@ void truth_check_payments(struct truth *truth, const struct cv_campaign *core, c
 void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id) {
   const struct scenario *scenario = &truth->world->scenario;
   const struct campaign *campaign = truth_campaign(truth, id);
-  const struct cv_campaign *its = broker_campaign(truth->world->broker, (uint32_t)id);
+  const struct cv_broker_campaign *its = broker_campaign(truth->world->broker, (uint32_t)id);
   struct cv_statement *statement;
   if (its == NULL || scenario->budget_micro == 0) {
     return;
   }
   truth_check_payments(truth, its, campaign);
-  CV_REQUIRE(cv_statement_of(core, its, &statement) == CV_OK);
+  CV_REQUIRE(cv_broker_statement_of(core, its, &statement) == CV_OK);
   uint64_t paid = 0;
   bool same = statement->arms == scenario->arms && statement->budget_micro == scenario->budget_micro;
   for (uint32_t i = 0; same && i < scenario->arms; i++) {
@@ -94,7 +95,7 @@ void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id) 
     world_fail(truth->world, "9: the requester was told that campaign %llu has paid %llu; its statement says %llu",
                (unsigned long long)id, (unsigned long long)campaign->paid_micro, (unsigned long long)paid);
   }
-  cv_statement_free(statement);
+  cv_broker_statement_free(statement);
   tally(truth->world->rolled_back ? TALLY_PAID_ON : TALLY_PAID);
 }
 

@@ -22,7 +22,7 @@ void persons_draw(const struct scenario *scenario, struct cv_persons *ret) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, scenario->seed, 86, 1, 0);
   struct cv_rng *rng = &seeded.rng;
-  uint32_t persons = scenario->crews * scenario->crew_workers - scenario->first_person + 1 + MORE;
+  uint32_t persons = scenario->pools * scenario->pool_workers - scenario->first_person + 1 + MORE;
   uint64_t rare = cv_rng_below(rng, 2) == 0 ? 30 : scenario->arms, most = 1 + cv_rng_below(rng, ROWS_MOST), row = 0;
   CV_REQUIRE(cv_persons_init(ret, persons, (uint64_t)persons * ROWS_MOST) == CV_OK);
   for (uint32_t i = 0; i < persons; i++) {

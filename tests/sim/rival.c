@@ -12,8 +12,8 @@
 enum { TIMER_ACT, ACT_MS = 60, ARRIVALS = 3, EDGE = 3 };
 
 struct cv_identity rival_identity(const struct scenario *scenario, uint32_t number) {
-  uint64_t first = 1 + (uint64_t)scenario->rival_victim * scenario->crew_workers;
-  uint64_t last = first + scenario->crew_workers - 1, worker = first + scenario->rival_worker;
+  uint64_t first = 1 + (uint64_t)scenario->rival_victim * scenario->pool_workers;
+  uint64_t last = first + scenario->pool_workers - 1, worker = first + scenario->rival_worker;
   struct cv_identity identity = {.role = CV_ROLE_GATEWAY, .first = worker, .last = worker};
   switch (scenario->rival[number]) {
     case RIVAL_WORKER:

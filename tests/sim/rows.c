@@ -106,7 +106,7 @@ void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, si
 /* Some person of the arm might have been asked for more, as far as it and its terms go. */
 static uint64_t find_idle(const struct truth *truth, uint32_t arm) {
   const struct scenario *scenario = &truth->world->scenario;
-  for (uint64_t worker = 1; worker <= (uint64_t)scenario->crews * scenario->crew_workers; worker++) {
+  for (uint64_t worker = 1; worker <= (uint64_t)scenario->pools * scenario->pool_workers; worker++) {
     bool is_over = scenario->own_tokens > 0 && truth->left[worker] >= scenario->own_tokens;
     if (!is_over && truth->gave[worker] < scenario->tokens_per_worker && count_left(truth, worker, arm) > 0) {
       return worker;

@@ -103,7 +103,7 @@ static void draw_faults(struct scenario *s, struct cv_rng *rng) {
       [FAULT_CUT] = 6,
       [FAULT_CRASH_BROKER] = 6,
       [FAULT_CRASH_THIRDPARTY] = 4,
-      [FAULT_CRASH_CREW] = 2,
+      [FAULT_CRASH_POOL] = 2,
       [FAULT_CRASH_REQUESTER] = 1,
       [FAULT_DISK_BROKER] = 2,
       [FAULT_DISK_THIRDPARTY] = 1,
@@ -129,13 +129,13 @@ static void draw_faults(struct scenario *s, struct cv_rng *rng) {
   uint64_t ending = cv_rng_below(rng, 16);
   s->ending = ending == 0 ? ENDING_CANCEL : ending == 1 ? ENDING_DEADLINE : ending == 2 ? ENDING_IDLE : ENDING_PLAIN;
   s->ending_ms = 200 + cv_rng_below(rng, 3000);
-  s->ranker_campaigns = s->requesters == 2 && cv_rng_below(rng, 16) == 0 ? 1 : 0;
+  s->thirdparty_campaigns = s->requesters == 2 && cv_rng_below(rng, 16) == 0 ? 1 : 0;
   s->pests = cv_rng_below(rng, 4) == 0;
 }
 
 /* Few workers who may give little: their lifetime epsilon is spent before the campaign is over, and it ends idle. */
 static void draw_poverty(struct scenario *s, struct cv_rng *rng) {
-  s->crew_workers = 10 + (uint32_t)cv_rng_below(rng, 40);
+  s->pool_workers = 10 + (uint32_t)cv_rng_below(rng, 40);
   s->tokens_per_worker = 3;
   s->worker_epsilon_micro = scenario_cost(s) * (1 + cv_rng_below(rng, 2));
   s->ending = ENDING_IDLE;
@@ -145,9 +145,9 @@ static void draw_poverty(struct scenario *s, struct cv_rng *rng) {
 /* Whom an arm is: mostly one behind an honest gateway, now and then one of those whom a liar lets arrive. */
 static uint64_t draw_hire(const struct scenario *s, struct cv_rng *rng) {
   enum { FAVOURITES = 8 };
-  uint64_t gateway = cv_rng_below(rng, s->crews + (cv_rng_below(rng, 4) == 0 ? s->liars : 0));
-  uint64_t among = gateway < s->crews ? s->crew_workers : FAVOURITES;
-  return 1 + gateway * s->crew_workers + cv_rng_below(rng, among);
+  uint64_t gateway = cv_rng_below(rng, s->pools + (cv_rng_below(rng, 4) == 0 ? s->liars : 0));
+  uint64_t among = gateway < s->pools ? s->pool_workers : FAVOURITES;
+  return 1 + gateway * s->pool_workers + cv_rng_below(rng, among);
 }
 
 static void draw_hires(struct scenario *s, struct cv_rng *rng) {
@@ -279,7 +279,7 @@ static void draw_drains(struct scenario *s) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 80, 1, 0);
   s->weight[FAULT_DRAIN] = cv_rng_below(&seeded.rng, 4) == 0 ? 3 : 0;
-  s->weight[FAULT_FULL_CREW] = cv_rng_below(&seeded.rng, 4) == 0 ? 2 : 0;
+  s->weight[FAULT_FULL_POOL] = cv_rng_below(&seeded.rng, 4) == 0 ? 2 : 0;
 }
 
 /* Of seeds that do not recruit one in six plays on a graph, from a stream of its own. */
@@ -299,8 +299,8 @@ static void draw_graph(struct scenario *s) {
   if (s->worker_epsilon_micro < WEALTH_MICRO) {
     s->worker_epsilon_micro = scenario_cost(s) * (shown_most(s) + cv_rng_below(rng, 2 * (uint64_t)shown_most(s)));
   } else {
-    uint32_t enough = (uint32_t)(2 * s->tokens / (s->crews * s->tokens_per_worker)) + 1;
-    s->crew_workers = enough > s->crew_workers ? enough : s->crew_workers;
+    uint32_t enough = (uint32_t)(2 * s->tokens / (s->pools * s->tokens_per_worker)) + 1;
+    s->pool_workers = enough > s->pool_workers ? enough : s->pool_workers;
     s->worker_epsilon_micro = UINT32_MAX;
   }
 }
@@ -325,7 +325,7 @@ static void draw_owners(struct scenario *s) {
   cv_rng_seeded_init(&rng, s->seed, 77, 4, 0);
   if (cv_rng_below(&rng.rng, 4) == 0 && s->budget_micro == 0) {
     uint64_t asked = s->tokens * s->campaigns * s->requesters * shown_most(s);
-    uint64_t enough = 3 * asked / ((uint64_t)s->crews * s->crew_workers) + shown_most(s);
+    uint64_t enough = 3 * asked / ((uint64_t)s->pools * s->pool_workers) + shown_most(s);
     s->own_tokens = (uint32_t)(enough + cv_rng_below(&rng.rng, 3));
   }
 }
@@ -340,8 +340,8 @@ static void draw_exact(struct scenario *s) {
   if (s->budget_micro > 0) {
     s->requesters = s->campaigns = 1;
   } else if (s->ending != ENDING_IDLE && s->requesters * s->campaigns > 1) {
-    uint32_t enough = (uint32_t)(2 * s->tokens * s->requesters * s->campaigns / s->crews) + 1;
-    s->crew_workers = enough > s->crew_workers ? enough : s->crew_workers;
+    uint32_t enough = (uint32_t)(2 * s->tokens * s->requesters * s->campaigns / s->pools) + 1;
+    s->pool_workers = enough > s->pool_workers ? enough : s->pool_workers;
   }
   if (s->rollback != ROLLBACK_NONE && s->ending == ENDING_PLAIN) {
     s->ending = ENDING_IDLE;
@@ -354,9 +354,9 @@ static void draw_exact(struct scenario *s) {
 static void draw_names(struct scenario *s, bool calm) {
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, s->seed, 77, 5, 0);
-  bool can_be = s->requesters > 1 && s->crews > 1 && s->budget_micro == 0 && s->worker_epsilon_micro >= WEALTH_MICRO;
+  bool can_be = s->requesters > 1 && s->pools > 1 && s->budget_micro == 0 && s->worker_epsilon_micro >= WEALTH_MICRO;
   s->picky = cv_rng_below(&rng.rng, 2) == 0 && can_be;
-  s->crew_workers *= s->picky ? 2 : 1;
+  s->pool_workers *= s->picky ? 2 : 1;
   s->impostor = cv_rng_below(&rng.rng, 6) == 0 && !calm && !s->peaceful;
 }
 
@@ -384,9 +384,9 @@ static void draw_persons(struct scenario *s) {
   s->persons = true;
   s->noise_seeded = false;
   if (cv_rng_below(rng, 2) == 0) {
-    s->crew_workers = 10 + (uint32_t)cv_rng_below(rng, 60);
+    s->pool_workers = 10 + (uint32_t)cv_rng_below(rng, 60);
   }
-  s->first_person = 1 + (uint32_t)cv_rng_below(rng, s->crew_workers / 2);
+  s->first_person = 1 + (uint32_t)cv_rng_below(rng, s->pool_workers / 2);
   if (s->ending == ENDING_PLAIN && cv_rng_below(rng, 3) == 0) {
     make_peaceful(s);
   }
@@ -410,8 +410,8 @@ static void draw_rivals(struct scenario *s) {
   cv_rng_seeded_init(&seeded, s->seed, 82, 1, 0);
   struct cv_rng *rng = &seeded.rng;
   s->rivals = cv_rng_below(rng, 4) == 0 && !s->peaceful ? 1 + (uint32_t)cv_rng_below(rng, SCENARIO_RIVALS) : 0;
-  s->rival_victim = (uint32_t)cv_rng_below(rng, s->crews + s->liars);
-  s->rival_worker = (uint32_t)cv_rng_below(rng, s->crew_workers);
+  s->rival_victim = (uint32_t)cv_rng_below(rng, s->pools + s->liars);
+  s->rival_worker = (uint32_t)cv_rng_below(rng, s->pool_workers);
   for (uint32_t i = 0; i < s->rivals; i++) {
     s->rival[i] = (enum rival)cv_rng_below(rng, RIVAL_COUNT);
   }
@@ -459,12 +459,12 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   cv_rng_seeded_init(&seeded, seed, 77, 1, 0);
   struct cv_rng *rng = &seeded.rng;
   draw_campaign(&s, rng);
-  s.crews = 1 + (uint32_t)cv_rng_below(rng, 4);
+  s.pools = 1 + (uint32_t)cv_rng_below(rng, 4);
   s.concurrency = 2 + (uint32_t)cv_rng_below(rng, 24);
   s.lease_ms = 1000 + (uint32_t)cv_rng_below(rng, 4000);
   s.queue = 8 + (uint32_t)cv_rng_below(rng, 120);
   s.delay_ms = 1 + (uint32_t)cv_rng_below(rng, 20);
-  s.crew_workers = 400;
+  s.pool_workers = 400;
   s.worker_epsilon_micro = WEALTH_MICRO;
   s.journal_bytes = cv_rng_below(rng, 3) == 0 ? 64 + cv_rng_below(rng, 4000) : 0;
   if (!calm) {
@@ -496,7 +496,7 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_CUT] = "cuts",
       [FAULT_CRASH_BROKER] = "broker crashes",
       [FAULT_CRASH_THIRDPARTY] = "third-party crashes",
-      [FAULT_CRASH_CREW] = "gateway crashes",
+      [FAULT_CRASH_POOL] = "gateway crashes",
       [FAULT_CRASH_REQUESTER] = "requester crashes",
       [FAULT_DISK_BROKER] = "broker's disk",
       [FAULT_DISK_THIRDPARTY] = "third-party's disk",
@@ -508,7 +508,7 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_ROLLBACK] = "broker put back",
       [FAULT_DAMAGE] = "broker's disk damaged",
       [FAULT_DRAIN] = "broker asked to stop",
-      [FAULT_FULL_CREW] = "gateway's disk",
+      [FAULT_FULL_POOL] = "gateway's disk",
   };
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
   int at = snprintf(
@@ -522,7 +522,7 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       "faults of:",
       s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
       s->horizon, s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->edges, s->greed,
-      s->crews, s->picky ? " (one of them picky)" : "", s->liars, s->crew_workers, s->persons ? " with rows" : "",
+      s->pools, s->picky ? " (one of them picky)" : "", s->liars, s->pool_workers, s->persons ? " with rows" : "",
       s->own_tokens, s->pests, s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
       (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
@@ -550,7 +550,7 @@ void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret) {
   } while (kind_of(ret) != kind || !can_soak(ret));
   ret->requesters = 1;
   ret->campaigns = campaigns;
-  ret->crews = ret->crews > 2 ? ret->crews : 2;
+  ret->pools = ret->pools > 2 ? ret->pools : 2;
   ret->epsilon_micro = kind == KIND_RANKING ? ret->epsilon_micro : 1000; /* whoever is hired is hired in all of them */
   ret->worker_epsilon_micro = UINT32_MAX;
   ret->journal_bytes = 2000;

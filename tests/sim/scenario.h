@@ -31,7 +31,7 @@ enum fault {
   FAULT_CUT,
   FAULT_CRASH_BROKER,
   FAULT_CRASH_THIRDPARTY,
-  FAULT_CRASH_CREW,
+  FAULT_CRASH_POOL,
   FAULT_CRASH_REQUESTER,
   FAULT_DISK_BROKER,
   FAULT_DISK_THIRDPARTY,
@@ -42,7 +42,7 @@ enum fault {
   FAULT_OLDER_THIRDPARTY,
   FAULT_ROLLBACK,
   FAULT_DRAIN,
-  FAULT_FULL_CREW,
+  FAULT_FULL_POOL,
   FAULT_DAMAGE,
   FAULT_COUNT
 };
@@ -72,7 +72,7 @@ struct scenario {
   double delta;                 /* of the policies that drop arms */
   uint32_t plans, plays, greed; /* script and spender: see script.c */
   bool noise_seeded;
-  uint32_t crews, liars, pests, crew_workers, concurrency;
+  uint32_t pools, liars, pests, pool_workers, concurrency;
   uint32_t rivals, rival_victim, rival_worker; /* how many; of which gateway; of its workers, from 0 */
   enum rival rival[SCENARIO_RIVALS];
   uint32_t lease_ms, queue, delay_ms;
@@ -83,7 +83,7 @@ struct scenario {
   bool impostor;                    /* now and then the broker finds a third-party of another name */
   uint32_t own_tokens;              /* that an honest gateway lets each of its workers give, ever; 0: no such limit */
   uint64_t journal_bytes;           /* of journal before it is folded; 0 = the default, which no world reaches */
-  uint32_t ranker_campaigns;        /* that the third-party takes at once */
+  uint32_t thirdparty_campaigns;    /* that the third-party takes at once */
   /* Workers are persons of a data file, who answer with rows of their own; the first of them. Then, of those: nothing
    * goes wrong and there is one campaign: whoever is wanted must come. */
   bool persons, peaceful;

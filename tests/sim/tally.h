@@ -40,7 +40,7 @@
   MUST(FOLDED_RESTARTS, "restarts from folded chunks")                          \
   MUST(KILLS_BROKER, "broker killed")                                           \
   MUST(KILLS_THIRDPARTY, "third-party killed")                                  \
-  MUST(KILLS_CREW, "gateways killed")                                           \
+  MUST(KILLS_POOL, "gateways killed")                                           \
   MUST(KILLS_REQUESTER, "requesters killed")                                    \
   MUST(POWER_BROKER, "power lost at the broker")                                \
   MUST(POWER_THIRDPARTY, "power lost at the third-party")                       \

@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "common/daemon/turn.h"
-#include "tests/sim/names.h"
 #include "tests/sim/net.h"
-#include "tests/sim/ranker.h"
 #include "tests/sim/tally.h"
+#include "tests/sim/thirdparty.h"
 #include "thirdparty/core.h"
 #include "thirdparty/replay.h"
 #include "thirdparty/store.h"
@@ -16,9 +15,9 @@
 enum { TIMER_TURN, TIMER_COMMIT };
 
 struct self {
-  struct cv_ranker *ranker;
-  struct cv_store *store;
-  struct cv_batch batch;
+  struct cv_thirdparty *thirdparty;
+  struct cv_thirdparty_store *store;
+  struct cv_thirdparty_batch batch;
   struct cv_turn turn;
   struct cv_rng_seeded rng;
   bool turning;
@@ -26,7 +25,7 @@ struct self {
 
 struct wire {
   struct end *end;
-  struct cv_ranker_link *link;
+  struct cv_thirdparty_conn *conn;
 };
 
 static void note(void *data, const char *peer, const char *line) {
@@ -38,22 +37,22 @@ static void note(void *data, const char *peer, const char *line) {
 static void forget(struct world *world, struct event *event) {
   struct wire *wire = event->about;
   struct self *self = event->party->self;
-  if (wire->link != NULL) {
-    cv_ranker_disconnected(self->ranker, wire->link);
-    wire->link = NULL;
+  if (wire->conn != NULL) {
+    cv_thirdparty_leave(self->thirdparty, wire->conn);
+    wire->conn = NULL;
   }
 }
 
 static void deliver(struct party *party) {
   struct self *self = party->self;
   struct world *world = party->world;
-  struct cv_ranker_out out;
-  while (party_step(party) && cv_ranker_next(self->ranker, &out)) {
+  struct cv_thirdparty_out out;
+  while (party_step(party) && cv_thirdparty_next_out(self->thirdparty, &out)) {
     struct wire *wire = out.data;
     if (!wire->end->open) {
       continue;
     }
-    truth_ranker_told(world->truth, out.frame);
+    truth_thirdparty_told(world->truth, out.frame);
     CV_REQUIRE(cv_rank_encode(out.frame, &world->encoding, &world->bytes) == CV_OK);
     net_send(wire->end, world->bytes.data, world->bytes.len);
     cv_buf_clear(&world->bytes);
@@ -72,20 +71,20 @@ static void deliver(struct party *party) {
 static bool is_pending(void *data) {
   struct party *party = data;
   const struct self *self = party->self;
-  return cv_ranker_has_work(self->ranker) && party_step(party);
+  return cv_thirdparty_is_pending(self->thirdparty) && party_step(party);
 }
 
 static size_t gathered(void *data) {
   const struct party *party = data;
   const struct self *self = party->self;
-  return cv_ranker_backlog(self->ranker);
+  return cv_thirdparty_gathered(self->thirdparty);
 }
 
 static enum cv_err flush(void *data, bool *ret_store) {
   struct party *party = data;
   struct self *self = party->self;
   party_enter(party);
-  enum cv_err err = cv_ranker_flush(self->ranker, &self->batch);
+  enum cv_err err = cv_thirdparty_flush(self->thirdparty, &self->batch);
   party_leave(party);
   if (party->exits) {
     return CV_ERR_NOMEM;
@@ -95,13 +94,13 @@ static enum cv_err flush(void *data, bool *ret_store) {
   return CV_OK;
 }
 
-static void note_stored(struct world *world, const struct cv_batch *batch) {
+static void note_stored(struct world *world, const struct cv_thirdparty_batch *batch) {
   tally(TALLY_COMMITS_THIRDPARTY);
   for (const struct cv_delta *delta = batch->first; delta != NULL; delta = delta->next) {
     world_log(world, "thirdparty: stored campaign %llu: %llu releases, plan %llu, %s",
               (unsigned long long)delta->key.campaign, (unsigned long long)delta->row.releases,
               (unsigned long long)delta->row.plan, cv_end_text(delta->row.end));
-    truth_ranker_stored(world->truth, delta->key.campaign, delta->row.releases, delta->row.accepted);
+    truth_thirdparty_stored(world->truth, delta->key.campaign, delta->row.releases, delta->row.accepted);
   }
 }
 
@@ -112,7 +111,7 @@ static enum cv_err commit(void *data, struct cv_why *why) {
   if (!party_step(party)) {
     return cv_fail(why, CV_ERR_IO, "it dies");
   }
-  CV_TRY(cv_store_apply(self->store, &self->batch, why));
+  CV_TRY(cv_thirdparty_store_commit(self->store, &self->batch, why));
   note_stored(party->world, &self->batch);
   return party_step(party) ? CV_OK : cv_fail(why, CV_ERR_IO, "it dies");
 }
@@ -135,8 +134,8 @@ static bool is_quick(void *data) {
 static void say(void *data) {
   struct party *party = data;
   struct self *self = party->self;
-  cv_batch_fini(&self->batch);
-  cv_ranker_committed(self->ranker);
+  cv_thirdparty_batch_fini(&self->batch);
+  cv_thirdparty_stored(self->thirdparty);
   deliver(party);
 }
 
@@ -183,7 +182,7 @@ static void opened(struct party *party, struct end *end) {
   CV_REQUIRE(wire != NULL);
   wire->end = end;
   end->data = wire;
-  CV_REQUIRE(cv_ranker_connected(self->ranker, end->other->party->identity.name, wire, &wire->link) == CV_OK);
+  CV_REQUIRE(cv_thirdparty_join(self->thirdparty, end->other->party->identity.name, wire, &wire->conn) == CV_OK);
   turn_soon(party);
 }
 
@@ -192,19 +191,20 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   struct world *world = party->world;
   struct wire *wire = end->data;
   struct cv_rank_frame frame;
-  if (wire->link == NULL || !party_step(party)) {
+  if (wire->conn == NULL || !party_step(party)) {
     return;
   }
   CV_REQUIRE(cv_rank_decode(bytes, n, &world->decoding, &frame) == CV_OK);
   party_enter(party);
-  enum cv_err err = cv_ranker_frame(self->ranker, wire->link, &frame);
+  enum cv_err err = cv_thirdparty_on_rank(self->thirdparty, wire->conn, &frame);
   party_leave(party);
   if (party->exits) {
     return;
   }
   CV_REQUIRE(err == CV_OK);
-  if (cv_ranker_backlog(self->ranker) > 4096) {
-    world_fail(world, "the third-party holds %zu releases that are not stored", cv_ranker_backlog(self->ranker));
+  if (cv_thirdparty_gathered(self->thirdparty) > 4096) {
+    world_fail(world, "the third-party holds %zu releases that are not stored",
+               cv_thirdparty_gathered(self->thirdparty));
   }
   turn_soon(party);
 }
@@ -220,8 +220,8 @@ static void closed(struct party *party, struct end *end) {
 static enum cv_err restore(void *data, const struct cv_stored_campaign *stored, struct cv_why *why) {
   struct party *party = data;
   const struct self *self = party->self;
-  truth_ranker_stored(party->world->truth, stored->key.campaign, stored->row.releases, stored->row.accepted);
-  return cv_ranker_restore(self->ranker, stored, why);
+  truth_thirdparty_stored(party->world->truth, stored->key.campaign, stored->row.releases, stored->row.accepted);
+  return cv_thirdparty_restore(self->thirdparty, stored, why);
 }
 
 static bool start(struct party *party, struct cv_why *why) {
@@ -230,18 +230,18 @@ static bool start(struct party *party, struct cv_why *why) {
   party->self = self;
   self->turn = (struct cv_turn){.ops = &turn_ops, .data = party, .crowd = party->world->scenario.batch_crowd};
   cv_rng_seeded_init(&self->rng, party->world->scenario.seed, 77, 4, party->life);
-  struct cv_ranker_limits limits = CV_RANKER_DEFAULTS;
+  struct cv_thirdparty_limits limits = CV_THIRDPARTY_DEFAULTS;
   limits.campaigns =
-      party->world->scenario.ranker_campaigns > 0 ? party->world->scenario.ranker_campaigns : limits.campaigns;
-  const struct cv_ranker_setup setup = {.digest = cv_sha256,
-                                        .rng = &self->rng.rng,
-                                        .program = "sim",
-                                        .note = note,
-                                        .data = party->world,
-                                        .limits = limits};
-  CV_REQUIRE(cv_ranker_new(&setup, &self->ranker) == CV_OK);
-  if (cv_store_open("T/thirdparty.db", CV_SIM_VFS, &self->store, why) != CV_OK ||
-      cv_store_load(self->store, restore, party, why) != CV_OK) {
+      party->world->scenario.thirdparty_campaigns > 0 ? party->world->scenario.thirdparty_campaigns : limits.campaigns;
+  const struct cv_thirdparty_config setup = {.digest = cv_sha256,
+                                             .rng = &self->rng.rng,
+                                             .program = "sim",
+                                             .note = note,
+                                             .data = party->world,
+                                             .limits = limits};
+  CV_REQUIRE(cv_thirdparty_new(&setup, &self->thirdparty) == CV_OK);
+  if (cv_thirdparty_store_open("T/thirdparty.db", CV_SIM_VFS, &self->store, why) != CV_OK ||
+      cv_thirdparty_store_load(self->store, restore, party, why) != CV_OK) {
     return false;
   }
   turn_soon(party);
@@ -250,14 +250,14 @@ static bool start(struct party *party, struct cv_why *why) {
 
 static void stop(struct party *party) {
   struct self *self = party->self;
-  cv_ranker_free(self->ranker);
-  cv_store_close(self->store);
-  cv_batch_fini(&self->batch);
-  for (struct link *link = party->world->links; link != NULL; link = link->next) {
+  cv_thirdparty_free(self->thirdparty);
+  cv_thirdparty_store_close(self->store);
+  cv_thirdparty_batch_fini(&self->batch);
+  for (struct cable *cable = party->world->cables; cable != NULL; cable = cable->next) {
     for (int i = 0; i < 2; i++) {
-      if (link->end[i].party == party) {
-        free(link->end[i].data);
-        link->end[i].data = NULL;
+      if (cable->end[i].party == party) {
+        free(cable->end[i].data);
+        cable->end[i].data = NULL;
       }
     }
   }
@@ -276,12 +276,12 @@ static void judge(void *data, const struct cv_stored_campaign *campaign, const s
   }
 }
 
-void ranker_replay(struct party *party, const char *path) {
+void thirdparty_replay(struct party *party, const char *path) {
   struct world *world = party->world;
   struct cv_why why = {.text = ""};
   if (party->up) { /* closing brings the log into the database */
     struct self *self = party->self;
-    cv_store_close(self->store);
+    cv_thirdparty_store_close(self->store);
     self->store = NULL;
   }
   const struct disk_file *file = disk_find(party->disk, "T/thirdparty.db");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the truth makes of what is said: to workers, and between broker and third-party. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "broker/conn.h"
+#include "common/base/array.h"
 #include "tests/sim/shows.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
@@ -24,7 +25,7 @@ static void check_unprotected(struct truth *truth, const struct cv_ticket *ticke
 /* 11, of what was acknowledged. */
 static void check_limit(struct truth *truth, uint64_t worker, uint32_t shown) {
   const struct scenario *scenario = &truth->world->scenario;
-  bool is_honest = worker <= (uint64_t)scenario->crews * scenario->crew_workers;
+  bool is_honest = worker <= (uint64_t)scenario->pools * scenario->pool_workers;
   truth->gave[worker] += shown;
   if (is_honest && scenario->own_tokens > 0 && truth->gave[worker] > scenario->own_tokens) {
     world_fail(truth->world, "11: worker %llu has given %llu scores; its own limit is %u", (unsigned long long)worker,
@@ -36,7 +37,7 @@ static void check_limit(struct truth *truth, uint64_t worker, uint32_t shown) {
 static void check_served(struct truth *truth, const struct cv_ticket *ticket) {
   const struct scenario *scenario = &truth->world->scenario;
   uint32_t owner = truth_campaign(truth, ticket->campaign)->owner;
-  uint64_t last = (uint64_t)scenario->crews * scenario->crew_workers, first = last - scenario->crew_workers + 1;
+  uint64_t last = (uint64_t)scenario->pools * scenario->pool_workers, first = last - scenario->pool_workers + 1;
   bool is_picky = scenario->picky && ticket->worker >= first && ticket->worker <= last;
   tally_add(TALLY_PICKY, is_picky);
   if (is_picky && owner > scenario->campaigns) {
@@ -71,11 +72,7 @@ static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, boo
                (unsigned long long)ticket->worker);
   }
   struct ticket_list *list = &truth->acknowledged;
-  if (list->n == list->cap) {
-    list->cap = list->cap == 0 ? 256 : list->cap * 2;
-    list->ticket = realloc(list->ticket, list->cap * sizeof(*list->ticket));
-    CV_REQUIRE(list->ticket != NULL);
-  }
+  CV_REQUIRE(CV_ARRAY_ROOM(list->ticket, list->n + 1, list->cap) == CV_OK);
   list->ticket[list->n++] = *ticket;
   struct campaign *campaign = truth_campaign(truth, ticket->campaign);
   check_served(truth, ticket);
@@ -319,41 +316,41 @@ uint64_t truth_opened(const struct truth *truth, uint64_t which) {
   return id > 0 && truth->campaign[id].plans_stored > 0 ? id : 0;
 }
 
-void truth_ranker_told(struct truth *truth, const struct cv_rank_frame *frame) {
+void truth_thirdparty_told(struct truth *truth, const struct cv_rank_frame *frame) {
   if (truth->world->rolled_back) {
     return;
   }
   for (size_t i = 0; i < frame->opened; i++) {
     const struct cv_rank_opened *opened = &frame->answer[i];
     const struct campaign *campaign = truth_campaign(truth, opened->position.campaign);
-    if (opened->refused != NULL && truth->world->scenario.ranker_campaigns == 0) {
+    if (opened->refused != NULL && truth->world->scenario.thirdparty_campaigns == 0) {
       world_fail(truth->world, "the third-party refuses campaign %llu: %s",
                  (unsigned long long)opened->position.campaign, opened->refused);
-    } else if (opened->refused == NULL && (opened->position.releases > campaign->ranker_releases ||
-                                           opened->position.plans > campaign->ranker_plans)) {
+    } else if (opened->refused == NULL && (opened->position.releases > campaign->thirdparty_releases ||
+                                           opened->position.plans > campaign->thirdparty_plans)) {
       world_fail(truth->world, "the third-party names release %llu, plan %llu before they are stored",
                  (unsigned long long)opened->position.releases, (unsigned long long)opened->position.plans);
     }
   }
   for (size_t i = 0; i < frame->acks; i++) {
-    if (frame->ack[i].number > truth_campaign(truth, frame->ack[i].campaign)->ranker_releases) {
+    if (frame->ack[i].number > truth_campaign(truth, frame->ack[i].campaign)->thirdparty_releases) {
       world_fail(truth->world, "the third-party acknowledges release %llu before it is stored",
                  (unsigned long long)frame->ack[i].number);
     }
   }
 }
 
-void truth_ranker_stored(struct truth *truth, uint64_t id, uint64_t releases, uint64_t plans) {
+void truth_thirdparty_stored(struct truth *truth, uint64_t id, uint64_t releases, uint64_t plans) {
   struct campaign *campaign = truth_campaign(truth, id);
-  campaign->ranker_releases = releases;
-  campaign->ranker_plans = plans;
+  campaign->thirdparty_releases = releases;
+  campaign->thirdparty_plans = plans;
 }
 
 void truth_thirdparty_lost(struct truth *truth) {
   truth->thirdparty_lost = true;
   for (size_t i = 0; i < truth->campaigns; i++) {
     struct campaign *campaign = &truth->campaign[i];
-    campaign->ranker_releases = campaign->ranker_plans = 0;
+    campaign->thirdparty_releases = campaign->thirdparty_plans = 0;
     /* A seed that the broker has not stored yet may be drawn again. */
     campaign->has_seed = campaign->has_seed && campaign->plans_stored > 0;
   }

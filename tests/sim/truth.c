@@ -3,6 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/conn.h"
+#include "broker/payer.h"
+#include "broker/places.h"
+#include "broker/requester.h"
+#include "broker/workers.h"
+#include "common/base/array.h"
 #include "tests/sim/shows.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
@@ -23,7 +29,7 @@ struct truth *truth_new(struct world *world) {
   struct truth *truth = calloc(1, sizeof(*truth));
   CV_REQUIRE(truth != NULL);
   truth->world = world;
-  truth->workers = (uint64_t)(world->scenario.crews + world->scenario.liars) * world->scenario.crew_workers + 1;
+  truth->workers = (uint64_t)(world->scenario.pools + world->scenario.liars) * world->scenario.pool_workers + 1;
   truth->spent_micro = calloc(truth->workers, sizeof(*truth->spent_micro));
   truth->gave = calloc(truth->workers, sizeof(*truth->gave));
   truth->left = calloc(truth->workers, sizeof(*truth->left));
@@ -85,17 +91,8 @@ struct campaign *truth_campaign(struct truth *truth, uint64_t id) {
 
 /* ---- what is stored at the broker ---- */
 
-static void *more(void *array, size_t count, size_t *cap, size_t size) {
-  if (count == *cap) {
-    *cap = *cap == 0 ? 64 : *cap * 2;
-    array = realloc(array, *cap * size);
-    CV_REQUIRE(array != NULL);
-  }
-  return array;
-}
-
 static void add_plan(struct campaign *campaign, const struct cv_plan *plan) {
-  campaign->plan = more(campaign->plan, campaign->plans, &campaign->plans_cap, sizeof(*campaign->plan));
+  CV_REQUIRE(CV_ARRAY_ROOM(campaign->plan, campaign->plans + 1, campaign->plans_cap) == CV_OK);
   struct cv_want *want = calloc(plan->wants, sizeof(*want));
   CV_REQUIRE(want != NULL);
   memcpy(want, plan->want, plan->wants * sizeof(*want));
@@ -120,7 +117,7 @@ static void tokens_before(const struct truth *truth, const struct campaign *camp
 }
 
 /* The noise that was stored with the epoch, and the scores of its places, must give the release. */
-static void check_sum(struct truth *truth, const struct cv_campaign *core, const struct campaign *campaign,
+static void check_sum(struct truth *truth, const struct cv_broker_campaign *core, const struct campaign *campaign,
                       const struct cv_plan *plan, const struct cv_release *release, struct cv_mechanism *mechanism) {
   const struct scenario *scenario = &truth->world->scenario;
   uint64_t first[SCENARIO_ARMS], last, before, tokens = shows_tokens(scenario, plan, release->arm);
@@ -139,7 +136,7 @@ static void check_sum(struct truth *truth, const struct cv_campaign *core, const
   }
 }
 
-static void check_release(struct truth *truth, const struct cv_campaign *core, struct campaign *campaign,
+static void check_release(struct truth *truth, const struct cv_broker_campaign *core, struct campaign *campaign,
                           const struct cv_release *release, uint64_t spent_micro) {
   struct world *world = truth->world;
   const struct arm *arm = &campaign->arm[release->arm];
@@ -167,12 +164,13 @@ static void check_release(struct truth *truth, const struct cv_campaign *core, s
 }
 
 static void add_release(struct campaign *campaign, const struct cv_release *release) {
-  campaign->release = more(campaign->release, campaign->releases, &campaign->releases_cap, sizeof(*campaign->release));
+  CV_REQUIRE(CV_ARRAY_ROOM(campaign->release, campaign->releases + 1, campaign->releases_cap) == CV_OK);
   campaign->release[campaign->releases++] = *release;
 }
 
 /* What is new; `again`: what was there before, too. */
-static void check_history(struct truth *truth, const struct cv_campaign *core, struct campaign *campaign, bool again) {
+static void check_history(struct truth *truth, const struct cv_broker_campaign *core, struct campaign *campaign,
+                          bool again) {
   struct world *world = truth->world;
   for (size_t i = again ? 0 : campaign->plans; i < core->plans; i++) {
     if (i == campaign->plans) {
@@ -184,7 +182,7 @@ static void check_history(struct truth *truth, const struct cv_campaign *core, s
   }
   for (size_t i = again ? 0 : campaign->releases; i < core->releases; i++) {
     struct cv_release release;
-    cv_campaign_release(core, i, &release);
+    cv_broker_campaign_release(core, i, &release);
     if (i == campaign->releases) {
       check_release(truth, core, campaign, &release, core->ledger.arm[release.arm].spent_micro);
       add_release(campaign, &release);
@@ -196,7 +194,7 @@ static void check_history(struct truth *truth, const struct cv_campaign *core, s
 }
 
 /* What was on its way to the disk may be lost, what was stored may not. */
-static void check_kept(struct truth *truth, const struct cv_campaign *core, struct campaign *campaign) {
+static void check_kept(struct truth *truth, const struct cv_broker_campaign *core, struct campaign *campaign) {
   if (core->plans < campaign->plans_stored || core->releases < campaign->releases_stored) {
     world_fail(truth->world, "2: campaign %u has %zu plans and %zu releases; it had %zu and %zu", core->id, core->plans,
                core->releases, campaign->plans_stored, campaign->releases_stored);
@@ -235,7 +233,7 @@ struct count {
 };
 
 /* By the places that are filled: of an arm whose epoch is over all are. */
-static void count_places(struct truth *truth, struct cv_campaign *core, const struct cv_plan *plan,
+static void count_places(struct truth *truth, struct cv_broker_campaign *core, const struct cv_plan *plan,
                          const uint64_t *first, uint32_t index, struct count *ret) {
   const struct campaign *campaign = truth_campaign(truth, core->id);
   struct count count = {0};
@@ -254,7 +252,7 @@ static void count_places(struct truth *truth, struct cv_campaign *core, const st
 }
 
 /* The open epoch: as many tokens and the sum as the filled places say that show its arm. */
-static void check_epoch(struct truth *truth, struct cv_campaign *core, const struct campaign *campaign,
+static void check_epoch(struct truth *truth, struct cv_broker_campaign *core, const struct campaign *campaign,
                         const uint64_t *first, uint32_t index) {
   const struct cv_arm *arm = &core->arm[index];
   const struct cv_plan *plan = plan_of(campaign, arm->plan);
@@ -295,25 +293,26 @@ static bool reaches(const struct cv_chunks *chunks, uint64_t number) {
 }
 
 /* Nobody keeps room for whom nothing was counted, and nothing is offered that nobody holds. */
-static void check_room(struct truth *truth, const struct cv_broker *core, const struct cv_campaign *campaign) {
+static void check_room(struct truth *truth, const struct cv_broker *core, const struct cv_broker_campaign *campaign) {
   uint64_t leases = 0;
   for (const struct cv_broker_conn *conn = core->conns; conn != NULL; conn = conn->next) {
-    for (uint32_t at = conn->lease_first; at != CV_LEASE_NONE; at = conn->lease[at].after) {
-      leases += conn->lease[at].campaign == campaign->id;
+    const struct cv_leases *open = conn->workers == NULL ? NULL : &conn->workers->leases;
+    for (uint32_t at = open == NULL ? CV_LEASE_NONE : open->first; at != CV_LEASE_NONE; at = open->lease[at].after) {
+      leases += open->lease[at].campaign == campaign->id;
     }
   }
   if (cv_offers_count(&campaign->offered) != leases) {
     world_fail(truth->world, "6: campaign %u has %llu slots offered and %llu assignments", campaign->id,
                (unsigned long long)cv_offers_count(&campaign->offered), (unsigned long long)leases);
   }
-  if (reaches(&campaign->payers, cv_campaign_payer_bit(campaign, SCENARIO_FAR, 0) / CV_CHUNK_BITS) ||
+  if (reaches(&campaign->payers, cv_broker_campaign_payer_bit(campaign, SCENARIO_FAR, 0) / CV_CHUNK_BITS) ||
       reaches(&core->accounts.cells, SCENARIO_FAR / CV_CHUNK_CELLS)) {
     world_fail(truth->world, "6: campaign %u keeps room for workers who have given nothing: %u chunks, %u of accounts",
                campaign->id, campaign->payers.count, core->accounts.cells.count);
   }
 }
 
-static void check_open(struct truth *truth, struct cv_campaign *core, struct campaign *campaign) {
+static void check_open(struct truth *truth, struct cv_broker_campaign *core, struct campaign *campaign) {
   uint64_t tokens = 0, reserved = 0, first[SCENARIO_ARMS];
   shows_plays(campaign->plan, campaign->plans > 0 ? campaign->plans - 1 : 0, first);
   for (uint32_t i = 0; i < core->spec.arms; i++) {
@@ -368,7 +367,7 @@ static void check_accounts(struct truth *truth, struct cv_broker *core) {
 static void check_acknowledged(struct truth *truth, struct cv_broker *core) {
   for (size_t i = 0; i < truth->acknowledged.n; i++) {
     const struct cv_ticket *ticket = &truth->acknowledged.ticket[i];
-    struct cv_campaign *campaign = cv_campaign_find(core, ticket->campaign);
+    struct cv_broker_campaign *campaign = cv_broker_campaign_find(core, ticket->campaign);
     bool is_known = campaign != NULL || cv_archive_find(&core->archive, ticket->campaign) != NULL;
     if (!is_known && (truth->world->scenario.kept == 0 || !truth_campaign(truth, ticket->campaign)->finished)) {
       world_fail(truth->world, "1: campaign %u is gone, with its tokens", ticket->campaign);
@@ -444,7 +443,7 @@ void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core) {
   }
   for (uint32_t id = 1; id < truth->campaigns; id++) {
     const struct campaign *campaign = &truth->campaign[id];
-    const struct cv_campaign *each = cv_campaign_find(core, id);
+    const struct cv_broker_campaign *each = cv_broker_campaign_find(core, id);
     const struct cv_ended *ended = cv_archive_find(&core->archive, id);
     uint64_t tokens = each != NULL ? each->tokens : ended != NULL ? ended->progress.tokens : campaign->tokens;
     if (each == NULL && ended == NULL && !campaign->finished) { /* it is not there yet */
@@ -459,7 +458,7 @@ void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core) {
 }
 
 /* What each arm has been charged is at least what its releases cost, and within the campaign's limit. */
-static void check_ledger(struct truth *truth, const struct cv_campaign *core) {
+static void check_ledger(struct truth *truth, const struct cv_broker_campaign *core) {
   for (uint32_t i = 0; i < core->ledger.arms; i++) {
     uint64_t releases = 0, spent = core->ledger.arm[i].spent_micro;
     for (size_t j = 0; j < core->releases; j++) {
@@ -478,17 +477,21 @@ static void check_ledger(struct truth *truth, const struct cv_campaign *core) {
 static void check_bounds(struct truth *truth, struct cv_broker *core) {
   enum { DIRTY_MOST = 4096, JOURNAL_MOST = 1 << 20 };
   for (const struct cv_broker_conn *conn = core->conns; conn != NULL; conn = conn->next) {
-    if (conn->waiting_count > core->config.limits.queue || conn->outstanding > CV_CREDIT_MAX ||
-        conn->requests > CV_REQUESTS_MAX || conn->dealings > 256) {
-      world_fail(truth->world, "6: %s has %u workers waiting, %u assignments, %u requests", conn->identity.name,
-                 conn->waiting_count, conn->outstanding, conn->requests);
+    const struct cv_broker_workers *workers = conn->workers;
+    if (workers != NULL && (workers->waiting_count > core->config.limits.queue ||
+                            workers->leases.open > CV_CREDIT_MAX || workers->dealings.count > CV_DEALINGS_MAX)) {
+      world_fail(truth->world, "6: %s has %u workers waiting, %u assignments", conn->identity.name,
+                 workers->waiting_count, workers->leases.open);
+    }
+    if (conn->requester != NULL && conn->requester->requests > CV_REQUESTS_MAX) {
+      world_fail(truth->world, "6: %s has %u requests", conn->identity.name, conn->requester->requests);
     }
   }
   if (core->open_count > truth->campaigns || core->dirty_count > DIRTY_MOST) {
     world_fail(truth->world, "6: %u campaigns are open, %zu chunks wait to be written", core->open_count,
                core->dirty_count);
   }
-  for (const struct cv_campaign *each = core->open; each != NULL; each = each->next_open) {
+  for (const struct cv_broker_campaign *each = core->open; each != NULL; each = each->next_open) {
     for (uint32_t i = 0; each->arm != NULL && i < each->spec.arms; i++) {
       if (each->arm[i].returned_count > each->arm[i].want || each->journal.len > JOURNAL_MOST) {
         world_fail(truth->world, "6: arm %u has %u places to give again of %u, and %zu bytes of journal", i,
@@ -500,7 +503,8 @@ static void check_bounds(struct truth *truth, struct cv_broker *core) {
 
 /* ---- deadlines ---- */
 
-static void take_time(struct truth *truth, const struct cv_campaign *core, struct campaign *campaign, bool again) {
+static void take_time(struct truth *truth, const struct cv_broker_campaign *core, struct campaign *campaign,
+                      bool again) {
   const struct world *world = truth->world;
   if (campaign->taken_ms == 0) {
     campaign->taken_ms = world->now_ms;
@@ -524,7 +528,8 @@ static void take_time(struct truth *truth, const struct cv_campaign *core, struc
 
 void truth_ticked(struct truth *truth, const struct cv_broker *core) {
   const struct world *world = truth->world;
-  for (const struct cv_campaign *each = core->open; each != NULL && !world->rolled_back; each = each->next_open) {
+  for (const struct cv_broker_campaign *each = core->open; each != NULL && !world->rolled_back;
+       each = each->next_open) {
     const struct campaign *campaign = truth_campaign(truth, each->id);
     uint64_t limit = each->spec.deadline_ms;
     if (limit == 0 || each->phase >= CV_PHASE_STOPPING || campaign->taken_ms == 0) {
@@ -544,7 +549,7 @@ void truth_ticked(struct truth *truth, const struct cv_broker *core) {
 
 static void forget_those_that_are_not_there(struct truth *truth, struct cv_broker *core) {
   for (uint32_t id = 1; id < truth->campaigns; id++) {
-    if (cv_campaign_find(core, id) == NULL && cv_archive_find(&core->archive, id) == NULL) {
+    if (cv_broker_campaign_find(core, id) == NULL && cv_archive_find(&core->archive, id) == NULL) {
       truth->campaign[id].taken_ms = truth->campaign[id].counting_ms = 0;
     }
   }
@@ -562,7 +567,7 @@ static void check_ended(struct truth *truth, const struct cv_broker *core) {
       world_fail(truth->world, "15: the record of campaign %u says otherwise than its requester was told", ended->id);
     }
   }
-  for (const struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
+  for (const struct cv_broker_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
     fetched += each->fetched;
   }
   if (fetched > truth->world->scenario.requesters) {
@@ -573,7 +578,7 @@ static void check_ended(struct truth *truth, const struct cv_broker *core) {
 static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
   tally(TALLY_CHECKS);
   check_ended(truth, core);
-  for (struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
+  for (struct cv_broker_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
     struct campaign *campaign = truth_campaign(truth, each->id);
     if (again) {
       check_kept(truth, each, campaign);
@@ -596,7 +601,7 @@ static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
 
 /* Of a broker that was put back: what it has on record agrees with itself. */
 static void check_money(struct truth *truth, struct cv_broker *core) {
-  for (const struct cv_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
+  for (const struct cv_broker_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
     truth_check_payments(truth, each, truth_campaign(truth, each->id));
   }
 }
@@ -641,7 +646,8 @@ void truth_stored(struct truth *truth, uint64_t commit) {
   }
 }
 
-static void check_forgotten_arms(struct truth *truth, const struct campaign *campaign, const struct cv_campaign *core) {
+static void check_forgotten_arms(struct truth *truth, const struct campaign *campaign,
+                                 const struct cv_broker_campaign *core) {
   uint64_t releases[SCENARIO_ARMS] = {0};
   for (size_t i = 0; i < campaign->releases_stored; i++) {
     releases[campaign->release[i].arm]++;
@@ -672,7 +678,7 @@ void truth_recovered(struct truth *truth, struct cv_broker *core) {
   check_left(truth, core);
   for (uint32_t id = 1; id < truth->campaigns; id++) {
     const struct campaign *campaign = &truth->campaign[id];
-    const struct cv_campaign *each = cv_campaign_find(core, id);
+    const struct cv_broker_campaign *each = cv_broker_campaign_find(core, id);
     if (each != NULL) {
       check_forgotten_arms(truth, campaign, each);
     } else if ((campaign->plans_stored > 0 || campaign->releases_stored > 0) && core->totals.campaigns < id) {
@@ -725,8 +731,8 @@ bool truth_is_behind(const struct truth *truth) {
 void truth_rolled_back(struct truth *truth) {
   for (size_t i = 0; i < truth->campaigns; i++) {
     struct campaign *campaign = &truth->campaign[i];
-    campaign->must_freeze = campaign->ranker_releases > campaign->snapshot_releases + SCENARIO_ARMS ||
-                            campaign->ranker_plans > campaign->snapshot_plans + 1;
+    campaign->must_freeze = campaign->thirdparty_releases > campaign->snapshot_releases + SCENARIO_ARMS ||
+                            campaign->thirdparty_plans > campaign->snapshot_plans + 1;
     campaign->finished = false;
     campaign->is_void = truth->world->recovered && campaign->plans_stored > 0;
     campaign->owed_micro = truth->world->recovered ? campaign->owed_micro : campaign->snapshot_owed_micro;

@@ -51,7 +51,7 @@
 #define CV_SIM_TRUTH_H
 
 #include "broker/core.h"
-#include "tests/sim/ranker.h"
+#include "tests/sim/thirdparty.h"
 #include "tests/sim/world.h"
 
 struct truth *truth_new(struct world *world);

@@ -3,6 +3,7 @@
 #ifndef CV_SIM_TRUTH_STATE_H
 #define CV_SIM_TRUTH_STATE_H
 
+#include "broker/campaign.h"
 #include "broker/state.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/seen.h"
@@ -33,7 +34,7 @@ struct campaign {
   uint64_t spent_micro; /* as told with it */
   struct cv_standing standing[SCENARIO_ARMS];
   uint32_t standings;
-  uint64_t ranker_releases, ranker_plans; /* stored at the third-party */
+  uint64_t thirdparty_releases, thirdparty_plans; /* stored at the third-party */
   size_t snapshot_releases, snapshot_plans;
   bool must_freeze;
   uint64_t taken_ms;    /* when the broker took it at the latest; 0 = it has not */
@@ -101,7 +102,7 @@ int64_t truth_sum(const struct truth *truth, const struct campaign *campaign, co
 /* An open epoch's tokens and their sum so far: to be searched for. */
 void truth_spy(struct truth *truth, uint32_t tokens, int64_t sum);
 /* 9, of what is on record; `campaign` knows its plans and releases, unless the broker was put back. */
-void truth_check_payments(struct truth *truth, const struct cv_campaign *core, const struct campaign *campaign);
+void truth_check_payments(struct truth *truth, const struct cv_broker_campaign *core, const struct campaign *campaign);
 /* 9, of what its requester was told and what its statement says. */
 void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id);
 /* 9: a token was acknowledged, so its worker has earned its cost. */

@@ -61,7 +61,7 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
     campaign->standing[i] = finished->standing[i];
   }
   const struct scenario *scenario = &truth->world->scenario;
-  bool refused = campaign->end == CV_END_REFUSED && scenario->ranker_campaigns == 0;
+  bool refused = campaign->end == CV_END_REFUSED && scenario->thirdparty_campaigns == 0;
   bool recovered = campaign->end == CV_END_RECOVERED;
   bool froze = campaign->end == CV_END_FROZEN || refused || recovered;
   if (campaign->must_freeze && !froze) {
@@ -120,9 +120,9 @@ static const struct cv_release *nth_of(const struct campaign *campaign, uint32_t
 /* Plans and releases as the calm run has them: all of them, or, if something ended it, as many as there are. */
 static void compare(struct truth *truth, uint64_t id, const struct campaign *campaign, const struct oracle *oracle) {
   struct world *world = truth->world;
-  bool was_opened = world->scenario.ranker_campaigns == 0 || campaign->standings > 0;
+  bool was_opened = world->scenario.thirdparty_campaigns == 0 || campaign->standings > 0;
   bool plain = was_opened && campaign->end == oracle->end;
-  bool undisturbed = world->scenario.ending == ENDING_PLAIN && world->scenario.ranker_campaigns == 0;
+  bool undisturbed = world->scenario.ending == ENDING_PLAIN && world->scenario.thirdparty_campaigns == 0;
   if (undisturbed && !plain) {
     world_fail(world, "7: campaign %llu ends as %s; without faults as %s", (unsigned long long)id,
                cv_end_text(campaign->end), cv_end_text(oracle->end));
@@ -170,7 +170,7 @@ static bool is_plain(const struct scenario *scenario, enum cv_end end) {
     case CV_END_LEDGER:
       return scenario->horizon > 0;
     case CV_END_REFUSED:
-      return scenario->ranker_campaigns > 0 || may_be_refused(scenario);
+      return scenario->thirdparty_campaigns > 0 || may_be_refused(scenario);
     default:
       return false;
   }
@@ -204,6 +204,6 @@ void truth_end(struct truth *truth) {
     }
   }
   truth_search(truth);
-  ranker_replay(world->thirdparty, path);
+  thirdparty_replay(world->thirdparty, path);
   tally(TALLY_REPLAYS);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/grid.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/net.h"
@@ -100,11 +101,7 @@ static bool is_before(const struct event *a, const struct event *b) {
 }
 
 static void push(struct world *world, const struct event *event) {
-  if (world->heap_n == world->heap_cap) {
-    world->heap_cap = world->heap_cap == 0 ? 256 : world->heap_cap * 2;
-    world->heap = realloc(world->heap, world->heap_cap * sizeof(*world->heap));
-    CV_REQUIRE(world->heap != NULL);
-  }
+  CV_REQUIRE(CV_ARRAY_ROOM(world->heap, world->heap_n + 1, world->heap_cap) == CV_OK);
   size_t at = world->heap_n++;
   for (; at > 0 && is_before(event, &world->heap[(at - 1) / 2]); at = (at - 1) / 2) {
     world->heap[at] = world->heap[(at - 1) / 2];
@@ -287,7 +284,7 @@ void party_die(struct party *party, uint64_t restart_ms) {
   } else {
     world_log(world, "%s: is killed", party->identity.name);
     party->rebooted = world_chance(world, 30);
-    tally(party->number >= world->first_crew ? TALLY_KILLS_CREW : TALLY_KILLS_REQUESTER);
+    tally(party->number >= world->first_pool ? TALLY_KILLS_POOL : TALLY_KILLS_REQUESTER);
   }
   world_at(world, restart_ms, start_again, NULL, party, 0);
 }
@@ -315,18 +312,18 @@ static void run_event(struct world *world, struct event *event) {
 /* ---- the whole ---- */
 
 static void add_crowd(struct world *world) {
-  uint32_t n = world->scenario.crews + world->scenario.liars;
-  world->given = calloc((uint64_t)n * world->scenario.crew_workers + 1, sizeof(*world->given));
+  uint32_t n = world->scenario.pools + world->scenario.liars;
+  world->given = calloc((uint64_t)n * world->scenario.pool_workers + 1, sizeof(*world->given));
   CV_REQUIRE(world->given != NULL);
   for (uint32_t i = 0; i < n; i++) {
-    uint64_t first = 1 + (uint64_t)i * world->scenario.crew_workers, last = first + world->scenario.crew_workers - 1;
-    bool honest = i < world->scenario.crews;
+    uint64_t first = 1 + (uint64_t)i * world->scenario.pool_workers, last = first + world->scenario.pool_workers - 1;
+    bool honest = i < world->scenario.pools;
     if (!honest && i + 1 == n && world->scenario.seed % 2 == 0) {
       last = 2 * SCENARIO_FAR;
     }
     char name[CV_NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%llu-%llu", (unsigned long long)first, (unsigned long long)last);
-    struct party *party = world_add(world, honest ? &party_crew : &party_liar, CV_ROLE_GATEWAY, name, first, last);
+    struct party *party = world_add(world, honest ? &party_pool : &party_liar, CV_ROLE_GATEWAY, name, first, last);
     party->dials = world->broker;
     party->hostile = !honest;
   }
@@ -382,7 +379,7 @@ static void set_up(struct world *world) {
     world->impostor->hostile = true;
   }
   add_requesters(world);
-  world->first_crew = world->parties;
+  world->first_pool = world->parties;
   add_persons(world);
   add_crowd(world);
   add_rivals(world);

@@ -76,7 +76,7 @@ struct event {
   int which;
 };
 
-struct link;
+struct cable;
 struct truth;
 
 struct world {
@@ -91,10 +91,10 @@ struct world {
   struct party party[WORLD_PARTIES];
   size_t parties;
   struct party *broker, *thirdparty, *impostor, *requester[SCENARIO_REQUESTERS]; /* no impostor: NULL */
-  size_t first_crew, first_rival; /* of the parties, the rest are crowd */
+  size_t first_pool, first_rival; /* of the parties, the rest are crowd */
   struct disk disk_broker, disk_thirdparty;
-  struct link *links;
-  uint64_t link_count;
+  struct cable *cables;
+  uint64_t cable_count;
   struct truth *truth;
   struct cv_key master;
   struct cv_arena decoding, encoding;
@@ -157,9 +157,9 @@ struct cv_broker;
 void broker_drain(struct party *broker);
 /* Of a broker that is up. */
 struct cv_broker *broker_core(const struct party *broker);
-struct cv_campaign;
+struct cv_broker_campaign;
 /* The campaign, read from its database if it has ended; NULL if it was purged or is not there. */
-struct cv_campaign *broker_campaign(const struct party *broker, uint32_t id);
+struct cv_broker_campaign *broker_campaign(const struct party *broker, uint32_t id);
 
 /* The score of a place, on the grid, and what its privatizer makes of it: the same whoever gives it. */
 int64_t world_score(const struct scenario *scenario, uint32_t arm, uint64_t place);
@@ -167,7 +167,7 @@ int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t plac
 /* What whoever plays that place of `played` says of `arm`. */
 int64_t world_shown(const struct scenario *scenario, uint32_t played, uint64_t place, uint32_t arm);
 
-extern const struct party_ops party_broker, party_thirdparty, party_requester, party_pest, party_crew, party_liar,
+extern const struct party_ops party_broker, party_thirdparty, party_requester, party_pest, party_pool, party_liar,
     party_rival, party_impostor;
 struct cv_identity rival_identity(const struct scenario *scenario, uint32_t number);
 

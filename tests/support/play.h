@@ -15,7 +15,7 @@
 #include "common/base/grid.h"
 #include "common/base/neighbours.h"
 #include "common/base/rng.h"
-#include "thirdparty/policy/baselines.h"
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/policy.h"
 
 struct play {

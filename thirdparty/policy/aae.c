@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thirdparty/policy/aae.h"
-
+/*
+ * AAE, active arm elimination (Even-Dar, Mannor and Mansour, "Action Elimination and Stopping Conditions for the
+ * Multi-Armed Bandit and Reinforcement Learning Problems", 2006, Algorithm 3), the basis of GAP and a baseline for it.
+ * It uses neither graph nor privacy. The policy plays every active arm in turn; with n tokens of each it drops an arm
+ * whose mean is more than 2 sqrt(ln(4 K n^2/delta)/n) below the best. Means are over all tokens.
+ *
+ * Parameters: delta, as in GAP; tokens_per_round, plays of each arm between two tests (default 1, as in the paper; each
+ * test needs a plan, so a larger number is faster over a network and as sound).
+ *
+ * Needs mechanism none, with a trusted third-party or behind randomized response, and a campaign without a graph.
+ */
 #include <math.h>
 
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/elimination.h"
 
 static const struct cv_param_rule rules[] = {
@@ -37,7 +47,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
 }
 
 static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
-  CV_TRY(cv_elimination_needs(spec, "none", "reckons with no noise of a mechanism", why));
+  CV_TRY(cv_elimination_needs(spec, cv_traits_exact_sums, "assumes sums without noise", why));
   return cv_elimination_needs_no_graph(spec, why);
 }
 

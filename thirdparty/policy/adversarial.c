@@ -17,7 +17,7 @@ enum cv_err cv_adversarial_fits_trusted(const struct cv_spec *spec, struct cv_wh
   CV_TRY(cv_arms_fit(spec, 1U << CV_LOCAL_NONE, why));
   return spec->thirdparty_trusted
              ? CV_OK
-             : cv_fail(why, CV_ERR_INVALID, "policy %s is given exact gains; expected third_party: trusted",
+             : cv_fail(why, CV_ERR_INVALID, "policy %s receives exact gains; expected third_party: trusted",
                        spec->policy.name);
 }
 
@@ -61,7 +61,7 @@ void cv_adversarial_apply(struct cv_policy *policy, const struct cv_release *rel
   struct cv_adversarial *self = of(policy);
   double sum;
   uint64_t fresh = cv_arms_apply(&self->arms, release, &sum);
-  /* Mostly one pull without noise, and a division would take longer than all the rest. */
+  /* Usually fresh is 1, and the division would dominate the cost of this function. */
   double mean = fresh == 1 ? sum : sum / (double)fresh;
   double gain = self->bound == 0 ? mean : (mean + self->bound) / (2 * self->bound + 1);
   if (fresh > 0 && gain >= 0 && gain <= 1) {

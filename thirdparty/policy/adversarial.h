@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the policies around EXP3 (exp3.h) share: they differ in how much one choice pulls and in what is fed for it. */
+/* Common parts of the EXP3 policies (exp3.h), which differ in the pulls per choice and in the gain that a choice
+ * feeds. */
 #ifndef CV_THIRDPARTY_ADVERSARIAL_H
 #define CV_THIRDPARTY_ADVERSARIAL_H
 
@@ -10,16 +11,16 @@ struct cv_adversarial {
   struct cv_policy policy;
   struct cv_arms arms;
   struct cv_exp3 exp3;
-  uint32_t tau; /* pulls of one choice */
-  double bound; /* b: what lies outside [-b, b+1] is ignored */
+  uint32_t tau; /* pulls per choice */
+  double bound; /* b: gains outside [-b, b+1] are ignored */
 };
 
 #define CV_GAMMA_RULE \
   { .key = "gamma", .low = 0, .high = 1, .fallback = 0 }
 
-/* The workers' gains as they are, towards a trusted third-party. */
+/* For `fits`: exact gains, which need a trusted third-party. */
 CV_MUST_USE enum cv_err cv_adversarial_fits_trusted(const struct cv_spec *spec, struct cv_why *why);
-/* `tau` 0: the one of EXP3_tau. */
+/* `tau` = 0: the tau of EXP3_tau (exp3.h). */
 CV_MUST_USE enum cv_err cv_adversarial_create(const struct cv_policy_class *class, const struct cv_spec *spec,
                                               uint64_t seed, uint32_t tau, struct cv_policy **ret);
 void cv_adversarial_destroy(struct cv_policy *policy);

@@ -1,26 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thirdparty/policy/alpha_sample.h"
-
+/*
+ * AlphaSample (Cohen, Hazan and Koren, "Online Learning with Feedback Graphs Without the Graphs", 2016, Algorithm 1),
+ * the graph bandit without privacy that GAP is compared with.
+ *
+ * Epoch m, with r = 2^-(m+1), makes ceil(2 ln(1/delta)/r^2) passes. Each pass repeatedly plays a uniformly chosen
+ * active arm that it has not seen yet, until it has seen all active arms. Then the policy drops an arm whose mean is
+ * more than 2 r below the best. Means are over all tokens.
+ *
+ * Parameter: delta, as in GAP. Needs mechanism none, with a trusted third-party or behind randomized response.
+ *
+ * An epoch with many passes takes several plans. A step makes at least one pass, and as many as visit at most K log K
+ * (or 4096) arms and edges. One pass visits each arm and edge once, so a step costs O(K log K + E) with E edges.
+ */
 #include <math.h>
 #include <stdlib.h>
 
 #include "common/base/rng.h"
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/elimination.h"
 
-/* Arms and edges that a step may always walk through: tens of microseconds, and hundreds of passes of a few arms. */
+/* Arms and edges that a step may always visit: tens of microseconds, or hundreds of passes over a few arms. */
 enum { WORK_ANYWAY = 4096 };
-/* More passes than any campaign has tokens for. */
+/* Upper limit of passes, more than any campaign has tokens for. */
 static const double PASSES_MAX = 1e12;
 
 static const struct cv_param_rule rules[] = {CV_ELIMINATION_DELTA};
 
 struct alpha_sample {
   struct cv_elimination base;
-  uint32_t *unseen; /* arms, in any order: the first so many of its places */
-  uint32_t *place;  /* of each arm in it */
+  uint32_t *unseen; /* permutation of the active arms; the first `left` entries are unseen in this pass */
+  uint32_t *place;  /* per arm: its index in `unseen` */
 };
 
-/* r of the present epoch, in tokens. */
+/* r of the present epoch. */
 static double span(const struct cv_elimination *self) {
   return exp2(-1 - (double)self->phase);
 }
@@ -34,6 +46,7 @@ static uint64_t passes_of(const struct cv_elimination *self) {
   return (uint64_t)fmin(ceil(-2 * log(self->delta) / (r * r)), PASSES_MAX);
 }
 
+/* Marks an arm as seen: swaps it with the last unseen arm. */
 static void see(struct alpha_sample *self, uint32_t arm, uint32_t *left) {
   uint32_t at = self->place[arm], last = *left - 1;
   if (!self->base.arm[arm].active || at > last || self->unseen[at] != arm) {
@@ -46,14 +59,14 @@ static void see(struct alpha_sample *self, uint32_t arm, uint32_t *left) {
   *left = last;
 }
 
-/* Passes of a plan: as many as cost no more than K log K, and one at least. `work` is what one costs. */
+/* The number of passes in a plan: at least one, at most K log K visits. `work` is the number of visits of one pass. */
 static uint64_t passes_at_once(const struct cv_elimination *self, uint64_t work) {
   double most = fmax(WORK_ANYWAY, self->active * log2(self->active));
   uint64_t passes = (uint64_t)(most / (double)work);
   return passes > 1 ? passes : 1;
 }
 
-/* Who was seen stays behind those who are left, so that the next pass finds all of them again. */
+/* One pass. Seen arms stay in `unseen` behind the unseen ones, so that the next pass starts with all of them. */
 static void pass(struct alpha_sample *self, struct cv_rng *rng) {
   const struct cv_neighbours *graph = &self->base.graph;
   uint32_t left = self->base.active;
@@ -115,7 +128,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
 }
 
 static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
-  return cv_elimination_needs(spec, "none", "reckons with no noise of a mechanism", why);
+  return cv_elimination_needs(spec, cv_traits_exact_sums, "assumes sums without noise", why);
 }
 
 const struct cv_policy_class cv_policy_alpha_sample = {

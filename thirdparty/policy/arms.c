@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/mechanisms.h"
 #include "thirdparty/policy/tail.h"
 
-/* Of one arm: far more than there can be, and the sum over all arms fits 64 bits. */
+/* Limit of tokens per arm: far above any campaign's limit, and the sum over all arms fits in 64 bits. */
 #define TOKENS_END (UINT64_C(1) << 48)
 
 enum cv_err cv_arms_init(const struct cv_spec *spec, uint64_t seed, struct cv_arms *ret) {
@@ -17,7 +18,7 @@ enum cv_err cv_arms_init(const struct cv_spec *spec, uint64_t seed, struct cv_ar
   if (cv_local_init(&spec->privatizer, spec->arms, &law, NULL) != CV_OK) {
     return CV_ERR_INVALID;
   }
-  struct cv_arm_sum *arm = calloc(spec->arms, sizeof(*arm));
+  struct cv_arms_sum *arm = calloc(spec->arms, sizeof(*arm));
   if (arm == NULL) {
     return CV_ERR_NOMEM;
   }
@@ -39,7 +40,8 @@ void cv_arms_fini(struct cv_arms *arms) {
 
 uint64_t cv_arms_apply(struct cv_arms *arms, const struct cv_release *release, double *ret_sum) {
   CV_REQUIRE(release->arm < arms->arms && release->tokens > 0);
-  struct cv_arm_sum *arm = &arms->arm[release->arm];
+  struct cv_arms_sum *arm = &arms->arm[release->arm];
+  /* A broker is untrusted: ignore a count that does not grow or is out of range. */
   if (release->tokens <= arm->tokens || release->tokens >= TOKENS_END) {
     *ret_sum = 0;
     return 0;
@@ -53,7 +55,7 @@ uint64_t cv_arms_apply(struct cv_arms *arms, const struct cv_release *release, d
 }
 
 double cv_arms_mean(const struct cv_arms *arms, uint32_t arm) {
-  const struct cv_arm_sum *at = &arms->arm[arm];
+  const struct cv_arms_sum *at = &arms->arm[arm];
   double mean = (double)at->sum / (double)CV_GRID / (double)at->tokens;
   return at->feedback.scale > 0 ? mean : fmin(1, fmax(0, mean));
 }
@@ -65,8 +67,8 @@ uint64_t cv_arms_left(const struct cv_arms *arms) {
 void cv_arms_standing(const struct cv_arms *arms, uint32_t i, struct cv_standing *ret) {
   static const struct cv_noise silence = {0};
   CV_REQUIRE(i < arms->arms);
-  const struct cv_arm_sum *arm = &arms->arm[i];
-  /* A score of which nothing is known lies in [0,1]. */
+  const struct cv_arms_sum *arm = &arms->arm[i];
+  /* Without a release: the interval [0,1]. */
   *ret = (struct cv_standing){.arm = i, .tokens = arm->tokens, .mean = 0.5, .radius = 0.5};
   if (arm->tokens > 0) {
     double n = (double)arm->tokens, tail = cv_tail_in_scores(&silence, 0, arm->feedback.scale, arm->tokens, 0.05);
@@ -89,7 +91,7 @@ enum cv_err cv_arms_load(struct cv_arms *arms, struct cv_reader *in) {
   }
   arms->pulls = 0;
   for (uint32_t i = 0; i < arms->arms; i++) {
-    struct cv_arm_sum *arm = &arms->arm[i];
+    struct cv_arms_sum *arm = &arms->arm[i];
     arm->tokens = cv_read_u64(in);
     arm->sum = (int64_t)cv_read_u64(in);
     if (arm->tokens >= TOKENS_END || (arm->tokens == 0 && arm->sum != 0)) {
@@ -124,9 +126,9 @@ enum cv_err cv_arms_fit(const struct cv_spec *spec, unsigned privatizers, struct
     return cv_fail(why, CV_ERR_INVALID, "policy %s cannot work with privatizer %s; expected %s", spec->policy.name,
                    spec->privatizer.name, names);
   }
-  if (strcmp(spec->mechanism.name, "none") != 0) {
-    return cv_fail(why, CV_ERR_INVALID, "policy %s takes each pull by itself; expected mechanism none, not %s",
-                   spec->policy.name, spec->mechanism.name);
+  if (!cv_traits_exact_sums(cv_traits_of(spec->mechanism.name))) {
+    return cv_fail(why, CV_ERR_INVALID, "policy %s needs the exact sum of each pull; expected mechanism %s, not %s",
+                   spec->policy.name, cv_traits_list(cv_traits_exact_sums).text, spec->mechanism.name);
   }
   return CV_OK;
 }

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thirdparty/policy/baselines.h"
-
+/*
+ * Baselines for recruitment policies. No parameters.
+ *
+ *   cheapest  spends the budget on the cheapest arm, in one plan
+ *   uniform   pulls a random affordable arm, one pull per plan; from the stream of the plan
+ *   opt       uses the true means: the densest arm (mean per cost) as often as the budget permits, then the next (OPT
+ *             of Zhao et al. 2020, section 5.1). Only for a simulation in one process, since a third-party must not get
+ *             the true means. Without them it equals `cheapest`
+ */
 #include <math.h>
 
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/recruits.h"
 
-/* The densest arm again and again. */
+/* Spends the budget greedily by density. */
 static enum cv_err step_by_density(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
   struct cv_recruits *self = (struct cv_recruits *)policy;
   (void)plan;
@@ -18,7 +26,7 @@ static enum cv_err step_by_density(struct cv_policy *policy, uint64_t plan, stru
 }
 
 static enum cv_err create_cheapest(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
-  /* All densities are 0: the first of by_cost is taken. */
+  /* All densities are 0, so the greedy choice is the first arm of by_cost. */
   return cv_recruits_create(&cv_policy_cheapest, spec, seed, ret);
 }
 

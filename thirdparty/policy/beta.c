@@ -15,8 +15,8 @@ double cv_draw_gamma(struct cv_rng *rng, double shape) {
     }
     v = v * v * v;
     double u = cv_rng_unit(rng);
-    /* The first comparison implies the second, and mostly does without its logarithms. log(0) is no matter: it accepts,
-     * and has probability 2^-53. */
+    /* The first comparison implies the second and mostly avoids its logarithms. u = 0, of probability 2^-53,
+     * accepts. */
     if (u < 1 - 0.0331 * x * x * x * x || log(u) < x * x / 2 + d - d * v + d * log(v)) {
       return d * v;
     }

@@ -55,7 +55,7 @@ void cv_corrupt_apply(struct cv_policy *policy, const struct cv_release *release
   (void)cv_arms_apply(&of(policy)->arms, release, &sum);
 }
 
-/* The first pulls, each arm once, as far as the horizon goes. False if all have been pulled. */
+/* Asks for the first pulls of every arm that has none, up to the horizon. False if every arm has been pulled. */
 static bool want_first(const struct cv_corrupt *self, struct cv_policy_step *step) {
   uint64_t left = cv_arms_left(&self->arms);
   for (uint32_t i = 0; i < self->arms.arms && left > 0; i++) {
@@ -68,7 +68,7 @@ static bool want_first(const struct cv_corrupt *self, struct cv_policy_step *ste
   return step->wants > 0;
 }
 
-/* With all that takes chance: indices that are drawn, and ties. */
+/* The arm with the highest index, with random indices and random ties from the plan's stream. */
 static uint32_t drawn_best(struct cv_corrupt *self, uint64_t plan) {
   struct cv_rng_seeded rng;
   struct cv_highest highest = {0};
@@ -89,6 +89,7 @@ enum cv_err cv_corrupt_step(struct cv_policy *policy, uint64_t plan, struct cv_p
   if (step->done || want_first(self, step)) {
     return CV_OK;
   }
+  /* KL indices are deterministic; only ties need the plan's stream. */
   uint32_t best;
   if (self->index != NULL || !cv_kl_index_best(&self->kl, &self->arms, &best)) {
     best = drawn_best(self, plan);

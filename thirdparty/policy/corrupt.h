@@ -2,25 +2,25 @@
 /*
  * Bandits with corrupted feedback (Gajane, Urvoy and Kaufmann, "Corrupt Bandits", 2016): an arm of mean score mu_a
  * shows tokens of mean lambda_a = g_a(mu_a) = offset + slope mu_a, g_a known from the campaign's privatizer
- * (common/base/local.h). Each arm is pulled once, then always the one with the highest index, ties at random from the
- * policy's stream. The index is what the policies differ in:
+ * (common/base/local.h). Each policy pulls each arm once, then always the arm with the highest index; ties are random,
+ * from the policy's stream. The policies differ in the index:
  *
  *   klucb-cf  g_a^-1(q), q the furthest with N_a d(mean token, q) <= f(t) = ln t + 3 ln ln t, upwards if g_a increases,
- *             else downwards (box "KLUCB-CF"); f >= 0, f(1) = 0. It may pass 1: the print does not clip.
+ *             else downwards (box "KLUCB-CF"); f >= 0, f(1) = 0. The index may exceed 1: the paper does not clip it.
  *   ucb-cf    g_a^-1(mean token +- sqrt(ln t/(2 N_a))) (box "UCB-CF")
  *   ts-cf     g_a^-1(theta), theta ~ Beta(1 + ones, 1 + zeros) of the tokens (box "Thompson Sampling-CF")
- *   kl-local  as klucb-cf with f = max(0, ln(T/(K sqrt N_a))), which knows the horizon, and the index at most 1; after
+ *   kl-local  as klucb-cf with f = max(0, ln(T/(K sqrt N_a))), which uses the horizon, and the index at most 1; after
  *             Menard and Garivier, "A minimax and asymptotically optimal algorithm for stochastic bandits" (2017)
  *
  * t is the number of pulls so far, N_a those of arm a. Parameters of all four:
- *   tokens_per_round  pulls of the chosen arm before the next choice, 1 in print; more saves round trips
+ *   tokens_per_round  pulls of the chosen arm before the next choice, 1 in the paper; more save round trips
  *   horizon           pulls after which the campaign is complete; 0 (the default): the campaign's limit of tokens
  *
- * They need mechanism none and privatizer randomized-response, or none towards a trusted third-party, when they are
- * KL-UCB, UCB1 and Thompson sampling; scores between 0 and 1 then count as parts of a one.
+ * They need mechanism none and privatizer randomized-response, or privatizer none with a trusted third-party. In the
+ * latter case they are KL-UCB, UCB1 and Thompson sampling; a score between 0 and 1 then counts as a fraction of a one.
  *
- * A step of ucb-cf and ts-cf costs K indices; one of the others K comparisons and mostly one index or two
- * (kl_index.h), K where arms tie. It allocates nothing once the step has room.
+ * A step of ucb-cf and ts-cf costs K indices. A step of the others costs K comparisons and usually one or two indices
+ * (kl_index.h), K indices if arms tie. It allocates nothing once the step has room.
  */
 #ifndef CV_THIRDPARTY_CORRUPT_H
 #define CV_THIRDPARTY_CORRUPT_H
@@ -28,12 +28,7 @@
 #include "thirdparty/policy/arms.h"
 #include "thirdparty/policy/kl_index.h"
 
-extern const struct cv_policy_class cv_policy_klucb_cf;
-extern const struct cv_policy_class cv_policy_ucb_cf;
-extern const struct cv_policy_class cv_policy_ts_cf;
-extern const struct cv_policy_class cv_policy_kl_local;
-
-/* The index of an arm in mean tokens; `rng` is the plan's stream. The arm has been pulled. */
+/* The index of a pulled arm, in mean tokens; `rng` is the plan's stream. */
 typedef double cv_corrupt_index_fn(const struct cv_arms *arms, uint32_t arm, struct cv_rng *rng);
 
 struct cv_corrupt {
@@ -44,14 +39,14 @@ struct cv_corrupt {
   struct cv_kl_index kl;      /* without `index` */
 };
 
-/* What they are: a function of their own, or an f for the KL index (kl_index.h). */
+/* The index of a policy: a function of its own, or an f for the KL index (kl_index.h). */
 struct cv_corrupt_law {
   cv_corrupt_index_fn *index;
   cv_kl_bonus_fn *bonus;
   bool of_time, clipped; /* with `bonus` */
 };
 
-/* What their classes are made of. */
+/* Members of the policies' classes. */
 extern const struct cv_param_rule cv_corrupt_rules[];
 enum { CV_CORRUPT_RULES = 2 };
 CV_MUST_USE enum cv_err cv_corrupt_fits(const struct cv_spec *spec, struct cv_why *why);

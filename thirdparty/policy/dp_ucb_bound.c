@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thirdparty/policy/dp_ucb_bound.h"
-
+/*
+ * DP-UCB-Bound (Tossou and Dimitrakakis, "Algorithms for Differentially Private Multi-Armed Bandits", 2016), with costs
+ * charged as in Zhao et al. (2020, section 5.1): it pulls the affordable arm with the highest index, whatever its cost.
+ * First it pulls every arm once; then, with t the pulls so far and L = 4 sqrt 8 ln t (log2 z + 1)/(delta z),
+ *
+ * Parameters:
+ *   index  printed    r/z + L, as in Zhao et al.
+ *          published  r/z + sqrt(2 ln t/z) + L, as in Tossou and Dimitrakakis; the default
+ *   noise  printed, sound: the meaning of delta, see dpu.c
+ *
+ * L = 0 for exact releases. A step costs O(N).
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/recruits.h"
 
 static const char *const index_words[] = {"printed", "published", NULL};

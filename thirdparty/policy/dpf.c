@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thirdparty/policy/dpf.h"
-
+/*
+ * DPF, epsilon-first (Zhao et al. 2020, Algorithm 1). With the share epsilon of the budget it explores: it pulls the
+ * arms in turn, the cheapest first (lines 3 to 10). At the first arm that no longer fits it restarts from the cheapest
+ * arm, until that does not fit either. With the rest it always pulls the affordable arm with the largest q/c (lines 12
+ * to 20), where q = r/z at the end of the exploration.
+ *
+ * Parameters:
+ *   epsilon  share of the budget to explore with, in (0, 1); default 0.1
+ *   noise    printed  one plan per pull, so the arm's counter releases after each of its pulls. In the paper all N
+ *                     counters tick in every slot and share delta: the campaign's epsilon, which each arm may spend,
+ *                     is then delta/N
+ *            sound    one plan explores, another spends the rest. A slot shows one arm, so arms compose in parallel:
+ *                     the campaign's epsilon is delta. With mechanism batch the noise is one Lap(1/delta) per arm
+ *
+ * The remainder of the exploration budget is spent with the rest (in the paper it lapses). Unexplored arms are pulled
+ * only when no explored arm is affordable, the cheapest first. A step costs O(N).
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/recruits.h"
 
 static const char *const noise_words[] = {"printed", "sound", NULL};
@@ -18,7 +34,7 @@ struct dpf {
   uint64_t share_micro; /* epsilon B */
   bool by_pull;
   bool exploits;
-  uint32_t turn; /* of by_cost: whose turn it is next in the exploration */
+  uint32_t turn; /* index in by_cost of the next arm to explore */
 };
 
 static struct dpf *of(struct cv_policy *policy) {
@@ -58,8 +74,9 @@ static void explore_one(struct dpf *self, uint64_t left, struct cv_policy_step *
   cv_recruits_want(recruits, step, recruits->by_cost[self->turn++], 1);
 }
 
-/* A turn goes over the longest prefix of by_cost that can be paid, and the next over none that is longer: so the whole
- * prefix is taken as often as it fits, then the next shorter one of what is left, and so on. */
+/* The whole exploration as one plan. A turn covers the longest affordable prefix of by_cost, and later turns never
+ * cover a longer one. So the whole prefix is taken as often as it fits, then the next shorter one with the remainder,
+ * and so on. */
 static void explore_all(struct dpf *self, uint64_t left, struct cv_policy_step *step) {
   struct cv_recruits *recruits = &self->recruits;
   uint64_t sum = 0, turns = 0;
@@ -68,7 +85,7 @@ static void explore_all(struct dpf *self, uint64_t left, struct cv_policy_step *
     sum += cost_at(recruits, n++);
   }
   for (uint32_t j = n; j-- > 0; sum -= cost_at(recruits, j)) {
-    CV_REQUIRE(sum > 0); /* of what each costs at least something */
+    CV_REQUIRE(sum > 0); /* every cost is positive */
     turns += left / sum;
     left %= sum;
     recruits->times[j] = turns;
@@ -78,7 +95,7 @@ static void explore_all(struct dpf *self, uint64_t left, struct cv_policy_step *
   }
 }
 
-/* What is known of the arms, from here on. */
+/* Ends the exploration: fixes the densities q/c for the rest of the campaign. */
 static void settle(struct dpf *self) {
   self->exploits = true;
   for (uint32_t i = 0; i < self->recruits.arms; i++) {

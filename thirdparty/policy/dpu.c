@@ -1,10 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thirdparty/policy/dpu.h"
-
+/*
+ * DPU (Zhao et al. 2020, Algorithm 2): it pulls every arm once (lines 4 to 6); then, with t the pulls so far, the index
+ *
+ *   I = r/z + sqrt(2 ln t/z) + v/z,  v = (sqrt 8/delta) ln(4 t^4) (ln t + 1)   (Definition 4.1, gamma = t^-4; natural
+ *                                                                               logarithms; v = 0 for exact releases)
+ *
+ * fills the rest of the budget greedily by I/c (line 10), and the next arm is drawn with probability proportional to
+ * its count in that filling (line 11). Figure 3 of the paper: costs 2, 4, 5 and B = 200 without noise give densities
+ * 1.0412, .5456, .4765 and counts {94, 0, 0} after three pulls. The printed counts after five pulls, {1, 61, 0}, are
+ * wrong: they cost 246 with 185 left, and they contradict the printed densities (.7013, .6235, .5388).
+ *
+ * Parameters:
+ *   noise  printed  all N counters share delta: delta = N times the campaign's epsilon, which each arm spends
+ *          sound    a slot shows one arm: delta = the campaign's epsilon
+ *   pulls  arms drawn per plan, each at most as often as in the greedy filling; default 1, as in the paper. More pulls
+ *          make fewer plans, each of which third-party and broker store before any assignment
+ *
+ * Behind a privatizer r is converted back to scores, and the widths are divided by the privatizer's slope. A step costs
+ * O(N), plus at most O(N) for each further pull.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/recruits.h"
 
 static const char *const noise_words[] = {"printed", "sound", NULL};
@@ -15,7 +34,7 @@ static const struct cv_param_rule rules[] = {
 
 struct dpu {
   struct cv_recruits recruits;
-  uint64_t pulls; /* of a plan */
+  uint64_t pulls; /* per plan */
 };
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {

@@ -3,13 +3,12 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/grid.h"
 #include "thirdparty/policy/step.h"
 
 enum { STATE_VERSION = 1 };
-/* Of phases and plays, in a stored state: far more than there can be, and exact as a double. */
+/* Limit of phases and plays in a stored state: far above any campaign's, and exact as a double. */
 #define COUNT_END (UINT64_C(1) << 48)
 
 static struct cv_elimination *of(struct cv_policy *policy) {
@@ -79,6 +78,7 @@ void cv_elimination_apply(struct cv_policy *policy, const struct cv_release *rel
   arm->asked = 0;
 }
 
+/* True if every active arm has a release of the last plan. */
 static bool is_closed(const struct cv_elimination *self) {
   for (uint32_t i = 0; i < self->arms; i++) {
     if (self->arm[i].active && !self->arm[i].fresh) {
@@ -100,13 +100,14 @@ static void decide(struct cv_elimination *self, uint32_t i, enum cv_decision_kin
                                                            .reference = reference};
 }
 
-/* Drops what is worse than the best; who is left alone is settled. */
+/* Drops every arm whose interval lies below the best lower bound; settles the last arm left. */
 static void judge(struct cv_elimination *self, struct cv_policy_step *step) {
   double low = -(double)INFINITY;
   uint32_t left = 0, last = 0, before = self->active;
   for (uint32_t i = 0; i < self->arms; i++) {
     struct cv_runner *arm = &self->arm[i];
     if (arm->active) {
+      /* Again, as at the time of judgement: a radius may depend on phase and active arms. */
       arm->radius = self->rules->radius(self, arm);
       low = fmax(low, arm->mean - arm->radius);
     }
@@ -143,6 +144,7 @@ static void plan(struct cv_elimination *self, uint64_t number, struct cv_policy_
 enum cv_err cv_elimination_step(struct cv_policy *policy, uint64_t number, struct cv_policy_step *step) {
   struct cv_elimination *self = of(policy);
   CV_TRY(cv_policy_step_reserve(step, (size_t)self->arms + 1, self->arms));
+  /* A phase may take several plans; judge only after its last one. */
   if (is_closed(self) && self->left == 0) {
     judge(self, step);
     if (self->active == 1) {
@@ -162,7 +164,7 @@ void cv_elimination_standing(const struct cv_policy *policy, uint32_t i, struct 
   CV_REQUIRE(i < self->arms);
   const struct cv_runner *arm = &self->arm[i];
   *ret = (struct cv_standing){.arm = i, .rank_class = arm->active ? 1 : 2, .tokens = arm->plays};
-  /* A score of which nothing is known lies in [0,1]. */
+  /* Without a release: the interval [0,1]. */
   ret->mean = arm->tokens > 0 ? arm->mean : 0.5;
   ret->radius = arm->tokens > 0 ? arm->radius : 0.5;
 }
@@ -218,14 +220,14 @@ enum cv_err cv_elimination_load(struct cv_policy *policy, struct cv_reader *in) 
   return cv_reader_done(in) && self->active > 0 ? CV_OK : CV_ERR_DAMAGED;
 }
 
-enum cv_err cv_elimination_needs(const struct cv_spec *spec, const char *mechanism, const char *because,
+enum cv_err cv_elimination_needs(const struct cv_spec *spec, cv_traits_fn *has, const char *because,
                                  struct cv_why *why) {
-  if (strcmp(spec->mechanism.name, mechanism) != 0) {
-    return cv_fail(why, CV_ERR_INVALID, "policy %s %s: expected mechanism %s, not %s", spec->policy.name, because,
-                   mechanism, spec->mechanism.name);
+  if (!has(cv_traits_of(spec->mechanism.name))) {
+    return cv_fail(why, CV_ERR_INVALID, "policy %s %s; expected mechanism %s, not %s", spec->policy.name, because,
+                   cv_traits_list(has).text, spec->mechanism.name);
   }
-  if (strcmp(spec->privatizer.name, cv_local_name(CV_LOCAL_LAPLACE)) == 0) {
-    return cv_fail(why, CV_ERR_INVALID, "policy %s reads tokens between 0 and 1: expected another privatizer than %s",
+  if (!cv_local_is_bounded(cv_local_find(spec->privatizer.name))) {
+    return cv_fail(why, CV_ERR_INVALID, "policy %s needs tokens between 0 and 1; expected another privatizer than %s",
                    spec->policy.name, spec->privatizer.name);
   }
   return CV_OK;

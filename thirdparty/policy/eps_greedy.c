@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thirdparty/policy/eps_greedy.h"
-
+/*
+ * epsilon_t-greedy (Auer, Cesa-Bianchi and Fischer 2002) on noisy means, with costs charged as in Zhao et al. (2020,
+ * section 5.1). First it pulls every arm once. Then, in slot t, it pulls a random affordable arm with probability
+ * epsilon_t = min{1, 5N/(t d^2)}, else the affordable arm with the highest r/z, whatever its cost.
+ *
+ * Parameters:
+ *   gap  d, in [0, 1]. In Auer et al. a lower bound of the distance between the best arm and the next; in Zhao et al.
+ *        the mean of the densest arm (q/c) minus that of the least dense. 0, the default: the latter, with the present
+ *        noisy means, clipped to [0, 1]
+ *
+ * A step costs O(N).
+ */
 #include <math.h>
 #include <stdlib.h>
 
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/recruits.h"
 
 static const struct cv_param_rule rules[] = {{.key = "gap", .low = 0, .high = 1, .fallback = 0}};
@@ -59,7 +70,7 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_
   double gap = gap_of(self), t = (double)recruits->pulls + 1;
   struct cv_rng_seeded stream;
   cv_recruits_stream(recruits, plan, &stream);
-  /* Not divided: the gap may be 0. */
+  /* unit < 5N/(t gap^2), multiplied out: the gap may be 0. */
   if (cv_rng_unit(&stream.rng) * t * gap * gap < 5.0 * recruits->arms) {
     cv_recruits_want(recruits, step, cv_recruits_any(recruits, &stream.rng), 1);
     return CV_OK;

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The reference moves when a weight passes e^300, so that a sum of 4096 of them is finite. Below e^-700 doubles lose
- * digits and processors time. */
+/* The reference moves when a weight exceeds e^300, so that a sum of 4096 weights is finite. Weights below e^-700 count
+ * as 0: denormal doubles lose precision and are slow. */
 static const double HIGHEST = 300, LOWEST = -700;
-/* More than any run comes to: each choice adds 1 at most. */
+/* Limit of a stored exponent, above that of any run: each choice adds 1 at most. */
 static const double EXPONENT_END = 1e15;
 
 static void weigh(struct cv_exp3 *self, uint32_t arm, double exponent) {
@@ -17,7 +17,7 @@ static void weigh(struct cv_exp3 *self, uint32_t arm, double exponent) {
   self->weight[arm] = relative < LOWEST ? 0 : exp(relative);
 }
 
-/* From an arm on, whose weight has changed. */
+/* Updates the prefix sums from `arm` on, whose weight has changed. */
 static void add_up(struct cv_exp3 *self, uint32_t arm) {
   double sum = arm == 0 ? 0 : self->sum[arm - 1];
   for (; arm < self->arms; arm++) {
@@ -62,8 +62,8 @@ double cv_exp3_probability(const struct cv_exp3 *self, uint32_t arm) {
   return (1 - self->gamma) * self->weight[arm] / self->total + self->share;
 }
 
-/* The arm in whose weight `at` lies, of those laid end to end. One that leads is tried first, which the processor
- * foretells; the others go by four without a branch, since which it is cannot be foretold. */
+/* The arm whose interval of the prefix sums contains `at`. A leading arm is tried first, a branch that the processor
+ * predicts well; the others are searched four at a time without branches, since their order is unpredictable. */
 static uint32_t arm_at(const struct cv_exp3 *self, double at) {
   const uint32_t last = self->arms - 1, guess = self->heaviest;
   const double *sum = self->sum;
@@ -87,7 +87,7 @@ uint32_t cv_exp3_draw(const struct cv_exp3 *self, struct cv_rng *rng) {
   double at = cv_rng_unit(rng), left = (at - self->gamma) * self->stretch * self->total;
   if (at < self->gamma) {
     uint32_t arm = (uint32_t)(at / self->gamma * self->arms);
-    /* Rounding may lead just past the end. */
+    /* Rounding may give an index just past the end. */
     return arm < self->arms ? arm : self->arms - 1;
   }
   return arm_at(self, left);
@@ -126,7 +126,7 @@ enum cv_err cv_exp3_load(struct cv_exp3 *self, struct cv_reader *in) {
     self->exponent[i] = exponent;
     highest = fmax(highest, exponent);
   }
-  /* As it was left: at an exponent that was the highest then, with none further above it than it may be. */
+  /* A saved reference was the highest exponent once, and no exponent exceeds it by more than HIGHEST. */
   if (in->failed || !(reference >= 0 && reference <= highest && highest - reference <= HIGHEST)) {
     return CV_ERR_DAMAGED;
   }

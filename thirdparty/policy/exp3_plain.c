@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thirdparty/policy/adversarial.h"
+#include "thirdparty/policy/classes.h"
 
 static const struct cv_param_rule rules[] = {CV_GAMMA_RULE, CV_PULLS_RULE};
 

@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thirdparty/policy/gap.h"
-
+/*
+ * GAP, graph-based arm elimination with differential privacy (Lu, Wang, Qiu and Zhang 2022, Algorithm 1), and GAPU,
+ * their variant whose independent set ignores the means.
+ *
+ * A phase chooses a maximal independent set of the graph of the active arms: GAP repeatedly takes the remaining arm
+ * with the highest noisy mean (lines 26 to 32; at random in the first phase and among equals), GAPU a random remaining
+ * arm. The phase plays each arm of the set `plays` times (phases.h), which shows every active arm at least as often.
+ * Then it drops an arm whose mean is more than two radii below the best (line 23). Means are over the phase alone. The
+ * broker refuses a phase that exceeds the token limit, which ends the campaign before any assignment of that phase.
+ *
+ * Parameters:
+ *   delta             error probability, below 1; 0, the default, means one over the token limit (as in the paper)
+ *   noise    sound    the mean of an arm shown o times has Laplace noise of scale 1/(epsilon o), the mechanism's noise
+ *            printed  scale 1/(epsilon plays), o >= plays, as in line 21: the policy adds the missing noise from its
+ *                     own randomness. A Laplace variable of scale a, plus with probability 1 - (a/b)^2 one of scale b,
+ *                     is one of scale b. This adds no privacy, since the release has left the broker.
+ *
+ * Needs mechanism batch. A step costs O(K log K) and the edges.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/rng.h"
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/phases.h"
 
 static const char *const noise_words[] = {"sound", "printed", NULL};
@@ -17,7 +35,7 @@ static const struct cv_param_rule rules[] = {
 
 struct candidate {
   double mean;
-  uint64_t draw; /* orders equals */
+  uint64_t draw; /* random order among equal means */
   uint32_t arm;
 };
 
@@ -25,11 +43,11 @@ struct gap {
   struct cv_elimination base;
   bool by_mean;
   struct candidate *candidate; /* room for each arm */
-  bool *shown;                 /* of each arm */
+  bool *shown;                 /* per arm: a neighbour is in the set */
 };
 
 static double radius(const struct cv_elimination *self, const struct cv_runner *arm) {
-  return cv_phase_radius(self, cv_phase_plays(self));
+  return cv_phases_radius(self, cv_phases_plays(self));
 }
 
 static int compare(const void *a, const void *b) {
@@ -40,7 +58,7 @@ static int compare(const void *a, const void *b) {
   return x->draw != y->draw ? (x->draw < y->draw ? -1 : 1) : (x->arm > y->arm) - (x->arm < y->arm);
 }
 
-/* The arms in the running, in the order in which the set takes them. */
+/* Sorts the active arms in the order in which the set takes them; returns their number. */
 static uint32_t line_up(struct gap *self, uint64_t number) {
   struct cv_rng_seeded seeded;
   uint32_t n = 0;
@@ -59,7 +77,7 @@ static uint32_t line_up(struct gap *self, uint64_t number) {
 
 static void ask(struct cv_elimination *base, uint64_t number) {
   struct gap *self = (struct gap *)base;
-  uint32_t plays = cv_phase_plays_asked(cv_phase_plays(base));
+  uint32_t plays = cv_phases_plays_asked(cv_phases_plays(base));
   uint32_t n = line_up(self, number);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t arm = self->candidate[i].arm;
@@ -73,9 +91,9 @@ static void ask(struct cv_elimination *base, uint64_t number) {
   }
 }
 
-/* From Lap(1/(epsilon o)) to Lap(1/(epsilon plays)), in tokens' means. */
+/* The noise that raises Lap(1/(epsilon o)) to Lap(1/(epsilon plays)), in mean tokens. */
 static double blur_as_printed(const struct cv_elimination *self, const struct cv_release *release) {
-  double plays = cv_phase_plays(self), rest = plays / (double)release->tokens;
+  double plays = cv_phases_plays(self), rest = plays / (double)release->tokens;
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, self->seed, CV_RNG_POLICY, release->plan, (uint64_t)release->arm + 1);
   if (cv_rng_unit(&seeded.rng) < rest * rest) {
@@ -121,7 +139,7 @@ static enum cv_err create_gapu(const struct cv_spec *spec, uint64_t seed, struct
 }
 
 static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
-  return cv_elimination_needs(spec, "batch", "takes the mean of one phase with one noise", why);
+  return cv_elimination_needs(spec, cv_traits_fresh_sums, "needs the mean of one phase with one noise", why);
 }
 
 const struct cv_policy_class cv_policy_gap = {

@@ -26,7 +26,7 @@ double cv_kl_upper(double p, double bound) {
   double q = fmin(p + sqrt(bound / 2), 1 - rest * exp((p * log(p) - bound) / rest));
   for (int i = 0; i < 64 && q < 1 && q > p; i++) {
     double away = q - p;
-    /* The logarithms of d by what q is away from p, exact where it is near; not where 1 - q is next to nothing. */
+    /* Compute the logarithms of d from q - p, which is exact near p; near q = 1 the plain logarithm is exact. */
     double less = away < rest / 2 ? log1p(-away / rest) : log((1 - q) / rest);
     double excess = -p * log1p(away / p) - rest * less - bound;
     double step = excess * q * (1 - q) / away;

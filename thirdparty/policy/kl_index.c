@@ -6,7 +6,7 @@
 
 #include "thirdparty/policy/kl.h"
 
-/* What rounding may do to an index in mean tokens, with a wide margin: cv_kl_upper() is good to about 1e-14. */
+/* Bound of the rounding error of an index in mean tokens, with a wide margin: cv_kl_upper() is correct to 1e-14. */
 static const double ROUNDING = 1e-11;
 
 enum cv_err cv_kl_index_init(cv_kl_bonus_fn *bonus, bool of_time, bool clipped, uint32_t arms,
@@ -23,13 +23,13 @@ void cv_kl_index_fini(struct cv_kl_index *self) {
   free(self->known);
 }
 
-/* d q/d f; where q is still the mean it may go anywhere. */
+/* d q/d f; infinite at q = mean. */
 static double rate_of(double mean, double q, double n) {
   return q == mean ? (double)INFINITY : q * (1 - q) / (fabs(q - mean) * n);
 }
 
 static void compute(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double f) {
-  const struct cv_arm_sum *arm = &arms->arm[i];
+  const struct cv_arms_sum *arm = &arms->arm[i];
   double mean = cv_arms_mean(arms, i), n = (double)arm->tokens, slope = arm->feedback.slope;
   double q = slope > 0 ? cv_kl_upper(mean, f / n) : cv_kl_lower(mean, f / n);
   double index = (q - arm->feedback.offset) / slope;
@@ -40,17 +40,17 @@ static void compute(struct cv_kl_index *self, const struct cv_arms *arms, uint32
                                         .rate = rate_of(mean, q, n) / fabs(slope)};
 }
 
-/* Nothing of the arm has changed but f, which has not fallen. */
-static bool holds(const struct cv_kl_known *known, const struct cv_arm_sum *arm, double f) {
+/* True if the cached value still gives bounds: the arm's sums are unchanged, and f has not decreased. */
+static bool holds(const struct cv_kl_known *known, const struct cv_arms_sum *arm, double f) {
   return known->tokens == arm->tokens && known->sum == arm->sum && f >= known->f;
 }
 
-/* f at the present time, where it depends on nothing else. */
+/* The common f of all arms if it depends on time only, else 0. */
 static double shared_bonus(const struct cv_kl_index *self, const struct cv_arms *arms) {
   return self->of_time ? self->bonus(arms, 0) : 0;
 }
 
-/* The f that goes with what is known of an arm: for an f of N alone that of old, as long as N is. */
+/* The present f of an arm. An f that depends on N only is reused while N is unchanged. */
 static double bonus_of(const struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double shared) {
   const struct cv_kl_known *known = &self->known[i];
   if (self->of_time) {
@@ -59,6 +59,7 @@ static double bonus_of(const struct cv_kl_index *self, const struct cv_arms *arm
   return known->tokens == arms->arm[i].tokens ? known->f : self->bonus(arms, i);
 }
 
+/* The exact index, from the cache if nothing has changed. */
 static double exact(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double shared) {
   const struct cv_kl_known *known = &self->known[i];
   double f = bonus_of(self, arms, i, shared);
@@ -68,7 +69,7 @@ static double exact(struct cv_kl_index *self, const struct cv_arms *arms, uint32
   return known->index;
 }
 
-/* At least the index, of an arm of which something is known that holds. */
+/* An upper bound of the index of an arm whose cached value holds: the tangent at the cached f, plus rounding. */
 static double upper(const struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double shared) {
   const struct cv_kl_known *known = &self->known[i];
   double rise = bonus_of(self, arms, i, shared) - known->f;
@@ -82,7 +83,8 @@ double cv_kl_index_of(struct cv_kl_index *self, const struct cv_arms *arms, uint
   return exact(self, arms, arm, shared_bonus(self, arms));
 }
 
-/* The arm of the highest upper bound, whose index is then computed unless it is above all other bounds as it is. */
+/* Sets *ret_top to the arm with the highest upper bound. True if its cached index, a lower bound, already exceeds all
+ * other upper bounds. */
 static bool is_clear(struct cv_kl_index *self, const struct cv_arms *arms, double shared, uint32_t *ret_top) {
   double first = -(double)INFINITY, second = first;
   uint32_t top = 0;
@@ -110,6 +112,7 @@ bool cv_kl_index_best(struct cv_kl_index *self, const struct cv_arms *arms, uint
     *ret_arm = top;
     return true;
   }
+  /* Compute exact indices only of the arms whose upper bound reaches the best index so far. */
   double best = exact(self, arms, top, shared);
   const uint32_t first = top;
   uint32_t ties = 1;

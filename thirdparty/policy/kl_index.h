@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * KL indices of bandit arms, computed where it matters. The index of arm a is g_a^-1(q), q the furthest with
- * N_a d(mean token, q) <= f (corrupt.h). As a function of f it grows and is concave, so the last value of an arm that
- * has not been pulled since is a lower bound, and the tangent at it an upper one: an arm whose upper bound is below
- * another's index need not be looked at. With f = ln t + ... tangents stay tight for very long.
+ * KL indices of bandit arms, computed only if needed. The index of arm a is g_a^-1(q), q the furthest with
+ * N_a d(mean token, q) <= f (corrupt.h). It is an increasing, concave function of f. So the cached index of an arm that
+ * was not pulled since is a lower bound, and the tangent at the cached f is an upper bound: an arm whose upper bound is
+ * below another's index needs no computation. With f = ln t + ... tangents stay tight for very long.
  *
- * An index that is looked at is computed afresh from the arm's sums and f alone; what is remembered never changes a
- * value, nor which arm is the best.
+ * Each computed index depends only on the arm's sums and f; the cache changes neither an index nor the best arm.
  */
 #ifndef CV_THIRDPARTY_KL_INDEX_H
 #define CV_THIRDPARTY_KL_INDEX_H
@@ -18,7 +17,7 @@ typedef double cv_kl_bonus_fn(const struct cv_arms *arms, uint32_t arm);
 
 /* The last value of an arm and what it was computed from. */
 struct cv_kl_known {
-  uint64_t tokens; /* 0: none yet */
+  uint64_t tokens; /* 0: no value yet */
   int64_t sum;
   double f, index;
   double rate; /* d index/d f */
@@ -31,14 +30,14 @@ struct cv_kl_index {
   struct cv_kl_known *known;
 };
 
-/* Nothing known of any arm yet. CV_ERR_NOMEM. */
+/* Sets up an empty cache. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_kl_index_init(cv_kl_bonus_fn *bonus, bool of_time, bool clipped, uint32_t arms,
                                          struct cv_kl_index *ret);
 void cv_kl_index_fini(struct cv_kl_index *self);
 
-/* The index of an arm that has been pulled. */
+/* The index of a pulled arm. */
 double cv_kl_index_of(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t arm);
-/* True if one arm's index is higher than all others'; false if some tie. All have been pulled. */
+/* Sets *ret_arm to an arm with the highest index; false if several arms tie. All arms must have been pulled. */
 bool cv_kl_index_best(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t *ret_arm);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/corrupt.h"
 
 static double bonus(const struct cv_arms *arms, uint32_t arm) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/corrupt.h"
 
 static double bonus(const struct cv_arms *arms, uint32_t arm) {
   double t = log((double)arms->pulls);
-  /* ln ln t is below 0 until t = e; f is made to start at 0. */
+  /* ln ln t is negative for t < e: clip f at 0. */
   return t <= 0 ? 0 : fmax(0, t + 3 * log(t));
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "thirdparty/policy/step.h"
 
 void cv_policy_step_fini(struct cv_policy_step *step) {
@@ -17,23 +18,8 @@ void cv_policy_step_fini(struct cv_policy_step *step) {
 }
 
 enum cv_err cv_policy_step_reserve(struct cv_policy_step *step, size_t decisions, size_t wants) {
-  if (step->decisions_cap < decisions) {
-    struct cv_decision *grown = reallocarray(step->decision, decisions, sizeof(*grown));
-    if (grown == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    step->decision = grown;
-    step->decisions_cap = decisions;
-  }
-  if (step->wants_cap < wants) {
-    struct cv_want *grown = reallocarray(step->want, wants, sizeof(*grown));
-    if (grown == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    step->want = grown;
-    step->wants_cap = wants;
-  }
-  return CV_OK;
+  CV_TRY(CV_ARRAY_ROOM(step->decision, decisions, step->decisions_cap));
+  return CV_ARRAY_ROOM(step->want, wants, step->wants_cap);
 }
 
 enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why) {
@@ -54,9 +40,10 @@ enum cv_err cv_policy_fits(const struct cv_spec *spec, struct cv_why *why) {
   const struct cv_policy_class *class = cv_policy_find(spec->policy.name);
   CV_REQUIRE(class != NULL);
   if (class->tell != NULL) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "policy %s must be told the truth, which only a simulation in one process can; expected another",
-                   class->name);
+    return cv_fail(
+        why, CV_ERR_INVALID,
+        "policy %s needs the true means, which only a simulation in one process has; expected another policy",
+        class->name);
   }
   return cv_policy_fits_told(spec, why);
 }
@@ -67,7 +54,7 @@ enum cv_err cv_policy_fits_told(const struct cv_spec *spec, struct cv_why *why) 
   if ((spec->cost_micro != NULL) != (class->kind == CV_POLICY_RECRUITMENT)) {
     return cv_fail(why, CV_ERR_INVALID,
                    class->kind == CV_POLICY_RECRUITMENT ? "policy %s needs workers with costs and a budget"
-                                                        : "policy %s recruits nobody; expected no costs and no budget",
+                                                        : "policy %s hires no workers; expected no costs and no budget",
                    class->name);
   }
   if (spec->edges > 0 && class->kind != CV_POLICY_GRAPH) {

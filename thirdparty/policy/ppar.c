@@ -1,18 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thirdparty/policy/ppar.h"
-
+/*
+ * PPAR, adaptive ranking (Chen, Yu, Li, Zou, Liang and Cheng, "PPAR: A Privacy-Preserving Adaptive Ranking Algorithm
+ * for Multi-Armed-Bandit Crowdsourcing", 2022, Algorithm 1), as printed and in a sound variant.
+ *
+ * State: active set S, class l, settled set C_l within S, removed arms C_{l+1}. A round collects tokens_per_round
+ * tokens of every arm to pull; then it settles arms of S in class l or removes them to class l+1. When all of S is
+ * settled, S becomes C_{l+1}. The campaign ends when S is empty. A settled arm never moves again.
+ *
+ * Parameters:
+ *   alpha             rank span, >= 0; 0 ranks fully (does not end if arms tie)
+ *   delta             error probability, in (0,1); default 0.1
+ *   tokens_per_round  default 6000 (the paper's)
+ *   radius   printed  settle at mean >= m - alpha + r, remove at mean < m - alpha - r, m = best mean of S,
+ *                     r = 2 sqrt(ln(4K/delta)/(2T)) (Algorithm 1, lines 28 and 31)
+ *            proof    the same with r = 2 sqrt(2 ln(4K/delta)/T), which the proof of Lemma 5.3 requires
+ *            sound    by intervals mean +- a, a = sqrt(ln(4K n(n+1)/delta)/(2T)) + q/T with q the noise's quantile at
+ *                     delta/(2K n(n+1)), n = releases of the arm: settle at low >= (highest high of the others) -
+ *                     alpha, remove at high < (highest low) - alpha. The probability of any error is at most delta.
+ *   settled  hold     pull the unsettled arms and the arm with the highest upper bound (printed, proof: the leader)
+ *            pull     continue to pull all of S (paper)
+ *
+ * Behind a privatizer with mean token offset + slope x (common/base/local.h) the mean token is converted back to x, and
+ * the radius is divided by |slope|. Laplace noise in tokens widens the radius by its tail at delta/(2K n(n+1)).
+ *
+ * With printed and proof the leader is settled as soon as every other arm of S is settled or removed, and a new class
+ * starts with a round of pulls (paper, lines 8 to 20). With sound the policy first tries to decide a new class with the
+ * present releases, since the intervals hold at all times; an arm that moves down several classes in one step is
+ * reported once, with the last comparison. A single arm is settled at once. The policy decides nothing before every arm
+ * of S has a release.
+ *
+ * A step costs O(K log K), however many classes it opens.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/grid.h"
 #include "common/base/local.h"
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/step.h"
 #include "thirdparty/policy/tail.h"
 
 enum radius { RADIUS_PRINTED, RADIUS_PROOF, RADIUS_SOUND };
 enum { STATE_VERSION = 1 };
-/* Of one arm, in a stored state: far more than there can be, and its square is a finite double. */
+/* Limit of releases per arm in a stored state: more than any campaign has, and its square is a finite double. */
 #define RELEASES_END (UINT64_C(1) << 48)
 static const uint32_t NOBODY = UINT32_MAX;
 static const double INFINITE = (double)INFINITY;
@@ -22,7 +53,7 @@ static const char *const settled_words[] = {"pull", "hold", NULL};
 
 static const struct cv_param_rule rules[] = {
     {.key = "alpha", .low = 0, .high = (double)INFINITY, .fallback = (double)NAN},
-    /* The lower end keeps the confidence of a single release away from underflow. */
+    /* The lower end prevents underflow of delta/(2K n(n+1)). */
     {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
     {.key = "tokens_per_round", .low = 1, .high = UINT32_MAX, .whole = true, .fallback = 6000},
     {.key = "radius", .choices = radius_words, .fallback_text = "sound"},
@@ -34,10 +65,10 @@ struct arm {
   double mean, radius;
   uint32_t rank_class; /* settled there; 0 = undecided */
   bool below;          /* undecided and removed from the present class */
-  uint32_t removal;    /* 1 + index of its removal in the step that is being made */
+  uint32_t removal;    /* 1 + index of its removal among the decisions of the present step; 0 = none */
 };
 
-/* The last radius: the arms of a round have mostly equal counts and noise, on which alone it depends. */
+/* Cache of the last radius, which depends only on counts and noise: those of a round's arms are mostly equal. */
 struct known_radius {
   uint64_t releases, tokens;
   struct cv_noise noise;
@@ -55,13 +86,13 @@ struct ppar {
   struct known_radius known;
   uint32_t rank_class; /* l */
   uint32_t arms;       /* K */
-  /* Scratch of fall(): arms by their upper bounds, and the highest lower bound from each place on. */
+  /* Scratch of fall(): arms sorted by upper bound, and the highest lower bound from each index on. */
   uint32_t *order;
   double *low;
   struct arm arm[];
 };
 
-/* What a pass compares with, over S. */
+/* The bounds over S that a pass compares arms with. */
 struct bounds {
   uint32_t active, undecided;
   bool all_known;         /* every arm of S has a release */
@@ -123,7 +154,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   return CV_OK;
 }
 
-/* Of the mean token. What a privatizer adds to tokens widens the printed radii, too; the mechanism's noise does not. */
+/* The radius of the mean token. A privatizer's noise widens all radii, the mechanism's noise only the sound one. */
 static double radius_of(const struct ppar *self, const struct arm *arm, const struct cv_noise *noise, double scale) {
   static const struct cv_noise silence = {0};
   double k = self->arms, t = (double)arm->tokens, n = (double)arm->releases;
@@ -149,7 +180,7 @@ static bool is_known(const struct known_radius *known, const struct arm *arm, co
   return same;
 }
 
-/* `scale` is the campaign's: the same each time. */
+/* `scale` is constant in a campaign, so the cache does not compare it. */
 static double remembered_radius(struct ppar *self, const struct arm *arm, const struct cv_noise *noise, double scale) {
   if (!is_known(&self->known, arm, noise)) {
     self->known = (struct known_radius){.releases = arm->releases,
@@ -172,7 +203,7 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   arm->radius = remembered_radius(self, arm, &release->noise, feedback.scale) / fabs(feedback.slope);
 }
 
-/* fmax() would be a call. */
+/* Inline, unlike fmax(). */
 static double larger(double a, double b) {
   return a > b ? a : b;
 }
@@ -204,7 +235,8 @@ static struct bounds bounds_of(const struct ppar *self) {
   return b;
 }
 
-/* The step has room for one removal and one settlement of every arm. */
+/* Records a decision; a further removal of the same arm in one step replaces the first. The step has room for one
+ * removal and one settlement of every arm. */
 static void decide(struct ppar *self, uint32_t i, enum cv_decision_kind kind, double reference,
                    struct cv_policy_step *step) {
   struct arm *arm = &self->arm[i];
@@ -250,7 +282,7 @@ static void decide_by_leader(struct ppar *self, uint32_t i, const struct bounds 
   }
 }
 
-/* One look at S. Everything is compared with S as it was before; returns how many of S are left undecided. */
+/* Decides the arms of S once, with the bounds of S before the pass. Returns the number of arms left undecided. */
 static uint32_t pass(struct ppar *self, struct cv_policy_step *step) {
   struct bounds b = bounds_of(self);
   if (!b.all_known) {
@@ -278,7 +310,7 @@ static uint32_t pass(struct ppar *self, struct cv_policy_step *step) {
   return left;
 }
 
-/* S <- C_{l+1}; returns how many that are. */
+/* S <- C_{l+1}; returns the size of the new S. */
 static uint32_t open_class(struct ppar *self) {
   uint32_t active = 0;
   self->rank_class++;
@@ -289,7 +321,7 @@ static uint32_t open_class(struct ppar *self) {
   return active;
 }
 
-/* ---- one class after the other, of what is known ---- */
+/* ---- several classes in one step, without new releases ---- */
 
 static double high_of(const struct ppar *self, uint32_t i) {
   return self->arm[i].mean + self->arm[i].radius;
@@ -306,7 +338,7 @@ static int by_number(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-/* S, all of it undecided, in order; returns how many that are. */
+/* Sorts S, all of it undecided, by upper bound, and sets the suffix maxima of lower bounds. Returns the size of S. */
 static uint32_t line_up(struct ppar *self) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < self->arms; i++) {
@@ -322,7 +354,7 @@ static uint32_t line_up(struct ppar *self) {
   return n;
 }
 
-/* With S the order from `from` on: where those begin who are removed from it. */
+/* With S = order[from ..]: the index of the first arm that is removed from it. */
 static uint32_t class_end(const struct ppar *self, uint32_t from, uint32_t n) {
   uint32_t end = from + 1;
   while (end < n && high_of(self, self->order[end]) >= self->low[from] - self->alpha) {
@@ -331,7 +363,7 @@ static uint32_t class_end(const struct ppar *self, uint32_t from, uint32_t n) {
   return end;
 }
 
-/* Settles whom it can of a class, by number as pass() does; returns how many are left. */
+/* Settles arms of one class where possible, in order of number like pass(). Returns the number of arms left. */
 static uint32_t settle_class(struct ppar *self, uint32_t from, uint32_t end, uint32_t n, struct cv_policy_step *step) {
   uint32_t top = self->order[from], left = 0;
   double high = high_of(self, top), next_high = from + 1 < n ? high_of(self, self->order[from + 1]) : -INFINITE;
@@ -355,9 +387,9 @@ static void remove_all(struct ppar *self, uint32_t from, uint32_t end, double re
 }
 
 /*
- * What pass() and open_class() do in turn, in O(K log K) however many classes that opens: who is removed from S is a
- * tail of S by upper bounds, and only the last class that an arm is removed from is told. S is undecided, known, and
- * was removed from the class before in this very step. True at the end of all.
+ * Equivalent to alternating pass() and open_class(), but O(K log K) for any number of classes: the arms removed from S
+ * are a suffix of S sorted by upper bound, and only the last removal of an arm is reported. Requires that every arm of
+ * S is undecided, has a release and was removed from the previous class in this step. True if every arm is settled.
  */
 static bool fall(struct ppar *self, struct cv_policy_step *step) {
   uint32_t n = line_up(self), from = 0, end = class_end(self, from, n);
@@ -396,11 +428,13 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct c
     self->arm[i].removal = 0;
   }
   bool has_passed = false;
+  /* A pass that decides all of S opens the next class. The printed rules then collect new tokens first; the sound rule
+   * goes on, from its second class with fall(). */
   while (pass(self, step) == 0) {
     uint32_t active = open_class(self);
     if (active == 0) {
       step->done = true;
-      /* So that a further step after the end finds the same state. */
+      /* Undo open_class(), so that a further step after the end finds the same state. */
       self->rank_class--;
       return CV_OK;
     }
@@ -424,7 +458,7 @@ static void standing(const struct cv_policy *policy, uint32_t i, struct cv_stand
   CV_REQUIRE(i < self->arms);
   const struct arm *arm = &self->arm[i];
   *ret = (struct cv_standing){.arm = i, .rank_class = arm->rank_class, .tokens = arm->tokens};
-  /* A score of which nothing is known lies in [0,1]. */
+  /* Without a release: the interval [0,1]. */
   ret->mean = arm->releases > 0 ? arm->mean : 0.5;
   ret->radius = arm->releases > 0 ? arm->radius : 0.5;
 }

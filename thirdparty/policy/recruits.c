@@ -3,20 +3,20 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/mechanisms.h"
 #include "common/base/rng.h"
 #include "thirdparty/policy/step.h"
 #include "thirdparty/policy/tail.h"
 
 enum { STATE_VERSION = 1 };
-/* Of one arm, in a stored state: far more than any budget buys of it. */
+/* Limit of pulls per arm in a stored state: more than any budget pays for. */
 #define PULLS_END (UINT64_C(1) << 48)
-/* What a broker takes of one arm in one plan. */
+/* The largest want of one arm that a broker accepts in a plan. */
 enum { WANT_MAX = 1 << 24 };
 static const uint32_t NOBODY = UINT32_MAX;
-static const double DOUBT = .05; /* of the radius that is shown */
+static const double DOUBT = .05; /* error probability of the displayed radius */
 
 static const struct cv_recruits *seen(const struct cv_policy *policy) {
   return (const struct cv_recruits *)policy;
@@ -26,7 +26,7 @@ static struct cv_recruits *of(struct cv_policy *policy) {
   return (struct cv_recruits *)policy;
 }
 
-/* The money that is left. It stops at 0: what a broker paid beyond the budget was not our plan. */
+/* The money left, at least 0: an untrusted broker may report more pulls than the plans asked for. */
 static uint64_t left_of(const struct cv_recruits *self) {
   uint64_t left = self->budget_micro;
   for (uint32_t i = 0; i < self->arms; i++) {
@@ -63,8 +63,8 @@ enum cv_err cv_recruits_init(struct cv_recruits *self, const struct cv_policy_cl
   self->seed = seed;
   self->budget_micro = self->left_micro = spec->budget_micro;
   self->tokens = spec->tokens;
-  self->epsilon_micro = strcmp(spec->mechanism.name, "none") == 0 ? 0 : spec->epsilon_micro;
-  self->is_fresh = strcmp(spec->mechanism.name, "batch") == 0;
+  self->epsilon_micro = cv_spec_has_noise(spec) ? spec->epsilon_micro : 0;
+  self->is_fresh = cv_traits_of(spec->mechanism.name)->sums == CV_SUMS_ITEM;
   self->arms = self->strangers = spec->arms;
   if (spec->cost_micro == NULL || cv_local_init(&spec->privatizer, spec->arms, &self->local, NULL) != CV_OK) {
     return CV_ERR_INVALID;
@@ -108,29 +108,37 @@ void cv_recruits_destroy(struct cv_policy *policy) {
 }
 
 enum cv_err cv_recruits_fits(const struct cv_spec *spec, struct cv_why *why) {
-  if (strcmp(spec->mechanism.name, "doubling") == 0) {
+  if (cv_traits_repeats(cv_traits_of(spec->mechanism.name))) {
     return cv_fail(why, CV_ERR_INVALID,
-                   "policy %s must learn of every plan what it brought; expected another mechanism than doubling",
-                   spec->policy.name);
+                   "policy %s needs a new release for every plan; expected another mechanism than %s",
+                   spec->policy.name, cv_traits_list(cv_traits_repeats).text);
   }
   return CV_OK;
+}
+
+/* True for counters whose noise grows with log2 z only, without a horizon: the index bounds exactly this noise. */
+static bool is_unbounded_counter(const struct cv_traits *traits) {
+  return traits->sums == CV_SUMS_ALL && traits->noise == CV_NOISE_POLYLOG && traits->private == CV_PRIVATE_ALWAYS;
+}
+
+static bool suits_index(const struct cv_traits *traits) {
+  return is_unbounded_counter(traits) || cv_traits_exact_sums(traits);
 }
 
 enum cv_err cv_recruits_fits_index(const struct cv_spec *spec, struct cv_why *why) {
-  if (strcmp(spec->mechanism.name, "hybrid") != 0 && strcmp(spec->mechanism.name, "none") != 0) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "policy %s bounds the noise of mechanism hybrid; expected hybrid or none, not %s", spec->policy.name,
+  if (!suits_index(cv_traits_of(spec->mechanism.name))) {
+    return cv_fail(why, CV_ERR_INVALID, "policy %s bounds the noise of mechanism %s; expected %s, not %s",
+                   spec->policy.name, cv_traits_list(is_unbounded_counter).text, cv_traits_list(suits_index).text,
                    spec->mechanism.name);
   }
-  if (strcmp(spec->privatizer.name, "laplace") == 0) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "policy %s needs tokens between 0 and 1; expected another privatizer than laplace",
-                   spec->policy.name);
+  if (!cv_local_is_bounded(cv_local_find(spec->privatizer.name))) {
+    return cv_fail(why, CV_ERR_INVALID, "policy %s needs tokens between 0 and 1; expected another privatizer than %s",
+                   spec->policy.name, spec->privatizer.name);
   }
   return CV_OK;
 }
 
-/* How many arms, of by_cost, this much money buys one token of. */
+/* The number of arms, a prefix of by_cost, whose cost is at most `micro`. */
 static uint32_t affordable(const struct cv_recruits *self, uint64_t micro) {
   uint32_t low = 0, high = self->arms;
   while (low < high) {
@@ -176,6 +184,7 @@ void cv_recruits_fill(struct cv_recruits *self, const double *density, uint64_t 
     self->densest[j] = best;
   }
   self->picks = 0;
+  /* densest[j] is the densest arm among the cheapest j + 1, so after each pick only the affordable prefix shrinks. */
   while (n > 0 && self->densest[n - 1] != NOBODY) {
     uint32_t i = self->densest[n - 1];
     uint64_t cost = self->arm[i].cost_micro;
@@ -202,7 +211,7 @@ void cv_recruits_want_drawn(struct cv_recruits *self, uint64_t plan, uint64_t n,
   struct cv_rng_seeded stream;
   cv_recruits_stream(self, plan, &stream);
   uint64_t left = 0, *times = self->times;
-  uint32_t *drawn = self->densest; /* scratch that is free once the picks are made */
+  uint32_t *drawn = self->densest; /* cv_recruits_fill() no longer needs this scratch array */
   for (uint32_t j = 0; j < self->picks; j++) {
     left += times[j];
     drawn[j] = 0;
@@ -259,7 +268,7 @@ bool cv_recruits_want_first(struct cv_recruits *self, struct cv_policy_step *ste
   return step->wants > 0;
 }
 
-/* The mean of the scores behind the tokens, and how far from it the true one may be. */
+/* Updates the mean score of an arm and the radius of its true mean. */
 static void estimate(const struct cv_recruits *self, struct cv_recruit *arm, uint32_t i, const struct cv_noise *noise) {
   struct cv_feedback feedback = cv_local_feedback(&self->local, i);
   double z = (double)arm->pulls;
@@ -273,7 +282,7 @@ void cv_recruits_apply(struct cv_policy *policy, const struct cv_release *releas
   CV_REQUIRE(release->arm < self->arms && release->tokens > 0);
   struct cv_recruit *arm = &self->arm[release->arm];
   uint64_t before = arm->pulls, now = self->is_fresh ? before + release->tokens : release->tokens;
-  /* Pulls only grow, and stay below their end, whatever a broker says. */
+  /* A broker is untrusted: pulls never decrease and stay below PULLS_END. */
   now = now < before ? before : now;
   arm->pulls = now < PULLS_END ? now : PULLS_END - 1;
   arm->sum = (int64_t)((self->is_fresh ? (uint64_t)arm->sum : 0) + (uint64_t)release->noisy_sum);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room in a step, for the policies. */
+/* Allocation of a step's arrays, for the policies. */
 #ifndef CV_THIRDPARTY_STEP_H
 #define CV_THIRDPARTY_STEP_H
 

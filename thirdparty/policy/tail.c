@@ -45,9 +45,9 @@ static double quantile_of(struct moments m, double g) {
     return -m.b * log(g);
   }
   /*
-   * With x = lambda b, a = v/b^2 and 1 + s = 1/(1 - x^2) the derivative vanishes where 2 s - ln(1 + s) = ln(2/g)/a: a
-   * convex, increasing function of s that is above its target at s = target, so Newton's steps fall to the root. Any s
-   * > 0 gives a valid bound, so an early stop costs width and never soundness.
+   * With x = lambda b, a = v/b^2 and 1 + s = 1/(1 - x^2) the derivative is 0 where 2 s - ln(1 + s) = ln(2/g)/a. The
+   * left side is convex and increasing in s and exceeds the right at s = target, so Newton's steps fall to the root.
+   * Any s > 0 gives a valid bound: an early stop only widens the bound.
    */
   double a = m.v / (m.b * m.b), c = log(2 / g), target = c / a, s = target;
   for (int i = 0; i < 60; i++) {

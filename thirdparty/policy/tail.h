@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the noise of a release can do, from its groups: its tail. Everything is in units of D/epsilon with
- * D = CV_GRID, as the groups are, except cv_tail_in_scores().
+ * The tail of a release's noise, from its groups. Everything is in units of D/epsilon with D = CV_GRID, like the
+ * groups, except cv_tail_in_scores().
  *
  * For Y a sum of independent Laplaces with scales b_i, v = sum of b_i^2 and b = the largest.
  */
@@ -13,7 +13,7 @@
 
 #include "common/base/result.h"
 
-/* Scales are finite and positive, counts at least 1: what a release from a peer must pass before it is used here. */
+/* True if scales are finite and positive and counts at least 1. Check the release of a peer before any use here. */
 bool cv_tail_is_valid(const struct cv_noise *noise);
 
 /*
@@ -26,9 +26,9 @@ bool cv_tail_is_valid(const struct cv_noise *noise);
 double cv_tail_quantile(const struct cv_noise *noise, double g);
 
 /*
- * The same as a sum of scores, together with the noise that a privatizer has put into each of `tokens` tokens: Laplaces
- * of `scale`, in scores; 0 for none. epsilon_micro > 0 unless the release has no noise of its own. It holds when only v
- * and b of `noise` are those of the truth, since nothing else of it is used.
+ * The same in units of a sum of scores, including the noise that a privatizer added to each of `tokens` tokens: Laplace
+ * variables of `scale`, in scores; 0 for none. epsilon_micro > 0 unless the release has no noise of its own. Only v, b
+ * and the count of `noise` are used, so it may be any noise with the true v and b.
  */
 double cv_tail_in_scores(const struct cv_noise *noise, uint64_t epsilon_micro, double scale, uint64_t tokens, double g);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thirdparty/policy/beta.h"
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/corrupt.h"
 
 static double index_of(const struct cv_arms *arms, uint32_t arm, struct cv_rng *rng) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/corrupt.h"
 
 static double index_of(const struct cv_arms *arms, uint32_t i, struct cv_rng *rng) {
-  const struct cv_arm_sum *arm = &arms->arm[i];
+  const struct cv_arms_sum *arm = &arms->arm[i];
   double radius = sqrt(log((double)arms->pulls) / (2 * (double)arm->tokens));
   return cv_arms_mean(arms, i) + (arm->feedback.slope > 0 ? radius : -radius);
 }

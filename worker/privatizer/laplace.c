@@ -2,8 +2,7 @@
 /*
  * The score plus discrete Laplace noise of scale CV_GRID/epsilon, clamped: the noisy gains of DP-EXP3-Lap (Tossou and
  * Dimitrakakis, "Achieving Privacy in the Adversarial Multi-Armed Bandit", 2017), drawn at the worker. Scores differ by
- * CV_GRID at most, so one token is epsilon-differentially private for its score; clamping works on what is private
- * already.
+ * CV_GRID at most, so one token is epsilon-differentially private for its score; clamping is post-processing.
  */
 #include "worker/privatizer/classes.h"
 

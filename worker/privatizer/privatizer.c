@@ -7,11 +7,8 @@
 #include "common/base/grid.h"
 #include "worker/privatizer/classes.h"
 
-static const struct cv_privatizer_class *const table[] = {
-    &cv_privatizer_none,
-    &cv_privatizer_response,
-    &cv_privatizer_laplace,
-};
+#define ADDRESS(file, ...) &cv_privatizer_##file,
+static const struct cv_privatizer_class *const table[] = {CV_LOCALS(ADDRESS)};
 
 const struct cv_privatizer_class *cv_privatizer_at(size_t index) {
   return index < CV_COUNT(table) ? table[index] : NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A privatizer: one score in, one token value out, at the worker, before anything leaves it. Both are in grid units; a
- * token value may lie outside [0, CV_GRID]. What it promises, and what everybody else has to know of it, is its law
- * (common/base/local.h); here it is drawn, exactly: no probability is rounded.
+ * A privatizer turns one score into one token value at the worker, before the token leaves. Both are in grid units; a
+ * token value may lie outside [0, CV_GRID]. The privatizer's law (common/base/local.h) states its guarantee and its
+ * effect on means for the other parties. This folder draws from the law exactly: no probability is rounded.
  *
- * Each privatizer is one file and one row of the table.
+ * Each privatizer is one file here and one row of common/base/local.h, with its law.
  */
 #ifndef CV_WORKER_PRIVATIZER_H
 #define CV_WORKER_PRIVATIZER_H
@@ -31,16 +31,17 @@ struct cv_privatizer {
   struct cv_dlaplace noise; /* of scale CV_GRID/epsilon; if the law has an epsilon */
 };
 
-/* By name, NULL if there is none; and by index, NULL past the end. */
+/* Find a class by name, or by index; NULL if there is none. */
 const struct cv_privatizer_class *cv_privatizer_find(const char *name);
 const struct cv_privatizer_class *cv_privatizer_at(size_t index);
 
-/* What a campaign's terms ask for. CV_ERR_NOT_FOUND or CV_ERR_INVALID with the reason. */
+/* Makes the privatizer of a campaign's terms; the caller frees it. CV_ERR_NOT_FOUND, CV_ERR_INVALID or CV_ERR_NOMEM,
+ * with the reason. */
 CV_MUST_USE enum cv_err cv_privatizer_new(const struct cv_choice *choice, uint32_t arms, struct cv_privatizer **ret,
                                           struct cv_why *why);
 void cv_privatizer_free(struct cv_privatizer *privatizer);
 
-/* One score in [0, CV_GRID] into one token value; arm below the arms it was made for. */
+/* Returns the token value of a score in [0, CV_GRID]; `arm` is below the `arms` of cv_privatizer_new(). */
 static inline int64_t cv_privatizer_apply(const struct cv_privatizer *privatizer, uint32_t arm, int64_t score,
                                           struct cv_rng *rng) {
   return privatizer->class->apply(privatizer, arm, score, rng);

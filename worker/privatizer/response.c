@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Randomized response (Warner 1965), in the shapes of Gajane, Urvoy and Kaufmann, "Corrupt Bandits" (the matrix M_a
- * under "Randomized response"): the score becomes a bit that is 1 with the score's probability, and the bit is kept or
- * flipped. So a score in between is protected at least as well as a bit.
+ * under "Randomized response"): the score becomes a bit that is 1 with the score's probability, then the bit is kept or
+ * flipped. A score between 0 and 1 is therefore protected at least as well as a bit.
  *
- * The probability of keeping is never computed: draws that happen with probability e^-epsilon (exact, from integers),
- * with a decimal delta and with 1/2 are combined until they have it.
+ * The code never computes the probability of keeping. It combines exact integer draws of probability e^-epsilon, of a
+ * decimal delta and of 1/2 by rejection.
  */
 #include "common/base/grid.h"
 #include "worker/privatizer/classes.h"
 
+/* True with probability of/in. */
 static bool happens(uint64_t of, int64_t in, struct cv_rng *rng) {
   return cv_rng_below(rng, (uint64_t)in) < of;
 }
 
 /*
- * With probability e^epsilon/(1 + e^epsilon): a fair coin proposes to keep, which is granted, or to flip, which is
- * granted with probability e^-epsilon; else once more. A delta of all bits is kept outright: delta + (1 - delta)
- * e^epsilon/(1 + e^epsilon) = (e^epsilon + delta)/(1 + e^epsilon).
+ * True with probability e^epsilon/(1 + e^epsilon): a fair coin proposes to keep, which is accepted, or to flip, which
+ * is accepted with probability e^-epsilon; after a rejection the draw repeats. With probability delta the bit is kept
+ * outright: delta + (1 - delta) e^epsilon/(1 + e^epsilon) = (e^epsilon + delta)/(1 + e^epsilon).
  */
 static bool keeps(const struct cv_local *law, struct cv_rng *rng) {
   if (law->delta_pico > 0 && happens(law->delta_pico, CV_PICO, rng)) {
@@ -33,7 +34,8 @@ static bool keeps(const struct cv_local *law, struct cv_rng *rng) {
   }
 }
 
-/* With (e^epsilon + delta)/(1 + e^epsilon + delta): three proposals, of weight 1, delta e^-epsilon and e^-epsilon. */
+/* True with probability (e^epsilon + delta)/(1 + e^epsilon + delta): three proposals, of weight 1, delta e^-epsilon and
+ * e^-epsilon. */
 static bool keeps_as_printed(const struct cv_local *law, struct cv_rng *rng) {
   for (;;) {
     uint64_t proposal = cv_rng_below(rng, 3);

@@ -6,10 +6,8 @@
 #include "common/base/grid.h"
 #include "worker/quality/adversaries.h"
 
-static const struct cv_adversary_class *const table[] = {
-    &cv_adversary_deterministic, &cv_adversary_stochastic, &cv_adversary_fully_oblivious,
-    &cv_adversary_oblivious,     &cv_adversary_switching,
-};
+#define ADDRESS(file, ...) &cv_adversary_##file,
+static const struct cv_adversary_class *const table[] = {CV_ADVERSARIES(ADDRESS)};
 
 const struct cv_adversary_class *cv_adversary_at(size_t index) {
   return index < CV_COUNT(table) ? table[index] : NULL;

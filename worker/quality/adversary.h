@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adversaries: gains that change from round to round, which bandits for the worst case play against (Tossou and
- * Dimitrakakis, "Achieving Privacy in the Adversarial Multi-Armed Bandit", 2017, section 4). A gain is a pure function
- * of (seed, arm, round), so all policies that are run on a seed play the same game, and the best arm in hindsight is
- * known.
+ * Adversaries: gains that change from round to round, for adversarial bandits (Tossou and Dimitrakakis, "Achieving
+ * Privacy in the Adversarial Multi-Armed Bandit", 2017, section 4). A gain is a pure function of (seed, arm, round), so
+ * all policies with one seed play the same game, and the best arm in hindsight is known.
  *
  *   deterministic    arm 1 gives .38 always, arm 2 gives 1 on even rounds, arm 3 gives 1 on multiples of 3, all else 0
  *   stochastic       Bernoulli, .55 for the best arm and .5 for the others
  *   fully-oblivious  each round draws p, uniform in [.5, .5 + 2e] for the best arm and in [.5 - e, .5 + e] for each
  *                    other, e = .05; the gain is Bernoulli(p)
- *   oblivious        the same at every multiple of 200, and what an arm gave there until the next
+ *   oblivious        fully-oblivious at every multiple of 200; the gain stays constant until the next multiple
  *   switching        losses of Dekel, Ding, Koren and Peres, "Bandits with switching costs: T^(2/3) regret" (2014),
  *                    figure 1: W_t = W_rho(t) + N(0, s^2), rho(t) = t without its lowest one, W_0 = 0,
  *                    s = 1/(9 log2 T); the gain is 1 - clip(W_t + 1/2 - gap [best arm]),
  *                    gap = K^(1/3) T^(-1/3)/(9 log2 T). A round whose arm is not that of the round before gives 0.
  *
- * Rounds are counted from 1 here, t = 1 .. T. One adversary is one file and one row of the table.
+ * Rounds are counted from 1 here, t = 1 .. T. One adversary is one file and one row of common/config/rewards.h.
  */
 #ifndef CV_QUALITY_ADVERSARY_H
 #define CV_QUALITY_ADVERSARY_H
@@ -30,12 +29,12 @@ struct cv_adversary;
 
 struct cv_adversary_class {
   const char *name;
-  uint32_t fixed_best; /* the arm that is the best, from 1; 0: any may be made so */
+  uint32_t fixed_best; /* the best arm, from 1; 0: the campaign chooses the best arm */
   bool costs_switches; /* a round whose arm differs from the last one's gives 0 */
-  /* What an arm gives at round t, in [0,1]. */
+  /* The gain of an arm at round t, in [0,1]. */
   double (*gain)(const struct cv_adversary *self, uint32_t arm, uint64_t t);
-  bool others_alike; /* all arms but the best one give the same */
-  /* What it gives in the rounds t .. t + count - 1, in grid units. NULL: each is asked for by itself. */
+  bool others_alike; /* all arms but the best one have equal gains */
+  /* The gains of the rounds t .. t + count - 1, in grid units. NULL: cv_adversary_fill() calls `gain` per round. */
   void (*fill)(const struct cv_adversary *self, uint32_t arm, uint64_t t, size_t count, int32_t *ret_score);
 };
 
@@ -43,22 +42,21 @@ struct cv_adversary {
   const struct cv_adversary_class *class;
   uint32_t arms;
   uint32_t best;   /* arm, from 0 */
-  uint64_t rounds; /* T, which `switching` must know */
+  uint64_t rounds; /* T; `switching` depends on it */
   uint64_t seed;
 };
 
 enum { CV_ROUNDS_MAX = 1 << 28 };
 
-/* By name, NULL if there is none; and by index, NULL past the end. */
+/* Find a class by name, or by index; NULL if there is none. */
 const struct cv_adversary_class *cv_adversary_find(const char *name);
 const struct cv_adversary_class *cv_adversary_at(size_t index);
 
-/* What a pull gives: arm < arms, t >= 1. `switched`: the round before had another arm. */
+/* The gain of one pull; arm < arms, t >= 1. `switched`: the previous round played another arm. */
 double cv_adversary_gain(const struct cv_adversary *self, uint32_t arm, uint64_t t, bool switched);
-/* What pulls in the rounds t .. t + count - 1 give if none has switched, in grid units: as cv_adversary_gain(), faster.
- */
+/* Sets the gains of the rounds t .. t + count - 1 without switches, in grid units: as cv_adversary_gain(), faster. */
 void cv_adversary_fill(const struct cv_adversary *self, uint32_t arm, uint64_t t, size_t count, int32_t *ret_score);
-/* The sum of an arm's gains over rounds 1 .. n, when it is played at each: n calls. */
+/* The sum of an arm's gains if rounds 1 .. n all play it; costs n calls of `gain`. */
 double cv_adversary_total(const struct cv_adversary *self, uint32_t arm, uint64_t n);
 
 #endif

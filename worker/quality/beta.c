@@ -5,8 +5,8 @@
 #include "worker/quality/models.h"
 
 /*
- * The logarithm of a gamma variable (Marsaglia and Tsang 2000). A shape below 1 is drawn one higher and brought down by
- * a power of a uniform; in logarithms, since for small shapes the power underflows.
+ * The logarithm of a gamma variable (Marsaglia and Tsang 2000). For a shape below 1 the code draws with shape + 1 and
+ * multiplies by a power of a uniform, in logarithms, since the power underflows for small shapes.
  */
 static double log_gamma_draw(double shape, struct cv_rng *rng) {
   double boost = 0;
@@ -23,7 +23,7 @@ static double log_gamma_draw(double shape, struct cv_rng *rng) {
     }
     v = v * v * v;
     double u = 1 - cv_rng_unit(rng);
-    /* The first comparison implies the second, and mostly does without its logarithms. */
+    /* The first comparison implies the second and mostly avoids its logarithms. */
     if (u < 1 - 0.0331 * x * x * x * x || log(u) < 0.5 * x * x + d - d * v + d * log(v)) {
       return log(d * v) + boost;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A normal score that is clipped to [0,1]: what lies outside lands on the ends. */
+/* A normal score clipped to [0,1]: values outside become 0 or 1. */
 #include <math.h>
 
 #include "worker/quality/models.h"
@@ -16,5 +16,5 @@ static double truth(const struct cv_quality_item *item) {
   return item->mean * window.inside + window.shift + window.above;
 }
 
-const struct cv_quality_model cv_quality_clipped_normal = {
+const struct cv_quality_model cv_quality_clipped = {
     .name = "clipped-normal", .spread = "standard deviation", .spread_zero = true, .draw = draw, .truth = truth};

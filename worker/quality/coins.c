@@ -40,7 +40,7 @@ INLINE void state_word(const lanes *at, uint64_t index, lanes *ret) {
   *ret = word;
 }
 
-/* What xoshiro256** gives for its second word, as the 53 bits of a uniform. */
+/* The output of xoshiro256** for its second state word, as the 53 bits of a uniform. */
 INLINE void uniform_bits(const lanes *word, lanes *ret) {
   lanes x = *word * 5;
   x = ((x << 7) | (x >> 57)) * 9;
@@ -52,13 +52,14 @@ INLINE void to_scores(const lanes *below, int32_t *ret) {
   memcpy(ret, &score, sizeof(score));
 }
 
-/* k 2^-53 < p, k a whole number: k < limit_of(p). */
+/* For a whole number k, k 2^-53 < p is equivalent to k < limit_of(p). */
 static uint64_t limit_of(double p) {
   double scaled = p * 0x1p53;
   uint64_t limit = (uint64_t)scaled;
   return limit + ((double)limit < scaled);
 }
 
+/* Eight coins with the fixed probability limit 2^-53. */
 INLINE void steady(const struct cv_coins *coins, uint64_t first, uint64_t limit, int32_t *ret) {
   lanes at, word, bits;
   branch(coins->path, first, &at);
@@ -68,6 +69,7 @@ INLINE void steady(const struct cv_coins *coins, uint64_t first, uint64_t limit,
   to_scores(&below, ret);
 }
 
+/* Eight coins whose probability is itself drawn: two outputs per stream. */
 INLINE void wavering(const struct cv_coins *coins, uint64_t first, int32_t *ret) {
   lanes at, s0, s1, s2, first_bits, second_bits;
   branch(coins->path, first, &at);
@@ -75,7 +77,7 @@ INLINE void wavering(const struct cv_coins *coins, uint64_t first, int32_t *ret)
   state_word(&at, 1, &s1);
   state_word(&at, 2, &s2);
   uniform_bits(&s1, &first_bits);
-  s1 ^= s2 ^ s0; /* xoshiro's step, as far as its next output needs it */
+  s1 ^= s2 ^ s0; /* the part of xoshiro's step that its next output needs */
   uniform_bits(&s1, &second_bits);
   reals p = coins->low + coins->width * (__builtin_convertvector(first_bits, reals) * 0x1p-53);
   lanes below = (lanes)(__builtin_convertvector(second_bits, reals) * 0x1p-53 < p);
@@ -96,7 +98,7 @@ INLINE void fill(const struct cv_coins *coins, int32_t *ret) {
   for (; i + LANES <= coins->count; i += LANES) {
     eight(coins, i, limit, ret + i);
   }
-  if (i < coins->count) {
+  if (i < coins->count) { /* the last, incomplete group */
     int32_t last[LANES];
     eight(coins, i, limit, last);
     memcpy(ret + i, last, (coins->count - i) * sizeof(*last));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a token is given: what an assignment says besides the arm. */
+/* The position of a token in its campaign: the fields of an assignment besides the arm. */
 #ifndef CV_QUALITY_MOMENT_H
 #define CV_QUALITY_MOMENT_H
 
@@ -8,8 +8,8 @@
 
 struct cv_moment {
   uint64_t place; /* number of the token in the arm's stream, from 0 */
-  uint64_t round; /* number of the token in the whole campaign, as it was planned, from 0 */
-  bool switched;  /* the round before asked for another arm */
+  uint64_t round; /* number of the token in the whole campaign, in planned order, from 0 */
+  bool switched;  /* the previous round asked for another arm */
 };
 
 #endif

@@ -8,21 +8,17 @@
 #include "common/base/grid.h"
 #include "worker/quality/models.h"
 
-static const struct cv_quality_model *const table[] = {
-    &cv_quality_bernoulli,
-    &cv_quality_beta,
-    &cv_quality_clipped_normal,
-    &cv_quality_truncated_normal,
-};
+#define ADDRESS(file, ...) &cv_quality_##file,
+static const struct cv_quality_model *const table[] = {CV_REWARD_LAWS(ADDRESS)};
 
 struct cv_quality {
-  struct cv_adversary adversary;        /* with a class: nothing below but `arms` */
-  const struct cv_quality_model *model; /* NULL: rows */
+  struct cv_adversary adversary;        /* if its class is set, only `arms` below is used */
+  const struct cv_quality_model *model; /* NULL: a data set */
   uint32_t arms;
   uint64_t seed;
-  struct cv_quality_item *item; /* with a model */
-  struct cv_rows rows;          /* without */
-  uint64_t *key;                /* rows without replacement: each arm's order; NULL with replacement */
+  struct cv_quality_item *item; /* with a model: one law per arm */
+  struct cv_rows rows;          /* without a model */
+  uint64_t *key;                /* without replacement: the key of each arm's permutation; NULL with replacement */
 };
 
 const struct cv_quality_model *cv_quality_model_at(size_t index) {
@@ -69,7 +65,7 @@ enum cv_err cv_quality_new(const struct cv_quality_model *model, const struct cv
   return CV_OK;
 }
 
-/* One key an arm, from a place that no token has. */
+/* Draws one key per arm, from place UINT64_MAX, which no token uses. */
 static enum cv_err make_keys(struct cv_quality *quality) {
   quality->key = calloc(quality->arms > 0 ? quality->arms : 1, sizeof(*quality->key));
   if (quality->key == NULL) {
@@ -93,6 +89,7 @@ enum cv_err cv_quality_new_rows(struct cv_rows *rows, bool replacement, uint64_t
   *quality = (struct cv_quality){.arms = rows->arms, .seed = seed, .rows = *rows};
   *rows = (struct cv_rows){0};
   enum cv_err err = CV_OK;
+  /* From here on `quality` owns the rows: cv_quality_free() frees them on failure. */
   for (uint32_t arm = 0; arm < quality->arms && err == CV_OK; arm++) {
     if (quality->rows.start[arm] == quality->rows.start[arm + 1]) {
       err = cv_fail(why, CV_ERR_INVALID, "item %u has no rows", arm + 1);
@@ -166,7 +163,7 @@ enum cv_err cv_quality_score_at(const struct cv_quality *quality, uint32_t arm, 
                                 int64_t *ret_score) {
   CV_REQUIRE(arm < quality->arms);
   if (quality->adversary.class != NULL) {
-    uint64_t t = at->round < UINT64_MAX ? at->round + 1 : at->round; /* the broker may say anything */
+    uint64_t t = at->round < UINT64_MAX ? at->round + 1 : at->round; /* the broker's round is untrusted: no overflow */
     *ret_score = cv_grid_from(cv_adversary_gain(&quality->adversary, arm, t, at->switched));
     return CV_OK;
   }

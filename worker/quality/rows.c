@@ -45,6 +45,7 @@ uint64_t cv_permute(uint64_t key, uint64_t n, uint64_t index) {
   while (n > UINT64_C(1) << (2 * half_bits)) {
     half_bits++;
   }
+  /* Cycle walking: the network permutes [0, 4^half_bits), so repeat until the image is below n. */
   do {
     index = feistel(key, half_bits, index);
   } while (index >= n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A data set as scores: the rows of each arm, one after the other, in grid units; and random access into an order. */
+/* A data set as scores: the rows of each arm, in grid units; and a pseudorandom permutation with random access. */
 #ifndef CV_QUALITY_ROWS_H
 #define CV_QUALITY_ROWS_H
 
@@ -18,7 +18,7 @@ double cv_rows_mean(const struct cv_rows *rows, uint32_t arm);
 
 /*
  * A keyed bijection of [0, n), 0 < n <= 2^62: a Feistel network (Luby and Rackoff 1988) of six rounds on the next even
- * number of bits, walked until it is back in the range (Black and Rogaway 2002): less than four steps on average.
+ * number of bits, repeated until the image is in the range (Black and Rogaway 2002): less than four steps on average.
  * `index` < n. For shuffling simulated data, not for secrecy.
  */
 uint64_t cv_permute(uint64_t key, uint64_t n, uint64_t index);

@@ -5,10 +5,10 @@
 #include "common/base/rng.h"
 #include "worker/quality/adversaries.h"
 
-/* What is the same in all rounds. */
+/* The constants of one game. */
 struct walk {
-  uint64_t path; /* of its steps: the streams of no arm */
-  double depth;  /* 9 log2 T, of a game of two rounds at least */
+  uint64_t path; /* random path of the steps, which no arm uses */
+  double depth;  /* 9 log2 T, with T at least 2 */
   double gap;
 };
 
@@ -29,7 +29,7 @@ static double gain_at(const struct walk *walk, double at, bool best) {
   return 1 - fmin(1, fmax(0, at + 0.5 - (best ? walk->gap : 0)));
 }
 
-/* The walk has as many steps to t as t has ones. */
+/* W_t is the sum of one step per one bit of t. */
 static double gain(const struct cv_adversary *self, uint32_t arm, uint64_t t) {
   const struct walk walk = walk_of(self);
   double at = 0;
@@ -39,13 +39,13 @@ static double gain(const struct cv_adversary *self, uint32_t arm, uint64_t t) {
   return gain_at(&walk, at, arm == self->best);
 }
 
-/* The lowest one of t, which is not 0. */
+/* The index of the lowest one bit of t; t > 0. */
 static unsigned lowest(uint64_t t) {
   return (unsigned)__builtin_ctzll(t);
 }
 
-/* From one round to the next all steps on the way but the last are known: step[b] is that to t without its ones below
- * b. They are added in the order in which gain() adds them. */
+/* Consecutive rounds share all steps but the last: step[b] is the step to t with its bits below b cleared. The sum adds
+ * in the order of gain(), so that both round alike. */
 static void fill(const struct cv_adversary *self, uint32_t arm, uint64_t t, size_t count, int32_t *ret_score) {
   const struct walk walk = walk_of(self);
   double step[64];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A normal score on condition that it lies in [0,1] (papers 001 and 004). */
+/* A normal score conditioned on lying in [0,1] (papers 001 and 004). */
 #include <math.h>
 
 #include "worker/quality/models.h"
 
-/* Below this a normal lands in [0,1] often enough (about half the time at worst, the mean being in it); above, a
- * uniform proposal is accepted with probability 0.37 or more. */
+/* Up to this spread a normal proposal lies in [0,1] with probability of about one half or more, as the mean does;
+ * above it a uniform proposal is accepted with probability 0.37 or more. */
 static const double WIDE = 0.4;
 
 static double draw_narrow(const struct cv_quality_item *item, struct cv_rng *rng) {
@@ -38,5 +38,5 @@ static double truth(const struct cv_quality_item *item) {
   return item->mean + window.shift / window.inside;
 }
 
-const struct cv_quality_model cv_quality_truncated_normal = {
+const struct cv_quality_model cv_quality_truncated = {
     .name = "truncated-normal", .spread = "standard deviation", .spread_zero = true, .draw = draw, .truth = truth};

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* So that 0.8 - 0.1 has 0.7 within it. */
+/* Rounding allowance: 0.7 must count as within 0.1 of 0.8. */
 static const double SLACK = 1e-12;
 
-/* The best arm of class `from` or a later one; `arms` if there is none. Class 0 is not ranked yet, so the latest. */
+/* The best arm of class `from` or later; `arms` if there is none. Class 0 means not ranked and counts as the latest. */
 static uint32_t best_from(const double *mean, uint32_t arms, const uint32_t *rank_class, uint32_t from) {
   uint32_t best = arms;
   for (uint32_t i = 0; i < arms; i++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The true ranking of known means at rank span alpha (paper 000): what a run's result is measured against. */
+/* The true ranking of known means at rank span alpha (paper 000), the reference for a campaign's result. */
 #ifndef CV_QUALITY_TRUTH_H
 #define CV_QUALITY_TRUTH_H
 
 #include <stdint.h>
 
 /*
- * Take the best arm that is not ranked, put all arms within alpha of it (both ends included, up to 1e-12) in its class,
- * repeat. ret_class[i] is the class of arm i, from 1 = best. Returns the number of classes.
+ * Repeatedly takes the best unranked arm and puts all arms within alpha of it (both ends included, up to 1e-12) into
+ * its class. ret_class[i] is the class of arm i, from 1 = best. Returns the number of classes.
  */
 uint32_t cv_truth_classes(const double *mean, uint32_t arms, double alpha, uint32_t *ret_class);
 

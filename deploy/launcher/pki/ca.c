@@ -28,13 +28,13 @@ enum cv_err cv_pki_ca_open(const char *folder, struct cv_pki_ca *ret, struct cv_
   return CV_OK;
 }
 
-/* The index comes before key and certificate, so that whoever sees one of these finds it. */
+/* Makes the index before key and certificate, so that a process that finds one of these also finds the index. */
 static enum cv_err open_index(struct cv_pki_ca *ca, struct cv_why *why) {
   bool has_file = access(ca->files.cert, F_OK) == 0 || access(ca->files.key, F_OK) == 0;
   if (access(ca->index_path, F_OK) != 0) {
     if (has_file) {
-      return cv_fail(why, CV_ERR_EXISTS, "%s: a CA without index.tsv; expected ca.pem, ca.key and index.tsv, or none",
-                     ca->folder);
+      return cv_fail(why, CV_ERR_EXISTS,
+                     "%s: the CA has no index.tsv; expected ca.pem, ca.key and index.tsv, or none of them", ca->folder);
     }
     enum cv_err err = cv_pki_index_open(ca->index_path, true, &ca->index, why);
     ca->is_new_index = err == CV_OK;
@@ -51,7 +51,7 @@ static enum cv_err read_if_there(struct cv_pki_ca *ca, struct cv_why *why) {
   }
   return ca->index.end == 0
              ? CV_OK
-             : cv_fail(why, CV_ERR_DAMAGED, "%s: missing, and %s lists what it has issued; expected both",
+             : cv_fail(why, CV_ERR_DAMAGED, "%s: missing, but %s lists issued certificates; expected both files",
                        ca->files.cert, ca->index_path);
 }
 
@@ -80,6 +80,7 @@ enum cv_err cv_pki_ca_make(struct cv_pki_ca *ca, const char *name, int64_t valid
   struct cv_pki_plan plan = {.name = name, .now = now, .not_after = now + valid_s};
   struct cv_pki_pair pair;
   CV_TRY(cv_pki_pair_make(&plan, NULL, &pair, why));
+  /* Staged and renamed, so that an interruption never leaves half a CA under its final names. */
   enum cv_err err = cv_pki_stage_pair(&ca->files, &pair, why);
   if (err == CV_OK) {
     err = cv_pki_adopt_pair(&ca->files, why);
@@ -113,7 +114,7 @@ enum cv_err cv_pki_ca_sign(const struct cv_pki_ca *ca, const struct cv_identity 
   char shown[96];
   CV_TRY(cv_pki_alt_names(identity, hosts, hosts_n, names, why));
   (void)snprintf(shown, sizeof(shown), "%s-%s", cv_role_text(identity->role), identity->name);
-  shown[64] = '\0'; /* the longest common name; the identity stands whole in the alternative name */
+  shown[64] = '\0'; /* longest permitted common name; the alternative name has the whole identity */
   const struct cv_pki_plan plan = {.name = shown, .alt_names = names, .now = now, .not_after = not_after};
   return cv_pki_pair_make(&plan, &ca->pair, ret, why);
 }

@@ -39,6 +39,7 @@ static enum cv_err create_file(const char *path, mode_t mode, FILE **ret, struct
   if (fd < 0) {
     return cv_fail(why, errno == EEXIST ? CV_ERR_EXISTS : CV_ERR_IO, "%s: %s", path, strerror(errno));
   }
+  /* The file was created with mode 0600, so a key is never readable by others, whatever the umask. */
   FILE *file = fchmod(fd, mode) == 0 ? fdopen(fd, "w") : NULL;
   if (file == NULL) {
     enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
@@ -107,16 +108,16 @@ void cv_pki_drop_pair(const struct cv_pki_files *files) {
 }
 
 static enum cv_err adopt(const char *from, const char *to, struct cv_why *why) {
-  return rename(from, to) == 0 ? CV_OK : cv_fail(why, CV_ERR_IO, "%s: cannot be replaced: %s", to, strerror(errno));
+  return rename(from, to) == 0 ? CV_OK : cv_fail(why, CV_ERR_IO, "%s: cannot replace: %s", to, strerror(errno));
 }
 
-/* The folder of a file: names in it survive a loss of power from now on. */
+/* Syncs the folder of a file, so that a rename in it survives a power failure. */
 static enum cv_err sync_folder(const char *path, struct cv_why *why) {
   char folder[CV_PKI_PATH];
   (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
   int fd = open(folder[0] == '\0' ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   bool ok = fd >= 0 && fsync(fd) == 0;
-  enum cv_err err = ok ? CV_OK : cv_fail(why, CV_ERR_IO, "%s: cannot be synced: %s", folder, strerror(errno));
+  enum cv_err err = ok ? CV_OK : cv_fail(why, CV_ERR_IO, "%s: cannot sync: %s", folder, strerror(errno));
   if (fd >= 0) {
     (void)close(fd);
   }
@@ -142,6 +143,7 @@ enum cv_err cv_pki_replace_cert(const char *path, X509 *cert, struct cv_why *why
 
 /* --- reading --- */
 
+/* Refuses encrypted keys instead of asking for a password on the terminal. */
 static int no_password(char *text, int size, int writing, void *data) {
   return -1;
 }
@@ -181,7 +183,7 @@ enum cv_err cv_pki_read_cert(const char *path, X509 **ret, struct cv_why *why) {
     (void)fclose(file);
   }
   if (file != NULL && cert == NULL) {
-    return cv_fail(why, CV_ERR_FORMAT, "%s: no certificate in PEM form; expected one, or no file", path);
+    return cv_fail(why, CV_ERR_FORMAT, "%s: not a certificate in PEM form; expected one, or no file", path);
   }
   *ret = cert;
   return CV_OK;

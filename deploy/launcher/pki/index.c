@@ -13,6 +13,7 @@
 
 enum { LINE_BYTES = 256 };
 
+/* Returns true if `path` still is the open file. */
 static bool is_at(int fd, const char *path) {
   struct stat open_, there;
   return fstat(fd, &open_) == 0 && stat(path, &there) == 0 && open_.st_dev == there.st_dev &&
@@ -30,7 +31,7 @@ enum cv_err cv_pki_index_open(const char *path, bool create, struct cv_pki_index
     (void)close(fd);
     return err;
   }
-  if (!is_at(fd, path)) { /* whoever had the lock removed it */
+  if (!is_at(fd, path)) { /* the previous owner of the lock removed the file: open the new one */
     (void)close(fd);
     return cv_pki_index_open(path, create, ret, why);
   }
@@ -71,9 +72,10 @@ static enum cv_err check_lines(FILE *file, const char *path, const struct cv_ide
     struct cv_identity other;
     int64_t not_after;
     if (!read_line(line, &other, &not_after)) {
-      return cv_fail(why, CV_ERR_DAMAGED, "%s:%u: expected SERIAL, IDENTITY and SECONDS with tabs between", path,
+      return cv_fail(why, CV_ERR_DAMAGED, "%s:%u: expected SERIAL, IDENTITY and SECONDS, separated by tabs", path,
                      number);
     }
+    /* Expired certificates do not count; a renewal may overlap only the same identity. */
     if (not_after > now && cv_identity_overlaps(&other, identity) && !(renew && is_same(&other, identity))) {
       return cv_fail(why, CV_ERR_EXISTS, "%s/%s: overlaps %s/%s, which has a certificate already (%s:%u)",
                      cv_role_text(identity->role), identity->name, cv_role_text(other.role), other.name, path, number);
@@ -100,6 +102,7 @@ enum cv_err cv_pki_index_append(struct cv_pki_index *index, const char *path, co
                    identity->name, not_after);
   if (pwrite(index->fd, line, (size_t)n, index->end) != n || fsync(index->fd) != 0) {
     enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
+    /* A partial line would make the index unreadable. */
     (void)!ftruncate(index->fd, index->end);
     return err;
   }

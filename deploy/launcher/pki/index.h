@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside pki: index.tsv, what the CA has issued: serial number, identity, last second of validity (since 1970). */
+/* Internal to pki: index.tsv, the issued certificates: serial number, identity, last valid second (since 1970). */
 #ifndef CV_DEPLOY_PKI_INDEX_H
 #define CV_DEPLOY_PKI_INDEX_H
 
@@ -15,13 +15,13 @@ struct cv_pki_index {
   off_t end; /* bytes */
 };
 
-/* `create`: makes an empty one (CV_ERR_EXISTS if it is there). */
+/* Opens and locks the index. `create`: makes an empty one; CV_ERR_EXISTS if it exists. */
 CV_MUST_USE enum cv_err cv_pki_index_open(const char *path, bool create, struct cv_pki_index *ret, struct cv_why *why);
-/* CV_ERR_EXISTS if a certificate that is valid after `now` vouches for one of these workers. */
+/* CV_ERR_EXISTS if a certificate that is valid after `now` overlaps `identity`; with `renew` the same identity may. */
 CV_MUST_USE enum cv_err cv_pki_index_check(const struct cv_pki_index *index, const char *path,
                                            const struct cv_identity *identity, bool renew, int64_t now,
                                            struct cv_why *why);
-/* Appends a line and syncs it; on failure the file is as it was. */
+/* Appends a line and syncs it. On failure the file is unchanged. */
 CV_MUST_USE enum cv_err cv_pki_index_append(struct cv_pki_index *index, const char *path, const char *serial,
                                             const struct cv_identity *identity, int64_t not_after, struct cv_why *why);
 void cv_pki_index_close(struct cv_pki_index *index);

@@ -20,8 +20,9 @@ static enum cv_err name_files(const struct cv_pki_party *party, struct paths *re
   return cv_pki_join(ret->files.key, party->path, "key", ".pem", why);
 }
 
-/* --- what is there --- */
+/* --- planning: what exists, and what has to be made --- */
 
+/* Fails if the certificate is of another identity or was issued by another CA. */
 static enum cv_err check_holder(const struct cv_pki_ca *ca, const struct cv_pki_party *party, const char *path,
                                 X509 *cert, struct cv_why *why) {
   struct cv_identity found;
@@ -31,12 +32,13 @@ static enum cv_err check_holder(const struct cv_pki_ca *ca, const struct cv_pki_
     return err;
   }
   if (found.role != party->identity.role || strcmp(found.name, party->identity.name) != 0) {
-    return cv_fail(why, CV_ERR_EXISTS, "%s: a certificate of %s/%s; expected one of %s/%s, or none", path,
+    return cv_fail(why, CV_ERR_EXISTS, "%s: the certificate is of %s/%s; expected one of %s/%s, or no file", path,
                    cv_role_text(found.role), found.name, cv_role_text(party->identity.role), party->identity.name);
   }
   if (ca->pair.cert == NULL || X509_verify(cert, ca->pair.key) != 1) {
-    return cv_fail(why, CV_ERR_EXISTS, "%s: issued by another CA than the one in %s; expected one of that, or none",
-                   path, ca->folder);
+    return cv_fail(why, CV_ERR_EXISTS,
+                   "%s: issued by another CA than that in %s; expected a certificate of that CA, or no file", path,
+                   ca->folder);
   }
   return CV_OK;
 }
@@ -50,6 +52,7 @@ static bool fits(const struct cv_pki_files *files) {
   return true;
 }
 
+/* *ret_good: the certificate is valid now and its key belongs to it. */
 static enum cv_err judge(const struct cv_pki_ca *ca, const struct paths *paths, const struct cv_pki_party *party,
                          X509 *cert, bool *ret_good, int64_t *ret_until_s, struct cv_why *why) {
   CV_TRY(check_holder(ca, party, paths->files.cert, cert, why));
@@ -68,7 +71,7 @@ static enum cv_err plan_one(const struct cv_pki_ca *ca, bool renew, struct cv_pk
   X509_free(cert);
   CV_TRY(err);
   if (access(paths.ca, F_OK) == 0 && (ca->pair.cert == NULL || !cv_pki_file_has(paths.ca, ca->pair.cert))) {
-    return cv_fail(why, CV_ERR_EXISTS, "%s: not of the CA in %s; expected its certificate there, or no file", paths.ca,
+    return cv_fail(why, CV_ERR_EXISTS, "%s: not the certificate of the CA in %s; expected that, or no file", paths.ca,
                    ca->folder);
   }
   party->planned = is_good && !renew ? CV_PKI_THERE : is_there ? CV_PKI_RENEWED : CV_PKI_MADE;
@@ -79,11 +82,13 @@ static enum cv_err plan_one(const struct cv_pki_ca *ca, bool renew, struct cv_pk
 
 static enum cv_err plan(const struct cv_pki_ca *ca, const struct cv_pki_make *make, struct cv_pki_party *party,
                         size_t parties, struct cv_why *why) {
+  /* Nothing is written in this function: all conflicts must show before the first change. */
   if (ca->pair.cert != NULL && cv_certificate_end_s(ca->pair.cert) <= (int64_t)time(NULL)) {
-    return cv_fail(why, CV_ERR_STATE, "%s: the CA has expired; expected one in date, in a new folder", ca->files.cert);
+    return cv_fail(why, CV_ERR_STATE, "%s: the CA has expired; expected a valid CA; make one in a new folder",
+                   ca->files.cert);
   }
   if (ca->pair.cert == NULL && make->valid_s <= 0) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: a CA that has expired would be made; expected days above 0", ca->folder);
+    return cv_fail(why, CV_ERR_INVALID, "%s: the new CA would already be expired; expected days above 0", ca->folder);
   }
   for (size_t i = 0; i < parties; i++) {
     CV_TRY(plan_one(ca, make->renew, &party[i], why));
@@ -93,7 +98,7 @@ static enum cv_err plan(const struct cv_pki_ca *ca, const struct cv_pki_make *ma
 
 /* --- making --- */
 
-/* Listed before it can be used: who comes across an interrupted run finds nothing that the index does not know. */
+/* Lists the certificate before it can be used: after an interruption no usable certificate is missing in the index. */
 static enum cv_err replace_pair(struct cv_pki_ca *ca, const struct paths *paths, const struct cv_pki_party *party,
                                 const struct cv_pki_pair *pair, int64_t not_after, struct cv_why *why) {
   enum cv_err err = cv_pki_stage_pair(&paths->files, pair, why);
@@ -121,12 +126,12 @@ static enum cv_err issue(struct cv_pki_ca *ca, const struct paths *paths, struct
   return err;
 }
 
-/* ca.pem comes last: with it a folder is whole. */
+/* Writes ca.pem last: a folder with ca.pem is complete. */
 static enum cv_err fill(struct cv_pki_ca *ca, struct cv_pki_party *party, int64_t valid_s, struct cv_why *why) {
   struct paths paths;
   CV_TRY(name_files(party, &paths, why));
   if (party->planned == CV_PKI_THERE) {
-    cv_pki_drop_pair(&paths.files); /* of an interrupted run */
+    cv_pki_drop_pair(&paths.files); /* staged files of an interrupted run */
   } else {
     CV_TRY(issue(ca, &paths, party, valid_s, why));
   }
@@ -140,6 +145,7 @@ static enum cv_err carry_out(struct cv_pki_ca *ca, const struct cv_pki_make *mak
   }
   for (size_t i = 0; i < parties; i++) {
     bool is_new;
+    /* A failure leaves the earlier parties complete; the next call continues with this one. */
     CV_TRY(cv_pki_make_folder(party[i].path, &is_new, why));
     enum cv_err err = fill(ca, &party[i], make->valid_s, why);
     if (err != CV_OK) {

@@ -13,7 +13,7 @@ enum cv_err cv_pki_identity(const char *text, struct cv_identity *ret, struct cv
   return cv_identity_parse(uri, ret, why);
 }
 
-/* Hosts become part of a text that OpenSSL parses, so only what cannot mean anything else there is let in. */
+/* OpenSSL parses the text, so a host may only have characters without a special meaning there. */
 static enum cv_err add_host(char *text, size_t size, const char *host, struct cv_why *why) {
   unsigned char address[16];
   bool is_ip = inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside pki: what stands in a party's certificate. */
+/* Internal to pki: the names in a party's certificate. */
 #ifndef CV_DEPLOY_PKI_PARTY_H
 #define CV_DEPLOY_PKI_PARTY_H
 
@@ -10,9 +10,9 @@
 
 enum { CV_PKI_ALT_NAMES_BYTES = 4096 };
 
-/* "crowdveil:worker/17" or "worker/17". CV_ERR_FORMAT otherwise. */
+/* Parses "crowdveil:worker/17" or "worker/17". CV_ERR_FORMAT otherwise. */
 CV_MUST_USE enum cv_err cv_pki_identity(const char *text, struct cv_identity *ret, struct cv_why *why);
-/* Identity and hosts in OpenSSL's notation. CV_ERR_FORMAT for what is no host, CV_ERR_LIMIT for too many. */
+/* Formats identity and hosts for OpenSSL. CV_ERR_FORMAT for an invalid host, CV_ERR_LIMIT for too many hosts. */
 CV_MUST_USE enum cv_err cv_pki_alt_names(const struct cv_identity *identity, const char *const *hosts, size_t hosts_n,
                                          char ret[CV_PKI_ALT_NAMES_BYTES], struct cv_why *why);
 

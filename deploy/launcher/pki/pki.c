@@ -13,11 +13,12 @@ enum cv_err cv_pki_make_ca(const char *folder, const char *name, int64_t valid_s
   CV_TRY(cv_pki_ca_open_place(folder, &ca, why));
   enum cv_err err = ca.pair.cert == NULL
                         ? cv_pki_ca_make(&ca, name, valid_s, why)
-                        : cv_fail(why, CV_ERR_EXISTS, "%s: there is a CA; expected none", ca.files.cert);
+                        : cv_fail(why, CV_ERR_EXISTS, "%s: the folder already has a CA; expected none", ca.files.cert);
   cv_pki_ca_close(&ca);
   return err;
 }
 
+/* A certificate that cannot be listed is removed: the index would permit a second one for the same workers. */
 static enum cv_err write_and_list(struct cv_pki_ca *ca, const struct cv_pki_files *files,
                                   const struct cv_pki_pair *pair, const struct cv_identity *identity, int64_t not_after,
                                   struct cv_why *why) {
@@ -41,7 +42,7 @@ static enum cv_err issue(struct cv_pki_ca *ca, const struct cv_identity *identit
   return err;
 }
 
-/* What is in the folder stays; in the CA's own it is there already. */
+/* Keeps an existing ca.pem; in the CA's own folder there always is one. */
 static enum cv_err add_ca(const char *path, X509 *cert, bool *ret_made, struct cv_why *why) {
   struct cv_why what;
   enum cv_err err = cv_pki_write_cert(path, cert, &what);
@@ -62,6 +63,7 @@ static enum cv_err issue_with_ca(const char *ca_folder, const char *ca_copy, con
   if (err == CV_OK) {
     err = issue(&ca, identity, request, files, why);
   }
+  /* Only a copy of the CA's certificate that this call made is removed. */
   if (err != CV_OK && copied) {
     (void)unlink(ca_copy);
   }

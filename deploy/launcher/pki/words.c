@@ -11,7 +11,7 @@
 
 /* --- folders --- */
 
-/* One that is to be made: its parent has to be there. */
+/* Resolves a folder that does not exist yet; its parent must exist. */
 static enum cv_err resolve_new(const char *folder, char ret[CV_PKI_PATH], struct cv_why *why) {
   char text[PATH_MAX], parent[PATH_MAX];
   size_t n = strlen(folder);
@@ -25,11 +25,12 @@ static enum cv_err resolve_new(const char *folder, char ret[CV_PKI_PATH], struct
     *slash = '\0';
   }
   if (realpath(slash == NULL ? "." : slash == text ? "/" : text, parent) == NULL) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: its parent folder: %s; expected one that exists", folder, strerror(errno));
+    return cv_fail(why, CV_ERR_INVALID, "%s: parent folder: %s; expected an existing folder", folder, strerror(errno));
   }
   return cv_pki_join(ret, parent[1] == '\0' ? "" : parent, name, "", why);
 }
 
+/* Writes the absolute path without symbolic links, so that two names of one folder compare equal. */
 static enum cv_err resolve(const char *folder, char ret[CV_PKI_PATH], struct cv_why *why) {
   char path[PATH_MAX];
   struct stat found;
@@ -43,13 +44,13 @@ static enum cv_err resolve(const char *folder, char ret[CV_PKI_PATH], struct cv_
     return cv_fail(why, CV_ERR_INVALID, "%s: %s; expected a folder", folder, strerror(errno));
   }
   if (!S_ISDIR(found.st_mode)) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: no folder; expected one, or nothing there", folder);
+    return cv_fail(why, CV_ERR_INVALID, "%s: not a folder; expected a folder, or a path that does not exist", folder);
   }
   (void)snprintf(ret, CV_PKI_PATH, "%s", path);
   return CV_OK;
 }
 
-/* --- one word --- */
+/* --- one argument --- */
 
 static enum cv_err split_hosts(struct cv_pki_party *party, char *hosts, struct cv_why *why) {
   for (char *host; (host = strsep(&hosts, ",")) != NULL;) {
@@ -61,6 +62,7 @@ static enum cv_err split_hosts(struct cv_pki_party *party, char *hosts, struct c
   return CV_OK;
 }
 
+/* Splits IDENTITY[@HOST[,HOST]...]=FOLDER in place. */
 static enum cv_err split(struct cv_pki_party *party, struct cv_why *why) {
   char *folder = strchr(party->word, '=');
   if (folder == NULL || folder[1] == '\0') {
@@ -79,14 +81,15 @@ static enum cv_err split(struct cv_pki_party *party, struct cv_why *why) {
   return resolve(folder, party->path, why);
 }
 
-/* --- against the others --- */
+/* --- conflicts between arguments --- */
 
 static enum cv_err compare(const struct cv_pki_party *a, const struct cv_pki_party *b, struct cv_why *why) {
   if (strcmp(a->path, b->path) == 0) {
-    return cv_fail(why, CV_ERR_INVALID, "%s is the folder of %s, too; expected one for each", a->folder, b->word);
+    return cv_fail(why, CV_ERR_INVALID, "%s is also the folder of %s; expected one folder for each party", a->folder,
+                   b->word);
   }
   if (a->identity.role == b->identity.role && strcmp(a->identity.name, b->identity.name) == 0) {
-    return cv_fail(why, CV_ERR_INVALID, "%s stands here twice; expected it once", a->word);
+    return cv_fail(why, CV_ERR_INVALID, "%s is given twice; expected each party once", a->word);
   }
   if (cv_identity_overlaps(&a->identity, &b->identity)) {
     return cv_fail(why, CV_ERR_INVALID, "%s overlaps %s; expected each worker once", a->word, b->word);
@@ -102,7 +105,7 @@ static enum cv_err take(struct cv_pki_party *party, size_t at, const char *word,
   }
   CV_TRY(split(&party[at], why));
   if (strcmp(party[at].path, ca_path) == 0) {
-    return cv_fail(why, CV_ERR_INVALID, "%s is the folder of the CA; expected another", party[at].folder);
+    return cv_fail(why, CV_ERR_INVALID, "%s is the folder of the CA; expected another folder", party[at].folder);
   }
   for (size_t i = 0; i < at; i++) {
     CV_TRY(compare(&party[at], &party[i], why));

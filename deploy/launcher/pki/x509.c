@@ -10,7 +10,7 @@
 
 #include "common/net/sslerr.h"
 
-/* Before its first second of validity by this much, so that a clock that is a little behind accepts it. */
+/* SKEW_S: certificates are valid from this many seconds ago, so that a slow clock accepts a new one. */
 enum { SKEW_S = 300, SERIAL_BITS = 159 };
 
 struct extension {
@@ -24,7 +24,7 @@ static const struct extension CA_EXTENSIONS[] = {
     {NID_subject_key_identifier, "hash"},
 };
 
-/* A broker is a server to workers and a client of the third-party, so every party may be both. */
+/* A broker is a server for workers and a client of the third-party, so all certificates permit both. */
 static const struct extension PARTY_EXTENSIONS[] = {
     {NID_basic_constraints, "critical,CA:FALSE"},   {NID_key_usage, "critical,digitalSignature"},
     {NID_ext_key_usage, "clientAuth,serverAuth"},   {NID_subject_key_identifier, "hash"},
@@ -54,7 +54,7 @@ static bool add_extensions(X509 *cert, X509 *issuer, const struct extension *ext
   return ok;
 }
 
-/* Top bit set, so that every serial has the same length and is never zero. */
+/* The top bit is set, so every serial number has the same length and none is zero. */
 static bool set_serial(X509 *cert) {
   BIGNUM *number = BN_new();
   bool ok = number != NULL && BN_rand(number, SERIAL_BITS, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) &&
@@ -63,6 +63,7 @@ static bool set_serial(X509 *cert) {
   return ok;
 }
 
+/* A certificate that is already expired, as tests need, begins before its end, not now. */
 static bool set_times(X509 *cert, const struct cv_pki_plan *plan) {
   int64_t from = plan->now < plan->not_after ? plan->now : plan->not_after;
   return ASN1_TIME_set(X509_getm_notBefore(cert), (time_t)(from - SKEW_S)) != NULL &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside pki: making certificates in memory. */
+/* Internal to pki: makes certificates in memory. */
 #ifndef CV_DEPLOY_PKI_X509_H
 #define CV_DEPLOY_PKI_X509_H
 
@@ -20,14 +20,14 @@ void cv_pki_pair_fini(struct cv_pki_pair *pair);
 
 struct cv_pki_plan {
   const char *name;       /* common name */
-  const char *alt_names;  /* in OpenSSL's notation; NULL for a CA */
+  const char *alt_names;  /* as from cv_pki_alt_names(); NULL for a CA */
   int64_t now, not_after; /* seconds since 1970 */
 };
 
-/* A fresh key and a certificate for it, signed by `ca`, or by itself if that is NULL. */
+/* Makes a new key and its certificate, signed by `ca`; self-signed if `ca` is NULL. The caller frees the pair. */
 CV_MUST_USE enum cv_err cv_pki_pair_make(const struct cv_pki_plan *plan, const struct cv_pki_pair *ca,
                                          struct cv_pki_pair *ret, struct cv_why *why);
-/* Upper-case hex. */
+/* Writes the serial number in upper-case hex. */
 CV_MUST_USE enum cv_err cv_pki_serial(const X509 *cert, char ret[CV_PKI_SERIAL_HEX], struct cv_why *why);
 
 #endif

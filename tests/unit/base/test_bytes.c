@@ -132,6 +132,19 @@ static void a_line_is_cut(void **state) {
   cv_why_prefix(NULL, "nobody");
 }
 
+static void out_of_memory_is_final(void **state) {
+  struct cv_why why = {.text = "as it was"};
+  bool failed = false;
+  assert_int_equal(cv_unless_failed(&failed, CV_OK, &why), CV_OK);
+  assert_int_equal(cv_unless_failed(&failed, CV_ERR_DENIED, &why), CV_ERR_DENIED);
+  assert_false(failed);
+  assert_string_equal(why.text, "as it was");
+  assert_int_equal(cv_unless_failed(&failed, CV_ERR_NOMEM, NULL), CV_ERR_NOMEM);
+  assert_true(failed);
+  assert_int_equal(cv_unless_failed(&failed, CV_OK, &why), CV_ERR_NOMEM);
+  assert_string_equal(why.text, "out of memory");
+}
+
 static void a_line_is_clean(void **state) {
   struct cv_why why;
   char longest[sizeof(why.text) + 9];
@@ -218,6 +231,7 @@ int main(void) {
       cmocka_unit_test(a_buffer_grows_and_latches),
       cmocka_unit_test(an_arena_is_bounded),
       cmocka_unit_test(a_line_is_cut),
+      cmocka_unit_test(out_of_memory_is_final),
       cmocka_unit_test(a_line_is_clean),
       cmocka_unit_test(every_code_has_words),
       cmocka_unit_test(texts_are_cleaned),

@@ -161,9 +161,33 @@ static void laplace_reaches_forty_scales_beyond(void **state) {
   assert_true(law.high > 0 && law.high < INT64_C(1) << 46);
 }
 
+/* With epsilon 1 where a campaign can say one, else without parameters. */
+static struct cv_local usual_law(const char *name) {
+  struct cv_choice choice = choose(name, SETTINGS({"epsilon", 1, NULL}));
+  struct cv_local law;
+  return cv_local_init(&choice, 2, &law, NULL) == CV_OK ? law : law_of(name, 2, NULL);
+}
+
+/* What the table says of a privatizer by its name is what its law comes to. */
+static void tokens_are_bounded_as_the_table_says(void **state) {
+  (void)state;
+  for (size_t i = 0; cv_local_names[i] != NULL; i++) {
+    enum cv_local_kind kind = cv_local_find(cv_local_names[i]);
+    assert_int_equal(kind, i);
+    const struct cv_local law = usual_law(cv_local_names[i]);
+    assert_int_equal(law.kind, kind);
+    assert_int_equal(cv_local_is_bounded(kind), law.low >= 0 && law.high <= CV_GRID);
+  }
+  assert_int_equal(cv_local_find("rot13"), CV_LOCAL_KINDS);
+  assert_true(cv_local_is_bounded(CV_LOCAL_KINDS));
+}
+
 static void what_makes_no_sense_is_refused(void **state) {
   static const char *const rr = "randomized-response", *const either = "expected either epsilon, or p00 and p11";
-  refused("rot13", 1, NULL, "unknown privatizer \"rot13\"; expected none, randomized-response or laplace");
+  refused("rot13", 1, NULL, "unknown privatizer \"rot13\"; expected none, randomized-response");
+  for (size_t i = 0; cv_local_names[i] != NULL; i++) {
+    refused("rot13", 1, NULL, cv_local_names[i]);
+  }
   refused("", 1, NULL, "unknown privatizer \"\"");
   refused("none", 1, SETTINGS({"epsilon", 1, NULL}), "privatizer none: unknown key \"epsilon\"");
   refused("laplace", 1, NULL, "privatizer laplace: epsilon is missing");
@@ -200,7 +224,7 @@ static void an_entry_is_there_once(void **state) {
   choice.params.item[2] = choice.params.item[0]; /* as a peer may send it */
   choice.params.count = 3;
   assert_int_equal(cv_local_init(&choice, 1, &law, &why), CV_ERR_INVALID);
-  assert_non_null(strstr(why.text, "p00.1 is there twice"));
+  assert_non_null(strstr(why.text, "p00.1 is given twice"));
 }
 
 int main(void) {
@@ -212,6 +236,7 @@ int main(void) {
       cmocka_unit_test(a_law_with_delta_has_an_epsilon_without),
       cmocka_unit_test(every_arm_may_have_its_own_matrix),
       cmocka_unit_test(laplace_reaches_forty_scales_beyond),
+      cmocka_unit_test(tokens_are_bounded_as_the_table_says),
       cmocka_unit_test(what_makes_no_sense_is_refused),
       cmocka_unit_test(an_entry_is_there_once),
   };

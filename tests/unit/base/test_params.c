@@ -108,7 +108,7 @@ static void what_is_there_twice_is_named(void **state) {
     params.item[i] = (struct cv_param){.key = "alpha", .number = 0.1 * (i + 1)};
   }
   assert_int_equal(cv_params_check(&params, rules, CV_COUNT(rules), &offender, &why), CV_ERR_INVALID);
-  assert_string_equal(why.text, "alpha is there twice");
+  assert_string_equal(why.text, "alpha is given twice");
   assert_ptr_equal(offender, &params.item[1]);
 }
 

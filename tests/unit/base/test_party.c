@@ -24,7 +24,7 @@ static void test_names(void **state) {
   static const char *const bad[] = {"", "any", "a b", "a,b", "a/b", "caf\xc3\xa9", "a\n", "*"};
   for (size_t i = 0; i < CV_COUNT(good); i++) {
     assert_true(cv_party_is_valid(good[i]));
-    assert_true(cv_parties_are_valid(good[i]));
+    assert_true(cv_party_list_is_valid(good[i]));
   }
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     assert_false(cv_party_is_valid(bad[i]));
@@ -32,20 +32,20 @@ static void test_names(void **state) {
 }
 
 static void test_lists(void **state) {
-  assert_true(cv_parties_are_valid("any"));
-  assert_true(cv_parties_are_valid("alice, bob\tcarol"));
+  assert_true(cv_party_list_is_valid("any"));
+  assert_true(cv_party_list_is_valid("alice, bob\tcarol"));
   static const char *const bad[] = {"", " ", ",", "any, alice", "alice any", " any", "alice, b/c"};
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
-    assert_false(cv_parties_are_valid(bad[i]));
+    assert_false(cv_party_list_is_valid(bad[i]));
   }
 }
 
 static void test_who_is_among_them(void **state) {
-  assert_true(cv_parties_have("any", "eve"));
-  assert_true(cv_parties_have("alice, bob", "bob"));
+  assert_true(cv_party_list_has("any", "eve"));
+  assert_true(cv_party_list_has("alice, bob", "bob"));
   static const char *const others[] = {"Bob", "bo", "bobb", "alice, bob", "any", ""};
   for (size_t i = 0; i < CV_COUNT(others); i++) {
-    assert_false(cv_parties_have("alice, bob", others[i]));
+    assert_false(cv_party_list_has("alice, bob", others[i]));
   }
 }
 

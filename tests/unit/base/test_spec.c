@@ -199,7 +199,7 @@ static void workers_without_costs_or_twice_are_named(void **state) {
   assert_bad(&spec, "the cost of arm 1 is 0; expected more than 0 and at most 1e+06");
   spec = sample();
   spec.worker = bad_workers;
-  assert_bad(&spec, "worker 5 is there twice; expected each once");
+  assert_bad(&spec, "worker 5 is listed twice; expected each worker once");
   bad_workers[1] = 0;
   assert_bad(&spec, "a worker has the id 0; expected 1 and up");
 }

@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "broker/conn.h"
+#include "broker/core.h"
+#include "broker/restore.h"
 #include "broker/state.h"
+#include "broker/workers.h"
 #include "common/crypto/crypto.h"
 
 enum { LEASE_MS = 1000, GATEWAYS = 8, RANGE = 100000, ASSIGNED = 4096 };
@@ -23,7 +27,7 @@ struct gateway {
 
 struct world {
   struct cv_broker *core;
-  struct cv_batch batch;
+  struct cv_broker_batch batch;
   struct cv_broker_conn *rank, *order;
   struct gateway gateway[GATEWAYS];
   uint64_t now_ms, releases;
@@ -184,7 +188,7 @@ static inline void begin(struct world *world, uint32_t want) {
 
 static inline void end(struct world *world) {
   cv_broker_free(world->core);
-  cv_batch_fini(&world->batch);
+  cv_broker_batch_fini(&world->batch);
 }
 
 #endif

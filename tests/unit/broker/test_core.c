@@ -10,6 +10,8 @@
 
 #include <sqlite3.h>
 
+#include "broker/campaign.h"
+#include "broker/requester.h"
 #include "tests/unit/broker/world.h"
 
 static void test_releases_are_exact_sums_and_known_noise(void **state) {
@@ -91,10 +93,10 @@ static void test_the_first_answer_for_a_place_wins(void **state) {
     (void)turn(&world, false);
   }
   assert_int_equal(world.unacked_count, 0);
-  assert_int_equal(world.ranker.releases, 0);
+  assert_int_equal(world.thirdparty.releases, 0);
   assert_int_equal(world_verdict_of(&world, &late, 1), CV_VERDICT_EXPIRED);
   /* with all the others. */
-  for (int i = 0; i < 200 && world.ranker.releases < 1; i++) {
+  for (int i = 0; i < 200 && world.thirdparty.releases < 1; i++) {
     arrive(&world, 5);
     (void)turn(&world, false);
   }
@@ -153,8 +155,8 @@ static void test_a_late_answer_ends_no_newer_assignment(void **state) {
   world_end(&world);
 }
 
-static enum cv_phase phase_of(struct world *world) {
-  return cv_campaign_find(world->core, 1)->phase;
+static enum cv_broker_phase phase_of(struct world *world) {
+  return cv_broker_campaign_find(world->core, 1)->phase;
 }
 
 /* A process that stood still has heard nobody; only time in which it listened makes a crowd idle. */
@@ -174,7 +176,7 @@ static void test_a_stop_of_the_broker_is_not_the_crowds_idleness(void **state) {
     cv_broker_tick(world.core, world.now_ms, world.now_ms);
   }
   assert_int_equal(phase_of(&world), CV_PHASE_STOPPING);
-  assert_int_equal(cv_campaign_find(world.core, 1)->end, CV_END_IDLE);
+  assert_int_equal(cv_broker_campaign_find(world.core, 1)->end, CV_END_IDLE);
   world_end(&world);
 }
 
@@ -218,7 +220,7 @@ static void test_a_clock_that_goes_back_extends_no_deadline(void **state) {
   stop(&world);
   world.now_ms = 500000;
   start(&world);
-  const struct cv_campaign *campaign = cv_campaign_find(world.core, 1);
+  const struct cv_broker_campaign *campaign = cv_broker_campaign_find(world.core, 1);
   cv_broker_tick(world.core, world.now_ms + 9999, world.now_ms + 9999);
   assert_true(campaign->phase < CV_PHASE_STOPPING);
   cv_broker_tick(world.core, world.now_ms + 10000, world.now_ms + 10000);
@@ -236,7 +238,7 @@ static void test_a_worker_is_sent_away_from_each_campaign(void **state) {
   struct cv_order_frame frame = {.hello = hello, .kind = CV_ORDER_SUBMIT};
   frame.as.submit = (struct cv_submit){.client_key = {2}, .spec = spec_of_test()};
   ask(&world, &frame);
-  struct cv_campaign *second = cv_campaign_find(world.core, 2);
+  struct cv_broker_campaign *second = cv_broker_campaign_find(world.core, 2);
   CV_REQUIRE(second != NULL);
   second->phase = CV_PHASE_RUNNING; /* as if the third-party had opened it */
   arrive(&world, 2);
@@ -265,19 +267,19 @@ static void test_a_connection_outlives_many_campaigns(void **state) {
   for (uint32_t id = 1; id <= 300; id++) {
     struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT};
     frame.as.submit = (struct cv_submit){.client_key = {(uint8_t)id, (uint8_t)(id >> 8)}, .spec = spec_of_test()};
-    world.ranker = (struct ranker){0};
+    world.thirdparty = (struct thirdparty){0};
     ask(&world, &frame);
-    for (int i = 0; i < 10 && world.ranker.plans == 0; i++) {
+    for (int i = 0; i < 10 && world.thirdparty.plans == 0; i++) {
       (void)turn(&world, false);
     }
-    assert_int_equal(world.ranker.plans, 1);
+    assert_int_equal(world.thirdparty.plans, 1);
     arrive(&world, 1);
     (void)turn(&world, false);
     ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_CANCEL, .as.campaign = id});
     struct cv_rank_result result = {.campaign = id, .reason = CV_END_CANCELLED};
     answer(&world, &(struct cv_rank_frame){.results = 1, .result = &result});
     (void)turn(&world, false);
-    assert_true(world.ranker.closed);
+    assert_true(world.thirdparty.closed);
   }
   assert_int_equal(counted(&world), 0);
   world_end(&world);
@@ -294,7 +296,7 @@ static void test_a_third_party_that_connects_again_replaces_its_older_self(void 
   struct cv_broker_conn *older = world.rank;
   struct cv_why why;
   bool store, told = false;
-  world.ranker = (struct ranker){0};
+  world.thirdparty = (struct thirdparty){0};
   ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_CANCEL});
   assert_int_equal(cv_broker_flush(world.core, world.now_ms, world.now_ms, &world.batch, &store), CV_OK);
   assert_int_equal(cv_broker_store_commit(world.store, &world.batch, &why), CV_OK);
@@ -305,7 +307,7 @@ static void test_a_third_party_that_connects_again_replaces_its_older_self(void 
     while (cv_broker_next_out(world.core, &out)) {
       if (out.conn == older) {
         assert_true(out.close);
-        assert_string_equal(out.frame.rank->goodbye, "the same certificate has connected again");
+        assert_string_equal(out.frame.rank->goodbye, "replaced by a newer connection of the same certificate");
         told = true;
       } else if (out.conn == world.rank) {
         assert_true(i > 0 && out.frame.rank->hello.present); /* nothing comes before the hello */
@@ -353,8 +355,8 @@ static void change_thirdparty(struct world *world, const struct cv_identity *ide
 static void speaks_of_anothers(struct world *world, const struct cv_rank_frame *frame) {
   struct cv_why why;
   assert_int_equal(cv_broker_on_rank(world->core, world->rank, frame, world->now_ms, &why), CV_ERR_STATE);
-  assert_non_null(strstr(why.text, "which is not open"));
-  assert_int_equal(cv_campaign_find(world->core, 1)->phase, CV_PHASE_RUNNING);
+  assert_non_null(strstr(why.text, "expected a campaign that is open"));
+  assert_int_equal(cv_broker_campaign_find(world->core, 1)->phase, CV_PHASE_RUNNING);
 }
 
 static void test_a_campaign_stays_with_the_third_party_that_opened_it(void **state) {
@@ -366,15 +368,15 @@ static void test_a_campaign_stays_with_the_third_party_that_opened_it(void **sta
     arrive(&world, 3);
     (void)turn(&world, false);
   }
-  assert_in_range(world.ranker.plans, 1, PLANS - 1);
+  assert_in_range(world.thirdparty.plans, 1, PLANS - 1);
   change_thirdparty(&world, &another);
   for (int i = 0; i < 3; i++) {
     assert_int_equal(told_rank(&world), 0);
   }
-  cv_campaign_progress(world.core, cv_campaign_find(world.core, 1), &progress);
+  cv_broker_campaign_progress(world.core, cv_broker_campaign_find(world.core, 1), &progress);
   assert_string_equal(progress.waits_for, "t");
   struct cv_want want = {.arm = 0, .tokens = TAU};
-  struct cv_rank_plan plan = {.campaign = 1, .plan = {.number = world.ranker.plans, .wants = 1, .want = &want}};
+  struct cv_rank_plan plan = {.campaign = 1, .plan = {.number = world.thirdparty.plans, .wants = 1, .want = &want}};
   struct cv_rank_result result = {.campaign = 1, .reason = CV_END_COMPLETE};
   struct cv_rank_number ack = {.campaign = 1, .number = 1000};
   struct cv_rank_opened opened = {.position.campaign = 1, .seed = 5};
@@ -385,7 +387,7 @@ static void test_a_campaign_stays_with_the_third_party_that_opened_it(void **sta
   assert_int_equal(told_rank(&world), 0);
   stop(&world); /* the broker remembers whose it is; here the right one is back */
   start(&world);
-  cv_campaign_progress(world.core, cv_campaign_find(world.core, 1), &progress);
+  cv_broker_campaign_progress(world.core, cv_broker_campaign_find(world.core, 1), &progress);
   assert_string_equal(progress.waits_for, "");
   world_run(&world, 0, 0);
   world_end(&world);
@@ -402,10 +404,10 @@ static void test_a_campaign_that_waits_can_be_cancelled(void **state) {
   change_thirdparty(&world, &another);
   ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_CANCEL});
   (void)told_rank(&world);
-  assert_int_equal(cv_campaign_find(world.core, 1)->phase, CV_PHASE_STOPPING);
+  assert_int_equal(cv_broker_campaign_find(world.core, 1)->phase, CV_PHASE_STOPPING);
   cv_broker_tick(world.core, world.now_ms, world.now_ms);
-  assert_int_equal(cv_campaign_find(world.core, 1)->end, CV_END_CANCELLED);
-  assert_int_equal(cv_campaign_find(world.core, 1)->phase, CV_PHASE_ENDED);
+  assert_int_equal(cv_broker_campaign_find(world.core, 1)->end, CV_END_CANCELLED);
+  assert_int_equal(cv_broker_campaign_find(world.core, 1)->phase, CV_PHASE_ENDED);
   assert_int_equal(told_rank(&world), 0);
   world_end(&world);
 }
@@ -464,7 +466,7 @@ static void test_a_plan_beyond_the_budget_ends_the_campaign_with_what_it_has(voi
   world_make(&world);
   submit(&world);
   world.core->campaigns->ledger.limit_micro = 250000;
-  struct cv_campaign *campaign = world.core->campaigns;
+  struct cv_broker_campaign *campaign = world.core->campaigns;
   for (int i = 0; i < 600 && campaign->phase < CV_PHASE_STOPPING; i++) {
     arrive(&world, 3);
     (void)turn(&world, false);
@@ -555,7 +557,7 @@ static void test_rows_that_were_changed_or_are_gone_are_noticed(void **state) {
       arrive(&world, 10);
       (void)turn(&world, false);
     }
-    assert_true(counted(&world) > 20 && world.ranker.releases >= ARMS);
+    assert_true(counted(&world) > 20 && world.thirdparty.releases >= ARMS);
     tamper(&world, cases[i].sql);
     refuses_to_open(&world, cases[i].line);
   }
@@ -596,7 +598,7 @@ static void test_a_client_key_is_for_one_campaign(void **state) {
     spec.epsilon_micro--;
     assert_int_equal(submit_again(&world, &spec, line, sizeof(line)), 0);
     assert_string_equal(
-        line, "client key was used for another campaign (1); expected the same campaign, or a key of its own");
+        line, "client key already used for campaign 1 with another spec; expected the same spec or a new key");
     (void)restart(&world);
   }
   world_end(&world);
@@ -616,7 +618,7 @@ static void test_an_older_database_is_refused(void **state) {
   stop(&world);
   copy_file(folder_file(&world.folder, "broker.db"), folder_file(&world.folder, "older.db"));
   start(&world);
-  for (int i = 0; i < 10 && world.ranker.plans == 0; i++) {
+  for (int i = 0; i < 10 && world.thirdparty.plans == 0; i++) {
     (void)turn(&world, false);
   }
   stop(&world);
@@ -628,7 +630,7 @@ static void test_an_older_database_is_refused(void **state) {
   assert_int_equal(cv_broker_store_open(&files, &master, &world.store, &why), CV_ERR_DAMAGED);
   assert_non_null(strstr(why.text, "expected the database not to be older than its anchor"));
   cv_mac_free(world.mac);
-  cv_batch_fini(&world.batch);
+  cv_broker_batch_fini(&world.batch);
   folder_remove(&world.folder);
 }
 
@@ -645,13 +647,13 @@ static void test_a_statement_has_all_that_left_before_it(void **state) {
     }
     for (int j = 0; j < 5; j++) {
       (void)turn(&world, false);
-      const struct cv_order_frame *told = &world.order->order;
+      const struct cv_order_frame *told = &world.order->requester->order;
       uint64_t releases = 0;
       for (uint32_t arm = 0; told->kind == CV_ORDER_STATEMENT && arm < told->as.statement.arms; arm++) {
         releases += told->as.statement.account[arm].releases;
       }
       if (told->kind == CV_ORDER_STATEMENT) {
-        assert_true(releases >= world.ranker.releases);
+        assert_true(releases >= world.thirdparty.releases);
         statements += releases > 0;
       }
     }

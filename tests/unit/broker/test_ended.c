@@ -12,6 +12,9 @@
 
 #define WORLD_PLANS 2
 #define WORLD_TAU   12
+#include "broker/campaign.h"
+#include "broker/fetch.h"
+#include "broker/requester.h"
 #include "tests/unit/broker/world.h"
 
 enum { DAY_MS = 86400000 };
@@ -97,20 +100,20 @@ static struct told of_campaign(struct world *world, enum cv_order_kind kind, uin
     frame.as.watch.campaign = campaign;
     frame.as.watch.describe = true;
   } else if (kind == CV_ORDER_LEDGER) {
-    frame.as.ledger = (struct cv_ledger_request){.campaign = campaign};
+    frame.as.ledger = (struct cv_statement_request){.campaign = campaign};
   }
   return request(world, frame);
 }
 
 static struct told submit_key(struct world *world, uint8_t key) {
   struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT};
-  world->ranker = (struct ranker){0};
+  world->thirdparty = (struct thirdparty){0};
   frame.as.submit = (struct cv_submit){.client_key = {key}, .spec = spec_of_test()};
   return request(world, frame);
 }
 
 static bool is_in_memory(const struct world *world, uint32_t campaign) {
-  return cv_campaign_find(world->core, campaign) != NULL;
+  return cv_broker_campaign_find(world->core, campaign) != NULL;
 }
 
 /* Submits a campaign and brings it to its result. */
@@ -120,7 +123,7 @@ static uint64_t run_one(struct world *world, uint8_t key) {
     arrive(world, 3);
     (void)turn(world, false);
   }
-  assert_int_equal(world->ranker.releases, RELEASES);
+  assert_int_equal(world->thirdparty.releases, RELEASES);
   (void)turn(world, false);
   assert_false(is_in_memory(world, (uint32_t)id));
   return id;
@@ -385,7 +388,7 @@ static void test_a_requester_has_one_in_memory(void **state) {
   assert_true(told[0].complete);
   assert_null(world.core->campaigns);
   for (int i = 1; i < CONNS; i++) {
-    assert_int_equal(conn[i]->export.campaign, 0);
+    assert_int_equal(conn[i]->requester->export.campaign, 0);
   }
   world_end(&world);
 }

@@ -9,6 +9,8 @@
 // clang-format on
 
 #define WORLD_GRAPH true
+#include "broker/campaign.h"
+#include "broker/plan.h"
 #include "tests/unit/broker/world.h"
 
 static uint64_t plays(void) {
@@ -66,8 +68,8 @@ static void a_token_answers_for_each_arm_once(void **state) {
 }
 
 static bool has_release(const struct world *world, uint64_t plan, uint32_t arm) {
-  for (uint64_t i = 1; i <= world->ranker.releases; i++) {
-    if (world->ranker.release[i].plan == plan && world->ranker.release[i].arm == arm) {
+  for (uint64_t i = 1; i <= world->thirdparty.releases; i++) {
+    if (world->thirdparty.release[i].plan == plan && world->thirdparty.release[i].arm == arm) {
       return true;
     }
   }
@@ -116,13 +118,13 @@ static void plans_that_cannot_be_are_refused(void **state) {
       {{{0, 40}, {2, 0}}, 2, "0 tokens of arm 2 in one release; expected 10"},   /* nobody shows it */
       {{{0, 5}, {1, 0}}, 2, "5 tokens of arm 0 in one release; expected 10"},    /* the operator's smallest */
       {{{0, 0}, {1, 0}, {2, 0}}, 3, "0 tokens of arm 0 in one release"},         /* of no play */
-      {{{0, 40}, {1, 600}}, 2, "640 tokens asked for, 600 of 600 left"},         /* plays count, not what they show */
+      {{{0, 40}, {1, 600}}, 2, "640 tokens; expected at most 600, which"},       /* plays count, not what they show */
       {{{1, UINT32_MAX}, {0, UINT32_MAX}}, 2, "tokens of arm 1 in one release"}, /* a sum that does not wrap */
   };
   struct world world;
   world_make(&world);
   world_begin(&world, 0);
-  struct cv_campaign *campaign = cv_campaign_find(world.core, 1);
+  struct cv_broker_campaign *campaign = cv_broker_campaign_find(world.core, 1);
   assert_non_null(campaign);
   for (uint32_t i = 0; i < ARMS; i++) { /* as if nothing had been planned */
     campaign->arm[i].plan = 0;
@@ -133,7 +135,7 @@ static void plans_that_cannot_be_are_refused(void **state) {
     struct cv_why why = {.text = ""};
     memcpy(want, bad[i].want, sizeof(want));
     const struct cv_plan plan = {.number = 2, .wants = bad[i].wants, .want = want};
-    assert_int_equal(cv_epoch_check(world.core, campaign, &plan, &refused, &why), CV_ERR_DENIED);
+    assert_int_equal(cv_broker_plan_check(campaign, &plan, &refused, &why), CV_ERR_DENIED);
     if (strstr(why.text, bad[i].why) == NULL) {
       fail_msg("\"%s\" does not say \"%s\"", why.text, bad[i].why);
     }
@@ -142,7 +144,7 @@ static void plans_that_cannot_be_are_refused(void **state) {
   struct cv_rank_refused refused;
   struct cv_why why;
   const struct cv_plan plan = {.number = 2, .wants = 3, .want = fits};
-  assert_int_equal(cv_epoch_check(world.core, campaign, &plan, &refused, &why), CV_OK);
+  assert_int_equal(cv_broker_plan_check(campaign, &plan, &refused, &why), CV_OK);
   world_end(&world);
 }
 

@@ -10,6 +10,10 @@
 
 #include <time.h>
 
+#include "broker/campaign.h"
+#include "broker/crowd.h"
+#include "broker/payer.h"
+#include "broker/workers.h"
 #include "gateways.h"
 
 enum { SLOTS = CV_TOKENS_PER_WORKER_MAX, EPSILON = 10, CHUNKS = 20, TURNS = 1000 };
@@ -21,16 +25,17 @@ static double seconds(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static struct cv_campaign *campaign_of(const struct world *world) {
-  struct cv_campaign *campaign = cv_campaign_find(world->core, 1);
+static struct cv_broker_campaign *campaign_of(const struct world *world) {
+  struct cv_broker_campaign *campaign = cv_broker_campaign_find(world->core, 1);
   assert_non_null(campaign);
   return campaign;
 }
 
-static void use_up(struct cv_campaign *campaign, uint64_t worker) {
+static void use_up(struct cv_broker_campaign *campaign, uint64_t worker) {
   struct cv_chunk *chunk;
   for (uint32_t slot = 0; slot < campaign->spec.tokens_per_worker; slot++) {
-    assert_int_equal(cv_chunks_set(&campaign->payers, cv_campaign_payer_bit(campaign, worker, slot), &chunk), CV_OK);
+    assert_int_equal(cv_chunks_set(&campaign->payers, cv_broker_campaign_payer_bit(campaign, worker, slot), &chunk),
+                     CV_OK);
   }
 }
 
@@ -42,7 +47,7 @@ static size_t most_in_a_turn(struct world *world, struct gateway *gateway) {
     size_t before = gateway->away;
     turn(world);
     most = gateway->away - before > most ? gateway->away - before : most;
-    assert_true(cv_broker_is_unserved(world->core) == (gateway->conn->waiting_count > 0));
+    assert_true(cv_broker_is_unserved(world->core) == (gateway->conn->workers->waiting_count > 0));
     assert_true(!cv_broker_is_unserved(world->core) || cv_broker_is_pending(world->core));
     assert_true(++turns < TURNS);
   } while (cv_broker_is_unserved(world->core));
@@ -57,7 +62,7 @@ static void test_a_worn_out_worker_costs_little(void **state) {
   use_up(campaign_of(&world), gateway->next_worker);
   double start = seconds();
   arrive_by(&world, gateway, 2000, 0);
-  assert_int_equal(most_in_a_turn(&world, gateway), cv_broker_share(world.core));
+  assert_int_equal(most_in_a_turn(&world, gateway), cv_broker_workers_share(world.core));
   assert_true(seconds() - start < 0.5); /* 4 s, bit by bit */
   assert_int_equal(gateway->away, 2000);
   assert_int_equal(gateway->delay_ms, 0);
@@ -69,7 +74,7 @@ static void test_one_worker_gives_thousands(void **state) {
   static struct world world;
   begin_with(&world, SLOTS, SLOTS, EPSILON, 1000);
   struct gateway *gateway = join(&world, 0);
-  gateway->conn->penalty = 0;
+  gateway->conn->workers->penalty = 0;
   double start = seconds();
   for (size_t left = SLOTS; left > 0;) {
     size_t n = left < ASSIGNED ? left : ASSIGNED;
@@ -91,7 +96,7 @@ static void test_open_slots_are_passed_over(void **state) {
   static struct world world;
   begin_with(&world, 4000, 100, EPSILON, 1000);
   struct gateway *gateway = join(&world, 0);
-  gateway->conn->penalty = 0;
+  gateway->conn->workers->penalty = 0;
   arrive_by(&world, gateway, 300, 0);
   turn(&world);
   assert_int_equal(gateway->tickets, 100);
@@ -150,7 +155,7 @@ static void test_idle_talk_is_counted(void **state) {
   struct cv_arrive arrival = {.credit = 5};
   turn(&world);
   say(&world, gateway, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});
-  assert_int_equal(gateway->conn->gathered, 0); /* what an honest one says is not */
+  assert_int_equal(gateway->conn->workers->gathered, 0); /* what an honest one says is not */
   end(&world);
 }
 
@@ -168,8 +173,8 @@ static void test_who_gives_nothing_leaves_nothing(void **state) {
   static struct world world;
   begin_with(&world, 4000, 1, 500000, CHUNKS);
   struct gateway *gateway = join_as(&world, 0, 1, WIDE);
-  const struct cv_campaign *campaign = campaign_of(&world);
-  gateway->conn->penalty = 0;
+  const struct cv_broker_campaign *campaign = campaign_of(&world);
+  gateway->conn->workers->penalty = 0;
   for (int i = 0; i < 5; i++) {
     arrive_by(&world, gateway, 1000, CV_CHUNK_BITS);
     turn(&world);
@@ -188,8 +193,8 @@ static void test_a_wide_range_does_not_fill_the_table(void **state) {
   static struct world world;
   begin_with(&world, 4000, 1, 500000, CHUNKS);
   struct gateway *wide = join_as(&world, 0, UINT64_C(1) << 40, WIDE), *honest = join(&world, 1);
-  const struct cv_campaign *campaign = campaign_of(&world);
-  wide->conn->penalty = 0;
+  const struct cv_broker_campaign *campaign = campaign_of(&world);
+  wide->conn->workers->penalty = 0;
   for (int i = 0; i < 3 * CHUNKS; i++) {
     arrive_by(&world, wide, 1, CV_CHUNK_BITS);
     turn(&world);
@@ -213,9 +218,9 @@ static void test_no_room_when_the_token_comes(void **state) {
   static struct world world;
   begin_with(&world, 4000, 1, 500000, 2);
   struct gateway *wide = join_as(&world, 0, UINT64_C(1) << 40, WIDE);
-  struct cv_campaign *campaign = campaign_of(&world);
-  uint64_t epsilon = cv_campaign_charge(campaign, 1), first = wide->next_worker;
-  wide->conn->penalty = 0;
+  struct cv_broker_campaign *campaign = campaign_of(&world);
+  uint64_t epsilon = cv_broker_campaign_charge(campaign, 1), first = wide->next_worker;
+  wide->conn->workers->penalty = 0;
   arrive_by(&world, wide, 2, CV_CHUNK_BITS);
   turn(&world);
   assert_int_equal(wide->tickets, 2);

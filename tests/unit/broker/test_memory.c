@@ -13,6 +13,7 @@
 
 #include <openssl/crypto.h>
 
+#include "broker/campaign.h"
 #include "tests/support/alloc_fault.h"
 
 #define WORLD_PLANS 2
@@ -37,7 +38,7 @@ static void ask_around(struct world *world, int i) {
 
 /* One campaign to its result, or to its cancellation, on whatever processes it takes. */
 static void run_campaign(struct world *world, bool cancel) {
-  for (int i = 0; i < 600 && !world->ranker.closed; i++) {
+  for (int i = 0; i < 600 && !world->thirdparty.closed; i++) {
     if (!world->died && i % 20 == 0) {
       submit(world); /* the same each time */
     }
@@ -49,17 +50,17 @@ static void run_campaign(struct world *world, bool cancel) {
       cv_broker_tick(world->core, world->now_ms, world->now_ms);
       (void)lives(world, CV_OK, NULL);
     }
-    if (cancel && world->ranker.releases > 0 && !world->died) {
+    if (cancel && world->thirdparty.releases > 0 && !world->died) {
       ask(world, &(struct cv_order_frame){.kind = CV_ORDER_CANCEL});
     }
-    const struct cv_campaign *campaign = cv_campaign_find(world->core, 1);
+    const struct cv_broker_campaign *campaign = cv_broker_campaign_find(world->core, 1);
     if (campaign != NULL && campaign->phase == CV_PHASE_STOPPING && campaign->rank.opened) {
       struct cv_rank_result result = {.campaign = 1, .reason = CV_END_CANCELLED};
       answer(world, &(struct cv_rank_frame){.results = 1, .result = &result});
     }
     (void)turn(world, false);
   }
-  assert_true(world->ranker.closed);
+  assert_true(world->thirdparty.closed);
 }
 
 static void check_campaign(struct world *world, bool cancel) {
@@ -69,14 +70,14 @@ static void check_campaign(struct world *world, bool cancel) {
   assert_int_equal(figures.campaigns_kept, 1);
   assert_int_equal(figures.campaigns_open, 0);
   if (!cancel) {
-    assert_int_equal(world->ranker.releases, releases_by(PLANS));
+    assert_int_equal(world->thirdparty.releases, releases_by(PLANS));
     check_releases(world);
     assert_int_equal(charged(world), scores_shown() * 500000);
   }
   struct cv_why why;
-  assert_null(cv_campaign_find(world->core, 1));
+  assert_null(cv_broker_campaign_find(world->core, 1));
   assert_int_equal(cv_broker_store_fetch(world->store, world->core, 1, &why), CV_OK);
-  const struct cv_payroll *payroll = &cv_campaign_find(world->core, 1)->payroll;
+  const struct cv_payroll *payroll = &cv_broker_campaign_find(world->core, 1)->payroll;
   assert_int_equal(cv_payroll_is_kept(payroll), WORLD_HIRES);
   if (WORLD_HIRES) {
     assert_in_range(payroll->paid_micro, TAU * cost_of_test[0], wages());

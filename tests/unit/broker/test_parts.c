@@ -230,12 +230,12 @@ static struct cv_privacy accepted(struct cv_spec *spec) {
 static void test_the_gate_lets_only_private_sums_out(void **state) {
   struct cv_spec spec = good_spec();
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
-    choose(&spec.mechanism, cv_mechanism_at(i)->name, 0);
-    if (cv_mechanism_at(i)->is_private) {
+    choose(&spec.mechanism, cv_mechanism_at(i)->traits->name, 0);
+    if (cv_mechanism_is_private(cv_mechanism_at(i))) {
       assert_false(accepted(&spec).is_exact);
     } else {
       refused(&spec, CV_ERR_DENIED,
-              cv_mechanism_at(i)->has_noise ? "runs with --unsafe-mechanisms" : "gives the third");
+              cv_mechanism_has_noise(cv_mechanism_at(i)) ? "runs with --unsafe-mechanisms" : "sends exact sums");
     }
   }
   choose(&spec.mechanism, "rot13", 0);
@@ -250,9 +250,9 @@ static void test_the_gate_lets_only_private_sums_out(void **state) {
 static void test_exact_sums_go_to_the_trusted_only(void **state) {
   struct cv_spec spec = good_spec();
   choose(&spec.mechanism, "none", 0);
-  refused(&spec, CV_ERR_DENIED, "gives the third-party exact sums; expected third_party: trusted");
+  refused(&spec, CV_ERR_DENIED, "sends exact sums to the third-party; expected third_party: trusted");
   spec.thirdparty_trusted = true; /* says the requester */
-  refused(&spec, CV_ERR_DENIED, "exact sums; expected other ones, or a broker whose limits.trusted_thirdparty permits");
+  refused(&spec, CV_ERR_DENIED, "expected another pair, or a broker with limits.trusted_thirdparty");
   struct cv_broker_limits trusting = limits;
   struct cv_privacy privacy;
   trusting.trusted_thirdparty = true;
@@ -287,7 +287,7 @@ static void test_what_is_unsound_needs_an_unsafe_broker(void **state) {
   assert_int_equal(cv_privacy_init(&spec, &unsafe, &privacy, NULL), CV_OK);
   assert_int_equal(privacy.cost_micro, 300000);
   choose(&spec.privatizer, "laplace", 1);
-  refused(&spec, CV_ERR_DENIED, "mechanism hybrid-printed tells more than its epsilon says");
+  refused(&spec, CV_ERR_DENIED, "mechanism hybrid-printed discloses more than its epsilon");
 }
 
 /* Tokens that are private by themselves, in sums that are private: the smaller epsilon covers what is seen. */
@@ -317,8 +317,7 @@ static void also(struct cv_spec *spec, const char *key, double number) {
 }
 
 static void test_delta_is_the_operators_to_allow(void **state) {
-  static const char *const refusal =
-      "the privatizer's delta 0.25 is over this broker's limit of 0, which is its limits.delta";
+  static const char *const refusal = "the privatizer's delta 0.25 is over this broker's limit of 0 (limits.delta)";
   static const char *const mechanisms[] = {"none", "batch", "hybrid"};
   struct cv_broker_limits some = limits;
   for (size_t i = 0; i < CV_COUNT(mechanisms); i++) {
@@ -465,7 +464,7 @@ static void test_the_anchor_says_what_was_written(void **state) {
   assert_int_equal(truncate(path, 100), 0);
   struct cv_why why;
   assert_int_equal(cv_anchor_open(path, &anchor, &exists, &back, &why), CV_ERR_DAMAGED);
-  assert_non_null(strstr(why.text, "no anchor of a broker"));
+  assert_non_null(strstr(why.text, "not an anchor of a broker"));
   folder_remove(&folder);
 }
 

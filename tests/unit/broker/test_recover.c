@@ -8,6 +8,8 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "broker/campaign.h"
+#include "broker/recover.h"
 #include "tests/unit/broker/world.h"
 
 enum { EPSILON = 500000, WORKER = 2 * EPSILON };
@@ -24,18 +26,18 @@ static void stage_make(struct stage *stage) {
   *stage = (struct stage){.facts = {.is_anchored = true, .is_same = true, .commit = 100, .anchor.commit = 100}};
   world_make(&stage->world);
   submit(&stage->world);
-  for (int i = 0; i < 400 && stage->world.ranker.releases < ARMS; i++) {
+  for (int i = 0; i < 400 && stage->world.thirdparty.releases < ARMS; i++) {
     arrive(&stage->world, 3);
     (void)turn(&stage->world, false);
   }
-  assert_int_equal(stage->world.ranker.releases, ARMS);
+  assert_int_equal(stage->world.thirdparty.releases, ARMS);
   stage->world.core->config.limits.worker_epsilon_micro = 4000000000;
   stage->facts.anchor.totals = stage->world.core->totals;
   stage->facts.claim = stage->claim;
 }
 
-static struct cv_campaign *campaign_of(struct stage *stage) {
-  return cv_campaign_find(stage->world.core, 1);
+static struct cv_broker_campaign *campaign_of(struct stage *stage) {
+  return cv_broker_campaign_find(stage->world.core, 1);
 }
 
 /* Arms written off or not, what every worker pays, and how the campaign stands. */

@@ -10,8 +10,11 @@
 
 #include <string.h>
 
+#include "broker/campaign.h"
 #include "broker/chunks.h"
+#include "broker/core.h"
 #include "broker/gate.h"
+#include "broker/restore.h"
 #include "broker/state.h"
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/broker_disk.h"
@@ -52,7 +55,7 @@ static void boot(struct stage *stage) {
 }
 
 static void turn(struct stage *stage) {
-  struct cv_batch batch = {0};
+  struct cv_broker_batch batch = {0};
   struct cv_broker_out out;
   bool store;
   assert_int_equal(cv_broker_flush(stage->core, NOW, NOW, &batch, &store), CV_OK);
@@ -62,7 +65,7 @@ static void turn(struct stage *stage) {
   cv_broker_stored(stage->core);
   while (cv_broker_next_out(stage->core, &out)) {
   }
-  cv_batch_fini(&batch);
+  cv_broker_batch_fini(&batch);
 }
 
 static struct cv_spec spec_of_test(void) {
@@ -176,13 +179,13 @@ static void test_a_campaign_of_before_goes_on_unless_it_charged_too_little(void 
     setup_with(&stage, &spec);
     as_version_0_1_0(&stage);
     assert_int_equal(load(&stage), CV_OK);
-    const struct cv_campaign *campaign = cv_campaign_find(stage.core, 1);
+    const struct cv_broker_campaign *campaign = cv_broker_campaign_find(stage.core, 1);
     assert_int_equal(campaign->privacy.cost_micro,
                      is_exact ? 500000 : 100000); /* what its tokens were charged, and no more is known */
     assert_int_equal(campaign->phase, goes_on ? CV_PHASE_RUNNING : CV_PHASE_STOPPING);
     turn(&stage);
     assert_int_equal(load(&stage), CV_OK);
-    assert_int_equal(cv_campaign_find(stage.core, 1)->phase, goes_on ? CV_PHASE_RUNNING : CV_PHASE_STOPPING);
+    assert_int_equal(cv_broker_campaign_find(stage.core, 1)->phase, goes_on ? CV_PHASE_RUNNING : CV_PHASE_STOPPING);
     teardown(&stage);
   }
   struct stage stage;
@@ -323,20 +326,20 @@ static void test_a_lower_limit_of_chunks_keeps_what_there_is(void **state) {
   enum { MANY = 150 /* above the limit of 100 */ };
   static const uint8_t empty[CV_CHUNK_BYTES];
   struct stage stage;
-  struct cv_batch batch = {.commit = 0};
+  struct cv_broker_batch batch = {.commit = 0};
   struct cv_chunk *chunk;
   setup(&stage);
   batch.commit = stage.disk.commit + 1;
   for (uint64_t i = 0; i < MANY; i++) {
-    assert_int_equal(cv_batch_open(&batch, CV_OP_CHUNK, 1, i), CV_OK);
+    assert_int_equal(cv_broker_batch_open(&batch, CV_OP_CHUNK, 1, i), CV_OK);
     batch.op[batch.ops - 1].chunk = CV_CHUNK_PAYERS;
     cv_buf_put(&batch.bytes, empty, sizeof(empty));
-    cv_batch_shut(&batch);
+    cv_broker_batch_shut(&batch);
   }
   disk_commit(&stage.disk, &batch);
-  cv_batch_fini(&batch);
+  cv_broker_batch_fini(&batch);
   assert_int_equal(load(&stage), CV_OK);
-  struct cv_campaign *campaign = stage.core->campaigns;
+  struct cv_broker_campaign *campaign = stage.core->campaigns;
   assert_int_equal(campaign->payers.count, MANY);
   assert_int_equal(cv_chunks_touch(&campaign->payers, MANY - 1, &chunk), CV_OK);
   assert_int_equal(cv_chunks_touch(&campaign->payers, MANY, &chunk), CV_ERR_LIMIT);
@@ -348,10 +351,10 @@ static void test_standings_wait_for_their_commit(void **state) {
   struct stage stage;
   struct cv_why why;
   setup(&stage);
-  struct cv_campaign *campaign = stage.core->campaigns;
+  struct cv_broker_campaign *campaign = stage.core->campaigns;
   const struct cv_standing standing = {.arm = 1, .rank_class = 2, .tokens = 5, .mean = .75, .radius = .125};
-  assert_int_equal(cv_campaign_set_standings(stage.core, campaign, &standing, 1, &why), CV_OK);
-  assert_int_equal(cv_campaign_set_standings(stage.core, campaign, NULL, 0, &why), CV_OK);
+  assert_int_equal(cv_broker_campaign_set_standings(stage.core, campaign, &standing, 1, &why), CV_OK);
+  assert_int_equal(cv_broker_campaign_set_standings(stage.core, campaign, NULL, 0, &why), CV_OK);
   turn(&stage);
   assert_int_equal(load(&stage), CV_OK);
   assert_int_equal(stage.core->campaigns->standing[1].rank_class, 2);

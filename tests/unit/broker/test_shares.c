@@ -11,6 +11,8 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "broker/requester.h"
+#include "broker/workers.h"
 #include "gateways.h"
 
 /* max(64, want / connections) halved `penalty` times, but never less than one place. */
@@ -29,7 +31,7 @@ static void test_figures(void **state) {
       (void)join(&world, k);
     }
     struct gateway *gateway = &world.gateway[0];
-    gateway->conn->penalty = cases[i].penalty;
+    gateway->conn->workers->penalty = cases[i].penalty;
     arrive(&world, gateway, ASSIGNED);
     turn(&world);
     assert_int_equal(gateway->tickets, cases[i].expected);
@@ -45,7 +47,7 @@ static void test_connections_get_the_same(void **state) {
   begin(&world, 800);
   for (size_t i = 0; i < GATEWAYS; i++) {
     arrive(&world, join(&world, i), ASSIGNED);
-    world.gateway[i].conn->penalty = 0;
+    world.gateway[i].conn->workers->penalty = 0;
   }
   turn(&world);
   for (size_t i = 0; i < GATEWAYS; i++) {
@@ -80,7 +82,7 @@ static void test_silence_halves_the_share(void **state) {
     (void)join(&world, i);
   }
   struct gateway *gateway = &world.gateway[0];
-  gateway->conn->penalty = 0;
+  gateway->conn->workers->penalty = 0;
   arrive(&world, gateway, ASSIGNED);
   turn(&world);
   for (unsigned expected = 64; expected > 0; expected /= 2) {
@@ -116,7 +118,7 @@ static void test_places_are_given_again(void **state) {
   static struct world world;
   begin(&world, 100);
   struct gateway *silent = join(&world, 0), *honest = join(&world, 1);
-  silent->conn->penalty = honest->conn->penalty = 0;
+  silent->conn->workers->penalty = honest->conn->workers->penalty = 0;
   arrive(&world, silent, 64);
   turn(&world);
   assert_int_equal(silent->tickets, 64);
@@ -150,13 +152,13 @@ static void test_fresh_places_come_first(void **state) {
   static struct world world;
   begin(&world, 1000);
   struct gateway *silent = join(&world, 0), *honest = join(&world, 1);
-  silent->conn->penalty = 3;
+  silent->conn->workers->penalty = 3;
   arrive(&world, silent, 64);
   turn(&world);
   size_t taken = silent->tickets;
   pass(&world, LEASE_MS / 2);
   arrive(&world, honest, 100);
-  honest->conn->penalty = 0;
+  honest->conn->workers->penalty = 0;
   turn(&world);
   assert_int_equal(honest->tickets, 100);
   answer(&world, honest, 100);
@@ -193,7 +195,7 @@ static void test_a_wish_is_granted_or_the_worker_sent_back(void **state) {
   uint32_t wish[40];
   begin(&world, 30);
   struct gateway *gateway = join(&world, 0);
-  gateway->conn->penalty = 0;
+  gateway->conn->workers->penalty = 0;
   for (uint32_t i = 0; i < 40; i++) {
     worker[i] = gateway->next_worker++;
     wish[i] = i < 10 ? 1 : i < 13 ? 2 + i : i < 20 ? CV_WISH_NONE : 0; /* arm 0 alone is wanted */

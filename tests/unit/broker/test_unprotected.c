@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "broker/campaign.h"
+#include "broker/core.h"
 #include "broker/state.h"
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/broker_disk.h"
@@ -59,7 +61,7 @@ static void hear(struct world *world, const struct cv_crowd_frame *frame) {
 }
 
 static void turn(struct world *world) {
-  struct cv_batch batch = {0};
+  struct cv_broker_batch batch = {0};
   struct cv_broker_out out;
   bool store;
   assert_int_equal(cv_broker_flush(world->core, NOW, NOW, &batch, &store), CV_OK);
@@ -72,7 +74,7 @@ static void turn(struct world *world) {
       hear(world, out.frame.crowd);
     }
   }
-  cv_batch_fini(&batch);
+  cv_broker_batch_fini(&batch);
 }
 
 static void say(struct world *world, const struct cv_crowd_frame *frame) {
@@ -152,7 +154,7 @@ static void restart(struct world *world) {
   cv_broker_free(world->core);
   boot(world);
   for (uint8_t i = 1; i <= CAMPAIGNS; i++) {
-    struct cv_campaign *campaign = cv_campaign_find(world->core, i);
+    struct cv_broker_campaign *campaign = cv_broker_campaign_find(world->core, i);
     assert_int_equal(campaign->phase, CV_PHASE_RUNNING);
   }
 }

@@ -9,6 +9,9 @@
 #ifndef CV_TESTS_BROKER_WORLD_H
 #define CV_TESTS_BROKER_WORLD_H
 
+#include "broker/conn.h"
+#include "broker/core.h"
+#include "broker/fetch.h"
 #include "broker/state.h"
 #include "broker/store.h"
 #include "common/base/grid.h"
@@ -112,7 +115,7 @@ struct token {
 };
 
 /* What a third-party knows, over the broker's restarts. */
-struct ranker {
+struct thirdparty {
   uint64_t releases, plans; /* applied; accepted */
   struct cv_digest releases_hash, plans_hash;
   struct cv_release release[RELEASES + 1]; /* by number */
@@ -124,9 +127,9 @@ struct world {
   struct cv_mac *mac;
   struct cv_broker_store *store;
   struct cv_broker *core;
-  struct cv_batch batch;
+  struct cv_broker_batch batch;
   struct cv_broker_conn *crowd, *rank, *order;
-  struct ranker ranker;
+  struct thirdparty thirdparty;
   struct token unacked[QUEUE]; /* sent or to be sent, until acknowledged */
   size_t unacked_count;
   uint64_t next_worker, now_ms, verdicts[5], commits;
@@ -341,7 +344,7 @@ static inline void world_make(struct world *world) {
 static inline void world_end(struct world *world) {
   stop(world);
   cv_mac_free(world->mac);
-  cv_batch_fini(&world->batch);
+  cv_broker_batch_fini(&world->batch);
   folder_remove(&world->folder);
 }
 
@@ -366,13 +369,13 @@ static inline void submit(struct world *world) {
 
 static inline void next_plan(struct world *world, uint64_t campaign) {
   struct cv_want want[ARMS];
-  uint32_t wants = wants_of(world->ranker.plans + 1, want);
+  uint32_t wants = wants_of(world->thirdparty.plans + 1, want);
   struct cv_rank_plan plan = {.campaign = campaign,
-                              .plan = {.number = world->ranker.plans + 1, .wants = wants, .want = want}};
+                              .plan = {.number = world->thirdparty.plans + 1, .wants = wants, .want = want}};
   struct cv_standing standing[ARMS] = {{.arm = 0, .rank_class = 1}, {.arm = 1, .rank_class = 2}, {.arm = 2}};
   struct cv_rank_result result = {
       .campaign = campaign, .reason = CV_END_COMPLETE, .standings = ARMS, .standing = standing};
-  if (world->ranker.plans < PLANS) {
+  if (world->thirdparty.plans < PLANS) {
     answer(world, &(struct cv_rank_frame){.plans = 1, .plan = &plan});
   } else {
     answer(world, &(struct cv_rank_frame){.results = 1, .result = &result});
@@ -380,41 +383,41 @@ static inline void next_plan(struct world *world, uint64_t campaign) {
 }
 
 static inline void on_rank(struct world *world, const struct cv_rank_frame *frame) {
-  struct ranker *ranker = &world->ranker;
+  struct thirdparty *party = &world->thirdparty;
   for (size_t i = 0; i < frame->opens; i++) {
     struct cv_rank_opened opened = {.position = {.campaign = frame->open[i].position.campaign,
-                                                 .releases = ranker->releases,
-                                                 .plans = ranker->plans,
-                                                 .releases_hash = ranker->releases_hash,
-                                                 .plans_hash = ranker->plans_hash},
+                                                 .releases = party->releases,
+                                                 .plans = party->plans,
+                                                 .releases_hash = party->releases_hash,
+                                                 .plans_hash = party->plans_hash},
                                     .seed = 5};
     answer(world, &(struct cv_rank_frame){.opened = 1, .answer = &opened});
-    if (ranker->releases == releases_by(ranker->plans)) {
+    if (party->releases == releases_by(party->plans)) {
       next_plan(world, frame->open[i].position.campaign);
     }
   }
   for (size_t i = 0; i < frame->recorded; i++) {
-    assert_int_equal(frame->record[i].plan.number, ++ranker->plans);
-    cv_chain_plan(&ranker->plans_hash, &frame->record[i].plan, cv_sha256);
+    assert_int_equal(frame->record[i].plan.number, ++party->plans);
+    cv_chain_plan(&party->plans_hash, &frame->record[i].plan, cv_sha256);
   }
   for (size_t i = 0; i < frame->accepted; i++) {
-    if (frame->accept[i].number == ranker->plans + 1) {
+    if (frame->accept[i].number == party->plans + 1) {
       struct cv_want want[ARMS];
-      uint32_t wants = wants_of(++ranker->plans, want);
-      const struct cv_plan plan = {.number = ranker->plans, .wants = wants, .want = want};
-      cv_chain_plan(&ranker->plans_hash, &plan, cv_sha256);
+      uint32_t wants = wants_of(++party->plans, want);
+      const struct cv_plan plan = {.number = party->plans, .wants = wants, .want = want};
+      cv_chain_plan(&party->plans_hash, &plan, cv_sha256);
     }
   }
   for (size_t i = 0; i < frame->releases; i++) {
     const struct cv_release *release = &frame->release[i].release;
-    assert_int_equal(release->number, ranker->releases + 1);
-    ranker->release[++ranker->releases] = *release;
-    cv_chain_release(&ranker->releases_hash, release, cv_sha256);
-    if (ranker->releases == releases_by(ranker->plans)) {
+    assert_int_equal(release->number, party->releases + 1);
+    party->release[++party->releases] = *release;
+    cv_chain_release(&party->releases_hash, release, cv_sha256);
+    if (party->releases == releases_by(party->plans)) {
       next_plan(world, frame->release[i].campaign);
     }
   }
-  ranker->closed = ranker->closed || frame->closed > 0;
+  party->closed = party->closed || frame->closed > 0;
 }
 
 /* ---- the crowd's script ---- */
@@ -544,7 +547,7 @@ static inline void check_releases(const struct world *world) {
     mechanism[i] = mechanism_new(&law);
   }
   for (uint64_t number = 1; number <= releases_by(PLANS); number++) {
-    const struct cv_release *release = &world->ranker.release[number];
+    const struct cv_release *release = &world->thirdparty.release[number];
     for (uint32_t j = 0; release->plan != plan && j < wants; j++) {
       place[want[j].arm] += want[j].tokens;
     }
@@ -586,7 +589,7 @@ static inline uint64_t charged(const struct world *world) {
 /* A campaign to its end. restart_every 0: never, n: after every n-th commit; lose_every likewise, before it. */
 static inline void world_run(struct world *world, unsigned restart_every, unsigned lose_every) {
   unsigned stores = 0;
-  for (int i = 0; i < 3000 && !world->ranker.closed; i++) {
+  for (int i = 0; i < 3000 && !world->thirdparty.closed; i++) {
     arrive(world, 3);
     world->now_ms += 10;
     cv_broker_tick(world->core, world->now_ms, world->now_ms);
@@ -596,8 +599,8 @@ static inline void world_run(struct world *world, unsigned restart_every, unsign
       start(world);
     }
   }
-  assert_true(world->ranker.closed);
-  assert_int_equal(world->ranker.releases, releases_by(PLANS));
+  assert_true(world->thirdparty.closed);
+  assert_int_equal(world->thirdparty.releases, releases_by(PLANS));
   check_releases(world);
   stop(world);
   start(world);
@@ -607,7 +610,7 @@ static inline void world_run(struct world *world, unsigned restart_every, unsign
 /* A campaign whose first plan is open, and what `n` workers that arrived are assigned in hand, not answered yet. */
 static inline void world_begin(struct world *world, size_t n) {
   submit(world);
-  for (int i = 0; i < 10 && world->ranker.plans == 0; i++) {
+  for (int i = 0; i < 10 && world->thirdparty.plans == 0; i++) {
     (void)turn(world, false);
   }
   arrive(world, n);

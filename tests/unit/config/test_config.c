@@ -270,7 +270,7 @@ static void check_config_starts_nothing(void **state) {
   memset(&untouched, 0, sizeof(untouched));
   START(&run, "--check-config", "--config", write_text("state: data\n"));
   assert_int_equal(run.status, 0);
-  assert_string_equal(run.out, "crowdveil-sample: the configuration is good\n");
+  assert_string_equal(run.out, "crowdveil-sample: the configuration is valid\n");
   assert_memory_equal(&run.sample, &untouched, sizeof(untouched));
   START(&run, "--check-config", "--config", write_text("stat: data\n"));
   assert_int_equal(run.status, 2);
@@ -297,8 +297,8 @@ static void a_bad_option_is_one_clear_line(void **state) {
   } cases[] = {
       {"--listen-port", "x", "crowdveil-sample: --listen-port is \"x\"; expected a whole number from 0 to 65535\n"},
       {"--listn-port", "1", "crowdveil-sample: unknown option \"--listn-port\"; did you mean --listen-port?\n"},
-      {"--colour", "1", "crowdveil-sample: unknown option \"--colour\"; --help lists them\n"},
-      {"-xy", NULL, "crowdveil-sample: unknown option \"-x\"; --help lists them\n"},
+      {"--colour", "1", "crowdveil-sample: unknown option \"--colour\"; see --help\n"},
+      {"-xy", NULL, "crowdveil-sample: unknown option \"-x\"; see --help\n"},
       {"--state", NULL, "crowdveil-sample: option \"--state\" has no value\n"},
       {"file.yaml", NULL, "crowdveil-sample: unexpected argument \"file.yaml\"; expected options only\n"},
       {"--verbose", "true", "crowdveil-sample: unexpected argument \"true\"; expected options only\n"},

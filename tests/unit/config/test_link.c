@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for TLS files, in a child whose lines are read: they say when it waits. */
-#include "common/config/link.h"
+#include "common/config/channel.h"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -12,12 +12,12 @@
 
 enum { LONG_MS = 60000, WENT_ON = 100, MASK_CHANGED = 101 };
 
-static struct cv_link_settings link_of(uint64_t wait_ms) {
+static struct cv_channel_settings link_of(uint64_t wait_ms) {
   static char ca[320], cert[320], key[320];
   (void)snprintf(ca, sizeof(ca), "%s", folder_file(&folder, "ca.pem"));
   (void)snprintf(cert, sizeof(cert), "%s", folder_file(&folder, "cert.pem"));
   (void)snprintf(key, sizeof(key), "%s", folder_file(&folder, "key.pem"));
-  return (struct cv_link_settings){.ca = ca, .cert = cert, .key = key, .wait_ms = wait_ms};
+  return (struct cv_channel_settings){.ca = ca, .cert = cert, .key = key, .wait_ms = wait_ms};
 }
 
 /* As files are put there: whole, by a new name. */
@@ -30,7 +30,7 @@ static void put(const char *path) {
   assert_int_equal(rename(beside, path), 0);
 }
 
-static void take_away(const struct cv_link_settings *link) {
+static void take_away(const struct cv_channel_settings *link) {
   (void)unlink(link->ca);
   (void)unlink(link->cert);
   (void)unlink(link->key);
@@ -42,7 +42,7 @@ struct child {
 };
 
 /* Its exit status is that of the wait. */
-static struct child start(const struct cv_link_settings *link) {
+static struct child start(const struct cv_channel_settings *link) {
   int ends[2];
   assert_int_equal(pipe(ends), 0);
   pid_t pid = fork();
@@ -53,7 +53,7 @@ static struct child start(const struct cv_link_settings *link) {
     (void)close(ends[0]);
     (void)close(ends[1]);
     (void)sigprocmask(SIG_SETMASK, NULL, &before);
-    int status = cv_link_wait("sample", link);
+    int status = cv_channel_wait("sample", link);
     (void)sigprocmask(SIG_SETMASK, NULL, &after);
     bool same = sigismember(&before, SIGTERM) == sigismember(&after, SIGTERM) &&
                 sigismember(&before, SIGINT) == sigismember(&after, SIGINT);
@@ -85,13 +85,13 @@ static void expect_end(struct child *child, int expected) {
 }
 
 static void nothing_is_waited_for_without_the_setting(void **state) {
-  struct cv_link_settings link = link_of(0);
+  struct cv_channel_settings link = link_of(0);
   struct child child = start(&link);
   expect_end(&child, WENT_ON);
 }
 
 static void files_that_are_there_are_not_waited_for(void **state) {
-  struct cv_link_settings link = link_of(LONG_MS);
+  struct cv_channel_settings link = link_of(LONG_MS);
   put(link.ca);
   put(link.cert);
   put(link.key);
@@ -101,7 +101,7 @@ static void files_that_are_there_are_not_waited_for(void **state) {
 }
 
 static void it_goes_on_when_the_last_one_comes(void **state) {
-  struct cv_link_settings link = link_of(LONG_MS);
+  struct cv_channel_settings link = link_of(LONG_MS);
   put(link.ca);
   struct child child = start(&link);
   expect_line(&child, "waiting up to 60 s for ", link.cert, "");
@@ -112,7 +112,7 @@ static void it_goes_on_when_the_last_one_comes(void **state) {
 }
 
 static void the_list_of_denied_ones_is_waited_for_too(void **state) {
-  struct cv_link_settings link = link_of(LONG_MS);
+  struct cv_channel_settings link = link_of(LONG_MS);
   char denied[320];
   (void)snprintf(denied, sizeof(denied), "%s", folder_file(&folder, "denied"));
   link.denied = denied;
@@ -128,34 +128,34 @@ static void the_list_of_denied_ones_is_waited_for_too(void **state) {
 }
 
 static void its_time_ends(void **state) {
-  struct cv_link_settings link = link_of(120);
+  struct cv_channel_settings link = link_of(120);
   uint64_t start_ms = cv_clock_mono_ms();
   struct child child = start(&link);
   expect_line(&child, "waiting up to 120 ms for ", link.ca, "");
-  expect_line(&child, "", link.ca, ": not there after 120 ms; expected a file, see wait_for_files");
-  expect_end(&child, CV_LINK_ABSENT);
+  expect_line(&child, "", link.ca, ": still missing after 120 ms; expected a readable file (wait_for_files)");
+  expect_end(&child, CV_CHANNEL_ABSENT);
   assert_true(cv_clock_mono_ms() - start_ms >= 120);
 }
 
 static void what_is_no_file_is_named_so(void **state) {
-  struct cv_link_settings link = link_of(60);
+  struct cv_channel_settings link = link_of(60);
   assert_int_equal(mkdir(link.ca, 0700), 0);
   struct child child = start(&link);
   expect_line(&child, "waiting up to 60 ms for ", link.ca, "");
-  expect_line(&child, "", link.ca, ": Is a directory after 60 ms; expected a file, see wait_for_files");
-  expect_end(&child, CV_LINK_ABSENT);
+  expect_line(&child, "", link.ca, ": Is a directory after 60 ms; expected a readable file (wait_for_files)");
+  expect_end(&child, CV_CHANNEL_ABSENT);
   assert_int_equal(rmdir(link.ca), 0);
 }
 
 static void a_signal_ends_it(void **state) {
   static const int signals[] = {SIGTERM, SIGINT};
-  struct cv_link_settings link = link_of(LONG_MS);
+  struct cv_channel_settings link = link_of(LONG_MS);
   for (size_t i = 0; i < CV_COUNT(signals); i++) {
     struct child child = start(&link);
     expect_line(&child, "waiting up to 60 s for ", link.ca, "");
     assert_int_equal(kill(child.pid, signals[i]), 0);
-    expect_line(&child, "stopped by a signal, still waiting for ", link.ca, "");
-    expect_end(&child, CV_LINK_STOPPED);
+    expect_line(&child, "stopped by a signal while waiting for ", link.ca, "");
+    expect_end(&child, CV_CHANNEL_STOPPED);
   }
 }
 

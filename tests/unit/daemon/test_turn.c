@@ -266,7 +266,7 @@ static void test_no_memory_is_the_last_thing(void **state) {
   daemon.gathered = CROWD;
   cv_turn_over(&daemon.turn);
   expect(&daemon, "fX");
-  assert_string_equal(daemon.failure, "cannot go on: out of memory");
+  assert_string_equal(daemon.failure, "cannot continue: out of memory");
   cv_turn_over(&daemon.turn);
   expect(&daemon, "");
 }
@@ -279,10 +279,10 @@ static void test_after_another_failure_a_commit_is_not_said(void **state) {
   daemon.slow = true;
   daemon.rounds = 2;
   cv_turn_over(&daemon.turn);
-  cv_turn_fail(&daemon.turn, "cannot go on", &why);
+  cv_turn_fail(&daemon.turn, "cannot continue", &why);
   expect(&daemon, "fhX");
   committed(&daemon, CV_OK);
-  cv_turn_fail(&daemon.turn, "cannot go on", &why);
+  cv_turn_fail(&daemon.turn, "cannot continue", &why);
   expect(&daemon, "");
 }
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/archive.h"
-#include "lab/merge.h"
+#include "lab/result/archive.h"
+#include "lab/result/merge.h"
 #include "tests/support/near.h"
 #include "tests/support/own_folder.h"
 #include "tests/unit/lab/good.h"

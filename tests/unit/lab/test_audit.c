@@ -139,11 +139,11 @@ static void test_the_plan_changes_each_item_of_a_long_stream_of_every_mechanism(
   const struct cv_audit_subject *subject = cv_audit_plan_subjects(plan, &count);
   for (size_t m = 0; cv_mechanism_at(m) != NULL; m++) {
     const struct cv_mechanism_class *class = cv_mechanism_at(m);
-    for (uint32_t item = 1; class->has_noise && item <= 34; item++) {
+    for (uint32_t item = 1; cv_mechanism_has_noise(class) && item <= 34; item++) {
       size_t found = 0;
       for (size_t i = 0; i < count; i++) {
         const struct cv_audit_stream *stream = &subject[i].stream;
-        bool carries = strcmp(class->name, "kary") != 0 || stream->arity == 3;
+        bool carries = strcmp(class->traits->name, "kary") != 0 || stream->arity == 3;
         found += subject[i].thing == class && subject[i].is_sound && stream->items == 34 && stream->changed == item &&
                  carries;
       }
@@ -253,8 +253,8 @@ static void half_draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng)
   int64_t before = self->node[0];
   draw(self, n, rng);
   self->node[0] = before + (self->node[0] - before) / 2;
-  if (cv_past_power(n) != 0) {
-    self->node[1 + __builtin_ctzll(cv_past_power(n))] /= 2;
+  if (cv_power_past(n) != 0) {
+    self->node[1 + __builtin_ctzll(cv_power_past(n))] /= 2;
   }
 }
 

@@ -13,7 +13,11 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "lab/claim.h"
+#include "lab/experiment/check.h"
+#include "lab/experiment/read.h"
+#include "lab/judge/claim.h"
+#include "lab/judge/summary.h"
+#include "lab/judge/terms.h"
 #include "tests/support/near.h"
 
 enum { SERIES = 4, POINTS = 3, METRICS = 2, REPLICATES = 16 };

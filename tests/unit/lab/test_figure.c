@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/distribution.h"
+#include "lab/experiment/read.h"
+#include "lab/report/distribution.h"
+#include "lab/report/figure.h"
 #include "tests/support/own_folder.h"
 
 static void add(struct cv_lab_result *result, const char *series, double x, double mean, double low, double high) {

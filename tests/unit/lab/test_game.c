@@ -13,8 +13,11 @@
 #include <string.h>
 
 #include "common/base/grid.h"
-#include "lab/experiment.h"
-#include "lab/trial.h"
+#include "lab/experiment/campaigns.h"
+#include "lab/experiment/experiment.h"
+#include "lab/experiment/read.h"
+#include "lab/run/trial.h"
+#include "prepare/prepare.h"
 #include "tests/support/near.h"
 
 /* Some blocks, the last one begun. */

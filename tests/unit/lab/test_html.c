@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/html.h"
+#include "lab/report/html.h"
 #include "tests/support/own_folder.h"
 
 static void assert_text(const char *text, const char *expected) {

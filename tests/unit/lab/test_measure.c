@@ -11,9 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lab/dataset.h"
-#include "lab/measure.h"
-#include "lab/preset.h"
+#include "lab/experiment/campaigns.h"
+#include "lab/experiment/check.h"
+#include "lab/experiment/preset.h"
+#include "lab/experiment/read.h"
+#include "lab/result/dataset.h"
+#include "lab/run/measure.h"
+#include "lab/run/measure_table.h"
+#include "lab/run/piece.h"
+#include "prepare/prepare.h"
 #include "tests/unit/lab/good.h"
 
 #define ITEMS   "items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.4}]}\n"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/pace.h"
-#include "lab/pool.h"
+#include "lab/run/pace.h"
+#include "lab/run/pool.h"
 #include "tests/support/near.h"
 
 static void test_nothing_is_foretold_before_the_first_piece(void **state) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/shard.h"
+#include "lab/run/shard.h"
 
 static void test_shards_are_disjoint_and_complete(void **state) {
   enum { PIECES = 97 };

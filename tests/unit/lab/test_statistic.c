@@ -10,7 +10,7 @@
 
 #include "common/base/err.h"
 #include "common/base/rng.h"
-#include "lab/statistic.h"
+#include "lab/judge/statistic.h"
 #include "tests/support/near.h"
 
 static double at(const void *data, size_t i) {

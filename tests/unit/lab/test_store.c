@@ -17,10 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lab/pool.h"
-#include "lab/results.h"
-#include "lab/store.h"
-#include "lab/work.h"
+#include "lab/experiment/read.h"
+#include "lab/result/results.h"
+#include "lab/result/store.h"
+#include "lab/run/pool.h"
+#include "lab/run/work.h"
 #include "tests/support/folder.h"
 #include "tests/unit/lab/good.h"
 

@@ -8,7 +8,8 @@
 /* cmocka needs the four above first */
 #include <cmocka.h>
 
-#include "lab/trial.h"
+#include "lab/run/trial.h"
+#include "prepare/prepare.h"
 #include "tests/support/folder.h"
 #include "tests/support/near.h"
 

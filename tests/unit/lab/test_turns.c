@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "lab/turns.h"
+#include "lab/run/turns.h"
 
 #define NO CV_LAB_NOBODY
 

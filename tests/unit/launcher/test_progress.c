@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/text.h"
 #include "deploy/launcher/progress.h"
 #include "tests/support/near.h"
 
@@ -36,14 +37,14 @@ static void test_columns(void **state) {
 
 static void test_rate(void **state) {
   struct cv_progress progress = {.tokens = 500, .elapsed_ms = 250};
-  assert_near(cv_progress_rate(&progress), 2000, 1e-9);
+  assert_near(cv_view_rate(&progress), 2000, 1e-9);
   progress.elapsed_ms = 0;
-  assert_near(cv_progress_rate(&progress), 0, 0);
+  assert_near(cv_view_rate(&progress), 0, 0);
 }
 
 static void test_line(void **state) {
   char line[200];
-  cv_progress_line(&running, line, sizeof(line));
+  cv_view_line(&running, line, sizeof(line));
   assert_string_equal(line, "14 of 20 ranked, class 2   1,245,678 of 5,000,000 tokens   100,062/s   12.4 s");
 }
 
@@ -52,7 +53,7 @@ static void test_line_of_what_ranks_nothing(void **state) {
   char line[200];
   progress.decided = progress.classes = 0;
   progress.plans = 1234;
-  cv_progress_line(&progress, line, sizeof(line));
+  cv_view_line(&progress, line, sizeof(line));
   assert_string_equal(line, "plan 1,234   1,245,678 of 5,000,000 tokens   100,062/s   12.4 s");
 }
 
@@ -61,10 +62,10 @@ static void test_line_says_what_is_missing(void **state) {
   struct cv_progress progress = running;
   char line[200];
   progress.workers = 0;
-  cv_progress_line(&progress, line, sizeof(line));
+  cv_view_line(&progress, line, sizeof(line));
   assert_non_null(strstr(line, "no workers yet"));
   progress.thirdparty_connected = false;
-  cv_progress_line(&progress, line, sizeof(line));
+  cv_view_line(&progress, line, sizeof(line));
   assert_non_null(strstr(line, "no third-party yet"));
   assert_null(strstr(line, "no workers yet"));
 }
@@ -75,9 +76,9 @@ static void test_line_is_bounded(void **state) {
   char line[200], small[8];
   progress.tokens = progress.tokens_limit = UINT64_MAX;
   progress.elapsed_ms = 1;
-  cv_progress_line(&progress, line, sizeof(line));
+  cv_view_line(&progress, line, sizeof(line));
   assert_int_equal(strlen(line), 79);
-  cv_progress_line(&progress, small, sizeof(small));
+  cv_view_line(&progress, small, sizeof(small));
   assert_string_equal(small, "14 of 2");
 }
 
@@ -87,13 +88,13 @@ struct screen {
   char *text;
   size_t n;
   FILE *to;
-  struct cv_progress_view view;
+  struct cv_view view;
 };
 
 static void screen_open(struct screen *screen, bool is_terminal) {
   screen->to = open_memstream(&screen->text, &screen->n);
   assert_non_null(screen->to);
-  screen->view = (struct cv_progress_view){.to = screen->to, .is_terminal = is_terminal};
+  screen->view = (struct cv_view){.to = screen->to, .is_terminal = is_terminal};
 }
 
 static size_t count_of(const struct screen *screen, const char *what) {
@@ -106,7 +107,7 @@ static size_t count_of(const struct screen *screen, const char *what) {
 
 static void show_for(struct screen *screen, uint64_t ms) {
   for (uint64_t now = 1000; now < 1000 + ms; now += 50) {
-    cv_progress_show(&screen->view, &running, now);
+    cv_view_show(&screen->view, &running, now);
   }
 }
 
@@ -116,10 +117,10 @@ static void test_terminal_rewrites_one_line(void **state) {
   show_for(&screen, 1000);
   assert_int_equal(count_of(&screen, "\r14 of 20"), 5);
   assert_int_equal(count_of(&screen, "\n"), 0);
-  cv_progress_end(&screen.view);
+  cv_view_end(&screen.view);
   assert_string_equal(screen.text + screen.n - 4, "\r\033[K");
   size_t n = screen.n;
-  cv_progress_end(&screen.view);
+  cv_view_end(&screen.view);
   (void)fflush(screen.to);
   assert_int_equal(screen.n, n);
   (void)fclose(screen.to);
@@ -130,7 +131,7 @@ static void test_log_gets_a_line_now_and_then(void **state) {
   struct screen screen;
   screen_open(&screen, false);
   show_for(&screen, 6000);
-  cv_progress_end(&screen.view);
+  cv_view_end(&screen.view);
   assert_int_equal(count_of(&screen, "ranked"), 3);
   assert_int_equal(count_of(&screen, "\n"), 3);
   assert_int_equal(count_of(&screen, "\r"), 0);

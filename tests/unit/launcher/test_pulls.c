@@ -25,7 +25,7 @@ static void make(struct cv_outcome *outcome, enum cv_policy_kind kind, struct cv
   struct cv_standing standing[] = {{.arm = 0, .rank_class = 2, .tokens = 10, .mean = .55},
                                    {.arm = 1, .rank_class = 1, .tokens = 80, .mean = .88},
                                    {.arm = 2, .rank_class = 2, .tokens = 10, .mean = .25}};
-  const struct cv_finished finished = {.progress = {.name = "crew",
+  const struct cv_finished finished = {.progress = {.name = "pool",
                                                     .arms = ARMS,
                                                     .tokens = 100,
                                                     .tokens_limit = 1000,

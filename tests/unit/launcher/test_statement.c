@@ -17,7 +17,7 @@ static struct cv_account account[] = {{.worker = 11, .hires = 4, .paid_micro = 4
 
 static void print_into(enum cv_end end, uint64_t budget_micro, char *text, size_t size) {
   const struct cv_statement statement = {.campaign = 3,
-                                         .name = "crew",
+                                         .name = "pool",
                                          .end = end,
                                          .mechanism = "hybrid",
                                          .privatizer = "none",
@@ -29,7 +29,7 @@ static void print_into(enum cv_end end, uint64_t budget_micro, char *text, size_
                                          .account = account};
   FILE *to = fmemopen(text, size, "w");
   assert_non_null(to);
-  cv_statement_print(&statement, NULL, to);
+  cv_launcher_statement_print(&statement, NULL, to);
   (void)fclose(to);
 }
 
@@ -62,9 +62,9 @@ static void delta_is_said_beside_epsilon(void **state) {
   const struct cv_statement statement = {.campaign = 3, .delta_pico = 50000000000};
   FILE *to = fmemopen(text, sizeof(text), "w");
   assert_non_null(to);
-  cv_statement_print(&statement, NULL, to);
+  cv_launcher_statement_print(&statement, NULL, to);
   (void)fclose(to);
-  assert_non_null(strstr(text, " permits, but for a chance of delta 0.05.\n"));
+  assert_non_null(strstr(text, " and delta 0.05.\n"));
   print_into(CV_END_RECOVERED, 0, text, sizeof(text));
   assert_null(strstr(text, "delta"));
 }
@@ -72,7 +72,7 @@ static void delta_is_said_beside_epsilon(void **state) {
 static void exact_sums_protect_nobody_and_all_forms_say_so(void **state) {
   char text[4000];
   struct cv_statement statement = {.campaign = 3,
-                                   .name = "crew",
+                                   .name = "pool",
                                    .mechanism = "none",
                                    .privatizer = "none",
                                    .guarantee = "none",
@@ -85,12 +85,12 @@ static void exact_sums_protect_nobody_and_all_forms_say_so(void **state) {
     FILE *to = fmemopen(text, sizeof(text), "w");
     assert_non_null(to);
     if (form == 2) {
-      cv_statement_write_csv(&statement, to);
+      cv_launcher_statement_write_csv(&statement, to);
     } else if (form == 3) {
-      assert_int_equal(cv_statement_write_json(&statement, NULL, to), CV_OK);
+      assert_int_equal(cv_launcher_statement_write_json(&statement, NULL, to), CV_OK);
     } else {
       statement.campaign = form == 0 ? 0 : 3; /* a plan, or a campaign */
-      cv_statement_print(&statement, NULL, to);
+      cv_launcher_statement_print(&statement, NULL, to);
     }
     (void)fclose(to);
     assert_non_null(strcasestr(text, "unprotected"));

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "deploy/launcher/accuracy.h"
+#include "common/campaign/accuracy.h"
 #include "deploy/launcher/result_json.h"
 #include "deploy/launcher/table.h"
 #include "tests/support/near.h"
@@ -249,7 +249,7 @@ static void test_exit_status(void **state) {
   for (int end = 0; end < CV_END_COUNT; end++) {
     bool is_good = end == CV_END_COMPLETE || end == CV_END_TOKENS || end == CV_END_DEADLINE || end == CV_END_LEDGER ||
                    end == CV_END_BUDGET;
-    assert_int_equal(cv_end_status((enum cv_end)end), is_good ? 0 : 1);
+    assert_int_equal(cv_launcher_end_status((enum cv_end)end), is_good ? 0 : 1);
   }
 }
 

@@ -19,7 +19,7 @@
 enum { LONGEST = 70, HORIZON = 200, EPSILON = 500000, STATE_BYTES = 4096 };
 
 static struct cv_mechanism_law law_of(const struct cv_mechanism_class *class) {
-  return mechanism_law(class->name, EPSILON, HORIZON);
+  return mechanism_law(class->traits->name, EPSILON, HORIZON);
 }
 
 static struct cv_mechanism *make(const struct cv_mechanism_class *class) {
@@ -108,7 +108,8 @@ static void test_damaged_state_is_refused(void **state) {
     for (size_t n = 0; n < bytes.len; n++) {
       assert_int_equal(load(class, bytes.data, n, &none), CV_ERR_DAMAGED);
     }
-    size_t epsilon = 1 + 4 + strlen(class->name), horizon = epsilon + 8, arity = horizon + 8, releases = arity + 4;
+    size_t epsilon = 1 + 4 + strlen(class->traits->name), horizon = epsilon + 8, arity = horizon + 8,
+           releases = arity + 4;
     size_t drawn = releases + 8, waiting = drawn + 1 + 8;
     bytes.data[0]++;
     assert_int_equal(load(class, bytes.data, bytes.len, &none), CV_ERR_VERSION);
@@ -125,7 +126,7 @@ static void test_damaged_state_is_refused(void **state) {
     assert_int_equal(load(class, bytes.data, bytes.len, &none), CV_ERR_DAMAGED);
     memcpy(bytes.data + releases, was, sizeof(was));
     bytes.data[waiting] ^= 1;
-    bool may_wait = strcmp(class->name, "doubling") == 0;
+    bool may_wait = class->traits->sums == CV_SUMS_POWERS;
     assert_int_equal(load(class, bytes.data, bytes.len, &none), may_wait ? CV_OK : CV_ERR_DAMAGED);
     cv_mechanism_free(none);
     cv_buf_fini(&bytes);
@@ -213,7 +214,7 @@ static void test_drawing_again_changes_nothing(void **state) {
 static void test_names_are_found(void **state) {
   (void)state;
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
-    assert_ptr_equal(cv_mechanism_find(cv_mechanism_at(i)->name), cv_mechanism_at(i));
+    assert_ptr_equal(cv_mechanism_find(cv_mechanism_at(i)->traits->name), cv_mechanism_at(i));
     assert_true(strlen(cv_mechanism_at(i)->guarantee) > 0);
   }
   assert_null(cv_mechanism_find("hybrid2"));
@@ -248,7 +249,7 @@ static void test_parameters_that_make_no_sense_are_refused(void **state) {
   refused("rot13", NULL, 0, 0, "unknown mechanism \"rot13\"; expected one of: hybrid, none, binary");
   refused("hybrid", "horizon", 10, 0, "mechanism hybrid: unknown key \"horizon\"");
   refused("binary", "k", 3, 10, "mechanism binary: unknown key \"k\"");
-  refused("binary", NULL, 0, 0, "mechanism binary: horizon is missing; expected the largest number of releases");
+  refused("binary", NULL, 0, 0, "mechanism binary: missing horizon; expected the largest number of releases");
   refused("binary", "horizon", 0, 10, "horizon is 0; expected a whole number");
   refused("binary-honaker", "horizon", 1.5, 10, "horizon is 1.5; expected a whole number");
   refused("kary", "horizon", 4294967296.0, 10, "horizon is 4294967296; expected");
@@ -262,7 +263,7 @@ static void test_noise_needs_epsilon(void **state) {
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
     struct cv_choice choice = {0};
     struct cv_mechanism_law law;
-    (void)snprintf(choice.name, sizeof(choice.name), "%s", cv_mechanism_at(i)->name);
+    (void)snprintf(choice.name, sizeof(choice.name), "%s", cv_mechanism_at(i)->traits->name);
     enum cv_err err = cv_mechanism_law_init(&choice, 0, 10, &law, NULL);
     assert_int_equal(err, strcmp(choice.name, "none") == 0 ? CV_OK : CV_ERR_INVALID);
   }
@@ -275,7 +276,7 @@ static void test_a_completed_choice_gives_the_same_law(void **state) {
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
     struct cv_choice choice;
     struct cv_mechanism_law law, again;
-    assert_int_equal(ask(cv_mechanism_at(i)->name, NULL, 0, 1024, NULL, &choice, &law), CV_OK);
+    assert_int_equal(ask(cv_mechanism_at(i)->traits->name, NULL, 0, 1024, NULL, &choice, &law), CV_OK);
     assert_int_equal(cv_mechanism_law_init(&choice, EPSILON, 7, &again, NULL), CV_OK);
     assert_memory_equal(&law, &again, sizeof(law));
   }
@@ -352,9 +353,9 @@ static void test_only_two_do_not_protect(void **state) {
   (void)state;
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
     const struct cv_mechanism_class *class = cv_mechanism_at(i);
-    bool protects = strcmp(class->name, "none") != 0 && strcmp(class->name, "hybrid-printed") != 0;
-    assert_int_equal(class->is_private, protects);
-    assert_int_equal(class->has_noise, strcmp(class->name, "none") != 0);
+    bool protects = strcmp(class->traits->name, "none") != 0 && strcmp(class->traits->name, "hybrid-printed") != 0;
+    assert_int_equal(cv_mechanism_is_private(class), protects);
+    assert_int_equal(cv_mechanism_has_noise(class), strcmp(class->traits->name, "none") != 0);
   }
 }
 
@@ -367,7 +368,7 @@ static void check_forgets(const struct cv_mechanism_law *law) {
     cv_mechanism_draw(mechanism, &rng.rng);
     for (uint32_t i = 0; i < law->nodes; i++) {
       if (mechanism->node[i] != 0 && !law->class->is_live(law, n, i)) {
-        fail_msg("%s keeps node %u at release %u", law->class->name, i, (unsigned)n);
+        fail_msg("%s keeps node %u at release %u", law->class->traits->name, i, (unsigned)n);
       }
     }
     (void)cv_mechanism_release(mechanism, item(n));

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/config/campaign.h"
+#include "common/campaign/campaign.h"
 #include "common/net/frame.h"
 #include "deploy/launcher/export.h"
 #include "proto/codec/crowd.h"
@@ -149,7 +149,7 @@ static enum cv_err read_csv(const struct input *input, union result *result, str
 static enum cv_err read_taxis(const struct input *input, union result *result, struct cv_why *why) {
   char path[sizeof(input->path)];
   memcpy(path, input->path, sizeof(path));
-  const struct cv_items items = {.file = path, .area = 8, .cost_per_mile = 1};
+  const struct cv_items_taxi items = {.file = path, .area = 8, .cost_per_mile = 1};
   CV_TRY(cv_taxis_read(&items, &result->taxis, why));
   cv_taxis_fini(&result->taxis);
   return CV_OK;
@@ -248,7 +248,7 @@ static enum cv_err read_spec(const struct input *unused, union result *result, s
 static enum cv_err read_mechanism(const struct input *input, union result *result, struct cv_why *why) {
   enum cv_err err = CV_OK;
   for (size_t i = 0; cv_mechanism_at(i) != NULL && err == CV_OK; i++) {
-    const struct cv_mechanism_law law = mechanism_law(cv_mechanism_at(i)->name, 250000, 100);
+    const struct cv_mechanism_law law = mechanism_law(cv_mechanism_at(i)->traits->name, 250000, 100);
     struct cv_mechanism *made, *loaded;
     struct cv_buf image = {0};
     err = cv_mechanism_new(&law, &made);

@@ -129,15 +129,16 @@ static void test_metrics(void **state) {
 }
 
 static void test_refusals(void **state) {
-  static const char *const refused = "the Host of a request must be localhost\n";
+  static const char *const refused = "wrong Host; expected localhost\n";
   expect(*state, "GET /health HTTP/1.1\r\nHost: evil.example\r\n" END, "403", refused);
   expect(*state, "GET /health HTTP/1.1\r\nHost: localhost.evil.example\r\n" END, "403", refused);
   expect(*state, "GET /health HTTP/1.1\r\nHost: 127.0.0.1.evil.example:80\r\n" END, "403", refused);
   expect(*state, "GET /health HTTP/1.1\r\nHost: localhost:80.evil.example\r\n" END, "403", refused);
   expect(*state, "GET /health HTTP/1.1\r\nHost: LOCALHOST:9000\r\n" END, "200", "ok\n");
   expect(*state, "GET /health HTTP/1.1\r\nHost: [::1]:9000\r\n" END, "200", "ok\n");
-  expect(*state, "GET / HTTP/1.1\r\nHost: localhost\r\n" END, "404", "only /health and /metrics\n");
-  expect(*state, "DELETE /health HTTP/1.1\r\nHost: localhost\r\n" END, "405", "only GET and HEAD\n");
+  expect(*state, "GET / HTTP/1.1\r\nHost: localhost\r\n" END, "404", "unknown path; expected /health or /metrics\n");
+  expect(*state, "DELETE /health HTTP/1.1\r\nHost: localhost\r\n" END, "405",
+         "method not allowed; expected GET or HEAD\n");
 }
 
 static void test_socket_is_private(void **state) {
@@ -154,7 +155,7 @@ static void test_what_is_there_already(void **state) {
   struct cv_why why;
   /* A live one stays. */
   assert_int_equal(cv_admin_start(&fixture->loop, fixture->path, &OPS, fixture, &other, &why), CV_ERR_EXISTS);
-  assert_non_null(strstr(why.text, "another program listens there"));
+  assert_non_null(strstr(why.text, "another program listens on this socket"));
   /* A stale one is replaced. */
   cv_admin_stop(fixture->admin);
   fixture->admin = NULL;
@@ -173,7 +174,7 @@ static void test_what_is_there_already(void **state) {
   assert_non_null(file);
   (void)fclose(file);
   assert_int_equal(cv_admin_start(&fixture->loop, fixture->path, &OPS, fixture, &other, &why), CV_ERR_EXISTS);
-  assert_non_null(strstr(why.text, "exists and is no socket"));
+  assert_non_null(strstr(why.text, "exists and is not a socket"));
   assert_int_equal(access(fixture->path, F_OK), 0);
 }
 

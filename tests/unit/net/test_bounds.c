@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "common/net/link.h"
+#include "common/net/peer_state.h"
 #include "world.h"
 
 /* IMPATIENT_MS also has to be enough for a handshake and a frame on a machine that has much else to do. */
@@ -75,14 +75,14 @@ static void test_silent_flood(void **state) {
 static size_t hello_of(struct world *world, uint8_t *bytes, size_t size) {
   struct cv_tls *tls = worker_tls(world);
   struct cv_buf out = {0};
-  struct cv_tls_link link = {.out = &out};
-  assert_int_equal(cv_tls_link_open(tls, &link, NULL), CV_OK);
-  assert_int_equal(SSL_do_handshake(link.ssl), -1);
+  struct cv_tls_conn conn = {.out = &out};
+  assert_int_equal(cv_tls_conn_open(tls, &conn, NULL), CV_OK);
+  assert_int_equal(SSL_do_handshake(conn.ssl), -1);
   size_t n = out.len;
   assert_true(n > 0 && n <= size);
   memcpy(bytes, out.data, n);
   cv_buf_fini(&out);
-  cv_tls_link_close(&link);
+  cv_tls_conn_close(&conn);
   cv_tls_unref(tls);
   return n;
 }
@@ -351,14 +351,14 @@ static void test_key_updates(void **state) {
   struct world *world = *state;
   connect_both(world);
   for (unsigned i = 0; i < CV_REKEYS_MAX; i++) {
-    assert_int_equal(SSL_key_update(world->client.peer->link.ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+    assert_int_equal(SSL_key_update(world->client.peer->conn.ssl, SSL_KEY_UPDATE_REQUESTED), 1);
     send_small(&world->client);
     wait_bytes(world, &world->server.frames, i + 1);
   }
   assert_int_equal(world->server.closed, 0);
   for (unsigned i = 0; i < 200 && world->client.peer != NULL; i++) {
     enum cv_err err = CV_OK;
-    (void)SSL_key_update(world->client.peer->link.ssl, SSL_KEY_UPDATE_REQUESTED);
+    (void)SSL_key_update(world->client.peer->conn.ssl, SSL_KEY_UPDATE_REQUESTED);
     err = cv_peer_send(world->client.peer, "x", 1);
     assert_true(err == CV_OK || err == CV_ERR_CLOSED);
     turn_loop(world, 3);

@@ -199,18 +199,19 @@ static void test_wrong_words(void **state) {
       {"broker/b@a b=x", CV_ERR_FORMAT, "host 'a b' is neither"},
       {"broker/b@a@b=x", CV_ERR_FORMAT, "host 'a@b' is neither"},
       {"broker/b@1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1=x", CV_ERR_LIMIT, "32 hosts"},
-      {"broker/b=no/x", CV_ERR_INVALID, "no/x: its parent folder: No such file"},
-      {"broker/b=ca/ca.pem", CV_ERR_INVALID, "no folder; expected one, or nothing there"},
+      {"broker/b=no/x", CV_ERR_INVALID, "no/x: parent folder: No such file"},
+      {"broker/b=ca/ca.pem", CV_ERR_INVALID, "not a folder; expected a folder, or a path that does not exist"},
       {"broker/b=nowhere", CV_ERR_INVALID, "nowhere: No such file or directory; expected a folder"},
       {"broker/b=./ca/", CV_ERR_INVALID, "is the folder of the CA"},
-      {"broker/b=broker/../eve/", CV_ERR_INVALID, "is the folder of requester/eve, too"},
-      {"requester/eve=x", CV_ERR_INVALID, "requester/eve stands here twice"},
-      {"broker/other=broker", CV_ERR_EXISTS, "broker/cert.pem: a certificate of broker/main; expected one of broker/"},
+      {"broker/b=broker/../eve/", CV_ERR_INVALID, "is also the folder of requester/eve"},
+      {"requester/eve=x", CV_ERR_INVALID, "requester/eve is given twice"},
+      {"broker/other=broker", CV_ERR_EXISTS,
+       "cert.pem: the certificate is of broker/main; expected one of broker/other"},
       {"gateway/1-8=x", CV_ERR_EXISTS, "overlaps gateway/1-9, which has a certificate already"},
       {"worker/9=x", CV_ERR_EXISTS, "overlaps gateway/1-9, which has a certificate already"},
-      {"broker/b=junk", CV_ERR_FORMAT, "junk/cert.pem: no certificate in PEM form"},
+      {"broker/b=junk", CV_ERR_FORMAT, "junk/cert.pem: not a certificate in PEM form"},
       {"broker/b=stranger", CV_ERR_EXISTS, "stranger/cert.pem: issued by another CA"},
-      {"broker/x=trusts", CV_ERR_EXISTS, "trusts/ca.pem: not of the CA in ca"},
+      {"broker/x=trusts", CV_ERR_EXISTS, "trusts/ca.pem: not the certificate of the CA in ca"},
   };
   struct told told = make_two();
   const struct cv_pki_request request = {.identity = "broker/b", .valid_s = DAY_S};
@@ -247,12 +248,12 @@ static void test_a_ca_that_is_not_whole(void **state) {
   assert_int_equal(unlink("ca/index.tsv"), 0);
   told = make_two();
   assert_int_equal(told.err, CV_ERR_EXISTS);
-  assert_non_null(strstr(told.text, "a CA without index.tsv"));
+  assert_non_null(strstr(told.text, "the CA has no index.tsv"));
   put("ca/index.tsv", "AB12\tcrowdveil:worker/3\t1\n");
   assert_int_equal(unlink("ca/ca.pem"), 0);
   told = make_two();
   assert_int_equal(told.err, CV_ERR_DAMAGED);
-  assert_non_null(strstr(told.text, "ca/ca.pem: missing, and ca/index.tsv lists what it has issued"));
+  assert_non_null(strstr(told.text, "ca/ca.pem: missing, but ca/index.tsv lists issued certificates"));
   assert_int_equal(access("broker", F_OK), -1);
 }
 

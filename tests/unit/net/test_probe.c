@@ -172,10 +172,10 @@ static void test_nobody_there(void **state) {
   struct cv_why why;
   char name[200];
   assert_int_equal(cv_probe_health(path, LONG_MS, &why), CV_ERR_IO);
-  assert_non_null(strstr(why.text, "/admin.sock: nobody answers: No such file or directory"));
+  assert_non_null(strstr(why.text, "/admin.sock: no daemon answers: No such file or directory"));
   (void)close(listen_there(1));
   assert_int_equal(cv_probe_health(path, LONG_MS, &why), CV_ERR_IO);
-  assert_non_null(strstr(why.text, "/admin.sock: nobody answers: Connection refused"));
+  assert_non_null(strstr(why.text, "/admin.sock: no daemon answers: Connection refused"));
   memset(name, 'x', sizeof(name));
   name[sizeof(name) - 1] = '\0';
   assert_int_equal(cv_probe_health(name, LONG_MS, &why), CV_ERR_LIMIT);

@@ -14,7 +14,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
-#include "common/net/link.h"
+#include "common/net/peer_state.h"
 #include "deploy/launcher/pki/pki.h"
 #include "world.h"
 
@@ -76,7 +76,7 @@ static void test_server_of_another_name(void **state) {
   struct world *world = *state;
   struct cv_tls *server = make_tls(world, "ca", "ca", "crowdveil:broker/Main", YEAR_S, WORKERS, true);
   expect_refused_client(world, server, worker_of(world, "main"),
-                        "refused by the other side: it expects a party of another name than ours, broker/Main",
+                        "refused by the other side: it expects a party with another name, broker/Main",
                         "certificate is of broker/Main, expected the name main");
 }
 
@@ -86,7 +86,7 @@ static void test_client_of_another_name(void **state) {
   struct cv_tls *server = make_tls_for(world, "ca", "ca", "crowdveil:thirdparty/t", YEAR_S, brokers, true);
   struct cv_tls *client = make_tls(world, "ca", "ca", "crowdveil:broker/evil", YEAR_S, 1u << CV_ROLE_THIRDPARTY, false);
   expect_refused_client(world, server, client, "certificate is of broker/evil, expected the name main, second",
-                        "refused by the other side: it expects a party of another name than ours, broker/evil");
+                        "refused by the other side: it expects a party with another name, broker/evil");
 }
 
 /* The same name in a renewed certificate is the same party, live and for a session that is resumed; another is none. */
@@ -375,7 +375,7 @@ static void test_strangers(void **state) {
   expect_thrown_out(world, &stranger, ": the other side has no certificate");
   stranger = (struct stranger){0};
   stranger_use_tls(&stranger, &party.files, false, TLS1_3_VERSION);
-  expect_thrown_out(world, &stranger, ": the other side does not speak crowdveil/1 (ALPN)");
+  expect_thrown_out(world, &stranger, ": the other side does not support crowdveil/1 (ALPN)");
   stranger = (struct stranger){0};
   stranger_use_tls(&stranger, &old.files, true, TLS1_3_VERSION);
   expect_thrown_out(world, &stranger, ": certificate expired");
@@ -394,7 +394,7 @@ static void test_wrong_alpn(void **state) {
   issue(world, "p", "worker/1", YEAR_S, &party);
   stranger_use_tls(&stranger, &party.files, false, TLS1_3_VERSION);
   assert_int_equal(SSL_set_alpn_protos(stranger.ssl, (const unsigned char *)"\x02h2", 3), 0);
-  expect_thrown_out(world, &stranger, ": the other side does not speak crowdveil/1 (ALPN)");
+  expect_thrown_out(world, &stranger, ": the other side does not support crowdveil/1 (ALPN)");
 }
 
 /* A connection that says nothing is thrown out after the handshake's time, and told apart. */
@@ -426,7 +426,7 @@ static void test_reset_under_our_answer(void **state) {
 /* --- sessions --- */
 
 static bool is_resumed(struct side *side) {
-  return SSL_session_reused(side->peer->link.ssl);
+  return SSL_session_reused(side->peer->conn.ssl);
 }
 
 /* Ends the connection from the server's side and waits until the client has come back. */
@@ -468,14 +468,14 @@ static void test_session_lifetime(void **state) {
   dial(world, make_tls(world, "ca", "ca", "crowdveil:worker/20", 60, BROKERS, false));
   wait_for(world, &world->server.opened, 1);
   wait_for(world, &world->client.opened, 1);
-  long timeout = SSL_SESSION_get_timeout(SSL_get_session(world->server.peer->link.ssl));
+  long timeout = SSL_SESSION_get_timeout(SSL_get_session(world->server.peer->conn.ssl));
   assert_in_range(timeout, 1, 60);
   cv_dialer_stop(world->dialer);
   world->dialer = NULL;
   wait_for(world, &world->server.closed, 1);
   dial(world, worker_tls(world));
   wait_for(world, &world->server.opened, 2);
-  timeout = SSL_SESSION_get_timeout(SSL_get_session(world->server.peer->link.ssl));
+  timeout = SSL_SESSION_get_timeout(SSL_get_session(world->server.peer->conn.ssl));
   assert_in_range(timeout, 290, 300);
 }
 
@@ -532,10 +532,10 @@ static void test_denied_serial(void **state) {
   world->server.in_call = false;
   cv_tls_unref(tls);
   wait_for(world, &world->server.closed, 1);
-  expect_text(world->server.why.text, ": certificate is on the list of denied serial numbers");
+  expect_text(world->server.why.text, ": certificate is revoked");
   wait_for(world, &world->client.failed, 1);
   assert_int_equal(world->client.opened, 1);
-  expect_text(world->client.why.text, "refused by the other side: our certificate is denied there");
+  expect_text(world->client.why.text, "refused by the other side: our certificate is revoked");
 }
 
 /* A denied CA takes all of its certificates with it. */
@@ -557,7 +557,7 @@ static void test_denied_ca(void **state) {
   cv_listener_set_tls(world->listener, tls);
   cv_tls_unref(tls);
   wait_for(world, &world->server.closed, 1);
-  expect_text(world->server.why.text, ": certificate is on the list of denied serial numbers");
+  expect_text(world->server.why.text, ": certificate is revoked");
 }
 
 /* A context that would still pass leaves live connections alone; one with another CA ends them. */

@@ -7,7 +7,8 @@
 #include <uv.h>
 
 #include "common/base/buf.h"
-#include "common/net/peer.h"
+#include "common/net/dialer.h"
+#include "common/net/listener.h"
 
 /* One end: everything that its owner is told. */
 struct side {

@@ -292,7 +292,7 @@ static void the_papers_scenario(void **state) {
 static void campaigns_that_do_not_suit_are_refused(void **state) {
   struct hand h = hand_of("klucb-cf", 2, 10);
   (void)snprintf(h.spec.mechanism.name, sizeof(h.spec.mechanism.name), "hybrid");
-  hand_refused(&h, "policy klucb-cf takes each pull by itself; expected mechanism none, not hybrid");
+  hand_refused(&h, "policy klucb-cf needs the exact sum of each pull; expected mechanism none, not hybrid");
   h = hand_of("ts-cf", 2, 10);
   hand_privatize(&h, "laplace", "epsilon", 1);
   hand_refused(&h, "policy ts-cf cannot work with privatizer laplace; expected none or randomized-response");

@@ -179,7 +179,7 @@ static void the_best_arm_is_found(void **state) {
 
 static void campaigns_that_do_not_suit_are_refused(void **state) {
   struct hand h = hand_of("exp3", 2, 10);
-  hand_refused(&h, "policy exp3 is given exact gains; expected third_party: trusted");
+  hand_refused(&h, "policy exp3 receives exact gains; expected third_party: trusted");
   h = hand_of("exp3-tau", 2, 10);
   hand_privatize(&h, "laplace", "epsilon", 1);
   hand_refused(&h, "policy exp3-tau cannot work with privatizer laplace; expected none");
@@ -187,7 +187,7 @@ static void campaigns_that_do_not_suit_are_refused(void **state) {
   hand_refused(&h, "policy dp-exp3-lap cannot work with privatizer none; expected laplace");
   hand_privatize(&h, "laplace", "epsilon", 1);
   (void)snprintf(h.spec.mechanism.name, sizeof(h.spec.mechanism.name), "per-item");
-  hand_refused(&h, "policy dp-exp3-lap takes each pull by itself; expected mechanism none, not per-item");
+  hand_refused(&h, "policy dp-exp3-lap needs the exact sum of each pull; expected mechanism none, not per-item");
 }
 
 /* A state of the right length with numbers in it that no run leads to. */

@@ -594,7 +594,7 @@ static void a_campaign_without_what_the_policy_needs_is_named(void **state) {
   struct cv_spec spec = {.arms = 2, .policy = {.name = "ppar"}, .cost_micro = costs, .budget_micro = 5};
   struct cv_why why = {0};
   assert_int_equal(cv_policy_fits(&spec, &why), CV_ERR_INVALID);
-  assert_string_equal(why.text, "policy ppar recruits nobody; expected no costs and no budget");
+  assert_string_equal(why.text, "policy ppar hires no workers; expected no costs and no budget");
   spec = (struct cv_spec){.arms = 2, .policy = {.name = "ppar"}, .edges = 1, .edge = &edge};
   assert_int_equal(cv_policy_fits(&spec, &why), CV_ERR_INVALID);
   assert_string_equal(why.text, "policy ppar uses no feedback graph; expected no edges");

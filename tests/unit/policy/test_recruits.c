@@ -14,7 +14,7 @@
 #include "common/base/rng.h"
 #include "tests/support/near.h"
 #include "tests/unit/policy/hirer.h"
-#include "thirdparty/policy/baselines.h"
+#include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/policy.h"
 #include "thirdparty/policy/recruits.h"
 
@@ -494,7 +494,7 @@ static void says_what_it_needs(void **state) {
   refused_fit("dpu", "hybrid", "laplace", "another privatizer than laplace");
   refused_fit("dpf", "doubling", "none", "another mechanism than doubling");
   refused_fit("uniform", "doubling", "none", "another mechanism than doubling");
-  refused_fit("opt", "none", "none", "must be told the truth");
+  refused_fit("opt", "none", "none", "needs the true means");
 }
 
 static void refuses_a_state_that_cannot_be(void **state) {

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "common/base/grid.h"
+#include "common/config/rewards.h"
 #include "tests/support/near.h"
 #include "worker/quality/quality.h"
 
@@ -117,6 +118,25 @@ static void test_truth_is_accurate_at_extremes(void **state) {
   }
 }
 
+/* Whatever is in the table: the mean of its scores is the one that a campaign's truth is told by. */
+static void test_every_law_has_the_mean_that_it_says(void **state) {
+  static const double mean[] = {0, 0.1, 0.5, 0.93, 1}, spread[] = {0.05, 0.3, 2};
+  for (size_t m = 0; cv_quality_model_at(m) != NULL; m++) {
+    for (size_t i = 0; i < CV_COUNT(mean) * CV_COUNT(spread); i++) {
+      struct cv_quality *quality =
+          source(cv_quality_model_at(m)->name, mean[i / CV_COUNT(spread)], spread[i % CV_COUNT(spread)], 4);
+      double first = 0, second = 0, truth = cv_quality_truth(quality, 0);
+      for (uint64_t place = 0; place < 20000; place++) {
+        double off = score(quality, 0, place) - truth;
+        first += off;
+        second += off * off;
+      }
+      assert_near(first / 20000, 0, 4.5 * sqrt(second) / 20000 + 1e-6);
+      cv_quality_free(quality);
+    }
+  }
+}
+
 static void test_a_score_depends_on_seed_arm_and_place_alone(void **state) {
   for (size_t m = 0; cv_quality_model_at(m) != NULL; m++) {
     const char *name = cv_quality_model_at(m)->name;
@@ -173,13 +193,37 @@ static void test_instance_follows_the_paper(void **state) {
   assert_true(more[0] == 0.25 && more[1] == 0.25);
 }
 
+/* A campaign's word for a law, or an adversary, is that of the class, which takes what the campaign may say. */
+static void test_classes_are_those_of_the_rows(void **state) {
+#define LAW(file, kind, word, usual, may_be_zero) {word, may_be_zero},
+#define ADVERSARY(file, word)                     word,
+  static const struct {
+    const char *word;
+    bool may_be_zero;
+  } laws[] = {CV_REWARD_LAWS(LAW)};
+  static const char *const adversaries[] = {CV_ADVERSARIES(ADVERSARY)};
+  (void)state;
+  for (size_t i = 0; i < CV_COUNT(laws); i++) {
+    const struct cv_quality_model *model = cv_quality_model_at(i);
+    assert_string_equal(model->name, laws[i].word);
+    assert_true(model->spread == NULL || model->spread_zero || !laws[i].may_be_zero);
+  }
+  for (size_t i = 0; i < CV_COUNT(adversaries); i++) {
+    assert_string_equal(cv_adversary_at(i)->name, adversaries[i]);
+  }
+  assert_null(cv_quality_model_at(CV_COUNT(laws)));
+  assert_null(cv_adversary_at(CV_COUNT(adversaries)));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_classes_are_those_of_the_rows),
       cmocka_unit_test(test_bernoulli),
       cmocka_unit_test(test_beta),
       cmocka_unit_test(test_clipped_normal),
       cmocka_unit_test(test_truncated_normal),
       cmocka_unit_test(test_truth_is_accurate_at_extremes),
+      cmocka_unit_test(test_every_law_has_the_mean_that_it_says),
       cmocka_unit_test(test_a_score_depends_on_seed_arm_and_place_alone),
       cmocka_unit_test(test_bad_parameters_are_named),
       cmocka_unit_test(test_instance_follows_the_paper),

@@ -26,12 +26,12 @@ enum crash { CRASH_NEVER, CRASH_BEFORE_COMMIT, CRASH_AFTER_COMMIT };
 
 struct world {
   /* the third-party */
-  struct cv_ranker *ranker;
-  struct cv_ranker_link *link;
-  struct cv_store *store;
+  struct cv_thirdparty *thirdparty;
+  struct cv_thirdparty_conn *conn;
+  struct cv_thirdparty_store *store;
   const char *path; /* NULL: nothing is stored */
   struct cv_rng_seeded rng;
-  struct cv_ranker_limits limits;
+  struct cv_thirdparty_limits limits;
   int turn, crash_at;
   enum crash crash;
   void (*starve)(void), (*starve_store)(void),
@@ -81,7 +81,7 @@ static inline void world_note(void *data, const char *peer, const char *line) {
 
 static inline enum cv_err world_restore(void *data, const struct cv_stored_campaign *stored, struct cv_why *why) {
   struct world *w = data;
-  return cv_ranker_restore(w->ranker, stored, why);
+  return cv_thirdparty_restore(w->thirdparty, stored, why);
 }
 
 static inline void world_starve(void (*starve)(void)) {
@@ -92,19 +92,19 @@ static inline void world_starve(void (*starve)(void)) {
 
 /* True if the core lives. Whoever has died says so from then on, and says nothing else. */
 static inline bool world_lives(struct world *w, enum cv_err err) {
-  struct cv_ranker_link *link = NULL;
-  struct cv_batch batch;
-  struct cv_ranker_out out;
+  struct cv_thirdparty_conn *conn = NULL;
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
   world_starve(w->starve != NULL ? w->feed : NULL);
   if (w->starve == NULL || err != CV_ERR_NOMEM) {
     assert_int_equal(err, CV_OK);
     return true;
   }
-  assert_true(cv_ranker_has_work(w->ranker));
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_ERR_NOMEM);
-  assert_int_equal(cv_ranker_connected(w->ranker, "bob", w, &link), CV_ERR_NOMEM);
-  assert_null(link);
-  assert_false(cv_ranker_next(w->ranker, &out));
+  assert_true(cv_thirdparty_is_pending(w->thirdparty));
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_ERR_NOMEM);
+  assert_int_equal(cv_thirdparty_join(w->thirdparty, "bob", w, &conn), CV_ERR_NOMEM);
+  assert_null(conn);
+  assert_false(cv_thirdparty_next_out(w->thirdparty, &out));
   w->died = true;
   w->starve = NULL;
   return false;
@@ -122,26 +122,26 @@ static inline bool world_store_lives(struct world *w, enum cv_err err, const str
 }
 
 static inline void world_halt(struct world *w) {
-  cv_ranker_free(w->ranker);
-  cv_store_close(w->store);
-  w->ranker = NULL;
+  cv_thirdparty_free(w->thirdparty);
+  cv_thirdparty_store_close(w->store);
+  w->thirdparty = NULL;
   w->store = NULL;
-  w->link = NULL;
+  w->conn = NULL;
 }
 
 /* Core and database, as stored. False if memory has run out. */
 static inline bool world_load(struct world *w) {
-  const struct cv_ranker_setup setup = {
+  const struct cv_thirdparty_config setup = {
       .digest = cv_sha256, .rng = &w->rng.rng, .program = "test", .note = world_note, .limits = w->limits};
   struct cv_why why = {.text = ""};
-  assert_int_equal(cv_ranker_new(&setup, &w->ranker), CV_OK);
+  assert_int_equal(cv_thirdparty_new(&setup, &w->thirdparty), CV_OK);
   if (w->path == NULL) {
     return true;
   }
   world_starve(w->starve_store);
-  enum cv_err err = cv_store_open(w->path, NULL, &w->store, &why);
+  enum cv_err err = cv_thirdparty_store_open(w->path, NULL, &w->store, &why);
   if (err == CV_OK) {
-    err = cv_store_load(w->store, world_restore, w, &why);
+    err = cv_thirdparty_store_load(w->store, world_restore, w, &why);
   }
   if (!world_store_lives(w, err, &why)) {
     world_halt(w);
@@ -159,7 +159,7 @@ static inline void world_start(struct world *w) {
 
 static inline void world_init(struct world *w, const char *path) {
   static const double mean[FAKE_ARMS] = {0.82, 0.15, 0.79, 0.5, 0.47, 0.2};
-  *w = (struct world){.path = path, .id = 7, .limits = CV_RANKER_DEFAULTS};
+  *w = (struct world){.path = path, .id = 7, .limits = CV_THIRDPARTY_DEFAULTS};
   memcpy(w->mean, mean, sizeof(mean));
   cv_rng_seeded_init(&w->rng, 5, 1, 0, 0);
   world_spec(w, "hold", 0.1);
@@ -178,7 +178,7 @@ static inline void world_fini(struct world *w) {
 static inline void world_send(struct world *w, const struct cv_rank_frame *frame) {
   if (!w->died) {
     world_starve(w->starve);
-    (void)world_lives(w, cv_ranker_frame(w->ranker, w->link, frame));
+    (void)world_lives(w, cv_thirdparty_on_rank(w->thirdparty, w->conn, frame));
   }
 }
 
@@ -205,7 +205,7 @@ static inline void world_open(struct world *w) {
 /* A new connection, with the hello and the campaign. */
 static inline void world_connect(struct world *w) {
   world_starve(w->starve);
-  (void)world_lives(w, cv_ranker_connected(w->ranker, "alice", w, &w->link));
+  (void)world_lives(w, cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn));
   w->goodbye[0] = '\0';
   world_open(w);
 }
@@ -312,41 +312,41 @@ static inline void world_restart(struct world *w) {
 
 /* Stores (or loses) what changed and delivers what may leave. */
 static inline void world_turn(struct world *w) {
-  struct cv_batch batch = {0};
-  struct cv_ranker_out out;
+  struct cv_thirdparty_batch batch = {0};
+  struct cv_thirdparty_out out;
   struct cv_why why = {.text = ""};
   bool crash = w->crash != CRASH_NEVER && ++w->turn == w->crash_at;
   if (!w->died) {
     world_starve(w->starve);
-    (void)world_lives(w, cv_ranker_flush(w->ranker, &batch));
+    (void)world_lives(w, cv_thirdparty_flush(w->thirdparty, &batch));
   }
   bool stored = true;
   if (w->store != NULL && !(crash && w->crash == CRASH_BEFORE_COMMIT) && batch.first != NULL) {
     world_starve(w->starve_store);
-    stored = world_store_lives(w, cv_store_apply(w->store, &batch, &why), &why);
+    stored = world_store_lives(w, cv_thirdparty_store_commit(w->store, &batch, &why), &why);
   }
-  cv_batch_fini(&batch);
+  cv_thirdparty_batch_fini(&batch);
   if (crash || !stored || w->died) {
     world_restart(w);
     return;
   }
   /* The frames are only borrowed, and answering changes the core: so each is answered before the next is asked for. */
-  cv_ranker_committed(w->ranker);
-  while (cv_ranker_next(w->ranker, &out)) {
+  cv_thirdparty_stored(w->thirdparty);
+  while (cv_thirdparty_next_out(w->thirdparty, &out)) {
     assert_ptr_equal(out.data, w);
-    assert_ptr_equal(out.link, w->link);
+    assert_ptr_equal(out.conn, w->conn);
     struct cv_rank_frame frame = *out.frame;
     world_receive(w, &frame);
     if (out.close != NULL) {
-      cv_ranker_disconnected(w->ranker, w->link);
-      w->link = NULL;
+      cv_thirdparty_leave(w->thirdparty, w->conn);
+      w->conn = NULL;
     }
   }
 }
 
 /* Settles the conversation without new releases. */
 static inline void world_quiet(struct world *w) {
-  while (cv_ranker_has_work(w->ranker)) {
+  while (cv_thirdparty_is_pending(w->thirdparty)) {
     world_turn(w);
   }
 }
@@ -396,7 +396,7 @@ static inline void world_release(struct world *w) {
 /* Until there is a result. */
 static inline void world_run(struct world *w) {
   for (int i = 0; i < 20000 && w->result == CV_END_NONE && w->goodbye[0] == '\0'; i++) {
-    if (w->died || cv_ranker_has_work(w->ranker)) {
+    if (w->died || cv_thirdparty_is_pending(w->thirdparty)) {
       world_turn(w);
     } else {
       assert_true(world_has_more(w));

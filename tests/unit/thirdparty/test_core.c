@@ -33,42 +33,42 @@ static void ranks_a_campaign_to_the_end(void **state) {
 
 static void nothing_leaves_before_its_commit(void **state) {
   struct world *w = world_new(NULL);
-  struct cv_batch batch;
-  struct cv_ranker_out out;
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
   world_connect(w);
-  assert_false(cv_ranker_next(w->ranker, &out));
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_false(cv_thirdparty_next_out(w->thirdparty, &out));
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
   assert_non_null(batch.first);
   assert_true(batch.first->created && batch.first->has_state);
   assert_int_equal(batch.first->plans, 1);
   /* Until the commit has returned there is nothing to send, whatever else comes in. */
-  assert_false(cv_ranker_next(w->ranker, &out));
+  assert_false(cv_thirdparty_next_out(w->thirdparty, &out));
   world_open(w);
-  assert_false(cv_ranker_next(w->ranker, &out));
-  cv_ranker_committed(w->ranker);
-  assert_true(cv_ranker_next(w->ranker, &out));
+  assert_false(cv_thirdparty_next_out(w->thirdparty, &out));
+  cv_thirdparty_stored(w->thirdparty);
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out));
   assert_true(out.frame->hello.present);
-  assert_true(cv_ranker_next(w->ranker, &out));
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out));
   assert_int_equal(out.frame->opened, 1);
   assert_int_equal(out.frame->plans, 1);
-  assert_false(cv_ranker_next(w->ranker, &out));
-  cv_batch_fini(&batch);
+  assert_false(cv_thirdparty_next_out(w->thirdparty, &out));
+  cv_thirdparty_batch_fini(&batch);
   world_fini(w);
 }
 
 /* Its broker goes while frames wait for their commit: nobody else hears them, and the next connection is told all. */
 static void what_waits_for_a_commit_goes_with_its_connection(void **state) {
   struct world *w = world_new(NULL);
-  struct cv_batch batch;
-  struct cv_ranker_out out;
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
   world_connect(w);
   world_open(w);
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
   assert_non_null(batch.first);
-  cv_ranker_disconnected(w->ranker, w->link);
-  cv_ranker_committed(w->ranker);
-  assert_false(cv_ranker_next(w->ranker, &out));
-  cv_batch_fini(&batch);
+  cv_thirdparty_leave(w->thirdparty, w->conn);
+  cv_thirdparty_stored(w->thirdparty);
+  assert_false(cv_thirdparty_next_out(w->thirdparty, &out));
+  cv_thirdparty_batch_fini(&batch);
   world_connect(w);
   world_run(w);
   assert_int_equal(w->result, CV_END_COMPLETE);
@@ -80,8 +80,8 @@ static void release_decisions_state_and_plan_are_one_batch(void **state) {
   for (uint32_t i = 0; i < FAKE_ARMS; i++) {
     world_release(w);
   }
-  struct cv_batch batch;
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  struct cv_thirdparty_batch batch;
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
   assert_non_null(batch.first);
   assert_null(batch.first->next);
   assert_int_equal(batch.first->releases, FAKE_ARMS);
@@ -91,7 +91,7 @@ static void release_decisions_state_and_plan_are_one_batch(void **state) {
   assert_int_equal(batch.first->plan[0].plan.number, 2);
   assert_int_equal(batch.first->row.releases, FAKE_ARMS);
   assert_int_equal(batch.first->row.accepted, 1);
-  cv_batch_fini(&batch);
+  cv_thirdparty_batch_fini(&batch);
   world_fini(w);
 }
 
@@ -103,12 +103,12 @@ static void a_release_sent_twice_is_applied_once(void **state) {
   struct cv_rank_release again = {.campaign = w->id, .release = w->release[0]};
   struct cv_rank_frame frame = {.releases = 1, .release = &again};
   world_send(w, &frame);
-  struct cv_batch batch;
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  struct cv_thirdparty_batch batch;
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
   assert_null(batch.first); /* nothing to store */
-  cv_ranker_committed(w->ranker);
-  struct cv_ranker_out out;
-  assert_true(cv_ranker_next(w->ranker, &out));
+  cv_thirdparty_stored(w->thirdparty);
+  struct cv_thirdparty_out out;
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out));
   assert_int_equal(out.frame->acks, 1); /* but acknowledged again */
   assert_int_equal(out.frame->ack[0].number, 1);
   assert_int_equal(w->acks, acks);
@@ -127,7 +127,7 @@ static void expect_goodbye(struct world *w, const struct cv_rank_frame *frame, c
   if (strstr(w->goodbye, words) == NULL) {
     fail_msg("goodbye is \"%s\"; expected \"%s\"", w->goodbye, words);
   }
-  assert_null(w->link);
+  assert_null(w->conn);
   world_fini(w);
 }
 
@@ -144,9 +144,12 @@ static void what_a_release_may_not_be(void **state) {
     const char *words;
     int what;
   } cases[] = {
-      {"which plan 1 does not ask for", 0},           {"which plan 1 does not ask for", 1},
-      {"is for plan 2; the last accepted is 1", 2},   {"sums 999 tokens; expected 1000", 3},
-      {"noise that mechanism hybrid cannot have", 4}, {"noise that mechanism hybrid cannot have", 5},
+      {"which plan 1 does not ask for", 0},
+      {"which plan 1 does not ask for", 1},
+      {"is for plan 2; the last accepted is 1", 2},
+      {"sums 999 tokens; expected 1000", 3},
+      {"noise that mechanism hybrid does not add", 4},
+      {"noise that mechanism hybrid does not add", 5},
       {"campaign 8 has not been opened", 6},
   };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
@@ -190,16 +193,16 @@ static void a_release_of_a_plan_that_was_not_accepted_is_refused(void **state) {
 static void only_a_brokers_messages_and_hello_first(void **state) {
   struct cv_rank_number ack = {.campaign = 7, .number = 1};
   struct cv_rank_frame wrong_side = {.acks = 1, .ack = &ack}, silent = {.accepted = 1, .accept = &ack};
-  expect_goodbye(connected(), &wrong_side, "a broker sends no");
+  expect_goodbye(connected(), &wrong_side, "only a third-party may send");
   struct world *w = world_new(NULL);
-  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
-  expect_goodbye(w, &silent, "the first message is no hello");
+  assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn), CV_OK);
+  expect_goodbye(w, &silent, "the first message is not a hello");
   w = world_new(NULL);
-  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn), CV_OK);
   struct cv_rank_frame earlier = {.hello = {.present = true, .version = 1}};
   expect_goodbye(w, &earlier, "a hello of wire version 1 from the broker; expected version 2: upgrade the broker");
   w = world_new(NULL);
-  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn), CV_OK);
   struct cv_rank_frame later = {.hello = {.present = true, .version = 3}};
   expect_goodbye(w, &later, "a hello of wire version 3 from the broker; expected version 2: upgrade the third-party");
 }
@@ -213,7 +216,7 @@ static void plans_that_were_never_asked_for_cannot_be_accepted(void **state) {
 static void an_accepted_plan_cannot_be_refused(void **state) {
   struct cv_rank_refused refused = {.campaign = 7, .plan = 1, .reason = CV_END_LEDGER};
   struct cv_rank_frame frame = {.refused = 1, .refuse = &refused};
-  expect_goodbye(connected(), &frame, "cannot be refused");
+  expect_goodbye(connected(), &frame, "was refused after");
 }
 
 static void a_recorded_plan_with_a_gap_or_nonsense_is_refused(void **state) {
@@ -247,13 +250,13 @@ static void a_plan_is_sent_again_until_it_is_accepted(void **state) {
   world_connect(w);
   world_quiet(w);
   assert_int_equal(w->asked_times, 1);
-  cv_ranker_disconnected(w->ranker, w->link);
+  cv_thirdparty_leave(w->thirdparty, w->conn);
   world_connect(w);
   world_quiet(w);
   assert_int_equal(w->asked_times, 2);
   w->hold_plans = false;
   world_accept(w);
-  cv_ranker_disconnected(w->ranker, w->link);
+  cv_thirdparty_leave(w->thirdparty, w->conn);
   world_connect(w);
   world_quiet(w);
   assert_int_equal(w->asked_times, 2);
@@ -269,30 +272,30 @@ static void an_acceptance_costs_no_commit_of_its_own(void **state) {
   world_quiet(w);
   w->hold_plans = false;
   world_accept(w);
-  assert_false(cv_ranker_has_work(w->ranker));
+  assert_false(cv_thirdparty_is_pending(w->thirdparty));
   world_release(w);
-  struct cv_batch batch;
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  struct cv_thirdparty_batch batch;
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
   assert_non_null(batch.first);
   assert_int_equal(batch.first->row.accepted, 1);
-  cv_batch_fini(&batch);
+  cv_thirdparty_batch_fini(&batch);
   world_fini(w);
 }
 
 /* The position that a broker is told is one that a crash leaves as it is. */
 static void an_acceptance_is_stored_before_it_is_told(void **state) {
   struct world *w = connected();
-  struct cv_batch batch;
-  struct cv_ranker_out out;
-  cv_ranker_disconnected(w->ranker, w->link);
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
+  cv_thirdparty_leave(w->thirdparty, w->conn);
   world_connect(w);
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
   assert_non_null(batch.first);
   assert_int_equal(batch.first->row.accepted, 1);
-  cv_batch_fini(&batch);
-  cv_ranker_committed(w->ranker);
-  assert_true(cv_ranker_next(w->ranker, &out)); /* hello */
-  assert_true(cv_ranker_next(w->ranker, &out));
+  cv_thirdparty_batch_fini(&batch);
+  cv_thirdparty_stored(w->thirdparty);
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out)); /* hello */
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out));
   assert_int_equal(out.frame->opened, 1);
   assert_int_equal(out.frame->answer[0].position.plans, 1);
   world_fini(w);
@@ -324,7 +327,7 @@ static void stop_is_answered_with_where_the_arms_stand(void **state) {
   assert_int_equal(w->standing[1].tokens, 0);
   /* Sent again after Opened, until it is closed. */
   w->result = CV_END_NONE;
-  cv_ranker_disconnected(w->ranker, w->link);
+  cv_thirdparty_leave(w->thirdparty, w->conn);
   world_connect(w);
   world_quiet(w);
   assert_int_equal(w->result, CV_END_DEADLINE);
@@ -342,8 +345,9 @@ static void stop_is_answered_with_where_the_arms_stand(void **state) {
 }
 
 static void a_campaign_that_cannot_be_run_is_refused_with_a_reason(void **state) {
-  static const char *const words[] = {"unknown policy \"no-policy\"", "alpha is -1", "at most 5 are served",
-                                      "cannot work with privatizer laplace", "campaigns are open already"};
+  static const char *const words[] = {"unknown policy \"no-policy\"", "alpha is -1",
+                                      "expected at most 5, which is limits.arms", "cannot work with privatizer laplace",
+                                      "campaigns are open already"};
   for (size_t i = 0; i < CV_COUNT(words); i++) {
     struct world *w = world_new(NULL);
     w->limits.arms = i == 2 ? 5 : FAKE_ARMS;
@@ -389,18 +393,18 @@ static void a_broker_that_is_behind_is_told_our_position(void **state) {
   }
   world_quiet(w);
   struct cv_position before = world_position(w);
-  cv_ranker_disconnected(w->ranker, w->link);
-  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  cv_thirdparty_leave(w->thirdparty, w->conn);
+  assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn), CV_OK);
   struct cv_rank_open open = {.spec = w->spec, .position = {.campaign = w->id}, .has_seed = true, .seed = w->seed};
   struct cv_rank_frame frame = {.hello = {.present = true, .version = CV_WIRE_VERSION}, .opens = 1, .open = &open};
   world_send(w, &frame);
-  struct cv_batch batch;
-  struct cv_ranker_out out;
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
-  cv_batch_fini(&batch);
-  cv_ranker_committed(w->ranker);
-  assert_true(cv_ranker_next(w->ranker, &out));
-  assert_true(cv_ranker_next(w->ranker, &out));
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
+  cv_thirdparty_batch_fini(&batch);
+  cv_thirdparty_stored(w->thirdparty);
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out));
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out));
   assert_int_equal(out.frame->opened, 1);
   const struct cv_position *theirs = &out.frame->answer[0].position;
   assert_int_equal(theirs->releases, FAKE_ARMS);
@@ -485,9 +489,9 @@ static void a_frozen_campaign_is_answered_at_once(void **state) {
   world_release(w);
   world_quiet(w);
   w->stop = CV_END_FROZEN;
-  cv_ranker_disconnected(w->ranker, w->link);
+  cv_thirdparty_leave(w->thirdparty, w->conn);
   w->releases++; /* a release that will never come */
-  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
+  assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn), CV_OK);
   struct cv_rank_open open = {.spec = w->spec,
                               .position = {.campaign = w->id, .releases = 2, .plans = 1},
                               .has_seed = true,
@@ -495,13 +499,13 @@ static void a_frozen_campaign_is_answered_at_once(void **state) {
                               .stop = CV_END_FROZEN};
   struct cv_rank_frame frame = {.hello = {.present = true, .version = CV_WIRE_VERSION}, .opens = 1, .open = &open};
   world_send(w, &frame);
-  struct cv_batch batch;
-  struct cv_ranker_out out;
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
-  cv_ranker_committed(w->ranker);
-  cv_batch_fini(&batch);
-  assert_true(cv_ranker_next(w->ranker, &out));
-  assert_true(cv_ranker_next(w->ranker, &out));
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
+  cv_thirdparty_stored(w->thirdparty);
+  cv_thirdparty_batch_fini(&batch);
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out));
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out));
   assert_int_equal(out.frame->results, 1);
   assert_int_equal(out.frame->result[0].reason, CV_END_FROZEN);
   world_fini(w);
@@ -509,45 +513,45 @@ static void a_frozen_campaign_is_answered_at_once(void **state) {
 
 static void a_newer_connection_takes_over(void **state) {
   struct world *w = connected();
-  struct cv_ranker_link *old = w->link;
+  struct cv_thirdparty_conn *old = w->conn;
   world_connect(w);
-  struct cv_batch batch;
-  struct cv_ranker_out out;
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
   bool old_is_told = false, new_is_answered = false;
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
-  cv_ranker_committed(w->ranker);
-  while (cv_ranker_next(w->ranker, &out)) {
-    old_is_told = old_is_told || (out.link == old && out.close != NULL);
-    new_is_answered = new_is_answered || (out.link == w->link && out.frame->opened == 1);
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
+  cv_thirdparty_stored(w->thirdparty);
+  while (cv_thirdparty_next_out(w->thirdparty, &out)) {
+    old_is_told = old_is_told || (out.conn == old && out.close != NULL);
+    new_is_answered = new_is_answered || (out.conn == w->conn && out.frame->opened == 1);
   }
   assert_true(old_is_told && new_is_answered);
-  cv_ranker_disconnected(w->ranker, old);
+  cv_thirdparty_leave(w->thirdparty, old);
   world_run(w);
   assert_int_equal(w->result, CV_END_COMPLETE);
-  cv_batch_fini(&batch);
+  cv_thirdparty_batch_fini(&batch);
   world_fini(w);
 }
 
 /* What was asked on the older connection is answered there or nowhere: on the newer one nothing has been opened yet. */
 static void a_newer_connection_gets_no_answers_of_the_older_one(void **state) {
   struct world *w = connected();
-  struct cv_ranker_link *old = w->link;
+  struct cv_thirdparty_conn *old = w->conn;
   while (world_has_more(w)) {
     world_release(w);
   }
-  assert_int_equal(cv_ranker_connected(w->ranker, "alice", w, &w->link), CV_OK);
-  struct cv_batch batch;
-  struct cv_ranker_out out;
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn), CV_OK);
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
   assert_non_null(batch.first); /* the releases are stored all the same */
-  cv_ranker_committed(w->ranker);
-  while (cv_ranker_next(w->ranker, &out)) {
-    if (out.link == w->link) {
+  cv_thirdparty_stored(w->thirdparty);
+  while (cv_thirdparty_next_out(w->thirdparty, &out)) {
+    if (out.conn == w->conn) {
       assert_int_equal(out.frame->opened + out.frame->acks + out.frame->plans + out.frame->results, 0);
     }
   }
-  cv_batch_fini(&batch);
-  cv_ranker_disconnected(w->ranker, old);
+  cv_thirdparty_batch_fini(&batch);
+  cv_thirdparty_leave(w->thirdparty, old);
   world_open(w);
   world_run(w);
   assert_int_equal(w->result, CV_END_COMPLETE);
@@ -556,20 +560,20 @@ static void a_newer_connection_gets_no_answers_of_the_older_one(void **state) {
 
 static void brokers_do_not_see_each_others_campaigns(void **state) {
   struct world *w = connected();
-  struct cv_ranker_link *bob;
-  assert_int_equal(cv_ranker_connected(w->ranker, "bob", w, &bob), CV_OK);
+  struct cv_thirdparty_conn *bob;
+  assert_int_equal(cv_thirdparty_join(w->thirdparty, "bob", w, &bob), CV_OK);
   struct cv_rank_release message = {.campaign = w->id, .release = world_next_release(w)};
   struct cv_rank_frame frame = {
       .hello = {.present = true, .version = CV_WIRE_VERSION}, .releases = 1, .release = &message};
-  assert_int_equal(cv_ranker_frame(w->ranker, bob, &frame), CV_OK);
-  struct cv_batch batch;
-  struct cv_ranker_out out = {0};
-  assert_int_equal(cv_ranker_flush(w->ranker, &batch), CV_OK);
+  assert_int_equal(cv_thirdparty_on_rank(w->thirdparty, bob, &frame), CV_OK);
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out = {0};
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
   assert_null(batch.first);
-  cv_ranker_committed(w->ranker);
+  cv_thirdparty_stored(w->thirdparty);
   bool bob_is_told = false;
-  while (cv_ranker_next(w->ranker, &out)) {
-    assert_ptr_equal(out.link, bob);
+  while (cv_thirdparty_next_out(w->thirdparty, &out)) {
+    assert_ptr_equal(out.conn, bob);
     bob_is_told = bob_is_told || (out.close != NULL && strstr(out.close, "has not been opened") != NULL);
   }
   assert_true(bob_is_told);

@@ -88,7 +88,7 @@ static void run_campaign(struct world *w) {
     if (i == TURNS_A_PROCESS || i == 2 * TURNS_A_PROCESS) {
       world_restart(w);
     }
-    if (w->died || cv_ranker_has_work(w->ranker)) {
+    if (w->died || cv_thirdparty_is_pending(w->thirdparty)) {
       world_turn(w);
     } else {
       world_release(w);
@@ -103,9 +103,9 @@ static void run_campaign(struct world *w) {
 }
 
 static void check(struct world *w, const struct world *whole) {
-  struct cv_ranker_counts counts;
+  struct cv_thirdparty_figures counts;
   world_restart(w);
-  cv_ranker_count(w->ranker, &counts);
+  cv_thirdparty_figures(w->thirdparty, &counts);
   assert_int_equal(counts.campaigns_closed, 1);
   assert_int_equal(counts.campaigns_open, 0);
   assert_int_equal(w->plans, whole->plans);

@@ -167,8 +167,8 @@ static void a_closed_campaign_is_remembered(void **state) {
   world_connect(w);
   world_quiet(w);
   assert_string_equal(w->refused, "this campaign has been closed");
-  struct cv_ranker_counts counts;
-  cv_ranker_count(w->ranker, &counts);
+  struct cv_thirdparty_figures counts;
+  cv_thirdparty_figures(w->thirdparty, &counts);
   assert_int_equal(counts.campaigns_open, 0);
   assert_int_equal(counts.campaigns_closed, 1);
   world_fini(w);
@@ -182,7 +182,7 @@ static void a_damaged_database_is_refused_with_one_line(void **state) {
       {"DELETE FROM policy_state", "campaign 7 of broker alice: the policy's state is missing"},
       {"UPDATE campaign SET spec = x'00'", "row 1 of table campaign is damaged"},
       {"UPDATE campaign SET last_plan = last_plan + 5", "campaign 7 of broker alice: "},
-      {"UPDATE plan_want SET arm = 77", "has a want that does not fit"},
+      {"UPDATE plan_want SET arm = 77", "has an invalid want"},
   };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
     remove_database();
@@ -191,11 +191,11 @@ static void a_damaged_database_is_refused_with_one_line(void **state) {
     world_quiet(w);
     world_halt(w);
     change(cases[i].sql);
-    const struct cv_ranker_setup setup = {.digest = cv_sha256, .rng = &w->rng.rng, .limits = w->limits};
+    const struct cv_thirdparty_config setup = {.digest = cv_sha256, .rng = &w->rng.rng, .limits = w->limits};
     struct cv_why why = {.text = ""};
-    assert_int_equal(cv_ranker_new(&setup, &w->ranker), CV_OK);
-    assert_int_equal(cv_store_open(path, NULL, &w->store, &why), CV_OK);
-    assert_int_not_equal(cv_store_load(w->store, world_restore, w, &why), CV_OK);
+    assert_int_equal(cv_thirdparty_new(&setup, &w->thirdparty), CV_OK);
+    assert_int_equal(cv_thirdparty_store_open(path, NULL, &w->store, &why), CV_OK);
+    assert_int_not_equal(cv_thirdparty_store_load(w->store, world_restore, w, &why), CV_OK);
     if (strstr(why.text, cases[i].words) == NULL) {
       fail_msg("\"%s\"; expected \"%s\"", why.text, cases[i].words);
     }
@@ -217,7 +217,7 @@ static void what_a_disk_has_changed_is_refused(void **state) {
       {"DELETE FROM plan_want WHERE plan = 1 AND position = 0", "table plan_want, campaign 1: "},
   };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
-    struct cv_store *store;
+    struct cv_thirdparty_store *store;
     struct cv_db *db;
     struct cv_why why = {.text = ""};
     remove_database();
@@ -225,7 +225,7 @@ static void what_a_disk_has_changed_is_refused(void **state) {
     assert_int_equal(cv_db_open(path, NULL, &CV_THIRDPARTY_SCHEMA, &db, &why), CV_OK);
     assert_int_equal(cv_db_exec(db, cases[i].sql, &why), CV_OK);
     cv_db_close(db);
-    assert_int_equal(cv_store_open(path, NULL, &store, &why), CV_ERR_DAMAGED);
+    assert_int_equal(cv_thirdparty_store_open(path, NULL, &store, &why), CV_ERR_DAMAGED);
     if (strstr(why.text, cases[i].words) == NULL) {
       fail_msg("\"%s\"; expected \"%s\"", why.text, cases[i].words);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words that a worker's own list may have are those that a broker can ask for, and what is in it is what counts. */
+/* What is in a worker's own list is what counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,17 +8,7 @@
 /* cmocka needs the four above first */
 #include <cmocka.h>
 
-#include "broker/mechanism/mechanism.h"
 #include "worker/accept.h"
-
-static void test_every_mechanism_of_the_broker_has_a_name_here(void **state) {
-  size_t n = 0;
-  for (; cv_mechanism_at(n) != NULL; n++) {
-    assert_non_null(cv_accept_mechanisms[n]);
-    assert_string_equal(cv_accept_mechanisms[n], cv_mechanism_at(n)->name);
-  }
-  assert_null(cv_accept_mechanisms[n]);
-}
 
 static void test_every_privatizer_here_has_a_name(void **state) {
   size_t n = 0;
@@ -88,7 +78,6 @@ static void test_privatizers_with_an_epsilon(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_mechanism_of_the_broker_has_a_name_here),
       cmocka_unit_test(test_every_privatizer_here_has_a_name),
       cmocka_unit_test(test_delta_is_accepted_up_to_the_limit_and_by_default_not_at_all),
       cmocka_unit_test(test_whole_words_of_the_list_are_accepted_and_no_others),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The crew behind one connection, against a broker that is played by the test. */
+/* The pool behind one connection, against a broker that is played by the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 /* cmocka needs the four above first */
 #include <cmocka.h>
 
-#include "tests/unit/worker/crew.h"
+#include "tests/unit/worker/pool.h"
 
 static struct stage stage;
 
@@ -43,15 +43,15 @@ static void test_the_happy_path(void **state) {
   deliver(&stage);
   assert_int_equal(arrived(&stage) + stage.sent.tokens, 0);
   assert_int_equal(figures(&stage).accepted, 2);
-  assert_false(cv_crew_is_done(stage.crew));
+  assert_false(cv_worker_is_done(stage.pool));
   uint64_t done = CAMPAIGN;
   begin(&stage);
   stage.frame.done = &done;
   stage.frame.dones = 1;
   deliver(&stage);
-  assert_true(cv_crew_is_done(stage.crew));
+  assert_true(cv_worker_is_done(stage.pool));
   assert_int_equal(figures(&stage).campaigns, 1);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_one_worker_is_a_range_of_one(void **state) {
@@ -59,8 +59,8 @@ static void test_one_worker_is_a_range_of_one(void **state) {
   meet(&stage, 1);
   assert_int_equal(arrived(&stage), 1);
   assert_false(comes_back(&stage, 5, 0, CV_VERDICT_ACCEPTED, NULL));
-  assert_true(cv_crew_is_done(stage.crew));
-  cv_crew_free(stage.crew);
+  assert_true(cv_worker_is_done(stage.pool));
+  cv_worker_free(stage.pool);
 }
 
 /* Of twenty workers these can be hired; the broker keeps them in its queue and sends the others away. */
@@ -92,7 +92,7 @@ static void test_all_who_can_be_hired_wait_whatever_the_concurrency(void **state
   }
   assert_int_equal(hired, ARMS);
   assert_true(comes_back(&stage, 20, 0, CV_VERDICT_ACCEPTED, NULL)); /* the last to arrive is the one who is wanted */
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_several_arms_answer_in_order(void **state) {
@@ -109,7 +109,7 @@ static void test_several_arms_answer_in_order(void **state) {
   assert_int_equal(sent_token(&stage, 0)->value[0], 2000);
   assert_int_equal(sent_token(&stage, 0)->value[1], 1);
   assert_int_equal(sent_token(&stage, 0)->value[2], 3002);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_what_is_not_acknowledged_is_sent_again_the_same(void **state) {
@@ -122,10 +122,10 @@ static void test_what_is_not_acknowledged_is_sent_again_the_same(void **state) {
   begin(&stage);
   say_ack(&stage, sent_token(&stage, 0), CV_VERDICT_ACCEPTED, NULL);
   deliver(&stage);
-  cv_crew_closed(stage.crew);
+  cv_worker_leave(stage.pool);
   flush(&stage);
   assert_int_equal(stage.sent.tokens + stage.sent.arrives, 0);
-  cv_crew_opened(stage.crew, stage.now_ms);
+  cv_worker_join(stage.pool, stage.now_ms);
   flush(&stage);
   assert_true(stage.sent.hello.present);
   assert_int_equal(stage.sent.tokens, 1);
@@ -143,12 +143,12 @@ static void test_what_is_not_acknowledged_is_sent_again_the_same(void **state) {
   assert_int_equal(figures(&stage).duplicates, 1);
   assert_int_equal(stage.noted, 0);
   /* once more, now nothing is open */
-  cv_crew_closed(stage.crew);
-  cv_crew_opened(stage.crew, stage.now_ms);
+  cv_worker_leave(stage.pool);
+  cv_worker_join(stage.pool, stage.now_ms);
   flush(&stage);
   assert_int_equal(stage.sent.tokens, 0);
   assert_memory_not_equal(first.ticket, second.ticket, CV_TICKET_BYTES);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_an_expired_token_lets_its_worker_arrive_again(void **state) {
@@ -158,7 +158,7 @@ static void test_an_expired_token_lets_its_worker_arrive_again(void **state) {
   assert_false(comes_back(&stage, 1, 1, CV_VERDICT_ACCEPTED, NULL));
   assert_int_equal(figures(&stage).expired, 1);
   assert_int_equal(figures(&stage).accepted, 1);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_a_refusal_is_told_once_per_reason(void **state) {
@@ -171,7 +171,7 @@ static void test_a_refusal_is_told_once_per_reason(void **state) {
   assert_int_equal(stage.noted, 2);
   assert_non_null(strstr(stage.notes[0], "bad ticket"));
   assert_non_null(strstr(stage.notes[1], "out of range"));
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_several_tokens_of_one_worker(void **state) {
@@ -181,7 +181,7 @@ static void test_several_tokens_of_one_worker(void **state) {
   assert_true(comes_back(&stage, 1, 1, CV_VERDICT_ACCEPTED, NULL));
   (void)comes_back(&stage, 1, 2, CV_VERDICT_ACCEPTED, NULL);
   assert_int_equal(figures(&stage).accepted, 3);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void back_off(uint64_t worker, uint32_t delay_ms) {
@@ -208,10 +208,10 @@ static void test_back_off(void **state) {
   assert_int_equal(arrived(&stage), 1);
   assert_int_equal(arrived_worker(&stage, 0), 1);
   back_off(1, 0);
-  assert_false(cv_crew_is_done(stage.crew));
+  assert_false(cv_worker_is_done(stage.pool));
   back_off(2, 0);
-  assert_true(cv_crew_is_done(stage.crew));
-  cv_crew_free(stage.crew);
+  assert_true(cv_worker_is_done(stage.pool));
+  cv_worker_free(stage.pool);
 }
 
 /* A gateway that was restarted does not know who has given: it must not send for ever those whom nobody wants. */
@@ -234,8 +234,8 @@ static void test_away_from_two_campaigns(void **state) {
       assert_true(arrived_worker(&stage, i) > worker);
     }
   }
-  assert_true(cv_crew_is_done(stage.crew));
-  cv_crew_free(stage.crew);
+  assert_true(cv_worker_is_done(stage.pool));
+  cv_worker_free(stage.pool);
 }
 
 /* A campaign whose terms `change` has made worse is declined, and no token leaves. */
@@ -257,7 +257,7 @@ static void declined(void (*change)(struct cv_terms *terms), const char *reason)
   (void)say_assign(&stage, 2, 0, 0);
   deliver(&stage);
   assert_int_equal(stage.sent.tokens + stage.scored, 0);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void other_name(struct cv_terms *terms) {
@@ -318,8 +318,8 @@ static void test_weaker_terms_are_declined(void **state) {
 static void test_terms_that_get_weaker_later_are_declined(void **state) {
   setup(&stage, 1, 2, 4);
   meet(&stage, 1);
-  cv_crew_closed(stage.crew);
-  cv_crew_opened(stage.crew, stage.now_ms);
+  cv_worker_leave(stage.pool);
+  cv_worker_join(stage.pool, stage.now_ms);
   flush(&stage);
   begin(&stage);
   say_hello(&stage);
@@ -328,7 +328,7 @@ static void test_terms_that_get_weaker_later_are_declined(void **state) {
   deliver(&stage);
   assert_int_equal(stage.sent.declines, 1);
   assert_int_equal(stage.sent.tokens, 0);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_the_owners_limit_of_tokens(void **state) {
@@ -339,9 +339,9 @@ static void test_the_owners_limit_of_tokens(void **state) {
   assert_false(comes_back(&stage, 1, 1, CV_VERDICT_ACCEPTED, NULL));
   begin(&stage);
   (void)say_assign(&stage, 1, 0, 2);
-  deliver_bad(&stage, CV_ERR_STATE, "an assignment for worker 1, who did not ask for one");
+  deliver_bad(&stage, CV_ERR_STATE, "an assignment for worker 1, which is not waiting for one");
   assert_int_equal(stage.scored, 2);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static uint32_t told[2]; /* given in all, by worker */
@@ -365,9 +365,9 @@ static void test_the_owners_limit_over_restarts(void **state) {
   assert_int_equal(told[0], 0);
   begin(&stage);
   (void)say_assign(&stage, 1, 0, 1);
-  deliver_bad(&stage, CV_ERR_STATE, "an assignment for worker 1, who did not ask for one");
+  deliver_bad(&stage, CV_ERR_STATE, "an assignment for worker 1, which is not waiting for one");
   assert_int_equal(stage.scored, 1);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void bad_assign(uint64_t campaign, uint64_t worker, uint32_t arm, enum cv_err err, const char *line) {
@@ -378,25 +378,25 @@ static void bad_assign(uint64_t campaign, uint64_t worker, uint32_t arm, enum cv
   deliver_bad(&stage, err, line);
   flush(&stage);
   assert_int_equal(stage.sent.tokens, 0);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_a_broker_is_not_trusted(void **state) {
   bad_assign(8, 10, 0, CV_ERR_STATE, "an assignment for campaign 8 without its terms");
-  bad_assign(CAMPAIGN, 9, 0, CV_ERR_DENIED, "an assignment for worker 9, who is not here");
-  bad_assign(CAMPAIGN, 20, 0, CV_ERR_DENIED, "an assignment for worker 20, who is not here");
-  bad_assign(CAMPAIGN, 0, 0, CV_ERR_DENIED, "an assignment for worker 0, who is not here");
+  bad_assign(CAMPAIGN, 9, 0, CV_ERR_DENIED, "an assignment for worker 9; expected 10 to 19");
+  bad_assign(CAMPAIGN, 20, 0, CV_ERR_DENIED, "an assignment for worker 20; expected 10 to 19");
+  bad_assign(CAMPAIGN, 0, 0, CV_ERR_DENIED, "an assignment for worker 0; expected 10 to 19");
   /* 8 of the 10 have arrived: twice the credit of 4 */
-  bad_assign(CAMPAIGN, 19, 0, CV_ERR_STATE, "an assignment for worker 19, who did not ask for one");
-  bad_assign(CAMPAIGN, 10, ARMS, CV_ERR_FORMAT, "arm 4 is assigned; expected below 4");
+  bad_assign(CAMPAIGN, 19, 0, CV_ERR_STATE, "an assignment for worker 19, which is not waiting for one");
+  bad_assign(CAMPAIGN, 10, ARMS, CV_ERR_FORMAT, "assignment of arm 4; expected an arm below 4");
 
   setup(&stage, 1, 2, 4);
   meet(&stage, 1);
   begin(&stage);
   (void)say_assign(&stage, 1, 0, 0);
   (void)say_assign(&stage, 1, 0, 1);
-  deliver_bad(&stage, CV_ERR_STATE, "an assignment for worker 1, who did not ask for one");
-  cv_crew_free(stage.crew);
+  deliver_bad(&stage, CV_ERR_STATE, "an assignment for worker 1, which is not waiting for one");
+  cv_worker_free(stage.pool);
 }
 
 /* tokens_per_worker is a promise to the worker; the broker's word for what has expired does not stretch the owner's. */
@@ -410,9 +410,9 @@ static void test_more_tokens_than_were_agreed(void **state) {
   assert_int_equal(arrived(&stage), 1); /* it asks for other campaigns */
   begin(&stage);
   (void)say_assign(&stage, 1, 0, 2);
-  deliver_bad(&stage, CV_ERR_DENIED, "worker 1 is asked for more than the 2 tokens of the terms");
+  deliver_bad(&stage, CV_ERR_DENIED, "the broker asks worker 1 for more than the 2 tokens of the terms");
   assert_int_equal(stage.scored, 2);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 
   setup(&stage, 1, 1, 4);
   stage.config.accept.tokens = 3;
@@ -420,8 +420,8 @@ static void test_more_tokens_than_were_agreed(void **state) {
   assert_true(comes_back(&stage, 1, 0, CV_VERDICT_EXPIRED, NULL));
   assert_true(comes_back(&stage, 1, 1, CV_VERDICT_EXPIRED, NULL));
   assert_false(comes_back(&stage, 1, 2, CV_VERDICT_EXPIRED, NULL));
-  assert_true(cv_crew_is_done(stage.crew));
-  cv_crew_free(stage.crew);
+  assert_true(cv_worker_is_done(stage.pool));
+  cv_worker_free(stage.pool);
 }
 
 /* Terms that are told again, on this connection or another, do not start the count again. */
@@ -429,8 +429,8 @@ static void test_terms_told_again_forget_nothing(void **state) {
   setup(&stage, 1, 1, 4);
   meet(&stage, 1);
   assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
-  cv_crew_closed(stage.crew);
-  cv_crew_opened(stage.crew, stage.now_ms);
+  cv_worker_leave(stage.pool);
+  cv_worker_join(stage.pool, stage.now_ms);
   flush(&stage);
   assert_int_equal(arrived(&stage), 0);
   begin(&stage);
@@ -440,7 +440,7 @@ static void test_terms_told_again_forget_nothing(void **state) {
   deliver(&stage);
   assert_int_equal(arrived(&stage), 0);
   assert_int_equal(figures(&stage).campaigns, 1);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 /* Else the next assignment would be answered in the place of one whose token waits to be sent, under both tickets. */
@@ -452,20 +452,20 @@ static void test_an_acknowledgement_of_what_has_not_been_sent(void **state) {
   struct cv_token token = {0};
   memcpy(token.ticket, first.ticket, CV_TICKET_BYTES);
   struct cv_why why = {0};
-  assert_int_equal(cv_crew_frame(stage.crew, &stage.frame, stage.now_ms, &why), CV_OK);
+  assert_int_equal(cv_worker_on_crowd(stage.pool, &stage.frame, stage.now_ms, &why), CV_OK);
   begin(&stage);
   say_ack(&stage, &token, CV_VERDICT_ACCEPTED, NULL);
-  deliver_bad(&stage, CV_ERR_STATE, "an acknowledgement of a token that has not been sent");
-  cv_crew_closed(stage.crew);
-  cv_crew_opened(stage.crew, stage.now_ms);
+  deliver_bad(&stage, CV_ERR_STATE, "an acknowledgement of an unsent token");
+  cv_worker_leave(stage.pool);
+  cv_worker_join(stage.pool, stage.now_ms);
   begin(&stage);
   say_hello(&stage);
   say_ack(&stage, &token, CV_VERDICT_ACCEPTED, NULL);
-  deliver_bad(&stage, CV_ERR_STATE, "an acknowledgement of a token that has not been sent");
+  deliver_bad(&stage, CV_ERR_STATE, "an acknowledgement of an unsent token");
   flush(&stage);
   assert_int_equal(stage.sent.tokens, 1);
   assert_memory_equal(sent_token(&stage, 0)->ticket, first.ticket, CV_TICKET_BYTES);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_the_same_ticket_twice(void **state) {
@@ -474,8 +474,8 @@ static void test_the_same_ticket_twice(void **state) {
   begin(&stage);
   const struct cv_assign first = *say_assign(&stage, 1, 0, 0);
   memcpy(say_assign(&stage, 2, 0, 1)->ticket, first.ticket, CV_TICKET_BYTES);
-  deliver_bad(&stage, CV_ERR_STATE, "a ticket that has not been acknowledged is assigned again");
-  cv_crew_free(stage.crew);
+  deliver_bad(&stage, CV_ERR_STATE, "the broker assigned an unacknowledged ticket again");
+  cv_worker_free(stage.pool);
 }
 
 static void test_messages_of_the_wrong_side_or_version(void **state) {
@@ -488,13 +488,13 @@ static void test_messages_of_the_wrong_side_or_version(void **state) {
               "a hello of wire version 1 from the broker; expected version 2: upgrade the broker");
   begin(&stage);
   (void)say_terms(&stage, CAMPAIGN, 1);
-  deliver_bad(&stage, CV_ERR_FORMAT, "the broker's first message is no hello");
+  deliver_bad(&stage, CV_ERR_FORMAT, "the broker's first message is not a hello");
   begin(&stage);
   say_hello(&stage);
   stage.frame.decline = &decline;
   stage.frame.declines = 1;
-  deliver_bad(&stage, CV_ERR_DENIED, "a message that only a worker may send");
-  cv_crew_free(stage.crew);
+  deliver_bad(&stage, CV_ERR_DENIED, "the broker sent a message that only a worker may send");
+  cv_worker_free(stage.pool);
 }
 
 static void test_data_without_a_row_left_is_declined(void **state) {
@@ -507,12 +507,12 @@ static void test_data_without_a_row_left_is_declined(void **state) {
   deliver(&stage);
   assert_int_equal(stage.sent.tokens, 1);
   assert_int_equal(stage.sent.declines, 1);
-  assert_string_equal(sent_decline(&stage)->why, "the data of arm 3 have run out at its token 3");
+  assert_string_equal(sent_decline(&stage)->why, "the data of arm 3 have run out at token 3");
   begin(&stage);
   (void)say_assign(&stage, 3, 0, 0);
   deliver(&stage);
   assert_int_equal(stage.sent.tokens, 0);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_arrivals_keep_to_their_rate(void **state) {
@@ -530,7 +530,7 @@ static void test_arrivals_keep_to_their_rate(void **state) {
   stage.now_ms += 3600000;
   flush(&stage);
   assert_in_range(arrived(&stage), 1, 50);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_no_more_wait_than_twice_the_credit(void **state) {
@@ -560,8 +560,8 @@ static void test_no_more_wait_than_twice_the_credit(void **state) {
     deliver(&stage);
   }
   assert_int_equal(figures(&stage).accepted, WORKERS);
-  assert_true(cv_crew_is_done(stage.crew));
-  cv_crew_free(stage.crew);
+  assert_true(cv_worker_is_done(stage.pool));
+  cv_worker_free(stage.pool);
 }
 
 /* Never acknowledged, over many connections: what is kept is bounded, and the rest is the broker's fault. */
@@ -577,13 +577,13 @@ static void test_unacknowledged_tokens_are_bounded(void **state) {
     begin(&stage);
     (void)say_assign(&stage, next, 0, next);
     next++;
-    err = cv_crew_frame(stage.crew, &stage.frame, stage.now_ms, &why);
+    err = cv_worker_on_crowd(stage.pool, &stage.frame, stage.now_ms, &why);
     flush(&stage);
     sent += stage.sent.tokens;
   }
   assert_int_equal(err, CV_ERR_LIMIT);
   assert_int_equal(sent, 2 * CREDIT);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_all_come_again_for_the_next_campaign(void **state) {
@@ -597,7 +597,7 @@ static void test_all_come_again_for_the_next_campaign(void **state) {
   stage.frame.dones = 1;
   deliver(&stage);
   assert_int_equal(arrived(&stage), 2);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void say_done(uint64_t campaign) {
@@ -619,17 +619,17 @@ static void test_acknowledgements_behind_done(void **state) {
   deliver(&stage);
   struct cv_token first = *sent_token(&stage, 0);
   say_done(CAMPAIGN);
-  assert_false(cv_crew_is_done(stage.crew));
+  assert_false(cv_worker_is_done(stage.pool));
   begin(&stage);
   say_ack(&stage, &first, CV_VERDICT_ACCEPTED, NULL);
   deliver(&stage);
   assert_int_equal(figures(&stage).accepted, 1);
-  assert_false(cv_crew_is_done(stage.crew));
+  assert_false(cv_worker_is_done(stage.pool));
   stage.now_ms += 3000;
   flush(&stage);
-  assert_true(cv_crew_is_done(stage.crew));
+  assert_true(cv_worker_is_done(stage.pool));
   assert_int_equal(figures(&stage).expired, 1);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 /* Another requester's campaign on the same broker is no reason to leave. */
@@ -643,8 +643,8 @@ static void test_a_foreign_campaign_ends_nothing(void **state) {
   deliver(&stage);
   assert_int_equal(stage.sent.declines, 1);
   say_done(3);
-  assert_false(cv_crew_is_done(stage.crew));
-  cv_crew_free(stage.crew);
+  assert_false(cv_worker_is_done(stage.pool));
+  cv_worker_free(stage.pool);
 }
 
 /* A stranger's campaign of the right name takes nobody, and the one that is meant is waited for. */
@@ -660,13 +660,13 @@ static void test_a_strangers_campaign_of_the_right_name(void **state) {
   assert_string_equal(stage.notes[0],
                       "declined campaign \"test\": requester eve is not served here; expected one of alice, bob");
   say_done(3);
-  assert_false(cv_crew_is_done(stage.crew));
+  assert_false(cv_worker_is_done(stage.pool));
   begin(&stage);
   (void)say_terms(&stage, CAMPAIGN, 1);
   deliver(&stage);
   assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
   assert_int_equal(figures(&stage).accepted, 1);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static enum cv_err score_low(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
@@ -681,10 +681,10 @@ static void test_several_campaigns_of_several_requesters(void **state) {
   stage.work[1] = (struct cv_work){.campaign = "second", .arms = 2, .score = score_low, .data = &stage};
   stage.config.works = 2;
   meet(&stage, 1);
-  assert_false(cv_crew_is_done(stage.crew));
+  assert_false(cv_worker_is_done(stage.pool));
   assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
   say_done(CAMPAIGN);
-  assert_false(cv_crew_is_done(stage.crew)); /* the second has not been met */
+  assert_false(cv_worker_is_done(stage.pool)); /* the second has not been met */
   begin(&stage);
   struct cv_terms *terms = say_terms(&stage, CAMPAIGN + 1, 5);
   (void)snprintf(terms->name, sizeof(terms->name), "second");
@@ -703,8 +703,8 @@ static void test_several_campaigns_of_several_requesters(void **state) {
   terms = say_terms(&stage, CAMPAIGN + 2, 1);
   (void)snprintf(terms->name, sizeof(terms->name), "third");
   deliver(&stage);
-  assert_string_equal(sent_decline(&stage)->why, "no scores for this campaign here, only for 2 others");
-  cv_crew_free(stage.crew);
+  assert_string_equal(sent_decline(&stage)->why, "this worker has no scores for the campaign, only for 2 others");
+  cv_worker_free(stage.pool);
 }
 
 /* The broker tells terms to those who arrive only, so somebody asks even when the known campaign wants nobody. */
@@ -719,7 +719,7 @@ static void test_a_second_campaign_beside_the_first(void **state) {
     flush(&stage);
     if (arrived(&stage) > 0) {
       asked += arrived(&stage);
-      assert_true(cv_crew_is_done(stage.crew));
+      assert_true(cv_worker_is_done(stage.pool));
       back_off(arrived_worker(&stage, 0), 0);
     }
   }
@@ -735,7 +735,7 @@ static void test_a_second_campaign_beside_the_first(void **state) {
   assert_int_equal(stage.sent.tokens, 1);
   assert_int_equal(arrived(&stage), 1);
   assert_int_not_equal(arrived_worker(&stage, 0), asker);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 /* Those who were told to come later do not hold up those who may come now. */
@@ -744,7 +744,7 @@ static void test_rest_holds_up_nobody(void **state) {
   meet(&stage, 5);
   back_off(1, 60000);
   assert_true(comes_back(&stage, 2, 0, CV_VERDICT_ACCEPTED, NULL));
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 int main(void) {

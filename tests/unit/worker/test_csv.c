@@ -108,7 +108,7 @@ static void test_cells_that_name_nobody(void **state) {
     (void)snprintf(text, sizeof(text), "item,score,who\na,1,bob\na,0,\"%s\"\n", bad[i]);
     (void)snprintf(
         line, sizeof(line),
-        ":3: who \"%s\" names nobody; expected 1 to 63 bytes of printable UTF-8 without a blank at either end",
+        ":3: who \"%s\" is not a valid name; expected 1 to 63 bytes of printable UTF-8 without a blank at either end",
         i == 4 ? "a?b" : bad[i]);
     bad_as(&persons, text, strlen(text), CV_ERR_INVALID, line);
   }
@@ -151,9 +151,9 @@ static void test_scale(void **state) {
   good_as(&ask, spread, strlen(spread), "a:0,500 b:1000");
   const char *same = "item,score\na,4\nb,4\n";
   bad_as(&ask, same, strlen(same), CV_ERR_INVALID,
-         ": every score is 4, which makes no scale; expected different scores, or a scale");
+         ": every score is 4; expected different scores, or items.scale in the campaign file");
   const char *far = "item,score\na,-1e308\nb,1e308\n";
-  bad_as(&ask, far, strlen(far), CV_ERR_INVALID, ": scores from -1e+308 to 1e+308 are too far apart");
+  bad_as(&ask, far, strlen(far), CV_ERR_INVALID, ": the range of scores, -1e+308 to 1e+308, is too large");
 }
 
 static void test_bad_headers(void **state) {
@@ -178,20 +178,20 @@ static void test_bad_rows(void **state) {
   bad("item,score\na,1 2\n", ":2: score \"1 2\" is not a number");
   bad("item,score\na,1-1\n", ":2: score \"1-1\" is not a number");
   bad("item,score\na,1.5\n", ":2: score 1.5 is outside 0..1, the campaign's scale");
-  bad("item,score\n,1\n", ":2: item \"\" is no name; expected 1 to 63 bytes of printable UTF-8");
-  bad("item,score\n\"a\nb\",1\n", ":2: item \"a?b\" is no name; expected 1 to 63 bytes of printable UTF-8");
-  bad("item,score\n\xff,1\n", ":2: item \"?\" is no name; expected 1 to 63 bytes of printable UTF-8");
+  bad("item,score\n,1\n", ":2: item \"\" is not a valid name; expected 1 to 63 bytes of printable UTF-8");
+  bad("item,score\n\"a\nb\",1\n", ":2: item \"a?b\" is not a valid name; expected 1 to 63 bytes of printable UTF-8");
+  bad("item,score\n\xff,1\n", ":2: item \"?\" is not a valid name; expected 1 to 63 bytes of printable UTF-8");
   /* lines are those of the file, not records */
   bad("item,score\n\"a, 1\",1\n\n\"b\",\"0\n\"\nc,x\n", ":4: score \"0?\" is not a number");
 }
 
 static void test_bad_form(void **state) {
-  bad("item,score\na,\"1\nb,2\n", ":2: a quoted field has no end; expected a closing double quote");
+  bad("item,score\na,\"1\nb,2\n", ":2: unterminated quoted field; expected a closing double quote");
   bad("item,score\na,\"1\"2\n", ":2: text after a closing double quote; expected the end of the field");
   bad("item,score\na\"b,1\n",
-      ":2: a double quote inside a field without quotes; expected the field in quotes and this one doubled");
+      ":2: a double quote inside an unquoted field; expected a quoted field with this quote doubled");
   bad("item,score\ra,1\r", ":1: a carriage return inside a line; expected LF or CR LF at its end");
-  bad_as(&plain, "item,score\na\0b,1\n", 17, CV_ERR_INVALID, ":2: a zero byte; expected text");
+  bad_as(&plain, "item,score\na\0b,1\n", 17, CV_ERR_INVALID, ":2: the line contains a zero byte; expected text");
 }
 
 static void test_sizes_are_bounded(void **state) {
@@ -204,14 +204,14 @@ static void test_sizes_are_bounded(void **state) {
   bad_as(&plain, text, (size_t)used + LONG + 1, CV_ERR_LIMIT, ":2: field 3 is longer than 4096 bytes");
 
   memset(text, ',', CV_CSV_COLUMNS_MAX);
-  bad_as(&plain, text, CV_CSV_COLUMNS_MAX, CV_ERR_LIMIT, ":1: more than 1024 fields");
+  bad_as(&plain, text, CV_CSV_COLUMNS_MAX, CV_ERR_LIMIT, ":1: too many fields; expected at most 1024");
 
   used = snprintf(text, sizeof(text), "item,score\n");
   for (int i = 0; i <= CV_ARMS_MAX; i++) {
     used += snprintf(text + used, sizeof(text) - (size_t)used, "%d,%d\n", i, i % 2);
   }
   bad_as(&plain, text, (size_t)used, CV_ERR_LIMIT,
-         ":4098: \"4096\" is one item too many; expected at most 4096 different ones");
+         ":4098: too many different items at \"4096\"; expected at most 4096");
 }
 
 static void test_what_is_not_a_file(void **state) {
@@ -226,7 +226,7 @@ static void test_what_is_not_a_file(void **state) {
   ask.path = folder.path;
   assert_int_equal(cv_csv_read(&ask, &data, &why), CV_ERR_IO);
   char line[200];
-  (void)snprintf(line, sizeof(line), "%s: is not a regular file; expected a file with rows", folder.path);
+  (void)snprintf(line, sizeof(line), "%s: not a regular file; expected a file with rows", folder.path);
   assert_string_equal(why.text, line);
   folder_remove(&folder);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory runs out at every single place of a crew's life, from its making over a few connections to its end. */
+/* Memory runs out at every single place of a pool's life, from its making over a few connections to its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, i
 
 /* A broker that gives everybody who comes a place and acknowledges every token, and loses the connection at times. */
 struct stage {
-  struct cv_crew *crew;
+  struct cv_worker *pool;
   uint64_t now_ms, places, acked;
   struct cv_assign assign[BATCH];
   struct cv_crowd_ack ack[BATCH];
@@ -64,7 +64,7 @@ static enum cv_err speak(struct stage *stage, bool first) {
     frame.campaigns = CV_COUNT(both);
     frame.campaign = (struct cv_terms *)(uintptr_t)both;
   }
-  enum cv_err err = cv_crew_frame(stage->crew, &frame, stage->now_ms, &why);
+  enum cv_err err = cv_worker_on_crowd(stage->pool, &frame, stage->now_ms, &why);
   assert_true(err == CV_OK || (err == CV_ERR_NOMEM && strcmp(why.text, "out of memory") == 0));
   return err;
 }
@@ -72,8 +72,8 @@ static enum cv_err speak(struct stage *stage, bool first) {
 /* Says so from then on, and nothing else. */
 static void check_dead(struct stage *stage) {
   struct cv_crowd_frame frame;
-  assert_true(cv_crew_has_failed(stage->crew));
-  assert_false(cv_crew_flush(stage->crew, stage->now_ms, &frame));
+  assert_true(cv_worker_has_failed(stage->pool));
+  assert_false(cv_worker_flush(stage->pool, stage->now_ms, &frame));
   stage->assigns = stage->acks = 0;
   assert_int_equal(speak(stage, false), CV_ERR_NOMEM);
 }
@@ -81,20 +81,20 @@ static void check_dead(struct stage *stage) {
 /* One life; false if it ended early. */
 static bool live(struct stage *stage) {
   bool first = true;
-  cv_crew_opened(stage->crew, stage->now_ms);
+  cv_worker_join(stage->pool, stage->now_ms);
   for (int turn = 1; turn <= TURNS; turn++) {
     struct cv_crowd_frame sent = {0};
     stage->now_ms += 50;
     if (turn % 20 == 0) { /* what it sent last is lost */
-      cv_crew_closed(stage->crew);
-      cv_crew_opened(stage->crew, stage->now_ms);
+      cv_worker_leave(stage->pool);
+      cv_worker_join(stage->pool, stage->now_ms);
       first = true;
     }
-    if (!cv_crew_flush(stage->crew, stage->now_ms, &sent)) {
+    if (!cv_worker_flush(stage->pool, stage->now_ms, &sent)) {
       sent = (struct cv_crowd_frame){0};
     }
     hear(stage, &sent);
-    if (cv_crew_has_failed(stage->crew) || speak(stage, first) != CV_OK) {
+    if (cv_worker_has_failed(stage->pool) || speak(stage, first) != CV_OK) {
       return false;
     }
     first = false;
@@ -107,7 +107,7 @@ static void without_memory(bool all_after) {
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, 1, CV_RNG_PRIVATIZER, 0, 0);
   const struct cv_work work = {.campaign = "test", .arms = ARMS, .score = score};
-  const struct cv_crew_config config = {
+  const struct cv_worker_config config = {
       .first = 1,
       .last = WORKERS,
       .concurrency = BATCH / 2,
@@ -118,24 +118,24 @@ static void without_memory(bool all_after) {
   };
   ALLOC_FAULT_EACH(fault, .rest = all_after) {
     struct cv_why why = {.text = ""};
-    struct cv_crew_figures figures;
+    struct cv_worker_figures figures;
     int64_t before = alloc_fault_live();
     stage = (struct stage){.now_ms = 1000};
     alloc_fault_arm();
-    enum cv_err err = cv_crew_new(&config, &stage.crew, &why);
+    enum cv_err err = cv_worker_new(&config, &stage.pool, &why);
     bool lived = err == CV_OK && live(&stage);
     alloc_fault_pause();
     assert_true(lived == !alloc_fault_hit()); /* who survives has missed nothing */
     if (err != CV_OK) {
-      assert_null(stage.crew);
+      assert_null(stage.pool);
       assert_string_equal(why.text, "out of memory");
     } else if (!lived) {
       check_dead(&stage);
     } else {
-      cv_crew_figures(stage.crew, &figures);
+      cv_worker_figures(stage.pool, &figures);
       assert_int_equal(figures.accepted, WORKERS * 3);
     }
-    cv_crew_free(stage.crew);
+    cv_worker_free(stage.pool);
     assert_int_equal(alloc_fault_live(), before);
   }
 }

@@ -135,6 +135,51 @@ static void test_laplace_never_leaves_its_range(void **state) {
   cv_privatizer_free(privatizer);
 }
 
+/* A privatizer as it is when a campaign says epsilon 1, or nothing where it has no epsilon. */
+static struct cv_privatizer *make_usual(const char *name) {
+  struct cv_choice choice = {0};
+  struct cv_privatizer *privatizer;
+  (void)snprintf(choice.name, sizeof(choice.name), "%s", name);
+  assert_int_equal(cv_params_set_number(&choice.params, "epsilon", 1), CV_OK);
+  return cv_privatizer_new(&choice, 2, &privatizer, NULL) == CV_OK ? privatizer : make(name, 2, NULL, NULL);
+}
+
+/* Whatever is in the table: its law allows each token, and tells how to get from their mean to the score. */
+static void test_every_privatizer_draws_what_its_law_says(void **state) {
+  static const double score[] = {0, 0.25, 0.5, 1};
+  for (size_t p = 0; cv_privatizer_at(p) != NULL; p++) {
+    struct cv_privatizer *privatizer = make_usual(cv_local_name(cv_privatizer_at(p)->kind));
+    for (size_t i = 0; i < CV_COUNT(score); i++) {
+      struct cv_rng_seeded rng;
+      cv_rng_seeded_init(&rng, 8, CV_RNG_PRIVATIZER, p, i);
+      struct cv_feedback feedback = cv_local_feedback(&privatizer->law, 1);
+      double expected = feedback.offset + feedback.slope * score[i], first = 0, second = 0;
+      for (int run = 0; run < RUNS; run++) {
+        int64_t token = cv_privatizer_apply(privatizer, 1, cv_grid_from(score[i]), &rng.rng);
+        assert_true(cv_local_sends(&privatizer->law, token));
+        double off = cv_grid_to(token) - expected;
+        first += off;
+        second += off * off;
+      }
+      assert_near(first / RUNS, 0, 4 * sqrt(second) / RUNS + 1e-9);
+    }
+    cv_privatizer_free(privatizer);
+  }
+}
+
+/* The ratio of two bits' odds is what one token tells; it is what the law says, and no more. */
+static void test_bits_tell_what_their_law_says(void **state) {
+  for (size_t p = 0; cv_privatizer_at(p) != NULL; p++) {
+    struct cv_privatizer *privatizer = make_usual(cv_local_name(cv_privatizer_at(p)->kind));
+    if (privatizer->law.bits) {
+      double of_one = ones(privatizer, 0, CV_GRID, 9), of_zero = ones(privatizer, 0, 0, 10);
+      double told = fmax(log(of_one / of_zero), log((1 - of_zero) / (1 - of_one)));
+      assert_near(told, (double)privatizer->law.epsilon_micro / 1e6, 0.03); /* 5 standard errors or more */
+    }
+    cv_privatizer_free(privatizer);
+  }
+}
+
 static void test_every_law_has_a_privatizer(void **state) {
   for (int kind = 0; kind < CV_LOCAL_KINDS; kind++) {
     const struct cv_privatizer_class *class = cv_privatizer_find(cv_local_name((enum cv_local_kind)kind));
@@ -153,6 +198,8 @@ int main(void) {
       cmocka_unit_test(test_means_lie_on_the_line),
       cmocka_unit_test(test_laplace_has_the_mean_and_variance_of_its_law),
       cmocka_unit_test(test_laplace_never_leaves_its_range),
+      cmocka_unit_test(test_every_privatizer_draws_what_its_law_says),
+      cmocka_unit_test(test_bits_tell_what_their_law_says),
       cmocka_unit_test(test_every_law_has_a_privatizer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 /* cmocka needs the four above first */
 #include <cmocka.h>
 
-#include "tests/unit/worker/crew.h"
+#include "tests/unit/worker/pool.h"
 
 /* An assignment that shows the played arm and others. */
 static void say_many(struct stage *stage, uint64_t worker, const uint32_t *arm, uint32_t arms, uint64_t place) {
@@ -49,7 +49,7 @@ static void test_each_arm_that_is_shown_has_a_place_of_its_own(void **state) {
   assert_true(place_seen[0] == 5 && place_seen[3] == 5 && place_seen[5] == 5); /* of who is played */
   /* arm 0 is shown by a play of 2, by one of 1, and played */
   assert_true(place_seen[1] != place_seen[4] && place_seen[1] != 5 && place_seen[4] != 5);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 static void test_the_owners_limit_counts_scores(void **state) {
@@ -75,10 +75,11 @@ static void test_the_owners_limit_counts_scores(void **state) {
   assert_int_equal(stage.sent.declines, 1);
   assert_true(sent_decline(&stage)->has_ticket && sent_decline(&stage)->campaign == 0);
   assert_memory_equal(sent_decline(&stage)->ticket, stage.assign[0].ticket, CV_TICKET_BYTES);
-  assert_string_equal(sent_decline(&stage)->why, "it would show more scores than the worker's own limit leaves");
+  assert_string_equal(sent_decline(&stage)->why,
+                      "the assignment asks for more scores than the worker's own limit leaves");
   flush(&stage);
   assert_int_equal(stage.sent.declines, 0);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Persons with rows of their own, and a crew of them against a broker that deals arms in turn. */
+/* Persons with rows of their own, and a pool of them against a broker that deals arms in turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 /* cmocka needs the four above first */
 #include <cmocka.h>
 
-#include "tests/unit/worker/crew.h"
+#include "tests/unit/worker/pool.h"
 
 enum { PERSONS = 60, FIRST = 1001 };
 
@@ -176,15 +176,15 @@ static void test_all_rows_that_are_wanted_are_given(void **state) {
   }
   struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
   begin_with(&stage, stock, 5, 0);
-  for (int i = 0; i < 200 && !cv_crew_is_done(stage.crew); i++) {
+  for (int i = 0; i < 200 && !cv_worker_is_done(stage.pool); i++) {
     deal(&stage, &dealer);
     stage.now_ms++;
   }
-  assert_true(cv_crew_is_done(stage.crew));
+  assert_true(cv_worker_is_done(stage.pool));
   assert_int_equal(dealer.tokens, 2 * PERSONS);
   assert_int_equal(dealer.declines + dealer.sent_back, 0);
   assert_int_equal(figures(&stage).accepted, 2 * PERSONS);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
   cv_stock_free(stock);
   cv_persons_fini(&persons);
 }
@@ -208,7 +208,7 @@ static void test_nobody_asks_in_a_loop_for_what_is_not_wanted(void **state) {
     stage.now_ms++;
   }
   assert_int_equal(dealer.tokens, 10);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
   cv_stock_free(stock);
   cv_persons_fini(&persons);
 }
@@ -228,7 +228,7 @@ static void test_nobody_asks_in_a_loop_for_what_others_may_not_give(void **state
   }
   assert_int_equal(dealer.tokens, PERSONS / 2);
   assert_in_range(dealer.declines + dealer.sent_back, 5, 200);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
   cv_stock_free(stock);
   cv_persons_fini(&persons);
 }
@@ -239,13 +239,13 @@ static void test_rows_beyond_the_terms_are_not_given(void **state) {
   struct dealer dealer = {.places = {MANY, MANY, MANY, MANY}};
   struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
   begin_with(&stage, stock, 3, 0);
-  for (int i = 0; i < 300 && !cv_crew_is_done(stage.crew); i++) {
+  for (int i = 0; i < 300 && !cv_worker_is_done(stage.pool); i++) {
     deal(&stage, &dealer);
     stage.now_ms++;
   }
-  assert_true(cv_crew_is_done(stage.crew));
+  assert_true(cv_worker_is_done(stage.pool));
   assert_int_equal(dealer.tokens, 3 * PERSONS);
-  cv_crew_free(stage.crew);
+  cv_worker_free(stage.pool);
   cv_stock_free(stock);
   cv_persons_fini(&persons);
 }

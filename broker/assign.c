@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/assign.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/campaign.h"
+#include "broker/conn.h"
+#include "broker/payer.h"
+#include "broker/places.h"
+#include "broker/shown.h"
+#include "broker/state.h"
+#include "broker/talk.h"
+#include "broker/workers.h"
+#include "common/base/array.h"
+
+enum { ROOM_LATER_MS = 10000, WISH_LATER_MS = 20 }; /* delays after which a worker turned away comes again */
+static const uint32_t NONE = CV_LEASE_NONE;
+
+/* Whether the arm has a free place and the connection's share of it is not used up. */
+static bool has_place(const struct cv_broker *broker, const struct cv_broker_workers *workers,
+                      const struct cv_broker_campaign *campaign, const struct cv_dealing *dealing, uint32_t arm) {
+  return cv_arm_free_places(&campaign->arm[arm]) > 0 &&
+         dealing->held[arm] < cv_broker_workers_places(broker, workers, &campaign->arm[arm]);
+}
+
+/* The next arm with a place for this connection: the paid worker's own arm, the arm the worker wishes, or any arm in
+ * turn. NONE if there is none. */
+static uint32_t pick_arm(const struct cv_broker *broker, const struct cv_broker_workers *workers,
+                         struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
+                         const struct cv_seat *seat) {
+  uint32_t arms = campaign->spec.arms;
+  if (seat != NULL) {
+    return has_place(broker, workers, campaign, dealing, seat->arm) ? seat->arm : NONE;
+  }
+  if (workers->wish != CV_WISH_NONE) {
+    return workers->wish < arms && has_place(broker, workers, campaign, dealing, workers->wish) ? workers->wish : NONE;
+  }
+  for (uint32_t i = 0; campaign->free_places > 0 && i < arms; i++) {
+    uint32_t arm = campaign->cursor;
+    campaign->cursor = arm + 1 == arms ? 0 : arm + 1;
+    if (has_place(broker, workers, campaign, dealing, arm)) {
+      return arm;
+    }
+  }
+  return NONE;
+}
+
+/* Takes a place of that arm; NONE if there is none. */
+static uint32_t take_place(const struct cv_broker *broker, const struct cv_broker_workers *workers,
+                           struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
+                           const struct cv_seat *seat, uint32_t *ret_position) {
+  uint32_t arm;
+  do { /* an arm whose places are all filled has none left and is not picked again */
+    arm = pick_arm(broker, workers, campaign, dealing, seat);
+  } while (arm != NONE && !cv_arm_take_place(campaign, arm, ret_position));
+  return arm;
+}
+
+static enum cv_err tell_terms(struct cv_broker_workers *workers, const struct cv_broker_campaign *campaign) {
+  /* Sent once per connection and campaign, before its first assignment. */
+  struct cv_broker_outbox *out = &workers->gather;
+  struct cv_terms *terms = CV_ARRAY_PUSH(out->frame.campaign, out->frame.campaigns, out->campaigns_cap);
+  if (terms == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  *terms = (struct cv_terms){
+      .id = campaign->id,
+      .privatizer = campaign->spec.privatizer,
+      .mechanism = campaign->spec.mechanism,
+      .epsilon_micro = campaign->spec.epsilon_micro,
+      .tokens_per_worker = campaign->spec.tokens_per_worker,
+      .arms = campaign->spec.arms,
+  };
+  memcpy(terms->name, campaign->spec.name, sizeof(terms->name));
+  memcpy(terms->requester, campaign->requester, sizeof(terms->requester));
+  return CV_OK;
+}
+
+static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *workers,
+                        struct cv_broker_campaign *campaign, struct cv_dealing *dealing, const struct cv_lease *lease,
+                        uint64_t wall_ms) {
+  /* Allocate everything first, so that an error leaves lease and share untouched. */
+  const struct cv_arm *arm = &campaign->arm[lease->arm];
+  uint32_t shown[CV_VALUES_MAX];
+  uint32_t arms = cv_shown_list(campaign, lease->arm, shown);
+  uint32_t *many = arms == 1 ? NULL : malloc(arms * sizeof(*many));
+  struct cv_broker_outbox *out = &workers->gather;
+  struct cv_assign *assign =
+      arms > 1 && many == NULL ? NULL : CV_ARRAY_PUSH(out->frame.assign, out->frame.assigns, out->assigns_cap);
+  if (assign == NULL) {
+    free(many);
+    return CV_ERR_NOMEM;
+  }
+  uint32_t at = cv_leases_add(&workers->leases, lease);
+  dealing->held[lease->arm]++;
+  const struct cv_ticket ticket = {
+      .campaign = campaign->id,
+      .plan = (uint32_t)lease->plan,
+      .arm = lease->arm,
+      .position = lease->position,
+      .worker = lease->worker,
+      .slot = lease->slot,
+      .lease = at,
+      .expiry = (uint32_t)((wall_ms + broker->config.limits.lease_ms) / 1000),
+  };
+  assign->campaign = campaign->id;
+  assign->worker = lease->worker;
+  assign->arms = arms;
+  if (arms == 1) {
+    assign->arm.one = lease->arm;
+  } else {
+    memcpy(many, shown, arms * sizeof(*many));
+    assign->arm.many = many;
+  }
+  /* `round` and `switched` describe the order of all arms' plays, for workers whose answers depend on it. */
+  assign->place = arm->first + lease->position;
+  assign->round = arm->round + lease->position;
+  assign->switched = arm->switched && lease->position == 0;
+  broker->said = true;
+  return cv_ticket_seal(&ticket, &broker->config.tagger, assign->ticket);
+}
+
+/* The outcome of one attempt to assign a place to a waiting worker. */
+enum fate {
+  FATE_ASSIGNED,
+  FATE_WAITS,     /* no place: workers behind it get none either */
+  FATE_ELSEWHERE, /* there are places, but none of the arm that the worker wishes */
+  FATE_PASSED,    /* its own arm has no place; workers behind it may have other arms */
+  FATE_BUSY,      /* its remaining tokens are all assigned: workers behind it may go first */
+  FATE_LATER,     /* the tables have no room for its token */
+  FATE_NEVER,
+  FATE_DECLINED,
+};
+
+/* Finds the worker's arm in a recruitment and its next free slot; FATE_WAITS if only a place is missing. */
+static enum fate find_payer(struct cv_broker *broker, const struct cv_broker_conn *conn,
+                            struct cv_broker_campaign *campaign, uint64_t worker, struct cv_seat **ret_seat,
+                            uint32_t *ret_slot, const char **ret_why) {
+  struct cv_seat *seat = NULL;
+  if (cv_payroll_is_kept(&campaign->payroll)) {
+    seat = cv_payroll_find(&campaign->payroll, worker);
+    if (seat == NULL) {
+      *ret_why = "the campaign's recruitment does not name this worker";
+      return FATE_NEVER;
+    }
+  }
+  bool used_up;
+  uint32_t slots = campaign->spec.tokens_per_worker;
+  uint32_t slot = (uint32_t)cv_offers_find(&campaign->offered, &campaign->payers,
+                                           cv_broker_campaign_payer_bit(campaign, worker, 0), slots, &used_up);
+  if (slot == slots) {
+    *ret_why = "all tokens of this worker have been given";
+    return used_up ? FATE_NEVER : FATE_BUSY;
+  }
+  if (!cv_broker_campaign_can_pay(broker, campaign, worker, campaign->shown_most)) {
+    *ret_why = CV_LIFETIME_SPENT;
+    return FATE_NEVER;
+  }
+  if (!cv_broker_campaign_has_room(broker, campaign, &conn->identity, worker, slot)) {
+    return FATE_LATER;
+  }
+  *ret_seat = seat;
+  *ret_slot = slot;
+  return FATE_WAITS;
+}
+
+static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                struct cv_broker_campaign *campaign, uint64_t worker, uint64_t now_ms, uint64_t wall_ms,
+                                enum fate *ret_fate, const char **ret_why) {
+  struct cv_broker_workers *workers = conn->workers;
+  struct cv_dealing *dealing;
+  enum cv_err err = cv_dealings_make(broker, &workers->dealings, campaign, &dealing);
+  if (err != CV_OK) {
+    *ret_fate = FATE_WAITS; /* until an older campaign of this connection ends */
+    return err == CV_ERR_LIMIT ? CV_OK : err;
+  }
+  if (dealing->declined) {
+    *ret_fate = FATE_DECLINED;
+    return CV_OK;
+  }
+  struct cv_seat *seat = NULL;
+  uint32_t slot = NONE;
+  *ret_fate = find_payer(broker, conn, campaign, worker, &seat, &slot, ret_why);
+  if (*ret_fate != FATE_WAITS) {
+    return CV_OK;
+  }
+  if (!dealing->told) {
+    CV_TRY(tell_terms(workers, campaign));
+    dealing->told = true;
+    broker->said = true;
+  }
+  /* The lease is reserved first: a place must not be taken without a lease that returns it. */
+  CV_TRY(cv_leases_reserve(&workers->leases));
+  uint32_t position, arm = take_place(broker, workers, campaign, dealing, seat, &position);
+  if (arm == NONE) {
+    *ret_fate = campaign->free_places == 0      ? FATE_WAITS
+                : seat != NULL                  ? FATE_PASSED
+                : workers->wish != CV_WISH_NONE ? FATE_ELSEWHERE
+                                                : FATE_WAITS;
+    return CV_OK;
+  }
+  /* From here on the slot counts as assigned, so the worker cannot get a second place for the same token. */
+  CV_TRY(cv_offers_set(&campaign->offered, cv_broker_campaign_payer_bit(campaign, worker, slot)));
+  *ret_fate = FATE_ASSIGNED;
+  const struct cv_lease lease = {
+      .worker = worker,
+      .plan = campaign->arm[arm].plan,
+      .deadline_ms = now_ms + broker->config.limits.lease_ms,
+      .again_ms = now_ms + (broker->config.limits.lease_ms / CV_AGAIN >> workers->penalty),
+      .campaign = campaign->id,
+      .arm = arm,
+      .position = position,
+      .slot = slot,
+  };
+  return give(broker, workers, campaign, dealing, &lease, wall_ms);
+}
+
+/* No campaign will ever assign this worker a place: names each campaign, else the worker comes again for another one.
+ * */
+static enum cv_err send_away(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker, uint64_t now_ms,
+                             uint64_t wall_ms) {
+  for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    enum fate fate = FATE_DECLINED;
+    const char *why = NULL;
+    if (campaign->phase == CV_PHASE_RUNNING) {
+      CV_TRY(try_campaign(broker, conn, campaign, worker, now_ms, wall_ms, &fate, &why));
+    }
+    if (fate == FATE_NEVER) {
+      CV_TRY(cv_broker_workers_turn_away(broker, conn->workers, worker, 0, campaign->id, why));
+    }
+  }
+  return CV_OK;
+}
+
+/* A place is free, but the tables have no room for this certificate: the worker comes again later. */
+static enum cv_err put_off(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker) {
+  static const char why[] = "the workers' tables have no room for more workers of this certificate";
+  cv_refusals_add(&broker->figures.refusals, CV_REFUSED_LIMIT);
+  cv_broker_note(broker, conn->who, "workers turned away for now: %s", why);
+  return cv_broker_workers_turn_away(broker, conn->workers, worker, ROOM_LATER_MS, 0, why);
+}
+
+static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker, uint64_t now_ms,
+                              uint64_t wall_ms, enum fate *ret_fate) {
+  enum fate fate = FATE_NEVER;
+  bool never = false, later = false, waits = false, busy = false, passed = false, elsewhere = false;
+  /* Campaigns in the order of their age; the first one that has a place assigns it. */
+  for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    if (campaign->phase != CV_PHASE_RUNNING) {
+      waits = waits || campaign->phase == CV_PHASE_OPENING;
+      continue;
+    }
+    const char *reason = NULL;
+    CV_TRY(try_campaign(broker, conn, campaign, worker, now_ms, wall_ms, &fate, &reason));
+    if (fate == FATE_ASSIGNED) {
+      *ret_fate = fate;
+      return CV_OK;
+    }
+    waits = waits || fate == FATE_WAITS;
+    passed = passed || fate == FATE_PASSED;
+    elsewhere = elsewhere || fate == FATE_ELSEWHERE;
+    busy = busy || fate == FATE_BUSY;
+    later = later || fate == FATE_LATER;
+    never = never || fate == FATE_NEVER;
+  }
+  /* Without a place, the most hopeful outcome decides: whoever may get a place soon stays in the queue. */
+  *ret_fate = passed      ? FATE_PASSED
+              : elsewhere ? FATE_ELSEWHERE
+              : waits     ? FATE_WAITS
+              : busy      ? FATE_BUSY
+              : later     ? FATE_LATER
+              : never     ? FATE_NEVER
+                          : FATE_WAITS;
+  if (*ret_fate == FATE_ELSEWHERE) {
+    return cv_broker_workers_turn_away(broker, conn->workers, worker, WISH_LATER_MS, 0,
+                                       "no free place of the arm that this worker asks for");
+  }
+  return *ret_fate == FATE_NEVER   ? send_away(broker, conn, worker, now_ms, wall_ms)
+         : *ret_fate == FATE_LATER ? put_off(broker, conn, worker)
+                                   : CV_OK;
+}
+
+/* One turn of a connection: its queue once, within its credit, the free places and its share of unproductive answers.
+ * */
+static enum cv_err assign_conn(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t now_ms,
+                               uint64_t wall_ms) {
+  struct cv_broker_workers *workers = conn->workers;
+  uint32_t waiting = workers->waiting_count, busy = 0, passed = 0;
+  size_t away = 0, share = cv_broker_workers_share(broker);
+  for (uint32_t i = 0;
+       i < waiting && busy < CV_BUSY_MAX && passed < CV_PASSED_MAX && workers->leases.open < workers->credit; i++) {
+    const struct cv_waiting who = workers->waiting[workers->waiting_head];
+    enum fate fate;
+    /* A queue of workers that are all turned away must not occupy the whole flush. */
+    if (away == share) {
+      broker->unserved = true;
+      break;
+    }
+    workers->wish = who.wish;
+    CV_TRY(assign_one(broker, conn, who.worker, now_ms, wall_ms, &fate));
+    if (fate == FATE_WAITS) { /* workers behind it would wait for the same places */
+      break;
+    }
+    workers->waiting_head = (workers->waiting_head + 1) % workers->waiting_cap;
+    workers->waiting_count--;
+    away += fate == FATE_NEVER || fate == FATE_LATER || fate == FATE_ELSEWHERE;
+    /* A worker that may get a place later goes to the end of the queue; all others have been answered. */
+    if (fate == FATE_BUSY || fate == FATE_PASSED) {
+      busy += fate == FATE_BUSY;
+      passed += fate == FATE_PASSED;
+      CV_TRY(cv_broker_workers_wait(broker, workers, who));
+    }
+  }
+  return CV_OK;
+}
+
+static bool is_running(const struct cv_broker *broker) {
+  for (const struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    if (campaign->phase == CV_PHASE_RUNNING) {
+      return true;
+    }
+  }
+  return false;
+}
+
+enum cv_err cv_broker_assign(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
+  broker->unserved = false;
+  if (broker->draining || !is_running(broker)) {
+    return CV_OK;
+  }
+  /* Each turn starts with a different connection, so that none always gets the last places. */
+  struct cv_broker_conn *first =
+      broker->fair != NULL && broker->fair->next != NULL ? broker->fair->next : broker->conns;
+  struct cv_broker_conn *conn = first;
+  while (conn != NULL) { /* once around the ring of connections, back to the first */
+    if (conn->workers != NULL && conn->workers->credit > 0 && !conn->close_due) {
+      CV_TRY(assign_conn(broker, conn, now_ms, wall_ms));
+    }
+    conn = conn->next != NULL ? conn->next : broker->conns;
+    if (conn == first) {
+      break;
+    }
+  }
+  broker->fair = first;
+  return CV_OK;
+}

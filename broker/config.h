@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The configuration of a broker's core. */
+#ifndef CV_BROKER_CONFIG_H
+#define CV_BROKER_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/gate.h"
+#include "broker/ticket.h"
+#include "common/base/digest.h"
+#include "common/base/rng.h"
+
+enum { CV_JOURNAL_BYTES = 1 << 20 /* default length of the journal before chunks are written */ };
+
+struct cv_broker_config {
+  char name[CV_NAME_BYTES];
+  struct cv_broker_limits limits;
+  struct cv_tagger tagger;
+  cv_digest_fn *digest;
+  struct cv_rng *noise; /* source of the noise's randomness */
+  bool noise_seeded;    /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
+  uint64_t noise_seed;
+  uint64_t journal_bytes; /* length of the journal before chunks are written; 0: CV_JOURNAL_BYTES */
+  /* Writes one line to the log; may be NULL. `peer` ("gateway/1-9") is the key of log rate limiting; NULL: unlimited.
+   * */
+  void (*note)(void *data, const char *peer, const char *text);
+  void *note_data;
+};
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state that a connection of workers keeps per campaign. */
+#ifndef CV_BROKER_DEALING_H
+#define CV_BROKER_DEALING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+struct cv_broker;
+struct cv_broker_campaign;
+
+enum { CV_DEALINGS_MAX = 256 /* open campaigns per connection */ };
+
+struct cv_dealing {
+  uint32_t campaign;
+  bool told, declined, done_told;
+  uint32_t *held; /* places held, per arm; owned */
+};
+
+struct cv_dealings {
+  struct cv_dealing *dealing; /* owned */
+  uint32_t count;
+  size_t cap;
+};
+
+void cv_dealings_fini(struct cv_dealings *dealings);
+/* NULL if the connection has none for this campaign. */
+struct cv_dealing *cv_dealings_find(const struct cv_dealings *dealings, uint32_t campaign);
+/* Finds or creates it. CV_ERR_LIMIT if the connection has too many for open campaigns; CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_dealings_make(struct cv_broker *broker, struct cv_dealings *dealings,
+                                         const struct cv_broker_campaign *campaign, struct cv_dealing **ret);
+
+#endif

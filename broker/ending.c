@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/ending.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/campaign.h"
+#include "broker/payer.h"
+#include "broker/state.h"
+#include "broker/talk.h"
+
+static struct cv_ended *record_of(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
+  struct cv_ended *ended = cv_archive_find(&broker->archive, campaign->id);
+  if (ended != NULL) {
+    return ended;
+  }
+  ended = calloc(1, sizeof(*ended));
+  if (ended == NULL) {
+    return NULL;
+  }
+  ended->id = campaign->id;
+  memcpy(ended->client_key, campaign->client_key, sizeof(ended->client_key));
+  if (cv_archive_add(&broker->archive, ended, campaign->requester) != CV_OK) {
+    free(ended);
+    return NULL;
+  }
+  return ended;
+}
+
+void cv_broker_campaign_archive(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
+  struct cv_ended *ended = record_of(broker, campaign);
+  if (ended == NULL || cv_broker_campaign_digest(broker, &campaign->spec, &ended->spec_digest) != CV_OK) {
+    broker->failed = true;
+    return;
+  }
+  cv_broker_campaign_progress(broker, campaign, &ended->progress);
+  ended->ended_wall_ms = campaign->ended_wall_ms;
+  memcpy(ended->thirdparty, campaign->thirdparty, sizeof(ended->thirdparty));
+  ended->worker_micro = cv_privacy_worker_micro(&campaign->privacy, &campaign->spec);
+  if (cv_privacy_is_unprotected(&campaign->privacy)) {
+    ended->cost_micro = 0; /* its workers' accounts are unlimited */
+  } else if (__builtin_mul_overflow(cv_broker_campaign_charge(campaign, 1), campaign->tokens, &ended->cost_micro)) {
+    ended->cost_micro = UINT64_MAX;
+  }
+  cv_archive_mark(&broker->archive, ended);
+  broker->changed = true;
+}
+
+void cv_broker_campaign_over(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end,
+                             uint64_t wall_ms) {
+  campaign->end = end;
+  campaign->phase = CV_PHASE_ENDED;
+  campaign->ended_wall_ms = wall_ms;
+  cv_broker_campaign_free_secrets(campaign);
+  cv_broker_campaign_leave_open(broker, campaign);
+}
+
+void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end) {
+  if (campaign->phase >= CV_PHASE_STOPPING) {
+    return;
+  }
+  campaign->phase = CV_PHASE_STOPPING;
+  campaign->end = end;
+  campaign->purge = true;
+  cv_broker_campaign_free_secrets(campaign);
+  cv_broker_campaign_mark(broker, campaign);
+}
+
+void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end) {
+  if (campaign->phase == CV_PHASE_ENDED) {
+    return;
+  }
+  /* A stopped campaign keeps the reason of its stop, unless the third-party failed it or a recovery ended it. */
+  bool is_new =
+      campaign->phase < CV_PHASE_STOPPING || end == CV_END_FROZEN || end == CV_END_REFUSED || end == CV_END_RECOVERED;
+  cv_broker_campaign_over(broker, campaign, is_new ? end : campaign->end, broker->wall_ms);
+  campaign->purge = true;
+  cv_broker_campaign_mark(broker, campaign);
+  cv_broker_campaign_archive(broker, campaign);
+  cv_broker_note(broker, NULL, "campaign %u \"%s\" ended: %s, %llu tokens, %zu releases", campaign->id,
+                 campaign->spec.name, cv_end_text(campaign->end), (unsigned long long)campaign->tokens,
+                 campaign->releases);
+}

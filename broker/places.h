@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The places of an arm's open epoch: which are filled, and which can be assigned. */
+#ifndef CV_BROKER_PLACES_H
+#define CV_BROKER_PLACES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+struct cv_arm;
+struct cv_broker_campaign;
+
+/* The bit of a place in `places` of its campaign; `index` counts the arm's plays of all epochs. */
+uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index);
+/* Whether such a place can exist; its bit is then unique. */
+bool cv_epoch_has_place(const struct cv_broker_campaign *campaign, uint32_t arm, uint64_t index);
+/* The arm that a bit belongs to. */
+uint32_t cv_epoch_place_arm(uint64_t bit);
+/* The number of places of an arm that can be assigned. */
+uint32_t cv_arm_free_places(const struct cv_arm *arm);
+/* Takes a place to assign, skipping filled ones; false if there is none. The position counts from the epoch's start. */
+bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t arm, uint32_t *ret_position);
+/* Makes the place available again. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_arm_return_place(struct cv_broker_campaign *campaign, uint32_t arm, uint32_t position);
+
+#endif

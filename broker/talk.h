@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handshake of every connection, and lines for the log. */
+#ifndef CV_BROKER_TALK_H
+#define CV_BROKER_TALK_H
+
+#include "common/base/err.h"
+#include "common/base/hello.h"
+
+struct cv_broker;
+struct cv_broker_conn;
+
+/* Writes a line to the log. `peer` is NULL for events that are already bounded: log rate limiting then ignores them. */
+void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) CV_PRINTF(3, 4);
+/* CV_ERR_VERSION with the reason unless the first message, and only the first, is a hello of this program's version. */
+CV_MUST_USE enum cv_err cv_broker_greet(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                        const struct cv_hello *hello, struct cv_why *why);
+/* This broker's hello; present only at the first call per connection, which counts as sent. */
+struct cv_hello cv_broker_hello(struct cv_broker_conn *conn);
+
+#endif

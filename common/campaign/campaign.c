@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/campaign/campaign.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "common/campaign/read_items.h"
+#include "common/campaign/read_workers.h"
+#include "common/config/rules.h"
+
+/* Reads an algorithm: a word, or a mapping with `name` and parameters. For a privatizer a list gives each arm its
+ * own value, as key.1, key.2, ... */
+static const char privatizer_section[] = "privacy.privatizer";
+
+static enum cv_err take_word(struct cv_yaml *yaml, const yaml_node_t *node, const char *said, const char *expected,
+                             char *to, struct cv_why *why) {
+  const char *text = node->type == YAML_SCALAR_NODE ? cv_yaml_text(node) : "";
+  size_t n = strlen(text);
+  if (n == 0 || n >= CV_PARAM_TEXT || !cv_text_is_clean(text, n)) {
+    return cv_yaml_expected(yaml, node, said, expected, why);
+  }
+  memcpy(to, text, n + 1);
+  return CV_OK;
+}
+
+static enum cv_err take_value(struct cv_yaml *yaml, const yaml_node_t *node, const char *section, const char *key,
+                              struct cv_params *params, struct cv_why *why) {
+  struct cv_param param = {.line = cv_yaml_line(node), .column = cv_yaml_column(node)};
+  char said[CV_PARAM_TEXT + 64];
+  (void)snprintf(said, sizeof(said), "%s.%s", section, key);
+  (void)snprintf(param.key, sizeof(param.key), "%s", key);
+  if (params->count == CV_PARAMS_MAX) {
+    return cv_yaml_fail(yaml, node, why, "%s has more than %d parameters", section, CV_PARAMS_MAX);
+  }
+  bool is_plain = node->type == YAML_SCALAR_NODE && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+  if (!is_plain || !cv_value_real(cv_yaml_text(node), &param.number)) {
+    param.is_text = true;
+    CV_TRY(take_word(yaml, node, said, "a number or a word of at most 31 bytes", param.text, why));
+  }
+  params->item[params->count++] = param;
+  return CV_OK;
+}
+
+static enum cv_err take_param(struct cv_yaml *yaml, struct cv_yaml_pair pair, const char *section,
+                              struct cv_params *params, struct cv_why *why) {
+  char key[CV_PARAM_TEXT], numbered[CV_PARAM_TEXT + 16];
+  CV_TRY(take_word(yaml, pair.key, "a key", "a word of at most 31 bytes", key, why));
+  if (pair.value->type != YAML_SEQUENCE_NODE || strcmp(section, privatizer_section) != 0) {
+    return take_value(yaml, pair.value, section, key, params, why);
+  }
+  for (size_t i = 0; i < cv_yaml_items(pair.value); i++) {
+    if ((size_t)snprintf(numbered, sizeof(numbered), "%s.%zu", key, i + 1) >= CV_PARAM_TEXT) {
+      return cv_yaml_fail(yaml, pair.key, why, "%s.%s is too long for a list", section, key);
+    }
+    CV_TRY(take_value(yaml, cv_yaml_item(yaml, pair.value, i), section, numbered, params, why));
+  }
+  return CV_OK;
+}
+
+static enum cv_err load_choice(struct cv_yaml *yaml, const yaml_node_t *node, const char *section,
+                               struct cv_choice *ret, struct cv_why *why) {
+  static const char expected[] = "an algorithm's name";
+  struct cv_choice choice = {0};
+  if (node->type != YAML_MAPPING_NODE) {
+    CV_TRY(take_word(yaml, node, section, "an algorithm's name, or a mapping with it as name", choice.name, why));
+    *ret = choice;
+    return CV_OK;
+  }
+  if (cv_yaml_pairs(node) > CV_PARAMS_MAX + 1) {
+    return cv_yaml_fail(yaml, node, why, "%s has more than %d parameters", section, CV_PARAMS_MAX);
+  }
+  CV_TRY(cv_yaml_keys(yaml, node, section, NULL, 0, why));
+  for (size_t i = 0; i < cv_yaml_pairs(node); i++) {
+    struct cv_yaml_pair pair = cv_yaml_pair(yaml, node, i);
+    if (strcmp(cv_yaml_text(pair.key), "name") == 0) {
+      char said[64];
+      (void)snprintf(said, sizeof(said), "%s.name", section);
+      CV_TRY(take_word(yaml, pair.value, said, expected, choice.name, why));
+    } else {
+      CV_TRY(take_param(yaml, pair, section, &choice.params, why));
+    }
+  }
+  if (choice.name[0] == '\0') {
+    return cv_yaml_fail(yaml, node, why, "%s.name is missing; expected %s", section, expected);
+  }
+  *ret = choice;
+  return CV_OK;
+}
+
+/* privacy */
+
+struct privacy {
+  uint64_t tokens_per_worker;
+  int third_party;
+  bool share_names;
+};
+
+static enum cv_err load_epsilon(struct cv_yaml *yaml, const yaml_node_t *mapping, struct cv_spec *spec,
+                                struct cv_why *why) {
+  static const char expected[] = "a number above 0 and at most 4000, with at most 6 decimals";
+  const yaml_node_t *node = cv_yaml_find(yaml, mapping, "epsilon").value;
+  if (node == NULL) {
+    return cv_spec_has_noise(spec)
+               ? cv_yaml_fail(yaml, mapping, why, "privacy.epsilon is missing; expected %s", expected)
+               : CV_OK;
+  }
+  uint64_t micro;
+  if (node->type != YAML_SCALAR_NODE || !cv_value_micro(cv_yaml_text(node), &micro) || micro == 0 ||
+      micro > UINT64_C(4000000000)) {
+    return cv_yaml_expected(yaml, node, "privacy.epsilon", expected, why);
+  }
+  spec->epsilon_micro = micro;
+  return CV_OK;
+}
+
+static enum cv_err load_choice_at(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *key,
+                                  const char *fallback, struct cv_choice *ret, struct cv_why *why) {
+  const yaml_node_t *node = cv_yaml_find(yaml, mapping, key).value;
+  if (node == NULL) {
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", fallback);
+    return CV_OK;
+  }
+  char section[64];
+  (void)snprintf(section, sizeof(section), "privacy.%s", key);
+  return load_choice(yaml, node, section, ret, why);
+}
+
+static enum cv_err load_privacy(struct cv_yaml *yaml, const yaml_node_t *mapping, struct cv_campaign_file *ret,
+                                struct cv_why *why) {
+  static const char *const trust[] = {"untrusted", "trusted", NULL};
+  static const struct cv_config_rule rules[] = {
+      {.key = "tokens_per_worker",
+       .type = CV_CONFIG_WHOLE,
+       .offset = offsetof(struct privacy, tokens_per_worker),
+       .low = 1,
+       .high = 1e6,
+       .fallback = "1"},
+      {.key = "third_party",
+       .type = CV_CONFIG_WORD,
+       .offset = offsetof(struct privacy, third_party),
+       .choices = trust,
+       .fallback = "untrusted"},
+      {.key = "share_names",
+       .type = CV_CONFIG_BOOL,
+       .offset = offsetof(struct privacy, share_names),
+       .fallback = "false"},
+  };
+  static const char *const others[] = {"mechanism", "epsilon", "privatizer"};
+  struct privacy privacy = {0};
+  CV_TRY(cv_section_load(yaml, mapping, "privacy", rules, CV_COUNT(rules), others, CV_COUNT(others), &privacy, why));
+  CV_TRY(load_choice_at(yaml, mapping, "mechanism", "hybrid", &ret->spec.mechanism, why));
+  CV_TRY(load_choice_at(yaml, mapping, "privatizer", "none", &ret->spec.privatizer, why));
+  CV_TRY(load_epsilon(yaml, mapping, &ret->spec, why));
+  ret->spec.tokens_per_worker = (uint32_t)privacy.tokens_per_worker;
+  ret->spec.thirdparty_trusted = privacy.third_party == 1;
+  ret->share_names = privacy.share_names;
+  return CV_OK;
+}
+
+/* limits */
+
+static const struct cv_config_rule limit_rules[] = {
+    {.key = "tokens",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct cv_spec, tokens),
+     .low = 1,
+     .high = 1e12,
+     .fallback = "50000000"},
+    {.key = "deadline",
+     .type = CV_CONFIG_TIME,
+     .offset = offsetof(struct cv_spec, deadline_ms),
+     .high = 31536e6,
+     .fallback = "none"},
+    {.key = "idle",
+     .type = CV_CONFIG_TIME,
+     .offset = offsetof(struct cv_spec, idle_ms),
+     .high = 31536e6,
+     .fallback = "30s"},
+};
+
+static enum cv_err default_limits(struct cv_spec *spec) {
+  struct cv_settings settings;
+  const struct cv_config_rule *missing;
+  CV_TRY(cv_settings_init(&settings, limit_rules, CV_COUNT(limit_rules)));
+  enum cv_err err = cv_settings_default(&settings, NULL, &missing);
+  if (err == CV_OK) {
+    cv_settings_give(&settings, spec);
+  }
+  cv_settings_fini(&settings);
+  return err;
+}
+
+/* The file. */
+
+static enum cv_err find_section(struct cv_yaml *yaml, const char *key, const char *expected, struct cv_yaml_pair *ret,
+                                struct cv_why *why) {
+  struct cv_yaml_pair pair = cv_yaml_find(yaml, yaml->root, key);
+  if (pair.key == NULL) {
+    return cv_yaml_fail(yaml, yaml->root, why, "%s is missing; expected %s", key, expected);
+  }
+  *ret = pair;
+  return CV_OK;
+}
+
+static enum cv_err load_name(struct cv_yaml *yaml, char *to, struct cv_why *why) {
+  static const char expected[] = "a name of 1 to 63 bytes";
+  struct cv_yaml_pair pair = {0};
+  CV_TRY(find_section(yaml, "campaign", expected, &pair, why));
+  if (pair.value->type != YAML_SCALAR_NODE || !cv_name_is_valid(cv_yaml_text(pair.value))) {
+    return cv_yaml_expected(yaml, pair.value, "campaign", expected, why);
+  }
+  (void)snprintf(to, CV_NAME_BYTES, "%s", cv_yaml_text(pair.value));
+  return CV_OK;
+}
+
+static enum cv_err load_limits(struct cv_yaml *yaml, struct cv_spec *spec, struct cv_why *why) {
+  struct cv_yaml_pair pair = cv_yaml_find(yaml, yaml->root, "limits");
+  if (pair.key == NULL) {
+    enum cv_err err = default_limits(spec);
+    return err == CV_OK ? err : cv_fail(why, err, "%s: %s", yaml->path, cv_err_text(err));
+  }
+  if (pair.value->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, pair.value, "limits", "a mapping of keys and values", why);
+  }
+  return cv_section_load(yaml, pair.value, "limits", limit_rules, CV_COUNT(limit_rules), NULL, 0, spec, why);
+}
+
+/* Sets the number of arms, unless a data file has to be read first. */
+static enum cv_err number_arms(struct cv_campaign_file *campaign) {
+  const struct cv_items *items = &campaign->items;
+  struct cv_spec *spec = &campaign->spec;
+  spec->arms = cv_items_count(items);
+  if (spec->arms == 0 || !campaign->share_names) {
+    return CV_OK;
+  }
+  spec->names = calloc(spec->arms, sizeof(*spec->names));
+  if (spec->names == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    cv_items_name(items, i, &spec->names[i]);
+  }
+  return CV_OK;
+}
+
+/* Reads the source: `items`, or `workers` with a `budget`. */
+static enum cv_err load_source(struct cv_yaml *yaml, struct cv_campaign_file *campaign, struct cv_why *why) {
+  struct cv_yaml_pair items = {0}, workers = cv_yaml_find(yaml, yaml->root, "workers"),
+                      budget = cv_yaml_find(yaml, yaml->root, "budget");
+  if (workers.key == NULL) {
+    if (budget.key != NULL) {
+      return cv_yaml_fail(yaml, budget.key, why, "budget without workers; expected workers in place of items");
+    }
+    CV_TRY(find_section(yaml, "items", "where scores come from", &items, why));
+    return cv_items_load(yaml, items, &campaign->items, why);
+  }
+  items = cv_yaml_find(yaml, yaml->root, "items");
+  if (items.key != NULL) {
+    return cv_yaml_fail(yaml, items.key, why, "both items and workers; expected only one");
+  }
+  CV_TRY(find_section(yaml, "budget", "what may be paid to all workers together", &budget, why));
+  CV_TRY(cv_money_take(yaml, budget.value, "budget", CV_BUDGET_MAX_MICRO, &campaign->spec.budget_micro, why));
+  return cv_workers_load(yaml, workers, &campaign->items, why);
+}
+
+static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign, struct cv_why *why) {
+  static const char *const sections[] = {"campaign", "items",  "workers", "budget",    "policy",
+                                         "privacy",  "limits", "graph",   "experiment"};
+  struct cv_yaml_pair policy = {0}, privacy = {0};
+  CV_TRY(cv_yaml_keys(yaml, yaml->root, "", sections, CV_COUNT(sections), why));
+  CV_TRY(load_name(yaml, campaign->spec.name, why));
+  CV_TRY(find_section(yaml, "policy", "the name of a policy", &policy, why));
+  CV_TRY(find_section(yaml, "privacy", "a mapping with epsilon", &privacy, why));
+  campaign->policy_line = cv_yaml_line(policy.key);
+  campaign->privacy_line = cv_yaml_line(privacy.key);
+  CV_TRY(load_source(yaml, campaign, why));
+  CV_TRY(load_choice(yaml, policy.value, "policy", &campaign->spec.policy, why));
+  if (privacy.value->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, privacy.value, "privacy", "a mapping of keys and values", why);
+  }
+  CV_TRY(load_privacy(yaml, privacy.value, campaign, why));
+  CV_TRY(load_limits(yaml, &campaign->spec, why));
+  CV_TRY(cv_graph_load(yaml, &campaign->graph, &campaign->spec, why));
+  enum cv_err err = number_arms(campaign);
+  campaign->path = strdup(yaml->path);
+  if (err != CV_OK || campaign->path == NULL) {
+    return cv_yaml_no_memory(yaml->path, why);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_campaign_load(const char *path, struct cv_campaign_file *ret, struct cv_why *why) {
+  struct cv_yaml yaml;
+  CV_TRY(cv_yaml_open(path, &yaml, why));
+  enum cv_err err = cv_campaign_read(&yaml, ret, why);
+  cv_yaml_close(&yaml);
+  return err;
+}
+
+enum cv_err cv_campaign_read(struct cv_yaml *yaml, struct cv_campaign_file *ret, struct cv_why *why) {
+  struct cv_campaign_file campaign = {0};
+  enum cv_err err = load(yaml, &campaign, why);
+  if (err != CV_OK) {
+    cv_campaign_fini(&campaign);
+    return err;
+  }
+  *ret = campaign;
+  return CV_OK;
+}
+
+void cv_campaign_fini(struct cv_campaign_file *campaign) {
+  if (campaign == NULL) {
+    return;
+  }
+  cv_items_fini(&campaign->items);
+  cv_spec_fini(&campaign->spec);
+  free(campaign->path);
+  *campaign = (struct cv_campaign_file){0};
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/campaign/complete.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/neighbours.h"
+
+static enum cv_err take_names(struct cv_spec *spec, const struct cv_campaign_arms *arms, bool share,
+                              struct cv_why *why) {
+  spec->arms = arms->arms;
+  if (!share || spec->names != NULL) {
+    return CV_OK;
+  }
+  spec->names = calloc(arms->arms, sizeof(*spec->names));
+  if (spec->names == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  memcpy(spec->names, arms->name, arms->arms * sizeof(*spec->names));
+  return CV_OK;
+}
+
+/* Sets the workers and costs of a recruitment, and the tokens per worker that the budget buys. */
+static enum cv_err take_workers(struct cv_spec *spec, const struct cv_campaign_arms *arms, struct cv_why *why) {
+  if (arms->cost_micro == NULL) {
+    return CV_OK;
+  }
+  spec->cost_micro = calloc(arms->arms, sizeof(*spec->cost_micro));
+  spec->worker = calloc(arms->arms, sizeof(*spec->worker));
+  if (spec->cost_micro == NULL || spec->worker == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  memcpy(spec->cost_micro, arms->cost_micro, arms->arms * sizeof(*spec->cost_micro));
+  memcpy(spec->worker, arms->worker, arms->arms * sizeof(*spec->worker));
+  uint64_t hires = cv_spec_hires(spec);
+  spec->tokens_per_worker = hires == 0 ? 1 : hires < UINT32_MAX ? (uint32_t)hires : UINT32_MAX;
+  spec->tokens = arms->requests > 0 && arms->requests < spec->tokens ? arms->requests : spec->tokens;
+  return CV_OK;
+}
+
+enum cv_err cv_campaign_graph(struct cv_campaign_file *campaign, uint64_t seed, struct cv_why *why) {
+  const struct cv_graph *graph = &campaign->graph;
+  struct cv_spec *spec = &campaign->spec;
+  if (graph->line == 0) {
+    return CV_OK;
+  }
+  if (campaign->items.source == CV_SOURCE_CSV && !campaign->items.csv.replacement) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s:%u:1: a graph shows scores that were not asked for by themselves; expected items with "
+                   "replacement: true",
+                   campaign->path, graph->line);
+  }
+  for (uint32_t i = 0; i < spec->edges; i++) {
+    if (spec->edge[i].b >= spec->arms) {
+      return cv_fail(why, CV_ERR_INVALID, "%s:%u:1: graph.edges names item %u; expected at most %u", campaign->path,
+                     graph->line, spec->edge[i].b + 1, spec->arms);
+    }
+  }
+  enum cv_err err = graph->is_drawn && spec->edges == 0
+                        ? cv_neighbours_draw(spec, graph->p, graph->has_seed ? graph->seed : seed)
+                        : CV_OK;
+  if (err == CV_ERR_LIMIT) {
+    return cv_fail(why, err, "%s:%u:1: graph.p gives more than %d edges; expected a smaller one", campaign->path,
+                   graph->line, CV_EDGES_MAX);
+  }
+  return err == CV_OK ? err : cv_fail(why, err, "%s", cv_err_text(err));
+}
+
+enum cv_err cv_campaign_complete(struct cv_campaign_file *campaign, const struct cv_campaign_arms *arms, uint64_t seed,
+                                 struct cv_why *why) {
+  struct cv_spec *spec = &campaign->spec;
+  CV_TRY(take_names(spec, arms, campaign->share_names, why));
+  CV_TRY(take_workers(spec, arms, why));
+  CV_TRY(cv_campaign_graph(campaign, seed, why));
+  enum cv_err err = cv_spec_check(spec, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s", campaign->path);
+  }
+  return err;
+}

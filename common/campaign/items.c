@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/campaign/items.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t cv_items_count(const struct cv_items *items) {
+  switch (items->source) {
+    case CV_SOURCE_SYNTHETIC:
+      return items->synthetic.count;
+    case CV_SOURCE_GIVEN:
+      return items->given.count;
+    case CV_SOURCE_ADVERSARY:
+      return items->adversary.count;
+    case CV_SOURCE_CSV:
+    case CV_SOURCE_TAXI:
+      break;
+  }
+  return 0;
+}
+
+const char *cv_items_file(const struct cv_items *items) {
+  switch (items->source) {
+    case CV_SOURCE_CSV:
+      return items->csv.file;
+    case CV_SOURCE_TAXI:
+      return items->taxi.file;
+    case CV_SOURCE_SYNTHETIC:
+    case CV_SOURCE_GIVEN:
+    case CV_SOURCE_ADVERSARY:
+      break;
+  }
+  return NULL;
+}
+
+const struct cv_items_law *cv_items_law(const struct cv_items *items) {
+  switch (items->source) {
+    case CV_SOURCE_SYNTHETIC:
+      return &items->synthetic.law;
+    case CV_SOURCE_GIVEN:
+      return &items->given.law;
+    case CV_SOURCE_TAXI:
+      return &items->taxi.law;
+    case CV_SOURCE_CSV:
+    case CV_SOURCE_ADVERSARY:
+      break;
+  }
+  return NULL;
+}
+
+void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *ret) {
+  if (items->source == CV_SOURCE_GIVEN) {
+    memcpy(ret->text, items->given.item[arm].name, sizeof(ret->text));
+  } else {
+    (void)snprintf(ret->text, sizeof(ret->text), items->are_paid ? "worker %u" : "item %u", arm + 1);
+  }
+}
+
+void cv_items_fini(struct cv_items *items) {
+  switch (items->source) {
+    case CV_SOURCE_GIVEN:
+      free(items->given.item);
+      break;
+    case CV_SOURCE_CSV:
+      free(items->csv.file);
+      break;
+    case CV_SOURCE_TAXI:
+      free(items->taxi.file);
+      break;
+    case CV_SOURCE_SYNTHETIC:
+    case CV_SOURCE_ADVERSARY:
+      break;
+  }
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The source of a campaign's scores: the section `items`, or `workers` that can be hired (items with a cost). */
+#ifndef CV_CAMPAIGN_ITEMS_H
+#define CV_CAMPAIGN_ITEMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/spec.h"
+#include "common/config/rewards.h"
+
+enum cv_source { CV_SOURCE_SYNTHETIC, CV_SOURCE_GIVEN, CV_SOURCE_CSV, CV_SOURCE_ADVERSARY, CV_SOURCE_TAXI };
+
+/* The distribution of scores around an item's mean. */
+struct cv_items_law {
+  enum cv_rewards rewards;
+  double spread; /* standard deviation (normals) or concentration a+b (beta) of an item without its own */
+};
+
+/* One item with a quality of its own. */
+struct cv_item {
+  char name[CV_NAME_BYTES];
+  double mean;
+  double spread;           /* as in the law; the section's unless the item has its own */
+  uint64_t id, cost_micro; /* of a worker that can be hired */
+};
+
+/* Item means are drawn from N(mean, variance) and clipped to [0,1]. For workers: qualities likewise, costs from
+ * U[cost_low, cost_high], and standard deviations of the normal laws from U(0,1). */
+struct cv_items_synthetic {
+  struct cv_items_law law;
+  uint32_t count;
+  double mean, variance;
+  double cost_low, cost_high;
+};
+
+struct cv_items_given {
+  struct cv_items_law law;
+  uint32_t count;
+  struct cv_item *item; /* owned */
+};
+
+struct cv_items_csv {
+  char *file; /* resolved against the campaign file's folder; owned */
+  char item_column[CV_NAME_BYTES], score_column[CV_NAME_BYTES];
+  char delimiter; /* ',' or '\t' */
+  bool has_scale; /* false: min-max over the file */
+  double scale_low, scale_high;
+  bool replacement;
+  char worker_column[CV_NAME_BYTES]; /* column that names the person of a row; "": persons are not distinguished */
+  uint64_t first_worker;             /* worker id of the first person in the file; later persons get consecutive ids */
+  uint32_t score_line;               /* of the score key, for messages */
+};
+
+struct cv_items_adversary {
+  const char *name; /* static */
+  uint32_t count;
+  uint32_t best;   /* the best item, from 1 */
+  uint64_t rounds; /* length of the game; 0: the limit of tokens */
+};
+
+/*
+ * Drivers in a file of taxi trips: those with at least `least_trips` trips from `area` (0: any area); of these the
+ * `top` drivers with most trips (0: all). A driver's cost is the mean miles of the driver's trips x cost_per_mile.
+ * Qualities are drawn as in synthetic.
+ */
+struct cv_items_taxi {
+  struct cv_items_law law;
+  char *file; /* as in csv; owned */
+  uint64_t area, least_trips;
+  uint32_t top;
+  double cost_per_mile;
+  const struct cv_taxis *taxis; /* trips already read, borrowed (worker/taxi.h); NULL: read the file */
+};
+
+struct cv_items {
+  enum cv_source source; /* selects the member of the union */
+  uint32_t line;         /* of the section, for messages */
+  bool are_paid;         /* workers that can be hired */
+  bool has_seed;
+  uint64_t seed; /* of the instance and the scores; --seed overrides */
+  union {
+    struct cv_items_synthetic synthetic;
+    struct cv_items_given given;
+    struct cv_items_csv csv;
+    struct cv_items_adversary adversary;
+    struct cv_items_taxi taxi;
+  };
+};
+
+/* The number of items; 0 for a data file that has not been read. */
+uint32_t cv_items_count(const struct cv_items *items);
+/* The path of the data file, borrowed; NULL if there is none. */
+const char *cv_items_file(const struct cv_items *items);
+/* The law of the scores; NULL if they are rows of a file or an adversary's gains. */
+const struct cv_items_law *cv_items_law(const struct cv_items *items);
+/* The name of a synthetic or given item: "item 7" or "worker 7" (from 1), or the given name. */
+void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *ret);
+void cv_items_fini(struct cv_items *items);
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The section `items`: a file (`source: csv`), items drawn at random (`synthetic: {...}`), items with given means
+ * (`list: [...]`), means in even steps (`ladder: {...}`), or gains that change each round (`adversary: {...}`).
+ */
+#include "common/campaign/read_items.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "common/config/rules.h"
+
+static const char *const source_words[] = {"csv", NULL};
+
+#define LAW_WORD(file, kind, word, ...) word,
+const char *const cv_rewards_words[] = {CV_REWARD_LAWS(LAW_WORD) NULL};
+
+#define ADVERSARY_WORD(file, word) word,
+static const char *const adversary_words[] = {CV_ADVERSARIES(ADVERSARY_WORD) NULL};
+static const char *const delimiter_words[] = {"comma", "tab", NULL};
+
+/* The values of all forms, filled by the rule tables. */
+struct form {
+  int source, rewards, delimiter, adversary;
+  double mean, variance, spread, distance, step;
+  uint64_t count, seed, best, rounds;
+  char *path, *item, *score, *name, *worker;
+  bool replacement;
+  uint64_t first_worker;
+};
+
+#define FIELD(name) offsetof(struct form, name)
+
+static const struct cv_config_rule csv_rules[] = {
+    {.key = "source", .type = CV_CONFIG_WORD, .offset = FIELD(source), .choices = source_words, .required = true},
+    {.key = "path", .type = CV_CONFIG_PATH, .offset = FIELD(path), .required = true},
+    {.key = "item", .type = CV_CONFIG_TEXT, .offset = FIELD(item), .required = true},
+    {.key = "score", .type = CV_CONFIG_TEXT, .offset = FIELD(score), .required = true},
+    {.key = "delimiter", .type = CV_CONFIG_WORD, .offset = FIELD(delimiter), .choices = delimiter_words},
+    {.key = "replacement", .type = CV_CONFIG_BOOL, .offset = FIELD(replacement), .fallback = "false"},
+    {.key = "worker", .type = CV_CONFIG_TEXT, .offset = FIELD(worker)},
+    {.key = "first_worker",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(first_worker),
+     .low = 1,
+     .high = 0x1p47,
+     .fallback = "1"},
+};
+static const char *const csv_others[] = {"scale"};
+
+static const struct cv_config_rule synthetic_rules[] = {
+    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
+    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .low = -1e6, .high = 1e6, .fallback = "0.5"},
+    {.key = "variance", .type = CV_CONFIG_REAL, .offset = FIELD(variance), .high = 1e12, .fallback = "10"},
+    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+    CV_SPREAD_RULE(FIELD(spread)),
+    CV_SEED_RULE(FIELD(seed)),
+};
+
+/* The means: `best` items have the highest mean, the next item is `distance` below, each further one `step` below
+ * the previous. */
+static const struct cv_config_rule ladder_rules[] = {
+    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
+    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .high = 1, .required = true},
+    {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
+    {.key = "distance", .type = CV_CONFIG_REAL, .offset = FIELD(distance), .high = 1, .required = true},
+    {.key = "step", .type = CV_CONFIG_REAL, .offset = FIELD(step), .high = 1, .fallback = "0"},
+    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+    CV_SPREAD_RULE(FIELD(spread)),
+    CV_SEED_RULE(FIELD(seed)),
+};
+
+static const struct cv_config_rule adversary_rules[] = {
+    {.key = "name", .type = CV_CONFIG_WORD, .offset = FIELD(adversary), .choices = adversary_words, .required = true},
+    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 2, .high = CV_ARMS_MAX, .fallback = "4"},
+    {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
+    {.key = "rounds", .type = CV_CONFIG_WHOLE, .offset = FIELD(rounds), .high = 1 << 28, .fallback = "0"},
+    CV_SEED_RULE(FIELD(seed)),
+};
+
+static const struct cv_config_rule given_rules[] = {CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+                                                    CV_SPREAD_RULE(FIELD(spread)), CV_SEED_RULE(FIELD(seed))};
+static const char *const given_others[] = {"list"};
+
+static const struct cv_config_rule item_rules[] = {
+    {.key = "name", .type = CV_CONFIG_TEXT, .offset = FIELD(name), .required = true},
+    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .high = 1, .required = true},
+    CV_SPREAD_RULE(FIELD(spread)),
+};
+
+static void form_fini(struct form *form) {
+  free(form->path);
+  free(form->item);
+  free(form->score);
+  free(form->name);
+  free(form->worker);
+}
+
+static void take(char **text, char **ret) {
+  *ret = *text;
+  *text = NULL;
+}
+
+/* csv */
+
+static enum cv_err take_name(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section, const char *key,
+                             const char *text, char *to, struct cv_why *why) {
+  if (!cv_name_is_valid(text)) {
+    char name[64];
+    (void)snprintf(name, sizeof(name), "%s.%s", section, key);
+    return cv_yaml_expected(yaml, cv_yaml_find(yaml, mapping, key).value, name, "a name of 1 to 63 bytes", why);
+  }
+  (void)snprintf(to, CV_NAME_BYTES, "%s", text);
+  return CV_OK;
+}
+
+static enum cv_err take_scale(struct cv_yaml *yaml, const yaml_node_t *mapping, struct cv_items_csv *ret,
+                              struct cv_why *why) {
+  static const char expected[] = "a list of two numbers, the lower one first";
+  const yaml_node_t *scale = cv_yaml_find(yaml, mapping, "scale").value;
+  if (scale == NULL) {
+    return CV_OK;
+  }
+  if (scale->type != YAML_SEQUENCE_NODE) {
+    return cv_yaml_expected(yaml, scale, "items.scale", expected, why);
+  }
+  double end[2];
+  for (size_t i = 0; i < cv_yaml_items(scale); i++) {
+    const yaml_node_t *node = cv_yaml_item(yaml, scale, i);
+    if (i >= CV_COUNT(end)) {
+      return cv_yaml_fail(yaml, scale, why, "items.scale has more than 2 values; expected %s", expected);
+    }
+    if (node->type != YAML_SCALAR_NODE || !cv_value_real(cv_yaml_text(node), &end[i])) {
+      return cv_yaml_expected(yaml, node, "items.scale", expected, why);
+    }
+  }
+  if (cv_yaml_items(scale) != CV_COUNT(end)) {
+    return cv_yaml_fail(yaml, scale, why, "items.scale has fewer than 2 values; expected %s", expected);
+  }
+  if (!(end[0] < end[1])) {
+    return cv_yaml_fail(yaml, scale, why, "items.scale is [%g, %g]; expected %s", end[0], end[1], expected);
+  }
+  ret->has_scale = true;
+  ret->scale_low = end[0];
+  ret->scale_high = end[1];
+  return CV_OK;
+}
+
+/* Each person in the file is a separate worker, with the rows that name the person. */
+static enum cv_err take_persons(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct form *form,
+                                struct cv_items_csv *ret, struct cv_why *why) {
+  struct cv_yaml_pair worker = cv_yaml_find(yaml, mapping, "worker");
+  struct cv_yaml_pair first = cv_yaml_find(yaml, mapping, "first_worker");
+  if (worker.key == NULL) {
+    return first.key == NULL
+               ? CV_OK
+               : cv_yaml_fail(
+                     yaml, first.key, why,
+                     "items.first_worker without items.worker; expected the column of persons as items.worker");
+  }
+  CV_TRY(take_name(yaml, mapping, "items", "worker", form->worker, ret->worker_column, why));
+  if (strcmp(form->worker, form->item) == 0 || strcmp(form->worker, form->score) == 0) {
+    return cv_yaml_fail(yaml, worker.value, why,
+                        "items.worker is the column of the %s; expected one that names persons",
+                        strcmp(form->worker, form->item) == 0 ? "items" : "scores");
+  }
+  if (form->replacement) {
+    return cv_yaml_fail(yaml, cv_yaml_find(yaml, mapping, "replacement").value, why,
+                        "items.replacement is true; expected false with items.worker: a person gives each row once");
+  }
+  ret->first_worker = form->first_worker;
+  return CV_OK;
+}
+
+static bool ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *items,
+                            struct cv_why *why) {
+  struct cv_items_csv *ret = &items->csv;
+  items->source = CV_SOURCE_CSV;
+  items->csv = (struct cv_items_csv){0};
+  form->delimiter = -1;
+  CV_TRY(cv_section_load(yaml, mapping, "items", csv_rules, CV_COUNT(csv_rules), csv_others, CV_COUNT(csv_others), form,
+                         why));
+  CV_TRY(take_name(yaml, mapping, "items", "item", form->item, ret->item_column, why));
+  CV_TRY(take_name(yaml, mapping, "items", "score", form->score, ret->score_column, why));
+  CV_TRY(take_scale(yaml, mapping, ret, why));
+  CV_TRY(take_persons(yaml, mapping, form, ret, why));
+  bool is_tab =
+      form->delimiter < 0 ? ends_with(form->path, ".tsv") || ends_with(form->path, ".tab") : form->delimiter == 1;
+  ret->delimiter = is_tab ? '\t' : ',';
+  ret->replacement = form->replacement;
+  ret->score_line = cv_yaml_line(cv_yaml_find(yaml, mapping, "score").key);
+  take(&form->path, &ret->file);
+  return CV_OK;
+}
+
+/* synthetic and given */
+
+double cv_spread_usual(enum cv_rewards rewards) {
+#define USUAL_SPREAD(file, kind, word, usual, ...) usual,
+  static const double usual[] = {CV_REWARD_LAWS(USUAL_SPREAD)};
+  return usual[rewards];
+}
+
+enum cv_err cv_spread_take(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
+                           enum cv_rewards rewards, double spread, double *ret, struct cv_why *why) {
+  const yaml_node_t *node = cv_yaml_find(yaml, mapping, "spread").value;
+#define MAY_BE_ZERO(file, kind, word, usual, may_be_zero) may_be_zero,
+  static const bool may_be_zero[] = {CV_REWARD_LAWS(MAY_BE_ZERO)};
+  if (node != NULL && !may_be_zero[rewards] && spread <= 0) {
+    return cv_yaml_fail(yaml, node, why, "%s.spread is 0; expected more than 0 with rewards %s", section,
+                        cv_rewards_words[rewards]);
+  }
+  *ret = spread;
+  return CV_OK;
+}
+
+static enum cv_err take_spread(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
+                               enum cv_rewards rewards, double fallback, const struct form *form, double *ret,
+                               struct cv_why *why) {
+  bool is_said = cv_yaml_find(yaml, mapping, "spread").key != NULL;
+  return cv_spread_take(yaml, mapping, section, rewards, is_said ? form->spread : fallback, ret, why);
+}
+
+static void take_seed(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct form *form, struct cv_items *ret) {
+  ret->has_seed = cv_yaml_find(yaml, mapping, "seed").key != NULL;
+  ret->seed = form->seed;
+}
+
+static enum cv_err take_rewards(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
+                                const struct form *form, struct cv_items_law *ret, struct cv_why *why) {
+  ret->rewards = (enum cv_rewards)form->rewards;
+  return take_spread(yaml, mapping, section, ret->rewards, cv_spread_usual(ret->rewards), form, &ret->spread, why);
+}
+
+static enum cv_err load_synthetic(struct cv_yaml *yaml, const yaml_node_t *section, struct form *form,
+                                  struct cv_items *ret, struct cv_why *why) {
+  const yaml_node_t *mapping;
+  CV_TRY(cv_section_only(yaml, section, "items", "synthetic", "a mapping of keys and values", &mapping, why));
+  CV_TRY(cv_section_load(yaml, mapping, "items.synthetic", synthetic_rules, CV_COUNT(synthetic_rules), NULL, 0, form,
+                         why));
+  ret->source = CV_SOURCE_SYNTHETIC;
+  ret->synthetic =
+      (struct cv_items_synthetic){.count = (uint32_t)form->count, .mean = form->mean, .variance = form->variance};
+  take_seed(yaml, mapping, form, ret);
+  return take_rewards(yaml, mapping, "items.synthetic", form, &ret->synthetic.law, why);
+}
+
+static enum cv_err load_adversary(struct cv_yaml *yaml, const yaml_node_t *section, struct form *form,
+                                  struct cv_items *ret, struct cv_why *why) {
+  const yaml_node_t *mapping;
+  CV_TRY(cv_section_only(yaml, section, "items", "adversary", "a mapping like {name: stochastic, count: 4}", &mapping,
+                         why));
+  CV_TRY(cv_section_load(yaml, mapping, "items.adversary", adversary_rules, CV_COUNT(adversary_rules), NULL, 0, form,
+                         why));
+  struct cv_yaml_pair best = cv_yaml_find(yaml, mapping, "best");
+  bool is_fixed = strcmp(adversary_words[form->adversary], "deterministic") == 0;
+  if (best.key != NULL && (is_fixed || form->best > form->count)) {
+    return is_fixed ? cv_yaml_fail(yaml, best.key, why,
+                                   "items.adversary.best does not apply to deterministic; expected no best")
+                    : cv_yaml_fail(yaml, best.value, why, "items.adversary.best is %llu; expected 1 to %llu",
+                                   (unsigned long long)form->best, (unsigned long long)form->count);
+  }
+  ret->source = CV_SOURCE_ADVERSARY;
+  ret->adversary = (struct cv_items_adversary){.name = adversary_words[form->adversary],
+                                               .count = (uint32_t)form->count,
+                                               .best = is_fixed ? 2 : (uint32_t)form->best,
+                                               .rounds = form->rounds};
+  take_seed(yaml, mapping, form, ret);
+  return CV_OK;
+}
+
+static enum cv_err reserve_items(struct cv_yaml *yaml, size_t n, struct cv_items_given *ret, struct cv_why *why) {
+  ret->item = calloc(n, sizeof(*ret->item));
+  return ret->item == NULL ? cv_yaml_no_memory(yaml->path, why) : CV_OK;
+}
+
+static enum cv_err load_ladder(struct cv_yaml *yaml, const yaml_node_t *section, struct form *form,
+                               struct cv_items *items, struct cv_why *why) {
+  static const double ROUNDED = 1e-12; /* tolerance: 0.9 - 0.4 - 5 x 0.1 is not exactly 0 */
+  const yaml_node_t *mapping;
+  CV_TRY(cv_section_only(yaml, section, "items", "ladder", "a mapping like {count: 5, mean: 0.9, distance: 0.1}",
+                         &mapping, why));
+  CV_TRY(cv_section_load(yaml, mapping, "items.ladder", ladder_rules, CV_COUNT(ladder_rules), NULL, 0, form, why));
+  struct cv_items_given *ret = &items->given;
+  items->source = CV_SOURCE_GIVEN;
+  *ret = (struct cv_items_given){0};
+  take_seed(yaml, mapping, form, items);
+  CV_TRY(take_rewards(yaml, mapping, "items.ladder", form, &ret->law, why));
+  CV_TRY(reserve_items(yaml, form->count, ret, why));
+  for (uint32_t i = 0; i < form->count; i++) {
+    double below = i < form->best ? 0 : form->distance + form->step * (double)(i - form->best);
+    if (form->mean - below < -ROUNDED) {
+      return cv_yaml_fail(yaml, mapping, why, "items.ladder gives item %u the mean %g; expected none below 0", i + 1,
+                          form->mean - below);
+    }
+    struct cv_item *item = &ret->item[ret->count++];
+    *item = (struct cv_item){.mean = fmax(form->mean - below, 0), .spread = ret->law.spread};
+    (void)snprintf(item->name, sizeof(item->name), "item %u", i + 1);
+  }
+  return CV_OK;
+}
+
+static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, struct cv_items_given *given,
+                             struct cv_why *why) {
+  static const char section[] = "items.list";
+  if (node->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, node, "an item", "a mapping like {name: Roma, mean: 0.7}", why);
+  }
+  struct form form = {0};
+  struct cv_item *item = &given->item[given->count];
+  enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), NULL, 0, &form, why);
+  if (err == CV_OK) {
+    err = take_name(yaml, node, section, "name", form.name, item->name, why);
+  }
+  if (err == CV_OK) {
+    err = take_spread(yaml, node, section, given->law.rewards, given->law.spread, &form, &item->spread, why);
+  }
+  item->mean = form.mean;
+  form_fini(&form);
+  CV_TRY(err);
+  for (uint32_t i = 0; i < given->count; i++) {
+    if (strcmp(given->item[i].name, item->name) == 0) {
+      return cv_yaml_fail(yaml, node, why, "duplicate item %s; expected distinct names",
+                          cv_text_quote(item->name).text);
+    }
+  }
+  given->count++;
+  return CV_OK;
+}
+
+static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form,
+                              struct cv_items *items, struct cv_why *why) {
+  CV_TRY(cv_section_load(yaml, mapping, "items", given_rules, CV_COUNT(given_rules), given_others,
+                         CV_COUNT(given_others), form, why));
+  struct cv_items_given *ret = &items->given;
+  items->source = CV_SOURCE_GIVEN;
+  *ret = (struct cv_items_given){0};
+  take_seed(yaml, mapping, form, items);
+  CV_TRY(take_rewards(yaml, mapping, "items", form, &ret->law, why));
+  const yaml_node_t *list = cv_yaml_find(yaml, mapping, "list").value;
+  if (list->type != YAML_SEQUENCE_NODE) {
+    return cv_yaml_expected(yaml, list, "items.list", "a list of items", why);
+  }
+  size_t n = cv_yaml_items(list);
+  if (n < 1 || n > CV_ARMS_MAX) {
+    return cv_yaml_fail(yaml, list, why, "items.list has %zu items; expected 1 to %d", n, CV_ARMS_MAX);
+  }
+  CV_TRY(reserve_items(yaml, n, ret, why));
+  for (size_t i = 0; i < n; i++) {
+    CV_TRY(load_item(yaml, cv_yaml_item(yaml, list, i), ret, why));
+  }
+  return CV_OK;
+}
+
+static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
+                             struct cv_why *why) {
+  static const char *const all[] = {"source",    "synthetic", "list",        "path",        "item",   "score",
+                                    "delimiter", "scale",     "replacement", "rewards",     "spread", "seed",
+                                    "adversary", "ladder",    "worker",      "first_worker"};
+  CV_TRY(cv_yaml_keys(yaml, mapping, "items", all, CV_COUNT(all), why));
+  if (cv_yaml_find(yaml, mapping, "synthetic").key != NULL) {
+    return load_synthetic(yaml, mapping, form, ret, why);
+  }
+  if (cv_yaml_find(yaml, mapping, "adversary").key != NULL) {
+    return load_adversary(yaml, mapping, form, ret, why);
+  }
+  if (cv_yaml_find(yaml, mapping, "ladder").key != NULL) {
+    return load_ladder(yaml, mapping, form, ret, why);
+  }
+  if (cv_yaml_find(yaml, mapping, "list").key != NULL) {
+    return load_given(yaml, mapping, form, ret, why);
+  }
+  if (cv_yaml_find(yaml, mapping, "source").key != NULL) {
+    return load_csv(yaml, mapping, form, ret, why);
+  }
+  return cv_yaml_fail(yaml, mapping, why,
+                      "items has no source of scores; expected source, synthetic, list, ladder or "
+                      "adversary");
+}
+
+enum cv_err cv_items_load(struct cv_yaml *yaml, struct cv_yaml_pair section, struct cv_items *ret, struct cv_why *why) {
+  if (section.value->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, section.value, "items", "a mapping of keys and values", why);
+  }
+  struct form form = {0};
+  struct cv_items items = {.line = cv_yaml_line(section.key)};
+  enum cv_err err = load_form(yaml, section.value, &form, &items, why);
+  form_fini(&form);
+  if (err != CV_OK) {
+    cv_items_fini(&items);
+    return err;
+  }
+  *ret = items;
+  return CV_OK;
+}

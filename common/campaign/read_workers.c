@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The section `workers`: workers with a given cost and quality (a list), workers drawn at random (`synthetic: {...}`),
+ * or the drivers in a file of taxi trips (`source: taxi`), whose cost is proportional to the miles of their trips.
+ */
+#include "common/campaign/read_workers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "common/campaign/read_items.h"
+#include "common/config/rules.h"
+
+#define ID_MAX (UINT64_C(1) << 47)
+
+static const char *const source_words[] = {"taxi", NULL};
+
+struct form {
+  int source, rewards;
+  double quality, spread, cost_low, cost_high, cost_per_mile;
+  uint64_t id, count, seed, area, top, least_trips;
+  char *path;
+};
+
+#define FIELD(name) offsetof(struct form, name)
+
+static const struct cv_config_rule list_rules[] = {CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+                                                   CV_SPREAD_RULE(FIELD(spread)), CV_SEED_RULE(FIELD(seed))};
+static const char *const list_others[] = {"list"};
+
+static const struct cv_config_rule worker_rules[] = {
+    {.key = "id", .type = CV_CONFIG_WHOLE, .offset = FIELD(id), .low = 1, .high = (double)ID_MAX, .required = true},
+    {.key = "quality", .type = CV_CONFIG_REAL, .offset = FIELD(quality), .high = 1, .required = true},
+    CV_SPREAD_RULE(FIELD(spread)),
+};
+static const char *const worker_others[] = {"cost"};
+
+static const struct cv_config_rule synthetic_rules[] = {
+    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
+    {.key = "cost_low", .type = CV_CONFIG_REAL, .offset = FIELD(cost_low), .low = 1e-6, .high = 1e6, .fallback = "1"},
+    {.key = "cost_high",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(cost_high),
+     .low = 1e-6,
+     .high = 1e6,
+     .fallback = "10"},
+    CV_REWARDS_RULE(FIELD(rewards), "truncated-normal"),
+    CV_SEED_RULE(FIELD(seed)),
+};
+
+static const struct cv_config_rule taxi_rules[] = {
+    {.key = "source", .type = CV_CONFIG_WORD, .offset = FIELD(source), .choices = source_words, .required = true},
+    {.key = "path", .type = CV_CONFIG_PATH, .offset = FIELD(path), .required = true},
+    {.key = "area", .type = CV_CONFIG_WHOLE, .offset = FIELD(area), .low = 1, .high = 1e9},
+    {.key = "top", .type = CV_CONFIG_WHOLE, .offset = FIELD(top), .low = 1, .high = CV_ARMS_MAX},
+    {.key = "least_trips", .type = CV_CONFIG_WHOLE, .offset = FIELD(least_trips), .low = 1, .high = 1e9},
+    {.key = "cost_per_mile",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(cost_per_mile),
+     .low = 1e-6,
+     .high = 1e6,
+     .fallback = "1"},
+    CV_REWARDS_RULE(FIELD(rewards), "truncated-normal"),
+    CV_SEED_RULE(FIELD(seed)),
+};
+
+enum cv_err cv_money_take(struct cv_yaml *yaml, const yaml_node_t *node, const char *name, uint64_t most,
+                          uint64_t *ret_micro, struct cv_why *why) {
+  uint64_t micro;
+  if (node->type != YAML_SCALAR_NODE || !cv_value_micro(cv_yaml_text(node), &micro) || micro == 0 || micro > most) {
+    char expected[96];
+    (void)snprintf(expected, sizeof(expected), "a number above 0 and at most %.0f, with at most 6 decimals",
+                   (double)most / (double)CV_MICRO);
+    return cv_yaml_expected(yaml, node, name, expected, why);
+  }
+  *ret_micro = micro;
+  return CV_OK;
+}
+
+static enum cv_err check_new(struct cv_yaml *yaml, const yaml_node_t *node, const struct cv_items_given *given,
+                             uint64_t id, struct cv_why *why) {
+  for (uint32_t i = 0; i < given->count; i++) {
+    if (given->item[i].id == id) {
+      return cv_yaml_fail(yaml, node, why, "duplicate worker %" PRIu64 "; expected distinct ids", id);
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err load_worker(struct cv_yaml *yaml, const yaml_node_t *node, struct cv_items_given *given,
+                               struct cv_why *why) {
+  static const char section[] = "workers.list";
+  if (node->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, node, "a worker", "a mapping like {id: 1, cost: 2.5, quality: 0.7}", why);
+  }
+  struct form form = {0};
+  struct cv_item *item = &given->item[given->count];
+  CV_TRY(cv_section_load(yaml, node, section, worker_rules, CV_COUNT(worker_rules), worker_others,
+                         CV_COUNT(worker_others), &form, why));
+  const yaml_node_t *cost = cv_yaml_find(yaml, node, "cost").value;
+  if (cost == NULL) {
+    return cv_yaml_fail(yaml, node, why, "%s.cost is missing; expected what a token of the worker costs", section);
+  }
+  CV_TRY(cv_money_take(yaml, cost, "workers.list.cost", CV_COST_MAX_MICRO, &item->cost_micro, why));
+  bool has_spread = cv_yaml_find(yaml, node, "spread").key != NULL;
+  CV_TRY(cv_spread_take(yaml, node, section, given->law.rewards, has_spread ? form.spread : given->law.spread,
+                        &item->spread, why));
+  CV_TRY(check_new(yaml, node, given, form.id, why));
+  item->id = form.id;
+  item->mean = form.quality;
+  (void)snprintf(item->name, sizeof(item->name), "worker %" PRIu64, form.id);
+  given->count++;
+  return CV_OK;
+}
+
+static enum cv_err load_list(struct cv_yaml *yaml, const yaml_node_t *list, struct cv_items_given *ret,
+                             struct cv_why *why) {
+  if (list->type != YAML_SEQUENCE_NODE) {
+    return cv_yaml_expected(yaml, list, "workers.list", "a list of workers", why);
+  }
+  size_t n = cv_yaml_items(list);
+  if (n < 1 || n > CV_ARMS_MAX) {
+    return cv_yaml_fail(yaml, list, why, "%zu workers; expected 1 to %d", n, CV_ARMS_MAX);
+  }
+  ret->item = calloc(n, sizeof(*ret->item));
+  if (ret->item == NULL) {
+    return cv_yaml_no_memory(yaml->path, why);
+  }
+  for (size_t i = 0; i < n; i++) {
+    CV_TRY(load_worker(yaml, cv_yaml_item(yaml, list, i), ret, why));
+  }
+  return CV_OK;
+}
+
+/* Reads what the forms share; a spread that the file does not give is the default of the law. */
+static struct cv_items_law take_common(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct form *form,
+                                       struct cv_items *items) {
+  enum cv_rewards rewards = (enum cv_rewards)form->rewards;
+  items->has_seed = cv_yaml_find(yaml, mapping, "seed").key != NULL;
+  items->seed = form->seed;
+  return (struct cv_items_law){.rewards = rewards, .spread = cv_spread_usual(rewards)};
+}
+
+static enum cv_err load_mapped_list(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form,
+                                    struct cv_items *ret, struct cv_why *why) {
+  CV_TRY(cv_section_load(yaml, mapping, "workers", list_rules, CV_COUNT(list_rules), list_others, CV_COUNT(list_others),
+                         form, why));
+  ret->source = CV_SOURCE_GIVEN;
+  ret->given = (struct cv_items_given){.law = take_common(yaml, mapping, form, ret)};
+  struct cv_items_law *law = &ret->given.law;
+  if (cv_yaml_find(yaml, mapping, "spread").key != NULL) {
+    CV_TRY(cv_spread_take(yaml, mapping, "workers", law->rewards, form->spread, &law->spread, why));
+  }
+  return load_list(yaml, cv_yaml_find(yaml, mapping, "list").value, &ret->given, why);
+}
+
+static enum cv_err load_synthetic(struct cv_yaml *yaml, const yaml_node_t *section, struct form *form,
+                                  struct cv_items *ret, struct cv_why *why) {
+  const yaml_node_t *mapping;
+  CV_TRY(cv_section_only(yaml, section, "workers", "synthetic", "a mapping of keys and values", &mapping, why));
+  CV_TRY(cv_section_load(yaml, mapping, "workers.synthetic", synthetic_rules, CV_COUNT(synthetic_rules), NULL, 0, form,
+                         why));
+  if (form->cost_high < form->cost_low) {
+    return cv_yaml_fail(yaml, mapping, why, "workers.synthetic.cost_high is %g; expected at least cost_low, %g",
+                        form->cost_high, form->cost_low);
+  }
+  ret->source = CV_SOURCE_SYNTHETIC;
+  ret->synthetic = (struct cv_items_synthetic){.law = take_common(yaml, mapping, form, ret),
+                                               .count = (uint32_t)form->count,
+                                               .cost_low = form->cost_low,
+                                               .cost_high = form->cost_high};
+  return CV_OK;
+}
+
+static enum cv_err load_taxi(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
+                             struct cv_why *why) {
+  CV_TRY(cv_section_load(yaml, mapping, "workers", taxi_rules, CV_COUNT(taxi_rules), NULL, 0, form, why));
+  ret->source = CV_SOURCE_TAXI;
+  ret->taxi = (struct cv_items_taxi){.law = take_common(yaml, mapping, form, ret),
+                                     .file = form->path,
+                                     .area = form->area,
+                                     .top = (uint32_t)form->top,
+                                     .least_trips = form->least_trips,
+                                     .cost_per_mile = form->cost_per_mile};
+  form->path = NULL;
+  return CV_OK;
+}
+
+static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *node, struct form *form, struct cv_items *ret,
+                             struct cv_why *why) {
+  static const char *const all[] = {"list", "synthetic", "source", "rewards",     "spread",       "seed",
+                                    "path", "area",      "top",    "least_trips", "cost_per_mile"};
+  if (node->type == YAML_SEQUENCE_NODE) {
+    ret->source = CV_SOURCE_GIVEN;
+    ret->given = (struct cv_items_given){0};
+    return load_list(yaml, node, &ret->given, why);
+  }
+  if (node->type != YAML_MAPPING_NODE) {
+    return cv_yaml_expected(yaml, node, "workers", "a list of workers, or list, synthetic or source", why);
+  }
+  CV_TRY(cv_yaml_keys(yaml, node, "workers", all, CV_COUNT(all), why));
+  if (cv_yaml_find(yaml, node, "synthetic").key != NULL) {
+    return load_synthetic(yaml, node, form, ret, why);
+  }
+  if (cv_yaml_find(yaml, node, "list").key != NULL) {
+    return load_mapped_list(yaml, node, form, ret, why);
+  }
+  if (cv_yaml_find(yaml, node, "source").key != NULL) {
+    return load_taxi(yaml, node, form, ret, why);
+  }
+  return cv_yaml_fail(yaml, node, why, "workers has no source of workers; expected a list, synthetic or source");
+}
+
+enum cv_err cv_workers_load(struct cv_yaml *yaml, struct cv_yaml_pair section, struct cv_items *ret,
+                            struct cv_why *why) {
+  struct form form = {0};
+  struct cv_items items = {.line = cv_yaml_line(section.key), .are_paid = true};
+  enum cv_err err = load_form(yaml, section.value, &form, &items, why);
+  free(form.path);
+  if (err != CV_OK) {
+    cv_items_fini(&items);
+    return err;
+  }
+  *ret = items;
+  return CV_OK;
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/daemon/daemon.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#include "common/admin/admin.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/crypto/crypto.h"
+#include "common/daemon/turn.h"
+#include "common/db/committer.h"
+#include "common/net/dialer.h"
+#include "common/net/listener.h"
+#include "common/net/signals.h"
+
+struct cv_daemon {
+  const struct cv_daemon_config *config;
+  const struct cv_daemon_ops *ops;
+  void *party;
+  uv_loop_t loop;
+  struct cv_drbg drbg;
+  struct cv_hush hush;
+  struct cv_tls *server_tls, *client_tls;
+  struct cv_listener *listener;
+  struct cv_dialer *dialer;
+  struct cv_admin *admin;
+  struct cv_lanes lanes;
+  struct cv_turn_ops turn_ops;
+  struct cv_turn turn;
+  struct cv_committer committer;
+  struct cv_signals signals;
+  uv_check_t check;
+  uv_timer_t tick, pace;
+  bool has_handles, draining, stopping;
+  uint64_t drain_until_ms;
+};
+
+/* ---- what the party asks for ---- */
+
+struct cv_rng *cv_daemon_rng(struct cv_daemon *daemon) {
+  return &daemon->drbg.rng;
+}
+
+const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon) {
+  return cv_tls_identity(daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls);
+}
+
+void cv_daemon_note(void *data, const char *peer, const char *text) {
+  struct cv_daemon *daemon = data;
+  if (peer == NULL) {
+    cv_log(CV_LOG_INFO, "%s", text);
+  } else {
+    cv_log_peer(&daemon->hush, peer, text, cv_clock_mono_ms());
+  }
+}
+
+void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why) {
+  cv_turn_fail(&daemon->turn, what, why);
+}
+
+/* ---- the end ---- */
+
+static void close_handles(struct cv_daemon *daemon) {
+  if (daemon->has_handles) {
+    daemon->has_handles = false;
+    uv_close((uv_handle_t *)&daemon->check, NULL);
+    uv_close((uv_handle_t *)&daemon->tick, NULL);
+    uv_close((uv_handle_t *)&daemon->pace, NULL);
+  }
+}
+
+/* Closes all handles; the loop ends when the last peer is closed and a running commit has returned. */
+static void stop(struct cv_daemon *daemon) {
+  if (daemon->stopping) {
+    return;
+  }
+  daemon->stopping = true;
+  cv_listener_stop(daemon->listener);
+  cv_dialer_stop(daemon->dialer);
+  cv_admin_stop(daemon->admin);
+  cv_lanes_close(&daemon->lanes, "shutting down");
+  close_handles(daemon);
+}
+
+static bool may_stop(const struct cv_daemon *daemon) {
+  const struct cv_daemon_ops *ops = daemon->ops;
+  /* A running commit still uses the party's store. */
+  if (cv_turn_is_busy(&daemon->turn)) {
+    return false;
+  }
+  if (!daemon->draining) {
+    return ops->is_done != NULL && ops->is_done(daemon->party);
+  }
+  return ops->is_drained == NULL || ops->is_drained(daemon->party) || cv_clock_mono_ms() >= daemon->drain_until_ms;
+}
+
+static void drain(struct cv_daemon *daemon, int number) {
+  if (daemon->draining) {
+    stop(daemon);
+    return;
+  }
+  cv_log(CV_LOG_INFO, "draining on signal %d", number);
+  daemon->draining = true;
+  daemon->drain_until_ms = cv_clock_mono_ms() + daemon->config->drain_ms;
+  if (daemon->ops->drain != NULL) {
+    daemon->ops->drain(daemon->party);
+  }
+}
+
+/* ---- the turn ---- */
+
+static void between(void *data) {
+  struct cv_daemon *daemon = data;
+  daemon->ops->between(daemon->party);
+}
+
+static bool is_pending(void *data) {
+  struct cv_daemon *daemon = data;
+  return daemon->ops->is_pending(daemon->party);
+}
+
+static size_t gathered(void *data) {
+  struct cv_daemon *daemon = data;
+  return daemon->ops->gathered(daemon->party);
+}
+
+static bool has_rest(void *data) {
+  struct cv_daemon *daemon = data;
+  return daemon->ops->has_rest(daemon->party);
+}
+
+static enum cv_err flush(void *data, bool *ret_store) {
+  struct cv_daemon *daemon = data;
+  CV_TRY(daemon->ops->flush(daemon->party, cv_clock_mono_ms(), cv_clock_wall_ms(), ret_store));
+  cv_lanes_resume(&daemon->lanes);
+  return CV_OK;
+}
+
+static enum cv_err commit(void *data, struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  return daemon->ops->commit(daemon->party, why);
+}
+
+static enum cv_err commit_here(void *data, struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  return cv_committer_run_here(&daemon->committer, why);
+}
+
+static void hand_over(void *data) {
+  struct cv_daemon *daemon = data;
+  cv_committer_run(&daemon->committer);
+}
+
+static void committed(void *data, enum cv_err err, const struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  cv_turn_committed(&daemon->turn, err, why);
+}
+
+static bool is_quick(void *data) {
+  const struct cv_daemon *daemon = data;
+  return cv_committer_is_quick(&daemon->committer);
+}
+
+static void say(void *data) {
+  struct cv_daemon *daemon = data;
+  daemon->ops->stored(daemon->party);
+  cv_lanes_deliver(&daemon->lanes);
+}
+
+static void on_pace(uv_timer_t *timer) {
+  struct cv_daemon *daemon = timer->data;
+  cv_turn_paced(&daemon->turn);
+}
+
+static void pace(void *data) {
+  struct cv_daemon *daemon = data;
+  (void)uv_timer_start(&daemon->pace, on_pace, daemon->config->pace_ms, 0);
+}
+
+static void on_failure(void *data, const char *what, const struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  cv_log(CV_LOG_ERROR, "%s: %s; stopping, %s", what, why->text, daemon->config->not_lost);
+  stop(daemon);
+}
+
+static void turn_init(struct cv_daemon *daemon) {
+  const struct cv_daemon_config *config = daemon->config;
+  const struct cv_daemon_ops *ops = daemon->ops;
+  daemon->turn_ops = (struct cv_turn_ops){.between = ops->between == NULL ? NULL : between,
+                                          .is_pending = is_pending,
+                                          .gathered = ops->gathered == NULL ? NULL : gathered,
+                                          .has_rest = ops->has_rest == NULL ? NULL : has_rest,
+                                          .flush = flush,
+                                          .commit = commit_here,
+                                          .hand_over = config->has_thread ? hand_over : NULL,
+                                          .is_quick = is_quick,
+                                          .say = say,
+                                          .pace = config->pace_ms == 0 ? NULL : pace,
+                                          .fail = on_failure};
+  daemon->turn =
+      (struct cv_turn){.ops = &daemon->turn_ops, .data = daemon, .crowd = config->crowd, .full = config->full};
+  daemon->committer = (struct cv_committer){.loop = &daemon->loop, .commit = commit, .done = committed, .data = daemon};
+}
+
+/* All events of one turn of the loop form one batch. */
+static void on_turn(uv_check_t *check) {
+  struct cv_daemon *daemon = check->data;
+  cv_turn_over(&daemon->turn);
+  if (may_stop(daemon)) {
+    stop(daemon);
+  }
+}
+
+static void on_tick(uv_timer_t *timer) {
+  struct cv_daemon *daemon = timer->data;
+  uint64_t now_ms = cv_clock_mono_ms();
+  if (daemon->ops->tick != NULL) {
+    daemon->ops->tick(daemon->party, now_ms, cv_clock_wall_ms());
+  }
+  cv_log_hushed(&daemon->hush, now_ms, false);
+  cv_lanes_hold(&daemon->lanes);
+}
+
+/* ---- what the lanes ask for ---- */
+
+static void out_of_memory(void *data) {
+  struct cv_daemon *daemon = data;
+  const struct cv_why why = {.text = "out of memory"};
+  cv_turn_fail(&daemon->turn, "cannot continue", &why);
+}
+
+static bool has_failed(const void *data) {
+  const struct cv_daemon *daemon = data;
+  return cv_turn_has_failed(&daemon->turn);
+}
+
+static void on_dial_failed(void *data, const struct cv_why *why) {
+  const struct cv_lane *newcomer = data;
+  struct cv_daemon *daemon = cv_lane_data(newcomer);
+  cv_daemon_note(daemon, daemon->config->dialled, why->text);
+}
+
+/* ---- TLS ---- */
+
+static struct cv_tls_files tls_files(const struct cv_daemon *daemon) {
+  return (struct cv_tls_files)CV_CHANNEL_FILES(daemon->config->channel);
+}
+
+/* Tries the daemon's roles until one matches the certificate; after a failure `why` has the reason for the last
+ * role. */
+static enum cv_err tls_new(const struct cv_daemon *daemon, struct cv_tls_peers peers, bool server, struct cv_tls **ret,
+                           struct cv_why *why) {
+  const struct cv_tls_files files = tls_files(daemon);
+  enum cv_err err = CV_ERR_DENIED;
+  for (enum cv_role role = CV_ROLE_NONE; role <= CV_ROLE_THIRDPARTY && err != CV_OK; role++) {
+    if ((daemon->config->roles & 1U << role) != 0) {
+      err = cv_tls_new(&files, role, peers, server, ret, why);
+    }
+  }
+  return err;
+}
+
+static enum cv_err load_tls(struct cv_daemon *daemon, struct cv_why *why) {
+  const struct cv_daemon_config *config = daemon->config;
+  if (config->listen != NULL) {
+    CV_TRY(tls_new(daemon, config->from, true, &daemon->server_tls, why));
+  }
+  return config->dial == NULL ? CV_OK : tls_new(daemon, config->to, false, &daemon->client_tls, why);
+}
+
+static enum cv_err renew(const struct cv_daemon *daemon, const struct cv_tls *old, struct cv_tls **ret,
+                         struct cv_why *why) {
+  const struct cv_tls_files files = tls_files(daemon);
+  return old == NULL ? CV_OK : cv_tls_renew(old, &files, ret, why);
+}
+
+static void replace(struct cv_tls **tls, struct cv_tls *by) {
+  cv_tls_unref(*tls);
+  *tls = by;
+}
+
+static void reload(struct cv_daemon *daemon) {
+  struct cv_tls *server = NULL, *client = NULL;
+  struct cv_why why;
+  if (renew(daemon, daemon->server_tls, &server, &why) != CV_OK ||
+      renew(daemon, daemon->client_tls, &client, &why) != CV_OK) {
+    cv_tls_unref(server);
+    cv_log(CV_LOG_ERROR, "keeping the old certificates: %s", why.text);
+    return;
+  }
+  if (server != NULL) {
+    cv_listener_set_tls(daemon->listener, server);
+    replace(&daemon->server_tls, server);
+  }
+  if (client != NULL) {
+    cv_dialer_set_tls(daemon->dialer, client);
+    replace(&daemon->client_tls, client);
+  }
+  cv_log(CV_LOG_INFO, "certificates reloaded");
+}
+
+static void on_signal(void *data, int number) {
+  struct cv_daemon *daemon = data;
+  if (number != SIGHUP) {
+    drain(daemon, number);
+  } else if (!daemon->stopping) {
+    reload(daemon);
+  }
+}
+
+/* ---- the admin endpoint ---- */
+
+static enum cv_err health(void *data, struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  return daemon->draining ? cv_fail(why, CV_ERR_STATE, "draining") : daemon->ops->health(daemon->party, why);
+}
+
+static void metrics(void *data, struct cv_buf *out) {
+  struct cv_daemon *daemon = data;
+  daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
+}
+
+/* ---- the start ---- */
+
+static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
+  const struct cv_daemon_config *config = daemon->config;
+  struct cv_net_limits limits = config->limits;
+  limits.silence_ms = (unsigned)config->channel->silence_ms;
+  if (config->listen != NULL) {
+    CV_TRY(cv_listener_start(&daemon->loop, config->listen, daemon->server_tls, &CV_LANES_PEER_OPS,
+                             daemon->lanes.newcomer, &limits, &daemon->listener, why));
+  }
+  if (config->dial == NULL) {
+    return CV_OK;
+  }
+  return cv_dialer_start(&daemon->loop, config->dial, daemon->client_tls, &CV_LANES_PEER_OPS, daemon->lanes.newcomer,
+                         on_dial_failed, &limits, cv_rng_u64(&daemon->drbg.rng), &daemon->dialer, why);
+}
+
+static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
+  static const struct cv_admin_ops ops = {.health = health, .metrics = metrics};
+  const char *path = daemon->config->admin;
+  return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
+}
+
+/* The party has read its other files; only the certificates are read again, on SIGHUP. */
+static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *why) {
+  const struct cv_daemon_config *config = daemon->config;
+  const struct cv_channel_settings *channel = config->channel;
+  const struct cv_sandbox_needs needs = {.reads = {channel->ca, channel->cert, channel->key, channel->denied},
+                                         .state = config->state,
+                                         .socket = config->admin,
+                                         .dials = config->dial};
+  struct cv_sandbox_report report;
+  CV_TRY(cv_sandbox_enter(config->sandbox, &needs, &report, why));
+  cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
+  return CV_OK;
+}
+
+static void start_handles(struct cv_daemon *daemon) {
+  (void)uv_check_init(&daemon->loop, &daemon->check);
+  (void)uv_timer_init(&daemon->loop, &daemon->tick);
+  (void)uv_timer_init(&daemon->loop, &daemon->pace);
+  daemon->check.data = daemon->tick.data = daemon->pace.data = daemon;
+  (void)uv_check_start(&daemon->check, on_turn);
+  (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
+  daemon->has_handles = true;
+  cv_signals_start(&daemon->signals, &daemon->loop, on_signal, daemon);
+}
+
+static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
+  const struct cv_daemon_ops *ops = daemon->ops;
+  if (ops->prepare != NULL) {
+    CV_TRY(ops->prepare(daemon->party, daemon, why));
+  }
+  CV_TRY(load_tls(daemon, why));
+  CV_TRY(cv_lanes_init(&daemon->lanes));
+  /* The network first, as it may need root and must not leave a new database behind if it fails. */
+  CV_TRY(open_net(daemon, why));
+  CV_TRY(cv_sandbox_become(daemon->config->sandbox, why));
+  CV_TRY(ops->open(daemon->party, daemon, why));
+  start_handles(daemon);
+  CV_TRY(open_admin(daemon, why));
+  /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
+  return enter_sandbox(daemon, why);
+}
+
+static void say_ready(const struct cv_daemon *daemon) {
+  const char *listen = daemon->config->listen;
+  if (listen != NULL) {
+    const char *colon = strrchr(listen, ':');
+    int host = colon == NULL ? (int)strlen(listen) : (int)(colon - listen);
+    (void)printf("%s ready on %.*s:%u\n", daemon->config->program, host, listen, cv_listener_port(daemon->listener));
+    (void)fflush(stdout);
+  }
+}
+
+static void fini(struct cv_daemon *daemon) {
+  (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+  /* After the loop: no callback can use the party any more. */
+  daemon->ops->close(daemon->party);
+  cv_signals_stop(&daemon->signals);
+  if (uv_loop_close(&daemon->loop) != 0) {
+    cv_log(CV_LOG_WARN, "the event loop did not close cleanly");
+  }
+  cv_lanes_fini(&daemon->lanes);
+  cv_tls_unref(daemon->server_tls);
+  cv_tls_unref(daemon->client_tls);
+  cv_drbg_fini(&daemon->drbg);
+}
+
+int cv_daemon_run(const struct cv_daemon_config *config) {
+  struct cv_daemon daemon = {.config = config, .ops = config->ops, .party = config->party};
+  cv_log_init(config->program, CV_LOG_INFO);
+  cv_sandbox_begin(config->sandbox);
+  if (uv_loop_init(&daemon.loop) != 0) {
+    (void)fprintf(stderr, "%s: the event loop cannot start\n", config->program);
+    return 1;
+  }
+  cv_drbg_init(&daemon.drbg);
+  turn_init(&daemon);
+  daemon.lanes = (struct cv_lanes){.ops = &config->ops->lane,
+                                   .party = config->party,
+                                   .program = config->program,
+                                   .dialled = config->dial == NULL ? 0 : config->to.roles,
+                                   .fail = out_of_memory,
+                                   .has_failed = has_failed,
+                                   .note = cv_daemon_note,
+                                   .data = &daemon};
+  struct cv_why why = {.text = "out of memory"};
+  enum cv_err err = start(&daemon, &why);
+  if (err != CV_OK) {
+    (void)fprintf(stderr, "%s: %s\n", config->program, why.text);
+    stop(&daemon);
+    fini(&daemon);
+    return cv_config_exit_status(err);
+  }
+  say_ready(&daemon);
+  (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
+  cv_log_hushed(&daemon.hush, cv_clock_mono_ms(), true);
+  if (config->ops->ended != NULL) {
+    config->ops->ended(config->party);
+  }
+  int status = cv_turn_has_failed(&daemon.turn) ? 1 : 0;
+  fini(&daemon);
+  return status;
+}

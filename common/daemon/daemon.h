@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life cycle of a daemon, the same for every party: loop, connections, the turn that orders commit and send,
+ * storage thread, signals, admin endpoint, sandbox. A party supplies a configuration and one table of functions over
+ * its core and store.
+ *
+ *   prepare -> TLS, listener, dialer -> change user -> open (store, core) -> admin endpoint -> sandbox
+ *     -> "PROGRAM ready on HOST:PORT" -> loop -> close
+ *
+ * The network is opened before the store, so that a port in use or a bad certificate leaves no new database behind.
+ * SIGHUP reads the TLS files again; if they are invalid, the daemon keeps the old ones. SIGTERM and SIGINT start a
+ * drain: the core starts nothing new, and the daemon stops when open work is done and stored. A second signal stops it
+ * at once. A failed commit or running out of memory stops the daemon with one log line; a restart continues from the
+ * last commit.
+ */
+#ifndef CV_DAEMON_DAEMON_H
+#define CV_DAEMON_DAEMON_H
+
+#include "common/base/rng.h"
+#include "common/config/channel.h"
+#include "common/daemon/lane.h"
+#include "common/net/peer_limits.h"
+#include "common/net/tls.h"
+#include "common/sandbox/sandbox.h"
+
+struct cv_daemon;
+
+/* The party's functions; `party` is that of the configuration. A function may be NULL only if its comment says so. */
+struct cv_daemon_ops {
+  /* Reads what must be read before anything is opened, as the user that started the daemon. NULL: nothing to read. */
+  enum cv_err (*prepare)(void *party, struct cv_daemon *daemon, struct cv_why *why);
+  /* Opens the store and creates the core from it. */
+  enum cv_err (*open)(void *party, struct cv_daemon *daemon, struct cv_why *why);
+  /* Called after the loop has ended and all connections are closed; not called if the start failed. May be NULL. */
+  void (*ended)(void *party);
+  /* Frees what `prepare` and `open` have allocated, also if one of them failed or was not called. */
+  void (*close)(void *party);
+
+  struct cv_lane_ops lane;
+
+  /* The turn (turn.h). `between`, `gathered` and `has_rest` may be NULL. */
+  void (*between)(void *party);
+  bool (*is_pending)(void *party);
+  size_t (*gathered)(void *party);
+  bool (*has_rest)(void *party);
+  enum cv_err (*flush)(void *party, uint64_t now_ms, uint64_t wall_ms, bool *ret_store);
+  /* Runs on the storage thread or on the loop; may use only data that the other functions do not change meanwhile. */
+  enum cv_err (*commit)(void *party, struct cv_why *why);
+  /* The batch is stored, or was empty: the core may send what depends on it. */
+  void (*stored)(void *party);
+
+  /* Called every `tick_ms`. NULL: the party needs no timer. */
+  void (*tick)(void *party, uint64_t now_ms, uint64_t wall_ms);
+  /* Starts a drain; returns whether all open work is done. Both NULL: a drain is complete at once. */
+  void (*drain)(void *party);
+  bool (*is_drained)(const void *party);
+  /* Returns true if the daemon has finished its work and has to stop. NULL: it never stops by itself. */
+  bool (*is_done)(const void *party);
+
+  /* The admin endpoint: CV_OK, or the reason why the party cannot work now; and the party's metrics, with the
+   * network's refusals to be added to the core's. */
+  enum cv_err (*health)(void *party, struct cv_why *why);
+  void (*metrics)(void *party, const struct cv_refusals *network, struct cv_buf *out);
+};
+
+struct cv_daemon_config {
+  const char *program; /* "crowdveil-broker" */
+  const struct cv_daemon_ops *ops;
+  void *party;
+  const struct cv_channel_settings *channel;
+  const struct cv_sandbox_settings *sandbox;
+  const char *state, *admin; /* paths; NULL: not configured */
+  unsigned roles;            /* roles allowed for the daemon's own certificate: set of 1u << enum cv_role */
+  const char *listen;        /* HOST:PORT; NULL: the daemon does not listen */
+  struct cv_tls_peers from;  /* peers allowed to connect */
+  const char *dial;          /* HOST:PORT; NULL: the daemon does not dial */
+  struct cv_tls_peers to;    /* peers accepted at that address */
+  const char *dialled;       /* name of that peer in the log: "third-party" */
+  struct cv_net_limits limits;
+  unsigned tick_ms;
+  unsigned pace_ms;     /* pause after a large batch; 0: none */
+  size_t crowd, full;   /* struct cv_turn */
+  bool has_thread;      /* commits may run on a storage thread */
+  uint64_t drain_ms;    /* timeout of a drain */
+  const char *not_lost; /* ends the log line of a failure: what is not lost */
+};
+
+/* Runs the daemon and returns its exit status: 0, 1 after a failure, 2 for a wrong configuration. */
+CV_MUST_USE int cv_daemon_run(const struct cv_daemon_config *config);
+
+/* ---- for the party ---- */
+
+/* Secure randomness. */
+struct cv_rng *cv_daemon_rng(struct cv_daemon *daemon);
+/* The identity in this daemon's certificate. */
+const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon);
+/* Logs one line, rate limited by `peer` ("gateway/1-9"); `peer` NULL: no limit. `data` is the daemon. */
+void cv_daemon_note(void *data, const char *peer, const char *text);
+/* Reports a failure outside the turn; the daemon stops. */
+void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands of `crowdveil-lab`, as in deploy/launcher/command.h: one file each, one row in the table of main.c. */
+#ifndef CV_LAB_COMMAND_H
+#define CV_LAB_COMMAND_H
+
+#include "common/config/command.h"
+
+/* What every command that draws has, for its table: --seed and --jobs, both uint64_t. */
+#define CV_LAB_CHANCE_RULES(seed_at, jobs_at)                                                             \
+  {.key = "seed",                                                                                         \
+   .type = CV_CONFIG_WHOLE,                                                                               \
+   .offset = (seed_at),                                                                                   \
+   .low = 0,                                                                                              \
+   .high = 9e15,                                                                                          \
+   .fallback = "1",                                                                                       \
+   .help = "seed of all randomness; the result does not depend on --jobs"},                               \
+  {                                                                                                       \
+    .key = "jobs", .type = CV_CONFIG_WHOLE, .offset = (jobs_at), .low = 0, .high = 1024, .fallback = "0", \
+    .help = "number of threads; 0: one per processor"                                                     \
+  }
+
+/* 2 for what the user said, also of a file that should not be there yet; 1 for the rest. */
+static inline int cv_lab_exit_status(enum cv_err err) {
+  return err == CV_ERR_EXISTS ? 2 : cv_config_exit_status(err);
+}
+
+/* Says what failed, in the line that there is or in the error's own words, and returns the exit status. */
+static inline int cv_lab_fail(const struct cv_config_table *table, enum cv_err err, const struct cv_why *why) {
+  return cv_command_fail(table, cv_lab_exit_status(err), "%s", why->text[0] == '\0' ? cv_err_text(err) : why->text);
+}
+
+int cv_lab_audit(int argc, char **argv);
+int cv_lab_export(int argc, char **argv);
+int cv_lab_join(int argc, char **argv);
+int cv_lab_list(int argc, char **argv);
+int cv_lab_report(int argc, char **argv);
+int cv_lab_run(int argc, char **argv);
+
+#endif

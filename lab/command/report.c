@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * crowdveil-lab report: runs the experiments one after the other, each into its file of results in --out, so that a
+ * report that was interrupted goes on where it was. One whose data are not there is in the report, as not
+ * run.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "lab/command/running.h"
+#include "lab/experiment/campaigns.h"
+#include "lab/experiment/preset.h"
+#include "lab/experiment/read.h"
+#include "lab/report/gnuplot.h"
+#include "lab/report/report.h"
+
+enum { COMMAND_BYTES = 1024 };
+
+#define AT(field) offsetof(struct settings, field)
+
+struct settings {
+  struct cv_lab_asked asked;
+  char *text, *data_folder;
+  bool is_short;
+};
+
+static const struct cv_config_rule rules[] = {
+    {.key = "short",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(is_short),
+     .fallback = "false",
+     .help = "fewer replicates: takes minutes instead of hours, but leaves more claims undecided"},
+    {.key = "out",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(asked.out),
+     .fallback = "crowdveil-report",
+     .help = "folder for report.html, figures and results; existing results are reused"},
+    {.key = "text", .type = CV_CONFIG_PATH, .offset = AT(text), .help = "file to write the verdicts to, as Markdown"},
+    {.key = "data_folder",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(data_folder),
+     .help = "folder of the data files that presets name; without it these presets are skipped"},
+    CV_LAB_REPLICATES_RULE(AT(asked.replicates), "each experiment's"),
+    CV_LAB_CHANCE_RULES(AT(asked.seed), AT(asked.jobs)),
+    CV_LAB_PROGRESS_RULE(AT(asked.progress), ""),
+};
+
+static const struct cv_config_table table = {
+    .program = "crowdveil-lab report",
+    .arguments = "[PRESET|FILE...]",
+    .about = "Runs experiments (default: all presets) and compares the results with the papers' claims.",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+struct reporting {
+  const struct settings *settings;
+  struct cv_lab_report *report;
+  char file[CV_LAB_PATH_BYTES]; /* of results, of the experiment that is run */
+};
+
+/* Where the experiment's data are: "" for as it says itself. False, with the reason, if they are not there. */
+static bool find_data(const struct settings *settings, const char *name, const struct cv_lab_experiment *experiment,
+                      char path[CV_LAB_PATH_BYTES], struct cv_why *reason) {
+  const char *data = cv_lab_experiment_data(experiment);
+  path[0] = '\0';
+  if (data == NULL || (settings->data_folder == NULL && cv_lab_preset_find(name) == NULL)) {
+    return true;
+  }
+  const char *slash = strrchr(data, '/');
+  data = slash == NULL ? data : slash + 1;
+  if (settings->data_folder == NULL) {
+    cv_why_set(reason, "its data are not there; expected --data-folder with the file %s", data);
+    return false;
+  }
+  char given[CV_LAB_PATH_BYTES];
+  (void)snprintf(given, sizeof(given), "%.3000s/%.1000s", settings->data_folder, data);
+  if (realpath(given, path) == NULL) { /* in an experiment's file a path counts from that file's folder */
+    path[0] = '\0';
+    cv_why_set(reason, "its data are not there; expected the file %s in the folder of --data-folder", data);
+    return false;
+  }
+  return true;
+}
+
+static enum cv_err plan(void *self, const struct cv_lab_experiment *experiment, struct cv_lab_work *work,
+                        struct cv_why *why) {
+  struct reporting *reporting = self;
+  const struct settings *settings = reporting->settings;
+  (void)why;
+  (void)snprintf(reporting->file, sizeof(reporting->file), "%.3900s/%s.db", settings->asked.out,
+                 cv_lab_slug(experiment->name, "").text);
+  work->file = reporting->file;
+  work->resume = true;
+  if (work->replicates == 0 && settings->is_short) {
+    work->replicates = experiment->few;
+  }
+  return CV_OK;
+}
+
+static enum cv_err take(void *self, const struct cv_lab_dataset *dataset, double seconds, struct cv_why *why) {
+  const struct reporting *reporting = self;
+  return cv_lab_report_add(reporting->report, dataset, seconds, why);
+}
+
+static enum cv_err skip(struct reporting *reporting, const struct cv_lab_experiment *experiment, const char *reason,
+                        struct cv_why *why) {
+  (void)fprintf(stderr, "%s: not run: %s\n", experiment->name, reason);
+  return cv_lab_report_skip(reporting->report, experiment, reason, why);
+}
+
+static enum cv_err add(struct reporting *reporting, const char *name, struct cv_why *why) {
+  static const struct cv_lab_steps steps = {.plan = plan, .take = take};
+  struct cv_lab_experiment experiment;
+  CV_TRY(cv_lab_preset_open(name, NULL, &experiment, why));
+  struct cv_why reason = {0};
+  char data[CV_LAB_PATH_BYTES];
+  if (!find_data(reporting->settings, name, &experiment, data, &reason)) {
+    enum cv_err err = skip(reporting, &experiment, reason.text, why);
+    cv_lab_experiment_fini(&experiment);
+    return err;
+  }
+  cv_lab_experiment_fini(&experiment);
+  return cv_lab_running(name, data[0] == '\0' ? NULL : data, &reporting->settings->asked, &steps, reporting, why);
+}
+
+static enum cv_err add_all(struct reporting *reporting, const char *const *names, size_t count, struct cv_why *why) {
+  FILE *progress = cv_lab_running_progress(&reporting->settings->asked);
+  for (size_t i = 0; i < count; i++) {
+    if (progress != NULL) {
+      (void)fprintf(progress, "%zu of %zu: %s\n", i + 1, count, names[i]);
+    }
+    CV_TRY(add(reporting, names[i], why));
+  }
+  return CV_OK;
+}
+
+static enum cv_err write_all(struct reporting *reporting, struct cv_why *why) {
+  char path[CV_LAB_PATH_BYTES];
+  (void)snprintf(path, sizeof(path), "%.3900s/report.html", reporting->settings->asked.out);
+  CV_TRY(cv_lab_report_page(reporting->report, path, why));
+  if (reporting->settings->text != NULL) {
+    CV_TRY(cv_lab_report_text(reporting->report, reporting->settings->text, why));
+  }
+  const struct cv_lab_report *report = reporting->report;
+  (void)printf("%s: %zu claims hold, %zu do not, %zu cannot be judged\n", path,
+               cv_lab_report_count(report, CV_LAB_HOLDS), cv_lab_report_count(report, CV_LAB_FAILS),
+               cv_lab_report_count(report, CV_LAB_UNDECIDED));
+  return CV_OK;
+}
+
+/* What the numbers depend on, and nothing of where they were written to. */
+static void tell_command(const struct settings *settings, const char *const *words, char *to, size_t size) {
+  size_t used = (size_t)snprintf(to, size, "crowdveil-lab report%s --seed %llu", settings->is_short ? " --short" : "",
+                                 (unsigned long long)settings->asked.seed);
+  if (settings->asked.replicates > 0) {
+    used +=
+        (size_t)snprintf(to + used, size - used, " --replicates %llu", (unsigned long long)settings->asked.replicates);
+  }
+  if (settings->data_folder != NULL) {
+    used += (size_t)snprintf(to + used, size - used, " --data-folder DIR");
+  }
+  for (size_t i = 0; words[i] != NULL && used < size; i++) {
+    used += (size_t)snprintf(to + used, size - used, " %s", words[i]);
+  }
+  cv_text_clean(to, strlen(to));
+}
+
+static int report_on(const char *const *words, const char *const *names, size_t count,
+                     const struct settings *settings) {
+  char command[COMMAND_BYTES];
+  struct cv_why why = {0};
+  struct reporting reporting = {.settings = settings};
+  tell_command(settings, words, command, sizeof(command));
+  const struct cv_lab_report_about about = {
+      .folder = settings->asked.out, .command = command, .seed = settings->asked.seed};
+  enum cv_err err = cv_lab_report_new(&about, &reporting.report, &why);
+  if (err == CV_OK) {
+    err = add_all(&reporting, names, count, &why);
+  }
+  if (err == CV_OK) {
+    err = write_all(&reporting, &why);
+  }
+  cv_lab_report_free(reporting.report);
+  return err == CV_OK ? 0 : cv_lab_fail(&table, err, &why);
+}
+
+static size_t count_presets(void) {
+  size_t n = 0;
+  while (cv_lab_presets[n].name != NULL) {
+    n++;
+  }
+  return n;
+}
+
+int cv_lab_report(int argc, char **argv) {
+  struct settings settings = {0};
+  size_t presets = count_presets(), words = 0;
+  const char **word = calloc((size_t)argc + 1, sizeof(*word)), **preset = calloc(presets + 1, sizeof(*preset));
+  CV_REQUIRE(word != NULL && preset != NULL);
+  int status = cv_command_options(&table, argc, argv, 0, (size_t)argc, word, &settings);
+  while (status < 0 && word[words] != NULL) {
+    words++;
+  }
+  for (size_t i = 0; i < presets; i++) {
+    preset[i] = cv_lab_presets[i].name;
+  }
+  if (status < 0) {
+    status = report_on(word, words > 0 ? word : preset, words > 0 ? words : presets, &settings);
+  }
+  free(word);
+  free(preset);
+  cv_config_fini(&table, &settings);
+  return status;
+}

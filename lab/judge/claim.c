@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A claim is a number of comparisons: "this difference is above zero". Each has its own verdict; the claim's is the
+ * worst of them, and its reason is the comparison that is the furthest from holding.
+ */
+#include "lab/judge/claim.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "lab/judge/summary.h"
+#include "lab/judge/terms.h"
+
+/* Squares are skewed: of fewer replicates their deviation is anybody's guess. */
+enum { ROOTS_LEAST = 100 };
+
+/* What a normal variable leaves beyond two standard deviations. */
+#define TAIL 0.02275013194817921
+
+struct comparison {
+  size_t series, point;   /* what is claimed of */
+  size_t other, foretold; /* what it is compared with: series and point; unless with a number */
+  double factor;          /* times the other */
+  bool is_above;          /* expected above the other, not below */
+  bool may_equal;         /* two that are alike will do */
+  bool is_guard;          /* holds unless it fails */
+};
+
+struct finding {
+  struct comparison comparison;
+  struct cv_lab_summary difference; /* above 0 is as claimed */
+  enum cv_lab_verdict verdict;
+  double errors, needed; /* standard errors: found, and needed to hold */
+};
+
+struct hearing {
+  const struct cv_lab_dataset *dataset;
+  const struct cv_lab_terms *terms;
+  size_t total, open, failed;
+  bool has_worst;
+  struct finding worst;
+};
+
+const char *cv_lab_verdict_text(enum cv_lab_verdict verdict) {
+  static const char *const texts[] = {"holds", "does not hold", "cannot be judged"};
+  return texts[verdict];
+}
+
+static struct cv_lab_summary found(const struct hearing *hearing, size_t series, size_t point) {
+  struct cv_lab_summary summary;
+  if (cv_lab_found(hearing->dataset, series, point, hearing->terms->metric, &summary) != CV_OK) {
+    summary = (struct cv_lab_summary){.mean = (double)NAN, .se = (double)NAN};
+  }
+  return summary;
+}
+
+static bool is_formula(const struct hearing *hearing, size_t series) {
+  return hearing->dataset->experiment->one[series].formula != NULL;
+}
+
+static bool has_number(const struct hearing *hearing) {
+  return hearing->terms->relation <= CV_LAB_EQUALS;
+}
+
+/* a - factor b, where one of them is a number without replicates. */
+static struct cv_lab_summary subtract(struct cv_lab_summary a, double factor, struct cv_lab_summary b) {
+  double se = b.n > 0 ? factor * b.se : a.se;
+  return (struct cv_lab_summary){.mean = a.mean - factor * b.mean, .se = se, .n = a.n > b.n ? a.n : b.n};
+}
+
+static struct cv_lab_summary difference_of(const struct hearing *hearing, const struct comparison *comparison) {
+  struct cv_lab_summary d;
+  if (has_number(hearing)) {
+    struct cv_lab_summary number = {.mean = 1};
+    d = subtract(found(hearing, comparison->series, comparison->point), comparison->factor, number);
+  } else if (is_formula(hearing, comparison->series) || is_formula(hearing, comparison->other)) {
+    d = subtract(found(hearing, comparison->series, comparison->point), comparison->factor,
+                 found(hearing, comparison->other, comparison->foretold));
+  } else {
+    d = cv_lab_compare(hearing->dataset, comparison->series, comparison->point, comparison->other, comparison->foretold,
+                       comparison->factor, hearing->terms->metric);
+  }
+  d.mean = comparison->is_above ? d.mean : -d.mean;
+  return d;
+}
+
+/* Differences that chance has no part in: two calculated numbers, or replicates that are all alike. Where these show no
+ * difference at all, more of them might. */
+static enum cv_lab_verdict judge_exactly(const struct cv_lab_summary *difference, bool may_equal) {
+  if (difference->mean == 0 && !may_equal) {
+    return difference->n == 0 ? CV_LAB_FAILS : CV_LAB_UNDECIDED;
+  }
+  return difference->mean >= 0 ? CV_LAB_HOLDS : CV_LAB_FAILS;
+}
+
+/* Few numbers say too little of their own deviation. */
+static bool is_enough(const struct hearing *hearing, uint64_t n) {
+  bool is_root = hearing->dataset->experiment->statistic == CV_LAB_ROOT_MEAN_SQUARE;
+  return n == 0 || n >= (is_root ? ROOTS_LEAST : 2);
+}
+
+static struct finding weigh(const struct hearing *hearing, const struct comparison *comparison) {
+  struct finding finding = {.comparison = *comparison, .verdict = CV_LAB_UNDECIDED};
+  struct cv_lab_summary d = difference_of(hearing, comparison);
+  finding.difference = d;
+  if (isnan(d.mean) || !is_enough(hearing, d.n)) {
+    return finding;
+  }
+  if (d.n == 0 || d.se == 0) {
+    finding.verdict = judge_exactly(&d, comparison->may_equal);
+    finding.errors = finding.verdict == CV_LAB_HOLDS ? (double)INFINITY : d.mean == 0 ? 0 : -(double)INFINITY;
+  } else {
+    double freedom = cv_lab_freedom(hearing->dataset->experiment->statistic, d.n);
+    finding.errors = d.mean / d.se;
+    finding.needed = gsl_cdf_tdist_Qinv(TAIL, freedom);
+    double fails = gsl_cdf_tdist_Qinv(TAIL / (double)hearing->total, freedom);
+    finding.needed = finding.errors < 0 ? fails : finding.needed;
+    bool is_clear = fabs(finding.errors) >= finding.needed;
+    finding.verdict = !is_clear ? CV_LAB_UNDECIDED : finding.errors > 0 ? CV_LAB_HOLDS : CV_LAB_FAILS;
+  }
+  if (comparison->is_guard && finding.verdict == CV_LAB_UNDECIDED) {
+    finding.verdict = CV_LAB_HOLDS;
+  }
+  return finding;
+}
+
+/* From the worst: one that fails, one that is open, one that holds. */
+static int rank(enum cv_lab_verdict verdict) {
+  return verdict == CV_LAB_FAILS ? 0 : verdict == CV_LAB_UNDECIDED ? 1 : 2;
+}
+
+/* A guard that holds has nothing to say. */
+static bool is_worse(const struct finding *a, const struct finding *b) {
+  if (rank(a->verdict) != rank(b->verdict)) {
+    return rank(a->verdict) < rank(b->verdict);
+  }
+  if (a->comparison.is_guard != b->comparison.is_guard) {
+    return b->comparison.is_guard && a->verdict == CV_LAB_HOLDS;
+  }
+  return a->errors < b->errors;
+}
+
+static void hear(struct hearing *hearing, const struct comparison *comparison) {
+  struct finding finding = weigh(hearing, comparison);
+  hearing->failed += finding.verdict == CV_LAB_FAILS;
+  hearing->open += finding.verdict == CV_LAB_UNDECIDED;
+  if (!hearing->has_worst || is_worse(&finding, &hearing->worst)) {
+    hearing->worst = finding;
+    hearing->has_worst = true;
+  }
+}
+
+/* How a relation to a number or another series is one comparison or two: above `low` times it, below `high` times. */
+struct bounds {
+  double low, high; /* NAN: none */
+  bool may_equal;
+};
+
+static struct bounds bounds_of(const struct cv_lab_terms *terms) {
+  switch (terms->relation) {
+    case CV_LAB_LEAST:
+      return (struct bounds){terms->number, (double)NAN, true};
+    case CV_LAB_MOST:
+      return (struct bounds){(double)NAN, terms->number, true};
+    case CV_LAB_EQUALS:
+      return (struct bounds){terms->number - terms->within, terms->number + terms->within, true};
+    case CV_LAB_BELOW:
+      return (struct bounds){(double)NAN, terms->factor, false};
+    case CV_LAB_ABOVE:
+      return (struct bounds){terms->factor, (double)NAN, false};
+    case CV_LAB_APPROACHES:
+      return (struct bounds){(double)NAN, 1 + terms->within, true};
+    default:
+      return (struct bounds){1 - terms->within, 1 + terms->within, true};
+  }
+}
+
+static void hear_bounds(struct hearing *hearing, size_t series, size_t other) {
+  struct bounds bounds = bounds_of(hearing->terms);
+  for (size_t i = 0; i < hearing->terms->points; i++) {
+    size_t point = hearing->terms->point[i];
+    struct comparison comparison = {.series = series,
+                                    .point = point,
+                                    .other = other,
+                                    .foretold = point,
+                                    .factor = bounds.low,
+                                    .is_above = true,
+                                    .may_equal = bounds.may_equal};
+    if (!isnan(bounds.low)) {
+      hear(hearing, &comparison);
+    }
+    comparison.is_above = false;
+    comparison.factor = bounds.high;
+    if (!isnan(bounds.high)) {
+      hear(hearing, &comparison);
+    }
+  }
+}
+
+static void hear_trend(struct hearing *hearing, size_t series) {
+  const struct cv_lab_terms *terms = hearing->terms;
+  struct comparison comparison = {.series = series,
+                                  .point = terms->point[terms->points - 1],
+                                  .other = series,
+                                  .foretold = terms->point[0],
+                                  .factor = 1,
+                                  .is_above = terms->rises};
+  hear(hearing, &comparison);
+  comparison.is_guard = true;
+  comparison.may_equal = true;
+  for (size_t i = 1; i < terms->points; i++) {
+    comparison.point = terms->point[i];
+    comparison.foretold = terms->point[i - 1];
+    hear(hearing, &comparison);
+  }
+}
+
+static void hear_growth(struct hearing *hearing, size_t series) {
+  const struct cv_lab_terms *terms = hearing->terms;
+  const double *x = hearing->dataset->experiment->x;
+  for (size_t i = 1; i < terms->points; i++) {
+    double ratio = terms->growth(x[terms->point[i]]) / terms->growth(x[terms->point[0]]);
+    struct comparison comparison = {.series = series,
+                                    .point = terms->point[i],
+                                    .other = series,
+                                    .foretold = terms->point[0],
+                                    .factor = (1 + terms->within) * ratio,
+                                    .may_equal = true};
+    hear(hearing, &comparison);
+  }
+}
+
+static size_t count(const struct cv_lab_terms *terms) {
+  struct bounds bounds = bounds_of(terms);
+  switch (terms->relation) {
+    case CV_LAB_TREND:
+      return terms->pairs * terms->points;
+    case CV_LAB_GROWTH:
+      return terms->pairs * (terms->points - 1);
+    default:
+      return terms->pairs * terms->points * (size_t)(!isnan(bounds.low) + !isnan(bounds.high));
+  }
+}
+
+static void hear_all(struct hearing *hearing) {
+  const struct cv_lab_terms *terms = hearing->terms;
+  for (size_t i = 0; i < terms->pairs; i++) {
+    if (terms->relation == CV_LAB_TREND) {
+      hear_trend(hearing, terms->pair[i].one);
+    } else if (terms->relation == CV_LAB_GROWTH) {
+      hear_growth(hearing, terms->pair[i].one);
+    } else {
+      hear_bounds(hearing, terms->pair[i].one, terms->pair[i].other);
+    }
+  }
+}
+
+/* The reason, piece by piece. */
+struct line {
+  struct cv_lab_claim *claim;
+  size_t used;
+};
+
+static void say(struct line *line, const char *fmt, ...) CV_PRINTF(2, 3);
+static void say(struct line *line, const char *fmt, ...) {
+  size_t size = sizeof(line->claim->reason);
+  va_list args;
+  va_start(args, fmt);
+  cv_text_vprint(line->claim->reason + line->used, size - line->used, fmt, args);
+  va_end(args);
+  line->used += strlen(line->claim->reason + line->used);
+}
+
+/* So many digits, and no power of ten where one reads it without. */
+static void say_digits(struct line *line, double number, int digits) {
+  if (fabs(number) >= pow(10, digits) && fabs(number) < 1e7) {
+    say(line, "%.0f", number);
+  } else {
+    say(line, "%.*g", digits, number);
+  }
+}
+
+static void say_number(struct line *line, double mean, double se) {
+  say_digits(line, mean, 4);
+  if (se > 0) {
+    say(line, " +- ");
+    say_digits(line, se, 2);
+  }
+}
+
+static void say_point(struct line *line, const struct hearing *hearing, size_t point) {
+  const struct cv_lab_experiment *experiment = hearing->dataset->experiment;
+  if (experiment->axis != CV_LAB_AXIS_NONE) {
+    say(line, "at %s = %.6g ", experiment->figure.x_label[0] == '\0' ? "x" : experiment->figure.x_label,
+        experiment->x[point]);
+  }
+}
+
+static void say_series(struct line *line, const struct hearing *hearing, size_t series, size_t point) {
+  struct cv_lab_summary at = found(hearing, series, point);
+  say(line, "%s has ", hearing->dataset->experiment->one[series].name);
+  say_number(line, at.mean, at.se);
+}
+
+static void say_expected(struct line *line, const struct hearing *hearing, const struct comparison *comparison) {
+  if (has_number(hearing)) {
+    say(line, ", expected at %s %.6g", comparison->is_above ? "least" : "most", comparison->factor);
+    return;
+  }
+  say(line, ", ");
+  if (comparison->point != comparison->foretold) {
+    say_point(line, hearing, comparison->foretold);
+  }
+  say_series(line, hearing, comparison->other, comparison->foretold);
+  if (comparison->is_guard) {
+    say(line, ", expected not %s", comparison->is_above ? "less" : "more");
+  } else if (comparison->factor == 1) {
+    say(line, ", expected %s", comparison->is_above ? "more" : "less");
+  } else {
+    say(line, ", expected %s than %.4g times that", comparison->is_above ? "more" : "less", comparison->factor);
+  }
+}
+
+static void say_count(struct line *line, const struct hearing *hearing) {
+  if (hearing->total == 1) {
+    return;
+  }
+  if (hearing->failed > 0) {
+    say(line, "%zu of %zu comparisons fail, most clearly: ", hearing->failed, hearing->total);
+  } else if (hearing->open > 0) {
+    say(line, "%zu of %zu comparisons are open, above all: ", hearing->open, hearing->total);
+  } else {
+    say(line, "all %zu comparisons hold, the closest: ", hearing->total);
+  }
+}
+
+static void say_weight(struct line *line, const struct hearing *hearing, const struct finding *finding) {
+  const struct cv_lab_summary *d = &finding->difference;
+  if (isnan(d->mean)) {
+    say(line, "; there are no numbers");
+  } else if (!is_enough(hearing, d->n)) {
+    say(line, "; %llu replicate%s nothing of chance", (unsigned long long)d->n, d->n == 1 ? " tells" : "s tell");
+  } else if (d->n > 1 && d->se == 0) {
+    say(line, "; alike in all %llu replicates", (unsigned long long)d->n);
+  } else if (d->n > 1) {
+    double errors = fabs(finding->errors);
+    bool is_paired = !has_number(hearing) && !is_formula(hearing, finding->comparison.series) &&
+                     !is_formula(hearing, finding->comparison.other);
+    say(line, "; %s%s%.1f standard errors%s in %llu replicates", is_paired ? "pair by pair " : "",
+        errors > 100 ? "more than " : "", fmin(errors, 100), finding->errors < 0 ? " the other way" : "",
+        (unsigned long long)d->n);
+  }
+  if (finding->needed > 0 && finding->verdict == CV_LAB_UNDECIDED && finding->errors != 0) {
+    double more = (double)d->n * pow(finding->needed / finding->errors, 2);
+    say(line, ", %.1f are needed", finding->needed);
+    if (more < 1e6 && more > (double)d->n) {
+      double step = pow(10, floor(log10(more)) - 1); /* to two digits */
+      say(line, ": about %.0f replicates might do", ceil(more / step) * step);
+    }
+  }
+}
+
+static void give_reason(const struct hearing *hearing, struct cv_lab_claim *claim) {
+  struct line line = {.claim = claim};
+  const struct finding *finding = &hearing->worst;
+  say_count(&line, hearing);
+  say_point(&line, hearing, finding->comparison.point);
+  say_series(&line, hearing, finding->comparison.series, finding->comparison.point);
+  say_expected(&line, hearing, &finding->comparison);
+  say_weight(&line, hearing, finding);
+}
+
+void cv_lab_claim_open(const struct cv_lab_experiment *experiment, size_t index, const char *reason,
+                       struct cv_lab_claim *ret) {
+  struct cv_lab_terms terms;
+  CV_REQUIRE(cv_lab_terms_read(experiment, index, &terms, NULL) == CV_OK);
+  *ret = (struct cv_lab_claim){.says = terms.says, .verdict = CV_LAB_UNDECIDED};
+  cv_text_print(ret->reason, sizeof(ret->reason), "%s", terms.reason != NULL ? terms.reason : reason);
+}
+
+void cv_lab_claim_judge(const struct cv_lab_dataset *dataset, size_t index, struct cv_lab_claim *ret) {
+  struct cv_lab_terms terms;
+  cv_lab_claim_open(dataset->experiment, index, "", ret);
+  CV_REQUIRE(cv_lab_terms_read(dataset->experiment, index, &terms, NULL) == CV_OK);
+  if (terms.relation == CV_LAB_REASON) {
+    return;
+  }
+  struct hearing hearing = {.dataset = dataset, .terms = &terms, .total = count(&terms)};
+  hear_all(&hearing);
+  ret->verdict = hearing.worst.verdict;
+  give_reason(&hearing, ret);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lab/judge/statistic.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "common/base/err.h"
+
+enum { GROUPS = 24 };
+
+const char *const cv_lab_statistics[] = {"mean", "median-of-means", "root-mean-square", NULL};
+
+struct sum {
+  double high, low;
+};
+
+static void add(struct sum *sum, double value) {
+  double next = sum->high + value;
+  sum->low += fabs(sum->high) >= fabs(value) ? sum->high - next + value : value - next + sum->high;
+  sum->high = next;
+}
+
+static double total(const struct sum *sum) {
+  return sum->high + sum->low;
+}
+
+struct sample {
+  cv_lab_sample_fn *at;
+  const void *data;
+  size_t n;
+  bool is_squared;
+};
+
+static double number(const struct sample *sample, size_t i) {
+  double value = sample->at(sample->data, i);
+  return sample->is_squared ? value * value : value;
+}
+
+static struct cv_lab_summary with_bar(double mean, double se, uint64_t n) {
+  return (struct cv_lab_summary){.mean = mean, .se = se, .low = mean - se, .high = mean + se, .n = n};
+}
+
+static struct cv_lab_summary mean_of(const struct sample *sample, uint64_t n) {
+  struct sum sum = {0}, squares = {0};
+  for (size_t i = 0; i < sample->n; i++) {
+    double value = number(sample, i);
+    add(&sum, isnan(value) ? 0 : value);
+  }
+  double mean = total(&sum) / (double)n;
+  for (size_t i = 0; i < sample->n; i++) {
+    double value = number(sample, i);
+    add(&squares, isnan(value) ? 0 : (value - mean) * (value - mean));
+  }
+  return with_bar(mean, n < 2 ? (double)NAN : sqrt(total(&squares) / (double)(n - 1) / (double)n), n);
+}
+
+static struct cv_lab_summary root_mean_square_of(struct sample *sample, uint64_t n) {
+  sample->is_squared = true;
+  struct cv_lab_summary square = mean_of(sample, n);
+  double root = sqrt(square.mean);
+  return with_bar(root, square.se == 0 ? 0 : square.se / (2 * root), n);
+}
+
+/* Means of `groups` runs of consecutive numbers that are there. */
+static void group_means(const struct sample *sample, uint64_t n, size_t groups, double *ret) {
+  size_t i = 0;
+  for (size_t group = 0; group < groups; group++) {
+    size_t count = (group + 1) * n / groups - group * n / groups;
+    struct sum sum = {0};
+    for (size_t taken = 0; taken < count; i++) {
+      double value = number(sample, i);
+      if (!isnan(value)) {
+        add(&sum, value);
+        taken++;
+      }
+    }
+    ret[group] = total(&sum) / (double)count;
+  }
+}
+
+static size_t groups_of(uint64_t n) {
+  return n < 2 * GROUPS ? n : GROUPS;
+}
+
+static struct cv_lab_summary median_of_means(const struct sample *sample, uint64_t n) {
+  double mean[2 * GROUPS];
+  size_t groups = groups_of(n), below = 0, above = 0;
+  group_means(sample, n, groups, mean);
+  cv_lab_sort(mean, groups);
+  double median = cv_lab_quantile(mean, groups, .5);
+  while (below < groups && mean[below] < median) {
+    below++;
+  }
+  while (above < groups && mean[groups - 1 - above] > median) {
+    above++;
+  }
+  double deviation = cv_lab_gini(mean, groups) * sqrt(M_PI) / 2;
+  return (struct cv_lab_summary){
+      .mean = median,
+      .se = deviation * sqrt(M_PI / (2 * (double)groups)),
+      .low = median - cv_lab_gini(mean, below),
+      .high = median + cv_lab_gini(mean + groups - above, above),
+      .n = n,
+  };
+}
+
+struct cv_lab_summary cv_lab_summary_of(enum cv_lab_statistic statistic, cv_lab_sample_fn *at, const void *data,
+                                        size_t n) {
+  struct sample sample = {.at = at, .data = data, .n = n};
+  uint64_t present = 0;
+  for (size_t i = 0; i < n; i++) {
+    present += !isnan(at(data, i));
+  }
+  if (present == 0) {
+    return with_bar((double)NAN, (double)NAN, 0);
+  }
+  switch (statistic) {
+    case CV_LAB_MEDIAN_OF_MEANS:
+      return median_of_means(&sample, present);
+    case CV_LAB_ROOT_MEAN_SQUARE:
+      return root_mean_square_of(&sample, present);
+    default:
+      return mean_of(&sample, present);
+  }
+}
+
+double cv_lab_freedom(enum cv_lab_statistic statistic, uint64_t n) {
+  uint64_t numbers = statistic == CV_LAB_MEDIAN_OF_MEANS ? groups_of(n) : n;
+  return numbers < 2 ? 0 : (double)(numbers - 1);
+}
+
+/* A number stands in the difference of n - 1 pairs, with plus in those whose other one is smaller. */
+double cv_lab_gini(const double *ascending, size_t n) {
+  struct sum sum = {0};
+  if (n < 2) {
+    return (double)NAN;
+  }
+  for (size_t i = 0; i < n; i++) {
+    add(&sum, (2 * (double)i + 1 - (double)n) * ascending[i]);
+  }
+  return 2 * total(&sum) / ((double)n * (double)(n - 1));
+}
+
+double cv_lab_quantile(const double *ascending, size_t n, double q) {
+  CV_REQUIRE(n > 0 && q >= 0 && q <= 1);
+  double place = q * (double)(n - 1);
+  size_t below = (size_t)place;
+  double part = place - (double)below;
+  return part > 0 ? ascending[below] + part * (ascending[below + 1] - ascending[below]) : ascending[below];
+}
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+void cv_lab_sort(double *value, size_t n) {
+  qsort(value, n, sizeof(*value), compare);
+}

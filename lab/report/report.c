@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lab/report/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lab/judge/terms.h"
+#include "lab/report/gnuplot.h"
+#include "lab/report/html.h"
+#include "lab/report/parts.h"
+
+static enum cv_err no_memory(struct cv_why *why) {
+  return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+}
+
+enum cv_err cv_lab_report_new(const struct cv_lab_report_about *about, struct cv_lab_report **ret, struct cv_why *why) {
+  CV_TRY(cv_lab_folder_make(about->folder, why));
+  struct cv_lab_report *report = calloc(1, sizeof(*report));
+  if (report == NULL) {
+    return no_memory(why);
+  }
+  report->folder = about->folder;
+  report->command = about->command;
+  report->seed = about->seed;
+  report->sections = open_memstream(&report->body, &report->bytes);
+  if (report->sections == NULL) {
+    free(report);
+    return no_memory(why);
+  }
+  *ret = report;
+  return CV_OK;
+}
+
+static void fini_entry(struct cv_lab_entry *entry) {
+  for (size_t i = 0; i < entry->claims; i++) {
+    free(entry->claim[i].says);
+    free(entry->claim[i].reason);
+  }
+  free(entry->claim);
+  free(entry->name);
+  free(entry->about);
+  free(entry->paper);
+}
+
+void cv_lab_report_free(struct cv_lab_report *report) {
+  if (report == NULL) {
+    return;
+  }
+  for (size_t i = 0; i < report->entries; i++) {
+    fini_entry(&report->entry[i]);
+  }
+  free(report->entry);
+  (void)fclose(report->sections);
+  free(report->body);
+  free(report);
+}
+
+/* ---- gathering ---- */
+
+static enum cv_err fill_entry(const struct cv_lab_report *report, const struct cv_lab_experiment *experiment,
+                              struct cv_lab_entry *entry) {
+  entry->name = strdup(experiment->name);
+  entry->about = strdup(experiment->about);
+  entry->paper = strdup(experiment->paper);
+  entry->claim = calloc(cv_lab_claims(experiment) + 1, sizeof(*entry->claim));
+  (void)snprintf(entry->anchor, sizeof(entry->anchor), "e%zu-%s", report->entries + 1,
+                 cv_lab_slug(experiment->name, "").text);
+  return entry->name == NULL || entry->about == NULL || entry->paper == NULL || entry->claim == NULL ? CV_ERR_NOMEM
+                                                                                                     : CV_OK;
+}
+
+static enum cv_err add_claim(struct cv_lab_entry *entry, const struct cv_lab_claim *claim) {
+  struct cv_lab_judged *judged = &entry->claim[entry->claims++];
+  *judged =
+      (struct cv_lab_judged){.says = strdup(claim->says), .reason = strdup(claim->reason), .verdict = claim->verdict};
+  return judged->says == NULL || judged->reason == NULL ? CV_ERR_NOMEM : CV_OK;
+}
+
+/* With a dataset its claims are judged, without one they are open for the reason. */
+static enum cv_err make_entry(struct cv_lab_report *report, const struct cv_lab_experiment *experiment,
+                              const struct cv_lab_dataset *dataset, const char *reason, struct cv_why *why) {
+  struct cv_lab_entry entry = {0};
+  enum cv_err err = fill_entry(report, experiment, &entry);
+  for (size_t i = 0; err == CV_OK && i < cv_lab_claims(experiment); i++) {
+    struct cv_lab_claim claim;
+    if (dataset != NULL) {
+      cv_lab_claim_judge(dataset, i, &claim);
+    } else {
+      cv_lab_claim_open(experiment, i, reason, &claim);
+    }
+    err = add_claim(&entry, &claim);
+  }
+  struct cv_lab_entry *grown =
+      err == CV_OK ? realloc(report->entry, (report->entries + 1) * sizeof(*report->entry)) : NULL;
+  if (grown == NULL) {
+    fini_entry(&entry);
+    return no_memory(why);
+  }
+  report->entry = grown;
+  report->entry[report->entries++] = entry;
+  return CV_OK;
+}
+
+enum cv_err cv_lab_report_add(struct cv_lab_report *report, const struct cv_lab_dataset *dataset, double seconds,
+                              struct cv_why *why) {
+  CV_TRY(make_entry(report, dataset->experiment, dataset, NULL, why));
+  cv_lab_report_section(report, &report->entry[report->entries - 1], dataset, seconds, report->sections);
+  return fflush(report->sections) == 0 ? CV_OK : no_memory(why);
+}
+
+enum cv_err cv_lab_report_skip(struct cv_lab_report *report, const struct cv_lab_experiment *experiment,
+                               const char *reason, struct cv_why *why) {
+  CV_TRY(make_entry(report, experiment, NULL, reason, why));
+  cv_lab_report_absence(&report->entry[report->entries - 1], experiment, reason, report->sections);
+  return fflush(report->sections) == 0 ? CV_OK : no_memory(why);
+}
+
+size_t cv_lab_report_count(const struct cv_lab_report *report, enum cv_lab_verdict verdict) {
+  size_t count = 0;
+  for (size_t i = 0; i < report->entries; i++) {
+    for (size_t j = 0; j < report->entry[i].claims; j++) {
+      count += report->entry[i].claim[j].verdict == verdict;
+    }
+  }
+  return count;
+}
+
+/* ---- files ---- */
+
+enum cv_err cv_lab_draft_open(const char *path, struct cv_lab_draft *ret, struct cv_why *why) {
+  int n = snprintf(ret->path, sizeof(ret->path), "%s", path);
+  if (n + 8 > (int)sizeof(ret->beside)) {
+    return cv_fail(why, CV_ERR_LIMIT, "%.200s...: too long a name", path);
+  }
+  (void)snprintf(ret->beside, sizeof(ret->beside), "%s.part", path);
+  ret->file = fopen(ret->beside, "we");
+  return ret->file != NULL ? CV_OK : cv_fail(why, CV_ERR_IO, "%s: %s", ret->beside, strerror(errno));
+}
+
+enum cv_err cv_lab_draft_close(struct cv_lab_draft *draft, struct cv_why *why) {
+  bool failed = ferror(draft->file) != 0;
+  failed = fclose(draft->file) != 0 || failed;
+  if (failed || rename(draft->beside, draft->path) != 0) {
+    int error = errno;
+    (void)unlink(draft->beside);
+    return cv_fail(why, CV_ERR_IO, "%s: %s", draft->path, strerror(error));
+  }
+  return CV_OK;
+}
+
+/* ---- the page ---- */
+
+static const char style[] =
+    ":root{--fg:#1b1b1b;--bg:#fff;--soft:#666;--line:#ddd;--card:#f6f6f6;--yes:#00643f;--no:#a33200;--open:#555}\n"
+    "@media(prefers-color-scheme:dark){:root{--fg:#e6e6e6;--bg:#161616;--soft:#a6a6a6;--line:#3a3a3a;--card:#222;"
+    "--yes:#4fd1a0;--no:#ff9a66;--open:#bbb}}\n"
+    "body{font:16px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:64rem;margin:0 auto;"
+    "padding:1rem}\n"
+    "h1{font-size:1.7rem}h2{font-size:1.3rem;margin-top:3rem;border-top:1px solid var(--line);padding-top:1.5rem}\n"
+    "a{color:inherit}.soft,figcaption,.why{color:var(--soft)}.why{font-size:.9rem}\n"
+    "table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.35rem .6rem;"
+    "border-bottom:1px solid var(--line)}\n"
+    ".wide{overflow-x:auto}.wide td,.wide th{white-space:nowrap;font-size:.85rem}\n"
+    ".v{white-space:nowrap;font-weight:600}.v0{color:var(--yes)}.v1{color:var(--no)}.v2{color:var(--open)}\n"
+    "figure{margin:1rem 0;break-inside:avoid}figure svg{width:100%;height:auto;background:#fff;border-radius:6px}\n"
+    "pre{background:var(--card);padding:1rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer}\n"
+    "li{margin:.5rem 0}\n"
+    "@media print{body{max-width:none;font-size:11pt}details:not([open]){display:none}h2{break-after:avoid}}\n";
+
+static void write_row(const struct cv_lab_entry *entry, size_t i, FILE *to) {
+  const struct cv_lab_judged *claim = &entry->claim[i];
+  (void)fprintf(to, "<tr><td><a href=\"#%s\">", entry->anchor);
+  cv_lab_html_text(entry->name, to);
+  (void)fputs("</a></td><td>", to);
+  cv_lab_html_text(claim->says, to);
+  (void)fputs("<div class=\"why\">", to);
+  cv_lab_html_text(claim->reason, to);
+  (void)fputs("</div></td><td>", to);
+  cv_lab_report_badge(claim->verdict, to);
+  (void)fputs("</td></tr>\n", to);
+}
+
+static void write_verdicts(const struct cv_lab_report *report, FILE *to) {
+  (void)fputs(
+      "<table>\n<thead><tr><th>Experiment</th><th>Claim, and the numbers that decide</th><th>Verdict</th></tr>"
+      "</thead>\n<tbody>\n",
+      to);
+  for (size_t i = 0; i < report->entries; i++) {
+    for (size_t j = 0; j < report->entry[i].claims; j++) {
+      write_row(&report->entry[i], j, to);
+    }
+  }
+  (void)fputs("</tbody></table>\n", to);
+}
+
+static void write_head(const struct cv_lab_report *report, FILE *to) {
+  size_t holds = cv_lab_report_count(report, CV_LAB_HOLDS), fails = cv_lab_report_count(report, CV_LAB_FAILS);
+  size_t open = cv_lab_report_count(report, CV_LAB_UNDECIDED);
+  (void)fprintf(
+      to,
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+      "<title>Crowdveil: what the papers claim, and what holds</title>\n<style>\n%s</style>\n</head>\n<body>\n"
+      "<h1>What the papers claim, and what holds</h1>\n",
+      style);
+  (void)fprintf(
+      to,
+      "<p>%zu experiments make %zu claims: %zu hold, %zu do not hold, %zu cannot be judged. A claim holds, or "
+      "does not, where the numbers are beyond what chance does at so many replicates (two standard errors, "
+      "or as much of Student's distribution where replicates are few; corrected where a claim is about many "
+      "points); what lies between cannot be judged.</p>\n",
+      report->entries, holds + fails + open, holds, fails, open);
+  (void)fputs("<p class=\"soft\">Made by <code>", to);
+  cv_lab_html_text(report->command, to);
+  (void)fputs("</code>, which gives the same numbers again, but for times.</p>\n", to);
+}
+
+enum cv_err cv_lab_report_page(const struct cv_lab_report *report, const char *path, struct cv_why *why) {
+  struct cv_lab_draft draft;
+  CV_TRY(cv_lab_draft_open(path, &draft, why));
+  write_head(report, draft.file);
+  write_verdicts(report, draft.file);
+  (void)fwrite(report->body, 1, report->bytes, draft.file);
+  (void)fputs("</body>\n</html>\n", draft.file);
+  return cv_lab_draft_close(&draft, why);
+}

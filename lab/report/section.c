@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "lab/judge/summary.h"
+#include "lab/report/distribution.h"
+#include "lab/report/figure.h"
+#include "lab/report/gnuplot.h"
+#include "lab/report/html.h"
+#include "lab/report/parts.h"
+
+/* Of many points the table has only some. */
+enum { LINES_MOST = 24 };
+
+static void element(const char *tag, const char *text, FILE *to) {
+  (void)fprintf(to, "<%s>", tag);
+  cv_lab_html_text(text, to);
+  (void)fprintf(to, "</%.*s>\n", (int)strcspn(tag, " "), tag);
+}
+
+void cv_lab_report_badge(enum cv_lab_verdict verdict, FILE *to) {
+  static const char *const signs[] = {"&#10003;", "&#10007;", "?"};
+  (void)fprintf(to, "<span class=\"v v%d\">%s %s</span>", (int)verdict, signs[verdict], cv_lab_verdict_text(verdict));
+}
+
+static void write_claims(const struct cv_lab_entry *entry, FILE *to) {
+  if (entry->claims == 0) {
+    return;
+  }
+  (void)fputs("<ul>\n", to);
+  for (size_t i = 0; i < entry->claims; i++) {
+    (void)fputs("<li>", to);
+    cv_lab_report_badge(entry->claim[i].verdict, to);
+    (void)fputs(": ", to);
+    cv_lab_html_text(entry->claim[i].says, to);
+    (void)fputs("<div class=\"why\">", to);
+    cv_lab_html_text(entry->claim[i].reason, to);
+    (void)fputs("</div></li>\n", to);
+  }
+  (void)fputs("</ul>\n", to);
+}
+
+static void write_begin(const struct cv_lab_entry *entry, FILE *to) {
+  (void)fprintf(to, "<section id=\"%s\">\n<h2>", entry->anchor);
+  cv_lab_html_text(entry->name, to);
+  (void)fputs("</h2>\n", to);
+  element("p", entry->about, to);
+  if (entry->paper[0] != '\0') {
+    element("p class=\"soft\"", entry->paper, to);
+  }
+  write_claims(entry, to);
+}
+
+static void write_settings(const struct cv_lab_experiment *experiment, FILE *to) {
+  (void)fputs("<details><summary>The campaign and the experiment as a file</summary>\n<pre>", to);
+  cv_lab_html_text(experiment->text, to);
+  (void)fputs("</pre></details>\n", to);
+}
+
+/* ---- figures ---- */
+
+static const char *describe_bars(const struct cv_lab_experiment *experiment) {
+  switch (experiment->statistic) {
+    case CV_LAB_MEDIAN_OF_MEANS:
+      return "median of means, with Gini's mean difference of the group means above and below it";
+    case CV_LAB_ROOT_MEAN_SQUARE:
+      return "root mean squares, with one standard error to each side";
+    default:
+      return "means, with one standard error to each side";
+  }
+}
+
+/* A drawing that was made with `err`. */
+static void write_figure(const struct cv_lab_report *report, const struct cv_lab_entry *entry, enum cv_err err,
+                         struct cv_why *why, const char *ending, const char *caption, FILE *to) {
+  char prefix[128], label[600];
+  (void)snprintf(prefix, sizeof(prefix), "%s%s-", entry->anchor, ending);
+  (void)snprintf(label, sizeof(label), "%s: %s", entry->about, caption);
+  (void)fputs("<figure>\n", to);
+  if (err == CV_OK) {
+    err = cv_lab_html_svg(report->folder, cv_lab_slug(entry->name, ending).text, prefix, label, to, why);
+  }
+  if (err != CV_OK) {
+    element("p", why->text[0] == '\0' ? cv_err_text(err) : why->text, to);
+  }
+  element("figcaption", caption, to);
+  (void)fputs("</figure>\n", to);
+}
+
+static void write_figures(const struct cv_lab_report *report, const struct cv_lab_entry *entry,
+                          const struct cv_lab_dataset *dataset, const struct cv_lab_result *result, FILE *to) {
+  const struct cv_lab_experiment *experiment = dataset->experiment;
+  struct cv_why why = {0};
+  char caption[400];
+  enum cv_err err = cv_lab_figure_draw(&experiment->figure, result, report->folder, &why);
+  (void)snprintf(caption, sizeof(caption), "%s: %s.", experiment->figure.y_label, describe_bars(experiment));
+  write_figure(report, entry, err, &why, "", caption, to);
+  why.text[0] = '\0';
+  err = cv_lab_distribution_draw(dataset, report->folder, &why);
+  (void)snprintf(caption, sizeof(caption),
+                 "%s of single replicates: quartiles with the median and a mark for the value of the figure above; "
+                 "whiskers from 5 to 95 %%.",
+                 experiment->figure.y_label);
+  write_figure(report, entry, err, &why, "-distribution", caption, to);
+}
+
+/* ---- numbers ---- */
+
+static void write_number(const struct cv_lab_dataset *dataset, size_t series, size_t point, size_t metric, FILE *to) {
+  struct cv_lab_summary found;
+  if (cv_lab_found(dataset, series, point, metric, &found) != CV_OK || !isfinite(found.mean)) {
+    (void)fputs("<td></td>", to);
+  } else if (found.se > 0) {
+    (void)fprintf(to, "<td>%.4g &plusmn; %.2g</td>", found.mean, found.se);
+  } else {
+    (void)fprintf(to, "<td>%.4g</td>", found.mean);
+  }
+}
+
+static void write_metric(const struct cv_lab_dataset *dataset, size_t metric, FILE *to) {
+  const struct cv_lab_experiment *experiment = dataset->experiment;
+  size_t step = 1 + (experiment->points - 1) / LINES_MOST;
+  element("h3", experiment->metric[metric].name, to);
+  (void)fputs("<div class=\"wide\"><table>\n<thead><tr><th>", to);
+  cv_lab_html_text(experiment->figure.x_label, to);
+  (void)fputs("</th>", to);
+  for (size_t i = 0; i < experiment->series; i++) {
+    (void)fputs("<th>", to);
+    cv_lab_html_text(experiment->one[i].name, to);
+    (void)fputs("</th>", to);
+  }
+  (void)fputs("</tr></thead>\n<tbody>\n", to);
+  for (size_t point = (experiment->points - 1) % step; point < experiment->points; point += step) {
+    (void)fputs("<tr><td>", to);
+    if (isfinite(experiment->x[point])) {
+      (void)fprintf(to, "%.6g", experiment->x[point]);
+    }
+    (void)fputs("</td>", to);
+    for (size_t series = 0; series < experiment->series; series++) {
+      write_number(dataset, series, point, metric, to);
+    }
+    (void)fputs("</tr>\n", to);
+  }
+  (void)fputs("</tbody></table></div>\n", to);
+}
+
+static void write_numbers(const struct cv_lab_dataset *dataset, FILE *to) {
+  (void)fputs("<details><summary>The numbers, with their standard errors</summary>\n", to);
+  for (size_t metric = 0; metric < dataset->experiment->metrics; metric++) {
+    write_metric(dataset, metric, to);
+  }
+  (void)fputs("</details>\n", to);
+}
+
+void cv_lab_report_section(const struct cv_lab_report *report, const struct cv_lab_entry *entry,
+                           const struct cv_lab_dataset *dataset, double seconds, FILE *to) {
+  struct cv_lab_result result = {.preset = entry->name};
+  write_begin(entry, to);
+  if (cv_lab_dataset_rows(dataset, &result) == CV_OK) {
+    write_figures(report, entry, dataset, &result, to);
+  }
+  (void)fprintf(to, "<p class=\"soft\">%llu replicates of each setting, seed %llu. It took %.1f s this time.</p>\n",
+                (unsigned long long)dataset->replicates, (unsigned long long)report->seed, seconds);
+  write_numbers(dataset, to);
+  write_settings(dataset->experiment, to);
+  (void)fputs("</section>\n", to);
+  cv_lab_result_fini(&result);
+}
+
+void cv_lab_report_absence(const struct cv_lab_entry *entry, const struct cv_lab_experiment *experiment,
+                           const char *reason, FILE *to) {
+  write_begin(entry, to);
+  (void)fputs("<p><strong>Not run:</strong> ", to);
+  cv_lab_html_text(reason, to);
+  (void)fputs("</p>\n", to);
+  write_settings(experiment, to);
+  (void)fputs("</section>\n", to);
+}

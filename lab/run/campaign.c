@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grid.h"
+#include "common/campaign/accuracy.h"
+#include "common/campaign/worth.h"
+#include "lab/experiment/campaigns.h"
+#include "lab/run/measures.h"
+#include "lab/run/pool.h"
+#include "lab/run/trial.h"
+#include "prepare/prepare.h"
+#include "worker/quality/truth.h"
+
+enum metric { ACCURACY, ACCURACY_FILLED, UNDECIDED, MISPLACED, PULLS, ROUNDS, REWARD, REGRET, REGRET_SHARE, SECONDS };
+
+static const char *const metrics[] = {"accuracy", "accuracy-filled", "undecided",    "misplaced", "pulls", "rounds",
+                                      "reward",   "regret",          "regret-share", "seconds",   NULL};
+enum { METRICS = CV_COUNT(metrics) - 1 };
+
+/* Classes of a given width are what a ranking can be right or wrong about. */
+static bool has_classes(const struct cv_policy_class *policy) {
+  bool has_alpha = false;
+  for (size_t i = 0; i < policy->rule_count; i++) {
+    has_alpha = has_alpha || strcmp(policy->rules[i].key, "alpha") == 0;
+  }
+  return policy->kind == CV_POLICY_RANKING && has_alpha;
+}
+
+static bool has(const struct cv_policy_class *policy, size_t metric) {
+  switch ((enum metric)metric) {
+    case ACCURACY:
+    case ACCURACY_FILLED:
+    case MISPLACED:
+      return has_classes(policy);
+    case UNDECIDED:
+      return policy->kind == CV_POLICY_RANKING;
+    case REWARD:
+    case REGRET:
+      return policy->kind != CV_POLICY_RANKING;
+    case REGRET_SHARE:
+      return policy->kind == CV_POLICY_RECRUITMENT;
+    case PULLS:
+    case ROUNDS:
+    case SECONDS:
+      return true;
+  }
+  return false;
+}
+
+struct view {
+  const struct cv_prepared *campaign;
+  const struct cv_lab_trial *trial;
+  struct cv_worth worth;
+};
+
+static double count_undecided(const struct view *view) {
+  double undecided = 0;
+  for (uint32_t i = 0; i < view->worth.arms; i++) {
+    undecided += view->trial->standing[i].rank_class == 0;
+  }
+  return undecided;
+}
+
+static enum cv_err judge_classes(const struct view *view, double *value) {
+  uint32_t arms = view->worth.arms;
+  double alpha = cv_params_number(&view->campaign->file.spec.policy.params, "alpha");
+  uint32_t *truth = calloc(arms, sizeof(*truth));
+  if (truth == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  (void)cv_truth_classes(view->campaign->truth, arms, alpha, truth);
+  struct cv_accuracy accuracy = cv_accuracy(truth, view->trial->standing, arms, alpha);
+  value[ACCURACY] = accuracy.all;
+  value[ACCURACY_FILLED] = accuracy.of_filled;
+  value[MISPLACED] = 0;
+  for (uint32_t i = 0; i < arms; i++) {
+    uint32_t found = view->trial->standing[i].rank_class;
+    value[MISPLACED] += found != 0 && found != truth[i];
+  }
+  free(truth);
+  return CV_OK;
+}
+
+static double best_so_far(const struct view *view, const struct cv_lab_totals *at) {
+  if (view->trial->game != NULL) {
+    return cv_lab_game_best(view->trial->game, at->pulls);
+  }
+  return view->worth.cost_micro != NULL ? cv_worth_reward(&view->worth)
+                                        : (double)at->pulls * view->worth.mean[cv_worth_best(&view->worth)];
+}
+
+static void judge_pulls(const struct view *view, const struct cv_lab_totals *at, double *value) {
+  value[PULLS] = (double)at->pulls;
+  value[ROUNDS] = (double)at->rounds;
+  if (view->campaign->kind == CV_POLICY_RANKING) {
+    return;
+  }
+  value[REWARD] = at->reward;
+  value[REGRET] = best_so_far(view, at) - at->reward;
+  if (view->worth.cost_micro != NULL) {
+    value[REGRET_SHARE] = value[REGRET] * (double)CV_MICRO / (double)view->worth.budget_micro;
+  }
+}
+
+static enum cv_err judge(const struct view *view, size_t points, double seconds, double *ret_values) {
+  for (size_t i = 0; i < points; i++) {
+    double *value = ret_values + i * METRICS;
+    judge_pulls(view, view->trial->moments == 0 ? &view->trial->total : &view->trial->at[i], value);
+    if (i + 1 == points) {
+      value[SECONDS] = seconds;
+      value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
+      if (has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
+        CV_TRY(judge_classes(view, value));
+      }
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err run_prepared(const struct cv_lab_piece *piece, const struct cv_prepared *campaign, size_t points,
+                                double *ret_values, struct cv_why *why) {
+  const struct cv_lab_experiment *experiment = piece->experiment;
+  uint64_t moment[CV_LAB_POINTS_MAX];
+  struct cv_lab_totals at[CV_LAB_POINTS_MAX];
+  struct cv_lab_trial trial = {.campaign = campaign,
+                               .seed = piece->seed,
+                               .token_level = piece->token_level,
+                               .moments = experiment->axis == CV_LAB_AXIS_PULLS ? points : 0,
+                               .moment = moment,
+                               .at = at};
+  const struct cv_adversary *adversary = cv_quality_adversary(campaign->source.quality);
+  for (size_t i = 0; i < trial.moments; i++) {
+    moment[i] = (uint64_t)experiment->x[i];
+  }
+  if (adversary != NULL) {
+    CV_TRY(cv_lab_game_set(piece->game, adversary, campaign->file.spec.tokens, why));
+    trial.game = piece->game;
+  }
+  double started = cv_lab_processor_seconds();
+  enum cv_err err = cv_lab_trial_run(&trial, why);
+  double seconds = cv_lab_processor_seconds() - started;
+  const struct view view = {.campaign = campaign,
+                            .trial = &trial,
+                            .worth = {.arms = campaign->file.spec.arms,
+                                      .mean = campaign->truth,
+                                      .cost_micro = campaign->file.spec.cost_micro,
+                                      .budget_micro = campaign->file.spec.budget_micro,
+                                      .tokens = campaign->file.spec.tokens}};
+  if (err == CV_OK) {
+    err = judge(&view, points, seconds, ret_values);
+  }
+  cv_lab_trial_fini(&trial);
+  return err;
+}
+
+static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *ret_values, struct cv_why *why) {
+  struct cv_prepared campaign;
+  CV_TRY(cv_lab_prepare(piece->experiment, series, piece->setting, piece->seed, &campaign, why));
+  size_t points = piece->experiment->points / cv_lab_settings_of(piece->experiment);
+  enum cv_err err = run_prepared(piece, &campaign, points, ret_values, why);
+  cv_prepared_fini(&campaign);
+  return err;
+}
+
+/* A ranking is judged by true means, which are not calculated of an adversary (prepare.h). */
+static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign,
+                        struct cv_why *why) {
+  if (campaign->kind == CV_POLICY_RANKING && campaign->truth == NULL) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: policy %s ranks items, and an adversary has none; expected items with means", experiment->path,
+                   campaign->file.spec.policy.name);
+  }
+  return CV_OK;
+}
+
+const struct cv_lab_measure cv_lab_measure_campaign = {
+    .name = "campaign", .metrics = metrics, .has = has, .fits = fits, .run = run};

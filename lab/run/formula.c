@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lab/run/formula.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/local.h"
+#include "common/base/text.h"
+#include "common/config/value.h"
+#include "lab/experiment/campaigns.h"
+#include "lab/run/noise.h"
+#include "prepare/prepare.h"
+#include "thirdparty/policy/kl.h"
+
+static enum cv_err corrupt_fits(const struct cv_prepared *prepared, double x, struct cv_why *why) {
+  const struct cv_spec *spec = &prepared->file.spec;
+  struct cv_local law;
+  (void)x;
+  if (prepared->file.items.source != CV_SOURCE_GIVEN) {
+    return cv_fail(why, CV_ERR_INVALID, "it needs items with means of their own; expected items.list");
+  }
+  CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &law, why));
+  if (law.kind == CV_LOCAL_LAPLACE) {
+    return cv_fail(why, CV_ERR_INVALID, "it is one of bits; expected privatizer randomized-response or none");
+  }
+  return CV_OK;
+}
+
+/* What one arm adds, as a multiple of ln T. */
+static double corrupt_arm(const struct cv_feedback *feedback, double mean, double best) {
+  double found = feedback->offset + feedback->slope * mean, needed = feedback->offset + feedback->slope * best;
+  return needed < 0 || needed > 1 ? 0 : (best - mean) / cv_kl(found, needed);
+}
+
+static double corrupt_value(const struct cv_prepared *prepared, double x) {
+  const struct cv_spec *spec = &prepared->file.spec;
+  struct cv_local law;
+  double best = 0, sum = 0;
+  CV_REQUIRE(cv_local_init(&spec->privatizer, spec->arms, &law, NULL) == CV_OK);
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    best = fmax(best, prepared->truth[i]);
+  }
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    struct cv_feedback feedback = cv_local_feedback(&law, i);
+    sum += prepared->truth[i] < best ? corrupt_arm(&feedback, prepared->truth[i], best) : 0;
+  }
+  return x >= 1 ? sum * log(x) : 0;
+}
+
+static const struct cv_lab_formula table[] = {
+    {.name = "corrupt-lower-bound", .metric = "regret", .fits = corrupt_fits, .value = corrupt_value},
+    {.name = "declared-noise", .metric = "noise", .fits = cv_lab_noise_fits, .value = cv_lab_noise_declared},
+};
+
+static const struct cv_lab_formula *find(const char *name) {
+  for (size_t i = 0; i < CV_COUNT(table); i++) {
+    if (strcmp(table[i].name, name) == 0) {
+      return &table[i];
+    }
+  }
+  return NULL;
+}
+
+enum cv_err cv_lab_formula_read(const struct cv_yaml *yaml, const yaml_node_t *node, const char **ret,
+                                struct cv_why *why) {
+  const char *known[CV_COUNT(table)];
+  char list[200], expected[240];
+  if (node->type == YAML_SCALAR_NODE && find(cv_yaml_text(node)) != NULL) {
+    *ret = cv_yaml_text(node);
+    return CV_OK;
+  }
+  for (size_t i = 0; i < CV_COUNT(table); i++) {
+    known[i] = table[i].name;
+  }
+  const char *nearest =
+      node->type == YAML_SCALAR_NODE ? cv_value_nearest(cv_yaml_text(node), known, CV_COUNT(table)) : NULL;
+  cv_text_either(known, CV_COUNT(table), list, sizeof(list));
+  (void)snprintf(expected, sizeof(expected), "%s", nearest != NULL ? nearest : list);
+  return cv_yaml_expected(yaml, node, "formula", expected, why);
+}
+
+/* Any seed will do: a formula is of what is given, not of what is drawn. */
+enum { SEED = 1 };
+
+static bool has_metric(const struct cv_lab_experiment *experiment, const char *metric) {
+  for (size_t i = 0; i < experiment->metrics; i++) {
+    if (strcmp(experiment->metric[i].name, metric) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_of_settings(const struct cv_lab_experiment *experiment) {
+  return experiment->axis != CV_LAB_AXIS_PULLS;
+}
+
+static enum cv_err check_setting(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
+                                 struct cv_why *why) {
+  const struct cv_lab_formula *formula = find(experiment->one[series].formula);
+  struct cv_prepared prepared;
+  CV_TRY(cv_lab_prepare(experiment, series, setting, SEED, &prepared, why));
+  double x = is_of_settings(experiment) ? (double)prepared.file.spec.tokens : experiment->x[experiment->points - 1];
+  enum cv_err err = formula->fits(&prepared, x, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s: series \"%s\" cannot have formula %s", experiment->path, experiment->one[series].name,
+                  formula->name);
+  }
+  cv_prepared_fini(&prepared);
+  return err;
+}
+
+static enum cv_err check_fit(const struct cv_lab_experiment *experiment, size_t series, struct cv_why *why) {
+  const struct cv_lab_formula *formula = find(experiment->one[series].formula);
+  if (!has_metric(experiment, formula->metric)) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: formula %s of series \"%s\" gives %s, which is no metric of the experiment", experiment->path,
+                   formula->name, experiment->one[series].name, formula->metric);
+  }
+  for (size_t setting = 0; setting < cv_lab_settings_of(experiment); setting++) {
+    CV_TRY(check_setting(experiment, series, setting, why));
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_lab_formulas_check(const struct cv_lab_experiment *experiment, struct cv_why *why) {
+  for (size_t i = 0; i < experiment->series; i++) {
+    if (experiment->one[i].formula != NULL) {
+      CV_TRY(check_fit(experiment, i, why));
+    }
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_lab_formula_value(const struct cv_lab_experiment *experiment, size_t series, size_t point, size_t metric,
+                                 double *ret) {
+  const struct cv_lab_formula *formula = find(experiment->one[series].formula);
+  bool is_setting = is_of_settings(experiment);
+  struct cv_prepared prepared;
+  if (strcmp(formula->metric, experiment->metric[metric].name) != 0) {
+    *ret = (double)NAN;
+    return CV_OK;
+  }
+  CV_TRY(cv_lab_prepare(experiment, series, is_setting ? point : 0, SEED, &prepared, NULL));
+  *ret = formula->value(&prepared, is_setting ? (double)prepared.file.spec.tokens : experiment->x[point]);
+  cv_prepared_fini(&prepared);
+  return CV_OK;
+}

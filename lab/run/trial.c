@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lab/run/trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/mechanism/mechanism.h"
+#include "common/base/grid.h"
+#include "common/base/neighbours.h"
+#include "lab/sampler/sampler.h"
+#include "worker/privatizer/privatizer.h"
+
+struct arm {
+  struct cv_mechanism *mechanism;
+  uint64_t tokens;  /* collected */
+  uint64_t covered; /* by the last release */
+  enum { BITS, NORMAL, OTHER } tokens_are;
+  double chance;               /* BITS: of a token, which is 0 or CV_GRID, to be that */
+  struct cv_binomial law;      /* BITS: of the last sum; n = 0 before the first */
+  struct cv_quality_item item; /* NORMAL: of scores that are clipped and reach the broker as they are */
+  uint32_t shown;              /* by the present plan over the graph */
+  uint32_t zero;               /* the score of the present plan that is to be 0; CV_LAB_NOBODY: none */
+  struct cv_rng_seeded score, noise;
+  struct cv_sampler sampler; /* of many scores side by side */
+};
+
+/* What the present plan comes to if it is played as a whole. */
+struct sums {
+  uint64_t pulls, paid_micro;
+  double reward;
+};
+
+struct run {
+  struct cv_lab_trial *trial;
+  const struct cv_spec *spec;
+  struct cv_mechanism_law law;
+  struct cv_privatizer *privatizer;
+  struct cv_policy *policy;
+  struct cv_policy_step step;
+  struct cv_neighbours graph;
+  struct arm *arm;
+  struct cv_rng_seeded privacy;
+  struct cv_release release; /* the last one */
+  uint64_t plan;
+  struct sums sums;  /* of the plan */
+  size_t moment;     /* the next one */
+  uint32_t last_arm; /* against an adversary: of the round before; `arms` before the first */
+};
+
+/* ---- setting up ---- */
+
+static void init_arm(struct run *run, uint32_t index) {
+  struct arm *arm = &run->arm[index];
+  uint64_t seed = run->trial->seed;
+  const struct cv_prepared *campaign = run->trial->campaign;
+  cv_rng_seeded_init(&arm->score, seed, CV_RNG_SCORE, index, UINT64_MAX - 1);
+  cv_rng_seeded_init(&arm->noise, seed, CV_RNG_NOISE, index, run->trial->turns == NULL ? 0 : run->trial->turns->noise);
+  cv_sampler_init(&arm->sampler, seed, CV_RNG_SCORE, index, UINT64_MAX);
+  const struct cv_quality_model *model = cv_quality_law(campaign->source.quality, index, &arm->item);
+  enum cv_local_kind local = run->privatizer->law.kind;
+  arm->tokens_are = OTHER;
+  arm->zero = CV_LAB_NOBODY;
+  if (run->trial->turns != NULL) {
+    return;
+  }
+  if (model != NULL && strcmp(model->name, "bernoulli") == 0 && local != CV_LOCAL_LAPLACE) {
+    struct cv_feedback feedback = cv_local_feedback(&run->privatizer->law, index);
+    arm->tokens_are = BITS;
+    arm->chance = fmin(1, fmax(0, feedback.offset + feedback.slope * arm->item.mean));
+  } else if (model != NULL && strcmp(model->name, "clipped-normal") == 0 && local == CV_LOCAL_NONE) {
+    arm->tokens_are = NORMAL;
+  }
+}
+
+static enum cv_err init_tables(struct run *run) {
+  const struct cv_spec *spec = run->spec;
+  struct cv_lab_trial *trial = run->trial;
+  run->arm = calloc(spec->arms, sizeof(*run->arm));
+  trial->standing = calloc(spec->arms, sizeof(*trial->standing));
+  trial->pulls = calloc(spec->arms, sizeof(*trial->pulls));
+  trial->releases = calloc(spec->arms, sizeof(*trial->releases));
+  if (run->arm == NULL || trial->standing == NULL || trial->pulls == NULL || trial->releases == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    CV_TRY(cv_mechanism_new(&run->law, &run->arm[i].mechanism));
+    init_arm(run, i);
+  }
+  return cv_neighbours_init(spec, &run->graph);
+}
+
+static enum cv_err init(struct run *run, struct cv_why *why) {
+  const struct cv_spec *spec = run->spec;
+  struct cv_choice mechanism = spec->mechanism;
+  /* An arm comes to no more releases than this, as the broker counts them. */
+  uint64_t releases = spec->tokens < CV_RELEASES_END ? spec->tokens : CV_RELEASES_END - 1;
+  CV_TRY(cv_mechanism_law_init(&mechanism, spec->epsilon_micro, releases, &run->law, why));
+  CV_TRY(cv_privatizer_new(&spec->privatizer, spec->arms, &run->privatizer, why));
+  uint64_t choices = run->trial->turns == NULL ? 0 : run->trial->turns->choices;
+  CV_TRY(cv_policy_new(spec, cv_mix64(run->trial->seed ^ CV_RNG_POLICY) + choices, &run->policy));
+  if (run->trial->campaign->truth != NULL) {
+    cv_policy_tell(run->policy, run->trial->campaign->truth);
+  }
+  cv_rng_seeded_init(&run->privacy, run->trial->seed, CV_RNG_PRIVATIZER, 0, 0);
+  run->last_arm = spec->arms;
+  return init_tables(run);
+}
+
+static void fini(struct run *run) {
+  for (uint32_t i = 0; i < run->spec->arms && run->arm != NULL; i++) {
+    cv_mechanism_free(run->arm[i].mechanism);
+  }
+  free(run->arm);
+  cv_neighbours_fini(&run->graph);
+  cv_policy_step_fini(&run->step);
+  cv_policy_free(run->policy);
+  cv_privatizer_free(run->privatizer);
+}
+
+/* ---- tokens ---- */
+
+static enum cv_err draw_score(struct run *run, uint32_t index, int64_t *ret) {
+  const struct cv_quality *quality = run->trial->campaign->source.quality;
+  struct arm *arm = &run->arm[index];
+  bool is_drawn = !run->trial->token_level && cv_quality_draw(quality, index, &arm->score.rng, ret);
+  return is_drawn ? CV_OK : cv_quality_score(quality, index, arm->tokens, ret);
+}
+
+/* As a rule there are as many as the last time. */
+static uint64_t draw_ones(struct arm *arm, uint32_t count) {
+  if (arm->law.n != count || count == 0) {
+    cv_binomial_init(&arm->law, count, arm->chance);
+  }
+  return cv_binomial_draw(&arm->law, &arm->score.rng);
+}
+
+/* The sum of `count` tokens of an arm. CV_ERR_LIMIT: its data are used up. */
+static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int64_t *ret_sum) {
+  struct arm *arm = &run->arm[index];
+  int64_t sum = 0;
+  if (arm->tokens_are == BITS) {
+    uint64_t ones =
+        run->trial->token_level ? cv_sampler_bernoulli_sum(&arm->sampler, count, arm->chance) : draw_ones(arm, count);
+    sum = (int64_t)ones * CV_GRID;
+    arm->tokens += count;
+  } else if (arm->tokens_are == NORMAL) {
+    sum = cv_sampler_clipped_normal_sum(&arm->sampler, count, arm->item.mean, arm->item.spread);
+    arm->tokens += count;
+  } else {
+    for (uint32_t i = 0; i < count; i++) {
+      int64_t score;
+      CV_TRY(draw_score(run, index, &score));
+      score = i == arm->zero ? 0 : score;
+      sum += cv_privatizer_apply(run->privatizer, index, score, &run->privacy.rng);
+      arm->tokens++;
+    }
+  }
+  *ret_sum = sum;
+  return CV_OK;
+}
+
+/* The same against an adversary, whose rounds are the campaign's. */
+static int64_t play(struct run *run, uint32_t index, uint32_t count, uint64_t round, double *reward) {
+  const struct cv_lab_game *game = run->trial->game;
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int32_t gain =
+        cv_lab_game_gain(game, index, round + i, run->last_arm != index && run->last_arm < game->adversary.arms);
+    run->last_arm = index;
+    *reward += cv_grid_to(gain);
+    sum += cv_privatizer_apply(run->privatizer, index, gain, &run->privacy.rng);
+  }
+  run->arm[index].tokens += count;
+  return sum;
+}
+
+/* ---- releases ---- */
+
+static void give(struct run *run, uint32_t index, int64_t sum, uint32_t count) {
+  struct arm *arm = &run->arm[index];
+  struct cv_release *release = &run->release;
+  uint64_t n = arm->mechanism->releases + 1;
+  enum cv_cover cover = cv_mechanism_cover(&run->law, n);
+  arm->covered = cover == CV_COVER_ITEM ? count : cover == CV_COVER_BEFORE ? arm->covered : arm->tokens;
+  cv_mechanism_draw(arm->mechanism, &arm->noise.rng);
+  release->number++;
+  release->plan = run->plan;
+  release->arm = index;
+  release->tokens = arm->covered;
+  release->noisy_sum = cv_mechanism_release(arm->mechanism, sum);
+  if (cv_mechanism_has_noise(run->law.class)) {
+    cv_mechanism_noise(&run->law, n, &release->noise);
+  }
+  run->trial->releases[index] = n;
+  cv_policy_apply(run->policy, release);
+}
+
+/* ---- plans ---- */
+
+/* Of the plan's first so many wants. */
+static struct sums add_up(const struct run *run, size_t wants) {
+  const double *truth = run->trial->campaign->truth;
+  struct sums sums = {0};
+  for (size_t i = 0; i < wants; i++) {
+    struct cv_want want = run->step.want[i];
+    sums.pulls += want.tokens;
+    sums.reward += truth == NULL ? 0 : want.tokens * truth[want.arm];
+    sums.paid_micro += run->spec->cost_micro == NULL ? 0 : want.tokens * run->spec->cost_micro[want.arm];
+  }
+  return sums;
+}
+
+/* Moments up to `pulls` more, along which the reward grows evenly. */
+static void pass(struct run *run, uint64_t pulls, double reward) {
+  struct cv_lab_trial *trial = run->trial;
+  struct cv_lab_totals *total = &trial->total;
+  for (; run->moment < trial->moments && trial->moment[run->moment] <= total->pulls + pulls; run->moment++) {
+    double share = (double)(trial->moment[run->moment] - total->pulls) / (double)pulls;
+    struct cv_lab_totals at = *total;
+    at.pulls = trial->moment[run->moment];
+    at.reward += share * reward;
+    trial->at[run->moment] = at;
+  }
+  total->pulls += pulls;
+  total->reward += reward;
+}
+
+/* The next rounds, for who wants to know, and which score of theirs is to be 0. */
+static void tell(struct run *run, uint64_t rounds, bool is_released) {
+  struct cv_lab_turns *turns = run->trial->turns;
+  uint64_t before = run->trial->total.pulls;
+  uint32_t *played = turns->played + before, place = CV_LAB_NOBODY;
+  cv_lab_turns_fill(&run->step, rounds, played);
+  if (is_released && turns->round >= before && turns->round < before + rounds) {
+    const struct cv_neighbours *graph = run->spec->edges > 0 ? &run->graph : NULL;
+    place = cv_lab_turns_place(&run->step, graph, played, turns->round - before, turns->arm);
+  }
+  turns->is_shown = turns->is_shown || place != CV_LAB_NOBODY;
+  run->arm[turns->arm].zero = turns->is_zero ? place : CV_LAB_NOBODY;
+}
+
+/* How often each arm is shown by the plan over the graph. */
+static void show(struct run *run) {
+  const struct cv_neighbours *graph = &run->graph;
+  const struct cv_policy_step *step = &run->step;
+  for (uint32_t i = 0; i < run->spec->arms; i++) {
+    run->arm[i].shown = 0;
+  }
+  for (size_t i = 0; i < step->wants; i++) {
+    struct cv_want want = step->want[i];
+    run->arm[want.arm].shown += want.tokens;
+    for (uint32_t j = graph->first[want.arm]; j < graph->first[want.arm + 1]; j++) {
+      run->arm[graph->arm[j]].shown += want.tokens;
+    }
+  }
+}
+
+/* An arm's data have run out in the middle of a plan: what was collected until then counts, released or not. */
+static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
+  const double *truth = run->trial->campaign->truth;
+  struct sums sums = add_up(run, wants);
+  sums.reward += truth == NULL ? 0 : (double)tokens * truth[run->step.want[wants].arm];
+  if (sums.pulls + tokens > 0) {
+    pass(run, sums.pulls + tokens, sums.reward);
+  }
+  run->trial->total.paid_micro += sums.paid_micro;
+}
+
+/* Every arm that the plan names is given back what was shown of it. */
+static enum cv_err play_all(struct run *run) {
+  struct cv_lab_trial *trial = run->trial;
+  const struct cv_policy_step *step = &run->step;
+  const bool is_graph = run->spec->edges > 0;
+  uint64_t round = trial->total.pulls;
+  double gained = 0;
+  if (is_graph) {
+    show(run);
+  }
+  if (trial->turns != NULL) {
+    tell(run, run->sums.pulls, true);
+  }
+  for (size_t i = 0; i < step->wants; i++) {
+    struct cv_want want = step->want[i];
+    uint32_t shown = is_graph ? run->arm[want.arm].shown : want.tokens;
+    int64_t sum;
+    if (trial->game != NULL) {
+      sum = play(run, want.arm, shown, round, &gained);
+      round += shown;
+    } else {
+      uint64_t before = run->arm[want.arm].tokens;
+      enum cv_err err = collect(run, want.arm, shown, &sum);
+      if (err != CV_OK) {
+        pass_collected(run, i, run->arm[want.arm].tokens - before);
+        return err;
+      }
+    }
+    trial->pulls[want.arm] += want.tokens;
+    give(run, want.arm, sum, shown);
+  }
+  trial->total.paid_micro += run->sums.paid_micro;
+  pass(run, run->sums.pulls, trial->game == NULL ? run->sums.reward : gained);
+  trial->total.rounds++;
+  return CV_OK;
+}
+
+/* The plan does not fit into what is left: its arms in turn, as far as that goes, and nothing is released. */
+static void play_part(struct run *run, uint64_t left) {
+  struct cv_lab_trial *trial = run->trial;
+  double reward = run->sums.reward * (double)left / (double)run->sums.pulls;
+  if (trial->game != NULL) {
+    (void)play(run, run->step.want[0].arm, (uint32_t)left, trial->total.pulls, &reward);
+  }
+  if (trial->turns != NULL) {
+    tell(run, left, false);
+  }
+  pass(run, left, reward);
+}
+
+/* What an elimination has found is played for the rest of the time. */
+static void play_found(struct run *run, uint64_t left) {
+  struct cv_lab_trial *trial = run->trial;
+  for (uint32_t i = 0; i < run->spec->arms; i++) {
+    struct cv_standing standing;
+    cv_policy_standing(run->policy, i, &standing);
+    if (standing.rank_class == 1) {
+      trial->pulls[i] += left;
+      for (uint64_t n = 0; trial->turns != NULL && n < left; n++) {
+        trial->turns->played[trial->total.pulls + n] = i;
+      }
+      pass(run, left, (double)left * trial->campaign->truth[i]);
+      return;
+    }
+  }
+}
+
+static bool fits(const struct run *run, uint64_t left) {
+  const struct cv_lab_totals *total = &run->trial->total;
+  bool is_paid = run->spec->cost_micro == NULL || run->sums.paid_micro <= run->spec->budget_micro - total->paid_micro;
+  return run->sums.pulls <= left && is_paid;
+}
+
+/* The horizon of an arm that the plan names is reached, which ends a campaign. */
+static bool is_spent(const struct run *run) {
+  for (size_t i = 0; i < run->step.wants; i++) {
+    if (cv_mechanism_is_spent(run->arm[run->step.want[i].arm].mechanism)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Until the policy is done or nothing more of it fits. CV_ERR_LIMIT: an arm's data or its horizon are used up. */
+static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
+  struct cv_lab_trial *trial = run->trial;
+  for (;;) {
+    *ret_left = run->spec->tokens - trial->total.pulls;
+    if (trial->plans > 0 && trial->total.rounds == trial->plans) {
+      return CV_OK;
+    }
+    CV_TRY(cv_policy_step(run->policy, ++run->plan, &run->step));
+    run->sums = add_up(run, run->step.wants);
+    trial->complete = run->step.done;
+    if (run->step.done || !fits(run, *ret_left)) {
+      return CV_OK;
+    }
+    if (is_spent(run)) {
+      return CV_ERR_LIMIT;
+    }
+    CV_TRY(play_all(run));
+  }
+}
+
+static enum cv_err run_to_end(struct run *run) {
+  struct cv_lab_trial *trial = run->trial;
+  uint64_t left = 0;
+  enum cv_err err = run_plans(run, &left);
+  if (err != CV_OK && err != CV_ERR_LIMIT) {
+    return err;
+  }
+  bool is_timed = trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH;
+  bool has_time = is_timed && err == CV_OK; /* LIMIT ends a campaign */
+  if (has_time && left > 0 && !trial->complete) {
+    play_part(run, left);
+  } else if (has_time && left > 0 && trial->game == NULL) {
+    play_found(run, left);
+  }
+  for (uint32_t i = 0; i < run->spec->arms; i++) {
+    cv_policy_standing(run->policy, i, &trial->standing[i]);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_lab_trial_run(struct cv_lab_trial *trial, struct cv_why *why) {
+  struct run run = {.trial = trial, .spec = &trial->campaign->file.spec};
+  trial->total = (struct cv_lab_totals){0};
+  enum cv_err err = init(&run, why);
+  if (err == CV_OK) {
+    err = run_to_end(&run);
+  }
+  for (; err == CV_OK && run.moment < trial->moments; run.moment++) {
+    trial->at[run.moment] = trial->total;
+  }
+  fini(&run);
+  return err == CV_OK || why->text[0] != '\0' ? err : cv_fail(why, err, "%s", cv_err_text(err));
+}
+
+void cv_lab_trial_fini(struct cv_lab_trial *trial) {
+  free(trial->standing);
+  free(trial->pulls);
+  free(trial->releases);
+  trial->standing = NULL;
+  trial->pulls = trial->releases = NULL;
+}

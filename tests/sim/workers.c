@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An honest gateway: the workers' core and turn as in worker/main.c, and for given.db what its world keeps: in some
+ * worlds which rows of persons, too. */
+#include <stdlib.h>
+
+#include "common/daemon/turn.h"
+#include "tests/sim/net.h"
+#include "tests/sim/tally.h"
+#include "tests/sim/truth.h"
+#include "worker/core.h"
+
+enum { TIMER_FLUSH, FLUSH_MS = 20 };
+
+struct self {
+  struct cv_work work;
+  struct cv_worker *pool;
+  struct cv_stock *stock; /* NULL: its workers are no persons */
+  struct cv_rng_seeded rng;
+  struct cv_turn turn;
+  struct cv_crowd_frame frame; /* of this turn */
+  bool due, speaks;
+  uint32_t *noted; /* by worker: has come to have given so many, which is not kept; 0: nothing new */
+  uint32_t *wish;  /* by worker, as it came last */
+  struct end *end; /* NULL: not connected */
+};
+
+static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
+  const struct world *world = data;
+  *ret_score = world_score(&world->scenario, arm, at->place);
+  return CV_OK;
+}
+
+static void give(void *data, uint64_t worker, uint32_t scores) {
+  const struct party *party = data;
+  const struct self *self = party->self;
+  self->noted[worker - party->identity.first] = scores;
+}
+
+/* ---- the turn ---- */
+
+static bool is_pending(void *data) {
+  struct party *party = data;
+  const struct self *self = party->self;
+  return self->due && party_step(party);
+}
+
+static enum cv_err flush(void *data, bool *ret_store) {
+  struct party *party = data;
+  struct self *self = party->self;
+  self->due = false;
+  party_enter(party);
+  self->speaks = self->end != NULL && cv_worker_flush(self->pool, party_mono_ms(party), &self->frame);
+  party_leave(party);
+  *ret_store = true;
+  return party->exits ? CV_ERR_NOMEM : CV_OK;
+}
+
+static void keep_rows(struct party *party) {
+  struct self *self = party->self;
+  size_t rows = 0;
+  const uint32_t *row = self->stock == NULL ? NULL : cv_stock_taken(self->stock, &rows);
+  for (size_t i = 0; i < rows; i++) {
+    party->world->row_given[row[i]] = true;
+  }
+  if (self->stock != NULL) {
+    cv_stock_kept(self->stock);
+  }
+}
+
+/* All of it or nothing: it may die before or after, or the disk is full. */
+static enum cv_err commit(void *data, struct cv_why *why) {
+  struct party *party = data;
+  struct self *self = party->self;
+  uint32_t *kept = &party->world->given[party->identity.first];
+  if (!party_step(party) || party->is_full) {
+    tally_add(TALLY_NOT_KEPT, party->is_full);
+    party->is_full = false;
+    return cv_fail(why, CV_ERR_IO, "no room, or it dies");
+  }
+  for (uint32_t i = 0; i < party->world->scenario.pool_workers; i++) {
+    kept[i] = self->noted[i] > 0 ? self->noted[i] : kept[i];
+    self->noted[i] = 0;
+  }
+  keep_rows(party);
+  return party_step(party) ? CV_OK : cv_fail(why, CV_ERR_IO, "it dies");
+}
+
+static void keep_wishes(struct party *party, const struct cv_arrive *arrive) {
+  struct self *self = party->self;
+  for (size_t i = 0; i < arrive->workers; i++) {
+    self->wish[arrive->worker[i] - party->identity.first] = arrive->wish == NULL ? CV_WISH_NONE : arrive->wish[i];
+  }
+}
+
+static void say(void *data) {
+  struct party *party = data;
+  struct self *self = party->self;
+  struct world *world = party->world;
+  if (!self->speaks) {
+    return;
+  }
+  truth_gave(world->truth, &self->frame);
+  for (size_t i = 0; i < self->frame.arrives; i++) {
+    keep_wishes(party, &self->frame.arrive[i]);
+  }
+  CV_REQUIRE(cv_crowd_encode(&self->frame, &world->encoding, &world->bytes) == CV_OK);
+  net_send(self->end, world->bytes.data, world->bytes.len);
+  cv_buf_clear(&world->bytes);
+}
+
+static void on_failure(void *data, const char *what, const struct cv_why *why) {
+  struct party *party = data;
+  world_log(party->world, "%s: %s: %s", party->identity.name, what, why->text);
+  party->exits = party->exits || !party->dead;
+}
+
+static const struct cv_turn_ops turn_ops = {
+    .is_pending = is_pending, .flush = flush, .commit = commit, .say = say, .fail = on_failure};
+
+static void turn_over(struct party *party) {
+  struct self *self = party->self;
+  self->due = true;
+  cv_turn_over(&self->turn);
+}
+
+/* ---- in ---- */
+
+static void opened(struct party *party, struct end *end) {
+  struct self *self = party->self;
+  self->end = end;
+  cv_worker_join(self->pool, party_mono_ms(party));
+  turn_over(party);
+}
+
+/* 16: whoever has come for an arm gets no other. */
+static void check_wishes(struct party *party, const struct cv_crowd_frame *frame) {
+  const struct self *self = party->self;
+  for (size_t i = 0; i < frame->assigns; i++) {
+    const struct cv_assign *assign = &frame->assign[i];
+    uint32_t wish = self->wish[assign->worker - party->identity.first];
+    uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[0];
+    tally_add(TALLY_GRANTED, wish == arm);
+    if (wish != CV_WISH_NONE && wish != arm) {
+      world_fail(party->world, "16: worker %llu came for arm %u and is dealt arm %u",
+                 (unsigned long long)assign->worker, wish, arm);
+    }
+  }
+}
+
+static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
+  struct self *self = party->self;
+  struct world *world = party->world;
+  struct cv_crowd_frame frame;
+  struct cv_why why;
+  CV_REQUIRE(cv_crowd_decode(bytes, n, &world->decoding, &frame) == CV_OK);
+  check_wishes(party, &frame);
+  party_enter(party);
+  enum cv_err err = cv_worker_on_crowd(self->pool, &frame, party_mono_ms(party), &why);
+  party_leave(party);
+  if (party->exits) {
+    return;
+  }
+  if (err == CV_OK) {
+    turn_over(party);
+    return;
+  }
+  world_log(world, "%s: the broker broke the protocol: %s", party->identity.name, why.text);
+  if (!world->rolled_back) {
+    world_fail(world, "%s closes on the broker: %s", party->identity.name, why.text);
+  }
+  net_close(end);
+  cv_worker_leave(self->pool);
+  self->end = NULL;
+}
+
+static void closed(struct party *party, struct end *end) {
+  struct self *self = party->self;
+  if (self->end == end) {
+    cv_worker_leave(self->pool);
+    self->end = NULL;
+  }
+}
+
+static void timer(struct party *party, int which) {
+  turn_over(party);
+  party_after(party, FLUSH_MS, TIMER_FLUSH);
+}
+
+/* The persons among its workers, less what they have given before. */
+static void start_stock(struct party *party) {
+  struct self *self = party->self;
+  const struct world *world = party->world;
+  const struct cv_stock_config config = {.persons = &world->persons,
+                                         .first_worker = world->scenario.first_person,
+                                         .first = party->identity.first,
+                                         .last = party->identity.last,
+                                         .arms = world->scenario.arms,
+                                         .seed = world->scenario.seed + party->number};
+  CV_REQUIRE(cv_stock_new(&config, &self->stock) == CV_OK && cv_stock_persons(self->stock) > 0);
+  for (uint64_t row = 0; row < world->persons.start[world->persons.persons]; row++) {
+    CV_REQUIRE(!world->row_given[row] || cv_stock_mark(self->stock, row));
+  }
+}
+
+static bool start(struct party *party, struct cv_why *why) {
+  struct world *world = party->world;
+  struct self *self = calloc(1, sizeof(*self));
+  CV_REQUIRE(self != NULL);
+  party->self = self;
+  self->turn = (struct cv_turn){.ops = &turn_ops, .data = party};
+  self->noted = calloc(world->scenario.pool_workers, sizeof(*self->noted));
+  self->wish = calloc(world->scenario.pool_workers, sizeof(*self->wish));
+  CV_REQUIRE(self->noted != NULL && self->wish != NULL);
+  if (world->scenario.persons) {
+    start_stock(party);
+  }
+  cv_rng_seeded_init(&self->rng, world->scenario.seed, 77, 5 + party->number, party->life);
+  bool is_picky = world->scenario.picky && party->number + 1 == world->first_pool + world->scenario.pools;
+  self->work = (struct cv_work){.campaign = "sim",
+                                .arms = world->scenario.arms,
+                                .hires = world->scenario.budget_micro > 0,
+                                .score = score,
+                                .data = world};
+  const struct cv_worker_config config = {
+      .first = party->identity.first,
+      .last = party->identity.last,
+      .concurrency = world->scenario.concurrency,
+      .accept = {.requesters = is_picky ? "requester1" : "requester1, requester2",
+                 .privatizers = "none randomized-response laplace",
+                 .mechanisms = "none hybrid binary binary-honaker kary segments doubling batch per-item",
+                 .epsilon_micro = 10000000,
+                 .delta_pico = world->scenario.applied.law.delta_pico,
+                 .tokens = world->scenario.own_tokens},
+      .work = &self->work,
+      .works = 1,
+      .stock = self->stock,
+      .given = &world->given[party->identity.first],
+      .give = give,
+      .give_data = party,
+      .rng = &self->rng.rng,
+      .privatizer_seeded = true,
+      .privatizer_seed = world->scenario.seed,
+  };
+  party_after(party, FLUSH_MS, TIMER_FLUSH);
+  return cv_worker_new(&config, &self->pool, why) == CV_OK;
+}
+
+static void stop(struct party *party) {
+  struct self *self = party->self;
+  cv_worker_free(self->pool);
+  cv_stock_free(self->stock);
+  free(self->noted);
+  free(self->wish);
+  free(self);
+}
+
+const struct party_ops party_pool = {
+    .start = start, .stop = stop, .opened = opened, .frame = frame, .closed = closed, .timer = timer};

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/campaign/complete.h"
+
+#include <math.h>
+
+#include "tests/unit/config/file.h"
+
+static void load(const char *text, struct cv_campaign_file *ret) {
+  struct cv_why why = {0};
+  enum cv_err err = cv_campaign_load(write_text(text), ret, &why);
+  if (err != CV_OK) {
+    print_error("%s\n", why.text);
+  }
+  assert_int_equal(err, CV_OK);
+}
+
+static void assert_number(const struct cv_params *params, const char *key, double want) {
+  const struct cv_param *param = cv_params_find(params, key);
+  assert_non_null(param);
+  assert_false(param->is_text);
+  assert_true(param->number == want);
+}
+
+static void a_csv_campaign(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: fashion\n"
+      "items:   {source: csv, path: men.csv, item: item_id, score: propensity_score}\n"
+      "policy:  {name: ppar, alpha: 0.1, delta: 0.1, tokens_per_round: 6000, radius: sound, settled: hold}\n"
+      "privacy: {mechanism: hybrid, epsilon: 0.25, privatizer: {name: none}, tokens_per_worker: 1}\n"
+      "limits:  {tokens: 50000000, deadline: 1h, idle: 30s}\n",
+      &file);
+  assert_string_equal(file.spec.name, "fashion");
+  assert_string_equal(file.path, folder_file(&folder, "file.yaml"));
+  assert_int_equal(file.spec.arms, 0);
+  assert_int_equal(file.items.source, CV_SOURCE_CSV);
+  assert_string_equal(file.items.csv.file, folder_file(&folder, "men.csv"));
+  assert_string_equal(file.items.csv.item_column, "item_id");
+  assert_string_equal(file.items.csv.score_column, "propensity_score");
+  assert_int_equal(file.items.csv.delimiter, ',');
+  assert_false(file.items.csv.has_scale);
+  assert_false(file.items.csv.replacement);
+  assert_int_equal(file.items.line, 2);
+  assert_int_equal(file.items.csv.score_line, 2);
+  assert_int_equal(file.policy_line, 3);
+  assert_int_equal(file.privacy_line, 4);
+  assert_string_equal(file.spec.policy.name, "ppar");
+  assert_int_equal(file.spec.policy.params.count, 5);
+  assert_number(&file.spec.policy.params, "alpha", 0.1);
+  assert_number(&file.spec.policy.params, "tokens_per_round", 6000);
+  assert_string_equal(cv_params_text(&file.spec.policy.params, "radius"), "sound");
+  assert_int_equal(cv_params_find(&file.spec.policy.params, "alpha")->line, 3);
+  assert_int_equal(cv_params_find(&file.spec.policy.params, "alpha")->column, 30);
+  assert_string_equal(file.spec.mechanism.name, "hybrid");
+  assert_string_equal(file.spec.privatizer.name, "none");
+  assert_int_equal(file.spec.epsilon_micro, 250000);
+  assert_int_equal(file.spec.tokens, 50000000);
+  assert_int_equal(file.spec.deadline_ms, 3600000);
+  assert_int_equal(file.spec.idle_ms, 30000);
+  assert_int_equal(file.spec.tokens_per_worker, 1);
+  assert_false(file.spec.thirdparty_trusted);
+  cv_campaign_fini(&file);
+}
+
+static void a_privatizer_may_have_a_list_for_the_arms(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: a\n"
+      "items: {list: [{mean: 0.9, name: a}, {mean: 0.6, name: b}]}\n"
+      "policy: ppar\n"
+      "privacy: {epsilon: 1, privatizer: {name: randomized-response, p00: [0.6, 0.9], p11: [0.7, 0.8]}}\n",
+      &file);
+  static const struct {
+    const char *key;
+    double value;
+  } expected[] = {{"p00.1", 0.6}, {"p00.2", 0.9}, {"p11.1", 0.7}, {"p11.2", 0.8}};
+  assert_int_equal(file.spec.privatizer.params.count, CV_COUNT(expected));
+  for (size_t i = 0; i < CV_COUNT(expected); i++) {
+    assert_number(&file.spec.privatizer.params, expected[i].key, expected[i].value);
+  }
+  cv_campaign_fini(&file);
+}
+
+static void a_csv_campaign_in_full(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: ratings\n"
+      "items: {source: csv, path: /data/r.tsv, item: movie, score: stars, scale: [1, 5], replacement: true}\n"
+      "policy: ppar\n"
+      "privacy: {epsilon: 0.000001, privatizer: {name: randomized-response, epsilon: 1.5, rule: printed},\n"
+      "          third_party: trusted, share_names: true, tokens_per_worker: 3}\n"
+      "limits: {deadline: none, idle: none}\n",
+      &file);
+  assert_string_equal(file.items.csv.file, "/data/r.tsv");
+  assert_int_equal(file.items.csv.delimiter, '\t');
+  assert_true(file.items.csv.has_scale && file.items.csv.scale_low == 1 && file.items.csv.scale_high == 5);
+  assert_true(file.items.csv.replacement);
+  assert_int_equal(file.spec.epsilon_micro, 1);
+  assert_string_equal(file.spec.policy.name, "ppar");
+  assert_int_equal(file.spec.policy.params.count, 0);
+  assert_string_equal(file.spec.mechanism.name, "hybrid");
+  assert_string_equal(file.spec.privatizer.name, "randomized-response");
+  assert_number(&file.spec.privatizer.params, "epsilon", 1.5);
+  assert_true(file.spec.thirdparty_trusted);
+  assert_true(file.share_names);
+  assert_null(file.spec.names);
+  assert_int_equal(file.spec.tokens_per_worker, 3);
+  assert_int_equal(file.spec.tokens, 50000000);
+  assert_int_equal(file.spec.deadline_ms, 0);
+  assert_int_equal(file.spec.idle_ms, 0);
+  cv_campaign_fini(&file);
+}
+
+static void a_synthetic_campaign(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: s\n"
+      "items: {synthetic: {count: 3, mean: 0.25, variance: 2, rewards: beta, spread: 7, seed: 18446744073709551615}}\n"
+      "policy: {name: ppar}\n"
+      "privacy: {epsilon: 4000, share_names: true}\n",
+      &file);
+  assert_int_equal(file.items.source, CV_SOURCE_SYNTHETIC);
+  assert_int_equal(file.items.synthetic.count, 3);
+  assert_int_equal(file.items.synthetic.law.rewards, CV_REWARDS_BETA);
+  assert_true(file.items.synthetic.mean == 0.25 && file.items.synthetic.variance == 2 &&
+              file.items.synthetic.law.spread == 7);
+  assert_true(file.items.has_seed && file.items.seed == UINT64_MAX);
+  assert_int_equal(file.spec.arms, 3);
+  assert_string_equal(file.spec.names[0].text, "item 1");
+  assert_string_equal(file.spec.names[2].text, "item 3");
+  assert_int_equal(file.spec.epsilon_micro, UINT64_C(4000000000));
+  assert_int_equal(file.spec.idle_ms, 30000);
+  cv_campaign_fini(&file);
+}
+
+static void a_campaign_of_given_items(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: g\n"
+      "items:\n"
+      "  rewards: clipped-normal\n"
+      "  spread: 0.1\n"
+      "  list: [{name: Roma, mean: 0.7, spread: 0.2}, {name: Golden Wok, mean: 1}]\n"
+      "policy: {name: ppar}\n"
+      "privacy: {mechanism: {name: none}}\n",
+      &file);
+  assert_int_equal(file.items.source, CV_SOURCE_GIVEN);
+  assert_int_equal(file.items.given.law.rewards, CV_REWARDS_CLIPPED_NORMAL);
+  assert_int_equal(file.items.given.count, 2);
+  assert_false(file.items.has_seed);
+  assert_string_equal(file.items.given.item[0].name, "Roma");
+  assert_true(file.items.given.item[0].mean == 0.7 && file.items.given.item[0].spread == 0.2);
+  assert_string_equal(file.items.given.item[1].name, "Golden Wok");
+  assert_true(file.items.given.item[1].mean == 1 && file.items.given.item[1].spread == 0.1);
+  assert_int_equal(file.spec.arms, 2);
+  assert_null(file.spec.names); /* not shared */
+  assert_int_equal(file.spec.epsilon_micro, 0);
+  cv_campaign_fini(&file);
+}
+
+static void a_campaign_of_means_in_steps(void **state) {
+  static const double expected[] = {0.9, 0.9, 0.5, 0.25, 0};
+  struct cv_campaign_file file;
+  load(
+      "campaign: g\n"
+      "items: {ladder: {count: 5, mean: 0.9, best: 2, distance: 0.4, step: 0.25, rewards: beta, spread: 3}}\n"
+      "policy: {name: ppar}\n"
+      "privacy: {epsilon: 1}\n",
+      &file);
+  assert_int_equal(file.items.source, CV_SOURCE_GIVEN);
+  assert_int_equal(file.items.given.law.rewards, CV_REWARDS_BETA);
+  assert_int_equal(file.items.given.count, 5);
+  assert_int_equal(file.spec.arms, 5);
+  for (uint32_t i = 0; i < 5; i++) {
+    assert_true(fabs(file.items.given.item[i].mean - expected[i]) < 1e-12 && file.items.given.item[i].mean >= 0);
+    assert_true(file.items.given.item[i].spread == 3);
+  }
+  assert_string_equal(file.items.given.item[4].name, "item 5");
+  cv_campaign_fini(&file);
+}
+
+static void a_campaign_against_an_adversary(void **state) {
+  struct cv_campaign_file file;
+  load(
+      "campaign: g\n"
+      "items: {adversary: {name: switching, count: 5, best: 3, rounds: 4096, seed: 12}}\n"
+      "policy: exp3\n"
+      "privacy: {mechanism: none, third_party: trusted}\n",
+      &file);
+  assert_int_equal(file.items.source, CV_SOURCE_ADVERSARY);
+  assert_string_equal(file.items.adversary.name, "switching");
+  assert_int_equal(file.items.adversary.count, 5);
+  assert_int_equal(file.items.adversary.best, 3);
+  assert_int_equal(file.items.adversary.rounds, 4096);
+  assert_true(file.items.has_seed && file.items.seed == 12);
+  assert_int_equal(file.spec.arms, 5);
+  cv_campaign_fini(&file);
+}
+
+static void a_campaign_with_edges(void **state) {
+  static const char text[] =
+      "campaign: g\n"
+      "items: {list: [{name: a, mean: 0.7}, {name: b, mean: 1}, {name: c, mean: 0}]}\n"
+      "policy: {name: gap}\n"
+      "privacy: {epsilon: 1, mechanism: batch}\n"
+      "graph: {edges: [[3, 2], [1, 3], [1, 2]]}\n";
+  struct cv_campaign_file file;
+  struct cv_why why;
+  load(text, &file);
+  assert_int_equal(cv_campaign_graph(&file, 1, &why), CV_OK);
+  assert_int_equal(file.spec.edges, 3);
+  const struct cv_edge expected[] = {{0, 1}, {0, 2}, {1, 2}};
+  assert_memory_equal(file.spec.edge, expected, sizeof(expected));
+  assert_int_equal(cv_spec_shown_most(&file.spec), 3);
+  file.spec.arms = 2;
+  assert_int_equal(cv_campaign_graph(&file, 1, &why), CV_ERR_INVALID);
+  assert_message(&why, ":5:1: graph.edges names item 3; expected at most 2");
+  cv_campaign_fini(&file);
+}
+
+static uint32_t edges_drawn(const char *graph, uint64_t seed, uint64_t *ret_sum) {
+  char text[300];
+  struct cv_campaign_file file;
+  struct cv_why why;
+  (void)snprintf(text, sizeof(text),
+                 "campaign: g\nitems: {synthetic: {count: 100}}\npolicy: gap\nprivacy: {epsilon: 1}\n%s\n", graph);
+  load(text, &file);
+  assert_int_equal(cv_campaign_graph(&file, seed, &why), CV_OK);
+  uint32_t edges = file.spec.edges;
+  *ret_sum = 0;
+  for (uint32_t i = 0; i < edges; i++) {
+    assert_true(file.spec.edge[i].a < file.spec.edge[i].b && file.spec.edge[i].b < 100);
+    *ret_sum += (uint64_t)(i + 1) * (file.spec.edge[i].a * 100 + file.spec.edge[i].b);
+  }
+  cv_campaign_fini(&file);
+  return edges;
+}
+
+static void a_campaign_with_a_graph_to_be_drawn(void **state) {
+  uint64_t a, b, c, d;
+  assert_int_equal(edges_drawn("graph: {p: 1}", 1, &a), 4950);
+  assert_int_equal(edges_drawn("graph: {p: 0}", 1, &a), 0);
+  uint32_t edges = edges_drawn("graph: {p: 0.2, seed: 5}", 1, &a);
+  assert_in_range(edges, 990 - 120, 990 + 120); /* 4 standard deviations of 28 */
+  assert_int_equal(edges_drawn("graph: {p: 0.2, seed: 5}", 2, &b), edges);
+  assert_int_equal(a, b); /* its own seed */
+  (void)edges_drawn("graph: {p: 0.2}", 5, &c);
+  (void)edges_drawn("graph: {p: 0.2}", 6, &d);
+  assert_int_equal(a, c);
+  assert_int_not_equal(c, d);
+}
+
+static void a_graph_needs_rows_that_may_come_again(void **state) {
+  struct cv_campaign_file file;
+  struct cv_why why;
+  load(
+      "campaign: g\n"
+      "items: {source: csv, path: men.csv, item: i, score: s, replacement: false}\n"
+      "policy: gap\n"
+      "privacy: {epsilon: 1}\n"
+      "graph: {p: 0.5}\n",
+      &file);
+  file.spec.arms = 3;
+  assert_int_equal(cv_campaign_graph(&file, 1, &why), CV_ERR_INVALID);
+  assert_message(&why,
+                 ":5:1: a graph shows scores that were not asked for by themselves; expected items with replacement: "
+                 "true");
+  cv_campaign_fini(&file);
+}
+
+static void the_campaigns_that_come_along_are_good(void **state) {
+  static const char *const names[] = {"demo",       "first",        "dpf",      "dpu",
+                                      "eps-greedy", "dp-ucb-bound", "cheapest", "uniform"};
+  for (size_t i = 0; i < CV_COUNT(names); i++) {
+    char path[512];
+    struct cv_campaign_file file;
+    struct cv_why why = {0};
+    (void)snprintf(path, sizeof(path), "%s/deploy/campaigns/%s.yaml", CV_SOURCE, names[i]);
+    assert_int_equal(cv_campaign_load(path, &file, &why), CV_OK);
+    /* Costs are drawn, with a seed that somebody else chooses. */
+    assert_true(file.items.are_paid == (i > 1) && file.items.are_paid == (file.spec.budget_micro > 0));
+    assert_true(file.items.are_paid || cv_spec_check(&file.spec, &why) == CV_OK);
+    cv_campaign_fini(&file);
+  }
+}
+
+static void workers_have_an_id_a_cost_and_a_quality(void **state) {
+  struct cv_campaign_file file;
+  struct cv_why why = {0};
+  assert_int_equal(cv_campaign_load(write_text("campaign: c\nbudget: 20.5\npolicy: dpf\nprivacy: {epsilon: 1}\n"
+                                               "workers:\n- {id: 7, cost: 2.000001, quality: 0.25}\n"
+                                               "- {id: 3, cost: 4, quality: 1}\n"),
+                                    &file, &why),
+                   CV_OK);
+  assert_int_equal(file.spec.budget_micro, 20500000);
+  assert_int_equal(file.spec.arms, 2);
+  assert_true(file.items.are_paid && file.items.given.law.rewards == CV_REWARDS_BERNOULLI);
+  assert_int_equal(file.items.given.item[0].id, 7);
+  assert_int_equal(file.items.given.item[0].cost_micro, 2000001);
+  assert_true(file.items.given.item[0].mean == .25);
+  assert_string_equal(file.items.given.item[1].name, "worker 3");
+  cv_campaign_fini(&file);
+}
+
+/* A good file, one line of which each bad case replaces. */
+enum { CAMPAIGN, ITEMS, POLICY, PRIVACY, LIMITS, LINES };
+static const char *const good[LINES] = {"campaign: c", "items: {synthetic: {count: 2}}", "policy: {name: p}",
+                                        "privacy: {epsilon: 1}", "limits: {tokens: 9}"};
+
+#define EPSILON     "expected a number above 0 and at most 4000, with at most 6 decimals"
+#define ADVERSARIES "deterministic, stochastic, fully-oblivious, oblivious or switching"
+#define TWO         "expected a list of two numbers, the lower one first"
+#define HIRE        "budget: 5\nworkers: ["
+#define CSV         "items: {source: csv, path: a, item: b, score: c, "
+
+static const struct {
+  int line;
+  const char *text, *message;
+} bad[] = {
+    {CAMPAIGN, "", ":2:1: campaign is missing; expected a name of 1 to 63 bytes"},
+    {CAMPAIGN, "campaign: \"\"", ":1:11: campaign has no value; expected a name of 1 to 63 bytes"},
+    {CAMPAIGN, "campaign: [a]", ":1:11: campaign is a list; expected a name of 1 to 63 bytes"},
+    {CAMPAIGN, "campaign: \"a\\tb\"", ":1:11: campaign is \"a?b\"; expected a name of 1 to 63 bytes"},
+    {ITEMS, "", ":1:1: items is missing; expected where scores come from"},
+    {ITEMS, CSV "worker: b}", ":2:58: items.worker is the column of the items; expected one that names persons"},
+    {ITEMS, CSV "worker: c}", ":2:58: items.worker is the column of the scores; expected one that names persons"},
+    {ITEMS, CSV "worker: \"\"}", ":2:58: items.worker has no value; expected a name of 1 to 63 bytes"},
+    {ITEMS, CSV "first_worker: 5}",
+     ":2:50: items.first_worker without items.worker; expected the column of persons as items.worker"},
+    {ITEMS, CSV "worker: d, replacement: true}",
+     ":2:74: items.replacement is true; expected false with items.worker: a person gives each row once"},
+    {ITEMS, "items: csv", ":2:8: items is \"csv\"; expected a mapping of keys and values"},
+    {ITEMS, "items: {item: b}",
+     ":2:8: items has no source of scores; expected source, synthetic, list, ladder or adversary"},
+    {ITEMS, "items: {adversary: stochastic}",
+     ":2:20: items.adversary is \"stochastic\"; expected a mapping like {name: stochastic, count: 4}"},
+    {ITEMS, "items: {adversary: {count: 3}}", ":2:20: items.adversary.name is missing; expected " ADVERSARIES},
+    {ITEMS, "items: {adversary: {name: nature}}", ":2:27: items.adversary.name is \"nature\"; expected " ADVERSARIES},
+    {ITEMS, "items: {adversary: {name: switching, count: 3, best: 4}}",
+     ":2:54: items.adversary.best is 4; expected 1 to 3"},
+    {ITEMS, "items: {adversary: {name: deterministic, best: 1}}",
+     ":2:42: items.adversary.best does not apply to deterministic; expected no best"},
+    {ITEMS, "items: {adversary: {name: oblivious}, spread: 1}",
+     ":2:39: unknown key \"spread\" in items; expected adversary"},
+    {ITEMS, "items: {sourc: csv}", ":2:9: unknown key \"sourc\" in items; did you mean source?"},
+    {ITEMS, "items: {source: sql, path: a, item: b, score: c}", ":2:17: items.source is \"sql\"; expected csv"},
+    {ITEMS, "items: {source: csv, item: b, score: c}", ":2:8: items.path is missing; expected a path"},
+    {ITEMS, "items: {source: csv, path: a, item: b}", ":2:8: items.score is missing; expected a text"},
+    {ITEMS, "items: {source: csv, path: a, item: \"\", score: c}",
+     ":2:37: items.item has no value; expected a name of 1 to 63 bytes"},
+    {ITEMS, CSV "scale: [5, 1]}", ":2:57: items.scale is [5, 1]; " TWO},
+    {ITEMS, CSV "scale: [1, 1]}", ":2:57: items.scale is [1, 1]; " TWO},
+    {ITEMS, CSV "scale: [1]}", ":2:57: items.scale has fewer than 2 values; " TWO},
+    {ITEMS, CSV "scale: [1, 2, 3]}", ":2:57: items.scale has more than 2 values; " TWO},
+    {ITEMS, CSV "scale: [1, x]}", ":2:61: items.scale is \"x\"; " TWO},
+    {ITEMS, CSV "scale: 5}", ":2:57: items.scale is \"5\"; " TWO},
+    {ITEMS, CSV "delimiter: semicolon}", ":2:61: items.delimiter is \"semicolon\"; expected comma or tab"},
+    {ITEMS, CSV "rewards: beta}",
+     ":2:50: unknown key \"rewards\" in items; expected source, path, item, score, delimiter, replacement, worker, "
+     "first_worker or scale"},
+    {ITEMS, "items: {synthetic: 20}", ":2:20: items.synthetic is \"20\"; expected a mapping of keys and values"},
+    {ITEMS, "items: {synthetic: {}}",
+     ":2:20: items.synthetic.count is missing; expected a whole number from 1 to 4096"},
+    {ITEMS, "items: {synthetic: {count: 0}}",
+     ":2:28: items.synthetic.count is \"0\"; expected a whole number from 1 to 4096"},
+    {ITEMS, "items: {synthetic: {count: 4097}}",
+     ":2:28: items.synthetic.count is \"4097\"; expected a whole number from 1 to 4096"},
+    {ITEMS, "items: {synthetic: {count: 2, variance: -1}}",
+     ":2:41: items.synthetic.variance is \"-1\"; expected a number from 0 to 1000000000000"},
+    {ITEMS, "items: {synthetic: {count: 2, rewards: beta, spread: 0}}",
+     ":2:54: items.synthetic.spread is 0; expected more than 0 with rewards beta"},
+    {ITEMS, "items: {synthetic: {count: 2}, path: x}", ":2:32: unknown key \"path\" in items; expected synthetic"},
+    {ITEMS, "items: {synthetic: {count: 2, seed: 18446744073709551616}}",
+     ":2:37: items.synthetic.seed is \"18446744073709551616\"; expected a whole number of at least 0"},
+    {ITEMS, "items: {ladder: 5}",
+     ":2:17: items.ladder is \"5\"; expected a mapping like {count: 5, mean: 0.9, distance: 0.1}"},
+    {ITEMS, "items: {ladder: {count: 3, mean: 0.9}}",
+     ":2:17: items.ladder.distance is missing; expected a number from 0 to 1"},
+    {ITEMS, "items: {ladder: {count: 4, mean: 0.9, distance: 0.5, step: 0.25}}",
+     ":2:17: items.ladder gives item 4 the mean -0.1; expected none below 0"},
+    {ITEMS, "items: {ladder: {count: 1, mean: 1, distance: 0}, spread: 1}",
+     ":2:51: unknown key \"spread\" in items; expected ladder"},
+    {ITEMS, "items: {list: []}", ":2:15: items.list has 0 items; expected 1 to 4096"},
+    {ITEMS, "items: {list: x}", ":2:15: items.list is \"x\"; expected a list of items"},
+    {ITEMS, "items: {list: [x]}", ":2:16: an item is \"x\"; expected a mapping like {name: Roma, mean: 0.7}"},
+    {ITEMS, "items: {list: [{name: a}]}", ":2:16: items.list.mean is missing; expected a number from 0 to 1"},
+    {ITEMS, "items: {list: [{mean: 1}]}", ":2:16: items.list.name is missing; expected a text"},
+    {ITEMS, "items: {list: [{name: a, mean: 1.5}]}",
+     ":2:32: items.list.mean is \"1.5\"; expected a number from 0 to 1"},
+    {ITEMS, "items: {list: [{name: a, mean: 1}, {name: a, mean: 0}]}",
+     ":2:36: duplicate item \"a\"; expected distinct names"},
+    {POLICY, "", ":1:1: policy is missing; expected the name of a policy"},
+    {POLICY, "policy: {alpha: 1}", ":3:9: policy.name is missing; expected an algorithm's name"},
+    {POLICY, "policy: {name: p, alpha: [1]}",
+     ":3:26: policy.alpha is a list; expected a number or a word of at most 31 bytes"},
+    {POLICY, "policy: {name: p, alpha: }",
+     ":3:26: policy.alpha has no value; expected a number or a word of at most 31 bytes"},
+    {POLICY, "policy: {name: p, alpha: 1, alpha: 2}", ":3:29: duplicate key \"alpha\"; the first is on line 3"},
+    {POLICY, "policy: [p]", ":3:9: policy is a list; expected an algorithm's name, or a mapping with it as name"},
+    {POLICY,
+     "policy: {name: p, a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 1, m: 1, n: 1, "
+     "o: 1, p: 1, q: 1, a1: 1, a2: 1, a3: 1, a4: 1, a5: 1, a6: 1, a7: 1, a8: 1, a9: 1, b1: 1, b2: 1, b3: 1, b4: 1, "
+     "b5: 1, b6: 1, b7: 1}",
+     ":3:9: policy has more than 32 parameters"},
+    {PRIVACY, "", ":1:1: privacy is missing; expected a mapping with epsilon"},
+    {PRIVACY, "privacy: {}", ":4:10: privacy.epsilon is missing; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 0}", ":4:20: privacy.epsilon is \"0\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: -1}", ":4:20: privacy.epsilon is \"-1\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 0.0000001}", ":4:20: privacy.epsilon is \"0.0000001\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 4000.000001}", ":4:20: privacy.epsilon is \"4000.000001\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 1e-3}", ":4:20: privacy.epsilon is \"1e-3\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 1.}", ":4:20: privacy.epsilon is \"1.\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 99999999999999999999}",
+     ":4:20: privacy.epsilon is \"99999999999999999999\"; " EPSILON},
+    {PRIVACY, "privacy: {epsilon: 1, tokens_per_worker: 0}",
+     ":4:42: privacy.tokens_per_worker is \"0\"; expected a whole number from 1 to 1000000"},
+    {PRIVACY, "privacy: {epsilon: 1, third_party: friendly}",
+     ":4:36: privacy.third_party is \"friendly\"; expected untrusted or trusted"},
+    {PRIVACY, "privacy: {epsilon: 1, privatiser: none}",
+     ":4:23: unknown key \"privatiser\" in privacy; did you mean privatizer?"},
+    {LIMITS, "limits: {tokens: 0}", ":5:18: limits.tokens is \"0\"; expected a whole number from 1 to 1000000000000"},
+    {LIMITS, "limits: 5", ":5:9: limits is \"5\"; expected a mapping of keys and values"},
+    {LIMITS, "limits: {deadline: 1y}",
+     ":5:20: limits.deadline is \"1y\"; expected a time of at most 365d (like 250ms, 30s, 5m, 1h or 2d) or none"},
+    {LIMITS, "workers: {}", ":2:1: both items and workers; expected only one"},
+    {LIMITS, "helpers: {}",
+     ":5:1: unknown key \"helpers\"; expected campaign, items, workers, budget, policy, privacy, limits, graph "
+     "or experiment"},
+    {LIMITS, "budget: 5", ":5:1: budget without workers; expected workers in place of items"},
+    {ITEMS, "workers: [{id: 1, cost: 1, quality: 1}]",
+     ":1:1: budget is missing; expected what may be paid to all workers together"},
+    {ITEMS, HIRE "{id: 1, cost: 0, quality: 1}]",
+     ":3:25: workers.list.cost is \"0\"; expected a number above 0 and at most 1000000, with at most 6 decimals"},
+    {ITEMS, HIRE "{id: 1, quality: 1}]",
+     ":3:11: workers.list.cost is missing; expected what a token of the worker costs"},
+    {ITEMS, HIRE "{id: 0, cost: 1, quality: 1}]",
+     ":3:16: workers.list.id is \"0\"; expected a whole number from 1 to 140737488355328"},
+    {ITEMS, HIRE "{id: 7, cost: 1, quality: 1}, {id: 7, cost: 2, quality: 1}]",
+     ":3:41: duplicate worker 7; expected distinct ids"},
+    {ITEMS, HIRE "{id: 7, cost: 1, quality: 2}]",
+     ":3:37: workers.list.quality is \"2\"; expected a number from 0 to 1"},
+    {ITEMS, HIRE "]", ":3:10: 0 workers; expected 1 to 4096"},
+    {ITEMS, "budget: 5\nworkers: {synthetic: {count: 2, cost_low: 3, cost_high: 2}}",
+     ":3:22: workers.synthetic.cost_high is 2; expected at least cost_low, 3"},
+    {ITEMS, "budget: 5\nworkers: {source: bus, path: a}", ":3:19: workers.source is \"bus\"; expected taxi"},
+    {ITEMS, "budget: 5\nworkers: {seed: 1}",
+     ":3:10: workers has no source of workers; expected a list, synthetic or source"},
+    {ITEMS, "budget: 0.0000001\nworkers: {synthetic: {count: 2}}",
+     ":2:9: budget is \"0.0000001\"; expected a number above 0 and at most 1000000000000, with at most 6 decimals"},
+    {LIMITS, "graph: 5", ":5:8: graph is \"5\"; expected a mapping with edges, or with p and seed"},
+    {LIMITS, "graph: {}", ":5:8: graph has neither edges nor p; expected either edges, or p and seed"},
+    {LIMITS, "graph: {edges: [], p: 0.5}", ":5:8: graph has edges and p or seed; expected either edges, or p and seed"},
+    {LIMITS, "graph: {p: 1.5}", ":5:12: graph.p is \"1.5\"; expected a number from 0 to 1"},
+    {LIMITS, "graph: {edges: [[1, 1]]}", ":5:17: graph.edges joins item 1 with itself; expected two items"},
+    {LIMITS, "graph: {edges: [[1, 2], [2, 1]]}",
+     ":5:16: graph.edges joins items 1 and 2 twice; expected each pair once"},
+    {LIMITS, "graph: {edges: [[0, 1]]}",
+     ":5:18: an end of graph.edges is \"0\"; expected the place of an item, from 1"},
+};
+
+/* The good campaign with another text in place of one line. */
+static void check_refused(int other, const char *with, const char *message) {
+  char text[2000] = "";
+  for (int line = 0; line < LINES; line++) {
+    (void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s\n", line == other ? with : good[line]);
+  }
+  struct cv_campaign_file file, before;
+  memset(&file, 0x5a, sizeof(file));
+  memset(&before, 0x5a, sizeof(before));
+  struct cv_why why = {0};
+  assert_int_not_equal(cv_campaign_load(write_text(text), &file, &why), CV_OK);
+  assert_message(&why, message);
+  assert_memory_equal(&file, &before, sizeof(file));
+}
+
+static void a_bad_campaign_is_one_clear_line(void **state) {
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    check_refused((int)bad[i].line, bad[i].text, bad[i].message);
+  }
+}
+
+/* The line names every law of the table, the last behind an "or". */
+static void rewards_that_nobody_knows_are_told_all_there_are(void **state) {
+#define WORD(file, kind, word, ...) word,
+  static const char *const words[] = {CV_REWARD_LAWS(WORD)};
+  char message[512] = ":2:40: items.synthetic.rewards is \"gauss\"; expected bernoulli";
+  for (size_t i = 1; i < CV_COUNT(words); i++) {
+    size_t used = strlen(message);
+    (void)snprintf(message + used, sizeof(message) - used, "%s%s", i + 1 < CV_COUNT(words) ? ", " : " or ", words[i]);
+  }
+  check_refused(ITEMS, "items: {synthetic: {count: 2, rewards: gauss}}", message);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_csv_campaign),
+      cmocka_unit_test(a_csv_campaign_in_full),
+      cmocka_unit_test(a_privatizer_may_have_a_list_for_the_arms),
+      cmocka_unit_test(a_synthetic_campaign),
+      cmocka_unit_test(a_campaign_of_given_items),
+      cmocka_unit_test(a_campaign_of_means_in_steps),
+      cmocka_unit_test(a_campaign_against_an_adversary),
+      cmocka_unit_test(a_campaign_with_edges),
+      cmocka_unit_test(a_campaign_with_a_graph_to_be_drawn),
+      cmocka_unit_test(a_graph_needs_rows_that_may_come_again),
+      cmocka_unit_test(the_campaigns_that_come_along_are_good),
+      cmocka_unit_test(workers_have_an_id_a_cost_and_a_quality),
+      cmocka_unit_test(a_bad_campaign_is_one_clear_line),
+      cmocka_unit_test(rewards_that_nobody_knows_are_told_all_there_are),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a worker has given is there after a restart if it was kept, and never goes to another worker. */
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* cmocka needs the four above first */
+#include <cmocka.h>
+
+#include "tests/support/alloc_fault.h"
+#include "tests/support/own_folder.h"
+#include "worker/store.h"
+
+static struct cv_worker_store *opened(uint64_t first, uint64_t last) {
+  struct cv_worker_store *given = NULL;
+  struct cv_why why = {.text = ""};
+  if (cv_worker_store_open(folder.path, first, last, &given, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  return given;
+}
+
+static void keep(struct cv_worker_store *given) {
+  struct cv_why why;
+  assert_int_equal(cv_worker_store_commit(given, &why), CV_OK);
+}
+
+static void test_what_was_kept_is_there_again(void **state) {
+  struct cv_worker_store *given = opened(10, 19);
+  for (uint32_t i = 0; i < 10; i++) {
+    assert_int_equal(cv_worker_store_scores(given)[i], 0);
+  }
+  cv_worker_store_note(given, 10, 1);
+  cv_worker_store_note(given, 19, 2);
+  cv_worker_store_note(given, 10, UINT32_MAX);
+  keep(given);
+  keep(given);
+  cv_worker_store_note(given, 11, 5);
+  cv_worker_store_close(given);
+  given = opened(10, 19);
+  assert_int_equal(cv_worker_store_scores(given)[0], UINT32_MAX);
+  assert_int_equal(cv_worker_store_scores(given)[1], 0);
+  assert_int_equal(cv_worker_store_scores(given)[9], 2);
+  cv_worker_store_note(given, 19, 3);
+  keep(given);
+  cv_worker_store_close(given);
+  given = opened(19, 40); /* another range, of which one was in the first */
+  assert_int_equal(cv_worker_store_scores(given)[0], 3);
+  assert_int_equal(cv_worker_store_scores(given)[1], 0);
+  cv_worker_store_close(given);
+}
+
+static bool mark(void *data, uint64_t row) {
+  uint64_t *marked = data;
+  *marked |= UINT64_C(1) << row;
+  return row < 40;
+}
+
+static void test_rows_that_were_given_are_known_by_campaign_and_data_set(void **state) {
+  struct cv_worker_store *given = opened(10, 19);
+  struct cv_why why = {.text = ""};
+  uint64_t marked = 0;
+  assert_int_equal(cv_worker_store_rows(given, "films", UINT64_MAX - 3, mark, &marked, &why), CV_OK);
+  assert_int_equal(marked, 0);
+  assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){3, 17}, 2), CV_OK);
+  cv_worker_store_note(given, 12, 2);
+  keep(given);
+  assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){5}, 1), CV_OK); /* not kept */
+  cv_worker_store_close(given);
+  given = opened(1, 9); /* rows are of the data set, whatever the range */
+  assert_int_equal(cv_worker_store_rows(given, "books", 4, mark, &marked, &why), CV_OK);
+  assert_int_equal(marked, 0);
+  assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){50}, 1), CV_OK);
+  keep(given);
+  assert_int_equal(cv_worker_store_rows(given, "books", 4, mark, &marked, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "a stored row is not in the data of campaign \"books\""));
+  marked = 0;
+  assert_int_equal(cv_worker_store_rows(given, "films", 4, mark, &marked, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "the stored rows of campaign \"films\" belong to another data set; expected the"));
+  assert_int_equal(cv_worker_store_rows(given, "films", UINT64_MAX - 3, mark, &marked, &why), CV_OK);
+  assert_true(marked == (UINT64_C(1) << 3 | UINT64_C(1) << 17));
+  cv_worker_store_close(given);
+}
+
+static void test_one_process_at_a_time_has_the_file(void **state) {
+  struct cv_worker_store *given = opened(1, 2), *other = NULL;
+  struct cv_why why;
+  cv_worker_store_note(given, 1, 1);
+  keep(given);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    _exit(cv_worker_store_open(folder.path, 1, 2, &other, &why) == CV_ERR_STATE ? 0 : 1);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  cv_worker_store_close(given);
+}
+
+/* A count that a disk or a slip made smaller, or a row that it dropped, would give away what was given. */
+static void test_what_was_changed_is_refused(void **state) {
+  static const char *const edits[] = {"UPDATE given SET scores = scores - 1 WHERE worker = 2",
+                                      "DELETE FROM given WHERE worker = 2",
+                                      "UPDATE given SET worker = 3 WHERE worker = 2",
+                                      "DELETE FROM used_row WHERE row = 17", "UPDATE data_set SET print = 8"};
+  static const char *const tables[] = {"given", "given", "given", "used_row", "data_set"};
+  for (size_t i = 0; i < CV_COUNT(edits); i++) {
+    struct cv_worker_store *given = opened(1, 2);
+    struct cv_why why = {.text = ""};
+    char table[40];
+    uint64_t marked = 0;
+    sqlite3 *db;
+    assert_int_equal(cv_worker_store_rows(given, "films", 7, mark, &marked, &why), CV_OK);
+    assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){3, 17}, 2), CV_OK);
+    cv_worker_store_note(given, 1, 4);
+    cv_worker_store_note(given, 2, 7);
+    keep(given);
+    cv_worker_store_close(given);
+    assert_int_equal(sqlite3_open(folder_file(&folder, "given.db"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, edits[i], NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(cv_worker_store_open(folder.path, 1, 2, &given, &why), CV_ERR_DAMAGED);
+    (void)snprintf(table, sizeof(table), "given.db: table %s: ", tables[i]);
+    assert_non_null(strstr(why.text, table));
+    assert_int_equal(unlink(folder_file(&folder, "given.db")), 0);
+  }
+}
+
+/* A count that is no count must not become a small one. */
+static void test_a_count_out_of_range_is_refused(void **state) {
+  static const char *const counts[] = {"0", "-1", "4294967296", "'many'"};
+  for (size_t i = 0; i < CV_COUNT(counts); i++) {
+    struct cv_worker_store *given = opened(1, 2);
+    struct cv_why why = {.text = ""};
+    char sql[200];
+    sqlite3 *db;
+    cv_worker_store_close(given);
+    (void)snprintf(sql, sizeof(sql), "PRAGMA ignore_check_constraints = 1; INSERT INTO given VALUES (1, %s)",
+                   counts[i]);
+    assert_int_equal(sqlite3_open(folder_file(&folder, "given.db"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    given = NULL;
+    assert_int_equal(cv_worker_store_open(folder.path, 1, 2, &given, &why), CV_ERR_DAMAGED);
+    assert_non_null(strstr(why.text, "given.db"));
+    assert_null(given);
+    assert_int_equal(unlink(folder_file(&folder, "given.db")), 0);
+  }
+}
+
+static void test_without_memory_nothing_is_kept_by_halves(void **state) {
+  struct cv_why why;
+  cv_worker_store_close(opened(1, 3));
+  ALLOC_FAULT_EACH(fault, .rest = false) {
+    int64_t before = alloc_fault_live();
+    struct cv_worker_store *given = NULL;
+    alloc_fault_arm();
+    enum cv_err err = cv_worker_store_open(folder.path, 1, 3, &given, &why);
+    if (err == CV_OK) {
+      cv_worker_store_note(given, 2, (uint32_t)fault.nth);
+      cv_worker_store_note(given, 3, 7);
+      err = cv_worker_store_commit(given, &why);
+    }
+    alloc_fault_pause();
+    assert_true(err == CV_OK || (err == CV_ERR_NOMEM && alloc_fault_hit()));
+    cv_worker_store_close(given);
+    given = opened(1, 3);
+    if (err == CV_OK) {
+      assert_int_equal(cv_worker_store_scores(given)[1], fault.nth);
+      assert_int_equal(cv_worker_store_scores(given)[2], 7);
+    }
+    assert_true(cv_worker_store_scores(given)[2] == 7 || cv_worker_store_scores(given)[1] == 0);
+    cv_worker_store_close(given);
+    assert_int_equal(alloc_fault_live(), before);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_what_was_kept_is_there_again, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_rows_that_were_given_are_known_by_campaign_and_data_set, make_folder,
+                                      remove_folder),
+      cmocka_unit_test_setup_teardown(test_one_process_at_a_time_has_the_file, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_what_was_changed_is_refused, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_count_out_of_range_is_refused, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_without_memory_nothing_is_kept_by_halves, make_folder, remove_folder),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

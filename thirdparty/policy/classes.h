@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of all policies. A new policy is a file in this folder and a row ROW(file, class) for cv_policy_<class>. The
+ * table, the declarations and the build's list of sources derive from this list.
+ */
+#ifndef CV_THIRDPARTY_CLASSES_H
+#define CV_THIRDPARTY_CLASSES_H
+
+#include "thirdparty/policy/policy.h"
+
+#define CV_POLICIES(ROW)          \
+  ROW(ppar, ppar)                 \
+  ROW(dpf, dpf)                   \
+  ROW(dpu, dpu)                   \
+  ROW(eps_greedy, eps_greedy)     \
+  ROW(dp_ucb_bound, dp_ucb_bound) \
+  ROW(baselines, cheapest)        \
+  ROW(baselines, uniform)         \
+  ROW(baselines, opt)             \
+  ROW(gap, gap)                   \
+  ROW(gap, gapu)                  \
+  ROW(aae, aae)                   \
+  ROW(dp_se, dp_se)               \
+  ROW(alpha_sample, alpha_sample) \
+  ROW(klucb_cf, klucb_cf)         \
+  ROW(ucb_cf, ucb_cf)             \
+  ROW(ts_cf, ts_cf)               \
+  ROW(kl_local, kl_local)         \
+  ROW(exp3_plain, exp3)           \
+  ROW(dp_exp3_lap, dp_exp3_lap)   \
+  ROW(exp3_tau, exp3_tau)
+
+/* cv_policy_ppar, ... */
+#define CV_POLICY_DECLARED(file, class) extern const struct cv_policy_class cv_policy_##class;
+CV_POLICIES(CV_POLICY_DECLARED)
+#undef CV_POLICY_DECLARED
+
+#endif

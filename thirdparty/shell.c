@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/shell.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/admin/admin.h"
+#include "common/crypto/crypto.h"
+#include "common/daemon/daemon.h"
+#include "thirdparty/core.h"
+#include "thirdparty/store.h"
+
+enum {
+  TICK_MS = 1000,
+  CROWD_RELEASES = 9,       /* a batch with fewer releases is stored at once: a plan may wait for it */
+  BACKLOG_RELEASES = 16384, /* back-pressure: with more gathered releases the shell stops reading from brokers */
+};
+
+struct shell {
+  const struct cv_thirdparty_settings *settings;
+  struct cv_daemon *daemon;
+  struct cv_thirdparty *core;
+  struct cv_thirdparty_store *store;
+  struct cv_thirdparty_batch batch; /* the batch being stored */
+  uint64_t commits;
+};
+
+/* ---- connections ---- */
+
+static enum cv_err join(void *party, const struct cv_identity *identity, struct cv_lane *lane, void **ret_conn,
+                        struct cv_why *why) {
+  const struct shell *shell = party;
+  struct cv_thirdparty_conn *conn = NULL;
+  enum cv_err err = cv_thirdparty_join(shell->core, identity->name, lane, &conn);
+  *ret_conn = conn;
+  return err;
+}
+
+static void leave(void *party, void *conn) {
+  const struct shell *shell = party;
+  cv_thirdparty_leave(shell->core, conn);
+}
+
+static enum cv_err feed_rank(void *party, void *conn, const void *frame, uint64_t now_ms, uint64_t wall_ms,
+                             struct cv_why *why) {
+  const struct shell *shell = party;
+  return cv_thirdparty_on_rank(shell->core, conn, frame);
+}
+
+static bool next_out(void *party, struct cv_lane_out *ret) {
+  const struct shell *shell = party;
+  struct cv_thirdparty_out out;
+  if (!cv_thirdparty_next_out(shell->core, &out)) {
+    return false;
+  }
+  *ret = (struct cv_lane_out){.lane = out.data, .frame = out.frame, .close = out.close};
+  return true;
+}
+
+static bool is_sated(const void *party, const void *conn) {
+  const struct shell *shell = party;
+  return cv_thirdparty_gathered(shell->core) > BACKLOG_RELEASES;
+}
+
+static const struct cv_lane_kind kinds[] = {
+    {.roles = 1U << CV_ROLE_BROKER, .wire = &CV_RANK_WIRE, .feed = feed_rank},
+};
+
+/* ---- the turn ---- */
+
+static bool is_pending(void *party) {
+  const struct shell *shell = party;
+  return cv_thirdparty_is_pending(shell->core);
+}
+
+static size_t gathered(void *party) {
+  const struct shell *shell = party;
+  return cv_thirdparty_gathered(shell->core);
+}
+
+static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *ret_store) {
+  struct shell *shell = party;
+  CV_TRY(cv_thirdparty_flush(shell->core, &shell->batch));
+  *ret_store = shell->batch.first != NULL;
+  return CV_OK;
+}
+
+static enum cv_err commit(void *party, struct cv_why *why) {
+  struct shell *shell = party;
+  return cv_thirdparty_store_commit(shell->store, &shell->batch, why);
+}
+
+static void stored(void *party) {
+  struct shell *shell = party;
+  shell->commits += shell->batch.first != NULL;
+  cv_thirdparty_batch_fini(&shell->batch);
+  cv_thirdparty_stored(shell->core);
+}
+
+/* ---- admin endpoint ---- */
+
+static enum cv_err health(void *party, struct cv_why *why) {
+  return CV_OK;
+}
+
+static void metrics(void *party, const struct cv_refusals *network, struct cv_buf *out) {
+  const struct shell *shell = party;
+  struct cv_thirdparty_figures counts;
+  cv_thirdparty_figures(shell->core, &counts);
+  cv_admin_metric(out, "crowdveil_thirdparty_brokers", "Connected brokers.", "gauge", (double)counts.brokers_connected);
+  cv_admin_metric(out, "crowdveil_thirdparty_campaigns_open", "Campaigns that are not closed.", "gauge",
+                  (double)counts.campaigns_open);
+  cv_admin_metric(out, "crowdveil_thirdparty_campaigns_closed", "Campaigns whose result the broker received.", "gauge",
+                  (double)counts.campaigns_closed);
+  cv_admin_metric(out, "crowdveil_thirdparty_releases_total", "Releases applied since the start.", "counter",
+                  (double)counts.releases);
+  cv_admin_metric(out, "crowdveil_thirdparty_decisions_total", "Decisions made since the start.", "counter",
+                  (double)counts.decisions);
+  cv_admin_metric(out, "crowdveil_thirdparty_commits_total", "Transactions since the start.", "counter",
+                  (double)shell->commits);
+  cv_refusals_sum(&counts.refusals, network);
+  cv_admin_refusals(out, &counts.refusals);
+}
+
+/* ---- start and end ---- */
+
+static enum cv_err restore(void *data, const struct cv_stored_campaign *stored, struct cv_why *why) {
+  const struct shell *shell = data;
+  return cv_thirdparty_restore(shell->core, stored, why);
+}
+
+static enum cv_err open_core(struct shell *shell) {
+  const struct cv_thirdparty_config config = {
+      .digest = cv_sha256,
+      .rng = cv_daemon_rng(shell->daemon),
+      .program = "crowdveil-thirdparty",
+      .note = cv_daemon_note,
+      .data = shell->daemon,
+      .limits = {.campaigns = (uint32_t)shell->settings->campaigns,
+                 .arms = (uint32_t)shell->settings->arms,
+                 .queued_wants = CV_THIRDPARTY_DEFAULTS.queued_wants},
+  };
+  return cv_thirdparty_new(&config, &shell->core);
+}
+
+static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why *why) {
+  struct shell *shell = party;
+  char *path = NULL;
+  shell->daemon = daemon;
+  if (open_core(shell) != CV_OK || asprintf(&path, "%s/thirdparty.db", shell->settings->state) < 0) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  enum cv_err err = cv_thirdparty_store_open(path, NULL, &shell->store, why);
+  if (err == CV_OK) {
+    err = cv_thirdparty_store_load(shell->store, restore, shell, why);
+    if (err != CV_OK) {
+      cv_why_prefix(why, "%s", path);
+    }
+  }
+  free(path);
+  return err;
+}
+
+static void close_all(void *party) {
+  struct shell *shell = party;
+  cv_thirdparty_free(shell->core);
+  cv_thirdparty_store_close(shell->store);
+  cv_thirdparty_batch_fini(&shell->batch);
+}
+
+static const struct cv_daemon_ops ops = {
+    .open = open_all,
+    .close = close_all,
+    .lane = {.kind = kinds,
+             .kinds = CV_COUNT(kinds),
+             .join = join,
+             .leave = leave,
+             .next_out = next_out,
+             .is_sated = is_sated},
+    .is_pending = is_pending,
+    .gathered = gathered,
+    .flush = flush,
+    .commit = commit,
+    .stored = stored,
+    .health = health,
+    .metrics = metrics,
+};
+
+int cv_thirdparty_run(const struct cv_thirdparty_settings *settings) {
+  struct shell shell = {.settings = settings};
+  const struct cv_daemon_config config = {
+      .program = "crowdveil-thirdparty",
+      .ops = &ops,
+      .party = &shell,
+      .channel = &settings->channel,
+      .sandbox = &settings->sandbox,
+      .state = settings->state,
+      .admin = settings->admin,
+      .roles = 1U << CV_ROLE_THIRDPARTY,
+      .listen = settings->listen,
+      .from = {.roles = 1U << CV_ROLE_BROKER, .names = settings->brokers},
+      .limits = CV_NET_DEFAULTS,
+      .tick_ms = TICK_MS,
+      .crowd = CROWD_RELEASES,
+      .has_thread = true,
+      .not_lost = "nothing that was acknowledged is lost",
+  };
+  return cv_daemon_run(&config);
+}

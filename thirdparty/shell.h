@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The third-party's shell: connects the core and the store to a daemon (common/daemon). It accepts connections of
+ * brokers and makes none.
+ */
+#ifndef CV_THIRDPARTY_SHELL_H
+#define CV_THIRDPARTY_SHELL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/channel.h"
+#include "common/sandbox/sandbox.h"
+
+struct cv_thirdparty_settings {
+  char *listen, *brokers, *state, *admin;
+  struct cv_channel_settings channel;
+  uint64_t campaigns, arms;
+  struct cv_sandbox_settings sandbox;
+  bool probe, examine; /* probe the admin endpoint, or examine the state, instead of running */
+};
+
+/* Runs the daemon until SIGTERM or SIGINT has drained it, or storing fails. Returns the exit status. */
+CV_MUST_USE int cv_thirdparty_run(const struct cv_thirdparty_settings *settings);
+
+#endif

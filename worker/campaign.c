@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/campaign.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void campaign_fini(struct cv_worker_campaign *campaign) {
+  cv_privatizer_free(campaign->privatizer);
+  free(campaign->given);
+}
+
+void cv_worker_campaigns_fini(struct cv_worker_campaigns *campaigns) {
+  for (uint32_t i = 0; i < campaigns->count; i++) {
+    campaign_fini(&campaigns->entry[i]);
+  }
+  campaigns->count = 0;
+}
+
+struct cv_worker_campaign *cv_worker_campaigns_find(struct cv_worker_campaigns *campaigns, uint64_t id) {
+  for (uint32_t i = 0; i < campaigns->count; i++) {
+    if (campaigns->entry[i].terms.id == id) {
+      return &campaigns->entry[i];
+    }
+  }
+  return NULL;
+}
+
+/* Returns an unused entry, or the entry of a campaign that is no longer live; NULL if all entries are live. */
+static struct cv_worker_campaign *free_place(struct cv_worker_campaigns *campaigns) {
+  if (campaigns->count < CV_WORKER_CAMPAIGNS_MAX) {
+    campaigns->entry[campaigns->count] = (struct cv_worker_campaign){0};
+    return &campaigns->entry[campaigns->count++];
+  }
+  for (uint32_t i = 0; i < campaigns->count; i++) {
+    if (!cv_worker_campaign_is_live(&campaigns->entry[i])) {
+      return &campaigns->entry[i];
+    }
+  }
+  return NULL;
+}
+
+struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *campaigns, const struct cv_terms *terms,
+                                                    const struct cv_work *work) {
+  struct cv_worker_campaign *known = cv_worker_campaigns_find(campaigns, terms->id);
+  struct cv_worker_campaign *campaign = known != NULL ? known : free_place(campaigns);
+  uint32_t *given = NULL;
+  if (campaign == NULL) {
+    return NULL;
+  }
+  /* Keep the counts: new terms for the same id must not reset the tokens already given. */
+  if (known != NULL) {
+    given = known->given;
+    known->given = NULL;
+  }
+  campaign_fini(campaign);
+  campaign->terms = *terms;
+  campaign->work = work;
+  campaign->privatizer = NULL;
+  campaign->given = given;
+  campaign->done = false;
+  campaign->told = true; /* `declined` is not cleared: an unsent Decline may still point to it */
+  return campaign;
+}
+
+void cv_worker_campaigns_untell(struct cv_worker_campaigns *campaigns) {
+  for (uint32_t i = 0; i < campaigns->count; i++) {
+    campaigns->entry[i].told = false;
+  }
+}
+
+bool cv_worker_campaign_is_live(const struct cv_worker_campaign *campaign) {
+  return !campaign->done && campaign->privatizer != NULL;
+}
+
+bool cv_worker_campaigns_any_live(const struct cv_worker_campaigns *campaigns) {
+  bool any = false;
+  for (uint32_t i = 0; i < campaigns->count; i++) {
+    any = any || cv_worker_campaign_is_live(&campaigns->entry[i]);
+  }
+  return any;
+}
+
+void cv_worker_campaign_decline(struct cv_worker_campaign *campaign, const char *reason) {
+  (void)snprintf(campaign->declined, sizeof(campaign->declined), "%.*s", CV_WHY_BYTES - 1, reason);
+  cv_privatizer_free(campaign->privatizer);
+  campaign->privatizer = NULL;
+}

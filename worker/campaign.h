@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The campaigns of one worker pool: the terms that the broker sent, and the tokens that each worker has given. */
+#ifndef CV_WORKER_CAMPAIGN_H
+#define CV_WORKER_CAMPAIGN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/codec/crowd.h"
+#include "worker/privatizer/privatizer.h"
+
+struct cv_work;
+
+enum { CV_WORKER_CAMPAIGNS_MAX = 64 };
+
+struct cv_worker_campaign {
+  struct cv_terms terms;
+  const struct cv_work *work;       /* source of its scores, unless declined; borrowed */
+  struct cv_privatizer *privatizer; /* owned; NULL: declined */
+  uint32_t *given;                  /* per worker: tokens, or CV_GIVEN_NEVER; owned; NULL: declined from the start */
+  bool done;                        /* the broker sent Done: it takes no more tokens */
+  bool told;                        /* the broker sent its terms on this connection */
+  char declined[CV_WHY_BYTES];      /* why the pool declined it */
+};
+
+/* Replaces a count of tokens: the worker gives no more tokens. */
+#define CV_GIVEN_NEVER UINT32_MAX
+
+struct cv_worker_campaigns {
+  struct cv_worker_campaign entry[CV_WORKER_CAMPAIGNS_MAX];
+  uint32_t count;
+};
+
+void cv_worker_campaigns_fini(struct cv_worker_campaigns *campaigns);
+/* NULL if the broker has not sent the campaign's terms. */
+struct cv_worker_campaign *cv_worker_campaigns_find(struct cv_worker_campaigns *campaigns, uint64_t id);
+/*
+ * Adds a campaign, or replaces its terms. `work` is the source of its scores, NULL if there is none. The entry has no
+ * privatizer yet. The counts of given tokens survive new terms. Returns NULL if CV_WORKER_CAMPAIGNS_MAX campaigns are
+ * live.
+ */
+struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *campaigns, const struct cv_terms *terms,
+                                                    const struct cv_work *work);
+/* Call when the connection closes: clears `told`, since the broker may not send a finished campaign again. */
+void cv_worker_campaigns_untell(struct cv_worker_campaigns *campaigns);
+
+/* True if the pool may send tokens for this campaign: not done and not declined. */
+bool cv_worker_campaign_is_live(const struct cv_worker_campaign *campaign);
+bool cv_worker_campaigns_any_live(const struct cv_worker_campaigns *campaigns);
+/* Stops all tokens for this campaign and stores the reason; the counts of given tokens stay. */
+void cv_worker_campaign_decline(struct cv_worker_campaign *campaign, const char *reason);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/shell.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/admin/admin.h"
+#include "common/base/clock.h"
+#include "common/base/grid.h"
+#include "common/daemon/daemon.h"
+#include "worker/core.h"
+#include "worker/store.h"
+
+enum { TICK_MS = 20 };
+
+struct shell {
+  const struct cv_worker_settings *settings;
+  struct cv_daemon *daemon;
+  struct cv_works works;
+  struct cv_worker_store *store; /* NULL: no state folder */
+  struct cv_stock *stock;        /* NULL: the data have no worker column */
+  struct cv_worker *core;
+  struct cv_lane *broker;      /* NULL while the broker is not connected */
+  struct cv_crowd_frame frame; /* of this turn */
+  bool speaks;                 /* `frame` is not sent yet */
+  bool announced;              /* the first connection was reported on stdout */
+};
+
+/* ---- connections ---- */
+
+static enum cv_err join(void *party, const struct cv_identity *identity, struct cv_lane *lane, void **ret_conn,
+                        struct cv_why *why) {
+  struct shell *shell = party;
+  shell->broker = lane;
+  *ret_conn = shell->core;
+  cv_worker_join(shell->core, cv_clock_mono_ms());
+  if (!shell->announced) {
+    const struct cv_identity *own = cv_daemon_identity(shell->daemon);
+    shell->announced = true;
+    (void)printf("crowdveil-worker connected as %s/%s\n", cv_role_text(own->role), own->name);
+    (void)fflush(stdout);
+  }
+  return CV_OK;
+}
+
+static void leave(void *party, void *conn) {
+  struct shell *shell = party;
+  shell->broker = NULL;
+  shell->speaks = false;
+  cv_worker_leave(shell->core);
+}
+
+static enum cv_err feed_crowd(void *party, void *conn, const void *frame, uint64_t now_ms, uint64_t wall_ms,
+                              struct cv_why *why) {
+  const struct shell *shell = party;
+  return cv_worker_on_crowd(shell->core, frame, now_ms, why);
+}
+
+static bool next_out(void *party, struct cv_lane_out *ret) {
+  struct shell *shell = party;
+  *ret = (struct cv_lane_out){.lane = shell->broker, .frame = &shell->frame};
+  bool speaks = shell->speaks;
+  shell->speaks = false;
+  return speaks;
+}
+
+static const struct cv_lane_kind kinds[] = {
+    {.roles = 1U << CV_ROLE_BROKER, .wire = &CV_CROWD_WIRE, .feed = feed_crowd},
+};
+
+/* ---- the turn ---- */
+
+static bool is_pending(void *party) {
+  const struct shell *shell = party;
+  return cv_worker_is_pending(shell->core);
+}
+
+/* Adds the rows in this turn's frame to the next commit. */
+static enum cv_err note_rows(struct shell *shell) {
+  size_t rows = 0;
+  const uint32_t *row = shell->stock == NULL ? NULL : cv_stock_taken(shell->stock, &rows);
+  if (rows > 0) {
+    CV_TRY(cv_worker_store_note_rows(shell->store, row, rows));
+    cv_stock_kept(shell->stock);
+  }
+  return CV_OK;
+}
+
+/* Makes this turn's frame. Its counts and rows are noted in the store by now but not on disk: *ret_store makes the
+ * daemon commit before it sends the frame. */
+static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *ret_store) {
+  struct shell *shell = party;
+  shell->speaks = cv_worker_flush(shell->core, now_ms, &shell->frame);
+  *ret_store = shell->store != NULL;
+  return cv_worker_has_failed(shell->core) ? CV_ERR_NOMEM : note_rows(shell);
+}
+
+static enum cv_err commit(void *party, struct cv_why *why) {
+  struct shell *shell = party;
+  return cv_worker_store_commit(shell->store, why);
+}
+
+static void stored(void *party) {
+}
+
+static void tick(void *party, uint64_t now_ms, uint64_t wall_ms) {
+  const struct shell *shell = party;
+  cv_worker_tick(shell->core);
+}
+
+static bool is_done(const void *party) {
+  const struct shell *shell = party;
+  return shell->settings->exit_when_done && cv_worker_is_done(shell->core);
+}
+
+/* ---- admin endpoint: counts only, never a score or its worker ---- */
+
+static enum cv_err health(void *party, struct cv_why *why) {
+  const struct shell *shell = party;
+  return shell->broker != NULL ? CV_OK : cv_fail(why, CV_ERR_STATE, "the broker is not connected");
+}
+
+static void metrics(void *party, const struct cv_refusals *network, struct cv_buf *out) {
+  const struct shell *shell = party;
+  const struct cv_identity *own = cv_daemon_identity(shell->daemon);
+  struct cv_worker_figures figures;
+  cv_worker_figures(shell->core, &figures);
+  cv_admin_metric(out, "crowdveil_worker_connected", "1 while the broker is connected.", "gauge",
+                  shell->broker != NULL);
+  cv_admin_metric(out, "crowdveil_worker_ids", "Workers in the certificate's range.", "gauge",
+                  (double)(own->last - own->first) + 1);
+  cv_admin_metric(out, "crowdveil_worker_tokens_accepted_total", "Tokens that the broker accepted.", "counter",
+                  (double)figures.accepted);
+  cv_admin_metric(out, "crowdveil_worker_tokens_duplicates_total", "Tokens sent again that the broker had already.",
+                  "counter", (double)figures.duplicates);
+  cv_admin_metric(out, "crowdveil_worker_tokens_expired_total", "Tokens that reached the broker too late.", "counter",
+                  (double)figures.expired);
+  cv_admin_metric(out, "crowdveil_worker_tokens_refused_total", "Tokens that the broker refused.", "counter",
+                  (double)figures.refused);
+}
+
+/* ---- start and end ---- */
+
+/* Log lines of the core all concern the broker, so they share its log rate limit. */
+static void note(void *data, const char *text) {
+  const struct shell *shell = data;
+  cv_daemon_note(shell->daemon, "broker", text);
+}
+
+static void give(void *data, uint64_t worker, uint32_t scores) {
+  const struct shell *shell = data;
+  cv_worker_store_note(shell->store, worker, scores);
+}
+
+/* The default is one token with a local privatizer: each further token reveals more about the same score, and a broker
+ * could ask without end. */
+static uint64_t limit_of(const struct cv_worker_settings *settings) {
+  if (settings->accept_tokens != CV_ACCEPT_TOKENS_UNSET) {
+    return settings->accept_tokens;
+  }
+  return cv_accept_is_local(settings->accept_privatizers) ? 1 : 0;
+}
+
+static enum cv_err open_store(struct shell *shell, struct cv_why *why) {
+  const struct cv_worker_settings *settings = shell->settings;
+  const struct cv_identity *own = cv_daemon_identity(shell->daemon);
+  if (settings->state != NULL) {
+    return cv_worker_store_open(settings->state, own->first, own->last, &shell->store, why);
+  }
+  if (limit_of(settings) == 0) {
+    return CV_OK;
+  }
+  if (settings->accept_tokens == CV_ACCEPT_TOKENS_UNSET) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "state is missing, and accept.tokens defaults to 1 because accept.privatizers is not none; "
+                   "expected a state folder for the counts of tokens, or accept.tokens: 0 for no limit");
+  }
+  /* Without a state folder every restart would reset the counts. */
+  return cv_fail(why, CV_ERR_INVALID,
+                 "state is missing, and accept.tokens is set; expected a state folder for the counts of tokens");
+}
+
+static bool mark_row(void *data, uint64_t row) {
+  return cv_stock_mark(data, row);
+}
+
+/* Makes the stock: the persons of the data file in the certificate's range, without the rows given in earlier runs. */
+static enum cv_err open_stock(struct shell *shell, struct cv_why *why) {
+  const struct cv_works *works = &shell->works;
+  const struct cv_persons *persons = works->persons;
+  const struct cv_identity *own = cv_daemon_identity(shell->daemon);
+  if (persons == NULL) {
+    return CV_OK;
+  }
+  if (shell->store == NULL) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "state is missing, and items.worker is set; expected a state folder for the rows given");
+  }
+  const struct cv_stock_config config = {.persons = persons,
+                                         .first_worker = works->first_worker,
+                                         .first = own->first,
+                                         .last = own->last,
+                                         .arms = works->work[0].arms,
+                                         .seed = works->seed};
+  if (cv_stock_new(&config, &shell->stock) != CV_OK) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  if (cv_stock_persons(shell->stock) == 0) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: the file's persons are workers %" PRIu64 " to %" PRIu64
+                   "; expected some in the certificate's range %" PRIu64 "-%" PRIu64,
+                   works->file, works->first_worker, works->first_worker + persons->persons - 1, own->first, own->last);
+  }
+  return cv_worker_store_rows(shell->store, works->work[0].campaign, cv_persons_print(persons), mark_row, shell->stock,
+                              why);
+}
+
+static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
+  const struct cv_worker_settings *settings = shell->settings;
+  const struct cv_identity *own = cv_daemon_identity(shell->daemon);
+  const struct cv_worker_config config = {
+      .first = own->first,
+      .last = own->last,
+      .concurrency = (uint32_t)settings->concurrency,
+      .arrival_rate = settings->arrival_rate,
+      .accept = {.requesters = settings->requesters,
+                 .privatizers = settings->accept_privatizers,
+                 .mechanisms = settings->accept_mechanisms,
+                 .epsilon_micro = (uint64_t)llround(settings->accept_epsilon * (double)CV_MICRO),
+                 .delta_pico = (uint64_t)llround(settings->accept_delta * (double)CV_PICO),
+                 .tokens = limit_of(settings)},
+      .work = shell->works.work,
+      .works = shell->works.works,
+      .stock = shell->stock,
+      .given = shell->store == NULL ? NULL : cv_worker_store_scores(shell->store),
+      .give = shell->store == NULL ? NULL : give,
+      .give_data = shell,
+      .rng = cv_daemon_rng(shell->daemon),
+      .note = note,
+      .note_data = shell,
+  };
+  return cv_worker_new(&config, &shell->core, why);
+}
+
+static enum cv_err load_works(void *party, struct cv_daemon *daemon, struct cv_why *why) {
+  struct shell *shell = party;
+  const struct cv_worker_settings *settings = shell->settings;
+  shell->daemon = daemon;
+  return cv_works_load(settings->campaign, settings->seed, cv_daemon_rng(daemon), &shell->works, why);
+}
+
+static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why *why) {
+  struct shell *shell = party;
+  /* The stock reads given rows from the store, and the core uses both. */
+  CV_TRY(open_store(shell, why));
+  CV_TRY(open_stock(shell, why));
+  return open_core(shell, why);
+}
+
+static void sum_up(const struct shell *shell) {
+  struct cv_worker_figures figures;
+  cv_worker_figures(shell->core, &figures);
+  (void)printf("%s: %" PRIu64 " tokens accepted, %" PRIu64 " sent again, %" PRIu64 " expired, %" PRIu64 " refused\n",
+               "crowdveil-worker", figures.accepted, figures.duplicates, figures.expired, figures.refused);
+}
+
+/* Prints the rows given over all runs; only this worker's own state has these counts. */
+static void sum_up_rows(const struct shell *shell) {
+  const struct cv_persons *persons = shell->works.persons;
+  const struct cv_identity *own = cv_daemon_identity(shell->daemon);
+  uint64_t given = 0, most = 0;
+  for (uint32_t i = 0; i < persons->persons; i++) {
+    uint64_t worker = shell->works.first_worker + i;
+    if (worker >= own->first && worker <= own->last) {
+      uint64_t rows = cv_persons_rows(persons, i) - cv_stock_left(shell->stock, worker);
+      given += rows;
+      most = rows > most ? rows : most;
+    }
+  }
+  (void)printf("%s: %" PRIu64 " rows of %" PRIu32 " persons given, each once, at most %" PRIu64 " per person\n",
+               "crowdveil-worker", given, cv_stock_persons(shell->stock), most);
+}
+
+static void say_sums(void *party) {
+  const struct shell *shell = party;
+  sum_up(shell);
+  if (shell->stock != NULL) {
+    sum_up_rows(shell);
+  }
+}
+
+static void close_all(void *party) {
+  struct shell *shell = party;
+  cv_worker_free(shell->core);
+  cv_worker_store_close(shell->store);
+  cv_stock_free(shell->stock);
+  cv_works_fini(&shell->works);
+}
+
+static const struct cv_daemon_ops ops = {
+    .prepare = load_works,
+    .open = open_all,
+    .ended = say_sums,
+    .close = close_all,
+    .lane = {.kind = kinds, .kinds = CV_COUNT(kinds), .join = join, .leave = leave, .next_out = next_out},
+    .is_pending = is_pending,
+    .flush = flush,
+    .commit = commit,
+    .stored = stored,
+    .tick = tick,
+    .is_done = is_done,
+    .health = health,
+    .metrics = metrics,
+};
+
+int cv_worker_run(const struct cv_worker_settings *settings) {
+  struct shell shell = {.settings = settings};
+  const struct cv_daemon_config config = {
+      .program = "crowdveil-worker",
+      .ops = &ops,
+      .party = &shell,
+      .channel = &settings->channel,
+      .sandbox = &settings->sandbox,
+      .state = settings->state,
+      .admin = settings->admin,
+      .roles = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY,
+      .dial = settings->broker,
+      .to = {.roles = 1U << CV_ROLE_BROKER, .names = settings->broker_name},
+      .dialled = "broker",
+      .limits = CV_NET_DEFAULTS,
+      .tick_ms = TICK_MS,
+      .not_lost = "the broker assigns unacknowledged places to other workers",
+  };
+  return cv_daemon_run(&config);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker's shell: connects the core, the scores and the store of given tokens to a daemon (common/daemon). It runs
+ * one worker, or a gateway for a range of virtual workers; the range is that of its certificate. One or more campaign
+ * files name the sources of scores. The shell connects to the broker and accepts no connections.
+ */
+#ifndef CV_WORKER_SHELL_H
+#define CV_WORKER_SHELL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/channel.h"
+#include "common/sandbox/sandbox.h"
+#include "worker/accept.h"
+#include "worker/works.h"
+
+#define CV_ACCEPT_TOKENS_UNSET UINT64_MAX
+
+struct cv_worker_settings {
+  char *broker, *broker_name, *campaign, *requesters, *state, *admin;
+  struct cv_channel_settings channel;
+  uint64_t seed, concurrency; /* seed: CV_WORKS_SEED_NONE if unset */
+  double arrival_rate, accept_epsilon, accept_delta;
+  char *accept_privatizers, *accept_mechanisms;
+  uint64_t accept_tokens;
+  bool exit_when_done;
+  struct cv_sandbox_settings sandbox;
+  bool probe; /* probe a running worker's admin endpoint instead of running */
+};
+
+/* Runs the daemon until SIGTERM or SIGINT, or with exit_when_done until its campaigns are over. Returns the exit
+ * status. */
+CV_MUST_USE int cv_worker_run(const struct cv_worker_settings *settings);
+
+#endif
