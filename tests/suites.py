@@ -423,13 +423,13 @@ def long(tally):
     pytest(tally, "long", "tests/e2e", marks="long")
 
 
-def containers(tally):
+def containers(tally, extra=()):
     """Images and compose files under podman, where it can be had."""
     done = run([ROOT / "deploy/bootstrap", "containers"])
     if done.returncode:
         tally.skip("containers", f"no engine can be installed: {tail(done.stdout, 1)}")
         return
-    pytest(tally, "containers", "tests/containers", jobs=1)
+    pytest(tally, "containers", "tests/containers", *extra, jobs=1)
 
 
 def contributing(tally):
@@ -577,7 +577,7 @@ def main():
     parser.add_argument("--long", type=whole, metavar="N", help="with sim: N schedules over fresh seeds")
     parser.add_argument("--from", type=whole, metavar="SEED", dest="first", help="with sim: the first seed")
     parser.add_argument("-k", metavar="EXPRESSION",
-                        help="with e2e and asan-e2e: only tests whose name matches, as pytest has it")
+                        help="with e2e, asan-e2e and containers: only tests whose name matches, as pytest has it")
     parser.add_argument("--seconds", metavar="N", type=int, default=600,
                         help="with fuzz: how long in all, %(default)s; tests/fuzz/run --help says more")
     args = parser.parse_args()
@@ -585,7 +585,7 @@ def main():
         parser.error(f"{args.seconds} seconds; expected at least 1")
     for suite in args.suite:
         if suite not in SUITES:
-            parser.error(f'"{suite}" is no suite; expected {", ".join(SUITES)}')
+            parser.error(f'unknown suite "{suite}"; expected {", ".join(SUITES)}')
     tally = Tally()
     wanted = args.suite or (["sim"] if args.long or args.first else [*DEFAULT, *(WATCHED if args.ci else ())])
     built = not any(suite in ON_BUILD for suite in wanted) or main_build(tally)
@@ -600,7 +600,7 @@ def main():
             continue
         if suite == "format":
             format_check(tally, args.fix)
-        elif suite in ("e2e", "asan-e2e"):
+        elif suite in ("e2e", "asan-e2e", "containers"):
             SUITES[suite](tally, ("-k", args.k) if args.k else ())
         elif suite == "fuzz":
             fuzz(tally, args.seconds)

@@ -74,11 +74,17 @@ def test_local_privacy_and_a_person_of_its_own(project):
     started = project("local-privacy").up("requester")
     assert started.wait() == 0
     assert "complete, every item is ranked" in started.log("requester")
-    assert "connected as worker/5100001" in started.log("worker-4")
-    for service in ("worker-1", "worker-4"):
-        folder = Path(f"/proc/{started.pid(service)}/root/var/lib/crowdveil-admin")
-        accepted = metric(folder, "worker", "crowdveil_worker_tokens_accepted_total")
-        assert accepted > 1000 if service == "worker-1" else accepted in (0, 1)
+    person = "connected as worker/5100001"
+    wait_until(lambda: person in started.log("worker-4"), f"worker-4 {person}: {started.log('worker-4')}")
+    # a gateway that learns the broker's address late may find the campaign complete without its workers
+    gave = {service: accepted(started, service) for service in ("worker-1", "worker-2", "worker-3", "worker-4")}
+    assert gave.pop("worker-4") in (0, 1), gave
+    assert sum(gave.values()) > 100000, gave
+
+
+def accepted(project, service):
+    folder = Path(f"/proc/{project.pid(service)}/root/var/lib/crowdveil-admin")
+    return metric(folder, "worker", "crowdveil_worker_tokens_accepted_total")
 
 
 def test_parties_of_a_ranking(project, tmp_path):
