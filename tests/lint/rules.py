@@ -212,14 +212,23 @@ CHOICES = (("thirdparty/policy/classes.h", re.compile(r"^ +ROW\(\w+, (\w+)\)", r
            ("common/config/rewards.h", re.compile(r'^ +ROW\(\w+, (?:\w+, )?"([^"]+)"', re.M)))
 
 
+KEY = re.compile(r'\.key = "(\w+)"')
+
+
 def documented(files):
-    """What a campaign can name stands in docs/."""
+    """What a campaign can name stands in docs/, and so does each key of its file."""
     docs = "".join(text for path, text in files.items() if matches(path, ("docs/*.md",)))
     for path, row in CHOICES:
         for match in row.finditer(files.get(path, "")):
             name = match.group(1).replace("_", "-")
             if f"`{name}`" not in docs:
                 yield f"{path}:{line_of(files[path], match.start())}: no `{name}` in docs/*.md; expected a line on it"
+    for path in sorted(files):
+        if matches(path, ("common/campaign/*.c",)):
+            for match in KEY.finditer(files[path]):
+                if not re.search(rf"`{match.group(1)}`|\b{match.group(1)}:", docs):
+                    yield (f"{path}:{line_of(files[path], match.start())}: no `{match.group(1)}` in docs/*.md; "
+                           "expected a line on it")
 
 
 

@@ -65,6 +65,7 @@ CASES = (
     (rules.documented, "thirdparty/policy/classes.h", "  ROW(a, a_b) \\\n", "no `a-b` in docs/*.md"),
     (rules.documented, "common/config/rewards.h", '  ROW(a, A, "a-b", 1)\n  ROW(c, "tree")\n', "no `a-b` in docs"),
     (rules.documented, "common/config/rewards.h", '  ROW(c, "tree")\n', None),
+    (rules.documented, "common/campaign/a.c", '    {.key = "depth"},\n', "no `depth` in docs/*.md"),
     (rules.named, "docs/b.md", SPDX + "see `broker/gone.c`\n", "expected a tracked file"),
     (rules.named, "docs/b.md", SPDX + "see `broker/core.h` and `core.c`\n", None),
     (rules.layout, "broker/a.c", "int x;  \n", "blanks at the end"),
