@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the next decision of a recruitment tells about one record (Zhao et al. 2020, Definition 5.1).
+ * How much the next decision of a recruitment reveals about one record (Zhao et al. 2020, Definition 5.1).
  *
- * A run of the campaign, stopped after a plan at random, is the sequence X: who was hired how often, and what each hire
- * scored. One record of it, at random, takes another value, which makes X'. Then the policy decides on X again and
- * again, with fresh noise and randomness of its own each time. With P and P' the laws of whom it takes first, what
- * leaks is the sum of P(a) ln(P(a)/P'(a)).
+ * A run of the campaign, stopped after a random plan, is the sequence X: how often each worker was hired, and the score
+ * of each hire. Replacing one random record of X gives X'. The policy then decides on X many times, with fresh noise
+ * and fresh randomness each time. With P and P' the laws of the first worker that it hires on X and X', the leakage is
+ * the sum of P(a) ln(P(a)/P'(a)).
  *
- * P' comes from the same decisions. The changed arm's noise holds a Laplace Z, and a sum that is larger by d under
- * noise Z is the old sum under noise Z + d: a decision that was taken at Z counts f(Z - d)/f(Z) for X', f being Z's
- * density. For each draw of everybody else's noise Z is drawn once in each of STRATA equally likely strata, so that
- * decisions to which the changed arm does not matter get equal weight in P and P', and what leaks is not hidden by
- * chance.
+ * P' is estimated from the same decisions. The changed arm's noise includes a Laplace variable Z with density f. A sum
+ * that is larger by d under noise Z equals the old sum under noise Z + d, so a decision taken at Z has weight
+ * f(Z - d)/f(Z) for X'. For each draw of the other noise, Z is drawn once in each of STRATA equally likely strata. So
+ * decisions that do not depend on the changed arm get equal weight in P and P', and chance does not hide the leakage.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +35,7 @@ struct pair {
   const struct cv_lab_trial *run;
   int64_t *sum; /* of each arm, exact */
   uint32_t changed;
-  double change[CHANGES]; /* of its sum, in scores */
+  double change[CHANGES]; /* of the changed arm's sum, in scores */
   struct cv_mechanism_law law;
   struct cv_rng *rng;
   struct cv_policy *policy;
@@ -51,7 +50,7 @@ static double epsilon_of(const struct pair *pair) {
 
 /* ---- the two sequences ---- */
 
-/* At token level a score is a function of its place, so that one can be looked up. */
+/* At token level a score is a function of its place, so a single one can be looked up. */
 static enum cv_err score_at(const struct pair *pair, uint32_t arm, uint64_t place, int64_t *ret) {
   return cv_quality_score(pair->campaign->source.quality, arm, place, ret);
 }
@@ -68,7 +67,7 @@ static enum cv_err add_up(struct pair *pair) {
   return CV_OK;
 }
 
-/* A record at random: another score of its worker, or the end of [0, 1] that is farther away. */
+/* Draws a record, and the two values that replace it: another score of its worker, and the farther end of [0, 1]. */
 static enum cv_err change_one(struct pair *pair) {
   uint64_t place = cv_rng_below(pair->rng, pair->run->total.pulls);
   uint32_t arm = 0;
@@ -92,12 +91,12 @@ static double laplace(double scale, double u) {
   return u < 0.5 ? scale * log(2 * u) : -scale * log(2 * (1 - u));
 }
 
-/* In (0, 1). */
+/* Uniform in the open interval (0, 1): laplace() is infinite at 0 and 1. */
 static double draw_unit(struct cv_rng *rng) {
   return cv_rng_unit(rng) + 0x1p-54;
 }
 
-/* The noise in what has been released of an arm, as its mechanism declares it. */
+/* The noise in the arm's released total: a mechanism that releases items one by one adds one noise for each. */
 static void noise_of(const struct pair *pair, uint32_t arm, struct cv_noise *ret) {
   uint64_t releases = pair->run->releases[arm];
   cv_mechanism_noise(&pair->law, releases, ret);
@@ -132,7 +131,7 @@ static enum cv_err load(struct pair *pair, const struct cv_buf *state) {
   return cv_policy_load(pair->policy, &in);
 }
 
-/* All but the changed arm. */
+/* Releases all arms but the changed one, and saves that state for the strata. */
 static enum cv_err give_others(struct pair *pair) {
   CV_TRY(load(pair, &pair->start));
   for (uint32_t i = 0; i < pair->campaign->file.spec.arms; i++) {
@@ -147,7 +146,7 @@ static enum cv_err give_others(struct pair *pair) {
   return cv_buf_ok(&pair->others) ? CV_OK : CV_ERR_NOMEM;
 }
 
-/* `z` is Laplace noise of `scale`, `rest` what the changed arm's noise holds besides it. */
+/* One decision. The changed arm's noise is `z`, Laplace of `scale`, plus `rest`. */
 static enum cv_err decide(struct pair *pair, uint64_t number, const struct cv_noise *noise, double rest, double scale,
                           double z) {
   CV_TRY(load(pair, &pair->others));
@@ -165,7 +164,7 @@ static enum cv_err decide(struct pair *pair, uint64_t number, const struct cv_no
 
 static enum cv_err decide_all(struct pair *pair) {
   struct cv_noise noise, rest;
-  uint32_t widest = 0; /* of which a change is the least */
+  uint32_t widest = 0; /* the widest Laplace as Z: its weights f(Z - d)/f(Z) vary least */
   noise_of(pair, pair->changed, &noise);
   for (uint32_t i = 1; i < noise.groups; i++) {
     widest = noise.group[i].scale > noise.group[widest].scale ? i : widest;
@@ -239,7 +238,7 @@ static enum cv_err compare(const struct cv_prepared *campaign, const struct cv_l
   return err;
 }
 
-/* A run that ends after a plan at random, but not the last. */
+/* Runs the campaign to count its plans, then again up to a random plan before the last, and measures the leakage. */
 static enum cv_err run_pair(const struct cv_lab_piece *piece, const struct cv_prepared *campaign, double *ret_values,
                             struct cv_why *why) {
   struct cv_rng_seeded rng;
@@ -249,7 +248,7 @@ static enum cv_err run_pair(const struct cv_lab_piece *piece, const struct cv_pr
   uint64_t plans = trial.total.rounds;
   cv_lab_trial_fini(&trial);
   if (plans < 2) {
-    return CV_OK; /* nothing is decided on a release */
+    return CV_OK; /* no decision follows a release: the metrics stay NAN */
   }
   trial.plans = 1 + cv_rng_below(&rng.rng, plans - 1);
   enum cv_err err = cv_lab_trial_run(&trial, why);
@@ -260,14 +259,19 @@ static enum cv_err run_pair(const struct cv_lab_piece *piece, const struct cv_pr
   return err == CV_OK || why->text[0] != '\0' ? err : cv_fail(why, err, "%s", cv_err_text(err));
 }
 
-/* Two hire everybody at once, before the first release. */
+/* A policy of one plan decides before the first release: its decisions reveal nothing about a record. */
 static bool has(const struct cv_policy_class *policy, size_t metric) {
-  bool is_blind = strcmp(policy->name, "cheapest") == 0 || strcmp(policy->name, "opt") == 0;
   (void)metric;
-  return policy->kind == CV_POLICY_RECRUITMENT && !is_blind;
+  return policy->kind == CV_POLICY_RECRUITMENT && !policy->one_plan;
 }
 
-/* Scores must have places (trial.c draws bits by their sums), decisions follow from what was released last. */
+/* True if the policy, with the campaign's parameters, decides by the last release of each arm. */
+static bool decides_by_last(const struct cv_policy_class *policy, const struct cv_params *params) {
+  return policy->last_key == NULL || strcmp(cv_params_text(params, policy->last_key), policy->last_word) == 0;
+}
+
+/* score_at() needs scores with places, which a Bernoulli sum of trial.c does not have; give() replaces a whole history
+ * of releases by the last one, so the policy must not remember earlier ones. */
 static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign,
                         struct cv_why *why) {
   const struct cv_spec *spec = &campaign->file.spec;
@@ -280,11 +284,11 @@ static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct
                    "that are not bernoulli, and no x: {pulls: ...}",
                    path);
   }
-  if (strcmp(spec->policy.name, "dpf") == 0 && strcmp(cv_params_text(&spec->policy.params, "noise"), "sound") != 0) {
+  const struct cv_policy_class *policy = cv_policy_find(spec->policy.name);
+  if (!decides_by_last(policy, &spec->policy.params)) {
     return cv_fail(why, CV_ERR_INVALID,
-                   "%s: measure leakage looks at what was released last, by which dpf with noise printed does not "
-                   "decide; expected policy.noise sound",
-                   path);
+                   "%s: measure leakage needs policy %s to decide by the last releases; expected policy.%s %s", path,
+                   policy->name, policy->last_key, policy->last_word);
   }
   return CV_OK;
 }

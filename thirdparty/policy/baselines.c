@@ -79,6 +79,7 @@ static enum cv_err step_uniform(struct cv_policy *policy, uint64_t plan, struct 
 const struct cv_policy_class cv_policy_cheapest = {
     .name = "cheapest",
     .kind = CV_POLICY_RECRUITMENT,
+    .one_plan = true,
     .fits = cv_recruits_fits,
     .create = create_cheapest,
     .destroy = cv_recruits_destroy,
@@ -92,6 +93,7 @@ const struct cv_policy_class cv_policy_cheapest = {
 const struct cv_policy_class cv_policy_opt = {
     .name = "opt",
     .kind = CV_POLICY_RECRUITMENT,
+    .one_plan = true,
     .fits = cv_recruits_fits,
     .create = create_opt,
     .tell = tell_opt,

@@ -164,6 +164,9 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 const struct cv_policy_class cv_policy_dpf = {
     .name = "dpf",
     .kind = CV_POLICY_RECRUITMENT,
+    /* With noise printed the plans go on one pull at a time after settle(), by densities of an earlier release. */
+    .last_key = "noise",
+    .last_word = "sound",
     .rules = rules,
     .rule_count = CV_COUNT(rules),
     .fits = cv_recruits_fits,

@@ -51,6 +51,10 @@ enum cv_policy_kind {
 struct cv_policy_class {
   const char *name;
   enum cv_policy_kind kind;
+  /* Traits, for analyses that must not depend on a policy's name. */
+  bool one_plan; /* its first plan spends the budget: no decision depends on a release */
+  /* Each plan follows from the last release of each arm only if parameter `last_key` is `last_word`; NULL: always. */
+  const char *last_key, *last_word;
   const struct cv_param_rule *rules;
   size_t rule_count;
   /* Checks further requirements on privatizer, mechanism and so on, beyond those of the kind; NULL: none. */
