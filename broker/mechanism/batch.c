@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fresh data of one phase with one Lap(1), never used again: the noise of GAP's phases (Algorithm 1 of the paper on
- * private bandits with graph feedback) and of DP-SE. The n-th release is item n alone. A token is in one item, so it
+ * Fresh data of one phase with one Lap(1), never used again: the noise of GAP's phases (Lu, Wang, Qiu and Zhang 2022,
+ * Algorithm 1) and of DP-SE. The n-th release is item n alone. A token is in one item, so it
  * costs epsilon once. Variance, in (D/epsilon)^2: 2.
  */
 #include "broker/mechanism/classes.h"

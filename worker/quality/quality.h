@@ -92,8 +92,8 @@ bool cv_quality_draw(const struct cv_quality *quality, uint32_t arm, struct cv_r
 const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality);
 
 /*
- * Draws item means as in paper 000, section 6: N(mean, variance) clipped to [0,1]. Mean i depends only on the seed and
- * i, so a larger count extends an instance.
+ * Draws item means as in Chen et al. (PPAR, 2022), section VI: N(mean, variance) clipped to [0,1]. Mean i depends only
+ * on the seed and i, so a larger count extends an instance.
  */
 void cv_quality_draw_instance(uint64_t seed, double mean, double variance, uint32_t count, double *ret_means);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A normal score conditioned on lying in [0,1] (papers 001 and 004). */
+/* A normal score conditioned on lying in [0,1] (as in Zhao et al. 2020 and in Lu, Wang, Qiu and Zhang 2022). */
 #include <math.h>
 
 #include "worker/quality/models.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The true ranking of known means at rank span alpha (paper 000), the reference for a campaign's result. */
+/* The true ranking of known means at rank span alpha (Chen et al., PPAR, 2022), the reference for a campaign's
+ * result. */
 #ifndef CV_QUALITY_TRUTH_H
 #define CV_QUALITY_TRUTH_H
 
