@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What counts prove about a privacy loss: exact binomial confidence bounds, and the epsilon they certify. */
+/* Exact binomial confidence bounds, and the lower bound on epsilon that counts of an event certify. */
 #ifndef CV_LAB_AUDIT_EVIDENCE_H
 #define CV_LAB_AUDIT_EVIDENCE_H
 
@@ -13,15 +13,16 @@ double cv_audit_lower(uint64_t hits, uint64_t runs, double error);
 double cv_audit_upper(uint64_t hits, uint64_t runs, double error);
 
 /*
- * A lower bound on epsilon from how often one event happened on two neighbouring inputs, `runs` runs each:
- * ln((p - delta)/q) with p bounded below and q above. Wrong with probability at most `error`; may be negative, and is
- * -INFINITY if nothing can be said.
+ * A lower bound on epsilon from the counts of one event on two neighbouring inputs, `runs` runs each: ln((p - delta)/q)
+ * with p bounded below and q above. Wrong with probability at most `error`; may be negative, and is -INFINITY if the
+ * counts imply no bound.
  */
 double cv_audit_certified(uint64_t hits_p, uint64_t hits_q, uint64_t runs, double delta, double error);
 
 /*
- * About cv_audit_certified(), in a few operations, from Wilson's score intervals; `z` is the deviation that a standard
- * normal number exceeds with probability error/2. For choosing among many events what is then judged exactly.
+ * An approximation of cv_audit_certified() in a few operations, from Wilson's score intervals; `z` is the deviation
+ * that a standard normal variable exceeds with probability error/2. For choosing among many events; the choice is then
+ * tested exactly.
  */
 double cv_audit_estimate(uint64_t hits_p, uint64_t hits_q, uint64_t runs, double delta, double z);
 

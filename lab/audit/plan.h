@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that an audit looks at: each mechanism, privatizer and pipeline, at several n and epsilon. */
+/* The subjects of an audit: each mechanism, privatizer and pipeline, at several n and epsilon. */
 #ifndef CV_LAB_AUDIT_PLAN_H
 #define CV_LAB_AUDIT_PLAN_H
 
@@ -8,11 +8,12 @@
 struct cv_audit_plan;
 
 /*
- * `only`: NULL, or the name of the one part that is wanted (CV_ERR_NOT_FOUND if there is none of that name). `full`
- * looks at more n, epsilon and items.
+ * Makes a plan; the caller frees it. `only`, borrowed for the call: the name of the only part to audit, or NULL for all
+ * (CV_ERR_NOT_FOUND for an unknown name). `full` adds more n, epsilon and items.
  */
 CV_MUST_USE enum cv_err cv_audit_plan_new(const char *only, bool full, struct cv_audit_plan **ret, struct cv_why *why);
 void cv_audit_plan_free(struct cv_audit_plan *plan);
+/* The subjects, owned by the plan. */
 const struct cv_audit_subject *cv_audit_plan_subjects(const struct cv_audit_plan *plan, size_t *ret_count);
 
 #endif

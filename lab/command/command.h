@@ -5,7 +5,7 @@
 
 #include "common/config/command.h"
 
-/* What every command that draws has, for its table: --seed and --jobs, both uint64_t. */
+/* The rows --seed and --jobs, both uint64_t, of every command that uses randomness. */
 #define CV_LAB_CHANCE_RULES(seed_at, jobs_at)                                                             \
   {.key = "seed",                                                                                         \
    .type = CV_CONFIG_WHOLE,                                                                               \
@@ -19,12 +19,12 @@
     .help = "number of threads; 0: one per processor"                                                     \
   }
 
-/* 2 for what the user said, also of a file that should not be there yet; 1 for the rest. */
+/* 2 for errors in the user's input, also for an output file that already exists; 1 for all others. */
 static inline int cv_lab_exit_status(enum cv_err err) {
   return err == CV_ERR_EXISTS ? 2 : cv_config_exit_status(err);
 }
 
-/* Says what failed, in the line that there is or in the error's own words, and returns the exit status. */
+/* Prints the message of `why`, or the error's own text if that is empty, and returns the exit status. */
 static inline int cv_lab_fail(const struct cv_config_table *table, enum cv_err err, const struct cv_why *why) {
   return cv_command_fail(table, cv_lab_exit_status(err), "%s", why->text[0] == '\0' ? cv_err_text(err) : why->text);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `run` and `report` share: options, and the way of an experiment from its name to its numbers. */
+/* Common parts of `run` and `report`: their options, and running an experiment given by name. */
 #ifndef CV_LAB_RUNNING_H
 #define CV_LAB_RUNNING_H
 
@@ -14,7 +14,7 @@ struct cv_lab_asked {
   char *out; /* folder of results; NULL: none */
 };
 
-/* Their rows: `whose` number it is if nobody says one, and `more` about the lines of progress. */
+/* Rows of the options' table. `whose` number of replicates is the default; `more` is appended to the help text. */
 #define CV_LAB_REPLICATES_RULE(at, whose)                                                                 \
   {                                                                                                       \
     .key = "replicates", .type = CV_CONFIG_WHOLE, .offset = (at), .low = 0, .high = 1e9, .fallback = "0", \
@@ -26,19 +26,19 @@ struct cv_lab_asked {
     .help = "print progress even if standard error is not a terminal" more,         \
   }
 
-/* Where progress is told; NULL: nowhere. */
+/* The stream to print progress to; NULL: none. */
 FILE *cv_lab_running_progress(const struct cv_lab_asked *asked);
 
-/* What a command does of its own. The first error ends it, in one line. */
+/* The steps in which the two commands differ. The first error ends the run, with one line. */
 struct cv_lab_steps {
-  /* Says what of the experiment is run, and the file of its results in the folder. Texts are the command's. */
+  /* Sets which part of the experiment is run, and the file for its results. Texts stay owned by the command. */
   enum cv_err (*plan)(void *self, const struct cv_lab_experiment *experiment, struct cv_lab_work *work,
                       struct cv_why *why);
-  /* Takes the numbers, which took so many seconds. */
+  /* Receives the results and the running time. */
   enum cv_err (*take)(void *self, const struct cv_lab_dataset *dataset, double seconds, struct cv_why *why);
 };
 
-/* Opens the experiment (cv_lab_preset_open), plans and checks it, makes the folder, runs it, hands on what it found. */
+/* Opens the experiment (cv_lab_preset_open), plans and checks it, makes the folder, runs it, and calls `take`. */
 CV_MUST_USE enum cv_err cv_lab_running(const char *name, const char *data, const struct cv_lab_asked *asked,
                                        const struct cv_lab_steps *steps, void *self, struct cv_why *why);
 

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a paper claims of a figure, as far as numbers can judge it:
+ * The claims of a paper about a figure, as far as numbers can judge them:
  *
  *     claims:
  *       - {says: accuracy is at least .98 at every alpha, metric: accuracy, series: as printed, least: .98}
  *       - {says: GAP loses less than DP-SE, metric: regret, series: gap, below: dp-se}
  *       - {says: it is the best of the three, metric: regret, series: klucb-cf, below: [ucb-cf, ts-cf]}
  *       - {says: accuracy rises with epsilon, metric: accuracy, series: as printed, trend: rises}
- *       - {says: ..., reason: why no number of ours can judge it}
+ *       - {says: ..., reason: why no metric can decide it}
  *
  * Every claim has `says` and one of
  *
- *   least: N, most: N         at least, at most this number
+ *   least: N, most: N         at least, at most N
  *   equals: N, within: W      from N - W to N + W
- *   below: S, above: S        less, more than another series; with `factor: F` than F times as much
- *   approaches: S, within: W  at most 1 + W times another series
- *   near: S, within: W        from 1 - W to 1 + W times another series
- *   trend: rises, falls       more, less at the last point than at the first, and at no point less, more than at the
- *                             one before
- *   growth: OF                grows with x at most as fast as constant, log-x, sqrt-x, x, x-log-x or x-squared: nowhere
- *                             more than 1 + W (`within`, .1 by default) times what the first point foretells
- *   reason: TEXT              and nothing else: the claim cannot be judged
+ *   below: S, above: S        less, more than series S; with `factor: F`, than F times S
+ *   approaches: S, within: W  at most 1 + W times series S
+ *   near: S, within: W        from 1 - W to 1 + W times series S
+ *   trend: rises, falls       more, less at the last point than at the first, and at no point clearly less, more than
+ *                             at the previous one
+ *   growth: OF                grows with x at most as fast as OF: constant, log-x, sqrt-x, x, x-log-x or x-squared:
+ *                             nowhere more than 1 + W (`within`, default .1) times the first point's extrapolation
+ *   reason: TEXT              the claim cannot be judged, for this reason; excludes all other keys
  *
- * `metric` may be left out where the experiment has only one, `series` where it has only one. `series`, `below` and so
- * on take a name or a list; the name of a series that a grid has multiplied is all of its cells, and compared cell by
- * cell. `at` says at which points of x: a number, a list, first, last or all; `from` and `to` instead of it bound them.
- * Without these it is all points, or of moments of a run the last, but of a trend or a growth all.
+ * `metric` and `series` are optional if the experiment has only one. `series`, `below` and so on take a name or a list;
+ * the name of a series that a grid has multiplied stands for all of its cells, which are compared cell by cell. `at`
+ * selects points of x: a number, a list, first, last or all; alternatively `from` and `to` give a range. The default is
+ * all points; if the points are moments of a run, the last one, except for a trend or a growth.
  *
- * Here it is read: which numbers are to be compared with which.
+ * This header reads a claim: which values are to be compared.
  */
 #ifndef CV_LAB_TERMS_H
 #define CV_LAB_TERMS_H
@@ -50,25 +50,26 @@ enum cv_lab_relation {
 };
 
 struct cv_lab_terms {
-  const char *says, *reason; /* the file's; reason only of CV_LAB_REASON */
+  const char *says, *reason; /* owned by the experiment; `reason` for CV_LAB_REASON only */
   enum cv_lab_relation relation;
   size_t metric;
-  size_t pairs; /* series and what they are compared with: themselves, where it is no other series */
+  size_t pairs; /* series, and the series that each is compared with; itself for relations to a number or over x */
   struct cv_lab_pair {
     size_t one, other;
   } pair[CV_LAB_PAIRS_MAX];
   double number, within, factor;
   bool rises;
   double (*growth)(double x);
-  size_t points; /* in the order of x */
+  size_t points; /* indices of points */
   size_t point[CV_LAB_POINTS_MAX];
 };
 
-/* How many claims the experiment makes. */
+/* The number of the experiment's claims. */
 size_t cv_lab_claims(const struct cv_lab_experiment *experiment);
-/* All of them are well-formed and name series, metrics and points that are there. One line with line and column. */
+/* Checks that all claims are well-formed and name existing series, metrics and points. One line with line and
+ * column. */
 CV_MUST_USE enum cv_err cv_lab_claims_check(const struct cv_lab_experiment *experiment, struct cv_why *why);
-/* Those of one claim. One line with line and column. */
+/* Reads one claim. One line with line and column. */
 CV_MUST_USE enum cv_err cv_lab_terms_read(const struct cv_lab_experiment *experiment, size_t claim,
                                           struct cv_lab_terms *ret, struct cv_why *why);
 

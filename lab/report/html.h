@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of a web page: text that is nothing but text, and drawings that lie in the page itself. */
+/* Parts of a web page: escaped text, and drawings that are embedded in the page. */
 #ifndef CV_LAB_HTML_H
 #define CV_LAB_HTML_H
 
@@ -7,11 +7,12 @@
 
 #include "common/base/err.h"
 
-/* Text as it is, in an element or in a quoted attribute, whatever characters are in it. */
+/* Writes escaped text, for an element or a quoted attribute; any bytes are allowed. */
 void cv_lab_html_text(const char *text, FILE *to);
 /*
- * The drawing FOLDER/NAME.svg as an element of the page. Its names get `prefix` in front, so that several drawings do
- * not meet; `label` is what a reader who does not see it is told.
+ * Writes the drawing FOLDER/NAME.svg as an element of the page. Its identifiers get the prefix `prefix`, so that they
+ * are unique in a page with several drawings; `label` describes the drawing to screen readers. CV_ERR_IO, CV_ERR_FORMAT
+ * or CV_ERR_NOMEM with one line.
  */
 CV_MUST_USE enum cv_err cv_lab_html_svg(const char *folder, const char *name, const char *prefix, const char *label,
                                         FILE *to, struct cv_why *why);

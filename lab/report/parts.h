@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to the report: what its page and its text are made of. */
+/* Internal to the report: the parts of its page and its text. */
 #ifndef CV_LAB_REPORT_PARTS_H
 #define CV_LAB_REPORT_PARTS_H
 
@@ -14,7 +14,7 @@ struct cv_lab_judged {
 
 struct cv_lab_entry {
   char *name, *about, *paper; /* owned */
-  char anchor[120];           /* in the page */
+  char anchor[120];           /* identifier in the page */
   size_t claims;
   struct cv_lab_judged *claim; /* owned */
 };
@@ -24,22 +24,22 @@ struct cv_lab_report {
   uint64_t seed;
   size_t entries;
   struct cv_lab_entry *entry;
-  FILE *sections; /* of the page, in memory: `body` of `bytes` once it is flushed */
+  FILE *sections; /* the page's sections, in memory: `body`, `bytes` long after a flush */
   char *body;
   size_t bytes;
 };
 
-/* "holds" with a sign that is seen without colour, in HTML. */
+/* Writes a verdict in HTML, with a sign that does not depend on colour. */
 void cv_lab_report_badge(enum cv_lab_verdict verdict, FILE *to);
 
-/* Everything of one experiment, drawings included; what cannot be drawn is said in its place. */
+/* Writes the section of an experiment, with drawings; a drawing that fails is replaced by its error message. */
 void cv_lab_report_section(const struct cv_lab_report *report, const struct cv_lab_entry *entry,
                            const struct cv_lab_dataset *dataset, double seconds, FILE *to);
-/* Of one that was not run. */
+/* Writes the section of an experiment that was not run. */
 void cv_lab_report_absence(const struct cv_lab_entry *entry, const struct cv_lab_experiment *experiment,
                            const char *reason, FILE *to);
 
-/* A file beside `path` that takes its place once it is complete. */
+/* A temporary file beside `path`, renamed to `path` when it is complete. */
 struct cv_lab_draft {
   char path[4096], beside[4096];
   FILE *file;

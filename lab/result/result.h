@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an experiment finds: rows of (series, x, metric) with a mean over replicates, and how they are shown. */
+/* Summarised results: rows of (series, x, metric) with a mean over the replicates, and their printed forms. */
 #ifndef CV_LAB_RESULT_H
 #define CV_LAB_RESULT_H
 
@@ -14,9 +14,9 @@ struct cv_lab_row {
   char series[CV_LAB_NAME];
   double x; /* NAN: none */
   char metric[CV_LAB_NAME];
-  double mean, se;  /* se is NAN where there is none, as of a formula */
-  double low, high; /* of the error bar; NAN or equal to the mean: none */
-  uint64_t n;       /* replicates; 0 of a formula */
+  double mean, se;  /* se is NAN if there is none, as for a formula */
+  double low, high; /* of the error bar; none if NAN or equal to the mean */
+  uint64_t n;       /* replicates; 0 for a formula */
 };
 
 struct cv_lab_result {
@@ -26,13 +26,13 @@ struct cv_lab_result {
 };
 
 void cv_lab_result_fini(struct cv_lab_result *result);
-/* Copies the row. */
+/* Adds a copy of the row. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_lab_result_add(struct cv_lab_result *result, const struct cv_lab_row *row);
 
-/* One object a line: preset, series, x, metric, mean, se, n. CV_ERR_IO if the file does not take it. */
+/* Prints one JSON object per line: preset, series, x, metric, mean, se, n. CV_ERR_IO if writing fails. */
 CV_MUST_USE enum cv_err cv_lab_print_json(const struct cv_lab_result *result, FILE *to);
-/* For a person: a grid for each metric, series across and x down the page, or the other way around where there are more
- * series than points; all in the order in which they were added. CV_ERR_IO if the file does not take it. */
+/* Prints one table per metric for people: a column per series and a line per x, or vice versa if there are more series
+ * than points; in the order in which rows were added. CV_ERR_IO if writing fails. */
 CV_MUST_USE enum cv_err cv_lab_print_table(const struct cv_lab_result *result, const char *x_name, FILE *to);
 
 #endif

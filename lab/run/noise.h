@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The noise in an arm's mean after n releases, one token a release: what its mechanism declares. */
+/* The noise in an arm's mean after n releases with one token each, as the mechanism declares it. */
 #ifndef CV_LAB_NOISE_H
 #define CV_LAB_NOISE_H
 
@@ -7,9 +7,9 @@
 
 struct cv_prepared;
 
-/* Whether an arm of the campaign can make so many releases. CV_ERR_INVALID in one line. */
+/* Checks that an arm of the campaign can make this many releases. CV_ERR_INVALID with one line. */
 CV_MUST_USE enum cv_err cv_lab_noise_fits(const struct cv_prepared *campaign, double releases, struct cv_why *why);
-/* The standard deviation, in scores, by the noise that release n declares. */
+/* The standard deviation, in scores, of the noise that release n declares. */
 double cv_lab_noise_declared(const struct cv_prepared *campaign, double n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast pieces of work get done, and when the rest will be. Pure: time is an argument, in seconds of any clock. */
+/* The rate at which pieces of work complete, and the time left. Pure: time is an argument, in seconds of any clock. */
 #ifndef CV_LAB_PACE_H
 #define CV_LAB_PACE_H
 
@@ -7,18 +7,18 @@
 
 struct cv_lab_pace {
   size_t total, done;
-  double began, last;     /* the last time a piece was done */
-  double pieces, seconds; /* of late: what is long ago counts for less and less */
+  double began, last;     /* `last`: when a piece last completed */
+  double pieces, seconds; /* recent ones, exponentially weighted */
 };
 
-/* `total` pieces, none done. Times are seconds of any clock that only goes forward. */
+/* Starts with `total` pieces, none done. Times are seconds of any clock that only goes forward. */
 void cv_lab_pace_init(struct cv_lab_pace *pace, size_t total, double now);
-/* One more piece is done. */
+/* Counts one more completed piece. */
 void cv_lab_pace_step(struct cv_lab_pace *pace, double now);
-/* Pieces a second of late, 0 before the first; and the seconds that the rest takes at that rate, NAN if not known. */
+/* Recent pieces per second, 0 before the first; and the seconds that the rest takes at that rate, NAN if unknown. */
 double cv_lab_pace_rate(const struct cv_lab_pace *pace);
 double cv_lab_pace_left(const struct cv_lab_pace *pace);
-/* "120 of 720, 3.1 a second, 39 s, about 3 min 13 s left", cut to `size` > 0. */
+/* Writes "120 of 720, 3.1 a second, 39 s, about 3 min 13 s left", cut to `size` > 0. */
 void cv_lab_pace_print(const struct cv_lab_pace *pace, double now, char *to, size_t size);
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One campaign in one process: what the deployed policy asks for is drawn, privatized, summed and released by the
- * deployed mechanism, and given back to the policy, plan after plan, until it is done, the money is spent or the tokens
- * are. No wire, no disk, no worker processes; everything that decides is the deployed code.
+ * Runs one campaign in one process: plan by plan, the tokens that the deployed policy asks for are drawn, privatized,
+ * summed, released by the deployed mechanism and returned to the policy, until the policy is done or the money or the
+ * tokens are spent. There is no wire, no disk and no worker process; all code that decides is the deployed code.
  *
- * Sums of Bernoulli scores, also behind randomized response, are drawn at once, as one binomial variable (equal in
- * law); at token level every token is drawn. All randomness is the seed's: streams of their own for each arm's scores
- * and noise, so that two policies on one seed see the same instance and, pull by pull of an arm, the same scores.
+ * Sums of Bernoulli scores, also behind randomized response, are drawn at once as one binomial variable (equal in law);
+ * at token level every token is drawn. All randomness follows from the seed, with a stream for each arm's scores and
+ * one for its noise, so that two policies with one seed have the same instance and, pull by pull of an arm, the same
+ * scores.
  *
- * Ends: a plan that does not fit into the tokens that are left is played as far as they go, its arms in turn, and never
- * released (a bandit's time runs on). A policy for which regret counts that is done before the tokens are plays on with
- * the arm it has found. An arm whose data are used up ends the campaign with what was collected until then, and so does
- * one whose mechanism has reached its horizon.
+ * The end: of a bandit's last plan, if it does not fit into the tokens left, a part is played, its arms in turn, and
+ * not released. A bandit's policy that is done early plays the arm that it has found for the rest of the tokens. An arm
+ * whose data are used up ends the campaign with the tokens collected so far; so does an arm whose mechanism has reached
+ * its horizon.
  */
 #ifndef CV_LAB_TRIAL_H
 #define CV_LAB_TRIAL_H
@@ -21,10 +22,10 @@
 #include "prepare/prepare.h"
 
 struct cv_lab_totals {
-  uint64_t pulls;      /* tokens of assignments; with a graph plays, not what they show */
+  uint64_t pulls;      /* tokens of assignments; with a graph plays, without the neighbours' scores */
   uint64_t rounds;     /* plans that were released */
   uint64_t paid_micro; /* of a recruitment */
-  double reward;       /* by the arms' true means; against an adversary the gains themselves */
+  double reward;       /* sum of the arms' true means; against an adversary, of the gains */
 };
 
 struct cv_lab_trial {
@@ -32,23 +33,25 @@ struct cv_lab_trial {
   struct cv_lab_game *game;           /* against an adversary, borrowed; else NULL */
   uint64_t seed;
   bool token_level;
-  uint64_t plans; /* the end after so many; 0: none */
-  /* Wanted: the totals after so many pulls each, ascending. Behind the last pull totals stay as they are. */
+  uint64_t plans; /* ends the run after this many plans; 0: no limit */
+  /* Optional: the numbers of pulls, ascending, at which to record the totals. Past the last pull totals are
+   * constant. */
   size_t moments;
   const uint64_t *moment;
-  struct cv_lab_totals *at; /* `moments` of them, to be filled in */
-  /* Wanted: who was played when. Every score is then drawn by itself. Not against an adversary. Borrowed; NULL: no. */
+  struct cv_lab_totals *at; /* output: `moments` totals */
+  /* Optional: records the arm of each round. Every score is then drawn separately. Not for an adversary. Borrowed. */
   struct cv_lab_turns *turns;
-  /* What came out. */
+  /* Results. */
   struct cv_lab_totals total;
   struct cv_standing *standing; /* of each arm; owned */
   uint64_t *pulls;              /* of each arm; owned */
   uint64_t *releases;           /* likewise */
-  bool complete;                /* the policy was done */
+  bool complete;                /* the policy ended the campaign */
 };
 
+/* Runs the campaign. The caller frees the results with cv_lab_trial_fini(). One line. */
 CV_MUST_USE enum cv_err cv_lab_trial_run(struct cv_lab_trial *trial, struct cv_why *why);
-/* Frees what came out. */
+/* Frees the results. */
 void cv_lab_trial_fini(struct cv_lab_trial *trial);
 
 #endif

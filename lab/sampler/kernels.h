@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kernel is. Each is one generic body, written with vectors of eight words, that is compiled once per
- * instruction set: so all do the same operations in the same order.
+ * Kernels of the sampler. Each is one generic body, written with vectors of eight words and compiled once per
+ * instruction set, so that all kernels do the same operations in the same order.
  */
 #ifndef CV_LAB_SAMPLER_KERNELS_H
 #define CV_LAB_SAMPLER_KERNELS_H
@@ -24,7 +24,7 @@ struct cv_sampler_kernel {
 #define CV_TARGET_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl")))
 #endif
 
-/* Eight words abreast; the state of a sampler need not be aligned. */
+/* Eight words in parallel; the state of a sampler need not be aligned. */
 typedef uint64_t cv_simd __attribute__((vector_size(64)));
 typedef uint64_t cv_simd_unaligned __attribute__((vector_size(64), aligned(8), may_alias));
 

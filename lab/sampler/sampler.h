@@ -2,11 +2,12 @@
 /*
  * Fast draws for experiments in one process. Simulated scores only, never the noise of a mechanism (common/noise).
  *
- * Two levels. At token level each token is really drawn, many side by side: cv_sampler_bernoulli_sum and
- * cv_sampler_clipped_normal_sum. In one draw, the sum of n Bernoulli tokens is one binomial variable: cv_binomial_draw.
+ * There are two levels. The token level draws each token, many in parallel: cv_sampler_bernoulli_sum and
+ * cv_sampler_clipped_normal_sum. The sum level draws the sum of n Bernoulli tokens as one binomial variable:
+ * cv_binomial_draw.
  *
- * All results are a function of the stream alone. The token level has one kernel per instruction set, chosen by what
- * the processor has; all kernels give the same results, bit by bit, and leave the same state behind.
+ * All results depend on the stream alone. The token level has one kernel per instruction set, chosen by the processor's
+ * features; all kernels give the same results, bit by bit, and the same state afterwards.
  */
 #ifndef CV_LAB_SAMPLER_H
 #define CV_LAB_SAMPLER_H
@@ -21,38 +22,38 @@ enum { CV_SAMPLER_LANES = 8 };
 
 struct cv_sampler_kernel;
 
-/* Eight generators (xoshiro256++, Blackman and Vigna 2018) that advance together. No pointers into itself: it may be
- * copied, and a copy goes on alike. */
+/* Eight generators (xoshiro256++, Blackman and Vigna 2018) that advance together. It may be copied; a copy gives the
+ * same results. */
 struct cv_sampler {
   uint64_t state[4][CV_SAMPLER_LANES];
   const struct cv_sampler_kernel *kernel;
 };
 
-/* The stream that (seed, a, b, c) names, as in common/base/rng.h, with the best kernel of this processor. About 100
+/* Starts the stream of (seed, a, b, c), as in common/base/rng.h, with the best kernel of this processor. About 100
  * ns. */
 void cv_sampler_init(struct cv_sampler *sampler, uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
 
 /* The kernels by index, the plain one first and the fastest last; NULL past the end. */
 const struct cv_sampler_kernel *cv_sampler_kernel_at(size_t index);
 const char *cv_sampler_kernel_name(const struct cv_sampler_kernel *kernel);
-/* Whether this processor can run it. */
+/* True if this processor can run the kernel. */
 bool cv_sampler_kernel_runs(const struct cv_sampler_kernel *kernel);
 
 /*
- * How many of `count` independent tokens are 1, each with probability p; p in [0,1], not NaN.
+ * Draws `count` independent tokens, each 1 with probability p, and returns the number of ones; p in [0,1], not NaN.
  *
- * Exact for every double p, subnormal ones too: a token is a uniform real that is compared with the binary expansion of
- * p bit by bit, until the first bit that differs. Four bits a pass, 512 tokens abreast; the tokens that a pass leaves
- * undecided (one in 16) go into the next together. So about 2.2 random bits a token.
+ * Exact for every double p, including subnormal ones: a token is a uniform real that is compared with the binary
+ * expansion of p bit by bit, until the first bit that differs. A pass compares four bits of 512 tokens in parallel; the
+ * undecided tokens (one in 16) continue together in the next pass. That is about 4.3 random bits per token.
  */
 uint64_t cv_sampler_bernoulli_sum(struct cv_sampler *sampler, uint64_t count, double p);
 
 /*
- * The sum, in grid units, of `count` < 2^42 independent scores: N(mean, sd^2) clipped to [0,1] and rounded to the
- * nearest grid point (common/base/grid.h). mean and sd >= 0 are finite.
+ * Draws `count` < 2^42 independent scores and returns their sum in grid units: N(mean, sd^2) clipped to [0,1] and
+ * rounded to the nearest grid point (common/base/grid.h). mean and sd >= 0 are finite.
  *
- * By Box and Muller in doubles. A standard normal is right to 10^-12 and ends at 8.49, beyond which there is 2^-55 of
- * the law; so the distribution function of a score is right to 10^-12 wherever it is continuous.
+ * Box and Muller's method in doubles. A standard normal is accurate to 10^-12 and ends at 8.49, beyond which the law
+ * has probability 2^-55; so the distribution function of a score is accurate to 10^-12 wherever it is continuous.
  */
 int64_t cv_sampler_clipped_normal_sum(struct cv_sampler *sampler, uint64_t count, double mean, double sd);
 
@@ -61,7 +62,7 @@ int64_t cv_sampler_clipped_normal_sum(struct cv_sampler *sampler, uint64_t count
  *
  * Min(n p, n (1 - p)) below 10: inversion, from 0 upward. Otherwise transformed rejection, BTRS of Hormann, "The
  * generation of binomial random variates" (1993), with the probabilities in the saddle-point form of Loader, "Fast and
- * accurate computation of binomial probabilities" (2000), so that nothing cancels for large n.
+ * accurate computation of binomial probabilities" (2000), which avoids cancellation for large n.
  *
  * Exact up to the rounding of doubles: the uniforms have 53 bits, so a value of probability P is drawn with P (1 +- e)
  * +- 2^-53, e about 2^-50 standard deviations (of the sum, in tokens), thus 2^-30 at n = 2^40.
@@ -76,7 +77,7 @@ struct cv_binomial {
   double mode, shift, a, b, alpha, v_r;
 };
 
-/* Prepares a law; a draw then uses up as much of the stream as it needs. */
+/* Prepares a law; a draw then uses as many numbers of the stream as it needs. */
 void cv_binomial_init(struct cv_binomial *law, uint64_t n, double p);
 uint64_t cv_binomial_draw(const struct cv_binomial *law, struct cv_rng *rng);
 
