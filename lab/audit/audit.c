@@ -19,7 +19,7 @@ static uint64_t stream_of(const struct audit *audit, size_t at, bool neighbour, 
   return cv_mix64(cv_mix64(audit->settings->seed) + 4 * at + 2 * (uint64_t)judging + (uint64_t)neighbour);
 }
 
-/* Of the subject's runs on each neighbour. */
+/* Half of the subject's runs on each neighbour. */
 static uint64_t half_of(const struct audit *audit, size_t at) {
   uint32_t share = audit->subject[at].share;
   uint64_t runs = audit->settings->runs / (share == 0 ? 1 : share);
@@ -29,9 +29,11 @@ static uint64_t half_of(const struct audit *audit, size_t at) {
 static enum cv_err judge(const struct audit *audit, size_t at, int64_t *const rows[2]) {
   const struct cv_audit_subject *subject = &audit->subject[at];
   struct cv_audit_verdict *verdict = &audit->verdict[at];
+  /* The union bound: all subjects together raise a false alarm with probability at most settings.error. */
   double began = cv_lab_seconds(), error = audit->settings->error / (double)audit->count;
   uint64_t half = half_of(audit, at);
   const int64_t *const seen[2] = {rows[0], rows[1]};
+  /* The event is tested on runs that the search has not seen: a search always finds an event that fits its own runs. */
   for (int judging = 0; judging < 2; judging++) {
     for (int neighbour = 0; neighbour < 2; neighbour++) {
       CV_TRY(subject->sample(subject, neighbour, stream_of(audit, at, neighbour, judging), half, rows[neighbour]));

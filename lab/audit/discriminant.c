@@ -8,11 +8,12 @@
 
 #include "common/base/grid.h"
 
-/* Of the largest variance, what every number gets on top: what does not vary at all is found below it. */
+/* Share of the largest variance that is added to every variance: makes the matrix regular, and lets the solution use
+ * sums that do not vary at all. */
 static const double RIDGE = 1e-10;
-/* Weights below this part of the largest are left out. */
+/* Weights below this share of the largest become 0. */
 static const double LEAST = 1e-4;
-/* Weights this close to a multiple of 1/PARTS are one. */
+/* Weights this close to multiples of 1/PARTS become these multiples. */
 static const double CLOSE = 1e-3, PARTS = 12;
 
 static void add_means(const int64_t *rows, uint32_t width, uint64_t runs, uint32_t n, double *mean) {
@@ -38,7 +39,7 @@ static void add_covariances(const int64_t *rows, uint32_t width, uint64_t runs, 
   }
 }
 
-/* The lower half is there. */
+/* Completes the covariance matrix from its lower half, and adds the ridge. */
 static void finish(gsl_matrix *matrix, uint32_t n, uint64_t runs) {
   double largest = 1;
   for (uint32_t i = 0; i < n; i++) {
@@ -62,6 +63,7 @@ static double largest_of(const double *weight, uint32_t n) {
   return largest;
 }
 
+/* Where noise cancels out of a sum, it cancels with exact weights only: estimated ones must be rounded to them. */
 static void tidy(double *weight, uint32_t n) {
   double largest = largest_of(weight, n);
   bool fractions = true;

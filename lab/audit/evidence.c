@@ -10,8 +10,9 @@ enum { HALVINGS = 200 };
 static const double PRECISION = 1e-9;
 
 /*
- * Around the probability at which a beta distribution's lower (or upper) tail is `error`, from
- * below and from above. */
+ * Brackets the probability at which a beta distribution's lower (or upper) tail is `error`. Callers use the end that is
+ * on the safe side, so the bounds hold despite the limited precision.
+ */
 static void invert(double a, double b, double error, bool upper, double *ret_low, double *ret_high) {
   double low = 0, high = 1;
   for (int i = 0; i < HALVINGS && high - low > PRECISION * high; i++) {
@@ -48,7 +49,7 @@ double cv_audit_certified(uint64_t hits_p, uint64_t hits_q, uint64_t runs, doubl
   return p <= 0 ? -(double)INFINITY : log(p / cv_audit_upper(hits_q, runs, error / 2));
 }
 
-/* One end of Wilson's interval; `z` below 0 for the lower one. */
+/* One end of Wilson's interval; the lower end for z < 0. */
 static double wilson(uint64_t hits, uint64_t runs, double z) {
   double n = (double)runs, p = (double)hits / n, squared = z * z / n;
   return (p + squared / 2 + z * sqrt(p * (1 - p) / n + squared / (4 * n))) / (1 + squared);

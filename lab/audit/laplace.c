@@ -7,17 +7,18 @@
 #include "common/noise/dlaplace.h"
 #include "lab/audit/subjects.h"
 
-/* Uniform numbers are multiples of 2^-53; of those near the one that gives a sum, this many on each side are tried. */
+/* Uniform numbers are multiples of 2^-53. The search for one that gives a sum tries this many on each side of the real
+ * solution, to allow for rounding. */
 enum { NEAR = 64 };
 static const double UNIT = 0x1p-53;
 
-/* The textbook: -s sgn(v) ln(1 - 2|v|), v uniform in [-1/2, 1/2). */
+/* The textbook sampler: -s sgn(v) ln(1 - 2|v|), v uniform in [-1/2, 1/2). */
 static double inverse(double scale, double v) {
   double size = -scale * log(1 - 2 * fabs(v));
   return v < 0 ? -size : size;
 }
 
-/* Whether inverse() can give `sum` from `input`: 1 or 0. */
+/* 1 if some uniform number makes inverse() give `sum` from `input`, else 0. */
 static int64_t is_attainable(double sum, double input, double scale) {
   double noise = sum - input;
   double middle = copysign((1 - exp(-fabs(noise) / scale)) / 2, noise);
@@ -55,7 +56,7 @@ static enum cv_err sample_discrete(const struct cv_audit_subject *self, bool nei
   cv_rng_seeded_init(&seeded, stream, CV_RNG_NOISE, 0, 0);
   for (uint64_t run = 0; run < runs; run++, row += self->width) {
     int64_t sum = (neighbour ? CV_GRID : 0) + cv_dlaplace_draw(&law, &seeded.rng);
-    look((double)sum / CV_GRID, 1 / self->epsilon, row);
+    look((double)sum / CV_GRID, 1 / self->epsilon, row); /* the same adversary as for the textbook */
   }
   return CV_OK;
 }

@@ -15,7 +15,7 @@ static enum cv_err law_of(const struct cv_mechanism_class *class, uint64_t epsil
   return cv_mechanism_law_for(class, &params, epsilon_micro, stream->items, ret, NULL);
 }
 
-/* As the broker finds it after it was started again. */
+/* Saves and loads the mechanism, as a restarted broker does. */
 static enum cv_err restart(struct cv_mechanism **mechanism, struct cv_buf *state) {
   struct cv_mechanism *loaded;
   cv_buf_clear(state);
@@ -32,6 +32,7 @@ static enum cv_err release_all(const struct cv_audit_stream *stream, bool neighb
   for (uint32_t n = 1; n <= stream->items; n++) {
     int64_t item = n != stream->changed ? stream->base : neighbour ? stream->score : 0;
     cv_mechanism_draw(*mechanism, rng);
+    /* Restarts after the draw and after the release: noise drawn twice or forgotten would show in later releases. */
     if (stream->restarts) {
       CV_TRY(restart(mechanism, state));
     }
@@ -76,7 +77,8 @@ static void add_key(struct cv_audit_subject *subject, uint32_t n) {
   subject->key[subject->keys++] = (uint16_t)(n - 1);
 }
 
-/* The numbers around the changed item, the last, and those around powers of two. */
+/* Selects the releases around the changed item, the last one, and those around powers of two, where trees and segments
+ * start and end; the most promising first, since the number of keys is limited. */
 static void add_keys(struct cv_audit_subject *subject) {
   const struct cv_audit_stream *stream = &subject->stream;
   for (int around = -1; around <= 1; around++) {
@@ -107,6 +109,7 @@ enum cv_err cv_audit_mechanism(const struct cv_mechanism_class *class, uint64_t 
                                const struct cv_audit_stream *stream, struct cv_audit_subject *ret) {
   struct cv_mechanism_law law;
   CV_TRY(law_of(class, epsilon_micro, stream, &law));
+  /* A mechanism without a guarantee still must not spend more than the broker charges for it. */
   bool is_sound = cv_mechanism_is_private(class) || stream->charged;
   *ret = (struct cv_audit_subject){
       .is_sound = is_sound,

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything runs in one thread with a simulated clock, so that a run is cheap: an audit needs many thousands of them.
+ * Frames go from core to core without the wire; the third-party is a script, since its decisions are post-processing.
+ */
 #include "lab/audit/pipeline.h"
 
 #include <stdlib.h>
@@ -19,7 +23,7 @@ struct run {
   struct cv_broker_conn *gateway, *thirdparty, *requester;
   struct cv_broker_batch batch;
   uint64_t now_ms;
-  /* the third-party's side */
+  /* State of the scripted third-party. */
   int64_t *view;
   uint64_t plans, releases;
   struct cv_position position;
@@ -38,13 +42,14 @@ static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, i
   return CV_OK;
 }
 
+/* A connection starts with Hello; later frames must not repeat it. */
 static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION};
 
 static uint64_t tokens_of(const struct cv_pipeline *pipeline) {
   return (uint64_t)pipeline->spec->arms * pipeline->rounds * pipeline->tau;
 }
 
-/* Where the digest is in the view. */
+/* The index of the digest in the view. */
 static size_t digest_at(const struct cv_pipeline *pipeline) {
   return (size_t)pipeline->campaigns * pipeline->rounds * pipeline->spec->arms;
 }
@@ -113,11 +118,11 @@ static enum cv_err join_all(struct run *run, struct cv_why *why) {
 
 /* ---- the third-party's script ---- */
 
-/* The script is at its end: the next campaign comes when this one is closed. */
+/* Ends the script: reports a result, so that the broker closes the campaign; on_rank() then submits the next one. */
 static enum cv_err finish(struct run *run, struct cv_why *why) {
   uint32_t arms = run->pipeline->spec->arms;
   if (run->campaign + 1 == run->pipeline->campaigns) {
-    run->done = true;
+    run->done = true; /* closing the last campaign would only add turns */
     return CV_OK;
   }
   struct cv_standing *standing = calloc(arms, sizeof(*standing));
@@ -156,6 +161,8 @@ static enum cv_err next_plan(struct run *run, struct cv_why *why) {
   return err;
 }
 
+/* The digest covers everything but the noisy sums: if a count, an order or a noise description depended on a score, the
+ * digests of the two neighbours would differ in distribution. */
 static void see(struct run *run, const void *bytes, size_t n) {
   int64_t *digest = &run->view[digest_at(run->pipeline)];
   uint64_t seen = (uint64_t)*digest;
@@ -168,7 +175,7 @@ static void see(struct run *run, const void *bytes, size_t n) {
 static enum cv_err on_release(struct run *run, const struct cv_release *release, struct cv_why *why) {
   uint32_t arms = run->pipeline->spec->arms;
   if (release->plan == 0 || release->plan > run->pipeline->rounds || release->arm >= arms) {
-    return cv_fail(why, CV_ERR_STATE, "release %llu names no place of the script", (unsigned long long)release->number);
+    return cv_fail(why, CV_ERR_STATE, "release %llu is not part of the script", (unsigned long long)release->number);
   }
   run->view[(run->campaign * run->pipeline->rounds + release->plan - 1) * arms + release->arm] = release->noisy_sum;
   see(run, &release->number, sizeof(release->number));
@@ -203,7 +210,7 @@ static enum cv_err on_rank(struct run *run, const struct cv_rank_frame *frame, s
     return CV_OK;
   }
   if (frame->closed == 0 || run->releases < run->pipeline->rounds * (uint64_t)run->pipeline->spec->arms) {
-    return cv_fail(why, CV_ERR_STATE, "the broker ended the campaign before the script did");
+    return cv_fail(why, CV_ERR_STATE, "the broker ended the campaign before the end of the script");
   }
   run->campaign++;
   return submit(run, why);
@@ -237,7 +244,7 @@ static enum cv_err turn(struct run *run, struct cv_why *why) {
   }
   cv_broker_tick(run->broker, run->now_ms, run->now_ms);
   CV_TRY(cv_broker_flush(run->broker, run->now_ms, run->now_ms, &run->batch, &store));
-  cv_broker_stored(run->broker);
+  cv_broker_stored(run->broker); /* there is no disk: every batch counts as stored at once */
   return deliver(run, why);
 }
 
@@ -249,7 +256,8 @@ static enum cv_err run_all(struct run *run, struct cv_why *why) {
   CV_TRY(join_all(run, why));
   for (int i = 0; !run->done; i++) {
     if (i == TURNS_MAX) {
-      return cv_fail(why, CV_ERR_STATE, "%llu releases after %d turns", (unsigned long long)run->releases, TURNS_MAX);
+      return cv_fail(why, CV_ERR_STATE, "the pipeline stopped: %llu releases after %d turns",
+                     (unsigned long long)run->releases, TURNS_MAX);
     }
     CV_TRY(turn(run, why));
   }

@@ -6,7 +6,7 @@
 #include "lab/audit/pipeline.h"
 #include "lab/audit/subjects.h"
 
-/* The score that differs is that of the only token of the changed round of its arm, in the first campaign. */
+/* The neighbours differ in one score: the only token of the changed arm and round, in the first campaign. */
 struct input {
   bool neighbour;
   const struct cv_audit_stream *stream;
@@ -58,6 +58,7 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_
   if (spec->arms != ARMS || width > CV_AUDIT_WIDTH_MAX || width - 1 > CV_AUDIT_KEYS_MAX) {
     return CV_ERR_LIMIT;
   }
+  /* The claim is the broker's own account of what it has spent, not a formula repeated here. */
   struct cv_privacy privacy;
   struct cv_spec completed = *spec;
   CV_TRY(cv_privacy_init(&completed, &(struct cv_broker_limits){.release_tokens = 1}, &privacy, NULL));
@@ -74,6 +75,7 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_
       .stream = *stream,
   };
   ret->stream.campaigns = campaigns;
+  /* Pipelines are short, so that the differences of all pairs can be searched. */
   for (uint32_t i = 0; i < ret->keys; i++) {
     ret->key[i] = (uint16_t)i;
   }

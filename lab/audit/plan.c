@@ -21,8 +21,9 @@ struct cv_audit_plan {
 };
 
 /*
- * Streams that get many runs, for claims that a fault overdraws by little. What is tight differs: under hybrid the
- * third of four items is in a segment and in a p-sum of each level, under binary the first.
+ * Streams with many runs each, for faults that exceed a claim by little. The item with the largest privacy loss differs
+ * between mechanisms: under hybrid the third of four items is in a segment and in a p-sum of each level, under binary
+ * the first.
  */
 static const struct {
   uint32_t items, changed, arity;
@@ -36,10 +37,10 @@ static const struct {
 };
 
 /*
- * Streams of which every item is changed in turn, with a part of the runs for each: what is kept, or left out, at one
- * moment of a stream shows only if the right item differs, but then it shows in few runs. So long that binary counters
- * carry into their sixth digit and fall back, and that balanced ternary ones, at k = 3, carry through three levels at
- * once (at 14) and into a fourth.
+ * Sweeps: streams in which every item is changed in turn, with a part of the runs for each. A fault that keeps or omits
+ * noise at one moment of a stream shows only if the right item differs, but then few runs reveal it. The length lets
+ * binary counters carry into their sixth digit and fall back, and balanced ternary ones, at k = 3, carry through three
+ * levels at once (at 14) and into a fourth.
  */
 enum {
   SWEEP_ITEMS = 34,
@@ -50,7 +51,7 @@ enum {
   PIPELINE_SWEEP_SHARE = 50
 };
 static const struct {
-  const char *mechanism; /* NULL: all that are not named */
+  const char *mechanism; /* NULL: all mechanisms that no row names */
   uint32_t arity;
 } sweeps[] = {{NULL, 0}, {"kary", 3}, {"kary", 5}};
 
@@ -66,7 +67,7 @@ static void keep(struct cv_audit_plan *plan, const struct cv_audit_subject *subj
   }
 }
 
-/* One of the sweep that was numbered last. */
+/* Adds a subject to the present sweep. */
 static void keep_swept(struct cv_audit_plan *plan, struct cv_audit_subject *subject, uint32_t share, bool full) {
   subject->sweep = plan->sweeps;
   subject->share = full ? share / FULL_MORE : share;
@@ -74,8 +75,9 @@ static void keep_swept(struct cv_audit_plan *plan, struct cv_audit_subject *subj
 }
 
 /*
- * The stream of a sweep whose item `changed` differs. Half of them are of highest scores, where the difference is odd,
- * so that it is in the least bits, too; a third are of a broker that is started again before and after each release.
+ * The stream of a sweep in which item `changed` differs. In half of the streams the other scores are the highest, and
+ * the difference is odd, so that it also affects the lowest bit; in a third the broker restarts before and after each
+ * release.
  */
 static struct cv_audit_stream swept(uint32_t items, uint32_t changed) {
   bool odd = changed % 2 == 1;
@@ -118,7 +120,8 @@ static enum cv_err add_streams(struct cv_audit_plan *plan, const struct cv_mecha
   return CV_OK;
 }
 
-/* What is charged for what is not private grows with n: less epsilon, for a claim that few runs can refute. */
+/* A mechanism that is not private is charged more with every release: a smaller epsilon keeps the claim low enough for
+ * few runs to refute. */
 static enum cv_err add_sweeps(struct cv_audit_plan *plan, const struct cv_mechanism_class *class, uint64_t micro,
                               bool full) {
   for (size_t i = 0; i < CV_COUNT(sweeps); i++) {
@@ -154,7 +157,7 @@ static enum cv_err add_mechanisms(struct cv_audit_plan *plan, bool full) {
   return CV_OK;
 }
 
-/* Choices of a privatizer: up to four numbers and a word. */
+/* Parameters of privatizers: up to four numbers and a word. */
 static const struct local {
   const char *name, *key[4];
   double number[4];
@@ -191,7 +194,7 @@ static enum cv_err choose(const struct local *local, struct cv_choice *ret) {
   return local->rule == NULL ? CV_OK : cv_params_set_text(&ret->params, "rule", local->rule);
 }
 
-/* One score with all runs, then a row of tokens for arm after arm, each in turn. */
+/* Adds one subject per arm with a single token and all runs, then a sweep over a row of tokens. */
 static enum cv_err add_tokens(struct cv_audit_plan *plan, const struct cv_choice *choice, uint32_t arms, bool full) {
   struct cv_audit_subject subject;
   for (uint32_t arm = 0; arm < arms; arm++) {
@@ -210,7 +213,7 @@ static enum cv_err add_tokens(struct cv_audit_plan *plan, const struct cv_choice
   return CV_OK;
 }
 
-/* Privatizers that have no parameters need no row of `locals`. */
+/* Adds the privatizers without parameters, which need no row of `locals`. */
 static enum cv_err add_fixed(struct cv_audit_plan *plan, bool full) {
   for (size_t i = 0; cv_local_names[i] != NULL; i++) {
     struct cv_choice choice = {0};
@@ -236,7 +239,7 @@ static enum cv_err add_privatizers(struct cv_audit_plan *plan, bool full) {
   return add_fixed(plan, full);
 }
 
-/* Whole ways from a score to the third-party: a local law or NULL, a mechanism, and how many releases of each arm. */
+/* Pipelines from a score to the third-party: a local law or NULL, a mechanism, and the number of releases per arm. */
 static const struct way {
   const struct local *local;
   const char *mechanism;
@@ -263,7 +266,7 @@ static const struct way {
     {NULL, "segments", 3, false, .campaigns = 2},
 };
 
-/* One score in the middle with many runs, then each of both arms in turn. */
+/* Adds one score in the middle with many runs, then a sweep over the scores of both arms. */
 static enum cv_err add_both(struct cv_audit_plan *plan, const struct cv_spec *spec, const struct way *way, bool full) {
   struct cv_audit_subject subject;
   uint32_t rounds = way->rounds;
@@ -307,8 +310,8 @@ static bool has_delta(const struct local *local) {
          (local->key[2] != NULL && strcmp(local->key[2], "delta") == 0);
 }
 
-/* Every privatizer with a delta in front of every mechanism that protects, once: what is charged has to cover what the
- * third-party sees for certain. */
+/* Adds every privatizer with a delta, combined once with every private mechanism: what is charged must cover what the
+ * third-party learns with certainty. */
 static enum cv_err add_deltas(struct cv_audit_plan *plan) {
   for (size_t i = 0; i < CV_COUNT(locals); i++) {
     for (size_t j = 0; cv_mechanism_at(j) != NULL && has_delta(&locals[i]); j++) {
@@ -356,7 +359,7 @@ enum cv_err cv_audit_plan_new(const char *only, bool full, struct cv_audit_plan 
     cv_why_set(why, "%s", cv_err_text(err));
   } else if (plan->count == 0) {
     err = cv_fail(why, CV_ERR_NOT_FOUND,
-                  "\"%.40s\" is no part of the audit; expected a mechanism, a privatizer or pipeline", only);
+                  "unknown part \"%.40s\" of the audit; expected a mechanism, a privatizer or pipeline", only);
   }
   if (err != CV_OK) {
     cv_audit_plan_free(plan);

@@ -5,7 +5,7 @@
 #include "lab/audit/subjects.h"
 #include "worker/privatizer/privatizer.h"
 
-/* Tokens go to arm after arm; the changed one to the stream's. */
+/* The arm of a token: tokens take the arms in turn, such that the changed token has the stream's arm. */
 static uint32_t arm_of(const struct cv_audit_stream *stream, uint32_t arms, uint32_t token) {
   return (uint32_t)(((uint64_t)stream->arm + (uint64_t)arms * stream->items + token - stream->changed) % arms);
 }
@@ -31,7 +31,7 @@ static void label(const struct cv_audit_subject *self, uint32_t at, char text[CV
   (void)snprintf(text, CV_AUDIT_TEXT, self->stream.items == 1 ? "token" : "token %u", at + 1);
 }
 
-/* What the law claims for one arm, which may be less than for the worst of them. */
+/* The epsilon claimed for one arm. With one matrix per arm it may be less than the law's, that of the worst arm. */
 static enum cv_err claim_of(const struct cv_local *law, uint32_t arm, uint64_t *ret_epsilon_micro) {
   struct cv_choice alone = {.name = "randomized-response"};
   struct cv_local its;
@@ -72,7 +72,7 @@ enum cv_err cv_audit_privatizer(const struct cv_choice *choice, uint32_t arms, c
   struct cv_privatizer *privatizer;
   uint64_t epsilon_micro;
   CV_TRY(cv_privatizer_new(choice, arms, &privatizer, why));
-  struct cv_local law = privatizer->law;
+  struct cv_local law = privatizer->law; /* the claim is the law that the other parties read */
   cv_privatizer_free(privatizer);
   CV_TRY(claim_of(&law, stream->arm, &epsilon_micro));
   *ret = (struct cv_audit_subject){

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Candidates are stored as bits, one per run: adding a condition to an event is then an AND of words, and counting its
+ * runs a popcount, so that thousands of candidates can be tried in every step of the greedy search.
+ */
 #include "lab/audit/search.h"
 
 #include <gsl/gsl_cdf.h>
@@ -12,15 +16,15 @@
 #include "lab/audit/evidence.h"
 
 enum {
-  THRESHOLDS = 7,    /* quantiles of one quantity on one neighbour */
+  THRESHOLDS = 7,    /* number of quantiles of a quantity on one neighbour */
   PROBE = 4096,      /* runs that thresholds are taken from */
-  REPEATED = 12,     /* times a value must come in a probe to be looked for exactly */
-  CANDIDATES = 24000 /* conditions at most */
+  REPEATED = 12,     /* occurrences of a value in a probe that make it a candidate for equality */
+  CANDIDATES = 24000 /* largest number of conditions */
 };
 static const uint16_t moduli[] = {2, 3, 5};
 static const double quantiles[THRESHOLDS] = {.02, .1, .25, .5, .75, .9, .98};
 
-/* One candidate condition with a bit a run and neighbour. */
+/* A candidate condition, with one bit per run and neighbour: whether it holds there. */
 struct candidate {
   struct cv_audit_condition condition;
   uint64_t *bits[2];
@@ -34,7 +38,7 @@ struct search {
   const double *weight;
   struct candidate *candidate;
   size_t count;
-  int64_t *value; /* of one quantity, `runs` of them */
+  int64_t *value; /* scratch: one quantity of each run */
 };
 
 static int64_t weighted(const double *weight, uint32_t series, const int64_t *row) {
@@ -91,13 +95,14 @@ static bool is_known(const struct search *search, size_t from, const struct cv_a
   return false;
 }
 
+/* Quantiles of few distinct values coincide: a duplicate would cost bits and time in every step. */
 static void add(struct search *search, size_t from, struct cv_audit_condition condition) {
   if (search->count < CANDIDATES && !is_known(search, from, &condition)) {
     search->candidate[search->count++] = (struct candidate){.condition = condition};
   }
 }
 
-/* Both sides of a threshold. */
+/* Adds the conditions on both sides of a threshold. */
 static void add_sides(struct search *search, size_t from, struct cv_audit_condition condition, int64_t threshold) {
   condition.threshold = threshold;
   condition.relation = CV_AUDIT_AT_LEAST;
@@ -106,7 +111,7 @@ static void add_sides(struct search *search, size_t from, struct cv_audit_condit
   add(search, from, condition);
 }
 
-/* The conditions that one neighbour's distribution of a quantity suggests; returns its median. */
+/* Adds the conditions that a quantity's distribution on one neighbour suggests; returns the median. */
 static int64_t suggest(struct search *search, size_t from, struct cv_audit_condition condition, int side) {
   int64_t probe[PROBE];
   size_t n = search->runs < PROBE ? search->runs : PROBE;
@@ -131,10 +136,11 @@ static int64_t suggest(struct search *search, size_t from, struct cv_audit_condi
 }
 
 static void suggest_both(struct search *search, uint16_t plus, int32_t minus, uint16_t modulus) {
-  size_t from = search->count;
+  size_t from = search->count; /* is_known() looks only at candidates of the same quantity */
   struct cv_audit_condition condition = {.plus = plus, .minus = minus, .modulus = modulus};
   int64_t low = suggest(search, from, condition, false), high = suggest(search, from, condition, true);
   if (modulus == 0) {
+    /* The middle separates laws that differ by a shift. Halved before the addition, which could overflow. */
     add_sides(search, from, condition, low / 2 + high / 2);
   }
 }
@@ -148,7 +154,7 @@ static bool is_key(const struct cv_audit_subject *subject, uint32_t at) {
   return false;
 }
 
-/* Fills the bits of a run of candidates that share their quantity. */
+/* Sets the bits of the candidates [from, to), which share their quantity. */
 static enum cv_err mark(struct search *search, size_t from, size_t to) {
   for (int side = 0; side < 2; side++) {
     for (uint64_t run = 0; run < search->runs; run++) {
@@ -170,6 +176,7 @@ static enum cv_err mark(struct search *search, size_t from, size_t to) {
 
 static void suggest_all(struct search *search) {
   const struct cv_audit_subject *subject = search->subject;
+  /* The order is that of promise, since CANDIDATES may cut the list: numbers, differences of keys, then the rest. */
   for (uint32_t at = 0; at < subject->width; at++) {
     suggest_both(search, (uint16_t)at, -1, 0);
   }
@@ -214,7 +221,7 @@ static uint64_t common_bits(const uint64_t *a, const uint64_t *b, uint64_t words
   return count;
 }
 
-/* The best next condition for an event that holds on the runs of chosen[]; candidates' count if none is better. */
+/* The best condition to add to an event that holds on the runs of chosen[]; search->count if none improves it. */
 static size_t best_next(const struct search *search, bool likelier, uint64_t *const chosen[2], double *best) {
   size_t found = search->count;
   for (size_t i = 0; i < search->count; i++) {
@@ -222,7 +229,7 @@ static size_t best_next(const struct search *search, bool likelier, uint64_t *co
     uint64_t hits_p = common_bits(chosen[likelier], candidate->bits[likelier], search->words);
     uint64_t hits_q = common_bits(chosen[!likelier], candidate->bits[!likelier], search->words);
     if (hits_p <= hits_q) {
-      continue;
+      continue; /* the cheap test first: the estimate needs roots and a logarithm, for thousands of candidates */
     }
     double estimate = cv_audit_estimate(hits_p, hits_q, search->runs, search->subject->delta, search->z);
     if (estimate > *best) {
@@ -244,8 +251,10 @@ static enum cv_err grow(const struct search *search, bool likelier, struct cv_au
   enum cv_err err = chosen[0] == NULL || chosen[1] == NULL ? CV_ERR_NOMEM : CV_OK;
   start(search, likelier, event);
   for (int side = 0; err == CV_OK && side < 2; side++) {
+    /* Bits past the last run are set, too; a candidate's are not, so none of them is ever counted. */
     memset(chosen[side], 0xff, search->words * sizeof(uint64_t));
   }
+  /* Greedy: a condition stays only if it raises the bound on epsilon, although it leaves fewer runs with the event. */
   while (err == CV_OK && event->conditions < CV_AUDIT_CONDITIONS_MAX) {
     size_t next = best_next(search, likelier, chosen, &best);
     if (next == search->count) {
@@ -263,10 +272,11 @@ static enum cv_err grow(const struct search *search, bool likelier, struct cv_au
   return err;
 }
 
-/* Leaves off what the conditions grown on some runs do not achieve on others; what remains certifies *ret_best. */
+/* Shortens the event to the prefix of its conditions that certifies most on the runs that it did not grow on. */
 static void prune(const struct search *search, struct cv_audit_event *event, uint64_t runs, double *ret_best) {
   uint32_t width = search->subject->width, best = 0, grown = event->conditions;
   *ret_best = -(double)INFINITY;
+  /* Later conditions may fit chance in the runs that they grew on; on other runs a shorter prefix may certify more. */
   for (event->conditions = 1; event->conditions <= grown; event->conditions++) {
     uint64_t hits[2];
     for (int side = 0; side < 2; side++) {
@@ -284,7 +294,7 @@ static void prune(const struct search *search, struct cv_audit_event *event, uin
 
 enum cv_err cv_audit_search(const struct cv_audit_subject *subject, const int64_t *const rows[2], uint64_t runs,
                             double error, struct cv_audit_event *ret) {
-  uint64_t growing = runs - runs / 3;
+  uint64_t growing = runs - runs / 3; /* the rest is for prune() */
   double weight[CV_AUDIT_WIDTH_MAX] = {0};
   if (subject->series > 1) {
     CV_TRY(cv_audit_discriminant(rows, subject->width, growing, subject->series, weight));
@@ -301,6 +311,7 @@ enum cv_err cv_audit_search(const struct cv_audit_subject *subject, const int64_
   search.candidate = calloc(CANDIDATES, sizeof(*search.candidate));
   search.value = malloc(growing * sizeof(*search.value));
   enum cv_err err = search.candidate == NULL || search.value == NULL ? CV_ERR_NOMEM : collect(&search);
+  /* Differential privacy bounds the ratio in both directions, and an event may exceed it in one only. */
   for (int likelier = 0; err == CV_OK && likelier < 2; likelier++) {
     err = grow(&search, likelier, &event[likelier]);
     if (err == CV_OK) {
@@ -340,7 +351,7 @@ static void name_number(const struct cv_audit_subject *subject, uint32_t at, cha
   }
 }
 
-/* Where the next piece of text goes; what does not fit is cut. */
+/* A text under construction; what does not fit is cut. */
 struct text {
   char *at;
   size_t size, used;

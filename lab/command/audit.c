@@ -11,7 +11,7 @@
 
 #define AT(field) offsetof(struct settings, field)
 
-/* Of any false alarm in an audit of sound parts. */
+/* The probability that an audit of sound parts reports any false claim. */
 static const double ERROR = 1e-3;
 
 struct settings {
@@ -27,7 +27,7 @@ static const struct cv_config_rule rules[] = {
      .low = 1000,
      .high = 1e9,
      .fallback = "100000",
-     .help = "runs on each of two neighbouring inputs; a 25th of them where every item is changed in turn"},
+     .help = "runs on each of two neighbouring inputs; one 25th of them where a sweep changes every item in turn"},
     {.key = "only", .type = CV_CONFIG_TEXT, .offset = AT(only), .help = "audit only this part: hybrid, pipeline, ..."},
     {.key = "full",
      .type = CV_CONFIG_BOOL,
@@ -35,7 +35,11 @@ static const struct cv_config_rule rules[] = {
      .fallback = "false",
      .help = "test more lengths and epsilons, with more runs per item"},
     CV_LAB_CHANCE_RULES(AT(seed), AT(jobs)),
-    {.key = "json", .type = CV_CONFIG_BOOL, .offset = AT(json), .fallback = "false", .help = "one object a line"},
+    {.key = "json",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(json),
+     .fallback = "false",
+     .help = "print one JSON object per line"},
 };
 
 static const struct cv_config_table table = {
@@ -51,7 +55,7 @@ static const char *verdict_text(const struct cv_audit_subject *subject, const st
   if (subject->is_sound) {
     return cv_audit_exceeds(subject, verdict) ? "CLAIM IS FALSE" : "holds";
   }
-  return cv_audit_exceeds(subject, verdict) ? "caught, as known" : "no excess here";
+  return cv_audit_exceeds(subject, verdict) ? "excess, as known" : "no excess found";
 }
 
 static void print_row(const struct cv_audit_subject *subject, const struct cv_audit_verdict *verdict) {
@@ -61,7 +65,7 @@ static void print_row(const struct cv_audit_subject *subject, const struct cv_au
                verdict->certified < 0 ? 0 : verdict->certified, verdict_text(subject, verdict), event);
 }
 
-/* Of a sweep that goes from `at` to before `end`, the one that comes closest to its claim or goes farthest beyond. */
+/* The subject of the sweep [at, end) whose certified epsilon is the largest share of its claim. */
 static size_t worst_of(const struct cv_audit_subject *subjects, const struct cv_audit_verdict *verdicts, size_t at,
                        size_t end) {
   size_t worst = at;
@@ -73,7 +77,7 @@ static size_t worst_of(const struct cv_audit_subject *subjects, const struct cv_
   return worst;
 }
 
-/* One line each, and one for a whole sweep. */
+/* Prints one line per subject, and one line for a whole sweep: its worst subject stands for all. */
 static void print_text(const struct cv_audit_subject *subjects, const struct cv_audit_verdict *verdicts, size_t count) {
   (void)printf("%-20s %-34s %8s %9s  %-16s %s\n", "part", "setting", "claimed", "certified", "verdict", "event");
   for (size_t at = 0, end = 0; at < count; at = end) {
@@ -103,14 +107,14 @@ static bool print_json(const struct cv_audit_subject *subject, const struct cv_a
   return ok;
 }
 
-/* How many sound parts were caught; SIZE_MAX if they cannot be told. */
+/* Returns the number of sound parts whose claim was found false; SIZE_MAX if the output failed. */
 static size_t print_all(const struct cv_audit_subject *subjects, const struct cv_audit_verdict *verdicts, size_t count,
                         const struct settings *settings) {
   size_t exceeded = 0;
   for (size_t i = 0; i < count; i++) {
     exceeded += subjects[i].is_sound && cv_audit_exceeds(&subjects[i], &verdicts[i]);
     if (settings->json && !print_json(&subjects[i], &verdicts[i])) {
-      (void)cv_command_fail(&table, 1, "standard output does not take the result");
+      (void)cv_command_fail(&table, 1, "cannot write to standard output");
       return SIZE_MAX;
     }
   }
@@ -131,7 +135,7 @@ static int audit(const struct settings *settings) {
   if (err != CV_OK) {
     return cv_command_fail(&table, cv_config_exit_status(err), "%s", why.text);
   }
-  size_t count, exceeded = SIZE_MAX;
+  size_t count, exceeded = SIZE_MAX; /* SIZE_MAX: an audit that did not finish must not exit with status 0 */
   const struct cv_audit_subject *subjects = cv_audit_plan_subjects(plan, &count);
   const struct cv_audit_settings how = {
       .runs = settings->runs,

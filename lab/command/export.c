@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil-lab export: a file of results as text for other programs. */
+/* crowdveil-lab export: prints a file of results as text for other programs. */
 #include "lab/command/command.h"
 #include "lab/judge/summary.h"
 #include "lab/result/csv.h"
@@ -59,15 +59,15 @@ static enum cv_err print_rows(const char *path, enum format format, struct cv_wh
 static int export(const char *path, const struct settings *settings) {
   struct cv_why why = {0};
   if (settings->trials && settings->format != FORMAT_CSV) {
-    return cv_command_fail(&table, 2, "--trials does not go with --format json; expected csv");
+    return cv_command_fail(&table, 2, "--trials cannot be combined with --format json; expected --format csv");
   }
   enum cv_err err = settings->trials ? print_trials(path, &why) : print_rows(path, (enum format)settings->format, &why);
   if (err != CV_OK && why.text[0] != '\0') {
     return cv_command_fail(&table, cv_lab_exit_status(err), "%s", why.text);
   }
   if (err != CV_OK || fflush(stdout) != 0) {
-    return cv_command_fail(&table, 1,
-                           err == CV_ERR_NOMEM ? "out of memory" : "standard output does not take the result");
+    /* Summaries and printing fail without a message. */
+    return cv_command_fail(&table, 1, err == CV_ERR_NOMEM ? "out of memory" : "cannot write to standard output");
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil-lab merge: the results of shards, or of several runs, in one file. */
+/* crowdveil-lab merge: joins the results of shards, or of several runs, into one file. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ int cv_lab_join(int argc, char **argv) {
   size_t most = (size_t)argc;
   int status = cv_command_options(&table, argc, argv, 2, most, words, NULL);
   if (status < 0) {
-    size_t count = 1;
+    size_t count = 1; /* the parser has checked that there are OUT and one FILE at least */
     while (count + 1 < most && words[count + 1] != NULL) {
       count++;
     }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowdveil-lab report: runs the experiments one after the other, each into its file of results in --out, so that a
- * report that was interrupted goes on where it was. One whose data are not there is in the report, as not
- * run.
+ * crowdveil-lab report: runs experiments one after the other, each with its own file of results in --out, so that an
+ * interrupted report continues where it stopped. An experiment whose data files are missing is listed as not run.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,10 +56,11 @@ static const struct cv_config_table table = {
 struct reporting {
   const struct settings *settings;
   struct cv_lab_report *report;
-  char file[CV_LAB_PATH_BYTES]; /* of results, of the experiment that is run */
+  char file[CV_LAB_PATH_BYTES]; /* results of the present experiment */
 };
 
-/* Where the experiment's data are: "" for as it says itself. False, with the reason, if they are not there. */
+/* Sets `path` to the experiment's data file; "" keeps the path that the experiment names. False, with the reason, if
+ * the file is missing. */
 static bool find_data(const struct settings *settings, const char *name, const struct cv_lab_experiment *experiment,
                       char path[CV_LAB_PATH_BYTES], struct cv_why *reason) {
   const char *data = cv_lab_experiment_data(experiment);
@@ -71,14 +71,14 @@ static bool find_data(const struct settings *settings, const char *name, const s
   const char *slash = strrchr(data, '/');
   data = slash == NULL ? data : slash + 1;
   if (settings->data_folder == NULL) {
-    cv_why_set(reason, "its data are not there; expected --data-folder with the file %s", data);
+    cv_why_set(reason, "missing data; expected --data-folder with the file %s", data);
     return false;
   }
   char given[CV_LAB_PATH_BYTES];
   (void)snprintf(given, sizeof(given), "%.3000s/%.1000s", settings->data_folder, data);
-  if (realpath(given, path) == NULL) { /* in an experiment's file a path counts from that file's folder */
+  if (realpath(given, path) == NULL) { /* absolute: a path in an experiment is relative to the experiment's folder */
     path[0] = '\0';
-    cv_why_set(reason, "its data are not there; expected the file %s in the folder of --data-folder", data);
+    cv_why_set(reason, "missing data; expected the file %s in the folder of --data-folder", data);
     return false;
   }
   return true;
@@ -92,7 +92,7 @@ static enum cv_err plan(void *self, const struct cv_lab_experiment *experiment, 
   (void)snprintf(reporting->file, sizeof(reporting->file), "%.3900s/%s.db", settings->asked.out,
                  cv_lab_slug(experiment->name, "").text);
   work->file = reporting->file;
-  work->resume = true;
+  work->resume = true; /* a report may take hours: pieces that are on disk are never run again */
   if (work->replicates == 0 && settings->is_short) {
     work->replicates = experiment->few;
   }
@@ -150,7 +150,7 @@ static enum cv_err write_all(struct reporting *reporting, struct cv_why *why) {
   return CV_OK;
 }
 
-/* What the numbers depend on, and nothing of where they were written to. */
+/* The command that gives the same numbers: options that affect numbers, without paths of this machine. */
 static void tell_command(const struct settings *settings, const char *const *words, char *to, size_t size) {
   size_t used = (size_t)snprintf(to, size, "crowdveil-lab report%s --seed %llu", settings->is_short ? " --short" : "",
                                  (unsigned long long)settings->asked.seed);

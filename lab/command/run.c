@@ -48,7 +48,11 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(shard),
      .help = "I/N: run only part I of N; crowdveil-lab merge joins the results of the parts"},
     CV_LAB_PROGRESS_RULE(AT(asked.progress), ": a line every ten seconds"),
-    {.key = "json", .type = CV_CONFIG_BOOL, .offset = AT(json), .fallback = "false", .help = "one object a line"},
+    {.key = "json",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(json),
+     .fallback = "false",
+     .help = "print one JSON object per line"},
 };
 
 static const struct cv_config_table table = {
@@ -59,26 +63,27 @@ static const struct cv_config_table table = {
     .count = CV_COUNT(rules),
 };
 
-/* What is run of it, and where its results are kept. */
+/* The state of one run: its settings, and the path of its file of results. */
 struct running {
   const struct settings *settings;
   char file[CV_LAB_PATH_BYTES];
 };
 
-/* OUT/NAME.db, of a shard OUT/NAME-I-of-N.db. */
+/* Sets the path of the results: OUT/NAME.db, or OUT/NAME-I-of-N.db for a shard. */
 static enum cv_err name_file(struct running *running, const struct cv_lab_experiment *experiment,
                              const struct cv_lab_shard *shard, struct cv_why *why) {
   const char *out = running->settings->asked.out;
   char part[48] = "";
   if (strchr(experiment->name, '/') != NULL || experiment->name[0] == '.') {
-    return cv_fail(why, CV_ERR_INVALID, "%s: campaign %s cannot name a file in --out; expected a name without a slash",
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: campaign %s cannot name a file in --out; expected a name without a slash or leading dot",
                    experiment->path, cv_text_quote(experiment->name).text);
   }
   if (shard->of > 1) {
     (void)snprintf(part, sizeof(part), "-%" PRIu64 "-of-%" PRIu64, shard->index, shard->of);
   }
   int n = snprintf(running->file, sizeof(running->file), "%s/%s%s.db", out, experiment->name, part);
-  return n < (int)sizeof(running->file) ? CV_OK : cv_fail(why, CV_ERR_LIMIT, "%.200s...: too long a name", out);
+  return n < (int)sizeof(running->file) ? CV_OK : cv_fail(why, CV_ERR_LIMIT, "%.200s...: name too long", out);
 }
 
 static enum cv_err plan(void *self, const struct cv_lab_experiment *experiment, struct cv_lab_work *work,
@@ -91,7 +96,7 @@ static enum cv_err plan(void *self, const struct cv_lab_experiment *experiment, 
     CV_TRY(cv_lab_shard_parse(settings->shard, &work->shard, why));
   }
   if (settings->asked.out == NULL && (settings->shard != NULL || settings->resume)) {
-    return cv_fail(why, CV_ERR_INVALID, "--%s without --out; expected the folder in which results are kept",
+    return cv_fail(why, CV_ERR_INVALID, "--%s needs --out; expected the folder of the results",
                    settings->resume ? "resume" : "shard");
   }
   if (settings->asked.out != NULL) {
@@ -101,7 +106,7 @@ static enum cv_err plan(void *self, const struct cv_lab_experiment *experiment, 
   return CV_OK;
 }
 
-/* ---- what it found ---- */
+/* ---- results ---- */
 
 static void print_claims(const struct cv_lab_dataset *dataset) {
   for (size_t i = 0; i < cv_lab_claims(dataset->experiment); i++) {
@@ -122,13 +127,15 @@ static enum cv_err show(const struct cv_lab_dataset *dataset, const struct cv_la
     print_claims(dataset);
   }
   if (err != CV_OK || fflush(stdout) != 0) {
-    return cv_fail(why, CV_ERR_IO, "standard output does not take the result");
+    return cv_fail(why, CV_ERR_IO, "cannot write to standard output");
   }
+  /* A shard has a part of the replicates: figures and claims wait for the merged file. */
   if (settings->shard != NULL) {
     return CV_OK;
   }
+  /* After the table, which is printed even if it is empty: without a value there is nothing to draw. */
   if (result->rows == 0) {
-    return cv_fail(why, CV_ERR_STATE, "no replicate came to a number of %s; expected longer runs",
+    return cv_fail(why, CV_ERR_STATE, "no replicate gave a value of %s; expected longer runs",
                    dataset->experiment->metric[0].name);
   }
   if (out == NULL) {
@@ -152,7 +159,7 @@ static enum cv_err take(void *self, const struct cv_lab_dataset *dataset, double
 
 /* ---- the command ---- */
 
-/* From the working folder: inside an experiment's file a path counts from that file's. */
+/* Makes --data absolute: it is relative to the working folder, but a path in an experiment to the experiment's. */
 static enum cv_err find_data(struct settings *settings, struct cv_why *why) {
   if (settings->data != NULL) {
     char *found = realpath(settings->data, NULL);

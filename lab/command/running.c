@@ -23,6 +23,7 @@ static enum cv_err run_opened(struct cv_lab_experiment *experiment, const struct
                              .progress = cv_lab_running_progress(asked)};
   struct cv_lab_dataset dataset;
   CV_TRY(steps->plan(self, experiment, &work, why));
+  /* Checked before the folder is made: a faulty experiment leaves nothing behind. */
   CV_TRY(cv_lab_experiment_check(experiment, why));
   if (asked->out != NULL) {
     CV_TRY(cv_lab_folder_make(asked->out, why));

@@ -5,7 +5,7 @@
 
 #include "lab/experiment/override.h"
 
-/* Of the campaign's data file. */
+/* The node with the path of the campaign's data file; NULL if it has none. */
 static const yaml_node_t *path_of(struct cv_yaml *yaml) {
   static const char *const sections[] = {"items", "workers"};
   for (size_t i = 0; i < CV_COUNT(sections); i++) {
@@ -19,7 +19,7 @@ static const yaml_node_t *path_of(struct cv_yaml *yaml) {
   return NULL;
 }
 
-/* Where the campaign's data file is named. */
+/* Replaces the path of the campaign's data file by --data. */
 static enum cv_err set_data(struct cv_yaml *yaml, const char *data, struct cv_why *why) {
   if (data == NULL) {
     return CV_OK;
@@ -40,6 +40,7 @@ const char *cv_lab_experiment_data(const struct cv_lab_experiment *experiment) {
 static enum cv_err override_all(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
                                 struct cv_yaml *yaml, struct cv_why *why) {
   const struct cv_lab_series *one = &experiment->one[series];
+  /* Scales come last: they multiply what the series, the grid or x has set. */
   CV_TRY(set_data(yaml, experiment->data, why));
   for (size_t i = 0; i < one->sets; i++) {
     CV_TRY(cv_lab_override(yaml, one->set[i].path, one->set[i].node, why));
@@ -54,7 +55,7 @@ static enum cv_err override_all(const struct cv_lab_experiment *experiment, size
   return CV_OK;
 }
 
-/* A preset names no file of this machine: whoever runs it says where the data are. */
+/* A preset cannot know where its data file is on this machine: the user must give --data. */
 static enum cv_err check_data(const struct cv_lab_experiment *experiment, struct cv_campaign_file *campaign,
                               struct cv_why *why) {
   bool is_preset = strpbrk(experiment->path, "/.") == NULL;
@@ -67,7 +68,7 @@ static enum cv_err check_data(const struct cv_lab_experiment *experiment, struct
 
 static enum cv_err read_campaign(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
                                  struct cv_campaign_file *ret, struct cv_why *why) {
-  struct cv_yaml yaml;
+  struct cv_yaml yaml; /* its own parse: overriding changes the document, and threads share the experiment */
   struct cv_buf buf = {.data = (uint8_t *)experiment->text, .len = experiment->bytes};
   CV_TRY(cv_yaml_parse(experiment->path, &buf, &yaml, why));
   enum cv_err err = override_all(experiment, series, setting, &yaml, why);
@@ -75,6 +76,7 @@ static enum cv_err read_campaign(const struct cv_lab_experiment *experiment, siz
     err = cv_campaign_read(&yaml, ret, why);
   }
   cv_yaml_close(&yaml);
+  /* A file of trips may be large: campaigns with the same workers share one copy, read once. */
   if (err == CV_OK && cv_taxis_are_same(&experiment->with_taxis.items, &ret->items)) {
     ret->items.taxi.taxis = &experiment->taxis;
   }

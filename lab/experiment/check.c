@@ -8,6 +8,7 @@
 
 enum cv_err cv_lab_experiment_check(struct cv_lab_experiment *experiment, struct cv_why *why) {
   CV_TRY(cv_lab_taxis_read(experiment, why));
+  /* The last of a hundred settings may be the faulty one, which would otherwise fail hours later. */
   for (size_t series = 0; series < experiment->series; series++) {
     for (size_t setting = 0; setting < cv_lab_settings_of(experiment); setting++) {
       struct cv_prepared prepared;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adding to a document moves its nodes: they are held by number here. */
+/* Adding a node to a document may move all nodes, so this file refers to nodes by number. */
 #include "lab/experiment/override.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static int add_scalar(struct cv_yaml *yaml, const char *text) {
                                   YAML_PLAIN_SCALAR_STYLE);
 }
 
-/* Appends a key; messages about it speak of the place where the new value is written. */
+/* Appends a key. It gets the position of node `node`, where the user wrote the new value, for messages. */
 static bool add_pair(struct cv_yaml *yaml, int mapping, const char *key, int value, int node) {
   int added = add_scalar(yaml, key);
   if (added == 0 || yaml_document_append_mapping_pair(&yaml->document, mapping, added, value) == 0) {
@@ -44,7 +44,7 @@ static int new_mapping(struct cv_yaml *yaml, int node) {
   return mapping;
 }
 
-/* `privacy.mechanism: kary` with a parameter to come: {name: kary}. 0 when out of memory. */
+/* Turns `privacy.mechanism: kary` into {name: kary}, so that a parameter can be added. 0 when out of memory. */
 static int open_word(struct cv_yaml *yaml, int word, int node) {
   int mapping = new_mapping(yaml, node);
   return mapping != 0 && add_pair(yaml, mapping, "name", word, node) ? mapping : 0;
@@ -60,7 +60,7 @@ static bool is_algorithm(const char *path, size_t n) {
   return false;
 }
 
-/* The value's number of the key or list place `step` in `at`: where it is kept, NULL if there is none. */
+/* A pointer to the number of the node under the key or list index `step` of node `at`; NULL if there is none. */
 static int *find(struct cv_yaml *yaml, int at, const char *step) {
   yaml_node_t *node = node_of(yaml, at);
   if (node->type == YAML_SEQUENCE_NODE) {
@@ -78,17 +78,18 @@ static int *find(struct cv_yaml *yaml, int at, const char *step) {
 }
 
 static enum cv_err fail(struct cv_yaml *yaml, int node, const char *path, struct cv_why *why) {
-  return cv_yaml_fail(yaml, node_of(yaml, node), why, "%s leads nowhere in this campaign; expected a key of it",
+  return cv_yaml_fail(yaml, node_of(yaml, node), why, "unknown path %s; expected a key of this campaign",
                       cv_text_quote(path).text);
 }
 
-/* One step down, with `last` to the new value. *at goes on to where the step leads. */
+/* Goes one step down the path and updates *at; the last step sets the new value. Missing mappings are made. */
 static enum cv_err descend(struct cv_yaml *yaml, const char *path, size_t end, const char *step, bool last, int node,
                            int *at, struct cv_why *why) {
   if (node_of(yaml, *at)->type == YAML_SCALAR_NODE) {
     return fail(yaml, node, path, why);
   }
   int *value = find(yaml, *at, step);
+  /* A missing key is added; a list index that does not exist is a mistake. */
   if (value == NULL && node_of(yaml, *at)->type == YAML_SEQUENCE_NODE) {
     return fail(yaml, node, path, why);
   }
@@ -107,7 +108,7 @@ static enum cv_err descend(struct cv_yaml *yaml, const char *path, size_t end, c
     if (opened == 0) {
       return cv_yaml_no_memory(yaml->path, why);
     }
-    *find(yaml, *at, step) = opened; /* it may have moved */
+    *find(yaml, *at, step) = opened; /* open_word() may have moved what `value` points to */
     *at = opened;
     return CV_OK;
   }
@@ -121,21 +122,21 @@ enum cv_err cv_lab_override(struct cv_yaml *yaml, const char *path, int node, st
     char step[64];
     size_t n = strcspn(path + from, ".");
     bool last = path[from + n] == '\0';
-    if (n == 0 || n >= sizeof(step)) {
+    if (n == 0 || n >= sizeof(step)) { /* an empty step ("a..b"), or one longer than any key */
       return fail(yaml, node, path, why);
     }
     memcpy(step, path + from, n);
     step[n] = '\0';
     CV_TRY(descend(yaml, path, from + n, step, last, node, &at, why));
     if (last) {
-      yaml->root = node_of(yaml, 1);
+      yaml->root = node_of(yaml, 1); /* the nodes may have moved */
       return CV_OK;
     }
     from += n + 1;
   }
 }
 
-/* The node at `path`, NULL if there is none. */
+/* The node at `path`; NULL if there is none. */
 static const yaml_node_t *look_up(struct cv_yaml *yaml, const char *path) {
   int at = 1; /* the root */
   for (;;) {
@@ -165,9 +166,10 @@ enum cv_err cv_lab_override_scale(struct cv_yaml *yaml, const char *path, int no
     return cv_yaml_expected(yaml, node_of(yaml, node), "a key of scale", "the number to multiply by", why);
   }
   if (!take_real(look_up(yaml, path), &number)) {
-    return cv_yaml_fail(yaml, node_of(yaml, node), why, "%s is no number of this campaign; expected one to multiply",
-                        cv_text_quote(path).text);
+    return cv_yaml_fail(yaml, node_of(yaml, node), why,
+                        "%s is not a number in this campaign; expected a key with a number", cv_text_quote(path).text);
   }
+  /* 15 digits: 0.1 times 3 becomes 0.3, as a user would write it, and not 0.30000000000000004. */
   (void)snprintf(text, sizeof(text), "%.15g", number * factor);
   int made = add_scalar(yaml, text);
   if (made == 0) {

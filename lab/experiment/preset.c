@@ -17,7 +17,7 @@ const struct cv_lab_preset *cv_lab_preset_find(const char *name) {
   return NULL;
 }
 
-/* NULL if no name is like it. */
+/* The preset name most similar to `name`; NULL if none is similar. */
 static const char *nearest_to(const char *name) {
   enum { MOST = 128 };
   const char *names[MOST];
@@ -33,13 +33,15 @@ enum cv_err cv_lab_preset_open(const char *name, const char *data, struct cv_lab
   if (preset != NULL) {
     return cv_lab_experiment_parse(name, preset->text, strlen(preset->text), data, ret, why);
   }
+  /* No preset's name has a slash or a dot, so a mistyped preset gets a suggestion and not "No such file". */
   if (strpbrk(name, "/.") != NULL) {
     return cv_lab_experiment_load(name, data, ret, why);
   }
   const char *nearest = nearest_to(name);
   return nearest == NULL
              ? cv_fail(why, CV_ERR_INVALID,
-                       "%s is no experiment; expected a file or a name that `crowdveil-lab list` knows",
+                       "unknown experiment %s; expected a file or a name that \"crowdveil-lab list\" prints",
                        cv_text_quote(name).text)
-             : cv_fail(why, CV_ERR_INVALID, "%s is no experiment; did you mean %s?", cv_text_quote(name).text, nearest);
+             : cv_fail(why, CV_ERR_INVALID, "unknown experiment %s; did you mean \"%s\"?", cv_text_quote(name).text,
+                       nearest);
 }

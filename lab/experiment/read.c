@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values of the campaign are not read here: they are kept as numbers of nodes, and override.c puts them into a new
+ * parse of the campaign for each series and setting. So the campaign's own reader checks them, with the right line and
+ * column.
+ */
 #include "lab/experiment/read.h"
 
 #include <math.h>
@@ -31,7 +36,7 @@ static enum cv_err take_text(struct cv_yaml *yaml, const yaml_node_t *mapping, c
   return CV_OK;
 }
 
-/* The value of `key`, of this type, or NULL. */
+/* Finds the value of `key`, which must have this type; NULL if the key is missing. */
 static enum cv_err find(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *key, yaml_node_type_t type,
                         const char *expected, const yaml_node_t **ret, struct cv_why *why) {
   const yaml_node_t *node = cv_yaml_find(yaml, mapping, key).value;
@@ -111,14 +116,15 @@ static enum cv_err take_pulls(struct cv_lab_experiment *experiment, const yaml_n
   }
   if (pulls->type != YAML_SEQUENCE_NODE) {
     return cv_yaml_expected(yaml, pulls, "experiment.x.pulls",
-                            "how many moments, at most 1024, or a list of numbers of pulls", why);
+                            "the number of moments, at most 1024, or a list of numbers of pulls", why);
   }
   CV_TRY(take_points(experiment, pulls, "experiment.x.pulls", why));
   for (size_t i = 0; i < experiment->points; i++) {
     double x = experiment->x[i];
+    /* Ascending: a run passes its moments once, in order. */
     if (!(x >= 1 && x <= (double)tokens) || floor(x) < x || (i > 0 && x <= experiment->x[i - 1])) {
-      return cv_yaml_expected(yaml, cv_yaml_item(yaml, pulls, i), "a place of experiment.x.pulls",
-                              "whole numbers that rise, up to limits.tokens", why);
+      return cv_yaml_expected(yaml, cv_yaml_item(yaml, pulls, i), "an entry of experiment.x.pulls",
+                              "whole numbers in ascending order, up to limits.tokens", why);
     }
   }
   return CV_OK;
@@ -161,7 +167,8 @@ static enum cv_err take_axis(struct cv_lab_experiment *experiment, const yaml_no
 static enum cv_err add_set(struct cv_lab_experiment *experiment, struct cv_lab_series *series, struct cv_yaml_pair pair,
                            struct cv_why *why) {
   if (series->sets == CV_LAB_SETS_MAX) {
-    return cv_yaml_fail(&experiment->yaml, pair.key, why, "a series sets more than %d keys", CV_LAB_SETS_MAX);
+    return cv_yaml_fail(&experiment->yaml, pair.key, why, "a series sets too many keys; expected at most %d",
+                        CV_LAB_SETS_MAX);
   }
   series->set[series->sets++] =
       (struct cv_lab_set){.path = cv_yaml_text(pair.key), .node = cv_lab_node_number(&experiment->yaml, pair.value)};
@@ -203,7 +210,7 @@ static enum cv_err take_series(struct cv_lab_experiment *experiment, const yaml_
   const char *name = NULL;
   struct cv_lab_series series = {0};
   if (node->type != YAML_MAPPING_NODE) {
-    return cv_yaml_expected(yaml, node, "a place of experiment.series", expected, why);
+    return cv_yaml_expected(yaml, node, "an entry of experiment.series", expected, why);
   }
   CV_TRY(cv_yaml_keys(yaml, node, "experiment.series", NULL, 0, why));
   CV_TRY(take_text(yaml, node, "experiment.series", "name", NULL, &name, why));
@@ -212,7 +219,7 @@ static enum cv_err take_series(struct cv_lab_experiment *experiment, const yaml_
     CV_TRY(cv_lab_formula_read(yaml, formula, &series.formula, why));
   }
   if (name == NULL || strlen(name) >= sizeof(series.name)) {
-    return cv_yaml_fail(yaml, node, why, "a series without a name of at most %zu bytes; expected %s",
+    return cv_yaml_fail(yaml, node, why, "a series needs a name of at most %zu bytes; expected %s",
                         sizeof(series.name) - 1, expected);
   }
   (void)snprintf(series.name, sizeof(series.name), "%s", name);
@@ -227,6 +234,7 @@ static enum cv_err take_series(struct cv_lab_experiment *experiment, const yaml_
   return CV_OK;
 }
 
+/* A series that sets a key of the grid itself, as a baseline without epsilon, must not be repeated for each value. */
 static bool sets_itself(const struct cv_lab_series *series, const char *path) {
   for (size_t i = 0; i < series->sets; i++) {
     if (strcmp(series->set[i].path, path) == 0) {
@@ -236,7 +244,7 @@ static bool sets_itself(const struct cv_lab_series *series, const char *path) {
   return false;
 }
 
-/* Names the cell: ", epsilon 0.1" behind the name. */
+/* Sets the key in one series of the grid, and appends the cell to its name: ", epsilon 0.1". */
 static enum cv_err enter_cell(struct cv_lab_experiment *experiment, struct cv_lab_series *series,
                               struct cv_yaml_pair pair, size_t place, struct cv_why *why) {
   struct cv_yaml *yaml = &experiment->yaml;
@@ -253,7 +261,7 @@ static enum cv_err enter_cell(struct cv_lab_experiment *experiment, struct cv_la
   return add_set(experiment, series, (struct cv_yaml_pair){.key = pair.key, .value = value}, why);
 }
 
-/* Every series so far at each value of a further key, but once only if it sets the key itself. */
+/* Replaces every series so far by one per value of the key; a series that sets the key itself stays single. */
 static enum cv_err multiply(struct cv_lab_experiment *experiment, struct cv_yaml_pair pair, struct cv_why *why) {
   struct cv_yaml *yaml = &experiment->yaml;
   if (pair.value->type != YAML_SEQUENCE_NODE || cv_yaml_items(pair.value) == 0) {
@@ -261,7 +269,7 @@ static enum cv_err multiply(struct cv_lab_experiment *experiment, struct cv_yaml
   }
   struct cv_lab_series before[CV_LAB_SERIES_MAX];
   size_t n = experiment->series;
-  memcpy(before, experiment->one, n * sizeof(*before));
+  memcpy(before, experiment->one, n * sizeof(*before)); /* the new series overwrite the old ones */
   experiment->series = 0;
   for (size_t i = 0; i < cv_yaml_items(pair.value); i++) {
     for (size_t at = 0; at < n; at++) {
@@ -270,7 +278,7 @@ static enum cv_err multiply(struct cv_lab_experiment *experiment, struct cv_yaml
         continue;
       }
       if (experiment->series == CV_LAB_SERIES_MAX) {
-        return cv_yaml_fail(yaml, pair.key, why, "experiment.grid makes more than %d series; expected at most that",
+        return cv_yaml_fail(yaml, pair.key, why, "experiment.grid makes too many series; expected at most %d",
                             CV_LAB_SERIES_MAX);
       }
       struct cv_lab_series *series = &experiment->one[experiment->series++];
@@ -283,12 +291,13 @@ static enum cv_err multiply(struct cv_lab_experiment *experiment, struct cv_yaml
   return CV_OK;
 }
 
+/* Results, claims and figures identify series by name. */
 static enum cv_err check_names(struct cv_lab_experiment *experiment, const yaml_node_t *section, struct cv_why *why) {
   for (size_t i = 0; i < experiment->series; i++) {
     for (size_t j = 0; j < i; j++) {
       if (strcmp(experiment->one[i].name, experiment->one[j].name) == 0) {
-        return cv_yaml_fail(&experiment->yaml, section, why, "two series are called \"%s\"; expected different names",
-                            experiment->one[i].name);
+        return cv_yaml_fail(&experiment->yaml, section, why,
+                            "two series have the name \"%s\"; expected different names", experiment->one[i].name);
       }
     }
   }
@@ -307,7 +316,7 @@ static enum cv_err take_all_series(struct cv_lab_experiment *experiment, const y
   }
   experiment->series = list == NULL ? 1 : cv_yaml_items(list);
   if (experiment->series > CV_LAB_SERIES_MAX) {
-    return cv_yaml_fail(yaml, list, why, "experiment.series has %zu places; expected at most %d", experiment->series,
+    return cv_yaml_fail(yaml, list, why, "experiment.series has %zu entries; expected at most %d", experiment->series,
                         CV_LAB_SERIES_MAX);
   }
   (void)snprintf(experiment->one[0].name, sizeof(experiment->one[0].name), "%s", policy);
@@ -320,7 +329,7 @@ static enum cv_err take_all_series(struct cv_lab_experiment *experiment, const y
   return check_names(experiment, section, why);
 }
 
-/* ---- what is measured ---- */
+/* ---- measure and metrics ---- */
 
 static size_t count_words(const char *const *words) {
   size_t n = 0;
@@ -345,6 +354,23 @@ static enum cv_err take_metric(struct cv_lab_experiment *experiment, const yaml_
   return cv_yaml_expected(&experiment->yaml, node, "a metric", expected, why);
 }
 
+static enum cv_err unknown_measure(const struct cv_yaml *yaml, const yaml_node_t *node, const char *name,
+                                   struct cv_why *why) {
+  enum { MOST = 16 };
+  const char *known[MOST];
+  char list[300];
+  size_t n = 0;
+  for (; n < MOST && cv_lab_measure_at(n) != NULL; n++) {
+    known[n] = cv_lab_measure_at(n)->name;
+  }
+  const char *nearest = cv_value_nearest(name, known, n);
+  if (nearest != NULL) {
+    return cv_yaml_fail(yaml, node, why, "unknown measure %s; did you mean \"%s\"?", cv_text_quote(name).text, nearest);
+  }
+  cv_text_either(known, n, list, sizeof(list));
+  return cv_yaml_fail(yaml, node, why, "unknown measure %s; expected %s", cv_text_quote(name).text, list);
+}
+
 static enum cv_err take_measure(struct cv_lab_experiment *experiment, const yaml_node_t *section, struct cv_why *why) {
   struct cv_yaml *yaml = &experiment->yaml;
   const char *name = NULL;
@@ -352,9 +378,7 @@ static enum cv_err take_measure(struct cv_lab_experiment *experiment, const yaml
   CV_TRY(take_text(yaml, section, "experiment", "measure", "campaign", &name, why));
   experiment->measure = cv_lab_measure_find(name);
   if (experiment->measure == NULL) {
-    return cv_yaml_fail(yaml, cv_yaml_find(yaml, section, "measure").value, why,
-                        "experiment.measure is %s; expected campaign or another measure of this program",
-                        cv_text_quote(name).text);
+    return unknown_measure(yaml, cv_yaml_find(yaml, section, "measure").value, name, why);
   }
   CV_TRY(find(yaml, section, "metrics", YAML_SEQUENCE_NODE, "a list of metrics", &metrics, why));
   if (metrics == NULL || cv_yaml_items(metrics) > CV_LAB_METRICS_MAX) {
@@ -433,6 +457,7 @@ static enum cv_err take_section(struct cv_lab_experiment *experiment, const yaml
   CV_TRY(take_axis(experiment, section, spec->tokens, why));
   CV_TRY(take_all_series(experiment, section, spec->policy.name, why));
   CV_TRY(take_measure(experiment, section, why));
+  /* After the measure: a figure draws its first metric by default, and claims refer to series, points and metrics. */
   CV_TRY(take_figure(experiment, section, why));
   CV_TRY(find(yaml, section, "claims", YAML_SEQUENCE_NODE, "a list of claims", &experiment->claims, why));
   return cv_lab_claims_check(experiment, why);
@@ -446,7 +471,7 @@ static enum cv_err fill(struct cv_lab_experiment *experiment, struct cv_why *why
   struct cv_yaml_pair section = cv_yaml_find(yaml, yaml->root, "experiment");
   enum cv_err err;
   if (section.key == NULL) {
-    err = cv_yaml_fail(yaml, yaml->root, why, "experiment is missing; expected a section that says what to measure");
+    err = cv_yaml_fail(yaml, yaml->root, why, "missing experiment; expected a section that says what to measure");
   } else if (section.value->type != YAML_MAPPING_NODE) {
     err = cv_yaml_expected(yaml, section.value, "experiment", "a mapping of keys and values", why);
   } else {
@@ -476,7 +501,7 @@ enum cv_err cv_lab_experiment_parse(const char *path, const char *text, size_t b
   }
   made.yaml = yaml;
   *ret = made;
-  err = fill(ret, why); /* in its place: some texts are its own */
+  err = fill(ret, why); /* in its final place: other members point to texts inside *ret */
   if (err != CV_OK) {
     cv_lab_experiment_fini(ret);
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A claim is a number of comparisons: "this difference is above zero". Each has its own verdict; the claim's is the
- * worst of them, and its reason is the comparison that is the furthest from holding.
+ * A claim consists of comparisons: "this difference is above zero". Each has its own verdict; the claim's verdict is
+ * the worst of them, and its reason is the comparison that is furthest from holding.
  */
 #include "lab/judge/claim.h"
 
@@ -14,26 +14,26 @@
 #include "lab/judge/summary.h"
 #include "lab/judge/terms.h"
 
-/* Squares are skewed: of fewer replicates their deviation is anybody's guess. */
+/* Squares are skewed: with fewer replicates the estimate of their deviation is useless. */
 enum { ROOTS_LEAST = 100 };
 
-/* What a normal variable leaves beyond two standard deviations. */
+/* The probability of a normal variable beyond two standard deviations. */
 #define TAIL 0.02275013194817921
 
 struct comparison {
-  size_t series, point;   /* what is claimed of */
-  size_t other, foretold; /* what it is compared with: series and point; unless with a number */
-  double factor;          /* times the other */
-  bool is_above;          /* expected above the other, not below */
-  bool may_equal;         /* two that are alike will do */
-  bool is_guard;          /* holds unless it fails */
+  size_t series, point;      /* the subject of the claim */
+  size_t other, other_point; /* series and point that it is compared with, unless with a number */
+  double factor;             /* of the other */
+  bool is_above;             /* expected above the other, not below */
+  bool may_equal;            /* equality holds, too */
+  bool is_guard;             /* an undecided one holds: only a clear failure counts */
 };
 
 struct finding {
   struct comparison comparison;
-  struct cv_lab_summary difference; /* above 0 is as claimed */
+  struct cv_lab_summary difference; /* above 0 if the claim is true */
   enum cv_lab_verdict verdict;
-  double errors, needed; /* standard errors: found, and needed to hold */
+  double errors, needed; /* in standard errors: the difference found, and the one needed for a verdict */
 };
 
 struct hearing {
@@ -65,7 +65,7 @@ static bool has_number(const struct hearing *hearing) {
   return hearing->terms->relation <= CV_LAB_EQUALS;
 }
 
-/* a - factor b, where one of them is a number without replicates. */
+/* a - factor b, where a or b is an exact number without replicates. */
 static struct cv_lab_summary subtract(struct cv_lab_summary a, double factor, struct cv_lab_summary b) {
   double se = b.n > 0 ? factor * b.se : a.se;
   return (struct cv_lab_summary){.mean = a.mean - factor * b.mean, .se = se, .n = a.n > b.n ? a.n : b.n};
@@ -78,17 +78,17 @@ static struct cv_lab_summary difference_of(const struct hearing *hearing, const 
     d = subtract(found(hearing, comparison->series, comparison->point), comparison->factor, number);
   } else if (is_formula(hearing, comparison->series) || is_formula(hearing, comparison->other)) {
     d = subtract(found(hearing, comparison->series, comparison->point), comparison->factor,
-                 found(hearing, comparison->other, comparison->foretold));
+                 found(hearing, comparison->other, comparison->other_point));
   } else {
-    d = cv_lab_compare(hearing->dataset, comparison->series, comparison->point, comparison->other, comparison->foretold,
-                       comparison->factor, hearing->terms->metric);
+    d = cv_lab_compare(hearing->dataset, comparison->series, comparison->point, comparison->other,
+                       comparison->other_point, comparison->factor, hearing->terms->metric);
   }
   d.mean = comparison->is_above ? d.mean : -d.mean;
   return d;
 }
 
-/* Differences that chance has no part in: two calculated numbers, or replicates that are all alike. Where these show no
- * difference at all, more of them might. */
+/* Judges a difference without a standard error: of two computed numbers, or of replicates that are all equal. If equal
+ * replicates show no difference, more of them might. */
 static enum cv_lab_verdict judge_exactly(const struct cv_lab_summary *difference, bool may_equal) {
   if (difference->mean == 0 && !may_equal) {
     return difference->n == 0 ? CV_LAB_FAILS : CV_LAB_UNDECIDED;
@@ -96,7 +96,7 @@ static enum cv_lab_verdict judge_exactly(const struct cv_lab_summary *difference
   return difference->mean >= 0 ? CV_LAB_HOLDS : CV_LAB_FAILS;
 }
 
-/* Few numbers say too little of their own deviation. */
+/* True if there are enough values to estimate their deviation; computed numbers (n = 0) need none. */
 static bool is_enough(const struct hearing *hearing, uint64_t n) {
   bool is_root = hearing->dataset->experiment->statistic == CV_LAB_ROOT_MEAN_SQUARE;
   return n == 0 || n >= (is_root ? ROOTS_LEAST : 2);
@@ -109,6 +109,7 @@ static struct finding weigh(const struct hearing *hearing, const struct comparis
   if (isnan(d.mean) || !is_enough(hearing, d.n)) {
     return finding;
   }
+  /* Without a standard error no test applies: the difference is exact, or has been the same in every replicate. */
   if (d.n == 0 || d.se == 0) {
     finding.verdict = judge_exactly(&d, comparison->may_equal);
     finding.errors = finding.verdict == CV_LAB_HOLDS ? (double)INFINITY : d.mean == 0 ? 0 : -(double)INFINITY;
@@ -117,6 +118,8 @@ static struct finding weigh(const struct hearing *hearing, const struct comparis
     finding.errors = d.mean / d.se;
     finding.needed = gsl_cdf_tdist_Qinv(TAIL, freedom);
     double fails = gsl_cdf_tdist_Qinv(TAIL / (double)hearing->total, freedom);
+    /* Holding needs all comparisons, so chance helps none of them; a failure needs one, so many points need a stricter
+     * test. */
     finding.needed = finding.errors < 0 ? fails : finding.needed;
     bool is_clear = fabs(finding.errors) >= finding.needed;
     finding.verdict = !is_clear ? CV_LAB_UNDECIDED : finding.errors > 0 ? CV_LAB_HOLDS : CV_LAB_FAILS;
@@ -127,12 +130,12 @@ static struct finding weigh(const struct hearing *hearing, const struct comparis
   return finding;
 }
 
-/* From the worst: one that fails, one that is open, one that holds. */
+/* Sorts verdicts, the worst first: fails, undecided, holds. */
 static int rank(enum cv_lab_verdict verdict) {
   return verdict == CV_LAB_FAILS ? 0 : verdict == CV_LAB_UNDECIDED ? 1 : 2;
 }
 
-/* A guard that holds has nothing to say. */
+/* Compares findings as reasons of a verdict. A guard that holds is the least informative one. */
 static bool is_worse(const struct finding *a, const struct finding *b) {
   if (rank(a->verdict) != rank(b->verdict)) {
     return rank(a->verdict) < rank(b->verdict);
@@ -153,7 +156,7 @@ static void hear(struct hearing *hearing, const struct comparison *comparison) {
   }
 }
 
-/* How a relation to a number or another series is one comparison or two: above `low` times it, below `high` times. */
+/* A relation as one or two comparisons: above `low` times the other, below `high` times the other. */
 struct bounds {
   double low, high; /* NAN: none */
   bool may_equal;
@@ -185,7 +188,7 @@ static void hear_bounds(struct hearing *hearing, size_t series, size_t other) {
     struct comparison comparison = {.series = series,
                                     .point = point,
                                     .other = other,
-                                    .foretold = point,
+                                    .other_point = point,
                                     .factor = bounds.low,
                                     .is_above = true,
                                     .may_equal = bounds.may_equal};
@@ -205,15 +208,17 @@ static void hear_trend(struct hearing *hearing, size_t series) {
   struct comparison comparison = {.series = series,
                                   .point = terms->point[terms->points - 1],
                                   .other = series,
-                                  .foretold = terms->point[0],
+                                  .other_point = terms->point[0],
                                   .factor = 1,
                                   .is_above = terms->rises};
   hear(hearing, &comparison);
+  /* The ends decide a trend. Steps between neighbours may be too small to show, but must not clearly go the wrong
+   * way. */
   comparison.is_guard = true;
   comparison.may_equal = true;
   for (size_t i = 1; i < terms->points; i++) {
     comparison.point = terms->point[i];
-    comparison.foretold = terms->point[i - 1];
+    comparison.other_point = terms->point[i - 1];
     hear(hearing, &comparison);
   }
 }
@@ -222,11 +227,12 @@ static void hear_growth(struct hearing *hearing, size_t series) {
   const struct cv_lab_terms *terms = hearing->terms;
   const double *x = hearing->dataset->experiment->x;
   for (size_t i = 1; i < terms->points; i++) {
+    /* Compared with the first point, where the extrapolation starts: errors do not add up from point to point. */
     double ratio = terms->growth(x[terms->point[i]]) / terms->growth(x[terms->point[0]]);
     struct comparison comparison = {.series = series,
                                     .point = terms->point[i],
                                     .other = series,
-                                    .foretold = terms->point[0],
+                                    .other_point = terms->point[0],
                                     .factor = (1 + terms->within) * ratio,
                                     .may_equal = true};
     hear(hearing, &comparison);
@@ -258,7 +264,7 @@ static void hear_all(struct hearing *hearing) {
   }
 }
 
-/* The reason, piece by piece. */
+/* The text of a reason under construction. */
 struct line {
   struct cv_lab_claim *claim;
   size_t used;
@@ -274,7 +280,7 @@ static void say(struct line *line, const char *fmt, ...) {
   line->used += strlen(line->claim->reason + line->used);
 }
 
-/* So many digits, and no power of ten where one reads it without. */
+/* Prints `digits` significant digits, without an exponent for numbers below 10^7. */
 static void say_digits(struct line *line, double number, int digits) {
   if (fabs(number) >= pow(10, digits) && fabs(number) < 1e7) {
     say(line, "%.0f", number);
@@ -311,10 +317,10 @@ static void say_expected(struct line *line, const struct hearing *hearing, const
     return;
   }
   say(line, ", ");
-  if (comparison->point != comparison->foretold) {
-    say_point(line, hearing, comparison->foretold);
+  if (comparison->point != comparison->other_point) {
+    say_point(line, hearing, comparison->other_point);
   }
-  say_series(line, hearing, comparison->other, comparison->foretold);
+  say_series(line, hearing, comparison->other, comparison->other_point);
   if (comparison->is_guard) {
     say(line, ", expected not %s", comparison->is_above ? "less" : "more");
   } else if (comparison->factor == 1) {
@@ -331,7 +337,7 @@ static void say_count(struct line *line, const struct hearing *hearing) {
   if (hearing->failed > 0) {
     say(line, "%zu of %zu comparisons fail, most clearly: ", hearing->failed, hearing->total);
   } else if (hearing->open > 0) {
-    say(line, "%zu of %zu comparisons are open, above all: ", hearing->open, hearing->total);
+    say(line, "%zu of %zu comparisons are undecided, the worst: ", hearing->open, hearing->total);
   } else {
     say(line, "all %zu comparisons hold, the closest: ", hearing->total);
   }
@@ -340,25 +346,27 @@ static void say_count(struct line *line, const struct hearing *hearing) {
 static void say_weight(struct line *line, const struct hearing *hearing, const struct finding *finding) {
   const struct cv_lab_summary *d = &finding->difference;
   if (isnan(d->mean)) {
-    say(line, "; there are no numbers");
+    say(line, "; there are no values");
   } else if (!is_enough(hearing, d->n)) {
-    say(line, "; %llu replicate%s nothing of chance", (unsigned long long)d->n, d->n == 1 ? " tells" : "s tell");
+    say(line, "; %llu replicate%s too few to estimate the error", (unsigned long long)d->n,
+        d->n == 1 ? " is" : "s are");
   } else if (d->n > 1 && d->se == 0) {
-    say(line, "; alike in all %llu replicates", (unsigned long long)d->n);
+    say(line, "; equal in all %llu replicates", (unsigned long long)d->n);
   } else if (d->n > 1) {
     double errors = fabs(finding->errors);
     bool is_paired = !has_number(hearing) && !is_formula(hearing, finding->comparison.series) &&
                      !is_formula(hearing, finding->comparison.other);
-    say(line, "; %s%s%.1f standard errors%s in %llu replicates", is_paired ? "pair by pair " : "",
-        errors > 100 ? "more than " : "", fmin(errors, 100), finding->errors < 0 ? " the other way" : "",
+    say(line, "; %s%s%.1f standard errors%s in %llu replicates", is_paired ? "paired, " : "",
+        errors > 100 ? "more than " : "", fmin(errors, 100), finding->errors < 0 ? " the wrong way" : "",
         (unsigned long long)d->n);
   }
   if (finding->needed > 0 && finding->verdict == CV_LAB_UNDECIDED && finding->errors != 0) {
+    /* The standard error falls with the root of the number of replicates. */
     double more = (double)d->n * pow(finding->needed / finding->errors, 2);
     say(line, ", %.1f are needed", finding->needed);
     if (more < 1e6 && more > (double)d->n) {
       double step = pow(10, floor(log10(more)) - 1); /* to two digits */
-      say(line, ": about %.0f replicates might do", ceil(more / step) * step);
+      say(line, ": about %.0f replicates may do", ceil(more / step) * step);
     }
   }
 }

@@ -11,6 +11,7 @@ enum { GROUPS = 24 };
 
 const char *const cv_lab_statistics[] = {"mean", "median-of-means", "root-mean-square", NULL};
 
+/* A compensated sum (Neumaier 1974): `low` collects the rounding errors of `high`. */
 struct sum {
   double high, low;
 };
@@ -47,6 +48,7 @@ static struct cv_lab_summary mean_of(const struct sample *sample, uint64_t n) {
     double value = number(sample, i);
     add(&sum, isnan(value) ? 0 : value);
   }
+  /* A second pass over the deviations: a sum of squares minus the squared sum would cancel. */
   double mean = total(&sum) / (double)n;
   for (size_t i = 0; i < sample->n; i++) {
     double value = number(sample, i);
@@ -59,10 +61,10 @@ static struct cv_lab_summary root_mean_square_of(struct sample *sample, uint64_t
   sample->is_squared = true;
   struct cv_lab_summary square = mean_of(sample, n);
   double root = sqrt(square.mean);
-  return with_bar(root, square.se == 0 ? 0 : square.se / (2 * root), n);
+  return with_bar(root, square.se == 0 ? 0 : square.se / (2 * root), n); /* d sqrt(s) = ds/(2 sqrt(s)) */
 }
 
-/* Means of `groups` runs of consecutive numbers that are there. */
+/* The means of `groups` groups of consecutive values, missing ones left out. */
 static void group_means(const struct sample *sample, uint64_t n, size_t groups, double *ret) {
   size_t i = 0;
   for (size_t group = 0; group < groups; group++) {
@@ -95,6 +97,8 @@ static struct cv_lab_summary median_of_means(const struct sample *sample, uint64
   while (above < groups && mean[groups - 1 - above] > median) {
     above++;
   }
+  /* Gini's mean difference of normal variables is 2/sqrt(pi) deviations; it is less sensitive to outliers than
+   * squares. */
   double deviation = cv_lab_gini(mean, groups) * sqrt(M_PI) / 2;
   return (struct cv_lab_summary){
       .mean = median,
@@ -130,7 +134,7 @@ double cv_lab_freedom(enum cv_lab_statistic statistic, uint64_t n) {
   return numbers < 2 ? 0 : (double)(numbers - 1);
 }
 
-/* A number stands in the difference of n - 1 pairs, with plus in those whose other one is smaller. */
+/* A value is in n - 1 differences, with a plus sign where the other value is smaller: one pass instead of all pairs. */
 double cv_lab_gini(const double *ascending, size_t n) {
   struct sum sum = {0};
   if (n < 2) {

@@ -10,7 +10,7 @@ struct place {
   size_t series, point;
 };
 
-/* Replicate by replicate: the number at a place, or how it differs from another's. */
+/* A sample over the replicates: the value at place a, or its difference to that at place b. */
 struct sample {
   const struct cv_lab_dataset *dataset;
   size_t metric;
@@ -55,7 +55,8 @@ enum cv_err cv_lab_found(const struct cv_lab_dataset *dataset, size_t series, si
   return CV_OK;
 }
 
-/* a - b = (a^2 - b^2)/(a + b), and the squares have means. */
+/* The difference of two root mean squares: a - b = (a^2 - b^2)/(a + b), where the difference of squares is a mean, so
+ * that its error is known. */
 static struct cv_lab_summary compare_roots(const struct sample *sample) {
   const struct cv_lab_dataset *of = sample->dataset;
   struct cv_lab_summary squares = cv_lab_summary_of(CV_LAB_MEAN, difference_of_squares, sample, of->replicates);
@@ -77,6 +78,7 @@ struct cv_lab_summary cv_lab_compare(const struct cv_lab_dataset *dataset, size_
   if (dataset->experiment->statistic == CV_LAB_ROOT_MEAN_SQUARE) {
     return compare_roots(&sample);
   }
+  /* Paired: replicates share instance and scores, whose variation cancels in the difference. */
   return cv_lab_summary_of(dataset->experiment->statistic, difference, &sample, dataset->replicates);
 }
 
@@ -86,7 +88,7 @@ static enum cv_err add_row(const struct cv_lab_dataset *dataset, size_t series, 
   struct cv_lab_summary summary;
   CV_TRY(cv_lab_found(dataset, series, point, metric, &summary));
   if (!isfinite(summary.mean)) {
-    return CV_OK;
+    return CV_OK; /* this policy has no such metric, or a formula is one of another metric */
   }
   struct cv_lab_row row = {.x = experiment->x[point],
                            .mean = summary.mean,

@@ -9,10 +9,11 @@
 #include "common/config/value.h"
 
 static const char *const keys[] = {"least",  "most",   "equals", "below",  "above",  "approaches", "near", "trend",
-                                   "growth", "reason", /* these are enum cv_lab_relation */
+                                   "growth", "reason", /* up to here in the order of enum cv_lab_relation */
                                    "says",   "metric", "series", "factor", "within", "at",         "from", "to"};
 enum { RELATIONS = CV_LAB_REASON + 1 };
 
+/* Growth functions. They are 0 where the formula is not positive; check_curve() refuses 0 at the first point. */
 static double of_constant(double x) {
   return x > 0;
 }
@@ -35,10 +36,10 @@ static double of_square(double x) {
 static const char *const growth_names[] = {"constant", "log-x", "sqrt-x", "x", "x-log-x", "x-squared"};
 static double (*const growths[])(double) = {of_constant, of_log, of_root, of_x, of_x_log, of_square};
 
-/* What a claim is read with. */
+/* The state of reading one claim. */
 struct reading {
   const struct cv_lab_experiment *experiment;
-  struct cv_yaml yaml; /* the experiment's, which owns the nodes */
+  struct cv_yaml yaml; /* a copy of the experiment's handle; that one owns the nodes */
   const yaml_node_t *claim;
   struct cv_lab_terms *terms;
   struct cv_why *why;
@@ -70,7 +71,7 @@ static enum cv_err read_number(struct reading *in, const char *key, double low, 
   return CV_OK;
 }
 
-/* Which of the words it is; what says what kind of word. */
+/* Sets *ret to the index of the node's word in `words`; `kind` names the kind of word in messages. */
 static enum cv_err choose(struct reading *in, const yaml_node_t *node, const char *kind, const char *const *words,
                           size_t n, size_t *ret) {
   char list[240];
@@ -86,7 +87,7 @@ static enum cv_err choose(struct reading *in, const yaml_node_t *node, const cha
   const char *nearest = cv_value_nearest(cv_yaml_text(node), words, n);
   struct cv_text_piece quote = cv_text_quote(cv_yaml_text(node));
   if (nearest != NULL) {
-    return cv_yaml_fail(&in->yaml, node, in->why, "unknown %s %s; did you mean %s?", kind, quote.text, nearest);
+    return cv_yaml_fail(&in->yaml, node, in->why, "unknown %s %s; did you mean \"%s\"?", kind, quote.text, nearest);
   }
   cv_text_either(words, n, list, sizeof(list));
   return cv_yaml_fail(&in->yaml, node, in->why, "unknown %s %s; expected %s", kind, quote.text, list);
@@ -100,16 +101,16 @@ static enum cv_err choose_metric(struct reading *in, const yaml_node_t *node, si
   return choose(in, node, "metric", words, in->experiment->metrics, ret);
 }
 
-/* Series by their names, and which part of the name tells those of a grid apart. */
+/* Series that a claim names, with the part of each name that identifies its cell of the grid. */
 struct names {
   size_t count;
   struct {
     size_t series;
-    const char *cell; /* ", epsilon 0.1"; "" of a series that is named in full */
+    const char *cell; /* ", epsilon 0.1"; "" for a series that is named in full */
   } at[CV_LAB_SERIES_MAX];
 };
 
-/* All series that are called "NAME, ...". */
+/* Adds all series with a name of the form "NAME, ...". */
 static void find_cells(const struct cv_lab_experiment *experiment, const char *name, struct names *names) {
   size_t n = strlen(name);
   for (size_t i = 0; i < experiment->series; i++) {
@@ -121,7 +122,7 @@ static void find_cells(const struct cv_lab_experiment *experiment, const char *n
   }
 }
 
-/* A series, or all that a grid has made of it. */
+/* Adds the series of that name, or all cells that a grid has made of it. */
 static enum cv_err add_name(struct reading *in, const yaml_node_t *node, struct names *names) {
   const char *words[CV_LAB_SERIES_MAX];
   size_t before = names->count, at;
@@ -130,6 +131,7 @@ static enum cv_err add_name(struct reading *in, const yaml_node_t *node, struct 
     words[i] = in->experiment->one[i].name;
     is_name = is_name || (node->type == YAML_SCALAR_NODE && strcmp(words[i], cv_yaml_text(node)) == 0);
   }
+  /* A full name wins: a series may be called like the first part of another one. */
   if (node->type == YAML_SCALAR_NODE && !is_name) {
     find_cells(in->experiment, cv_yaml_text(node), names);
   }
@@ -144,7 +146,7 @@ static enum cv_err add_name(struct reading *in, const yaml_node_t *node, struct 
   return CV_OK;
 }
 
-/* A name or a list of names. */
+/* Reads a name or a list of names. */
 static enum cv_err read_names(struct reading *in, const yaml_node_t *node, const char *key, struct names *names) {
   if (node->type != YAML_SEQUENCE_NODE) {
     return add_name(in, node, names);
@@ -176,7 +178,7 @@ static enum cv_err read_subject(struct reading *in, struct names *ret_names) {
   return CV_OK;
 }
 
-/* Each with each, but a cell of a grid with the same cell only. */
+/* Pairs each series with each other one, but a cell of a grid with the same cell only. */
 static enum cv_err pair_up(struct reading *in, const yaml_node_t *node, const struct names *ones,
                            const struct names *others) {
   struct cv_lab_terms *terms = in->terms;
@@ -202,12 +204,14 @@ static enum cv_err read_others(struct reading *in, struct cv_yaml_pair pair, con
   CV_TRY(pair_up(in, pair.value, ones, &others));
   for (size_t i = 0; i < in->terms->pairs; i++) {
     if (in->terms->pair[i].one == in->terms->pair[i].other) {
-      return cv_yaml_fail(&in->yaml, pair.value, in->why, "series \"%s\" stands on both sides; expected another one",
+      return cv_yaml_fail(&in->yaml, pair.value, in->why,
+                          "series \"%s\" is compared with itself; expected another series",
                           in->experiment->one[in->terms->pair[i].one].name);
     }
   }
   return in->terms->pairs > 0 ? CV_OK
-                              : cv_yaml_fail(&in->yaml, pair.value, in->why, "no cell of the grid has both series");
+                              : cv_yaml_fail(&in->yaml, pair.value, in->why,
+                                             "no cell of the grid has both series; expected series with a common cell");
 }
 
 static void pair_alone(struct cv_lab_terms *terms, const struct names *ones) {
@@ -216,6 +220,7 @@ static void pair_alone(struct cv_lab_terms *terms, const struct names *ones) {
   }
 }
 
+/* Equal but for rounding: .3 in a claim must match a point that the file states as 0.30000000000000004. */
 static bool is_same(double a, double b) {
   return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
 }
@@ -281,7 +286,8 @@ static enum cv_err read_points(struct reading *in) {
                         cv_yaml_text(any.key));
   }
   if (at.key != NULL && (from.key != NULL || to.key != NULL)) {
-    return cv_yaml_fail(&in->yaml, at.key, in->why, "at stands with from or to; expected the one or the others");
+    return cv_yaml_fail(&in->yaml, at.key, in->why,
+                        "\"at\" cannot be combined with \"from\" or \"to\"; expected one or the other");
   }
   if (at.key != NULL) {
     return read_at(in, at.value);
@@ -289,18 +295,19 @@ static enum cv_err read_points(struct reading *in) {
   double low = -(double)INFINITY, high = (double)INFINITY;
   CV_TRY(read_number(in, "from", -(double)INFINITY, &low));
   CV_TRY(read_number(in, "to", -(double)INFINITY, &high));
+  /* The moments of a run are one curve: a claim without a point is about its end. */
   if (any.key == NULL && in->experiment->axis == CV_LAB_AXIS_PULLS && !is_curve) {
     in->terms->point[in->terms->points++] = in->experiment->points - 1;
     return CV_OK;
   }
   add_range(in, low, high);
-  return in->terms->points > 0
-             ? CV_OK
-             : cv_yaml_fail(&in->yaml, any.value, in->why, "no point of x lies there; they go from %g to %g",
-                            in->experiment->x[0], in->experiment->x[in->experiment->points - 1]);
+  return in->terms->points > 0 ? CV_OK
+                               : cv_yaml_fail(&in->yaml, any.value, in->why,
+                                              "no point of x lies in this range; expected a part of %g to %g",
+                                              in->experiment->x[0], in->experiment->x[in->experiment->points - 1]);
 }
 
-/* Exactly one of the relations' keys. */
+/* Reads the claim's relation: exactly one of the relations' keys. */
 static enum cv_err read_relation(struct reading *in, struct cv_yaml_pair *ret) {
   size_t found = 0;
   for (size_t i = 0; i < RELATIONS; i++) {
@@ -317,7 +324,7 @@ static enum cv_err read_relation(struct reading *in, struct cv_yaml_pair *ret) {
   char list[240];
   cv_text_either(keys, RELATIONS, list, sizeof(list));
   return found == 1 ? CV_OK
-                    : cv_yaml_fail(&in->yaml, in->claim, in->why, "the claim compares nothing; expected %s", list);
+                    : cv_yaml_fail(&in->yaml, in->claim, in->why, "the claim has no comparison; expected %s", list);
 }
 
 static enum cv_err read_text(struct reading *in, const char *key, const char **ret) {
@@ -338,7 +345,7 @@ static enum cv_err read_text(struct reading *in, const char *key, const char **r
 static enum cv_err check_curve(struct reading *in, struct cv_yaml_pair pair) {
   const struct cv_lab_terms *terms = in->terms;
   if (terms->points < 2) {
-    return cv_yaml_fail(&in->yaml, pair.key, in->why, "%s needs two points of x; expected more than %zu",
+    return cv_yaml_fail(&in->yaml, pair.key, in->why, "%s needs at least two points of x; found %zu",
                         cv_yaml_text(pair.key), terms->points);
   }
   for (size_t i = 0; i + 1 < terms->points; i++) {
@@ -346,9 +353,10 @@ static enum cv_err check_curve(struct reading *in, struct cv_yaml_pair pair) {
       return cv_yaml_fail(&in->yaml, pair.key, in->why, "%s needs points in ascending order", cv_yaml_text(pair.key));
     }
   }
+  /* The extrapolation divides by the growth at the first point. */
   double first = in->experiment->x[terms->point[0]];
   if (terms->growth != NULL && !(terms->growth(first) > 0)) {
-    return cv_yaml_fail(&in->yaml, pair.value, in->why, "%s is nothing yet at x = %g; expected points above it",
+    return cv_yaml_fail(&in->yaml, pair.value, in->why, "%s is 0 at x = %g; expected points with a larger x",
                         cv_yaml_text(pair.value), first);
   }
   return CV_OK;
@@ -358,6 +366,7 @@ static enum cv_err read_operand(struct reading *in, struct cv_yaml_pair pair, co
   static const char *const trends[] = {"falls", "rises"};
   struct cv_lab_terms *terms = in->terms;
   size_t at = 0;
+  /* These relations have a series as operand, the others a word or a number. */
   if (terms->relation >= CV_LAB_BELOW && terms->relation <= CV_LAB_NEAR) {
     return read_others(in, pair, ones);
   }
@@ -376,14 +385,14 @@ static enum cv_err read_operand(struct reading *in, struct cv_yaml_pair pair, co
   }
 }
 
-/* `within` and `factor` stand with what they concern. */
+/* Reads `within` and `factor`, which only some relations accept. */
 static enum cv_err read_measures(struct reading *in, struct cv_yaml_pair pair) {
   struct cv_lab_terms *terms = in->terms;
   enum cv_lab_relation relation = terms->relation;
   bool needs = relation == CV_LAB_EQUALS || relation == CV_LAB_APPROACHES || relation == CV_LAB_NEAR;
   struct cv_yaml_pair within = find(in, "within"), factor = find(in, "factor");
   if (needs && within.key == NULL) {
-    return cv_yaml_fail(&in->yaml, pair.key, in->why, "%s needs \"within\"; expected how far it may be",
+    return cv_yaml_fail(&in->yaml, pair.key, in->why, "%s needs \"within\"; expected the allowed difference",
                         cv_yaml_text(pair.key));
   }
   if (within.key != NULL && !needs && relation != CV_LAB_GROWTH) {
@@ -403,6 +412,7 @@ static enum cv_err read_all(struct reading *in) {
   CV_TRY(read_relation(in, &pair));
   if (in->terms->relation == CV_LAB_REASON) {
     static const char *const only[] = {"says", "reason"};
+    /* A key of a comparison would be ignored, and the reader would believe that something is compared. */
     CV_TRY(cv_yaml_keys(&in->yaml, in->claim, "a claim with a reason", only, CV_COUNT(only), in->why));
     return read_text(in, "reason", &in->terms->reason);
   }

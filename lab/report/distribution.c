@@ -8,16 +8,17 @@
 #include "lab/judge/summary.h"
 #include "lab/report/gnuplot.h"
 
-/* GROUPS_MOST points of x with at most BOXES_MOST boxes in all; else the last point alone. STRIP_MOST replicates in
- * all are shown, but a few of each box. */
+/* Up to GROUPS_MOST points of x are drawn if they have at most BOXES_MOST boxes in all, else the last point alone.
+ * About STRIP_MOST replicates are shown in all, but at least STRIP_LEAST per box. UPRIGHT: more names than this are
+ * rotated. */
 enum { GROUPS_MOST = 8, BOXES_MOST = 48, STRIP_MOST = 1500, STRIP_LEAST = 20, UPRIGHT = 14 };
 
 struct scatter {
   const struct cv_lab_dataset *dataset;
   struct cv_lab_slug name;
-  size_t series[CV_LAB_SERIES_MAX], count; /* those that are run */
+  size_t series[CV_LAB_SERIES_MAX], count; /* those that are run, not computed */
   size_t first, points;
-  double *value; /* room for the replicates of a box */
+  double *value; /* scratch: the replicates of a box */
   bool is_above_zero;
 };
 
@@ -46,7 +47,7 @@ static void choose(struct scatter *scatter) {
   }
 }
 
-/* Ascending. */
+/* Collects the values of a box in ascending order; returns their number. */
 static size_t gather(const struct scatter *scatter, size_t series, size_t point) {
   size_t n = 0;
   for (uint64_t i = 0; i < scatter->dataset->replicates; i++) {
@@ -59,7 +60,7 @@ static size_t gather(const struct scatter *scatter, size_t series, size_t point)
   return n;
 }
 
-/* Groups lie one box apart. */
+/* The horizontal place of a box; groups are one box apart. */
 static size_t place_of(const struct scatter *scatter, size_t series, size_t point) {
   return (point - scatter->first) * (scatter->count + 1) + series;
 }
@@ -79,7 +80,7 @@ static void write_box(struct scatter *scatter, size_t at, size_t point, FILE *fi
   scatter->is_above_zero = scatter->is_above_zero && value[0] > 0;
 }
 
-/* Ascending numbers with steps of the golden ratio across the box: near ones lie beside each other. */
+/* Spreads ascending values across the box in steps of the golden ratio, so that similar values do not overlap. */
 static void write_strip(const struct scatter *scatter, size_t at, size_t point, FILE *file) {
   size_t n = gather(scatter, scatter->series[at], point), most = STRIP_MOST / (scatter->count * scatter->points);
   size_t step = 1 + n / (most < STRIP_LEAST ? STRIP_LEAST : most);
@@ -90,7 +91,7 @@ static void write_strip(const struct scatter *scatter, size_t at, size_t point, 
   }
 }
 
-/* Two blocks a series: its boxes, then its replicates. */
+/* Writes two blocks per series: its boxes, then its replicates. */
 static enum cv_err write_data(struct scatter *scatter, const char *folder, struct cv_why *why) {
   FILE *file = cv_lab_file_create(folder, scatter->name.text, "dat", why);
   if (file == NULL) {
@@ -136,7 +137,7 @@ static void write_plot(const void *data, FILE *to) {
   (void)fputs("\n", to);
 }
 
-/* A group is named by its x; a single one's boxes by their series. */
+/* Writes the names on the axis: the x of each group, or with a single group the series of each box. */
 static void write_tics(const struct scatter *scatter, FILE *to) {
   const struct cv_lab_experiment *experiment = scatter->dataset->experiment;
   (void)fprintf(to, "set xrange [-1:%zu]\nset xtics scale 0 noenhanced (", scatter->points * (scatter->count + 1) - 1);
@@ -156,7 +157,7 @@ static void write_tics(const struct scatter *scatter, FILE *to) {
   }
 }
 
-/* Names beside each other need no legend, but upright ones room. */
+/* With names on the axis there is no legend, but upright names need space. */
 static size_t height_of(const struct scatter *scatter) {
   return cv_lab_gnuplot_height(scatter->points > 1 ? scatter->count : scatter->count > UPRIGHT ? 32 : 6);
 }
@@ -179,6 +180,8 @@ static enum cv_err write_script(const struct scatter *scatter, const char *folde
   cv_lab_gnuplot_begin(title, scatter->points > 1 ? experiment->figure.x_label : NULL, experiment->figure.y_label,
                        file);
   write_tics(scatter, file);
+  /* A mean may be above 0 where single replicates, as of a regret, are not: these have no place on a logarithmic
+   * axis. */
   (void)fputs(experiment->figure.log_y && scatter->is_above_zero ? "set logscale y\n" : "", file);
   cv_lab_gnuplot_twice(scatter->name.text, height_of(scatter), write_plot, scatter, file);
   return cv_lab_file_finish(file, folder, why);
@@ -196,7 +199,7 @@ enum cv_err cv_lab_distribution_draw(const struct cv_lab_dataset *dataset, const
   struct scatter scatter = {.dataset = dataset, .name = cv_lab_slug(figure->name, "-distribution")};
   choose(&scatter);
   if (scatter.count == 0) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: no replicate of %s is there to be drawn", figure->name, figure->metric);
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: there are no replicates of %s to draw", figure->name, figure->metric);
   }
   scatter.value = calloc(dataset->replicates, sizeof(*scatter.value));
   if (scatter.value == NULL) {

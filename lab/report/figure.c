@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Series and cells are recognised by their names alone: "NAME, epsilon 0.1" is a cell of a grid, and "X, theory" a line
+ * computed for series X. So a figure can be drawn from rows of results without the experiment.
+ */
 #include "lab/report/figure.h"
 
 #include <math.h>
@@ -6,9 +10,9 @@
 
 #include "lab/report/gnuplot.h"
 
-/* From so many points on, a series is a line in a band. */
+/* MANY: a series with more points is drawn as a line in a band. TICS_MOST: up to this many x get a label each. */
 enum { SERIES_MAX = 64, MANY = 24, TICS_MOST = 12 };
-/* More looks than this are not told apart: the cells of a grid then get a panel each. */
+/* LOOKS_MOST: more styles cannot be distinguished, so the cells of a grid then get one panel each. */
 enum { LOOKS_MOST = 12, CELLS_MAX = 16, PANEL_HEIGHT = 340, TITLE_HEIGHT = 55, LEGEND_HEIGHT = 18, LEGENDS_BESIDE = 3 };
 
 struct drawing {
@@ -42,7 +46,7 @@ static struct one *find(struct drawing *drawing, const char *name, size_t n) {
   return NULL;
 }
 
-/* Of "X, theory" the length of X, else 0. */
+/* The length of X in "X, theory"; 0 for other names. */
 static size_t theory_of(const char *name) {
   static const char ending[] = ", theory";
   size_t n = strlen(name), m = sizeof(ending) - 1;
@@ -78,6 +82,7 @@ static void collect(struct drawing *drawing) {
     struct one *one = &drawing->one[i];
     size_t n = theory_of(one->name);
     struct one *subject = n == 0 ? NULL : find(drawing, one->name, n);
+    /* A computed line has the colour of its series, so that the eye pairs them, and needs no entry in the legend. */
     one->look = subject != NULL ? subject->look : drawing->looks++;
     one->is_theory = subject != NULL;
     if (subject != NULL) {
@@ -99,12 +104,12 @@ static size_t find_cell(const struct drawing *drawing, const char *cell) {
   return at;
 }
 
-/* The length of a series' name without its cell. */
+/* The length of a series' name without the cell. */
 static size_t base_of(const struct one *one) {
   return one->cell == NULL ? strlen(one->name) : (size_t)(one->cell - one->name) - 2;
 }
 
-/* Series that differ in their cell only look the same. */
+/* Gives the same style to series that differ in their cell only. */
 static void share_looks(struct drawing *drawing) {
   drawing->looks = 0;
   for (size_t i = 0; i < drawing->count; i++) {
@@ -117,7 +122,7 @@ static void share_looks(struct drawing *drawing) {
   }
 }
 
-/* Into panels, if a grid made too many series for one plot. */
+/* Divides the figure into panels if a grid has made too many series for one plot. */
 static void divide(struct drawing *drawing) {
   size_t members[CELLS_MAX] = {0};
   if (drawing->looks <= LOOKS_MOST || !drawing->has_x) {
@@ -127,7 +132,7 @@ static void divide(struct drawing *drawing) {
     const char *cell = cell_of(drawing->one[i].name);
     size_t at = cell == NULL ? 0 : find_cell(drawing, cell);
     if (cell != NULL && at == CELLS_MAX) {
-      drawing->cells = 0;
+      drawing->cells = 0; /* too many panels for a page: one crowded plot is the lesser evil */
       return;
     }
     if (cell != NULL) {
@@ -150,7 +155,7 @@ static void divide(struct drawing *drawing) {
   }
 }
 
-/* Where the axis has no place for 0 and below, an error bar ends a decade below all that is drawn. */
+/* The end of an error bar. A logarithmic axis has no place for 0: there the bar ends a decade below all values. */
 static double end_of_bar(const struct drawing *drawing, double end, double mean) {
   if (!isfinite(end)) {
     return mean;
@@ -158,7 +163,7 @@ static double end_of_bar(const struct drawing *drawing, double end, double mean)
   return drawing->figure->log_y && end <= 0 ? drawing->least / 10 : end;
 }
 
-/* One block a series, in gnuplot's way: two blank lines between. */
+/* Writes one block per series; gnuplot separates blocks by two blank lines. */
 static enum cv_err write_data(const struct drawing *drawing, const char *folder, struct cv_why *why) {
   FILE *file = cv_lab_file_create(folder, drawing->name.text, "dat", why);
   if (file == NULL) {
@@ -184,7 +189,7 @@ static void write_source(const struct drawing *drawing, size_t at, FILE *to) {
   (void)fprintf(to, "'%s.dat' index %zu ", drawing->name.text, at);
 }
 
-/* Error bars, or of many points a band. */
+/* Writes the plot element for errors: bars, or a band if there are many points. */
 static void write_errors(const struct drawing *drawing, size_t at, bool is_band, FILE *to) {
   const char *colour = cv_lab_look_of(drawing->one[at].look).colour;
   write_source(drawing, at, to);
@@ -203,7 +208,7 @@ static void write_line(const struct drawing *drawing, const struct one *one, boo
   } else if (one->has_theory || !drawing->has_x) {
     (void)fprintf(to, "using 1:2 with points ps 0.8 pt %d", look.shape);
   } else {
-    size_t step = is_band ? 1 + one->points / 9 : 1; /* as many shapes as are told apart */
+    size_t step = is_band ? 1 + one->points / 9 : 1; /* about nine shapes, which do not overlap */
     (void)fprintf(to, "using 1:2 with linespoints pi -%zu ps 0.9 lw 1.5 dt %d pt %d", step, look.dashes, look.shape);
   }
   (void)fprintf(to, " lc rgb '%s' ", look.colour);
@@ -225,7 +230,7 @@ static void write_series(const struct drawing *drawing, size_t at, FILE *to) {
   }
 }
 
-/* All series, or those of a cell. */
+/* Writes the plot command of all series, or of those of a cell. */
 static void write_one_plot(const struct drawing *drawing, const char *cell, FILE *to) {
   const char *separator = "plot \\\n  ";
   for (size_t at = 0; at < drawing->count; at++) {
@@ -239,7 +244,7 @@ static void write_one_plot(const struct drawing *drawing, const char *cell, FILE
   (void)fputs("\n", to);
 }
 
-/* Without an x, each series has a place of its own and its name there. */
+/* Without an x: writes the names of the series, each at its own place on the axis. */
 static void write_names(const struct drawing *drawing, FILE *to) {
   (void)fprintf(to, "set xrange [0.5:%zu.5]\nset xtics rotate by -30 left noenhanced (", drawing->count);
   for (size_t at = 0; at < drawing->count; at++) {
@@ -250,7 +255,7 @@ static void write_names(const struct drawing *drawing, FILE *to) {
   (void)fputs(")\nunset key\n", to);
 }
 
-/* The x of the first series, if they are few enough to be named each. */
+/* Labels each x of the first series, unless there are too many. */
 static void write_tics(const struct drawing *drawing, FILE *to) {
   const char *separator = "set xtics (";
   if (drawing->one[0].points > TICS_MOST) {
@@ -282,13 +287,13 @@ static size_t height_of(const struct drawing *drawing) {
                              : TITLE_HEIGHT + rows * PANEL_HEIGHT + legend_height(drawing);
 }
 
-/* A place for the next plot, in parts of the whole picture. */
+/* Sets the margins of the next plot, as fractions of the whole picture. */
 static void write_place(double left, double right, double bottom, double top, FILE *to) {
   (void)fprintf(to, "set lmargin at screen %.4f\nset rmargin at screen %.4f\n", left, right);
   (void)fprintf(to, "set bmargin at screen %.4f\nset tmargin at screen %.4f\n", bottom, top);
 }
 
-/* One legend for all, in a plot of nothing at the foot. */
+/* Writes one legend for all panels, as an empty plot at the bottom. */
 static void write_legend(const struct drawing *drawing, FILE *to) {
   size_t named = 0;
   const char *separator = "plot ";
@@ -317,7 +322,7 @@ static void write_panel(const struct drawing *drawing, size_t cell, FILE *to) {
   double width = 0.91 / (double)columns, left = 0.09 + (double)column * width;
   bool is_last = cell + columns >= drawing->cells;
   write_place(left + .01, left + width - .02, (top - PANEL_HEIGHT + 75) / height, (top - 25) / height, to);
-  (void)fprintf(to, "set format y '%s'\n", column == 0 ? "%h" : ""); /* the same scale in all of them */
+  (void)fprintf(to, "set format y '%s'\n", column == 0 ? "%h" : ""); /* all panels have the same scale */
   cv_lab_gnuplot_label("title", drawing->cell[cell], to);
   cv_lab_gnuplot_label("xlabel", is_last ? drawing->figure->x_label : "", to);
   cv_lab_gnuplot_label("ylabel", column == 0 ? drawing->figure->y_label : "", to);
@@ -333,6 +338,7 @@ static void write_panels(const struct drawing *drawing, FILE *to) {
   cv_lab_gnuplot_axes(to);
   write_tics(drawing, to);
   (void)fputs("set tics font ',10'\nset xtics rotate by 40 right\nset xlabel offset 0,1\n", to);
+  /* A fixed range for all panels: gnuplot would choose one for each, and the panels could not be compared. */
   if (drawing->figure->log_y) {
     (void)fprintf(to, "set yrange [%.6g:%.6g]\n", drawing->least / 1.2, drawing->high * 1.2);
   } else {
@@ -388,7 +394,7 @@ enum cv_err cv_lab_figure_draw(const struct cv_lab_figure *figure, const struct 
   collect(&drawing);
   divide(&drawing);
   if (drawing.count == 0) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: no number of %s is there to be drawn", figure->name, figure->metric);
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: there are no values of %s to draw", figure->name, figure->metric);
   }
   CV_TRY(write_data(&drawing, folder, why));
   CV_TRY(write_script(&drawing, folder, why));

@@ -17,7 +17,7 @@ struct cv_lab_slug cv_lab_slug(const char *name, const char *ending) {
   (void)snprintf(slug.text, sizeof(slug.text), "%.70s%s", name, ending);
   for (char *c = slug.text; *c != '\0'; c++) {
     bool is_word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_';
-    bool stays = is_word || (c != slug.text && (*c == '-' || *c == '.')); /* no hidden file, and no option */
+    bool stays = is_word || (c != slug.text && (*c == '-' || *c == '.')); /* not in front: no hidden file, no option */
     *c = stays ? *c : '_';
   }
   return slug;
@@ -35,7 +35,7 @@ FILE *cv_lab_file_create(const char *folder, const char *name, const char *endin
 
 enum cv_err cv_lab_file_finish(FILE *file, const char *folder, struct cv_why *why) {
   bool failed = ferror(file) != 0;
-  failed = fclose(file) != 0 || failed;
+  failed = fclose(file) != 0 || failed; /* a full disk may show only when the buffer is written */
   return failed ? cv_fail(why, CV_ERR_IO, "%s: %s", folder, strerror(errno)) : CV_OK;
 }
 
@@ -44,7 +44,7 @@ enum cv_err cv_lab_folder_make(const char *folder, struct cv_why *why) {
                                                      : cv_fail(why, CV_ERR_IO, "%s: %s", folder, strerror(errno));
 }
 
-/* Between single quotes nothing is special but the quote itself, which is doubled, and the end of the line. */
+/* In single quotes only the quote itself, which must be doubled, and the end of the line are special. */
 static void quote(const char *text, size_t n, char doubled, FILE *to) {
   (void)fputc('\'', to);
   for (size_t i = 0; i < n; i++) {
@@ -107,7 +107,7 @@ void cv_lab_gnuplot_begin(const char *title, const char *x_label, const char *y_
 }
 
 size_t cv_lab_gnuplot_height(size_t legends) {
-  return 520 + 20 * ((legends + 1) / 2); /* mostly two beside each other */
+  return 520 + 20 * ((legends + 1) / 2); /* legends mostly come in two columns */
 }
 
 void cv_lab_gnuplot_twice(const char *name, size_t height, void (*plot)(const void *data, FILE *to), const void *data,
@@ -136,16 +136,18 @@ enum cv_err cv_lab_gnuplot_run(const char *folder, const char *name, struct cv_w
   if (posix_spawn_file_actions_init(&actions) != 0) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   }
+  /* In the folder: scripts name their files without a path, so that a user can run them again anywhere. */
   int failed = posix_spawn_file_actions_addchdir_np(&actions, folder);
   failed = failed != 0 ? failed : posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   failed = failed != 0 ? failed : posix_spawnp(&child, program, &actions, NULL, argv, environ);
   (void)posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) {
-    return cv_fail(why, CV_ERR_IO, "gnuplot cannot be started (%s); %s/%s is ready for it", strerror(failed), folder,
+    return cv_fail(why, CV_ERR_IO, "cannot start gnuplot (%s); %s/%s is the script to run", strerror(failed), folder,
                    script);
   }
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) { /* a signal is no reason to leave the child behind */
   }
   return status == 0 ? CV_OK
-                     : cv_fail(why, CV_ERR_IO, "gnuplot could not draw %s/%s; run it there to see why", folder, script);
+                     : cv_fail(why, CV_ERR_IO, "gnuplot failed on %s/%s; run gnuplot in that folder to see its error",
+                               folder, script);
 }

@@ -31,7 +31,7 @@ void cv_lab_html_text(const char *text, FILE *to) {
   for (size_t n = strlen(text); n > 0;) {
     size_t bytes = cv_text_char(text, n);
     const char *instead = entity(*text);
-    if (bytes == 0) { /* control characters and what is no UTF-8 */
+    if (bytes == 0) { /* control characters and invalid UTF-8 */
       (void)fputc(*text == '\n' || *text == '\t' ? *text : '?', to);
       bytes = 1;
     } else if (instead != NULL) {
@@ -63,7 +63,7 @@ static enum cv_err read_file(const char *path, struct cv_buf *ret, struct cv_why
   return CV_OK;
 }
 
-/* How much of `at` names something in the drawing, up to the name: id='gpPt1', href='#gpPt1', url(#clip). */
+/* If an identifier of the drawing follows, the length up to it, else 0: id='gpPt1', href='#gpPt1', url(#clip). */
 static size_t before_name(const char *at) {
   static const char *const starts[] = {" id='", " id=\"", "href='#", "href=\"#", "url(#"};
   for (size_t i = 0; i < CV_COUNT(starts); i++) {
@@ -74,7 +74,7 @@ static size_t before_name(const char *at) {
   return 0;
 }
 
-/* Past a <title> or <desc>, which would show where a pointer rests. */
+/* Skips a <title> or <desc>, which browsers show as a tooltip. */
 static const char *skip_caption(const char *at) {
   static const char *const ends[][2] = {{"<title>", "</title>"}, {"<desc>", "</desc>"}};
   for (size_t i = 0; i < CV_COUNT(ends); i++) {
@@ -92,7 +92,7 @@ static void copy_drawing(const char *at, const char *prefix, FILE *to) {
     size_t n = before_name(at);
     if (after > at) {
       at = after;
-    } else if (n > 0) {
+    } else if (n > 0) { /* gnuplot gives the same identifiers in every drawing */
       (void)fprintf(to, "%.*s%s", (int)n, at, prefix);
       at += n;
     } else {

@@ -57,7 +57,7 @@ void cv_lab_report_free(struct cv_lab_report *report) {
   free(report);
 }
 
-/* ---- gathering ---- */
+/* ---- entries ---- */
 
 static enum cv_err fill_entry(const struct cv_lab_report *report, const struct cv_lab_experiment *experiment,
                               struct cv_lab_entry *entry) {
@@ -78,7 +78,7 @@ static enum cv_err add_claim(struct cv_lab_entry *entry, const struct cv_lab_cla
   return judged->says == NULL || judged->reason == NULL ? CV_ERR_NOMEM : CV_OK;
 }
 
-/* With a dataset its claims are judged, without one they are open for the reason. */
+/* Adds an entry. Its claims are judged with a dataset, and undecided for the given reason without one. */
 static enum cv_err make_entry(struct cv_lab_report *report, const struct cv_lab_experiment *experiment,
                               const struct cv_lab_dataset *dataset, const char *reason, struct cv_why *why) {
   struct cv_lab_entry entry = {0};
@@ -105,6 +105,7 @@ static enum cv_err make_entry(struct cv_lab_report *report, const struct cv_lab_
 
 enum cv_err cv_lab_report_add(struct cv_lab_report *report, const struct cv_lab_dataset *dataset, double seconds,
                               struct cv_why *why) {
+  /* The section is written now: keeping the datasets of all experiments would need gigabytes. */
   CV_TRY(make_entry(report, dataset->experiment, dataset, NULL, why));
   cv_lab_report_section(report, &report->entry[report->entries - 1], dataset, seconds, report->sections);
   return fflush(report->sections) == 0 ? CV_OK : no_memory(why);
@@ -132,7 +133,7 @@ size_t cv_lab_report_count(const struct cv_lab_report *report, enum cv_lab_verdi
 enum cv_err cv_lab_draft_open(const char *path, struct cv_lab_draft *ret, struct cv_why *why) {
   int n = snprintf(ret->path, sizeof(ret->path), "%s", path);
   if (n + 8 > (int)sizeof(ret->beside)) {
-    return cv_fail(why, CV_ERR_LIMIT, "%.200s...: too long a name", path);
+    return cv_fail(why, CV_ERR_LIMIT, "%.200s...: name too long", path);
   }
   (void)snprintf(ret->beside, sizeof(ret->beside), "%s.part", path);
   ret->file = fopen(ret->beside, "we");
@@ -142,6 +143,7 @@ enum cv_err cv_lab_draft_open(const char *path, struct cv_lab_draft *ret, struct
 enum cv_err cv_lab_draft_close(struct cv_lab_draft *draft, struct cv_why *why) {
   bool failed = ferror(draft->file) != 0;
   failed = fclose(draft->file) != 0 || failed;
+  /* The rename is the last step, so a full disk leaves the previous report in place. */
   if (failed || rename(draft->beside, draft->path) != 0) {
     int error = errno;
     (void)unlink(draft->beside);
@@ -208,13 +210,13 @@ static void write_head(const struct cv_lab_report *report, FILE *to) {
   (void)fprintf(
       to,
       "<p>%zu experiments make %zu claims: %zu hold, %zu do not hold, %zu cannot be judged. A claim holds, or "
-      "does not, where the numbers are beyond what chance does at so many replicates (two standard errors, "
-      "or as much of Student's distribution where replicates are few; corrected where a claim is about many "
-      "points); what lies between cannot be judged.</p>\n",
+      "does not hold, if the difference is larger than chance explains at that number of replicates (two "
+      "standard errors, or the equivalent quantile of Student's distribution if replicates are few; corrected if a "
+      "claim is about many points); otherwise it cannot be judged.</p>\n",
       report->entries, holds + fails + open, holds, fails, open);
   (void)fputs("<p class=\"soft\">Made by <code>", to);
   cv_lab_html_text(report->command, to);
-  (void)fputs("</code>, which gives the same numbers again, but for times.</p>\n", to);
+  (void)fputs("</code>, which gives the same numbers again, except for times.</p>\n", to);
 }
 
 enum cv_err cv_lab_report_page(const struct cv_lab_report *report, const char *path, struct cv_why *why) {

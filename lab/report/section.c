@@ -9,7 +9,7 @@
 #include "lab/report/html.h"
 #include "lab/report/parts.h"
 
-/* Of many points the table has only some. */
+/* The largest number of lines of a table; of more points it shows every n-th. */
 enum { LINES_MOST = 24 };
 
 static void element(const char *tag, const char *text, FILE *to) {
@@ -70,7 +70,7 @@ static const char *describe_bars(const struct cv_lab_experiment *experiment) {
   }
 }
 
-/* A drawing that was made with `err`. */
+/* Writes a figure; `err` is the result of drawing it. */
 static void write_figure(const struct cv_lab_report *report, const struct cv_lab_entry *entry, enum cv_err err,
                          struct cv_why *why, const char *ending, const char *caption, FILE *to) {
   char prefix[128], label[600];
@@ -80,6 +80,7 @@ static void write_figure(const struct cv_lab_report *report, const struct cv_lab
   if (err == CV_OK) {
     err = cv_lab_html_svg(report->folder, cv_lab_slug(entry->name, ending).text, prefix, label, to, why);
   }
+  /* A report without gnuplot still has its numbers and verdicts. */
   if (err != CV_OK) {
     element("p", why->text[0] == '\0' ? cv_err_text(err) : why->text, to);
   }
@@ -130,6 +131,7 @@ static void write_metric(const struct cv_lab_dataset *dataset, size_t metric, FI
     (void)fputs("</th>", to);
   }
   (void)fputs("</tr></thead>\n<tbody>\n", to);
+  /* Starts such that the last point, the end of a run, is always among those shown. */
   for (size_t point = (experiment->points - 1) % step; point < experiment->points; point += step) {
     (void)fputs("<tr><td>", to);
     if (isfinite(experiment->x[point])) {

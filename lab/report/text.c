@@ -5,7 +5,7 @@
 #include "lab/report/parts.h"
 #include "lab/report/report.h"
 
-/* Text that is nothing but text in Markdown, also in a cell of a table. */
+/* Writes escaped Markdown text, also for a cell of a table. */
 static void plain(const char *text, FILE *to) {
   for (const char *c = text; *c != '\0'; c++) {
     if (strchr("\\`*_|<>[]#&~", *c) != NULL) {
@@ -51,9 +51,9 @@ enum cv_err cv_lab_report_text(const struct cv_lab_report *report, const char *p
   (void)fprintf(to, "Written by\n\n    %s\n\n", report->command);
   (void)fprintf(
       to,
-      "which gives the same numbers again, but for times, and a page with the figures. %zu claims hold, %zu do "
-      "not, %zu cannot\nbe judged: what chance does at so many replicates is more than what is claimed, or no "
-      "number can tell. [The\nlaboratory](lab.md) says how a claim is judged.\n",
+      "which gives the same numbers again, except for times, and a page with the figures. %zu claims hold, %zu do "
+      "not, %zu cannot\nbe judged: chance alone may explain the difference at that number of replicates, or no "
+      "number can decide. [The\nlaboratory](lab.md) says how a claim is judged.\n",
       holds, fails, open);
   for (size_t i = 0; i < report->entries; i++) {
     write_entry(&report->entry[i], to);

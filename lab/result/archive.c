@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A trial's values are one JSON text instead of a row each: a piece may have 2^20 values, and a view with json_each()
+ * shows them as rows to other programs all the same.
+ */
 #include "lab/result/archive.h"
 
 #include <inttypes.h>
@@ -9,7 +13,7 @@
 
 #include "common/db/proof.h"
 
-/* A number takes 24 characters at most, and a comma. */
+/* Upper limit of a number's text: at most 24 characters and a comma. */
 enum { NUMBER_BYTES = 32 };
 
 struct cv_lab_archive {
@@ -17,7 +21,7 @@ struct cv_lab_archive {
   char *path;
 };
 
-/* The views are for people; the program reads the tables. */
+/* The views are for other readers; this program uses the tables only. */
 static const char *const steps[] = {
     "CREATE TABLE experiment ("
     "  one INTEGER PRIMARY KEY CHECK (one = 1),"
@@ -59,7 +63,7 @@ static const struct cv_db_schema schema = {
     .oldest = 1,
 };
 
-/* Checksums: a number that a disk has changed is no result. A new part gets its place at the end. */
+/* Checksums detect values that a disk has changed. A new part must be added at the end. */
 enum { PART_TRIAL = 5 };
 static const struct cv_proof_part parts[] = {
     {.table = "experiment"}, {.table = "data_file"}, {.table = "series"},
@@ -84,6 +88,7 @@ static enum cv_err open_with(const char *path, bool readonly, struct cv_lab_arch
                     : readonly                      ? cv_db_open_readonly(path, &schema, &archive->db, why)
                                                     : cv_db_open(path, NULL, &schema, &archive->db, why);
   if (err == CV_OK) {
+    /* Before anything is read: a row that does not match its checksum must not become a result. */
     err = prove(archive, why);
     if (err != CV_OK) {
       cv_db_close(archive->db);
@@ -129,7 +134,7 @@ void cv_lab_archive_rollback(struct cv_lab_archive *archive) {
 
 /* ---- the origin, written ---- */
 
-/* What is bound is not copied: it stays until the statement has run. */
+/* Binds without a copy: `text` must live until the statement has run. */
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text) {
   (void)sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
 }
@@ -234,6 +239,7 @@ static bool read_sizes(sqlite3_stmt *stmt, struct cv_lab_origin *origin) {
               read_size(stmt, 7, CV_LAB_NUMBERS_MAX, &origin->series) &&
               read_size(stmt, 8, CV_LAB_NUMBERS_MAX, &moments) &&
               read_size(stmt, 9, CV_LAB_NUMBERS_MAX, &origin->metrics);
+  /* Either settings or moments are points (origin.h): the file stores both, and points follow. */
   origin->points = origin->settings > 1 ? origin->settings : moments;
   return good && (origin->settings == 1 || moments == 1) && cv_lab_origin_is_valid(origin);
 }
@@ -250,6 +256,7 @@ static bool read_experiment(sqlite3_stmt *stmt, struct cv_lab_origin *origin) {
     return false;
   }
   origin->token_level = token_level != 0;
+  /* The text decides what the values mean: a changed one would give them to other series or points. */
   cv_lab_sha256_hex(origin->text, strlen(origin->text), sha256);
   return strcmp(sha256, origin->text_sha256) == 0;
 }
@@ -264,14 +271,14 @@ static enum cv_err read_head(struct cv_lab_archive *archive, struct cv_lab_origi
                        &stmt, why));
   CV_TRY(cv_db_step(archive->db, stmt, &row, why));
   if (row == 0) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: there are no results in it yet", archive->path);
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: has no results yet", archive->path);
   }
   bool good = read_experiment(stmt, origin) && read_size(stmt, 10, CV_LAB_FILES_MAX, ret_files);
   (void)sqlite3_reset(stmt);
   return good ? CV_OK : damaged(archive, "experiment", why);
 }
 
-/* One row of a table whose first column counts from 0; false: there can be no such row. */
+/* Takes one row of a table whose first column counts from 0; false if the row is invalid. */
 typedef bool take_fn(sqlite3_stmt *stmt, struct cv_lab_origin *origin, size_t at);
 
 static bool take_series(sqlite3_stmt *stmt, struct cv_lab_origin *origin, size_t at) {
@@ -305,12 +312,12 @@ static const struct part series_part = {"series", "SELECT number, name FROM seri
                          file_part = {"data_file", "SELECT number, path, bytes, sha256 FROM data_file ORDER BY number",
                                       take_file};
 
-/* Exactly `count` rows. */
+/* Reads a table, which must have exactly `count` rows. */
 static enum cv_err read_part(struct cv_lab_archive *archive, const struct part *part, size_t count,
                              struct cv_lab_origin *origin, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
-  size_t at = 0;
+  size_t at = 0; /* the tables must number their rows 0, 1, 2, ...: values refer to these numbers */
   CV_TRY(cv_db_prepare(archive->db, part->sql, &stmt, why));
   CV_TRY(cv_db_step(archive->db, stmt, &row, why));
   while (row != 0) {
@@ -355,7 +362,7 @@ enum cv_err cv_lab_archive_origin(struct cv_lab_archive *archive, struct cv_lab_
 /* ---- trials ---- */
 
 static json_t *json_of(double number) {
-  return isnan(number) ? json_null() : json_real(number); /* NULL of an infinite one */
+  return isnan(number) ? json_null() : json_real(number); /* returns NULL for an infinite number */
 }
 
 static char *text_of(const double *numbers, size_t n) {
@@ -364,6 +371,7 @@ static char *text_of(const double *numbers, size_t n) {
   for (size_t i = 0; good && i < n; i++) {
     good = json_array_append_new(list, json_of(numbers[i])) == 0;
   }
+  /* 17 digits give back the same double: a resumed run must equal an uninterrupted one, bit by bit. */
   char *text = good ? json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(list);
   return text;
@@ -381,11 +389,13 @@ static bool are_storable(const double *numbers, size_t n) {
 enum cv_err cv_lab_archive_put(struct cv_lab_archive *archive, uint64_t setting, uint64_t replicate,
                                const double *numbers, size_t n, struct cv_why *why) {
   sqlite3_stmt *stmt;
+  /* JSON has no infinity, and NAN already stands for a missing value. */
   if (!are_storable(numbers, n)) {
     return cv_fail(why, CV_ERR_INVALID, "setting %" PRIu64 ", replicate %" PRIu64 ": a number is infinite", setting + 1,
                    replicate + 1);
   }
   CV_TRY(cv_db_prepare(archive->db,
+                       /* One statement computes the row's number and its checksum, which covers the number. */
                        "INSERT INTO trial WITH next (id) AS (SELECT coalesce(max(id), 0) + 1 FROM trial)"
                        " SELECT id, ?1, ?2, ?3, row_code(5, id, ?1, ?2, ?3) FROM next",
                        &stmt, why));
@@ -401,9 +411,10 @@ enum cv_err cv_lab_archive_put(struct cv_lab_archive *archive, uint64_t setting,
   return err;
 }
 
-/* Exactly `n` numbers or nulls. */
+/* Parses a list of exactly `n` numbers or nulls. */
 static bool parse(const char *text, size_t bytes, double *numbers, size_t n) {
   json_error_t error;
+  /* The length is checked first, so that a damaged file cannot make the parser allocate without a limit. */
   json_t *list = text != NULL && bytes <= n * NUMBER_BYTES + 2 ? json_loadb(text, bytes, 0, &error) : NULL;
   bool good = json_is_array(list) && json_array_size(list) == n;
   for (size_t i = 0; good && i < n; i++) {
@@ -446,6 +457,7 @@ enum cv_err cv_lab_archive_replicates(struct cv_lab_archive *archive, uint64_t *
   size_t count = 0;
   CV_TRY(cv_db_prepare(archive->db, "SELECT ifnull(max(replicate), -1) + 1 FROM trial", &stmt, why));
   CV_TRY(cv_db_step(archive->db, stmt, &row, why));
+  /* A damaged number would make the caller allocate a dataset of that size. */
   bool good = row != 0 && read_size(stmt, 0, CV_LAB_REPLICATES_MAX, &count);
   (void)sqlite3_reset(stmt);
   if (!good) {
@@ -478,7 +490,7 @@ static enum cv_err each_of(struct cv_lab_archive *archive, const struct cv_lab_o
   while (row != 0) {
     enum cv_err err = hand_in(archive, stmt, origin, numbers, trial, data, why);
     if (err != CV_OK) {
-      (void)sqlite3_reset(stmt);
+      (void)sqlite3_reset(stmt); /* an open statement would keep the file locked */
       return err;
     }
     CV_TRY(cv_db_step(archive->db, stmt, &row, why));

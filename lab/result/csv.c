@@ -6,7 +6,7 @@
 
 #include "common/base/text.h"
 
-/* A name as a field. */
+/* A name as a quoted field. */
 struct field {
   char text[2 * CV_LAB_NAME + 2];
 };
@@ -17,11 +17,11 @@ static struct field field_of(const char *name) {
   return field;
 }
 
-/* With the comma before it. */
+/* Writes a comma and the number; an empty field for a number that is not finite. */
 static void put_number(double value, FILE *to) {
   (void)fputc(',', to);
   if (isfinite(value)) {
-    (void)fprintf(to, "%.17g", value);
+    (void)fprintf(to, "%.17g", value); /* reads back as the same double */
   }
 }
 

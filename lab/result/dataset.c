@@ -14,7 +14,8 @@ enum cv_err cv_lab_dataset_init(const struct cv_lab_experiment *experiment, uint
   if (replicates > cv_lab_replicates_most(experiment)) {
     return CV_ERR_LIMIT;
   }
-  double *value = malloc((replicates * n + 1) * sizeof(*value)); /* also of none */
+  /* NAN everywhere: a shard, or a run that was resumed with more replicates, fills only a part. */
+  double *value = malloc((replicates * n + 1) * sizeof(*value)); /* + 1: not 0 bytes for 0 replicates */
   if (value == NULL) {
     return CV_ERR_NOMEM;
   }

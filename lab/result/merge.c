@@ -13,8 +13,8 @@ struct merge {
   struct cv_lab_archive *out;
   struct cv_lab_origin origin; /* the first file's */
   struct cv_lab_merged so_far;
-  const char *file; /* which is being taken in */
-  double *before;   /* numbers of a trial that is there already */
+  const char *file; /* the present file */
+  double *before;   /* scratch: values of a trial that `out` already has */
 };
 
 static enum cv_err take_trial(void *data, uint64_t setting, uint64_t replicate, const double *numbers,
@@ -28,16 +28,17 @@ static enum cv_err take_trial(void *data, uint64_t setting, uint64_t replicate, 
     merge->so_far.replicates = replicate < merge->so_far.replicates ? merge->so_far.replicates : replicate + 1;
     return cv_lab_archive_put(merge->out, setting, replicate, numbers, n, why);
   }
-  /* Bytes: what is no number is the same in both. */
+  /* Compared as bytes, since NAN differs from itself; the reader gives every missing value the same NAN. */
   return memcmp(merge->before, numbers, n * sizeof(*numbers)) == 0
              ? CV_OK
              : cv_fail(why, CV_ERR_INVALID,
                        "%s: other numbers for setting %" PRIu64 ", replicate %" PRIu64
-                       " than in a file before it; expected the same",
+                       " than in an earlier file; expected the same numbers",
                        merge->file, setting + 1, replicate + 1);
 }
 
 static enum cv_err settle_origin(struct merge *merge, struct cv_lab_archive *file, struct cv_why *why) {
+  /* The first file defines the origin that all others must match. */
   if (merge->origin.name != NULL) {
     struct cv_lab_origin origin;
     CV_TRY(cv_lab_archive_origin(file, &origin, why));
@@ -62,7 +63,7 @@ static enum cv_err take_file(struct merge *merge, struct cv_why *why) {
 }
 
 static enum cv_err take_all(struct merge *merge, const char *const *files, size_t count, struct cv_why *why) {
-  CV_TRY(cv_lab_archive_begin(merge->out, why));
+  CV_TRY(cv_lab_archive_begin(merge->out, why)); /* a single commit: nothing uses the file before all is merged */
   for (size_t i = 0; i < count; i++) {
     merge->file = files[i];
     CV_TRY(take_file(merge, why));
@@ -88,7 +89,7 @@ static enum cv_err merge_into(const char *partial, const char *const *files, siz
   return err;
 }
 
-/* With what SQLite may have left beside it. */
+/* Removes a partial file and the files that SQLite may have left beside it. */
 static void discard(const char *path) {
   static const char *const ends[] = {"-wal", "-journal", ""};
   char name[PATH_BYTES];
@@ -104,12 +105,13 @@ enum cv_err cv_lab_merge(const char *out, const char *const *files, size_t count
   char partial[PATH_BYTES];
   struct cv_lab_merged merged;
   if (access(out, F_OK) == 0) {
-    return cv_fail(why, CV_ERR_EXISTS, "%s: exists already; expected the name of a new file, before those to merge",
+    return cv_fail(why, CV_ERR_EXISTS, "%s: already exists; expected the name of a new file, then the files to merge",
                    out);
   }
   if (snprintf(partial, sizeof(partial), "%s.partial", out) >= PATH_BYTES) {
-    return cv_fail(why, CV_ERR_LIMIT, "%.200s...: too long a name", out);
+    return cv_fail(why, CV_ERR_LIMIT, "%.200s...: name too long", out);
   }
+  /* An interrupted merge leaves OUT.partial; renaming at the end makes OUT appear complete or not at all. */
   discard(partial);
   enum cv_err err = merge_into(partial, files, count, &merged, why);
   if (err == CV_OK && rename(partial, out) != 0) {

@@ -41,6 +41,7 @@ struct cv_lab_place cv_lab_origin_place(const struct cv_lab_origin *origin, size
 }
 
 bool cv_lab_origin_is_valid(const struct cv_lab_origin *origin) {
+  /* Each factor is checked before the products, which could overflow with sizes from a damaged file. */
   const size_t most = CV_LAB_NUMBERS_MAX;
   return origin->series >= 1 && origin->series <= most && origin->points >= 1 && origin->points <= most &&
          origin->metrics >= 1 && origin->metrics <= most &&
@@ -48,7 +49,7 @@ bool cv_lab_origin_is_valid(const struct cv_lab_origin *origin) {
          origin->series * cv_lab_origin_moments(origin) <= most && cv_lab_origin_numbers(origin) <= most;
 }
 
-/* The first line, from 1, in which the texts differ. */
+/* The number, from 1, of the first line in which the texts differ. */
 static size_t line_of_difference(const char *a, const char *b) {
   size_t line = 1;
   for (; *a == *b && *a != '\0'; a++, b++) {
@@ -65,6 +66,7 @@ static enum cv_err match_files(const struct cv_lab_origin *found, const struct c
   }
   for (size_t i = 0; i < found->files; i++) {
     const struct cv_lab_data_file *a = &found->file[i], *b = &expected->file[i];
+    /* By content: shards run on machines that store the file elsewhere. */
     if (a->bytes != b->bytes || strcmp(a->sha256, b->sha256) != 0) {
       return cv_fail(why, CV_ERR_INVALID,
                      "%s: results of other data: %.80s of %" PRIu64
@@ -81,6 +83,7 @@ enum cv_err cv_lab_origin_match(const struct cv_lab_origin *found, const struct 
   if (strcmp(found->name, expected->name) != 0) {
     return cv_fail(why, CV_ERR_INVALID, "%s: results of experiment %s; expected %s", path, found->name, expected->name);
   }
+  /* The whole text, comments too: telling which changes matter to the values would need a second reader. */
   if (strcmp(found->text, expected->text) != 0) {
     return cv_fail(why, CV_ERR_INVALID,
                    "%s: results of another text of experiment %s, different from line %zu on; expected the same text",
@@ -95,6 +98,7 @@ enum cv_err cv_lab_origin_match(const struct cv_lab_origin *found, const struct 
                    ways[expected->token_level]);
   }
   CV_TRY(match_files(found, expected, path, why));
+  /* Last: with equal texts and data, other sizes can only come from another version of the program. */
   if (found->settings != expected->settings || found->series != expected->series || found->points != expected->points ||
       found->metrics != expected->metrics) {
     return cv_fail(why, CV_ERR_INVALID, "%s: made by version %s, which measured other numbers; expected version %s",
@@ -121,8 +125,9 @@ static enum cv_err read_mapped(int fd, const char *path, struct cv_lab_data_file
   }
   size_t n = (size_t)info.st_size;
   if (!S_ISREG(info.st_mode) || n == 0) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: empty or no regular file; expected data", path);
+    return cv_fail(why, CV_ERR_INVALID, "%s: empty or not a regular file; expected a data file", path);
   }
+  /* Mapped, not read: data files may be larger than memory. */
   void *bytes = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
   char *copy = strdup(path);
   if (bytes == MAP_FAILED || copy == NULL) {

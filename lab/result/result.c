@@ -41,7 +41,7 @@ enum cv_err cv_lab_print_json(const struct cv_lab_result *result, FILE *to) {
   return CV_OK;
 }
 
-/* ---- for a person ---- */
+/* ---- the table ---- */
 
 static bool same_x(const struct cv_lab_row *a, const struct cv_lab_row *b) {
   return a->x == b->x || (isnan(a->x) && isnan(b->x));
@@ -57,7 +57,7 @@ static bool same_metric(const struct cv_lab_row *a, const struct cv_lab_row *b) 
 
 typedef bool same_fn(const struct cv_lab_row *a, const struct cv_lab_row *b);
 
-/* The rows of a metric that are the first with their series, or with their x. */
+/* The first row of each series, or of each x, of a metric: the headings of a table. */
 struct heads {
   size_t count;
   const struct cv_lab_row **row;
@@ -116,7 +116,7 @@ static int wider(int width, const char *text) {
   return n > width ? n : width;
 }
 
-/* Whichever there are more of, series or points, go down the page. */
+/* Prints a table. The larger number, of series or of points, goes down the page, since a page is longer than wide. */
 static void print_grid(const struct cv_lab_result *result, const struct heads *points, const struct heads *series,
                        const char *x_name, FILE *to) {
   bool down = series->count > points->count;
@@ -149,6 +149,7 @@ enum cv_err cv_lab_print_table(const struct cv_lab_result *result, const char *x
   for (size_t i = 0; i < result->rows && err == CV_OK; i++) {
     const struct cv_lab_row *row = &result->row[i];
     size_t earlier = 0;
+    /* One table per metric, printed at the metric's first row. */
     while (!same_metric(&result->row[earlier], row)) {
       earlier++;
     }

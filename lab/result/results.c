@@ -40,10 +40,11 @@ static enum cv_err read_all(struct cv_lab_archive *archive, const char *path, st
                             struct cv_why *why) {
   CV_TRY(cv_lab_archive_origin(archive, &results->origin, why));
   const struct cv_lab_origin *origin = &results->origin;
+  /* The stored text is parsed again; with another version of this program it may have other series or points. */
   enum cv_err err = cv_lab_experiment_parse(path, origin->text, strlen(origin->text), NULL, &results->experiment, why);
   if (err != CV_OK || !cv_lab_results_fit(origin, &results->experiment)) {
     return cv_fail(why, CV_ERR_VERSION,
-                   "%s: its experiment is read otherwise here; expected version %s of crowdveil-lab", path,
+                   "%s: this version reads its experiment differently; expected version %s of crowdveil-lab", path,
                    origin->program);
   }
   return make_dataset(archive, path, results, why);

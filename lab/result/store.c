@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces are inserted as they come, and a thread of the store's own commits what has been inserted: a commit waits for
- * the disk, so one for many pieces, but none waits for the next piece, which may be hours away.
+ * Pieces are inserted as they complete, and a thread of the store commits them. A commit waits for the disk, so it
+ * covers many pieces; but it does not wait for the next piece, which may be hours away.
  */
 #include "lab/result/store.h"
 
@@ -23,17 +23,17 @@ struct key {
 struct cv_lab_store {
   struct cv_lab_archive *archive;
   struct cv_lab_origin origin;
-  struct key *there; /* in ascending order */
+  struct key *there; /* pieces that the file had when it was opened, ascending; not changed afterwards, so no lock */
   size_t count, cap;
   pthread_t committer;
-  pthread_mutex_t lock; /* of what follows, and of the archive */
+  pthread_mutex_t lock; /* protects the members below, and the archive */
   pthread_cond_t changed;
-  bool is_open, is_dirty; /* dirty: a transaction has begun */
-  enum cv_err err;        /* the first, and its line */
+  bool is_open, is_dirty; /* is_dirty: a transaction is open */
+  enum cv_err err;        /* the first error, with its line */
   struct cv_why why;
 };
 
-/* ---- what the results are of ---- */
+/* ---- the origin ---- */
 
 static bool has_file(const struct cv_lab_origin *origin, const char *path) {
   for (size_t i = 0; i < origin->files; i++) {
@@ -56,7 +56,7 @@ static enum cv_err add_file(struct cv_lab_origin *origin, const char *path, stru
   return CV_OK;
 }
 
-/* Of every campaign of the experiment, each once. */
+/* Reads size and checksum of the data files of all campaigns, each file once. */
 static enum cv_err read_files(const struct cv_lab_experiment *experiment, struct cv_lab_origin *origin,
                               struct cv_why *why) {
   origin->files = 0;
@@ -124,7 +124,7 @@ static enum cv_err write_origin(struct cv_lab_store *store, struct cv_why *why) 
   return err;
 }
 
-/* A file in which nothing has been begun, as a full disk leaves it, is as good as none. */
+/* Writes or checks the origin. A file without an origin, as a full disk may leave it, counts as new. */
 static enum cv_err settle_origin(struct cv_lab_store *store, const char *path, bool resume, struct cv_why *why) {
   struct cv_lab_origin found;
   enum cv_err err = cv_lab_archive_origin(store->archive, &found, why);
@@ -133,7 +133,7 @@ static enum cv_err settle_origin(struct cv_lab_store *store, const char *path, b
   }
   if (err == CV_OK) {
     err = resume ? cv_lab_origin_match(&found, &store->origin, path, why)
-                 : cv_fail(why, CV_ERR_EXISTS, "%s: there are results already; --resume goes on with them", path);
+                 : cv_fail(why, CV_ERR_EXISTS, "%s: already has results; --resume continues with them", path);
     cv_lab_origin_fini(&found);
   }
   return err;
@@ -149,7 +149,7 @@ static enum cv_err note_key(void *data, uint64_t setting, uint64_t replicate, co
   return CV_OK;
 }
 
-/* Until a deadline, so that a steady stream of pieces does not put the commit off. */
+/* Waits for further pieces until a deadline, so that a steady stream of pieces does not delay the commit. */
 static void gather(struct cv_lab_store *store) {
   struct timespec until;
   (void)clock_gettime(CLOCK_MONOTONIC, &until);
@@ -164,6 +164,7 @@ static void commit(struct cv_lab_store *store) {
   if (store->is_dirty && store->err == CV_OK) {
     store->err = cv_lab_archive_commit(store->archive, &store->why);
   }
+  /* Also after a failed insert: pieces of an unfinished transaction run again after --resume. */
   if (store->err != CV_OK) {
     cv_lab_archive_rollback(store->archive);
   }
@@ -189,12 +190,13 @@ static enum cv_err start(struct cv_lab_store *store, struct cv_why *why) {
   pthread_condattr_t monotonic;
   (void)pthread_mutex_init(&store->lock, NULL);
   (void)pthread_condattr_init(&monotonic);
+  /* Monotonic: a clock that is set back must not delay a commit. */
   (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   (void)pthread_cond_init(&store->changed, &monotonic);
   (void)pthread_condattr_destroy(&monotonic);
   store->is_open = true;
   if (pthread_create(&store->committer, NULL, commit_now_and_then, store) != 0) {
-    return cv_fail(why, CV_ERR_LIMIT, "no thread can be started");
+    return cv_fail(why, CV_ERR_LIMIT, "cannot start a thread");
   }
   return CV_OK;
 }
@@ -238,7 +240,7 @@ enum cv_err cv_lab_store_close(struct cv_lab_store *store, struct cv_why *why) {
   (void)pthread_cond_signal(&store->changed);
   (void)pthread_mutex_unlock(&store->lock);
   (void)pthread_join(store->committer, NULL);
-  commit(store);
+  commit(store); /* the thread may have ended between an insert and its commit */
   enum cv_err err = store->err;
   if (err != CV_OK && why != NULL) {
     *why = store->why;

@@ -19,7 +19,7 @@ static const char *const metrics[] = {"accuracy", "accuracy-filled", "undecided"
                                       "reward",   "regret",          "regret-share", "seconds",   NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
 
-/* Classes of a given width are what a ranking can be right or wrong about. */
+/* Accuracy compares classes of width alpha with the true ones, so the policy must have such a parameter. */
 static bool has_classes(const struct cv_policy_class *policy) {
   bool has_alpha = false;
   for (size_t i = 0; i < policy->rule_count; i++) {
@@ -84,6 +84,7 @@ static enum cv_err judge_classes(const struct view *view, double *value) {
 }
 
 static double best_so_far(const struct view *view, const struct cv_lab_totals *at) {
+  /* Gains change from round to round: the best arm in hindsight depends on how many rounds were played. */
   if (view->trial->game != NULL) {
     return cv_lab_game_best(view->trial->game, at->pulls);
   }
@@ -108,6 +109,7 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
   for (size_t i = 0; i < points; i++) {
     double *value = ret_values + i * METRICS;
     judge_pulls(view, view->trial->moments == 0 ? &view->trial->total : &view->trial->at[i], value);
+    /* Standings are known at the end only; at earlier moments of a run these metrics stay NAN. */
     if (i + 1 == points) {
       value[SECONDS] = seconds;
       value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
@@ -138,6 +140,7 @@ static enum cv_err run_prepared(const struct cv_lab_piece *piece, const struct c
     CV_TRY(cv_lab_game_set(piece->game, adversary, campaign->file.spec.tokens, why));
     trial.game = piece->game;
   }
+  /* Processor time of this thread, which other threads do not change; without the game, which all series share. */
   double started = cv_lab_processor_seconds();
   enum cv_err err = cv_lab_trial_run(&trial, why);
   double seconds = cv_lab_processor_seconds() - started;
@@ -164,13 +167,14 @@ static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *
   return err;
 }
 
-/* A ranking is judged by true means, which are not calculated of an adversary (prepare.h). */
+/* A ranking is judged by true means, which prepare.h does not compute for an adversary. */
 static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign,
                         struct cv_why *why) {
   if (campaign->kind == CV_POLICY_RANKING && campaign->truth == NULL) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "%s: policy %s ranks items, and an adversary has none; expected items with means", experiment->path,
-                   campaign->file.spec.policy.name);
+    return cv_fail(
+        why, CV_ERR_INVALID,
+        "%s: policy %s ranks items by their means, which an adversary does not have; expected items with means",
+        experiment->path, campaign->file.spec.policy.name);
   }
   return CV_OK;
 }

@@ -18,16 +18,16 @@ static enum cv_err corrupt_fits(const struct cv_prepared *prepared, double x, st
   struct cv_local law;
   (void)x;
   if (prepared->file.items.source != CV_SOURCE_GIVEN) {
-    return cv_fail(why, CV_ERR_INVALID, "it needs items with means of their own; expected items.list");
+    return cv_fail(why, CV_ERR_INVALID, "it needs items with given means; expected items.list");
   }
   CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &law, why));
   if (law.kind == CV_LOCAL_LAPLACE) {
-    return cv_fail(why, CV_ERR_INVALID, "it is one of bits; expected privatizer randomized-response or none");
+    return cv_fail(why, CV_ERR_INVALID, "it applies to bits only; expected privatizer randomized-response or none");
   }
   return CV_OK;
 }
 
-/* What one arm adds, as a multiple of ln T. */
+/* The term of one arm, as a multiple of ln T. */
 static double corrupt_arm(const struct cv_feedback *feedback, double mean, double best) {
   double found = feedback->offset + feedback->slope * mean, needed = feedback->offset + feedback->slope * best;
   return needed < 0 || needed > 1 ? 0 : (best - mean) / cv_kl(found, needed);
@@ -80,7 +80,7 @@ enum cv_err cv_lab_formula_read(const struct cv_yaml *yaml, const yaml_node_t *n
   return cv_yaml_expected(yaml, node, "formula", expected, why);
 }
 
-/* Any seed will do: a formula is of what is given, not of what is drawn. */
+/* The seed does not matter: formulas use given means only, no drawn ones. */
 enum { SEED = 1 };
 
 static bool has_metric(const struct cv_lab_experiment *experiment, const char *metric) {
@@ -114,10 +114,12 @@ static enum cv_err check_setting(const struct cv_lab_experiment *experiment, siz
 static enum cv_err check_fit(const struct cv_lab_experiment *experiment, size_t series, struct cv_why *why) {
   const struct cv_lab_formula *formula = find(experiment->one[series].formula);
   if (!has_metric(experiment, formula->metric)) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "%s: formula %s of series \"%s\" gives %s, which is no metric of the experiment", experiment->path,
-                   formula->name, experiment->one[series].name, formula->metric);
+    return cv_fail(
+        why, CV_ERR_INVALID,
+        "%s: formula %s of series \"%s\" gives %s, which is not a metric of the experiment; expected it in metrics",
+        experiment->path, formula->name, experiment->one[series].name, formula->metric);
   }
+  /* Every setting: x may vary what the formula depends on, such as the privatizer. */
   for (size_t setting = 0; setting < cv_lab_settings_of(experiment); setting++) {
     CV_TRY(check_setting(experiment, series, setting, why));
   }
@@ -135,7 +137,7 @@ enum cv_err cv_lab_formulas_check(const struct cv_lab_experiment *experiment, st
 
 enum cv_err cv_lab_formula_value(const struct cv_lab_experiment *experiment, size_t series, size_t point, size_t metric,
                                  double *ret) {
-  const struct cv_lab_formula *formula = find(experiment->one[series].formula);
+  const struct cv_lab_formula *formula = find(experiment->one[series].formula); /* checked: not NULL */
   bool is_setting = is_of_settings(experiment);
   struct cv_prepared prepared;
   if (strcmp(formula->metric, experiment->metric[metric].name) != 0) {

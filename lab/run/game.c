@@ -12,7 +12,7 @@ static bool is_same(const struct cv_adversary *a, const struct cv_adversary *b) 
          a->seed == b->seed;
 }
 
-/* One arm's gains; `alike`: those of an arm that has the same, or NULL. */
+/* Fills one arm's gains; `alike`: the gains of an arm with equal gains, to be copied, or NULL. */
 static void fill_arm(struct cv_lab_game *game, uint32_t arm, const int32_t *alike) {
   int32_t *gain = game->gain + arm * game->rounds;
   int64_t sum = 0;
@@ -31,7 +31,7 @@ static void fill_arm(struct cv_lab_game *game, uint32_t arm, const int32_t *alik
 
 static void fill(struct cv_lab_game *game) {
   const struct cv_adversary *adversary = &game->adversary;
-  const uint32_t first = adversary->best == 0 ? 1 : 0; /* of those that are not the best */
+  const uint32_t first = adversary->best == 0 ? 1 : 0; /* the first arm that is not the best */
   for (uint32_t arm = 0; arm < adversary->arms; arm++) {
     bool has_twin = adversary->class->others_alike && arm != adversary->best && arm > first;
     fill_arm(game, arm, has_twin ? game->gain + first * game->rounds : NULL);
@@ -44,7 +44,7 @@ enum cv_err cv_lab_game_set(struct cv_lab_game *game, const struct cv_adversary 
     return CV_OK;
   }
   cv_lab_game_fini(game);
-  bool fits = rounds <= CV_LAB_GAINS_MAX / adversary->arms;
+  bool fits = rounds <= CV_LAB_GAINS_MAX / adversary->arms; /* also keeps the product below from overflowing */
   struct cv_lab_game made = {
       .adversary = *adversary,
       .rounds = rounds,
@@ -73,6 +73,7 @@ void cv_lab_game_fini(struct cv_lab_game *game) {
 double cv_lab_game_best(const struct cv_lab_game *game, uint64_t rounds) {
   const uint32_t arms = game->adversary.arms;
   int64_t best = 0;
+  /* From the sums before the last block: at most CV_LAB_GAME_BLOCK gains per arm, for each of a run's moments. */
   uint64_t block = rounds == 0 ? 0 : (rounds - 1) / CV_LAB_GAME_BLOCK;
   for (uint32_t arm = 0; arm < arms; arm++) {
     int64_t sum = game->before[block * arms + arm];

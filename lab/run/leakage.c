@@ -149,6 +149,7 @@ static enum cv_err give_others(struct pair *pair) {
 /* One decision. The changed arm's noise is `z`, Laplace of `scale`, plus `rest`. */
 static enum cv_err decide(struct pair *pair, uint64_t number, const struct cv_noise *noise, double rest, double scale,
                           double z) {
+  /* From the saved state each time: a decision changes the policy, and decisions must be independent. */
   CV_TRY(load(pair, &pair->others));
   give(pair, pair->changed, noise, rest + z);
   CV_TRY(cv_policy_step(pair->policy, number, &pair->step));
@@ -171,7 +172,7 @@ static enum cv_err decide_all(struct pair *pair) {
   }
   double scale = noise.group[widest].scale;
   rest = noise;
-  rest.group[widest].count--;
+  rest.group[widest].count--; /* Z is one variable of this group; the others stay as they are */
   for (uint64_t draw = 0; draw < DRAWS; draw++) {
     CV_TRY(give_others(pair));
     double others = draw_noise(pair, &rest);

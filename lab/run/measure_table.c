@@ -26,12 +26,13 @@ const struct cv_lab_measure *cv_lab_measure_find(const char *name) {
   return NULL;
 }
 
-/* ---- what a campaign can be measured by ---- */
+/* ---- the metrics that a campaign has ---- */
 
 static bool has_metric(const struct cv_lab_measure *measure, const struct cv_policy_class *policy, size_t metric) {
   return measure->has == NULL || measure->has(policy, metric);
 }
 
+/* The message lists the metrics that this policy has: a name may be right for the measure but not for the policy. */
 static enum cv_err lacks(const struct cv_lab_experiment *experiment, size_t series,
                          const struct cv_policy_class *policy, size_t place, struct cv_why *why) {
   struct cv_yaml yaml = experiment->yaml;

@@ -11,7 +11,7 @@
 
 static const char *const metrics[] = {"noise", NULL};
 
-/* Items in the n-th release. */
+/* The number of items that the n-th release sums. */
 static double covered(const struct cv_mechanism_law *law, uint64_t n) {
   enum cv_cover cover = cv_mechanism_cover(law, n);
   while (cover == CV_COVER_BEFORE) {
@@ -20,12 +20,12 @@ static double covered(const struct cv_mechanism_law *law, uint64_t n) {
   return cover == CV_COVER_ITEM ? 1 : (double)n;
 }
 
-/* The campaign's mechanism, its limit of tokens being the releases unless it names a horizon. */
+/* The campaign's mechanism; without a horizon of its own it gets limits.tokens, one release per token. */
 static enum cv_err law_of(const struct cv_prepared *campaign, struct cv_mechanism_law *ret, struct cv_why *why) {
   const struct cv_spec *spec = &campaign->file.spec;
   struct cv_choice mechanism = spec->mechanism;
   if (spec->tokens >= CV_RELEASES_END) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: limits.tokens are so many releases; expected fewer than 2^32",
+    return cv_fail(why, CV_ERR_INVALID, "%s: measure noise makes limits.tokens releases; expected fewer than 2^32",
                    campaign->file.path);
   }
   return cv_mechanism_law_init(&mechanism, spec->epsilon_micro, spec->tokens, ret, why);
@@ -66,6 +66,7 @@ static enum cv_err draw_all(const struct cv_lab_piece *piece, const struct cv_me
   size_t point = 0;
   for (uint64_t n = 1; point < experiment->points; n++) {
     cv_mechanism_draw(mechanism, &noise.rng);
+    /* Items of 0: the release is its noise. */
     double value = cv_grid_to(cv_mechanism_release(mechanism, 0));
     if ((double)n >= experiment->x[point]) {
       ret_values[point++] = value / covered(law, n);
@@ -90,7 +91,7 @@ static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *
 static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign,
                         struct cv_why *why) {
   if (experiment->axis != CV_LAB_AXIS_PULLS) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: measure noise needs x: {pulls: [...]}, as so many releases",
+    return cv_fail(why, CV_ERR_INVALID, "%s: measure noise needs x: {pulls: [...]}, the numbers of releases",
                    experiment->path);
   }
   return cv_lab_noise_fits(campaign, experiment->x[experiment->points - 1], why);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* After this many seconds a piece counts for 1/e. */
+/* Time constant: after this many seconds a piece counts 1/e. */
 #define MEMORY_SECONDS 60.0
 
 void cv_lab_pace_init(struct cv_lab_pace *pace, size_t total, double now) {
@@ -12,6 +12,7 @@ void cv_lab_pace_init(struct cv_lab_pace *pace, size_t total, double now) {
 }
 
 void cv_lab_pace_step(struct cv_lab_pace *pace, double now) {
+  /* Settings differ in cost, so the rate follows the recent pieces, not the average over the whole run. */
   double gap = fmax(now - pace->last, 0), kept = exp(-gap / MEMORY_SECONDS);
   pace->pieces = pace->pieces * kept + 1;
   pace->seconds = pace->seconds * kept + gap;

@@ -9,7 +9,7 @@
 
 #include "lab/run/pace.h"
 
-/* Seconds between two looks at the progress. */
+/* Seconds between two lines of progress. */
 #define TERMINAL_SECONDS .1
 #define FILE_SECONDS     10.0
 
@@ -20,7 +20,7 @@ struct pool {
   FILE *progress; /* NULL: none */
   bool is_terminal;
   struct cv_lab_pace pace;
-  double shown; /* when */
+  double shown; /* time of the last line */
   enum cv_err err;
   pthread_mutex_t lock;
 };
@@ -70,7 +70,7 @@ static void show_step(struct pool *pool) {
   }
 }
 
-/* What follows, be it an error, gets a line of its own. */
+/* Ends the overwritten line, so that the next output, such as an error, starts on a new line. */
 static void show_end(const struct pool *pool) {
   if (pool->is_terminal) {
     (void)fputc('\n', pool->progress);
@@ -81,12 +81,13 @@ static void show_end(const struct pool *pool) {
 static void *work(void *data) {
   struct pool *pool = data;
   (void)pthread_mutex_lock(&pool->lock);
+  /* One piece at a time: pieces differ in cost, so fixed shares would leave threads idle at the end. */
   while (pool->next < pool->pieces && pool->err == CV_OK) {
     size_t at = pool->next++;
     (void)pthread_mutex_unlock(&pool->lock);
     enum cv_err err = pool->piece(pool->data, at);
     (void)pthread_mutex_lock(&pool->lock);
-    pool->err = pool->err == CV_OK ? err : pool->err;
+    pool->err = pool->err == CV_OK ? err : pool->err; /* the first error: later ones are often its consequences */
     show_step(pool);
   }
   (void)pthread_mutex_unlock(&pool->lock);
@@ -105,6 +106,7 @@ enum cv_err cv_lab_pool(size_t pieces, unsigned jobs, FILE *progress, cv_lab_pie
   if (progress != NULL && pieces > 0) {
     show_start(&pool);
   }
+  /* This thread works too. If the system refuses a thread, those that exist do the work. */
   while (started + 1 < jobs && pthread_create(&helper[started], NULL, work, &pool) == 0) {
     started++;
   }

@@ -13,7 +13,7 @@ enum metric { SAME_NOISE, FRESH_NOISE, ALL_FRESH, SHOWN };
 
 static const char *const metrics[] = {"same-noise", "fresh-noise", "all-fresh", "shown", NULL};
 
-/* So that two runs take no more than 128 MiB. */
+/* Limits the arms of two runs, 4 bytes per round, to 128 MiB. */
 enum { ROUNDS_MOST = 1 << 24 };
 
 static bool has(const struct cv_policy_class *policy, size_t metric) {
@@ -24,11 +24,11 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
 static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign,
                         struct cv_why *why) {
   if (campaign->truth == NULL || campaign->file.spec.tokens > ROUNDS_MOST) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: measure same-arms needs no adversary and at most %d limits.tokens",
+    return cv_fail(why, CV_ERR_INVALID, "%s: measure same-arms; expected no adversary, and limits.tokens of at most %d",
                    experiment->path, ROUNDS_MOST);
   }
   return experiment->axis == CV_LAB_AXIS_PULLS
-             ? cv_fail(why, CV_ERR_INVALID, "%s: measure same-arms is of whole runs; expected no x of pulls",
+             ? cv_fail(why, CV_ERR_INVALID, "%s: measure same-arms compares whole runs; expected no x: {pulls: ...}",
                        experiment->path)
              : CV_OK;
 }
@@ -37,13 +37,13 @@ static enum cv_err run_once(const struct cv_lab_piece *piece, const struct cv_pr
                             struct cv_lab_turns *turns, struct cv_why *why) {
   struct cv_lab_trial trial = {
       .campaign = campaign, .seed = piece->seed, .token_level = piece->token_level, .turns = turns};
-  memset(turns->played, 0xff, campaign->file.spec.tokens * sizeof(*turns->played)); /* CV_LAB_NOBODY */
+  memset(turns->played, 0xff, campaign->file.spec.tokens * sizeof(*turns->played)); /* CV_LAB_NO_ARM */
   enum cv_err err = cv_lab_trial_run(&trial, why);
   cv_lab_trial_fini(&trial);
   return err;
 }
 
-/* Whether a run like `second` plays the arms of `first`. */
+/* Runs `second`, and sets *ret to 1 if it plays the arms of `first` in every round, else to 0. */
 static enum cv_err compare(const struct cv_lab_piece *piece, const struct cv_prepared *campaign,
                            const struct cv_lab_turns *first, struct cv_lab_turns *second, double *ret,
                            struct cv_why *why) {
@@ -56,7 +56,7 @@ static enum cv_err run_all(const struct cv_lab_piece *piece, const struct cv_pre
                            double *ret_values, struct cv_why *why) {
   const struct cv_spec *spec = &campaign->file.spec;
   struct cv_rng_seeded change;
-  cv_rng_seeded_init(&change, piece->seed, CV_RNG_INSTANCE, UINT64_MAX, 0); /* no arm's place */
+  cv_rng_seeded_init(&change, piece->seed, CV_RNG_INSTANCE, UINT64_MAX, 0); /* a place that no arm has */
   struct cv_lab_turns first = {.played = played,
                                .round = cv_rng_below(&change.rng, spec->tokens),
                                .arm = (uint32_t)cv_rng_below(&change.rng, spec->arms)};
@@ -65,11 +65,11 @@ static enum cv_err run_all(const struct cv_lab_piece *piece, const struct cv_pre
   second.played = played + spec->tokens;
   second.is_zero = true;
   ret_values[SHOWN] = first.is_shown;
-  ret_values[SAME_NOISE] = 1; /* what no release has in it changes nothing */
+  ret_values[SAME_NOISE] = 1; /* a score that no release includes changes nothing */
   if (first.is_shown) {
     CV_TRY(compare(piece, campaign, &first, &second, &ret_values[SAME_NOISE], why));
   }
-  second.noise = 1;
+  second.noise = 1; /* the changed score stays; now the noise is drawn again, and below the choices */
   CV_TRY(compare(piece, campaign, &first, &second, &ret_values[FRESH_NOISE], why));
   second.choices = 1;
   return compare(piece, campaign, &first, &second, &ret_values[ALL_FRESH], why);

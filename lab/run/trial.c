@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The shell of a deployed campaign without its parties: the loop of run_plans() does what broker, workers and
+ * third-party do in turn, with the same mechanism, privatizer and policy. What differs is how scores are drawn: an
+ * experiment needs thousands of campaigns with millions of tokens each, so where only a sum matters, the sum is drawn.
+ */
 #include "lab/run/trial.h"
 
 #include <math.h>
@@ -16,16 +21,16 @@ struct arm {
   uint64_t tokens;  /* collected */
   uint64_t covered; /* by the last release */
   enum { BITS, NORMAL, OTHER } tokens_are;
-  double chance;               /* BITS: of a token, which is 0 or CV_GRID, to be that */
+  double chance;               /* BITS: probability that a token is CV_GRID and not 0 */
   struct cv_binomial law;      /* BITS: of the last sum; n = 0 before the first */
-  struct cv_quality_item item; /* NORMAL: of scores that are clipped and reach the broker as they are */
-  uint32_t shown;              /* by the present plan over the graph */
-  uint32_t zero;               /* the score of the present plan that is to be 0; CV_LAB_NOBODY: none */
+  struct cv_quality_item item; /* NORMAL: law of clipped scores that reach the broker unchanged */
+  uint32_t shown;              /* scores that the present plan gives over the graph */
+  uint32_t zero;               /* index of the present plan's score that is replaced by 0; CV_LAB_NO_ARM: none */
   struct cv_rng_seeded score, noise;
-  struct cv_sampler sampler; /* of many scores side by side */
+  struct cv_sampler sampler; /* many scores at once */
 };
 
-/* What the present plan comes to if it is played as a whole. */
+/* The totals of the present plan if all of it is played. */
 struct sums {
   uint64_t pulls, paid_micro;
   double reward;
@@ -54,13 +59,17 @@ static void init_arm(struct run *run, uint32_t index) {
   struct arm *arm = &run->arm[index];
   uint64_t seed = run->trial->seed;
   const struct cv_prepared *campaign = run->trial->campaign;
+  /* Places UINT64_MAX - 1 and UINT64_MAX: no token has them, so no stream here repeats a score of a place. */
   cv_rng_seeded_init(&arm->score, seed, CV_RNG_SCORE, index, UINT64_MAX - 1);
   cv_rng_seeded_init(&arm->noise, seed, CV_RNG_NOISE, index, run->trial->turns == NULL ? 0 : run->trial->turns->noise);
   cv_sampler_init(&arm->sampler, seed, CV_RNG_SCORE, index, UINT64_MAX);
   const struct cv_quality_model *model = cv_quality_law(campaign->source.quality, index, &arm->item);
   enum cv_local_kind local = run->privatizer->law.kind;
+  /* A sum may be drawn at once only if it has a known law: bits stay bits behind randomized response, but a clipped
+   * normal score behind any privatizer, or any score behind Laplace noise, has none. */
   arm->tokens_are = OTHER;
-  arm->zero = CV_LAB_NOBODY;
+  arm->zero = CV_LAB_NO_ARM;
+  /* Replacing a single score needs single scores, not sums. */
   if (run->trial->turns != NULL) {
     return;
   }
@@ -93,7 +102,7 @@ static enum cv_err init_tables(struct run *run) {
 static enum cv_err init(struct run *run, struct cv_why *why) {
   const struct cv_spec *spec = run->spec;
   struct cv_choice mechanism = spec->mechanism;
-  /* An arm comes to no more releases than this, as the broker counts them. */
+  /* The broker's bound on an arm's releases: the horizon, and so the noise, must be that of the deployed campaign. */
   uint64_t releases = spec->tokens < CV_RELEASES_END ? spec->tokens : CV_RELEASES_END - 1;
   CV_TRY(cv_mechanism_law_init(&mechanism, spec->epsilon_micro, releases, &run->law, why));
   CV_TRY(cv_privatizer_new(&spec->privatizer, spec->arms, &run->privatizer, why));
@@ -127,7 +136,7 @@ static enum cv_err draw_score(struct run *run, uint32_t index, int64_t *ret) {
   return is_drawn ? CV_OK : cv_quality_score(quality, index, arm->tokens, ret);
 }
 
-/* As a rule there are as many as the last time. */
+/* The number of ones. Plans mostly repeat their token counts, so the law of the last sum is kept. */
 static uint64_t draw_ones(struct arm *arm, uint32_t count) {
   if (arm->law.n != count || count == 0) {
     cv_binomial_init(&arm->law, count, arm->chance);
@@ -135,7 +144,7 @@ static uint64_t draw_ones(struct arm *arm, uint32_t count) {
   return cv_binomial_draw(&arm->law, &arm->score.rng);
 }
 
-/* The sum of `count` tokens of an arm. CV_ERR_LIMIT: its data are used up. */
+/* Draws `count` tokens of an arm and sets their sum. CV_ERR_LIMIT: its data are used up. */
 static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int64_t *ret_sum) {
   struct arm *arm = &run->arm[index];
   int64_t sum = 0;
@@ -160,7 +169,7 @@ static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int6
   return CV_OK;
 }
 
-/* The same against an adversary, whose rounds are the campaign's. */
+/* The same against an adversary, whose gains depend on the campaign's rounds. */
 static int64_t play(struct run *run, uint32_t index, uint32_t count, uint64_t round, double *reward) {
   const struct cv_lab_game *game = run->trial->game;
   int64_t sum = 0;
@@ -181,6 +190,7 @@ static void give(struct run *run, uint32_t index, int64_t sum, uint32_t count) {
   struct arm *arm = &run->arm[index];
   struct cv_release *release = &run->release;
   uint64_t n = arm->mechanism->releases + 1;
+  /* The policy must get the token count that the sum covers: a wrong one would bias every mean. */
   enum cv_cover cover = cv_mechanism_cover(&run->law, n);
   arm->covered = cover == CV_COVER_ITEM ? count : cover == CV_COVER_BEFORE ? arm->covered : arm->tokens;
   cv_mechanism_draw(arm->mechanism, &arm->noise.rng);
@@ -198,7 +208,7 @@ static void give(struct run *run, uint32_t index, int64_t sum, uint32_t count) {
 
 /* ---- plans ---- */
 
-/* Of the plan's first so many wants. */
+/* The totals of the plan's first `wants` wants. */
 static struct sums add_up(const struct run *run, size_t wants) {
   const double *truth = run->trial->campaign->truth;
   struct sums sums = {0};
@@ -211,7 +221,7 @@ static struct sums add_up(const struct run *run, size_t wants) {
   return sums;
 }
 
-/* Moments up to `pulls` more, along which the reward grows evenly. */
+/* Advances by `pulls` pulls, and records the moments on the way; the reward is spread evenly over the pulls. */
 static void pass(struct run *run, uint64_t pulls, double reward) {
   struct cv_lab_trial *trial = run->trial;
   struct cv_lab_totals *total = &trial->total;
@@ -226,21 +236,21 @@ static void pass(struct run *run, uint64_t pulls, double reward) {
   total->reward += reward;
 }
 
-/* The next rounds, for who wants to know, and which score of theirs is to be 0. */
+/* Records the arms of the next rounds in `turns`, and finds the score among them that is to be replaced by 0. */
 static void tell(struct run *run, uint64_t rounds, bool is_released) {
   struct cv_lab_turns *turns = run->trial->turns;
   uint64_t before = run->trial->total.pulls;
-  uint32_t *played = turns->played + before, place = CV_LAB_NOBODY;
+  uint32_t *played = turns->played + before, place = CV_LAB_NO_ARM;
   cv_lab_turns_fill(&run->step, rounds, played);
   if (is_released && turns->round >= before && turns->round < before + rounds) {
     const struct cv_neighbours *graph = run->spec->edges > 0 ? &run->graph : NULL;
     place = cv_lab_turns_place(&run->step, graph, played, turns->round - before, turns->arm);
   }
-  turns->is_shown = turns->is_shown || place != CV_LAB_NOBODY;
-  run->arm[turns->arm].zero = turns->is_zero ? place : CV_LAB_NOBODY;
+  turns->is_shown = turns->is_shown || place != CV_LAB_NO_ARM;
+  run->arm[turns->arm].zero = turns->is_zero ? place : CV_LAB_NO_ARM;
 }
 
-/* How often each arm is shown by the plan over the graph. */
+/* Counts how many scores of each arm the plan gives: its own plays, and those of its neighbours. */
 static void show(struct run *run) {
   const struct cv_neighbours *graph = &run->graph;
   const struct cv_policy_step *step = &run->step;
@@ -256,7 +266,7 @@ static void show(struct run *run) {
   }
 }
 
-/* An arm's data have run out in the middle of a plan: what was collected until then counts, released or not. */
+/* An arm's data ended in the middle of a plan: tokens collected so far count as pulls, released or not. */
 static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
   const double *truth = run->trial->campaign->truth;
   struct sums sums = add_up(run, wants);
@@ -267,7 +277,7 @@ static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
   run->trial->total.paid_micro += sums.paid_micro;
 }
 
-/* Every arm that the plan names is given back what was shown of it. */
+/* Plays the present plan, and releases the sum of each of its arms to the policy. */
 static enum cv_err play_all(struct run *run) {
   struct cv_lab_trial *trial = run->trial;
   const struct cv_policy_step *step = &run->step;
@@ -277,6 +287,7 @@ static enum cv_err play_all(struct run *run) {
   if (is_graph) {
     show(run);
   }
+  /* Before any token is drawn: collect() replaces the score that tell() finds. */
   if (trial->turns != NULL) {
     tell(run, run->sums.pulls, true);
   }
@@ -285,7 +296,7 @@ static enum cv_err play_all(struct run *run) {
     uint32_t shown = is_graph ? run->arm[want.arm].shown : want.tokens;
     int64_t sum;
     if (trial->game != NULL) {
-      sum = play(run, want.arm, shown, round, &gained);
+      sum = play(run, want.arm, shown, round, &gained); /* an adversary's rounds run on from arm to arm */
       round += shown;
     } else {
       uint64_t before = run->arm[want.arm].tokens;
@@ -304,9 +315,11 @@ static enum cv_err play_all(struct run *run) {
   return CV_OK;
 }
 
-/* The plan does not fit into what is left: its arms in turn, as far as that goes, and nothing is released. */
+/* Plays the part of a plan that fits into the tokens left, its arms in turn. Nothing is released. */
 static void play_part(struct run *run, uint64_t left) {
   struct cv_lab_trial *trial = run->trial;
+  /* Arms take turns, so the part gets its share of the reward. In a game sums.reward is 0, and play() adds the
+   * gains. */
   double reward = run->sums.reward * (double)left / (double)run->sums.pulls;
   if (trial->game != NULL) {
     (void)play(run, run->step.want[0].arm, (uint32_t)left, trial->total.pulls, &reward);
@@ -317,7 +330,7 @@ static void play_part(struct run *run, uint64_t left) {
   pass(run, left, reward);
 }
 
-/* What an elimination has found is played for the rest of the time. */
+/* After an elimination: plays the arm that it has found for the rest of the tokens. */
 static void play_found(struct run *run, uint64_t left) {
   struct cv_lab_trial *trial = run->trial;
   for (uint32_t i = 0; i < run->spec->arms; i++) {
@@ -340,7 +353,7 @@ static bool fits(const struct run *run, uint64_t left) {
   return run->sums.pulls <= left && is_paid;
 }
 
-/* The horizon of an arm that the plan names is reached, which ends a campaign. */
+/* True if an arm of the plan has reached its mechanism's horizon, which ends a campaign. */
 static bool is_spent(const struct run *run) {
   for (size_t i = 0; i < run->step.wants; i++) {
     if (cv_mechanism_is_spent(run->arm[run->step.want[i].arm].mechanism)) {
@@ -350,7 +363,8 @@ static bool is_spent(const struct run *run) {
   return false;
 }
 
-/* Until the policy is done or nothing more of it fits. CV_ERR_LIMIT: an arm's data or its horizon are used up. */
+/* Plays plans until the policy is done or its plan no longer fits. CV_ERR_LIMIT: an arm's data or horizon are used
+ * up. */
 static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
   struct cv_lab_trial *trial = run->trial;
   for (;;) {
@@ -359,6 +373,7 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
       return CV_OK;
     }
     CV_TRY(cv_policy_step(run->policy, ++run->plan, &run->step));
+    /* As by the broker, a plan that exceeds the money or the tokens left is refused as a whole; see run_to_end(). */
     run->sums = add_up(run, run->step.wants);
     trial->complete = run->step.done;
     if (run->step.done || !fits(run, *ret_left)) {
@@ -379,7 +394,7 @@ static enum cv_err run_to_end(struct run *run) {
     return err;
   }
   bool is_timed = trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH;
-  bool has_time = is_timed && err == CV_OK; /* LIMIT ends a campaign */
+  bool has_time = is_timed && err == CV_OK; /* after CV_ERR_LIMIT a deployed campaign ends, with tokens left */
   if (has_time && left > 0 && !trial->complete) {
     play_part(run, left);
   } else if (has_time && left > 0 && trial->game == NULL) {
@@ -398,6 +413,7 @@ enum cv_err cv_lab_trial_run(struct cv_lab_trial *trial, struct cv_why *why) {
   if (err == CV_OK) {
     err = run_to_end(&run);
   }
+  /* Moments that the run never reached keep its final totals: regret stays where the campaign ended. */
   for (; err == CV_OK && run.moment < trial->moments; run.moment++) {
     trial->at[run.moment] = trial->total;
   }

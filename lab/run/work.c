@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A piece's values, processor times aside, depend on the experiment, the seed and the piece's number only. So pieces
+ * may run in any order, in any thread, on any machine, and after an interruption, and the dataset is always the same.
+ */
 #include "lab/run/work.h"
 
 #include <inttypes.h>
@@ -14,13 +18,13 @@ struct running {
   const struct cv_lab_work *work;
   struct cv_lab_store *store; /* NULL: none */
   struct cv_lab_dataset dataset;
-  uint64_t *piece; /* the number of each that is to be run; NULL: the shard's, all */
+  uint64_t *piece; /* numbers of the pieces to run; NULL: all of the shard's */
   uint64_t pieces;
   pthread_mutex_t lock; /* of why */
   struct cv_why why;    /* of the first piece that failed */
 };
 
-/* ---- a piece ---- */
+/* ---- one piece ---- */
 
 static enum cv_err run_piece(const struct running *running, uint64_t number, double *values, struct cv_why *why) {
   const struct cv_lab_work *work = running->work;
@@ -31,10 +35,11 @@ static enum cv_err run_piece(const struct running *running, uint64_t number, dou
                                      .seed = cv_lab_replicate_seed(work->seed, number % replicates),
                                      .token_level = work->token_level};
   CV_TRY(cv_lab_piece_run(&piece, values, why));
+  /* A piece that cannot be stored ends the run: an interruption would lose results that are in memory only. */
   if (running->store != NULL) {
     CV_TRY(cv_lab_store_put(running->store, piece.setting, piece.replicate, values, why));
   }
-  /* A place of its own: no other piece writes there. */
+  /* No lock: each piece has its own place in the shared array of values. */
   struct cv_lab_dataset dataset = running->dataset;
   cv_lab_dataset_put(&dataset, piece.setting, piece.replicate, values);
   return CV_OK;
@@ -55,7 +60,7 @@ static enum cv_err run_at(void *data, size_t at) {
   return err;
 }
 
-/* ---- all of them ---- */
+/* ---- all pieces ---- */
 
 static enum cv_err open_store(struct running *running, struct cv_why *why) {
   const struct cv_lab_work *work = running->work;
@@ -68,7 +73,7 @@ static enum cv_err open_store(struct running *running, struct cv_why *why) {
   return cv_lab_store_load(running->store, &running->dataset, why);
 }
 
-/* Leaves out what the file has. */
+/* Chooses the pieces to run: those of the shard that the file does not have. */
 static enum cv_err choose(struct running *running) {
   const struct cv_lab_shard *shard = &running->work->shard;
   uint64_t replicates = running->dataset.replicates;
@@ -117,6 +122,7 @@ enum cv_err cv_lab_work_run(const struct cv_lab_work *work, struct cv_lab_datase
   struct running running = {.work = work, .lock = PTHREAD_MUTEX_INITIALIZER};
   struct cv_why unused;
   enum cv_err err = run_all(&running, why);
+  /* Closing commits the last pieces, also after an error, whose message must not be overwritten. */
   enum cv_err closed = cv_lab_store_close(running.store, err == CV_OK ? why : &unused);
   err = err == CV_OK ? closed : err;
   free(running.piece);

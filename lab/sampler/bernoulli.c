@@ -6,7 +6,7 @@
 
 enum { BITS = 4, BLOCK = 64 * CV_SAMPLER_LANES };
 
-/* The ones of each word. */
+/* Adds the number of ones of each word to `total`. */
 CV_INLINE void count_ones(const cv_simd *word, cv_simd *total) {
   const uint64_t m1 = UINT64_C(0x5555555555555555), m2 = UINT64_C(0x3333333333333333),
                  m4 = UINT64_C(0x0f0f0f0f0f0f0f0f);
@@ -30,8 +30,8 @@ CV_INLINE uint64_t across(const cv_simd *total) {
 }
 
 /*
- * BITS random bits of each token of a block against the same bits of p, the lowest bit first: `less` where the token's
- * are below p's, `equal` where they are p's. want[b] is all ones where p's bit b is one.
+ * Compares BITS random bits of each token of a block with the same bits of p, the lowest bit first: sets `less` where
+ * the token's bits are below p's, and `equal` where they are equal. want[b] is all ones if p's bit b is one.
  */
 CV_INLINE void compare(struct cv_simd_state *state, const cv_simd *want, cv_simd *ret_less, cv_simd *ret_equal) {
   cv_simd less = {0}, equal = ~less;
@@ -46,7 +46,7 @@ CV_INLINE void compare(struct cv_simd_state *state, const cv_simd *want, cv_simd
   *ret_equal = equal;
 }
 
-/* One where a token of the last, shorter block is. */
+/* A mask of the tokens in the last, incomplete block. */
 CV_INLINE void mask_of(uint64_t tokens, cv_simd *ret) {
   uint64_t word[CV_SAMPLER_LANES];
   for (uint64_t i = 0; i < CV_SAMPLER_LANES; i++) {
@@ -56,7 +56,7 @@ CV_INLINE void mask_of(uint64_t tokens, cv_simd *ret) {
   memcpy(ret, word, sizeof(word));
 }
 
-/* One pass: `count` tokens against BITS bits of p. Returns how many were below and sets how many are still open. */
+/* One pass: compares `count` tokens with BITS bits of p. Returns the number below, and sets the number of undecided. */
 CV_INLINE uint64_t pass(struct cv_simd_state *state, uint64_t count, unsigned digit, uint64_t *ret_open) {
   cv_simd want[BITS], ones = {0}, open = {0}, less, equal;
   for (int b = 0; b < BITS; b++) {
@@ -77,14 +77,14 @@ CV_INLINE uint64_t pass(struct cv_simd_state *state, uint64_t count, unsigned di
   return across(&ones);
 }
 
-/* Once p has no more bits, what is open equals p: not below. */
+/* Once p has no more bits, the undecided tokens are equal to p or above it: not below. */
 CV_INLINE uint64_t sum(struct cv_sampler *sampler, uint64_t count, double p) {
   struct cv_simd_state state;
   uint64_t ones = 0;
   cv_simd_load(sampler, &state);
   while (count > 0 && p > 0) {
     p *= 1 << BITS;
-    unsigned digit = (unsigned)p;
+    unsigned digit = (unsigned)p; /* exact, like the product and the difference: powers of two lose no bits */
     p -= digit;
     ones += pass(&state, count, digit, &count);
   }

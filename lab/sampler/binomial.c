@@ -4,14 +4,14 @@
 #include "common/base/err.h"
 #include "lab/sampler/sampler.h"
 
-/* Hormann's constants want a mean of 10; below it inversion takes few steps. */
+/* Hormann's constants require a mean of 10; below it inversion takes few steps. */
 static const double MEAN_MIN = 10;
-/* The chance that inversion gets here is below 10^-70. */
+/* The probability that inversion takes this many steps is below 10^-70. */
 enum { STEPS_MAX = 128 };
-/* Below it Stirling's rest comes from a table. */
+/* Below it the remainder of Stirling's formula comes from a table. */
 enum { EXACT = 16 };
 
-/* log k! - [(k + 1/2) log k - k + log(2 pi)/2]; and 0 at 0, where Stirling's factor is left out (see `scale`). */
+/* The remainder log k! - [(k + 1/2) log k - k + log(2 pi)/2]; 0 for k = 0, where scale() omits Stirling's factor. */
 static double stirling_rest(double k) {
   static const double exact[EXACT] = {0,
                                       0.081061466795327261,
@@ -49,14 +49,14 @@ static double deviance(double x, double mean, double d) {
   return d * v + 2 * x * v * s * series;
 }
 
-/* Of k successes, k - n p = d: log of the probability, without its factor sqrt(n/(2 pi k (n - k))) and the term of n.
- */
+/* The logarithm of the probability of k successes, d = k - n p, without its factor sqrt(n/(2 pi k (n - k))) and the
+ * term of n. */
 static double exponent(const struct cv_binomial *law, double k, double d) {
   double n = (double)law->n, mean = n * law->p;
   return -stirling_rest(k) - stirling_rest(n - k) - deviance(k, mean, d) - deviance(n - k, n - mean, -d);
 }
 
-/* k in that factor; at 0 there is none, as 0! has no Stirling's form. */
+/* k in that factor; neutral for k = 0, since Stirling's formula does not apply to 0!. */
 static double scale(double k) {
   return k > 0 ? k : 1 / (2 * M_PI);
 }
@@ -66,6 +66,7 @@ static void prepare_rejection(struct cv_binomial *law) {
   double sd = sqrt(mean * (1 - p));
   law->none = -1;
   law->mode = floor(mean + p);
+  /* The product n p is rounded; fma() gives its rounding error, which matters for n near 2^40. */
   law->shift = mean - law->mode + fma(n, p, -mean);
   law->b = 1.15 + 2.53 * sd;
   law->a = -0.0873 + 0.0248 * law->b + 0.01 * p;
@@ -75,7 +76,7 @@ static void prepare_rejection(struct cv_binomial *law) {
 
 void cv_binomial_init(struct cv_binomial *law, uint64_t n, double p) {
   CV_REQUIRE(n <= UINT64_C(1) << 40 && p >= 0 && p <= 1);
-  bool flipped = p > 0.5;
+  bool flipped = p > 0.5; /* halves the range of p: inversion and Hormann's constants need p <= 1/2 */
   *law = (struct cv_binomial){.n = n, .flipped = flipped, .p = flipped ? 1 - p : p};
   if ((double)n * law->p >= MEAN_MIN) {
     prepare_rejection(law);
@@ -94,13 +95,14 @@ static uint64_t invert(const struct cv_binomial *law, struct cv_rng *rng) {
       here *= law->odds * ((double)law->n - k) / (k + 1);
       k++;
     }
+    /* Otherwise rounding has used up the law before `left`: draw again. */
     if (left < here) {
       return (uint64_t)k;
     }
   }
 }
 
-/* v <= (probability of k)/(probability of the mode). */
+/* The exact test: v <= (probability of k)/(probability of the mode). */
 static bool accepted(const struct cv_binomial *law, double k, double d, double v) {
   double n = (double)law->n;
   double factor = scale(k) * scale(n - k) / (law->mode * (n - law->mode));
@@ -113,6 +115,7 @@ static uint64_t reject(const struct cv_binomial *law, struct cv_rng *rng) {
     double us = 0.5 - fabs(u);
     double steps = floor((2 * law->a / us + law->b) * u + law->shift + 0.5);
     double k = law->mode + steps;
+    /* Hormann's quick acceptance, which needs no logarithm, takes most draws. */
     if (us >= 0.07 && v <= law->v_r) {
       return (uint64_t)k;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of clipped normal tokens: Box and Muller (1958), sixteen tokens abreast. The angle is drawn from a quarter of
- * the circle around 0 and the cosine's sign from a bit of its own; that swaps the two of a pair at most, and both are
- * summed. Where only one of a pair is wanted a further bit says which.
+ * Sums of clipped normal tokens: Box and Muller (1958), sixteen tokens in parallel. The angle is drawn from a quarter
+ * of the circle around 0, and the sign of the cosine from a separate bit; at most that exchanges the two tokens of a
+ * pair, and both are summed. If only one token of a pair is needed, a further bit selects it.
  */
 #include <math.h>
 #include <string.h>
@@ -12,19 +12,19 @@
 
 typedef double cv_reals __attribute__((vector_size(64)));
 
-/* What is the same for all tokens of a call, in grid units. */
+/* The law of all tokens of a call, in grid units. */
 struct law {
   double mean, sd;
 };
 
-/* 52 random bits as a uniform of [1, 2). */
+/* 52 random bits as a uniform number in [1, 2). */
 CV_INLINE void unit_of(const cv_simd *word, cv_reals *ret) {
   *ret = (cv_reals)((*word >> 12) | UINT64_C(0x3ff0000000000000));
 }
 
 /*
  * -2 ln u, 0 < u <= 1 normal: u = 2^e m with m in [sqrt(1/2), sqrt(2)), ln m = 2 artanh s for s = (m-1)/(m+1),
- * |s| < 0.172, by its series up to s^17; what is left out is below 10^-15 of it.
+ * |s| < 0.172, by its series up to s^17; the relative error is below 10^-15.
  */
 CV_INLINE void minus_two_ln(const cv_reals *u, cv_reals *ret) {
   const uint64_t one = UINT64_C(0x3ff0000000000000), root_half = UINT64_C(0x3fe6a09e667f3bcd);
@@ -44,7 +44,7 @@ CV_INLINE void minus_two_ln(const cv_reals *u, cv_reals *ret) {
   *ret = e * (-2 * M_LN2) - 4.0 * (s * series);
 }
 
-/* Of |x| <= pi/4, by their series up to x^13 and x^14: good to 3 10^-14. */
+/* For |x| <= pi/4, by their series up to x^13 and x^14: accurate to 3 10^-14. */
 CV_INLINE void sine_cosine(const cv_reals *x, cv_reals *ret_sine, cv_reals *ret_cosine) {
   cv_reals t = *x * *x;
   cv_reals sine = t * (1.0 / 6227020800) - 1.0 / 39916800;
@@ -81,7 +81,7 @@ CV_INLINE void score_of(const struct law *law, const cv_reals *z, cv_simd *ret) 
   *ret = (cv_simd)((cv_reals)clipped + 0x1p52);
 }
 
-/* Eight pairs of scores, and the words of which two bits are left: the higher one says which of a pair. */
+/* Draws eight pairs of scores. The words `bits` have two unused bits; the higher one selects a token of a pair. */
 CV_INLINE void draw(struct cv_simd_state *state, const struct law *law, cv_simd *ret_a, cv_simd *ret_b,
                     cv_simd *ret_bits) {
   cv_simd first, second;
@@ -90,7 +90,7 @@ CV_INLINE void draw(struct cv_simd_state *state, const struct law *law, cv_simd 
   cv_simd_next(state, &second);
   unit_of(&first, &u);
   unit_of(&second, &v);
-  u = 2.0 - u;
+  u = 2.0 - u; /* in (0, 1]: the logarithm is finite */
   v = (v - 1.5) * M_PI_2;
   minus_two_ln(&u, &radius);
   square_root(&radius);
@@ -103,7 +103,7 @@ CV_INLINE void draw(struct cv_simd_state *state, const struct law *law, cv_simd 
 
 CV_INLINE uint64_t sum(struct cv_sampler *sampler, uint64_t count, double mean, double sd) {
   const struct law law = {.mean = mean * (double)CV_GRID, .sd = sd * (double)CV_GRID};
-  /* Each score is the low bits of a word with the bits of 2^52 above: sums wrap, and what was added is taken off. */
+  /* Each score is in the low bits of a word, below the bits of 2^52. The sums wrap; `base` is subtracted at the end. */
   const uint64_t base = UINT64_C(0x4330000000000000), block = 2 * (uint64_t)CV_SAMPLER_LANES;
   struct cv_simd_state state;
   cv_simd a, b, bits, total = {0};

@@ -50,7 +50,7 @@ bool cv_sampler_kernel_runs(const struct cv_sampler_kernel *kernel) {
 }
 
 static const struct cv_sampler_kernel *best_kernel(void) {
-  size_t i = CV_COUNT(table) - 1;
+  size_t i = CV_COUNT(table) - 1; /* the fastest last; the plain kernel, the first, always runs */
   while (!table[i].runs()) {
     i--;
   }
@@ -70,6 +70,7 @@ void cv_sampler_init(struct cv_sampler *sampler, uint64_t seed, uint64_t a, uint
 
 uint64_t cv_sampler_bernoulli_sum(struct cv_sampler *sampler, uint64_t count, double p) {
   CV_REQUIRE(p >= 0 && p <= 1);
+  /* Kernels compare with the binary expansion below the point, which 1 does not have. */
   if (p == 0 || p == 1) {
     return p == 0 ? 0 : count;
   }

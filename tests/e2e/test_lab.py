@@ -64,7 +64,7 @@ def test_a_table_for_a_person(tmp_path):
 def test_a_name_with_a_slip_is_answered_with_the_nearest(tmp_path):
     done = lab("run", "mechansims", cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr == 'crowdveil-lab run: "mechansims" is no experiment; did you mean mechanisms?\n'
+    assert done.stderr == 'crowdveil-lab run: unknown experiment "mechansims"; did you mean "mechanisms"?\n'
     assert lab("list", cwd=tmp_path).stdout.startswith("mechanisms ")
 
 

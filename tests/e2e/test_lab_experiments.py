@@ -47,10 +47,10 @@ BAD = {
     "a value that is refused": (changed("[0.1, 0.2]", "[0.1, -2]"),
                               r"mine.yaml:8:41: alpha is -2; expected a number of at least 0"),
     "a way through a value": (changed("policy.radius: printed", "policy.alpha.x: 1"),
-                              r'mine.yaml:11:35: "policy.alpha.x" leads nowhere'),
+                              r'mine.yaml:11:35: unknown path "policy.alpha.x"'),
     "an unknown metric": (changed("[accuracy, pulls]", "[acuracy]"), r"mine.yaml:12:13: .*acuracy.*expected accuracy"),
-    "two series of one name": (changed("name: two", "name: one"), 'two series are called "one"'),
-    "no experiment": (EXPERIMENT.split("experiment:")[0], "mine.yaml:1:1: experiment is missing"),
+    "two series of one name": (changed("name: two", "name: one"), 'two series have the name "one"'),
+    "no experiment": (EXPERIMENT.split("experiment:")[0], "mine.yaml:1:1: missing experiment"),
     "values and pulls": (changed("x: {vary", "x: {pulls: 3, vary"), "expected either vary and values, or pulls"),
 }
 
@@ -66,7 +66,7 @@ def test_a_bad_experiment_is_one_clear_line(tmp_path, case):
 
 def test_a_preset_with_a_typo_is_guessed(tmp_path):
     done = lab("run", "ppar-fg4", cwd=tmp_path)
-    assert done.returncode == 2 and "did you mean ppar-fig4?" in done.stderr
+    assert done.returncode == 2 and 'did you mean "ppar-fig4"?' in done.stderr
 
 
 def test_every_preset_is_listed_and_checks_out(tmp_path):

@@ -257,7 +257,7 @@ def test_what_leaks_is_the_same_for_any_number_of_jobs(tmp_path):
 
 @pytest.mark.parametrize("old, new, said", [
     ("scale: {budget: 0.5}", "scale: {budget: half}", "scale is \"half\"; expected the number to multiply by"),
-    ("scale: {budget: 0.5}", "scale: {money: 0.5}", "\"money\" is no number of this campaign"),
+    ("scale: {budget: 0.5}", "scale: {money: 0.5}", "\"money\" is not a number in this campaign"),
     ("scale: {budget: 0.5}", "scale: [budget]", "at most 4 keys of the campaign with factors"),
     ("metrics: [reward, ", "metrics: [earnings, ", "a metric is \"earnings\"; expected "),
     ("  metrics:", "  grid: {policy.espilon: [0.1]}\n  metrics:", "espilon"),
@@ -388,7 +388,7 @@ def test_with_fresh_noise_fewer_runs_are_the_same(tmp_path):
 @pytest.mark.parametrize("old, new, said", [
     ("name: POLICY", "name: ppar, alpha: 0.1", "has policy ppar, which has no metric same-noise; expected"),
     ("{ladder: {count: COUNT, mean: 0.9, distance: 0.1}}", "{adversary: {name: stochastic}}", "no adversary"),
-    ("  measure:", "  x: {pulls: 5}\n  measure:", "no x of pulls"),
+    ("  measure:", "  x: {pulls: 5}\n  measure:", "no x: {pulls: ...}"),
 ])
 def test_what_cannot_be_told_round_by_round_is_refused(tmp_path, old, new, said):
     text = SAME.replace(old, new).replace("POLICY", "exp3").replace("MECHANISM", "none").replace("COUNT", "4")

@@ -174,7 +174,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_nothing_in_the_way(tmp_path, 
 
 def test_results_that_are_there_are_not_overwritten(small):
     line = refusal(lab("run", "small.yaml", "--out", "out", cwd=small), 2)
-    assert "out/small.db: there are results already; --resume" in line
+    assert "out/small.db: already has results; --resume" in line
 
 
 @pytest.mark.parametrize("options, change, told", [
@@ -336,7 +336,7 @@ def test_what_does_not_belong_together_is_not_merged(small):
     line = refusal(lab("merge", "all.db", "out/small.db", "three/small.db", cwd=small), 2)
     assert "three/small.db: other numbers for setting 2, replicate 5 " in line
     line = refusal(lab("merge", "out/small.db", "two/small.db", cwd=small), 2)
-    assert "out/small.db: exists already" in line
+    assert "out/small.db: already exists" in line
     assert not list(small.glob("all.db*"))
 
 

@@ -120,9 +120,9 @@ def test_every_experiment_and_claim_appears_with_a_verdict(made):
 
 def test_what_has_no_data_is_said_to_be_not_run(made):
     _, done, page = made
-    assert done.stderr == ("ppar-fig10: not run: its data are not there; expected --data-folder with the file "
+    assert done.stderr == ("ppar-fig10: not run: missing data; expected --data-folder with the file "
                            "open-bandit.csv\n")
-    assert "Not run: its data are not there" in page.text
+    assert "Not run: missing data" in page.text
 
 
 def test_data_are_looked_for_in_the_folder(tmp_path):
@@ -163,7 +163,7 @@ def test_results_of_another_seed_are_refused(made):
 
 
 @pytest.mark.parametrize("args, message", [
-    (["mechanism"], '"mechanism" is no experiment; did you mean mechanisms?'),
+    (["mechanism"], 'unknown experiment "mechanism"; did you mean "mechanisms"?'),
     (["no-such.yaml"], "no-such.yaml: cannot be opened: No such file or directory"),
     (["mechanisms", "--replicates", "much"], "expected a whole number"),
     (["mechanisms", "--replicates", "2", "--out", "no/such"], "no/such: No such file or directory")])

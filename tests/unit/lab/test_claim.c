@@ -212,13 +212,13 @@ static void test_verdicts_of_what_is_compared(void **state) {
        "expected at least 99; 3.9 standard errors in 16 replicates"},
       {"series: one, least: 99.5, at: 100", CV_LAB_UNDECIDED,
        "at T = 100 one has 100 +- 0.26, expected at least 99.5; 1.9 standard errors in 16 replicates, 2.2 are "
-       "needed: about 21 replicates might do"},
+       "needed: about 21 replicates may do"},
       {"series: one, least: 109.5", CV_LAB_FAILS, "1 of 3 comparisons fail, most clearly: at T = 100 one has"},
       {"series: one, most: 110, at: 100", CV_LAB_HOLDS, "expected at most 110"},
       {"series: one, most: 110", CV_LAB_FAILS, "at T = 400 one has 120"},
       {"series: one, equals: 100.2, within: 2, at: first", CV_LAB_HOLDS, ""},
       {"series: one, equals: 103, within: 1, at: 100", CV_LAB_FAILS, "expected at least 102"},
-      {"series: two, below: one", CV_LAB_HOLDS, "alike in all 16 replicates"},
+      {"series: two, below: one", CV_LAB_HOLDS, "equal in all 16 replicates"},
       {"series: two, above: one", CV_LAB_FAILS, "3 of 3 comparisons fail"},
       {"series: two, below: one, factor: 0.9, to: 200", CV_LAB_FAILS, "expected less than 0.9 times that"},
       {"series: two, below: one, factor: 0.95, at: 100", CV_LAB_HOLDS, ""},
@@ -240,30 +240,30 @@ static void test_verdicts_of_what_is_compared(void **state) {
 
 static void test_what_chance_can_do_is_not_judged(void **state) {
   static const struct judged judged[] = {
-      {"series: two, below: one, at: 100", CV_LAB_UNDECIDED, "pair by pair 0.7 standard errors in 16 replicates"},
-      {"series: one, below: two, at: 100", CV_LAB_UNDECIDED, "0.7 standard errors the other way"},
+      {"series: two, below: one, at: 100", CV_LAB_UNDECIDED, "paired, 0.7 standard errors in 16 replicates"},
+      {"series: one, below: two, at: 100", CV_LAB_UNDECIDED, "0.7 standard errors the wrong way"},
   };
   judge_all(HEAD(BY_PARAMETER), "", unpaired, judged, CV_COUNT(judged));
 }
 
 static void test_what_is_missing_is_not_judged(void **state) {
   static const struct judged judged[] = {
-      {"series: two, below: one", CV_LAB_UNDECIDED, "there are no numbers"},
-      {"series: two, trend: rises", CV_LAB_UNDECIDED, "there are no numbers"},
+      {"series: two, below: one", CV_LAB_UNDECIDED, "there are no values"},
+      {"series: two, trend: rises", CV_LAB_UNDECIDED, "there are no values"},
       {"series: two, least: 100, at: 100", CV_LAB_FAILS, ""},
   };
   judge_all(HEAD(BY_PARAMETER), "", missing, judged, CV_COUNT(judged));
   static const struct judged one[] = {
-      {"series: one, least: 5", CV_LAB_UNDECIDED, "1 replicate tells nothing of chance"},
+      {"series: one, least: 5", CV_LAB_UNDECIDED, "1 replicate is too few to estimate the error"},
   };
   judge_all(HEAD(BY_PARAMETER), "", single, one, CV_COUNT(one));
 }
 
 static void test_replicates_that_are_all_alike(void **state) {
   static const struct judged judged[] = {
-      {"series: one, least: 100", CV_LAB_HOLDS, "alike in all 16 replicates"},
-      {"series: one, below: two", CV_LAB_UNDECIDED, "alike in all 16 replicates"},
-      {"series: one, below: two, factor: 0.9", CV_LAB_FAILS, "alike in all 16 replicates"},
+      {"series: one, least: 100", CV_LAB_HOLDS, "equal in all 16 replicates"},
+      {"series: one, below: two", CV_LAB_UNDECIDED, "equal in all 16 replicates"},
+      {"series: one, below: two, factor: 0.9", CV_LAB_FAILS, "equal in all 16 replicates"},
       {"series: one, approaches: two, within: 0", CV_LAB_HOLDS, ""},
   };
   judge_all(HEAD(BY_PARAMETER), "", alike, judged, CV_COUNT(judged));
@@ -271,7 +271,7 @@ static void test_replicates_that_are_all_alike(void **state) {
 
 static void test_few_squares_are_not_judged(void **state) {
   static const struct judged judged[] = {
-      {"series: one, least: 1", CV_LAB_UNDECIDED, "16 replicates tell nothing of chance"},
+      {"series: one, least: 1", CV_LAB_UNDECIDED, "16 replicates are too few to estimate the error"},
   };
   judge_all(HEAD(BY_PARAMETER), "  statistic: root-mean-square\n", paired, judged, CV_COUNT(judged));
 }
@@ -350,14 +350,16 @@ static void test_what_a_bad_claim_is_told(void **state) {
     const char *claim, *message;
   } bad[] = {
       {"just so", "15:7: a claim is \"just so\"; expected says and what it compares"},
-      {"{says: x, series: one, metric: regrets, least: 1}", "15:38: unknown metric \"regrets\"; did you mean regret?"},
-      {"{says: x, series: on, metric: regret, least: 1}", "15:25: unknown series \"on\"; did you mean one?"},
+      {"{says: x, series: one, metric: regrets, least: 1}",
+       "15:38: unknown metric \"regrets\"; did you mean "
+       "\"regret\"?"},
+      {"{says: x, series: on, metric: regret, least: 1}", "15:25: unknown series \"on\"; did you mean \"one\"?"},
       {"{says: x, series: one, metric: regret, below: quite}",
        "15:53: unknown series \"quite\"; expected one, two, bound or two, b"},
       {"{says: x, series: one, metric: regret, below: one}",
-       "15:53: series \"one\" stands on both sides; expected another one"},
+       "15:53: series \"one\" is compared with itself; expected another series"},
       {"{says: x, series: one, metric: regret}",
-       "15:7: the claim compares nothing; expected least, most, equals, below, above, approaches, near, trend, growth "
+       "15:7: the claim has no comparison; expected least, most, equals, below, above, approaches, near, trend, growth "
        "or reason"},
       {"{says: x, series: one, metric: regret, least: 1, most: 2}",
        "15:56: the claim has least and most; expected one of them"},
@@ -368,17 +370,17 @@ static void test_what_a_bad_claim_is_told(void **state) {
        "15:46: unknown key \"lest\" in a claim; did you mean least?"},
       {"{says: x, series: one, metric: regret, least: much}", "15:53: least is \"much\"; expected a number"},
       {"{says: x, series: one, metric: regret, equals: 1}",
-       "15:46: equals needs \"within\"; expected how far it may be"},
+       "15:46: equals needs \"within\"; expected the allowed difference"},
       {"{says: x, series: one, metric: regret, least: 1, factor: 2}", "15:56: least takes no \"factor\""},
       {"{says: x, series: one, metric: regret, least: 1, at: 300}",
        "15:60: the experiment has no point at \"300\"; it has 3, from 100 to 400"},
       {"{says: x, series: one, metric: regret, least: 1, at: 100, to: 200}",
-       "15:56: at stands with from or to; expected the one or the others"},
+       "15:56: \"at\" cannot be combined with \"from\" or \"to\"; expected one or the other"},
       {"{says: x, series: one, metric: regret, least: 1, from: 500}",
-       "15:62: no point of x lies there; they go from 100 to 400"},
+       "15:62: no point of x lies in this range; expected a part of 100 to 400"},
       {"{says: x, series: one, metric: regret, trend: up}", "15:53: unknown trend \"up\"; expected falls or rises"},
       {"{says: x, series: one, metric: regret, trend: rises, at: 100}",
-       "15:46: trend needs two points of x; expected more than 1"},
+       "15:46: trend needs at least two points of x; found 1"},
       {"{says: x, reason: because, series: one}",
        "15:34: unknown key \"series\" in a claim with a reason; expected says or reason"},
   };
@@ -411,10 +413,10 @@ static void test_formulas_that_do_not_fit(void **state) {
       {"formula: corrupt-lower-bond", "9:26: formula is \"corrupt-lower-bond\"; expected corrupt-lower-bound"},
       {"formula: pi", "9:26: formula is \"pi\"; expected corrupt-lower-bound or declared-noise"},
       {"formula: declared-noise",
-       " formula declared-noise of series \"a\" gives noise, which is no metric of the "
-       "experiment"},
+       " formula declared-noise of series \"a\" gives noise, which is not a metric of the "
+       "experiment; expected it in metrics"},
       {"formula: corrupt-lower-bound, privacy.privatizer: {name: laplace, epsilon: 1}, policy.name: dp-exp3-lap",
-       " series \"a\" cannot have formula corrupt-lower-bound: it is one of bits; expected privatizer "
+       " series \"a\" cannot have formula corrupt-lower-bound: it applies to bits only; expected privatizer "
        "randomized-response or none"},
   };
   for (size_t i = 0; i < CV_COUNT(bad); i++) {

@@ -165,7 +165,7 @@ static void test_nothing_to_draw_is_said(void **state) {
   struct cv_why why = {0};
   const struct cv_lab_figure figure = {.name = "empty", .title = "", .x_label = "", .y_label = "", .metric = "regret"};
   assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, &why), CV_ERR_NOT_FOUND);
-  assert_string_equal(why.text, "empty: no number of regret is there to be drawn");
+  assert_string_equal(why.text, "empty: there are no values of regret to draw");
 }
 
 /* Replicates 1 .. 21 of one series, the same times ten of the other, at two points; the last one is missing. */

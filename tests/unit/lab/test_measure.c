@@ -167,7 +167,8 @@ static void test_what_cannot_be_measured_is_told_before_anything_runs(void **sta
        "./made.yaml:8:20: series \"second\" has policy aae, which has no metric accuracy; expected pulls, rounds, "
        "reward, regret or seconds"},
       {"items: {adversary: {name: stochastic}}\npolicy: {name: ppar, alpha: 0.1}\n" EXACT, "  metrics: [pulls]\n",
-       "./made.yaml: policy ppar ranks items, and an adversary has none; expected items with means"},
+       "./made.yaml: policy ppar ranks items by their means, which an adversary does not have; expected items with "
+       "means"},
       /* at the second setting */
       {PPAR "privacy: {mechanism: {name: kary, k: 3}, epsilon: 1}\n",
        "  measure: noise\n  x: {vary: privacy.mechanism.k, values: [3, 4]}\n"

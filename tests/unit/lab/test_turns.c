@@ -10,7 +10,7 @@
 
 #include "lab/run/turns.h"
 
-#define NO CV_LAB_NOBODY
+#define NO CV_LAB_NO_ARM
 
 static struct cv_want wants[] = {
     {.arm = 0, .tokens = 0}, {.arm = 2, .tokens = 3}, {.arm = 3, .tokens = 1}, {.arm = 5, .tokens = 2}};
@@ -23,7 +23,7 @@ static void test_plays_are_taken_in_turn(void **state) {
     memset(played, 0xff, sizeof(played));
     cv_lab_turns_fill(&step, rounds, played);
     for (uint64_t i = 0; i < 8; i++) {
-      assert_int_equal(played[i], i < rounds && i < 6 ? expected[i] : CV_LAB_NOBODY);
+      assert_int_equal(played[i], i < rounds && i < 6 ? expected[i] : CV_LAB_NO_ARM);
     }
   }
 }
@@ -49,7 +49,7 @@ static void test_a_round_shows_who_is_played_and_its_neighbours(void **state) {
     }
   }
   assert_int_equal(cv_lab_turns_place(&step, NULL, played, 3, 2), 1);
-  assert_int_equal(cv_lab_turns_place(&step, NULL, played, 3, 0), CV_LAB_NOBODY);
+  assert_int_equal(cv_lab_turns_place(&step, NULL, played, 3, 0), CV_LAB_NO_ARM);
   cv_neighbours_fini(&graph);
 }
 
