@@ -174,12 +174,12 @@ static enum cv_err open_store(struct shell *shell, struct cv_why *why) {
   }
   if (settings->accept_tokens == CV_ACCEPT_TOKENS_UNSET) {
     return cv_fail(why, CV_ERR_INVALID,
-                   "state is missing, and accept.tokens defaults to 1 because accept.privatizers is not none; "
-                   "expected a state folder for the counts of tokens, or accept.tokens: 0 for no limit");
+                   "missing state; expected a state folder for the counts of tokens, or accept.tokens: 0 for no limit "
+                   "(accept.tokens defaults to 1 if accept.privatizers is not none)");
   }
   /* Without a state folder every restart would reset the counts. */
   return cv_fail(why, CV_ERR_INVALID,
-                 "state is missing, and accept.tokens is set; expected a state folder for the counts of tokens");
+                 "missing state; expected a state folder for the counts of tokens, as accept.tokens is set");
 }
 
 static bool mark_row(void *data, uint64_t row) {
@@ -196,7 +196,7 @@ static enum cv_err open_stock(struct shell *shell, struct cv_why *why) {
   }
   if (shell->store == NULL) {
     return cv_fail(why, CV_ERR_INVALID,
-                   "state is missing, and items.worker is set; expected a state folder for the rows given");
+                   "missing state; expected a state folder for the rows given, as items.worker is set");
   }
   const struct cv_stock_config config = {.persons = persons,
                                          .first_worker = works->first_worker,

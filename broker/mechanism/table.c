@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "broker/mechanism/classes.h"
+#include "common/base/nearest.h"
 
 #define ADDRESS(id, ...) &cv_mechanism_##id,
 static const struct cv_mechanism_class *const table[] = {CV_MECHANISMS(ADDRESS)};
@@ -18,15 +19,6 @@ const struct cv_mechanism_class *cv_mechanism_find(const char *name) {
     }
   }
   return NULL;
-}
-
-static enum cv_err unknown(const char *name, struct cv_why *why) {
-  char names[160] = "";
-  for (size_t i = 0; i < CV_COUNT(table); i++) {
-    size_t used = strlen(names);
-    (void)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ", table[i]->traits->name);
-  }
-  return cv_fail(why, CV_ERR_NOT_FOUND, "unknown mechanism \"%s\"; expected one of: %s", name, names);
 }
 
 static bool has_horizon(const struct cv_mechanism_class *class) {
@@ -82,6 +74,6 @@ enum cv_err cv_mechanism_law_for(const struct cv_mechanism_class *class, struct 
 enum cv_err cv_mechanism_law_init(struct cv_choice *choice, uint64_t epsilon_micro, uint64_t releases,
                                   struct cv_mechanism_law *ret, struct cv_why *why) {
   const struct cv_mechanism_class *class = cv_mechanism_find(choice->name);
-  return class == NULL ? unknown(choice->name, why)
+  return class == NULL ? cv_nearest_fail(why, "mechanism", choice->name, cv_traits_names, CV_COUNT(table))
                        : cv_mechanism_law_for(class, &choice->params, epsilon_micro, releases, ret, why);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/nearest.h"
 #include "common/base/text.h"
 
 #define NAME(file, kind, name, ...) name,
@@ -110,7 +111,7 @@ static enum cv_err take_entries(struct cv_params *params, uint32_t arms, struct 
   law->matrices = entries == 0 ? 0 : arms;
   for (uint32_t arm = 0; arm < law->matrices; arm++) {
     if (arm >= CV_MATRICES_MAX || law->matrix[arm].p00_micro == 0 || law->matrix[arm].p11_micro == 0) {
-      return cv_fail(why, CV_ERR_INVALID, "p00.%u or p11.%u is missing; expected both for each of the %u arms", arm + 1,
+      return cv_fail(why, CV_ERR_INVALID, "missing p00.%u or p11.%u; expected both for each of the %u arms", arm + 1,
                      arm + 1, arms);
     }
   }
@@ -236,9 +237,7 @@ static enum cv_err (*const read_params[])(struct cv_params *params, uint32_t arm
 enum cv_err cv_local_init(const struct cv_choice *choice, uint32_t arms, struct cv_local *ret, struct cv_why *why) {
   struct cv_local law = {.kind = cv_local_find(choice->name)};
   if (law.kind == CV_LOCAL_KINDS) {
-    char names[160];
-    cv_text_either(cv_local_names, CV_LOCAL_KINDS, names, sizeof(names));
-    return cv_fail(why, CV_ERR_NOT_FOUND, "unknown privatizer \"%s\"; expected %s", choice->name, names);
+    return cv_nearest_fail(why, "privatizer", choice->name, cv_local_names, CV_LOCAL_KINDS);
   }
   struct cv_params params = choice->params;
   enum cv_err err = read_params[law.kind](&params, arms, &law, why);

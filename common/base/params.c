@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/nearest.h"
+#include "common/base/text.h"
+
 const struct cv_param *cv_params_find(const struct cv_params *params, const char *key) {
   for (uint32_t i = 0; i < params->count; i++) {
     if (strcmp(params->item[i].key, key) == 0) {
@@ -86,11 +89,20 @@ static void list_choices(const struct cv_param_rule *rule, char *text, size_t si
 }
 
 static enum cv_err fail_unknown(const char *key, const struct cv_param_rule *rules, size_t n, struct cv_why *why) {
-  char known[200] = "";
+  const char *keys[CV_PARAMS_MAX] = {0};
+  char known[200] = "none";
+  CV_REQUIRE(n <= CV_COUNT(keys));
   for (size_t i = 0; i < n; i++) {
-    add_word(known, sizeof(known), rules[i].key, i == 0, i + 1 == n);
+    keys[i] = rules[i].key;
   }
-  return cv_fail(why, CV_ERR_INVALID, "unknown key \"%s\"; expected %s", key, n == 0 ? "none" : known);
+  const char *nearest = cv_nearest(key, keys, n);
+  if (nearest != NULL) {
+    return cv_fail(why, CV_ERR_INVALID, "unknown key \"%s\"; did you mean \"%s\"?", key, nearest);
+  }
+  if (n > 0) {
+    cv_text_either(keys, n, known, sizeof(known));
+  }
+  return cv_fail(why, CV_ERR_INVALID, "unknown key \"%s\"; expected %s", key, known);
 }
 
 static void describe(const struct cv_param_rule *rule, char *text, size_t size) {
@@ -132,7 +144,7 @@ static enum cv_err fill_in(struct cv_params *params, const struct cv_param_rule 
   if (rule->choices != NULL ? rule->fallback_text == NULL : isnan(rule->fallback)) {
     char expected[160];
     describe(rule, expected, sizeof(expected));
-    return cv_fail(why, CV_ERR_INVALID, "%s is missing; expected %s", rule->key, expected);
+    return cv_fail(why, CV_ERR_INVALID, "missing %s; expected %s", rule->key, expected);
   }
   return rule->choices != NULL ? cv_params_set_text(params, rule->key, rule->fallback_text)
                                : cv_params_set_number(params, rule->key, rule->fallback);

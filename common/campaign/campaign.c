@@ -83,7 +83,7 @@ static enum cv_err load_choice(struct cv_yaml *yaml, const yaml_node_t *node, co
     }
   }
   if (choice.name[0] == '\0') {
-    return cv_yaml_fail(yaml, node, why, "%s.name is missing; expected %s", section, expected);
+    return cv_yaml_fail(yaml, node, why, "missing %s.name; expected %s", section, expected);
   }
   *ret = choice;
   return CV_OK;
@@ -102,9 +102,8 @@ static enum cv_err load_epsilon(struct cv_yaml *yaml, const yaml_node_t *mapping
   static const char expected[] = "a number above 0 and at most 4000, with at most 6 decimals";
   const yaml_node_t *node = cv_yaml_find(yaml, mapping, "epsilon").value;
   if (node == NULL) {
-    return cv_spec_has_noise(spec)
-               ? cv_yaml_fail(yaml, mapping, why, "privacy.epsilon is missing; expected %s", expected)
-               : CV_OK;
+    return cv_spec_has_noise(spec) ? cv_yaml_fail(yaml, mapping, why, "missing privacy.epsilon; expected %s", expected)
+                                   : CV_OK;
   }
   uint64_t micro;
   if (node->type != YAML_SCALAR_NODE || !cv_value_micro(cv_yaml_text(node), &micro) || micro == 0 ||
@@ -198,7 +197,7 @@ static enum cv_err find_section(struct cv_yaml *yaml, const char *key, const cha
                                 struct cv_why *why) {
   struct cv_yaml_pair pair = cv_yaml_find(yaml, yaml->root, key);
   if (pair.key == NULL) {
-    return cv_yaml_fail(yaml, yaml->root, why, "%s is missing; expected %s", key, expected);
+    return cv_yaml_fail(yaml, yaml->root, why, "missing %s; expected %s", key, expected);
   }
   *ret = pair;
   return CV_OK;

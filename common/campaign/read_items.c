@@ -74,7 +74,12 @@ static const struct cv_config_rule ladder_rules[] = {
 };
 
 static const struct cv_config_rule adversary_rules[] = {
-    {.key = "name", .type = CV_CONFIG_WORD, .offset = FIELD(adversary), .choices = adversary_words, .required = true},
+    {.key = "name",
+     .type = CV_CONFIG_WORD,
+     .offset = FIELD(adversary),
+     .choices = adversary_words,
+     .noun = "adversary",
+     .required = true},
     {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 2, .high = CV_ARMS_MAX, .fallback = "4"},
     {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
     {.key = "rounds", .type = CV_CONFIG_WHOLE, .offset = FIELD(rounds), .high = 1 << 28, .fallback = "0"},

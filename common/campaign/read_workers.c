@@ -102,7 +102,7 @@ static enum cv_err load_worker(struct cv_yaml *yaml, const yaml_node_t *node, st
                          CV_COUNT(worker_others), &form, why));
   const yaml_node_t *cost = cv_yaml_find(yaml, node, "cost").value;
   if (cost == NULL) {
-    return cv_yaml_fail(yaml, node, why, "%s.cost is missing; expected what a token of the worker costs", section);
+    return cv_yaml_fail(yaml, node, why, "missing %s.cost; expected what a token of the worker costs", section);
   }
   CV_TRY(cv_money_take(yaml, cost, "workers.list.cost", CV_COST_MAX_MICRO, &item->cost_micro, why));
   bool has_spread = cv_yaml_find(yaml, node, "spread").key != NULL;

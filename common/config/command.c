@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/config/rules.h"
 
@@ -31,7 +32,7 @@ static void print_unknown(const char *program, const char *name, const struct cv
       names[n++] = commands[i].name;
     }
   }
-  const char *nearest = cv_value_nearest(name, names, n);
+  const char *nearest = cv_nearest(name, names, n);
   if (nearest != NULL) {
     (void)fprintf(stderr, "%s: unknown command %s; did you mean \"%s\"?\n", program, cv_text_quote(name).text, nearest);
   } else {
@@ -114,6 +115,9 @@ static int fail_missing(const struct cv_config_table *table, size_t index) {
 
 int cv_command_options(const struct cv_config_table *table, int argc, char **argv, size_t least, size_t most,
                        const char **words, void *into) {
+  if (argc == 1 && least > 0) {
+    return fail_missing(table, 0); /* before a missing option */
+  }
   char **options = calloc((size_t)argc + 1, sizeof(*options));
   CV_REQUIRE(options != NULL);
   int n = 0;

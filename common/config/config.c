@@ -98,19 +98,21 @@ static bool may_be(const struct cv_config_rule *rule, const yaml_node_t *value) 
   return is_plain ? cv_yaml_text(value)[0] != '\0' : owns_text(rule) || rule->type == CV_CONFIG_WORD;
 }
 
-/* Reports a word that is not a choice, at its own position if the list is on one line. */
-static enum cv_err fail_stray(const struct cv_config_rule *rule, const struct cv_yaml *yaml, const yaml_node_t *node,
-                              const char *name, const char *expected, struct cv_why *why) {
-  char stray[160];
+/* Reports a value that does not match its rule; a word of a list at its own position if the list is on one line. */
+static enum cv_err fail_value(const struct cv_config_rule *rule, const struct cv_yaml *yaml, const yaml_node_t *node,
+                              const char *name, struct cv_why *why) {
+  struct cv_why stray;
   size_t at;
-  if (node->type != YAML_SCALAR_NODE || !cv_value_stray(rule, cv_yaml_text(node), stray, sizeof(stray), &at)) {
+  if (node->type != YAML_SCALAR_NODE || !cv_value_stray(rule, name, cv_yaml_text(node), &stray, &at)) {
+    char expected[240];
+    cv_value_describe(rule, expected, sizeof(expected));
     return cv_yaml_expected(yaml, node, name, expected, why);
   }
   yaml_node_t word = *node;
-  if (node->start_mark.line == node->end_mark.line) {
+  if (rule->type == CV_CONFIG_WORDS && node->start_mark.line == node->end_mark.line) {
     word.start_mark.column += at + (node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE);
   }
-  return cv_yaml_fail(yaml, &word, why, "%s %s; expected %s", name, stray, expected);
+  return cv_yaml_fail(yaml, &word, why, "%s", stray.text);
 }
 
 static enum cv_err take_value(struct cv_settings *settings, size_t index, const struct cv_yaml *yaml,
@@ -120,9 +122,7 @@ static enum cv_err take_value(struct cv_settings *settings, size_t index, const 
   enum cv_err err =
       may_be(rule, node) ? cv_value_parse(rule, cv_yaml_text(node), yaml->folder, &value) : CV_ERR_INVALID;
   if (err == CV_ERR_INVALID) {
-    char expected[240];
-    cv_value_describe(rule, expected, sizeof(expected));
-    return fail_stray(rule, yaml, node, name, expected, why);
+    return fail_value(rule, yaml, node, name, why);
   }
   if (err != CV_OK) {
     return cv_yaml_no_memory(yaml->path, why); /* the only other error */
@@ -253,7 +253,7 @@ enum cv_err cv_section_load(struct cv_yaml *yaml, const yaml_node_t *mapping, co
       char expected[240] = "";
       if (missing != NULL) {
         cv_value_describe(missing, expected, sizeof(expected));
-        err = cv_yaml_fail(yaml, mapping, why, "%s%s%s is missing; expected %s", name, name[0] == '\0' ? "" : ".",
+        err = cv_yaml_fail(yaml, mapping, why, "missing %s%s%s; expected %s", name, name[0] == '\0' ? "" : ".",
                            missing->key, expected);
       } else {
         err = cv_yaml_no_memory(yaml->path, why);

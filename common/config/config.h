@@ -31,6 +31,7 @@ struct cv_config_rule {
   size_t offset; /* of the field in the caller's struct */
   double low, high;
   const char *const *choices; /* NULL-terminated */
+  const char *noun;           /* of a WORD: what the choices are, in messages: "reward model"; NULL: the key */
   const char *fallback;       /* default, as written in a file; NULL: none */
   bool required;              /* without a default: missing is an error (otherwise the field is unchanged) */
   bool is_option;             /* for the command line only; not allowed in a file */

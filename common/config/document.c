@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
+#include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/config/value.h"
 
@@ -258,9 +259,9 @@ static enum cv_err fail_unknown(const struct cv_yaml *yaml, const yaml_node_t *k
                                 const char *const *known, size_t n, struct cv_why *why) {
   struct cv_text_piece quote = cv_text_quote(cv_yaml_text(key));
   const char *within = name[0] == '\0' ? "" : " in ";
-  const char *nearest = cv_value_nearest(cv_yaml_text(key), known, n);
+  const char *nearest = cv_nearest(cv_yaml_text(key), known, n);
   if (nearest != NULL) {
-    return cv_yaml_fail(yaml, key, why, "unknown key %s%s%s; did you mean %s?", quote.text, within, name, nearest);
+    return cv_yaml_fail(yaml, key, why, "unknown key %s%s%s; did you mean \"%s\"?", quote.text, within, name, nearest);
   }
   char list[240];
   cv_text_either(known, n, list, sizeof(list));

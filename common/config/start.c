@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/config/rules.h"
 
@@ -105,9 +106,10 @@ static enum cv_err fail_option(const struct options *options, const char *given,
   size_t dashes = strspn(given, "-");
   (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(given + dashes, "="), given + dashes);
   /* Compare without dashes and value: "--tls-kee=x" is near "tls-key". */
-  const char *nearest = cv_value_nearest(word, names, n);
+  const char *nearest = cv_nearest(word, names, n);
   if (nearest != NULL) {
-    return cv_fail(why, CV_ERR_INVALID, "unknown option %s; did you mean --%s?", cv_text_quote(given).text, nearest);
+    return cv_fail(why, CV_ERR_INVALID, "unknown option %s; did you mean \"--%s\"?", cv_text_quote(given).text,
+                   nearest);
   }
   return cv_fail(why, CV_ERR_INVALID, "unknown option %s; see --help", cv_text_quote(given).text);
 }
@@ -162,6 +164,19 @@ static int read_options(const struct cv_config_table *table, const struct option
   return -1;
 }
 
+static enum cv_err fail_value(const struct cv_config_rule *rule, const char *option, const char *text,
+                              struct cv_why *why) {
+  char name[NAME_BYTES + 2], expected[240];
+  struct cv_why stray;
+  size_t at;
+  (void)snprintf(name, sizeof(name), "--%s", option);
+  if (cv_value_stray(rule, name, text, &stray, &at)) {
+    return cv_fail(why, CV_ERR_INVALID, "%s", stray.text);
+  }
+  cv_value_describe(rule, expected, sizeof(expected));
+  return cv_fail(why, CV_ERR_INVALID, "%s is %s; expected %s", name, cv_text_quote(text).text, expected);
+}
+
 static enum cv_err take_options(struct cv_settings *settings, const struct options *options,
                                 const struct request *request, struct cv_why *why) {
   for (size_t i = 0; i < settings->count; i++) {
@@ -172,13 +187,7 @@ static enum cv_err take_options(struct cv_settings *settings, const struct optio
     union cv_value value;
     enum cv_err err = cv_value_parse(&settings->rules[i], text, NULL, &value);
     if (err == CV_ERR_INVALID) {
-      char expected[240], found[160];
-      size_t at;
-      cv_value_describe(&settings->rules[i], expected, sizeof(expected));
-      if (!cv_value_stray(&settings->rules[i], text, found, sizeof(found), &at)) {
-        (void)snprintf(found, sizeof(found), "is %s", cv_text_quote(text).text);
-      }
-      return cv_fail(why, err, "--%s %s; expected %s", options->name[i], found, expected);
+      return fail_value(&settings->rules[i], options->name[i], text, why);
     }
     if (err != CV_OK) {
       return cv_fail(why, err, "%s", cv_err_text(err));
@@ -188,21 +197,31 @@ static enum cv_err take_options(struct cv_settings *settings, const struct optio
   return CV_OK;
 }
 
-static enum cv_err take_defaults(struct cv_settings *settings, const struct options *options, const char *file,
-                                 const char *folder, struct cv_why *why) {
+/* The mapping that a key belongs in: for "tls.ca" that of tls; the whole file if there is none. */
+static const yaml_node_t *place_of(struct cv_yaml *yaml, const char *key) {
+  char section[NAME_BYTES];
+  (void)snprintf(section, sizeof(section), "%.*s", (int)strcspn(key, "."), key);
+  const yaml_node_t *found = cv_yaml_find(yaml, yaml->root, section).value;
+  return found != NULL && found->type == YAML_MAPPING_NODE ? found : yaml->root;
+}
+
+/* `yaml` is the file, or NULL if only options were given. */
+static enum cv_err take_defaults(struct cv_settings *settings, const struct options *options, struct cv_yaml *yaml,
+                                 struct cv_why *why) {
   const struct cv_config_rule *missing;
-  enum cv_err err = cv_settings_default(settings, folder, &missing);
+  enum cv_err err = cv_settings_default(settings, yaml == NULL ? NULL : yaml->folder, &missing);
   if (err == CV_OK || missing == NULL) {
     return err == CV_OK ? err : cv_fail(why, err, "%s", cv_err_text(err));
   }
   char expected[240];
   cv_value_describe(missing, expected, sizeof(expected));
   const char *option = options->name[missing - settings->rules];
-  if (file == NULL) {
-    return cv_fail(why, err, "%s is missing; expected %s, in a file (--config FILE) or as --%s", missing->key, expected,
+  if (yaml == NULL) {
+    return cv_fail(why, err, "missing %s; expected %s, in a file (--config FILE) or as --%s", missing->key, expected,
                    option);
   }
-  return cv_fail(why, err, "%s: %s is missing; expected %s, there or as --%s", file, missing->key, expected, option);
+  return cv_yaml_fail(yaml, place_of(yaml, missing->key), why, "missing %s; expected %s, here or as --%s", missing->key,
+                      expected, option);
 }
 
 /* Takes the file, then the options, which override it, then the defaults. */
@@ -210,7 +229,7 @@ static enum cv_err gather(struct cv_settings *settings, const struct options *op
                           struct cv_why *why) {
   if (request->file == NULL) {
     CV_TRY(take_options(settings, options, request, why));
-    return take_defaults(settings, options, NULL, NULL, why);
+    return take_defaults(settings, options, NULL, why);
   }
   struct cv_yaml yaml;
   CV_TRY(cv_yaml_open(request->file, &yaml, why));
@@ -219,7 +238,7 @@ static enum cv_err gather(struct cv_settings *settings, const struct options *op
     err = take_options(settings, options, request, why);
   }
   if (err == CV_OK) {
-    err = take_defaults(settings, options, request->file, yaml.folder, why);
+    err = take_defaults(settings, options, &yaml, why);
   }
   cv_yaml_close(&yaml);
   return err;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/nearest.h"
 #include "common/base/party.h"
 #include "common/base/text.h"
 
@@ -134,18 +135,38 @@ static bool are_words(const struct cv_config_rule *rule, const char *text) {
   return cv_text_word(&first, &n) != NULL && !find_stray(rule, text, stray, sizeof(stray), &at);
 }
 
-bool cv_value_stray(const struct cv_config_rule *rule, const char *text, char *to, size_t size, size_t *ret_at) {
+/* A word of a list of words. */
+static void describe_stray(const struct cv_config_rule *rule, const char *name, const char *stray, struct cv_why *ret) {
+  const char *nearest = cv_nearest(stray, rule->choices, choices_of(rule));
+  if (nearest != NULL) {
+    cv_why_set(ret, "%s names %s; did you mean \"%s\"?", name, cv_text_quote(stray).text, nearest);
+    return;
+  }
+  char expected[240];
+  cv_value_describe(rule, expected, sizeof(expected));
+  cv_why_set(ret, "%s names %s; expected %s", name, cv_text_quote(stray).text, expected);
+}
+
+bool cv_value_stray(const struct cv_config_rule *rule, const char *name, const char *text, struct cv_why *ret,
+                    size_t *ret_at) {
   char stray[64];
-  if (rule->type != CV_CONFIG_WORDS || !find_stray(rule, text, stray, sizeof(stray), ret_at)) {
+  if (rule->type == CV_CONFIG_WORDS && find_stray(rule, text, stray, sizeof(stray), ret_at)) {
+    describe_stray(rule, name, stray, ret);
+    return true;
+  }
+  if (rule->type != CV_CONFIG_WORD || text[0] == '\0') {
     return false;
   }
-  const char *nearest = cv_value_nearest(stray, rule->choices, choices_of(rule));
-  if (nearest == NULL) {
-    (void)snprintf(to, size, "names %s", cv_text_quote(stray).text);
-  } else {
-    (void)snprintf(to, size, "names %s (did you mean %s?)", cv_text_quote(stray).text, nearest);
+  *ret_at = 0;
+  if (rule->noun != NULL) {
+    (void)cv_nearest_fail(ret, rule->noun, text, rule->choices, choices_of(rule));
+    return true;
   }
-  return true;
+  const char *nearest = cv_nearest(text, rule->choices, choices_of(rule));
+  if (nearest != NULL) {
+    cv_why_set(ret, "%s is %s; did you mean \"%s\"?", name, cv_text_quote(text).text, nearest);
+  }
+  return nearest != NULL;
 }
 
 static bool is_within(const struct cv_config_rule *rule, double value) {
@@ -282,42 +303,4 @@ void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size)
       (void)snprintf(to, size, "names in certificates, separated by commas or blanks, or " CV_PARTY_ANY);
       break;
   }
-}
-
-/* Levenshtein distance of two short words: insertions, deletions and replacements. */
-static size_t distance(const char *a, const char *b) {
-  enum { MOST = 40 };
-  size_t row[MOST + 1];
-  size_t n = strlen(b);
-  if (n > MOST || strlen(a) > MOST) {
-    return SIZE_MAX;
-  }
-  for (size_t j = 0; j <= n; j++) {
-    row[j] = j;
-  }
-  for (size_t i = 0; a[i] != '\0'; i++) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < n; j++) {
-      size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
-      size_t skip = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
-      diagonal = row[j + 1];
-      row[j + 1] = change < skip ? change : skip;
-    }
-  }
-  return row[n];
-}
-
-const char *cv_value_nearest(const char *text, const char *const *words, size_t n) {
-  const char *best = NULL;
-  size_t best_distance = SIZE_MAX;
-  for (size_t i = 0; i < n; i++) {
-    size_t d = distance(text, words[i]);
-    /* Similar: one typing error, plus one for every four characters. */
-    if (d < best_distance && d <= 1 + strlen(words[i]) / 4) {
-      best = words[i];
-      best_distance = d;
-    }
-  }
-  return best;
 }

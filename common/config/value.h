@@ -27,10 +27,12 @@ CV_MUST_USE bool cv_value_micro(const char *text, uint64_t *ret);
 /* Resolves a path against `folder` (may be NULL). The caller frees the result; NULL if out of memory. */
 char *cv_value_path(const char *text, const char *folder);
 
-/* For a rule of type WORDS: describes the first word that is not a choice, as `names "x" (did you mean y?)`, and
- * sets *ret_at to its offset. Returns false if all words are choices, or the rule has another type. */
-bool cv_value_stray(const struct cv_config_rule *rule, const char *text, char *to, size_t size, size_t *ret_at);
-/* The word most similar to `text`, or NULL if none is similar. */
-const char *cv_value_nearest(const char *text, const char *const *words, size_t n);
+/*
+ * For a rule of type WORD or WORDS: writes the whole message about a text that is not a choice, or about the first word
+ * that is not, and sets *ret_at to the offset of that word. `name` is the value's name in the message. Returns false if
+ * there is nothing to say beyond cv_value_describe(): the rule has another type, or the text has no words.
+ */
+bool cv_value_stray(const struct cv_config_rule *rule, const char *name, const char *text, struct cv_why *ret,
+                    size_t *ret_at);
 
 #endif

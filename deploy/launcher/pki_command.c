@@ -150,9 +150,13 @@ static int make(const struct settings *settings, const char *const *word, int64_
   return err == CV_OK ? 0 : cv_command_fail(&table, 1, "%s", why.text);
 }
 
+static int fail_action(void) {
+  return cv_command_fail(&table, 2, "missing ACTION; usage: crowdveil pki %s", table.arguments);
+}
+
 static int run(struct settings *settings, const char *const *word) {
   if (word[0] == NULL) {
-    return cv_command_fail(&table, 2, "missing ca, issue or make; usage: crowdveil pki %s", table.arguments);
+    return fail_action();
   }
   int64_t valid_s = isnan(settings->seconds) ? (int64_t)(settings->days * DAY_S) : (int64_t)settings->seconds;
   if (strcmp(word[0], "ca") == 0 && word[1] == NULL) {
@@ -175,6 +179,9 @@ static int run(struct settings *settings, const char *const *word) {
 int cv_launcher_pki(int argc, char **argv) {
   struct settings settings = {.seconds = (double)NAN};
   const char *words[WORDS_MAX + 1] = {0};
+  if (argc == 1) {
+    return fail_action(); /* before the missing --dir */
+  }
   int status = cv_command_options(&table, argc, argv, 0, WORDS_MAX, words, &settings);
   if (status < 0) {
     status = run(&settings, words);

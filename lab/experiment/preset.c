@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/base/err.h"
+#include "common/base/nearest.h"
 #include "common/base/text.h"
-#include "common/config/value.h"
 #include "lab/experiment/read.h"
 
 const struct cv_lab_preset *cv_lab_preset_find(const char *name) {
@@ -25,7 +25,7 @@ static const char *nearest_to(const char *name) {
   for (const struct cv_lab_preset *preset = cv_lab_presets; preset->name != NULL && n < MOST; preset++) {
     names[n++] = preset->name;
   }
-  return cv_value_nearest(name, names, n);
+  return cv_nearest(name, names, n);
 }
 
 enum cv_err cv_lab_preset_open(const char *name, const char *data, struct cv_lab_experiment *ret, struct cv_why *why) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/config/value.h"
 
@@ -84,7 +85,7 @@ static enum cv_err choose(struct reading *in, const yaml_node_t *node, const cha
       return CV_OK;
     }
   }
-  const char *nearest = cv_value_nearest(cv_yaml_text(node), words, n);
+  const char *nearest = cv_nearest(cv_yaml_text(node), words, n);
   struct cv_text_piece quote = cv_text_quote(cv_yaml_text(node));
   if (nearest != NULL) {
     return cv_yaml_fail(&in->yaml, node, in->why, "unknown %s %s; did you mean \"%s\"?", kind, quote.text, nearest);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/local.h"
+#include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/config/value.h"
 #include "lab/experiment/campaigns.h"
@@ -73,8 +74,7 @@ enum cv_err cv_lab_formula_read(const struct cv_yaml *yaml, const yaml_node_t *n
   for (size_t i = 0; i < CV_COUNT(table); i++) {
     known[i] = table[i].name;
   }
-  const char *nearest =
-      node->type == YAML_SCALAR_NODE ? cv_value_nearest(cv_yaml_text(node), known, CV_COUNT(table)) : NULL;
+  const char *nearest = node->type == YAML_SCALAR_NODE ? cv_nearest(cv_yaml_text(node), known, CV_COUNT(table)) : NULL;
   cv_text_either(known, CV_COUNT(table), list, sizeof(list));
   (void)snprintf(expected, sizeof(expected), "%s", nearest != NULL ? nearest : list);
   return cv_yaml_expected(yaml, node, "formula", expected, why);

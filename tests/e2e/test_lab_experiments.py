@@ -43,7 +43,7 @@ BAD = {
     "a grid over what is no parameter": (changed("vary: policy.alpha", "vary: policy.alfa"),
                                          'mine.yaml:8:35: unknown key "alfa"'),
     "a key that no section has": (changed("policy.radius: printed", "privacy.epsilom: 1"),
-                                  r'mine.yaml:11:36: unknown key "epsilom" in privacy; did you mean epsilon\?'),
+                                  r'mine.yaml:11:36: unknown key "epsilom" in privacy; did you mean "epsilon"\?'),
     "a value that is refused": (changed("[0.1, 0.2]", "[0.1, -2]"),
                               r"mine.yaml:8:41: alpha is -2; expected a number of at least 0"),
     "a way through a value": (changed("policy.radius: printed", "policy.alpha.x: 1"),

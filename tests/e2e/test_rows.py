@@ -137,7 +137,7 @@ def test_a_gateway_remembers_the_rows_it_has_given(deployment, tmp_path):
     (tmp_path / "gateway-1").mkdir()
     without = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", {"accept": {"epsilon": 1}})
     assert without.wait() != 0
-    without.wait_for("state is missing, and items.worker is set")
+    without.wait_for("missing state; expected a state folder for the rows given")
     link = as_requester(deployment)
     assert crowdveil("submit", tmp_path / "people.yaml", *link).returncode == 0
     gateway = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", config)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One value of a configuration: the first byte says of which rule. What is taken lies where the rule says. */
 #include "common/config/value.h"
+#include "common/base/nearest.h"
 #include "common/base/party.h"
 #include "common/base/spec.h"
 #include "common/base/text.h"
@@ -81,19 +82,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   if (cv_value_parse(rule, text, "/etc", &value) == CV_OK) {
     check_value(rule, text, &value);
   } else {
-    char expected[200], stray[160];
+    char expected[200];
+    struct cv_why stray;
     size_t at;
     cv_value_describe(rule, expected, sizeof(expected));
     fuzz_line(expected);
-    if (cv_value_stray(rule, text, stray, sizeof(stray), &at)) {
-      fuzz_line(stray);
+    if (cv_value_stray(rule, "--key", text, &stray, &at)) {
+      fuzz_line(stray.text);
       CV_REQUIRE(at < strlen(text));
     }
   }
   check_micro(text);
   struct cv_text_piece quote = cv_text_quote(text);
   fuzz_line(quote.text);
-  const char *nearest = cv_value_nearest(text, words, CV_COUNT(words) - 1);
+  const char *nearest = cv_nearest(text, words, CV_COUNT(words) - 1);
   CV_REQUIRE(nearest == NULL || nearest == words[0] || nearest == words[1] || nearest == words[2]);
   free(text);
   return 0;

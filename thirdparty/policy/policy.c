@@ -25,13 +25,8 @@ enum cv_err cv_policy_step_reserve(struct cv_policy_step *step, size_t decisions
 enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why) {
   const struct cv_policy_class *class = cv_policy_find(choice->name);
   if (class == NULL) {
-    char names[256] = "";
-    for (size_t i = 0; cv_policy_at(i) != NULL; i++) {
-      size_t used = strlen(names);
-      (void)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ", cv_policy_at(i)->name);
-    }
     *ret_bad = NULL;
-    return cv_fail(why, CV_ERR_NOT_FOUND, "unknown policy \"%s\"; expected one of: %s", choice->name, names);
+    return cv_policy_unknown(choice->name, why);
   }
   return cv_params_check(&choice->params, class->rules, class->rule_count, ret_bad, why);
 }

@@ -77,6 +77,8 @@ struct cv_policy {
 /* Find a policy by name, or by index; NULL if there is none. */
 const struct cv_policy_class *cv_policy_find(const char *name);
 const struct cv_policy_class *cv_policy_at(size_t index);
+/* Writes the message about a name that is not a policy's; returns CV_ERR_NOT_FOUND. */
+enum cv_err cv_policy_unknown(const char *name, struct cv_why *why);
 
 /* Checks a choice against the policy's rules and fills in defaults; *ret_bad as in cv_params_check(). */
 CV_MUST_USE enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why);

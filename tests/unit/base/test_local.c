@@ -184,13 +184,13 @@ static void tokens_are_bounded_as_the_table_says(void **state) {
 
 static void what_makes_no_sense_is_refused(void **state) {
   static const char *const rr = "randomized-response", *const either = "expected either epsilon, or p00 and p11";
-  refused("rot13", 1, NULL, "unknown privatizer \"rot13\"; expected none, randomized-response");
+  refused("rot13", 1, NULL, "unknown privatizer \"rot13\"; expected one of none, randomized-response");
   for (size_t i = 0; cv_local_names[i] != NULL; i++) {
     refused("rot13", 1, NULL, cv_local_names[i]);
   }
   refused("", 1, NULL, "unknown privatizer \"\"");
   refused("none", 1, SETTINGS({"epsilon", 1, NULL}), "privatizer none: unknown key \"epsilon\"");
-  refused("laplace", 1, NULL, "privatizer laplace: epsilon is missing");
+  refused("laplace", 1, NULL, "privatizer laplace: missing epsilon");
   refused("laplace", 1, SETTINGS({"epsilon", 0, NULL}), "epsilon is 0; expected a number");
   refused("laplace", 1, SETTINGS({"epsilon", 0.1234567, NULL}), "epsilon is 0.1234567; expected at most 6 decimals");
   refused("laplace", 1, SETTINGS({"epsilon", (double)NAN, NULL}), "epsilon is");
@@ -208,13 +208,13 @@ static void what_makes_no_sense_is_refused(void **state) {
   refused(rr, 1, SETTINGS({"p00", 0.9, NULL}, {"p11", 0.1, NULL}), "p00 + p11 is 1");
   refused(rr, 1, SETTINGS({"p00", 0.9999999, NULL}, {"p11", 0.9, NULL}), "p00 is not a probability");
   refused(rr, 1, SETTINGS({"p00", 0.9, NULL}, {"p11", 0.9, NULL}, {"rule", 0, "printed"}), "expected it with epsilon");
-  refused(rr, 2, SETTINGS({"p00.1", 0.9, NULL}, {"p11.1", 0.9, NULL}), "p00.2 or p11.2 is missing");
+  refused(rr, 2, SETTINGS({"p00.1", 0.9, NULL}, {"p11.1", 0.9, NULL}), "missing p00.2 or p11.2");
   refused(rr, 2, SETTINGS({"p00.3", 0.9, NULL}), "p00.3: expected an arm from 1 to 2");
   refused(rr, 99, SETTINGS({"p00.16", 0.9, NULL}), "p00.16: expected an arm from 1 to 99, and arms up to 15 only");
   refused(rr, 2, SETTINGS({"p00.0", 0.9, NULL}), "p00.0: expected an arm");
   refused(rr, 2, SETTINGS({"p00.1x", 0.9, NULL}), "p00.1x: expected an arm");
   refused(rr, 2, SETTINGS({"p11.1", 0, "high"}), "p11.1 is not a probability");
-  refused(rr, 16, SETTINGS({"p00.1", 0.9, NULL}, {"p11.1", 0.9, NULL}), "is missing; expected both for each of the 16");
+  refused(rr, 16, SETTINGS({"p00.1", 0.9, NULL}, {"p11.1", 0.9, NULL}), "; expected both for each of the 16");
 }
 
 static void an_entry_is_there_once(void **state) {

@@ -93,11 +93,11 @@ static void what_is_missing_is_named(void **state) {
   const struct cv_param *offender = &params.item[0];
   struct cv_why why = {0};
   assert_int_equal(cv_params_check(&params, rules, CV_COUNT(rules), &offender, &why), CV_ERR_INVALID);
-  assert_string_equal(why.text, "alpha is missing; expected a number of at least 0 and below 1");
+  assert_string_equal(why.text, "missing alpha; expected a number of at least 0 and below 1");
   assert_null(offender);
   const struct cv_param_rule word = {.key = "which", .choices = one_word};
   assert_int_equal(cv_params_check(&params, &word, 1, &offender, &why), CV_ERR_INVALID);
-  assert_string_equal(why.text, "which is missing; expected only");
+  assert_string_equal(why.text, "missing which; expected only");
 }
 
 static void what_is_there_twice_is_named(void **state) {

@@ -244,7 +244,8 @@ static void test_the_gate_lets_only_private_sums_out(void **state) {
   refused(&spec, CV_ERR_INVALID, "mechanism hybrid: unknown key \"epsilon\"");
   choose(&spec.mechanism, "hybrid", 0);
   choose(&spec.privatizer, "rot13", 0);
-  refused(&spec, CV_ERR_NOT_FOUND, "unknown privatizer \"rot13\"; expected none, randomized-response or laplace");
+  refused(&spec, CV_ERR_NOT_FOUND,
+          "unknown privatizer \"rot13\"; expected one of none, randomized-response or laplace");
 }
 
 static void test_exact_sums_go_to_the_trusted_only(void **state) {

@@ -317,11 +317,11 @@ static const struct {
   int line;
   const char *text, *message;
 } bad[] = {
-    {CAMPAIGN, "", ":2:1: campaign is missing; expected a name of 1 to 63 bytes"},
+    {CAMPAIGN, "", ":2:1: missing campaign; expected a name of 1 to 63 bytes"},
     {CAMPAIGN, "campaign: \"\"", ":1:11: campaign has no value; expected a name of 1 to 63 bytes"},
     {CAMPAIGN, "campaign: [a]", ":1:11: campaign is a list; expected a name of 1 to 63 bytes"},
     {CAMPAIGN, "campaign: \"a\\tb\"", ":1:11: campaign is \"a?b\"; expected a name of 1 to 63 bytes"},
-    {ITEMS, "", ":1:1: items is missing; expected where scores come from"},
+    {ITEMS, "", ":1:1: missing items; expected where scores come from"},
     {ITEMS, CSV "worker: b}", ":2:58: items.worker is the column of the items; expected one that names persons"},
     {ITEMS, CSV "worker: c}", ":2:58: items.worker is the column of the scores; expected one that names persons"},
     {ITEMS, CSV "worker: \"\"}", ":2:58: items.worker has no value; expected a name of 1 to 63 bytes"},
@@ -334,18 +334,18 @@ static const struct {
      ":2:8: items has no source of scores; expected source, synthetic, list, ladder or adversary"},
     {ITEMS, "items: {adversary: stochastic}",
      ":2:20: items.adversary is \"stochastic\"; expected a mapping like {name: stochastic, count: 4}"},
-    {ITEMS, "items: {adversary: {count: 3}}", ":2:20: items.adversary.name is missing; expected " ADVERSARIES},
-    {ITEMS, "items: {adversary: {name: nature}}", ":2:27: items.adversary.name is \"nature\"; expected " ADVERSARIES},
+    {ITEMS, "items: {adversary: {count: 3}}", ":2:20: missing items.adversary.name; expected " ADVERSARIES},
+    {ITEMS, "items: {adversary: {name: nature}}", ":2:27: unknown adversary \"nature\"; expected one of " ADVERSARIES},
     {ITEMS, "items: {adversary: {name: switching, count: 3, best: 4}}",
      ":2:54: items.adversary.best is 4; expected 1 to 3"},
     {ITEMS, "items: {adversary: {name: deterministic, best: 1}}",
      ":2:42: items.adversary.best does not apply to deterministic; expected no best"},
     {ITEMS, "items: {adversary: {name: oblivious}, spread: 1}",
      ":2:39: unknown key \"spread\" in items; expected adversary"},
-    {ITEMS, "items: {sourc: csv}", ":2:9: unknown key \"sourc\" in items; did you mean source?"},
+    {ITEMS, "items: {sourc: csv}", ":2:9: unknown key \"sourc\" in items; did you mean \"source\"?"},
     {ITEMS, "items: {source: sql, path: a, item: b, score: c}", ":2:17: items.source is \"sql\"; expected csv"},
-    {ITEMS, "items: {source: csv, item: b, score: c}", ":2:8: items.path is missing; expected a path"},
-    {ITEMS, "items: {source: csv, path: a, item: b}", ":2:8: items.score is missing; expected a text"},
+    {ITEMS, "items: {source: csv, item: b, score: c}", ":2:8: missing items.path; expected a path"},
+    {ITEMS, "items: {source: csv, path: a, item: b}", ":2:8: missing items.score; expected a text"},
     {ITEMS, "items: {source: csv, path: a, item: \"\", score: c}",
      ":2:37: items.item has no value; expected a name of 1 to 63 bytes"},
     {ITEMS, CSV "scale: [5, 1]}", ":2:57: items.scale is [5, 1]; " TWO},
@@ -359,8 +359,7 @@ static const struct {
      ":2:50: unknown key \"rewards\" in items; expected source, path, item, score, delimiter, replacement, worker, "
      "first_worker or scale"},
     {ITEMS, "items: {synthetic: 20}", ":2:20: items.synthetic is \"20\"; expected a mapping of keys and values"},
-    {ITEMS, "items: {synthetic: {}}",
-     ":2:20: items.synthetic.count is missing; expected a whole number from 1 to 4096"},
+    {ITEMS, "items: {synthetic: {}}", ":2:20: missing items.synthetic.count; expected a whole number from 1 to 4096"},
     {ITEMS, "items: {synthetic: {count: 0}}",
      ":2:28: items.synthetic.count is \"0\"; expected a whole number from 1 to 4096"},
     {ITEMS, "items: {synthetic: {count: 4097}}",
@@ -375,7 +374,7 @@ static const struct {
     {ITEMS, "items: {ladder: 5}",
      ":2:17: items.ladder is \"5\"; expected a mapping like {count: 5, mean: 0.9, distance: 0.1}"},
     {ITEMS, "items: {ladder: {count: 3, mean: 0.9}}",
-     ":2:17: items.ladder.distance is missing; expected a number from 0 to 1"},
+     ":2:17: missing items.ladder.distance; expected a number from 0 to 1"},
     {ITEMS, "items: {ladder: {count: 4, mean: 0.9, distance: 0.5, step: 0.25}}",
      ":2:17: items.ladder gives item 4 the mean -0.1; expected none below 0"},
     {ITEMS, "items: {ladder: {count: 1, mean: 1, distance: 0}, spread: 1}",
@@ -383,14 +382,14 @@ static const struct {
     {ITEMS, "items: {list: []}", ":2:15: items.list has 0 items; expected 1 to 4096"},
     {ITEMS, "items: {list: x}", ":2:15: items.list is \"x\"; expected a list of items"},
     {ITEMS, "items: {list: [x]}", ":2:16: an item is \"x\"; expected a mapping like {name: Roma, mean: 0.7}"},
-    {ITEMS, "items: {list: [{name: a}]}", ":2:16: items.list.mean is missing; expected a number from 0 to 1"},
-    {ITEMS, "items: {list: [{mean: 1}]}", ":2:16: items.list.name is missing; expected a text"},
+    {ITEMS, "items: {list: [{name: a}]}", ":2:16: missing items.list.mean; expected a number from 0 to 1"},
+    {ITEMS, "items: {list: [{mean: 1}]}", ":2:16: missing items.list.name; expected a text"},
     {ITEMS, "items: {list: [{name: a, mean: 1.5}]}",
      ":2:32: items.list.mean is \"1.5\"; expected a number from 0 to 1"},
     {ITEMS, "items: {list: [{name: a, mean: 1}, {name: a, mean: 0}]}",
      ":2:36: duplicate item \"a\"; expected distinct names"},
-    {POLICY, "", ":1:1: policy is missing; expected the name of a policy"},
-    {POLICY, "policy: {alpha: 1}", ":3:9: policy.name is missing; expected an algorithm's name"},
+    {POLICY, "", ":1:1: missing policy; expected the name of a policy"},
+    {POLICY, "policy: {alpha: 1}", ":3:9: missing policy.name; expected an algorithm's name"},
     {POLICY, "policy: {name: p, alpha: [1]}",
      ":3:26: policy.alpha is a list; expected a number or a word of at most 31 bytes"},
     {POLICY, "policy: {name: p, alpha: }",
@@ -402,8 +401,8 @@ static const struct {
      "o: 1, p: 1, q: 1, a1: 1, a2: 1, a3: 1, a4: 1, a5: 1, a6: 1, a7: 1, a8: 1, a9: 1, b1: 1, b2: 1, b3: 1, b4: 1, "
      "b5: 1, b6: 1, b7: 1}",
      ":3:9: policy has more than 32 parameters"},
-    {PRIVACY, "", ":1:1: privacy is missing; expected a mapping with epsilon"},
-    {PRIVACY, "privacy: {}", ":4:10: privacy.epsilon is missing; " EPSILON},
+    {PRIVACY, "", ":1:1: missing privacy; expected a mapping with epsilon"},
+    {PRIVACY, "privacy: {}", ":4:10: missing privacy.epsilon; " EPSILON},
     {PRIVACY, "privacy: {epsilon: 0}", ":4:20: privacy.epsilon is \"0\"; " EPSILON},
     {PRIVACY, "privacy: {epsilon: -1}", ":4:20: privacy.epsilon is \"-1\"; " EPSILON},
     {PRIVACY, "privacy: {epsilon: 0.0000001}", ":4:20: privacy.epsilon is \"0.0000001\"; " EPSILON},
@@ -417,7 +416,7 @@ static const struct {
     {PRIVACY, "privacy: {epsilon: 1, third_party: friendly}",
      ":4:36: privacy.third_party is \"friendly\"; expected untrusted or trusted"},
     {PRIVACY, "privacy: {epsilon: 1, privatiser: none}",
-     ":4:23: unknown key \"privatiser\" in privacy; did you mean privatizer?"},
+     ":4:23: unknown key \"privatiser\" in privacy; did you mean \"privatizer\"?"},
     {LIMITS, "limits: {tokens: 0}", ":5:18: limits.tokens is \"0\"; expected a whole number from 1 to 1000000000000"},
     {LIMITS, "limits: 5", ":5:9: limits is \"5\"; expected a mapping of keys and values"},
     {LIMITS, "limits: {deadline: 1y}",
@@ -428,11 +427,10 @@ static const struct {
      "or experiment"},
     {LIMITS, "budget: 5", ":5:1: budget without workers; expected workers in place of items"},
     {ITEMS, "workers: [{id: 1, cost: 1, quality: 1}]",
-     ":1:1: budget is missing; expected what may be paid to all workers together"},
+     ":1:1: missing budget; expected what may be paid to all workers together"},
     {ITEMS, HIRE "{id: 1, cost: 0, quality: 1}]",
      ":3:25: workers.list.cost is \"0\"; expected a number above 0 and at most 1000000, with at most 6 decimals"},
-    {ITEMS, HIRE "{id: 1, quality: 1}]",
-     ":3:11: workers.list.cost is missing; expected what a token of the worker costs"},
+    {ITEMS, HIRE "{id: 1, quality: 1}]", ":3:11: missing workers.list.cost; expected what a token of the worker costs"},
     {ITEMS, HIRE "{id: 0, cost: 1, quality: 1}]",
      ":3:16: workers.list.id is \"0\"; expected a whole number from 1 to 140737488355328"},
     {ITEMS, HIRE "{id: 7, cost: 1, quality: 1}, {id: 7, cost: 2, quality: 1}]",
@@ -479,16 +477,18 @@ static void a_bad_campaign_is_one_clear_line(void **state) {
   }
 }
 
-/* The line names every law of the table, the last behind an "or". */
-static void rewards_that_nobody_knows_are_told_all_there_are(void **state) {
+/* The message lists every reward model of the table, or the similar one. */
+static void an_unknown_reward_model_is_reported_with_the_known_ones(void **state) {
 #define WORD(file, kind, word, ...) word,
   static const char *const words[] = {CV_REWARD_LAWS(WORD)};
-  char message[512] = ":2:40: items.synthetic.rewards is \"gauss\"; expected bernoulli";
+  char message[512] = ":2:40: unknown reward model \"gauss\"; expected one of bernoulli";
   for (size_t i = 1; i < CV_COUNT(words); i++) {
     size_t used = strlen(message);
     (void)snprintf(message + used, sizeof(message) - used, "%s%s", i + 1 < CV_COUNT(words) ? ", " : " or ", words[i]);
   }
   check_refused(ITEMS, "items: {synthetic: {count: 2, rewards: gauss}}", message);
+  check_refused(ITEMS, "items: {synthetic: {count: 2, rewards: bernouli}}",
+                ":2:40: unknown reward model \"bernouli\"; did you mean \"bernoulli\"?");
 }
 
 int main(void) {
@@ -506,7 +506,7 @@ int main(void) {
       cmocka_unit_test(the_campaigns_that_come_along_are_good),
       cmocka_unit_test(workers_have_an_id_a_cost_and_a_quality),
       cmocka_unit_test(a_bad_campaign_is_one_clear_line),
-      cmocka_unit_test(rewards_that_nobody_knows_are_told_all_there_are),
+      cmocka_unit_test(an_unknown_reward_model_is_reported_with_the_known_ones),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

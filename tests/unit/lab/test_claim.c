@@ -351,8 +351,7 @@ static void test_what_a_bad_claim_is_told(void **state) {
   } bad[] = {
       {"just so", "15:7: a claim is \"just so\"; expected says and what it compares"},
       {"{says: x, series: one, metric: regrets, least: 1}",
-       "15:38: unknown metric \"regrets\"; did you mean "
-       "\"regret\"?"},
+       "15:38: unknown metric \"regrets\"; did you mean \"regret\"?"},
       {"{says: x, series: on, metric: regret, least: 1}", "15:25: unknown series \"on\"; did you mean \"one\"?"},
       {"{says: x, series: one, metric: regret, below: quite}",
        "15:53: unknown series \"quite\"; expected one, two, bound or two, b"},
@@ -367,7 +366,7 @@ static void test_what_a_bad_claim_is_told(void **state) {
       {"{says: x, series: one, least: 1}", "15:7: the claim names no metric; expected one of the experiment's"},
       {"{says: x, metric: regret, least: 1}", "15:7: the claim names no series; expected one of the experiment's"},
       {"{says: x, series: one, metric: regret, lest: 1}",
-       "15:46: unknown key \"lest\" in a claim; did you mean least?"},
+       "15:46: unknown key \"lest\" in a claim; did you mean \"least\"?"},
       {"{says: x, series: one, metric: regret, least: much}", "15:53: least is \"much\"; expected a number"},
       {"{says: x, series: one, metric: regret, equals: 1}",
        "15:46: equals needs \"within\"; expected the allowed difference"},

@@ -246,7 +246,7 @@ static void refused(const char *name, const char *key, double value, uint64_t re
 
 static void test_parameters_that_make_no_sense_are_refused(void **state) {
   (void)state;
-  refused("rot13", NULL, 0, 0, "unknown mechanism \"rot13\"; expected one of: hybrid, none, binary");
+  refused("rot13", NULL, 0, 0, "unknown mechanism \"rot13\"; expected one of hybrid, none, binary");
   refused("hybrid", "horizon", 10, 0, "mechanism hybrid: unknown key \"horizon\"");
   refused("binary", "k", 3, 10, "mechanism binary: unknown key \"k\"");
   refused("binary", NULL, 0, 0, "mechanism binary: missing horizon; expected the largest number of releases");

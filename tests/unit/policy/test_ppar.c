@@ -567,14 +567,16 @@ static void parameters_are_checked(void **state) {
     assert_non_null(strstr(why.text, bad[i].line));
     assert_string_equal(at->key, bad[i].key);
   }
-  struct cv_choice missing = {.name = "ppar"}, unknown = {.name = "ppap"};
+  struct cv_choice missing = {.name = "ppar"}, unknown = {.name = "nonesuch"}, typo = {.name = "ppap"};
   const struct cv_param *at = NULL;
   struct cv_why why;
   assert_int_equal(cv_policy_check(&missing, &at, &why), CV_ERR_INVALID);
-  assert_string_equal(why.text, "alpha is missing; expected a number of at least 0");
+  assert_string_equal(why.text, "missing alpha; expected a number of at least 0");
   assert_int_equal(cv_policy_check(&unknown, &at, &why), CV_ERR_NOT_FOUND);
-  static const char line[] = "unknown policy \"ppap\"; expected one of: ppar, ";
+  static const char line[] = "unknown policy \"nonesuch\"; expected one of ppar, ";
   assert_memory_equal(why.text, line, sizeof(line) - 1);
+  assert_int_equal(cv_policy_check(&typo, &at, &why), CV_ERR_NOT_FOUND);
+  assert_string_equal(why.text, "unknown policy \"ppap\"; did you mean \"ppar\"?");
   assert_null(cv_policy_find("ppap"));
 }
 
