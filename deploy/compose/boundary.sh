@@ -35,7 +35,7 @@ reach() {
   case $said in
     *'onnection refused'*) echo refused ;;
     *'esolution'* | *'not known'* | *'No address'*) echo 'no such name' ;;
-    *) echo 'no way there' ;;
+    *) echo 'not reachable' ;;
   esac
 }
 
@@ -52,7 +52,7 @@ expect() {
   case $4:$found in
     yes:reached | no:no* | bridge:no* | bridge:refused) ;;
     may:*) [ "$found" != reached ] || found='reached; TLS refuses the certificate' ;;
-    *) mark='   <-- NOT AS IT SHOULD BE' && crossed=1 ;;
+    *) mark='   <-- VIOLATION' && crossed=1 ;;
   esac
   printf '    %-42s %s%s\n' "$5" "$found" "$mark"
 }
@@ -82,7 +82,7 @@ show_reach() {
     thirdparty) reaches "$1" broker 7401 may && reaches "$1" worker-1 7401 no ;;
   esac
   if inside "$1" "grep -q '^[^[:space:]]*[[:space:]]00000000' /proc/net/route"; then
-    echo '    a route out: yes   <-- NOT AS IT SHOULD BE' && crossed=1
+    echo '    a route out: yes   <-- VIOLATION' && crossed=1
   else
     echo '    a route out: none'
   fi
@@ -97,7 +97,7 @@ show_files() {
     printf '    %-42s %s: %s\n' "$place" "${volume#"${project}_"}" "${files%, }"
     case $1:${volume#"${project}_rank-"} in
       worker-1:worker-1-tls | broker:broker-* | thirdparty:thirdparty-* | requester:requester-tls) ;;
-      *) echo "      <-- NOT AS IT SHOULD BE: $volume is another party's" && crossed=1 ;;
+      *) echo "      <-- VIOLATION: $volume is another party's" && crossed=1 ;;
     esac
   done < <("$engine" inspect --format '{{range .Mounts}}{{if .Name}}{{.Name}} {{.Destination}}{{"\n"}}{{end}}{{end}}' \
     "${id[$1]}" | sed '/^ *$/d' | sort)
@@ -120,7 +120,7 @@ show_rights() {
   echo '  may'
   echo "    ${status% }; root $root"
   [[ $status == *'CapEff: 0000000000000000'*'CapBnd: 0000000000000000'*'NoNewPrivs: 1'* && $root == read-only &&
-    $status != 'Uid: 0 '* ]] || { echo '      <-- NOT AS IT SHOULD BE'; crossed=1; }
+    $status != 'Uid: 0 '* ]] || { echo '      <-- VIOLATION'; crossed=1; }
 }
 
 for party in "${parties[@]}"; do
