@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lints: each takes the tracked files as {path: text} and yields `path:line: what; expected ...`."""
 import fnmatch
+import posixpath
 import re
 
 from . import layers as table
@@ -245,4 +246,29 @@ def named(files):
             if match.group(1) not in files and match.group(1) not in made:
                 yield f"{path}:{line_of(text, match.start())}: names `{match.group(1)}`; expected a tracked file"
 
-ALL = (direction, purity, banned, spdx, guards, layout, names, traits, documented, named)
+
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
+
+
+def anchors(text):
+    """Of a document's headings, as its readers make them."""
+    heads = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def linked(files):
+    """A link from a document to another, or to a heading, leads there."""
+    for path, text in sorted(files.items()):
+        if not path.endswith(".md") or matches(path, (table.TESTS,)):
+            continue
+        for match in LINK.finditer(text):
+            to, anchor = match.groups()
+            if ":" in to:
+                continue
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), to)) if to else path
+            if target not in files or (anchor and anchor not in anchors(files[target])):
+                yield (f"{path}:{line_of(text, match.start())}: links to {match.group()[2:-1]}; "
+                       "expected a tracked file and one of its headings")
+
+
+ALL = (direction, purity, banned, spdx, guards, layout, names, traits, documented, named, linked)
