@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The broker: its core, store and turn as in broker/shell.c, with other wires and another clock. */
+/* The broker: its core, store and turn as in broker/shell.c, with a simulated network and clock. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct self {
   struct cv_mac *mac;
   struct cv_rng_seeded noise;
   bool turning, draining;
-  uint32_t farewells; /* deliveries since it was asked to stop */
+  uint32_t farewells; /* deliveries since the request to stop */
   uint64_t drain_until_ms;
 };
 
@@ -35,12 +35,22 @@ struct wire {
   enum cv_schema schema;
 };
 
+static const struct cv_wire *const codecs[] = {
+    [CV_SCHEMA_CROWD] = &CV_CROWD_WIRE, [CV_SCHEMA_RANK] = &CV_RANK_WIRE, [CV_SCHEMA_ORDER] = &CV_ORDER_WIRE};
+
+/* A frame of any schema. */
+union frame {
+  struct cv_crowd_frame crowd;
+  struct cv_rank_frame rank;
+  struct cv_order_frame order;
+};
+
 static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
   return cv_mac_tag(data, bytes, bytes_n, to, n);
 }
 
 static void note(void *data, const char *peer, const char *text) {
-  if (strncmp(text, "token refused", 13) != 0) { /* liars have many refused */
+  if (strncmp(text, "token refused", 13) != 0) { /* liars have many tokens refused */
     world_log(data, "broker: %s%s%s", peer != NULL ? peer : "", peer != NULL ? ": " : "", text);
   }
 }
@@ -58,13 +68,11 @@ static void leave(struct self *self, struct wire *wire) {
   }
 }
 
-static void send(struct world *world, struct wire *wire, enum cv_err err) {
-  CV_REQUIRE(err == CV_OK);
-  net_send(wire->end, world->bytes.data, world->bytes.len);
-  cv_buf_clear(&world->bytes);
+static void send(const struct wire *wire, const void *frame) {
+  net_send_frame(wire->end, codecs[wire->schema], frame);
 }
 
-/* 12: who is asked, and whose token counts, is one of those that it vouches for. */
+/* 12: a worker that is asked, or whose token counts, is in the range of the peer's certificate. */
 static void check_range(struct world *world, const struct wire *wire, const struct cv_crowd_frame *frame) {
   const struct party *peer = wire->end->other->party;
   for (size_t i = 0; i < frame->assigns; i++) {
@@ -78,12 +86,12 @@ static void check_range(struct world *world, const struct wire *wire, const stru
     bool counts = frame->ack[i].verdict == CV_VERDICT_ACCEPTED || frame->ack[i].verdict == CV_VERDICT_DUPLICATE;
     if (counts && cv_ticket_open(frame->ack[i].ticket, world_tagger(world), &ticket) == CV_OK &&
         !cv_identity_vouches_for(&peer->identity, ticket.worker)) {
-      world_fail(world, "12: %s gives for worker %llu", peer->identity.name, (unsigned long long)ticket.worker);
+      world_fail(world, "12: %s gives a token for worker %llu", peer->identity.name, (unsigned long long)ticket.worker);
     }
   }
 }
 
-/* 12: who is told to go has come again. */
+/* 12: a peer that is replaced has connected again. */
 static void check_replaced(const struct wire *wire) {
   const struct party *peer = wire->end->other->party;
   for (const struct cable *cable = peer->world->cables; cable != wire->end->cable;
@@ -93,49 +101,41 @@ static void check_replaced(const struct wire *wire) {
       return;
     }
   }
-  world_fail(peer->world, "12: %s is told to go, and has not come again", peer->identity.name);
+  world_fail(peer->world, "12: %s is replaced without a newer connection", peer->identity.name);
 }
 
-static void tell(struct world *world, struct wire *wire, const struct cv_broker_out *out) {
-  switch (out->schema) {
-    case CV_SCHEMA_CROWD:
-      truth_told_crowd(world->truth, out->frame.crowd);
-      check_range(world, wire, out->frame.crowd);
-      if (out->frame.crowd->goodbye != NULL) {
-        check_replaced(wire);
-      }
-      send(world, wire, cv_crowd_encode(out->frame.crowd, &world->encoding, &world->bytes));
-      break;
-    case CV_SCHEMA_RANK:
-      if (wire->end->other->party == world->impostor) {
-        truth_told_impostor(world->truth, out->frame.rank);
-      } else {
-        truth_told_rank(world->truth, out->frame.rank);
-      }
-      send(world, wire, cv_rank_encode(out->frame.rank, &world->encoding, &world->bytes));
-      break;
-    default:
-      send(world, wire, cv_order_encode(out->frame.order, &world->encoding, &world->bytes));
-      break;
+static void tell(struct world *world, const struct wire *wire, const struct cv_broker_out *out) {
+  if (out->schema == CV_SCHEMA_CROWD) {
+    truth_told_crowd(world->truth, out->frame.crowd);
+    check_range(world, wire, out->frame.crowd);
+    if (out->frame.crowd->goodbye != NULL) {
+      check_replaced(wire);
+    }
+  } else if (out->schema == CV_SCHEMA_RANK && wire->end->other->party == world->impostor) {
+    truth_told_impostor(world->truth, out->frame.rank);
+  } else if (out->schema == CV_SCHEMA_RANK) {
+    truth_told_rank(world->truth, out->frame.rank);
   }
+  send(wire, out->frame.any);
 }
 
-/* As in broker/shell.c: it is told why. */
+/* As in common/daemon/lane.c: the peer receives the reason. */
 static void reject(struct world *world, struct wire *wire, const struct cv_why *why) {
-  const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION, .program = "broker"};
-  const struct cv_crowd_frame frame = {.hello = hello, .goodbye = why->text};
+  union frame frame;
   world_log(world, "broker: %s cannot join: %s", wire->end->other->party->identity.name, why->text);
-  send(world, wire, cv_crowd_encode(&frame, &world->encoding, &world->bytes));
+  codecs[wire->schema]->goodbye(why->text, "broker", &frame);
+  send(wire, &frame);
   drop(wire);
 }
 
-/* A cable that is closed leaves the core at its own event, not under the core's feet. */
+/* Leaves the core for a closed connection, at an event of its own: the core may be running when the connection
+ * closes. */
 static void forget(struct world *world, struct event *event) {
   struct wire *wire = event->about;
   leave(event->party->self, wire);
 }
 
-/* What was gathered before it was asked to stop, and what was on its way to the disk, may still leave. */
+/* What was gathered before the request to stop, and what was in flight to the disk, may still leave. */
 static void check_farewell(const struct party *party, const struct cv_broker_out *out) {
   const struct self *self = party->self;
   if (self->farewells > 2 && out->schema == CV_SCHEMA_CROWD && out->frame.crowd->assigns > 0) {
@@ -169,7 +169,7 @@ static bool is_pending(void *data) {
   return cv_broker_is_pending(self->core) && party_step(party);
 }
 
-/* A campaign that has ended is read for whoever asks. */
+/* Reads an ended campaign for a requester that waits for it. */
 static void fetch(void *data) {
   struct party *party = data;
   struct self *self = party->self;
@@ -227,7 +227,7 @@ static void count_batch(const struct cv_broker_batch *batch) {
   }
 }
 
-/* It may die before or after; then that is as good as a failure. */
+/* The broker may die before or after the commit; either counts as a failure. */
 static enum cv_err commit(void *data, struct cv_why *why) {
   struct party *party = data;
   struct self *self = party->self;
@@ -324,7 +324,7 @@ static void stop_if_drained(struct party *party) {
   if (drained || (can_stop && party_mono_ms(party) >= self->drain_until_ms)) {
     tally_add(TALLY_DRAINED, drained);
     if (drained && self->core->changed) {
-      world_fail(party->world, "the broker was asked to stop, and leaves with answers that it has not stored");
+      world_fail(party->world, "the broker was asked to stop, and stops with answers that it has not stored");
     }
     party->exits = true;
   }
@@ -415,20 +415,14 @@ static enum cv_err take(struct party *party, struct wire *wire, const uint8_t *b
   struct world *world = party->world;
   struct self *self = party->self;
   uint64_t now_ms = party_mono_ms(party), wall_ms = world_wall_ms(world);
-  union {
-    struct cv_crowd_frame crowd;
-    struct cv_rank_frame rank;
-    struct cv_order_frame order;
-  } frame;
+  union frame frame;
+  CV_TRY(codecs[wire->schema]->decode(bytes, n, &world->decoding, &frame));
   switch (wire->schema) {
     case CV_SCHEMA_CROWD:
-      CV_TRY(cv_crowd_decode(bytes, n, &world->decoding, &frame.crowd));
       return take_crowd(party, wire, &frame.crowd, why);
     case CV_SCHEMA_RANK:
-      CV_TRY(cv_rank_decode(bytes, n, &world->decoding, &frame.rank));
       return cv_broker_on_rank(self->core, wire->conn, &frame.rank, now_ms, why);
     default:
-      CV_TRY(cv_order_decode(bytes, n, &world->decoding, &frame.order));
       return cv_broker_on_order(self->core, wire->conn, &frame.order, now_ms, wall_ms, why);
   }
 }
@@ -451,7 +445,7 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
     world_log(party->world, "broker: %s broke the protocol: %s", peer->identity.name, why.text);
     tally(TALLY_REFUSED_FRAME);
     if (!peer->hostile && !party->world->rolled_back) {
-      world_fail(party->world, "the broker closes on %s, who is honest: %s", peer->identity.name, why.text);
+      world_fail(party->world, "the broker closes on %s, which is honest: %s", peer->identity.name, why.text);
     }
     drop(wire);
     leave(self, wire);
@@ -515,7 +509,7 @@ static void count_restart(const struct cv_broker *core) {
   }
 }
 
-/* For the truth to look at: the accounts of arms of a campaign that has ended are on disk only. */
+/* For the truth: the accounts of an ended campaign's arms are on disk only. */
 static bool fetch_ended(struct self *self, struct cv_why *why) {
   for (const struct cv_ended *ended = self->core->archive.all; ended != NULL; ended = ended->hh.next) {
     if (!ended->purged && cv_broker_store_fetch(self->store, self->core, ended->id, why) != CV_OK) {
@@ -538,7 +532,7 @@ static bool start(struct party *party, struct cv_why *why) {
   if (cv_broker_store_open(&files, &world->master, &self->store, why) != CV_OK) {
     return false;
   }
-  /* The number of the database is random; here tickets must be the same each time. */
+  /* The database has a random number; here tickets must be the same in every run. */
   CV_REQUIRE(cv_key_derive(&world->master, "crowdveil tickets", 0, &tickets) == CV_OK &&
              cv_mac_new(&tickets, &self->mac) == CV_OK);
   cv_rng_seeded_init(&self->noise, world->scenario.seed, 77, 3, party->life);

@@ -16,7 +16,7 @@ static void crash(struct world *world, struct party *party) {
   }
   if (party->disk != NULL && world_chance(world, 75)) {
     party->disk->fuse = 1 + (int)world_below(world, 50);
-    world_log(world, "fault: %s will die in %d steps", party->identity.name, party->disk->fuse);
+    world_log(world, "fault: %s dies in %d steps", party->identity.name, party->disk->fuse);
   } else if (party->ops == &party_pool && world_chance(world, 50)) {
     party->fuse = 1 + (int)world_below(world, 12);
   } else {
@@ -28,11 +28,11 @@ static void refuse_writes(struct world *world, struct disk *disk) {
   disk->refuse_in = 1 + (int)world_below(world, 12);
   disk->refusal = world_chance(world, 50) ? DISK_IS_FULL : DISK_FAILS;
   disk->refuse_for = 1 + (int)world_below(world, disk->refusal == DISK_IS_FULL && world_chance(world, 30) ? 60 : 3);
-  world_log(world, "fault: disk %c will refuse %d of its writes", disk->letter, disk->refuse_for);
+  world_log(world, "fault: disk %c refuses %d of its writes", disk->letter, disk->refuse_for);
 }
 
-/* The machine of the third-party burns down; it comes back with an empty disk. A copy from before is of another life,
- * with seeds that the broker may never have stored: whoever went back to it would rightly be refused. */
+/* The third-party's machine is destroyed; its replacement starts with an empty disk. An older copy does not do: its
+ * seeds may be ones that the broker never stored, and a third-party that went back to it would rightly be refused. */
 static void lose_thirdparty(struct world *world) {
   world->scenario.weight[FAULT_LOSE_THIRDPARTY] = 0;
   world_log(world, "fault: the third-party's database is lost");
@@ -46,13 +46,13 @@ static void lose_thirdparty(struct world *world) {
   truth_thirdparty_lost(world->truth);
 }
 
-/* Somebody has put an old copy of the third-party's database in its place: the broker tells it what it has missed. */
+/* The third-party's database is replaced by an older copy; the broker sends it the records that it lacks. */
 static void age_thirdparty(struct world *world) {
   struct disk *disk = &world->disk_thirdparty;
   if (!world->has_snapshot_thirdparty) {
     disk_copy_durable(disk, "T/", &world->snapshot_thirdparty);
     world->has_snapshot_thirdparty = true;
-    world_log(world, "fault: somebody copies the third-party's disk");
+    world_log(world, "fault: the third-party's disk is copied");
     return;
   }
   world->scenario.weight[FAULT_OLDER_THIRDPARTY] = 0;
@@ -65,12 +65,12 @@ static void age_thirdparty(struct world *world) {
   truth_thirdparty_lost(world->truth);
 }
 
-/* From here on the requester begins anew, with a broker that has forgotten something. */
+/* From here on the requester starts again, with a broker that has lost some of its state. */
 static void begin_anew(struct world *world) {
   truth_rolled_back(world->truth);
   world->rolled_back = true;
-  /* Workers remember what the broker has forgotten: others may find nobody. Those who are hired can pay for more, and
-   * after a recovery a campaign has a number of its own. */
+  /* Gateways remember tokens that the broker has forgotten, so other campaigns may find no worker left. Hired
+   * workers have epsilon for more tokens, and after a recovery a campaign has a new number. */
   world->scenario.campaigns = world->recovered && world->scenario.budget_micro > 0 ? 2 : 1;
   world->done = 0;
   if (world->requester[0]->up) {
@@ -78,7 +78,7 @@ static void begin_anew(struct world *world) {
   }
 }
 
-/* Somebody recovers the broker, and the power may fail in the middle: then it is done again. */
+/* The operator recovers the broker. The power may fail during the recovery, which is then repeated. */
 static void recover(struct world *world) {
   struct disk *disk = &world->disk_broker;
   const struct cv_broker_config config = {.limits = {.worker_epsilon_micro = world->scenario.worker_epsilon_micro,
@@ -111,7 +111,7 @@ static void recover(struct world *world) {
   begin_anew(world);
 }
 
-/* An older database under a newer anchor: the broker must not start on it. */
+/* An older database with a newer anchor: the broker must refuse to start. */
 static void go_back_alone(struct world *world) {
   struct party *broker = world->broker;
   struct disk now;
@@ -137,7 +137,7 @@ static void go_back_alone(struct world *world) {
   disk_copy_fini(&now);
 }
 
-/* Anchor and database are both old: only the third-party can notice. */
+/* Anchor and database are both old: only the third-party can detect it. */
 static void go_back_together(struct world *world) {
   disk_put_back(&world->disk_broker, "B/", &world->snapshot);
   world_log(world, "fault: broker and anchor go back");
@@ -151,7 +151,7 @@ static void roll_back(struct world *world) {
     disk_copy_durable(&world->disk_broker, "B/", &world->snapshot);
     world->has_snapshot = true;
     truth_snapshot(world->truth);
-    world_log(world, "fault: somebody copies the broker's disk");
+    world_log(world, "fault: the broker's disk is copied");
     return;
   }
   if (!truth_has_moved(world->truth)) {
@@ -181,7 +181,7 @@ static sqlite3 *open_raw(void) {
   return good ? db : NULL;
 }
 
-/* Of every row that the broker reads; 0 if they cannot be read. */
+/* A hash of every row that the broker reads; 0 if the rows cannot be read. */
 static uint64_t content(void) {
   static const char *const tables[] = {"meta", "campaign", "plan", "release", "ledger", "recovery", "journal", "chunk"};
   sqlite3 *db = open_raw();
@@ -223,7 +223,7 @@ static uint64_t last_commit(void) {
   return (uint64_t)commit;
 }
 
-/* One bit of the database or of its log. */
+/* Flips one bit of the database or of its log. */
 static bool flip_bit(struct world *world) {
   struct disk copy;
   const char *name = world_chance(world, 50) ? "B/broker.db" : "B/broker.db-wal";
@@ -241,7 +241,7 @@ static bool flip_bit(struct world *world) {
   return flipped;
 }
 
-/* As somebody without the key could. */
+/* Changes that an attacker without the key can make. */
 static void edit_rows(struct world *world) {
   static const char *const edits[] = {
       "UPDATE release SET image = CAST(substr(image, 1, 24) || char(97 + number % 7) || substr(image, 26) AS BLOB)",
@@ -261,8 +261,9 @@ static void edit_rows(struct world *world) {
 }
 
 /*
- * Noticed at the next start, or harmless: every row is what it was. Then a copy is put back. A commit that has no
- * anchor yet, of which nobody was told, could rightly go with the log: such a disk is left alone.
+ * The damage is detected at the next start, or it is harmless: every row is unchanged. Then a copy is restored. A
+ * commit without an anchor, of which no peer was sent anything, could rightly be lost with the log: such a disk is left
+ * alone.
  */
 static void damage(struct world *world) {
   struct party *broker = world->broker;
@@ -300,17 +301,17 @@ static void damage(struct world *world) {
   disk_copy_fini(&good);
 }
 
-/* Of the wall clock, which only the broker has: the others know no time or the monotonic one. */
+/* Changes the wall clock, which only the broker reads: the other parties use the monotonic clock or none. */
 static void jump(struct world *world) {
   int64_t by = ((int64_t)world_below(world, 20000) - 10000) * (world_chance(world, 20) ? 1000 : 1);
   world->wall_jump_ms += by;
   world->jumps++;
   tally(by >= 0 ? TALLY_JUMP_FORWARD : TALLY_JUMP_BACK);
-  world_log(world, "fault: the clock jumps by %lld ms, to %lld from the truth", (long long)by,
+  world_log(world, "fault: the clock jumps by %lld ms, %lld from true time", (long long)by,
             (long long)world->wall_jump_ms);
 }
 
-/* The machine stands still, as when a virtual one is moved: what it should have done happens late and all at once. */
+/* The machine stops for a while, as when a virtual machine is migrated: all its overdue events then happen at once. */
 static void stall(struct world *world, struct party *party) {
   uint64_t ms = 50 + world_below(world, world_chance(world, 30) ? 8000 : 800);
   party->stalled_ms = world->now_ms + ms;

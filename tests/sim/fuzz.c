@@ -3,7 +3,7 @@
 
 #include "tests/sim/tally.h"
 
-/* A length that no frame has: nothing, or more than may be. */
+/* A frame length that is not allowed: 0, or above the limit. */
 static void break_framing(struct world *world, struct end *end) {
   uint8_t header[CV_FRAME_HEADER] = {0};
   if (world_chance(world, 50)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A third-party of another name, which the broker is connected to for a while now and then. It never opens a campaign;
- * of those that another one has opened it says what it is not asked: it must hear nothing of them, and they go on.
+ * A third-party of another name, to which the broker is connected for short periods. It never opens a campaign. It
+ * sends messages about campaigns that another third-party has opened: it must receive nothing about them, and they must
+ * go on.
  */
 #include "tests/sim/net.h"
 #include "tests/sim/tally.h"
@@ -10,19 +11,16 @@
 enum { TIMER_ACT, ACT_MS = 60, PATIENCE = 5 };
 
 struct self {
-  struct end *end; /* NULL: nobody is connected */
+  struct end *end; /* NULL: the broker is not connected */
   uint32_t acts;   /* on this connection */
 };
 
 static void send(struct party *party, const struct cv_rank_frame *frame) {
-  struct world *world = party->world;
   const struct self *self = party->self;
-  CV_REQUIRE(cv_rank_encode(frame, &world->encoding, &world->bytes) == CV_OK);
-  net_send(self->end, world->bytes.data, world->bytes.len);
-  cv_buf_clear(&world->bytes);
+  net_send_frame(self->end, &CV_RANK_WIRE, frame);
 }
 
-/* About a campaign that is somebody else's. */
+/* A message about a campaign of another third-party. */
 static void lie(struct party *party, uint64_t campaign) {
   struct cv_want want = {.arm = 0, .tokens = 1};
   const struct cv_rank_plan plan = {.campaign = campaign,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A gateway that means harm: it answers with what is out of range, or twice, or late, or not at all; sends old tickets
- * again with other values once they are acknowledged, and forged ones; gives what another of its kind was asked for;
- * and lets far too many workers arrive, in some worlds each for one arm, that there is or is not. One with a wide
- * certificate lets workers far apart arrive, who decline what they get, or say nothing.
+ * A hostile gateway. It answers with values out of range, twice, late, or not at all; it sends old tickets again with
+ * other values once they are acknowledged, and forged tickets; it answers assignments of other hostile gateways; and it
+ * lets far too many workers arrive, in some worlds each with a wish for one arm, which may not exist. One with a wide
+ * certificate lets workers with distant numbers arrive, which decline their assignments or do not answer.
  *
- * An honest first answer is part of its repertoire, so that what it does later meets places that it has filled.
+ * It also gives honest first answers, so that its later attacks meet places that it has filled itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,14 +31,14 @@ enum {
 struct self {
   uint8_t kept[KEPT][CV_TICKET_BYTES]; /* acknowledged, or refused */
   size_t kept_n;
-  struct answer late[LATE]; /* to be given when their workers have others */
+  struct answer late[LATE]; /* to be given when their workers have newer assignments */
   size_t late_n;
   struct cv_token token[TOKENS];
   struct answer said[TOKENS];
   size_t tokens;
   struct cv_decline decline[TOKENS];
   size_t declines;
-  bool muddled; /* who came for what on this connection: a frame was fuzzed */
+  bool muddled; /* the arrivals of this connection are unknown: a frame was fuzzed */
 };
 
 static void put_token(struct self *self, const struct answer *answer) {
@@ -52,7 +52,7 @@ static void put_token(struct self *self, const struct answer *answer) {
   }
 }
 
-/* The worst that can be said about a place that is filled already: `values` of it. */
+/* The most harmful values for a place that is filled already: `values` of them. */
 static void put_lie(struct self *self, struct world *world, const uint8_t *ticket, size_t values) {
   struct answer lie = {.values = values};
   memcpy(lie.ticket, ticket, sizeof(lie.ticket));
@@ -89,7 +89,7 @@ static struct answer honest(struct world *world, const struct cv_assign *assign)
   return answer;
 }
 
-/* Of a wide certificate, or what a flipped bit has made of a worker's number. */
+/* A worker of a wide certificate, or a number that a flipped bit has produced. */
 static bool is_far(const struct world *world, uint64_t worker) {
   return worker > (uint64_t)(world->scenario.pools + world->scenario.liars) * world->scenario.pool_workers;
 }
@@ -111,7 +111,7 @@ static void answer(struct party *party, const struct cv_assign *assign) {
     put_miscounted(self, world, &truly);
   }
   switch (world_below(world, 7)) {
-    case 0: /* silence, for now */
+    case 0: /* no answer for now */
       self->late[self->late_n++ % LATE] = truly;
       return;
     case 6:
@@ -122,7 +122,7 @@ static void answer(struct party *party, const struct cv_assign *assign) {
       return;
     case 2:
       put_token(self, &truly);
-      put_lie(self, world, assign->ticket, truly.values); /* the first one counts */
+      put_lie(self, world, assign->ticket, truly.values); /* the first answer counts */
       return;
     case 3:
       put_bad(self, world, &truly, INT64_MIN);
@@ -172,7 +172,7 @@ static void answer_for_another(struct party *party) {
   }
 }
 
-/* What a worker comes for wherever liars have wishes: always the same. */
+/* The arm that a worker wishes for wherever liars have wishes: always the same. */
 static uint32_t wish_of(const struct world *world, uint64_t worker) {
   uint32_t arms = world->scenario.arms;
   return worker % 4 == 0   ? CV_WISH_NONE
@@ -180,7 +180,7 @@ static uint32_t wish_of(const struct world *world, uint64_t worker) {
                            : (uint32_t)(worker / 4 % arms);
 }
 
-/* 16, of whoever is not hired: those get what they are hired for. */
+/* 16, for workers that are not hired: a hired worker gets the arm that it is hired for. */
 static void check_wish(const struct party *party, const struct cv_assign *assign) {
   const struct self *self = party->self;
   uint32_t wish = wish_of(party->world, assign->worker);
@@ -195,7 +195,7 @@ static void check_wish(const struct party *party, const struct cv_assign *assign
   }
 }
 
-/* One more who comes, and has a wish more or less than it may. */
+/* One more arrival, with one wish too many or too few. */
 static void put_miscounted_wishes(struct cv_buf *bytes, bool more) {
   static const uint8_t two_of_one[] = {0x1a, 7, 0x0a, 1, 1, 0x1a, 2, 0, 1},
                        one_of_two[] = {0x1a, 7, 0x0a, 2, 1, 2, 0x1a, 1, 0};
@@ -223,7 +223,7 @@ static void flush(struct party *party, size_t arrivals) {
       .arrive = &arrive,
   };
   bool fuzz = world_chance(world, 3);
-  for (size_t i = 0; fuzz && i < self->tokens; i++) { /* a genuine ticket with another value would simply count */
+  for (size_t i = 0; fuzz && i < self->tokens; i++) { /* a genuine ticket with another value would be counted */
     for (size_t j = 0; j < CV_TICKET_BYTES; j++) {
       self->token[i].ticket[j] ^= 0xff;
     }
@@ -281,7 +281,7 @@ static void timer(struct party *party, int which) {
     answer_for_another(party);
     flush(party, world_chance(world, 10) ? ARRIVALS : world_below(world, 4));
     if (world_chance(world, 2)) {
-      net_close(party->end); /* vanishes, with what it was given */
+      net_close(party->end); /* disconnects, with its open assignments */
       party->end = NULL;
     }
   }

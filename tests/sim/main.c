@@ -4,9 +4,9 @@
  * sim --seed N [--trace]
  * sim --soak N, at most 250
  *
- * Runs the seeds M .. M + N - 1, each a world of its own, and counts what they reached. A seed that fails is printed
- * with its last events; --seed plays it again, --trace with all its events. Exit status 1 if one failed or, with
- * --must, if something was never reached that ten thousand seeds reach; 2 for usage.
+ * Runs the seeds M .. M + N - 1, each of which gives a world, and counts the events that they reached (tally.h). A
+ * seed that fails is printed with its last events; --seed runs it again, --trace prints all its events. Exit status 1
+ * if a seed failed or, with --must, if an event was never reached that ten thousand seeds reach; 2 for usage.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,7 +22,7 @@
 #include "tests/sim/tally.h"
 #include "tests/sim/world.h"
 
-enum { JOBS_MAX = 64, PROGRESS_S = 10, SOAK_MAX = 250 /* a campaign has a byte in keys and seen places */ };
+enum { JOBS_MAX = 64, PROGRESS_S = 10, SOAK_MAX = 250 /* a campaign has one byte of keys and seen places */ };
 
 struct options {
   uint64_t from, runs;
@@ -31,7 +31,7 @@ struct options {
   bool calm, trace, progress, must;
 };
 
-/* What a job has done, in memory that all share. */
+/* The results of one job, in memory that all jobs share. */
 struct share {
   struct tallies tallies;
   uint64_t runs;
@@ -83,11 +83,11 @@ static bool any_failed(const struct options *options) {
 }
 
 /*
- * N campaigns of a kind one after the other: what is held may grow by what is kept of each, its plans and releases here
- * and at both daemons, but not with steps, tokens or commits.
+ * N campaigns of one kind, one after another: memory may grow by what is kept of each campaign, its plans and its
+ * releases, here and in both daemons, but not with steps, tokens or commits.
  */
 static bool soak(enum kind kind, uint64_t campaigns) {
-  enum { KEPT = 20, PLAN = 3, CACHES = 200 }; /* allocations a campaign, a plan, and until all caches are full */
+  enum { KEPT = 20, PLAN = 3, CACHES = 200 }; /* allocations for a campaign, a plan, and until all caches are full */
   tallies = &shares[kind].tallies;
   memset(&world, 0, sizeof(world));
   scenario_soak(kind, (uint32_t)campaigns, &world.scenario);
@@ -108,7 +108,7 @@ static bool soak(enum kind kind, uint64_t campaigns) {
   return ok && grown <= most;
 }
 
-/* Every jobs-th seed; stops once one has failed. */
+/* Runs every jobs-th seed; stops after one has failed. */
 static void run_share(const struct options *options, unsigned job) {
   tallies = &shares[job].tallies;
   for (uint64_t i = job; i < options->runs && !any_failed(options); i += options->jobs) {
@@ -128,7 +128,7 @@ static uint64_t runs_done(const struct options *options) {
 static void on_alarm(int number) {
 }
 
-/* One child a job; tells how far they are now and then. */
+/* One child process for each job; prints their progress now and then. */
 static bool run_all(const struct options *options) {
   bool ok = true;
   unsigned left = 0;
@@ -157,7 +157,7 @@ static bool run_all(const struct options *options) {
   return ok;
 }
 
-/* What the checks of a world that held have counted: they fail it at the first. */
+/* The counts are of checks that passed: a failed check ends its world. */
 static void print_sum(const struct options *options, const struct tallies *all, double seconds, bool ok) {
   (void)printf(
       "%llu schedules from seed %llu, %.0f s: %llu crashes survived, %llu frames fuzzed, %llu inputs refused; ",
@@ -196,7 +196,7 @@ static uint64_t number(const char *text) {
   errno = 0;
   uint64_t n = strtoull(text, &end, 10);
   if (errno != 0 || *end != '\0' || end == text || *text == '-') {
-    (void)fprintf(stderr, "sim: \"%s\" is no number\n", text);
+    (void)fprintf(stderr, "sim: \"%s\" is not a number\n", text);
     usage();
   }
   return n;

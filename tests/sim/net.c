@@ -30,13 +30,13 @@ static void ended(struct end *end) {
   }
 }
 
-/* The bytes are no frames: as in common/net/peer.c, the connection is over. */
+/* The bytes are not frames: as in common/net/peer.c, the connection is closed. */
 static void break_off(struct end *end, const char *why) {
   struct party *party = end->party, *peer = end->other->party;
   tally(TALLY_REFUSED_STREAM);
   world_log(party->world, "%s: %s broke the framing: %s", party->identity.name, peer->identity.name, why);
   if (!peer->hostile) {
-    world_fail(party->world, "%s closes on %s, who is honest: %s", party->identity.name, peer->identity.name, why);
+    world_fail(party->world, "%s closes on %s, which is honest: %s", party->identity.name, peer->identity.name, why);
   }
   net_close(end);
   party->ops->closed(party, end);
@@ -82,7 +82,7 @@ static void arrive(struct world *world, struct event *event) {
   free(piece);
 }
 
-/* Puts something on its way to `end`. */
+/* Schedules the arrival of a piece at `end`. */
 static void post(struct end *end, const void *bytes, size_t n, bool last, uint64_t delay_ms) {
   struct world *world = end->party->world;
   struct piece *piece = malloc(sizeof(*piece) + n);
@@ -99,7 +99,7 @@ static void post(struct end *end, const void *bytes, size_t n, bool last, uint64
   world_at(world, end->arrival_ms - world->now_ms, arrive, end->party, end, 0);
 }
 
-/* Adds to what is on its way already, and arrives with it. */
+/* Appends to the piece that is already in flight, and arrives with it. */
 static void join(struct end *end, const void *bytes, size_t n) {
   struct piece **at = &end->first;
   while ((*at)->next != NULL) {
@@ -151,7 +151,14 @@ void net_send(struct end *end, const void *bytes, size_t n) {
   free(whole);
 }
 
-/* Loses what is on its way to `end`, but for the first bytes of it, and ends the stream there. */
+void net_send_frame(struct end *end, const struct cv_wire *wire, const void *frame) {
+  struct world *world = end->party->world;
+  CV_REQUIRE(wire->encode(frame, &world->encoding, &world->bytes) == CV_OK);
+  net_send(end, world->bytes.data, world->bytes.len);
+  cv_buf_clear(&world->bytes);
+}
+
+/* Drops what is in flight to `end`, except its first bytes, and ends the stream there. */
 static void sever(struct end *end, uint64_t silence_ms) {
   if (end->deaf) {
     return;

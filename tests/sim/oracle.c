@@ -16,7 +16,7 @@ struct run {
   struct cv_policy *policy;
   struct cv_mechanism *mechanism[SCENARIO_ARMS];
   uint64_t plays[SCENARIO_ARMS], all;                    /* of each arm, of all */
-  uint64_t tokens[SCENARIO_ARMS], summed[SCENARIO_ARMS]; /* shown of each arm, in its last release */
+  uint64_t tokens[SCENARIO_ARMS], summed[SCENARIO_ARMS]; /* shown of each arm, in its latest release */
   uint64_t paid_micro;
 };
 
@@ -36,10 +36,11 @@ static uint64_t spent_on(const struct run *run, const struct cv_mechanism *mecha
   if (spent == 0) {
     return local->epsilon_micro == CV_EPSILON_NONE ? 0 : local->epsilon_micro;
   }
-  return local->pure_micro < spent ? local->pure_micro : spent; /* either covers it, the privatizer's without delta */
+  return local->pure_micro < spent ? local->pure_micro
+                                   : spent; /* either covers it, the privatizer's if it has no delta */
 }
 
-/* What the plan shows of the arm; `first`: each arm's plays before it. */
+/* The scores of the arm that the plan shows; `first`: plays of each arm before the plan. */
 static void collect(struct run *run, const struct cv_plan *plan, uint32_t arm, const uint64_t *first) {
   struct oracle *oracle = run->oracle;
   struct cv_mechanism *mechanism = run->mechanism[arm];
@@ -63,7 +64,7 @@ static void collect(struct run *run, const struct cv_plan *plan, uint32_t arm, c
   cv_policy_apply(run->policy, release);
 }
 
-/* Why a plan is not accepted; CV_END_NONE if it is. */
+/* The reason for refusing a plan; CV_END_NONE if it is accepted. */
 static enum cv_end refusal(const struct run *run, const struct cv_policy_step *step, uint64_t *ret_asked) {
   enum { MOST = 1 << 24 }; /* of an arm in a plan */
   uint64_t asked = 0, price = 0, left = run->scenario->tokens - run->all;
@@ -89,7 +90,7 @@ static enum cv_end refusal(const struct run *run, const struct cv_policy_step *s
   return asked > left ? CV_END_TOKENS : CV_END_NONE;
 }
 
-/* One plan; false at the end. */
+/* Runs one plan; false at the end. */
 static bool next(struct run *run, struct cv_policy_step *step) {
   uint64_t number = run->oracle->plans + 1, first[SCENARIO_ARMS], asked;
   CV_REQUIRE(cv_policy_step(run->policy, number, step) == CV_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A campaign without wires, disks or crowd: the policy, the mechanisms and the scores alone, one after the other. With
- * noise that is a function of seed, arm and release it tells how every run of the seed has to end.
+ * A campaign without network, disks or crowd: only the policy, the mechanisms and the scores, one after another. If the
+ * noise is a function of seed, arm and release, it gives the end that every run of the seed must have.
  */
 #ifndef CV_SIM_ORACLE_H
 #define CV_SIM_ORACLE_H

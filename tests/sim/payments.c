@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold of money: costs, workers and budget as the seed has them, against what the broker has on record. */
+/* Checks of payments: the seed's costs, workers and budget against the broker's records. */
 #include "broker/statement.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
@@ -13,7 +13,7 @@ static uint32_t wanted(const struct cv_plan *plan, uint32_t arm) {
   return 0;
 }
 
-/* Tokens of the arm in epochs that are over, and in all that were opened. */
+/* Tokens of the arm in closed epochs, and in all that were opened. */
 static void bounds(const struct campaign *campaign, uint32_t arm, uint64_t *ret_least, uint64_t *ret_most) {
   *ret_least = *ret_most = 0;
   for (size_t i = 0; i < campaign->plans; i++) {
@@ -26,7 +26,7 @@ static void bounds(const struct campaign *campaign, uint32_t arm, uint64_t *ret_
   }
 }
 
-/* Of a campaign that runs, as many as its image counts; of one that is over, those of its epochs at least. */
+/* For a running campaign exactly as many as its image counts; for an ended one at least those of its epochs. */
 static void check_arm(struct truth *truth, const struct cv_broker_campaign *core, const struct campaign *campaign,
                       uint32_t index) {
   uint64_t least, most, paid = core->payroll.tokens[index];
@@ -49,7 +49,7 @@ void truth_check_payments(struct truth *truth, const struct cv_broker_campaign *
     return;
   }
   if (!cv_payroll_is_kept(&core->payroll)) {
-    world_fail(truth->world, "9: campaign %u pays nobody", core->id);
+    world_fail(truth->world, "9: campaign %u has no payments", core->id);
     return;
   }
   uint64_t paid = 0, promised = 0, tokens = 0;
@@ -92,14 +92,14 @@ void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id) 
     paid += account->paid_micro;
   }
   if (!same || paid != campaign->paid_micro) {
-    world_fail(truth->world, "9: the requester was told that campaign %llu has paid %llu; its statement says %llu",
+    world_fail(truth->world, "9: the requester received that campaign %llu has paid %llu; its statement says %llu",
                (unsigned long long)id, (unsigned long long)campaign->paid_micro, (unsigned long long)paid);
   }
   cv_broker_statement_free(statement);
   tally(truth->world->rolled_back ? TALLY_PAID_ON : TALLY_PAID);
 }
 
-/* A worker keeps the acknowledgement, even if the broker forgets it. */
+/* The worker keeps the acknowledgement even if the broker forgets it. */
 void truth_owe(struct truth *truth, const struct cv_ticket *ticket) {
   const struct scenario *scenario = &truth->world->scenario;
   if (scenario->budget_micro == 0 || ticket->arm >= scenario->arms) {

@@ -3,13 +3,13 @@
 
 enum { MORE = 5, ROWS_MOST = 6, APART = 8 };
 
-/* Scores of one person differ in their last bits. */
+/* Scores of one person differ in their lowest bits. */
 static uint32_t score_of(const struct scenario *scenario, uint32_t arm, uint64_t row) {
   int64_t score = world_score(scenario, arm, row);
   return (uint32_t)(score - score % APART + (int64_t)(row % APART));
 }
 
-/* `rare`: one row in so many is of the last arm; the row before may have been of the same one. */
+/* `rare`: one row in that many is of the last arm; the preceding row may be of the same arm. */
 static uint32_t draw_arm(const struct scenario *scenario, uint64_t rare, const uint32_t *before, struct cv_rng *rng) {
   uint32_t arms = scenario->arms;
   if (before != NULL && cv_rng_below(rng, 2) == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A requester that means harm: it asks for what is another's, submits what may not be submitted, sends what only a
- * broker may, too many requests at once, and frames with bytes changed. It must get errors and nothing else.
+ * A hostile requester: it asks for campaigns of other requesters, submits invalid campaigns, sends messages that only a
+ * broker may send, too many requests at once, and frames with changed bytes. It must receive errors and nothing else.
  */
 #include <string.h>
 
@@ -12,11 +12,12 @@
 
 enum { TIMER_ACT, ACT_MS = 70, REQUESTS = 3 };
 
-/* What may not be submitted: all that is wrong at once if its bytes are to be changed, else they might mend it. */
+/* Makes the campaign invalid: in every way at once if its bytes are to be changed, since a change might undo a
+ * single fault. */
 static void spoil(struct world *world, struct cv_spec *spec, bool thoroughly) {
   uint64_t what = world_below(world, 6);
   if (thoroughly || what == 0) {
-    spec->epsilon_micro = UINT64_C(1) << 40; /* too large, and no privatizer that would be enough alone */
+    spec->epsilon_micro = UINT64_C(1) << 40; /* too large, and without a privatizer that would suffice alone */
     spec->privatizer = (struct cv_choice){.name = "none"};
   }
   if (thoroughly || what == 1) {
@@ -28,12 +29,12 @@ static void spoil(struct world *world, struct cv_spec *spec, bool thoroughly) {
   if (thoroughly || what == 3) {
     spec->tokens = UINT64_C(1) << 40;
   }
-  if (what == 4) { /* nearly every score as it is */
+  if (what == 4) { /* nearly every score unchanged */
     spec->privatizer = (struct cv_choice){.name = "randomized-response"};
     CV_REQUIRE(cv_params_set_number(&spec->privatizer.params, "epsilon", 1e-6) == CV_OK &&
                cv_params_set_number(&spec->privatizer.params, "delta", 0.999999) == CV_OK);
   }
-  if (what == 5) { /* every score as it is, for a third-party that nobody trusts */
+  if (what == 5) { /* every score unchanged, for an untrusted third-party */
     spec->privatizer = spec->mechanism = (struct cv_choice){.name = "none"};
     spec->thirdparty_trusted = false;
   }
@@ -45,7 +46,7 @@ static void choose_order(struct world *world, struct cv_order_frame *frame, bool
   frame->kind = kinds[world_below(world, CV_COUNT(kinds))];
   if (frame->kind != CV_ORDER_SUBMIT) {
     uint64_t campaign = world_below(world, 4); /* 0: its newest */
-    campaign += frame->kind == CV_ORDER_PURGE; /* all of its own are none */
+    campaign += frame->kind == CV_ORDER_PURGE; /* 0 would purge all of its own, and it has none */
     if (frame->kind == CV_ORDER_WATCH) {
       frame->as.watch.campaign = campaign;
       frame->as.watch.describe = true;
@@ -54,7 +55,7 @@ static void choose_order(struct world *world, struct cv_order_frame *frame, bool
     }
     return;
   }
-  memset(frame->as.submit.client_key, 17, CV_CLIENT_KEY_BYTES); /* the honest ones' first */
+  memset(frame->as.submit.client_key, 17, CV_CLIENT_KEY_BYTES); /* the keys that the honest requesters use first */
   scenario_spec(&world->scenario, &frame->as.submit.spec);
   spoil(world, &frame->as.submit.spec, fuzz);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In front of broker/anchor.c: its files are on a simulated disk (vfs.h), the rest of it is the real thing. */
+/* System calls of broker/anchor.c, redirected to a simulated disk (vfs.h); the rest of anchor.c is the product's
+ * code. */
 #ifndef CV_SIM_POSIX_H
 #define CV_SIM_POSIX_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requester: submits each campaign until it is accepted, watches it to its end, exports it; some then look at the
- * one before again, and some purge that. */
+/* The requester: submits each campaign until it is accepted, watches it to its end and exports it. Some requesters
+ * then export the campaign before it again, and some of those purge it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,33 +13,30 @@ enum { TIMER_CANCEL };
 enum stage { STAGE_SUBMIT, STAGE_WATCH, STAGE_EXPORT, STAGE_PURGE, STAGE_GONE, STAGE_DONE };
 
 struct self {
-  uint32_t index; /* of the campaign, from 0, among its own */
+  uint32_t index; /* number of the campaign among its own, from 0 */
   uint64_t id;
   enum stage stage;
   bool described;   /* since it began to watch */
   bool back;        /* `id` is the campaign before */
-  uint64_t earlier; /* that one, if it is known; 0 = not */
+  uint64_t earlier; /* the campaign before, if it is known; 0 = not */
 };
 
 static uint32_t number_of(const struct party *party) {
   return party->number - party->world->requester[0]->number;
 }
 
-/* Of the campaign that it is at, among all. */
+/* The number of the current campaign among those of all requesters. */
 static uint32_t owner_of(const struct party *party) {
   const struct self *self = party->self;
   return 1 + number_of(party) * party->world->scenario.campaigns + self->index;
 }
 
 static void send(struct party *party, struct cv_order_frame *frame) {
-  struct world *world = party->world;
   if (!party->greeted) {
     frame->hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "requester"};
     party->greeted = true;
   }
-  CV_REQUIRE(cv_order_encode(frame, &world->encoding, &world->bytes) == CV_OK);
-  net_send(party->end, world->bytes.data, world->bytes.len);
-  cv_buf_clear(&world->bytes);
+  net_send_frame(party->end, &CV_ORDER_WIRE, frame);
 }
 
 static void ask(struct party *party) {
@@ -49,7 +46,7 @@ static void ask(struct party *party) {
     case STAGE_SUBMIT:
       frame.kind = CV_ORDER_SUBMIT;
       truth_asking(party->world->truth, owner_of(party));
-      memset(frame.as.submit.client_key, 17 + (int)self->index, CV_CLIENT_KEY_BYTES); /* each has keys of its own */
+      memset(frame.as.submit.client_key, 17 + (int)self->index, CV_CLIENT_KEY_BYTES); /* no two alike */
       scenario_spec(&party->world->scenario, &frame.as.submit.spec);
       break;
     case STAGE_WATCH:
@@ -96,11 +93,11 @@ static void next_campaign(struct party *party) {
     world->live_late = alloc_fault_live();
     world->done |= 1U << number_of(party);
     world->finished = world->done == (1U << world->scenario.requesters) - 1;
-    world_log(world, "%s: has everything", party->identity.name);
+    world_log(world, "%s: has all results", party->identity.name);
   }
 }
 
-/* It has all of the campaign that it was at. */
+/* It has received all of the current campaign. */
 static void go_on(struct party *party) {
   struct self *self = party->self;
   const struct scenario *scenario = &party->world->scenario;
@@ -118,7 +115,7 @@ static void go_on(struct party *party) {
   ask(party);
 }
 
-/* Only what was purged, or forgotten for a newer one, may be missing. */
+/* Only a campaign that was purged, or forgotten for a newer one, may be missing. */
 static void missed(struct party *party, const char *text) {
   struct self *self = party->self;
   if (self->back && party->world->scenario.kept > 0 && strstr(text, "no campaign") != NULL) {
@@ -136,7 +133,8 @@ static void missed(struct party *party, const char *text) {
   ask(party);
 }
 
-/* What it submitted, but for the mechanism's parameters, which the broker fills in; before anything else is told. */
+/* The description must equal what was submitted, except for the mechanism's parameters, which the broker fills in;
+ * it comes before any other answer. */
 static void described(struct party *party, const struct cv_description *description) {
   struct self *self = party->self;
   struct cv_spec spec, theirs = description->spec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Somebody whose certificate vouches for workers that another's vouches for, too: it comes, lets some of them arrive,
- * gives nothing, and goes. Whoever is there first is right.
+ * A peer whose certificate covers workers that another certificate covers as well. It connects, lets some of them
+ * arrive, gives no token, and disconnects. The peer that was connected first keeps its connection.
  */
 #include <stdio.h>
 #include <string.h>
@@ -61,9 +61,7 @@ static void opened(struct party *party, struct end *end) {
   for (size_t i = 0; i < arrive.workers; i++) {
     worker[i] = party->identity.first + world_below(world, n);
   }
-  CV_REQUIRE(cv_crowd_encode(&frame, &world->encoding, &world->bytes) == CV_OK);
-  net_send(end, world->bytes.data, world->bytes.len);
-  cv_buf_clear(&world->bytes);
+  net_send_frame(end, &CV_CROWD_WIRE, &frame);
 }
 
 static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the truth makes of persons: of each row that leaves, of what they come for, and of who was not asked. */
+/* Checks of persons: each row that leaves, each wish, and each person that was not asked. */
 #include "tests/sim/persons.h"
 #include "tests/sim/shows.h"
 #include "tests/sim/tally.h"
@@ -16,7 +16,7 @@ static uint64_t find_row(const struct world *world, uint64_t worker, uint32_t ar
   return UINT64_MAX;
 }
 
-/* How many rows of the worker have not left; of the arm, or of any (CV_WISH_NONE). */
+/* The number of rows of the worker that have not left; of the arm, or of any (CV_WISH_NONE). */
 static uint32_t count_left(const struct truth *truth, uint64_t worker, uint32_t arm) {
   uint64_t row, to;
   uint32_t left = 0;
@@ -103,7 +103,7 @@ void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, si
 
 /* ---- the end ---- */
 
-/* Some person of the arm might have been asked for more, as far as it and its terms go. */
+/* Some person with rows of the arm could have been asked for more, within its rows and the terms. */
 static uint64_t find_idle(const struct truth *truth, uint32_t arm) {
   const struct scenario *scenario = &truth->world->scenario;
   for (uint64_t worker = 1; worker <= (uint64_t)scenario->pools * scenario->pool_workers; worker++) {
@@ -126,7 +126,7 @@ void truth_check_idle(struct truth *truth, const struct campaign *campaign) {
   for (uint32_t arm = 0; arm < scenario->arms && scenario->peaceful; arm++) {
     uint64_t worker = campaign->acknowledged[arm] < wanted[arm] ? find_idle(truth, arm) : 0;
     if (worker != 0) {
-      world_fail(truth->world, "16: nobody came for arm %u, and worker %llu has a row of it", arm,
+      world_fail(truth->world, "16: no worker came for arm %u, and worker %llu has a row of it", arm,
                  (unsigned long long)worker);
     }
   }

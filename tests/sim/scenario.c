@@ -6,7 +6,7 @@
 
 #include "common/base/rng.h"
 
-/* Of lifetime epsilon: more than anybody spends on what shows one arm. */
+/* A lifetime epsilon that no worker of a campaign without a graph can spend. */
 enum { WEALTH_MICRO = 100000000 };
 
 static bool is(const char *name, const char *other) {
@@ -17,8 +17,8 @@ static void choose(struct cv_choice *choice, const char *name) {
   (void)snprintf(choice->name, sizeof(choice->name), "%s", name);
 }
 
-/* Randomized response in each way that it can be given, from a stream of its own: epsilon, with delta or without, by
- * either rule, or its probabilities. */
+/* Randomized response in every form that a campaign can give: epsilon with or without delta, by either rule, or the
+ * probabilities. From its own random stream. */
 static void draw_response(struct scenario *s, double epsilon) {
   static const double deltas[] = {0.5, 0.125, 1e-6};
   struct cv_params *params = &s->privatizer.params;
@@ -57,7 +57,8 @@ static void draw_privatizer(struct scenario *s, struct cv_rng *rng) {
   cv_privatizer_free(privatizer);
 }
 
-/* Exact releases are half of them for bandits, from a stream of its own: all else of a seed stays as it is. */
+/* Half of the campaigns with exact releases have a bandit policy. From its own random stream: the rest of a seed's
+ * scenario stays the same. */
 static void draw_policy(struct scenario *s) {
   static const char *const bits[] = {"klucb-cf", "ucb-cf", "ts-cf", "kl-local"}, *const trusted[] = {"exp3-tau",
                                                                                                      "ts-cf"};
@@ -113,14 +114,14 @@ static void draw_faults(struct scenario *s, struct cv_rng *rng) {
   };
   s->faults = 1 + (uint32_t)cv_rng_below(rng, 24);
   s->gap_ms = 20 + (uint32_t)cv_rng_below(rng, 200);
-  for (int i = 0; i < FAULT_DRAIN; i++) { /* one world has some kinds of faults only */
+  for (int i = 0; i < FAULT_DRAIN; i++) { /* so that a world has only some kinds of faults */
     s->weight[i] = cv_rng_below(rng, 3) > 0 ? usual[i] : 0;
   }
   s->rollback = cv_rng_below(rng, 10) == 0   ? ROLLBACK_DATABASE
                 : cv_rng_below(rng, 16) == 0 ? ROLLBACK_BOTH
                                              : ROLLBACK_NONE;
   s->weight[FAULT_ROLLBACK] = s->rollback == ROLLBACK_NONE ? 0 : 4;
-  /* that the third-party knows more is noticed only if it does */
+  /* a third-party that knows more is detected only if it does */
   bool forgetful = s->rollback != ROLLBACK_BOTH;
   s->weight[FAULT_LOSE_THIRDPARTY] = forgetful && cv_rng_below(rng, 6) == 0 ? 2 : 0;
   s->weight[FAULT_OLDER_THIRDPARTY] = forgetful && cv_rng_below(rng, 6) == 0 ? 3 : 0;
@@ -133,7 +134,7 @@ static void draw_faults(struct scenario *s, struct cv_rng *rng) {
   s->pests = cv_rng_below(rng, 4) == 0;
 }
 
-/* Few workers who may give little: their lifetime epsilon is spent before the campaign is over, and it ends idle. */
+/* Few workers who may give little: they spend their lifetime epsilon before the campaign ends, and it ends idle. */
 static void draw_poverty(struct scenario *s, struct cv_rng *rng) {
   s->pool_workers = 10 + (uint32_t)cv_rng_below(rng, 40);
   s->tokens_per_worker = 3;
@@ -142,7 +143,7 @@ static void draw_poverty(struct scenario *s, struct cv_rng *rng) {
   s->ending_ms = 1000 + cv_rng_below(rng, 3000);
 }
 
-/* Whom an arm is: mostly one behind an honest gateway, now and then one of those whom a liar lets arrive. */
+/* The worker of an arm: mostly one behind an honest gateway, sometimes one that a liar lets arrive. */
 static uint64_t draw_hire(const struct scenario *s, struct cv_rng *rng) {
   enum { FAVOURITES = 8 };
   uint64_t gateway = cv_rng_below(rng, s->pools + (cv_rng_below(rng, 4) == 0 ? s->liars : 0));
@@ -164,8 +165,8 @@ static void draw_hires(struct scenario *s, struct cv_rng *rng) {
   }
 }
 
-/* One seed in eight recruits, from a stream of its own: all other seeds stay as they are. A policy with an index bounds
- * its noise, and takes few mechanisms; the others take all but doubling. */
+/* One seed in eight recruits. From its own random stream: the other seeds' scenarios stay the same. A policy with an
+ * index bounds its noise and accepts few mechanisms; the others accept all but doubling. */
 static void draw_recruitment(struct scenario *s) {
   enum { HIRES_LEAST = 16, HIRES_MORE = 44 };
   static const char *const policies[] = {"dpf",     "dpf",        "dpu",     "dpu",     "cheapest",
@@ -194,7 +195,7 @@ static void draw_recruitment(struct scenario *s) {
   s->tokens_per_worker = (uint32_t)hires;
   s->tokens = cv_rng_below(rng, 8) == 0 ? hires / 2 : hires;
   s->tokens_per_round = 1;
-  s->worker_epsilon_micro = UINT32_MAX; /* some give them all */
+  s->worker_epsilon_micro = UINT32_MAX; /* some workers give all tokens */
   s->plans = 5 + (uint32_t)cv_rng_below(rng, 40);
   s->plays = 1 + (uint32_t)cv_rng_below(rng, 4);
   s->greed = is(s->policy, "spender") && cv_rng_below(rng, 2) == 0 ? 8 : 0;
@@ -204,7 +205,7 @@ static void draw_recruitment(struct scenario *s) {
     s->requesters = 1;
   }
   if (s->rollback == ROLLBACK_BOTH) {
-    /* A gateway remembers what a broker that was put back has forgotten, and gives no more for it. */
+    /* A gateway remembers tokens that a rolled-back broker has forgotten, and gives no more for them. */
     s->ending = ENDING_IDLE;
   }
 }
@@ -221,8 +222,8 @@ static void draw_edges(struct scenario *s, struct cv_rng *rng) {
   }
 }
 
-/* One of the product's. A phase of the private ones is some 360 plays of each arm that is played, and five times that
- * behind a privatizer: those have few arms, and no privatizer. */
+/* A policy of the product. A phase of the private ones takes about 360 plays of each played arm, and five times as
+ * many behind a privatizer: their campaigns have few arms and no privatizer. */
 static void draw_elimination(struct scenario *s, struct cv_rng *rng) {
   enum { PHASE = 370 };
   static const char *const policies[] = {"alpha-sample", "alpha-sample", "alpha-sample", "aae",
@@ -241,7 +242,7 @@ static void draw_elimination(struct scenario *s, struct cv_rng *rng) {
   }
 }
 
-/* The simulation's own, for every mechanism but doubling: with that no policy of the product has a graph. */
+/* The simulator's own policy, with every mechanism but doubling, with which no policy of the product uses a graph. */
 static void draw_script(struct scenario *s, struct cv_rng *rng) {
   static const char *const mechanisms[] = {"hybrid",         "hybrid", "hybrid",   "none",  "binary",
                                            "binary-honaker", "kary",   "segments", "batch", "per-item"};
@@ -266,15 +267,15 @@ static uint32_t shown_most(const struct scenario *s) {
   return most;
 }
 
-/* From a stream of its own, like drains. */
+/* From its own random stream, as for drains. */
 static void draw_damage(struct scenario *s) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 77, 5, 0);
   s->weight[FAULT_DAMAGE] = cv_rng_below(&seeded.rng, 6) == 0 ? 6 : 0;
 }
 
-/* In one world of four the broker is asked to stop now and then, and in another a gateway cannot keep what it gives;
- * from a stream of its own. */
+/* In one world of four the broker is asked to stop now and then, and in another a gateway cannot store what it
+ * gives. From its own random stream. */
 static void draw_drains(struct scenario *s) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 80, 1, 0);
@@ -282,7 +283,7 @@ static void draw_drains(struct scenario *s) {
   s->weight[FAULT_FULL_POOL] = cv_rng_below(&seeded.rng, 4) == 0 ? 2 : 0;
 }
 
-/* Of seeds that do not recruit one in six plays on a graph, from a stream of its own. */
+/* One in six of the seeds that do not recruit plays on a graph. From its own random stream. */
 static void draw_graph(struct scenario *s) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 79, 1, 0);
@@ -305,8 +306,8 @@ static void draw_graph(struct scenario *s) {
   }
 }
 
-/* Of the mechanisms that are made for so many releases and no more one in three is made for too few: the campaign ends
- * with what it has. From a stream of its own: all else of a seed stays as it is. */
+/* Mechanisms with a horizon get one that is too short in one campaign of three: it ends with what it has by then.
+ * From its own random stream: the rest of a seed's scenario stays the same. */
 static void draw_horizon(struct scenario *s) {
   static const char *const bounded[] = {"binary", "binary-honaker", "kary"};
   struct cv_rng_seeded rng;
@@ -318,8 +319,8 @@ static void draw_horizon(struct scenario *s) {
   }
 }
 
-/* In one world of four workers have a limit of their own, with enough of them for three times what is asked. From a
- * stream of its own. */
+/* In one world of four workers have an owner's limit, with enough workers for three times the tokens that are asked
+ * for. From its own random stream. */
 static void draw_owners(struct scenario *s) {
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, s->seed, 77, 4, 0);
@@ -330,8 +331,9 @@ static void draw_owners(struct scenario *s) {
   }
 }
 
-/* Who gives where exact sums leave gives nowhere else: there are workers for every campaign, of those who are hired in
- * one; and since all may be taken by what a recovery cannot know, a campaign after it ends when nobody comes. */
+/* A worker that gives exact sums gives to no other campaign. So there are workers for every campaign, and hired ones
+ * are hired in one only; and since a recovery may charge all of them for tokens that it cannot know, a later
+ * campaign ends when no worker comes. */
 static void draw_exact(struct scenario *s) {
   if (!scenario_is_exact(s)) {
     return;
@@ -349,8 +351,8 @@ static void draw_exact(struct scenario *s) {
   }
 }
 
-/* In one world of two that can be, one gateway serves only one of the requesters, and there are workers enough without
- * it; in one of six there is a third-party of another name, too. From a stream of its own. */
+/* In one of two eligible worlds a gateway serves only one of the requesters, and there are enough workers without
+ * it; in one of six there is a second third-party. From its own random stream. */
 static void draw_names(struct scenario *s, bool calm) {
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, s->seed, 77, 5, 0);
@@ -360,7 +362,7 @@ static void draw_names(struct scenario *s, bool calm) {
   s->impostor = cv_rng_below(&rng.rng, 6) == 0 && !calm && !s->peaceful;
 }
 
-/* Nothing goes wrong and there is one campaign, of workers who may give it all that they are asked for. */
+/* No faults and a single campaign, with workers who may give all that they are asked for. */
 static void make_peaceful(struct scenario *s) {
   s->peaceful = true;
   s->faults = s->liars = s->pests = 0;
@@ -369,11 +371,11 @@ static void make_peaceful(struct scenario *s) {
   s->worker_epsilon_micro = UINT32_MAX;
 }
 
-/* In one world of four that can be workers are persons with rows of their own, some of them so few that they have given
- * them all before the campaign is over: it ends when nobody comes, and what a place says depends on who had it. In one
- * of three liars have wishes. From a stream of its own. */
+/* In one of four eligible worlds workers are persons with rows of their own. Some are so few that they give all
+ * their rows before the campaign ends: it ends when no worker comes, and the score of a place depends on the person
+ * that had it. In one of three liars have wishes. From its own random stream. */
 static void draw_persons(struct scenario *s) {
-  enum { PATIENCE_MS = 12000 }; /* longer than an arm stays closed at a gateway */
+  enum { PATIENCE_MS = 12000 }; /* longer than an arm stays paused at a gateway */
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 85, 1, 0);
   struct cv_rng *rng = &seeded.rng;
@@ -390,13 +392,13 @@ static void draw_persons(struct scenario *s) {
   if (s->ending == ENDING_PLAIN && cv_rng_below(rng, 3) == 0) {
     make_peaceful(s);
   }
-  if (s->ending == ENDING_PLAIN || s->ending == ENDING_CANCEL) { /* not each of several campaigns is cancelled */
+  if (s->ending == ENDING_PLAIN || s->ending == ENDING_CANCEL) { /* of several campaigns, not every one is cancelled */
     s->ending = ENDING_IDLE;
     s->ending_ms = PATIENCE_MS;
   }
 }
 
-/* Small ones: a world's batches are. From a stream of its own. */
+/* Small limits, since batches of a world are small. From its own random stream. */
 static void draw_batches(struct scenario *s) {
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, s->seed, 81, 1, 0);
@@ -404,7 +406,7 @@ static void draw_batches(struct scenario *s) {
   s->batch_full = s->batch_crowd * (1 + (uint32_t)cv_rng_below(&rng.rng, 6));
 }
 
-/* In one world of four there are certificates for the same workers, from a stream of its own. */
+/* In one world of four there are certificates that cover the same workers. From its own random stream. */
 static void draw_rivals(struct scenario *s) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 82, 1, 0);
@@ -417,8 +419,8 @@ static void draw_rivals(struct scenario *s) {
   }
 }
 
-/* In one world of four the operator wants more than a token in a release: mostly no more than a round has, more often
- * more where a delta makes the privatizer not enough. From a stream of its own. */
+/* In one world of four the operator requires more than one token in a release: mostly at most as many as a round
+ * has, more often more where the privatizer has a delta and does not suffice. From its own random stream. */
 static void draw_smallest(struct scenario *s) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 83, 1, 0);
@@ -437,8 +439,8 @@ uint32_t scenario_least(const struct scenario *s) {
   return is_protected ? 1 : s->release_tokens;
 }
 
-/* What becomes of campaigns that have ended. A requester that crashes begins with its first campaign again, which must
- * be known then. From a stream of its own. */
+/* Retention of ended campaigns. A requester that crashes starts with its first campaign again, which the broker must
+ * still have then. From its own random stream. */
 static void draw_retention(struct scenario *s) {
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, s->seed, 84, 1, 0);
@@ -504,8 +506,8 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_STALL] = "stalls",
       [FAULT_MEMORY] = "memory",
       [FAULT_LOSE_THIRDPARTY] = "third-party lost",
-      [FAULT_OLDER_THIRDPARTY] = "third-party put back",
-      [FAULT_ROLLBACK] = "broker put back",
+      [FAULT_OLDER_THIRDPARTY] = "third-party rolled back",
+      [FAULT_ROLLBACK] = "broker rolled back",
       [FAULT_DAMAGE] = "broker's disk damaged",
       [FAULT_DRAIN] = "broker asked to stop",
       [FAULT_FULL_POOL] = "gateway's disk",
@@ -536,7 +538,8 @@ static enum kind kind_of(const struct scenario *s) {
   return s->budget_micro > 0 ? KIND_HIRES : s->graph ? KIND_GRAPH : KIND_RANKING;
 }
 
-/* Many of its tokens fit a small campaign, whatever the noise, and who has given in one may give in the next, ever. */
+/* Small campaigns fit many of its tokens, whatever the noise, and a worker of one campaign may give in the next,
+ * without a limit. */
 static bool can_soak(const struct scenario *s) {
   bool plays = !s->graph || (scenario_is_scripted(s) && s->edges > 0 && s->plays > 4);
   bool goes_on = !scenario_is_exact(s) && !s->persons && s->own_tokens == 0;
@@ -551,7 +554,7 @@ void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret) {
   ret->requesters = 1;
   ret->campaigns = campaigns;
   ret->pools = ret->pools > 2 ? ret->pools : 2;
-  ret->epsilon_micro = kind == KIND_RANKING ? ret->epsilon_micro : 1000; /* whoever is hired is hired in all of them */
+  ret->epsilon_micro = kind == KIND_RANKING ? ret->epsilon_micro : 1000; /* a hired worker is hired in all of them */
   ret->worker_epsilon_micro = UINT32_MAX;
   ret->journal_bytes = 2000;
   ret->looks_back = ret->purges = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a seed means: the campaign, the crowd, and what goes wrong. */
+/* The scenario of a seed: the campaign, the crowd, and the faults. */
 #ifndef CV_SIM_SCENARIO_H
 #define CV_SIM_SCENARIO_H
 
@@ -17,14 +17,14 @@ enum {
   SCENARIO_EDGES = SCENARIO_ARMS * (SCENARIO_ARMS - 1) / 2
 };
 
-/* From this number on: workers of a liar's wide certificate, far apart, who arrive and give nothing. */
+/* Worker numbers from here on: workers of a liar's wide certificate, far apart, which arrive and give no token. */
 #define SCENARIO_FAR (UINT64_C(1) << 40)
 
 enum ending { ENDING_PLAIN, ENDING_CANCEL, ENDING_DEADLINE, ENDING_IDLE };
 enum rollback { ROLLBACK_NONE, ROLLBACK_DATABASE, ROLLBACK_BOTH };
 
-/* Whom a rival's certificate vouches for, of its victim's range: one, as a worker or as a gateway; the range and more;
- * less; from below or above up to one end of it; the same certificate. */
+/* The workers that a rival's certificate covers, relative to its victim's range: one, as a worker or as a gateway;
+ * the range and more; a part inside; from below, or above, up to one end of it; the same certificate. */
 enum rival { RIVAL_WORKER, RIVAL_ALONE, RIVAL_AROUND, RIVAL_INSIDE, RIVAL_BELOW, RIVAL_ABOVE, RIVAL_SAME, RIVAL_COUNT };
 
 enum fault {
@@ -49,7 +49,7 @@ enum fault {
 
 struct scenario {
   uint64_t seed;
-  uint32_t requesters, campaigns; /* at once; of each, one after the other */
+  uint32_t requesters, campaigns; /* at once; of each requester, one after another */
   uint32_t arms, tokens_per_round, tokens_per_worker;
   const char *policy;
   uint64_t tokens;
@@ -57,15 +57,16 @@ struct scenario {
   double alpha;
   const char *radius, *settled, *mechanism;
   uint64_t epsilon_micro;
-  uint32_t horizon; /* releases of an arm that its noise is made for; 0: as many as there are tokens for */
+  uint32_t horizon; /* releases of an arm that its noise is made for; 0: as many as the tokens allow */
   struct cv_choice privatizer;
-  struct cv_privatizer applied; /* that, made */
-  /* A recruitment: what each arm's worker is paid for a token, and who that is. Without a budget nobody is paid. */
+  struct cv_privatizer applied; /* the privatizer made from it */
+  /* A recruitment: the payment of each arm's worker for a token, and the worker. Without a budget there are no
+   * payments. */
   uint64_t cost_micro[SCENARIO_ARMS], worker[SCENARIO_ARMS], budget_micro;
-  uint32_t pulls; /* dpu: of a plan */
+  uint32_t pulls; /* dpu: in a plan */
   bool by_pull;   /* dpf and dpu: their printed noise */
   /* A feedback graph, or none. */
-  bool graph; /* its policy is for one, with or without edges */
+  bool graph; /* a policy for graphs, with or without edges */
   uint32_t edges;
   struct cv_edge edge[SCENARIO_EDGES];
   bool joined[SCENARIO_ARMS][SCENARIO_ARMS];
@@ -78,18 +79,18 @@ struct scenario {
   uint32_t lease_ms, queue, delay_ms;
   uint32_t batch_crowd, batch_full; /* tokens or releases in a batch: see common/daemon/turn.h */
   uint32_t release_tokens;          /* the operator's smallest release */
-  uint64_t worker_epsilon_micro;    /* a worker's, for its lifetime */
+  uint64_t worker_epsilon_micro;    /* the lifetime epsilon of a worker */
   bool picky;                       /* the last honest gateway serves the first requester only */
-  bool impostor;                    /* now and then the broker finds a third-party of another name */
-  uint32_t own_tokens;              /* that an honest gateway lets each of its workers give, ever; 0: no such limit */
-  uint64_t journal_bytes;           /* of journal before it is folded; 0 = the default, which no world reaches */
-  uint32_t thirdparty_campaigns;    /* that the third-party takes at once */
-  /* Workers are persons of a data file, who answer with rows of their own; the first of them. Then, of those: nothing
-   * goes wrong and there is one campaign: whoever is wanted must come. */
+  bool impostor;                    /* the broker is now and then connected to a third-party of another name */
+  uint32_t own_tokens;              /* journal size at which it is folded; 0 = the default, which is never reached */
+  uint64_t journal_bytes;           /* journal size at which it is folded; 0 = the default, which no world reaches */
+  uint32_t thirdparty_campaigns;    /* that the third-party accepts at once */
+  /* Workers are persons of a data file, who answer with their own rows; the first such worker. `peaceful`: no faults
+   * and one campaign, in which every person that is wanted must come. */
   bool persons, peaceful;
   uint32_t first_person;
-  bool wishes;             /* liars come for one arm each, or for one that is not there */
-  bool looks_back, purges; /* a requester exports the campaign before its last one again; and purges it then */
+  bool wishes;             /* liars' workers wish for one arm each, or for one that does not exist */
+  bool looks_back, purges; /* a requester exports the campaign before its last one again; and then purges it */
   uint32_t kept;           /* campaigns of a requester that the broker keeps; 0 = all */
   enum ending ending;
   uint64_t ending_ms;
@@ -98,22 +99,22 @@ struct scenario {
   uint32_t weight[FAULT_COUNT];
 };
 
-/* Tokens that an epoch has at least: the operator's, unless each token is protected by itself. */
+/* The least tokens of an epoch: the operator's limit, unless each token is protected by itself. */
 uint32_t scenario_least(const struct scenario *scenario);
-/* Releases that each arm's mechanism is made for, if it needs to know. */
+/* The number of releases that each arm's mechanism is made for, if it needs one. */
 uint64_t scenario_releases(const struct scenario *scenario);
-/* `calm`: without faults and liars, to its plain end. */
+/* Draws the scenario of a seed. `calm`: without faults and liars, to the campaign's own end. */
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret);
 enum kind { KIND_RANKING, KIND_GRAPH, KIND_HIRES, KIND_COUNT };
-/* One campaign of a kind after the other, with nothing going wrong: for what must not grow with time. */
+/* Campaigns of one kind, one after another, without faults: to find what grows with time and must not. */
 void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret);
-/* In words, a line or two. */
+/* A description in words, one or two lines. */
 void scenario_tell(const struct scenario *scenario, char *to, size_t n);
-/* Exact sums leave: whoever gives is unprotected, and gives to no other campaign. */
+/* Exact sums leave: a worker that gives is unprotected, and gives to no other campaign. */
 bool scenario_is_exact(const struct scenario *scenario);
-/* What a score costs its worker, micro-epsilon. */
+/* The micro-epsilon that a score costs its worker. */
 uint64_t scenario_cost(const struct scenario *scenario);
-/* The policy is one of the simulation's own. */
+/* The policy is one of the simulator's own. */
 bool scenario_is_scripted(const struct scenario *scenario);
 /* Borrows costs, workers and edges. */
 void scenario_spec(const struct scenario *scenario, struct cv_spec *ret);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two policies of the simulation's own, beside those of the product: `script` plays on a feedback graph, `spender`
- * hires. Their plans are a function of seed and number, small, and of every shape that a plan may have, whatever the
- * mechanism: arms that are named and not played, arms that are left out, one arm, all of them. Now and then they ask
- * for more than there is left of tokens or money, or than a plan may ask for at all.
+ * Two policies of the simulator, beside those of the product: `script` plays on a feedback graph, `spender` hires.
+ * Their plans are a function of seed and plan number, small, and of every shape that a plan may have, whatever the
+ * mechanism: arms that are named and not played, arms that are left out, one arm, all arms. Some plans ask for more
+ * tokens or money than are left, or for more than any plan may ask for.
  *
- * Parameters: plans, how many; most, plays of an arm in one; greed, percent of plans that ask for far too much.
+ * Parameters: plans, their number; most, the largest number of plays of an arm in one plan; greed, the percentage of
+ * plans that ask for far too much.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,7 @@ static void name_arms(const struct script *self, struct cv_rng *rng, struct cv_p
   }
 }
 
-/* Whom the plan names, it shows. */
+/* Every arm that the plan names is shown. */
 static void show_all(const struct script *self, struct cv_policy_step *step) {
   for (size_t i = 0; i < step->wants; i++) {
     struct cv_want *want = &step->want[i];
@@ -173,7 +174,7 @@ static const struct cv_policy_class spender = CLASS("spender", CV_POLICY_RECRUIT
 const struct cv_policy_class *__real_cv_policy_find(const char *name);
 const struct cv_policy_class *__wrap_cv_policy_find(const char *name);
 
-/* Stands in front of the product's table (the linker's --wrap). */
+/* Replaces the lookup in the product's table (the linker's --wrap). */
 const struct cv_policy_class *__wrap_cv_policy_find(const char *name) {
   return strcmp(name, script.name) == 0    ? &script
          : strcmp(name, spender.name) == 0 ? &spender

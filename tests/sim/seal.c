@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in front of cv_seal_close (the linker's --wrap) and tells the truth each nonce. */
+/* Wraps cv_seal_close (the linker's --wrap) and reports each nonce to the truth. */
 #include "common/crypto/crypto.h"
 #include "tests/sim/truth.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set of numbers other than 0. All zero is empty. */
+/* A set of non-zero numbers. All zero is an empty set. */
 #ifndef CV_SIM_SEEN_H
 #define CV_SIM_SEEN_H
 
@@ -12,7 +12,7 @@
 
 struct seen {
   uint64_t *slot;
-  size_t n, cap; /* cap is a power of two */
+  size_t n, cap; /* a power of two */
 };
 
 static inline void seen_fini(struct seen *seen) {
@@ -20,7 +20,7 @@ static inline void seen_fini(struct seen *seen) {
   *seen = (struct seen){0};
 }
 
-/* False if it was there. */
+/* False if it was present already. */
 static inline bool seen_add(struct seen *seen, uint64_t number) {
   if (2 * seen->n >= seen->cap) {
     struct seen more = {.cap = seen->cap == 0 ? 256 : 2 * seen->cap};

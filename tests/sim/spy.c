@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the truth looks for on the disks: tickets and partial sums in the clear, and nonces that come again. */
+/* Searches the disks: for tickets and partial sums in plain text, and for nonces that are used twice. */
 #include <string.h>
 
 #include "tests/sim/tally.h"
@@ -10,11 +10,11 @@ void truth_sealed(struct truth *truth, const uint8_t *nonce) {
   tally(TALLY_SEALED);
   memcpy(&first, nonce, sizeof(first));
   if (first != 0 && !seen_add(&truth->nonces, first)) {
-    world_fail(truth->world, "5: two values are sealed with one nonce");
+    world_fail(truth->world, "5: two values are sealed with the same nonce");
   }
 }
 
-/* As the journal has them, little-endian, tokens before sum: enough to be told from anything else. */
+/* As the journal stores them, little-endian, tokens before sum: long enough not to occur by chance. */
 void truth_spy(struct truth *truth, uint32_t tokens, int64_t sum) {
   enum { BYTES = 3, TOKENS = 2 };
   for (int i = 0; i < BYTES; i++) {
@@ -29,7 +29,7 @@ void truth_spy(struct truth *truth, uint32_t tokens, int64_t sum) {
 
 enum { PARTIAL_BYTES = 12 };
 
-/* What is looked for, by its first eight bytes. */
+/* The byte strings to search for, by their first eight bytes. */
 struct word {
   uint64_t bits;
   const char *what;
@@ -41,7 +41,7 @@ struct words {
   uint8_t partial[SPIED][PARTIAL_BYTES];
   struct word word[2 * SPIED];
   size_t n;
-  uint64_t hint[64]; /* a bit per hash that one of them has */
+  uint64_t hint[64]; /* a bit for each hash that some of them have */
 };
 
 static uint32_t hash_of(uint64_t bits) {
@@ -73,7 +73,7 @@ static void compare_words(struct truth *truth, const struct words *words, const 
   for (size_t i = 0; i < words->n; i++) {
     const struct word *word = &words->word[i];
     if (left >= word->n && memcmp(at, word->bytes, word->n) == 0) {
-      world_fail(truth->world, "5: %s holds %s in the clear", file, word->what);
+      world_fail(truth->world, "5: %s holds %s in plain text", file, word->what);
     }
   }
 }

@@ -20,7 +20,7 @@ unsigned tally_print(const struct tallies *all) {
   for (int i = 0; i < TALLY_COUNT; i++) {
     bool missed = about[i].must && all->of[i] == 0;
     (void)printf("%12llu  %s%s\n", (unsigned long long)all->of[i], about[i].text,
-                 missed ? "  <- not reached; expected to be" : "");
+                 missed ? "  <- never reached; expected at least once" : "");
     missing += missed;
   }
   return missing;

@@ -1,120 +1,120 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often each thing was reached, over all worlds. MUST: ten thousand seeds reach it, or the suite fails, for then
- * the simulation no longer tests it. MAY: reached or not, it is only told.
+ * How often the worlds reached each event. MUST: ten thousand seeds reach it; if they do not, the suite fails, since
+ * the simulation no longer tests it. MAY: the count is only printed.
  */
 #ifndef CV_SIM_TALLY_H
 #define CV_SIM_TALLY_H
 
 #include <stdint.h>
 
-#define TALLIES(MUST, MAY)                                                      \
-  MUST(EVENTS, "events")                                                        \
-  MUST(CHECKS, "times that the invariants were checked")                        \
-  MUST(FRAMES, "frames delivered")                                              \
-  MUST(PIECES, "pieces of a byte stream delivered")                             \
-  MUST(SPLIT, "frames that came in several pieces")                             \
-  MUST(JOINED, "pieces with several frames")                                    \
-  MUST(CUT, "connections cut")                                                  \
-  MUST(CUT_INSIDE, "connections that ended inside a frame")                     \
-  MUST(FUZZED, "frames fuzzed")                                                 \
-  MUST(REFUSED_TOKEN, "tokens refused")                                         \
-  MUST(REFUSED_FRAME, "frames refused, and their connection closed")            \
-  MUST(REFUSED_STREAM, "byte streams refused for their framing")                \
-  MUST(REFUSED_ORDER, "orders refused")                                         \
-  MUST(ACCEPTED, "tokens acknowledged")                                         \
-  MUST(DUPLICATE, "tokens sent again and acknowledged as duplicates")           \
-  MUST(EXPIRED, "tokens that came too late")                                    \
-  MUST(OVERDRAWN, "workers whose lifetime epsilon was spent")                   \
-  MUST(RELEASES, "releases stored")                                             \
-  MUST(RELEASES_SENT, "releases sent")                                          \
-  MUST(RELEASES_AGAIN, "releases sent again")                                   \
-  MUST(PLANS, "plans stored")                                                   \
-  MUST(PLANS_AGAIN, "plans recorded again at the third-party")                  \
-  MUST(COMMITS_BROKER, "commits of the broker")                                 \
-  MUST(COMMITS_THIRDPARTY, "commits of the third-party")                        \
-  MUST(COMMITS_HERE, "small batches committed on the spot")                     \
-  MUST(PACED, "batches of a crowd, the next of which waited")                   \
-  MUST(NOT_KEPT, "gateways that could not keep what they were to give")         \
-  MUST(FOLDS, "rounds of folding the journal")                                  \
-  MUST(FOLDED_RESTARTS, "restarts from folded chunks")                          \
-  MUST(KILLS_BROKER, "broker killed")                                           \
-  MUST(KILLS_THIRDPARTY, "third-party killed")                                  \
-  MUST(KILLS_POOL, "gateways killed")                                           \
-  MUST(KILLS_REQUESTER, "requesters killed")                                    \
-  MUST(POWER_BROKER, "power lost at the broker")                                \
-  MUST(POWER_THIRDPARTY, "power lost at the third-party")                       \
-  MUST(STOPS, "daemons that stopped because they could not store")              \
-  MUST(RESTARTS, "crashes survived: restarts from what was stored")             \
-  MUST(START_REFUSED, "restarts that failed while the disk refused")            \
-  MUST(DRAINED, "brokers asked to stop that had everything answered first")     \
-  MUST(STALLS, "parties that stood still for a while")                          \
-  MUST(STARVED, "cores that ran out of memory, and their daemon stopped")       \
-  MUST(DISK_FULL, "writes refused: disk full")                                  \
-  MUST(DISK_ERROR, "writes refused: I/O error")                                 \
-  MUST(DISK_SHORT, "refused writes of which a part was written")                \
-  MUST(SYNC_LOST, "syncs that failed and left what was lost as clean")          \
-  MUST(TORN, "files torn by a loss of power: some sectors kept, some not")      \
-  MUST(UNLINK_LOST, "deleted files that came back")                             \
-  MUST(ENTRY_LOST, "new files whose folder entry was lost")                     \
-  MUST(JUMP_FORWARD, "clock jumps forward")                                     \
-  MUST(JUMP_BACK, "clock jumps back")                                           \
-  MUST(DEADLINES_EARLY, "deadlines that came early after a jump")               \
-  MUST(THIRDPARTY_LOST, "third-party's database lost")                          \
-  MUST(THIRDPARTY_OLDER, "third-party's database put back to an older copy")    \
-  MUST(BROKER_OLDER, "broker's database put back, refused by the anchor")       \
-  MUST(BROKER_DAMAGED, "broker's database damaged, and noticed")                \
-  MUST(RECOVERED, "broker's older database recovered")                          \
-  MUST(BOTH_OLDER, "broker's database and anchor put back")                     \
-  MUST(RECRUITMENTS, "worlds that recruit")                                     \
-  MUST(PAID, "payments checked of recruitments that are over")                  \
-  MUST(GRAPHS, "worlds that play on a graph")                                   \
-  MUST(SHOWN, "scores shown besides those of the arms played")                  \
-  MUST(PAID_ON, "payments checked of recruitments after a broker was put back") \
-  MUST(TWO_AT_ONCE, "worlds with campaigns of two requesters at once")          \
-  MUST(PICKY, "tokens of workers who serve one of the requesters only")         \
-  MUST(IMPOSED, "lies of a third-party about what another one opened")          \
-  MUST(AWAY_WORKER, "rivals turned away: worker of a gateway's range")          \
-  MUST(AWAY_ALONE, "rivals turned away: gateway of one worker")                 \
-  MUST(AWAY_AROUND, "rivals turned away: range around another's")               \
-  MUST(AWAY_INSIDE, "rivals turned away: range inside another's")               \
-  MUST(AWAY_BELOW, "rivals turned away: up to another's first worker")          \
-  MUST(AWAY_ABOVE, "rivals turned away: from another's last worker on")         \
-  MAY(AWAY_SAME, "rivals turned away: the same certificate, for a third one")   \
-  MUST(WAITS_WORKER, "gateways turned away by a worker of their range")         \
-  MUST(WAITS_ALONE, "gateways turned away by a gateway of one worker")          \
-  MUST(WAITS_AROUND, "gateways turned away by a range around theirs")           \
-  MUST(WAITS_INSIDE, "gateways turned away by a range inside theirs")           \
-  MUST(WAITS_BELOW, "gateways turned away for their first worker")              \
-  MUST(WAITS_ABOVE, "gateways turned away for their last worker")               \
-  MAY(WAITS_SAME, "gateways turned away while their certificate is there")      \
-  MUST(SAME, "rivals with the certificate of a gateway")                        \
-  MUST(DELTAS, "worlds behind a privatizer with delta")                         \
-  MUST(MATRICES, "worlds behind a privatizer of given probabilities")           \
-  MUST(SMALLEST, "worlds whose operator wants more than a token in a release")  \
-  MUST(FETCHED, "ended campaigns read again for whoever asked")                 \
-  MUST(PURGED, "campaigns purged by their requesters")                          \
-  MUST(GONE, "purged campaigns asked for in vain")                              \
-  MUST(FORGOTTEN, "campaigns forgotten for newer ones")                         \
-  MUST(PERSONS, "worlds of persons with rows of their own")                     \
-  MUST(ROWS, "rows that persons have given")                                    \
-  MUST(WISHES, "persons who came for an arm")                                   \
-  MUST(GRANTED, "persons who got the arm that they had come for")               \
-  MUST(USED_UP, "campaigns of persons that ended for want of rows")             \
-  MUST(WISHED, "assignments of liars to who had come for the arm")              \
-  MUST(REPLAYS, "third-party databases replayed")                               \
-  MUST(COMPARED, "campaigns compared with their run without faults")            \
-  MUST(SEARCHED, "searches of the disks for tickets and partial sums")          \
-  MUST(SEALED, "values sealed, each with a nonce of its own")                   \
-  MUST(END_COMPLETE, "campaigns ended: complete")                               \
-  MUST(END_TOKENS, "campaigns ended: token limit")                              \
-  MUST(END_DEADLINE, "campaigns ended: deadline")                               \
-  MUST(END_IDLE, "campaigns ended: idle")                                       \
-  MUST(END_CANCELLED, "campaigns ended: cancelled")                             \
-  MUST(END_LEDGER, "campaigns ended: privacy budget")                           \
-  MUST(END_BUDGET, "campaigns ended: budget")                                   \
-  MUST(END_RECOVERED, "campaigns ended: recovered")                             \
-  MUST(END_FROZEN, "campaigns ended: frozen")                                   \
+#define TALLIES(MUST, MAY)                                                         \
+  MUST(EVENTS, "events")                                                           \
+  MUST(CHECKS, "times that the invariants were checked")                           \
+  MUST(FRAMES, "frames delivered")                                                 \
+  MUST(PIECES, "pieces of a byte stream delivered")                                \
+  MUST(SPLIT, "frames that came in several pieces")                                \
+  MUST(JOINED, "pieces with several frames")                                       \
+  MUST(CUT, "connections cut")                                                     \
+  MUST(CUT_INSIDE, "connections that ended inside a frame")                        \
+  MUST(FUZZED, "frames fuzzed")                                                    \
+  MUST(REFUSED_TOKEN, "tokens refused")                                            \
+  MUST(REFUSED_FRAME, "frames refused, and their connection closed")               \
+  MUST(REFUSED_STREAM, "byte streams refused for their framing")                   \
+  MUST(REFUSED_ORDER, "orders refused")                                            \
+  MUST(ACCEPTED, "tokens acknowledged")                                            \
+  MUST(DUPLICATE, "tokens sent again and acknowledged as duplicates")              \
+  MUST(EXPIRED, "tokens that came too late")                                       \
+  MUST(OVERDRAWN, "workers that spent their lifetime epsilon")                     \
+  MUST(RELEASES, "releases stored")                                                \
+  MUST(RELEASES_SENT, "releases sent")                                             \
+  MUST(RELEASES_AGAIN, "releases sent again")                                      \
+  MUST(PLANS, "plans stored")                                                      \
+  MUST(PLANS_AGAIN, "plans recorded again at the third-party")                     \
+  MUST(COMMITS_BROKER, "commits of the broker")                                    \
+  MUST(COMMITS_THIRDPARTY, "commits of the third-party")                           \
+  MUST(COMMITS_HERE, "small batches committed without the storage thread")         \
+  MUST(PACED, "batches after which the next one was delayed")                      \
+  MUST(NOT_KEPT, "gateways that could not store their tokens before giving them")  \
+  MUST(FOLDS, "folds of the journal")                                              \
+  MUST(FOLDED_RESTARTS, "restarts from folded chunks")                             \
+  MUST(KILLS_BROKER, "broker killed")                                              \
+  MUST(KILLS_THIRDPARTY, "third-party killed")                                     \
+  MUST(KILLS_POOL, "gateways killed")                                              \
+  MUST(KILLS_REQUESTER, "requesters killed")                                       \
+  MUST(POWER_BROKER, "power lost at the broker")                                   \
+  MUST(POWER_THIRDPARTY, "power lost at the third-party")                          \
+  MUST(STOPS, "daemons that stopped because they could not store")                 \
+  MUST(RESTARTS, "crashes survived: restarts from what was stored")                \
+  MUST(START_REFUSED, "restarts that failed while the disk refused")               \
+  MUST(DRAINED, "brokers asked to stop that received all answers first")           \
+  MUST(STALLS, "parties paused for a while")                                       \
+  MUST(STARVED, "cores that ran out of memory, and their daemon stopped")          \
+  MUST(DISK_FULL, "writes refused: disk full")                                     \
+  MUST(DISK_ERROR, "writes refused: I/O error")                                    \
+  MUST(DISK_SHORT, "refused writes of which a part was written")                   \
+  MUST(SYNC_LOST, "failed syncs after which lost data counted as clean")           \
+  MUST(TORN, "files torn by a loss of power: some sectors kept, some not")         \
+  MUST(UNLINK_LOST, "deleted files that came back")                                \
+  MUST(ENTRY_LOST, "new files whose folder entry was lost")                        \
+  MUST(JUMP_FORWARD, "clock jumps forward")                                        \
+  MUST(JUMP_BACK, "clock jumps back")                                              \
+  MUST(DEADLINES_EARLY, "deadlines that came early after a jump")                  \
+  MUST(THIRDPARTY_LOST, "third-party's database lost")                             \
+  MUST(THIRDPARTY_OLDER, "third-party's database rolled back to an older copy")    \
+  MUST(BROKER_OLDER, "broker's database rolled back, refused by the anchor")       \
+  MUST(BROKER_DAMAGED, "broker's database damaged, and detected")                  \
+  MUST(RECOVERED, "broker's older database recovered")                             \
+  MUST(BOTH_OLDER, "broker's database and anchor rolled back")                     \
+  MUST(RECRUITMENTS, "worlds that recruit")                                        \
+  MUST(PAID, "payments checked of ended recruitments")                             \
+  MUST(GRAPHS, "worlds that play on a graph")                                      \
+  MUST(SHOWN, "scores shown besides those of the arms played")                     \
+  MUST(PAID_ON, "payments checked of recruitments after a rollback of the broker") \
+  MUST(TWO_AT_ONCE, "worlds with campaigns of two requesters at once")             \
+  MUST(PICKY, "tokens of workers that serve only one of the requesters")           \
+  MUST(IMPOSED, "false messages of a third-party about another one's campaign")    \
+  MUST(AWAY_WORKER, "rivals turned away: worker of a gateway's range")             \
+  MUST(AWAY_ALONE, "rivals turned away: gateway of one worker")                    \
+  MUST(AWAY_AROUND, "rivals turned away: range around another's")                  \
+  MUST(AWAY_INSIDE, "rivals turned away: range inside another's")                  \
+  MUST(AWAY_BELOW, "rivals turned away: another's first worker and below")         \
+  MUST(AWAY_ABOVE, "rivals turned away: another's last worker and above")          \
+  MAY(AWAY_SAME, "rivals turned away: the certificate of a third party")           \
+  MUST(WAITS_WORKER, "gateways turned away by a worker of their range")            \
+  MUST(WAITS_ALONE, "gateways turned away by a gateway of one worker")             \
+  MUST(WAITS_AROUND, "gateways turned away by a range around theirs")              \
+  MUST(WAITS_INSIDE, "gateways turned away by a range inside theirs")              \
+  MUST(WAITS_BELOW, "gateways turned away for their first worker")                 \
+  MUST(WAITS_ABOVE, "gateways turned away for their last worker")                  \
+  MAY(WAITS_SAME, "gateways turned away while their certificate is connected")     \
+  MUST(SAME, "rivals with the certificate of a gateway")                           \
+  MUST(DELTAS, "worlds behind a privatizer with delta")                            \
+  MUST(MATRICES, "worlds behind a privatizer of given probabilities")              \
+  MUST(SMALLEST, "worlds whose operator requires several tokens in a release")     \
+  MUST(FETCHED, "ended campaigns read again for a request")                        \
+  MUST(PURGED, "campaigns purged by their requesters")                             \
+  MUST(GONE, "requests for purged campaigns")                                      \
+  MUST(FORGOTTEN, "campaigns forgotten for newer ones")                            \
+  MUST(PERSONS, "worlds of persons with rows of their own")                        \
+  MUST(ROWS, "rows given by persons")                                              \
+  MUST(WISHES, "persons that arrived with a wish")                                 \
+  MUST(GRANTED, "persons that were assigned the arm of their wish")                \
+  MUST(USED_UP, "campaigns of persons that ended because rows ran out")            \
+  MUST(WISHED, "assignments of liars' workers to the arm of their wish")           \
+  MUST(REPLAYS, "third-party databases replayed")                                  \
+  MUST(COMPARED, "campaigns compared with their run without faults")               \
+  MUST(SEARCHED, "searches of the disks for tickets and partial sums")             \
+  MUST(SEALED, "values sealed, each with a different nonce")                       \
+  MUST(END_COMPLETE, "campaigns ended: complete")                                  \
+  MUST(END_TOKENS, "campaigns ended: token limit")                                 \
+  MUST(END_DEADLINE, "campaigns ended: deadline")                                  \
+  MUST(END_IDLE, "campaigns ended: idle")                                          \
+  MUST(END_CANCELLED, "campaigns ended: cancelled")                                \
+  MUST(END_LEDGER, "campaigns ended: privacy budget")                              \
+  MUST(END_BUDGET, "campaigns ended: budget")                                      \
+  MUST(END_RECOVERED, "campaigns ended: recovered")                                \
+  MUST(END_FROZEN, "campaigns ended: frozen")                                      \
   MUST(END_REFUSED, "campaigns ended: refused")
 
 #define TALLY_NAME(name, text) TALLY_##name,
@@ -125,7 +125,7 @@ struct tallies {
   uint64_t of[TALLY_COUNT];
 };
 
-/* Where this process counts. */
+/* The counters of this process. */
 extern struct tallies *tallies;
 
 static inline void tally_add(enum tally what, uint64_t n) {
@@ -136,7 +136,7 @@ static inline void tally(enum tally what) {
   tally_add(what, 1);
 }
 
-/* All of them, to standard output; the number of those that must have been reached and were not. */
+/* Prints all counters to standard output; returns the number of MUST events that were not reached. */
 unsigned tally_print(const struct tallies *all);
 
 #endif

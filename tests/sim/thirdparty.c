@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The third-party: its core, store and turn as in thirdparty/main.c, with other wires. */
+/* The third-party: its core, store and turn as in thirdparty/shell.c, with a simulated network. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,9 +53,7 @@ static void deliver(struct party *party) {
       continue;
     }
     truth_thirdparty_told(world->truth, out.frame);
-    CV_REQUIRE(cv_rank_encode(out.frame, &world->encoding, &world->bytes) == CV_OK);
-    net_send(wire->end, world->bytes.data, world->bytes.len);
-    cv_buf_clear(&world->bytes);
+    net_send_frame(wire->end, &CV_RANK_WIRE, out.frame);
     if (out.close != NULL) {
       if (strstr(out.close, "a newer connection") == NULL && !world->rolled_back) {
         world_fail(world, "the third-party closes on the broker: %s", out.close);
@@ -104,7 +102,7 @@ static void note_stored(struct world *world, const struct cv_thirdparty_batch *b
   }
 }
 
-/* It may die before or after; then that is as good as a failure. */
+/* The third-party may die before or after the commit; either counts as a failure. */
 static enum cv_err commit(void *data, struct cv_why *why) {
   struct party *party = data;
   struct self *self = party->self;
@@ -279,7 +277,7 @@ static void judge(void *data, const struct cv_stored_campaign *campaign, const s
 void thirdparty_replay(struct party *party, const char *path) {
   struct world *world = party->world;
   struct cv_why why = {.text = ""};
-  if (party->up) { /* closing brings the log into the database */
+  if (party->up) { /* closing merges the log into the database */
     struct self *self = party->self;
     cv_thirdparty_store_close(self->store);
     self->store = NULL;
@@ -290,7 +288,7 @@ void thirdparty_replay(struct party *party, const char *path) {
     world_fail(world, "no database of the third-party");
     return;
   }
-  static const uint8_t not_wal[2] = {1, 1}; /* file format: no log beside it */
+  static const uint8_t not_wal[2] = {1, 1}; /* file format: without a write-ahead log */
   bool ok = fwrite(file->now, 1, 18, out) == 18 && fwrite(not_wal, 1, 2, out) == 2 &&
             fwrite(file->now + 20, 1, file->now_n - 20, out) == file->now_n - 20;
   CV_REQUIRE(fclose(out) == 0 && ok);

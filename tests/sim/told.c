@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the truth makes of what is said: to workers, and between broker and third-party. */
+/* Checks of sent messages: to workers, and between broker and third-party. */
 #include <string.h>
 
 #include "broker/conn.h"
@@ -10,7 +10,7 @@
 
 /* ---- what is said to workers ---- */
 
-/* 3: where exact sums leave a worker gives to one campaign, unless the broker has forgotten which. */
+/* 3: a worker that gives exact sums gives to one campaign only, unless the broker has forgotten which. */
 static void check_unprotected(struct truth *truth, const struct cv_ticket *ticket) {
   const struct world *world = truth->world;
   uint32_t *gave_to = &truth->gave_to[ticket->worker];
@@ -22,7 +22,7 @@ static void check_unprotected(struct truth *truth, const struct cv_ticket *ticke
   *gave_to = ticket->campaign;
 }
 
-/* 11, of what was acknowledged. */
+/* 11, for acknowledged tokens. */
 static void check_limit(struct truth *truth, uint64_t worker, uint32_t shown) {
   const struct scenario *scenario = &truth->world->scenario;
   bool is_honest = worker <= (uint64_t)scenario->pools * scenario->pool_workers;
@@ -33,7 +33,7 @@ static void check_limit(struct truth *truth, uint64_t worker, uint32_t shown) {
   }
 }
 
-/* 14: to nobody else's. */
+/* 14: not to a campaign of a requester that it does not serve. */
 static void check_served(struct truth *truth, const struct cv_ticket *ticket) {
   const struct scenario *scenario = &truth->world->scenario;
   uint32_t owner = truth_campaign(truth, ticket->campaign)->owner;
@@ -89,7 +89,7 @@ static void count_backoffs(const struct cv_crowd_frame *frame) {
   }
 }
 
-/* 10: it asks for the arm of its place and for the neighbours that the plan names, and for nobody else. */
+/* 10: an assignment asks for the arm of its place and for the neighbours that the plan names, and for no other arm. */
 static void check_shown(struct truth *truth, const struct cv_assign *assign, const struct cv_ticket *ticket) {
   const struct campaign *campaign = truth_campaign(truth, ticket->campaign);
   uint32_t expected[SCENARIO_ARMS], n = 0;
@@ -98,7 +98,7 @@ static void check_shown(struct truth *truth, const struct cv_assign *assign, con
   }
   const uint32_t *arm = assign->arms == 1 ? &assign->arm.one : assign->arm.many;
   if (n == 0 || assign->arms != n || memcmp(arm, expected, n * sizeof(*arm)) != 0) {
-    world_fail(truth->world, "10: an assignment of arm %u in plan %u shows %u arms, or others than the plan's %u",
+    world_fail(truth->world, "10: an assignment of arm %u in plan %u shows %u arms; expected the %u of the plan",
                ticket->arm, ticket->plan, assign->arms, n);
   }
   tally_add(TALLY_SHOWN, assign->arms - 1);
@@ -144,7 +144,7 @@ static bool is_same(const struct cv_identity *a, const struct cv_identity *b) {
   return a->role == b->role && strcmp(a->name, b->name) == 0;
 }
 
-/* Connections that stay and are `same` as this one; or are others and vouch for one of its workers. */
+/* The number of connections that stay and are the `same` as this one; or are different and cover one of its workers. */
 static unsigned count_conns(const struct cv_broker *core, const struct cv_identity *identity, bool same) {
   unsigned count = 0;
   for (const struct cv_broker_conn *conn = core->conns; conn != NULL; conn = conn->next) {
@@ -165,18 +165,18 @@ void truth_joined(struct truth *truth, const struct cv_broker *core, const struc
   }
   unsigned others = count_conns(core, identity, false);
   if (joined && others > 0) {
-    world_fail(world, "12: %s/%s speaks for workers of %u others that are connected", cv_role_text(identity->role),
-               identity->name, others);
+    world_fail(world, "12: %s/%s covers workers of %u other connections", cv_role_text(identity->role), identity->name,
+               others);
   } else if (joined && count_conns(core, identity, true) != 1) {
     world_fail(world, "12: %s is connected twice", identity->name);
   } else if (!joined && others == 0) {
-    world_fail(world, "12: %s is turned away, and nobody speaks for its workers", identity->name);
+    world_fail(world, "12: %s is turned away, and no other connection covers its workers", identity->name);
   }
 }
 
 /* ---- what is said by workers ---- */
 
-/* For whoever takes a ticket as it is: the tag is the ticket's own. */
+/* Opens a ticket without the key: compares the tag with the ticket's own. */
 static enum cv_err same_tag(void *data, const void *bytes, size_t bytes_n, uint8_t *tag, size_t n) {
   memcpy(tag, (const uint8_t *)bytes + bytes_n, n);
   return CV_OK;
@@ -187,12 +187,12 @@ void truth_open(const uint8_t *bytes, struct cv_ticket *ret) {
   CV_REQUIRE(cv_ticket_open(bytes, &tagger, ret) == CV_OK);
 }
 
-/* 11: a token leaves for the first time, or again. */
+/* 11: a token leaves, for the first time or again. */
 static void check_kept(struct truth *truth, const struct cv_ticket *ticket, const struct cv_token *token,
                        uint64_t number) {
   truth->left[ticket->worker] += seen_add(&truth->given, number) ? token->values : 0;
   if (truth->left[ticket->worker] > truth->world->given[ticket->worker]) {
-    world_fail(truth->world, "11: score %llu of worker %llu leaves, and %u are kept as given",
+    world_fail(truth->world, "11: score %llu of worker %llu leaves, and %u are stored as given",
                (unsigned long long)truth->left[ticket->worker], (unsigned long long)ticket->worker,
                truth->world->given[ticket->worker]);
   }
@@ -260,7 +260,7 @@ void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame) {
     if (release->number == 0 || release->number > campaign->releases_stored) {
       world_fail(world, "3: release %llu leaves before it is stored", (unsigned long long)release->number);
     } else if (!truth_same_release(release, &campaign->release[release->number - 1])) {
-      world_fail(world, "2: release %llu leaves in another shape than it was stored",
+      world_fail(world, "2: release %llu leaves with other contents than were stored",
                  (unsigned long long)release->number);
     }
   }
@@ -270,7 +270,7 @@ void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame) {
     tally(TALLY_PLANS_AGAIN);
     if (number == 0 || number > campaign->plans_stored ||
         !truth_same_plan(&frame->record[i].plan, &campaign->plan[number - 1])) {
-      world_fail(world, "2: plan %llu is recorded in another shape than it was stored", (unsigned long long)number);
+      world_fail(world, "2: plan %llu is recorded with other contents than were stored", (unsigned long long)number);
     }
   }
   for (size_t i = 0; i < frame->accepted; i++) {
@@ -288,7 +288,7 @@ void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame) {
 /* 14 */
 static void check_anothers(struct truth *truth, uint64_t campaign, const char *what) {
   if (truth_campaign(truth, campaign)->plans_stored > 0) {
-    world_fail(truth->world, "14: another third-party is told %s of campaign %llu, which it has not opened", what,
+    world_fail(truth->world, "14: another third-party receives %s of campaign %llu, which it has not opened", what,
                (unsigned long long)campaign);
   }
 }
@@ -351,7 +351,7 @@ void truth_thirdparty_lost(struct truth *truth) {
   for (size_t i = 0; i < truth->campaigns; i++) {
     struct campaign *campaign = &truth->campaign[i];
     campaign->thirdparty_releases = campaign->thirdparty_plans = 0;
-    /* A seed that the broker has not stored yet may be drawn again. */
+    /* The third-party may draw another seed if the broker has not stored the first one. */
     campaign->has_seed = campaign->has_seed && campaign->plans_stored > 0;
   }
 }
@@ -379,7 +379,7 @@ void truth_accepted(struct truth *truth, uint32_t owner, uint64_t id) {
     }
   }
   if (campaign->owner != 0 && campaign->owner != owner) {
-    world_fail(world, "campaign %llu was accepted from two", (unsigned long long)id);
+    world_fail(world, "campaign %llu was accepted from two requesters", (unsigned long long)id);
   }
   campaign->owner = owner;
 }

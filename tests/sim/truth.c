@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is stored at the broker: after every batch, and after every restart. */
+/* Checks of what the broker has stored: after every batch, and after every restart. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ void truth_free(struct truth *truth) {
 
 struct campaign *truth_campaign(struct truth *truth, uint64_t id) {
   if (id == 0 || id >= truth->campaigns) {
-    world_fail(truth->world, "campaign %llu: there are %u", (unsigned long long)id, truth->campaigns - 1);
+    world_fail(truth->world, "campaign %llu: the last is %u", (unsigned long long)id, truth->campaigns - 1);
     id = 1;
   }
   return &truth->campaign[id];
@@ -103,7 +103,7 @@ static const struct cv_plan *plan_of(const struct campaign *campaign, uint64_t n
   return number >= 1 && number <= campaign->plans ? &campaign->plan[number - 1] : NULL;
 }
 
-/* Of the arm's releases so far: tokens of the last one, and of all their epochs. */
+/* Of the arm's releases so far: tokens of the latest one, and of all their epochs. */
 static void tokens_before(const struct truth *truth, const struct campaign *campaign, uint32_t arm, uint64_t *ret_last,
                           uint64_t *ret_all) {
   *ret_last = *ret_all = 0;
@@ -116,7 +116,7 @@ static void tokens_before(const struct truth *truth, const struct campaign *camp
   }
 }
 
-/* The noise that was stored with the epoch, and the scores of its places, must give the release. */
+/* The noise that was stored with the epoch and the scores of its places must add up to the release. */
 static void check_sum(struct truth *truth, const struct cv_broker_campaign *core, const struct campaign *campaign,
                       const struct cv_plan *plan, const struct cv_release *release, struct cv_mechanism *mechanism) {
   const struct scenario *scenario = &truth->world->scenario;
@@ -168,7 +168,7 @@ static void add_release(struct campaign *campaign, const struct cv_release *rele
   campaign->release[campaign->releases++] = *release;
 }
 
-/* What is new; `again`: what was there before, too. */
+/* The new plans and releases; `again`: those that were stored before, too. */
 static void check_history(struct truth *truth, const struct cv_broker_campaign *core, struct campaign *campaign,
                           bool again) {
   struct world *world = truth->world;
@@ -177,7 +177,7 @@ static void check_history(struct truth *truth, const struct cv_broker_campaign *
       add_plan(campaign, &core->plan[i]);
       tally(TALLY_PLANS);
     } else if (!truth_same_plan(&core->plan[i], &campaign->plan[i])) {
-      world_fail(world, "2: plan %zu of campaign %u is another one than before", i + 1, core->id);
+      world_fail(world, "2: plan %zu of campaign %u differs from the stored one", i + 1, core->id);
     }
   }
   for (size_t i = again ? 0 : campaign->releases; i < core->releases; i++) {
@@ -188,12 +188,12 @@ static void check_history(struct truth *truth, const struct cv_broker_campaign *
       add_release(campaign, &release);
       tally(TALLY_RELEASES);
     } else if (!truth_same_release(&release, &campaign->release[i])) {
-      world_fail(world, "2: release %zu of campaign %u is another one than before", i + 1, core->id);
+      world_fail(world, "2: release %zu of campaign %u differs from the stored one", i + 1, core->id);
     }
   }
 }
 
-/* What was on its way to the disk may be lost, what was stored may not. */
+/* A commit in flight may be lost; a finished one may not. */
 static void check_kept(struct truth *truth, const struct cv_broker_campaign *core, struct campaign *campaign) {
   if (core->plans < campaign->plans_stored || core->releases < campaign->releases_stored) {
     world_fail(truth->world, "2: campaign %u has %zu plans and %zu releases; it had %zu and %zu", core->id, core->plans,
@@ -225,14 +225,14 @@ static void check_noise(struct truth *truth, uint32_t index, const struct cv_arm
   arm->releases = core->mechanism->releases;
 }
 
-/* What an open epoch counts. */
+/* The counts of an open epoch. */
 struct count {
   uint32_t plays;
   uint64_t seen;
   int64_t sum;
 };
 
-/* By the places that are filled: of an arm whose epoch is over all are. */
+/* From the filled places: in an arm whose epoch is closed, all are filled. */
 static void count_places(struct truth *truth, struct cv_broker_campaign *core, const struct cv_plan *plan,
                          const uint64_t *first, uint32_t index, struct count *ret) {
   const struct campaign *campaign = truth_campaign(truth, core->id);
@@ -251,7 +251,7 @@ static void count_places(struct truth *truth, struct cv_broker_campaign *core, c
   *ret = count;
 }
 
-/* The open epoch: as many tokens and the sum as the filled places say that show its arm. */
+/* The open epoch must have as many tokens, and the sum, of the filled places that show its arm. */
 static void check_epoch(struct truth *truth, struct cv_broker_campaign *core, const struct campaign *campaign,
                         const uint64_t *first, uint32_t index) {
   const struct cv_arm *arm = &core->arm[index];
@@ -263,13 +263,13 @@ static void check_epoch(struct truth *truth, struct cv_broker_campaign *core, co
     return;
   }
   if (shows_tokens(&truth->world->scenario, plan, index) < scenario_least(&truth->world->scenario)) {
-    world_fail(truth->world, "13: arm %u has an epoch of %llu tokens; the operator wants %u", index,
+    world_fail(truth->world, "13: arm %u has an epoch of %llu tokens; the operator requires %u", index,
                (unsigned long long)shows_tokens(&truth->world->scenario, plan, index),
                scenario_least(&truth->world->scenario));
   }
   count_places(truth, core, plan, first, index, &count);
   if (count.plays != arm->filled || count.seen != arm->seen || count.sum != arm->sum) {
-    world_fail(truth->world, "1: arm %u counts %u plays, %llu tokens with sum %lld; its places say %u, %llu and %lld",
+    world_fail(truth->world, "1: arm %u counts %u plays, %llu tokens with sum %lld; its places have %u, %llu and %lld",
                index, arm->filled, (unsigned long long)arm->seen, (long long)arm->sum, count.plays,
                (unsigned long long)count.seen, (long long)count.sum);
   }
@@ -292,7 +292,7 @@ static bool reaches(const struct cv_chunks *chunks, uint64_t number) {
   return chunks->count > 0 && chunks->number[chunks->count - 1] >= number;
 }
 
-/* Nobody keeps room for whom nothing was counted, and nothing is offered that nobody holds. */
+/* No memory is kept for workers without a counted token, and no slot is offered that no connection holds. */
 static void check_room(struct truth *truth, const struct cv_broker *core, const struct cv_broker_campaign *campaign) {
   uint64_t leases = 0;
   for (const struct cv_broker_conn *conn = core->conns; conn != NULL; conn = conn->next) {
@@ -307,7 +307,8 @@ static void check_room(struct truth *truth, const struct cv_broker *core, const 
   }
   if (reaches(&campaign->payers, cv_broker_campaign_payer_bit(campaign, SCENARIO_FAR, 0) / CV_CHUNK_BITS) ||
       reaches(&core->accounts.cells, SCENARIO_FAR / CV_CHUNK_CELLS)) {
-    world_fail(truth->world, "6: campaign %u keeps room for workers who have given nothing: %u chunks, %u of accounts",
+    world_fail(truth->world,
+               "6: campaign %u keeps memory for workers that have given nothing: %u chunks, %u of accounts",
                campaign->id, campaign->payers.count, core->accounts.cells.count);
   }
 }
@@ -352,7 +353,7 @@ uint64_t truth_price(struct truth *truth, const struct campaign *campaign, uint6
   return scenario_cost(&truth->world->scenario) * truth_shown(truth, campaign, number, arm);
 }
 
-/* A recovery charges nobody more than it had left: that stands for what nothing would be enough for. */
+/* A recovery charges no worker more than it had left; that replaces charges which no account could cover. */
 static void check_accounts(struct truth *truth, struct cv_broker *core) {
   uint64_t enough = truth->world->recovered ? core->config.limits.worker_epsilon_micro : UINT64_MAX;
   for (uint64_t worker = 1; worker < truth->workers; worker++) {
@@ -382,8 +383,8 @@ static void check_acknowledged(struct truth *truth, struct cv_broker *core) {
   }
 }
 
-/* What the campaign's tokens cost their workers. Of one that is over it is not known which places of its last plan were
- * filled, only how many. */
+/* The cost of the campaign's tokens to their workers. For an ended campaign it is known how many places of its last
+ * plan were filled, but not which. */
 static void cost_of(struct truth *truth, const struct cv_arm *arms, uint64_t tokens, const struct campaign *campaign,
                     uint64_t *least, uint64_t *most) {
   uint64_t left = tokens, low = UINT64_MAX, high = 0, rest = 0;
@@ -409,7 +410,7 @@ static void cost_of(struct truth *truth, const struct cv_arm *arms, uint64_t tok
   *most += left * high < rest ? left * high : rest;
 }
 
-/* Where exact sums leave an account is untouched, or unlimited: of all that have given, and of no more than gave. */
+/* With exact sums an account is untouched or marked unprotected: for every worker that gave, and for no more. */
 static void check_unprotected(struct truth *truth, struct cv_broker *core) {
   uint64_t unprotected = 0, least = 0, most = core->totals.tokens;
   for (uint64_t worker = 1; worker < truth->workers; worker++) {
@@ -446,18 +447,18 @@ void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core) {
     const struct cv_broker_campaign *each = cv_broker_campaign_find(core, id);
     const struct cv_ended *ended = cv_archive_find(&core->archive, id);
     uint64_t tokens = each != NULL ? each->tokens : ended != NULL ? ended->progress.tokens : campaign->tokens;
-    if (each == NULL && ended == NULL && !campaign->finished) { /* it is not there yet */
+    if (each == NULL && ended == NULL && !campaign->finished) { /* it is not stored yet */
       continue;
     }
     cost_of(truth, each != NULL ? each->arm : NULL, tokens, campaign, &least, &most);
   }
   if (spent < least || spent > most) {
-    world_fail(truth->world, "3: the workers' accounts say %llu micro-epsilon, the tokens cost %llu to %llu",
+    world_fail(truth->world, "3: the workers' accounts sum to %llu micro-epsilon, the tokens cost %llu to %llu",
                (unsigned long long)spent, (unsigned long long)least, (unsigned long long)most);
   }
 }
 
-/* What each arm has been charged is at least what its releases cost, and within the campaign's limit. */
+/* Each arm's charge is at least the cost of its releases, and within the campaign's limit. */
 static void check_ledger(struct truth *truth, const struct cv_broker_campaign *core) {
   for (uint32_t i = 0; i < core->ledger.arms; i++) {
     uint64_t releases = 0, spent = core->ledger.arm[i].spent_micro;
@@ -520,7 +521,7 @@ static void take_time(struct truth *truth, const struct cv_broker_campaign *core
   bool early = world->now_ms < truth->asked_ms[owner] + core->spec.deadline_ms;
   tally_add(TALLY_DEADLINES_EARLY, early);
   if (early && world->jumps == truth->asked_jumps[owner]) {
-    world_fail(truth->world, "deadline: campaign %u of %llu ms ends after %llu ms, and no clock has jumped", core->id,
+    world_fail(truth->world, "deadline: campaign %u of %llu ms ends after %llu ms, without a clock jump", core->id,
                (unsigned long long)core->spec.deadline_ms,
                (unsigned long long)(world->now_ms - truth->asked_ms[owner]));
   }
@@ -536,12 +537,12 @@ void truth_ticked(struct truth *truth, const struct cv_broker *core) {
       continue;
     }
     if (world->now_ms >= campaign->counting_ms + limit) {
-      world_fail(truth->world, "deadline: campaign %u has %llu ms and goes on after %llu ms of one uptime", each->id,
+      world_fail(truth->world, "deadline: campaign %u has %llu ms and runs on after %llu ms of one uptime", each->id,
                  (unsigned long long)limit, (unsigned long long)(world->now_ms - campaign->counting_ms));
     }
     bool no_jump = campaign->owner != 0 && world->jumps == truth->asked_jumps[campaign->owner];
     if (world->now_ms >= campaign->taken_ms + limit && no_jump) {
-      world_fail(truth->world, "deadline: campaign %u has %llu ms and goes on after %llu ms", each->id,
+      world_fail(truth->world, "deadline: campaign %u has %llu ms and runs on after %llu ms", each->id,
                  (unsigned long long)limit, (unsigned long long)(world->now_ms - campaign->taken_ms));
     }
   }
@@ -555,7 +556,7 @@ static void forget_those_that_are_not_there(struct truth *truth, struct cv_broke
   }
 }
 
-/* Their records say what their requesters were told; only those are in memory that somebody is served from. */
+/* Their records equal what their requesters received; only those that a request needs are in memory. */
 static void check_ended(struct truth *truth, const struct cv_broker *core) {
   uint32_t fetched = 0;
   for (const struct cv_ended *ended = core->archive.all; ended != NULL; ended = ended->hh.next) {
@@ -564,7 +565,7 @@ static void check_ended(struct truth *truth, const struct cv_broker *core) {
     if (campaign->finished &&
         (progress->tokens != campaign->tokens || progress->end != campaign->end ||
          progress->paid_micro != campaign->paid_micro || progress->epsilon_spent_micro != campaign->spent_micro)) {
-      world_fail(truth->world, "15: the record of campaign %u says otherwise than its requester was told", ended->id);
+      world_fail(truth->world, "15: the record of campaign %u differs from what its requester received", ended->id);
     }
   }
   for (const struct cv_broker_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
@@ -593,13 +594,13 @@ static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
     }
     if (each->has_seed) {
       truth_check_seed(truth, each->id, each->seed);
-    } else if (again && truth->thirdparty_lost) { /* the seed was on its way to both disks, and reached neither */
+    } else if (again && truth->thirdparty_lost) { /* the seed was in flight to both disks, and reached neither */
       campaign->has_seed = false;
     }
   }
 }
 
-/* Of a broker that was put back: what it has on record agrees with itself. */
+/* A rolled-back broker: its records must agree with each other. */
 static void check_money(struct truth *truth, struct cv_broker *core) {
   for (const struct cv_broker_campaign *each = core->campaigns; each != NULL; each = each->hh.next) {
     truth_check_payments(truth, each, truth_campaign(truth, each->id));
@@ -626,7 +627,7 @@ static void all_is_stored(struct truth *truth) {
   }
 }
 
-/* "crowdveil-anchor 3 DATABASE COMMIT ...": what a power failure leaves of it. */
+/* "crowdveil-anchor 3 DATABASE COMMIT ...": the commit that a power failure would leave in it. */
 uint64_t truth_anchored(const struct world *world) {
   enum { COMMIT_AT = 52 };
   const struct disk_file *file = disk_find(&world->disk_broker, "B/anchor");
@@ -637,11 +638,11 @@ uint64_t truth_anchored(const struct world *world) {
 
 void truth_stored(struct truth *truth, uint64_t commit) {
   if (truth_anchored(truth->world) < commit) {
-    world_fail(truth->world, "3: commit %llu is told, and its anchor says %llu", (unsigned long long)commit,
+    world_fail(truth->world, "3: answers of commit %llu are sent, and its anchor has %llu", (unsigned long long)commit,
                (unsigned long long)truth_anchored(truth->world));
   }
   truth->commit = commit;
-  if (!truth->world->rolled_back) { /* what was never stored before that is not stored now */
+  if (!truth->world->rolled_back) { /* records that were never stored earlier are not stored now */
     all_is_stored(truth);
   }
 }
@@ -661,7 +662,7 @@ static void check_forgotten_arms(struct truth *truth, const struct campaign *cam
   }
 }
 
-/* Nobody is charged more than it had left. */
+/* No worker is charged more than it had left. */
 static void check_left(struct truth *truth, struct cv_broker *core) {
   uint64_t limit = core->config.limits.worker_epsilon_micro;
   for (uint64_t worker = 1; worker < truth->workers; worker++) {
@@ -682,7 +683,7 @@ void truth_recovered(struct truth *truth, struct cv_broker *core) {
     if (each != NULL) {
       check_forgotten_arms(truth, campaign, each);
     } else if ((campaign->plans_stored > 0 || campaign->releases_stored > 0) && core->totals.campaigns < id) {
-      world_fail(truth->world, "3: after the recovery the number of campaign %u is free again", id);
+      world_fail(truth->world, "3: after the recovery campaign number %u can be used again", id);
     }
   }
 }
@@ -726,8 +727,8 @@ bool truth_is_behind(const struct truth *truth) {
   return truth_has_moved(truth);
 }
 
-/* What was durable at the snapshot may be one commit ahead of what was known then: one plan, or a few releases. What a
- * broker acknowledged and has forgotten without knowing it, it may spend again, but no more than that. */
+/* The durable state at the snapshot may be one commit ahead of what was known then: one plan, or a few releases. A
+ * broker may spend again what it acknowledged and has forgotten without detecting it, but no more. */
 void truth_rolled_back(struct truth *truth) {
   for (size_t i = 0; i < truth->campaigns; i++) {
     struct campaign *campaign = &truth->campaign[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the truth makes of what the requesters get, and of the whole once it is over. */
+/* Checks of what the requesters receive, and of the whole run at its end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void count_end(enum cv_end end, bool again) {
   }
 }
 
-/* A plan that asks for far too much, or for a smaller release than the operator's. */
+/* Whether a plan asks for far too much, or for a smaller release than the operator allows. */
 static bool may_be_refused(const struct scenario *scenario) {
   return scenario->greed > 0 || scenario_least(scenario) > 1;
 }
@@ -43,11 +43,11 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
             (unsigned long long)finished->progress.tokens);
   if (campaign->finished && (campaign->end != finished->progress.end || campaign->standings != finished->standings ||
                              !same_standings(campaign->standing, finished->standing, finished->standings))) {
-    world_fail(truth->world, "campaign %llu has ended twice, each time otherwise",
+    world_fail(truth->world, "campaign %llu has ended twice, with different ends",
                (unsigned long long)finished->progress.campaign);
   }
   if (campaign->is_purged && !truth->world->rolled_back) {
-    world_fail(truth->world, "15: campaign %llu was purged and is there again",
+    world_fail(truth->world, "15: campaign %llu was purged and is present again",
                (unsigned long long)finished->progress.campaign);
   }
   campaign->tokens = finished->progress.tokens;
@@ -104,7 +104,8 @@ void truth_purged(struct truth *truth, uint64_t id) {
 
 void truth_gone(struct truth *truth, uint64_t id) {
   if (!truth_campaign(truth, id)->purging && !truth->world->rolled_back) {
-    world_fail(truth->world, "15: campaign %llu is said to be purged; nobody has asked for it", (unsigned long long)id);
+    world_fail(truth->world, "15: campaign %llu is reported as purged; no requester has asked for it",
+               (unsigned long long)id);
   }
 }
 
@@ -117,7 +118,7 @@ static const struct cv_release *nth_of(const struct campaign *campaign, uint32_t
   return NULL;
 }
 
-/* Plans and releases as the calm run has them: all of them, or, if something ended it, as many as there are. */
+/* The calm run's plans and releases: all of them, or, if the campaign was ended early, the first of them. */
 static void compare(struct truth *truth, uint64_t id, const struct campaign *campaign, const struct oracle *oracle) {
   struct world *world = truth->world;
   bool was_opened = world->scenario.thirdparty_campaigns == 0 || campaign->standings > 0;
@@ -151,7 +152,7 @@ static void compare(struct truth *truth, uint64_t id, const struct campaign *cam
   }
   if (plain &&
       (campaign->standings != oracle->arms || !same_standings(campaign->standing, oracle->standing, oracle->arms))) {
-    world_fail(world, "7: campaign %llu ranks otherwise than without faults", (unsigned long long)id);
+    world_fail(world, "7: campaign %llu has another ranking than without faults", (unsigned long long)id);
   }
   if (plain && campaign->spent_micro != oracle->spent_micro) {
     world_fail(world, "7: campaign %llu has spent %llu micro-epsilon; without faults %llu", (unsigned long long)id,
@@ -159,7 +160,7 @@ static void compare(struct truth *truth, uint64_t id, const struct campaign *cam
   }
 }
 
-/* Nobody ended it from without. */
+/* The campaign reached its own end. */
 static bool is_plain(const struct scenario *scenario, enum cv_end end) {
   switch (end) {
     case CV_END_COMPLETE:

@@ -22,7 +22,7 @@ static struct disk *disk_of(const char *name) {
       return disks[i];
     }
   }
-  CV_REQUIRE(!"a file on a disk that is not there");
+  CV_REQUIRE(!"a file on a disk that does not exist");
   return NULL;
 }
 
@@ -34,7 +34,7 @@ void disk_init(struct disk *disk, char letter) {
       return;
     }
   }
-  CV_REQUIRE(!"a place for a disk");
+  CV_REQUIRE(!"a free entry for a disk");
 }
 
 static void file_free(struct disk_file *file) {
@@ -129,7 +129,7 @@ static void resize(struct disk_file *file, size_t n) {
   file->now_n = n;
 }
 
-/* The cut becomes durable. */
+/* The truncation becomes durable. */
 static void cut_off(struct disk_file *file) {
   if (file->is_cut && file->cut < file->durable_n) {
     memset(file->durable + file->cut, 0, file->durable_n - file->cut);
@@ -138,7 +138,7 @@ static void cut_off(struct disk_file *file) {
   file->is_cut = false;
 }
 
-/* Takes sector i over into what is durable. */
+/* Makes sector i durable. */
 static void settle(struct disk_file *file, size_t i) {
   room(&file->durable, &file->durable_cap, (i + 1) * SECTOR);
   room(&file->now, &file->now_cap, (i + 1) * SECTOR);
@@ -160,7 +160,7 @@ static void sync_file(struct disk_file *file) {
   file->durable_n = file->now_n;
 }
 
-/* A sync has failed: some of what it was for has reached the disk, the rest never will, and nobody knows. */
+/* A sync has failed: part of its data has reached the disk, the rest never will, and no program can tell which. */
 static void forget_dirty(struct disk_file *file) {
   bool forgotten = false;
   for (size_t i = 0; i < file->dirty_end; i++) {
@@ -175,7 +175,7 @@ static void forget_dirty(struct disk_file *file) {
   tally_add(TALLY_SYNC_LOST, forgotten);
 }
 
-/* A write or a sync: the code to give instead of doing it, or SQLITE_OK. */
+/* A write or a sync: the code to return instead of doing it, or SQLITE_OK. */
 static int refuse(struct disk *disk) {
   if (!disk_step(disk)) {
     return SQLITE_IOERR;
@@ -230,7 +230,7 @@ static void revive(struct disk *disk) {
   disk->fuse = disk->refuse_in = disk->refuse_for = 0;
 }
 
-/* The memory that held forgotten sectors may be gone, too. */
+/* The page cache that holds forgotten sectors may be lost, too. */
 static void evict(struct disk_file *file, struct cv_rng *rng) {
   for (size_t i = 0; i < file->dirty_end; i++) {
     if (file->dirty[i] == SECTOR_FORGOTTEN && cv_rng_below(rng, 2) == 0) {
@@ -255,7 +255,8 @@ static bool has_forgotten(const struct disk *disk) {
   return false;
 }
 
-/* While what a sync has lost is still read, the power often fails: early in the next start, as it copies the log. */
+/* While data that a failed sync lost is still read, the power often fails: early in the next start, as it copies the
+ * log. */
 void disk_after_kill(struct disk *disk, struct cv_rng *rng) {
   enum { START = 24 };
   bool stays = cv_rng_below(rng, 2) == 0;
@@ -268,7 +269,7 @@ void disk_after_kill(struct disk *disk, struct cv_rng *rng) {
   }
 }
 
-/* A folder entry that was not synced is there or not; false if the file is gone. */
+/* A folder entry that was not synced is kept or lost; false if the file is gone. */
 static bool find_entry(struct disk_file *file, struct cv_rng *rng) {
   if (file->exists != file->exists_durably && cv_rng_below(rng, 2) == 0) {
     tally(file->exists ? TALLY_ENTRY_LOST : TALLY_UNLINK_LOST);
@@ -288,7 +289,7 @@ static void lose_power(struct disk_file *file, struct cv_rng *rng) {
   size_t end = file->dirty_end;
   if (file->is_cut && cv_rng_below(rng, 2) == 0) {
     cut_off(file);
-  } else if (file->is_cut) { /* what was written after it is lost with it */
+  } else if (file->is_cut) { /* later writes are lost with it */
     end = file->cut / SECTOR < end ? file->cut / SECTOR : end;
   }
   size_t kept = 0, lost = 0;
@@ -409,7 +410,7 @@ static int x_sync(sqlite3_file *base, int flags) {
   if (flush_file(file) != SQLITE_OK) {
     return SQLITE_IOERR_FSYNC;
   }
-  file->exists_durably = true; /* as SQLite's own does, which syncs the folder of a new log or journal */
+  file->exists_durably = true; /* as SQLite's own VFS does, which syncs the folder of a new log or journal */
   return SQLITE_OK;
 }
 
@@ -610,7 +611,7 @@ int sim_fdatasync(int fd) {
   return code == SQLITE_OK ? 0 : failed(code);
 }
 
-/* Of the folder. */
+/* The descriptor of the folder. */
 int sim_fsync(int fd) {
   CV_REQUIRE(fd % DESCRIPTORS == FOLDER);
   struct disk *disk = disks[fd / DESCRIPTORS];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An honest gateway: the workers' core and turn as in worker/main.c, and for given.db what its world keeps: in some
- * worlds which rows of persons, too. */
+/* An honest gateway: the workers' core and turn as in worker/shell.c; the world stores what given.db would, in some
+ * worlds also the rows of persons. */
 #include <stdlib.h>
 
+#include "common/base/local.h"
+#include "common/base/mechanisms.h"
 #include "common/daemon/turn.h"
 #include "tests/sim/net.h"
 #include "tests/sim/tally.h"
@@ -11,16 +13,20 @@
 
 enum { TIMER_FLUSH, FLUSH_MS = 20 };
 
+/* The rows of the tables as lists of names: a gateway accepts every one. */
+#define PRIVATIZER_NAME(file, kind, name, ...) name " "
+#define MECHANISM_NAME(id, name, ...)          name " "
+
 struct self {
   struct cv_work work;
   struct cv_worker *pool;
-  struct cv_stock *stock; /* NULL: its workers are no persons */
+  struct cv_stock *stock; /* NULL: its workers are not persons */
   struct cv_rng_seeded rng;
   struct cv_turn turn;
   struct cv_crowd_frame frame; /* of this turn */
   bool due, speaks;
-  uint32_t *noted; /* by worker: has come to have given so many, which is not kept; 0: nothing new */
-  uint32_t *wish;  /* by worker, as it came last */
+  uint32_t *noted; /* by worker: the number of scores given, not stored yet; 0: nothing new */
+  uint32_t *wish;  /* by worker, its latest wish */
   struct end *end; /* NULL: not connected */
 };
 
@@ -67,7 +73,7 @@ static void keep_rows(struct party *party) {
   }
 }
 
-/* All of it or nothing: it may die before or after, or the disk is full. */
+/* Stores all of it or nothing: the gateway may die before or after, or the disk is full. */
 static enum cv_err commit(void *data, struct cv_why *why) {
   struct party *party = data;
   struct self *self = party->self;
@@ -95,17 +101,14 @@ static void keep_wishes(struct party *party, const struct cv_arrive *arrive) {
 static void say(void *data) {
   struct party *party = data;
   struct self *self = party->self;
-  struct world *world = party->world;
   if (!self->speaks) {
     return;
   }
-  truth_gave(world->truth, &self->frame);
+  truth_gave(party->world->truth, &self->frame);
   for (size_t i = 0; i < self->frame.arrives; i++) {
     keep_wishes(party, &self->frame.arrive[i]);
   }
-  CV_REQUIRE(cv_crowd_encode(&self->frame, &world->encoding, &world->bytes) == CV_OK);
-  net_send(self->end, world->bytes.data, world->bytes.len);
-  cv_buf_clear(&world->bytes);
+  net_send_frame(self->end, &CV_CROWD_WIRE, &self->frame);
 }
 
 static void on_failure(void *data, const char *what, const struct cv_why *why) {
@@ -132,7 +135,7 @@ static void opened(struct party *party, struct end *end) {
   turn_over(party);
 }
 
-/* 16: whoever has come for an arm gets no other. */
+/* 16: a worker that wishes for an arm gets no other one. */
 static void check_wishes(struct party *party, const struct cv_crowd_frame *frame) {
   const struct self *self = party->self;
   for (size_t i = 0; i < frame->assigns; i++) {
@@ -141,7 +144,7 @@ static void check_wishes(struct party *party, const struct cv_crowd_frame *frame
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[0];
     tally_add(TALLY_GRANTED, wish == arm);
     if (wish != CV_WISH_NONE && wish != arm) {
-      world_fail(party->world, "16: worker %llu came for arm %u and is dealt arm %u",
+      world_fail(party->world, "16: worker %llu came for arm %u and is assigned arm %u",
                  (unsigned long long)assign->worker, wish, arm);
     }
   }
@@ -186,7 +189,7 @@ static void timer(struct party *party, int which) {
   party_after(party, FLUSH_MS, TIMER_FLUSH);
 }
 
-/* The persons among its workers, less what they have given before. */
+/* Starts with the persons among its workers and the rows that they have given before. */
 static void start_stock(struct party *party) {
   struct self *self = party->self;
   const struct world *world = party->world;
@@ -226,8 +229,8 @@ static bool start(struct party *party, struct cv_why *why) {
       .last = party->identity.last,
       .concurrency = world->scenario.concurrency,
       .accept = {.requesters = is_picky ? "requester1" : "requester1, requester2",
-                 .privatizers = "none randomized-response laplace",
-                 .mechanisms = "none hybrid binary binary-honaker kary segments doubling batch per-item",
+                 .privatizers = CV_LOCALS(PRIVATIZER_NAME),
+                 .mechanisms = CV_MECHANISMS(MECHANISM_NAME),
                  .epsilon_micro = 10000000,
                  .delta_pico = world->scenario.applied.law.delta_pico,
                  .tokens = world->scenario.own_tokens},

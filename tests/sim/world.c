@@ -89,7 +89,7 @@ int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t plac
 }
 
 int64_t world_shown(const struct scenario *scenario, uint32_t played, uint64_t place, uint32_t arm) {
-  enum { PLACE_BITS = 40 }; /* each played arm has a range of every neighbour's stream for itself */
+  enum { PLACE_BITS = 40 }; /* each played arm has a range for every neighbour's stream */
   uint64_t at = played == arm ? place : place + (((uint64_t)played + 1) << PLACE_BITS);
   return world_value(scenario, arm, at);
 }
@@ -417,7 +417,7 @@ bool world_run(struct world *world, uint64_t seed) {
     }
     world->finished = world->finished && finished_ms > 0;
     if (++world->events > EVENTS_MAX || world->now_ms > PATIENCE_MS) {
-      world_fail(world, "no end after %llu events and %llu ms", (unsigned long long)world->events,
+      world_fail(world, "not finished after %llu events and %llu ms", (unsigned long long)world->events,
                  (unsigned long long)world->now_ms);
     }
   }

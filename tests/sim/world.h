@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole deployment in one process on virtual time. One seed gives one world: its campaign, its crowd, its faults and
- * the order of everything. Events are taken from a heap, one after the other; whoever acts is a party; a party dies at
- * any of its steps and starts again from what its disk has kept.
+ * A whole deployment in one process on virtual time. A seed determines its world: the campaign, the crowd, the faults
+ * and the order of all events. Events are taken from a heap, one after another. A party can die at any of its steps; it
+ * starts again from what its disk has kept.
  */
 #ifndef CV_SIM_WORLD_H
 #define CV_SIM_WORLD_H
@@ -26,9 +26,9 @@ struct party;
 struct end;
 
 struct party_ops {
-  /* From what the disk has. False and a line: it refuses to start. */
+  /* Starts from the disk's contents. False and a line: it refuses to start. */
   bool (*start)(struct party *party, struct cv_why *why);
-  /* Frees what is in memory; the disk is dead by then. */
+  /* Frees the party's memory; its disk is dead by then. */
   void (*stop)(struct party *party);
   void (*opened)(struct party *party, struct end *end);
   void (*frame)(struct party *party, struct end *end, const uint8_t *bytes, size_t n);
@@ -41,26 +41,26 @@ struct party {
   struct world *world;
   struct cv_identity identity;
   struct party *dials; /* NULL: it is dialled */
-  struct disk *disk;   /* NULL: it keeps nothing */
-  void *self;          /* while it is up */
-  struct end *end;     /* of one that dials, while it is open */
-  bool greeted;        /* that its first frame has gone over it */
+  struct disk *disk;   /* NULL: it stores nothing */
+  void *self;          /* its state while it is up */
+  struct end *end;     /* of a dialling party, while it is open */
+  bool greeted;        /* its first frame has been sent on it */
   uint32_t number, life;
   bool up;
   bool dead;  /* died in this event */
   bool exits; /* stops by itself in this event */
   bool hostile;
   bool stays_away;     /* dials no more */
-  bool rebooted;       /* its monotonic clock begins anew */
-  uint64_t boot_ms;    /* when it did */
-  uint64_t stalled_ms; /* until then nothing happens here */
-  uint64_t starves;    /* the n-th allocation of its core's next call that has so many fails; 0 = none */
+  bool rebooted;       /* its monotonic clock has restarted */
+  uint64_t boot_ms;    /* time of the restart */
+  uint64_t stalled_ms; /* it handles no event before this time */
+  uint64_t starves;    /* the n-th allocation in the core's next call that makes so many fails; 0 = none */
   uint64_t refusals_seen;
-  int fuse;     /* of one without a simulated disk: steps until it dies; 0 = it does not */
-  bool is_full; /* there is no room for what it would keep next */
+  int fuse;     /* of a party without a simulated disk: steps until it dies; 0 = it does not */
+  bool is_full; /* there is no space for what it stores next */
 };
 
-/* To one assignment: with more values than there are arms, too. */
+/* The answer to one assignment; it may have more values than there are arms. */
 struct answer {
   uint8_t ticket[CV_TICKET_BYTES];
   int64_t value[SCENARIO_ARMS + 2];
@@ -71,7 +71,7 @@ struct event {
   uint64_t at_ms, turn;
   void (*run)(struct world *world, struct event *event);
   struct party *party;
-  uint32_t life; /* of the party: later ones are not meant */
+  uint32_t life; /* of the party: the event is not for later ones */
   void *about;
   int which;
 };
@@ -90,8 +90,8 @@ struct world {
   size_t heap_n, heap_cap;
   struct party party[WORLD_PARTIES];
   size_t parties;
-  struct party *broker, *thirdparty, *impostor, *requester[SCENARIO_REQUESTERS]; /* no impostor: NULL */
-  size_t first_pool, first_rival; /* of the parties, the rest are crowd */
+  struct party *broker, *thirdparty, *impostor, *requester[SCENARIO_REQUESTERS]; /* NULL: no impostor */
+  size_t first_pool, first_rival; /* indices of the parties; those up to the end are crowd */
   struct disk disk_broker, disk_thirdparty;
   struct cable *cables;
   uint64_t cable_count;
@@ -99,35 +99,35 @@ struct world {
   struct cv_key master;
   struct cv_arena decoding, encoding;
   struct cv_buf bytes;
-  uint32_t faults;                           /* made so far */
-  uint64_t calm_ms;                          /* since when there are no more; 0 = there are */
-  struct disk snapshot, snapshot_thirdparty; /* of their disks, for going back */
-  uint32_t *given;                           /* by each worker, as its gateway keeps it: there again when that is */
-  struct cv_persons persons;                 /* and their rows; all zero: workers are no persons */
+  uint32_t faults;                           /* injected so far */
+  uint64_t calm_ms;                          /* time of the last fault; 0 = faults go on */
+  struct disk snapshot, snapshot_thirdparty; /* of their disks, for a rollback */
+  uint32_t *given;                           /* by worker, as its gateway stores it: survives its restarts */
+  struct cv_persons persons;                 /* and their rows; all zero: workers are not persons */
   bool *row_given;                           /* by row, as the gateways keep it */
-  struct answer league[WORLD_LEAGUE];        /* what those who mean harm were asked for and tell each other */
+  struct answer league[WORLD_LEAGUE];        /* assignments that hostile parties received and share */
   size_t league_n;
   bool has_snapshot, has_snapshot_thirdparty, rolled_back;
-  bool recovered;                /* from the older database; what it has forgotten is known to the truth */
-  int64_t live_early, live_late; /* allocations once a quarter of the campaigns, and once all, were over */
-  uint32_t done;                 /* a bit per requester that has everything */
+  bool recovered;                /* from the older database; the truth knows what it has lost */
+  int64_t live_early, live_late; /* allocations after a quarter of the campaigns, and after all */
+  uint32_t done;                 /* a bit for each requester that has all results */
   bool finished, failed, verbose;
   char failure[600];
   char line[WORLD_LINES][WORLD_LINE];
   uint64_t lines;
 };
 
-/* Runs the seed; false if something did not hold: then the failure and the last lines are in `world`. */
+/* Runs the seed; false if a check failed: then the failure and the last lines are in `world`. */
 bool world_run(struct world *world, uint64_t seed);
 void world_fini(struct world *world);
-/* The failure and the last lines, to standard error. */
+/* Prints the failure and the last lines to standard error. */
 void world_tell(const struct world *world);
 
 void world_log(struct world *world, const char *fmt, ...) CV_PRINTF(2, 3);
-/* Only the first is kept. */
+/* Records a failure; only the first one is kept. */
 void world_fail(struct world *world, const char *fmt, ...) CV_PRINTF(2, 3);
 uint64_t world_wall_ms(const struct world *world);
-/* Since its machine was started, or thereabouts. */
+/* Time since its machine was started, roughly. */
 uint64_t party_mono_ms(const struct party *party);
 uint64_t world_below(struct world *world, uint64_t bound);
 bool world_chance(struct world *world, uint32_t percent);
@@ -135,36 +135,36 @@ bool world_chance(struct world *world, uint32_t percent);
 void world_at(struct world *world, uint64_t delay_ms, void (*run)(struct world *, struct event *), struct party *party,
               void *about, int which);
 void party_after(struct party *party, uint64_t delay_ms, int which);
-/* Around each call of a core: memory may run out in it, and the party then stops. */
+/* Around each call of a core: an allocation may fail in it, and the party then stops. */
 void party_enter(struct party *party);
 void party_leave(struct party *party);
 /* For parties whose `self` is zeroed memory at the start and owns nothing. */
 void party_self_new(struct party *party, size_t size);
 void party_self_free(struct party *party);
-/* For parties that dial and have nothing else to do then. */
+/* For parties that dial and do nothing else on these events. */
 void party_opened(struct party *party, struct end *end);
 void party_closed(struct party *party, struct end *end);
-/* A step: false if the party is dead from here on. */
+/* One step: false if the party is dead from here on. */
 bool party_step(struct party *party);
 void party_start(struct party *party);
-/* At once; it starts again after a while. */
+/* The party dies at once and starts again later. */
 void party_die(struct party *party, uint64_t restart_ms);
 struct party *world_add(struct world *world, const struct party_ops *ops, enum cv_role role, const char *name,
                         uint64_t first, uint64_t last);
 
 struct cv_broker;
-/* It is asked to stop: once nothing is outstanding, or a lease later, it does. */
+/* Asks the broker to stop: it does so when nothing is outstanding, or a lease later. */
 void broker_drain(struct party *broker);
-/* Of a broker that is up. */
+/* The core of a broker that is up. */
 struct cv_broker *broker_core(const struct party *broker);
 struct cv_broker_campaign;
-/* The campaign, read from its database if it has ended; NULL if it was purged or is not there. */
+/* The campaign, read from the database if it has ended; NULL if it was purged or does not exist. */
 struct cv_broker_campaign *broker_campaign(const struct party *broker, uint32_t id);
 
-/* The score of a place, on the grid, and what its privatizer makes of it: the same whoever gives it. */
+/* The score of a place, on the grid, and its token after the privatizer: the same for every worker. */
 int64_t world_score(const struct scenario *scenario, uint32_t arm, uint64_t place);
 int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place);
-/* What whoever plays that place of `played` says of `arm`. */
+/* The score for `arm` by a worker that has the place of `played`. */
 int64_t world_shown(const struct scenario *scenario, uint32_t played, uint64_t place, uint32_t arm);
 
 extern const struct party_ops party_broker, party_thirdparty, party_requester, party_pest, party_pool, party_liar,
