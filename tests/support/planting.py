@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults planted in a scratch copy of the sources. A place is (file, what is there once, what is put there instead)."""
+"""Faults planted in a scratch copy of the sources. A place is (file, text that occurs once, replacement)."""
 import shutil
 import subprocess
 import tempfile
@@ -8,17 +8,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+def check_names(parser, names, faults):
+    """Ends the program with a usage error if a name is not that of a fault."""
+    for name in names:
+        if name not in faults:
+            parser.error(f'unknown fault "{name}"; expected {", ".join(faults)}')
+
+
 def lost_places(faults):
-    """One line for each place of {name: places} that is not in the sources, or not once."""
+    """One line for each place of {name: places} whose text does not occur exactly once in the sources."""
     for name, places in faults.items():
         for path, old, _ in places:
             count = (ROOT / path).read_text().count(old)
             if count != 1:
-                yield f"{name}: {path} has {count} times: {old.strip()[:60]}; expected once"
+                yield f"{name}: {count} occurrences in {path} of: {old.strip()[:60]}; expected one"
 
 
 class Scratch:
-    """A copy of the sources with a build folder; as a context, it is gone at the end."""
+    """A copy of the sources with a build folder; a context manager, which removes it at the end."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="cv-planted-")
@@ -35,13 +42,13 @@ class Scratch:
         self.folder.cleanup()
 
     def plant(self, name, places):
-        """False, and nothing planted, if a place is gone."""
+        """Plants the fault; false, with nothing planted, if a place's text does not occur exactly once."""
         for path, old, new in places:
             file = self.tree / path
             text = file.read_text()
             self.before.setdefault(file, text)
             if text.count(old) != 1:
-                print(f"{name}: {path} has {text.count(old)} times: {old.strip()[:60]}")
+                print(f"{name}: {text.count(old)} occurrences in {path} of: {old.strip()[:60]}; expected one")
                 self.restore()
                 return False
             file.write_text(text.replace(old, new))
@@ -53,6 +60,6 @@ class Scratch:
         self.before = {}
 
     def compile(self, target):
-        """None, or what the compiler said."""
+        """None, or the compiler's output."""
         done = subprocess.run(["ninja", "-C", self.build, target], capture_output=True, text=True)
         return None if done.returncode == 0 else done.stdout
