@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trust boundary, read from the programs as they were built.
+"""The trust boundary, checked in the programs as they were built.
 
-Each daemon is held against its rule with three kinds of evidence: the libraries on its link line, the source files that
-its debug information names, and the symbols in it (none may be defined by a library that is made of forbidden sources).
-A program that is stripped, optimised across files (LTO) or without its own markers proves nothing and fails as well.
+Each daemon is checked against its rule with three kinds of evidence: the libraries on its link line, the source
+files that its debug information names, and its symbols (none may be defined by a library that is made of forbidden
+sources). A program that is stripped, optimised across files (LTO) or without its own markers proves nothing and
+fails as well.
 
     /usr/bin/python3 tests/boundary.py [BUILD]
 """
@@ -19,13 +20,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Rule:
-    """What one program must not know (source folders and files, by prefix), and what it must be seen to know."""
+    """What one program must not contain (source folders and files, by prefix), and the symbols that it must have."""
     party: str
     program: str
     forbidden: tuple
-    names: str  # symbols nobody but those sources would define: a second net, should files move
+    names: str  # symbols that only those sources define: they catch a breach if files move
     markers: tuple
-    without: str  # for the reader
+    without: str  # for the printed text
 
 
 CROWD, RANK, ORDER = (("proto/codec/" + s, "proto/" + s + ".pb-c", "proto/" + s + ".proto")
@@ -54,7 +55,7 @@ RULES = (
 
 @dataclass
 class Evidence:
-    """What a program shows of itself."""
+    """The evidence in a program."""
     links: list = field(default_factory=list)    # libraries on the link line
     sources: list = field(default_factory=list)  # from the debug information
     symbols: set = field(default_factory=set)    # defined
@@ -76,11 +77,11 @@ def symbols_of(path):
     return defined, undefined
 
 
-library_symbols = cache(symbols_of)  # of an archive, which nobody writes meanwhile
+library_symbols = cache(symbols_of)  # of an archive, which does not change during the run
 
 
 def sources_of(path):
-    """Source files as the debug information names them; and whether LTO made the program."""
+    """Source files named by the debug information; and whether the program was made with LTO."""
     text = output("readelf", "--debug-dump=info", "--dwarf-depth=1", path)
     names = re.findall(r"DW_AT_name\s*:(?:.*\):)?\s*(\S+\.c)\s*$", text, re.M)
     return sorted(set(names)), bool(re.search(r"DW_AT_producer.*(GIMPLE|-flto)", text))
@@ -91,7 +92,7 @@ def is_below(path, prefixes):
 
 
 class Tree:
-    """What Meson says about the build: which library is made of which sources."""
+    """Meson's description of the build: which library is made of which sources."""
 
     def __init__(self, build):
         self.build = Path(build).resolve()
@@ -102,7 +103,8 @@ class Tree:
         self.options = {option["name"]: option["value"] for option in options}
 
     def relative(self, path):
-        """From the root of the tree (or of the build, if it was generated); what is relative starts at the build."""
+        """The path from the root of the tree (or of the build, for a generated file); relative paths start at the
+        build."""
         path = Path(os.path.normpath(self.build / path))
         for top in (self.build, self.root):
             if path.is_relative_to(top):
@@ -110,7 +112,7 @@ class Tree:
         return str(path)
 
     def libraries(self, prefixes):
-        """Archives with a source of which the path starts with one of the prefixes."""
+        """Archives with a source whose path starts with one of the prefixes."""
         for target in self.targets:
             if target["type"] not in ("static library", "shared library"):
                 continue
@@ -120,7 +122,7 @@ class Tree:
                 yield Path(target["filename"][0])
 
     def examine(self, path, link_line=None):
-        """Evidence of a program, by its path from the build folder; the link line is Ninja's unless given."""
+        """Evidence of a program, given by its path in the build folder; the link line is Ninja's unless given."""
         if link_line is None:
             link_line = output("ninja", "-C", self.build, "-t", "commands", "-s", path)
         defined, undefined = symbols_of(self.build / path)
@@ -136,7 +138,7 @@ def judge(rule, seen, libraries, tree):
     for library in libraries:
         for symbol in filter(is_global_name, library_symbols(library)[0]):
             owned.setdefault(symbol, library.name)
-    # a name that a permitted library of this program defines as well says nothing about the forbidden one
+    # a name that a permitted library of this program also defines proves nothing about the forbidden one
     for link in seen.links:
         if link.endswith(".a") and Path(link).name not in names:
             for symbol in library_symbols(tree.build / link)[0]:
@@ -159,14 +161,14 @@ def judge(rule, seen, libraries, tree):
     missing = [marker for marker in rule.markers if not any(re.match(marker, symbol) for symbol in seen.symbols)]
     problems = [f"{rule.program} has no symbol {marker}; expected it in a {rule.party}" for marker in missing]
     if not seen.symbols:
-        problems = [f"{rule.program} is stripped or not there; expected its symbol table"]
+        problems = [f"{rule.program} is stripped or missing; expected its symbol table"]
     if seen.lto or tree.options.get("b_lto"):
         problems.append(f"{rule.program} is optimised across files; expected a build without LTO")
     yield "own markers", problems
 
 
 def is_global_name(symbol):
-    """Names of ours: statics like `grow` may be in any file."""
+    """Whether the name belongs to the project: statics like `grow` may be in any file."""
     return symbol.startswith(("cv_", "crowdveil__"))
 
 
@@ -177,18 +179,18 @@ def story(rule, seen, libraries, say):
     own = [Path(link).name for link in seen.links if link.endswith(".a")]
     shared = [Path(link).name for link in seen.links if not link.endswith(".a")]
     kept_out = sorted(library.name for library in libraries)
-    say(f"{rule.party}: build/{rule.program}, must be without {rule.without}")
+    say(f"{rule.party}: build/{rule.program}, must not contain: {rule.without}")
     say(f"  links {' '.join(own)}")
     say(f"  and {' '.join(shared)}")
     say(f"  built from {', '.join(f'{folder} ({count})' for folder, count in sorted(folders.items()))}")
-    say(f"  kept out: {' '.join(kept_out)}: {len(seen.symbols)} symbols, none of theirs")
+    say(f"  kept out: {' '.join(kept_out)}: {len(seen.symbols)} symbols, none of these libraries'")
     for marker in rule.markers:
         hits = sorted(symbol for symbol in seen.symbols if re.match(marker, symbol))
         say(f"  knows {', '.join(hits[:3]) or 'NOT ' + marker}")
 
 
 def plant(build, library):
-    """A program that links a forbidden library (and what that would need is left open), to see it caught."""
+    """A program that links a forbidden library (its undefined symbols are left open), to check that it is caught."""
     path = build / "boundary-plant"
     archives = ["-Wl,--whole-archive", str(library), "-Wl,--no-whole-archive", "-Wl,--unresolved-symbols=ignore-all"]
     done = subprocess.run(["gcc", "-g", "-x", "c", "-", "-x", "none", "-o", path, *archives], text=True,
@@ -199,10 +201,10 @@ def plant(build, library):
 
 
 def self_check(tree, rule, real):
-    """Problems of the checker itself: each kind of breach must be seen by each check that is meant for it."""
+    """Problems of the checker itself: each check must detect the kind of breach that it is meant for."""
     libraries = list(tree.libraries(rule.forbidden))
     if not libraries:
-        yield f"no library is made of what the {rule.party} must not know; expected some: has the tree moved?"
+        yield f"no library has sources that the {rule.party} must not contain; expected some: were folders moved?"
         return
     for library in libraries:
         path, line = plant(tree.build, library)
@@ -223,10 +225,10 @@ def self_check(tree, rule, real):
 
 
 def checks(build, say=lambda line: None):
-    """Yields (name, problems) for every check of every party, and says the evidence as it goes."""
+    """Yields (name, problems) for every check of every party, and prints the evidence."""
     tree = Tree(build)
     missing = [rule.program for rule in RULES if not (tree.build / rule.program).exists()]
-    yield "programs", [f"build/{program} is not there; expected it to be built" for program in missing]
+    yield "programs", [f"build/{program} is missing; expected it to be built" for program in missing]
     if missing:
         return
     real = {rule.party: tree.examine(rule.program) for rule in RULES}

@@ -23,11 +23,11 @@ CORES = len(os.sched_getaffinity(0))
 
 
 class Tally:
-    """What passed, failed and was skipped, with a line for each case that did not pass."""
+    """Counts of passed, failed and skipped cases; prints a line for each case that did not pass."""
 
     def __init__(self):
         self.passed, self.failed, self.skipped, self.notes = 0, 0, 0, []
-        self.fuzzed = {}  # harness: inputs of its corpus that it has taken
+        self.fuzzed = {}  # harness: number of its corpus inputs that were replayed
 
     def ok(self, count=1):
         self.passed += count
@@ -41,7 +41,7 @@ class Tally:
         print(f"SKIPPED {name}: {why or 'no reason given'}", flush=True)
 
     def check(self, name, problems):
-        """One case: it fails with each problem on a line of its own."""
+        """Counts one case: it fails if there are problems, each printed on a line of its own."""
         problems = list(problems)
         if problems:
             self.fail(name, "\n  ".join([""] + problems).rstrip())
@@ -53,7 +53,7 @@ class Tally:
 
 
 def run(command, quiet=True, **kwargs):
-    """A finished process with its output, both streams in one."""
+    """The finished process; its output has both streams in one."""
     return subprocess.run([str(part) for part in command], cwd=ROOT, text=True, errors="replace",
                           stdout=subprocess.PIPE if quiet else None, stderr=subprocess.STDOUT if quiet else None,
                           **kwargs)
@@ -80,7 +80,7 @@ def own_code():
 
 
 def configure(folder, compiler, **options):
-    """Sets the folder up once; one that somebody else set up gets these options. Returns what went wrong, or None."""
+    """Sets the folder up once; a folder that was set up otherwise gets these options. Returns the error, or None."""
     options = {"werror": "true", "tests": "true", **options}
     wanted = [f"-D{name}={value}" for name, value in options.items()]
     if not (folder / "build.ninja").exists():
@@ -103,7 +103,7 @@ def build(tally, name, folder, compiler, **options):
         done = run(["ninja", "-C", folder, "-k", "0"])
         error = done.stdout if done.returncode else None
     if error is not None:
-        # a log with its failures first, not the list of what went well
+        # only the failures, without the steps that succeeded
         failures = [line for line in error.split("\n") if not re.match(r"\[\d+/\d+\] |ninja: Entering", line)]
         tally.fail(name, "\n" + tail("\n".join(failures), 60))
         return False
@@ -120,7 +120,8 @@ def main_build(tally):
 
 
 def reuse(tally):
-    """Each tracked file has a licence and a copyright, as reuse reads them; in a copy, which has nothing else."""
+    """Each tracked file has a licence and a copyright, as reuse reads them. It runs on a copy, which has no other
+    files."""
     if shutil.which("reuse") is None:
         tally.skip("lint reuse", "no reuse")
         return
@@ -153,7 +154,7 @@ def in_batches(paths, size=40):
 
 
 def format_check(tally, fix=False):
-    """One test: every file is as clang-format has it."""
+    """One case: every file is formatted as clang-format does it."""
     if shutil.which("clang-format") is None:
         tally.skip("format", "no clang-format")
         return
@@ -163,7 +164,7 @@ def format_check(tally, fix=False):
         checks = list(pool.map(lambda paths: run(["clang-format", "--dry-run", "-Werror", *paths]),
                                in_batches(own_code())))
     places = Counter(found for done in checks for found in re.findall(r"^(.+?):\d+:\d+: error:", done.stdout, re.M))
-    problems = [f"{path}: places that differ: {count}; `tests/run format --fix` mends them"
+    problems = [f"{path}: {count} places are formatted otherwise; `tests/run format --fix` corrects them"
                 for path, count in sorted(places.items())]
     if not problems:
         problems = [tail(done.stdout, 5) or f"status {done.returncode}" for done in checks if done.returncode]
@@ -193,7 +194,7 @@ def count(tally, name, state, message):
 
 
 def meson_test(tally, name, folder, timeout_factor=4, extra_env=None, wrapper=None, names=()):
-    """Every subtest of every unit test counts; a program that dies counts as a failure with its last lines."""
+    """Counts every subtest of every unit test; a program that dies counts as a failure, with its last lines."""
     logs = folder / "meson-logs"
     for old in logs.glob("testlog*"):
         old.unlink()
@@ -213,7 +214,7 @@ def meson_test(tally, name, folder, timeout_factor=4, extra_env=None, wrapper=No
     tally.notes.append(f"{name}: {inputs} fuzz inputs replayed through {len(tally.fuzzed)} harnesses")
 
 
-# a line of TAP; why a test is skipped stands in the line before, see tests/support/machine.h
+# a line of TAP; the line before it has the reason for a skip, see tests/support/machine.h
 POINT = re.compile(r"^(?:# skipped: (.*)\n)?(not )?ok\b[ \d]*-?[ \t]*([^#\n]*)(#\s*(?:skip|todo)[^\n]*)?", re.M | re.I)
 
 
@@ -233,7 +234,7 @@ def count_program(tally, name, program):
             tally.ok()
     elif program["result"] == "SKIP":
         if not points:
-            tally.skip(label, "the test asked for it")
+            tally.skip(label, "skipped by the test")
     elif tally.failed == failed_before:
         tally.fail(label, f"{program['result']}, status {program.get('returncode')}")
     if tally.failed > failed_before:
@@ -250,11 +251,12 @@ def unit_names(folder):
     return [entry["name"] for entry in json.loads(listed.stdout or "[]")]
 
 
-# --- the same tests, watched
+# --- the same tests under sanitizers
 
 
 class Watched:
-    """A build of its own whose programs report what they find, into files: nobody reads what a daemon says."""
+    """A build in a folder of its own, whose programs write sanitizer reports into files: no test reads a daemon's
+    stderr."""
 
     def __init__(self, tally, name, what, sanitizers):
         self.tally, self.folder = tally, ROOT / f"build-{name}"
@@ -263,7 +265,7 @@ class Watched:
                            b_lundef="false")
 
     def env(self, **options):
-        """Of the sanitizers, with reports emptied."""
+        """The sanitizers' environment; empties the folder of reports."""
         shutil.rmtree(self.reports, ignore_errors=True)
         self.reports.mkdir()
         return {"CROWDVEIL_SANITIZED": "1",
@@ -289,7 +291,7 @@ def asan(tally):
         meson_test(tally, "asan", watched.folder, 16, ASAN)
 
 
-# What is freed is kept a while, to see who still uses it; little of it, where tests measure a daemon's memory.
+# Freed memory is held in quarantine to detect later use; only little of it, since tests measure a daemon's memory.
 BRIEF = {"ASAN_OPTIONS": ASAN["ASAN_OPTIONS"] + ":quarantine_size_mb=8"}
 
 
@@ -301,7 +303,7 @@ def asan_e2e(tally, extra=()):
         watched.check("asan-e2e")
 
 
-# Unit tests with more than one thread, and whole daemons: the loop, the storage thread, the resolver's.
+# Unit tests and end-to-end tests of what has several threads: the loop, the storage thread, the resolver's threads.
 THREADED = ("net-peer", "net-tls", "net-admin", "net-probe", "unit-db", "unit-committer")
 THREADED_E2E = ("tests/e2e/test_ranking.py", "tests/e2e/test_restart.py", "tests/e2e/test_crowd.py")
 
@@ -316,8 +318,8 @@ def tsan(tally):
 
 
 VALGRIND = ("valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible"
-            " --soname-synonyms=somalloc=nouserintercepts")  # alloc_fault.c's malloc stays in use
-# Minutes each, and seen by the address sanitizer.
+            " --soname-synonyms=somalloc=nouserintercepts")  # so that alloc_fault.c's malloc stays in use
+# These take minutes each; the address sanitizer covers them.
 NOT_UNDER_VALGRIND = {"sim": "thousands of schedules", "unit-lab-audit": "millions of draws",
                       "sandbox": "valgrind knows neither Landlock's nor seccomp's system call"}
 
@@ -369,13 +371,13 @@ def boundary(tally):
 EVIDENCE = ("tests/e2e/test_secrets.py", "tests/e2e/test_network.py")
 
 
-PROCESSES = min(CORES, 4)  # of one run of pytest; the file that takes longest is about a tenth of all
+PROCESSES = min(CORES, 4)  # of one run of pytest; the longest file takes about a tenth of the total time
 
 
 def pytest(tally, suite, *args, marks="", jobs=PROCESSES, dist="loadfile", folder=BUILD, env=None):
     """
-    Tests of the programs in this build folder: `jobs` files at a time (or tests, with `dist` "load"), and afterwards,
-    one by one, the tests that are marked `alone`. `marks` says which tests, as pytest's -m has it.
+    Runs the tests on the programs in this build folder: `jobs` files at a time (or tests, with `dist` "load"), and
+    afterwards, one by one, the tests that are marked `alone`. `marks` selects tests, as pytest's -m does.
     """
     told = folder / f"{suite}.json"
     told.unlink(missing_ok=True)
@@ -396,13 +398,13 @@ NO_TESTS = 5  # pytest's status
 
 def pytest_once(tally, suite, report, env, *args):
     report.unlink(missing_ok=True)
-    folder = tempfile.mkdtemp(prefix="cv-")  # a short name: there are Unix sockets below
+    folder = tempfile.mkdtemp(prefix="cv-")  # short: paths of Unix sockets are limited
     done = run([PYTHON, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", "--tb=short",
                 f"--basetemp={folder}", *args], quiet=False, env=env)
     if done.returncode in (0, NO_TESTS):
         shutil.rmtree(folder, ignore_errors=True)
     else:
-        print(f"{suite}: what the tests wrote is in {folder}", flush=True)
+        print(f"{suite}: the tests' files are in {folder}", flush=True)
     if not report.exists():
         tally.fail(suite, f"pytest ended with status {done.returncode} and no report")
         return
@@ -424,7 +426,7 @@ def long(tally):
 
 
 def containers(tally, extra=()):
-    """Images and compose files under podman, where it can be had."""
+    """Images and compose files under podman, if it can be installed."""
     done = run([ROOT / "deploy/bootstrap", "containers"])
     if done.returncode:
         tally.skip("containers", f"no engine can be installed: {tail(done.stdout, 1)}")
@@ -437,12 +439,13 @@ def contributing(tally):
     pytest(tally, "contributing", "tests/contributing", jobs=1)
 
 
-# Schedules in a run of all suites; from so many on, everything that the simulation can reach must have been.
+# Schedules in a run of all suites. From SIM_MUST schedules on, every event that the simulation can reach must be
+# reached.
 SIM_RUNS, SIM_MUST, SIM_FIRST = 1000, 10000, 1001
 
 
 def sim(tally, runs=None, first=None):
-    """`runs` given: that many over seeds that nobody has run, from the time of day on, or from `first`."""
+    """`runs` given: that many schedules over new seeds, taken from the time of day, or from the seed `first` on."""
     if first is None:
         first = SIM_FIRST if runs is None else int(time.time()) * 1000
     runs = runs or SIM_RUNS
@@ -455,7 +458,7 @@ def sim(tally, runs=None, first=None):
     tally.check(f"{runs} simulated schedules", [f"status {done.returncode}, see above"] if done.returncode else [])
 
 
-# What the quick suite leaves to the others: 5 to 25 s each.
+# Tests that the quick suite leaves out: 5 to 25 s each.
 NOT_QUICK = {"broker_memory": "every allocation fails in turn", "broker_memory_graph": "the same",
              "broker_memory_hires": "the same", "thirdparty_memory": "the same", "unit-lab-audit": "millions of draws",
              "unit-sampler-binomial": "the same", "unit-sampler-normal": "the same",
@@ -465,7 +468,7 @@ QUICK_RUNS = 300
 
 
 def quick(tally):
-    """A bit of every default suite; end-to-end tests are those that are marked `quick`."""
+    """A part of every default suite; its end-to-end tests are those that are marked `quick`."""
     lint(tally)
     format_check(tally)
     meson_test(tally, "unit", BUILD, names=[name for name in unit_names(BUILD) if name not in NOT_QUICK])
@@ -485,7 +488,7 @@ def recall(tally):
 
 
 def fuzz(tally, seconds):
-    """Every harness for its share of the time; libFuzzer, or with FUZZER=afl AFL++."""
+    """Every harness for an equal share of the time; with libFuzzer, or with AFL++ if FUZZER=afl."""
     harnesses = sorted(path.name for path in (ROOT / "tests/fuzz/corpus").iterdir())
     share = max(1, seconds // len(harnesses))
     done = run([ROOT / "tests/fuzz/run", share], quiet=False)
@@ -500,11 +503,11 @@ SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "b
 ON_BUILD = ("quick", "unit", "boundary", "e2e", "containers", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
 WATCHED = ("contributing", "clang", "asan")
-BESIDE = "containers"  # waits for others most of its time
+BESIDE = "containers"  # spends most of its time waiting
 
 
 class Beside:
-    """A suite in a process of its own, beside others; its report comes when it is joined."""
+    """A suite that runs in another process beside the others; join() prints its report."""
 
     def __init__(self, suite):
         self.suite, self.log = suite, tempfile.TemporaryFile("w+", errors="replace")
@@ -517,7 +520,7 @@ class Beside:
         print(report, end="", flush=True)
         counts = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", report, re.M)
         if not counts or status not in (0, 1):
-            tally.fail(self.suite, f"status {status} and no count at its end")
+            tally.fail(self.suite, f"ended with status {status} and without its counts")
             return
         tally.passed, tally.failed, tally.skipped = (
             sum_ + int(more or 0) for sum_, more in zip((tally.passed, tally.failed, tally.skipped), counts[-1]))
@@ -525,45 +528,47 @@ class Beside:
 
 def whole(text):
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f'"{text}": expected a whole number above 0')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number above 0')
     return int(text)
 
 
-# What a suite does, and about how long it takes on two free cores, from a tree that is built.
+# What each suite does, and about how long it takes on two free cores, from a built tree.
 ABOUT = {
-    "quick": ("a bit of each default suite: lint, format, unit tests but for the slow ones, "
-              f"{QUICK_RUNS} simulated schedules, the boundary in the programs, and a few end-to-end tests: rankings, "
-              "a recruitment, restarts after kill -9, refusals", "50 s"),
-    "lint": ("rules of the code that no compiler checks", "2 s"),
-    "format": ("all C files are as clang-format has them", "2 s"),
+    "quick": ("a part of each default suite: lint, format, unit tests without the slow ones, "
+              f"{QUICK_RUNS} simulated schedules, the trust boundary in the programs, and a few end-to-end tests: "
+              "rankings, a recruitment, restarts after kill -9, refusals", "50 s"),
+    "lint": ("rules for the code that no compiler checks", "2 s"),
+    "format": ("all C files are formatted as clang-format does it", "2 s"),
     "unit": ("unit tests, and the corpus of every fuzz harness", "80 s"),
     "sim": (f"{SIM_RUNS} simulated schedules of crashes, cuts and failing disks", "10 s"),
-    "boundary": ("what each party's program, files, traffic and memory hold", "30 s"),
-    "e2e": ("real programs on this machine", "200 s"),
-    "clang": ("builds with clang", ""),
-    "asan": ("unit tests with the sanitizers for addresses and undefined behaviour", ""),
+    "boundary": ("what each party's program, files, traffic and memory contain", "30 s"),
+    "e2e": ("end-to-end tests: the programs on this machine", "200 s"),
+    "clang": ("build with clang", ""),
+    "asan": ("unit tests with the address and undefined-behaviour sanitizers", ""),
     "containers": ("images and compose files under podman", ""),
-    "contributing": ("CONTRIBUTING.md followed word for word in a copy of the tree, which is built", "170 s"),
+    "contributing": ("follows the tutorials of CONTRIBUTING.md in a copy of the tree", "170 s"),
     "tidy": ("clang-tidy", ""),
-    "mutations": ("plants faults and looks whether sim finds them", ""),
-    "recall": ("plants faults and looks whether the audit finds them", ""),
-    "long": ("hundreds of kills, and parties that stand still or are cut off for longer than every default", ""),
-    "fuzz": ("every harness for its share of --seconds", ""),
-    "asan-e2e": ("e2e with the sanitizers for addresses and undefined behaviour", ""),
-    "tsan": ("what has several threads, with the thread sanitizer", ""),
+    "mutations": ("plants faults in the code; sim must find each", ""),
+    "recall": ("plants faults in the code; the privacy audit must find each", ""),
+    "long": ("hundreds of kills; parties that are stopped or cut off for longer than any default timeout", ""),
+    "fuzz": ("fuzzing: every harness for an equal share of --seconds", ""),
+    "asan-e2e": ("e2e with the address and undefined-behaviour sanitizers", ""),
+    "tsan": ("tests of code with several threads, with the thread sanitizer", ""),
     "valgrind": ("unit tests under valgrind", ""),
 }
 
 
 def about_suites():
-    lines = ["suites, and about how long each takes from a tree that is built, on two free cores:"]
+    lines = ["suites, with their approximate times on two free cores, from a built tree:"]
+    column = max(map(len, ABOUT)) + 4
     for name, (what, takes) in ABOUT.items():
-        lines += textwrap.wrap(f"{what} ({takes or 'minutes'})", 100, initial_indent=f"  {name:<12}",
-                               subsequent_indent=" " * 14)
-    for text in ("Without a suite these run: " + ", ".join(DEFAULT) + ", six minutes in all; with --ci also " +
-                 ", ".join((*WATCHED, BESIDE)) + "; with --long N only sim. A test that needs what this machine lacks "
-                 "(the name localhost, pseudo-terminals, namespaces, another program's memory) is skipped with its "
-                 "reason.", "Exit status: 0, or 1 if a test failed, or 2 for usage."):
+        lines += textwrap.wrap(f"{what} ({takes or 'minutes'})", 100, initial_indent=f"  {name}".ljust(column),
+                               subsequent_indent=" " * column)
+    for text in (f"Without SUITE the default suites run, in about six minutes: {', '.join(DEFAULT)}. With --ci also "
+                 f"{', '.join((*WATCHED, BESIDE))}. With --long or --from only sim. A test is skipped, with the "
+                 "reason, if this machine lacks what it needs (the name localhost, pseudo-terminals, namespaces, "
+                 "access to another program's memory).",
+                 "Exit status: 0 if no test failed, 1 if one failed, 2 for a usage error."):
         lines += ["", *textwrap.wrap(text, 100)]
     return "\n".join(lines)
 
@@ -571,18 +576,16 @@ def about_suites():
 def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Builds Crowdveil and runs its test suites.",
                                      epilog=about_suites(), formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", nargs="*", metavar="SUITE", help="one or more of those below")
-    parser.add_argument("--ci", action="store_true", help="without a suite: also those of continuous integration")
-    parser.add_argument("--fix", action="store_true", help="with format: rewrite the files first")
-    parser.add_argument("--long", type=whole, metavar="N", help="with sim: N schedules over fresh seeds")
-    parser.add_argument("--from", type=whole, metavar="SEED", dest="first", help="with sim: the first seed")
+    parser.add_argument("suite", nargs="*", metavar="SUITE", help="suites to run, from the list below")
+    parser.add_argument("--ci", action="store_true", help="without SUITE: also the suites of continuous integration")
+    parser.add_argument("--fix", action="store_true", help="with format: reformat the files first")
+    parser.add_argument("--long", type=whole, metavar="N", help="with sim: run N schedules with new seeds")
+    parser.add_argument("--from", type=whole, metavar="SEED", dest="first", help="with sim: start at this seed")
     parser.add_argument("-k", metavar="EXPRESSION",
-                        help="with e2e, asan-e2e and containers: only tests whose name matches, as pytest has it")
-    parser.add_argument("--seconds", metavar="N", type=int, default=600,
-                        help="with fuzz: how long in all, %(default)s; tests/fuzz/run --help says more")
+                        help="with e2e, asan-e2e and containers: only tests whose names match, as for pytest -k")
+    parser.add_argument("--seconds", metavar="N", type=whole, default=600,
+                        help="with fuzz: total time, %(default)s by default; see also tests/fuzz/run --help")
     args = parser.parse_args()
-    if args.seconds < 1:
-        parser.error(f"{args.seconds} seconds; expected at least 1")
     for suite in args.suite:
         if suite not in SUITES:
             parser.error(f'unknown suite "{suite}"; expected {", ".join(SUITES)}')
@@ -596,7 +599,7 @@ def main():
         started, before = time.monotonic(), (tally.passed, tally.failed, tally.skipped)
         print(f"=== {suite}", flush=True)
         if suite in ON_BUILD and not built and suite != "unit":
-            tally.fail(suite, "not run, the build failed")
+            tally.fail(suite, "not run: the build failed")
             continue
         if suite == "format":
             format_check(tally, args.fix)
