@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HOST:PORT, and the Host of a request: what is taken reads back as it was written. */
+/* HOST:PORT, and the Host of a request: an accepted address is read back as it was written. */
 #include "common/net/address.h"
 
 #include "common/admin/host.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An anchor that is taken is written back as it was. */
+/* An accepted anchor is written back unchanged. */
 #include "broker/anchor.h"
 
 #include <string.h>

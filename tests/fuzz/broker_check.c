@@ -10,7 +10,7 @@
 #include "broker/state.h"
 #include "broker/workers.h"
 
-/* No chunk is there for nothing, and each is listed in its place. */
+/* No chunk is empty, and each is listed in its place. */
 static uint64_t bits_set(const struct cv_chunks *chunks) {
   uint64_t bits = 0;
   for (const struct cv_chunk *chunk = chunks->all; chunk != NULL; chunk = chunk->hh.next) {
@@ -71,7 +71,7 @@ static void check_campaign(const struct cv_broker *broker, struct cv_broker_camp
   CV_REQUIRE(cv_offers_count(&campaign->offered) == leases);
 }
 
-/* Ended campaigns have a record; of those that leave memory not many are in it again. */
+/* Ended campaigns have a record; of those that left memory, few are in memory again. */
 static void check_ended(const struct cv_broker *broker) {
   uint32_t count = 0, fetched = 0;
   for (const struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {

@@ -54,7 +54,7 @@ static bool is_dropped(const struct cv_op *row, const struct cv_op *op) {
   }
 }
 
-/* Whether this operation, which deletes, deletes the row. */
+/* Whether this operation, which deletes rows, deletes this one. */
 static bool goes(const struct disk_row *row, const struct cv_op *op) {
   bool journal = row->op.kind == CV_OP_JOURNAL;
   switch (op->kind) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the broker's store keeps, in memory: batches go in, a core comes out. */
+/* The broker's store, in memory: it takes batches and fills a core from them. */
 #ifndef CV_FUZZ_BROKER_DISK_H
 #define CV_FUZZ_BROKER_DISK_H
 
 #include "broker/core.h"
 
 struct disk_row {
-  struct cv_op op; /* its key; at and n are not used */
+  struct cv_op op; /* its key; `at` and `n` are not used */
   uint64_t made;   /* commit that wrote it */
   struct cv_buf bytes;
 };
@@ -14,15 +14,15 @@ struct disk_row {
 struct disk {
   struct disk_row *row;
   size_t rows, cap;
-  uint64_t commit; /* the last one */
+  uint64_t commit; /* the latest one */
 };
 
 void disk_fini(struct disk *disk);
-/* Does what the store's statements do; a batch that breaks a key of theirs, or comes out of order, aborts. */
+/* Does what the store's statements do; aborts on a batch that violates one of their keys, or is out of order. */
 void disk_commit(struct disk *disk, const struct cv_broker_batch *batch);
-/* Likewise one campaign that has ended, which a core waits for. */
+/* Loads one ended campaign, which the core waits for. */
 CV_MUST_USE enum cv_err disk_fetch(const struct disk *disk, struct cv_broker *broker, uint32_t campaign);
-/* In the order of the store. */
+/* Rows come in the order of the store. */
 CV_MUST_USE enum cv_err disk_load(const struct disk *disk, struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms);
 
 #endif

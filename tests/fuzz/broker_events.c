@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The broker's core under a sequence of events that the input spells: connections come and go, every message of the
- * three schemas in any order (built from a few bytes each, so that most mean something, or raw), time that jumps,
- * flushes with events in between, crashes before and after a commit, stored rows with a byte changed. After each flush
- * the core's state must agree with itself, and what leaves with what left before.
+ * The broker's core under a sequence of events that the input encodes: connections open and close, every message of the
+ * three schemas in any order (built from a few bytes each, so that most are meaningful, or raw), time that jumps,
+ * flushes with events in between, crashes before and after a commit, stored rows with a changed byte. After each flush
+ * the core's state must be consistent, and its outputs must agree with earlier ones.
  *
- * First byte: the broker's settings. Then one byte an event, below, with its arguments behind it.
+ * First byte: the broker's settings. Then one byte for each event, listed below, followed by its arguments.
  */
 #include "broker/mechanism/mechanism.h"
 #include "tests/fuzz/broker_world.h"
@@ -19,7 +19,7 @@ static bool is_requester(const struct peer *peer) {
   return peer->who >= REQUESTER_FIRST && peer->who <= REQUESTER_LAST;
 }
 
-/* The peer that the input names, connected and of the kind asked for; NULL if it is not. */
+/* The peer that the input names; NULL if it is not connected or not of the requested kind. */
 enum kind { CROWD, REQUESTER, RANK, ANY };
 static struct peer *pick(struct world *world, struct cv_reader *in, enum kind kind) {
   unsigned from = cv_read_u8(in);
@@ -95,7 +95,7 @@ static void on_leave(struct world *world, struct cv_reader *in) {
 
 /* ---- requesters ---- */
 
-/* Any mechanism of the table, most often the first choice of everybody. */
+/* Any mechanism of the table, most often the default. */
 static const char *mechanism_name(uint8_t which, bool exact) {
   size_t count = 0;
   while (cv_mechanism_at(count) != NULL) {
@@ -153,7 +153,7 @@ static void on_request(struct world *world, struct cv_reader *in) {
 
 /* ---- workers ---- */
 
-/* `wishes`: a byte more each, of what it comes for: any arm, one that there is, or one far from it. */
+/* `wishes`: one more byte for each worker, its wish: any arm, an existing one, or one far out of range. */
 static void let_arrive(struct world *world, struct cv_reader *in, bool wishes) {
   struct peer *peer = pick(world, in, CROWD);
   uint8_t first = cv_read_u8(in), n = cv_read_u8(in);
@@ -214,7 +214,7 @@ static void on_token(struct world *world, struct cv_reader *in) {
   }
 }
 
-/* All that is known is answered, from the newest back. */
+/* Answers all open assignments, from the newest back. */
 static void on_tokens(struct world *world, struct cv_reader *in) {
   size_t n = cv_read_u8(in);
   for (size_t i = 0; i < n && i < world->assignments && i < ASSIGNED; i++) {
@@ -226,7 +226,7 @@ static void on_tokens(struct world *world, struct cv_reader *in) {
   }
 }
 
-/* Of a campaign; or of one assignment, its own, another's or one that never was. */
+/* Declines a campaign; or one assignment: its own, another peer's or one that was never made. */
 static void on_decline(struct world *world, struct cv_reader *in) {
   struct peer *peer = pick(world, in, CROWD);
   struct cv_decline decline = {.campaign = cv_read_u8(in), .why = "too little privacy"};
@@ -264,7 +264,7 @@ static void on_opened(struct world *world, struct cv_reader *in) {
   opened.position.releases += (how & 0xf0) == 0xd0;
   opened.position.plans += (how & 0xf0) == 0xc0;
   opened.position.plans_hash.bytes[how & 15] ^= (how & 0xf0) == 0xb0;
-  if ((how & 0xf0) == 0xa0) { /* it has lost everything */
+  if ((how & 0xf0) == 0xa0) { /* the third-party has lost everything */
     opened.position = (struct cv_position){.campaign = id_of(world, heard)};
     world->heard[id_of(world, heard)].position = opened.position;
   }
@@ -313,7 +313,7 @@ static void on_verdict(struct world *world, struct cv_reader *in) {
 
 /* ---- everything else ---- */
 
-/* The next bytes as they would come from the wire. */
+/* The next bytes, as if from the network. */
 static void on_raw(struct world *world, struct cv_reader *in) {
   static struct cv_arena arena;
   struct peer *peer = pick(world, in, ANY);
@@ -352,7 +352,7 @@ static void turn(struct world *world) {
   world_store(world);
 }
 
-/* The process ends; what was being stored may have been. */
+/* The process ends; the batch in flight may have been stored. */
 static bool crash(struct world *world, bool stored) {
   if (world->in_flight && world->stores && stored) {
     disk_commit(&world->disk, &world->batch);
@@ -379,7 +379,7 @@ typedef void event_fn(struct world *world, struct cv_reader *in);
 static event_fn *const events[] = {on_join,    on_leave,  on_submit, on_request, on_arrive, on_token, on_tokens,
                                    on_decline, on_opened, on_plan,   on_verdict, on_raw,    on_time};
 
-/* False when the world has ended. */
+/* False when the input has ended the world. */
 static bool event(struct world *world, struct cv_reader *in) {
   uint8_t what = cv_read_u8(in) % 32;
   if (what < CV_COUNT(events)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The broker's stored rows into a core, in the order in which the store gives them: kinds do not go back (`place`), and
- * each campaign is whole before what is of no campaign. A core that took them all then runs for a moment.
+ * The broker's stored rows into a core, in the order in which the store reads them: kinds in ascending order (`place`),
+ * and each campaign complete before the rows of no campaign. A core that accepts them all then runs for a moment.
  */
 #include "broker/core.h"
 #include "broker/recover.h"

@@ -20,7 +20,7 @@ const struct cv_identity world_identity[IDENTITIES] = {
     {.role = CV_ROLE_THIRDPARTY, .name = "t"},
 };
 
-/* Stands in for the keyed tag: a ticket that was changed does not pass. */
+/* Replaces the keyed tag: a ticket that was changed is refused. */
 static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *ret, size_t n) {
   uint64_t hash = 42;
   (void)data;
@@ -139,7 +139,7 @@ static void check_assign(struct world *world, struct peer *peer, const struct cv
   memcpy(kept->ticket, assign->ticket, sizeof(kept->ticket));
 }
 
-/* Within the limit, until a token has gone to a campaign whose exact sums leave: from then on to that one alone. */
+/* Within the limit, until a token has gone to a campaign with exact sums: from then on only to that campaign. */
 static void check_spent(struct world *world, uint64_t worker, uint64_t micro, uint32_t campaign) {
   uint64_t *spent = &world->spent_micro[worker];
   if (*spent == CV_UNPROTECTED_MICRO) {
@@ -152,7 +152,7 @@ static void check_spent(struct world *world, uint64_t worker, uint64_t micro, ui
   CV_REQUIRE(micro == CV_UNPROTECTED_MICRO || *spent <= world->config.limits.worker_epsilon_micro);
 }
 
-/* A place and a payer are counted once, and no worker beyond its lifetime's epsilon. */
+/* A place and a payer are counted once, and no worker exceeds its lifetime epsilon. */
 static void check_ack(struct world *world, const struct cv_crowd_ack *ack) {
   CV_REQUIRE(ack->verdict > CV_VERDICT_NONE && ack->verdict <= CV_VERDICT_REFUSED);
   CV_REQUIRE((ack->verdict == CV_VERDICT_REFUSED) == (ack->why != NULL));
@@ -187,7 +187,7 @@ static void hear_crowd(struct world *world, struct peer *peer, const struct cv_c
   }
 }
 
-/* What left once leaves the same again; without noise it is the sum of the tokens' values. */
+/* A release that left once leaves again unchanged; without noise it is the sum of the tokens' values. */
 static void check_release(const struct world *world, uint64_t campaign, struct heard *heard,
                           const struct cv_release *release) {
   CV_REQUIRE(release->number >= 1 && release->tokens >= 1 && release->noise.groups <= CV_NOISE_GROUPS_MAX);
@@ -263,7 +263,7 @@ static void hear_progress(struct world *world, const struct peer *peer, const st
   CV_REQUIRE(progress->tokens <= progress->tokens_limit && progress->decided <= progress->arms);
 }
 
-/* What has left is in the books. */
+/* The ledger covers what has left. */
 static void hear_statement(struct world *world, const struct peer *peer, const struct cv_statement *statement) {
   struct heard *heard = world_heard(world, statement->campaign);
   uint64_t releases[CV_ARMS_MAX] = {0}, tokens[CV_ARMS_MAX] = {0};
@@ -290,7 +290,7 @@ static void hear_order(struct world *world, const struct peer *peer, const struc
   switch (frame->kind) {
     case CV_ORDER_ACCEPTED:
       heard = world_heard(world, frame->as.accepted.campaign);
-      /* a number is given once, whatever is purged */
+      /* a number is given once, even after a purge */
       CV_REQUIRE(heard == NULL || !heard->numbered || frame->as.accepted.existed || world->damaged);
       if (heard != NULL && heard->owner == NULL) {
         heard->owner = world_identity[peer->who].name;
@@ -331,7 +331,7 @@ static void hear_order(struct world *world, const struct peer *peer, const struc
   }
 }
 
-/* Whatever leaves can be written and read again. */
+/* Every output can be encoded and decoded. */
 static void check_wire(const struct cv_broker_out *out) {
   static struct cv_arena scratch, arena;
   static struct cv_buf bytes;
@@ -346,7 +346,7 @@ static void check_wire(const struct cv_broker_out *out) {
   cv_buf_clear(&bytes);
   if (out->schema == CV_SCHEMA_CROWD) {
     enum cv_err err = cv_crowd_encode(out->frame.crowd, &scratch, &bytes);
-    CV_REQUIRE(err == CV_ERR_LIMIT || /* the shell cuts it */
+    CV_REQUIRE(err == CV_ERR_LIMIT || /* the shell splits it */
                (err == CV_OK && cv_crowd_decode(bytes.data, bytes.len, &arena, &back.crowd) == CV_OK));
   } else if (out->schema == CV_SCHEMA_RANK) {
     CV_REQUIRE(cv_rank_encode(out->frame.rank, &scratch, &bytes) == CV_OK);
@@ -357,7 +357,7 @@ static void check_wire(const struct cv_broker_out *out) {
   }
 }
 
-/* Rows that were not damaged are there, whatever was purged around them. */
+/* Undamaged rows are present, whatever was purged around them. */
 static void fetch_wanted(struct world *world) {
   uint32_t id;
   if (cv_broker_wanted(world->core, &id)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A broker's core with all it talks to: a disk, connections, a third-party that remembers, workers that keep their
- * assignments. A harness drives it by bytes; what comes out is checked here against what was said before.
+ * A broker's core with all its peers: a disk, connections, a third-party that remembers, workers that keep their
+ * assignments. A harness drives it by bytes; outputs are checked here against earlier ones.
  */
 #ifndef CV_FUZZ_BROKER_WORLD_H
 #define CV_FUZZ_BROKER_WORLD_H
@@ -15,8 +15,8 @@ enum { PEERS = 7, CAMPAIGNS = 8, ASSIGNED = 256, RELEASES = 64, WORKERS = 64, LE
 struct peer {
   struct cv_broker_conn *conn; /* NULL: not connected */
   unsigned who;                /* its row of world_identity */
-  uint32_t told;               /* campaigns whose terms this connection knows, a bit each */
-  uint32_t came_for[WORKERS];  /* by worker, the arms that it has come for, a bit each; 1 << 31: for any */
+  uint32_t told;               /* campaigns whose terms this connection has received, a bit each */
+  uint32_t came_for[WORKERS];  /* by worker, its wishes, a bit for each arm; 1 << 31: any */
 };
 
 struct assigned {
@@ -32,7 +32,7 @@ struct sent {
   uint32_t arm, groups;
 };
 
-/* A campaign as the third-party knows it, and as the world has heard of it. */
+/* A campaign as the third-party has it, and as the world has received it. */
 struct heard {
   uint32_t arms;
   uint64_t epsilon_micro;
@@ -41,7 +41,7 @@ struct heard {
   struct sent release[RELEASES];
   uint64_t releases; /* of them, from number 1 on */
   const char *owner; /* NULL: not known */
-  bool numbered;     /* whoever submitted it first has been told its number */
+  bool numbered;     /* the requester that submitted it first has received its number */
 };
 
 struct world {
@@ -50,15 +50,15 @@ struct world {
   struct cv_rng_seeded noise;
   struct disk disk;
   struct cv_broker_batch batch;
-  bool in_flight, stores; /* a flush whose batch is not stored yet; whether it has to be */
-  bool damaged;           /* a stored row was changed: what was promised before holds no more */
+  bool in_flight, stores; /* a flush whose batch is not stored yet; whether it must be stored */
+  bool damaged;           /* a stored row was changed: earlier promises do not hold any more */
   struct peer peer[PEERS];
-  struct assigned assigned[ASSIGNED]; /* the newest */
+  struct assigned assigned[ASSIGNED]; /* the newest ones */
   size_t assignments;
   struct heard heard[CAMPAIGNS];
   struct seen places, payers; /* acknowledged as counted */
   uint64_t spent_micro[WORKERS];
-  uint32_t unprotected_in[WORKERS]; /* the campaign; 0: it is protected */
+  uint32_t unprotected_in[WORKERS]; /* the campaign that the worker gave exact sums to; 0: it is protected */
   uint64_t now_ms, wall_ms;
 };
 
@@ -68,18 +68,18 @@ enum { IDENTITIES = 7, REQUESTER_FIRST = 4, REQUESTER_LAST = 5, THIRDPARTY = 6 }
 void world_begin(struct world *world, uint8_t settings);
 void world_end(struct world *world);
 
-/* A core from what is on the disk; without damage it must come up. False if a damaged one did not. */
+/* Makes a core from the disk; without damage that must succeed. False if a damaged disk is refused. */
 bool world_restart(struct world *world);
-/* An answer of the core to a frame of this peer: an error ends the connection, as it does in the daemon. */
+/* The core's result for a frame of this peer: an error ends the connection, as in the daemon. */
 void world_answered(struct world *world, struct peer *peer, enum cv_err err, const struct cv_why *why);
 void world_join(struct world *world, unsigned who);
 void world_leave(struct world *world, struct peer *peer);
 
 void world_flush(struct world *world);
-/* The batch is stored and its outputs leave. */
+/* Stores the batch and delivers its outputs. */
 void world_store(struct world *world);
 
-/* The score that every worker gives for a place, in grid units. */
+/* The score of a place, the same for every worker, in grid units. */
 int64_t world_value(uint64_t campaign, uint32_t arm, uint64_t place);
 struct heard *world_heard(struct world *world, uint64_t campaign);
 

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     if (cv_items_file(&campaign.items) != NULL && campaign.spec.arms == 0) {
       campaign.spec.arms = 2;
     }
-    if (campaign.items.are_paid) { /* nor are the costs of those who can be hired */
+    if (campaign.items.are_paid) { /* nor are the costs of the workers that can be hired */
       CV_REQUIRE(campaign.spec.budget_micro > 0);
       campaign.spec.budget_micro = 0;
     }

@@ -81,7 +81,7 @@ static void bind_value(sqlite3_stmt *stmt, struct cv_reader *in, uint8_t kind) {
   }
 }
 
-/* The cells of a column that equal that of one row; what the schema does not allow is not done. */
+/* Changes the cells of a column that equal that of one row; changes that the schema does not allow are skipped. */
 static void edit(sqlite3 *db, struct cv_reader *in) {
   const struct cell *at = &cell[cv_read_u8(in) % cells];
   unsigned row = cv_read_u8(in) % 8;
@@ -116,7 +116,7 @@ void cells_write(struct cv_reader *in) {
   for (int i = 0; i < EDITS && in->at < in->end; i++) {
     edit(db, in);
   }
-  /* Codes of rows would end most inputs at once: without any, what was edited is read. */
+  /* The rows' codes would end most inputs at once: without them the edited values are read. */
   CV_REQUIRE(sqlite3_exec(db, "DELETE FROM proof", NULL, NULL, NULL) == SQLITE_OK);
   CV_REQUIRE(sqlite3_close(db) == SQLITE_OK);
 }

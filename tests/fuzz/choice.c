@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a campaign chooses: a policy, a mechanism or a privatizer with parameters of its own or of others. What passes
- * its check passes it again, completed, with the same result, and then works. First byte: which; then the parameters,
- * each a byte for its key, a byte for its type and its value.
+ * A campaign's choices: a policy, a mechanism or a privatizer with its own or other parameters. A choice that passes
+ * its check passes it again once completed, with the same result, and then works. First byte: which; then the
+ * parameters: each a byte for its key, a byte for its type, and its value.
  */
 #include <math.h>
 
@@ -29,7 +29,7 @@ static void read_params(struct cv_reader *in, const struct cv_param_rule *rules,
       (void)snprintf(text, sizeof(text), "%s", choices[value % 2 == 0 || choices[1] == NULL ? 0 : 1]);
     }
     double number = type < 0x40 ? numbers[value % CV_COUNT(numbers)] : type < 0x60 ? value : cv_read_f64(in);
-    struct cv_param *param = &params->item[params->count++]; /* so that a key may be there twice */
+    struct cv_param *param = &params->item[params->count++]; /* so that a key may occur twice */
     *param = (struct cv_param){.is_text = type >= 0x80, .number = number};
     memcpy(param->text, text, sizeof(text));
     (void)snprintf(param->key, sizeof(param->key), "%s", key);

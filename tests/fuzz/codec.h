@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A harness over one codec, written by CODEC_HARNESS(schema): what decodes must encode, and what was encoded must
- * decode to the same. Two frames are the same if they encode to the same bytes.
+ * A harness for one codec, written by CODEC_HARNESS(schema): what decodes must encode, and the encoded bytes must
+ * decode to the same frame. Two frames are the same if they encode to the same bytes.
  */
 #ifndef CV_FUZZ_CODEC_H
 #define CV_FUZZ_CODEC_H

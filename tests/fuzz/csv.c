@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A data file; the first byte says which delimiter and whether there are a scale and persons. */
+/* A data file; the first byte selects the delimiter and whether there are a scale and persons. */
 #include "worker/csv.h"
 
 #include "common/base/grid.h"

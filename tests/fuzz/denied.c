@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of denied serial numbers: sorted, upper case, no leading zeros, or one line that says where it is wrong. */
+/* The file of denied serial numbers: sorted, upper case, no leading zeros, or one line that names the faulty line. */
 #include "common/net/denied.h"
 
 #include "tests/fuzz/fuzz.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a harness without libFuzzer: over files and folders of files named as arguments, or, when AFL++ compiles it,
- * over what AFL++ hands in (one process for many inputs).
+ * Runs a harness without libFuzzer: on the files, and on the files of the folders, that are its arguments; or, compiled
+ * for AFL++, on AFL++'s inputs (one process for many).
  */
 #include <dirent.h>
 #include <string.h>

@@ -14,7 +14,7 @@ static size_t at_most_two(size_t n) {
   return n < 2 ? n : 2;
 }
 
-/* The path is a preset's, so that no file that the input names is opened. */
+/* The path is that of a preset, so that no file named by the input is opened. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   struct cv_lab_experiment experiment;
   struct cv_why why = {.text = ""};

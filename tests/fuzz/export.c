@@ -3,7 +3,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-/* What was read is written, and read again as the same. */
+/* An export that was read is written, and read again as the same. */
 static void check_again(const struct cv_export *export) {
   char *text[2] = {NULL, NULL};
   size_t n[2] = {0, 0};

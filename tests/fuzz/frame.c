@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The splitter: a stream in pieces gives the same frames and the same end as in one. First byte: their sizes. */
+/* The splitter: a stream in pieces gives the same frames and the same end as in one piece. First byte: the pieces'
+ * sizes. */
 #include "common/net/frame.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ struct seen {
   enum cv_err end;
 };
 
-/* Pieces of all sizes up to `most`. */
+/* Sizes of pieces up to `most`. */
 static void split(const uint8_t *bytes, size_t n, size_t most, struct seen *seen) {
   struct cv_splitter splitter;
   cv_splitter_init(&splitter, LIMIT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the harnesses share: one entry each, and a way to hand bytes to what reads files. */
+/* Shared by the harnesses: their entry point, and ways to pass bytes to code that reads files. */
 #ifndef CV_FUZZ_FUZZ_H
 #define CV_FUZZ_FUZZ_H
 
@@ -15,7 +15,7 @@
 #include "common/base/err.h"
 #include "common/base/text.h"
 
-/* The entry of libFuzzer, of AFL++'s driver and of the replay (driver.c). Always 0. */
+/* The entry point for libFuzzer, AFL++'s driver and the replay (driver.c). Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 /* The input as a regular file in memory. */
@@ -46,12 +46,12 @@ static inline char *fuzz_text(const uint8_t *bytes, size_t n) {
   return text;
 }
 
-/* What a person is told: one line, not empty, without control characters. */
+/* Checks a message for people: one line, not empty, without control characters. */
 static inline void fuzz_line(const char *text) {
   CV_REQUIRE(text[0] != '\0' && cv_text_is_clean(text, strlen(text)));
 }
 
-/* Inputs of several records: a kind, an argument and a 16-bit length before the bytes of each. False at the end. */
+/* Inputs of several records: each is a kind, an argument and a 16-bit length, then its bytes. False at the end. */
 struct fuzz_record {
   uint8_t kind, argument;
   struct cv_reader bytes;

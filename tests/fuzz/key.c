@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key file: 32 bytes and nobody else's to read, or no key. The first byte has the file's mode. */
+/* A key file: 32 bytes that only its owner can read, or no key. The first byte is the file's mode. */
 #include <sys/stat.h>
 
 #include "common/crypto/crypto.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file of an experiment's results with cells changed (cells.h). Going on with it, exporting and merging it give one
- * line, or numbers of that experiment; none takes more memory than a dataset may.
+ * A file of an experiment's results with changed cells (cells.h). Resuming, exporting and merging it give one line, or
+ * numbers of that experiment; none uses more memory than a dataset may.
  */
 #include "lab/experiment/read.h"
 #include "lab/judge/summary.h"
@@ -53,7 +53,7 @@ static void make_template(void) {
   cells_keep();
 }
 
-/* What went wrong is told; nothing but this says so. */
+/* Every error must leave a message: it is all that reports it. */
 static bool is_good(enum cv_err err, struct cv_why *why) {
   if (err != CV_OK) {
     fuzz_line(why->text);
@@ -98,7 +98,7 @@ static void go_on(void) {
   if (is_good(cv_lab_store_open(path, &mine, true, &store, &why), &why)) {
     const double numbers[] = {1, 2, 3, 4};
     CV_REQUIRE(cv_lab_dataset_init(&experiment, REPLICATES, &dataset) == CV_OK);
-    CV_REQUIRE(cv_lab_store_load(store, &dataset, &why) == CV_OK); /* all of it was looked at */
+    CV_REQUIRE(cv_lab_store_load(store, &dataset, &why) == CV_OK); /* everything was read */
     cv_lab_dataset_fini(&dataset);
     if (!cv_lab_store_has(store, 1, 5)) {
       (void)is_good(cv_lab_store_put(store, 1, 5, numbers, &why), &why);

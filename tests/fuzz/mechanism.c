@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mechanism's stored state: what loads saves byte for byte, and works. The first byte names the class. */
+/* A mechanism's stored state: a state that loads is saved byte for byte, and works. The first byte selects the
+ * class. */
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a CA has issued, as a file: a range that is in it is never given out again, whatever else the file says. */
+/* The file of issued certificates: a range in it is never issued again, whatever else the file contains. */
 #include "deploy/launcher/pki/index.h"
 
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every policy's stored state: what loads saves to the same bytes, and makes a step whose plan names known arms. */
+/* Every policy's stored state: a state that loads is saved to the same bytes, and makes a step whose plan names
+ * known arms. */
 #include "thirdparty/policy/policy.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 
 enum { ARMS = 4 };
 
-/* On a graph an arm may only be shown by others; somebody is played. */
+/* On a graph an arm may only be shown by others; at least one arm is played. */
 static void check_wants(const struct cv_policy *policy, const struct cv_policy_step *step) {
   uint64_t tokens = 0;
   for (size_t i = 0; i < step->wants; i++) {
@@ -76,17 +77,17 @@ static void try_on(const struct cv_policy_class *class, const uint8_t *bytes, si
   (void)snprintf(spec.policy.name, CV_PARAM_TEXT, "%s", class->name);
   for (size_t i = 0; i < class->rule_count; i++) {
     const struct cv_param_rule *rule = &class->rules[i];
-    if (rule->choices == NULL && isnan(rule->fallback)) { /* it has to be said */
+    if (rule->choices == NULL && isnan(rule->fallback)) { /* a required parameter */
       CV_REQUIRE(cv_params_set_number(&spec.policy.params, rule->key, rule->whole ? 1000 : 0.1) == CV_OK);
     }
   }
   CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK);
   if (!fits(&spec)) {
-    spec.edges = 0; /* one that knows no graph */
+    spec.edges = 0; /* policies that use no graph */
     spec.edge = NULL;
   }
   if (!fits(&spec)) {
-    return; /* one that has to know the truth */
+    return; /* a policy that needs the true means */
   }
   CV_REQUIRE(cv_policy_new(&spec, 1, &policy) == CV_OK);
   struct cv_reader in = cv_reader_over(bytes, n);
@@ -100,7 +101,7 @@ static void try_on(const struct cv_policy_class *class, const uint8_t *bytes, si
   cv_policy_free(policy);
 }
 
-/* The bytes may be anybody's. */
+/* The bytes may come from any source. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   for (size_t i = 0; cv_policy_at(i) != NULL; i++) {
     try_on(cv_policy_at(i), bytes, n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the binary seeds of the corpora from real encodings: fuzz-seeds FOLDER gives FOLDER/HARNESS/seed-NAME. */
+/* Writes the binary seeds of the corpora from real encodings: fuzz-seeds FOLDER makes FOLDER/HARNESS/seed-NAME. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -235,7 +235,7 @@ static void policy_state(struct cv_buf *out) {
   cv_policy_free(policy);
 }
 
-/* A bandit's or a recruitment's, after a first round of all arms. */
+/* The state of a bandit's or a recruitment's policy after a first round of all arms. */
 static void state_after_a_round(const char *name) {
   static uint64_t costs[] = {1000000, 2000000, 500000, 1000000};
   struct cv_spec spec = {.arms = 4,
@@ -281,7 +281,7 @@ static void put_state(struct cv_buf *out, uint32_t phase, uint32_t end) {
   put_record(out, 6, 0, &row);
 }
 
-/* A campaign, its plan, its first release, where arms stand. */
+/* A campaign, its plan, its first release and its standings. */
 static void put_history(struct cv_buf *out) {
   struct cv_spec spec = make_spec();
   struct cv_buf row = {0};
@@ -324,7 +324,7 @@ static void put_recovery(struct cv_buf *out, struct cv_buf *row) {
   put_record(out, 4, 0, row);
 }
 
-/* Of campaigns that have ended, purged or not, and of what is forgotten. */
+/* Campaigns that have ended, purged or not, and forgotten ones. */
 static void put_records(struct cv_buf *out, struct cv_buf *row) {
   const struct cv_past past = {.count = 2, .cost_micro = 9, .totals = {.campaigns = 2, .releases = 4, .tokens = 8}};
   cv_past_put(&past, row);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stored spec: what decodes encodes to something that decodes to the same. */
+/* A stored spec: a spec that decodes is encoded to bytes that decode to the same. */
 #include "common/base/spec.h"
 
 #include <string.h>

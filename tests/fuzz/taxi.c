@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of taxi trips; the first byte says which of area, top and least_trips are asked for. */
+/* A file of taxi trips; the first byte selects which of area, top and least_trips are set. */
 #include "worker/taxi.h"
 
 #include "tests/fuzz/fuzz.h"

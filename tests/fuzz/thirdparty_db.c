@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The third-party's database with cells changed (cells.h): a campaign with two plans behind it. The daemon comes up and
- * talks to its broker, or says in one line why not; so does replay.
+ * The third-party's database with changed cells (cells.h): a campaign after two plans. The daemon starts and talks to
+ * its broker, or says in one line why it cannot; so does replay.
  */
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/cells.h"
@@ -32,7 +32,7 @@ static struct cv_thirdparty *thirdparty_new(struct cv_rng_seeded *rng) {
 
 static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION, .program = "fuzz"};
 
-/* Stores and takes what leaves; the last plan that was asked for is accepted and released. */
+/* Stores, and delivers the outputs; the latest plan is accepted and released. */
 static void turn(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn, struct cv_thirdparty_store *store,
                  uint64_t *releases) {
   struct cv_thirdparty_batch batch;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the third-party's store keeps, in memory: batches go in, a core comes out. */
+/* The third-party's store, in memory: it takes batches and fills a core from them. */
 #ifndef CV_FUZZ_THIRDPARTY_DISK_H
 #define CV_FUZZ_THIRDPARTY_DISK_H
 
@@ -12,7 +12,7 @@ struct shelf {
   struct cv_digest spec_digest;
   uint64_t seed;
   struct cv_thirdparty_campaign_row row;
-  struct cv_delta kept; /* its releases, plans and decisions, all of them, and its state */
+  struct cv_delta kept; /* all its releases, plans and decisions, and its state */
   struct cv_standing *standing;
 };
 
@@ -21,11 +21,11 @@ struct disk {
 };
 
 void disk_fini(struct disk *disk);
-/* Aborts over a batch that does not follow the one before it. */
+/* Aborts if the batch does not follow the one before it. */
 void disk_apply(struct disk *disk, const struct cv_thirdparty_batch *batch);
-/* Aborts if the third-party does not take it. */
+/* Aborts if the third-party refuses it. */
 void disk_load(const struct disk *disk, struct cv_thirdparty *thirdparty);
-/* Runs the policy again: true if it makes the decisions, plans and standings that are on record. */
+/* Runs the policy again: true if it makes the stored decisions, plans and standings. */
 bool disk_replays(const struct shelf *shelf);
 
 #endif

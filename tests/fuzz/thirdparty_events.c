@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The third-party's core under a sequence of events that the input spells: two brokers connect and vanish, say every
- * message of rank.proto in any order, true to what they were asked or a little off, or raw bytes; flushes, commits and
- * crashes come in between. What is stored follows from what was stored before, comes up again after a crash, and, as
- * long as the broker recorded no plan of its own making, replays to the same decisions. What leaves makes sense.
+ * The third-party's core under a sequence of events that the input encodes: two brokers connect and disconnect, send
+ * every message of rank.proto in any order, correct or with a small change, or raw bytes; flushes, commits and crashes
+ * come in between. What is stored follows from what was stored before, loads again after a crash, and, as long as the
+ * broker recorded no plan of its own, replays to the same decisions. Every output is valid.
  */
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/fuzz.h"
@@ -15,9 +15,9 @@ enum { BROKERS = 2, CAMPAIGNS = 3, PLANS = 24, RELEASES = 64, ARMS = 4, EVENTS =
 struct order {
   struct cv_spec spec;
   uint64_t id;
-  bool has_seed, foreign; /* foreign: a plan was recorded that nobody asked for */
+  bool has_seed, foreign; /* foreign: a plan was recorded that the policy did not make */
   uint64_t seed;
-  struct cv_plan plan[PLANS], asked; /* accepted; the last that came */
+  struct cv_plan plan[PLANS], asked; /* accepted; the latest one received */
   struct cv_want want[PLANS + 1][ARMS];
   uint64_t plans;
   struct cv_release release[RELEASES];
@@ -28,7 +28,7 @@ struct order {
 };
 
 struct broker {
-  struct cv_thirdparty_conn *conn; /* NULL: away */
+  struct cv_thirdparty_conn *conn; /* NULL: not connected */
   struct order order[CAMPAIGNS];
 };
 
@@ -101,7 +101,7 @@ static void hear_plan(struct broker *broker, const struct cv_rank_plan *message)
     seen |= 1U << plan->want[i].arm;
   }
   check_standings(order, message->standing, message->standings);
-  /* asked again, it is the same */
+  /* the same when requested again */
   if (order->asked.number == plan->number && !order->foreign) {
     CV_REQUIRE(order->asked.wants == plan->wants);
     CV_REQUIRE(memcmp(order->asked.want, plan->want, plan->wants * sizeof(*plan->want)) == 0);
@@ -198,7 +198,7 @@ static void on_connect(struct world *world, struct broker *broker, struct order 
   struct cv_thirdparty_conn *older = broker->conn;
   (void)order;
   CV_REQUIRE(cv_thirdparty_join(world->thirdparty, names[broker - world->broker], broker, &broker->conn) == CV_OK);
-  if (older != NULL && (how & 1) != 0) { /* the older one is gone for itself */
+  if (older != NULL && (how & 1) != 0) { /* the older connection closes by itself */
     cv_thirdparty_leave(world->thirdparty, older);
   }
   if (how != 0xff) {
@@ -278,7 +278,7 @@ static void on_accept(struct world *world, struct broker *broker, struct order *
   say(world, broker, &(struct cv_rank_frame){.accepted = 1, .accept = &accept});
 }
 
-/* The next release of the plan: what an honest broker would send. False if there is none. */
+/* The next release of the plan, as an honest broker would send it. False if there is none. */
 static bool make_release(struct order *order, uint8_t how) {
   const struct cv_plan *plan = order->plans == 0 ? NULL : &order->plan[order->plans - 1];
   if (plan == NULL || order->released >= plan->wants || order->releases == RELEASES) {
@@ -342,7 +342,7 @@ static void on_bent_release(struct world *world, struct broker *broker, struct o
   say(world, broker, &(struct cv_rank_frame){.releases = 1, .release = &message});
 }
 
-/* What the third-party has lost, as it says. */
+/* Answers the records that the third-party reports as missing. */
 static void on_resend(struct world *world, struct broker *broker, struct order *order, uint8_t how) {
   struct cv_rank_plan record[PLANS];
   struct cv_rank_release release[RELEASES];
@@ -401,7 +401,7 @@ typedef void event_fn(struct world *world, struct broker *broker, struct order *
 static event_fn *const events[] = {on_connect,      on_vanish, on_open,         on_accept, on_release, on_resend,
                                    on_bent_release, on_close,  on_foreign_plan, on_refuse, on_stop};
 
-/* The next bytes as they would come from the wire. */
+/* The next bytes, as if from the network. */
 static void on_raw(struct world *world, struct broker *broker, struct cv_reader *in) {
   static struct cv_arena arena;
   struct cv_rank_frame frame;
@@ -414,7 +414,7 @@ static void on_raw(struct world *world, struct broker *broker, struct cv_reader 
     on_vanish(world, broker, NULL, 0); /* the lane is closed */
     return;
   }
-  for (size_t i = 0; i < CAMPAIGNS; i++) { /* what it says is not kept here */
+  for (size_t i = 0; i < CAMPAIGNS; i++) { /* its messages are not kept here */
     broker->order[i].foreign = broker->order[i].foreign || frame.recorded + frame.releases > 0;
   }
   if (frame.opens == 0) {
@@ -422,7 +422,7 @@ static void on_raw(struct world *world, struct broker *broker, struct cv_reader 
   }
 }
 
-/* A byte for the event (its lowest bit: which broker) and one for how. */
+/* A byte for the event (its lowest bit selects the broker) and one for its details. */
 static void event(struct world *world, struct cv_reader *in) {
   uint8_t what = cv_read_u8(in), how = cv_read_u8(in);
   struct broker *broker = &world->broker[what & 1];

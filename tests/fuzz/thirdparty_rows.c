@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A campaign from the third-party's tables, in the ranges that rows.c lets pass. Kinds: plan, release, state. */
+/* A campaign from the third-party's tables, within the ranges that rows.c accepts. Kinds: plan, release, state. */
 #include <string.h>
 
 #include "common/crypto/crypto.h"

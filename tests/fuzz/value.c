@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One value of a configuration: the first byte says of which rule. What is taken lies where the rule says. */
+/* One value of a configuration: the first byte selects the rule. An accepted value lies in the rule's range. */
 #include "common/config/value.h"
 #include "common/base/nearest.h"
 #include "common/base/party.h"
@@ -63,7 +63,7 @@ static void check_value(const struct cv_config_rule *rule, const char *text, con
   }
 }
 
-/* Millionths are exact: a double that is near enough to tell agrees. */
+/* Millionths are exact: they agree with a double where a double is accurate enough. */
 static void check_micro(const char *text) {
   uint64_t micro;
   double real;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pool of workers under a sequence of events that the input spells: a broker that says anything in any order, true or
- * not, connections that come and go, time that passes. Whatever the broker says, a token leaves only under terms that
- * the pool's owner accepts, only for an assignment that somebody waited for, always the same for the same ticket, and
- * never more of them than the owner's limit and the terms permit. Some pools are persons with rows of their own: then
- * each row leaves once, for its arm, after it was there to be kept, and whoever comes for an arm has a row of it left.
+ * A pool of workers under a sequence of events that the input encodes: a broker that sends any message in any order,
+ * valid or not, connections that open and close, time that passes. Whatever the broker sends, a token leaves only under
+ * terms that the pool's owner accepts, only for an assignment to a worker that waited for one, always the same for the
+ * same ticket, and never more tokens than the owner's limit and the terms permit. Some pools are persons with rows of
+ * their own: then each row leaves once, for its arm, after it was offered for storing, and a worker that wishes for an
+ * arm has a row of it left.
  *
- * First byte: the pool. Then two bytes an event: which, and how.
+ * First byte: the pool. Then two bytes for each event: its kind and its details.
  */
 #include "worker/core.h"
 
@@ -25,12 +26,12 @@ enum {
   EPSILON_MICRO = 500000
 };
 
-/* An assignment that was made; its ticket carries its number. */
+/* An assignment; its ticket carries its number. */
 struct ticket {
   uint64_t worker, campaign;
   uint32_t arms, tokens_per_worker;
-  uint32_t arm; /* if it is one */
-  bool good;    /* made to somebody who waited, under terms that are acceptable */
+  uint32_t arm; /* if it is a known one */
+  bool good;    /* made to a worker that waited, under terms that are acceptable */
   bool left;    /* its token was sent */
   bool undone;  /* acknowledged as expired: it does not count against the terms */
   bool declined;
@@ -41,7 +42,7 @@ struct world {
   struct cv_worker *pool;
   struct cv_worker_config config;
   struct cv_work work;
-  struct cv_persons persons; /* all zero: the workers are none */
+  struct cv_persons persons; /* all zero: workers are not persons */
   struct cv_stock *stock;
   bool kept[OWN_ROWS];
   uint32_t row_left[OWN_ROWS]; /* 1 + the ticket it has left with */
@@ -50,7 +51,7 @@ struct world {
   uint32_t before[WORKERS], told[WORKERS]; /* scores that each worker had given at the start, and has now */
   bool open, greeted;
   bool waits[WORKERS + 1];
-  struct cv_terms terms[CAMPAIGNS + 1]; /* as told last; id 0: not told */
+  struct cv_terms terms[CAMPAIGNS + 1]; /* as last sent; id 0: never sent */
   bool retold[CAMPAIGNS + 1];           /* with other terms than at first */
   struct ticket ticket[TICKETS];
   size_t tickets;
@@ -87,7 +88,7 @@ static bool acceptable(const struct cv_terms *terms) {
 
 /* ---- what the pool says ---- */
 
-/* Of a person: its own row for the arm, kept before and for no other ticket. */
+/* For a person: its own row of the arm, stored before and for no other ticket. */
 static void hear_row(struct world *world, const struct ticket *ticket, uint32_t number) {
   const struct cv_persons *persons = &world->persons;
   uint64_t row = persons->start[ticket->worker - 1], to = persons->start[ticket->worker];
@@ -148,7 +149,7 @@ static void check_limits(const struct world *world) {
       given[ticket->campaign] += counts && !ticket->undone;
       CV_REQUIRE(!counts || world->retold[ticket->campaign] || given[ticket->campaign] <= ticket->tokens_per_worker);
     }
-    CV_REQUIRE(sum <= world->told[worker - 1]); /* what leaves has been told before */
+    CV_REQUIRE(sum <= world->told[worker - 1]); /* scores are reported as given before they leave */
     CV_REQUIRE(world->config.accept.tokens == 0 || sum <= world->config.accept.tokens);
   }
 }
@@ -211,7 +212,7 @@ static void shut(struct world *world) {
 
 /* ---- what the broker says ---- */
 
-/* False if the pool did not listen: nothing of it counts. */
+/* False if the pool refused the frame: then nothing in it counts. */
 static bool say(struct world *world, const struct cv_crowd_frame *frame) {
   struct cv_why why = {.text = ""};
   if (world->open && cv_worker_on_crowd(world->pool, frame, world->now_ms, &why) == CV_OK) {
@@ -272,7 +273,7 @@ static void put_number(uint8_t ticket[CV_TICKET_BYTES], uint32_t number) {
   memcpy(ticket, &number, sizeof(number));
 }
 
-/* To somebody who waits, most of the time. */
+/* To a worker that waits, most of the time. */
 static void on_assign(struct world *world, uint8_t how) {
   uint32_t many[4] = {0, 1, 2, how >> 7 ? ARMS : 0};
   uint64_t worker = how % (WORKERS + 1);
@@ -345,7 +346,7 @@ typedef void event_fn(struct world *world, uint8_t how);
 static event_fn *const events[] = {on_open,    on_shut, on_terms, on_assign, on_ack,
                                    on_backoff, on_done, on_time,  on_flush,  on_flush};
 
-/* Persons 1 and more have 0 to 3 rows, some of one arm; whoever is the second has given one before. */
+/* Persons 1 and above have 0 to 3 rows, some of one arm; the second person has given one before. */
 static void start_stock(struct world *world) {
   struct cv_persons *persons = &world->persons;
   uint64_t row = 0;
