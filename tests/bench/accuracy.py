@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy of the deployed ranking over seeded instances of the demo's campaign.
+"""Accuracy of the deployed ranking on seeded instances of the demo's campaign.
 
-First instances in which no arm lies closer than 0.02 to a class boundary: all are to be ranked right. Then instances
-with a closer arm: they may end at the token limit, and what they are sure of has to be right.
+First instances in which no arm is closer than 0.02 to a class boundary: all arms must be ranked right. Then instances
+with a closer arm: they may end at the token limit, and the classes that they settle must be right.
 
     tests/bench/accuracy.py [INSTANCES] [BUILD]
 """
@@ -14,7 +14,7 @@ from campaigns import arguments, example, up
 
 
 def wrong_items(result):
-    """Items that were given a class that is not theirs."""
+    """Items that were put into a wrong class."""
     truth = {item: i for i, group in enumerate(result["truth"]) for item in group}
     return [item for i, group in enumerate(result["classes"]) for item in group if truth[item] != i]
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole steps of a bandit's policy, cv_policy_step() and cv_policy_apply(), fed with Bernoulli scores in this process,
- * as an experiment does. What bounds KL-UCB: the index of the arm that was pulled, some five Newton steps of two
- * logarithms each; the others wait until a bound says that they matter.
+ * Whole steps of a bandit's policy, cv_policy_step() and cv_policy_apply(), with Bernoulli scores in this process, as
+ * in an experiment. KL-UCB's cost is the index of the arm that was pulled: about five Newton steps of two logarithms
+ * each; the other arms' indices are computed only when a bound says that they matter.
  */
 #include <math.h>
 

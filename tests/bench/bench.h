@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmarks of inner loops share: the time of this thread alone, and the median of several runs. */
+/* Shared by the benchmarks of inner loops: the CPU time of this thread, and the median of several runs. */
 #ifndef CV_BENCH_H
 #define CV_BENCH_H
 
@@ -21,7 +21,8 @@ static inline int cv_bench_compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* `work` does `units` units of work and returns a number that keeps it from being thrown away. Prints one line. */
+/* `work` does `units` units of work and returns a number, so that the compiler cannot remove the work. Prints one
+ * line. */
 static inline void cv_bench(const char *what, const char *unit, double units, uint64_t (*work)(void *), void *arg) {
   double rate[CV_BENCH_RUNS];
   uint64_t check = 0;

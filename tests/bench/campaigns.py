@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks of whole campaigns share: the arguments, a campaign file made from an example, a run of it."""
+"""Shared by the benchmarks of whole campaigns: the arguments, a campaign file made from an example, a run of it."""
 import json
 import os
 import re
@@ -10,10 +10,28 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def usage_error(line):
+    print(line, file=sys.stderr)
+    sys.exit(2)
+
+
+def whole(name, what, at, default, least=1):
+    """Argument number `at` as a whole number."""
+    text = sys.argv[at] if len(sys.argv) > at else str(default)
+    if not text.isdecimal() or int(text) < least:
+        usage_error(f'{name}: {what} is "{text}"; expected a whole number of at least {least}')
+    return int(text)
+
+
 def arguments(runs):
-    """(RUNS, BUILD) of the command line."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else runs
-    return count, Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "build")
+    """(RUNS, BUILD) of the command line; wrong ones end the program with a usage error."""
+    name = Path(sys.argv[0]).name
+    if len(sys.argv) > 3:
+        usage_error(f'{name}: unexpected argument "{sys.argv[3]}"; usage: {name} [RUNS] [BUILD]')
+    build = Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "build")
+    if not build.is_dir():
+        usage_error(f"{name}: no folder {build}; expected a build folder")
+    return whole(name, "RUNS", 1, runs), build
 
 
 def example(name):
@@ -31,7 +49,7 @@ def changed(name, folder, changes):
 
 
 def up(build, path, seed=1, **env):
-    """What `crowdveil up --json` says of the campaign at its end."""
+    """The result that `crowdveil up --json` prints for the campaign."""
     command = [build / "deploy/launcher/crowdveil", "up", path, "--json", "--seed", str(seed)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True,
                           env={**os.environ, **env})

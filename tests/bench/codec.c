@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nanoseconds per submessage to encode and decode crowd frames: the hot path of the broker and the gateways. */
+/* Nanoseconds to encode and decode one submessage of crowd frames: the hot path of the broker and the gateways. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many discrete Laplace draws a second one core makes, from the daemons' source and from the seeded one. */
+/* Discrete Laplace draws a second on one core, from the daemons' random source and from the seeded one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What campaigns that have ended leave: one requester submits and cancels the largest there may be, again and again.
+"""Cost of ended campaigns: one requester submits and cancels campaigns of the largest size again and again.
 
-Prints the resident memory of broker and third-party before, after and after a restart, how long that restart takes,
-what an honest gateway gets through meanwhile and how long an honest requester waits, whether the requester can submit
-again, and what is left after it has purged all of them.
+Prints the resident memory of broker and third-party before, after, and after a restart; the time of that restart; the
+rate of an honest gateway and the waiting time of an honest requester meanwhile; whether the requester can submit again;
+and what is left after it has purged all its campaigns.
 
     tests/bench/ended.py [CAMPAIGNS] [SUBMITS] [BUILD]
 
-SUBMITS is limits.submits, a minute; 0: what the broker has without it, or for one that does not know it.
+SUBMITS is limits.submits, the submits a minute; 0: the broker's default, also for a broker without that setting.
 """
 import os
 import statistics
@@ -17,6 +17,8 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+
+from campaigns import whole
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/e2e"))
@@ -31,7 +33,7 @@ def memory(daemon):
 
 
 def processor(daemon):
-    """Seconds that it has computed."""
+    """Seconds of CPU time that it has used."""
     fields = Path(f"/proc/{daemon.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -43,7 +45,7 @@ def tell(what, deployment):
 
 
 class Honest:
-    """A campaign of somebody else, with a gateway, and a requester that asks how it stands."""
+    """A campaign of another requester, with a gateway, and a requester that asks for its status."""
 
     def __init__(self, deployment, folder, spec):
         self.requester = deployment.requester("bob")
@@ -58,7 +60,7 @@ class Honest:
         return next(each.tokens for each in self.requester.status().campaigns if each.campaign == self.campaign)
 
     def watch(self, stop):
-        """(tokens a second, the slowest of the answers but one in a hundred, in ms)."""
+        """(tokens a second, the 99th percentile of the answers' times in ms)."""
         waits, first, began = [], self.tokens(), time.monotonic()
         while not stop.is_set():
             asked = time.monotonic()
@@ -88,7 +90,7 @@ def attack(requester, spec, campaigns, refused):
         try:
             requester.cancel(requester.submit(large).campaign)
             done += 1
-        except refused as error:  # the third-party has yet to let go of the last ones; or there were too many
+        except refused as error:  # the third-party has not closed the last ones yet; or there were too many
             if "are open" not in str(error) and "try again" not in str(error):
                 print(f"after {done} campaigns: {error}")
                 return
@@ -107,8 +109,8 @@ def restart(deployment):
 
 
 def main():
-    campaigns = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    submits = int(sys.argv[2]) if len(sys.argv) > 2 else 1000000
+    campaigns = whole("ended.py", "CAMPAIGNS", 1, 1000)
+    submits = whole("ended.py", "SUBMITS", 2, 1000000, least=0)
     build = Path(sys.argv[3] if len(sys.argv) > 3 else ROOT / "build")
     os.environ["CROWDVEIL_BUILD"] = str(build)
     from client.requester import Refused, spec

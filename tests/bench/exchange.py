@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Single-token exchanges (assignment, token, durable acknowledgement) a second, through all three parties.
+"""Single-token exchanges (assignment, token, durable acknowledgement) a second, with all three parties.
 
 Runs the demo's campaign several times with `settled: pull`, which asks for more tokens, and prints the median rate.
-What bounds it: the broker's one loop (decode, two HMACs, encode and TLS take about 1 us a token); the gateways and the
-storage thread share the other core.
+The limit is the broker's one loop (decode, two HMACs, encode and TLS take about 1 us a token); the gateways and
+the storage thread share the other core.
 
     tests/bench/exchange.py [RUNS] [BUILD]
 """

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * EXP3's core at K = 4, cv_exp3_draw() and cv_exp3_gain() with the seeded generator and Bernoulli gains; whole steps of
- * the policy are in bandits.c. Runs are short, so that the best of them had its core, and its sibling, to itself. What
- * bounds it: the chain from one step's probability over an exponential and the sum of the weights to the next step's
- * draw, and a mispredicted branch for the gain.
+ * EXP3's core at K = 4, cv_exp3_draw() and cv_exp3_gain() with the seeded generator and Bernoulli gains; for whole
+ * steps of the policy see bandits.c. Runs are short, so that the best of them had its core and its sibling thread to
+ * itself. The cost is the dependency chain from one step's probability over an exponential and the sum of the weights
+ * to the next step's draw, and a mispredicted branch for the gain.
  */
 #include "thirdparty/policy/exp3.h"
 
@@ -31,7 +31,7 @@ static uint64_t games(void *arg) {
 }
 
 int main(void) {
-  /* Which arm is drawn cannot be foretold; and one that is soon drawn nearly always. */
+  /* An arm that cannot be predicted; and one that is soon drawn nearly always. */
   double alike[ARMS] = {0.5, 0.5, 0.5, 0.5}, apart[ARMS] = {0.5, 0.9, 0.5, 0.5};
   cv_bench("exp3, four equal arms", "steps", (double)ROUNDS * GAMES, games, alike);
   cv_bench("exp3, one far better arm", "steps", (double)ROUNDS * GAMES, games, apart);

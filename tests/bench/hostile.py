@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What peers that mean harm cost the others: for each attack the honest gateway's rate against its rate just before,
-how long a requester waits for the answer to `status`, how many newcomers at 100 ms from the broker are let in at
+"""Cost of hostile peers to the others. For each attack: the honest gateway's rate against its rate just before, the
+time that a requester waits for the answer to `status`, how many newcomers at 100 ms from the broker are connected at
 their first try from another address than the attack's and from the same one, and the broker's memory.
 
-Attackers run at full speed, but with the lowest priority: on one machine their own work would slow down everybody.
+Attackers run at full speed, but with the lowest priority: on one machine their own CPU use would slow down the others.
 
     tests/bench/hostile.py [--pace TOKENS] [--seconds N] [--broker PROGRAM] [ATTACK...]
 """
@@ -31,11 +31,11 @@ ATTACKS = {"silent": 0, "loris": 0, "plain_text": 0, "hellos": 0, "reconnect": 1
            "same_again": 1, "tiny_arrives": 1, "arrivals": 6, "forged_tokens": 6, "garbage": 6, "deaf": 6, "idle": 6,
            "tiny_records": 1, "slow_frames": 6, "status": "requester", "watch": "requester"}
 NEWCOMERS = 10
-WORN_OUT_S = 120  # until the worker of the attack has given all it may
+WORN_OUT_S = 120  # until the attack's worker has given all its tokens
 
 
 class Asker:
-    """Asks for the status a hundred times a second; how long each answer took, in ms."""
+    """Asks for the status a hundred times a second and keeps each answer's time, in ms."""
 
     def __init__(self, stage):
         self.requester = Requester(stage.broker.address, stage.pki.issue("requester/bob"), timeout=60)
@@ -67,7 +67,7 @@ def rate_over(stage, seconds):
 
 
 def let_in(stage, source):
-    """Newcomers, of so many, that were let in at their first try."""
+    """The number of newcomers that were connected at their first try."""
     tls = context(*hostile.newcomer(stage))
 
     def call(_):
@@ -125,11 +125,14 @@ def act(names, options, pace, limits=None, **campaign):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pace", type=int, default=2000, help="tokens a second of the honest gateway")
-    parser.add_argument("--seconds", type=float, default=4, help="of each rate")
-    parser.add_argument("--broker", help="another program to measure")
+    parser.add_argument("--pace", type=int, default=2000, help="tokens a second that the honest gateway gives")
+    parser.add_argument("--seconds", type=float, default=4, help="how long each rate is measured")
+    parser.add_argument("--broker", help="program to measure instead of the build's broker")
     parser.add_argument("attacks", nargs="*", metavar="ATTACK", help=", ".join(ATTACKS))
     options = parser.parse_args()
+    for name in options.attacks:
+        if name not in ATTACKS:
+            parser.error(f'unknown attack "{name}"; expected {", ".join(ATTACKS)}')
     if options.broker:
         daemon.PROGRAMS["broker"] = options.broker
     names = options.attacks or list(ATTACKS)

@@ -23,7 +23,7 @@ static bool leads_its_class(const double *mean, const uint32_t *rank_class, uint
   return true;
 }
 
-/* The smallest distance of an arm to where a class, its own or a better one, ends. */
+/* The smallest distance of an arm to the boundary of its class or of a better one. */
 static double gap_of(const double *mean, const uint32_t *rank_class) {
   double gap = HUGE_VAL;
   for (uint32_t best = 0; best < ARMS; best++) {
@@ -39,6 +39,10 @@ static double gap_of(const double *mean, const uint32_t *rank_class) {
 int main(int argc, char **argv) {
   int count = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 20;
   double distance = argc > 2 ? strtod(argv[2], NULL) : 0.02;
+  if (count <= 0 || !(distance > 0 && distance < 1)) {
+    (void)fprintf(stderr, "usage: bench-instances [COUNT] [DISTANCE]\n");
+    return 2;
+  }
   for (uint64_t seed = 1; count > 0; seed++) {
     double mean[ARMS];
     uint32_t rank_class[ARMS];

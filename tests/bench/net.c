@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one TLS connection carries over loopback: a sender and a receiver, a thread and a loop each.
- *   bench_net [seconds]
- * Prints, for each frame size, frames and bytes a second and the processor time of either thread as a share of the wall
- * time.
+ * Throughput of one TLS connection over loopback: a sender and a receiver, a thread and a loop each.
+ *
+ *   bench_net [SECONDS]
+ *
+ * Prints, for each frame size, frames and bytes a second and the CPU time of each thread as a share of the wall time.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -65,7 +66,7 @@ static void on_failed(void *data, const struct cv_why *why) {
 
 static const struct cv_peer_ops OPS = {on_opened, on_frame, on_closed};
 
-/* Keeps the queue between two marks, as a producer with back-pressure would. */
+/* Keeps the queue between two marks, as a producer with back-pressure does. */
 static void produce(uv_check_t *check) {
   struct end *end = check->data;
   if (atomic_load(&stop)) {
@@ -158,6 +159,10 @@ static void measure(struct cv_tls *server, struct cv_tls *client, size_t frame_n
 int main(int argc, char **argv) {
   static const size_t sizes[] = {16, 64, 256, 1024, 16 * 1024, 256 * 1024};
   double seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
+  if (!(seconds > 0) || argc > 2) {
+    (void)fprintf(stderr, "usage: bench_net [SECONDS]\n");
+    return 2;
+  }
   char folder[] = "/tmp/crowdveil-bench-XXXXXX";
   char command[64];
   struct cv_why why;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One round of an experiment with PPAR, all in this process: for each of 20 arms a binomial sum of 6000 tokens, the
- * hybrid mechanism's noise, the release and its groups of noise, the policy's interval; then the policy's step. All
- * means are equal and alpha is 0, so that no arm settles and each round has all 20 arms; a campaign is 256 rounds.
+ * One round of an experiment with PPAR in this process: for each of 20 arms a binomial sum of 6000 tokens, the hybrid
+ * mechanism's noise, the release and its groups of noise, the policy's interval; then the policy's step. All means are
+ * equal and alpha is 0, so that no arm settles and each round has all 20 arms; a campaign is 256 rounds.
  *
- * The lines below the first leave parts out, so that differences tell what a part costs. What bounds it: the binomial
- * draw (mispredicted rejections) and the discrete Laplace draw, each about a third.
+ * The lines after the first leave parts out: the differences are the parts' costs. The binomial draw (mispredicted
+ * rejections) and the discrete Laplace draw take about a third each.
  */
 #include "broker/mechanism/mechanism.h"
 #include "common/base/grid.h"

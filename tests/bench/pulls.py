@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of one token a second: a recruitment with `dpu`, 100 workers and a budget of 10000 (about 2,670 hires).
+"""Rate of plans of one token: a recruitment with `dpu`, 100 workers and a budget of 10000 (about 2,670 hires).
 
-Each hire passes three transactions in turn (the broker's of token and release, the third-party's, the broker's of the
-next plan), which are five syncs with the broker's anchor. Runs on the disk of TMPDIR and once in memory, where a sync
-costs nothing, and measures what syncs of that size cost alone: what is left of the difference is waiting for the
-processor between them. Prints milliseconds, processor time and voluntary switches a plan.
+Each hire needs three transactions one after another (the broker's for token and release, the third-party's, the
+broker's for the next plan), which are five syncs with the broker's anchor. Runs on the disk of TMPDIR and once in
+memory, where a sync costs nothing, and measures the cost of such syncs alone: the rest of the difference is time spent
+waiting for the CPU between them. Prints milliseconds, CPU time and voluntary context switches for each plan.
 
     tests/bench/pulls.py [RUNS] [BUILD]
 """
@@ -23,7 +23,7 @@ SYNCS, SYNC_PAGES = 500, 6
 
 
 def measure(build, path, tmpdir):
-    """(milliseconds, processor milliseconds, switches) a plan, and the plans."""
+    """(milliseconds, CPU milliseconds, context switches) for each plan, and the number of plans."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = up(build, path, TMPDIR=tmpdir)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -33,7 +33,7 @@ def measure(build, path, tmpdir):
 
 
 def sync_ms(folder):
-    """Median of writing some pages that are allocated already, and a sync."""
+    """The median time to write some allocated pages and to sync them."""
     pages = bytes(4096 * SYNC_PAGES)
     file = os.open(Path(folder) / "sync", os.O_RDWR | os.O_CREAT, 0o600)
     took = []

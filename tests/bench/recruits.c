@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a recruitment policy takes to spend B = 10000 on N = 100 workers, fed in this process. */
+/* Time that a recruitment policy takes to spend B = 10000 on N = 100 workers, in this process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

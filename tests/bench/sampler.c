@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Draws a second of one core. What bounds them: Bernoulli tokens the eleven operations of xoshiro256++ for each of 2.2
- * bits a token; binomial draws two divisions and the mispredicted branches of a rejection.
+ * Draws a second on one core. The costs: for Bernoulli tokens the eleven operations of xoshiro256++ for each of 2.2
+ * bits a token; for binomial draws two divisions and the mispredicted branches of a rejection.
  */
 #include "lab/sampler/sampler.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scores of consecutive places, and gains of consecutive rounds of a game of T = 2^18, one by one; the gains also in
- * blocks of 512. What bounds them: one by one, eleven mixing functions for each stream; in blocks, three of them (two
- * more of its words, where a coin needs two uniforms), and for the walk a normal and the sum over its ancestors.
+ * blocks of 512. The costs: one by one, eleven mixing functions for each stream; in blocks, three of them (two more of
+ * its words, where a coin needs two uniforms), and for the walk a normal and the sum over its ancestors.
  */
 #include "common/base/err.h"
 #include "tests/bench/bench.h"

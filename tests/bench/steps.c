@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a policy thinks between two plans, and how that grows with the arms: every policy of the table, by default
- * parameters, at K = 1,000 and K = 10,000, over a graph where it takes one (each arm joined to the next two). The last
- * column is the growth of the slowest step; K log K grows 13.3 times. Each campaign is played five times, and what took
- * least of it counts: the same is done each time.
+ * CPU time of a policy's step between two plans, and how it grows with the arms: every policy of the table with default
+ * parameters at K = 1,000 and K = 10,000, on a graph if the policy uses one (each arm joined to the next two). The last
+ * column is the growth of the slowest step; K log K grows by 13.3. Each campaign is played five times, and the fastest
+ * run counts, since all do the same.
  *
- * And two that are made to be slow: a full ranking whose arms all part in one step, and dpu with thousands of hires in
- * a plan.
+ * Two more cases are slow on purpose: a full ranking in which all arms are separated in one step, and dpu with
+ * thousands of hires in a plan.
  */
 #include <time.h>
 
@@ -17,7 +17,7 @@ enum { STEPS = 100, AGAIN = 5 };
 struct slow {
   const char *key; /* a parameter, or NULL */
   double value;
-  bool apart; /* arms that one release tells apart */
+  bool apart; /* arms that one release separates */
 };
 
 struct times {
@@ -37,7 +37,7 @@ static void set_apart(struct play *play) {
   }
 }
 
-/* So many tokens that nothing is left open. */
+/* With enough tokens to settle every arm. */
 static void settle_all(struct play *play, struct cv_policy *policy, uint64_t plan) {
   for (uint32_t i = 0; i < play->spec.arms; i++) {
     const struct cv_release release = {.number = i + 1,
@@ -83,7 +83,7 @@ static struct times run(struct play *play, const struct slow *slow) {
   return times;
 }
 
-/* The first way that it fits, with a graph if it takes one. */
+/* The first mechanism and privatizer that fit the policy, with a graph if it uses one. */
 static bool begin(struct play *play, const struct cv_policy_class *class, uint32_t arms) {
   for (size_t way = 12; way < 24; way++) {
     if (class->kind == CV_POLICY_GRAPH && play_init(play, class, way, arms, 1)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bandits as an experiment runs them, a pull a plan: the policy's step, the score, the privatizer, the mechanism's
- * release, the policy again; and against an adversary all gains of the game, which are calculated first.
+ * Bandits as in an experiment, one pull a plan: the policy's step, the score, the privatizer, the mechanism's release,
+ * the policy again; and against an adversary all gains of the game, which are computed first.
  */
 #include <string.h>
 
