@@ -21,12 +21,12 @@ def images():
     for target in engine.TARGETS:
         engine.build(target)
     yield
-    engine.podman("image", "prune", "--force", "--filter", "until=24h", check=False)  # what is newer is a cache
+    engine.podman("image", "prune", "--force", "--filter", "until=24h", check=False)  # newer files are a cache
 
 
 @pytest.fixture
 def project(tmp_path):
-    """project(NAME, OVERRIDES): a compose file's containers, of which nothing is left afterwards."""
+    """project(NAME, OVERRIDES): a compose file's containers, which are removed afterwards."""
     made = []
 
     def start(name, **overrides):
@@ -39,7 +39,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def say(request, record_property):
-    """A line of the report."""
+    """Adds a line to the report."""
     def line(text):
         print(text)
         record_property("say", text)

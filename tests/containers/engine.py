@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-podman with runc and podman-compose of Debian, in a storage of its own: what these tests build and import is not the
-user's, and stays for the next time. No registry is needed: the base is made by debootstrap.
+podman with runc and podman-compose of Debian, with a storage of its own: images that these tests build are separate
+from the user's, and are kept for the next run. No registry is needed: debootstrap makes the base image.
 """
 import json
 import os
@@ -22,7 +22,7 @@ TARGETS = {"thirdparty": "crowdveil-thirdparty", "broker": "crowdveil-broker", "
 FILES = ("rank", "recruit", "local-privacy", "own-data")
 USER = 10001
 
-# Limits that even a container which may not raise its own can give to others.
+# Limits that a container can give to others even if it may not raise its own.
 CONFIGURATION = """[containers]
 default_ulimits = ["nofile=1024:4096", "nproc=1024:2048"]
 log_driver = "k8s-file"
@@ -43,7 +43,7 @@ runroot = "{run}/storage"
 
 
 class Unavailable(Exception):
-    """No containers here, and why."""
+    """The reason why there are no containers here."""
 
 
 def environment():
@@ -53,7 +53,7 @@ def environment():
 
 
 def run(*command, check=True, timeout=300, **kwargs):
-    """A finished process, both streams in stdout."""
+    """Runs a command to its end; both streams are in stdout."""
     done = subprocess.run([str(part) for part in command], env=kwargs.pop("env", environment()), text=True,
                           errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=kwargs.pop("stderr", subprocess.STDOUT), timeout=timeout, **kwargs)
@@ -83,7 +83,8 @@ def write_configuration():
 
 
 def make_base():
-    """A base like Debian's slim image: no lists, caches, locales, manuals or documentation but for licences."""
+    """A base like Debian's slim image: without package lists, caches, locales, manuals and documentation except
+    licences."""
     with tempfile.TemporaryDirectory(prefix="crowdveil-base-") as folder:
         done = run("debootstrap", "--variant=minbase", "bookworm", folder, MIRROR, check=False, timeout=900)
         if done.returncode != 0:
@@ -100,7 +101,7 @@ def make_base():
 
 
 def prepare():
-    """Everything but the images; raises Unavailable."""
+    """Prepares everything but the images; raises Unavailable."""
     missing = [name for name in ("podman", "runc", "podman-compose", "debootstrap") if shutil.which(name) is None]
     if missing:
         raise Unavailable(f"{', '.join(missing)} cannot be found; deploy/bootstrap containers installs them")
@@ -119,5 +120,5 @@ def build(target):
 
 
 def unpacked(image):
-    """Bytes of an image's files, as they lie on a disk."""
+    """The size in bytes of an image's files on disk."""
     return int(output("image", "inspect", "--format", "{{.Size}}", image))

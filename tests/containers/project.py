@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compose file's containers under podman-compose, to be looked into and disturbed."""
+"""A compose file's containers under podman-compose, which tests examine and disturb."""
 import os
 import signal
 import time
@@ -10,7 +10,7 @@ import engine
 
 
 def wait_until(holds, what, seconds=60):
-    """Returns what `holds` returns once that is true."""
+    """Waits until `holds` returns something true, and returns it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = holds()
@@ -21,7 +21,7 @@ def wait_until(holds, what, seconds=60):
 
 
 class Project:
-    """`overrides`: options that are added to the commands of services, as in broker=["--lease=1s"]."""
+    """`overrides`: further options for the commands of services, as in broker=["--lease=1s"]."""
 
     def __init__(self, name, folder, overrides):
         self.file, self.name = engine.COMPOSE / f"{name}.yaml", f"crowdveil-test-{name}"
@@ -37,14 +37,14 @@ class Project:
         return engine.run("podman-compose", "-p", self.name, *self.files, *args, **kwargs)
 
     def up(self, *services):
-        """podman-compose ends with status 0 whatever podman did, so each container is looked for."""
+        """podman-compose ends with status 0 whatever podman returned, so each container is checked."""
         printed = self.compose("up", "-d", "--no-build", *services).stdout
         for service in services or ("requester",):
             assert self.id(service), printed
         return self
 
     def down(self):
-        """At once: nothing that a party has said is needed any more."""
+        """Stops all at once: their output is not needed any more."""
         for listed, remove in ((("ps", "-aq"), ("rm", "-f", "-t", "0")),
                                (("volume", "ls", "-q"), ("volume", "rm", "-f"))):
             found = engine.output(*listed, "--filter", f"label=com.docker.compose.project={self.name}").split()
@@ -67,14 +67,14 @@ class Project:
         return engine.podman("logs", self.id(service), check=False).stdout
 
     def volume(self, name):
-        """Where the host has it."""
+        """The volume's folder on the host."""
         return engine.output("volume", "inspect", "--format", "{{.Mountpoint}}", f"{self.name}_{name}")
 
     def execute(self, service, *command, **kwargs):
         return engine.podman("exec", self.id(service), *command, check=False, **kwargs)
 
     def run(self, service, *command, **kwargs):
-        """A container like the service's with another command, on its networks and with its volumes."""
+        """A container like the service's with another command, on the same networks and with the same volumes."""
         flags = []
         for network in self.inspect(service)["NetworkSettings"]["Networks"]:
             flags += ["--network", network]
@@ -82,11 +82,11 @@ class Project:
                              "ALL", "--security-opt", "no-new-privileges", *command, check=False, **kwargs)
 
     def pid(self, service):
-        """Of the program, as the host sees it."""
+        """The program's process id on the host."""
         return self.inspect(service)["State"]["Pid"]
 
     def kill(self, service):
-        """kill -9 from outside; returns once the restart policy has brought it back."""
+        """kill -9 from the host; returns once the restart policy has started it again."""
         before = self.pid(service)
         os.kill(before, signal.SIGKILL)
         wait_until(lambda: self.pid(service) not in (0, before), f"{service} restarted")

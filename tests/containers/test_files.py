@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The compose files keep to what docker compose v2 and podman-compose 1.0.3 both honour, say the same where they are to
-say the same, and need nothing that lies outside the tree.
+The compose files use only what docker compose v2 and podman-compose 1.0.3 both honour, agree with each other where they
+must, and need nothing outside the tree.
 """
 import subprocess
 
@@ -21,7 +21,7 @@ def load(name):
 
 
 def unheard(document):
-    """Each key or form that one of the two engines passes over."""
+    """Every key or form that one of the two engines ignores."""
     for key in document:
         if key not in ("services", "networks", "volumes") and not key.startswith("x-"):
             yield f"{key}: at the top"
@@ -67,7 +67,7 @@ def test_docker_compose_parses_it(name):
 
 
 def plain(document, name):
-    """Without what is this file's own: its volumes' prefix, the commands, and a worker's own volumes."""
+    """The service without what differs between files: its volumes' prefix, the commands, and a worker's own volumes."""
     text = yaml.safe_dump(document["services"]).replace(f"{name}-", "")
     services = yaml.safe_load(text)
     for service in services.values():

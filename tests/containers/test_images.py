@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in an image, how large it is, how fast it starts and what it may do."""
+"""The contents of the images, their sizes, how fast they start, and their rights."""
 import json
 import statistics
 import time
@@ -46,7 +46,7 @@ def test_it_says_what_it_is_and_runs_as_nobody_in_particular(target):
 
 @pytest.mark.parametrize("target", engine.TARGETS)
 def test_the_program_needs_no_shell(target, say):
-    """Started in an image whose shells are covered up, and how long a start takes."""
+    """Starts in an image whose shells are hidden; measures a start."""
     hidden = [flag for shell in ("bash", "dash") for flag in ("-v", f"/dev/null:/usr/bin/{shell}:ro")]
     took = []
     for _ in range(5):
@@ -59,7 +59,7 @@ def test_the_program_needs_no_shell(target, say):
 
 
 def test_the_laboratory_draws_a_figure():
-    """From a read-only root into a volume."""
+    """Writes into a volume from a read-only root."""
     done = engine.podman("run", "--rm", "--read-only", "--cap-drop", "ALL", "--tmpfs", "/tmp", "-v",
                          "/var/lib/crowdveil", "--entrypoint", "sh", engine.TARGETS["lab"], "-c",
                          "crowdveil-lab run mechanisms --out figures --replicates 2 && ls figures")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ranking's containers, tried from inside and disturbed from outside."""
+"""A ranking's containers, examined from inside and disturbed from outside."""
 import os
 import re
 import shutil
@@ -31,13 +31,13 @@ STANDINGS = "SELECT arm, class FROM standing WHERE campaign = 1 ORDER BY arm"
 
 
 def outcome(database):
-    """What a third-party that has ended has stored: two runs with the same seeds must agree on it."""
+    """The database of a third-party that has ended: two runs with the same seeds must agree on it."""
     db = sqlite3.connect(database)
     return db.execute(RELEASES).fetchall(), db.execute(STANDINGS).fetchall()
 
 
 def undisturbed(tmp_path):
-    """The same campaign and seeds, by processes of this machine that nothing happens to."""
+    """The same campaign and seeds, with undisturbed processes on this machine."""
     state = tmp_path / "undisturbed"
     engine.run(BUILD / "deploy/launcher/crowdveil", "up", engine.ROOT / "deploy/campaigns/demo.yaml", "--seed", "244",
                "--unsafe-noise-seed", "7", "--gateways", "3", "--state", state)
@@ -61,7 +61,7 @@ def test_kills_in_mid_campaign(project, tmp_path):
 
 
 def released(project):
-    """How many releases the third-party has had since it started, by its own count."""
+    """The number of releases that the third-party has received since its start, from its metrics."""
     try:
         folder = Path(f"/proc/{project.pid('thirdparty')}/root/var/lib/crowdveil-admin")
         return metric(folder, "thirdparty", "crowdveil_thirdparty_releases_total")
@@ -70,7 +70,7 @@ def released(project):
 
 
 def test_local_privacy_and_a_person_of_its_own(project):
-    """Also the way by podman-compose alone: the requester's service is run once all others are up."""
+    """Includes the use of podman-compose alone: the requester's service is run once all others are up."""
     started = project("local-privacy").up("requester")
     assert started.wait() == 0
     assert "complete, every item is ranked" in started.log("requester")
@@ -88,7 +88,7 @@ def accepted(project, service):
 
 
 def test_parties_of_a_ranking(project, tmp_path):
-    """One deployment, whose requester has its ranking, for all that does not disturb the others."""
+    """One deployment whose requester has its ranking, for all tests that do not disturb it."""
     ranking = project("rank").up()
     assert ranking.wait() == 0, ranking.log("requester")
     separation(ranking)
@@ -100,7 +100,7 @@ def test_parties_of_a_ranking(project, tmp_path):
 
 def separation(project):
     thirdparty, broker = project.address("thirdparty", "ranking"), project.address("broker", "ranking")
-    # the test can see a connection; a name server that is just being told of a container gives no answer
+    # a control: connections can be seen; a name server that is just being updated gives no answer
     for service, host, port in (("worker-1", "broker", 7401), ("broker", "thirdparty", 7402)):
         wait_until(lambda: can_connect(project, service, host, port), f"{service} reaches {host}")
     # the worker towards the third-party: name, address, and each bridge of the host
@@ -109,7 +109,7 @@ def separation(project):
     for host in hosts:
         for port in (7401, 7402):
             assert not can_connect(project, "worker-1", host, port) or (host, port) == (broker, 7401), (host, port)
-    # and the other way round
+    # and in the other direction
     worker = project.address("worker-1", "crowd")
     assert project.execute("thirdparty", "getent", "hosts", "worker-1").returncode != 0
     listener = project.address("broker", "crowd")
@@ -141,7 +141,7 @@ def health(project):
         assert (done.returncode, done.stdout) == (0, f"crowdveil-{program}: ok\n")
 
 
-# A peer with the files of a folder, which lets other persons than its own arrive; says how that ended.
+# A peer with the certificate files of a folder that lets other persons than its own arrive; prints how that ended.
 SPEAK_FOR_OTHERS = """
 import sys
 from client.worker import Session
@@ -165,7 +165,7 @@ def speak_for_others(project, folder):
 
 
 def connected_as(project, mount, tls, identity):
-    """The worker's program with these files, beside worker-1, is this one for the broker and no other."""
+    """The worker's program with these files, beside worker-1, accepts this broker and no other."""
     started = project.run("worker-1", "-d", *mount, "--tmpfs", "/var/lib/crowdveil-admin", engine.TARGETS["worker"],
                           *tls, stderr=subprocess.DEVNULL)
     container = started.stdout.strip()
@@ -178,7 +178,7 @@ def connected_as(project, mount, tls, identity):
 
 
 def stolen_certificate(project, tmp_path):
-    """The certificate of one worker, in a container of the same network: it speaks for that person alone."""
+    """The certificate of one worker, in a container of the same network: it is valid for that person alone."""
     volume, image = f"{project.name}_stolen", engine.TARGETS["crowdveil"]
     engine.podman("run", "--rm", "-v", f"{project.name}_rank-ca:/certificates/ca", "-v",
                   f"{volume}:/certificates/worker-9", image, "pki", "make", "--dir=/certificates/ca",
@@ -191,7 +191,7 @@ def stolen_certificate(project, tmp_path):
         assert asked.returncode == 2 and "worker" in asked.stdout, asked.stdout
         connected_as(project, mount, tls, "worker/6000000")
         assert speak_for_others(project, folder).startswith("goodbye"), "its key gives no share of others"
-        # nor does a certificate of a gateway that this key has signed
+        # nor does a gateway's certificate that this key signed
         forged = tmp_path / "forged"
         shutil.copytree(folder, forged)
         engine.run("openssl", "req", "-x509", "-new", "-key", f"{folder}/key.pem", "-subj", "/CN=gateway", "-days", "2",
@@ -203,7 +203,7 @@ def stolen_certificate(project, tmp_path):
 
 
 def renewal(project):
-    """Certificates replaced by rename under running daemons, which read them on SIGHUP and serve the new ones."""
+    """Certificates are replaced by rename under running daemons, which read them on SIGHUP and use the new ones."""
     requester = project.volume("rank-requester-tls")
     files = Files(*(f"{requester}/{name}.pem" for name in ("ca", "cert", "key")))
 

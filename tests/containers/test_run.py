@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/compose/run: every compose file ends well, wrong use gets one line, and nothing is left."""
+"""deploy/compose/run: every compose file ends well, a usage error gives one line, and nothing is left behind."""
 import os
 import re
 import shutil
@@ -23,7 +23,7 @@ def run(*args, **kwargs):
 
 
 def left(name):
-    """What of a project is still there."""
+    """The containers, networks and volumes of a project that still exist."""
     of = f"crowdveil-{name}"
     return [line for kind in (("ps", "-aq"), ("volume", "ls", "-q"), ("network", "ls", "-q"))
             for line in engine.output(*kind, "--filter", f"label=com.docker.compose.project={of}").split()
@@ -98,7 +98,7 @@ def test_ctrl_c_cleans_up():
 
 
 def path_without(tmp_path, *absent):
-    """A PATH of links to everything but these programs."""
+    """A PATH with links to all programs except these."""
     for folder in ("/usr/sbin", "/usr/bin", "/sbin", "/bin"):
         for name in os.listdir(folder):
             link = tmp_path / name
@@ -141,7 +141,7 @@ def test_wrong_use_is_one_line(args, words):
 
 
 def test_data_that_the_containers_cannot_read(tmp_path):
-    """One line of the requester's, which reads the same file as the workers."""
+    """The requester reports it in one line; it reads the same file as the workers."""
     folder = tmp_path / "mine"
     shutil.copytree(engine.COMPOSE / "own-data", folder)
     (folder / "ratings.csv").chmod(0o600)
@@ -155,7 +155,7 @@ def test_data_that_the_containers_cannot_read(tmp_path):
 
 
 def test_volumes_of_another_version():
-    """State that a newer version has written: the party's own line, and it is not restarted for ever."""
+    """State written by a newer version: the party's own line is printed, and the party is not restarted for ever."""
     volume = "crowdveil-rank_rank-thirdparty-state"
     engine.podman("volume", "create", volume)
     folder = engine.output("volume", "inspect", "--format", "{{.Mountpoint}}", volume)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CONTRIBUTING.md followed word for word in a copy of the tree: each fenced block of it is carried out as it stands."""
+"""The tutorials of CONTRIBUTING.md, followed literally in a copy of the tree: each fenced block is carried out as it
+is."""
 import filecmp
 import os
 import re
@@ -18,7 +19,7 @@ import suites  # noqa: E402
 PAGE = "CONTRIBUTING.md"
 SET_UP = "Set-up"
 TUTORIALS = ("A policy", "A mechanism", "A privatizer", "A reward model")
-# What one tutorial writes: a file, a row, a line on it, and a campaign that shows it.
+# The blocks of a tutorial that write: a file, a row, a line of documentation, and a campaign that uses it.
 WRITES = ["c", "row", "line", "yaml"]
 COMMAND_TIME = 900
 
@@ -28,7 +29,7 @@ class Block:
     section: str
     line: int  # of its fence
     kind: str
-    words: list  # of the info string, behind the kind
+    words: list  # of the info string, after the kind
     text: str
 
     def fail(self, what):
@@ -36,7 +37,7 @@ class Block:
 
 
 def blocks():
-    """Every fenced block of the page, with the heading that it stands under."""
+    """Every fenced block of the page, with its section's heading."""
     section, found, block = None, [], None
     for number, line in enumerate((suites.ROOT / PAGE).read_text().split("\n"), 1):
         if line.startswith("```"):
@@ -54,7 +55,7 @@ def blocks():
     return found
 
 
-# --- what writes
+# --- blocks that write
 
 
 def new_file(tree, block):
@@ -90,11 +91,11 @@ def below_a_line(tree, block):
 WRITERS = {"c": new_file, "yaml": new_file, "row": at_the_end_of_a_list, "line": below_a_line}
 
 
-# --- what runs
+# --- blocks that run
 
 
 class Shell:
-    """Commands at the root of the copy; one that is told again, with nothing written since, is not run again."""
+    """Runs commands at the root of the copy; one that comes again, with nothing written since, is not run again."""
 
     def __init__(self, tree):
         self.tree, self.said = tree, {}
@@ -128,7 +129,7 @@ class Shell:
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
-    """A copy of the tree with all four tutorials' files, rows and lines, and built as the page says."""
+    """A copy of the tree with the files, rows and lines of all four tutorials, built as the page says."""
     tree = tmp_path_factory.mktemp("tree")
     for path in suites.tracked():
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +153,7 @@ def test_each_block_is_one_that_is_followed():
 
 @pytest.mark.parametrize("tutorial", TUTORIALS)
 def test_a_tutorial_is_one_file_and_one_row(tutorial):
-    """And a line of documentation and a campaign; then it is built, and tested by name."""
+    """A tutorial also has a line of documentation and a campaign, and commands that build and test it by name."""
     ours = [block for block in blocks() if block.section == tutorial]
     assert [block.kind for block in ours if block.kind != "console"] == WRITES
     commands = "".join(block.text for block in ours if block.kind == "console")

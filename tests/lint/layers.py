@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of what may include what: common <- pure parts <- cores <- shells.
+"""The table of permitted includes: common <- pure parts <- cores <- shells.
 
-A file belongs to the first row whose pattern matches its path (fnmatch: `*` crosses folders). `pure` says no libuv,
-OpenSSL, SQLite, protobuf, files, clock or global randomness. `may` names the rows whose headers its files may include;
-a row may always include its own.
+A file belongs to the first row whose pattern matches its path (fnmatch: `*` crosses folders). `pure` forbids libuv,
+OpenSSL, SQLite, protobuf, files, clock and global randomness. `may` names the rows whose headers its files may
+include; a row may always include its own.
 """
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ BASE = ("base",)
 COMMON = ("base", "sys", "crypto", "turn", "daemon", "db", "net", "config", "channel", "admin", "sandbox")
 
 LAYERS = (
-    # common: the ground, in the order in which its parts may know each other
+    # common, in the order of its parts: a part may include those before it
     Layer("sys", ("common/base/log.[ch]", "common/base/finding.[ch]", "common/base/clock.[ch]"), False, BASE),
     Layer("base", ("common/base/*",), True, ()),
     Layer("noise", ("common/noise/*",), True, BASE),
@@ -36,22 +36,22 @@ LAYERS = (
     Layer("sandbox", ("common/sandbox/*",), False, BASE + ("crypto", "net", "config")),
     Layer("daemon", ("common/daemon/*",), False,
           BASE + ("sys", "crypto", "turn", "db", "identity", "net", "config", "channel", "admin", "sandbox")),
-    # the wire: only these files know protobuf; each codec knows its own schema and the shared one
+    # the wire format: only these files use protobuf; each codec uses its own schema and the shared one
     Layer("chain", ("proto/codec/chain.[ch]",), True, BASE + ("wire", "rank")),
     Layer("wire", ("proto/codec/frame.h",), True, BASE),
     Layer("codec-base", ("proto/codec/base.[ch]",), False, BASE + ("wire",)),
     Layer("crowd", ("proto/codec/crowd.[ch]",), False, BASE + ("wire", "codec-base")),
     Layer("rank", ("proto/codec/rank.[ch]",), False, BASE + ("wire", "codec-base", "chain")),
     Layer("order", ("proto/codec/order.[ch]",), False, BASE + ("wire", "codec-base", "rank")),
-    # the pure parts: each knows the ground only, so that no party links another's
+    # the pure parts: each uses only common, so that no party links another's
     Layer("mechanism", ("broker/mechanism/*",), True, BASE + ("noise",)),
     Layer("policy", ("thirdparty/policy/*",), True, BASE),
     Layer("quality", ("worker/quality/*",), True, BASE + ("config",)),
     Layer("privatizer", ("worker/privatizer/*",), True, BASE + ("noise",)),
-    # the three daemons: cores, then shells; none knows another
+    # the three daemons: cores, then shells; none includes another
     Layer("broker", ("broker/*",), False,
           COMMON + ("identity", "wire", "crowd", "rank", "order", "chain", "mechanism", "noise")),
-    # the two that the requester's side uses, too: a policy run again, and a data file as scores
+    # two parts that the requester's side uses, too: running a policy again, and scores from a data file
     Layer("replay", ("thirdparty/replay*.[ch]",), False, BASE + ("thirdparty", "policy")),
     Layer("source", ("worker/source.[ch]", "worker/csv.[ch]", "worker/records.[ch]",
                      "worker/taxi.[ch]"), False,
@@ -59,18 +59,18 @@ LAYERS = (
     Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy", "replay")),
     Layer("worker", ("worker/*",), False,
           COMMON + ("campaign", "identity", "wire", "crowd", "quality", "privatizer", "noise", "source")),
-    # a campaign file made ready, above the parties whose tables it is checked with; below requester and experiments
+    # a campaign file, prepared and checked against the parties' tables; below the requester and the experiments
     Layer("prepare", ("prepare/*",), False,
           BASE + ("crypto", "campaign", "policy", "quality", "source")),
     # the requester's side; it runs a policy again to verify, and reads data as the workers do
     Layer("launcher", ("deploy/*",), False,
           COMMON + ("campaign", "identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source",
                     "prepare")),
-    # an audit looks at the whole way from a worker's score to the third-party's view, through the cores
+    # an audit covers the whole path from a worker's score to the third-party's view, through the cores
     Layer("audit", ("lab/audit/*",), False,
           COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
                     "chain", "broker", "worker", "lab")),
-    # the lab: numbers and their file, the experiment as data, what is run and judged, how that is shown, the commands
+    # the lab: results and their file, experiments as data, running and judging, presentation, the commands
     Layer("numbers", ("lab/result/result.[ch]", "lab/judge/statistic.[ch]"), False, BASE),
     Layer("archive", ("lab/result/archive.[ch]", "lab/result/origin.[ch]", "lab/result/merge.[ch]"), False,
           BASE + ("crypto", "db", "numbers")),
@@ -87,24 +87,24 @@ LAYERS = (
 # tests may include everything; nothing but tests may include tests
 TESTS = "tests/*"
 
-# Folders whose subfolders have names of their own (see rules.names).
+# Folders whose subfolders each own their names (see rules.names).
 ROOMS_INSIDE = ("common", "proto", "broker", "thirdparty", "worker", "deploy")
 
-# Who knows mechanisms and privatizers by their traits only (see rules.traits).
+# Parts that know mechanisms and privatizers by their traits only (see rules.traits).
 BY_TRAITS = ("thirdparty/*", "worker/*")
 
-# Headers of the system that pure code does without.
+# System headers that pure code must not include.
 IMPURE_HEADERS = ("uv.h", "uv/", "openssl/", "sqlite3.h", "protobuf-c/", ".pb-c.h", "time.h", "sys/time.h",
                   "sys/socket.h", "sys/stat.h", "sys/mman.h", "netinet/", "arpa/", "netdb.h", "unistd.h", "fcntl.h",
                   "signal.h", "pthread.h", "threads.h", "microhttpd.h", "jansson.h", "yaml.h", "locale.h", "poll.h")
-# Formatting into a buffer is pure, so <stdio.h> and <stdlib.h> may be there; these calls may not.
+# Formatting into a buffer is pure, so <stdio.h> and <stdlib.h> are allowed; these calls are not.
 IMPURE_CALLS = ("printf", "fprintf", "vprintf", "vfprintf", "dprintf", "puts", "fputs", "putchar", "fputc", "fopen",
                 "fdopen", "fread", "fwrite", "fgets", "getline", "scanf", "fscanf", "perror", "getenv", "setenv",
                 "time", "clock", "clock_gettime", "rand", "srand", "random", "drand48", "getrandom", "exit", "remove")
-# Where one impure call is the point of the file.
-IMPURE_ALLOWED = {"common/base/err.c": ("fprintf",)}  # CV_REQUIRE says where it failed before it aborts
+# Files whose purpose is one impure call.
+IMPURE_ALLOWED = {"common/base/err.c": ("fprintf",)}  # CV_REQUIRE prints its place before it aborts
 
-# Calls that no file of ours makes, and what to use.
+# Calls that no file of the project may make, and what to use instead.
 BANNED_CALLS = {
     "assert": "CV_REQUIRE (our own bugs) or the error path (a peer's or a file's)",
     "sprintf": "snprintf", "vsprintf": "vsnprintf", "strcpy": "snprintf or memcpy with a checked length",

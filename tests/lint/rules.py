@@ -24,7 +24,7 @@ def line_of(text, at):
 
 
 def blank(text, keep_strings=False):
-    """The same text with blanks for comments and the insides of literals, so that places stay the same."""
+    """The same text with blanks for comments and the contents of literals, so that positions stay the same."""
     pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 
     def wipe(match):
@@ -61,7 +61,7 @@ def direction(files):
             if kind == "<" or is_test:
                 continue
             if name not in files:
-                yield f'{path}:{line}: "{name}" is no tracked file; expected a path from the root of the tree'
+                yield f'{path}:{line}: "{name}" is not a tracked file; expected a path from the root of the tree'
                 continue
             if matches(name, (table.TESTS,)):
                 yield f'{path}:{line}: includes "{name}"; expected nothing of tests/ outside tests/'
@@ -82,7 +82,7 @@ def generated(path, line, schema, is_test):
 
 
 def purity(files):
-    """Pure parts know no loop, no TLS, no database, no protobuf, no file, no clock."""
+    """Pure parts use no loop, no TLS, no database, no protobuf, no file, no clock."""
     for path, text in sorted(code_files(files).items()):
         own = layer_of(path)
         if own is None or not own.pure or matches(path, (table.TESTS,)):
@@ -103,7 +103,7 @@ def calls(text):
 
 
 def banned(files):
-    """Calls and headers that have a safer way."""
+    """Calls and headers that have a safer alternative."""
     for path, text in sorted(code_files(files).items()):
         is_test = matches(path, (table.TESTS,))
         for line, name in calls(text):
@@ -115,7 +115,7 @@ def banned(files):
 
 
 def spdx(files):
-    """Every file says its licence in its first lines."""
+    """Every file has an SPDX line in its first lines."""
     for path, text in sorted(files.items()):
         if matches(path, table.SPDX_EXEMPT):
             continue
@@ -124,7 +124,7 @@ def spdx(files):
 
 
 def guards(files):
-    """A header is guarded by a name made from its path."""
+    """Every header has an include guard, whose name is made from its path."""
     for path, text in sorted(files.items()):
         if path.endswith(".h") and not re.search(r"^#ifndef CV_\w+_H\n#define CV_\w+_H\n", text, re.M):
             yield f"{path}:1: no include guard; expected #ifndef CV_..._H and #define CV_..._H"
@@ -149,19 +149,20 @@ def layout(files):
             yield f"{path}:1: {len(lines)} lines; expected about {table.FILE_LINES} at most"
 
 
-# `struct cv_x {` and `enum cv_x {` in a header, and a function's declaration, at the beginning of a line.
+# `struct cv_x {` and `enum cv_x {` in a header, and a function's declaration, starting a line.
 DECLARED = re.compile(r"^(?:(?:struct|enum|union)\s+(cv_\w+)\s*\{|(?:CV_MUST_USE |static inline |_Noreturn )*"
                       r"[a-z][\w ]*?[ *]+(cv_\w+)\()", re.M)
 
 
 def room_of(path):
-    """Whose names the names of a header are: a folder's below common/, proto/ and the parties, else the tree's."""
+    """The folder that owns the names in a header: a folder below common/, proto/ and the parties, else the top
+    folder."""
     parts = path.split("/")
     return "/".join(parts[:2] if parts[0] in table.ROOMS_INSIDE and len(parts) > 2 else parts[:1])
 
 
 def names(files):
-    """A name is declared in one header, and the first word behind cv_ belongs to one folder."""
+    """A name is declared in one header, and the first word after cv_ belongs to one folder."""
     declared, owner = {}, {}
     for path, text in sorted(files.items()):
         if not path.endswith(".h") or matches(path, (table.TESTS,)):
@@ -179,7 +180,7 @@ def names(files):
                 yield f"{place}: {name} of {room} begins as {example} of {home}; expected cv_{word}_ in one folder only"
 
 
-# A call that compares texts, up to its end; the name of a choice in it; the names in the tables of both.
+# A call that compares texts; the name of a choice in it; the names in both tables.
 COMPARED = re.compile(r"\b(?:strn?cmp|strn?casecmp|memcmp)\s*\(([^;{]*)")
 CHOSEN = re.compile(r"\b(mechanism|privatizer)(?:\.|->)name\b")
 ROWS = {"mechanism": ("common/base/mechanisms.h", re.compile(r'\bROW\(\w+, "([^"]+)"')),
@@ -188,7 +189,7 @@ LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 
 
 def traits(files):
-    """Third-party and worker know a mechanism or a privatizer by its traits and by nobody's name."""
+    """Third-party and worker know a mechanism or a privatizer only by its traits, never by its name."""
     known = {name: kind for kind, (path, row) in ROWS.items() for name in row.findall(files.get(path, ""))}
     for path, text in sorted(code_files(files).items()):
         if not matches(path, table.BY_TRAITS):
@@ -206,7 +207,7 @@ def traits(files):
 
 
 
-# Rows that a campaign can name: the header, and the name in its ROW(...), or the class, which is it but for dashes.
+# Rows that a campaign can name: the header, and the name in its ROW(...), or the class, with _ for each dash.
 CHOICES = (("thirdparty/policy/classes.h", re.compile(r"^ +ROW\(\w+, (\w+)\)", re.M)),
            ("common/base/mechanisms.h", re.compile(r'^ +ROW\(\w+, "([^"]+)"', re.M)),
            ("common/base/local.h", re.compile(r'^ +ROW\(\w+, \w+, "([^"]+)"', re.M)),
@@ -217,7 +218,7 @@ KEY = re.compile(r'\.key = "(\w+)"')
 
 
 def documented(files):
-    """What a campaign can name stands in docs/, and so does each key of its file."""
+    """Every name that a campaign can use and every key of its file is documented in docs/."""
     docs = "".join(text for path, text in files.items() if matches(path, ("docs/*.md",)))
     for path, row in CHOICES:
         for match in row.finditer(files.get(path, "")):
@@ -237,11 +238,11 @@ NAMED = re.compile(r"`([\w.-]+(?:/[\w.-]+)+\.(?:c|h|py|proto|yaml|md))`")
 
 
 def named(files):
-    """A file that a document names in backquotes, with its folder, is there."""
+    """A file that a document names in backquotes, with its folder, exists."""
     for path, text in sorted(files.items()):
         if not path.endswith(".md") or matches(path, (table.TESTS,)) or path == "CHANGELOG.md":
             continue
-        made = set(re.findall(r"^```\w+ (\S+)$", text, re.M))  # by whoever follows the document
+        made = set(re.findall(r"^```\w+ (\S+)$", text, re.M))  # created by a reader who follows the document
         for match in NAMED.finditer(text):
             if match.group(1) not in files and match.group(1) not in made:
                 yield f"{path}:{line_of(text, match.start())}: names `{match.group(1)}`; expected a tracked file"

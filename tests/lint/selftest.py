@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lint that cannot fail is no lint: small made-up trees, each with one fault that its lint must name."""
+"""The lints' own test: small made-up trees, each with one fault that its lint must report."""
 from . import rules
 
 # REUSE-IgnoreStart
@@ -23,7 +23,7 @@ def tree(**extra):
     return good
 
 
-# (lint, path, text, what the finding must say; None: there must be none)
+# (lint, path, text, text of the finding; None: no finding)
 CASES = (
     (rules.direction, "broker/a.c", '#include "thirdparty/policy/policy.h"\n', "broker includes"),
     (rules.direction, "thirdparty/a.c", '#include "broker/mechanism/mechanism.h"\n', "thirdparty includes"),
@@ -80,7 +80,7 @@ CASES = (
 
 
 def faults():
-    """What is wrong with the lints themselves; nothing, if all is well."""
+    """The faults of the lints themselves; none, if they work."""
     for rule in rules.ALL:
         found = list(rule(tree()))
         if found:

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The heap behind: the C library's, or a sanitizer's. */
+/* The underlying heap: the C library's, or a sanitizer's. */
 static void *(*real_malloc)(size_t n);
 static void *(*real_calloc)(size_t count, size_t size);
 static void *(*real_realloc)(void *at, size_t n);
@@ -19,7 +19,7 @@ static atomic_bool armed, rest, hit;
 static atomic_uint_fast64_t seen, nth;
 static atomic_int_fast64_t live;
 
-/* What looking up the functions above needs itself; never freed. */
+/* Memory for looking up the functions above; never freed. */
 static char early[4096];
 static size_t early_used;
 static bool finding;
@@ -51,7 +51,7 @@ static void *find(const char *name) {
   return found;
 }
 
-/* Before there is a second thread: the loader allocates before main. False while it is under way. */
+/* Runs before there is a second thread: the loader allocates before main. False while the lookup is in progress. */
 static bool ready(void) {
   if (real_free == NULL && !finding) {
     finding = true;
@@ -64,7 +64,7 @@ static bool ready(void) {
   return real_free != NULL;
 }
 
-/* A place for a breakpoint: the call stack is that of the allocation that fails. */
+/* A place for a breakpoint: the call stack is that of the failing allocation. */
 __attribute__((noinline)) static bool refuse(void) {
   atomic_store(&hit, true);
   errno = ENOMEM;
@@ -171,7 +171,7 @@ bool alloc_fault_hit(void) {
   return atomic_load(&hit);
 }
 
-/* A sanitizer's strdup and the like take memory behind our back; it looks for leaks itself. */
+/* A sanitizer's strdup and similar functions allocate without calling these; it looks for leaks itself. */
 int64_t alloc_fault_live(void) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return 0;

@@ -22,21 +22,21 @@
 struct alloc_fault {
   uint64_t nth;  /* the allocation that fails in this round, from 1 */
   uint64_t step; /* added to nth from round to round; 0: 1 */
-  bool rest;     /* so do all after it, until the end of the round */
+  bool rest;     /* all later ones fail, too, until the end of the round */
   uint64_t rounds;
 };
 
 /* The rest of the arguments are initialisers of the struct above. */
 #define ALLOC_FAULT_EACH(fault, ...) for (struct alloc_fault fault = {__VA_ARGS__}; alloc_fault_next(&fault);)
 
-/* Begins the next round, paused; false when the last round had no failure left to give. */
+/* Begins the next round, paused; false if the last round had no failure. */
 bool alloc_fault_next(struct alloc_fault *fault);
-/* Counts and fails from here on; goes on counting where it was paused. */
+/* Counts, and lets allocations fail, from here on; counting continues where it was paused. */
 void alloc_fault_arm(void);
 void alloc_fault_pause(void);
 /* Whether an allocation has failed in this round. */
 bool alloc_fault_hit(void);
-/* What is allocated and not yet freed, by anybody; in a sanitizer build always 0. */
+/* The number of allocations that are not yet freed, in the whole program; in a sanitizer build always 0. */
 int64_t alloc_fault_live(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder of a test's own, removed with what is in it. Include after cmocka.h. */
+/* A folder for one test, removed with its contents. Include after cmocka.h. */
 #ifndef CV_TESTS_FOLDER_H
 #define CV_TESTS_FOLDER_H
 
@@ -14,7 +14,7 @@ struct folder {
 };
 
 static inline void folder_make(struct folder *folder) {
-  /* In memory where there is such a thing: what is tested is what is in the files, not the disk. */
+  /* In memory if possible: the tests are about the files' contents, not about the disk. */
   (void)snprintf(folder->path, sizeof(folder->path), "%s/crowdveil-test-XXXXXX",
                  access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
   assert_non_null(mkdtemp(folder->path));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a bare container may lack. A test that needs it says `if (lacks_...()) return;` and counts as skipped: cmocka's
- * own skip() prints "not ok", which Meson takes for a failure. Include after cmocka.h.
+ * Features that a bare container may lack. A test that needs one says `if (lacks_...()) return;` and counts as skipped:
+ * cmocka's own skip() prints "not ok", which Meson takes for a failure. Include after cmocka.h.
  */
 #ifndef CV_TESTS_MACHINE_H
 #define CV_TESTS_MACHINE_H
@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* tests/suites.py finds the reason in the line before that of the test. */
+/* tests/suites.py reads the reason from the line before the test's. */
 static inline bool is_skipped(const char *what, const char *why) {
   print_message("# skipped: %s: %s\n", what, why);
   return true;

@@ -7,7 +7,7 @@
 
 #include "broker/mechanism/mechanism.h"
 
-/* Without parameters; a horizon is `releases`, for those that need one. */
+/* Without parameters, except for `releases` as the horizon if the mechanism needs one. */
 static inline struct cv_mechanism_law mechanism_law(const char *name, uint64_t epsilon_micro, uint64_t releases) {
   struct cv_choice choice = {0};
   struct cv_mechanism_law law;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A campaign of any policy of the table, played in this process: workers, sums and noise of our own, no daemon. What a
- * policy is told is what a broker would send: sums of the plan's tokens with mechanism batch, else of all so far; of a
- * graph one release for each arm that is named.
+ * A campaign of any policy of the table, played in this process: workers, sums and noise are the test's own, without a
+ * daemon. The policy receives what a broker would send: sums of the plan's tokens with mechanism batch, else of all
+ * tokens so far; on a graph one release for each arm that is named.
  */
 #ifndef CV_TESTS_PLAY_H
 #define CV_TESTS_PLAY_H
@@ -24,13 +24,13 @@ struct play {
   struct cv_neighbours graph;
   double *mean;
   uint64_t *tokens; /* of each arm so far */
-  int64_t *sum;     /* of them, noisy */
+  int64_t *sum;     /* their noisy sum */
   uint32_t *plays;  /* scratch: of the plan, by arm */
   uint64_t number, played;
 };
 
-/* Ways to run a campaign: each mechanism behind each privatizer, without a graph and with one, and where a policy has a
- * choice of words, with its default, the first, second and third of them. */
+/* Ways to run a campaign: each mechanism behind each privatizer, without a graph and with one, and with each value
+ * of a text parameter of the policy: its default, the first, second and third. */
 static const char *const play_mechanisms[] = {"none", "hybrid", "batch", "segments"};
 static const char *const play_privatizers[] = {"none", "randomized-response", "laplace"};
 enum { PLAY_WORDS = 4, PLAY_WAYS = 4 * 3 * 2 * PLAY_WORDS };
@@ -88,8 +88,8 @@ static inline void play_parameters(struct cv_spec *spec, const struct cv_policy_
   CV_REQUIRE(cv_policy_check(&spec->policy, &bad, &why) == CV_OK);
 }
 
-/* False if the policy cannot be run in this way; nothing is left to free then. `opt` fits nowhere, and is played
- * wherever a recruitment could be. */
+/* False if the policy cannot be run in this way; then nothing is to be freed. `opt` fits nowhere: it is played
+ * wherever a recruitment is possible. */
 static inline bool play_init(struct play *play, const struct cv_policy_class *class, size_t way, uint32_t arms,
                              uint64_t seed) {
   *play = (struct play){.spec = {.name = "play",
@@ -130,7 +130,7 @@ static inline bool play_init(struct play *play, const struct cv_policy_class *cl
   return fits;
 }
 
-/* A policy of this campaign, at its start. */
+/* A new policy of this campaign. */
 static inline struct cv_policy *play_policy(const struct play *play, uint64_t seed) {
   struct cv_policy *policy;
   CV_REQUIRE(cv_policy_new(&play->spec, seed, &policy) == CV_OK);
@@ -138,7 +138,7 @@ static inline struct cv_policy *play_policy(const struct play *play, uint64_t se
   return policy;
 }
 
-/* What `tokens` more of an arm bring: near their mean, with the noise of the mechanism. */
+/* The noisy sum of `tokens` more tokens of an arm, near their mean, with the mechanism's noise. */
 static inline struct cv_release play_release(struct play *play, uint64_t plan, uint32_t arm, uint64_t tokens) {
   bool is_exact = strcmp(play->spec.mechanism.name, "none") == 0;
   bool is_fresh = strcmp(play->spec.mechanism.name, "batch") == 0;
@@ -162,7 +162,7 @@ static inline struct cv_release play_release(struct play *play, uint64_t plan, u
   return release;
 }
 
-/* The releases of a plan, one for each want, into `ret`, which has room for them. */
+/* The releases of a plan, one for each want, in `ret`, which must be large enough. */
 static inline void play_plan(struct play *play, uint64_t plan, const struct cv_policy_step *step,
                              struct cv_release *ret) {
   memset(play->plays, 0, play->spec.arms * sizeof(*play->plays));
