@@ -50,7 +50,7 @@ static void test_room(void **state) {
   free(number);
 }
 
-/* More bytes than a size_t can say, and more elements. */
+/* More bytes, and more elements, than a size_t can count. */
 static void test_overflow(void **state) {
   uint64_t *number = NULL;
   size_t count = 0, cap = 0;
@@ -108,7 +108,7 @@ static uint32_t take(struct queue *queue) {
   return number;
 }
 
-/* Grown while its head is anywhere. */
+/* Grown with its head at each position. */
 static void test_ring(void **state) {
   for (uint32_t ahead = 0; ahead < 20; ahead++) {
     struct queue queue = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers, readers, arenas, texts, and the line that a person reads. */
+/* Buffers, readers, arenas, texts, and lines for people. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void a_short_read_latches(void **state) {
   struct cv_reader reader = cv_reader_over(bytes, sizeof(bytes));
   assert_int_equal(cv_read_u32(&reader), 0);
   assert_true(reader.failed);
-  assert_int_equal(cv_read_u8(&reader), 0); /* there, but too late */
+  assert_int_equal(cv_read_u8(&reader), 0); /* present, but after the error */
   assert_false(cv_reader_done(&reader));
   reader = cv_reader_over(NULL, 0);
   assert_true(cv_reader_done(&reader));
@@ -79,7 +79,7 @@ static void a_buffer_grows_and_latches(void **state) {
   cv_buf_clear(&buf);
   assert_true(buf.len == 0 && buf.cap == cap && buf.data != NULL);
   assert_int_equal(cv_buf_reserve(&buf, SIZE_MAX), CV_ERR_NOMEM);
-  assert_true(cv_buf_ok(&buf)); /* a reserve that fails breaks nothing */
+  assert_true(cv_buf_ok(&buf)); /* a failed reserve leaves the buffer unchanged */
   cv_buf_put(&buf, "x", SIZE_MAX / 2);
   assert_false(cv_buf_ok(&buf));
   cv_buf_put_u8(&buf, 1);
@@ -156,7 +156,7 @@ static void a_line_is_clean(void **state) {
     memcpy(&longest[i], "\xc3\xaf", 2);
   }
   longest[sizeof(longest) - 1] = '\0';
-  (void)cv_fail(&why, CV_ERR_IO, "%s", longest); /* an odd number of bytes: cut in the middle of a character */
+  (void)cv_fail(&why, CV_ERR_IO, "%s", longest); /* an odd number of bytes: cut inside a character */
   assert_int_equal(strlen(why.text), sizeof(why.text) - 1);
   assert_true(cv_text_is_clean(why.text, strlen(why.text)));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever peers do, the log stays short, and nothing is lost without being counted. */
+/* The log stays short whatever peers do, and every suppressed line is counted. */
 #include "common/base/hush.h"
 
 #include <setjmp.h>
@@ -52,7 +52,7 @@ static void what_happened_once_needs_no_summary(void **state) {
   assert_true(cv_hush_lets(hush, "a", "x", CV_HUSH_MS));
 }
 
-/* Also without anybody asking for summaries in between: then the count goes on until somebody does. */
+/* The same if no summary is requested in between: counting continues until one is. */
 static void nothing_is_lost_when_summaries_are_late(void **state) {
   struct cv_hush *hush = *state;
   char line[320];
@@ -64,7 +64,7 @@ static void nothing_is_lost_when_summaries_are_late(void **state) {
   assert_int_equal(number_in(line), 500);
 }
 
-/* A program that ends does not wait for the minute. */
+/* The summary of a program that ends comes at once. */
 static void a_summary_may_come_early(void **state) {
   struct cv_hush *hush = *state;
   char line[320];
@@ -90,7 +90,7 @@ static void numbers_do_not_make_a_new_reason(void **state) {
   assert_true(cv_hush_lets(hush, "a", "worker is outside the range", 0));
 }
 
-/* A peer that chooses its words still gets few lines. */
+/* A peer that varies its texts still gets few lines. */
 static void a_peer_has_a_share(void **state) {
   struct cv_hush *hush = *state;
   char line[320];
@@ -107,7 +107,7 @@ static void a_peer_has_a_share(void **state) {
   assert_false(cv_hush_next(hush, 10 + CV_HUSH_MS, false, line, sizeof(line)));
 }
 
-/* Peers without end: the table is full, and all others share one line. */
+/* Any number of peers: once the table is full, all others share one line. */
 static void all_peers_have_a_bound(void **state) {
   struct cv_hush *hush = *state;
   char line[320], peer[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The laws of the privatizers: parameters, what a token may be, what it costs, how means come back. */
+/* The laws of the privatizers: parameters, permitted tokens, costs, and the way back to the mean score. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,7 @@ static void keeping_follows_epsilon_and_delta(void **state) {
       assert_near(feedback.offset, 1 - optimal, 1e-12);
       assert_near(feedback.slope, 2 * optimal - 1, 1e-12);
       assert_true(feedback.slope > 0);
-      /* The optimum makes (epsilon, delta) tight, and the printed one leaves room. */
+      /* The optimum uses (epsilon, delta) exactly; the printed rule leaves a margin. */
       assert_true(epsilon[i] > 2 || fabs(exp(epsilon[i]) * (1 - optimal) + delta[j] - optimal) < 1e-12);
       law = law_of("randomized-response", 1,
                    SETTINGS({"epsilon", epsilon[i], NULL}, {"delta", delta[j], NULL}, {"rule", 0, "printed"}));
@@ -110,7 +110,7 @@ static void a_matrix_costs_its_worst_ratio(void **state) {
   assert_true((double)eased.epsilon_micro >= micro && (double)eased.epsilon_micro < micro + 1);
 }
 
-/* What the law tells for certain: delta takes nothing off the largest ratio. */
+/* What the law guarantees for certain: delta does not reduce the largest ratio. */
 static void a_law_with_delta_has_an_epsilon_without(void **state) {
   static const struct {
     struct setting set[4];
@@ -161,14 +161,14 @@ static void laplace_reaches_forty_scales_beyond(void **state) {
   assert_true(law.high > 0 && law.high < INT64_C(1) << 46);
 }
 
-/* With epsilon 1 where a campaign can say one, else without parameters. */
+/* With epsilon 1 if the privatizer has that parameter, else without parameters. */
 static struct cv_local usual_law(const char *name) {
   struct cv_choice choice = choose(name, SETTINGS({"epsilon", 1, NULL}));
   struct cv_local law;
   return cv_local_init(&choice, 2, &law, NULL) == CV_OK ? law : law_of(name, 2, NULL);
 }
 
-/* What the table says of a privatizer by its name is what its law comes to. */
+/* The table's row of a privatizer agrees with its law. */
 static void tokens_are_bounded_as_the_table_says(void **state) {
   (void)state;
   for (size_t i = 0; cv_local_names[i] != NULL; i++) {
@@ -199,7 +199,7 @@ static void what_makes_no_sense_is_refused(void **state) {
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"p00.1", 0.9, NULL}, {"p11.1", 0.9, NULL}), either);
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"delta", 1, NULL}), "delta is 1; expected");
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"delta", 1e-13, NULL}), "expected at most 12 decimals");
-  /* The largest number below 1 is 1 in units of 10^-12, and such a token is the score itself. */
+  /* The largest number below 1 becomes 1 in units of 10^-12; such a token is the score itself. */
   refused(rr, 1, SETTINGS({"epsilon", 1e-6, NULL}, {"delta", 0.9999999999999999, NULL}),
           "expected at most 12 decimals");
   refused(rr, 1, SETTINGS({"epsilon", 1, NULL}, {"rule", 0, "best"}), "rule is \"best\"; expected optimal or printed");
@@ -221,7 +221,7 @@ static void an_entry_is_there_once(void **state) {
   struct cv_choice choice = choose("randomized-response", SETTINGS({"p00.1", 0.6, NULL}, {"p11.1", 0.6, NULL}));
   struct cv_local law;
   struct cv_why why = {0};
-  choice.params.item[2] = choice.params.item[0]; /* as a peer may send it */
+  choice.params.item[2] = choice.params.item[0]; /* as a peer could send it */
   choice.params.count = 3;
   assert_int_equal(cv_local_init(&choice, 1, &law, &why), CV_ERR_INVALID);
   assert_non_null(strstr(why.text, "p00.1 is given twice"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that a configuration expects: exactly those, and `any` is nobody's. */
+/* Expected names in a configuration: exactly those; `any` cannot be a party's name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void test_lists(void **state) {
   }
 }
 
-static void test_who_is_among_them(void **state) {
+static void test_names_in_a_list(void **state) {
   assert_true(cv_party_list_has("any", "eve"));
   assert_true(cv_party_list_has("alice, bob", "bob"));
   static const char *const others[] = {"Bob", "bo", "bobb", "alice, bob", "any", ""};
@@ -49,7 +49,7 @@ static void test_who_is_among_them(void **state) {
   }
 }
 
-static void test_who_has_to_be_upgraded(void **state) {
+static void test_which_party_to_upgrade(void **state) {
   struct cv_why why;
   const struct cv_hello ours = {.present = true, .version = CV_WIRE_VERSION}, older = {.present = true, .version = 1},
                         newer = {.present = true, .version = CV_WIRE_VERSION + 1};
@@ -64,8 +64,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_lists),
-      cmocka_unit_test(test_who_is_among_them),
-      cmocka_unit_test(test_who_has_to_be_upgraded),
+      cmocka_unit_test(test_names_in_a_list),
+      cmocka_unit_test(test_which_party_to_upgrade),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

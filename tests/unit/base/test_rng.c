@@ -20,7 +20,7 @@ static void a_stream_repeats(void **state) {
   }
 }
 
-/* xoshiro256** of state 1, 2, 3, 4 as its authors' reference code gives it. */
+/* xoshiro256** from state 1, 2, 3, 4, from its authors' reference code. */
 static void words_are_xoshiros(void **state) {
   static const uint64_t want[] = {11520u,
                                   0u,
@@ -38,7 +38,7 @@ static void words_are_xoshiros(void **state) {
   }
 }
 
-/* Stored runs depend on it that a name always gives the same stream, by either way of saying it. */
+/* Stored runs depend on this: a name always gives the same stream, with either function. */
 static void a_name_keeps_its_stream(void **state) {
   struct cv_rng_seeded whole, parts;
   cv_rng_seeded_init(&whole, 7, CV_RNG_SCORE, 3, 5);
@@ -100,7 +100,7 @@ static void below_reaches_its_ends(void **state) {
   for (int i = 0; i < 1000; i++) {
     assert_int_equal(cv_rng_below(&seeded.rng, 1), 0);
   }
-  /* A bound of 3/4 of the range: folding the rest back would make its low third twice as likely. */
+  /* A bound of 3/4 of the range: folding the rest back would double the probability of the lowest third. */
   const uint64_t bound = UINT64_C(3) << 62;
   int low = 0;
   for (int i = 0; i < 30000; i++) {

@@ -101,7 +101,7 @@ static void a_cut_spec_is_refused(void **state) {
   cv_buf_fini(&bytes);
 }
 
-/* What is accepted never leaves its bounds, whatever the bytes. */
+/* An accepted spec is within its bounds, whatever the bytes. */
 static void a_damaged_spec_stays_in_bounds(void **state) {
   struct cv_spec spec = sample();
   struct cv_buf bytes = {0};
@@ -187,7 +187,7 @@ static void workers_without_costs_or_twice_are_named(void **state) {
   spec.budget_micro = 0;
   assert_int_equal(cv_spec_check(&spec, NULL), CV_OK);
   spec = sample();
-  spec.worker = NULL; /* as a third-party sees it */
+  spec.worker = NULL; /* as a third-party receives it */
   assert_int_equal(cv_spec_check(&spec, NULL), CV_OK);
   spec.budget_micro = 0;
   assert_bad(&spec, "the budget is 0; expected more than 0 and at most 1e+12 where workers have costs");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The core without a store, with gateways that arrive and answer as told. Include after cmocka.h. */
+/* The core without a store, and gateways that arrive and answer as the test says. Include after cmocka.h. */
 #ifndef CV_TESTS_BROKER_GATEWAYS_H
 #define CV_TESTS_BROKER_GATEWAYS_H
 
@@ -18,11 +18,11 @@ enum { LEASE_MS = 1000, GATEWAYS = 8, RANGE = 100000, ASSIGNED = 4096 };
 struct gateway {
   struct cv_broker_conn *conn;
   uint64_t next_worker;
-  uint8_t ticket[ASSIGNED][CV_TICKET_BYTES]; /* assigned and not answered */
+  uint8_t ticket[ASSIGNED][CV_TICKET_BYTES]; /* assigned and not answered yet */
   size_t tickets;
   unsigned verdicts[5];
   size_t away;       /* workers that were sent away */
-  uint32_t delay_ms; /* what the last of them were told */
+  uint32_t delay_ms; /* what the last of them received */
 };
 
 struct world {
@@ -100,7 +100,7 @@ static inline struct gateway *join(struct world *world, size_t i) {
   return join_as(world, i, 1 + i * RANGE, (i + 1) * RANGE);
 }
 
-/* So many workers, `step` apart: 0 is one that says so again and again. */
+/* Lets this many workers arrive, `step` apart; 0: the same worker again and again. */
 static inline void arrive_by(struct world *world, struct gateway *gateway, size_t n, uint64_t step) {
   uint64_t worker[ASSIGNED];
   for (size_t i = 0; i < n; i++) {
@@ -144,7 +144,7 @@ static inline void plan(struct world *world, uint32_t want) {
   turn(world);
 }
 
-/* A campaign of one arm whose first plan wants so many tokens. */
+/* A campaign of one arm whose first plan asks for this many tokens. */
 static inline void begin_with(struct world *world, uint32_t want, uint32_t tokens_per_worker, uint64_t epsilon_micro,
                               uint32_t chunks) {
   const struct cv_broker_config config = {.name = "b",

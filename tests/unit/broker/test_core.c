@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The core over the real store: restarts after every commit, bad tokens and late ones, a database tampered with. */
+/* The core with the real store: restarts after every commit, bad and late tokens, a database that was changed. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static void test_releases_are_exact_sums_and_known_noise(void **state) {
   world_end(&world);
 }
 
-/* Acknowledged once, counted once: a token acknowledged and lost, or counted twice, would change a sum. */
+/* Acknowledged once, counted once: an acknowledged token that is lost, or counted twice, would change a sum. */
 static void test_a_restart_after_every_commit_changes_nothing(void **state) {
   world_restarts();
 }
@@ -35,7 +35,7 @@ static void test_a_crash_before_a_commit_changes_nothing(void **state) {
 
 /* ---- tokens ---- */
 
-/* A running campaign and one assignment in hand. */
+/* A running campaign and one unanswered assignment. */
 static void begin(struct world *world, struct token *ret) {
   world_make(world);
   world_begin(world, 1);
@@ -87,7 +87,7 @@ static void test_the_first_answer_for_a_place_wins(void **state) {
   begin(&world, &late);
   world.now_ms += LEASE_MS;
   cv_broker_tick(world.core, world.now_ms, world.now_ms);
-  /* The place is free again and goes to somebody else, */
+  /* The place is free again and goes to another worker, */
   arrive(&world, 12);
   for (int i = 0; i < 3; i++) {
     (void)turn(&world, false);
@@ -95,7 +95,7 @@ static void test_the_first_answer_for_a_place_wins(void **state) {
   assert_int_equal(world.unacked_count, 0);
   assert_int_equal(world.thirdparty.releases, 0);
   assert_int_equal(world_verdict_of(&world, &late, 1), CV_VERDICT_EXPIRED);
-  /* with all the others. */
+  /* as do all other places. */
   for (int i = 0; i < 200 && world.thirdparty.releases < 1; i++) {
     arrive(&world, 5);
     (void)turn(&world, false);
@@ -105,7 +105,7 @@ static void test_the_first_answer_for_a_place_wins(void **state) {
   world_end(&world);
 }
 
-/* One worker arrives and is asked; its answer stays in hand. */
+/* One worker arrives and gets an assignment, which stays unanswered. */
 static void ask_one(struct world *world, uint64_t worker) {
   struct cv_arrive arrival = {.workers = 1, .worker = &worker, .credit = 64};
   bool store;
@@ -128,8 +128,8 @@ static void let_leases_end(struct world *world) {
   cv_broker_tick(world->core, world->now_ms, world->now_ms);
 }
 
-/* Nothing of what a worker may give is used up by assignments that it did not answer. */
-static void test_whoever_was_too_late_is_asked_again(void **state) {
+/* Assignments that it did not answer use up nothing of what a worker may give. */
+static void test_a_worker_that_was_too_late_is_asked_again(void **state) {
   struct world world;
   struct token token;
   begin(&world, &token);
@@ -140,7 +140,7 @@ static void test_whoever_was_too_late_is_asked_again(void **state) {
   world_end(&world);
 }
 
-/* Which has the older one's number on its connection. */
+/* It has the older assignment's number on its connection. */
 static void test_a_late_answer_ends_no_newer_assignment(void **state) {
   struct world world;
   struct token late;
@@ -159,7 +159,7 @@ static enum cv_broker_phase phase_of(struct world *world) {
   return cv_broker_campaign_find(world->core, 1)->phase;
 }
 
-/* A process that stood still has heard nobody; only time in which it listened makes a crowd idle. */
+/* A process that was stopped received nothing; only time in which it could receive makes a crowd idle. */
 static void test_a_stop_of_the_broker_is_not_the_crowds_idleness(void **state) {
   struct world world;
   struct token token;
@@ -189,7 +189,7 @@ static void restart_with_limit(struct world *world, uint64_t worker_epsilon_micr
   }
 }
 
-/* A gateway may name a worker twice: both slots are given before either is charged. */
+/* A gateway may name a worker twice: both slots are assigned before either is charged. */
 static void test_assignments_side_by_side_stay_below_the_lifetime_epsilon(void **state) {
   struct world world;
   struct token token;
@@ -207,7 +207,7 @@ static void test_assignments_side_by_side_stay_below_the_lifetime_epsilon(void *
   world_end(&world);
 }
 
-/* A clock that goes back while the broker is down must not make a deadline later than the campaign's own length. */
+/* If the clock goes back while the broker is down, a deadline must not become later than the campaign's length. */
 static void test_a_clock_that_goes_back_extends_no_deadline(void **state) {
   struct world world;
   world_make(&world);
@@ -229,7 +229,7 @@ static void test_a_clock_that_goes_back_extends_no_deadline(void **state) {
   world_end(&world);
 }
 
-/* Who is wanted by none of several campaigns is told so for each: its gateway may know of neither. */
+/* A worker that none of several campaigns wants receives a back-off for each, since its gateway may know neither. */
 static void test_a_worker_is_sent_away_from_each_campaign(void **state) {
   struct world world;
   struct token token;
@@ -259,7 +259,7 @@ static void test_a_worker_is_sent_away_from_each_campaign(void **state) {
   world_end(&world);
 }
 
-/* A worker whose lifetime epsilon is spent is never told a campaign's terms; a connection outlives many campaigns. */
+/* A worker whose lifetime epsilon is spent never receives a campaign's terms; a connection outlives many campaigns. */
 static void test_a_connection_outlives_many_campaigns(void **state) {
   struct world world;
   world_make(&world);
@@ -285,7 +285,7 @@ static void test_a_connection_outlives_many_campaigns(void **state) {
   world_end(&world);
 }
 
-/* What was made ready for the older connection goes to no other, and the older one is told and closed. */
+/* Outputs for the older connection go to no other; the older one receives a goodbye and is closed. */
 static void test_a_third_party_that_connects_again_replaces_its_older_self(void **state) {
   struct world world;
   world_make(&world);
@@ -325,7 +325,7 @@ static void test_a_third_party_that_connects_again_replaces_its_older_self(void 
 
 static const struct cv_identity another = {.role = CV_ROLE_THIRDPARTY, .name = "another"};
 
-/* What the third-party is told in this turn. */
+/* What the third-party receives in this turn. */
 static size_t told_rank(struct world *world) {
   bool store;
   struct cv_why why;
@@ -351,7 +351,8 @@ static void change_thirdparty(struct world *world, const struct cv_identity *ide
   answer(world, &(struct cv_rank_frame){.hello = hello});
 }
 
-/* Says something about campaign 1 of a third-party that did not open it: its connection ends, the campaign goes on. */
+/* Sends a message about campaign 1 from a third-party that did not open it: its connection ends, the campaign goes
+ * on. */
 static void speaks_of_anothers(struct world *world, const struct cv_rank_frame *frame) {
   struct cv_why why;
   assert_int_equal(cv_broker_on_rank(world->core, world->rank, frame, world->now_ms, &why), CV_ERR_STATE);
@@ -385,7 +386,7 @@ static void test_a_campaign_stays_with_the_third_party_that_opened_it(void **sta
   speaks_of_anothers(&world, &(struct cv_rank_frame){.acks = 1, .ack = &ack});
   answer(&world, &(struct cv_rank_frame){.opened = 1, .answer = &opened});
   assert_int_equal(told_rank(&world), 0);
-  stop(&world); /* the broker remembers whose it is; here the right one is back */
+  stop(&world); /* the broker knows which third-party opened it; here that one is back */
   start(&world);
   cv_broker_campaign_progress(world.core, cv_broker_campaign_find(world.core, 1), &progress);
   assert_string_equal(progress.waits_for, "");
@@ -393,7 +394,7 @@ static void test_a_campaign_stays_with_the_third_party_that_opened_it(void **sta
   world_end(&world);
 }
 
-/* Whose third-party is gone for good can be cancelled. */
+/* A campaign whose third-party is gone for good can be cancelled. */
 static void test_a_campaign_that_waits_can_be_cancelled(void **state) {
   struct world world;
   world_make(&world);
@@ -414,7 +415,7 @@ static void test_a_campaign_that_waits_can_be_cancelled(void **state) {
 
 /* ---- whoever watches ---- */
 
-/* The kinds of what the requester is told in this turn, a letter each. */
+/* The kinds of what the requester receives in this turn, a letter each. */
 static void hear(struct world *world, char *told) {
   bool store;
   struct cv_why why;
@@ -437,7 +438,7 @@ static void hear(struct world *world, char *told) {
   }
 }
 
-static void test_who_watches_is_told_what_the_campaign_is_if_it_asks(void **state) {
+static void test_a_watcher_receives_the_description_on_request(void **state) {
   static const struct {
     bool describe;
     const char *first, *second;
@@ -451,7 +452,7 @@ static void test_who_watches_is_told_what_the_campaign_is_if_it_asks(void **stat
     ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_WATCH, .as.watch.describe = cases[i].describe});
     hear(&world, first);
     assert_string_equal(first, cases[i].first);
-    assert_int_equal(cv_broker_is_pending(world.core), cases[i].describe); /* the rest comes by itself */
+    assert_int_equal(cv_broker_is_pending(world.core), cases[i].describe); /* the rest comes without a request */
     hear(&world, second);
     assert_string_equal(second, cases[i].second);
   }
@@ -460,7 +461,7 @@ static void test_who_watches_is_told_what_the_campaign_is_if_it_asks(void **stat
 
 /* ---- the ledger ---- */
 
-/* Epsilon for half a stream: the hybrid mechanism's fourth release asks for the other half. */
+/* Epsilon for half a stream: the hybrid mechanism's fourth release needs the other half. */
 static void test_a_plan_beyond_the_budget_ends_the_campaign_with_what_it_has(void **state) {
   struct world world;
   world_make(&world);
@@ -483,7 +484,7 @@ static void test_a_plan_beyond_the_budget_ends_the_campaign_with_what_it_has(voi
 
 /* ---- the database ---- */
 
-/* What an attacker does to the file while the broker is down. */
+/* Changes that an attacker makes to the file while the broker is down. */
 static void tamper(struct world *world, const char *sql) {
   stop(world);
   char *error = NULL;
@@ -563,7 +564,7 @@ static void test_rows_that_were_changed_or_are_gone_are_noticed(void **state) {
   }
 }
 
-/* Submits under the one key; what the broker answers: 0 and its line if it is an error. */
+/* Submits with the same key; the broker's answer: 0 and its line if it is an error. */
 static uint64_t submit_again(struct world *world, const struct cv_spec *spec, char *line, size_t n) {
   struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT};
   struct cv_broker_out out;
@@ -572,7 +573,7 @@ static uint64_t submit_again(struct world *world, const struct cv_spec *spec, ch
   frame.as.submit = (struct cv_submit){.client_key = {1}, .spec = *spec};
   ask(world, &frame);
   assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
-  assert_false(store); /* nothing comes of it */
+  assert_false(store); /* the failure has no effect */
   cv_broker_stored(world->core);
   while (cv_broker_next_out(world->core, &out)) {
     if (out.schema == CV_SCHEMA_ORDER && out.frame.order->kind == CV_ORDER_ERROR) {
@@ -634,7 +635,7 @@ static void test_an_older_database_is_refused(void **state) {
   folder_remove(&world.folder);
 }
 
-/* It waits behind other answers while releases leave. */
+/* The statement waits behind other answers while releases leave. */
 static void test_a_statement_has_all_that_left_before_it(void **state) {
   struct world world;
   uint64_t statements = 0;
@@ -672,7 +673,7 @@ int main(void) {
       cmocka_unit_test(test_a_bad_token_is_refused_and_takes_nothing),
       cmocka_unit_test(test_a_duplicate_is_known_after_a_restart),
       cmocka_unit_test(test_the_first_answer_for_a_place_wins),
-      cmocka_unit_test(test_whoever_was_too_late_is_asked_again),
+      cmocka_unit_test(test_a_worker_that_was_too_late_is_asked_again),
       cmocka_unit_test(test_a_late_answer_ends_no_newer_assignment),
       cmocka_unit_test(test_a_stop_of_the_broker_is_not_the_crowds_idleness),
       cmocka_unit_test(test_assignments_side_by_side_stay_below_the_lifetime_epsilon),
@@ -682,7 +683,7 @@ int main(void) {
       cmocka_unit_test(test_a_third_party_that_connects_again_replaces_its_older_self),
       cmocka_unit_test(test_a_campaign_stays_with_the_third_party_that_opened_it),
       cmocka_unit_test(test_a_campaign_that_waits_can_be_cancelled),
-      cmocka_unit_test(test_who_watches_is_told_what_the_campaign_is_if_it_asks),
+      cmocka_unit_test(test_a_watcher_receives_the_description_on_request),
       cmocka_unit_test(test_a_statement_has_all_that_left_before_it),
       cmocka_unit_test(test_an_older_database_is_refused),
       cmocka_unit_test(test_a_client_key_is_for_one_campaign),

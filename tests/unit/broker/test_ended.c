@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Campaigns that have ended: they leave memory, are read again for whoever asks, and are purged or forgotten. */
+/* Ended campaigns: they leave memory, are read again for a request, and are purged or forgotten. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 enum { DAY_MS = 86400000 };
 
-/* What a requester has been told since it was emptied. */
+/* What a requester has received since this was emptied. */
 struct told {
   uint64_t accepted, purged, campaigns, newest, finished, releases, spent_micro;
   bool existed, described, complete;
@@ -63,7 +63,7 @@ static void note_order(struct told *told, const struct cv_order_frame *frame) {
   }
 }
 
-/* One turn of the broker, in which it says something to this connection, or does not. */
+/* One turn of the broker, in which it sends something to this connection, or nothing. */
 static void hear(struct world *world, const struct cv_broker_conn *conn, struct told *told) {
   bool store;
   struct cv_why why;
@@ -166,7 +166,7 @@ static uint64_t rows(const struct world *world, const char *sql) {
   return count;
 }
 
-/* All that a requester may ask of a campaign that has ended. */
+/* Every request that a requester can make about an ended campaign. */
 static void check_whole(struct world *world, uint32_t id) {
   struct told told = of_campaign(world, CV_ORDER_EXPORT, id);
   assert_true(told.complete);
@@ -244,20 +244,20 @@ static void test_one_that_runs_or_is_anothers_is_not_purged(void **state) {
   world_end(&world);
 }
 
-/* A stop in between loses nothing: it goes on where it was. */
+/* A stop in between loses nothing: the next start continues. */
 static void test_many_rows_go_a_few_a_commit(void **state) {
   struct world world;
   world_make(&world);
   uint64_t id = run_one(&world, 1);
   struct cv_progress *record = &cv_archive_find(&world.core->archive, id)->progress;
-  world.core->totals.releases += 2000 - record->releases; /* as if it had made so many */
+  world.core->totals.releases += 2000 - record->releases; /* as if it had made that many */
   record->releases = 2000;
   ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_PURGE, .as.campaign = id});
   struct told told = {0};
   hear(&world, world.order, &told);
   assert_int_equal(told.purged, 1);
   stop(&world);
-  assert_int_equal(rows(&world, "SELECT count(*) FROM campaign"), 1); /* which goes last */
+  assert_int_equal(rows(&world, "SELECT count(*) FROM campaign"), 1); /* which is deleted last */
   start(&world);
   pass(&world, 1);
   stop(&world);
@@ -286,14 +286,14 @@ static void test_what_is_too_old_is_forgotten_and_nothing_else(void **state) {
   struct cv_rank_result result = {.campaign = open, .reason = CV_END_CANCELLED};
   answer(&world, &(struct cv_rank_frame){.results = 1, .result = &result});
   pass(&world, 40 * (uint64_t)DAY_MS);
-  (void)restart(&world); /* totals of what is gone are there: else it would not start */
+  (void)restart(&world); /* the totals include what is gone: otherwise it would not start */
   assert_int_equal(world.core->archive.count, 0);
   assert_int_equal(world.core->totals.campaigns, open);
   assert_int_equal(submit_key(&world, 4).accepted, open + 1);
   world_end(&world);
 }
 
-/* The one that ended first makes room, and only for a campaign of the same requester. */
+/* The campaign that ended first is forgotten, and only for a campaign of the same requester. */
 static void test_a_quota_comes_back(void **state) {
   static const struct cv_identity other = {.role = CV_ROLE_REQUESTER, .name = "s"};
   struct world world;
@@ -319,7 +319,7 @@ static void test_a_quota_comes_back(void **state) {
   world_end(&world);
 }
 
-/* Whatever has become of them: cancelled, purged, or known from before a restart. */
+/* Whatever their state: cancelled, purged, or known from before a restart. */
 static void test_so_many_a_minute_and_no_more(void **state) {
   struct world world;
   world_make(&world);
@@ -333,7 +333,7 @@ static void test_so_many_a_minute_and_no_more(void **state) {
   for (int i = 0; i < 2; i++) {
     assert_non_null(
         strstr(submit_key(&world, 4).error, "3 campaigns of this requester were submitted within a minute"));
-    assert_true(submit_key(&world, 3).existed); /* that is no new one */
+    assert_true(submit_key(&world, 3).existed); /* which is not a new one */
     (void)restart(&world);
   }
   pass(&world, 60000);
@@ -344,8 +344,8 @@ static void test_so_many_a_minute_and_no_more(void **state) {
   world_end(&world);
 }
 
-/* Rows that do not agree with the record: who asks is told, and everybody else is served. */
-static void test_damaged_rows_cost_only_who_asks_for_them(void **state) {
+/* Rows that contradict the record: the requester receives an error, and all others are served. */
+static void test_damaged_rows_fail_only_requests_for_them(void **state) {
   struct world world;
   world_make(&world);
   uint64_t bad = run_one(&world, 1), good = cancel_one(&world, 2);
@@ -360,7 +360,7 @@ static void test_damaged_rows_cost_only_who_asks_for_them(void **state) {
   world_end(&world);
 }
 
-/* Whoever asks for many at once has one in memory, and gets all of them. */
+/* A requester that asks for many at once has one in memory at a time, and gets all of them. */
 static void test_a_requester_has_one_in_memory(void **state) {
   enum { CONNS = 6 };
   struct world world;
@@ -376,7 +376,7 @@ static void test_a_requester_has_one_in_memory(void **state) {
     assert_int_equal(cv_broker_join(world.core, &requester, NULL, &conn[i], &why), CV_OK);
     assert_int_equal(cv_broker_on_order(world.core, conn[i], &frame, world.now_ms, world.now_ms, &why), CV_OK);
   }
-  cv_broker_hold(world.core, conn[0], true); /* it does not read, and is in nobody's way */
+  cv_broker_hold(world.core, conn[0], true); /* it does not read, and delays no other requester */
   for (int i = 0; i < 60; i++) {
     hear(&world, conn[i % CONNS], &told[i % CONNS]);
     assert_true(HASH_COUNT(world.core->campaigns) <= 1);
@@ -393,7 +393,7 @@ static void test_a_requester_has_one_in_memory(void **state) {
   world_end(&world);
 }
 
-/* It is asked for, purged over another connection, and nobody looks for rows that go. */
+/* A campaign that is requested is purged over another connection: its deleted rows are not looked for. */
 static void test_what_is_purged_is_not_fetched(void **state) {
   struct world world;
   struct cv_broker_conn *conn;
@@ -428,7 +428,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_too_old_is_forgotten_and_nothing_else),
       cmocka_unit_test(test_a_quota_comes_back),
       cmocka_unit_test(test_so_many_a_minute_and_no_more),
-      cmocka_unit_test(test_damaged_rows_cost_only_who_asks_for_them),
+      cmocka_unit_test(test_damaged_rows_fail_only_requests_for_them),
       cmocka_unit_test(test_a_requester_has_one_in_memory),
   };
   return cmocka_run_group_tests_name("ended", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A campaign with a feedback graph: tokens that show several arms, over restarts and crashes; who pays for them. */
+/* A campaign with a feedback graph: tokens that show several arms, over restarts and crashes, and who is charged. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void a_token_answers_for_each_arm_once(void **state) {
   world_begin(&world, 1);
   struct token token = world.unacked[0];
   world.unacked_count = 0;
-  assert_int_equal(token.values, 2); /* 0 is played, 1 is its neighbour, 2 is another's */
+  assert_int_equal(token.values, 2); /* 0 is played, 1 is its neighbour, 2 is a neighbour of another arm */
   assert_int_equal(world_verdict_of(&world, &token, 1), CV_VERDICT_REFUSED);
   assert_int_equal(world_verdict_of(&world, &token, 3), CV_VERDICT_REFUSED);
   struct token bad = token;
@@ -76,8 +76,8 @@ static bool has_release(const struct world *world, uint64_t plan, uint32_t arm) 
   return false;
 }
 
-/* A place may be given twice. Who answers second is late, however much of what was asked for is over by then: nothing
- * is wrong with its token, and it may give others. */
+/* A place may be given twice. The second answer is late, however many of the requested arms are closed by then: its
+ * token is valid, and its worker may give others. */
 static void an_answer_for_a_place_that_is_filled_is_late(void **state) {
   enum { PLAN = 3, LEFT = 0, MIDDLE = 1 };
   struct world world;
@@ -92,7 +92,7 @@ static void an_answer_for_a_place_that_is_filled_is_late(void **state) {
   const struct cv_tagger tagger = {.tag = tag, .data = world.mac};
   struct token token = {.values = 3};
   assert_int_equal(cv_ticket_seal(&ticket, &tagger, token.ticket), CV_OK);
-  (void)world_verdict_of(&world, &token, 3); /* and of others that are on their way */
+  (void)world_verdict_of(&world, &token, 3); /* and of others that are in flight */
   assert_int_equal(world.verdicts[CV_VERDICT_REFUSED], 0);
   assert_int_equal(world.verdicts[CV_VERDICT_EXPIRED], 1);
   world_end(&world);
@@ -115,18 +115,18 @@ static void plans_that_cannot_be_are_refused(void **state) {
     uint32_t wants;
     const char *why;
   } bad[] = {
-      {{{0, 40}, {2, 0}}, 2, "0 tokens of arm 2 in one release; expected 10"},   /* nobody shows it */
+      {{{0, 40}, {2, 0}}, 2, "0 tokens of arm 2 in one release; expected 10"},   /* no arm shows it */
       {{{0, 5}, {1, 0}}, 2, "5 tokens of arm 0 in one release; expected 10"},    /* the operator's smallest */
       {{{0, 0}, {1, 0}, {2, 0}}, 3, "0 tokens of arm 0 in one release"},         /* of no play */
-      {{{0, 40}, {1, 600}}, 2, "640 tokens; expected at most 600, which"},       /* plays count, not what they show */
-      {{{1, UINT32_MAX}, {0, UINT32_MAX}}, 2, "tokens of arm 1 in one release"}, /* a sum that does not wrap */
+      {{{0, 40}, {1, 600}}, 2, "640 tokens; expected at most 600, which"},       /* plays are limited, not scores */
+      {{{1, UINT32_MAX}, {0, UINT32_MAX}}, 2, "tokens of arm 1 in one release"}, /* the sum must not wrap around */
   };
   struct world world;
   world_make(&world);
   world_begin(&world, 0);
   struct cv_broker_campaign *campaign = cv_broker_campaign_find(world.core, 1);
   assert_non_null(campaign);
-  for (uint32_t i = 0; i < ARMS; i++) { /* as if nothing had been planned */
+  for (uint32_t i = 0; i < ARMS; i++) { /* as if there had been no plan */
     campaign->arm[i].plan = 0;
   }
   for (size_t i = 0; i < CV_COUNT(bad); i++) {

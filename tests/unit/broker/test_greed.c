@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one gateway makes the broker do and keep: time for its arrivals, memory for its workers, answers in a turn. */
+/* What one gateway can make the broker do and store: time for its arrivals, memory for its workers, answers in a
+ * turn. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +40,7 @@ static void use_up(struct cv_broker_campaign *campaign, uint64_t worker) {
   }
 }
 
-/* Turns until nobody waits for an answer any more; the most that one of them sent away. */
+/* Runs turns until no worker waits for an answer; returns the largest number that one of them sent away. */
 static size_t most_in_a_turn(struct world *world, struct gateway *gateway) {
   size_t most = 0;
   unsigned turns = 0;
@@ -54,8 +55,8 @@ static size_t most_in_a_turn(struct world *world, struct gateway *gateway) {
   return most;
 }
 
-/* All of its slots are used: to find that out takes no look at each of them, and a turn answers its share only. */
-static void test_a_worn_out_worker_costs_little(void **state) {
+/* All of its slots are used: finding that out needs no look at each of them, and a turn answers only its share. */
+static void test_a_worker_without_slots_costs_little(void **state) {
   static struct world world;
   begin_with(&world, 100, SLOTS, EPSILON, 1000);
   struct gateway *gateway = join(&world, 0);
@@ -63,13 +64,13 @@ static void test_a_worn_out_worker_costs_little(void **state) {
   double start = seconds();
   arrive_by(&world, gateway, 2000, 0);
   assert_int_equal(most_in_a_turn(&world, gateway), cv_broker_workers_share(world.core));
-  assert_true(seconds() - start < 0.5); /* 4 s, bit by bit */
+  assert_true(seconds() - start < 0.5); /* 4 s in total if each bit were looked at */
   assert_int_equal(gateway->away, 2000);
   assert_int_equal(gateway->delay_ms, 0);
   end(&world);
 }
 
-/* One worker that gives all it may: the last token costs what the first one did, but for words that are passed over. */
+/* One worker that gives all it may: the last token costs as much as the first, except for words that are skipped. */
 static void test_one_worker_gives_thousands(void **state) {
   static struct world world;
   begin_with(&world, SLOTS, SLOTS, EPSILON, 1000);
@@ -84,14 +85,14 @@ static void test_one_worker_gives_thousands(void **state) {
     answer(&world, gateway, n);
     left -= n;
   }
-  assert_true(seconds() - start < 3); /* 25 s, bit by bit */
+  assert_true(seconds() - start < 3); /* 25 s in total if each bit were looked at */
   turn(&world);
   assert_int_equal(gateway->verdicts[CV_VERDICT_ACCEPTED], SLOTS);
   assert_int_equal(world.releases, 1);
   end(&world);
 }
 
-/* The same worker thousands of times in a frame gets another slot each time, as long as there are any. */
+/* The same worker thousands of times in a frame gets another slot each time, as long as there are slots. */
 static void test_open_slots_are_passed_over(void **state) {
   static struct world world;
   begin_with(&world, 4000, 100, EPSILON, 1000);
@@ -129,8 +130,9 @@ static void test_a_frame_has_so_many_arrivals(void **state) {
   end(&world);
 }
 
-/* What costs time and says nothing counts against the share, too: the connection is heard again after the flush. */
-static void test_idle_talk_is_counted(void **state) {
+/* Messages that take time and change nothing count against the share, too: the connection is read again after the
+ * flush. */
+static void test_messages_that_change_nothing_are_counted(void **state) {
   static struct world world;
   static struct cv_arrive nobody[2000];
   begin(&world, 10);
@@ -155,7 +157,7 @@ static void test_idle_talk_is_counted(void **state) {
   struct cv_arrive arrival = {.credit = 5};
   turn(&world);
   say(&world, gateway, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});
-  assert_int_equal(gateway->conn->workers->gathered, 0); /* what an honest one says is not */
+  assert_int_equal(gateway->conn->workers->gathered, 0); /* an honest gateway's message is not */
   end(&world);
 }
 
@@ -168,8 +170,9 @@ static void decline_all(struct world *world, struct gateway *gateway) {
   gateway->tickets = 0;
 }
 
-/* Workers far apart who come, are assigned a place and decline: while it is open it costs a little, then nothing. */
-static void test_who_gives_nothing_leaves_nothing(void **state) {
+/* Workers far apart that arrive, are assigned a place and decline: while it is open it uses a little memory, then
+ * none. */
+static void test_workers_without_tokens_use_no_memory(void **state) {
   static struct world world;
   begin_with(&world, 4000, 1, 500000, CHUNKS);
   struct gateway *gateway = join_as(&world, 0, 1, WIDE);
@@ -188,7 +191,8 @@ static void test_who_gives_nothing_leaves_nothing(void **state) {
   end(&world);
 }
 
-/* A certificate for far too many gets half of the table at most, and hears when to come again; others get the rest. */
+/* A certificate for far too many workers gets half of the table at most, and is told to come later; others get the
+ * rest. */
 static void test_a_wide_range_does_not_fill_the_table(void **state) {
   static struct world world;
   begin_with(&world, 4000, 1, 500000, CHUNKS);
@@ -213,7 +217,8 @@ static void test_a_wide_range_does_not_fill_the_table(void **state) {
   end(&world);
 }
 
-/* Assigned while there was room, answered when there is none: nothing is taken, and it may come again. */
+/* Assigned while the table had space, answered when it is full: the token is not taken, and its worker may come
+ * again. */
 static void test_no_room_when_the_token_comes(void **state) {
   static struct world world;
   begin_with(&world, 4000, 1, 500000, 2);
@@ -239,12 +244,12 @@ static void test_no_room_when_the_token_comes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_worn_out_worker_costs_little),
+      cmocka_unit_test(test_a_worker_without_slots_costs_little),
       cmocka_unit_test(test_one_worker_gives_thousands),
       cmocka_unit_test(test_open_slots_are_passed_over),
       cmocka_unit_test(test_a_frame_has_so_many_arrivals),
-      cmocka_unit_test(test_idle_talk_is_counted),
-      cmocka_unit_test(test_who_gives_nothing_leaves_nothing),
+      cmocka_unit_test(test_messages_that_change_nothing_are_counted),
+      cmocka_unit_test(test_workers_without_tokens_use_no_memory),
       cmocka_unit_test(test_a_wide_range_does_not_fill_the_table),
       cmocka_unit_test(test_no_room_when_the_token_comes),
   };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The account book: what fits, what does not, and what a stored row may say. */
+/* The ledger: charges that fit, charges that do not, and the rows that may be loaded. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void test_a_write_off_charges_what_is_left_and_says_so(void **state) {
   assert_int_equal(cv_ledger_init(&ledger, ARMS, LIMIT), CV_OK);
   assert_int_equal(cv_ledger_charge(&ledger, 2, 250, NULL), CV_OK);
   cv_ledger_write_off(&ledger);
-  cv_ledger_write_off(&ledger); /* again changes nothing */
+  cv_ledger_write_off(&ledger); /* the second time has no effect */
   for (uint32_t i = 0; i < ARMS; i++) {
     assert_int_equal(ledger.arm[i].spent_micro, LIMIT);
     assert_int_equal(ledger.arm[i].lost_micro, i == 2 ? LIMIT - 250 : LIMIT);
@@ -98,13 +98,13 @@ static void test_a_worker_pays_for_itself_and_its_share_of_the_floor(void **stat
   assert_int_equal(cv_accounts_spent(&accounts, 6), 0);
   cv_accounts_raise(&accounts, 1000);
   assert_int_equal(cv_accounts_spent(&accounts, 5), 1600);
-  assert_int_equal(cv_accounts_spent(&accounts, UINT64_C(1) << 47), 1000); /* whoever it is */
+  assert_int_equal(cv_accounts_spent(&accounts, UINT64_C(1) << 47), 1000); /* for every worker */
   cv_accounts_raise(&accounts, UINT64_MAX);
   assert_int_equal(cv_accounts_spent(&accounts, 6), UINT64_MAX);
   charge(&accounts, 7, UINT64_MAX);
   accounts.floor_micro = 0;
   assert_true(cv_accounts_spent(&accounts, 7) == UINT64_MAX);
-  charge(&accounts, 7, 1); /* it stays at its end */
+  charge(&accounts, 7, 1); /* it stays at its maximum */
   assert_true(cv_accounts_spent(&accounts, 7) == UINT64_MAX);
   cv_chunks_fini(&accounts.cells);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory runs out at every single place: in the core over a whole small campaign, and in the store. Compiled with
- * WORLD_GRAPH or WORLD_HIRES (world.h) it is a campaign on a feedback graph, or a recruitment.
+ * Every single allocation fails once: in the core over a whole small campaign, and in the store. Compiled with
+ * WORLD_GRAPH or WORLD_HIRES (world.h) the campaign has a feedback graph, or is a recruitment.
  */
 // clang-format off
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 
 #define WORLD_PLANS 2
 #ifdef WORLD_GRAPH
-#define WORLD_TAU 20 /* half of it is the smallest release */
+#define WORLD_TAU 20 /* half of it is the smallest permitted release */
 #else
 #define WORLD_TAU 12
 #endif
@@ -36,7 +36,7 @@ static void ask_around(struct world *world, int i) {
   }
 }
 
-/* One campaign to its result, or to its cancellation, on whatever processes it takes. */
+/* One campaign to its result, or to its cancellation, over as many processes as needed. */
 static void run_campaign(struct world *world, bool cancel) {
   for (int i = 0; i < 600 && !world->thirdparty.closed; i++) {
     if (!world->died && i % 20 == 0) {
@@ -85,9 +85,10 @@ static void check_campaign(struct world *world, bool cancel) {
   }
 }
 
-/* Whatever the moment, the core says so and nothing else, and what it has acknowledged survives it. */
+/* At whatever moment memory runs out, the core returns that error and no other, and what it has acknowledged
+ * survives. */
 static void without_memory(bool cancel, bool all_after) {
-  struct world first; /* what libraries allocate once and keep */
+  struct world first; /* allocated once by libraries and kept */
   world_make(&first);
   run_campaign(&first, cancel);
   world_end(&first);
@@ -98,7 +99,7 @@ static void without_memory(bool cancel, bool all_after) {
     world_make_starving(&world, alloc_fault_arm, NULL, alloc_fault_pause);
     world.journal_bytes = 1500;
     run_campaign(&world, cancel);
-    assert_true(alloc_fault_hit() == (world.starve == NULL)); /* who survives has missed nothing */
+    assert_true(alloc_fault_hit() == (world.starve == NULL)); /* a process that survives has lost nothing */
     check_campaign(&world, cancel);
     world_end(&world);
     OPENSSL_thread_stop();
@@ -118,7 +119,7 @@ static void test_one_allocation_fails_around_a_cancellation(void **state) {
   without_memory(true, false);
 }
 
-/* The database has all of a commit or nothing of it, and whoever opens it next goes on from there. */
+/* The database has all of a commit or nothing of it, and the next process goes on from there. */
 static void without_memory_in_the_store(bool all_after) {
   struct world first;
   world_make(&first);

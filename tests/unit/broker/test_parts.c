@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks, tickets, the gate and the anchor: the broker's small parts. */
+/* Chunks, tickets, the gate and the anchor. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void test_chunks_are_bounded(void **state) {
   cv_chunks_fini(&chunks);
 }
 
-/* By word what is so bit by bit, wherever a range begins and ends. */
+/* Counting by words agrees with counting by bits, for every beginning and end of a range. */
 static void test_free_bits_are_found_by_words(void **state) {
   struct cv_chunks used;
   struct cv_offers open = {0};
@@ -116,7 +116,8 @@ static void test_free_bits_are_found_by_words(void **state) {
   cv_chunks_fini(&used);
 }
 
-/* Whoever holds as many chunks as are left makes none; what is there can be used by all, and others find room. */
+/* A connection that holds as many chunks as are left makes no more; existing chunks can be used by all, and other
+ * connections can make some. */
 static void test_no_range_fills_a_table(void **state) {
   struct cv_chunks chunks;
   uint32_t held = 0, more = 0;
@@ -139,7 +140,7 @@ static void test_no_range_fills_a_table(void **state) {
   }
   assert_int_equal(more, 25);
   assert_true(cv_chunks_has_room(&chunks, 20000, 20000, UINT64_MAX - 1));
-  cv_chunks_drop(&chunks, cv_chunks_find(&chunks, 3)); /* and there is room again */
+  cv_chunks_drop(&chunks, cv_chunks_find(&chunks, 3)); /* and there is space again */
   assert_true(cv_chunks_has_room(&chunks, 99, 0, 999));
   assert_int_equal(chunks.count, 74);
   for (uint32_t i = 1; i < chunks.count; i++) {
@@ -262,18 +263,18 @@ static void test_exact_sums_go_to_the_trusted_only(void **state) {
   assert_true(privacy.is_exact && cv_privacy_is_unprotected(&privacy));
   assert_true(cv_privacy_worker_micro(&privacy, &spec) == CV_UNPROTECTED_MICRO);
   spec.thirdparty_trusted = false;
-  assert_int_equal(cv_gate_spec(&spec, &trusting, NULL), CV_ERR_DENIED); /* the operator alone does not say it either */
+  assert_int_equal(cv_gate_spec(&spec, &trusting, NULL), CV_ERR_DENIED); /* nor does the operator's setting alone */
   choose(&spec.privatizer, "randomized-response", 1);
   assert_false(accepted(&spec).is_exact);
 }
 
-static void test_what_is_unsound_needs_an_unsafe_broker(void **state) {
+static void test_an_unsound_mechanism_needs_an_unsafe_broker(void **state) {
   struct cv_broker_limits unsafe = limits;
   struct cv_spec spec = good_spec();
   unsafe.unsafe_mechanisms = true;
   choose(&spec.mechanism, "hybrid-printed", 0);
   struct cv_why why;
-  /* A hundred releases cost item 1 six and a half times the epsilon that is claimed, and that is what is looked at. */
+  /* A hundred releases cost item 1 six and a half times the declared epsilon: the gate compares that. */
   assert_int_equal(cv_params_set_number(&spec.policy.params, "tokens_per_round", 10), CV_OK);
   assert_int_equal(cv_gate_spec(&spec, &unsafe, &why), CV_ERR_DENIED);
   assert_non_null(strstr(why.text, "epsilon 6.500000 is over this broker's limit of 1.000000"));
@@ -291,7 +292,7 @@ static void test_what_is_unsound_needs_an_unsafe_broker(void **state) {
   refused(&spec, CV_ERR_DENIED, "mechanism hybrid-printed discloses more than its epsilon");
 }
 
-/* Tokens that are private by themselves, in sums that are private: the smaller epsilon covers what is seen. */
+/* Tokens that are private by themselves, in sums that are private: the smaller epsilon covers the output. */
 static void test_two_guarantees_cost_the_smaller(void **state) {
   struct cv_spec spec = good_spec();
   choose(&spec.privatizer, "randomized-response", 0.25);
@@ -317,7 +318,7 @@ static void also(struct cv_spec *spec, const char *key, double number) {
   assert_int_equal(cv_params_set_number(&spec->privatizer.params, key, number), CV_OK);
 }
 
-static void test_delta_is_the_operators_to_allow(void **state) {
+static void test_the_operator_limits_delta(void **state) {
   static const char *const refusal = "the privatizer's delta 0.25 is over this broker's limit of 0 (limits.delta)";
   static const char *const mechanisms[] = {"none", "batch", "hybrid"};
   struct cv_broker_limits some = limits;
@@ -343,7 +344,7 @@ static void test_delta_is_the_operators_to_allow(void **state) {
   }
 }
 
-/* Noise covers every token for certain, a privatizer with delta most of them: its epsilon is no bound on the sum. */
+/* Noise covers every token for certain, a privatizer with delta most of them: its epsilon does not bound the sum's. */
 static void test_behind_a_mechanism_delta_does_not_make_a_token_cheaper(void **state) {
   struct cv_spec spec = good_spec();
   struct cv_privacy privacy;
@@ -479,9 +480,9 @@ int main(void) {
       cmocka_unit_test(test_a_ticket_with_a_flipped_bit_is_none),
       cmocka_unit_test(test_the_gate_lets_only_private_sums_out),
       cmocka_unit_test(test_exact_sums_go_to_the_trusted_only),
-      cmocka_unit_test(test_what_is_unsound_needs_an_unsafe_broker),
+      cmocka_unit_test(test_an_unsound_mechanism_needs_an_unsafe_broker),
       cmocka_unit_test(test_two_guarantees_cost_the_smaller),
-      cmocka_unit_test(test_delta_is_the_operators_to_allow),
+      cmocka_unit_test(test_the_operator_limits_delta),
       cmocka_unit_test(test_behind_a_mechanism_delta_does_not_make_a_token_cheaper),
       cmocka_unit_test(test_small_epochs_are_for_tokens_that_are_protected),
       cmocka_unit_test(test_a_horizon_comes_from_tokens_and_their_epochs),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The money of a recruitment: who is who, what was paid, and what a stored row may say. */
+/* Payments of a recruitment: workers, payments, and the rows that may be loaded. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static void test_workers_are_found_by_their_number(void **state) {
   cv_payroll_fini(&payroll);
 }
 
-static void test_nobody_is_paid_where_nobody_is_hired(void **state) {
+static void test_without_hires_there_are_no_payments(void **state) {
   const struct cv_spec ranking = {.arms = 3};
   struct cv_payroll payroll;
   assert_int_equal(cv_payroll_init(&payroll, &ranking), CV_OK);
@@ -39,7 +39,7 @@ static void test_a_plan_has_its_price_however_large(void **state) {
   assert_int_equal(cv_payroll_price(&spec, &plan), 16000000);
   uint64_t dear[] = {CV_COST_MAX_MICRO, CV_COST_MAX_MICRO};
   const struct cv_spec large = {.arms = 2, .cost_micro = dear};
-  want[0].tokens = want[1].tokens = UINT32_MAX; /* no wrap to something small */
+  want[0].tokens = want[1].tokens = UINT32_MAX; /* no wrap-around to a small number */
   assert_int_equal(cv_payroll_price(&large, &plan), UINT64_MAX);
 }
 
@@ -52,7 +52,7 @@ static void test_payments_are_stored_and_read_once(void **state) {
   cv_payroll_pay(&payroll, &spec, 2, 1);
   assert_int_equal(payroll.paid_micro, 11000000);
   cv_payroll_put(&payroll, &bytes);
-  for (int i = 0; i < 2; i++) { /* the second time it takes the place of the first */
+  for (int i = 0; i < 2; i++) { /* the second row replaces the first */
     struct cv_reader in = cv_reader_over(bytes.data, bytes.len);
     assert_int_equal(cv_payroll_read(&again, &spec, &in), CV_OK);
     assert_true(cv_reader_done(&in));
@@ -86,7 +86,7 @@ static void test_a_row_that_says_more_than_the_budget_is_damaged(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_workers_are_found_by_their_number),
-      cmocka_unit_test(test_nobody_is_paid_where_nobody_is_hired),
+      cmocka_unit_test(test_without_hires_there_are_no_payments),
       cmocka_unit_test(test_a_plan_has_its_price_however_large),
       cmocka_unit_test(test_payments_are_stored_and_read_once),
       cmocka_unit_test(test_a_row_that_says_more_than_the_budget_is_damaged),

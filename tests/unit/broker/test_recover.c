@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recovery charges, case by case, over a core that knows one running campaign. */
+/* The charges of a recovery, case by case, for a core with one running campaign. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 enum { EPSILON = 500000, WORKER = 2 * EPSILON };
 
-/* Campaign 1 runs, a release of each arm is out; then a recovery that knows `totals` more than the database. */
+/* Campaign 1 runs and has released each arm; then a recovery whose `totals` exceed the database's. */
 struct stage {
   struct world world;
   struct cv_recover_facts facts;
@@ -40,7 +40,7 @@ static struct cv_broker_campaign *campaign_of(struct stage *stage) {
   return cv_broker_campaign_find(stage->world.core, 1);
 }
 
-/* Arms written off or not, what every worker pays, and how the campaign stands. */
+/* Whether arms are written off, the charge of every worker, and the campaign's state. */
 static void expect(struct stage *stage, bool written_off, uint64_t floor_micro) {
   assert_true(cv_broker_recover(stage->world.core, &stage->facts, &stage->recovery));
   assert_int_equal(cv_accounts_spent(&stage->world.core->accounts, UINT64_C(1) << 40), floor_micro);
@@ -57,7 +57,7 @@ static void test_a_database_that_is_level_is_left_alone(void **state) {
   struct stage stage;
   stage_make(&stage);
   assert_false(cv_broker_recover(stage.world.core, &stage.facts, &stage.recovery));
-  stage.facts.commit = 101; /* it stopped before its anchor was written */
+  stage.facts.commit = 101; /* the recovery stopped before its anchor was written */
   assert_false(cv_broker_recover(stage.world.core, &stage.facts, &stage.recovery));
   assert_int_equal(campaign_of(&stage)->phase, CV_PHASE_RUNNING);
   world_end(&stage.world);
@@ -71,9 +71,9 @@ static void test_what_the_anchor_knows_bounds_the_charge(void **state) {
   } cases[] = {
       {0, 0, 0, false, 0},       /* commits alone: nothing that costs */
       {0, 5, 0, false, WORKER},  /* tokens of the open campaign */
-      {0, 1, 0, false, EPSILON}, /* one of them: nobody can have given two */
+      {0, 1, 0, false, EPSILON}, /* one of them: no worker can have given two */
       {1, 5, 0, true, WORKER},   /* and a release */
-      {0, 0, 7000, false, 0},    /* a campaign was made, in which nobody gave */
+      {0, 0, 7000, false, 0},    /* a campaign was made, without a token */
       {2, 5, 7000, true, WORKER + 7000},
   };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
@@ -101,8 +101,9 @@ static uint64_t given(struct stage *stage, uint64_t worker) {
   return cv_chunks_count(&campaign_of(stage)->payers, worker * 2, 2);
 }
 
-/* Whoever has given its tokens before can have given none since, and whoever has given one another one. */
-static void test_nobody_pays_for_tokens_that_it_cannot_have_given(void **state) {
+/* A worker that has given all its tokens before can have given none since, and one that has given one can have given
+ * one more. */
+static void test_no_worker_is_charged_for_tokens_that_it_cannot_have_given(void **state) {
   static const uint64_t tokens[] = {1, 2, 50};
   for (size_t i = 0; i < CV_COUNT(tokens); i++) {
     struct stage stage;
@@ -110,7 +111,7 @@ static void test_nobody_pays_for_tokens_that_it_cannot_have_given(void **state) 
     stage_make(&stage);
     stage.facts.anchor.commit = 120;
     stage.facts.anchor.totals.tokens += tokens[i];
-    stage.world.next_worker = 1; /* some of them come again */
+    stage.world.next_worker = 1; /* some rows are loaded again */
     arrive(&stage.world, 3);
     (void)turn(&stage.world, false);
     (void)turn(&stage.world, false);
@@ -131,7 +132,7 @@ static void test_nobody_pays_for_tokens_that_it_cannot_have_given(void **state) 
   }
 }
 
-static void test_nobody_is_charged_more_than_it_had_left(void **state) {
+static void test_no_worker_is_charged_more_than_it_had_left(void **state) {
   static const uint64_t limits[] = {WORKER + EPSILON / 2, WORKER, EPSILON + 1, EPSILON / 3};
   for (size_t i = 0; i < CV_COUNT(limits); i++) {
     struct stage stage;
@@ -144,7 +145,7 @@ static void test_nobody_is_charged_more_than_it_had_left(void **state) {
     assert_true(cv_broker_recover(stage.world.core, &stage.facts, &stage.recovery));
     assert_int_equal(stage.recovery.floor_micro, limits[i]);
     assert_int_equal(spent(&stage, UINT64_C(1) << 40), limits[i]);
-    assert_int_equal(spent(&stage, 1), limits[i] > EPSILON ? limits[i] : EPSILON); /* what it had is not forgotten */
+    assert_int_equal(spent(&stage, 1), limits[i] > EPSILON ? limits[i] : EPSILON); /* its earlier charges are kept */
     world_end(&stage.world);
   }
 }
@@ -154,7 +155,7 @@ static void test_a_third_partys_claims_count_where_they_go_further(void **state)
   stage_make(&stage);
   stage.facts.claims = 1;
   stage.claim[0] = (struct cv_recover_claim){.campaign = 1, .releases = ARMS, .plans = 1, .worker_micro = 9};
-  assert_false(cv_broker_recover(stage.world.core, &stage.facts, &stage.recovery)); /* no more than we know */
+  assert_false(cv_broker_recover(stage.world.core, &stage.facts, &stage.recovery)); /* no more than what is known */
   stage.claim[0].releases = ARMS + 1;
   expect(&stage, true, WORKER);
   world_end(&stage.world);
@@ -163,7 +164,7 @@ static void test_a_third_partys_claims_count_where_they_go_further(void **state)
   stage.facts.claims = 2;
   stage.claim[0] = (struct cv_recover_claim){.campaign = 1, .releases = ARMS, .plans = 1};
   stage.claim[1] = (struct cv_recover_claim){.campaign = 5, .worker_micro = 300};
-  expect(&stage, false, WORKER + 300); /* an anchor that does not know campaign 5 knows no tokens either */
+  expect(&stage, false, WORKER + 300); /* an anchor that does not know campaign 5 knows none of its tokens either */
   assert_int_equal(stage.recovery.first, 2);
   assert_int_equal(stage.recovery.last, 5);
   world_end(&stage.world);
@@ -200,7 +201,7 @@ static void test_a_stored_recovery_comes_back_and_a_cut_one_does_not(void **stat
   cv_recovery_put(&recovery, &row);
   for (size_t cut = 0; cut <= row.len; cut++) {
     struct cv_reader in = cv_reader_over(row.data, row.len - cut);
-    bool is_whole = cut == 0 || cut == 16; /* version 0.1.0 spared nobody and had no names */
+    bool is_whole = cut == 0 || cut == 16; /* version 0.1.0 charged every worker and stored no names */
     assert_int_equal(cv_recovery_read(&in, &back), is_whole ? CV_OK : CV_ERR_DAMAGED);
     assert_true(!is_whole || (back.spared_micro == (cut == 0 ? 12 : 0) && back.named == (cut == 0 ? 13 : 0)));
   }
@@ -215,8 +216,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_database_that_is_level_is_left_alone),
       cmocka_unit_test(test_what_the_anchor_knows_bounds_the_charge),
-      cmocka_unit_test(test_nobody_pays_for_tokens_that_it_cannot_have_given),
-      cmocka_unit_test(test_nobody_is_charged_more_than_it_had_left),
+      cmocka_unit_test(test_no_worker_is_charged_for_tokens_that_it_cannot_have_given),
+      cmocka_unit_test(test_no_worker_is_charged_more_than_it_had_left),
       cmocka_unit_test(test_a_third_partys_claims_count_where_they_go_further),
       cmocka_unit_test(test_without_bounds_all_is_charged),
       cmocka_unit_test(test_a_stored_recovery_comes_back_and_a_cut_one_does_not),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored rows that say what no broker wrote: a core does not come up on them, and says so at once. */
+/* Stored rows that no broker writes: a core refuses to load them, at once. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static struct cv_spec spec_of_test(void) {
                           .tokens = (uint64_t)3 * ARMS * TAU};
 }
 
-/* A campaign with an open epoch of TAU tokens in each arm, stored. */
+/* A stored campaign with an open epoch of TAU tokens in each arm. */
 static void setup_with(struct stage *stage, const struct cv_spec *spec) {
   const struct cv_identity requester = {.role = CV_ROLE_REQUESTER, .name = "r"};
   const struct cv_identity thirdparty = {.role = CV_ROLE_THIRDPARTY, .name = "t"};
@@ -128,7 +128,7 @@ static struct disk_row *row_of(struct stage *stage, enum cv_op_kind kind) {
   return NULL;
 }
 
-/* Where the image of the last arm begins: behind the row's counts and the image of the first arm. */
+/* Where the image of the last arm begins: after the row's counts and the image of the first arm. */
 static uint8_t *last_arm(struct stage *stage, size_t *ret_n) {
   struct disk_row *row = row_of(stage, CV_OP_JOURNAL);
   struct cv_reader in = cv_reader_over(row->bytes.data, row->bytes.len);
@@ -157,7 +157,7 @@ static void test_what_was_stored_comes_back(void **state) {
   teardown(&stage);
 }
 
-/* The row of a campaign that version 0.1.0 stored ends before the byte that says how it is charged. */
+/* The row of a campaign that version 0.1.0 stored ends before the byte with the way of charging. */
 static void as_version_0_1_0(struct stage *stage) {
   struct disk_row *row = row_of(stage, CV_OP_CAMPAIGN);
   row->bytes.len -= 1;
@@ -181,7 +181,7 @@ static void test_a_campaign_of_before_goes_on_unless_it_charged_too_little(void 
     assert_int_equal(load(&stage), CV_OK);
     const struct cv_broker_campaign *campaign = cv_broker_campaign_find(stage.core, 1);
     assert_int_equal(campaign->privacy.cost_micro,
-                     is_exact ? 500000 : 100000); /* what its tokens were charged, and no more is known */
+                     is_exact ? 500000 : 100000); /* what its tokens were charged; nothing more is known */
     assert_int_equal(campaign->phase, goes_on ? CV_PHASE_RUNNING : CV_PHASE_STOPPING);
     turn(&stage);
     assert_int_equal(load(&stage), CV_OK);
@@ -191,11 +191,11 @@ static void test_a_campaign_of_before_goes_on_unless_it_charged_too_little(void 
   struct stage stage;
   setup(&stage);
   row_of(&stage, CV_OP_CAMPAIGN)->bytes.data[row_of(&stage, CV_OP_CAMPAIGN)->bytes.len - 1]++;
-  assert_int_equal(load(&stage), CV_ERR_DAMAGED); /* as nobody charges yet */
+  assert_int_equal(load(&stage), CV_ERR_DAMAGED); /* a way of charging that does not exist yet */
   teardown(&stage);
 }
 
-/* A state that ends where those of version 0.1.0 do, and ones that name nobody who can be. */
+/* A state that ends where those of version 0.1.0 do, and states with names that no party can have. */
 static void test_the_third_party_of_a_campaign(void **state) {
   enum { NAME_BYTES = 4 + 1 };
   struct stage stage;
@@ -222,7 +222,7 @@ static void test_an_epoch_longer_than_any_plan_is_refused(void **state) {
   size_t n;
   setup(&stage);
   memset(last_arm(&stage, &n) + WANT_AT, 0xff, 4);
-  assert_int_equal(load(&stage), CV_ERR_DAMAGED); /* and not after counting four thousand million places */
+  assert_int_equal(load(&stage), CV_ERR_DAMAGED); /* and without counting four thousand million places */
   teardown(&stage);
 }
 
@@ -231,7 +231,7 @@ static void test_more_tokens_than_the_campaigns_limit_are_refused(void **state) 
     struct stage stage;
     size_t n;
     setup(&stage);
-    last_arm(&stage, &n)[WANT_AT] = (uint8_t)(TAU * (2 * ARMS + 1) + extra - 1); /* one of them is just the limit */
+    last_arm(&stage, &n)[WANT_AT] = (uint8_t)(TAU * (2 * ARMS + 1) + extra - 1); /* one place reaches the limit */
     assert_int_equal(load(&stage), extra == 1 ? CV_OK : CV_ERR_DAMAGED);
     teardown(&stage);
     setup(&stage);
@@ -241,7 +241,7 @@ static void test_more_tokens_than_the_campaigns_limit_are_refused(void **state) 
   }
 }
 
-/* Its release would go out without noise. */
+/* Its release would leave without noise. */
 static void test_an_open_epoch_without_noise_is_refused(void **state) {
   const struct cv_mechanism_law law = mechanism_law("hybrid", 500000, 100);
   struct cv_mechanism *fresh = mechanism_new(&law);
@@ -262,7 +262,7 @@ static void test_an_open_epoch_without_noise_is_refused(void **state) {
   teardown(&stage);
 }
 
-/* They would be counted among those of an arm that is not there. */
+/* They would be counted as those of an arm that does not exist. */
 static void test_places_outside_all_arms_are_refused(void **state) {
   struct stage stage;
   setup(&stage);
@@ -290,7 +290,7 @@ static void test_places_outside_all_arms_are_refused(void **state) {
   teardown(&stage);
 }
 
-/* The third-party and the requester would close the connection over them, every time. */
+/* The third-party and the requester would close the connection because of them, every time. */
 static void test_a_plan_with_arms_that_are_not_is_refused(void **state) {
   static const struct {
     size_t at; /* in the row: wants, then arm and tokens each */
@@ -321,7 +321,7 @@ static void test_standings_that_are_no_numbers_are_refused(void **state) {
   }
 }
 
-/* A limit that is lowered holds for what is new; what was accepted under a higher one comes back. */
+/* A lower limit applies to new campaigns; a campaign that was accepted with a higher limit is loaded. */
 static void test_a_lower_limit_of_chunks_keeps_what_there_is(void **state) {
   enum { MANY = 150 /* above the limit of 100 */ };
   static const uint8_t empty[CV_CHUNK_BYTES];
@@ -346,7 +346,7 @@ static void test_a_lower_limit_of_chunks_keeps_what_there_is(void **state) {
   teardown(&stage);
 }
 
-/* Standings that are not stored yet are stored, also if a message without any comes before that. */
+/* Standings that are not stored yet are stored, even if a message without standings comes first. */
 static void test_standings_wait_for_their_commit(void **state) {
   struct stage stage;
   struct cv_why why;

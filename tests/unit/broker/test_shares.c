@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who gets how many places: the fair share, the share of who has not answered yet, the one that halves with every lease
- * in which a connection was silent and grows with its answers, and places that are given out once more.
+ * How many places each connection gets: the fair share; the share of a connection that has not answered yet, which is
+ * halved with every lease in which it was silent and grows with its answers; and places that are given twice.
  */
 // clang-format off
 #include <setjmp.h>
@@ -41,7 +41,7 @@ static void test_figures(void **state) {
   }
 }
 
-/* Everybody takes what there is, in turn: no connection gets ahead of another. */
+/* Every connection takes the available places in turn: none gets ahead of another. */
 static void test_connections_get_the_same(void **state) {
   static struct world world;
   begin(&world, 800);
@@ -56,7 +56,7 @@ static void test_connections_get_the_same(void **state) {
   end(&world);
 }
 
-/* A stranger begins with an eighth and has all of its share after 8 + 16 + 32 answers. */
+/* A new connection starts with an eighth, and has all of its share after 8 + 16 + 32 answers. */
 static void test_share_grows_with_answers(void **state) {
   static const unsigned shares[] = {8, 16, 32, 64, 64};
   static struct world world;
@@ -74,7 +74,7 @@ static void test_share_grows_with_answers(void **state) {
   end(&world);
 }
 
-/* Thousands of arrivals and not one token: each lease in vain halves the share, down to a single place. */
+/* Thousands of arrivals and not one token: each lease without an answer halves the share, down to a single place. */
 static void test_silence_halves_the_share(void **state) {
   static struct world world;
   begin(&world, 300);
@@ -95,7 +95,7 @@ static void test_silence_halves_the_share(void **state) {
     gateway->tickets = 0;
     pass(&world, LEASE_MS);
   }
-  /* Who begins to answer is given more again, but one answer a lease is not enough for that. */
+  /* A connection that begins to answer gets more again, but one answer in a lease is not enough for that. */
   for (unsigned i = 0; i < 60 && gateway->tickets < 16; i++) {
     answer(&world, gateway, gateway->tickets);
     turn(&world);
@@ -111,8 +111,8 @@ static void test_silence_halves_the_share(void **state) {
 }
 
 /*
- * A gateway that takes places and does not answer holds an epoch up for an eighth of a lease at most: then others get
- * them, too, and whoever answers first is counted.
+ * A gateway that takes places and does not answer delays an epoch by an eighth of a lease at most: then other workers
+ * get the places, too, and the first answer is counted.
  */
 static void test_places_are_given_again(void **state) {
   static struct world world;
@@ -130,13 +130,13 @@ static void test_places_are_given_again(void **state) {
   assert_int_equal(honest->tickets, 0);
   pass(&world, 1);
   assert_int_equal(honest->tickets, 64);
-  answer(&world, silent, 4); /* these are early enough */
+  answer(&world, silent, 4); /* these are early enough to count */
   answer(&world, honest, 59);
   turn(&world);
   assert_int_equal(world.releases, 0);
   answer(&world, honest, 1);
   turn(&world);
-  assert_int_equal(world.releases, 1); /* one hundred, each once */
+  assert_int_equal(world.releases, 1); /* a hundred, each once */
   answer(&world, honest, 4);
   answer(&world, silent, 60);
   turn(&world);
@@ -147,7 +147,7 @@ static void test_places_are_given_again(void **state) {
   end(&world);
 }
 
-/* While there are places that nobody has had, none is given twice. */
+/* No place is given twice while there are places that were never given. */
 static void test_fresh_places_come_first(void **state) {
   static struct world world;
   begin(&world, 1000);
@@ -169,7 +169,7 @@ static void test_fresh_places_come_first(void **state) {
   end(&world);
 }
 
-/* One requester cannot take the places of all others. */
+/* One requester's connections cannot take the places of all others. */
 static void test_connections_of_a_requester(void **state) {
   static struct world world;
   static const struct cv_identity requester = {.role = CV_ROLE_REQUESTER, .name = "r"};
@@ -188,7 +188,8 @@ static void test_connections_of_a_requester(void **state) {
   end(&world);
 }
 
-/* Who has come for one arm gets that one or none; nobody behind waits for it, and no other arm's place is taken. */
+/* A worker that wishes for an arm gets that one or none; no worker behind it waits for it, and no other arm's place
+ * is taken. */
 static void test_a_wish_is_granted_or_the_worker_sent_back(void **state) {
   static struct world world;
   uint64_t worker[40];
@@ -198,7 +199,7 @@ static void test_a_wish_is_granted_or_the_worker_sent_back(void **state) {
   gateway->conn->workers->penalty = 0;
   for (uint32_t i = 0; i < 40; i++) {
     worker[i] = gateway->next_worker++;
-    wish[i] = i < 10 ? 1 : i < 13 ? 2 + i : i < 20 ? CV_WISH_NONE : 0; /* arm 0 alone is wanted */
+    wish[i] = i < 10 ? 1 : i < 13 ? 2 + i : i < 20 ? CV_WISH_NONE : 0; /* only arm 0 is wanted */
   }
   struct cv_arrive arrival = {.workers = 40, .worker = worker, .wish = wish, .credit = CV_CREDIT_MAX};
   say(&world, gateway, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});
@@ -208,7 +209,7 @@ static void test_a_wish_is_granted_or_the_worker_sent_back(void **state) {
   arrive(&world, gateway, 3);
   turn(&world);
   assert_int_equal(gateway->tickets, 30);
-  /* Nothing is free at all: the next plan may want any arm. */
+  /* No place is free at all: the next plan may ask for any arm. */
   wish[0] = 1;
   worker[0] = gateway->next_worker++;
   arrival.workers = 1;

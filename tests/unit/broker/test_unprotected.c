@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers whose exact scores leave: what they are charged, and that nothing else gets anything from them. */
+/* Workers that give exact scores: their charges, and that no other campaign gets a token of them. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/broker_disk.h"
 
-/* Campaigns 1 and 3 give exact sums away, campaign 2 is private; each wants PLAYS tokens of a worker's two at most. */
+/* Campaigns 1 and 3 release exact sums, campaign 2 is private; each wants PLAYS tokens, two from a worker at most. */
 enum { CAMPAIGNS = 3, PLAYS = 40, EPSILON = 400000, NOW = 1000, TICKETS = 64 };
 
 struct held {
@@ -32,7 +32,7 @@ struct world {
   struct cv_broker_conn *crowd, *rank, *order;
   uint64_t limit_micro;
   struct held held[TICKETS]; /* in the order of assignments */
-  size_t helds, turned_away; /* and answers that a campaign has nothing for a worker, ever */
+  size_t helds, turned_away; /* and answers that a campaign will never want a worker again */
   enum cv_verdict verdict;   /* the last one */
 };
 
@@ -182,8 +182,8 @@ static uint64_t spent(struct world *world, uint64_t worker) {
   return cv_accounts_spent(&world->core->accounts, worker);
 }
 
-/* Whatever the limit is, and over a restart. */
-static void test_who_gives_an_exact_score_gives_to_no_other_campaign(void **state) {
+/* With any limit, and over a restart. */
+static void test_a_worker_of_exact_scores_gives_to_no_other_campaign(void **state) {
   static const uint64_t limits[] = {EPSILON, 4000000000, UINT32_MAX};
   for (size_t i = 0; i < CV_COUNT(limits); i++) {
     struct world world;
@@ -194,7 +194,7 @@ static void test_who_gives_an_exact_score_gives_to_no_other_campaign(void **stat
     assert_true(spent(&world, 7) == UINT64_MAX);
     restart(&world);
     assert_true(spent(&world, 7) == UINT64_MAX);
-    assert_int_equal(arrive(&world, 7, 4), 1); /* its second one here, and nothing of campaigns 2 and 3 */
+    assert_int_equal(arrive(&world, 7, 4), 1); /* its second one for this campaign, and none for campaigns 2 and 3 */
     assert_int_equal(world.held[0].campaign, 1);
     assert_int_equal(give(&world, 0), CV_VERDICT_ACCEPTED);
     world.turned_away = 0;
@@ -205,7 +205,7 @@ static void test_who_gives_an_exact_score_gives_to_no_other_campaign(void **stat
   }
 }
 
-/* It had them all in hand when the first one counted. */
+/* It had all assignments when the first one was counted. */
 static void test_assignments_of_several_campaigns_at_once(void **state) {
   struct world world;
   begin(&world, 4 * EPSILON);
@@ -213,7 +213,7 @@ static void test_assignments_of_several_campaigns_at_once(void **state) {
   for (size_t i = 0; i < 6; i++) {
     assert_int_equal(world.held[i].campaign, 1 + i / 2);
   }
-  assert_int_equal(give(&world, 2), CV_VERDICT_ACCEPTED); /* to the private one, as long as it is protected */
+  assert_int_equal(give(&world, 2), CV_VERDICT_ACCEPTED); /* for the private one, as long as the worker is protected */
   assert_int_equal(spent(&world, 7), EPSILON);
   assert_int_equal(give(&world, 4), CV_VERDICT_ACCEPTED);
   assert_int_equal(give(&world, 0), CV_VERDICT_REFUSED);
@@ -225,7 +225,7 @@ static void test_assignments_of_several_campaigns_at_once(void **state) {
   end(&world);
 }
 
-static void test_who_has_nothing_left_gives_no_exact_score(void **state) {
+static void test_a_worker_without_epsilon_gives_no_exact_score(void **state) {
   struct world world;
   begin(&world, 2 * EPSILON);
   assert_int_equal(arrive(&world, 7, 4), 4);
@@ -239,9 +239,9 @@ static void test_who_has_nothing_left_gives_no_exact_score(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_who_gives_an_exact_score_gives_to_no_other_campaign),
+      cmocka_unit_test(test_a_worker_of_exact_scores_gives_to_no_other_campaign),
       cmocka_unit_test(test_assignments_of_several_campaigns_at_once),
-      cmocka_unit_test(test_who_has_nothing_left_gives_no_exact_score),
+      cmocka_unit_test(test_a_worker_without_epsilon_gives_no_exact_score),
   };
   return cmocka_run_group_tests_name("unprotected", tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The core over the real store, on virtual time, with a scripted third-party and a scripted crowd. What is released is
- * held against exact sums and a mechanism of the test's own. Include after cmocka.h.
+ * The core with the real store, on virtual time, with a scripted third-party and a scripted crowd. Releases are
+ * compared with exact sums and a mechanism of the test's own. Include after cmocka.h.
  *
- * A test may let memory run out inside the core: then the process has died, nothing reaches it any more, and the next
- * turn begins with another one on the same database.
+ * A test may let allocations fail inside the core: then the process has died, no event reaches it any more, and the
+ * next turn starts another one with the same database.
  */
 #ifndef CV_TESTS_BROKER_WORLD_H
 #define CV_TESTS_BROKER_WORLD_H
@@ -18,11 +18,11 @@
 #include "tests/support/folder.h"
 #include "tests/support/mechanism.h"
 
-/* With WORLD_GRAPH the arms are the path 0 - 1 - 2, and plans differ in whom they name and play. */
+/* With WORLD_GRAPH the arms are the path 0 - 1 - 2, and plans differ in the arms that they name and play. */
 #ifndef WORLD_GRAPH
 #define WORLD_GRAPH false
 #endif
-/* With WORLD_HIRES each arm is a worker, who is paid. */
+/* With WORLD_HIRES each arm is a worker that is paid. */
 #ifndef WORLD_HIRES
 #define WORLD_HIRES false
 #endif
@@ -60,13 +60,13 @@ static inline int64_t value_shown(uint32_t played, uint64_t place, uint32_t arm)
   return value_of(arm, played == arm ? place : place + 1000000 * (played + 1));
 }
 
-/* What plan `number` asks for; returns how many arms it names. */
+/* The wants of plan `number`; returns how many arms it names. */
 static inline uint32_t wants_of(uint64_t number, struct cv_want want[ARMS]) {
   static const struct cv_want graph[][ARMS] = {
-      {{0, 0}, {1, TAU}, {2, 0}},       /* the middle shows all */
+      {{0, 0}, {1, TAU}, {2, 0}},       /* the middle arm shows all */
       {{2, TAU / 2}, {1, 0}, {0, TAU}}, /* both ends show it */
-      {{0, TAU}, {2, TAU}},             /* nobody shows another */
-      {{1, TAU / 2}, {0, 0}, {2, TAU}}, /* what the middle shows of the left is over before its own epoch is */
+      {{0, TAU}, {2, TAU}},             /* no arm shows another */
+      {{1, TAU / 2}, {0, 0}, {2, TAU}}, /* the middle arm's view of the left one is complete before its own epoch */
   };
   for (uint32_t i = 0; i < ARMS; i++) {
     want[i] = WORLD_GRAPH ? graph[number % 4][i] : (struct cv_want){.arm = i, .tokens = TAU};
@@ -74,7 +74,7 @@ static inline uint32_t wants_of(uint64_t number, struct cv_want want[ARMS]) {
   return WORLD_GRAPH && number % 4 == 2 ? 2 : ARMS;
 }
 
-/* Releases of the first so many plans. */
+/* Releases of the first plans, up to this number. */
 static inline uint64_t releases_by(uint64_t plans) {
   struct cv_want want[ARMS];
   uint64_t releases = 0;
@@ -114,7 +114,7 @@ struct token {
   int64_t value, more[ARMS]; /* the first, and those after it */
 };
 
-/* What a third-party knows, over the broker's restarts. */
+/* The third-party's state, over the broker's restarts. */
 struct thirdparty {
   uint64_t releases, plans; /* applied; accepted */
   struct cv_digest releases_hash, plans_hash;
@@ -133,11 +133,11 @@ struct world {
   struct token unacked[QUEUE]; /* sent or to be sent, until acknowledged */
   size_t unacked_count;
   uint64_t next_worker, now_ms, verdicts[5], commits;
-  uint64_t worker_epsilon_micro, journal_bytes; /* configured, from the next start on */
+  uint64_t worker_epsilon_micro, journal_bytes; /* the setting, from the next start on */
   uint64_t retention_ms;
   uint32_t kept, submits;
-  void (*starve)(void), (*feed)(void); /* around every call of the core; NULL: memory is there */
-  void (*starve_store)(void);          /* likewise around those of the store */
+  void (*starve)(void), (*feed)(void); /* around every call of the core; NULL: no allocation fails */
+  void (*starve_store)(void);          /* the same for calls of the store */
   bool died;
 };
 
@@ -147,7 +147,8 @@ static inline void starve(const struct world *world) {
   }
 }
 
-/* True if the core lives. Whoever has died says so from then on, whatever it is asked, and says nothing else. */
+/* True if the core lives. A core that has died returns the same error from then on, for every call, and sends
+ * nothing. */
 static inline bool lives(struct world *world, enum cv_err err, const struct cv_why *why) {
   if (world->starve != NULL) {
     world->feed();
@@ -230,7 +231,7 @@ static inline void send_tokens(struct world *world) {
   }
 }
 
-/* Everybody connects: the first time and after each restart. */
+/* Connects every peer: the first time and after each restart. */
 static inline void connect_all(struct world *world) {
   const struct cv_identity *const identity[] = {&thirdparty, &gateway, &requester};
   struct cv_broker_conn **const conn[] = {&world->rank, &world->crowd, &world->order};
@@ -249,7 +250,7 @@ static inline void stop(struct world *world) {
   cv_broker_store_close(world->store);
 }
 
-/* What the store says when memory runs out; whatever has happened to it, the next one on the same files goes on. */
+/* The store's error when an allocation fails; whatever happened to it, the next one on the same files goes on. */
 static inline bool store_lives(struct world *world, enum cv_err err, const struct cv_why *why) {
   if (world->starve_store == NULL) {
     if (err != CV_OK) {
@@ -259,7 +260,7 @@ static inline bool store_lives(struct world *world, enum cv_err err, const struc
   }
   world->feed();
   if (err != CV_OK) {
-    /* OpenSSL does not tell what it lacked. */
+    /* OpenSSL does not tell that memory was missing. */
     bool clear = err == CV_ERR_CRYPTO ? strstr(why->text, "cryptographic") != NULL
                                       : err == CV_ERR_NOMEM && strstr(why->text, "memory") != NULL;
     if (!clear || strchr(why->text, '\n') != NULL) {
@@ -276,7 +277,7 @@ static inline void starve_store(const struct world *world) {
   }
 }
 
-/* Database and core, as stored. False if memory has run out. */
+/* Makes database and core from what is stored. False if an allocation failed. */
 static inline bool load(struct world *world) {
   const struct cv_key master = {{42}};
   struct cv_why why = {.text = ""};
@@ -315,12 +316,12 @@ static inline bool load(struct world *world) {
 
 static inline void start(struct world *world) {
   if (!load(world)) {
-    assert_true(load(world)); /* memory is there again */
+    assert_true(load(world)); /* allocations succeed again */
   }
   connect_all(world);
 }
 
-/* `core` and `store` take memory away, `off` gives it back; NULL: it stays. */
+/* `core` and `store` let allocations fail, `off` stops that; NULL: unchanged. */
 static inline void world_make_starving(struct world *world, void (*core)(void), void (*store)(void),
                                        void (*off)(void)) {
   const struct cv_key key = {{7}};
@@ -432,7 +433,7 @@ static inline void on_ack(struct world *world, const struct cv_crowd_ack *ack) {
   }
 }
 
-/* Rounds follow the plans, each of TAU tokens of each arm in turn, through every restart. */
+/* Rounds follow the plans, each with TAU tokens of each arm in turn, over every restart. */
 static inline void check_round(const struct cv_assign *assign) {
   if (WORLD_GRAPH) { /* plans differ */
     return;
@@ -492,7 +493,8 @@ static inline bool restart(struct world *world) {
   return true;
 }
 
-/* What the broker's shell does between two turns: the campaign that somebody waits for is read. False: it has died. */
+/* What the broker's shell does between two turns: it reads the campaign that a requester waits for. False: it has
+ * died. */
 static inline bool fetch_wanted(struct world *world) {
   uint32_t id;
   struct cv_why why = {.text = "out of memory"};
@@ -520,7 +522,7 @@ static inline bool turn(struct world *world, bool lose) {
     return restart(world);
   }
   struct cv_broker_out early;
-  assert_false(cv_broker_next_out(world->core, &early)); /* nothing is said before it is stored */
+  assert_false(cv_broker_next_out(world->core, &early)); /* nothing leaves before it is stored */
   if (store && lose) {
     return restart(world);
   }
@@ -536,7 +538,7 @@ static inline bool turn(struct world *world, bool lose) {
   return store;
 }
 
-/* The noisy sums that these places and this noise must give. */
+/* The noisy sums that these places and this noise must add up to. */
 static inline void check_releases(const struct world *world) {
   const struct cv_mechanism_law law = mechanism_law("hybrid", 500000, 0);
   struct cv_mechanism *mechanism[ARMS];
@@ -586,7 +588,7 @@ static inline uint64_t charged(const struct world *world) {
 
 /* ---- whole runs ---- */
 
-/* A campaign to its end. restart_every 0: never, n: after every n-th commit; lose_every likewise, before it. */
+/* Runs a campaign to its end. restart_every 0: never, n: after every n-th commit; lose_every likewise, before it. */
 static inline void world_run(struct world *world, unsigned restart_every, unsigned lose_every) {
   unsigned stores = 0;
   for (int i = 0; i < 3000 && !world->thirdparty.closed; i++) {
@@ -607,7 +609,7 @@ static inline void world_run(struct world *world, unsigned restart_every, unsign
   assert_int_equal(charged(world), scores_shown() * 500000);
 }
 
-/* A campaign whose first plan is open, and what `n` workers that arrived are assigned in hand, not answered yet. */
+/* A campaign whose first plan is open, and the unanswered assignments of `n` workers that arrived. */
 static inline void world_begin(struct world *world, size_t n) {
   submit(world);
   for (int i = 0; i < 10 && world->thirdparty.plans == 0; i++) {
@@ -626,7 +628,7 @@ static inline void world_begin(struct world *world, size_t n) {
   }
 }
 
-/* Sends so many values of the token. */
+/* Sends this many values of the token. */
 static inline enum cv_verdict world_verdict_of(struct world *world, const struct token *token, size_t values) {
   int64_t value[1 + ARMS + 1] = {token->value};
   memcpy(value + 1, token->more, sizeof(token->more));
@@ -643,7 +645,7 @@ static inline enum cv_verdict world_verdict_of(struct world *world, const struct
   return CV_VERDICT_NONE;
 }
 
-/* A whole campaign, restarted after every commit, every second and every third. */
+/* A whole campaign, with a restart after every commit, every second and every third. */
 static inline void world_restarts(void) {
   for (unsigned every = 1; every <= 3; every++) {
     struct world world;
@@ -655,7 +657,7 @@ static inline void world_restarts(void) {
   }
 }
 
-/* The same with commits that a crash comes before. */
+/* The same with crashes before commits. */
 static inline void world_crashes(void) {
   for (unsigned every = 3; every <= 7; every++) {
     struct world world;

@@ -277,7 +277,7 @@ static void the_campaigns_that_come_along_are_good(void **state) {
     struct cv_why why = {0};
     (void)snprintf(path, sizeof(path), "%s/deploy/campaigns/%s.yaml", CV_SOURCE, names[i]);
     assert_int_equal(cv_campaign_load(path, &file, &why), CV_OK);
-    /* Costs are drawn, with a seed that somebody else chooses. */
+    /* Drawn costs, with a seed set in the file. */
     assert_true(file.items.are_paid == (i > 1) && file.items.are_paid == (file.spec.budget_micro > 0));
     assert_true(file.items.are_paid || cv_spec_check(&file.spec, &why) == CV_OK);
     cv_campaign_fini(&file);
@@ -456,7 +456,7 @@ static const struct {
      ":5:18: an end of graph.edges is \"0\"; expected the place of an item, from 1"},
 };
 
-/* The good campaign with another text in place of one line. */
+/* The good campaign with one line replaced. */
 static void check_refused(int other, const char *with, const char *message) {
   char text[2000] = "";
   for (int line = 0; line < LINES; line++) {

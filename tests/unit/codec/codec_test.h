@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the three codecs share: random parts of frames, hand-made protobuf bytes, attacks. */
+/* Shared by the tests of the three codecs: random parts of frames, hand-made protobuf bytes, attacks. */
 #ifndef CV_TESTS_CODEC_TEST_H
 #define CV_TESTS_CODEC_TEST_H
 
@@ -29,7 +29,7 @@ static int drop_arenas(void **state) {
   return 0;
 }
 
-/* Protobuf by hand, so that the codec is not its own witness. */
+/* Protobuf encoded by hand, so that the codec is not tested against itself. */
 
 static inline void put_varint(struct cv_buf *out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) {
@@ -135,7 +135,7 @@ static inline bool text_is_bounded(const char *text, size_t size) {
   return text != NULL && strlen(text) < size && cv_text_is_clean(text, strlen(text));
 }
 
-/* Attacks: `try_bytes` decodes a copy of exactly `n` bytes and asserts whatever must hold of an accepted frame. */
+/* Attacks: `try_bytes` decodes a copy of exactly `n` bytes and asserts the properties of an accepted frame. */
 
 typedef enum cv_err try_fn(const uint8_t *bytes, size_t n);
 
@@ -173,8 +173,8 @@ static inline void attack_with_noise(try_fn *try_bytes, uint64_t seed) {
   }
 }
 
-/* A frame of the largest size that is nothing but empty messages in `field`, inside message `outer` if that is not 0:
- * it would unpack to many times the arena. */
+/* A frame of the largest size that contains only empty messages in `field`, inside message `outer` if that is not 0:
+ * unpacked, it would be many times as large as the arena. */
 static inline void attack_with_empties(try_fn *try_bytes, uint32_t outer, uint32_t field) {
   struct cv_buf frame = {0}, inner = {0};
   while (inner.len + 16 < CV_FRAME_BYTES) {
@@ -190,7 +190,7 @@ static inline void attack_with_empties(try_fn *try_bytes, uint32_t outer, uint32
   cv_buf_fini(&frame);
 }
 
-/* One frame over the limit is refused before it is looked at. */
+/* A frame above the limit is refused unread. */
 static inline void attack_with_length(try_fn *try_bytes) {
   struct cv_buf frame = {0};
   uint8_t *zeros = calloc(1, CV_FRAME_BYTES);
@@ -210,8 +210,9 @@ static inline void assert_same_and_free(struct cv_buf *a, struct cv_buf *b) {
 }
 
 /*
- * try_bytes() decodes what may be anything: what comes out is bounded, what fails leaves the frame alone. try_buf()
- * does so with a frame made by hand, which it frees. For a codec with assert_bounded() of its own.
+ * try_bytes() decodes arbitrary bytes: an accepted frame is within its bounds, a refused one leaves the result
+ * unchanged. try_buf() does so with a frame made by hand, which it frees. For a codec with an assert_bounded() of its
+ * own.
  */
 #define CODEC_TRIES(schema)                                            \
   static enum cv_err try_bytes(const uint8_t *bytes, size_t n) {       \

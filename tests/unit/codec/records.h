@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Specs, releases, plans and standings, which rank and order share: random ones, their bounds, their equality. */
+/* Specs, releases, plans and standings, which the schemas rank and order share: random ones, their bounds, their
+ * equality. */
 #ifndef CV_TESTS_RECORDS_H
 #define CV_TESTS_RECORDS_H
 

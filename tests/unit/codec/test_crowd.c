@@ -420,7 +420,7 @@ static enum cv_err try_decline(size_t ticket_bytes, uint64_t campaign) {
 static void fields_are_in_range(void **state) {
   assert_int_equal(try_decline(0, 7), CV_OK);
   assert_int_equal(try_decline(CV_TICKET_BYTES, 0), CV_OK);
-  assert_int_equal(try_decline(CV_TICKET_BYTES, 7), CV_ERR_FORMAT); /* the one or the other */
+  assert_int_equal(try_decline(CV_TICKET_BYTES, 7), CV_ERR_FORMAT); /* one or the other */
   assert_int_equal(try_decline(CV_TICKET_BYTES - 1, 0), CV_ERR_FORMAT);
   assert_int_equal(try_decline(CV_TICKET_BYTES + 1, 0), CV_ERR_FORMAT);
   assert_int_equal(try_token(CV_TICKET_BYTES, 1), CV_OK);

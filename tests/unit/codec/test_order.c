@@ -374,7 +374,7 @@ static void random_frames_arrive_and_encode_again_to_the_same(void **state) {
   }
 }
 
-/* One frame of every kind, as small as random makes it. */
+/* One frame of every kind, with small random contents. */
 static void hostile_bytes_pass_no_bound(void **state) {
   for (uint64_t kind = 0; kind < CV_ORDER_ERROR; kind++) {
     struct cv_buf smallest = {0};

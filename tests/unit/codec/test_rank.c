@@ -50,7 +50,7 @@ static void assert_bounded(const struct cv_rank_frame *frame) {
 
 CODEC_TRIES(rank)
 
-/* Encodes and decodes; the encoder checks nothing, so that this shows what the decoder refuses. */
+/* Encodes and decodes; the encoder checks nothing, so this tests what the decoder refuses. */
 static enum cv_err through(const struct cv_rank_frame *in, struct cv_rank_frame *ret) {
   struct cv_buf bytes = {0};
   assert_int_equal(cv_rank_encode(in, &scratch, &bytes), CV_OK);
@@ -447,7 +447,7 @@ static void counts_are_in_range(void **state) {
   assert_int_equal(try_params(1, "key_that_is_too_long_for_its_field", 1), CV_ERR_FORMAT);
 }
 
-/* What a third-party asks for is the broker's to judge, campaign by campaign; what was accepted has passed that. */
+/* The broker checks a third-party's plan, campaign by campaign; an accepted plan has passed that check. */
 static void an_accepted_plan_names_an_arm_once(void **state) {
   struct cv_want want[] = {{.arm = 70, .tokens = 1}, {.arm = 6, .tokens = 2}, {.arm = 70, .tokens = 3}};
   struct cv_rank_plan plan = {.plan = {.number = 1, .wants = 2, .want = want}};

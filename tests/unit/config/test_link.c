@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for TLS files, in a child whose lines are read: they say when it waits. */
+/* Waiting for TLS files, in a child process whose lines show when it waits. */
 #include "common/config/channel.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ static struct cv_channel_settings link_of(uint64_t wait_ms) {
   return (struct cv_channel_settings){.ca = ca, .cert = cert, .key = key, .wait_ms = wait_ms};
 }
 
-/* As files are put there: whole, by a new name. */
+/* Atomically, by a rename, as files are installed. */
 static void put(const char *path) {
   char beside[330];
   (void)snprintf(beside, sizeof(beside), "%s.new", path);
@@ -41,7 +41,7 @@ struct child {
   FILE *lines;
 };
 
-/* Its exit status is that of the wait. */
+/* Its exit status is the result of the wait. */
 static struct child start(const struct cv_channel_settings *link) {
   int ends[2];
   assert_int_equal(pipe(ends), 0);

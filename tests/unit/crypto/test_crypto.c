@@ -10,7 +10,7 @@
 
 #include "common/crypto/crypto.h"
 
-/* Bytes from hexadecimal digits; a caller knows how many. */
+/* Bytes from hexadecimal digits; the caller knows how many. */
 static void from_hex(const char *hex, uint8_t *ret) {
   for (size_t i = 0; hex[2 * i] != '\0'; i++) {
     const char digits[] = {hex[2 * i], hex[2 * i + 1], '\0'};
@@ -50,7 +50,7 @@ static struct cv_mac *mac_of(const struct cv_key *key) {
   return mac;
 }
 
-/* RFC 4231, cases 1 and 2: HMAC pads a short key with zeros, so theirs fit ours. */
+/* RFC 4231, cases 1 and 2: HMAC pads a short key with zeros, so their keys fit. */
 static void test_hmac_known_answers(void **state) {
   (void)state;
   struct cv_key key = {{0}};
@@ -83,7 +83,7 @@ static void test_short_tag_is_the_start_of_the_long_one(void **state) {
   cv_mac_free(mac);
 }
 
-/* RFC 5869 spelled out with HMAC: extract with an empty salt, expand one block of label, its zero byte, the number. */
+/* RFC 5869 written with HMAC: extract with an empty salt, expand one block of label, its zero byte, the number. */
 static void test_derived_key_is_hkdf(void **state) {
   (void)state;
   struct cv_key master = counting_key(), zero = {{0}}, extracted, expanded, derived;
@@ -176,7 +176,7 @@ static void assert_refused(struct cv_seal *seal, const char *bound, const uint8_
   cv_buf_put_u8(&out, 9);
   assert_int_equal(cv_seal_open(seal, bound, strlen(bound), sealed, n, &out), CV_ERR_DAMAGED);
   assert_int_equal(out.len, 1);
-  /* Nothing of a text that was not authentic stays behind. */
+  /* No part of a text that was not authentic stays in the buffer. */
   if (n > CV_SEAL_OVERHEAD) {
     assert_memory_not_equal(out.data + 1, "exact sums", n - CV_SEAL_OVERHEAD);
   }
@@ -203,7 +203,7 @@ static void test_anything_that_does_not_fit_is_refused(void **state) {
   key.bytes[31] ^= 1;
   struct cv_seal *other = seal_of(&key);
   assert_refused(other, "commit 7", sealed.data, sealed.len);
-  /* A refusal does not spoil the seal. */
+  /* A refusal leaves the seal usable. */
   assert_int_equal(cv_seal_open(seal, "commit 7", 8, sealed.data, sealed.len, &out), CV_OK);
   assert_memory_equal(out.data, "exact sums", 10);
   cv_buf_fini(&sealed);
@@ -230,7 +230,7 @@ static void test_drbg_gives_fresh_words_and_keeps_none(void **state) {
   for (size_t i = 0; i < sizeof(a.buffer) / sizeof(a.buffer[0]); i++) {
     assert_int_equal(a.buffer[i], 0);
   }
-  assert_true(cv_rng_u64(&a.rng) != cv_rng_u64(&a.rng)); /* refills, does not give the wiped words */
+  assert_true(cv_rng_u64(&a.rng) != cv_rng_u64(&a.rng)); /* refills, without the wiped words */
   cv_drbg_fini(&a);
   cv_drbg_fini(&b);
 }

@@ -37,7 +37,7 @@ static void write_file(const char *path, size_t n, mode_t mode) {
   assert_int_equal(close(fd), 0);
 }
 
-/* Refused with this error and a line that names the file and says `about`; the output stays as it was. */
+/* Refused with this error and a line that names the file and contains `about`; the output stays as it was. */
 static void assert_refused(const char *path, enum cv_err expected, const char *about) {
   struct cv_key key;
   struct cv_why why = {{0}};

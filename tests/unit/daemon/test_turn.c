@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of commit and send, with a daemon that only writes down what it is told to do. */
+/* The order of commits and sends, with a daemon that records the calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,11 +13,11 @@
 
 enum { CROWD = 4, FULL = 8 };
 
-/* What was done, a letter each: flush, Commit here, Hand over, Say, Pace, and X for the failure. */
+/* The calls, a letter each: flush, Commit here, Hand over, Say, Pace, and X for the failure. */
 struct daemon {
   struct cv_turn turn;
   char done[64];
-  unsigned rounds; /* batches that wait one after the other */
+  unsigned rounds; /* batches that are pending one after another */
   size_t gathered;
   bool empty, slow, rest;
   enum cv_err flush, commit;
@@ -150,7 +150,7 @@ static void test_a_crowds_batch_is_said_when_its_commit_has_returned(void **stat
   expect(&daemon, "fph");
   assert_true(cv_turn_is_busy(&daemon.turn));
   daemon.rounds = 1;
-  cv_turn_over(&daemon.turn); /* the next one waits, however large it is */
+  cv_turn_over(&daemon.turn); /* the next batch waits, however large it is */
   daemon.gathered = FULL;
   cv_turn_over(&daemon.turn);
   expect(&daemon, "");
@@ -185,11 +185,12 @@ static void test_after_a_crowd_the_next_batch_gathers_for_a_while(void **state) 
   cv_turn_paced(&daemon.turn);
   expect(&daemon, "fcs");
   daemon.rounds = 1;
-  cv_turn_over(&daemon.turn); /* a small one has made nobody wait */
+  cv_turn_over(&daemon.turn); /* a small batch has delayed no other */
   expect(&daemon, "fcs");
 }
 
-/* The rest of what one peer wants waits like the batch after a crowd, and is not seen to before others were heard. */
+/* The rest of one peer's requests waits like the batch after a crowd, and is handled only after other peers were
+ * read. */
 static void test_a_rest_waits_for_a_while(void **state) {
   struct daemon daemon;
   begin(&daemon, &all);
@@ -231,7 +232,7 @@ static void test_the_while_may_end_during_a_commit(void **state) {
   expect(&daemon, "sfph");
 }
 
-/* Nothing of the batch is said, and nothing after it. */
+/* Nothing of the batch is sent, and nothing after it. */
 static void test_a_commit_that_fails_is_the_last_thing(void **state) {
   struct daemon daemon;
   begin(&daemon, &all);
@@ -271,7 +272,7 @@ static void test_no_memory_is_the_last_thing(void **state) {
   expect(&daemon, "");
 }
 
-/* What is on its way to the disk then may get there, but nobody hears of it. */
+/* What is in flight to the disk then may be stored, but is not sent. */
 static void test_after_another_failure_a_commit_is_not_said(void **state) {
   struct daemon daemon;
   const struct cv_why why = {.text = "out of memory"};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Storage on its own thread, or on the loop's: what it is given and what it gives back is whole, without a lock. */
+/* Storage on its own thread, or on the loop's: batches and results arrive complete in both directions, without a
+ * lock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +71,7 @@ static void run(struct store *store, enum cv_err err) {
   assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-/* A machine that has much else to do may hold up a commit of ours, too. */
+/* On a busy machine our own commits can be slow, too. */
 static void run_until_quick(struct store *store) {
   unsigned runs = 0;
   do {
@@ -92,7 +93,7 @@ static void test_a_failure_comes_back_with_its_reason(void **state) {
   assert_int_equal(store.done, 1);
 }
 
-/* What is handed over is timed, too: a disk that has become quick is found so. */
+/* Commits on the thread are timed, too: so a disk that has become quick is detected. */
 static void test_a_disk_is_quick_after_a_row_of_quick_commits(void **state) {
   struct store store;
   run_until_quick(&store);

@@ -102,7 +102,7 @@ static void write_bytes(off_t at, const void *bytes, size_t n) {
   assert_int_equal(close(fd), 0);
 }
 
-/* Runs `act` in a process of its own that is then killed: nothing is closed. Its result. */
+/* Runs `act` in a process of its own that is then killed, so that nothing is closed. Returns its result. */
 static int in_other_process(int (*act)(void)) {
   int ends[2], result = -1, status = 0;
   assert_int_equal(pipe(ends), 0);
@@ -188,7 +188,7 @@ static void test_database_of_another_program_is_refused_untouched(void **state) 
   cv_db_close(opened(&foreign));
   assert_refused(&first, CV_ERR_INVALID, "0xfedcba98");
   cv_db_close(opened(&foreign));
-  /* One without any application id, but not empty, is another's too. */
+  /* A database without an application id that is not empty belongs to another program, too. */
   sqlite3 *plain = NULL;
   assert_int_equal(unlink(path), 0);
   assert_int_equal(sqlite3_open(path, &plain), SQLITE_OK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a log whose sync has failed: a VFS in front of the system's says what was done, and fails. */
+/* A log whose sync has failed: a VFS in front of the system's records the calls, and fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -157,7 +157,8 @@ static enum cv_err write_one(struct cv_db *db) {
   return err;
 }
 
-/* What the system takes for clean after a failed sync may be in memory only: nothing may be copied from it unsynced. */
+/* Pages that the system counts as clean after a failed sync may be in memory only: nothing may be copied from them
+ * before a sync. */
 static void test_a_log_whose_sync_failed_is_made_durable_before_it_is_used(void **state) {
   struct folder folder;
   char path[320];
@@ -170,7 +171,7 @@ static void test_a_log_whose_sync_failed_is_made_durable_before_it_is_used(void 
   assert_int_not_equal(write_one(db), CV_OK);
   seen.database_writes = 0;
   cv_db_close(db);
-  assert_int_equal(seen.database_writes, 0); /* not on the way out either */
+  assert_int_equal(seen.database_writes, 0); /* not when closing either */
   seen.fail_syncs = 1;
   struct cv_why why;
   assert_int_not_equal(cv_db_open(path, "seen", &schema, &db, &why), CV_OK);

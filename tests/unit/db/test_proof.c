@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever of a database is changed by anybody but its program is noticed, and named. */
+/* Every change of a database by another program than its own is detected, and named. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static const struct cv_proof_part parts[] = {
 
 static unsigned key;
 
-/* A code with a key, as far as a test needs one. */
+/* A keyed code, strong enough for a test. */
 static enum cv_err keyed(void *data, const void *bytes, size_t n, uint8_t ret[2 * CV_PROOF_CODE_BYTES]) {
   const uint8_t *at = bytes;
   uint64_t state = *(const unsigned *)data;
@@ -85,7 +85,7 @@ static void transact(struct cv_db *db, const char *sql) {
   assert_int_equal(cv_db_commit(db, NULL), CV_OK);
 }
 
-/* By somebody else. */
+/* Changes by another program. */
 static void tamper(const struct stage *stage, const char *sql) {
   sqlite3 *handle;
   char *error = NULL;
@@ -118,7 +118,7 @@ static void make(struct stage *stage, unsigned with_key) {
   cv_db_close(db);
 }
 
-/* The database is refused with this line, read only as well. */
+/* The database is refused with this line, also when opened read-only. */
 static void refuses(const struct stage *stage, const char *line) {
   for (int readonly = 0; readonly < 2; readonly++) {
     struct cv_db *db;
@@ -146,7 +146,7 @@ static void test_what_the_program_writes_fits(void **state) {
     assert_int_equal(cv_proof_check(db, 1, NULL), CV_OK);
     assert_int_equal(cv_proof_check(db, 7, NULL), CV_OK);
     assert_int_equal(cv_proof_check(db, 3, NULL), CV_OK);
-    /* what is rolled back has not been */
+    /* what is rolled back counts as not done */
     assert_int_equal(cv_db_begin(db, NULL), CV_OK);
     run(db, "DELETE FROM sum; UPDATE box SET campaign = 8");
     cv_db_rollback(db);
@@ -157,7 +157,7 @@ static void test_what_the_program_writes_fits(void **state) {
   }
 }
 
-static void test_what_anybody_else_writes_does_not(void **state) {
+static void test_what_another_program_writes_does_not(void **state) {
   static const struct {
     const char *sql, *line;
   } cases[] = {
@@ -193,12 +193,12 @@ static void test_an_older_row_or_group_is_noticed(void **state) {
   struct cv_db *db = open_it(&stage, false, CV_PROOF_FITS);
   transact(db, "UPDATE sum SET noisy = 5, code = row_code(0, campaign, number, 5, mean) WHERE campaign = 1");
   cv_db_close(db);
-  /* a row that was the program's own, with its code of then */
+  /* a row of the program, with its code of that time */
   tamper(&stage,
          "CREATE TABLE later AS SELECT * FROM sum;"
          "INSERT OR REPLACE INTO sum SELECT * FROM kept WHERE campaign = 1 AND number = 1");
   refuses(&stage, "table sum, campaign 1: a row was changed, or put back from an older copy; expected the 2 rows");
-  /* all rows of the campaign, and their sums of then */
+  /* all rows of the campaign, and their sums of that time */
   tamper(&stage,
          "INSERT OR REPLACE INTO sum SELECT * FROM kept;"
          "INSERT OR REPLACE INTO proof SELECT * FROM kept_proof WHERE grp = 1");
@@ -229,7 +229,7 @@ static void test_rows_of_before_are_given_codes_once(void **state) {
   assert_int_equal(prove(db, true, &proof, &why), CV_OK);
   assert_int_equal(proof, CV_PROOF_NONE);
   cv_db_close(db);
-  /* nobody says that they may: they have been lost */
+  /* that they may lack codes is not recorded: the codes were lost */
   assert_int_equal(cv_db_open(stage.path, NULL, &second, &db, &why), CV_OK);
   assert_int_equal(cv_db_version_found(db), 1);
   assert_int_equal(prove(db, false, &proof, &why), CV_ERR_DAMAGED);
@@ -249,7 +249,7 @@ static void test_a_group_is_read_again(void **state) {
   make(&stage, 1);
   struct cv_db *db = open_it(&stage, false, CV_PROOF_FITS);
   assert_int_equal(cv_proof_check(db, 1, &why), CV_OK);
-  /* a bit turns over under the running program: nobody reports it */
+  /* a bit flips under the running program: no call reports it */
   (void)sqlite3_preupdate_hook(cv_db_handle(db), NULL, NULL);
   run(db, "UPDATE sum SET noisy = noisy + 2 WHERE campaign = 2");
   assert_int_equal(cv_proof_check(db, 1, &why), CV_OK);
@@ -276,7 +276,7 @@ static void test_a_trigger_in_the_file_does_not_run(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_the_program_writes_fits),
-      cmocka_unit_test(test_what_anybody_else_writes_does_not),
+      cmocka_unit_test(test_what_another_program_writes_does_not),
       cmocka_unit_test(test_an_older_row_or_group_is_noticed),
       cmocka_unit_test(test_another_key_fits_nothing),
       cmocka_unit_test(test_rows_of_before_are_given_codes_once),

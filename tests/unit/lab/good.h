@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must go well, or the line that it left is the test's. Include after cmocka.h. */
+/* Calls that must succeed; else the error's line fails the test. Include after cmocka.h. */
 #ifndef CV_TESTS_LAB_GOOD_H
 #define CV_TESTS_LAB_GOOD_H
 

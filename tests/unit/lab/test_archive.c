@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of results keeps every bit of every number, is read by others too, and nothing in it is taken on trust. */
+/* A file of results keeps every bit of every number, can be read by other programs, and none of its contents is
+ * trusted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,7 @@ static struct cv_lab_archive *opened(const char *file, bool readonly) {
   return archive;
 }
 
-/* A number for a trial that no other trial has. */
+/* A number that no other trial has. */
 static double number_of(uint64_t setting, uint64_t replicate, size_t at) {
   return (double)(setting * 100 + replicate) + .1 * (double)at;
 }
@@ -73,7 +74,7 @@ static void make(const char *file, const struct cv_lab_origin *origin, uint64_t 
   cv_lab_archive_close(archive);
 }
 
-/* As somebody with sqlite3 could, who knows how to: without codes nothing but what is said is looked at. */
+/* Changes by a person with sqlite3 who removes the codes: without them only the contents are checked. */
 static void edit(const char *file, const char *sql) {
   sqlite3 *db;
   char *error = NULL;
@@ -185,7 +186,7 @@ static void test_the_origin_comes_back(void **state) {
   cv_lab_origin_fini(&found);
 }
 
-/* The views spare others to know how numbers lie in a trial. */
+/* The views save readers from knowing the order of numbers in a trial. */
 static void test_the_views_put_numbers_to_their_series_points_and_metrics(void **state) {
   struct cv_lab_origin origin = an_origin();
   make("settings.db", &origin, 0, 1, 5);

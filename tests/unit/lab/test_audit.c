@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An audit must let what is sound pass and must catch what is not: each fault here is planted for it. */
+/* An audit must pass sound mechanisms and must catch others: each fault here is planted for it. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #include "lab/audit/subjects.h"
 #include "tests/support/near.h"
 
-/* The mechanism's own file once more, under another name, so that its noise can be tampered with. */
+/* The mechanism's own file compiled again, under another name, so that its noise can be changed. */
 #define cv_mechanism_hybrid tampered_hybrid
 #include "broker/mechanism/hybrid.c"
 #undef cv_mechanism_hybrid
@@ -95,7 +95,7 @@ static void test_an_estimate_is_near_the_bound_and_not_above_it_where_little_was
 
 enum { ROWS = 500 };
 
-/* Three numbers, two of which are noise and the third their sum; on the second sample one more. */
+/* Three numbers, two of which are noise and the third their sum; in the second sample one more. */
 static void fill_rows(int64_t rows[2][3 * ROWS], int64_t blur) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, 3, CV_RNG_NOISE, 0, 0);
@@ -226,7 +226,7 @@ static void test_a_pipeline_of_two_campaigns_draws_noise_for_each(void **state) 
   }
 }
 
-/* Its epsilon of .1 holds but for a delta of .5; through a sum with noise more than that gets past for certain. */
+/* Its epsilon of .1 holds except for a delta of .5; in a sum with noise more than that leaks for certain. */
 static void test_a_privatizer_with_delta_is_charged_what_passes_the_noise(void **state) {
   struct cv_spec spec = campaign(1);
   (void)snprintf(spec.mechanism.name, sizeof(spec.mechanism.name), "batch");
@@ -267,7 +267,7 @@ static void test_halved_noise_is_caught(void **state) {
   assert_true(verdict.certified > 1.5 && verdict.certified < 2); /* exactly 2 */
 }
 
-/* The node of the lowest level stays when its digit falls from 1 to -1. */
+/* The node of the lowest level is kept when its digit falls from 1 to -1. */
 static void kept_draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
   int64_t before = self->node[0];
   cv_mechanism_find("kary")->draw(self, n, rng);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Datasets made by hand, whose summaries, rows and verdicts are known. */
+/* Hand-made datasets with known summaries, rows and verdicts. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 
 enum { SERIES = 4, POINTS = 3, METRICS = 2, REPLICATES = 16 };
 
-/* Lines are counted in messages: the claims begin on line 13. */
+/* Messages have line numbers: the claims begin on line 13. */
 #define HEAD(x)                                                                                                   \
   "campaign: made\n"                                                                                              \
   "items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.6}]}\n"                                                 \
@@ -51,7 +51,7 @@ static enum cv_err parse(const char *head, const char *tail, const char *claims,
   return cv_lab_experiment_parse("made.yaml", text, strlen(text), NULL, ret, why);
 }
 
-/* `value` gives number of series, point and replicate, of both metrics alike. */
+/* `value` gives the number of a series, point and replicate, the same for both metrics. */
 static void make(struct made *made, const char *head, const char *tail, const char *claims,
                  double (*value)(size_t series, size_t point, uint64_t replicate)) {
   struct cv_why why = {0};
@@ -85,7 +85,7 @@ static double paired(size_t series, size_t point, uint64_t replicate) {
   double chance = replicate % 2 == 0 ? 1 : -1;
   return 100 + 10 * (double)point - (series == 0 ? 0 : 10) + chance;
 }
-/* The same spread, but apart from the other series. */
+/* The same spread, but independent of the other series. */
 static double unpaired(size_t series, size_t point, uint64_t replicate) {
   double chance = (replicate >> series) % 2 == 0 ? 8 : -8;
   return 100 + 10 * (double)point - (series == 0 ? 0 : 2) + chance;
@@ -112,7 +112,7 @@ static void test_summaries_and_comparisons(void **state) {
   struct cv_lab_summary difference = cv_lab_compare(&made.dataset, 0, 1, 1, 1, 1, 1);
   assert_near(difference.mean, 2, 1e-12);
   assert_near(difference.se, 8 * sqrt(2. / 15), 1e-12);
-  /* of the same series at two points chance is the same: 120 - 2 * 100 - chance */
+  /* for the same series at two points the noise is the same: 120 - 2 * 100 - noise */
   difference = cv_lab_compare(&made.dataset, 0, 2, 0, 0, 2, 0);
   assert_near(difference.mean, -80, 1e-12);
   assert_near(difference.se, se, 1e-12);
@@ -320,7 +320,7 @@ static void test_cells_of_a_grid_are_compared_with_each_other(void **state) {
   }
 }
 
-/* Chance alone makes a claim fall as seldom as at one point: 2.3 % of the time, however many points there are. */
+/* With noise alone a claim fails as seldom as at one point: 2.3 % of the time, however many points there are. */
 static struct cv_rng_seeded chance;
 static double no_difference(size_t series, size_t point, uint64_t replicate) {
   return cv_rng_normal(&chance.rng);
@@ -340,12 +340,13 @@ static void test_many_points_are_no_reason_to_fall(void **state) {
     held += claim.verdict == CV_LAB_HOLDS;
     drop(&made);
   }
-  /* without a correction six comparisons let some 13 % fall; 2.3 % of 600 are 14, and 26 is three deviations up */
+  /* without a correction about 13 % of six comparisons would fail; 2.3 % of 600 are 14, and 26 is three deviations
+   * above */
   assert_in_range(fallen, 2, 26);
   assert_int_equal(held, 0);
 }
 
-static void test_what_a_bad_claim_is_told(void **state) {
+static void test_messages_about_bad_claims(void **state) {
   static const struct {
     const char *claim, *message;
   } bad[] = {
@@ -453,7 +454,7 @@ int main(void) {
       cmocka_unit_test(test_of_a_run_the_last_moment_counts),
       cmocka_unit_test(test_cells_of_a_grid_are_compared_with_each_other),
       cmocka_unit_test(test_many_points_are_no_reason_to_fall),
-      cmocka_unit_test(test_what_a_bad_claim_is_told),
+      cmocka_unit_test(test_messages_about_bad_claims),
       cmocka_unit_test(test_a_reason_stands_for_itself),
       cmocka_unit_test(test_formulas_that_do_not_fit),
   };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures are files that are what they say, whatever the names in them. */
+/* Figures are valid files, whatever the names in them. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static void add(struct cv_lab_result *result, const char *series, double x, doub
   assert_int_equal(cv_lab_result_add(result, &row), CV_OK);
 }
 
-/* The whole file with a zero byte behind. */
+/* The whole file with a zero byte at its end. */
 static char *content(const char *name, size_t *ret_bytes) {
   FILE *file = fopen(folder_file(&folder, name), "rb");
   assert_non_null(file);
@@ -80,7 +80,7 @@ static void test_names_are_text_and_nothing_else(void **state) {
   assert_has("_._a_b____true.svg", "it's `true` &amp; &lt;b>\\n%s $x");
   assert_has("_._a_b____true.svg", "o'ne`");
   assert_has("_._a_b____true.gp", "'o''ne`'");
-  /* bars reach as far as the summary says, to each side */
+  /* bars reach as far as the summary says, in both directions */
   assert_has("_._a_b____true.dat", "# o'ne`\n1 2 1.5 4 1.25 10\n2 3 2 3.5 0.75 10\n");
   assert_has("_._a_b____true.dat", "# a line\n1 1 1 1 0 0\n");
   cv_lab_result_fini(&result);
@@ -108,7 +108,7 @@ static void test_series_without_an_x_stand_beside_each_other(void **state) {
   cv_lab_result_fini(&result);
 }
 
-/* Eight series in two cells of a grid, and one that is in no cell: too many for a plot. */
+/* Eight series in two cells of a grid, and one in no cell: too many for a plot. */
 static void test_the_cells_of_a_large_grid_have_panels(void **state) {
   struct cv_lab_result result = {0};
   struct cv_why why = {0};
@@ -183,7 +183,7 @@ static void test_a_distribution_is_drawn_from_its_quantiles(void **state) {
   }
   assert_int_equal(cv_lab_dataset_init(&experiment, 22, &dataset), CV_OK);
   assert_int_equal(cv_lab_distribution_draw(&dataset, folder.path, &why), CV_ERR_NOT_FOUND);
-  for (uint64_t i = 0; i < 21; i++) { /* in another order than that of their size */
+  for (uint64_t i = 0; i < 21; i++) { /* not in the order of their size */
     double value = (double)((i * 8) % 21) + 1;
     cv_lab_dataset_put(&dataset, 0, i, (const double[]){value, 10 * value});
     cv_lab_dataset_put(&dataset, 1, i, (const double[]){value + 100, 10 * value + 100});

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Games against adversaries, compared round by round with the adversary, and what a trial gets out of them. */
+/* Games against adversaries, compared round by round with the adversary, and the metrics of a trial. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void test_a_game_is_kept_until_another_is_asked_for(void **state) {
   struct cv_lab_game game = {0};
   other.seed++;
   set(&game, &adversary, ROUNDS);
-  game.gain[0] = -1; /* would be gone if it were calculated anew */
+  game.gain[0] = -1; /* would be lost if it were computed again */
   set(&game, &adversary, ROUNDS);
   assert_int_equal(game.gain[0], -1);
   set(&game, &adversary, ROUNDS - 1);
@@ -110,7 +110,7 @@ static const char blind[] =
     "limits: {tokens: 400}\n"
     "experiment: {x: {pulls: 400}, metrics: [reward]}\n";
 
-/* Whether some arm gave that in the round, or it is nothing, for a switch. */
+/* Whether some arm gave this in the round, or it is 0, for a switch. */
 static bool was_given(const struct cv_lab_game *game, uint64_t round, double reward) {
   bool given = round > 0 && fabs(reward) < 1e-9;
   for (uint32_t arm = 0; arm < ARMS; arm++) {
@@ -119,7 +119,7 @@ static bool was_given(const struct cv_lab_game *game, uint64_t round, double rew
   return given;
 }
 
-/* Uniform choice: what the arms give on average in the first round, and then a K-th of it, as long as it stays. */
+/* Uniform choice: what the arms give on average in the first round, and then a K-th of it, as long as the arm stays. */
 static double blind_gain(const struct cv_lab_game *game) {
   double sum = 0;
   for (uint64_t round = 0; round < PULLS; round++) {

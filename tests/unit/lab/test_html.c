@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands in a page is text and nothing else, and drawings in it do not meet. */
+/* Texts in a page are only text, and drawings in it share no names. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every policy by every metric: a run has the number, or the experiment is refused before it runs. */
+/* Every policy with every metric: a run has the number, or the experiment is refused before it runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static void parse(const struct cv_policy_class *policy, const char *privacy, con
   assert_good(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, ret, &why));
 }
 
-/* What the policy can be run with; its campaign is as the experiment's. */
+/* Privacy settings with which the policy runs; its campaign is the experiment's. */
 static const char *suits(const struct cv_policy_class *policy) {
   const struct cv_lab_measure *measure = cv_lab_measure_find("campaign");
   for (size_t i = 0; i < CV_COUNT(privacies); i++) {
@@ -87,7 +87,7 @@ static void judge(const struct cv_policy_class *policy, const struct cv_lab_meas
   parse(policy, suits(policy), measure, measure->metrics[metric], &experiment);
   enum cv_err err = cv_lab_experiment_check(&experiment, &why);
   if (measure->has == NULL || measure->has(policy, metric)) {
-    /* It lacks nothing; a measure may still need other privacy than the policy. */
+    /* All parameters are present; a measure may still need other privacy settings than the policy. */
     assert_null(strstr(why.text, "no metric"));
     if (err == CV_OK && !is_found(&experiment)) {
       fail_msg("%s has no %s", policy->name, measure->metrics[metric]);
@@ -98,7 +98,7 @@ static void judge(const struct cv_policy_class *policy, const struct cv_lab_meas
     assert_int_equal(err, CV_ERR_INVALID);
     assert_non_null(strstr(why.text, said));
     assert_null(strchr(why.text, '\n'));
-    /* That is so: nobody calculates it. Other measures cannot even be tried. */
+    /* Correct: it has no such metric. Other measures cannot even be tried. */
     if (strcmp(measure->name, "campaign") == 0) {
       assert_false(is_found(&experiment));
     }
@@ -116,7 +116,7 @@ static void test_every_policy_by_every_metric(void **state) {
   }
 }
 
-/* A further ranking need not have ppar's classes. */
+/* A further ranking policy need not have ppar's classes. */
 static void test_a_ranking_without_alpha_has_no_accuracy(void **state) {
   static const struct cv_param_rule rules[] = {{.key = "delta", .high = 1}};
   const struct cv_policy_class plain = {
@@ -158,7 +158,7 @@ static void refused(const struct refusal *refusal) {
   cv_lab_experiment_fini(&experiment);
 }
 
-static void test_what_cannot_be_measured_is_told_before_anything_runs(void **state) {
+static void test_what_cannot_be_measured_is_refused_before_the_run(void **state) {
 #define PPAR  ITEMS "policy: {name: ppar, alpha: 0.1, tokens_per_round: 20}\n"
 #define EXACT "privacy: {mechanism: none, third_party: trusted}\n"
   static const struct refusal bad[] = {
@@ -205,7 +205,7 @@ int main(void) {
       cmocka_unit_test(test_every_policy_by_every_metric),
       cmocka_unit_test(test_a_ranking_without_alpha_has_no_accuracy),
       cmocka_unit_test(test_no_preset_asks_for_what_it_cannot_have),
-      cmocka_unit_test(test_what_cannot_be_measured_is_told_before_anything_runs),
+      cmocka_unit_test(test_what_cannot_be_measured_is_refused_before_the_run),
       cmocka_unit_test(test_a_run_ends_at_the_horizon_of_its_mechanism),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person is told while pieces of work get done, and what a file is. */
+/* The progress line while pieces of work are done, and on what it is printed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "lab/run/pool.h"
 #include "tests/support/near.h"
 
-static void test_nothing_is_foretold_before_the_first_piece(void **state) {
+static void test_nothing_is_predicted_before_the_first_piece(void **state) {
   struct cv_lab_pace pace;
   char line[120];
   cv_lab_pace_init(&pace, 5, 100);
@@ -23,7 +23,7 @@ static void test_nothing_is_foretold_before_the_first_piece(void **state) {
   assert_string_equal(line, "0 of 5, 3 s");
 }
 
-static void test_an_even_pace_is_foretold_exactly(void **state) {
+static void test_an_even_pace_is_predicted_exactly(void **state) {
   struct cv_lab_pace pace;
   char line[120];
   cv_lab_pace_init(&pace, 7300, 50);
@@ -41,7 +41,7 @@ static void test_an_even_pace_is_foretold_exactly(void **state) {
   assert_string_equal(line, "7300 of 7300, 2 a second, 1 h 0 min");
 }
 
-/* Later settings may take longer than the first ones: what was fast long ago says nothing of what is left. */
+/* Later settings may take longer than the first ones: an early pace says nothing about the rest. */
 static void test_the_estimate_follows_a_change_of_pace(void **state) {
   struct cv_lab_pace pace;
   double now = 0;
@@ -63,7 +63,7 @@ static void test_pieces_all_at_once_are_no_infinite_rate(void **state) {
   cv_lab_pace_step(&pace, 1);
   cv_lab_pace_print(&pace, 1, line, sizeof(line));
   assert_string_equal(line, "2 of 3, 0 s");
-  cv_lab_pace_step(&pace, 0); /* a clock that goes back takes nothing away */
+  cv_lab_pace_step(&pace, 0); /* a clock that goes back reduces nothing */
   cv_lab_pace_print(&pace, 1, line, sizeof(line));
   assert_string_equal(line, "3 of 3, 0 s");
 }
@@ -99,7 +99,7 @@ static void test_each_piece_is_done_once_and_a_file_hears_of_the_end(void **stat
   assert_true(getline(&text, &n, file) > 0);
   assert_int_equal(strncmp(text, "60 of 60, ", 10), 0);
   assert_null(strchr(text, '\r'));
-  assert_true(getline(&text, &n, file) < 0); /* and of nothing else within ten seconds */
+  assert_true(getline(&text, &n, file) < 0); /* and no other line within ten seconds */
   free(text);
   (void)fclose(file);
 }
@@ -112,8 +112,8 @@ static void test_after_an_error_no_piece_is_begun(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nothing_is_foretold_before_the_first_piece),
-      cmocka_unit_test(test_an_even_pace_is_foretold_exactly),
+      cmocka_unit_test(test_nothing_is_predicted_before_the_first_piece),
+      cmocka_unit_test(test_an_even_pace_is_predicted_exactly),
       cmocka_unit_test(test_the_estimate_follows_a_change_of_pace),
       cmocka_unit_test(test_pieces_all_at_once_are_no_infinite_rate),
       cmocka_unit_test(test_each_piece_is_done_once_and_a_file_hears_of_the_end),

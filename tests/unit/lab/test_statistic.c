@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What samples come to, against what one works out by hand. */
+/* Statistics of samples, compared with results computed by hand. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,13 +70,13 @@ static void test_a_median_of_few_is_one_of_single_numbers(void **state) {
 static void test_a_median_of_many_is_one_of_twenty_four_means(void **state) {
   enum { N = 240 };
   double value[N];
-  for (size_t i = 0; i < N; i++) { /* ten in a row have mean 0, 1, ..., 22, and the last ten a thousand */
+  for (size_t i = 0; i < N; i++) { /* ten consecutive numbers have mean 0, 1, ..., 22, and the last ten a thousand */
     double mean = i / 10 == 23 ? 1000 : (double)(i / 10);
     value[i] = mean + (i % 2 == 0 ? .25 : -.25);
   }
   struct cv_lab_summary found = summary(CV_LAB_MEDIAN_OF_MEANS, value, N);
   assert_near(found.mean, 11.5, 1e-12);
-  /* 0 .. 11: the mean difference of 12 whole numbers in a row is 13/3 */
+  /* 0 .. 11: the mean difference of 12 consecutive whole numbers is 13/3 */
   assert_near(found.low, 11.5 - 13. / 3, 1e-12);
   /* 12 .. 22 and 1000: pairs of the eleven differ by 4 on average, the 11 others by 1000 - 17 */
   assert_near(found.high, 11.5 + (55 * 4 + 11 * 983) / 66., 1e-10);
@@ -97,7 +97,7 @@ static void test_every_number_is_in_one_group(void **state) {
   assert_near(found.se, 0, 0);
 }
 
-/* Of normal variables the errors that are stated are those that are made; a median of 24 has a little less. */
+/* For normal variables the stated errors are the real ones; a median of 24 has a slightly smaller one. */
 static void test_the_errors_are_as_large_as_they_say(void **state) {
   enum { RUNS = 2000, N = 480 };
   static double value[N];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results on disk belong to one experiment, outlive the process, and come back as they were. */
+/* Results on disk belong to one experiment, survive the process, and are read back unchanged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -158,7 +158,7 @@ static uint32_t number_at(FILE *file, long offset) {
   return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* How much of the log there is, if it ends with a whole commit; 0 if in the middle of one (sqlite.org/fileformat2). */
+/* The length of the log, if it ends with a whole commit; 0 if it ends inside one (sqlite.org/fileformat2). */
 static long committed_bytes(void) {
   enum { HEADER = 32, FRAME_HEADER = 24 };
   FILE *log = fopen(folder_file(&folder, "a.db-wal"), "rb");
@@ -173,7 +173,7 @@ static long committed_bytes(void) {
   return size;
 }
 
-/* Nobody puts anything after it, and nobody closes the store. */
+/* Nothing is put after it, and the store is not closed. */
 static _Noreturn void put_one_and_be_killed(void) {
   struct cv_lab_store *store = NULL;
   if (open_seed(7, false, &store) != CV_OK) {
@@ -231,7 +231,7 @@ static void test_an_empty_file_is_as_good_as_none(void **state) {
   assert_good(cv_lab_store_close(opened(false), &why));
 }
 
-/* Says on the socket that it has the file open, and closes it when the other end is closed. */
+/* Reports on the socket that it has the file open, and closes it when the other end is closed. */
 static _Noreturn void hold_the_file(int socket) {
   struct cv_lab_store *one = NULL;
   char byte = 0;
@@ -240,7 +240,7 @@ static _Noreturn void hold_the_file(int socket) {
   _exit(ok ? 0 : 1);
 }
 
-/* Locks of a file are a process's. It forks before it has threads: a child has those that it starts. */
+/* File locks belong to a process. The child is forked before this process has threads. */
 static void test_two_stores_on_one_file_are_refused(void **state) {
   struct cv_lab_store *other = NULL;
   int end[2], status = 0;
@@ -333,7 +333,7 @@ static void test_a_run_in_parts_finds_what_a_run_in_one_go_finds(void **state) {
   cv_lab_dataset_fini(&whole);
 }
 
-static void test_more_replicates_than_memory_are_told_before_anything_runs(void **state) {
+static void test_more_replicates_than_memory_are_refused_before_the_run(void **state) {
   struct cv_lab_dataset dataset;
   struct cv_lab_work work = {
       .experiment = &experiment, .replicates = 1000000000, .seed = 7, .shard = {1, 1}, .file = path};
@@ -352,8 +352,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_two_stores_on_one_file_are_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_results_of_other_data_are_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_run_in_parts_finds_what_a_run_in_one_go_finds, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_more_replicates_than_memory_are_told_before_anything_runs, set_up,
-                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_more_replicates_than_memory_are_refused_before_the_run, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trial whose data are used up before its tokens are: the campaign is over, and nothing is made up for the rest. */
+/* A trial whose data end before its tokens do: the campaign is over, and the rest is not invented. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is played in which round of a plan, and which of an arm's scores a round shows. */
+/* Which arms are played in which round of a plan, and which of an arm's scores a round shows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static void test_plays_are_taken_in_turn(void **state) {
   }
 }
 
-static void test_a_round_shows_who_is_played_and_its_neighbours(void **state) {
+static void test_a_round_shows_the_played_arm_and_its_neighbours(void **state) {
   struct cv_edge edges[] = {{0, 2}, {0, 5}, {2, 4}};
   const struct cv_spec spec = {.arms = 6, .edge = edges, .edges = CV_COUNT(edges)};
   struct cv_neighbours graph;
@@ -56,7 +56,7 @@ static void test_a_round_shows_who_is_played_and_its_neighbours(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plays_are_taken_in_turn),
-      cmocka_unit_test(test_a_round_shows_who_is_played_and_its_neighbours),
+      cmocka_unit_test(test_a_round_shows_the_played_arm_and_its_neighbours),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

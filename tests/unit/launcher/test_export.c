@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An export gathered, written, read again, and refused when somebody has been at it. */
+/* An export is collected, written, read again, and refused if it was changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static struct cv_standing standings[] = {
     {.arm = 1, .rank_class = 0, .tokens = 6000, .mean = -0.00001, .radius = 0.1},
 };
 
-/* As a broker sends it: what was asked, plans, releases, the standings last. */
+/* As a broker sends it: spec, plans, releases, the standings last. */
 static void gather(struct cv_export *export) {
   struct cv_part first = {.campaign = 5,
                           .first = true,
@@ -97,7 +97,7 @@ static void test_round_trip(void **state) {
   assert_near(again.release[1].noise.group[1].scale, 1.0 / 3, 0);
   assert_int_equal(again.standings, 2);
   assert_near(again.standing[0].mean, 1.0 / 3, 0);
-  /* What was read is written the same. */
+  /* An export that was read is written unchanged. */
   char *twice = as_json(&again);
   assert_non_null(strstr(twice, "\"releases\""));
   free(twice);
@@ -117,7 +117,7 @@ static void test_parts_out_of_order(void **state) {
   cv_export_fini(&export);
 }
 
-/* After a reconnection the broker begins again: nothing is there twice. */
+/* After a reconnection the broker starts from the beginning: nothing is stored twice. */
 static void test_begins_again(void **state) {
   struct cv_export export = {0};
   gather(&export);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A few ratings a film, drawn again and again: what a row is charged is said, and is what the draws come to. */
+/* A few ratings of each film, drawn again and again: the printed charge of a row is what the draws add up to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void says(const struct cv_exposure *exposure, const char *expected) {
   assert_string_equal(text, expected);
 }
 
-/* By the scores themselves, which tell a film's rows apart. */
+/* Told apart by their scores, which differ between a film's rows. */
 static uint64_t count_most(const struct cv_prepared *prepared, const uint64_t *tokens) {
   uint64_t most = 0;
   for (uint32_t film = 0; film < FILMS; film++) {
@@ -111,7 +111,7 @@ static void test_a_row_that_is_drawn_again_and_again(void **state) {
                  "epsilon up to %u x 0.5 = %g for a row; replacement: false uses each once at most",
                  (unsigned)exposure.most, (unsigned)exposure.most, (double)exposure.most / 2);
   says(&exposure, expected);
-  /* Nobody knows which rows came: the bound is the truth that there is. */
+  /* Which rows were drawn is not known: the bound is the true statement. */
   exposure = find(&prepared, tokens, false);
   assert_true(!exposure.is_counted && exposure.most == TOKENS);
   cv_prepared_fini(&prepared);
@@ -131,7 +131,7 @@ static void test_without_replacement_a_row_is_a_token(void **state) {
   folder_remove(&folder);
 }
 
-/* Film by film three persons in turn: each is charged for the rows it can give. */
+/* Three persons take turns film by film: each is charged for the rows that it can give. */
 static void test_each_person_is_charged_for_its_rows(void **state) {
   char text[1000] = "film,stars,who\n";
   struct cv_prepared prepared;

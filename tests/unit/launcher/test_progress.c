@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a running campaign looks. */
+/* The progress line of a running campaign. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void test_line_of_what_ranks_nothing(void **state) {
   assert_string_equal(line, "plan 1,234   1,245,678 of 5,000,000 tokens   100,062/s   12.4 s");
 }
 
-/* What it waits for stands where the pace would be; the third-party first, without which no worker is asked. */
+/* What it waits for stands in place of the pace; the third-party first, since without it no worker is asked. */
 static void test_line_says_what_is_missing(void **state) {
   struct cv_progress progress = running;
   char line[200];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person and a program are told of a campaign that pulls or hires instead of ranking. */
+/* The results of a bandit's or a recruitment's campaign, as text and as JSON. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,8 +64,8 @@ static void test_a_bandit_is_measured_against_its_best_arm(void **state) {
   cv_outcome_fini(&outcome);
 }
 
-/* Two rounds of arm 1 (.38 each), one of arm 3 (1), one of arm 2 (1), which alone would have had two of the four. The
- * last plan was not released. */
+/* Two rounds of arm 1 (.38 each), one of arm 3 (1), one of arm 2 (1), which would have had two of the four if it
+ * were the only one played. The last plan was not released. */
 static void test_an_adversary_is_looked_back_at(void **state) {
   const struct cv_adversary adversary = {
       .class = cv_adversary_find("deterministic"), .arms = ARMS, .best = 1, .rounds = 100};
@@ -93,7 +93,7 @@ static void test_an_adversary_is_looked_back_at(void **state) {
   assert_near(sum.best, cv_adversary_total(&dear, 1, 4), 1e-12);
 }
 
-/* Densities .25, .3, .2 and a budget of 10: Bo three times (9), then nobody fits but Cy, once. */
+/* Densities .25, .3, .2 and a budget of 10: Bo three times (9), then only Cy fits, once. */
 static void test_a_recruitment_is_measured_against_the_densest(void **state) {
   struct cv_outcome outcome;
   uint64_t costs[ARMS] = {2000000, 3000000, 1000000};
@@ -111,7 +111,7 @@ static void test_a_recruitment_is_measured_against_the_densest(void **state) {
   assert_near(json_real_value(json_object_get(first, "paid")), 240, 1e-9);
   assert_null(json_object_get(result, "classes"));
   json_decref(result);
-  /* With two requests Bo comes twice, however much money is left. */
+  /* With two requests Bo is hired twice, however much money is left. */
   outcome.progress.tokens_limit = 2;
   assert_near(cv_pulls_sums(&outcome).regret, 2 * .9 - sums.reward, 1e-9);
   cv_outcome_fini(&outcome);

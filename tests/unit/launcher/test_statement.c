@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recruitment's ledger, as a person reads it. */
+/* A recruitment's ledger as text. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void a_recovered_broker_says_what_it_cannot_know(void **state) {
   assert_null(strstr(text, "forgotten"));
 }
 
-static void who_pays_nobody_says_nothing_of_pay(void **state) {
+static void without_payments_the_statement_mentions_none(void **state) {
   char text[4000];
   print_into(CV_END_RECOVERED, 0, text, sizeof(text));
   assert_null(strstr(text, "paid"));
@@ -69,7 +69,7 @@ static void delta_is_said_beside_epsilon(void **state) {
   assert_null(strstr(text, "delta"));
 }
 
-static void exact_sums_protect_nobody_and_all_forms_say_so(void **state) {
+static void exact_sums_protect_no_worker_and_all_forms_say_so(void **state) {
   char text[4000];
   struct cv_statement statement = {.campaign = 3,
                                    .name = "pool",
@@ -105,8 +105,8 @@ int main(void) {
       cmocka_unit_test(what_was_paid_adds_up),
       cmocka_unit_test(a_recovered_broker_says_what_it_cannot_know),
       cmocka_unit_test(delta_is_said_beside_epsilon),
-      cmocka_unit_test(exact_sums_protect_nobody_and_all_forms_say_so),
-      cmocka_unit_test(who_pays_nobody_says_nothing_of_pay),
+      cmocka_unit_test(exact_sums_protect_no_worker_and_all_forms_say_so),
+      cmocka_unit_test(without_payments_the_statement_mentions_none),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person and a program are told about a campaign's result. */
+/* A campaign's result as text and as JSON. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void test_accuracy_all_right(void **state) {
   assert_near(accuracy.of_filled, 1, 0);
 }
 
-/* One of the two arms of class 1 was put into class 2: 1/2, 1/1, and eight empty classes that are right. */
+/* One of the two arms of class 1 was put into class 2: 1/2, 1/1, and eight empty classes that are correct. */
 static void test_accuracy_one_arm_astray(void **state) {
   const uint32_t truth[] = {1, 1, 2}, found[] = {1, 2, 2};
   struct cv_accuracy accuracy = accuracy_of(truth, found, 3, 0.1);
@@ -39,7 +39,7 @@ static void test_accuracy_one_arm_astray(void **state) {
   assert_near(accuracy.all, (0.5 + 1 + 8) / 10, 1e-12);
 }
 
-/* An arm in a class that should be empty: that class counts 0, although it is in no truth. */
+/* An arm in a class that should be empty: that class counts 0, although no arm truly belongs to it. */
 static void test_accuracy_class_too_many(void **state) {
   const uint32_t truth[] = {1, 1, 1}, found[] = {1, 1, 2};
   struct cv_accuracy accuracy = accuracy_of(truth, found, 3, 0.25);
@@ -56,7 +56,8 @@ static void test_accuracy_undecided_is_a_miss(void **state) {
   assert_near(accuracy.all, 0.5, 1e-12);
 }
 
-/* The number of possible classes: not one more by rounding, one for a span over everything, one per arm for none. */
+/* The number of possible classes: not one too many by rounding, one if alpha spans everything, one per arm for alpha
+ * 0. */
 static void test_accuracy_possible_classes(void **state) {
   static const struct {
     double alpha;
@@ -151,7 +152,7 @@ static void test_print(void **state) {
   assert_non_null(strstr(text, "epsilon     0.125 of 0.25 spent on each token\n"));
   assert_non_null(strstr(text, "tokens      1,234,567 of 5,000,000\n"));
   assert_non_null(strstr(text, "time        2.0 s, 617,284 tokens a second\n"));
-  /* Columns hold although one name has a letter of two bytes. */
+  /* Columns stay aligned although one name has a letter of two bytes. */
   assert_int_equal(column_of(text, "Grünkern", "0.9600"), column_of(text, "rye", "0.5100"));
   assert_int_equal(column_of(text, "Grünkern", "miss"), column_of(text, "spelt", "hit"));
   assert_int_equal(column_of(text, "rye", "hit"), column_of(text, "oat  ", "undecided"));
@@ -170,7 +171,7 @@ static void test_print_without_truth(void **state) {
   cv_outcome_fini(&outcome);
 }
 
-/* The broker names an arm that there is not, and leaves out others: nothing breaks, those are undecided. */
+/* The broker names an arm that does not exist, and leaves out others: these are undecided. */
 static void test_outcome_of_a_strange_broker(void **state) {
   struct cv_standing standing[] = {{.arm = 9, .rank_class = 1}, {.arm = 1, .rank_class = 1, .tokens = 5, .mean = 0.5}};
   const struct cv_finished finished = {.progress = {.arms = 2}, .standings = 2, .standing = standing};
@@ -185,7 +186,7 @@ static void test_outcome_of_a_strange_broker(void **state) {
   cv_outcome_fini(&outcome);
 }
 
-/* What the broker can say without the file: arms are the workers that they are. */
+/* What the broker says without the file: arms are shown by their workers' numbers. */
 static void test_workers_without_names_have_their_numbers(void **state) {
   uint64_t workers[] = {7, UINT64_C(1) << 40}, costs[] = {2000000, 5000000};
   const struct cv_spec spec = {.arms = 2, .worker = workers, .cost_micro = costs, .budget_micro = 20000000};

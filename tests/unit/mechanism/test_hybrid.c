@@ -29,9 +29,9 @@ static int64_t next(struct cv_mechanism *mechanism, struct cv_rng *rng, int64_t 
 }
 
 /*
- * The definition, worked out anew for each n from the list of all noises: the exact prefix, the noises drawn at the
- * powers of two up to n, and those of the dyadic intervals into which (N, n] falls apart, largest first. noise[i] is
- * the one drawn for item i; an interval's was drawn for its last item.
+ * The definition, computed again for each n from the list of all noises: the exact prefix, the noises drawn at the
+ * powers of two up to n, and those of the dyadic intervals that make up (N, n], largest first. noise[i] is the one
+ * drawn for item i; an interval's was drawn for its last item.
  */
 static int64_t defined(uint64_t n, const int64_t *noise) {
   int64_t sum = 0;
@@ -77,7 +77,7 @@ static void test_follows_the_definition(void **state) {
   cv_mechanism_free(mechanism);
 }
 
-/* The worst neighbours see at most the noise that was paid for: no release repeats another's noise exactly. */
+/* The worst neighbouring inputs see at most the noise that was paid for: no release repeats another's noise exactly. */
 static void test_no_two_releases_share_all_their_noise(void **state) {
   (void)state;
   struct cv_rng_seeded rng;

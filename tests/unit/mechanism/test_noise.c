@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The noise of every mechanism: as its definition has it, as much as it says, and on neighbouring inputs. */
+/* The noise of every mechanism: against its definition, against its declared variance, and on neighbouring inputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +76,7 @@ static double of_honaker(uint64_t n) {
   return sum;
 }
 
-/* Three levels of base 13: the nearest multiple of 169, then of 13, then what is left. */
+/* Three levels of base 13: the nearest multiple of 169, then of 13, then the rest. */
 static double of_kary(uint64_t n) {
   double left = (double)n, digits = 0;
   for (double power = 169; power >= 1; power /= 13) {
@@ -171,8 +171,8 @@ static void test_drawn_noise_has_the_known_variance(void **state) {
   }
 }
 
-/* Of a mechanism that is new nobody has worked the variance out here a second time: what it draws is held against what
- * it says, and unit-mechanism-traits holds what it says against its row. */
+/* A mechanism without a formula here: its draws are compared with its declared variance, which unit-mechanism-traits
+ * compares with its row. */
 static void test_every_mechanism_without_a_formula_draws_what_it_says(void **state) {
   enum { RUNS = 3000 };
   (void)state;
@@ -245,7 +245,7 @@ static void test_drawn_kary_has_a_quarter_of_the_noise_of_hybrid(void **state) {
   assert_true(sqrt(drawn_square("kary", 400) / drawn_square("hybrid", 400)) <= 0.28);
 }
 
-/* Any law of this variance and this largest scale has tails that are no wider than said (moments of each order). */
+/* Every law of this variance and this largest scale has tails no wider than declared (moments of each order). */
 static void test_said_noise_of_honaker_is_no_narrower_than_the_truth(void **state) {
   (void)state;
   const struct cv_mechanism_law law = mechanism_law("binary-honaker", EPSILON, T);
@@ -285,7 +285,7 @@ static void tape_init(struct tape *tape, uint64_t scale) {
   assert_int_equal(cv_dlaplace_init(&tape->law, scale * (uint64_t)(CV_GRID * CV_MICRO), EPSILON), CV_OK);
 }
 
-/* The noise of a node, drawn when first asked for. */
+/* The noise of a node, drawn at its first use. */
 struct node {
   bool drawn;
   int64_t noise;
@@ -298,7 +298,7 @@ static int64_t noise_of(struct node *node, struct tape *tape) {
   return node->noise;
 }
 
-/* Works out the decomposition anew for each n, and keeps the noise of every node there is. */
+/* Computes the decomposition again for each n, and keeps the noise of every node. */
 static void check_kary(uint32_t k, uint64_t horizon) {
   struct cv_choice choice = {.name = "kary"};
   struct cv_mechanism_law law;
@@ -458,9 +458,9 @@ static void test_doubling_repeats_itself_between_powers(void **state) {
 }
 
 /*
- * Item 1 is a single token of value 0 or 1. How often are all of F(1), F(2), F(4), ..., F(64) at least 1? A mechanism
- * that keeps its promise answers e^epsilon apart at most; the printed one meets the token seven times, and is e^3.5
- * apart.
+ * Item 1 is a single token of value 0 or 1. How often are all of F(1), F(2), F(4), ..., F(64) at least 1? The answers
+ * of a sound mechanism differ by a factor of e^epsilon at most; the printed one uses the token seven times, and they
+ * differ by e^3.5.
  */
 static double seen_at_powers(const char *name, int64_t first, uint64_t runs) {
   const struct cv_mechanism_law law = mechanism_law(name, 1000000, 64);

@@ -31,7 +31,7 @@ static int64_t item(uint64_t n) {
   return (int64_t)(cv_mix64(n) % (uint64_t)(100 * CV_GRID));
 }
 
-/* `releases` items in, and the noise of the next if `drawn`. */
+/* `releases` items are in, and the noise of the next one is drawn if `drawn`. */
 static struct cv_mechanism *advanced(const struct cv_mechanism_class *class, uint64_t releases, bool drawn,
                                      struct cv_rng *rng) {
   struct cv_mechanism *mechanism = make(class);
@@ -120,7 +120,7 @@ static void test_damaged_state_is_refused(void **state) {
       assert_int_equal(load(class, bytes.data, bytes.len, &none), CV_ERR_DAMAGED);
       bytes.data[wrong[w]] ^= 0x82;
     }
-    uint8_t was[8]; /* one release more than these comes around to none */
+    uint8_t was[8]; /* one release after the largest count wraps around to none */
     memcpy(was, bytes.data + releases, sizeof(was));
     memset(bytes.data + releases, 0xff, sizeof(was));
     assert_int_equal(load(class, bytes.data, bytes.len, &none), CV_ERR_DAMAGED);
@@ -144,7 +144,7 @@ static void test_state_of_another_mechanism_is_refused(void **state) {
   cv_mechanism_free(mechanism);
 }
 
-/* True if `act` dies of abort(), as one of our own bugs must. */
+/* True if `act` ends by abort(), as it must for a bug of the caller. */
 static bool aborts(void (*act)(void)) {
   pid_t child = fork();
   assert_true(child >= 0);
@@ -270,7 +270,7 @@ static void test_noise_needs_epsilon(void **state) {
   cv_mechanism_free(NULL);
 }
 
-/* A campaign's parameters are stored completed: what was derived once never changes. */
+/* A campaign's parameters are stored completed: derived values never change later. */
 static void test_a_completed_choice_gives_the_same_law(void **state) {
   (void)state;
   for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
@@ -359,7 +359,7 @@ static void test_only_two_do_not_protect(void **state) {
   }
 }
 
-/* What no release may use again is nowhere in the object, not only left out of its stored form. */
+/* Noise that no release may use again is not in the object at all, not only left out of its stored form. */
 static void check_forgets(const struct cv_mechanism_law *law) {
   struct cv_rng_seeded rng;
   struct cv_mechanism *mechanism = mechanism_new(law);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the table of traits says of a mechanism is what its class does: sums that it releases, noise, and epsilon. */
+/* The table's traits of a mechanism agree with its class: the sums that it releases, its noise, and its epsilon. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,8 +41,8 @@ static int64_t expected_sum(enum cv_sums sums, uint64_t n) {
   }
 }
 
-/* What is released beyond the noise that was drawn is what the trait says; two releases that sum the same items are the
- * same release if the trait is to repeat, and the noise of two that share no item has nothing in common. */
+/* A release minus the noise drawn is the sum of the trait's items; two releases of the same items are equal if the
+ * trait is to repeat, and the noises of two releases without a common item are independent. */
 static void check_sums(const struct cv_traits *traits) {
   const struct cv_mechanism_law law = mechanism_law(traits->name, EPSILON, RELEASES);
   struct cv_mechanism *mechanism = mechanism_new(&law);
@@ -71,7 +71,7 @@ static double variance(const struct cv_mechanism_law *law, uint64_t n) {
   return v;
 }
 
-/* 8 (log2 T + 1)^3: of hybrid, of trees of two, and of those of more, which are taken where they are better. */
+/* 8 (log2 T + 1)^3: for hybrid, for binary trees, and for wider trees, which are used where they are better. */
 static double polylog(uint64_t n) {
   return 8 * pow(log2_of(n) + 1, 3);
 }
@@ -98,7 +98,7 @@ static void check_noise(const struct cv_traits *traits) {
   assert_true(variance(&law, LONG - 1) <= polylog(LONG - 1) || traits->noise == CV_NOISE_LINEAR);
 }
 
-/* Mean squares of what is really drawn, in (D/epsilon)^2; and of what release n has in common with release n - 1. */
+/* Mean squares of the real draws, in (D/epsilon)^2; and the covariance of release n with release n - 1. */
 static void check_draws(const struct cv_traits *traits) {
   enum { RUNS = 4000, AT = 6 };
   const double unit = (double)CV_GRID * 1e6 / EPSILON;
@@ -121,7 +121,7 @@ static void check_draws(const struct cv_traits *traits) {
   }
   double v = variance(&law, AT);
   assert_true(fabs(squares - v) <= .15 * v);
-  /* That of one noise each is independent; whatever adds up shares what release n - 1 has had. */
+  /* Independent for one noise each; sums share the noise of release n - 1. */
   if (traits->noise == CV_NOISE_ONE) {
     assert_true(fabs(common) < .15 * v);
   } else if (traits->noise == CV_NOISE_LINEAR) {
@@ -199,7 +199,7 @@ static bool anything(const struct cv_traits *traits) {
   return true;
 }
 
-/* The list names every mechanism that has the trait, and no other; `known` is one of them. */
+/* The list names every mechanism with the trait, and no other; `known` is one of them. */
 static void check_list(cv_traits_fn *has, const char *known) {
   const struct cv_traits_list list = cv_traits_list(has);
   char expected[sizeof(list.text) + CV_PARAM_TEXT + 8] = "";

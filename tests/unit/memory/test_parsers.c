@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory runs out at every single place of everything that reads what a person or a peer has written: it is said in one
- * line, it is not taken for bad input, nothing is left behind and the result is untouched.
+ * Every single allocation fails once in all code that reads input of people or peers: the error is one line, it is not
+ * reported as bad input, no memory leaks and the result is unchanged.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,16 +31,17 @@
 
 enum { INPUT_BYTES = 16384, UNTOUCHED = 0x5a };
 
-/* What is read: bytes; a file, with a line about it; a file by libyaml, which may forget a stack of its own. */
+/* The kinds of readers: of bytes; of a file, with a line about it; of a file by libyaml, which may leak a stack of
+ * its own. */
 enum kind { BYTES, A_FILE, A_YAML_FILE };
 
-/* That stack, for the leak sanitizer. */
+/* libyaml's stack, for the leak sanitizer. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
   return "leak:yaml_parser_load";
 }
 
-/* An input: of the corpora that the fuzzing harnesses begin with. */
+/* Inputs: from the corpora of the fuzzing harnesses. */
 struct input {
   char path[512];
   uint8_t bytes[INPUT_BYTES];
@@ -57,7 +58,7 @@ static void input_read(const char *name, struct input *ret) {
   (void)close(fd);
 }
 
-/* Reads and, if all went well, frees it again; `result` is what it read into, of sizeof(union result) bytes. */
+/* Reads and, on success, frees the result again; `result` has sizeof(union result) bytes. */
 union result {
   struct cv_campaign_file campaign;
   struct cv_csv_data csv;
@@ -101,7 +102,7 @@ static enum cv_err once(read_fn *read, const struct input *input, enum kind kind
                                            : err; /* the system's words for a file that cannot be opened */
 }
 
-/* Until it gets through. Without memory for its buffer stdio reads a file byte by byte: that is no error. */
+/* Until it succeeds. Without memory for its buffer stdio reads a file byte by byte, which is not an error. */
 static void each(read_fn *read, const char *name, enum kind kind) {
   struct input input = {.n = 0};
   if (name != NULL) {
@@ -174,7 +175,7 @@ static enum cv_err read_export(const struct input *input, union result *result, 
   return CV_OK;
 }
 
-/* What is written is whole, or it is said that it is not. */
+/* A written file is complete, or the error is reported. */
 static enum cv_err write_export(const struct input *input, union result *result, struct cv_why *why) {
   struct cv_export export, back;
   char path[64];
@@ -211,7 +212,7 @@ static void test_files(void **state) {
 
 /* ---- what is stored ---- */
 
-/* Made here: none of the corpus has names. */
+/* Made here: no spec of the corpus has names. */
 static void spec_input(struct input *ret) {
   static struct cv_label names[3] = {{"a"}, {"b"}, {"c"}};
   const struct cv_spec spec = {.name = "test", .arms = 3, .names = names, .policy.name = "ppar", .tokens = 5};
@@ -310,7 +311,7 @@ static enum cv_err read_privatizer(const struct input *input, union result *resu
     if (err == CV_ERR_NOMEM) {
       return err;
     }
-    if (err == CV_OK) { /* else it has parameters that it cannot do without */
+    if (err == CV_OK) { /* otherwise it has parameters that it requires */
       cv_privatizer_free(privatizer);
     }
   }
@@ -348,7 +349,7 @@ READ_FRAME(crowd)
 READ_FRAME(rank)
 READ_FRAME(order)
 
-/* In pieces, so that they have to be kept. */
+/* In pieces, so that they must be stored. */
 static enum cv_err read_frames(const struct input *input, union result *result, struct cv_why *why) {
   struct cv_splitter splitter;
   enum cv_err err = CV_ERR_NOT_FOUND;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The admin socket, asked as a program outside would ask it. */
+/* The admin socket, queried as by a program outside. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,7 +77,7 @@ static int connect_to(const char *path) {
   return fd;
 }
 
-/* Sends one request and turns the loop until the connection ends. */
+/* Sends one request and runs the loop until the connection ends. */
 static void ask(struct fixture *fixture, const char *request, char *answer, size_t size) {
   int fd = connect_to(fixture->path);
   assert_int_equal(send(fd, request, strlen(request), 0), strlen(request));
@@ -153,10 +153,10 @@ static void test_what_is_there_already(void **state) {
   struct fixture *fixture = *state;
   struct cv_admin *other;
   struct cv_why why;
-  /* A live one stays. */
+  /* A socket in use is kept. */
   assert_int_equal(cv_admin_start(&fixture->loop, fixture->path, &OPS, fixture, &other, &why), CV_ERR_EXISTS);
   assert_non_null(strstr(why.text, "another program listens on this socket"));
-  /* A stale one is replaced. */
+  /* A stale socket is replaced. */
   cv_admin_stop(fixture->admin);
   fixture->admin = NULL;
   assert_int_equal(access(fixture->path, F_OK), -1);
@@ -167,7 +167,7 @@ static void test_what_is_there_already(void **state) {
   (void)close(fd);
   start(fixture);
   expect(fixture, "GET /health HTTP/1.1\r\nHost: localhost\r\n" END, "200", "ok\n");
-  /* A file is not. */
+  /* A regular file is kept. */
   cv_admin_stop(fixture->admin);
   fixture->admin = NULL;
   FILE *file = fopen(fixture->path, "w");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a peer that means harm can take up: places, time, memory, keys. */
+/* What a hostile peer can use up: connections, time, memory, keys. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "common/net/peer_state.h"
 #include "world.h"
 
-/* IMPATIENT_MS also has to be enough for a handshake and a frame on a machine that has much else to do. */
+/* IMPATIENT_MS must also suffice for a handshake and a frame on a busy machine. */
 enum { SOON_MS = 200, IMPATIENT_MS = 600, FLOOD = 60 };
 
 /* From 127.0.0.`host`. */
@@ -28,7 +28,7 @@ static int connect_from(const struct world *world, int host) {
   assert_non_null(colon);
   assert_int_equal(uv_ip4_addr("127.0.0.1", (int)strtol(colon + 1, NULL, 10), &to), 0);
   assert_int_equal(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
-  (void)connect(fd, (const struct sockaddr *)&to, sizeof(to)); /* the kernel goes on with it */
+  (void)connect(fd, (const struct sockaddr *)&to, sizeof(to)); /* in the kernel it continues */
   return fd;
 }
 
@@ -42,7 +42,7 @@ static void turn_loop(struct world *world, unsigned turns) {
   }
 }
 
-/* Connections that say nothing hold every place for a handshake; who is honest gets in all the same. */
+/* Silent connections hold every place for a handshake; an honest client is connected all the same. */
 static void test_silent_flood(void **state) {
   struct world *world = *state;
   int fd[FLOOD];
@@ -63,7 +63,7 @@ static void test_silent_flood(void **state) {
   wait_for(world, &world->server.closed, FLOOD - 8);
   turn_loop(world, 20);
   assert_in_range(world->server.closed, FLOOD - 8,
-                  FLOOD - 8 + 1); /* one more if all held on when the honest one came */
+                  FLOOD - 8 + 1); /* one more if all were still there when the honest one came */
   assert_int_equal(world->server.refusals.count[CV_REFUSED_CROWDED], world->server.closed);
   for (unsigned i = 0; i < FLOOD; i++) {
     (void)close(fd[i]);
@@ -71,7 +71,7 @@ static void test_silent_flood(void **state) {
   wait_for(world, &world->server.closed, FLOOD);
 }
 
-/* The first flight of a client: whoever sends it is answered, and need not go on. */
+/* The first flight of a client: the server answers it, and the client need not continue. */
 static size_t hello_of(struct world *world, uint8_t *bytes, size_t size) {
   struct cv_tls *tls = worker_tls(world);
   struct cv_buf out = {0};
@@ -95,7 +95,7 @@ static int say_hello(struct world *world, int host, const uint8_t *hello, size_t
   return fd;
 }
 
-/* It has been answered, and its connection is still there. */
+/* It was answered, and its connection is still open. */
 static bool is_answered(int fd) {
   char bytes[4096];
   ssize_t all = 0, n;
@@ -111,7 +111,7 @@ static void close_all(const int *fd, unsigned n) {
   }
 }
 
-/* Whoever says hello has a place that no silent one takes; of those that did the oldest gives way. */
+/* A client that has sent a hello has a place that silent clients cannot take; of such clients the oldest is closed. */
 static void test_hellos_have_places_of_their_own(void **state) {
   struct world *world = *state;
   uint8_t hello[2048];
@@ -123,11 +123,11 @@ static void test_hellos_have_places_of_their_own(void **state) {
   for (unsigned i = 0; i < FLOOD; i++) {
     fd[i] = connect_raw(world);
     turn_loop(world, 2);
-    assert_int_equal(write(fd[i], "\x16\x03\x01\x02\x00\x01", 6), 6); /* a part of one is none */
+    assert_int_equal(write(fd[i], "\x16\x03\x01\x02\x00\x01", 6), 6); /* a part of a hello does not count */
   }
   wait_for(world, &world->server.closed, FLOOD - 2);
   assert_true(is_answered(first) && is_answered(second));
-  int third = say_hello(world, 1, hello, n); /* takes a silent one's place, then that of the first */
+  int third = say_hello(world, 1, hello, n); /* takes the place of a silent one, then that of the first */
   wait_for(world, &world->server.closed, FLOOD);
   char byte;
   assert_true(is_answered(third));
@@ -138,7 +138,7 @@ static void test_hellos_have_places_of_their_own(void **state) {
   wait_for(world, &world->server.closed, FLOOD + 3);
 }
 
-/* A flood of hellos from one address: so many a second are answered, and they push each other out, nobody else. */
+/* A flood of hellos from one address: a limited number a second is answered, and they replace each other, no others. */
 static void test_a_flood_harms_its_own_address(void **state) {
   struct world *world = *state;
   uint8_t hello[2048];
@@ -168,7 +168,7 @@ static void send_small(struct side *side) {
   assert_int_equal(cv_peer_send(side->peer, "x", 1), CV_OK);
 }
 
-/* What a turn reads is bounded, however many send. */
+/* The bytes read in a turn are bounded, however many peers send. */
 static void test_many_share_a_turn(void **state) {
   static struct cv_hub hub;
   const struct {
@@ -179,7 +179,7 @@ static void test_many_share_a_turn(void **state) {
     hub.were_busy = cases[i].busy;
     assert_int_equal(cv_hub_share(&hub), cases[i].share);
   }
-  /* The count is of those that have sent in the turn before. */
+  /* The count is of the peers that sent in the turn before. */
   struct world *world = *state;
   connect_both(world);
   const struct cv_hub *real = world->server.peer->hub;
@@ -195,7 +195,7 @@ static void test_many_share_a_turn(void **state) {
   assert_int_equal(real->were_busy, 0);
 }
 
-/* However many call at once, a turn of the loop takes some and then looks after everybody else. */
+/* However many connect at once, a turn of the loop accepts some and then handles everything else. */
 static void test_a_turn_takes_some(void **state) {
   enum { OF_A_TURN = 16 };
   struct world *world = *state;
@@ -215,7 +215,7 @@ static void test_a_turn_takes_some(void **state) {
   wait_for(world, &world->server.closed, FLOOD);
 }
 
-/* Workers leave one place in eight to requesters. */
+/* Workers leave one place in eight for requesters. */
 static void test_crowd_leaves_places(void **state) {
   enum { WORKERS = 8 };
   struct world *world = *state;
@@ -253,7 +253,7 @@ static void test_handshake_takes_too_long(void **state) {
   (void)close(fd);
 }
 
-/* A server that is soon impatient with a client that is not. */
+/* A server with a short time limit and a client with a long one. */
 static void connect_impatient(struct world *world) {
   world->limits.frame_ms = IMPATIENT_MS;
   serve(world, broker_tls(world));
@@ -266,12 +266,12 @@ static void connect_impatient(struct world *world) {
 static void on_time(uv_timer_t *timer) {
 }
 
-/* Bytes that are no whole frame. */
+/* Bytes that are not a whole frame. */
 static void send_part(struct side *side, const void *bytes, size_t n) {
   cv_buf_put(&side->peer->plain, bytes, n);
 }
 
-/* One more byte of the frame that has begun. */
+/* One more byte of an incomplete frame. */
 static void send_byte(struct side *side) {
   if (side->peer != NULL) {
     send_part(side, "x", 1);
@@ -300,7 +300,7 @@ static void test_first_frame_must_come(void **state) {
   assert_non_null(strstr(world->server.why.text, "no whole frame within 600 ms"));
 }
 
-/* One byte now and then never makes a frame, however long it goes on. */
+/* One byte now and then never completes a frame, however long it goes on. */
 static void test_frame_must_come_whole(void **state) {
   struct world *world = *state;
   connect_impatient(world);
@@ -316,7 +316,7 @@ static void test_frame_must_come_whole(void **state) {
   assert_int_equal(world->server.frames, 2);
 }
 
-/* Who is idle between frames is welcome. */
+/* A connection may be idle between frames. */
 static void test_idle_is_allowed(void **state) {
   struct world *world = *state;
   connect_impatient(world);
@@ -328,7 +328,7 @@ static void test_idle_is_allowed(void **state) {
   assert_int_equal(world->server.closed, 0);
 }
 
-/* While we do not read it cannot be the other side's fault that a frame does not come. */
+/* While we do not read, a missing frame is not the other side's fault. */
 static void test_pause_stops_the_clock(void **state) {
   struct world *world = *state;
   connect_impatient(world);
@@ -346,7 +346,7 @@ static void test_pause_stops_the_clock(void **state) {
   assert_int_equal(world->server.closed, 0);
 }
 
-/* Every update makes us derive keys and answer: a few are fine, a flood is not. */
+/* Every key update makes us derive keys and answer: a few are accepted, a flood is not. */
 static void test_key_updates(void **state) {
   struct world *world = *state;
   connect_both(world);
@@ -368,7 +368,7 @@ static void test_key_updates(void **state) {
   assert_true(world->server.frames <= CV_REKEYS_MAX + 1);
 }
 
-/* Peers that are closed and stay to hear the end of it have no more places than handshakes. */
+/* Closed peers that linger until the end is delivered have no more places than handshakes. */
 static void test_leaving_is_bounded(void **state) {
   struct world *world = *state;
   int fd[FLOOD];

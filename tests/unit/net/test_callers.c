@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses that call: how many hellos of each are answered, who gives way, and what is remembered of them. */
+/* Calling addresses: how many hellos of each are answered, which connection is closed, and what is stored about
+ * them. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +45,7 @@ static void leave(struct world *world, struct cv_caller *caller, bool let_in) {
   cv_callers_leave(world->callers, caller, let_in, world->now_ms);
 }
 
-/* How many hellos are answered, of so many that come at once. */
+/* The number of hellos answered, of this many that come at once. */
 static unsigned answered(struct world *world, struct cv_caller *caller, unsigned n) {
   unsigned count = 0;
   for (unsigned i = 0; i < n; i++) {
@@ -63,16 +64,16 @@ static void test_so_many_a_second(void **state) {
   assert_int_equal(answered(&world, caller, 1000), 0);
   world.now_ms++;
   assert_int_equal(answered(&world, caller, 1000), 1);
-  world.now_ms += MINUTE_MS; /* no more is saved up than a second's */
+  world.now_ms += MINUTE_MS; /* no more is saved up than one second's share */
   assert_int_equal(answered(&world, caller, 1000), HELLOS);
-  /* Whoever comes again is who it was. */
+  /* An address that comes again is recognised. */
   leave(&world, caller, false);
   assert_ptr_equal(enter4(&world, 1), caller);
   assert_int_equal(answered(&world, caller, 1000), 0);
   cv_callers_free(world.callers);
 }
 
-/* A thousand addresses get no more than four; those from which somebody was let in get theirs all the same. */
+/* A thousand addresses get no more than four; those that have completed a handshake get theirs all the same. */
 static void test_strangers_share(void **state) {
   struct world world;
   begin(&world);
@@ -120,8 +121,8 @@ static void test_what_an_address_is(void **state) {
   cv_callers_free(world.callers);
 }
 
-/* A flood gives way to everybody, a stranger to a known address that has no more than four. */
-static void test_who_gives_way(void **state) {
+/* A flood is closed in favour of all others, an unknown address in favour of a known one that has no more than four. */
+static void test_which_connection_is_closed(void **state) {
   struct world world;
   begin(&world);
   struct cv_caller *flood = enter4(&world, 1), *stranger = enter4(&world, 2), *known = enter4(&world, 3);
@@ -137,7 +138,7 @@ static void test_who_gives_way(void **state) {
   cv_callers_free(world.callers);
 }
 
-/* What is remembered is bounded, and a flood of strangers pushes no known address out. */
+/* The table is bounded, and a flood of unknown addresses removes no known one. */
 static void test_memory_is_bounded(void **state) {
   struct world world;
   begin(&world);
@@ -157,7 +158,7 @@ static void test_memory_is_bounded(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_so_many_a_second),   cmocka_unit_test(test_strangers_share),
-      cmocka_unit_test(test_what_an_address_is), cmocka_unit_test(test_who_gives_way),
+      cmocka_unit_test(test_what_an_address_is), cmocka_unit_test(test_which_connection_is_closed),
       cmocka_unit_test(test_memory_is_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of denied serial numbers: comments of any length, and the right line in what is said of a wrong one. */
+/* The list of denied serial numbers: comments of any length, and the right line number in a message. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>

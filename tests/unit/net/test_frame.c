@@ -23,7 +23,7 @@ static size_t make_stream(uint8_t *stream) {
   return n;
 }
 
-/* Gives a piece from memory of exactly its size, so that a read past it shows, and checks what comes out. */
+/* Passes a piece from memory of exactly its size, so that a read beyond it is detected, and checks the frames. */
 static void feed(struct cv_splitter *splitter, const uint8_t *bytes, size_t n, size_t *seen) {
   uint8_t *piece = n == 0 ? NULL : malloc(n);
   if (piece != NULL) {
@@ -92,7 +92,7 @@ static void test_whole_frames_are_not_copied(void **state) {
   cv_splitter_fini(&splitter);
 }
 
-/* A reader that stops in the middle finds the rest later, in order, with nothing given in between. */
+/* A reader that stops in the middle gets the rest later, in order, with nothing passed in between. */
 static void test_stopping_loses_nothing(void **state) {
   uint8_t stream[256];
   size_t n = make_stream(stream);
@@ -142,7 +142,7 @@ static void test_bad_lengths(void **state) {
   }
 }
 
-/* A length alone does not make us reserve what it promises. */
+/* A length alone does not make us allocate that much. */
 static void test_memory_follows_what_arrives(void **state) {
   struct cv_splitter splitter;
   const uint8_t *frame;

@@ -33,7 +33,7 @@ static void test_identities(void **state) {
   assert_int_equal(strncmp(cv_peer_address(world->server.peer), "127.0.0.1:", 10), 0);
 }
 
-/* Small and large ones mixed, both ways at once: everything arrives, whole and in order. */
+/* Small and large frames mixed, in both directions at once: everything arrives, complete and in order. */
 static void test_frames_both_ways(void **state) {
   struct world *world = *state;
   connect_both(world);
@@ -90,7 +90,7 @@ static void take_long(struct side *side, const uint8_t *bytes, size_t n) {
   (void)nanosleep(&pause, NULL);
 }
 
-/* A reader that is slow but reads gets everything, although that takes longer than an end may take without progress. */
+/* A slow reader gets everything, although that takes longer than the time limit for an end without progress. */
 static void test_close_flushes_to_a_slow_reader(void **state) {
   enum { FRAMES = 60 }; /* more than the kernel takes */
   struct world *world = *state;
@@ -106,7 +106,7 @@ static void test_close_flushes_to_a_slow_reader(void **state) {
   assert_int_equal(world->server.frames, FRAMES);
 }
 
-/* We close while the other side is in full flow: what it sends is dropped, but nothing of ours is lost to a reset. */
+/* We close while the other side sends at full speed: its data are dropped, but none of ours are lost to a reset. */
 static void test_close_against_a_stream(void **state) {
   struct world *world = *state;
   world->limits.queue_bytes = 8 * 1024 * 1024;
@@ -132,7 +132,7 @@ static void test_close_against_a_stream(void **state) {
   assert_string_equal(world->server.why.text, "enough");
 }
 
-/* Both say goodbye at the same time: no reset, both ends close for their own reason, once, well within the second. */
+/* Both sides close at the same time: no reset, both ends close with their own reason, once, well within the second. */
 static void test_both_close_at_once(void **state) {
   struct world *world = *state;
   connect_both(world);
@@ -154,7 +154,7 @@ static void close_it(struct side *side, const uint8_t *bytes, size_t n) {
   cv_peer_close(side->peer, "enough");
 }
 
-/* After cv_peer_close() nothing is told but the end, although more frames have arrived in the same read. */
+/* After cv_peer_close() only the end is reported, although more frames have arrived in the same read. */
 static void test_close_inside_a_frame(void **state) {
   struct world *world = *state;
   connect_both(world);
@@ -195,7 +195,7 @@ static void test_pause_and_resume(void **state) {
   wait_bytes(world, &world->server.frames, 13);
 }
 
-/* A peer that does not read fills our queue to its limit and not a byte further; then the rest of us goes on. */
+/* A peer that does not read fills our queue to its limit and not a byte further; then the others are served. */
 static void test_write_limit(void **state) {
   struct world *world = *state;
   world->limits.queue_bytes = 1024 * 1024;
@@ -228,7 +228,7 @@ static void test_frame_limits(void **state) {
   assert_int_equal(cv_peer_queued(world->client.peer), 0);
 }
 
-/* The other side has a higher limit than we accept. */
+/* The other side has a higher limit than ours. */
 static void test_oversized_frame_is_named(void **state) {
   struct world *world = *state;
   world->limits.frame_bytes = 1000;
@@ -262,7 +262,7 @@ static void test_connection_limit(void **state) {
   assert_int_equal(world->server.opened, 1);
   assert_int_equal(world->server.refusal, CV_REFUSED_CONNECTION);
   assert_non_null(strstr(world->server.why.text, "all 1 places for connections are taken"));
-  /* The place is free again once the first one is gone. */
+  /* The place is free again once the first peer is gone. */
   cv_dialer_stop(world->dialer);
   world->dialer = NULL;
   wait_for(world, &world->server.opened, 2);
@@ -290,7 +290,7 @@ static void test_dialer_comes_back(void **state) {
   }
 }
 
-/* The client is there first. */
+/* The client starts first. */
 static void test_any_start_order(void **state) {
   struct world *world = *state;
   serve(world, broker_tls(world));
@@ -330,7 +330,7 @@ static void test_bad_addresses(void **state) {
   assert_non_null(strstr(why.text, ": cannot listen: address already in use"));
 }
 
-/* A name with several addresses: the ones where nobody listens are passed over. */
+/* A name with several addresses: those without a listener are skipped. */
 static void test_host_name(void **state) {
   if (lacks_localhost()) {
     return;
@@ -370,7 +370,7 @@ static void test_stop_at_any_turn(void **state) {
   wait_for(world, &world->server.closed, world->server.opened);
 }
 
-/* A listener that stops waits for no handshake: whoever connects and says nothing delays nobody. */
+/* A listener that stops waits for no handshake: a silent client delays no one. */
 static void test_stop_during_a_handshake(void **state) {
   struct world *world = *state;
   struct sockaddr_in address;

@@ -99,7 +99,7 @@ static void test_modes_and_names(void **state) {
   struct fixture *fixture = *state;
   struct cv_pki_files files;
   char path[160];
-  mode_t old = umask(0); /* as careless as can be */
+  mode_t old = umask(0); /* with the widest umask */
   assert_int_equal(issue_full(fixture, "gateway/1-500", DAY_S, false, &files, NULL), CV_OK);
   (void)umask(old);
   expect_mode(fixture->ca, 0700);
@@ -116,7 +116,7 @@ static void test_modes_and_names(void **state) {
   assert_string_equal(files.key, path);
 }
 
-/* A folder that is handed to a party has all that it needs, and nothing of another's. */
+/* A party's folder has all the files that it needs, and nothing of another party's. */
 static void test_a_folder_of_its_own(void **state) {
   struct fixture *fixture = *state;
   char own[160], copy[160];
@@ -129,7 +129,7 @@ static void test_a_folder_of_its_own(void **state) {
   assert_string_equal(found, expected);
   free(expected);
   free(found);
-  /* Into a folder that cannot take the certificate nothing is written. */
+  /* Into a folder where the certificate cannot be written nothing is written. */
   assert_int_equal(issue(fixture, "broker/main"), CV_ERR_EXISTS);
   assert_int_equal(count_files(fixture->out), 3);
 }
@@ -206,7 +206,7 @@ static void test_overlaps(void **state) {
   /* Roles without workers do not overlap with anything. */
   assert_int_equal(issue(fixture, "broker/a"), CV_OK);
   assert_int_equal(issue(fixture, "thirdparty/a"), CV_OK);
-  /* What has expired is no obstacle, nor is a renewal of the very same identity; a similar one is. */
+  /* An expired certificate is no obstacle, nor is a renewal of the same identity; a similar identity is. */
   assert_int_equal(issue_full(fixture, "worker/40", -10, false, NULL, NULL), CV_OK);
   assert_int_equal(issue(fixture, "gateway/40-41"), CV_OK);
   (void)snprintf(fixture->out, sizeof(fixture->out), "%s/new", fixture->folder);
@@ -225,7 +225,7 @@ static void test_nothing_is_overwritten(void **state) {
   char *index = slurp(path);
   assert_int_equal(issue_full(fixture, "broker/b", DAY_S, true, NULL, &why), CV_ERR_EXISTS);
   assert_non_null(strstr(why.text, "broker-b.key: File exists"));
-  /* A certificate in the way: the new key does not stay behind. */
+  /* A certificate exists already: the new key is removed. */
   assert_int_equal(unlink(files.key), 0);
   assert_int_equal(issue_full(fixture, "broker/b", DAY_S, true, NULL, &why), CV_ERR_EXISTS);
   assert_non_null(strstr(why.text, "broker-b.pem: File exists"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All certificates of a deployment at once, again and again, from whatever an earlier run left. */
+/* All certificates of a deployment at once, repeatedly, from any state that an earlier run left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static void expect_whole(const char *party) {
   assert_int_equal(access(path, F_OK), -1);
 }
 
-/* Everything in every file, with names. */
+/* The contents of every file, with names. */
 static void read_all(char text[TEXT_BYTES]) {
   assert_int_equal(system("find . -type f ! -name .all | sort | xargs -r tail -v -n +1 > .all"), 0);
   FILE *file = fopen(".all", "r");
@@ -114,7 +114,7 @@ static void expect_mode(const char *path, mode_t mode) {
 
 static void test_once_and_again(void **state) {
   static char before[TEXT_BYTES], after[TEXT_BYTES];
-  assert_int_equal(mkdir("ca", 0755), 0); /* a volume that is mounted, and empty */
+  assert_int_equal(mkdir("ca", 0755), 0); /* a mounted, empty volume */
   assert_int_equal(mkdir("broker", 0755), 0);
   struct told told = make_two();
   expect_done(&told, CV_PKI_MADE, CV_PKI_MADE);
@@ -140,12 +140,12 @@ static void test_renewal(void **state) {
   expect_done(&told, CV_PKI_RENEWED, CV_PKI_THERE); /* it had expired */
   told = make_for(two, 2, 9 * DAY_S, true);
   expect_done(&told, CV_PKI_RENEWED, CV_PKI_RENEWED);
-  assert_true(told.until_s[0] < time(NULL) + DAY_S + 60); /* as long as its CA */
+  assert_true(told.until_s[0] < time(NULL) + DAY_S + 60); /* as long as its CA's */
   expect_whole("broker");
   expect_mode("broker/key.pem", 0600);
 }
 
-/* What is left where a run is killed, at each step of a new folder and of a renewal. */
+/* The files left by a run that was killed, at each step of a new folder and of a renewal. */
 static void test_what_an_interrupted_run_leaves(void **state) {
   assert_int_equal(mkdir("ca", 0700), 0);
   put("ca/index.tsv", "");
@@ -159,7 +159,7 @@ static void test_what_an_interrupted_run_leaves(void **state) {
   assert_int_equal(rename("broker/key.pem", "broker/key.pem.new"), 0);
   assert_int_equal(rename("broker/cert.pem", "broker/cert.pem.new"), 0);
   assert_int_equal(unlink("broker/ca.pem"), 0);
-  assert_int_equal(unlink("gateway/cert.pem"), 0); /* the key has its name already */
+  assert_int_equal(unlink("gateway/cert.pem"), 0); /* the key has been renamed already */
   told = make_two();
   expect_done(&told, CV_PKI_MADE, CV_PKI_MADE);
   assert_int_equal(unlink("broker/ca.pem"), 0);
@@ -240,7 +240,7 @@ static void test_overlaps_among_the_words(void **state) {
 static void test_a_ca_that_is_not_whole(void **state) {
   struct told told = make_for(two, 2, -60, false);
   assert_int_equal(told.err, CV_ERR_INVALID);
-  assert_int_equal(access("ca", F_OK), -1); /* none is left where nothing could be made */
+  assert_int_equal(access("ca", F_OK), -1); /* no folder is left where nothing could be made */
   assert_int_equal(cv_pki_make_ca("ca", "expired", -60, NULL), CV_OK);
   told = make_two();
   assert_int_equal(told.err, CV_ERR_STATE);
@@ -268,7 +268,7 @@ static unsigned count_lines(const char *path) {
   return lines;
 }
 
-/* As many at once as there are, all of them from nothing, then each renewing all. */
+/* As many identities at once as there can be, all of them new, then all renewed. */
 static void run_at_once(bool renew) {
   pid_t pid[PROCESSES];
   for (size_t i = 0; i < CV_COUNT(pid); i++) {

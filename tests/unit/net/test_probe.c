@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --probe against servers that are no daemon of ours: deaf, rude, talkative. */
+/* --probe with servers that are not our daemons: silent, rude, talkative. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static int listen_there(int backlog) {
   return fd;
 }
 
-/* A server of one call: reads the request, says its piece, and hangs up unless it is to wait for the caller to go. */
+/* A server for one connection: reads the request, sends its answer, and closes, or waits until the caller closes. */
 struct server {
   pthread_t thread;
   int listener;
@@ -142,7 +142,7 @@ static void test_one_that_hangs_up(void **state) {
   assert_non_null(strstr(why.text, ": closed without an answer"));
 }
 
-/* It accepts and says nothing, or half of something, and stays. */
+/* It accepts and sends nothing, or half an answer, and stays connected. */
 static void test_one_that_is_deaf(void **state) {
   const char *const piece[] = {"", "HTTP/1.1 200"};
   for (size_t i = 0; i < CV_COUNT(piece); i++) {
@@ -155,7 +155,7 @@ static void test_one_that_is_deaf(void **state) {
   }
 }
 
-/* Nobody accepts, until the queue is full and not even connecting goes through. */
+/* No process accepts, until the queue is full and not even connecting succeeds. */
 static void test_one_that_stands_still(void **state) {
   int listener = listen_there(1);
   for (int i = 0; i < 6; i++) {
@@ -168,7 +168,7 @@ static void test_one_that_stands_still(void **state) {
   (void)close(listener);
 }
 
-static void test_nobody_there(void **state) {
+static void test_no_daemon(void **state) {
   struct cv_why why;
   char name[200];
   assert_int_equal(cv_probe_health(path, LONG_MS, &why), CV_ERR_IO);
@@ -191,7 +191,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_one_that_hangs_up, setup, teardown),
       cmocka_unit_test_setup_teardown(test_one_that_is_deaf, setup, teardown),
       cmocka_unit_test_setup_teardown(test_one_that_stands_still, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_nobody_there, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_no_daemon, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

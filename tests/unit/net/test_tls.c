@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is let in, who is not, and what each side says about it. */
+/* Which peers are accepted, which are not, and what each side reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void expect_text(const char *text, const char *part) {
   }
 }
 
-/* The server refuses a client: it says why, and so does the client, which never hears `opened`. */
+/* The server refuses a client: it reports why, and so does the client, whose `opened` is never called. */
 static void expect_refused_client(struct world *world, struct cv_tls *server, struct cv_tls *client,
                                   const char *server_says, const char *client_says) {
   serve(world, server);
@@ -71,7 +71,7 @@ static struct cv_tls *worker_of(struct world *world, const char *broker) {
   return make_tls_for(world, "ca", "ca", "crowdveil:worker/17", YEAR_S, peers, false);
 }
 
-/* A good certificate of the right role: but not the party that was meant. */
+/* A good certificate of the right role, but not of the expected party. */
 static void test_server_of_another_name(void **state) {
   struct world *world = *state;
   struct cv_tls *server = make_tls(world, "ca", "ca", "crowdveil:broker/Main", YEAR_S, WORKERS, true);
@@ -89,7 +89,7 @@ static void test_client_of_another_name(void **state) {
                         "refused by the other side: it expects a party with another name, broker/evil");
 }
 
-/* The same name in a renewed certificate is the same party, live and for a session that is resumed; another is none. */
+/* The same name in a renewed certificate is the same party, live and in a resumed session; another name is not. */
 static void test_names_when_files_are_read_again(void **state) {
   struct world *world = *state;
   serve(world, broker_tls(world));
@@ -124,7 +124,7 @@ static void test_a_client_that_expires_is_closed_on(void **state) {
   expect_text(world->server.why.text, ": certificate expired");
   assert_int_equal(world->server.refusal, CV_REFUSED_HANDSHAKE);
   assert_in_range(wall_s() - from_s, 3, 4);
-  wait_for(world, &world->client.failed, 1); /* its session does not bring it back */
+  wait_for(world, &world->client.failed, 1); /* its session is not resumed */
   assert_int_equal(world->server.opened, 1);
 }
 
@@ -254,7 +254,7 @@ static void test_key_that_others_can_read(void **state) {
 
 /* --- a client that is not ours --- */
 
-/* OpenSSL as such, blocking-free, over a uv_tcp_t of its own. */
+/* Plain OpenSSL, without blocking, over a uv_tcp_t of its own. */
 struct stranger {
   uv_tcp_t tcp;
   uv_connect_t connect;
@@ -327,7 +327,7 @@ static void stranger_use_tls(struct stranger *stranger, const struct cv_pki_file
   SSL_set_connect_state(stranger->ssl);
 }
 
-/* Connects and waits until the server has thrown it out. */
+/* Connects and waits until the server has closed it. */
 static void expect_thrown_out(struct world *world, struct stranger *stranger, const char *server_says) {
   struct sockaddr_in address;
   if (world->listener == NULL) {
@@ -397,7 +397,7 @@ static void test_wrong_alpn(void **state) {
   expect_thrown_out(world, &stranger, ": the other side does not support crowdveil/1 (ALPN)");
 }
 
-/* A connection that says nothing is thrown out after the handshake's time, and told apart. */
+/* A silent connection is closed after the handshake's time limit, and the reason says so. */
 static void test_silence(void **state) {
   struct world *world = *state;
   world->limits.handshake_ms = 50;
@@ -405,7 +405,7 @@ static void test_silence(void **state) {
   expect_thrown_out(world, &stranger, ": no TLS handshake within 50 ms");
 }
 
-/* Whoever sends something, goes away and resets the connection under our answer does not take the process with it. */
+/* A client that sends something, closes, and resets the connection during our answer does not end the process. */
 static void test_reset_under_our_answer(void **state) {
   struct world *world = *state;
   struct sockaddr_in address;
@@ -429,7 +429,7 @@ static bool is_resumed(struct side *side) {
   return SSL_session_reused(side->peer->conn.ssl);
 }
 
-/* Ends the connection from the server's side and waits until the client has come back. */
+/* Closes the connection from the server's side and waits until the client has reconnected. */
 static void reconnect(struct world *world) {
   unsigned opened = world->client.opened;
   unsigned server_opened = world->server.opened;
@@ -445,7 +445,7 @@ static void test_resumption(void **state) {
   reconnect(world);
   assert_true(is_resumed(&world->server));
   assert_true(is_resumed(&world->client));
-  /* A resumed connection still knows who is there. */
+  /* A resumed connection still knows its peer. */
   assert_true(world->server.identity.first == 17);
   assert_string_equal(world->client.identity.name, "main");
   reconnect(world);
@@ -461,7 +461,7 @@ static void test_resumption(void **state) {
   assert_true(is_resumed(&world->server));
 }
 
-/* However often it is resumed, a session ends when its five minutes or the certificate's time are over. */
+/* However often it is resumed, a session ends after its five minutes or at the certificate's expiry. */
 static void test_session_lifetime(void **state) {
   struct world *world = *state;
   serve(world, broker_tls(world));
@@ -505,7 +505,7 @@ static void serial_of(const struct cv_pki_files *files, char *ret, size_t size) 
   X509_free(cert);
 }
 
-/* A denied serial number ends the live connection, and the session it has does not bring it back. */
+/* A denied serial number ends the live connection, and its session cannot be resumed. */
 static void test_denied_serial(void **state) {
   struct world *world = *state;
   struct party worker;
@@ -538,7 +538,7 @@ static void test_denied_serial(void **state) {
   expect_text(world->client.why.text, "refused by the other side: our certificate is revoked");
 }
 
-/* A denied CA takes all of its certificates with it. */
+/* Denying a CA denies all of its certificates. */
 static void test_denied_ca(void **state) {
   struct world *world = *state;
   struct party broker;
@@ -560,7 +560,7 @@ static void test_denied_ca(void **state) {
   expect_text(world->server.why.text, ": certificate is revoked");
 }
 
-/* A context that would still pass leaves live connections alone; one with another CA ends them. */
+/* With a context that still accepts them live connections stay; with one of another CA they end. */
 static void test_reload_checks_live_peers(void **state) {
   struct world *world = *state;
   connect_both(world);
@@ -577,7 +577,7 @@ static void test_reload_checks_live_peers(void **state) {
   wait_for(world, &world->client.closed, 1);
 }
 
-/* Contexts may be replaced at any moment of a handshake; the newest one decides. */
+/* Contexts may be replaced at any moment of a handshake; the newest one applies. */
 static void test_reload_during_handshakes(void **state) {
   struct world *world = *state;
   serve(world, broker_tls(world));
@@ -654,7 +654,7 @@ static void test_two_authorities(void **state) {
   expect_text(why.text, "cut.pem: certificate 1 is not in PEM form");
 }
 
-/* Files that are read again make nobody another party. */
+/* Files that are read again cannot turn a party into another one. */
 static void test_renewal(void **state) {
   struct world *world = *state;
   struct party worker;

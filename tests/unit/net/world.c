@@ -167,7 +167,7 @@ void dial(struct world *world, struct cv_tls *tls) {
   cv_tls_unref(tls);
 }
 
-/* Ticks, so that the loop never waits although the condition already holds. */
+/* Ticks, so that the loop does not block if the condition holds already. */
 static void on_tick(uv_timer_t *timer) {
   struct world *world = timer->data;
   world->ticks++;

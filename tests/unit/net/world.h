@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of connections share: a CA and certificates in a fresh folder, one loop, and two sides that count. */
+/* Shared by the tests of connections: a CA and certificates in a fresh folder, one loop, and two sides that count. */
 #ifndef CV_TESTS_NET_WORLD_H
 #define CV_TESTS_NET_WORLD_H
 
@@ -10,7 +10,7 @@
 #include "common/net/dialer.h"
 #include "common/net/listener.h"
 
-/* One end: everything that its owner is told. */
+/* One end: everything that its owner is called with. */
 struct side {
   unsigned opened, closed, failed;
   size_t frames, bytes;
@@ -22,7 +22,7 @@ struct side {
   uint64_t sum;                /* over all bytes of all frames, in order */
   void (*on_open)(struct side *side);
   void (*on_frame)(struct side *side, const uint8_t *bytes, size_t n);
-  bool in_call; /* set by a test around its own calls, where nothing may be told */
+  bool in_call; /* set by a test around its own calls, during which no callback may run */
 };
 
 struct world {
@@ -46,19 +46,19 @@ int world_teardown(void **state);
 /* A certificate by the CA in folder `ca`, valid for so many seconds, and a context with it that trusts CA `trust`. */
 struct cv_tls *make_tls(struct world *world, const char *ca, const char *trust, const char *identity, int64_t valid_s,
                         unsigned peers, bool server);
-/* The same, expecting these names of the other side. */
+/* The same, with expected names of the other side. */
 struct cv_tls *make_tls_for(struct world *world, const char *ca, const char *trust, const char *identity,
                             int64_t valid_s, struct cv_tls_peers peers, bool server);
 /* A broker's context for workers, and worker 17's. */
 struct cv_tls *broker_tls(struct world *world);
 struct cv_tls *worker_tls(struct world *world);
-/* The context without its checks of our own files: a certificate that could not be loaded otherwise. */
+/* The context without its checks of our own files: with a certificate that could not be loaded otherwise. */
 void path_of(struct world *world, const char *name, char *ret, size_t size);
 
-/* Starts the listener (any free port) or the dialer; both take over the reference. */
+/* Starts the listener (on any free port) or the dialer; both take over the reference. */
 void serve(struct world *world, struct cv_tls *tls);
 void dial(struct world *world, struct cv_tls *tls);
-/* Turns the loop until *counter >= value; fails the test after 20 seconds. */
+/* Runs the loop until *counter >= value; fails the test after 20 seconds. */
 void wait_for(struct world *world, const unsigned *counter, unsigned value);
 void wait_bytes(struct world *world, const size_t *counter, size_t value);
 /* Both connected. */

@@ -86,7 +86,7 @@ static void test_grid_scales_follow_the_law(void **state) {
   check_law(CV_DLAPLACE_P_END - 1, 1, (int64_t)(CV_DLAPLACE_P_END / 4), 30, 10);
 }
 
-/* The cells above are wide; the last bits must be as good as the first. */
+/* The cells above are wide; the lowest bits must be as uniform as the highest. */
 static void test_low_bits_are_uniform_at_large_scales(void **state) {
   (void)state;
   struct cv_dlaplace law;
@@ -207,7 +207,7 @@ static void test_bernoulli_exp_of_the_ends(void **state) {
   }
 }
 
-/* A source that says what the test wants, for paths that luck would hardly find. */
+/* A source that gives chosen words, for paths that chance would hardly reach. */
 struct scripted {
   struct cv_rng rng;
   uint64_t word[4];
@@ -228,8 +228,8 @@ static bool bernoulli_on(uint64_t p, uint64_t q, uint64_t first, uint64_t second
   return cv_bernoulli_exp(&scripted.rng, p, q);
 }
 
-/* 1/3 = 0.5555...: as long as the random digits are 5555 nothing is decided. Then the first trial fails (k = 1, true)
- * or it succeeds and the second, against ffff, fails (k = 2, false). */
+/* 1/3 = 0.5555...: as long as the random digits are 5555 the comparison is undecided. Then the first trial fails (k
+ * = 1, true) or it succeeds and the second, against ffff, fails (k = 2, false). */
 static void test_an_undecided_comparison_reads_on(void **state) {
   (void)state;
   assert_true(bernoulli_on(1, 3, 0xffff555655555555, 0, 0));
@@ -247,8 +247,8 @@ static void test_a_long_run_goes_on_past_the_table(void **state) {
 }
 
 /*
- * All 2^16 first digits: 16 are thrown away, and each of 720 values has 91 of the others. Of those 240 end at the third
- * trial, 24 at the fifth and 1 goes past the sixth, here to fail at the seventh: all true. What is thrown away reads on
+ * All 2^16 first digits: 16 are discarded, and each of 720 values has 91 of the others. Of those 240 end at the third
+ * trial, 24 at the fifth and 1 goes past the sixth, here to fail at the seventh: all true. A discarded one reads on
  * into ffff, which is false.
  */
 static void test_every_digit_of_the_table_counts_once(void **state) {

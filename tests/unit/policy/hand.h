@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bandit's policy that is fed by hand: prefix sums as mechanism `none` gives them. */
+/* A bandit's policy that receives releases by hand: prefix sums as mechanism `none` gives them. */
 #ifndef CV_TESTS_HAND_H
 #define CV_TESTS_HAND_H
 
@@ -20,7 +20,7 @@ struct hand {
   int64_t sum[HAND_ARMS];
 };
 
-/* A spec with the policy's defaults; parameters and privatizer are the caller's to add before hand_start(). */
+/* A spec with the policy's defaults; the caller may add parameters and a privatizer before hand_start(). */
 static inline struct hand hand_of(const char *policy, uint32_t arms, uint64_t tokens) {
   struct hand h = {.spec = {.arms = arms, .tokens_per_worker = 1, .tokens = tokens}};
   (void)snprintf(h.spec.policy.name, sizeof(h.spec.policy.name), "%s", policy);
@@ -69,7 +69,7 @@ static inline void hand_step(struct hand *h) {
   assert_int_equal(cv_policy_step(h->policy, ++h->plan, &h->step), CV_OK);
 }
 
-/* So many further tokens of an arm with this sum, in grid units. */
+/* This many further tokens of an arm with this sum, in grid units. */
 static inline void hand_feed(struct hand *h, uint32_t arm, uint64_t tokens, int64_t sum) {
   h->tokens[arm] += tokens;
   h->sum[arm] += sum;
@@ -78,7 +78,7 @@ static inline void hand_feed(struct hand *h, uint32_t arm, uint64_t tokens, int6
   cv_policy_apply(h->policy, &release);
 }
 
-/* The policy is saved, thrown away and loaded into a new one, which has the same bytes. */
+/* Saves the policy, frees it and loads it into a new one, which must save the same bytes. */
 static inline void hand_reload(struct hand *h, uint64_t seed) {
   struct cv_buf saved = {0}, again = {0};
   cv_policy_save(h->policy, &saved);
@@ -100,7 +100,7 @@ static inline void hand_reload(struct hand *h, uint64_t seed) {
   cv_buf_fini(&again);
 }
 
-/* What the launcher and the third-party say to a campaign that does not suit its policy. */
+/* The message of the launcher and the third-party about a campaign that does not suit its policy. */
 static inline void hand_refused(const struct hand *h, const char *line) {
   struct cv_why why = {.text = ""};
   assert_int_equal(cv_policy_fits(&h->spec, &why), CV_ERR_INVALID);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recruitment policies again, written for clearness and not for speed: money counted up pull by pull, every maximum
- * and every greedy choice computed afresh. What the real ones are compared with.
+ * The recruitment policies again, written for clarity and not for speed: money is counted pull by pull, every maximum
+ * and every greedy choice is computed anew. The product's policies are compared with these.
  */
 #ifndef CV_TESTS_HIRER_H
 #define CV_TESTS_HIRER_H
@@ -21,7 +21,7 @@ struct hirer {
   uint64_t cost[HIRER_ARMS], budget, seed;
   double epsilon, delta, gap, truth[HIRER_ARMS];
   bool printed, index_printed, v; /* v: there is noise */
-  /* What has been released so far. */
+  /* The releases so far. */
   double pulls[HIRER_ARMS], sum[HIRER_ARMS];
   /* dpf */
   bool exploits;
@@ -56,7 +56,7 @@ static inline uint32_t hirer_best(const struct hirer *h, const double *value, ui
   return best;
 }
 
-/* Who is next in turn after the arm `last` (1 + its number; 0: nobody), by cost; UINT32_MAX: it was the last. */
+/* The next in turn after the arm `last` (1 + its number; 0: none yet), by cost; UINT32_MAX: it was the last. */
 static inline uint32_t hirer_next(const struct hirer *h, uint32_t last) {
   uint32_t next = UINT32_MAX;
   for (uint32_t i = 0; i < h->arms; i++) {
@@ -108,7 +108,7 @@ static inline void hirer_dpf(struct hirer *h, uint64_t left) {
   }
 }
 
-/* Each arm once, as far as the money goes. */
+/* Each arm once, as far as the money lasts. */
 static inline bool hirer_first(struct hirer *h, uint64_t left) {
   bool any = false;
   for (uint32_t i = 0; i < h->arms; i++) {

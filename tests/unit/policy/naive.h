@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PPAR again, written for clearness and not for speed, with sets as arrays of flags and every maximum computed afresh:
- * what the real one is compared with.
+ * PPAR again, written for clarity and not for speed, with sets as arrays of flags and every maximum computed anew: the
+ * product's PPAR is compared with it.
  */
 #ifndef CV_TESTS_NAIVE_H
 #define CV_TESTS_NAIVE_H

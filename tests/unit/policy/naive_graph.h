@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policies on a feedback graph again, with the graph as a matrix and every set, maximum and formula written out as
- * the papers print them: what the real ones are compared with.
+ * The policies on a feedback graph again, with the graph as a matrix and every set, maximum and formula written as the
+ * papers print them: the product's policies are compared with these.
  */
 #ifndef CV_TESTS_NAIVE_GRAPH_H
 #define CV_TESTS_NAIVE_GRAPH_H
@@ -49,7 +49,7 @@ static inline double naive_plays(const struct naive_graph *x) {
   }
 }
 
-/* How far below the best is out. */
+/* The distance below the best at which an arm is dropped. */
 static inline double naive_width(const struct naive_graph *x, uint32_t arm) {
   double a = naive_in(x), t = x->phase, l = naive_plays(x), n = x->seen[arm];
   switch (x->kind) {
@@ -103,7 +103,7 @@ static inline void naive_set(const struct naive_graph *x, bool *set) {
   }
 }
 
-/* Nobody in the set sees another of it, and everybody in the running is in it or seen from it. */
+/* No arm in the set is a neighbour of another in it, and every remaining arm is in it or a neighbour of one in it. */
 static inline bool naive_is_maximal(const struct naive_graph *x, const bool *set) {
   for (uint32_t i = 0; i < x->k; i++) {
     bool near = false;
@@ -117,7 +117,7 @@ static inline bool naive_is_maximal(const struct naive_graph *x, const bool *set
   return true;
 }
 
-/* How often each arm is seen when each is played so often. */
+/* How often each arm is seen if each is played this often. */
 static inline void naive_seen(const struct naive_graph *x, const uint32_t *plays, double *seen) {
   for (uint32_t i = 0; i < x->k; i++) {
     seen[i] = plays[i];

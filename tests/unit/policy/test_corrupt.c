@@ -56,12 +56,12 @@ static void rounds_are_cut_at_the_horizon(void **state) {
   assert_int_equal(h.step.want[2].tokens, 4);
   hand_feed(&h, 0, 8, 0);
   hand_step(&h);
-  assert_int_equal(h.step.wants, 2); /* arms that have none are still asked for */
+  assert_int_equal(h.step.wants, 2); /* arms without tokens are still asked for */
   hand_end(&h);
 }
 
 /*
- * t = 20, ten tokens of each arm, six of them ones. Arm 1 is kept with .6, arm 2 with .9, arm 3 turned around with .9:
+ * t = 20, ten tokens of each arm, six of them ones. Arm 1 is kept with .6, arm 2 with .9, arm 3 is inverted with .9:
  * UCB-CF's radius is sqrt(ln 20/20) = .38702, so the indices are (.98702-.4)/.2 = 2.935 and (.98702-.1)/.8 = 1.109.
  */
 static void the_index_is_taken_back_through_the_corruption(void **state) {
@@ -79,7 +79,7 @@ static void the_index_is_taken_back_through_the_corruption(void **state) {
   assert_near(standing.mean, (0.6 - 0.4) / 0.2, 1e-9);
   assert_int_equal(standing.tokens, 10);
   hand_end(&h);
-  /* Arm 1 turned around: six ones of ten are (.6-.9)/(-.8) = .375, its index (.6-.387-.9)/(-.8) = .859. */
+  /* Arm 1 inverted: six ones of ten are (.6-.9)/(-.8) = .375, its index (.6-.387-.9)/(-.8) = .859. */
   static const double turned[] = {0.1, 0.9};
   for (size_t n = 0; n < CV_COUNT(names); n++) {
     h = hand_of(names[n], 2, 1000);
@@ -94,7 +94,7 @@ static void the_index_is_taken_back_through_the_corruption(void **state) {
   }
 }
 
-/* The indices again, from the paper's boxes, with the divergence inverted by halving. */
+/* The indices again, from the formulas in the paper's boxes, with the divergence inverted by bisection. */
 static double furthest(double p, double bound, bool up) {
   double near = p, far = up ? 1 : 0;
   for (int i = 0; i < 100; i++) {
@@ -172,7 +172,7 @@ static void equals_the_naive_one_step_by_step(void **state) {
   }
 }
 
-/* The KL policies' choice with every index computed at every step: which arm exactly, ties and all. */
+/* The KL policies' choice with every index computed at every step: the exact arm, including ties. */
 static uint32_t plain_choice(bool local, const struct hand *h, const struct cv_feedback *feedback, uint64_t seed) {
   struct cv_rng_seeded rng;
   struct cv_highest highest = {0};
@@ -189,7 +189,7 @@ static uint32_t plain_choice(bool local, const struct hand *h, const struct cv_f
   return highest.arm;
 }
 
-/* Scores of few values or of many, arms that are alike, arms that always or never give a one. */
+/* Scores of few values or of many, arms that are equal, arms that always or never give a one. */
 static int64_t score_of(uint64_t seed, uint32_t arm, struct cv_rng *rng) {
   double mean = seed % 4 == 0 ? 0.5 : arm % 5 == 4 ? arm % 2 : 0.3 + 0.05 * (double)(arm % 4);
   return seed % 3 == 0 ? (int64_t)(mean * (double)cv_rng_below(rng, CV_GRID)) : cv_rng_unit(rng) < mean ? CV_GRID : 0;
@@ -273,15 +273,15 @@ static double regret_of(const char *name, const double *mean, const double *keep
   return regret / runs;
 }
 
-/* The paper's scenario 1: means .9 and .6, T = 10^4. A lower bound for each gives what an index that forgets the
- * corruption cannot reach; the upper ones are twice what they come to. */
+/* The paper's scenario 1: means .9 and .6, T = 10^4. The lower bound for each is more than an index without the
+ * correction could reach; the upper one is twice the measured regret. */
 static void the_papers_scenario(void **state) {
   static const double mean[] = {0.9, 0.6}, figure_a[] = {0.6, 0.9}, mirrored[] = {0.9, 0.6}, turned[] = {0.4, 0.1};
   double klucb = regret_of("klucb-cf", mean, figure_a, 10000, 25);
   assert_true(klucb > 5 && klucb < 22);
   assert_true(regret_of("ucb-cf", mean, figure_a, 10000, 25) > klucb);
   double again = regret_of("klucb-cf", mean, turned, 10000, 25);
-  assert_true(again > 5 && again < 22); /* turning all bits around changes nothing */
+  assert_true(again > 5 && again < 22); /* inverting all bits changes nothing */
   double local = regret_of("kl-local", mean, mirrored, 10000, 25),
          printed = regret_of("klucb-cf", mean, mirrored, 10000, 25);
   print_message("# regret: klucb-cf %.1f and %.1f, mirrored %.1f, kl-local %.1f\n", klucb, again, printed, local);

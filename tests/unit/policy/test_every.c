@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every policy of the table promises, whatever it decides: one that is added is held to it, too. */
+/* What every policy of the table promises, whatever it decides: a new policy is tested, too. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 enum { ARMS = 6, STEPS = 40, SEED = 11 };
 
-/* The same campaign twice: one policy lives through it, the other is saved, thrown away and loaded at every turn. */
+/* The same campaign twice: one policy lives through it, the other is saved, freed and loaded at every turn. */
 struct pair {
   struct play play;
   struct cv_policy *steady, *moved;
@@ -24,7 +24,7 @@ static void save(const struct cv_policy *policy, struct cv_buf *ret) {
   assert_true(cv_buf_ok(ret));
 }
 
-/* As a restart does it: nothing but the spec, the seed and what was stored. */
+/* As in a restart: only the spec, the seed and what was stored. */
 static void move(struct pair *pair) {
   struct cv_buf saved = {0}, again = {0}, steady = {0};
   save(pair->moved, &saved);
@@ -70,7 +70,7 @@ static void compare_standings(const struct pair *pair) {
   }
 }
 
-/* No arm twice, none that is not there; something to be done unless it is the end. */
+/* No arm twice, none that does not exist; a plan asks for something unless it is the end. */
 static void check_plan(const struct pair *pair) {
   const struct cv_policy_step *step = &pair->steady_step;
   bool named[ARMS] = {false};
@@ -86,7 +86,7 @@ static void check_plan(const struct pair *pair) {
   assert_true(step->done || asked > 0);
 }
 
-/* A piece of a state, or more than one, is refused. */
+/* A state that is cut short or too long is refused. */
 static void damage(const struct pair *pair) {
   struct cv_buf saved = {0};
   struct cv_policy *other;

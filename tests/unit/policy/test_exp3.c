@@ -15,7 +15,7 @@
 #include "tests/unit/policy/hand.h"
 #include "thirdparty/policy/exp3.h"
 
-/* Equation 2.1 as it is written. */
+/* Equation 2.1 as printed. */
 struct naive {
   uint32_t k;
   long double gamma, g[HAND_ARMS];
@@ -60,7 +60,7 @@ static void the_core_equals_the_naive_one(void **state) {
       struct naive x = {.k = k, .gamma = (long double)gammas[g]};
       assert_int_equal(cv_exp3_init(k, gammas[g], 1, &core), CV_OK);
       for (int t = 0; t < 3000; t++) {
-        /* Mostly one arm, so that weights pass the ends of a double's range; then another. */
+        /* Mostly one arm, so that weights leave the range of a double; then another. */
         uint32_t arm = cv_rng_below(&rng.rng, 8) > 0 ? (t / 1000) % k : (uint32_t)cv_rng_below(&rng.rng, k);
         double gain = cv_rng_unit(&rng.rng);
         assert_near(cv_exp3_probability(&core, arm), (double)naive_probability(&x, arm), 1e-11);
@@ -72,14 +72,14 @@ static void the_core_equals_the_naive_one(void **state) {
   }
 }
 
-/* Weights far beyond the range of a double: an arm that had none catches up. */
+/* Weights far beyond the range of a double: an arm without weight catches up. */
 static void nothing_is_lost_far_out(void **state) {
   struct cv_exp3 core;
   assert_int_equal(cv_exp3_init(3, 0.01, 1, &core), CV_OK);
   for (int t = 0; t < 400000; t++) {
     cv_exp3_gain(&core, 0, 1);
   }
-  assert_true(core.exponent[0] > 1000); /* e^1000 is no double */
+  assert_true(core.exponent[0] > 1000); /* e^1000 does not fit a double */
   assert_true(cv_exp3_probability(&core, 1) >= 0.01 / 3 && cv_exp3_probability(&core, 1) < 0.01 / 3 + 1e-12);
   for (int t = 0; t < 5000; t++) {
     cv_exp3_gain(&core, 1, 1);
@@ -112,7 +112,7 @@ static void draws_have_their_probabilities(void **state) {
 }
 
 /*
- * The policies again: arms drawn by a core of our own, what is fed computed afresh from Algorithm 1 and section 3.2. A
+ * The policies again: arms drawn by a core of the test's own, gains computed anew from Algorithm 1 and section 3.2. A
  * token of dp-exp3-lap has noise of scale 4 in it, so that with b = ln 600/.5 = 12.8 some are ignored.
  */
 static void equals_the_naive_one_step_by_step(void **state) {
@@ -190,7 +190,7 @@ static void campaigns_that_do_not_suit_are_refused(void **state) {
   hand_refused(&h, "policy dp-exp3-lap needs the exact sum of each pull; expected mechanism none, not per-item");
 }
 
-/* A state of the right length with numbers in it that no run leads to. */
+/* A state of the right length with numbers that no run produces. */
 static void a_state_with_nonsense_is_refused(void **state) {
   static const double nonsense[] = {-1, (double)NAN, (double)INFINITY, 1e16};
   struct hand h = hand_of("exp3", 2, 1000);

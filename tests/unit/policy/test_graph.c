@@ -17,7 +17,7 @@
 #include "thirdparty/policy/elimination.h"
 #include "thirdparty/policy/policy.h"
 
-/* A policy with its graph, fed by hand. */
+/* A policy with its graph, which receives releases by hand. */
 struct bench {
   struct cv_spec spec;
   struct cv_edge edge[GRAPH_ARMS * GRAPH_ARMS];
@@ -146,7 +146,7 @@ static void gap_by_hand(void **state) {
 }
 
 static void the_set_takes_the_best_that_is_left(void **state) {
-  /* The star of 0 with 1, 2, 3: whoever holds the highest mean decides between {0} and the rest. */
+  /* The star of 0 with 1, 2, 3: the arm with the highest mean decides between {0} and the rest. */
   for (int round = 0; round < 2; round++) {
     struct bench b;
     prepare(&b, 'g', 4);
@@ -242,15 +242,16 @@ static void behind_randomized_response_phases_are_longer(void **state) {
   feed(&b, 1, 0.5, 1000);
   assert_near(standing_of(&b, 0).mean, 0.7, 1e-5);
   take_step(&b);
-  assert_int_equal(b.step.decisions, 2); /* one is out, one is left */
+  assert_int_equal(b.step.decisions, 2); /* one is dropped, one is left */
   double plays = ceil(128 * log(160) / (slope * slope));
   assert_near(b.step.decision[0].radius, (sqrt(log(160) / (2 * plays)) + log(80) / plays) / slope, 1e-5);
   stop(&b);
 }
 
 static void alpha_sample_sees_every_arm_in_each_pass(void **state) {
-  /* delta = e^-2: the first epoch has ceil(4 x 16) = 64 passes, the second 256. A complete graph takes a play a pass,
-   * an empty one a play of every arm; the path of three takes the middle alone in a third of them, else both ends. */
+  /* delta = e^-2: the first epoch has ceil(4 x 16) = 64 passes, the second 256. A complete graph needs a play a
+   * pass, an empty one a play of every arm; the path of three plays the middle alone in a third of them, else both
+   * ends. */
   static const double mean[] = {0.6, 0.6, 0.6};
   for (int edges = 0; edges <= 3; edges++) {
     struct bench b;
@@ -309,7 +310,7 @@ static void a_long_epoch_of_alpha_sample_is_several_plans(void **state) {
   stop(&b);
 }
 
-/* Random means of what a plan shows, for both. */
+/* Random means for what a plan shows, the same for both. */
 struct instance {
   struct naive_graph naive;
   struct bench bench;
@@ -409,8 +410,8 @@ static void play(struct instance *x, const uint32_t *plays) {
   }
 }
 
-/* Checks and plays what is asked for, adding it to `plays`. False if the epoch is not over with that: that of
- * alpha-sample may be of several plans, after all but the last of which nothing is decided. */
+/* Checks and plays what is asked for, adding it to `plays`. False if the epoch needs further plans: an epoch of
+ * alpha-sample may have several, and nothing is decided before the last. */
 static bool play_plan_of(struct instance *x, uint32_t *plays, uint64_t *total) {
   const struct cv_elimination *policy = (const struct cv_elimination *)x->bench.policy;
   const struct cv_policy_step *step = &x->bench.step;
@@ -527,9 +528,9 @@ static void refuses_a_state_that_cannot_be(void **state) {
                 {8, 1},    /* phase 2^56 */
                 {16, 1},   /* so many passes */
                 {17, 4},   /* four arms */
-                {HEAD, 4}, /* flags that there are not */
+                {HEAD, 4}, /* flags that do not exist */
                 {HEAD, 3}, /* a release of no tokens */
-                {HEAD + ARM + 28, 0xff} /* a mean that is none, with the next */};
+                {HEAD + ARM + 28, 0xff} /* a mean that is not a number, with the next */};
   for (size_t i = 0; i < CV_COUNT(damage); i++) {
     struct cv_buf bad = {0};
     cv_buf_put(&bad, good.data, good.len);

@@ -40,7 +40,7 @@ static void bounds_where_there_is_a_formula(void **state) {
   assert_near(cv_kl_lower(0.3, 0), 0.3, 1e-16);
 }
 
-/* The slow way: halving. */
+/* The slow way: bisection. */
 static double halved(double p, double bound) {
   double low = p, high = 1;
   for (int i = 0; i < 200; i++) {

@@ -14,7 +14,7 @@
 #include "tests/unit/policy/naive.h"
 #include "thirdparty/policy/policy.h"
 
-/* A policy that is fed by hand. */
+/* A policy that receives releases by hand. */
 struct bench {
   struct cv_spec spec;
   struct cv_policy *policy;
@@ -137,8 +137,8 @@ static double close_below(uint32_t arm) {
   return arm == 2 ? 0.9 : 0.5 - 0.001 * arm;
 }
 
-/* Best-arm identification: the best is known long before the rest is ranked, and is what the first class consists of
- * whenever the run is cut short. */
+/* Best-arm identification: the best arm is known long before the rest is ranked, and is the first class whenever the
+ * run is cut short. */
 static void alpha_0_finds_the_best_arm_before_the_rest_is_ranked(void **state) {
   static const char *const words[] = {"printed", "proof", "sound"};
   for (size_t w = 0; w < CV_COUNT(words); w++) {
@@ -153,7 +153,7 @@ static void alpha_0_finds_the_best_arm_before_the_rest_is_ranked(void **state) {
       assert_int_equal(class_of(&b, arm), arm == 2 ? 1 : 0);
     }
     assert_false(bench_wants(&b, 2));
-    assert_int_equal(b.step.wants, 4); /* they share the second place as yet */
+    assert_int_equal(b.step.wants, 4); /* they still share the second place */
     bench_fini(&b);
   }
 }
@@ -162,7 +162,7 @@ static double tie_below(uint32_t arm) {
   return arm == 1 ? 0.9 : arm == 3 ? 0.1 : 0.5;
 }
 
-/* Equal arms never part, whatever the rule; what is above them is ranked, what is below them waits. */
+/* Equal arms are never separated, with any rule; what is above them is ranked, what is below them waits. */
 static void alpha_0_leaves_a_tie_undecided_and_ranks_what_is_above(void **state) {
   static const char *const words[] = {"printed", "proof", "sound"};
   for (size_t w = 0; w < CV_COUNT(words); w++) {
@@ -233,7 +233,7 @@ static void printed_radius_by_hand(void **state) {
   assert_int_equal(b.step.decision[0].kind, CV_DECISION_SETTLE);
   assert_near(b.step.decision[0].radius, 0.0936165, 1e-6);
   assert_near(b.step.decision[0].reference, 0.5, 1e-6);
-  assert_int_equal(b.step.wants, 2); /* the leader is settled and still pulled, as the one to compare with */
+  assert_int_equal(b.step.wants, 2); /* the leader is settled and still pulled, for comparisons */
   bench_feed(&b, 1, 0.55, 100000);
   bench_step(&b);
   assert_true(b.step.done);
@@ -391,13 +391,13 @@ static void print_collects_a_round_before_a_new_class(void **state) {
   bench_fini(&b);
 }
 
-/* Random instances, random noise, every rule: step by step as the naive one. */
+/* Random instances, random noise, every rule: step by step the same as the naive one. */
 struct duel {
   struct bench b;
   struct naive x;
   struct cv_rng_seeded rng;
   double mean[NAIVE_ARMS];
-  double noise_scale, tokens; /* of a release: many tell most arms apart at once */
+  double noise_scale, tokens; /* of a release: many separate most arms at once */
 };
 
 static void duel_init(struct duel *d, uint64_t seed, const char *radius, bool hold) {
@@ -456,7 +456,7 @@ static void duel_compare(const struct duel *d) {
   }
 }
 
-/* The policy is saved, thrown away and loaded into a new one. */
+/* The policy is saved, freed and loaded into a new one. */
 static void bench_reload(struct bench *b) {
   struct cv_buf saved = {0}, again = {0};
   cv_policy_save(b->policy, &saved);
@@ -500,7 +500,7 @@ static void equals_the_naive_one_step_by_step(void **state) {
     finished += d.b.step.done;
     bench_fini(&d.b);
   }
-  /* The comparison must have seen both ends, else it shows little. */
+  /* The comparison must have covered both ends, else it proves little. */
   assert_true(finished > 500 && finished < 1750);
   assert_true(decisions > 10000 && classes > 10);
 }
@@ -604,7 +604,7 @@ static void a_campaign_without_what_the_policy_needs_is_named(void **state) {
   assert_int_equal(cv_policy_fits(&spec, &why), CV_OK);
 }
 
-/* What one arm is told has no part in another's radius, however alike the two are. */
+/* What is released of one arm has no influence on another's radius, however equal the two are. */
 static void a_radius_depends_on_its_own_arm_alone(void **state) {
   const struct cv_release told[] = {
       {.arm = 0, .tokens = 1000, .noise = {.groups = 1, .group = {{2, 3}}}},

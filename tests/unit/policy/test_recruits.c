@@ -20,7 +20,7 @@
 
 #define UNIT UINT64_C(1000000)
 
-/* A recruitment that is fed by hand; what the workers bring is kept apart from what the policy believes. */
+/* A recruitment that receives releases by hand; the workers' sums are kept apart from the policy's state. */
 struct bench {
   struct cv_spec spec;
   uint64_t cost[HIRER_ARMS];
@@ -64,7 +64,7 @@ static void bench_step(struct bench *b) {
   assert_int_equal(cv_policy_step(b->policy, ++b->plan, &b->step), CV_OK);
 }
 
-/* Pays for what was asked, with this sum of scores (noise included), and says the noise. */
+/* Pays for what was asked, with this sum of scores (noise included), and reports the noise's law. */
 static void bench_release(struct bench *b, struct cv_want want, double sum, const struct cv_noise *noise) {
   b->pulls[want.arm] += want.tokens;
   b->spent += want.tokens * b->cost[want.arm];
@@ -122,8 +122,8 @@ static void dpf_recruits_in_the_order_of_figure_2(void **state) {
   bench_fini(&b);
 }
 
-/* As many tokens as there are requests: no plan goes beyond, and the last one is the end. */
-static void nobody_is_hired_for_more_than_there_is_to_do(void **state) {
+/* As many tokens as there are requests: no plan exceeds them, and the last one is the end. */
+static void no_more_hires_than_requests(void **state) {
   enum { REQUESTS = 21 };
   (void)state;
   for (size_t p = 0; cv_policy_at(p) != NULL; p++) {
@@ -208,8 +208,8 @@ static void dpu_has_the_densities_and_plans_of_figure_3(void **state) {
   densities(&b, .8137, .5913, .5130, 93);
   one(&b, 0, paper_day[0][4]);
   bench_step(&b);
-  /* The paper prints {1, 61, 0} and draws by 1/62 and 61/62. That needs I_2/c_2 > I_1/c_1, which .6235 and .7013 are
-   * not, and costs 246 of the 185 that are left. */
+  /* The paper prints {1, 61, 0} and draws by 1/62 and 61/62. That requires I_2/c_2 > I_1/c_1, but they are .6235 and
+   * .7013, and it costs 246 of the 185 that are left. */
   densities(&b, .7013, .6235, .5388, 92);
   assert_int_equal(b.spec.budget_micro - b.spent, 185 * UNIT);
   assert_true(1 * paper_cost[0] + 61 * paper_cost[1] == 246 * UNIT);
@@ -369,7 +369,7 @@ static void draw(struct bench *b, struct hirer *h, const char *name, struct cv_r
   }
 }
 
-/* Saved and loaded into another, which says the same bytes again and takes the place of the first. */
+/* Saved and loaded into another, which saves the same bytes and replaces the first. */
 static void through_storage(struct bench *b) {
   struct cv_buf first = {0}, second = {0};
   struct cv_policy *other;
@@ -424,7 +424,7 @@ static void run_beside(const char *name, uint64_t seed) {
     }
     through_storage(&b);
   }
-  /* Nothing more could have been bought. */
+  /* No further arm could have been bought. */
   for (uint32_t i = 0; i < h.arms; i++) {
     assert_true(b.cost[i] > b.spec.budget_micro - b.spent);
   }
@@ -528,7 +528,7 @@ static void refuses_a_state_that_cannot_be(void **state) {
   bench_fini(&b);
 }
 
-/* Whatever a broker says was summed, the state can be stored and loaded and no plan is made of money that is gone. */
+/* Whatever a broker reports as sums, the state can be stored and loaded, and no plan spends money that is gone. */
 static void survives_a_broker_that_lies(void **state) {
   (void)state;
   for (size_t n = 0; n < CV_COUNT(names); n++) {
@@ -555,7 +555,7 @@ static void survives_a_broker_that_lies(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dpf_recruits_in_the_order_of_figure_2),
-      cmocka_unit_test(nobody_is_hired_for_more_than_there_is_to_do),
+      cmocka_unit_test(no_more_hires_than_requests),
       cmocka_unit_test(dpf_sound_explores_in_one_plan_and_spends_the_rest_in_another),
       cmocka_unit_test(dpu_has_the_densities_and_plans_of_figure_3),
       cmocka_unit_test(dpu_draws_in_proportion_to_the_plan),

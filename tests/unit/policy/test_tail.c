@@ -79,7 +79,7 @@ static void two_draws_as_computed_by_hand(void **state) {
     best = fmin(best, (-2 * log(1 - x * x) + 1) / x);
   }
   assert_near(cv_tail_quantile(&two, 2 / exp(1)), best, 1e-6);
-  /* Groups are a way of counting, not of adding. */
+  /* How noises are grouped does not change the result. */
   struct cv_noise apart = noise_of(1, 1, 1, 1);
   assert_near(cv_tail_quantile(&apart, 0.01), cv_tail_quantile(&two, 0.01), 1e-12);
 }

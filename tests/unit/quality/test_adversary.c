@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The five adversaries: their definitions, and that a game is the same for whoever plays it. */
+/* The five adversaries: their definitions, and that a game is the same for every player. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,13 +63,13 @@ static void the_oblivious_one_freezes(void **state) {
   assert_in_range(changes, 110, 220); /* of 326 */
 }
 
-/* Dekel et al., figure 1, forwards: every W is its parent's plus one step. */
+/* Dekel et al., figure 1, computed forwards: every W is its parent's plus one step. */
 static void the_walk_is_the_papers(void **state) {
   double s = 1 / (9 * log2(T)), gap = cbrt(4.0 / T) / (9 * log2(T)), worst = 0;
   struct cv_adversary self = game("switching", 2, 5);
   for (uint64_t t = 1; t <= 2000; t++) {
     double best = cv_adversary_gain(&self, 2, t, false), other = cv_adversary_gain(&self, 0, t, false);
-    assert_near(best - other, gap, 1e-12); /* nothing is clipped so near to the middle */
+    assert_near(best - other, gap, 1e-12); /* nothing is clipped this near to the middle */
     assert_near(cv_adversary_gain(&self, 1, t, false), other, 0);
     assert_near(cv_adversary_gain(&self, 2, t, true), 0, 0);
     uint64_t parent = t & (t - 1);
@@ -110,7 +110,7 @@ static void a_game_depends_on_seed_arm_and_round_alone(void **state) {
   assert_null(cv_adversary_find("nature"));
 }
 
-/* As a worker asks: the round decides, and not the place in the arm's stream. */
+/* As for a worker: the round decides, not the place in the arm's stream. */
 static void a_source_looks_at_the_round(void **state) {
   struct cv_adversary self = game("switching", 2, 5);
   struct cv_quality *quality;
@@ -124,7 +124,7 @@ static void a_source_looks_at_the_round(void **state) {
   at.switched = true;
   assert_int_equal(cv_quality_score_at(quality, 0, &at, &score), CV_OK);
   assert_int_equal(score, 0);
-  at.round = UINT64_MAX; /* a broker may say anything */
+  at.round = UINT64_MAX; /* a broker may send any number */
   assert_int_equal(cv_quality_score_at(quality, 3, &at, &score), CV_OK);
   cv_quality_free(quality);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gains of many rounds together are those of each round by itself. */
+/* Gains of many rounds at once equal those of each round alone. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static void every_adversary_is_the_same_in_blocks(void **state) {
   }
 }
 
-/* Chances on which the last bit of a uniform decides. */
+/* Probabilities for which the last bit of a uniform decides. */
 static void coins_are_exact_to_the_last_bit(void **state) {
   const uint64_t path = cv_rng_branch(cv_rng_branch(cv_rng_root(5), 0, CV_RNG_SCORE), 1, 0);
   for (uint64_t place = 0; place < 64; place++) {
@@ -58,7 +58,7 @@ static void coins_are_exact_to_the_last_bit(void **state) {
   }
 }
 
-/* By itself: eight abreast by whatever instructions, and one place at a time. */
+/* Alone: eight at a time with any instructions, and one place at a time. */
 static void coins_need_no_wide_instructions(void **state) {
   const double laws[][2] = {{0.3, 0}, {0, 0}, {1, 0}, {0x1p-53, 0}, {0.45, 0.1}, {0.5, 0.1}, {0, 1}};
   for (size_t i = 0; i < CV_COUNT(laws); i++) {

@@ -48,7 +48,7 @@ static void check_law(const char *model, double mean, double spread, double true
   cv_quality_free(quality);
 }
 
-/* Moments of the normal seen through [0,1] by the midpoint rule, a way of its own. */
+/* Moments of the normal clipped to [0,1] by the midpoint rule, an independent method. */
 static void window_by_sum(double mean, double sd, double *ret_inside, double *ret_first, double *ret_second) {
   double inside = 0, first = 0, second = 0;
   for (int i = 0; i < STEPS; i++) {
@@ -100,7 +100,8 @@ static void test_truncated_normal(void **state) {
   }
 }
 
-/* The formulas must keep their digits where the window is a sliver of the law, or the law a sliver of the window. */
+/* The formulas must keep their digits where the window is a small part of the law, or the law a small part of the
+ * window. */
 static void test_truth_is_accurate_at_extremes(void **state) {
   const struct {
     const char *model;
@@ -118,7 +119,7 @@ static void test_truth_is_accurate_at_extremes(void **state) {
   }
 }
 
-/* Whatever is in the table: the mean of its scores is the one that a campaign's truth is told by. */
+/* Every row of the table: the mean of its scores is the truth that a campaign reports. */
 static void test_every_law_has_the_mean_that_it_says(void **state) {
   static const double mean[] = {0, 0.1, 0.5, 0.93, 1}, spread[] = {0.05, 0.3, 2};
   for (size_t m = 0; cv_quality_model_at(m) != NULL; m++) {
@@ -193,7 +194,8 @@ static void test_instance_follows_the_paper(void **state) {
   assert_true(more[0] == 0.25 && more[1] == 0.25);
 }
 
-/* A campaign's word for a law, or an adversary, is that of the class, which takes what the campaign may say. */
+/* A campaign's word for a law, or an adversary, is its class's name, and the class accepts what the campaign may
+ * set. */
 static void test_classes_are_those_of_the_rows(void **state) {
 #define LAW(file, kind, word, usual, may_be_zero) {word, may_be_zero},
 #define ADVERSARY(file, word)                     word,

@@ -9,7 +9,8 @@ static inline double critical(int df) {
   return df * pow(1 - a + 4.265 * sqrt(a), 3);
 }
 
-/* count[i] of `draws` draws gave value i, which has probability p[i]; neighbours share a cell until 10 are expected. */
+/* count[i] of `draws` draws gave value i, which has probability p[i]; neighbouring values share a cell until 10 are
+ * expected. */
 static inline void assert_law(const uint64_t *count, const double *p, int values, double draws, const char *what) {
   double sum = 0, expected = 0, found = 0, left = draws;
   int cells = 0;

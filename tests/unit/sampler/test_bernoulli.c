@@ -17,7 +17,7 @@
 static const double probabilities[] = {0.5, 0.25, 0.3, 2.0 / 3, 0.999, 1e-3, 0x1p-53, 1 - 0x1p-53, 1e-9, 0x1p-1074};
 static const uint64_t counts[] = {0, 1, 63, 64, 65, 511, 512, 513, 1024, 6000, 100003};
 
-/* The law written down again, a token a time: the bits of p in groups of four, and so the words of each lane. */
+/* The law again, one token at a time: the bits of p in groups of four, and so the words of each lane. */
 static uint64_t reference_sum(struct reference *from, uint64_t count, double p) {
   uint64_t ones = 0;
   for (; count > 0 && p > 0; p = p * 16 - floor(p * 16)) {
@@ -88,7 +88,7 @@ static void test_sums_follow_the_binomial_law(void **state) {
   }
 }
 
-/* A bias of one part in 10^4 would show. */
+/* A bias of one part in 10^4 would be detected. */
 static void test_many_tokens_have_their_mean(void **state) {
   const double p[] = {0.5, 0.3, 0.95, 1e-3, 0x1.8p-20};
   for (size_t i = 0; i < CV_COUNT(p); i++) {
@@ -109,7 +109,7 @@ static void test_sure_tokens(void **state) {
   assert_int_equal(cv_sampler_bernoulli_sum(&sampler, 1000, 0x1p-1074), 0);
 }
 
-/* Lanes and streams are their own: no two of them alike, and the same name gives the same stream. */
+/* Lanes and streams are independent: no two of them are equal, and the same name gives the same stream. */
 static void test_streams_are_named(void **state) {
   struct cv_sampler one, same, other;
   cv_sampler_init(&one, 5, CV_RNG_SCORE, 1, 2);

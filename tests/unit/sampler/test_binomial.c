@@ -26,7 +26,7 @@ static const struct {
   uint64_t n;
   double p;
 } laws[] = {
-    /* inversion, and both sides of the border to rejection */
+    /* inversion, and both sides of the boundary to rejection */
     {1, 0.5},      {2, 0.1},         {7, 0.9},          {19, 0.5},       {1000, 0.00999}, {1000, 0.990005},
     {20, 0.5},     {1000, 0.010001}, {1001, 0.98999},   {21, 0.49},      {25, 0.4},       {30, 2.0 / 3},
     {40, 0.75},    {100, 0.1},       {100, 0.93 - .04}, {100, 0.5},      {200, 0.0625},   {1000, 0.3},
@@ -109,7 +109,7 @@ static void test_the_widest_law_has_the_normal_shape(void **state) {
   assert_law(count, expected, CELLS, DRAWS, "binomial(2^40, 0.37)");
 }
 
-/* The last bits of a draw of the widest law are as good as its first. */
+/* The lowest bits of a draw of the widest law are as uniform as its highest. */
 static void test_the_widest_law_leaves_no_gaps(void **state) {
   enum { CELLS = 64 };
   uint64_t count[CELLS] = {0};

@@ -48,8 +48,8 @@ static void test_all_kernels_agree(void **state) {
   }
 }
 
-/* The sixteen scores of a block by the C library's functions; z is right to about 10^-13, so that hardly any score is
- * rounded to another grid point. */
+/* The sixteen scores of a block with the C library's functions; z is accurate to about 10^-13, so that hardly any
+ * score is rounded to another grid point. */
 static int64_t reference_block(struct reference *from, double mean, double sd) {
   int64_t sum = 0;
   for (size_t lane = 0; lane < CV_SAMPLER_LANES; lane++) {
@@ -69,7 +69,7 @@ static void test_blocks_equal_the_librarys_functions(void **state) {
   cv_sampler_init(&sampler, 6, CV_RNG_SCORE, 0, 0);
   memcpy(reference.state, sampler.state, sizeof(reference.state));
   for (int i = 0; i < BLOCKS; i++) {
-    /* As wide as the clipping allows nearly all of them to be seen. */
+    /* As wide as possible while the clipping leaves nearly all of them visible. */
     int64_t expected = reference_block(&reference, 0.5, 0.12);
     int64_t found = cv_sampler_clipped_normal_sum(&sampler, 16, 0.5, 0.12);
     assert_in_range(found - expected + 1, 0, 2);
@@ -78,8 +78,8 @@ static void test_blocks_equal_the_librarys_functions(void **state) {
   assert_true(others < 5);
 }
 
-/* Scores one by one, or the last of three: both ways on which less than a pair is wanted. Cells of 1/48 of the range,
- * its ends by themselves. */
+/* Scores one by one, or the last of three: the two cases with less than a pair. Cells of 1/48 of the range, its ends
+ * separate. */
 static void test_scores_follow_the_law(void **state) {
   enum { DRAWS = 400000, CELLS = 50 };
   for (size_t i = 0; i < CV_COUNT(laws); i++) {
@@ -128,7 +128,7 @@ static void moments_of(double mean, double sd, double *ret_mean, double *ret_mom
   *ret_mean = first;
 }
 
-/* Of sums of n: mean, variance and third moment add up only if the tokens, pairs first of all, are independent. */
+/* Of sums of n: mean, variance and third moment add up only if the tokens are independent, first of all the pairs. */
 static void check_sums(double mean, double sd, uint64_t n, uint64_t seed) {
   enum { SUMS = 200000 };
   double true_mean, moment[5], sum[4] = {0};
@@ -159,7 +159,7 @@ static void test_sums_have_their_moments(void **state) {
   }
 }
 
-/* A bias of 10^-5 of the grid's width would show. */
+/* A bias of 10^-5 of the grid's width would be detected. */
 static void test_many_tokens_have_their_mean(void **state) {
   const double n = 2e8;
   for (size_t i = 0; i < 3; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child enters and then tries, as an intruder would; what it must be able to do still is tried as well. */
+/* A child enters the sandbox and then acts as an intruder would; it also tries what must still work. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,8 +38,8 @@ static const struct cv_sandbox_settings require = {.mode = CV_SANDBOX_REQUIRE};
 static const struct cv_sandbox_settings off = {.mode = CV_SANDBOX_OFF};
 
 /*
- * The place of a test: own/ with a certificate, and a link there to one in archive/; state/; run/ for a socket;
- * foreign/ with what is another party's, of the same user.
+ * The folders of a test: own/ with a certificate, and a link there to one in archive/; state/; run/ for a socket;
+ * foreign/ with the files of another party, of the same user.
  */
 static struct folder place;
 static char cert[320], link_path[320], state_path[320], socket_path[320], foreign[320];
@@ -91,7 +91,7 @@ static struct cv_sandbox_needs needs(const char *dials) {
     }                                                                                                    \
   } while (0)
 
-/* Runs it in a process of its own; the wait status. */
+/* Runs it in a process of its own; returns the wait status. */
 static int in_child(void (*run)(const void *), const void *data) {
   (void)fflush(NULL);
   pid_t child = fork();
@@ -107,7 +107,7 @@ static int in_child(void (*run)(const void *), const void *data) {
 
 #define IN_CHILD(run, data) assert_int_equal(in_child((run), (data)), 0)
 
-/* What keys need may be locked within the limit, which root may lift in most places. */
+/* Memory for keys may be locked within the limit, which root may raise in most places. */
 static bool may_lock(void) {
   const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
   struct rlimit limit;
@@ -176,7 +176,7 @@ static void only_what_is_needed_can_be_opened(void **state) {
   IN_CHILD(try_files, NULL);
 }
 
-/* An older kernel: what it knows holds, and what it does not know does no harm. */
+/* An older kernel: the rules that it knows hold, and the others do no harm. */
 static void try_abi(const void *data) {
   const unsigned *abi = data;
   struct cv_sandbox_needs wanted = needs("127.0.0.1:1");
@@ -243,12 +243,12 @@ static pid_t start_child(void (*run)(const void *), const struct handshake *shak
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* waits for nobody should the test fail */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* does not block if the test fails */
     run(shake);
     _exit(0);
   }
   char byte;
-  (void)close(shake->ready[1]); /* a child that fails ends the pipe */
+  (void)close(shake->ready[1]); /* a failing child ends the pipe */
   assert_int_equal(read(shake->ready[0], &byte, 1), 1);
   return child;
 }
@@ -488,7 +488,7 @@ static void every_thread_is_shut_in(void **state) {
   }
   (void)closedir(tasks);
   assert_int_equal(threads, 2);
-  (void)snprintf(dumpable, sizeof(dumpable), "/proc/%d/environ", child); /* root's if it is not dumpable */
+  (void)snprintf(dumpable, sizeof(dumpable), "/proc/%d/environ", child); /* root's if it cannot be dumped */
   assert_int_equal(stat(dumpable, &info), 0);
   assert_int_equal(info.st_uid, 0);
   end_child(child, &shake);
@@ -516,7 +516,7 @@ static void try_late(const void *data) {
   EXPECT(pthread_join(thread, NULL) == 0);
 }
 
-static void a_thread_that_runs_already_is_told(void **state) {
+static void a_thread_that_runs_already_is_reported(void **state) {
   if (lacks_sandbox()) {
     return;
   }
@@ -545,7 +545,7 @@ static void try_whole(const void *data) {
     EXPECT(strstr(report.text, parts[i]) != NULL);
   }
   EXPECT(strstr(report.text, state_path) != NULL);
-  /* Twice is no error, but there is nothing left to change the filter with. */
+  /* Entering twice is no error, but nothing is left that could change the filter. */
   EXPECT(cv_sandbox_enter(&on, &wanted, &report, &why) == CV_OK && !report.whole);
 }
 
@@ -558,7 +558,7 @@ static void the_report_names_every_part(void **state) {
 
 /* ---- memory ---- */
 
-/* KiB of this process's memory that never go to a swap device. */
+/* KiB of this process's memory that are never written to a swap device. */
 static unsigned long locked_kib(void) {
   char line[128];
   unsigned long kib = 0;
@@ -584,13 +584,13 @@ static void try_unlimited(const void *data) {
   unsigned long before = locked_kib();
   EXPECT(before > 0);
   EXPECT(setresuid(65534, 65534, 65534) == 0 || geteuid() != 0);
-  cv_sandbox_swap(&part); /* what the user was allowed before is still so */
+  cv_sandbox_swap(&part); /* what the user was allowed before still holds */
   EXPECT(part.on && strcmp(part.text, "nothing") == 0);
   void *later = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   EXPECT(later != MAP_FAILED && locked_kib() >= before + BYTES / 1024);
 }
 
-/* As nobody, under a limit that not even root can lift then. */
+/* As nobody, with a limit that not even root can raise then. */
 static void limit_to(size_t bytes, struct cv_sandbox_part *ret) {
   const struct rlimit limit = {bytes, bytes};
   EXPECT(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
@@ -624,7 +624,7 @@ static void try_keys(const void *data) {
   EXPECT(kept != NULL && memcmp(kept, &key, sizeof(key)) == 0 && is_locked_at(kept));
   cv_secret_free(kept);
   cv_sandbox_swap(&part);
-  EXPECT(part.on); /* as when a daemon enters what it has begun */
+  EXPECT(part.on); /* as a daemon enters */
 }
 
 static void try_too_little(const void *data) {
@@ -633,7 +633,7 @@ static void try_too_little(const void *data) {
   EXPECT(!part.on && locked_kib() == 0);
   EXPECT(strcmp(part.text, "locked memory is limited to 64 KiB; expected 2048 for the keys, or unlimited") == 0);
   struct cv_key key = {{1}}, *kept = cv_secret_key(&key);
-  EXPECT(kept != NULL); /* it goes on all the same */
+  EXPECT(kept != NULL); /* it goes on without */
   cv_secret_free(kept);
 }
 
@@ -653,7 +653,7 @@ static void try_off(const void *data) {
   struct cv_sandbox_report report;
   struct cv_why why;
   struct rlimit before, after;
-  int privileges = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); /* a container may have given them up */
+  int privileges = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); /* a container may lack them */
   EXPECT(getrlimit(RLIMIT_CORE, &before) == 0);
   cv_sandbox_begin(&off);
   EXPECT(cv_sandbox_enter(&off, &wanted, &report, &why) == CV_OK);
@@ -674,7 +674,7 @@ static void try_nobody(const void *data) {
   const struct cv_sandbox_settings as_root = {.user = root}, as_nobody = {.user = nobody}, as_bin = {.user = bin};
   struct cv_why why = {.text = ""};
   gid_t groups[8];
-  EXPECT(cv_sandbox_become(&as_root, &why) == CV_OK && geteuid() == 0); /* that is who we are */
+  EXPECT(cv_sandbox_become(&as_root, &why) == CV_OK && geteuid() == 0); /* that is the current user */
   EXPECT(cv_sandbox_become(&as_nobody, &why) == CV_OK);
   EXPECT(getuid() == 65534 && geteuid() == 65534 && getgid() == 65534 && getegid() == 65534);
   EXPECT(getgroups(CV_COUNT(groups), groups) == 1 && groups[0] == 65534);
@@ -729,7 +729,7 @@ int main(void) {
       cmocka_unit_test(only_the_dialled_port_can_be_reached),
       cmocka_unit_test(names_are_looked_up_on_another_thread),
       cmocka_unit_test(every_thread_is_shut_in),
-      cmocka_unit_test(a_thread_that_runs_already_is_told),
+      cmocka_unit_test(a_thread_that_runs_already_is_reported),
       cmocka_unit_test(the_report_names_every_part),
       cmocka_unit_test(memory_stays_out_of_swap),
   };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A world of one broker and one third-party, with frames handed over as structs and, if there is a path, a real
- * database. The fake broker keeps what it has released and accepted, and does what docs/protocol.md asks of it.
- * Include after cmocka.h.
+ * One broker and one third-party, with frames passed as structs and, if there is a path, a real database. The fake
+ * broker keeps what it has released and accepted, and follows docs/protocol.md. Include after cmocka.h.
  *
- * A test may let memory run out inside the core or the store: then the process has died, nothing reaches it any more,
- * and the next turn begins with another one on the same database.
+ * A test may let allocations fail inside the core or the store: then the process has died, no event reaches it any
+ * more, and the next turn starts another one with the same database.
  */
 #ifndef CV_TESTS_FAKE_H
 #define CV_TESTS_FAKE_H
@@ -35,7 +34,7 @@ struct world {
   int turn, crash_at;
   enum crash crash;
   void (*starve)(void), (*starve_store)(void),
-      (*feed)(void); /* around calls of core and store; NULL: memory is there */
+      (*feed)(void); /* around calls of core and store; NULL: no allocation fails */
   bool died;
   /* the broker */
   struct cv_spec spec;
@@ -50,17 +49,17 @@ struct world {
   uint64_t releases;
   uint32_t next_want; /* of the last plan, to be released */
   uint64_t tokens[FAKE_ARMS];
-  struct cv_plan asked; /* the last plan that came, accepted or not */
+  struct cv_plan asked; /* the latest plan, accepted or not */
   uint64_t asked_times; /* how often it came */
   bool refuse_plans, hold_plans;
-  /* what the broker was told */
+  /* what the broker received */
   uint64_t acked, acks;
   struct cv_position theirs;
   bool opened;
   char refused[CV_WHY_BYTES], goodbye[CV_WHY_BYTES];
   enum cv_end result;
   struct cv_standing standing[FAKE_ARMS];
-  bool lost; /* the third-party is gone and comes back with what is stored */
+  bool lost; /* the third-party dies and starts again with what is stored */
 };
 
 static inline void world_spec(struct world *w, const char *settled, double alpha) {
@@ -90,7 +89,7 @@ static inline void world_starve(void (*starve)(void)) {
   }
 }
 
-/* True if the core lives. Whoever has died says so from then on, and says nothing else. */
+/* True if the core lives. A core that has died returns the same error from then on, and sends nothing. */
 static inline bool world_lives(struct world *w, enum cv_err err) {
   struct cv_thirdparty_conn *conn = NULL;
   struct cv_thirdparty_batch batch;
@@ -110,7 +109,7 @@ static inline bool world_lives(struct world *w, enum cv_err err) {
   return false;
 }
 
-/* What the store, or loading from it, says when memory runs out. */
+/* The error of the store, or of loading from it, when an allocation fails. */
 static inline bool world_store_lives(struct world *w, enum cv_err err, const struct cv_why *why) {
   world_starve(w->starve_store != NULL ? w->feed : NULL);
   if (err != CV_OK && (w->starve_store == NULL || err != CV_ERR_NOMEM || strstr(why->text, "out of memory") == NULL ||
@@ -129,7 +128,7 @@ static inline void world_halt(struct world *w) {
   w->conn = NULL;
 }
 
-/* Core and database, as stored. False if memory has run out. */
+/* Makes core and database from what is stored. False if an allocation failed. */
 static inline bool world_load(struct world *w) {
   const struct cv_thirdparty_config setup = {
       .digest = cv_sha256, .rng = &w->rng.rng, .program = "test", .note = world_note, .limits = w->limits};
@@ -153,7 +152,7 @@ static inline bool world_load(struct world *w) {
 static inline void world_start(struct world *w) {
   w->died = false;
   if (!world_load(w)) {
-    assert_true(world_load(w)); /* memory is there again */
+    assert_true(world_load(w)); /* allocations succeed again */
   }
 }
 
@@ -202,7 +201,7 @@ static inline void world_open(struct world *w) {
   world_send(w, &frame);
 }
 
-/* A new connection, with the hello and the campaign. */
+/* A new connection, with the hello and the campaign's opening. */
 static inline void world_connect(struct world *w) {
   world_starve(w->starve);
   (void)world_lives(w, cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn));
@@ -330,7 +329,7 @@ static inline void world_turn(struct world *w) {
     world_restart(w);
     return;
   }
-  /* The frames are only borrowed, and answering changes the core: so each is answered before the next is asked for. */
+  /* The frames are borrowed, and answering changes the core: so each is answered before the next is taken. */
   cv_thirdparty_stored(w->thirdparty);
   while (cv_thirdparty_next_out(w->thirdparty, &out)) {
     assert_ptr_equal(out.data, w);
@@ -344,14 +343,14 @@ static inline void world_turn(struct world *w) {
   }
 }
 
-/* Settles the conversation without new releases. */
+/* Exchanges messages until there are none, without new releases. */
 static inline void world_quiet(struct world *w) {
   while (cv_thirdparty_is_pending(w->thirdparty)) {
     world_turn(w);
   }
 }
 
-/* How often the plan shows the arm: its own tokens and those of its neighbours. */
+/* How often the plan shows the arm: the arm's own tokens and those of its neighbours. */
 static inline uint64_t world_shown(const struct world *w, const struct cv_plan *plan, uint32_t arm) {
   uint64_t tokens = 0;
   for (uint32_t i = 0; i < plan->wants; i++) {
@@ -393,7 +392,7 @@ static inline void world_release(struct world *w) {
   world_send(w, &frame);
 }
 
-/* Until there is a result. */
+/* Runs until there is a result. */
 static inline void world_run(struct world *w) {
   for (int i = 0; i < 20000 && w->result == CV_END_NONE && w->goodbye[0] == '\0'; i++) {
     if (w->died || cv_thirdparty_is_pending(w->thirdparty)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of closed campaigns: the same as a list of them, in the room of a few ranges. */
+/* Numbers of closed campaigns: the set equals a list of them, in the memory of a few ranges. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>

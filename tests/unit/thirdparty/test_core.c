@@ -41,7 +41,7 @@ static void nothing_leaves_before_its_commit(void **state) {
   assert_non_null(batch.first);
   assert_true(batch.first->created && batch.first->has_state);
   assert_int_equal(batch.first->plans, 1);
-  /* Until the commit has returned there is nothing to send, whatever else comes in. */
+  /* Until the commit has returned there is nothing to send, whatever else arrives. */
   assert_false(cv_thirdparty_next_out(w->thirdparty, &out));
   world_open(w);
   assert_false(cv_thirdparty_next_out(w->thirdparty, &out));
@@ -56,7 +56,8 @@ static void nothing_leaves_before_its_commit(void **state) {
   world_fini(w);
 }
 
-/* Its broker goes while frames wait for their commit: nobody else hears them, and the next connection is told all. */
+/* The broker disconnects while frames wait for their commit: no other connection gets them, and the next one gets
+ * everything. */
 static void what_waits_for_a_commit_goes_with_its_connection(void **state) {
   struct world *w = world_new(NULL);
   struct cv_thirdparty_batch batch;
@@ -120,7 +121,7 @@ static void a_release_sent_twice_is_applied_once(void **state) {
   world_fini(v);
 }
 
-/* Sends one frame and expects a goodbye that has these words. */
+/* Sends one frame and expects a goodbye that contains these words. */
 static void expect_goodbye(struct world *w, const struct cv_rank_frame *frame, const char *words) {
   world_send(w, frame);
   world_quiet(w);
@@ -264,7 +265,7 @@ static void a_plan_is_sent_again_until_it_is_accepted(void **state) {
   world_fini(w);
 }
 
-/* It rides with the plan's first release: nothing rests on it before. */
+/* The acceptance is stored with the plan's first release: nothing depends on it before. */
 static void an_acceptance_costs_no_commit_of_its_own(void **state) {
   struct world *w = world_new(NULL);
   w->hold_plans = true;
@@ -282,8 +283,8 @@ static void an_acceptance_costs_no_commit_of_its_own(void **state) {
   world_fini(w);
 }
 
-/* The position that a broker is told is one that a crash leaves as it is. */
-static void an_acceptance_is_stored_before_it_is_told(void **state) {
+/* The position that a broker receives is one that a crash does not change. */
+static void an_acceptance_is_stored_before_it_is_sent(void **state) {
   struct world *w = connected();
   struct cv_thirdparty_batch batch;
   struct cv_thirdparty_out out;
@@ -334,7 +335,7 @@ static void stop_is_answered_with_where_the_arms_stand(void **state) {
   struct cv_rank_frame close = {.closed = 1, .close = &w->id};
   world_send(w, &close);
   world_quiet(w);
-  world_send(w, &close); /* crossing again is no error */
+  world_send(w, &close); /* crossing messages again are no error */
   world_send(w, &frame);
   world_quiet(w);
   assert_string_equal(w->goodbye, "");
@@ -386,7 +387,7 @@ static void a_campaign_cannot_change_its_spec_or_seed(void **state) {
   world_fini(w);
 }
 
-static void a_broker_that_is_behind_is_told_our_position(void **state) {
+static void a_broker_that_is_behind_receives_our_position(void **state) {
   struct world *w = connected();
   for (uint32_t i = 0; i < FAKE_ARMS; i++) {
     world_release(w);
@@ -421,7 +422,7 @@ static void what_was_lost_is_rebuilt_from_the_broker(void **state) {
       world_release(w);
     }
     world_quiet(w);
-    /* The third-party starts with nothing. */
+    /* The third-party starts with an empty database. */
     uint64_t seed = w->seed;
     world_halt(w);
     world_start(w);
@@ -532,7 +533,7 @@ static void a_newer_connection_takes_over(void **state) {
   world_fini(w);
 }
 
-/* What was asked on the older connection is answered there or nowhere: on the newer one nothing has been opened yet. */
+/* A request on the older connection is answered there or not at all: on the newer one nothing has been opened yet. */
 static void a_newer_connection_gets_no_answers_of_the_older_one(void **state) {
   struct world *w = connected();
   struct cv_thirdparty_conn *old = w->conn;
@@ -599,12 +600,12 @@ int main(void) {
       cmocka_unit_test(recorded_plans_cannot_fill_the_memory),
       cmocka_unit_test(a_plan_is_sent_again_until_it_is_accepted),
       cmocka_unit_test(an_acceptance_costs_no_commit_of_its_own),
-      cmocka_unit_test(an_acceptance_is_stored_before_it_is_told),
+      cmocka_unit_test(an_acceptance_is_stored_before_it_is_sent),
       cmocka_unit_test(a_refused_plan_ends_with_what_is_undecided),
       cmocka_unit_test(stop_is_answered_with_where_the_arms_stand),
       cmocka_unit_test(a_campaign_that_cannot_be_run_is_refused_with_a_reason),
       cmocka_unit_test(a_campaign_cannot_change_its_spec_or_seed),
-      cmocka_unit_test(a_broker_that_is_behind_is_told_our_position),
+      cmocka_unit_test(a_broker_that_is_behind_receives_our_position),
       cmocka_unit_test(what_was_lost_is_rebuilt_from_the_broker),
       cmocka_unit_test(a_recorded_plan_is_applied_as_it_was_recorded),
       cmocka_unit_test(a_stopped_campaign_waits_for_what_the_broker_still_has),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory runs out at every single place: in the core over a whole campaign, and in the store. */
+/* Every single allocation fails once: in the core over a whole campaign, and in the store. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,14 +15,14 @@ enum { TURNS_A_PROCESS = 12 };
 
 static struct folder folder;
 
-/* A campaign, and how many plans it takes. */
+/* A campaign, and how many plans it has. */
 struct kind {
   uint64_t plans_least, plans_most;
   void (*specify)(struct world *w);
 };
 
 static void rank(struct world *w) {
-  static const double far_apart[FAKE_ARMS] = {0.99, 0.01, 0.97, 0.5, 0.49, 0.02}; /* soon over */
+  static const double far_apart[FAKE_ARMS] = {0.99, 0.01, 0.97, 0.5, 0.49, 0.02}; /* ends soon */
   assert_int_equal(cv_params_set_number(&w->spec.policy.params, "tokens_per_round", 20000), CV_OK);
   memcpy(w->mean, far_apart, sizeof(w->mean));
 }
@@ -39,7 +39,7 @@ static void see_neighbours(struct world *w) {
   choose(w, "alpha-sample", "none");
   assert_int_equal(cv_params_set_number(&w->spec.policy.params, "delta", 0.001), CV_OK);
   w->spec.thirdparty_trusted = true;
-  w->has_seed = true; /* its choices are random, and one that was lost before it was stored is drawn again */
+  w->has_seed = true; /* its choices are random, and a choice that was lost before it was stored is drawn again */
   w->seed = 5;
   w->spec.edges = CV_COUNT(edge);
   w->spec.edge = edge;
@@ -73,7 +73,7 @@ static void end(struct world *w) {
   folder_remove(&folder);
 }
 
-/* A campaign from its opening to its close, over a few processes, and some that cannot be run. */
+/* A campaign from its opening to its close, over a few processes, and some that are refused. */
 static void run_campaign(struct world *w) {
   world_halt(w);
   folder_remove(&folder);
@@ -130,7 +130,7 @@ static void without_memory(const struct kind *kind, bool in_core, struct alloc_f
     w->starve_store = in_core ? NULL : alloc_fault_arm;
     run_campaign(w);
     if (in_core) {
-      assert_true(alloc_fault_hit() == (w->starve == NULL)); /* who survives has missed nothing */
+      assert_true(alloc_fault_hit() == (w->starve == NULL)); /* a process that survives has lost nothing */
     }
     check(w, whole);
     end(w);

@@ -13,7 +13,7 @@
 static char folder[64], path[96];
 
 static int make_folder(void **state) {
-  /* In memory where there is such a thing: what is tested is what is in the file, not the disk. */
+  /* In memory if possible: the tests are about the file's contents, not about the disk. */
   (void)snprintf(folder, sizeof(folder), "%s/cv-thirdparty-XXXXXX",
                  access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
   if (mkdtemp(folder) == NULL) {
@@ -49,7 +49,7 @@ static struct world *ranked(void) {
   return w;
 }
 
-/* The value of a query of one number. */
+/* The value of a query for one number. */
 static double ask(const char *sql) {
   struct cv_db *db = NULL;
   sqlite3_stmt *stmt = NULL;
@@ -65,7 +65,7 @@ static double ask(const char *sql) {
   return value;
 }
 
-/* By somebody who knows how to: without codes nothing notices, they are made anew. */
+/* Changes by a person who removes the codes: nothing detects them, and the codes are made again. */
 static void change(const char *sql) {
   struct cv_db *db = NULL;
   struct cv_why why = {.text = ""};
@@ -106,8 +106,8 @@ static void a_crash_at_any_commit_changes_nothing(void **state) {
   world_fini(v);
 }
 
-/* After a crash the broker tells of it again, and the plan goes on being the policy's. */
-static void a_plan_whose_acceptance_is_lost_stays_the_policys(void **state) {
+/* After a crash the broker reports the acceptance again, and the plan still counts as the policy's. */
+static void a_plan_whose_acceptance_is_lost_still_counts_as_the_policys(void **state) {
   struct world *w = world_new(path);
   world_connect(w);
   world_quiet(w);
@@ -138,7 +138,7 @@ static void tables_can_be_read_by_a_person(void **state) {
   assert_true(ask("SELECT count(*) FROM decision_log WHERE kind = 'settle'") == FAKE_ARMS);
   assert_true(ask("SELECT count(*) FROM decision_log") == ask("SELECT decisions FROM progress"));
   assert_true(ask("SELECT count(*) FROM campaign WHERE policy_parameters LIKE 'alpha=0.1 %radius=sound%'") == 1);
-  /* Every decision says which numbers it was made from, and they bear it out. */
+  /* Every decision names the numbers that it was made from, and follows from them. */
   assert_true(ask("SELECT count(*) FROM decision WHERE kind = 'settle' AND mean - radius < reference") == 0);
   assert_true(ask("SELECT count(*) FROM decision WHERE kind = 'remove' AND mean + radius >= reference") == 0);
 }
@@ -203,7 +203,7 @@ static void a_damaged_database_is_refused_with_one_line(void **state) {
   }
 }
 
-/* By accident: whatever it is, the daemon and replay say where. */
+/* Accidental changes: the daemon and replay name the place of each. */
 static void what_a_disk_has_changed_is_refused(void **state) {
   static const struct {
     const char *sql, *words;
@@ -335,7 +335,7 @@ static void an_export_is_verified_without_decisions(void **state) {
   assert_false(verdict.agrees);
   assert_non_null(strstr(verdict.first.text, "arm 1 stands in class 1"));
   w->standing[1].rank_class = 3;
-  /* One that stops early and calls it complete. */
+  /* One that stops early and reports the campaign as complete. */
   records.plans--;
   uint64_t last = w->plan[w->plans - 1].number;
   while (w->release[records.releases - 1].plan == last) {
@@ -344,7 +344,7 @@ static void an_export_is_verified_without_decisions(void **state) {
   assert_int_equal(cv_replay_records(&records, &verdict, &why), CV_OK);
   assert_false(verdict.agrees);
   assert_non_null(strstr(verdict.first.text, "is on record as complete"));
-  /* And a spec that no one can run. */
+  /* And a spec that no policy can run. */
   (void)snprintf(w->spec.policy.name, CV_PARAM_TEXT, "no-policy");
   assert_int_equal(cv_replay_records(&records, &verdict, &why), CV_ERR_NOT_FOUND);
   assert_non_null(strstr(why.text, "unknown policy"));
@@ -369,7 +369,7 @@ static void replay_does_not_look_for_plans_that_never_were(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(a_crash_at_any_commit_changes_nothing, fresh),
-      cmocka_unit_test_setup(a_plan_whose_acceptance_is_lost_stays_the_policys, fresh),
+      cmocka_unit_test_setup(a_plan_whose_acceptance_is_lost_still_counts_as_the_policys, fresh),
       cmocka_unit_test_setup(tables_can_be_read_by_a_person, fresh),
       cmocka_unit_test_setup(names_are_shown_when_they_are_shared, fresh),
       cmocka_unit_test_setup(a_closed_campaign_is_remembered, fresh),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of a test's own folder. Include after cmocka.h and folder.h. */
+/* Files in a folder of the test. Include after cmocka.h and folder.h. */
 #ifndef CV_TESTS_WORKER_DATA_H
 #define CV_TESTS_WORKER_DATA_H
 

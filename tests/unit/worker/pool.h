@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool and a broker that the test plays. Include after cmocka.h. */
+/* A pool, and a broker that is played by the test. Include after cmocka.h. */
 #ifndef CV_TESTS_POOL_H
 #define CV_TESTS_POOL_H
 
@@ -22,14 +22,14 @@ struct stage {
   uint32_t noted;
   /* what the pool sent with the last flush */
   struct cv_crowd_frame sent;
-  /* what the broker will say next */
+  /* what the broker will send next */
   struct cv_crowd_frame frame;
   struct cv_terms terms[4];
   struct cv_assign assign[MANY];
   struct cv_crowd_ack ack[MANY];
 };
 
-/* Differs from call to call, so that a token that is made twice shows. */
+/* Differs from call to call, so that a token that is made twice is detected. */
 static inline enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
   struct stage *stage = data;
   if (at->place >= stage->rows) {
@@ -161,7 +161,7 @@ static inline void meet(struct stage *stage, uint32_t tokens_per_worker) {
   assert_int_equal(cv_worker_on_crowd(stage->pool, &stage->frame, stage->now_ms, &why), CV_OK);
 }
 
-/* Worker is assigned, answers, and is told `verdict`; whether it then arrives again. */
+/* A worker is assigned a place, answers, and receives `verdict`; returns whether it then arrives again. */
 static inline bool comes_back(struct stage *stage, uint64_t worker, uint64_t place, enum cv_verdict verdict,
                               const char *why) {
   begin(stage);

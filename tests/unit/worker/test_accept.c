@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in a worker's own list is what counts. */
+/* A worker's own list decides what it accepts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static void test_whole_words_of_the_list_are_accepted_and_no_others(void **state
   }
 }
 
-/* With epsilon 10^-6 and delta .999999 a thousand workers who hold a 1 give an exact sum of 1000. */
+/* With epsilon 10^-6 and delta .999999 a thousand workers with a score of 1 give an exact sum of 1000. */
 static void test_delta_is_accepted_up_to_the_limit_and_by_default_not_at_all(void **state) {
   struct cv_accept accept = {
       .requesters = "any", .privatizers = "randomized-response", .mechanisms = "none", .epsilon_micro = 2000000};
@@ -69,7 +69,7 @@ static void test_delta_is_accepted_up_to_the_limit_and_by_default_not_at_all(voi
   }
 }
 
-/* Each further token behind one of these tells more of the same score: a worker limits them unless told not to. */
+/* With these privatizers each further token reveals more of the same score: a worker limits them by default. */
 static void test_privatizers_with_an_epsilon(void **state) {
   assert_false(cv_accept_is_local("none"));
   assert_true(cv_accept_is_local("laplace"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool behind one connection, against a broker that is played by the test. */
+/* The pool with one connection, to a broker that is played by the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static bool can_be_hired(uint64_t worker) {
   return worker <= 2 || worker >= 19;
 }
 
-static void test_all_who_can_be_hired_wait_whatever_the_concurrency(void **state) {
+static void test_all_hirable_workers_wait_whatever_the_concurrency(void **state) {
   setup(&stage, 1, 20, 1);
   stage.work[0].hires = true;
   meet(&stage, 3);
@@ -91,7 +91,7 @@ static void test_all_who_can_be_hired_wait_whatever_the_concurrency(void **state
     waiting += arrived(&stage) - backoff.workers;
   }
   assert_int_equal(hired, ARMS);
-  assert_true(comes_back(&stage, 20, 0, CV_VERDICT_ACCEPTED, NULL)); /* the last to arrive is the one who is wanted */
+  assert_true(comes_back(&stage, 20, 0, CV_VERDICT_ACCEPTED, NULL)); /* the last to arrive is the one that is wanted */
   cv_worker_free(stage.pool);
 }
 
@@ -133,7 +133,7 @@ static void test_what_is_not_acknowledged_is_sent_again_the_same(void **state) {
   assert_int_equal(sent_token(&stage, 0)->value[0], value[1]);
   assert_int_not_equal(value[0], value[1]);
   assert_int_equal(stage.scored, 2);
-  /* worker 3 waited, and the broker has forgotten it; 1 and 2 have given what the campaign wants of each */
+  /* worker 3 waited, and the broker has forgotten it; 1 and 2 have given all that the campaign wants of each */
   assert_int_equal(arrived(&stage), 1);
   assert_int_equal(arrived_worker(&stage, 0), 3);
   begin(&stage);
@@ -142,7 +142,7 @@ static void test_what_is_not_acknowledged_is_sent_again_the_same(void **state) {
   deliver(&stage);
   assert_int_equal(figures(&stage).duplicates, 1);
   assert_int_equal(stage.noted, 0);
-  /* once more, now nothing is open */
+  /* again, now that nothing is open */
   cv_worker_leave(stage.pool);
   cv_worker_join(stage.pool, stage.now_ms);
   flush(&stage);
@@ -161,7 +161,7 @@ static void test_an_expired_token_lets_its_worker_arrive_again(void **state) {
   cv_worker_free(stage.pool);
 }
 
-static void test_a_refusal_is_told_once_per_reason(void **state) {
+static void test_a_refusal_is_logged_once_per_reason(void **state) {
   setup(&stage, 1, 4, 4);
   meet(&stage, 1);
   assert_false(comes_back(&stage, 1, 0, CV_VERDICT_REFUSED, "bad ticket"));
@@ -214,7 +214,7 @@ static void test_back_off(void **state) {
   cv_worker_free(stage.pool);
 }
 
-/* A gateway that was restarted does not know who has given: it must not send for ever those whom nobody wants. */
+/* A restarted gateway does not know which workers have given: it must not send the unwanted ones for ever. */
 static void test_away_from_two_campaigns(void **state) {
   setup(&stage, 1, 5, 1);
   meet(&stage, 1);
@@ -238,7 +238,7 @@ static void test_away_from_two_campaigns(void **state) {
   cv_worker_free(stage.pool);
 }
 
-/* A campaign whose terms `change` has made worse is declined, and no token leaves. */
+/* A campaign whose terms `change` makes worse is declined, and no token leaves. */
 static void declined(void (*change)(struct cv_terms *terms), const char *reason) {
   setup(&stage, 1, 2, 4);
   start(&stage);
@@ -351,7 +351,7 @@ static void be_told(void *data, uint64_t worker, uint32_t scores) {
   told[worker - 1] = scores;
 }
 
-/* What was given before counts, and what is given is told before it leaves. */
+/* What was given before counts, and each score is reported as given before it leaves. */
 static void test_the_owners_limit_over_restarts(void **state) {
   const uint32_t before[] = {2, 1};
   setup(&stage, 1, 2, 2);
@@ -399,7 +399,8 @@ static void test_a_broker_is_not_trusted(void **state) {
   cv_worker_free(stage.pool);
 }
 
-/* tokens_per_worker is a promise to the worker; the broker's word for what has expired does not stretch the owner's. */
+/* tokens_per_worker is a promise to the worker: a broker that reports tokens as expired cannot exceed the owner's
+ * limit. */
 static void test_more_tokens_than_were_agreed(void **state) {
   setup(&stage, 1, 1, 4);
   meet(&stage, 2);
@@ -407,7 +408,7 @@ static void test_more_tokens_than_were_agreed(void **state) {
   assert_false(comes_back(&stage, 1, 1, CV_VERDICT_ACCEPTED, NULL));
   stage.now_ms += 5000;
   flush(&stage);
-  assert_int_equal(arrived(&stage), 1); /* it asks for other campaigns */
+  assert_int_equal(arrived(&stage), 1); /* it asks for other campaigns' tokens */
   begin(&stage);
   (void)say_assign(&stage, 1, 0, 2);
   deliver_bad(&stage, CV_ERR_DENIED, "the broker asks worker 1 for more than the 2 tokens of the terms");
@@ -424,8 +425,8 @@ static void test_more_tokens_than_were_agreed(void **state) {
   cv_worker_free(stage.pool);
 }
 
-/* Terms that are told again, on this connection or another, do not start the count again. */
-static void test_terms_told_again_forget_nothing(void **state) {
+/* Terms that are sent again, on this connection or another, do not restart the count. */
+static void test_terms_sent_again_reset_nothing(void **state) {
   setup(&stage, 1, 1, 4);
   meet(&stage, 1);
   assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
@@ -443,7 +444,7 @@ static void test_terms_told_again_forget_nothing(void **state) {
   cv_worker_free(stage.pool);
 }
 
-/* Else the next assignment would be answered in the place of one whose token waits to be sent, under both tickets. */
+/* Otherwise the next assignment would be answered in place of one whose token waits to be sent, under both tickets. */
 static void test_an_acknowledgement_of_what_has_not_been_sent(void **state) {
   setup(&stage, 1, 2, 4);
   meet(&stage, 1);
@@ -564,7 +565,7 @@ static void test_no_more_wait_than_twice_the_credit(void **state) {
   cv_worker_free(stage.pool);
 }
 
-/* Never acknowledged, over many connections: what is kept is bounded, and the rest is the broker's fault. */
+/* Never acknowledged, over many connections: the tokens kept are bounded, and exceeding that is the broker's fault. */
 static void test_unacknowledged_tokens_are_bounded(void **state) {
   enum { CREDIT = 4 };
   struct cv_why why = {0};
@@ -609,7 +610,7 @@ static void say_done(uint64_t campaign) {
   deliver(&stage);
 }
 
-/* The last acknowledgements may come behind Done, and those that never come do not hold the process for ever. */
+/* The last acknowledgements may come after Done, and missing ones do not keep the process running for ever. */
 static void test_acknowledgements_behind_done(void **state) {
   setup(&stage, 1, 2, 4);
   meet(&stage, 1);
@@ -632,7 +633,7 @@ static void test_acknowledgements_behind_done(void **state) {
   cv_worker_free(stage.pool);
 }
 
-/* Another requester's campaign on the same broker is no reason to leave. */
+/* A campaign of another requester on the same broker is no reason to stop. */
 static void test_a_foreign_campaign_ends_nothing(void **state) {
   setup(&stage, 1, 9, 4);
   start(&stage);
@@ -647,7 +648,7 @@ static void test_a_foreign_campaign_ends_nothing(void **state) {
   cv_worker_free(stage.pool);
 }
 
-/* A stranger's campaign of the right name takes nobody, and the one that is meant is waited for. */
+/* A stranger's campaign with the right name gets no worker, and the intended one is waited for. */
 static void test_a_strangers_campaign_of_the_right_name(void **state) {
   setup(&stage, 1, 2, 4);
   start(&stage);
@@ -674,7 +675,7 @@ static enum cv_err score_low(void *data, uint32_t arm, const struct cv_moment *a
   return CV_OK;
 }
 
-/* Each campaign is answered from its own scores; the owner's limit is over all of them, and so is the end. */
+/* Each campaign is answered from its own scores; the owner's limit and the end apply to all together. */
 static void test_several_campaigns_of_several_requesters(void **state) {
   setup(&stage, 1, 1, 4);
   stage.config.accept.tokens = 2;
@@ -684,7 +685,7 @@ static void test_several_campaigns_of_several_requesters(void **state) {
   assert_false(cv_worker_is_done(stage.pool));
   assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
   say_done(CAMPAIGN);
-  assert_false(cv_worker_is_done(stage.pool)); /* the second has not been met */
+  assert_false(cv_worker_is_done(stage.pool)); /* the second campaign has not appeared */
   begin(&stage);
   struct cv_terms *terms = say_terms(&stage, CAMPAIGN + 1, 5);
   (void)snprintf(terms->name, sizeof(terms->name), "second");
@@ -698,7 +699,7 @@ static void test_several_campaigns_of_several_requesters(void **state) {
   begin(&stage);
   say_ack(&stage, sent_token(&stage, 0), CV_VERDICT_ACCEPTED, NULL);
   deliver(&stage);
-  assert_int_equal(arrived(&stage), 0); /* two tokens in all, whatever the second asks for */
+  assert_int_equal(arrived(&stage), 0); /* two tokens in total, whatever the second campaign asks for */
   begin(&stage);
   terms = say_terms(&stage, CAMPAIGN + 2, 1);
   (void)snprintf(terms->name, sizeof(terms->name), "third");
@@ -707,7 +708,7 @@ static void test_several_campaigns_of_several_requesters(void **state) {
   cv_worker_free(stage.pool);
 }
 
-/* The broker tells terms to those who arrive only, so somebody asks even when the known campaign wants nobody. */
+/* The broker sends terms only to workers that arrive, so one asks even if the known campaign wants none. */
 static void test_a_second_campaign_beside_the_first(void **state) {
   size_t asked = 0;
   setup(&stage, 1, 2, 4);
@@ -738,8 +739,8 @@ static void test_a_second_campaign_beside_the_first(void **state) {
   cv_worker_free(stage.pool);
 }
 
-/* Those who were told to come later do not hold up those who may come now. */
-static void test_rest_holds_up_nobody(void **state) {
+/* Workers that were told to come later do not delay those that may come now. */
+static void test_a_back_off_delays_no_other_worker(void **state) {
   setup(&stage, 1, 2, 4);
   meet(&stage, 5);
   back_off(1, 60000);
@@ -751,11 +752,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_happy_path),
       cmocka_unit_test(test_one_worker_is_a_range_of_one),
-      cmocka_unit_test(test_all_who_can_be_hired_wait_whatever_the_concurrency),
+      cmocka_unit_test(test_all_hirable_workers_wait_whatever_the_concurrency),
       cmocka_unit_test(test_several_arms_answer_in_order),
       cmocka_unit_test(test_what_is_not_acknowledged_is_sent_again_the_same),
       cmocka_unit_test(test_an_expired_token_lets_its_worker_arrive_again),
-      cmocka_unit_test(test_a_refusal_is_told_once_per_reason),
+      cmocka_unit_test(test_a_refusal_is_logged_once_per_reason),
       cmocka_unit_test(test_several_tokens_of_one_worker),
       cmocka_unit_test(test_back_off),
       cmocka_unit_test(test_away_from_two_campaigns),
@@ -765,13 +766,13 @@ int main(void) {
       cmocka_unit_test(test_the_owners_limit_over_restarts),
       cmocka_unit_test(test_a_broker_is_not_trusted),
       cmocka_unit_test(test_more_tokens_than_were_agreed),
-      cmocka_unit_test(test_terms_told_again_forget_nothing),
+      cmocka_unit_test(test_terms_sent_again_reset_nothing),
       cmocka_unit_test(test_an_acknowledgement_of_what_has_not_been_sent),
       cmocka_unit_test(test_the_same_ticket_twice),
       cmocka_unit_test(test_acknowledgements_behind_done),
       cmocka_unit_test(test_a_foreign_campaign_ends_nothing),
       cmocka_unit_test(test_a_second_campaign_beside_the_first),
-      cmocka_unit_test(test_rest_holds_up_nobody),
+      cmocka_unit_test(test_a_back_off_delays_no_other_worker),
       cmocka_unit_test(test_messages_of_the_wrong_side_or_version),
       cmocka_unit_test(test_data_without_a_row_left_is_declined),
       cmocka_unit_test(test_arrivals_keep_to_their_rate),

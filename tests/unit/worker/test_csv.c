@@ -25,7 +25,7 @@ static enum cv_err read_as(const struct folder *folder, const struct cv_csv_ask 
   return cv_csv_read(&ask, data, why);
 }
 
-/* Reads what must be good, and shows it as "name:value,value name:value" with values in 1/1000 of the grid. */
+/* Reads a valid file, and prints it as "name:value,value name:value" with values in 1/1000 of the grid. */
 static void good_as(const struct cv_csv_ask *how, const char *text, size_t n, const char *expected) {
   struct folder folder;
   struct cv_csv_data data = {0};
@@ -80,7 +80,7 @@ static const struct cv_csv_ask persons = {.item_column = "item",
                                           .low = 0,
                                           .high = 1};
 
-/* Persons in the order in which the file names them first, each one's rows in the file's; names byte by byte. */
+/* Persons in the order of their first rows, each person's rows in the file's order; names are compared byte by byte. */
 static void test_rows_of_persons(void **state) {
   static const char text[] = "item,score,who\nb,1,Zoe\na,0,ann\na,1,Zoe\nb,0,Ann\na,0.5,ann\n";
   struct folder folder;
@@ -101,7 +101,7 @@ static void test_rows_of_persons(void **state) {
   folder_remove(&folder);
 }
 
-static void test_cells_that_name_nobody(void **state) {
+static void test_cells_that_are_not_names(void **state) {
   static const char *const bad[] = {"", " ann", "ann ", " ", "a\tb"};
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     char text[100], line[200];
@@ -130,7 +130,7 @@ static void test_form(void **state) {
   good_as(&tabs, "item\tscore\na,b\t1\n", strlen("item\tscore\na,b\t1\n"), "a,b:1000");
 }
 
-/* All who read the file must number the arms alike, whatever the order of its rows. */
+/* All readers of the file must number the arms alike, whatever the order of its rows. */
 static void test_order_of_items(void **state) {
   good("item,score\n10,1\n9,0\n2,1\n", "2:1000 9:0 10:1000");
   good("item,score\n1.0,1\n1,0\n-3,1\n", "-3:1000 1:0 1.0:1000");
@@ -236,7 +236,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plain_rows),
       cmocka_unit_test(test_rows_of_persons),
-      cmocka_unit_test(test_cells_that_name_nobody),
+      cmocka_unit_test(test_cells_that_are_not_names),
       cmocka_unit_test(test_form),
       cmocka_unit_test(test_order_of_items),
       cmocka_unit_test(test_scale),

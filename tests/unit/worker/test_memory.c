@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory runs out at every single place of a pool's life, from its making over a few connections to its end. */
+/* Every single allocation of a pool's life fails once, from its creation over a few connections to its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,8 @@ static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, i
   return CV_OK;
 }
 
-/* A broker that gives everybody who comes a place and acknowledges every token, and loses the connection at times. */
+/* A broker that gives every worker that arrives a place, acknowledges every token, and loses the connection at
+ * times. */
 struct stage {
   struct cv_worker *pool;
   uint64_t now_ms, places, acked;
@@ -69,7 +70,7 @@ static enum cv_err speak(struct stage *stage, bool first) {
   return err;
 }
 
-/* Says so from then on, and nothing else. */
+/* Returns the same error from then on. */
 static void check_dead(struct stage *stage) {
   struct cv_crowd_frame frame;
   assert_true(cv_worker_has_failed(stage->pool));
@@ -125,7 +126,7 @@ static void without_memory(bool all_after) {
     enum cv_err err = cv_worker_new(&config, &stage.pool, &why);
     bool lived = err == CV_OK && live(&stage);
     alloc_fault_pause();
-    assert_true(lived == !alloc_fault_hit()); /* who survives has missed nothing */
+    assert_true(lived == !alloc_fault_hit()); /* a pool that survives has lost nothing */
     if (err != CV_OK) {
       assert_null(stage.pool);
       assert_string_equal(why.text, "out of memory");

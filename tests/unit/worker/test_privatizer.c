@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens have the law that their privatizer's parameters say, and no score can be read off what is certain. */
+/* Tokens have the law of their privatizer's parameters, and no certain value reveals a score. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static struct cv_privatizer *make(const char *name, uint32_t arms, const char *c
   return privatizer;
 }
 
-/* How often the token is CV_GRID, and that it is never anything but that or 0. */
+/* How often the token is CV_GRID; it must be that or 0. */
 static double ones(const struct cv_privatizer *privatizer, uint32_t arm, int64_t score, uint64_t seed) {
   struct cv_rng_seeded rng;
   uint64_t count = 0;
@@ -77,7 +77,7 @@ static void test_a_bit_is_kept_as_often_as_said(void **state) {
   }
 }
 
-/* The mean token is the line that the policy undoes, for scores in between too. */
+/* The mean token is on the line that the policy inverts, also for scores in between. */
 static void test_means_lie_on_the_line(void **state) {
   struct cv_privatizer *privatizer =
       make("randomized-response", 2, (const char *const[]){"p00.1", "p11.1", "p00.2", "p11.2", NULL},
@@ -113,7 +113,7 @@ static void test_laplace_has_the_mean_and_variance_of_its_law(void **state) {
   }
 }
 
-/* Clamping at a narrower range than the true one, where it can be seen. */
+/* Clamping at a narrower range than the real one, so that it is visible. */
 static void test_laplace_never_leaves_its_range(void **state) {
   static const double epsilon = 4000;
   struct cv_privatizer *privatizer = make("laplace", 1, (const char *const[]){"epsilon", NULL}, &epsilon);
@@ -135,7 +135,7 @@ static void test_laplace_never_leaves_its_range(void **state) {
   cv_privatizer_free(privatizer);
 }
 
-/* A privatizer as it is when a campaign says epsilon 1, or nothing where it has no epsilon. */
+/* A privatizer with epsilon 1, or without parameters if it has no epsilon. */
 static struct cv_privatizer *make_usual(const char *name) {
   struct cv_choice choice = {0};
   struct cv_privatizer *privatizer;
@@ -144,7 +144,7 @@ static struct cv_privatizer *make_usual(const char *name) {
   return cv_privatizer_new(&choice, 2, &privatizer, NULL) == CV_OK ? privatizer : make(name, 2, NULL, NULL);
 }
 
-/* Whatever is in the table: its law allows each token, and tells how to get from their mean to the score. */
+/* Every row of the table: its law allows each token, and inverts their mean to the score. */
 static void test_every_privatizer_draws_what_its_law_says(void **state) {
   static const double score[] = {0, 0.25, 0.5, 1};
   for (size_t p = 0; cv_privatizer_at(p) != NULL; p++) {
@@ -167,7 +167,7 @@ static void test_every_privatizer_draws_what_its_law_says(void **state) {
   }
 }
 
-/* The ratio of two bits' odds is what one token tells; it is what the law says, and no more. */
+/* The ratio of a bit's probabilities for two scores is what a token reveals; it equals the law's, and is no more. */
 static void test_bits_tell_what_their_law_says(void **state) {
   for (size_t p = 0; cv_privatizer_at(p) != NULL; p++) {
     struct cv_privatizer *privatizer = make_usual(cv_local_name(cv_privatizer_at(p)->kind));

@@ -27,7 +27,7 @@ static enum cv_err score_by_place(void *data, uint32_t arm, const struct cv_mome
   return CV_OK;
 }
 
-/* Whoever is shown by others answers from places that no play of anybody else has. */
+/* An arm shown by plays of others is answered from places that no other play has. */
 static void test_each_arm_that_is_shown_has_a_place_of_its_own(void **state) {
   static const uint32_t by_2[] = {2, 0, 1}, by_1[] = {1, 0};
   setup(&stage, 1, 4, 4);
@@ -46,7 +46,7 @@ static void test_each_arm_that_is_shown_has_a_place_of_its_own(void **state) {
   assert_int_equal(sent_token(&stage, 0)->value[1], 0);
   assert_int_equal(sent_token(&stage, 0)->value[2], 1000);
   assert_int_equal(places_seen, 6);
-  assert_true(place_seen[0] == 5 && place_seen[3] == 5 && place_seen[5] == 5); /* of who is played */
+  assert_true(place_seen[0] == 5 && place_seen[3] == 5 && place_seen[5] == 5); /* of the arm that is played */
   /* arm 0 is shown by a play of 2, by one of 1, and played */
   assert_true(place_seen[1] != place_seen[4] && place_seen[1] != 5 && place_seen[4] != 5);
   cv_worker_free(stage.pool);
@@ -71,7 +71,7 @@ static void test_the_owners_limit_counts_scores(void **state) {
   deliver(&stage);
   assert_int_equal(stage.sent.tokens + arrived(&stage), 0); /* none leaves, and it does not ask for ever */
   assert_int_equal(stage.scored, 3);
-  /* And the broker is told at once, of this assignment only. */
+  /* And the broker is informed at once, for this assignment only. */
   assert_int_equal(stage.sent.declines, 1);
   assert_true(sent_decline(&stage)->has_ticket && sent_decline(&stage)->campaign == 0);
   assert_memory_equal(sent_decline(&stage)->ticket, stage.assign[0].ticket, CV_TICKET_BYTES);

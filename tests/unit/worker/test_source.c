@@ -80,7 +80,7 @@ static void test_given_items(void **state) {
   unload(&fixture);
 }
 
-/* Whoever knows file and seed knows the truth: that is how the requester measures a result. */
+/* The truth follows from file and seed: so the requester measures a result. */
 static void test_synthetic_items_follow_the_seed(void **state) {
   struct fixture fixture;
   load(&fixture, "{synthetic: {count: 30, mean: 0.5, variance: 0.04}}", "");
@@ -151,7 +151,7 @@ static void test_too_few_rows_for_a_round(void **state) {
   unload(&fixture);
 }
 
-static void test_bad_data_is_told_with_its_line(void **state) {
+static void test_bad_data_is_reported_with_its_line(void **state) {
   refused("{source: csv, path: data.csv, item: item, score: score, scale: [1, 4]}", "", "data.csv",
           ":2: score 5 is outside 1..4, the campaign's scale");
   refused("{source: csv, path: data.csv, item: thing, score: score}", "", "data.csv",
@@ -228,7 +228,7 @@ static void test_drivers_cost_what_they_drive(void **state) {
 
 #define HEAD "taxi_id,trip_miles,pickup_community_area\n"
 
-static void test_bad_trips_are_told(void **state) {
+static void test_bad_trips_are_reported(void **state) {
   static const char anywhere[] = "{source: taxi, path: trips.csv}",
                     eight[] = "{source: taxi, path: trips.csv, area: 8}";
   static const struct {
@@ -285,7 +285,7 @@ static void test_long_ids_are_told_apart(void **state) {
   assert_int_equal(source.cost_micro[1], 2000000);
   assert_int_equal(source.cost_micro[2], 5000000);
   assert_int_equal(strlen(source.name[0].text), 63);
-  assert_int_equal(strlen(source.name[2].text), 62); /* the last character would have been cut in two */
+  assert_int_equal(strlen(source.name[2].text), 62); /* a cut at the limit would have split the last character */
   cv_score_source_fini(&source);
   unload(&fixture);
 }
@@ -296,11 +296,11 @@ int main(void) {
       cmocka_unit_test(test_synthetic_items_follow_the_seed),
       cmocka_unit_test(test_rows_of_a_file),
       cmocka_unit_test(test_too_few_rows_for_a_round),
-      cmocka_unit_test(test_bad_data_is_told_with_its_line),
+      cmocka_unit_test(test_bad_data_is_reported_with_its_line),
       cmocka_unit_test(test_given_workers),
       cmocka_unit_test(test_synthetic_workers_follow_the_seed),
       cmocka_unit_test(test_drivers_cost_what_they_drive),
-      cmocka_unit_test(test_bad_trips_are_told),
+      cmocka_unit_test(test_bad_trips_are_reported),
       cmocka_unit_test(test_long_ids_are_told_apart),
   };
   return cmocka_run_group_tests_name("source", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Persons with rows of their own, and a pool of them against a broker that deals arms in turn. */
+/* Persons with rows of their own, in a pool with a broker that assigns arms in turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 enum { PERSONS = 60, FIRST = 1001 };
 
-/* Person p has one row of each arm that is in the bits of `arms`, all of the score p. */
+/* Person p has one row of each arm in the bits of `arms`, all with the score p. */
 static struct cv_persons make(uint32_t count, uint32_t arms) {
   struct cv_persons persons;
   uint64_t row = 0, each = (uint64_t)__builtin_popcount(arms);
@@ -75,7 +75,7 @@ static void test_a_person_is_a_worker_and_gives_each_row_once(void **state) {
   cv_persons_fini(&persons);
 }
 
-/* The file may be sorted by score, and who comes first must not tell of that. */
+/* The file may be sorted by score, and the order of arrivals must not reveal that. */
 static void test_persons_do_not_come_in_the_order_of_the_file(void **state) {
   struct cv_persons persons = make(PERSONS, 1);
   struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
@@ -96,7 +96,7 @@ static void test_persons_do_not_come_in_the_order_of_the_file(void **state) {
   cv_persons_fini(&persons);
 }
 
-/* A broker that wants `places` more tokens of each arm and deals as the real one does. */
+/* A broker that wants `places` more tokens of each arm and assigns them as the real one does. */
 struct dealer {
   uint32_t places[ARMS], cursor;
   uint32_t tokens, declines, sent_back;
@@ -152,7 +152,7 @@ static void deal(struct stage *stage, struct dealer *dealer) {
   deliver(stage);
 }
 
-/* `each`: tokens by the terms; `limit`: and by the owner, 0: as many. */
+/* `each`: tokens that the terms allow; `limit`: that the owner allows, 0: the same. */
 static void begin_with(struct stage *stage, struct cv_stock *stock, uint32_t each, uint32_t limit) {
   setup(stage, FIRST, FIRST + PERSONS - 1, 64);
   stage->config.stock = stock;
@@ -166,7 +166,7 @@ static void begin_with(struct stage *stage, struct cv_stock *stock, uint32_t eac
 
 static struct stage stage;
 
-/* Odd persons have arms 0 and 1, even ones 2 and 3: all that there is comes out, almost without a decline. */
+/* Odd persons have arms 0 and 1, even ones 2 and 3: all rows are given, almost without a decline. */
 static void test_all_rows_that_are_wanted_are_given(void **state) {
   struct cv_persons persons = make(PERSONS, 3);
   struct dealer dealer = {.places = {MANY, MANY, MANY, MANY}};
@@ -189,8 +189,8 @@ static void test_all_rows_that_are_wanted_are_given(void **state) {
   cv_persons_fini(&persons);
 }
 
-/* Places of arms that nobody here can fill: a few ask now and then, and once the right arm is wanted it is filled. */
-static void test_nobody_asks_in_a_loop_for_what_is_not_wanted(void **state) {
+/* Places of arms that no person here can fill: a few ask now and then, and once their arm is wanted it is filled. */
+static void test_no_worker_asks_in_a_loop_for_arms_that_are_not_wanted(void **state) {
   struct cv_persons persons = make(PERSONS, 1);
   struct dealer dealer = {.places = {0, MANY, MANY, MANY}};
   struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + PERSONS - 1);
@@ -213,8 +213,8 @@ static void test_nobody_asks_in_a_loop_for_what_is_not_wanted(void **state) {
   cv_persons_fini(&persons);
 }
 
-/* The arm that is wanted is that of persons who have rows of it left and may give no more: the others cannot help. */
-static void test_nobody_asks_in_a_loop_for_what_others_may_not_give(void **state) {
+/* The wanted arm is that of persons that have rows of it left and may give no more: the others cannot help. */
+static void test_no_worker_asks_in_a_loop_for_arms_of_other_workers(void **state) {
   struct cv_persons persons = make(PERSONS, 3);
   struct dealer dealer = {.places = {INT32_MAX}};
   for (uint64_t row = 0; row < persons.start[PERSONS]; row++) {
@@ -233,7 +233,7 @@ static void test_nobody_asks_in_a_loop_for_what_others_may_not_give(void **state
   cv_persons_fini(&persons);
 }
 
-/* Who has given as many tokens as the terms allow has rows left, and nothing to do. */
+/* A person that has given as many tokens as the terms allow has rows left, and does not arrive. */
 static void test_rows_beyond_the_terms_are_not_given(void **state) {
   struct cv_persons persons = make(PERSONS, 15);
   struct dealer dealer = {.places = {MANY, MANY, MANY, MANY}};
@@ -255,8 +255,8 @@ int main(void) {
       cmocka_unit_test(test_a_person_is_a_worker_and_gives_each_row_once),
       cmocka_unit_test(test_persons_do_not_come_in_the_order_of_the_file),
       cmocka_unit_test(test_all_rows_that_are_wanted_are_given),
-      cmocka_unit_test(test_nobody_asks_in_a_loop_for_what_is_not_wanted),
-      cmocka_unit_test(test_nobody_asks_in_a_loop_for_what_others_may_not_give),
+      cmocka_unit_test(test_no_worker_asks_in_a_loop_for_arms_that_are_not_wanted),
+      cmocka_unit_test(test_no_worker_asks_in_a_loop_for_arms_of_other_workers),
       cmocka_unit_test(test_rows_beyond_the_terms_are_not_given),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

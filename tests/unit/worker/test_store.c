@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker has given is there after a restart if it was kept, and never goes to another worker. */
+/* What a worker has given is known after a restart if it was stored, and is never attributed to another worker. */
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static void test_rows_that_were_given_are_known_by_campaign_and_data_set(void **
   keep(given);
   assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){5}, 1), CV_OK); /* not kept */
   cv_worker_store_close(given);
-  given = opened(1, 9); /* rows are of the data set, whatever the range */
+  given = opened(1, 9); /* rows belong to the data set, in any range */
   assert_int_equal(cv_worker_store_rows(given, "books", 4, mark, &marked, &why), CV_OK);
   assert_int_equal(marked, 0);
   assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){50}, 1), CV_OK);
@@ -103,7 +103,7 @@ static void test_one_process_at_a_time_has_the_file(void **state) {
   cv_worker_store_close(given);
 }
 
-/* A count that a disk or a slip made smaller, or a row that it dropped, would give away what was given. */
+/* A count that was reduced by a disk or by mistake, or a row that was dropped, would let a worker give again. */
 static void test_what_was_changed_is_refused(void **state) {
   static const char *const edits[] = {"UPDATE given SET scores = scores - 1 WHERE worker = 2",
                                       "DELETE FROM given WHERE worker = 2",
@@ -132,7 +132,7 @@ static void test_what_was_changed_is_refused(void **state) {
   }
 }
 
-/* A count that is no count must not become a small one. */
+/* An invalid count must not become a small one. */
 static void test_a_count_out_of_range_is_refused(void **state) {
   static const char *const counts[] = {"0", "-1", "4294967296", "'many'"};
   for (size_t i = 0; i < CV_COUNT(counts); i++) {
