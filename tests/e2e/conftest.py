@@ -18,8 +18,8 @@ from harness.pki import Pki  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes; only tests/run long runs it")
-    config.addinivalue_line("markers", "alone: takes the time of what others slow down; no other test runs beside it")
-    config.addinivalue_line("markers", "quick: tests/run quick runs it, too")
+    config.addinivalue_line("markers", "alone: measures times; no other test runs beside it")
+    config.addinivalue_line("markers", "quick: also run by tests/run quick")
     if not hasattr(config, "workerinput"):
         told.read()
 
@@ -34,7 +34,7 @@ def pki(tmp_path_factory):
 
 @pytest.fixture
 def deployment(tmp_path, pki, request):
-    """Nothing started yet. A failed test shows the last lines of each program's log."""
+    """A deployment that is not started yet. A failed test prints the last lines of each program's log."""
     absent = missing_programs("broker", "thirdparty")
     if absent:
         pytest.fail(f"not built: {', '.join(absent)}")
@@ -55,7 +55,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(scope="session")
 def example():
-    """harness.examples.played by the name of an example, each run once; in memory where there is room: a campaign of
+    """harness.examples.played by the name of an example; each runs once, in memory if there is space: a campaign of
     hundreds of plans syncs hundreds of times."""
     results = {}
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:

@@ -33,7 +33,7 @@ privacy: {epsilon: 1}
 
 
 def run(program, *args, cwd, timeout=60):
-    """A finished program, with an own, empty folder for temporary files."""
+    """A finished program, which had an empty folder for temporary files."""
     temporary = cwd / "tmp"
     temporary.mkdir(exist_ok=True)
     env = dict(os.environ, TMPDIR=str(temporary))
@@ -181,7 +181,7 @@ def test_a_database_that_is_not_there(tmp_path):
 
 
 class Party:
-    """Good settings of one daemon, to be spoilt."""
+    """Valid settings of one daemon, which tests spoil."""
 
     def __init__(self, deployment, program):
         self.deployment, self.program, self.folder = deployment, program, deployment.folder
@@ -266,8 +266,9 @@ def test_a_limit_that_a_restart_would_forget(deployment, tmp_path):
     worker.fails({"accept": {"tokens": 3}, "state": str(tmp_path)}, 1, "given.db")
 
 
-def test_a_limit_that_nobody_has_set(deployment, tmp_path):
-    """Behind a privatizer a broker could ask one worker for ever: its owner limits that, or says that nothing does."""
+def test_a_limit_that_is_not_set(deployment, tmp_path):
+    """Behind a privatizer a broker could ask one worker for ever: its owner sets a limit, or states that there is
+    none."""
     worker = Party(deployment, "worker")
     worker.fails({"accept": {"privatizers": "none, laplace"}}, 2,
                  "missing state; expected a state folder.*accept.tokens: 0.*defaults to 1")
@@ -279,7 +280,7 @@ EXPECTED = {"broker": ["thirdparty_name"], "thirdparty": ["brokers"], "worker": 
 
 
 @pytest.mark.parametrize("program, key", [(program, key) for program, keys in EXPECTED.items() for key in keys])
-def test_whom_a_daemon_expects_has_to_be_said(deployment, program, key):
+def test_the_names_that_a_daemon_expects_must_be_set(deployment, program, key):
     party = Party(deployment, program)
     assert not party.fails({key: None}, 2, rf"bad.yaml:\d+:\d+: missing {key}; expected .*, here or as --")
     assert not party.fails({key: "broker/main"}, 2, rf'bad.yaml:\d+:\d+: {key} is "broker/main"; expected ')
@@ -354,7 +355,7 @@ def test_the_database_of_another_program_is_refused(deployment):
 
 
 def test_a_brokers_database_from_before_is_refused(deployment):
-    """An old copy put back would draw noise a second time for a release that has left."""
+    """An old copy of the database would draw noise a second time for a release that has left."""
     started_once(deployment)
     path = deployment.folder / "broker-state/broker.db"
     old = path.read_bytes()

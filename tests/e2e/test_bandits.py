@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example campaign of each bandit, from its file to the regret, through daemons of their own."""
+"""The example campaign of each bandit, from its file to the regret, run by daemons of its own."""
 import json
 import sqlite3
 
@@ -9,7 +9,7 @@ from harness.commands import crowdveil
 from harness.daemon import ROOT
 
 GRID = 1 << 20
-# name: true means of the arms, the most a round may ask for
+# name: true means of the arms, the largest round
 CORRUPT = {"klucb-cf": ([.9, .6], 1), "ucb-cf": ([.9, .6], 10), "ts-cf": ([.9, .6, .3], 1), "kl-local": ([.9, .6], 1)}
 ADVERSARIAL = ["exp3", "dp-exp3-lap", "exp3-tau"]
 
@@ -30,7 +30,7 @@ def test_a_bandit_behind_randomized_response_finds_its_best_arm(example, name):
     assert result["regret"] == pytest.approx(sum(n * (means[0] - mean) for n, mean in zip(pulls, means)))
 
 
-# each arm's own matrix, none of them symmetric; the first and the third turn answers around
+# each arm's matrix, none of them symmetric; the first and the third invert answers
 P00, P11, MEANS = [.2, .9, .1], [.3, .7, .4], [.9, .6, .3]
 TURNED = {"klucb-cf": "klucb-cf, tokens_per_round: 20", "ucb-cf": "ucb-cf, tokens_per_round: 20",
           "ts-cf": "ts-cf, tokens_per_round: 20", "kl-local": "kl-local, tokens_per_round: 20",
@@ -39,7 +39,7 @@ TURNED = {"klucb-cf": "klucb-cf, tokens_per_round: 20", "ucb-cf": "ucb-cf, token
 
 @pytest.mark.parametrize("name", TURNED)
 def test_answers_that_each_arm_corrupts_in_its_own_way_are_taken_back(tmp_path, name):
-    """What leaves the workers follows the matrices, asymmetric and decreasing; what is decided follows the truth."""
+    """Tokens follow the matrices, asymmetric and inverting; decisions follow the truth."""
     items = ", ".join(f"{{name: i{arm}, mean: {mean}}}" for arm, mean in enumerate(MEANS))
     limit = 100_000 if name == "ppar" else 2000
     (tmp_path / "turned.yaml").write_text(
@@ -75,7 +75,7 @@ def test_a_bandit_s_regret_against_an_adversary_is_that_of_its_rounds(example, n
         reward = sum(gain[arm] for arm, gain in zip(pulls, gains))
         assert result["reward"] == pytest.approx(reward)
         assert result["regret"] == pytest.approx(max(map(sum, zip(*gains))) - reward)
-    if name != "dp-exp3-lap":  # exact sums: what the workers gave, each told its round, is what the requester counts
+    if name != "dp-exp3-lap":  # exact sums: the requester counts what the workers gave
         assert sum(sums.values()) / GRID == pytest.approx(result["reward"], abs=len(pulls) / GRID)
     if name == "exp3-tau":
         switches = sum(a != b for a, b in zip(pulls, pulls[1:]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Databases as earlier versions wrote them: every program opens them, says the same, and goes on."""
+"""Databases of earlier versions: every program opens them, gives the same answers, and goes on."""
 import json
 import shutil
 import sqlite3
@@ -27,14 +27,14 @@ def said(before):
 
 
 def put(before, name, folder, mode=0o600):
-    """A copy that may be written."""
+    """A writable copy."""
     shutil.copyfile(before / name, folder / name)
     (folder / name).chmod(mode)
     return folder / name
 
 
 def holds(old, new, where):
-    """Everything that was said is said again; more may be."""
+    """Every earlier answer is still given; there may be more."""
     if isinstance(old, dict):
         for key, value in old.items():
             if key not in TRANSIENT:
@@ -83,7 +83,7 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
     assert set(deployment.stop().values()) == {0}
     replay = crowdveil("replay", deployment.folder / "thirdparty-state/thirdparty.db")
     assert replay.returncode == 0, replay.stdout + replay.stderr
-    # once; then nobody can have rows without codes taken as they are
+    # once; afterwards rows without codes are refused
     deployment.up(broker=LIMITS)
     assert set(deployment.stop().values()) == {0}
     assert "given codes" not in deployment.broker.text() + deployment.thirdparty.text()
@@ -100,7 +100,7 @@ def test_replay_says_the_same(before, tmp_path):
 
 
 def test_doctor_finds_nothing_wrong(deployment, before):
-    """In databases that no daemon of today has opened."""
+    """In databases that no current daemon has opened."""
     put(before, "broker.db", deployment.folder / deployment.state("broker-state"))
     put(before, "thirdparty.db", deployment.folder / deployment.state("thirdparty-state"))
     for name in ("anchor", "seal.key"):
@@ -113,7 +113,7 @@ def test_doctor_finds_nothing_wrong(deployment, before):
 
 
 def test_what_a_worker_has_given_stays(deployment, before):
-    """Each has given as much as it may: it starts, knows that, and gives no more."""
+    """Each worker has given all that it may: the daemon starts, knows that, and gives no more."""
     told = {int(worker): scores for worker, scores in said(before)["given"].items()}
     state = deployment.folder / deployment.state("worker-state")
     put(before, "given.db", state)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second client itself: framing and messages, without a broker."""
+"""The second implementation itself: framing and messages, without a broker."""
 import pytest
 
 from client.schema import schema

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns with real workers: data sets, many processes, gateways and workers side by side."""
+"""Campaigns with real workers: data files, many processes, gateways and workers together."""
 import pytest
 
 from client.requester import classes, end_name, spec
@@ -65,7 +65,7 @@ def test_open_bandit_rows_fall_into_two_classes(deployment, tmp_path, data):
 
 
 def test_open_bandit_rows_too_close_to_call_are_named(deployment, tmp_path, data):
-    """At alpha .1 items lie within .001 of a boundary: the tokens run out, what is sure is still right."""
+    """At alpha .1 items are within .001 of a boundary: the tokens run out, and the settled classes are still right."""
     names, means, items = obd_items(data)
     truth = true_classes(means, .1)
     finished = run_data(deployment, tmp_path, items, 34, .1, 6000, 1, 3_000_000)
@@ -100,7 +100,7 @@ def accepted_by(worker):
 
 
 def test_fifty_workers_each_with_a_process_and_a_certificate(deployment, tmp_path):
-    """Items that are all alike, ranked until the tokens run out: none of the fifty can be done without."""
+    """Items that are all equal, ranked until the tokens run out: every one of the fifty workers is needed."""
     tau, tokens = 800, 2 * 5 * 800
     tokens_each = tokens // 49
     path = campaign_file(tmp_path, given([.5] * 5), .001, tau, .5, tokens, tokens_each)
@@ -115,12 +115,12 @@ def test_fifty_workers_each_with_a_process_and_a_certificate(deployment, tmp_pat
     assert found_classes(finished) == ([], [0, 1, 2, 3, 4])
     shares = [accepted_by(worker) for worker in workers]
     assert sum(shares) == finished.progress.tokens == tokens and max(shares) <= tokens_each
-    assert min(shares) > 0, "somebody was left out"
+    assert min(shares) > 0, "a worker was left out"
 
 
 @pytest.mark.quick
 def test_gateways_and_single_workers_of_two_makes_in_one_campaign(deployment, tmp_path):
-    """The first plan decides, and takes every worker that there is."""
+    """The first plan decides, and needs every worker."""
     tau, tokens = 10_000, 400_000
     path = campaign_file(tmp_path, given(MEANS), .2, tau, .5, tokens)
     deployment.up()
@@ -158,7 +158,7 @@ def test_a_worker_declines_terms_that_its_owner_does_not_accept(deployment, tmp_
 
 
 def test_a_place_that_is_declined_is_given_again_at_once(deployment):
-    """By its own holder only: an hour of lease is not waited for, and nobody lets go of another's place."""
+    """Only by its own worker: a lease of an hour is not waited for, and a peer cannot decline another one's place."""
     deployment.up(broker={"lease": "1h", "limits": {"release_tokens": 1}})
     with deployment.requester() as requester:
         requester.submit(spec(1, tokens=1, policy_params={"alpha": .2, "tokens_per_round": 1}))
@@ -175,7 +175,7 @@ def test_a_place_that_is_declined_is_given_again_at_once(deployment):
             one.decline(0, "I have to go", first.ticket)
             second = two.until("assign")
             assert second.worker == 10 and second.place == first.place
-            one.token(first.ticket, [grid(.5)])      # after all: the ticket is still good, and so is the place
+            one.token(first.ticket, [grid(.5)])      # the ticket is still valid, and so is the place
             assert one.verdict(one.ack(first.ticket)) == "accepted"
             two.token(second.ticket, [grid(.5)])
             assert two.verdict(two.ack(second.ticket)) == "expired"

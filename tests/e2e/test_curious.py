@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A broker that is curious or lies. A worker gives nothing beyond its owner's list and the terms it was told; a
-third-party takes releases once, in order, and nothing it cannot have been sent.
+A broker that is curious or lies. A worker gives nothing beyond its owner's list and the terms it received; a
+third-party accepts releases once, in order, and nothing that no honest broker sends.
 """
 import re
 import sqlite3
@@ -35,8 +35,9 @@ TOKEN = "waits for a token"
 
 
 def script(*steps):
-    """Each step fills an envelope, given the workers that have arrived; all are sent, one after the other, to the first
-    connection. At TOKEN it waits for a token: what arrives together with a reason to close is not answered."""
+    """Each step fills an envelope, given the workers that have arrived; all are sent, one after another, on the
+    first connection. At TOKEN it waits for a token: a message that arrives together with a reason to close is not
+    answered."""
     def run(broker, arrived):
         for step in steps if broker.connections == 1 else ():
             if step is TOKEN:
@@ -50,7 +51,7 @@ def script(*steps):
 
 
 def both(**wanted):
-    """Terms, and an assignment at once."""
+    """Terms, and an assignment with them."""
     def step(envelope, arrived):
         terms(envelope, **wanted)
         assign(envelope, arrived[0])
@@ -64,7 +65,7 @@ CASES = {
     "unknown privatizer": (script(both(privatizer="secret")), 0, "privatizer"),
     "another campaign": (script(both(name="other")), 0, "no scores"),
     "more arms": (script(both(arms=3)), 0, "3 arms"),
-    # what the terms do not say: the worker closes with the reason, having given at most what it had to
+    # messages against the terms: the worker closes with the reason, having given at most what the terms ask for
     "unknown arm": (script(lambda e, who: terms(e), lambda e, who: assign(e, who[0], arm=2)), 0,
                     "assignment of arm 2"),
     "without terms": (script(lambda e, who: assign(e, who[0])), 0, "without its terms"),
@@ -83,7 +84,7 @@ CASES = {
 
 @pytest.fixture
 def worker(deployment, tmp_path, worker_program):
-    """`start(script)`: a real worker at a broker that follows the script."""
+    """`start(script)`: a real worker and a broker that follows the script."""
     made = []
     (tmp_path / "campaign.yaml").write_text(
         "campaign: test\nitems: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}\n"
@@ -116,7 +117,7 @@ def test_a_worker_gives_no_more_than_it_has_agreed_to(worker, case):
 
 
 def test_a_worker_is_not_asked_for_more_over_several_campaigns(worker):
-    """Its owner's limit of one token holds however the campaigns are called."""
+    """Its owner's limit of one token holds for campaigns of any name."""
     def run(broker, arrived):
         for campaign in range(1, 4):
             envelope = broker.pb.Envelope()
@@ -205,7 +206,7 @@ def test_a_release_that_cannot_be_closes_the_link(ranking, lie, reason):
         ranking.link.until("acks")
     assert sum(metric(ranking.deployment.folder, "thirdparty", f'crowdveil_refused_total{{reason="{kind}"}}')
                for kind in ("message", "order", "role", "campaign", "limit")) == 1
-    with Dialer(ranking.deployment.thirdparty.address, ranking.files) as again:  # and an honest word is heard again
+    with Dialer(ranking.deployment.thirdparty.address, ranking.files) as again:  # and an honest broker is served again
         again.say("opens", spec=ranking.spec, position=ranking.position())
         assert again.until("opened").position.releases == 0
     assert ranking.stored() == []
@@ -238,13 +239,13 @@ ABSURD = (
     ({"privatizer": ("randomized-response", {"epsilon": 1e-6, "delta": .999999})}, "limits.delta"),
     ({"mechanism": "none", "trusted": True}, "limits.trusted_thirdparty"),
     ({"names": ["a" * 200_000, "b"]}, "not a valid|names"), ({"policy_params": {"alpha": float("nan")}}, "not a valid"),
-    # odd, but nobody's business
+    # odd, but permitted
     ({"tokens_per_worker": 2**32 - 1}, None), ({"deadline_ms": 2**64 - 1}, None), ({"idle_ms": 2**64 - 1}, None),
 )
 
 
-def test_absurd_campaigns_harm_nobody(deployment):
-    """Each is refused with its reason, or accepted and cancelled; somebody else's ordinary campaign goes on."""
+def test_absurd_campaigns_do_no_harm(deployment):
+    """Each is refused with its reason, or accepted and cancelled; another requester's campaign goes on."""
     usual = {"arms": 2, "policy_params": {"alpha": .1, "tokens_per_round": 100}, "tokens": 10_000}
     deployment.up()
     with deployment.requester("bob") as bob:

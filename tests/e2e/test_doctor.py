@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each thing that can be wrong is planted, found, and comes with what to do; a healthy deployment is told so."""
+"""Every fault is planted, found, and reported with advice; a healthy deployment is reported as such."""
 import json
 import os
 import re
@@ -64,7 +64,7 @@ def patient(deployment, tmp_path_factory):
 
 
 def days(pki, identity, count):
-    """A certificate of the identity that is good for so many days."""
+    """A certificate of the identity that is valid for this many days."""
     return pki.issue(identity, days=count, name=f"{identity.replace('/', '-')}-{count}-days").config()
 
 
@@ -161,7 +161,7 @@ def test_a_healthy_deployment_is_well_and_nothing_is_changed(patient):
     before = {path: path.read_bytes() for path in (patient.state / "broker.db", patient.anchor)}
     patient.doctor()
     assert before == {path: path.read_bytes() for path in before}
-    # and each planted thing is found, with its advice
+    # and each planted fault is found, with its advice
     for what, (plant, level, pattern, advice) in PLANTED.items():
         keep = patient.deployment.folder / "kept"
         shutil.rmtree(keep, ignore_errors=True)
@@ -205,7 +205,7 @@ def test_a_folder_of_up_is_examined_live_and_stopped(tmp_path):
     assert "gateway-1.yaml" in done.stdout
 
 
-def test_wrong_words_are_told_in_one_line(tmp_path):
+def test_usage_errors_are_one_line(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "odd.yaml").write_text("colour: blue\n")
     for word, text in ((tmp_path / "nowhere", "No such file"), (tmp_path / "empty", "no broker.yaml"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGTERM while tokens are in flight: exit 0 within a lease, databases closed, nothing acknowledged is lost."""
+"""SIGTERM while tokens are in flight: exit 0 within a lease, databases closed, no acknowledged token lost."""
 import os
 import random
 import signal
@@ -16,7 +16,7 @@ from harness.standstill import stopped
 pytestmark = pytest.mark.usefixtures("worker_program")
 
 LEASE_S = 1
-SLACK_S = 6  # for closing what is open, where connections linger for a second, and for a machine that has much to do
+SLACK_S = 6  # for closing connections, which linger for a second, and for a busy machine
 
 
 def stop_in_time(deployment, program, within=LEASE_S + SLACK_S):
@@ -32,7 +32,7 @@ def stop_in_time(deployment, program, within=LEASE_S + SLACK_S):
 
 
 def test_stops_in_mid_campaign_lose_no_acknowledged_token(deployment):
-    """The crowd counts for itself what it was told; the sums are exact ones."""
+    """The crowd counts the acknowledgements it received; the sums are exact."""
     run, chance = ExactRun(deployment, lease=f"{LEASE_S}s"), random.Random(4)
     for tokens in sorted(chance.randrange(100, 9000) for _ in range(6)):
         run.when(tokens)
@@ -43,7 +43,7 @@ def test_stops_in_mid_campaign_lose_no_acknowledged_token(deployment):
 
 
 def test_parties_that_stand_still_delay_no_stop_beyond_a_lease(deployment, undisturbed):
-    """A gateway holds assignments; it, the third-party and a requester do not say goodbye."""
+    """A gateway has assignments; it, the third-party and a requester do not close."""
     run = Run(deployment, broker={"lease": f"{LEASE_S}s"})
     workers = run.start_workers()
     files = deployment.pki.issue("requester/alice")
@@ -68,8 +68,8 @@ def test_strangers_that_say_nothing_delay_no_stop(deployment, program):
             stranger.close()
 
 
-def test_a_second_signal_does_not_kill_who_is_closing(deployment, undisturbed):
-    """As a launcher that dies sends it, or a person who is impatient: it may hurry, but the database is closed."""
+def test_a_second_signal_does_not_kill_a_daemon_that_is_closing(deployment, undisturbed):
+    """A launcher that dies sends it, or an impatient person: the daemon may hurry, but closes the database."""
     run = Run(deployment)
     workers = run.start_workers()
     run.when(3000)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns that have ended: what they leave in memory, at a start and on disk, and how their requester gets rid of
-them."""
+"""Ended campaigns: their cost in memory, at a start and on disk, and how their requester deletes them."""
 import contextlib
 import csv
 import io
@@ -33,7 +32,7 @@ def submit_and_cancel(deployment, requester, large):
 
 
 def test_submits_and_cancels_without_end_leave_nothing_in_memory(deployment):
-    """Each is as large as a campaign may be, and half a MiB of memory while it runs."""
+    """Each campaign is of the largest size, half a MiB of memory while it runs."""
     deployment.up(broker={"limits": {"submits": 1000, "campaigns": 100}})
     large = spec(ARMS, names=[f"{i:026d}" for i in range(ARMS)], policy_params={"alpha": 0})
     with deployment.requester() as requester:
@@ -54,8 +53,8 @@ def test_submits_and_cancels_without_end_leave_nothing_in_memory(deployment):
 
 
 @pytest.mark.usefixtures("worker_program")
-def test_what_has_ended_is_told_until_it_is_purged(deployment, tmp_path):
-    """Export, watch and ledger of before and after a restart agree; after a purge the charge is all that is left."""
+def test_an_ended_campaign_can_be_queried_until_it_is_purged(deployment, tmp_path):
+    """Export, watch and ledger of before and after a restart agree; after a purge only the charge remains."""
     file = tmp_path / "campaign.yaml"
     file.write_text("campaign: test\nitems: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}\n"
                     "policy: {name: ppar, alpha: 0.2}\nprivacy: {epsilon: 1}\n")
@@ -90,7 +89,7 @@ def test_what_has_ended_is_told_until_it_is_purged(deployment, tmp_path):
     assert crowdveil("status", *asked).stdout.endswith("no campaigns of yours\n")
     assert deployment.broker.stop() == 0 and deployment.thirdparty.stop() == 0
     done = crowdveil("doctor", deployment.folder / "broker.yaml", deployment.folder / "thirdparty.yaml")
-    assert "the broker does not" not in done.stdout, done.stdout  # what was purged is not a broker that has gone back
+    assert "the broker does not" not in done.stdout, done.stdout  # a purge is not taken for a rolled-back broker
     assert rows(deployment, "SELECT (SELECT count(*) FROM release) + (SELECT count(*) FROM campaign)") == 0
     assert rows(deployment, "SELECT count(*) FROM chunk WHERE campaign = 0") > 0
     deployment.start_broker()

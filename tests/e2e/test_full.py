@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-File systems that run full or are read-only: one line that says what and where, nothing acknowledged that is not stored,
-and after room was made the same result.
+Full and read-only file systems: one line that says what and where, nothing is acknowledged that is not stored, and once
+there is space again, the same result.
 """
 import contextlib
 import re
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.usefixtures("worker_program")
 
 
 def errors(daemon):
-    """Its lines but for warnings, notes and the ready line."""
+    """Its lines except warnings, notes and the ready line."""
     return [line for line in daemon.text().split("\n") if not re.search(r" (info|warning): |ready on", line)]
 
 
 @pytest.mark.parametrize("program", ["broker", "thirdparty"])
 def test_a_full_disk_stops_a_daemon_and_nothing_is_lost(deployment, undisturbed, volume, tmp_path, program):
-    """In the middle of a campaign; a start while it is still full says so again and harms nothing."""
+    """In the middle of a campaign; a start while it is still full reports it again and does no harm."""
     disk = volume(tmp_path / f"{program}-state")
     run = Run(deployment)
     run.start_workers()
@@ -39,7 +39,7 @@ def test_a_full_disk_stops_a_daemon_and_nothing_is_lost(deployment, undisturbed,
     again = run.start(program)
     again.wait_for("ready on|disk is full")
     if "ready on" in again.text():
-        again.wait_for("disk is full", timeout=60)  # as soon as it has something to store
+        again.wait_for("disk is full", timeout=60)  # at its next commit
     assert again.wait() == 1
     assert len(errors(again)) == 1, errors(again)
 
@@ -49,7 +49,7 @@ def test_a_full_disk_stops_a_daemon_and_nothing_is_lost(deployment, undisturbed,
 
 
 def test_a_full_disk_under_the_anchor_alone_stops_nothing(deployment, undisturbed, volume, tmp_path):
-    """The anchor has its place from the start and never grows."""
+    """The anchor's space is allocated at the start, and it never grows."""
     disk = volume(tmp_path / "away", mib=1)
     deployment.anchor = str(tmp_path / "away/anchor")
     run = Run(deployment)
@@ -81,7 +81,8 @@ def test_a_disk_that_breaks_down_stops_a_daemon_and_nothing_is_lost(deployment, 
 
 
 def test_a_worker_that_cannot_remember_gives_nothing(deployment, volume, tmp_path):
-    """What each gives is kept before it leaves: 200,000 workers of one token on a disk that cannot hold them all."""
+    """Tokens are stored as given before they leave: 200,000 workers of one token, on a disk that cannot hold them
+    all."""
     volume(tmp_path / "given", mib=1)
     (tmp_path / "campaign.yaml").write_text(
         "campaign: test\nitems: {list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}]}\n"
@@ -104,7 +105,7 @@ def test_a_worker_that_cannot_remember_gives_nothing(deployment, volume, tmp_pat
 
 
 def test_a_new_broker_on_a_full_or_read_only_disk_says_where(deployment, volume, tmp_path):
-    """And leaves nothing behind that keeps it from starting once there is room."""
+    """It leaves nothing behind that prevents a start once there is space."""
     state, away = volume(tmp_path / "broker-state", mib=1), volume(tmp_path / "away", mib=1)
     deployment.anchor = str(tmp_path / "away/anchor")
     deployment.start_thirdparty()

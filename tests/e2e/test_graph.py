@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns over a feedback graph: who is played shows its neighbours."""
+"""Campaigns on a feedback graph: the arm that is played shows its neighbours."""
 import json
 import random
 import sqlite3
@@ -30,7 +30,7 @@ def test_the_example_of_each_policy_finds_the_best(tmp_path, name):
     regret = sum(count * (.9 - TRUTH[item]) for item, count in pulls.items())
     assert result["regret"] == pytest.approx(regret)
     assert result["epsilon_spent_micro"] == (0 if name in ("aae", "alpha-sample") else 500_000)
-    # who knows no graph plays everybody
+    # a policy without a graph plays every arm
     assert (min(pulls.values()) > 0) == (name in ("aae", "dp-se", "alpha-sample"))
     # a table for people, too
     assert "still active" in done.stderr and "ended       complete, Roma is the best\n" in done.stderr
@@ -49,7 +49,7 @@ def test_a_phase_that_no_longer_fits_is_said_and_no_failure(tmp_path):
 
 
 def test_every_score_that_was_shown_is_summed_once(deployment):
-    """Exact sums, held against what workers of our own make were asked and gave."""
+    """Exact sums, compared with what the test's own workers were asked and gave."""
     def score(worker, arm, place):
         return random.Random(f"{worker}/{arm}").randrange(GRID)
 
@@ -116,8 +116,9 @@ def test_what_was_decided_can_be_verified_and_replayed(deployment, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_who_would_show_too_much_declines_and_others_answer_at_once(deployment, tmp_path):
-    """Workers that give two scores at most are asked for three; with a lease of an hour nobody could wait for it."""
+def test_a_worker_at_its_limit_declines_and_others_answer_at_once(deployment, tmp_path):
+    """Workers that give two scores at most are asked for three; with a lease of an hour the places must come back at
+    once."""
     campaign = campaign_file(tmp_path, [.9, .5, .2])
     campaign.write_text(campaign.read_text().replace("[3, 4]", "[1, 3]"))
     deployment.up(broker={"lease": "1h"})

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Peers that mean harm, in numbers: while each of them does its worst, an honest gateway keeps at least half of its rate,
-the broker's memory stays below what docs/operations.md says, and its log stays short.
-
-The honest gateway is paced far below what the machine can do, so that not the machine is measured but whether it gets
-its turn; attackers run with the lowest priority, since on one machine their own work would slow down everybody.
+Hostile peers, measured: during each attack an honest gateway keeps at least half of its rate, the broker's memory stays
+below what docs/operations.md says, and its log stays short. The honest gateway's pace is far below what the machine can
+do, so that its share is measured and not the machine; attackers run with the lowest priority, since on one machine
+their own CPU use would slow down the others.
 """
 import re
 import subprocess
@@ -24,7 +23,7 @@ from harness.deployment import Deployment
 
 pytestmark = pytest.mark.alone
 RATE = 800  # tokens a second; this is the gateway's pace
-INTERVAL, PATIENCE = 2, 15  # seconds that a rate is taken over: usually, and where some process had to stand still
+INTERVAL, PATIENCE = 2, 15  # seconds over which a rate is measured: usually, and if a process was stopped
 CONNECTIONS, HANDSHAKES = 64, 32
 MIB = 1 << 20
 CROWD = 6  # certificates of the attackers
@@ -43,13 +42,14 @@ def status_bytes(pid, field):
 
 class Stage:
     def __init__(self, folder, pki, pace=RATE, limits=None, **campaign):
-        """`pace`: the honest gateway's; `limits`: more of the broker's; `campaign`: more of the spec."""
+        """`pace`: the honest gateway's; `limits`: further ones of the broker; `campaign`: further fields of the
+        spec."""
         self.deployment, self.pki = Deployment(folder, pki), pki
         self.deployment.up(broker={"limits": {"connections": CONNECTIONS, "handshakes": HANDSHAKES,
                                               "release_tokens": 10, **(limits or {})}, "lease": "2s"})
         self.broker = self.deployment.broker
         self.requester = Requester(self.broker.address, pki.issue("requester/alice"), timeout=30)
-        # two arms that are alike: the campaign goes on for as long as the tests do
+        # two equal arms: the campaign lasts as long as the tests
         self.campaign = self.requester.submit(spec(2, **{
             "tokens": 100_000_000, "policy_params": {"alpha": 0, "tokens_per_round": 200}, **campaign})).campaign
         (folder / "campaign.yaml").write_text(
@@ -72,8 +72,8 @@ class Stage:
         return sum(counts[f'crowdveil_refused_total{{reason="{reason}"}}'] for reason in reasons)
 
     def rate(self):
-        """Accepted tokens a second of the honest gateway; nobody else's are accepted. Over all the time from now on
-        until it is what it has to be."""
+        """Accepted tokens a second of the honest gateway; no other peer's tokens are accepted. Measured from now on
+        until the rate is as required."""
         before, start = self.tokens(), time.monotonic()
         while True:
             time.sleep(INTERVAL / 4)
@@ -141,7 +141,7 @@ def test_an_honest_gateway_keeps_half_of_its_rate(stage, name):
         if reasons:
             wait_until(lambda: stage.refused(*reasons) > before_refused, "a refusal is counted", 20)
         rate = stage.rate()
-        # who comes new while it goes on is served, too
+        # a new peer is served during the attack, too
         with come_in(stage) as session:
             session.until("hello")
     print(f"{name}: {rate:.0f} of {RATE} tokens/s under attack; "
@@ -152,7 +152,7 @@ def test_an_honest_gateway_keeps_half_of_its_rate(stage, name):
 
 
 def come_in(stage, patience=20):
-    """A newcomer dials again, as our own workers do, if a flood of handshakes has pushed its own out."""
+    """Dials again, as our own workers do, if a flood of handshakes has replaced its own."""
     credentials, end = newcomer(stage), time.monotonic() + patience
     while True:
         try:
@@ -167,8 +167,8 @@ def newcomer(stage):
     return files.ca, files.cert, files.key
 
 
-def test_a_flood_of_hellos_keeps_nobody_else_out(stage):
-    """At 100 ms from the broker a newcomer of another address is let in at its first try, whatever the flood does."""
+def test_a_flood_of_hellos_keeps_no_other_peer_out(stage):
+    """At 100 ms from the broker a newcomer with another address is connected at its first try, despite the flood."""
     files = newcomer(stage)
     before = stage.refused("crowded")
     with stage.attack("hellos"), ThreadPoolExecutor(10) as pool:
@@ -180,7 +180,8 @@ def test_a_flood_of_hellos_keeps_nobody_else_out(stage):
 
 
 def test_places_for_connections_are_for_many(stage):
-    """One requester fills neither the listener nor another's share; over the limit the newcomer is told and counted."""
+    """One requester cannot fill the listener or another's share; above its limit it receives the reason, and is
+    counted."""
     before = stage.refused("limit", "connection")
     mallory = stage.pki.issue("requester/mallory")
     held = []
@@ -198,7 +199,7 @@ def test_places_for_connections_are_for_many(stage):
     assert stage.refused("limit", "connection") == before + 4
 
 
-def test_a_misdeed_ten_thousand_times_is_one_line(stage):
+def test_ten_thousand_refusals_are_one_line(stage):
     since, before = stage.broker.mark(), stage.refused("ticket")
     with Session(stage.broker.address, *newcomer(stage), timeout=20) as session:
         for _ in range(20):
@@ -213,8 +214,8 @@ def test_a_misdeed_ten_thousand_times_is_one_line(stage):
     assert len(lines) == 1, lines
 
 
-def test_the_broker_says_how_often_it_kept_silent(stage):
-    """The last of all: at its end it sums up without waiting for the minute."""
+def test_the_broker_counts_the_lines_it_suppressed(stage):
+    """Runs last: at its end the broker prints its summary without waiting for the minute."""
     wait_until(lambda: stage.tokens() > 0, "it still runs")
     stage.deployment.count_refused()
     assert stage.broker.stop() == 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 kill -9 at any moment: the end is the same, no acknowledged token is lost or counted twice, no noise is drawn twice, and
-both databases pass an audit from outside.
+both databases pass an independent audit.
 """
 import ctypes
 import os
@@ -59,7 +59,7 @@ class Everybody:
             self.gateways[party] = self.gateway(party)
 
     def suffer(self, chance, kills):
-        """Also while starting, and several at once; what is down stays down for a moment."""
+        """Kills also during a start, and several at once; a killed party stays down for a moment."""
         names = ["broker", "thirdparty", "broker", "thirdparty", *GATEWAYS, "watcher"]
         done = 0
         while done < kills:
@@ -106,7 +106,7 @@ def test_what_was_acknowledged_is_what_was_summed(deployment):
         run.kill(program)
         run.start(program).address
     run.check()
-    assert run.crowd.connections > 3, "the crowd hardly noticed"
+    assert run.crowd.connections > 3, "the kills hardly disturbed the crowd"
 
 
 TAMPERINGS = {
@@ -128,7 +128,7 @@ TAMPERINGS = {
 
 
 def test_the_audit_notices(deployment):
-    """Each of these, done to a good pair of databases, is found; and without any of them nothing is."""
+    """Each of these changes to a good pair of databases is found; without a change nothing is."""
     run = Run(deployment)
     run.start_workers(arrival_rate=0)
     finished, export = run.finish()
@@ -157,7 +157,7 @@ def short_path():
 
 
 def test_a_killed_launcher_leaves_no_process_behind(tmp_path, short_path, orphans):
-    """Its parties end by themselves, in order: the databases are closed."""
+    """Its parties end by themselves, in order, and close their databases."""
     state = short_path / "state"
     campaign = tmp_path / "campaign.yaml"
     campaign.write_text("campaign: test\nitems: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.899}]}\n"
@@ -187,7 +187,7 @@ def name_of(pid):
 
 @pytest.fixture
 def orphans():
-    """orphans(pid) waits for the child of a parent that is dead; its exit status, negative for a signal."""
+    """orphans(pid) waits for the child of a dead parent; returns its exit status, negative for a signal."""
     prctl, set_child_subreaper = ctypes.CDLL(None).prctl, 36
     assert prctl(set_child_subreaper, 1, 0, 0, 0) == 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The laboratory as a researcher meets it: numbers on standard output, figures in a folder, honest exit statuses."""
+"""The laboratory's commands: numbers on standard output, figures in a folder, correct exit statuses."""
 import math
 from xml.etree import ElementTree
 
@@ -22,7 +22,7 @@ def test_measured_noise_is_the_declared_noise(compared):
     measured = [row for row in rows if row["n"] == 400]
     assert len(theory) == len(measured) >= 9 * 30 and {row["preset"] for row in rows} == {"mechanisms"}
     for row in measured:
-        # 5 standard errors, and 3 % for what a heavy tail does to the standard error of 400 runs
+        # 5 standard errors, and 3 % because a heavy tail makes the standard error of 400 runs inaccurate
         expected = theory[row["series"], row["x"]]
         assert abs(row["mean"] - expected) < 5 * row["se"] + .03 * expected, row
 
@@ -86,7 +86,7 @@ def test_an_audit_says_what_it_certifies(tmp_path):
     rows = rows_of(lab("audit", "--only", "segments", "--runs", 20000, "--json", cwd=tmp_path))
     assert rows and all(row["part"] == "segments" and row["sound"] and not row["exceeds"] for row in rows)
     assert all(row["certified"] <= row["claimed"] for row in rows)
-    assert max(row["certified"] for row in rows) > .6, "an audit this blind would let anything pass"
+    assert max(row["certified"] for row in rows) > .6, "an audit with so little power would let anything pass"
 
 
 def test_an_audit_catches_the_printed_hybrid_and_the_least_bits_of_doubles(tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's own experiments, good and bad; and the figures of the ranking paper in few replicates."""
+"""A user's own experiments, valid and invalid; and the figures of the ranking paper with few replicates."""
 import csv
 import math
 import re
@@ -93,7 +93,7 @@ def test_ranking_is_right_however_tokens_are_drawn(tmp_path):
     each = run_few("ppar-fig4", "--token-level", cwd=tmp_path)
     assert at_once.keys() == each.keys() and at_once != each
     for key, row in at_once.items():
-        # rounds and pulls have the tail of the instances' gaps: the same instances here and there
+        # rounds and pulls depend heavily on the instances' gaps: both use the same instances
         assert agree(row, each[key]), (row, each[key])
         if key[0] == "sound" and key[2] == "misplaced":
             assert row["mean"] == 0

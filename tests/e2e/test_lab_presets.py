@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' figures as a researcher runs them: what comes out is known by other means, or must not depend on how."""
+"""The papers' figures, as a researcher runs them: results that are known otherwise, or must not depend on the way."""
 import math
 
 import pytest
@@ -9,7 +9,7 @@ from test_taxi import drivers, invented
 
 
 def run(name, *args, cwd):
-    """What a preset, or a file, finds: {(series, x, metric): row}."""
+    """The results of a preset, or a file: {(series, x, metric): row}."""
     rows = rows_of(lab("run", name, *args, "--json", cwd=cwd))
     found = {(row["series"], row["x"], row["metric"]): row for row in rows}
     assert found and len(found) == len(rows)
@@ -46,7 +46,7 @@ def test_series_that_differ_in_nothing_find_the_same_against_an_adversary(tmp_pa
     for (series, x, metric), row in found.items():
         if series == "one":
             assert row["mean"] == found["other", x, metric]["mean"], (x, metric)
-    # What another policy gains differs, and with its regret it comes to the same: what the best arm gives in that game.
+    # Another policy's gain differs, but gain and regret have the same sum: what the best arm gives in that game.
     assert found["blind", 1200, "reward"]["mean"] != found["one", 1200, "reward"]["mean"]
     best = [found[series, 1200, "reward"]["mean"] + found[series, 1200, "regret"]["mean"]
             for series in ("one", "blind")]
@@ -95,7 +95,7 @@ def test_tokens_one_by_one_and_sums_give_the_same_regret(tmp_path, corrupt):
     ("corrupt-fig1a", "klucb-cf", 10.6, .2), ("corrupt-fig1a", "kl-local", 8.6, .3),
     ("corrupt-fig1a-mirrored", "klucb-cf", 523, 8), ("corrupt-fig1a-mirrored", "kl-local", 183, 4.5)])
 def test_what_corrupt_bandits_lose_is_what_others_have_found(corrupt, name, policy, mean, error):
-    # After 10,000 pulls, 600 runs of a program that shares nothing with this one.
+    # After 10,000 pulls, 600 runs of an independent program.
     row = corrupt[name][policy, 10000, "regret"]
     assert abs(row["mean"] - mean) < 4 * math.hypot(row["se"], error)
 
@@ -149,8 +149,8 @@ experiment:
 
 def test_hiring_without_chance_is_known_by_hand(tmp_path):
     found = run(write(tmp_path, "hiring.yaml", HIRING), cwd=tmp_path)
-    # DPF explores with 10: 1, 2 (not 3, which costs 5 of the 4 that are left), 1, 1; then 1 is densest: five times.
-    # The densest is the cheapest here. DPU's numbers are those of the first three, and of whom it draws.
+    # DPF explores with 10: 1, 2 (not 3, which costs 5, and 4 are left), 1, 1; then 1 is densest: five times.
+    # The densest is the cheapest here. DPU's numbers are those of the first three and of the worker that it draws.
     known = {"dpf": (8 * .4 + .6, 9), "cheapest": (4, 10), "opt": (4, 10), "half": (2, 5)}
     for series, (reward, pulls) in known.items():
         budget = 10 if series == "half" else 20
@@ -162,7 +162,7 @@ def test_hiring_without_chance_is_known_by_hand(tmp_path):
                for (series, x, metric), row in found.items() if series == "anybody")
 
 
-def test_all_who_hire_see_the_same_workers(tmp_path):
+def test_all_recruitment_policies_see_the_same_workers(tmp_path):
     found = run("recruit-fig6", "--replicates", 1, cwd=tmp_path)
     budgets = range(1000, 10001, 1000)
     assert {x for _, x, _ in found} == set(budgets)
@@ -170,7 +170,7 @@ def test_all_who_hire_see_the_same_workers(tmp_path):
         worth = found["opt", budget, "reward"]["mean"]
         for (series, x, metric), row in found.items():
             if x == budget and metric == "regret":
-                # What the truth is worth is the same for all, and nobody is worth more.
+                # The optimum is the same for all, and no policy exceeds it.
                 assert math.isclose(row["mean"], worth - found[series, x, "reward"]["mean"], abs_tol=1e-6)
                 assert row["mean"] > 0 or series.startswith("opt")
 
@@ -199,7 +199,7 @@ def test_the_cheapest_driver_of_a_trace_is_hired_until_money_or_trips_run_out(tm
         assert all(row["mean"] <= trips for (_, x, metric), row in found.items() if (x, metric) == (budget, "pulls"))
 
 
-def test_data_that_nobody_reads_are_refused(tmp_path):
+def test_data_that_are_not_read_are_refused(tmp_path):
     done = lab("run", "recruit-fig6", "--data", invented(tmp_path), cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == "crowdveil-lab run: recruit-fig6 reads no data; expected no --data\n"
@@ -227,8 +227,8 @@ experiment:
 def test_what_leaks_of_two_workers_is_known_by_hand(tmp_path):
     found = run(write(tmp_path, "leak.yaml", LEAK), cwd=tmp_path)
     for delta in (.5, 1, 3):
-        # One hire of each, then the better one is taken. 0.4 becomes 1, or 0.6 becomes 0: from .2 behind to .4 ahead.
-        # The difference of two Laplaces exceeds x with probability exp(-x)(2 + x)/4.
+        # One hire of each, then the one with the better result. 0.4 becomes 1, or 0.6 becomes 0, from .2 behind
+        # to .4 ahead. The difference of two Laplaces exceeds x with probability exp(-x)(2 + x)/4.
         p, q = (math.exp(-x * delta) * (2 + x * delta) / 4 for x in (.2, .4))
         q = 1 - q
         leaks = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
@@ -310,7 +310,7 @@ def test_a_series_that_sets_a_key_of_the_grid_itself_is_run_once(graph):
     assert {series for series, _, _ in graph} == {"one, p 0.2", "other, p 0.2", "one, p 0.3", "other, p 0.3", "alone"}
 
 
-def test_who_plays_all_items_in_turn_loses_what_their_means_say(graph):
+def test_playing_all_items_in_turn_loses_what_their_means_say(graph):
     # The first phase of DP-SE has 10 x 4864 plays: no item is dropped before 40,000, and each was played 4000 times.
     means = [.9, .9] + [.9 - .1 - .05 * i for i in range(8)]
     truth = [truncated_mean(mean, .1) for mean in means]
@@ -326,7 +326,7 @@ def test_series_that_differ_in_nothing_find_the_same_on_a_drawn_graph(graph):
 
 @pytest.mark.parametrize("policy, mean, error", [("gap", 9068, 49), ("gapu", 10011, 46)])
 def test_what_graph_bandits_lose_is_what_others_have_found(tmp_path, policy, mean, error):
-    # 2000 runs of a program that shares nothing with this one and takes an item's mean for each of its scores.
+    # 2000 runs of an independent program that uses an item's mean for each of its scores.
     text = GRAPH.replace("spread: 0.1", "spread: 0.01").replace("name: gap", "name: gap, noise: printed")
     text = text[:text.index("  series:")] + "  metrics: [regret]\n"
     text = text.replace("name: gap,", f"name: {policy},").replace("x: {pulls: [40000, 100000]}", "")
@@ -371,7 +371,7 @@ def test_how_often_one_score_matters(tmp_path, policy, mechanism, count):
         return
     # Each round shows one arm of them, whichever it is; and without noise there is none to draw anew.
     assert abs(shown["mean"] - 1 / count) < 3 * shown["se"] and same["mean"] == fresh["mean"]
-    # Two radii are more than .8 after 100 looks: nobody is dropped. EXP3 weighs every gain.
+    # Two radii are more than .8 after 100 looks: no arm is dropped. EXP3 weighs every gain.
     expected = 1 if policy == "aae" else .9
     assert same["mean"] >= 1 - shown["mean"] and (same["mean"] == 1) == (expected == 1) and same["mean"] <= expected
 
@@ -390,7 +390,7 @@ def test_with_fresh_noise_fewer_runs_are_the_same(tmp_path):
     ("{ladder: {count: COUNT, mean: 0.9, distance: 0.1}}", "{adversary: {name: stochastic}}", "no adversary"),
     ("  measure:", "  x: {pulls: 5}\n  measure:", "no x: {pulls: ...}"),
 ])
-def test_what_cannot_be_told_round_by_round_is_refused(tmp_path, old, new, said):
+def test_what_has_no_value_for_each_round_is_refused(tmp_path, old, new, said):
     text = SAME.replace(old, new).replace("POLICY", "exp3").replace("MECHANISM", "none").replace("COUNT", "4")
     done = lab("run", write(tmp_path, "same.yaml", text), cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and said in done.stderr, done.stderr

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Results of an experiment on disk: what is killed, cut in shards or stopped by a full disk goes on where it was and comes
-to the same numbers, and a file that is not this experiment's, or no longer whole, is refused in one line.
+Results of an experiment on disk: a run that was killed, split into shards or stopped by a full disk continues and gives
+the same numbers; a file of another experiment, or one that is damaged, is refused in one line.
 """
 import csv
 import io
@@ -22,7 +22,7 @@ from harness.machine import needs
 from harness.standstill import step
 from harness.volume import volume  # noqa: F401  (a fixture)
 
-# Takes seconds, so that there is a middle to be killed in.
+# Takes seconds, so that it can be killed in the middle.
 NAME, REPLICATES = "long", 2100
 LONG = """
 campaign: long
@@ -52,7 +52,7 @@ experiment:
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory):
-    """The words of a long run."""
+    """The arguments of a long run."""
     path = tmp_path_factory.mktemp("long") / "long.yaml"
     path.write_text(LONG)
     return "run", path, "--replicates", REPLICATES, "--json"
@@ -60,10 +60,10 @@ def command(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(command, tmp_path_factory):
-    """What it prints if nothing disturbs it."""
+    """The output of an undisturbed run."""
     done = lab(*command, cwd=tmp_path_factory.mktemp("whole"))
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""  # no terminal, and nobody asked
+    assert done.stderr == ""  # no terminal, and not requested
     return done.stdout
 
 
@@ -81,7 +81,7 @@ def start(folder, *args):
 
 
 def trials(path):
-    """How many pieces a file has that nobody writes."""
+    """The number of pieces in a file that no process writes."""
     with sqlite3.connect(path) as db:
         count, = db.execute("SELECT count(*) FROM trial").fetchone()
     db.close()
@@ -90,8 +90,8 @@ def trials(path):
 
 def stopped_when_stored(path, run):
     """
-    The run has some of its results on disk and stands still: once a second commit has brought trials, the first is
-    complete. It gets a tenth of the time only, so that the fastest machine is not through before anybody looks.
+    The run has some of its results on disk and is stopped: once a second commit has stored trials, the first is
+    complete. It gets only a tenth of the time, so that the fastest machine does not finish before the test looks.
     """
     log, sizes = path.with_name(path.name + "-wal"), set()
 
@@ -111,11 +111,11 @@ def refusal(done, status):
     return done.stderr
 
 
-# --- going on
+# --- resuming
 
 
 def test_killed_in_the_middle_and_resumed_it_prints_the_same(tmp_path, command, whole):
-    """Twice, and the second time with other threads; what was done is not done again."""
+    """Twice, the second time with another number of threads; finished pieces are not run again."""
     database = tmp_path / "out" / f"{NAME}.db"
     had = 0
     for jobs in (1, 2):
@@ -169,7 +169,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_nothing_in_the_way(tmp_path, 
     assert lab("run", "small.yaml", "--out", "out", "--json", cwd=tmp_path).returncode == 0
 
 
-# --- what is refused
+# --- refusals
 
 
 def test_results_that_are_there_are_not_overwritten(small):
@@ -194,7 +194,7 @@ def test_results_of_another_experiment_are_not_gone_on_with(small, options, chan
 
 
 def test_results_of_other_data_are_not_gone_on_with(tmp_path):
-    """The campaign's own file, relative to it, and another one that takes its place, relative to where one is."""
+    """The campaign's own file, relative to it; and another one in its place, relative to the working folder."""
     (tmp_path / "sub").mkdir()
     text = SMALL.replace("{synthetic: {count: 3, mean: 0.5, variance: 10}}",
                          "{source: csv, path: scores.csv, item: item, score: score, replacement: true}")
@@ -256,7 +256,7 @@ def test_a_file_that_is_no_longer_whole_is_refused_by_all(small, harm, told):
     assert not (small / "all.db").exists() and database.read_bytes() == before
 
 
-def test_a_second_process_is_told_that_one_is_at_it(tmp_path, command):
+def test_a_second_process_is_refused_while_one_runs(tmp_path, command):
     run = start(tmp_path, *command, "--out", "out")
     stopped_when_stored(tmp_path / "out" / f"{NAME}.db", run)
     for args in ((*command, "--out", "out", "--resume"), ("export", f"out/{NAME}.db"),
@@ -283,7 +283,7 @@ def test_usage(tmp_path, args):
 
 
 def task(folder, index, count, script_args, **more):
-    """One task of a job array, as Slurm would start it."""
+    """One task of a job array, started as Slurm does."""
     settings = dict(os.environ, CROWDVEIL_LAB=str(PROGRAMS["lab"]), SLURM_ARRAY_TASK_ID=str(index),
                     SLURM_ARRAY_TASK_COUNT=str(count), SLURM_ARRAY_TASK_MIN="1", SLURM_ARRAY_TASK_MAX=str(count),
                     SLURM_CPUS_PER_TASK="1") | more
@@ -332,7 +332,7 @@ def test_what_does_not_belong_together_is_not_merged(small):
     change("UPDATE trial SET numbers = '[0.25,1.0,1.0,1.0]' WHERE setting = 1 AND replicate = 4")(
         small / "three/small.db")
     assert "table trial, row id " in refusal(lab("merge", "all.db", "out/small.db", "three/small.db", cwd=small), 1)
-    change("DELETE FROM proof")(small / "three/small.db")  # by somebody who knows how to
+    change("DELETE FROM proof")(small / "three/small.db")  # by a person who removes the codes
     line = refusal(lab("merge", "all.db", "out/small.db", "three/small.db", cwd=small), 2)
     assert "three/small.db: other numbers for setting 2, replicate 5 " in line
     line = refusal(lab("merge", "out/small.db", "two/small.db", cwd=small), 2)
@@ -368,7 +368,7 @@ def test_every_trial_is_exported_and_its_mean_is_the_summarys(small):
         assert abs(sum(float(line["value"]) for line in mine) / 6 - row["mean"]) <= 1e-12 * abs(row["mean"])
 
 
-def test_whoever_has_sqlite_can_read_the_file(small):
+def test_the_file_can_be_read_with_sqlite(small):
     with sqlite3.connect(small / "out/small.db") as db:
         found = {row[:3]: row[3:] for row in db.execute("SELECT series, x, metric, mean, n FROM summary")}
         name, text, seed = db.execute("SELECT name, text, seed FROM experiment").fetchone()
@@ -381,12 +381,12 @@ def test_whoever_has_sqlite_can_read_the_file(small):
         assert abs(mean - row["mean"]) <= 1e-9 * abs(row["mean"]) and n == row["n"]
 
 
-# --- while it runs
+# --- progress
 
 
 @needs(machine.pseudo_terminals)
 def test_a_terminal_has_one_line_that_is_written_over(tmp_path, command):
-    """And standard output has the result alone."""
+    """And standard output contains only the result."""
     ours, its = pty.openpty()
     run = subprocess.Popen([PROGRAMS["lab"], *map(str, command)], cwd=tmp_path, stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=its, text=True)
@@ -401,7 +401,7 @@ def test_a_terminal_has_one_line_that_is_written_over(tmp_path, command):
             pass
     reader = threading.Thread(target=read)
     reader.start()
-    # however fast the machine is: slow enough for a line in the middle
+    # slow enough for a line in the middle, on any machine
     wait_until(lambda: step(run) or b" left" in shown or run.poll() is not None, "how much time is left")
     run.send_signal(signal.SIGCONT)
     reader.join()

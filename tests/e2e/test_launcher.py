@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands a person types: the demo campaign, the certificates, a usable exit status."""
+"""The commands that a person types: the demo campaign, certificates, meaningful exit statuses."""
 import json
 import os
 import re
@@ -94,13 +94,13 @@ def test_alpha_0_names_those_that_tie_at_the_token_limit(tmp_path):
     assert done.returncode == 0, "a tie is no failure" + done.stderr
     result = json.loads(done.stdout)
     assert result["classes"] == [["Roma"], ["Golden Wok"], ["Corner Grill"]]
-    assert set(result["undecided"]) == {"Blue Fish", "Old Mill", "Station Buffet"}, "the pair, and who comes after it"
+    assert set(result["undecided"]) == {"Blue Fish", "Old Mill", "Station Buffet"}, "the pair, and the items after it"
     assert result["truth"][3:] == [["Blue Fish", "Old Mill"], ["Station Buffet"]] or \
         result["truth"][3:] == [["Old Mill", "Blue Fish"], ["Station Buffet"]]
     assert "ended       token limit, 3 of 6 items undecided\n" in done.stderr
 
 
-# what each may spend at most, in micro-epsilon; behind two guarantees the smaller
+# the most that each may spend, in micro-epsilon; with two guarantees the smaller one
 EXAMPLES = {name: 500_000 for name in mechanisms() + privatizers()
             if name not in ("none", "hybrid", "hybrid-printed")} | {"randomized-response": 2_000_000}
 
@@ -116,7 +116,7 @@ def test_the_example_of_each_mechanism_and_privatizer_is_ranked_right(tmp_path, 
     assert (result["epsilon_spent_micro"] == 2_000_000) == (name == "randomized-response")
 
 
-def test_the_printed_hybrid_runs_at_one_s_own_risk_only(tmp_path):
+def test_the_printed_hybrid_runs_only_on_an_unsafe_broker(tmp_path):
     campaign = ROOT / "deploy/campaigns/hybrid-printed.yaml"
     done = crowdveil("up", campaign, "--json", cwd=tmp_path)
     assert done.returncode == 1
@@ -178,7 +178,7 @@ def test_certificates_of_crowdveil_pki_run_a_deployment(deployment, tmp_path):
         finished = requester.watch(number)
     assert end_name(finished.progress.end) == "complete" and classes(finished) == ({1: [0], 2: [1]}, [])
     assert worker.wait() == 0
-    # and openssl, which did not make them, finds them in order
+    # and openssl, which did not make them, accepts them
     files = deployment.pki.issue("gateway/1-20000")
     verified = subprocess.run(["openssl", "verify", "-CAfile", files.ca, "-purpose", "sslclient", files.cert],
                               capture_output=True, text=True)
@@ -220,7 +220,7 @@ def test_pki_overwrites_no_ca(tmp_path):
 
 
 def test_replay_of_a_third_partys_decisions_agrees(deployment, tmp_path):
-    """What the third-party kept is what its policy decides on the releases it kept."""
+    """The decisions that the third-party stored follow from the releases that it stored."""
     campaign = tmp_path / "campaign.yaml"
     campaign.write_text("campaign: test\nitems: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}\n"
                         "policy: {name: ppar, alpha: 0.2}\nprivacy: {epsilon: 1}\n")
@@ -234,7 +234,7 @@ def test_replay_of_a_third_partys_decisions_agrees(deployment, tmp_path):
     database = tmp_path / "thirdparty-state/thirdparty.db"
     done = crowdveil("replay", database, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    # a decision that was tampered with does not pass
+    # a changed decision does not pass
     subprocess.run(["/usr/bin/python3", "-c", TAMPER, database], check=True)
     done = crowdveil("replay", database, cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign has spent, asked of the daemon: charged as released, told to its owner only, forecast by a plan."""
+"""What a campaign has spent, as the daemon reports it: charged as released, shown to its owner only, predicted by a
+plan."""
 import contextlib
 import csv
 import io
@@ -35,7 +36,8 @@ def submit(requester, tokens=100_000, **kwargs):
 
 
 def expected_micro(releases):
-    """The hybrid mechanism: an arm's first three releases meet one noise of half the budget, from the fourth on all."""
+    """The hybrid mechanism: an arm's first three releases contain one noise of half the budget, all from the fourth
+    on."""
     return 0 if releases == 0 else 250_000 if releases < 4 else 500_000
 
 
@@ -90,7 +92,7 @@ def test_a_requester_reads_its_own_ledger_only(deployment):
     assert done.returncode == 1 and f"no campaign {number} of bob" in done.stderr
 
 
-def test_a_plan_is_told_what_it_can_cost_and_stored_nowhere(deployment, campaign_file):
+def test_the_cost_of_a_plan_is_predicted_and_nothing_is_stored(deployment, campaign_file):
     deployment.up(broker={"limits": {"epsilon": 1, "worker_epsilon": 3}})
     done = crowdveil("ledger", "--plan", campaign_file, "--json", *as_requester(deployment))
     assert done.returncode == 0, done.stderr
@@ -102,14 +104,15 @@ def test_a_plan_is_told_what_it_can_cost_and_stored_nowhere(deployment, campaign
     assert "at most     epsilon 0.5 for each arm, 2 for a worker" in text
     with deployment.requester() as requester:
         assert len(requester.status().campaigns) == 0
-    # what the operator would refuse is refused here, with the limit
+    # a campaign that the operator would refuse is refused here, with the limit
     campaign_file.write_text(CAMPAIGN.replace("epsilon: 0.5", "epsilon: 2"))
     done = crowdveil("ledger", "--plan", campaign_file, *as_requester(deployment))
     assert done.returncode == 1 and "epsilon 2.000000 is over this broker's limit of 1.000000" in done.stderr
 
 
 def test_a_worker_stops_at_its_lifetime_epsilon_over_campaigns(deployment, campaign_file):
-    """Twenty workers, 1 epsilon each at this broker, campaigns of 0.5 a token: two tokens each, whoever asks."""
+    """Twenty workers, 1 epsilon each at this broker, campaigns of 0.5 a token: two tokens each, in all campaigns
+    together."""
     deployment.up(broker={"limits": {"worker_epsilon": 1}})
     workers = {"accept": {"epsilon": 1}, "exit_when_done": False}
     with deployment.requester() as requester:
@@ -124,7 +127,7 @@ def test_a_worker_stops_at_its_lifetime_epsilon_over_campaigns(deployment, campa
 
 
 def test_a_worker_s_own_limit_outlives_its_process(deployment, campaign_file, tmp_path):
-    """Twenty workers who give three scores each, ever: whoever kills them, and whatever is asked of them anew."""
+    """Twenty workers that give three scores each in total: after any kill, and whatever they are asked for again."""
     deployment.up(broker={"lease": "1h"})
     state = tmp_path / "gateway"
     state.mkdir()
@@ -145,7 +148,7 @@ def test_a_worker_s_own_limit_outlives_its_process(deployment, campaign_file, tm
         assert requester.watch(second).progress.tokens == 60 - sum(given.values())
 
 
-def test_wrong_words_are_told_in_one_line(deployment, campaign_file):
+def test_usage_errors_are_one_line(deployment, campaign_file):
     deployment.up()
     for words, status, text in [(("seven",), 2, "not a campaign number"), (("1", "--plan", campaign_file), 2, "--plan"),
                                 (("--plan", "/no/file.yaml"), 2, "/no/file.yaml"), (("--format", "xml"), 2, "xml"),

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A third-party that lies: the broker names the lie and freezes or ends that campaign; its other campaigns go on.
-
-One broker and one third-party for all lies; beside each lie an honest campaign collects tokens.
+A third-party that lies: the broker names the lie and freezes or ends that campaign; its other campaigns go on. One
+broker and one third-party for all lies; beside each lie an honest campaign collects tokens.
 """
 import threading
 import time
@@ -22,7 +21,7 @@ BUDGET = 5000
 
 
 class Workers(threading.Thread):
-    """A gateway whose workers come for whatever campaign wants them; `hold`: names of campaigns that get no token."""
+    """A gateway whose workers arrive for any campaign; `hold`: names of campaigns that get no token."""
 
     def __init__(self, address, files, first=1):
         super().__init__(daemon=True)
@@ -67,7 +66,7 @@ class Stage:
         return {entry.campaign: entry.tokens for entry in self.requester.status().campaigns}[campaign]
 
     def honest_goes_on(self):
-        """The honest campaign collects a further plan's tokens."""
+        """The honest campaign collects the tokens of a further plan."""
         before = self.tokens(self.honest)
         wait_until(lambda: self.tokens(self.honest) >= before + 300, "the honest campaign goes on", 30)
         assert not self.workers.ended and not self.thirdparty.failures, self.thirdparty.failures
@@ -147,7 +146,7 @@ REFUSED_PLANS = {
 }
 
 
-# --- what contradicts what is known
+# --- contradictions
 
 
 class PlanFromTheFuture(Honest):
@@ -305,7 +304,8 @@ def test_saying_the_same_again_is_no_lie(stage, name):
 
 
 def test_what_is_no_message_closes_the_link_and_it_comes_back(stage):
-    """A frame of rubbish, an older version, a broker's own message: the link is made again, campaigns go on."""
+    """An invalid frame, an older version, a message that only a broker may send: the broker reconnects, campaigns go
+    on."""
     pb = schema("rank")
     old, own, unknown, second = pb.Envelope(), pb.Envelope(), pb.Envelope(), pb.Envelope()
     own.closed.add(campaign=stage.honest)
@@ -325,8 +325,8 @@ def test_what_is_no_message_closes_the_link_and_it_comes_back(stage):
         stage.honest_goes_on()
 
 
-def test_a_third_party_without_end_of_plans_is_bounded(stage):
-    """Thousands of plans in one go: one counts, the campaign is frozen at the next."""
+def test_a_third_party_that_sends_plans_without_end_is_bounded(stage):
+    """Thousands of plans at once: one counts, the campaign is frozen at the next."""
     pb = schema("rank")
     campaign = stage.submit("honest flood")
     wait_until(lambda: stage.tokens(campaign) > 0, "the campaign runs", 30)
@@ -339,8 +339,8 @@ def test_a_third_party_without_end_of_plans_is_bounded(stage):
 
 
 @pytest.mark.parametrize("kind", ["never reads", "never speaks", "speaks half a hello"])
-def test_a_third_party_that_is_there_and_no_use(tmp_path, pki, kind):
-    """The broker neither waits for ever nor grows; the crowd and requesters are served, and health tells."""
+def test_a_third_party_that_does_not_serve(tmp_path, pki, kind):
+    """The broker neither waits for ever nor grows; the crowd and requesters are served, and its health reports it."""
     release = threading.Event()
 
     def greet(thirdparty):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Who is meant is who is served: a certificate of our CA and of the right role is not enough. Real daemons; a stranger
-holds such a certificate, and sits at the address, or comes first.
+A certificate of our CA and of the right role is not enough: parties serve the names that they expect. With real daemons
+and a stranger that holds such a certificate, listens at the expected address, or connects first.
 """
 import subprocess
 
@@ -96,12 +96,12 @@ def test_a_campaign_stays_with_the_third_party_that_opened_it(deployment, tmp_pa
         campaign = alice.submit(fashion(tokens=200_000)).campaign
         worker = deployment.start_worker("gateway/1-200000", path, {"arrival_rate": 40, "exit_when_done": False})
         alice.watch(campaign, until=lambda progress: progress.tokens > 0)
-    # another one at its address: of no use to the broker
+    # another one at its address: the broker refuses it
     assert deployment.thirdparty.stop() == 0
     deployment.start_thirdparty({"listen": address, **evil(deployment)})
     deployment.broker.wait_for("certificate is of thirdparty/evil, expected the name ranker")
     deployment.thirdparty.wait_for("it expects a party with another name, thirdparty/evil")
-    # another one that the configuration names, too: of none to a campaign that runs already
+    # another one that the configuration names, too: a running campaign does not use it
     assert deployment.broker.stop() == 0
     deployment.start_broker({**broker, "thirdparty_name": "evil"})
     deployment.broker.wait_for('thirdparty/evil: campaign 1 "fashion" waits for thirdparty/ranker, which opened it')
@@ -123,7 +123,7 @@ def test_a_campaign_stays_with_the_third_party_that_opened_it(deployment, tmp_pa
 
 
 def goodbye(address, files, kind, role="broker"):
-    """What is said to a hello of version 1."""
+    """The answer to a hello of version 1."""
     pb = schema(kind)
     with Connection(address, context(files.ca, files.cert, files.key), role=role) as connection:
         envelope = pb.Envelope()
@@ -138,7 +138,7 @@ def goodbye(address, files, kind, role="broker"):
 
 @pytest.mark.parametrize("identity, kind, what", [
     ("gateway/1-9", "crowd", "gateway"), ("requester/alice", "order", "requester"), ("broker/old", "rank", "broker")])
-def test_a_peer_of_the_old_wire_version_is_told_what_to_upgrade(deployment, identity, kind, what):
+def test_a_peer_of_the_old_wire_version_learns_what_to_upgrade(deployment, identity, kind, what):
     if kind == "rank":
         server = deployment.start_thirdparty({"brokers": "main, old"})
     else:
@@ -149,8 +149,9 @@ def test_a_peer_of_the_old_wire_version_is_told_what_to_upgrade(deployment, iden
     server.wait_for(f"{identity}: {line}")
 
 
-def test_old_servers_are_named_to_those_who_dial_them(deployment, tmp_path):
-    """Nobody takes part in what it would misunderstand: a worker and a requester's command, towards an old broker."""
+def test_old_servers_are_reported_by_the_peers_that_dial_them(deployment, tmp_path):
+    """A party that would misunderstand the other does not take part: a worker and a requester's command, with an old
+    broker."""
     fake = FakeBroker(deployment.pki.issue("broker/main"), lambda broker, arrived: None, version=1)
     try:
         worker = deployment.start_worker("worker/5", campaign_file(tmp_path / "campaign.yaml"),
@@ -161,8 +162,8 @@ def test_old_servers_are_named_to_those_who_dial_them(deployment, tmp_path):
         fake.close()
 
 
-def test_a_requester_called_any_is_nobody(deployment, tmp_path):
-    """`requesters: any` is a word of the configuration, and no certificate can be that."""
+def test_a_requester_called_any_is_refused(deployment, tmp_path):
+    """`requesters: any` is a word of the configuration, so no certificate may have that name."""
     deployment.start_broker()
     with pytest.raises((OSError, ConnectionError)):
         with Requester(deployment.broker.address, deployment.pki.issue("requester/any"), timeout=20) as anybody:
@@ -170,7 +171,7 @@ def test_a_requester_called_any_is_nobody(deployment, tmp_path):
     deployment.broker.wait_for("requester/any.*and not any")
 
 
-def test_a_name_with_a_zero_byte_or_too_long_is_nobody(deployment):
+def test_a_name_with_a_zero_byte_or_too_long_is_refused(deployment):
     deployment.start_broker()
     since = deployment.broker.mark()
     for name in ("a" * 64, "alice%00eve", "alice\u200b"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network namespaces: the crowd cannot reach the third-party, and a campaign runs all the same."""
+"""Network namespaces: the crowd cannot reach the third-party, and a campaign runs nevertheless."""
 from client.requester import classes, end_name, spec
 from harness.namespaces import namespaces  # noqa: F401  (a fixture)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any two parties are cut off from each other: noisily, silently, in one direction only; afterwards it goes on."""
+"""Any two parties are cut off from each other: with resets, silently, in one direction only; afterwards the campaign
+goes on."""
 import random
 import time
 
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.usefixtures("worker_program"), needs(machine.others)]
 
 
 class Relayed(Run):
-    """Each link goes through a relay."""
+    """Each connection goes through a relay."""
 
     def __init__(self, deployment, **broker):
         deployment.start_thirdparty()
@@ -64,7 +65,7 @@ def test_connections_are_reset_again_and_again(deployment, undisturbed, relayed)
 
 
 def has_settled(deployment):
-    """The broker has read all that there is, and what it had read is counted."""
+    """The broker has read everything, and what it has read is counted."""
     def seen():
         return metric(deployment.folder, "broker", "crowdveil_tokens_total"), unread_by(deployment.broker)
     before = seen()
@@ -73,7 +74,7 @@ def has_settled(deployment):
 
 
 def test_links_stall_for_longer_than_a_lease(deployment, undisturbed, relayed):
-    """All of them at once, and nothing is closed: places go back and are given out again, late answers do no harm."""
+    """All at once, and nothing is closed: places are returned and given again, late answers do no harm."""
     run = relayed(lease="200ms")
     run.start_workers()
     for tokens, ways in (1000, ["to"]), (4000, ["from"]), (8000, ["to", "from"]):
@@ -81,7 +82,7 @@ def test_links_stall_for_longer_than_a_lease(deployment, undisturbed, relayed):
         for relay in run.relays.values():
             relay.hold(*ways)
         time.sleep(.5)  # leases have run out twice
-        wait_until(lambda: has_settled(deployment), "what was on its way has come")
+        wait_until(lambda: has_settled(deployment), "data in flight has arrived")
         before = metric(deployment.folder, "broker", "crowdveil_tokens_total")
         time.sleep(.4)
         assert metric(deployment.folder, "broker", "crowdveil_tokens_total") == before, "something got through"
@@ -90,10 +91,10 @@ def test_links_stall_for_longer_than_a_lease(deployment, undisturbed, relayed):
     run.check(undisturbed)
 
 
-# --- black holes: packets vanish, nobody is told
+# --- black holes: packets vanish without an error
 
 
-SILENCE_S, SLACK_S = 2, 6  # a machine that has much to do; without the setting it is 40 s
+SILENCE_S, SLACK_S = 2, 6  # a busy machine; without the setting it is 40 s
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ WAYS["both ways"] = WAYS["to the broker"] + WAYS["from the broker"]
 
 
 def cut(deployment, run, namespaces, workers, ways, silence_s):  # noqa: F811
-    """Cuts the links, waits until every party has noticed, within the time that is promised, and heals."""
+    """Cuts the links, waits until every party has detected that, within the documented time, and heals them."""
     everybody = [deployment.broker, deployment.thirdparty, *workers]
     with deployment.requester() as bystander:
         bystander.ask(watch={"campaign": run.campaign})
@@ -129,7 +130,7 @@ def cut(deployment, run, namespaces, workers, ways, silence_s):  # noqa: F811
 
 @pytest.mark.parametrize("way", sorted(WAYS))
 def test_silent_partitions_are_noticed_and_healed(deployment, undisturbed, namespaces, apart, way):  # noqa: F811
-    """All three links at once, within the time that the documentation promises: twice `silence`."""
+    """All three links at once, within the documented time: twice `silence`."""
     run = apart(f"{SILENCE_S}s")
     workers = run.start_workers(silence=f"{SILENCE_S}s")
     run.when(3000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`crowdveil pki make`: all certificates of a deployment in one command that may be run again at any time."""
+"""`crowdveil pki make`: all certificates of a deployment with one command that may be run again at any time."""
 import re
 import shutil
 import signal
@@ -19,7 +19,7 @@ FILES = ("ca.pem", "cert.pem", "key.pem")
 
 
 class Made:
-    """The harness's certificates, all by one command."""
+    """The harness's certificates, all made by one command."""
 
     def __init__(self, folder):
         self.folder, self.parties = folder / "tls", PARTIES
@@ -33,7 +33,7 @@ class Made:
         return crowdveil("pki", "make", "--dir", self.folder / "ca", *options, *(words or self.words()))
 
     def made(self, *options, words=None):
-        """What it said of each identity."""
+        """Its line about each identity."""
         done = self.make(*options, words=words)
         assert done.returncode == 0 and done.stderr == "", done.stderr
         return dict(line.split(": ", 1) for line in done.stdout.splitlines())
@@ -93,7 +93,8 @@ def test_a_running_broker_takes_the_renewed_pair(deployment, made):
 
 
 def test_a_renewal_that_was_interrupted_is_repaired(deployment, made):
-    """The new key has its name, the new certificate has not: a daemon goes on, and the next run puts it right."""
+    """The new key has its name, the new certificate has not: a daemon keeps its old pair, and the next run repairs
+    the files."""
     made.made()
     deployment.up()
     folder, alice = made.of["broker/main"], made.issue("requester/alice")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every policy there is: an example runs, and what it decided can be found out again by anybody."""
+"""Checks for every policy in the table: an example runs, and its decisions can be reproduced."""
 import re
 
 import pytest
@@ -9,8 +9,8 @@ from harness.commands import crowdveil
 from harness.daemon import ROOT
 from harness.rows import policies
 
-NOWHERE = {"opt"}  # it has to be told the truth
-# policy: an example campaign of it, which mostly has its name
+NOWHERE = {"opt"}  # it needs the true means
+# policy: an example campaign, whose name is mostly the policy's
 EXAMPLES = {name: name for name in policies() if name not in NOWHERE} | {"ppar": "full-ranking"}
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a container needs: --probe as its health check, the worker's admin socket, and a start before the files and the
-other parties are there."""
+"""Support for containers: --probe as a health check, the worker's admin socket, and a start before the files and the
+other parties exist."""
 import contextlib
 import os
 import re
@@ -33,7 +33,7 @@ PARTIES = ("broker", "thirdparty", "worker")
 IDENTITY = {"broker": "broker/main", "thirdparty": "thirdparty/ranker", "worker": "gateway/1-500",
             "status": "requester/alice"}
 RULES = {"alpha": .2, "tokens_per_round": 500}
-LOST = "lost.test"  # nobody has this name
+LOST = "lost.test"  # no party has this name
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def campaign(tmp_path):
 
 
 def settings_of(deployment, name, campaign):
-    """Of a daemon with an admin socket; a worker goes on when its campaigns are over."""
+    """A daemon with an admin socket; a worker runs on when its campaigns have ended."""
     if name == "worker":
         broker = deployment.broker.address if deployment.broker else "127.0.0.1:1"
         return {"broker": broker, "broker_name": "main", "campaign": str(campaign), "requesters": "alice", "seed": 1,
@@ -116,7 +116,7 @@ def test_a_probe_does_not_wait_for_a_daemon_that_stands_still(deployment, campai
 
 @pytest.mark.parametrize("name", PARTIES)
 def test_a_probe_reads_nothing_but_the_configuration(deployment, campaign, name):
-    """No file that the configuration names is there, and none is made."""
+    """None of the files that the configuration names exists, and none is made."""
     deployment.up().broker.wait_for("thirdparty/ranker: connected")
     start_worker(deployment, campaign)
     nowhere = deployment.folder / "nowhere"
@@ -139,7 +139,8 @@ def test_a_probe_reads_nothing_but_the_configuration(deployment, campaign, name)
 
 
 def test_a_worker_says_how_many_tokens_it_gave(deployment, campaign):
-    """Each of 500 workers gives one token, and the campaign wants more: what it says is what it sums up at its end."""
+    """Each of 500 workers gives one token, and the campaign wants more: the metrics agree with the summary at the
+    end."""
     deployment.up()
     sock = deployment.folder / "worker.sock"
     with deployment.requester() as requester:
@@ -185,7 +186,7 @@ def test_all_parties_of_a_launcher_can_be_probed():
             up.kill()
 
 
-# --- files that are not there yet
+# --- files that do not exist yet
 
 
 class Late:
@@ -252,7 +253,7 @@ def test_the_wait_for_files_ends(deployment, campaign, name):
 
 
 @pytest.mark.parametrize("name", PARTIES)
-def test_without_the_setting_nobody_waits(deployment, campaign, name):
+def test_without_the_setting_no_program_waits(deployment, campaign, name):
     daemon = launch(deployment, name, campaign, Late(deployment, name), wait=None)
     assert daemon.wait() != 0
     assert len(daemon.lines) == 1 and "No such file" in daemon.lines[0], daemon.lines
@@ -271,7 +272,7 @@ def test_a_signal_ends_the_wait_for_files(deployment, campaign, name, number):
 
 @needs(machine.process_namespaces)
 def test_a_signal_ends_the_wait_of_process_1(deployment, campaign):
-    """To which the kernel gives no signal that it has no handler for."""
+    """The kernel sends process 1 no signal that it has no handler for."""
     late = Late(deployment, "broker")
     outer = launch(deployment, "broker", campaign, late, prefix=("unshare", "--pid", "--fork", "--kill-child"))
     outer.wait_for("waiting up to 60 s")
@@ -295,11 +296,11 @@ def test_a_file_that_may_not_be_read_is_named_so(deployment, campaign, name):
                                 "expected a readable file (wait_for_files)")
 
 
-# --- a broker that is not there yet
+# --- a broker that is not up yet
 
 
 def wait_for_patience(address, more_than):
-    """Sits at the broker's address, and hangs up on whoever calls, until so many seconds after the first call."""
+    """Listens at the broker's address and closes every connection until this many seconds after the first."""
     host, port = address.rsplit(":", 1)
     with socket.create_server((host, int(port))) as server:
         server.settimeout(30)
@@ -329,7 +330,7 @@ def test_a_requester_may_come_before_the_broker_and_outlast_it(deployment, campa
     assert submit.wait() == 0
 
 
-def test_a_requester_has_the_patience_that_it_is_told(deployment):
+def test_a_requester_waits_as_long_as_its_option_says(deployment):
     files = deployment.pki.issue("requester/alice")
     options = ["--broker-name", "main", "--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key]
     for broker, reason in (("127.0.0.1:1", "connection refused"), (f"{LOST}:7401", "cannot resolve the name")):
@@ -343,8 +344,8 @@ def test_a_requester_has_the_patience_that_it_is_told(deployment):
 
 
 @needs(machine.mount_namespaces)
-def test_a_name_that_nobody_has_yet_is_looked_up_again(deployment, campaign):
-    """As of a container that has not been started."""
+def test_a_name_that_does_not_exist_yet_is_looked_up_again(deployment, campaign):
+    """As for a container that has not been started."""
     deployment.up()
     hosts = deployment.folder / "hosts"
     hosts.write_text("127.0.0.1 localhost\n")

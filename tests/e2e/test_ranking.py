@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole campaigns: tokens in, a ranking out, held against a truth that is computed here."""
+"""Whole campaigns: tokens in, a ranking out, compared with a truth that is computed here."""
 import random
 
 import pytest
@@ -18,7 +18,7 @@ def bernoulli(means, seed):
 
 
 def test_a_worker_of_another_make_is_ranked_right(deployment):
-    """The broker against the protocol's text: every worker here is the Python client."""
+    """The broker against the text of the protocol: every worker here is the Python client."""
     means = [.05, .5, .95, .52, .93]
     deployment.up()
     with deployment.requester() as requester:
@@ -36,7 +36,7 @@ def test_a_worker_of_another_make_is_ranked_right(deployment):
 
 
 def test_an_export_of_exact_sums_holds_none(deployment, tmp_path):
-    """With mechanism none the third-party is trusted with exact sums; whoever asked for the ranking is not."""
+    """With mechanism none the third-party is trusted with exact sums; the requester is not."""
     deployment.up(broker={"limits": {"trusted_thirdparty": True}})
     with deployment.requester() as requester:
         campaign = requester.submit(spec(2, mechanism="none", trusted=True, tokens=10_000, policy_params={

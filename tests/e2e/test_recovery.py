@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A broker's database goes back, is damaged or lost: it is noticed, and recovered soundly."""
+"""A broker's database is rolled back, damaged or lost: that is detected, and recovered from safely."""
 import shutil
 import signal
 import sqlite3
@@ -19,7 +19,7 @@ LIMITS = {"limits": {"worker_epsilon": 1.5, "release_tokens": 1}}
 
 
 class Stage:
-    """Tokens are given by hand, so that it is known who gave what before and after the copy."""
+    """Tokens are given by the test, which knows each worker's tokens before and after the copy."""
 
     def __init__(self, deployment):
         self.deployment = deployment
@@ -34,7 +34,7 @@ class Stage:
                                          policy_params={"alpha": .001, "tokens_per_round": TAU})).campaign
 
     def give(self, workers, tokens_per_worker=1):
-        """(verdicts, accepted) of these workers, each giving so many tokens."""
+        """(verdicts, accepted) of these workers, each giving this many tokens."""
         files = self.deployment.pki.issue("gateway/1-2000")
         with Session(self.deployment.broker.address, files.ca, files.cert, files.key, timeout=20) as session:
             return work(session, workers, lambda worker, arm, place: GRID // 2, credit=64,
@@ -78,7 +78,7 @@ class Stage:
         return crowdveil("recover", self.config("broker"), *words, *options)
 
     def refused(self):
-        """The reason why the broker does not start."""
+        """The broker's reason for refusing to start."""
         done = self.run("broker")
         assert done.returncode == 1 and len(done.stderr.strip().split("\n")) == 1, done.stderr
         return done.stderr
@@ -98,7 +98,7 @@ def stage(deployment):
 
 
 def some_progress(stage):
-    """Forty workers, one release of each arm; then a copy is made; then two more rounds are forgotten."""
+    """Forty workers, one release of each arm; then a copy is made; then two more rounds, which are lost."""
     stage.give(range(1, 41))
     stage.stop()
     stage.copy("older", anchor=True)
@@ -116,19 +116,19 @@ def test_an_older_copy_is_refused_and_recovered(stage):
     assert done.returncode == 0, done.stderr
     assert "every worker is charged epsilon 1" in done.stdout and "1 open campaigns have ended" in done.stdout
     stage.restart()
-    # the campaign is over, every arm is charged all that it could have released
+    # the campaign has ended, every arm is charged all that it could have released
     statement = stage.statement(stage.campaign)
     assert end_name(statement.end) == "recovered"
     assert [account.spent for account in statement.accounts] == [500_000] * ARMS
     assert all(0 < account.lost <= 500_000 for account in statement.accounts)
     assert statement.floor_micro == 1_000_000
-    # the third-party has let go of it, and keeps what it was given
+    # the third-party has closed it, and keeps its records
     stage.deployment.thirdparty.wait_for("campaign 1 is closed")
-    # new campaigns run; nobody gets beyond the lifetime epsilon of 1.5, whoever gave when
+    # new campaigns run; no worker exceeds the lifetime epsilon of 1.5, whenever it gave
     second = stage.submit("two", tokens_per_worker=3)
     verdicts, accepted = stage.give([101, 5, 900], tokens_per_worker=3)
     given = [worker for worker, _, _ in accepted]
-    # 101 may have given both of its tokens, 5 had given one before and may have given the other
+    # 101 can have given both of its tokens, 5 had given one before and can have given the other
     assert verdicts["accepted"] == len(given) and sorted(given) == [5, 101, 900]
     assert second == 2
 
@@ -163,7 +163,7 @@ def test_the_third_partys_numbers_charge_what_an_older_anchor_does_not_know(stag
     statement = stage.statement(stage.campaign)
     assert [account.spent for account in statement.accounts] == [500_000] * ARMS
     assert end_name(statement.end) == "recovered" and statement.floor_micro == 1_000_000
-    # the same numbers again charge nothing more
+    # a repetition with the same numbers charges nothing more
     stage.stop()
     assert "nothing to recover" in stage.recover(thirdparty=True).stdout
     stage.restart()
@@ -171,7 +171,7 @@ def test_the_third_partys_numbers_charge_what_an_older_anchor_does_not_know(stag
 
 
 def test_a_campaign_that_froze_is_charged_afterwards(stage):
-    """Both copies are old, and the broker runs on: the third-party is ahead."""
+    """Both copies are old, and the broker runs: the third-party is ahead."""
     some_progress(stage)
     stage.put_back("older", anchor=True)
     since = 0
@@ -190,7 +190,7 @@ def test_a_campaign_that_froze_is_charged_afterwards(stage):
 @pytest.mark.parametrize("thirdparty", [False, True])
 def test_campaigns_that_are_forgotten_are_closed_and_charged(stage, thirdparty):
     """Campaign 2 was made after the copy: its number is not used again. It may have cost a worker 0.5, unless the
-    anchor knows that no token was given."""
+    anchor shows that no token was given."""
     stage.stop()
     stage.copy("older", anchor=True)
     stage.restart()
@@ -207,7 +207,7 @@ def test_campaigns_that_are_forgotten_are_closed_and_charged(stage, thirdparty):
 
 
 def test_a_few_lost_tokens_charge_no_more_than_they_can_have_cost(stage):
-    """Ten of them, in a campaign that allows a worker sixty thousand."""
+    """Ten tokens, in a campaign that allows a worker sixty thousand."""
     with stage.deployment.requester() as requester:
         requester.cancel(stage.campaign)
         requester.watch(stage.campaign)
@@ -240,7 +240,7 @@ def damage(path, how):
 
 
 @pytest.mark.parametrize("how", ["truncated", "flipped", "empty", "gone"])
-def test_a_damaged_database_needs_a_copy_or_a_word(stage, how):
+def test_a_damaged_database_needs_a_copy_or_a_confirmation(stage, how):
     stage.give(range(1, 41))
     stage.stop()
     database = stage.state / "broker.db"
@@ -253,7 +253,7 @@ def test_a_damaged_database_needs_a_copy_or_a_word(stage, how):
     assert done.returncode == 1 and "--lost" in done.stderr and len(done.stderr.strip().split("\n")) == 1, done.stderr
     done = stage.recover("--lost")
     assert done.returncode == 0, done.stderr
-    # the accounts are gone: everybody is charged all that any campaign could cost
+    # the accounts are gone: every worker is charged all that any campaign could cost
     assert "every worker is charged epsilon 1 of its 1.5" in done.stdout
     stage.restart()
     with stage.deployment.requester() as requester:
@@ -308,7 +308,7 @@ def test_a_missing_and_a_foreign_anchor(stage):
     assert end_name(stage.statement(stage.campaign).end) == "recovered"
 
 
-def test_recover_keeps_its_hands_off_a_live_broker(stage):
+def test_recover_refuses_a_running_broker(stage):
     stage.give(range(1, 41))
     before = stage.floor()
     done = stage.recover("--lost")
@@ -340,7 +340,7 @@ def test_the_copy_from_before_is_behind_again_after_a_recovery(stage):
 
 
 def test_a_recovery_that_is_killed_can_be_repeated(stage):
-    """Killed at its first write, after the commit, before the anchor: each time it comes to the same in the end."""
+    """Killed at its first write, after the commit, before the anchor: the end is the same each time."""
     some_progress(stage)
     config = stage.config("broker")
     for point in (1, 2, 3, 4, 6, 8, 12, 16, 24):
@@ -361,7 +361,7 @@ def test_a_recovery_that_is_killed_can_be_repeated(stage):
     assert stage.floor() >= 1_000_000
 
 
-def test_nothing_is_left_behind_that_a_replay_objects_to(stage):
+def test_a_replay_agrees_after_a_recovery(stage):
     some_progress(stage)
     stage.put_back("older")
     assert stage.recover().returncode == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that are hired under a budget: who is asked, who is paid, and that the money is enough whatever happens."""
+"""Recruitments: workers are hired under a budget. Who is asked, who is paid, and that the budget is never exceeded."""
 import json
 import re
 import signal
@@ -13,7 +13,7 @@ from harness.commands import as_requester, crowdveil
 from harness.daemon import ROOT, wait_until
 from harness.standstill import step
 
-# what an operator has to allow: releases of one token, and workers who are hired again and again
+# settings that an operator must allow: releases of one token, and workers that are hired again and again
 LIMITS = {"release_tokens": 1, "worker_epsilon": 1000}
 COSTS = [2, 4, 5]
 QUALITIES = [.4, .6, .8]
@@ -101,8 +101,8 @@ def test_what_was_paid_is_on_record_everywhere_and_survives_a_restart(deployment
     assert crowdveil("verify", export, cwd=tmp_path).returncode == 1
 
 
-def test_whoever_is_wanted_is_there_whatever_a_gateway_holds_at_once(deployment, tmp_path):
-    """Two workers whom nobody wants fill the queue of a gateway that holds one assignment; the third is wanted."""
+def test_a_wanted_worker_arrives_whatever_the_gateways_concurrency(deployment, tmp_path):
+    """Two workers that are not wanted fill the queue of a gateway with a concurrency of one; the third is wanted."""
     path = campaign_file(tmp_path, 10, "cheapest")
     deployment.up(broker={"limits": LIMITS})
     with deployment.requester() as requester:
@@ -115,7 +115,7 @@ def test_whoever_is_wanted_is_there_whatever_a_gateway_holds_at_once(deployment,
 
 
 class Crew:
-    """Three workers on one connection of ours."""
+    """Three workers on one connection of the test's client."""
 
     def __init__(self, deployment):
         files = deployment.pki.issue("gateway/1-9")
@@ -126,7 +126,7 @@ class Crew:
         return self.session.until("assign", "backoff", "done")
 
 
-def test_only_who_is_hired_is_asked_and_strangers_are_sent_away(deployment):
+def test_only_hired_workers_are_asked_and_others_are_sent_away(deployment):
     deployment.up(broker={"limits": LIMITS})
     with deployment.requester() as requester:
         requester.submit(hiring(10, "cheapest", costs=[3, 2], workers=[7, 5]))
@@ -134,7 +134,7 @@ def test_only_who_is_hired_is_asked_and_strangers_are_sent_away(deployment):
         kind, backoff = crew.assignment([9])
         assert kind == "backoff" and list(backoff.workers) == [9] and backoff.delay_ms == 0
         assert "recruitment does not name this worker" in backoff.why
-        crew.session.arrive([7])                 # who is dearer waits, and stands in nobody's way
+        crew.session.arrive([7])                 # a more expensive worker waits, and delays no other
         for _ in range(5):                       # 10 buys five of worker 5, and worker 7 gets nothing
             kind, assign = crew.assignment([5])
             assert kind == "assign" and assign.worker == 5 and list(assign.arms) == [1]
@@ -146,7 +146,7 @@ def test_only_who_is_hired_is_asked_and_strangers_are_sent_away(deployment):
         assert end_name(finished.progress.end) == "complete" and finished.progress.paid_micro == 10_000_000
 
 
-def test_who_does_not_answer_is_not_paid_and_is_asked_again(deployment):
+def test_a_worker_that_does_not_answer_is_not_paid_and_is_asked_again(deployment):
     deployment.up(broker={"limits": LIMITS, "lease": "1s"})
     with deployment.requester() as requester:
         number = requester.submit(hiring(3, "cheapest", costs=[3])).campaign
@@ -165,13 +165,13 @@ def test_who_does_not_answer_is_not_paid_and_is_asked_again(deployment):
 
 
 class Greedy(Honest):
-    """Asks for more than the money buys, once it has spent some."""
+    """Asks for more than the money buys, once some is spent."""
 
     def wants(self, number):
         return [(0, 1), (1, 1), (2, 1)] if number == 1 else [(0, 1), (1, 2), (2, 8)]
 
 
-def test_a_plan_beyond_the_budget_is_refused_before_anybody_is_asked(deployment, tmp_path):
+def test_a_plan_beyond_the_budget_is_refused_before_a_worker_is_asked(deployment, tmp_path):
     thirdparty = Thirdparty(deployment.pki.issue("thirdparty/ranker"), {"test": Greedy})
     deployment.start_broker({"thirdparty": thirdparty.address, "limits": LIMITS})
     with deployment.requester() as requester:
@@ -211,7 +211,7 @@ def test_kills_neither_lose_a_payment_nor_make_a_second_one(deployment, tmp_path
     seen = 0
     for kill in range(4):
         def further():
-            step(gateway.process)  # so that each kill comes amid the work
+            step(gateway.process)  # so that each kill comes during the work
             with deployment.requester() as requester:
                 return requester.ledger(number)
         wait_until(lambda: sum(account.hires for account in further().accounts) >= seen + 15, "further payments", 60)

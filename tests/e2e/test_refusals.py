@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a broker (and a third-party) must refuse: each with its reason, with nothing counted and nobody else harmed."""
+"""Everything that a broker (and a third-party) must refuse: with its reason, nothing is counted and no other peer is
+harmed."""
 import os
 import re
 import socket
@@ -18,7 +19,7 @@ HONEST, HOSTILE = "gateway/1-1000", "gateway/2001-3000"
 
 
 class Stage:
-    """A running campaign with an honest gateway; `tokens()` is what the broker has counted."""
+    """A running campaign with an honest gateway; `tokens()` is the broker's count."""
 
     def __init__(self, deployment):
         self.deployment, self.pki = deployment, deployment.pki
@@ -49,7 +50,7 @@ class Stage:
         return self.requester.status().campaigns[0].tokens
 
     def unharmed(self):
-        """Nothing of a hostile peer was counted, and the honest one goes on."""
+        """No token of a hostile peer was counted, and the honest one goes on."""
         self.give()
         assert self.tokens() == self.given
 
@@ -74,7 +75,7 @@ def assigned(session, worker=2001):
 
 
 def ended(session):
-    """Reads to the end of the connection; the goodbye's reason, or what the TLS layer said."""
+    """Reads to the end of the connection; the goodbye's reason, or the TLS layer's error."""
     why = ""
     try:
         while True:
@@ -91,7 +92,7 @@ def ended(session):
 
 
 def handshake_error(address, tls):
-    """What the other side's refusal looks like from here: under TLS 1.3 it may come with the first read."""
+    """The other side's refusal as the client sees it: under TLS 1.3 it may come with the first read."""
     try:
         with Connection(address, tls, timeout=20) as connection:
             assert connection.receive() is None
@@ -148,7 +149,7 @@ def test_the_third_party_takes_brokers_only(stage):
 
 
 def test_a_worker_refuses_a_server_that_is_no_broker(deployment, tmp_path):
-    """The Python client's own check, so that the others here mean something."""
+    """A control: the Python client's own check, on which the other tests rely."""
     deployment.start_thirdparty()
     files = deployment.pki.issue(HONEST)
     with pytest.raises(Exception, match="expected a broker|alert|EOF|reset"):
@@ -196,7 +197,7 @@ def test_a_frame_out_of_bounds_closes_the_connection(stage, head, reason):
     with stage.hostile() as session:
         session.until("hello")
         session.connection.send_raw(struct.pack(">I", head) + b"x" * 1000)
-        ended(session)  # without a goodbye: where the next frame would begin nobody knows
+        ended(session)  # without a goodbye: the beginning of the next frame is unknown
     stage.log_says(reason, since)
     stage.unharmed()
 
@@ -362,7 +363,7 @@ def test_the_ticket_of_another_worker_is_refused(stage):
 
 
 def test_a_worker_gives_no_more_than_its_tokens(stage):
-    """Slots are the broker's to count: arriving again and again, on two connections at once, wins nothing."""
+    """The broker counts slots: arriving again and again, on two connections at once, gains nothing."""
     with stage.hostile() as one:
         assert verdict_of(one, assigned(one).ticket, [GRID])[0] == "accepted"
         one.arrive([2001] * 10, credit=64)

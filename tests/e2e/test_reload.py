@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGHUP in the middle of a campaign: new certificates, a new authority, denied ones; and files that are no good."""
+"""SIGHUP in the middle of a campaign: new certificates, a new authority, denied ones; and invalid files."""
 import os
 import shutil
 import signal
@@ -37,7 +37,7 @@ class Party:
                 "key": str(self.folder / "key.pem"), "denied": str(self.folder / "denied")}
 
     def put(self, name, data):
-        """As a careful person replaces a file: a new one beside it, then a new name for it."""
+        """As a careful person replaces a file: writes a new one beside it and renames it."""
         beside = self.folder / f"{name}.new"
         beside.write_bytes(data)
         beside.chmod(0o600)
@@ -92,7 +92,7 @@ class Reloading(Run):
         return {party: daemon.mark() for party, daemon in self.daemons.items()}
 
     def connections(self):
-        """Between the parties: those of all who dial the broker, or are dialled by it."""
+        """The open connections between the parties: those to the broker and to the third-party."""
         return {party: connections_of(daemon) for party, daemon in self.daemons.items() if party != "broker"}
 
     def have_ended(self, connections):
@@ -118,7 +118,7 @@ def test_new_certificates_end_no_connection(deployment, undisturbed):
     run.when(6000)
     assert run.certificate_of("broker") == der(run.issue("broker", 1))
     assert all(connections.values()) and not run.have_ended(connections)
-    # from now on the old ones could be anybody's
+    # from now on the old ones may have been stolen
     for party in ("thirdparty", "broker"):
         run.parties[party].deny(*(run.issue(other) for other in run.parties))
         run.reload(party)
@@ -129,7 +129,7 @@ def test_new_certificates_end_no_connection(deployment, undisturbed):
 
 @needs(machine.others)
 def test_an_authority_is_replaced_while_a_campaign_runs(deployment, undisturbed, tmp_path):
-    """Trust both, replace every certificate, trust the new one alone: nothing is closed before the last step."""
+    """Trust both, replace every certificate, trust only the new one: nothing is closed before the last step."""
     run, new = Reloading(deployment), Pki(tmp_path / "new-ca")
     connections = run.connections()
     for party in run.parties.values():
@@ -152,11 +152,11 @@ def test_an_authority_is_replaced_while_a_campaign_runs(deployment, undisturbed,
     with pytest.raises((OSError, ssl.SSLError, ConnectionError)):
         with Connection(deployment.broker.address, context(new.ca, old.cert, old.key)) as connection:
             assert connection.receive() is not None
-            raise AssertionError("somebody with a certificate of the old authority was let in")
+            raise AssertionError("a peer with a certificate of the old authority was accepted")
     run.check(undisturbed)
 
 
-def test_a_denied_certificate_is_thrown_out_and_stays_out(deployment, undisturbed):
+def test_a_denied_certificate_is_disconnected_and_refused(deployment, undisturbed):
     run = Reloading(deployment)
     thief = run.issue(GATEWAYS[0])
     run.parties["broker"].deny(thief)
@@ -164,13 +164,13 @@ def test_a_denied_certificate_is_thrown_out_and_stays_out(deployment, undisturbe
     run.reload("broker")
     run.daemons[GATEWAYS[0]].wait_for("revoked|refused", after=marks[GATEWAYS[0]])
     run.check(undisturbed)
-    # the broker has ended and told what it kept to itself: that something happened again
+    # the broker has ended and printed the counts of its suppressed lines
     lines = run.daemons["broker"].lines[marks["broker"]:]
     assert not [line for line in lines if f"{GATEWAYS[0]}: connected" in line]
 
 
 def test_workers_heed_their_own_list(deployment, undisturbed):
-    """A broker whose certificate is denied at a gateway gets no token of it until it has another."""
+    """A broker whose certificate is denied at a gateway gets no token of it until it has another one."""
     run = Reloading(deployment)
     stolen, gateway = run.issue("broker"), run.daemons[GATEWAYS[0]]
     run.parties[GATEWAYS[0]].deny(stolen)
@@ -196,8 +196,8 @@ KEY = subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_
 
 
 @needs(machine.others)
-def test_files_that_are_no_good_change_nothing(deployment, undisturbed):
-    """One line for each, and everything goes on as it was, new connections too."""
+def test_invalid_files_change_nothing(deployment, undisturbed):
+    """One line for each, and everything goes on unchanged, including new connections."""
     run = Reloading(deployment)
     connections = run.connections()
     for party in ("broker", "thirdparty", GATEWAYS[1]):

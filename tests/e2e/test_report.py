@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as its reader meets it: a page that needs nothing else, every claim with its verdict, no surprises."""
+"""The report as its reader sees it: a page that needs no other file, and every claim with its verdict."""
 import re
 import subprocess
 from html.parser import HTMLParser
@@ -11,7 +11,7 @@ from harness.daemon import PROGRAMS
 VOID = {"meta", "br"}
 PRESETS = ("mechanisms", "corrupt-fig1a", "ppar-fig4", "ppar-fig10")
 
-# Every text of a file that can reach a page, a drawing or a file name tries to be something else there.
+# Every text of the file that can appear in a page, a drawing or a file name is an injection attempt there.
 HOSTILE = """
 campaign: "../x<script>alert(1)</script>'; !touch pwned"
 items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.6}]}
@@ -39,7 +39,7 @@ def report(*args, cwd, timeout=300):
 
 
 class Page(HTMLParser):
-    """Well-formed, names that are unique and lead somewhere, nothing from outside, no script."""
+    """The page is well-formed, its names are unique and its links lead to them; nothing from outside, no script."""
 
     def __init__(self, path):
         super().__init__()
@@ -96,7 +96,7 @@ def test_the_page_needs_nothing_else_and_obeys_no_file(made):
     assert "<script>alert(4)</script> | & says" in page.text
     assert "</p></body><iframe src='http://example.org'></iframe>" in page.text
     assert "one </text><script>alert(2)</script>" in page.text
-    # the file's own name stays inside of the folder
+    # the experiment's name cannot lead out of the folder
     assert {path.parent for path in folder.rglob("*.db")} == {folder / "out"}
 
 

@@ -23,7 +23,7 @@ def test_a_kill_in_the_middle_changes_nothing(deployment, undisturbed, program):
     run.check(undisturbed)
 
 
-def test_a_gateway_that_is_killed_is_made_up_for(deployment, undisturbed):
+def test_other_gateways_replace_a_killed_one(deployment, undisturbed):
     run = Run(deployment)
     workers = run.start_workers()
     run.when(3000)
@@ -33,7 +33,7 @@ def test_a_gateway_that_is_killed_is_made_up_for(deployment, undisturbed):
 
 
 def test_any_order_of_starting_will_do(deployment, undisturbed):
-    """The broker comes up without a third-party; the third-party follows; workers wait for both."""
+    """The broker starts without a third-party; the third-party follows; workers wait for both."""
     run = Run(deployment)
     deployment.thirdparty.kill()
     deployment.broker.kill()
@@ -54,7 +54,7 @@ def test_an_orderly_stop_and_start_goes_on_where_it_was(deployment, undisturbed)
 
 
 def test_many_kills_at_random_change_nothing(deployment, undisturbed):
-    """Every acknowledged token counts once and no noise is drawn twice: else sums, and so means, would differ."""
+    """Every acknowledged token counts once and no noise is drawn twice: otherwise sums, and so means, would differ."""
     run, chance = Run(deployment), random.Random(5)
     run.start_workers()
     for tokens in sorted(chance.randrange(500, 14_000) for _ in range(12)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data files: what a row of one is charged, which only who has the file can say."""
+"""Data files: the charge of a row, which only a party with the file can compute."""
 import contextlib
 import json
 import random
@@ -13,7 +13,7 @@ FILMS, LIMIT = 50, 60_000
 
 
 def write_films(folder, more="", tokens_per_round=300):
-    """Fifty films with 20 to 40 ratings each; returns how many ratings there are."""
+    """Fifty films with 20 to 40 ratings each; returns the number of ratings."""
     draw = random.Random(3)
     rows = [(film, draw.randint(1, 5)) for film in range(FILMS) for _ in range(draw.randint(20, 40))]
     (folder / "films.csv").write_text("film,stars\n" + "".join(f"{film},{stars}\n" for film, stars in rows))
@@ -71,7 +71,7 @@ limits: {tokens: 1000, idle: 1s}
 
 
 def write_people(folder, each=FILMS_SEEN):
-    """Forty people with a rating of each of four films: every film can fill four rounds."""
+    """Forty persons with a rating of each of four films: every film can fill four rounds."""
     draw = random.Random(5)
     rows = [(film, draw.randint(1, 5), f"guest {who}") for who in range(PEOPLE) for film in range(FILMS_SEEN)]
     draw.shuffle(rows)
@@ -80,7 +80,7 @@ def write_people(folder, each=FILMS_SEEN):
 
 
 def given(folder):
-    """Scores by worker, and the rows, that the programs for workers of a state folder have given."""
+    """Scores by worker, and the rows, that the workers' programs of a state folder have given."""
     scores, rows = {}, []
     for path in sorted(folder.glob("*/given.db")):
         with contextlib.closing(sqlite3.connect(path)) as db:
@@ -141,7 +141,7 @@ def test_a_gateway_remembers_the_rows_it_has_given(deployment, tmp_path):
     link = as_requester(deployment)
     assert crowdveil("submit", tmp_path / "people.yaml", *link).returncode == 0
     gateway = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", config)
-    assert crowdveil("watch", *link).returncode == 1  # nobody is left who could fill another round
+    assert crowdveil("watch", *link).returncode == 1  # no person is left that could fill another round
     assert gateway.wait() == 0
     rows = given(tmp_path)[1]
     assert len(rows) == PEOPLE * FILMS_SEEN
@@ -151,7 +151,7 @@ def test_a_gateway_remembers_the_rows_it_has_given(deployment, tmp_path):
     assert crowdveil("watch", *link).returncode == 1
     again.stop()
     assert given(tmp_path)[1] == rows
-    # A file that has changed under it says who gave what no longer.
+    # With a changed file the stored rows cannot be attributed.
     text = (tmp_path / "people.csv").read_text().split("\n")
     (tmp_path / "people.csv").write_text("\n".join([text[0], *text[2:-1], text[1], ""]))
     changed = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", config)

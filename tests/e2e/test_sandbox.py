@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a daemon can still do once it runs: its work, and nothing of another party's, even as the same user."""
+"""What a daemon can do once it runs: its own work, and no access to another party's files, even as the same user."""
 import os
 import pwd
 import re
@@ -32,7 +32,7 @@ needs_tracing = needs(machine.tracing)
 
 
 def own_folders(deployment, name):
-    """The admin socket and, of a broker, anchor and key, each where no other party has any business."""
+    """The admin socket and, for a broker, anchor and key, each in a folder that no other party needs."""
     folders = {part: deployment.state(f"{name}-{part}") for part in ("run", "anchor", "keys")}
     changes = {"admin": f"{folders['run']}/admin.sock"}
     if name == "broker":
@@ -72,7 +72,7 @@ def sandbox_line(daemon):
 
 @needs_sandbox
 @needs_locks
-def test_every_thread_is_shut_in_and_every_part_is_told(ranked):
+def test_every_thread_is_sandboxed_and_every_part_is_reported(ranked):
     kernel = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
     for name, daemon in ranked.items():
         threads = list(Path(f"/proc/{daemon.pid}/task").iterdir())
@@ -100,7 +100,7 @@ def test_every_thread_is_shut_in_and_every_part_is_told(ranked):
 
 @needs(machine.nobody)
 def test_memory_belongs_to_root_alone(ranked):
-    """A process that may be dumped has files in /proc that belong to its user; these are root's in any case."""
+    """A process that may be dumped has files in /proc that belong to its user; these belong to root in any case."""
     if os.geteuid() != 0:
         with pytest.raises(PermissionError):
             Path(f"/proc/{ranked['broker'].pid}/environ").read_bytes()
@@ -141,7 +141,7 @@ def test_a_third_party_that_was_taken_over_cannot_open_the_brokers_files(ranked,
 
 @needs_tracing
 def test_without_a_sandbox_the_same_intruder_gets_it_all(deployment):
-    """A control: nothing else keeps one program from the files of another of the same user."""
+    """A control: nothing else keeps a program from another one's files of the same user."""
     deployment.up({"sandbox": "off", **own_folders(deployment, "thirdparty")}, own_folders(deployment, "broker"))
     files = brokers_files(deployment)
     with Intruder(deployment.thirdparty.pid) as intruder:
@@ -150,13 +150,13 @@ def test_without_a_sandbox_the_same_intruder_gets_it_all(deployment):
     assert sandbox_line(deployment.thirdparty) == "off, as configured"
     assert "warning: sandbox: off" in deployment.thirdparty.text()
     status = status_of(f"/proc/{deployment.thirdparty.pid}")
-    ours = status_of("/proc/self")  # of a container some of it is on
+    ours = status_of("/proc/self")  # inside a container some parts are on
     assert (status["Seccomp"], status["NoNewPrivs"]) == (ours["Seccomp"], ours["NoNewPrivs"])
 
 
 @needs_sandbox
 @needs_tracing
-def test_a_broker_and_a_worker_reach_nobody_else(ranked, deployment):
+def test_a_broker_and_a_worker_reach_only_their_peers(ranked, deployment):
     limited = "any TCP port" not in sandbox_line(ranked["broker"])
     with socket.create_server(("127.0.0.1", 0)) as other:
         elsewhere = other.getsockname()[1]
@@ -171,18 +171,18 @@ def test_a_broker_and_a_worker_reach_nobody_else(ranked, deployment):
 @needs_sandbox
 @needs_tracing
 def test_another_program_ends_the_daemon(ranked):
-    """A shell is what an intruder wants first."""
+    """An intruder usually starts a shell first."""
     daemon = ranked["thirdparty"]
     with Intruder(daemon.pid) as intruder, pytest.raises(Died) as died:
         intruder.call("execve", intruder.put(b"/bin/sh\0"), 0, 0)
     assert died.value.signal == signal.SIGSYS
 
 
-# --- what must go on working
+# --- what must still work
 
 
 def renew(pki, files, identity, folder):
-    """A new certificate and key for the same paths, put there by rename, as a renewal does."""
+    """A new certificate and key at the same paths, put there by rename, as a renewal does."""
     fresh = pki.issue(identity, name=f"renewed-{identity.replace('/', '-')}-{folder.name}")
     for new, old in ((fresh.key, files["key"]), (fresh.cert, files["cert"])):
         staged = Path(old).with_suffix(".new")
@@ -222,7 +222,7 @@ def test_certificates_that_were_replaced_by_rename_are_read_on_sighup(deployment
 
 
 def test_a_worker_reads_its_certificate_again(deployment, pki, tmp_path, worker_program):
-    """Behind a link, as some renewals leave it: cert.pem leads to another folder, and then to another file there."""
+    """Behind a link, as some renewals leave it: cert.pem points to another folder, and later to another file there."""
     deployment.up()
     files, archive = own_copy(pki, "worker/7", tmp_path / "live"), tmp_path / "archive"
     archive.mkdir()
@@ -298,7 +298,7 @@ def test_require_does_not_start_without_a_part(deployment, tmp_path, name, call,
 
 
 @needs_sandbox
-def test_a_kernel_that_lacks_a_part_is_told_and_not_fatal(deployment):
+def test_a_part_that_the_kernel_lacks_is_reported_and_not_fatal(deployment):
     deployment.start_thirdparty({}, prefix=(*WITHOUT, "landlock_create_ruleset"))
     assert "landlock: OFF, not supported by this kernel" in sandbox_line(deployment.thirdparty)
     assert "warning: sandbox" in deployment.thirdparty.text()
@@ -333,7 +333,7 @@ def test_checking_a_configuration_gives_nothing_up(deployment, tmp_path, name):
 
 @needs(machine.sandbox, machine.other_users)
 def test_a_daemon_that_root_starts_becomes_its_user(deployment, pki):
-    """Root reads the keys, in a folder that is closed to others, and binds; files that are made belong to the user."""
+    """Root reads the keys, in a folder that is closed to others, and binds; new files belong to the user."""
     nobody = pwd.getpwnam("nobody")
     deployment.folder = Path(tempfile.mkdtemp(prefix="crowdveil-"))
     deployment.folder.chmod(0o711)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No token and no exact sum is found anywhere but in the broker's memory; and the search finds what is there."""
+"""No token and no exact sum is found outside the broker's memory; and the search finds what is there."""
 import random
 import struct
 
@@ -38,21 +38,21 @@ def test_a_planted_secret_is_found_in_every_encoding():
 
 
 def test_a_plain_frame_of_ours_would_be_found():
-    """Were a connection not encrypted, the capture below would show tickets."""
+    """Without encryption the capture below would show tickets."""
     envelope = schema("crowd").Envelope()
     envelope.tokens.add(ticket=bytes(range(48)), values=[5])
     assert Secrets(blobs=[bytes(range(48))]).find(frame(envelope.SerializeToString()))
 
 
 class Spied:
-    """A campaign of which all tokens are known, with both links tapped."""
+    """A campaign whose tokens are all known, with both connections tapped."""
 
     def __init__(self, deployment):
         self.deployment = deployment
         deployment.start_thirdparty()
         self.upstream = Relay(deployment.thirdparty.address)
-        # a recruitment: releases of one token, and workers who are hired again and again; nobody is asked in another's
-        # place
+        # a recruitment: releases of one token, and workers that are hired again and again; no worker is asked in place
+        # of another
         deployment.start_broker({"thirdparty": self.upstream.address, "lease": "60s",
                                  "limits": {"release_tokens": 1, "worker_epsilon": 4000}})
         self.crowd = Relay(deployment.broker.address)
@@ -65,24 +65,24 @@ class Spied:
         return value
 
     def value_hired(self, worker, arm, place):
-        """Large ones: who is hired answers one by one, which takes its time, and a few have to make a long sum."""
+        """Large scores: a hired worker answers one by one, which takes time, and few answers must give a long sum."""
         value = random.Random(f"canary/{arm}/{place}").randrange(GRID * 7 // 8, GRID)
         self.values[arm, place] = value
         return value
 
     def value_shown(self, worker, arm, _):
-        """On a graph: what a worker, who gives one token, says of each arm that it is shown."""
+        """On a graph: the scores of a worker, who gives one token, for each arm that it is shown."""
         value = random.Random(f"canary/{worker}/{arm}").randrange(1 << 17, GRID)
         self.shown.setdefault(worker, {})[arm] = value
         return value
 
     def run(self, tokens):
-        """A campaign until its token limit."""
+        """Runs a campaign until its token limit."""
         self.serve(spec(ARMS, epsilon=1, tokens=tokens, tokens_per_worker=10,
                         policy_params={"alpha": .001, "tokens_per_round": TAU}), "gateway/1-2000", range(1, 2001))
 
     def serve(self, message, gateway, workers, value=None, look_at=None):
-        """A campaign until its end; at the token of number `look_at` both memories are taken."""
+        """Runs a campaign until its end; at the token of number `look_at` both memories are read."""
         self.campaign = self.requester.submit(message).campaign
         files = self.deployment.pki.issue(gateway)
         with Session(self.crowd.address, files.ca, files.cert, files.key) as session:
@@ -102,7 +102,7 @@ class Spied:
             self.memory[daemon.name] = memory_of(daemon.pid)
 
     def places(self):
-        """{what: bytes}, all that is written down or sent. Stops the daemons."""
+        """{what: bytes}, everything that is written or sent. Stops the daemons."""
         folder = self.deployment.folder
         places = {f"admin answer {url} of the {name}": get(folder / f"{name}.sock", url)[1].encode()
                   for name in ("broker", "thirdparty") for url in ("/metrics", "/health")}
@@ -188,13 +188,13 @@ def released(spied, ends):
     return [release for part in parts for release in part.releases], [plan for part in parts for plan in part.plans]
 
 
-PULLS, MORE = 600, 400  # of each of four workers to learn who is good, and then of one of them
+PULLS, MORE = 600, 400  # of each of four workers to learn their quality, and then of one of them
 
 
 @needs_others
 def test_of_a_recruitment_no_score_leaves_the_broker_and_no_worker_is_known_to_the_third_party(spied):
     rng = random.Random("hired")
-    crew = [rng.randrange(1 << 39, 1 << 40) for _ in range(4)]  # by arm; nothing looks like one by chance
+    crew = [rng.randrange(1 << 39, 1 << 40) for _ in range(4)]  # by arm; long enough not to occur by chance
     budget = 4 * PULLS + MORE
     message = spec(4, policy="dpf", policy_params={"epsilon": (4 * PULLS + .5) / budget}, tokens_per_worker=budget)
     message.costs_micro.extend([1_000_000] * 4)
@@ -247,7 +247,7 @@ def test_on_a_graph_nothing_that_was_shown_leaves_the_broker(spied):
     of_arms = [rows[1, arm] + rows[2, arm] for arm in range(4)]
     sums = [total for total in map(sum, [*rows.values(), *of_arms]) if total >= 1 << 30]
     assert len(sums) >= 2 * 4, "too few known sums for a test"
-    # as assigned: an answer after the other
+    # in the order of assignment: one answer after another
     answers = [value for shown in order for value in shown.values()]
     secrets = Secrets([*rows.values(), answers], sums, spied.tickets[::200])
     spied.memory["thirdparty, after the end"] = memory_of(spied.deployment.thirdparty.pid)
@@ -268,7 +268,8 @@ def test_nothing_secret_is_in_the_third_partys_memory(spied):
 
 @needs_others
 def test_the_search_finds_an_open_sum_in_the_brokers_memory(spied):
-    """A control on the real thing: there, and only there, the exact sum of an open epoch has to be."""
+    """A control with the real programs: the exact sum of an open epoch must be in the broker's memory, and only
+    there."""
     spied.requester.submit(spec(1, epsilon=1, tokens=10 * TAU, tokens_per_worker=10,
                                 policy_params={"alpha": .1, "tokens_per_round": TAU}))
     files = spied.deployment.pki.issue("gateway/1-2000")
@@ -294,13 +295,13 @@ def test_the_search_finds_an_open_sum_in_the_brokers_memory(spied):
         assert not secrets.find(path.read_bytes()), path.name
 
 
-SCORES = (700_001, 699_111, 698_333)  # of every row of an item; too close to be told apart in two rounds
+SCORES = (700_001, 699_111, 698_333)  # of every row of an item; too close to be separated in two rounds
 
 
 @needs_others
 @pytest.mark.parametrize("privatizer", ["randomized-response", "laplace"])
 def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, privatizer):
-    """Worker daemons with a data file in which all scores are known: what is searched for cannot be missed."""
+    """Worker daemons with a data file in which all scores are known, so that the search cannot miss them."""
     rows = [f"{arm},{score / GRID!r}" for arm, score in enumerate(SCORES) for _ in range(8)]
     (tmp_path / "scores.csv").write_text("\n".join(["item,score", *rows]) + "\n")
     (tmp_path / "campaign.yaml").write_text(

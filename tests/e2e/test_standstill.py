@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A party that is there and does nothing (SIGSTOP): the others hold back within their bounds, or do without it, and go on
-when it comes back.
+A party that is stopped (SIGSTOP): the others hold back within their bounds, or work without it, and go on when it
+continues.
 """
 import time
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("worker_program")
 
 
 def flood(deployment, seconds, queue):
-    """Ever more workers arrive; returns how many a connection was sent back."""
+    """More and more workers arrive; returns how many a connection sent back."""
     files = deployment.pki.issue("gateway/200001-300000")
     arrived, sent_back, batch = 0, 0, queue // 4
     end = time.monotonic() + seconds
@@ -36,7 +36,8 @@ def flood(deployment, seconds, queue):
 
 
 def is_filled(deployment):
-    """All that was asked for was given and released, and still is when the crowd has had its time to give more."""
+    """Everything that was asked for was given and released, and that remains so after the crowd had time to give
+    more."""
     def seen():
         now = metrics(deployment.folder / "broker.sock")
         return now["crowdveil_tokens_total"], TAU * now["crowdveil_releases_total"]
@@ -73,7 +74,7 @@ def broker_stands_still(deployment, undisturbed, seconds, idle_ms, **settings):
     run = Run(deployment, broker=settings, idle_ms=idle_ms)
     wait_until(lambda: metric(deployment.folder, "broker", "crowdveil_plans_total") == 1, "places are open")
     with stopped(deployment.broker):
-        run.start_workers()  # not one of their tokens is under way
+        run.start_workers()  # none of their tokens is in flight
         time.sleep(seconds)
     run.when(9000)
     with stopped(deployment.broker):
@@ -82,7 +83,7 @@ def broker_stands_still(deployment, undisturbed, seconds, idle_ms, **settings):
 
 
 def test_a_broker_that_stood_still_goes_on(deployment, undisturbed):
-    """For longer than a lease, and than the time after which a crowd counts as gone: it was not the crowd's fault."""
+    """For longer than a lease, and than the time after which a crowd counts as idle: the crowd was not to blame."""
     broker_stands_still(deployment, undisturbed, 3, idle_ms=2500, lease="300ms")
 
 
@@ -91,8 +92,8 @@ def test_a_broker_that_stood_still_for_minutes_goes_on(deployment, undisturbed):
     broker_stands_still(deployment, undisturbed, 100, idle_ms=30_000)
 
 
-def test_the_others_fill_in_for_a_gateway_that_stands_still(deployment, undisturbed):
-    """What it had been asked for is asked of others; what it says afterwards comes too late and counts for nothing."""
+def test_other_gateways_replace_a_stopped_one(deployment, undisturbed):
+    """Its assignments are given to other workers; its later answers come too late and do not count."""
     run = Run(deployment, broker={"lease": "300ms"})
     workers = run.start_workers()
     workers[0].wait_for(r"broker/\w+: connected to")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drivers of a file of taxi trips, hired under a budget through daemons of their own."""
+"""Drivers from a file of taxi trips, hired under a budget by daemons of their own."""
 import csv
 import json
 import os
@@ -18,7 +18,7 @@ REAL = "taxi/chicago_taxi_2022-03-01_2022-04-01.csv"
 
 
 def invented(folder):
-    """Rows with the City's columns and its gaps: no area, no miles, meters that were not running, no id."""
+    """Rows with the City's columns and its gaps: no area, no miles, meters that did not run, no id."""
     dice = random.Random(8)
     path = folder / "trips.csv"
     with path.open("w") as file:
@@ -33,7 +33,8 @@ def invented(folder):
 
 
 def drivers(path, area):
-    """Usable trips of the area by taxi: [(taxi, how many, mean miles)], the busiest first; told by the file alone."""
+    """Usable trips of the area by taxi: [(taxi, how many, mean miles)], the busiest first; computed from the file
+    alone."""
     miles = defaultdict(list)
     with path.open() as file:
         for row in csv.DictReader(file):
@@ -82,8 +83,8 @@ def test_the_busiest_drivers_of_an_area_are_hired_by_the_miles(tmp_path, trips):
     ("{name: dpf, epsilon: 0.02}", "batch"),
     ("{name: dpu, pulls: 50}", "hybrid"),
 ])
-def test_nobody_is_hired_for_more_than_there_were_trips(tmp_path, policy, mechanism):
-    """Money for more, whoever is hired: the campaign is complete when all requests are handled."""
+def test_no_driver_is_hired_for_more_than_its_trips(tmp_path, policy, mechanism):
+    """Money for more hires than there are: the campaign is complete when all requests are handled."""
     trips = invented(tmp_path)
     path = campaign_file(tmp_path, trips, 5000, policy, mechanism, source=", least_trips: 12")
     result, told = hired(tmp_path, path)
@@ -138,7 +139,7 @@ def test_trips_that_may_not_be_read_are_one_line(tmp_path):
     (tmp_path / "trips.csv").chmod(0)
     path = campaign_file(tmp_path, "trips.csv", 100)
     command = [PROGRAMS["crowdveil"], "up", path]
-    if os.geteuid() == 0:  # root may read anything, unless it lays that down
+    if os.geteuid() == 0:  # root may read anything, unless it drops that right
         command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search",
                    "--inh-caps=-dac_override,-dac_read_search", *command]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)

@@ -25,7 +25,7 @@ def up(campaign, state, *options):
 
 
 def logs(state):
-    """By name, of every program for workers."""
+    """The summary of every worker's program, by name."""
     paths = [*state.glob("gateway-*.log"), *state.glob("worker-*.log")]
     return {path.stem: path.read_text() for path in paths}
 
@@ -35,7 +35,7 @@ def accepted(state):
 
 
 def tie(folder, tokens):
-    """Two items that never part: the campaign takes every token that it may."""
+    """Two items that are never separated: the campaign uses every token that it may."""
     path = folder / "tie.yaml"
     text = (CAMPAIGNS / "full-ranking.yaml").read_text()
     text = text.replace("Mill, mean: 0.33", "Mill, mean: 0.51")
@@ -44,7 +44,7 @@ def tie(folder, tokens):
 
 
 def test_each_of_them_is_one_person_and_gives_what_one_gives(tmp_path):
-    """As many workers as tokens are wanted: the end is reached with everybody's only."""
+    """As many workers as tokens are wanted: the end needs every worker's token."""
     state = tmp_path / "state"
     result, said = up(tie(tmp_path, 20_000), state, "--worker-processes", "3", "--gateways", "2", *EVERY_TOKEN)
     assert "19,997 workers on 2 gateways and 3 on their own" in said and "ended       token limit" in said
@@ -72,7 +72,7 @@ def test_every_kind_of_campaign_ends_as_without(tmp_path, name):
     assert sum(accepted(tmp_path / "state").values()) == result["tokens"]
     if "accuracy" in result:
         assert result["accuracy"] == 1.0
-    if name == "dpu":  # a recruitment: they are hired like anybody
+    if name == "dpu":  # a recruitment: they are hired like the others
         assert [arm["pulls"] for arm in result["arms"] if arm["pulls"] == 0] == []
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second worker, written from the .proto files and docs/protocol.md alone."""
+"""A second implementation of the parties, written only from the .proto files and docs/protocol.md."""

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What peers that mean harm do to a listener, one attack a process: `attacks.py NAME ADDRESS CA [CERT KEY]...`.
-
-Each says "on" once it has begun and goes on until its standard input ends. Several certificates are used in turn.
+Attacks of hostile peers on a listener, one attack a process: `attacks.py NAME ADDRESS CA [CERT KEY]...`. Each prints
+"on" once it has begun and runs until its standard input ends. Several certificates are used in turn.
 """
 import os
 import socket
@@ -43,7 +42,7 @@ class Attack:
         return sock
 
     def again_and_again(self, act, most=400):
-        """`act` makes and returns a connection; the newest `most` are kept open."""
+        """`act` makes and returns a connection; the latest `most` are kept open."""
         kept = []
         while not self.over:
             try:
@@ -53,7 +52,7 @@ class Attack:
             while len(kept) > most:
                 kept.pop(0).close()
 
-    # --- before the handshake is done
+    # --- before the handshake is complete
 
     def silent(self):
         self.again_and_again(self.raw)
@@ -74,7 +73,7 @@ class Attack:
         self.again_and_again(say, 50)
 
     def hellos(self):
-        """Whole hellos, each of which the broker would have to answer with a key exchange and a signature."""
+        """Complete hellos; the broker would have to answer each with a key exchange and a signature."""
         coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
         try:
             self.anonymous.wrap_bio(coming, going).do_handshake()
@@ -90,7 +89,7 @@ class Attack:
     # --- with a certificate
 
     def idle(self):
-        """As many connections as there are, that say hello and nothing else."""
+        """As many connections as possible, which send a hello and nothing else."""
         self.again_and_again(self.connect, 2000)
 
     def reconnect(self):
@@ -101,7 +100,8 @@ class Attack:
                 pass
 
     def stream(self, payload, schema_name="crowd"):
-        """One message for ever, as fast as it is taken, on one connection per certificate; answers are read away."""
+        """One message for ever, as fast as it is accepted, on one connection per certificate; answers are read and
+        dropped."""
         def flood(which):
             while not self.over:
                 try:
@@ -127,7 +127,7 @@ class Attack:
         self.stream(frame(b"\xff" * 300))
 
     def arrivals(self):
-        """Thousands of workers who ask for assignments, and never answer one."""
+        """Thousands of workers that ask for assignments and never answer one."""
         def ask(which):
             first = self.first[which]
             with self.connect(which) as sock:
@@ -144,7 +144,7 @@ class Attack:
             thread.join()
 
     def wide(self):
-        """Workers as far apart as a certificate's range lets them be: they arrive, and decline whatever they get."""
+        """Workers as far apart as a certificate's range allows: they arrive, and decline every assignment."""
         pb, step = schema("crowd"), 1 << 20
         at = self.first[0]
         with self.connect(0) as sock:
@@ -163,7 +163,7 @@ class Attack:
                     sock.sendall(frame(envelope.SerializeToString()))
 
     def worn_out(self):
-        """A worker who has given all it may, and arrives 2,000 times in every frame."""
+        """A worker that has given all its tokens arrives 2,000 times in every frame."""
         first = self.first[0]
         with Session("%s:%d" % self.target, *self.files) as session:
             session.arrive([first], 8192)
@@ -185,14 +185,14 @@ class Attack:
         self.stream(frame(envelope.SerializeToString()))
 
     def tiny_arrives(self):
-        """Frames with as many arrivals as fit, of nobody."""
+        """Frames with as many empty arrivals as fit."""
         envelope = schema("crowd").Envelope()
         for _ in range(4000):
             envelope.arrives.add()
         self.stream(frame(envelope.SerializeToString()))
 
     def status(self):
-        """A requester that asks how things stand, without waiting for the answer."""
+        """A requester that asks for the status without waiting for the answers."""
         self.ask("status")
 
     def watch(self):
@@ -206,7 +206,7 @@ class Attack:
         self.stream(frame(envelope.SerializeToString()), "order")
 
     def resume(self):
-        """Session after session resumed, each connection closed at once."""
+        """Resumes one session after another, and closes each connection at once."""
         session = None
         while not self.over:
             try:
@@ -220,7 +220,7 @@ class Attack:
                 session = None
 
     def deaf(self):
-        """Asks and never reads: acknowledgements pile up."""
+        """Sends and never reads: acknowledgements pile up."""
         envelope = schema("crowd").Envelope()
         for n in range(500):
             envelope.tokens.add(ticket=os.urandom(48), values=[n])

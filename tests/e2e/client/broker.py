@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A curious broker: towards a worker it listens, towards a third-party it dials; it says whatever it is told to."""
+"""A curious broker: it listens for workers and dials a third-party; it sends whatever a test tells it to."""
 import socket
 import ssl
 import threading
@@ -12,7 +12,7 @@ from .wire import VERSION, Closing, Connection, Splitter, context, frame
 class FakeBroker:
     """
     Listens for workers, one at a time. `script(broker, arrived)` runs once for each connection when the first workers
-    have arrived, and uses `tell` and `hear`; what the worker sends is kept in `tokens` and `declines`.
+    have arrived, and uses `tell` and `hear`; the worker's tokens and declines are kept in `tokens` and `declines`.
     """
 
     def __init__(self, files, script, version=VERSION):
@@ -50,7 +50,7 @@ class FakeBroker:
         self.sock.sendall(frame(envelope.SerializeToString()))
 
     def hear(self):
-        """What the next bytes bring; ConnectionError at the end."""
+        """The messages of the next bytes; ConnectionError at the end."""
         data = self.sock.recv(65536)
         if not data:
             raise ConnectionError("closed")

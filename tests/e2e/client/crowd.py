@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gateway that outlives its connections: it dials again, sends again what has no answer, and keeps count."""
+"""A gateway that survives its connections: it dials again, sends unanswered tokens again, and counts."""
 import threading
 
 from .worker import Session
@@ -10,8 +10,8 @@ SLOWLY_S = .005
 
 class Crowd(threading.Thread):
     """
-    Works for every worker of `workers` once, until the campaign is done. `score(worker, arm)` is a grid value.
-    `acknowledged` maps (worker, arm) to the value of each token that the broker said is counted.
+    Gives one token for every worker of `workers`, until the campaign is done. `score(worker, arm)` is a grid value.
+    `acknowledged` maps (worker, arm) to the value of each token that the broker reported as counted.
     """
 
     def __init__(self, address, files, workers, score, credit=128):
@@ -23,11 +23,11 @@ class Crowd(threading.Thread):
         self.most, self.told = None, threading.Condition()
 
     def go_on_to(self, most):
-        """As fast as it can until so many are acknowledged, then slowly; None: fast to the end."""
+        """Works at full speed until this many are acknowledged, then slowly; None: at full speed to the end."""
         self.most = most
 
     def wait_for(self, tokens, timeout=60):
-        """Until so many are acknowledged."""
+        """Waits until this many are acknowledged."""
         with self.told:
             self.told.wait_for(lambda: self.failed or len(self.acknowledged) >= tokens, timeout)
         assert len(self.acknowledged) >= tokens, f"not {tokens} tokens within {timeout} s; {self.failed}"
@@ -40,7 +40,7 @@ class Crowd(threading.Thread):
                     self.connections += 1
                     done = self.work(session)
             except LOST:
-                self.pause.wait(.02)  # nobody is there to tell us when the broker will be
+                self.pause.wait(.02)  # nothing announces when the broker is up
             except BaseException as error:
                 with self.told:
                     self.failed = error
@@ -73,7 +73,7 @@ class Crowd(threading.Thread):
         verdict = session.verdict(ack)
         if verdict in ("accepted", "duplicate"):
             self.duplicates += verdict == "duplicate"
-            assert (worker, arm) not in self.acknowledged, f"worker {worker} is told twice that its token counts"
+            assert (worker, arm) not in self.acknowledged, f"worker {worker} received twice that its token counts"
             self.left.discard(worker)
             with self.told:
                 self.acknowledged[worker, arm] = self.score(worker, arm)

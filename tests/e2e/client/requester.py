@@ -35,7 +35,7 @@ def spec(arms, name="test", policy="ppar", policy_params=None, mechanism="hybrid
 
 
 class Requester(Closing):
-    """One connection; requests are answered in turn."""
+    """One connection; requests are answered in order."""
 
     def __init__(self, address, files, timeout=120):
         self.pb = schema("order")
@@ -58,7 +58,7 @@ class Requester(Closing):
         self.connection.send(envelope.SerializeToString())
 
     def answer(self):
-        """The next envelope that is more than a hello."""
+        """The next envelope that contains more than a hello."""
         while True:
             payload = self.connection.receive()
             if payload is None:
@@ -86,7 +86,7 @@ class Requester(Closing):
                 return envelope.progress
 
     def describe(self, campaign=0):
-        """(what the broker says the campaign is, the answer after that)."""
+        """(the broker's description of the campaign, the answer after it)."""
         self.ask(watch={"campaign": campaign, "describe": True})
         envelope = self.answer()
         assert envelope.HasField("description"), envelope
@@ -97,7 +97,7 @@ class Requester(Closing):
         return self.answer()
 
     def purge(self, campaign=0):
-        """How many campaigns that have ended are gone; 0: all of them."""
+        """Returns how many ended campaigns were purged; 0: all of them."""
         self.ask(purge={"campaign": campaign})
         return self.answer().purged.campaigns
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages, generated from proto/*.proto when they are first asked for."""
+"""The messages, generated from proto/*.proto at their first use."""
 import importlib
 import subprocess
 import sys

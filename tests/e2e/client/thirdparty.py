@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A third-party over rank.proto: honest unless it is told to lie, campaign by campaign."""
+"""A third-party over rank.proto: honest unless a campaign's class makes it lie."""
 import hashlib
 import select
 import socket
@@ -38,8 +38,8 @@ def chain_plan(before, number, wants):
 
 class Honest:
     """
-    One campaign: `rounds` plans of `tokens` for every arm, then a result. What it does about a message is one method
-    each; a lie is another version of one of them. `say(kind, **fields)` adds a message to the answer.
+    One campaign: `rounds` plans of `tokens` for every arm, then a result. Each message has a method that handles it; a
+    lie is another version of one of them. `say(kind, **fields)` adds a message to the answer.
     """
     rounds, tokens = 1 << 30, 100
 
@@ -48,7 +48,7 @@ class Honest:
         self.releases, self.releases_hash, self.plans, self.plans_hash = 0, NONE, 0, NONE
         self.seed, self.want, self.closed = bytes(8), None, False
 
-    # --- what is said
+    # --- messages sent
 
     def wants(self, number):
         return [(arm, self.tokens) for arm in range(self.spec.arms)]
@@ -74,7 +74,7 @@ class Honest:
     def ack(self, say):
         say("acks", campaign=self.campaign, release=self.releases)
 
-    # --- what is heard
+    # --- messages received
 
     def on_open(self, say, stop):
         self.opened(say)
@@ -110,7 +110,7 @@ class Honest:
 class Thirdparty:
     """
     Listens for one broker at a time. `roles` maps the beginning of a campaign's name to the class that plays it;
-    `greet(connection)` may do something else than say hello (and then tell whether to go on).
+    `greet(connection)` may replace the hello (and returns whether to go on).
     """
 
     def __init__(self, files, roles=None, greet=None):
@@ -119,7 +119,7 @@ class Thirdparty:
         self.goodbyes = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        self.sock, self.turn = None, threading.Lock()  # a TLS connection is one thread's at a time
+        self.sock, self.turn = None, threading.Lock()  # a TLS connection may be used by one thread at a time
         self.thread = threading.Thread(target=self._serve, daemon=True)
         self.thread.start()
 
@@ -135,7 +135,7 @@ class Thirdparty:
                 self._talk()
             except (OSError, FrameError, ConnectionError):
                 pass
-            except Exception as error:  # the broker said what an honest third-party does not expect
+            except Exception as error:  # the broker sent a message that an honest third-party does not expect
                 self.failures.append(error)
             finally:
                 raw.close()
@@ -199,4 +199,4 @@ class Thirdparty:
         self.listener.close()
         if self.sock is not None:
             with suppress(OSError):  # it has ended
-                self.sock.shutdown(socket.SHUT_RDWR)  # wakes its thread, which closes it
+                self.sock.shutdown(socket.SHUT_RDWR)  # wakes the connection's thread, which closes it

@@ -11,7 +11,7 @@ VERSION = 2
 
 
 class FrameError(Exception):
-    """The other side sent what is no frame."""
+    """The other side sent something that is not a frame."""
 
 
 def frame(payload):
@@ -19,7 +19,7 @@ def frame(payload):
 
 
 class Splitter:
-    """Bytes in, whole frames out, whatever the pieces were."""
+    """Takes bytes in any pieces and returns whole frames."""
 
     def __init__(self, limit=FRAME_LIMIT):
         self.limit, self.rest = limit, bytearray()
@@ -40,7 +40,7 @@ class Splitter:
 def context(ca, cert=None, key=None, alpn=ALPN):
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     tls.minimum_version = ssl.TLSVersion.TLSv1_3
-    tls.check_hostname = False  # parties are known by the role in their certificate, not by host
+    tls.check_hostname = False  # a party is identified by the role in its certificate, not by its host
     tls.load_verify_locations(ca)
     if cert:
         tls.load_cert_chain(cert, key)
@@ -56,8 +56,8 @@ def identity(sock):
 
 
 def slow_connection(address, tls, delay, source="", timeout=20):
-    """A connection by hand whose handshake is `delay` seconds away: what comes is looked at so much later. Returns the
-    socket and the TLS object over its two memory BIOs once the other side may take our certificate."""
+    """A connection made step by step to a party that is `delay` seconds away: what arrives is read that much later.
+    Returns the socket and the TLS object over its two memory BIOs once the other side may accept our certificate."""
     host, port = address.rsplit(":", 1)
     raw = socket.create_connection((host, int(port)), timeout=timeout, source_address=(source, 0))
     coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -81,7 +81,7 @@ def slow_connection(address, tls, delay, source="", timeout=20):
 
 
 class Closing:
-    """What has a connection, or is one: `with` closes it."""
+    """Has a connection, or is one: `with` closes it."""
 
     def close(self):
         self.connection.close()
@@ -94,7 +94,7 @@ class Closing:
 
 
 class Connection(Closing):
-    """One TLS connection to a party of the given role; raises what ssl raises if the handshake fails."""
+    """One TLS connection to a party of the given role; raises the exceptions of ssl if the handshake fails."""
 
     def __init__(self, address, tls, role="broker", timeout=20):
         host, port = address.rsplit(":", 1)

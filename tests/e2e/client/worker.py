@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker (or a gateway of several): arrives, scores what it is assigned, sends tokens, heeds what it is told."""
+"""A worker (or a gateway of several): arrives, scores its assignments, sends tokens, and follows the broker's
+answers."""
 from collections import Counter, deque
 
 from .schema import schema
@@ -9,12 +10,12 @@ GRID = 1 << 20
 
 
 def grid(score):
-    """The nearest grid point, as the protocol has it."""
+    """The nearest grid point, as the protocol defines it."""
     return int(min(max(score, 0.0), 1.0) * GRID + 0.5)
 
 
 class Session(Closing):
-    """One connection of the crowd schema after both hellos. What arrives is taken apart into (kind, message) pairs."""
+    """One connection of the crowd schema after both hellos. Received messages become (kind, message) pairs."""
 
     def __init__(self, address, ca, cert, key, hello=True, timeout=20):
         self.pb = schema("crowd")
@@ -69,7 +70,7 @@ class Session(Closing):
                 raise ConnectionError(f"closed while waiting for {kinds}: {message.why if message else 'no goodbye'}")
 
     def ack(self, ticket):
-        """The verdict on this ticket."""
+        """The verdict for this ticket."""
         while True:
             ack = self.until("ack")
             if ack.ticket == ticket:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-An audit of both databases of a campaign that has ended, by other code than that which wrote them: sqlite3, hashlib and
-the documented layouts. Every deviation is a line; `audit` fails with all of them.
+An audit of both databases of a campaign that has ended, by code that is independent of the programs: sqlite3, hashlib
+and the documented layouts. Every deviation is a line; `audit` fails with all of them.
 """
 import hashlib
 import shutil
@@ -18,7 +18,7 @@ GRID = 1 << 20
 
 
 class Reader:
-    """Little-endian numbers out of a stored image."""
+    """Reads little-endian numbers from a stored image."""
 
     def __init__(self, image):
         self.image, self.at = image, 0
@@ -32,10 +32,11 @@ class Reader:
         return self.at == len(self.image)
 
 
-# --- formulas of the mechanisms, by what their papers say
+# --- the mechanisms' formulas, from their papers
 
 def hybrid_noise(n):
-    """Chan, Shi, Song 2010: one Lap(2) a power of two up to n, one Lap(2 m) a one-bit of what is past the last."""
+    """Chan, Shi, Song 2010: one Lap(2) for each power of two up to n, one Lap(2 m) for each one-bit of what follows
+    the last."""
     power = n.bit_length() - 1
     past = n - (1 << power)
     groups = [(2.0, power + 1)]
@@ -45,7 +46,7 @@ def hybrid_noise(n):
 
 
 def hybrid_least_spent(n, epsilon_micro):
-    """Item 3 is the first that more than the logarithmic half covers, at n = 4."""
+    """Item 3, at n = 4, is the first that is in more than the logarithmic half."""
     return epsilon_micro // 2 if n < 4 else epsilon_micro
 
 
@@ -53,7 +54,7 @@ NOISE = {"hybrid": hybrid_noise, "none": lambda n: []}
 LEAST_SPENT = {"hybrid": hybrid_least_spent, "none": lambda n, epsilon_micro: 0}
 
 
-# --- chains, as docs/protocol.md has them
+# --- chains, as docs/protocol.md defines them
 
 def release_record(number, plan, arm, tokens, noisy_sum, noise):
     return struct.pack("<QQIQqI", number, plan, arm, tokens, noisy_sum, len(noise)) + b"".join(
@@ -71,7 +72,7 @@ def chain(records):
     return link
 
 
-# --- what the two parties hold
+# --- the two parties' records
 
 class Broker:
     def __init__(self, path, campaign):
@@ -83,7 +84,7 @@ class Broker:
             wants, = reader.take("I")
             self.plans[number] = [reader.take("II") for _ in range(wants)]
         self.releases, self.nth = {}, {}
-        self.spent = {}  # by arm, with what of it was charged by a recovery
+        self.spent = {}  # by arm, and how much of it a recovery charged
         for arm, image in self.db.execute("SELECT arm, image FROM ledger WHERE campaign = ?", one):
             _, *self.spent[arm] = Reader(image).take("IQQ")
         for number, image in self.db.execute(
@@ -166,7 +167,7 @@ def of_epochs(broker, mechanism, epsilon_micro):
 
 
 def of_copies(broker, thirdparty, mechanism):
-    """Both parties hold the same bytes, and the chains over them are what the third-party says they are."""
+    """Both parties have the same bytes, and the chains over them are those that the third-party reports."""
     if broker.releases != thirdparty.releases:
         different = {number for number in broker.releases.keys() | thirdparty.releases.keys()
                      if broker.releases.get(number) != thirdparty.releases.get(number)}
@@ -191,7 +192,7 @@ def of_copies(broker, thirdparty, mechanism):
 
 
 def of_answers(broker, thirdparty, export, finished, mechanism):
-    """What the requester was told is what is stored."""
+    """The requester received what is stored."""
     told = {r.number: (r.plan, r.arm, r.tokens, r.noisy_sum) for part in export for r in part.releases}
     if mechanism != "none" and told != broker.releases:
         yield "the export's releases are not the stored ones"
@@ -246,6 +247,6 @@ def findings(deployment, campaign, export, finished):
 
 
 def audit(deployment, campaign, export, finished):
-    """Both daemons have been stopped, the campaign has ended. `export` are its parts, `finished` the last message."""
+    """Both daemons have stopped, the campaign has ended. `export`: its parts, `finished`: the last message."""
     found = list(findings(deployment, campaign, export, finished))
     assert not found, "\n".join(found)

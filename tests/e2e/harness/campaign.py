@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A campaign with seeded scores and seeded noise, to be disturbed; undisturbed it always ends the same.
-
-While it is disturbed its crowd keeps a pace that no machine outruns: there is work for a quarter of a minute, whoever
-is delayed. To finish, somebody comes who keeps none.
+A campaign with seeded scores and seeded noise, which tests disturb; undisturbed, it always ends the same. While it is
+disturbed its crowd works at a limited pace, so that it lasts for a quarter of a minute on any machine. To finish it, a
+crowd without that limit comes.
 """
 from client.requester import end_name, spec
 from harness import crashes
@@ -18,7 +17,7 @@ NOISE = {"unsafe_noise_seeded": True, "unsafe_noise_seed": 7}
 
 
 class Run:
-    """`thirdparty` and `broker` are settings that differ from the usual ones, at each start."""
+    """`thirdparty` and `broker`: settings that differ from the defaults, at each start."""
 
     def __init__(self, deployment, thirdparty=None, broker=None, addresses=None, **spec_changes):
         self.deployment, self.finisher = deployment, None
@@ -45,7 +44,7 @@ class Run:
         return [self.start_worker(identity, **settings) for identity in GATEWAYS]
 
     def start(self, program):
-        """A daemon again, where it was; it need not be ready yet."""
+        """Starts a daemon again at its address; it need not be ready yet."""
         settings = self.settings[program]
         daemon = (self.deployment.launch_broker if program == "broker" else
                   self.deployment.launch_thirdparty)(settings)
@@ -60,25 +59,25 @@ class Run:
         self.start(program).address
 
     def when(self, tokens):
-        """Waits until so many tokens are counted; the campaign must still go on then."""
+        """Waits until this many tokens are counted; the campaign must still be running then."""
         with self.deployment.requester() as requester:
             seen = requester.watch(self.campaign, until=lambda progress: progress.tokens >= tokens)
             assert seen.DESCRIPTOR.name == "Progress", "the campaign was over before it could be disturbed"
             return seen
 
     def hurry(self):
-        """Nothing more is to happen on the way to the end."""
+        """Lets the campaign run to its end at full speed."""
         if self.finisher is None:
             self.finisher = self.start_worker(FINISHER, arrival_rate=0)
 
     def finish(self):
-        """(Finished, parts of the export), once it is over."""
+        """(Finished, parts of the export), once it has ended."""
         self.hurry()
         with self.deployment.requester() as requester:
             return requester.watch(self.campaign), requester.export(self.campaign)
 
     def check(self, undisturbed):
-        """The end: the same result as the undisturbed run's, and both databases audited from outside."""
+        """Checks the end: the same result as in the undisturbed run, and an independent audit of both databases."""
         finished, export = self.finish()
         result = outcome(finished, export)
         crashes.compare_releases(by_place(undisturbed), by_place(result))
@@ -88,7 +87,8 @@ class Run:
 
 
 def outcome(finished, export):
-    """What two runs must agree on: the standings, and each release but for the order in which arms were full."""
+    """The parts that two runs must agree on: the standings, and each release, except for the order in which arms
+    were filled."""
     assert end_name(finished.progress.end) == "complete", end_name(finished.progress.end)
     standings = sorted((s.arm, s.rank_class, s.tokens, s.mean, s.radius) for s in finished.standings)
     return standings, sorted((r.plan, r.arm, r.tokens, r.noisy_sum) for part in export for r in part.releases)

@@ -11,7 +11,7 @@ def crowdveil(*args, cwd=None, timeout=120, env=None):
 
 
 def as_requester(deployment, name="alice"):
-    """The options with which a requester's command finds the broker."""
+    """The options with which a requester's command reaches the broker."""
     files = deployment.pki.issue(f"requester/{name}")
     return ["--broker", deployment.broker.address, "--broker-name", "main", "--tls-ca", files.ca,
             "--tls-cert", files.cert, "--tls-key", files.key]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of faults add up over a session: how often a party died, and what was found in the wrong place."""
+"""Sums over a session for the tests of faults: how often a party died, and how many values were wrong."""
 from collections import Counter
 
 died = Counter()      # by party: kill -9 in the middle of a campaign
-compared = Counter()  # tokens and releases that were held against what they had to be
+compared = Counter()  # tokens and releases that were compared with their expected values
 wrong = Counter()     # of them: lost, twice, redrawn
 
 
@@ -12,7 +12,7 @@ def killed(party):
 
 
 def compare_sums(acknowledged, released):
-    """Both map an arm to (tokens, exact sum): of the tokens that workers were told are counted, and as released."""
+    """Both map an arm to (tokens, exact sum): of the tokens acknowledged to workers, and as released."""
     for arm, (tokens, total) in acknowledged.items():
         compared["tokens"] += tokens
         found, found_total = released.get(arm, (0, 0))
@@ -28,7 +28,7 @@ def compare_releases(expected, releases):
 
 
 def line():
-    """One line for people, or None if no test of this session killed anybody."""
+    """One line for people, or None if no test of this session killed a party."""
     if not died:
         return None
     parties = ", ".join(f"{name} {count}" for name, count in sorted(died.items()))

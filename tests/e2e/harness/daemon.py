@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One running program: its lines are events that a test waits for, and all it wrote is kept."""
+"""A running program: a test waits for its lines as events, and its whole output is kept."""
 import json
 import os
 import re
@@ -22,11 +22,11 @@ READY = re.compile(r"ready on (\S+:\d+)")
 
 
 class Failed(AssertionError):
-    """A program did not do what a test waited for; says what it wrote last."""
+    """A program did not do what a test waited for; the message has its last lines."""
 
 
 def wait_until(holds, what, timeout=30, every=.05):
-    """For what no line announces: asks again and again."""
+    """Polls for something that no line announces."""
     deadline = time.monotonic() + timeout
     while not holds():
         if time.monotonic() > deadline:
@@ -35,14 +35,14 @@ def wait_until(holds, what, timeout=30, every=.05):
 
 
 def write_config(path, settings):
-    """YAML for the daemons; JSON is YAML, but for times like 5s, which stand without quotes."""
+    """YAML for the daemons: JSON, except for times like 5s, which stand without quotes."""
     text = re.sub(r'"(\d+(?:ms|s|m|h|d))"', r"\1", json.dumps(settings, indent=1))
     Path(path).write_text(text + "\n")
     return str(path)
 
 
 class Daemon:
-    """A started program. Its standard output and error are read as they come, into one list and one file."""
+    """A started program. Its standard output and error are read as they arrive, into one list and one file."""
 
     def __init__(self, name, command, log, **kwargs):
         self.name, self.log, self.lines, self.streams_open = name, Path(log), [], 2
@@ -75,7 +75,7 @@ class Daemon:
             return "\n".join(self.lines)
 
     def wait_for(self, pattern, timeout=30, after=0):
-        """The match of the first line (from line number `after`) in which the pattern is found."""
+        """The match of the first line (from line number `after`) that contains the pattern."""
         deadline, seen = time.monotonic() + timeout, after
         with self.changed:
             while True:
@@ -92,7 +92,7 @@ class Daemon:
                      "\n".join(self.lines[-15:]))
 
     def mark(self):
-        """For `after`: lines from now on."""
+        """For `after`: the number of the next line."""
         with self.changed:
             return len(self.lines)
 
@@ -101,7 +101,7 @@ class Daemon:
         return self.wait_for(READY).group(1)
 
     def wait(self, timeout=60):
-        """The exit status, once the program ends by itself."""
+        """The exit status, once the program has ended by itself."""
         try:
             status = self.process.wait(timeout)
         except subprocess.TimeoutExpired:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A deployment on loopback: third-party, broker, workers, a requester; every port is the system's choice."""
+"""A deployment on loopback: third-party, broker, workers, a requester; the system chooses every port."""
 import copy
 import os
 
@@ -20,8 +20,8 @@ class Deployment:
         self.folder, self.pki, self.daemons, self.count = folder, pki, [], 0
         self.thirdparty = self.broker = self.thirdparty_address = None
         self.anchor = str(folder / "anchor")
-        self.prefixes = {}  # by program: what stands before its command
-        self.hosts = {}     # by party: the host of the broker as that party sees it
+        self.prefixes = {}  # by program: words before its command
+        self.hosts = {}     # by party: the host at which that party finds the broker
 
     # --- starting
 
@@ -55,7 +55,7 @@ class Deployment:
                 "tls": self.pki.issue("broker/main").config()}
 
     def launch_thirdparty(self, changes=None, **kwargs):
-        """Without waiting for it."""
+        """Starts a worker without waiting until it is ready."""
         self.thirdparty = self.start("thirdparty", merged(self.thirdparty_settings(), changes), **kwargs)
         return self.thirdparty
 
@@ -98,13 +98,13 @@ class Deployment:
             PROGRAMS["crowdveil"], "watch", campaign, "--broker", address or self.broker_for("requester"),
             "--broker-name", "main", "--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key])
 
-    # --- what is left
+    # --- the end
 
     def logs(self):
         return {daemon.name: daemon.text() for daemon in self.daemons}
 
     def count_refused(self):
-        """Before a daemon ends: what it refused goes into the session's sum."""
+        """Before a daemon ends: adds its counts of refused input to the session's."""
         for daemon in (self.broker, self.thirdparty):
             if daemon is not None and daemon.process.poll() is None:
                 refused.take(self.folder / f"{daemon.name}.sock")
@@ -115,7 +115,7 @@ class Deployment:
             daemon.kill()
 
     def stop(self):
-        """Orderly: every daemon that still runs is asked to stop; returns the statuses by name."""
+        """Asks every daemon that still runs to stop; returns the statuses by name."""
         return {daemon.name: daemon.stop() for daemon in reversed(self.daemons)}
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign of exact sums with a crowd of our own making: what was acknowledged is what was summed, token by token."""
+"""A campaign of exact sums with a crowd of the test's own: the sums must equal what was acknowledged, token by
+token."""
 import random
 import sqlite3
 
@@ -27,7 +28,7 @@ class ExactRun(Run):
         self.crowd.start()
 
     def when(self, tokens):
-        """At once when the crowd knows of so many, in full flow; after a few more it is slow, so as not to be over."""
+        """Returns as soon as this many are acknowledged, at full speed; then the crowd slows down."""
         self.crowd.go_on_to(tokens + AHEAD)
         self.crowd.wait_for(tokens)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An example campaign from its file to its end, and all that is left of it: the policy run again agrees with it."""
+"""An example campaign from its file to its end, and the checks of its records: running the policy again agrees with
+it."""
 import json
 import re
 import sqlite3
@@ -9,7 +10,8 @@ from harness.daemon import PROGRAMS, ROOT, Daemon
 
 
 def verify(export, exact):
-    """Agrees with the export, and no more once a plan of it is another; or says in one line why it cannot tell."""
+    """`verify` agrees with the export, and not once a plan of it is changed; or it says in one line why it cannot
+    check."""
     done = crowdveil("verify", export)
     if exact:
         assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
@@ -30,7 +32,7 @@ COLUMNS = ["class", "pulls", "share", "noisy mean", "tokens", "truth", "cost", "
 
 
 def without_the_file(text):
-    """What `watch` printed, but for the items' names and for what only the file's truth tells."""
+    """The output of `watch` without the items' names and what only the file's truth tells."""
     heading, *lines = text.strip().split("\n")
     end = lines.index("")
     columns = [name for name in COLUMNS if name in heading]
@@ -49,9 +51,8 @@ def without_the_file(text):
 
 def played(name, folder):
     """Runs the example to its end. Returns what up printed as JSON, the export, and the third-party's sums by arm.
-
-    Whoever watches with the file in hand is told what up tells, and without it all but names and truth. Verify and
-    replay agree with what was decided, verify unless it is left without releases."""
+    `watch` with the file prints what up prints, and without it all but names and truth. Verify and replay agree with
+    the decisions, verify unless the export has no releases."""
     path = ROOT / f"deploy/campaigns/{name}.yaml"
     state, export = folder / "state", folder / "export.json"
     daemon = Daemon("up", [PROGRAMS["crowdveil"], "up", path, "--json", "--keep", "--state", state], folder / "up.log")

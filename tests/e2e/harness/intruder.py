@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody who has taken a running program over: makes system calls in its name, by ptrace, as root of the machine may.
-
-Only on x86-64. The program is met in a system call, and goes on afterwards as if nothing had been.
-"""
+"""An intruder who controls a running program: makes system calls in its name with ptrace, as the machine's root may.
+Only on x86-64. The program is stopped in a system call, and continues afterwards undisturbed."""
 import ctypes
 import errno
 import os
@@ -34,7 +32,7 @@ def ptrace(request, pid, data=None):
 
 
 class Died(Exception):
-    """The call ended the program; `signal` is what it died of."""
+    """The call ended the program; `signal` is the signal that killed it."""
 
     def __init__(self, signal):
         super().__init__(f"died of signal {signal}")
@@ -61,7 +59,7 @@ class Intruder:
             ptrace(DETACH, self.pid)
 
     def is_met_in_a_call(self):
-        """Stops it where it waits for something to do, or lets it go on with its work."""
+        """Stops the program where it waits in a system call; otherwise lets it continue."""
         state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
         if state != "S":
             return False
@@ -74,7 +72,7 @@ class Intruder:
         return False
 
     def put(self, data):
-        """Where the bytes are now, in the program."""
+        """The address of the bytes in the program."""
         at = (self.before.rsp - RED_ZONE - len(data)) & ~15
         os.pwrite(self.memory.fileno(), data, at)
         return at
@@ -104,7 +102,7 @@ class Intruder:
         return self.told(self.call("unlink", self.put(os.fsencode(path) + b"\0")))
 
     def connect(self, port):
-        """To a port of 127.0.0.1; the errno's name if there is not even a socket."""
+        """Connects to a port of 127.0.0.1; the errno's name if even a socket is refused."""
         fd = self.call("socket", 2, 1, 0)
         if fd < 0:
             return self.told(fd)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What this machine can do, tried out: a bare container has no name `localhost`, no pseudo-terminal, no namespaces.
-
-Each function below returns None, or why a test that needs it is skipped.
+What this machine can do, found by trying: a bare container has no name `localhost`, no pseudo-terminal, no namespaces.
+Each function below returns None, or the reason why tests that need it are skipped.
 """
 import contextlib
 import ctypes
@@ -29,7 +28,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def needs(*tries):
-    """A mark for tests that are skipped where one of these is missing."""
+    """A mark for tests that are skipped if one of these is missing."""
     reasons = [reason for reason in (attempt() for attempt in tries) if reason]
     return pytest.mark.skipif(bool(reasons), reason="; ".join(reasons))
 
@@ -41,7 +40,7 @@ def said(done):
 
 
 def tried(what, *command):
-    """None if the command succeeds, else why there is no `what`."""
+    """None if the command succeeds, else the reason why there is no `what`."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
     except OSError as error:
@@ -51,7 +50,7 @@ def tried(what, *command):
 
 @cache
 def localhost():
-    """A program can listen on that name."""
+    """A program can listen on the name localhost."""
     try:
         for family, kind, number, _, address in socket.getaddrinfo("localhost", 0, type=socket.SOCK_STREAM):
             with socket.socket(family, kind, number) as listener:
@@ -73,7 +72,7 @@ def pseudo_terminals():
 
 @cache
 def network_namespaces():
-    """With links between them."""
+    """Network namespaces, connected by links."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     name = f"cvtry{os.getpid()}"
@@ -89,7 +88,7 @@ def network_namespaces():
 
 @cache
 def mount_namespaces():
-    """In which one file is bound over another."""
+    """Mount namespaces in which one file is bound over another."""
     return tried("mount namespaces", "unshare", "--mount", "mount", "--bind", os.devnull, "/etc/hosts")
 
 
@@ -100,7 +99,7 @@ def process_namespaces():
 
 @cache
 def nobody():
-    """Root runs a program as nobody; of no need for who is not root."""
+    """Root runs a program as nobody; not needed if the tests do not run as root."""
     if os.geteuid() != 0:
         return None
     try:
@@ -112,7 +111,7 @@ def nobody():
 
 @cache
 def other_users():
-    """Root becomes somebody else, who owns files."""
+    """Root becomes another user, which owns files."""
     if os.geteuid() != 0:
         return "changing the user needs root"
     with tempfile.NamedTemporaryFile() as file:
@@ -121,7 +120,7 @@ def other_users():
 
 @cache
 def bounded_capabilities():
-    """Needed of root only, who may read every file with all of them."""
+    """Root without the capabilities with which it may read every file."""
     if os.geteuid() != 0:
         return None
     return tried("bounding of capabilities", "setpriv", "--bounding-set", "-dac_override,-dac_read_search", "true")
@@ -129,7 +128,7 @@ def bounded_capabilities():
 
 @contextlib.contextmanager
 def closed_process():
-    """A child that is not dumpable, as our programs are not; it ends with its standard input."""
+    """A child that cannot be dumped, as our programs cannot; it ends with its standard input."""
     source = f"import ctypes, sys; ctypes.CDLL(None).prctl({PR_SET_DUMPABLE}, 0); print(flush=True); sys.stdin.read()"
     child = subprocess.Popen([sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
@@ -142,7 +141,7 @@ def closed_process():
 
 @cache
 def others():
-    """What a program that nobody may look into has in memory, and which sockets it has."""
+    """Memory and sockets of a program that cannot be dumped can be read."""
     with closed_process() as child:
         try:
             os.readlink(f"/proc/{child.pid}/fd/0")
@@ -156,7 +155,7 @@ def others():
 
 @cache
 def tracing():
-    """Calls are made in another program's name, on x86-64 only."""
+    """System calls can be made in another program's name, on x86-64 only."""
     if platform.machine() != "x86_64":
         return "calls are made in another program's name on x86-64 only"
     with closed_process() as child:
@@ -184,7 +183,7 @@ def seccomp():
 
 @cache
 def sandbox():
-    """All that a daemon shuts itself in with, but for locked memory."""
+    """All parts of a daemon's sandbox, except locked memory."""
     if "CROWDVEIL_SANITIZED" in os.environ:
         return "a sanitizer build leaves most of it off, and says so"
     return landlock() or seccomp()
@@ -203,5 +202,5 @@ if libc.mlock(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)
 
 @cache
 def locked_memory():
-    """As much as keys need."""
+    """The locked memory that keys need."""
     return tried("locked memory", sys.executable, "-c", LOCK)

@@ -37,7 +37,7 @@ class Namespaces:
         ip("link", "set", ends[0], "up")
         ip("-n", self.names["broker"], "addr", "add", "10.213.3.1/30", "dev", ends[1])
         ip("-n", self.names["broker"], "link", "set", ends[1], "up")
-        # even if somebody set a route: the broker's host forwards nothing
+        # even with a route: the broker's host forwards nothing
         self.run("broker", "sysctl", "-qw", "net.ipv4.ip_forward=0")
         ip("-n", self.names["crowd"], "route", "add", "default", "via", "10.213.1.1")
 
@@ -58,7 +58,8 @@ class Namespaces:
         return subprocess.run([*self.inside(part), *command], capture_output=True, text=True, timeout=60)
 
     def mute(self, sender, receiver):
-        """What `sender` sends `receiver` is lost from now on, without a word to either: it goes to a wrong address."""
+        """From now on packets from `sender` to `receiver` are lost without an error to either: they go to a wrong
+        address."""
         where, device, address = self.ways[sender, receiver]
         ip(*where, "neigh", "replace", address, "lladdr", NOBODY, "dev", device, "nud", "permanent")
 
@@ -77,7 +78,7 @@ def namespaces():
     if reason := machine.network_namespaces():
         pytest.skip(reason)
     with open(f"{tempfile.gettempdir()}/crowdveil-namespaces.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the host has each address once, whoever else tests on it
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the host has each address once, also if other tests run on it
         made = Namespaces()
         try:
             yield made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates made with the openssl program: the tests need ones, too, that `crowdveil pki` would not make."""
+"""Certificates made with the openssl program: the tests also need ones that `crowdveil pki` would not make."""
 import shutil
 import ssl
 import subprocess
@@ -24,7 +24,7 @@ def der(files):
 
 
 def served(address, files, role):
-    """The certificate, as der() has it, that a program shows to whoever dials it with these files."""
+    """The certificate, as der() returns it, that a program with these files shows to a peer that dials it."""
     with Connection(address, context(files.ca, files.cert, files.key), role=role) as connection:
         return connection.sock.getpeercert(binary_form=True)
 
@@ -34,8 +34,8 @@ def openssl(*args, cwd):
 
 
 class Pki:
-    """A CA in a folder of its own. `issue` gives one identity's files, the same ones when asked again; they lie in a
-    folder of their own, with the CA's certificate, since a daemon may read all that lies beside its certificate."""
+    """A CA in a folder of its own. `issue` makes one identity's files, or returns the existing ones; they are in a
+    folder of their own, with the CA's certificate, since a daemon may read all files beside its certificate."""
 
     def __init__(self, folder, days=2):
         self.folder = Path(folder)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A TCP relay between two parties. It keeps every byte that passes, what somebody on the network sees; and it can be a
-network that fails: resets connections, or holds back what comes without closing anything.
+A TCP relay between two parties. It records every byte that passes, as an observer on the network could; and it can act
+as a failing network: it resets connections, or holds data back without closing anything.
 """
 import socket
 import struct
@@ -47,7 +47,7 @@ class Relay:
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
         except OSError:
-            # whoever is still there learns of it
+            # the end that is still there learns of it
             for sock in (source, sink):
                 try:
                     sock.shutdown(socket.SHUT_RDWR)
@@ -66,7 +66,7 @@ class Relay:
             sock.close()
 
     def hold(self, *ways):
-        """From now on nothing passes that way, "to" or "from" the target; nothing is closed or lost either."""
+        """From now on nothing passes in that direction, "to" or "from" the target; nothing is closed or lost either."""
         for way in ways:
             self.flows[way].clear()
 

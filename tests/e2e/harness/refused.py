@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemons of this session refused, by reason, as their own metrics count it."""
+"""Input that the daemons of this session refused, by reason, from their own metrics."""
 import re
 from collections import Counter
 

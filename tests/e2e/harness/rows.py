@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that policies, mechanisms and privatizers are made from, so that no test lists them."""
+"""The table rows from which policies, mechanisms and privatizers are made, so that no test lists them."""
 import re
 
 from harness.daemon import ROOT

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks for known tokens and exact sums in any bytes: files, logs, traffic, memory.
-
-One token is 20 bits and would be found anywhere by chance; four known ones in a row are not. A sum is looked for alone.
-"""
+"""Searches any bytes for known tokens and exact sums: files, logs, traffic, memory. One token has 20 bits and would
+be found anywhere by chance; four known ones in a row would not. A sum is searched for alone."""
 import re
 import struct
 
@@ -38,13 +36,13 @@ ENCODINGS = {
     "HEXADECIMAL, blanks": lambda value: b"%X " % value,
 }
 WIDE = ("varint", "zigzag varint", "u64 little-endian", "u64 big-endian", "double little-endian", "double big-endian",
-        "score as double")  # those in which one sum alone is told from chance
+        "score as double")  # those in which a single sum does not occur by chance
 
 
 class Secrets:
-    """`runs`: lists of token values in an order in which somebody might store them; `sums`: exact sums, or other
-    long numbers (ids of workers), of 30 bits up; `blobs`: byte strings (tickets, keys) that must not appear as they
-    are or in hexadecimal."""
+    """`runs`: lists of token values in an order in which they might be stored; `sums`: exact sums, or other long
+    numbers (ids of workers), of 30 bits and more; `blobs`: byte strings (tickets, keys) that must not appear,
+    neither as they are nor in hexadecimal."""
 
     def __init__(self, runs=(), sums=(), blobs=()):
         self.patterns, self.sums = {}, []
@@ -65,8 +63,8 @@ class Secrets:
             self.sums.append((blob.hex().encode(), f"the secret {blob.hex()} in hexadecimal"))
 
     def find(self, data):
-        """A line for each thing found; the first few are enough."""
-        data = re.sub(rb"\0{64,}", bytes(32), data)  # nothing of ours has that many zeros
+        """A line for each find; only the first few."""
+        data = re.sub(rb"\0{64,}", bytes(32), data)  # none of our data has that many zeros
         found = [what for pattern, what in self.sums if pattern in data]
         patterns = self.patterns
         for at in range(len(data) - PREFIX + 1):
@@ -81,7 +79,7 @@ SHADOW = 1 << 36  # more than this machine has
 
 
 def memory_of(pid):
-    """All memory of a process that it could have written to, as root; but for a sanitizer's shadow of it."""
+    """All memory of a process that it could have written to, read as root; without a sanitizer's shadow memory."""
     pieces = []
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for line in maps:

@@ -19,10 +19,10 @@ def rows_of(daemon):
 
 
 def connections_of(daemon):
-    """A name for each, which no later one has."""
+    """A name for each connection, which no later one has."""
     return {row[9] for row in rows_of(daemon)}
 
 
 def unread_by(daemon):
-    """Bytes that have come for it."""
+    """Bytes that have arrived for it."""
     return sum(int(row[4].split(":")[1], 16) for row in rows_of(daemon))

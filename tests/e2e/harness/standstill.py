@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that is there and does nothing."""
+"""A program that is stopped and still present."""
 import signal
 import time
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ def stopped(daemon):
 
 
 def step(process):
-    """A stopped process, or one that runs, goes on for a moment and is stopped: as slow as one has to look at it."""
+    """Lets a process run for a moment and stops it again: it is as slow as the test needs it."""
     process.send_signal(signal.SIGCONT)
     time.sleep(STEP_S)
     process.send_signal(signal.SIGSTOP)

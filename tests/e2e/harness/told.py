@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of the tests adds up, over all processes that it has; lines of it are for people."""
+"""Sums over all processes of a test run; lines of it are for people."""
 import json
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 from harness import crashes, refused
 
 COUNTERS = {"died": crashes.died, "compared": crashes.compared, "wrong": crashes.wrong, "refused": refused.refused}
-FILE = os.environ.get("CROWDVEIL_TOLD")  # with what was counted before; lines for whoever started the tests
+FILE = os.environ.get("CROWDVEIL_TOLD")  # added to the earlier counts; lines for the person who started the tests
 
 
 def counts():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The true ranking, computed here and nowhere else."""
+"""The true ranking, computed independently of the programs."""
 import csv
 from collections import defaultdict
 
@@ -15,7 +15,7 @@ def csv_means(path, item, score, low, high):
 
 
 def true_classes(means, alpha):
-    """[{arms}], best first: the best unranked arm and all within alpha of it, again and again."""
+    """[{arms}], best first: repeatedly the best unranked arm and all within alpha of it."""
     left, out = set(range(len(means))), []
     while left:
         best = max(means[arm] for arm in left)

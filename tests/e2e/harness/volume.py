@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small file system in memory that a test can fill up, empty again, and mount read-only."""
+"""A small file system in memory that a test can fill, empty, and mount read-only."""
 import os
 import subprocess
 
@@ -20,7 +20,7 @@ class Volume:
             pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
 
     def fill(self):
-        """Not one page is left."""
+        """Fills it to the last page."""
         with self.filler.open("ab", 0) as file:
             for size in (1 << 20, 1 << 12, 1):
                 try:
@@ -44,7 +44,7 @@ def run(*command):
 
 
 class Ext4:
-    """A file system on a block device that can break down: the kernel then makes it read-only under its users."""
+    """A file system on a block device that can fail: the kernel then makes it read-only while it is in use."""
 
     def __init__(self, folder, mib=64):
         if os.geteuid() != 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python3 without.py CALL[,CALL...] PROGRAM ARGUMENT...: runs the program as on a kernel that lacks these calls."""
+"""python3 without.py CALL[,CALL...] PROGRAM ARGUMENT...: runs the program as on a kernel without these system calls."""
 import ctypes
 import errno
 import os
