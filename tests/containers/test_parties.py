@@ -172,7 +172,7 @@ def connected_as(project, mount, tls, identity):
     try:
         said = wait_until(lambda: re.search("connected as (.*)", engine.podman("logs", container).stdout), "connected")
         assert said[1] == identity
-        wait_until(lambda: f"{identity}: connected" in project.log("broker"), "the broker says who came")
+        wait_until(lambda: f"{identity}: connected" in project.log("broker"), "the broker logs the identity")
     finally:
         engine.podman("rm", "-f", "-t", "0", container)
 

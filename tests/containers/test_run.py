@@ -76,7 +76,7 @@ def test_the_boundary_of_a_ranking(say):
         assert len(re.findall(r"thirdparty:7402 at [0-9.]+ on ranking +not reachable", parts[party])) == 1
     assert re.search(r"thirdparty:7402 by name +reached\n", parts["broker"])
     assert re.search(r"worker-1:7401 at [0-9.]+ on crowd +not reachable", parts["thirdparty"])
-    assert not re.search("reached(?!; TLS refuses the certificate)", parts["thirdparty"]), "it dials nobody"
+    assert not re.search("reached(?!; TLS refuses the certificate)", parts["thirdparty"]), "it dials no party"
     assert "thirdparty.db" in parts["thirdparty"] and "broker.db" not in parts["thirdparty"]
     assert "broker.db" in parts["broker"] and "seal" in parts["broker"]
     for party, part in parts.items():

@@ -69,7 +69,7 @@ CASES = {
     "unknown arm": (script(lambda e, who: terms(e), lambda e, who: assign(e, who[0], arm=2)), 0,
                     "assignment of arm 2"),
     "without terms": (script(lambda e, who: assign(e, who[0])), 0, "without its terms"),
-    "somebody else": (script(lambda e, who: terms(e), lambda e, who: assign(e, 500)), 0,
+    "another worker": (script(lambda e, who: terms(e), lambda e, who: assign(e, 500)), 0,
                       "an assignment for worker 500; expected"),
     "the same place twice": (script(lambda e, who: terms(e),
                                     lambda e, who: assign(e, who[0], ticket=b"t" * 48), TOKEN,

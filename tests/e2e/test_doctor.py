@@ -122,7 +122,7 @@ PLANTED = {
     "a decision that was changed": (
         lambda p: change(p.other_state / "thirdparty.db", "UPDATE decision SET mean = mean + 1"), "wrong",
         "table decision, campaign 1: a row was changed", "restore a backup"),
-    "a decision that somebody changed who knows how to": (
+    "a decision that was changed with its codes removed": (
         lambda p: (change(p.other_state / "thirdparty.db", "UPDATE decision SET mean = mean + 1"),
                    change(p.other_state / "thirdparty.db", "DELETE FROM proof")), "wrong",
         "do not follow from its releases", "crowdveil replay"),

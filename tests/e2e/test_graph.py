@@ -103,7 +103,7 @@ def test_what_was_decided_can_be_verified_and_replayed(deployment, tmp_path):
     assert done.returncode == 0, done.stderr
     export = json.loads(done.stdout)
     assert export["spec"]["edges"] == [list(edge) for edge in PATH]
-    assert any(want["tokens"] == 0 for plan in export["plans"] for want in plan["wants"]), "somebody is only shown"
+    assert any(want["tokens"] == 0 for plan in export["plans"] for want in plan["wants"]), "some arm is only shown"
     (tmp_path / "export.json").write_text(done.stdout)
     done = crowdveil("verify", tmp_path / "export.json", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -369,7 +369,7 @@ def test_how_often_one_score_matters(tmp_path, policy, mechanism, count):
     if policy == "dp-se":  # its first phase is longer than the run, so nothing is released and nothing can matter
         assert same["mean"] == fresh["mean"] == 1 and shown["mean"] == 0
         return
-    # Each round shows one arm of them, whichever it is; and without noise there is none to draw anew.
+    # Each round shows one arm of them, any of them; and without noise there is none to draw again.
     assert abs(shown["mean"] - 1 / count) < 3 * shown["se"] and same["mean"] == fresh["mean"]
     # Two radii are more than .8 after 100 looks: no arm is dropped. EXP3 weighs every gain.
     expected = 1 if policy == "aae" else .9

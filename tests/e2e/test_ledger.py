@@ -143,7 +143,7 @@ def test_a_worker_s_own_limit_outlives_its_process(deployment, campaign_file, tm
             given = dict(db.execute("SELECT worker, scores FROM given"))
         assert set(given) <= set(range(1, 21)) and max(given.values()) <= 3 and sum(given.values()) >= counted
         second = submit(requester)
-        assert deployment.start_worker("gateway/1-20", campaign_file, workers).wait() == 0  # nobody has one left
+        assert deployment.start_worker("gateway/1-20", campaign_file, workers).wait() == 0  # no worker has one left
         requester.cancel(second)
         assert requester.watch(second).progress.tokens == 60 - sum(given.values())
 

@@ -225,7 +225,7 @@ FROZEN = {
     "ack ahead": (AckAhead, "reports release [23], this broker has [12]"),
     "result while open": (ResultWhileOpen, "an unrequested result"),
     "result for no reason": (ResultForNoReason, "an unrequested result"),
-    "standing of nobody": (StandingOfNobody, "a standing of arm 2"),
+    "standing of no arm": (StandingOfNobody, "a standing of arm 2"),
     "standing in a plan": (StandingOfNobodyInAPlan, "in class 3"),
     "plan before opened": (PlanBeforeOpened, "before opening the campaign, plan 1"),
     "more releases": (KnowsMoreReleases, "reports release 7, this broker has 0"),
@@ -275,7 +275,7 @@ def test_a_plan_that_makes_no_sense_is_refused(stage, lie):
     assert end_name(finished.progress.end) == end
     stage.deployment.broker.wait_for(f'"{lie}": plan . refused: .*{reason}', after=since)
     refused, = [message for message in stage.thirdparty.refusals if message.campaign == campaign]
-    assert reason in refused.why, "the third-party is told the same"
+    assert reason in refused.why, "the third-party receives the same reason"
     assert stage.refused("plan") == before + 1
     assert finished.progress.tokens == (200 if lie == "second plan" else 0)
     stage.honest_goes_on()

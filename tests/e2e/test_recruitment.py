@@ -50,7 +50,7 @@ def test_the_example_of_each_recruitment_spends_its_budget_and_no_more(tmp_path,
     cheapest = min(arm["cost"] for arm in arms)
     assert result["budget"] - result["spent"] < cheapest, "something could still have been bought"
     assert result["reward"] == pytest.approx(sum(arm["pulls"] * arm["truth"] for arm in arms))
-    assert result["regret"] > -max(arm["truth"] for arm in arms), "nobody does better than who knows the truth"
+    assert result["regret"] > -max(arm["truth"] for arm in arms), "no policy exceeds the optimum"
     hired = max(arms, key=lambda arm: arm["pulls"])
     if name == "cheapest":
         assert hired["cost"] == cheapest and hired["pulls"] == result["pulls"]

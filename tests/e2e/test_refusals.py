@@ -252,7 +252,7 @@ def test_an_envelope_that_makes_no_sense_closes_the_connection(stage, case, reas
     with stage.hostile() as session:
         session.until("hello")
         session.connection.send(hostile_payload(case))
-        assert re.search(reason, ended(session)), "the peer is told why"
+        assert re.search(reason, ended(session)), "the peer receives the reason"
     stage.log_says(reason, since)
     stage.unharmed()
 

@@ -218,7 +218,7 @@ def test_of_a_recruitment_no_score_leaves_the_broker_and_no_worker_is_known_to_t
     places = {**spied.places(), **memory}
     assert_nowhere(secrets, places)
     known = Secrets(sums=crew)
-    assert known.find(spied.memory["broker"]), "who is hired is there, and would be found"
+    assert known.find(spied.memory["broker"]), "the hired workers' ids are there, and are found"
     theirs = {name: data for name, data in places.items() if "thirdparty" in name or "third-party" in name}
     assert {"thirdparty.db", "thirdparty.db-wal while running", "01-thirdparty.log"} <= set(theirs), sorted(theirs)
     assert_nowhere(known, theirs)

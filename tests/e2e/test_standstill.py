@@ -54,9 +54,9 @@ def third_party_stands_still(deployment, undisturbed, seconds, queue, broker):
         wait_until(lambda: is_filled(deployment), "a plan is filled, and no other follows")
         tokens = metric(deployment.folder, "broker", "crowdveil_tokens_total")
         memory = resident_kib(deployment.broker)
-        assert flood(deployment, seconds, queue) > 0, "nobody is told to come back later"
+        assert flood(deployment, seconds, queue) > 0, "no worker is told to come later"
         grown = resident_kib(deployment.broker) - memory
-        assert metric(deployment.folder, "broker", "crowdveil_tokens_total") == tokens, "nobody asked for these"
+        assert metric(deployment.folder, "broker", "crowdveil_tokens_total") == tokens, "tokens that were not asked for"
         assert grown < 8 * 1024, f"the broker has grown by {grown} KiB"
     run.check(undisturbed)
 

@@ -169,7 +169,7 @@ static void roll_back(struct world *world) {
   }
 }
 
-/* ---- a disk that does not keep what it was given, or somebody who edits it ---- */
+/* ---- a disk that loses data, or a file that is edited ---- */
 
 static sqlite3 *open_raw(void) {
   sqlite3 *db;

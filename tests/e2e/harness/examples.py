@@ -72,7 +72,7 @@ def played(name, folder):
     database = next(state.glob("**/thirdparty.db"))
     parts = json.loads(export.read_text())
     exact = parts["spec"]["mechanism"]["name"] == "none" and parts["spec"]["privatizer"]["name"] == "none"
-    assert bool(parts["releases"]) != exact, "exact sums stay with who is trusted"
+    assert bool(parts["releases"]) != exact, "exact sums are not exported"
     done = crowdveil("replay", database)
     assert done.returncode == 0, done.stdout + done.stderr
     verify(export, exact)

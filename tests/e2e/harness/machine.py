@@ -149,7 +149,7 @@ def others():
                 memory.seek(int(maps.readline().split("-")[0], 16))
                 memory.read(1)
         except OSError as error:
-            return f"nobody can look into other programs here: {error}"
+            return f"the memory of other programs cannot be read here: {error}"
     return None
 
 

@@ -413,7 +413,7 @@ static void test_a_campaign_that_waits_can_be_cancelled(void **state) {
   world_end(&world);
 }
 
-/* ---- whoever watches ---- */
+/* ---- watching ---- */
 
 /* The kinds of what the requester receives in this turn, a letter each. */
 static void hear(struct world *world, char *told) {

@@ -191,8 +191,7 @@ static void test_workers_without_tokens_use_no_memory(void **state) {
   end(&world);
 }
 
-/* A certificate for far too many workers gets half of the table at most, and is told to come later; others get the
- * rest. */
+/* A certificate for far too many workers gets half of the table at most, and a back-off; others get the rest. */
 static void test_a_wide_range_does_not_fill_the_table(void **state) {
   static struct world world;
   begin_with(&world, 4000, 1, 500000, CHUNKS);

@@ -200,7 +200,7 @@ static void test_every_mechanism_has_a_formula(void **state) {
   for (size_t m = 0; cv_mechanism_at(m) != NULL; m++) {
     const char *name = cv_mechanism_at(m)->traits->name;
     if (cv_mechanism_has_noise(cv_mechanism_at(m)) && !has_formula(name)) {
-      (void)is_skipped(name, "nobody has worked its variance out here a second time; expected a row of formulas");
+      (void)is_skipped(name, "no independent formula of its variance here; expected a row of formulas");
       return;
     }
   }
