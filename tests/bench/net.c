@@ -2,7 +2,7 @@
 /*
  * Throughput of one TLS connection over loopback: a sender and a receiver, a thread and a loop each.
  *
- *   bench_net [SECONDS]
+ *   bench-net [SECONDS]
  *
  * Prints, for each frame size, frames and bytes a second and the CPU time of each thread as a share of the wall time.
  */
@@ -42,7 +42,7 @@ static double seconds_of(clockid_t id) {
 }
 
 static void die(const struct cv_why *why) {
-  (void)fprintf(stderr, "bench_net: %s\n", why->text);
+  (void)fprintf(stderr, "bench-net: %s\n", why->text);
   exit(1);
 }
 
@@ -160,14 +160,14 @@ int main(int argc, char **argv) {
   static const size_t sizes[] = {16, 64, 256, 1024, 16 * 1024, 256 * 1024};
   double seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
   if (!(seconds > 0) || argc > 2) {
-    (void)fprintf(stderr, "usage: bench_net [SECONDS]\n");
+    (void)fprintf(stderr, "usage: bench-net [SECONDS]\n");
     return 2;
   }
   char folder[] = "/tmp/crowdveil-bench-XXXXXX";
   char command[64];
   struct cv_why why;
   if (mkdtemp(folder) == NULL || cv_pki_make_ca(folder, "bench", YEAR_S, &why) != CV_OK) {
-    (void)fprintf(stderr, "bench_net: cannot make certificates in %s\n", folder);
+    (void)fprintf(stderr, "bench-net: cannot make certificates in %s\n", folder);
     return 1;
   }
   struct cv_tls *server = make_tls(folder, "broker/b", CV_ROLE_BROKER, CV_ROLE_WORKER, true);
