@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/config/rules.h"
 #include "lab/experiment/override.h"
@@ -358,17 +359,13 @@ static enum cv_err unknown_measure(const struct cv_yaml *yaml, const yaml_node_t
                                    struct cv_why *why) {
   enum { MOST = 16 };
   const char *known[MOST];
-  char list[300];
+  struct cv_why about;
   size_t n = 0;
   for (; n < MOST && cv_lab_measure_at(n) != NULL; n++) {
     known[n] = cv_lab_measure_at(n)->name;
   }
-  const char *nearest = cv_value_nearest(name, known, n);
-  if (nearest != NULL) {
-    return cv_yaml_fail(yaml, node, why, "unknown measure %s; did you mean \"%s\"?", cv_text_quote(name).text, nearest);
-  }
-  cv_text_either(known, n, list, sizeof(list));
-  return cv_yaml_fail(yaml, node, why, "unknown measure %s; expected %s", cv_text_quote(name).text, list);
+  (void)cv_nearest_fail(&about, "measure", name, known, n);
+  return cv_yaml_fail(yaml, node, why, "%s", about.text);
 }
 
 static enum cv_err take_measure(struct cv_lab_experiment *experiment, const yaml_node_t *section, struct cv_why *why) {
