@@ -119,14 +119,6 @@ enum cv_err cv_chunks_set(struct cv_chunks *chunks, uint64_t index, struct cv_ch
   return CV_OK;
 }
 
-void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index) {
-  struct cv_chunk *chunk = cv_chunks_find(chunks, index / CV_CHUNK_BITS);
-  if (chunk != NULL) {
-    uint32_t bit = (uint32_t)(index % CV_CHUNK_BITS);
-    chunk->as.bytes[bit / 8] &= (uint8_t) ~(1U << (bit % 8));
-  }
-}
-
 uint64_t cv_chunks_count(struct cv_chunks *chunks, uint64_t from, uint64_t n) {
   uint64_t count = 0;
   while (n > 0) {

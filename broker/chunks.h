@@ -56,8 +56,6 @@ bool cv_chunks_has_room(struct cv_chunks *chunks, uint64_t number, uint64_t firs
 bool cv_chunks_bit(struct cv_chunks *chunks, uint64_t index);
 /* Sets the bit; creates its chunk if needed. CV_ERR_LIMIT, CV_ERR_NOMEM as above. */
 CV_MUST_USE enum cv_err cv_chunks_set(struct cv_chunks *chunks, uint64_t index, struct cv_chunk **ret);
-/* Clears the bit; does nothing if its chunk does not exist. */
-void cv_chunks_clear(struct cv_chunks *chunks, uint64_t index);
 /* Number of bits set among the `n` bits from `from` on. Each untouched chunk costs one lookup. */
 uint64_t cv_chunks_count(struct cv_chunks *chunks, uint64_t from, uint64_t n);
 /* The first bit from `from` on that is 0; `end` if all bits before `end` are 1. Tests 64 bits at once. */

@@ -255,10 +255,6 @@ static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
 
 const struct cv_peer_ops CV_LANES_PEER_OPS = {.opened = on_opened, .frame = on_frame, .closed = on_closed};
 
-const char *cv_lane_address(const struct cv_lane *lane) {
-  return cv_peer_address(lane->peer);
-}
-
 void *cv_lane_data(const struct cv_lane *lane) {
   return lane->lanes->data;
 }

@@ -93,12 +93,6 @@ void cv_lanes_resume(struct cv_lanes *lanes);
 void cv_lanes_hold(struct cv_lanes *lanes);
 /* Closes all lanes, and those opened later, with this reason, which is borrowed. */
 void cv_lanes_close(struct cv_lanes *lanes, const char *why);
-static inline bool cv_lanes_are_gone(const struct cv_lanes *lanes) {
-  return lanes->first == NULL;
-}
-
-/* "127.0.0.1:4711", for messages. */
-const char *cv_lane_address(const struct cv_lane *lane);
 /* The `data` of the lane's struct cv_lanes. */
 void *cv_lane_data(const struct cv_lane *lane);
 
