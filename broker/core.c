@@ -304,7 +304,7 @@ size_t cv_broker_gathered(const struct cv_broker *broker) {
   return broker->gathered;
 }
 
-bool cv_broker_conn_is_sated(const struct cv_broker *broker, const struct cv_broker_conn *conn) {
+bool cv_broker_conn_is_over_share(const struct cv_broker *broker, const struct cv_broker_conn *conn) {
   return conn->workers != NULL && conn->workers->gathered >= cv_broker_workers_share(broker);
 }
 

@@ -82,7 +82,7 @@ bool cv_broker_is_drained(const struct cv_broker *broker);
  * Whether the connection has used up its share of unproductive answers since the last flush: tokens that were not
  * accepted, declined assignments, workers turned away. The shell then stops reading from it until the next flush.
  */
-bool cv_broker_conn_is_sated(const struct cv_broker *broker, const struct cv_broker_conn *conn);
+bool cv_broker_conn_is_over_share(const struct cv_broker *broker, const struct cv_broker_conn *conn);
 /* Whether some waiting workers were not considered in the last flush, because others came first; flush again soon. */
 bool cv_broker_is_unserved(const struct cv_broker *broker);
 /* Sets or lifts back-pressure: while held, exports, progress and history are withheld from a slow reader. */

@@ -78,9 +78,9 @@ static bool next_out(void *party, struct cv_lane_out *ret) {
   return true;
 }
 
-static bool is_sated(const void *party, const void *conn) {
+static bool is_over_share(const void *party, const void *conn) {
   const struct shell *shell = party;
-  return cv_broker_conn_is_sated(shell->core, conn);
+  return cv_broker_conn_is_over_share(shell->core, conn);
 }
 
 static void hold(void *party, void *conn, bool hold) {
@@ -318,7 +318,7 @@ static const struct cv_daemon_ops ops = {
              .join = join,
              .leave = leave,
              .next_out = next_out,
-             .is_sated = is_sated,
+             .is_over_share = is_over_share,
              .hold = hold},
     .between = fetch,
     .is_pending = is_pending,

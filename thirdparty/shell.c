@@ -57,7 +57,7 @@ static bool next_out(void *party, struct cv_lane_out *ret) {
   return true;
 }
 
-static bool is_sated(const void *party, const void *conn) {
+static bool is_over_share(const void *party, const void *conn) {
   const struct shell *shell = party;
   return cv_thirdparty_gathered(shell->core) > BACKLOG_RELEASES;
 }
@@ -176,7 +176,7 @@ static const struct cv_daemon_ops ops = {
              .join = join,
              .leave = leave,
              .next_out = next_out,
-             .is_sated = is_sated},
+             .is_over_share = is_over_share},
     .is_pending = is_pending,
     .gathered = gathered,
     .flush = flush,

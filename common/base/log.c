@@ -37,15 +37,15 @@ void cv_log(enum cv_log_level level, const char *fmt, ...) {
   (void)fprintf(stderr, "%s.%03ldZ %s %s: %s\n", stamp, now.tv_nsec / 1000000, program_name, names[level], text);
 }
 
-void cv_log_peer(struct cv_hush *hush, const char *peer, const char *text, uint64_t now_ms) {
-  if (cv_hush_lets(hush, peer, text, now_ms)) {
+void cv_log_peer(struct cv_log_limit *limit, const char *peer, const char *text, uint64_t now_ms) {
+  if (cv_log_limit_allows(limit, peer, text, now_ms)) {
     cv_log(CV_LOG_INFO, "%s: %s", peer, text);
   }
 }
 
-void cv_log_hushed(struct cv_hush *hush, uint64_t now_ms, bool early) {
+void cv_log_suppressed(struct cv_log_limit *limit, uint64_t now_ms, bool early) {
   char line[320];
-  while (cv_hush_next(hush, now_ms, early, line, sizeof(line))) {
+  while (cv_log_limit_next(limit, now_ms, early, line, sizeof(line))) {
     cv_log(CV_LOG_INFO, "%s", line);
   }
 }

@@ -22,7 +22,7 @@ struct cv_daemon {
   void *party;
   uv_loop_t loop;
   struct cv_drbg drbg;
-  struct cv_hush hush;
+  struct cv_log_limit log_limit;
   struct cv_tls *server_tls, *client_tls;
   struct cv_listener *listener;
   struct cv_dialer *dialer;
@@ -53,7 +53,7 @@ void cv_daemon_note(void *data, const char *peer, const char *text) {
   if (peer == NULL) {
     cv_log(CV_LOG_INFO, "%s", text);
   } else {
-    cv_log_peer(&daemon->hush, peer, text, cv_clock_mono_ms());
+    cv_log_peer(&daemon->log_limit, peer, text, cv_clock_mono_ms());
   }
 }
 
@@ -220,7 +220,7 @@ static void on_tick(uv_timer_t *timer) {
   if (daemon->ops->tick != NULL) {
     daemon->ops->tick(daemon->party, now_ms, cv_clock_wall_ms());
   }
-  cv_log_hushed(&daemon->hush, now_ms, false);
+  cv_log_suppressed(&daemon->log_limit, now_ms, false);
   cv_lanes_hold(&daemon->lanes);
 }
 
@@ -440,7 +440,7 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   }
   say_ready(&daemon);
   (void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
-  cv_log_hushed(&daemon.hush, cv_clock_mono_ms(), true);
+  cv_log_suppressed(&daemon.log_limit, cv_clock_mono_ms(), true);
   if (config->ops->ended != NULL) {
     config->ops->ended(config->party);
   }

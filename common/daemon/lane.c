@@ -7,7 +7,7 @@
 #include <utlist.h>
 
 #include "common/base/clock.h"
-#include "common/base/hush.h"
+#include "common/base/log_limit.h"
 
 enum { HOLD_BYTES = 1 << 20 }; /* queued bytes from which a peer counts as a slow reader */
 
@@ -52,7 +52,7 @@ void cv_lanes_fini(struct cv_lanes *lanes) {
 }
 
 static void note(const struct cv_lane *lane, const struct cv_peer *peer, const char *text) {
-  char who[CV_HUSH_PEER_BYTES];
+  char who[CV_LOG_LIMIT_PEER_BYTES];
   cv_peer_who(peer, who, sizeof(who));
   lane->lanes->note(lane->lanes->data, who, text);
 }
@@ -210,10 +210,10 @@ static enum cv_err take(struct cv_lane *lane, const uint8_t *bytes, size_t n, en
 }
 
 /* Answers to frames that arrive while a batch is being stored fill the core's memory, so each peer has a share. */
-static void pause_if_sated(struct cv_lane *lane) {
+static void pause_if_over_share(struct cv_lane *lane) {
   struct cv_lanes *lanes = lane->lanes;
-  if (lanes->ops->is_sated != NULL && !lane->paused && !lane->closing &&
-      lanes->ops->is_sated(lanes->party, lane->conn)) {
+  if (lanes->ops->is_over_share != NULL && !lane->paused && !lane->closing &&
+      lanes->ops->is_over_share(lanes->party, lane->conn)) {
     lane->paused = true;
     lanes->paused++;
     cv_peer_pause(lane->peer);
@@ -234,7 +234,7 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   } else if (err != CV_OK) {
     reject(lane, kind, &why);
   }
-  pause_if_sated(lane);
+  pause_if_over_share(lane);
 }
 
 static void on_closed(struct cv_peer *peer, const struct cv_why *why) {

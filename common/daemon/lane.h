@@ -48,7 +48,7 @@ struct cv_lane_ops {
   /* Returns true with one frame to send, false if there is none. */
   bool (*next_out)(void *party, struct cv_lane_out *ret);
   /* Whether the peer has used up its share of answers since the last flush. NULL: no limit. */
-  bool (*is_sated)(const void *party, const void *conn);
+  bool (*is_over_share)(const void *party, const void *conn);
   /* Throttle (or stop throttling) frames for a slow reader, before its write queue fills. NULL: the core sends too
    * little to need it. */
   void (*hold)(void *party, void *conn, bool hold);

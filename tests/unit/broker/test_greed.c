@@ -122,7 +122,7 @@ static void test_a_frame_has_so_many_arrivals(void **state) {
   struct cv_arrive arrivals[] = {{.workers = CV_ARRIVALS_MAX, .worker = worker}, {.workers = 1, .worker = worker}};
   struct cv_crowd_frame frame = {.arrives = 1, .arrive = arrivals};
   say(&world, gateway, &frame);
-  assert_true(cv_broker_conn_is_sated(world.core, gateway->conn)); /* most of them found the queue full */
+  assert_true(cv_broker_conn_is_over_share(world.core, gateway->conn)); /* most of them found the queue full */
   frame.arrives = 2;
   assert_int_equal(cv_broker_on_crowd(world.core, gateway->conn, &frame, world.now_ms, world.now_ms, &why),
                    CV_ERR_LIMIT);
@@ -146,12 +146,12 @@ static void test_messages_that_change_nothing_are_counted(void **state) {
                {{.arrives = 0}, CV_GATHER_ALL / 2}};
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
     turn(&world);
-    assert_false(cv_broker_conn_is_sated(world.core, gateway->conn));
+    assert_false(cv_broker_conn_is_over_share(world.core, gateway->conn));
     assert_false(cv_broker_is_pending(world.core));
     for (size_t j = 0; j < cases[i].times; j++) {
       say(&world, gateway, &cases[i].frame);
     }
-    assert_true(cv_broker_conn_is_sated(world.core, gateway->conn));
+    assert_true(cv_broker_conn_is_over_share(world.core, gateway->conn));
     assert_true(cv_broker_is_pending(world.core));
   }
   struct cv_arrive arrival = {.credit = 5};

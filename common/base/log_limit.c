@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/base/hush.h"
+#include "common/base/log_limit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,31 +20,31 @@ static uint64_t hash_text(const char *text, bool digits) {
   return hash != 0 ? hash : 1;
 }
 
-static bool is_over(const struct cv_hush_entry *entry, uint64_t now_ms) {
-  return entry->used && now_ms - entry->since_ms >= CV_HUSH_MS;
+static bool is_over(const struct cv_log_limit_entry *entry, uint64_t now_ms) {
+  return entry->used && now_ms - entry->since_ms >= CV_LOG_LIMIT_MS;
 }
 
-static bool begin(struct cv_hush_entry *entry, uint64_t now_ms, uint64_t peer, uint64_t reason, const char *peer_text,
-                  const char *text) {
-  *entry = (struct cv_hush_entry){.used = true, .peer = peer, .reason = reason, .since_ms = now_ms};
+static bool begin(struct cv_log_limit_entry *entry, uint64_t now_ms, uint64_t peer, uint64_t reason,
+                  const char *peer_text, const char *text) {
+  *entry = (struct cv_log_limit_entry){.used = true, .peer = peer, .reason = reason, .since_ms = now_ms};
   (void)snprintf(entry->peer_text, sizeof(entry->peer_text), "%s", peer_text);
   (void)snprintf(entry->text, sizeof(entry->text), "%s", text);
   return true;
 }
 
 /* Counts a repetition; returns false. After its minute an entry keeps counting until its summary has been taken. */
-static bool count(struct cv_hush_entry *entry) {
+static bool count(struct cv_log_limit_entry *entry) {
   entry->more++;
   return false;
 }
 
-bool cv_hush_lets(struct cv_hush *hush, const char *peer, const char *text, uint64_t now_ms) {
+bool cv_log_limit_allows(struct cv_log_limit *limit, const char *peer, const char *text, uint64_t now_ms) {
   uint64_t peer_hash = hash_text(peer, true), reason = hash_text(text, false);
   /* One pass: free expired entries, find the entry of this line, and count the peer's other lines. */
-  struct cv_hush_entry *empty = NULL, *beyond = NULL;
+  struct cv_log_limit_entry *empty = NULL, *beyond = NULL;
   unsigned reasons = 0;
-  for (size_t i = 0; i < CV_HUSH_ENTRIES; i++) {
-    struct cv_hush_entry *entry = &hush->entry[i];
+  for (size_t i = 0; i < CV_LOG_LIMIT_ENTRIES; i++) {
+    struct cv_log_limit_entry *entry = &limit->entry[i];
     if (!entry->used || (is_over(entry, now_ms) && entry->more == 0)) {
       entry->used = false;
       empty = empty != NULL ? empty : entry;
@@ -56,21 +56,21 @@ bool cv_hush_lets(struct cv_hush *hush, const char *peer, const char *text, uint
       reasons += entry->reason != 0;
     }
   }
-  if (reasons >= CV_HUSH_REASONS && beyond != NULL) {
+  if (reasons >= CV_LOG_LIMIT_REASONS && beyond != NULL) {
     return count(beyond);
   }
   /* The table is full: count all further peers together. */
   if (empty == NULL) {
-    return hush->rest.used ? count(&hush->rest) : begin(&hush->rest, now_ms, 0, 0, "others", "lines of all kinds");
+    return limit->rest.used ? count(&limit->rest) : begin(&limit->rest, now_ms, 0, 0, "others", "lines of all kinds");
   }
-  if (reasons >= CV_HUSH_REASONS) {
+  if (reasons >= CV_LOG_LIMIT_REASONS) {
     (void)begin(empty, now_ms, peer_hash, 0, peer, "lines of other kinds");
     return count(empty);
   }
   return begin(empty, now_ms, peer_hash, reason, peer, text);
 }
 
-static bool sum_up(struct cv_hush_entry *entry, uint64_t now_ms, bool early, char *line, size_t size) {
+static bool sum_up(struct cv_log_limit_entry *entry, uint64_t now_ms, bool early, char *line, size_t size) {
   if (!entry->used || !(early || is_over(entry, now_ms))) {
     return false;
   }
@@ -84,11 +84,11 @@ static bool sum_up(struct cv_hush_entry *entry, uint64_t now_ms, bool early, cha
   return true;
 }
 
-bool cv_hush_next(struct cv_hush *hush, uint64_t now_ms, bool early, char *line, size_t size) {
-  for (size_t i = 0; i < CV_HUSH_ENTRIES; i++) {
-    if (sum_up(&hush->entry[i], now_ms, early, line, size)) {
+bool cv_log_limit_next(struct cv_log_limit *limit, uint64_t now_ms, bool early, char *line, size_t size) {
+  for (size_t i = 0; i < CV_LOG_LIMIT_ENTRIES; i++) {
+    if (sum_up(&limit->entry[i], now_ms, early, line, size)) {
       return true;
     }
   }
-  return sum_up(&hush->rest, now_ms, early, line, size);
+  return sum_up(&limit->rest, now_ms, early, line, size);
 }
