@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/base/array.h"
-#include "common/db/proof_hook.h"
+#include "common/db/db_hook.h"
 
 enum {
   BUSY_MS = 500, /* waits for a closing predecessor; a running one keeps its lock */
@@ -34,7 +34,8 @@ struct cv_db {
   bool is_file;     /* in the default VFS, where we set the file's mode */
   bool is_doubtful; /* the log may not be durable: found at the start, or after a failed commit */
   int version, version_found;
-  struct cv_proof_sums *sums; /* NULL: the rows have no codes */
+  const struct cv_db_hook *hook; /* NULL: the rows have no codes */
+  void *hook_data;
   struct statement *statement;
   size_t statements, statements_cap;
 };
@@ -51,12 +52,14 @@ bool cv_db_is_readonly(const struct cv_db *db) {
   return db->readonly;
 }
 
-void cv_db_set_sums(struct cv_db *db, struct cv_proof_sums *sums) {
-  db->sums = sums;
+void cv_db_set_hook(struct cv_db *db, const struct cv_db_hook *hook, void *data) {
+  CV_REQUIRE(db->hook == NULL);
+  db->hook = hook;
+  db->hook_data = data;
 }
 
-struct cv_proof_sums *cv_db_sums(struct cv_db *db) {
-  return db->sums;
+void *cv_db_hook_data(struct cv_db *db) {
+  return db->hook_data;
 }
 
 int cv_db_version(const struct cv_db *db) {
@@ -189,11 +192,11 @@ enum cv_err cv_db_begin(struct cv_db *db, struct cv_why *why) {
 
 enum cv_err cv_db_commit(struct cv_db *db, struct cv_why *why) {
   static const char sql[] = "COMMIT";
-  CV_TRY(db->sums != NULL ? cv_proof_write(db->sums, why) : CV_OK);
+  CV_TRY(db->hook != NULL ? db->hook->committing(db->hook_data, why) : CV_OK);
   enum cv_err err = run_text(db, sql, why);
   db->is_doubtful = db->is_doubtful || err != CV_OK;
-  if (err == CV_OK && db->sums != NULL) {
-    cv_proof_keep(db->sums);
+  if (err == CV_OK && db->hook != NULL) {
+    db->hook->committed(db->hook_data);
   }
   return err;
 }
@@ -202,8 +205,8 @@ void cv_db_rollback(struct cv_db *db) {
   for (size_t i = 0; i < db->statements; i++) {
     (void)sqlite3_reset(db->statement[i].stmt);
   }
-  if (db->sums != NULL) {
-    cv_proof_undo(db->sums);
+  if (db->hook != NULL) {
+    db->hook->rolled_back(db->hook_data);
   }
   /* After some errors SQLite has already rolled back. A failed rollback leaves a log that nobody replays. */
   if (sqlite3_get_autocommit(db->handle) == 0) {
@@ -222,7 +225,9 @@ void cv_db_close(struct cv_db *db) {
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   }
   (void)sqlite3_close_v2(db->handle);
-  cv_proof_free(db->sums); /* after closing the handle, whose hook and function use it */
+  if (db->hook != NULL) {
+    db->hook->closed(db->hook_data); /* after the handle, whose preupdate hook and SQL function use the data */
+  }
   free(db->statement);
   free(db->path);
   free(db);

@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/base/table.h"
-#include "common/db/proof_hook.h"
+#include "common/db/db_hook.h"
 
 enum {
   ROOT_GROUP = -1,
@@ -42,7 +42,7 @@ struct columns {
   int count, group, code, sealed;
 };
 
-struct cv_proof_sums {
+struct sums {
   struct cv_db *db;
   struct cv_proof_config config;
   struct cv_proof_part part[CV_PROOF_PARTS_MAX];
@@ -77,7 +77,7 @@ static struct code checksum(const uint8_t *bytes, size_t n) {
   return code;
 }
 
-static enum cv_err code_of_bytes(struct cv_proof_sums *sums, struct code *ret) {
+static enum cv_err code_of_bytes(struct sums *sums, struct code *ret) {
   if (!cv_buf_ok(&sums->bytes)) {
     return CV_ERR_NOMEM;
   }
@@ -108,8 +108,8 @@ static struct lane lane_of(const struct code *code) {
   return lane;
 }
 
-static enum cv_err code_of_lane(struct cv_proof_sums *sums, uint8_t kind, uint8_t part, int64_t group,
-                                const struct lane *lane, struct code *ret) {
+static enum cv_err code_of_lane(struct sums *sums, uint8_t kind, uint8_t part, int64_t group, const struct lane *lane,
+                                struct code *ret) {
   cv_buf_clear(&sums->bytes);
   cv_buf_put_u8(&sums->bytes, kind);
   cv_buf_put_u8(&sums->bytes, part);
@@ -193,7 +193,7 @@ static enum cv_err value_of(const struct row *row, int column, int code, sqlite3
   return failed == SQLITE_OK ? CV_OK : CV_ERR_NOMEM;
 }
 
-static enum cv_err code_of_row(struct cv_proof_sums *sums, size_t part, const struct row *row, struct code *ret) {
+static enum cv_err code_of_row(struct sums *sums, size_t part, const struct row *row, struct code *ret) {
   const struct columns *columns = &sums->columns[part];
   cv_buf_clear(&sums->bytes);
   cv_buf_put_u8(&sums->bytes, (uint8_t)part);
@@ -215,7 +215,7 @@ static enum cv_err code_of_row(struct cv_proof_sums *sums, size_t part, const st
 
 /* ---- sums ---- */
 
-static enum cv_err group_of(struct cv_proof_sums *sums, int64_t number, struct group **ret) {
+static enum cv_err group_of(struct sums *sums, int64_t number, struct group **ret) {
   struct group *group;
   HASH_FIND(hh, sums->groups, &number, sizeof(number), group);
   if (group == NULL) {
@@ -233,7 +233,7 @@ static enum cv_err group_of(struct cv_proof_sums *sums, int64_t number, struct g
   return CV_OK;
 }
 
-static void mark(struct cv_proof_sums *sums, struct group *group) {
+static void mark(struct sums *sums, struct group *group) {
   if (!group->is_dirty) {
     group->is_dirty = true;
     group->next_dirty = sums->dirty;
@@ -241,7 +241,7 @@ static void mark(struct cv_proof_sums *sums, struct group *group) {
   }
 }
 
-static enum cv_err count_change(struct cv_proof_sums *sums, size_t part, const struct row *row, bool comes) {
+static enum cv_err count_change(struct sums *sums, size_t part, const struct row *row, bool comes) {
   const struct columns *columns = &sums->columns[part];
   struct code code;
   struct group *group;
@@ -262,7 +262,7 @@ static enum cv_err count_change(struct cv_proof_sums *sums, size_t part, const s
 
 static void on_change(void *data, sqlite3 *handle, int op, const char *database, const char *table,
                       sqlite3_int64 old_key, sqlite3_int64 new_key) {
-  struct cv_proof_sums *sums = data;
+  struct sums *sums = data;
   size_t part = 0;
   while (part < sums->config.parts && strcmp(sums->part[part].table, table) != 0) {
     part++;
@@ -281,7 +281,7 @@ static void on_change(void *data, sqlite3 *handle, int op, const char *database,
 }
 
 static void row_code(sqlite3_context *context, int arguments, sqlite3_value **argument) {
-  struct cv_proof_sums *sums = sqlite3_user_data(context);
+  struct sums *sums = sqlite3_user_data(context);
   struct code code;
   int part = sqlite3_value_int(argument[0]);
   if (part < 0 || (size_t)part >= sums->config.parts || sums->columns[part].code < 0 ||
@@ -299,7 +299,7 @@ static void row_code(sqlite3_context *context, int arguments, sqlite3_value **ar
 
 /* ---- writing ---- */
 
-static bool is_empty(const struct cv_proof_sums *sums, const struct group *group) {
+static bool is_empty(const struct sums *sums, const struct group *group) {
   uint64_t rows = 0;
   for (size_t i = 0; i < sums->config.parts; i++) {
     rows |= group->now[i].rows;
@@ -308,7 +308,7 @@ static bool is_empty(const struct cv_proof_sums *sums, const struct group *group
 }
 
 /* The values to store for a changed group: new codes of its sums. */
-static enum cv_err encode_group(struct cv_proof_sums *sums, struct group *group) {
+static enum cv_err encode_group(struct sums *sums, struct group *group) {
   struct cv_buf out = {.data = group->next, .cap = sizeof(group->next)};
   for (size_t i = 0; i < sums->config.parts; i++) {
     struct code code;
@@ -323,7 +323,7 @@ static enum cv_err encode_group(struct cv_proof_sums *sums, struct group *group)
   return CV_OK;
 }
 
-static enum cv_err put(struct cv_proof_sums *sums, int64_t group, const uint8_t *bytes, size_t n, struct cv_why *why) {
+static enum cv_err put(struct sums *sums, int64_t group, const uint8_t *bytes, size_t n, struct cv_why *why) {
   sqlite3_stmt *stmt;
   CV_TRY(cv_db_prepare(sums->db, "INSERT INTO proof VALUES (?, ?) ON CONFLICT DO UPDATE SET codes = excluded.codes",
                        &stmt, why));
@@ -332,11 +332,11 @@ static enum cv_err put(struct cv_proof_sums *sums, int64_t group, const uint8_t 
   return cv_db_run(sums->db, stmt, why);
 }
 
-static enum cv_err no_memory(const struct cv_proof_sums *sums, enum cv_err err, struct cv_why *why) {
+static enum cv_err no_memory(const struct sums *sums, enum cv_err err, struct cv_why *why) {
   return cv_fail(why, err, "%s: %s", cv_db_path(sums->db), cv_err_text(err));
 }
 
-static enum cv_err write_group(struct cv_proof_sums *sums, struct group *group, struct cv_why *why) {
+static enum cv_err write_group(struct sums *sums, struct group *group, struct cv_why *why) {
   sqlite3_stmt *stmt;
   if (is_empty(sums, group)) {
     CV_TRY(cv_db_prepare(sums->db, "DELETE FROM proof WHERE grp = ?", &stmt, why));
@@ -348,13 +348,14 @@ static enum cv_err write_group(struct cv_proof_sums *sums, struct group *group, 
                       : no_memory(sums, err, why);
 }
 
-static enum cv_err write_root(struct cv_proof_sums *sums, struct cv_why *why) {
+static enum cv_err write_root(struct sums *sums, struct cv_why *why) {
   struct code code;
   enum cv_err err = code_of_lane(sums, ROOT_PART, 0, ROOT_GROUP, &sums->now, &code);
   return err == CV_OK ? put(sums, ROOT_GROUP, code.bytes, CV_PROOF_CODE_BYTES, why) : no_memory(sums, err, why);
 }
 
-enum cv_err cv_proof_write(struct cv_proof_sums *sums, struct cv_why *why) {
+static enum cv_err write_sums(void *data, struct cv_why *why) {
+  struct sums *sums = data;
   if (sums->err != CV_OK) {
     return no_memory(sums, sums->err, why);
   }
@@ -364,7 +365,7 @@ enum cv_err cv_proof_write(struct cv_proof_sums *sums, struct cv_why *why) {
   return sums->dirty == NULL ? CV_OK : write_root(sums, why);
 }
 
-static struct group *pop_dirty(struct cv_proof_sums *sums) {
+static struct group *pop_dirty(struct sums *sums) {
   struct group *group = sums->dirty;
   if (group != NULL) {
     sums->dirty = group->next_dirty;
@@ -373,7 +374,8 @@ static struct group *pop_dirty(struct cv_proof_sums *sums) {
   return group;
 }
 
-void cv_proof_keep(struct cv_proof_sums *sums) {
+static void keep_sums(void *data) {
+  struct sums *sums = data;
   for (struct group *group = pop_dirty(sums); group != NULL; group = pop_dirty(sums)) {
     memcpy(group->then, group->now, sizeof(group->then));
     memcpy(group->stored, group->next, sizeof(group->stored));
@@ -386,7 +388,8 @@ void cv_proof_keep(struct cv_proof_sums *sums) {
   sums->then = sums->now;
 }
 
-void cv_proof_undo(struct cv_proof_sums *sums) {
+static void undo_sums(void *data) {
+  struct sums *sums = data;
   for (struct group *group = pop_dirty(sums); group != NULL; group = pop_dirty(sums)) {
     memcpy(group->now, group->then, sizeof(group->now));
   }
@@ -398,18 +401,20 @@ static void group_free(struct group *group) {
   free(group);
 }
 
-void cv_proof_free(struct cv_proof_sums *sums) {
-  if (sums != NULL) {
-    CV_TABLE_DRAIN(sums->groups, group_free);
-    cv_buf_fini(&sums->bytes);
-    free(sums);
-  }
+static void free_sums(void *data) {
+  struct sums *sums = data;
+  CV_TABLE_DRAIN(sums->groups, group_free);
+  cv_buf_fini(&sums->bytes);
+  free(sums);
 }
+
+static const struct cv_db_hook hook = {
+    .committing = write_sums, .committed = keep_sums, .rolled_back = undo_sums, .closed = free_sums};
 
 /* ---- reading ---- */
 
 /* Reports a damaged row by its leading integer columns: "campaign 2, number 7". */
-static enum cv_err fail_row(const struct cv_proof_sums *sums, size_t part, sqlite3_stmt *stmt, struct cv_why *why) {
+static enum cv_err fail_row(const struct sums *sums, size_t part, sqlite3_stmt *stmt, struct cv_why *why) {
   char name[128] = "";
   int named = 0;
   for (int i = 0; i < sums->columns[part].count && named < NAMED_COLUMNS; i++) {
@@ -425,7 +430,7 @@ static enum cv_err fail_row(const struct cv_proof_sums *sums, size_t part, sqlit
 }
 
 /* Reads all rows of the statement and adds them to the sums of their groups. */
-static enum cv_err read_rows(struct cv_proof_sums *sums, size_t part, sqlite3_stmt *stmt, bool checks, struct lane *one,
+static enum cv_err read_rows(struct sums *sums, size_t part, sqlite3_stmt *stmt, bool checks, struct lane *one,
                              uint64_t *rows, struct cv_why *why) {
   const struct columns *columns = &sums->columns[part];
   int found;
@@ -456,8 +461,8 @@ static enum cv_err read_rows(struct cv_proof_sums *sums, size_t part, sqlite3_st
 }
 
 /* Prepares a statement outside the cache, whose keys are addresses of literals. */
-static enum cv_err open_rows(struct cv_proof_sums *sums, const struct cv_proof_part *part, bool one_group,
-                             sqlite3_stmt **ret, struct cv_why *why) {
+static enum cv_err open_rows(struct sums *sums, const struct cv_proof_part *part, bool one_group, sqlite3_stmt **ret,
+                             struct cv_why *why) {
   char *sql = one_group ? sqlite3_mprintf("SELECT * FROM \"%w\" WHERE \"%w\" = ?", part->table, part->group)
                         : sqlite3_mprintf("SELECT * FROM \"%w\"", part->table);
   int code = sql == NULL ? SQLITE_NOMEM : sqlite3_prepare_v2(cv_db_handle(sums->db), sql, -1, ret, NULL);
@@ -475,7 +480,7 @@ static int column_named(sqlite3_stmt *stmt, const char *name) {
   return -1;
 }
 
-static enum cv_err find_columns(struct cv_proof_sums *sums, struct cv_why *why) {
+static enum cv_err find_columns(struct sums *sums, struct cv_why *why) {
   for (size_t i = 0; i < sums->config.parts; i++) {
     const struct cv_proof_part *part = &sums->part[i];
     sqlite3_stmt *stmt = NULL;
@@ -494,7 +499,7 @@ static enum cv_err find_columns(struct cv_proof_sums *sums, struct cv_why *why) 
   return CV_OK;
 }
 
-static enum cv_err read_part(struct cv_proof_sums *sums, size_t part, bool checks, uint64_t *rows, struct cv_why *why) {
+static enum cv_err read_part(struct sums *sums, size_t part, bool checks, uint64_t *rows, struct cv_why *why) {
   sqlite3_stmt *stmt = NULL;
   CV_TRY(open_rows(sums, &sums->part[part], false, &stmt, why));
   enum cv_err err = read_rows(sums, part, stmt, checks, NULL, rows, why);
@@ -503,7 +508,7 @@ static enum cv_err read_part(struct cv_proof_sums *sums, size_t part, bool check
 }
 
 /* Reads the stored codes of all groups and the root code; *ret_root is empty if there is none. */
-static enum cv_err read_stored(struct cv_proof_sums *sums, struct cv_buf *root, struct cv_why *why) {
+static enum cv_err read_stored(struct sums *sums, struct cv_buf *root, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int found;
   CV_TRY(cv_db_prepare(sums->db, "SELECT grp, codes FROM proof", &stmt, why));
@@ -534,15 +539,15 @@ static enum cv_err read_stored(struct cv_proof_sums *sums, struct cv_buf *root, 
   }
 }
 
-static enum cv_err fail_group(const struct cv_proof_sums *sums, size_t part, const struct group *group,
-                              const struct lane *is, uint64_t expected, struct cv_why *why) {
+static enum cv_err fail_group(const struct sums *sums, size_t part, const struct group *group, const struct lane *is,
+                              uint64_t expected, struct cv_why *why) {
   char of[64] = "";
   if (sums->part[part].group != NULL) {
     (void)sqlite3_snprintf((int)sizeof(of), of, ", %s %lld", sums->part[part].group, (long long)group->number);
   }
   return is->rows == expected
              ? cv_fail(why, CV_ERR_DAMAGED,
-                       "%s: table %s%s: a row was changed, or put back from an older copy; expected the %llu rows that "
+                       "%s: table %s%s: a row was changed, or restored from an older copy; expected the %llu rows that "
                        "were stored",
                        cv_db_path(sums->db), sums->part[part].table, of, (unsigned long long)expected)
              : cv_fail(why, CV_ERR_DAMAGED, "%s: table %s%s: %llu rows; expected the %llu that were stored",
@@ -551,7 +556,7 @@ static enum cv_err fail_group(const struct cv_proof_sums *sums, size_t part, con
 }
 
 /* Compares a part's sums with the stored codes, group by group. */
-static enum cv_err check_part(struct cv_proof_sums *sums, size_t part, struct cv_why *why) {
+static enum cv_err check_part(struct sums *sums, size_t part, struct cv_why *why) {
   for (const struct group *group = sums->groups; group != NULL; group = group->hh.next) {
     const struct lane *lane = &group->now[part];
     struct cv_reader stored = cv_reader_over(group->stored + part * LANE_BYTES, LANE_BYTES);
@@ -571,7 +576,7 @@ static enum cv_err check_part(struct cv_proof_sums *sums, size_t part, struct cv
   return CV_OK;
 }
 
-static void total(struct cv_proof_sums *sums) {
+static void total(struct sums *sums) {
   for (struct group *group = sums->groups; group != NULL; group = group->hh.next) {
     for (size_t i = 0; i < sums->config.parts; i++) {
       add(&sums->now, &group->now[i]);
@@ -581,8 +586,7 @@ static void total(struct cv_proof_sums *sums) {
   sums->then = sums->now;
 }
 
-static enum cv_err check_all(struct cv_proof_sums *sums, const struct cv_buf *root, uint64_t *rows,
-                             struct cv_why *why) {
+static enum cv_err check_all(struct sums *sums, const struct cv_buf *root, uint64_t *rows, struct cv_why *why) {
   struct code code;
   for (size_t i = 0; i < sums->config.parts; i++) {
     CV_TRY(read_part(sums, i, true, rows, why));
@@ -596,14 +600,14 @@ static enum cv_err check_all(struct cv_proof_sums *sums, const struct cv_buf *ro
   return root->len == CV_PROOF_CODE_BYTES && memcmp(root->data, code.bytes, CV_PROOF_CODE_BYTES) == 0
              ? CV_OK
              : cv_fail(why, CV_ERR_DAMAGED,
-                       "%s: table proof: a part of the database was put back from an older copy; expected all of it to "
+                       "%s: table proof: a part of the database was restored from an older copy; expected all of it to "
                        "be of one commit",
                        cv_db_path(sums->db));
 }
 
 /* ---- beginning ---- */
 
-static enum cv_err write_codes(struct cv_proof_sums *sums, size_t part, struct cv_why *why) {
+static enum cv_err write_codes(struct sums *sums, size_t part, struct cv_why *why) {
   const struct columns *columns = &sums->columns[part];
   sqlite3_stmt *stmt = NULL;
   if (columns->code < 0) {
@@ -626,7 +630,7 @@ static enum cv_err write_codes(struct cv_proof_sums *sums, size_t part, struct c
   return err;
 }
 
-static enum cv_err adopt_rows(struct cv_proof_sums *sums, uint64_t *rows, struct cv_why *why) {
+static enum cv_err adopt_rows(struct sums *sums, uint64_t *rows, struct cv_why *why) {
   for (size_t i = 0; i < sums->config.parts; i++) {
     CV_TRY(write_codes(sums, i, why));
     CV_TRY(read_part(sums, i, false, rows, why));
@@ -638,7 +642,7 @@ static enum cv_err adopt_rows(struct cv_proof_sums *sums, uint64_t *rows, struct
   return CV_OK;
 }
 
-static enum cv_err adopt(struct cv_proof_sums *sums, uint64_t *rows, struct cv_why *why) {
+static enum cv_err adopt(struct sums *sums, uint64_t *rows, struct cv_why *why) {
   CV_TRY(cv_db_begin(sums->db, why));
   enum cv_err err = adopt_rows(sums, rows, why);
   if (err == CV_OK) {
@@ -650,7 +654,7 @@ static enum cv_err adopt(struct cv_proof_sums *sums, uint64_t *rows, struct cv_w
   return err;
 }
 
-static enum cv_err begin(struct cv_proof_sums *sums, enum cv_proof *ret, uint64_t *rows, struct cv_why *why) {
+static enum cv_err begin(struct sums *sums, enum cv_proof *ret, uint64_t *rows, struct cv_why *why) {
   sqlite3 *handle = cv_db_handle(sums->db);
   struct cv_buf root = {0};
   CV_TRY(find_columns(sums, why));
@@ -696,17 +700,17 @@ enum cv_err cv_proof_begin(struct cv_db *db, const struct cv_proof_config *confi
   enum cv_proof proof = CV_PROOF_NONE;
   uint64_t rows = 0;
   bool is_old = false;
-  CV_REQUIRE(config->parts <= CV_PROOF_PARTS_MAX && cv_db_sums(db) == NULL);
+  CV_REQUIRE(config->parts <= CV_PROOF_PARTS_MAX && cv_db_hook_data(db) == NULL);
   CV_TRY(no_table(db, config, &is_old, why));
   if (!is_old) {
-    struct cv_proof_sums *sums = calloc(1, sizeof(*sums));
+    struct sums *sums = calloc(1, sizeof(*sums));
     if (sums == NULL) {
       return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", cv_db_path(db));
     }
     sums->db = db;
     sums->config = *config;
     memcpy(sums->part, config->part, config->parts * sizeof(*config->part));
-    cv_db_set_sums(db, sums); /* the database frees it, because its hook and function use it */
+    cv_db_set_hook(db, &hook, sums); /* the database frees it: its preupdate hook and SQL function use it */
     CV_TRY(begin(sums, &proof, &rows, why));
   }
   if (proof == CV_PROOF_ADDED && rows > 0) {
@@ -717,8 +721,7 @@ enum cv_err cv_proof_begin(struct cv_db *db, const struct cv_proof_config *confi
   return CV_OK;
 }
 
-static enum cv_err check_group_part(struct cv_proof_sums *sums, size_t part, const struct group *group,
-                                    struct cv_why *why) {
+static enum cv_err check_group_part(struct sums *sums, size_t part, const struct group *group, struct cv_why *why) {
   struct lane lane = {0};
   uint64_t rows = 0;
   sqlite3_stmt *stmt = NULL;
@@ -733,7 +736,7 @@ static enum cv_err check_group_part(struct cv_proof_sums *sums, size_t part, con
 }
 
 enum cv_err cv_proof_check(struct cv_db *db, int64_t number, struct cv_why *why) {
-  struct cv_proof_sums *sums = cv_db_sums(db);
+  struct sums *sums = cv_db_hook_data(db);
   const struct group none = {.number = number};
   struct group *group;
   if (sums == NULL) {

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/db/db_hook.h"
 #include "common/db/proof.h"
-#include "common/db/proof_hook.h"
 #include "tests/support/folder.h"
 
 static const char *const steps[] = {
@@ -172,7 +172,7 @@ static void test_what_another_program_writes_does_not(void **state) {
       {"UPDATE box SET sealed = randomblob(100) WHERE id = 2", "table box, campaign 1: a row was changed"},
       {"INSERT INTO box VALUES (9, 1, x'00')", "table box, campaign 1: 3 rows; expected the 2 "},
       {"INSERT INTO box VALUES (9, 4, x'00')", "table box, campaign 4: 1 rows; expected the 0 "},
-      {"UPDATE proof SET codes = x'00' WHERE grp = -1", "table proof: a part of the database was put back"},
+      {"UPDATE proof SET codes = x'00' WHERE grp = -1", "table proof: a part of the database was restored"},
       {"UPDATE proof SET codes = zeroblob(length(codes)) WHERE grp = 1", "table sum, campaign 1: 2 rows; expected"},
       {"DELETE FROM proof WHERE grp = 2", "table sum, campaign 2: 1 rows; expected the 0 "},
       {"DELETE FROM proof WHERE grp = -1", "table proof: no codes of the rows"},
@@ -197,12 +197,12 @@ static void test_an_older_row_or_group_is_noticed(void **state) {
   tamper(&stage,
          "CREATE TABLE later AS SELECT * FROM sum;"
          "INSERT OR REPLACE INTO sum SELECT * FROM kept WHERE campaign = 1 AND number = 1");
-  refuses(&stage, "table sum, campaign 1: a row was changed, or put back from an older copy; expected the 2 rows");
+  refuses(&stage, "table sum, campaign 1: a row was changed, or restored from an older copy; expected the 2 rows");
   /* all rows of the campaign, and their sums of that time */
   tamper(&stage,
          "INSERT OR REPLACE INTO sum SELECT * FROM kept;"
          "INSERT OR REPLACE INTO proof SELECT * FROM kept_proof WHERE grp = 1");
-  refuses(&stage, "table proof: a part of the database was put back from an older copy");
+  refuses(&stage, "table proof: a part of the database was restored from an older copy");
   folder_remove(&stage.folder);
 }
 
