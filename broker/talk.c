@@ -20,10 +20,10 @@ void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt,
 enum cv_err cv_broker_greet(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_hello *hello,
                             struct cv_why *why) {
   if (!hello->present) {
-    return conn->greeted ? CV_OK : cv_fail(why, CV_ERR_VERSION, "the first message is not a hello; expected a hello");
+    return conn->greeted ? CV_OK : cv_fail(why, CV_ERR_VERSION, CV_HELLO_MISSING);
   }
   if (conn->greeted) {
-    return cv_fail(why, CV_ERR_VERSION, "second hello; expected one hello per connection");
+    return cv_fail(why, CV_ERR_VERSION, CV_HELLO_REPEATED);
   }
   CV_TRY(cv_hello_check(hello, cv_role_text(conn->identity.role), "broker", why));
   conn->greeted = true;

@@ -458,7 +458,7 @@ static enum cv_err on_ends(struct cv_thirdparty *thirdparty, struct cv_thirdpart
 static enum cv_err on_frame(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn,
                             const struct cv_rank_frame *frame, struct cv_why *why) {
   if (!conn->greeted && !frame->hello.present) {
-    return cv_fail(why, CV_ERR_VERSION, "the first message is not a hello");
+    return cv_fail(why, CV_ERR_VERSION, CV_HELLO_MISSING);
   }
   if (frame->hello.present) {
     CV_TRY(cv_hello_check(&frame->hello, "broker", "third-party", why));

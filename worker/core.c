@@ -533,11 +533,11 @@ static enum cv_err on_hello(struct cv_worker *pool, const struct cv_crowd_frame 
     CV_TRY(cv_hello_check(&frame->hello, "broker", "worker", why));
   }
   if (frame->hello.present && pool->greeted) {
-    return cv_fail(why, CV_ERR_FORMAT, "the broker sent a second hello");
+    return cv_fail(why, CV_ERR_FORMAT, CV_HELLO_REPEATED);
   }
   pool->greeted = pool->greeted || frame->hello.present;
   if (!pool->greeted && frame->goodbye == NULL) {
-    return cv_fail(why, CV_ERR_FORMAT, "the broker's first message is not a hello");
+    return cv_fail(why, CV_ERR_FORMAT, CV_HELLO_MISSING);
   }
   return CV_OK;
 }

@@ -10,6 +10,10 @@
 
 enum { CV_WIRE_VERSION = 2 };
 
+/* The reasons for which every party closes a connection that does not begin with exactly one Hello. */
+#define CV_HELLO_MISSING  "the first message is not Hello"
+#define CV_HELLO_REPEATED "second Hello; expected one per connection"
+
 struct cv_hello {
   bool present;
   uint32_t version;

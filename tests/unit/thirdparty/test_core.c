@@ -197,7 +197,7 @@ static void only_a_brokers_messages_and_hello_first(void **state) {
   expect_goodbye(connected(), &wrong_side, "only a third-party may send");
   struct world *w = world_new(NULL);
   assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn), CV_OK);
-  expect_goodbye(w, &silent, "the first message is not a hello");
+  expect_goodbye(w, &silent, "the first message is not Hello");
   w = world_new(NULL);
   assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn), CV_OK);
   struct cv_rank_frame earlier = {.hello = {.present = true, .version = 1}};

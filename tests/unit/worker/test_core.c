@@ -489,7 +489,7 @@ static void test_messages_of_the_wrong_side_or_version(void **state) {
               "a hello of wire version 1 from the broker; expected version 2: upgrade the broker");
   begin(&stage);
   (void)say_terms(&stage, CAMPAIGN, 1);
-  deliver_bad(&stage, CV_ERR_FORMAT, "the broker's first message is not a hello");
+  deliver_bad(&stage, CV_ERR_FORMAT, "the first message is not Hello");
   begin(&stage);
   say_hello(&stage);
   stage.frame.decline = &decline;
