@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -300,16 +301,26 @@ enum cv_err cv_export_read_json(const char *path, struct cv_export *ret, struct 
   struct cv_export export = {0};
   const struct at root = {.why = why, .path = path};
   json_error_t error;
+  FILE *file = fopen(path, "re");
+  if (file == NULL) {
+    return cv_fail(why, CV_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+  }
   starved = false;
   json_set_alloc_funcs(watched_malloc, free);
-  json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  errno = 0; /* jansson takes a read error for the end of the text and keeps no reason */
+  json_t *all = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+  int unread = ferror(file) != 0 ? errno : 0;
+  (void)fclose(file);
   if (starved) {
     json_decref(all);
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
   }
+  if (unread != 0) {
+    json_decref(all);
+    return cv_fail(why, CV_ERR_IO, "%s: cannot be read: %s", path, strerror(unread));
+  }
   if (all == NULL) {
-    return error.line > 0 ? cv_fail(why, CV_ERR_FORMAT, "%s:%d:%d: %s", path, error.line, error.column, error.text)
-                          : cv_fail(why, CV_ERR_IO, "%s", error.text);
+    return cv_fail(why, CV_ERR_FORMAT, "%s:%d:%d: %s", path, error.line, error.column, error.text);
   }
   enum cv_err err = take_all(&root, all, &export);
   json_decref(all);

@@ -106,6 +106,15 @@ static void test_round_trip(void **state) {
   cv_export_fini(&export);
 }
 
+static void test_a_file_that_cannot_be_read_is_named(void **state) {
+  struct cv_export export = {0};
+  struct cv_why why;
+  assert_int_equal(cv_export_read_json("/nowhere/x.json", &export, &why), CV_ERR_IO);
+  assert_string_equal(why.text, "/nowhere/x.json: cannot be read: No such file or directory");
+  assert_int_equal(cv_export_read_json("/tmp", &export, &why), CV_ERR_IO);
+  assert_string_equal(why.text, "/tmp: cannot be read: Is a directory");
+}
+
 /* Parts of another campaign, or after the last one, or before the first one, are refused. */
 static void test_parts_out_of_order(void **state) {
   struct cv_export export = {0};
@@ -197,7 +206,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_parts_out_of_order),
       cmocka_unit_test(test_begins_again), cmocka_unit_test(test_damage_is_named),
-      cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_csv),          cmocka_unit_test(test_a_file_that_cannot_be_read_is_named),
   };
   return cmocka_run_group_tests_name("launcher_export", tests, NULL, NULL);
 }
