@@ -6,8 +6,8 @@
  * A record is in one of three states:
  *
  *   KEPT     the campaign can be fetched
- * PURGED   the campaign's rows are deleted or being deleted, a few per commit (up to `dropped`); number and client key
- *            are kept, so that a repeated submission does not create a new campaign
+ *   PURGED   the campaign's rows are deleted or being deleted, a few per commit (up to `dropped`); number and client
+ *            key are kept, so that a repeated submission does not create a new campaign
  *   none     forgotten: only the sums over all such campaigns remain, because totals must never shrink
  *
  * A number is never used twice, even after its record is forgotten. Workers' accounts are not part of a campaign and

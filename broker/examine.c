@@ -84,10 +84,10 @@ static enum cv_err tell_campaigns(struct cv_broker_store *store, struct cv_broke
 static bool examine_marks(const struct cv_broker_marks *marks, const struct cv_broker_settings *settings) {
   unsigned long long have = marks->database.commit, want = marks->anchor.commit;
   if (!marks->is_anchored) {
-    cv_finding(CV_FINDING_WRONG, "put it back; if it is lost: crowdveil recover --lost", "anchor %s: missing",
+    cv_finding(CV_FINDING_WRONG, "restore it; if it is lost: crowdveil recover --lost", "anchor %s: missing",
                settings->anchor);
   } else if (!marks->is_same) {
-    cv_finding(CV_FINDING_WRONG, "put the right one back; if it is lost: crowdveil recover --lost",
+    cv_finding(CV_FINDING_WRONG, "restore the right one; if it is lost: crowdveil recover --lost",
                "anchor %s: of another database or history", settings->anchor);
   } else if (have < want) {
     cv_finding(CV_FINDING_WRONG, recover_advice, "database: an older copy, at commit %llu; its anchor %s says %llu",
@@ -220,7 +220,8 @@ int cv_broker_examine(const struct cv_broker_settings *settings) {
     return examine_new(settings, database) ? 0 : 1;
   }
   if (cv_key_read(settings->seal_key, &master, &why) != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "put it back, mode 0600; if it is lost: crowdveil recover --lost", "key %s", why.text);
+    cv_finding(CV_FINDING_WRONG, "restore it with mode 0600; if it is lost: crowdveil recover --lost", "key %s",
+               why.text);
     return 1;
   }
   cv_finding(CV_FINDING_OK, "", "key %s: %d bytes, private", settings->seal_key, CV_KEY_BYTES);

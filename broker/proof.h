@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Authentication codes for every row of the broker's database (common/db/proof.h): public rows, sealed rows, and the
- * database's description of itself. Without the seal key nobody can change, add, remove or put back a row unnoticed;
- * the anchor detects that the whole database was put back.
+ * database's description of itself. Without the seal key no one can change, add, remove or restore a row unnoticed;
+ * the anchor detects that the whole database was restored.
  */
 #ifndef CV_BROKER_PROOF_H
 #define CV_BROKER_PROOF_H

@@ -92,7 +92,8 @@ struct lost {
   uint64_t last;           /* number of the last lost campaign */
 };
 
-/* Whether the anchor was put back, too: it is as old as the database, or has lower totals than the claims imply. */
+/* Whether an older anchor was restored, too: it is as old as the database, or its totals are lower than the claims
+ * imply. */
 static bool is_outdated(struct cv_broker *broker, const struct cv_recover_facts *facts) {
   const struct cv_totals *totals = &facts->anchor.totals;
   uint64_t releases = broker->totals.releases, campaigns = broker->totals.campaigns;

@@ -3,17 +3,17 @@
  * Recovery of a broker whose database was restored from an older copy, or was lost. The lost time is charged as if the
  * worst had happened, open campaigns end, and what was sent in the lost time becomes void. Pure.
  *
- * Sources of knowledge about the lost time, of which both, one or none may exist: - the anchor's totals: the numbers of
- * campaigns, releases and tokens, and the most epsilon that all campaigns together
- *   can have cost one worker;
+ * Sources of knowledge about the lost time, of which both, one or none may exist:
+ * - the anchor's totals: the numbers of campaigns, releases and tokens, and the most epsilon that all campaigns
+ *   together can have cost one worker;
  * - a third-party's claims: the campaigns it knows, and the numbers of their releases and plans.
  *
  * Charges:
  * - each arm of a campaign that was open, and may have had releases since: all that it has left;
  * - every worker, through the floor: for each campaign that was open, as many tokens as the worker can have given. That
  *   is at most tokens_per_worker, what the campaign's limit leaves, and what the anchor counts as lost, unless there is
- *   evidence that the anchor was put back, too. If tokens were lost, also what campaigns opened since can have cost it.
- *   A recruitment charges only the workers it names, for what its budget can buy of them;
+ *   evidence that an older anchor was restored, too. If tokens were lost, also what campaigns opened since can have
+ *   cost it. A recruitment charges only the workers it names, for what its budget can buy of them;
  * - no worker for tokens that the copy already counts, and no worker more than its account has left.
  */
 #ifndef CV_BROKER_RECOVER_H

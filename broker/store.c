@@ -317,7 +317,7 @@ static enum cv_err open_both(struct cv_broker_store *store, const struct cv_brok
   if (files->repair) {
     return open_for_repair(store, files, anchored, &mark, found, why);
   }
-  /* First the order of commits, then the codes: a database that was put back gets the error that names both commits. */
+  /* First the order of commits, then the codes: an older copy gets the error that names both commits. */
   CV_TRY(check_anchored(store, files, anchored, &mark, found, why));
   CV_TRY(prove(store, files, mark.has_codes, found, why));
   return cv_anchor_write(store->anchor, &store->mark, why);

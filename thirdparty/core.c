@@ -125,7 +125,7 @@ enum cv_err cv_thirdparty_new(const struct cv_thirdparty_config *setup, struct c
   return CV_OK;
 }
 
-static void link_free(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn) {
+static void conn_free(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn) {
   DL_DELETE(thirdparty->conns, conn);
   free(conn->refusal);
   free(conn);
@@ -142,7 +142,7 @@ void cv_thirdparty_free(struct cv_thirdparty *thirdparty) {
     return;
   }
   while (thirdparty->conns != NULL) {
-    link_free(thirdparty, thirdparty->conns);
+    conn_free(thirdparty, thirdparty->conns);
   }
   CV_TABLE_DRAIN(thirdparty->brokers, broker_free);
   cv_thirdparty_outbox_fini(&thirdparty->outbox);
@@ -237,7 +237,7 @@ void cv_thirdparty_leave(struct cv_thirdparty *thirdparty, struct cv_thirdparty_
     conn->broker->conn = NULL;
     say_nothing_more(thirdparty, conn->broker);
   }
-  link_free(thirdparty, conn);
+  conn_free(thirdparty, conn);
 }
 
 /* ---- messages ---- */

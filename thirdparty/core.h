@@ -4,11 +4,11 @@
  * No time, no I/O; random bits (only for seeds) and the digest are arguments.
  *
  * The shell's turn:
- *   cv_thirdparty_join / _frame / _disconnected    any number of times
- *   cv_thirdparty_flush      returns all changes since the last flush as one batch; holds the frames they caused
+ *   cv_thirdparty_join / _on_rank / _leave   any number of times
+ *   cv_thirdparty_flush                      returns all changes since the last flush as one batch; holds its frames
  *   (store the batch: one transaction)
- *   cv_thirdparty_stored  the frames of that flush may leave
- *   cv_thirdparty_next_out       until there is none
+ *   cv_thirdparty_stored                     the frames of that flush may leave
+ *   cv_thirdparty_next_out                   until there is none
  *
  * So no frame leaves before the commit of its cause. Only one flush may be open at a time. If storing fails, the
  * process must end: the database is behind the core, and a restart continues from the database.
@@ -16,8 +16,8 @@
  * Running out of memory ends the core: from then on every function with an error result returns CV_ERR_NOMEM,
  * cv_thirdparty_is_pending() returns true and the core sends nothing. The process must end, as when storing fails.
  *
- * A broker is never trusted: what it sends out of order, out of range or for someone else closes its connection with a
- * Goodbye that says why, and costs other brokers nothing. The protocol is docs/protocol.md.
+ * A broker is never trusted: what it sends out of order, out of range or for another broker closes its connection with
+ * a Goodbye that says why, and costs other brokers nothing. The protocol is docs/protocol.md.
  */
 #ifndef CV_THIRDPARTY_CORE_H
 #define CV_THIRDPARTY_CORE_H
@@ -58,7 +58,7 @@ void cv_thirdparty_free(struct cv_thirdparty *thirdparty);
 CV_MUST_USE enum cv_err cv_thirdparty_restore(struct cv_thirdparty *thirdparty, const struct cv_stored_campaign *stored,
                                               struct cv_why *why);
 
-/* A broker connected. An older connection of the same broker gets a goodbye. cv_thirdparty_out returns `data`. */
+/* A broker connected; cv_thirdparty_next_out() returns `data`. Its older connection, if any, gets a goodbye. */
 CV_MUST_USE enum cv_err cv_thirdparty_join(struct cv_thirdparty *thirdparty, const char *broker, void *data,
                                            struct cv_thirdparty_conn **ret);
 /* The connection closed: drops its unsent frames and frees `conn`. */

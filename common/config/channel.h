@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of a daemon's TLS connections: TLS files, timeout of a silent connection, and how long to wait for the
+/* Settings of a program's TLS connections: TLS files, timeout of a silent connection, and how long to wait for the
  * files. */
 #ifndef CV_CONFIG_CHANNEL_H
 #define CV_CONFIG_CHANNEL_H
@@ -16,7 +16,8 @@ struct cv_channel_settings {
 #define CV_CHANNEL_FILES(channel) \
   { .ca = (channel)->ca, .cert = (channel)->cert, .key = (channel)->key, .denied = (channel)->denied }
 
-/* The rules for these settings; `at` is their offset in the daemon's struct. */
+/* The rules for these settings; `at` is their offset in a daemon's struct. A requester's commands have their own rules
+ * and use only the one for the wait. */
 #define CV_CHANNEL_RULES(at)                                                                                      \
   CV_CHANNEL_FILE("tls.ca", (at) + offsetof(struct cv_channel_settings, ca), true, "PEM certificates of the CA"), \
       CV_CHANNEL_FILE("tls.cert", (at) + offsetof(struct cv_channel_settings, cert), true,                        \

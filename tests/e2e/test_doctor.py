@@ -94,7 +94,7 @@ PLANTED = {
         lambda p: os.truncate(p.state / "broker.db", 5000), "wrong", "broker.db", "crowdveil recover"),
     "a database that is gone": (
         lambda p: (p.state / "broker.db").unlink(), "wrong", "missing, but its anchor", "crowdveil recover"),
-    "an anchor that is gone": (lambda p: p.anchor.unlink(), "wrong", "anchor .*: missing", "put it back"),
+    "an anchor that is gone": (lambda p: p.anchor.unlink(), "wrong", "anchor .*: missing", "restore it"),
     "an anchor that is ahead": (
         lambda p: p.anchor.write_text(p.anchor.read_text().replace(" 0000000000000000", " 0000000000000009", 1)),
         "wrong", "an older copy", "crowdveil recover"),
@@ -114,7 +114,7 @@ PLANTED = {
     "a key that others can read": (
         lambda p: Path(p.broker["seal_key"]).chmod(0o644), "wrong", "key .*0644", "mode 0600"),
     "another key": (
-        lambda p: Path(p.broker["seal_key"]).write_bytes(b"x" * 31), "wrong", "31 bytes", "put it back"),
+        lambda p: Path(p.broker["seal_key"]).write_bytes(b"x" * 31), "wrong", "31 bytes", "restore it"),
     "a folder that others can write": (lambda p: p.state.chmod(0o777), "wrong", "mode 0777", "chmod go-w"),
     "an anchor in the state folder": (
         lambda p: p.broker.update(anchor=str(shutil.copy(p.anchor, p.state / "anchor"))), "warning",
