@@ -13,6 +13,7 @@
 static const char head[] = "crowdveil-anchor 3 ";
 static const char head_without_codes[] = "crowdveil-anchor 2 ";
 
+/* Every field has a fixed position and length, so that a mark is replaced in place by one write of the same length. */
 enum {
   DIGITS = 20, /* of a number */
   NUMBER = DIGITS + 1,
@@ -53,6 +54,8 @@ static bool get_number(const char *from, char end, uint64_t *ret) {
   char digits[DIGITS + 1];
   memcpy(digits, from, DIGITS);
   digits[DIGITS] = '\0';
+  /* Strings of equal length compare like their numbers; strtoull() alone would turn an overflow into the largest
+   * number. */
   if (from[DIGITS] != end || strspn(digits, "0123456789") != DIGITS || strcmp(digits, "18446744073709551615") > 0) {
     return false;
   }
@@ -83,6 +86,7 @@ static enum cv_err read_mark(struct cv_anchor *anchor, struct cv_anchor_mark *re
                              struct cv_why *why) {
   char line[LINE + 1] = {0};
   ssize_t n = pread(anchor->fd, line, LINE, 0);
+  /* open() makes the file before its first mark is known: empty means that there is no mark yet. */
   if (n == 0) {
     *ret_exists = false;
     return CV_OK;
@@ -140,6 +144,8 @@ enum cv_err cv_anchor_open(const char *path, struct cv_anchor **ret, bool *ret_e
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
   anchor->path = copy;
+  /* Kept open for the daemon's life: it lies outside the state folder, and the sandbox will not let it be opened
+   * again. */
   anchor->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (anchor->fd < 0) {
     enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: cannot open the anchor: %s", path, strerror(errno));
@@ -170,7 +176,8 @@ enum cv_err cv_anchor_write(struct cv_anchor *anchor, const struct cv_anchor_mar
                  "%s%s %020" PRIu64 " %s %020" PRIu64 " %020" PRIu64 " %020" PRIu64 " %020" PRIu64 "\n",
                  mark->has_codes ? head : head_without_codes, database, mark->commit, hash, mark->totals.campaigns,
                  mark->totals.releases, mark->totals.tokens, mark->totals.promised_micro);
-  /* One write of fixed length in place, synced before anything that depends on it is sent. */
+  /* One write of fixed length in place, synced before anything that depends on it is sent. The line is shorter than a
+   * sector: a power failure leaves the old mark or the new one. */
   if (pwrite(anchor->fd, line, LINE, 0) != LINE || fdatasync(anchor->fd) != 0) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot write the anchor: %s", anchor->path, strerror(errno));
   }

@@ -45,6 +45,7 @@ static enum cv_err fill_status(struct cv_broker *broker, struct cv_broker_conn *
     }
   }
   qsort(progress, n, sizeof(*progress), by_number);
+  /* One frame holds the answer; the newest campaigns are those that a requester asks about. */
   size_t first = n > STATUS_MAX ? n - STATUS_MAX : 0;
   requester->status = progress;
   requester->order.kind = CV_ORDER_STATUS_ANSWER;
@@ -185,6 +186,7 @@ static bool is_at_hand(struct cv_broker *broker, struct cv_broker_conn *conn) {
 enum cv_err cv_broker_answer_fill(struct cv_broker *broker, struct cv_broker_conn *conn) {
   struct cv_broker_requester *requester = conn->requester;
   cv_broker_requester_clear(requester);
+  /* A slow reader gets nothing more until its queue is shorter; what it asked for stays pending. */
   if (conn->held) {
     return CV_OK;
   }

@@ -29,6 +29,7 @@ void cv_archive_fini(struct cv_archive *archive) {
 }
 
 struct cv_ended *cv_archive_find(const struct cv_archive *archive, uint64_t id) {
+  /* As for open campaigns: a 64-bit number of a peer must not be cut to that of another campaign. */
   struct cv_ended *ended = NULL;
   if (id <= UINT32_MAX) {
     uint32_t key = (uint32_t)id;
@@ -56,6 +57,7 @@ static struct cv_owner *make_owner(struct cv_archive *archive, const char *reque
   return owner;
 }
 
+/* Names come from certificates: kept after their last record, they would grow the table without bound. */
 static void drop_owner_if_empty(struct cv_archive *archive, struct cv_owner *owner) {
   if (owner->count == 0) {
     HASH_DEL(archive->owners, owner);
@@ -84,6 +86,7 @@ enum cv_err cv_archive_add(struct cv_archive *archive, struct cv_ended *ended, c
 }
 
 void cv_archive_mark(struct cv_archive *archive, struct cv_ended *ended) {
+  /* At most one row per record and batch, however often it changes. */
   if (!ended->changed) {
     ended->changed = true;
     ended->next_changed = archive->changed;
@@ -215,6 +218,7 @@ void cv_archive_totals(const struct cv_archive *archive, struct cv_totals *ret, 
 void cv_ended_put(const struct cv_ended *ended, struct cv_buf *out) {
   const struct cv_progress *progress = &ended->progress;
   const uint64_t *const fields[] = FIELDS(ended);
+  /* `forget` is not stored: after a restart a sweep, or the next submission, chooses again which record to forget. */
   cv_buf_put_u8(out, (uint8_t)((ended->purged ? MARK_PURGED : 0) | (ended->is_clean ? MARK_CLEAN : 0)));
   cv_buf_put_bytes(out, ended->owner->name, strlen(ended->owner->name));
   cv_buf_put_bytes(out, progress->name, strlen(progress->name));

@@ -326,6 +326,7 @@ static bool is_running(const struct cv_broker *broker) {
 
 enum cv_err cv_broker_assign(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
   broker->unserved = false;
+  /* While draining, answers to open assignments still count; no new ones are made. */
   if (broker->draining || !is_running(broker)) {
     return CV_OK;
   }

@@ -29,6 +29,7 @@ enum cv_err cv_broker_batch_open(struct cv_broker_batch *batch, enum cv_op_kind 
 }
 
 void cv_broker_batch_shut(struct cv_broker_batch *batch) {
+  /* A buffer that ran out of memory makes this length wrong; the flush discards such a batch (core.c). */
   struct cv_op *op = &batch->op[batch->ops - 1];
   op->n = batch->bytes.len - op->at;
 }

@@ -7,9 +7,11 @@
 #include "broker/conn.h"
 #include "broker/state.h"
 
+/* 64 MiB: bounds the places that one plan may open at a time, which cv_broker_plan_check() computes in advance. */
 enum { PLACE_CHUNKS_MAX = 16384 };
 
 struct cv_broker_campaign *cv_broker_campaign_find(struct cv_broker *broker, uint64_t id) {
+  /* Peers name campaigns with 64 bits: cut to 32, a number that does not exist would find another campaign. */
   struct cv_broker_campaign *campaign = NULL;
   if (id <= UINT32_MAX) {
     uint32_t key = (uint32_t)id;
@@ -34,6 +36,7 @@ static enum cv_err make_arms(struct cv_broker_campaign *campaign) {
   return CV_OK;
 }
 
+/* Oldest first: assignments are made in this order, so that a new campaign does not starve older ones. */
 static void append_open(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
   struct cv_broker_campaign **at = &broker->open;
   while (*at != NULL) {
@@ -76,6 +79,8 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
   return CV_OK;
 }
 
+/* Counted at acceptance, before any token: if this database is lost, the anchor still bounds what its campaigns can
+ * have cost a worker. */
 void cv_broker_campaign_count(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
   struct cv_totals *totals = &broker->totals;
   totals->campaigns = campaign->id > totals->campaigns ? campaign->id : totals->campaigns;
@@ -95,6 +100,7 @@ void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   cv_chunks_fini(&campaign->payers);
   cv_offers_fini(&campaign->offered);
   cv_buf_fini(&campaign->journal);
+  /* Leases may still be open: when they end they find no arms and return nothing (workers.c). */
   campaign->open_arms = 0;
   campaign->free_places = 0;
   campaign->reserved = 0;
@@ -173,6 +179,7 @@ void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv
       .tokens_limit = campaign->spec.tokens,
       .releases = campaign->releases,
       .plans = campaign->plans,
+      /* The wall clock may have been set back since the submission. */
       .elapsed_ms = end_ms > campaign->submitted_wall_ms ? end_ms - campaign->submitted_wall_ms : 0,
       .arms = campaign->spec.arms,
       .workers = broker->crowd_conns,
@@ -207,6 +214,8 @@ void cv_broker_campaign_release(const struct cv_broker_campaign *campaign, size_
       .tokens = row->tokens,
       .noisy_sum = row->noisy_sum,
   };
+  /* Which noise a release contains follows from the law and its position. So it is not stored, and is the same each
+   * time that the release is sent. */
   cv_mechanism_noise(&campaign->privacy.law, row->nth, &ret->noise);
 }
 

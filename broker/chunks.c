@@ -39,6 +39,7 @@ static uint32_t lower(const struct cv_chunks *chunks, uint64_t number) {
   return low;
 }
 
+/* The sorted numbers answer how many chunks a range of workers has, which the hash table cannot. */
 static void enlist(struct cv_chunks *chunks, uint64_t number) {
   uint32_t at = lower(chunks, number);
   memmove(chunks->number + at + 1, chunks->number + at, (chunks->count - at) * sizeof(*chunks->number));
@@ -100,6 +101,8 @@ bool cv_chunks_has_room(struct cv_chunks *chunks, uint64_t number, uint64_t firs
   if (cv_chunks_find(chunks, number) != NULL) {
     return true;
   }
+  /* An owner may create chunks while it has fewer than are left, so that one certificate takes at most half of the
+   * table. */
   uint32_t left = chunks->count < chunks->most ? chunks->most - chunks->count : 0;
   return lower(chunks, last + 1) - lower(chunks, first) < left;
 }
@@ -137,6 +140,7 @@ uint64_t cv_chunks_count(struct cv_chunks *chunks, uint64_t from, uint64_t n) {
 
 static uint64_t word_of(const struct cv_chunk *chunk, uint64_t at) {
   uint64_t word;
+  /* Bit i of the array is bit i of the word on every machine, because chunks are stored byte by byte. */
   memcpy(&word, chunk->as.bytes + at * sizeof(word), sizeof(word));
   return le64toh(word);
 }

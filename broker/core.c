@@ -201,6 +201,7 @@ void *cv_broker_conn_shell(const struct cv_broker_conn *conn) {
 enum cv_err cv_broker_on_crowd(struct cv_broker *broker, struct cv_broker_conn *conn,
                                const struct cv_crowd_frame *frame, uint64_t now_ms, uint64_t wall_ms,
                                struct cv_why *why) {
+  /* After memory ran out a change may be half made: no event may build on it, and no batch may store it. */
   CV_TRY(cv_unless_failed(&broker->failed, CV_OK, why));
   broker->now_ms = now_ms;
   broker->wall_ms = wall_ms;
@@ -236,6 +237,8 @@ static void check_limits(struct cv_broker *broker, struct cv_broker_campaign *ca
   if (campaign->phase >= CV_PHASE_STOPPING) {
     return;
   }
+  /* The monotonic clock starts again with the machine, the wall clock can be set back: the earlier of the two
+   * counts. */
   if (campaign->deadline_wall_ms != 0 &&
       (broker->wall_ms >= campaign->deadline_wall_ms || now_ms >= campaign->deadline_ms)) {
     cv_broker_campaign_stop(broker, campaign, CV_END_DEADLINE);
@@ -295,6 +298,8 @@ bool cv_broker_is_drained(const struct cv_broker *broker) {
       return false;
     }
   }
+  /* Answered is not enough: the last tokens must be stored, or their workers would send them again after the
+   * restart. */
   return !broker->changed && !broker->in_flight;
 }
 
@@ -365,6 +370,7 @@ static enum cv_err flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wal
     if (broker->failed || !cv_buf_ok(&batch->bytes)) {
       return CV_ERR_NOMEM;
     }
+    /* Only a batch that is stored takes a number: numbers of commits have no gaps but those of recoveries. */
     broker->commit++;
     broker->figures.commits++;
   }
@@ -401,6 +407,8 @@ static bool take_out(struct cv_broker *broker, struct cv_broker_conn *conn, stru
     ret->close = workers->ready.frame.goodbye != NULL;
     return true;
   }
+  /* A replaced connection gets its goodbye only: what was prepared for it continues positions that the newer one has
+   * reset. */
   if (thirdparty != NULL && conn->close_due) {
     thirdparty->goodbye = (struct cv_rank_frame){.goodbye = conn->goodbye};
     ret->schema = CV_SCHEMA_RANK;
@@ -423,6 +431,7 @@ static bool take_out(struct cv_broker *broker, struct cv_broker_conn *conn, stru
 }
 
 bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret) {
+  /* The shell has encoded the frame that the last call lent it; only now may its memory be reused. */
   if (broker->last_out != NULL) {
     cv_broker_outbox_empty(broker->last_out);
     broker->last_out = NULL;

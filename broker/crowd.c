@@ -9,11 +9,13 @@
 
 static enum cv_err on_arrive(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_arrive *arrive,
                              struct cv_why *why) {
+  /* 0 leaves the credit as it is; the upper bound keeps one connection's leases from filling the memory. */
   if (arrive->credit > 0) {
     conn->workers->credit = arrive->credit < CV_CREDIT_MAX ? arrive->credit : CV_CREDIT_MAX;
   }
   broker->said = true;
   for (size_t i = 0; i < arrive->workers; i++) {
+    /* A gateway speaks only for its own range; otherwise it could use up other workers' slots and epsilon. */
     if (!cv_identity_vouches_for(&conn->identity, arrive->worker[i])) {
       return cv_fail(why, CV_ERR_DENIED, "worker %llu is outside the certificate's range %s",
                      (unsigned long long)arrive->worker[i], conn->identity.name);
@@ -51,6 +53,7 @@ static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, co
   const struct cv_leases *leases = &workers->leases;
   struct cv_dealing *dealing =
       decline->campaign > UINT32_MAX ? NULL : cv_dealings_find(&workers->dealings, (uint32_t)decline->campaign);
+  /* Counted like an answer: repeating a decline must not be free. */
   if (dealing == NULL || dealing->declined) {
     workers->gathered++;
     broker->said = true;

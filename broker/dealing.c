@@ -26,6 +26,7 @@ struct cv_dealing *cv_dealings_find(const struct cv_dealings *dealings, uint32_t
 
 /* An entry to use: that of a campaign that is over for this connection, or a new one. CV_ERR_LIMIT, CV_ERR_NOMEM. */
 static enum cv_err make_room(struct cv_broker *broker, struct cv_dealings *dealings, struct cv_dealing **ret) {
+  /* Entries of campaigns that are over for this connection are used first: only open ones make the list longer. */
   for (uint32_t i = 0; i < dealings->count; i++) {
     const struct cv_broker_campaign *old = cv_broker_campaign_find(broker, dealings->dealing[i].campaign);
     if (old == NULL ||

@@ -11,6 +11,7 @@ static void push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_chun
     broker->failed = true;
     return;
   }
+  /* Commits only grow, so the ring is sorted by `since`: its head bounds which journal rows are still needed. */
   broker->dirty[(broker->dirty_head + broker->dirty_count++) % broker->dirty_cap] =
       (struct cv_dirty){.campaign = campaign, .kind = kind, .number = number, .since = broker->commit};
 }

@@ -147,6 +147,7 @@ enum cv_err cv_ended_fill(struct cv_broker *broker, struct cv_broker_batch *batc
   while ((ended = cv_archive_take_changed(&broker->archive)) != NULL) {
     CV_TRY(put_record(ended, batch));
   }
+  /* Some rows per commit: deleting a large campaign at once would delay every acknowledgement behind it. */
   uint64_t left = CV_DROP_ROWS;
   while (broker->archive.leaving != NULL && left > 0) {
     CV_TRY(drop_some(broker, batch, &left));

@@ -10,6 +10,7 @@
 #include "broker/talk.h"
 
 static struct cv_ended *record_of(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
+  /* A recovery archives a campaign that had ended before, and was read back, a second time: it keeps one record. */
   struct cv_ended *ended = cv_archive_find(&broker->archive, campaign->id);
   if (ended != NULL) {
     return ended;
@@ -59,6 +60,8 @@ void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign
   if (campaign->phase >= CV_PHASE_STOPPING) {
     return;
   }
+  /* The partial sums go now, not when the result arrives: from here on no token is accepted, and an unfinished epoch
+   * can never be released. */
   campaign->phase = CV_PHASE_STOPPING;
   campaign->end = end;
   campaign->purge = true;
@@ -67,6 +70,7 @@ void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign
 }
 
 void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end) {
+  /* The first end is the one that is archived; a message that crosses it changes nothing. */
   if (campaign->phase == CV_PHASE_ENDED) {
     return;
   }

@@ -72,6 +72,7 @@ enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_broker_campaig
   /* `planned` excludes the last plan, whose tokens are still being assigned. */
   campaign->planned += campaign->plans > 0 ? tokens_of(&campaign->plan[campaign->plans - 1]) : 0;
   campaign->plan[campaign->plans++] = (struct cv_plan){.number = plan->number, .wants = plan->wants, .want = want};
+  /* Both sides compute this chain; on each connection they compare it before anything else is sent (thirdparty.c). */
   cv_chain_plan(&campaign->plans_hash, plan, broker->config.digest);
   return CV_OK;
 }
@@ -167,6 +168,7 @@ static enum cv_err close_epoch(struct cv_broker *broker, struct cv_broker_campai
       .number = campaign->releases + 1,
       .plan = arm->plan,
       .tokens = tokens_summed(campaign, index),
+      /* The noise was drawn when the plan was opened; nothing random happens here. */
       .noisy_sum = cv_mechanism_release(arm->mechanism, arm->sum),
       .arm = index,
   };

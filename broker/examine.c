@@ -100,6 +100,7 @@ static bool examine_marks(const struct cv_broker_marks *marks, const struct cv_b
 }
 
 static bool examine_rows(struct cv_broker_store *store, const struct cv_broker_settings *settings) {
+  /* Loads all rows as a start does, with the same checks between them. */
   const struct cv_broker_config config = {.limits = cv_broker_settings_limits(settings), .digest = cv_sha256};
   struct cv_broker *core = NULL;
   struct cv_why why = {.text = "out of memory"};
@@ -139,6 +140,7 @@ static bool examine_database(const struct cv_broker_settings *settings, const ch
   struct cv_why why;
   enum cv_err err = cv_broker_store_open(&files, master, &store, &why);
   if (err == CV_ERR_STATE) {
+    /* crowdveil doctor asks the running program instead, at this address. */
     cv_fact("live\t%s", settings->admin == NULL ? "" : settings->admin);
     cv_finding(CV_FINDING_NOTE, "stop the program to examine its database", "database %s: in use by a running program",
                database);
@@ -241,6 +243,7 @@ static bool read_claim(char *line, const char *name, struct cv_recover_claim *re
   for (char *at = strtok_r(line, "\t\n", &save); at != NULL && n < FIELDS; at = strtok_r(NULL, "\t\n", &save)) {
     field[n++] = at;
   }
+  /* strtok_r() merges empty fields, so a line with one has too few and is skipped. */
   if (n != FIELDS || strcmp(field[0], "fact") != 0 || strcmp(field[1], "campaign") != 0 ||
       strcmp(field[2], name) != 0) {
     return false;

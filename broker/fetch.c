@@ -40,7 +40,8 @@ void cv_broker_leave_memory(struct cv_broker *broker) {
   }
 }
 
-/* At most one fetched campaign per requester, and CV_FETCHED_MAX in total. */
+/* At most one fetched campaign per requester, and CV_FETCHED_MAX in total: an ended campaign can have thousands of
+ * plans and releases, and requesters must not fill the broker's memory by asking for many. */
 static bool has_room(const struct cv_broker *broker, const char *requester) {
   uint32_t fetched = 0;
   for (const struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
@@ -68,6 +69,7 @@ bool cv_broker_wanted(struct cv_broker *broker, uint32_t *ret_campaign) {
     }
   }
   broker->wants = wants;
+  /* While a batch is being stored the database belongs to the storage thread. */
   if (first != NULL && !broker->in_flight && !broker->failed) {
     first->requester->fetched_nth = ++broker->fetches;
     *ret_campaign = needs(first);

@@ -30,6 +30,7 @@ static const struct row *row_of(const struct cv_privacy *privacy) {
                      : cv_mechanism_is_private(class) ? NOISE_PRIVATE
                                                       : NOISE_UNSOUND;
   const struct row *row = table;
+  /* Ends, because the table has a row for every pair. */
   while (row->local != is_local(&privacy->local) || row->noise != noise) {
     row++;
   }
@@ -65,6 +66,8 @@ enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits 
   struct cv_privacy privacy = {0};
   CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &privacy.local, why));
   bool local = is_local(&privacy.local);
+  /* The smallest epoch bounds the number of releases, which the law needs; whether small epochs are allowed depends on
+   * the law. So it is computed without the law first, then with it. */
   privacy.least_tokens = least_tokens(&privacy.local, local, limits);
   CV_TRY(cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, releases_of(spec, privacy.least_tokens),
                                &privacy.law, why));
@@ -119,6 +122,7 @@ const char *cv_privacy_guarantee(const struct cv_privacy *privacy) {
 }
 
 static enum cv_err check_trust(const struct cv_spec *spec, bool trusted, struct cv_why *why) {
+  /* Both have to say so: the requester in the campaign, the operator in the configuration. */
   if (spec->thirdparty_trusted && trusted) {
     return CV_OK;
   }
@@ -160,6 +164,8 @@ static enum cv_err check_sums(const struct cv_spec *spec, const struct cv_local 
 /* The operator's limits on what a campaign may ask for. */
 static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_privacy *privacy,
                                 const struct cv_broker_limits *limits, struct cv_why *why) {
+  /* Exact sums have no epsilon of their own: the campaign's figure is compared, and check_pair() has asked for
+   * trust. */
   uint64_t asked = privacy->is_exact ? spec->epsilon_micro : privacy->cost_micro;
   if (asked > limits->epsilon_micro) {
     return cv_fail(

@@ -34,6 +34,7 @@ static void put_state(const struct cv_broker_campaign *campaign, struct cv_buf *
   cv_buf_put_u64(out, campaign->seed);
   cv_buf_put_u64(out, campaign->tokens);
   cv_buf_put_u64(out, campaign->ended_wall_ms);
+  /* With arms the payments follow from their images; once those are purged, only this row has them. */
   if (campaign->arm == NULL && cv_payroll_is_kept(&campaign->payroll)) {
     cv_payroll_put(&campaign->payroll, out);
   }
@@ -87,6 +88,7 @@ enum cv_err cv_image_read_arm(struct cv_broker_campaign *campaign, uint32_t inde
   arm->want = cv_read_u32(in);
   arm->filled = cv_read_u32(in);
   arm->sum = (int64_t)cv_read_u64(in);
+  /* Loaded beside the old one, which a damaged row leaves in place. */
   CV_TRY(cv_mechanism_load(&campaign->privacy.law, in, &mechanism));
   cv_mechanism_free(arm->mechanism);
   arm->mechanism = mechanism;
@@ -175,6 +177,7 @@ static enum cv_err fill_journal(struct cv_broker *broker, struct cv_broker_campa
   cv_buf_clear(&campaign->journal);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
+    /* Sums in the journal make the arm's stored image old: it has to be written before the row is trimmed. */
     if (arm->touched && !arm->changed && arm->dirty_since == 0) {
       cv_dirty_arm(broker, campaign, i);
     }
@@ -236,6 +239,7 @@ static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_broker_camp
     cv_broker_batch_shut(batch);
     campaign->changed = false;
   }
+  /* Its last rows are in this batch: once that is stored, the campaign may leave the memory. */
   campaign->settled = campaign->phase == CV_PHASE_ENDED;
   return CV_OK;
 }
@@ -318,6 +322,7 @@ static enum cv_err fold(struct cv_broker *broker, struct cv_broker_batch *batch,
     broker->fold_until = batch->commit;
     broker->journal_bytes = 0;
   }
+  /* Between rounds nothing is folded: chunks that change often would be written with every commit. */
   if (!all && broker->fold_until == 0) {
     return CV_OK;
   }
@@ -326,6 +331,7 @@ static enum cv_err fold(struct cv_broker *broker, struct cv_broker_batch *batch,
     struct cv_dirty dirty = cv_dirty_pop(broker);
     CV_TRY(write_dirty(broker, &dirty, batch));
   }
+  /* Everything that changed before this commit is in stored chunks, so older journal rows are not needed. */
   uint64_t oldest = broker->dirty_count > 0 ? broker->dirty[broker->dirty_head].since : batch->commit + 1;
   if (oldest > broker->fold_until) {
     broker->fold_until = 0;

@@ -22,6 +22,7 @@ enum cv_err cv_leases_reserve(struct cv_leases *leases) {
   }
   size_t room = leases->room;
   CV_TRY(CV_ARRAY_ROOM(leases->lease, room + 1, room));
+  /* The entries that the array grew by become the free list. */
   for (uint32_t i = leases->room; i < room; i++) {
     leases->lease[i] = (struct cv_lease){.after = i + 1 < room ? i + 1 : NONE};
   }
@@ -35,6 +36,7 @@ uint32_t cv_leases_add(struct cv_leases *leases, const struct cv_lease *terms) {
   struct cv_lease *lease = &leases->lease[at];
   leases->free = lease->after;
   *lease = *terms;
+  /* All leases last equally long, so the end of the list is the place in the order of deadlines. */
   lease->before = leases->last;
   lease->after = NONE;
   *(leases->last == NONE ? &leases->first : &leases->lease[leases->last].after) = at;
@@ -58,6 +60,7 @@ uint32_t cv_leases_find(const struct cv_leases *leases, const struct cv_ticket *
   if (ticket->lease >= leases->room) {
     return NONE;
   }
+  /* The ticket's entry may have been reused since: only if every field agrees is it still the same assignment. */
   const struct cv_lease *lease = &leases->lease[ticket->lease];
   bool is_same = lease->campaign == ticket->campaign && lease->plan == ticket->plan && lease->arm == ticket->arm &&
                  lease->position == ticket->position && lease->worker == ticket->worker && lease->slot == ticket->slot;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+/* Saturates: an upper bound that wrapped would look like a small one. */
 uint64_t cv_ledger_add(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -24,10 +25,12 @@ void cv_ledger_fini(struct cv_ledger *ledger) {
 }
 
 uint64_t cv_ledger_left(const struct cv_ledger *ledger, uint32_t arm) {
+  /* Never negative: charging and reading both keep what is spent within the limit. */
   return ledger->limit_micro - ledger->arm[arm].spent_micro;
 }
 
 enum cv_err cv_ledger_ask(const struct cv_ledger *ledger, uint32_t arm, uint64_t asked_micro, struct cv_why *why) {
+  /* Compared with what is left, because spent plus asked can wrap. */
   uint64_t left = cv_ledger_left(ledger, arm);
   if (asked_micro <= left) {
     return CV_OK;
@@ -56,6 +59,7 @@ enum cv_err cv_ledger_charge(struct cv_ledger *ledger, uint32_t arm, uint64_t as
 void cv_ledger_write_off(struct cv_ledger *ledger) {
   for (uint32_t i = 0; i < ledger->arms; i++) {
     uint64_t left = cv_ledger_left(ledger, i);
+    /* Kept apart from charges for known releases, which a start compares with the releases that it reads. */
     ledger->arm[i].lost_micro += left;
     spend(ledger, i, left);
   }
@@ -95,6 +99,7 @@ uint64_t cv_accounts_spent(struct cv_accounts *accounts, uint64_t worker) {
 }
 
 void cv_accounts_charge(struct cv_chunk *chunk, uint64_t worker, uint64_t asked_micro) {
+  /* Saturates: a counter that wrapped would give the worker its epsilon back. */
   uint32_t *cell = &chunk->as.cell[worker % CV_CHUNK_CELLS];
   uint64_t spent = cv_ledger_add(*cell, asked_micro);
   *cell = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX;

@@ -225,6 +225,7 @@ static void warn(const struct cv_broker_settings *settings) {
 int main(int argc, char **argv) {
   struct cv_broker_settings settings = {0};
   int status = cv_config_start(&table, argc, argv, &settings);
+  /* Below 0: go on. Anything else is the exit status of a command that is done. */
   if (status < 0) {
     settings.limit_epsilon_micro = (uint64_t)llround(settings.limit_epsilon * (double)CV_MICRO);
     settings.limit_worker_epsilon_micro = (uint64_t)llround(settings.limit_worker_epsilon * (double)CV_MICRO);

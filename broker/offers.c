@@ -43,6 +43,7 @@ void cv_offers_clear(struct cv_offers *offers, uint64_t index) {
     return;
   }
   offer->bits &= ~(UINT64_C(1) << index % WORD);
+  /* Empty words are freed, so that memory follows the open assignments and not all workers ever seen. */
   if (offer->bits == 0) {
     HASH_DEL(offers->all, offer);
     free(offer);
@@ -64,6 +65,8 @@ uint64_t cv_offers_find(const struct cv_offers *offers, struct cv_chunks *used, 
   while (at < end) {
     uint64_t number = at / WORD;
     const struct cv_offer *offer = find(offers, number);
+    /* A worker's slots begin at any bit: `from` masks the slots of the worker before it, `end` those of the one
+     * after. */
     uint64_t taken = cv_chunks_word(used, number) | (offer == NULL ? 0 : offer->bits);
     uint64_t unset = ~taken & UINT64_MAX << at % WORD;
     if (unset != 0) {

@@ -52,6 +52,7 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
   if (!ok) {
     return CV_ERR_NOMEM;
   }
+  /* The spec is sent to the third-party and to watchers in one frame each, with other fields beside it. */
   if (n > CV_SPEC_BYTES_MAX) {
     return cv_fail(why, CV_ERR_DENIED, "the campaign's names take %zu bytes; expected at most %d", n,
                    CV_SPEC_BYTES_MAX);
@@ -83,6 +84,7 @@ static enum cv_err compare_specs(struct cv_broker *broker, uint32_t id, const st
 static enum cv_err make_campaign(struct cv_broker *broker, const struct cv_broker_conn *conn,
                                  const struct cv_submit *submit, uint32_t *ret_id) {
   struct cv_broker_campaign *campaign;
+  /* Never a number of a campaign that was forgotten or lost: totals keep the highest one, through recoveries, too. */
   CV_TRY(cv_broker_campaign_new(broker, (uint32_t)broker->totals.campaigns + 1, &submit->spec, false, &campaign));
   memcpy(campaign->requester, conn->identity.name, sizeof(campaign->requester));
   memcpy(campaign->client_key, submit->client_key, sizeof(campaign->client_key));
@@ -161,6 +163,7 @@ static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn,
   if (!cv_broker_requester_find(broker, conn, id, &own, text)) {
     return answer_error(broker, conn, CV_REFUSED_CAMPAIGN, why, text);
   }
+  /* NULL if the campaign has ended and is not in memory; answers that need it wait until it is fetched. */
   struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, own);
   broker->said = true;
   switch (frame->kind) {
@@ -175,6 +178,7 @@ static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn,
       return cv_broker_requester_push(broker, conn->requester, &request, why);
     }
     case CV_ORDER_CANCEL: {
+      /* An ended campaign is confirmed as well: the first confirmation may have been lost. */
       if (campaign != NULL) {
         cv_broker_campaign_stop(broker, campaign, CV_END_CANCELLED);
       }

@@ -33,6 +33,7 @@ void cv_broker_outbox_fini(struct cv_broker_outbox *out) {
 void cv_broker_outbox_empty(struct cv_broker_outbox *out) {
   enum { KEPT = 4096 };
   struct cv_crowd_frame *frame = &out->frame;
+  /* One large frame would otherwise keep its memory for as long as the connection lasts. */
   if (out->assigns_cap + out->acks_cap + out->backoffs_cap > KEPT) {
     cv_broker_outbox_fini(out);
     return;

@@ -13,6 +13,7 @@ uint64_t cv_broker_campaign_charge(const struct cv_broker_campaign *campaign, ui
   return __builtin_mul_overflow(campaign->privacy.cost_micro, shown, &charge) ? UINT64_MAX : charge;
 }
 
+/* A worker that has given one exact score has nothing left to protect here, and may give its other tokens. */
 static bool has_given(struct cv_broker_campaign *campaign, uint64_t worker) {
   uint32_t slots = campaign->spec.tokens_per_worker;
   return cv_chunks_count(&campaign->payers, cv_broker_campaign_payer_bit(campaign, worker, 0), slots) > 0;

@@ -45,6 +45,7 @@ void cv_payroll_pay(struct cv_payroll *payroll, const struct cv_spec *spec, uint
 uint64_t cv_payroll_price(const struct cv_spec *spec, const struct cv_plan *plan) {
   uint64_t price = 0, part;
   for (uint32_t i = 0; i < plan->wants; i++) {
+    /* Saturated instead of wrapped: a price that no budget covers must not look like a small one. */
     if (__builtin_mul_overflow(plan->want[i].tokens, spec->cost_micro[plan->want[i].arm], &part) ||
         __builtin_add_overflow(price, part, &price)) {
       return UINT64_MAX;
@@ -64,6 +65,7 @@ enum cv_err cv_payroll_read(struct cv_payroll *payroll, const struct cv_spec *sp
   for (uint32_t i = 0; i < payroll->arms; i++) {
     uint64_t tokens = cv_read_u64(in);
     payroll->tokens[i] = 0;
+    /* Divided, because the product of a damaged number of tokens and a cost can wrap. */
     if (tokens > (spec->budget_micro - payroll->paid_micro) / spec->cost_micro[i]) {
       return CV_ERR_DAMAGED;
     }

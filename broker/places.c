@@ -6,7 +6,8 @@
 #include "broker/campaign.h"
 #include "common/base/array.h"
 
-/* A bit's number: the place's index in the low bits, the arm above them. */
+/* A bit's number: the place's index in the low bits, the arm above them. Whole chunks belong to one arm, so that the
+ * chunks of closed epochs can be deleted. */
 enum { INDEX_BITS = 40 };
 
 uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index) {
@@ -30,6 +31,8 @@ bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t index, uint
   while (cv_arm_free_places(arm) > 0) {
     uint32_t position = arm->returned_count > 0 ? arm->returned[--arm->returned_count] : arm->next++;
     campaign->free_places--;
+    /* Already filled: the first worker's token came after the place was offered again, or before a
+     * restart, which forgets leases. */
     if (!cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + position))) {
       *ret_position = position;
       return true;

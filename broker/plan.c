@@ -58,6 +58,7 @@ static enum cv_err check_ledger(const struct cv_broker_campaign *campaign, const
                      (unsigned long long)campaign->privacy.law.horizon);
     }
     uint64_t price = cv_epoch_price(campaign, arm);
+    /* Asked here, before the plan's noise is drawn, so that the charge at the end of the epoch cannot fail. */
     if (cv_ledger_ask(&campaign->ledger, arm, price, why) != CV_OK) {
       *ret_asked = price;
       *ret_left = cv_ledger_left(&campaign->ledger, arm);
@@ -70,6 +71,7 @@ static enum cv_err check_ledger(const struct cv_broker_campaign *campaign, const
 enum cv_err cv_broker_plan_check(const struct cv_broker_campaign *campaign, const struct cv_plan *plan,
                                  struct cv_rank_refused *ret_refused, struct cv_why *why) {
   uint64_t asked = 0;
+  /* No epoch is open when a plan arrives (thirdparty.c), so no token is reserved. */
   uint64_t left = campaign->spec.tokens - campaign->tokens;
   for (uint32_t i = 0; i < plan->wants; i++) {
     asked += plan->want[i].tokens;
@@ -101,6 +103,7 @@ enum cv_err cv_broker_plan_check(const struct cv_broker_campaign *campaign, cons
                   (unsigned long long)asked, (unsigned long long)left, (unsigned long long)campaign->spec.tokens);
     return refuse(ret_refused, CV_END_TOKENS, asked, left);
   }
+  /* Each arm's places may begin and end inside a chunk: two chunks more than its full ones. */
   if (asked / CV_CHUNK_BITS + 2 * (uint64_t)plan->wants > campaign->places.most) {
     (void)cv_fail(why, CV_ERR_DENIED, "the plan has %llu places at once; expected fewer", (unsigned long long)asked);
     return refuse(ret_refused, CV_END_REFUSED, asked, left);

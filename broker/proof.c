@@ -30,6 +30,7 @@ static enum cv_err code(void *data, const void *bytes, size_t n, uint8_t ret[2 *
 
 static enum cv_err new_mac(const struct cv_key *master, uint64_t number, struct cv_mac **ret) {
   struct cv_key key;
+  /* Per database: rows of another database under the same seal key do not fit. */
   CV_TRY(cv_key_derive(master, "crowdveil rows", number, &key));
   enum cv_err err = cv_mac_new(&key, ret);
   cv_key_wipe(&key);

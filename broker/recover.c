@@ -269,6 +269,7 @@ static void charge_named(struct cv_broker *broker, const struct cv_broker_campai
   for (uint32_t i = 0; i < spec->arms; i++) {
     uint64_t worker = spec->worker[i], slots = beyond(spec->tokens_per_worker, campaign->payroll.tokens[i]);
     uint64_t bought = (spec->budget_micro - campaign->payroll.paid_micro) / spec->cost_micro[i];
+    /* Not NULL: is_named() made it. */
     struct cv_chunk *chunk = cv_chunks_find(&broker->accounts.cells, worker / CV_CHUNK_CELLS);
     uint64_t spent = cv_ledger_add(floor_micro, chunk->as.cell[worker % CV_CHUNK_CELLS]);
     uint64_t charge = smaller(price(campaign, smaller(smaller(slots, bought), tokens)),
@@ -351,6 +352,8 @@ bool cv_broker_recover(struct cv_broker *broker, const struct cv_recover_facts *
                                  .anchored = facts->anchor.commit,
                                  .first = broker->totals.campaigns + 1,
                                  .last = lost.last};
+  /* Lets a run that is repeated after a crash recognize that this recovery is stored already (is_done() in
+   * repair.c). */
   memcpy(recovery.database, facts->anchor.database, sizeof(recovery.database));
   broker->wall_ms = facts->wall_ms;
   settle(broker, facts, &lost, &recovery);
@@ -359,6 +362,7 @@ bool cv_broker_recover(struct cv_broker *broker, const struct cv_recover_facts *
                                       .tokens = cv_ledger_add(lost.tokens, 1),
                                       .promised_micro = lost.promised_micro};
   apply(broker, &recovery);
+  /* Above both numbers, and by the leap: the lost database may have gone on after the anchor that was found. */
   uint64_t most = facts->commit > facts->anchor.commit ? facts->commit : facts->anchor.commit;
   broker->commit = cv_ledger_add(most, LEAP);
   broker->recovery_due = true;

@@ -7,6 +7,7 @@
 #include "common/base/err.h"
 
 void cv_recovery_put(const struct cv_recovery *recovery, struct cv_buf *out) {
+  /* Appended to, never reordered: rows of version 0.1.0 end two fields earlier. */
   const uint64_t fields[] = {recovery->wall_ms,      recovery->commit,
                              recovery->anchored,     recovery->first,
                              recovery->last,         recovery->ended,

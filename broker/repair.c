@@ -141,6 +141,7 @@ static enum cv_err mend(const struct cv_repair *repair, struct bench *bench, str
   if (is_done(bench->core, &marks)) {
     return cv_broker_store_anchor(bench->store, why);
   }
+  /* Before anything changes: a recovery that knows too little would charge too little. */
   CV_TRY(check_known(repair, &marks, why));
   const struct cv_recover_facts facts = {.is_anchored = marks.is_anchored,
                                          .is_same = marks.is_same,
@@ -171,6 +172,8 @@ enum cv_err cv_broker_repair(const struct cv_repair *repair, struct cv_repaired 
   }
   CV_TRY(check_anchor(repair, why));
   enum cv_err err = load(repair, &bench, why);
+  /* Renamed, not deleted, and only if its loss was accepted: it may yet be read on another machine or with another
+   * key. */
   if (is_unreadable(err) && repair->lost && exists) {
     CV_TRY(put_aside(database, repaired.aside, sizeof(repaired.aside), why));
     err = load(repair, &bench, why);

@@ -69,6 +69,7 @@ void cv_broker_requester_miss(struct cv_broker *broker, struct cv_broker_request
     *(requester->export.campaign != 0 ? &requester->export.campaign : &requester->watching) = 0;
     requester->requests = 1;
   }
+  /* The error takes the place of the answer that it replaces: answers stay in the order of the requests. */
   requester->request[0] = request;
   broker->said = true;
 }
@@ -129,6 +130,7 @@ bool cv_broker_requester_find(struct cv_broker *broker, const struct cv_broker_c
 uint32_t cv_broker_requester_by_key(const struct cv_broker *broker, const struct cv_broker_conn *conn,
                                     const uint8_t *key) {
   /* Records include purged campaigns: a repeated submission must not create a second campaign. */
+  /* Keys count per requester: another requester's key neither finds nor blocks a campaign. */
   for (const struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     if (cv_broker_requester_owns(conn, campaign) && memcmp(campaign->client_key, key, CV_CLIENT_KEY_BYTES) == 0) {
       return campaign->id;

@@ -98,6 +98,8 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
   CV_TRY(read_thirdparty(row, campaign->thirdparty));
   CV_TRY(damaged_unless(cv_reader_done(row)));
   if (phase == CV_PHASE_STOPPING) {
+    /* Both free the arms. The commit of the stop purged chunks and journal, so a row of either that is still found is
+     * refused as damage. */
     cv_broker_campaign_stop(broker, campaign, (enum cv_end)end);
   } else if (phase == CV_PHASE_ENDED) {
     CV_TRY(damaged_unless(end != CV_END_NONE));
@@ -319,6 +321,8 @@ static uint64_t bits_set(const struct cv_chunks *chunks) {
 /* The arm's image agrees with itself and with its filled places. */
 static enum cv_err check_arm(struct cv_broker_campaign *campaign, uint32_t index) {
   const struct cv_arm *arm = &campaign->arm[index];
+  /* The token that completes an epoch closes it in the same commit, so a stored epoch still lacks one. Its noise is
+   * stored with the plan and is never drawn again. */
   bool is_open = arm->plan != 0;
   CV_TRY(damaged_unless(is_open ? arm->plan <= campaign->plans && arm->seen < arm->expected && arm->mechanism->drawn
                                 : arm->want == 0));
@@ -338,6 +342,7 @@ static enum cv_err check_history(const struct cv_broker_campaign *campaign) {
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     CV_TRY(damaged_unless(campaign->arm[i].mechanism->releases == made[i]));
   }
+  /* The next plan comes only after all releases of the one before, so only the last plan can have open epochs. */
   const struct cv_plan *last = campaign->plans > 0 ? &campaign->plan[campaign->plans - 1] : NULL;
   return damaged_unless(releases + campaign->open_arms == (last == NULL ? 0 : last->wants));
 }
@@ -510,6 +515,7 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
     /* What restoring set is stored already, and time that passed before the start is not idle time. */
     campaign->purge = false;
     campaign->active_ms = now_ms;
+    /* From here on the limit counts again; a table that is larger already only stops growing. */
     campaign->payers.most = broker->config.limits.chunks;
     if (campaign->deadline_wall_ms != 0) {
       /* If the wall clock went back while the broker was stopped, the campaign still gets no more than its full time.

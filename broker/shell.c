@@ -98,10 +98,12 @@ static const struct cv_lane_kind kinds[] = {
 
 /* ---- events, batches and outputs ---- */
 
-/* Reads one ended campaign for a requester that waits for it, within a small part of the loop's time. */
+/* Reads one ended campaign for a requester that waits for it. The pause after it grows with the time that it took, so
+ * that requesters use at most one part in 1 + FETCH_REST of the loop, however large their campaigns are. */
 static void fetch(void *party) {
   struct shell *shell = party;
   struct cv_why why;
+  /* The turn calls this only while no batch is being stored: the database has one user at a time. */
   uint64_t began_ms = cv_clock_mono_ms();
   if (began_ms >= shell->fetch_from_ms && cv_broker_store_serve(shell->store, shell->core, &why) != CV_OK) {
     cv_daemon_fail(shell->daemon, "cannot read", &why);
@@ -130,6 +132,7 @@ static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *r
   return cv_broker_flush(shell->core, now_ms, wall_ms, &shell->batch, ret_store);
 }
 
+/* May run on the storage thread. The batch is its own until stored(): meanwhile the core gathers without flushing. */
 static enum cv_err commit(void *party, struct cv_why *why) {
   struct shell *shell = party;
   return cv_broker_store_commit(shell->store, &shell->batch, why);
@@ -255,6 +258,7 @@ static bool lies_in(const char *file, const char *folder) {
       realpath(folder, outer) == NULL) {
     return false;
   }
+  /* A prefix counts only up to a slash ("/state2" is not in "/state"); n is 1 for the root folder alone. */
   size_t n = strlen(outer);
   return strncmp(inner, outer, n) == 0 && (inner[n] == '/' || inner[n] == '\0' || n == 1);
 }
@@ -356,6 +360,7 @@ int cv_broker_run(const struct cv_broker_settings *settings) {
       .crowd = CROWD_TOKENS,
       .full = BATCH_TOKENS,
       .has_thread = true,
+      /* By then every open assignment is answered or expired. */
       .drain_ms = settings->lease_ms,
       .not_lost = "nothing that was acknowledged is lost",
   };

@@ -51,6 +51,7 @@ enum cv_err cv_broker_statement_of(struct cv_broker *broker, const struct cv_bro
   CV_TRY(make(broker, &campaign->spec, &campaign->privacy, &statement));
   statement->campaign = campaign->id;
   statement->end = campaign->end;
+  /* From the ledger, not from the releases: it also has what a recovery charged for releases that are lost. */
   for (uint32_t i = 0; i < campaign->ledger.arms; i++) {
     statement->account[i].spent_micro = campaign->ledger.arm[i].spent_micro;
     statement->account[i].lost_micro = campaign->ledger.arm[i].lost_micro;
@@ -73,6 +74,7 @@ enum cv_err cv_broker_statement_of(struct cv_broker *broker, const struct cv_bro
 
 enum cv_err cv_broker_statement_plan(struct cv_broker *broker, const struct cv_spec *spec, struct cv_statement **ret,
                                      struct cv_why *why) {
+  /* The same gate as for a submission: a campaign that would be refused gets the reason instead of a price. */
   CV_TRY(cv_gate_spec(spec, &broker->config.limits, why));
   struct cv_spec completed = *spec;
   struct cv_privacy privacy;

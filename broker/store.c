@@ -133,6 +133,8 @@ static void forget_seal(struct cv_broker_store *store, uint32_t campaign) {
 
 /* ---- opening ---- */
 
+/* A new database under an old seal key starts again at campaign 1, and so derives the old sealing keys. This random id,
+ * which every sealed value is bound to, keeps the values of the two databases apart. */
 static void make_identity(struct cv_broker_store *store) {
   struct cv_drbg drbg;
   cv_drbg_init(&drbg);
@@ -228,6 +230,8 @@ static enum cv_err compare(const struct cv_anchor_mark *database, const struct c
                    "%s is at commit %llu, its anchor %s at %llu; expected the database not to be older than its anchor",
                    files->database, have, files->anchor, want);
   }
+  /* Two databases that went on from one copy reach the same number with different hashes. What the anchor's database
+   * has sent, this one does not know. */
   if (have == want && memcmp(&database->hash, &anchor->hash, sizeof(anchor->hash)) != 0) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s: history at commit %llu differs from its anchor %s", files->database, have,
                    files->anchor);
@@ -294,6 +298,8 @@ static enum cv_err check_anchored(struct cv_broker_store *store, const struct cv
     return cv_fail(why, CV_ERR_DAMAGED, "%s is new but its anchor %s is at commit %llu", files->database, files->anchor,
                    (unsigned long long)anchor->commit);
   }
+  /* Commit 0 is allowed: the first start may have stopped after it made the database and before it wrote the anchor.
+   * Nothing has been sent by then. */
   if (found && !is_anchored && store->mark.commit > 0) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s is at commit %llu but its anchor %s is missing", files->database,
                    (unsigned long long)store->mark.commit, files->anchor);
@@ -320,6 +326,8 @@ static enum cv_err open_both(struct cv_broker_store *store, const struct cv_brok
   /* First the order of commits, then the codes: an older copy gets the error that names both commits. */
   CV_TRY(check_anchored(store, files, anchored, &mark, found, why));
   CV_TRY(prove(store, files, mark.has_codes, found, why));
+  /* A crash between commit and anchor leaves the anchor one commit behind. It catches up here, before this run sends
+   * anything; a new database gets its first mark. */
   return cv_anchor_write(store->anchor, &store->mark, why);
 }
 
@@ -344,6 +352,7 @@ enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, cons
 }
 
 uint64_t cv_broker_store_number(const struct cv_broker_store *store) {
+  /* Another number after each recovery: tickets that were issued in the lost time do not open any more. */
   return cv_mix64(own_number(store) + store->recoveries);
 }
 
@@ -366,7 +375,13 @@ void cv_broker_store_close(struct cv_broker_store *store) {
 
 /* ---- committing ---- */
 
-/* Parameters of all statements: campaign, number, bytes, chunk kind, commit. */
+/*
+ * Parameters of all statements: campaign, number, bytes, chunk kind, commit.
+ *
+ * Plans, releases and recoveries are only inserted: writing one a second time violates the primary key and fails the
+ * commit, so that a stored release can never be replaced by another draw of its noise. Journal and chunks carry no code
+ * of their own, because the tag of a sealed value enters the sums of codes (common/db/proof.h).
+ */
 static const char *sql_of(enum cv_op_kind kind) {
   switch (kind) {
     case CV_OP_CAMPAIGN:
@@ -416,7 +431,8 @@ static enum cv_err delete_rows(struct cv_broker_store *store, const char *sql, u
   return cv_db_run(store->db, stmt, why);
 }
 
-/* Deletes a campaign's secrets. The transaction of the purge also stores what has to outlive them. */
+/* Deletes a campaign's secrets. The transaction of the purge also stores what has to outlive them: the charges to
+ * workers, which only journal rows held until then (see fold() in image.c). */
 static enum cv_err purge(struct cv_broker_store *store, uint32_t campaign, struct cv_why *why) {
   CV_TRY(delete_rows(store, "DELETE FROM journal WHERE campaign = ?1", campaign, 0, why));
   CV_TRY(delete_rows(store, "DELETE FROM chunk WHERE campaign = ?1", campaign, 0, why));
@@ -467,13 +483,15 @@ static enum cv_err apply(struct cv_broker_store *store, const struct cv_broker_b
   CV_TRY(cv_db_prepare(store->db, sql_of(op->kind), &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, op->campaign);
   (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)op->number);
+  /* SQLite binds a null pointer as NULL, which the columns refuse; an operation without bytes stores an empty blob. */
   (void)sqlite3_bind_blob(stmt, 3, n > 0 ? (const void *)bytes : "", (int)n, SQLITE_STATIC);
   (void)sqlite3_bind_int64(stmt, 4, op->chunk);
   (void)sqlite3_bind_int64(stmt, 5, (sqlite3_int64)batch->commit);
   return cv_db_run(store->db, stmt, why);
 }
 
-/* The hash chain over commits covers every operation, sealed or not. */
+/* The hash chain over commits covers every operation, sealed or not. It is never computed from stored rows: each hash
+ * is stored with its commit and compared with the anchor's copy, so host byte order does no harm. */
 static struct cv_digest chain(const struct cv_digest *before, const struct cv_broker_batch *batch) {
   struct cv_digest hash;
   cv_sha256(before->bytes, sizeof(before->bytes), batch->bytes.data, batch->bytes.len, &hash);
@@ -583,6 +601,7 @@ static enum cv_err take_chunk(struct cv_broker_store *store, struct cv_broker *b
 static enum cv_err take_journal(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {
   uint32_t campaign = (uint32_t)sqlite3_column_int64(stmt, 0);
   uint64_t commit = (uint64_t)sqlite3_column_int64(stmt, 1);
+  /* A journal row is numbered by its commit (fill_journal() in image.c). */
   CV_TRY(unseal(store, campaign, 0, commit, commit, stmt, 2));
   struct cv_reader bytes = cv_reader_over(store->scratch.data, store->scratch.len);
   return cv_broker_restore_journal(broker, campaign, commit, &bytes);
@@ -673,6 +692,7 @@ static enum cv_err load_campaigns(struct cv_broker_store *store, struct cv_broke
     /* The statement is reset before the next one runs, because restoring uses the same connection. */
     sqlite3_int64 found = sqlite3_column_int64(stmt, 0);
     (void)sqlite3_reset(stmt);
+    /* The id is the key of the next SELECT: cut to 32 bits it would start over and never end. */
     if (found > UINT32_MAX) {
       return cv_fail(why, CV_ERR_DAMAGED, "the broker's database: campaign %lld; expected below 2^32",
                      (long long)found);

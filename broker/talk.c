@@ -6,6 +6,7 @@
 #include "common/base/text.h"
 
 void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) {
+  /* A restart repeats old events; it must not log them again. */
   if (broker->config.note == NULL || broker->quiet) {
     return;
   }

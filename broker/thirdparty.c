@@ -18,6 +18,7 @@
 #include "broker/state.h"
 #include "broker/talk.h"
 
+/* With 4096 arms an Open, which has their names, or a plan fills a good part of a frame; the rest is small. */
 enum {
   OPENS_A_FRAME = 1,
   PLANS_A_FRAME = 2,
@@ -165,6 +166,7 @@ static bool agrees(struct cv_broker *broker, struct cv_broker_campaign *campaign
 /* The third-party has opened a campaign or refused it. Its position decides what is sent next. */
 static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *opened) {
   struct cv_broker_campaign *campaign = find_theirs(broker, opened->position.campaign);
+  /* An answer that this connection did not ask for, or a second one, must not move the position. */
   if (campaign == NULL || campaign->phase == CV_PHASE_ENDED || campaign->rank.opened || !campaign->rank.open_sent) {
     return;
   }
@@ -174,6 +176,8 @@ static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *ope
     cv_broker_campaign_end(broker, campaign, CV_END_REFUSED);
     return;
   }
+  /* With another seed the policy would take other decisions on the same releases: the stored ones could not be
+   * replayed. */
   if (campaign->has_seed && campaign->seed != opened->seed) {
     freeze(broker, campaign, "a different seed, at release", opened->position.releases, campaign->releases);
     return;

@@ -29,6 +29,7 @@ enum cv_err cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagge
   at = put32(at, ticket->slot);
   at = put32(at, ticket->lease);
   at = put32(at, ticket->expiry);
+  /* The tag covers all fields, so that no worker can move its token to another place, worker or slot. */
   CV_TRY(tagger->tag(tagger->data, bytes, BODY, at, CV_BROKER_TICKET_TAG));
   memcpy(ret_bytes, bytes, sizeof(bytes));
   return CV_OK;

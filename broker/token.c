@@ -34,6 +34,7 @@ static enum cv_verdict refuse(struct objection *ret, enum cv_refusal kind, const
 static enum cv_verdict check_token(const struct cv_broker *broker, const struct cv_broker_conn *conn,
                                    const struct cv_broker_campaign *campaign, const struct cv_ticket *ticket,
                                    const struct cv_token *token, struct objection *ret) {
+  /* First, so that the answer to another worker's ticket does not tell what has become of it. */
   if (!cv_identity_vouches_for(&conn->identity, ticket->worker)) {
     return refuse(ret, CV_REFUSED_WORKER, "the ticket belongs to a worker outside this certificate");
   }
@@ -83,6 +84,7 @@ static enum cv_err take(struct cv_broker *broker, struct cv_broker_campaign *cam
 
 /* Records a token whose place and slot are taken: journal, counts and payment. */
 static void book(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_entry *entry) {
+  /* A failed append is found when the batch is filled, and ends the core before anything is acknowledged. */
   cv_buf_put(&campaign->journal, entry, sizeof(*entry));
   campaign->arm[entry->arm].filled++;
   campaign->tokens++;

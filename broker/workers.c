@@ -16,6 +16,7 @@ static const uint32_t NONE = CV_LEASE_NONE;
 struct cv_broker_workers *cv_broker_workers_new(void) {
   struct cv_broker_workers *workers = calloc(1, sizeof(*workers));
   if (workers != NULL) {
+    /* A newcomer may not answer at all: it gets few places of an arm until it has answered some. */
     workers->penalty = CV_PENALTY_NEW;
     cv_leases_init(&workers->leases);
   }
@@ -68,6 +69,7 @@ enum cv_err cv_broker_workers_turn_away(struct cv_broker *broker, struct cv_brok
     last = each->why == why && each->campaign == campaign && each->workers < RUN ? each : NULL;
   }
   if (last == NULL) {
+    /* Workers that get the same answer share a message, so that a queue of thousands costs a few dozen. */
     uint64_t *run = calloc(RUN, sizeof(*run));
     last = run == NULL ? NULL : CV_ARRAY_PUSH(out->frame.backoff, out->frame.backoffs, out->backoffs_cap);
     if (last == NULL) {
@@ -139,6 +141,7 @@ void cv_broker_workers_end_lease(struct cv_broker *broker, struct cv_broker_work
   if (campaign == NULL || campaign->arm == NULL) {
     return;
   }
+  /* The slot may be assigned again; if its token was accepted, its payer bit keeps it used. */
   cv_offers_clear(&campaign->offered, cv_broker_campaign_payer_bit(campaign, lease.worker, lease.slot));
   /* A place that was offered again is already back. */
   if (!lease.again) {

@@ -41,6 +41,7 @@ void cv_stored_campaign_fini(struct cv_stored_campaign *stored) {
 
 enum cv_err cv_delta_add_plan(struct cv_delta *delta, const struct cv_plan *plan, bool recorded) {
   CV_TRY(CV_ARRAY_ROOM(delta->plan, delta->plans + 1, delta->plans_cap));
+  /* Counted only once its wants are copied, so that an error leaves no plan without them. */
   struct cv_stored_plan *at = &delta->plan[delta->plans];
   CV_TRY(cv_plan_copy(plan, &at->plan));
   at->recorded = recorded;

@@ -72,6 +72,7 @@ static enum cv_err store_standings(struct cv_thirdparty_campaign *campaign, stru
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_standing now;
     cv_policy_standing(campaign->policy, i, &now);
+    /* Only what changed: with thousands of arms a step settles few of them. */
     if (differs(&now, &campaign->standing[i])) {
       CV_TRY(cv_delta_add_standing(delta, &now));
       campaign->standing[i] = now;
@@ -85,6 +86,7 @@ static enum cv_err finish(struct cv_thirdparty_campaign *campaign, enum cv_end r
   CV_TRY(change(campaign, &delta));
   CV_TRY(store_standings(campaign, delta));
   campaign->row.end = reason;
+  /* Recorded plans that still wait are void: nothing is applied after the end. */
   campaign->due_plan = false;
   campaign->due_result = true;
   clear_queue(campaign);
@@ -114,6 +116,7 @@ static void set_plan(struct cv_thirdparty_campaign *campaign, struct cv_plan *pl
   memset(campaign->open_want, 0, campaign->spec.arms * sizeof(campaign->open_want[0]));
   memset(campaign->plays, 0, campaign->spec.arms * sizeof(campaign->plays[0]));
   for (uint32_t i = 0; i < plan->wants; i++) {
+    /* 0 stands for an arm that the plan does not name, or whose release has come. */
     campaign->open_want[plan->want[i].arm] = i + 1;
     campaign->plays[plan->want[i].arm] = plan->want[i].tokens;
   }
@@ -128,6 +131,7 @@ static enum cv_err next_plan(struct cv_thirdparty_campaign *campaign, const stru
   CV_TRY(cv_plan_copy(plan, &copy));
   set_plan(campaign, &copy);
   campaign->due_plan = !recorded;
+  /* What the broker has on record it has accepted: no PlanAccepted follows. */
   if (recorded) {
     campaign->row.accepted = plan->number;
     cv_chain_plan(&campaign->row.plans_hash, plan, campaign->digest);
@@ -143,6 +147,7 @@ static enum cv_err store_step(struct cv_thirdparty_campaign *campaign, struct cv
                                         .decision = campaign->step.decision[i]};
     CV_TRY(cv_delta_add_decision(delta, &stored));
   }
+  /* A second step in the same batch replaces the first one's state; decisions and plans of both are kept. */
   cv_buf_clear(&delta->state);
   cv_policy_save(campaign->policy, &delta->state);
   delta->has_state = true;
@@ -247,6 +252,8 @@ static enum cv_err restore_plan(const struct cv_stored_campaign *stored, struct 
   return CV_OK;
 }
 
+/* The plan after the last accepted one may wait for its acceptance. The state is as of the last plan, if all of it is
+ * released and the policy asks for no more, or as of the one before, whose step made the last plan. */
 static bool row_is_plausible(const struct cv_stored_campaign *stored) {
   const struct cv_thirdparty_campaign_row *row = &stored->row;
   bool plan_fits = row->accepted == row->plan || row->accepted + 1 == row->plan;
@@ -289,6 +296,7 @@ void cv_thirdparty_campaign_fini(struct cv_thirdparty_campaign *campaign) {
 
 enum cv_err cv_thirdparty_campaign_open(struct cv_thirdparty_campaign *campaign, const struct cv_position *position,
                                         enum cv_end stop, struct cv_why *why) {
+  /* Only the policy can know that a ranking is complete. */
   if (stop == CV_END_COMPLETE || stop >= CV_END_COUNT) {
     return cv_fail(why, CV_ERR_INVALID,
                    "campaign %" PRIu64 " was stopped for a reason that only the third-party may give", campaign->id);
@@ -301,6 +309,8 @@ enum cv_err cv_thirdparty_campaign_open(struct cv_thirdparty_campaign *campaign,
   campaign->due_opened = true;
   campaign->due_plan = !is_accepted(campaign);
   campaign->due_result = campaign->row.end != CV_END_NONE;
+  /* Until this side has these, it neither asks for more nor ends: what it would decide now, the broker has already gone
+   * past. */
   campaign->expected_plans = position->plans;
   campaign->expected_releases = position->releases;
   if (stop == CV_END_NONE) {
@@ -334,6 +344,7 @@ static enum cv_err check_plan(const struct cv_thirdparty_campaign *campaign, con
 
 static enum cv_err enqueue(struct cv_thirdparty_campaign *campaign, const struct cv_plan *plan, size_t limit,
                            struct cv_why *why) {
+  /* Counted over all campaigns of the broker: many small queues cost as much memory as a large one. */
   if (*campaign->queued_wants + plan->wants > limit) {
     return cv_fail(why, CV_ERR_LIMIT, "recorded plans run more than %zu wants ahead of their releases", limit);
   }
@@ -401,6 +412,7 @@ static bool may_sum(const struct cv_spec *spec, uint64_t tokens, uint64_t asked,
 static enum cv_err check_release(const struct cv_thirdparty_campaign *campaign, const struct cv_release *release,
                                  struct cv_why *why) {
   const uint64_t id = campaign->id, number = release->number;
+  /* Applied out of order, a release could step the policy before an earlier one has come. */
   if (number > campaign->row.releases + 1) {
     return cv_fail(why, CV_ERR_STATE, "release %" PRIu64 " of campaign %" PRIu64 " follows release %" PRIu64, number,
                    id, campaign->row.releases);
@@ -426,6 +438,7 @@ static enum cv_err check_release(const struct cv_thirdparty_campaign *campaign, 
                    " or %" PRIu64,
                    number, id, release->tokens, asked, before.tokens + asked);
   }
+  /* With less noise stated than there is the radii would be too small, and decisions wrong without a trace. */
   if (!cv_tail_is_valid(&release->noise) || (release->noise.groups > 0) != cv_spec_has_noise(&campaign->spec)) {
     return cv_fail(why, CV_ERR_INVALID,
                    "release %" PRIu64 " of campaign %" PRIu64 " has noise that mechanism %s does not add", number, id,
@@ -443,6 +456,7 @@ enum cv_err cv_thirdparty_campaign_release(struct cv_thirdparty_campaign *campai
     mark(campaign);
     return CV_OK;
   }
+  /* From here to the end all of it is one commit: the release, what the policy makes of it, and the next plan. */
   CV_TRY(check_release(campaign, release, why));
   CV_TRY(change(campaign, &delta));
   CV_TRY(cv_delta_add_release(delta, release));
@@ -459,6 +473,7 @@ enum cv_err cv_thirdparty_campaign_release(struct cv_thirdparty_campaign *campai
 }
 
 enum cv_err cv_thirdparty_campaign_accept(struct cv_thirdparty_campaign *campaign, uint64_t plan, struct cv_why *why) {
+  /* The broker repeats an acceptance that it cannot know to have arrived. */
   if (plan <= campaign->row.accepted) {
     return CV_OK;
   }
@@ -509,6 +524,7 @@ enum cv_err cv_thirdparty_campaign_close(struct cv_thirdparty_campaign *campaign
     (void)snprintf(campaign->row.note, sizeof(campaign->row.note), "closed by the broker before there was a result");
   }
   CV_TRY(change(campaign, &delta));
+  /* Stored although nothing is sent: otherwise the next start would load and continue the campaign. */
   campaign->row.closed = true;
   campaign->due_opened = campaign->due_ack = campaign->due_plan = campaign->due_result = false;
   return CV_OK;

@@ -13,6 +13,7 @@ void cv_closed_fini(struct cv_closed *closed) {
 
 /* The index of the first range that ends at or after `number`; `count` if there is none. */
 static size_t find(const struct cv_closed *closed, uint64_t number) {
+  /* Brokers number campaigns in order and end them in nearly that order, so a few ranges hold all numbers. */
   size_t low = 0, high = closed->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;

@@ -204,6 +204,7 @@ static void reject(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *
 static void say_nothing_more(struct cv_thirdparty *thirdparty, const struct broker *broker) {
   for (struct cv_thirdparty_campaign *campaign = thirdparty->dirty; campaign != NULL; campaign = campaign->next_dirty) {
     if (strcmp(campaign->broker_name, broker->name) == 0) {
+      /* Positions are compared anew on the next connection; a message of the old one could contradict them. */
       campaign->due_opened = campaign->due_ack = campaign->due_plan = campaign->due_result = false;
     }
   }
@@ -218,6 +219,7 @@ enum cv_err cv_thirdparty_join(struct cv_thirdparty *thirdparty, const char *nam
     free(conn);
     return err;
   }
+  /* A broker that dials again has mostly lost the older connection before this side noticed. */
   if (broker->conn != NULL) {
     reject(thirdparty, broker->conn, CV_REFUSALS, "a newer connection of the same broker takes over");
     say_nothing_more(thirdparty, broker);
@@ -232,6 +234,7 @@ enum cv_err cv_thirdparty_join(struct cv_thirdparty *thirdparty, const char *nam
 }
 
 void cv_thirdparty_leave(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn) {
+  /* Held letters go, too: their cause is stored or being stored, and the next connection starts from the positions. */
   cv_thirdparty_outbox_drop(&thirdparty->outbox, conn);
   if (conn->broker->conn == conn) {
     conn->broker->conn = NULL;
@@ -246,6 +249,7 @@ void cv_thirdparty_leave(struct cv_thirdparty *thirdparty, struct cv_thirdparty_
 static enum cv_err refuse(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn, uint64_t campaign,
                           const char *reason, struct cv_why *why) {
   cv_refusals_add(&thirdparty->figures.refusals, CV_REFUSED_SUBMIT);
+  /* Refusals are held until the next flush: without a bound, invalid campaigns would fill the memory. */
   if (conn->refusals == REFUSALS_MAX) {
     return cv_fail(why, CV_ERR_LIMIT, "more than %d invalid campaigns in a row", REFUSALS_MAX);
   }
@@ -281,6 +285,7 @@ static enum cv_err check_new(const struct cv_thirdparty *thirdparty, const struc
     return cv_fail(why, CV_ERR_LIMIT, "%" PRIu32 " arms; expected at most %" PRIu32 ", which is limits.arms",
                    spec->arms, thirdparty->config.limits.arms);
   }
+  /* Each open campaign has a policy in memory, whose size its broker chooses by the number of arms. */
   if (broker->open >= thirdparty->config.limits.campaigns) {
     return cv_fail(why, CV_ERR_LIMIT, "%" PRIu32 " campaigns are open already, which is limits.campaigns",
                    broker->open);
@@ -304,6 +309,8 @@ static enum cv_err create(struct cv_thirdparty *thirdparty, struct cv_thirdparty
   if (campaign == NULL) {
     return CV_ERR_NOMEM;
   }
+  /* A campaign that the broker opened before keeps its seed, although this database may have lost it: only then do the
+   * recorded plans and releases replay to the same decisions. */
   uint64_t seed = open->has_seed ? open->seed : cv_rng_u64(thirdparty->config.rng);
   enum cv_err err = cv_thirdparty_campaign_create(&spec, digest, seed, campaign, &reason);
   if (err == CV_OK) {
@@ -334,7 +341,8 @@ static const char *mismatch(const struct cv_thirdparty_campaign *campaign, const
   return open->has_seed && open->seed != campaign->seed ? "this campaign was opened before with another seed" : NULL;
 }
 
-/* Logs if the broker's records contradict or fall behind the stored ones; neither is an error. */
+/* Logs if the broker's records contradict or fall behind the stored ones. Neither is an error here: the broker compares
+ * as well and freezes the campaign, since it is the side that knows what has left it. */
 static void compare_hashes(const struct cv_thirdparty *thirdparty, const struct broker *broker,
                            const struct cv_thirdparty_campaign *campaign, const struct cv_position *position) {
   const struct cv_thirdparty_campaign_row *row = &campaign->row;
@@ -355,6 +363,7 @@ static enum cv_err on_open(struct cv_thirdparty *thirdparty, struct cv_thirdpart
                            const struct cv_rank_open *open, struct cv_why *why) {
   struct cv_digest digest;
   struct cv_thirdparty_campaign *campaign = find(conn->broker, open->position.campaign);
+  /* Closed campaigns keep only their number: opened again, one would begin from nothing and decide differently. */
   if (cv_closed_has(&conn->broker->closed, open->position.campaign)) {
     return refuse(thirdparty, conn, open->position.campaign, CLOSED, why);
   }
@@ -374,6 +383,7 @@ static enum cv_err on_open(struct cv_thirdparty *thirdparty, struct cv_thirdpart
 /* Finds a campaign that the broker opened. For a closed campaign *ret is NULL with CV_OK, since messages may cross. */
 static enum cv_err known(const struct cv_thirdparty_conn *conn, uint64_t id, struct cv_thirdparty_campaign **ret,
                          struct cv_why *why) {
+  /* Numbers are per broker: a broker that names another one's campaign does not find it. */
   struct cv_thirdparty_campaign *campaign = find(conn->broker, id);
   if (campaign == NULL && !cv_closed_has(&conn->broker->closed, id)) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "campaign %" PRIu64 " has not been opened", id);
@@ -384,6 +394,7 @@ static enum cv_err known(const struct cv_thirdparty_conn *conn, uint64_t id, str
 
 static enum cv_err on_close(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn, uint64_t id) {
   struct cv_thirdparty_campaign *campaign = find(conn->broker, id);
+  /* A broker repeats Closed on each connection, and sends it for campaigns that a recovery has lost. */
   if (campaign == NULL || campaign->row.closed) {
     return CV_OK;
   }
@@ -405,6 +416,7 @@ static enum cv_err on_release(struct cv_thirdparty *thirdparty, struct cv_thirdp
   }
   uint64_t releases = campaign->row.releases, decisions = campaign->row.decisions;
   CV_TRY(cv_thirdparty_campaign_release(campaign, &message->release, why));
+  /* 0 for a release that came before: it is acknowledged again, not applied. */
   thirdparty->gathered += campaign->row.releases - releases;
   thirdparty->figures.releases += campaign->row.releases - releases;
   thirdparty->figures.decisions += campaign->row.decisions - decisions;
@@ -464,6 +476,7 @@ static enum cv_err on_frame(struct cv_thirdparty *thirdparty, struct cv_thirdpar
     CV_TRY(cv_hello_check(&frame->hello, "broker", "third-party", why));
   }
   conn->greeted = true;
+  /* Roles are checked by TLS; the schema is shared by both directions, so the direction is checked here. */
   if (frame->opened + frame->acks + frame->plans + frame->results > 0) {
     return cv_fail(why, CV_ERR_DENIED, "the broker sent a message that only a third-party may send");
   }
@@ -476,12 +489,14 @@ static enum cv_err on_frame(struct cv_thirdparty *thirdparty, struct cv_thirdpar
 
 enum cv_err cv_thirdparty_on_rank(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn,
                                   const struct cv_rank_frame *frame) {
+  /* Frames that were on the way when the connection was rejected: the goodbye stays the last word. */
   if (conn->is_closing) {
     return CV_OK;
   }
   CV_TRY(cv_unless_failed(&thirdparty->failed, CV_OK, NULL));
   struct cv_why why = {.text = "invalid message"};
   enum cv_err err = cv_unless_failed(&thirdparty->failed, on_frame(thirdparty, conn, frame, &why), &why);
+  /* Memory is our problem and ends the core; anything else is a mistake of this broker and ends its connection. */
   if (err == CV_ERR_NOMEM) {
     return err;
   }
@@ -560,6 +575,7 @@ static void take_delta(struct cv_thirdparty_campaign *campaign, struct cv_thirdp
   if (delta == NULL) {
     return;
   }
+  /* The batch owns the delta from here on: the storage thread reads it while new events make the next one. */
   campaign->delta = NULL;
   campaign->accepted_unstored = false;
   delta->row = campaign->row;
@@ -572,6 +588,7 @@ static void take_delta(struct cv_thirdparty_campaign *campaign, struct cv_thirdp
 }
 
 bool cv_thirdparty_is_pending(const struct cv_thirdparty *thirdparty) {
+  /* A failed core stays pending, so that the next turn flushes, gets the error and stops the daemon. */
   if (thirdparty->dirty != NULL || thirdparty->failed) {
     return true;
   }
@@ -592,14 +609,17 @@ size_t cv_thirdparty_gathered(const struct cv_thirdparty *thirdparty) {
 static enum cv_err flush_first(struct cv_thirdparty *thirdparty, struct cv_thirdparty_batch *batch) {
   struct cv_thirdparty_campaign *campaign = thirdparty->dirty;
   struct broker *broker = NULL;
+  /* Brokers are never removed: a broker's name stays valid for its campaigns. */
   HASH_FIND_STR(thirdparty->brokers, campaign->broker_name, broker);
   CV_REQUIRE(broker != NULL);
   thirdparty->dirty = campaign->next_dirty;
   campaign->is_dirty = false;
   take_delta(campaign, batch);
   CV_TRY(speak(thirdparty, broker->conn, campaign));
+  /* Dropped also if the broker is not connected: it opens the campaign again, which makes them due again. */
   campaign->due_opened = campaign->due_ack = campaign->due_plan = campaign->due_result = false;
   if (campaign->row.closed) { /* only its number is needed from here on */
+    /* Its delta is in the batch already, which does not refer to the campaign. */
     CV_TRY(cv_closed_add(&broker->closed, campaign->id));
     HASH_DEL(broker->campaigns, campaign);
     campaign_free(campaign);
@@ -615,6 +635,7 @@ static enum cv_err flush(struct cv_thirdparty *thirdparty, struct cv_thirdparty_
   DL_FOREACH(thirdparty->conns, conn) {
     CV_TRY(greet(thirdparty, conn));
   }
+  /* Changes of campaigns whose broker has left are stored, too; only their letters are dropped. */
   while (thirdparty->dirty != NULL) {
     CV_TRY(flush_first(thirdparty, batch));
   }

@@ -46,6 +46,7 @@ static uint64_t worker_micro(const struct cv_spec *spec) {
 static void each(void *data, const struct cv_stored_campaign *campaign, const struct cv_replay_verdict *verdict) {
   struct tally *tally = data;
   const struct cv_thirdparty_campaign_row *row = &campaign->row;
+  /* Damage stops the examination, a disagreement does not: other campaigns may be sound. */
   tally->campaigns++;
   if (!verdict->agrees) {
     tally->disagree++;
@@ -53,6 +54,7 @@ static void each(void *data, const struct cv_stored_campaign *campaign, const st
                "campaign %" PRIu64 " of broker %s: its decisions do not follow from its releases: %s",
                campaign->key.campaign, campaign->key.broker, verdict->first.text);
   }
+  /* For crowdveil doctor and for a broker's --recover-thirdparty, which charges by these numbers. */
   cv_fact("campaign\t%s\t%" PRIu64 "\t%s\t%" PRIu64 "\t%s\t%" PRIu64 "\t%s\t%" PRIu64, campaign->key.broker,
           campaign->key.campaign, cv_end_text(row->end), row->releases, hex_of(&row->releases_hash).text, row->accepted,
           hex_of(&row->plans_hash).text, worker_micro(&campaign->spec));
@@ -62,6 +64,7 @@ static int examine_database(const struct cv_thirdparty_files *files, const char 
   struct tally tally = {0};
   struct cv_why why;
   enum cv_err err = cv_replay_database(path, each, &tally, &why);
+  /* Not a fault: the database is locked as long as its daemon runs. */
   if (err == CV_ERR_STATE) {
     cv_fact("live\t%s", files->admin == NULL ? "" : files->admin);
     cv_finding(CV_FINDING_NOTE, "stop the program to examine the database", "database %s: in use by a running program",
@@ -90,6 +93,7 @@ int cv_thirdparty_examine(const struct cv_thirdparty_files *files) {
     cv_finding(CV_FINDING_WRONG, "move it", "state: the path is too long");
     return 1;
   }
+  /* Not wrong: a new third-party has none, and a broker's recovery may go on without its claims. */
   if (stat(path, &info) != 0) {
     cv_finding(CV_FINDING_NOTE, "", "database %s: does not exist yet; the first start creates it", path);
     cv_fact("read");

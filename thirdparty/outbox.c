@@ -15,7 +15,7 @@ static void letter_free(struct cv_thirdparty_letter *letter) {
   }
 }
 
-/* Frees the letters of `conn`; NULL: all letters. */
+/* Frees the letters of `conn`; NULL: all letters. None may outlive its connection, which the shell would send it to. */
 static void drop(struct cv_thirdparty_letter **list, const struct cv_thirdparty_conn *conn) {
   struct cv_thirdparty_letter *letter, *next;
   DL_FOREACH_SAFE(*list, letter, next) {
@@ -44,11 +44,14 @@ struct cv_thirdparty_letter *cv_thirdparty_outbox_add(struct cv_thirdparty_outbo
 }
 
 void cv_thirdparty_outbox_release(struct cv_thirdparty_outbox *outbox) {
+  /* `held` are the letters of one flush, and only one flush is open at a time: the batch that was just stored covers
+   * all of them. */
   DL_CONCAT(outbox->ready, outbox->held);
   outbox->held = NULL;
 }
 
 const struct cv_thirdparty_letter *cv_thirdparty_outbox_next(struct cv_thirdparty_outbox *outbox) {
+  /* The shell has encoded the letter of the last call. */
   letter_free(outbox->lent);
   outbox->lent = outbox->ready;
   if (outbox->lent != NULL) {
@@ -69,6 +72,7 @@ void cv_thirdparty_outbox_drop(struct cv_thirdparty_outbox *outbox, const struct
 /* ---- letters ---- */
 
 void cv_thirdparty_letter_opened(struct cv_thirdparty_letter *letter, const struct cv_thirdparty_campaign *campaign) {
+  /* The position as of this flush: its batch stores everything that is counted here. */
   letter->opened.position = (struct cv_position){.campaign = campaign->id,
                                                  .releases = campaign->row.releases,
                                                  .plans = campaign->row.accepted,
@@ -98,6 +102,7 @@ enum cv_err cv_thirdparty_letter_plan(struct cv_thirdparty_letter *letter,
                                       const struct cv_thirdparty_campaign *campaign) {
   CV_TRY(fill_standings(letter, campaign));
   letter->plan.campaign = campaign->id;
+  /* A copy: the next event may replace the campaign's plan while the letter waits for its commit. */
   CV_TRY(cv_plan_copy(&campaign->plan, &letter->plan.plan));
   letter->plan.standings = campaign->spec.arms;
   letter->plan.standing = letter->standing;
@@ -124,6 +129,7 @@ enum cv_err cv_thirdparty_letter_refused(struct cv_thirdparty_letter *letter, st
   if (letter->refused == NULL) {
     return CV_ERR_NOMEM;
   }
+  /* Taken over: the texts in the frame point into it. */
   letter->refusal = refusal;
   for (size_t i = 0; i < n; i++) {
     letter->refused[i].position.campaign = refusal[i].campaign;

@@ -24,6 +24,7 @@ struct cv_replay {
 
 static void disagree(struct cv_replay *replay, const char *fmt, ...) CV_PRINTF(2, 3);
 static void disagree(struct cv_replay *replay, const char *fmt, ...) {
+  /* Only the first disagreement is told: the ones after it mostly follow from it. */
   if (replay->verdict.agrees) {
     replay->verdict.agrees = false;
     va_list args;
@@ -63,6 +64,7 @@ static enum cv_err set_up(struct cv_replay *replay, uint64_t seed, struct cv_why
   }
   replay->after_step = calloc(replay->spec.arms, sizeof(*replay->after_step));
   replay->open_want = calloc(replay->spec.arms, sizeof(*replay->open_want));
+  /* The first plan comes from a step before any release. */
   if (replay->after_step == NULL || replay->open_want == NULL || make_step(replay) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
@@ -181,6 +183,7 @@ enum cv_err cv_replay_release(struct cv_replay *replay, const struct cv_release 
   cv_policy_apply(replay->policy, release);
   replay->open_want[release->arm] = false;
   replay->left--;
+  /* The same moment as in the third-party: after the last release of a plan. */
   return replay->left == 0 ? make_step(replay) : CV_OK;
 }
 
@@ -216,6 +219,7 @@ static void compare_standing(struct cv_replay *replay, const struct cv_standing 
     disagree(replay, "a standing is on record for arm %" PRIu32 " of %" PRIu32, stored->arm, replay->spec.arms);
     return;
   }
+  /* A running campaign has standings on record as of its last step; at the end they include every release. */
   if (end == CV_END_NONE) {
     mine = replay->after_step[stored->arm];
   } else {
@@ -261,6 +265,7 @@ static enum cv_err feed(struct cv_replay *replay, const struct cv_replay_records
       cv_replay_decision(replay, &records->decision[decision].decision);
     }
   }
+  /* Records that belong to no plan are fed, too: they are disagreements, and must not go unnoticed. */
   for (; release < records->releases; release++) {
     CV_TRY(cv_replay_release(replay, &records->release[release]));
   }

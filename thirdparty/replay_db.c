@@ -15,6 +15,7 @@ static enum cv_err feed_release(void *data, const struct cv_release *release, st
 static struct cv_decision read_decision(sqlite3_stmt *stmt) {
   const char *kind = (const char *)sqlite3_column_text(stmt, 0);
   return (struct cv_decision){
+      /* Any other word counts as a removal; if it is not one, the comparison finds a disagreement. */
       .kind = kind != NULL && strcmp(kind, "settle") == 0 ? CV_DECISION_SETTLE : CV_DECISION_REMOVE,
       .arm = (uint32_t)sqlite3_column_int64(stmt, 1),
       .rank_class = (uint32_t)sqlite3_column_int64(stmt, 2),
@@ -57,6 +58,7 @@ static enum cv_err feed_plans(struct cv_db *db, sqlite3_int64 id, const struct c
     if (err != CV_OK) {
       return cv_fail(why, err, "out of memory");
     }
+    /* Then the decisions: they were made from these releases, see replay.h for the order. */
     CV_TRY(cv_thirdparty_rows_releases(db, id, number, number, feed_release, replay, why));
     CV_TRY(feed_decisions(db, id, number, replay, why));
   }
@@ -113,6 +115,7 @@ static enum cv_err replay_all(struct cv_db *db, cv_replay_each_fn *each, void *d
     struct cv_stored_campaign campaign = {0};
     struct cv_replay_verdict verdict;
     bool found;
+    /* One campaign at a time: all of a large database would not fit into memory. */
     CV_TRY(cv_thirdparty_rows_campaign(db, &id, &campaign, &found, why));
     if (!found) {
       return CV_OK;
@@ -131,6 +134,7 @@ static enum cv_err replay_all(struct cv_db *db, cv_replay_each_fn *each, void *d
 enum cv_err cv_replay_database(const char *path, cv_replay_each_fn *each, void *data, struct cv_why *why) {
   struct cv_db *db;
   enum cv_proof proof;
+  /* Read-only, and not while a daemon has it open: replay must not change what it checks. */
   CV_TRY(cv_db_open_readonly(path, &CV_THIRDPARTY_SCHEMA, &db, why));
   enum cv_err err = cv_thirdparty_prove(db, &proof, why);
   if (err == CV_OK) {

@@ -27,6 +27,8 @@ static enum cv_err read_campaign(sqlite3_stmt *stmt, struct cv_stored_campaign *
   struct cv_thirdparty_campaign_row *row = &ret->row;
   struct cv_reader reader = cv_reader_over(sqlite3_column_blob(stmt, 4), (size_t)sqlite3_column_bytes(stmt, 4));
   int64_t end = sqlite3_column_int64(stmt, 6);
+  /* Checksums find accidents only, so that a row with a fitting checksum may still hold anything: every field is
+   * checked. */
   bool good = read_text(stmt, 1, ret->key.broker, sizeof(ret->key.broker)) && read_digest(stmt, 5, &ret->spec_digest) &&
               read_text(stmt, 7, row->note, sizeof(row->note)) && read_digest(stmt, 10, &row->releases_hash) &&
               read_digest(stmt, 12, &row->plans_hash) && end >= 0 && end < CV_END_COUNT;
@@ -40,6 +42,7 @@ static enum cv_err read_campaign(sqlite3_stmt *stmt, struct cv_stored_campaign *
   row->decisions = cv_row_u64(stmt, 14);
   row->policy_done = sqlite3_column_int64(stmt, 15) != 0;
   enum cv_err err = good ? cv_spec_decode(&reader, &ret->spec) : CV_ERR_DAMAGED;
+  /* A spec that does not pass the checks is damage, too: the policy is made from it. */
   return err == CV_OK ? cv_spec_check(&ret->spec, NULL) : err;
 }
 
@@ -93,6 +96,7 @@ enum cv_err cv_thirdparty_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_
   enum cv_err err = cv_db_step(db, stmt, &row, why);
   while (err == CV_OK && row != 0) {
     int64_t arm = sqlite3_column_int64(stmt, 0), tokens = sqlite3_column_int64(stmt, 1);
+    /* `arms` wants have room; one more would be written behind them. */
     if (plan.wants == arms || arm < 0 || arm >= arms || tokens < 0 || tokens > UINT32_MAX) {
       err = cv_fail(why, CV_ERR_DAMAGED, "plan %" PRIu64 " has an invalid want", number);
       (void)sqlite3_reset(stmt);
@@ -115,6 +119,7 @@ static bool read_release(sqlite3_stmt *stmt, struct cv_release *ret) {
   ret->arm = (uint32_t)arm;
   ret->tokens = (uint64_t)tokens;
   ret->noisy_sum = sqlite3_column_int64(stmt, 4);
+  /* Means divide by the number of tokens. */
   return arm >= 0 && arm < CV_ARMS_MAX && tokens > 0;
 }
 
@@ -149,6 +154,7 @@ enum cv_err cv_thirdparty_rows_releases(struct cv_db *db, sqlite3_int64 id, uint
                        &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, id);
   (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)first);
+  /* UINT64_MAX stands for all later plans; as a signed number it would be -1. */
   (void)sqlite3_bind_int64(stmt, 3, last > INT64_MAX ? INT64_MAX : (sqlite3_int64)last);
   enum cv_err err = cv_db_step(db, stmt, &row, why);
   while (err == CV_OK && row != 0) {

@@ -57,6 +57,7 @@ static bool next_out(void *party, struct cv_lane_out *ret) {
   return true;
 }
 
+/* Not per connection: releases of one broker that wait to be stored use the memory of all. */
 static bool is_over_share(const void *party, const void *conn) {
   const struct shell *shell = party;
   return cv_thirdparty_gathered(shell->core) > BACKLOG_RELEASES;
@@ -81,10 +82,12 @@ static size_t gathered(void *party) {
 static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *ret_store) {
   struct shell *shell = party;
   CV_TRY(cv_thirdparty_flush(shell->core, &shell->batch));
+  /* Letters without a change, such as a repeated acknowledgement, need no commit. */
   *ret_store = shell->batch.first != NULL;
   return CV_OK;
 }
 
+/* May run on the storage thread; the batch is its own until stored(). */
 static enum cv_err commit(void *party, struct cv_why *why) {
   struct shell *shell = party;
   return cv_thirdparty_store_commit(shell->store, &shell->batch, why);
@@ -99,6 +102,7 @@ static void stored(void *party) {
 
 /* ---- admin endpoint ---- */
 
+/* Healthy without a broker, too: brokers dial, and none may be running. */
 static enum cv_err health(void *party, struct cv_why *why) {
   return CV_OK;
 }
@@ -147,6 +151,7 @@ static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why
   struct shell *shell = party;
   char *path = NULL;
   shell->daemon = daemon;
+  /* The core first: loading puts each stored campaign straight into it. */
   if (open_core(shell) != CV_OK || asprintf(&path, "%s/thirdparty.db", shell->settings->state) < 0) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }

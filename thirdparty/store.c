@@ -13,6 +13,7 @@ struct cv_thirdparty_store {
   struct cv_db *db;
 };
 
+/* Checksums before any row is used: a start must not decide from damaged releases. */
 static enum cv_err open_db(const char *path, const char *vfs, struct cv_thirdparty_store *store, struct cv_why *why) {
   enum cv_proof proof;
   CV_TRY(cv_db_open(path, vfs, &CV_THIRDPARTY_SCHEMA, &store->db, why));
@@ -114,6 +115,7 @@ static enum cv_err insert_campaign(struct cv_db *db, const struct cv_delta *delt
                        " releases, releases_hash, plans_accepted, plans_hash, last_plan, decisions, policy_done)"
                        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?, '', 0, '', 0, 0, x'', 0, x'', 0, 0, 0)",
                        &stmt, why));
+  /* For people who read the database; the programs read `spec`. */
   write_params(&spec->policy.params, params, sizeof(params));
   cv_spec_encode(spec, &bytes);
   if (!cv_buf_ok(&bytes)) {
@@ -164,6 +166,7 @@ static enum cv_err write_plan(struct cv_db *db, sqlite3_int64 id, const struct c
                               struct cv_why *why) {
   const struct cv_plan *plan = &stored->plan;
   sqlite3_stmt *stmt;
+  /* Replaced, with its wants: the broker's record of a number takes the place of a plan that the broker never ran. */
   CV_TRY(cv_db_prepare(db, "INSERT OR REPLACE INTO plan VALUES (?, ?, ?)", &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, id);
   bind_u64(stmt, 2, plan->number);
@@ -188,6 +191,8 @@ static enum cv_err write_plan(struct cv_db *db, sqlite3_int64 id, const struct c
 static enum cv_err write_release(struct cv_db *db, sqlite3_int64 id, const struct cv_release *release,
                                  struct cv_why *why) {
   sqlite3_stmt *stmt;
+  /* No replacement: a release that is applied a second time fails the commit instead of changing what was decided
+   * from. */
   CV_TRY(cv_db_prepare(db, "INSERT INTO release VALUES (?, ?, ?, ?, ?, ?, ?)", &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, id);
   bind_u64(stmt, 2, release->number);
@@ -277,6 +282,7 @@ static enum cv_err write_delta(struct cv_db *db, const struct cv_delta *delta, s
 enum cv_err cv_thirdparty_store_commit(struct cv_thirdparty_store *store, const struct cv_thirdparty_batch *batch,
                                        struct cv_why *why) {
   CV_TRY(cv_db_begin(store->db, why));
+  /* All campaigns of the batch in one transaction: the letters of all of them wait for it. */
   enum cv_err err = CV_OK;
   for (const struct cv_delta *delta = batch->first; delta != NULL && err == CV_OK; delta = delta->next) {
     err = write_delta(store->db, delta, why);
@@ -319,6 +325,7 @@ static enum cv_err load_plan(struct cv_db *db, sqlite3_int64 id, struct cv_store
 
 static enum cv_err keep_release(void *data, const struct cv_release *release, struct cv_why *why) {
   struct cv_stored_campaign *stored = data;
+  /* Each arm of a plan has one release, and a plan names each arm once. */
   if (stored->releases == stored->spec.arms) {
     return cv_fail(why, CV_ERR_DAMAGED, "more releases than arms after plan %" PRIu64, stored->row.state_plan);
   }
@@ -334,6 +341,7 @@ static enum cv_err keep_release(void *data, const struct cv_release *release, st
 
 static enum cv_err load_open(struct cv_db *db, sqlite3_int64 id, struct cv_stored_campaign *stored,
                              struct cv_why *why) {
+  /* The state includes all plans up to state_plan; only the releases of the plan after it are applied again. */
   CV_TRY(load_plan(db, id, stored, why));
   return cv_thirdparty_rows_releases(db, id, stored->row.state_plan + 1, UINT64_MAX, keep_release, stored, why);
 }
@@ -381,10 +389,12 @@ enum cv_err cv_thirdparty_store_load(struct cv_thirdparty_store *store, cv_third
   for (;;) {
     struct cv_stored_campaign stored = {0};
     bool found;
+    /* By number instead of one long statement: restoring reads other tables in between, with statements of its own. */
     CV_TRY(next_open(store->db, &id, &found, why));
     if (!found) {
       return CV_OK;
     }
+    /* cv_thirdparty_rows_campaign() finds the next campaign after this number, open or closed: exactly this one. */
     sqlite3_int64 before = id - 1;
     CV_TRY(cv_thirdparty_rows_campaign(store->db, &before, &stored, &found, why));
     enum cv_err err = load_open(store->db, id, &stored, why);

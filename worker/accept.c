@@ -34,6 +34,7 @@ bool cv_accept_is_local(const char *privatizers) {
 }
 
 enum cv_err cv_accept_requester(const struct cv_accept *accept, const char *requester, struct cv_why *why) {
+  /* The broker states the requester: the list protects against other requesters, not against the broker. */
   return cv_party_list_has(accept->requesters, requester)
              ? CV_OK
              : cv_fail(why, CV_ERR_DENIED, "requester %s is not served here; expected one of %s", requester,
@@ -42,6 +43,7 @@ enum cv_err cv_accept_requester(const struct cv_accept *accept, const char *requ
 
 enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_terms *terms, struct cv_privatizer **ret,
                             struct cv_why *why) {
+  /* Names first: an unknown privatizer has no law that could be compared with a limit. */
   if (!cv_text_lists(accept->privatizers, terms->privatizer.name)) {
     return cv_fail(why, CV_ERR_DENIED, "privatizer %s is not accepted here; expected one of %s", terms->privatizer.name,
                    accept->privatizers);
@@ -53,6 +55,7 @@ enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_term
   CV_TRY(check_epsilon(accept, terms->epsilon_micro, "epsilon", why));
   struct cv_privatizer *privatizer;
   CV_TRY(cv_privatizer_new(&terms->privatizer, terms->arms, &privatizer, why));
+  /* The law as this worker's own code will apply it, not what the terms say about it. */
   if (privatizer->law.epsilon_micro != CV_EPSILON_NONE) {
     enum cv_err err = check_law(accept, &privatizer->law, why);
     if (err != CV_OK) {

@@ -31,6 +31,7 @@ static struct cv_worker_campaign *free_place(struct cv_worker_campaigns *campaig
     campaigns->entry[campaigns->count] = (struct cv_worker_campaign){0};
     return &campaigns->entry[campaigns->count++];
   }
+  /* The counts of a campaign that is over go with its entry; the limit over all campaigns is counted elsewhere. */
   for (uint32_t i = 0; i < campaigns->count; i++) {
     if (!cv_worker_campaign_is_live(&campaigns->entry[i])) {
       return &campaigns->entry[i];
@@ -82,6 +83,7 @@ bool cv_worker_campaigns_any_live(const struct cv_worker_campaigns *campaigns) {
 
 void cv_worker_campaign_decline(struct cv_worker_campaign *campaign, const char *reason) {
   (void)snprintf(campaign->declined, sizeof(campaign->declined), "%.*s", CV_WHY_BYTES - 1, reason);
+  /* No privatizer means declined, see cv_worker_campaign_is_live(). */
   cv_privatizer_free(campaign->privatizer);
   campaign->privatizer = NULL;
 }

@@ -59,6 +59,7 @@ enum cv_err cv_worker_new(const struct cv_worker_config *config, struct cv_worke
   if (config->concurrency < 1 || config->concurrency > CONCURRENCY_MAX) {
     return cv_fail(why, CV_ERR_INVALID, "concurrency is %u; expected 1 to %d", config->concurrency, CONCURRENCY_MAX);
   }
+  /* The certificate gives the range; tables below have an entry for each of its workers. */
   if (config->last - config->first >= WORKERS_MAX) {
     return cv_fail(why, CV_ERR_INVALID, "a range of more than %llu workers; expected a smaller one",
                    (unsigned long long)WORKERS_MAX);
@@ -74,6 +75,7 @@ enum cv_err cv_worker_new(const struct cv_worker_config *config, struct cv_worke
   pool->met = calloc(config->works, sizeof(*pool->met));
   pool->wish = config->stock == NULL ? NULL : calloc(config->last - config->first + 1, sizeof(*pool->wish));
   if (pool->given == NULL || pool->here == NULL || pool->met == NULL || (config->stock != NULL && pool->wish == NULL) ||
+      /* Twice: a new connection's assignments come beside the unacknowledged tokens of the last one. */
       cv_pendings_init(&pool->pendings, 2 * (size_t)config->concurrency, cv_rng_u64(config->rng)) != CV_OK) {
     cv_worker_free(pool);
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
@@ -111,6 +113,7 @@ void cv_worker_join(struct cv_worker *pool, uint64_t now_ms) {
   pool->allowance = 0;
   pool->allowance_ms = pool->probed_ms = now_ms;
   for (size_t i = 0; i < pool->pendings.entries; i++) {
+    /* Sent again with its first value: scored or privatized a second time, it would tell more about the score. */
     if (pool->pendings.entry[i].values > 0 &&
         cv_worker_outbox_token(&pool->outbox, &pool->pendings.entry[i]) != CV_OK) {
       pool->failed = true;
@@ -141,6 +144,7 @@ static enum cv_err decline(struct cv_worker *pool, struct cv_worker_campaign *ca
   if (decline == NULL) {
     return CV_ERR_NOMEM;
   }
+  /* From here on the campaign is not live: assignments of it that are on the way get no token. */
   cv_worker_campaign_decline(campaign, reason);
   decline->campaign = campaign->terms.id;
   decline->why = campaign->declined;
@@ -197,6 +201,7 @@ static enum cv_err consider(const struct cv_worker *pool, const struct cv_work *
     return fail_name(pool, why);
   }
   CV_TRY(cv_accept_requester(&pool->config.accept, terms->requester, why));
+  /* A campaign of the same name from a requester that is not accepted must not end the wait for the right one. */
   pool->met[work - pool->config.work] = true;
   if (terms->arms != work->arms) {
     return cv_fail(why, CV_ERR_DENIED, "the campaign has %u arms; expected %u, as in the worker's scores", terms->arms,
@@ -216,10 +221,12 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   if (campaign == NULL) {
     return cv_fail(why, CV_ERR_LIMIT, "the broker opened more than %d campaigns at once", CV_WORKER_CAMPAIGNS_MAX);
   }
+  /* Considered each time that the broker sends terms: accepted once, a campaign could otherwise weaken them later. */
   enum cv_err err = consider(pool, campaign->work, terms, &campaign->privatizer, &reason);
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : decline(pool, campaign, reason.text);
   }
+  /* Declined terms need no counts, and most brokers have campaigns that a worker never serves. */
   if (campaign->given == NULL) {
     campaign->given = calloc(pool->config.last - pool->config.first + 1, sizeof(*campaign->given));
     pool->next = pool->config.first; /* workers that left may be wanted by the new campaign: start over */
@@ -227,6 +234,7 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   if (campaign->given == NULL) {
     return CV_ERR_NOMEM;
   }
+  /* Terms come again on each connection. */
   pool->figures.campaigns += !is_known;
   return CV_OK;
 }
@@ -279,6 +287,7 @@ static enum cv_err move_on(struct cv_worker *pool, uint64_t worker) {
 
 static enum cv_err check_assign(const struct cv_worker *pool, const struct cv_worker_campaign *campaign,
                                 const struct cv_assign *assign, struct cv_why *why) {
+  /* The epsilon that was accepted is for this many tokens; one more would exceed it. */
   if (campaign->given[assign->worker - pool->config.first] >= campaign->terms.tokens_per_worker) {
     return cv_fail(why, CV_ERR_DENIED, "the broker asks worker %llu for more than the %u tokens of the terms",
                    (unsigned long long)assign->worker, campaign->terms.tokens_per_worker);
@@ -289,6 +298,7 @@ static enum cv_err check_assign(const struct cv_worker *pool, const struct cv_wo
       return cv_fail(why, CV_ERR_FORMAT, "assignment of arm %u; expected an arm below %u", arm, campaign->terms.arms);
     }
   }
+  /* A second answer under one ticket would be a second draw for the same place. */
   if (cv_pendings_find(&pool->pendings, assign->ticket) != NULL) {
     return cv_fail(why, CV_ERR_STATE, "the broker assigned an unacknowledged ticket again");
   }
@@ -358,6 +368,8 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
       CV_TRY(decline(pool, campaign, reason));
       return move_on(pool, assign->worker);
     }
+    /* Drawn once and kept: a broker that closes the connection before its Ack gets this value again, not another
+     * sample. */
     pending->value[i] = privatize(pool, campaign->privatizer, arm, at.place, score);
   }
   /* Count before the token is queued: the shell stores the count before the frame leaves. */
@@ -385,6 +397,7 @@ static enum cv_err on_assign(struct cv_worker *pool, const struct cv_assign *ass
                    (unsigned long long)assign->worker, (unsigned long long)pool->config.first,
                    (unsigned long long)pool->config.last);
   }
+  /* One answer per arrival: a broker cannot ask a worker twice at a time, nor one that has left. */
   if (!stops_waiting(pool, assign->worker)) {
     return cv_fail(why, CV_ERR_STATE, "an assignment for worker %llu, which is not waiting for one",
                    (unsigned long long)assign->worker);
@@ -412,6 +425,7 @@ static void note_refusal(struct cv_worker *pool, const char *why) {
       return;
     }
   }
+  /* Reasons are the broker's text: without a bound it could fill memory and log. */
   if (pool->reasons < REASONS) {
     (void)snprintf(pool->reason[pool->reasons++], CV_WHY_BYTES, "%s", why);
     char text[CV_WHY_BYTES + 32];
@@ -425,6 +439,7 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
   if (pending == NULL) {
     return CV_OK; /* acknowledged before, on an earlier connection */
   }
+  /* The outbox borrows the entry that an Ack frees, and a token that has not left cannot have been counted. */
   if (cv_worker_outbox_holds(&pool->outbox, pending)) {
     return cv_fail(why, CV_ERR_STATE, "an acknowledgement of an unsent token");
   }
@@ -447,6 +462,7 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
       break;
     default:
       pool->figures.refused++;
+      /* What is refused once, such as a worker without epsilon, is refused again. */
       if (given != NULL) {
         *given = CV_GIVEN_NEVER;
       }
@@ -479,6 +495,7 @@ static enum cv_err send_away(struct cv_worker *pool, const struct cv_backoff *ba
   if (campaign != NULL && campaign->given != NULL) {
     return move_on(pool, worker);
   }
+  /* For good: no campaign of this broker takes another token of the worker. */
   if (backoff->campaign == 0) {
     pool->given[worker - pool->config.first] = CV_GIVEN_NEVER;
   }
@@ -503,6 +520,7 @@ static void on_done(struct cv_worker *pool, uint64_t id, uint64_t now_ms) {
   struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, id);
   if (campaign != NULL && !campaign->done) {
     campaign->done = true;
+    /* Workers that had given all that this campaign takes may be wanted by the next one. */
     pool->next = pool->config.first;
     pool->late_ms = now_ms + LATE_ACKS_MS;
   }
@@ -535,6 +553,7 @@ static enum cv_err on_hello(struct cv_worker *pool, const struct cv_crowd_frame 
   if (frame->hello.present && pool->greeted) {
     return cv_fail(why, CV_ERR_FORMAT, CV_HELLO_REPEATED);
   }
+  /* A goodbye may come first: a broker that refuses the connection says why before anything else. */
   pool->greeted = pool->greeted || frame->hello.present;
   if (!pool->greeted && frame->goodbye == NULL) {
     return cv_fail(why, CV_ERR_FORMAT, CV_HELLO_MISSING);
@@ -545,6 +564,7 @@ static enum cv_err on_hello(struct cv_worker *pool, const struct cv_crowd_frame 
 static enum cv_err on_frame(struct cv_worker *pool, const struct cv_crowd_frame *frame, uint64_t now_ms,
                             struct cv_why *why) {
   CV_TRY(on_hello(pool, frame, why));
+  /* The schema has the messages of both directions. */
   if (frame->arrives + frame->tokens + frame->declines > 0) {
     return cv_fail(why, CV_ERR_DENIED, "the broker sent a message that only a worker may send");
   }
@@ -598,6 +618,7 @@ static uint64_t permitted(struct cv_worker *pool, uint64_t now_ms) {
   if (pool->config.arrival_rate <= 0) {
     return UINT64_MAX;
   }
+  /* At least 1, or a rate below one per second would never permit an arrival. */
   double burst = pool->config.arrival_rate > 1 ? pool->config.arrival_rate : 1;
   pool->allowance += pool->config.arrival_rate * (double)(now_ms - pool->allowance_ms) / 1000;
   pool->allowance_ms = now_ms;
@@ -612,6 +633,7 @@ static bool next_probe(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_wo
     return false;
   }
   pool->probed_ms = now_ms;
+  /* Another worker each time: this one may be the only one that no campaign wants. */
   uint64_t worker = pool->probe;
   pool->probe = worker == pool->config.last ? pool->config.first : worker + 1;
   if (pool->here[worker - pool->config.first] || !may_give(pool, worker, 1) ||
@@ -690,6 +712,7 @@ static enum cv_err arrive(struct cv_worker *pool, uint64_t now_ms) {
     hired += pool->config.work[i].hires ? pool->config.work[i].arms : 0;
   }
   uint64_t ahead = 2 * (uint64_t)pool->config.concurrency + hired;
+  /* Arrivals come in bursts of up to the concurrency, so that a message names many workers. */
   if (pool->waiting.count > pool->config.concurrency + hired && pool->config.arrival_rate <= 0) {
     return CV_OK;
   }
@@ -716,6 +739,7 @@ bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_fr
   frame.hello =
       (struct cv_hello){.present = pool->hello_due, .version = CV_WIRE_VERSION, .program = "crowdveil-worker"};
   pool->hello_due = false;
+  /* The frame stays readable until the next addition; from here on its tokens count as sent. */
   cv_worker_outbox_clear(&pool->outbox);
   *ret = frame;
   return frame.hello.present || frame.arrives + frame.tokens + frame.declines > 0;

@@ -100,6 +100,7 @@ static enum cv_err add_item(struct reading *reading, const char *name, struct it
                    "%s:%llu: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8", LINE(reading),
                    reading->ask->item_column, cv_text_piece(name).text, CV_NAME_BYTES - 1);
   }
+  /* Counted while reading: a wrong column would otherwise fill the memory with one item per row first. */
   if (HASH_COUNT(reading->items) == CV_ARMS_MAX) {
     return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: too many different items at \"%s\"; expected at most %d", LINE(reading),
                    cv_text_piece(name).text, CV_ARMS_MAX);
@@ -194,6 +195,7 @@ static void sort_items(struct reading *reading) {
     all_numbers = all_numbers && item->is_number;
   }
   if (all_numbers) {
+    /* Sorted, so that arms do not depend on the order of the rows: 2 comes before 10 if all names are numbers. */
     HASH_SORT(reading->items, by_number);
   } else {
     HASH_SORT(reading->items, by_bytes);
@@ -209,6 +211,7 @@ static enum cv_err choose_scale(const struct reading *reading, struct cv_csv_dat
                    "%s: every %s is %.10g; expected different scores, or items.scale in the campaign file", ask->path,
                    ask->score_column, data->low);
   }
+  /* Two finite scores can be further apart than a double can tell. */
   if (!isfinite(data->high - data->low)) {
     return cv_fail(why, CV_ERR_INVALID, "%s: the range of scores, %.10g to %.10g, is too large", ask->path, data->low,
                    data->high);
@@ -221,6 +224,7 @@ static enum cv_err lay_out_persons(struct reading *reading, struct cv_persons *p
     return CV_OK;
   }
   CV_TRY(cv_persons_init(persons, HASH_COUNT(reading->persons), reading->rows));
+  /* Persons keep the order of the file: their place in it is the id of their worker. */
   uint64_t *start = persons->start;
   for (struct person *person = reading->persons; person != NULL; person = person->hh.next, start++) {
     person->next = start[0];
@@ -264,6 +268,7 @@ static enum cv_err put_person(struct reading *reading, struct cv_persons *person
   if (person == NULL || person->rows == 0) {
     return changed(reading, why);
   }
+  /* As for items: counts of the first pass bound the writes of this one. */
   person->rows--;
   persons->arm[person->next] = arm;
   persons->value[person->next++] = value;

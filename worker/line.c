@@ -11,6 +11,7 @@ void cv_line_fini(struct cv_line *line) {
 }
 
 static struct cv_line_entry *slot(const struct cv_line *line, uint32_t i) {
+  /* CV_ARRAY_RING_ROOM keeps the capacity a power of two. */
   return &line->entry[(line->head + i) & (line->cap - 1)];
 }
 

@@ -16,6 +16,7 @@ void cv_worker_outbox_fini(struct cv_worker_outbox *outbox) {
 
 void cv_worker_outbox_clear(struct cv_worker_outbox *outbox) {
   outbox->arrivals = outbox->tokens = outbox->declines = 0;
+  /* Tokens of earlier batches are sent; see cv_worker_outbox_holds(). */
   outbox->batch++;
 }
 
@@ -34,6 +35,7 @@ enum cv_err cv_worker_outbox_token(struct cv_worker_outbox *outbox, struct cv_pe
   }
   memcpy(token->ticket, pending->ticket, sizeof(token->ticket));
   token->values = pending->values;
+  /* Borrowed: the values stay in the pending entry until its Ack. */
   token->value = pending->value;
   pending->batch = outbox->batch;
   return CV_OK;
@@ -56,6 +58,7 @@ struct cv_decline *cv_worker_outbox_decline(struct cv_worker_outbox *outbox) {
 static void fill_arrives(struct cv_worker_outbox *outbox, uint32_t credit, bool wishes, struct cv_crowd_frame *frame) {
   size_t said = 0;
   do {
+    /* arrive() in core.c bounds the arrivals of a flush by the waiting line. */
     CV_REQUIRE(frame->arrives < CV_ARRIVES_MOST);
     size_t left = outbox->arrivals - said, workers = left < CV_ARRIVE_MOST ? left : CV_ARRIVE_MOST;
     outbox->arrive[frame->arrives++] = (struct cv_arrive){.workers = workers,

@@ -18,6 +18,7 @@ enum cv_err cv_pendings_init(struct cv_pendings *pendings, size_t entries, uint6
     cv_pendings_fini(&made);
     return CV_ERR_NOMEM;
   }
+  /* Backwards, so that entries are taken in the order of their addresses. */
   for (size_t i = entries; i-- > 0;) {
     made.entry[i].next = made.free;
     made.free = &made.entry[i];
@@ -34,6 +35,7 @@ void cv_pendings_fini(struct cv_pendings *pendings) {
 
 static struct cv_pending **bucket_of(const struct cv_pendings *pendings, const uint8_t *ticket) {
   uint64_t word[CV_TICKET_BYTES / 8];
+  /* Keyed: the broker chooses tickets, and must not be able to put all of them into one bucket. */
   uint64_t hash = pendings->key;
   memcpy(word, ticket, sizeof(word));
   for (size_t i = 0; i < CV_COUNT(word); i++) {
@@ -71,6 +73,7 @@ void cv_pendings_remove(struct cv_pendings *pendings, struct cv_pending *pending
     at = &(*at)->next;
   }
   *at = pending->next;
+  /* 0 marks the entry as free for loops over all entries. */
   pending->values = 0;
   pending->next = pendings->free;
   pendings->free = pending;

@@ -38,6 +38,7 @@ enum cv_err cv_records_open(const char *path, char delimiter, struct cv_records 
     return cv_fail(why, CV_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
   }
   enum cv_err err = CV_OK;
+  /* Read twice (csv.c): a pipe has nothing to give the second time. */
   if (fstat(fileno(records.file), &about) != 0 || !S_ISREG(about.st_mode)) {
     err = cv_fail(why, CV_ERR_IO, "%s: not a regular file; expected a file with rows", path);
   }
@@ -71,6 +72,7 @@ const char *cv_records_field(const struct cv_records *records, uint32_t i) {
 }
 
 static enum cv_err put(struct cv_records *records, int c, struct cv_why *why) {
+  /* Fields are C strings: what follows a zero byte would be lost without a message. */
   if (c == '\0') {
     return fail_at(records, records->line, why, "the line contains a zero byte; expected text");
   }
@@ -98,6 +100,7 @@ static enum cv_err begin_field(struct cv_records *records, struct cv_why *why) {
 
 /* Reads a quoted field after its opening quote; *ret_next is the character after the closing quote. */
 static enum cv_err read_quoted(struct cv_records *records, int *ret_next, struct cv_why *why) {
+  /* A missing closing quote swallows the rest of the file: the message names where the field began. */
   uint64_t opened = records->line;
   for (;;) {
     int c = getc_unlocked(records->file);
@@ -125,6 +128,7 @@ static enum cv_err read_field(struct cv_records *records, int *ret_next, struct 
     CV_TRY(read_quoted(records, &c, why));
   }
   while (c != records->delimiter && c != '\n' && c != EOF) {
+    /* CR LF ends a line; a lone CR would merge two lines of an old file into one field. */
     if (c == '\r') {
       c = getc_unlocked(records->file);
       if (c == '\n' || c == EOF) {
@@ -158,6 +162,7 @@ enum cv_err cv_records_next(struct cv_records *records, bool *ret_end, struct cv
       CV_TRY(read_field(records, &next, why));
     } while (next == records->delimiter);
     records->line += next == '\n';
+    /* An empty line has one field of a terminator only. Such lines are skipped, at the end of the file, too. */
     is_empty = records->fields == 1 && records->used == 1;
   }
   if (ferror(records->file)) {

@@ -34,10 +34,12 @@ static enum cv_err join(void *party, const struct cv_identity *identity, struct 
                         struct cv_why *why) {
   struct shell *shell = party;
   shell->broker = lane;
+  /* One connection at a time, so the core itself is the handle. */
   *ret_conn = shell->core;
   cv_worker_join(shell->core, cv_clock_mono_ms());
   if (!shell->announced) {
     const struct cv_identity *own = cv_daemon_identity(shell->daemon);
+    /* Printed once: scripts wait for this line, and reconnections are in the log. */
     shell->announced = true;
     (void)printf("crowdveil-worker connected as %s/%s\n", cv_role_text(own->role), own->name);
     (void)fflush(stdout);
@@ -48,6 +50,7 @@ static enum cv_err join(void *party, const struct cv_identity *identity, struct 
 static void leave(void *party, void *conn) {
   struct shell *shell = party;
   shell->broker = NULL;
+  /* The frame of this turn is for a connection that is gone: its tokens are sent again on the next one. */
   shell->speaks = false;
   cv_worker_leave(shell->core);
 }
@@ -102,6 +105,7 @@ static enum cv_err commit(void *party, struct cv_why *why) {
   return cv_worker_store_commit(shell->store, why);
 }
 
+/* The frame was made by the flush and is sent after this call. */
 static void stored(void *party) {
 }
 
@@ -160,6 +164,7 @@ static uint64_t limit_of(const struct cv_worker_settings *settings) {
   if (settings->accept_tokens != CV_ACCEPT_TOKENS_UNSET) {
     return settings->accept_tokens;
   }
+  /* Without a privatizer the broker sees each score anyway, and the mechanism's accounts bound what others see. */
   return cv_accept_is_local(settings->accept_privatizers) ? 1 : 0;
 }
 
@@ -244,6 +249,7 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
   return cv_worker_new(&config, &shell->core, why);
 }
 
+/* Before the sandbox: campaign and data files may lie anywhere. */
 static enum cv_err load_works(void *party, struct cv_daemon *daemon, struct cv_why *why) {
   struct shell *shell = party;
   const struct cv_worker_settings *settings = shell->settings;
@@ -331,6 +337,7 @@ int cv_worker_run(const struct cv_worker_settings *settings) {
       .dialled = "broker",
       .limits = CV_NET_DEFAULTS,
       .tick_ms = TICK_MS,
+      /* No storage thread: a commit is a few counts, and the frame waits for it. */
       .not_lost = "the broker assigns unacknowledged places to other workers",
   };
   return cv_daemon_run(&config);

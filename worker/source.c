@@ -14,6 +14,7 @@ static double draw_worker(const struct cv_items_law *law, uint64_t seed, uint32_
   bool is_normal = law->rewards == CV_REWARDS_CLIPPED_NORMAL || law->rewards == CV_REWARDS_TRUNCATED_NORMAL;
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, seed, CV_RNG_INSTANCE, WORKERS, i);
+  /* Always three draws in this order, so that a worker's cost does not depend on the law of rewards. */
   item->mean = cv_rng_unit(&rng.rng);
   /* In (0, 1]: a normal law needs a spread above 0. */
   item->spread = 1 - cv_rng_unit(&rng.rng);
@@ -23,6 +24,7 @@ static double draw_worker(const struct cv_items_law *law, uint64_t seed, uint32_
   return cv_rng_unit(&rng.rng);
 }
 
+/* At least one micro-unit: a worker without a cost could be hired without end. */
 static uint64_t money(double cost) {
   uint64_t micro = (uint64_t)(cost * (double)CV_MICRO + 0.5);
   return micro == 0 ? 1 : micro;
@@ -93,6 +95,7 @@ static enum cv_err make_model(struct cv_score_source *source, const struct cv_ca
   const struct cv_items *items = &campaign->items;
   struct cv_taxis read = {0};
   bool is_taxi = items->source == CV_SOURCE_TAXI;
+  /* A laboratory reads a large file once and shares it between runs. */
   const struct cv_taxis *taxis = is_taxi && items->taxi.taxis != NULL ? items->taxi.taxis : &read;
   if (is_taxi && items->taxi.taxis == NULL) {
     CV_TRY(cv_taxis_read(&items->taxi, &read, why));
@@ -181,6 +184,7 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
     source->items = data.items;
     source->name = data.name;
     source->persons = data.persons;
+    /* The source owns names and persons from here on; cv_csv_fini() frees the rest. */
     data.name = NULL;
     data.persons = (struct cv_persons){0};
   }

@@ -102,6 +102,7 @@ enum cv_err cv_stock_new(const struct cv_stock_config *config, struct cv_stock *
   }
   stock->config = *config;
   find_range(stock);
+  /* One more than needed: a range without rows must not look like a failed allocation. */
   size_t rows = rows_of(stock) + 1;
   stock->order = calloc(rows, sizeof(*stock->order));
   stock->taken = calloc(rows, sizeof(*stock->taken));
@@ -213,6 +214,7 @@ bool cv_stock_mark(struct cv_stock *stock, uint64_t row) {
   if (row >= stock->config.persons->start[stock->config.persons->persons]) {
     return false;
   }
+  /* A row outside of this range was given when the certificate had another one. */
   bool is_here = row >= first_row(stock) && row - first_row(stock) < rows_of(stock);
   if (is_here && !is_given(stock, row)) {
     give(stock, owner_of(stock, row), row);
@@ -253,6 +255,7 @@ static void grant(struct window *window, uint32_t most) {
 
 /* A wish was not granted: halve the window, and close it for a while at 0. */
 static void miss(struct window *window, uint64_t now_ms, uint32_t first_ms, uint32_t most_ms) {
+  /* Like congestion control: unwanted persons back off fast, and come back one by one. */
   window->allowed /= 2;
   if (window->allowed == 0) {
     window->allowed = 1;
@@ -287,10 +290,12 @@ void cv_stock_dealt(struct cv_stock *stock, uint32_t wish, uint32_t arm, uint64_
 /* Finds a person of one arm that may come, in at most TRIES tries, and removes given rows from the shelf. */
 static bool next_of(struct cv_stock *stock, struct shelf *shelf, bool (*may)(void *data, uint64_t worker), void *data,
                     uint64_t *ret_worker) {
+  /* A few tries only: this runs for every arrival, and most persons of the arm may be waiting already. */
   for (int tries = 0; tries < TRIES && shelf->count > 0;) {
     shelf->at = shelf->at < shelf->count ? shelf->at : 0;
     uint32_t row = shelf->row[shelf->at];
     if (is_given(stock, row)) {
+      /* Removed when met, not when given: a row is given by person and arm, without its place on the shelf. */
       shelf->row[shelf->at] = shelf->row[--shelf->count];
       continue;
     }

@@ -39,6 +39,7 @@ static const struct cv_db_schema schema = {
 static enum cv_err load(struct cv_worker_store *store, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
+  /* Counts of other ranges stay in the file: the certificate may have been for more workers before. */
   CV_TRY(cv_db_prepare(store->db, "SELECT worker, scores FROM given WHERE worker BETWEEN ?1 AND ?2", &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)store->first);
   (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)store->last);
@@ -109,6 +110,7 @@ const uint32_t *cv_worker_store_scores(const struct cv_worker_store *store) {
 void cv_worker_store_note(struct cv_worker_store *store, uint64_t worker, uint32_t scores) {
   uint32_t at = (uint32_t)(worker - store->first);
   store->scores[at] = scores;
+  /* Each worker is listed once per commit, so that `which` has room for all of them. */
   if (!store->noted[at]) {
     store->noted[at] = true;
     store->which[store->count++] = at;
@@ -124,6 +126,7 @@ static enum cv_err check_print(struct cv_worker_store *store, uint64_t print, st
   (void)sqlite3_bind_text(stmt, 1, store->campaign, -1, SQLITE_STATIC);
   CV_TRY(cv_db_step(store->db, stmt, &row, why));
   if (row != 0) {
+    /* Rows are known by number: in another file the same numbers are other scores, some of them already given. */
     bool is_same = (uint64_t)sqlite3_column_int64(stmt, 0) == print;
     (void)sqlite3_reset(stmt);
     return is_same ? CV_OK
@@ -143,6 +146,7 @@ enum cv_err cv_worker_store_rows(struct cv_worker_store *store, const char *camp
   sqlite3_stmt *stmt;
   int row;
   (void)snprintf(store->campaign, sizeof(store->campaign), "%s", campaign);
+  /* Committed before the first row is given, so that no stored row lacks the fingerprint of its data. */
   CV_TRY(cv_db_begin(store->db, why));
   enum cv_err err = check_print(store, print, why);
   if (err == CV_OK) {
@@ -190,6 +194,7 @@ static enum cv_err write_rows(struct cv_worker_store *store, struct cv_why *why)
 
 static enum cv_err write_all(struct cv_worker_store *store, struct cv_why *why) {
   CV_TRY(cv_db_begin(store->db, why));
+  /* Rows and counts in one transaction: a row that is given counts for its worker, whatever crashes. */
   CV_TRY(write_rows(store, why));
   for (uint32_t i = 0; i < store->count; i++) {
     sqlite3_stmt *stmt;
@@ -202,6 +207,7 @@ static enum cv_err write_all(struct cv_worker_store *store, struct cv_why *why) 
 }
 
 enum cv_err cv_worker_store_commit(struct cv_worker_store *store, struct cv_why *why) {
+  /* Arrivals alone change nothing that must outlive the process. */
   if (store->count == 0 && store->rows == 0) {
     return CV_OK;
   }
@@ -210,6 +216,7 @@ enum cv_err cv_worker_store_commit(struct cv_worker_store *store, struct cv_why 
     cv_db_rollback(store->db);
     return err;
   }
+  /* Only after the commit: after an error the daemon stops, and the frame that these belong to is not sent. */
   for (uint32_t i = 0; i < store->count; i++) {
     store->noted[store->which[i]] = false;
   }

@@ -74,6 +74,7 @@ static enum cv_err find_driver(struct reading *reading, struct driver **ret, str
                    LINE(reading), cv_text_piece(id).text, ID_MAX);
   }
   HASH_FIND_STR(reading->drivers, id, driver);
+  /* A wrong file could have a new taxi in every row. */
   if (driver == NULL && HASH_COUNT(reading->drivers) == DRIVERS_MAX) {
     return cv_fail(why, CV_ERR_LIMIT, "%s: too many taxis; expected at most %d", reading->items->file, DRIVERS_MAX);
   }
@@ -105,6 +106,7 @@ static enum cv_err read_trips(struct reading *reading, struct cv_why *why) {
     if (reading->items->area > 0) {
       CV_TRY(take_number(reading, AREA, AREA_MAX, &area, why));
     }
+    /* The published data have trips without distance, and trips without a taxi; neither has a cost. */
     if (area != (double)reading->items->area || miles == 0 || field(reading, TAXI)[0] == '\0') {
       continue;
     }
@@ -115,6 +117,7 @@ static enum cv_err read_trips(struct reading *reading, struct cv_why *why) {
 }
 
 static int by_trips(const struct driver *a, const struct driver *b) {
+  /* Ties by id: the choice of the top drivers must not depend on the order of the file. */
   return a->trips != b->trips ? (a->trips > b->trips ? -1 : 1) : strcmp(a->id, b->id);
 }
 
@@ -172,6 +175,7 @@ static enum cv_err take_cost(const struct cv_items_taxi *items, const struct dri
 }
 
 static void take_name(const struct driver *driver, struct cv_label *ret) {
+  /* Ids are longer than names; for people, the first bytes of an id say which taxi it is. */
   size_t n = strnlen(driver->id, sizeof(ret->text) - 1);
   memcpy(ret->text, driver->id, n);
   while (!cv_name_is_valid(ret->text)) { /* the cut may split a character: shorten further */

@@ -35,6 +35,7 @@ static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, 
                      other->spec.name, other->path);
     }
   }
+  /* A drawn seed is below 2^53, as one that a campaign file can name. */
   uint64_t own = served->campaign.items.has_seed ? served->campaign.items.seed : cv_rng_u64(rng) >> 11;
   own = seed == CV_WORKS_SEED_NONE ? own : seed;
   CV_TRY(cv_score_source_init(&served->source, &served->campaign, own, why));
@@ -44,6 +45,7 @@ static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, 
     works->first_worker = served->campaign.items.csv.first_worker;
     works->seed = own;
   }
+  /* The store keeps the given rows of one campaign, by their number in its data file. */
   if (works->persons != NULL && works->works > 1) {
     return cv_fail(why, CV_ERR_INVALID,
                    "%s: another campaign next to one with items.worker; expected only the one with items.worker", path);
@@ -68,6 +70,7 @@ static int by_name(const struct dirent **a, const struct dirent **b) {
 static enum cv_err add_all(struct cv_works *works, const char *folder, uint64_t seed, struct cv_rng *rng,
                            struct cv_why *why) {
   struct dirent **entry = NULL;
+  /* By name, so that messages about a folder do not depend on the file system. */
   int n = scandir(folder, &entry, is_campaign, by_name);
   enum cv_err err = CV_OK;
   if (n < 0) {
