@@ -55,6 +55,7 @@ static enum MHD_Result reply_metrics(struct cv_admin *admin, struct MHD_Connecti
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *upload_n, void **request) {
   struct cv_admin *admin = data;
+  /* A page from elsewhere whose name resolves to this machine (DNS rebinding) is sent with its own name here. */
   if (!cv_httpd_host_is_local(connection)) {
     return reply_text(connection, MHD_HTTP_FORBIDDEN, "wrong Host; expected localhost");
   }
@@ -115,6 +116,7 @@ static enum cv_err remove_stale(const struct sockaddr_un *address, struct cv_why
   if (fd < 0) {
     return fail_errno(why, address->sun_path, "cannot create a socket");
   }
+  /* Tried, not guessed: a socket file alone does not tell whether its program still runs. */
   bool dead = connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 && errno == ECONNREFUSED;
   (void)close(fd);
   if (!dead) {
@@ -143,6 +145,7 @@ static enum cv_err listen_at(const struct sockaddr_un *address, int *ret, struct
 
 static void remove_own(const struct cv_admin *admin) {
   struct stat found;
+  /* A successor may have put its own socket there already. */
   if (lstat(admin->address.sun_path, &found) == 0 && found.st_dev == admin->device && found.st_ino == admin->inode) {
     (void)unlink(admin->address.sun_path);
   }

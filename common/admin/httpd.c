@@ -60,6 +60,7 @@ enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, unsigned connections, MH
     free(httpd);
     return cv_fail(why, CV_ERR_IO, "cannot start the HTTP server");
   }
+  /* One descriptor for all its connections: the loop waits for it, and no second thread runs. */
   const union MHD_DaemonInfo *info = MHD_get_daemon_info(httpd->daemon, MHD_DAEMON_INFO_EPOLL_FD);
   if (info == NULL || uv_poll_init(loop, &httpd->poll, info->epoll_fd) != 0) {
     MHD_stop_daemon(httpd->daemon);

@@ -93,6 +93,7 @@ static enum cv_err judge(const struct probe *probe, struct cv_why *why) {
   if (status == 200) {
     return CV_OK;
   }
+  /* 503 has the daemon's own reason, which is all that a person needs. */
   if (status == 503 && words > 0) {
     return cv_fail(why, CV_ERR_STATE, "%.*s", (int)words, body + 4);
   }

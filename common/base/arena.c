@@ -22,9 +22,11 @@ void cv_arena_fini(struct cv_arena *arena) {
 }
 
 void *cv_arena_alloc(struct cv_arena *arena, size_t n) {
+  /* Before rounding up, which could wrap. */
   if (n > arena->size) {
     return NULL;
   }
+  /* 16 bytes: the alignment of any type, as malloc() gives it. */
   size_t rounded = (n + 15) & ~(size_t)15;
   if (arena->size - arena->used < rounded) {
     return NULL;

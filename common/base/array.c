@@ -15,6 +15,7 @@ enum cv_err cv_array_grow(void *array, size_t wanted, size_t *cap, size_t size) 
     return CV_ERR_NOMEM;
   }
   size_t more = *cap > 0 ? *cap : CAP_LEAST;
+  /* Doubled, so that n additions copy O(n) elements, and capacities stay powers of two. */
   while (more < wanted) {
     more *= 2;
   }

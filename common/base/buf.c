@@ -36,6 +36,7 @@ enum cv_err cv_buf_reserve(struct cv_buf *buf, size_t more) {
   if (buf->cap - buf->len >= more) {
     return CV_OK;
   }
+  /* Far below where sums of sizes could wrap. */
   if (more > SIZE_MAX / 4 - buf->len) {
     return CV_ERR_NOMEM;
   }
@@ -44,6 +45,7 @@ enum cv_err cv_buf_reserve(struct cv_buf *buf, size_t more) {
 }
 
 static void fail(struct cv_buf *buf) {
+  /* The content goes, so that a buffer with a hole can never be stored or sent. */
   free(buf->data);
   *buf = (struct cv_buf){.cap = FAILED};
 }
@@ -88,17 +90,20 @@ void cv_buf_put_f64(struct cv_buf *buf, double value) {
 }
 
 void cv_buf_put_bytes(struct cv_buf *buf, const void *bytes, size_t n) {
+  /* The length is stored in 32 bits. */
   CV_REQUIRE(n <= UINT32_MAX);
   cv_buf_put_u32(buf, (uint32_t)n);
   cv_buf_put(buf, bytes, n);
 }
 
 struct cv_reader cv_reader_over(const void *bytes, size_t n) {
+  /* No arithmetic on a pointer that may be NULL. */
   const uint8_t *start = n > 0 ? bytes : NULL;
   return (struct cv_reader){.at = start, .end = n > 0 ? start + n : NULL};
 }
 
 const uint8_t *cv_read(struct cv_reader *reader, size_t n) {
+  /* Sticky: a caller reads a whole record and tests once, at its end. */
   if (reader->failed || (size_t)(reader->end - reader->at) < n) {
     reader->failed = true;
     return NULL;

@@ -22,6 +22,7 @@ void cv_finding(enum cv_finding level, const char *advice, const char *fmt, ...)
   (void)vsnprintf(what, sizeof(what), fmt, args);
   va_end(args);
   (void)snprintf(todo, sizeof(todo), "%s", advice);
+  /* Tabs separate the fields of a line and are cleaned out of them. */
   cv_text_clean(what, strlen(what));
   cv_text_clean(todo, strlen(todo));
   (void)printf("%s\t%s\t%s\n", cv_finding_text(level), what, todo);

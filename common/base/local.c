@@ -36,6 +36,7 @@ bool cv_local_is_bounded(enum cv_local_kind kind) {
 
 /* Converts a decimal to whole units of 1/`unit`; false if it has more decimals. */
 static bool take_decimal(double value, int64_t unit, uint64_t *ret) {
+  /* A decimal such as 0.1 is not exact as a double: it counts as whole if only that error is left. */
   double scaled = value * (double)unit, whole = round(scaled);
   if (fabs(scaled - whole) > 1e-6 + 1e-15 * whole) {
     return false;
@@ -88,6 +89,7 @@ static enum cv_err take_probability(const struct cv_param *param, uint32_t *ret,
 
 /* Takes the entries of single arms out of `params`; the rest is checked by the rules. */
 static enum cv_err take_entries(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
+  /* `kept` trails `i`: what is not an entry of a matrix stays, closed up. */
   uint32_t kept = 0, entries = 0;
   for (uint32_t i = 0; i < params->count; i++) {
     const struct cv_param *param = &params->item[i];
@@ -138,6 +140,7 @@ static uint64_t worst_of_matrices(const struct cv_local *law, double delta) {
 }
 
 static enum cv_err epsilon_of_matrices(struct cv_local *law, struct cv_why *why) {
+  /* With p00 + p11 = 1 the means cannot be computed back: the slope of the law is 0. */
   for (uint32_t i = 0; i < law->matrices; i++) {
     if (law->matrix[i].p00_micro + law->matrix[i].p11_micro == (uint64_t)CV_MICRO) {
       return cv_fail(why, CV_ERR_INVALID,

@@ -23,6 +23,7 @@ void cv_log(enum cv_log_level level, const char *fmt, ...) {
   va_start(args, fmt);
   (void)vsnprintf(text, sizeof(text), fmt, args);
   va_end(args);
+  /* Texts of peers are in many lines: one with a line break could forge a second line. */
   for (char *c = text; *c != '\0'; c++) {
     if ((unsigned char)*c < 0x20 || *c == 0x7f) {
       *c = '?';

@@ -12,6 +12,7 @@ static uint64_t hash_text(const char *text, bool digits) {
   bool in_digits = false;
   for (; *text != '\0'; text++) {
     bool is_digit = *text >= '0' && *text <= '9';
+    /* Numbers are the part of a message that a peer can vary for ever. */
     if (digits || !is_digit || !in_digits) {
       hash = cv_mix64(hash ^ (is_digit && !digits ? '0' : (unsigned char)*text));
     }
@@ -56,6 +57,7 @@ bool cv_log_limit_allows(struct cv_log_limit *limit, const char *peer, const cha
       reasons += entry->reason != 0;
     }
   }
+  /* One peer with many kinds of lines must not take the entries of the others. */
   if (reasons >= CV_LOG_LIMIT_REASONS && beyond != NULL) {
     return count(beyond);
   }

@@ -50,6 +50,7 @@ static size_t draw_edges(uint32_t arms, double p, uint64_t seed, struct cv_edge 
   cv_rng_seeded_init(&seeded, seed, CV_RNG_GRAPH, 0, 0);
   for (uint32_t a = 0; a < arms; a++) {
     for (uint32_t b = a + 1; b < arms; b++) {
+      /* One draw per pair, taken or not: with a larger p the graph of the same seed only gains edges. */
       if (cv_rng_unit(&seeded.rng) < p && n++ < room) {
         edge[n - 1] = (struct cv_edge){.a = a, .b = b};
       }

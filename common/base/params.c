@@ -18,6 +18,7 @@ const struct cv_param *cv_params_find(const struct cv_params *params, const char
 }
 
 double cv_params_number(const struct cv_params *params, const char *key) {
+  /* cv_params_check() has filled in every parameter of the rules: a missing one is a bug of the caller. */
   const struct cv_param *param = cv_params_find(params, key);
   CV_REQUIRE(param != NULL && !param->is_text);
   return param->number;
@@ -156,6 +157,7 @@ enum cv_err cv_params_check(struct cv_params *params, const struct cv_param_rule
     const struct cv_param *param = &params->item[i];
     const struct cv_param_rule *rule = rule_for(rules, n, param->key);
     enum cv_err err = rule == NULL ? fail_unknown(param->key, rules, n, why) : check_one(param, rule, why);
+    /* The first of the same name is found: any later one is a repetition. */
     if (err == CV_OK && cv_params_find(params, param->key) != param) {
       err = cv_fail(why, CV_ERR_INVALID, "%s is given twice", param->key);
     }
@@ -164,6 +166,7 @@ enum cv_err cv_params_check(struct cv_params *params, const struct cv_param_rule
       return err;
     }
   }
+  /* Defaults are filled in, so that code that reads a parameter need not know them. */
   for (size_t i = 0; i < n; i++) {
     if (cv_params_find(params, rules[i].key) == NULL) {
       enum cv_err err = fill_in(params, &rules[i], why);

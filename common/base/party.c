@@ -13,6 +13,7 @@ static bool is_valid(const char *name, size_t n) {
       return false;
     }
   }
+  /* No party may have the name that stands for all parties in a list. */
   bool is_any = n == strlen(CV_PARTY_ANY) && memcmp(name, CV_PARTY_ANY, n) == 0;
   return n > 0 && n < CV_NAME_BYTES && !is_any;
 }

@@ -12,6 +12,7 @@ const char *cv_refusal_text(enum cv_refusal refusal) {
 }
 
 void cv_refusals_add(struct cv_refusals *refusals, enum cv_refusal refusal) {
+  /* CV_REFUSALS itself means: not a refusal. */
   if (refusal < CV_REFUSALS) {
     refusals->count[refusal]++;
   }

@@ -15,6 +15,7 @@ const char *cv_end_text(enum cv_end end) {
 }
 
 enum cv_err cv_plan_copy(const struct cv_plan *from, struct cv_plan *ret_to) {
+  /* At least one, because NULL means that memory ran out. */
   struct cv_want *want = calloc(from->wants > 0 ? from->wants : 1, sizeof(*want));
   if (want == NULL) {
     return CV_ERR_NOMEM;

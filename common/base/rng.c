@@ -9,6 +9,7 @@ uint64_t cv_rng_below(struct cv_rng *rng, uint64_t bound) {
   /* Lemire 2019: the high word of a product, rejecting the few low words that would favour some results. */
   __uint128_t product = (__uint128_t)cv_rng_u64(rng) * bound;
   if ((uint64_t)product < bound) {
+    /* (2^64 - bound) mod bound = 2^64 mod bound, without 128-bit division; needed rarely. */
     uint64_t threshold = -bound % bound;
     while ((uint64_t)product < threshold) {
       product = (__uint128_t)cv_rng_u64(rng) * bound;
@@ -34,6 +35,7 @@ static uint64_t rotate(uint64_t value, int by) {
 static void refill(struct cv_rng *rng) {
   struct cv_rng_seeded *seeded = (struct cv_rng_seeded *)rng;
   uint64_t *s = seeded->state;
+  /* xoshiro256** (Blackman and Vigna 2018). From the end, because the buffer is read from there. */
   for (size_t i = CV_COUNT(seeded->buffer); i-- > 0;) {
     seeded->buffer[i] = rotate(s[1] * 5, 7) * 9;
     uint64_t t = s[1] << 17;
@@ -55,6 +57,7 @@ void cv_rng_seeded_at(struct cv_rng_seeded *seeded, uint64_t at) {
 }
 
 void cv_rng_seeded_init(struct cv_rng_seeded *seeded, uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
+  /* Each of (a, b, c) gets a stream of its own: no draw depends on how many others were made before. */
   uint64_t at = cv_rng_branch(cv_rng_root(seed), 0, a);
   cv_rng_seeded_at(seeded, cv_rng_branch(cv_rng_branch(at, 1, b), 2, c));
 }

@@ -77,6 +77,7 @@ static enum cv_err check_workers(const struct cv_spec *spec, struct cv_why *why)
   qsort(sorted, spec->arms, sizeof(*sorted), by_value);
   uint64_t twice = 0;
   bool zero = sorted[0] == 0;
+  /* Sorted, equal ids are neighbours. */
   for (uint32_t i = 1; i < spec->arms; i++) {
     twice = sorted[i] == sorted[i - 1] ? sorted[i] : twice;
   }
@@ -119,6 +120,7 @@ static enum cv_err check_edges(const struct cv_spec *spec, struct cv_why *why) {
       return cv_fail(why, CV_ERR_INVALID, "edge %u-%u; expected two arms below %u, the lower one first", edge->a,
                      edge->b, spec->arms);
     }
+    /* One form per graph: equal graphs have equal digests. */
     if (before != NULL && (before->a > edge->a || (before->a == edge->a && before->b >= edge->b))) {
       return cv_fail(why, CV_ERR_INVALID, "edge %u-%u after %u-%u; expected each once, in ascending order", edge->a,
                      edge->b, before->a, before->b);
@@ -186,6 +188,7 @@ static void put_numbers(struct cv_buf *out, const uint64_t *number, uint32_t n) 
 }
 
 void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
+  /* Stored in both databases, and hashed: the digest decides whether two specs are the same campaign. */
   cv_buf_put_u8(out, SPEC_VERSION);
   put_text(out, spec->name);
   cv_buf_put_u32(out, spec->arms);
@@ -217,6 +220,7 @@ void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
 static void read_text(struct cv_reader *in, char *to, size_t size) {
   size_t n = 0;
   const uint8_t *bytes = cv_read_bytes(in, &n);
+  /* A zero byte inside would make the text differ from what was hashed. */
   if (n >= size || (n > 0 && memchr(bytes, 0, n) != NULL)) {
     in->failed = true;
   }
@@ -291,6 +295,7 @@ static enum cv_err read_edges(struct cv_reader *in, struct cv_spec *spec) {
 /* Reads the optional lists that the flags announce. */
 static enum cv_err read_lists(struct cv_reader *in, struct cv_spec *spec) {
   uint8_t has = cv_read_u8(in);
+  /* Unknown flags announce lists that this version cannot skip. */
   if (in->failed || has > HAS_ALL || (has != 0 && spec->arms == 0)) {
     return CV_ERR_FORMAT;
   }
@@ -361,6 +366,7 @@ uint64_t cv_spec_hires(const struct cv_spec *spec) {
 }
 
 uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro) {
+  /* The larger of both, for the worst case of one worker: that is what its account is checked against. */
   uint64_t tokens = spec->tokens_per_worker, hires = cv_spec_hires(spec), most;
   tokens = hires > tokens ? hires : tokens;
   bool over = __builtin_mul_overflow(token_micro, tokens, &most) ||

@@ -20,6 +20,7 @@ size_t cv_text_char(const char *text, size_t n) {
   if (c < 0x80) {
     return c >= 0x20 && c != 0x7f ? 1 : 0;
   }
+  /* The length follows from the first byte; 0xc0, 0xc1 and 0xf5 to 0xff begin no character. */
   size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
   if (c < 0xc2 || c > 0xf4 || length > n || !continues(at + 1, length - 1)) {
     return 0;
@@ -54,6 +55,7 @@ void cv_text_clean(char *text, size_t n) {
 }
 
 void cv_text_vprint(char *text, size_t size, const char *fmt, va_list args) {
+  /* Cleaned after the cut, which may split a character. */
   (void)vsnprintf(text, size, fmt, args);
   cv_text_clean(text, strlen(text));
 }

@@ -15,6 +15,7 @@ struct cv_accuracy cv_accuracy(const uint32_t *truth, const struct cv_standing *
       found += standing[i].rank_class == class;
       both += truth[i] == class && standing[i].rank_class == class;
     }
+    /* Classes that are empty in both rankings agree; they count in `all` and not in `of_filled`. */
     if (in_truth + found > 0) {
       out.filled++;
       sum += in_truth == 0 ? 0 : (double)both / in_truth;

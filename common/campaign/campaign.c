@@ -34,6 +34,7 @@ static enum cv_err take_value(struct cv_yaml *yaml, const yaml_node_t *node, con
   if (params->count == CV_PARAMS_MAX) {
     return cv_yaml_fail(yaml, node, why, "%s has more than %d parameters", section, CV_PARAMS_MAX);
   }
+  /* A quoted number is a word: "0.5" in quotes is refused where a number is expected. */
   bool is_plain = node->type == YAML_SCALAR_NODE && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
   if (!is_plain || !cv_value_real(cv_yaml_text(node), &param.number)) {
     param.is_text = true;
@@ -68,6 +69,7 @@ static enum cv_err load_choice(struct cv_yaml *yaml, const yaml_node_t *node, co
     *ret = choice;
     return CV_OK;
   }
+  /* + 1: the name is a pair, too. */
   if (cv_yaml_pairs(node) > CV_PARAMS_MAX + 1) {
     return cv_yaml_fail(yaml, node, why, "%s has more than %d parameters", section, CV_PARAMS_MAX);
   }
@@ -102,6 +104,7 @@ static enum cv_err load_epsilon(struct cv_yaml *yaml, const yaml_node_t *mapping
   static const char expected[] = "a number above 0 and at most 4000, with at most 6 decimals";
   const yaml_node_t *node = cv_yaml_find(yaml, mapping, "epsilon").value;
   if (node == NULL) {
+    /* A mechanism without noise has no epsilon to choose. */
     return cv_spec_has_noise(spec) ? cv_yaml_fail(yaml, mapping, why, "missing privacy.epsilon; expected %s", expected)
                                    : CV_OK;
   }
@@ -149,6 +152,7 @@ static enum cv_err load_privacy(struct cv_yaml *yaml, const yaml_node_t *mapping
   static const char *const others[] = {"mechanism", "epsilon", "privatizer"};
   struct privacy privacy = {0};
   CV_TRY(cv_section_load(yaml, mapping, "privacy", rules, CV_COUNT(rules), others, CV_COUNT(others), &privacy, why));
+  /* The mechanism before epsilon, which only mechanisms with noise require. */
   CV_TRY(load_choice_at(yaml, mapping, "mechanism", "hybrid", &ret->spec.mechanism, why));
   CV_TRY(load_choice_at(yaml, mapping, "privatizer", "none", &ret->spec.privatizer, why));
   CV_TRY(load_epsilon(yaml, mapping, &ret->spec, why));
@@ -231,6 +235,7 @@ static enum cv_err number_arms(struct cv_campaign_file *campaign) {
   const struct cv_items *items = &campaign->items;
   struct cv_spec *spec = &campaign->spec;
   spec->arms = cv_items_count(items);
+  /* Names leave the requester only if the campaign says so; without them the parties see numbers. */
   if (spec->arms == 0 || !campaign->share_names) {
     return CV_OK;
   }
@@ -268,6 +273,7 @@ static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign,
   static const char *const sections[] = {"campaign", "items",  "workers", "budget",    "policy",
                                          "privacy",  "limits", "graph",   "experiment"};
   struct cv_yaml_pair policy = {0}, privacy = {0};
+  /* `experiment` is allowed and not read: the laboratory reads it from the same file. */
   CV_TRY(cv_yaml_keys(yaml, yaml->root, "", sections, CV_COUNT(sections), why));
   CV_TRY(load_name(yaml, campaign->spec.name, why));
   CV_TRY(find_section(yaml, "policy", "the name of a policy", &policy, why));

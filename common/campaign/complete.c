@@ -32,6 +32,7 @@ static enum cv_err take_workers(struct cv_spec *spec, const struct cv_campaign_a
   }
   memcpy(spec->cost_micro, arms->cost_micro, arms->arms * sizeof(*spec->cost_micro));
   memcpy(spec->worker, arms->worker, arms->arms * sizeof(*spec->worker));
+  /* A worker may be hired until the budget is spent on it alone. */
   uint64_t hires = cv_spec_hires(spec);
   spec->tokens_per_worker = hires == 0 ? 1 : hires < UINT32_MAX ? (uint32_t)hires : UINT32_MAX;
   spec->tokens = arms->requests > 0 && arms->requests < spec->tokens ? arms->requests : spec->tokens;
@@ -41,9 +42,11 @@ static enum cv_err take_workers(struct cv_spec *spec, const struct cv_campaign_a
 enum cv_err cv_campaign_graph(struct cv_campaign_file *campaign, uint64_t seed, struct cv_why *why) {
   const struct cv_graph *graph = &campaign->graph;
   struct cv_spec *spec = &campaign->spec;
+  /* No section `graph` in the file. */
   if (graph->line == 0) {
     return CV_OK;
   }
+  /* Rows that are only shown would be used up without being asked for. */
   if (campaign->items.source == CV_SOURCE_CSV && !campaign->items.csv.replacement) {
     return cv_fail(why, CV_ERR_INVALID,
                    "%s:%u:1: a graph shows scores that were not asked for by themselves; expected items with "
@@ -69,6 +72,7 @@ enum cv_err cv_campaign_graph(struct cv_campaign_file *campaign, uint64_t seed, 
 enum cv_err cv_campaign_complete(struct cv_campaign_file *campaign, const struct cv_campaign_arms *arms, uint64_t seed,
                                  struct cv_why *why) {
   struct cv_spec *spec = &campaign->spec;
+  /* The number of arms first, which workers and graph refer to. */
   CV_TRY(take_names(spec, arms, campaign->share_names, why));
   CV_TRY(take_workers(spec, arms, why));
   CV_TRY(cv_campaign_graph(campaign, seed, why));

@@ -38,6 +38,7 @@ static enum cv_err take_edge(struct cv_yaml *yaml, const yaml_node_t *node, stru
   if (a == b) {
     return cv_yaml_fail(yaml, node, why, "graph.edges joins item %u with itself; expected two items", a + 1);
   }
+  /* An edge has no direction; the lower end comes first. */
   *ret = (struct cv_edge){.a = a < b ? a : b, .b = a < b ? b : a};
   return CV_OK;
 }
@@ -58,6 +59,7 @@ static enum cv_err take_edges(struct cv_yaml *yaml, const yaml_node_t *list, str
   for (size_t i = 0; i < n && err == CV_OK; i++) {
     err = take_edge(yaml, cv_yaml_item(yaml, list, i), &edge[i], why);
   }
+  /* Sorted, as every spec has them: equal graphs then have equal digests, and duplicates are neighbours. */
   qsort(edge, n, sizeof(*edge), compare);
   for (size_t i = 1; i < n && err == CV_OK; i++) {
     if (compare(&edge[i - 1], &edge[i]) == 0) {

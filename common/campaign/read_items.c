@@ -135,6 +135,7 @@ static enum cv_err take_scale(struct cv_yaml *yaml, const yaml_node_t *mapping, 
   double end[2];
   for (size_t i = 0; i < cv_yaml_items(scale); i++) {
     const yaml_node_t *node = cv_yaml_item(yaml, scale, i);
+    /* In the loop, because the third value would be written behind the array. */
     if (i >= CV_COUNT(end)) {
       return cv_yaml_fail(yaml, scale, why, "items.scale has more than 2 values; expected %s", expected);
     }
@@ -230,6 +231,7 @@ enum cv_err cv_spread_take(struct cv_yaml *yaml, const yaml_node_t *mapping, con
 static enum cv_err take_spread(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
                                enum cv_rewards rewards, double fallback, const struct form *form, double *ret,
                                struct cv_why *why) {
+  /* 0 may be written or left out, and means something else then: the form alone cannot tell. */
   bool is_said = cv_yaml_find(yaml, mapping, "spread").key != NULL;
   return cv_spread_take(yaml, mapping, section, rewards, is_said ? form->spread : fallback, ret, why);
 }
@@ -320,6 +322,7 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
     return cv_yaml_expected(yaml, node, "an item", "a mapping like {name: Roma, mean: 0.7}", why);
   }
   struct form form = {0};
+  /* Counted only when it is complete, so that an error leaves no half item. */
   struct cv_item *item = &given->item[given->count];
   enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), NULL, 0, &form, why);
   if (err == CV_OK) {
@@ -370,6 +373,7 @@ static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, s
   static const char *const all[] = {"source",    "synthetic", "list",        "path",        "item",   "score",
                                     "delimiter", "scale",     "replacement", "rewards",     "spread", "seed",
                                     "adversary", "ladder",    "worker",      "first_worker"};
+  /* All keys of all sources first: an unknown one gets the nearest name of any of them. */
   CV_TRY(cv_yaml_keys(yaml, mapping, "items", all, CV_COUNT(all), why));
   if (cv_yaml_find(yaml, mapping, "synthetic").key != NULL) {
     return load_synthetic(yaml, mapping, form, ret, why);

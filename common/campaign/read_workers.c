@@ -14,6 +14,7 @@
 #include "common/campaign/read_items.h"
 #include "common/config/rules.h"
 
+/* Below the ids that certificates allow (2^48), and exact as a double, in which rules keep their limits. */
 #define ID_MAX (UINT64_C(1) << 47)
 
 static const char *const source_words[] = {"taxi", NULL};
@@ -70,6 +71,7 @@ static const struct cv_config_rule taxi_rules[] = {
 enum cv_err cv_money_take(struct cv_yaml *yaml, const yaml_node_t *node, const char *name, uint64_t most,
                           uint64_t *ret_micro, struct cv_why *why) {
   uint64_t micro;
+  /* 0 would buy tokens without end. */
   if (node->type != YAML_SCALAR_NODE || !cv_value_micro(cv_yaml_text(node), &micro) || micro == 0 || micro > most) {
     char expected[96];
     (void)snprintf(expected, sizeof(expected), "a number above 0 and at most %.0f, with at most 6 decimals",

@@ -26,6 +26,8 @@ double cv_worth_reward(const struct cv_worth *worth) {
   uint64_t left = worth->budget_micro, tokens = worth->tokens;
   double reward = 0;
   for (uint32_t arm = best_within(worth, left); arm != UINT32_MAX && tokens > 0; arm = best_within(worth, left)) {
+    /* The best arm as often as it fits, then the best of those that still fit: what a hindsight with all means would
+     * buy. */
     uint64_t times = left / worth->cost_micro[arm];
     times = times < tokens ? times : tokens;
     reward += (double)times * worth->mean[arm];

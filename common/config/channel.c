@@ -74,6 +74,7 @@ int cv_channel_wait(const char *program, const struct cv_channel_settings *chann
   (void)sigemptyset(&signals);
   (void)sigaddset(&signals, SIGTERM);
   (void)sigaddset(&signals, SIGINT);
+  /* Blocked and taken by sigtimedwait(): a signal that comes between a look and the sleep after it is not lost. */
   (void)sigprocmask(SIG_BLOCK, &signals, &before);
   (void)fprintf(stderr, "%s: waiting up to %s for %s\n", program, cv_text_time(channel->wait_ms).text, file);
   int status = wait_blocked(program, channel, &signals);

@@ -43,7 +43,9 @@ static void print_unknown(const char *program, const char *name, const struct cv
 
 int cv_command_main(const char *program, const char *about, const struct cv_command *commands, size_t count, int argc,
                     char **argv) {
+  /* A reader that closes the pipe early (`| head`) is an error of a write, not the end of the process. */
   (void)signal(SIGPIPE, SIG_IGN);
+  /* On standard error, because a script that forgets the command must not take the help for its output. */
   if (argc < 2) {
     print_help(stderr, program, about, commands, count);
     return 2;
@@ -118,6 +120,7 @@ int cv_command_options(const struct cv_config_table *table, int argc, char **arg
   if (argc == 1 && least > 0) {
     return fail_missing(table, 0); /* before a missing option */
   }
+  /* One more, for the NULL that ends it, as in argv. */
   char **options = calloc((size_t)argc + 1, sizeof(*options));
   CV_REQUIRE(options != NULL);
   int n = 0;

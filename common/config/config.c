@@ -37,6 +37,7 @@ void cv_settings_fini(struct cv_settings *settings) {
 }
 
 void cv_settings_put(struct cv_settings *settings, size_t index, union cv_value value) {
+  /* An option given after the file replaces its value; the text of the first one is freed. */
   drop(settings, index);
   settings->setting[index] = (struct cv_setting){.is_set = true, .value = value};
 }
@@ -67,6 +68,7 @@ static enum cv_err words_init(struct words *words, const struct cv_settings *set
                               const char *const *others, size_t n) {
   *words = (struct words){0};
   size_t skip = strlen(prefix);
+  /* Tables are literals of ours, so one that is too long is a bug. */
   CV_REQUIRE(settings->count + n <= CV_COUNT(words->word));
   for (size_t i = 0; i < settings->count; i++) {
     const char *key = settings->rules[i].key;
@@ -103,6 +105,7 @@ static enum cv_err fail_value(const struct cv_config_rule *rule, const struct cv
                               const char *name, struct cv_why *why) {
   struct cv_why stray;
   size_t at;
+  /* Lists of words name the stray one: in a long list its position says more than the list's. */
   if (node->type != YAML_SCALAR_NODE || !cv_value_stray(rule, name, cv_yaml_text(node), &stray, &at)) {
     char expected[240];
     cv_value_describe(rule, expected, sizeof(expected));
@@ -138,6 +141,7 @@ static enum cv_err take_pair(struct cv_settings *settings, struct cv_yaml *yaml,
   (void)snprintf(key, sizeof(key), "%s%s", prefix, word);
   (void)snprintf(said, sizeof(said), "%s%s%s", name, name[0] == '\0' ? "" : ".", word);
   size_t n = strlen(key);
+  /* Keys with a dot are mappings in the file: `limits.arms` is `arms` inside of `limits`. */
   for (size_t i = 0; i < settings->count; i++) {
     if (strcmp(settings->rules[i].key, key) == 0) {
       return take_value(settings, i, yaml, pair.value, said, why);
@@ -180,6 +184,7 @@ enum cv_err cv_settings_default(struct cv_settings *settings, const char *folder
     if (rule->fallback != NULL) {
       union cv_value value;
       enum cv_err err = cv_value_parse(rule, rule->fallback, folder, &value);
+      /* A fallback that its own rule refuses is a bug of the table. */
       CV_REQUIRE(err == CV_OK || err == CV_ERR_NOMEM);
       CV_TRY(err);
       cv_settings_put(settings, i, value);
@@ -221,6 +226,7 @@ void cv_settings_give(struct cv_settings *settings, void *into) {
         memcpy(field, &value.word, sizeof(value.word));
         break;
     }
+    /* The caller owns the text now; cv_settings_fini() must not free it. */
     settings->setting[i].is_set = false;
   }
 }
@@ -283,6 +289,7 @@ void cv_config_fini(const struct cv_config_table *table, void *into) {
       void *field = (char *)into + table->rules[i].offset;
       memcpy(&text, field, sizeof(text));
       free(text);
+      /* A second call then frees nothing. */
       memset(field, 0, sizeof(text));
     }
   }

@@ -26,9 +26,11 @@ enum cv_err cv_yaml_read(const char *path, struct cv_buf *ret, struct cv_why *wh
   }
   uint8_t chunk[8192];
   size_t n;
+  /* At most one chunk beyond the limit is read: the file may be a device without an end. */
   while (ret->len <= CV_YAML_BYTES && (n = fread(chunk, 1, sizeof(chunk), file)) > 0) {
     cv_buf_put(ret, chunk, n);
   }
+  /* Before fclose(), which may change errno. */
   int read_errno = ferror(file) != 0 ? errno : 0;
   (void)fclose(file);
   if (read_errno != 0) {
@@ -158,6 +160,7 @@ static enum cv_err load_document(const char *path, const struct cv_buf *text, ya
 }
 
 static char *folder_of(const char *path) {
+  /* Paths in a file are relative to its folder, wherever the program was started. */
   const char *slash = strrchr(path, '/');
   return slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
@@ -182,6 +185,7 @@ enum cv_err cv_yaml_parse(const char *path, const struct cv_buf *text, struct cv
   if (text->len == 0) {
     return fail_empty(path, why); /* libyaml aborts on empty input */
   }
+  /* Before the document is built: nesting and aliases are bounded before they cost memory. */
   CV_TRY(scan_events(path, text, why));
   CV_TRY(load_document(path, text, &yaml.document, why));
   enum cv_err err;
@@ -259,6 +263,7 @@ static enum cv_err fail_unknown(const struct cv_yaml *yaml, const yaml_node_t *k
                                 const char *const *known, size_t n, struct cv_why *why) {
   struct cv_text_piece quote = cv_text_quote(cv_yaml_text(key));
   const char *within = name[0] == '\0' ? "" : " in ";
+  /* A long list helps little if the key is nearly right. */
   const char *nearest = cv_nearest(cv_yaml_text(key), known, n);
   if (nearest != NULL) {
     return cv_yaml_fail(yaml, key, why, "unknown key %s%s%s; did you mean \"%s\"?", quote.text, within, name, nearest);

@@ -35,8 +35,10 @@ static void options_init(struct options *options, const struct cv_config_table *
     char *name = options->name[i];
     (void)snprintf(name, NAME_BYTES, "%s", table->rules[i].key);
     for (char *c = name; *c != '\0'; c++) {
+      /* The key limits.worker_epsilon and the option --limits-worker-epsilon are the same setting. */
       *c = *c == '.' || *c == '_' ? '-' : *c;
     }
+    /* --flag alone means true; --flag=false is possible, to override a file. */
     int argument = table->rules[i].type == CV_CONFIG_BOOL ? optional_argument : required_argument;
     options->option[FIXED + i] = (struct option){name, argument, NULL, FIRST_RULE + (int)i};
   }
@@ -131,6 +133,7 @@ static int read_options(const struct cv_config_table *table, const struct option
   optind = 0; /* restart getopt, which may have been used before */
   opterr = 0;
   int found;
+  /* "+": no reordering, so that the first argument that is not an option is found; ":": we write the messages. */
   while ((found = getopt_long(argc, argv, "+:", options->option, NULL)) != -1) {
     switch (found) {
       case HELP:
@@ -227,6 +230,7 @@ static enum cv_err take_defaults(struct cv_settings *settings, const struct opti
 /* Takes the file, then the options, which override it, then the defaults. */
 static enum cv_err gather(struct cv_settings *settings, const struct options *options, const struct request *request,
                           struct cv_why *why) {
+  /* A configuration may also be given by options alone. */
   if (request->file == NULL) {
     CV_TRY(take_options(settings, options, request, why));
     return take_defaults(settings, options, NULL, why);
@@ -269,6 +273,7 @@ int cv_config_start(const struct cv_config_table *table, int argc, char **argv, 
   } else if (err == CV_OK) {
     cv_settings_give(&settings, into);
   }
+  /* After cv_settings_give() there is nothing left to free. */
   cv_settings_fini(&settings);
   return err != CV_OK ? fail_start(table, &why) : request.check ? 0 : -1;
 }
@@ -278,6 +283,7 @@ int cv_config_exit_status(enum cv_err err) {
     case CV_ERR_INVALID:
     case CV_ERR_FORMAT:
     case CV_ERR_NOT_FOUND:
+    /* 2: the same start would fail again, and a person has to change something. 1: it may succeed later. */
     case CV_ERR_DENIED:
       return 2;
     default:

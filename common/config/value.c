@@ -30,6 +30,7 @@ bool cv_value_real(const char *text, double *ret) {
   if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0') {
     return false;
   }
+  /* strtod() uses the decimal point of the locale, which no program of ours sets. */
   char *end;
   double value = strtod(text, &end);
   if (end == text || *end != '\0' || !isfinite(value)) {
@@ -40,6 +41,7 @@ bool cv_value_real(const char *text, double *ret) {
 }
 
 bool cv_value_micro(const char *text, uint64_t *ret) {
+  /* Read as digits, not as a double: budgets and epsilons are exact to the last micro-unit. */
   size_t digits = strspn(text, "0123456789");
   const char *fraction = text[digits] == '.' ? text + digits + 1 : "";
   size_t decimals = strlen(fraction);
@@ -60,6 +62,7 @@ bool cv_value_micro(const char *text, uint64_t *ret) {
 }
 
 char *cv_value_path(const char *text, const char *folder) {
+  /* On the command line a path is relative to the current folder, as in every program. */
   if (folder == NULL || text[0] == '/') {
     return strdup(text);
   }
@@ -87,6 +90,7 @@ static bool parse_time(const char *text, bool none_allowed, uint64_t *ret_ms) {
   if (!cv_value_whole(number, &value)) {
     return false;
   }
+  /* A unit is required: a bare number would be read as seconds by some and as milliseconds by others. */
   for (size_t i = 0; i < CV_COUNT(units); i++) {
     if (strcmp(text + digits, units[i].unit) == 0) {
       return !__builtin_mul_overflow(value, units[i].ms, ret_ms);
@@ -261,6 +265,7 @@ static void describe_time(const struct cv_config_rule *rule, char *to, size_t si
 static void describe_range(const struct cv_config_rule *rule, const char *kind, char *to, size_t size) {
   if (isinf(rule->low) && isinf(rule->high)) {
     (void)snprintf(to, size, "%s", kind);
+    /* A limit of this size is that of the type: it would only confuse in a message. */
   } else if (isinf(rule->high) || rule->high >= 0x1p63) {
     (void)snprintf(to, size, "%s of at least %.15g", kind, rule->low);
   } else {

@@ -10,6 +10,7 @@
 /* Drawing cannot fail: if OpenSSL has no memory for its generator, use the kernel's, which is as good but slower. */
 static void refill(struct cv_rng *rng) {
   struct cv_drbg *drbg = (struct cv_drbg *)rng;
+  /* A buffer per generator: noise draws words one by one, and each call of OpenSSL costs far more than a word. */
   unsigned char *bytes = (unsigned char *)drbg->buffer;
   if (RAND_priv_bytes(bytes, sizeof(drbg->buffer)) != 1) {
     ERR_clear_error();

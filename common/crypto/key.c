@@ -28,6 +28,7 @@ static enum cv_err check_file(int fd, const char *path, struct cv_why *why) {
   if (!S_ISREG(info.st_mode)) {
     return cv_fail(why, CV_ERR_INVALID, "%s: not a regular file; expected a key file of %d bytes", path, CV_KEY_BYTES);
   }
+  /* Refused, not repaired: a key that others could read may be known to them. */
   if ((info.st_mode & 077) != 0) {
     return cv_fail(why, CV_ERR_DENIED, "%s: mode %04o gives others access to the key; expected 0600 or stricter", path,
                    (unsigned)info.st_mode & 07777U);
@@ -41,6 +42,7 @@ static enum cv_err check_file(int fd, const char *path, struct cv_why *why) {
 
 static enum cv_err read_checked(int fd, const char *path, struct cv_key *ret, struct cv_why *why) {
   CV_TRY(check_file(fd, path, why));
+  /* Checked and read through one descriptor: the file cannot be exchanged in between. */
   struct cv_key key;
   ssize_t got = read(fd, key.bytes, sizeof(key.bytes));
   if (got == (ssize_t)sizeof(key.bytes)) {
@@ -88,6 +90,7 @@ enum cv_err cv_key_create(const char *path, struct cv_key *ret, struct cv_why *w
   if (RAND_priv_bytes(key.bytes, sizeof(key.bytes)) != 1) {
     return cv_fail(why, CV_ERR_CRYPTO, "%s: no random bytes for a new key", path);
   }
+  /* O_EXCL: a key that exists is never replaced, since it may be the only one that opens a database. */
   int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) {
     cv_key_wipe(&key);
@@ -99,6 +102,7 @@ enum cv_err cv_key_create(const char *path, struct cv_key *ret, struct cv_why *w
   failed = close(fd) != 0 || failed || sync_folder_of(path) != 0;
   if (failed) {
     int cause = errno;
+    /* Otherwise the next start would find a key of the wrong length. */
     (void)unlink(path);
     cv_key_wipe(&key);
     return cv_fail(why, CV_ERR_IO, "%s: cannot write the key file: %s", path, strerror(cause));

@@ -55,6 +55,7 @@ void cv_seal_free(struct cv_seal *seal) {
 static int encrypt(EVP_CIPHER_CTX *ctx, const void *bound, int bound_n, const void *plain, int n, uint8_t *out) {
   uint8_t *cipher = out + NONCE_BYTES;
   int got = 0, rest = 0;
+  /* 96 random bits: for a key per campaign, 2^32 values keep a repetition below 2^-32 (NIST SP 800-38D). */
   return RAND_bytes(out, NONCE_BYTES) == 1 && EVP_EncryptInit_ex2(ctx, NULL, NULL, out, NULL) == 1 &&
          (bound_n == 0 || EVP_EncryptUpdate(ctx, NULL, &got, bound, bound_n) == 1) &&
          (n == 0 || EVP_EncryptUpdate(ctx, cipher, &got, plain, n) == 1) &&
@@ -99,6 +100,7 @@ enum cv_err cv_seal_open(struct cv_seal *seal, const void *bound, size_t bound_n
   /* One byte more than needed, so that the output pointer is valid for an empty text. */
   CV_TRY(cv_buf_reserve(out, plain_n + 1));
   if (!decrypt(seal->dec, bound, (int)bound_n, sealed, (int)plain_n, out->data + out->len)) {
+    /* Decrypted before the tag was checked: nothing of it may be used. */
     OPENSSL_cleanse(out->data + out->len, plain_n);
     return CV_ERR_DAMAGED;
   }

@@ -78,6 +78,7 @@ static void stop(struct cv_daemon *daemon) {
     return;
   }
   daemon->stopping = true;
+  /* New peers first, then the open ones: no peer can join while the others are being closed. */
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
   cv_admin_stop(daemon->admin);
@@ -98,6 +99,7 @@ static bool may_stop(const struct cv_daemon *daemon) {
 }
 
 static void drain(struct cv_daemon *daemon, int number) {
+  /* A second signal does not wait for open assignments; whatever is not acknowledged is sent again. */
   if (daemon->draining) {
     stop(daemon);
     return;
@@ -134,6 +136,7 @@ static bool has_rest(void *data) {
 
 static enum cv_err flush(void *data, bool *ret_store) {
   struct cv_daemon *daemon = data;
+  /* A flush starts a new share of answers for every peer, so paused peers are read again. */
   CV_TRY(daemon->ops->flush(daemon->party, cv_clock_mono_ms(), cv_clock_wall_ms(), ret_store));
   cv_lanes_resume(&daemon->lanes);
   return CV_OK;
@@ -164,6 +167,7 @@ static bool is_quick(void *data) {
   return cv_committer_is_quick(&daemon->committer);
 }
 
+/* The only place that sends what a batch caused; the turn calls it after the commit (turn.c). */
 static void say(void *data) {
   struct cv_daemon *daemon = data;
   daemon->ops->stored(daemon->party);
@@ -209,6 +213,7 @@ static void turn_init(struct cv_daemon *daemon) {
 static void on_turn(uv_check_t *check) {
   struct cv_daemon *daemon = check->data;
   cv_turn_over(&daemon->turn);
+  /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
   if (may_stop(daemon)) {
     stop(daemon);
   }
@@ -221,6 +226,7 @@ static void on_tick(uv_timer_t *timer) {
     daemon->ops->tick(daemon->party, now_ms, cv_clock_wall_ms());
   }
   cv_log_suppressed(&daemon->log_limit, now_ms, false);
+  /* Here, too, because a peer that has become slow may get no frame for a while. */
   cv_lanes_hold(&daemon->lanes);
 }
 
@@ -283,8 +289,10 @@ static void replace(struct cv_tls **tls, struct cv_tls *by) {
 }
 
 static void reload(struct cv_daemon *daemon) {
+  /* Open connections are checked again with the new files: a revoked certificate loses its connection. */
   struct cv_tls *server = NULL, *client = NULL;
   struct cv_why why;
+  /* Both contexts are made before either is used: a bad file leaves the daemon as it was. */
   if (renew(daemon, daemon->server_tls, &server, &why) != CV_OK ||
       renew(daemon, daemon->client_tls, &client, &why) != CV_OK) {
     cv_tls_unref(server);
@@ -365,6 +373,7 @@ static void start_handles(struct cv_daemon *daemon) {
   (void)uv_timer_init(&daemon->loop, &daemon->tick);
   (void)uv_timer_init(&daemon->loop, &daemon->pace);
   daemon->check.data = daemon->tick.data = daemon->pace.data = daemon;
+  /* After the loop has polled: all that has arrived by then is in the same batch. */
   (void)uv_check_start(&daemon->check, on_turn);
   (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
   daemon->has_handles = true;
@@ -415,6 +424,7 @@ static void fini(struct cv_daemon *daemon) {
 int cv_daemon_run(const struct cv_daemon_config *config) {
   struct cv_daemon daemon = {.config = config, .ops = config->ops, .party = config->party};
   cv_log_init(config->program, CV_LOG_INFO);
+  /* Before a key is read: from here on no core dump and no swap can hold one. */
   cv_sandbox_begin(config->sandbox);
   if (uv_loop_init(&daemon.loop) != 0) {
     (void)fprintf(stderr, "%s: the event loop cannot start\n", config->program);
@@ -434,6 +444,7 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   enum cv_err err = start(&daemon, &why);
   if (err != CV_OK) {
     (void)fprintf(stderr, "%s: %s\n", config->program, why.text);
+    /* The loop has to close what the start has opened so far. */
     stop(&daemon);
     fini(&daemon);
     return cv_config_exit_status(err);
@@ -444,6 +455,7 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   if (config->ops->ended != NULL) {
     config->ops->ended(config->party);
   }
+  /* A failed turn ends the loop like a signal does; only the exit status tells a supervisor to restart it. */
   int status = cv_turn_has_failed(&daemon.turn) ? 1 : 0;
   fini(&daemon);
   return status;

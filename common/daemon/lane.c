@@ -26,6 +26,7 @@ enum cv_err cv_lanes_init(struct cv_lanes *lanes) {
   size_t frame_bytes = 0, arena_bytes = 0;
   for (size_t i = 0; i < lanes->ops->kinds; i++) {
     const struct cv_wire *wire = lanes->ops->kind[i].wire;
+    /* One set of buffers for all lanes: frames are decoded, and encoded, one at a time. */
     frame_bytes = wire->frame_bytes > frame_bytes ? wire->frame_bytes : frame_bytes;
     arena_bytes = wire->arena_bytes > arena_bytes ? wire->arena_bytes : arena_bytes;
   }
@@ -72,6 +73,7 @@ static void send_one(struct cv_lane *lane, const void *frame) {
   if (err == CV_OK) {
     err = cv_peer_send(lane->peer, lanes->bytes.data, lanes->bytes.len);
   }
+  /* Waiting for it would grow the queue of a peer that may never read again. */
   if (err == CV_ERR_LIMIT) {
     cv_refusals_add(&lanes->refusals, CV_REFUSED_DEAF);
     close_lane(lane, "the write queue is full: the peer does not read");
@@ -88,6 +90,7 @@ static void send_all(struct cv_lane *lane, const void *frame) {
     send_one(lane, frame);
     return;
   }
+  /* Shallow: cutting moves counts and pointers of the copy, and the core keeps the frame as it was. */
   memcpy(lanes->rest, frame, wire->frame_bytes);
   for (bool more = true; more && !lane->closing;) {
     more = wire->cut(lanes->rest, lanes->part);
@@ -99,6 +102,7 @@ static void send_all(struct cv_lane *lane, const void *frame) {
 static void hold(struct cv_lane *lane) {
   const struct cv_lanes *lanes = lane->lanes;
   size_t queued = lanes->ops->hold == NULL ? 0 : cv_peer_queued(lane->peer);
+  /* Two thresholds, so that a queue around one of them does not switch with every frame. */
   bool held = lane->held ? queued > HOLD_BYTES / 2 : queued > HOLD_BYTES;
   if (held != lane->held && lane->conn != NULL && !lane->closing) {
     lane->held = held;
@@ -116,6 +120,7 @@ void cv_lanes_hold(struct cv_lanes *lanes) {
 void cv_lanes_deliver(struct cv_lanes *lanes) {
   struct cv_lane_out out;
   while (lanes->ops->next_out(lanes->party, &out)) {
+    /* The core has not heard of the end yet: on_closed() reports it, and not from inside a call of the core. */
     if (out.lane->closing) {
       continue;
     }
@@ -177,6 +182,7 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
   *lane = (struct cv_lane){.lanes = lanes, .peer = peer, .kind = kind_of(lanes, identity->role)};
   DL_PREPEND(lanes->first, lane);
   cv_peer_set_data(peer, lane);
+  /* A handshake that ended while the daemon stops. */
   if (lanes->closing != NULL) {
     close_lane(lane, lanes->closing);
     return;
@@ -223,6 +229,7 @@ static void pause_if_over_share(struct cv_lane *lane) {
 static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   struct cv_lane *lane = cv_peer_data(peer);
   struct cv_lanes *lanes = lane->lanes;
+  /* Frames that were read together with the one that closed the lane, or after the core has failed, change nothing. */
   if (lane->conn == NULL || lane->closing || lanes->has_failed(lanes->data)) {
     return;
   }
@@ -242,6 +249,7 @@ static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
   struct cv_lanes *lanes = lane->lanes;
   note(lane, peer, why->text);
   cv_refusals_add(&lanes->refusals, cv_peer_refusal(peer));
+  /* The handshake failed: the core never had this peer. */
   if (lane == lanes->newcomer) {
     return;
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/daemon/turn.h"
 
+/* Only the first failure is told: what fails after it mostly follows from it. */
 void cv_turn_fail(struct cv_turn *turn, const char *what, const struct cv_why *why) {
   if (!turn->failed) {
     turn->failed = true;
@@ -11,7 +12,9 @@ void cv_turn_fail(struct cv_turn *turn, const char *what, const struct cv_why *w
 /* Returns true if the batch was stored; false if it was handed over, or failed. */
 static bool store(struct cv_turn *turn, bool crowded) {
   const struct cv_turn_ops *ops = turn->ops;
+  /* A thread switch costs more than a fast commit, and with a small batch peers wait for exactly that commit. */
   if (ops->hand_over != NULL && (crowded || !ops->is_quick(turn->data))) {
+    /* Before the call: from here on no second batch is closed until cv_turn_committed(). */
     turn->busy = true;
     ops->hand_over(turn->data);
     return false;
@@ -41,6 +44,7 @@ void cv_turn_over(struct cv_turn *turn) {
       return;
     }
     bool has_content, crowded = ops->gathered != NULL && gathered >= turn->crowd;
+    /* The batch ends here: events that come while it is stored belong to the next one. */
     if (ops->flush(turn->data, &has_content) != CV_OK) {
       const struct cv_why why = {.text = "out of memory"};
       cv_turn_fail(turn, "cannot continue", &why);
@@ -61,6 +65,7 @@ void cv_turn_over(struct cv_turn *turn) {
 void cv_turn_committed(struct cv_turn *turn, enum cv_err err, const struct cv_why *why) {
   CV_REQUIRE(turn->busy);
   turn->busy = false;
+  /* The batch may be stored. Its frames stay unsent: nothing leaves after a failure. */
   if (turn->failed) {
     return;
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/db/committer.h"
 
+/* Ten milliseconds on the loop are not noticed; slower disks would hold up every peer. */
 enum { QUICK_NS = 10 * 1000 * 1000, QUICK_COMMITS = 16 };
 
 static enum cv_err timed(struct cv_committer *committer, struct cv_why *why) {
@@ -40,6 +41,7 @@ bool cv_committer_is_quick(const struct cv_committer *committer) {
 }
 
 enum cv_err cv_committer_run_here(struct cv_committer *committer, struct cv_why *why) {
+  /* The store has one user at a time; its database is opened without a mutex. */
   CV_REQUIRE(!committer->busy);
   return timed(committer, why);
 }

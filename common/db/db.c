@@ -70,6 +70,7 @@ int cv_db_version_found(const struct cv_db *db) {
   return db->version_found;
 }
 
+/* Constraint violations are told apart by their extended codes, all other errors by the low byte. */
 static enum cv_err from_sqlite(int code) {
   if (code == SQLITE_IOERR_NOMEM) {
     return CV_ERR_NOMEM;
@@ -133,6 +134,7 @@ static enum cv_err remember(struct cv_db *db, const char *sql, sqlite3_stmt *stm
 
 enum cv_err cv_db_prepare(struct cv_db *db, const char *sql, sqlite3_stmt **ret, struct cv_why *why) {
   for (size_t i = 0; i < db->statements; i++) {
+    /* Compared by address: every statement is a literal, and few enough for a linear search. */
     if (db->statement[i].sql == sql) {
       /* The error of an earlier run was already returned. */
       (void)sqlite3_reset(db->statement[i].stmt);
@@ -192,8 +194,10 @@ enum cv_err cv_db_begin(struct cv_db *db, struct cv_why *why) {
 
 enum cv_err cv_db_commit(struct cv_db *db, struct cv_why *why) {
   static const char sql[] = "COMMIT";
+  /* Inside the transaction: codes and rows are stored together or not at all. */
   CV_TRY(db->hook != NULL ? db->hook->committing(db->hook_data, why) : CV_OK);
   enum cv_err err = run_text(db, sql, why);
+  /* After a failed COMMIT the transaction may be in the log, durable or not. */
   db->is_doubtful = db->is_doubtful || err != CV_OK;
   if (err == CV_OK && db->hook != NULL) {
     db->hook->committed(db->hook_data);
@@ -264,6 +268,7 @@ static enum cv_err check_pages(struct cv_db *db, struct cv_why *why) {
     }
   }
   (void)sqlite3_finalize(stmt);
+  /* SQLite's findings have several lines; a message is one. */
   for (char *c = why != NULL && err != CV_OK ? why->text : NULL; c != NULL && *c != '\0'; c++) {
     if (*c == '\n') {
       *c = ' ';
@@ -278,6 +283,7 @@ static enum cv_err inspect(struct cv_db *db, const struct cv_db_schema *schema, 
   CV_TRY(ask_number(db, "PRAGMA application_id", &application, why));
   CV_TRY(ask_number(db, "PRAGMA user_version", &version, why));
   CV_TRY(ask_number(db, "SELECT count(*) FROM sqlite_schema", &tables, why));
+  /* A file that was created and never written: the first start may have stopped there. */
   bool is_empty = application == 0 && version == 0 && tables == 0;
   if ((uint32_t)application != schema->application_id && !(is_empty && !db->readonly)) {
     return cv_fail(why, CV_ERR_INVALID, "%s: a database of another program (application id 0x%08x); expected 0x%08x",
@@ -292,6 +298,7 @@ static enum cv_err inspect(struct cv_db *db, const struct cv_db_schema *schema, 
     return cv_fail(why, CV_ERR_VERSION, "%s: schema version %lld; expected %d (the daemon brings it up to date)",
                    db->path, (long long)version, schema->count);
   }
+  /* The caller knows of a later version: this file is a copy from before, perhaps one without codes of its rows. */
   if (version < schema->known && !is_empty) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s: schema version %lld; expected %d, the last known version", db->path,
                    (long long)version, schema->known);
@@ -324,6 +331,7 @@ static enum cv_err apply_steps(struct cv_db *db, const struct cv_db_schema *sche
 static enum cv_err migrate(struct cv_db *db, const struct cv_db_schema *schema, int version, struct cv_why *why) {
   int64_t application = 0;
   CV_TRY(ask_number(db, "PRAGMA application_id", &application, why));
+  /* Nothing to do is the usual case, and then nothing is written. */
   if (version == schema->count && (uint32_t)application == schema->application_id) {
     return CV_OK;
   }
@@ -393,9 +401,11 @@ static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, s
   /* Our schemas have no triggers: one added to the file would run with our writes. */
   (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
   if (!db->readonly) {
+    /* Before the first access, which then takes the lock and keeps it; WAL needs no shared memory file with it. */
     CV_TRY(cv_db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", why));
   }
   CV_TRY(cv_db_exec(db, common_settings, why));
+  /* All checks come before the first change: a refused file is left as it was found. */
   CV_TRY(inspect(db, schema, &version, why));
   db->version = db->version_found = version;
   if (db->readonly) {
@@ -425,6 +435,7 @@ static enum cv_err open_with(const char *path, const char *vfs, int flags, const
   db->path = copy;
   db->readonly = (flags & SQLITE_OPEN_READONLY) != 0;
   db->is_file = vfs == NULL;
+  /* Until all of the opening has succeeded. */
   db->is_doubtful = true;
   flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
   int code = sqlite3_open_v2(path, &db->handle, flags, vfs);
@@ -463,6 +474,7 @@ static enum cv_err create_private(const char *path, struct cv_why *why) {
   }
   const char *folder = dirname(copy);
   enum cv_err err = CV_OK;
+  /* The folder is synced as well: a file that is not in its folder after a power failure is lost with its content. */
   int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   int fd = folder_fd < 0 ? -1 : open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (folder_fd < 0) {

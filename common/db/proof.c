@@ -68,6 +68,7 @@ static struct code checksum(const uint8_t *bytes, size_t n) {
     a = cv_mix64(a ^ word);
     b = cv_mix64((b << 1 | b >> 63) + word + CV_RNG_GOLDEN);
   }
+  /* The length starts both chains, so that trailing zero bytes count. */
   const uint64_t parts[] = {cv_mix64(a + 1), cv_mix64(b + 1), cv_mix64(a + b), cv_mix64(a - b)};
   struct code code;
   struct cv_buf out = {.data = code.bytes, .cap = sizeof(code.bytes)};
@@ -88,6 +89,7 @@ static enum cv_err code_of_bytes(struct sums *sums, struct code *ret) {
   return CV_OK;
 }
 
+/* Sums do not depend on the order of rows, so that a change costs two codes and not a pass over the table. */
 static void add(struct lane *lane, const struct lane *more) {
   lane->rows += more->rows;
   lane->high += more->high + (lane->low > UINT64_MAX - more->low);
@@ -131,6 +133,7 @@ struct row {
 
 static void put_bytes(struct cv_buf *out, int type, const uint8_t *bytes, size_t n, bool is_sealed) {
   cv_buf_put_u8(out, (uint8_t)type);
+  /* Nonce and tag stand for the whole value: the cipher authenticates the rest, and rows of megabytes stay cheap. */
   if (is_sealed && n >= SEAL_HEAD + SEAL_TAIL) {
     cv_buf_put_u32(out, (uint32_t)n);
     cv_buf_put(out, bytes, SEAL_HEAD);
@@ -196,6 +199,7 @@ static enum cv_err value_of(const struct row *row, int column, int code, sqlite3
 static enum cv_err code_of_row(struct sums *sums, size_t part, const struct row *row, struct code *ret) {
   const struct columns *columns = &sums->columns[part];
   cv_buf_clear(&sums->bytes);
+  /* The part is covered, too: a row cannot be moved to another table with the same columns. */
   cv_buf_put_u8(&sums->bytes, (uint8_t)part);
   for (int i = 0; i < columns->count; i++) {
     bool is_sealed = i == columns->sealed;
@@ -270,6 +274,7 @@ static void on_change(void *data, sqlite3 *handle, int op, const char *database,
   if (part == sums->config.parts || sums->err != CV_OK) {
     return;
   }
+  /* A change outside a transaction would be stored before its sums. */
   CV_REQUIRE(sqlite3_get_autocommit(handle) == 0);
   const struct row old = {.old = handle}, new = {.new = handle};
   if (op != SQLITE_INSERT) {
@@ -312,6 +317,7 @@ static enum cv_err encode_group(struct sums *sums, struct group *group) {
   struct cv_buf out = {.data = group->next, .cap = sizeof(group->next)};
   for (size_t i = 0; i < sums->config.parts; i++) {
     struct code code;
+    /* Unchanged tables of the group keep their code: a commit costs one code per table that it changed. */
     if (group->is_stored && memcmp(&group->now[i], &group->then[i], sizeof(group->now[i])) == 0) {
       cv_buf_put(&out, group->stored + i * LANE_BYTES, LANE_BYTES);
       continue;
@@ -338,6 +344,7 @@ static enum cv_err no_memory(const struct sums *sums, enum cv_err err, struct cv
 
 static enum cv_err write_group(struct sums *sums, struct group *group, struct cv_why *why) {
   sqlite3_stmt *stmt;
+  /* Groups come and go with campaigns; the root's sum has a row less, so that deletion is no way to hide rows. */
   if (is_empty(sums, group)) {
     CV_TRY(cv_db_prepare(sums->db, "DELETE FROM proof WHERE grp = ?", &stmt, why));
     (void)sqlite3_bind_int64(stmt, 1, group->number);
@@ -356,6 +363,7 @@ static enum cv_err write_root(struct sums *sums, struct cv_why *why) {
 
 static enum cv_err write_sums(void *data, struct cv_why *why) {
   struct sums *sums = data;
+  /* The hook cannot stop a statement, but its error stops the commit. */
   if (sums->err != CV_OK) {
     return no_memory(sums, sums->err, why);
   }
@@ -393,6 +401,7 @@ static void undo_sums(void *data) {
   for (struct group *group = pop_dirty(sums); group != NULL; group = pop_dirty(sums)) {
     memcpy(group->now, group->then, sizeof(group->now));
   }
+  /* An error of the hook belonged to the transaction that is undone. */
   sums->now = sums->then;
   sums->err = CV_OK;
 }
@@ -448,6 +457,7 @@ static enum cv_err read_rows(struct sums *sums, size_t part, sqlite3_stmt *stmt,
          memcmp(sqlite3_column_blob(stmt, columns->code), code.bytes, CV_PROOF_CODE_BYTES) != 0)) {
       return fail_row(sums, part, stmt, why);
     }
+    /* At the start rows go to their groups' sums; a later check of one group only compares. */
     if (err == CV_OK && one == NULL) {
       err = group_of(sums, columns->group < 0 ? 0 : sqlite3_column_int64(stmt, columns->group), &group);
     }
@@ -589,6 +599,8 @@ static void total(struct sums *sums) {
 static enum cv_err check_all(struct sums *sums, const struct cv_buf *root, uint64_t *rows, struct cv_why *why) {
   struct code code;
   for (size_t i = 0; i < sums->config.parts; i++) {
+    /* Rows by their own codes first, because such a message names the row; then the sums, which also find missing
+     * rows. */
     CV_TRY(read_part(sums, i, true, rows, why));
     CV_TRY(check_part(sums, i, why));
   }
@@ -610,6 +622,7 @@ static enum cv_err check_all(struct sums *sums, const struct cv_buf *root, uint6
 static enum cv_err write_codes(struct sums *sums, size_t part, struct cv_why *why) {
   const struct columns *columns = &sums->columns[part];
   sqlite3_stmt *stmt = NULL;
+  /* Tables without a column of codes are covered by the sums alone. */
   if (columns->code < 0) {
     return CV_OK;
   }
@@ -658,6 +671,7 @@ static enum cv_err begin(struct sums *sums, enum cv_proof *ret, uint64_t *rows, 
   sqlite3 *handle = cv_db_handle(sums->db);
   struct cv_buf root = {0};
   CV_TRY(find_columns(sums, why));
+  /* DIRECTONLY: a view or trigger that was added to the file must not be able to make codes. */
   int failed = sqlite3_create_function_v2(
       handle, "row_code", -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, sums, row_code, NULL, NULL, NULL);
   if (failed != SQLITE_OK) {
@@ -677,6 +691,7 @@ static enum cv_err begin(struct sums *sums, enum cv_proof *ret, uint64_t *rows, 
     err = adopt(sums, rows, why);
   }
   cv_buf_fini(&root);
+  /* Only now: rows that are adopted above are counted by reading them. */
   if (err == CV_OK) {
     (void)sqlite3_preupdate_hook(handle, on_change, sums);
   }
@@ -728,6 +743,8 @@ static enum cv_err check_group_part(struct sums *sums, size_t part, const struct
   CV_TRY(open_rows(sums, &sums->part[part], true, &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, group->number);
   enum cv_err err = read_rows(sums, part, stmt, true, &lane, &rows, why);
+  /* The sums in memory are the reference: they follow every change since the start, which checked them against the
+   * disk. */
   (void)sqlite3_finalize(stmt);
   CV_TRY(err);
   return memcmp(&lane, &group->now[part], sizeof(lane)) == 0

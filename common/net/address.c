@@ -63,6 +63,7 @@ void cv_address_of(const uv_tcp_t *tcp, char *text, size_t size) {
   if (status != 0) {
     (void)snprintf(text, size, "?");
   } else {
+    /* Brackets, so that the port is the part after the last colon in either family. */
     bool six = address->sa_family == AF_INET6;
     (void)snprintf(text, size, "%s%s%s:%u", six ? "[" : "", ip, six ? "]" : "", cv_address_port(address));
   }

@@ -9,10 +9,11 @@
 #include "common/base/table.h"
 
 enum {
+  /* An address is known for ten minutes after a complete handshake; all others share STRANGERS times one's rate. */
   KNOWN_MS = 600000,
   STRANGERS = 4,
-  FREE = 4,
-  /* unfinished handshakes of a known address that claim no place */ WHOLE = 1000 /* one hello, in units of a bucket */
+  FREE = 4,    /* unfinished handshakes of a known address that claim no place */
+  WHOLE = 1000 /* one hello, in units of a bucket */
 };
 
 /* A token bucket: holds the hellos of one second and refills continuously. */
@@ -63,6 +64,7 @@ static bool is_known(const struct cv_caller *caller, uint64_t now_ms) {
 /* Refills the bucket for the time since the last call; `rate` is per second. */
 static void fill(struct bucket *bucket, uint64_t rate, uint64_t now_ms) {
   uint64_t passed_ms = now_ms > bucket->at_ms ? now_ms - bucket->at_ms : 0;
+  /* A bucket holds one second of its rate: bursts are answered, longer floods are not. */
   uint64_t room = rate * WHOLE - bucket->parts;
   bucket->parts += passed_ms >= 1000 || passed_ms * rate > room ? room : passed_ms * rate;
   bucket->at_ms = now_ms;
@@ -81,6 +83,7 @@ static void idle_ends(struct cv_callers *callers, struct cv_caller *caller) {
 static void idle_begins(struct cv_callers *callers, struct cv_caller *caller, uint64_t now_ms) {
   caller->is_known = is_known(caller, now_ms);
   DL_APPEND(callers->idle[caller->is_known], caller);
+  /* Unknown addresses cannot push out known ones: each kind has its own bound. */
   if (++callers->idle_count[caller->is_known] > CV_CALLERS_KEPT) {
     struct cv_caller *oldest = callers->idle[caller->is_known];
     idle_ends(callers, oldest);
@@ -109,6 +112,7 @@ void cv_callers_free(struct cv_callers *callers) {
 enum cv_err cv_callers_enter(struct cv_callers *callers, const struct sockaddr *address, uint64_t now_ms,
                              struct cv_caller **ret) {
   struct cv_caller *caller;
+  /* Per /64 in IPv6: one host can choose among all addresses of its network. */
   uint64_t number = number_of(address);
   HASH_FIND(hh, callers->all, &number, sizeof(number), caller);
   if (caller == NULL) {
@@ -143,6 +147,7 @@ bool cv_callers_answer(struct cv_callers *callers, struct cv_caller *caller, uin
   struct bucket *of_all = is_known(caller, now_ms) ? NULL : &callers->strangers;
   fill(&caller->bucket, callers->hellos, now_ms);
   fill(&callers->strangers, STRANGERS * callers->hellos, now_ms);
+  /* Both are tested before either is taken: a hello that is refused costs nothing. */
   if (caller->bucket.parts < WHOLE || (of_all != NULL && of_all->parts < WHOLE)) {
     return false;
   }

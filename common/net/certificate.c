@@ -17,11 +17,13 @@ enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct 
     const char *uri = (const char *)ASN1_STRING_get0_data(name->d.uniformResourceIdentifier);
     size_t n = (size_t)ASN1_STRING_length(name->d.uniformResourceIdentifier);
     if (n >= 10 && memcmp(uri, "crowdveil:", 10) == 0) {
+      /* A name with a zero byte would be cut by C functions to another party's name: it becomes one that is refused. */
       found = memchr(uri, '\0', n) == NULL ? uri : "crowdveil:?";
       count++;
     }
   }
   enum cv_err err;
+  /* Exactly one: with two, each side could read another role from the same certificate. */
   if (count == 1) {
     err = cv_identity_parse(found, ret, why);
   } else {
@@ -34,5 +36,6 @@ enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct 
 
 int64_t cv_certificate_end_s(const X509 *cert) {
   struct tm tm;
+  /* An end that cannot be read counts as long past. */
   return ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) == 1 ? (int64_t)timegm(&tm) : 0;
 }

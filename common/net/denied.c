@@ -28,6 +28,7 @@ static void strip(char *line, size_t n) {
 }
 
 static bool read_serial(const char *text, struct cv_serial *ret) {
+  /* Tools print serial numbers with and without leading zeros. */
   text += strspn(text, "0");
   size_t n = strlen(text);
   if (n == 0 || n >= sizeof(ret->hex) || strspn(text, "0123456789abcdefABCDEF") != n) {
@@ -62,6 +63,7 @@ static enum cv_err read_lines(FILE *file, const char *path, struct cv_denied *de
   size_t room = 0, cap = 0;
   enum cv_err err = CV_OK;
   for (unsigned number = 1; err == CV_OK; number++) {
+    /* getline() returns -1 at the end and for an error; only errno tells them apart. */
     errno = 0;
     ssize_t n = getline(&line, &room, file); /* of any length: comments may be long */
     if (n < 0) {
@@ -89,6 +91,7 @@ enum cv_err cv_denied_load(const char *path, struct cv_denied *ret, struct cv_wh
     return err;
   }
   if (denied.count > 0) {
+    /* Sorted for bsearch(): looked up for each certificate of each handshake. */
     qsort(denied.serial, denied.count, sizeof(*denied.serial), compare);
   }
   *ret = denied;

@@ -67,6 +67,7 @@ static void start_again_later(struct cv_dialer *dialer) {
   dialer->jitter = cv_mix64(dialer->jitter + 1);
   uint64_t half = dialer->delay_ms / 2;
   uint64_t delay = half + dialer->jitter % (half + 1);
+  /* Doubled, and drawn at random: thousands of workers must not return to a restarted broker at the same moment. */
   dialer->delay_ms = dialer->delay_ms * 2 < LAST_DELAY_MS ? dialer->delay_ms * 2 : LAST_DELAY_MS;
   (void)uv_timer_start(&dialer->timer, on_timer, delay, 0);
 }
@@ -179,6 +180,7 @@ void cv_dialer_set_tls(struct cv_dialer *dialer, struct cv_tls *tls) {
   cv_tls_ref(tls);
   cv_tls_unref(dialer->tls);
   dialer->tls = tls;
+  /* Made under the old certificates, and so not resumed under the new ones. */
   SSL_SESSION_free(dialer->session);
   dialer->session = NULL;
   if (dialer->peer != NULL) {
@@ -198,6 +200,7 @@ void cv_dialer_stop(struct cv_dialer *dialer) {
   }
   dialer->stopped = true;
   if (dialer->resolving) {
+    /* on_resolved() follows in either case, and frees the dialer. */
     (void)uv_cancel((uv_req_t *)&dialer->resolve);
   }
   if (dialer->peer != NULL) {

@@ -29,6 +29,7 @@ bool cv_splitter_holds(const struct cv_splitter *splitter) {
 }
 
 static void forget_taken(struct cv_splitter *splitter) {
+  /* A frame that was handed out lies in this buffer, and is read until the next call. */
   if (splitter->kept_at == 0 || kept_bytes(splitter) > 0) {
     return;
   }
@@ -62,6 +63,7 @@ static enum cv_err read_length(const struct cv_splitter *splitter, const uint8_t
   if (n == 0) {
     return cv_fail(why, CV_ERR_FORMAT, "frame of 0 bytes, expected at least 1");
   }
+  /* Before any memory is reserved: the length is what the peer claims. */
   if (n > splitter->limit) {
     return cv_fail(why, CV_ERR_LIMIT, "frame of %zu bytes is over the limit of %zu", n, splitter->limit);
   }
@@ -85,6 +87,7 @@ enum cv_err cv_splitter_next(struct cv_splitter *splitter, const uint8_t **ret_b
                              struct cv_why *why) {
   forget_taken(splitter);
   enum cv_err err;
+  /* A frame that is complete in the received bytes is handed out without being copied. */
   if (kept_bytes(splitter) > 0) {
     err = next_kept(splitter, ret_bytes, ret_n, why);
   } else if (splitter->left < CV_FRAME_HEADER) {

@@ -28,6 +28,7 @@ void cv_hub_not_due(struct cv_hub *hub, struct cv_hub_work *work) {
 
 static void on_turn(uv_prepare_t *handle) {
   struct cv_hub *hub = handle->data;
+  /* Taken off before it runs, because its work may make it, or another peer, due again in this turn. */
   while (hub->due != NULL) {
     struct cv_hub_work *work = hub->due;
     cv_hub_not_due(hub, work);
@@ -39,6 +40,7 @@ static void on_turn(uv_prepare_t *handle) {
 }
 
 size_t cv_hub_share(const struct cv_hub *hub) {
+  /* By the number of peers that were busy in the last turn: one alone gets all of it. */
   size_t share = CV_HUB_TURN_BYTES / (hub->were_busy > 0 ? hub->were_busy : 1);
   return share > CV_HUB_READ_BYTES ? CV_HUB_READ_BYTES : share < CV_HUB_LEAST_BYTES ? CV_HUB_LEAST_BYTES : share;
 }
@@ -69,6 +71,7 @@ static enum cv_err make_hub(uv_loop_t *loop, struct cv_hub **ret, struct cv_why 
   hub->loop = loop;
   hub->turn.data = hub;
   (void)uv_prepare_start(&hub->turn, on_turn); /* fails only without a callback */
+  /* The hub alone must not keep the loop running. */
   uv_unref((uv_handle_t *)&hub->turn);
   *ret = hub;
   return CV_OK;

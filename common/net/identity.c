@@ -28,6 +28,7 @@ static enum cv_role find_role(const char *text, size_t n) {
 
 /* Reads a worker id; returns the position after it, or NULL if there is none. */
 static const char *read_id(const char *at, uint64_t *ret) {
+  /* No leading zero: each range has one spelling, because names are compared byte for byte. */
   if (*at < '1' || *at > '9') {
     return NULL;
   }
@@ -85,6 +86,7 @@ enum cv_err cv_identity_parse(const char *uri, struct cv_identity *ret, struct c
   }
   const char *name = slash + 1;
   size_t n = strlen(name);
+  /* Refused, not cut: two long names must not become the same party. */
   if (n >= sizeof(identity.name)) {
     return cv_fail(why, CV_ERR_FORMAT, "identity '%s': the name is longer than %zu characters", shown,
                    sizeof(identity.name) - 1);
@@ -99,6 +101,7 @@ enum cv_err cv_identity_parse(const char *uri, struct cv_identity *ret, struct c
 }
 
 bool cv_identity_vouches_for(const struct cv_identity *identity, uint64_t worker) {
+  /* 0 to 0 is the range of a party that is no worker. */
   return worker != 0 && worker >= identity->first && worker <= identity->last;
 }
 

@@ -48,6 +48,7 @@ static void free_if_over(struct cv_listener *listener) {
   for (unsigned i = 0; i < STAGES; i++) {
     count += listener->stage[i].count;
   }
+  /* Peers refer to the listener until they are gone, also after it has stopped. */
   if (listener->handles == 0 && count == 0) {
     cv_tls_unref(listener->tls);
     cv_hub_unref(listener->hub);
@@ -99,6 +100,7 @@ static void make_room(struct cv_listener *listener, const struct cv_peer *newcom
     return;
   }
   DL_FOREACH2(listener->stage[newcomer->stage].first, peer, owner_next) {
+    /* An attacker's many handshakes make its address claim most: it closes its own before those of others. */
     unsigned claim = cv_caller_claim(peer->caller, now_ms(listener));
     if (peer != newcomer && (victim == NULL || claim > most)) {
       victim = peer;
@@ -139,6 +141,7 @@ static void on_peer_moved(void *owner, struct cv_peer *peer) {
   leave(listener, peer);
   enter(listener, peer, stage_of(peer));
   forget_caller(listener, peer);
+  /* Peers that close slowly hold a descriptor each: the oldest is cut off. */
   if (listener->stage[LEAVING].count > listener->limits.handshakes) {
     cv_peer_evict(listener->stage[LEAVING].first, CV_REFUSALS, "closed");
   }
@@ -147,6 +150,7 @@ static void on_peer_moved(void *owner, struct cv_peer *peer) {
 static void on_peer_gone(void *owner, struct cv_peer *peer) {
   struct cv_listener *listener = owner;
   leave(listener, peer);
+  /* The owner hears of the end only here, when no callback of the peer can follow. */
   peer->ops.closed(peer, &peer->why);
   free_if_over(listener);
 }
@@ -202,6 +206,7 @@ static void on_connection(uv_stream_t *stream, int status) {
   if (status < 0 || uv_is_closing((uv_handle_t *)stream)) {
     return;
   }
+  /* A flood of connections must not keep open peers from being read. */
   if (listener->accepted == ACCEPTS_TURN) {
     listener->waits = true;
     return;
@@ -223,6 +228,7 @@ static void on_turn(uv_prepare_t *handle) {
 static enum cv_err allow_files(const struct cv_net_limits *limits, struct cv_why *why) {
   struct rlimit files;
   rlim_t needed = (rlim_t)limits->connections + 3 * (rlim_t)limits->handshakes + OTHER_FILES;
+  /* Said at the start, not when the last descriptor is gone and the database cannot open its log. */
   if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed) {
     return CV_OK;
   }
@@ -300,6 +306,7 @@ enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tl
   uv_unref((uv_handle_t *)&listener->turn);
   int status = bind_to(listener, &parsed);
   if (status < 0) {
+    /* Freed when the loop has closed both handles. */
     close_handles(listener);
     return cv_uv_fail(why, status, "%s: cannot listen", address);
   }

@@ -10,6 +10,7 @@ static BIO_METHOD *method; /* one for the process, never freed */
 static int read_in(BIO *bio, char *bytes, size_t n, size_t *ret_n) {
   struct cv_tls_conn *conn = BIO_get_data(bio);
   BIO_clear_retry_flags(bio);
+  /* No end of file: the loop brings the next bytes. */
   if (conn->in_left == 0) {
     BIO_set_retry_read(bio);
     return 0;
@@ -24,6 +25,7 @@ static int read_in(BIO *bio, char *bytes, size_t n, size_t *ret_n) {
   return 1;
 }
 
+/* Never refuses while there is memory: what leaves is bounded by the peer's queue (ship() in peer.c). */
 static int write_out(BIO *bio, const char *bytes, size_t n, size_t *ret_n) {
   struct cv_tls_conn *conn = BIO_get_data(bio);
   BIO_clear_retry_flags(bio);

@@ -96,6 +96,7 @@ static void tell_moved(struct cv_peer *peer) {
 
 static void on_handle_closed(uv_handle_t *handle) {
   struct cv_peer *peer = handle->data;
+  /* Freed in a callback of the loop, after both handles: no caller further up the stack still uses the peer. */
   if (--peer->handles > 0) {
     return;
   }
@@ -150,10 +151,12 @@ static void fail(struct cv_peer *peer, const char *reason) {
     return;
   }
   (void)cv_fail(&peer->why, CV_ERR_CLOSED, "%s: %s", peer->address, reason);
+  /* No TLS yet: there is nothing to say goodbye with. */
   if (peer->state == CV_PEER_CONNECTING) {
     abandon(peer);
     return;
   }
+  /* The other side is not expected to read it any more. */
   peer->plain_at = 0;
   empty(&peer->plain);
   begin_closing(peer);
@@ -218,6 +221,7 @@ static void on_written(uv_write_t *req, int status) {
   }
   empty(&peer->unsent);
   flushed_some(peer);
+  /* Two buffers: uv_write() reads one of them while TLS records, which must keep their order, collect in the other. */
   if (peer->next.len > 0) {
     struct cv_buf swap = peer->unsent;
     peer->unsent = peer->next;
@@ -256,6 +260,7 @@ static void ship(struct cv_peer *peer) {
   if (ok && sent < out->len && peer->state != CV_PEER_CLOSED) {
     struct cv_buf *to = peer->writing ? &peer->next : &peer->unsent;
     cv_buf_put(to, out->data + sent, out->len - sent);
+    /* TLS itself sends, too: answers to key updates count against the same limit as frames. */
     ok = cv_buf_ok(to) && peer->next.len <= peer->limits.queue_bytes + ENCRYPT_BYTES;
     if (ok && !peer->writing) {
       start_write(peer);
@@ -274,6 +279,7 @@ enum cv_err cv_peer_send(struct cv_peer *peer, const void *bytes, size_t n) {
   if (n == 0) {
     return CV_ERR_INVALID;
   }
+  /* The owner decides what a full queue means; here nothing is dropped or split. */
   if (n > peer->limits.frame_bytes || cv_peer_queued(peer) + CV_FRAME_HEADER + n > peer->limits.queue_bytes) {
     return CV_ERR_LIMIT;
   }
@@ -308,6 +314,7 @@ static void flush(struct cv_peer *peer) {
     size_t n = plain_left(peer) < ENCRYPT_BYTES ? plain_left(peer) : ENCRYPT_BYTES;
     size_t done = 0;
     ERR_clear_error();
+    /* Encrypted as late as possible: what a closing peer does not get costs no encryption. */
     if (!SSL_write_ex(peer->conn.ssl, peer->plain.data + peer->plain_at, n, &done)) {
       cv_buf_clear(&peer->hub->out);
       (void)cv_fail(&peer->why, CV_ERR_CRYPTO, "%s: %s", peer->address, cv_ssl_reason());
@@ -359,6 +366,7 @@ static void finish(struct cv_peer *peer) {
 /* Starts the timeout of a frame that has begun, or of the first one; not while reading is paused. */
 static void await_frame(struct cv_peer *peer, bool got_one) {
   peer->had_frame = peer->had_frame || got_one;
+  /* A peer that has sent whole frames may be silent for as long as it likes; keepalive watches the connection. */
   if (peer->paused || (peer->had_frame && !cv_splitter_holds(&peer->splitter))) {
     peer->awaited_ms = 0;
   } else if (got_one || peer->awaited_ms == 0) {
@@ -371,6 +379,7 @@ static void deliver(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   struct cv_why why;
   enum cv_err err = CV_OK;
   bool got_one = false;
+  /* The owner may pause or close the peer in any of these calls, so the state is tested before each frame. */
   cv_splitter_give(&peer->splitter, bytes, n);
   while (peer->state == CV_PEER_OPEN && !peer->paused) {
     const uint8_t *frame;
@@ -421,6 +430,7 @@ static void on_watch(uv_timer_t *timer) {
   struct cv_peer *peer = timer->data;
   uint64_t now_ms = uv_now(peer->hub->loop);
   char reason[80];
+  /* Halved with each check: a rate of key updates is limited, not their number over a long connection. */
   peer->conn.rekeys /= 2;
   if (peer->awaited_ms != 0 && now_ms - peer->awaited_ms >= peer->limits.frame_ms) {
     (void)snprintf(reason, sizeof(reason), "no whole frame within %u ms", peer->limits.frame_ms);
@@ -434,6 +444,7 @@ static void on_watch(uv_timer_t *timer) {
 
 static void open_now(struct cv_peer *peer) {
   struct cv_why why;
+  /* Again after the handshake: a resumed session has skipped the check inside it. */
   if (!check_peer(peer)) {
     return;
   }
@@ -480,6 +491,8 @@ static bool shake_hands(struct cv_peer *peer) {
   int result = SSL_do_handshake(peer->conn.ssl);
   if (result == 1) {
     peer->state = CV_PEER_WAITING;
+    /* In TLS 1.3 a client finishes before the server has judged its certificate: it waits for the first sign of
+     * consent. */
     if (!SSL_is_server(peer->conn.ssl)) {
       (void)uv_timer_start(&peer->timer, on_waited, WAITING_MS, 0);
     }
@@ -572,6 +585,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     count_turn(peer);
     peer->turn_bytes += (size_t)n;
     pump(peer, (const uint8_t *)buf->base, (size_t)n);
+    /* Each busy peer has a share of the bytes of a turn, so that one that sends without end delays the others
+     * little. */
     if (peer->state == CV_PEER_OPEN && peer->turn_bytes >= cv_hub_share(peer->hub)) {
       stop_reading(peer);
       make_due(peer);
@@ -604,6 +619,7 @@ static void start_reading(struct cv_peer *peer) {
 void cv_peer_pause(struct cv_peer *peer) {
   if (peer->state == CV_PEER_OPEN && !peer->paused) {
     peer->paused = true;
+    /* Whatever is not read now is late because of us, not of the peer. */
     peer->awaited_ms = 0;
     stop_reading(peer);
   }
@@ -626,6 +642,7 @@ static void on_turn(void *data) {
     }
   }
   flush(peer);
+  /* Everything, the goodbye included, is with the kernel. */
   if (peer->state == CV_PEER_FLUSHING && !peer->writing && plain_left(peer) == 0) {
     finish(peer);
   }

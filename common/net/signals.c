@@ -21,6 +21,7 @@ void cv_signals_start(struct cv_signals *signals, uv_loop_t *loop, void (*caught
     (void)uv_signal_init(loop, handle);
     handle->data = signals;
     (void)uv_signal_start(handle, on_signal, numbers[i]);
+    /* Signals must not keep a loop running that has nothing else to do. */
     uv_unref((uv_handle_t *)handle);
   }
 }

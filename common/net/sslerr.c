@@ -15,6 +15,7 @@ const char *cv_x509_reason(int code) {
       return "certificate is not valid yet (is a clock wrong?)";
     case X509_V_ERR_CERT_REVOKED:
       return "certificate is revoked";
+    /* For a person all of these mean the same, and have the same remedy. */
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:

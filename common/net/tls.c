@@ -25,6 +25,7 @@
 #include "common/net/sslerr.h"
 #include "common/net/tls_conn.h"
 
+/* A resumed session skips the signature checks: it may be used for five minutes after a full handshake. */
 enum { SESSION_SECONDS = 300, SESSIONS_MAX = 4096 };
 
 static const unsigned char ALPN[] =
@@ -78,6 +79,7 @@ static enum cv_err judge_chain(const struct cv_tls *tls, X509_STORE_CTX *store, 
   int64_t until_s = INT64_MAX / 1000; /* fits milliseconds, too */
   for (int i = 0; i < sk_X509_num(chain); i++) {
     const X509 *cert = sk_X509_value(chain, i);
+    /* Each certificate of the chain: a revoked intermediate CA revokes all that it signed. */
     if (cv_denied_has(&tls->denied, cert)) {
       X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REVOKED);
       return cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(X509_V_ERR_CERT_REVOKED));
@@ -131,6 +133,7 @@ enum cv_err cv_tls_conn_check(const struct cv_tls *tls, const struct cv_tls_conn
   const unsigned char *alpn = NULL;
   unsigned n = 0;
   SSL_get0_alpn_selected(conn->ssl, &alpn, &n);
+  /* A program that speaks another protocol over the same CA's certificates is told so before any frame. */
   if (n != ALPN_BYTES - 1 || memcmp(alpn, ALPN + 1, n) != 0) {
     return cv_fail(why, CV_ERR_DENIED, "the other side does not support crowdveil/1 (ALPN)");
   }
@@ -163,6 +166,7 @@ static void make_index(void) {
 static long session_left(SSL_SESSION *session) {
   intptr_t now = (intptr_t)time(NULL);
   intptr_t first = (intptr_t)SSL_SESSION_get_ex_data(session, first_seen_index);
+  /* The time of the full handshake is kept in the session itself and copied with each resumption. */
   if (first == 0) {
     first = now;
     if (!SSL_SESSION_set_ex_data(session, first_seen_index, (void *)first)) {
@@ -173,6 +177,7 @@ static long session_left(SSL_SESSION *session) {
   X509 *cert = SSL_SESSION_get0_peer(session);
   int days = 0;
   int seconds = 0;
+  /* A session must not outlive the certificate that it was made with. */
   if (cert == NULL || !ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert))) {
     return 0;
   }
@@ -299,6 +304,7 @@ static enum cv_err read_key(const char *path, EVP_PKEY **ret, struct cv_why *why
 /* --- contexts --- */
 
 static enum cv_err add_ca(struct cv_tls *tls, const char *path, X509 *ca, struct cv_why *why) {
+  /* A party's own certificate in this file would make that party a CA. */
   if (X509_check_ca(ca) != 1) {
     return cv_fail(why, CV_ERR_INVALID, "%s: not the certificate of a CA", path);
   }
@@ -319,6 +325,7 @@ static enum cv_err load_ca(struct cv_tls *tls, const char *path, struct cv_why *
     count++;
   }
   (void)fclose(file);
+  /* The end of the file is reported as a missing start line; anything else is a damaged certificate. */
   if (err == CV_OK && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) {
     err = cv_fail(why, CV_ERR_FORMAT, "%s: certificate %u is not in PEM form", path, count + 1);
   } else if (err == CV_OK && count == 0) {
@@ -384,6 +391,7 @@ static bool set_up_sessions(struct cv_tls *tls) {
   }
   /* In TLS 1.3 this option makes tickets references to sessions in the server's cache. */
   SSL_CTX_set_options(tls->ctx, SSL_OP_NO_TICKET);
+  /* Sessions are kept in the server's memory: there is no ticket key to protect, and a restart forgets all of them. */
   SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_SERVER);
   SSL_CTX_sess_set_cache_size(tls->ctx, SESSIONS_MAX);
   return SSL_CTX_set_num_tickets(tls->ctx, 1) && SSL_CTX_set_session_id_context(tls->ctx, name, sizeof(name) - 1);
@@ -396,6 +404,7 @@ static enum cv_err make_context(struct cv_tls *tls, struct cv_why *why) {
     return cv_ssl_fail(why, "cannot set up TLS");
   }
   SSL_CTX_set_mode(tls->ctx, SSL_MODE_RELEASE_BUFFERS);
+  /* Both sides, always: the certificate is the only proof of who a peer is. */
   SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
   SSL_CTX_set_cert_verify_callback(tls->ctx, judge_in_handshake, tls);
   SSL_CTX_set_msg_callback(tls->ctx, count_rekeys);
@@ -436,6 +445,7 @@ enum cv_err cv_tls_renew(const struct cv_tls *old, const struct cv_tls_files *fi
                          struct cv_why *why) {
   struct cv_tls *tls;
   CV_TRY(cv_tls_new(files, old->identity.role, old->peers, old->server, &tls, why));
+  /* Peers and databases know this party by its name: another one needs a restart. */
   if (strcmp(tls->identity.name, old->identity.name) != 0) {
     const char *role = cv_role_text(old->identity.role);
     enum cv_err err = cv_fail(why, CV_ERR_INVALID, "%s: certificate is for %s/%s, expected %s/%s", files->cert, role,
@@ -479,6 +489,7 @@ static void offer_session(struct cv_tls_conn *conn) {
 }
 
 enum cv_err cv_tls_conn_open(struct cv_tls *tls, struct cv_tls_conn *conn, struct cv_why *why) {
+  /* OpenSSL's error queue is per thread: what another connection has left must not be taken for ours. */
   ERR_clear_error();
   conn->ssl = SSL_new(tls->ctx);
   BIO *bio = conn->ssl != NULL ? cv_membio_new(conn) : NULL;
@@ -487,6 +498,7 @@ enum cv_err cv_tls_conn_open(struct cv_tls *tls, struct cv_tls_conn *conn, struc
     conn->ssl = NULL;
     return cv_ssl_fail(why, "cannot start TLS");
   }
+  /* Held, because the callbacks of this connection use the context that made it, also after a reload. */
   conn->made_by = tls;
   cv_tls_ref(tls);
   SSL_set_bio(conn->ssl, bio, bio);

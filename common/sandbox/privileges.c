@@ -29,6 +29,7 @@ static bool empty_bounding_set(void) {
 }
 
 static enum cv_err change_to(const struct passwd *user, struct cv_why *why) {
+  /* Groups while still root, the user last: in another order root's groups would stay. */
   if (initgroups(user->pw_name, user->pw_gid) != 0 || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) != 0 ||
       setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0) {
     return cv_fail(why, CV_ERR_DENIED, "user: cannot become %s: %s", user->pw_name, strerror(errno));
@@ -46,6 +47,7 @@ enum cv_err cv_sandbox_change_user(const char *name, bool drops, struct cv_why *
   if (user == NULL) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "user: unknown user %s; expected a user of this machine", name);
   }
+  /* Already this user, such as in a container: nothing to change. */
   if (user->pw_uid == geteuid()) {
     return CV_OK;
   }
@@ -70,6 +72,7 @@ void cv_sandbox_core_dumps(struct cv_sandbox_part *ret) {
     SAY(ret, "a limit of 0 bytes only: this is a sanitizer build");
     return;
   }
+  /* Also keeps other processes of the same user from reading memory through ptrace or /proc. */
   ret->on = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
   SAY(ret, "%s", ret->on ? "none" : strerror(errno));
 }
@@ -102,6 +105,7 @@ void cv_sandbox_swap(struct cv_sandbox_part *ret) {
     lock_keys(limit.rlim_cur, ret);
     return;
   }
+  /* ONFAULT: pages are locked when they are used, so that reserved memory costs nothing. */
   ret->on = mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
   SAY(ret, "%s", ret->on ? "nothing" : strerror(errno));
 }

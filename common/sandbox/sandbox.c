@@ -45,6 +45,7 @@ void cv_sandbox_begin(const struct cv_sandbox_settings *settings) {
 }
 
 enum cv_err cv_sandbox_become(const struct cv_sandbox_settings *settings, struct cv_why *why) {
+  /* Also with the sandbox off: a configured user is a wish of its own. */
   if (settings->user == NULL) {
     return CV_OK;
   }

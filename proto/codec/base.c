@@ -21,6 +21,7 @@ static void *limited_alloc(void *data, size_t n) {
   return at;
 }
 
+/* The arena is reset before the next frame; single frees have nothing to do. */
 static void limited_free(void *data, void *pointer) {
   (void)data;
   (void)pointer;
@@ -29,6 +30,7 @@ static void limited_free(void *data, void *pointer) {
 enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n,
                             struct cv_arena *arena, ProtobufCMessage **ret) {
   cv_arena_reset(arena);
+  /* The arena is sixteen frames: a message of nothing but tiny submessages needs more memory than bytes. */
   if (n > CV_FRAME_BYTES) {
     return CV_ERR_LIMIT;
   }
@@ -64,6 +66,7 @@ char *cv_codec_put_text(const char *text, size_t size, struct cv_arena *scratch)
     return cv_codec_borrow("");
   }
   size_t n = strnlen(text, size);
+  /* Borrowed if possible: names of thousands of arms are not copied for each frame. */
   if (n < size && cv_text_is_clean(text, n)) {
     return cv_codec_borrow(text);
   }
@@ -213,6 +216,7 @@ static enum cv_err take_param(const Crowdveil__Base__Param *in, struct cv_param 
   switch (in->value_case) {
     case CROWDVEIL__BASE__PARAM__VALUE_NUMBER:
       ret->number = in->number;
+      /* Comparisons with NaN are all false: it would pass every check of a range. */
       return isfinite(in->number) ? CV_OK : CV_ERR_FORMAT;
     case CROWDVEIL__BASE__PARAM__VALUE_TEXT:
       ret->is_text = true;
@@ -234,6 +238,7 @@ enum cv_err cv_codec_take_choice(const Crowdveil__Base__Choice *in, struct cv_ch
   for (size_t i = 0; i < in->n_params; i++) {
     struct cv_param *param = &ret->params.item[i];
     CV_TRY(take_param(in->params[i], param));
+    /* Two parties that took different ones of two equal keys would run different campaigns. */
     if (cv_params_find(&ret->params, param->key) != NULL) {
       return CV_ERR_FORMAT;
     }
@@ -310,6 +315,7 @@ static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_arena *
   if (in->n_names == 0) {
     return CV_OK;
   }
+  /* All or none: code that uses the names has one for each arm. */
   if (in->n_names != in->arms) {
     return CV_ERR_FORMAT;
   }
@@ -366,6 +372,7 @@ static enum cv_err take_lists(const Crowdveil__Base__Spec *in, struct cv_arena *
 
 enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena *arena, struct cv_spec *ret) {
   *ret = (struct cv_spec){0};
+  /* Before any list, whose lengths are compared with it. */
   if (in == NULL || in->arms > CV_ARMS_MAX) {
     return CV_ERR_FORMAT;
   }
@@ -422,6 +429,7 @@ enum cv_err cv_codec_take_release(const Crowdveil__Base__Release *in, struct cv_
                              .noise.groups = (uint32_t)in->n_noise};
   for (size_t i = 0; i < in->n_noise; i++) {
     double scale = in->noise[i]->scale;
+    /* The policy computes radii from it. */
     if (!isfinite(scale) || scale < 0) {
       return CV_ERR_FORMAT;
     }
@@ -473,6 +481,8 @@ enum cv_err cv_codec_take_accepted_plan(const Crowdveil__Base__Plan *in, struct 
   }
   for (size_t i = 0; i < in->n_wants; i++) {
     uint32_t arm = in->wants[i]->arm;
+    /* A plan that was accepted names each arm once; a policy's plan is checked by the broker, which says why it
+     * refuses. */
     if (arm >= CV_ARMS_MAX || (seen[arm / 64] >> (arm % 64) & 1) != 0) {
       return CV_ERR_FORMAT;
     }

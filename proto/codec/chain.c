@@ -19,6 +19,7 @@ static uint8_t *put_le(uint8_t *at, uint64_t value, size_t n) {
 static uint8_t *put_f64(uint8_t *at, double value) {
   uint64_t bits;
   _Static_assert(sizeof(bits) == sizeof(value), "a double has 64 bits");
+  /* The bits, not the value: a hash must not depend on how a number is printed. */
   memcpy(&bits, &value, sizeof(bits));
   return put_le(at, bits, 8);
 }
@@ -31,6 +32,7 @@ static void extend(struct cv_digest *hash, const uint8_t *record, size_t n, cv_d
 
 void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, cv_digest_fn *digest) {
   CV_REQUIRE(release->noise.groups <= CV_NOISE_GROUPS_MAX);
+  /* Both parties and the test client compute the same bytes; the layout is part of the protocol. */
   uint8_t record[RELEASE_BYTES];
   uint8_t *at = put_le(record, release->number, 8);
   at = put_le(at, release->plan, 8);

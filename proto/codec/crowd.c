@@ -393,6 +393,7 @@ enum cv_err cv_crowd_decode(const void *bytes, size_t n, struct cv_arena *arena,
   CV_TRY(take_acks(in, arena, &frame));
   CV_TRY(take_backoffs(in, arena, &frame));
   CV_TRY(take_dones(in, arena, &frame));
+  /* Fields of later versions are ignored; an envelope of nothing else is not for this version. */
   if (is_empty(&frame)) {
     return CV_ERR_FORMAT;
   }
@@ -430,6 +431,7 @@ static size_t fitting(const struct cv_token *token, size_t tokens) {
   size_t n = 0;
   for (size_t bytes = 0; n < tokens && n < SLICE_TOKENS; n++) {
     bytes += TOKEN_BYTES + VALUE_BYTES * token[n].values;
+    /* At least one token fits: its values are bounded by CV_VALUES_MAX. */
     if (bytes > SLICE_BYTES) {
       break;
     }
@@ -455,6 +457,7 @@ static bool cut(void *from, void *to) {
   struct cv_crowd_frame *rest = from, *part = to;
   *part = (struct cv_crowd_frame){.hello = rest->hello};
   rest->hello.present = false;
+  /* Terms go before everything else: an assignment must not overtake those of its campaign. */
   MOVE(rest, part, campaign, campaigns, SLICE_SMALL);
   if (rest->campaigns == 0) {
     MOVE(rest, part, decline, declines, SLICE_DECLINES);
@@ -468,6 +471,7 @@ static bool cut(void *from, void *to) {
   if (left_in(rest) > 0) {
     return true;
   }
+  /* In the last part: the peer closes when it reads it. */
   part->goodbye = rest->goodbye;
   return false;
 }

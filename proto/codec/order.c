@@ -441,6 +441,7 @@ static enum cv_err find_kind(const Crowdveil__Order__Envelope *in, enum cv_order
     if (slots[i].message == NULL) {
       continue;
     }
+    /* One request at a time: two in an envelope would have no order. */
     if (kind != CV_ORDER_NONE) {
       return CV_ERR_FORMAT;
     }

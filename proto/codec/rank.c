@@ -469,6 +469,7 @@ enum cv_err cv_rank_decode(const void *bytes, size_t n, struct cv_arena *arena, 
   CV_TRY(take_acks(in, arena, &frame));
   CV_TRY(take_plans(in, arena, &frame));
   CV_TRY(take_results(in, arena, &frame));
+  /* As in crowd.c: at least one field that this version knows. */
   if (is_empty(&frame)) {
     return CV_ERR_FORMAT;
   }
