@@ -127,6 +127,7 @@ static enum cv_err next_plan(struct cv_thirdparty_campaign *campaign, const stru
   struct cv_delta *delta;
   struct cv_plan copy;
   CV_TRY(change(campaign, &delta));
+  /* One copy for the batch and one for the campaign, which may replace its plan before the batch is stored. */
   CV_TRY(cv_delta_add_plan(delta, plan, recorded));
   CV_TRY(cv_plan_copy(plan, &copy));
   set_plan(campaign, &copy);
@@ -490,6 +491,7 @@ enum cv_err cv_thirdparty_campaign_refuse(struct cv_thirdparty_campaign *campaig
   if (campaign->row.end != CV_END_NONE) {
     return CV_OK;
   }
+  /* In particular no refusal may end a campaign as complete. */
   if (refused->plan != campaign->row.plan || is_accepted(campaign) || refused->reason == CV_END_NONE ||
       refused->reason == CV_END_COMPLETE || refused->reason >= CV_END_COUNT) {
     return cv_fail(why, CV_ERR_STATE,

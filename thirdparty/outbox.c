@@ -38,6 +38,7 @@ struct cv_thirdparty_letter *cv_thirdparty_outbox_add(struct cv_thirdparty_outbo
   struct cv_thirdparty_letter *letter = calloc(1, sizeof(*letter));
   if (letter != NULL) {
     letter->conn = conn;
+    /* At the end, so that a connection's letters leave in the order in which they were caused. */
     DL_APPEND(outbox->held, letter);
   }
   return letter;

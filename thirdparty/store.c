@@ -349,6 +349,7 @@ static enum cv_err load_open(struct cv_db *db, sqlite3_int64 id, struct cv_store
 /* Hands over the closed campaigns: only their keys are read. */
 static enum cv_err load_closed(struct cv_db *db, cv_thirdparty_store_each_fn *each, void *data, struct cv_why *why) {
   sqlite3_stmt *stmt;
+  /* From an index alone: a third-party keeps every campaign that it has ever closed. */
   CV_TRY(cv_db_prepare(db, "SELECT broker, number FROM campaign WHERE closed = 1 ORDER BY broker, number", &stmt, why));
   for (;;) {
     int row;

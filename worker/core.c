@@ -753,6 +753,7 @@ static bool is_used_up(const struct cv_worker *pool) {
 
 bool cv_worker_is_done(const struct cv_worker *pool) {
   bool any_live = cv_worker_campaigns_any_live(&pool->campaigns);
+  /* A probe that waits is not a worker that still has something to give. */
   bool nobody_left = pool->waiting.count == (pool->probing ? 1 : 0) && pool->again.count == 0 &&
                      pool->resting.count == 0 && is_used_up(pool);
   bool all_met = true;

@@ -278,6 +278,7 @@ static enum cv_err put_person(struct reading *reading, struct cv_persons *person
 static enum cv_err second_pass(struct reading *reading, struct cv_csv_data *data, struct cv_why *why) {
   const char *name = NULL;
   double score = 0;
+  /* The header is checked again, too: the file may have been replaced. */
   CV_TRY(cv_records_rewind(&reading->records, why));
   CV_TRY(read_header(reading, why));
   for (uint64_t left = reading->rows;; left--) {

@@ -35,6 +35,7 @@ uint64_t cv_line_pop(struct cv_line *line) {
 }
 
 bool cv_line_remove(struct cv_line *line, uint64_t worker) {
+  /* The broker serves its queue in order, so an answered worker is near the front. */
   uint32_t at = 0;
   while (at < line->count && slot(line, at)->worker != worker) {
     at++;

@@ -76,6 +76,8 @@ void cv_worker_outbox_frame(struct cv_worker_outbox *outbox, uint32_t credit, bo
                                  .token = outbox->token,
                                  .declines = outbox->declines,
                                  .decline = outbox->decline};
+  /* Once per connection an Arrive is sent even without workers: the broker assigns nothing before it knows the
+   * credit. */
   if (outbox->arrivals > 0 || say_credit) {
     fill_arrives(outbox, credit, wishes, ret);
   }

@@ -8,6 +8,7 @@
 
 enum cv_err cv_pendings_init(struct cv_pendings *pendings, size_t entries, uint64_t key) {
   size_t buckets = 64;
+  /* A power of two, so that a mask finds the bucket, and no fewer than entries. */
   while (buckets < entries) {
     buckets *= 2;
   }

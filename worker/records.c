@@ -187,6 +187,7 @@ static enum cv_err missing_column(const struct cv_records *records, const char *
     used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i == 0 ? "" : ", ",
                              cv_text_piece(cv_records_field(records, i)).text);
   }
+  /* A file may have thousands of columns; the message says that it names only some. */
   if (used >= sizeof(list)) {
     (void)snprintf(list + sizeof(list) - 5, 5, " ...");
   }

@@ -299,6 +299,7 @@ static void say_sums(void *party) {
 
 static void close_all(void *party) {
   struct shell *shell = party;
+  /* The core first: it borrows from all the others. */
   cv_worker_free(shell->core);
   cv_worker_store_close(shell->store);
   cv_stock_free(shell->stock);

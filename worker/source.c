@@ -40,6 +40,7 @@ static enum cv_err fill_workers(struct cv_score_source *source, const struct cv_
     return CV_ERR_NOMEM;
   }
   for (uint32_t i = 0; i < count; i++) {
+    /* Drawn workers have the ids from 1; certificates have to cover them. */
     source->worker[i] = items->source == CV_SOURCE_GIVEN ? items->given.item[i].id : i + 1;
     if (items->source == CV_SOURCE_GIVEN) {
       source->cost_micro[i] = items->given.item[i].cost_micro;
@@ -60,6 +61,7 @@ static void fill_items(const struct cv_items *items, uint64_t seed, double *mean
   if (items->source == CV_SOURCE_SYNTHETIC) {
     cv_quality_draw_instance(seed, items->synthetic.mean, items->synthetic.variance, count, mean);
   }
+  /* A driver's mean and spread are drawn in fill_workers(), whose cost comes from the trips. */
   for (uint32_t i = 0; i < count && items->source != CV_SOURCE_TAXI; i++) {
     item[i] = items->source == CV_SOURCE_SYNTHETIC
                   ? (struct cv_quality_item){.mean = mean[i], .spread = items->synthetic.law.spread}

@@ -55,6 +55,7 @@ static void find_range(struct cv_stock *stock) {
   uint64_t persons = config->persons->persons, first = config->first_worker;
   uint64_t from = config->first > first ? config->first - first : 0;
   uint64_t to = config->last >= first ? config->last - first + 1 : 0;
+  /* Certificate and file may overlap in part, or not at all: then from equals to. */
   stock->to = (uint32_t)(to < persons ? to : persons);
   stock->from = (uint32_t)(from < stock->to ? from : stock->to);
 }
@@ -88,6 +89,7 @@ static void fill_shelves(struct cv_stock *stock) {
   }
   for (uint32_t arm = 0; arm < stock->config.arms; arm++) {
     shuffle(&stock->shelf[arm], stock->config.seed, arm);
+    /* One person at first: the broker's answer tells whether more are wanted. */
     stock->shelf[arm].window.allowed = 1;
   }
   for (uint32_t i = stock->from; i < stock->to; i++) {
@@ -319,6 +321,7 @@ bool cv_stock_next(struct cv_stock *stock, uint64_t now_ms, bool (*may)(void *da
     uint32_t arm = stock->cursor;
     stock->cursor = arm + 1 == stock->config.arms ? 0 : arm + 1;
     struct shelf *shelf = &stock->shelf[arm];
+    /* Only for arms that are closed, for which no person comes by a wish. */
     bool explores = may_explore && is_closed(&shelf->window, now_ms);
     if ((explores || has_room(&shelf->window, now_ms)) && next_of(stock, shelf, may, data, ret_worker)) {
       *ret_arm = explores ? CV_STOCK_NONE : arm;

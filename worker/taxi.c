@@ -103,6 +103,7 @@ static enum cv_err read_trips(struct reading *reading, struct cv_why *why) {
       return CV_OK;
     }
     CV_TRY(take_number(reading, MILES, MILES_MAX, &miles, why));
+    /* Without an area in the campaign both sides of the comparison below are 0: every trip counts. */
     if (reading->items->area > 0) {
       CV_TRY(take_number(reading, AREA, AREA_MAX, &area, why));
     }

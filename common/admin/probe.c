@@ -66,6 +66,7 @@ static enum cv_err receive(struct probe *probe, struct cv_why *why) {
     if (left == 0) {
       return fail_late(probe, why);
     }
+    /* Whatever poll() says, recv() below tells; only the time that is left matters. */
     (void)poll(&ready, 1, left);
     ssize_t n = recv(probe->fd, probe->answer + probe->n, sizeof(probe->answer) - 1 - probe->n, 0);
     if (n == 0 || (n < 0 && !is_passing(errno))) {

@@ -14,6 +14,7 @@ const char *cv_err_text(enum cv_err err) {
 }
 
 enum cv_err cv_unless_failed(bool *failed, enum cv_err err, struct cv_why *why) {
+  /* Never cleared: after a change that was half made no later success means anything. */
   *failed = *failed || err == CV_ERR_NOMEM;
   return *failed ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : err;
 }

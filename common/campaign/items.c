@@ -17,6 +17,7 @@ uint32_t cv_items_count(const struct cv_items *items) {
     case CV_SOURCE_TAXI:
       break;
   }
+  /* Known only after the file is read. */
   return 0;
 }
 

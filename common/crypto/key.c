@@ -123,6 +123,7 @@ enum cv_err cv_key_derive(const struct cv_key *master, const char *label, uint64
   EVP_KDF_CTX *ctx = hkdf != NULL ? EVP_KDF_CTX_new(hkdf) : NULL;
   EVP_KDF_free(hkdf);
   char digest[] = "SHA256";
+  /* A copy, since OpenSSL's parameter is not const; wiped below. */
   struct cv_key secret = *master, key;
   const OSSL_PARAM params[] = {
       OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),

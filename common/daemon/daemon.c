@@ -262,6 +262,7 @@ static enum cv_err tls_new(const struct cv_daemon *daemon, struct cv_tls_peers p
   const struct cv_tls_files files = tls_files(daemon);
   enum cv_err err = CV_ERR_DENIED;
   for (enum cv_role role = CV_ROLE_NONE; role <= CV_ROLE_THIRDPARTY && err != CV_OK; role++) {
+    /* A worker's program accepts a worker's and a gateway's certificate; the certificate decides which it is. */
     if ((daemon->config->roles & 1U << role) != 0) {
       err = cv_tls_new(&files, role, peers, server, ret, why);
     }

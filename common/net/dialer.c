@@ -116,12 +116,14 @@ static void on_peer_gone(void *owner, struct cv_peer *peer) {
     peer->ops.closed(peer, &peer->why);
     start_again_later(dialer);
   } else if (!dialer->stopped && dialer->at != NULL && dialer->at->ai_next != NULL) {
+    /* A name with several addresses: the next one is tried at once, without a pause. */
     dialer->at = dialer->at->ai_next;
     connect_next(dialer);
   } else {
     tell(dialer, &peer->why);
     start_again_later(dialer);
   }
+  /* Stopped while the connection was closing: this was the last thing to wait for. */
   if (dialer->stopped) {
     free_if_over(dialer);
   }

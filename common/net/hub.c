@@ -104,6 +104,7 @@ static void on_closed(uv_handle_t *handle) {
 
 void cv_hub_unref(struct cv_hub *hub) {
   (void)pthread_mutex_lock(&lock);
+  /* Taken off the list under the lock, closed outside of it: closing calls into the loop. */
   bool last = --hub->refs == 0;
   if (last) {
     DL_DELETE(hubs, hub);

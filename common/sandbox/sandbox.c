@@ -69,6 +69,8 @@ enum cv_err cv_sandbox_enter(const struct cv_sandbox_settings *settings, const s
   cv_sandbox_capabilities(&part[CAPABILITIES]);
   cv_sandbox_seccomp(needs, &part[SECCOMP]);
   for (size_t i = 0; i < PARTS; i++) {
+    /* Only after all parts were tried: the message names the first that is missing, and nothing can be undone
+     * anyway. */
     if (settings->mode == CV_SANDBOX_REQUIRE && !part[i].on) {
       return cv_fail(why, CV_ERR_STATE,
                      "sandbox is require, but %s is not available: %s; expected all parts, or sandbox: on", names[i],
