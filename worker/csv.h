@@ -18,8 +18,6 @@
 #include "worker/quality/persons.h"
 #include "worker/quality/rows.h"
 
-enum { CV_CSV_FIELD_BYTES = 4096, CV_CSV_COLUMNS_MAX = 1024 };
-
 struct cv_csv_ask {
   const char *path; /* a regular file; the reader reads it twice */
   const char *item_column, *score_column;

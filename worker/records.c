@@ -9,7 +9,6 @@
 
 #include "common/base/array.h"
 #include "common/base/text.h"
-#include "worker/csv.h"
 
 static enum cv_err fail_at(const struct cv_records *records, uint64_t line, struct cv_why *why, const char *text) {
   return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s", records->path, (unsigned long long)line, text);
@@ -42,7 +41,7 @@ enum cv_err cv_records_open(const char *path, char delimiter, struct cv_records 
   if (fstat(fileno(records.file), &about) != 0 || !S_ISREG(about.st_mode)) {
     err = cv_fail(why, CV_ERR_IO, "%s: not a regular file; expected a file with rows", path);
   }
-  records.at = calloc(CV_CSV_COLUMNS_MAX, sizeof(*records.at));
+  records.at = calloc(CV_RECORDS_COLUMNS_MAX, sizeof(*records.at));
   if (err == CV_OK && records.at == NULL) {
     err = cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
   }
@@ -76,9 +75,9 @@ static enum cv_err put(struct cv_records *records, int c, struct cv_why *why) {
   if (c == '\0') {
     return fail_at(records, records->line, why, "the line contains a zero byte; expected text");
   }
-  if (records->used - records->at[records->fields - 1] >= CV_CSV_FIELD_BYTES) {
+  if (records->used - records->at[records->fields - 1] >= CV_RECORDS_FIELD_BYTES) {
     (void)cv_fail(why, CV_ERR_LIMIT, "%s:%llu: field %u is longer than %d bytes", records->path,
-                  (unsigned long long)records->start, records->fields, CV_CSV_FIELD_BYTES);
+                  (unsigned long long)records->start, records->fields, CV_RECORDS_FIELD_BYTES);
     return CV_ERR_LIMIT;
   }
   records->text[records->used++] = (char)c;
@@ -87,11 +86,11 @@ static enum cv_err put(struct cv_records *records, int c, struct cv_why *why) {
 
 /* Reserves room for the longest field, so that put() never allocates. */
 static enum cv_err begin_field(struct cv_records *records, struct cv_why *why) {
-  if (records->fields == CV_CSV_COLUMNS_MAX) {
+  if (records->fields == CV_RECORDS_COLUMNS_MAX) {
     return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: too many fields; expected at most %d", records->path,
-                   (unsigned long long)records->start, CV_CSV_COLUMNS_MAX);
+                   (unsigned long long)records->start, CV_RECORDS_COLUMNS_MAX);
   }
-  if (CV_ARRAY_ROOM(records->text, records->used + CV_CSV_FIELD_BYTES + 1, records->cap) != CV_OK) {
+  if (CV_ARRAY_ROOM(records->text, records->used + CV_RECORDS_FIELD_BYTES + 1, records->cap) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", records->path);
   }
   records->at[records->fields++] = (uint32_t)records->used;

@@ -9,6 +9,8 @@
 
 #include "common/base/err.h"
 
+enum { CV_RECORDS_FIELD_BYTES = 4096, CV_RECORDS_COLUMNS_MAX = 1024 };
+
 struct cv_records {
   const char *path; /* for messages */
   FILE *file;

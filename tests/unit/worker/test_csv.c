@@ -14,6 +14,7 @@
 #include "tests/support/folder.h"
 #include "tests/unit/worker/data.h"
 #include "worker/csv.h"
+#include "worker/records.h"
 
 static const struct cv_csv_ask plain = {
     .item_column = "item", .score_column = "score", .delimiter = ',', .has_scale = true, .low = 0, .high = 1};
@@ -195,7 +196,7 @@ static void test_bad_form(void **state) {
 }
 
 static void test_sizes_are_bounded(void **state) {
-  enum { LONG = CV_CSV_FIELD_BYTES };
+  enum { LONG = CV_RECORDS_FIELD_BYTES };
   static char text[16 * CV_ARMS_MAX];
   int used = snprintf(text, sizeof(text), "item,score,note\na,1,");
   memset(text + used, 'x', LONG);
@@ -203,8 +204,8 @@ static void test_sizes_are_bounded(void **state) {
   text[used + LONG] = 'x';
   bad_as(&plain, text, (size_t)used + LONG + 1, CV_ERR_LIMIT, ":2: field 3 is longer than 4096 bytes");
 
-  memset(text, ',', CV_CSV_COLUMNS_MAX);
-  bad_as(&plain, text, CV_CSV_COLUMNS_MAX, CV_ERR_LIMIT, ":1: too many fields; expected at most 1024");
+  memset(text, ',', CV_RECORDS_COLUMNS_MAX);
+  bad_as(&plain, text, CV_RECORDS_COLUMNS_MAX, CV_ERR_LIMIT, ":1: too many fields; expected at most 1024");
 
   used = snprintf(text, sizeof(text), "item,score\n");
   for (int i = 0; i <= CV_ARMS_MAX; i++) {
