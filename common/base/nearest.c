@@ -9,8 +9,10 @@
 /* Levenshtein distance of two short words: insertions, deletions and replacements. */
 static size_t distance(const char *a, const char *b) {
   enum { MOST = 40 };
+  /* One row of the table is enough; `diagonal` keeps the value that it overwrites. */
   size_t row[MOST + 1];
   size_t n = strlen(b);
+  /* No key is longer than this, but the typed text may be. */
   if (n > MOST || strlen(a) > MOST) {
     return SIZE_MAX;
   }
@@ -35,6 +37,7 @@ const char *cv_nearest(const char *text, const char *const *words, size_t n) {
   size_t best_distance = SIZE_MAX;
   for (size_t i = 0; i < n; i++) {
     size_t d = distance(text, words[i]);
+    /* Similar: one typing error, plus one for every four characters. */
     /* Similar: one typing error, plus one for every four characters. */
     if (d < best_distance && d <= 1 + strlen(words[i]) / 4) {
       best = words[i];
