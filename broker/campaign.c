@@ -125,14 +125,13 @@ void cv_broker_campaign_free(struct cv_broker_campaign *campaign) {
 }
 
 void cv_broker_campaign_leave_open(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
-  struct cv_broker_campaign **at = &broker->open;
-  while (*at != NULL && *at != campaign) {
-    at = &(*at)->next_open;
-  }
-  if (*at == campaign) {
-    *at = campaign->next_open;
-    campaign->next_open = NULL;
-    broker->open_count--;
+  for (struct cv_broker_campaign **at = &broker->open; *at != NULL; at = &(*at)->next_open) {
+    if (*at == campaign) {
+      *at = campaign->next_open;
+      campaign->next_open = NULL;
+      broker->open_count--;
+      return;
+    }
   }
 }
 

@@ -214,10 +214,9 @@ enum cv_err cv_thirdparty_join(struct cv_thirdparty *thirdparty, const char *nam
                                struct cv_thirdparty_conn **ret) {
   struct broker *broker = broker_of(thirdparty, name);
   struct cv_thirdparty_conn *conn = calloc(1, sizeof(*conn));
-  enum cv_err err = cv_unless_failed(&thirdparty->failed, broker == NULL || conn == NULL ? CV_ERR_NOMEM : CV_OK, NULL);
-  if (err != CV_OK) {
+  if (thirdparty->failed || broker == NULL || conn == NULL) {
     free(conn);
-    return err;
+    return cv_unless_failed(&thirdparty->failed, CV_ERR_NOMEM, NULL);
   }
   /* A broker that dials again has mostly lost the older connection before this side noticed. */
   if (broker->conn != NULL) {

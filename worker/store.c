@@ -199,7 +199,7 @@ static enum cv_err write_all(struct cv_worker_store *store, struct cv_why *why) 
   for (uint32_t i = 0; i < store->count; i++) {
     sqlite3_stmt *stmt;
     CV_TRY(cv_db_prepare(store->db, "INSERT OR REPLACE INTO given (worker, scores) VALUES (?1, ?2)", &stmt, why));
-    (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)(store->first + store->which[i]));
+    (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)store->first + store->which[i]);
     (void)sqlite3_bind_int64(stmt, 2, store->scores[store->which[i]]);
     CV_TRY(cv_db_run(store->db, stmt, why));
   }

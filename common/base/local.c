@@ -59,21 +59,21 @@ static enum cv_err read_epsilon(const struct cv_params *params, struct cv_local 
 
 /* ---- randomized response by matrices ---- */
 
-/* Returns the matrix entry for a key: "p00.3" is the first entry of arm 3, from 1. NULL if the key has another form,
- * or with *ret_bad if its arm is out of range. */
-static uint32_t *entry_of(struct cv_local *law, const char *key, uint32_t arms, bool *ret_bad) {
+/* True if the key is that of a matrix entry: "p00.3" is the first entry of arm 3, from 1. *ret is then that entry, or
+ * NULL if its arm is out of range. */
+static bool find_entry(struct cv_local *law, const char *key, uint32_t arms, uint32_t **ret) {
   bool first = strncmp(key, "p00.", 4) == 0;
   if (!first && strncmp(key, "p11.", 4) != 0) {
-    return NULL;
+    return false;
   }
   char *end;
   unsigned long arm = strtoul(key + 4, &end, 10);
-  *ret_bad = key[4] < '1' || key[4] > '9' || *end != '\0' || arm > arms || arm > CV_MATRICES_MAX;
-  if (*ret_bad) {
-    return NULL;
+  *ret = NULL;
+  if (key[4] >= '1' && key[4] <= '9' && *end == '\0' && arm <= arms && arm <= CV_MATRICES_MAX) {
+    struct cv_matrix *matrix = &law->matrix[arm - 1];
+    *ret = first ? &matrix->p00_micro : &matrix->p11_micro;
   }
-  struct cv_matrix *matrix = &law->matrix[arm - 1];
-  return first ? &matrix->p00_micro : &matrix->p11_micro;
+  return true;
 }
 
 static enum cv_err take_probability(const struct cv_param *param, uint32_t *ret, struct cv_why *why) {
@@ -93,15 +93,14 @@ static enum cv_err take_entries(struct cv_params *params, uint32_t arms, struct 
   uint32_t kept = 0, entries = 0;
   for (uint32_t i = 0; i < params->count; i++) {
     const struct cv_param *param = &params->item[i];
-    bool bad = false;
-    uint32_t *entry = entry_of(law, param->key, arms, &bad);
-    if (bad) {
-      return cv_fail(why, CV_ERR_INVALID, "%s: expected an arm from 1 to %u, and arms up to %d only", param->key, arms,
-                     CV_MATRICES_MAX);
-    }
-    if (entry == NULL) {
+    uint32_t *entry;
+    if (!find_entry(law, param->key, arms, &entry)) {
       params->item[kept++] = *param;
       continue;
+    }
+    if (entry == NULL) {
+      return cv_fail(why, CV_ERR_INVALID, "%s: expected an arm from 1 to %u, and arms up to %d only", param->key, arms,
+                     CV_MATRICES_MAX);
     }
     if (*entry != 0) {
       return cv_fail(why, CV_ERR_INVALID, "%s is given twice", param->key);

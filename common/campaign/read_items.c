@@ -286,7 +286,11 @@ static enum cv_err load_adversary(struct cv_yaml *yaml, const yaml_node_t *secti
 
 static enum cv_err reserve_items(struct cv_yaml *yaml, size_t n, struct cv_items_given *ret, struct cv_why *why) {
   ret->item = calloc(n, sizeof(*ret->item));
-  return ret->item == NULL ? cv_yaml_no_memory(yaml->path, why) : CV_OK;
+  if (ret->item == NULL) {
+    (void)cv_yaml_no_memory(yaml->path, why);
+    return CV_ERR_NOMEM;
+  }
+  return CV_OK;
 }
 
 static enum cv_err load_ladder(struct cv_yaml *yaml, const yaml_node_t *section, struct form *form,

@@ -30,6 +30,7 @@ enum cv_err cv_lanes_init(struct cv_lanes *lanes) {
     frame_bytes = wire->frame_bytes > frame_bytes ? wire->frame_bytes : frame_bytes;
     arena_bytes = wire->arena_bytes > arena_bytes ? wire->arena_bytes : arena_bytes;
   }
+  CV_REQUIRE(frame_bytes > 0);
   lanes->frame = malloc(frame_bytes);
   lanes->rest = malloc(frame_bytes);
   lanes->part = malloc(frame_bytes);
@@ -101,7 +102,10 @@ static void send_all(struct cv_lane *lane, const void *frame) {
 /* Throttle slow readers before their queue fills and the connection is closed. */
 static void hold(struct cv_lane *lane) {
   const struct cv_lanes *lanes = lane->lanes;
-  size_t queued = lanes->ops->hold == NULL ? 0 : cv_peer_queued(lane->peer);
+  if (lanes->ops->hold == NULL) {
+    return;
+  }
+  size_t queued = cv_peer_queued(lane->peer);
   /* Two thresholds, so that a queue around one of them does not switch with every frame. */
   bool held = lane->held ? queued > HOLD_BYTES / 2 : queued > HOLD_BYTES;
   if (held != lane->held && lane->conn != NULL && !lane->closing) {

@@ -389,6 +389,7 @@ static void keep_sums(void *data) {
     memcpy(group->stored, group->next, sizeof(group->stored));
     group->is_stored = true;
     if (is_empty(sums, group)) {
+      CV_REQUIRE(sums->groups != NULL);
       HASH_DEL(sums->groups, group);
       free(group);
     }

@@ -228,7 +228,7 @@ static bool is_same(double a, double b) {
 
 static enum cv_err add_point(struct reading *in, const yaml_node_t *node) {
   const struct cv_lab_experiment *experiment = in->experiment;
-  double x;
+  double x = 0;
   CV_TRY(number_of(in, node, "at", &x));
   for (size_t i = 0; i < experiment->points; i++) {
     if (is_same(experiment->x[i], x)) {

@@ -95,7 +95,10 @@ static void test_one_process_at_a_time_has_the_file(void **state) {
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    _exit(cv_worker_store_open(folder.path, 1, 2, &other, &why) == CV_ERR_STATE ? 0 : 1);
+    bool refused = cv_worker_store_open(folder.path, 1, 2, &other, &why) == CV_ERR_STATE;
+    /* another program: at an exit a leak checker would search the copy of the parent's memory */
+    (void)execlp(refused ? "true" : "false", "true", NULL);
+    _exit(2);
   }
   int status;
   assert_int_equal(waitpid(child, &status, 0), child);
