@@ -315,7 +315,7 @@ def test_what_is_no_message_closes_the_link_and_it_comes_back(stage):
     old.hello.program = "old"
     reasons = []
     for envelope, reason in ((None, "not a valid message"), (own, "only a broker may send"),
-                             (unknown, "campaign 999; expected a campaign"), (second, "hello"), (old, "hello")):
+                             (unknown, "campaign 999; expected a campaign"), (second, "second Hello"), (old, "hello")):
         connections, since = stage.thirdparty.connections, stage.deployment.broker.mark()
         payload = envelope.SerializeToString() if envelope else b"\xff" * 300
         stage.thirdparty.send_raw(len(payload).to_bytes(4, "big") + payload)
