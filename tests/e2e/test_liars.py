@@ -313,15 +313,14 @@ def test_what_is_no_message_closes_the_link_and_it_comes_back(stage):
     second.hello.version = VERSION
     old.hello.version = 0
     old.hello.program = "old"
-    reasons = []
     for envelope, reason in ((None, "not a valid message"), (own, "only a broker may send"),
-                             (unknown, "campaign 999; expected a campaign"), (second, "second Hello"), (old, "hello")):
-        connections, since = stage.thirdparty.connections, stage.deployment.broker.mark()
+                             (unknown, "campaign 999; expected a campaign"), (second, "second Hello"),
+                             (old, "second Hello")):
+        connections = stage.thirdparty.connections
         payload = envelope.SerializeToString() if envelope else b"\xff" * 300
         stage.thirdparty.send_raw(len(payload).to_bytes(4, "big") + payload)
-        reasons.append(reason)
         wait_until(lambda: stage.thirdparty.connections > connections, "the broker dials again", 30)
-        assert any(reason in goodbye for goodbye in stage.thirdparty.goodbyes), stage.thirdparty.goodbyes
+        assert reason in stage.thirdparty.goodbyes[-1], stage.thirdparty.goodbyes
         stage.honest_goes_on()
 
 
