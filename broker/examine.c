@@ -141,7 +141,7 @@ static bool examine_database(const struct cv_broker_settings *settings, const ch
   enum cv_err err = cv_broker_store_open(&files, master, &store, &why);
   if (err == CV_ERR_STATE) {
     /* crowdveil doctor asks the running program instead, at this address. */
-    cv_fact("live\t%s", settings->admin == NULL ? "" : settings->admin);
+    cv_fact("live\t%s", settings->daemon.admin == NULL ? "" : settings->daemon.admin);
     cv_finding(CV_FINDING_NOTE, "stop the program to examine its database", "database %s: in use by a running program",
                database);
     return true;
@@ -285,7 +285,7 @@ static enum cv_err read_claims(const char *path, const char *name, struct claims
 /* Reads the third-party's facts, which name this broker by the name in its certificate. */
 static enum cv_err ask_thirdparty(const struct cv_broker_settings *settings, struct claims *claims,
                                   struct cv_why *why) {
-  const struct cv_tls_files files = CV_CHANNEL_FILES(&settings->channel);
+  const struct cv_tls_files files = CV_CHANNEL_FILES(&settings->daemon.channel);
   struct cv_tls *tls;
   if (settings->recover_thirdparty == NULL) {
     return CV_OK;
@@ -311,7 +311,7 @@ static void tell(const struct cv_broker_settings *settings, const struct cv_repa
   cv_finding(CV_FINDING_NOTE, "", "%" PRIu64 " open campaigns have ended as \"%s\", %" PRIu64 " are forgotten",
              recovery->ended, cv_end_text(CV_END_RECOVERED),
              recovery->last >= recovery->first ? recovery->last - recovery->first + 1 : 0);
-  bool spent = repaired->floor_micro >= settings->limit_worker_epsilon_micro;
+  bool spent = repaired->floor_micro >= cv_broker_settings_limits(settings).worker_epsilon_micro;
   cv_finding(
       spent ? CV_FINDING_WARNING : CV_FINDING_NOTE,
       spent ? "no worker can give a token unless you raise limits.worker_epsilon, which weakens the promise to workers"

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crowdveil-broker: reads the settings and runs the shell until a signal stops it. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "broker/examine.h"
-#include "common/admin/probe.h"
-#include "common/base/grid.h"
 #include "common/base/log.h"
 #include "common/config/config.h"
 
@@ -39,8 +36,7 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(seal_key),
      .required = true,
      .help = "file with the key that encrypts stored sums; made at the first start"},
-    CV_CHANNEL_RULES(AT(channel)),
-    CV_ADMIN_RULES(struct cv_broker_settings),
+    CV_DAEMON_RULES(AT(daemon)),
     {.key = "limits.epsilon",
      .type = CV_CONFIG_REAL,
      .offset = AT(limit_epsilon),
@@ -175,7 +171,6 @@ static const struct cv_config_rule rules[] = {
      .high = 9e15,
      .fallback = "0",
      .help = "UNSAFE, for tests: the seed of the reproducible noise"},
-    CV_SANDBOX_RULES(AT(sandbox)),
     {.key = "examine",
      .type = CV_CONFIG_BOOL,
      .offset = AT(examine),
@@ -222,23 +217,20 @@ static void warn(const struct cv_broker_settings *settings) {
   }
 }
 
+/* Examines or recovers the state of a stopped broker. */
+static int instead(const void *settings) {
+  const struct cv_broker_settings *own = settings;
+  return own->recover ? cv_broker_recover_state(own) : own->examine ? cv_broker_examine(own) : -1;
+}
+
+static int run(const void *settings) {
+  warn(settings);
+  return cv_broker_run(settings);
+}
+
 int main(int argc, char **argv) {
+  static const struct cv_daemon_program program = {
+      .table = &table, .common = AT(daemon), .instead = instead, .run = run};
   struct cv_broker_settings settings = {0};
-  int status = cv_config_start(&table, argc, argv, &settings);
-  /* Below 0: go on. Anything else is the exit status of a command that is done. */
-  if (status < 0) {
-    settings.limit_epsilon_micro = (uint64_t)llround(settings.limit_epsilon * (double)CV_MICRO);
-    settings.limit_worker_epsilon_micro = (uint64_t)llround(settings.limit_worker_epsilon * (double)CV_MICRO);
-    cv_log_init("crowdveil-broker", CV_LOG_INFO);
-    status = settings.probe     ? cv_probe_run(table.program, settings.admin)
-             : settings.recover ? cv_broker_recover_state(&settings)
-             : settings.examine ? cv_broker_examine(&settings)
-                                : cv_channel_wait(table.program, &settings.channel);
-  }
-  if (status < 0) {
-    warn(&settings);
-    status = cv_broker_run(&settings);
-  }
-  cv_config_fini(&table, &settings);
-  return status;
+  return cv_daemon_main(&program, argc, argv, &settings);
 }

@@ -11,6 +11,7 @@
 
 #include "common/admin/admin.h"
 #include "common/base/clock.h"
+#include "common/base/grid.h"
 #include "common/daemon/daemon.h"
 
 enum {
@@ -217,10 +218,14 @@ static enum cv_err open_tickets(struct shell *shell, const struct cv_key *master
   return err;
 }
 
+static uint64_t micro(double epsilon) {
+  return (uint64_t)llround(epsilon * (double)CV_MICRO);
+}
+
 struct cv_broker_limits cv_broker_settings_limits(const struct cv_broker_settings *settings) {
-  return (struct cv_broker_limits){.epsilon_micro = settings->limit_epsilon_micro,
+  return (struct cv_broker_limits){.epsilon_micro = micro(settings->limit_epsilon),
                                    .delta_pico = (uint64_t)llround(settings->limit_delta * (double)CV_PICO),
-                                   .worker_epsilon_micro = settings->limit_worker_epsilon_micro,
+                                   .worker_epsilon_micro = micro(settings->limit_worker_epsilon),
                                    .release_tokens = (uint32_t)settings->limit_release_tokens,
                                    .arms = (uint32_t)settings->limit_arms,
                                    .campaigns = (uint32_t)settings->limit_campaigns,
@@ -344,10 +349,8 @@ int cv_broker_run(const struct cv_broker_settings *settings) {
       .program = "crowdveil-broker",
       .ops = &ops,
       .party = &shell,
-      .channel = &settings->channel,
-      .sandbox = &settings->sandbox,
+      .settings = &settings->daemon,
       .state = settings->state,
-      .admin = settings->admin,
       .roles = 1U << CV_ROLE_BROKER,
       .listen = settings->listen,
       .from = {.roles = CLIENTS},

@@ -8,13 +8,11 @@
 
 #include "broker/core.h"
 #include "broker/store.h"
-#include "common/config/channel.h"
-#include "common/sandbox/sandbox.h"
+#include "common/daemon/program.h"
 
 struct cv_broker_settings {
-  char *listen, *thirdparty, *thirdparty_name, *state, *anchor, *seal_key, *admin;
-  struct cv_channel_settings channel;
-  uint64_t limit_epsilon_micro, limit_worker_epsilon_micro;
+  struct cv_daemon_settings daemon;
+  char *listen, *thirdparty, *thirdparty_name, *state, *anchor, *seal_key;
   double limit_epsilon, limit_delta, limit_worker_epsilon;
   uint64_t limit_release_tokens, limit_arms, limit_campaigns, limit_tokens, limit_chunks, limit_queue, lease_ms;
   uint64_t limit_submits, limit_kept, limit_retention_ms;
@@ -22,9 +20,8 @@ struct cv_broker_settings {
   bool trusted_thirdparty, unsafe_mechanisms;
   bool noise_seeded;
   uint64_t noise_seed;
-  struct cv_sandbox_settings sandbox;
   /* modes that do not run the daemon */
-  bool probe, examine, recover, lost;
+  bool examine, recover, lost;
   char *recover_thirdparty;
 };
 

@@ -2,7 +2,6 @@
 /* crowdveil-thirdparty: reads the settings, then runs the third-party's shell until a signal stops it. */
 #include <stdlib.h>
 
-#include "common/admin/probe.h"
 #include "common/base/spec.h"
 #include "thirdparty/examine.h"
 #include "thirdparty/shell.h"
@@ -25,8 +24,7 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(state),
      .required = true,
      .help = "existing folder of the database"},
-    CV_ADMIN_RULES(struct cv_thirdparty_settings),
-    CV_CHANNEL_RULES(AT(channel)),
+    CV_DAEMON_RULES(AT(daemon)),
     {.key = "limits.campaigns",
      .type = CV_CONFIG_WHOLE,
      .offset = AT(campaigns),
@@ -41,7 +39,6 @@ static const struct cv_config_rule rules[] = {
      .high = CV_ARMS_MAX,
      .fallback = "4096",
      .help = "largest number of arms of a campaign"},
-    CV_SANDBOX_RULES(AT(sandbox)),
     {.key = "examine",
      .type = CV_CONFIG_BOOL,
      .offset = AT(examine),
@@ -56,24 +53,19 @@ static const struct cv_config_table table = {
     .rules = rules,
     .count = CV_COUNT(rules)};
 
-/* Runs the probe or the examination instead of the daemon, or waits for the credentials. Returns the exit status, or -1
- * to start the daemon. */
-static int prepare(const struct cv_thirdparty_settings *settings) {
-  const struct cv_thirdparty_files files = {.state = settings->state, .admin = settings->admin};
-  return settings->probe     ? cv_probe_run(table.program, settings->admin)
-         : settings->examine ? cv_thirdparty_examine(&files)
-                             : cv_channel_wait(table.program, &settings->channel);
+static int instead(const void *settings) {
+  const struct cv_thirdparty_settings *own = settings;
+  const struct cv_thirdparty_files files = {.state = own->state, .admin = own->daemon.admin};
+  return own->examine ? cv_thirdparty_examine(&files) : -1;
+}
+
+static int run(const void *settings) {
+  return cv_thirdparty_run(settings);
 }
 
 int main(int argc, char **argv) {
+  static const struct cv_daemon_program program = {
+      .table = &table, .common = AT(daemon), .instead = instead, .run = run};
   struct cv_thirdparty_settings settings = {0};
-  int status = cv_config_start(&table, argc, argv, &settings);
-  if (status < 0) {
-    status = prepare(&settings);
-  }
-  if (status < 0) {
-    status = cv_thirdparty_run(&settings);
-  }
-  cv_config_fini(&table, &settings);
-  return status;
+  return cv_daemon_main(&program, argc, argv, &settings);
 }

@@ -9,15 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/channel.h"
-#include "common/sandbox/sandbox.h"
+#include "common/daemon/program.h"
 
 struct cv_thirdparty_settings {
-  char *listen, *brokers, *state, *admin;
-  struct cv_channel_settings channel;
+  struct cv_daemon_settings daemon;
+  char *listen, *brokers, *state;
   uint64_t campaigns, arms;
-  struct cv_sandbox_settings sandbox;
-  bool probe, examine; /* probe the admin endpoint, or examine the state, instead of running */
+  bool examine; /* examine the state instead of running */
 };
 
 /* Runs the daemon until SIGTERM or SIGINT has drained it, or storing fails. Returns the exit status. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crowdveil-worker: reads the settings, then runs the worker's shell until a signal stops it. */
-#include "common/admin/probe.h"
 #include "common/base/mechanisms.h"
 #include "worker/shell.h"
 
@@ -27,8 +26,7 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(requesters),
      .required = true,
      .help = "names of the requesters whose campaigns to serve"},
-    CV_ADMIN_RULES(struct cv_worker_settings),
-    CV_CHANNEL_RULES(AT(channel)),
+    CV_DAEMON_RULES(AT(daemon)),
     {.key = "seed",
      .type = CV_CONFIG_WHOLE,
      .offset = AT(seed),
@@ -92,7 +90,6 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(exit_when_done),
      .fallback = "false",
      .help = "exit when all campaigns have ended or every worker has given its tokens"},
-    CV_SANDBOX_RULES(AT(sandbox)),
 };
 
 static const struct cv_config_table table = {
@@ -102,16 +99,12 @@ static const struct cv_config_table table = {
     .count = CV_COUNT(rules),
 };
 
+static int run(const void *settings) {
+  return cv_worker_run(settings);
+}
+
 int main(int argc, char **argv) {
+  static const struct cv_daemon_program program = {.table = &table, .common = AT(daemon), .run = run};
   struct cv_worker_settings settings = {.seed = CV_WORKS_SEED_NONE, .accept_tokens = CV_ACCEPT_TOKENS_UNSET};
-  int status = cv_config_start(&table, argc, argv, &settings);
-  if (status < 0) {
-    status = settings.probe ? cv_probe_run(table.program, settings.admin)
-                            : cv_channel_wait(table.program, &settings.channel);
-  }
-  if (status < 0) {
-    status = cv_worker_run(&settings);
-  }
-  cv_config_fini(&table, &settings);
-  return status;
+  return cv_daemon_main(&program, argc, argv, &settings);
 }

@@ -10,23 +10,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/channel.h"
-#include "common/sandbox/sandbox.h"
+#include "common/daemon/program.h"
 #include "worker/accept.h"
 #include "worker/works.h"
 
 #define CV_ACCEPT_TOKENS_UNSET UINT64_MAX
 
 struct cv_worker_settings {
-  char *broker, *broker_name, *campaign, *requesters, *state, *admin;
-  struct cv_channel_settings channel;
+  struct cv_daemon_settings daemon;
+  char *broker, *broker_name, *campaign, *requesters, *state;
   uint64_t seed, concurrency; /* seed: CV_WORKS_SEED_NONE if unset */
   double arrival_rate, accept_epsilon, accept_delta;
   char *accept_privatizers, *accept_mechanisms;
   uint64_t accept_tokens;
   bool exit_when_done;
-  struct cv_sandbox_settings sandbox;
-  bool probe; /* probe a running worker's admin endpoint instead of running */
 };
 
 /* Runs the daemon until SIGTERM or SIGINT, or with exit_when_done until its campaigns are over. Returns the exit

@@ -7,17 +7,6 @@
 
 enum { CV_PROBE_MS = 2000 };
 
-/* The rules for `char *admin` and `bool probe` of a daemon's settings. */
-#define CV_ADMIN_RULES(owner)                                                                                         \
-  {.key = "admin",                                                                                                    \
-   .type = CV_CONFIG_PATH,                                                                                            \
-   .offset = offsetof(owner, admin),                                                                                  \
-   .help = "Unix socket of the admin endpoint: /health and /metrics"},                                                \
-  {                                                                                                                   \
-    .key = "probe", .type = CV_CONFIG_BOOL, .offset = offsetof(owner, probe), .fallback = "false", .is_option = true, \
-    .help = "ask the running daemon for its health and exit with status 0 if it is healthy"                           \
-  }
-
 /*
  * Requests /health from the socket at `path`, within `limit_ms` in total. CV_OK if the daemon is healthy; CV_ERR_STATE
  * if it is not, with its own reason in `why`; CV_ERR_LIMIT for a wrong path; CV_ERR_IO if no daemon listens, no answer

@@ -252,7 +252,7 @@ static void on_dial_failed(void *data, const struct cv_why *why) {
 /* ---- TLS ---- */
 
 static struct cv_tls_files tls_files(const struct cv_daemon *daemon) {
-  return (struct cv_tls_files)CV_CHANNEL_FILES(daemon->config->channel);
+  return (struct cv_tls_files)CV_CHANNEL_FILES(&daemon->config->settings->channel);
 }
 
 /* Tries the daemon's roles until one matches the certificate; after a failure `why` has the reason for the last
@@ -337,7 +337,7 @@ static void metrics(void *data, struct cv_buf *out) {
 static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   struct cv_net_limits limits = config->limits;
-  limits.silence_ms = (unsigned)config->channel->silence_ms;
+  limits.silence_ms = (unsigned)config->settings->channel.silence_ms;
   if (config->listen != NULL) {
     CV_TRY(cv_listener_start(&daemon->loop, config->listen, daemon->server_tls, &CV_LANES_PEER_OPS,
                              daemon->lanes.newcomer, &limits, &daemon->listener, why));
@@ -351,20 +351,20 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
 
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
   static const struct cv_admin_ops ops = {.health = health, .metrics = metrics};
-  const char *path = daemon->config->admin;
+  const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
 
 /* The party has read its other files; only the certificates are read again, on SIGHUP. */
 static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
-  const struct cv_channel_settings *channel = config->channel;
+  const struct cv_channel_settings *channel = &config->settings->channel;
   const struct cv_sandbox_needs needs = {.reads = {channel->ca, channel->cert, channel->key, channel->denied},
                                          .state = config->state,
-                                         .socket = config->admin,
+                                         .socket = config->settings->admin,
                                          .dials = config->dial};
   struct cv_sandbox_report report;
-  CV_TRY(cv_sandbox_enter(config->sandbox, &needs, &report, why));
+  CV_TRY(cv_sandbox_enter(&config->settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
   return CV_OK;
 }
@@ -390,7 +390,7 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   CV_TRY(cv_lanes_init(&daemon->lanes));
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
   CV_TRY(open_net(daemon, why));
-  CV_TRY(cv_sandbox_become(daemon->config->sandbox, why));
+  CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
   CV_TRY(ops->open(daemon->party, daemon, why));
   start_handles(daemon);
   CV_TRY(open_admin(daemon, why));
@@ -424,9 +424,8 @@ static void fini(struct cv_daemon *daemon) {
 
 int cv_daemon_run(const struct cv_daemon_config *config) {
   struct cv_daemon daemon = {.config = config, .ops = config->ops, .party = config->party};
-  cv_log_init(config->program, CV_LOG_INFO);
   /* Before a key is read: from here on no core dump and no swap can hold one. */
-  cv_sandbox_begin(config->sandbox);
+  cv_sandbox_begin(&config->settings->sandbox);
   if (uv_loop_init(&daemon.loop) != 0) {
     (void)fprintf(stderr, "%s: the event loop cannot start\n", config->program);
     return 1;

@@ -17,11 +17,10 @@
 #define CV_DAEMON_DAEMON_H
 
 #include "common/base/rng.h"
-#include "common/config/channel.h"
 #include "common/daemon/lane.h"
+#include "common/daemon/program.h"
 #include "common/net/peer_limits.h"
 #include "common/net/tls.h"
-#include "common/sandbox/sandbox.h"
 
 struct cv_daemon;
 
@@ -67,15 +66,14 @@ struct cv_daemon_config {
   const char *program; /* "crowdveil-broker" */
   const struct cv_daemon_ops *ops;
   void *party;
-  const struct cv_channel_settings *channel;
-  const struct cv_sandbox_settings *sandbox;
-  const char *state, *admin; /* paths; NULL: not configured */
-  unsigned roles;            /* roles allowed for the daemon's own certificate: set of 1u << enum cv_role */
-  const char *listen;        /* HOST:PORT; NULL: the daemon does not listen */
-  struct cv_tls_peers from;  /* peers allowed to connect */
-  const char *dial;          /* HOST:PORT; NULL: the daemon does not dial */
-  struct cv_tls_peers to;    /* peers accepted at that address */
-  const char *dialled;       /* name of that peer in the log: "third-party" */
+  const struct cv_daemon_settings *settings;
+  const char *state;        /* folder; NULL: not configured */
+  unsigned roles;           /* roles allowed for the daemon's own certificate: set of 1u << enum cv_role */
+  const char *listen;       /* HOST:PORT; NULL: the daemon does not listen */
+  struct cv_tls_peers from; /* peers allowed to connect */
+  const char *dial;         /* HOST:PORT; NULL: the daemon does not dial */
+  struct cv_tls_peers to;   /* peers accepted at that address */
+  const char *dialled;      /* name of that peer in the log: "third-party" */
   struct cv_net_limits limits;
   unsigned tick_ms;
   unsigned pace_ms;     /* pause after a large batch; 0: none */

@@ -12,7 +12,7 @@
 
 enum { LONG_MS = 60000, WENT_ON = 100, MASK_CHANGED = 101 };
 
-static struct cv_channel_settings link_of(uint64_t wait_ms) {
+static struct cv_channel_settings channel_of(uint64_t wait_ms) {
   static char ca[320], cert[320], key[320];
   (void)snprintf(ca, sizeof(ca), "%s", folder_file(&folder, "ca.pem"));
   (void)snprintf(cert, sizeof(cert), "%s", folder_file(&folder, "cert.pem"));
@@ -30,10 +30,10 @@ static void put(const char *path) {
   assert_int_equal(rename(beside, path), 0);
 }
 
-static void take_away(const struct cv_channel_settings *link) {
-  (void)unlink(link->ca);
-  (void)unlink(link->cert);
-  (void)unlink(link->key);
+static void take_away(const struct cv_channel_settings *channel) {
+  (void)unlink(channel->ca);
+  (void)unlink(channel->cert);
+  (void)unlink(channel->key);
 }
 
 struct child {
@@ -42,7 +42,7 @@ struct child {
 };
 
 /* Its exit status is the result of the wait. */
-static struct child start(const struct cv_channel_settings *link) {
+static struct child start(const struct cv_channel_settings *channel) {
   int ends[2];
   assert_int_equal(pipe(ends), 0);
   pid_t pid = fork();
@@ -53,7 +53,7 @@ static struct child start(const struct cv_channel_settings *link) {
     (void)close(ends[0]);
     (void)close(ends[1]);
     (void)sigprocmask(SIG_SETMASK, NULL, &before);
-    int status = cv_channel_wait("sample", link);
+    int status = cv_channel_wait("sample", channel);
     (void)sigprocmask(SIG_SETMASK, NULL, &after);
     bool same = sigismember(&before, SIGTERM) == sigismember(&after, SIGTERM) &&
                 sigismember(&before, SIGINT) == sigismember(&after, SIGINT);
@@ -85,76 +85,76 @@ static void expect_end(struct child *child, int expected) {
 }
 
 static void nothing_is_waited_for_without_the_setting(void **state) {
-  struct cv_channel_settings link = link_of(0);
-  struct child child = start(&link);
+  struct cv_channel_settings channel = channel_of(0);
+  struct child child = start(&channel);
   expect_end(&child, WENT_ON);
 }
 
 static void files_that_are_there_are_not_waited_for(void **state) {
-  struct cv_channel_settings link = link_of(LONG_MS);
-  put(link.ca);
-  put(link.cert);
-  put(link.key);
-  struct child child = start(&link);
+  struct cv_channel_settings channel = channel_of(LONG_MS);
+  put(channel.ca);
+  put(channel.cert);
+  put(channel.key);
+  struct child child = start(&channel);
   expect_end(&child, WENT_ON);
-  take_away(&link);
+  take_away(&channel);
 }
 
 static void it_goes_on_when_the_last_one_comes(void **state) {
-  struct cv_channel_settings link = link_of(LONG_MS);
-  put(link.ca);
-  struct child child = start(&link);
-  expect_line(&child, "waiting up to 60 s for ", link.cert, "");
-  put(link.cert);
-  put(link.key);
+  struct cv_channel_settings channel = channel_of(LONG_MS);
+  put(channel.ca);
+  struct child child = start(&channel);
+  expect_line(&child, "waiting up to 60 s for ", channel.cert, "");
+  put(channel.cert);
+  put(channel.key);
   expect_end(&child, WENT_ON);
-  take_away(&link);
+  take_away(&channel);
 }
 
 static void the_list_of_denied_ones_is_waited_for_too(void **state) {
-  struct cv_channel_settings link = link_of(LONG_MS);
+  struct cv_channel_settings channel = channel_of(LONG_MS);
   char denied[320];
   (void)snprintf(denied, sizeof(denied), "%s", folder_file(&folder, "denied"));
-  link.denied = denied;
-  put(link.ca);
-  put(link.cert);
-  put(link.key);
-  struct child child = start(&link);
+  channel.denied = denied;
+  put(channel.ca);
+  put(channel.cert);
+  put(channel.key);
+  struct child child = start(&channel);
   expect_line(&child, "waiting up to 60 s for ", denied, "");
   put(denied);
   expect_end(&child, WENT_ON);
-  take_away(&link);
+  take_away(&channel);
   (void)unlink(denied);
 }
 
 static void its_time_ends(void **state) {
-  struct cv_channel_settings link = link_of(120);
+  struct cv_channel_settings channel = channel_of(120);
   uint64_t start_ms = cv_clock_mono_ms();
-  struct child child = start(&link);
-  expect_line(&child, "waiting up to 120 ms for ", link.ca, "");
-  expect_line(&child, "", link.ca, ": still missing after 120 ms; expected a readable file (wait_for_files)");
+  struct child child = start(&channel);
+  expect_line(&child, "waiting up to 120 ms for ", channel.ca, "");
+  expect_line(&child, "", channel.ca, ": still missing after 120 ms; expected a readable file (wait_for_files)");
   expect_end(&child, CV_CHANNEL_ABSENT);
   assert_true(cv_clock_mono_ms() - start_ms >= 120);
 }
 
 static void what_is_no_file_is_named_so(void **state) {
-  struct cv_channel_settings link = link_of(60);
-  assert_int_equal(mkdir(link.ca, 0700), 0);
-  struct child child = start(&link);
-  expect_line(&child, "waiting up to 60 ms for ", link.ca, "");
-  expect_line(&child, "", link.ca, ": Is a directory after 60 ms; expected a readable file (wait_for_files)");
+  struct cv_channel_settings channel = channel_of(60);
+  assert_int_equal(mkdir(channel.ca, 0700), 0);
+  struct child child = start(&channel);
+  expect_line(&child, "waiting up to 60 ms for ", channel.ca, "");
+  expect_line(&child, "", channel.ca, ": Is a directory after 60 ms; expected a readable file (wait_for_files)");
   expect_end(&child, CV_CHANNEL_ABSENT);
-  assert_int_equal(rmdir(link.ca), 0);
+  assert_int_equal(rmdir(channel.ca), 0);
 }
 
 static void a_signal_ends_it(void **state) {
   static const int signals[] = {SIGTERM, SIGINT};
-  struct cv_channel_settings link = link_of(LONG_MS);
+  struct cv_channel_settings channel = channel_of(LONG_MS);
   for (size_t i = 0; i < CV_COUNT(signals); i++) {
-    struct child child = start(&link);
-    expect_line(&child, "waiting up to 60 s for ", link.ca, "");
+    struct child child = start(&channel);
+    expect_line(&child, "waiting up to 60 s for ", channel.ca, "");
     assert_int_equal(kill(child.pid, signals[i]), 0);
-    expect_line(&child, "stopped by a signal while waiting for ", link.ca, "");
+    expect_line(&child, "stopped by a signal while waiting for ", channel.ca, "");
     expect_end(&child, CV_CHANNEL_STOPPED);
   }
 }
