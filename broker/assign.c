@@ -264,7 +264,7 @@ static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *c
     later = later || fate == FATE_LATER;
     never = never || fate == FATE_NEVER;
   }
-  /* Without a place, the most hopeful outcome decides: whoever may get a place soon stays in the queue. */
+  /* Without a place, the best outcome for the worker decides: one that may get a place soon stays in the queue. */
   *ret_fate = passed      ? FATE_PASSED
               : elsewhere ? FATE_ELSEWHERE
               : waits     ? FATE_WAITS

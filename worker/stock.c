@@ -278,7 +278,7 @@ void cv_stock_dealt(struct cv_stock *stock, uint32_t wish, uint32_t arm, uint64_
   struct shelf *dealt = arm < stock->config.arms ? &stock->shelf[arm] : NULL;
   bool is_wish = wish < stock->config.arms;
   cv_stock_forget(stock, wish);
-  /* The broker dealt this arm, so the arm is open, whoever got it. */
+  /* The broker assigned this arm, so the arm is open, whichever worker got it. */
   if (dealt != NULL) {
     dealt->window.closed = (struct pause){0};
   }

@@ -103,7 +103,7 @@ static enum cv_err fail_errno(struct cv_why *why, const char *path, const char *
   return cv_fail(why, errno == EACCES ? CV_ERR_DENIED : CV_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* Removes a stale socket: one on which nobody listens. */
+/* Removes a stale socket: one on which no program listens. */
 static enum cv_err remove_stale(const struct sockaddr_un *address, struct cv_why *why) {
   struct stat found;
   if (lstat(address->sun_path, &found) != 0) {

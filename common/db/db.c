@@ -212,7 +212,7 @@ void cv_db_rollback(struct cv_db *db) {
   if (db->hook != NULL) {
     db->hook->rolled_back(db->hook_data);
   }
-  /* After some errors SQLite has already rolled back. A failed rollback leaves a log that nobody replays. */
+  /* After some errors SQLite has already rolled back. A failed rollback leaves a log that is never replayed. */
   if (sqlite3_get_autocommit(db->handle) == 0) {
     (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
   }
