@@ -38,7 +38,6 @@ const char *cv_nearest(const char *text, const char *const *words, size_t n) {
   for (size_t i = 0; i < n; i++) {
     size_t d = distance(text, words[i]);
     /* Similar: one typing error, plus one for every four characters. */
-    /* Similar: one typing error, plus one for every four characters. */
     if (d < best_distance && d <= 1 + strlen(words[i]) / 4) {
       best = words[i];
       best_distance = d;
