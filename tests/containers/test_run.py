@@ -85,16 +85,32 @@ def test_the_boundary_of_a_ranking(say):
     assert left("boundary") == []
 
 
-def test_ctrl_c_cleans_up():
-    running = subprocess.Popen([RUN, "rank", "--no-build"], env=engine.environment(), stdin=subprocess.DEVNULL,
+# Its first round needs more tokens than three workers have, so it does not end by itself.
+UNENDING = """
+campaign: unending
+items: {synthetic: {count: 2}}
+policy: {name: ppar, tokens_per_round: 1000}
+privacy: {epsilon: 1}
+limits: {idle: 1h}
+"""
+
+
+def test_ctrl_c_cleans_up(tmp_path):
+    folder = tmp_path / "unending"
+    folder.mkdir()
+    (folder / "campaign.yaml").write_text(UNENDING)
+    for each in (tmp_path, *tmp_path.parents[:2], folder):
+        each.chmod(each.stat().st_mode | 0o055)
+    arguments = ("own-data", folder, "--no-build", "--workers", "3")
+    running = subprocess.Popen([RUN, *arguments], env=engine.environment(), stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
-    wait_until(lambda: engine.output("ps", "-q", "--filter", "label=com.docker.compose.project=crowdveil-rank",
+    wait_until(lambda: engine.output("ps", "-q", "--filter", "label=com.docker.compose.project=crowdveil-own-data",
                                      "--filter", "label=com.docker.compose.service=broker"), "the broker started")
-    assert run("rank", "--no-build")[0::2] == (2, "run: rank is already running\n")
+    assert run(*arguments)[0::2] == (2, "run: own-data is already running\n")
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does
     printed, _ = running.communicate(timeout=120)
     assert running.returncode == 128 + signal.SIGINT, printed
-    assert left("rank") == []
+    assert left("own-data") == []
 
 
 def path_without(tmp_path, *absent):
