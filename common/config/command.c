@@ -115,11 +115,19 @@ static int fail_missing(const struct cv_config_table *table, size_t index) {
                          table->arguments == NULL ? "" : table->arguments);
 }
 
+/* Returns -1 if the number of arguments is right, otherwise reports it. */
+static int check_words(const struct cv_config_table *table, size_t found, size_t least, const char *unexpected) {
+  if (found < least) {
+    return fail_missing(table, found);
+  }
+  return unexpected == NULL
+             ? -1
+             : cv_command_fail(table, 2, "unexpected argument %s; usage: %s %s", cv_text_quote(unexpected).text,
+                               table->program, table->arguments == NULL ? "[OPTION]..." : table->arguments);
+}
+
 int cv_command_options(const struct cv_config_table *table, int argc, char **argv, size_t least, size_t most,
                        const char **words, void *into) {
-  if (argc == 1 && least > 0) {
-    return fail_missing(table, 0); /* before a missing option */
-  }
   /* One more, for the NULL that ends it, as in argv. */
   char **options = calloc((size_t)argc + 1, sizeof(*options));
   CV_REQUIRE(options != NULL);
@@ -143,15 +151,11 @@ int cv_command_options(const struct cv_config_table *table, int argc, char **arg
       options[n++] = argv[++i];
     }
   }
-  int status = cv_config_start(table, n, options, into);
+  /* A command line without options gets the error about its arguments before one about a missing option. */
+  int status = n == 1 ? check_words(table, found, least, unexpected) : -1;
+  status = status < 0 ? cv_config_start(table, n, options, into) : status;
   free(options);
-  if (status < 0 && found < least) {
-    status = fail_missing(table, found);
-  } else if (status < 0 && unexpected != NULL) {
-    status = cv_command_fail(table, 2, "unexpected argument %s; usage: %s %s", cv_text_quote(unexpected).text,
-                             table->program, table->arguments == NULL ? "[OPTION]..." : table->arguments);
-  }
-  return status;
+  return status < 0 ? check_words(table, found, least, unexpected) : status;
 }
 
 int cv_command_fail(const struct cv_config_table *table, int status, const char *fmt, ...) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/nearest.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/pki/make.h"
 #include "deploy/launcher/pki/pki.h"
@@ -150,13 +151,26 @@ static int make(const struct settings *settings, const char *const *word, int64_
   return err == CV_OK ? 0 : cv_command_fail(&table, 1, "%s", why.text);
 }
 
-static int fail_action(void) {
-  return cv_command_fail(&table, 2, "missing ACTION; usage: crowdveil pki %s", table.arguments);
+/* Before the options, so that a wrong action is reported before the missing --dir. Returns -1 if there is no error. */
+static int check_action(const char *action) {
+  static const char *const actions[] = {"ca", "issue", "make"};
+  struct cv_why why;
+  if (action == NULL) {
+    return cv_command_fail(&table, 2, "missing ACTION; usage: crowdveil pki %s", table.arguments);
+  }
+  for (size_t i = 0; i < CV_COUNT(actions); i++) {
+    if (strcmp(action, actions[i]) == 0) {
+      return -1;
+    }
+  }
+  (void)cv_nearest_fail(&why, "action", action, actions, CV_COUNT(actions));
+  return cv_command_fail(&table, 2, "%s", why.text);
 }
 
 static int run(struct settings *settings, const char *const *word) {
-  if (word[0] == NULL) {
-    return fail_action();
+  int status = check_action(word[0]);
+  if (status >= 0) {
+    return status;
   }
   int64_t valid_s = isnan(settings->seconds) ? (int64_t)(settings->days * DAY_S) : (int64_t)settings->seconds;
   if (strcmp(word[0], "ca") == 0 && word[1] == NULL) {
@@ -171,18 +185,16 @@ static int run(struct settings *settings, const char *const *word) {
   if (strcmp(word[0], "make") == 0) {
     return make(settings, word + 1, valid_s);
   }
-  bool is_known = strcmp(word[0], "ca") == 0 || strcmp(word[0], "issue") == 0;
-  return cv_command_fail(&table, 2, "%s \"%.60s\"; usage: crowdveil pki %s",
-                         is_known ? "wrong arguments of" : "unknown command", word[0], table.arguments);
+  return cv_command_fail(&table, 2, "wrong arguments of \"%.60s\"; usage: crowdveil pki %s", word[0], table.arguments);
 }
 
 int cv_launcher_pki(int argc, char **argv) {
   struct settings settings = {.seconds = (double)NAN};
   const char *words[WORDS_MAX + 1] = {0};
-  if (argc == 1) {
-    return fail_action(); /* before the missing --dir */
+  int status = argc > 1 && argv[1][0] == '-' ? -1 : check_action(argv[1]);
+  if (status < 0) {
+    status = cv_command_options(&table, argc, argv, 0, WORDS_MAX, words, &settings);
   }
-  int status = cv_command_options(&table, argc, argv, 0, WORDS_MAX, words, &settings);
   if (status < 0) {
     status = run(&settings, words);
   }

@@ -150,6 +150,17 @@ def test_bad_usage_of_the_launcher(tmp_path, args, pattern):
     assert re.search(pattern, done.stderr)
 
 
+@pytest.mark.parametrize("args, line", [
+    (["submit"], "crowdveil submit: missing FILE; usage: crowdveil submit FILE"),
+    (["submit", "a", "b"], 'crowdveil submit: unexpected argument "b"; usage: crowdveil submit FILE'),
+    (["status", "x"], 'crowdveil status: unexpected argument "x"; usage: crowdveil status [OPTION]...'),
+    (["pki", "mke"], 'crowdveil pki: unknown action "mke"; did you mean "make"?'),
+    (["pki", "remove", "--dir", "ca"], 'crowdveil pki: unknown action "remove"; expected one of ca, issue or make'),
+])
+def test_wrong_arguments_are_reported_before_missing_options(tmp_path, args, line):
+    assert_one_line(run("crowdveil", *args, cwd=tmp_path), 2, f"^{re.escape(line)}$")
+
+
 def test_a_state_folder_that_is_not_empty_is_left_alone(tmp_path):
     if missing_programs("crowdveil"):
         pytest.fail("not built: crowdveil")
