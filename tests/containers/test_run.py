@@ -89,7 +89,7 @@ def test_the_boundary_of_a_ranking(say):
 UNENDING = """
 campaign: unending
 items: {synthetic: {count: 2}}
-policy: {name: ppar, tokens_per_round: 1000}
+policy: {name: ppar, alpha: 0.1, tokens_per_round: 1000}
 privacy: {epsilon: 1}
 limits: {idle: 1h}
 """
@@ -102,14 +102,14 @@ def test_ctrl_c_cleans_up(tmp_path):
     for each in (tmp_path, *tmp_path.parents[:2], folder):
         each.chmod(each.stat().st_mode | 0o055)
     arguments = ("own-data", folder, "--no-build", "--workers", "3")
-    running = subprocess.Popen([RUN, *arguments], env=engine.environment(), stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
-    wait_until(lambda: engine.output("ps", "-q", "--filter", "label=com.docker.compose.project=crowdveil-own-data",
-                                     "--filter", "label=com.docker.compose.service=broker"), "the broker started")
+    printed = tmp_path / "printed"
+    with printed.open("w") as output:
+        running = subprocess.Popen([RUN, *arguments], env=engine.environment(), stdin=subprocess.DEVNULL,
+                                   stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+    wait_until(lambda: "campaign 1\n" in printed.read_text(), f"the campaign runs: {printed.read_text()}", 120)
     assert run(*arguments)[0::2] == (2, "run: own-data is already running\n")
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does
-    printed, _ = running.communicate(timeout=120)
-    assert running.returncode == 128 + signal.SIGINT, printed
+    assert running.wait(timeout=120) == 128 + signal.SIGINT, printed.read_text()
     assert left("own-data") == []
 
 
