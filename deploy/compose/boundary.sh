@@ -6,7 +6,7 @@ crossed=0
 parties=(worker-1 broker thirdparty requester)
 
 # The requester has ended, so a container with the same network and volumes takes its place.
-stand_in=$(engine run -d --network "${project}_crowd" --volumes-from "$requester" --read-only --cap-drop ALL \
+stand_in=$("$engine" run -d --network "${project}_crowd" --volumes-from "$requester" --read-only --cap-drop ALL \
   --security-opt no-new-privileges --entrypoint sleep crowdveil 600 2> "$log") ||
   { tail -n 5 "$log" >&2; die 1 "cannot start a container in place of the requester's; see the lines above"; }
 
@@ -18,12 +18,12 @@ done
 # inside PARTY COMMAND: runs a shell command in a party's container. The timeout allows for a name server that does not
 # have a new container yet.
 inside() {
-  engine exec "${id[$1]}" timeout 20 bash -c "$2" 2> /dev/null < /dev/null
+  "$engine" exec "${id[$1]}" timeout 20 bash -c "$2" 2> /dev/null < /dev/null
 }
 
 # Prints a line NETWORK ADDRESS GATEWAY for each network of a service.
 networks_of() {
-  engine inspect --format \
+  "$engine" inspect --format \
     '{{range $n, $e := .NetworkSettings.Networks}}{{$n}} {{$e.IPAddress}} {{$e.Gateway}}{{"\n"}}{{end}}' \
     "${id[$1]}" | sed "/^ *\$/d; s/^${project}_//"
 }
@@ -99,7 +99,7 @@ show_files() {
       worker-1:worker-1-tls | broker:broker-* | thirdparty:thirdparty-* | requester:requester-tls) ;;
       *) echo "      <-- VIOLATION: $volume is another party's" && crossed=1 ;;
     esac
-  done < <(engine inspect --format '{{range .Mounts}}{{if .Name}}{{.Name}} {{.Destination}}{{"\n"}}{{end}}{{end}}' \
+  done < <("$engine" inspect --format '{{range .Mounts}}{{if .Name}}{{.Name}} {{.Destination}}{{"\n"}}{{end}}{{end}}' \
     "${id[$1]}" | sed '/^ *$/d' | sort)
 }
 
