@@ -103,9 +103,11 @@ def test_ctrl_c_cleans_up(tmp_path):
         each.chmod(each.stat().st_mode | 0o055)
     arguments = ("own-data", folder, "--no-build", "--workers", "3")
     printed = tmp_path / "printed"
+    # a shell's background command ignores SIGINT, and so would everything below it
     with printed.open("w") as output:
         running = subprocess.Popen([RUN, *arguments], env=engine.environment(), stdin=subprocess.DEVNULL,
-                                   stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+                                   stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     wait_until(lambda: "campaign 1\n" in printed.read_text(), f"the campaign runs: {printed.read_text()}", 120)
     assert run(*arguments)[0::2] == (2, "run: own-data is already running\n")
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does
