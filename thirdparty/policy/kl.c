@@ -41,3 +41,23 @@ double cv_kl_upper(double p, double bound) {
 double cv_kl_lower(double p, double bound) {
   return 1 - cv_kl_upper(1 - p, bound);
 }
+
+/* The branch p >= q. */
+static double private_above(double p, double q, double epsilon) {
+  double lost = (1 - q) * expm1(-epsilon); /* 1 + lost = (1 + q(e^epsilon - 1)) / e^epsilon */
+  if (p * (1 + lost) <= q) {
+    return cv_kl(p, q);
+  }
+  return epsilon * (p - 1) - log1p(lost);
+}
+
+double cv_kl_private(double p, double q, double epsilon) {
+  CV_REQUIRE(q >= 0 && q <= 1 && epsilon > 0);
+  if (p == q) {
+    return 0;
+  }
+  if (isinf(epsilon)) {
+    return p >= 0 && p <= 1 ? cv_kl(p, q) : (double)INFINITY;
+  }
+  return p > q ? private_above(p, q, epsilon) : private_above(1 - p, 1 - q, epsilon);
+}

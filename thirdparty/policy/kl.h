@@ -16,4 +16,12 @@ double cv_kl_upper(double p, double bound);
 /* min{q : d(p, q) <= bound}. */
 double cv_kl_lower(double p, double bound);
 
+/*
+ * The divergence left of d(p, q) where each token is epsilon-DP (Azize, Wu, Honda, Orabona, Ito and Basu, "Optimal
+ * Regret of Bandits under Differential Privacy", 2025): inf over z in [0,1] of d(z, q) + epsilon |p - z|, which equals
+ * the supremum over |x| <= epsilon of x p - ln(1 - q + q e^x). Any real p (a noisy mean), q in [0,1], epsilon > 0, also
+ * infinite. Convex in p and in q, 0 at p = q.
+ */
+double cv_kl_private(double p, double q, double epsilon);
+
 #endif

@@ -65,6 +65,37 @@ static void bounds_agree_with_halving(void **state) {
   }
 }
 
+/* The definition: the supremum over |x| <= epsilon of x p - ln(1 - q + q e^x), on a grid. */
+static double supremum(double p, double q, double epsilon) {
+  enum { STEPS = 20000 };
+  double best = 0;
+  for (int i = -STEPS; i <= STEPS; i++) {
+    double x = epsilon * i / STEPS;
+    best = fmax(best, x * p - log1p(q * expm1(x)));
+  }
+  return best;
+}
+
+static void the_private_divergence_is_its_supremum(void **state) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, 7, 2, 0, 0);
+  for (int i = 0; i < 300; i++) {
+    double p = 3 * cv_rng_unit(&rng.rng) - 1, q = cv_rng_unit(&rng.rng), epsilon = exp(7 * cv_rng_unit(&rng.rng) - 5);
+    assert_near(cv_kl_private(p, q, epsilon), supremum(p, q, epsilon), 1e-6 * (1 + epsilon));
+    assert_true(cv_kl_private(p, q, epsilon) >= supremum(p, q, epsilon) - 1e-12);
+  }
+}
+
+static void the_private_divergence_at_its_edges(void **state) {
+  assert_near(cv_kl_private(0.3, 0.3, 0.25), 0, 0);
+  assert_near(cv_kl_private(1, 0, 0.25), 0.25, 1e-15);
+  assert_near(cv_kl_private(0, 1, 0.25), 0.25, 1e-15);
+  assert_near(cv_kl_private(-2, 0, 0.25), 0.5, 1e-15);
+  assert_near(cv_kl_private(0.5, 0.25, (double)INFINITY), cv_kl(0.5, 0.25), 0);
+  assert_near(cv_kl_private(0.5, 0.25, 800), cv_kl(0.5, 0.25), 0);
+  assert_true(isinf(cv_kl_private(1.5, 0.25, (double)INFINITY)));
+}
+
 static int by_size(const void *a, const void *b) {
   const double *x = a, *y = b;
   return (*x > *y) - (*x < *y);
@@ -146,6 +177,8 @@ int main(void) {
       cmocka_unit_test(the_divergence_by_hand),
       cmocka_unit_test(bounds_where_there_is_a_formula),
       cmocka_unit_test(bounds_agree_with_halving),
+      cmocka_unit_test(the_private_divergence_is_its_supremum),
+      cmocka_unit_test(the_private_divergence_at_its_edges),
       cmocka_unit_test(draws_follow_their_laws),
       cmocka_unit_test(draws_of_parts_of_a_one_follow_theirs),
   };
