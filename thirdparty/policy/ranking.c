@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/ranking.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const uint32_t NOBODY = UINT32_MAX;
+static const double INFINITE = (double)INFINITY;
+
+enum cv_err cv_ranking_init(double alpha, bool by_leader, uint32_t arms, struct cv_ranking *ret) {
+  struct cv_ranking made = {.alpha = alpha, .by_leader = by_leader, .rank_class = 1, .arms = arms};
+  made.arm = calloc(arms, sizeof(*made.arm));
+  made.order = calloc(arms, sizeof(*made.order));
+  made.low = calloc(arms, sizeof(*made.low));
+  if (made.arm == NULL || made.order == NULL || made.low == NULL) {
+    cv_ranking_fini(&made);
+    return CV_ERR_NOMEM;
+  }
+  *ret = made;
+  return CV_OK;
+}
+
+void cv_ranking_fini(struct cv_ranking *self) {
+  free(self->arm);
+  free(self->order);
+  free(self->low);
+}
+
+static bool is_active(const struct cv_ranking *self, const struct cv_ranked *arm) {
+  return !arm->below && (arm->rank_class == 0 || arm->rank_class == self->rank_class);
+}
+
+static bool is_undecided(const struct cv_ranked *arm) {
+  return !arm->below && arm->rank_class == 0;
+}
+
+bool cv_ranking_is_active(const struct cv_ranking *self, uint32_t i) {
+  return is_active(self, &self->arm[i]);
+}
+
+bool cv_ranking_is_undecided(const struct cv_ranking *self, uint32_t i) {
+  return is_undecided(&self->arm[i]);
+}
+
+static double low_of(const struct cv_ranked *arm) {
+  return arm->mean - arm->radius;
+}
+
+static double high_of(const struct cv_ranked *arm) {
+  return arm->mean + arm->radius;
+}
+
+/* Inline, unlike fmax(). */
+static double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+struct cv_ranking_bounds cv_ranking_bounds_of(const struct cv_ranking *self) {
+  struct cv_ranking_bounds b = {.all_known = true,
+                                .leader = NOBODY,
+                                .top = NOBODY,
+                                .sure = NOBODY,
+                                .high = -INFINITE,
+                                .next_high = -INFINITE,
+                                .low = -INFINITE};
+  for (uint32_t i = 0; i < self->arms; i++) {
+    const struct cv_ranked *arm = &self->arm[i];
+    if (!is_active(self, arm)) {
+      continue;
+    }
+    double low = low_of(arm), high = high_of(arm);
+    b.active++;
+    b.undecided += is_undecided(arm);
+    b.all_known = b.all_known && arm->tokens > 0;
+    if (b.sure == NOBODY || low > b.low) {
+      b.low = low;
+      b.sure = i;
+    }
+    if (b.leader == NOBODY || arm->mean > self->arm[b.leader].mean) {
+      b.leader = i;
+    }
+    if (b.top == NOBODY || high > b.high) {
+      b.next_high = b.high;
+      b.high = high;
+      b.top = i;
+    } else {
+      b.next_high = larger(b.next_high, high);
+    }
+  }
+  return b;
+}
+
+/* Records a decision; a further removal of the same arm in one step replaces the first. The step has room for one
+ * removal and one settlement of every arm. */
+static void decide(struct cv_ranking *self, uint32_t i, enum cv_decision_kind kind, double reference,
+                   struct cv_policy_step *step) {
+  struct cv_ranked *arm = &self->arm[i];
+  struct cv_decision *at;
+  if (kind == CV_DECISION_REMOVE && arm->removal > 0) {
+    at = &step->decision[arm->removal - 1];
+  } else {
+    at = &step->decision[step->decisions++];
+  }
+  *at = (struct cv_decision){.kind = kind,
+                             .arm = i,
+                             .rank_class = self->rank_class,
+                             .tokens = arm->tokens,
+                             .mean = arm->mean,
+                             .radius = arm->radius,
+                             .reference = reference};
+  if (kind == CV_DECISION_REMOVE) {
+    arm->below = true;
+    arm->removal = (uint32_t)(at - step->decision) + 1;
+  } else {
+    arm->rank_class = self->rank_class;
+  }
+}
+
+static void decide_by_interval(struct cv_ranking *self, uint32_t i, const struct cv_ranking_bounds *b,
+                               struct cv_policy_step *step) {
+  const struct cv_ranked *arm = &self->arm[i];
+  double settle_at = (i == b->top ? b->next_high : b->high) - self->alpha;
+  double remove_below = b->low - self->alpha;
+  if (low_of(arm) >= settle_at) {
+    decide(self, i, CV_DECISION_SETTLE, settle_at, step);
+  } else if (high_of(arm) < remove_below) {
+    decide(self, i, CV_DECISION_REMOVE, remove_below, step);
+  }
+}
+
+static void decide_by_leader(struct cv_ranking *self, uint32_t i, const struct cv_ranking_bounds *b,
+                             struct cv_policy_step *step) {
+  const struct cv_ranked *arm = &self->arm[i];
+  double reference = self->arm[b->leader].mean - self->alpha;
+  if (arm->mean >= reference + arm->radius) {
+    decide(self, i, CV_DECISION_SETTLE, reference, step);
+  } else if (arm->mean < reference - arm->radius) {
+    decide(self, i, CV_DECISION_REMOVE, reference, step);
+  }
+}
+
+/* Decides the arms of S once, with the bounds of S before the pass. Returns the number of arms left undecided. */
+static uint32_t pass(struct cv_ranking *self, struct cv_policy_step *step) {
+  struct cv_ranking_bounds b = cv_ranking_bounds_of(self);
+  if (!b.all_known) {
+    return b.undecided;
+  }
+  uint32_t left = 0, last = NOBODY;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    if (!is_undecided(&self->arm[i])) {
+      continue;
+    }
+    if (self->by_leader) {
+      decide_by_leader(self, i, &b, step);
+    } else {
+      decide_by_interval(self, i, &b, step);
+    }
+    if (is_undecided(&self->arm[i])) {
+      left++;
+      last = i;
+    }
+  }
+  if (self->by_leader && left == 1 && last == b.leader) {
+    decide(self, last, CV_DECISION_SETTLE, self->arm[last].mean - self->alpha, step);
+    left = 0;
+  }
+  return left;
+}
+
+/* S <- C_{l+1}; returns the size of the new S. */
+static uint32_t open_class(struct cv_ranking *self) {
+  uint32_t active = 0;
+  self->rank_class++;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    active += self->arm[i].below;
+    self->arm[i].below = false;
+  }
+  return active;
+}
+
+/* ---- several classes in one step, without new releases ---- */
+
+static int by_high(const void *a, const void *b, void *data) {
+  const struct cv_ranking *self = data;
+  uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+  double x = high_of(&self->arm[left]), y = high_of(&self->arm[right]);
+  return x != y ? (x > y ? -1 : 1) : (left > right) - (left < right);
+}
+
+static int by_number(const void *a, const void *b) {
+  uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+  return (left > right) - (left < right);
+}
+
+/* Sorts S, all of it undecided, by upper bound, and sets the suffix maxima of lower bounds. Returns the size of S. */
+static uint32_t line_up(struct cv_ranking *self) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    if (is_undecided(&self->arm[i])) {
+      self->order[n++] = i;
+    }
+  }
+  qsort_r(self->order, n, sizeof(*self->order), by_high, self);
+  for (uint32_t at = n; at-- > 0;) {
+    self->low[at] = fmax(low_of(&self->arm[self->order[at]]), at + 1 < n ? self->low[at + 1] : -INFINITE);
+  }
+  return n;
+}
+
+static double high_at(const struct cv_ranking *self, uint32_t at) {
+  return high_of(&self->arm[self->order[at]]);
+}
+
+/* With S = order[from ..]: the index of the first arm that is removed from it. */
+static uint32_t class_end(const struct cv_ranking *self, uint32_t from, uint32_t n) {
+  uint32_t end = from + 1;
+  while (end < n && high_at(self, end) >= self->low[from] - self->alpha) {
+    end++;
+  }
+  return end;
+}
+
+/* Settles arms of one class where possible, in order of number like pass(). Returns the number of arms left. */
+static uint32_t settle_class(struct cv_ranking *self, uint32_t from, uint32_t end, uint32_t n,
+                             struct cv_policy_step *step) {
+  uint32_t top = self->order[from], left = 0;
+  double high = high_at(self, from), next_high = from + 1 < n ? high_at(self, from + 1) : -INFINITE;
+  qsort(self->order + from, end - from, sizeof(*self->order), by_number);
+  for (uint32_t at = from; at < end; at++) {
+    uint32_t i = self->order[at];
+    double settle_at = (i == top ? next_high : high) - self->alpha;
+    if (low_of(&self->arm[i]) >= settle_at) {
+      decide(self, i, CV_DECISION_SETTLE, settle_at, step);
+    } else {
+      left++;
+    }
+  }
+  return left;
+}
+
+static void remove_all(struct cv_ranking *self, uint32_t from, uint32_t end, double reference,
+                       struct cv_policy_step *step) {
+  for (uint32_t at = from; at < end; at++) {
+    decide(self, self->order[at], CV_DECISION_REMOVE, reference, step);
+  }
+}
+
+/*
+ * Equivalent to alternating pass() and open_class(), but O(K log K) for any number of classes: the arms removed from S
+ * are a suffix of S sorted by upper bound, and only the last removal of an arm is reported. Requires that every arm of
+ * S is undecided, has a release and was removed from the previous class in this step. True if every arm is settled.
+ */
+static bool fall(struct cv_ranking *self, struct cv_policy_step *step) {
+  uint32_t n = line_up(self), from = 0, end = class_end(self, from, n);
+  while (settle_class(self, from, end, n, step) == 0) {
+    if (end == n) {
+      return true;
+    }
+    double reference = self->low[from] - self->alpha;
+    from = end;
+    end = class_end(self, from, n);
+    remove_all(self, from, end, reference, step);
+    for (uint32_t at = from; at < end; at++) {
+      self->arm[self->order[at]].below = false;
+    }
+    self->rank_class++;
+  }
+  remove_all(self, end, n, self->low[from] - self->alpha, step);
+  return false;
+}
+
+bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step) {
+  for (uint32_t i = 0; i < self->arms; i++) {
+    self->arm[i].removal = 0;
+  }
+  bool has_passed = false;
+  /* A pass that decides all of S opens the next class. By leader, new releases come first; by interval it goes on, from
+   * its second class with fall(). */
+  while (pass(self, step) == 0) {
+    uint32_t active = open_class(self);
+    if (active == 0) {
+      /* Undo open_class(), so that a further step after the end finds the same state. */
+      self->rank_class--;
+      return true;
+    }
+    if (self->by_leader && active > 1) {
+      return false;
+    }
+    if (has_passed && !self->by_leader) {
+      return fall(self, step);
+    }
+    has_passed = true;
+  }
+  return false;
+}
+
+void cv_ranking_standing(const struct cv_ranking *self, uint32_t i, struct cv_standing *ret) {
+  CV_REQUIRE(i < self->arms);
+  const struct cv_ranked *arm = &self->arm[i];
+  bool is_known = arm->tokens > 0;
+  *ret = (struct cv_standing){.arm = i,
+                              .rank_class = arm->rank_class,
+                              .tokens = arm->tokens,
+                              .mean = is_known ? arm->mean : 0.5,
+                              .radius = is_known ? arm->radius : 0.5};
+}
+
+bool cv_ranking_is_plausible(const struct cv_ranking *self, const struct cv_ranked *arm) {
+  return isfinite(arm->mean) && isfinite(arm->radius) && arm->radius >= 0 && arm->rank_class <= self->rank_class &&
+         !(arm->below && arm->rank_class != 0);
+}

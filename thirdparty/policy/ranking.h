@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The classes of a ranking, common to the ranking policies (Chen, Yu, Li, Zou, Liang and Cheng, "PPAR: A
+ * Privacy-Preserving Adaptive Ranking Algorithm for Multi-Armed-Bandit Crowdsourcing", 2022, Algorithm 1).
+ *
+ * State: active set S, class l, settled set C_l within S, removed arms C_{l+1}. An arm of S is settled in class l or
+ * removed to class l+1. When all of S is settled, S becomes C_{l+1}. The ranking ends when S is empty. A settled arm
+ * never moves again. Nothing is decided before every arm of S has a release. Two rules decide:
+ *
+ *   by interval  arm i, whose mean score lies in [low, high] = mean +- radius, is settled where
+ *                low_i >= max over the others of S of high_j - alpha, and removed where high_i < max over S of
+ *                low_j - alpha. If all intervals hold at all times, then so does every decision, however the intervals
+ *                were made and whatever was pulled: the best arm b of S has mean_b >= low_j for all j, so an arm within
+ *                alpha of it is never removed; an arm further below has low_i < mean_b - alpha <= high_b - alpha, so it
+ *                is never settled; and b itself is never removed. Where intervals hold at all times with probability
+ *                1 - delta, so does the whole ranking. A lone arm is settled at once. A new class is first tried with
+ *                the present intervals; an arm that moves down several classes in one step is reported once, with the
+ *                last comparison.
+ *   by leader    with m the best mean of S: settled at mean >= m - alpha + radius, removed at mean < m - alpha - radius
+ *                (lines 28 and 31). The leader is settled as soon as every other arm of S is settled or removed, and a
+ *                new class starts with new releases (lines 8 to 20).
+ *
+ * A step costs O(K log K), however many classes it opens.
+ */
+#ifndef CV_THIRDPARTY_RANKING_H
+#define CV_THIRDPARTY_RANKING_H
+
+#include "thirdparty/policy/policy.h"
+
+/* An arm. The policy sets `tokens`, `mean` and `radius` at each release. */
+struct cv_ranked {
+  uint64_t tokens; /* of the last release; 0: none yet */
+  double mean, radius;
+  uint32_t rank_class; /* settled there; 0 = undecided */
+  bool below;          /* undecided and removed from the present class */
+  uint32_t removal;    /* 1 + index of its removal among the decisions of the present step; 0 = none */
+};
+
+struct cv_ranking {
+  double alpha;
+  bool by_leader;
+  uint32_t rank_class; /* l */
+  uint32_t arms;       /* K */
+  struct cv_ranked *arm;
+  /* Scratch of a step: arms sorted by upper bound, and the highest lower bound from each index on. */
+  uint32_t *order;
+  double *low;
+};
+
+/* The bounds over S that arms are compared with. */
+struct cv_ranking_bounds {
+  uint32_t active, undecided;
+  bool all_known;         /* every arm of S has a release */
+  uint32_t leader;        /* best mean; UINT32_MAX if S is empty */
+  uint32_t top;           /* highest upper bound; likewise */
+  uint32_t sure;          /* highest lower bound; likewise */
+  double high, next_high; /* the highest upper bound, and the highest of the others */
+  double low;             /* the highest lower bound */
+};
+
+/* Starts with all arms undecided in class 1. CV_ERR_NOMEM, with nothing to free. */
+CV_MUST_USE enum cv_err cv_ranking_init(double alpha, bool by_leader, uint32_t arms, struct cv_ranking *ret);
+void cv_ranking_fini(struct cv_ranking *self);
+
+/* Whether an arm is in S; whether it is in S and undecided. */
+bool cv_ranking_is_active(const struct cv_ranking *self, uint32_t i);
+bool cv_ranking_is_undecided(const struct cv_ranking *self, uint32_t i);
+struct cv_ranking_bounds cv_ranking_bounds_of(const struct cv_ranking *self);
+
+/* Decides all that the present means and radii decide, and opens classes. Adds at most two decisions an arm to the
+ * step, which must have room. True if the ranking is finished. */
+bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step);
+/* The standing of an arm; without a release its interval is [0,1]. */
+void cv_ranking_standing(const struct cv_ranking *self, uint32_t i, struct cv_standing *ret);
+/* For `load`: whether the class of a stored arm can be. */
+bool cv_ranking_is_plausible(const struct cv_ranking *self, const struct cv_ranked *arm);
+
+#endif
