@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thirdparty/policy/confidence.h"
+
+#include <math.h>
+
+#include "common/base/grid.h"
+
+static const double INFINITE = (double)INFINITY;
+
+/* ---- the tilted tail of a sum of Laplace variables ---- */
+
+/*
+ * ln P(N >= y), N the sum of k Laplace variables of scale 1, y >= 0. N is E - E' with E and E' gamma variables of shape
+ * k, so P = e^-y sum over j < k of y^j/j! times sum over i <= k-1-j of C(k+i-1, i) 2^-(k+i).
+ */
+static double log_tail(double y, uint32_t k) {
+  double inner[CV_TILT_EXACT]; /* inner[n]: the sum over i <= n */
+  double term = ldexp(1, -(int)k), sum = 0;
+  for (uint32_t i = 0; i < k; i++) {
+    sum += term;
+    inner[i] = sum;
+    term *= (double)(k + i) / (2.0 * (i + 1));
+  }
+  double power = 1, total = 0;
+  for (uint32_t j = 0; j < k; j++) {
+    total += power * inner[k - 1 - j];
+    power *= y / (j + 1);
+  }
+  return log(total) - y;
+}
+
+/* x y + ln P(N >= y): concave in y, since the density of N is log-concave. */
+static double tilted(double x, double y, uint32_t k) {
+  return x * y + (y >= 0 ? log_tail(y, k) : log1p(-exp(log_tail(-y, k))));
+}
+
+double cv_laplace_tilt(double x, uint32_t k) {
+  CV_REQUIRE(x > 0 && x <= 1);
+  if (k == 0) {
+    return 0;
+  }
+  if (k == 1) { /* at e^y = 2x/(1 + x) */
+    return x * log(2 * x / (1 + x)) - log1p(x);
+  }
+  if (x == 1) {
+    return INFINITE;
+  }
+  if (k > CV_TILT_EXACT) {
+    return -(double)k * log1p(-x * x);
+  }
+  /* Golden section. Far to the right the tail falls as y^(k-1) e^-y, far to the left it is 1. */
+  static const double GOLDEN = 0.6180339887498949;
+  double low = -60, high = 60 + 4 * k / (1 - x);
+  double a = high - GOLDEN * (high - low), b = low + GOLDEN * (high - low);
+  double at_a = tilted(x, a, k), at_b = tilted(x, b, k);
+  while (high - low > 1e-6) {
+    if (at_a > at_b) {
+      high = b;
+      b = a;
+      at_b = at_a;
+      a = high - GOLDEN * (high - low);
+      at_a = tilted(x, a, k);
+    } else {
+      low = a;
+      a = b;
+      at_a = at_b;
+      b = low + GOLDEN * (high - low);
+      at_b = tilted(x, b, k);
+    }
+  }
+  return fmax(at_a, at_b) + 1e-9;
+}
+
+/* ---- one look ---- */
+
+static void spread(double most, struct cv_look *ret) {
+  for (int i = 0; i < CV_LOOK_GRID; i++) {
+    ret->x[i] = most * (i + 1) / CV_LOOK_GRID;
+  }
+}
+
+void cv_look_init(double unit, uint32_t k, struct cv_look *ret) {
+  bool is_noisy = unit > 0 && k > 0;
+  double most = is_noisy ? fmin(1 / unit, CV_X_MOST) : CV_X_MOST;
+  spread(most, ret);
+  for (int i = 0; i < CV_LOOK_GRID; i++) {
+    /* Discrete noise is the difference of two exponentials, both rounded down: within one grid unit of the continuous
+     * one. */
+    double x = ret->x[i], rounding = x * k / (double)CV_GRID;
+    ret->cost[i] = is_noisy ? cv_laplace_tilt(fmin(x * unit, 1), k) + rounding : 0;
+  }
+}
+
+/* -ln of the product of 1 - x^2 b^2 over the noises: above the logarithmic moment generating function of discrete ones
+ * as well. */
+static double log_moment(const struct cv_noisy_sum *at, double x) {
+  double sum = 0;
+  for (uint32_t i = 0; i < at->noise->groups; i++) {
+    const struct cv_noise_group *group = &at->noise->group[i];
+    double square = x * group->scale * at->unit;
+    square *= square;
+    sum += square < 1 ? -(double)group->count * log1p(-square) : INFINITE;
+  }
+  return sum;
+}
+
+static double largest_scale(const struct cv_noise *noise) {
+  double largest = 0;
+  for (uint32_t i = 0; i < noise->groups; i++) {
+    largest = fmax(largest, noise->group[i].scale);
+  }
+  return largest;
+}
+
+void cv_look_init_any(const struct cv_noisy_sum *at, struct cv_look *ret) {
+  double scale = largest_scale(at->noise) * at->unit;
+  spread(scale > 0 ? fmin(1 / scale, CV_X_MOST) : CV_X_MOST, ret);
+  for (int i = 0; i < CV_LOOK_GRID; i++) {
+    ret->cost[i] = log_moment(at, ret->x[i]);
+  }
+}
+
+/* The m with psi_m(x) = bound. */
+static double mean_of(double x, double bound) {
+  return bound > 0 ? expm1(bound) / expm1(x) : 0;
+}
+
+double cv_look_low(const struct cv_look *look, const struct cv_noisy_sum *at, double level) {
+  double low = 0;
+  for (int i = 0; i < CV_LOOK_GRID; i++) {
+    low = fmax(low, mean_of(look->x[i], (look->x[i] * at->sum - look->cost[i] - level) / at->tokens));
+  }
+  return fmin(low, 1);
+}
+
+/* ---- the mixture martingale ---- */
+
+void cv_mixture_init(double unit, struct cv_mixture *ret) {
+  enum { TAIL = 6 };
+  static const double LEAST = .004;
+  double x = unit > 0 ? fmin(.8 / unit, 3) : 3;
+  uint32_t n = 0;
+  do {
+    ret->x[n++] = x;
+    x /= 2;
+  } while (x >= LEAST && n < CV_MIXTURE_MAX - TAIL);
+  for (uint32_t j = 0; j < n; j++) {
+    ret->log_weight[j] = log(.9 / n);
+  }
+  for (uint32_t j = n; j < n + TAIL; j++, x /= 2) {
+    ret->x[j] = x;
+    ret->log_weight[j] = log(.1 / TAIL);
+  }
+  ret->n = n + TAIL;
+}
+
+/* The exponents of the terms at m = 0, where psi is 0. */
+static void exponents(const struct cv_mixture *mixture, const struct cv_noisy_sum *at, double *ret) {
+  for (uint32_t j = 0; j < mixture->n; j++) {
+    ret[j] = mixture->log_weight[j] + mixture->x[j] * at->sum - log_moment(at, mixture->x[j]);
+  }
+}
+
+/* ln of the sum at m, and its derivative. */
+static double log_sum(const struct cv_mixture *mixture, const double *exponent, double tokens, double m,
+                      double *ret_slope) {
+  double term[CV_MIXTURE_MAX], most = -INFINITE, sum = 0, slope = 0;
+  for (uint32_t j = 0; j < mixture->n; j++) {
+    term[j] = exponent[j] - tokens * log1p(m * expm1(mixture->x[j]));
+    most = fmax(most, term[j]);
+  }
+  if (most == -INFINITE) { /* noise beyond all x */
+    *ret_slope = -1;
+    return most;
+  }
+  for (uint32_t j = 0; j < mixture->n; j++) {
+    double share = exp(term[j] - most), rise = expm1(mixture->x[j]);
+    sum += share;
+    slope -= share * tokens * rise / (1 + m * rise);
+  }
+  *ret_slope = slope / sum;
+  return most + log(sum);
+}
+
+double cv_mixture_low(const struct cv_mixture *mixture, const struct cv_noisy_sum *at, double level) {
+  double exponent[CV_MIXTURE_MAX], low = 0;
+  exponents(mixture, at, exponent);
+  /* Each term alone excludes up to here. */
+  for (uint32_t j = 0; j < mixture->n; j++) {
+    low = fmax(low, mean_of(mixture->x[j], (exponent[j] - level) / at->tokens));
+  }
+  /* The logarithm of the sum is convex and decreasing in m, so Newton's steps from an excluded m never pass the
+   * limit: an early stop only lowers it. */
+  low = fmin(low, 1);
+  for (int i = 0; i < 60; i++) {
+    double slope, excess = log_sum(mixture, exponent, at->tokens, low, &slope) - level;
+    double step = -excess / slope;
+    if (!(step > 1e-13) || low >= 1) {
+      break;
+    }
+    low = fmin(low + step, 1);
+  }
+  return low;
+}
