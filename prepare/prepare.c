@@ -2,6 +2,7 @@
 #include "prepare/prepare.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/campaign/complete.h"
 #include "common/crypto/crypto.h"
@@ -18,6 +19,26 @@ static uint64_t draw_seed(void) {
   return seed;
 }
 
+/* Tells a policy whose analysis depends on it that rows are drawn without replacement. */
+static enum cv_err say_drawn_once(struct cv_campaign_file *file, struct cv_why *why) {
+  const struct cv_policy_class *class = cv_policy_find(file->spec.policy.name);
+  struct cv_params *params = &file->spec.policy.params;
+  if (class == NULL || class->once_key == NULL || file->items.source != CV_SOURCE_CSV || file->items.csv.replacement) {
+    return CV_OK;
+  }
+  const struct cv_param *given = cv_params_find(params, class->once_key);
+  if (given == NULL) {
+    return cv_params_set_text(params, class->once_key, class->once_word);
+  }
+  if (given->is_text && strcmp(given->text, class->once_word) != 0) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s:%u:%u: policy.%s is %s, but each row of the data file is used once; expected %s, or "
+                   "items.replacement: true",
+                   file->path, given->line, given->column, class->once_key, given->text, class->once_word);
+  }
+  return CV_OK;
+}
+
 static enum cv_err check_policy(struct cv_campaign_file *file, struct cv_why *why) {
   const struct cv_param *bad = NULL;
   enum cv_err err = cv_policy_check(&file->spec.policy, &bad, why);
@@ -32,6 +53,7 @@ static enum cv_err check_policy(struct cv_campaign_file *file, struct cv_why *wh
 /* The order matters: the arms come from the source, and only a completed spec can be checked against the policy. */
 static enum cv_err fill(uint64_t seed, struct cv_prepared *prepared, struct cv_why *why) {
   struct cv_campaign_file *file = &prepared->file;
+  CV_TRY(say_drawn_once(file, why));
   CV_TRY(check_policy(file, why));
   prepared->kind = cv_policy_find(file->spec.policy.name)->kind;
   prepared->seed = seed != CV_SEED_NONE ? seed : file->items.has_seed ? file->items.seed : draw_seed();

@@ -455,6 +455,23 @@ uint64_t scenario_releases(const struct scenario *s) {
   return s->horizon > 0 ? s->horizon : s->tokens / each;
 }
 
+/* A third of the rankings that ppar-kl can have. Few tokens decide only with much doubt. From its own random stream. */
+static void draw_ranking(struct scenario *s) {
+  static const char *const scores[] = {"independent", "independent", "without-replacement", "reacting"};
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 87, 1, 0);
+  bool suits = !is(s->mechanism, "batch") && !is(s->privatizer.name, "laplace") && !s->persons;
+  if (!is(s->policy, "ppar") || !suits || cv_rng_below(&rng.rng, 3) > 0) {
+    return;
+  }
+  bool fresh = is(s->mechanism, "segments") || is(s->mechanism, "none") || is(s->mechanism, "per-item");
+  s->policy = "ppar-kl";
+  s->alpha = 0.5;
+  s->delta = 0.9;
+  s->scores = scores[cv_rng_below(&rng.rng, fresh ? CV_COUNT(scores) : CV_COUNT(scores) - 1)];
+  s->arms_per_plan = 1 + (uint32_t)cv_rng_below(&rng.rng, s->arms);
+}
+
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   struct cv_rng_seeded seeded;
   struct scenario s = {.seed = seed};
@@ -490,6 +507,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   }
   draw_names(&s, calm);
   draw_retention(&s);
+  draw_ranking(&s);
   *ret = s;
 }
 
@@ -625,6 +643,11 @@ static void put_params(const struct scenario *s, struct cv_params *params) {
     CV_REQUIRE(cv_params_set_number(params, "alpha", s->alpha) == CV_OK &&
                cv_params_set_text(params, "radius", s->radius) == CV_OK &&
                cv_params_set_text(params, "settled", s->settled) == CV_OK);
+  } else if (is(s->policy, "ppar-kl")) {
+    CV_REQUIRE(cv_params_set_number(params, "alpha", s->alpha) == CV_OK &&
+               cv_params_set_number(params, "delta", s->delta) == CV_OK &&
+               cv_params_set_text(params, "scores", s->scores) == CV_OK &&
+               cv_params_set_number(params, "arms_per_plan", s->arms_per_plan) == CV_OK);
   }
 }
 

@@ -56,6 +56,8 @@ struct scenario {
   double mean[SCENARIO_ARMS];
   double alpha;
   const char *radius, *settled, *mechanism;
+  const char *scores; /* ppar-kl: what it is told of them, and the arms of a plan */
+  uint32_t arms_per_plan;
   uint64_t epsilon_micro;
   uint32_t horizon; /* releases of an arm that its noise is made for; 0: as many as the tokens allow */
   struct cv_choice privatizer;
@@ -70,7 +72,7 @@ struct scenario {
   uint32_t edges;
   struct cv_edge edge[SCENARIO_EDGES];
   bool joined[SCENARIO_ARMS][SCENARIO_ARMS];
-  double delta;                 /* of the policies that drop arms */
+  double delta;                 /* of ppar-kl and the policies that drop arms */
   uint32_t plans, plays, greed; /* script and spender: see script.c */
   bool noise_seeded;
   uint32_t pools, liars, pests, pool_workers, concurrency;

@@ -69,15 +69,15 @@ static inline void play_join(struct cv_spec *spec) {
 static inline void play_parameters(struct cv_spec *spec, const struct cv_policy_class *class, size_t word) {
   const struct cv_param *bad;
   struct cv_why why = {.text = ""};
-  if (strcmp(spec->policy.name, "ppar") == 0) { /* the one parameter without a default */
-    CV_REQUIRE(cv_params_set_number(&spec->policy.params, "alpha", 0.1) == CV_OK);
-  }
   if (strcmp(spec->privatizer.name, "none") != 0) {
     CV_REQUIRE(cv_params_set_number(&spec->privatizer.params, "epsilon", 2) == CV_OK);
   }
   for (size_t i = 0; i < class->rule_count; i++) {
     const struct cv_param_rule *rule = &class->rules[i];
     size_t words = 0;
+    if (rule->choices == NULL && isnan(rule->fallback)) { /* no default */
+      CV_REQUIRE(cv_params_set_number(&spec->policy.params, rule->key, 0.1) == CV_OK);
+    }
     while (rule->choices != NULL && rule->choices[words] != NULL) {
       words++;
     }

@@ -10,6 +10,7 @@
 
 #define CV_POLICIES(ROW)          \
   ROW(ppar, ppar)                 \
+  ROW(ppar_kl, ppar_kl)           \
   ROW(dpf, dpf)                   \
   ROW(dpu, dpu)                   \
   ROW(eps_greedy, eps_greedy)     \

@@ -42,7 +42,7 @@ double cv_laplace_tilt(double x, uint32_t k) {
   if (k == 1) { /* at e^y = 2x/(1 + x) */
     return x * log(2 * x / (1 + x)) - log1p(x);
   }
-  if (x == 1) {
+  if (x > 1 - 1e-9) { /* the grid's last x, up to rounding; larger is always safe */
     return INFINITE;
   }
   if (k > CV_TILT_EXACT) {

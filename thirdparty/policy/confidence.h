@@ -4,7 +4,7 @@
  * that a mechanism has added so far, k Laplace variables. A limit says which m are excluded from below; for the other
  * side, exclude 1 - m by T - S. docs/beyond.md has the proofs. Everything is in scores.
  *
- * With psi_m(x) = ln(1 - m + m e^x), the largest logarithmic moment generating function of a law on [0,1] with mean m:
+ * With psi_m(x) = ln(1 - m + m e^x), the largest logarithmic moment generating function of the laws on [0,1] of mean m:
  *
  *   One look (struct cv_look): m is excluded if
  *       max over x of x S - T psi_m(x) - ln c(x) >= level,  c(x) = sup over y of e^(x y) P(noise >= y).

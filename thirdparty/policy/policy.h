@@ -55,6 +55,9 @@ struct cv_policy_class {
   bool one_plan; /* its first plan spends the budget: no decision depends on a release */
   /* Each plan follows from the last release of each arm only if parameter `last_key` is `last_word`; NULL: always. */
   const char *last_key, *last_word;
+  /* The parameter and its value for scores that are drawn from a finite set without replacement, if the policy's
+   * analysis must know; NULL: it need not. */
+  const char *once_key, *once_word;
   const struct cv_param_rule *rules;
   size_t rule_count;
   /* Checks further requirements on privatizer, mechanism and so on, beyond those of the kind; NULL: none. */

@@ -115,8 +115,7 @@ static double radius_of(const struct ppar *self, uint64_t releases, uint64_t tok
   static const struct cv_noise silence = {0};
   double k = self->ranking.arms, t = (double)tokens, n = (double)releases;
   const struct cv_noise *counted = self->radius == RADIUS_SOUND ? noise : &silence;
-  double tail =
-      cv_tail_in_scores(counted, self->epsilon_micro, scale, tokens, self->delta / (2 * k * n * (n + 1))) / t;
+  double tail = cv_tail_in_scores(counted, self->epsilon_micro, scale, tokens, self->delta / (2 * k * n * (n + 1))) / t;
   switch (self->radius) {
     case RADIUS_PRINTED:
       return 2 * sqrt(log(4 * k / self->delta) / (2 * t)) + tail;
