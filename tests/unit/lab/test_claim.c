@@ -382,7 +382,25 @@ static void test_messages_about_bad_claims(void **state) {
       {"{says: x, series: one, metric: regret, trend: rises, at: 100}",
        "15:46: trend needs at least two points of x; found 1"},
       {"{says: x, reason: because, series: one}",
-       "15:34: unknown key \"series\" in a claim with a reason; expected says or reason"},
+       "15:34: unknown key \"series\" in a claim with a reason; expected says, reason, by, quote or where"},
+      {"{says: x, by: you, series: one, metric: regret, least: 1}",
+       "15:21: unknown author \"you\"; expected paper or us"},
+      {"{says: x, by: paper, series: one, metric: regret, least: 1}",
+       "15:21: a claim of the paper; expected its short name in experiment.source"},
+      {"{says: x, quote: y, series: one, metric: regret, least: 1}",
+       "15:17: a claim of our own has \"quote\"; expected experiment.source, the paper's short name"},
+      {"{says: x, series: one, metric: regret, least: 1, smallest: 1}",
+       "15:56: least takes no \"smallest\"; expected it where a difference is claimed: below, above or trend"},
+      {"{says: x, series: one, metric: regret, below: two, factor: 2, smallest: 1}",
+       "15:69: \"smallest\" cannot be combined with \"factor\""},
+      {"{says: x, series: one, metric: regret, below: two, smallest: 0}",
+       "15:68: smallest is \"0\"; expected a number above 0, or a percentage such as 2%"},
+      {"{says: x, series: one, metric: regret, below: two, smallest: -1%}",
+       "15:68: smallest is \"-1%\"; expected a number above 0, or a percentage such as 2%"},
+      {"{says: x, series: one, metric: regret, below: two, smallest: \"%\"}",
+       "15:68: smallest is \"%\"; expected a number above 0, or a percentage such as 2%"},
+      {"{says: x, series: one, metric: regret, below: two, smallest: [1]}",
+       "15:68: smallest is a list; expected a number above 0, or a percentage such as 2%"},
   };
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     struct cv_lab_experiment experiment;
@@ -393,6 +411,44 @@ static void test_messages_about_bad_claims(void **state) {
     assert_int_equal(parse(HEAD(BY_PARAMETER), "", text, &experiment, &why), CV_ERR_INVALID);
     assert_string_equal(why.text, want);
   }
+}
+
+static void test_whose_claim_it_is(void **state) {
+  static const char source[] = "  source: Nobody et al.\n";
+  static const struct {
+    const char *tail, *claim;
+    bool is_ours;
+    const char *quote, *where;
+    double smallest;
+    bool is_share;
+  } good[] = {
+      {"", "least: 1", true, NULL, NULL, 0, false},
+      {"", "by: us, trend: rises, smallest: 2.5", true, NULL, NULL, 2.5, false},
+      {source, "above: two, smallest: 2.5%", false, NULL, NULL, .025, true},
+      {source, "by: us, least: 1", true, NULL, NULL, 0, false},
+      {source, "least: 1, quote: \"it is, so\", where: figure 4", false, "it is, so", "figure 4", 0, false},
+  };
+  for (size_t i = 0; i < CV_COUNT(good); i++) {
+    struct made made;
+    struct cv_lab_terms terms;
+    struct cv_why why = {0};
+    char text[400];
+    (void)snprintf(text, sizeof(text), "    - {says: x, series: one, metric: regret, %s}\n", good[i].claim);
+    make(&made, HEAD(BY_PARAMETER), good[i].tail, text, paired);
+    assert_int_equal(cv_lab_terms_read(&made.experiment, 0, &terms, &why), CV_OK);
+    assert_int_equal(terms.is_ours, good[i].is_ours);
+    assert_string_equal(terms.quote == NULL ? "" : terms.quote, good[i].quote == NULL ? "" : good[i].quote);
+    assert_string_equal(terms.where == NULL ? "" : terms.where, good[i].where == NULL ? "" : good[i].where);
+    assert_near(terms.smallest, good[i].smallest, 1e-12);
+    assert_int_equal(terms.is_share, good[i].is_share);
+    drop(&made);
+  }
+  struct cv_lab_experiment experiment;
+  struct cv_why why = {0};
+  static const char ours[] = "    - {says: x, by: us, where: here, series: one, metric: regret, least: 1}\n";
+  assert_int_equal(parse(HEAD(BY_PARAMETER), source, ours, &experiment, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text,
+                      "made.yaml:16:25: a claim of our own has \"where\"; expected it in claims of the paper only");
 }
 
 static void test_a_reason_stands_for_itself(void **state) {
@@ -455,6 +511,7 @@ int main(void) {
       cmocka_unit_test(test_cells_of_a_grid_are_compared_with_each_other),
       cmocka_unit_test(test_many_points_are_no_reason_to_fall),
       cmocka_unit_test(test_messages_about_bad_claims),
+      cmocka_unit_test(test_whose_claim_it_is),
       cmocka_unit_test(test_a_reason_stands_for_itself),
       cmocka_unit_test(test_formulas_that_do_not_fit),
   };
