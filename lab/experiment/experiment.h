@@ -72,6 +72,7 @@ struct cv_lab_series {
 struct cv_lab_metric {
   const char *name; /* the measure's */
   size_t index;     /* in the measure's list */
+  double range;     /* no difference of two values exceeds it; 0: unbounded */
 };
 
 struct cv_lab_figure {

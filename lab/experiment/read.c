@@ -346,7 +346,9 @@ static enum cv_err take_metric(struct cv_lab_experiment *experiment, const yaml_
   const char *text = node->type == YAML_SCALAR_NODE ? cv_yaml_text(node) : "";
   for (size_t i = 0; i < n; i++) {
     if (strcmp(known[i], text) == 0) {
-      experiment->metric[experiment->metrics++] = (struct cv_lab_metric){.name = known[i], .index = i};
+      const double *ranges = experiment->measure->ranges;
+      experiment->metric[experiment->metrics++] =
+          (struct cv_lab_metric){.name = known[i], .index = i, .range = ranges == NULL ? 0 : ranges[i]};
       return CV_OK;
     }
   }

@@ -19,7 +19,7 @@ static void element(const char *tag, const char *text, FILE *to) {
 }
 
 void cv_lab_report_badge(enum cv_lab_verdict verdict, FILE *to) {
-  static const char *const signs[] = {"&#10003;", "&#10007;", "?"};
+  static const char *const signs[] = {"&#10003;", "&#10007;", "=", "?"};
   (void)fprintf(to, "<span class=\"v v%d\">%s %s</span>", (int)verdict, signs[verdict], cv_lab_verdict_text(verdict));
 }
 
