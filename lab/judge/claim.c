@@ -404,12 +404,13 @@ static void say_effect(struct line *line, const struct hearing *hearing, const s
   if (finding->smallest == 0) {
     return;
   }
-  if (finding->differing > 0 && finding->differing < CV_LAB_DIFFERING_LEAST) {
-    say(line, "; only %llu differ%s", (unsigned long long)finding->differing, finding->differing == 1 ? "s" : "");
-  }
+  unsigned long long differing = finding->differing, n = finding->difference.n;
   if (isinf(finding->most)) {
-    say(line, "; too few differ to bound the difference");
+    say(line, "; too few replicates differ, %llu of %llu, to bound the difference", differing, n);
     return;
+  }
+  if (differing > 0 && differing < CV_LAB_DIFFERING_LEAST) {
+    say(line, "; different in only %llu of %llu", differing, n);
   }
   say(line, "; the difference is at most %.3g, ", finding->most);
   say(line, finding->verdict == CV_LAB_NO_EFFECT ? "smaller than " : "not smaller than ");

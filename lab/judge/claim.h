@@ -15,7 +15,7 @@
  *   holds            needs all comparisons, so that chance must deceive in all that are wrong; no correction
  *   does not hold,   one comparison is enough, so .023 is divided by the number of comparisons that can give this
  *   no effect        verdict (Bonferroni): a claim about many points does not fail, nor lose its effect, by chance
- * Between claims nothing is corrected: of a hundred claims about two may have a wrong verdict.
+ * Between claims nothing is corrected: of a hundred claims up to five may have a wrong verdict.
  *
  * If all replicates are equal, the difference itself decides, unless it is 0 and the claim is more or less. A single
  * replicate decides nothing, nor do fewer than 100 of a root mean square.
@@ -31,6 +31,7 @@
 #include "lab/result/dataset.h"
 
 enum cv_lab_verdict { CV_LAB_HOLDS, CV_LAB_FAILS, CV_LAB_NO_EFFECT, CV_LAB_UNDECIDED };
+enum { CV_LAB_VERDICTS = CV_LAB_UNDECIDED + 1 };
 /* "holds", "does not hold", "no effect", "cannot be judged". */
 const char *cv_lab_verdict_text(enum cv_lab_verdict verdict);
 

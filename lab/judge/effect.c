@@ -33,6 +33,9 @@ double cv_lab_effect_replicates(const struct cv_lab_pairs *pairs, double tail, d
   if (room <= 0) {
     return (double)INFINITY;
   }
-  /* The limit of a small share falls with the number of replicates, the standard error with its root. */
-  return is_few(pairs) ? n * cv_lab_effect_most(pairs, tail) / smallest : n * pow(half_width(pairs, tail) / room, 2);
+  /* The limit of a small share falls with the number of replicates, the standard error with its root; and Student's
+   * interval needs enough replicates that differ. */
+  double exact = is_few(pairs) ? n * cv_lab_effect_most(pairs, tail) / smallest : (double)INFINITY;
+  double usual = n * fmax(pow(half_width(pairs, tail) / room, 2), CV_LAB_DIFFERING_LEAST / (double)pairs->differing);
+  return fmin(exact, usual);
 }

@@ -290,7 +290,8 @@ static void test_effects_that_are_smaller_than_of_interest(void **state) {
   };
   judge_all(HEAD(BY_PARAMETER), "", unpaired, judged, CV_COUNT(judged));
   static const struct judged equal[] = {
-      {"series: two, below: one, smallest: 1000", CV_LAB_UNDECIDED, "too few differ to bound the difference"},
+      {"series: two, below: one, smallest: 1000", CV_LAB_UNDECIDED,
+       "too few replicates differ, 0 of 16, to bound the difference"},
   };
   judge_all(HEAD(BY_PARAMETER), "", alike, equal, CV_COUNT(equal));
 }
@@ -310,18 +311,21 @@ static void test_effects_of_few_differing_replicates_are_bounded_exactly(void **
        "equal in all 16 replicates; the difference is at most 0.211, smaller than 0.22"},
       {"series: two, below: one, at: 200, smallest: .1", CV_LAB_UNDECIDED,
        "the difference is at most 0.211, not smaller than 0.1: about 34 replicates may do"},
-      {"series: two, below: one, at: 100, smallest: .31", CV_LAB_NO_EFFECT, "only 1 differs; the difference is at"},
-      {"series: two, below: one, at: 100, smallest: .29", CV_LAB_UNDECIDED, "only 1 differs; the difference is at"},
+      {"series: two, below: one, at: 100, smallest: .31", CV_LAB_NO_EFFECT,
+       "different in only 1 of 16; the difference is at"},
+      {"series: two, below: one, at: 100, smallest: .29", CV_LAB_UNDECIDED,
+       "different in only 1 of 16; the difference is at"},
       {"series: two, below: one, to: 200, smallest: .37", CV_LAB_NO_EFFECT, "2 of 2 comparisons show no effect"},
       {"series: two, below: one, to: 200, smallest: .31", CV_LAB_UNDECIDED, "1 of 2 comparisons are undecided"},
       {"series: two, below: one, from: 200, smallest: .3", CV_LAB_NO_EFFECT, "1 of 2 comparisons show no effect"},
       {"series: two, above: one, from: 200, smallest: .3", CV_LAB_FAILS, "1 of 2 comparisons fail"},
       {"series: one, trend: rises, smallest: .22", CV_LAB_NO_EFFECT, "1 of 3 comparisons show no effect"},
-      {"series: two, trend: rises, to: 200, smallest: .31", CV_LAB_NO_EFFECT, "only 1 differs"},
+      {"series: two, trend: rises, to: 200, smallest: .31", CV_LAB_NO_EFFECT, "different in only 1 of 16"},
   };
   judge_all(HEAD(BY_PARAMETER), metrics, rarely, judged, CV_COUNT(judged));
   static const struct judged medians[] = {
-      {"series: two, below: one, at: 200, smallest: .5", CV_LAB_UNDECIDED, "too few differ to bound the difference"},
+      {"series: two, below: one, at: 200, smallest: .5", CV_LAB_UNDECIDED,
+       "too few replicates differ, 0 of 16, to bound the difference"},
   };
   judge_all(HEAD(BY_PARAMETER), "  metrics: [accuracy, pulls]\n  statistic: median-of-means\n", rarely, medians,
             CV_COUNT(medians));

@@ -173,6 +173,8 @@ static void test_the_replicates_that_would_do(void **state) {
   double n = cv_lab_effect_replicates(&pairs, tail, 1); /* so many that the standard error is .5/2.03 */
   assert_true(n > 1600 && n < 1660);
   assert_true(isinf(cv_lab_effect_replicates(&pairs, tail, .4)));
+  pairs.differing = 5; /* and 10 of 200 would differ */
+  assert_near(cv_lab_effect_replicates(&pairs, tail, 10), 200, 0);
   struct cv_lab_pairs equal = {.difference = {.n = 100}, .freedom = 99, .range = 1};
   n = cv_lab_effect_replicates(&equal, tail, .005);
   equal.difference.n = (uint64_t)ceil(n);
