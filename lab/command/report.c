@@ -13,6 +13,7 @@
 #include "lab/experiment/read.h"
 #include "lab/report/gnuplot.h"
 #include "lab/report/report.h"
+#include "lab/report/tally.h"
 
 enum { COMMAND_BYTES = 1024 };
 
@@ -143,10 +144,9 @@ static enum cv_err write_all(struct reporting *reporting, struct cv_why *why) {
   if (reporting->settings->text != NULL) {
     CV_TRY(cv_lab_report_text(reporting->report, reporting->settings->text, why));
   }
-  const struct cv_lab_report *report = reporting->report;
-  (void)printf("%s: %zu claims hold, %zu do not, %zu cannot be judged\n", path,
-               cv_lab_report_count(report, CV_LAB_HOLDS), cv_lab_report_count(report, CV_LAB_FAILS),
-               cv_lab_report_count(report, CV_LAB_UNDECIDED));
+  char papers[CV_LAB_TALLY_TEXT], ours[CV_LAB_TALLY_TEXT];
+  cv_lab_report_counts(reporting->report, papers, ours);
+  (void)printf("%s: of the papers' claims %s; of our own %s\n", path, papers, ours);
   return CV_OK;
 }
 

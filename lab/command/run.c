@@ -112,8 +112,7 @@ static void print_claims(const struct cv_lab_dataset *dataset) {
   for (size_t i = 0; i < cv_lab_claims(dataset->experiment); i++) {
     struct cv_lab_claim claim;
     cv_lab_claim_judge(dataset, i, &claim);
-    (void)printf("%s%s: %s\n    %s\n", i == 0 ? "\n" : "", cv_lab_verdict_text(claim.verdict), claim.says,
-                 claim.reason);
+    (void)printf("%s%s: %s\n    %s\n", i == 0 ? "\n" : "", claim.answer, claim.says, claim.reason);
   }
 }
 

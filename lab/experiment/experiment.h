@@ -5,6 +5,7 @@
  *     experiment:
  *       about: one line
  *       paper: authors, title, figure; what it claims there       # for the report
+ *       source: PPAR (Chen et al. 2022)    # short name of the paper, which sums up its experiments
  *       replicates: 150            # independent runs of each setting
  *       short: 10                  # replicates of the short report; default: replicates
  *       x: {vary: policy.alpha, values: [.1, .2, .3, .4], label: rank span}
@@ -71,6 +72,7 @@ struct cv_lab_series {
 struct cv_lab_metric {
   const char *name; /* the measure's */
   size_t index;     /* in the measure's list */
+  double range;     /* no difference of two values exceeds it; 0: unbounded */
 };
 
 struct cv_lab_figure {
@@ -91,7 +93,7 @@ struct cv_lab_experiment {
   const char *data;                   /* replaces the campaign's data file; NULL: no replacement */
   struct cv_campaign_file with_taxis; /* the first campaign, if it reads a file of trips; else zero */
   struct cv_taxis taxis;              /* the trips of with_taxis, read once by cv_lab_taxis_read() */
-  const char *about, *paper;
+  const char *about, *paper, *source; /* "" for a missing paper or source */
   uint64_t replicates, few;
   enum cv_lab_axis axis;
   size_t points;

@@ -346,7 +346,9 @@ static enum cv_err take_metric(struct cv_lab_experiment *experiment, const yaml_
   const char *text = node->type == YAML_SCALAR_NODE ? cv_yaml_text(node) : "";
   for (size_t i = 0; i < n; i++) {
     if (strcmp(known[i], text) == 0) {
-      experiment->metric[experiment->metrics++] = (struct cv_lab_metric){.name = known[i], .index = i};
+      const double *ranges = experiment->measure->ranges;
+      experiment->metric[experiment->metrics++] =
+          (struct cv_lab_metric){.name = known[i], .index = i, .range = ranges == NULL ? 0 : ranges[i]};
       return CV_OK;
     }
   }
@@ -434,8 +436,8 @@ static enum cv_err take_numbers(struct cv_lab_experiment *experiment, const yaml
        .choices = cv_lab_statistics,
        .fallback = "mean"},
   };
-  static const char *const others[] = {"about",   "paper",   "x",      "series", "grid",
-                                       "measure", "metrics", "figure", "claims"};
+  static const char *const others[] = {"about", "paper",   "source",  "x",      "series",
+                                       "grid",  "measure", "metrics", "figure", "claims"};
   struct numbers numbers = {0};
   CV_TRY(cv_section_load(&experiment->yaml, section, "experiment", rules, CV_COUNT(rules), others, CV_COUNT(others),
                          &numbers, why));
@@ -451,6 +453,7 @@ static enum cv_err take_section(struct cv_lab_experiment *experiment, const yaml
   CV_TRY(take_numbers(experiment, section, why));
   CV_TRY(take_text(yaml, section, "experiment", "about", experiment->name, &experiment->about, why));
   CV_TRY(take_text(yaml, section, "experiment", "paper", "", &experiment->paper, why));
+  CV_TRY(take_text(yaml, section, "experiment", "source", "", &experiment->source, why));
   CV_TRY(take_axis(experiment, section, spec->tokens, why));
   CV_TRY(take_all_series(experiment, section, spec->policy.name, why));
   CV_TRY(take_measure(experiment, section, why));

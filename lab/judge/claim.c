@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "lab/judge/effect.h"
 #include "lab/judge/summary.h"
 #include "lab/judge/terms.h"
 
@@ -34,18 +35,22 @@ struct finding {
   struct cv_lab_summary difference; /* above 0 if the claim is true */
   enum cv_lab_verdict verdict;
   double errors, needed; /* in standard errors: the difference found, and the one needed for a verdict */
+  /* If the claim names a smallest difference of interest and nothing else decides: this difference (else 0), the
+   * largest difference that is possible, and about how many replicates would show that it is smaller. */
+  double smallest, most, wanted;
+  uint64_t differing; /* replicates */
 };
 
 struct hearing {
   const struct cv_lab_dataset *dataset;
   const struct cv_lab_terms *terms;
-  size_t total, open, failed;
+  size_t total, open, failed, small;
   bool has_worst;
   struct finding worst;
 };
 
 const char *cv_lab_verdict_text(enum cv_lab_verdict verdict) {
-  static const char *const texts[] = {"holds", "does not hold", "cannot be judged"};
+  static const char *const texts[] = {"holds", "does not hold", "no effect", "cannot be judged"};
   return texts[verdict];
 }
 
@@ -102,6 +107,47 @@ static bool is_enough(const struct hearing *hearing, uint64_t n) {
   return n == 0 || n >= (is_root ? ROOTS_LEAST : 2);
 }
 
+/* The number of comparisons that can find no effect: of a trend its ends alone. */
+static size_t count_effects(const struct hearing *hearing) {
+  return hearing->terms->relation == CV_LAB_TREND ? hearing->terms->pairs : hearing->total;
+}
+
+/* The smallest difference of interest; a share is one of the least plausible value, with this tail. */
+static double smallest_of(const struct hearing *hearing, const struct comparison *comparison, double tail) {
+  const struct cv_lab_terms *terms = hearing->terms;
+  if (!terms->is_share) {
+    return terms->smallest;
+  }
+  struct cv_lab_summary other = found(hearing, comparison->other, comparison->other_point);
+  double freedom = cv_lab_freedom(hearing->dataset->experiment->statistic, other.n);
+  double error = other.se > 0 ? gsl_cdf_tdist_Qinv(tail, freedom) * other.se : 0;
+  return terms->smallest * fmax(fabs(other.mean) - error, 0);
+}
+
+/* Bounds the effect of an undecided comparison. */
+static void bound_effect(const struct hearing *hearing, struct finding *finding) {
+  const struct comparison *c = &finding->comparison;
+  const struct cv_lab_experiment *experiment = hearing->dataset->experiment;
+  size_t metric = hearing->terms->metric;
+  bool is_paired = !is_formula(hearing, c->series) && !is_formula(hearing, c->other);
+  double tail = TAIL / (double)count_effects(hearing) / (hearing->terms->is_share ? 2 : 1);
+  struct cv_lab_pairs pairs = {
+      .difference = finding->difference,
+      .freedom = cv_lab_freedom(experiment->statistic, finding->difference.n),
+      .differing = !is_paired
+                       ? finding->difference.n
+                       : cv_lab_differing(hearing->dataset, c->series, c->point, c->other, c->other_point, metric),
+      .range = experiment->statistic == CV_LAB_MEAN ? experiment->metric[metric].range : 0,
+  };
+  finding->differing = pairs.differing;
+  finding->smallest = smallest_of(hearing, c, tail);
+  finding->most = cv_lab_effect_most(&pairs, tail);
+  finding->wanted = cv_lab_effect_replicates(&pairs, tail, finding->smallest);
+  if (finding->most < finding->smallest) {
+    finding->verdict = CV_LAB_NO_EFFECT;
+  }
+}
+
 static struct finding weigh(const struct hearing *hearing, const struct comparison *comparison) {
   struct finding finding = {.comparison = *comparison, .verdict = CV_LAB_UNDECIDED};
   struct cv_lab_summary d = difference_of(hearing, comparison);
@@ -127,12 +173,16 @@ static struct finding weigh(const struct hearing *hearing, const struct comparis
   if (comparison->is_guard && finding.verdict == CV_LAB_UNDECIDED) {
     finding.verdict = CV_LAB_HOLDS;
   }
+  if (finding.verdict == CV_LAB_UNDECIDED && hearing->terms->smallest > 0) {
+    bound_effect(hearing, &finding);
+  }
   return finding;
 }
 
-/* Sorts verdicts, the worst first: fails, undecided, holds. */
+/* Sorts verdicts, the worst first. */
 static int rank(enum cv_lab_verdict verdict) {
-  return verdict == CV_LAB_FAILS ? 0 : verdict == CV_LAB_UNDECIDED ? 1 : 2;
+  static const int ranks[] = {[CV_LAB_FAILS] = 0, [CV_LAB_UNDECIDED] = 1, [CV_LAB_NO_EFFECT] = 2, [CV_LAB_HOLDS] = 3};
+  return ranks[verdict];
 }
 
 /* Compares findings as reasons of a verdict. A guard that holds is the least informative one. */
@@ -143,6 +193,9 @@ static bool is_worse(const struct finding *a, const struct finding *b) {
   if (a->comparison.is_guard != b->comparison.is_guard) {
     return b->comparison.is_guard && a->verdict == CV_LAB_HOLDS;
   }
+  if (a->verdict == CV_LAB_NO_EFFECT) {
+    return a->most * b->smallest > b->most * a->smallest;
+  }
   return a->errors < b->errors;
 }
 
@@ -150,6 +203,7 @@ static void hear(struct hearing *hearing, const struct comparison *comparison) {
   struct finding finding = weigh(hearing, comparison);
   hearing->failed += finding.verdict == CV_LAB_FAILS;
   hearing->open += finding.verdict == CV_LAB_UNDECIDED;
+  hearing->small += finding.verdict == CV_LAB_NO_EFFECT;
   if (!hearing->has_worst || is_worse(&finding, &hearing->worst)) {
     hearing->worst = finding;
     hearing->has_worst = true;
@@ -338,8 +392,45 @@ static void say_count(struct line *line, const struct hearing *hearing) {
     say(line, "%zu of %zu comparisons fail, most clearly: ", hearing->failed, hearing->total);
   } else if (hearing->open > 0) {
     say(line, "%zu of %zu comparisons are undecided, the worst: ", hearing->open, hearing->total);
+  } else if (hearing->small > 0) {
+    say(line, "%zu of %zu comparisons show no effect, the largest possible: ", hearing->small, hearing->total);
   } else {
     say(line, "all %zu comparisons hold, the closest: ", hearing->total);
+  }
+}
+
+/* Says the bound of an effect that cannot be seen. */
+static void say_effect(struct line *line, const struct hearing *hearing, const struct finding *finding) {
+  if (finding->smallest == 0) {
+    return;
+  }
+  unsigned long long differing = finding->differing, n = finding->difference.n;
+  if (isinf(finding->most)) {
+    say(line, "; too few replicates differ, %llu of %llu, to bound the difference", differing, n);
+    return;
+  }
+  if (differing > 0 && differing < CV_LAB_DIFFERING_LEAST) {
+    say(line, "; different in only %llu of %llu", differing, n);
+  }
+  say(line, "; the difference is at most %.3g, ", finding->most);
+  say(line, finding->verdict == CV_LAB_NO_EFFECT ? "smaller than " : "not smaller than ");
+  if (hearing->terms->is_share) {
+    say(line, "%.3g %% (%.3g)", 100 * hearing->terms->smallest, finding->smallest);
+  } else {
+    say(line, "%.3g", finding->smallest);
+  }
+}
+
+/* Says how many replicates may do: to see the difference, or that there is none of interest. */
+static void say_replicates(struct line *line, const struct finding *finding) {
+  double n = (double)finding->difference.n, more = finding->smallest > 0 ? finding->wanted : (double)INFINITY;
+  if (finding->needed > 0 && finding->errors != 0) {
+    /* The standard error falls with the root of the number of replicates. */
+    more = fmin(more, n * pow(finding->needed / finding->errors, 2));
+  }
+  if (more < 1e6 && more > n) {
+    double step = pow(10, floor(log10(more)) - 1); /* to two digits */
+    say(line, ": about %.0f replicates may do", ceil(more / step) * step);
   }
 }
 
@@ -360,14 +451,12 @@ static void say_weight(struct line *line, const struct hearing *hearing, const s
         errors > 100 ? "more than " : "", fmin(errors, 100), finding->errors < 0 ? " the wrong way" : "",
         (unsigned long long)d->n);
   }
-  if (finding->needed > 0 && finding->verdict == CV_LAB_UNDECIDED && finding->errors != 0) {
-    /* The standard error falls with the root of the number of replicates. */
-    double more = (double)d->n * pow(finding->needed / finding->errors, 2);
+  if (finding->verdict == CV_LAB_UNDECIDED && finding->needed > 0 && finding->errors != 0) {
     say(line, ", %.1f are needed", finding->needed);
-    if (more < 1e6 && more > (double)d->n) {
-      double step = pow(10, floor(log10(more)) - 1); /* to two digits */
-      say(line, ": about %.0f replicates may do", ceil(more / step) * step);
-    }
+  }
+  say_effect(line, hearing, finding);
+  if (finding->verdict == CV_LAB_UNDECIDED) {
+    say_replicates(line, finding);
   }
 }
 
@@ -381,11 +470,28 @@ static void give_reason(const struct hearing *hearing, struct cv_lab_claim *clai
   say_weight(&line, hearing, finding);
 }
 
+/* The verdict in words. */
+static void give_answer(const struct cv_lab_terms *terms, struct cv_lab_claim *claim) {
+  const char *text = cv_lab_verdict_text(claim->verdict);
+  if (claim->verdict != CV_LAB_NO_EFFECT) {
+    cv_text_print(claim->answer, sizeof(claim->answer), "%s", text);
+  } else if (terms->is_share) {
+    cv_text_print(claim->answer, sizeof(claim->answer), "%s larger than %.4g %%", text, 100 * terms->smallest);
+  } else {
+    cv_text_print(claim->answer, sizeof(claim->answer), "%s larger than %.4g", text, terms->smallest);
+  }
+}
+
 void cv_lab_claim_open(const struct cv_lab_experiment *experiment, size_t index, const char *reason,
                        struct cv_lab_claim *ret) {
   struct cv_lab_terms terms;
   CV_REQUIRE(cv_lab_terms_read(experiment, index, &terms, NULL) == CV_OK);
-  *ret = (struct cv_lab_claim){.says = terms.says, .verdict = CV_LAB_UNDECIDED};
+  *ret = (struct cv_lab_claim){.says = terms.says,
+                               .quote = terms.quote,
+                               .where = terms.where,
+                               .is_ours = terms.is_ours,
+                               .verdict = CV_LAB_UNDECIDED};
+  give_answer(&terms, ret);
   cv_text_print(ret->reason, sizeof(ret->reason), "%s", terms.reason != NULL ? terms.reason : reason);
 }
 
@@ -399,5 +505,6 @@ void cv_lab_claim_judge(const struct cv_lab_dataset *dataset, size_t index, stru
   struct hearing hearing = {.dataset = dataset, .terms = &terms, .total = count(&terms)};
   hear_all(&hearing);
   ret->verdict = hearing.worst.verdict;
+  give_answer(&terms, ret);
   give_reason(&hearing, ret);
 }

@@ -82,6 +82,18 @@ struct cv_lab_summary cv_lab_compare(const struct cv_lab_dataset *dataset, size_
   return cv_lab_summary_of(dataset->experiment->statistic, difference, &sample, dataset->replicates);
 }
 
+uint64_t cv_lab_differing(const struct cv_lab_dataset *dataset, size_t series_a, size_t point_a, size_t series_b,
+                          size_t point_b, size_t metric) {
+  struct sample sample = {
+      .dataset = dataset, .metric = metric, .a = {series_a, point_a}, .b = {series_b, point_b}, .factor = 1};
+  uint64_t count = 0;
+  for (size_t i = 0; i < dataset->replicates; i++) {
+    double d = difference(&sample, i);
+    count += !isnan(d) && d != 0;
+  }
+  return count;
+}
+
 static enum cv_err add_row(const struct cv_lab_dataset *dataset, size_t series, size_t point, size_t metric,
                            struct cv_lab_result *result) {
   const struct cv_lab_experiment *experiment = dataset->experiment;

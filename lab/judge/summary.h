@@ -13,6 +13,9 @@ struct cv_lab_summary cv_lab_summarise(const struct cv_lab_dataset *dataset, siz
 /* The same of the paired differences a - factor b; for root mean squares, the difference of the two. */
 struct cv_lab_summary cv_lab_compare(const struct cv_lab_dataset *dataset, size_t series_a, size_t point_a,
                                      size_t series_b, size_t point_b, double factor, size_t metric);
+/* The number of replicates in which a - b is not 0. */
+uint64_t cv_lab_differing(const struct cv_lab_dataset *dataset, size_t series_a, size_t point_a, size_t series_b,
+                          size_t point_b, size_t metric);
 /* As cv_lab_summarise(); for a series with a formula its value, without an error and with n = 0. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_lab_found(const struct cv_lab_dataset *dataset, size_t series, size_t point, size_t metric,
                                      struct cv_lab_summary *ret);

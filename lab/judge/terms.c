@@ -9,9 +9,11 @@
 #include "common/base/text.h"
 #include "common/config/value.h"
 
-static const char *const keys[] = {"least",  "most",   "equals", "below",  "above",  "approaches", "near", "trend",
-                                   "growth", "reason", /* up to here in the order of enum cv_lab_relation */
-                                   "says",   "metric", "series", "factor", "within", "at",         "from", "to"};
+static const char
+    *const keys[] = {"least", "most",   "equals", "below",  "above",  "approaches",
+                     "near",  "trend",  "growth", "reason", /* up to here in the order of enum cv_lab_relation */
+                     "says",  "metric", "series", "factor", "within", "at",
+                     "from",  "to",     "by",     "quote",  "where",  "smallest"};
 enum { RELATIONS = CV_LAB_REASON + 1 };
 
 /* Growth functions. They are 0 where the formula is not positive; check_curve() refuses 0 at the first point. */
@@ -406,13 +408,70 @@ static enum cv_err read_measures(struct reading *in, struct cv_yaml_pair pair) {
   return read_number(in, "factor", 0, &terms->factor);
 }
 
+/* Reads `smallest`: a number, or a share of the compared value. */
+static enum cv_err read_smallest(struct reading *in, struct cv_yaml_pair pair) {
+  struct cv_lab_terms *terms = in->terms;
+  struct cv_yaml_pair found = find(in, "smallest");
+  char number[64];
+  if (found.key == NULL) {
+    return CV_OK;
+  }
+  if (terms->relation != CV_LAB_BELOW && terms->relation != CV_LAB_ABOVE && terms->relation != CV_LAB_TREND) {
+    return cv_yaml_fail(&in->yaml, found.key, in->why,
+                        "%s takes no \"smallest\"; expected it where a difference is claimed: below, above or trend",
+                        cv_yaml_text(pair.key));
+  }
+  if (find(in, "factor").key != NULL) {
+    /* Near half of the other series is no absence of a difference. */
+    return cv_yaml_fail(&in->yaml, found.key, in->why, "\"smallest\" cannot be combined with \"factor\"");
+  }
+  const char *text = found.value->type == YAML_SCALAR_NODE ? cv_yaml_text(found.value) : "";
+  size_t n = strlen(text);
+  terms->is_share = n > 0 && text[n - 1] == '%';
+  (void)snprintf(number, sizeof(number), "%.*s", (int)(terms->is_share ? n - 1 : n), text);
+  if (n >= sizeof(number) || !cv_value_real(number, &terms->smallest) || !(terms->smallest > 0)) {
+    return cv_yaml_expected(&in->yaml, found.value, "smallest", "a number above 0, or a percentage such as 2%",
+                            in->why);
+  }
+  terms->smallest /= terms->is_share ? 100 : 1;
+  return CV_OK;
+}
+
+/* Reads whose claim it is: `by`, `quote` and `where`. */
+static enum cv_err read_author(struct reading *in) {
+  static const char *const authors[] = {"paper", "us"}, *const papers[] = {"quote", "where"};
+  const char **const texts[] = {&in->terms->quote, &in->terms->where};
+  const yaml_node_t *by = find(in, "by").value;
+  bool has_source = in->experiment->source[0] != '\0';
+  size_t at = has_source ? 0 : 1;
+  if (by != NULL) {
+    CV_TRY(choose(in, by, "author", authors, CV_COUNT(authors), &at));
+  }
+  in->terms->is_ours = at == 1;
+  if (!in->terms->is_ours && !has_source) {
+    return cv_yaml_fail(&in->yaml, by, in->why, "a claim of the paper; expected its short name in experiment.source");
+  }
+  for (size_t i = 0; i < CV_COUNT(papers); i++) {
+    struct cv_yaml_pair pair = find(in, papers[i]);
+    if (pair.key != NULL && in->terms->is_ours) {
+      return cv_yaml_fail(&in->yaml, pair.key, in->why, "a claim of our own has \"%s\"; expected %s", papers[i],
+                          has_source ? "it in claims of the paper only" : "experiment.source, the paper's short name");
+    }
+    if (pair.key != NULL) {
+      CV_TRY(read_text(in, papers[i], texts[i]));
+    }
+  }
+  return CV_OK;
+}
+
 static enum cv_err read_all(struct reading *in) {
   struct cv_yaml_pair pair = {0};
   CV_TRY(cv_yaml_keys(&in->yaml, in->claim, "a claim", keys, CV_COUNT(keys), in->why));
   CV_TRY(read_text(in, "says", &in->terms->says));
+  CV_TRY(read_author(in));
   CV_TRY(read_relation(in, &pair));
   if (in->terms->relation == CV_LAB_REASON) {
-    static const char *const only[] = {"says", "reason"};
+    static const char *const only[] = {"says", "reason", "by", "quote", "where"};
     /* A key of a comparison would be ignored, and the reader would believe that something is compared. */
     CV_TRY(cv_yaml_keys(&in->yaml, in->claim, "a claim with a reason", only, CV_COUNT(only), in->why));
     return read_text(in, "reason", &in->terms->reason);
@@ -421,7 +480,8 @@ static enum cv_err read_all(struct reading *in) {
   CV_TRY(read_subject(in, &ones));
   CV_TRY(read_points(in));
   CV_TRY(read_operand(in, pair, &ones));
-  return read_measures(in, pair);
+  CV_TRY(read_measures(in, pair));
+  return read_smallest(in, pair);
 }
 
 static const yaml_node_t *claim_at(const struct cv_lab_experiment *experiment, size_t index) {

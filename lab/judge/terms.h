@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claims of a paper about a figure, as far as numbers can judge them:
+ * The claims about an experiment, of a paper or our own, as far as numbers can judge them:
  *
  *     claims:
  *       - {says: accuracy is at least .98 at every alpha, metric: accuracy, series: as printed, least: .98}
  *       - {says: GAP loses less than DP-SE, metric: regret, series: gap, below: dp-se}
  *       - {says: it is the best of the three, metric: regret, series: klucb-cf, below: [ucb-cf, ts-cf]}
  *       - {says: accuracy rises with epsilon, metric: accuracy, series: as printed, trend: rises}
+ *       - {says: ..., quote: "Figure 4 shows that ...", where: figure 4, below: dp-se, smallest: 2%}
+ *       - {says: ..., by: us, least: .9}
  *       - {says: ..., reason: why no metric can decide it}
  *
  * Every claim has `says` and one of
@@ -20,12 +22,16 @@
  *                             at the previous one
  *   growth: OF                grows with x at most as fast as OF (constant, log-x, sqrt-x, x, x-log-x, x-squared):
  *                             nowhere more than 1 + W (`within`, default .1) times the first point's extrapolation
- *   reason: TEXT              the claim cannot be judged, for this reason; excludes all other keys
+ *   reason: TEXT              the claim cannot be judged, for this reason; excludes all keys of comparisons
  *
  * `metric` and `series` are optional if the experiment has only one. `series`, `below` and so on take a name or a list;
  * the name of a series that a grid has multiplied stands for all of its cells, which are compared cell by cell. `at`
  * selects points of x: a number, a list, first, last or all; alternatively `from` and `to` give a range. The default is
  * all points; if the points are moments of a run, the last one, except for a trend or a growth.
+ *
+ * `by` is paper or us: whose claim it is; by default the paper's if the experiment has a `source`, else ours. A paper's
+ * claim may have `quote`, the sentence in the paper, and `where` it stands. `smallest` is the smallest difference of
+ * interest, for below, above (without a factor) and trend: a number, or a share of the compared value such as 2%.
  *
  * This header reads a claim: which values are to be compared.
  */
@@ -51,6 +57,8 @@ enum cv_lab_relation {
 
 struct cv_lab_terms {
   const char *says, *reason; /* owned by the experiment; `reason` for CV_LAB_REASON only */
+  const char *quote, *where; /* owned by the experiment; NULL: none */
+  bool is_ours;              /* not the paper's */
   enum cv_lab_relation relation;
   size_t metric;
   size_t pairs; /* series, and the series that each is compared with; itself for relations to a number or over x */
@@ -58,6 +66,8 @@ struct cv_lab_terms {
     size_t one, other;
   } pair[CV_LAB_PAIRS_MAX];
   double number, within, factor;
+  double smallest; /* difference of interest; 0: none */
+  bool is_share;   /* `smallest` is a share of the value that is compared with */
   bool rises;
   double (*growth)(double x);
   size_t points; /* indices of points */

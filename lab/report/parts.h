@@ -8,13 +8,14 @@
 #include "lab/judge/claim.h"
 
 struct cv_lab_judged {
-  char *says, *reason; /* owned */
+  char *says, *quote, *where, *answer, *reason; /* owned; quote and where may be "" */
+  bool is_ours;                                 /* not the paper's */
   enum cv_lab_verdict verdict;
 };
 
 struct cv_lab_entry {
-  char *name, *about, *paper; /* owned */
-  char anchor[120];           /* identifier in the page */
+  char *name, *about, *paper, *source; /* owned */
+  char anchor[120];                    /* identifier in the page */
   size_t claims;
   struct cv_lab_judged *claim; /* owned */
 };
@@ -29,8 +30,10 @@ struct cv_lab_report {
   size_t bytes;
 };
 
-/* Writes a verdict in HTML, with a sign that does not depend on colour. */
-void cv_lab_report_badge(enum cv_lab_verdict verdict, FILE *to);
+/* Writes the top of the page: per paper the counts of verdicts and what does not hold; the same of our own claims. */
+void cv_lab_report_overview(const struct cv_lab_report *report, FILE *to);
+/* The two kinds of claims of an experiment, each with its own table: false for the paper's, true for our own. */
+bool cv_lab_entry_has(const struct cv_lab_entry *entry, bool is_ours);
 
 /* Writes the section of an experiment, with drawings; a drawing that fails is replaced by its error message. */
 void cv_lab_report_section(const struct cv_lab_report *report, const struct cv_lab_entry *entry,

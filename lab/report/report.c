@@ -10,6 +10,7 @@
 #include "lab/report/gnuplot.h"
 #include "lab/report/html.h"
 #include "lab/report/parts.h"
+#include "lab/report/tally.h"
 
 static enum cv_err no_memory(struct cv_why *why) {
   return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
@@ -36,12 +37,16 @@ enum cv_err cv_lab_report_new(const struct cv_lab_report_about *about, struct cv
 static void fini_entry(struct cv_lab_entry *entry) {
   for (size_t i = 0; i < entry->claims; i++) {
     free(entry->claim[i].says);
+    free(entry->claim[i].quote);
+    free(entry->claim[i].where);
+    free(entry->claim[i].answer);
     free(entry->claim[i].reason);
   }
   free(entry->claim);
   free(entry->name);
   free(entry->about);
   free(entry->paper);
+  free(entry->source);
 }
 
 void cv_lab_report_free(struct cv_lab_report *report) {
@@ -64,18 +69,29 @@ static enum cv_err fill_entry(const struct cv_lab_report *report, const struct c
   entry->name = strdup(experiment->name);
   entry->about = strdup(experiment->about);
   entry->paper = strdup(experiment->paper);
+  entry->source = strdup(experiment->source);
   entry->claim = calloc(cv_lab_claims(experiment) + 1, sizeof(*entry->claim));
   (void)snprintf(entry->anchor, sizeof(entry->anchor), "e%zu-%s", report->entries + 1,
                  cv_lab_slug(experiment->name, "").text);
-  return entry->name == NULL || entry->about == NULL || entry->paper == NULL || entry->claim == NULL ? CV_ERR_NOMEM
-                                                                                                     : CV_OK;
+  bool is_full = entry->name != NULL && entry->about != NULL && entry->paper != NULL && entry->source != NULL &&
+                 entry->claim != NULL;
+  return is_full ? CV_OK : CV_ERR_NOMEM;
 }
 
 static enum cv_err add_claim(struct cv_lab_entry *entry, const struct cv_lab_claim *claim) {
   struct cv_lab_judged *judged = &entry->claim[entry->claims++];
-  *judged =
-      (struct cv_lab_judged){.says = strdup(claim->says), .reason = strdup(claim->reason), .verdict = claim->verdict};
-  return judged->says == NULL || judged->reason == NULL ? CV_ERR_NOMEM : CV_OK;
+  *judged = (struct cv_lab_judged){
+      .says = strdup(claim->says),
+      .quote = strdup(claim->quote == NULL ? "" : claim->quote),
+      .where = strdup(claim->where == NULL ? "" : claim->where),
+      .answer = strdup(claim->answer),
+      .reason = strdup(claim->reason),
+      .is_ours = claim->is_ours,
+      .verdict = claim->verdict,
+  };
+  bool is_full = judged->says != NULL && judged->quote != NULL && judged->where != NULL && judged->answer != NULL &&
+                 judged->reason != NULL;
+  return is_full ? CV_OK : CV_ERR_NOMEM;
 }
 
 /* Adds an entry. Its claims are judged with a dataset, and undecided for the given reason without one. */
@@ -118,14 +134,13 @@ enum cv_err cv_lab_report_skip(struct cv_lab_report *report, const struct cv_lab
   return fflush(report->sections) == 0 ? CV_OK : no_memory(why);
 }
 
-size_t cv_lab_report_count(const struct cv_lab_report *report, enum cv_lab_verdict verdict) {
-  size_t count = 0;
-  for (size_t i = 0; i < report->entries; i++) {
-    for (size_t j = 0; j < report->entry[i].claims; j++) {
-      count += report->entry[i].claim[j].verdict == verdict;
+bool cv_lab_entry_has(const struct cv_lab_entry *entry, bool is_ours) {
+  for (size_t i = 0; i < entry->claims; i++) {
+    if (entry->claim[i].is_ours == is_ours) {
+      return true;
     }
   }
-  return count;
+  return false;
 }
 
 /* ---- files ---- */
@@ -155,9 +170,10 @@ enum cv_err cv_lab_draft_close(struct cv_lab_draft *draft, struct cv_why *why) {
 /* ---- the page ---- */
 
 static const char style[] =
-    ":root{--fg:#1b1b1b;--bg:#fff;--soft:#666;--line:#ddd;--card:#f6f6f6;--yes:#00643f;--no:#a33200;--open:#555}\n"
+    ":root{--fg:#1b1b1b;--bg:#fff;--soft:#666;--line:#ddd;--card:#f6f6f6;--yes:#00643f;--no:#a33200;--none:#1f4e9e;--"
+    "open:#555}\n"
     "@media(prefers-color-scheme:dark){:root{--fg:#e6e6e6;--bg:#161616;--soft:#a6a6a6;--line:#3a3a3a;--card:#222;"
-    "--yes:#4fd1a0;--no:#ff9a66;--open:#bbb}}\n"
+    "--yes:#4fd1a0;--no:#ff9a66;--none:#8ab4f8;--open:#bbb}}\n"
     "body{font:16px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:64rem;margin:0 auto;"
     "padding:1rem}\n"
     "h1{font-size:1.7rem}h2{font-size:1.3rem;margin-top:3rem;border-top:1px solid var(--line);padding-top:1.5rem}\n"
@@ -165,41 +181,18 @@ static const char style[] =
     "table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.35rem .6rem;"
     "border-bottom:1px solid var(--line)}\n"
     ".wide{overflow-x:auto}.wide td,.wide th{white-space:nowrap;font-size:.85rem}\n"
-    ".v{white-space:nowrap;font-weight:600}.v0{color:var(--yes)}.v1{color:var(--no)}.v2{color:var(--open)}\n"
+    ".v{white-space:nowrap;font-weight:600}.v0{color:var(--yes)}.v1{color:var(--no)}.v2{color:var(--none)}.v3{color:"
+    "var(--open)}\n"
+    ".bar{display:block;width:12rem;height:.6rem;margin-top:.3rem}.f0{fill:var(--yes)}.f1{fill:var(--no)}"
+    ".f2{fill:var(--none)}.f3{fill:var(--line)}q{font-style:italic}\n"
     "figure{margin:1rem 0;break-inside:avoid}figure svg{width:100%;height:auto;background:#fff;border-radius:6px}\n"
     "pre{background:var(--card);padding:1rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer}\n"
     "li{margin:.5rem 0}\n"
     "@media print{body{max-width:none;font-size:11pt}details:not([open]){display:none}h2{break-after:avoid}}\n";
 
-static void write_row(const struct cv_lab_entry *entry, size_t i, FILE *to) {
-  const struct cv_lab_judged *claim = &entry->claim[i];
-  (void)fprintf(to, "<tr><td><a href=\"#%s\">", entry->anchor);
-  cv_lab_html_text(entry->name, to);
-  (void)fputs("</a></td><td>", to);
-  cv_lab_html_text(claim->says, to);
-  (void)fputs("<div class=\"why\">", to);
-  cv_lab_html_text(claim->reason, to);
-  (void)fputs("</div></td><td>", to);
-  cv_lab_report_badge(claim->verdict, to);
-  (void)fputs("</td></tr>\n", to);
-}
-
-static void write_verdicts(const struct cv_lab_report *report, FILE *to) {
-  (void)fputs(
-      "<table>\n<thead><tr><th>Experiment</th><th>Claim, and the numbers that decide</th><th>Verdict</th></tr>"
-      "</thead>\n<tbody>\n",
-      to);
-  for (size_t i = 0; i < report->entries; i++) {
-    for (size_t j = 0; j < report->entry[i].claims; j++) {
-      write_row(&report->entry[i], j, to);
-    }
-  }
-  (void)fputs("</tbody></table>\n", to);
-}
-
 static void write_head(const struct cv_lab_report *report, FILE *to) {
-  size_t holds = cv_lab_report_count(report, CV_LAB_HOLDS), fails = cv_lab_report_count(report, CV_LAB_FAILS);
-  size_t open = cv_lab_report_count(report, CV_LAB_UNDECIDED);
+  char papers[CV_LAB_TALLY_TEXT], ours[CV_LAB_TALLY_TEXT];
+  cv_lab_report_counts(report, papers, ours);
   (void)fprintf(
       to,
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -207,13 +200,12 @@ static void write_head(const struct cv_lab_report *report, FILE *to) {
       "<title>Crowdveil: what the papers claim, and what holds</title>\n<style>\n%s</style>\n</head>\n<body>\n"
       "<h1>What the papers claim, and what holds</h1>\n",
       style);
-  (void)fprintf(
-      to,
-      "<p>%zu experiments make %zu claims: %zu hold, %zu do not hold, %zu cannot be judged. A claim holds, or "
-      "does not hold, if the difference is larger than chance explains at that number of replicates (two "
-      "standard errors, or the equivalent quantile of Student's distribution if replicates are few; corrected if a "
-      "claim is about many points); otherwise it cannot be judged.</p>\n",
-      report->entries, holds + fails + open, holds, fails, open);
+  (void)fprintf(to,
+                "<p>%zu experiments. Of the papers' claims %s. Of our own %s.</p>\n"
+                "<p class=\"soft\">A claim holds, or does not hold, if the difference is larger than chance explains "
+                "at that number of replicates. It has no effect if the difference is shown to be smaller than the "
+                "claim's smallest of interest. Otherwise it is open: it cannot be judged.</p>\n",
+                report->entries, papers, ours);
   (void)fputs("<p class=\"soft\">Made by <code>", to);
   cv_lab_html_text(report->command, to);
   (void)fputs("</code>, which gives the same numbers again, except for times.</p>\n", to);
@@ -223,7 +215,7 @@ enum cv_err cv_lab_report_page(const struct cv_lab_report *report, const char *p
   struct cv_lab_draft draft;
   CV_TRY(cv_lab_draft_open(path, &draft, why));
   write_head(report, draft.file);
-  write_verdicts(report, draft.file);
+  cv_lab_report_overview(report, draft.file);
   (void)fwrite(report->body, 1, report->bytes, draft.file);
   (void)fputs("</body>\n</html>\n", draft.file);
   return cv_lab_draft_close(&draft, why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report on experiments: claims, results, figures, and which claims hold. It is one self-contained web page (no
- * script, no network), and the verdicts as a text.
+ * A report on experiments: a summary with one line for each paper, then the experiments with claims, results, figures,
+ * and which claims hold. It is one self-contained web page (no script, no network), and the verdicts as a text.
  */
 #ifndef CV_LAB_REPORT_H
 #define CV_LAB_REPORT_H
@@ -27,9 +27,6 @@ CV_MUST_USE enum cv_err cv_lab_report_add(struct cv_lab_report *report, const st
 /* Adds an experiment that could not run: its claims cannot be judged, for this reason. */
 CV_MUST_USE enum cv_err cv_lab_report_skip(struct cv_lab_report *report, const struct cv_lab_experiment *experiment,
                                            const char *reason, struct cv_why *why);
-
-/* The number of claims with this verdict so far. */
-size_t cv_lab_report_count(const struct cv_lab_report *report, enum cv_lab_verdict verdict);
 
 /* Writes the page; and the verdicts as Markdown. On an error an existing file stays as it was. */
 CV_MUST_USE enum cv_err cv_lab_report_page(const struct cv_lab_report *report, const char *path, struct cv_why *why);

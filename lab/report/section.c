@@ -18,26 +18,53 @@ static void element(const char *tag, const char *text, FILE *to) {
   (void)fprintf(to, "</%.*s>\n", (int)strcspn(tag, " "), tag);
 }
 
-void cv_lab_report_badge(enum cv_lab_verdict verdict, FILE *to) {
-  static const char *const signs[] = {"&#10003;", "&#10007;", "?"};
-  (void)fprintf(to, "<span class=\"v v%d\">%s %s</span>", (int)verdict, signs[verdict], cv_lab_verdict_text(verdict));
+/* Writes a verdict with a sign that does not depend on colour. */
+static void write_badge(const struct cv_lab_judged *claim, FILE *to) {
+  static const char *const signs[CV_LAB_VERDICTS] = {"&#10003;", "&#10007;", "=", "?"};
+  (void)fprintf(to, "<span class=\"v v%d\">%s ", (int)claim->verdict, signs[claim->verdict]);
+  cv_lab_html_text(claim->answer, to);
+  (void)fputs("</span>", to);
 }
 
-static void write_claims(const struct cv_lab_entry *entry, FILE *to) {
-  if (entry->claims == 0) {
+/* Writes what the paper says, and where. */
+static void write_quote(const struct cv_lab_judged *claim, FILE *to) {
+  (void)fputs("<td>", to);
+  if (claim->quote[0] != '\0') {
+    (void)fputs("<q>", to);
+    cv_lab_html_text(claim->quote, to);
+    (void)fputs("</q> ", to);
+  }
+  cv_lab_html_text(claim->where, to);
+  (void)fputs("</td>", to);
+}
+
+static void write_claim(const struct cv_lab_judged *claim, FILE *to) {
+  (void)fputs("<tr><td>", to);
+  cv_lab_html_text(claim->says, to);
+  (void)fputs("<div class=\"why\">", to);
+  cv_lab_html_text(claim->reason, to);
+  (void)fputs("</div></td>", to);
+  if (!claim->is_ours) {
+    write_quote(claim, to);
+  }
+  (void)fputs("<td>", to);
+  write_badge(claim, to);
+  (void)fputs("</td></tr>\n", to);
+}
+
+static void write_claims(const struct cv_lab_entry *entry, bool is_ours, FILE *to) {
+  if (!cv_lab_entry_has(entry, is_ours)) {
     return;
   }
-  (void)fputs("<ul>\n", to);
+  (void)fprintf(
+      to, "<table>\n<thead><tr><th>%s, and the numbers that decide</th>%s<th>Verdict</th></tr></thead>\n<tbody>\n",
+      is_ours ? "Our own claim" : "Claim", is_ours ? "" : "<th>The paper says</th>");
   for (size_t i = 0; i < entry->claims; i++) {
-    (void)fputs("<li>", to);
-    cv_lab_report_badge(entry->claim[i].verdict, to);
-    (void)fputs(": ", to);
-    cv_lab_html_text(entry->claim[i].says, to);
-    (void)fputs("<div class=\"why\">", to);
-    cv_lab_html_text(entry->claim[i].reason, to);
-    (void)fputs("</div></li>\n", to);
+    if (entry->claim[i].is_ours == is_ours) {
+      write_claim(&entry->claim[i], to);
+    }
   }
-  (void)fputs("</ul>\n", to);
+  (void)fputs("</tbody></table>\n", to);
 }
 
 static void write_begin(const struct cv_lab_entry *entry, FILE *to) {
@@ -48,7 +75,8 @@ static void write_begin(const struct cv_lab_entry *entry, FILE *to) {
   if (entry->paper[0] != '\0') {
     element("p class=\"soft\"", entry->paper, to);
   }
-  write_claims(entry, to);
+  write_claims(entry, false, to);
+  write_claims(entry, true, to);
 }
 
 static void write_settings(const struct cv_lab_experiment *experiment, FILE *to) {

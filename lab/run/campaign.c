@@ -18,6 +18,7 @@ enum metric { ACCURACY, ACCURACY_FILLED, UNDECIDED, MISPLACED, PULLS, ROUNDS, RE
 static const char *const metrics[] = {"accuracy", "accuracy-filled", "undecided",    "misplaced", "pulls", "rounds",
                                       "reward",   "regret",          "regret-share", "seconds",   NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
+static const double ranges[METRICS] = {[ACCURACY] = 1, [ACCURACY_FILLED] = 1};
 
 /* Accuracy compares classes of width alpha with the true ones, so the policy must have such a parameter. */
 static bool has_classes(const struct cv_policy_class *policy) {
@@ -180,4 +181,4 @@ static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct
 }
 
 const struct cv_lab_measure cv_lab_measure_campaign = {
-    .name = "campaign", .metrics = metrics, .has = has, .fits = fits, .run = run};
+    .name = "campaign", .metrics = metrics, .ranges = ranges, .has = has, .fits = fits, .run = run};

@@ -23,6 +23,8 @@ enum { CV_LAB_MEASURE_METRICS_MAX = 16 };
 struct cv_lab_measure {
   const char *name;
   const char *const *metrics; /* NULL-terminated; at most CV_LAB_MEASURE_METRICS_MAX */
+  /* By metric, the width of the range of its values, which no difference exceeds; 0: unbounded. NULL: all are. */
+  const double *ranges;
   /* Whether a campaign with this policy has metric number `metric`; NULL: every policy has all metrics. */
   bool (*has)(const struct cv_policy_class *policy, size_t metric);
   /* Checks further requirements, for every campaign before anything runs. One line. NULL: none. */

@@ -12,6 +12,7 @@
 enum metric { SAME_NOISE, FRESH_NOISE, ALL_FRESH, SHOWN };
 
 static const char *const metrics[] = {"same-noise", "fresh-noise", "all-fresh", "shown", NULL};
+static const double ranges[] = {[SAME_NOISE] = 1, [FRESH_NOISE] = 1, [ALL_FRESH] = 1, [SHOWN] = 1};
 
 /* Limits the arms of two runs, 4 bytes per round, to 128 MiB. */
 enum { ROUNDS_MOST = 1 << 24 };
@@ -87,4 +88,4 @@ static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *
 }
 
 const struct cv_lab_measure cv_lab_measure_same_arms = {
-    .name = "same-arms", .metrics = metrics, .has = has, .fits = fits, .run = run};
+    .name = "same-arms", .metrics = metrics, .ranges = ranges, .has = has, .fits = fits, .run = run};

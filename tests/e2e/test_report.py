@@ -9,6 +9,8 @@ import pytest
 from harness.daemon import PROGRAMS
 
 VOID = {"meta", "br"}
+WORDS = ("holds", "does not hold", "no effect", "cannot be judged")
+VERDICT = r"holds|does not hold|no effect larger than [\d.e+]+(?: %)?|cannot be judged"
 PRESETS = ("mechanisms", "corrupt-fig1a", "ppar-fig4", "ppar-fig10")
 
 # Every text of the file that can appear in a page, a drawing or a file name is an injection attempt there.
@@ -21,6 +23,7 @@ limits: {tokens: 100}
 experiment:
   about: "about <img src=x onerror=alert(1)> & \\"quotes\\" ' `touch pwned`"
   paper: "</p></body><iframe src='http://example.org'></iframe>"
+  source: "</table><script>alert(5)</script> | ' source"
   replicates: 4
   x: {pulls: [50, 100], label: "t <b> ' | x"}
   series:
@@ -29,7 +32,12 @@ experiment:
   metrics: [regret]
   figure: {title: "</svg><script>alert(3)</script>'; !touch pwned", y: "y '\\" <i>"}
   claims:
-    - {says: "<script>alert(4)</script> | & says", series: "two ' | \\" & ", least: 0}
+    - {says: "<script>alert(4)</script> | & says", series: "two ' | \\" & ", least: -1e6,
+       quote: "</q><script>alert(6)</script> | quote", where: "<iframe> | where"}
+    - {says: it loses, series: "two ' | \\" & ", most: -1e6}
+    - {says: less than nothing, by: us, series: "two ' | \\" & ", most: -1e6}
+    - {says: they differ, by: us, series: "two ' | \\" & ", above: "one </text><script>alert(2)</script>",
+       smallest: 1000000}
 """
 
 
@@ -96,6 +104,9 @@ def test_the_page_needs_nothing_else_and_obeys_no_file(made):
     assert "<script>alert(4)</script> | & says" in page.text
     assert "</p></body><iframe src='http://example.org'></iframe>" in page.text
     assert "one </text><script>alert(2)</script>" in page.text
+    for text in ("</table><script>alert(5)</script> | ' source", "</q><script>alert(6)</script> | quote",
+                 "<iframe> | where"):
+        assert text in page.text
     # the experiment's name cannot lead out of the folder
     assert {path.parent for path in folder.rglob("*.db")} == {folder / "out"}
 
@@ -110,12 +121,42 @@ def test_every_experiment_and_claim_appears_with_a_verdict(made):
     said = ["KLUCB-CF is the best of the three", "as printed: accuracy is at least .98 at every alpha",
             "at a power of two kary has more noise than hybrid", "as printed: accuracy is above .94"]
     assert all(claim in text for claim in said for text in texts)
-    verdicts = [re.search("holds$|does not hold$|cannot be judged$", row.strip()) for row in page.rows[1:]]
-    top = [match.group() for match in verdicts if match]
-    counts = [top.count(word) for word in ("holds", "does not hold", "cannot be judged")]
-    assert done.stdout.endswith("report.html: {} claims hold, {} do not, {} cannot be judged\n".format(*counts))
-    marks = re.findall(r"\*\*(.*?)\*\*", texts[1])
-    assert [marks.count(word) for word in ("holds", "does not hold", "cannot be judged")] == counts
+    # the last cell of a claim's row in the page, a bold cell in the text
+    rows = [match[1] for row in page.rows if (match := re.search(f"[✓✗=?] ({VERDICT})$", row.strip()))]
+    marks = re.findall(rf"\*\*({VERDICT})\*\*", texts[1])
+    assert sorted(rows) == sorted(marks) and len(rows) > 20
+
+
+def numbers(text):
+    return [int(number) for number in re.findall(r"(\d+) (?:hold|do|has|have|is|are)", text)]
+
+
+def claims_of(text, head):
+    """The verdicts in all tables with this head, counted in the order of the summary's columns."""
+    tables = re.findall(rf"^{head}\n\|[- |]+\n((?:\|.*\n?)+)", text, re.M)
+    marks = [re.search(rf"\*\*({VERDICT})\*\*", row)[1] for table in tables for row in table.splitlines()]
+    return [sum(mark.startswith(word) for mark in marks) for word in WORDS]
+
+
+def test_papers_and_our_own_claims_are_counted_apart(made):
+    folder, done, page = made
+    text = (folder / "verdicts.md").read_text()
+    papers = claims_of(text, r"\| claim \| the paper says \| verdict \| why \|")
+    ours = claims_of(text, r"\| our own claim \| verdict \| why \|")
+    assert papers[0] >= 1 and papers[1] >= 1 and ours[1] >= 1 and sum(ours) >= 7
+    told = re.search("report.html: of the papers' claims (.*); of our own (.*)\n$", done.stdout)
+    assert (numbers(told[1]), numbers(told[2])) == (papers, ours)
+    for said in (f"Of the papers' claims {told[1]}.", f"f our own {told[2]}."):
+        assert said in text and said in page.text
+    # a line of the summary is one paper: name, counts, picture, what does not hold
+    lines = [re.split(r"(?<!\\) ?\| ?", line.strip("| \n")) for line in text.split("\n## ")[0].splitlines()
+             if re.search(r" \| \d+ \| ", line)]
+    for line in lines:
+        assert [line[5].count(sign) for sign in "+-=?"] == [int(count) for count in line[1:5]]
+    assert [sum(int(line[i]) for line in lines) for i in range(1, 5)] == [a + b for a, b in zip(papers, ours)]
+    mine = [line for line in lines if "alert(5" in line[0]]
+    assert len(mine) == 2 and mine[0][1:3] == ["1", "1"] and mine[0][6].startswith("it loses (")
+    assert mine[1][2] == "1" and mine[1][6].startswith("less than nothing (")
 
 
 def test_what_has_no_data_is_said_to_be_not_run(made):

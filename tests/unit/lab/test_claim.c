@@ -46,8 +46,8 @@ struct made {
 static enum cv_err parse(const char *head, const char *tail, const char *claims, struct cv_lab_experiment *ret,
                          struct cv_why *why) {
   char text[8000];
-  (void)snprintf(text, sizeof(text), "%s  metrics: [regret, pulls]\n%s%s%s", head, tail,
-                 claims[0] == '\0' ? "" : "  claims:\n", claims);
+  const char *metrics = strstr(tail, "metrics:") == NULL ? "  metrics: [regret, pulls]\n" : "";
+  (void)snprintf(text, sizeof(text), "%s%s%s%s%s", head, metrics, tail, claims[0] == '\0' ? "" : "  claims:\n", claims);
   return cv_lab_experiment_parse("made.yaml", text, strlen(text), NULL, ret, why);
 }
 
@@ -192,7 +192,8 @@ static void judge_all(const char *head, const char *tail, double (*value)(size_t
     struct made made;
     struct cv_lab_claim claim;
     char text[400];
-    (void)snprintf(text, sizeof(text), "    - {says: so it is, metric: regret, %s}\n", judged[i].claim);
+    (void)snprintf(text, sizeof(text), "    - {says: so it is, metric: %s, %s}\n",
+                   strstr(tail, "accuracy") == NULL ? "regret" : "accuracy", judged[i].claim);
     make(&made, head, tail, text, value);
     assert_int_equal(cv_lab_claims(&made.experiment), 1);
     cv_lab_claim_judge(&made.dataset, 0, &claim);
@@ -267,6 +268,82 @@ static void test_replicates_that_are_all_alike(void **state) {
       {"series: one, approaches: two, within: 0", CV_LAB_HOLDS, ""},
   };
   judge_all(HEAD(BY_PARAMETER), "", alike, judged, CV_COUNT(judged));
+}
+
+/* Regret has no range, so equal replicates bound nothing; differences of `unpaired` are 2 + {-16, 0, 0, 16}, with
+ * 2.18 * 2.92 to each side at one point, and Bonferroni's 2.75 * 2.92 at three. */
+static void test_effects_that_are_smaller_than_of_interest(void **state) {
+  static const struct judged judged[] = {
+      {"series: two, below: one, at: 100, smallest: 8.4", CV_LAB_NO_EFFECT,
+       "paired, 0.7 standard errors in 16 replicates; the difference is at most 8.37, smaller than 8.4"},
+      {"series: two, above: one, at: 100, smallest: 8.4", CV_LAB_NO_EFFECT, "0.7 standard errors the wrong way"},
+      {"series: two, below: one, at: 100, smallest: 8.3", CV_LAB_UNDECIDED,
+       "2.2 are needed; the difference is at most 8.37, not smaller than 8.3: about 17 replicates may do"},
+      {"series: two, below: one, smallest: 8.4", CV_LAB_UNDECIDED, "3 of 3 comparisons are undecided"},
+      {"series: two, below: one, smallest: 10.1", CV_LAB_NO_EFFECT,
+       "3 of 3 comparisons show no effect, the largest possible: "},
+      /* a share of the lower end of one, 100 - 2.54 * 2.07 = 94.8; the difference is at most 2 + 2.54 * 2.92 = 9.41 */
+      {"series: two, below: one, at: 100, smallest: 10%", CV_LAB_NO_EFFECT, "smaller than 10 % (9.48)"},
+      {"series: two, below: one, at: 100, smallest: 9.5%", CV_LAB_UNDECIDED, "not smaller than 9.5 % (9)"},
+      {"series: one, trend: falls, smallest: 100", CV_LAB_FAILS, ""},
+      {"series: one, trend: rises, smallest: 100", CV_LAB_HOLDS, ""},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", unpaired, judged, CV_COUNT(judged));
+  static const struct judged equal[] = {
+      {"series: two, below: one, smallest: 1000", CV_LAB_UNDECIDED,
+       "too few replicates differ, 0 of 16, to bound the difference"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", alike, equal, CV_COUNT(equal));
+}
+
+/* Accuracies: one and two differ by .1 in one replicate of 16 at the first point, in none at the second, and in all at
+ * the third. */
+static double rarely(size_t series, size_t point, uint64_t replicate) {
+  double differs = point == 0 ? replicate == 3 : point == 1 ? 0 : 1 + (double)(replicate % 2);
+  return .5 + .02 * (double)(replicate % 4) - (series == 0 ? 0 : .1 * differs);
+}
+
+/* 1 - .02275^(1/16) = .211; if one replicate differs the limit is .307; with half of the tail .244 and .343. */
+static void test_effects_of_few_differing_replicates_are_bounded_exactly(void **state) {
+  static const char metrics[] = "  metrics: [accuracy, pulls]\n";
+  static const struct judged judged[] = {
+      {"series: two, below: one, at: 200, smallest: .22", CV_LAB_NO_EFFECT,
+       "equal in all 16 replicates; the difference is at most 0.211, smaller than 0.22"},
+      {"series: two, below: one, at: 200, smallest: .1", CV_LAB_UNDECIDED,
+       "the difference is at most 0.211, not smaller than 0.1: about 34 replicates may do"},
+      {"series: two, below: one, at: 100, smallest: .31", CV_LAB_NO_EFFECT,
+       "different in only 1 of 16; the difference is at"},
+      {"series: two, below: one, at: 100, smallest: .29", CV_LAB_UNDECIDED,
+       "different in only 1 of 16; the difference is at"},
+      {"series: two, below: one, to: 200, smallest: .37", CV_LAB_NO_EFFECT, "2 of 2 comparisons show no effect"},
+      {"series: two, below: one, to: 200, smallest: .31", CV_LAB_UNDECIDED, "1 of 2 comparisons are undecided"},
+      {"series: two, below: one, from: 200, smallest: .3", CV_LAB_NO_EFFECT, "1 of 2 comparisons show no effect"},
+      {"series: two, above: one, from: 200, smallest: .3", CV_LAB_FAILS, "1 of 2 comparisons fail"},
+      {"series: one, trend: rises, smallest: .22", CV_LAB_NO_EFFECT, "1 of 3 comparisons show no effect"},
+      {"series: two, trend: rises, to: 200, smallest: .31", CV_LAB_NO_EFFECT, "different in only 1 of 16"},
+  };
+  judge_all(HEAD(BY_PARAMETER), metrics, rarely, judged, CV_COUNT(judged));
+  static const struct judged medians[] = {
+      {"series: two, below: one, at: 200, smallest: .5", CV_LAB_UNDECIDED,
+       "too few replicates differ, 0 of 16, to bound the difference"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "  metrics: [accuracy, pulls]\n  statistic: median-of-means\n", rarely, medians,
+            CV_COUNT(medians));
+}
+
+static void test_the_answer_names_the_difference(void **state) {
+  static const char *const good[][2] = {{"8.4", "no effect larger than 8.4"}, {"10%", "no effect larger than 10 %"}};
+  for (size_t i = 0; i < CV_COUNT(good); i++) {
+    struct made made;
+    struct cv_lab_claim claim;
+    char text[400];
+    (void)snprintf(text, sizeof(text),
+                   "    - {says: x, metric: regret, series: two, below: one, at: 100, smallest: %s}\n", good[i][0]);
+    make(&made, HEAD(BY_PARAMETER), "", text, unpaired);
+    cv_lab_claim_judge(&made.dataset, 0, &claim);
+    assert_string_equal(claim.answer, good[i][1]);
+    drop(&made);
+  }
 }
 
 static void test_few_squares_are_not_judged(void **state) {
@@ -346,6 +423,27 @@ static void test_many_points_are_no_reason_to_fall(void **state) {
   assert_int_equal(held, 0);
 }
 
+/* The difference is as large as the smallest of interest: in 2.3 % of the runs it is wrongly called smaller. */
+static double just_of_interest(size_t series, size_t point, uint64_t replicate) {
+  return cv_rng_normal(&chance.rng) + (series == 0 ? 1.1 : 0);
+}
+
+static void test_an_effect_of_interest_is_seldom_missed(void **state) {
+  enum { RUNS = 1000 };
+  size_t missed = 0;
+  cv_rng_seeded_init(&chance, 6, CV_RNG_SCORE, 0, 0);
+  for (size_t run = 0; run < RUNS; run++) {
+    struct made made;
+    struct cv_lab_claim claim;
+    make(&made, HEAD(BY_PARAMETER), "",
+         "    - {says: so it is, metric: regret, series: two, below: one, at: 100, smallest: 1.1}\n", just_of_interest);
+    cv_lab_claim_judge(&made.dataset, 0, &claim);
+    missed += claim.verdict == CV_LAB_NO_EFFECT;
+    drop(&made);
+  }
+  assert_in_range(missed, 9, 37); /* 22.75 and three deviations */
+}
+
 static void test_messages_about_bad_claims(void **state) {
   static const struct {
     const char *claim, *message;
@@ -382,7 +480,25 @@ static void test_messages_about_bad_claims(void **state) {
       {"{says: x, series: one, metric: regret, trend: rises, at: 100}",
        "15:46: trend needs at least two points of x; found 1"},
       {"{says: x, reason: because, series: one}",
-       "15:34: unknown key \"series\" in a claim with a reason; expected says or reason"},
+       "15:34: unknown key \"series\" in a claim with a reason; expected says, reason, by, quote or where"},
+      {"{says: x, by: you, series: one, metric: regret, least: 1}",
+       "15:21: unknown author \"you\"; expected paper or us"},
+      {"{says: x, by: paper, series: one, metric: regret, least: 1}",
+       "15:21: a claim of the paper; expected its short name in experiment.source"},
+      {"{says: x, quote: y, series: one, metric: regret, least: 1}",
+       "15:17: a claim of our own has \"quote\"; expected experiment.source, the paper's short name"},
+      {"{says: x, series: one, metric: regret, least: 1, smallest: 1}",
+       "15:56: least takes no \"smallest\"; expected it where a difference is claimed: below, above or trend"},
+      {"{says: x, series: one, metric: regret, below: two, factor: 2, smallest: 1}",
+       "15:69: \"smallest\" cannot be combined with \"factor\""},
+      {"{says: x, series: one, metric: regret, below: two, smallest: 0}",
+       "15:68: smallest is \"0\"; expected a number above 0, or a percentage such as 2%"},
+      {"{says: x, series: one, metric: regret, below: two, smallest: -1%}",
+       "15:68: smallest is \"-1%\"; expected a number above 0, or a percentage such as 2%"},
+      {"{says: x, series: one, metric: regret, below: two, smallest: \"%\"}",
+       "15:68: smallest is \"%\"; expected a number above 0, or a percentage such as 2%"},
+      {"{says: x, series: one, metric: regret, below: two, smallest: [1]}",
+       "15:68: smallest is a list; expected a number above 0, or a percentage such as 2%"},
   };
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     struct cv_lab_experiment experiment;
@@ -393,6 +509,44 @@ static void test_messages_about_bad_claims(void **state) {
     assert_int_equal(parse(HEAD(BY_PARAMETER), "", text, &experiment, &why), CV_ERR_INVALID);
     assert_string_equal(why.text, want);
   }
+}
+
+static void test_whose_claim_it_is(void **state) {
+  static const char source[] = "  source: Nobody et al.\n";
+  static const struct {
+    const char *tail, *claim;
+    bool is_ours;
+    const char *quote, *where;
+    double smallest;
+    bool is_share;
+  } good[] = {
+      {"", "least: 1", true, NULL, NULL, 0, false},
+      {"", "by: us, trend: rises, smallest: 2.5", true, NULL, NULL, 2.5, false},
+      {source, "above: two, smallest: 2.5%", false, NULL, NULL, .025, true},
+      {source, "by: us, least: 1", true, NULL, NULL, 0, false},
+      {source, "least: 1, quote: \"it is, so\", where: figure 4", false, "it is, so", "figure 4", 0, false},
+  };
+  for (size_t i = 0; i < CV_COUNT(good); i++) {
+    struct made made;
+    struct cv_lab_terms terms;
+    struct cv_why why = {0};
+    char text[400];
+    (void)snprintf(text, sizeof(text), "    - {says: x, series: one, metric: regret, %s}\n", good[i].claim);
+    make(&made, HEAD(BY_PARAMETER), good[i].tail, text, paired);
+    assert_int_equal(cv_lab_terms_read(&made.experiment, 0, &terms, &why), CV_OK);
+    assert_int_equal(terms.is_ours, good[i].is_ours);
+    assert_string_equal(terms.quote == NULL ? "" : terms.quote, good[i].quote == NULL ? "" : good[i].quote);
+    assert_string_equal(terms.where == NULL ? "" : terms.where, good[i].where == NULL ? "" : good[i].where);
+    assert_near(terms.smallest, good[i].smallest, 1e-12);
+    assert_int_equal(terms.is_share, good[i].is_share);
+    drop(&made);
+  }
+  struct cv_lab_experiment experiment;
+  struct cv_why why = {0};
+  static const char ours[] = "    - {says: x, by: us, where: here, series: one, metric: regret, least: 1}\n";
+  assert_int_equal(parse(HEAD(BY_PARAMETER), source, ours, &experiment, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text,
+                      "made.yaml:16:25: a claim of our own has \"where\"; expected it in claims of the paper only");
 }
 
 static void test_a_reason_stands_for_itself(void **state) {
@@ -450,11 +604,16 @@ int main(void) {
       cmocka_unit_test(test_what_chance_can_do_is_not_judged),
       cmocka_unit_test(test_what_is_missing_is_not_judged),
       cmocka_unit_test(test_replicates_that_are_all_alike),
+      cmocka_unit_test(test_effects_that_are_smaller_than_of_interest),
+      cmocka_unit_test(test_effects_of_few_differing_replicates_are_bounded_exactly),
+      cmocka_unit_test(test_the_answer_names_the_difference),
       cmocka_unit_test(test_few_squares_are_not_judged),
       cmocka_unit_test(test_of_a_run_the_last_moment_counts),
       cmocka_unit_test(test_cells_of_a_grid_are_compared_with_each_other),
       cmocka_unit_test(test_many_points_are_no_reason_to_fall),
+      cmocka_unit_test(test_an_effect_of_interest_is_seldom_missed),
       cmocka_unit_test(test_messages_about_bad_claims),
+      cmocka_unit_test(test_whose_claim_it_is),
       cmocka_unit_test(test_a_reason_stands_for_itself),
       cmocka_unit_test(test_formulas_that_do_not_fit),
   };

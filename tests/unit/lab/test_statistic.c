@@ -10,6 +10,7 @@
 
 #include "common/base/err.h"
 #include "common/base/rng.h"
+#include "lab/judge/effect.h"
 #include "lab/judge/statistic.h"
 #include "tests/support/near.h"
 
@@ -137,6 +138,49 @@ static void test_quantiles(void **state) {
   assert_near(cv_lab_quantile(value, 1, .3), 10, 0);
 }
 
+/* At the limit, this few or fewer differ with probability `tail`: the definition, as a sum of binomial terms. */
+static void test_the_limit_of_a_share(void **state) {
+  for (uint64_t n = 1; n <= 640; n *= 8) {
+    for (uint64_t differing = 0; differing < 10 && differing < n; differing++) {
+      double share = cv_lab_share_most(differing, n, .02), sum = 0, term = pow(1 - share, (double)n);
+      for (uint64_t i = 0; i <= differing; i++) {
+        sum += term;
+        term *= (double)(n - i) / (double)(i + 1) * share / (1 - share);
+      }
+      assert_near(sum, .02, 1e-9);
+    }
+  }
+  assert_near(cv_lab_share_most(0, 600, .02275013194817921), 1 - pow(.02275013194817921, 1. / 600), 1e-12);
+  assert_near(cv_lab_share_most(5, 5, .02), 1, 0);
+}
+
+static void test_the_largest_possible_effect(void **state) {
+  struct cv_lab_pairs pairs = {.difference = {.mean = -.001, .se = .0005, .n = 600}, .freedom = 599, .range = 2};
+  const double tail = .02275013194817921, student = .001 + 2.0036 * .0005; /* 2.0036: the quantile for 599 degrees */
+  pairs.differing = 10;
+  assert_near(cv_lab_effect_most(&pairs, tail), student, 1e-6);
+  pairs.differing = 9;
+  assert_near(cv_lab_effect_most(&pairs, tail), 2 * cv_lab_share_most(9, 600, tail), 1e-12);
+  pairs.range = .01; /* Student's is the larger bound */
+  assert_near(cv_lab_effect_most(&pairs, tail), student, 1e-6);
+  pairs.range = 0;
+  assert_true(isinf(cv_lab_effect_most(&pairs, tail)));
+}
+
+static void test_the_replicates_that_would_do(void **state) {
+  struct cv_lab_pairs pairs = {.difference = {.mean = .5, .se = 1, .n = 100}, .freedom = 99, .differing = 100};
+  const double tail = .02275013194817921;
+  double n = cv_lab_effect_replicates(&pairs, tail, 1); /* so many that the standard error is .5/2.03 */
+  assert_true(n > 1600 && n < 1660);
+  assert_true(isinf(cv_lab_effect_replicates(&pairs, tail, .4)));
+  pairs.differing = 5; /* and 10 of 200 would differ */
+  assert_near(cv_lab_effect_replicates(&pairs, tail, 10), 200, 0);
+  struct cv_lab_pairs equal = {.difference = {.n = 100}, .freedom = 99, .range = 1};
+  n = cv_lab_effect_replicates(&equal, tail, .005);
+  equal.difference.n = (uint64_t)ceil(n);
+  assert_near(cv_lab_effect_most(&equal, tail), .005, .0001);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_mean_and_its_error),
@@ -149,6 +193,9 @@ int main(void) {
       cmocka_unit_test(test_the_errors_are_as_large_as_they_say),
       cmocka_unit_test(test_root_mean_square),
       cmocka_unit_test(test_quantiles),
+      cmocka_unit_test(test_the_limit_of_a_share),
+      cmocka_unit_test(test_the_largest_possible_effect),
+      cmocka_unit_test(test_the_replicates_that_would_do),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
