@@ -127,16 +127,13 @@ static void add_pair(struct field *field, uint32_t a, uint32_t b) {
   }
 }
 
-/* Fewer than two for each arm with a best arm, and fewer than one for each arm inwards. */
+/* The best of each class with the others of its class and all of the next. */
 static void add_pairs(struct field *field) {
   for (uint32_t best = 0; best < field->ask->arms; best = field->item[best].last + 1) {
     uint32_t last = field->item[best].last;
     uint32_t end = last + 1 < field->ask->arms ? field->item[last + 1].last : last;
     for (uint32_t place = best + 1; place <= end; place++) {
       add_pair(field, best, place);
-    }
-    for (uint32_t a = best + 1, b = last - 1; a < b && b <= last; a++, b--) {
-      add_pair(field, a, b);
     }
   }
 }
@@ -208,7 +205,7 @@ enum cv_err cv_bound_find(const struct cv_bound_ask *ask, struct cv_bound *ret) 
   struct field field = {.ask = ask};
   uint32_t *rank_class = calloc(ask->arms, sizeof(*rank_class));
   field.item = calloc(ask->arms, sizeof(*field.item));
-  field.pair = calloc((size_t)3 * ask->arms, sizeof(*field.pair));
+  field.pair = calloc((size_t)2 * ask->arms, sizeof(*field.pair));
   bool has_memory = rank_class != NULL && field.item != NULL && field.pair != NULL;
   if (has_memory) {
     (void)cv_truth_classes(ask->mean, ask->arms, ask->alpha, rank_class);

@@ -33,8 +33,7 @@
  *       The least V is that of means where both d are equal, since one rises as the other falls, or of an end of their
  *       range. By the minimax theorem it is max over w of min over the means of w d_i + (1 - w) d_j: no other use of
  *       these means gives more. Pairs are chosen greedily by what they add, among: L of a class with each arm of its
- *       class and of the next, and the second best of a class with the second worst, and so on inwards. Any choice is
- *       valid.
+ *       class and of the next. Any choice is valid; pairs of all arms of a class would add some thousandths.
  *
  * Ties: if two arms lie where a class begins or ends, exactly alpha apart (alpha = 0: equal), the ranking changes at no
  * distance. Both bounds are then infinite: no algorithm ends.
