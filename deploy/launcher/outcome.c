@@ -84,6 +84,17 @@ static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcom
   return CV_OK;
 }
 
+/* There is none without the file, which says how scores are drawn. */
+static enum cv_err take_bound(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
+  if (known->file == NULL || outcome->truth == NULL) {
+    return CV_OK;
+  }
+  struct cv_why why;
+  enum cv_err err = cv_bound_of_campaign(known->file, &outcome->bound, &why);
+  outcome->has_bound = err == CV_OK;
+  return err == CV_ERR_NOMEM ? err : CV_OK;
+}
+
 static enum cv_err take_exposure(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
   if (known->file == NULL) {
     return CV_OK;
@@ -132,6 +143,9 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
     }
   }
   enum cv_err err = take_truth(outcome, known);
+  if (err == CV_OK) {
+    err = take_bound(outcome, known);
+  }
   if (err == CV_OK) {
     err = take_costs(outcome, known->spec);
   }

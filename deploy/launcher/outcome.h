@@ -8,6 +8,7 @@
 
 #include "deploy/launcher/exposure.h"
 #include "deploy/launcher/hindsight.h"
+#include "prepare/campaign_bound.h"
 #include "prepare/prepare.h"
 #include "proto/codec/order.h"
 #include "thirdparty/policy/policy.h"
@@ -26,6 +27,8 @@ struct cv_outcome {
   uint64_t budget_micro;
   struct cv_hindsight hindsight; /* set by the caller if there is an adversary and its export */
   double alpha;
+  bool has_bound;              /* a ranking of simulated items whose tokens are 0 or 1 */
+  struct cv_bound bound;       /* the fewest tokens that an equally private ranking needs on average */
   uint64_t epsilon_micro;      /* the campaign's limit; 0: unknown */
   bool is_exact;               /* the campaign has no noise: the third-party saw exact sums */
   struct cv_exposure exposure; /* of the rows of its data file, if that is known */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/result_json.h"
 
+#include <math.h>
+
 #include "common/campaign/accuracy.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/progress.h"
@@ -35,6 +37,12 @@ static json_t *all_classes(const struct cv_outcome *outcome, bool truth) {
   return classes;
 }
 
+/* Null without a bound, and where it is infinite or 0. */
+static json_t *ratio(const struct cv_outcome *outcome, double bound) {
+  double times = outcome->has_bound ? cv_bound_ratio(outcome->progress.tokens, bound) : (double)NAN;
+  return isnan(times) ? json_null() : json_real(times);
+}
+
 json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
   if (outcome->kind != CV_POLICY_RANKING) {
     return cv_pulls_json(outcome, policy);
@@ -45,9 +53,11 @@ json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
     truth = all_classes(outcome, true);
     accuracy = json_real(cv_accuracy(outcome->truth, outcome->standing, outcome->arms, outcome->alpha).all);
   }
-  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f}", "campaign", progress->name, "policy",
-                   policy, "classes", all_classes(outcome, false), "undecided", names_of_class(outcome, 0, false),
-                   "truth", truth, "accuracy", accuracy, "tokens", (json_int_t)progress->tokens, "rounds",
-                   (json_int_t)progress->plans, "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro,
-                   "seconds", (double)progress->elapsed_ms / 1000, "tokens_per_second", cv_view_rate(progress));
+  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "campaign", progress->name,
+                   "policy", policy, "classes", all_classes(outcome, false), "undecided",
+                   names_of_class(outcome, 0, false), "truth", truth, "accuracy", accuracy, "tokens",
+                   (json_int_t)progress->tokens, "rounds", (json_int_t)progress->plans, "epsilon_spent_micro",
+                   (json_int_t)progress->epsilon_spent_micro, "seconds", (double)progress->elapsed_ms / 1000,
+                   "tokens_per_second", cv_view_rate(progress), "over_sum_bound", ratio(outcome, outcome->bound.sum),
+                   "over_pair_bound", ratio(outcome, outcome->bound.pair));
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/table.h"
 
+#include <math.h>
+
 #include "common/base/text.h"
 #include "common/campaign/accuracy.h"
 #include "deploy/launcher/progress.h"
@@ -39,6 +41,22 @@ static void print_undecided(const struct cv_outcome *outcome, FILE *to) {
   (void)fprintf(to, left == 0 ? "none\n" : "\n");
 }
 
+/* Nothing for a bound of 0, where there was nothing to find out. */
+static void print_bound(const struct cv_outcome *outcome, FILE *to) {
+  const struct cv_bound *bound = &outcome->bound;
+  if (!outcome->has_bound || !(bound->sum > 0)) {
+    return;
+  }
+  if (isinf(bound->sum)) {
+    (void)fprintf(to, "bound       infinite: items tie where a class begins or ends, and no private ranking ends\n");
+    return;
+  }
+  uint64_t tokens = outcome->progress.tokens;
+  (void)fprintf(
+      to, "bound       tokens are %.2f times the sum bound, %.2f times the pair bound of an equally private ranking\n",
+      cv_bound_ratio(tokens, bound->sum), cv_bound_ratio(tokens, bound->pair));
+}
+
 static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   const struct cv_progress *progress = &outcome->progress;
   double seconds = (double)progress->elapsed_ms / 1000;
@@ -51,6 +69,7 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   cv_outcome_print_epsilon(outcome, to);
   (void)fprintf(to, "tokens      %s of %s\nrounds      %s\n", cv_count_text(progress->tokens).text,
                 cv_count_text(progress->tokens_limit).text, cv_count_text(progress->plans).text);
+  print_bound(outcome, to);
   (void)fprintf(to, "time        %.1f s, %s tokens a second\n", seconds,
                 cv_count_text((uint64_t)(cv_view_rate(progress) + 0.5)).text);
 }

@@ -10,23 +10,43 @@
 #include "lab/run/measures.h"
 #include "lab/run/pool.h"
 #include "lab/run/trial.h"
+#include "prepare/campaign_bound.h"
 #include "prepare/prepare.h"
 #include "worker/quality/truth.h"
 
-enum metric { ACCURACY, ACCURACY_FILLED, UNDECIDED, MISPLACED, PULLS, ROUNDS, REWARD, REGRET, REGRET_SHARE, SECONDS };
+enum metric {
+  ACCURACY,
+  ACCURACY_FILLED,
+  UNDECIDED,
+  MISPLACED,
+  PULLS,
+  ROUNDS,
+  REWARD,
+  REGRET,
+  REGRET_SHARE,
+  SECONDS,
+  OVER_SUM_BOUND,
+  OVER_PAIR_BOUND
+};
 
-static const char *const metrics[] = {"accuracy", "accuracy-filled", "undecided",    "misplaced", "pulls", "rounds",
-                                      "reward",   "regret",          "regret-share", "seconds",   NULL};
+static const char *const metrics[] = {"accuracy",       "accuracy-filled", "undecided", "misplaced",    "pulls",
+                                      "rounds",         "reward",          "regret",    "regret-share", "seconds",
+                                      "over-sum-bound", "over-pair-bound", NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
 static const double ranges[METRICS] = {[ACCURACY] = 1, [ACCURACY_FILLED] = 1};
 
+static bool has_key(const struct cv_policy_class *policy, const char *key) {
+  for (size_t i = 0; i < policy->rule_count; i++) {
+    if (strcmp(policy->rules[i].key, key) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* Accuracy compares classes of width alpha with the true ones, so the policy must have such a parameter. */
 static bool has_classes(const struct cv_policy_class *policy) {
-  bool has_alpha = false;
-  for (size_t i = 0; i < policy->rule_count; i++) {
-    has_alpha = has_alpha || strcmp(policy->rules[i].key, "alpha") == 0;
-  }
-  return policy->kind == CV_POLICY_RANKING && has_alpha;
+  return policy->kind == CV_POLICY_RANKING && has_key(policy, "alpha");
 }
 
 static bool has(const struct cv_policy_class *policy, size_t metric) {
@@ -35,6 +55,9 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case ACCURACY_FILLED:
     case MISPLACED:
       return has_classes(policy);
+    case OVER_SUM_BOUND:
+    case OVER_PAIR_BOUND:
+      return has_classes(policy) && has_key(policy, "delta");
     case UNDECIDED:
       return policy->kind == CV_POLICY_RANKING;
     case REWARD:
@@ -54,7 +77,20 @@ struct view {
   const struct cv_prepared *campaign;
   const struct cv_lab_trial *trial;
   struct cv_worth worth;
+  struct cv_bound bound; /* 0: not asked for */
 };
+
+/* Whether the campaign has one of the metrics that need the bounds, which have conditions of their own. */
+static bool asks_bound(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign) {
+  const struct cv_policy_class *policy = cv_policy_find(campaign->file.spec.policy.name);
+  for (size_t i = 0; i < experiment->metrics; i++) {
+    size_t index = experiment->metric[i].index;
+    if ((index == OVER_SUM_BOUND || index == OVER_PAIR_BOUND) && has(policy, index)) {
+      return true;
+    }
+  }
+  return false;
+}
 
 static double count_undecided(const struct view *view) {
   double undecided = 0;
@@ -97,6 +133,8 @@ static void judge_pulls(const struct view *view, const struct cv_lab_totals *at,
   value[PULLS] = (double)at->pulls;
   value[ROUNDS] = (double)at->rounds;
   if (view->campaign->kind == CV_POLICY_RANKING) {
+    value[OVER_SUM_BOUND] = cv_bound_ratio(at->pulls, view->bound.sum);
+    value[OVER_PAIR_BOUND] = cv_bound_ratio(at->pulls, view->bound.pair);
     return;
   }
   value[REWARD] = at->reward;
@@ -141,17 +179,20 @@ static enum cv_err run_prepared(const struct cv_lab_piece *piece, const struct c
     CV_TRY(cv_lab_game_set(piece->game, adversary, campaign->file.spec.tokens, why));
     trial.game = piece->game;
   }
+  struct view view = {.campaign = campaign,
+                      .trial = &trial,
+                      .worth = {.arms = campaign->file.spec.arms,
+                                .mean = campaign->truth,
+                                .cost_micro = campaign->file.spec.cost_micro,
+                                .budget_micro = campaign->file.spec.budget_micro,
+                                .tokens = campaign->file.spec.tokens}};
+  if (asks_bound(experiment, campaign)) {
+    CV_TRY(cv_bound_of_campaign(campaign, &view.bound, why));
+  }
   /* Processor time of this thread, which other threads do not change; without the game, which all series share. */
   double started = cv_lab_processor_seconds();
   enum cv_err err = cv_lab_trial_run(&trial, why);
   double seconds = cv_lab_processor_seconds() - started;
-  const struct view view = {.campaign = campaign,
-                            .trial = &trial,
-                            .worth = {.arms = campaign->file.spec.arms,
-                                      .mean = campaign->truth,
-                                      .cost_micro = campaign->file.spec.cost_micro,
-                                      .budget_micro = campaign->file.spec.budget_micro,
-                                      .tokens = campaign->file.spec.tokens}};
   if (err == CV_OK) {
     err = judge(&view, points, seconds, ret_values);
   }
@@ -168,7 +209,7 @@ static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *
   return err;
 }
 
-/* A ranking is judged by true means, which prepare.h does not compute for an adversary. */
+/* A ranking is judged by true means, which prepare.h does not compute for an adversary; a bound needs more. */
 static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct cv_prepared *campaign,
                         struct cv_why *why) {
   if (campaign->kind == CV_POLICY_RANKING && campaign->truth == NULL) {
@@ -177,7 +218,12 @@ static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct
         "%s: policy %s ranks items by their means, which an adversary does not have; expected items with means",
         experiment->path, campaign->file.spec.policy.name);
   }
-  return CV_OK;
+  struct cv_bound bound;
+  enum cv_err err = asks_bound(experiment, campaign) ? cv_bound_of_campaign(campaign, &bound, why) : CV_OK;
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s", experiment->path);
+  }
+  return err;
 }
 
 const struct cv_lab_measure cv_lab_measure_campaign = {

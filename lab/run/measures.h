@@ -16,6 +16,9 @@
  *   regret             against the best arm; of a recruitment, against hiring by the true means; against an adversary,
  *                      against the best single arm over the same rounds
  *   regret-share       of a recruitment: regret per unit of the budget
+ *   over-sum-bound     of a ranking of 0-or-1 tokens: pulls so far over the lower bound on a private ranking's tokens,
+ *   over-pair-bound    and over the larger one that also moves two items at once (prepare/bound.h); no number where the
+ *                      bound is infinite, since items tie, or 0
  *   seconds            processor time of one run on this machine; differs from run to run
  */
 extern const struct cv_lab_measure cv_lab_measure_campaign;

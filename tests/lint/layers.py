@@ -60,12 +60,13 @@ LAYERS = (
     Layer("worker", ("worker/*",), False,
           COMMON + ("campaign", "identity", "wire", "crowd", "quality", "privatizer", "noise", "source")),
     # a campaign file, prepared and checked against the parties' tables; below the requester and the experiments
+    Layer("bound", ("prepare/bound.[ch]",), True, BASE + ("policy", "quality")),
     Layer("prepare", ("prepare/*",), False,
-          BASE + ("crypto", "campaign", "policy", "quality", "source")),
+          BASE + ("crypto", "campaign", "policy", "quality", "source", "bound")),
     # the requester's side; it runs a policy again to verify, and reads data as the workers do
     Layer("launcher", ("deploy/*",), False,
           COMMON + ("campaign", "identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source",
-                    "prepare")),
+                    "prepare", "bound")),
     # an audit covers the whole path from a worker's score to the third-party's view, through the cores
     Layer("audit", ("lab/audit/*",), False,
           COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
@@ -81,7 +82,7 @@ LAYERS = (
     Layer("sampler", ("lab/sampler/*",), True, BASE),
     Layer("lab", ("lab/*",), False,
           BASE + ("config", "campaign", "noise", "mechanism", "policy", "quality", "privatizer", "sampler", "source",
-                  "prepare", "numbers", "archive", "experiment")),
+                  "prepare", "bound", "numbers", "archive", "experiment")),
 )
 
 # tests may include everything; nothing but tests may include tests

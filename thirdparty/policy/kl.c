@@ -11,6 +11,11 @@ static double part(double x, double y) {
 }
 
 double cv_kl(double p, double q) {
+  double rest = 1 - p, away = q - p;
+  /* Near p the two parts cancel down to the square of their size: by the difference, which is exact there. */
+  if (fabs(away) < fmin(p, rest) / 2) {
+    return fmax(0, -p * log1p(away / p) - rest * log1p(-away / rest));
+  }
   return fmax(0, part(p, q) + part(1 - p, 1 - q));
 }
 

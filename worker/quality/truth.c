@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/quality/truth.h"
 
-#include <math.h>
 #include <stdbool.h>
-
-/* Rounding allowance: 0.7 must count as within 0.1 of 0.8. */
-static const double SLACK = 1e-12;
 
 /* The best arm of class `from` or later; `arms` if there is none. Class 0 means not ranked and counts as the latest. */
 static uint32_t best_from(const double *mean, uint32_t arms, const uint32_t *rank_class, uint32_t from) {
@@ -29,7 +25,7 @@ uint32_t cv_truth_classes(const double *mean, uint32_t arms, double alpha, uint3
       return rank_class - 1;
     }
     for (uint32_t i = 0; i < arms; i++) {
-      if (ret_class[i] == 0 && mean[i] >= mean[best] - alpha - SLACK) {
+      if (ret_class[i] == 0 && mean[i] >= mean[best] - alpha - CV_TRUTH_SLACK) {
         ret_class[i] = rank_class;
       }
     }

@@ -45,7 +45,7 @@ def without_the_file(text):
             cells = [cell for name, cell in zip(columns, cells[-len(columns):]) if name != "truth"]
         rows.append(cells)
     sums = [re.sub(r", .+ is the best$", ", it is the best", line) for line in lines[end + 1:]
-            if line.split()[0] not in ("reward", "regret", "accuracy")]
+            if line.split()[0] not in ("reward", "regret", "accuracy", "bound")]
     return [name for name in columns if name != "truth"], rows, sums
 
 
@@ -79,6 +79,6 @@ def played(name, folder):
     with sqlite3.connect(database) as db:
         sums = dict(db.execute("SELECT arm, noisy_sum FROM release ORDER BY number"))
     lines = (folder / "up.log").read_text().strip().split("\n")
-    told = re.findall(r"^(?:ended|reward|regret|accuracy|undecided|paid|tokens) .*$", watched.stdout, re.M)
+    told = re.findall(r"^(?:ended|reward|regret|accuracy|bound|undecided|paid|tokens) .*$", watched.stdout, re.M)
     assert len(told) >= 3 and set(told) <= set(lines), "up says otherwise"
     return json.loads(next(line for line in reversed(lines) if line.startswith("{"))), parts, sums

@@ -20,6 +20,7 @@
 #include "lab/run/measure_table.h"
 #include "lab/run/piece.h"
 #include "prepare/prepare.h"
+#include "tests/support/near.h"
 #include "tests/unit/lab/good.h"
 
 #define ITEMS   "items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.4}]}\n"
@@ -123,8 +124,8 @@ static void test_a_ranking_without_alpha_has_no_accuracy(void **state) {
       .name = "plain", .kind = CV_POLICY_RANKING, .rules = rules, .rule_count = CV_COUNT(rules)};
   const struct cv_lab_measure *measure = cv_lab_measure_find("campaign");
   for (size_t i = 0; measure->metrics[i] != NULL; i++) {
-    bool needs_classes =
-        strncmp(measure->metrics[i], "accuracy", 8) == 0 || strcmp(measure->metrics[i], "misplaced") == 0;
+    bool needs_classes = strncmp(measure->metrics[i], "accuracy", 8) == 0 ||
+                         strcmp(measure->metrics[i], "misplaced") == 0 || strncmp(measure->metrics[i], "over-", 5) == 0;
     bool is_loss = strncmp(measure->metrics[i], "re", 2) == 0;
     assert_int_equal(measure->has(&plain, i), !needs_classes && !is_loss);
     assert_int_equal(measure->has(cv_policy_find("ppar"), i), !is_loss);
@@ -169,6 +170,19 @@ static void test_what_cannot_be_measured_is_refused_before_the_run(void **state)
       {"items: {adversary: {name: stochastic}}\npolicy: {name: ppar, alpha: 0.1}\n" EXACT, "  metrics: [pulls]\n",
        "./made.yaml: policy ppar ranks items by their means, which an adversary does not have; expected items with "
        "means"},
+      {"items: {rewards: beta, list: [{name: a, mean: 0.9}, {name: b, mean: 0.4}]}\n"
+       "policy: {name: ppar, alpha: 0.1}\n" EXACT,
+       "  metrics: [pulls, over-pair-bound]\n",
+       "./made.yaml: the lower bound needs tokens that are 0 or 1; expected rewards: bernoulli without a privatizer, "
+       "or "
+       "a privatizer that sends bits"},
+      {ITEMS "policy: {name: ppar, alpha: 0.1}\nprivacy: {mechanism: none, privatizer: {name: laplace, epsilon: 1}}\n",
+       "  metrics: [over-sum-bound]\n",
+       "./made.yaml: the lower bound needs tokens that are 0 or 1; expected rewards: bernoulli without a privatizer, "
+       "or "
+       "a privatizer that sends bits"},
+      {ITEMS "policy: {name: ppar, alpha: 0.1, delta: 0.5}\n" EXACT, "  metrics: [over-sum-bound]\n",
+       "./made.yaml: policy.delta is 0.5; the lower bound needs one between 0 and 0.5"},
       /* at the second setting */
       {PPAR "privacy: {mechanism: {name: kary, k: 3}, epsilon: 1}\n",
        "  measure: noise\n  x: {vary: privacy.mechanism.k, values: [3, 4]}\n"
@@ -180,6 +194,38 @@ static void test_what_cannot_be_measured_is_refused_before_the_run(void **state)
   };
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     refused(&bad[i]);
+  }
+}
+
+/* Two items whose order is all there is to find out: the bounds are known in closed form. */
+static void test_a_ranking_is_measured_against_its_bounds(void **state) {
+  static const struct {
+    const char *items, *privacy;
+  } cases[] = {
+      {"{list: [{name: a, mean: 0.9}, {name: b, mean: 0.1}]}", "{mechanism: none, third_party: trusted}"},
+      /* bits that are kept with probability e/(1 + e), whatever the scores' law */
+      {"{rewards: beta, list: [{name: a, mean: 0.9}, {name: b, mean: 0.1}]}",
+       "{mechanism: none, privatizer: {name: randomized-response, epsilon: 1}}"},
+  };
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct cv_lab_experiment experiment;
+    double value[3];
+    char text[500];
+    (void)snprintf(text, sizeof(text),
+                   "campaign: one\nitems: %s\npolicy: {name: ppar, alpha: 0, delta: 0.1, tokens_per_round: 50}\n"
+                   "privacy: %s\nlimits: {tokens: 100000}\n"
+                   "experiment: {metrics: [pulls, over-sum-bound, over-pair-bound]}\n",
+                   cases[i].items, cases[i].privacy);
+    assert_good(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, &experiment, &why));
+    assert_good(cv_lab_experiment_check(&experiment, &why));
+    const struct cv_lab_piece piece = {.experiment = &experiment, .seed = 1};
+    assert_good(cv_lab_piece_run(&piece, value, &why));
+    double keep = exp(1) / (1 + exp(1)), mean = i == 0 ? 0.9 : 1 - keep + 0.9 * (2 * keep - 1);
+    double c = 0.8 * log(9), alone = (2 * mean - 1) * log(mean / (1 - mean)),
+           both = mean * log(2 * mean) + (1 - mean) * log(2 - 2 * mean);
+    assert_near(value[1] / (value[0] / (2 * c / alone)), 1, 1e-6);
+    assert_near(value[2] / (value[0] / (c / both)), 1, 1e-6);
+    cv_lab_experiment_fini(&experiment);
   }
 }
 
@@ -206,6 +252,7 @@ int main(void) {
       cmocka_unit_test(test_a_ranking_without_alpha_has_no_accuracy),
       cmocka_unit_test(test_no_preset_asks_for_what_it_cannot_have),
       cmocka_unit_test(test_what_cannot_be_measured_is_refused_before_the_run),
+      cmocka_unit_test(test_a_ranking_is_measured_against_its_bounds),
       cmocka_unit_test(test_a_run_ends_at_the_horizon_of_its_mechanism),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 #include "common/campaign/accuracy.h"
 #include "deploy/launcher/result_json.h"
 #include "deploy/launcher/table.h"
@@ -171,6 +173,36 @@ static void test_print_without_truth(void **state) {
   cv_outcome_fini(&outcome);
 }
 
+/* One line, unless there is nothing to find out. */
+static void test_print_of_the_bounds(void **state) {
+  struct cv_outcome outcome;
+  make(&outcome, true);
+  outcome.has_bound = true;
+  outcome.bound = (struct cv_bound){.sum = 123456.7, .pair = 246913.4};
+  char *text = printed(&outcome);
+  assert_non_null(strstr(text,
+                         "\nbound       tokens are 10.00 times the sum bound, 5.00 times the pair bound of an equally "
+                         "private ranking\n"));
+  free(text);
+  json_t *result = cv_result_json(&outcome, "ppar");
+  assert_near(json_real_value(json_object_get(result, "over_sum_bound")), 10, 1e-12);
+  assert_near(json_real_value(json_object_get(result, "over_pair_bound")), 5, 1e-12);
+  json_decref(result);
+  outcome.bound = (struct cv_bound){.sum = (double)INFINITY, .pair = (double)INFINITY};
+  text = printed(&outcome);
+  assert_non_null(strstr(text, "\nbound       infinite: items tie"));
+  free(text);
+  result = cv_result_json(&outcome, "ppar");
+  assert_true(json_is_null(json_object_get(result, "over_sum_bound")));
+  assert_true(json_is_null(json_object_get(result, "over_pair_bound")));
+  json_decref(result);
+  outcome.bound = (struct cv_bound){0};
+  text = printed(&outcome);
+  assert_null(strstr(text, "bound"));
+  free(text);
+  cv_outcome_fini(&outcome);
+}
+
 /* The broker names an arm that does not exist, and leaves out others: these are undecided. */
 static void test_outcome_of_a_strange_broker(void **state) {
   struct cv_standing standing[] = {{.arm = 9, .rank_class = 1}, {.arm = 1, .rank_class = 1, .tokens = 5, .mean = 0.5}};
@@ -231,7 +263,8 @@ static void test_json(void **state) {
   assert_json(result, "epsilon_spent_micro", "125000");
   assert_json(result, "seconds", "2.0");
   assert_json(result, "tokens_per_second", "617284.0");
-  assert_int_equal(json_object_size(result), 11);
+  assert_json(result, "over_sum_bound", "null"); /* no file says how the scores were drawn */
+  assert_int_equal(json_object_size(result), 13);
   json_decref(result);
   cv_outcome_fini(&outcome);
 }
@@ -264,6 +297,7 @@ int main(void) {
       cmocka_unit_test(test_outcome_in_order),
       cmocka_unit_test(test_print),
       cmocka_unit_test(test_print_without_truth),
+      cmocka_unit_test(test_print_of_the_bounds),
       cmocka_unit_test(test_outcome_of_a_strange_broker),
       cmocka_unit_test(test_workers_without_names_have_their_numbers),
       cmocka_unit_test(test_json),

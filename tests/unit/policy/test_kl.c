@@ -25,6 +25,15 @@ static void the_divergence_by_hand(void **state) {
   assert_true(isinf(cv_kl(0.5, 1)));
 }
 
+/* (q - p)^2/(2p(1-p)), up to a term of the third order, and to the rounding of logarithms of 1 + (q - p)/p. */
+static void the_divergence_of_near_coins(void **state) {
+  for (double away = 1e-5; away > 1e-10; away /= 10) {
+    double p = 0.2, q = p + away, exact = (q - p) * (q - p) / (2 * p * (1 - p));
+    assert_near(cv_kl(p, q) / exact, 1, 10 * away + 1e-15 / away);
+    assert_near(cv_kl_private(p, q, 0.25) / exact, 1, 10 * away + 1e-15 / away);
+  }
+}
+
 /* d(0, q) = -ln(1 - q), and d(1/2, q) = -ln(4 q (1-q))/2. */
 static void bounds_where_there_is_a_formula(void **state) {
   for (double bound = 1e-12; bound < 100; bound *= 3) {
@@ -175,6 +184,7 @@ static void draws_of_parts_of_a_one_follow_theirs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_divergence_by_hand),
+      cmocka_unit_test(the_divergence_of_near_coins),
       cmocka_unit_test(bounds_where_there_is_a_formula),
       cmocka_unit_test(bounds_agree_with_halving),
       cmocka_unit_test(the_private_divergence_is_its_supremum),
