@@ -13,10 +13,22 @@
 #include "prepare/prepare.h"
 #include "worker/quality/truth.h"
 
-enum metric { ACCURACY, ACCURACY_FILLED, UNDECIDED, MISPLACED, PULLS, ROUNDS, REWARD, REGRET, REGRET_SHARE, SECONDS };
+enum metric {
+  ACCURACY,
+  ACCURACY_FILLED,
+  UNDECIDED,
+  MISPLACED,
+  PULLS,
+  ROUNDS,
+  REWARD,
+  REWARD_SHARE,
+  REGRET,
+  REGRET_SHARE,
+  SECONDS
+};
 
-static const char *const metrics[] = {"accuracy", "accuracy-filled", "undecided",    "misplaced", "pulls", "rounds",
-                                      "reward",   "regret",          "regret-share", "seconds",   NULL};
+static const char *const metrics[] = {"accuracy", "accuracy-filled", "undecided", "misplaced",    "pulls",   "rounds",
+                                      "reward",   "reward-share",    "regret",    "regret-share", "seconds", NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
 static const double ranges[METRICS] = {[ACCURACY] = 1, [ACCURACY_FILLED] = 1};
 
@@ -40,6 +52,7 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case REWARD:
     case REGRET:
       return policy->kind != CV_POLICY_RANKING;
+    case REWARD_SHARE:
     case REGRET_SHARE:
       return policy->kind == CV_POLICY_RECRUITMENT;
     case PULLS:
@@ -102,6 +115,7 @@ static void judge_pulls(const struct view *view, const struct cv_lab_totals *at,
   value[REWARD] = at->reward;
   value[REGRET] = best_so_far(view, at) - at->reward;
   if (view->worth.cost_micro != NULL) {
+    value[REWARD_SHARE] = at->reward / best_so_far(view, at);
     value[REGRET_SHARE] = value[REGRET] * (double)CV_MICRO / (double)view->worth.budget_micro;
   }
 }
