@@ -45,8 +45,13 @@ static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, i
 /* A connection starts with Hello; later frames must not repeat it. */
 static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION};
 
-static uint64_t tokens_of(const struct cv_pipeline *pipeline) {
-  return (uint64_t)pipeline->spec->arms * pipeline->rounds * pipeline->tau;
+static bool is_recruitment(const struct cv_pipeline *pipeline) {
+  return pipeline->spec->cost_micro != NULL;
+}
+
+/* The tokens of each arm in a plan. */
+static uint32_t wanted(const struct cv_pipeline *pipeline, uint64_t plan) {
+  return is_recruitment(pipeline) && plan > 2 ? pipeline->tau << (plan - 2) : pipeline->tau;
 }
 
 /* The index of the digest in the view. */
@@ -78,10 +83,11 @@ static enum cv_err make_broker(struct run *run) {
 
 static enum cv_err make_pool(struct run *run, struct cv_why *why) {
   const struct cv_spec *spec = run->pipeline->spec;
-  run->work = (struct cv_work){.campaign = spec->name, .arms = spec->arms, .score = score, .data = run};
+  run->work = (struct cv_work){
+      .campaign = spec->name, .arms = spec->arms, .hires = is_recruitment(run->pipeline), .score = score, .data = run};
   const struct cv_worker_config config = {
       .first = 1,
-      .last = tokens_of(run->pipeline),
+      .last = run->pipeline->spec->tokens,
       .concurrency = 64,
       .accept = {.requesters = "r",
                  .privatizers = spec->privatizer.name,
@@ -104,7 +110,7 @@ static enum cv_err submit(struct run *run, struct cv_why *why) {
 }
 
 static enum cv_err join_all(struct run *run, struct cv_why *why) {
-  struct cv_identity gateway = {.role = CV_ROLE_GATEWAY, .first = 1, .last = tokens_of(run->pipeline)};
+  struct cv_identity gateway = {.role = CV_ROLE_GATEWAY, .first = 1, .last = run->pipeline->spec->tokens};
   const struct cv_identity thirdparty = {.role = CV_ROLE_THIRDPARTY, .name = "t"};
   const struct cv_identity requester = {.role = CV_ROLE_REQUESTER, .name = "r"};
   CV_TRY(cv_broker_join(run->broker, &thirdparty, NULL, &run->thirdparty, why));
@@ -150,11 +156,12 @@ static enum cv_err next_plan(struct run *run, struct cv_why *why) {
   if (want == NULL) {
     return CV_ERR_NOMEM;
   }
+  run->plans++;
   for (uint32_t i = 0; i < arms; i++) {
-    want[i] = (struct cv_want){.arm = i, .tokens = pipeline->tau};
+    want[i] = (struct cv_want){.arm = i, .tokens = wanted(pipeline, run->plans)};
   }
   struct cv_rank_plan plan = {.campaign = run->position.campaign,
-                              .plan = {.number = ++run->plans, .wants = arms, .want = want}};
+                              .plan = {.number = run->plans, .wants = arms, .want = want}};
   enum cv_err err = cv_broker_on_rank(run->broker, run->thirdparty, &(struct cv_rank_frame){.plans = 1, .plan = &plan},
                                       run->now_ms, why);
   free(want);

@@ -2,7 +2,8 @@
 /*
  * Runs whole campaigns, one after the other, in one process, through the deployed cores of worker and broker: from the
  * workers' scores to the third-party's view. The third-party follows a script: in each campaign it sends `rounds` plans
- * with `tau` tokens of every arm.
+ * with `tau` tokens of every arm. In a recruitment each plan from the third on has twice as many as the one before, all
+ * of an arm from the same worker.
  */
 #ifndef CV_LAB_AUDIT_PIPELINE_H
 #define CV_LAB_AUDIT_PIPELINE_H
@@ -11,7 +12,7 @@
 #include "common/base/spec.h"
 
 struct cv_pipeline {
-  const struct cv_spec *spec; /* arms, privacy; its token limit must be arms x rounds x tau */
+  const struct cv_spec *spec; /* arms, privacy; its token limit is the number of tokens of all plans */
   uint32_t campaigns, rounds, tau;
   /* The score of a token; `place` is its number among the arm's tokens of the campaign. All counted from 0. */
   int64_t (*score)(const void *data, uint32_t campaign, uint32_t arm, uint64_t place);

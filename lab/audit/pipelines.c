@@ -81,8 +81,9 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_
   }
   const char arm_name = "AB"[stream->arm];
   (void)snprintf(ret->part, sizeof(ret->part), "pipeline");
-  (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s%s, %.14s, n %u%s, item %c%u%s", spec->privatizer.name,
-                 privacy.local.delta_pico > 0 ? " delta" : "", spec->mechanism.name, stream->items,
-                 campaigns > 1 ? " twice" : "", arm_name, stream->changed, stream->base > 0 ? ", full" : "");
+  (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s%s, %.14s%s, n %u%s, item %c%u%s", spec->privatizer.name,
+                 privacy.local.delta_pico > 0 ? " delta" : "", spec->mechanism.name,
+                 spec->cost_micro != NULL ? " hires" : "", stream->items, campaigns > 1 ? " twice" : "", arm_name,
+                 stream->changed, stream->base > 0 ? ", full" : "");
   return CV_OK;
 }

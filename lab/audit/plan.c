@@ -246,6 +246,7 @@ static const struct way {
   uint32_t rounds;
   bool full;
   uint32_t arity, campaigns; /* campaigns 0: 1 */
+  bool hires;                /* a recruitment: rounds 3, so that each segment has an item that is changed */
 } ways[] = {
     {NULL, "hybrid", 1, false},
     {NULL, "hybrid", 4, false},
@@ -264,6 +265,7 @@ static const struct way {
     {&locals[11], "batch", 1, false},
     {NULL, "kary", 5, false, .arity = 3},
     {NULL, "segments", 3, false, .campaigns = 2},
+    {NULL, "segments", 3, false, .hires = true},
 };
 
 /* Adds one score in the middle with many runs, then a sweep over the scores of both arms. */
@@ -286,6 +288,17 @@ static enum cv_err add_both(struct cv_audit_plan *plan, const struct cv_spec *sp
   return CV_OK;
 }
 
+/* Two workers, who are paid one unit of money for each token. */
+static void make_recruitment(struct cv_spec *spec, uint32_t rounds) {
+  static uint64_t cost_micro[] = {CV_MICRO, CV_MICRO}, worker[] = {1, 2};
+  (void)snprintf(spec->policy.name, sizeof(spec->policy.name), "dpu-kl");
+  spec->cost_micro = cost_micro;
+  spec->worker = worker;
+  spec->tokens = UINT64_C(1) << rounds;
+  spec->tokens_per_worker = (uint32_t)spec->tokens; /* what the budget buys of one worker */
+  spec->budget_micro = spec->tokens * CV_MICRO;
+}
+
 static enum cv_err add_way(struct cv_audit_plan *plan, const struct way *way, bool full) {
   struct cv_spec *spec = &plan->spec[plan->specs++];
   *spec = (struct cv_spec){.name = "audit",
@@ -296,6 +309,9 @@ static enum cv_err add_way(struct cv_audit_plan *plan, const struct way *way, bo
                            .tokens_per_worker = 1,
                            .tokens = 2 * (uint64_t)way->rounds};
   (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "%s", way->mechanism);
+  if (way->hires) {
+    make_recruitment(spec, way->rounds);
+  }
   if (way->arity > 0) {
     CV_TRY(cv_params_set_number(&spec->mechanism.params, "k", way->arity));
   }

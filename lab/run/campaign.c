@@ -22,6 +22,7 @@ enum metric {
   PULLS,
   ROUNDS,
   REWARD,
+  REWARD_SHARE,
   REGRET,
   REGRET_SHARE,
   SECONDS,
@@ -29,9 +30,9 @@ enum metric {
   OVER_PAIR_BOUND
 };
 
-static const char *const metrics[] = {"accuracy",       "accuracy-filled", "undecided", "misplaced",    "pulls",
-                                      "rounds",         "reward",          "regret",    "regret-share", "seconds",
-                                      "over-sum-bound", "over-pair-bound", NULL};
+static const char *const metrics[] = {"accuracy", "accuracy-filled", "undecided",       "misplaced", "pulls",
+                                      "rounds",   "reward",          "reward-share",    "regret",    "regret-share",
+                                      "seconds",  "over-sum-bound",  "over-pair-bound", NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
 static const double ranges[METRICS] = {[ACCURACY] = 1, [ACCURACY_FILLED] = 1};
 
@@ -63,6 +64,7 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case REWARD:
     case REGRET:
       return policy->kind != CV_POLICY_RANKING;
+    case REWARD_SHARE:
     case REGRET_SHARE:
       return policy->kind == CV_POLICY_RECRUITMENT;
     case PULLS:
@@ -140,6 +142,7 @@ static void judge_pulls(const struct view *view, const struct cv_lab_totals *at,
   value[REWARD] = at->reward;
   value[REGRET] = best_so_far(view, at) - at->reward;
   if (view->worth.cost_micro != NULL) {
+    value[REWARD_SHARE] = at->reward / best_so_far(view, at);
     value[REGRET_SHARE] = value[REGRET] * (double)CV_MICRO / (double)view->worth.budget_micro;
   }
 }

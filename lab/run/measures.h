@@ -13,6 +13,7 @@
  *   misplaced          number of items in a wrong class
  *   pulls, rounds      so far; with a feedback graph, pulls are plays
  *   reward             sum of the true means; against an adversary, of the gains
+ *   reward-share       of a recruitment: reward over that of hiring by the true means
  *   regret             against the best arm; of a recruitment, against hiring by the true means; against an adversary,
  *                      against the best single arm over the same rounds
  *   regret-share       of a recruitment: regret per unit of the budget

@@ -138,24 +138,27 @@ experiment:
   series:
     - {name: dpf}
     - {name: dpu, policy: dpu}
+    - {name: dpu-kl, policy: dpu-kl}
     - {name: half, policy: cheapest, scale: {budget: 0.5}}
     - {name: cheapest, policy: cheapest}
     - {name: opt, policy: opt}
     - {name: anybody, policy: uniform}
     - {name: again, policy: uniform}
-  metrics: [reward, regret, regret-share, pulls]
+  metrics: [reward, reward-share, regret, regret-share, pulls]
 """
 
 
 def test_hiring_without_chance_is_known_by_hand(tmp_path):
     found = run(write(tmp_path, "hiring.yaml", HIRING), cwd=tmp_path)
     # DPF explores with 10: 1, 2 (not 3, which costs 5, and 4 are left), 1, 1; then 1 is densest: five times.
-    # The densest is the cheapest here. DPU's numbers are those of the first three and of the worker that it draws.
-    known = {"dpf": (8 * .4 + .6, 9), "cheapest": (4, 10), "opt": (4, 10), "half": (2, 5)}
+    # The densest is the cheapest here, and DPU-KL finds no reason to hire another. DPU's numbers are those of the first
+    # three and of the worker that it draws.
+    known = {"dpf": (8 * .4 + .6, 9), "cheapest": (4, 10), "opt": (4, 10), "half": (2, 5),
+             "dpu-kl": (4, 10)}
     for series, (reward, pulls) in known.items():
         budget = 10 if series == "half" else 20
         for metric, value in {"reward": reward, "regret": .2 * budget - reward, "pulls": pulls,
-                              "regret-share": .2 - reward / budget}.items():
+                              "regret-share": .2 - reward / budget, "reward-share": reward / (.2 * budget)}.items():
             assert math.isclose(found[series, None, metric]["mean"], value, abs_tol=1e-5), (series, metric)
     assert 0 < found["dpu", None, "regret"]["mean"] < 2
     assert all(found["again", x, metric]["mean"] == row["mean"]

@@ -37,7 +37,7 @@ def campaign_file(folder, budget, policy):
     return path
 
 
-@pytest.mark.parametrize("name", ["dpf", "dpu", "eps-greedy", "dp-ucb-bound", "cheapest", "uniform"])
+@pytest.mark.parametrize("name", ["dpf", "dpu", "dpu-kl", "eps-greedy", "dp-ucb-bound", "cheapest", "uniform"])
 def test_the_example_of_each_recruitment_spends_its_budget_and_no_more(tmp_path, name):
     done = crowdveil("up", ROOT / f"deploy/campaigns/{name}.yaml", "--json", "--seed", "3", "--state",
                      tmp_path / "state", cwd=tmp_path)

@@ -165,6 +165,16 @@ static void draw_hires(struct scenario *s, struct cv_rng *rng) {
   }
 }
 
+/* Half of the campaigns with dpu have dpu-kl and its mechanism instead. From its own random stream, as above. */
+static void draw_segments(struct scenario *s) {
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, s->seed, 78, 2, 0);
+  if (cv_rng_below(&seeded.rng, 2) == 0) {
+    s->policy = "dpu-kl";
+    s->mechanism = is(s->mechanism, "none") ? "none" : "segments";
+  }
+}
+
 /* One seed in eight recruits. From its own random stream: the other seeds' scenarios stay the same. A policy with an
  * index bounds its noise and accepts few mechanisms; the others accept all but doubling. */
 static void draw_recruitment(struct scenario *s) {
@@ -183,6 +193,9 @@ static void draw_recruitment(struct scenario *s) {
   bool bounded = index && !is(s->privatizer.name, "laplace");
   s->policy = index && !bounded ? "uniform" : s->policy;
   s->mechanism = mechanisms[cv_rng_below(rng, bounded ? 3 : CV_COUNT(mechanisms))];
+  if (bounded) {
+    draw_segments(s);
+  }
   s->pulls = 1 + (uint32_t)cv_rng_below(rng, 4);
   s->by_pull = cv_rng_below(rng, 2) == 0;
   draw_hires(s, rng);

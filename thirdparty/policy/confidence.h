@@ -8,9 +8,9 @@
  *
  *   One look (struct cv_look): m is excluded if
  *       max over x of x S - T psi_m(x) - ln c(x) >= level,  c(x) = sup over y of e^(x y) P(noise >= y).
- *     For a fixed T the excluded m are those below a threshold of S. So for the true m the probability is at most
- *     e^-level, with no union over x: at the x that is best for the threshold, Chernoff's bound for the tokens and c for
- *     the noise give it. It holds for T fixed in advance and tokens that are independent, or drawn without replacement
+ *     For a fixed T the true m is excluded where S passes a threshold. So the probability is at most e^-level, with no
+ *     union over x: at the x that gives the threshold, Chernoff's bound for the tokens and c for the noise give it. It
+ *     holds for T fixed in advance and tokens that are independent, or drawn without replacement
  *     from a finite set whose mean is m (Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables",
  *     1963, section 6). Each further look needs a share of the error probability.
  *

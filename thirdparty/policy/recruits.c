@@ -131,6 +131,10 @@ enum cv_err cv_recruits_fits_index(const struct cv_spec *spec, struct cv_why *wh
                    spec->policy.name, cv_traits_list(is_unbounded_counter).text, cv_traits_list(suits_index).text,
                    spec->mechanism.name);
   }
+  return cv_recruits_fits_tokens(spec, why);
+}
+
+enum cv_err cv_recruits_fits_tokens(const struct cv_spec *spec, struct cv_why *why) {
   if (!cv_local_is_bounded(cv_local_find(spec->privatizer.name))) {
     return cv_fail(why, CV_ERR_INVALID, "policy %s needs tokens between 0 and 1; expected another privatizer than %s",
                    spec->policy.name, spec->privatizer.name);

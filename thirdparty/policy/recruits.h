@@ -55,6 +55,8 @@ CV_MUST_USE enum cv_err cv_recruits_init(struct cv_recruits *self, const struct 
 
 /* For `fits`: requires releases that sum the tokens of the plan (batch) or all tokens of the arm so far. */
 CV_MUST_USE enum cv_err cv_recruits_fits(const struct cv_spec *spec, struct cv_why *why);
+/* For `fits`: requires tokens in [0, 1]. */
+CV_MUST_USE enum cv_err cv_recruits_fits_tokens(const struct cv_spec *spec, struct cv_why *why);
 /* For `fits` of an index that bounds the hybrid mechanism's noise: requires hybrid or exact releases, and tokens in
  * [0, 1]. */
 CV_MUST_USE enum cv_err cv_recruits_fits_index(const struct cv_spec *spec, struct cv_why *why);

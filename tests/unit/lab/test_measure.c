@@ -30,6 +30,7 @@
 static const char *const privacies[] = {
     "{mechanism: hybrid, epsilon: 50}",
     "{mechanism: batch, epsilon: 50}",
+    "{mechanism: segments, epsilon: 50}",
     "{mechanism: none, third_party: trusted}",
     "{mechanism: none, privatizer: {name: laplace, epsilon: 50}}",
 };

@@ -18,9 +18,13 @@ enum { HIRER_ARMS = 12 };
 struct hirer {
   const char *name;
   uint32_t arms;
-  uint64_t cost[HIRER_ARMS], budget, seed;
+  uint64_t cost[HIRER_ARMS], budget, seed, tokens; /* tokens: 0 without a limit */
   double epsilon, delta, gap, truth[HIRER_ARMS];
   bool printed, index_printed, v; /* v: there is noise */
+  /* dpu-kl: epsilon is infinite without noise; the mean token is offset + slope times the mean score */
+  bool by_bound;
+  double offset, slope;
+  uint32_t taken; /* by the policy: right as well if its value equals the highest but for rounding */
   /* The releases so far. */
   double pulls[HIRER_ARMS], sum[HIRER_ARMS];
   /* dpf */
@@ -199,6 +203,81 @@ static inline void hirer_eps_greedy(struct hirer *h, uint64_t left, struct cv_rn
   h->want[cv_rng_unit(rng) < epsilon ? hirer_any(h, left, rng) : hirer_best(h, mean, left)] = 1;
 }
 
+static inline double hirer_kl(double x, double q) {
+  return (x == 0 ? 0 : x * log(x / q)) + (x == 1 ? 0 : (1 - x) * log((1 - x) / (1 - q)));
+}
+
+/* z inf over x in [0, 1] of kl(x, q) + epsilon |r/z - x|, by a search of the valley; q = g(m). */
+static inline double hirer_divergence(const struct hirer *h, uint32_t i, double m) {
+  double p = h->sum[i] / h->pulls[i], q = h->offset + h->slope * m, low = 0, high = 1;
+  if (!h->v) {
+    return h->pulls[i] * hirer_kl(fmin(1, fmax(0, p)), q);
+  }
+  for (int k = 0; k < 200; k++) {
+    double a = low + (high - low) / 3, b = high - (high - low) / 3;
+    if (hirer_kl(a, q) + h->delta * fabs(p - a) < hirer_kl(b, q) + h->delta * fabs(p - b)) {
+      high = b;
+    } else {
+      low = a;
+    }
+  }
+  double ends = fmin(hirer_kl(0, q) + h->delta * fabs(p), hirer_kl(1, q) + h->delta * fabs(p - 1));
+  return h->pulls[i] * fmin(ends, hirer_kl(low, q) + h->delta * fabs(p - low));
+}
+
+/* The m up to which `level` of the histogram of 64 weights lies. */
+static inline double hirer_quantile(const struct hirer *h, uint32_t i, double level) {
+  double weight[64], all = 0, least = INFINITY;
+  for (int j = 0; j < 64; j++) {
+    weight[j] = hirer_divergence(h, i, (2 * j + 1) / 128.0);
+    least = fmin(least, weight[j]);
+  }
+  for (int j = 0; j < 64; j++) {
+    weight[j] = exp(least - weight[j]);
+    all += weight[j];
+  }
+  double missing = level * all;
+  for (int j = 0; j < 63; j++) {
+    if (missing <= weight[j]) {
+      return (j + missing / weight[j]) / 64;
+    }
+    missing -= weight[j];
+  }
+  return (63 + missing / weight[63]) / 64;
+}
+
+/* The largest m in [0, 1] within ln t: digit by digit, from above down to the estimate. */
+static inline double hirer_within(const struct hirer *h, uint32_t i) {
+  double mean = fmin(1, fmax(0, (h->sum[i] / h->pulls[i] - h->offset) / h->slope));
+  double most = log(hirer_pulls(h)), from = 1, step = .1;
+  for (int digit = 0; digit < 13; digit++, step /= 10) {
+    while (from > mean && hirer_divergence(h, i, from) > most) {
+      from -= step;
+    }
+    from = digit == 12 ? from : fmin(1, from + step);
+  }
+  return fmax(mean, from);
+}
+
+static inline void hirer_dpu_kl(struct hirer *h, uint64_t left) {
+  double value[HIRER_ARMS];
+  for (uint32_t i = 0; i < h->arms; i++) {
+    double n = (double)left / (double)h->cost[i];
+    if (h->by_bound) {
+      value[i] = n * (h->pulls[i] == 0 ? 1 : hirer_within(h, i));
+    } else {
+      n = fmin(n, (double)h->tokens - hirer_pulls(h));
+      double level = 1 - fmin(.5, 100 / n);
+      value[i] = n * (h->pulls[i] == 0 ? level : hirer_quantile(h, i, level));
+    }
+  }
+  uint32_t i = hirer_best(h, value, left);
+  i = h->cost[h->taken] <= left && value[h->taken] > value[i] * (1 - 1e-9) ? h->taken : i;
+  double first = h->v ? ceil(6 / h->delta) : 1, times = h->pulls[i] == 0 ? first : h->pulls[i];
+  times = fmin(times, (double)h->tokens - hirer_pulls(h));
+  h->want[i] = (uint64_t)fmin(times, (double)(left / h->cost[i]));
+}
+
 static inline void hirer_step(struct hirer *h, uint64_t plan) {
   uint64_t left = h->budget - hirer_spent(h);
   struct cv_rng_seeded stream;
@@ -210,12 +289,15 @@ static inline void hirer_step(struct hirer *h, uint64_t plan) {
     h->done = h->done && h->cost[i] > left;
     density[i] = h->truth[i] / ((double)h->cost[i] / 1e6);
   }
+  h->done = h->done || (h->tokens > 0 && hirer_pulls(h) >= (double)h->tokens);
   if (h->done) {
     return;
   }
   bool learns = strcmp(h->name, "dpu") == 0 || strcmp(h->name, "eps-greedy") == 0 || h->name[2] == '-';
   if (strcmp(h->name, "dpf") == 0) {
     hirer_dpf(h, left);
+  } else if (strcmp(h->name, "dpu-kl") == 0) {
+    hirer_dpu_kl(h, left);
   } else if (strcmp(h->name, "cheapest") == 0) {
     hirer_greedy(h, flat, left);
   } else if (strcmp(h->name, "opt") == 0) {

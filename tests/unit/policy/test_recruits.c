@@ -322,9 +322,90 @@ static void the_baselines_do_what_they_say(void **state) {
   bench_fini(&b);
 }
 
+/* What an only arm is asked for, plan by plan, until money or tokens are used up. */
+static void segments_of_one_arm(struct bench *b, const uint32_t *tokens, size_t n) {
+  static const struct cv_noise lap = {.groups = 1, .group = {{.scale = 1, .count = 1}}};
+  bench_open(b, 1);
+  for (size_t i = 0; i < n; i++) {
+    bench_step(b);
+    assert_false(b->step.done);
+    assert_int_equal(b->step.wants, 1);
+    assert_int_equal(b->step.want[0].tokens, tokens[i]);
+    bench_release(b, b->step.want[0], .5 * tokens[i], &lap);
+  }
+  bench_step(b);
+  assert_true(b->step.done);
+  bench_fini(b);
+}
+
+/* Few releases have few noises: 6/epsilon pulls, then as many as the arm has, at last as many as there are. */
+static void dpu_kl_doubles_the_pulls_of_an_arm(void **state) {
+  (void)state;
+  static const uint64_t cost = 2 * UNIT;
+  struct bench b;
+  bench_spec(&b, "dpu-kl", 1, &cost, 201 * UNIT);
+  (void)snprintf(b.spec.mechanism.name, sizeof(b.spec.mechanism.name), "segments");
+  b.spec.epsilon_micro = 400000;
+  segments_of_one_arm(&b, (const uint32_t[]){15, 15, 30, 40}, 4);
+  bench_spec(&b, "dpu-kl", 1, &cost, 200 * UNIT);
+  segments_of_one_arm(&b, (const uint32_t[]){1, 1, 2, 4, 8, 16, 32, 36}, 8);
+  bench_spec(&b, "dpu-kl", 1, &cost, 200 * UNIT);
+  b.spec.tokens = 11;
+  segments_of_one_arm(&b, (const uint32_t[]){1, 1, 2, 4, 3}, 5);
+}
+
+/* Pulls of an arm with mean .9 and cost 10 beside one with mean .3 and cost 1. */
+static uint64_t dear_pulls(const char *index, uint64_t budget, uint64_t tokens) {
+  static const uint64_t cost[] = {1 * UNIT, 10 * UNIT};
+  struct bench b;
+  bench_spec(&b, "dpu-kl", 2, cost, budget * UNIT);
+  word(&b, "index", index);
+  b.spec.tokens = tokens;
+  bench_open(&b, 1);
+  for (bench_step(&b); !b.step.done; bench_step(&b)) {
+    struct cv_want want = b.step.want[0];
+    bench_release(&b, want, want.tokens * (want.arm == 0 ? .3 : .9), NULL);
+  }
+  uint64_t pulls = b.pulls[1];
+  bench_fini(&b);
+  return pulls;
+}
+
+/* The dear arm is the better one where money is no matter, which only the quantile takes into account. */
+static void dpu_kl_spends_money_that_requests_leave_over(void **state) {
+  (void)state;
+  assert_in_range(dear_pulls("quantile", 10000, 1000), 900, 999);
+  assert_in_range(dear_pulls("kl", 10000, 1000), 0, 100);
+  assert_in_range(dear_pulls("quantile", 1000, 1000000), 0, 10);
+}
+
 /* ---- against the naive one ---- */
 
-static const char *const names[] = {"dpf", "dpu", "eps-greedy", "dp-ucb-bound", "cheapest", "uniform", "opt"};
+static const char *const names[] = {"dpf", "dpu", "eps-greedy", "dp-ucb-bound", "cheapest", "uniform", "opt", "dpu-kl"};
+
+/* Either index, with few or many tokens; half of the instances behind randomized response, which may turn the order
+ * round. */
+static void draw_dpu_kl(struct bench *b, struct hirer *h, struct cv_rng *rng) {
+  if (h->v) {
+    (void)snprintf(b->spec.mechanism.name, sizeof(b->spec.mechanism.name), "segments");
+  }
+  if (cv_rng_below(rng, 2) == 0) {
+    word(b, "index", "kl");
+    h->by_bound = true;
+  }
+  h->budget = b->spec.budget_micro *= 1 + cv_rng_below(rng, 20);
+  h->tokens = b->spec.tokens = UINT64_C(1) << cv_rng_below(rng, 13);
+  h->slope = 1;
+  if (cv_rng_below(rng, 2) == 0) {
+    static const double keep[][2] = {{.8, .7}, {.2, .1}, {.6, .95}};
+    const double *pair = keep[cv_rng_below(rng, CV_COUNT(keep))];
+    (void)snprintf(b->spec.privatizer.name, sizeof(b->spec.privatizer.name), "randomized-response");
+    assert_int_equal(cv_params_set_number(&b->spec.privatizer.params, "p00", pair[0]), CV_OK);
+    assert_int_equal(cv_params_set_number(&b->spec.privatizer.params, "p11", pair[1]), CV_OK);
+    h->offset = 1 - pair[0];
+    h->slope = pair[0] + pair[1] - 1;
+  }
+}
 
 /* An instance of any of them, with a naive one beside it. */
 static void draw(struct bench *b, struct hirer *h, const char *name, struct cv_rng *rng) {
@@ -343,7 +424,10 @@ static void draw(struct bench *b, struct hirer *h, const char *name, struct cv_r
   *h = (struct hirer){.name = name, .arms = arms, .budget = b->spec.budget_micro, .v = !exact};
   memcpy(h->cost, cost, arms * sizeof(*cost));
   h->delta = (double)b->spec.epsilon_micro / 1e6;
-  bool takes_noise = name[0] == 'd';
+  bool segments = strcmp(name, "dpu-kl") == 0, takes_noise = name[0] == 'd' && !segments;
+  if (segments) {
+    draw_dpu_kl(b, h, rng);
+  }
   if (takes_noise && cv_rng_below(rng, 2) == 0) {
     word(b, "noise", "printed");
     h->printed = true;
@@ -411,6 +495,7 @@ static void run_beside(const char *name, uint64_t seed) {
       h.pulls[i] = (double)b.pulls[i];
       h.sum[i] = b.sum[i];
     }
+    h.taken = b.step.wants > 0 ? b.step.want[0].arm : 0;
     hirer_step(&h, b.plan);
     assert_int_equal(b.step.done, h.done);
     if (h.done) {
@@ -420,13 +505,14 @@ static void run_beside(const char *name, uint64_t seed) {
     for (size_t i = 0; i < b.step.wants; i++) {
       struct cv_want want = b.step.want[i];
       double noise = h.v ? 4 * cv_rng_normal(&rng.rng) : 0;
-      bench_release(&b, want, want.tokens * cv_rng_unit(&rng.rng) + noise, h.v ? &some : NULL);
+      bench_release(&b, want, want.tokens * (1.4 * cv_rng_unit(&rng.rng) - .2) + noise, h.v ? &some : NULL);
     }
     through_storage(&b);
   }
   /* No further arm could have been bought. */
+  bool is_all = hirer_pulls(&h) == (double)b.spec.tokens;
   for (uint32_t i = 0; i < h.arms; i++) {
-    assert_true(b.cost[i] > b.spec.budget_micro - b.spent);
+    assert_true(is_all || b.cost[i] > b.spec.budget_micro - b.spent);
   }
   bench_fini(&b);
 }
@@ -463,6 +549,7 @@ static void parameters_are_refused_by_name(void **state) {
   refused_param("dpf", "noise", "loud", 0, "noise");
   refused_param("dpu", "noise", "loud", 0, "noise");
   refused_param("dpu", "delta", NULL, .5, "delta");
+  refused_param("dpu-kl", "index", "ucb", 0, "index");
   refused_param("eps-greedy", "gap", NULL, 1.5, "gap");
   refused_param("dp-ucb-bound", "index", "tossou", 0, "index");
   refused_param("cheapest", "epsilon", NULL, .5, "epsilon");
@@ -492,6 +579,11 @@ static void says_what_it_needs(void **state) {
   refused_fit("dpu", "batch", "none", "expected hybrid or none, not batch");
   refused_fit("dp-ucb-bound", "segments", "none", "expected hybrid or none, not segments");
   refused_fit("dpu", "hybrid", "laplace", "another privatizer than laplace");
+  refused_fit("dpu-kl", "segments", "randomized-response", NULL);
+  refused_fit("dpu-kl", "none", "none", NULL);
+  refused_fit("dpu-kl", "hybrid", "none", "expected none or segments or per-item, not hybrid");
+  refused_fit("dpu-kl", "batch", "none", "expected none or segments or per-item, not batch");
+  refused_fit("dpu-kl", "segments", "laplace", "another privatizer than laplace");
   refused_fit("dpf", "doubling", "none", "another mechanism than doubling");
   refused_fit("uniform", "doubling", "none", "another mechanism than doubling");
   refused_fit("opt", "none", "none", "needs the true means");
@@ -531,11 +623,15 @@ static void refuses_a_state_that_cannot_be(void **state) {
 /* Whatever a broker reports as sums, the state can be stored and loaded, and no plan spends money that is gone. */
 static void survives_a_broker_that_lies(void **state) {
   (void)state;
-  for (size_t n = 0; n < CV_COUNT(names); n++) {
+  for (size_t n = 0; n <= CV_COUNT(names); n++) {
     struct cv_rng_seeded rng;
     cv_rng_seeded_init(&rng, n, CV_RNG_SCORE, 0, 0);
     struct bench b;
-    bench_spec(&b, names[n], 3, paper_cost, 200 * UNIT);
+    bench_spec(&b, n < CV_COUNT(names) ? names[n] : "dpu-kl", 3, paper_cost, 200 * UNIT);
+    if (n == CV_COUNT(names)) { /* its index of noisy sums has no end at 0 and 1 */
+      (void)snprintf(b.spec.mechanism.name, sizeof(b.spec.mechanism.name), "segments");
+      b.spec.epsilon_micro = 500000;
+    }
     bench_open(&b, 1);
     for (int i = 0; i < 400; i++) {
       struct cv_release release = {.number = i,
@@ -561,6 +657,8 @@ int main(void) {
       cmocka_unit_test(dpu_draws_in_proportion_to_the_plan),
       cmocka_unit_test(dpu_may_draw_several_from_one_plan),
       cmocka_unit_test(the_baselines_do_what_they_say),
+      cmocka_unit_test(dpu_kl_doubles_the_pulls_of_an_arm),
+      cmocka_unit_test(dpu_kl_spends_money_that_requests_leave_over),
       cmocka_unit_test(agrees_with_the_naive_one_step_by_step),
       cmocka_unit_test(parameters_are_refused_by_name),
       cmocka_unit_test(says_what_it_needs),
