@@ -11,7 +11,7 @@
  *     independent         independent draws from the item's law (default)
  *     without-replacement  rows of a data set, each at most once, in random order
  *     reacting            only that the mean stays the same, whatever was released before
- *   tokens_per_round  the fewest tokens of an arm that a plan asks for, so that no release sums fewer; default 100
+ *   tokens_per_round  the fewest tokens of an arm that a plan asks for, so that no release sums fewer; default 20
  *   arms_per_plan     arms that a plan pulls; default 1, which needs the fewest tokens. More make fewer plans
  *
  * An arm's interval is the intersection of those at all its releases, by three kinds of limits, each for both sides:
@@ -72,7 +72,7 @@ static const struct cv_param_rule rules[] = {
     /* The lower end prevents underflow of the levels. */
     {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
     {.key = "scores", .choices = score_words, .fallback_text = "independent"},
-    {.key = "tokens_per_round", .low = 1, .high = WANT_MAX, .whole = true, .fallback = 100},
+    {.key = "tokens_per_round", .low = 1, .high = WANT_MAX, .whole = true, .fallback = 20},
     {.key = "arms_per_plan", .low = 1, .high = CV_ARMS_MAX, .whole = true, .fallback = 1},
 };
 
