@@ -13,28 +13,35 @@
 #include "prepare/prepare.h"
 #include "worker/quality/truth.h"
 
-enum metric { ACCURACY, ACCURACY_FILLED, UNDECIDED, MISPLACED, PULLS, ROUNDS, REWARD, REGRET, REGRET_SHARE, SECONDS };
+enum metric {
+  ACCURACY,
+  ACCURACY_FILLED,
+  ACCURACY_LEAST,
+  CORRECT,
+  UNDECIDED,
+  MISPLACED,
+  PULLS,
+  ROUNDS,
+  REWARD,
+  REGRET,
+  REGRET_SHARE,
+  SECONDS
+};
 
-static const char *const metrics[] = {"accuracy", "accuracy-filled", "undecided",    "misplaced", "pulls", "rounds",
-                                      "reward",   "regret",          "regret-share", "seconds",   NULL};
+static const char *const metrics[] = {
+    "accuracy", "accuracy-filled", "accuracy-least", "correct",      "undecided", "misplaced", "pulls",
+    "rounds",   "reward",          "regret",         "regret-share", "seconds",   NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
-static const double ranges[METRICS] = {[ACCURACY] = 1, [ACCURACY_FILLED] = 1};
-
-/* Accuracy compares classes of width alpha with the true ones, so the policy must have such a parameter. */
-static bool has_classes(const struct cv_policy_class *policy) {
-  bool has_alpha = false;
-  for (size_t i = 0; i < policy->rule_count; i++) {
-    has_alpha = has_alpha || strcmp(policy->rules[i].key, "alpha") == 0;
-  }
-  return policy->kind == CV_POLICY_RANKING && has_alpha;
-}
+static const double ranges[METRICS] = {[ACCURACY] = 1, [ACCURACY_FILLED] = 1, [ACCURACY_LEAST] = 1, [CORRECT] = 1};
 
 static bool has(const struct cv_policy_class *policy, size_t metric) {
   switch ((enum metric)metric) {
     case ACCURACY:
     case ACCURACY_FILLED:
+    case ACCURACY_LEAST:
+    case CORRECT:
     case MISPLACED:
-      return has_classes(policy);
+      return cv_lab_has_classes(policy);
     case UNDECIDED:
       return policy->kind == CV_POLICY_RANKING;
     case REWARD:
@@ -75,10 +82,13 @@ static enum cv_err judge_classes(const struct view *view, double *value) {
   struct cv_accuracy accuracy = cv_accuracy(truth, view->trial->standing, arms, alpha);
   value[ACCURACY] = accuracy.all;
   value[ACCURACY_FILLED] = accuracy.of_filled;
+  value[ACCURACY_LEAST] = accuracy.least;
+  value[CORRECT] = 1;
   value[MISPLACED] = 0;
   for (uint32_t i = 0; i < arms; i++) {
     uint32_t found = view->trial->standing[i].rank_class;
     value[MISPLACED] += found != 0 && found != truth[i];
+    value[CORRECT] = found == truth[i] ? value[CORRECT] : 0;
   }
   free(truth);
   return CV_OK;
@@ -114,7 +124,7 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
     if (i + 1 == points) {
       value[SECONDS] = seconds;
       value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
-      if (has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
+      if (cv_lab_has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
         CV_TRY(judge_classes(view, value));
       }
     }
