@@ -17,6 +17,8 @@
 enum metric {
   ACCURACY,
   ACCURACY_FILLED,
+  ACCURACY_LEAST,
+  CORRECT,
   UNDECIDED,
   MISPLACED,
   PULLS,
@@ -30,35 +32,24 @@ enum metric {
   OVER_PAIR_BOUND
 };
 
-static const char *const metrics[] = {"accuracy", "accuracy-filled", "undecided",       "misplaced", "pulls",
-                                      "rounds",   "reward",          "reward-share",    "regret",    "regret-share",
-                                      "seconds",  "over-sum-bound",  "over-pair-bound", NULL};
+static const char *const metrics[] = {"accuracy",  "accuracy-filled", "accuracy-least",  "correct",
+                                      "undecided", "misplaced",       "pulls",           "rounds",
+                                      "reward",    "reward-share",    "regret",          "regret-share",
+                                      "seconds",   "over-sum-bound",  "over-pair-bound", NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
-static const double ranges[METRICS] = {[ACCURACY] = 1, [ACCURACY_FILLED] = 1};
-
-static bool has_key(const struct cv_policy_class *policy, const char *key) {
-  for (size_t i = 0; i < policy->rule_count; i++) {
-    if (strcmp(policy->rules[i].key, key) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/* Accuracy compares classes of width alpha with the true ones, so the policy must have such a parameter. */
-static bool has_classes(const struct cv_policy_class *policy) {
-  return policy->kind == CV_POLICY_RANKING && has_key(policy, "alpha");
-}
+static const double ranges[METRICS] = {[ACCURACY] = 1, [ACCURACY_FILLED] = 1, [ACCURACY_LEAST] = 1, [CORRECT] = 1};
 
 static bool has(const struct cv_policy_class *policy, size_t metric) {
   switch ((enum metric)metric) {
     case ACCURACY:
     case ACCURACY_FILLED:
+    case ACCURACY_LEAST:
+    case CORRECT:
     case MISPLACED:
-      return has_classes(policy);
+      return cv_lab_has_classes(policy);
     case OVER_SUM_BOUND:
     case OVER_PAIR_BOUND:
-      return has_classes(policy) && has_key(policy, "delta");
+      return cv_lab_has_classes(policy) && cv_lab_policy_has(policy, "delta");
     case UNDECIDED:
       return policy->kind == CV_POLICY_RANKING;
     case REWARD:
@@ -113,10 +104,13 @@ static enum cv_err judge_classes(const struct view *view, double *value) {
   struct cv_accuracy accuracy = cv_accuracy(truth, view->trial->standing, arms, alpha);
   value[ACCURACY] = accuracy.all;
   value[ACCURACY_FILLED] = accuracy.of_filled;
+  value[ACCURACY_LEAST] = accuracy.least;
+  value[CORRECT] = 1;
   value[MISPLACED] = 0;
   for (uint32_t i = 0; i < arms; i++) {
     uint32_t found = view->trial->standing[i].rank_class;
     value[MISPLACED] += found != 0 && found != truth[i];
+    value[CORRECT] = found == truth[i] ? value[CORRECT] : 0;
   }
   free(truth);
   return CV_OK;
@@ -155,7 +149,7 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
     if (i + 1 == points) {
       value[SECONDS] = seconds;
       value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
-      if (has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
+      if (cv_lab_has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
         CV_TRY(judge_classes(view, value));
       }
     }

@@ -11,6 +11,7 @@
 #include "common/config/value.h"
 #include "lab/experiment/campaigns.h"
 #include "lab/run/noise.h"
+#include "lab/run/ppar_bound.h"
 #include "prepare/prepare.h"
 #include "thirdparty/policy/kl.h"
 
@@ -51,6 +52,9 @@ static double corrupt_value(const struct cv_prepared *prepared, double x) {
 
 static const struct cv_lab_formula table[] = {
     {.name = "corrupt-lower-bound", .metric = "regret", .fits = corrupt_fits, .value = corrupt_value},
+    {.name = "ppar-cost", .metric = "pulls", .fits = cv_lab_ppar_fits, .value = cv_lab_ppar_cost},
+    {.name = "ppar-success", .metric = "correct", .fits = cv_lab_ppar_fits, .value = cv_lab_ppar_success},
+    {.name = "ppar-noise", .metric = "noise", .fits = cv_lab_ppar_noise_fits, .value = cv_lab_ppar_noise},
     {.name = "declared-noise", .metric = "noise", .fits = cv_lab_noise_fits, .value = cv_lab_noise_declared},
 };
 

@@ -12,6 +12,9 @@ struct cv_prepared;
  *                        asymptotic lower bound for uniformly efficient policies with corrupted feedback (Gajane, Urvoy
  *                        and Kaufmann, "Corrupt Bandits", 2016, Theorem 1). T is the number of pulls. An arm whose
  *                        g_a(mu*) is outside [0, 1] adds 0.
+ *   ppar-cost            pulls: most tokens of PPAR by its Theorem 5.1 (ppar_bound.h)
+ *   ppar-success         correct: least probability of a correct ranking, Theorem 5.1
+ *   ppar-noise           noise: largest root mean square that the tail of Lemma 5.2 allows
  *   declared-noise       noise: the standard deviation of the noise in an arm's mean after x releases, as the mechanism
  *                        declares it.
  */

@@ -7,10 +7,8 @@
 #include "lab/run/measures.h"
 
 static const struct cv_lab_measure *const table[] = {
-    &cv_lab_measure_campaign,
-    &cv_lab_measure_noise,
-    &cv_lab_measure_same_arms,
-    &cv_lab_measure_leakage,
+    &cv_lab_measure_campaign, &cv_lab_measure_noise,   &cv_lab_measure_same_arms,
+    &cv_lab_measure_leakage,  &cv_lab_measure_classes, &cv_lab_measure_qualities,
 };
 
 const struct cv_lab_measure *cv_lab_measure_at(size_t index) {

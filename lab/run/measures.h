@@ -9,6 +9,8 @@
  * campaign: runs the campaign (trial.h). Metrics, each for the kinds of policies to which it applies:
  *   accuracy           of a ranking: average over all possible classes, as in Chen et al. (PPAR, 2022)
  *   accuracy-filled    average over the classes that are not empty on both sides
+ *   accuracy-least     the least of any class
+ *   correct            1 if every item is in its class, else 0: a mean is a share of runs
  *   undecided          number of items without a class
  *   misplaced          number of items in a wrong class
  *   pulls, rounds      so far; with a feedback graph, pulls are plays
@@ -36,6 +38,18 @@ extern const struct cv_lab_measure cv_lab_measure_leakage;
 /* noise: the noise that a release of the campaign's mechanism adds to an arm's mean, with one token per release; x is
  * the number of the release. */
 extern const struct cv_lab_measure cv_lab_measure_noise;
+
+/*
+ * classes: the ranking of a campaign, class by class; x is the number of the class, from 1.
+ *   accuracy           of class x, as in Chen et al. (PPAR, 2022); missing where alpha has no such class
+ */
+extern const struct cv_lab_measure cv_lab_measure_classes;
+/* True for a ranking with a rank span alpha, whose classes can be compared with the true ones. */
+bool cv_lab_policy_has(const struct cv_policy_class *policy, const char *key); /* a parameter of this name */
+bool cv_lab_has_classes(const struct cv_policy_class *policy);
+
+/* qualities: x is a rank, from 1. quality: the x-th highest true mean; missing beyond the number of items. */
+extern const struct cv_lab_measure cv_lab_measure_qualities;
 
 /*
  * same-arms: whether a bandit plays the same arms in every round if one score, of a uniformly drawn arm and round, is

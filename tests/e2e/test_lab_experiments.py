@@ -71,7 +71,7 @@ def test_a_preset_with_a_typo_is_guessed(tmp_path):
 
 def test_every_preset_is_listed_and_checks_out(tmp_path):
     listed = [line.split()[0] for line in lab("list", cwd=tmp_path).stdout.splitlines()]
-    assert {"ppar-fig4", "ppar-fig5", "ppar-fig6", "ppar-fig7", "ppar-fig8", "ppar-fig10"} <= set(listed)
+    assert {"ppar-fig4", "ppar-fig5", "ppar-fig6", "ppar-fig7", "ppar-fig8", "ppar-fig9", "ppar-fig10"} <= set(listed)
 
 
 def test_a_users_own_experiment(tmp_path):

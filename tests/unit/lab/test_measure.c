@@ -16,6 +16,7 @@
 #include "lab/experiment/preset.h"
 #include "lab/experiment/read.h"
 #include "lab/result/dataset.h"
+#include "lab/run/formula.h"
 #include "lab/run/measure.h"
 #include "lab/run/measure_table.h"
 #include "lab/run/piece.h"
@@ -37,7 +38,9 @@ static const char *const privacies[] = {
 
 static void parse(const struct cv_policy_class *policy, const char *privacy, const struct cv_lab_measure *measure,
                   const char *metric, struct cv_lab_experiment *ret) {
-  static const char x_noise[] = "  x: {pulls: [1, 2]}\n";
+  static const char x_numbers[] = "  x: {pulls: [1, 2]}\n";
+  bool is_numbered = strcmp(measure->name, "noise") == 0 || strcmp(measure->name, "classes") == 0 ||
+                     strcmp(measure->name, "qualities") == 0;
   char text[1000];
   (void)snprintf(text, sizeof(text),
                  "campaign: one\n%spolicy: {name: %s%s}\nprivacy: %s\nlimits: {tokens: 200}\n"
@@ -46,7 +49,7 @@ static void parse(const struct cv_policy_class *policy, const char *privacy, con
                  policy->kind == CV_POLICY_RANKING  ? ", alpha: 0.1, tokens_per_round: 20"
                  : strcmp(policy->name, "dpf") == 0 ? ", epsilon: 0.5"
                                                     : "",
-                 privacy, measure->name, strcmp(measure->name, "noise") == 0 ? x_noise : "", metric);
+                 privacy, measure->name, is_numbered ? x_numbers : "", metric);
   assert_good(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, ret, &why));
 }
 
@@ -126,7 +129,8 @@ static void test_a_ranking_without_alpha_has_no_accuracy(void **state) {
   const struct cv_lab_measure *measure = cv_lab_measure_find("campaign");
   for (size_t i = 0; measure->metrics[i] != NULL; i++) {
     bool needs_classes = strncmp(measure->metrics[i], "accuracy", 8) == 0 ||
-                         strcmp(measure->metrics[i], "misplaced") == 0 || strncmp(measure->metrics[i], "over-", 5) == 0;
+                         strcmp(measure->metrics[i], "misplaced") == 0 || strcmp(measure->metrics[i], "correct") == 0 ||
+                         strncmp(measure->metrics[i], "over-", 5) == 0;
     bool is_loss = strncmp(measure->metrics[i], "re", 2) == 0;
     assert_int_equal(measure->has(&plain, i), !needs_classes && !is_loss);
     assert_int_equal(measure->has(cv_policy_find("ppar"), i), !is_loss);
@@ -192,6 +196,24 @@ static void test_what_cannot_be_measured_is_refused_before_the_run(void **state)
       {PPAR "privacy: {mechanism: {name: kary, horizon: 4}, epsilon: 1}\n",
        "  measure: noise\n  x: {pulls: [1, 100]}\n  metrics: [noise]\n",
        "./made.yaml: 100 releases of mechanism kary; expected at most 4, its horizon"},
+      {PPAR EXACT, "  measure: classes\n  metrics: [accuracy]\n",
+       "./made.yaml: measure classes needs x: {pulls: [...]}, the numbers of classes, and no adversary"},
+      {PPAR EXACT, "  measure: qualities\n  metrics: [quality]\n",
+       "./made.yaml: measure qualities needs x: {pulls: [...]}, the ranks, and means"},
+      /* 0.4 is 0.5 below 0.9 */
+      {ITEMS "policy: {name: ppar, alpha: 0.5}\n" EXACT,
+       "  series: [{name: f, formula: ppar-cost}]\n  metrics: [pulls]\n",
+       "./made.yaml: series \"f\" cannot have formula ppar-cost: a mean is alpha below the best of a class; expected a "
+       "distance from there"},
+      {"items: {synthetic: {count: 3}}\npolicy: {name: ppar, alpha: 0.5}\n" EXACT,
+       "  series: [{name: f, formula: ppar-success}]\n  metrics: [correct]\n",
+       "./made.yaml: series \"f\" cannot have formula ppar-success: it needs items with given means; expected "
+       "items.list "
+       "or items.ladder"},
+      {PPAR EXACT,
+       "  measure: noise\n  x: {pulls: [1]}\n  series: [{name: f, formula: ppar-noise}]\n  metrics: [noise]\n",
+       "./made.yaml: series \"f\" cannot have formula ppar-noise: the campaign has no epsilon; expected "
+       "privacy.epsilon"},
   };
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     refused(&bad[i]);
@@ -247,6 +269,79 @@ static void test_a_run_ends_at_the_horizon_of_its_mechanism(void **state) {
   cv_lab_experiment_fini(&experiment);
 }
 
+static void run_piece(const char *text, double *ret_values) {
+  struct cv_lab_experiment experiment;
+  assert_good(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, &experiment, &why));
+  assert_good(cv_lab_experiment_check(&experiment, &why));
+  const struct cv_lab_piece piece = {.experiment = &experiment, .seed = 1};
+  assert_good(cv_lab_piece_run(&piece, ret_values, &why));
+  cv_lab_experiment_fini(&experiment);
+}
+
+/* Class 3 is a alone: it is .2001 below c, too close to the segmentation point .4 for 200,000 tokens. */
+#define HALF_RANKED                                                                                       \
+  "campaign: one\nitems: {list: [{name: a, mean: 0.3999}, {name: b, mean: 0.9}, {name: c, mean: 0.6}]}\n" \
+  "policy: {name: ppar, alpha: 0.2, tokens_per_round: 2000}\nprivacy: {mechanism: hybrid, epsilon: 1}\n"  \
+  "limits: {tokens: 200000}\nexperiment:\n"
+
+static void test_classes_are_judged_one_by_one(void **state) {
+  double value[7];
+  run_piece(HALF_RANKED "  measure: classes\n  x: {pulls: [1, 2, 3, 4, 5, 6, 7]}\n  metrics: [accuracy]\n", value);
+  /* c is found in class 2; a, of class 3, stays undecided; 4 and 5 are empty as they should be; alpha .2 has no 6. */
+  assert_true(value[0] == 1 && value[1] == 1 && value[2] == 0 && value[3] == 1 && value[4] == 1);
+  assert_true(isnan(value[5]) && isnan(value[6]));
+}
+
+static void test_the_least_class_and_the_whole_ranking(void **state) {
+  double value[3];
+  run_piece(HALF_RANKED "  metrics: [accuracy-least, correct, accuracy]\n", value);
+  assert_true(value[0] == 0 && value[1] == 0 && fabs(value[2] - 4. / 5) < 1e-12);
+  run_piece("campaign: one\n" ITEMS
+            "policy: {name: ppar, alpha: 0.2, tokens_per_round: 2000}\n"
+            "privacy: {mechanism: hybrid, epsilon: 1}\nlimits: {tokens: 200000}\n"
+            "experiment:\n  metrics: [accuracy-least, correct, accuracy]\n",
+            value);
+  assert_true(value[0] == 1 && value[1] == 1 && value[2] == 1);
+}
+
+static void test_qualities_are_the_means_from_the_best(void **state) {
+  double value[4];
+  run_piece(HALF_RANKED "  measure: qualities\n  x: {pulls: [1, 2, 3, 4]}\n  metrics: [quality]\n", value);
+  assert_true(value[0] == 0.9 && value[1] == 0.6 && value[2] == 0.3999 && isnan(value[3]));
+}
+
+/* One formula line at its only point. */
+static double line(const char *campaign, const char *formula, const char *rest) {
+  struct cv_lab_experiment experiment;
+  char text[1000];
+  double value;
+  (void)snprintf(text, sizeof(text),
+                 "campaign: one\n%slimits: {tokens: 9000}\nexperiment:\n  series: [{name: f, formula: %s}]\n%s",
+                 campaign, formula, rest);
+  assert_good(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, &experiment, &why));
+  assert_good(cv_lab_experiment_check(&experiment, &why));
+  assert_good(cv_lab_formula_value(&experiment, 0, 0, 0, &value));
+  cv_lab_experiment_fini(&experiment);
+  return value;
+}
+
+/* Means .9, .6, .43; with alpha .2 the segmentation points are .7 and .4, and the last mean is .03 from the second. */
+static void test_what_is_proved_about_ppar(void **state) {
+#define LADDER                                                                                                      \
+  "items: {ladder: {count: 3, mean: 0.9, distance: 0.3, step: 0.17}}\nprivacy: {mechanism: hybrid, epsilon: 0.5}\n" \
+  "policy: {name: ppar, alpha: 0.2, delta: 0.1, tokens_per_round: 20000}\n"
+  const double tokens_of_arm = 72 * log(120) / 0.0009;
+  assert_near(line(LADDER, "ppar-cost", "  metrics: [pulls]\n"), 3 * tokens_of_arm, 1);
+  assert_near(line(LADDER, "ppar-success", "  metrics: [correct]\n"), pow(0.9, 5 * ceil(tokens_of_arm / 20000)), 1e-12);
+  /* The integral of 2 z min(1, 2 exp(-z/s)) for n = 3 and epsilon .5, by sums of thin slices. */
+  double s = 2 * sqrt(2) * (log(3) + 1) / (3 * 0.5), square = 0;
+  for (double z = 0.0005; z < 60 * s; z += 0.001) {
+    square += 2 * z * fmin(1, 2 * exp(-z / s)) * 0.001;
+  }
+  assert_near(line(LADDER, "ppar-noise", "  measure: noise\n  x: {pulls: [3]}\n  metrics: [noise]\n"), sqrt(square),
+              1e-4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_policy_by_every_metric),
@@ -255,6 +350,10 @@ int main(void) {
       cmocka_unit_test(test_what_cannot_be_measured_is_refused_before_the_run),
       cmocka_unit_test(test_a_ranking_is_measured_against_its_bounds),
       cmocka_unit_test(test_a_run_ends_at_the_horizon_of_its_mechanism),
+      cmocka_unit_test(test_classes_are_judged_one_by_one),
+      cmocka_unit_test(test_the_least_class_and_the_whole_ranking),
+      cmocka_unit_test(test_what_is_proved_about_ppar),
+      cmocka_unit_test(test_qualities_are_the_means_from_the_best),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ static void test_accuracy_all_right(void **state) {
   assert_int_equal(accuracy.filled, 3);
   assert_near(accuracy.all, 1, 0);
   assert_near(accuracy.of_filled, 1, 0);
+  assert_near(accuracy.least, 1, 0);
 }
 
 /* One of the two arms of class 1 was put into class 2: 1/2, 1/1, and eight empty classes that are correct. */
@@ -39,6 +40,7 @@ static void test_accuracy_one_arm_astray(void **state) {
   struct cv_accuracy accuracy = accuracy_of(truth, found, 3, 0.1);
   assert_near(accuracy.of_filled, 0.75, 1e-12);
   assert_near(accuracy.all, (0.5 + 1 + 8) / 10, 1e-12);
+  assert_near(accuracy.least, 0.5, 1e-12);
 }
 
 /* An arm in a class that should be empty: that class counts 0, although no arm truly belongs to it. */
@@ -49,6 +51,7 @@ static void test_accuracy_class_too_many(void **state) {
   assert_int_equal(accuracy.filled, 2);
   assert_near(accuracy.all, (2.0 / 3 + 0 + 2) / 4, 1e-12);
   assert_near(accuracy.of_filled, 1.0 / 3, 1e-12);
+  assert_near(accuracy.least, 0, 0);
 }
 
 static void test_accuracy_undecided_is_a_miss(void **state) {
