@@ -181,19 +181,28 @@ static inline uint32_t hirer_any(const struct hirer *h, uint64_t left, struct cv
   return i;
 }
 
-static inline void hirer_eps_greedy(struct hirer *h, uint64_t left, struct cv_rng *rng) {
-  double t = hirer_pulls(h) + 1, mean[HIRER_ARMS], gap = h->gap;
+/* The mean of the densest worker minus that of the least dense. */
+static inline double hirer_gap(const struct hirer *h, const double *mean) {
   uint32_t most = UINT32_MAX, least = UINT32_MAX;
   for (uint32_t i = 0; i < h->arms; i++) {
-    mean[i] = h->sum[i] / h->pulls[i];
-    if (h->pulls[i] > 0) {
+    if (!isnan(mean[i])) {
       double cost = (double)h->cost[i] / 1e6;
       most = most == UINT32_MAX || mean[i] / cost > mean[most] / ((double)h->cost[most] / 1e6) ? i : most;
       least = least == UINT32_MAX || mean[i] / cost < mean[least] / ((double)h->cost[least] / 1e6) ? i : least;
     }
   }
-  if (gap == 0) {
-    gap = fmin(1, fmax(0, mean[most] - mean[least]));
+  return mean[most] - mean[least];
+}
+
+static inline void hirer_eps_greedy(struct hirer *h, uint64_t left, struct cv_rng *rng) {
+  double t = hirer_pulls(h) + 1, mean[HIRER_ARMS], gap = h->gap;
+  for (uint32_t i = 0; i < h->arms; i++) {
+    mean[i] = h->sum[i] / h->pulls[i];
+  }
+  if (strcmp(h->name, "eps-greedy-true-gap") == 0) {
+    gap = fabs(hirer_gap(h, h->truth));
+  } else if (gap == 0) {
+    gap = fmin(1, fmax(0, hirer_gap(h, mean)));
   }
   double epsilon = gap == 0 ? 1 : fmin(1, 5.0 * h->arms / (t * gap * gap));
   h->want[cv_rng_unit(rng) < epsilon ? hirer_any(h, left, rng) : hirer_best(h, mean, left)] = 1;
@@ -213,7 +222,7 @@ static inline void hirer_step(struct hirer *h, uint64_t plan) {
   if (h->done) {
     return;
   }
-  bool learns = strcmp(h->name, "dpu") == 0 || strcmp(h->name, "eps-greedy") == 0 || h->name[2] == '-';
+  bool learns = strcmp(h->name, "dpu") == 0 || strncmp(h->name, "eps-greedy", 10) == 0 || h->name[2] == '-';
   if (strcmp(h->name, "dpf") == 0) {
     hirer_dpf(h, left);
   } else if (strcmp(h->name, "cheapest") == 0) {
@@ -226,7 +235,7 @@ static inline void hirer_step(struct hirer *h, uint64_t plan) {
     return;
   } else if (strcmp(h->name, "dpu") == 0) {
     hirer_dpu(h, left, &stream.rng);
-  } else if (strcmp(h->name, "eps-greedy") == 0) {
+  } else if (strncmp(h->name, "eps-greedy", 10) == 0) {
     hirer_eps_greedy(h, left, &stream.rng);
   } else {
     hirer_bound(h, left);
