@@ -181,6 +181,19 @@ static inline uint32_t hirer_any(const struct hirer *h, uint64_t left, struct cv
   return i;
 }
 
+/* Theorem 3.5: the share is in proportion to sqrt(ln(2B/c) (ln(B/c) + 1)/B); epsilon at the budget `at`. */
+static inline double hirer_share(const struct hirer *h, double at) {
+  double least = INFINITY, of[2], budget[2] = {(double)h->budget / 1e6, at};
+  for (uint32_t i = 0; i < h->arms; i++) {
+    least = fmin(least, (double)h->cost[i] / 1e6);
+  }
+  for (int i = 0; i < 2; i++) {
+    double hires = budget[i] < least ? 1 : budget[i] / least;
+    of[i] = sqrt(log(2 * hires) * (log(hires) + 1) / hires);
+  }
+  return fmin(1, h->epsilon * of[0] / of[1]);
+}
+
 /* The mean of the densest worker minus that of the least dense. */
 static inline double hirer_gap(const struct hirer *h, const double *mean) {
   uint32_t most = UINT32_MAX, least = UINT32_MAX;

@@ -353,6 +353,11 @@ static void draw(struct bench *b, struct hirer *h, const char *name, struct cv_r
   if (strcmp(name, "dpf") == 0) {
     h->epsilon = .01 + .5 * cv_rng_unit(rng);
     number(b, "epsilon", h->epsilon);
+    if (cv_rng_below(rng, 2) == 0) {
+      double at = 1 + 100 * cv_rng_unit(rng);
+      number(b, "epsilon_at", at);
+      h->epsilon = hirer_share(h, at);
+    }
   } else if (strcmp(name, "eps-greedy") == 0 && cv_rng_below(rng, 2) == 0) {
     h->gap = cv_rng_unit(rng);
     number(b, "gap", h->gap);
