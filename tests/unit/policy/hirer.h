@@ -17,7 +17,7 @@ enum { HIRER_ARMS = 12 };
 
 struct hirer {
   const char *name;
-  uint32_t arms;
+  uint32_t arms, tasks; /* tasks: dpu */
   uint64_t cost[HIRER_ARMS], budget, seed;
   double epsilon, delta, gap, truth[HIRER_ARMS];
   bool printed, index_printed, v; /* v: there is noise */
@@ -157,7 +157,18 @@ static inline void hirer_dpu(struct hirer *h, uint64_t left, struct cv_rng *rng)
     double v = h->v ? sqrt(8) / h->delta * log(4 * pow(t, 4)) * (log(t) + 1) : 0;
     density[i] = (h->sum[i] / z + (sqrt(2 * log(t) / z) + v / z)) / ((double)h->cost[i] / 1e6);
   }
-  h->want[hirer_draw(h, density, left, rng)] = 1;
+  for (uint32_t task = 0; task < h->tasks && h->tasks > 1; task++) {
+    uint32_t i = hirer_best(h, density, left);
+    if (i == UINT32_MAX || h->want[i] > 0) {
+      return; /* those that are affordable are taken */
+    }
+    h->want[i] = 1;
+    density[i] = -(double)INFINITY;
+    left -= h->cost[i];
+  }
+  if (h->tasks == 1) {
+    h->want[hirer_draw(h, density, left, rng)] = 1;
+  }
 }
 
 static inline void hirer_bound(struct hirer *h, uint64_t left) {
