@@ -23,8 +23,14 @@ static double of_constant(double x) {
 static double of_log(double x) {
   return x > 1 ? log(x) : 0;
 }
+static double of_log_square(double x) {
+  return of_log(x) * of_log(x);
+}
 static double of_root(double x) {
   return x > 0 ? sqrt(x) : 0;
+}
+static double of_root_log(double x) {
+  return of_root(x) * of_log(x);
 }
 static double of_x(double x) {
   return x > 0 ? x : 0;
@@ -36,8 +42,10 @@ static double of_square(double x) {
   return x > 0 ? x * x : 0;
 }
 
-static const char *const growth_names[] = {"constant", "log-x", "sqrt-x", "x", "x-log-x", "x-squared"};
-static double (*const growths[])(double) = {of_constant, of_log, of_root, of_x, of_x_log, of_square};
+static const char *const growth_names[] = {"constant",     "log-x", "log-squared-x", "sqrt-x",
+                                           "sqrt-x-log-x", "x",     "x-log-x",       "x-squared"};
+static double (*const growths[])(double) = {of_constant, of_log, of_log_square, of_root,
+                                            of_root_log, of_x,   of_x_log,      of_square};
 
 /* The state of reading one claim. */
 struct reading {

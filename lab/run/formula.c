@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/grid.h"
 #include "common/base/local.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
@@ -35,7 +36,16 @@ static double corrupt_arm(const struct cv_feedback *feedback, double mean, doubl
   return needed < 0 || needed > 1 ? 0 : (best - mean) / cv_kl(found, needed);
 }
 
-static double corrupt_value(const struct cv_prepared *prepared, double x) {
+/* The term of one arm in the order of UCB-CF's regret, likewise. */
+static double corrupt_arm_order(const struct cv_feedback *feedback, double mean, double best) {
+  double distance = feedback->slope * (best - mean);
+  return (best - mean) / (distance * distance);
+}
+
+typedef double corrupt_term(const struct cv_feedback *feedback, double mean, double best);
+
+/* The sum of a term over the suboptimal arms. */
+static double corrupt_sum(const struct cv_prepared *prepared, corrupt_term *term) {
   const struct cv_spec *spec = &prepared->file.spec;
   struct cv_local law;
   double best = 0, sum = 0;
@@ -45,13 +55,39 @@ static double corrupt_value(const struct cv_prepared *prepared, double x) {
   }
   for (uint32_t i = 0; i < spec->arms; i++) {
     struct cv_feedback feedback = cv_local_feedback(&law, i);
-    sum += prepared->truth[i] < best ? corrupt_arm(&feedback, prepared->truth[i], best) : 0;
+    sum += prepared->truth[i] < best ? term(&feedback, prepared->truth[i], best) : 0;
   }
-  return x >= 1 ? sum * log(x) : 0;
+  return sum;
+}
+
+static double corrupt_bound(const struct cv_prepared *prepared, double x) {
+  return x >= 1 ? corrupt_sum(prepared, corrupt_arm) * log(x) : 0;
+}
+
+static double corrupt_main_term(const struct cv_prepared *prepared, double x) {
+  return corrupt_sum(prepared, corrupt_arm) * (x > exp(1) ? log(x) + 3 * log(log(x)) : fmax(0, log(x)));
+}
+
+static double corrupt_order(const struct cv_prepared *prepared, double x) {
+  return x >= 1 ? corrupt_sum(prepared, corrupt_arm_order) * log(x) : 0;
+}
+
+static enum cv_err leakage_fits(const struct cv_prepared *prepared, double x, struct cv_why *why) {
+  (void)x;
+  return prepared->file.spec.epsilon_micro > 0 ? CV_OK : cv_fail(why, CV_ERR_INVALID, "expected an epsilon");
+}
+
+static double leakage_bound(const struct cv_prepared *prepared, double x) {
+  double epsilon = (double)prepared->file.spec.epsilon_micro / (double)CV_MICRO;
+  (void)x;
+  return epsilon * tanh(epsilon / 2);
 }
 
 static const struct cv_lab_formula table[] = {
-    {.name = "corrupt-lower-bound", .metric = "regret", .fits = corrupt_fits, .value = corrupt_value},
+    {.name = "corrupt-lower-bound", .metric = "regret", .fits = corrupt_fits, .value = corrupt_bound},
+    {.name = "klucb-cf-main-term", .metric = "regret", .fits = corrupt_fits, .value = corrupt_main_term},
+    {.name = "ucb-cf-order", .metric = "regret", .fits = corrupt_fits, .value = corrupt_order},
+    {.name = "leakage-bound", .metric = "leakage-worst", .fits = leakage_fits, .value = leakage_bound},
     {.name = "ppar-cost", .metric = "pulls", .fits = cv_lab_ppar_fits, .value = cv_lab_ppar_cost},
     {.name = "ppar-success", .metric = "correct", .fits = cv_lab_ppar_fits, .value = cv_lab_ppar_success},
     {.name = "ppar-noise", .metric = "noise", .fits = cv_lab_ppar_noise_fits, .value = cv_lab_ppar_noise},

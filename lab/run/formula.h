@@ -12,6 +12,12 @@ struct cv_prepared;
  *                        asymptotic lower bound for uniformly efficient policies with corrupted feedback (Gajane, Urvoy
  *                        and Kaufmann, "Corrupt Bandits", 2016, Theorem 1). T is the number of pulls. An arm whose
  *                        g_a(mu*) is outside [0, 1] adds 0.
+ *   klucb-cf-main-term   regret: the same with f(T) = ln T + 3 ln ln T in place of ln T: what KLUCB-CF explores at a
+ *                        finite T, since its index has f (Theorem 2; the same for large T). f = ln T for T below e
+ *   ucb-cf-order         regret: the sum over all arms a but the best of Delta_a ln T/(g_a(mu_a) - g_a(mu*))^2, to
+ *                        which the regret of UCB-CF is in proportion at most (Theorem 3)
+ *   leakage-bound        leakage-worst: epsilon tanh(epsilon/2), the largest Kullback-Leibler divergence of two laws
+ *                        whose ratio lies between exp(-epsilon) and exp(epsilon). Two outcomes attain it
  *   ppar-cost            pulls: most tokens of PPAR by its Theorem 5.1 (ppar_bound.h)
  *   ppar-success         correct: least probability of a correct ranking, Theorem 5.1
  *   ppar-noise           noise: largest root mean square that the tail of Lemma 5.2 allows

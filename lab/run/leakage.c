@@ -25,17 +25,17 @@
 #include "prepare/prepare.h"
 #include "worker/quality/quality.h"
 
-enum metric { LEAKAGE, LEAKAGE_MOST };
+enum metric { LEAKAGE, LEAKAGE_MOST, LEAKAGE_WORST };
 
-static const char *const metrics[] = {"leakage", "leakage-most", NULL};
-enum { CHANGES = CV_COUNT(metrics) - 1, DRAWS = 64, STRATA = 16 };
+static const char *const metrics[] = {"leakage", "leakage-most", "leakage-worst", NULL};
+enum { CHANGES = 2, DRAWS = 64, STRATA = 16 };
 
 struct pair {
   const struct cv_prepared *campaign;
   const struct cv_lab_trial *run;
   int64_t *sum; /* of each arm, exact */
   uint32_t changed;
-  double change[CHANGES]; /* of the changed arm's sum, in scores */
+  double change[CHANGES]; /* of the changed arm's sum, in scores: two alternatives */
   struct cv_mechanism_law law;
   struct cv_rng *rng;
   struct cv_policy *policy;
@@ -82,6 +82,21 @@ static enum cv_err change_one(struct pair *pair) {
   pair->changed = arm;
   pair->change[LEAKAGE] = model->draw(&item, pair->rng) - old;
   pair->change[LEAKAGE_MOST] = old < 0.5 ? 1 - old : -old;
+  return CV_OK;
+}
+
+/* The largest changes of an arm's records, upwards and downwards: its lowest becomes 1, its highest 0. */
+static enum cv_err change_most(struct pair *pair, uint32_t arm) {
+  double low = 1, high = 0;
+  for (uint64_t place = 0; place < pair->run->pulls[arm]; place++) {
+    int64_t score;
+    CV_TRY(score_at(pair, arm, place, &score));
+    low = fmin(low, cv_grid_to(score));
+    high = fmax(high, cv_grid_to(score));
+  }
+  pair->changed = arm;
+  pair->change[0] = 1 - low;
+  pair->change[1] = -high;
   return CV_OK;
 }
 
@@ -166,6 +181,7 @@ static enum cv_err decide(struct pair *pair, uint64_t number, const struct cv_no
 static enum cv_err decide_all(struct pair *pair) {
   struct cv_noise noise, rest;
   uint32_t widest = 0; /* the widest Laplace as Z: its weights f(Z - d)/f(Z) vary least */
+  memset(pair->p, 0, pair->campaign->file.spec.arms * (1 + CHANGES) * sizeof(*pair->p));
   noise_of(pair, pair->changed, &noise);
   for (uint32_t i = 1; i < noise.groups; i++) {
     widest = noise.group[i].scale > noise.group[widest].scale ? i : widest;
@@ -225,18 +241,47 @@ static void fini(struct pair *pair) {
   free(pair->p);
 }
 
-static enum cv_err compare(const struct cv_prepared *campaign, const struct cv_lab_trial *run, struct cv_rng *rng,
-                           double *ret_values, struct cv_why *why) {
+/* The divergence for each change, of decisions about the present arm. */
+static enum cv_err weigh(struct pair *pair, double *ret_values) {
+  CV_TRY(decide_all(pair));
+  for (size_t i = 0; i < CHANGES; i++) {
+    ret_values[i] = divergence(pair->p, pair->changed_p[i], pair->campaign->file.spec.arms);
+  }
+  return CV_OK;
+}
+
+static enum cv_err find_worst(struct pair *pair, double *ret_worst) {
+  double worst = 0, found[CHANGES];
+  for (uint32_t arm = 0; arm < pair->campaign->file.spec.arms; arm++) {
+    if (pair->run->pulls[arm] > 0) {
+      CV_TRY(change_most(pair, arm));
+      CV_TRY(weigh(pair, found));
+      worst = fmax(worst, fmax(found[0], found[1]));
+    }
+  }
+  *ret_worst = worst;
+  return CV_OK;
+}
+
+static enum cv_err compare(const struct cv_prepared *campaign, const struct cv_lab_trial *run, bool with_worst,
+                           struct cv_rng *rng, double *ret_values, struct cv_why *why) {
   struct pair pair = {.campaign = campaign, .run = run, .rng = rng};
   enum cv_err err = init(&pair, why);
   err = err == CV_OK ? add_up(&pair) : err;
   err = err == CV_OK ? change_one(&pair) : err;
-  err = err == CV_OK ? decide_all(&pair) : err;
-  for (size_t i = 0; err == CV_OK && i < CHANGES; i++) {
-    ret_values[i] = divergence(pair.p, pair.changed_p[i], campaign->file.spec.arms);
-  }
+  err = err == CV_OK ? weigh(&pair, ret_values) : err;
+  err = err == CV_OK && with_worst ? find_worst(&pair, &ret_values[LEAKAGE_WORST]) : err;
   fini(&pair);
   return err;
+}
+
+/* The worst record takes as many measurements as arms: only where it is asked for. */
+static bool wants_worst(const struct cv_lab_experiment *experiment) {
+  bool wants = false;
+  for (size_t i = 0; i < experiment->metrics; i++) {
+    wants = wants || experiment->metric[i].index == LEAKAGE_WORST;
+  }
+  return wants;
 }
 
 /* Runs the campaign to count its plans, then again up to a random plan before the last, and measures the leakage. */
@@ -254,7 +299,7 @@ static enum cv_err run_pair(const struct cv_lab_piece *piece, const struct cv_pr
   trial.plans = 1 + cv_rng_below(&rng.rng, plans - 1);
   enum cv_err err = cv_lab_trial_run(&trial, why);
   if (err == CV_OK) {
-    err = compare(campaign, &trial, &rng.rng, ret_values, why);
+    err = compare(campaign, &trial, wants_worst(piece->experiment), &rng.rng, ret_values, why);
   }
   cv_lab_trial_fini(&trial);
   return err == CV_OK || why->text[0] != '\0' ? err : cv_fail(why, err, "%s", cv_err_text(err));

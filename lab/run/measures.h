@@ -32,6 +32,8 @@ extern const struct cv_lab_measure cv_lab_measure_campaign;
  * sequences.
  *   leakage            the record's score is replaced by another one of its worker, drawn again
  *   leakage-most       the record's score is replaced by 0 or 1, whichever is farther away
+ *   leakage-worst      the largest over all hired workers: the worker's lowest score is replaced by 1, or its highest
+ *                      by 0; for small campaigns, since it takes as many measurements as workers
  */
 extern const struct cv_lab_measure cv_lab_measure_leakage;
 

@@ -6,12 +6,16 @@
  * to 20), where q = r/z at the end of the exploration.
  *
  * Parameters:
- *   epsilon  share of the budget to explore with, in (0, 1); default 0.1
- *   noise    printed  one plan per pull, so the arm's counter releases after each of its pulls. In the paper all N
- *                     counters tick in every slot and share delta: the campaign's epsilon, which each arm may spend,
- *                     is then delta/N
- *            sound    one plan explores, another spends the rest. A slot shows one arm, so arms compose in parallel:
- *                     the campaign's epsilon is delta. With mechanism batch the noise is one Lap(1/delta) per arm
+ *   epsilon     share of the budget to explore with, in (0, 1); default 0.1
+ *   epsilon_at  the budget B_0, in units of money, at which that is the share. At another budget B it is the share in
+ *               the proportion of Theorem 3.5, epsilon sqrt(v(B)/B B_0/v(B_0)), at most 1, with c the least cost and
+ *               v(B) = ln(2B/c) (ln(B/c) + 1): the theorem's own share has the true means in it. 0, the default: at any
+ *               budget
+ *   noise       printed  one plan per pull, so the arm's counter releases after each of its pulls. In the paper all N
+ *                        counters tick in every slot and share delta: the campaign's epsilon, which each arm may spend,
+ *                        is then delta/N
+ *               sound    one plan explores, another spends the rest. A slot shows one arm, so arms compose in parallel:
+ *                        the campaign's epsilon is delta. With mechanism batch the noise is one Lap(1/delta) per arm
  *
  * The remainder of the exploration budget is spent with the rest (in the paper it lapses). Unexplored arms are pulled
  * only when no explored arm is affordable, the cheapest first. A step costs O(N).
@@ -20,12 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grid.h"
 #include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/recruits.h"
 
 static const char *const noise_words[] = {"printed", "sound", NULL};
 static const struct cv_param_rule rules[] = {
     {.key = "epsilon", .low = 0, .low_open = true, .high = 1, .high_open = true, .fallback = 0.1},
+    {.key = "epsilon_at", .low = 0, .high = 1e9, .fallback = 0},
     {.key = "noise", .choices = noise_words, .fallback_text = "sound"},
 };
 
@@ -41,6 +47,19 @@ static struct dpf *of(struct cv_policy *policy) {
   return (struct dpf *)policy;
 }
 
+/* v(B)/B up to a factor: how the square of the share falls with the budget. */
+static double order(double budget, double least_cost) {
+  double pulls = fmax(budget / least_cost, 1);
+  return log(2 * pulls) * (log(pulls) + 1) / pulls;
+}
+
+static double share_of(const struct dpf *self, const struct cv_params *params) {
+  double epsilon = cv_params_number(params, "epsilon"), at = cv_params_number(params, "epsilon_at");
+  double budget = (double)self->recruits.budget_micro / (double)CV_MICRO;
+  double least = self->recruits.arm[self->recruits.by_cost[0]].cost;
+  return at == 0 ? epsilon : fmin(1, epsilon * sqrt(order(budget, least) / order(at, least)));
+}
+
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   struct dpf *self = calloc(1, sizeof(*self));
   if (self == NULL) {
@@ -51,7 +70,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
     free(self);
     return err;
   }
-  self->share_micro = (uint64_t)(cv_params_number(&spec->policy.params, "epsilon") * (double)spec->budget_micro);
+  self->share_micro = (uint64_t)(share_of(self, &spec->policy.params) * (double)spec->budget_micro);
   self->by_pull = strcmp(cv_params_text(&spec->policy.params, "noise"), "printed") == 0;
   *ret = &self->recruits.policy;
   return CV_OK;

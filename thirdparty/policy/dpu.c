@@ -15,9 +15,13 @@
  *          sound    a slot shows one arm: delta = the campaign's epsilon
  *   pulls  arms drawn per plan, each at most as often as in the greedy filling; default 1, as in the paper. More pulls
  *          make fewer plans, each of which third-party and broker store before any assignment
+ *   tasks  workers hired in a slot, each for a task of its own; default 1. With more, the extension of section 7:
+ *          a combination of workers is an arm, and each slot takes the one that is found greedily by I/c instead of a
+ *          draw, which would rarely be another one (Lemma 4.3). A plan has `pulls` such slots, and fewer workers where
+ *          the budget does not last for more. Each worker's answers are observed, so that I stays an index of workers
  *
  * Behind a privatizer r is converted back to scores, and the widths are divided by the privatizer's slope. A step costs
- * O(N), plus at most O(N) for each further pull.
+ * O(N), plus at most O(N) for each further pull or task.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -30,11 +34,13 @@ static const char *const noise_words[] = {"printed", "sound", NULL};
 static const struct cv_param_rule rules[] = {
     {.key = "noise", .choices = noise_words, .fallback_text = "sound"},
     {.key = "pulls", .low = 1, .high = 65535, .whole = true, .fallback = 1},
+    {.key = "tasks", .low = 1, .high = 65535, .whole = true, .fallback = 1},
 };
 
 struct dpu {
   struct cv_recruits recruits;
   uint64_t pulls; /* per plan */
+  uint32_t tasks;
 };
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
@@ -50,6 +56,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   const struct cv_params *params = &spec->policy.params;
   self->recruits.delta = cv_recruits_delta(&self->recruits, strcmp(cv_params_text(params, "noise"), "printed") == 0);
   self->pulls = (uint64_t)cv_params_number(params, "pulls");
+  self->tasks = (uint32_t)cv_params_number(params, "tasks");
   *ret = &self->recruits.policy;
   return CV_OK;
 }
@@ -69,8 +76,14 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_
     double width = (sqrt(spread / z) + v / z) / arm->slope;
     self->density[i] = arm->pulls == 0 ? (double)NAN : (arm->mean + width) / arm->cost;
   }
-  cv_recruits_fill(self, self->density, self->left_micro);
-  cv_recruits_want_drawn(self, plan, ((const struct dpu *)policy)->pulls, step);
+  const struct dpu *dpu = (const struct dpu *)policy;
+  if (dpu->tasks > 1) {
+    cv_recruits_combine(self, self->density, self->left_micro, dpu->tasks, dpu->pulls);
+    cv_recruits_want_picks(self, step);
+  } else {
+    cv_recruits_fill(self, self->density, self->left_micro);
+    cv_recruits_want_drawn(self, plan, dpu->pulls, step);
+  }
   return CV_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/grid.h"
 #include "common/base/mechanisms.h"
@@ -198,6 +199,33 @@ void cv_recruits_fill(struct cv_recruits *self, const double *density, uint64_t 
     while (n > 0 && self->arm[self->by_cost[n - 1]].cost_micro > micro) {
       n--;
     }
+  }
+}
+
+void cv_recruits_combine(struct cv_recruits *self, const double *density, uint64_t micro, uint32_t size,
+                         uint64_t most) {
+  uint64_t left = micro;
+  uint32_t *taken = self->densest, best; /* scratch, by place in by_cost */
+  memset(taken, 0, self->arms * sizeof(*taken));
+  self->picks = 0;
+  do {
+    uint32_t n = affordable(self, left);
+    best = NOBODY;
+    for (uint32_t j = 0; j < n; j++) {
+      double value = density[self->by_cost[j]];
+      if (taken[j] == 0 && !isnan(value) && (best == NOBODY || value > density[self->by_cost[best]])) {
+        best = j;
+      }
+    }
+    if (best != NOBODY) {
+      taken[best] = 1;
+      self->pick[self->picks++] = self->by_cost[best];
+      left -= self->arm[self->by_cost[best]].cost_micro;
+    }
+  } while (best != NOBODY && self->picks < size);
+  uint64_t times = left < micro ? micro / (micro - left) : 0;
+  for (uint32_t j = 0; j < self->picks; j++) {
+    self->times[j] = times < most ? times : most;
   }
 }
 

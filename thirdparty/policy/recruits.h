@@ -73,6 +73,11 @@ double cv_recruits_delta(const struct cv_recruits *self, bool printed);
  */
 void cv_recruits_fill(struct cv_recruits *self, const double *density, uint64_t micro);
 
+/* The greedy choice of a combination (Zhao et al. 2020, section 7): the densest arm affordable with `micro`, then the
+ * next that the remainder affords, up to `size` different arms. Skips arms with density NAN, ties as above. Sets picks,
+ * pick and times: each pick as often as the whole combination is affordable, at most `most` times. O(N size). */
+void cv_recruits_combine(struct cv_recruits *self, const double *density, uint64_t micro, uint32_t size, uint64_t most);
+
 /* The affordable arm with the highest value (NAN: skipped); ties go to the first of by_cost. There must be one. */
 uint32_t cv_recruits_best(const struct cv_recruits *self, const double *value);
 /* A random affordable arm. There must be one. */

@@ -566,8 +566,8 @@ static void test_formulas_that_do_not_fit(void **state) {
   } bad[] = {
       {"formula: corrupt-lower-bond", "9:26: formula is \"corrupt-lower-bond\"; expected corrupt-lower-bound"},
       {"formula: pi",
-       "9:26: formula is \"pi\"; expected corrupt-lower-bound, ppar-cost, ppar-success, "
-       "ppar-noise or declared-noise"},
+       "9:26: formula is \"pi\"; expected corrupt-lower-bound, "
+       "klucb-cf-main-term, ucb-cf-order, leakage-bound, ppar-cost, ppar-success, ppar-noise or declared-noise"},
       {"formula: declared-noise",
        " formula declared-noise of series \"a\" gives noise, which is not a metric of the "
        "experiment; expected it in metrics"},

@@ -17,7 +17,7 @@ enum { HIRER_ARMS = 12 };
 
 struct hirer {
   const char *name;
-  uint32_t arms;
+  uint32_t arms, tasks;                            /* tasks: dpu */
   uint64_t cost[HIRER_ARMS], budget, seed, tokens; /* tokens: 0 without a limit */
   double epsilon, delta, gap, truth[HIRER_ARMS];
   bool printed, index_printed, v; /* v: there is noise */
@@ -161,7 +161,18 @@ static inline void hirer_dpu(struct hirer *h, uint64_t left, struct cv_rng *rng)
     double v = h->v ? sqrt(8) / h->delta * log(4 * pow(t, 4)) * (log(t) + 1) : 0;
     density[i] = (h->sum[i] / z + (sqrt(2 * log(t) / z) + v / z)) / ((double)h->cost[i] / 1e6);
   }
-  h->want[hirer_draw(h, density, left, rng)] = 1;
+  for (uint32_t task = 0; task < h->tasks && h->tasks > 1; task++) {
+    uint32_t i = hirer_best(h, density, left);
+    if (i == UINT32_MAX || h->want[i] > 0) {
+      return; /* those that are affordable are taken */
+    }
+    h->want[i] = 1;
+    density[i] = -(double)INFINITY;
+    left -= h->cost[i];
+  }
+  if (h->tasks == 1) {
+    h->want[hirer_draw(h, density, left, rng)] = 1;
+  }
 }
 
 static inline void hirer_bound(struct hirer *h, uint64_t left) {
@@ -185,19 +196,41 @@ static inline uint32_t hirer_any(const struct hirer *h, uint64_t left, struct cv
   return i;
 }
 
-static inline void hirer_eps_greedy(struct hirer *h, uint64_t left, struct cv_rng *rng) {
-  double t = hirer_pulls(h) + 1, mean[HIRER_ARMS], gap = h->gap;
+/* Theorem 3.5: the share is in proportion to sqrt(ln(2B/c) (ln(B/c) + 1)/B); epsilon at the budget `at`. */
+static inline double hirer_share(const struct hirer *h, double at) {
+  double least = INFINITY, of[2], budget[2] = {(double)h->budget / 1e6, at};
+  for (uint32_t i = 0; i < h->arms; i++) {
+    least = fmin(least, (double)h->cost[i] / 1e6);
+  }
+  for (int i = 0; i < 2; i++) {
+    double hires = budget[i] < least ? 1 : budget[i] / least;
+    of[i] = sqrt(log(2 * hires) * (log(hires) + 1) / hires);
+  }
+  return fmin(1, h->epsilon * of[0] / of[1]);
+}
+
+/* The mean of the densest worker minus that of the least dense. */
+static inline double hirer_gap(const struct hirer *h, const double *mean) {
   uint32_t most = UINT32_MAX, least = UINT32_MAX;
   for (uint32_t i = 0; i < h->arms; i++) {
-    mean[i] = h->sum[i] / h->pulls[i];
-    if (h->pulls[i] > 0) {
+    if (!isnan(mean[i])) {
       double cost = (double)h->cost[i] / 1e6;
       most = most == UINT32_MAX || mean[i] / cost > mean[most] / ((double)h->cost[most] / 1e6) ? i : most;
       least = least == UINT32_MAX || mean[i] / cost < mean[least] / ((double)h->cost[least] / 1e6) ? i : least;
     }
   }
-  if (gap == 0) {
-    gap = fmin(1, fmax(0, mean[most] - mean[least]));
+  return mean[most] - mean[least];
+}
+
+static inline void hirer_eps_greedy(struct hirer *h, uint64_t left, struct cv_rng *rng) {
+  double t = hirer_pulls(h) + 1, mean[HIRER_ARMS], gap = h->gap;
+  for (uint32_t i = 0; i < h->arms; i++) {
+    mean[i] = h->sum[i] / h->pulls[i];
+  }
+  if (strcmp(h->name, "eps-greedy-true-gap") == 0) {
+    gap = fabs(hirer_gap(h, h->truth));
+  } else if (gap == 0) {
+    gap = fmin(1, fmax(0, hirer_gap(h, mean)));
   }
   double epsilon = gap == 0 ? 1 : fmin(1, 5.0 * h->arms / (t * gap * gap));
   h->want[cv_rng_unit(rng) < epsilon ? hirer_any(h, left, rng) : hirer_best(h, mean, left)] = 1;
@@ -293,7 +326,7 @@ static inline void hirer_step(struct hirer *h, uint64_t plan) {
   if (h->done) {
     return;
   }
-  bool learns = strcmp(h->name, "dpu") == 0 || strcmp(h->name, "eps-greedy") == 0 || h->name[2] == '-';
+  bool learns = strcmp(h->name, "dpu") == 0 || strncmp(h->name, "eps-greedy", 10) == 0 || h->name[2] == '-';
   if (strcmp(h->name, "dpf") == 0) {
     hirer_dpf(h, left);
   } else if (strcmp(h->name, "dpu-kl") == 0) {
@@ -308,7 +341,7 @@ static inline void hirer_step(struct hirer *h, uint64_t plan) {
     return;
   } else if (strcmp(h->name, "dpu") == 0) {
     hirer_dpu(h, left, &stream.rng);
-  } else if (strcmp(h->name, "eps-greedy") == 0) {
+  } else if (strncmp(h->name, "eps-greedy", 10) == 0) {
     hirer_eps_greedy(h, left, &stream.rng);
   } else {
     hirer_bound(h, left);

@@ -281,6 +281,37 @@ static void dpu_may_draw_several_from_one_plan(void **state) {
   assert_near(asked, tries * 3 / 11.0, 5 * sqrt(tries * .2));
 }
 
+/* Section 7: the workers of a slot are different, and the slots of a plan are those that the money lasts for. */
+static void dpu_hires_a_combination_a_slot(void **state) {
+  (void)state;
+  static const uint64_t cost[] = {2 * UNIT, 4 * UNIT, 5 * UNIT, 5 * UNIT};
+  struct bench b;
+  bench_spec(&b, "dpu", 4, cost, (16 + 13) * UNIT);
+  number(&b, "tasks", 2);
+  number(&b, "pulls", 7);
+  bench_open(&b, 1);
+  bench_step(&b);
+  assert_int_equal(b.step.wants, 4);
+  struct cv_want first[4];
+  memcpy(first, b.step.want, sizeof(first));
+  static const double score[] = {0, 1, .9, .1};
+  for (int i = 0; i < 4; i++) {
+    bench_release(&b, first[i], score[first[i].arm], NULL);
+  }
+  /* sqrt(2 ln 4) = 1.665 on top: densities .83, .67, .51, .35. Workers 1 and 2 cost 6, twice of 13. */
+  bench_step(&b);
+  assert_int_equal(b.step.wants, 2);
+  assert_int_equal(b.step.want[0].arm, 0);
+  assert_int_equal(b.step.want[1].arm, 1);
+  assert_int_equal(b.step.want[0].tokens, 2);
+  assert_int_equal(b.step.want[1].tokens, 2);
+  bench_release(&b, b.step.want[0], 0, NULL);
+  bench_release(&b, b.step.want[1], 2, NULL);
+  bench_step(&b);
+  assert_true(b.step.done); /* 1 is left */
+  bench_fini(&b);
+}
+
 static void the_baselines_do_what_they_say(void **state) {
   (void)state;
   struct bench b;
@@ -381,7 +412,8 @@ static void dpu_kl_spends_money_that_requests_leave_over(void **state) {
 
 /* ---- against the naive one ---- */
 
-static const char *const names[] = {"dpf", "dpu", "eps-greedy", "dp-ucb-bound", "cheapest", "uniform", "opt", "dpu-kl"};
+static const char *const names[] = {"dpf",     "dpu", "eps-greedy",          "dp-ucb-bound", "cheapest",
+                                    "uniform", "opt", "eps-greedy-true-gap", "dpu-kl"};
 
 /* Either index, with few or many tokens; half of the instances behind randomized response, which may turn the order
  * round. */
@@ -421,7 +453,7 @@ static void draw(struct bench *b, struct hirer *h, const char *name, struct cv_r
     (void)snprintf(b->spec.mechanism.name, sizeof(b->spec.mechanism.name), batch ? "batch" : "hybrid");
     b->spec.epsilon_micro = 100000 + cv_rng_below(rng, 900000);
   }
-  *h = (struct hirer){.name = name, .arms = arms, .budget = b->spec.budget_micro, .v = !exact};
+  *h = (struct hirer){.name = name, .arms = arms, .budget = b->spec.budget_micro, .tasks = 1, .v = !exact};
   memcpy(h->cost, cost, arms * sizeof(*cost));
   h->delta = (double)b->spec.epsilon_micro / 1e6;
   bool segments = strcmp(name, "dpu-kl") == 0, takes_noise = name[0] == 'd' && !segments;
@@ -436,6 +468,14 @@ static void draw(struct bench *b, struct hirer *h, const char *name, struct cv_r
   if (strcmp(name, "dpf") == 0) {
     h->epsilon = .01 + .5 * cv_rng_unit(rng);
     number(b, "epsilon", h->epsilon);
+    if (cv_rng_below(rng, 2) == 0) {
+      double at = 1 + 100 * cv_rng_unit(rng);
+      number(b, "epsilon_at", at);
+      h->epsilon = hirer_share(h, at);
+    }
+  } else if (strcmp(name, "dpu") == 0 && cv_rng_below(rng, 2) == 0) {
+    h->tasks = 2 + (uint32_t)cv_rng_below(rng, 4);
+    number(b, "tasks", h->tasks);
   } else if (strcmp(name, "eps-greedy") == 0 && cv_rng_below(rng, 2) == 0) {
     h->gap = cv_rng_unit(rng);
     number(b, "gap", h->gap);
@@ -445,12 +485,10 @@ static void draw(struct bench *b, struct hirer *h, const char *name, struct cv_r
   }
   h->seed = cv_rng_u64(rng);
   bench_open(b, h->seed);
-  if (strcmp(name, "opt") == 0) {
-    for (uint32_t i = 0; i < arms; i++) {
-      h->truth[i] = cv_rng_unit(rng);
-    }
-    cv_policy_tell(b->policy, h->truth);
+  for (uint32_t i = 0; i < arms; i++) {
+    h->truth[i] = cv_rng_unit(rng);
   }
+  cv_policy_tell(b->policy, h->truth); /* most are deaf to it */
 }
 
 /* Saved and loaded into another, which saves the same bytes and replaces the first. */
@@ -550,6 +588,7 @@ static void parameters_are_refused_by_name(void **state) {
   refused_param("dpu", "noise", "loud", 0, "noise");
   refused_param("dpu", "delta", NULL, .5, "delta");
   refused_param("dpu-kl", "index", "ucb", 0, "index");
+  refused_param("dpu", "tasks", NULL, 0, "tasks");
   refused_param("eps-greedy", "gap", NULL, 1.5, "gap");
   refused_param("dp-ucb-bound", "index", "tossou", 0, "index");
   refused_param("cheapest", "epsilon", NULL, .5, "epsilon");
@@ -587,6 +626,7 @@ static void says_what_it_needs(void **state) {
   refused_fit("dpf", "doubling", "none", "another mechanism than doubling");
   refused_fit("uniform", "doubling", "none", "another mechanism than doubling");
   refused_fit("opt", "none", "none", "needs the true means");
+  refused_fit("eps-greedy-true-gap", "none", "none", "needs the true means");
 }
 
 static void refuses_a_state_that_cannot_be(void **state) {
@@ -656,6 +696,7 @@ int main(void) {
       cmocka_unit_test(dpu_has_the_densities_and_plans_of_figure_3),
       cmocka_unit_test(dpu_draws_in_proportion_to_the_plan),
       cmocka_unit_test(dpu_may_draw_several_from_one_plan),
+      cmocka_unit_test(dpu_hires_a_combination_a_slot),
       cmocka_unit_test(the_baselines_do_what_they_say),
       cmocka_unit_test(dpu_kl_doubles_the_pulls_of_an_arm),
       cmocka_unit_test(dpu_kl_spends_money_that_requests_leave_over),
