@@ -10,6 +10,7 @@
 #include "common/base/text.h"
 #include "common/config/value.h"
 #include "lab/experiment/campaigns.h"
+#include "lab/run/bounds.h"
 #include "lab/run/noise.h"
 #include "prepare/prepare.h"
 #include "thirdparty/policy/kl.h"
@@ -51,6 +52,8 @@ static double corrupt_value(const struct cv_prepared *prepared, double x) {
 
 static const struct cv_lab_formula table[] = {
     {.name = "corrupt-lower-bound", .metric = "regret", .fits = corrupt_fits, .value = corrupt_value},
+    {.name = "exp3-tau-bound", .metric = "regret", .fits = cv_lab_bound_tau_fits, .value = cv_lab_bound_tau},
+    {.name = "gap-bound", .metric = "regret", .fits = cv_lab_bound_gap_fits, .value = cv_lab_bound_gap},
     {.name = "declared-noise", .metric = "noise", .fits = cv_lab_noise_fits, .value = cv_lab_noise_declared},
 };
 

@@ -12,6 +12,8 @@ struct cv_prepared;
  *                        asymptotic lower bound for uniformly efficient policies with corrupted feedback (Gajane, Urvoy
  *                        and Kaufmann, "Corrupt Bandits", 2016, Theorem 1). T is the number of pulls. An arm whose
  *                        g_a(mu*) is outside [0, 1] adds 0.
+ *   exp3-tau-bound, gap-bound
+ *                        regret: upper bounds (bounds.h)
  *   declared-noise       noise: the standard deviation of the noise in an arm's mean after x releases, as the mechanism
  *                        declares it.
  */
