@@ -116,7 +116,8 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *work
   /* `round` and `switched` describe the order of all arms' plays, for workers whose answers depend on it. */
   assign->place = arm->first + lease->position;
   assign->round = arm->round + lease->position;
-  assign->switched = arm->switched && lease->position == 0;
+  uint64_t switched = arm->switched == 0 ? 0 : arm->switched + (uint64_t)lease->position;
+  assign->switched = switched > CV_MEMORY_MAX ? 0 : (uint32_t)switched;
   broker->said = true;
   return cv_ticket_seal(&ticket, &broker->config.tagger, assign->ticket);
 }

@@ -41,7 +41,7 @@ struct cv_arm {
   uint64_t plan;               /* of the open epoch; 0 = none open */
   uint64_t first;              /* plays of all earlier epochs */
   uint64_t round;              /* of the open epoch: plays of all arms planned before it */
-  bool switched;               /* the previously planned token is of another arm */
+  uint32_t switched;           /* of the epoch's first play: how many plays ago another arm was planned; 0: never */
   uint32_t want, next, filled; /* plays: planned; next position never assigned; accepted */
   uint64_t before;             /* tokens of all earlier epochs: equals plays if there is no feedback graph */
   uint64_t expected, seen;     /* tokens of the open epoch: in all, accepted */

@@ -33,31 +33,52 @@ static uint64_t tokens_of(const struct cv_plan *plan) {
   return tokens;
 }
 
-/* The last arm for which a plan asks tokens; NOBODY if there is none. */
-static uint32_t last_arm(const struct cv_plan *plan) {
-  for (uint32_t i = plan->wants; i-- > 0;) {
-    if (plan->want[i].tokens > 0) {
-      return plan->want[i].arm;
+/* The last play of some plans: its arm, NOBODY if there is none; how many plays before it another arm was planned, 0 if
+ * in none of CV_MEMORY_MAX plays. */
+struct last {
+  uint32_t arm;
+  uint64_t switched;
+};
+
+/* Looks back through the first `plans` plans. */
+static struct last last_of(const struct cv_broker_campaign *campaign, size_t plans) {
+  struct last last = {.arm = NOBODY};
+  uint64_t run = 0;
+  while (plans-- > 0 && run <= CV_MEMORY_MAX) {
+    const struct cv_plan *plan = &campaign->plan[plans];
+    for (uint32_t i = plan->wants; i-- > 0;) {
+      const struct cv_want *want = &plan->want[i];
+      last.arm = last.arm == NOBODY && want->tokens > 0 ? want->arm : last.arm;
+      if (want->tokens > 0 && want->arm != last.arm) {
+        last.switched = run <= CV_MEMORY_MAX ? run : 0;
+        return last;
+      }
+      run += want->tokens;
     }
   }
-  return NOBODY;
+  return last;
 }
 
 void cv_epoch_number_rounds(struct cv_broker_campaign *campaign) {
   if (campaign->plans == 0) {
     return;
   }
-  /* Plays are numbered across arms in the order of the plan; an arm "switches" if the play before its first is of
-   * another arm, possibly of the previous plan. */
+  /* Plays are numbered across arms in the order of the plan; the play before an arm's first may be of the previous
+   * plan. */
   const struct cv_plan *plan = &campaign->plan[campaign->plans - 1];
   uint64_t round = campaign->planned;
-  uint32_t before = campaign->plans > 1 ? last_arm(&campaign->plan[campaign->plans - 2]) : NOBODY;
+  struct last last = last_of(campaign, campaign->plans - 1);
   for (uint32_t i = 0; i < plan->wants; i++) {
-    struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
+    struct cv_want want = plan->want[i];
+    struct cv_arm *arm = &campaign->arm[want.arm];
+    bool is_other = last.arm != NOBODY && last.arm != want.arm;
+    uint64_t switched = is_other ? 1 : last.switched == 0 ? 0 : last.switched + 1;
     arm->round = round;
-    arm->switched = before != NOBODY && before != plan->want[i].arm;
-    round += plan->want[i].tokens;
-    before = plan->want[i].tokens > 0 ? plan->want[i].arm : before;
+    arm->switched = switched > CV_MEMORY_MAX ? 0 : (uint32_t)switched;
+    round += want.tokens;
+    if (want.tokens > 0) {
+      last = (struct last){want.arm, switched == 0 ? 0 : switched + want.tokens - 1};
+    }
   }
 }
 

@@ -122,12 +122,14 @@ static enum cv_err make_adversary(struct cv_score_source *source, const struct c
                                   uint64_t seed, struct cv_why *why) {
   const struct cv_items_adversary *items = &campaign->items.adversary;
   const uint64_t rounds = items->rounds > 0 ? items->rounds : campaign->spec.tokens;
-  const struct cv_adversary adversary = {.class = cv_adversary_find(items->name),
+  const struct cv_adversary_class *class = cv_adversary_find(items->name);
+  CV_REQUIRE(class != NULL);
+  const struct cv_adversary adversary = {.class = class,
                                          .arms = items->count,
                                          .best = items->best - 1,
                                          .rounds = rounds,
-                                         .seed = seed};
-  CV_REQUIRE(adversary.class != NULL);
+                                         .seed = seed,
+                                         .memory = items->has_memory ? items->memory : class->memory};
   if (rounds > CV_ROUNDS_MAX) {
     return cv_fail(why, CV_ERR_INVALID,
                    "%s:%u: the game has %llu rounds, as many as limits.tokens; expected at most %d", campaign->path,

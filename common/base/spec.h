@@ -15,6 +15,8 @@
 enum { CV_NAME_BYTES = 64, CV_ARMS_MAX = 4096, CV_EDGES_MAX = 65536 };
 /* Scores that one assignment may ask for: an arm and its neighbours. */
 enum { CV_VALUES_MAX = 64 };
+/* The most rounds that an assignment looks back, for simulated adversaries with a memory. */
+enum { CV_MEMORY_MAX = 1000 };
 
 struct cv_label {
   char text[CV_NAME_BYTES];

@@ -57,6 +57,8 @@ struct cv_items_adversary {
   uint32_t count;
   uint32_t best;   /* the best item, from 1 */
   uint64_t rounds; /* length of the game; 0: the limit of tokens */
+  bool has_memory; /* else the adversary's own */
+  uint32_t memory; /* rounds */
 };
 
 /*

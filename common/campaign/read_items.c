@@ -26,7 +26,7 @@ static const char *const delimiter_words[] = {"comma", "tab", NULL};
 struct form {
   int source, rewards, delimiter, adversary;
   double mean, variance, spread, distance, step;
-  uint64_t count, seed, best, rounds;
+  uint64_t count, seed, best, rounds, memory;
   char *path, *item, *score, *name, *worker;
   bool replacement;
   uint64_t first_worker;
@@ -83,6 +83,7 @@ static const struct cv_config_rule adversary_rules[] = {
     {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 2, .high = CV_ARMS_MAX, .fallback = "4"},
     {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
     {.key = "rounds", .type = CV_CONFIG_WHOLE, .offset = FIELD(rounds), .high = 1 << 28, .fallback = "0"},
+    {.key = "memory", .type = CV_CONFIG_WHOLE, .offset = FIELD(memory), .high = CV_MEMORY_MAX, .fallback = "0"},
     CV_SEED_RULE(FIELD(seed)),
 };
 
@@ -279,7 +280,9 @@ static enum cv_err load_adversary(struct cv_yaml *yaml, const yaml_node_t *secti
   ret->adversary = (struct cv_items_adversary){.name = adversary_words[form->adversary],
                                                .count = (uint32_t)form->count,
                                                .best = is_fixed ? 2 : (uint32_t)form->best,
-                                               .rounds = form->rounds};
+                                               .rounds = form->rounds,
+                                               .has_memory = cv_yaml_find(yaml, mapping, "memory").key != NULL,
+                                               .memory = (uint32_t)form->memory};
   take_seed(yaml, mapping, form, ret);
   return CV_OK;
 }

@@ -14,7 +14,7 @@ static void find_best(const struct cv_adversary *adversary, struct cv_hindsight 
 
 struct cv_hindsight cv_hindsight_of(const struct cv_adversary *adversary, const struct cv_export *export) {
   struct cv_hindsight sum = {.is_known = true};
-  uint32_t before = UINT32_MAX;
+  uint32_t before = UINT32_MAX, switched = 0;
   uint64_t released = export->progress.releases; /* each release answers one want */
   for (size_t p = 0; p < export->plans && export->plan[p].wants <= released; p++) {
     const struct cv_plan *plan = &export->plan[p];
@@ -22,8 +22,7 @@ struct cv_hindsight cv_hindsight_of(const struct cv_adversary *adversary, const 
     for (uint32_t w = 0; w < plan->wants; w++) {
       const struct cv_want *want = &plan->want[w];
       for (uint32_t i = 0; i < want->tokens && want->arm < adversary->arms; i++, before = want->arm) {
-        /* With switching costs the gain depends on the previous pull. */
-        bool switched = before != UINT32_MAX && before != want->arm;
+        switched = cv_adversary_switched(switched, before != UINT32_MAX && before != want->arm);
         sum.gained += cv_adversary_gain(adversary, want->arm, ++sum.rounds, switched);
       }
     }

@@ -280,13 +280,17 @@ static void hear_trend(struct hearing *hearing, size_t series) {
 static void hear_growth(struct hearing *hearing, size_t series) {
   const struct cv_lab_terms *terms = hearing->terms;
   const double *x = hearing->dataset->experiment->x;
-  for (size_t i = 1; i < terms->points; i++) {
-    /* Compared with the first point, where the extrapolation starts: errors do not add up from point to point. */
-    double ratio = terms->growth(x[terms->point[i]]) / terms->growth(x[terms->point[0]]);
+  /* All points are compared with the one where the extrapolation starts, so that errors do not add up from point to
+   * point: the first one, or the last one if the function falls. */
+  size_t first = terms->point[0], last = terms->point[terms->points - 1];
+  bool is_falling = terms->growth(x[last]) < terms->growth(x[first]);
+  size_t start = is_falling ? last : first;
+  for (size_t i = is_falling ? 0 : 1; i + is_falling < terms->points; i++) {
+    double ratio = terms->growth(x[terms->point[i]]) / terms->growth(x[start]);
     struct comparison comparison = {.series = series,
                                     .point = terms->point[i],
                                     .other = series,
-                                    .other_point = terms->point[0],
+                                    .other_point = start,
                                     .factor = (1 + terms->within) * ratio,
                                     .may_equal = true};
     hear(hearing, &comparison);

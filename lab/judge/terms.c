@@ -32,6 +32,9 @@ static double of_root(double x) {
 static double of_root_log(double x) {
   return of_root(x) * of_log(x);
 }
+static double of_two_thirds(double x) {
+  return x > 0 ? cbrt(x * x) : 0;
+}
 static double of_x(double x) {
   return x > 0 ? x : 0;
 }
@@ -41,11 +44,19 @@ static double of_x_log(double x) {
 static double of_square(double x) {
   return x > 0 ? x * x : 0;
 }
+static double of_inverse(double x) {
+  return x > 0 ? 1 / x : 0;
+}
+static double of_inverse_square(double x) {
+  return x > 0 ? 1 / (x * x) : 0;
+}
 
-static const char *const growth_names[] = {"constant",     "log-x", "log-squared-x", "sqrt-x",
-                                           "sqrt-x-log-x", "x",     "x-log-x",       "x-squared"};
-static double (*const growths[])(double) = {of_constant, of_log, of_log_square, of_root,
-                                            of_root_log, of_x,   of_x_log,      of_square};
+static const char *const growth_names[] = {"constant",     "log-x", "log-squared-x", "sqrt-x",    "sqrt-x-log-x",
+                                           "x-two-thirds", "x",     "x-log-x",       "x-squared", "1/x",
+                                           "1/x-squared"};
+static double (*const growths[])(double) = {of_constant,      of_log, of_log_square, of_root,   of_root_log,
+                                            of_two_thirds,    of_x,   of_x_log,      of_square, of_inverse,
+                                            of_inverse_square};
 
 /* The state of reading one claim. */
 struct reading {

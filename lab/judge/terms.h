@@ -21,8 +21,9 @@
  *   trend: rises, falls       more, less at the last point than at the first, and at no point clearly less, more than
  *                             at the previous one
  *   growth: OF                grows with x at most as fast as OF (constant, log-x, log-squared-x, sqrt-x, sqrt-x-log-x,
- *                             x, x-log-x, x-squared): nowhere more than 1 + W (`within`, default .1) times the first
- *                             point's extrapolation
+ *                             x-two-thirds, x, x-log-x, x-squared): nowhere more than 1 + W (`within`, default .1)
+ *                             times the first point's extrapolation; 1/x, 1/x-squared: grows so with falling x, from
+ *                             the last point
  *   reason: TEXT              the claim cannot be judged, for this reason; excludes all keys of comparisons
  *
  * `metric` and `series` are optional if the experiment has only one. `series`, `below` and so on take a name or a list;

@@ -11,6 +11,7 @@
 #include "common/base/text.h"
 #include "common/config/value.h"
 #include "lab/experiment/campaigns.h"
+#include "lab/run/bounds.h"
 #include "lab/run/noise.h"
 #include "lab/run/ppar_bound.h"
 #include "prepare/prepare.h"
@@ -91,6 +92,8 @@ static const struct cv_lab_formula table[] = {
     {.name = "ppar-cost", .metric = "pulls", .fits = cv_lab_ppar_fits, .value = cv_lab_ppar_cost},
     {.name = "ppar-success", .metric = "correct", .fits = cv_lab_ppar_fits, .value = cv_lab_ppar_success},
     {.name = "ppar-noise", .metric = "noise", .fits = cv_lab_ppar_noise_fits, .value = cv_lab_ppar_noise},
+    {.name = "exp3-tau-bound", .metric = "regret", .fits = cv_lab_bound_tau_fits, .value = cv_lab_bound_tau},
+    {.name = "gap-bound", .metric = "regret", .fits = cv_lab_bound_gap_fits, .value = cv_lab_bound_gap},
     {.name = "declared-noise", .metric = "noise", .fits = cv_lab_noise_fits, .value = cv_lab_noise_declared},
 };
 

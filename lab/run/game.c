@@ -7,6 +7,7 @@
 
 #include "common/base/grid.h"
 
+/* Equal gains without switches, whatever the memory. */
 static bool is_same(const struct cv_adversary *a, const struct cv_adversary *b) {
   return a->class == b->class && a->arms == b->arms && a->best == b->best && a->rounds == b->rounds &&
          a->seed == b->seed;
@@ -41,6 +42,7 @@ static void fill(struct cv_lab_game *game) {
 enum cv_err cv_lab_game_set(struct cv_lab_game *game, const struct cv_adversary *adversary, uint64_t rounds,
                             struct cv_why *why) {
   if (game->gain != NULL && game->rounds == rounds && is_same(&game->adversary, adversary)) {
+    game->adversary.memory = adversary->memory;
     return CV_OK;
   }
   cv_lab_game_fini(game);
@@ -50,7 +52,6 @@ enum cv_err cv_lab_game_set(struct cv_lab_game *game, const struct cv_adversary 
       .rounds = rounds,
       .gain = fits ? calloc(rounds * adversary->arms, sizeof(*made.gain)) : NULL,
       .before = fits ? calloc((rounds / CV_LAB_GAME_BLOCK + 1) * adversary->arms, sizeof(*made.before)) : NULL,
-      .costs_switches = adversary->class->costs_switches,
   };
   if (made.gain == NULL || made.before == NULL) {
     cv_lab_game_fini(&made);
@@ -78,7 +79,7 @@ double cv_lab_game_best(const struct cv_lab_game *game, uint64_t rounds) {
   for (uint32_t arm = 0; arm < arms; arm++) {
     int64_t sum = game->before[block * arms + arm];
     for (uint64_t round = block * CV_LAB_GAME_BLOCK; round < rounds; round++) {
-      sum += cv_lab_game_gain(game, arm, round, false);
+      sum += cv_lab_game_gain(game, arm, round, 0);
     }
     best = sum > best ? sum : best;
   }

@@ -12,7 +12,6 @@ struct cv_lab_game {
   uint64_t rounds;               /* stored; may differ from the adversary's own number of rounds */
   int32_t *gain;                 /* grid units, [arm][round] without a switch; owned */
   int64_t *before; /* per block of CV_LAB_GAME_BLOCK rounds, [block][arm]: the arm's sum before it; owned */
-  bool costs_switches;
 };
 
 /* Computes the gains of the first `rounds` rounds unless they are stored already; a new game must be zeroed.
@@ -21,9 +20,10 @@ CV_MUST_USE enum cv_err cv_lab_game_set(struct cv_lab_game *game, const struct c
                                         struct cv_why *why);
 void cv_lab_game_fini(struct cv_lab_game *game);
 
-/* The gain of an arm in a round, counted from 0, below game->rounds. */
-static inline int32_t cv_lab_game_gain(const struct cv_lab_game *game, uint32_t arm, uint64_t round, bool switched) {
-  return switched && game->costs_switches ? 0 : game->gain[arm * game->rounds + round];
+/* The gain of an arm in a round, counted from 0, below game->rounds; `switched` as in struct cv_moment. */
+static inline int32_t cv_lab_game_gain(const struct cv_lab_game *game, uint32_t arm, uint64_t round,
+                                       uint32_t switched) {
+  return cv_adversary_minds(game->adversary.memory, switched) ? 0 : game->gain[arm * game->rounds + round];
 }
 /* The sum of the best single arm's gains over the first `rounds` <= game->rounds rounds, in scores. */
 double cv_lab_game_best(const struct cv_lab_game *game, uint64_t rounds);

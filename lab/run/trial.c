@@ -51,6 +51,7 @@ struct run {
   struct sums sums;  /* of the plan */
   size_t moment;     /* the next one */
   uint32_t last_arm; /* against an adversary: of the round before; `arms` before the first */
+  uint32_t switched; /* of that round, as in struct cv_moment */
 };
 
 /* ---- setting up ---- */
@@ -174,9 +175,10 @@ static int64_t play(struct run *run, uint32_t index, uint32_t count, uint64_t ro
   const struct cv_lab_game *game = run->trial->game;
   int64_t sum = 0;
   for (uint32_t i = 0; i < count; i++) {
-    int32_t gain =
-        cv_lab_game_gain(game, index, round + i, run->last_arm != index && run->last_arm < game->adversary.arms);
+    bool is_other = run->last_arm != index && run->last_arm < game->adversary.arms;
+    run->switched = cv_adversary_switched(run->switched, is_other);
     run->last_arm = index;
+    int32_t gain = cv_lab_game_gain(game, index, round + i, run->switched);
     *reward += cv_grid_to(gain);
     sum += cv_privatizer_apply(run->privatizer, index, gain, &run->privacy.rng);
   }

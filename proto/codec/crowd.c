@@ -300,7 +300,7 @@ static enum cv_err take_assign(const Crowdveil__Crowd__Assign *from, struct cv_a
   }
   to->place = from->place;
   to->round = from->round;
-  to->switched = from->switched != 0;
+  to->switched = from->switched;
   return CV_OK;
 }
 

@@ -54,7 +54,8 @@ struct cv_assign {
   } arm;
   uint64_t place;
   uint64_t round; /* position of the token in the campaign, as planned, from 0 */
-  bool switched;  /* the previous round asked for another arm */
+  /* How many rounds ago another arm was asked for, 1 = in the round before; 0: in none of CV_MEMORY_MAX rounds. */
+  uint32_t switched;
 };
 
 struct cv_crowd_ack {

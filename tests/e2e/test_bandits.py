@@ -82,6 +82,38 @@ def test_a_bandit_s_regret_against_an_adversary_is_that_of_its_rounds(example, n
         assert 0 < switches < len(pulls) / 3 and result["rounds"] < len(pulls) / 3, "it keeps to its choices"
 
 
+MEMORY = """
+campaign: memory
+items: {adversary: {name: deterministic, count: 3, memory: 5}}
+policy: {name: exp3-tau, tau: 2, gamma: 0.7}
+privacy: {mechanism: none, third_party: trusted}
+limits: {tokens: 240, idle: 30s}
+"""
+
+
+def test_an_adversary_s_memory_reaches_back_over_several_plans(tmp_path):
+    """Workers are told how long ago another arm was pulled: here three plans of two pulls without one are enough."""
+    (tmp_path / "memory.yaml").write_text(MEMORY)
+    state = tmp_path / "state"
+    done = crowdveil("up", "memory.yaml", "--json", "--state", state, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(state / "thirdparty/thirdparty.db") as db:
+        rows = db.execute("SELECT number, arm, tokens, noisy_sum FROM release ORDER BY number").fetchall()
+    total, pulls, before = 0, [], {}
+    for _, arm, tokens, noisy_sum in rows:
+        count, known = before.get(arm, (0, 0))
+        pulls += [arm] * (tokens - count)
+        total += noisy_sum - known
+        before[arm] = tokens, noisy_sum
+    assert len(pulls) == 240
+    gains = [[.38, t % 2 == 0, t % 3 == 0] for t in range(1, 241)]
+    kept = [all(a == pulls[t] for a in pulls[max(0, t - 5):t]) for t in range(240)]
+    assert 10 < sum(kept) < 200, "long runs of one arm, and changes"
+    reward = sum(gain[arm] for gain, arm, keeps in zip(gains, pulls, kept) if keeps)
+    assert total / GRID == pytest.approx(reward, abs=1e-3), "what the workers gave"
+    assert json.loads(done.stdout)["reward"] == pytest.approx(reward), "what the requester says"
+
+
 @pytest.mark.parametrize("change, line", [
     (("mechanism: none, third_party: trusted", "mechanism: none"),
      "policy exp3 receives exact gains; expected third_party: trusted"),

@@ -78,7 +78,7 @@ static void crowd(void) {
                            .tokens_per_worker = 1,
                            .arms = 4};
   struct cv_assign assign = {
-      .campaign = 1, .worker = 17, .ticket = {2}, .arms = 1, .arm.one = 3, .place = 9, .round = 30, .switched = true};
+      .campaign = 1, .worker = 17, .ticket = {2}, .arms = 1, .arm.one = 3, .place = 9, .round = 30, .switched = 300};
   struct cv_crowd_ack ack = {.ticket = {3}, .verdict = CV_VERDICT_REFUSED, .why = "late"};
   struct cv_backoff backoff = {.workers = 2, .worker = workers, .delay_ms = 100, .why = "wait", .campaign = 1};
   struct cv_decline decline[] = {{.campaign = 1, .why = "epsilon"}, {.why = "limit", .has_ticket = true}};

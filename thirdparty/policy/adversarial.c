@@ -21,7 +21,7 @@ enum cv_err cv_adversarial_fits_trusted(const struct cv_spec *spec, struct cv_wh
                        spec->policy.name);
 }
 
-static uint32_t usual_tau(double arms, double horizon) {
+uint32_t cv_adversarial_usual_tau(double arms, double horizon) {
   double tau = arms > 1 ? round(cbrt(horizon / (7 * arms * log(arms)))) : 1;
   return tau < 1 ? 1 : tau > TAU_MAX ? TAU_MAX : (uint32_t)tau;
 }
@@ -32,7 +32,7 @@ enum cv_err cv_adversarial_create(const struct cv_policy_class *class, const str
   enum cv_err err = self == NULL ? CV_ERR_NOMEM : cv_arms_init(spec, seed, &self->arms);
   if (err == CV_OK) {
     double horizon = (double)self->arms.horizon;
-    self->tau = tau > 0 ? tau : usual_tau(spec->arms, horizon);
+    self->tau = tau > 0 ? tau : cv_adversarial_usual_tau(spec->arms, horizon);
     self->bound = self->arms.law.kind == CV_LOCAL_LAPLACE
                       ? log(horizon) * (double)CV_MICRO / (double)self->arms.law.epsilon_micro
                       : 0;

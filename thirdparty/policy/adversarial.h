@@ -20,7 +20,10 @@ struct cv_adversarial {
 
 /* For `fits`: exact gains, which need a trusted third-party. */
 CV_MUST_USE enum cv_err cv_adversarial_fits_trusted(const struct cv_spec *spec, struct cv_why *why);
-/* `tau` = 0: the tau of EXP3_tau (exp3.h). */
+/* The tau of EXP3_tau by corollary 3.2 of Tossou and Dimitrakakis (2017): (7 K ln K)^(-1/3) T^(1/3), rounded, at least
+ * 1. */
+uint32_t cv_adversarial_usual_tau(double arms, double horizon);
+/* `tau` = 0: cv_adversarial_usual_tau(). */
 CV_MUST_USE enum cv_err cv_adversarial_create(const struct cv_policy_class *class, const struct cv_spec *spec,
                                               uint64_t seed, uint32_t tau, struct cv_policy **ret);
 void cv_adversarial_destroy(struct cv_policy *policy);

@@ -5,7 +5,9 @@
  *
  * A phase chooses a maximal independent set of the graph of the active arms: GAP repeatedly takes the remaining arm
  * with the highest noisy mean (lines 26 to 32; at random in the first phase and among equals), GAPU a random remaining
- * arm. The phase plays each arm of the set `plays` times (phases.h), which shows every active arm at least as often.
+ * arm, or with `sets: uniform` one of all maximal independent sets, each with the same probability. (The paper draws
+ * uniformly from all independent sets, section 5.2; one that is not maximal would leave an active arm without a score.)
+ * The phase plays each arm of the set `plays` times (phases.h), which shows every active arm at least as often.
  * Then it drops an arm whose mean is more than two radii below the best (line 23). Means are over the phase alone. The
  * broker refuses a phase that exceeds the token limit, which ends the campaign before any assignment of that phase.
  *
@@ -15,6 +17,8 @@
  *            printed  scale 1/(epsilon plays), o >= plays, as in line 21: the policy adds the missing noise from its
  *                     own randomness. A Laplace variable of scale a, plus with probability 1 - (a/b)^2 one of scale b,
  *                     is one of scale b. This adds no privacy, since the release has left the broker.
+ *   sets     ordered  of gapu: the arms are taken in a random order
+ *            uniform  every maximal independent set has the same probability; for at most CV_INDEPENDENT_ARMS arms
  *
  * Needs mechanism batch. A step costs O(K log K) and the edges.
  */
@@ -24,13 +28,21 @@
 
 #include "common/base/rng.h"
 #include "thirdparty/policy/classes.h"
+#include "thirdparty/policy/independent.h"
 #include "thirdparty/policy/phases.h"
 
 static const char *const noise_words[] = {"sound", "printed", NULL};
 
-static const struct cv_param_rule rules[] = {
+static const char *const set_words[] = {"ordered", "uniform", NULL};
+
+#define NOISE_RULE \
+  { .key = "noise", .choices = noise_words, .fallback_text = "sound" }
+
+static const struct cv_param_rule gap_rules[] = {CV_ELIMINATION_DELTA, NOISE_RULE};
+static const struct cv_param_rule gapu_rules[] = {
     CV_ELIMINATION_DELTA,
-    {.key = "noise", .choices = noise_words, .fallback_text = "sound"},
+    NOISE_RULE,
+    {.key = "sets", .choices = set_words, .fallback_text = "ordered"},
 };
 
 struct candidate {
@@ -41,7 +53,7 @@ struct candidate {
 
 struct gap {
   struct cv_elimination base;
-  bool by_mean;
+  bool by_mean, is_uniform;
   struct candidate *candidate; /* room for each arm */
   bool *shown;                 /* per arm: a neighbour is in the set */
 };
@@ -75,8 +87,29 @@ static uint32_t line_up(struct gap *self, uint64_t number) {
   return n;
 }
 
+static void ask_uniformly(struct cv_elimination *base, uint64_t number) {
+  const struct cv_neighbours *graph = &base->graph;
+  uint32_t plays = cv_phases_plays_asked(cv_phases_plays(base)), neighbour[CV_INDEPENDENT_ARMS] = {0}, active = 0;
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, base->seed, CV_RNG_POLICY, number, 0);
+  for (uint32_t arm = 0; arm < base->arms; arm++) {
+    active |= base->arm[arm].active ? 1U << arm : 0;
+    for (uint32_t at = graph->first[arm]; at < graph->first[arm + 1]; at++) {
+      neighbour[arm] |= 1U << graph->arm[at];
+    }
+  }
+  uint32_t set = cv_independent_draw(neighbour, active, &seeded.rng);
+  for (uint32_t arm = 0; arm < base->arms; arm++) {
+    base->arm[arm].asked = (set >> arm & 1) != 0 ? plays : 0;
+  }
+}
+
 static void ask(struct cv_elimination *base, uint64_t number) {
   struct gap *self = (struct gap *)base;
+  if (self->is_uniform) {
+    ask_uniformly(base, number);
+    return;
+  }
   uint32_t plays = cv_phases_plays_asked(cv_phases_plays(base));
   uint32_t n = line_up(self, number);
   for (uint32_t i = 0; i < n; i++) {
@@ -106,6 +139,10 @@ static double blur_as_printed(const struct cv_elimination *self, const struct cv
 static const struct cv_elimination_rules sound = {.radius = radius, .ask = ask};
 static const struct cv_elimination_rules printed = {.radius = radius, .ask = ask, .blur = blur_as_printed};
 
+static bool is_uniform(const struct cv_spec *spec) {
+  return strcmp(cv_params_text(&spec->policy.params, "sets"), "uniform") == 0;
+}
+
 static void destroy(struct cv_policy *policy) {
   struct gap *self = (struct gap *)policy;
   free(self->candidate);
@@ -120,6 +157,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, const struc
   CV_TRY(cv_elimination_new(spec, seed, sizeof(struct gap), class, is_printed ? &printed : &sound, &base));
   struct gap *self = (struct gap *)base;
   self->by_mean = class == &cv_policy_gap;
+  self->is_uniform = !self->by_mean && is_uniform(spec);
   self->candidate = calloc(spec->arms, sizeof(*self->candidate));
   self->shown = calloc(spec->arms, sizeof(*self->shown));
   if (self->candidate == NULL || self->shown == NULL) {
@@ -142,11 +180,19 @@ static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
   return cv_elimination_needs(spec, cv_traits_fresh_sums, "needs the mean of one phase with one noise", why);
 }
 
+static enum cv_err fits_gapu(const struct cv_spec *spec, struct cv_why *why) {
+  if (is_uniform(spec) && spec->arms > CV_INDEPENDENT_ARMS) {
+    return cv_fail(why, CV_ERR_INVALID, "policy gapu with sets uniform has %u items; expected at most %d", spec->arms,
+                   CV_INDEPENDENT_ARMS);
+  }
+  return fits(spec, why);
+}
+
 const struct cv_policy_class cv_policy_gap = {
     .name = "gap",
     .kind = CV_POLICY_GRAPH,
-    .rules = rules,
-    .rule_count = CV_COUNT(rules),
+    .rules = gap_rules,
+    .rule_count = CV_COUNT(gap_rules),
     .fits = fits,
     .create = create_gap,
     .destroy = destroy,
@@ -160,9 +206,9 @@ const struct cv_policy_class cv_policy_gap = {
 const struct cv_policy_class cv_policy_gapu = {
     .name = "gapu",
     .kind = CV_POLICY_GRAPH,
-    .rules = rules,
-    .rule_count = CV_COUNT(rules),
-    .fits = fits,
+    .rules = gapu_rules,
+    .rule_count = CV_COUNT(gapu_rules),
+    .fits = fits_gapu,
     .create = create_gapu,
     .destroy = destroy,
     .apply = cv_elimination_apply,

@@ -22,9 +22,9 @@ const struct cv_adversary_class *cv_adversary_find(const char *name) {
   return NULL;
 }
 
-double cv_adversary_gain(const struct cv_adversary *self, uint32_t arm, uint64_t t, bool switched) {
+double cv_adversary_gain(const struct cv_adversary *self, uint32_t arm, uint64_t t, uint32_t switched) {
   CV_REQUIRE(arm < self->arms && t >= 1);
-  return switched && self->class->costs_switches ? 0 : self->class->gain(self, arm, t);
+  return cv_adversary_minds(self->memory, switched) ? 0 : self->class->gain(self, arm, t);
 }
 
 void cv_adversary_fill(const struct cv_adversary *self, uint32_t arm, uint64_t t, size_t count, int32_t *ret_score) {
@@ -41,7 +41,7 @@ void cv_adversary_fill(const struct cv_adversary *self, uint32_t arm, uint64_t t
 double cv_adversary_total(const struct cv_adversary *self, uint32_t arm, uint64_t n) {
   double sum = 0;
   for (uint64_t t = 1; t <= n; t++) {
-    sum += cv_adversary_gain(self, arm, t, false);
+    sum += cv_adversary_gain(self, arm, t, 0);
   }
   return sum;
 }

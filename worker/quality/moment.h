@@ -3,13 +3,13 @@
 #ifndef CV_QUALITY_MOMENT_H
 #define CV_QUALITY_MOMENT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct cv_moment {
   uint64_t place; /* number of the token in the arm's stream, from 0 */
   uint64_t round; /* number of the token in the whole campaign, in planned order, from 0 */
-  bool switched;  /* the previous round asked for another arm */
+  /* How many rounds ago another arm was asked for, 1 = in the round before; 0: in none of CV_MEMORY_MAX rounds. */
+  uint32_t switched;
 };
 
 #endif

@@ -65,4 +65,4 @@ static void fill(const struct cv_adversary *self, uint32_t arm, uint64_t t, size
 }
 
 const struct cv_adversary_class cv_adversary_switching = {
-    .name = "switching", .costs_switches = true, .gain = gain, .others_alike = true, .fill = fill};
+    .name = "switching", .memory = 1, .gain = gain, .others_alike = true, .fill = fill};

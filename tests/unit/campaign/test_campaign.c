@@ -183,7 +183,7 @@ static void a_campaign_against_an_adversary(void **state) {
   struct cv_campaign_file file;
   load(
       "campaign: g\n"
-      "items: {adversary: {name: switching, count: 5, best: 3, rounds: 4096, seed: 12}}\n"
+      "items: {adversary: {name: switching, count: 5, best: 3, rounds: 4096, memory: 3, seed: 12}}\n"
       "policy: exp3\n"
       "privacy: {mechanism: none, third_party: trusted}\n",
       &file);
@@ -192,6 +192,8 @@ static void a_campaign_against_an_adversary(void **state) {
   assert_int_equal(file.items.adversary.count, 5);
   assert_int_equal(file.items.adversary.best, 3);
   assert_int_equal(file.items.adversary.rounds, 4096);
+  assert_true(file.items.adversary.has_memory);
+  assert_int_equal(file.items.adversary.memory, 3);
   assert_true(file.items.has_seed && file.items.seed == 12);
   assert_int_equal(file.spec.arms, 5);
   cv_campaign_fini(&file);
@@ -340,6 +342,8 @@ static const struct {
      ":2:54: items.adversary.best is 4; expected 1 to 3"},
     {ITEMS, "items: {adversary: {name: deterministic, best: 1}}",
      ":2:42: items.adversary.best does not apply to deterministic; expected no best"},
+    {ITEMS, "items: {adversary: {name: switching, memory: 1001}}",
+     ":2:46: items.adversary.memory is \"1001\"; expected a whole number from 0 to 1000"},
     {ITEMS, "items: {adversary: {name: oblivious}, spread: 1}",
      ":2:39: unknown key \"spread\" in items; expected adversary"},
     {ITEMS, "items: {sourc: csv}", ":2:9: unknown key \"sourc\" in items; did you mean \"source\"?"},

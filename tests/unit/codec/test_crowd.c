@@ -65,7 +65,7 @@ static const struct cv_crowd_frame *sample(void) {
        .arm.one = 19,
        .place = 5999,
        .round = 77000,
-       .switched = true},
+       .switched = 1000},
       {.campaign = 9, .worker = 301, .ticket = "many arms", .arms = 3, .arm.many = arms, .place = 1},
   };
   static struct cv_crowd_ack ack = {.ticket = "ticket of an ack", .verdict = CV_VERDICT_REFUSED, .why = "no such arm"};
@@ -223,7 +223,7 @@ static void random_row(struct cv_rng *rng, struct cv_crowd_frame *frame, uint64_
                                .arms = 1 + (uint32_t)cv_rng_below(rng, CV_VALUES_MAX),
                                .place = random_u64(rng),
                                .round = random_u64(rng),
-                               .switched = random_u64(rng) % 2 == 0};
+                               .switched = (uint32_t)random_u64(rng)};
   random_bytes(rng, assign->ticket, CV_TICKET_BYTES);
   if (assign->arms == 1) {
     assign->arm.one = arms[0];

@@ -235,6 +235,10 @@ static void test_verdicts_of_what_is_compared(void **state) {
       {"series: one, growth: constant", CV_LAB_FAILS, "expected less than 1.1 times that"},
       {"series: one, growth: x", CV_LAB_HOLDS, ""},
       {"series: one, growth: constant, within: 0.3", CV_LAB_HOLDS, ""},
+      {"series: one, growth: x-two-thirds, within: 0", CV_LAB_HOLDS, ""},
+      /* from 120 at the last point down to 100 at a quarter of x, where 1/x would allow 480 */
+      {"series: one, growth: 1/x", CV_LAB_HOLDS, "at T = 100 one has 100 +- 0.26, at T = 400 one has 120"},
+      {"series: one, growth: 1/x-squared, within: 0", CV_LAB_HOLDS, "less than 16 times that"},
   };
   judge_all(HEAD(BY_PARAMETER), "", paired, judged, CV_COUNT(judged));
 }
@@ -567,7 +571,8 @@ static void test_formulas_that_do_not_fit(void **state) {
       {"formula: corrupt-lower-bond", "9:26: formula is \"corrupt-lower-bond\"; expected corrupt-lower-bound"},
       {"formula: pi",
        "9:26: formula is \"pi\"; expected corrupt-lower-bound, "
-       "klucb-cf-main-term, ucb-cf-order, leakage-bound, ppar-cost, ppar-success, ppar-noise or declared-noise"},
+       "klucb-cf-main-term, ucb-cf-order, leakage-bound, ppar-cost, ppar-success, ppar-noise, "
+       "exp3-tau-bound, gap-bound or declared-noise"},
       {"formula: declared-noise",
        " formula declared-noise of series \"a\" gives noise, which is not a metric of the "
        "experiment; expected it in metrics"},

@@ -24,7 +24,7 @@
 enum { ARMS = 5, ROUNDS = 2 * CV_LAB_GAME_BLOCK + 300 };
 
 static struct cv_adversary adversary_of(const struct cv_adversary_class *class, uint32_t best) {
-  return (struct cv_adversary){.class = class, .arms = ARMS, .best = best, .rounds = ROUNDS, .seed = 11};
+  return (struct cv_adversary){.class = class, .arms = ARMS, .best = best, .rounds = ROUNDS, .seed = 11, .memory = 2};
 }
 
 static void set(struct cv_lab_game *game, const struct cv_adversary *adversary, uint64_t rounds) {
@@ -39,7 +39,7 @@ static double best_by_hand(const struct cv_adversary *adversary, uint64_t rounds
   for (uint32_t arm = 0; arm < adversary->arms; arm++) {
     int64_t sum = 0;
     for (uint64_t t = 1; t <= rounds; t++) {
-      sum += cv_grid_from(cv_adversary_gain(adversary, arm, t, false));
+      sum += cv_grid_from(cv_adversary_gain(adversary, arm, t, 0));
     }
     best = sum > best ? sum : best;
   }
@@ -50,10 +50,10 @@ static void check_game(const struct cv_lab_game *game, const struct cv_adversary
   static const uint64_t moments[] = {0, 1, 1023, 1024, 1025, ROUNDS};
   for (uint32_t arm = 0; arm < ARMS; arm++) {
     for (uint64_t round = 0; round < ROUNDS; round++) {
-      assert_int_equal(cv_lab_game_gain(game, arm, round, false),
-                       cv_grid_from(cv_adversary_gain(adversary, arm, round + 1, false)));
-      assert_int_equal(cv_lab_game_gain(game, arm, round, true),
-                       cv_grid_from(cv_adversary_gain(adversary, arm, round + 1, true)));
+      assert_int_equal(cv_lab_game_gain(game, arm, round, 0),
+                       cv_grid_from(cv_adversary_gain(adversary, arm, round + 1, 0)));
+      assert_int_equal(cv_lab_game_gain(game, arm, round, 2),
+                       cv_grid_from(cv_adversary_gain(adversary, arm, round + 1, 2)));
     }
   }
   for (size_t i = 0; i < CV_COUNT(moments); i++) {
@@ -81,6 +81,11 @@ static void test_a_game_is_kept_until_another_is_asked_for(void **state) {
   game.gain[0] = -1; /* would be lost if it were computed again */
   set(&game, &adversary, ROUNDS);
   assert_int_equal(game.gain[0], -1);
+  adversary.memory = 7; /* the same gains */
+  set(&game, &adversary, ROUNDS);
+  assert_int_equal(game.gain[0], -1);
+  assert_int_equal(cv_lab_game_gain(&game, 0, 0, 7), 0);
+  assert_int_equal(cv_lab_game_gain(&game, 0, 0, 8), -1);
   set(&game, &adversary, ROUNDS - 1);
   assert_int_not_equal(game.gain[0], -1);
   assert_int_equal(game.rounds, ROUNDS - 1);
@@ -100,11 +105,11 @@ static void test_a_game_that_no_memory_holds_is_refused(void **state) {
 
 /* ---- trials ---- */
 
-enum { PULLS = 400, RUNS = 200 };
+enum { PULLS = 400, RUNS = 200, MEMORY = 2 };
 
 static const char blind[] =
     "campaign: blind\n"
-    "items: {adversary: {name: switching, count: 5, best: 2}}\n"
+    "items: {adversary: {name: switching, count: 5, best: 2, memory: 2}}\n"
     "policy: {name: exp3, gamma: 1}\n"
     "privacy: {mechanism: none, third_party: trusted}\n"
     "limits: {tokens: 400}\n"
@@ -114,18 +119,19 @@ static const char blind[] =
 static bool was_given(const struct cv_lab_game *game, uint64_t round, double reward) {
   bool given = round > 0 && fabs(reward) < 1e-9;
   for (uint32_t arm = 0; arm < ARMS; arm++) {
-    given = given || fabs(reward - cv_grid_to(cv_lab_game_gain(game, arm, round, false))) < 1e-9;
+    given = given || fabs(reward - cv_grid_to(cv_lab_game_gain(game, arm, round, 0))) < 1e-9;
   }
   return given;
 }
 
-/* Uniform choice: what the arms give on average in the first round, and then a K-th of it, as long as the arm stays. */
+/* Uniform choice: an arm gives what it gives if it is chosen, and was in each of the rounds before that the adversary
+ * remembers. */
 static double blind_gain(const struct cv_lab_game *game) {
   double sum = 0;
   for (uint64_t round = 0; round < PULLS; round++) {
-    double share = round == 0 ? 1.0 / ARMS : 1.0 / ARMS / ARMS;
+    double share = pow(1.0 / ARMS, 1 + fmin((double)round, MEMORY));
     for (uint32_t arm = 0; arm < ARMS; arm++) {
-      sum += share * cv_grid_to(cv_lab_game_gain(game, arm, round, false));
+      sum += share * cv_grid_to(cv_lab_game_gain(game, arm, round, 0));
     }
   }
   return sum;

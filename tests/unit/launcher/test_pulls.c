@@ -88,6 +88,7 @@ static void test_an_adversary_is_looked_back_at(void **state) {
   /* With costs of switching the third and the fourth round give nothing, and the best arm's four keep theirs. */
   struct cv_adversary dear = adversary;
   dear.class = cv_adversary_find("switching");
+  dear.memory = 1;
   struct cv_hindsight sum = cv_hindsight_of(&dear, &export);
   assert_near(sum.gained, cv_adversary_total(&dear, 0, 2), 1e-12);
   assert_near(sum.best, cv_adversary_total(&dear, 1, 4), 1e-12);

@@ -14,7 +14,7 @@
 enum { GRAPH_ARMS = 24 };
 
 struct naive_graph {
-  char kind; /* 'g'ap, gap'u', 'a'ae, 'd'p-se, alpha-'s'ample */
+  char kind; /* 'g'ap, gap'u', gapu with 'e'qually likely sets, 'a'ae, 'd'p-se, alpha-'s'ample */
   uint32_t k;
   double delta, epsilon;
   bool edge[GRAPH_ARMS][GRAPH_ARMS];

@@ -27,11 +27,12 @@ struct bench {
 };
 
 static const char *name_of(char kind) {
-  return kind == 'g' ? "gap" : kind == 'u' ? "gapu" : kind == 'a' ? "aae" : kind == 'd' ? "dp-se" : "alpha-sample";
+  bool is_gapu = kind == 'u' || kind == 'e';
+  return kind == 'g' ? "gap" : is_gapu ? "gapu" : kind == 'a' ? "aae" : kind == 'd' ? "dp-se" : "alpha-sample";
 }
 
 static bool is_private(char kind) {
-  return kind == 'g' || kind == 'u' || kind == 'd';
+  return strchr("gued", kind) != NULL;
 }
 
 static void choose(struct cv_choice *choice, const char *name) {
@@ -48,6 +49,9 @@ static void prepare(struct bench *b, char kind, uint32_t arms) {
   choose(&b->spec.policy, name_of(kind));
   choose(&b->spec.mechanism, is_private(kind) ? "batch" : "none");
   choose(&b->spec.privatizer, "none");
+  if (kind == 'e') {
+    assert_int_equal(cv_params_set_text(&b->spec.policy.params, "sets", "uniform"), CV_OK);
+  }
 }
 
 static void start(struct bench *b) {
@@ -197,6 +201,9 @@ static void ties_and_gapus_sets_are_left_to_chance(void **state) {
   assert_near(share_of_the_middle('g', true), 1, 0);
   assert_near(share_of_the_middle('u', false), 1.0 / 3, 0.04);
   assert_near(share_of_the_middle('u', true), 1.0 / 3, 0.04);
+  /* {1} and {0, 2} have the same probability. */
+  assert_near(share_of_the_middle('e', false), 1.0 / 2, 0.04);
+  assert_near(share_of_the_middle('e', true), 1.0 / 2, 0.04);
 }
 
 static void noise_as_printed_is_wider(void **state) {
@@ -377,7 +384,7 @@ static void check_plan(const struct instance *x, const uint32_t *plays) {
       assert_true(plays[i] == 0 || plays[i] == need);
     }
   }
-  if (naive->kind == 'g' || naive->kind == 'u') {
+  if (strchr("gue", naive->kind) != NULL) {
     assert_true(naive_is_maximal(naive, set));
   }
   if (naive->kind == 'g' && naive->phase > 1) {
@@ -461,7 +468,7 @@ static uint32_t follow(struct instance *x) {
 
 static void agrees_with_the_naive_ones_step_by_step(void **state) {
   static struct instance x;
-  for (const char *kind = "guads"; *kind != '\0'; kind++) {
+  for (const char *kind = "gueads"; *kind != '\0'; kind++) {
     uint32_t removed = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
       draw_instance(&x, *kind, seed);
@@ -494,6 +501,8 @@ static void refuses_what_it_cannot_work_with(void **state) {
   prepare(&b, 'u', 2);
   choose(&b.spec.privatizer, "laplace");
   refused(&b, "privatizer than laplace");
+  prepare(&b, 'e', 25);
+  refused(&b, "25 items; expected at most 24");
   for (const char *kind = "ad"; *kind != '\0'; kind++) {
     prepare(&b, *kind, 2);
     join(&b, 0, 1);

@@ -26,7 +26,7 @@ static void check(const struct cv_adversary *self, uint32_t arm, uint64_t first,
   cv_adversary_fill(self, arm, first, count, block);
   assert_int_equal(block[count], 77);
   for (size_t i = 0; i < count; i++) {
-    assert_int_equal(block[i], cv_grid_from(cv_adversary_gain(self, arm, first + i, false)));
+    assert_int_equal(block[i], cv_grid_from(cv_adversary_gain(self, arm, first + i, 0)));
   }
 }
 
