@@ -481,7 +481,8 @@ static void draw_ranking(struct scenario *s) {
   s->policy = "ppar-kl";
   s->alpha = 0.5;
   s->delta = 0.9;
-  s->scores = scores[cv_rng_below(&rng.rng, fresh ? CV_COUNT(scores) : CV_COUNT(scores) - 1)];
+  size_t some = is(s->mechanism, "doubling") ? 2 : fresh ? CV_COUNT(scores) : CV_COUNT(scores) - 1;
+  s->scores = scores[cv_rng_below(&rng.rng, some)];
   s->arms_per_plan = 1 + (uint32_t)cv_rng_below(&rng.rng, s->arms);
 }
 

@@ -23,15 +23,15 @@
  * Independent scores under `segments` or exact sums have looks and mixture. Under `doubling`, and with reacting scores,
  * the mixture has all of delta. Without replacement, and under any other mechanism, there is the scheme alone, since
  * the mixture needs fresh noise at each release and a constant conditional mean. Reacting scores need the mixture, and
- * so one of the first three mechanisms.
+ * so one of the first three mechanisms; the scheme needs a new release for every plan, and so not `doubling`.
  *
  * Pulls: every arm's first release has ceil((L - ln 2 + 1.6)/d) tokens, L the level of its look, d the private
- * divergence of an arm alpha below the best possible one; each next one has 1.5 times as many, up to the third. Then the
- * widest undecided arm is pulled, or its reference (the arm with the highest upper bound if it looks good, the highest
- * lower bound otherwise) if that one's half of the doubt exceeds n^(-1/3) of the arm's own, n the number of undecided
- * arms that look like it, or if its interval is twice as wide. The new length is the old times ((w + w')/gap)^2 within
- * [1.1, 2]: what would decide if the widths fell as the root. By the scheme all lengths grow by 1.4. No plan asks for
- * fewer than tokens_per_round.
+ * divergence of an arm alpha below the best possible one; each next one has 1.5 times as many, up to the third. Then
+ * the widest undecided arm is pulled, or its reference (the arm with the highest upper bound if it looks good, the
+ * highest lower bound otherwise) if that one's half of the doubt exceeds n^(-1/3) of the arm's own, n the number of
+ * undecided arms that look like it, or if its interval is twice as wide. The new length is the old times
+ * ((w + w')/gap)^2 within [1.1, 2]: what would decide if the widths fell as the root. By the scheme all lengths grow by
+ * 1.4. No plan asks for fewer than tokens_per_round.
  *
  * Behind randomized response all this is about the mean token, and limits are converted to scores. Laplace noise in
  * tokens is refused: tokens beyond [0,1] have no such limits.
@@ -128,6 +128,12 @@ static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
   if (!cv_local_is_bounded(cv_local_find(spec->privatizer.name))) {
     return cv_fail(why, CV_ERR_INVALID, "policy %s needs tokens between 0 and 1; expected another privatizer than %s",
                    spec->policy.name, spec->privatizer.name);
+  }
+  if (scores_of(spec) == SCORES_ONCE && cv_traits_repeats(traits)) {
+    return cv_fail(
+        why, CV_ERR_INVALID,
+        "policy %s without replacement needs a new release for every plan; expected another mechanism than %s",
+        spec->policy.name, cv_traits_list(cv_traits_repeats).text);
   }
   if (scores_of(spec) == SCORES_REACTING && !adds_fresh_noise(traits)) {
     return cv_fail(why, CV_ERR_INVALID,

@@ -363,6 +363,9 @@ static void what_the_proof_does_not_cover_is_refused(void **state) {
       "binary-honaker or kary or segments or doubling or per-item or hybrid-printed, not batch");
   assert_refused("segments", "laplace", "independent",
                  "policy ppar-kl needs tokens between 0 and 1; expected another privatizer than laplace");
+  assert_refused("doubling", "none", "without-replacement",
+                 "policy ppar-kl without replacement needs a new release for every plan; expected another mechanism "
+                 "than doubling");
   assert_refused("hybrid", "none", "reacting",
                  "policy ppar-kl with reacting scores needs fresh noise in each release; expected mechanism none or "
                  "segments or doubling or per-item, not hybrid");
