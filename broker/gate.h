@@ -34,7 +34,6 @@ struct cv_broker_limits {
 
 enum {
   CV_TOKENS_PER_WORKER_MAX = 65535,
-  CV_PLAN_TOKENS_MAX = 1 << 24, /* of one arm in one plan */
 };
 /* Worker ids are below this value, so that id * tokens_per_worker fits 64 bits. */
 #define CV_WORKER_ID_END (UINT64_C(1) << 48)

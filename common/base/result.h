@@ -9,6 +9,8 @@
 #include "common/base/err.h"
 
 enum { CV_NOISE_GROUPS_MAX = 24 };
+/* The most tokens of one arm that a broker accepts in a plan. */
+enum { CV_PLAN_TOKENS_MAX = 1 << 24 };
 
 /* `count` independent Laplace noises of scale `scale`, in units of D/epsilon with D = CV_GRID. */
 struct cv_noise_group {

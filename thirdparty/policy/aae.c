@@ -17,7 +17,7 @@
 
 static const struct cv_param_rule rules[] = {
     CV_ELIMINATION_DELTA,
-    {.key = "tokens_per_round", .low = 1, .high = 1 << 24, .whole = true, .fallback = 1},
+    {.key = "tokens_per_round", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 1},
 };
 
 struct aae {

@@ -52,8 +52,6 @@
 #include "thirdparty/policy/step.h"
 
 enum { STATE_VERSION = 1, LOOKS = 3 };
-/* The most tokens of one arm that a broker accepts in a plan. */
-enum { WANT_MAX = 1 << 24 };
 /* Limits of a stored state: more than any campaign has. */
 #define TOKENS_END (UINT64_C(1) << 52)
 static const uint32_t NOBODY = UINT32_MAX;
@@ -72,7 +70,7 @@ static const struct cv_param_rule rules[] = {
     /* The lower end prevents underflow of the levels. */
     {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
     {.key = "scores", .choices = score_words, .fallback_text = "independent"},
-    {.key = "tokens_per_round", .low = 1, .high = WANT_MAX, .whole = true, .fallback = 20},
+    {.key = "tokens_per_round", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 20},
     {.key = "arms_per_plan", .low = 1, .high = CV_ARMS_MAX, .whole = true, .fallback = 1},
 };
 
@@ -161,7 +159,7 @@ static double level_of_mixture(const struct ppar_kl *self) {
 
 static uint32_t grown(const struct ppar_kl *self, uint64_t tokens, double growth) {
   double more = ceil((double)tokens * (growth - 1));
-  return more >= WANT_MAX ? WANT_MAX : more < self->least ? self->least : (uint32_t)more;
+  return more >= CV_PLAN_TOKENS_MAX ? CV_PLAN_TOKENS_MAX : more < self->least ? self->least : (uint32_t)more;
 }
 
 /* The tokens of an arm's n-th release where lengths are fixed in advance. */
@@ -214,7 +212,7 @@ static uint32_t first_length(const struct ppar_kl *self) {
   /* Without noise a best possible arm excludes everything below with its first token. */
   distance = fmin(distance, CV_X_MOST);
   double tokens = ceil((level_of_look(self, 1) - log(2) + 1.6) / distance);
-  return tokens < WANT_MAX ? (uint32_t)fmax(tokens, self->least) : WANT_MAX;
+  return tokens < CV_PLAN_TOKENS_MAX ? (uint32_t)fmax(tokens, self->least) : CV_PLAN_TOKENS_MAX;
 }
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {

@@ -14,8 +14,6 @@
 enum { STATE_VERSION = 1 };
 /* Limit of pulls per arm in a stored state: more than any budget pays for. */
 #define PULLS_END (UINT64_C(1) << 48)
-/* The largest want of one arm that a broker accepts in a plan. */
-enum { WANT_MAX = 1 << 24 };
 static const uint32_t NOBODY = UINT32_MAX;
 static const double DOUBT = .05; /* error probability of the displayed radius */
 
@@ -272,7 +270,7 @@ enum cv_err cv_recruits_step(struct cv_recruits *self, struct cv_policy_step *st
 }
 
 void cv_recruits_want(struct cv_recruits *self, struct cv_policy_step *step, uint32_t arm, uint64_t times) {
-  times = times < WANT_MAX ? times : WANT_MAX;
+  times = times < CV_PLAN_TOKENS_MAX ? times : CV_PLAN_TOKENS_MAX;
   times = times < self->room ? times : self->room;
   self->room -= times;
   if (times > 0) {
