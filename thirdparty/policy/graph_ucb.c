@@ -3,8 +3,8 @@
  * graph-ucb: UCB-N (Caron, Kveton, Lelarge and Bhagat, "Leveraging Side Observations in Stochastic Bandits", 2012) on
  * noisy prefix sums, in plans that double what is known of an arm.
  *
- * An arm of T tokens is in octave floor(log2(T/first)); an arm without tokens is below all octaves. A plan takes the arm
- * i with the highest index and plays one arm j as often as i has tokens, or `first` times: j is i or a neighbour, in no
+ * An arm of T tokens is in octave floor(log2(T/first)); one without tokens is below all octaves. A plan takes the arm i
+ * with the highest index and plays one arm j as often as i has tokens, or `first` times: j is i or a neighbour, in no
  * higher octave than i, the one with the highest lower limit (`bounds`) or mean (`posterior`). The plan names j and
  * those of its neighbours that are in no higher octave than i. So each release lifts its arm by an octave at least, and
  * an arm in octave b has had at most b + 1 releases, each with one more noise. Other neighbours are not asked: a few
@@ -15,8 +15,9 @@
  *   horizon            plays after which the campaign ends; 0, the default: the campaign's limit of tokens
  *   first              tokens of an arm's first release, default 256
  *   index  bounds      the upper confidence limit (default): docs/graph.md says what is proved
- *          posterior   a heuristic without a bound of its regret: the quantile of the mean at 1 - min(1/2, K sqrt(N)/T),
- *                      N tokens of the arm, T the horizon; weights exp(-N d_epsilon(noisy mean, m)) on a grid of m
+ *          posterior   a heuristic without a bound of its regret: the quantile of the mean at
+ *                      1 - min(1/2, K sqrt(N)/T), N tokens of the arm, T the horizon; weights
+ *                      exp(-N d_epsilon(noisy mean, m)) on a grid of m
  *
  * Limits (standings have them with either index): the intersection of those by the looks (confidence.h) at all releases
  * of an arm. The n-th token of an arm and its k-th noise do not depend on when they are asked for, so a look is a
