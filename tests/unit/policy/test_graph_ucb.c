@@ -290,13 +290,13 @@ static void refuses_a_state_that_cannot_be(void **state) {
   static const struct {
     size_t at;
     uint8_t byte;
-  } damage[] = {{0, 9},                /* another version */
-                {1, 3},                /* three arms */
-                {HEAD, 0},             /* tokens without a release */
-                {HEAD + 15, 1},        /* 2^56 tokens */
+  } damage[] = {{0, 9},                 /* another version */
+                {1, 3},                 /* three arms */
+                {HEAD, 0},              /* tokens without a release */
+                {HEAD + 15, 1},         /* 2^56 tokens */
                 {HEAD + LOW + 7, 0xc0}, /* a negative limit */
-                {HEAD + ARM + 16, 1},  /* plays of an arm without tokens */
-                {HEAD + ARM + 51, 2}}; /* 2^25 plays asked */
+                {HEAD + ARM + 16, 1},   /* plays of an arm without tokens */
+                {HEAD + ARM + 51, 2}};  /* 2^25 plays asked */
   for (size_t i = 0; i < CV_COUNT(damage); i++) {
     struct cv_buf bad = {0};
     cv_buf_put(&bad, good.data, good.len);
