@@ -17,7 +17,7 @@ PATH = [(0, 1), (1, 2), (2, 3)]
 TRUTH = {"Roma": .9, "Golden Wok": .8, "Corner Grill": .6, "Blue Fish": .55, "Station Buffet": .2}
 
 
-@pytest.mark.parametrize("name", ["gap", "gapu", "aae", "dp-se", "alpha-sample"])
+@pytest.mark.parametrize("name", ["gap", "gapu", "graph-ucb", "aae", "dp-se", "alpha-sample"])
 def test_the_example_of_each_policy_finds_the_best(tmp_path, name):
     done = crowdveil("up", ROOT / f"deploy/campaigns/{name}.yaml", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

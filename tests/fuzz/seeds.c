@@ -454,6 +454,7 @@ int main(int argc, char **argv) {
   policy_state(&out);
   save("policy", "one", &out);
   state_after_a_round("klucb-cf");
+  state_after_a_round("graph-ucb");
   state_after_a_round("exp3");
   state_after_a_round("dpf");
   state_after_a_round("dpu");

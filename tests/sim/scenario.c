@@ -255,6 +255,20 @@ static void draw_elimination(struct scenario *s, struct cv_rng *rng) {
   }
 }
 
+/* For low regret on a graph, in one of four campaigns of the product's policies. From its own random stream. */
+static bool draw_graph_ucb(struct scenario *s) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 79, 2, 0);
+  if (cv_rng_below(&rng.rng, 4) != 0) {
+    return false;
+  }
+  s->policy = "graph-ucb";
+  s->mechanism = "segments";
+  s->tokens_per_round = 1 + (uint32_t)cv_rng_below(&rng.rng, 20);
+  draw_edges(s, &rng.rng);
+  return true;
+}
+
 /* The simulator's own policy, with every mechanism but doubling, with which no policy of the product uses a graph. */
 static void draw_script(struct scenario *s, struct cv_rng *rng) {
   static const char *const mechanisms[] = {"hybrid",         "hybrid", "hybrid",   "none",  "binary",
@@ -307,7 +321,7 @@ static void draw_graph(struct scenario *s) {
   s->graph = true;
   if (is(s->privatizer.name, "laplace") || cv_rng_below(rng, 5) < 3) {
     draw_script(s, rng);
-  } else {
+  } else if (!draw_graph_ucb(s)) {
     draw_elimination(s, rng);
   }
   if (s->worker_epsilon_micro < WEALTH_MICRO) {
@@ -623,6 +637,10 @@ static void put_hiring_params(const struct scenario *s, struct cv_params *params
 }
 
 static void put_graph_params(const struct scenario *s, struct cv_params *params) {
+  if (is(s->policy, "graph-ucb")) {
+    CV_REQUIRE(cv_params_set_number(params, "first", s->tokens_per_round) == CV_OK);
+    return;
+  }
   CV_REQUIRE(cv_params_set_number(params, "delta", s->delta) == CV_OK);
   if (is(s->policy, "aae")) {
     CV_REQUIRE(cv_params_set_number(params, "tokens_per_round", s->tokens_per_round) == CV_OK);

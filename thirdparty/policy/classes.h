@@ -22,6 +22,7 @@
   ROW(baselines, opt)                  \
   ROW(gap, gap)                        \
   ROW(gap, gapu)                       \
+  ROW(graph_ucb, graph_ucb)            \
   ROW(aae, aae)                        \
   ROW(dp_se, dp_se)                    \
   ROW(alpha_sample, alpha_sample)      \

@@ -243,8 +243,8 @@ static void the_first_lengths_do_not_depend_on_releases(void **state) {
   assert_int_equal(length[0][2], ceil(1.5 * (double)length[0][1]));
 }
 
-/* K = 2, alpha = .1, delta = .1, epsilon 1: the look's level is ln(4/(.04 x .4/.88)), and the first length what takes an
- * arm of .9 below one of 1 with 1.6 to spare. */
+/* K = 2, alpha = .1, delta = .1, epsilon 1: the look's level is ln(4/(.04 x .4/.88)); the first length takes an arm of
+ * .9 below one of 1 with 1.6 to spare. */
 static void the_first_length_by_hand(void **state) {
   static const double mean[] = {0.5, 0.5};
   struct cv_spec spec;
