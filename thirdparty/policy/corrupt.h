@@ -12,7 +12,7 @@
  *   kl-local  as klucb-cf with f = max(0, ln(T/(K sqrt N_a))), which uses the horizon, and the index at most 1; after
  *             Menard and Garivier, "A minimax and asymptotically optimal algorithm for stochastic bandits" (2017)
  *   posterior-quantile
- *             the quantile of the posterior of mu_a that K N_a^.7/T of its mass, at most half of it, lies above
+ *             the quantile of the posterior of mu_a that K N_a^.6/T of its mass, at most half of it, lies above
  *             (posterior.h); docs/beyond.md bounds its regret
  *
  * t is the number of pulls so far, N_a those of arm a. Parameters of all five:

@@ -7,7 +7,7 @@
 
 static double index_of(const struct cv_arms *arms, uint32_t arm) {
   double n = (double)arms->arm[arm].tokens, ones = n * cv_arms_mean(arms, arm);
-  double tail = fmin(0.5, arms->arms * pow(n, 0.7) / (double)arms->horizon);
+  double tail = fmin(0.5, arms->arms * pow(n, 0.6) / (double)arms->horizon);
   return cv_posterior_upper(ones, n - ones, arms->arm[arm].feedback, tail);
 }
 

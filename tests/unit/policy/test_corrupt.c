@@ -123,7 +123,7 @@ static double naive_index(size_t name, const struct hand *h, uint32_t arm, doubl
       q = cv_draw_beta(rng, ones + 1, n - ones + 1);
       break;
     case 4:
-      f = h->spec.arms * pow(n, 0.7) / (double)h->spec.tokens;
+      f = h->spec.arms * pow(n, 0.6) / (double)h->spec.tokens;
       return cv_posterior_upper(ones, n - ones, (struct cv_feedback){.offset = 1 - keep, .slope = 2 * keep - 1},
                                 fmin(0.5, f));
     default:
