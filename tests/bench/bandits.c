@@ -79,6 +79,8 @@ int main(void) {
   measure("klucb-cf", 10, 0.75, 10000, 20);
   measure("kl-local", 10, 1, 10000, 20);
   measure("kl-local", 10, 0.75, 10000, 20);
+  measure("posterior-quantile", 10, 1, 10000, 20);
+  measure("posterior-quantile", 10, 0.75, 10000, 20);
   measure("ucb-cf", 10, 1, 10000, 20);
   measure("ts-cf", 10, 1, 10000, 20);
   measure("exp3", 4, 1, 1 << 18, 4);

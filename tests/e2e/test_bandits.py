@@ -10,7 +10,8 @@ from harness.daemon import ROOT
 
 GRID = 1 << 20
 # name: true means of the arms, the largest round
-CORRUPT = {"klucb-cf": ([.9, .6], 1), "ucb-cf": ([.9, .6], 10), "ts-cf": ([.9, .6, .3], 1), "kl-local": ([.9, .6], 1)}
+CORRUPT = {"klucb-cf": ([.9, .6], 1), "ucb-cf": ([.9, .6], 10), "ts-cf": ([.9, .6, .3], 1), "kl-local": ([.9, .6], 1),
+           "posterior-quantile": ([.9, .6], 1)}
 ADVERSARIAL = ["exp3", "dp-exp3-lap", "exp3-tau"]
 
 
@@ -34,6 +35,7 @@ def test_a_bandit_behind_randomized_response_finds_its_best_arm(example, name):
 P00, P11, MEANS = [.2, .9, .1], [.3, .7, .4], [.9, .6, .3]
 TURNED = {"klucb-cf": "klucb-cf, tokens_per_round: 20", "ucb-cf": "ucb-cf, tokens_per_round: 20",
           "ts-cf": "ts-cf, tokens_per_round: 20", "kl-local": "kl-local, tokens_per_round: 20",
+          "posterior-quantile": "posterior-quantile, tokens_per_round: 20",
           "ppar": "ppar, alpha: 0.1, tokens_per_round: 1000"}
 
 

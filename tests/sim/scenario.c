@@ -60,8 +60,8 @@ static void draw_privatizer(struct scenario *s, struct cv_rng *rng) {
 /* Half of the campaigns with exact releases have a bandit policy. From its own random stream: the rest of a seed's
  * scenario stays the same. */
 static void draw_policy(struct scenario *s) {
-  static const char *const bits[] = {"klucb-cf", "ucb-cf", "ts-cf", "kl-local"}, *const trusted[] = {"exp3-tau",
-                                                                                                     "ts-cf"};
+  static const char *const bits[] = {"klucb-cf", "ucb-cf", "ts-cf", "kl-local", "posterior-quantile"},
+                           *const trusted[] = {"exp3-tau", "ts-cf"};
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, s->seed, 77, 2, 0);
   s->policy = "ppar";

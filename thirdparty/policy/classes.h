@@ -8,30 +8,31 @@
 
 #include "thirdparty/policy/policy.h"
 
-#define CV_POLICIES(ROW)               \
-  ROW(ppar, ppar)                      \
-  ROW(ppar_kl, ppar_kl)                \
-  ROW(dpf, dpf)                        \
-  ROW(dpu, dpu)                        \
-  ROW(dpu_kl, dpu_kl)                  \
-  ROW(eps_greedy, eps_greedy)          \
-  ROW(eps_greedy, eps_greedy_true_gap) \
-  ROW(dp_ucb_bound, dp_ucb_bound)      \
-  ROW(baselines, cheapest)             \
-  ROW(baselines, uniform)              \
-  ROW(baselines, opt)                  \
-  ROW(gap, gap)                        \
-  ROW(gap, gapu)                       \
-  ROW(graph_ucb, graph_ucb)            \
-  ROW(aae, aae)                        \
-  ROW(dp_se, dp_se)                    \
-  ROW(alpha_sample, alpha_sample)      \
-  ROW(klucb_cf, klucb_cf)              \
-  ROW(ucb_cf, ucb_cf)                  \
-  ROW(ts_cf, ts_cf)                    \
-  ROW(kl_local, kl_local)              \
-  ROW(exp3_plain, exp3)                \
-  ROW(dp_exp3_lap, dp_exp3_lap)        \
+#define CV_POLICIES(ROW)                      \
+  ROW(ppar, ppar)                             \
+  ROW(ppar_kl, ppar_kl)                       \
+  ROW(dpf, dpf)                               \
+  ROW(dpu, dpu)                               \
+  ROW(dpu_kl, dpu_kl)                         \
+  ROW(eps_greedy, eps_greedy)                 \
+  ROW(eps_greedy, eps_greedy_true_gap)        \
+  ROW(dp_ucb_bound, dp_ucb_bound)             \
+  ROW(baselines, cheapest)                    \
+  ROW(baselines, uniform)                     \
+  ROW(baselines, opt)                         \
+  ROW(gap, gap)                               \
+  ROW(gap, gapu)                              \
+  ROW(graph_ucb, graph_ucb)                   \
+  ROW(aae, aae)                               \
+  ROW(dp_se, dp_se)                           \
+  ROW(alpha_sample, alpha_sample)             \
+  ROW(klucb_cf, klucb_cf)                     \
+  ROW(ucb_cf, ucb_cf)                         \
+  ROW(ts_cf, ts_cf)                           \
+  ROW(kl_local, kl_local)                     \
+  ROW(posterior_quantile, posterior_quantile) \
+  ROW(exp3_plain, exp3)                       \
+  ROW(dp_exp3_lap, dp_exp3_lap)               \
   ROW(exp3_tau, exp3_tau)
 
 /* cv_policy_ppar, ... */

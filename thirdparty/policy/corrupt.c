@@ -22,23 +22,33 @@ enum cv_err cv_corrupt_fits(const struct cv_spec *spec, struct cv_why *why) {
   return cv_arms_fit(spec, 1U << CV_LOCAL_RESPONSE | 1U << CV_LOCAL_NONE, why);
 }
 
+/* What is remembered of the arms' indices. */
+static enum cv_err init_indices(struct cv_corrupt *self) {
+  if (self->law.bonus != NULL) {
+    return cv_kl_index_init(self->law.bonus, self->arms.arms, &self->kl);
+  }
+  if (self->law.index == NULL) {
+    return CV_OK;
+  }
+  self->index = calloc(self->arms.arms, sizeof(*self->index));
+  return self->index == NULL ? CV_ERR_NOMEM : CV_OK;
+}
+
 enum cv_err cv_corrupt_create(const struct cv_policy_class *class, const struct cv_corrupt_law *law,
                               const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   struct cv_corrupt *self = calloc(1, sizeof(*self));
-  enum cv_err err = self == NULL ? CV_ERR_NOMEM : cv_arms_init(spec, seed, &self->arms);
-  if (err == CV_OK && law->index == NULL) {
-    err = cv_kl_index_init(law->bonus, law->of_time, law->clipped, spec->arms, &self->kl);
-    if (err != CV_OK) {
-      cv_arms_fini(&self->arms);
-    }
-  }
-  if (err != CV_OK) {
-    free(self);
-    return err;
+  if (self == NULL) {
+    return CV_ERR_NOMEM;
   }
   self->policy.class = class;
   self->tokens_per_round = (uint32_t)cv_params_number(&spec->policy.params, "tokens_per_round");
-  self->index = law->index;
+  self->law = *law;
+  enum cv_err err = cv_arms_init(spec, seed, &self->arms);
+  err = err == CV_OK ? init_indices(self) : err;
+  if (err != CV_OK) {
+    cv_corrupt_destroy(&self->policy);
+    return err;
+  }
   *ret = &self->policy;
   return CV_OK;
 }
@@ -47,12 +57,23 @@ void cv_corrupt_destroy(struct cv_policy *policy) {
   struct cv_corrupt *self = of(policy);
   cv_arms_fini(&self->arms);
   cv_kl_index_fini(&self->kl);
+  free(self->index);
   free(self);
 }
 
+/* Computes the index that depends on an arm's sums alone. */
+static void update_index(struct cv_corrupt *self, uint32_t arm) {
+  if (self->law.index != NULL && self->arms.arm[arm].tokens > 0) {
+    self->index[arm] = self->law.index(&self->arms, arm);
+  }
+}
+
 void cv_corrupt_apply(struct cv_policy *policy, const struct cv_release *release) {
+  struct cv_corrupt *self = of(policy);
   double sum;
-  (void)cv_arms_apply(&of(policy)->arms, release, &sum);
+  if (cv_arms_apply(&self->arms, release, &sum) > 0) {
+    update_index(self, release->arm);
+  }
 }
 
 /* Asks for the first pulls of every arm that has none, up to the horizon. False if every arm has been pulled. */
@@ -68,18 +89,46 @@ static bool want_first(const struct cv_corrupt *self, struct cv_policy_step *ste
   return step->wants > 0;
 }
 
+static double index_of(struct cv_corrupt *self, uint32_t i, struct cv_rng *rng) {
+  if (self->law.index != NULL) {
+    return self->index[i];
+  }
+  if (self->law.bonus != NULL) {
+    return cv_kl_index_of(&self->kl, &self->arms, i);
+  }
+  struct cv_feedback feedback = self->arms.arm[i].feedback;
+  return (self->law.draw(&self->arms, i, rng) - feedback.offset) / feedback.slope;
+}
+
 /* The arm with the highest index, with random indices and random ties from the plan's stream. */
 static uint32_t drawn_best(struct cv_corrupt *self, uint64_t plan) {
   struct cv_rng_seeded rng;
   struct cv_highest highest = {0};
   cv_arms_stream(&self->arms, plan, &rng);
   for (uint32_t i = 0; i < self->arms.arms; i++) {
-    struct cv_feedback feedback = self->arms.arm[i].feedback;
-    double index = self->index == NULL ? cv_kl_index_of(&self->kl, &self->arms, i)
-                                       : (self->index(&self->arms, i, &rng.rng) - feedback.offset) / feedback.slope;
-    cv_highest_offer(&highest, i, index, &rng.rng);
+    cv_highest_offer(&highest, i, index_of(self, i, &rng.rng), &rng.rng);
   }
   return highest.arm;
+}
+
+/* Sets *ret_arm to an arm with the highest index; false if several arms tie. */
+static bool remembered_best(const struct cv_corrupt *self, uint32_t *ret_arm) {
+  uint32_t best = 0, ties = 1;
+  for (uint32_t i = 1; i < self->arms.arms; i++) {
+    ties = self->index[i] > self->index[best] ? 1 : ties + (self->index[i] == self->index[best]);
+    best = self->index[i] > self->index[best] ? i : best;
+  }
+  *ret_arm = best;
+  return ties == 1;
+}
+
+/* Only random indices and ties need the plan's stream. */
+static uint32_t best_of(struct cv_corrupt *self, uint64_t plan) {
+  uint32_t best;
+  bool single = self->law.index != NULL   ? remembered_best(self, &best)
+                : self->law.bonus != NULL ? cv_kl_index_best(&self->kl, &self->arms, &best)
+                                          : false;
+  return single ? best : drawn_best(self, plan);
 }
 
 enum cv_err cv_corrupt_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
@@ -89,12 +138,7 @@ enum cv_err cv_corrupt_step(struct cv_policy *policy, uint64_t plan, struct cv_p
   if (step->done || want_first(self, step)) {
     return CV_OK;
   }
-  /* KL indices are deterministic; only ties need the plan's stream. */
-  uint32_t best;
-  if (self->index != NULL || !cv_kl_index_best(&self->kl, &self->arms, &best)) {
-    best = drawn_best(self, plan);
-  }
-  cv_arms_want(&self->arms, best, self->tokens_per_round, step);
+  cv_arms_want(&self->arms, best_of(self, plan), self->tokens_per_round, step);
   return CV_OK;
 }
 
@@ -111,6 +155,10 @@ enum cv_err cv_corrupt_load(struct cv_policy *policy, struct cv_reader *in) {
   if (cv_read_u8(in) != STATE_VERSION) {
     return CV_ERR_VERSION;
   }
-  CV_TRY(cv_arms_load(&of(policy)->arms, in));
+  struct cv_corrupt *self = of(policy);
+  CV_TRY(cv_arms_load(&self->arms, in));
+  for (uint32_t i = 0; i < self->arms.arms; i++) {
+    update_index(self, i);
+  }
   return cv_reader_done(in) ? CV_OK : CV_ERR_DAMAGED;
 }

@@ -11,16 +11,20 @@
  *   ts-cf     g_a^-1(theta), theta ~ Beta(1 + ones, 1 + zeros) of the tokens (box "Thompson Sampling-CF")
  *   kl-local  as klucb-cf with f = max(0, ln(T/(K sqrt N_a))), which uses the horizon, and the index at most 1; after
  *             Menard and Garivier, "A minimax and asymptotically optimal algorithm for stochastic bandits" (2017)
+ *   posterior-quantile
+ *             the quantile of the posterior of mu_a that K N_a^.6/T of its mass, at most half of it, lies above
+ *             (posterior.h); docs/beyond.md bounds its regret
  *
- * t is the number of pulls so far, N_a those of arm a. Parameters of all four:
+ * t is the number of pulls so far, N_a those of arm a. Parameters of all five:
  *   tokens_per_round  pulls of the chosen arm before the next choice, 1 in the paper; more save round trips
  *   horizon           pulls after which the campaign is complete; 0 (the default): the campaign's limit of tokens
  *
  * They need mechanism none and privatizer randomized-response, or privatizer none with a trusted third-party. In the
  * latter case they are KL-UCB, UCB1 and Thompson sampling; a score between 0 and 1 then counts as a fraction of a one.
  *
- * A step of ucb-cf and ts-cf costs K indices. A step of the others costs K comparisons and usually one or two indices
- * (kl_index.h), K indices if arms tie. It allocates nothing once the step has room.
+ * A step of ucb-cf and ts-cf costs K indices. A step of klucb-cf costs K comparisons and usually one or two indices
+ * (kl_index.h), K indices if arms tie. The other two compute one index a release, and a step costs K comparisons. It
+ * allocates nothing once the step has room.
  */
 #ifndef CV_THIRDPARTY_CORRUPT_H
 #define CV_THIRDPARTY_CORRUPT_H
@@ -29,21 +33,24 @@
 #include "thirdparty/policy/kl_index.h"
 
 /* The index of a pulled arm, in mean tokens; `rng` is the plan's stream. */
-typedef double cv_corrupt_index_fn(const struct cv_arms *arms, uint32_t arm, struct cv_rng *rng);
+typedef double cv_corrupt_draw_fn(const struct cv_arms *arms, uint32_t arm, struct cv_rng *rng);
+/* The index of a pulled arm, in scores. It depends on the arm's sums alone. */
+typedef double cv_corrupt_index_fn(const struct cv_arms *arms, uint32_t arm);
+
+/* The index of a policy: exactly one of these. */
+struct cv_corrupt_law {
+  cv_corrupt_draw_fn *draw;
+  cv_corrupt_index_fn *index;
+  cv_kl_bonus_fn *bonus; /* f of the KL index */
+};
 
 struct cv_corrupt {
   struct cv_policy policy;
   struct cv_arms arms;
   uint32_t tokens_per_round;
-  cv_corrupt_index_fn *index; /* NULL: the KL index */
-  struct cv_kl_index kl;      /* without `index` */
-};
-
-/* The index of a policy: a function of its own, or an f for the KL index (kl_index.h). */
-struct cv_corrupt_law {
-  cv_corrupt_index_fn *index;
-  cv_kl_bonus_fn *bonus;
-  bool of_time, clipped; /* with `bonus` */
+  struct cv_corrupt_law law;
+  struct cv_kl_index kl; /* with law.bonus */
+  double *index;         /* with law.index: of each arm that was pulled */
 };
 
 /* Members of the policies' classes. */

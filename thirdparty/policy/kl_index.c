@@ -9,13 +9,12 @@
 /* Bound of the rounding error of an index in mean tokens, with a wide margin: cv_kl_upper() is correct to 1e-14. */
 static const double ROUNDING = 1e-11;
 
-enum cv_err cv_kl_index_init(cv_kl_bonus_fn *bonus, bool of_time, bool clipped, uint32_t arms,
-                             struct cv_kl_index *ret) {
+enum cv_err cv_kl_index_init(cv_kl_bonus_fn *bonus, uint32_t arms, struct cv_kl_index *ret) {
   struct cv_kl_known *known = calloc(arms, sizeof(*known));
   if (known == NULL) {
     return CV_ERR_NOMEM;
   }
-  *ret = (struct cv_kl_index){.bonus = bonus, .of_time = of_time, .clipped = clipped, .known = known};
+  *ret = (struct cv_kl_index){.bonus = bonus, .known = known};
   return CV_OK;
 }
 
@@ -28,16 +27,28 @@ static double rate_of(double mean, double q, double n) {
   return q == mean ? (double)INFINITY : q * (1 - q) / (fabs(q - mean) * n);
 }
 
+/* The q of the index. */
+static double furthest(const struct cv_arms *arms, uint32_t i, double f) {
+  double mean = cv_arms_mean(arms, i), bound = f / (double)arms->arm[i].tokens;
+  return arms->arm[i].feedback.slope > 0 ? cv_kl_upper(mean, bound) : cv_kl_lower(mean, bound);
+}
+
+static double back(struct cv_feedback feedback, double q) {
+  return (q - feedback.offset) / feedback.slope;
+}
+
+double cv_kl_index_at(const struct cv_arms *arms, uint32_t arm, double f) {
+  return back(arms->arm[arm].feedback, furthest(arms, arm, f));
+}
+
 static void compute(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double f) {
   const struct cv_arms_sum *arm = &arms->arm[i];
-  double mean = cv_arms_mean(arms, i), n = (double)arm->tokens, slope = arm->feedback.slope;
-  double q = slope > 0 ? cv_kl_upper(mean, f / n) : cv_kl_lower(mean, f / n);
-  double index = (q - arm->feedback.offset) / slope;
+  double q = furthest(arms, i, f), rate = rate_of(cv_arms_mean(arms, i), q, (double)arm->tokens);
   self->known[i] = (struct cv_kl_known){.tokens = arm->tokens,
                                         .sum = arm->sum,
                                         .f = f,
-                                        .index = self->clipped ? fmin(index, 1) : index,
-                                        .rate = rate_of(mean, q, n) / fabs(slope)};
+                                        .index = back(arm->feedback, q),
+                                        .rate = rate / fabs(arm->feedback.slope)};
 }
 
 /* True if the cached value still gives bounds: the arm's sums are unchanged, and f has not decreased. */
@@ -45,24 +56,9 @@ static bool holds(const struct cv_kl_known *known, const struct cv_arms_sum *arm
   return known->tokens == arm->tokens && known->sum == arm->sum && f >= known->f;
 }
 
-/* The common f of all arms if it depends on time only, else 0. */
-static double shared_bonus(const struct cv_kl_index *self, const struct cv_arms *arms) {
-  return self->of_time ? self->bonus(arms, 0) : 0;
-}
-
-/* The present f of an arm. An f that depends on N only is reused while N is unchanged. */
-static double bonus_of(const struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double shared) {
-  const struct cv_kl_known *known = &self->known[i];
-  if (self->of_time) {
-    return shared;
-  }
-  return known->tokens == arms->arm[i].tokens ? known->f : self->bonus(arms, i);
-}
-
 /* The exact index, from the cache if nothing has changed. */
-static double exact(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double shared) {
+static double exact(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double f) {
   const struct cv_kl_known *known = &self->known[i];
-  double f = bonus_of(self, arms, i, shared);
   if (!(holds(known, &arms->arm[i], f) && f == known->f)) {
     compute(self, arms, i, f);
   }
@@ -70,9 +66,9 @@ static double exact(struct cv_kl_index *self, const struct cv_arms *arms, uint32
 }
 
 /* An upper bound of the index of an arm whose cached value holds: the tangent at the cached f, plus rounding. */
-static double upper(const struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double shared) {
+static double upper(const struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double f) {
   const struct cv_kl_known *known = &self->known[i];
-  double rise = bonus_of(self, arms, i, shared) - known->f;
+  double rise = f - known->f;
   if (rise == 0) {
     return known->index;
   }
@@ -80,19 +76,19 @@ static double upper(const struct cv_kl_index *self, const struct cv_arms *arms, 
 }
 
 double cv_kl_index_of(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t arm) {
-  return exact(self, arms, arm, shared_bonus(self, arms));
+  return exact(self, arms, arm, self->bonus(arms));
 }
 
 /* Sets *ret_top to the arm with the highest upper bound. True if its cached index, a lower bound, already exceeds all
  * other upper bounds. */
-static bool is_clear(struct cv_kl_index *self, const struct cv_arms *arms, double shared, uint32_t *ret_top) {
+static bool is_clear(struct cv_kl_index *self, const struct cv_arms *arms, double f, uint32_t *ret_top) {
   double first = -(double)INFINITY, second = first;
   uint32_t top = 0;
   for (uint32_t i = 0; i < arms->arms; i++) {
-    if (!holds(&self->known[i], &arms->arm[i], bonus_of(self, arms, i, shared))) {
-      (void)exact(self, arms, i, shared);
+    if (!holds(&self->known[i], &arms->arm[i], f)) {
+      (void)exact(self, arms, i, f);
     }
-    double bound = upper(self, arms, i, shared);
+    double bound = upper(self, arms, i, f);
     if (bound > first) {
       second = first;
       first = bound;
@@ -106,21 +102,21 @@ static bool is_clear(struct cv_kl_index *self, const struct cv_arms *arms, doubl
 }
 
 bool cv_kl_index_best(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t *ret_arm) {
-  double shared = shared_bonus(self, arms);
+  double f = self->bonus(arms);
   uint32_t top;
-  if (is_clear(self, arms, shared, &top)) {
+  if (is_clear(self, arms, f, &top)) {
     *ret_arm = top;
     return true;
   }
   /* Compute exact indices only of the arms whose upper bound reaches the best index so far. */
-  double best = exact(self, arms, top, shared);
+  double best = exact(self, arms, top, f);
   const uint32_t first = top;
   uint32_t ties = 1;
   for (uint32_t i = 0; i < arms->arms; i++) {
-    if (i == first || upper(self, arms, i, shared) < best) {
+    if (i == first || upper(self, arms, i, f) < best) {
       continue;
     }
-    double index = exact(self, arms, i, shared);
+    double index = exact(self, arms, i, f);
     if (index > best) {
       best = index;
       top = i;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * KL indices of bandit arms, computed only if needed. The index of arm a is g_a^-1(q), q the furthest with
- * N_a d(mean token, q) <= f (corrupt.h). It is an increasing, concave function of f. So the cached index of an arm that
- * was not pulled since is a lower bound, and the tangent at the cached f is an upper bound: an arm whose upper bound is
- * below another's index needs no computation. With f = ln t + ... tangents stay tight for very long.
+ * N_a d(mean token, q) <= f (corrupt.h), f a function of the time. It is an increasing, concave function of f. So the
+ * cached index of an arm that was not pulled since is a lower bound, and the tangent at the cached f is an upper bound:
+ * an arm whose upper bound is below another's index needs no computation. With f = ln t + ... tangents stay tight for
+ * very long.
  *
  * Each computed index depends only on the arm's sums and f; the cache changes neither an index nor the best arm.
  */
@@ -12,8 +13,11 @@
 
 #include "thirdparty/policy/arms.h"
 
-/* f of one arm, >= 0. */
-typedef double cv_kl_bonus_fn(const struct cv_arms *arms, uint32_t arm);
+/* f at the present number of pulls, >= 0. */
+typedef double cv_kl_bonus_fn(const struct cv_arms *arms);
+
+/* The index of a pulled arm at this f >= 0. */
+double cv_kl_index_at(const struct cv_arms *arms, uint32_t arm, double f);
 
 /* The last value of an arm and what it was computed from. */
 struct cv_kl_known {
@@ -25,14 +29,11 @@ struct cv_kl_known {
 
 struct cv_kl_index {
   cv_kl_bonus_fn *bonus;
-  bool of_time; /* f depends on t alone, not on the arm; otherwise on the arm's N alone */
-  bool clipped; /* no index above 1 */
   struct cv_kl_known *known;
 };
 
 /* Sets up an empty cache. CV_ERR_NOMEM. */
-CV_MUST_USE enum cv_err cv_kl_index_init(cv_kl_bonus_fn *bonus, bool of_time, bool clipped, uint32_t arms,
-                                         struct cv_kl_index *ret);
+CV_MUST_USE enum cv_err cv_kl_index_init(cv_kl_bonus_fn *bonus, uint32_t arms, struct cv_kl_index *ret);
 void cv_kl_index_fini(struct cv_kl_index *self);
 
 /* The index of a pulled arm. */

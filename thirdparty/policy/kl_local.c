@@ -4,13 +4,13 @@
 #include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/corrupt.h"
 
-static double bonus(const struct cv_arms *arms, uint32_t arm) {
-  double n = (double)arms->arm[arm].tokens;
-  return fmax(0, log((double)arms->horizon / (arms->arms * sqrt(n))));
+static double index_of(const struct cv_arms *arms, uint32_t arm) {
+  double n = (double)arms->arm[arm].tokens, f = fmax(0, log((double)arms->horizon / (arms->arms * sqrt(n))));
+  return fmin(cv_kl_index_at(arms, arm, f), 1);
 }
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
-  static const struct cv_corrupt_law law = {.bonus = bonus, .clipped = true};
+  static const struct cv_corrupt_law law = {.index = index_of};
   return cv_corrupt_create(&cv_policy_kl_local, &law, spec, seed, ret);
 }
 

@@ -4,14 +4,14 @@
 #include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/corrupt.h"
 
-static double bonus(const struct cv_arms *arms, uint32_t arm) {
+static double bonus(const struct cv_arms *arms) {
   double t = log((double)arms->pulls);
   /* ln ln t is negative for t < e: clip f at 0. */
   return t <= 0 ? 0 : fmax(0, t + 3 * log(t));
 }
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
-  static const struct cv_corrupt_law law = {.bonus = bonus, .of_time = true};
+  static const struct cv_corrupt_law law = {.bonus = bonus};
   return cv_corrupt_create(&cv_policy_klucb_cf, &law, spec, seed, ret);
 }
 

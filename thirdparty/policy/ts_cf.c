@@ -9,7 +9,7 @@ static double index_of(const struct cv_arms *arms, uint32_t arm, struct cv_rng *
 }
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
-  static const struct cv_corrupt_law law = {.index = index_of};
+  static const struct cv_corrupt_law law = {.draw = index_of};
   return cv_corrupt_create(&cv_policy_ts_cf, &law, spec, seed, ret);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* klucb-cf, ucb-cf, ts-cf and kl-local. */
+/* klucb-cf, ucb-cf, ts-cf, kl-local and posterior-quantile. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +16,9 @@
 #include "thirdparty/policy/arms.h"
 #include "thirdparty/policy/beta.h"
 #include "thirdparty/policy/kl.h"
+#include "thirdparty/policy/posterior.h"
 
-static const char *const names[] = {"klucb-cf", "ucb-cf", "ts-cf", "kl-local"};
+static const char *const names[] = {"klucb-cf", "ucb-cf", "ts-cf", "kl-local", "posterior-quantile"};
 
 static void each_arm_is_pulled_once_then_one_at_a_time(void **state) {
   for (size_t n = 0; n < CV_COUNT(names); n++) {
@@ -121,6 +122,10 @@ static double naive_index(size_t name, const struct hand *h, uint32_t arm, doubl
     case 2:
       q = cv_draw_beta(rng, ones + 1, n - ones + 1);
       break;
+    case 4:
+      f = h->spec.arms * pow(n, 0.6) / (double)h->spec.tokens;
+      return cv_posterior_upper(ones, n - ones, (struct cv_feedback){.offset = 1 - keep, .slope = 2 * keep - 1},
+                                fmin(0.5, f));
     default:
       f = log((double)h->spec.tokens / (h->spec.arms * sqrt(n)));
       q = furthest(ones / n, f > 0 ? f / n : 0, up);
@@ -229,9 +234,9 @@ static void what_is_remembered_changes_no_choice(void **state) {
   }
 }
 
-static void ties_are_broken_by_the_plans_stream(void **state) {
+static void break_ties(const char *name) {
   int chosen[3] = {0};
-  struct hand h = hand_of("ucb-cf", 3, 1000000);
+  struct hand h = hand_of(name, 3, 1000000);
   hand_start(&h, 5);
   hand_step(&h);
   for (uint32_t i = 0; i < 3; i++) {
@@ -249,6 +254,11 @@ static void ties_are_broken_by_the_plans_stream(void **state) {
     assert_in_range(chosen[i], 900, 1100); /* four standard deviations */
   }
   hand_end(&h);
+}
+
+static void ties_are_broken_by_the_plans_stream(void **state) {
+  break_ties("ucb-cf");
+  break_ties("posterior-quantile");
 }
 
 /* Mean regret over `runs` runs of Bernoulli arms behind randomized response. */
@@ -287,6 +297,10 @@ static void the_papers_scenario(void **state) {
   print_message("# regret: klucb-cf %.1f and %.1f, mirrored %.1f, kl-local %.1f\n", klucb, again, printed, local);
   assert_true(printed > 300 && printed < 900);
   assert_true(local < printed / 2);
+  double posterior = regret_of("posterior-quantile", mean, mirrored, 10000, 25);
+  again = regret_of("posterior-quantile", mean, turned, 10000, 25);
+  print_message("# posterior-quantile, mirrored %.1f, inverted %.1f\n", posterior, again);
+  assert_true(posterior < local && again < 15);
 }
 
 static void campaigns_that_do_not_suit_are_refused(void **state) {
