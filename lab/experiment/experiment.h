@@ -18,7 +18,7 @@
  *       grid: {privacy.epsilon: [.05, .1]}        # every series at every combination; a series that sets the key: once
  *       measure: campaign          # what is run; see lab/run/measures.h
  *       metrics: [accuracy, tokens]
- *       statistic: mean            # or median-of-means, or root-mean-square
+ *       statistic: mean            # or median, median-of-means, root-mean-square
  *       figure: {title: ..., y: ..., log_x: false, log_y: false}
  *       claims: [...]              # see lab/judge/terms.h
  *
