@@ -35,8 +35,8 @@
  * claim may have `quote`, the sentence in the paper, and `where` it stands. `smallest` is the smallest difference of
  * interest, for below, above (without a factor) and trend: a number, or a share of the compared value such as 2%.
  *
- * `by_median: true` claims it of the median replicate: with a series, of the median of the paired ratios. `false` claims
- * it of means. The default is true if the experiment's statistic is the median. Not with `smallest`.
+ * `by_median: true` claims it of the median replicate: with a series, of the median of the paired ratios. `false`
+ * claims it of means. The default is true if the experiment's statistic is the median. Not with `smallest`.
  *
  * This header reads a claim: which values are to be compared.
  */
