@@ -13,11 +13,12 @@
  *       series:                    # each sets what it differs in; left out: one series, the campaign unchanged
  *         - {name: sound}
  *         - {name: as printed, policy.radius: printed, privacy.mechanism: hybrid-printed}
+ *         - {name: cut off, rounds: 4000}         # ends each run after so many released plans; measure campaign only
  *         - {name: shared by 20, scale: {privacy.epsilon: .05}}    # factor for the value of x, grid or campaign
  *       grid: {privacy.epsilon: [.05, .1]}        # every series at every combination; a series that sets the key: once
  *       measure: campaign          # what is run; see lab/run/measures.h
  *       metrics: [accuracy, tokens]
- *       statistic: mean            # or median-of-means, or root-mean-square
+ *       statistic: mean            # or median, median-of-means, root-mean-square
  *       figure: {title: ..., y: ..., log_x: false, log_y: false}
  *       claims: [...]              # see lab/judge/terms.h
  *
@@ -64,6 +65,7 @@ struct cv_lab_series {
   const char *formula; /* name of a formula (lab/run/formula.h) that is computed instead of a run; NULL: run */
   size_t sets;
   struct cv_lab_set set[CV_LAB_SETS_MAX];
+  uint64_t rounds; /* released plans after which a run ends; 0: no limit */
   size_t scales;
   struct cv_lab_set scale[CV_LAB_SCALES_MAX]; /* the nodes are factors */
 };

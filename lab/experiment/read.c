@@ -193,8 +193,16 @@ static enum cv_err take_scales(struct cv_lab_experiment *experiment, const yaml_
   return CV_OK;
 }
 
+static enum cv_err take_rounds(const struct cv_yaml *yaml, const yaml_node_t *node, struct cv_lab_series *series,
+                               struct cv_why *why) {
+  bool is_good = node == NULL || (node->type == YAML_SCALAR_NODE && series->formula == NULL &&
+                                  cv_value_whole(cv_yaml_text(node), &series->rounds) && series->rounds > 0);
+  return is_good ? CV_OK
+                 : cv_yaml_expected(yaml, node, "rounds", "a whole number above 0, in a series that is run", why);
+}
+
 static bool is_of_series(const char *key) {
-  static const char *const words[] = {"name", "formula", "scale"};
+  static const char *const words[] = {"name", "formula", "scale", "rounds"};
   for (size_t i = 0; i < CV_COUNT(words); i++) {
     if (strcmp(words[i], key) == 0) {
       return true;
@@ -225,6 +233,7 @@ static enum cv_err take_series(struct cv_lab_experiment *experiment, const yaml_
   }
   (void)snprintf(series.name, sizeof(series.name), "%s", name);
   CV_TRY(take_scales(experiment, cv_yaml_find(yaml, node, "scale").value, &series, why));
+  CV_TRY(take_rounds(yaml, cv_yaml_find(yaml, node, "rounds").value, &series, why));
   for (size_t i = 0; i < cv_yaml_pairs(node); i++) {
     struct cv_yaml_pair pair = cv_yaml_pair(yaml, node, i);
     if (!is_of_series(cv_yaml_text(pair.key))) {
@@ -392,6 +401,18 @@ static enum cv_err take_measure(struct cv_lab_experiment *experiment, const yaml
   return CV_OK;
 }
 
+/* Other measures do not run a campaign to its end. */
+static enum cv_err check_rounds(const struct cv_lab_experiment *experiment, const yaml_node_t *section,
+                                struct cv_why *why) {
+  for (size_t i = 0; i < experiment->series; i++) {
+    if (experiment->one[i].rounds > 0 && strcmp(experiment->measure->name, "campaign") != 0) {
+      return cv_yaml_fail(&experiment->yaml, section, why, "series \"%s\" has rounds; expected measure campaign",
+                          experiment->one[i].name);
+    }
+  }
+  return CV_OK;
+}
+
 static enum cv_err take_figure(struct cv_lab_experiment *experiment, const yaml_node_t *section, struct cv_why *why) {
   static const struct cv_config_rule rules[] = {
       {.key = "log_x", .type = CV_CONFIG_BOOL, .offset = offsetof(struct cv_lab_figure, log_x), .fallback = "false"},
@@ -457,6 +478,7 @@ static enum cv_err take_section(struct cv_lab_experiment *experiment, const yaml
   CV_TRY(take_axis(experiment, section, spec->tokens, why));
   CV_TRY(take_all_series(experiment, section, spec->policy.name, why));
   CV_TRY(take_measure(experiment, section, why));
+  CV_TRY(check_rounds(experiment, section, why));
   /* After the measure: a figure draws its first metric by default, and claims refer to series, points and metrics. */
   CV_TRY(take_figure(experiment, section, why));
   CV_TRY(find(yaml, section, "claims", YAML_SEQUENCE_NODE, "a list of claims", &experiment->claims, why));

@@ -39,6 +39,10 @@ struct finding {
    * largest difference that is possible, and about how many replicates would show that it is smaller. */
   double smallest, most, wanted;
   uint64_t differing; /* replicates */
+  /* Of a claim about a median: the pairs, those in which the comparison is true, and how many are needed to hold. */
+  bool is_median;
+  struct cv_lab_signs signs;
+  uint64_t agree, least;
 };
 
 struct hearing {
@@ -148,6 +152,45 @@ static void bound_effect(const struct hearing *hearing, struct finding *finding)
   }
 }
 
+static struct cv_lab_side side_of(const struct hearing *hearing, size_t series, size_t point) {
+  struct cv_lab_side side = {.series = series, .point = point, .is_number = is_formula(hearing, series)};
+  if (side.is_number) {
+    side.number = found(hearing, series, point).mean;
+  }
+  return side;
+}
+
+/* The sign test of a comparison. */
+static struct finding weigh_median(const struct hearing *hearing, const struct comparison *c) {
+  struct finding finding = {.comparison = *c, .verdict = CV_LAB_UNDECIDED, .is_median = true};
+  struct cv_lab_side one = side_of(hearing, c->series, c->point);
+  struct cv_lab_side other = has_number(hearing) ? (struct cv_lab_side){.is_number = true, .number = 1}
+                                                 : side_of(hearing, c->other, c->other_point);
+  struct cv_lab_signs signs = cv_lab_signs_of(hearing->dataset, &one, &other, c->factor, hearing->terms->metric);
+  double n = (double)signs.n, tail = TAIL / (double)hearing->total;
+  finding.signs = signs;
+  finding.difference = (struct cv_lab_summary){.n = signs.n};
+  finding.agree = (c->is_above ? signs.more : signs.less) + (c->may_equal ? signs.equal : 0);
+  finding.least = cv_lab_heads_least(signs.n, TAIL);
+  /* To the normal approximation, with a continuity correction; only for the number of replicates that may do. */
+  double excess = 2 * (double)finding.agree - n;
+  finding.errors = signs.n == 0 ? 0 : copysign(fmax(fabs(excess) - 1, 0), excess) / sqrt(n);
+  finding.needed = gsl_cdf_ugaussian_Qinv(finding.errors < 0 ? tail : TAIL);
+  if (finding.agree >= finding.least) {
+    finding.verdict = CV_LAB_HOLDS;
+  } else if (signs.n - finding.agree >= cv_lab_heads_least(signs.n, tail)) {
+    finding.verdict = CV_LAB_FAILS;
+  } else if (c->is_guard && signs.n > 0) {
+    finding.verdict = CV_LAB_HOLDS;
+  }
+  return finding;
+}
+
+/* Two numbers have no replicates to be counted. */
+static bool is_of_replicates(const struct hearing *hearing, const struct comparison *c) {
+  return !is_formula(hearing, c->series) || !(has_number(hearing) || is_formula(hearing, c->other));
+}
+
 static struct finding weigh(const struct hearing *hearing, const struct comparison *comparison) {
   struct finding finding = {.comparison = *comparison, .verdict = CV_LAB_UNDECIDED};
   struct cv_lab_summary d = difference_of(hearing, comparison);
@@ -200,7 +243,8 @@ static bool is_worse(const struct finding *a, const struct finding *b) {
 }
 
 static void hear(struct hearing *hearing, const struct comparison *comparison) {
-  struct finding finding = weigh(hearing, comparison);
+  bool is_median = hearing->terms->by_median && is_of_replicates(hearing, comparison);
+  struct finding finding = is_median ? weigh_median(hearing, comparison) : weigh(hearing, comparison);
   hearing->failed += finding.verdict == CV_LAB_FAILS;
   hearing->open += finding.verdict == CV_LAB_UNDECIDED;
   hearing->small += finding.verdict == CV_LAB_NO_EFFECT;
@@ -369,23 +413,32 @@ static void say_series(struct line *line, const struct hearing *hearing, size_t 
   say_number(line, at.mean, at.se);
 }
 
-static void say_expected(struct line *line, const struct hearing *hearing, const struct comparison *comparison) {
+/* Says the number, or the multiple of the other value; `is_ratio`: of a ratio to it. */
+static void say_bound(struct line *line, const struct hearing *hearing, const struct comparison *comparison,
+                      bool is_ratio) {
+  const char *side = comparison->is_above ? "more" : "less";
   if (has_number(hearing)) {
     say(line, ", expected at %s %.6g", comparison->is_above ? "least" : "most", comparison->factor);
-    return;
-  }
-  say(line, ", ");
-  if (comparison->point != comparison->other_point) {
-    say_point(line, hearing, comparison->other_point);
-  }
-  say_series(line, hearing, comparison->other, comparison->other_point);
-  if (comparison->is_guard) {
+  } else if (comparison->is_guard) {
     say(line, ", expected not %s", comparison->is_above ? "less" : "more");
+  } else if (is_ratio) {
+    say(line, ", expected %s than %.4g", side, comparison->factor);
   } else if (comparison->factor == 1) {
-    say(line, ", expected %s", comparison->is_above ? "more" : "less");
+    say(line, ", expected %s", side);
   } else {
-    say(line, ", expected %s than %.4g times that", comparison->is_above ? "more" : "less", comparison->factor);
+    say(line, ", expected %s than %.4g times that", side, comparison->factor);
   }
+}
+
+static void say_expected(struct line *line, const struct hearing *hearing, const struct comparison *comparison) {
+  if (!has_number(hearing)) {
+    say(line, ", ");
+    if (comparison->point != comparison->other_point) {
+      say_point(line, hearing, comparison->other_point);
+    }
+    say_series(line, hearing, comparison->other, comparison->other_point);
+  }
+  say_bound(line, hearing, comparison, false);
 }
 
 static void say_count(struct line *line, const struct hearing *hearing) {
@@ -464,11 +517,49 @@ static void say_weight(struct line *line, const struct hearing *hearing, const s
   }
 }
 
+static void say_median(struct line *line, const struct hearing *hearing, const struct finding *finding) {
+  const struct comparison *c = &finding->comparison;
+  const struct cv_lab_signs *signs = &finding->signs;
+  const struct cv_lab_experiment *experiment = hearing->dataset->experiment;
+  unsigned long long n = signs->n;
+  say(line, "%s", experiment->one[c->series].name);
+  if (has_number(hearing)) {
+    say(line, " has median ");
+  } else {
+    say(line, signs->is_ratio ? " over " : " minus ");
+    if (c->point != c->other_point) {
+      say_point(line, hearing, c->other_point);
+    }
+    say(line, "%s: median %s ", experiment->one[c->other].name, signs->is_ratio ? "ratio" : "difference");
+  }
+  if (n == 0) {
+    say(line, "of none; there are no values");
+    return;
+  }
+  say_digits(line, signs->median, 3);
+  say(line, " (");
+  say_digits(line, signs->low, 3);
+  say(line, " to ");
+  say_digits(line, signs->high, 3);
+  say(line, ") over %llu %s", n, has_number(hearing) ? "replicates" : "pairs");
+  say_bound(line, hearing, c, signs->is_ratio);
+  say(line, "; %llu agree", (unsigned long long)finding->agree);
+  if (finding->verdict == CV_LAB_UNDECIDED) {
+    say(line, finding->least > n ? ", too few of them to judge" : ", %llu are needed",
+        (unsigned long long)finding->least);
+    say_replicates(line, finding);
+  }
+}
+
 static void give_reason(const struct hearing *hearing, struct cv_lab_claim *claim) {
   struct line line = {.claim = claim};
   const struct finding *finding = &hearing->worst;
   say_count(&line, hearing);
   say_point(&line, hearing, finding->comparison.point);
+  if (finding->is_median) {
+    say_median(&line, hearing, finding);
+    return;
+  }
   say_series(&line, hearing, finding->comparison.series, finding->comparison.point);
   say_expected(&line, hearing, &finding->comparison);
   say_weight(&line, hearing, finding);
@@ -506,7 +597,14 @@ void cv_lab_claim_judge(const struct cv_lab_dataset *dataset, size_t index, stru
   if (terms.relation == CV_LAB_REASON) {
     return;
   }
-  struct hearing hearing = {.dataset = dataset, .terms = &terms, .total = count(&terms)};
+  /* In an experiment of medians, a claim that is not about one is about means. */
+  struct cv_lab_experiment of_means = *dataset->experiment;
+  struct cv_lab_dataset seen = *dataset;
+  if (of_means.statistic == CV_LAB_MEDIAN) {
+    of_means.statistic = CV_LAB_MEAN;
+    seen.experiment = &of_means;
+  }
+  struct hearing hearing = {.dataset = &seen, .terms = &terms, .total = count(&terms)};
   hear_all(&hearing);
   ret->verdict = hearing.worst.verdict;
   give_answer(&terms, ret);

@@ -20,6 +20,13 @@
  * If all replicates are equal, the difference itself decides, unless it is 0 and the claim is more or less. A single
  * replicate decides nothing, nor do fewer than 100 of a root mean square.
  *
+ * A claim about a median is judged by the sign test (Dixon and Mood, "The Statistical Sign Test", 1946): the
+ * comparison is true or not in each replicate, and holds if it is true in so many of them that a fair coin gives as
+ * many heads or more with probability .023 at most. It fails if it is untrue in as many, and otherwise cannot be
+ * judged. A tie is true if the claim allows equality, and otherwise untrue; no replicate is dropped. The test is
+ * exact and assumes nothing about the distribution. Of two series with values above 0 it tests the median of the
+ * paired ratios.
+ *
  * The exact bound of effect.h is one of means. For a root mean square or a median of means an effect is bounded by
  * Student's interval alone (by the delta method; of the groups' means), and if fewer than 10 replicates differ it
  * cannot be judged. What is bounded is the difference of the root mean squares, and the median of means of the

@@ -10,6 +10,7 @@ enum cv_lab_statistic {
   CV_LAB_MEAN,
   CV_LAB_MEDIAN_OF_MEANS,
   CV_LAB_ROOT_MEAN_SQUARE,
+  CV_LAB_MEDIAN,
 };
 /* Their names in experiments, in the order above; NULL-terminated. */
 extern const char *const cv_lab_statistics[];
@@ -26,7 +27,7 @@ struct cv_lab_summary {
 typedef double cv_lab_sample_fn(const void *data, size_t i);
 
 /*
- * Computes the statistic of `n` values.
+ * Computes the statistic of `n` values. Nothing is allocated.
  *
  * Mean: the bar is one standard error to each side. Root mean square: the same, with the error by the delta method.
  *
@@ -36,9 +37,23 @@ typedef double cv_lab_sample_fn(const void *data, size_t i);
  * Adversarial Multi-Armed Bandit", 2017, section 4). Its standard error is that of the median of as many normal
  * variables, sqrt(pi/(2 groups)) times their deviation, which is Gini's mean difference of all of them times
  * sqrt(pi)/2.
+ *
+ * Median: the bar is an interval that has the median with a probability of at least .683, as one standard error to each
+ * side has a mean: from the k-th smallest to the k-th largest value (Thompson, "On Confidence Ranges for the Median and
+ * Other Expectation Distributions", 1936), whatever their distribution; with fewer than 3 values there is none. The
+ * standard error is half its length, over the normal quantile of its exact probability (Price and Bonett, "Estimating
+ * the Variance of the Sample Median", 2001).
  */
 struct cv_lab_summary cv_lab_summary_of(enum cv_lab_statistic statistic, cv_lab_sample_fn *at, const void *data,
                                         size_t n);
+
+/* The q-quantile of the values that are not missing, q in [0, 1], with linear interpolation; NAN if all are. Nothing is
+ * allocated. */
+double cv_lab_quantile_of(cv_lab_sample_fn *at, const void *data, size_t n, double q);
+
+/* The least number of heads in `n` tosses of a fair coin that has at most the probability `tail` or that of more heads;
+ * n + 1 if not even n heads have it. */
+uint64_t cv_lab_heads_least(uint64_t n, double tail);
 
 /* Degrees of freedom of the standard error of `n` values, for Student's distribution. */
 double cv_lab_freedom(enum cv_lab_statistic statistic, uint64_t n);

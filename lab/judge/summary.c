@@ -94,6 +94,51 @@ uint64_t cv_lab_differing(const struct cv_lab_dataset *dataset, size_t series_a,
   return count;
 }
 
+/* ---- pairs and their signs ---- */
+
+struct duel {
+  const struct cv_lab_dataset *dataset;
+  const struct cv_lab_side *a, *b;
+  size_t metric;
+};
+
+static double number_of(const struct duel *duel, const struct cv_lab_side *side, size_t replicate) {
+  return side->is_number ? side->number
+                         : cv_lab_value(duel->dataset, replicate, side->series, side->point, duel->metric);
+}
+
+static double ratio_at(const void *data, size_t i) {
+  const struct duel *duel = data;
+  return number_of(duel, duel->a, i) / number_of(duel, duel->b, i);
+}
+
+static double gap_at(const void *data, size_t i) {
+  const struct duel *duel = data;
+  return number_of(duel, duel->a, i) - number_of(duel, duel->b, i);
+}
+
+struct cv_lab_signs cv_lab_signs_of(const struct cv_lab_dataset *dataset, const struct cv_lab_side *a,
+                                    const struct cv_lab_side *b, double factor, size_t metric) {
+  const struct duel duel = {.dataset = dataset, .a = a, .b = b, .metric = metric};
+  struct cv_lab_signs signs = {.is_ratio = true};
+  for (size_t i = 0; i < dataset->replicates; i++) {
+    double one = number_of(&duel, a, i), other = number_of(&duel, b, i);
+    if (isnan(one) || isnan(other)) {
+      continue;
+    }
+    signs.n++;
+    signs.less += one < factor * other;
+    signs.more += one > factor * other;
+    signs.is_ratio = signs.is_ratio && other > 0;
+  }
+  signs.equal = signs.n - signs.less - signs.more;
+  cv_lab_sample_fn *at = signs.is_ratio ? ratio_at : gap_at;
+  signs.median = cv_lab_quantile_of(at, &duel, dataset->replicates, .5);
+  signs.low = cv_lab_quantile_of(at, &duel, dataset->replicates, .25);
+  signs.high = cv_lab_quantile_of(at, &duel, dataset->replicates, .75);
+  return signs;
+}
+
 static enum cv_err add_row(const struct cv_lab_dataset *dataset, size_t series, size_t point, size_t metric,
                            struct cv_lab_result *result) {
   const struct cv_lab_experiment *experiment = dataset->experiment;

@@ -9,11 +9,10 @@
 #include "common/base/text.h"
 #include "common/config/value.h"
 
-static const char
-    *const keys[] = {"least", "most",   "equals", "below",  "above",  "approaches",
-                     "near",  "trend",  "growth", "reason", /* up to here in the order of enum cv_lab_relation */
-                     "says",  "metric", "series", "factor", "within", "at",
-                     "from",  "to",     "by",     "quote",  "where",  "smallest"};
+static const char *const keys[] = {"least", "most",   "equals", "below",  "above",    "approaches", "near",
+                                   "trend", "growth", "reason", /* up to here in the order of enum cv_lab_relation */
+                                   "says",  "metric", "series", "factor", "within",   "at",         "from",
+                                   "to",    "by",     "quote",  "where",  "smallest", "by_median"};
 enum { RELATIONS = CV_LAB_REASON + 1 };
 
 /* Growth functions. They are 0 where the formula is not positive; check_curve() refuses 0 at the first point. */
@@ -427,6 +426,21 @@ static enum cv_err read_measures(struct reading *in, struct cv_yaml_pair pair) {
   return read_number(in, "factor", 0, &terms->factor);
 }
 
+static enum cv_err read_median(struct reading *in) {
+  static const char *const words[] = {"false", "true"};
+  struct cv_yaml_pair median = find(in, "by_median"), smallest = find(in, "smallest");
+  size_t at = in->experiment->statistic == CV_LAB_MEDIAN ? 1 : 0;
+  if (median.key != NULL) {
+    CV_TRY(choose(in, median.value, "value of by_median", words, CV_COUNT(words), &at));
+  }
+  in->terms->by_median = at == 1;
+  return !in->terms->by_median || smallest.key == NULL
+             ? CV_OK
+             : cv_yaml_fail(&in->yaml, smallest.key, in->why,
+                            "the claim is about a median, whose effects are not bounded; expected \"smallest\" with "
+                            "\"by_median: false\"");
+}
+
 /* Reads `smallest`: a number, or a share of the compared value. */
 static enum cv_err read_smallest(struct reading *in, struct cv_yaml_pair pair) {
   struct cv_lab_terms *terms = in->terms;
@@ -500,6 +514,7 @@ static enum cv_err read_all(struct reading *in) {
   CV_TRY(read_points(in));
   CV_TRY(read_operand(in, pair, &ones));
   CV_TRY(read_measures(in, pair));
+  CV_TRY(read_median(in));
   return read_smallest(in, pair);
 }
 

@@ -35,6 +35,9 @@
  * claim may have `quote`, the sentence in the paper, and `where` it stands. `smallest` is the smallest difference of
  * interest, for below, above (without a factor) and trend: a number, or a share of the compared value such as 2%.
  *
+ * `by_median: true` claims it of the median replicate: with a series, of the median of the paired ratios. `false`
+ * claims it of means. The default is true if the experiment's statistic is the median. Not with `smallest`.
+ *
  * This header reads a claim: which values are to be compared.
  */
 #ifndef CV_LAB_TERMS_H
@@ -69,6 +72,7 @@ struct cv_lab_terms {
   } pair[CV_LAB_PAIRS_MAX];
   double number, within, factor;
   double smallest; /* difference of interest; 0: none */
+  bool by_median;  /* of the median of the replicates, or of their pairs */
   bool is_share;   /* `smallest` is a share of the value that is compared with */
   bool rises;
   double (*growth)(double x);

@@ -93,6 +93,8 @@ static const char *describe_bars(const struct cv_lab_experiment *experiment) {
       return "median of means, with Gini's mean difference of the group means above and below it";
     case CV_LAB_ROOT_MEAN_SQUARE:
       return "root mean squares, with one standard error to each side";
+    case CV_LAB_MEDIAN:
+      return "medians, with an interval that has the true one with a probability of at least 68 %";
     default:
       return "means, with one standard error to each side";
   }

@@ -29,15 +29,17 @@ enum metric {
   REGRET_SHARE,
   SECONDS,
   OVER_SUM_BOUND,
-  OVER_PAIR_BOUND
+  OVER_PAIR_BOUND,
+  CAPPED
 };
 
-static const char *const metrics[] = {"accuracy",  "accuracy-filled", "accuracy-least",  "correct",
-                                      "undecided", "misplaced",       "pulls",           "rounds",
-                                      "reward",    "reward-share",    "regret",          "regret-share",
-                                      "seconds",   "over-sum-bound",  "over-pair-bound", NULL};
+static const char *const metrics[] = {
+    "accuracy", "accuracy-filled", "accuracy-least",  "correct",      "undecided", "misplaced",
+    "pulls",    "rounds",          "reward",          "reward-share", "regret",    "regret-share",
+    "seconds",  "over-sum-bound",  "over-pair-bound", "capped",       NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
-static const double ranges[METRICS] = {[ACCURACY] = 1, [ACCURACY_FILLED] = 1, [ACCURACY_LEAST] = 1, [CORRECT] = 1};
+static const double ranges[METRICS] = {
+    [ACCURACY] = 1, [ACCURACY_FILLED] = 1, [ACCURACY_LEAST] = 1, [CORRECT] = 1, [CAPPED] = 1};
 
 static bool has(const struct cv_policy_class *policy, size_t metric) {
   switch ((enum metric)metric) {
@@ -61,6 +63,7 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case PULLS:
     case ROUNDS:
     case SECONDS:
+    case CAPPED:
       return true;
   }
   return false;
@@ -148,6 +151,7 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
     /* Standings are known at the end only; at earlier moments of a run these metrics stay NAN. */
     if (i + 1 == points) {
       value[SECONDS] = seconds;
+      value[CAPPED] = view->trial->complete ? 0 : 1;
       value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
       if (cv_lab_has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
         CV_TRY(judge_classes(view, value));
@@ -157,14 +161,15 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
   return CV_OK;
 }
 
-static enum cv_err run_prepared(const struct cv_lab_piece *piece, const struct cv_prepared *campaign, size_t points,
-                                double *ret_values, struct cv_why *why) {
+static enum cv_err run_prepared(const struct cv_lab_piece *piece, size_t series, const struct cv_prepared *campaign,
+                                size_t points, double *ret_values, struct cv_why *why) {
   const struct cv_lab_experiment *experiment = piece->experiment;
   uint64_t moment[CV_LAB_POINTS_MAX];
   struct cv_lab_totals at[CV_LAB_POINTS_MAX];
   struct cv_lab_trial trial = {.campaign = campaign,
                                .seed = piece->seed,
                                .token_level = piece->token_level,
+                               .plans = experiment->one[series].rounds,
                                .moments = experiment->axis == CV_LAB_AXIS_PULLS ? points : 0,
                                .moment = moment,
                                .at = at};
@@ -201,7 +206,7 @@ static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *
   struct cv_prepared campaign;
   CV_TRY(cv_lab_prepare(piece->experiment, series, piece->setting, piece->seed, &campaign, why));
   size_t points = piece->experiment->points / cv_lab_settings_of(piece->experiment);
-  enum cv_err err = run_prepared(piece, &campaign, points, ret_values, why);
+  enum cv_err err = run_prepared(piece, series, &campaign, points, ret_values, why);
   cv_prepared_fini(&campaign);
   return err;
 }

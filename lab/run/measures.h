@@ -22,6 +22,8 @@
  *   over-sum-bound     of a ranking of 0-or-1 tokens: pulls so far over the lower bound on a private ranking's tokens,
  *   over-pair-bound    and over the larger one that also moves two items at once (prepare/bound.h); no number where the
  *                      bound is infinite, since items tie, or 0
+ *   capped             1 if the run ended before its policy was done: at the limit of tokens, money or rounds, or with
+ *                      data or a mechanism's horizon used up; else 0: a mean is a share of runs
  *   seconds            processor time of one run on this machine; differs from run to run
  */
 extern const struct cv_lab_measure cv_lab_measure_campaign;

@@ -366,14 +366,11 @@ static bool is_spent(const struct run *run) {
 }
 
 /* Plays plans until the policy is done or its plan no longer fits. CV_ERR_LIMIT: an arm's data or horizon are used
- * up. */
+ * up, or all plans that the trial may have. */
 static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
   struct cv_lab_trial *trial = run->trial;
   for (;;) {
     *ret_left = run->spec->tokens - trial->total.pulls;
-    if (trial->plans > 0 && trial->total.rounds == trial->plans) {
-      return CV_OK;
-    }
     CV_TRY(cv_policy_step(run->policy, ++run->plan, &run->step));
     /* As by the broker, a plan that exceeds the money or the tokens left is refused as a whole; see run_to_end(). */
     run->sums = add_up(run, run->step.wants);
@@ -381,7 +378,8 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
     if (run->step.done || !fits(run, *ret_left)) {
       return CV_OK;
     }
-    if (is_spent(run)) {
+    bool is_last = trial->plans > 0 && trial->total.rounds == trial->plans;
+    if (is_last || is_spent(run)) {
       return CV_ERR_LIMIT;
     }
     CV_TRY(play_all(run));

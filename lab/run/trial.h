@@ -33,7 +33,7 @@ struct cv_lab_trial {
   struct cv_lab_game *game;           /* against an adversary, borrowed; else NULL */
   uint64_t seed;
   bool token_level;
-  uint64_t plans; /* ends the run after this many plans; 0: no limit */
+  uint64_t plans; /* ends the run after this many released plans, unless its policy is done; 0: no limit */
   /* Optional: the numbers of pulls, ascending, at which to record the totals. Past the last pull totals are
    * constant. */
   size_t moments;

@@ -350,6 +350,87 @@ static void test_the_answer_names_the_difference(void **state) {
   }
 }
 
+/* Of one 13, 12 and 3 of the 16 replicates are .01 to .16 of two, the others ten times it and more, so that its mean is
+ * always above; the last of two's replicates equals one's, at the last point. */
+static double heavy(size_t series, size_t point, uint64_t replicate) {
+  static const uint64_t low[] = {13, 12, 3};
+  double one = (double)(replicate + 1) * (replicate < low[point] ? 1 : 100);
+  return series == 0 || (point == 2 && replicate == 15) ? one : 100;
+}
+
+/* Of 16 tosses 13 heads or more have probability .0106 and 12 have .0384; 14, for a third of .0228, .0021. */
+static void test_medians_are_judged_by_the_sign_test(void **state) {
+  static const struct judged judged[] = {
+      {"series: one, below: two, at: 100", CV_LAB_UNDECIDED, "one has "},
+      {"series: one, below: two, at: 100, by_median: true", CV_LAB_HOLDS,
+       "at T = 100 one over two: median ratio 0.085 (0.0475 to 0.122) over 16 pairs, expected less than 1; 13 agree"},
+      {"series: one, below: two, at: 200, by_median: true", CV_LAB_UNDECIDED,
+       "expected less than 1; 12 agree, 13 are needed: about 21 replicates may do"},
+      {"series: one, below: two, at: 400, by_median: true", CV_LAB_FAILS, "; 3 agree"},
+      {"series: one, below: two, by_median: true", CV_LAB_UNDECIDED, "2 of 3 comparisons are undecided, the worst: "},
+      {"series: two, above: one, at: 100, factor: 10, by_median: true", CV_LAB_UNDECIDED,
+       "two over one: median ratio 11.8 (8.17 to 21.2) over 16 pairs, expected more than 10; 9 agree, 13 are needed"},
+      {"series: two, above: one, at: 100, factor: 7, by_median: true", CV_LAB_HOLDS, "; 13 agree"},
+      {"series: two, above: one, at: 100, factor: 40, by_median: true", CV_LAB_FAILS, "; 2 agree"},
+      {"series: one, most: 13, at: 100, by_median: true", CV_LAB_HOLDS,
+       "at T = 100 one has median 8.5 (4.75 to 12.2) over 16 replicates, expected at most 13; 13 agree"},
+      {"series: one, most: 12, at: 100, by_median: true", CV_LAB_UNDECIDED, "; 12 agree, 13 are needed"},
+      {"series: one, least: 4, at: 100, by_median: true", CV_LAB_HOLDS, "; 13 agree"},
+      {"series: one, equals: 9, within: 5, at: 100, by_median: true", CV_LAB_HOLDS, "all 2 comparisons hold"},
+      {"series: two, most: 100, at: 200, by_median: true", CV_LAB_HOLDS, "; 16 agree"},
+      {"series: one, near: two, within: 0.1, at: 100, by_median: true", CV_LAB_FAILS, "1 of 2 comparisons fail"},
+      {"series: one, below: bound, at: 400, by_median: true", CV_LAB_FAILS, "one over bound: median ratio "},
+      {"series: one, trend: rises, by_median: true", CV_LAB_UNDECIDED,
+       "at T = 400 one over at T = 100 one: median ratio 100 "},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", heavy, judged, CV_COUNT(judged));
+  /* By default a claim is about the median in an experiment of medians, and otherwise about the means. */
+  static const struct judged medians[] = {
+      {"series: one, below: two, at: 100", CV_LAB_HOLDS, "; 13 agree"},
+      {"series: one, most: 13, at: 100", CV_LAB_HOLDS, "; 13 agree"},
+      {"series: one, below: two, at: 100, by_median: false", CV_LAB_UNDECIDED, "paired, "},
+      {"series: two, above: bound, at: 100, by_median: false", CV_LAB_HOLDS, "two has 100"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "  statistic: median\n", heavy, medians, CV_COUNT(medians));
+}
+
+/* Equality is what a claim of no less allows, and what a claim of less denies. */
+static void test_ties_in_the_sign_test(void **state) {
+  static const struct judged judged[] = {
+      {"series: one, below: two, by_median: true", CV_LAB_FAILS, "expected less than 1; 0 agree"},
+      {"series: one, approaches: two, within: 0, by_median: true", CV_LAB_HOLDS, "; 16 agree"},
+      {"series: one, least: 100, by_median: true", CV_LAB_HOLDS, "; 16 agree"},
+      {"series: bound, below: one, by_median: true", CV_LAB_HOLDS, "; 16 agree"},
+      {"series: bound, most: 100, by_median: true", CV_LAB_HOLDS, "bound has "},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", alike, judged, CV_COUNT(judged));
+}
+
+static double around_nothing(size_t series, size_t point, uint64_t replicate) {
+  return series == 0 ? (double)replicate : (double)replicate - 3;
+}
+
+/* A ratio to 0 or less says nothing, so the reason has differences; nor do missing values count. */
+static void test_medians_of_what_has_no_ratio(void **state) {
+  static const struct judged judged[] = {
+      {"series: one, above: two, at: 100, by_median: true", CV_LAB_HOLDS,
+       "one minus two: median difference 3 (3 to 3) over 16 pairs, expected more; 16 agree"},
+      {"series: one, above: two, at: 100, factor: 2, by_median: true", CV_LAB_UNDECIDED,
+       "expected more than 2 times that; 6 agree, 13 are needed"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", around_nothing, judged, CV_COUNT(judged));
+  static const struct judged none[] = {
+      {"series: one, above: two, by_median: true", CV_LAB_UNDECIDED, "median ratio of none; there are no values"},
+      {"series: one, above: two, to: 200, by_median: true", CV_LAB_HOLDS, "all 2 comparisons hold"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", missing, none, CV_COUNT(none));
+  static const struct judged one[] = {
+      {"series: one, least: 5, at: 100, by_median: true", CV_LAB_UNDECIDED,
+       "over 1 replicates, expected at least 5; 1 agree, too few of them to judge"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", single, one, CV_COUNT(one));
+}
+
 static void test_few_squares_are_not_judged(void **state) {
   static const struct judged judged[] = {
       {"series: one, least: 1", CV_LAB_UNDECIDED, "16 replicates are too few to estimate the error"},
@@ -501,6 +582,11 @@ static void test_messages_about_bad_claims(void **state) {
        "15:68: smallest is \"-1%\"; expected a number above 0, or a percentage such as 2%"},
       {"{says: x, series: one, metric: regret, below: two, smallest: \"%\"}",
        "15:68: smallest is \"%\"; expected a number above 0, or a percentage such as 2%"},
+      {"{says: x, series: one, metric: regret, below: two, by_median: yes}",
+       "15:69: unknown value of by_median \"yes\"; expected false or true"},
+      {"{says: x, series: one, metric: regret, below: two, by_median: true, smallest: 1}",
+       "15:75: the claim is about a median, whose effects are not bounded; expected \"smallest\" with \"by_median: "
+       "false\""},
       {"{says: x, series: one, metric: regret, below: two, smallest: [1]}",
        "15:68: smallest is a list; expected a number above 0, or a percentage such as 2%"},
   };
@@ -614,6 +700,9 @@ int main(void) {
       cmocka_unit_test(test_effects_that_are_smaller_than_of_interest),
       cmocka_unit_test(test_effects_of_few_differing_replicates_are_bounded_exactly),
       cmocka_unit_test(test_the_answer_names_the_difference),
+      cmocka_unit_test(test_medians_are_judged_by_the_sign_test),
+      cmocka_unit_test(test_ties_in_the_sign_test),
+      cmocka_unit_test(test_medians_of_what_has_no_ratio),
       cmocka_unit_test(test_few_squares_are_not_judged),
       cmocka_unit_test(test_of_a_run_the_last_moment_counts),
       cmocka_unit_test(test_cells_of_a_grid_are_compared_with_each_other),

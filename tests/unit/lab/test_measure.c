@@ -171,7 +171,7 @@ static void test_what_cannot_be_measured_is_refused_before_the_run(void **state)
       /* the second of two */
       {PPAR EXACT, "  series: [{name: first}, {name: second, policy: aae}]\n  metrics: [pulls, accuracy]\n",
        "./made.yaml:8:20: series \"second\" has policy aae, which has no metric accuracy; expected pulls, rounds, "
-       "reward, regret or seconds"},
+       "reward, regret, seconds or capped"},
       {"items: {adversary: {name: stochastic}}\npolicy: {name: ppar, alpha: 0.1}\n" EXACT, "  metrics: [pulls]\n",
        "./made.yaml: policy ppar ranks items by their means, which an adversary does not have; expected items with "
        "means"},
@@ -304,6 +304,62 @@ static void test_the_least_class_and_the_whole_ranking(void **state) {
   assert_true(value[0] == 1 && value[1] == 1 && value[2] == 1);
 }
 
+static void test_a_run_is_capped_or_its_policy_is_done(void **state) {
+#define DONE                                                  \
+  "campaign: one\n" ITEMS                                     \
+  "policy: {name: ppar, alpha: 0.2, tokens_per_round: 200}\n" \
+  "privacy: {mechanism: hybrid, epsilon: 1}\nlimits: {tokens: "
+  double value[6];
+  run_piece(HALF_RANKED "  metrics: [capped, undecided, rounds]\n", value);
+  assert_true(value[0] == 1 && value[1] >= 1);
+  run_piece(DONE "200000}\nexperiment:\n  metrics: [capped, undecided, rounds]\n", value);
+  assert_true(value[0] == 0 && value[1] == 0 && value[2] >= 2);
+  /* A limit of one round less ends the run; one of just the rounds that the policy needs does not. */
+  double rounds = value[2];
+  for (int less = 0; less < 2; less++) {
+    char text[600];
+    (void)snprintf(text, sizeof(text),
+                   DONE
+                   "200000}\nexperiment:\n  series: [{name: a, rounds: %.0f}, {name: b}]\n"
+                   "  metrics: [capped, rounds, undecided]\n",
+                   rounds - less);
+    run_piece(text, value);
+    assert_true(value[0] == less && value[1] == rounds - less && (value[2] > 0) == (less == 1));
+    assert_true(value[3] == 0 && value[4] == rounds);
+  }
+}
+
+/* A bandit plays on to its limit of tokens, but not past its rounds. */
+static void test_a_bandit_of_few_rounds_ends_with_them(void **state) {
+  double value[4];
+  run_piece("campaign: one\n" ITEMS
+            "policy: {name: aae, delta: 0.1, tokens_per_round: 5}\n"
+            "privacy: {mechanism: none, third_party: trusted}\nlimits: {tokens: 2000}\n"
+            "experiment:\n  series: [{name: a, rounds: 3}, {name: b}]\n  metrics: [pulls, capped]\n",
+            value);
+  assert_true(value[0] == 3 * 2 * 5 && value[1] == 1);
+  assert_true(value[2] == 2000 && value[3] == 0);
+}
+
+static void test_rounds_that_are_refused(void **state) {
+  static const char *const bad[][2] = {
+      {"  series: [{name: a, rounds: 0}]\n  metrics: [pulls]\n",
+       "./made.yaml:7:30: rounds is \"0\"; expected a whole number above 0, in a series that is run"},
+      {"  series: [{name: a, rounds: 5, formula: ppar-cost}]\n  metrics: [pulls]\n",
+       "./made.yaml:7:30: rounds is \"5\"; expected a whole number above 0, in a series that is run"},
+      {"  measure: noise\n  series: [{name: a, rounds: 5}]\n  metrics: [noise]\n",
+       "./made.yaml:7:3: series \"a\" has rounds; expected measure campaign"},
+  };
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    struct cv_lab_experiment experiment;
+    char text[600];
+    (void)snprintf(text, sizeof(text), DONE "200}\nexperiment:\n%s", bad[i][0]);
+    assert_int_equal(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, &experiment, &why),
+                     CV_ERR_INVALID);
+    assert_string_equal(why.text, bad[i][1]);
+  }
+}
+
 static void test_qualities_are_the_means_from_the_best(void **state) {
   double value[4];
   run_piece(HALF_RANKED "  measure: qualities\n  x: {pulls: [1, 2, 3, 4]}\n  metrics: [quality]\n", value);
@@ -353,6 +409,9 @@ int main(void) {
       cmocka_unit_test(test_classes_are_judged_one_by_one),
       cmocka_unit_test(test_the_least_class_and_the_whole_ranking),
       cmocka_unit_test(test_what_is_proved_about_ppar),
+      cmocka_unit_test(test_a_run_is_capped_or_its_policy_is_done),
+      cmocka_unit_test(test_a_bandit_of_few_rounds_ends_with_them),
+      cmocka_unit_test(test_rounds_that_are_refused),
       cmocka_unit_test(test_qualities_are_the_means_from_the_best),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

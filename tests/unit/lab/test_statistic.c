@@ -38,7 +38,7 @@ static void test_what_is_missing_does_not_count(void **state) {
   assert_near(found.mean, 2, 0);
   assert_near(found.se, 1, 1e-15);
   assert_int_equal(found.n, 2);
-  for (enum cv_lab_statistic statistic = CV_LAB_MEAN; statistic <= CV_LAB_ROOT_MEAN_SQUARE; statistic++) {
+  for (enum cv_lab_statistic statistic = CV_LAB_MEAN; statistic <= CV_LAB_MEDIAN; statistic++) {
     found = summary(statistic, value, 1);
     assert_true(isnan(found.mean) && isnan(found.se) && found.n == 0);
     found = summary(statistic, value, 2);
@@ -50,6 +50,40 @@ static void test_what_is_missing_does_not_count(void **state) {
 static void test_numbers_that_plain_sums_lose(void **state) {
   const double value[] = {1, 1e100, 1, -1e100};
   assert_near(summary(CV_LAB_MEAN, value, 4).mean, .5, 0);
+}
+
+/* P(Bin(n, 1/2) >= k): of 5, .0313 for all; of 16, .0106 for 13 and .0384 for 12; of 200, .0200 for 115, .0284 for
+ * 114. */
+static void test_heads_of_a_fair_coin(void **state) {
+  static const struct {
+    uint64_t n, least;
+  } known[] = {{0, 1}, {1, 2}, {5, 6}, {6, 6}, {16, 13}, {200, 115}, {1000, 533}};
+  for (size_t i = 0; i < CV_COUNT(known); i++) {
+    assert_int_equal(cv_lab_heads_least(known[i].n, 0.02275), known[i].least);
+  }
+  assert_int_equal(cv_lab_heads_least(16, 0.02275 / 3), 14);
+}
+
+static void test_quantiles_of_unsorted_numbers(void **state) {
+  const double value[] = {3, (double)NAN, -2, 1e300, 0, -1e-300, 4};
+  const double sorted[] = {-2, -1e-300, 0, 3, 4, 1e300};
+  for (double q = 0; q <= 1; q += .0625) {
+    assert_near(cv_lab_quantile_of(at, value, 7, q), cv_lab_quantile(sorted, 6, q), 0);
+  }
+  assert_true(isnan(cv_lab_quantile_of(at, value + 1, 1, .5)));
+}
+
+static void test_the_median_and_its_interval(void **state) {
+  const double value[] = {1e9, 5, 1, 4, 2, 3, 6, 8, 7, 9}; /* of ten the third and the eighth: 1 - 2 * .0547 */
+  struct cv_lab_summary found = summary(CV_LAB_MEDIAN, value, 10);
+  assert_near(found.mean, 5.5, 0);
+  assert_near(found.low, 3, 0);
+  assert_near(found.high, 8, 0);
+  assert_near(found.se, 2.5 / 1.6010087, 1e-6);
+  assert_int_equal(found.n, 10);
+  assert_true(isnan(summary(CV_LAB_MEDIAN, value, 2).low));
+  assert_near(summary(CV_LAB_MEDIAN, value, 3).low, 1, 0);
+  assert_near(summary(CV_LAB_MEDIAN, value, 3).high, 1e9, 0);
 }
 
 static void test_ginis_mean_difference(void **state) {
@@ -102,7 +136,7 @@ static void test_every_number_is_in_one_group(void **state) {
 static void test_the_errors_are_as_large_as_they_say(void **state) {
   enum { RUNS = 2000, N = 480 };
   static double value[N];
-  for (enum cv_lab_statistic statistic = CV_LAB_MEAN; statistic <= CV_LAB_ROOT_MEAN_SQUARE; statistic++) {
+  for (enum cv_lab_statistic statistic = CV_LAB_MEAN; statistic <= CV_LAB_MEDIAN; statistic++) {
     double truth = statistic == CV_LAB_ROOT_MEAN_SQUARE ? 1 : 0, square = 0, stated = 0;
     struct cv_rng_seeded seeded;
     cv_rng_seeded_init(&seeded, 7, CV_RNG_SCORE, statistic, 0);
@@ -186,6 +220,9 @@ int main(void) {
       cmocka_unit_test(test_the_mean_and_its_error),
       cmocka_unit_test(test_what_is_missing_does_not_count),
       cmocka_unit_test(test_numbers_that_plain_sums_lose),
+      cmocka_unit_test(test_heads_of_a_fair_coin),
+      cmocka_unit_test(test_quantiles_of_unsorted_numbers),
+      cmocka_unit_test(test_the_median_and_its_interval),
       cmocka_unit_test(test_ginis_mean_difference),
       cmocka_unit_test(test_a_median_of_few_is_one_of_single_numbers),
       cmocka_unit_test(test_a_median_of_many_is_one_of_twenty_four_means),
