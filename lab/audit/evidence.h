@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exact binomial confidence bounds, and the lower bound on epsilon that counts of an event certify. */
+/* The lower bound on epsilon that counts of an event certify. */
 #ifndef CV_LAB_AUDIT_EVIDENCE_H
 #define CV_LAB_AUDIT_EVIDENCE_H
 
 #include <stdint.h>
-
-/*
- * Clopper and Pearson's one-sided bounds on a probability after `hits` of `runs`: each is wrong with probability at
- * most `error`. 0 <= hits <= runs, runs > 0, 0 < error < 1.
- */
-double cv_audit_lower(uint64_t hits, uint64_t runs, double error);
-double cv_audit_upper(uint64_t hits, uint64_t runs, double error);
 
 /*
  * A lower bound on epsilon from the counts of one event on two neighbouring inputs, `runs` runs each: ln((p - delta)/q)

@@ -5,9 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-double cv_lab_share_most(uint64_t differing, uint64_t n, double tail) {
-  return differing >= n ? 1 : gsl_cdf_beta_Qinv(tail, (double)differing + 1, (double)(n - differing));
-}
+#include "lab/judge/share.h"
 
 static bool is_few(const struct cv_lab_pairs *pairs) {
   return pairs->differing < CV_LAB_DIFFERING_LEAST;

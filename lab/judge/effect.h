@@ -12,13 +12,6 @@
 /* With fewer replicates that differ, Student's interval is not to be relied on. */
 enum { CV_LAB_DIFFERING_LEAST = 10 };
 
-/*
- * The upper limit of the share of replicates that differ, if `differing` of `n` > 0 do, with this tail: Clopper and
- * Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial", 1934. For none it is
- * 1 - tail^(1/n).
- */
-double cv_lab_share_most(uint64_t differing, uint64_t n, double tail);
-
 /* A paired difference of which `differing` of its n replicates are not 0. */
 struct cv_lab_pairs {
   struct cv_lab_summary difference;

@@ -17,6 +17,7 @@
 #include "lab/audit/evidence.h"
 #include "lab/audit/plan.h"
 #include "lab/audit/subjects.h"
+#include "lab/judge/share.h"
 #include "tests/support/near.h"
 
 /* The mechanism's own file compiled again, under another name, so that its noise can be changed. */
@@ -61,16 +62,16 @@ static void test_bounds_are_those_of_the_binomial_law(void **state) {
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
     uint64_t hits = cases[i].hits, runs = cases[i].runs;
     for (double error = 1e-6; error < .1; error *= 30) {
-      double low = cv_audit_lower(hits, runs, error), high = cv_audit_upper(hits, runs, error);
+      double low = cv_lab_share_least(hits, runs, error), high = cv_lab_share_most(hits, runs, error);
       assert_near(tail(hits, runs, low) / error, 1, 1e-5);
       assert_near(1 - tail(hits + 1, runs, high), error, 1e-8);
       assert_true(low < (double)hits / (double)runs && high > (double)hits / (double)runs);
     }
   }
-  assert_near(cv_audit_lower(0, 100, 1e-3), 0, 0);
-  assert_near(cv_audit_upper(100, 100, 1e-3), 1, 0);
-  assert_near(cv_audit_upper(0, 100, 1e-3), 1 - pow(1e-3, .01), 1e-8);
-  assert_near(cv_audit_lower(100, 100, 1e-3), pow(1e-3, .01), 1e-8);
+  assert_near(cv_lab_share_least(0, 100, 1e-3), 0, 0);
+  assert_near(cv_lab_share_most(100, 100, 1e-3), 1, 0);
+  assert_near(cv_lab_share_most(0, 100, 1e-3), 1 - pow(1e-3, .01), 1e-8);
+  assert_near(cv_lab_share_least(100, 100, 1e-3), pow(1e-3, .01), 1e-8);
 }
 
 static void test_nothing_is_certified_from_nothing(void **state) {

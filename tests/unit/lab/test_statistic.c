@@ -11,6 +11,7 @@
 #include "common/base/err.h"
 #include "common/base/rng.h"
 #include "lab/judge/effect.h"
+#include "lab/judge/share.h"
 #include "lab/judge/statistic.h"
 #include "tests/support/near.h"
 
@@ -186,6 +187,15 @@ static void test_the_limit_of_a_share(void **state) {
   }
   assert_near(cv_lab_share_most(0, 600, .02275013194817921), 1 - pow(.02275013194817921, 1. / 600), 1e-12);
   assert_near(cv_lab_share_most(5, 5, .02), 1, 0);
+  /* Every count that a report can meet has a limit: GSL's inverse gives up at some, and ends the program. */
+  for (uint64_t n = 1; n < 4000; n += 1 + n / 40) {
+    for (uint64_t differing = 0; differing <= n && differing < 10; differing++) {
+      for (double tail = .0228; tail > 1e-5; tail /= 3) {
+        double share = cv_lab_share_most(differing, n, tail);
+        assert_true(share > (double)differing / (double)n - 1e-12 && share <= 1);
+      }
+    }
+  }
 }
 
 static void test_the_largest_possible_effect(void **state) {
