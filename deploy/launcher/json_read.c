@@ -13,7 +13,7 @@ enum cv_err cv_json_fail(const struct cv_json_at *at, const char *key, const cha
 }
 
 enum cv_err cv_json_take_whole(const struct cv_json_at *at, const json_t *object, const char *key, uint64_t high,
-                              uint64_t *ret) {
+                               uint64_t *ret) {
   const json_t *value = json_object_get(object, key);
   if (!json_is_integer(value) || json_integer_value(value) < 0 || (uint64_t)json_integer_value(value) > high) {
     char expected[64];
@@ -24,7 +24,8 @@ enum cv_err cv_json_take_whole(const struct cv_json_at *at, const json_t *object
   return CV_OK;
 }
 
-enum cv_err cv_json_take_u32(const struct cv_json_at *at, const json_t *object, const char *key, uint32_t high, uint32_t *ret) {
+enum cv_err cv_json_take_u32(const struct cv_json_at *at, const json_t *object, const char *key, uint32_t high,
+                             uint32_t *ret) {
   uint64_t value = 0;
   CV_TRY(cv_json_take_whole(at, object, key, high, &value));
   *ret = (uint32_t)value;
@@ -40,7 +41,8 @@ enum cv_err cv_json_take_real(const struct cv_json_at *at, const json_t *object,
   return CV_OK;
 }
 
-enum cv_err cv_json_take_text(const struct cv_json_at *at, const json_t *object, const char *key, char *to, size_t size) {
+enum cv_err cv_json_take_text(const struct cv_json_at *at, const json_t *object, const char *key, char *to,
+                              size_t size) {
   const char *text = json_string_value(json_object_get(object, key));
   if (text == NULL || strlen(text) >= size) {
     return cv_json_fail(at, key, "a short text");
@@ -50,7 +52,7 @@ enum cv_err cv_json_take_text(const struct cv_json_at *at, const json_t *object,
 }
 
 enum cv_err cv_json_take_array(const struct cv_json_at *at, const json_t *object, const char *key, size_t most,
-                              const json_t **ret) {
+                               const json_t **ret) {
   const json_t *value = json_object_get(object, key);
   if (!json_is_array(value) || json_array_size(value) > most) {
     return cv_json_fail(at, key, "a list within the size limit");
