@@ -22,9 +22,8 @@ enum cv_err cv_compare_check(const struct cv_ranked of[2], const char *const pat
   }
   for (uint32_t i = 0; i < of[0].items; i++) {
     if (strcmp(of[0].item[i].name.text, of[1].item[i].name.text) != 0) {
-      return cv_fail(why, CV_ERR_INVALID, "%s has item %s where %s has %s; expected results of the same items",
-                     path[0], cv_text_quote(of[0].item[i].name.text).text, path[1],
-                     cv_text_quote(of[1].item[i].name.text).text);
+      return cv_fail(why, CV_ERR_INVALID, "%s has item %s where %s has %s; expected results of the same items", path[0],
+                     cv_text_quote(of[0].item[i].name.text).text, path[1], cv_text_quote(of[1].item[i].name.text).text);
     }
   }
   if (of[0].has_truth != of[1].has_truth) {
@@ -111,7 +110,7 @@ static void print_item(const struct cv_ranked of[2], uint32_t at, size_t columns
     if (item->rank_class > 0) {
       (void)snprintf(class, sizeof(class), "%u", item->rank_class);
     }
-    (void)fprintf(to, "  %4s  %-5s %12s", class, of[0].has_truth && item->rank_class > 0 ? mark : "",
+    (void)fprintf(to, "%5s  %-5s%14s", class, of[0].has_truth && item->rank_class > 0 ? mark : "",
                   cv_count_text(item->tokens).text);
   }
   (void)fputc('\n', to);
@@ -209,13 +208,13 @@ json_t *cv_compare_json(const struct cv_ranked of[2]) {
     items = cv_json_append(items, item_json(of, order[i]));
   }
   free(order);
-  return json_pack("{s:[s, s], s:[s, s], s:o, s:[o, o], s:[o, o], s:[i, i], s:[I, I], s:[I, I], s:[f, f], s:[I, I], "
-                   "s:o}",
-                   "campaigns", a->campaign.text, b->campaign.text, "policies", a->policy.text, b->policy.text,
-                   "items", items, "right", right_json(a), right_json(b), "accuracy", accuracy_json(a),
-                   accuracy_json(b), "undecided", (int)cv_ranked_undecided(a), (int)cv_ranked_undecided(b), "tokens",
-                   (json_int_t)a->tokens, (json_int_t)b->tokens, "rounds", (json_int_t)a->rounds,
-                   (json_int_t)b->rounds, "seconds", a->seconds, b->seconds, "epsilon_spent_micro",
-                   (json_int_t)a->epsilon_spent_micro, (json_int_t)b->epsilon_spent_micro, "tokens_ratio",
-                   b->tokens == 0 ? json_null() : json_real(ratio_of(of)));
+  return json_pack(
+      "{s:[s, s], s:[s, s], s:o, s:[o, o], s:[o, o], s:[i, i], s:[I, I], s:[I, I], s:[f, f], s:[I, I], "
+      "s:o}",
+      "campaigns", a->campaign.text, b->campaign.text, "policies", a->policy.text, b->policy.text, "items", items,
+      "right", right_json(a), right_json(b), "accuracy", accuracy_json(a), accuracy_json(b), "undecided",
+      (int)cv_ranked_undecided(a), (int)cv_ranked_undecided(b), "tokens", (json_int_t)a->tokens, (json_int_t)b->tokens,
+      "rounds", (json_int_t)a->rounds, (json_int_t)b->rounds, "seconds", a->seconds, b->seconds, "epsilon_spent_micro",
+      (json_int_t)a->epsilon_spent_micro, (json_int_t)b->epsilon_spent_micro, "tokens_ratio",
+      b->tokens == 0 ? json_null() : json_real(ratio_of(of)));
 }

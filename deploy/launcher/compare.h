@@ -16,7 +16,7 @@ CV_MUST_USE enum cv_err cv_compare_check(const struct cv_ranked of[2], const cha
  * these are unknown, of the first result's classes, undecided ones last.
  */
 
-/* Prints a line an item, then totals, at most 80 columns wide: longer names are cut. CV_ERR_NOMEM. */
+/* Prints a line an item, then totals, in 80 columns up to 9,999,999,999 tokens; long names are cut. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_compare_print(const struct cv_ranked of[2], FILE *to);
 /* One object, as docs/campaigns.md says. NULL when out of memory. The caller owns it. */
 json_t *cv_compare_json(const struct cv_ranked of[2]);

@@ -81,8 +81,7 @@ static enum cv_err take_truth(const struct cv_json_at *at, const json_t *all, st
     return cv_json_fail(at, "truth", "the items of classes and undecided, each once");
   }
   CV_TRY(cv_json_take_real(at, all, "accuracy", &ranked->accuracy));
-  return ranked->accuracy >= 0 && ranked->accuracy <= 1 ? CV_OK
-                                                        : cv_json_fail(at, "accuracy", "a number from 0 to 1");
+  return ranked->accuracy >= 0 && ranked->accuracy <= 1 ? CV_OK : cv_json_fail(at, "accuracy", "a number from 0 to 1");
 }
 
 static enum cv_err take_tokens(const struct cv_json_at *root, const json_t *all, struct cv_ranked *ranked) {
