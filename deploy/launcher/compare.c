@@ -15,7 +15,7 @@ enum { NAME_COLUMNS = 21, TRUTH_COLUMNS = 7, POLICY_COLUMNS = 26 };
 
 /* ---- the same items ---- */
 
-enum cv_err cv_compare_check(const struct cv_ranked of[2], const char *const path[2], struct cv_why *why) {
+enum cv_err cv_compare_check(const struct cv_compared of[2], const char *const path[2], struct cv_why *why) {
   if (of[0].items != of[1].items) {
     return cv_fail(why, CV_ERR_INVALID, "%s has %u items and %s has %u; expected results of the same items", path[0],
                    of[0].items, path[1], of[1].items);
@@ -43,7 +43,7 @@ enum cv_err cv_compare_check(const struct cv_ranked of[2], const char *const pat
 
 /* By the true class or the first result's, 0 last; then as the results have them. */
 static int by_class(const void *a, const void *b, void *data) {
-  const struct cv_ranked *first = data;
+  const struct cv_compared *first = data;
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   uint32_t p = first->has_truth ? first->item[x].truth : first->item[x].rank_class;
   uint32_t q = first->has_truth ? first->item[y].truth : first->item[y].rank_class;
@@ -54,7 +54,7 @@ static int by_class(const void *a, const void *b, void *data) {
 }
 
 /* The caller frees it; NULL when out of memory. */
-static uint32_t *order_of(const struct cv_ranked *first) {
+static uint32_t *order_of(const struct cv_compared *first) {
   uint32_t *order = calloc(first->items, sizeof(*order));
   for (uint32_t i = 0; order != NULL && i < first->items; i++) {
     order[i] = i;
@@ -77,7 +77,7 @@ static void print_cut(const char *text, size_t columns, FILE *to) {
                 "");
 }
 
-static size_t name_columns(const struct cv_ranked *first) {
+static size_t name_columns(const struct cv_compared *first) {
   size_t columns = strlen("undecided");
   for (uint32_t i = 0; i < first->items; i++) {
     size_t own = cv_text_columns(first->item[i].name.text);
@@ -86,7 +86,7 @@ static size_t name_columns(const struct cv_ranked *first) {
   return columns < NAME_COLUMNS ? columns : NAME_COLUMNS;
 }
 
-static void print_heading(const struct cv_ranked of[2], size_t columns, FILE *to) {
+static void print_heading(const struct cv_compared of[2], size_t columns, FILE *to) {
   print_cut("item", columns, to);
   (void)fprintf(to, "%s", of[0].has_truth ? "  truth" : "");
   for (int i = 0; i < 2; i++) {
@@ -97,8 +97,8 @@ static void print_heading(const struct cv_ranked of[2], size_t columns, FILE *to
   (void)fputc('\n', to);
 }
 
-static void print_item(const struct cv_ranked of[2], uint32_t at, size_t columns, FILE *to) {
-  const struct cv_ranked_item *item = &of[0].item[at];
+static void print_item(const struct cv_compared of[2], uint32_t at, size_t columns, FILE *to) {
+  const struct cv_compared_item *item = &of[0].item[at];
   print_cut(item->name.text, columns, to);
   if (of[0].has_truth) {
     (void)fprintf(to, "%*u", TRUTH_COLUMNS, item->truth);
@@ -119,33 +119,33 @@ static void print_item(const struct cv_ranked of[2], uint32_t at, size_t columns
 /* Lines below the items: what each has of it, below its tokens. */
 enum total { RIGHT, ACCURACY, UNDECIDED, TOKENS, ROUNDS, TIME, EPSILON, TOTALS };
 
-static void total_of(const struct cv_ranked *ranked, enum total total, char *to, size_t size) {
+static void total_of(const struct cv_compared *compared, enum total total, char *to, size_t size) {
   switch (total) {
     case RIGHT:
-      (void)snprintf(to, size, "%u of %u", cv_ranked_right(ranked), ranked->items);
+      (void)snprintf(to, size, "%u of %u", cv_compared_right(compared), compared->items);
       break;
     case ACCURACY:
-      (void)snprintf(to, size, "%.4f", ranked->accuracy);
+      (void)snprintf(to, size, "%.4f", compared->accuracy);
       break;
     case UNDECIDED:
-      (void)snprintf(to, size, "%u", cv_ranked_undecided(ranked));
+      (void)snprintf(to, size, "%u", cv_compared_undecided(compared));
       break;
     case TOKENS:
-      (void)snprintf(to, size, "%s", cv_count_text(ranked->tokens).text);
+      (void)snprintf(to, size, "%s", cv_count_text(compared->tokens).text);
       break;
     case ROUNDS:
-      (void)snprintf(to, size, "%s", cv_count_text(ranked->rounds).text);
+      (void)snprintf(to, size, "%s", cv_count_text(compared->rounds).text);
       break;
     case TIME:
-      (void)snprintf(to, size, "%.1f s", ranked->seconds);
+      (void)snprintf(to, size, "%.1f s", compared->seconds);
       break;
     default:
-      (void)snprintf(to, size, "%g", (double)ranked->epsilon_spent_micro / (double)CV_MICRO);
+      (void)snprintf(to, size, "%g", (double)compared->epsilon_spent_micro / (double)CV_MICRO);
       break;
   }
 }
 
-static void print_totals(const struct cv_ranked of[2], int columns, FILE *to) {
+static void print_totals(const struct cv_compared of[2], int columns, FILE *to) {
   static const char *const label[TOTALS] = {"right", "accuracy", "undecided", "tokens", "rounds", "time", "epsilon"};
   for (int total = of[0].has_truth ? RIGHT : UNDECIDED; total < TOTALS; total++) {
     char text[2][48];
@@ -156,11 +156,11 @@ static void print_totals(const struct cv_ranked of[2], int columns, FILE *to) {
 }
 
 /* The tokens of the first over those of the second; NAN if the second took none. */
-static double ratio_of(const struct cv_ranked of[2]) {
+static double ratio_of(const struct cv_compared of[2]) {
   return of[1].tokens == 0 ? (double)NAN : (double)of[0].tokens / (double)of[1].tokens;
 }
 
-enum cv_err cv_compare_print(const struct cv_ranked of[2], FILE *to) {
+enum cv_err cv_compare_print(const struct cv_compared of[2], FILE *to) {
   uint32_t *order = order_of(&of[0]);
   if (order == NULL) {
     return CV_ERR_NOMEM;
@@ -185,23 +185,23 @@ static json_t *class_json(uint32_t rank_class) {
   return rank_class == 0 ? json_null() : json_integer(rank_class);
 }
 
-static json_t *item_json(const struct cv_ranked of[2], uint32_t at) {
-  const struct cv_ranked_item *a = &of[0].item[at], *b = &of[1].item[at];
+static json_t *item_json(const struct cv_compared of[2], uint32_t at) {
+  const struct cv_compared_item *a = &of[0].item[at], *b = &of[1].item[at];
   return json_pack("{s:s, s:o, s:[o, o], s:[I, I]}", "name", a->name.text, "truth", class_json(a->truth), "classes",
                    class_json(a->rank_class), class_json(b->rank_class), "tokens", (json_int_t)a->tokens,
                    (json_int_t)b->tokens);
 }
 
-static json_t *accuracy_json(const struct cv_ranked *ranked) {
-  return ranked->has_truth ? json_real(ranked->accuracy) : json_null();
+static json_t *accuracy_json(const struct cv_compared *compared) {
+  return compared->has_truth ? json_real(compared->accuracy) : json_null();
 }
 
-static json_t *right_json(const struct cv_ranked *ranked) {
-  return ranked->has_truth ? json_integer(cv_ranked_right(ranked)) : json_null();
+static json_t *right_json(const struct cv_compared *compared) {
+  return compared->has_truth ? json_integer(cv_compared_right(compared)) : json_null();
 }
 
-json_t *cv_compare_json(const struct cv_ranked of[2]) {
-  const struct cv_ranked *a = &of[0], *b = &of[1];
+json_t *cv_compare_json(const struct cv_compared of[2]) {
+  const struct cv_compared *a = &of[0], *b = &of[1];
   uint32_t *order = order_of(a);
   json_t *items = order == NULL ? NULL : json_array();
   for (uint32_t i = 0; items != NULL && i < a->items; i++) {
@@ -213,8 +213,8 @@ json_t *cv_compare_json(const struct cv_ranked of[2]) {
       "s:o}",
       "campaigns", a->campaign.text, b->campaign.text, "policies", a->policy.text, b->policy.text, "items", items,
       "right", right_json(a), right_json(b), "accuracy", accuracy_json(a), accuracy_json(b), "undecided",
-      (int)cv_ranked_undecided(a), (int)cv_ranked_undecided(b), "tokens", (json_int_t)a->tokens, (json_int_t)b->tokens,
-      "rounds", (json_int_t)a->rounds, (json_int_t)b->rounds, "seconds", a->seconds, b->seconds, "epsilon_spent_micro",
-      (json_int_t)a->epsilon_spent_micro, (json_int_t)b->epsilon_spent_micro, "tokens_ratio",
+      (int)cv_compared_undecided(a), (int)cv_compared_undecided(b), "tokens", (json_int_t)a->tokens,
+      (json_int_t)b->tokens, "rounds", (json_int_t)a->rounds, (json_int_t)b->rounds, "seconds", a->seconds, b->seconds,
+      "epsilon_spent_micro", (json_int_t)a->epsilon_spent_micro, (json_int_t)b->epsilon_spent_micro, "tokens_ratio",
       b->tokens == 0 ? json_null() : json_real(ratio_of(of)));
 }

@@ -25,13 +25,13 @@ static const struct cv_config_table table = {
     .count = CV_COUNT(rules),
 };
 
-static enum cv_err read_both(const char *const path[2], struct cv_ranked of[2], struct cv_why *why) {
-  CV_TRY(cv_ranked_read(path[0], &of[0], why));
-  CV_TRY(cv_ranked_read(path[1], &of[1], why));
+static enum cv_err read_both(const char *const path[2], struct cv_compared of[2], struct cv_why *why) {
+  CV_TRY(cv_compared_read(path[0], &of[0], why));
+  CV_TRY(cv_compared_read(path[1], &of[1], why));
   return cv_compare_check(of, path, why);
 }
 
-static bool show(const struct cv_ranked of[2], bool as_json) {
+static bool show(const struct cv_compared of[2], bool as_json) {
   if (!as_json) {
     return cv_compare_print(of, stdout) == CV_OK && fflush(stdout) == 0;
   }
@@ -44,7 +44,7 @@ static bool show(const struct cv_ranked of[2], bool as_json) {
 int cv_launcher_compare(int argc, char **argv) {
   struct settings settings = {0};
   const char *words[CV_WORDS_MAX] = {0};
-  struct cv_ranked of[2] = {0};
+  struct cv_compared of[2] = {0};
   struct cv_why why;
   int status = cv_command_options(&table, argc, argv, 2, 2, words, &settings);
   if (status < 0) {
@@ -54,8 +54,8 @@ int cv_launcher_compare(int argc, char **argv) {
       status = cv_command_fail(&table, 1, "the comparison cannot be written");
     }
   }
-  cv_ranked_fini(&of[0]);
-  cv_ranked_fini(&of[1]);
+  cv_compared_fini(&of[0]);
+  cv_compared_fini(&of[1]);
   cv_config_fini(&table, &settings);
   return status;
 }

@@ -463,7 +463,7 @@ static void result_files(void) {
     free(text);
     json_decref(result);
     cv_outcome_fini(&outcome);
-    save("ranked", names[i], &out);
+    save("compared", names[i], &out);
   }
 }
 

@@ -14,7 +14,7 @@
 #include "tests/support/folder.h"
 #include "tests/support/near.h"
 
-static enum cv_err read_text(const char *text, struct cv_ranked *ret, struct cv_why *why) {
+static enum cv_err read_text(const char *text, struct cv_compared *ret, struct cv_why *why) {
   struct folder folder;
   folder_make(&folder);
   const char *path = folder_file(&folder, "result.json");
@@ -22,12 +22,12 @@ static enum cv_err read_text(const char *text, struct cv_ranked *ret, struct cv_
   assert_non_null(file);
   assert_true(fputs(text, file) >= 0);
   assert_int_equal(fclose(file), 0);
-  enum cv_err err = cv_ranked_read(path, ret, why);
+  enum cv_err err = cv_compared_read(path, ret, why);
   folder_remove(&folder);
   return err;
 }
 
-static void read_good(const char *text, struct cv_ranked *ret) {
+static void read_good(const char *text, struct cv_compared *ret) {
   struct cv_why why = {.text = ""};
   if (read_text(text, ret, &why) != CV_OK) {
     fail_msg("%s", why.text);
@@ -35,14 +35,14 @@ static void read_good(const char *text, struct cv_ranked *ret) {
 }
 
 #define SUMS "\"tokens\": 30, \"rounds\": 2, \"epsilon_spent_micro\": 250000, \"seconds\": 1.25"
-#define FIRST                                                                                            \
-  "{\"campaign\": \"bread\", \"policy\": \"ppar\", \"classes\": [[\"rye 10\"], [\"oat\"]], "             \
-  "\"undecided\": [\"rye 2\"], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 0.5, "   \
+#define FIRST                                                                                          \
+  "{\"campaign\": \"bread\", \"policy\": \"ppar\", \"classes\": [[\"rye 10\"], [\"oat\"]], "           \
+  "\"undecided\": [\"rye 2\"], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 0.5, " \
   "\"item_tokens\": {\"rye 2\": 5, \"oat\": 10, \"rye 10\": 15}, " SUMS "}"
-#define SECOND                                                                                           \
+#define SECOND                                                                                               \
   "{\"campaign\": \"bread\", \"policy\": \"ppar-kl\", \"classes\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], " \
-  "\"undecided\": [], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 1, "              \
-  "\"item_tokens\": {\"rye 2\": 1, \"oat\": 2, \"rye 10\": 3}, \"tokens\": 6, \"rounds\": 7, "           \
+  "\"undecided\": [], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 1, "                  \
+  "\"item_tokens\": {\"rye 2\": 1, \"oat\": 2, \"rye 10\": 3}, \"tokens\": 6, \"rounds\": 7, "               \
   "\"epsilon_spent_micro\": 125000, \"seconds\": 0.5}"
 
 /* `text` with `from` replaced by `to`; the caller frees it. */
@@ -57,24 +57,25 @@ static char *changed(const char *text, const char *from, const char *to) {
 /* ---- reading ---- */
 
 static void test_read(void **state) {
-  struct cv_ranked ranked;
-  read_good(FIRST, &ranked);
-  static const struct cv_ranked_item items[] = {{{"oat"}, 2, 3, 10}, {{"rye 2"}, 0, 2, 5}, {{"rye 10"}, 1, 1, 15}};
-  assert_string_equal(ranked.campaign.text, "bread");
-  assert_string_equal(ranked.policy.text, "ppar");
-  assert_int_equal(ranked.items, 3);
+  struct cv_compared compared;
+  read_good(FIRST, &compared);
+  static const struct cv_compared_item items[] = {{{"oat"}, 2, 3, 10}, {{"rye 2"}, 0, 2, 5}, {{"rye 10"}, 1, 1, 15}};
+  assert_string_equal(compared.campaign.text, "bread");
+  assert_string_equal(compared.policy.text, "ppar");
+  assert_int_equal(compared.items, 3);
   for (uint32_t i = 0; i < 3; i++) {
-    assert_string_equal(ranked.item[i].name.text, items[i].name.text);
-    assert_int_equal(ranked.item[i].rank_class, items[i].rank_class);
-    assert_int_equal(ranked.item[i].truth, items[i].truth);
-    assert_int_equal(ranked.item[i].tokens, items[i].tokens);
+    assert_string_equal(compared.item[i].name.text, items[i].name.text);
+    assert_int_equal(compared.item[i].rank_class, items[i].rank_class);
+    assert_int_equal(compared.item[i].truth, items[i].truth);
+    assert_int_equal(compared.item[i].tokens, items[i].tokens);
   }
-  assert_true(ranked.has_truth && ranked.tokens == 30 && ranked.rounds == 2 && ranked.epsilon_spent_micro == 250000);
-  assert_near(ranked.accuracy, 0.5, 0);
-  assert_near(ranked.seconds, 1.25, 0);
-  assert_int_equal(cv_ranked_undecided(&ranked), 1);
-  assert_int_equal(cv_ranked_right(&ranked), 1);
-  cv_ranked_fini(&ranked);
+  assert_true(compared.has_truth && compared.tokens == 30 && compared.rounds == 2 &&
+              compared.epsilon_spent_micro == 250000);
+  assert_near(compared.accuracy, 0.5, 0);
+  assert_near(compared.seconds, 1.25, 0);
+  assert_int_equal(cv_compared_undecided(&compared), 1);
+  assert_int_equal(cv_compared_right(&compared), 1);
+  cv_compared_fini(&compared);
 }
 
 /* What `up --json` prints is what is read, with and without the truth. */
@@ -91,18 +92,18 @@ static void test_a_result_is_read_as_it_is_written(void **state) {
   for (int known = 0; known < 2; known++) {
     const struct cv_outcome_known all = {.spec = &spec, .name = names, .mean = known == 0 ? NULL : means};
     struct cv_outcome outcome;
-    struct cv_ranked ranked;
+    struct cv_compared compared;
     assert_int_equal(cv_outcome_init(&outcome, &finished, &all), CV_OK);
     json_t *result = cv_result_json(&outcome, "ppar");
     char *text = json_dumps(result, 0);
-    read_good(text, &ranked);
-    assert_int_equal(ranked.has_truth, known);
-    assert_string_equal(ranked.item[0].name.text, names[0].text);
-    assert_true(ranked.item[0].rank_class == 0 && ranked.item[0].tokens == 7);
-    assert_true(ranked.item[1].rank_class == 1 && ranked.item[1].tokens == 9);
-    assert_int_equal(ranked.item[0].truth, known == 0 ? 0 : 2);
-    assert_true(ranked.tokens == 16 && ranked.rounds == 3);
-    cv_ranked_fini(&ranked);
+    read_good(text, &compared);
+    assert_int_equal(compared.has_truth, known);
+    assert_string_equal(compared.item[0].name.text, names[0].text);
+    assert_true(compared.item[0].rank_class == 0 && compared.item[0].tokens == 7);
+    assert_true(compared.item[1].rank_class == 1 && compared.item[1].tokens == 9);
+    assert_int_equal(compared.item[0].truth, known == 0 ? 0 : 2);
+    assert_true(compared.tokens == 16 && compared.rounds == 3);
+    cv_compared_fini(&compared);
     free(text);
     json_decref(result);
     cv_outcome_fini(&outcome);
@@ -139,11 +140,11 @@ static void test_what_is_refused(void **state) {
       {"1.25", "-1", "seconds is missing or wrong; expected a number from 0"},
   };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
-    struct cv_ranked ranked = {0};
+    struct cv_compared compared = {0};
     struct cv_why why = {.text = ""};
     char *text = changed(FIRST, cases[i].from, cases[i].to);
-    enum cv_err err = read_text(text, &ranked, &why);
-    if (err != CV_ERR_FORMAT || strstr(why.text, cases[i].expected) == NULL || ranked.item != NULL) {
+    enum cv_err err = read_text(text, &compared, &why);
+    if (err != CV_ERR_FORMAT || strstr(why.text, cases[i].expected) == NULL || compared.item != NULL) {
       fail_msg("case %zu: error %d: %s", i, err, why.text);
     }
     free(text);
@@ -153,7 +154,7 @@ static void test_what_is_refused(void **state) {
 static void test_more_items_than_a_campaign_has(void **state) {
   char *text = NULL;
   size_t n = 0;
-  struct cv_ranked ranked;
+  struct cv_compared compared;
   struct cv_why why;
   FILE *to = open_memstream(&text, &n);
   assert_non_null(to);
@@ -163,15 +164,15 @@ static void test_more_items_than_a_campaign_has(void **state) {
   }
   (void)fprintf(to, "]]}");
   assert_int_equal(fclose(to), 0);
-  assert_int_equal(read_text(text, &ranked, &why), CV_ERR_FORMAT);
+  assert_int_equal(read_text(text, &compared, &why), CV_ERR_FORMAT);
   assert_non_null(strstr(why.text, "undecided is missing or wrong; expected names of items"));
   free(text);
 }
 
 static void test_a_file_that_does_not_exist(void **state) {
-  struct cv_ranked ranked;
+  struct cv_compared compared;
   struct cv_why why;
-  assert_int_equal(cv_ranked_read("/nonexistent/result.json", &ranked, &why), CV_ERR_IO);
+  assert_int_equal(cv_compared_read("/nonexistent/result.json", &compared, &why), CV_ERR_IO);
   assert_string_equal(why.text, "/nonexistent/result.json: cannot be read: No such file or directory");
 }
 
@@ -188,7 +189,7 @@ static void test_other_items_are_refused(void **state) {
       {"[[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 1", "null, \"accuracy\": null",
        "b.json has no truth and a.json has one; expected it in both or neither"},
   };
-  struct cv_ranked of[2];
+  struct cv_compared of[2];
   struct cv_why why;
   read_good(FIRST, &of[0]);
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
@@ -196,26 +197,28 @@ static void test_other_items_are_refused(void **state) {
     read_good(text, &of[1]);
     assert_int_equal(cv_compare_check(of, paths, &why), CV_ERR_INVALID);
     assert_string_equal(why.text, cases[i].expected);
-    cv_ranked_fini(&of[1]);
+    cv_compared_fini(&of[1]);
     free(text);
   }
-  read_good("{\"campaign\": \"a\", \"policy\": \"b\", \"classes\": [[\"oat\"]], \"undecided\": [], \"truth\": null, "
-            "\"item_tokens\": {\"oat\": 1}, " SUMS "}",
-            &of[1]);
+  read_good(
+      "{\"campaign\": \"a\", \"policy\": \"b\", \"classes\": [[\"oat\"]], \"undecided\": [], \"truth\": null, "
+      "\"item_tokens\": {\"oat\": 1}, " SUMS "}",
+      &of[1]);
   assert_int_equal(cv_compare_check(of, paths, &why), CV_ERR_INVALID);
   assert_string_equal(why.text, "a.json has 3 items and b.json has 1; expected results of the same items");
-  cv_ranked_fini(&of[1]);
-  read_good("{\"campaign\": \"a\", \"policy\": \"b\", \"classes\": [[\"oat\", \"rye 2\", \"rye 11\"]], \"undecided\": "
-            "[], \"truth\": null, \"item_tokens\": {\"oat\": 1, \"rye 2\": 1, \"rye 11\": 1}, " SUMS "}",
-            &of[1]);
+  cv_compared_fini(&of[1]);
+  read_good(
+      "{\"campaign\": \"a\", \"policy\": \"b\", \"classes\": [[\"oat\", \"rye 2\", \"rye 11\"]], \"undecided\": "
+      "[], \"truth\": null, \"item_tokens\": {\"oat\": 1, \"rye 2\": 1, \"rye 11\": 1}, " SUMS "}",
+      &of[1]);
   assert_int_equal(cv_compare_check(of, paths, &why), CV_ERR_INVALID);
-  assert_string_equal(
-      why.text, "a.json has item \"rye 10\" where b.json has \"rye 11\"; expected results of the same items");
-  cv_ranked_fini(&of[1]);
-  cv_ranked_fini(&of[0]);
+  assert_string_equal(why.text,
+                      "a.json has item \"rye 10\" where b.json has \"rye 11\"; expected results of the same items");
+  cv_compared_fini(&of[1]);
+  cv_compared_fini(&of[0]);
 }
 
-static char *printed(const struct cv_ranked of[2]) {
+static char *printed(const struct cv_compared of[2]) {
   char *text = NULL;
   size_t n = 0;
   FILE *to = open_memstream(&text, &n);
@@ -225,7 +228,7 @@ static char *printed(const struct cv_ranked of[2]) {
   return text;
 }
 
-static void read_two(const char *first, const char *second, struct cv_ranked of[2]) {
+static void read_two(const char *first, const char *second, struct cv_compared of[2]) {
   struct cv_why why = {.text = ""};
   read_good(first, &of[0]);
   read_good(second, &of[1]);
@@ -234,14 +237,14 @@ static void read_two(const char *first, const char *second, struct cv_ranked of[
   }
 }
 
-static void free_two(struct cv_ranked of[2]) {
-  cv_ranked_fini(&of[0]);
-  cv_ranked_fini(&of[1]);
+static void free_two(struct cv_compared of[2]) {
+  cv_compared_fini(&of[0]);
+  cv_compared_fini(&of[1]);
 }
 
 /* In the order of the truth; oat is in class 2 by the first and truly in 3. */
 static void test_print(void **state) {
-  struct cv_ranked of[2];
+  struct cv_compared of[2];
   read_two(FIRST, SECOND, of);
   char *text = printed(of);
   assert_string_equal(text,
@@ -265,7 +268,7 @@ static void test_print(void **state) {
 
 /* In the order of the first result's classes, undecided items last; nothing is right or wrong. */
 static void test_print_without_truth(void **state) {
-  struct cv_ranked of[2];
+  struct cv_compared of[2];
   char *first = changed(FIRST, "[[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 0.5", "null");
   char *second = changed(SECOND, "[[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 1", "null");
   read_two(first, second, of);
@@ -289,11 +292,11 @@ static void test_print_without_truth(void **state) {
 /* Long names, and ten digits of tokens, in 80 columns. */
 static void test_print_is_narrow(void **state) {
   static const char name[] = "Grünkernbratlinge mit Majoran und Möhren vom Hof nebenan";
-  struct cv_ranked_item item = {.rank_class = CV_ARMS_MAX, .truth = CV_ARMS_MAX, .tokens = 9999999999};
-  struct cv_ranked one = {.item = &item, .items = 1, .has_truth = true, .accuracy = 1, .tokens = 9999999999};
+  struct cv_compared_item item = {.rank_class = CV_ARMS_MAX, .truth = CV_ARMS_MAX, .tokens = 9999999999};
+  struct cv_compared one = {.item = &item, .items = 1, .has_truth = true, .accuracy = 1, .tokens = 9999999999};
   (void)snprintf(item.name.text, sizeof(item.name.text), "%s", name);
   (void)snprintf(one.policy.text, sizeof(one.policy.text), "a-policy-with-a-long-name");
-  const struct cv_ranked of[2] = {one, one};
+  const struct cv_compared of[2] = {one, one};
   char *text = printed(of), *rest = text;
   assert_non_null(strstr(text, "\nGrünkernbratlinge mi…   4096 4096  right"));
   assert_non_null(strstr(text, "  a-policy-wi…      tokens  a-policy-wi…      tokens\n"));
@@ -311,7 +314,7 @@ static void assert_json(const json_t *object, const char *key, const char *expec
 }
 
 static void test_json(void **state) {
-  struct cv_ranked of[2];
+  struct cv_compared of[2];
   read_two(FIRST, SECOND, of);
   json_t *all = cv_compare_json(of);
   assert_json(all, "campaigns", "[\"bread\",\"bread\"]");
@@ -335,7 +338,7 @@ static void test_json(void **state) {
 
 /* A campaign can end before its first token. */
 static void test_no_ratio_to_nothing(void **state) {
-  struct cv_ranked of[2];
+  struct cv_compared of[2];
   char *second = changed(SECOND, "\"tokens\": 6", "\"tokens\": 0");
   read_two(FIRST, second, of);
   char *text = printed(of);

@@ -16,8 +16,8 @@
 
 #include "common/campaign/campaign.h"
 #include "common/net/frame.h"
+#include "deploy/launcher/compared.h"
 #include "deploy/launcher/export.h"
-#include "deploy/launcher/ranked.h"
 #include "proto/codec/crowd.h"
 #include "proto/codec/order.h"
 #include "proto/codec/rank.h"
@@ -67,7 +67,7 @@ union result {
   struct cv_score_source source;
   struct cv_spec spec;
   struct cv_export export;
-  struct cv_ranked ranked;
+  struct cv_compared compared;
   struct cv_mechanism *mechanism;
   struct cv_policy *policy;
   struct cv_privatizer *privatizer;
@@ -177,9 +177,9 @@ static enum cv_err read_export(const struct input *input, union result *result, 
   return CV_OK;
 }
 
-static enum cv_err read_ranked(const struct input *input, union result *result, struct cv_why *why) {
-  CV_TRY(cv_ranked_read(input->path, &result->ranked, why));
-  cv_ranked_fini(&result->ranked);
+static enum cv_err read_compared(const struct input *input, union result *result, struct cv_why *why) {
+  CV_TRY(cv_compared_read(input->path, &result->compared, why));
+  cv_compared_fini(&result->compared);
   return CV_OK;
 }
 
@@ -215,7 +215,7 @@ static void test_files(void **state) {
   each(read_taxis, "deploy/campaigns/taxi.csv", A_FILE);
   each(read_source, "tests/fuzz/corpus/campaign/seed-first", A_FILE);
   each(read_export, "tests/fuzz/corpus/export/seed-one", A_FILE);
-  each(read_ranked, "tests/fuzz/corpus/ranked/seed-truth", A_FILE);
+  each(read_compared, "tests/fuzz/corpus/compared/seed-truth", A_FILE);
   each(write_export, "tests/fuzz/corpus/export/seed-one", A_FILE);
 }
 

@@ -4,9 +4,9 @@
 #include "tests/fuzz/fuzz.h"
 
 /* A result that was read has the same items as itself, and can be shown beside itself. */
-static void show(const struct cv_ranked *ranked) {
+static void show(const struct cv_compared *compared) {
   static const char *const path[2] = {"a", "b"};
-  const struct cv_ranked of[2] = {*ranked, *ranked};
+  const struct cv_compared of[2] = {*compared, *compared};
   struct cv_why why;
   char *text = NULL;
   size_t n = 0;
@@ -19,18 +19,18 @@ static void show(const struct cv_ranked *ranked) {
   }
   free(text);
   json_t *all = cv_compare_json(of);
-  CV_REQUIRE(all != NULL && json_array_size(json_object_get(all, "items")) == ranked->items);
+  CV_REQUIRE(all != NULL && json_array_size(json_object_get(all, "items")) == compared->items);
   json_decref(all);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   struct fuzz_file file;
-  struct cv_ranked ranked;
+  struct cv_compared compared;
   struct cv_why why = {.text = ""};
   fuzz_file_make(&file, bytes, n);
-  if (cv_ranked_read(file.path, &ranked, &why) == CV_OK) {
-    show(&ranked);
-    cv_ranked_fini(&ranked);
+  if (cv_compared_read(file.path, &compared, &why) == CV_OK) {
+    show(&compared);
+    cv_compared_fini(&compared);
   } else {
     fuzz_line(why.text);
   }
