@@ -9,112 +9,54 @@
 #include <string.h>
 
 #include "deploy/launcher/export.h"
-
-/* The place of a value, for messages: "releases[3]". */
-struct at {
-  struct cv_why *why;
-  const char *path;
-  char place[64];
-};
-
-static enum cv_err fail(const struct at *at, const char *key, const char *expected) {
-  return cv_fail(at->why, CV_ERR_FORMAT, "%s: %s%s%s is missing or wrong; expected %s", at->path, at->place,
-                 at->place[0] == '\0' ? "" : ".", key, expected);
-}
-
-/* The next functions read one value each; a missing key fails like a wrong type. */
-static enum cv_err take_whole(const struct at *at, const json_t *object, const char *key, uint64_t high,
-                              uint64_t *ret) {
-  const json_t *value = json_object_get(object, key);
-  if (!json_is_integer(value) || json_integer_value(value) < 0 || (uint64_t)json_integer_value(value) > high) {
-    char expected[64];
-    (void)snprintf(expected, sizeof(expected), "a whole number from 0 to %" PRIu64, high);
-    return fail(at, key, expected);
-  }
-  *ret = (uint64_t)json_integer_value(value);
-  return CV_OK;
-}
-
-static enum cv_err take_u32(const struct at *at, const json_t *object, const char *key, uint32_t high, uint32_t *ret) {
-  uint64_t value = 0;
-  CV_TRY(take_whole(at, object, key, high, &value));
-  *ret = (uint32_t)value;
-  return CV_OK;
-}
-
-static enum cv_err take_real(const struct at *at, const json_t *object, const char *key, double *ret) {
-  const json_t *value = json_object_get(object, key);
-  if (!json_is_number(value)) {
-    return fail(at, key, "a number");
-  }
-  *ret = json_number_value(value);
-  return CV_OK;
-}
-
-static enum cv_err take_text(const struct at *at, const json_t *object, const char *key, char *to, size_t size) {
-  const char *text = json_string_value(json_object_get(object, key));
-  if (text == NULL || strlen(text) >= size) {
-    return fail(at, key, "a short text");
-  }
-  memcpy(to, text, strlen(text) + 1);
-  return CV_OK;
-}
-
-static enum cv_err take_array(const struct at *at, const json_t *object, const char *key, size_t most,
-                              const json_t **ret) {
-  const json_t *value = json_object_get(object, key);
-  if (!json_is_array(value) || json_array_size(value) > most) {
-    return fail(at, key, "a list within the size limit");
-  }
-  *ret = value;
-  return CV_OK;
-}
+#include "deploy/launcher/json_read.h"
 
 /* ---- the campaign ---- */
 
-static enum cv_err take_choice(const struct at *at, const json_t *spec, const char *key, struct cv_choice *ret) {
+static enum cv_err take_choice(const struct cv_json_at *at, const json_t *spec, const char *key,
+                               struct cv_choice *ret) {
   json_t *object = json_object_get(spec, key), *value;
   json_t *params = json_object_get(object, "params");
   const char *name;
   if (!json_is_object(params)) {
-    return fail(at, key, "a name with params");
+    return cv_json_fail(at, key, "a name with params");
   }
-  CV_TRY(take_text(at, object, "name", ret->name, sizeof(ret->name)));
+  CV_TRY(cv_json_take_text(at, object, "name", ret->name, sizeof(ret->name)));
   json_object_foreach(params, name, value) {
     enum cv_err err = json_is_string(value)   ? cv_params_set_text(&ret->params, name, json_string_value(value))
                       : json_is_number(value) ? cv_params_set_number(&ret->params, name, json_number_value(value))
                                               : CV_ERR_FORMAT;
     if (err != CV_OK) {
-      return fail(at, key, "params that are numbers or words");
+      return cv_json_fail(at, key, "params that are numbers or words");
     }
   }
   return CV_OK;
 }
 
-static enum cv_err take_names(const struct at *at, const json_t *object, struct cv_spec *spec) {
+static enum cv_err take_names(const struct cv_json_at *at, const json_t *object, struct cv_spec *spec) {
   const json_t *names = NULL;
   if (json_object_get(object, "names") == NULL) {
     return CV_OK;
   }
-  CV_TRY(take_array(at, object, "names", spec->arms, &names));
+  CV_TRY(cv_json_take_array(at, object, "names", spec->arms, &names));
   spec->names = calloc(spec->arms, sizeof(*spec->names));
   if (spec->names == NULL || json_array_size(names) != spec->arms) {
-    return fail(at, "names", "a name for each arm");
+    return cv_json_fail(at, "names", "a name for each arm");
   }
   for (uint32_t i = 0; i < spec->arms; i++) {
     const char *name = json_string_value(json_array_get(names, i));
     if (name == NULL || !cv_name_is_valid(name)) {
-      return fail(at, "names", "a name for each arm");
+      return cv_json_fail(at, "names", "a name for each arm");
     }
     (void)snprintf(spec->names[i].text, sizeof(spec->names[i].text), "%s", name);
   }
   return CV_OK;
 }
 
-static enum cv_err take_numbers(const struct at *at, const json_t *object, const char *key, uint32_t n,
+static enum cv_err take_numbers(const struct cv_json_at *at, const json_t *object, const char *key, uint32_t n,
                                 uint64_t **ret) {
   const json_t *list = NULL;
-  CV_TRY(take_array(at, object, key, n, &list));
+  CV_TRY(cv_json_take_array(at, object, key, n, &list));
   *ret = calloc(n, sizeof(**ret));
   if (*ret == NULL) {
     return cv_fail(at->why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
@@ -122,7 +64,7 @@ static enum cv_err take_numbers(const struct at *at, const json_t *object, const
   for (uint32_t i = 0; i < n; i++) {
     const json_t *value = json_array_get(list, i);
     if (!json_is_integer(value) || json_integer_value(value) < 0) {
-      return fail(at, key, "a whole number for each arm");
+      return cv_json_fail(at, key, "a whole number for each arm");
     }
     (*ret)[i] = (uint64_t)json_integer_value(value);
   }
@@ -130,21 +72,21 @@ static enum cv_err take_numbers(const struct at *at, const json_t *object, const
 }
 
 /* Costs, worker ids and budget, which only a recruitment has. */
-static enum cv_err take_workers(const struct at *at, const json_t *object, struct cv_spec *spec) {
+static enum cv_err take_workers(const struct cv_json_at *at, const json_t *object, struct cv_spec *spec) {
   if (json_object_get(object, "costs_micro") == NULL) {
     return CV_OK;
   }
   CV_TRY(take_numbers(at, object, "costs_micro", spec->arms, &spec->cost_micro));
   CV_TRY(take_numbers(at, object, "workers", spec->arms, &spec->worker));
-  return take_whole(at, object, "budget_micro", CV_BUDGET_MAX_MICRO, &spec->budget_micro);
+  return cv_json_take_whole(at, object, "budget_micro", CV_BUDGET_MAX_MICRO, &spec->budget_micro);
 }
 
-static enum cv_err take_edges(const struct at *at, const json_t *object, struct cv_spec *spec) {
+static enum cv_err take_edges(const struct cv_json_at *at, const json_t *object, struct cv_spec *spec) {
   const json_t *edges = NULL;
   if (json_object_get(object, "edges") == NULL) {
     return CV_OK;
   }
-  CV_TRY(take_array(at, object, "edges", CV_EDGES_MAX, &edges));
+  CV_TRY(cv_json_take_array(at, object, "edges", CV_EDGES_MAX, &edges));
   spec->edge = calloc(json_array_size(edges) + 1, sizeof(*spec->edge));
   if (spec->edge == NULL) {
     return cv_fail(at->why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
@@ -154,21 +96,21 @@ static enum cv_err take_edges(const struct at *at, const json_t *object, struct 
     json_int_t low = json_integer_value(a), high = json_integer_value(b);
     if (json_array_size(edge) != 2 || !json_is_integer(a) || !json_is_integer(b) || low < 0 || high < 0 ||
         low >= CV_ARMS_MAX || high >= CV_ARMS_MAX) {
-      return fail(at, "edges", "pairs of arms");
+      return cv_json_fail(at, "edges", "pairs of arms");
     }
     spec->edge[spec->edges++] = (struct cv_edge){.a = (uint32_t)low, .b = (uint32_t)high};
   }
-  return spec->edges > 0 ? CV_OK : fail(at, "edges", "at least one, or no edges at all");
+  return spec->edges > 0 ? CV_OK : cv_json_fail(at, "edges", "at least one, or no edges at all");
 }
 
-static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv_spec *spec) {
+static enum cv_err take_spec(const struct cv_json_at *root, const json_t *all, struct cv_spec *spec) {
   const json_t *object = json_object_get(all, "spec"), *trusted = json_object_get(object, "thirdparty_trusted");
-  struct at at = {.why = root->why, .path = root->path, .place = "spec"};
-  CV_TRY(take_text(&at, object, "name", spec->name, sizeof(spec->name)));
+  struct cv_json_at at = {.why = root->why, .path = root->path, .place = "spec"};
+  CV_TRY(cv_json_take_text(&at, object, "name", spec->name, sizeof(spec->name)));
   /* The number of arms comes first: it bounds all lists per arm. */
-  CV_TRY(take_u32(&at, object, "arms", CV_ARMS_MAX, &spec->arms));
+  CV_TRY(cv_json_take_u32(&at, object, "arms", CV_ARMS_MAX, &spec->arms));
   if (spec->arms == 0) {
-    return fail(&at, "arms", "at least one");
+    return cv_json_fail(&at, "arms", "at least one");
   }
   CV_TRY(take_names(&at, object, spec));
   CV_TRY(take_workers(&at, object, spec));
@@ -176,11 +118,11 @@ static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv
   CV_TRY(take_choice(&at, object, "policy", &spec->policy));
   CV_TRY(take_choice(&at, object, "mechanism", &spec->mechanism));
   CV_TRY(take_choice(&at, object, "privatizer", &spec->privatizer));
-  CV_TRY(take_whole(&at, object, "epsilon_micro", INT64_MAX, &spec->epsilon_micro));
-  CV_TRY(take_u32(&at, object, "tokens_per_worker", UINT32_MAX, &spec->tokens_per_worker));
-  CV_TRY(take_whole(&at, object, "tokens", INT64_MAX, &spec->tokens));
-  CV_TRY(take_whole(&at, object, "deadline_ms", INT64_MAX, &spec->deadline_ms));
-  CV_TRY(take_whole(&at, object, "idle_ms", INT64_MAX, &spec->idle_ms));
+  CV_TRY(cv_json_take_whole(&at, object, "epsilon_micro", INT64_MAX, &spec->epsilon_micro));
+  CV_TRY(cv_json_take_u32(&at, object, "tokens_per_worker", UINT32_MAX, &spec->tokens_per_worker));
+  CV_TRY(cv_json_take_whole(&at, object, "tokens", INT64_MAX, &spec->tokens));
+  CV_TRY(cv_json_take_whole(&at, object, "deadline_ms", INT64_MAX, &spec->deadline_ms));
+  CV_TRY(cv_json_take_whole(&at, object, "idle_ms", INT64_MAX, &spec->idle_ms));
   spec->thirdparty_trusted = json_is_true(trusted);
   /* The same check as for a submitted campaign, so the policy never runs on an invalid spec. */
   enum cv_err err = cv_spec_check(spec, at.why);
@@ -192,59 +134,59 @@ static enum cv_err take_spec(const struct at *root, const json_t *all, struct cv
 
 /* ---- rows ---- */
 
-static enum cv_err take_plan(const struct at *at, const json_t *row, struct cv_plan *ret) {
+static enum cv_err take_plan(const struct cv_json_at *at, const json_t *row, struct cv_plan *ret) {
   const json_t *wants;
-  CV_TRY(take_whole(at, row, "number", INT64_MAX, &ret->number));
-  CV_TRY(take_array(at, row, "wants", CV_ARMS_MAX, &wants));
+  CV_TRY(cv_json_take_whole(at, row, "number", INT64_MAX, &ret->number));
+  CV_TRY(cv_json_take_array(at, row, "wants", CV_ARMS_MAX, &wants));
   ret->want = calloc(json_array_size(wants) + 1, sizeof(*ret->want));
   if (ret->want == NULL) {
     return cv_fail(at->why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   }
   for (size_t i = 0; i < json_array_size(wants); i++) {
     const json_t *want = json_array_get(wants, i);
-    CV_TRY(take_u32(at, want, "arm", CV_ARMS_MAX, &ret->want[i].arm));
-    CV_TRY(take_u32(at, want, "tokens", UINT32_MAX, &ret->want[i].tokens));
+    CV_TRY(cv_json_take_u32(at, want, "arm", CV_ARMS_MAX, &ret->want[i].arm));
+    CV_TRY(cv_json_take_u32(at, want, "tokens", UINT32_MAX, &ret->want[i].tokens));
     ret->wants++;
   }
   return CV_OK;
 }
 
-static enum cv_err take_release(const struct at *at, const json_t *row, struct cv_release *ret) {
+static enum cv_err take_release(const struct cv_json_at *at, const json_t *row, struct cv_release *ret) {
   const json_t *noise, *sum = json_object_get(row, "noisy_sum");
-  CV_TRY(take_whole(at, row, "number", INT64_MAX, &ret->number));
-  CV_TRY(take_whole(at, row, "plan", INT64_MAX, &ret->plan));
-  CV_TRY(take_u32(at, row, "arm", CV_ARMS_MAX, &ret->arm));
-  CV_TRY(take_whole(at, row, "tokens", INT64_MAX, &ret->tokens));
-  CV_TRY(take_array(at, row, "noise", CV_NOISE_GROUPS_MAX, &noise));
+  CV_TRY(cv_json_take_whole(at, row, "number", INT64_MAX, &ret->number));
+  CV_TRY(cv_json_take_whole(at, row, "plan", INT64_MAX, &ret->plan));
+  CV_TRY(cv_json_take_u32(at, row, "arm", CV_ARMS_MAX, &ret->arm));
+  CV_TRY(cv_json_take_whole(at, row, "tokens", INT64_MAX, &ret->tokens));
+  CV_TRY(cv_json_take_array(at, row, "noise", CV_NOISE_GROUPS_MAX, &noise));
   if (!json_is_integer(sum)) {
-    return fail(at, "noisy_sum", "a whole number");
+    return cv_json_fail(at, "noisy_sum", "a whole number");
   }
   ret->noisy_sum = json_integer_value(sum);
   for (size_t i = 0; i < json_array_size(noise); i++) {
     struct cv_noise_group *group = &ret->noise.group[ret->noise.groups++];
-    CV_TRY(take_real(at, json_array_get(noise, i), "scale", &group->scale));
-    CV_TRY(take_u32(at, json_array_get(noise, i), "count", UINT32_MAX, &group->count));
+    CV_TRY(cv_json_take_real(at, json_array_get(noise, i), "scale", &group->scale));
+    CV_TRY(cv_json_take_u32(at, json_array_get(noise, i), "count", UINT32_MAX, &group->count));
     if (!(group->scale > 0) || !isfinite(group->scale) || group->count == 0) {
-      return fail(at, "noise", "scales above 0, each with a count from 1");
+      return cv_json_fail(at, "noise", "scales above 0, each with a count from 1");
     }
   }
   return CV_OK;
 }
 
-static enum cv_err take_standing(const struct at *at, const json_t *row, struct cv_standing *ret) {
-  CV_TRY(take_u32(at, row, "arm", CV_ARMS_MAX, &ret->arm));
-  CV_TRY(take_u32(at, row, "class", CV_ARMS_MAX, &ret->rank_class));
-  CV_TRY(take_whole(at, row, "tokens", INT64_MAX, &ret->tokens));
-  CV_TRY(take_real(at, row, "mean", &ret->mean));
-  return take_real(at, row, "radius", &ret->radius);
+static enum cv_err take_standing(const struct cv_json_at *at, const json_t *row, struct cv_standing *ret) {
+  CV_TRY(cv_json_take_u32(at, row, "arm", CV_ARMS_MAX, &ret->arm));
+  CV_TRY(cv_json_take_u32(at, row, "class", CV_ARMS_MAX, &ret->rank_class));
+  CV_TRY(cv_json_take_whole(at, row, "tokens", INT64_MAX, &ret->tokens));
+  CV_TRY(cv_json_take_real(at, row, "mean", &ret->mean));
+  return cv_json_take_real(at, row, "radius", &ret->radius);
 }
 
 /* Allocates room for all rows of one list, then reads each. Rows read before an error are freed with the export. */
 #define TAKE_ROWS(root, all, export, field, most, take)                                   \
   do {                                                                                    \
     const json_t *rows;                                                                   \
-    struct at at = {.why = (root)->why, .path = (root)->path};                            \
-    CV_TRY(take_array((root), (all), #field "s", (most), &rows));                         \
+    struct cv_json_at at = {.why = (root)->why, .path = (root)->path};                    \
+    CV_TRY(cv_json_take_array((root), (all), #field "s", (most), &rows));                 \
     (export)->field = calloc(json_array_size(rows) + 1, sizeof(*(export)->field));        \
     if ((export)->field == NULL) {                                                        \
       return cv_fail((root)->why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));         \
@@ -255,28 +197,28 @@ static enum cv_err take_standing(const struct at *at, const json_t *row, struct 
     }                                                                                     \
   } while (0)
 
-static enum cv_err take_progress(const struct at *root, const json_t *all, struct cv_progress *ret) {
+static enum cv_err take_progress(const struct cv_json_at *root, const json_t *all, struct cv_progress *ret) {
   const json_t *object = json_object_get(all, "progress");
-  struct at at = {.why = root->why, .path = root->path, .place = "progress"};
+  struct cv_json_at at = {.why = root->why, .path = root->path, .place = "progress"};
   uint32_t end = 0;
-  CV_TRY(take_whole(&at, object, "tokens", INT64_MAX, &ret->tokens));
-  CV_TRY(take_u32(&at, object, "end", CV_END_COUNT - 1, &end));
+  CV_TRY(cv_json_take_whole(&at, object, "tokens", INT64_MAX, &ret->tokens));
+  CV_TRY(cv_json_take_u32(&at, object, "end", CV_END_COUNT - 1, &end));
   ret->end = (enum cv_end)end;
   return CV_OK;
 }
 
-static enum cv_err take_all(const struct at *root, const json_t *all, struct cv_export *export) {
+static enum cv_err take_all(const struct cv_json_at *root, const json_t *all, struct cv_export *export) {
   char format[32], seed[24], *end;
-  CV_TRY(take_text(root, all, "format", format, sizeof(format)));
+  CV_TRY(cv_json_take_text(root, all, "format", format, sizeof(format)));
   if (strcmp(format, "crowdveil-export/1") != 0) {
-    return fail(root, "format", "\"crowdveil-export/1\"");
+    return cv_json_fail(root, "format", "\"crowdveil-export/1\"");
   }
-  CV_TRY(take_whole(root, all, "campaign", INT64_MAX, &export->campaign));
-  CV_TRY(take_text(root, all, "seed", seed, sizeof(seed)));
+  CV_TRY(cv_json_take_whole(root, all, "campaign", INT64_MAX, &export->campaign));
+  CV_TRY(cv_json_take_text(root, all, "seed", seed, sizeof(seed)));
   errno = 0;
   export->seed = strtoull(seed, &end, 10);
   if (seed[0] < '0' || seed[0] > '9' || *end != '\0' || errno != 0) {
-    return fail(root, "seed", "a whole number as a text");
+    return cv_json_fail(root, "seed", "a whole number as a text");
   }
   export->begun = true; /* from here on cv_export_fini() frees the spec, even an incomplete one */
   CV_TRY(take_spec(root, all, &export->spec));
@@ -288,40 +230,11 @@ static enum cv_err take_all(const struct at *root, const json_t *all, struct cv_
   return CV_OK;
 }
 
-/* Out of memory, jansson reports a syntax error or drops a part of the text, so failed allocations are recorded. */
-static bool starved;
-
-static void *watched_malloc(size_t n) {
-  void *at = malloc(n);
-  starved = starved || at == NULL;
-  return at;
-}
-
 enum cv_err cv_export_read_json(const char *path, struct cv_export *ret, struct cv_why *why) {
   struct cv_export export = {0};
-  const struct at root = {.why = why, .path = path};
-  json_error_t error;
-  FILE *file = fopen(path, "re");
-  if (file == NULL) {
-    return cv_fail(why, CV_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-  }
-  starved = false;
-  json_set_alloc_funcs(watched_malloc, free);
-  errno = 0; /* jansson takes a read error for the end of the text and keeps no reason */
-  json_t *all = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-  int unread = ferror(file) != 0 ? errno : 0;
-  (void)fclose(file);
-  if (starved) {
-    json_decref(all);
-    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
-  }
-  if (unread != 0) {
-    json_decref(all);
-    return cv_fail(why, CV_ERR_IO, "%s: cannot be read: %s", path, strerror(unread));
-  }
-  if (all == NULL) {
-    return cv_fail(why, CV_ERR_FORMAT, "%s:%d:%d: %s", path, error.line, error.column, error.text);
-  }
+  const struct cv_json_at root = {.why = why, .path = path};
+  json_t *all = NULL;
+  CV_TRY(cv_json_load(path, &all, why));
   enum cv_err err = take_all(&root, all, &export);
   json_decref(all);
   if (err != CV_OK) {

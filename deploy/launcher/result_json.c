@@ -37,6 +37,15 @@ static json_t *all_classes(const struct cv_outcome *outcome, bool truth) {
   return classes;
 }
 
+static json_t *item_tokens(const struct cv_outcome *outcome) {
+  json_t *tokens = json_object();
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    uint32_t arm = outcome->order[i];
+    tokens = cv_json_set(tokens, outcome->name[arm].text, json_integer((json_int_t)outcome->standing[arm].tokens));
+  }
+  return tokens;
+}
+
 /* Null without a bound, and where it is infinite or 0. */
 static json_t *ratio(const struct cv_outcome *outcome, double bound) {
   double times = outcome->has_bound ? cv_bound_ratio(outcome->progress.tokens, bound) : (double)NAN;
@@ -53,11 +62,11 @@ json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
     truth = all_classes(outcome, true);
     accuracy = json_real(cv_accuracy(outcome->truth, outcome->standing, outcome->arms, outcome->alpha).all);
   }
-  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "campaign", progress->name,
+  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "campaign", progress->name,
                    "policy", policy, "classes", all_classes(outcome, false), "undecided",
-                   names_of_class(outcome, 0, false), "truth", truth, "accuracy", accuracy, "tokens",
-                   (json_int_t)progress->tokens, "rounds", (json_int_t)progress->plans, "epsilon_spent_micro",
-                   (json_int_t)progress->epsilon_spent_micro, "seconds", (double)progress->elapsed_ms / 1000,
-                   "tokens_per_second", cv_view_rate(progress), "over_sum_bound", ratio(outcome, outcome->bound.sum),
-                   "over_pair_bound", ratio(outcome, outcome->bound.pair));
+                   names_of_class(outcome, 0, false), "truth", truth, "accuracy", accuracy, "item_tokens",
+                   item_tokens(outcome), "tokens", (json_int_t)progress->tokens, "rounds", (json_int_t)progress->plans,
+                   "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro, "seconds",
+                   (double)progress->elapsed_ms / 1000, "tokens_per_second", cv_view_rate(progress), "over_sum_bound",
+                   ratio(outcome, outcome->bound.sum), "over_pair_bound", ratio(outcome, outcome->bound.pair));
 }

@@ -43,7 +43,7 @@ def test_the_demo_tells_its_options_and_builds_nothing(tmp_path):
     assert done.stdout.startswith("Usage: deploy/demo") and "--campaign FILE" in done.stdout
     up = crowdveil("up", "--help").stdout
     for option in re.findall(r"^  (--[a-z-]+)", done.stdout, re.MULTILINE):
-        assert option == "--campaign" or f"  {option}" in up, option
+        assert option in ("--campaign", "--policy") or f"  {option}" in up, option
     assert list(tmp_path.iterdir()) == [copy.parent]
 
 
@@ -61,6 +61,105 @@ def test_the_demo_command_on_a_built_tree(tmp_path):
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.strip().split("\n")[-1])
     assert result["campaign"] == "demo" and result["accuracy"] == 1.0
+
+
+def demo(*args, **more):
+    return subprocess.Popen([ROOT / "deploy/demo", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **more)
+
+
+@pytest.mark.parametrize("args, expected", [
+    (["--policy", "nonesuch"], 'unknown policy "nonesuch"; expected ppar-kl'),
+    (["--policy=randomized-response"], 'unknown policy "randomized-response"; expected ppar-kl'),
+    (["--policy", "ppar-kl", "--keep"], "option --keep is for one campaign; expected --policy without it"),
+    (["--state=x", "--policy", "ppar-kl"], "option --state is for one campaign; expected --policy without it"),
+    (["--policy"], "option --policy has no value; expected --policy NAME"),
+    (["--policy="], "option --policy has no value; expected --policy NAME"),
+    (["--policy", "ppar-kl", "--campaign", "nope.yaml"], "nope.yaml: cannot be read"),
+    (["--campaign", ROOT / "deploy/campaigns/first.yaml", "--policy", "ppar-kl"],
+     f"--policy ppar-kl: no file in deploy/campaigns/ ranks the items of {ROOT}/deploy/campaigns/first.yaml at its "
+     "alpha, delta and epsilon"),
+])
+def test_a_policy_that_the_demo_cannot_compare(tmp_path, args, expected):
+    out, err = (process := demo(*args, cwd=tmp_path)).communicate(timeout=30)
+    assert (process.returncode, out, err) == (2, "", f"demo: {expected}\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_demo_compares_two_policies(tmp_path):
+    if (ROOT / "build").resolve() != BUILD:
+        pytest.skip("deploy/demo builds into build/, and this run tests another folder")
+    process = demo("--policy", "ppar-kl", "--seed", "2", cwd=tmp_path, env=dict(os.environ, TMPDIR=str(tmp_path)))
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert not list(tmp_path.iterdir()), "a temporary folder was left behind"
+    assert re.findall(r"policy (\S+), mechanism \S+ with epsilon (\S+), seed (\d+)", err) == \
+        [("ppar", "0.25", "2"), ("ppar-kl", "0.25", "2")]
+    assert max(map(len, out.splitlines())) <= 80
+    assert re.match(r"item +truth  ppar +tokens  ppar-kl +tokens\n", out)
+    rows = re.findall(r"^item \d+ +(\d+) +(\d+)  (\w+) +([\d,]+) +(\d+)  (\w+) +([\d,]+)$", out, re.M)
+    assert len(rows) == 20
+    for truth, one, first, _, other, second, _ in rows:
+        assert (first, second) == tuple("right" if found == truth else "wrong" for found in (one, other))
+    # the tokens that it says are those that the two campaigns took
+    taken = re.findall(r"^tokens +([\d,]+) of", err, re.M)
+    assert re.findall(r"^tokens +([\d,]+) +([\d,]+)$", out, re.M) == [tuple(taken)]
+    ratio = int(taken[0].replace(",", "")) / int(taken[1].replace(",", ""))
+    assert out.endswith(f"\nppar took {ratio:.2f} times the tokens of ppar-kl\n") and ratio > 1
+
+
+def test_a_stopped_demo_leaves_nothing_behind(tmp_path):
+    if (ROOT / "build").resolve() != BUILD:
+        pytest.skip("deploy/demo builds into build/, and this run tests another folder")
+    process = demo("--policy=ppar-kl", "--json", cwd=tmp_path, env=dict(os.environ, TMPDIR=str(tmp_path)))
+    for line in process.stderr:
+        if " tokens " in line:
+            break
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and out == "", err
+    assert "crowdveil up: stopped by signal: Terminated" in err
+    assert not list(tmp_path.iterdir()), "a folder was left behind"
+
+
+def test_results_that_cannot_be_compared(tmp_path):
+    names = ["Roma", "Golden Wok"]
+    good = {"campaign": "food", "policy": "ppar", "classes": [[name] for name in names], "undecided": [],
+            "truth": [names], "accuracy": .5, "item_tokens": dict.fromkeys(names, 10), "tokens": 20, "rounds": 1,
+            "epsilon_spent_micro": 250000, "seconds": 1}
+    other = json.loads(json.dumps(good).replace("Roma", "Napoli"))
+    files = {"good": json.dumps(good), "text": "ranked\n", "empty": "", "list": "[]", "other": json.dumps(other),
+             "fewer": json.dumps({**good, "classes": [["Roma"]], "truth": None, "item_tokens": {"Roma": 1}}),
+             "means": json.dumps({**good, "truth": [[name] for name in names]}),
+             "bandit": json.dumps({"campaign": "food", "policy": "exp3", "arms": [], "pulls": 0})}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    for name, expected in (
+            ("none", "none: cannot be read: No such file or directory"),
+            (".", ".: cannot be read: Is a directory"),
+            ("text", "text:1:6: '[' or '{' expected near 'ranked'"),
+            ("empty", "empty:1:0: '[' or '{' expected near end of file"),
+            ("list", "list: campaign is missing or wrong; expected a short text"),
+            ("bandit", "bandit: policy exp3 does not rank; expected the result of a ranking"),
+            ("fewer", "good has 2 items and fewer has 1; expected results of the same items"),
+            ("other", 'good has item "Roma" where other has "Napoli"; expected results of the same items'),
+            ("means", 'true class of item "Golden Wok": 1 in good, 2 in means; expected results of the same means and '
+                      "alpha")):
+        done = crowdveil("compare", "good", name, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"crowdveil compare: {expected}\n"
+    done = crowdveil("compare", "good", "good", "--json", cwd=tmp_path)
+    assert done.returncode == 0 and json.loads(done.stdout)["right"] == [1, 1]
+
+
+def test_a_bandits_result_is_not_compared(tmp_path):
+    """And the real thing: what `up --json` prints is what compare reads."""
+    done = crowdveil("up", ROOT / "deploy/campaigns/exp3.yaml", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "exp3.json").write_text(done.stdout)
+    done = crowdveil("compare", "exp3.json", "exp3.json", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "crowdveil compare: exp3.json: policy exp3 does not rank; expected the result of a ranking\n"
 
 
 def test_the_truth_it_reports_is_the_truth(tmp_path):

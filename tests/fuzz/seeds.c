@@ -6,6 +6,7 @@
 #include "broker/archive.h"
 #include "broker/recover.h"
 #include "deploy/launcher/export.h"
+#include "deploy/launcher/result_json.h"
 #include "proto/codec/crowd.h"
 #include "proto/codec/order.h"
 #include "proto/codec/rank.h"
@@ -440,6 +441,32 @@ static void export_file(void) {
   save("export", "one", &out);
 }
 
+/* A result of each kind: with the truth, without it, and of a policy that does not rank. */
+static void result_files(void) {
+  static const double means[] = {0.8, 0.3, 0.3, 0.1};
+  static const char *const names[] = {"truth", "plain", "pulls"};
+  const struct cv_spec spec = make_spec();
+  for (size_t i = 0; i < CV_COUNT(names); i++) {
+    const struct cv_finished finished = {
+        .progress = {.campaign = 1, .name = "fuzz", .arms = 4, .tokens = 4000, .plans = 2, .elapsed_ms = 500},
+        .standings = 2,
+        .standing = standings};
+    const struct cv_outcome_known known = {
+        .kind = i == 2 ? CV_POLICY_BANDIT : CV_POLICY_RANKING, .spec = &spec, .mean = i == 0 ? means : NULL};
+    struct cv_outcome outcome;
+    struct cv_buf out = {0};
+    CV_REQUIRE(cv_outcome_init(&outcome, &finished, &known) == CV_OK);
+    json_t *result = cv_result_json(&outcome, "ppar");
+    char *text = json_dumps(result, JSON_REAL_PRECISION(10));
+    CV_REQUIRE(text != NULL);
+    cv_buf_put(&out, text, strlen(text));
+    free(text);
+    json_decref(result);
+    cv_outcome_fini(&outcome);
+    save("compared", names[i], &out);
+  }
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) {
     (void)fprintf(stderr, "usage: fuzz-seeds FOLDER\n");
@@ -465,6 +492,7 @@ int main(int argc, char **argv) {
   broker_rows();
   thirdparty_rows();
   export_file();
+  result_files();
   cv_arena_fini(&arena);
   return 0;
 }

@@ -261,13 +261,14 @@ static void test_json(void **state) {
   assert_json(result, "undecided", "[\"oat\"]");
   assert_json(result, "truth", "[[\"spelt\",\"Grünkern\"],[\"rye\"],[\"oat\"]]");
   assert_json(result, "accuracy", "0.85"); /* (1/2 + 1 + 0 + 7) / 10 */
+  assert_json(result, "item_tokens", "{\"spelt\":12000,\"Grünkern\":6000,\"rye\":6000,\"oat\":0}");
   assert_json(result, "tokens", "1234567");
   assert_json(result, "rounds", "9");
   assert_json(result, "epsilon_spent_micro", "125000");
   assert_json(result, "seconds", "2.0");
   assert_json(result, "tokens_per_second", "617284.0");
   assert_json(result, "over_sum_bound", "null"); /* no file says how the scores were drawn */
-  assert_int_equal(json_object_size(result), 13);
+  assert_int_equal(json_object_size(result), 14);
   json_decref(result);
   cv_outcome_fini(&outcome);
 }

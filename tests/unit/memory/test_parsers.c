@@ -16,6 +16,7 @@
 
 #include "common/campaign/campaign.h"
 #include "common/net/frame.h"
+#include "deploy/launcher/compared.h"
 #include "deploy/launcher/export.h"
 #include "proto/codec/crowd.h"
 #include "proto/codec/order.h"
@@ -66,6 +67,7 @@ union result {
   struct cv_score_source source;
   struct cv_spec spec;
   struct cv_export export;
+  struct cv_compared compared;
   struct cv_mechanism *mechanism;
   struct cv_policy *policy;
   struct cv_privatizer *privatizer;
@@ -175,6 +177,12 @@ static enum cv_err read_export(const struct input *input, union result *result, 
   return CV_OK;
 }
 
+static enum cv_err read_compared(const struct input *input, union result *result, struct cv_why *why) {
+  CV_TRY(cv_compared_read(input->path, &result->compared, why));
+  cv_compared_fini(&result->compared);
+  return CV_OK;
+}
+
 /* A written file is complete, or the error is reported. */
 static enum cv_err write_export(const struct input *input, union result *result, struct cv_why *why) {
   struct cv_export export, back;
@@ -207,6 +215,7 @@ static void test_files(void **state) {
   each(read_taxis, "deploy/campaigns/taxi.csv", A_FILE);
   each(read_source, "tests/fuzz/corpus/campaign/seed-first", A_FILE);
   each(read_export, "tests/fuzz/corpus/export/seed-one", A_FILE);
+  each(read_compared, "tests/fuzz/corpus/compared/seed-truth", A_FILE);
   each(write_export, "tests/fuzz/corpus/export/seed-one", A_FILE);
 }
 

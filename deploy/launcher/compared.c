@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/compared.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "deploy/launcher/json_read.h"
+
+static int by_name(const void *a, const void *b) {
+  return strverscmp(((const struct cv_compared_item *)a)->name.text, ((const struct cv_compared_item *)b)->name.text);
+}
+
+static enum cv_err take_label(const struct cv_json_at *at, const json_t *all, const char *key, struct cv_label *ret) {
+  CV_TRY(cv_json_take_text(at, all, key, ret->text, sizeof(ret->text)));
+  return cv_name_is_valid(ret->text) ? CV_OK : cv_json_fail(at, key, "a name");
+}
+
+static struct cv_compared_item *find(const struct cv_compared *compared, const char *name) {
+  struct cv_compared_item key;
+  (void)snprintf(key.name.text, sizeof(key.name.text), "%s", name);
+  return bsearch(&key, compared->item, compared->items, sizeof(key), by_name);
+}
+
+/* Appends the names of one class. */
+static enum cv_err take_names(const struct cv_json_at *at, const char *key, const json_t *names, uint32_t rank_class,
+                              struct cv_compared *compared) {
+  for (size_t i = 0; i < json_array_size(names); i++) {
+    const char *name = json_string_value(json_array_get(names, i));
+    if (name == NULL || !cv_name_is_valid(name) || compared->items == CV_ARMS_MAX) {
+      return cv_json_fail(at, key, "names of items");
+    }
+    struct cv_compared_item *item = &compared->item[compared->items++];
+    (void)snprintf(item->name.text, sizeof(item->name.text), "%s", name);
+    item->rank_class = rank_class;
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_classes(const struct cv_json_at *at, const json_t *all, struct cv_compared *compared) {
+  const json_t *classes = NULL, *undecided = NULL;
+  CV_TRY(cv_json_take_array(at, all, "classes", CV_ARMS_MAX, &classes));
+  CV_TRY(cv_json_take_array(at, all, "undecided", CV_ARMS_MAX, &undecided));
+  for (uint32_t i = 0; i < json_array_size(classes); i++) {
+    const json_t *names = json_array_get(classes, i);
+    if (!json_is_array(names)) {
+      return cv_json_fail(at, "classes", "a list of names for each class");
+    }
+    CV_TRY(take_names(at, "classes", names, i + 1, compared));
+  }
+  CV_TRY(take_names(at, "undecided", undecided, 0, compared));
+  qsort(compared->item, compared->items, sizeof(*compared->item), by_name);
+  for (uint32_t i = 1; i < compared->items; i++) {
+    if (by_name(&compared->item[i - 1], &compared->item[i]) == 0) {
+      return cv_json_fail(at, "classes", "each item once");
+    }
+  }
+  return compared->items > 0 ? CV_OK : cv_json_fail(at, "classes", "at least one item");
+}
+
+/* Each item once, or null. */
+static enum cv_err take_truth(const struct cv_json_at *at, const json_t *all, struct cv_compared *compared) {
+  const json_t *classes = json_object_get(all, "truth");
+  uint32_t known = 0;
+  compared->has_truth = !json_is_null(classes);
+  if (!compared->has_truth) {
+    return CV_OK;
+  }
+  for (uint32_t i = 0; i < json_array_size(classes); i++) {
+    const json_t *names = json_array_get(classes, i);
+    for (size_t j = 0; j < json_array_size(names); j++) {
+      const char *name = json_string_value(json_array_get(names, j));
+      struct cv_compared_item *item = name == NULL ? NULL : find(compared, name);
+      if (item == NULL || item->truth != 0) {
+        return cv_json_fail(at, "truth", "the items of classes and undecided, each once");
+      }
+      item->truth = i + 1;
+      known++;
+    }
+  }
+  if (known != compared->items) {
+    return cv_json_fail(at, "truth", "the items of classes and undecided, each once");
+  }
+  CV_TRY(cv_json_take_real(at, all, "accuracy", &compared->accuracy));
+  return compared->accuracy >= 0 && compared->accuracy <= 1 ? CV_OK
+                                                            : cv_json_fail(at, "accuracy", "a number from 0 to 1");
+}
+
+static enum cv_err take_tokens(const struct cv_json_at *root, const json_t *all, struct cv_compared *compared) {
+  const json_t *tokens = json_object_get(all, "item_tokens");
+  struct cv_json_at at = {.why = root->why, .path = root->path, .place = "item_tokens"};
+  if (json_object_size(tokens) != compared->items) {
+    return cv_json_fail(root, "item_tokens", "a number of tokens for each item");
+  }
+  for (uint32_t i = 0; i < compared->items; i++) {
+    struct cv_compared_item *item = &compared->item[i];
+    CV_TRY(cv_json_take_whole(&at, tokens, item->name.text, INT64_MAX, &item->tokens));
+  }
+  return CV_OK;
+}
+
+static enum cv_err take_all(const struct cv_json_at *at, const json_t *all, struct cv_compared *compared) {
+  CV_TRY(take_label(at, all, "campaign", &compared->campaign));
+  CV_TRY(take_label(at, all, "policy", &compared->policy));
+  if (json_object_get(all, "classes") == NULL && json_object_get(all, "arms") != NULL) {
+    return cv_fail(at->why, CV_ERR_FORMAT, "%s: policy %s does not rank; expected the result of a ranking", at->path,
+                   compared->policy.text);
+  }
+  CV_TRY(take_classes(at, all, compared));
+  CV_TRY(take_truth(at, all, compared));
+  CV_TRY(take_tokens(at, all, compared));
+  CV_TRY(cv_json_take_whole(at, all, "tokens", INT64_MAX, &compared->tokens));
+  CV_TRY(cv_json_take_whole(at, all, "rounds", INT64_MAX, &compared->rounds));
+  CV_TRY(cv_json_take_whole(at, all, "epsilon_spent_micro", INT64_MAX, &compared->epsilon_spent_micro));
+  CV_TRY(cv_json_take_real(at, all, "seconds", &compared->seconds));
+  return compared->seconds >= 0 ? CV_OK : cv_json_fail(at, "seconds", "a number from 0");
+}
+
+enum cv_err cv_compared_read(const char *path, struct cv_compared *ret, struct cv_why *why) {
+  struct cv_compared compared = {.item = calloc(CV_ARMS_MAX, sizeof(*compared.item))};
+  const struct cv_json_at at = {.why = why, .path = path};
+  json_t *all = NULL;
+  if (compared.item == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
+  }
+  enum cv_err err = cv_json_load(path, &all, why);
+  if (err == CV_OK) {
+    err = take_all(&at, all, &compared);
+    json_decref(all);
+  }
+  if (err == CV_OK) {
+    *ret = compared;
+  } else {
+    cv_compared_fini(&compared);
+  }
+  return err;
+}
+
+void cv_compared_fini(struct cv_compared *compared) {
+  free(compared->item);
+  *compared = (struct cv_compared){0};
+}
+
+uint32_t cv_compared_undecided(const struct cv_compared *compared) {
+  uint32_t undecided = 0;
+  for (uint32_t i = 0; i < compared->items; i++) {
+    undecided += compared->item[i].rank_class == 0;
+  }
+  return undecided;
+}
+
+uint32_t cv_compared_right(const struct cv_compared *compared) {
+  uint32_t right = 0;
+  for (uint32_t i = 0; i < compared->items && compared->has_truth; i++) {
+    right += compared->item[i].rank_class == compared->item[i].truth;
+  }
+  return right;
+}
