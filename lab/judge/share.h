@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exact limits of a share: Clopper and Pearson's one-sided limits of a probability after `hits` of `runs` (C. J. Clopper
- * and E. S. Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial", 1934). Each is
- * wrong with probability at most `tail`. 0 <= hits <= runs, runs > 0, 0 < tail < 1.
+ * Exact limits of a share: one-sided limits of a probability after `hits` of `runs` (Clopper and Pearson, "The Use of
+ * Confidence or Fiducial Limits Illustrated in the Case of the Binomial", 1934). Each is wrong with probability at most
+ * `tail`. 0 <= hits <= runs, runs > 0, 0 < tail < 1.
  */
 #ifndef CV_LAB_SHARE_H
 #define CV_LAB_SHARE_H
