@@ -19,7 +19,7 @@
  * the sizes of the digits of v below the root. That is O(log^3 n). Half of hybrid's epsilon pays for the sums of
  * complete segments; here one level of h + 1 does.
  *
- * Without a parameter `k` it is 9. Of the odd k from 5 to 17, compared at 91 n from 100 to 3 10^9, this one comes closest
+ * Without a parameter `k` it is 9. Of the odd k from 5 to 17, compared at 91 n from 100 to 3 10^9, it comes closest
  * to `kary` with its best k and n known in advance: the root mean square over 1 .. n is at most 1.36 times as large.
  *
  * Node 0 is the sum of the roots' noises, node 1 + i the i-th node of kary.c.
