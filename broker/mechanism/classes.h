@@ -82,4 +82,26 @@ uint64_t cv_spent_at_once(const struct cv_mechanism_law *law, uint64_t n);
 enum cv_err cv_binary_prepare(struct cv_mechanism_law *law, struct cv_params *params, struct cv_why *why);
 uint64_t cv_binary_spent_micro(const struct cv_mechanism_law *law, uint64_t n);
 
+/*
+ * kary.c: trees of k children with subtraction. The balanced digits of n on the `levels` lowest levels; every node has
+ * one Lap(scale), and levels (k - 1)/2 nodes hold the noises that n uses.
+ */
+struct cv_kary {
+  uint64_t n;
+  uint32_t levels;
+  uint64_t scale;
+};
+
+enum { CV_KARY_MAX = 99 };
+#define CV_KARY_RULE(otherwise) \
+  { .key = "k", .low = 3, .high = CV_KARY_MAX, .whole = true, .fallback = (otherwise) }
+
+/* CV_ERR_INVALID if k is even. */
+CV_MUST_USE enum cv_err cv_kary_check(const struct cv_mechanism_law *law, struct cv_why *why);
+/* Moves from n - 1 to n; true if the carry goes beyond the highest level. */
+bool cv_kary_draw(struct cv_mechanism *self, int64_t *node, struct cv_kary tree, struct cv_rng *rng);
+bool cv_kary_is_live(uint32_t k, struct cv_kary tree, uint32_t node);
+int64_t cv_kary_total(uint32_t k, struct cv_kary tree, const int64_t *node);
+struct cv_noise_group cv_kary_noise(uint32_t k, struct cv_kary tree);
+
 #endif

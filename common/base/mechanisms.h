@@ -57,7 +57,8 @@ struct cv_traits {
   ROW(doubling, "doubling", CV_SUMS_POWERS, CV_NOISE_POLYLOG, CV_PRIVATE_ALWAYS)              \
   ROW(batch, "batch", CV_SUMS_ITEM, CV_NOISE_ONE, CV_PRIVATE_ALWAYS)                          \
   ROW(per_item, "per-item", CV_SUMS_ALL, CV_NOISE_LINEAR, CV_PRIVATE_ALWAYS)                  \
-  ROW(hybrid_printed, "hybrid-printed", CV_SUMS_ALL, CV_NOISE_POLYLOG, CV_PRIVATE_NEVER)
+  ROW(hybrid_printed, "hybrid-printed", CV_SUMS_ALL, CV_NOISE_POLYLOG, CV_PRIVATE_NEVER)      \
+  ROW(kary_blocks, "kary-blocks", CV_SUMS_ALL, CV_NOISE_POLYLOG, CV_PRIVATE_ALWAYS)
 
 /* cv_traits_hybrid, ... */
 #define CV_TRAITS_DECLARED(id, ...) extern const struct cv_traits cv_traits_##id;

@@ -31,16 +31,25 @@ static const struct {
   bool full;
   uint32_t share;
 } streams[] = {
-    {1, 1, 0, NULL, false, 1},   {3, 2, 0, NULL, true, 1},     {4, 3, 0, NULL, false, 1},  {4, 1, 0, NULL, false, 1},
-    {7, 3, 0, NULL, true, 1},    {8, 5, 0, NULL, false, 1},    {64, 1, 0, NULL, false, 4}, {64, 33, 0, NULL, true, 4},
-    {4, 3, 3, "kary", false, 1}, {13, 5, 3, "kary", false, 1},
+    {1, 1, 0, NULL, false, 1},
+    {3, 2, 0, NULL, true, 1},
+    {4, 3, 0, NULL, false, 1},
+    {4, 1, 0, NULL, false, 1},
+    {7, 3, 0, NULL, true, 1},
+    {8, 5, 0, NULL, false, 1},
+    {64, 1, 0, NULL, false, 4},
+    {64, 33, 0, NULL, true, 4},
+    {4, 3, 3, "kary", false, 1},
+    {13, 5, 3, "kary", false, 1},
+    {13, 7, 3, "kary-blocks", false, 1},
 };
 
 /*
  * Sweeps: streams in which every item is changed in turn, with a part of the runs for each. A fault that keeps or omits
  * noise at one moment of a stream shows only if the right item differs, but then few runs reveal it. The length lets
  * binary counters carry into their sixth digit and fall back, and balanced ternary ones, at k = 3, carry through three
- * levels at once (at 14) and into a fourth.
+ * levels at once (at 14) and into a fourth. The blocks of kary-blocks begin anew at 5 and 14 for k = 3, at 7 and 32 for
+ * k = 5.
  */
 enum {
   SWEEP_ITEMS = 34,
@@ -53,7 +62,7 @@ enum {
 static const struct {
   const char *mechanism; /* NULL: all mechanisms that no row names */
   uint32_t arity;
-} sweeps[] = {{NULL, 0}, {"kary", 3}, {"kary", 5}};
+} sweeps[] = {{NULL, 0}, {"kary", 3}, {"kary", 5}, {"kary-blocks", 3}, {"kary-blocks", 5}};
 
 static const struct {
   uint64_t micro;
@@ -253,6 +262,7 @@ static const struct way {
     {NULL, "segments", 4, false},
     {NULL, "batch", 3, false},
     {NULL, "kary", 4, true},
+    {NULL, "kary-blocks", 4, true},
     {NULL, "binary", 4, true},
     {NULL, "doubling", 4, true},
     {NULL, "per-item", 3, true},

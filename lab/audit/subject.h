@@ -19,7 +19,7 @@ struct cv_audit_stream {
   int64_t base, score;     /* 0 <= both <= CV_GRID */
   uint32_t arm;            /* of the changed item; 0 with a single arm */
   uint32_t campaigns;      /* of a pipeline, in sequence; the changed item is in the first; 0 means 1 */
-  uint32_t arity;          /* of kary; 0: its own choice */
+  uint32_t arity;          /* of kary and kary-blocks; 0: the default */
   bool restarts;           /* saved and loaded around every release */
   bool charged;            /* the claim is the epsilon that the mechanism reports as spent, even if it is not private */
 };

@@ -95,6 +95,7 @@ static const struct cv_lab_formula table[] = {
     {.name = "exp3-tau-bound", .metric = "regret", .fits = cv_lab_bound_tau_fits, .value = cv_lab_bound_tau},
     {.name = "gap-bound", .metric = "regret", .fits = cv_lab_bound_gap_fits, .value = cv_lab_bound_gap},
     {.name = "declared-noise", .metric = "noise", .fits = cv_lab_noise_fits, .value = cv_lab_noise_declared},
+    {.name = "declared-noise-so-far", .metric = "noise", .fits = cv_lab_noise_fits, .value = cv_lab_noise_so_far},
 };
 
 static const struct cv_lab_formula *find(const char *name) {
@@ -109,7 +110,7 @@ static const struct cv_lab_formula *find(const char *name) {
 enum cv_err cv_lab_formula_read(const struct cv_yaml *yaml, const yaml_node_t *node, const char **ret,
                                 struct cv_why *why) {
   const char *known[CV_COUNT(table)];
-  char list[200], expected[240];
+  char list[240], expected[280];
   if (node->type == YAML_SCALAR_NODE && find(cv_yaml_text(node)) != NULL) {
     *ret = cv_yaml_text(node);
     return CV_OK;

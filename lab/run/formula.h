@@ -24,7 +24,9 @@ struct cv_prepared;
  *   exp3-tau-bound, gap-bound
  *                        regret: upper bounds (bounds.h)
  *   declared-noise       noise: the standard deviation of the noise in an arm's mean after x releases, as the mechanism
- *                        declares it.
+ *                        declares it
+ *   declared-noise-so-far
+ *                        noise: the root mean square of the noise in releases 1 to x, over the items of the x-th
  */
 struct cv_lab_formula {
   const char *name, *metric; /* the metric whose line it is */

@@ -41,20 +41,37 @@ enum cv_err cv_lab_noise_fits(const struct cv_prepared *campaign, double release
   return CV_OK;
 }
 
-/* A Laplace noise of scale b/epsilon has variance 2 (b/epsilon)^2. */
-double cv_lab_noise_declared(const struct cv_prepared *campaign, double n) {
-  struct cv_mechanism_law law;
+/* In (D/epsilon)^2; a Laplace noise of scale b/epsilon has variance 2 (b/epsilon)^2. */
+static double variance(const struct cv_mechanism_law *law, uint64_t n) {
   struct cv_noise noise;
-  double variance = 0, epsilon = (double)campaign->file.spec.epsilon_micro / CV_MICRO;
+  double sum = 0;
+  cv_mechanism_noise(law, n, &noise);
+  for (uint32_t i = 0; i < noise.groups; i++) {
+    sum += 2 * noise.group[i].scale * noise.group[i].scale * noise.group[i].count;
+  }
+  return sum;
+}
+
+/* The root mean square of the declared noise in releases `first` to n, in scores. */
+static double declared(const struct cv_prepared *campaign, uint64_t first, uint64_t n) {
+  struct cv_mechanism_law law;
+  double sum = 0, epsilon = (double)campaign->file.spec.epsilon_micro / CV_MICRO;
   CV_REQUIRE(law_of(campaign, &law, NULL) == CV_OK);
   if (!cv_mechanism_has_noise(law.class)) {
     return 0;
   }
-  cv_mechanism_noise(&law, (uint64_t)n, &noise);
-  for (uint32_t i = 0; i < noise.groups; i++) {
-    variance += 2 * noise.group[i].scale * noise.group[i].scale * noise.group[i].count;
+  for (uint64_t i = first; i <= n; i++) {
+    sum += variance(&law, i);
   }
-  return sqrt(variance) / epsilon / covered(&law, (uint64_t)n);
+  return sqrt(sum / (double)(n - first + 1)) / epsilon / covered(&law, n);
+}
+
+double cv_lab_noise_declared(const struct cv_prepared *campaign, double n) {
+  return declared(campaign, (uint64_t)n, (uint64_t)n);
+}
+
+double cv_lab_noise_so_far(const struct cv_prepared *campaign, double n) {
+  return declared(campaign, 1, (uint64_t)n);
 }
 
 static enum cv_err draw_all(const struct cv_lab_piece *piece, const struct cv_mechanism_law *law, double *ret_values) {

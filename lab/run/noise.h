@@ -11,5 +11,7 @@ struct cv_prepared;
 CV_MUST_USE enum cv_err cv_lab_noise_fits(const struct cv_prepared *campaign, double releases, struct cv_why *why);
 /* The standard deviation, in scores, of the noise that release n declares. */
 double cv_lab_noise_declared(const struct cv_prepared *campaign, double n);
+/* The root mean square of the declared noise in the sums of releases 1 to n, over the number of items in the n-th. */
+double cv_lab_noise_so_far(const struct cv_prepared *campaign, double n);
 
 #endif

@@ -78,8 +78,8 @@ static void draw_policy(struct scenario *s) {
 }
 
 static void draw_campaign(struct scenario *s, struct cv_rng *rng) {
-  static const char *const mechanisms[] = {"none", "hybrid",   "hybrid",   "hybrid", "binary",  "binary-honaker",
-                                           "kary", "segments", "doubling", "batch",  "per-item"};
+  static const char *const mechanisms[] = {"none", "hybrid",   "hybrid",   "hybrid", "binary",   "binary-honaker",
+                                           "kary", "segments", "doubling", "batch",  "per-item", "kary-blocks"};
   s->arms = 2 + (uint32_t)cv_rng_below(rng, SCENARIO_ARMS - 1);
   s->requesters = cv_rng_below(rng, 4) == 0 ? 2 : 1;
   s->campaigns = cv_rng_below(rng, 5) == 0 ? 2 : 1;
@@ -271,8 +271,8 @@ static bool draw_graph_ucb(struct scenario *s) {
 
 /* The simulator's own policy, with every mechanism but doubling, with which no policy of the product uses a graph. */
 static void draw_script(struct scenario *s, struct cv_rng *rng) {
-  static const char *const mechanisms[] = {"hybrid",         "hybrid", "hybrid",   "none",  "binary",
-                                           "binary-honaker", "kary",   "segments", "batch", "per-item"};
+  static const char *const mechanisms[] = {"hybrid", "hybrid",   "hybrid", "none",     "binary",     "binary-honaker",
+                                           "kary",   "segments", "batch",  "per-item", "kary-blocks"};
   s->policy = "script";
   s->mechanism = mechanisms[cv_rng_below(rng, CV_COUNT(mechanisms))];
   s->plans = 3 + (uint32_t)cv_rng_below(rng, 20);

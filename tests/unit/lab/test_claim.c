@@ -658,7 +658,7 @@ static void test_formulas_that_do_not_fit(void **state) {
       {"formula: pi",
        "9:26: formula is \"pi\"; expected corrupt-lower-bound, "
        "klucb-cf-main-term, ucb-cf-order, leakage-bound, ppar-cost, ppar-success, ppar-noise, "
-       "exp3-tau-bound, gap-bound or declared-noise"},
+       "exp3-tau-bound, gap-bound, declared-noise or declared-noise-so-far"},
       {"formula: declared-noise",
        " formula declared-noise of series \"a\" gives noise, which is not a metric of the "
        "experiment; expected it in metrics"},

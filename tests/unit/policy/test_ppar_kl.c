@@ -360,7 +360,7 @@ static void what_the_proof_does_not_cover_is_refused(void **state) {
   assert_refused(
       "batch", "none", "independent",
       "policy ppar-kl needs the sum of all tokens of an item; expected mechanism hybrid or none or binary or "
-      "binary-honaker or kary or segments or doubling or per-item or hybrid-printed, not batch");
+      "binary-honaker or kary or segments or doubling or per-item or hybrid-printed or kary-blocks, not batch");
   assert_refused("segments", "laplace", "independent",
                  "policy ppar-kl needs tokens between 0 and 1; expected another privatizer than laplace");
   assert_refused("doubling", "none", "without-replacement",
