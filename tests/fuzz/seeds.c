@@ -455,6 +455,7 @@ int main(int argc, char **argv) {
   save("policy", "one", &out);
   state_after_a_round("klucb-cf");
   state_after_a_round("exp3");
+  state_after_a_round("tsallis-inf");
   state_after_a_round("dpf");
   state_after_a_round("dpu");
   crowd();

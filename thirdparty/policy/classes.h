@@ -31,7 +31,8 @@
   ROW(kl_local, kl_local)              \
   ROW(exp3_plain, exp3)                \
   ROW(dp_exp3_lap, dp_exp3_lap)        \
-  ROW(exp3_tau, exp3_tau)
+  ROW(exp3_tau, exp3_tau)              \
+  ROW(tsallis_inf, tsallis_inf)
 
 /* cv_policy_ppar, ... */
 #define CV_POLICY_DECLARED(file, class) extern const struct cv_policy_class cv_policy_##class;
