@@ -49,9 +49,9 @@ struct tsallis_inf {
   struct cv_tsallis core;
   uint64_t choices; /* whose losses the core has */
   uint32_t batch;
-  double scale;  /* of the broker's noise in the sum of a batch, in scores; 0: sums of all tokens without noise */
-  double bound;  /* b at n = 1 */
-  double spread; /* the factor of ln n in b */
+  double scale;     /* of the broker's noise in the sum of a batch, in scores; 0: sums of all tokens without noise */
+  double bound;     /* b at n = 1 */
+  double spread;    /* the factor of ln n in b */
   double deviation; /* s */
 };
 
@@ -67,9 +67,8 @@ static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
   const struct cv_traits *traits = cv_traits_of(spec->mechanism.name);
   const bool is_plain = cv_local_find(spec->privatizer.name) == CV_LOCAL_NONE;
   if (!suits(traits)) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "policy %s needs exact sums or fresh sums with one noise; expected %s, not %s", spec->policy.name,
-                   cv_traits_list(suits).text, spec->mechanism.name);
+    return cv_fail(why, CV_ERR_INVALID, "policy %s needs exact sums or fresh sums with one noise; expected %s, not %s",
+                   spec->policy.name, cv_traits_list(suits).text, spec->mechanism.name);
   }
   if (cv_traits_fresh_sums(traits) && !is_plain) {
     return cv_fail(why, CV_ERR_INVALID,
@@ -97,7 +96,8 @@ static double reach_of(const struct cv_arms *arms) {
 }
 
 static void tune(struct tsallis_inf *self, const struct cv_spec *spec) {
-  double batch = cv_params_number(&spec->policy.params, "batch"), epsilon = (double)spec->epsilon_micro / (double)CV_MICRO;
+  double batch = cv_params_number(&spec->policy.params, "batch"),
+         epsilon = (double)spec->epsilon_micro / (double)CV_MICRO;
   const bool is_central = cv_traits_fresh_sums(cv_traits_of(spec->mechanism.name));
   double usual = is_central ? fmin(fmax(1, round(sqrt(8) / epsilon)), BATCH_MAX) : 1;
   self->batch = (uint32_t)(batch > 0 ? batch : usual);

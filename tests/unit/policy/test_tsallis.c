@@ -287,11 +287,13 @@ static void campaigns_that_do_not_suit_are_refused(void **state) {
   struct hand h = hand_of("tsallis-inf", 2, 10);
   hand_refused(&h, "policy tsallis-inf receives exact gains; expected third_party: trusted");
   (void)snprintf(h.spec.mechanism.name, sizeof(h.spec.mechanism.name), "hybrid");
-  hand_refused(&h, "policy tsallis-inf needs exact sums or fresh sums with one noise; expected none or batch, not hybrid");
+  hand_refused(&h,
+               "policy tsallis-inf needs exact sums or fresh sums with one noise; expected none or batch, not hybrid");
   (void)snprintf(h.spec.mechanism.name, sizeof(h.spec.mechanism.name), "batch");
   hand_privatize(&h, "laplace", "epsilon", 1);
-  hand_refused(&h, "policy tsallis-inf takes noise from one party; expected privatizer none or mechanism none, not "
-                   "laplace and batch");
+  hand_refused(&h,
+               "policy tsallis-inf takes noise from one party; expected privatizer none or mechanism none, not "
+               "laplace and batch");
 }
 
 /* A state of the right length with numbers that no run produces. */
@@ -320,14 +322,10 @@ static void a_state_with_nonsense_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(weights_are_the_optimum),
-      cmocka_unit_test(two_arms_by_hand),
-      cmocka_unit_test(estimates_are_unbiased),
-      cmocka_unit_test(draws_have_their_chances),
-      cmocka_unit_test(equals_the_table_step_by_step),
-      cmocka_unit_test(a_new_best_arm_is_found),
-      cmocka_unit_test(intervals_hold_the_noise),
-      cmocka_unit_test(campaigns_that_do_not_suit_are_refused),
+      cmocka_unit_test(weights_are_the_optimum),          cmocka_unit_test(two_arms_by_hand),
+      cmocka_unit_test(estimates_are_unbiased),           cmocka_unit_test(draws_have_their_chances),
+      cmocka_unit_test(equals_the_table_step_by_step),    cmocka_unit_test(a_new_best_arm_is_found),
+      cmocka_unit_test(intervals_hold_the_noise),         cmocka_unit_test(campaigns_that_do_not_suit_are_refused),
       cmocka_unit_test(a_state_with_nonsense_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
