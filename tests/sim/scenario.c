@@ -655,7 +655,8 @@ static void put_params(const struct scenario *s, struct cv_params *params) {
   if (is(s->policy, "dp-exp3-lap")) { /* one token at a time */
     return;
   }
-  const char *round = is(s->policy, "exp3-tau") ? "tau" : is(s->policy, "tsallis-inf") ? "batch" : "tokens_per_round";
+  bool has_tau = is(s->policy, "exp3-tau") || is(s->policy, "tsallis-inf");
+  const char *round = has_tau ? "tau" : "tokens_per_round";
   CV_REQUIRE(cv_params_set_number(params, round, s->tokens_per_round) == CV_OK);
   if (is(s->policy, "ppar")) {
     CV_REQUIRE(cv_params_set_number(params, "alpha", s->alpha) == CV_OK &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tsallis-INF (tsallis.h; Zimmert and Seldin 2021) for arbitrary gains under three kinds of privacy. One plan is one
- * choice of an arm, for `batch` pulls. The loss it feeds is u = 1/2 - m, with m the mean of the batch after inversion
+ * choice of an arm, for `tau` pulls, a batch. The loss it feeds is u = 1/2 - m, with m the mean of the batch after inversion
  * of the privatizer's law, limited to [-b, b].
  *
  *   mechanism none, privatizer laplace or randomized-response: local privacy, no party need be trusted
@@ -20,7 +20,7 @@
  * The rate is min{1/(s sqrt(2 n)), 1/(4 b sqrt K)}. Neither rate nor bound depends on the horizon.
  *
  * Parameters:
- *   batch    pulls of a choice; 0 (the default): 1, and under mechanism batch sqrt(8)/epsilon, rounded, at least 1,
+ *   tau      pulls of a choice, B; 0 (the default): 1, and under mechanism batch sqrt(8)/epsilon, rounded, at least 1,
  *            which minimizes B s^2, the regret's factor
  *   horizon  as in exp3.h
  */
@@ -39,7 +39,7 @@
 enum { STATE_VERSION = 1, BATCH_MAX = 1 << 24 };
 
 static const struct cv_param_rule rules[] = {
-    {.key = "batch", .low = 0, .high = BATCH_MAX, .whole = true, .fallback = 0},
+    {.key = "tau", .low = 0, .high = BATCH_MAX, .whole = true, .fallback = 0},
     CV_PULLS_RULE,
 };
 
@@ -96,7 +96,7 @@ static double reach_of(const struct cv_arms *arms) {
 }
 
 static void tune(struct tsallis_inf *self, const struct cv_spec *spec) {
-  double batch = cv_params_number(&spec->policy.params, "batch"),
+  double batch = cv_params_number(&spec->policy.params, "tau"),
          epsilon = (double)spec->epsilon_micro / (double)CV_MICRO;
   const bool is_central = cv_traits_fresh_sums(cv_traits_of(spec->mechanism.name));
   double usual = is_central ? fmin(fmax(1, round(sqrt(8) / epsilon)), BATCH_MAX) : 1;

@@ -161,7 +161,7 @@ static const struct law laws[] = {
 
 static struct hand hand_of_law(const struct law *law, uint32_t k) {
   struct hand h = hand_of("tsallis-inf", k, 600);
-  hand_set(&h.spec.policy, "batch", law->batch);
+  hand_set(&h.spec.policy, "tau", law->batch);
   (void)snprintf(h.spec.mechanism.name, sizeof(h.spec.mechanism.name), "%s", law->mechanism);
   if (law->slope < 1) {
     hand_privatize(&h, law->privatizer, "p00", 0.75);
