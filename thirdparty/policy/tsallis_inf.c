@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tsallis-INF (tsallis.h; Zimmert and Seldin 2021) for arbitrary gains under three kinds of privacy. One plan is one
- * choice of an arm, for `tau` pulls, a batch. The loss it feeds is u = 1/2 - m, with m the mean of the batch after inversion
- * of the privatizer's law, limited to [-b, b].
+ * choice of an arm, for `tau` pulls, a batch. The loss it feeds is u = 1/2 - m, with m the mean of the batch after
+ * inversion of the privatizer's law, limited to [-b, b].
  *
  *   mechanism none, privatizer laplace or randomized-response: local privacy, no party need be trusted
  *   mechanism batch, privatizer none: the broker adds one Laplace of scale 1/epsilon to the sum of a batch (the
