@@ -60,6 +60,7 @@ int main(void) {
   measure("exp3, switching", ADVERSARY("switching") "policy: exp3\n" TRUSTED, horizon, 2);
   measure("exp3-tau, deterministic", ADVERSARY("deterministic") "policy: exp3-tau\n" TRUSTED, horizon, 4);
   measure("dp-exp3-lap, deterministic", ADVERSARY("deterministic") "policy: dp-exp3-lap\n" LAPLACE, horizon, 4);
+  measure("tsallis-inf, deterministic", ADVERSARY("deterministic") "policy: tsallis-inf\n" LAPLACE, horizon, 4);
   measure("klucb-cf, K = 10, p = .75", TEN "policy: klucb-cf\n" RESPONSE, 10000, 20);
   measure("klucb-cf, K = 10, no privatizer", TEN "policy: klucb-cf\n" TRUSTED, 10000, 20);
   measure("kl-local, K = 10, p = .75", TEN "policy: kl-local\n" RESPONSE, 10000, 20);

@@ -483,6 +483,7 @@ int main(int argc, char **argv) {
   state_after_a_round("klucb-cf");
   state_after_a_round("graph-ucb");
   state_after_a_round("exp3");
+  state_after_a_round("tsallis-inf");
   state_after_a_round("dpf");
   state_after_a_round("dpu");
   crowd();

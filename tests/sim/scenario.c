@@ -57,20 +57,24 @@ static void draw_privatizer(struct scenario *s, struct cv_rng *rng) {
   cv_privatizer_free(privatizer);
 }
 
-/* Half of the campaigns with exact releases have a bandit policy. From its own random stream: the rest of a seed's
- * scenario stays the same. */
+/* Half of the campaigns with exact releases or fresh sums have a bandit policy. From its own random stream: the rest of
+ * a seed's scenario stays the same. */
 static void draw_policy(struct scenario *s) {
-  static const char *const bits[] = {"klucb-cf", "ucb-cf", "ts-cf", "kl-local", "posterior-quantile"},
-                           *const trusted[] = {"exp3-tau", "ts-cf"};
+  static const char *const bits[] = {"klucb-cf", "ucb-cf", "ts-cf", "kl-local", "posterior-quantile", "tsallis-inf"},
+                           *const trusted[] = {"exp3-tau", "ts-cf", "tsallis-inf"},
+                           *const noisy[] = {"dp-exp3-lap", "tsallis-inf"};
+  const bool is_plain = is(s->privatizer.name, "none"), fresh = is(s->mechanism, "batch") && is_plain;
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, s->seed, 77, 2, 0);
   s->policy = "ppar";
-  if (!is(s->mechanism, "none") || cv_rng_below(&rng.rng, 2) == 0) {
+  if ((!is(s->mechanism, "none") && !fresh) || cv_rng_below(&rng.rng, 2) == 0) {
     return;
   }
-  if (is(s->privatizer.name, "laplace")) {
-    s->policy = "dp-exp3-lap";
-  } else if (is(s->privatizer.name, "none")) {
+  if (fresh) {
+    s->policy = "tsallis-inf";
+  } else if (is(s->privatizer.name, "laplace")) {
+    s->policy = noisy[cv_rng_below(&rng.rng, CV_COUNT(noisy))];
+  } else if (is_plain) {
     s->policy = trusted[cv_rng_below(&rng.rng, CV_COUNT(trusted))];
   } else {
     s->policy = bits[cv_rng_below(&rng.rng, CV_COUNT(bits))];
@@ -669,7 +673,8 @@ static void put_params(const struct scenario *s, struct cv_params *params) {
   if (is(s->policy, "dp-exp3-lap")) { /* one token at a time */
     return;
   }
-  const char *round = is(s->policy, "exp3-tau") ? "tau" : "tokens_per_round";
+  bool has_tau = is(s->policy, "exp3-tau") || is(s->policy, "tsallis-inf");
+  const char *round = has_tau ? "tau" : "tokens_per_round";
   CV_REQUIRE(cv_params_set_number(params, round, s->tokens_per_round) == CV_OK);
   if (is(s->policy, "ppar")) {
     CV_REQUIRE(cv_params_set_number(params, "alpha", s->alpha) == CV_OK &&

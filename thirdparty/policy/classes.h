@@ -33,7 +33,8 @@
   ROW(posterior_quantile, posterior_quantile) \
   ROW(exp3_plain, exp3)                       \
   ROW(dp_exp3_lap, dp_exp3_lap)               \
-  ROW(exp3_tau, exp3_tau)
+  ROW(exp3_tau, exp3_tau)                     \
+  ROW(tsallis_inf, tsallis_inf)
 
 /* cv_policy_ppar, ... */
 #define CV_POLICY_DECLARED(file, class) extern const struct cv_policy_class cv_policy_##class;

@@ -198,7 +198,7 @@ static inline uint32_t hirer_any(const struct hirer *h, uint64_t left, struct cv
 
 /* Theorem 3.5: the share is in proportion to sqrt(ln(2B/c) (ln(B/c) + 1)/B); epsilon at the budget `at`. */
 static inline double hirer_share(const struct hirer *h, double at) {
-  double least = INFINITY, of[2], budget[2] = {(double)h->budget / 1e6, at};
+  double least = (double)INFINITY, of[2], budget[2] = {(double)h->budget / 1e6, at};
   for (uint32_t i = 0; i < h->arms; i++) {
     least = fmin(least, (double)h->cost[i] / 1e6);
   }
@@ -260,7 +260,7 @@ static inline double hirer_divergence(const struct hirer *h, uint32_t i, double 
 
 /* The m up to which `level` of the histogram of 64 weights lies. */
 static inline double hirer_quantile(const struct hirer *h, uint32_t i, double level) {
-  double weight[64], all = 0, least = INFINITY;
+  double weight[64], all = 0, least = (double)INFINITY;
   for (int j = 0; j < 64; j++) {
     weight[j] = hirer_divergence(h, i, (2 * j + 1) / 128.0);
     least = fmin(least, weight[j]);

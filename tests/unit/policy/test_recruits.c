@@ -615,8 +615,8 @@ static void says_what_it_needs(void **state) {
   refused_fit("dpu", "hybrid", "randomized-response", NULL);
   refused_fit("dpu", "none", "none", NULL);
   refused_fit("dpf", "batch", "laplace", NULL);
-  refused_fit("dpu", "batch", "none", "expected hybrid or none, not batch");
-  refused_fit("dp-ucb-bound", "segments", "none", "expected hybrid or none, not segments");
+  refused_fit("dpu", "batch", "none", "expected hybrid or none or kary-blocks, not batch");
+  refused_fit("dp-ucb-bound", "segments", "none", "expected hybrid or none or kary-blocks, not segments");
   refused_fit("dpu", "hybrid", "laplace", "another privatizer than laplace");
   refused_fit("dpu-kl", "segments", "randomized-response", NULL);
   refused_fit("dpu-kl", "none", "none", NULL);

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tsallis-INF (tsallis.h; Zimmert and Seldin 2021) for arbitrary gains under three kinds of privacy. One plan is one
+ * choice of an arm, for `tau` pulls, a batch. The loss it feeds is u = 1/2 - m, with m the mean of the batch after
+ * inversion of the privatizer's law, limited to [-b, b].
+ *
+ *   mechanism none, privatizer laplace or randomized-response: local privacy, no party need be trusted
+ *   mechanism batch, privatizer none: the broker adds one Laplace of scale 1/epsilon to the sum of a batch (the
+ *     conversion of Asi, Raman and Talwar, "Faster Rates for Private Adversarial Bandits", 2025)
+ *   mechanism and privatizer none: no privacy, a trusted third-party
+ *
+ * n counts the choices from 1, B is the batch, v and w are the two ends of the range of a token after inversion:
+ *
+ *                            s^2 >= E[u^2]                                     b
+ *   none                     1/4                                               1/2
+ *   randomized-response      1/4 + (max(|v - 1/2|, |w - 1/2|)^2 - 1/4)/B       max(|v - 1/2|, |w - 1/2|)
+ *   laplace                  1/4 + 2/(epsilon^2 B)                             1/2 + ln(n)/epsilon
+ *   mechanism batch          1/4 + 2/(epsilon B)^2                             1/2 + ln(n)/(epsilon B)
+ *
+ * The rate is min{1/(s sqrt(2 n)), 1/(4 b sqrt K)}. Neither rate nor bound depends on the horizon.
+ *
+ * Parameters:
+ *   tau      pulls of a choice, B; 0 (the default): 1, and under mechanism batch sqrt(8)/epsilon, rounded, at least 1,
+ *            which minimizes B s^2, the regret's factor
+ *   horizon  as in exp3.h
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/base/grid.h"
+#include "common/base/mechanisms.h"
+#include "thirdparty/policy/adversarial.h"
+#include "thirdparty/policy/arms.h"
+#include "thirdparty/policy/classes.h"
+#include "thirdparty/policy/step.h"
+#include "thirdparty/policy/tail.h"
+#include "thirdparty/policy/tsallis.h"
+
+enum { STATE_VERSION = 1, BATCH_MAX = 1 << 24 };
+
+static const struct cv_param_rule rules[] = {
+    {.key = "tau", .low = 0, .high = BATCH_MAX, .whole = true, .fallback = 0},
+    CV_PULLS_RULE,
+};
+
+struct tsallis_inf {
+  struct cv_policy policy;
+  struct cv_arms arms;
+  struct cv_tsallis core;
+  uint64_t choices; /* whose losses the core has */
+  uint32_t batch;
+  double scale;     /* of the broker's noise in the sum of a batch, in scores; 0: sums of all tokens without noise */
+  double bound;     /* b at n = 1 */
+  double spread;    /* the factor of ln n in b */
+  double deviation; /* s */
+};
+
+static struct tsallis_inf *of(struct cv_policy *policy) {
+  return (struct tsallis_inf *)policy;
+}
+
+static bool suits(const struct cv_traits *traits) {
+  return cv_traits_fresh_sums(traits) || cv_traits_exact_sums(traits);
+}
+
+static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
+  const struct cv_traits *traits = cv_traits_of(spec->mechanism.name);
+  const bool is_plain = cv_local_find(spec->privatizer.name) == CV_LOCAL_NONE;
+  if (!suits(traits)) {
+    return cv_fail(why, CV_ERR_INVALID, "policy %s needs exact sums or fresh sums with one noise; expected %s, not %s",
+                   spec->policy.name, cv_traits_list(suits).text, spec->mechanism.name);
+  }
+  if (cv_traits_fresh_sums(traits) && !is_plain) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "policy %s takes noise from one party; expected privatizer none or mechanism %s, not %s and %s",
+                   spec->policy.name, cv_traits_list(cv_traits_exact_sums).text, spec->privatizer.name,
+                   spec->mechanism.name);
+  }
+  if (cv_traits_fresh_sums(traits)) {
+    return CV_OK;
+  }
+  return is_plain ? cv_adversarial_fits_trusted(spec, why)
+                  : cv_arms_fit(spec, 1U << CV_LOCAL_LAPLACE | 1U << CV_LOCAL_RESPONSE, why);
+}
+
+/* The largest distance of an inverted token from 1/2 if tokens are bounded. */
+static double reach_of(const struct cv_arms *arms) {
+  double reach = 0.5;
+  for (uint32_t i = 0; i < arms->arms; i++) {
+    const struct cv_feedback *feedback = &arms->arm[i].feedback;
+    for (int end = 0; end < 2 && feedback->scale == 0; end++) {
+      reach = fmax(reach, fabs((end - feedback->offset) / feedback->slope - 0.5));
+    }
+  }
+  return reach;
+}
+
+static void tune(struct tsallis_inf *self, const struct cv_spec *spec) {
+  double batch = cv_params_number(&spec->policy.params, "tau"),
+         epsilon = (double)spec->epsilon_micro / (double)CV_MICRO;
+  const bool is_central = cv_traits_fresh_sums(cv_traits_of(spec->mechanism.name));
+  double usual = is_central ? fmin(fmax(1, round(sqrt(8) / epsilon)), BATCH_MAX) : 1;
+  self->batch = (uint32_t)(batch > 0 ? batch : usual);
+  self->scale = is_central ? 1 / epsilon : 0;
+  self->spread = is_central ? self->scale / self->batch : self->arms.arm[0].feedback.scale;
+  self->bound = reach_of(&self->arms);
+  double noise = 2 * self->spread * self->spread + self->bound * self->bound - 0.25; /* variance beyond 1/4 */
+  self->deviation = sqrt(0.25 + noise / (is_central ? 1 : self->batch));
+}
+
+static void weigh(struct tsallis_inf *self) {
+  double n = (double)self->choices + 1, bound = self->bound + self->spread * log(n);
+  double rate = fmin(1 / (self->deviation * sqrt(2 * n)), 1 / (4 * bound * sqrt(self->arms.arms)));
+  cv_tsallis_weigh(&self->core, rate, bound);
+}
+
+static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
+  struct tsallis_inf *self = calloc(1, sizeof(*self));
+  enum cv_err err = self == NULL ? CV_ERR_NOMEM : cv_arms_init(spec, seed, &self->arms);
+  if (err == CV_OK) {
+    err = cv_tsallis_init(spec->arms, &self->core);
+    if (err != CV_OK) {
+      cv_arms_fini(&self->arms);
+    }
+  }
+  if (err != CV_OK) {
+    free(self);
+    return err;
+  }
+  self->policy.class = &cv_policy_tsallis_inf;
+  tune(self, spec);
+  weigh(self);
+  *ret = &self->policy;
+  return CV_OK;
+}
+
+static void destroy(struct cv_policy *policy) {
+  cv_arms_fini(&of(policy)->arms);
+  cv_tsallis_fini(&of(policy)->core);
+  free(policy);
+}
+
+static void apply(struct cv_policy *policy, const struct cv_release *release) {
+  struct tsallis_inf *self = of(policy);
+  const struct cv_arms_sum *arm = &self->arms.arm[release->arm];
+  struct cv_release total = *release;
+  if (self->scale > 0) { /* the release is of its batch alone */
+    total.tokens += arm->tokens;
+    total.noisy_sum = (int64_t)((uint64_t)total.noisy_sum + (uint64_t)arm->sum);
+  }
+  double sum;
+  uint64_t fresh = cv_arms_apply(&self->arms, &total, &sum);
+  if (fresh > 0) {
+    double bound = self->bound + self->spread * log((double)++self->choices);
+    double loss = 0.5 - (sum / (double)fresh - arm->feedback.offset) / arm->feedback.slope;
+    cv_tsallis_lose(&self->core, release->arm, fmax(-bound, fmin(loss, bound)));
+    weigh(self);
+  }
+}
+
+static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
+  struct tsallis_inf *self = of(policy);
+  CV_TRY(cv_policy_step_reserve(step, 0, 1));
+  step->done = cv_arms_left(&self->arms) == 0;
+  if (!step->done) {
+    struct cv_rng_seeded rng;
+    cv_arms_stream(&self->arms, plan, &rng);
+    cv_arms_want(&self->arms, cv_tsallis_draw(&self->core, &rng.rng), self->batch, step);
+  }
+  return CV_OK;
+}
+
+static void standing(const struct cv_policy *policy, uint32_t arm, struct cv_standing *ret) {
+  static const struct cv_noise silence = {0};
+  const struct tsallis_inf *self = (const struct tsallis_inf *)policy;
+  cv_arms_standing(&self->arms, arm, ret);
+  if (self->scale > 0 && ret->tokens > 0) {
+    uint64_t noises = (ret->tokens + self->batch - 1) / self->batch;
+    ret->radius += cv_tail_in_scores(&silence, 0, self->scale, noises, 0.05) / (double)ret->tokens;
+  }
+}
+
+static void save(const struct cv_policy *policy, struct cv_buf *out) {
+  const struct tsallis_inf *self = (const struct tsallis_inf *)policy;
+  cv_buf_put_u8(out, STATE_VERSION);
+  cv_arms_save(&self->arms, out);
+  cv_buf_put_u64(out, self->choices);
+  cv_tsallis_save(&self->core, out);
+}
+
+static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
+  struct tsallis_inf *self = of(policy);
+  if (cv_read_u8(in) != STATE_VERSION) {
+    return CV_ERR_VERSION;
+  }
+  CV_TRY(cv_arms_load(&self->arms, in));
+  self->choices = cv_read_u64(in);
+  CV_TRY(cv_tsallis_load(&self->core, in));
+  /* Each choice has a pull at least. */
+  if (self->choices > self->arms.pulls || !cv_reader_done(in)) {
+    return CV_ERR_DAMAGED;
+  }
+  weigh(self);
+  return CV_OK;
+}
+
+const struct cv_policy_class cv_policy_tsallis_inf = {
+    .name = "tsallis-inf",
+    .kind = CV_POLICY_BANDIT,
+    .rules = rules,
+    .rule_count = CV_COUNT(rules),
+    .fits = fits,
+    .create = create,
+    .destroy = destroy,
+    .apply = apply,
+    .step = make_step,
+    .standing = standing,
+    .save = save,
+    .load = load,
+};
