@@ -97,5 +97,9 @@ struct cv_feedback {
   double scale; /* of the Laplace noise in one token, in scores; 0: tokens lie in [0, 1] */
 };
 struct cv_feedback cv_local_feedback(const struct cv_local *law, uint32_t arm);
+/* The mean score at which the mean token is `token`, in scores; outside [0, 1] if no score gives it. */
+static inline double cv_feedback_score(struct cv_feedback feedback, double token) {
+  return (token - feedback.offset) / feedback.slope;
+}
 
 #endif

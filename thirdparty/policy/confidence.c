@@ -202,3 +202,9 @@ double cv_mixture_low(const struct cv_mixture *mixture, const struct cv_noisy_su
   }
   return low;
 }
+
+void cv_limits_narrow(double new_low, double new_high, double *low, double *high) {
+  double a = fmin(fmax(*low, new_low), *high), b = fmax(fmin(*high, new_high), *low);
+  *low = a <= b ? a : (a + b) / 2;
+  *high = a <= b ? b : *low;
+}

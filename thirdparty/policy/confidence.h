@@ -67,4 +67,10 @@ void cv_mixture_init(double unit, struct cv_mixture *ret);
 /* The largest excluded m, or slightly less; 0: none. */
 double cv_mixture_low(const struct cv_mixture *mixture, const struct cv_noisy_sum *at, double level);
 
+/*
+ * Narrows the interval [*low, *high] by new limits. Limits that contradict each other lie in the error that they allow,
+ * or the tokens are not what they are said to be: the interval then shrinks to a point within what it was.
+ */
+void cv_limits_narrow(double new_low, double new_high, double *low, double *high);
+
 #endif

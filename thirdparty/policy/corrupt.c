@@ -96,8 +96,7 @@ static double index_of(struct cv_corrupt *self, uint32_t i, struct cv_rng *rng) 
   if (self->law.bonus != NULL) {
     return cv_kl_index_of(&self->kl, &self->arms, i);
   }
-  struct cv_feedback feedback = self->arms.arm[i].feedback;
-  return (self->law.draw(&self->arms, i, rng) - feedback.offset) / feedback.slope;
+  return cv_feedback_score(self->arms.arm[i].feedback, self->law.draw(&self->arms, i, rng));
 }
 
 /* The arm with the highest index, with random indices and random ties from the plan's stream. */

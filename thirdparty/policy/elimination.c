@@ -68,7 +68,7 @@ void cv_elimination_apply(struct cv_policy *policy, const struct cv_release *rel
   struct cv_feedback feedback = cv_local_feedback(&self->local, release->arm);
   double mean = (double)release->noisy_sum / (double)CV_GRID / (double)release->tokens;
   arm->tokens = release->tokens;
-  arm->mean = (mean - feedback.offset) / feedback.slope;
+  arm->mean = cv_feedback_score(feedback, mean);
   if (self->rules->blur != NULL) {
     arm->mean += self->rules->blur(self, release) / feedback.slope;
   }

@@ -148,8 +148,7 @@ static double level_of(const struct graph_ucb *self, const struct arm *arm) {
 
 /* A mean token as a mean score. */
 static double score_of(const struct graph_ucb *self, uint32_t i, double token) {
-  struct cv_feedback feedback = cv_local_feedback(&self->local, i);
-  return fmin(fmax((token - feedback.offset) / feedback.slope, 0), 1);
+  return fmin(fmax(cv_feedback_score(cv_local_feedback(&self->local, i), token), 0), 1);
 }
 
 static void look(struct graph_ucb *self, uint32_t i) {
@@ -167,10 +166,7 @@ static void look(struct graph_ucb *self, uint32_t i) {
   double a = score_of(self, i, cv_look_low(&self->look[k], &at, level));
   at.sum = at.tokens - at.sum;
   double b = score_of(self, i, 1 - cv_look_low(&self->look[k], &at, level));
-  double low = fmax(arm->low, fmin(a, b)), high = fmin(arm->high, fmax(a, b));
-  /* Limits that exclude everything are one of the errors allowed for: the interval shrinks to a point. */
-  arm->low = low <= high ? low : (low + high) / 2;
-  arm->high = low <= high ? high : (low + high) / 2;
+  cv_limits_narrow(fmin(a, b), fmax(a, b), &arm->low, &arm->high);
 }
 
 static void apply(struct cv_policy *policy, const struct cv_release *release) {

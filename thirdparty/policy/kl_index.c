@@ -33,12 +33,8 @@ static double furthest(const struct cv_arms *arms, uint32_t i, double f) {
   return arms->arm[i].feedback.slope > 0 ? cv_kl_upper(mean, bound) : cv_kl_lower(mean, bound);
 }
 
-static double back(struct cv_feedback feedback, double q) {
-  return (q - feedback.offset) / feedback.slope;
-}
-
 double cv_kl_index_at(const struct cv_arms *arms, uint32_t arm, double f) {
-  return back(arms->arm[arm].feedback, furthest(arms, arm, f));
+  return cv_feedback_score(arms->arm[arm].feedback, furthest(arms, arm, f));
 }
 
 static void compute(struct cv_kl_index *self, const struct cv_arms *arms, uint32_t i, double f) {
@@ -47,7 +43,7 @@ static void compute(struct cv_kl_index *self, const struct cv_arms *arms, uint32
   self->known[i] = (struct cv_kl_known){.tokens = arm->tokens,
                                         .sum = arm->sum,
                                         .f = f,
-                                        .index = back(arm->feedback, q),
+                                        .index = cv_feedback_score(arm->feedback, q),
                                         .rate = rate / fabs(arm->feedback.slope)};
 }
 

@@ -135,5 +135,5 @@ double cv_posterior_upper(double ones, double zeros, struct cv_feedback feedback
   /* If the slope is negative, high scores are rare ones: the mirrored posterior has the same quantile. */
   double token =
       feedback.slope > 0 ? upper(ones, zeros, at_0, at_1, tail) : 1 - upper(zeros, ones, 1 - at_0, 1 - at_1, tail);
-  return (token - feedback.offset) / feedback.slope;
+  return cv_feedback_score(feedback, token);
 }

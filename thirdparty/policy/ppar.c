@@ -155,7 +155,7 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   struct cv_feedback feedback = cv_local_feedback(&self->local, release->arm);
   double mean = (double)release->noisy_sum / (double)CV_GRID / (double)release->tokens;
   arm->tokens = release->tokens;
-  arm->mean = (mean - feedback.offset) / feedback.slope;
+  arm->mean = cv_feedback_score(feedback, mean);
   arm->radius = remembered_radius(self, releases, release, feedback.scale) / fabs(feedback.slope);
 }
 

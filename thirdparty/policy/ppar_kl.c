@@ -259,8 +259,7 @@ static void destroy(struct cv_policy *policy) {
 
 /* A mean token as a mean score. */
 static double score_of(const struct ppar_kl *self, uint32_t i, double token) {
-  struct cv_feedback feedback = cv_local_feedback(&self->local, i);
-  return fmin(fmax((token - feedback.offset) / feedback.slope, 0), 1);
+  return fmin(fmax(cv_feedback_score(cv_local_feedback(&self->local, i), token), 0), 1);
 }
 
 static void show(struct ppar_kl *self, uint32_t i) {
@@ -268,15 +267,6 @@ static void show(struct ppar_kl *self, uint32_t i) {
   double a = score_of(self, i, evidence->low), b = score_of(self, i, evidence->high);
   self->ranking.arm[i].mean = (a + b) / 2;
   self->ranking.arm[i].radius = fabs(b - a) / 2 + 1e-15; /* rounding */
-}
-
-/* Limits that contradict each other are one of the errors that delta allows, or the scores are not what the campaign
- * says: the interval shrinks to a point within what it was. */
-static void narrow(struct evidence *evidence, double low, double high) {
-  low = fmin(low, evidence->high);
-  high = fmax(high, evidence->low);
-  evidence->low = low <= high ? low : (low + high) / 2;
-  evidence->high = low <= high ? high : (low + high) / 2;
 }
 
 static void apply(struct cv_policy *policy, const struct cv_release *release) {
@@ -294,9 +284,9 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
                             .sum = (double)release->noisy_sum / (double)CV_GRID,
                             .unit = self->unit,
                             .noise = &release->noise};
-  double low = evidence->low, rest = 1 - evidence->high;
+  double low = 0, rest = 0;
   exclude(self, evidence->releases, &at, &low, &rest);
-  narrow(evidence, low, 1 - rest);
+  cv_limits_narrow(low, 1 - rest, &evidence->low, &evidence->high);
   show(self, release->arm);
 }
 

@@ -303,7 +303,7 @@ static void estimate(const struct cv_recruits *self, struct cv_recruit *arm, uin
   struct cv_feedback feedback = cv_local_feedback(&self->local, i);
   double z = (double)arm->pulls;
   double tail = cv_tail_in_scores(noise, self->epsilon_micro, feedback.scale, arm->pulls, DOUBT / 2);
-  arm->mean = ((double)arm->sum / (double)CV_GRID / z - feedback.offset) / feedback.slope;
+  arm->mean = cv_feedback_score(feedback, (double)arm->sum / (double)CV_GRID / z);
   arm->radius = (sqrt(log(4 / DOUBT) / (2 * z)) + tail / z) / fabs(feedback.slope);
 }
 

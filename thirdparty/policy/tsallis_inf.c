@@ -89,7 +89,7 @@ static double reach_of(const struct cv_arms *arms) {
   for (uint32_t i = 0; i < arms->arms; i++) {
     const struct cv_feedback *feedback = &arms->arm[i].feedback;
     for (int end = 0; end < 2 && feedback->scale == 0; end++) {
-      reach = fmax(reach, fabs((end - feedback->offset) / feedback->slope - 0.5));
+      reach = fmax(reach, fabs(cv_feedback_score(*feedback, end) - 0.5));
     }
   }
   return reach;
@@ -152,7 +152,7 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   uint64_t fresh = cv_arms_apply(&self->arms, &total, &sum);
   if (fresh > 0) {
     double bound = self->bound + self->spread * log((double)++self->choices);
-    double loss = 0.5 - (sum / (double)fresh - arm->feedback.offset) / arm->feedback.slope;
+    double loss = 0.5 - cv_feedback_score(arm->feedback, sum / (double)fresh);
     cv_tsallis_lose(&self->core, release->arm, fmax(-bound, fmin(loss, bound)));
     weigh(self);
   }

@@ -107,4 +107,22 @@ static inline void hand_refused(const struct hand *h, const char *line) {
   assert_string_equal(why.text, line);
 }
 
+/* The policy's state with one of its last numbers replaced, at each place in the last `bytes` bytes: always refused. */
+static inline void hand_refuses(struct hand *h, size_t bytes, const double *nonsense, size_t n) {
+  struct cv_buf saved = {0};
+  cv_policy_save(h->policy, &saved);
+  for (size_t at = saved.len - bytes; at < saved.len; at += 8) {
+    for (size_t i = 0; i < n; i++) {
+      struct cv_buf bad = {0};
+      cv_buf_put(&bad, saved.data, at);
+      cv_buf_put_f64(&bad, nonsense[i]);
+      cv_buf_put(&bad, saved.data + at + 8, saved.len - at - 8);
+      struct cv_reader reader = cv_reader_over(bad.data, bad.len);
+      assert_int_not_equal(cv_policy_load(h->policy, &reader), CV_OK);
+      cv_buf_fini(&bad);
+    }
+  }
+  cv_buf_fini(&saved);
+}
+
 #endif

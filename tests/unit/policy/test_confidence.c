@@ -151,6 +151,21 @@ static void noise_beyond_all_bounds_excludes_nothing(void **state) {
   assert_near(cv_look_low(&look, &at, 5), 0, 1e-6);
 }
 
+static void limits_only_narrow_also_where_they_contradict(void **state) {
+  double low = 0, high = 1;
+  cv_limits_narrow(0.4, 0.6, &low, &high);
+  assert_true(low == 0.4 && high == 0.6);
+  cv_limits_narrow(0.1, 0.5, &low, &high);
+  assert_true(low == 0.4 && high == 0.5);
+  cv_limits_narrow(0.8, 0.9, &low, &high); /* beyond what is left */
+  assert_true(low == 0.5 && high == 0.5);
+  low = 0.4;
+  high = 0.6;
+  cv_limits_narrow(0.58, 0.42, &low, &high); /* contradict each other */
+  assert_near(low, 0.5, 1e-15);
+  assert_true(low == high);
+}
+
 /* ---- how often the truth is excluded ---- */
 
 /* The smallest S at which the look excludes m. */
@@ -238,6 +253,7 @@ int main(void) {
       cmocka_unit_test(limits_separate_what_is_excluded),
       cmocka_unit_test(the_mixture_has_weight_1_and_x_in_range),
       cmocka_unit_test(noise_beyond_all_bounds_excludes_nothing),
+      cmocka_unit_test(limits_only_narrow_also_where_they_contradict),
       cmocka_unit_test(a_look_excludes_the_truth_no_more_often_than_its_level),
       cmocka_unit_test(the_mixture_excludes_the_truth_rarely_over_all_looks),
   };

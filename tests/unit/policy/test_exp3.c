@@ -197,20 +197,7 @@ static void a_state_with_nonsense_is_refused(void **state) {
   hand_start(&h, 1);
   hand_step(&h);
   hand_feed(&h, 0, 1, CV_GRID);
-  struct cv_buf saved = {0};
-  cv_policy_save(h.policy, &saved);
-  for (size_t at = saved.len - 24; at < saved.len; at += 8) {
-    for (size_t i = 0; i < CV_COUNT(nonsense); i++) {
-      struct cv_buf bad = {0};
-      cv_buf_put(&bad, saved.data, at);
-      cv_buf_put_f64(&bad, nonsense[i]);
-      cv_buf_put(&bad, saved.data + at + 8, saved.len - at - 8);
-      struct cv_reader reader = cv_reader_over(bad.data, bad.len);
-      assert_int_not_equal(cv_policy_load(h.policy, &reader), CV_OK);
-      cv_buf_fini(&bad);
-    }
-  }
-  cv_buf_fini(&saved);
+  hand_refuses(&h, 24, nonsense, CV_COUNT(nonsense));
   hand_end(&h);
 }
 
