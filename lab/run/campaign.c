@@ -38,8 +38,10 @@ static const char *const metrics[] = {
     "pulls",    "rounds",          "reward",          "reward-share", "regret",    "regret-share",
     "seconds",  "over-sum-bound",  "over-pair-bound", "capped",       NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
+/* What the truth would buy is at least half of what anyone can: it leaves less than the price of one more token of its
+ * best arm, of which it has bought one. */
 static const double ranges[METRICS] = {
-    [ACCURACY] = 1, [ACCURACY_FILLED] = 1, [ACCURACY_LEAST] = 1, [CORRECT] = 1, [CAPPED] = 1};
+    [ACCURACY] = 1, [ACCURACY_FILLED] = 1, [ACCURACY_LEAST] = 1, [CORRECT] = 1, [CAPPED] = 1, [REWARD_SHARE] = 2};
 
 static bool has(const struct cv_policy_class *policy, size_t metric) {
   switch ((enum metric)metric) {
