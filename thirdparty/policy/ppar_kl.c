@@ -206,9 +206,11 @@ static void lift_by_mixture(const struct ppar_kl *self, const struct cv_noisy_su
   lift(limit, low, counts_lies(self) ? cv_mixture_low(&self->mixture, &more, level) : low);
 }
 
-static void lift_by_look(const struct cv_look *look, const struct cv_noisy_sum *at, double level, struct limit *limit) {
+static void lift_by_look(const struct ppar_kl *self, const struct cv_look *look, const struct cv_noisy_sum *at,
+                         double level, struct limit *limit) {
   const struct cv_noisy_sum more = one_more(at);
-  lift(limit, cv_look_low(look, at, level), cv_look_low(look, &more, level));
+  double low = cv_look_low(look, at, level);
+  lift(limit, low, counts_lies(self) ? cv_look_low(look, &more, level) : low);
 }
 
 /* Raises the lower limits of the mean token, and of 1 minus it, as far as this release allows. */
@@ -228,8 +230,8 @@ static void exclude(const struct ppar_kl *self, uint64_t n, const struct cv_nois
       cv_look_init_any(at, &any);
     }
     double level = level_of_look(self, n);
-    lift_by_look(look, at, level, low);
-    lift_by_look(look, &other, level, rest);
+    lift_by_look(self, look, at, level, low);
+    lift_by_look(self, look, &other, level, rest);
   }
 }
 

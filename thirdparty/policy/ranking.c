@@ -322,6 +322,9 @@ static void remove_all(struct cv_ranking *self, uint32_t from, uint32_t end, dou
 /* The removals of order[end .. n) from the class order[from .. end), also of arms that will fall further. */
 static void count_removals(struct cv_ranking *self, uint32_t from, uint32_t end, uint32_t n) {
   uint32_t sure = self->order[from];
+  if (!self->counts_lies) {
+    return;
+  }
   for (uint32_t at = from; at < end; at++) {
     sure = low_of(&self->arm[self->order[at]]) > low_of(&self->arm[sure]) ? self->order[at] : sure;
   }

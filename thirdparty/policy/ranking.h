@@ -35,7 +35,7 @@
  *
  * Who lies, when, and with what knowledge of the campaign does not matter, nor that lies have a part in what is pulled
  * next: only the intervals of the true scores are assumed to hold. Not covered: whoever declines to answer because of
- * its score. Counting costs O(K) for each settlement in addition.
+ * its score. Counting costs O(K) more for each settlement, and for each class that a step opens.
  */
 #ifndef CV_THIRDPARTY_RANKING_H
 #define CV_THIRDPARTY_RANKING_H
