@@ -73,10 +73,10 @@ def test_what_a_trusted_thirdparty_saw_is_not_known_to_the_requester(deployment)
 
 @pytest.mark.parametrize("policy", ["ppar", "ppar-kl"])
 def test_a_result_says_how_many_lies_it_bears(tmp_path, policy):
-    text = (ROOT / "deploy/campaigns/first.yaml").read_text()
-    chosen = f"policy: {{name: {policy}, alpha: 0.1, lies: 50}}"
-    (tmp_path / "campaign.yaml").write_text(re.sub(r"policy: \{.*\}", chosen, text))
-    done = crowdveil("up", tmp_path / "campaign.yaml", "--seed", 3, "--json", timeout=120)
+    text = (ROOT / "deploy/campaigns/lies.yaml").read_text()
+    assert "name: ppar-kl" in text and "lies: 50" in text
+    (tmp_path / "campaign.yaml").write_text(text.replace("name: ppar-kl", f"name: {policy}"))
+    done = crowdveil("up", tmp_path / "campaign.yaml", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     lies = result["lies"]
