@@ -30,13 +30,16 @@ enum metric {
   SECONDS,
   OVER_SUM_BOUND,
   OVER_PAIR_BOUND,
-  CAPPED
+  CAPPED,
+  LIES_SAFE,
+  LIES_TURN
 };
 
 static const char *const metrics[] = {
     "accuracy", "accuracy-filled", "accuracy-least",  "correct",      "undecided", "misplaced",
     "pulls",    "rounds",          "reward",          "reward-share", "regret",    "regret-share",
-    "seconds",  "over-sum-bound",  "over-pair-bound", "capped",       NULL};
+    "seconds",  "over-sum-bound",  "over-pair-bound", "capped",       "lies-safe", "lies-turn",
+    NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
 /* What the truth would buy is at least half of what anyone can: it leaves less than the price of one more token of its
  * best arm, of which it has bought one. */
@@ -50,6 +53,8 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case ACCURACY_LEAST:
     case CORRECT:
     case MISPLACED:
+    case LIES_SAFE:
+    case LIES_TURN:
       return cv_lab_has_classes(policy);
     case OVER_SUM_BOUND:
     case OVER_PAIR_BOUND:
@@ -121,6 +126,18 @@ static enum cv_err judge_classes(const struct view *view, double *value) {
   return CV_OK;
 }
 
+/* The least over the ranking; at most all tokens, which are also what no number of them turns. */
+static void judge_lies(const struct view *view, double *value) {
+  uint64_t safe = view->trial->total.pulls, turn = safe;
+  for (uint32_t i = 0; i < view->worth.arms; i++) {
+    const struct cv_policy_lies *lies = &view->trial->lies[i];
+    safe = lies->safe > 0 && lies->safe < safe ? lies->safe : safe;
+    turn = lies->turn > 0 && lies->turn < turn ? lies->turn : turn;
+  }
+  value[LIES_SAFE] = (double)safe;
+  value[LIES_TURN] = (double)turn;
+}
+
 static double best_so_far(const struct view *view, const struct cv_lab_totals *at) {
   /* Gains change from round to round: the best arm in hindsight depends on how many rounds were played. */
   if (view->trial->game != NULL) {
@@ -157,6 +174,7 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
       value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
       if (cv_lab_has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
         CV_TRY(judge_classes(view, value));
+        judge_lies(view, value);
       }
     }
   }
