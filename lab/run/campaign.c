@@ -30,13 +30,14 @@ enum metric {
   SECONDS,
   OVER_SUM_BOUND,
   OVER_PAIR_BOUND,
-  CAPPED
+  CAPPED,
+  DECIDED_AFTER
 };
 
 static const char *const metrics[] = {
     "accuracy", "accuracy-filled", "accuracy-least",  "correct",      "undecided", "misplaced",
     "pulls",    "rounds",          "reward",          "reward-share", "regret",    "regret-share",
-    "seconds",  "over-sum-bound",  "over-pair-bound", "capped",       NULL};
+    "seconds",  "over-sum-bound",  "over-pair-bound", "capped",       "decided-after", NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
 static const double ranges[METRICS] = {
     [ACCURACY] = 1, [ACCURACY_FILLED] = 1, [ACCURACY_LEAST] = 1, [CORRECT] = 1, [CAPPED] = 1};
@@ -46,9 +47,10 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case ACCURACY:
     case ACCURACY_FILLED:
     case ACCURACY_LEAST:
-    case CORRECT:
     case MISPLACED:
       return cv_lab_has_classes(policy);
+    case CORRECT:
+      return cv_lab_has_classes(policy) || policy->kind == CV_POLICY_GRAPH;
     case OVER_SUM_BOUND:
     case OVER_PAIR_BOUND:
       return cv_lab_has_classes(policy) && cv_lab_policy_has(policy, "delta");
@@ -64,6 +66,7 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case ROUNDS:
     case SECONDS:
     case CAPPED:
+    case DECIDED_AFTER:
       return true;
   }
   return false;
@@ -119,6 +122,19 @@ static enum cv_err judge_classes(const struct view *view, double *value) {
   return CV_OK;
 }
 
+/* Whether one arm alone is left, a best one. */
+static bool finds_best(const struct view *view) {
+  const double *mean = view->worth.mean;
+  uint32_t active = 0, last = 0, best = cv_worth_best(&view->worth);
+  for (uint32_t i = 0; i < view->worth.arms; i++) {
+    if (view->trial->standing[i].rank_class == 1) {
+      active++;
+      last = i;
+    }
+  }
+  return active == 1 && mean[last] >= mean[best];
+}
+
 static double best_so_far(const struct view *view, const struct cv_lab_totals *at) {
   /* Gains change from round to round: the best arm in hindsight depends on how many rounds were played. */
   if (view->trial->game != NULL) {
@@ -152,9 +168,12 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
     if (i + 1 == points) {
       value[SECONDS] = seconds;
       value[CAPPED] = view->trial->complete ? 0 : 1;
+      value[DECIDED_AFTER] = (double)view->trial->decided;
       value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
       if (cv_lab_has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
         CV_TRY(judge_classes(view, value));
+      } else if (view->campaign->kind == CV_POLICY_GRAPH) {
+        value[CORRECT] = finds_best(view) ? 1 : 0;
       }
     }
   }
