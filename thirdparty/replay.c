@@ -279,9 +279,15 @@ enum cv_err cv_replay_records(const struct cv_replay_records *records, struct cv
                               struct cv_why *why) {
   struct cv_replay *replay;
   CV_TRY(cv_replay_new(records->spec, records->seed, records->decision != NULL, &replay, why));
+  if (records->ret_lies != NULL) {
+    cv_policy_count_lies(replay->policy);
+  }
   enum cv_err err = feed(replay, records);
   if (err == CV_OK) {
     cv_replay_end(replay, records->end, records->standing, records->standings, ret);
+    for (uint32_t i = 0; i < records->spec->arms && records->ret_lies != NULL; i++) {
+      records->ret_lies[i] = ret->agrees ? cv_policy_lies(replay->policy, i) : (struct cv_policy_lies){0};
+    }
   } else {
     err = cv_fail(why, err, "out of memory");
   }

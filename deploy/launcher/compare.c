@@ -117,7 +117,7 @@ static void print_item(const struct cv_compared of[2], uint32_t at, size_t colum
 }
 
 /* Lines below the items: what each has of it, below its tokens. */
-enum total { RIGHT, ACCURACY, UNDECIDED, TOKENS, ROUNDS, TIME, EPSILON, TOTALS };
+enum total { RIGHT, ACCURACY, UNDECIDED, TOKENS, ROUNDS, TIME, EPSILON, LIES_SAFE, LIES_TURN, TOTALS };
 
 static void total_of(const struct cv_compared *compared, enum total total, char *to, size_t size) {
   switch (total) {
@@ -139,14 +139,19 @@ static void total_of(const struct cv_compared *compared, enum total total, char 
     case TIME:
       (void)snprintf(to, size, "%.1f s", compared->seconds);
       break;
-    default:
+    case EPSILON:
       (void)snprintf(to, size, "%g", (double)compared->epsilon_spent_micro / (double)CV_MICRO);
       break;
+    default: {
+      uint64_t lies = total == LIES_SAFE ? compared->lies_safe : compared->lies_turn;
+      (void)snprintf(to, size, "%s", lies == 0 ? "-" : cv_count_text(lies).text);
+    }
   }
 }
 
 static void print_totals(const struct cv_compared of[2], int columns, FILE *to) {
-  static const char *const label[TOTALS] = {"right", "accuracy", "undecided", "tokens", "rounds", "time", "epsilon"};
+  static const char *const label[TOTALS] = {"right", "accuracy", "undecided", "tokens",   "rounds",
+                                            "time",  "epsilon",  "lies safe", "lies turn"};
   for (int total = of[0].has_truth ? RIGHT : UNDECIDED; total < TOTALS; total++) {
     char text[2][48];
     total_of(&of[0], (enum total)total, text[0], sizeof(text[0]));
@@ -196,6 +201,10 @@ static json_t *accuracy_json(const struct cv_compared *compared) {
   return compared->has_truth ? json_real(compared->accuracy) : json_null();
 }
 
+static json_t *lies_json(uint64_t lies) {
+  return lies == 0 ? json_null() : json_integer((json_int_t)lies);
+}
+
 static json_t *right_json(const struct cv_compared *compared) {
   return compared->has_truth ? json_integer(cv_compared_right(compared)) : json_null();
 }
@@ -210,11 +219,12 @@ json_t *cv_compare_json(const struct cv_compared of[2]) {
   free(order);
   return json_pack(
       "{s:[s, s], s:[s, s], s:o, s:[o, o], s:[o, o], s:[i, i], s:[I, I], s:[I, I], s:[f, f], s:[I, I], "
-      "s:o}",
+      "s:[o, o], s:[o, o], s:o}",
       "campaigns", a->campaign.text, b->campaign.text, "policies", a->policy.text, b->policy.text, "items", items,
       "right", right_json(a), right_json(b), "accuracy", accuracy_json(a), accuracy_json(b), "undecided",
       (int)cv_compared_undecided(a), (int)cv_compared_undecided(b), "tokens", (json_int_t)a->tokens,
       (json_int_t)b->tokens, "rounds", (json_int_t)a->rounds, (json_int_t)b->rounds, "seconds", a->seconds, b->seconds,
-      "epsilon_spent_micro", (json_int_t)a->epsilon_spent_micro, (json_int_t)b->epsilon_spent_micro, "tokens_ratio",
-      b->tokens == 0 ? json_null() : json_real(ratio_of(of)));
+      "epsilon_spent_micro", (json_int_t)a->epsilon_spent_micro, (json_int_t)b->epsilon_spent_micro, "lies_safe",
+      lies_json(a->lies_safe), lies_json(b->lies_safe), "lies_turn", lies_json(a->lies_turn), lies_json(b->lies_turn),
+      "tokens_ratio", b->tokens == 0 ? json_null() : json_real(ratio_of(of)));
 }

@@ -98,6 +98,21 @@ static enum cv_err take_tokens(const struct cv_json_at *root, const json_t *all,
   return CV_OK;
 }
 
+/* An object of numbers or nulls. Null, or left out by earlier versions: not known. */
+static enum cv_err take_lies(const struct cv_json_at *root, const json_t *all, struct cv_compared *compared) {
+  const json_t *lies = json_object_get(all, "lies");
+  struct cv_json_at at = {.why = root->why, .path = root->path, .place = "lies"};
+  if (lies == NULL || json_is_null(lies)) {
+    return CV_OK;
+  }
+  if (!json_is_null(json_object_get(lies, "safe"))) {
+    CV_TRY(cv_json_take_whole(&at, lies, "safe", INT64_MAX, &compared->lies_safe));
+  }
+  return json_is_null(json_object_get(lies, "turn"))
+             ? CV_OK
+             : cv_json_take_whole(&at, lies, "turn", INT64_MAX, &compared->lies_turn);
+}
+
 static enum cv_err take_all(const struct cv_json_at *at, const json_t *all, struct cv_compared *compared) {
   CV_TRY(take_label(at, all, "campaign", &compared->campaign));
   CV_TRY(take_label(at, all, "policy", &compared->policy));
@@ -112,6 +127,7 @@ static enum cv_err take_all(const struct cv_json_at *at, const json_t *all, stru
   CV_TRY(cv_json_take_whole(at, all, "rounds", INT64_MAX, &compared->rounds));
   CV_TRY(cv_json_take_whole(at, all, "epsilon_spent_micro", INT64_MAX, &compared->epsilon_spent_micro));
   CV_TRY(cv_json_take_real(at, all, "seconds", &compared->seconds));
+  CV_TRY(take_lies(at, all, compared));
   return compared->seconds >= 0 ? CV_OK : cv_json_fail(at, "seconds", "a number from 0");
 }
 

@@ -23,6 +23,7 @@ struct cv_compared {
   double accuracy;               /* 0 to 1 */
   uint64_t tokens, rounds, epsilon_spent_micro;
   double seconds;
+  uint64_t lies_safe, lies_turn; /* 0: not known, or no number */
 };
 
 /* CV_ERR_IO, CV_ERR_NOMEM; CV_ERR_FORMAT: not such a result, or that of a campaign that does not rank. *ret is

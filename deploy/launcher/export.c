@@ -8,6 +8,7 @@
 #include "common/base/array.h"
 #include "common/base/grid.h"
 #include "common/base/text.h"
+#include "deploy/launcher/lies.h"
 
 /* Limit for plans, releases and standings each: bounds the memory that a broker can make a requester allocate. */
 enum { ROWS_MAX = 1 << 24 };
@@ -83,8 +84,15 @@ enum cv_err cv_export_add(struct cv_export *export, const struct cv_part *part) 
 
 /* ---- CSV ---- */
 
-void cv_export_write_result_csv(const struct cv_export *export, FILE *to) {
-  (void)fprintf(to, "arm,item,class,tokens,mean,radius\n");
+/* An empty field: not known, or no number. */
+static void write_lies(uint64_t lies, FILE *to) {
+  if (cv_lies_is_number(lies)) {
+    (void)fprintf(to, "%" PRIu64, lies);
+  }
+}
+
+void cv_export_write_result_csv(const struct cv_export *export, const struct cv_lies *lies, FILE *to) {
+  (void)fprintf(to, "arm,item,class,tokens,mean,radius,lies_safe,lies_turn\n");
   for (size_t i = 0; i < export->standings; i++) {
     const struct cv_standing *standing = &export->standing[i];
     (void)fprintf(to, "%u,", standing->arm);
@@ -97,7 +105,13 @@ void cv_export_write_result_csv(const struct cv_export *export, FILE *to) {
     if (standing->rank_class > 0) {
       (void)fprintf(to, "%u", standing->rank_class);
     }
-    (void)fprintf(to, ",%" PRIu64 ",%.9g,%.9g\n", standing->tokens, standing->mean, standing->radius);
+    struct cv_policy_lies borne =
+        lies->of_arm != NULL && standing->arm < lies->arms ? lies->of_arm[standing->arm] : (struct cv_policy_lies){0};
+    (void)fprintf(to, ",%" PRIu64 ",%.9g,%.9g,", standing->tokens, standing->mean, standing->radius);
+    write_lies(borne.safe, to);
+    (void)fprintf(to, ",");
+    write_lies(borne.turn, to);
+    (void)fprintf(to, "\n");
   }
 }
 

@@ -37,7 +37,8 @@ CV_MUST_USE enum cv_err cv_export_write_json(const struct cv_export *export, FIL
 CV_MUST_USE enum cv_err cv_export_read_json(const char *path, struct cv_export *ret, struct cv_why *why);
 
 /* Write CSV with a header line. */
-void cv_export_write_result_csv(const struct cv_export *export, FILE *to);
+struct cv_lies;
+void cv_export_write_result_csv(const struct cv_export *export, const struct cv_lies *lies, FILE *to);
 void cv_export_write_releases_csv(const struct cv_export *export, FILE *to);
 
 #endif

@@ -8,6 +8,7 @@
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/export.h"
+#include "deploy/launcher/lies.h"
 
 enum format { FORMAT_JSON, FORMAT_CSV };
 enum what { WHAT_RESULT, WHAT_RELEASES, WHAT_ALL };
@@ -66,7 +67,10 @@ static enum cv_err write_to(const struct settings *settings, const struct cv_exp
   } else if (settings->what == WHAT_RELEASES) {
     cv_export_write_releases_csv(export, to);
   } else {
-    cv_export_write_result_csv(export, to);
+    struct cv_lies lies;
+    CV_TRY(cv_lies_of(export, &lies));
+    cv_export_write_result_csv(export, &lies, to);
+    cv_lies_fini(&lies);
   }
   return fflush(to) == 0 && ferror(to) == 0 ? CV_OK : CV_ERR_IO;
 }

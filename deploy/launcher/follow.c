@@ -90,8 +90,7 @@ static enum cv_answer on_finished(struct cv_follow *follow, struct cv_client *cl
     return fail(follow, cv_err_text(CV_ERR_NOMEM));
   }
   follow->is_finished = true;
-  /* Without the order of the pulls, regret against an adversary is unknown: request the export first. */
-  if (follow->adversary == NULL) {
+  if (!cv_outcome_needs_export(&follow->outcome, follow->adversary)) {
     return conclude(follow);
   }
   const struct cv_order_frame request = {.kind = CV_ORDER_EXPORT, .as.campaign = finished->progress.campaign};
@@ -100,12 +99,11 @@ static enum cv_answer on_finished(struct cv_follow *follow, struct cv_client *cl
 }
 
 static enum cv_answer on_part(struct cv_follow *follow, const struct cv_part *part) {
-  struct cv_hindsight *hindsight = &follow->outcome.hindsight;
   struct cv_why why;
-  if (cv_hindsight_take(follow->adversary, &follow->export, part, hindsight, &why) != CV_OK) {
+  if (cv_outcome_take_part(&follow->outcome, follow->adversary, &follow->export, part, &why) != CV_OK) {
     return fail(follow, why.text);
   }
-  return hindsight->is_known ? conclude(follow) : CV_ANSWER_MORE;
+  return follow->outcome.is_exported ? conclude(follow) : CV_ANSWER_MORE;
 }
 
 enum cv_answer cv_follow_answer(struct cv_follow *follow, struct cv_client *client,
@@ -116,7 +114,7 @@ enum cv_answer cv_follow_answer(struct cv_follow *follow, struct cv_client *clie
     case CV_ORDER_FINISHED:
       return on_finished(follow, client, &frame->as.finished);
     case CV_ORDER_PART:
-      return follow->is_finished && follow->adversary != NULL ? on_part(follow, &frame->as.part) : CV_ANSWER_MORE;
+      return follow->is_finished ? on_part(follow, &frame->as.part) : CV_ANSWER_MORE;
     case CV_ORDER_PROGRESS:
       if (!follow->is_finished) {
         cv_view_show(&follow->view, &frame->as.progress, cv_clock_mono_ms());

@@ -30,15 +30,3 @@ struct cv_hindsight cv_hindsight_of(const struct cv_adversary *adversary, const 
   find_best(adversary, &sum);
   return sum;
 }
-
-enum cv_err cv_hindsight_take(const struct cv_adversary *adversary, struct cv_export *export,
-                              const struct cv_part *part, struct cv_hindsight *ret, struct cv_why *why) {
-  enum cv_err err = cv_export_add(export, part);
-  if (err != CV_OK) {
-    return cv_fail(why, err, "the broker sent an invalid export: %s", cv_err_text(err));
-  }
-  if (export->complete) {
-    *ret = cv_hindsight_of(adversary, export);
-  }
-  return CV_OK;
-}

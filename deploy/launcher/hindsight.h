@@ -18,8 +18,4 @@ struct cv_hindsight {
  * as a whole count. */
 struct cv_hindsight cv_hindsight_of(const struct cv_adversary *adversary, const struct cv_export *export);
 
-/* Adds a part of the campaign's export; with the last part computes *ret. CV_ERR_FORMAT, _LIMIT or _NOMEM. */
-CV_MUST_USE enum cv_err cv_hindsight_take(const struct cv_adversary *adversary, struct cv_export *export,
-                                          const struct cv_part *part, struct cv_hindsight *ret, struct cv_why *why);
-
 #endif

@@ -165,7 +165,32 @@ void cv_outcome_fini(struct cv_outcome *outcome) {
   free(outcome->mean);
   free(outcome->truth);
   free(outcome->cost_micro);
+  cv_lies_fini(&outcome->lies);
   *outcome = (struct cv_outcome){0};
+}
+
+bool cv_outcome_needs_export(const struct cv_outcome *outcome, const struct cv_adversary *adversary) {
+  return outcome->kind == CV_POLICY_RANKING || adversary != NULL;
+}
+
+enum cv_err cv_outcome_take_part(struct cv_outcome *outcome, const struct cv_adversary *adversary,
+                                 struct cv_export *export, const struct cv_part *part, struct cv_why *why) {
+  enum cv_err err = cv_export_add(export, part);
+  if (err != CV_OK) {
+    return cv_fail(why, err, "the broker sent an invalid export: %s", cv_err_text(err));
+  }
+  if (!export->complete || outcome->is_exported) {
+    return CV_OK;
+  }
+  if (adversary != NULL) {
+    outcome->hindsight = cv_hindsight_of(adversary, export);
+  }
+  if (outcome->kind == CV_POLICY_RANKING && export->spec.arms == outcome->arms &&
+      cv_lies_of(export, &outcome->lies) != CV_OK) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  outcome->is_exported = true;
+  return CV_OK;
 }
 
 uint32_t cv_outcome_undecided(const struct cv_outcome *outcome) {

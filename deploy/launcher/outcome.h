@@ -8,6 +8,7 @@
 
 #include "deploy/launcher/exposure.h"
 #include "deploy/launcher/hindsight.h"
+#include "deploy/launcher/lies.h"
 #include "prepare/campaign_bound.h"
 #include "prepare/prepare.h"
 #include "proto/codec/order.h"
@@ -25,7 +26,9 @@ struct cv_outcome {
   uint32_t *truth;              /* the true classes; owned; NULL: truth unknown, or not a ranking */
   uint64_t *cost_micro;         /* cost of a token of each arm; owned; NULL: workers are not paid */
   uint64_t budget_micro;
-  struct cv_hindsight hindsight; /* set by the caller if there is an adversary and its export */
+  bool is_exported;              /* the next two are set, as far as they apply */
+  struct cv_hindsight hindsight; /* against an adversary */
+  struct cv_lies lies;           /* of a ranking */
   double alpha;
   bool has_bound;              /* a ranking of simulated items whose tokens are 0 or 1 */
   struct cv_bound bound;       /* the fewest tokens that an equally private ranking needs on average */
@@ -49,6 +52,12 @@ struct cv_outcome_known {
 CV_MUST_USE enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished *finished,
                                         const struct cv_outcome_known *known);
 void cv_outcome_fini(struct cv_outcome *outcome);
+
+/* Whether the campaign's export is needed for what the outcome should have. `adversary` may be NULL. */
+bool cv_outcome_needs_export(const struct cv_outcome *outcome, const struct cv_adversary *adversary);
+/* Adds a part of the export; with the last part sets `is_exported`. CV_ERR_FORMAT, _LIMIT or _NOMEM. */
+CV_MUST_USE enum cv_err cv_outcome_take_part(struct cv_outcome *outcome, const struct cv_adversary *adversary,
+                                             struct cv_export *export, const struct cv_part *part, struct cv_why *why);
 
 /* Returns the number of arms without a class. */
 uint32_t cv_outcome_undecided(const struct cv_outcome *outcome);

@@ -46,6 +46,34 @@ static json_t *item_tokens(const struct cv_outcome *outcome) {
   return tokens;
 }
 
+static json_t *number_or_null(uint64_t lies) {
+  return cv_lies_is_number(lies) ? json_integer((json_int_t)lies) : json_null();
+}
+
+static json_t *borne_json(struct cv_policy_lies lies) {
+  return json_pack("{s:o, s:o}", "safe", number_or_null(lies.safe), "turn", number_or_null(lies.turn));
+}
+
+static json_t *item_lies(const struct cv_outcome *outcome) {
+  json_t *all = json_object();
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    uint32_t arm = outcome->order[i];
+    all = cv_json_set(all, outcome->name[arm].text, borne_json(outcome->lies.of_arm[arm]));
+  }
+  return all;
+}
+
+/* Null where they are not known. */
+static json_t *lies_json(const struct cv_outcome *outcome) {
+  const struct cv_lies *lies = &outcome->lies;
+  if (lies->of_arm == NULL) {
+    return json_null();
+  }
+  json_t *all = borne_json(lies->least);
+  all = cv_json_set(all, "tokens_per_worker", json_integer(lies->tokens_per_worker));
+  return cv_json_set(all, "items", item_lies(outcome));
+}
+
 /* Null without a bound, and where it is infinite or 0. */
 static json_t *ratio(const struct cv_outcome *outcome, double bound) {
   double times = outcome->has_bound ? cv_bound_ratio(outcome->progress.tokens, bound) : (double)NAN;
@@ -62,11 +90,12 @@ json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
     truth = all_classes(outcome, true);
     accuracy = json_real(cv_accuracy(outcome->truth, outcome->standing, outcome->arms, outcome->alpha).all);
   }
-  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "campaign", progress->name,
-                   "policy", policy, "classes", all_classes(outcome, false), "undecided",
+  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "campaign",
+                   progress->name, "policy", policy, "classes", all_classes(outcome, false), "undecided",
                    names_of_class(outcome, 0, false), "truth", truth, "accuracy", accuracy, "item_tokens",
-                   item_tokens(outcome), "tokens", (json_int_t)progress->tokens, "rounds", (json_int_t)progress->plans,
-                   "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro, "seconds",
-                   (double)progress->elapsed_ms / 1000, "tokens_per_second", cv_view_rate(progress), "over_sum_bound",
-                   ratio(outcome, outcome->bound.sum), "over_pair_bound", ratio(outcome, outcome->bound.pair));
+                   item_tokens(outcome), "lies", lies_json(outcome), "tokens", (json_int_t)progress->tokens, "rounds",
+                   (json_int_t)progress->plans, "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro,
+                   "seconds", (double)progress->elapsed_ms / 1000, "tokens_per_second", cv_view_rate(progress),
+                   "over_sum_bound", ratio(outcome, outcome->bound.sum), "over_pair_bound",
+                   ratio(outcome, outcome->bound.pair));
 }

@@ -8,6 +8,10 @@
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/pulls.h"
 
+static struct cv_count_text lies_text(uint64_t lies) {
+  return cv_lies_is_number(lies) ? cv_count_text(lies) : (struct cv_count_text){.text = "-"};
+}
+
 static void print_row(const struct cv_outcome *outcome, uint32_t arm, int columns, FILE *to) {
   const struct cv_standing *standing = &outcome->standing[arm];
   const char *name = outcome->name[arm].text;
@@ -20,6 +24,10 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, int column
   }
   (void)fprintf(to, "%5s  %s%*s  %s%*s  %11s", class, name, columns - (int)cv_text_columns(name), "", interval,
                 16 - (int)cv_text_columns(interval), "", cv_count_text(standing->tokens).text);
+  if (outcome->lies.of_arm != NULL) {
+    const struct cv_policy_lies *lies = &outcome->lies.of_arm[arm];
+    (void)fprintf(to, "  %9s  %9s", lies_text(lies->safe).text, lies_text(lies->turn).text);
+  }
   if (outcome->truth != NULL) {
     const char *verdict = standing->rank_class == 0                     ? "undecided"
                           : standing->rank_class == outcome->truth[arm] ? "hit"
@@ -57,6 +65,25 @@ static void print_bound(const struct cv_outcome *outcome, FILE *to) {
       cv_bound_ratio(tokens, bound->sum), cv_bound_ratio(tokens, bound->pair));
 }
 
+static void print_borne(const struct cv_lies *lies, uint64_t tokens, const char *label, const char *to_what, FILE *to) {
+  if (cv_lies_is_number(tokens)) {
+    (void)fprintf(to, "%-12sat least %s (workers: %s) to %s\n", label, cv_count_text(tokens).text,
+                  cv_count_text(cv_lies_workers(lies, tokens)).text, to_what);
+  } else {
+    (void)fprintf(to, "%-12sno number of them can %s\n", label, to_what);
+  }
+}
+
+static void print_lies(const struct cv_outcome *outcome, FILE *to) {
+  const struct cv_lies *lies = &outcome->lies;
+  if (lies->unknown.text[0] != '\0') {
+    (void)fprintf(to, "lies        not known: %s\n", lies->unknown.text);
+  } else if (lies->of_arm != NULL) {
+    print_borne(lies, lies->least.safe, "lies", "make a wrong class more probable", to);
+    print_borne(lies, lies->least.turn, "", "turn a class by the noisy means", to);
+  }
+}
+
 static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   const struct cv_progress *progress = &outcome->progress;
   double seconds = (double)progress->elapsed_ms / 1000;
@@ -70,6 +97,7 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   (void)fprintf(to, "tokens      %s of %s\nrounds      %s\n", cv_count_text(progress->tokens).text,
                 cv_count_text(progress->tokens_limit).text, cv_count_text(progress->plans).text);
   print_bound(outcome, to);
+  print_lies(outcome, to);
   (void)fprintf(to, "time        %.1f s, %s tokens a second\n", seconds,
                 cv_count_text((uint64_t)(cv_view_rate(progress) + 0.5)).text);
 }
@@ -82,7 +110,8 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
   }
   uint32_t undecided = cv_outcome_undecided(outcome);
   int columns = cv_outcome_columns(outcome);
-  (void)fprintf(to, "class  item%*s  noisy mean             tokens%s\n", columns - 4, "",
+  (void)fprintf(to, "class  item%*s  noisy mean             tokens%s%s\n", columns - 4, "",
+                outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
                 outcome->truth == NULL ? "" : "   truth  class");
   for (uint32_t i = 0; i < outcome->arms; i++) {
     print_row(outcome, outcome->order[i], columns, to);

@@ -207,8 +207,7 @@ static void on_finished(struct up *up, const struct cv_finished *finished) {
   up->is_finished = true;
   up->status = cv_launcher_end_status(finished->progress.end);
   cv_view_end(&up->view);
-  /* Regret against an adversary depends on the order of the pulls, which only the export has. */
-  if (cv_quality_adversary(up->prepared.source.quality) == NULL) {
+  if (!cv_outcome_needs_export(&up->outcome, cv_quality_adversary(up->prepared.source.quality))) {
     conclude(up);
   } else {
     const struct cv_order_frame request = {.kind = CV_ORDER_EXPORT, .as.campaign = finished->progress.campaign};
@@ -219,12 +218,12 @@ static void on_finished(struct up *up, const struct cv_finished *finished) {
 static void on_part(struct up *up, const struct cv_part *part) {
   struct cv_why why;
   const struct cv_adversary *adversary = cv_quality_adversary(up->prepared.source.quality);
-  if (up->outcome.hindsight.is_known) {
+  if (!up->is_finished || up->outcome.is_exported) {
     return; /* sent again after a reconnection */
   }
-  if (cv_hindsight_take(adversary, &up->export, part, &up->outcome.hindsight, &why) != CV_OK) {
+  if (cv_outcome_take_part(&up->outcome, adversary, &up->export, part, &why) != CV_OK) {
     fail(up, &why);
-  } else if (up->outcome.hindsight.is_known) {
+  } else if (up->outcome.is_exported) {
     conclude(up);
   }
 }

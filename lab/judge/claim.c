@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "lab/judge/derive.h"
 #include "lab/judge/effect.h"
 #include "lab/judge/summary.h"
 #include "lab/judge/terms.h"
@@ -39,8 +40,9 @@ struct finding {
    * largest difference that is possible, and about how many replicates would show that it is smaller. */
   double smallest, most, wanted;
   uint64_t differing; /* replicates */
-  /* Of a claim about a median: the pairs, those in which the comparison is true, and how many are needed to hold. */
-  bool is_median;
+  /* Of a claim about a share of the runs: the pairs, those in which the comparison is true, and how many are needed to
+   * hold. */
+  bool is_counted;
   struct cv_lab_signs signs;
   uint64_t agree, least;
 };
@@ -48,6 +50,7 @@ struct finding {
 struct hearing {
   const struct cv_lab_dataset *dataset;
   const struct cv_lab_terms *terms;
+  const struct cv_lab_derived *derived; /* the source of both, or NULL */
   size_t total, open, failed, small;
   bool has_worst;
   struct finding worst;
@@ -141,7 +144,9 @@ static void bound_effect(const struct hearing *hearing, struct finding *finding)
       .differing = !is_paired
                        ? finding->difference.n
                        : cv_lab_differing(hearing->dataset, c->series, c->point, c->other, c->other_point, metric),
-      .range = experiment->statistic == CV_LAB_MEAN ? experiment->metric[metric].range : 0,
+      .range = experiment->statistic != CV_LAB_MEAN ? 0
+               : hearing->terms->has_minus          ? 2 * experiment->metric[metric].range
+                                                    : experiment->metric[metric].range,
   };
   finding->differing = pairs.differing;
   finding->smallest = smallest_of(hearing, c, tail);
@@ -161,26 +166,24 @@ static struct cv_lab_side side_of(const struct hearing *hearing, size_t series, 
 }
 
 /* The sign test of a comparison. */
-static struct finding weigh_median(const struct hearing *hearing, const struct comparison *c) {
-  struct finding finding = {.comparison = *c, .verdict = CV_LAB_UNDECIDED, .is_median = true};
+static struct finding weigh_runs(const struct hearing *hearing, const struct comparison *c) {
+  struct finding finding = {.comparison = *c, .verdict = CV_LAB_UNDECIDED, .is_counted = true};
   struct cv_lab_side one = side_of(hearing, c->series, c->point);
   struct cv_lab_side other = has_number(hearing) ? (struct cv_lab_side){.is_number = true, .number = 1}
                                                  : side_of(hearing, c->other, c->other_point);
   struct cv_lab_signs signs = cv_lab_signs_of(hearing->dataset, &one, &other, c->factor, hearing->terms->metric);
-  double n = (double)signs.n, tail = TAIL / (double)hearing->total;
+  double n = (double)signs.n, p = hearing->terms->runs, tail = TAIL / (double)hearing->total;
   finding.signs = signs;
   finding.difference = (struct cv_lab_summary){.n = signs.n};
   finding.agree = (c->is_above ? signs.more : signs.less) + (c->may_equal ? signs.equal : 0);
-  finding.least = cv_lab_heads_least(signs.n, TAIL);
+  finding.least = cv_lab_heads_least(signs.n, p, TAIL);
   /* To the normal approximation, with a continuity correction; only for the number of replicates that may do. */
-  double excess = 2 * (double)finding.agree - n;
-  finding.errors = signs.n == 0 ? 0 : copysign(fmax(fabs(excess) - 1, 0), excess) / sqrt(n);
+  double excess = (double)finding.agree - n * p;
+  finding.errors = signs.n == 0 ? 0 : copysign(fmax(fabs(excess) - .5, 0), excess) / sqrt(n * p * (1 - p));
   finding.needed = gsl_cdf_ugaussian_Qinv(finding.errors < 0 ? tail : TAIL);
-  if (finding.agree >= finding.least) {
-    finding.verdict = CV_LAB_HOLDS;
-  } else if (signs.n - finding.agree >= cv_lab_heads_least(signs.n, tail)) {
+  if (signs.n - finding.agree >= cv_lab_heads_least(signs.n, 1 - p, tail)) {
     finding.verdict = CV_LAB_FAILS;
-  } else if (c->is_guard && signs.n > 0) {
+  } else if (finding.agree >= finding.least || (c->is_guard && signs.n > 0)) {
     finding.verdict = CV_LAB_HOLDS;
   }
   return finding;
@@ -243,8 +246,8 @@ static bool is_worse(const struct finding *a, const struct finding *b) {
 }
 
 static void hear(struct hearing *hearing, const struct comparison *comparison) {
-  bool is_median = hearing->terms->by_median && is_of_replicates(hearing, comparison);
-  struct finding finding = is_median ? weigh_median(hearing, comparison) : weigh(hearing, comparison);
+  bool is_counted = hearing->terms->runs > 0 && is_of_replicates(hearing, comparison);
+  struct finding finding = is_counted ? weigh_runs(hearing, comparison) : weigh(hearing, comparison);
   hearing->failed += finding.verdict == CV_LAB_FAILS;
   hearing->open += finding.verdict == CV_LAB_UNDECIDED;
   hearing->small += finding.verdict == CV_LAB_NO_EFFECT;
@@ -401,15 +404,26 @@ static void say_number(struct line *line, double mean, double se) {
 
 static void say_point(struct line *line, const struct hearing *hearing, size_t point) {
   const struct cv_lab_experiment *experiment = hearing->dataset->experiment;
-  if (experiment->axis != CV_LAB_AXIS_NONE) {
+  if (hearing->derived != NULL && hearing->derived->comparisons > 1) {
+    say(line, "on average over %zu comparisons ", hearing->derived->comparisons);
+  }
+  bool is_one = hearing->derived == NULL || hearing->terms->points > 1 || hearing->derived->comparisons <= 1;
+  if (experiment->axis != CV_LAB_AXIS_NONE && is_one) {
     say(line, "at %s = %.6g ", experiment->figure.x_label[0] == '\0' ? "x" : experiment->figure.x_label,
         experiment->x[point]);
   }
 }
 
+static const char *name_of(const struct hearing *hearing, size_t series) {
+  const struct cv_lab_derived *derived = hearing->derived;
+  return derived == NULL                        ? hearing->dataset->experiment->one[series].name
+         : series == derived->terms.pair[0].one ? derived->one
+                                                : derived->other;
+}
+
 static void say_series(struct line *line, const struct hearing *hearing, size_t series, size_t point) {
   struct cv_lab_summary at = found(hearing, series, point);
-  say(line, "%s has ", hearing->dataset->experiment->one[series].name);
+  say(line, "%s has ", name_of(hearing, series));
   say_number(line, at.mean, at.se);
 }
 
@@ -517,12 +531,11 @@ static void say_weight(struct line *line, const struct hearing *hearing, const s
   }
 }
 
-static void say_median(struct line *line, const struct hearing *hearing, const struct finding *finding) {
+static void say_runs(struct line *line, const struct hearing *hearing, const struct finding *finding) {
   const struct comparison *c = &finding->comparison;
   const struct cv_lab_signs *signs = &finding->signs;
-  const struct cv_lab_experiment *experiment = hearing->dataset->experiment;
   unsigned long long n = signs->n;
-  say(line, "%s", experiment->one[c->series].name);
+  say(line, "%s", name_of(hearing, c->series));
   if (has_number(hearing)) {
     say(line, " has median ");
   } else {
@@ -530,7 +543,7 @@ static void say_median(struct line *line, const struct hearing *hearing, const s
     if (c->point != c->other_point) {
       say_point(line, hearing, c->other_point);
     }
-    say(line, "%s: median %s ", experiment->one[c->other].name, signs->is_ratio ? "ratio" : "difference");
+    say(line, "%s: median %s ", name_of(hearing, c->other), signs->is_ratio ? "ratio" : "difference");
   }
   if (n == 0) {
     say(line, "of none; there are no values");
@@ -543,6 +556,9 @@ static void say_median(struct line *line, const struct hearing *hearing, const s
   say_digits(line, signs->high, 3);
   say(line, ") over %llu %s", n, has_number(hearing) ? "replicates" : "pairs");
   say_bound(line, hearing, c, signs->is_ratio);
+  if (hearing->terms->runs != .5) {
+    say(line, " in %.4g %% of them", 100 * hearing->terms->runs);
+  }
   say(line, "; %llu agree", (unsigned long long)finding->agree);
   if (finding->verdict == CV_LAB_UNDECIDED) {
     say(line, finding->least > n ? ", too few of them to judge" : ", %llu are needed",
@@ -556,8 +572,8 @@ static void give_reason(const struct hearing *hearing, struct cv_lab_claim *clai
   const struct finding *finding = &hearing->worst;
   say_count(&line, hearing);
   say_point(&line, hearing, finding->comparison.point);
-  if (finding->is_median) {
-    say_median(&line, hearing, finding);
+  if (finding->is_counted) {
+    say_runs(&line, hearing, finding);
     return;
   }
   say_series(&line, hearing, finding->comparison.series, finding->comparison.point);
@@ -590,6 +606,15 @@ void cv_lab_claim_open(const struct cv_lab_experiment *experiment, size_t index,
   cv_text_print(ret->reason, sizeof(ret->reason), "%s", terms.reason != NULL ? terms.reason : reason);
 }
 
+static void judge(const struct cv_lab_dataset *dataset, const struct cv_lab_terms *terms,
+                  const struct cv_lab_derived *derived, struct cv_lab_claim *ret) {
+  struct hearing hearing = {.dataset = dataset, .terms = terms, .derived = derived, .total = count(terms)};
+  hear_all(&hearing);
+  ret->verdict = hearing.worst.verdict;
+  give_answer(terms, ret);
+  give_reason(&hearing, ret);
+}
+
 void cv_lab_claim_judge(const struct cv_lab_dataset *dataset, size_t index, struct cv_lab_claim *ret) {
   struct cv_lab_terms terms;
   cv_lab_claim_open(dataset->experiment, index, "", ret);
@@ -604,9 +629,15 @@ void cv_lab_claim_judge(const struct cv_lab_dataset *dataset, size_t index, stru
     of_means.statistic = CV_LAB_MEAN;
     seen.experiment = &of_means;
   }
-  struct hearing hearing = {.dataset = &seen, .terms = &terms, .total = count(&terms)};
-  hear_all(&hearing);
-  ret->verdict = hearing.worst.verdict;
-  give_answer(&terms, ret);
-  give_reason(&hearing, ret);
+  if (!cv_lab_is_derived(&terms)) {
+    judge(&seen, &terms, NULL, ret);
+    return;
+  }
+  struct cv_lab_derived derived;
+  if (cv_lab_derive(&seen, &terms, &derived) != CV_OK) {
+    cv_text_print(ret->reason, sizeof(ret->reason), "out of memory");
+    return;
+  }
+  judge(&derived.dataset, &derived.terms, &derived, ret);
+  cv_lab_derived_fini(&derived);
 }

@@ -175,25 +175,25 @@ double cv_lab_quantile_of(cv_lab_sample_fn *at, const void *data, size_t n, doub
 }
 
 /* The probability of `heads` or more; at least 1 of them. */
-static double tail_of(uint64_t heads, uint64_t n) {
-  return gsl_cdf_binomial_Q((unsigned)(heads - 1), .5, (unsigned)n);
+static double tail_of(uint64_t heads, uint64_t n, double p) {
+  return gsl_cdf_binomial_Q((unsigned)(heads - 1), p, (unsigned)n);
 }
 
-uint64_t cv_lab_heads_least(uint64_t n, double tail) {
-  uint64_t heads = n / 2 + 1;
-  while (heads <= n && tail_of(heads, n) > tail) {
+uint64_t cv_lab_heads_least(uint64_t n, double p, double tail) {
+  uint64_t heads = (uint64_t)((double)n * p) + 1;
+  while (heads <= n && tail_of(heads, n, p) > tail) {
     heads++;
   }
   return heads;
 }
 
 static struct cv_lab_summary median_of(const struct sample *sample, uint64_t n) {
-  uint64_t heads = cv_lab_heads_least(n, ONE_ERROR);
+  uint64_t heads = cv_lab_heads_least(n, .5, ONE_ERROR);
   struct cv_lab_summary found = with_bar(cv_lab_quantile_of(sample->at, sample->data, sample->n, .5), (double)NAN, n);
   if (heads <= n) {
     found.low = order_statistic(sample->at, sample->data, sample->n, n - heads);
     found.high = order_statistic(sample->at, sample->data, sample->n, heads - 1);
-    found.se = (found.high - found.low) / 2 / gsl_cdf_ugaussian_Qinv(tail_of(heads, n));
+    found.se = (found.high - found.low) / 2 / gsl_cdf_ugaussian_Qinv(tail_of(heads, n, .5));
   }
   return found;
 }

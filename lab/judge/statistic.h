@@ -51,9 +51,9 @@ struct cv_lab_summary cv_lab_summary_of(enum cv_lab_statistic statistic, cv_lab_
  * allocated. */
 double cv_lab_quantile_of(cv_lab_sample_fn *at, const void *data, size_t n, double q);
 
-/* The least number of heads in `n` tosses of a fair coin that has at most the probability `tail` or that of more heads;
- * n + 1 if not even n heads have it. */
-uint64_t cv_lab_heads_least(uint64_t n, double tail);
+/* The least number of heads in `n` tosses of a coin with probability `p` of heads, in (0,1), such that this number or
+ * more have at most the probability `tail`; n + 1 if not even n heads have it. */
+uint64_t cv_lab_heads_least(uint64_t n, double p, double tail);
 
 /* Degrees of freedom of the standard error of `n` values, for Student's distribution. */
 double cv_lab_freedom(enum cv_lab_statistic statistic, uint64_t n);

@@ -9,10 +9,11 @@
 #include "common/base/text.h"
 #include "common/config/value.h"
 
-static const char *const keys[] = {"least", "most",   "equals", "below",  "above",    "approaches", "near",
-                                   "trend", "growth", "reason", /* up to here in the order of enum cv_lab_relation */
-                                   "says",  "metric", "series", "factor", "within",   "at",         "from",
-                                   "to",    "by",     "quote",  "where",  "smallest", "by_median"};
+static const char *const keys[] =
+    {"least",  "most",   "equals", "below",    "above",     "approaches", "near",    "trend",
+     "growth", "reason", /* up to here in the order of enum cv_lab_relation */
+     "says",   "metric", "series", "factor",   "within",    "at",         "from",    "to",
+     "by",     "quote",  "where",  "smallest", "by_median", "in_runs",    "average", "minus"};
 enum { RELATIONS = CV_LAB_REASON + 1 };
 
 /* Growth functions. They are 0 where the formula is not positive; check_curve() refuses 0 at the first point. */
@@ -426,26 +427,111 @@ static enum cv_err read_measures(struct reading *in, struct cv_yaml_pair pair) {
   return read_number(in, "factor", 0, &terms->factor);
 }
 
-static enum cv_err read_median(struct reading *in) {
-  static const char *const words[] = {"false", "true"};
-  struct cv_yaml_pair median = find(in, "by_median"), smallest = find(in, "smallest");
-  size_t at = in->experiment->statistic == CV_LAB_MEDIAN ? 1 : 0;
-  if (median.key != NULL) {
-    CV_TRY(choose(in, median.value, "value of by_median", words, CV_COUNT(words), &at));
+/* Reads a number above 0, or a percentage such as 2%. */
+static enum cv_err read_share(struct reading *in, struct cv_yaml_pair pair, double *ret, bool *ret_is_share) {
+  char number[64];
+  const char *text = pair.value->type == YAML_SCALAR_NODE ? cv_yaml_text(pair.value) : "";
+  size_t n = strlen(text);
+  *ret_is_share = n > 0 && text[n - 1] == '%';
+  (void)snprintf(number, sizeof(number), "%.*s", (int)(*ret_is_share ? n - 1 : n), text);
+  if (n >= sizeof(number) || !cv_value_real(number, ret) || !(*ret > 0)) {
+    return cv_yaml_expected(&in->yaml, pair.value, cv_yaml_text(pair.key),
+                            "a number above 0, or a percentage such as 2%", in->why);
   }
-  in->terms->by_median = at == 1;
-  return !in->terms->by_median || smallest.key == NULL
+  *ret /= *ret_is_share ? 100 : 1;
+  return CV_OK;
+}
+
+static enum cv_err read_flag(struct reading *in, const char *key, const char *kind, bool *ret) {
+  static const char *const words[] = {"false", "true"};
+  const yaml_node_t *node = find(in, key).value;
+  size_t at = *ret ? 1 : 0;
+  if (node != NULL) {
+    CV_TRY(choose(in, node, kind, words, CV_COUNT(words), &at));
+  }
+  *ret = at == 1;
+  return CV_OK;
+}
+
+/* Reads `by_median` and `in_runs`: of which share of the replicates it is claimed. */
+static enum cv_err read_runs(struct reading *in) {
+  struct cv_yaml_pair median = find(in, "by_median"), runs = find(in, "in_runs"), smallest = find(in, "smallest");
+  struct cv_lab_terms *terms = in->terms;
+  bool by_median = in->experiment->statistic == CV_LAB_MEDIAN, is_percentage;
+  CV_TRY(read_flag(in, "by_median", "value of by_median", &by_median));
+  terms->runs = by_median ? .5 : 0;
+  if (runs.key != NULL && median.key != NULL) {
+    return cv_yaml_fail(&in->yaml, runs.key, in->why,
+                        "\"in_runs\" cannot be combined with \"by_median\", which means 50%%; expected one of them");
+  }
+  if (runs.key != NULL) {
+    CV_TRY(read_share(in, runs, &terms->runs, &is_percentage));
+  }
+  if (terms->runs >= 1) {
+    return cv_yaml_expected(&in->yaml, runs.value, "in_runs", "less than 100%", in->why);
+  }
+  return terms->runs == 0 || smallest.key == NULL
              ? CV_OK
              : cv_yaml_fail(&in->yaml, smallest.key, in->why,
-                            "the claim is about a median, whose effects are not bounded; expected \"smallest\" with "
-                            "\"by_median: false\"");
+                            "the claim is about %s, whose effects are not bounded; expected \"smallest\" %s",
+                            runs.key != NULL ? "a share of the runs" : "a median",
+                            runs.key != NULL ? "without \"in_runs\"" : "with \"by_median: false\"");
+}
+
+static enum cv_err refuse_formula(struct reading *in, const yaml_node_t *key, size_t series) {
+  const struct cv_lab_series *one = &in->experiment->one[series];
+  return one->formula == NULL
+             ? CV_OK
+             : cv_yaml_fail(&in->yaml, key, in->why, "series \"%s\" is a formula; expected %s of series that are run",
+                            one->name, cv_yaml_text(key));
+}
+
+static enum cv_err read_minus(struct reading *in, struct cv_yaml_pair minus) {
+  struct cv_lab_terms *terms = in->terms;
+  bool is_difference = terms->relation == CV_LAB_BELOW || terms->relation == CV_LAB_ABOVE;
+  struct names names = {0};
+  if (!is_difference || terms->pairs != 1) {
+    return cv_yaml_fail(&in->yaml, minus.key, in->why,
+                        "\"minus\" is for one series that is below or above one other; expected no \"minus\" here");
+  }
+  CV_TRY(read_names(in, minus.value, "minus", &names));
+  if (names.count != 2) {
+    return cv_yaml_expected(&in->yaml, minus.value, "minus",
+                            "two series, one to subtract from either side of the comparison", in->why);
+  }
+  terms->has_minus = true;
+  terms->minus = (struct cv_lab_pair){names.at[0].series, names.at[1].series};
+  CV_TRY(refuse_formula(in, minus.key, terms->minus.one));
+  return refuse_formula(in, minus.key, terms->minus.other);
+}
+
+/* Reads `average` and `minus`. */
+static enum cv_err read_derived(struct reading *in) {
+  struct cv_yaml_pair average = find(in, "average"), minus = find(in, "minus");
+  struct cv_lab_terms *terms = in->terms;
+  CV_TRY(read_flag(in, "average", "value of average", &terms->average));
+  if (minus.key != NULL) {
+    CV_TRY(read_minus(in, minus));
+  }
+  const yaml_node_t *key = terms->has_minus ? minus.key : average.key;
+  if (!terms->average && !terms->has_minus) {
+    return CV_OK;
+  }
+  if (in->experiment->statistic == CV_LAB_ROOT_MEAN_SQUARE || terms->relation == CV_LAB_GROWTH) {
+    return cv_yaml_fail(&in->yaml, key, in->why, "%s has no %s; expected a claim about means",
+                        terms->relation == CV_LAB_GROWTH ? "growth" : "a root mean square", cv_yaml_text(key));
+  }
+  for (size_t i = 0; i < terms->pairs; i++) {
+    CV_TRY(refuse_formula(in, key, terms->pair[i].one));
+    CV_TRY(refuse_formula(in, key, terms->pair[i].other));
+  }
+  return CV_OK;
 }
 
 /* Reads `smallest`: a number, or a share of the compared value. */
 static enum cv_err read_smallest(struct reading *in, struct cv_yaml_pair pair) {
   struct cv_lab_terms *terms = in->terms;
   struct cv_yaml_pair found = find(in, "smallest");
-  char number[64];
   if (found.key == NULL) {
     return CV_OK;
   }
@@ -458,16 +544,7 @@ static enum cv_err read_smallest(struct reading *in, struct cv_yaml_pair pair) {
     /* Near half of the other series is no absence of a difference. */
     return cv_yaml_fail(&in->yaml, found.key, in->why, "\"smallest\" cannot be combined with \"factor\"");
   }
-  const char *text = found.value->type == YAML_SCALAR_NODE ? cv_yaml_text(found.value) : "";
-  size_t n = strlen(text);
-  terms->is_share = n > 0 && text[n - 1] == '%';
-  (void)snprintf(number, sizeof(number), "%.*s", (int)(terms->is_share ? n - 1 : n), text);
-  if (n >= sizeof(number) || !cv_value_real(number, &terms->smallest) || !(terms->smallest > 0)) {
-    return cv_yaml_expected(&in->yaml, found.value, "smallest", "a number above 0, or a percentage such as 2%",
-                            in->why);
-  }
-  terms->smallest /= terms->is_share ? 100 : 1;
-  return CV_OK;
+  return read_share(in, found, &terms->smallest, &terms->is_share);
 }
 
 /* Reads whose claim it is: `by`, `quote` and `where`. */
@@ -514,7 +591,8 @@ static enum cv_err read_all(struct reading *in) {
   CV_TRY(read_points(in));
   CV_TRY(read_operand(in, pair, &ones));
   CV_TRY(read_measures(in, pair));
-  CV_TRY(read_median(in));
+  CV_TRY(read_runs(in));
+  CV_TRY(read_derived(in));
   return read_smallest(in, pair);
 }
 

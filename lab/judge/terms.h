@@ -36,7 +36,12 @@
  * interest, for below, above (without a factor) and trend: a number, or a share of the compared value such as 2%.
  *
  * `by_median: true` claims it of the median replicate: with a series, of the median of the paired ratios. `false`
- * claims it of means. The default is true if the experiment's statistic is the median. Not with `smallest`.
+ * claims it of means. The default is true if the experiment's statistic is the median. `in_runs: 90%` claims that it is
+ * true in at least this share of the replicates; the median's share is 50%. Neither with `smallest`.
+ *
+ * `average: true` claims it on the whole: of the averages of both sides over all comparisons of the claim; of a trend,
+ * over its series. `minus: [S, T]`, for below and above of one series each, claims it of the differences: of the series
+ * less S, compared with the other less T. Both for series that are run, derived replicate by replicate (derive.h).
  *
  * This header reads a claim: which values are to be compared.
  */
@@ -64,15 +69,17 @@ struct cv_lab_terms {
   const char *says, *reason; /* owned by the experiment; `reason` for CV_LAB_REASON only */
   const char *quote, *where; /* owned by the experiment; NULL: none */
   bool is_ours;              /* not the paper's */
+  bool average, has_minus;   /* of derived values */
   enum cv_lab_relation relation;
   size_t metric;
   size_t pairs; /* series, and the series that each is compared with; itself for relations to a number or over x */
   struct cv_lab_pair {
     size_t one, other;
   } pair[CV_LAB_PAIRS_MAX];
+  struct cv_lab_pair minus; /* series that are subtracted from both sides */
   double number, within, factor;
   double smallest; /* difference of interest; 0: none */
-  bool by_median;  /* of the median of the replicates, or of their pairs */
+  double runs;     /* true in this share of the replicates, or of their pairs; .5: of the median; 0: of the mean */
   bool is_share;   /* `smallest` is a share of the value that is compared with */
   bool rises;
   double (*growth)(double x);

@@ -50,6 +50,11 @@ void cv_lab_dataset_put(struct cv_lab_dataset *dataset, size_t setting, uint64_t
   }
 }
 
+void cv_lab_dataset_set(struct cv_lab_dataset *dataset, uint64_t replicate, size_t series, size_t point, size_t metric,
+                        double value) {
+  dataset->value[place_of(dataset, replicate, series, point, metric)] = value;
+}
+
 double cv_lab_value(const struct cv_lab_dataset *dataset, uint64_t replicate, size_t series, size_t point,
                     size_t metric) {
   return dataset->value[place_of(dataset, replicate, series, point, metric)];

@@ -26,6 +26,10 @@ void cv_lab_dataset_fini(struct cv_lab_dataset *dataset);
 /* Stores a piece's cv_lab_piece_values() values. */
 void cv_lab_dataset_put(struct cv_lab_dataset *dataset, size_t setting, uint64_t replicate, const double *values);
 
+/* Stores one value. */
+void cv_lab_dataset_set(struct cv_lab_dataset *dataset, uint64_t replicate, size_t series, size_t point, size_t metric,
+                        double value);
+
 /* One value; NAN if it is missing. All indices count from 0. */
 double cv_lab_value(const struct cv_lab_dataset *dataset, uint64_t replicate, size_t series, size_t point,
                     size_t metric);

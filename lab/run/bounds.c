@@ -104,13 +104,20 @@ enum cv_err cv_lab_bound_gap_fits(const struct cv_prepared *campaign, double x, 
   return CV_OK;
 }
 
+static double delta_of(const struct cv_spec *spec) {
+  double delta = cv_params_number(&spec->policy.params, "delta");
+  return delta > 0 ? delta : 1 / (double)spec->tokens;
+}
+
 double cv_lab_bound_gap(const struct cv_prepared *campaign, double x) {
   const struct cv_spec *spec = &campaign->file.spec;
-  double delta = cv_params_number(&spec->policy.params, "delta"), rounds = (double)spec->tokens;
+  return cv_lab_bound_gap_of_run(campaign, x) + (double)spec->tokens * delta_of(spec);
+}
+
+double cv_lab_bound_gap_of_run(const struct cv_prepared *campaign, double x) {
+  const struct cv_spec *spec = &campaign->file.spec;
   double sets = independence_of(spec), distance = distance_of(campaign);
   double epsilon = (double)spec->epsilon_micro / (double)CV_MICRO, phases = fmax(1, ceil(-log2(distance) - 1e-9));
   (void)x;
-  delta = delta > 0 ? delta : 1 / rounds;
-  return (176 / distance + 32 / epsilon) * sets / distance * log(8 * spec->arms * phases * phases / delta) +
-         rounds * delta;
+  return (176 / distance + 32 / epsilon) * sets / distance * log(8 * spec->arms * phases * phases / delta_of(spec));
 }

@@ -31,16 +31,20 @@ enum metric {
   OVER_SUM_BOUND,
   OVER_PAIR_BOUND,
   CAPPED,
+  LIES_SAFE,
+  LIES_TURN,
   DECIDED_AFTER
 };
 
 static const char *const metrics[] = {
-    "accuracy", "accuracy-filled", "accuracy-least",  "correct",      "undecided", "misplaced",
-    "pulls",    "rounds",          "reward",          "reward-share", "regret",    "regret-share",
-    "seconds",  "over-sum-bound",  "over-pair-bound", "capped",       "decided-after", NULL};
+    "accuracy",        "accuracy-filled", "accuracy-least", "correct",   "undecided",     "misplaced", "pulls",
+    "rounds",          "reward",          "reward-share",   "regret",    "regret-share",  "seconds",   "over-sum-bound",
+    "over-pair-bound", "capped",          "lies-safe",      "lies-turn", "decided-after", NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
+/* What the truth would buy is at least half of what anyone can: it leaves less than the price of one more token of its
+ * best arm, of which it has bought one. */
 static const double ranges[METRICS] = {
-    [ACCURACY] = 1, [ACCURACY_FILLED] = 1, [ACCURACY_LEAST] = 1, [CORRECT] = 1, [CAPPED] = 1};
+    [ACCURACY] = 1, [ACCURACY_FILLED] = 1, [ACCURACY_LEAST] = 1, [CORRECT] = 1, [CAPPED] = 1, [REWARD_SHARE] = 2};
 
 static bool has(const struct cv_policy_class *policy, size_t metric) {
   switch ((enum metric)metric) {
@@ -48,6 +52,8 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case ACCURACY_FILLED:
     case ACCURACY_LEAST:
     case MISPLACED:
+    case LIES_SAFE:
+    case LIES_TURN:
       return cv_lab_has_classes(policy);
     case CORRECT:
       return cv_lab_has_classes(policy) || policy->kind == CV_POLICY_GRAPH;
@@ -135,6 +141,18 @@ static bool finds_best(const struct view *view) {
   return active == 1 && mean[last] >= mean[best];
 }
 
+/* The least over the ranking; at most all tokens, which are also what no number of them turns. */
+static void judge_lies(const struct view *view, double *value) {
+  uint64_t safe = view->trial->total.pulls, turn = safe;
+  for (uint32_t i = 0; i < view->worth.arms; i++) {
+    const struct cv_policy_lies *lies = &view->trial->lies[i];
+    safe = lies->safe > 0 && lies->safe < safe ? lies->safe : safe;
+    turn = lies->turn > 0 && lies->turn < turn ? lies->turn : turn;
+  }
+  value[LIES_SAFE] = (double)safe;
+  value[LIES_TURN] = (double)turn;
+}
+
 static double best_so_far(const struct view *view, const struct cv_lab_totals *at) {
   /* Gains change from round to round: the best arm in hindsight depends on how many rounds were played. */
   if (view->trial->game != NULL) {
@@ -172,6 +190,7 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
       value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
       if (cv_lab_has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
         CV_TRY(judge_classes(view, value));
+        judge_lies(view, value);
       } else if (view->campaign->kind == CV_POLICY_GRAPH) {
         value[CORRECT] = finds_best(view) ? 1 : 0;
       }

@@ -94,6 +94,7 @@ static const struct cv_lab_formula table[] = {
     {.name = "ppar-noise", .metric = "noise", .fits = cv_lab_ppar_noise_fits, .value = cv_lab_ppar_noise},
     {.name = "exp3-tau-bound", .metric = "regret", .fits = cv_lab_bound_tau_fits, .value = cv_lab_bound_tau},
     {.name = "gap-bound", .metric = "regret", .fits = cv_lab_bound_gap_fits, .value = cv_lab_bound_gap},
+    {.name = "gap-bound-of-run", .metric = "regret", .fits = cv_lab_bound_gap_fits, .value = cv_lab_bound_gap_of_run},
     {.name = "declared-noise", .metric = "noise", .fits = cv_lab_noise_fits, .value = cv_lab_noise_declared},
     {.name = "declared-noise-so-far", .metric = "noise", .fits = cv_lab_noise_fits, .value = cv_lab_noise_so_far},
 };

@@ -21,7 +21,7 @@ struct cv_prepared;
  *   ppar-cost            pulls: most tokens of PPAR by its Theorem 5.1 (ppar_bound.h)
  *   ppar-success         correct: least probability of a correct ranking, Theorem 5.1
  *   ppar-noise           noise: largest root mean square that the tail of Lemma 5.2 allows
- *   exp3-tau-bound, gap-bound
+ *   exp3-tau-bound, gap-bound, gap-bound-of-run
  *                        regret: upper bounds (bounds.h)
  *   declared-noise       noise: the standard deviation of the noise in an arm's mean after x releases, as the mechanism
  *                        declares it

@@ -24,6 +24,8 @@
  *                      bound is infinite, since items tie, or 0
  *   capped             1 if the run ended before its policy was done: at the limit of tokens, money or rounds, or with
  *                      data or a mechanism's horizon used up; else 0: a mean is a share of runs
+ *   lies-safe          the least number of false tokens below which every class is as sure as without them, and
+ *   lies-turn          below which the noisy means give the same classes (ranking.h); at most the run's tokens
  *   seconds            processor time of one run on this machine; differs from run to run
  */
 extern const struct cv_lab_measure cv_lab_measure_campaign;

@@ -88,9 +88,11 @@ static enum cv_err init_tables(struct run *run) {
   struct cv_lab_trial *trial = run->trial;
   run->arm = calloc(spec->arms, sizeof(*run->arm));
   trial->standing = calloc(spec->arms, sizeof(*trial->standing));
+  trial->lies = calloc(spec->arms, sizeof(*trial->lies));
   trial->pulls = calloc(spec->arms, sizeof(*trial->pulls));
   trial->releases = calloc(spec->arms, sizeof(*trial->releases));
-  if (run->arm == NULL || trial->standing == NULL || trial->pulls == NULL || trial->releases == NULL) {
+  if (run->arm == NULL || trial->standing == NULL || trial->lies == NULL || trial->pulls == NULL ||
+      trial->releases == NULL) {
     return CV_ERR_NOMEM;
   }
   for (uint32_t i = 0; i < spec->arms; i++) {
@@ -112,6 +114,7 @@ static enum cv_err init(struct run *run, struct cv_why *why) {
   if (run->trial->campaign->truth != NULL) {
     cv_policy_tell(run->policy, run->trial->campaign->truth);
   }
+  cv_policy_count_lies(run->policy);
   cv_rng_seeded_init(&run->privacy, run->trial->seed, CV_RNG_PRIVATIZER, 0, 0);
   run->last_arm = spec->arms;
   return init_tables(run);
@@ -403,6 +406,7 @@ static enum cv_err run_to_end(struct run *run) {
   }
   for (uint32_t i = 0; i < run->spec->arms; i++) {
     cv_policy_standing(run->policy, i, &trial->standing[i]);
+    trial->lies[i] = cv_policy_lies(run->policy, i);
   }
   return CV_OK;
 }
@@ -424,6 +428,7 @@ enum cv_err cv_lab_trial_run(struct cv_lab_trial *trial, struct cv_why *why) {
 
 void cv_lab_trial_fini(struct cv_lab_trial *trial) {
   free(trial->standing);
+  free(trial->lies);
   free(trial->pulls);
   free(trial->releases);
   trial->standing = NULL;

@@ -44,6 +44,7 @@ struct cv_lab_trial {
   /* Results. */
   struct cv_lab_totals total;
   struct cv_standing *standing; /* of each arm; owned */
+  struct cv_policy_lies *lies;  /* what the class of each arm bears; owned */
   uint64_t *pulls;              /* of each arm; owned */
   uint64_t *releases;           /* likewise */
   bool complete;                /* the policy ended the campaign */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the binary seeds of the corpora from real encodings: fuzz-seeds FOLDER makes FOLDER/HARNESS/seed-NAME. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -456,6 +457,12 @@ static void result_files(void) {
     struct cv_outcome outcome;
     struct cv_buf out = {0};
     CV_REQUIRE(cv_outcome_init(&outcome, &finished, &known) == CV_OK);
+    if (i == 0) { /* with what it bears */
+      struct cv_policy_lies *lies = calloc(4, sizeof(*lies));
+      CV_REQUIRE(lies != NULL);
+      lies[0] = (struct cv_policy_lies){.safe = 12, .turn = 345};
+      outcome.lies = (struct cv_lies){.of_arm = lies, .arms = 4, .least = lies[0], .tokens_per_worker = 1};
+    }
     json_t *result = cv_result_json(&outcome, "ppar");
     char *text = json_dumps(result, JSON_REAL_PRECISION(10));
     CV_REQUIRE(text != NULL);

@@ -244,6 +244,7 @@ static void describe(struct order *order, uint8_t how) {
   CV_REQUIRE(cv_params_set_number(params, "alpha", alpha[how >> 4 & 3]) == CV_OK);
   CV_REQUIRE(cv_params_set_number(params, "tokens_per_round", (how & 0x40) != 0 ? 4000000 : 100) == CV_OK);
   CV_REQUIRE(cv_params_set_text(params, "radius", radius[how >> 7]) == CV_OK);
+  CV_REQUIRE(cv_params_set_number(params, "lies", (how & 0xa0) == 0x20 ? 1000 : 0) == CV_OK);
   CV_REQUIRE(cv_params_set_text(params, "settled", settled[how >> 6 & 1]) == CV_OK);
 }
 

@@ -504,6 +504,15 @@ static void draw_ranking(struct scenario *s) {
   s->arms_per_plan = 1 + (uint32_t)cv_rng_below(&rng.rng, s->arms);
 }
 
+/* Half of the rankings by intervals bear lies: a few, or more than there can be. From its own random stream. */
+static void draw_lies(struct scenario *s) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 89, 1, 0);
+  s->lies = cv_rng_below(&rng.rng, 2) == 0
+                ? 0
+                : (uint32_t)cv_rng_below(&rng.rng, cv_rng_below(&rng.rng, 4) == 0 ? 1000000 : 4);
+}
+
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   struct cv_rng_seeded seeded;
   struct scenario s = {.seed = seed};
@@ -540,6 +549,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_names(&s, calm);
   draw_retention(&s);
   draw_ranking(&s);
+  draw_lies(&s);
   *ret = s;
 }
 
@@ -567,13 +577,14 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       to, n,
       "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s for %u, privatizer "
       "%s, radius %s, "
-      "settled %s, budget %.6f, %u edges, %u%% greed; %u gateways%s and %u liars of %u workers%s who give %u, %u "
+      "settled %s, %u lies, budget %.6f, %u edges, %u%% greed; %u gateways%s and %u liars of %u workers%s who give %u, "
+      "%u "
       "pests%s, %u rivals; releases of %u; "
       "ended by %s at "
       "%llu ms; %u "
       "faults of:",
       s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
-      s->horizon, s->privatizer.name, s->radius, s->settled, (double)s->budget_micro / 1e6, s->edges, s->greed,
+      s->horizon, s->privatizer.name, s->radius, s->settled, s->lies, (double)s->budget_micro / 1e6, s->edges, s->greed,
       s->pools, s->picky ? " (one of them picky)" : "", s->liars, s->pool_workers, s->persons ? " with rows" : "",
       s->own_tokens, s->pests, s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
       (unsigned long long)s->ending_ms, s->faults);
@@ -679,12 +690,14 @@ static void put_params(const struct scenario *s, struct cv_params *params) {
   if (is(s->policy, "ppar")) {
     CV_REQUIRE(cv_params_set_number(params, "alpha", s->alpha) == CV_OK &&
                cv_params_set_text(params, "radius", s->radius) == CV_OK &&
-               cv_params_set_text(params, "settled", s->settled) == CV_OK);
+               cv_params_set_text(params, "settled", s->settled) == CV_OK &&
+               cv_params_set_number(params, "lies", is(s->radius, "sound") ? s->lies : 0) == CV_OK);
   } else if (is(s->policy, "ppar-kl")) {
     CV_REQUIRE(cv_params_set_number(params, "alpha", s->alpha) == CV_OK &&
                cv_params_set_number(params, "delta", s->delta) == CV_OK &&
                cv_params_set_text(params, "scores", s->scores) == CV_OK &&
-               cv_params_set_number(params, "arms_per_plan", s->arms_per_plan) == CV_OK);
+               cv_params_set_number(params, "arms_per_plan", s->arms_per_plan) == CV_OK &&
+               cv_params_set_number(params, "lies", s->lies) == CV_OK);
   }
 }
 

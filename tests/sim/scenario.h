@@ -58,6 +58,7 @@ struct scenario {
   const char *radius, *settled, *mechanism;
   const char *scores; /* ppar-kl: what it is told of them, and the arms of a plan */
   uint32_t arms_per_plan;
+  uint32_t lies; /* false tokens that a ranking is told to bear */
   uint64_t epsilon_micro;
   uint32_t horizon; /* releases of an arm that its noise is made for; 0: as many as the tokens allow */
   struct cv_choice privatizer;

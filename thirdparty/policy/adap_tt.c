@@ -268,8 +268,8 @@ static bool read_arm(struct cv_reader *in, struct arm *arm) {
   }
   arm->mean = cv_read_f64(in);
   return is_plausible && isfinite(arm->mean) && arm->chosen <= arm->led && arm->owed <= arm->pulls &&
-         arm->owed <= CV_PLAN_TOKENS_MAX && arm->last <= arm->pulls && arm->phases <= arm->pulls && (arm->phases > 0) == (arm->last > 0) &&
-         (arm->phases > 0) == (arm->pulls > 0);
+         arm->owed <= CV_PLAN_TOKENS_MAX && arm->last <= arm->pulls && arm->phases <= arm->pulls &&
+         (arm->phases > 0) == (arm->last > 0) && (arm->phases > 0) == (arm->pulls > 0);
 }
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {

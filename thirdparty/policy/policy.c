@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "thirdparty/policy/ranking.h"
 #include "thirdparty/policy/step.h"
 
 void cv_policy_step_fini(struct cv_policy_step *step) {
@@ -88,6 +89,16 @@ enum cv_err cv_policy_step(struct cv_policy *policy, uint64_t plan, struct cv_po
 
 void cv_policy_standing(const struct cv_policy *policy, uint32_t arm, struct cv_standing *ret) {
   policy->class->standing(policy, arm, ret);
+}
+
+void cv_policy_count_lies(struct cv_policy *policy) {
+  if (policy->class->ranking != NULL) {
+    cv_ranking_count_lies(policy->class->ranking(policy));
+  }
+}
+
+struct cv_policy_lies cv_policy_lies(struct cv_policy *policy, uint32_t arm) {
+  return policy->class->ranking == NULL ? (struct cv_policy_lies){0} : policy->class->ranking(policy)->arm[arm].lies;
 }
 
 void cv_policy_save(const struct cv_policy *policy, struct cv_buf *out) {

@@ -16,6 +16,7 @@
 #include "common/base/spec.h"
 
 struct cv_policy;
+struct cv_ranking;
 
 /* One decision about one arm, with the numbers it depends on. */
 enum cv_decision_kind { CV_DECISION_SETTLE = 1, CV_DECISION_REMOVE = 2 };
@@ -48,6 +49,12 @@ enum cv_policy_kind {
   CV_POLICY_GRAPH,       /* likewise with a feedback graph; class 1: active, class 2: dropped */
 };
 
+/* The numbers of false tokens below which a class stands, as ranking.h says; CV_LIES_NEVER: no number turns it. */
+#define CV_LIES_NEVER UINT64_MAX
+struct cv_policy_lies {
+  uint64_t safe, turn;
+};
+
 struct cv_policy_class {
   const char *name;
   enum cv_policy_kind kind;
@@ -69,6 +76,7 @@ struct cv_policy_class {
   void (*apply)(struct cv_policy *self, const struct cv_release *release);
   enum cv_err (*step)(struct cv_policy *self, uint64_t plan, struct cv_policy_step *step);
   void (*standing)(const struct cv_policy *self, uint32_t arm, struct cv_standing *ret);
+  struct cv_ranking *(*ranking)(struct cv_policy *self); /* its classes, see ranking.h; NULL: it has none */
   void (*save)(const struct cv_policy *self, struct cv_buf *out);
   enum cv_err (*load)(struct cv_policy *self, struct cv_reader *in);
 };
@@ -108,6 +116,11 @@ void cv_policy_apply(struct cv_policy *policy, const struct cv_release *release)
 CV_MUST_USE enum cv_err cv_policy_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step);
 /* The present standing of an arm; arm < spec.arms. */
 void cv_policy_standing(const struct cv_policy *policy, uint32_t arm, struct cv_standing *ret);
+/* Counts from now on how many lies the classes bear; before the first release. No part of the saved state: this is for
+ * those who run a policy again on all releases. */
+void cv_policy_count_lies(struct cv_policy *policy);
+/* What the class of an arm bears. All 0: the arm is undecided, or the policy does not rank, or lies are not counted. */
+struct cv_policy_lies cv_policy_lies(struct cv_policy *policy, uint32_t arm);
 /* Saves and loads the whole state; a loaded policy continues exactly like the saved one. CV_ERR_VERSION or
  * CV_ERR_DAMAGED. */
 void cv_policy_save(const struct cv_policy *policy, struct cv_buf *out);

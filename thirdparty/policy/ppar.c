@@ -18,6 +18,7 @@
  *                     alpha, remove at high < (highest low) - alpha. The probability of any error is at most delta.
  *   settled  hold     pull the unsettled arms and the arm with the highest upper bound (printed, proof: the leader)
  *            pull     continue to pull all of S (paper)
+ *   lies              false tokens that do not turn a class; default 0, above 0 only with radius sound
  *
  * Behind a privatizer with mean token offset + slope x (common/base/local.h) the mean token is converted back to x, and
  * the radius is divided by |slope|. Laplace noise in tokens widens the radius by its tail at delta/(2K n(n+1)).
@@ -48,6 +49,7 @@ static const struct cv_param_rule rules[] = {
     {.key = "tokens_per_round", .low = 1, .high = UINT32_MAX, .whole = true, .fallback = 6000},
     {.key = "radius", .choices = radius_words, .fallback_text = "sound"},
     {.key = "settled", .choices = settled_words, .fallback_text = "hold"},
+    CV_LIES_RULE,
 };
 
 /* Cache of the last radius, which depends only on counts and noise: those of a round's arms are mostly equal. */
@@ -80,6 +82,15 @@ static void destroy(struct cv_policy *policy) {
   free(self);
 }
 
+static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
+  const struct cv_params *params = &spec->policy.params;
+  const char *radius = cv_params_text(params, "radius");
+  return cv_params_number(params, "lies") == 0 || strcmp(radius, "sound") == 0
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID, "policy %s can bear lies only with radius sound, not %s", spec->policy.name,
+                       radius);
+}
+
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   struct cv_local local;
   if (cv_local_init(&spec->privatizer, spec->arms, &local, NULL) != CV_OK) {
@@ -105,6 +116,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
     free(self);
     return CV_ERR_NOMEM;
   }
+  self->ranking.lies = (uint64_t)cv_params_number(params, "lies");
   *ret = &self->policy;
   return CV_OK;
 }
@@ -156,7 +168,12 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   double mean = (double)release->noisy_sum / (double)CV_GRID / (double)release->tokens;
   arm->tokens = release->tokens;
   arm->mean = cv_feedback_score(feedback, mean);
-  arm->radius = remembered_radius(self, releases, release, feedback.scale) / fabs(feedback.slope);
+  double range = (double)(self->local.high - self->local.low) / (double)CV_GRID;
+  double radius = remembered_radius(self, releases, release, feedback.scale);
+  arm->give = range / (double)release->tokens / fabs(feedback.slope);
+  arm->noisy_mean = arm->mean;
+  arm->share = arm->give;
+  arm->radius = radius / fabs(feedback.slope) + (double)self->ranking.lies * arm->give;
 }
 
 static void plan(const struct ppar *self, struct cv_policy_step *step) {
@@ -182,6 +199,10 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct c
 
 static void standing(const struct cv_policy *policy, uint32_t i, struct cv_standing *ret) {
   cv_ranking_standing(&((const struct ppar *)policy)->ranking, i, ret);
+}
+
+static struct cv_ranking *ranking(struct cv_policy *policy) {
+  return &of(policy)->ranking;
 }
 
 static void save(const struct cv_policy *policy, struct cv_buf *out) {
@@ -232,11 +253,13 @@ const struct cv_policy_class cv_policy_ppar = {
     .kind = CV_POLICY_RANKING,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .fits = fits,
     .create = create,
     .destroy = destroy,
     .apply = apply,
     .step = make_step,
     .standing = standing,
+    .ranking = ranking,
     .save = save,
     .load = load,
 };

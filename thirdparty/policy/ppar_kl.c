@@ -13,6 +13,7 @@
  *     reacting            only that the mean stays the same, whatever was released before
  *   tokens_per_round  the fewest tokens of an arm that a plan asks for, so that no release sums fewer; default 20
  *   arms_per_plan     arms that a plan pulls; default 1, which needs the fewest tokens. More make fewer plans
+ *   lies              false tokens that do not turn a class; default 0
  *
  * An arm's interval is the intersection of those at all its releases, by three kinds of limits, each for both sides:
  *
@@ -72,6 +73,7 @@ static const struct cv_param_rule rules[] = {
     {.key = "scores", .choices = score_words, .fallback_text = "independent"},
     {.key = "tokens_per_round", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 20},
     {.key = "arms_per_plan", .low = 1, .high = CV_ARMS_MAX, .whole = true, .fallback = 1},
+    CV_LIES_RULE,
 };
 
 /* The evidence of an arm. */
@@ -79,6 +81,7 @@ struct evidence {
   uint64_t releases;        /* n */
   int64_t sum;              /* S, in grid units */
   double low, high;         /* of the mean token */
+  double give;              /* if lies are counted: how far one false token moves `low` or `high` */
   bool is_tried, is_wanted; /* scratch of a step */
 };
 
@@ -175,18 +178,49 @@ static bool is_fixed(const struct ppar_kl *self, uint64_t n) {
   return self->has_looks ? n <= LOOKS : !self->has_mixture;
 }
 
-static void lift(double *low, double limit) {
-  *low = fmax(*low, limit);
+/* A lower limit. It is convex in the sum: Chernoff's bounds and the logarithm of the mixture are convex in sum and mean
+ * together. So a false token moves it by at most what one more token of 1 would have added. */
+struct limit {
+  double low, give;
+};
+
+static struct cv_noisy_sum one_more(const struct cv_noisy_sum *at) {
+  struct cv_noisy_sum more = *at;
+  more.sum += 1;
+  return more;
+}
+
+static bool counts_lies(const struct ppar_kl *self) {
+  return self->ranking.counts_lies || self->ranking.lies > 0;
+}
+
+static void lift(struct limit *limit, double low, double next) {
+  if (low > limit->low) {
+    *limit = (struct limit){.low = low, .give = next < 1 ? next - low : 1};
+  }
+}
+
+static void lift_by_mixture(const struct ppar_kl *self, const struct cv_noisy_sum *at, struct limit *limit) {
+  const struct cv_noisy_sum more = one_more(at);
+  double level = level_of_mixture(self), low = cv_mixture_low(&self->mixture, at, level);
+  lift(limit, low, counts_lies(self) ? cv_mixture_low(&self->mixture, &more, level) : low);
+}
+
+static void lift_by_look(const struct ppar_kl *self, const struct cv_look *look, const struct cv_noisy_sum *at,
+                         double level, struct limit *limit) {
+  const struct cv_noisy_sum more = one_more(at);
+  double low = cv_look_low(look, at, level);
+  lift(limit, low, counts_lies(self) ? cv_look_low(look, &more, level) : low);
 }
 
 /* Raises the lower limits of the mean token, and of 1 minus it, as far as this release allows. */
-static void exclude(const struct ppar_kl *self, uint64_t n, const struct cv_noisy_sum *at, double *low, double *rest) {
+static void exclude(const struct ppar_kl *self, uint64_t n, const struct cv_noisy_sum *at, struct limit *low,
+                    struct limit *rest) {
   struct cv_noisy_sum other = *at;
   other.sum = at->tokens - at->sum;
   if (self->has_mixture) {
-    double level = level_of_mixture(self);
-    lift(low, cv_mixture_low(&self->mixture, at, level));
-    lift(rest, cv_mixture_low(&self->mixture, &other, level));
+    lift_by_mixture(self, at, low);
+    lift_by_mixture(self, &other, rest);
   }
   /* A look at another length than the fixed one proves nothing. */
   if (is_fixed(self, n) && at->tokens == (double)fixed_length(self, n)) {
@@ -196,8 +230,8 @@ static void exclude(const struct ppar_kl *self, uint64_t n, const struct cv_nois
       cv_look_init_any(at, &any);
     }
     double level = level_of_look(self, n);
-    lift(low, cv_look_low(look, at, level));
-    lift(rest, cv_look_low(look, &other, level));
+    lift_by_look(self, look, at, level, low);
+    lift_by_look(self, look, &other, level, rest);
   }
 }
 
@@ -234,6 +268,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->policy.class = &cv_policy_ppar_kl;
   self->delta = cv_params_number(params, "delta");
   self->least = (uint32_t)cv_params_number(params, "tokens_per_round");
+  self->ranking.lies = (uint64_t)cv_params_number(params, "lies");
   self->arms_per_plan = (uint32_t)cv_params_number(params, "arms_per_plan");
   self->has_mixture = scores != SCORES_ONCE && adds_fresh_noise(traits);
   self->has_looks = self->has_mixture && scores == SCORES_INDEPENDENT && !cv_traits_repeats(traits);
@@ -264,9 +299,21 @@ static double score_of(const struct ppar_kl *self, uint32_t i, double token) {
 
 static void show(struct ppar_kl *self, uint32_t i) {
   const struct evidence *evidence = &self->evidence[i];
+  struct cv_ranked *arm = &self->ranking.arm[i];
   double a = score_of(self, i, evidence->low), b = score_of(self, i, evidence->high);
-  self->ranking.arm[i].mean = (a + b) / 2;
-  self->ranking.arm[i].radius = fabs(b - a) / 2 + 1e-15; /* rounding */
+  arm->mean = (a + b) / 2;
+  arm->radius = fabs(b - a) / 2 + 1e-15; /* rounding */
+  arm->give = evidence->give / fabs(cv_local_feedback(&self->local, i).slope);
+}
+
+/* Takes in new limits of the mean token, less what the allowed lies can do. An end that stays where it was keeps what a
+ * false token can do to it. */
+static void narrow(struct evidence *evidence, double lies, const struct limit *low, const struct limit *rest) {
+  struct evidence before = *evidence;
+  cv_limits_narrow(low->low - lies * low->give, 1 - rest->low + lies * rest->give, &evidence->low, &evidence->high);
+  double below = evidence->low > before.low ? low->give : before.give;
+  double above = evidence->high < before.high ? rest->give : before.give;
+  evidence->give = fmax(below, above);
 }
 
 static void apply(struct cv_policy *policy, const struct cv_release *release) {
@@ -284,9 +331,12 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
                             .sum = (double)release->noisy_sum / (double)CV_GRID,
                             .unit = self->unit,
                             .noise = &release->noise};
-  double low = 0, rest = 0;
+  struct limit low = {0}, rest = {0};
   exclude(self, evidence->releases, &at, &low, &rest);
-  cv_limits_narrow(low, 1 - rest, &evidence->low, &evidence->high);
+  narrow(evidence, (double)self->ranking.lies, &low, &rest);
+  struct cv_feedback feedback = cv_local_feedback(&self->local, release->arm);
+  arm->noisy_mean = cv_feedback_score(feedback, at.sum / at.tokens);
+  arm->share = 1 / at.tokens / fabs(feedback.slope);
   show(self, release->arm);
 }
 
@@ -421,6 +471,10 @@ static void standing(const struct cv_policy *policy, uint32_t i, struct cv_stand
 
 /* ---- the stored state ---- */
 
+static struct cv_ranking *ranking(struct cv_policy *policy) {
+  return &of(policy)->ranking;
+}
+
 static void save(const struct cv_policy *policy, struct cv_buf *out) {
   const struct ppar_kl *self = (const struct ppar_kl *)policy;
   const struct cv_ranking *ranking = &self->ranking;
@@ -484,6 +538,7 @@ const struct cv_policy_class cv_policy_ppar_kl = {
     .apply = apply,
     .step = make_step,
     .standing = standing,
+    .ranking = ranking,
     .save = save,
     .load = load,
 };

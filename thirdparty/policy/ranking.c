@@ -6,9 +6,11 @@
 
 static const uint32_t NOBODY = UINT32_MAX;
 static const double INFINITE = (double)INFINITY;
+static const struct cv_policy_lies NEVER = {.safe = CV_LIES_NEVER, .turn = CV_LIES_NEVER};
 
 enum cv_err cv_ranking_init(double alpha, bool by_leader, uint32_t arms, struct cv_ranking *ret) {
-  struct cv_ranking made = {.alpha = alpha, .by_leader = by_leader, .rank_class = 1, .arms = arms};
+  struct cv_ranking made = {
+      .alpha = alpha, .by_leader = by_leader, .rank_class = 1, .arms = arms, .above = NEVER, .here = NEVER};
   made.arm = calloc(arms, sizeof(*made.arm));
   made.order = calloc(arms, sizeof(*made.order));
   made.low = calloc(arms, sizeof(*made.low));
@@ -90,6 +92,71 @@ struct cv_ranking_bounds cv_ranking_bounds_of(const struct cv_ranking *self) {
   return b;
 }
 
+/* ---- lies ---- */
+
+void cv_ranking_count_lies(struct cv_ranking *self) {
+  self->counts_lies = true;
+}
+
+/* The fewest false tokens that can use up a margin between two arms, which have no more than all their tokens, if each
+ * takes `most` of it at most. */
+static uint64_t lies_in(double margin, double most, uint64_t allowed, uint64_t tokens) {
+  double lies = (double)allowed + fmax(1, ceil(margin / most));
+  return lies > (double)tokens ? CV_LIES_NEVER : (uint64_t)lies;
+}
+
+/* `margin` is between ends that allow for lies at both arms. */
+static struct cv_policy_lies borne(const struct cv_ranking *self, double margin, double between_means,
+                                   const struct cv_ranked *a, const struct cv_ranked *b) {
+  uint64_t tokens = a->tokens + b->tokens;
+  return (struct cv_policy_lies){.safe = lies_in(margin, larger(a->give, b->give), self->lies, tokens),
+                                 .turn = lies_in(between_means, larger(a->share, b->share), 0, tokens)};
+}
+
+static struct cv_policy_lies least(struct cv_policy_lies a, struct cv_policy_lies b) {
+  return (struct cv_policy_lies){.safe = a.safe < b.safe ? a.safe : b.safe, .turn = a.turn < b.turn ? a.turn : b.turn};
+}
+
+/* Arm i was removed because of `rival`, the arm of S with the highest lower bound or the leader. */
+static void count_removal(struct cv_ranking *self, uint32_t i, uint32_t rival) {
+  if (self->counts_lies) {
+    const struct cv_ranked *arm = &self->arm[i], *other = &self->arm[rival];
+    double bound = (self->by_leader ? other->mean : low_of(other)) - self->alpha;
+    double between_means = other->noisy_mean - self->alpha - arm->noisy_mean;
+    self->here = least(self->here, borne(self, bound - high_of(arm), between_means, arm, other));
+  }
+}
+
+/* Arm i was settled against every other arm of S, and those that were removed from it. A leader that stays the leader
+ * is settled whatever its radius. */
+static void count_settlement(struct cv_ranking *self, uint32_t i, uint32_t leader) {
+  if (!self->counts_lies) {
+    return;
+  }
+  struct cv_ranked *arm = &self->arm[i];
+  struct cv_policy_lies lies = NEVER;
+  for (uint32_t j = 0; j < self->arms; j++) {
+    const struct cv_ranked *other = &self->arm[j];
+    if (j != i && (is_active(self, other) || other->below)) {
+      double high = self->by_leader ? other->mean : high_of(other);
+      double margin = low_of(arm) + self->alpha - high;
+      margin = i == leader ? larger(margin, arm->mean - high) : margin;
+      double between_means = arm->noisy_mean + self->alpha - other->noisy_mean;
+      lies = least(lies, borne(self, margin, between_means, arm, other));
+    }
+  }
+  arm->lies = least(lies, self->above);
+  self->here = least(self->here, lies);
+}
+
+static void next_class(struct cv_ranking *self) {
+  self->rank_class++;
+  self->above = least(self->above, self->here);
+  self->here = NEVER;
+}
+
+/* ---- one class ---- */
+
 /* Records a decision; a further removal of the same arm in one step replaces the first. The step has room for one
  * removal and one settlement of every arm. */
 static void decide(struct cv_ranking *self, uint32_t i, enum cv_decision_kind kind, double reference,
@@ -122,8 +189,10 @@ static void decide_by_interval(struct cv_ranking *self, uint32_t i, const struct
   double settle_at = (i == b->top ? b->next_high : b->high) - self->alpha;
   double remove_below = b->low - self->alpha;
   if (low_of(arm) >= settle_at) {
+    count_settlement(self, i, NOBODY);
     decide(self, i, CV_DECISION_SETTLE, settle_at, step);
   } else if (high_of(arm) < remove_below) {
+    count_removal(self, i, b->sure);
     decide(self, i, CV_DECISION_REMOVE, remove_below, step);
   }
 }
@@ -133,8 +202,10 @@ static void decide_by_leader(struct cv_ranking *self, uint32_t i, const struct c
   const struct cv_ranked *arm = &self->arm[i];
   double reference = self->arm[b->leader].mean - self->alpha;
   if (arm->mean >= reference + arm->radius) {
+    count_settlement(self, i, b->leader);
     decide(self, i, CV_DECISION_SETTLE, reference, step);
   } else if (arm->mean < reference - arm->radius) {
+    count_removal(self, i, b->leader);
     decide(self, i, CV_DECISION_REMOVE, reference, step);
   }
 }
@@ -161,6 +232,8 @@ static uint32_t pass(struct cv_ranking *self, struct cv_policy_step *step) {
     }
   }
   if (self->by_leader && left == 1 && last == b.leader) {
+    count_settlement(self, last, last);
+    self->arm[last].lies = least(self->arm[last].lies, self->here); /* it waited for the others' decisions */
     decide(self, last, CV_DECISION_SETTLE, self->arm[last].mean - self->alpha, step);
     left = 0;
   }
@@ -170,7 +243,7 @@ static uint32_t pass(struct cv_ranking *self, struct cv_policy_step *step) {
 /* S <- C_{l+1}; returns the size of the new S. */
 static uint32_t open_class(struct cv_ranking *self) {
   uint32_t active = 0;
-  self->rank_class++;
+  next_class(self);
   for (uint32_t i = 0; i < self->arms; i++) {
     active += self->arm[i].below;
     self->arm[i].below = false;
@@ -230,6 +303,7 @@ static uint32_t settle_class(struct cv_ranking *self, uint32_t from, uint32_t en
     uint32_t i = self->order[at];
     double settle_at = (i == top ? next_high : high) - self->alpha;
     if (low_of(&self->arm[i]) >= settle_at) {
+      count_settlement(self, i, NOBODY);
       decide(self, i, CV_DECISION_SETTLE, settle_at, step);
     } else {
       left++;
@@ -245,6 +319,20 @@ static void remove_all(struct cv_ranking *self, uint32_t from, uint32_t end, dou
   }
 }
 
+/* The removals of order[end .. n) from the class order[from .. end), also of arms that will fall further. */
+static void count_removals(struct cv_ranking *self, uint32_t from, uint32_t end, uint32_t n) {
+  uint32_t sure = self->order[from];
+  if (!self->counts_lies) {
+    return;
+  }
+  for (uint32_t at = from; at < end; at++) {
+    sure = low_of(&self->arm[self->order[at]]) > low_of(&self->arm[sure]) ? self->order[at] : sure;
+  }
+  for (uint32_t at = end; at < n; at++) {
+    count_removal(self, self->order[at], sure);
+  }
+}
+
 /*
  * Equivalent to alternating pass() and open_class(), but O(K log K) for any number of classes: the arms removed from S
  * are a suffix of S sorted by upper bound, and only the last removal of an arm is reported. Requires that every arm of
@@ -257,14 +345,16 @@ static bool fall(struct cv_ranking *self, struct cv_policy_step *step) {
       return true;
     }
     double reference = self->low[from] - self->alpha;
+    count_removals(self, from, end, n);
     from = end;
     end = class_end(self, from, n);
     remove_all(self, from, end, reference, step);
     for (uint32_t at = from; at < end; at++) {
       self->arm[self->order[at]].below = false;
     }
-    self->rank_class++;
+    next_class(self);
   }
+  count_removals(self, from, end, n);
   remove_all(self, end, n, self->low[from] - self->alpha, step);
   return false;
 }

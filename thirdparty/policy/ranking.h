@@ -21,20 +21,45 @@
  *                new class starts with new releases (lines 8 to 20).
  *
  * A step costs O(K log K), however many classes it opens.
+ *
+ * Lies. A worker can send any token that its privatizer allows. Take the true sums: as they would be if every worker
+ * had told the truth. A false token moves an end of an arm's interval by at most `give`, so an inequality between two
+ * arms that holds by a margin also holds for the true sums unless margin/give tokens or more are false, with the larger
+ * of the two gives, as all lies can go to one arm. An arm's class follows from the comparisons with all arms that its
+ * class began with, and from all decisions of the classes above; what it bears is the least of their numbers:
+ *
+ *   safe  by the ends of intervals: with fewer false tokens in the whole campaign the class is right with the
+ *         probability of a ranking without lies. (By leader: the rules decide the same on the true sums.) A policy
+ *         decides as soon as it may, so this is small unless it is told to bear `lies`: then it is more than those.
+ *   turn  by the noisy means alone: with fewer false tokens the true ones would have given the same class.
+ *
+ * Who lies, when, and with what knowledge of the campaign does not matter, nor that lies have a part in what is pulled
+ * next: only the intervals of the true scores are assumed to hold. Not covered: whoever declines to answer because of
+ * its score. Counting costs O(K) more for each settlement, and for each class that a step opens.
  */
 #ifndef CV_THIRDPARTY_RANKING_H
 #define CV_THIRDPARTY_RANKING_H
 
 #include "thirdparty/policy/policy.h"
 
-/* An arm. The policy sets `tokens`, `mean` and `radius` at each release. */
+/* An arm. The policy sets `tokens`, `mean` and `radius` at each release, and for the count of lies the three after
+ * `removal`. */
 struct cv_ranked {
   uint64_t tokens; /* of the last release; 0: none yet */
   double mean, radius;
   uint32_t rank_class; /* settled there; 0 = undecided */
   bool below;          /* undecided and removed from the present class */
   uint32_t removal;    /* 1 + index of its removal among the decisions of the present step; 0 = none */
+  double give;         /* how far one false token can move an end of the interval */
+  double noisy_mean;   /* of the last release; `mean` is the middle of the interval */
+  double share;        /* how far one false token can move it */
+  struct cv_policy_lies lies;
 };
+
+/* The parameter of every ranking policy: so many false tokens do not turn a class. The policy widens each interval by
+ * as many times what one of them can do to it. */
+#define CV_LIES_RULE \
+  { .key = "lies", .low = 0, .high = 1e12, .whole = true, .fallback = 0 }
 
 struct cv_ranking {
   double alpha;
@@ -42,6 +67,9 @@ struct cv_ranking {
   uint32_t rank_class; /* l */
   uint32_t arms;       /* K */
   struct cv_ranked *arm;
+  uint64_t lies; /* false tokens that the radii allow for, set by the policy */
+  bool counts_lies;
+  struct cv_policy_lies above, here; /* the least of the decisions of the classes above l, and so far of class l */
   /* Scratch of a step: arms sorted by upper bound, and the highest lower bound from each index on. */
   uint32_t *order;
   double *low;
@@ -72,6 +100,8 @@ struct cv_ranking_bounds cv_ranking_bounds_of(const struct cv_ranking *self);
 bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step);
 /* The standing of an arm; without a release its interval is [0,1]. */
 void cv_ranking_standing(const struct cv_ranking *self, uint32_t i, struct cv_standing *ret);
+/* Counts lies from now on; before the first release. A stored state does not hold the counts. */
+void cv_ranking_count_lies(struct cv_ranking *self);
 /* For `load`: whether the class of a stored arm can be. */
 bool cv_ranking_is_plausible(const struct cv_ranking *self, const struct cv_ranked *arm);
 

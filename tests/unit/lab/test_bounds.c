@@ -26,6 +26,13 @@
   "}\nprivacy: {mechanism: batch, epsilon: 0.5}\n"                                               \
   "limits: {tokens: 100000}\nexperiment:\n  series: [{name: bound, formula: gap-bound}]\n  metrics: [regret]\n"
 
+/* The same with the bound of one run. */
+#define RUN_GRAPH(count, graph, parameters)                                                      \
+  "campaign: made\nitems: {ladder: {count: " count ", mean: 0.9, distance: 0.1}}\ngraph: " graph \
+  "\npolicy: {name: gap" parameters                                                              \
+  "}\nprivacy: {mechanism: batch, epsilon: 0.5}\nlimits: {tokens: 100000}\n"                     \
+  "experiment:\n  series: [{name: bound, formula: gap-bound-of-run}]\n  metrics: [regret]\n"
+
 #define TREE "{edges: [[1, 2], [1, 3], [1, 4], [4, 5], [5, 6], [6, 7]]}"
 
 static void open_experiment(const char *text, struct cv_lab_experiment *ret) {
@@ -75,6 +82,8 @@ static void gap_pays_for_the_independent_sets(void **state) {
   bound(GRAPH("5", "{p: 0}", ""), 18240 * 5 * 17.9743936 + 1);
   bound(GRAPH("5", "{p: 1}", ""), 18240 * 17.9743936 + 1);
   bound(GRAPH("5", "{p: 1}", ", delta: 0.1"), 18240 * 8.7640533 + 10000);
+  bound(RUN_GRAPH("5", "{p: 1}", ", delta: 0.1"), 18240 * 8.7640533);
+  bound(RUN_GRAPH("5", "{p: 1}", ""), 18240 * 17.9743936);
 
   bound(GRAPH("7", TREE, ", delta: 0.1"), 18240 * 4 * 9.1005255 + 10000); /* 2, 3, 5, 7 */
   refused(GRAPH("5", "{p: 0.5}", ""), "a graph.seed");

@@ -431,6 +431,67 @@ static void test_medians_of_what_has_no_ratio(void **state) {
   judge_all(HEAD(BY_PARAMETER), "", single, one, CV_COUNT(one));
 }
 
+/* Of 16 tosses of a coin with .6 heads, 13 heads or more have probability .0651 and 14 have .0183; of one with .95
+ * heads, 12 or fewer have .0070, and with .9, .0684. */
+static void test_claims_about_a_share_of_the_runs(void **state) {
+  static const struct judged judged[] = {
+      {"series: one, below: two, at: 100, in_runs: 50%", CV_LAB_HOLDS, "expected less than 1; 13 agree"},
+      {"series: one, below: two, at: 100, in_runs: 60%", CV_LAB_UNDECIDED,
+       "expected less than 1 in 60 % of them; 13 agree, 14 are needed"},
+      {"series: one, below: two, at: 200, in_runs: 95%", CV_LAB_FAILS, "in 95 % of them; 12 agree"},
+      {"series: one, below: two, at: 200, in_runs: 90%", CV_LAB_UNDECIDED, "too few of them to judge"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", heavy, judged, CV_COUNT(judged));
+}
+
+/* One is 1 below the others at the first point and 3 above them at the two others; its three deviations of .5 cancel in
+ * half of the replicates only. */
+static double mostly(size_t series, size_t point, uint64_t replicate) {
+  double chance = (replicate >> point) % 2 == 0 ? .5 : -.5;
+  return 100 + (series == 0 ? chance + (point == 0 ? -1 : 3) : 0);
+}
+
+/* The average of one is 100 + 5/3; its deviation is that of three coins of 1/6, and n = 16. */
+static void test_averages_of_comparisons(void **state) {
+  static const struct judged judged[] = {
+      {"series: one, above: two", CV_LAB_FAILS, "1 of 3 comparisons fail"},
+      {"series: one, above: two, average: true", CV_LAB_HOLDS,
+       "on average over 3 comparisons one has 101.7 +- 0.075, two has 100, expected more; paired, 22.4 standard errors "
+       "in "
+       "16 replicates"},
+      {"series: one, above: two, at: [100, 200], average: true", CV_LAB_HOLDS,
+       "on average over 2 comparisons one has 101"},
+      {"series: one, below: [two, \"two, b\"], average: true", CV_LAB_FAILS,
+       "on average over 6 comparisons one has 101.7 +- 0.075, two has 100, expected less"},
+      {"series: [one, two], least: 100.5, average: true", CV_LAB_HOLDS,
+       "on average over 6 comparisons all has 100.8 +- 0.037, expected at least 100.5"},
+      {"series: [one, two], trend: rises, average: true", CV_LAB_HOLDS,
+       "on average over 2 comparisons at T = 400 all has 101.5"},
+      {"series: one, above: two, average: true, in_runs: 70%", CV_LAB_HOLDS, "; 16 agree"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", mostly, judged, CV_COUNT(judged));
+  static const struct judged none = {"series: one, above: two, average: true", CV_LAB_UNDECIDED, "there are no values"};
+  judge_all(HEAD(BY_PARAMETER), "", missing, &none, 1);
+}
+
+/* 50, 40 and 30 of one, two and "two, b", with deviations of 1, 1 and 2. */
+static double apart(size_t series, size_t point, uint64_t replicate) {
+  double chance = replicate % 2 == 0 ? 1 : -1;
+  return 50 - (series == 0 ? 0 : series == 1 ? 10 : 20) + (series == 3 ? 2 : 1) * chance;
+}
+
+static void test_differences_of_differences(void **state) {
+  static const struct judged judged[] = {
+      {"series: one, above: two, at: 100, minus: [\"two, b\", one]", CV_LAB_HOLDS,
+       "at T = 100 one minus two, b has 20 +- 0.26, two minus one has -10, expected more; paired, more than 100.0 "
+       "standard "
+       "errors in 16 replicates"},
+      {"series: one, below: two, minus: [\"two, b\", one]", CV_LAB_FAILS, "3 of 3 comparisons fail"},
+      {"series: one, above: two, minus: [one, two]", CV_LAB_UNDECIDED, "equal in all 16 replicates"},
+  };
+  judge_all(HEAD(BY_PARAMETER), "", apart, judged, CV_COUNT(judged));
+}
+
 static void test_few_squares_are_not_judged(void **state) {
   static const struct judged judged[] = {
       {"series: one, least: 1", CV_LAB_UNDECIDED, "16 replicates are too few to estimate the error"},
@@ -587,6 +648,23 @@ static void test_messages_about_bad_claims(void **state) {
       {"{says: x, series: one, metric: regret, below: two, by_median: true, smallest: 1}",
        "15:75: the claim is about a median, whose effects are not bounded; expected \"smallest\" with \"by_median: "
        "false\""},
+      {"{says: x, series: one, metric: regret, below: two, in_runs: 100%}",
+       "15:67: in_runs is \"100%\"; expected less than 100%"},
+      {"{says: x, series: one, metric: regret, below: two, in_runs: 90%, by_median: true}",
+       "15:58: \"in_runs\" cannot be combined with \"by_median\", which means 50%; expected one of them"},
+      {"{says: x, series: one, metric: regret, below: two, in_runs: 90%, smallest: 1}",
+       "15:72: the claim is about a share of the runs, whose effects are not bounded; expected \"smallest\" without "
+       "\"in_runs\""},
+      {"{says: x, series: one, metric: regret, growth: log-x, average: true}",
+       "15:61: growth has no average; expected a claim about means"},
+      {"{says: x, series: one, metric: regret, below: bound, average: true}",
+       "15:60: series \"bound\" is a formula; expected average of series that are run"},
+      {"{says: x, series: one, metric: regret, below: two, minus: one}",
+       "15:65: minus is \"one\"; expected two series, one to subtract from either side of the comparison"},
+      {"{says: x, series: one, metric: regret, below: two, minus: [bound, one]}",
+       "15:58: series \"bound\" is a formula; expected minus of series that are run"},
+      {"{says: x, series: one, metric: regret, least: 1, minus: [one, two]}",
+       "15:56: \"minus\" is for one series that is below or above one other; expected no \"minus\" here"},
       {"{says: x, series: one, metric: regret, below: two, smallest: [1]}",
        "15:68: smallest is a list; expected a number above 0, or a percentage such as 2%"},
   };
@@ -658,7 +736,7 @@ static void test_formulas_that_do_not_fit(void **state) {
       {"formula: pi",
        "9:26: formula is \"pi\"; expected corrupt-lower-bound, "
        "klucb-cf-main-term, ucb-cf-order, leakage-bound, ppar-cost, ppar-success, ppar-noise, "
-       "exp3-tau-bound, gap-bound, declared-noise or declared-noise-so-far"},
+       "exp3-tau-bound, gap-bound, gap-bound-of-run, declared-noise or declared-noise-so-far"},
       {"formula: declared-noise",
        " formula declared-noise of series \"a\" gives noise, which is not a metric of the "
        "experiment; expected it in metrics"},
@@ -703,6 +781,9 @@ int main(void) {
       cmocka_unit_test(test_medians_are_judged_by_the_sign_test),
       cmocka_unit_test(test_ties_in_the_sign_test),
       cmocka_unit_test(test_medians_of_what_has_no_ratio),
+      cmocka_unit_test(test_claims_about_a_share_of_the_runs),
+      cmocka_unit_test(test_averages_of_comparisons),
+      cmocka_unit_test(test_differences_of_differences),
       cmocka_unit_test(test_few_squares_are_not_judged),
       cmocka_unit_test(test_of_a_run_the_last_moment_counts),
       cmocka_unit_test(test_cells_of_a_grid_are_compared_with_each_other),

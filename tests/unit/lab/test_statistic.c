@@ -60,9 +60,22 @@ static void test_heads_of_a_fair_coin(void **state) {
     uint64_t n, least;
   } known[] = {{0, 1}, {1, 2}, {5, 6}, {6, 6}, {16, 13}, {200, 115}, {1000, 533}};
   for (size_t i = 0; i < CV_COUNT(known); i++) {
-    assert_int_equal(cv_lab_heads_least(known[i].n, 0.02275), known[i].least);
+    assert_int_equal(cv_lab_heads_least(known[i].n, .5, 0.02275), known[i].least);
   }
-  assert_int_equal(cv_lab_heads_least(16, 0.02275 / 3), 14);
+  assert_int_equal(cv_lab_heads_least(16, .5, 0.02275 / 3), 14);
+}
+
+/* P(Bin(36, .9) = 36) is .0225, P(Bin(35, .9) = 35) .0250; P(Bin(100, .9) >= 96) is .0237, of 97 .0078; P(Bin(50, .1)
+ * >= 10) is .0245, of 11 .0094. */
+static void test_heads_of_a_biased_coin(void **state) {
+  static const struct {
+    uint64_t n;
+    double p;
+    uint64_t least;
+  } known[] = {{35, .9, 36}, {36, .9, 36}, {100, .9, 97}, {50, .1, 11}};
+  for (size_t i = 0; i < CV_COUNT(known); i++) {
+    assert_int_equal(cv_lab_heads_least(known[i].n, known[i].p, 0.02275), known[i].least);
+  }
 }
 
 static void test_quantiles_of_unsorted_numbers(void **state) {
@@ -231,6 +244,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_missing_does_not_count),
       cmocka_unit_test(test_numbers_that_plain_sums_lose),
       cmocka_unit_test(test_heads_of_a_fair_coin),
+      cmocka_unit_test(test_heads_of_a_biased_coin),
       cmocka_unit_test(test_quantiles_of_unsorted_numbers),
       cmocka_unit_test(test_the_median_and_its_interval),
       cmocka_unit_test(test_ginis_mean_difference),

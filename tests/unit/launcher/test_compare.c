@@ -38,7 +38,7 @@ static void read_good(const char *text, struct cv_compared *ret) {
 #define FIRST                                                                                          \
   "{\"campaign\": \"bread\", \"policy\": \"ppar\", \"classes\": [[\"rye 10\"], [\"oat\"]], "           \
   "\"undecided\": [\"rye 2\"], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 0.5, " \
-  "\"item_tokens\": {\"rye 2\": 5, \"oat\": 10, \"rye 10\": 15}, " SUMS "}"
+  "\"item_tokens\": {\"rye 2\": 5, \"oat\": 10, \"rye 10\": 15}, \"lies\": {\"safe\": 3, \"turn\": null}, " SUMS "}"
 #define SECOND                                                                                               \
   "{\"campaign\": \"bread\", \"policy\": \"ppar-kl\", \"classes\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], " \
   "\"undecided\": [], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 1, "                  \
@@ -137,6 +137,7 @@ static void test_what_is_refused(void **state) {
       {"\"oat\": 10, ", "", "item_tokens is missing or wrong"},
       {"\"tokens\": 30", "\"tokens\": 3.5", "tokens is missing or wrong; expected a whole number"},
       {"\"rounds\": 2", "\"rounds\": \"2\"", "rounds is missing or wrong; expected a whole number"},
+      {"\"safe\": 3", "\"safe\": -3", "lies.safe is missing or wrong; expected a whole number"},
       {"1.25", "-1", "seconds is missing or wrong; expected a number from 0"},
   };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
@@ -260,6 +261,8 @@ static void test_print(void **state) {
                       "rounds                                   2                         7\n"
                       "time                                 1.2 s                     0.5 s\n"
                       "epsilon                               0.25                     0.125\n"
+                      "lies safe                                3                         -\n"
+                      "lies turn                                -                         -\n"
                       "\n"
                       "ppar took 5.00 times the tokens of ppar-kl\n");
   free(text);
@@ -326,12 +329,14 @@ static void test_json(void **state) {
   assert_json(all, "right", "[1,3]");
   assert_json(all, "accuracy", "[0.5,1.0]");
   assert_json(all, "undecided", "[1,0]");
+  assert_json(all, "lies_safe", "[3,null]");
+  assert_json(all, "lies_turn", "[null,null]");
   assert_json(all, "tokens", "[30,6]");
   assert_json(all, "rounds", "[2,7]");
   assert_json(all, "seconds", "[1.25,0.5]");
   assert_json(all, "epsilon_spent_micro", "[250000,125000]");
   assert_json(all, "tokens_ratio", "5.0");
-  assert_int_equal(json_object_size(all), 11);
+  assert_int_equal(json_object_size(all), 13);
   json_decref(all);
   free_two(of);
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "deploy/launcher/export.h"
+#include "deploy/launcher/lies.h"
 #include "tests/support/folder.h"
 #include "tests/support/near.h"
 
@@ -185,12 +186,14 @@ static void test_csv(void **state) {
   size_t n = 0;
   FILE *to = open_memstream(&text, &n);
   gather(&export);
-  cv_export_write_result_csv(&export, to);
+  struct cv_policy_lies borne[] = {{.safe = 12, .turn = CV_LIES_NEVER}, {0}};
+  const struct cv_lies lies = {.of_arm = borne, .arms = 2};
+  cv_export_write_result_csv(&export, &lies, to);
   assert_int_equal(fclose(to), 0);
   assert_string_equal(text,
-                      "arm,item,class,tokens,mean,radius\n"
-                      "0,\"plain\",1,6000,0.333333333,0.1\n"
-                      "1,\"with \"\"quotes\"\", and a comma\",,6000,-1e-05,0.1\n");
+                      "arm,item,class,tokens,mean,radius,lies_safe,lies_turn\n"
+                      "0,\"plain\",1,6000,0.333333333,0.1,12,\n"
+                      "1,\"with \"\"quotes\"\", and a comma\",,6000,-1e-05,0.1,,\n");
   free(text);
   to = open_memstream(&text, &n);
   cv_export_write_releases_csv(&export, to);

@@ -206,6 +206,42 @@ static void test_print_of_the_bounds(void **state) {
   cv_outcome_fini(&outcome);
 }
 
+/* Two columns, and the least of each below, also as workers. An undecided item bears nothing. */
+static void test_print_of_lies(void **state) {
+  struct cv_outcome outcome;
+  make(&outcome, true);
+  outcome.lies =
+      (struct cv_lies){.of_arm = calloc(4, sizeof(*outcome.lies.of_arm)), .arms = 4, .tokens_per_worker = 10};
+  assert_non_null(outcome.lies.of_arm);
+  outcome.lies.of_arm[3] = (struct cv_policy_lies){.safe = 1201, .turn = CV_LIES_NEVER};
+  outcome.lies.least = (struct cv_policy_lies){.safe = 1201, .turn = CV_LIES_NEVER};
+  char *text = printed(&outcome);
+  assert_non_null(strstr(text,
+                         "\nlies        at least 1,201 (workers: 121) to make a wrong class more probable\n"
+                         "            no number of them can turn a class by the noisy means\n"));
+  assert_int_equal(column_of(text, "spelt", "1,201") + strlen("1,201"), column_of(text, "class", "safe") + 4);
+  assert_int_equal(column_of(text, "spelt", "hit"), column_of(text, "rye", "hit"));
+  free(text);
+  json_t *result = cv_result_json(&outcome, "ppar"), *lies = json_object_get(result, "lies");
+  assert_int_equal(json_integer_value(json_object_get(lies, "safe")), 1201);
+  assert_int_equal(json_integer_value(json_object_get(lies, "tokens_per_worker")), 10);
+  assert_true(json_is_null(json_object_get(lies, "turn")));
+  json_t *items = json_object_get(lies, "items");
+  assert_int_equal(json_integer_value(json_object_get(json_object_get(items, "spelt"), "safe")), 1201);
+  assert_true(json_is_null(json_object_get(json_object_get(items, "oat"), "safe")));
+  json_decref(result);
+  cv_lies_fini(&outcome.lies);
+  (void)cv_fail(&outcome.lies.unknown, CV_ERR_INVALID, "some reason");
+  text = printed(&outcome);
+  assert_non_null(strstr(text, "\nlies        not known: some reason\n"));
+  assert_null(strstr(text, "safe"));
+  free(text);
+  result = cv_result_json(&outcome, "ppar");
+  assert_true(json_is_null(json_object_get(result, "lies")));
+  json_decref(result);
+  cv_outcome_fini(&outcome);
+}
+
 /* The broker names an arm that does not exist, and leaves out others: these are undecided. */
 static void test_outcome_of_a_strange_broker(void **state) {
   struct cv_standing standing[] = {{.arm = 9, .rank_class = 1}, {.arm = 1, .rank_class = 1, .tokens = 5, .mean = 0.5}};
@@ -268,7 +304,8 @@ static void test_json(void **state) {
   assert_json(result, "seconds", "2.0");
   assert_json(result, "tokens_per_second", "617284.0");
   assert_json(result, "over_sum_bound", "null"); /* no file says how the scores were drawn */
-  assert_int_equal(json_object_size(result), 14);
+  assert_json(result, "lies", "null");           /* without an export */
+  assert_int_equal(json_object_size(result), 15);
   json_decref(result);
   cv_outcome_fini(&outcome);
 }
@@ -302,6 +339,7 @@ int main(void) {
       cmocka_unit_test(test_print),
       cmocka_unit_test(test_print_without_truth),
       cmocka_unit_test(test_print_of_the_bounds),
+      cmocka_unit_test(test_print_of_lies),
       cmocka_unit_test(test_outcome_of_a_strange_broker),
       cmocka_unit_test(test_workers_without_names_have_their_numbers),
       cmocka_unit_test(test_json),

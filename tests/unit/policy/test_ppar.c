@@ -601,6 +601,9 @@ static void a_campaign_without_what_the_policy_needs_is_named(void **state) {
   assert_int_equal(cv_policy_fits(&spec, &why), CV_ERR_INVALID);
   assert_string_equal(why.text, "policy ppar uses no feedback graph; expected no edges");
   spec.edges = 0;
+  const struct cv_param *bad;
+  assert_int_equal(cv_params_set_number(&spec.policy.params, "alpha", 0.1), CV_OK);
+  assert_int_equal(cv_policy_check(&spec.policy, &bad, &why), CV_OK);
   assert_int_equal(cv_policy_fits(&spec, &why), CV_OK);
 }
 
