@@ -4,24 +4,24 @@
  * Best-Arm Identification with Fixed Confidence" (2023), a baseline for best-arm: finds the best arm.
  *
  * Each arm has phases. Its next phase ends when the arm has as many pulls as in all phases before; then it forgets the
- * scores before the phase and has the mean of the phase alone, with one Lap(1/epsilon) in its sum. In each round, with n
- * the pulls of all ended phases, v and s the mean and the pulls of an arm's last phase:
+ * scores before the phase and has the mean of the phase alone, with one Lap(1/epsilon) in its sum. In each round, with
+ * n the pulls of all ended phases, v and s the mean and the pulls of an arm's last phase:
  *
  *   leader      highest v + ln(n)/(epsilon s) + sqrt(ln(n)/(2 s))
  *   challenger  least (v_leader - v + 1/(1 + sqrt(n)))/sqrt(1/N_leader + 1/N), N counting the present phase as well
  *   pulled      the leader in half of the rounds in which it is the leader, else the challenger
  *   end         when for the leader and each other arm (v_leader - v)^2/2 >= c (1/s_leader + 1/s), v_leader >= v
  *
- * Between two ends of phases no score matters, so a plan asks for one whole phase, and what other arms have of theirs is
- * never asked for if the campaign ends before: as the authors count.
+ * Between two ends of phases no score matters, so a plan asks for one whole phase, and what other arms have of theirs
+ * is never asked for if the campaign ends before: as the authors count.
  *
  * Parameters:
  *   delta      error probability, as in GAP
  *   threshold  empirical  c = ln(1/delta) + ln(1 + ln s_leader) + ln(1 + ln s) + (1/s_leader + 1/s) ln(1/delta)^2/
  *                         epsilon^2, of the authors' experiments, without a proof (default)
  *              proof      c = 2 C(ln(L/delta)/2) + 2 ln(4 + ln s_leader) + 2 ln(4 + ln s) + (1/s_leader + 1/s)
- *                         ln(M/delta)^2/epsilon^2, C(x) = x + ln x, L = (K - 1) z k^2, M = 2 K z k^2, z = pi^2/6 and k
- *                         the larger number of phases
+ *                         ln(M/delta)^2/epsilon^2, C(x) = x + ln x, L = (K - 1) z k^2, M = 2 K z k^2, z = pi^2/6,
+ *                         k the larger number of phases
  *
  * Needs a mechanism with fresh sums and a campaign without a graph. A plan of n tokens costs O(n K).
  */

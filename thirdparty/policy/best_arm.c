@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * best-arm: finds the best arm, with an error probability of at most delta (docs/beyond.md). An arm is dropped when
- * another one is shown to be better: by a martingale of the two (pair.h), or because their intervals (confidence.h) are
- * apart. The last arm left is the best. A best arm is dropped only if an evidence errs: its pair with one of the K - 1
- * others, the upper side of its interval, or the lower side of another's.
+ * another one is shown to be better: by a martingale of the two (pair.h), or because their intervals (confidence.h)
+ * are apart. The last arm left is the best. A best arm is dropped only if an evidence errs: its pair with one of the K
+ * - 1 others, the upper side of its interval, or the lower side of another's. While two best arms tie, it does not
+ * end.
  *
  * Parameters:
  *   delta             error probability, in (0,1); default 0.1
  *   scores            as in ppar-kl: independent (default) or reacting; without-replacement is refused
  *   tokens_per_round  the fewest tokens of an arm that a plan asks for, so that no release sums fewer; default 20
  *
- * Shares of delta: pairs .75; single looks at the first three releases, of lengths fixed in advance, .15 (in the shares
- * .4, .24, .24 of .88); mixture martingales of single arms .1. Reacting scores and `doubling` have no looks; the mixture
- * then has .25.
+ * Shares of delta: pairs .75; single looks at the first three releases, of lengths fixed in advance, .15 (in the
+ * shares .4, .24, .24 of .88); mixture martingales of single arms .1. Reacting scores and `doubling` have no looks;
+ * the mixture then has .25.
  *
  * Pulls: every arm's first release has ceil((L - ln 2 + 1.6)/d) tokens, L the level of its look, d the private
- * divergence of two arms with means 1 and 1/2. An arm's tokens grow by the factor 2 - .6 (lg epsilon + 1), within [1.4,
- * 2]: the more a release's noise matters, the fewer there are. Once all arms have a release, each plan pulls one: the
- * challenger, which has the highest upper bound but for the leader, that with the highest mean; or the leader, if it has
- * fewer than sqrt(n) times the challenger's tokens, n the number of arms left but for the leader.
+ * divergence of two arms with means 1 and 1/2. An arm's tokens grow by the factor 2 - .6 (lg epsilon + 1), within
+ * [1.4, 2]: the more a release's noise matters, the fewer there are. Once all arms have a release, each plan pulls
+ * one: the challenger, which has the highest upper bound but for the leader, that with the highest mean; or the
+ * leader, if it has fewer than sqrt(n) times the challenger's tokens, n the number of arms left but for the leader.
  *
- * Needs a mechanism that adds fresh noise to each release, and tokens whose means are in the order of the scores'. A step
- * costs O(K), and some microseconds for each pair whose sums are new.
+ * Needs a mechanism that adds fresh noise to each release, and tokens whose means are in the order of the scores'. A
+ * step costs O(K), and some microseconds for each pair whose sums are new.
  */
 #include <math.h>
 #include <stdlib.h>
