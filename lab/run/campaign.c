@@ -32,14 +32,14 @@ enum metric {
   OVER_PAIR_BOUND,
   CAPPED,
   LIES_SAFE,
-  LIES_TURN
+  LIES_TURN,
+  DECIDED_AFTER
 };
 
 static const char *const metrics[] = {
-    "accuracy", "accuracy-filled", "accuracy-least",  "correct",      "undecided", "misplaced",
-    "pulls",    "rounds",          "reward",          "reward-share", "regret",    "regret-share",
-    "seconds",  "over-sum-bound",  "over-pair-bound", "capped",       "lies-safe", "lies-turn",
-    NULL};
+    "accuracy",        "accuracy-filled", "accuracy-least", "correct",   "undecided",     "misplaced", "pulls",
+    "rounds",          "reward",          "reward-share",   "regret",    "regret-share",  "seconds",   "over-sum-bound",
+    "over-pair-bound", "capped",          "lies-safe",      "lies-turn", "decided-after", NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
 /* What the truth would buy is at least half of what anyone can: it leaves less than the price of one more token of its
  * best arm, of which it has bought one. */
@@ -51,11 +51,12 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case ACCURACY:
     case ACCURACY_FILLED:
     case ACCURACY_LEAST:
-    case CORRECT:
     case MISPLACED:
     case LIES_SAFE:
     case LIES_TURN:
       return cv_lab_has_classes(policy);
+    case CORRECT:
+      return cv_lab_has_classes(policy) || policy->kind == CV_POLICY_GRAPH;
     case OVER_SUM_BOUND:
     case OVER_PAIR_BOUND:
       return cv_lab_has_classes(policy) && cv_lab_policy_has(policy, "delta");
@@ -71,6 +72,7 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case ROUNDS:
     case SECONDS:
     case CAPPED:
+    case DECIDED_AFTER:
       return true;
   }
   return false;
@@ -126,6 +128,19 @@ static enum cv_err judge_classes(const struct view *view, double *value) {
   return CV_OK;
 }
 
+/* Whether one arm alone is left, a best one. */
+static bool finds_best(const struct view *view) {
+  const double *mean = view->worth.mean;
+  uint32_t active = 0, last = 0, best = cv_worth_best(&view->worth);
+  for (uint32_t i = 0; i < view->worth.arms; i++) {
+    if (view->trial->standing[i].rank_class == 1) {
+      active++;
+      last = i;
+    }
+  }
+  return active == 1 && mean[last] >= mean[best];
+}
+
 /* The least over the ranking; at most all tokens, which are also what no number of them turns. */
 static void judge_lies(const struct view *view, double *value) {
   uint64_t safe = view->trial->total.pulls, turn = safe;
@@ -171,10 +186,13 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
     if (i + 1 == points) {
       value[SECONDS] = seconds;
       value[CAPPED] = view->trial->complete ? 0 : 1;
+      value[DECIDED_AFTER] = (double)view->trial->decided;
       value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
       if (cv_lab_has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
         CV_TRY(judge_classes(view, value));
         judge_lies(view, value);
+      } else if (view->campaign->kind == CV_POLICY_GRAPH) {
+        value[CORRECT] = finds_best(view) ? 1 : 0;
       }
     }
   }

@@ -378,6 +378,7 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
     /* As by the broker, a plan that exceeds the money or the tokens left is refused as a whole; see run_to_end(). */
     run->sums = add_up(run, run->step.wants);
     trial->complete = run->step.done;
+    trial->decided = trial->total.pulls;
     if (run->step.done || !fits(run, *ret_left)) {
       return CV_OK;
     }

@@ -48,6 +48,7 @@ struct cv_lab_trial {
   uint64_t *pulls;              /* of each arm; owned */
   uint64_t *releases;           /* likewise */
   bool complete;                /* the policy ended the campaign */
+  uint64_t decided;             /* pulls after which it did; without an end all pulls */
 };
 
 /* Runs the campaign. The caller frees the results with cv_lab_trial_fini(). One line. */

@@ -17,7 +17,7 @@ PATH = [(0, 1), (1, 2), (2, 3)]
 TRUTH = {"Roma": .9, "Golden Wok": .8, "Corner Grill": .6, "Blue Fish": .55, "Station Buffet": .2}
 
 
-@pytest.mark.parametrize("name", ["gap", "gapu", "graph-ucb", "aae", "dp-se", "alpha-sample"])
+@pytest.mark.parametrize("name", ["gap", "gapu", "graph-ucb", "aae", "dp-se", "best-arm", "adap-tt", "alpha-sample"])
 def test_the_example_of_each_policy_finds_the_best(tmp_path, name):
     done = crowdveil("up", ROOT / f"deploy/campaigns/{name}.yaml", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -31,7 +31,7 @@ def test_the_example_of_each_policy_finds_the_best(tmp_path, name):
     assert result["regret"] == pytest.approx(regret)
     assert result["epsilon_spent_micro"] == (0 if name in ("aae", "alpha-sample") else 500_000)
     # a policy without a graph plays every arm
-    assert (min(pulls.values()) > 0) == (name in ("aae", "dp-se", "alpha-sample"))
+    assert (min(pulls.values()) > 0) == (name in ("aae", "dp-se", "best-arm", "adap-tt", "alpha-sample"))
     # a table for people, too
     assert "still active" in done.stderr and "ended       complete, Roma is the best\n" in done.stderr
 

@@ -109,8 +109,8 @@ def test_a_game_is_the_same_for_any_number_of_jobs(tmp_path):
 @pytest.mark.parametrize("old, new, said", [
     ("metrics: [reward, regret]", "metrics: [reward, loss]", "expected "),
     ("metrics: [reward, regret]", "metrics: [reward, accuracy]",
-     'series "one" has policy exp3, which has no metric accuracy; expected pulls, rounds, reward, regret, seconds or '
-     'capped'),
+     'series "one" has policy exp3, which has no metric accuracy; expected pulls, rounds, reward, regret, seconds, '
+     'capped or decided-after'),
     ("  metrics:", "  grid: {policy.gama: [0.1]}\n  metrics:", "gama"),
     ("name: ADVERSARY", "name: devil", "devil"),
     ("x: {pulls: [1, 600, 1200]}", "x: {pulls: [1, 1300]}", "limits.tokens"),

@@ -489,6 +489,8 @@ int main(int argc, char **argv) {
   save("policy", "one", &out);
   state_after_a_round("klucb-cf");
   state_after_a_round("graph-ucb");
+  state_after_a_round("best-arm");
+  state_after_a_round("adap-tt");
   state_after_a_round("exp3");
   state_after_a_round("tsallis-inf");
   state_after_a_round("dpf");

@@ -259,6 +259,20 @@ static void draw_elimination(struct scenario *s, struct cv_rng *rng) {
   }
 }
 
+/* For the best arm, without a graph, in one of four campaigns of the product's policies. From its own random stream. */
+static bool draw_best_arm(struct scenario *s) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 79, 3, 0);
+  if (cv_rng_below(&rng.rng, 4) != 0) {
+    return false;
+  }
+  s->policy = cv_rng_below(&rng.rng, 2) == 0 ? "best-arm" : "adap-tt";
+  s->mechanism = is(s->policy, "adap-tt") ? "batch" : cv_rng_below(&rng.rng, 2) == 0 ? "doubling" : "segments";
+  s->tokens_per_round = 1 + (uint32_t)cv_rng_below(&rng.rng, 20);
+  s->delta = 0.2 + 0.7 * cv_rng_unit(&rng.rng);
+  return true;
+}
+
 /* For low regret on a graph, in one of four campaigns of the product's policies. From its own random stream. */
 static bool draw_graph_ucb(struct scenario *s) {
   struct cv_rng_seeded rng;
@@ -325,7 +339,7 @@ static void draw_graph(struct scenario *s) {
   s->graph = true;
   if (is(s->privatizer.name, "laplace") || cv_rng_below(rng, 5) < 3) {
     draw_script(s, rng);
-  } else if (!draw_graph_ucb(s)) {
+  } else if (!draw_graph_ucb(s) && !draw_best_arm(s)) {
     draw_elimination(s, rng);
   }
   if (s->worker_epsilon_micro < WEALTH_MICRO) {
@@ -657,7 +671,7 @@ static void put_graph_params(const struct scenario *s, struct cv_params *params)
     return;
   }
   CV_REQUIRE(cv_params_set_number(params, "delta", s->delta) == CV_OK);
-  if (is(s->policy, "aae")) {
+  if (is(s->policy, "aae") || is(s->policy, "best-arm")) {
     CV_REQUIRE(cv_params_set_number(params, "tokens_per_round", s->tokens_per_round) == CV_OK);
   }
 }

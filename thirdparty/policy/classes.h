@@ -25,6 +25,8 @@
   ROW(graph_ucb, graph_ucb)                   \
   ROW(aae, aae)                               \
   ROW(dp_se, dp_se)                           \
+  ROW(best_arm, best_arm)                     \
+  ROW(adap_tt, adap_tt)                       \
   ROW(alpha_sample, alpha_sample)             \
   ROW(klucb_cf, klucb_cf)                     \
   ROW(ucb_cf, ucb_cf)                         \

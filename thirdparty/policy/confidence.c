@@ -91,9 +91,7 @@ void cv_look_init(double unit, uint32_t k, struct cv_look *ret) {
   }
 }
 
-/* -ln of the product of 1 - x^2 b^2 over the noises: above the logarithmic moment generating function of discrete ones
- * as well. */
-static double log_moment(const struct cv_noisy_sum *at, double x) {
+double cv_noisy_sum_moment(const struct cv_noisy_sum *at, double x) {
   double sum = 0;
   for (uint32_t i = 0; i < at->noise->groups; i++) {
     const struct cv_noise_group *group = &at->noise->group[i];
@@ -116,7 +114,7 @@ void cv_look_init_any(const struct cv_noisy_sum *at, struct cv_look *ret) {
   double scale = largest_scale(at->noise) * at->unit;
   spread(scale > 0 ? fmin(1 / scale, CV_X_MOST) : CV_X_MOST, ret);
   for (int i = 0; i < CV_LOOK_GRID; i++) {
-    ret->cost[i] = log_moment(at, ret->x[i]);
+    ret->cost[i] = cv_noisy_sum_moment(at, ret->x[i]);
   }
 }
 
@@ -147,9 +145,10 @@ void cv_mixture_init(double unit, struct cv_mixture *ret) {
   for (uint32_t j = 0; j < n; j++) {
     ret->log_weight[j] = log(.9 / n);
   }
-  for (uint32_t j = n; j < n + TAIL; j++, x /= 2) {
+  for (uint32_t j = n; j < n + TAIL; j++) {
     ret->x[j] = x;
     ret->log_weight[j] = log(.1 / TAIL);
+    x /= 2;
   }
   ret->n = n + TAIL;
 }
@@ -157,7 +156,7 @@ void cv_mixture_init(double unit, struct cv_mixture *ret) {
 /* The exponents of the terms at m = 0, where psi is 0. */
 static void exponents(const struct cv_mixture *mixture, const struct cv_noisy_sum *at, double *ret) {
   for (uint32_t j = 0; j < mixture->n; j++) {
-    ret[j] = mixture->log_weight[j] + mixture->x[j] * at->sum - log_moment(at, mixture->x[j]);
+    ret[j] = mixture->log_weight[j] + mixture->x[j] * at->sum - cv_noisy_sum_moment(at, mixture->x[j]);
   }
 }
 

@@ -34,6 +34,10 @@ struct cv_noisy_sum {
   const struct cv_noise *noise; /* no groups: no noise */
 };
 
+/* -ln of the product of 1 - x^2 b^2 over the noises, b their scales: no less than the logarithmic moment generating
+ * function of their sum at x, also for discrete noise. Infinite where a noise has none. */
+double cv_noisy_sum_moment(const struct cv_noisy_sum *at, double x);
+
 /* The upper end of a grid of x: 1/unit times `share`, at most CV_X_MOST, which takes its place without noise. */
 #define CV_X_MOST 8.0
 
