@@ -170,8 +170,8 @@ static void test_what_cannot_be_measured_is_refused_before_the_run(void **state)
   static const struct refusal bad[] = {
       /* the second of two */
       {PPAR EXACT, "  series: [{name: first}, {name: second, policy: aae}]\n  metrics: [pulls, accuracy]\n",
-       "./made.yaml:8:20: series \"second\" has policy aae, which has no metric accuracy; expected pulls, rounds, "
-       "reward, regret, seconds or capped"},
+       "./made.yaml:8:20: series \"second\" has policy aae, which has no metric accuracy; expected correct, "
+       "pulls, rounds, reward, regret, seconds, capped or decided-after"},
       {"items: {adversary: {name: stochastic}}\npolicy: {name: ppar, alpha: 0.1}\n" EXACT, "  metrics: [pulls]\n",
        "./made.yaml: policy ppar ranks items by their means, which an adversary does not have; expected items with "
        "means"},
