@@ -21,7 +21,8 @@ static const uint32_t NONE = CV_LEASE_NONE;
 static bool has_place(const struct cv_broker *broker, const struct cv_broker_workers *workers,
                       const struct cv_broker_campaign *campaign, const struct cv_dealing *dealing, uint32_t arm) {
   return cv_arm_free_places(&campaign->arm[arm]) > 0 &&
-         dealing->held[arm] < cv_broker_workers_places(broker, workers, &campaign->arm[arm]);
+         dealing->held[cv_broker_gold_item_of(&campaign->gold, arm)] <
+             cv_broker_workers_places(broker, workers, &campaign->arm[arm]);
 }
 
 /* The next arm with a place for this connection: the paid worker's own arm, the arm the worker wishes, or any arm in
@@ -33,7 +34,8 @@ static uint32_t pick_arm(const struct cv_broker *broker, const struct cv_broker_
   if (seat != NULL) {
     return has_place(broker, workers, campaign, dealing, seat->arm) ? seat->arm : NONE;
   }
-  if (workers->wish != CV_WISH_NONE) {
+  /* A worker that chose its items could leave out all that it takes for gold. */
+  if (workers->wish != CV_WISH_NONE && campaign->gold.terms.items == 0) {
     return workers->wish < arms && has_place(broker, workers, campaign, dealing, workers->wish) ? workers->wish : NONE;
   }
   for (uint32_t i = 0; campaign->free_places > 0 && i < arms; i++) {
@@ -70,34 +72,61 @@ static enum cv_err tell_terms(struct cv_broker_workers *workers, const struct cv
       .mechanism = campaign->spec.mechanism,
       .epsilon_micro = campaign->spec.epsilon_micro,
       .tokens_per_worker = campaign->spec.tokens_per_worker,
-      .arms = campaign->spec.arms,
+      .arms = cv_broker_gold_items(&campaign->gold),
   };
   memcpy(terms->name, campaign->spec.name, sizeof(terms->name));
   memcpy(terms->requester, campaign->requester, sizeof(terms->requester));
   return CV_OK;
 }
 
+/* What a worker is asked: an item, at a place in the stream of tokens of an arm. */
+struct question {
+  uint32_t item;
+  uint32_t position; /* from the start of the open epoch */
+  uint64_t place;    /* in the item's stream of tokens */
+  const struct cv_arm *arm;
+  uint32_t arms, shown[CV_VALUES_MAX]; /* the items that the assignment shows, this one first */
+};
+
+/* Asks for the taken place of the arm. */
+static void ask_arm(const struct cv_broker_campaign *campaign, uint32_t arm, uint32_t position, struct question *ret) {
+  *ret = (struct question){.item = cv_broker_gold_item_of(&campaign->gold, arm),
+                           .position = position,
+                           .place = campaign->arm[arm].first + position,
+                           .arm = &campaign->arm[arm]};
+  ret->arms = cv_shown_list(campaign, arm, ret->shown);
+  ret->shown[0] = ret->item; /* with further arms there are no gold items, and items are arms */
+}
+
+/* Asks a gold item in the place of an arm, whose place stays free: the assignment looks like one of that arm. */
+static void ask_gold(struct cv_broker_campaign *campaign, uint32_t gold, uint32_t arm, struct question *ret) {
+  uint32_t item = cv_broker_gold_item_of(&campaign->gold, gold);
+  *ret = (struct question){.item = item,
+                           .position = campaign->arm[arm].next,
+                           .place = campaign->gold.asked++ / campaign->gold.terms.items,
+                           .arm = &campaign->arm[arm],
+                           .arms = 1,
+                           .shown = {item}};
+}
+
 static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *workers,
                         struct cv_broker_campaign *campaign, struct cv_dealing *dealing, const struct cv_lease *lease,
-                        uint64_t wall_ms) {
+                        const struct question *asked, uint64_t wall_ms) {
   /* Allocate everything first, so that an error leaves lease and share untouched. */
-  const struct cv_arm *arm = &campaign->arm[lease->arm];
-  uint32_t shown[CV_VALUES_MAX];
-  uint32_t arms = cv_shown_list(campaign, lease->arm, shown);
-  uint32_t *many = arms == 1 ? NULL : malloc(arms * sizeof(*many));
+  uint32_t *many = asked->arms == 1 ? NULL : malloc(asked->arms * sizeof(*many));
   struct cv_broker_outbox *out = &workers->gather;
   struct cv_assign *assign =
-      arms > 1 && many == NULL ? NULL : CV_ARRAY_PUSH(out->frame.assign, out->frame.assigns, out->assigns_cap);
+      asked->arms > 1 && many == NULL ? NULL : CV_ARRAY_PUSH(out->frame.assign, out->frame.assigns, out->assigns_cap);
   if (assign == NULL) {
     free(many);
     return CV_ERR_NOMEM;
   }
   uint32_t at = cv_leases_add(&workers->leases, lease);
-  dealing->held[lease->arm]++;
+  dealing->held[lease->item]++;
   const struct cv_ticket ticket = {
       .campaign = campaign->id,
       .plan = (uint32_t)lease->plan,
-      .arm = lease->arm,
+      .item = lease->item,
       .position = lease->position,
       .worker = lease->worker,
       .slot = lease->slot,
@@ -106,15 +135,16 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *work
   };
   assign->campaign = campaign->id;
   assign->worker = lease->worker;
-  assign->arms = arms;
-  if (arms == 1) {
-    assign->arm.one = lease->arm;
+  assign->arms = asked->arms;
+  if (asked->arms == 1) {
+    assign->arm.one = asked->item;
   } else {
-    memcpy(many, shown, arms * sizeof(*many));
+    memcpy(many, asked->shown, asked->arms * sizeof(*many));
     assign->arm.many = many;
   }
   /* `round` and `switched` describe the order of all arms' plays, for workers whose answers depend on it. */
-  assign->place = arm->first + lease->position;
+  const struct cv_arm *arm = asked->arm;
+  assign->place = asked->place;
   assign->round = arm->round + lease->position;
   uint64_t switched = arm->switched == 0 ? 0 : arm->switched + (uint64_t)lease->position;
   assign->switched = switched > CV_MEMORY_MAX ? 0 : (uint32_t)switched;
@@ -166,6 +196,25 @@ static enum fate find_payer(struct cv_broker *broker, const struct cv_broker_con
   return FATE_WAITS;
 }
 
+/* What to ask this worker next: the place of an arm, which is taken, or a gold item. False: there is no place. */
+static bool find_question(struct cv_broker *broker, const struct cv_broker_workers *workers,
+                          struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
+                          const struct cv_seat *seat, struct question *ret) {
+  uint32_t gold = cv_broker_gold_draw(&campaign->gold, broker->config.noise), position;
+  if (gold != CV_BROKER_ARM_NONE) { /* only while other items are asked, too */
+    uint32_t beside = pick_arm(broker, workers, campaign, dealing, seat);
+    if (beside != NONE) {
+      ask_gold(campaign, gold, beside, ret);
+    }
+    return beside != NONE;
+  }
+  uint32_t arm = take_place(broker, workers, campaign, dealing, seat, &position);
+  if (arm != NONE) {
+    ask_arm(campaign, arm, position, ret);
+  }
+  return arm != NONE;
+}
+
 static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn *conn,
                                 struct cv_broker_campaign *campaign, uint64_t worker, uint64_t now_ms, uint64_t wall_ms,
                                 enum fate *ret_fate, const char **ret_why) {
@@ -193,8 +242,9 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
   }
   /* The lease is reserved first: a place must not be taken without a lease that returns it. */
   CV_TRY(cv_leases_reserve(&workers->leases));
-  uint32_t position, arm = take_place(broker, workers, campaign, dealing, seat, &position);
-  if (arm == NONE) {
+  struct question asked;
+  bool found = find_question(broker, workers, campaign, dealing, seat, &asked);
+  if (!found) {
     *ret_fate = campaign->free_places == 0      ? FATE_WAITS
                 : seat != NULL                  ? FATE_PASSED
                 : workers->wish != CV_WISH_NONE ? FATE_ELSEWHERE
@@ -206,15 +256,15 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
   *ret_fate = FATE_ASSIGNED;
   const struct cv_lease lease = {
       .worker = worker,
-      .plan = campaign->arm[arm].plan,
+      .plan = asked.arm->plan,
       .deadline_ms = now_ms + broker->config.limits.lease_ms,
       .again_ms = now_ms + (broker->config.limits.lease_ms / CV_AGAIN >> workers->penalty),
       .campaign = campaign->id,
-      .arm = arm,
-      .position = position,
+      .item = asked.item,
+      .position = asked.position,
       .slot = slot,
   };
-  return give(broker, workers, campaign, dealing, &lease, wall_ms);
+  return give(broker, workers, campaign, dealing, &lease, &asked, wall_ms);
 }
 
 /* No campaign will ever assign this worker a place: names each campaign, else the worker comes again for another one.

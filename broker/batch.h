@@ -30,7 +30,12 @@ enum cv_op_kind {
 
 #define CV_DROP_ALL UINT64_C(0x7fffffffffffffff)
 
-enum cv_chunk_kind { CV_CHUNK_PLACES = 1, CV_CHUNK_PAYERS, CV_CHUNK_ARM, CV_CHUNK_ACCOUNTS };
+enum cv_chunk_kind { CV_CHUNK_PLACES = 1, CV_CHUNK_PAYERS, CV_CHUNK_ARM, CV_CHUNK_ACCOUNTS, CV_CHUNK_GOLD };
+
+/* Whether chunks of this kind are 32-bit counters; else bits. */
+static inline bool cv_chunk_has_cells(enum cv_chunk_kind kind) {
+  return kind == CV_CHUNK_ACCOUNTS || kind == CV_CHUNK_GOLD;
+}
 
 struct cv_op {
   enum cv_op_kind kind;

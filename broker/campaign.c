@@ -46,8 +46,8 @@ static void append_open(struct cv_broker *broker, struct cv_broker_campaign *cam
   broker->open_count++;
 }
 
-enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec, bool as_before,
-                                   struct cv_broker_campaign **ret) {
+enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec,
+                                   const struct cv_gold *gold, bool as_before, struct cv_broker_campaign **ret) {
   struct cv_broker_campaign *campaign = calloc(1, sizeof(*campaign));
   if (campaign == NULL) {
     return CV_ERR_NOMEM;
@@ -62,6 +62,10 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
   }
   if (err == CV_OK) {
     err = cv_payroll_init(&campaign->payroll, &campaign->spec);
+  }
+  if (err == CV_OK) {
+    err = cv_broker_gold_init(&campaign->gold, gold, campaign->spec.arms, &campaign->privacy.local,
+                              broker->config.limits.chunks);
   }
   if (err != CV_OK) {
     cv_broker_campaign_free(campaign);
@@ -98,6 +102,7 @@ void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   campaign->arm = NULL;
   cv_chunks_fini(&campaign->places);
   cv_chunks_fini(&campaign->payers);
+  cv_broker_gold_free_secrets(&campaign->gold);
   cv_offers_fini(&campaign->offered);
   cv_buf_fini(&campaign->journal);
   /* Leases may still be open: when they end they find no arms and return nothing (workers.c). */
@@ -120,6 +125,7 @@ void cv_broker_campaign_free(struct cv_broker_campaign *campaign) {
   cv_ledger_fini(&campaign->ledger);
   cv_payroll_fini(&campaign->payroll);
   cv_neighbours_fini(&campaign->graph);
+  cv_broker_gold_fini(&campaign->gold);
   cv_spec_fini(&campaign->spec);
   free(campaign);
 }
@@ -142,9 +148,12 @@ void cv_broker_campaign_drop(struct cv_broker *broker, struct cv_broker_campaign
 }
 
 enum cv_err cv_broker_campaign_digest(const struct cv_broker *broker, const struct cv_spec *spec,
-                                      struct cv_digest *ret) {
+                                      const struct cv_gold *gold, struct cv_digest *ret) {
   struct cv_buf bytes = {0};
   cv_spec_encode(spec, &bytes);
+  if (gold->items > 0) {
+    cv_gold_encode(gold, &bytes);
+  }
   bool ok = cv_buf_ok(&bytes);
   if (ok) {
     broker->config.digest(bytes.data, bytes.len, "", 0, ret);

@@ -13,6 +13,7 @@
 
 #include "broker/chunks.h"
 #include "broker/gate.h"
+#include "broker/gold.h"
 #include "broker/ledger.h"
 #include "broker/mechanism/mechanism.h"
 #include "broker/offers.h"
@@ -32,8 +33,8 @@ struct cv_broker;
 struct cv_entry {
   uint64_t index; /* of the play in the arm's stream of plays */
   uint64_t worker;
-  uint32_t arm, slot;
-  uint32_t shown; /* number of arms that the token covers, the assigned one included */
+  uint32_t arm, slot; /* an answer to a gold item: the number of arms, plus one if it is wrong; index 0 */
+  uint32_t shown;     /* number of arms that the token covers, the assigned one included */
 };
 
 struct cv_arm {
@@ -77,6 +78,7 @@ struct cv_broker_campaign {
   uint8_t client_key[CV_CLIENT_KEY_BYTES];
   struct cv_spec spec;
   struct cv_privacy privacy;
+  struct cv_broker_gold gold;
   bool charges_less; /* accepted by an earlier version that charged too little: stopped at start */
   enum cv_broker_phase phase;
   enum cv_end end;
@@ -134,11 +136,12 @@ struct cv_broker_campaign {
 /* The campaign in memory; NULL if none has this number. */
 struct cv_broker_campaign *cv_broker_campaign_find(struct cv_broker *broker, uint64_t id);
 /*
- * Creates an open campaign, the newest; the broker owns it. Copies `spec`. `as_before`: it was accepted by version
- * 0.1.0 and is charged by the rules of that version. CV_ERR_NOMEM, and the errors of cv_privacy_init().
+ * Creates an open campaign, the newest; the broker owns it. Copies `spec` and `gold`. `as_before`: it was accepted by
+ * version 0.1.0 and is charged by the rules of that version. CV_ERR_NOMEM, and the errors of cv_privacy_init().
  */
 CV_MUST_USE enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec,
-                                               bool as_before, struct cv_broker_campaign **ret);
+                                               const struct cv_gold *gold, bool as_before,
+                                               struct cv_broker_campaign **ret);
 void cv_broker_campaign_free(struct cv_broker_campaign *campaign);
 /* Frees its secrets: everything that only a running campaign needs. */
 void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign);
@@ -151,9 +154,9 @@ void cv_broker_campaign_count(struct cv_broker *broker, const struct cv_broker_c
 /* Marks its state as changed: it is written with the next batch and reported to watchers. */
 void cv_broker_campaign_mark(struct cv_broker *broker, struct cv_broker_campaign *campaign);
 
-/* The digest of a spec as it was accepted. CV_ERR_NOMEM. */
+/* The digest of a spec and gold items as they were accepted. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_broker_campaign_digest(const struct cv_broker *broker, const struct cv_spec *spec,
-                                                  struct cv_digest *ret);
+                                                  const struct cv_gold *gold, struct cv_digest *ret);
 /* Whether `thirdparty` may serve a campaign kept by `keeper`: the one that opened it; "": no one has opened it yet. */
 bool cv_broker_campaign_stays_with(const char *keeper, const char *thirdparty);
 /* The name of the absent third-party that the campaign waits for while another one is connected; NULL if none. */

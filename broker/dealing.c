@@ -48,7 +48,7 @@ enum cv_err cv_dealings_make(struct cv_broker *broker, struct cv_dealings *deali
                              const struct cv_broker_campaign *campaign, struct cv_dealing **ret) {
   struct cv_dealing *dealing = cv_dealings_find(dealings, campaign->id);
   if (dealing == NULL) {
-    uint32_t *held = calloc(campaign->spec.arms, sizeof(*held));
+    uint32_t *held = calloc(cv_broker_gold_items(&campaign->gold), sizeof(*held));
     enum cv_err err = held == NULL ? CV_ERR_NOMEM : make_room(broker, dealings, &dealing);
     if (err != CV_OK) {
       free(held);

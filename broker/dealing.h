@@ -16,7 +16,7 @@ enum { CV_DEALINGS_MAX = 256 /* open campaigns per connection */ };
 struct cv_dealing {
   uint32_t campaign;
   bool told, declined, done_told;
-  uint32_t *held; /* places held, per arm; owned */
+  uint32_t *held; /* places held, by item; owned */
 };
 
 struct cv_dealings {

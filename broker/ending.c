@@ -30,7 +30,8 @@ static struct cv_ended *record_of(struct cv_broker *broker, const struct cv_brok
 
 void cv_broker_campaign_archive(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
   struct cv_ended *ended = record_of(broker, campaign);
-  if (ended == NULL || cv_broker_campaign_digest(broker, &campaign->spec, &ended->spec_digest) != CV_OK) {
+  if (ended == NULL ||
+      cv_broker_campaign_digest(broker, &campaign->spec, &campaign->gold.terms, &ended->spec_digest) != CV_OK) {
     broker->failed = true;
     return;
   }

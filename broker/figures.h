@@ -11,6 +11,7 @@
 /* Counters since the start; from crowd_conns on, current gauges. */
 struct cv_broker_figures {
   uint64_t tokens, duplicates, expired, refused, releases, plans, commits;
+  uint64_t gold_answers, gold_found; /* answers to gold items, which are no tokens; workers that they found */
   struct cv_refusals refusals;
   uint32_t crowd_conns, order_conns, campaigns_open, campaigns_kept;
   bool thirdparty;

@@ -25,6 +25,9 @@ static void put_campaign(const struct cv_broker_campaign *campaign, struct cv_bu
   cv_buf_put_u64(out, campaign->deadline_wall_ms);
   cv_spec_encode(&campaign->spec, out);
   cv_buf_put_u8(out, CV_CHARGES_TODAY);
+  if (campaign->gold.terms.items > 0) {
+    cv_gold_encode(&campaign->gold.terms, out);
+  }
 }
 
 static void put_state(const struct cv_broker_campaign *campaign, struct cv_buf *out) {
@@ -109,8 +112,9 @@ static void put_sized_arm(const struct cv_arm *arm, struct cv_buf *out) {
 }
 
 /*
- * A journal row: accepted tokens (count, then index, worker, arm and 65536 for each further arm shown, slot each), sums
- * of touched arms (count, then arm, filled, sum each), changed arms whole (count, then arm and image each).
+ * A journal row: accepted tokens (count, then index, worker, arm and 65536 for each further arm shown, slot each; see
+ * struct cv_entry for answers to gold items), sums of touched arms (count, then arm, filled, sum each), changed arms
+ * whole (count, then arm and image each).
  */
 static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out) {
   size_t entries = campaign->journal.len / sizeof(struct cv_entry);
@@ -253,13 +257,15 @@ static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_broker_c
       return cv_chunks_find(&broker->accounts.cells, dirty->number);
     case CV_CHUNK_PLACES:
       return cv_chunks_find(&campaign->places, dirty->number);
+    case CV_CHUNK_GOLD:
+      return cv_chunks_find(&campaign->gold.workers, dirty->number);
     default:
       return cv_chunks_find(&campaign->payers, dirty->number);
   }
 }
 
 static void put_chunk(const struct cv_dirty *dirty, const struct cv_chunk *chunk, struct cv_buf *out) {
-  if (dirty->kind != CV_CHUNK_ACCOUNTS) {
+  if (!cv_chunk_has_cells(dirty->kind)) {
     cv_buf_put(out, chunk->as.bytes, CV_CHUNK_BYTES);
     return;
   }

@@ -62,7 +62,7 @@ uint32_t cv_leases_find(const struct cv_leases *leases, const struct cv_ticket *
   }
   /* The ticket's entry may have been reused since: only if every field agrees is it still the same assignment. */
   const struct cv_lease *lease = &leases->lease[ticket->lease];
-  bool is_same = lease->campaign == ticket->campaign && lease->plan == ticket->plan && lease->arm == ticket->arm &&
+  bool is_same = lease->campaign == ticket->campaign && lease->plan == ticket->plan && lease->item == ticket->item &&
                  lease->position == ticket->position && lease->worker == ticket->worker && lease->slot == ticket->slot;
   return is_same ? ticket->lease : NONE;
 }

@@ -18,7 +18,7 @@ struct cv_lease {
   uint64_t again_ms; /* from then on its place may also be offered to other workers */
   bool again;        /* its place has been offered again */
   uint32_t campaign; /* 0 = free */
-  uint32_t arm, position, slot;
+  uint32_t item, position, slot;
   uint32_t before, after; /* list links, CV_LEASE_NONE: none; `after` also links the free list */
 };
 

@@ -40,6 +40,7 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
                                 const struct cv_submit *submit, uint32_t open, struct cv_why *why) {
   CV_TRY(check_rate(broker, conn, why));
   CV_TRY(cv_gate_spec(&submit->spec, &broker->config.limits, why));
+  CV_TRY(cv_gold_check(&submit->gold, &submit->spec, why));
   if (open >= broker->config.limits.campaigns) {
     return cv_fail(why, CV_ERR_DENIED, "%u campaigns of this requester are open; expected fewer than %u", open,
                    broker->config.limits.campaigns);
@@ -61,9 +62,10 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
 }
 
 /* Compares with the accepted spec, which was completed by cv_privacy_init(). */
-static enum cv_err compare_specs(struct cv_broker *broker, uint32_t id, const struct cv_spec *theirs, bool *ret_same) {
+static enum cv_err compare_specs(struct cv_broker *broker, uint32_t id, const struct cv_submit *theirs,
+                                 bool *ret_same) {
   const struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
-  struct cv_spec completed = *theirs;
+  struct cv_spec completed = theirs->spec;
   struct cv_privacy privacy;
   struct cv_digest a, b;
   enum cv_err err = cv_privacy_init(&completed, &broker->config.limits, &privacy, NULL);
@@ -71,9 +73,9 @@ static enum cv_err compare_specs(struct cv_broker *broker, uint32_t id, const st
     *ret_same = false;
     return err == CV_ERR_NOMEM ? err : CV_OK;
   }
-  CV_TRY(cv_broker_campaign_digest(broker, &completed, &a));
+  CV_TRY(cv_broker_campaign_digest(broker, &completed, &theirs->gold, &a));
   if (campaign != NULL) {
-    CV_TRY(cv_broker_campaign_digest(broker, &campaign->spec, &b));
+    CV_TRY(cv_broker_campaign_digest(broker, &campaign->spec, &campaign->gold.terms, &b));
   } else {
     b = cv_archive_find(&broker->archive, id)->spec_digest;
   }
@@ -85,7 +87,8 @@ static enum cv_err make_campaign(struct cv_broker *broker, const struct cv_broke
                                  const struct cv_submit *submit, uint32_t *ret_id) {
   struct cv_broker_campaign *campaign;
   /* Never a number of a campaign that was forgotten or lost: totals keep the highest one, through recoveries, too. */
-  CV_TRY(cv_broker_campaign_new(broker, (uint32_t)broker->totals.campaigns + 1, &submit->spec, false, &campaign));
+  CV_TRY(cv_broker_campaign_new(broker, (uint32_t)broker->totals.campaigns + 1, &submit->spec, &submit->gold, false,
+                                &campaign));
   memcpy(campaign->requester, conn->identity.name, sizeof(campaign->requester));
   memcpy(campaign->client_key, submit->client_key, sizeof(campaign->client_key));
   campaign->submitted_wall_ms = broker->wall_ms;
@@ -109,7 +112,7 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
   uint32_t id = cv_broker_requester_by_key(broker, conn, submit->client_key);
   bool existed = id != 0, is_same = true;
   if (existed) {
-    CV_TRY(compare_specs(broker, id, &submit->spec, &is_same));
+    CV_TRY(compare_specs(broker, id, submit, &is_same));
   }
   if (!is_same) { /* "accepted" would refer to a different campaign */
     char text[160];

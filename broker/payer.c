@@ -32,8 +32,11 @@ bool cv_broker_campaign_has_room(struct cv_broker *broker, struct cv_broker_camp
                                  const struct cv_identity *identity, uint64_t worker, uint32_t slot) {
   uint64_t first = cv_broker_campaign_payer_bit(campaign, identity->first, 0);
   uint64_t last = cv_broker_campaign_payer_bit(campaign, identity->last, campaign->spec.tokens_per_worker - 1);
-  return cv_chunks_has_room(&broker->accounts.cells, worker / CV_CHUNK_CELLS, identity->first / CV_CHUNK_CELLS,
-                            identity->last / CV_CHUNK_CELLS) &&
+  uint64_t cells = worker / CV_CHUNK_CELLS, first_cells = identity->first / CV_CHUNK_CELLS,
+           last_cells = identity->last / CV_CHUNK_CELLS;
+  return cv_chunks_has_room(&broker->accounts.cells, cells, first_cells, last_cells) &&
+         (campaign->gold.terms.items == 0 ||
+          cv_chunks_has_room(&campaign->gold.workers, cells, first_cells, last_cells)) &&
          cv_chunks_has_room(&campaign->payers, cv_broker_campaign_payer_bit(campaign, worker, slot) / CV_CHUNK_BITS,
                             first / CV_CHUNK_BITS, last / CV_CHUNK_BITS);
 }

@@ -165,13 +165,16 @@ struct bill {
   struct cv_chunks spared; /* cells like those of the accounts, micro-epsilon */
 };
 
-/* The most tokens that a campaign can have lost: of one that is open in this copy, or that a claim is ahead of; else 0.
- * */
+/* At least as many tokens as a campaign can have lost: of one that is open in this copy, or that a claim is ahead of;
+ * else 0. */
 static uint64_t lost_of(const struct cv_broker_campaign *campaign, const struct cv_recover_claim *ahead,
                         const struct lost *lost) {
   uint64_t left = campaign->spec.tokens - campaign->tokens;
   if (campaign->phase >= CV_PHASE_STOPPING && ahead == NULL && !lost->all) {
     return 0;
+  }
+  if (campaign->gold.terms.items > 0) { /* no total counts answers to gold items: as many as its workers may give */
+    return UINT64_MAX;
   }
   return lost->is_bounded && lost->tokens < left ? lost->tokens : left;
 }

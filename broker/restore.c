@@ -26,6 +26,24 @@ enum cv_err cv_broker_restore_ended(struct cv_broker *broker, uint32_t id, struc
   return cv_archive_read(&broker->archive, id, row);
 }
 
+/* The gold items at the end of a campaign's row, if it has any. */
+static enum cv_err read_gold(struct cv_reader *row, const struct cv_spec *spec, struct cv_gold *ret) {
+  if (cv_reader_done(row)) {
+    return CV_OK;
+  }
+  struct cv_gold gold;
+  enum cv_err err = cv_gold_decode(row, &gold);
+  if (err != CV_OK) {
+    return err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED;
+  }
+  if (!cv_reader_done(row) || cv_gold_check(&gold, spec, NULL) != CV_OK) {
+    cv_gold_fini(&gold);
+    return CV_ERR_DAMAGED;
+  }
+  *ret = gold;
+  return CV_OK;
+}
+
 enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
   size_t n = 0;
   const uint8_t *requester = cv_read_bytes(row, &n);
@@ -40,8 +58,9 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED;
   }
-  bool as_before = cv_reader_done(row); /* the last byte is missing in rows of version 0.1.0 */
+  bool as_before = cv_reader_done(row); /* the byte after the spec is missing in rows of version 0.1.0 */
   struct cv_broker_campaign *campaign = NULL;
+  struct cv_gold gold = {0};
   /* The operator's present limits apply to new campaigns, not to those already accepted. */
   const struct cv_broker_limits none = {.epsilon_micro = UINT64_MAX,
                                         .delta_pico = UINT64_MAX,
@@ -52,13 +71,17 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   err = damaged_unless((as_before || cv_read_u8(row) == CV_CHARGES_TODAY) &&
                        cv_gate_spec(&spec, &none, NULL) == CV_OK && cv_broker_campaign_find(broker, id) == NULL);
   if (err == CV_OK) {
-    err = cv_broker_campaign_new(broker, id, &spec, as_before, &campaign);
+    err = read_gold(row, &spec, &gold);
   }
+  if (err == CV_OK) {
+    err = cv_broker_campaign_new(broker, id, &spec, &gold, as_before, &campaign);
+  }
+  cv_gold_fini(&gold);
   cv_spec_fini(&spec);
   CV_TRY(err);
   memcpy(campaign->requester, requester, n);
   memcpy(campaign->client_key, client_key, CV_CLIENT_KEY_BYTES);
-  campaign->payers.most = UINT32_MAX; /* no limit until every accepted token is restored */
+  campaign->payers.most = campaign->gold.workers.most = UINT32_MAX; /* until every accepted token is restored */
   campaign->submitted_wall_ms = submitted;
   campaign->deadline_wall_ms = deadline;
   return damaged_unless(cv_reader_done(row));
@@ -181,9 +204,8 @@ enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, s
   return damaged_unless(cv_reader_done(row));
 }
 
-/* Accounts are 32-bit counters, all other chunks are bits. */
 static enum cv_err restore_bytes(struct cv_chunk *chunk, enum cv_chunk_kind kind, struct cv_reader *bytes) {
-  if (kind == CV_CHUNK_ACCOUNTS) {
+  if (cv_chunk_has_cells(kind)) {
     for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
       chunk->as.cell[i] = cv_read_u32(bytes);
     }
@@ -214,6 +236,7 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
   }
   struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts.cells
                              : kind == CV_CHUNK_PLACES ? &campaign->places
+                             : kind == CV_CHUNK_GOLD   ? &campaign->gold.workers
                                                        : &campaign->payers;
   struct cv_chunk *chunk;
   CV_TRY(cv_chunks_touch(chunks, number, &chunk));
@@ -221,21 +244,43 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
   return restore_bytes(chunk, kind, bytes);
 }
 
+/* An answer to a gold item: repeated only if the worker's cell was stored before the entry. */
+static enum cv_err replay_gold(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t commit,
+                               const struct cv_entry *entry) {
+  struct cv_chunk *answers;
+  CV_TRY(damaged_unless(campaign->gold.terms.items > 0 && entry->arm - campaign->spec.arms <= 1 && entry->index == 0));
+  CV_TRY(cv_chunks_touch(&campaign->gold.workers, entry->worker / CV_CHUNK_CELLS, &answers));
+  if (commit > answers->written) {
+    (void)cv_broker_gold_add(&campaign->gold, answers, entry->worker, entry->arm > campaign->spec.arms);
+    cv_dirty_chunk(broker, campaign->id, CV_CHUNK_GOLD, answers);
+  }
+  return CV_OK;
+}
+
+static enum cv_err replay_place(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                const struct cv_entry *entry) {
+  struct cv_chunk *place;
+  CV_TRY(damaged_unless(cv_epoch_has_place(campaign, entry->arm, entry->index)));
+  CV_TRY(cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index), &place));
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
+  return CV_OK;
+}
+
 /* Repeats what accepting the token did. Setting a bit twice is harmless; the charge is repeated only if the account's
  * chunk was stored before the entry. */
 static enum cv_err replay_entry(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t commit,
                                 const struct cv_entry *entry) {
-  if (!cv_epoch_has_place(campaign, entry->arm, entry->index) || entry->slot >= campaign->spec.tokens_per_worker ||
-      entry->worker >= CV_WORKER_ID_END || entry->shown > campaign->shown_most) {
+  if (entry->slot >= campaign->spec.tokens_per_worker || entry->worker >= CV_WORKER_ID_END ||
+      entry->shown > campaign->shown_most) {
     return CV_ERR_DAMAGED;
   }
-  struct cv_chunk *account, *place, *payer;
-  uint64_t payer_bit = entry->worker * campaign->spec.tokens_per_worker + entry->slot;
+  struct cv_chunk *account, *payer;
+  uint64_t payer_bit = cv_broker_campaign_payer_bit(campaign, entry->worker, entry->slot);
   /* The same chunks change as when the token was accepted; they are dirty until written again. */
   CV_TRY(cv_chunks_touch(&broker->accounts.cells, entry->worker / CV_CHUNK_CELLS, &account));
-  CV_TRY(cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index), &place));
+  CV_TRY(entry->arm < campaign->spec.arms ? replay_place(broker, campaign, entry)
+                                          : replay_gold(broker, campaign, commit, entry));
   CV_TRY(cv_chunks_set(&campaign->payers, payer_bit, &payer));
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   if (commit > account->written) {
     cv_accounts_charge(account, entry->worker, cv_broker_campaign_charge(campaign, entry->shown));
@@ -396,8 +441,9 @@ static enum cv_err settle(struct cv_broker_campaign *campaign) {
     campaign->free_places += arm->want;
   }
   cv_epoch_number_rounds(campaign);
-  /* One used slot per token: the payers' bits and the arms' counts come from different rows. */
-  CV_TRY(damaged_unless(bits_set(&campaign->payers) == campaign->tokens));
+  /* One used slot per token: the payers' bits, the arms' counts and the answers to gold items come from different
+   * rows. */
+  CV_TRY(damaged_unless(bits_set(&campaign->payers) == campaign->tokens + cv_broker_gold_answers(&campaign->gold)));
   return check_history(campaign);
 }
 
@@ -516,7 +562,7 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
     campaign->purge = false;
     campaign->active_ms = now_ms;
     /* From here on the limit counts again; a table that is larger already only stops growing. */
-    campaign->payers.most = broker->config.limits.chunks;
+    campaign->payers.most = campaign->gold.workers.most = broker->config.limits.chunks;
     if (campaign->deadline_wall_ms != 0) {
       /* If the wall clock went back while the broker was stopped, the campaign still gets no more than its full time.
        * */

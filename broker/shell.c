@@ -179,6 +179,11 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
   cv_admin_metric(out, "crowdveil_tokens_expired_total", "Tokens after the end of their lease or epoch.", "counter",
                   (double)f.expired);
   cv_admin_metric(out, "crowdveil_tokens_refused_total", "Tokens refused.", "counter", (double)f.refused);
+  cv_admin_metric(out, "crowdveil_gold_answers_total", "Answers to gold items.", "counter", (double)f.gold_answers);
+  cv_admin_metric(out, "crowdveil_gold_workers_found_total",
+                  "Workers whose answers to gold items are not those of "
+                  "honest workers, once in each campaign.",
+                  "counter", (double)f.gold_found);
   cv_admin_metric(out, "crowdveil_releases_total", "Noisy sums released.", "counter", (double)f.releases);
   cv_admin_metric(out, "crowdveil_plans_total", "Plans accepted.", "counter", (double)f.plans);
   cv_admin_metric(out, "crowdveil_commits_total", "Commits.", "counter", (double)f.commits);

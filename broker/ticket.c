@@ -22,7 +22,7 @@ enum cv_err cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagge
   uint8_t *at = bytes;
   at = put32(at, ticket->campaign);
   at = put32(at, ticket->plan);
-  at = put32(at, ticket->arm);
+  at = put32(at, ticket->item);
   at = put32(at, ticket->position);
   at = put32(at, (uint32_t)ticket->worker);
   at = put32(at, (uint32_t)(ticket->worker >> 32));
@@ -50,7 +50,7 @@ enum cv_err cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const st
   *ret = (struct cv_ticket){
       .campaign = get32(bytes),
       .plan = get32(bytes + 4),
-      .arm = get32(bytes + 8),
+      .item = get32(bytes + 8),
       .position = get32(bytes + 12),
       .worker = get32(bytes + 16) | (uint64_t)get32(bytes + 20) << 32,
       .slot = get32(bytes + 24),

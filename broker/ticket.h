@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ticket names a place (campaign, plan, arm, position below the planned tokens) and a payer (worker, slot below
+ * A ticket names a place (campaign, plan, item, position below the planned tokens) and a payer (worker, slot below
  * tokens_per_worker). It is authenticated, not stored: a token counts only if its ticket is genuine and both place and
  * payer are free. `lease` locates the connection's open assignment, and `expiry` is a hint for the worker; safety
  * depends on neither.
@@ -19,7 +19,7 @@ enum { CV_BROKER_TICKET_BYTES = 48, CV_BROKER_TICKET_TAG = 12 };
 struct cv_ticket {
   uint32_t campaign;
   uint32_t plan;
-  uint32_t arm;
+  uint32_t item; /* as workers number them, see gold.h */
   uint32_t position;
   uint64_t worker;
   uint32_t slot;

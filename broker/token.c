@@ -62,65 +62,115 @@ static void charge(struct cv_broker *broker, const struct cv_broker_campaign *ca
   cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
 }
 
-/* Takes place and slot and charges the worker. CV_ERR_LIMIT, without any change, if a table is full. */
+/* Takes the slot and charges the worker, and takes what holds the token: its place, or the worker's cell of answers to
+ * gold items. CV_ERR_LIMIT, without any change, if a table is full. */
 static enum cv_err take(struct cv_broker *broker, struct cv_broker_campaign *campaign,
-                        const struct cv_identity *identity, const struct cv_ticket *ticket, uint64_t place,
-                        uint32_t shown) {
-  struct cv_chunk *account, *payer, *places;
+                        const struct cv_identity *identity, const struct cv_ticket *ticket, enum cv_chunk_kind kind,
+                        struct cv_chunks *chunks, uint64_t number, uint32_t shown, struct cv_chunk **ret) {
+  struct cv_chunk *account, *payer, *holds;
   if (!cv_broker_campaign_has_room(broker, campaign, identity, ticket->worker, ticket->slot)) {
     return CV_ERR_LIMIT;
   }
   /* Create every chunk before setting any bit, so that an error changes nothing. */
-  CV_TRY(cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS, &places));
+  CV_TRY(cv_chunks_touch(chunks, number, &holds));
   CV_TRY(cv_chunks_touch(&broker->accounts.cells, ticket->worker / CV_CHUNK_CELLS, &account));
   CV_TRY(
       cv_chunks_set(&campaign->payers, cv_broker_campaign_payer_bit(campaign, ticket->worker, ticket->slot), &payer));
-  CV_TRY(cv_chunks_set(&campaign->places, place, &places));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, places);
+  cv_dirty_chunk(broker, campaign->id, kind, holds);
   charge(broker, campaign, account, ticket->worker, shown);
+  *ret = holds;
   return CV_OK;
+}
+
+static void note_entry(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_entry *entry) {
+  /* A failed append is found when the batch is filled, and ends the core before anything is acknowledged. */
+  cv_buf_put(&campaign->journal, entry, sizeof(*entry));
+  broker->changed = true;
+  broker->gathered++;
 }
 
 /* Records a token whose place and slot are taken: journal, counts and payment. */
 static void book(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_entry *entry) {
-  /* A failed append is found when the batch is filled, and ends the core before anything is acknowledged. */
-  cv_buf_put(&campaign->journal, entry, sizeof(*entry));
+  note_entry(broker, campaign, entry);
   campaign->arm[entry->arm].filled++;
   campaign->tokens++;
   if (cv_payroll_is_kept(&campaign->payroll)) {
     cv_payroll_pay(&campaign->payroll, &campaign->spec, entry->arm, 1);
   }
   broker->totals.tokens++;
+  broker->figures.tokens++;
   campaign->reserved--;
   campaign->active_ms = broker->now_ms;
   campaign->progressed = true;
-  broker->changed = true;
-  broker->gathered++;
+}
+
+/* Adds an answer to a gold item to its worker's account. It is no token of any arm: no limit counts it. */
+static enum cv_err count_gold(struct cv_broker *broker, const struct cv_broker_conn *conn,
+                              struct cv_broker_campaign *campaign, const struct cv_ticket *ticket, uint32_t index,
+                              int64_t value, enum cv_verdict *ret_verdict) {
+  struct cv_chunk *answers;
+  enum cv_err err = take(broker, campaign, &conn->identity, ticket, CV_CHUNK_GOLD, &campaign->gold.workers,
+                         ticket->worker / CV_CHUNK_CELLS, 1, &answers);
+  if (err != CV_OK) {
+    return err == CV_ERR_LIMIT ? CV_OK : err;
+  }
+  bool wrong = cv_gold_is_wrong(&campaign->gold.terms, &campaign->privacy.local, index, value);
+  broker->figures.gold_answers++;
+  broker->figures.gold_found += cv_broker_gold_add(&campaign->gold, answers, ticket->worker, wrong);
+  const struct cv_entry entry = {
+      .worker = ticket->worker, .arm = campaign->spec.arms + wrong, .slot = ticket->slot, .shown = 1};
+  note_entry(broker, campaign, &entry);
+  *ret_verdict = CV_VERDICT_ACCEPTED;
+  return CV_OK;
+}
+
+/* Fills the place of an arm, if it is free, and adds the values to the sums. */
+static enum cv_err fill_place(struct cv_broker *broker, const struct cv_broker_conn *conn,
+                              struct cv_broker_campaign *campaign, const struct cv_ticket *ticket, uint32_t index,
+                              const struct cv_token *token, const uint32_t *shown, uint32_t n,
+                              enum cv_verdict *ret_verdict) {
+  uint64_t at = campaign->arm[index].first + ticket->position, place = cv_epoch_place_bit(index, at);
+  struct cv_chunk *places;
+  enum cv_err err = take(broker, campaign, &conn->identity, ticket, CV_CHUNK_PLACES, &campaign->places,
+                         place / CV_CHUNK_BITS, n, &places);
+  if (err != CV_OK) {
+    return err == CV_ERR_LIMIT ? CV_OK : err; /* expired: at its next arrival the worker is told when to come again */
+  }
+  CV_TRY(cv_chunks_set(&campaign->places, place, &places));
+  const struct cv_entry entry = {.index = at, .worker = ticket->worker, .arm = index, .slot = ticket->slot, .shown = n};
+  book(broker, campaign, &entry);
+  *ret_verdict = CV_VERDICT_ACCEPTED;
+  if (cv_broker_gold_has_found(&campaign->gold, ticket->worker)) {
+    const int64_t neutral = cv_gold_neutral(&campaign->privacy.local, broker->config.noise);
+    return cv_epoch_add(broker, campaign, shown, 1, &neutral);
+  }
+  return cv_epoch_add(broker, campaign, shown, n, token->value);
 }
 
 /* Accepts the token if place and slot are free: takes both and adds its values, in one batch. */
 static enum cv_err count_token(struct cv_broker *broker, const struct cv_broker_conn *conn,
                                struct cv_broker_campaign *campaign, const struct cv_ticket *ticket,
                                const struct cv_token *token, enum cv_verdict *ret_verdict, struct objection *ret) {
-  const struct cv_arm *arm = campaign->arm == NULL ? NULL : &campaign->arm[ticket->arm];
   /* The slot is tested before the place: a repeated token is a duplicate even if its epoch has closed. */
-  if (arm != NULL &&
+  if (campaign->arm != NULL &&
       cv_chunks_bit(&campaign->payers, cv_broker_campaign_payer_bit(campaign, ticket->worker, ticket->slot))) {
     *ret_verdict = CV_VERDICT_DUPLICATE;
     return CV_OK;
   }
   *ret_verdict = CV_VERDICT_EXPIRED;
-  if (arm == NULL || arm->plan != ticket->plan || ticket->position >= arm->want) {
+  uint32_t index = cv_broker_gold_arm_of(&campaign->gold, ticket->item);
+  if (campaign->arm == NULL || index == CV_BROKER_ARM_NONE) {
     return CV_OK;
   }
-  uint64_t index = arm->first + ticket->position;
-  uint64_t place = cv_epoch_place_bit(ticket->arm, index);
-  if (cv_chunks_bit(&campaign->places, place)) { /* another worker was first */
-    return CV_OK;
+  bool is_gold = index >= campaign->spec.arms;
+  const struct cv_arm *arm = is_gold ? NULL : &campaign->arm[index];
+  if (!is_gold && (arm->plan != ticket->plan || ticket->position >= arm->want ||
+                   cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + ticket->position)))) {
+    return CV_OK; /* the epoch has closed, or another worker was first */
   }
   uint32_t shown[CV_VALUES_MAX];
-  uint32_t n = cv_shown_list(campaign, ticket->arm, shown);
+  uint32_t n = is_gold ? 1 : cv_shown_list(campaign, index, shown);
   if (token->values != n) {
     *ret_verdict = refuse(ret, CV_REFUSED_VALUE, "wrong number of values; expected one per assigned arm");
     return CV_OK;
@@ -129,15 +179,8 @@ static enum cv_err count_token(struct cv_broker *broker, const struct cv_broker_
     *ret_verdict = refuse(ret, CV_REFUSED_EPSILON, CV_LIFETIME_SPENT);
     return CV_OK;
   }
-  enum cv_err err = take(broker, campaign, &conn->identity, ticket, place, n);
-  if (err != CV_OK) {
-    return err == CV_ERR_LIMIT ? CV_OK : err; /* expired: at its next arrival the worker is told when to come again */
-  }
-  const struct cv_entry entry = {
-      .index = index, .worker = ticket->worker, .arm = ticket->arm, .slot = ticket->slot, .shown = n};
-  book(broker, campaign, &entry);
-  *ret_verdict = CV_VERDICT_ACCEPTED;
-  return cv_epoch_add(broker, campaign, shown, n, token->value);
+  return is_gold ? count_gold(broker, conn, campaign, ticket, index - campaign->spec.arms, token->value[0], ret_verdict)
+                 : fill_place(broker, conn, campaign, ticket, index, token, shown, n, ret_verdict);
 }
 
 enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_token *token) {
@@ -164,7 +207,6 @@ enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_con
   /* The lease is over in either case: count the outcome and acknowledge. */
   switch (verdict) {
     case CV_VERDICT_ACCEPTED:
-      figures->tokens++;
       cv_broker_workers_reward(workers);
       break;
     case CV_VERDICT_DUPLICATE:

@@ -125,17 +125,21 @@ void cv_broker_workers_swap(struct cv_broker_workers *workers) {
 /* Makes the lease's place available again, if its epoch is open and no other worker has filled the place. */
 static void give_place_back(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                             const struct cv_lease *lease) {
-  const struct cv_arm *arm = &campaign->arm[lease->arm];
+  uint32_t index = cv_broker_gold_arm_of(&campaign->gold, lease->item);
+  if (index >= campaign->spec.arms) { /* an answer to a gold item fills no place */
+    return;
+  }
+  const struct cv_arm *arm = &campaign->arm[index];
   bool is_open = arm->plan == lease->plan &&
-                 !cv_chunks_bit(&campaign->places, cv_epoch_place_bit(lease->arm, arm->first + lease->position));
-  broker->failed = (is_open && cv_arm_return_place(campaign, lease->arm, lease->position) != CV_OK) || broker->failed;
+                 !cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + lease->position));
+  broker->failed = (is_open && cv_arm_return_place(campaign, index, lease->position) != CV_OK) || broker->failed;
 }
 
 void cv_broker_workers_end_lease(struct cv_broker *broker, struct cv_broker_workers *workers, uint32_t at) {
   struct cv_lease lease = cv_leases_take(&workers->leases, at);
   struct cv_dealing *dealing = cv_dealings_find(&workers->dealings, lease.campaign);
-  if (dealing != NULL && dealing->held[lease.arm] > 0) {
-    dealing->held[lease.arm]--;
+  if (dealing != NULL && dealing->held[lease.item] > 0) {
+    dealing->held[lease.item]--;
   }
   struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, lease.campaign);
   if (campaign == NULL || campaign->arm == NULL) {
@@ -165,9 +169,10 @@ static void offer_again(struct cv_broker *broker, struct cv_leases *leases, uint
   for (uint32_t at = leases->first; at != NONE && leases->lease[at].again_ms <= now_ms; at = leases->lease[at].after) {
     struct cv_lease *lease = &leases->lease[at];
     struct cv_broker_campaign *campaign = lease->again ? NULL : cv_broker_campaign_find(broker, lease->campaign);
+    uint32_t arm = campaign == NULL ? CV_BROKER_ARM_NONE : cv_broker_gold_arm_of(&campaign->gold, lease->item);
     /* A recruited worker's place is reserved for it. */
     if (campaign != NULL && campaign->arm != NULL && !cv_payroll_is_kept(&campaign->payroll) &&
-        campaign->arm[lease->arm].next == campaign->arm[lease->arm].want) {
+        arm < campaign->spec.arms && campaign->arm[arm].next == campaign->arm[arm].want) {
       lease->again = true;
       give_place_back(broker, campaign, lease);
     }

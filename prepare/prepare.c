@@ -72,13 +72,28 @@ static enum cv_err fill(uint64_t seed, struct cv_prepared *prepared, struct cv_w
   return err;
 }
 
+static enum cv_err take_names(struct cv_prepared *prepared, struct cv_why *why) {
+  prepared->name = calloc(prepared->source.items, sizeof(*prepared->name));
+  if (prepared->name == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  for (uint32_t item = 0, arm = 0; item < prepared->source.items; item++) {
+    if (!cv_golds_has(&prepared->file.gold, item)) {
+      prepared->name[arm++] = prepared->source.name[item];
+    }
+  }
+  return CV_OK;
+}
+
 static enum cv_err take_truth(struct cv_prepared *prepared, struct cv_why *why) {
   prepared->truth = calloc(prepared->source.items, sizeof(*prepared->truth));
   if (prepared->truth == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   }
-  for (uint32_t i = 0; i < prepared->source.items; i++) {
-    prepared->truth[i] = cv_quality_truth(prepared->source.quality, i);
+  for (uint32_t item = 0, arm = 0; item < prepared->source.items; item++) {
+    if (!cv_golds_has(&prepared->file.gold, item)) {
+      prepared->truth[arm++] = cv_quality_truth(prepared->source.quality, item);
+    }
   }
   return CV_OK;
 }
@@ -111,6 +126,9 @@ enum cv_err cv_prepare_campaign(struct cv_campaign_file *campaign, uint64_t seed
                                 struct cv_why *why) {
   struct cv_prepared prepared = {.file = *campaign};
   enum cv_err err = fill(seed, &prepared, why);
+  if (err == CV_OK) {
+    err = take_names(&prepared, why);
+  }
   if (err == CV_OK && cv_quality_adversary(prepared.source.quality) == NULL) {
     err = take_truth(&prepared, why);
   }
@@ -120,6 +138,7 @@ enum cv_err cv_prepare_campaign(struct cv_campaign_file *campaign, uint64_t seed
 void cv_prepared_fini(struct cv_prepared *prepared) {
   cv_score_source_fini(&prepared->source);
   cv_campaign_fini(&prepared->file);
+  free(prepared->name);
   free(prepared->truth);
   *prepared = (struct cv_prepared){0};
 }

@@ -35,10 +35,11 @@ WORKER_PARTS = ("worker/",)
 
 RULES = (
     Rule("third-party", "thirdparty/crowdveil-thirdparty",
-         ("broker/", "common/noise/") + WORKER_PARTS + CROWD + ORDER,
-         r"cv_(broker|worker|mechanism|dlaplace|privatizer|quality|crowd|order|ticket)_|crowdveil__(crowd|order)__",
+         ("broker/", "common/noise/", "common/base/gold") + WORKER_PARTS + CROWD + ORDER,
+         r"cv_(broker|worker|mechanism|dlaplace|privatizer|quality|crowd|order|ticket|gold)_"
+         r"|crowdveil__(crowd|order)__",
          (r"cv_policy_step$", r"cv_policy_apply$", r"cv_rank_decode$", r"crowdveil__rank__envelope__"),
-         "mechanism, noise sampler, privatizer, raw-token or order message"),
+         "mechanism, noise sampler, privatizer, gold item, raw-token or order message"),
     Rule("broker", "broker/crowdveil-broker",
          ("thirdparty/",) + WORKER_PARTS,
          r"cv_(thirdparty|worker|policy|ppar|privatizer|quality)_",

@@ -270,8 +270,8 @@ static enum cv_err load_source(struct cv_yaml *yaml, struct cv_campaign_file *ca
 }
 
 static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign, struct cv_why *why) {
-  static const char *const sections[] = {"campaign", "items",  "workers", "budget",    "policy",
-                                         "privacy",  "limits", "graph",   "experiment"};
+  static const char *const sections[] = {"campaign", "items",  "workers", "budget", "policy",
+                                         "privacy",  "limits", "graph",   "gold",   "experiment"};
   struct cv_yaml_pair policy = {0}, privacy = {0};
   /* `experiment` is allowed and not read: the laboratory reads it from the same file. */
   CV_TRY(cv_yaml_keys(yaml, yaml->root, "", sections, CV_COUNT(sections), why));
@@ -288,6 +288,7 @@ static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign,
   CV_TRY(load_privacy(yaml, privacy.value, campaign, why));
   CV_TRY(load_limits(yaml, &campaign->spec, why));
   CV_TRY(cv_graph_load(yaml, &campaign->graph, &campaign->spec, why));
+  CV_TRY(cv_golds_load(yaml, &campaign->gold, why));
   enum cv_err err = number_arms(campaign);
   campaign->path = strdup(yaml->path);
   if (err != CV_OK || campaign->path == NULL) {
@@ -320,6 +321,7 @@ void cv_campaign_fini(struct cv_campaign_file *campaign) {
     return;
   }
   cv_items_fini(&campaign->items);
+  cv_golds_fini(&campaign->gold);
   cv_spec_fini(&campaign->spec);
   free(campaign->path);
   *campaign = (struct cv_campaign_file){0};

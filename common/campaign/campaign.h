@@ -12,6 +12,7 @@
 
 #include "common/base/err.h"
 #include "common/base/spec.h"
+#include "common/campaign/gold.h"
 #include "common/campaign/graph.h"
 #include "common/campaign/items.h"
 
@@ -20,13 +21,14 @@ struct cv_yaml;
 struct cv_campaign_file {
   char *path;
   /*
-   * Before the source has been opened (cv_campaign_complete): for a data file arms is 0; names is NULL unless
-   * share_names is set; a recruitment has its budget, but no costs and workers yet.
+   * Before the source has been opened (cv_campaign_complete): for a data file arms is 0, else it counts the gold items,
+   * too; names is NULL unless share_names is set; a recruitment has its budget, but no costs and workers yet.
    */
   struct cv_spec spec;
   bool share_names;
   struct cv_items items;
   struct cv_graph graph;
+  struct cv_golds gold;
   uint32_t policy_line, privacy_line;
 };
 

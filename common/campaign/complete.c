@@ -6,18 +6,61 @@
 
 #include "common/base/neighbours.h"
 
-static enum cv_err take_names(struct cv_spec *spec, const struct cv_campaign_arms *arms, bool share,
+/* Rows of a data file are several persons' scores, and an adversary's gains follow the plans. */
+static enum cv_err check_gold_source(const struct cv_campaign_file *campaign, struct cv_why *why) {
+  return cv_items_law(&campaign->items) != NULL
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID, "gold items test workers; expected items with means and no data file");
+}
+
+/* The arms are the items that are not gold. */
+static enum cv_err take_names(struct cv_campaign_file *campaign, const struct cv_campaign_arms *arms,
                               struct cv_why *why) {
-  spec->arms = arms->arms;
-  if (!share || spec->names != NULL) {
+  struct cv_spec *spec = &campaign->spec;
+  spec->arms = arms->arms - campaign->gold.gold.items;
+  if (!campaign->share_names) {
     return CV_OK;
   }
-  spec->names = calloc(arms->arms, sizeof(*spec->names));
-  if (spec->names == NULL) {
+  struct cv_label *names = calloc(arms->arms, sizeof(*names));
+  if (names == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   }
-  memcpy(spec->names, arms->name, arms->arms * sizeof(*spec->names));
+  for (uint32_t item = 0, arm = 0; item < arms->arms; item++) {
+    if (!cv_golds_has(&campaign->gold, item)) {
+      names[arm++] = arms->name[item];
+    }
+  }
+  free(spec->names);
+  spec->names = names;
   return CV_OK;
+}
+
+/* Finds the gold items; every other item is an arm. */
+static enum cv_err take_gold(struct cv_campaign_file *campaign, const struct cv_campaign_arms *arms,
+                             struct cv_why *why) {
+  struct cv_golds *section = &campaign->gold;
+  if (section->line == 0) {
+    return CV_OK;
+  }
+  enum cv_err err = check_gold_source(campaign, why);
+  if (err == CV_OK) {
+    err = cv_golds_number(section, arms->name, arms->arms, why);
+  }
+  if (err == CV_OK && section->gold.items == arms->arms) {
+    err = cv_fail(why, CV_ERR_INVALID, "every item is gold; expected at least one item to score");
+  }
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s:%u:1", campaign->path, section->line);
+  }
+  return err;
+}
+
+static enum cv_err check_gold(const struct cv_campaign_file *campaign, struct cv_why *why) {
+  enum cv_err err = cv_gold_check(&campaign->gold.gold, &campaign->spec, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s:%u:1", campaign->path, campaign->gold.line);
+  }
+  return err;
 }
 
 /* Sets the workers and costs of a recruitment, and the tokens per worker that the budget buys. */
@@ -73,12 +116,14 @@ enum cv_err cv_campaign_complete(struct cv_campaign_file *campaign, const struct
                                  struct cv_why *why) {
   struct cv_spec *spec = &campaign->spec;
   /* The number of arms first, which workers and graph refer to. */
-  CV_TRY(take_names(spec, arms, campaign->share_names, why));
+  CV_TRY(take_gold(campaign, arms, why));
+  CV_TRY(take_names(campaign, arms, why));
   CV_TRY(take_workers(spec, arms, why));
   CV_TRY(cv_campaign_graph(campaign, seed, why));
   enum cv_err err = cv_spec_check(spec, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", campaign->path);
+    return err;
   }
-  return err;
+  return check_gold(campaign, why);
 }

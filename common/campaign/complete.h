@@ -5,7 +5,7 @@
 
 #include "common/campaign/campaign.h"
 
-/* The arms of the source; borrowed. */
+/* The items of the source; borrowed. */
 struct cv_campaign_arms {
   uint32_t arms;
   const struct cv_label *name; /* `arms` of them */
@@ -15,8 +15,9 @@ struct cv_campaign_arms {
 };
 
 /*
- * Sets the spec's arms, their names if they are shared, the workers and costs of a recruitment with the tokens per
- * worker that the budget buys, and the edges of the graph; then checks the spec. Errors are one line.
+ * Sets the spec's arms (the items that are not gold), their names if they are shared, the workers and costs of a
+ * recruitment with the tokens per worker that the budget buys, the edges of the graph, and the numbers of the gold
+ * items; then checks the spec and the gold items. Errors are one line.
  */
 CV_MUST_USE enum cv_err cv_campaign_complete(struct cv_campaign_file *campaign, const struct cv_campaign_arms *arms,
                                              uint64_t seed, struct cv_why *why);

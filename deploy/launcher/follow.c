@@ -19,7 +19,7 @@ void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *tabl
     bool is_fixed = !is_drawn || items->has_seed || is_seed_known;
     follow->known = (struct cv_outcome_known){.kind = prepared->kind,
                                               .spec = &prepared->file.spec,
-                                              .name = prepared->source.name,
+                                              .name = prepared->name,
                                               .mean = is_fixed ? prepared->truth : NULL,
                                               .file = prepared,
                                               .is_seed_known = is_seed_known};

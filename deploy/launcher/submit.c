@@ -115,6 +115,7 @@ static int submit(const struct settings *settings, const char *file) {
   /* The file certainly is the campaign's, so the Watch later needs no description. */
   cv_follow_init(&submission.follow, &table, &prepared, settings->seed != CV_SEED_NONE);
   request.as.submit.spec = prepared.file.spec;
+  request.as.submit.gold = prepared.file.gold.gold;
   int status = cv_client_run(&table, &settings->client, &request, on_answer, &submission);
   cv_follow_fini(&submission.follow);
   cv_prepared_fini(&prepared);

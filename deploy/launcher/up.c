@@ -189,18 +189,18 @@ static void conclude(struct up *up) {
 static void on_finished(struct up *up, const struct cv_finished *finished) {
   const struct cv_outcome_known known = {.kind = up->prepared.kind,
                                          .spec = &up->prepared.file.spec,
-                                         .name = up->prepared.source.name,
+                                         .name = up->prepared.name,
                                          .mean = up->prepared.truth,
                                          .file = &up->prepared,
                                          .is_seed_known = true};
   if (up->is_finished) {
     return; /* sent again after a reconnection */
   }
-  if (finished->progress.arms != up->prepared.source.items ||
+  if (finished->progress.arms != up->prepared.file.spec.arms ||
       cv_outcome_init(&up->outcome, finished, &known) != CV_OK) {
     struct cv_why why;
     (void)cv_fail(&why, CV_ERR_FORMAT, "the broker's result has %u items; expected %u", finished->progress.arms,
-                  up->prepared.source.items);
+                  up->prepared.file.spec.arms);
     fail(up, &why);
     return;
   }
@@ -292,7 +292,10 @@ static void on_answer(void *data, const struct cv_order_frame *frame) {
 static enum cv_err submit(struct up *up, struct cv_why *why) {
   static char broker_name[] = CV_PARTIES_BROKER;
   static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed};
-  struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT, .as.submit = {.spec = up->prepared.file.spec}};
+  struct cv_order_frame frame = {
+      .kind = CV_ORDER_SUBMIT,
+      .as.submit = {.spec = up->prepared.file.spec, .gold = up->prepared.file.gold.gold},
+  };
   struct cv_drbg drbg;
   cv_parties_files(&up->parties, "requester-local", &up->requester);
   up->asking = (struct cv_client_settings){

@@ -98,6 +98,13 @@ enum cv_err cv_lab_prepare(const struct cv_lab_experiment *experiment, size_t se
                            struct cv_prepared *ret, struct cv_why *why) {
   struct cv_campaign_file campaign;
   CV_TRY(read_campaign(experiment, series, setting, &campaign, why));
+  if (campaign.gold.line > 0) {
+    enum cv_err err =
+        cv_fail(why, CV_ERR_INVALID, "%s:%u:1: the laboratory has no workers to test; expected no section gold",
+                campaign.path, campaign.gold.line);
+    cv_campaign_fini(&campaign);
+    return err;
+  }
   return cv_prepare_campaign(&campaign, seed, ret, why);
 }
 

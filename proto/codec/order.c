@@ -53,11 +53,38 @@ static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena 
   return ret->name == NULL || ret->waits_for == NULL ? CV_ERR_LIMIT : CV_OK;
 }
 
+static enum cv_err put_gold(const struct cv_gold *from, struct cv_arena *scratch, Crowdveil__Order__Gold **ret) {
+  if (from->items == 0) {
+    return CV_OK;
+  }
+  Crowdveil__Order__Gold *to = cv_codec_room(scratch, 1, sizeof(*to));
+  uint32_t *item = cv_codec_room(scratch, from->items, sizeof(*item));
+  uint64_t *answer = cv_codec_room(scratch, from->items, sizeof(*answer));
+  if (to == NULL || item == NULL || answer == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  for (uint32_t i = 0; i < from->items; i++) {
+    item[i] = from->item[i].item;
+    answer[i] = (uint64_t)from->item[i].answer;
+  }
+  *to = (Crowdveil__Order__Gold)CROWDVEIL__ORDER__GOLD__INIT;
+  to->n_items = to->n_answers = from->items;
+  to->items = item;
+  to->answers = answer;
+  to->tolerance = (uint64_t)from->tolerance;
+  to->error_micro = from->error_micro;
+  to->level_micro = from->level_micro;
+  to->share_micro = from->share_micro;
+  *ret = to;
+  return CV_OK;
+}
+
 static enum cv_err put_submit(const struct cv_submit *from, struct cv_arena *scratch, struct made *made) {
   Crowdveil__Order__Submit *to = &made->as.submit;
   *to = (Crowdveil__Order__Submit)CROWDVEIL__ORDER__SUBMIT__INIT;
   to->client_key = cv_codec_bytes(from->client_key, CV_CLIENT_KEY_BYTES);
   made->envelope.submit = to;
+  CV_TRY(put_gold(&from->gold, scratch, &to->gold));
   return cv_codec_put_spec(&from->spec, scratch, &to->spec);
 }
 
@@ -299,11 +326,35 @@ static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv
   return cv_codec_take_text(in->name, ret->name, sizeof(ret->name));
 }
 
+static enum cv_err take_gold(const Crowdveil__Order__Gold *in, struct cv_arena *arena, struct cv_gold *ret) {
+  if (in == NULL) {
+    return CV_OK;
+  }
+  if (in->n_items == 0 || in->n_items > CV_GOLD_MAX || in->n_answers != in->n_items) {
+    return CV_ERR_FORMAT;
+  }
+  struct cv_gold_item *item = cv_codec_room(arena, in->n_items, sizeof(*item));
+  if (item == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  for (size_t i = 0; i < in->n_items; i++) {
+    item[i] = (struct cv_gold_item){.item = in->items[i], .answer = (int64_t)in->answers[i]};
+  }
+  *ret = (struct cv_gold){.items = (uint32_t)in->n_items,
+                          .item = item,
+                          .tolerance = (int64_t)in->tolerance,
+                          .error_micro = in->error_micro,
+                          .level_micro = in->level_micro,
+                          .share_micro = in->share_micro};
+  return CV_OK;
+}
+
 static enum cv_err take_submit(const Crowdveil__Order__Submit *in, struct cv_arena *arena, struct cv_submit *ret) {
   if (in->client_key.len != CV_CLIENT_KEY_BYTES) {
     return CV_ERR_FORMAT;
   }
   memcpy(ret->client_key, in->client_key.data, CV_CLIENT_KEY_BYTES);
+  CV_TRY(take_gold(in->gold, arena, &ret->gold));
   return cv_codec_take_spec(in->spec, arena, &ret->spec);
 }
 

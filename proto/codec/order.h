@@ -3,6 +3,7 @@
 #ifndef CV_CODEC_ORDER_H
 #define CV_CODEC_ORDER_H
 
+#include "common/base/gold.h"
 #include "proto/codec/frame.h"
 #include "proto/codec/rank.h"
 
@@ -44,6 +45,7 @@ struct cv_progress {
 struct cv_submit {
   uint8_t client_key[CV_CLIENT_KEY_BYTES];
   struct cv_spec spec; /* names in the arena (decode) or borrowed (encode) */
+  struct cv_gold gold; /* its items likewise */
 };
 
 /* The campaign's spec as submitted, with the mechanism's parameters filled in. */

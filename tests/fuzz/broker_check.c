@@ -28,12 +28,12 @@ static uint64_t bits_set(const struct cv_chunks *chunks) {
   return bits;
 }
 
-/* Open assignments of a campaign, over all connections; `arm` UINT32_MAX: of every arm. */
-static uint32_t leases_of(const struct cv_leases *leases, uint32_t campaign, uint32_t arm) {
+/* Open assignments of a campaign, over all connections; `item` UINT32_MAX: of every item. */
+static uint32_t leases_of(const struct cv_leases *leases, uint32_t campaign, uint32_t item) {
   uint32_t count = 0;
   for (uint32_t at = leases->first; at != CV_LEASE_NONE; at = leases->lease[at].after) {
     const struct cv_lease *lease = &leases->lease[at];
-    count += lease->campaign == campaign && (arm == UINT32_MAX || lease->arm == arm);
+    count += lease->campaign == campaign && (item == UINT32_MAX || lease->item == item);
   }
   return count;
 }
@@ -54,7 +54,7 @@ static void check_epochs(struct cv_broker_campaign *campaign) {
   CV_REQUIRE(campaign->tokens == tokens && campaign->reserved == reserved);
   CV_REQUIRE(tokens <= campaign->spec.tokens && reserved <= campaign->spec.tokens - tokens);
   CV_REQUIRE(campaign->free_places == free_places && campaign->open_arms == open_arms);
-  CV_REQUIRE(bits_set(&campaign->payers) == tokens);
+  CV_REQUIRE(bits_set(&campaign->payers) == tokens + cv_broker_gold_answers(&campaign->gold));
 }
 
 static void check_campaign(const struct cv_broker *broker, struct cv_broker_campaign *campaign) {
@@ -105,8 +105,8 @@ static void check_workers(struct cv_broker *broker, const struct cv_broker_conn 
   for (uint32_t i = 0; i < workers->dealings.count; i++) {
     const struct cv_dealing *dealing = &workers->dealings.dealing[i];
     const struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, dealing->campaign);
-    for (uint32_t arm = 0; campaign != NULL && arm < campaign->spec.arms; arm++) {
-      CV_REQUIRE(dealing->held[arm] == leases_of(leases, dealing->campaign, arm));
+    for (uint32_t item = 0; campaign != NULL && item < cv_broker_gold_items(&campaign->gold); item++) {
+      CV_REQUIRE(dealing->held[item] == leases_of(leases, dealing->campaign, item));
     }
   }
 }

@@ -8,6 +8,7 @@
  * First byte: the broker's settings. Then one byte for each event, listed below, followed by its arguments.
  */
 #include "broker/mechanism/mechanism.h"
+#include "common/base/grid.h"
 #include "tests/fuzz/broker_world.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -125,6 +126,16 @@ static void on_submit(struct world *world, struct cv_reader *in) {
   if ((shape & 0x80) != 0) {
     CV_REQUIRE(cv_params_set_number(&spec->policy.params, "alpha", key) == CV_OK);
     spec->epsilon_micro *= key % 3;
+  }
+  struct cv_gold_item gold = {.item = key % (spec->arms + 1), .answer = key % 2 == 0 ? 0 : CV_GRID};
+  if ((times & 15) == 15) { /* with a gold item, and workers who give many tokens */
+    spec->tokens_per_worker = 40;
+    frame.as.submit.gold = (struct cv_gold){.items = 1,
+                                            .item = &gold,
+                                            .tolerance = CV_GRID / 4,
+                                            .error_micro = 100000,
+                                            .level_micro = 50000,
+                                            .share_micro = 400000};
   }
   if (peer != NULL) {
     say_order(world, peer, &frame);

@@ -130,7 +130,7 @@ static void check_assign(struct world *world, struct peer *peer, const struct cv
   struct heard *heard = world_heard(world, assign->campaign);
   CV_REQUIRE(cv_identity_vouches_for(&world_identity[peer->who], assign->worker) && assign->arms == 1);
   CV_REQUIRE(assign->campaign >= 32 || (peer->told >> assign->campaign & 1) != 0);
-  CV_REQUIRE(heard == NULL || world->damaged || heard->arms == 0 || assign->arm.one < heard->arms);
+  CV_REQUIRE(heard == NULL || world->damaged || assign->arm.one < heard->items);
   uint32_t came_for = assign->worker < WORKERS ? peer->came_for[assign->worker] : 0;
   CV_REQUIRE((came_for & (UINT32_C(1) << 31 | UINT32_C(1) << assign->arm.one % 31)) != 0);
   struct assigned *kept = &world->assigned[world->assignments++ % ASSIGNED];
@@ -161,10 +161,11 @@ static void check_ack(struct world *world, const struct cv_crowd_ack *ack) {
     return;
   }
   CV_REQUIRE(cv_ticket_open(ack->ticket, &world->config.tagger, &ticket) == CV_OK && ticket.worker < WORKERS);
-  CV_REQUIRE(seen_add(&world->places, (uint64_t)ticket.campaign << 56 | (uint64_t)ticket.plan << 36 |
-                                          (uint64_t)ticket.arm << 24 | ticket.position));
-  CV_REQUIRE(seen_add(&world->payers, (uint64_t)ticket.campaign << 56 | ticket.worker << 16 | ticket.slot));
   const struct heard *heard = world_heard(world, ticket.campaign);
+  bool may_be_gold = heard == NULL || heard->items > heard->arms; /* an answer to a gold item fills no place */
+  CV_REQUIRE(may_be_gold || seen_add(&world->places, (uint64_t)ticket.campaign << 56 | (uint64_t)ticket.plan << 36 |
+                                                         (uint64_t)ticket.item << 24 | ticket.position));
+  CV_REQUIRE(seen_add(&world->payers, (uint64_t)ticket.campaign << 56 | ticket.worker << 16 | ticket.slot));
   check_spent(world, ticket.worker, heard == NULL ? 0 : heard->epsilon_micro, ticket.campaign);
 }
 
@@ -176,6 +177,7 @@ static void hear_crowd(struct world *world, struct peer *peer, const struct cv_c
     if (heard != NULL) {
       const struct cv_terms *terms = &frame->campaign[i];
       bool is_exact = strcmp(terms->mechanism.name, "none") == 0 && strcmp(terms->privatizer.name, "none") == 0;
+      heard->items = terms->arms;
       heard->epsilon_micro = is_exact ? CV_UNPROTECTED_MICRO : terms->epsilon_micro;
     }
   }
@@ -204,10 +206,11 @@ static void check_release(const struct world *world, uint64_t campaign, struct h
   *known = sent;
   heard->releases++;
   int64_t sum = 0;
-  for (uint64_t i = 0; heard->exact && i < release->tokens; i++) {
+  bool is_exact = heard->exact && heard->items == heard->arms;
+  for (uint64_t i = 0; is_exact && i < release->tokens; i++) {
     sum += world_value(campaign, release->arm, i);
   }
-  CV_REQUIRE(!heard->exact || sum == release->noisy_sum);
+  CV_REQUIRE(!is_exact || sum == release->noisy_sum);
 }
 
 static void hear_release(struct world *world, const struct cv_rank_release *message) {
@@ -230,6 +233,7 @@ static void hear_open(struct world *world, const struct cv_rank_open *open) {
     heard->opened = true;
     heard->arms = open->spec.arms;
     heard->exact = strcmp(open->spec.mechanism.name, "none") == 0;
+    CV_REQUIRE(heard->items == 0 || world->damaged || heard->items >= heard->arms);
     heard->position.campaign = open->position.campaign;
   }
 }

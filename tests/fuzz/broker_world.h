@@ -34,7 +34,7 @@ struct sent {
 
 /* A campaign as the third-party has it, and as the world has received it. */
 struct heard {
-  uint32_t arms;
+  uint32_t arms, items; /* as the third-party and as the workers know them; with gold items there are more items */
   uint64_t epsilon_micro;
   bool exact, opened;          /* without noise; the third-party has been asked to open it on this connection */
   struct cv_position position; /* of the third-party */

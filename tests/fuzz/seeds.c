@@ -149,6 +149,13 @@ static void rank(void) {
 }
 
 static void order(void) {
+  struct cv_gold_item known[] = {{.item = 1, .answer = 1 << 20}, {.item = 3}};
+  const struct cv_gold gold = {.items = 2,
+                               .item = known,
+                               .tolerance = 1 << 18,
+                               .error_micro = 100000,
+                               .level_micro = 1000,
+                               .share_micro = 100000};
   struct cv_plan plans[] = {plan};
   struct cv_release releases[] = {release};
   struct cv_progress progress = {.campaign = 1, .name = "fuzz", .tokens = 5, .tokens_limit = 10, .arms = 4};
@@ -190,6 +197,7 @@ static void order(void) {
       {.kind = CV_ORDER_DESCRIPTION, .as.description = {.campaign = 1, .spec = make_spec()}},
       {.kind = CV_ORDER_PURGE, .as.campaign = 1},
       {.kind = CV_ORDER_PURGED, .as.purged = 2},
+      {.kind = CV_ORDER_SUBMIT, .as.submit = {.client_key = {2}, .spec = make_spec(), .gold = gold}},
   };
   for (size_t i = 0; i < CV_COUNT(frames); i++) {
     struct cv_buf out = {0};

@@ -83,7 +83,9 @@ static struct answer honest(struct world *world, const struct cv_assign *assign)
   struct answer answer = {.values = assign->arms};
   CV_REQUIRE(assign->arms <= SCENARIO_ARMS);
   for (uint32_t i = 0; i < assign->arms; i++) {
-    answer.value[i] = world_shown(&world->scenario, arm[0], assign->place, arm[i]);
+    uint32_t played = scenario_arm(&world->scenario, arm[0]), shown = scenario_arm(&world->scenario, arm[i]);
+    bool is_gold = played >= world->scenario.arms; /* whatever it says of them, some of its workers are found */
+    answer.value[i] = is_gold ? CV_GRID / 2 : world_shown(&world->scenario, played, assign->place, shown);
   }
   memcpy(answer.ticket, assign->ticket, sizeof(answer.ticket));
   return answer;
@@ -185,7 +187,8 @@ static void check_wish(const struct party *party, const struct cv_assign *assign
   const struct self *self = party->self;
   uint32_t wish = wish_of(party->world, assign->worker);
   uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[0];
-  if (!party->world->scenario.wishes || self->muddled || party->world->scenario.budget_micro > 0) {
+  if (!party->world->scenario.wishes || self->muddled || party->world->scenario.budget_micro > 0 ||
+      party->world->scenario.golds > 0) { /* beside gold items wishes do not count */
     return;
   }
   tally_add(TALLY_WISHED, wish == arm);

@@ -102,11 +102,11 @@ void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id) 
 /* The worker keeps the acknowledgement even if the broker forgets it. */
 void truth_owe(struct truth *truth, const struct cv_ticket *ticket) {
   const struct scenario *scenario = &truth->world->scenario;
-  if (scenario->budget_micro == 0 || ticket->arm >= scenario->arms) {
+  if (scenario->budget_micro == 0 || ticket->item >= scenario->arms) {
     return;
   }
   struct campaign *campaign = truth_campaign(truth, ticket->campaign);
-  campaign->owed_micro += scenario->cost_micro[ticket->arm];
+  campaign->owed_micro += scenario->cost_micro[ticket->item];
   if (campaign->is_void) {
     world_fail(truth->world, "9: a token of campaign %u is acknowledged, which a recovery has ended", ticket->campaign);
   }
@@ -119,7 +119,7 @@ void truth_owe(struct truth *truth, const struct cv_ticket *ticket) {
 void truth_check_hire(struct truth *truth, const struct cv_ticket *ticket) {
   const struct scenario *scenario = &truth->world->scenario;
   if (scenario->budget_micro > 0 &&
-      (ticket->arm >= scenario->arms || scenario->worker[ticket->arm] != ticket->worker)) {
-    world_fail(truth->world, "9: worker %llu has a place of arm %u", (unsigned long long)ticket->worker, ticket->arm);
+      (ticket->item >= scenario->arms || scenario->worker[ticket->item] != ticket->worker)) {
+    world_fail(truth->world, "9: worker %llu has a place of arm %u", (unsigned long long)ticket->worker, ticket->item);
   }
 }

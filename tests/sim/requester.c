@@ -48,6 +48,7 @@ static void ask(struct party *party) {
       truth_asking(party->world->truth, owner_of(party));
       memset(frame.as.submit.client_key, 17 + (int)self->index, CV_CLIENT_KEY_BYTES); /* no two alike */
       scenario_spec(&party->world->scenario, &frame.as.submit.spec);
+      scenario_gold(&party->world->scenario, &frame.as.submit.gold);
       break;
     case STAGE_WATCH:
       frame.kind = CV_ORDER_WATCH;

@@ -29,10 +29,10 @@ static uint32_t count_left(const struct truth *truth, uint64_t worker, uint32_t 
 void truth_gave_row(struct truth *truth, const struct cv_ticket *ticket, const struct cv_token *token,
                     uint64_t number) {
   struct world *world = truth->world;
-  uint64_t row = token->values == 1 ? find_row(world, ticket->worker, ticket->arm, token->value[0]) : UINT64_MAX;
+  uint64_t row = token->values == 1 ? find_row(world, ticket->worker, ticket->item, token->value[0]) : UINT64_MAX;
   if (row == UINT64_MAX) {
     world_fail(world, "16: worker %llu gives %lld for arm %u; it has no such row", (unsigned long long)ticket->worker,
-               (long long)token->value[0], ticket->arm);
+               (long long)token->value[0], ticket->item);
     return;
   }
   if (!world->row_given[row]) {
@@ -68,7 +68,7 @@ static int64_t *value_at(const struct truth *truth, const struct campaign *campa
 int64_t truth_value(const struct truth *truth, const struct campaign *campaign, uint32_t played, uint64_t place,
                     uint32_t arm) {
   const struct scenario *scenario = &truth->world->scenario;
-  return scenario->persons ? *value_at(truth, campaign, arm, place) : world_shown(scenario, played, place, arm);
+  return campaign->value != NULL ? *value_at(truth, campaign, arm, place) : world_shown(scenario, played, place, arm);
 }
 
 int64_t truth_sum(const struct truth *truth, const struct campaign *campaign, const struct cv_plan *plan,
@@ -76,7 +76,7 @@ int64_t truth_sum(const struct truth *truth, const struct campaign *campaign, co
   const struct scenario *scenario = &truth->world->scenario;
   const struct cv_want *want = shows_want(plan, arm);
   int64_t sum = 0;
-  if (!scenario->persons) {
+  if (campaign->value == NULL) {
     return shows_sum(scenario, plan, first, arm);
   }
   for (uint32_t i = 0; i < want->tokens; i++) {
@@ -88,15 +88,23 @@ int64_t truth_sum(const struct truth *truth, const struct campaign *campaign, co
 /* Runs while memory may run out: nothing is allocated. */
 void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, size_t from,
                    const struct cv_token *token) {
-  bool is_told = truth->world->scenario.persons && !truth->world->rolled_back;
+  const struct scenario *scenario = &truth->world->scenario;
+  bool is_told = (scenario->persons || scenario->golds > 0) && !truth->world->rolled_back;
   for (size_t i = from; i < answers->acks && is_told; i++) {
     struct cv_ticket ticket;
     uint64_t first[SCENARIO_ARMS];
     if (answers->ack[i].verdict == CV_VERDICT_ACCEPTED) {
       truth_open(answers->ack[i].ticket, &ticket);
-      const struct campaign *campaign = truth_campaign(truth, ticket.campaign);
+      struct campaign *campaign = truth_campaign(truth, ticket.campaign);
+      uint32_t arm = scenario_arm(scenario, ticket.item);
+      int64_t value = token[i - from].value[0];
+      if (arm >= scenario->arms) {
+        truth_gold_answer(truth, campaign, &ticket, value);
+        continue;
+      }
       shows_plays(campaign->plan, ticket.plan - 1, first);
-      *value_at(truth, campaign, ticket.arm, first[ticket.arm] + ticket.position) = token[i - from].value[0];
+      *value_at(truth, campaign, arm, first[arm] + ticket.position) =
+          scenario->golds == 0 ? value : truth_gold_value(campaign, ticket.worker, value);
     }
   }
 }

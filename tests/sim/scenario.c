@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/grid.h"
 #include "common/base/rng.h"
 
 /* A lifetime epsilon that no worker of a campaign without a graph can spend. */
@@ -527,6 +528,51 @@ static void draw_lies(struct scenario *s) {
                 : (uint32_t)cv_rng_below(&rng.rng, cv_rng_below(&rng.rng, 4) == 0 ? 1000000 : 4);
 }
 
+/* One in six of the worlds that suit has gold items, and workers who give many tokens each. A place's value then
+ * depends on its worker. From its own random stream. */
+static void draw_gold(struct scenario *s) {
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, s->seed, 90, 1, 0);
+  struct cv_rng *rng = &seeded.rng;
+  bool suits = is(s->privatizer.name, "none") && s->budget_micro == 0 && !s->graph && !s->persons &&
+               !scenario_is_exact(s) && s->worker_epsilon_micro >= WEALTH_MICRO;
+  if (cv_rng_below(rng, 6) > 0 || !suits) {
+    return;
+  }
+  s->noise_seeded = false;
+  s->own_tokens = 0;
+  s->worker_epsilon_micro = UINT32_MAX;
+  s->tokens_per_worker = 32 + (uint32_t)cv_rng_below(rng, 32);
+  s->pool_workers = (24 + (uint32_t)cv_rng_below(rng, 32)) * (s->picky ? 2 : 1);
+  s->rival_worker %= s->pool_workers;
+  s->golds = 1 + (uint32_t)cv_rng_below(rng, SCENARIO_GOLDS);
+  uint32_t item = 0;
+  for (uint32_t i = 0; i < s->golds; i++) {
+    item += (uint32_t)cv_rng_below(rng, s->arms + s->golds - item - (s->golds - i - 1));
+    s->gold[i] = (struct cv_gold_item){.item = item++, .answer = cv_rng_below(rng, 2) == 0 ? 0 : CV_GRID};
+  }
+}
+
+void scenario_gold(const struct scenario *s, struct cv_gold *ret) {
+  *ret = (struct cv_gold){.items = s->golds,
+                          .item = s->golds == 0 ? NULL : (struct cv_gold_item *)(uintptr_t)s->gold,
+                          .tolerance = CV_GRID / 4,
+                          .error_micro = 100000,
+                          .level_micro = 10000,
+                          .share_micro = 300000};
+}
+
+uint32_t scenario_arm(const struct scenario *s, uint32_t item) {
+  uint32_t before = 0;
+  for (uint32_t i = 0; i < s->golds && s->gold[i].item <= item; i++) {
+    if (s->gold[i].item == item) {
+      return s->arms + i;
+    }
+    before++;
+  }
+  return item - before;
+}
+
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   struct cv_rng_seeded seeded;
   struct scenario s = {.seed = seed};
@@ -564,6 +610,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_retention(&s);
   draw_ranking(&s);
   draw_lies(&s);
+  draw_gold(&s);
   *ret = s;
 }
 
@@ -591,17 +638,18 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       to, n,
       "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s for %u, privatizer "
       "%s, radius %s, "
-      "settled %s, %u lies, budget %.6f, %u edges, %u%% greed; %u gateways%s and %u liars of %u workers%s who give %u, "
+      "settled %s, %u lies, %u gold items, budget %.6f, %u edges, %u%% greed; %u gateways%s and %u liars of %u "
+      "workers%s who give %u, "
       "%u "
       "pests%s, %u rivals; releases of %u; "
       "ended by %s at "
       "%llu ms; %u "
       "faults of:",
       s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
-      s->horizon, s->privatizer.name, s->radius, s->settled, s->lies, (double)s->budget_micro / 1e6, s->edges, s->greed,
-      s->pools, s->picky ? " (one of them picky)" : "", s->liars, s->pool_workers, s->persons ? " with rows" : "",
-      s->own_tokens, s->pests, s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
-      (unsigned long long)s->ending_ms, s->faults);
+      s->horizon, s->privatizer.name, s->radius, s->settled, s->lies, s->golds, (double)s->budget_micro / 1e6, s->edges,
+      s->greed, s->pools, s->picky ? " (one of them picky)" : "", s->liars, s->pool_workers,
+      s->persons ? " with rows" : "", s->own_tokens, s->pests, s->impostor ? ", an impostor" : "", s->rivals,
+      s->release_tokens, ending[s->ending], (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);
@@ -617,7 +665,7 @@ static enum kind kind_of(const struct scenario *s) {
  * without a limit. */
 static bool can_soak(const struct scenario *s) {
   bool plays = !s->graph || (scenario_is_scripted(s) && s->edges > 0 && s->plays > 4);
-  bool goes_on = !scenario_is_exact(s) && !s->persons && s->own_tokens == 0;
+  bool goes_on = !scenario_is_exact(s) && !s->persons && s->own_tokens == 0 && s->golds == 0;
   return is(s->privatizer.name, "none") && goes_on && s->greed == 0 && plays;
 }
 

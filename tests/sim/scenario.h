@@ -7,11 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/gold.h"
 #include "common/base/spec.h"
 #include "worker/privatizer/privatizer.h"
 
 enum {
   SCENARIO_ARMS = 6,
+  SCENARIO_GOLDS = 2,
   SCENARIO_REQUESTERS = 2,
   SCENARIO_RIVALS = 2,
   SCENARIO_EDGES = SCENARIO_ARMS * (SCENARIO_ARMS - 1) / 2
@@ -59,6 +61,9 @@ struct scenario {
   const char *scores; /* ppar-kl: what it is told of them, and the arms of a plan */
   uint32_t arms_per_plan;
   uint32_t lies; /* false tokens that a ranking is told to bear */
+  /* Gold items, 0: none. The workers of the last honest gateway answer them wrong and are to be found. */
+  uint32_t golds;
+  struct cv_gold_item gold[SCENARIO_GOLDS];
   uint64_t epsilon_micro;
   uint32_t horizon; /* releases of an arm that its noise is made for; 0: as many as the tokens allow */
   struct cv_choice privatizer;
@@ -121,5 +126,9 @@ uint64_t scenario_cost(const struct scenario *scenario);
 bool scenario_is_scripted(const struct scenario *scenario);
 /* Borrows costs, workers and edges. */
 void scenario_spec(const struct scenario *scenario, struct cv_spec *ret);
+/* Borrows the items. */
+void scenario_gold(const struct scenario *scenario, struct cv_gold *ret);
+/* The arm of an item, as workers number them; a gold item is an arm from `arms` on. */
+uint32_t scenario_arm(const struct scenario *scenario, uint32_t item);
 
 #endif

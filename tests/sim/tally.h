@@ -102,6 +102,10 @@
   MUST(GRANTED, "persons that were assigned the arm of their wish")                \
   MUST(USED_UP, "campaigns of persons that ended because rows ran out")            \
   MUST(WISHED, "assignments of liars' workers to the arm of their wish")           \
+  MUST(GOLDS, "worlds with gold items")                                            \
+  MUST(GOLD, "answers to gold items")                                              \
+  MUST(FOUND, "workers found by their answers to gold items")                      \
+  MUST(NEUTRAL, "tokens of found workers, counted with a neutral value")           \
   MUST(REPLAYS, "third-party databases replayed")                                  \
   MUST(COMPARED, "campaigns compared with their run without faults")               \
   MUST(SEARCHED, "searches of the disks for tickets and partial sums")             \

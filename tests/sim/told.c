@@ -54,17 +54,19 @@ static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, boo
   if (world->rolled_back) {
     return;
   }
+  const uint32_t arm = scenario_arm(&world->scenario, ticket->item);
+  const bool is_gold = arm >= world->scenario.arms;
   uint64_t place =
-      (uint64_t)ticket->campaign << 56 | (uint64_t)ticket->plan << 36 | (uint64_t)ticket->arm << 24 | ticket->position;
+      (uint64_t)ticket->campaign << 56 | (uint64_t)ticket->plan << 36 | (uint64_t)arm << 24 | ticket->position;
   uint64_t payer = (uint64_t)ticket->campaign << 56 | ticket->worker << 16 | ticket->slot;
   tally(accepted ? TALLY_ACCEPTED : TALLY_DUPLICATE);
   if (!accepted) {
     return;
   }
-  world_log(world, "broker: acknowledges plan %u, arm %u, position %u to worker %llu", ticket->plan, ticket->arm,
+  world_log(world, "broker: acknowledges plan %u, arm %u, position %u to worker %llu", ticket->plan, arm,
             ticket->position, (unsigned long long)ticket->worker);
-  if (!seen_add(&truth->places, place)) {
-    world_fail(world, "1: two tokens were acknowledged for plan %u, arm %u, position %u", ticket->plan, ticket->arm,
+  if (!is_gold && !seen_add(&truth->places, place)) {
+    world_fail(world, "1: two tokens were acknowledged for plan %u, arm %u, position %u", ticket->plan, arm,
                ticket->position);
   }
   if (!seen_add(&truth->payers, payer)) {
@@ -76,10 +78,16 @@ static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, boo
   list->ticket[list->n++] = *ticket;
   struct campaign *campaign = truth_campaign(truth, ticket->campaign);
   check_served(truth, ticket);
-  truth->spent_micro[ticket->worker] += truth_price(truth, campaign, ticket->plan, ticket->arm);
   check_unprotected(truth, ticket);
-  check_limit(truth, ticket->worker, truth_shown(truth, campaign, ticket->plan, ticket->arm));
-  campaign->acknowledged[ticket->arm]++;
+  if (is_gold) {
+    truth->spent_micro[ticket->worker] += scenario_cost(&world->scenario);
+    check_limit(truth, ticket->worker, 1);
+    campaign->golds[ticket->worker].acknowledged++;
+    return;
+  }
+  truth->spent_micro[ticket->worker] += truth_price(truth, campaign, ticket->plan, arm);
+  check_limit(truth, ticket->worker, truth_shown(truth, campaign, ticket->plan, arm));
+  campaign->acknowledged[arm]++;
 }
 
 static void count_backoffs(const struct cv_crowd_frame *frame) {
@@ -92,14 +100,16 @@ static void count_backoffs(const struct cv_crowd_frame *frame) {
 /* 10: an assignment asks for the arm of its place and for the neighbours that the plan names, and for no other arm. */
 static void check_shown(struct truth *truth, const struct cv_assign *assign, const struct cv_ticket *ticket) {
   const struct campaign *campaign = truth_campaign(truth, ticket->campaign);
-  uint32_t expected[SCENARIO_ARMS], n = 0;
-  if (ticket->plan >= 1 && ticket->plan <= campaign->plans_stored) {
-    n = shows_list(&truth->world->scenario, &campaign->plan[ticket->plan - 1], ticket->arm, expected);
+  const struct scenario *scenario = &truth->world->scenario;
+  uint32_t expected[SCENARIO_ARMS], n = 0, played = scenario_arm(scenario, ticket->item);
+  if (ticket->plan >= 1 && ticket->plan <= campaign->plans_stored) { /* a gold item: in any plan, alone */
+    n = played >= scenario->arms ? 1 : shows_list(scenario, &campaign->plan[ticket->plan - 1], played, expected);
   }
+  expected[0] = ticket->item; /* with further arms there are no gold items, and items are arms */
   const uint32_t *arm = assign->arms == 1 ? &assign->arm.one : assign->arm.many;
   if (n == 0 || assign->arms != n || memcmp(arm, expected, n * sizeof(*arm)) != 0) {
-    world_fail(truth->world, "10: an assignment of arm %u in plan %u shows %u arms; expected the %u of the plan",
-               ticket->arm, ticket->plan, assign->arms, n);
+    world_fail(truth->world, "10: an assignment of item %u in plan %u shows %u items; expected the %u of the plan",
+               ticket->item, ticket->plan, assign->arms, n);
   }
   tally_add(TALLY_SHOWN, assign->arms - 1);
 }

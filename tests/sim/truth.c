@@ -14,10 +14,9 @@
 #include "tests/sim/truth_state.h"
 #include "tests/support/mechanism.h"
 
-static void make_room_for_rows(struct truth *truth) {
+/* Where a place's token depends on its worker. */
+static void make_room_for_values(struct truth *truth) {
   const struct world *world = truth->world;
-  truth->row_left = calloc(world->persons.start[world->persons.persons] + 1, sizeof(*truth->row_left));
-  CV_REQUIRE(truth->row_left != NULL);
   for (uint32_t i = 0; i < truth->room; i++) {
     struct campaign *campaign = &truth->campaign[i];
     campaign->value = calloc(world->scenario.arms * world->scenario.tokens, sizeof(*campaign->value));
@@ -41,8 +40,15 @@ struct truth *truth_new(struct world *world) {
   truth->asked_jumps = calloc(truth->room, sizeof(*truth->asked_jumps));
   CV_REQUIRE(truth->spent_micro != NULL && truth->gave != NULL && truth->left != NULL && truth->gave_to != NULL &&
              truth->campaign != NULL && truth->asked_ms != NULL && truth->asked_jumps != NULL);
+  if (world->scenario.persons || world->scenario.golds > 0) {
+    make_room_for_values(truth);
+  }
   if (world->scenario.persons) {
-    make_room_for_rows(truth);
+    truth->row_left = calloc(world->persons.start[world->persons.persons] + 1, sizeof(*truth->row_left));
+    CV_REQUIRE(truth->row_left != NULL);
+  }
+  if (world->scenario.golds > 0) {
+    truth_make_room_for_golds(truth);
   }
   return truth;
 }
@@ -64,6 +70,7 @@ void truth_free(struct truth *truth) {
   }
   for (size_t i = 0; i < truth->room; i++) {
     free(truth->campaign[i].value);
+    free(truth->campaign[i].golds);
   }
   seen_fini(&truth->places);
   seen_fini(&truth->payers);
@@ -326,9 +333,12 @@ static void check_open(struct truth *truth, struct cv_broker_campaign *core, str
       reserved += arm->want - arm->filled;
     }
   }
-  if (tokens != core->tokens || bits_in(&core->payers) != tokens) {
-    world_fail(truth->world, "1: campaign %u counts %llu tokens in its arms, %llu in all, and %llu slots are taken",
-               core->id, (unsigned long long)tokens, (unsigned long long)core->tokens,
+  uint64_t answers = truth_gold_answers(truth, campaign);
+  if (tokens != core->tokens || bits_in(&core->payers) != tokens + answers) {
+    world_fail(truth->world,
+               "1: campaign %u counts %llu tokens in its arms, %llu in all, %llu answers to gold items, and %llu slots "
+               "are taken",
+               core->id, (unsigned long long)tokens, (unsigned long long)core->tokens, (unsigned long long)answers,
                (unsigned long long)bits_in(&core->payers));
   }
   if (reserved != core->reserved || core->tokens + reserved > core->spec.tokens) {
@@ -451,6 +461,7 @@ void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core) {
       continue;
     }
     cost_of(truth, each != NULL ? each->arm : NULL, tokens, campaign, &least, &most);
+    truth_gold_most(truth, campaign, &least, &most);
   }
   if (spent < least || spent > most) {
     world_fail(truth->world, "3: the workers' accounts sum to %llu micro-epsilon, the tokens cost %llu to %llu",
@@ -589,6 +600,7 @@ static void check_all(struct truth *truth, struct cv_broker *core, bool again) {
     check_ledger(truth, each);
     truth_check_payments(truth, each, campaign);
     if (each->arm != NULL) {
+      truth_check_golds(truth, each, campaign, again);
       check_open(truth, each, campaign);
       check_room(truth, core, each);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The invariants. The truth receives everything that is sent and stored, and fails the world at the first thing that
- * contradicts them. It knows each place's score, and of persons each row's.
+ * contradicts them. It knows each place's score; of persons each row's, and beside gold items each token's.
  *
  *   1 An acknowledged token is in exactly one epoch's sum, once, whatever crashes. After every batch each open epoch
  *     has the number of tokens and the sum of its filled places, and as many slots are taken as tokens are counted; no
@@ -44,6 +44,9 @@
  *  16 A person gives each of its rows at most once, whichever party dies, for the row's arm and with its score, and
  *     after its gateway has stored that. It wishes for an arm that it has a row of, and is assigned that arm or none;
  *     without faults every person that is wanted arrives.
+ *  17 A worker's counted answers to gold items, and whether they find it, are those that it gave; a restart forgets
+ *     none that was acknowledged. From then on its tokens fill their places with a neutral value, as in 1. No plan and
+ *     no release has a gold item.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */

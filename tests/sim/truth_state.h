@@ -18,8 +18,16 @@ struct arm {
   uint64_t releases; /* before that epoch */
 };
 
+/* A worker's answers to gold items in one campaign. */
+struct golds {
+  uint32_t answers, wrong;     /* counted by the broker */
+  uint32_t acknowledged, ever; /* received by the worker as accepted; counted ever, also in batches that were lost */
+  bool found;
+};
+
 struct campaign {
-  uint32_t owner; /* the owner that it was accepted for, from 1; 0 = no requester has received it */
+  struct golds *golds; /* by worker; NULL: no gold items */
+  uint32_t owner;      /* the owner that it was accepted for, from 1; 0 = no requester has received it */
   struct cv_plan *plan;
   size_t plans, plans_stored; /* the others were not stored, as far as is known */
   size_t plans_cap;
@@ -47,7 +55,7 @@ struct campaign {
   bool is_void;            /* a recovery has ended it */
   uint64_t tokens;         /* as received with the end */
   size_t exported;         /* releases in the current export */
-  int64_t *value;          /* of persons: the score of each counted place, by arm and place; NULL: no persons */
+  int64_t *value;          /* the token of each counted place, by arm and place; NULL: the same for every worker */
   bool purging, is_purged; /* its requester has asked for a purge; has received that it is done */
 };
 
@@ -100,6 +108,15 @@ int64_t truth_value(const struct truth *truth, const struct campaign *campaign, 
                     uint32_t arm);
 int64_t truth_sum(const struct truth *truth, const struct campaign *campaign, const struct cv_plan *plan,
                   const uint64_t *first, uint32_t arm);
+/* 17: the memory for it; a counted answer, its campaign's gold items; what a token of the worker adds to the sum; the
+ * counted answers of all workers; what they cost; whether the broker's cells agree, after a restart with what may be
+ * missing. */
+void truth_make_room_for_golds(struct truth *truth);
+void truth_gold_answer(struct truth *truth, struct campaign *campaign, const struct cv_ticket *ticket, int64_t value);
+int64_t truth_gold_value(const struct campaign *campaign, uint64_t worker, int64_t value);
+uint64_t truth_gold_answers(const struct truth *truth, const struct campaign *campaign);
+void truth_gold_most(const struct truth *truth, const struct campaign *campaign, uint64_t *least, uint64_t *most);
+void truth_check_golds(struct truth *truth, struct cv_broker_campaign *core, struct campaign *campaign, bool again);
 /* An open epoch's tokens and their sum so far, for the search. */
 void truth_spy(struct truth *truth, uint32_t tokens, int64_t sum);
 /* 9, for the stored records; `campaign` has its plans and releases, unless the broker was rolled back. */

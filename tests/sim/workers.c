@@ -3,6 +3,7 @@
  * worlds also the rows of persons. */
 #include <stdlib.h>
 
+#include "common/base/grid.h"
 #include "common/base/local.h"
 #include "common/base/mechanisms.h"
 #include "common/daemon/turn.h"
@@ -30,9 +31,16 @@ struct self {
   struct end *end; /* NULL: not connected */
 };
 
-static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
-  const struct world *world = data;
-  *ret_score = world_score(&world->scenario, arm, at->place);
+/* The workers of the last honest gateway are honest about all items but the gold ones, and sometimes about those. */
+static enum cv_err score(void *data, uint32_t item, const struct cv_moment *at, int64_t *ret_score) {
+  const struct party *party = data;
+  const struct world *world = party->world;
+  const struct scenario *scenario = &world->scenario;
+  uint32_t arm = scenario_arm(scenario, item);
+  bool errs = party->number + 1 == world->first_pool + scenario->pools && at->place % 3 < 2;
+  *ret_score = arm < scenario->arms ? world_score(scenario, arm, at->place)
+               : errs               ? CV_GRID - scenario->gold[arm - scenario->arms].answer
+                                    : scenario->gold[arm - scenario->arms].answer;
   return CV_OK;
 }
 
@@ -220,10 +228,10 @@ static bool start(struct party *party, struct cv_why *why) {
   cv_rng_seeded_init(&self->rng, world->scenario.seed, 77, 5 + party->number, party->life);
   bool is_picky = world->scenario.picky && party->number + 1 == world->first_pool + world->scenario.pools;
   self->work = (struct cv_work){.campaign = "sim",
-                                .arms = world->scenario.arms,
+                                .arms = world->scenario.arms + world->scenario.golds,
                                 .hires = world->scenario.budget_micro > 0,
                                 .score = score,
-                                .data = world};
+                                .data = party};
   const struct cv_worker_config config = {
       .first = party->identity.first,
       .last = party->identity.last,

@@ -388,6 +388,7 @@ static void set_up(struct world *world) {
   tally_add(TALLY_RECRUITMENTS, world->scenario.budget_micro > 0);
   tally_add(TALLY_DELTAS, world->scenario.applied.law.delta_pico > 0);
   tally_add(TALLY_MATRICES, world->scenario.applied.law.matrices > 0);
+  tally_add(TALLY_GOLDS, world->scenario.golds > 0);
   tally_add(TALLY_SMALLEST, scenario_least(&world->scenario) > 1);
   tally_add(TALLY_GRAPHS, world->scenario.graph);
   tally_add(TALLY_TWO_AT_ONCE, world->scenario.requesters > 1);

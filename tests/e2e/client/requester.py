@@ -4,6 +4,7 @@ import os
 
 from .schema import schema
 from .wire import VERSION, Closing, Connection, context
+from .worker import GRID
 
 
 class Refused(Exception):
@@ -31,6 +32,16 @@ def spec(arms, name="test", policy="ppar", policy_params=None, mechanism="hybrid
     for field, chosen in ((message.mechanism, mechanism), (message.privatizer, privatizer)):
         field_name, params = chosen if isinstance(chosen, tuple) else (chosen, {})
         choice(field, field_name, **params)
+    return message
+
+
+def gold(answers, tolerance=.3, error=.05, level=.001, share=.3):
+    """`answers`: {number among all items: known score}."""
+    message = schema("order").Gold(tolerance=round(tolerance * GRID), error_micro=round(error * 1e6),
+                                   level_micro=round(level * 1e6), share_micro=round(share * 1e6))
+    for item, answer in sorted(answers.items()):
+        message.items.append(item)
+        message.answers.append(round(answer * GRID))
     return message
 
 
@@ -71,8 +82,9 @@ class Requester(Closing):
             if any(field.name != "hello" for field, _ in envelope.ListFields()):
                 return envelope
 
-    def submit(self, the_spec, client_key=None):
-        self.ask(submit={"client_key": client_key or os.urandom(16), "spec": the_spec})
+    def submit(self, the_spec, client_key=None, gold=None):
+        fields = {"client_key": client_key or os.urandom(16), "spec": the_spec}
+        self.ask(submit={**fields, "gold": gold} if gold is not None else fields)
         return self.answer().accepted
 
     def watch(self, campaign=0, until=None):

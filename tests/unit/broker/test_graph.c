@@ -88,7 +88,7 @@ static void an_answer_for_a_place_that_is_filled_is_late(void **state) {
     (void)turn(&world, false);
   }
   assert_true(has_release(&world, PLAN, LEFT) && !has_release(&world, PLAN, MIDDLE));
-  const struct cv_ticket ticket = {.campaign = 1, .plan = PLAN, .arm = MIDDLE, .worker = 999999, .lease = UINT32_MAX};
+  const struct cv_ticket ticket = {.campaign = 1, .plan = PLAN, .item = MIDDLE, .worker = 999999, .lease = UINT32_MAX};
   const struct cv_tagger tagger = {.tag = tag, .data = world.mac};
   struct token token = {.values = 3};
   assert_int_equal(cv_ticket_seal(&ticket, &tagger, token.ticket), CV_OK);

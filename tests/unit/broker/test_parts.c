@@ -159,7 +159,7 @@ static void test_a_ticket_with_a_flipped_bit_is_none(void **state) {
   const struct cv_tagger tagger = {.tag = tag, .data = mac};
   const struct cv_ticket ticket = {.campaign = 7,
                                    .plan = 3,
-                                   .arm = 4095,
+                                   .item = 4095,
                                    .position = 123456,
                                    .worker = UINT64_C(0xfedcba987654),
                                    .slot = 65534,
@@ -171,7 +171,7 @@ static void test_a_ticket_with_a_flipped_bit_is_none(void **state) {
   assert_int_equal(cv_ticket_open(bytes, &tagger, &back), CV_OK);
   assert_int_equal(back.campaign, ticket.campaign);
   assert_int_equal(back.plan, ticket.plan);
-  assert_int_equal(back.arm, ticket.arm);
+  assert_int_equal(back.item, ticket.item);
   assert_int_equal(back.position, ticket.position);
   assert_int_equal(back.worker, ticket.worker);
   assert_int_equal(back.slot, ticket.slot);

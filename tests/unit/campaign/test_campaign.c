@@ -427,8 +427,8 @@ static const struct {
      ":5:20: limits.deadline is \"1y\"; expected a time of at most 365d (like 250ms, 30s, 5m, 1h or 2d) or none"},
     {LIMITS, "workers: {}", ":2:1: both items and workers; expected only one"},
     {LIMITS, "helpers: {}",
-     ":5:1: unknown key \"helpers\"; expected campaign, items, workers, budget, policy, privacy, limits, graph "
-     "or experiment"},
+     ":5:1: unknown key \"helpers\"; expected campaign, items, workers, budget, policy, privacy, limits, graph, "
+     "gold or experiment"},
     {LIMITS, "budget: 5", ":5:1: budget without workers; expected workers in place of items"},
     {ITEMS, "workers: [{id: 1, cost: 1, quality: 1}]",
      ":1:1: missing budget; expected what may be paid to all workers together"},
@@ -458,6 +458,18 @@ static const struct {
      ":5:16: graph.edges joins items 1 and 2 twice; expected each pair once"},
     {LIMITS, "graph: {edges: [[0, 1]]}",
      ":5:18: an end of graph.edges is \"0\"; expected the place of an item, from 1"},
+    {LIMITS, "gold: Roma", ":5:7: gold is \"Roma\"; expected a mapping of keys and values"},
+    {LIMITS, "gold: {items: {Roma: 1}}", ":5:7: missing gold.tolerance; expected a number from 0 to 0.999999"},
+    {LIMITS, "gold: {tolerance: 0.1}", ":5:7: missing gold.items; expected items with their known scores"},
+    {LIMITS, "gold: {tolerance: 0.1, items: {}}", ":5:31: gold.items has 0 items; expected 1 to 256"},
+    {LIMITS, "gold: {tolerance: 0.1, items: [Roma]}",
+     ":5:31: gold.items is a list; expected items with their known scores, like {Aurora: 0.9}"},
+    {LIMITS, "gold: {tolerance: 0.1, items: {Roma: 1.5}}",
+     ":5:38: a known score in gold.items is \"1.5\"; expected a number from 0 to 1"},
+    {LIMITS, "gold: {tolerance: 0.1, items: {Roma: 1, Roma: 0}}",
+     ":5:41: duplicate key \"Roma\"; the first is on line 5"},
+    {LIMITS, "gold: {tolerance: 0.1, items: {Roma: 1}, share: 0.6}",
+     ":5:49: gold.share is \"0.6\"; expected a number from 1e-06 to 0.5"},
 };
 
 /* The good campaign with one line replaced. */

@@ -59,6 +59,7 @@ static void assert_bounded(const struct cv_order_frame *frame) {
   switch (frame->kind) {
     case CV_ORDER_SUBMIT:
       assert_spec_bounded(&frame->as.submit.spec);
+      assert_true(frame->as.submit.gold.items <= CV_GOLD_MAX);
       break;
     case CV_ORDER_PROGRESS:
       assert_progress_bounded(&frame->as.progress);
@@ -175,6 +176,34 @@ static void random_statement(struct cv_rng *rng, struct made *made) {
   }
 }
 
+static void random_gold(struct cv_rng *rng, struct cv_gold *ret) {
+  *ret = (struct cv_gold){.items = (uint32_t)cv_rng_below(rng, 4)};
+  if (ret->items > 0) {
+    ret->item = calloc(ret->items, sizeof(*ret->item));
+    assert_non_null(ret->item);
+    ret->tolerance = (int64_t)cv_rng_below(rng, 1 << 20);
+    ret->error_micro = (uint32_t)cv_rng_u64(rng);
+    ret->level_micro = (uint32_t)cv_rng_u64(rng);
+    ret->share_micro = (uint32_t)cv_rng_u64(rng);
+  }
+  for (uint32_t i = 0; i < ret->items; i++) {
+    ret->item[i] =
+        (struct cv_gold_item){.item = (uint32_t)cv_rng_u64(rng), .answer = (int64_t)cv_rng_below(rng, 1 << 21)};
+  }
+}
+
+static void assert_same_gold(const struct cv_gold *a, const struct cv_gold *b) {
+  assert_int_equal(a->items, b->items);
+  for (uint32_t i = 0; i < a->items; i++) {
+    assert_int_equal(a->item[i].item, b->item[i].item);
+    assert_int_equal(a->item[i].answer, b->item[i].answer);
+  }
+  assert_int_equal(a->tolerance, b->tolerance);
+  assert_int_equal(a->error_micro, b->error_micro);
+  assert_int_equal(a->level_micro, b->level_micro);
+  assert_int_equal(a->share_micro, b->share_micro);
+}
+
 static struct made *make_frame(uint64_t seed) {
   struct made *made = calloc(1, sizeof(*made));
   assert_non_null(made);
@@ -187,6 +216,7 @@ static struct made *make_frame(uint64_t seed) {
     case CV_ORDER_SUBMIT:
       random_bytes(rng, frame->as.submit.client_key, CV_CLIENT_KEY_BYTES);
       random_spec(rng, &frame->as.submit.spec);
+      random_gold(rng, &frame->as.submit.gold);
       break;
     case CV_ORDER_ACCEPTED:
       frame->as.accepted.campaign = random_u64(rng);
@@ -242,6 +272,7 @@ static void free_frame(struct made *made) {
   struct cv_order_frame *frame = &made->frame;
   if (frame->kind == CV_ORDER_SUBMIT) {
     cv_spec_fini(&frame->as.submit.spec);
+    free(frame->as.submit.gold.item);
   } else if (frame->kind == CV_ORDER_LEDGER && frame->as.ledger.has_plan) {
     cv_spec_fini(&frame->as.ledger.plan);
   } else if (frame->kind == CV_ORDER_DESCRIPTION) {
@@ -307,6 +338,7 @@ static void assert_frames_equal(const struct cv_order_frame *a, const struct cv_
   switch (a->kind) {
     case CV_ORDER_SUBMIT:
       assert_memory_equal(a->as.submit.client_key, b->as.submit.client_key, CV_CLIENT_KEY_BYTES);
+      assert_same_gold(&a->as.submit.gold, &b->as.submit.gold);
       assert_specs_equal(&a->as.submit.spec, &b->as.submit.spec);
       break;
     case CV_ORDER_LEDGER:
