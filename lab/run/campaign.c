@@ -9,9 +9,9 @@
 #include "lab/experiment/campaigns.h"
 #include "lab/run/measures.h"
 #include "lab/run/pool.h"
-#include "lab/run/trial.h"
 #include "prepare/campaign_bound.h"
 #include "prepare/prepare.h"
+#include "simulate/trial.h"
 #include "worker/quality/truth.h"
 
 enum metric {
@@ -80,7 +80,7 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
 
 struct view {
   const struct cv_prepared *campaign;
-  const struct cv_lab_trial *trial;
+  const struct cv_trial *trial;
   struct cv_worth worth;
   struct cv_bound bound; /* 0: not asked for */
 };
@@ -153,16 +153,16 @@ static void judge_lies(const struct view *view, double *value) {
   value[LIES_TURN] = (double)turn;
 }
 
-static double best_so_far(const struct view *view, const struct cv_lab_totals *at) {
+static double best_so_far(const struct view *view, const struct cv_trial_totals *at) {
   /* Gains change from round to round: the best arm in hindsight depends on how many rounds were played. */
   if (view->trial->game != NULL) {
-    return cv_lab_game_best(view->trial->game, at->pulls);
+    return cv_game_best(view->trial->game, at->pulls);
   }
   return view->worth.cost_micro != NULL ? cv_worth_reward(&view->worth)
                                         : (double)at->pulls * view->worth.mean[cv_worth_best(&view->worth)];
 }
 
-static void judge_pulls(const struct view *view, const struct cv_lab_totals *at, double *value) {
+static void judge_pulls(const struct view *view, const struct cv_trial_totals *at, double *value) {
   value[PULLS] = (double)at->pulls;
   value[ROUNDS] = (double)at->rounds;
   if (view->campaign->kind == CV_POLICY_RANKING) {
@@ -203,20 +203,20 @@ static enum cv_err run_prepared(const struct cv_lab_piece *piece, size_t series,
                                 size_t points, double *ret_values, struct cv_why *why) {
   const struct cv_lab_experiment *experiment = piece->experiment;
   uint64_t moment[CV_LAB_POINTS_MAX];
-  struct cv_lab_totals at[CV_LAB_POINTS_MAX];
-  struct cv_lab_trial trial = {.campaign = campaign,
-                               .seed = piece->seed,
-                               .token_level = piece->token_level,
-                               .plans = experiment->one[series].rounds,
-                               .moments = experiment->axis == CV_LAB_AXIS_PULLS ? points : 0,
-                               .moment = moment,
-                               .at = at};
+  struct cv_trial_totals at[CV_LAB_POINTS_MAX];
+  struct cv_trial trial = {.campaign = campaign,
+                           .seed = piece->seed,
+                           .token_level = piece->token_level,
+                           .plans = experiment->one[series].rounds,
+                           .moments = experiment->axis == CV_LAB_AXIS_PULLS ? points : 0,
+                           .moment = moment,
+                           .at = at};
   const struct cv_adversary *adversary = cv_quality_adversary(campaign->source.quality);
   for (size_t i = 0; i < trial.moments; i++) {
     moment[i] = (uint64_t)experiment->x[i];
   }
   if (adversary != NULL) {
-    CV_TRY(cv_lab_game_set(piece->game, adversary, campaign->file.spec.tokens, why));
+    CV_TRY(cv_game_set(piece->game, adversary, campaign->file.spec.tokens, why));
     trial.game = piece->game;
   }
   struct view view = {.campaign = campaign,
@@ -231,12 +231,12 @@ static enum cv_err run_prepared(const struct cv_lab_piece *piece, size_t series,
   }
   /* Processor time of this thread, which other threads do not change; without the game, which all series share. */
   double started = cv_lab_processor_seconds();
-  enum cv_err err = cv_lab_trial_run(&trial, why);
+  enum cv_err err = cv_trial_run(&trial, why);
   double seconds = cv_lab_processor_seconds() - started;
   if (err == CV_OK) {
     err = judge(&view, points, seconds, ret_values);
   }
-  cv_lab_trial_fini(&trial);
+  cv_trial_fini(&trial);
   return err;
 }
 

@@ -5,8 +5,8 @@
 #include "common/campaign/accuracy.h"
 #include "lab/experiment/campaigns.h"
 #include "lab/run/measures.h"
-#include "lab/run/trial.h"
 #include "prepare/prepare.h"
+#include "simulate/trial.h"
 #include "worker/quality/truth.h"
 
 static const char *const metrics[] = {"accuracy", NULL};
@@ -52,12 +52,12 @@ static enum cv_err judge(const struct cv_lab_piece *piece, const struct cv_prepa
 static enum cv_err run(const struct cv_lab_piece *piece, size_t series, double *ret_values, struct cv_why *why) {
   struct cv_prepared campaign;
   CV_TRY(cv_lab_prepare(piece->experiment, series, piece->setting, piece->seed, &campaign, why));
-  struct cv_lab_trial trial = {.campaign = &campaign, .seed = piece->seed, .token_level = piece->token_level};
-  enum cv_err err = cv_lab_trial_run(&trial, why);
+  struct cv_trial trial = {.campaign = &campaign, .seed = piece->seed, .token_level = piece->token_level};
+  enum cv_err err = cv_trial_run(&trial, why);
   if (err == CV_OK) {
     err = judge(piece, &campaign, trial.standing, ret_values);
   }
-  cv_lab_trial_fini(&trial);
+  cv_trial_fini(&trial);
   cv_prepared_fini(&campaign);
   return err;
 }

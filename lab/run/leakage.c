@@ -21,8 +21,8 @@
 #include "common/base/local.h"
 #include "lab/experiment/campaigns.h"
 #include "lab/run/measures.h"
-#include "lab/run/trial.h"
 #include "prepare/prepare.h"
+#include "simulate/trial.h"
 #include "worker/quality/quality.h"
 
 enum metric { LEAKAGE, LEAKAGE_MOST, LEAKAGE_WORST };
@@ -32,7 +32,7 @@ enum { CHANGES = 2, DRAWS = 64, STRATA = 16 };
 
 struct pair {
   const struct cv_prepared *campaign;
-  const struct cv_lab_trial *run;
+  const struct cv_trial *run;
   int64_t *sum; /* of each arm, exact */
   uint32_t changed;
   double change[CHANGES]; /* of the changed arm's sum, in scores: two alternatives */
@@ -263,7 +263,7 @@ static enum cv_err find_worst(struct pair *pair, double *ret_worst) {
   return CV_OK;
 }
 
-static enum cv_err compare(const struct cv_prepared *campaign, const struct cv_lab_trial *run, bool with_worst,
+static enum cv_err compare(const struct cv_prepared *campaign, const struct cv_trial *run, bool with_worst,
                            struct cv_rng *rng, double *ret_values, struct cv_why *why) {
   struct pair pair = {.campaign = campaign, .run = run, .rng = rng};
   enum cv_err err = init(&pair, why);
@@ -288,20 +288,20 @@ static bool wants_worst(const struct cv_lab_experiment *experiment) {
 static enum cv_err run_pair(const struct cv_lab_piece *piece, const struct cv_prepared *campaign, double *ret_values,
                             struct cv_why *why) {
   struct cv_rng_seeded rng;
-  struct cv_lab_trial trial = {.campaign = campaign, .seed = piece->seed, .token_level = true};
+  struct cv_trial trial = {.campaign = campaign, .seed = piece->seed, .token_level = true};
   cv_rng_seeded_init(&rng, piece->seed, CV_RNG_POLICY, UINT64_MAX, 0);
-  CV_TRY(cv_lab_trial_run(&trial, why));
+  CV_TRY(cv_trial_run(&trial, why));
   uint64_t plans = trial.total.rounds;
-  cv_lab_trial_fini(&trial);
+  cv_trial_fini(&trial);
   if (plans < 2) {
     return CV_OK; /* no decision follows a release: the metrics stay NAN */
   }
   trial.plans = 1 + cv_rng_below(&rng.rng, plans - 1);
-  enum cv_err err = cv_lab_trial_run(&trial, why);
+  enum cv_err err = cv_trial_run(&trial, why);
   if (err == CV_OK) {
     err = compare(campaign, &trial, wants_worst(piece->experiment), &rng.rng, ret_values, why);
   }
-  cv_lab_trial_fini(&trial);
+  cv_trial_fini(&trial);
   return err == CV_OK || why->text[0] != '\0' ? err : cv_fail(why, err, "%s", cv_err_text(err));
 }
 

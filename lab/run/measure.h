@@ -4,8 +4,8 @@
 #define CV_LAB_MEASURE_H
 
 #include "lab/experiment/experiment.h"
-#include "lab/run/game.h"
 #include "prepare/prepare.h"
+#include "simulate/game.h"
 
 /* A piece of work: one replicate of one setting. All series of a piece have the same instance, and the same scores as
  * far as they ask for the same ones: comparisons between them are paired. */
@@ -13,9 +13,9 @@ struct cv_lab_piece {
   const struct cv_lab_experiment *experiment;
   size_t setting;
   uint64_t replicate;
-  uint64_t seed;            /* of the replicate: the same for all settings and series */
-  bool token_level;         /* draw every token separately, as workers do, instead of sums */
-  struct cv_lab_game *game; /* shared by the piece's series; cv_lab_piece_run() sets it */
+  uint64_t seed;        /* of the replicate: the same for all settings and series */
+  bool token_level;     /* draw every token separately, as workers do, instead of sums */
+  struct cv_game *game; /* shared by the piece's series; cv_lab_piece_run() sets it */
 };
 
 enum { CV_LAB_MEASURE_METRICS_MAX = 20 };

@@ -32,14 +32,14 @@ static enum cv_err run_series(const struct cv_lab_piece *piece, size_t series, d
 enum cv_err cv_lab_piece_run(const struct cv_lab_piece *piece, double *ret_values, struct cv_why *why) {
   const struct cv_lab_experiment *experiment = piece->experiment;
   size_t each = cv_lab_piece_values(experiment) / experiment->series;
-  struct cv_lab_game game = {0}; /* shared by the series, which mostly play the same game */
+  struct cv_game game = {0}; /* shared by the series, which mostly play the same game */
   struct cv_lab_piece shared = *piece;
   shared.game = &game;
   enum cv_err err = CV_OK;
   for (size_t series = 0; series < experiment->series && err == CV_OK; series++) {
     err = run_series(&shared, series, ret_values + series * each, why);
   }
-  cv_lab_game_fini(&game);
+  cv_game_fini(&game);
   return err;
 }
 

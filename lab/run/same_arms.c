@@ -6,8 +6,8 @@
 #include "common/base/rng.h"
 #include "lab/experiment/campaigns.h"
 #include "lab/run/measures.h"
-#include "lab/run/trial.h"
 #include "prepare/prepare.h"
+#include "simulate/trial.h"
 
 enum metric { SAME_NOISE, FRESH_NOISE, ALL_FRESH, SHOWN };
 
@@ -35,19 +35,18 @@ static enum cv_err fits(const struct cv_lab_experiment *experiment, const struct
 }
 
 static enum cv_err run_once(const struct cv_lab_piece *piece, const struct cv_prepared *campaign,
-                            struct cv_lab_turns *turns, struct cv_why *why) {
-  struct cv_lab_trial trial = {
+                            struct cv_turns *turns, struct cv_why *why) {
+  struct cv_trial trial = {
       .campaign = campaign, .seed = piece->seed, .token_level = piece->token_level, .turns = turns};
-  memset(turns->played, 0xff, campaign->file.spec.tokens * sizeof(*turns->played)); /* CV_LAB_NO_ARM */
-  enum cv_err err = cv_lab_trial_run(&trial, why);
-  cv_lab_trial_fini(&trial);
+  memset(turns->played, 0xff, campaign->file.spec.tokens * sizeof(*turns->played)); /* CV_TURNS_NO_ARM */
+  enum cv_err err = cv_trial_run(&trial, why);
+  cv_trial_fini(&trial);
   return err;
 }
 
 /* Runs `second`, and sets *ret to 1 if it plays the arms of `first` in every round, else to 0. */
 static enum cv_err compare(const struct cv_lab_piece *piece, const struct cv_prepared *campaign,
-                           const struct cv_lab_turns *first, struct cv_lab_turns *second, double *ret,
-                           struct cv_why *why) {
+                           const struct cv_turns *first, struct cv_turns *second, double *ret, struct cv_why *why) {
   CV_TRY(run_once(piece, campaign, second, why));
   *ret = memcmp(first->played, second->played, campaign->file.spec.tokens * sizeof(*first->played)) == 0;
   return CV_OK;
@@ -58,11 +57,11 @@ static enum cv_err run_all(const struct cv_lab_piece *piece, const struct cv_pre
   const struct cv_spec *spec = &campaign->file.spec;
   struct cv_rng_seeded change;
   cv_rng_seeded_init(&change, piece->seed, CV_RNG_INSTANCE, UINT64_MAX, 0); /* a place that no arm has */
-  struct cv_lab_turns first = {.played = played,
-                               .round = cv_rng_below(&change.rng, spec->tokens),
-                               .arm = (uint32_t)cv_rng_below(&change.rng, spec->arms)};
+  struct cv_turns first = {.played = played,
+                           .round = cv_rng_below(&change.rng, spec->tokens),
+                           .arm = (uint32_t)cv_rng_below(&change.rng, spec->arms)};
   CV_TRY(run_once(piece, campaign, &first, why));
-  struct cv_lab_turns second = first;
+  struct cv_turns second = first;
   second.played = played + spec->tokens;
   second.is_zero = true;
   ret_values[SHOWN] = first.is_shown;

@@ -9,7 +9,7 @@
  */
 #include "broker/mechanism/mechanism.h"
 #include "common/base/grid.h"
-#include "lab/sampler/sampler.h"
+#include "simulate/sampler/sampler.h"
 #include "tests/bench/bench.h"
 #include "thirdparty/policy/policy.h"
 

@@ -3,7 +3,7 @@
  * Draws a second on one core. The costs: for Bernoulli tokens the eleven operations of xoshiro256++ for each of 2.2
  * bits a token; for binomial draws two divisions and the mispredicted branches of a rejection.
  */
-#include "lab/sampler/sampler.h"
+#include "simulate/sampler/sampler.h"
 
 #include "common/base/err.h"
 #include "tests/bench/bench.h"

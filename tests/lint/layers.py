@@ -63,10 +63,15 @@ LAYERS = (
     Layer("bound", ("prepare/bound.[ch]",), True, BASE + ("policy", "quality")),
     Layer("prepare", ("prepare/*",), False,
           BASE + ("crypto", "campaign", "policy", "quality", "source", "bound")),
+    # a campaign in one process, with the deployed algorithms; below the requester and the experiments
+    Layer("sampler", ("simulate/sampler/*",), True, BASE),
+    Layer("simulate", ("simulate/*",), False,
+          BASE + ("config", "campaign", "noise", "mechanism", "policy", "quality", "privatizer", "sampler", "source",
+                  "prepare")),
     # the requester's side; it runs a policy again to verify, and reads data as the workers do
     Layer("launcher", ("deploy/*",), False,
           COMMON + ("campaign", "identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source",
-                    "prepare", "bound")),
+                    "prepare", "bound", "simulate")),
     # an audit covers the whole path from a worker's score to the third-party's view, through the cores
     Layer("audit", ("lab/audit/*",), False,
           COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
@@ -79,10 +84,9 @@ LAYERS = (
     Layer("report", ("lab/report/*",), False, BASE + ("numbers", "experiment", "lab")),
     Layer("command", ("lab/main.c", "lab/command/*"), False,
           BASE + ("sys", "config", "numbers", "archive", "experiment", "lab", "report", "audit")),
-    Layer("sampler", ("lab/sampler/*",), True, BASE),
     Layer("lab", ("lab/*",), False,
           BASE + ("config", "campaign", "noise", "mechanism", "policy", "quality", "privatizer", "sampler", "source",
-                  "prepare", "bound", "numbers", "archive", "experiment")),
+                  "prepare", "bound", "simulate", "numbers", "archive", "experiment")),
 )
 
 # tests may include everything; nothing but tests may include tests

@@ -8,8 +8,8 @@
 /* cmocka needs the four above first */
 #include <cmocka.h>
 
-#include "lab/run/trial.h"
 #include "prepare/prepare.h"
+#include "simulate/trial.h"
 #include "tests/support/folder.h"
 #include "tests/support/near.h"
 
@@ -51,13 +51,12 @@ static void test_a_campaign_without_further_data_is_over(void **state) {
   folder_make(&folder);
   for (size_t i = 0; i < CV_COUNT(policies); i++) {
     const uint64_t moment[] = {10, TOKENS};
-    struct cv_lab_totals at[CV_COUNT(moment)];
+    struct cv_trial_totals at[CV_COUNT(moment)];
     struct cv_prepared campaign;
     struct cv_why why = {0};
     prepare(policies[i], &campaign);
-    struct cv_lab_trial trial = {
-        .campaign = &campaign, .seed = 3, .moments = CV_COUNT(moment), .moment = moment, .at = at};
-    assert_int_equal(cv_lab_trial_run(&trial, &why), CV_OK);
+    struct cv_trial trial = {.campaign = &campaign, .seed = 3, .moments = CV_COUNT(moment), .moment = moment, .at = at};
+    assert_int_equal(cv_trial_run(&trial, &why), CV_OK);
     uint64_t released = trial.pulls[0] + trial.pulls[1];
     assert_false(trial.complete);
     assert_in_range(trial.total.pulls, released, GOOD + BAD);
@@ -68,7 +67,7 @@ static void test_a_campaign_without_further_data_is_over(void **state) {
     assert_int_equal(at[1].pulls, trial.total.pulls);
     assert_near(at[1].reward, trial.total.reward, 0);
     assert_int_equal(at[0].pulls, 10);
-    cv_lab_trial_fini(&trial);
+    cv_trial_fini(&trial);
     cv_prepared_fini(&campaign);
   }
   folder_remove(&folder);
@@ -80,13 +79,13 @@ static void test_what_was_collected_of_the_last_plan_counts(void **state) {
   struct cv_why why = {0};
   folder_make(&folder);
   prepare("aae", &campaign);
-  struct cv_lab_trial trial = {.campaign = &campaign, .seed = 3};
-  assert_int_equal(cv_lab_trial_run(&trial, &why), CV_OK);
+  struct cv_trial trial = {.campaign = &campaign, .seed = 3};
+  assert_int_equal(cv_trial_run(&trial, &why), CV_OK);
   assert_int_equal(trial.pulls[0], 12);
   assert_int_equal(trial.pulls[1], 8);
   assert_int_equal(trial.total.pulls, 12 + 8 + 2);
   assert_near(trial.total.reward, 12, 1e-9);
-  cv_lab_trial_fini(&trial);
+  cv_trial_fini(&trial);
   cv_prepared_fini(&campaign);
   folder_remove(&folder);
 }

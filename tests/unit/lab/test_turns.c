@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "lab/run/turns.h"
+#include "simulate/turns.h"
 
-#define NO CV_LAB_NO_ARM
+#define NO CV_TURNS_NO_ARM
 
 static struct cv_want wants[] = {
     {.arm = 0, .tokens = 0}, {.arm = 2, .tokens = 3}, {.arm = 3, .tokens = 1}, {.arm = 5, .tokens = 2}};
@@ -21,9 +21,9 @@ static void test_plays_are_taken_in_turn(void **state) {
   uint32_t played[8];
   for (uint64_t rounds = 0; rounds <= 8; rounds++) {
     memset(played, 0xff, sizeof(played));
-    cv_lab_turns_fill(&step, rounds, played);
+    cv_turns_fill(&step, rounds, played);
     for (uint64_t i = 0; i < 8; i++) {
-      assert_int_equal(played[i], i < rounds && i < 6 ? expected[i] : CV_LAB_NO_ARM);
+      assert_int_equal(played[i], i < rounds && i < 6 ? expected[i] : CV_TURNS_NO_ARM);
     }
   }
 }
@@ -34,7 +34,7 @@ static void test_a_round_shows_the_played_arm_and_its_neighbours(void **state) {
   struct cv_neighbours graph;
   uint32_t played[6];
   assert_int_equal(cv_neighbours_init(&spec, &graph), CV_OK);
-  cv_lab_turns_fill(&step, 6, played); /* 2, 3, 5, 2, 5, 2 */
+  cv_turns_fill(&step, 6, played); /* 2, 3, 5, 2, 5, 2 */
   static const uint32_t arms[] = {0, 2, 3, 4, 5},
                         expected[][6] = {
                             {0, NO, 1, 2, 3, 4},      /* by 2 and 5 */
@@ -45,11 +45,11 @@ static void test_a_round_shows_the_played_arm_and_its_neighbours(void **state) {
                         };
   for (size_t i = 0; i < CV_COUNT(arms); i++) {
     for (uint64_t round = 0; round < 6; round++) {
-      assert_int_equal(cv_lab_turns_place(&step, &graph, played, round, arms[i]), expected[i][round]);
+      assert_int_equal(cv_turns_place(&step, &graph, played, round, arms[i]), expected[i][round]);
     }
   }
-  assert_int_equal(cv_lab_turns_place(&step, NULL, played, 3, 2), 1);
-  assert_int_equal(cv_lab_turns_place(&step, NULL, played, 3, 0), CV_LAB_NO_ARM);
+  assert_int_equal(cv_turns_place(&step, NULL, played, 3, 2), 1);
+  assert_int_equal(cv_turns_place(&step, NULL, played, 3, 0), CV_TURNS_NO_ARM);
   cv_neighbours_fini(&graph);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generator of a sampler again, one lane at a time (xoshiro256++). Include after lab/sampler/sampler.h. */
+/* The generator of a sampler again, one lane at a time (xoshiro256++). Include after simulate/sampler/sampler.h. */
 #ifndef CV_TESTS_SAMPLER_REFERENCE_H
 #define CV_TESTS_SAMPLER_REFERENCE_H
 

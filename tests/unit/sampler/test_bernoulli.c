@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "common/base/err.h"
-#include "lab/sampler/sampler.h"
+#include "simulate/sampler/sampler.h"
 #include "tests/unit/sampler/law.h"
 #include "tests/unit/sampler/reference.h"
 

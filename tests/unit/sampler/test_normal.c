@@ -11,7 +11,7 @@
 
 #include "common/base/err.h"
 #include "common/base/grid.h"
-#include "lab/sampler/sampler.h"
+#include "simulate/sampler/sampler.h"
 #include "tests/support/near.h"
 #include "tests/unit/sampler/law.h"
 #include "tests/unit/sampler/reference.h"

@@ -3,10 +3,10 @@
  * Kernels of the sampler. Each is one generic body, written with vectors of eight words and compiled once per
  * instruction set, so that all kernels do the same operations in the same order.
  */
-#ifndef CV_LAB_SAMPLER_KERNELS_H
-#define CV_LAB_SAMPLER_KERNELS_H
+#ifndef CV_SIMULATE_SAMPLER_KERNELS_H
+#define CV_SIMULATE_SAMPLER_KERNELS_H
 
-#include "lab/sampler/sampler.h"
+#include "simulate/sampler/sampler.h"
 
 struct cv_sampler_kernel {
   const char *name;

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "common/base/err.h"
-#include "lab/sampler/sampler.h"
+#include "simulate/sampler/sampler.h"
 
 /* Hormann's constants require a mean of 10; below it inversion takes few steps. */
 static const double MEAN_MIN = 10;

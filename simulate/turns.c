@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plan has numbers of plays, not their order; this file fixes one order, so that runs can be compared by round. */
-#include "lab/run/turns.h"
+#include "simulate/turns.h"
 
-void cv_lab_turns_fill(const struct cv_policy_step *step, uint64_t rounds, uint32_t *ret_played) {
+void cv_turns_fill(const struct cv_policy_step *step, uint64_t rounds, uint32_t *ret_played) {
   uint64_t n = 0;
   bool goes_on = true;
   for (uint32_t turn = 0; goes_on && n < rounds; turn++) {
@@ -32,11 +32,11 @@ static bool is_shown(const struct cv_neighbours *graph, uint32_t played, uint32_
   return is_it;
 }
 
-uint32_t cv_lab_turns_place(const struct cv_policy_step *step, const struct cv_neighbours *graph,
-                            const uint32_t *played, uint64_t round, uint32_t arm) {
+uint32_t cv_turns_place(const struct cv_policy_step *step, const struct cv_neighbours *graph, const uint32_t *played,
+                        uint64_t round, uint32_t arm) {
   /* An arm that the plan does not name gets no release, even if its neighbours show it. */
   if (!names(step, arm) || !is_shown(graph, played[round], arm)) {
-    return CV_LAB_NO_ARM;
+    return CV_TURNS_NO_ARM;
   }
   uint32_t place = 0;
   for (uint64_t i = 0; i < round; i++) {

@@ -9,8 +9,8 @@
  * All results depend on the stream alone. The token level has one kernel per instruction set, chosen by the processor's
  * features; all kernels give the same results, bit by bit, and the same state afterwards.
  */
-#ifndef CV_LAB_SAMPLER_H
-#define CV_LAB_SAMPLER_H
+#ifndef CV_SIMULATE_SAMPLER_H
+#define CV_SIMULATE_SAMPLER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lab/sampler/sampler.h"
+#include "simulate/sampler/sampler.h"
 
 #include <math.h>
 
 #include "common/base/err.h"
-#include "lab/sampler/kernels.h"
+#include "simulate/sampler/kernels.h"
 
 static bool runs_anywhere(void) {
   return true;

@@ -2,7 +2,7 @@
 /* Bernoulli tokens, bit-sliced: bit j of word i belongs to one token of the block. */
 #include <string.h>
 
-#include "lab/sampler/kernels.h"
+#include "simulate/sampler/kernels.h"
 
 enum { BITS = 4, BLOCK = 64 * CV_SAMPLER_LANES };
 

@@ -14,23 +14,23 @@
  * whose data are used up ends the campaign with the tokens collected so far; so does an arm whose mechanism has reached
  * its horizon.
  */
-#ifndef CV_LAB_TRIAL_H
-#define CV_LAB_TRIAL_H
+#ifndef CV_SIMULATE_TRIAL_H
+#define CV_SIMULATE_TRIAL_H
 
-#include "lab/run/game.h"
-#include "lab/run/turns.h"
 #include "prepare/prepare.h"
+#include "simulate/game.h"
+#include "simulate/turns.h"
 
-struct cv_lab_totals {
+struct cv_trial_totals {
   uint64_t pulls;      /* tokens of assignments; with a graph plays, without the neighbours' scores */
   uint64_t rounds;     /* plans that were released */
   uint64_t paid_micro; /* of a recruitment */
   double reward;       /* sum of the arms' true means; against an adversary, of the gains */
 };
 
-struct cv_lab_trial {
+struct cv_trial {
   const struct cv_prepared *campaign; /* borrowed */
-  struct cv_lab_game *game;           /* against an adversary, borrowed; else NULL */
+  struct cv_game *game;               /* against an adversary, borrowed; else NULL */
   uint64_t seed;
   bool token_level;
   uint64_t plans; /* ends the run after this many released plans, unless its policy is done; 0: no limit */
@@ -38,11 +38,11 @@ struct cv_lab_trial {
    * constant. */
   size_t moments;
   const uint64_t *moment;
-  struct cv_lab_totals *at; /* output: `moments` totals */
+  struct cv_trial_totals *at; /* output: `moments` totals */
   /* Optional: records the arm of each round. Every score is then drawn separately. Not for an adversary. Borrowed. */
-  struct cv_lab_turns *turns;
+  struct cv_turns *turns;
   /* Results. */
-  struct cv_lab_totals total;
+  struct cv_trial_totals total;
   struct cv_standing *standing; /* of each arm; owned */
   struct cv_policy_lies *lies;  /* what the class of each arm bears; owned */
   uint64_t *pulls;              /* of each arm; owned */
@@ -51,9 +51,9 @@ struct cv_lab_trial {
   uint64_t decided;             /* pulls after which it did; without an end all pulls */
 };
 
-/* Runs the campaign. The caller frees the results with cv_lab_trial_fini(). One line. */
-CV_MUST_USE enum cv_err cv_lab_trial_run(struct cv_lab_trial *trial, struct cv_why *why);
+/* Runs the campaign. The caller frees the results with cv_trial_fini(). One line. */
+CV_MUST_USE enum cv_err cv_trial_run(struct cv_trial *trial, struct cv_why *why);
 /* Frees the results. */
-void cv_lab_trial_fini(struct cv_lab_trial *trial);
+void cv_trial_fini(struct cv_trial *trial);
 
 #endif

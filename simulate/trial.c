@@ -4,7 +4,7 @@
  * third-party do in turn, with the same mechanism, privatizer and policy. What differs is how scores are drawn: an
  * experiment needs thousands of campaigns with millions of tokens each, so where only a sum matters, the sum is drawn.
  */
-#include "lab/run/trial.h"
+#include "simulate/trial.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "broker/mechanism/mechanism.h"
 #include "common/base/grid.h"
 #include "common/base/neighbours.h"
-#include "lab/sampler/sampler.h"
+#include "simulate/sampler/sampler.h"
 #include "worker/privatizer/privatizer.h"
 
 struct arm {
@@ -25,7 +25,7 @@ struct arm {
   struct cv_binomial law;      /* BITS: of the last sum; n = 0 before the first */
   struct cv_quality_item item; /* NORMAL: law of clipped scores that reach the broker unchanged */
   uint32_t shown;              /* scores that the present plan gives over the graph */
-  uint32_t zero;               /* index of the present plan's score that is replaced by 0; CV_LAB_NO_ARM: none */
+  uint32_t zero;               /* index of the present plan's score that is replaced by 0; CV_TURNS_NO_ARM: none */
   struct cv_rng_seeded score, noise;
   struct cv_sampler sampler; /* many scores at once */
 };
@@ -37,7 +37,7 @@ struct sums {
 };
 
 struct run {
-  struct cv_lab_trial *trial;
+  struct cv_trial *trial;
   const struct cv_spec *spec;
   struct cv_mechanism_law law;
   struct cv_privatizer *privatizer;
@@ -69,7 +69,7 @@ static void init_arm(struct run *run, uint32_t index) {
   /* A sum may be drawn at once only if it has a known law: bits stay bits behind randomized response, but a clipped
    * normal score behind any privatizer, or any score behind Laplace noise, has none. */
   arm->tokens_are = OTHER;
-  arm->zero = CV_LAB_NO_ARM;
+  arm->zero = CV_TURNS_NO_ARM;
   /* Replacing a single score needs single scores, not sums. */
   if (run->trial->turns != NULL) {
     return;
@@ -85,7 +85,7 @@ static void init_arm(struct run *run, uint32_t index) {
 
 static enum cv_err init_tables(struct run *run) {
   const struct cv_spec *spec = run->spec;
-  struct cv_lab_trial *trial = run->trial;
+  struct cv_trial *trial = run->trial;
   run->arm = calloc(spec->arms, sizeof(*run->arm));
   trial->standing = calloc(spec->arms, sizeof(*trial->standing));
   trial->lies = calloc(spec->arms, sizeof(*trial->lies));
@@ -175,13 +175,13 @@ static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int6
 
 /* The same against an adversary, whose gains depend on the campaign's rounds. */
 static int64_t play(struct run *run, uint32_t index, uint32_t count, uint64_t round, double *reward) {
-  const struct cv_lab_game *game = run->trial->game;
+  const struct cv_game *game = run->trial->game;
   int64_t sum = 0;
   for (uint32_t i = 0; i < count; i++) {
     bool is_other = run->last_arm != index && run->last_arm < game->adversary.arms;
     run->switched = cv_adversary_switched(run->switched, is_other);
     run->last_arm = index;
-    int32_t gain = cv_lab_game_gain(game, index, round + i, run->switched);
+    int32_t gain = cv_game_gain(game, index, round + i, run->switched);
     *reward += cv_grid_to(gain);
     sum += cv_privatizer_apply(run->privatizer, index, gain, &run->privacy.rng);
   }
@@ -228,11 +228,11 @@ static struct sums add_up(const struct run *run, size_t wants) {
 
 /* Advances by `pulls` pulls, and records the moments on the way; the reward is spread evenly over the pulls. */
 static void pass(struct run *run, uint64_t pulls, double reward) {
-  struct cv_lab_trial *trial = run->trial;
-  struct cv_lab_totals *total = &trial->total;
+  struct cv_trial *trial = run->trial;
+  struct cv_trial_totals *total = &trial->total;
   for (; run->moment < trial->moments && trial->moment[run->moment] <= total->pulls + pulls; run->moment++) {
     double share = (double)(trial->moment[run->moment] - total->pulls) / (double)pulls;
-    struct cv_lab_totals at = *total;
+    struct cv_trial_totals at = *total;
     at.pulls = trial->moment[run->moment];
     at.reward += share * reward;
     trial->at[run->moment] = at;
@@ -243,16 +243,16 @@ static void pass(struct run *run, uint64_t pulls, double reward) {
 
 /* Records the arms of the next rounds in `turns`, and finds the score among them that is to be replaced by 0. */
 static void tell(struct run *run, uint64_t rounds, bool is_released) {
-  struct cv_lab_turns *turns = run->trial->turns;
+  struct cv_turns *turns = run->trial->turns;
   uint64_t before = run->trial->total.pulls;
-  uint32_t *played = turns->played + before, place = CV_LAB_NO_ARM;
-  cv_lab_turns_fill(&run->step, rounds, played);
+  uint32_t *played = turns->played + before, place = CV_TURNS_NO_ARM;
+  cv_turns_fill(&run->step, rounds, played);
   if (is_released && turns->round >= before && turns->round < before + rounds) {
     const struct cv_neighbours *graph = run->spec->edges > 0 ? &run->graph : NULL;
-    place = cv_lab_turns_place(&run->step, graph, played, turns->round - before, turns->arm);
+    place = cv_turns_place(&run->step, graph, played, turns->round - before, turns->arm);
   }
-  turns->is_shown = turns->is_shown || place != CV_LAB_NO_ARM;
-  run->arm[turns->arm].zero = turns->is_zero ? place : CV_LAB_NO_ARM;
+  turns->is_shown = turns->is_shown || place != CV_TURNS_NO_ARM;
+  run->arm[turns->arm].zero = turns->is_zero ? place : CV_TURNS_NO_ARM;
 }
 
 /* Counts how many scores of each arm the plan gives: its own plays, and those of its neighbours. */
@@ -284,7 +284,7 @@ static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
 
 /* Plays the present plan, and releases the sum of each of its arms to the policy. */
 static enum cv_err play_all(struct run *run) {
-  struct cv_lab_trial *trial = run->trial;
+  struct cv_trial *trial = run->trial;
   const struct cv_policy_step *step = &run->step;
   const bool is_graph = run->spec->edges > 0;
   uint64_t round = trial->total.pulls;
@@ -322,7 +322,7 @@ static enum cv_err play_all(struct run *run) {
 
 /* Plays the part of a plan that fits into the tokens left, its arms in turn. Nothing is released. */
 static void play_part(struct run *run, uint64_t left) {
-  struct cv_lab_trial *trial = run->trial;
+  struct cv_trial *trial = run->trial;
   /* Arms take turns, so the part gets its share of the reward. In a game sums.reward is 0, and play() adds the
    * gains. */
   double reward = run->sums.reward * (double)left / (double)run->sums.pulls;
@@ -337,7 +337,7 @@ static void play_part(struct run *run, uint64_t left) {
 
 /* After an elimination: plays the arm that it has found for the rest of the tokens. */
 static void play_found(struct run *run, uint64_t left) {
-  struct cv_lab_trial *trial = run->trial;
+  struct cv_trial *trial = run->trial;
   for (uint32_t i = 0; i < run->spec->arms; i++) {
     struct cv_standing standing;
     cv_policy_standing(run->policy, i, &standing);
@@ -353,7 +353,7 @@ static void play_found(struct run *run, uint64_t left) {
 }
 
 static bool fits(const struct run *run, uint64_t left) {
-  const struct cv_lab_totals *total = &run->trial->total;
+  const struct cv_trial_totals *total = &run->trial->total;
   bool is_paid = run->spec->cost_micro == NULL || run->sums.paid_micro <= run->spec->budget_micro - total->paid_micro;
   return run->sums.pulls <= left && is_paid;
 }
@@ -371,7 +371,7 @@ static bool is_spent(const struct run *run) {
 /* Plays plans until the policy is done or its plan no longer fits. CV_ERR_LIMIT: an arm's data or horizon are used
  * up, or all plans that the trial may have. */
 static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
-  struct cv_lab_trial *trial = run->trial;
+  struct cv_trial *trial = run->trial;
   for (;;) {
     *ret_left = run->spec->tokens - trial->total.pulls;
     CV_TRY(cv_policy_step(run->policy, ++run->plan, &run->step));
@@ -391,7 +391,7 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
 }
 
 static enum cv_err run_to_end(struct run *run) {
-  struct cv_lab_trial *trial = run->trial;
+  struct cv_trial *trial = run->trial;
   uint64_t left = 0;
   enum cv_err err = run_plans(run, &left);
   if (err != CV_OK && err != CV_ERR_LIMIT) {
@@ -411,9 +411,9 @@ static enum cv_err run_to_end(struct run *run) {
   return CV_OK;
 }
 
-enum cv_err cv_lab_trial_run(struct cv_lab_trial *trial, struct cv_why *why) {
+enum cv_err cv_trial_run(struct cv_trial *trial, struct cv_why *why) {
   struct run run = {.trial = trial, .spec = &trial->campaign->file.spec};
-  trial->total = (struct cv_lab_totals){0};
+  trial->total = (struct cv_trial_totals){0};
   enum cv_err err = init(&run, why);
   if (err == CV_OK) {
     err = run_to_end(&run);
@@ -426,7 +426,7 @@ enum cv_err cv_lab_trial_run(struct cv_lab_trial *trial, struct cv_why *why) {
   return err == CV_OK || why->text[0] != '\0' ? err : cv_fail(why, err, "%s", cv_err_text(err));
 }
 
-void cv_lab_trial_fini(struct cv_lab_trial *trial) {
+void cv_trial_fini(struct cv_trial *trial) {
   free(trial->standing);
   free(trial->lies);
   free(trial->pulls);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/grid.h"
-#include "lab/sampler/kernels.h"
+#include "simulate/sampler/kernels.h"
 
 typedef double cv_reals __attribute__((vector_size(64)));
 
