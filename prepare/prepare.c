@@ -111,8 +111,13 @@ static enum cv_err hand_out(enum cv_err err, struct cv_prepared *prepared, struc
 enum cv_err cv_prepare(const char *path, uint64_t seed, struct cv_prepared *ret, struct cv_why *why) {
   struct cv_campaign_file campaign;
   CV_TRY(cv_campaign_load(path, &campaign, why));
+  return cv_prepare_file(&campaign, seed, ret, why);
+}
+
+enum cv_err cv_prepare_file(struct cv_campaign_file *campaign, uint64_t seed, struct cv_prepared *ret,
+                            struct cv_why *why) {
   struct cv_prepared prepared;
-  CV_TRY(cv_prepare_campaign(&campaign, seed, &prepared, why));
+  CV_TRY(cv_prepare_campaign(campaign, seed, &prepared, why));
   enum cv_err err = cv_policy_fits(&prepared.file.spec, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", prepared.file.path);

@@ -25,6 +25,9 @@ struct cv_prepared {
  * frees *ret with cv_prepared_fini(). Errors are one line with file and line.
  */
 CV_MUST_USE enum cv_err cv_prepare(const char *path, uint64_t seed, struct cv_prepared *ret, struct cv_why *why);
+/* The same for a file that is loaded. Takes ownership of it, also on failure. */
+CV_MUST_USE enum cv_err cv_prepare_file(struct cv_campaign_file *campaign, uint64_t seed, struct cv_prepared *ret,
+                                        struct cv_why *why);
 /* The same for a campaign file already in memory, for a simulation in one process: the policy may be one that needs the
  * true means. Takes ownership of the file, also on failure. For an adversary `truth` is NULL, since computing it costs
  * as much as the game. */

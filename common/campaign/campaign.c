@@ -105,8 +105,9 @@ static enum cv_err load_epsilon(struct cv_yaml *yaml, const yaml_node_t *mapping
   const yaml_node_t *node = cv_yaml_find(yaml, mapping, "epsilon").value;
   if (node == NULL) {
     /* A mechanism without noise has no epsilon to choose. */
-    return cv_spec_has_noise(spec) ? cv_yaml_fail(yaml, mapping, why, "missing privacy.epsilon; expected %s", expected)
-                                   : CV_OK;
+    return cv_spec_has_noise(spec) && !cv_campaign_is_auto(&spec->mechanism)
+               ? cv_yaml_fail(yaml, mapping, why, "missing privacy.epsilon; expected %s", expected)
+               : CV_OK;
   }
   uint64_t micro;
   if (node->type != YAML_SCALAR_NODE || !cv_value_micro(cv_yaml_text(node), &micro) || micro == 0 ||

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/err.h"
 #include "common/base/spec.h"
@@ -17,6 +18,11 @@
 #include "common/campaign/items.h"
 
 struct cv_yaml;
+
+/* The word for a policy or a mechanism that is chosen before the campaign is submitted (simulate/choose.h). */
+static inline bool cv_campaign_is_auto(const struct cv_choice *choice) {
+  return strcmp(choice->name, "auto") == 0;
+}
 
 struct cv_campaign_file {
   char *path;

@@ -2,7 +2,10 @@
 #include "deploy/launcher/command.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "simulate/choose.h"
 
 enum cv_err cv_launcher_number(const char *word, uint64_t *ret, struct cv_why *why) {
   char *end;
@@ -12,5 +15,15 @@ enum cv_err cv_launcher_number(const char *word, uint64_t *ret, struct cv_why *w
     return cv_fail(why, CV_ERR_INVALID, "\"%.40s\" is not a campaign number; expected a whole number from 1", word);
   }
   *ret = value;
+  return CV_OK;
+}
+
+enum cv_err cv_launcher_prepare(const struct cv_config_table *table, const char *path, uint64_t seed,
+                                struct cv_prepared *ret, struct cv_why *why) {
+  struct cv_chosen chosen;
+  CV_TRY(cv_choose_prepare(path, seed, ret, &chosen, why));
+  if (chosen.text[0] != '\0') {
+    (void)fprintf(stderr, "%s: %s\n", table->program, chosen.text);
+  }
   return CV_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "common/base/err.h"
 #include "common/config/command.h"
+#include "prepare/prepare.h"
 
 int cv_launcher_pki(int argc, char **argv);
 int cv_launcher_submit(int argc, char **argv);
@@ -28,5 +29,9 @@ int cv_launcher_tether(int argc, char **argv);
 
 /* Parses a campaign number, 1 or more, into *ret. CV_ERR_INVALID otherwise. */
 CV_MUST_USE enum cv_err cv_launcher_number(const char *word, uint64_t *ret, struct cv_why *why);
+
+/* cv_choose_prepare(), with a line on standard error about what was chosen. */
+CV_MUST_USE enum cv_err cv_launcher_prepare(const struct cv_config_table *table, const char *path, uint64_t seed,
+                                            struct cv_prepared *ret, struct cv_why *why);
 
 #endif

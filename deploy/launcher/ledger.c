@@ -158,7 +158,7 @@ static int ask(struct settings *settings, const char *word) {
   if (file == NULL) {
     return cv_client_run(&table, &settings->client, &request, on_answer, &asking);
   }
-  if (cv_prepare(file, settings->seed, &prepared, &why) != CV_OK) {
+  if (cv_launcher_prepare(&table, file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
   asking.prepared = &prepared;

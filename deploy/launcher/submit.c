@@ -104,7 +104,7 @@ static int submit(const struct settings *settings, const char *file) {
   struct submission submission = {.watch = settings->watch};
   struct cv_why why;
   if (take_key(settings->client_key, request.as.submit.client_key, &why) != CV_OK ||
-      cv_prepare(file, settings->seed, &prepared, &why) != CV_OK) {
+      cv_launcher_prepare(&table, file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
   /* Only the requester has the data file, so this is not in the broker's answers. */

@@ -40,7 +40,7 @@ static int watch(const struct settings *settings, uint64_t campaign) {
   struct cv_prepared prepared = {0};
   struct cv_follow follow;
   struct cv_why why;
-  if (settings->file != NULL && cv_prepare(settings->file, settings->seed, &prepared, &why) != CV_OK) {
+  if (settings->file != NULL && cv_launcher_prepare(&table, settings->file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
   cv_follow_init(&follow, &table, settings->file == NULL ? NULL : &prepared, settings->seed != CV_SEED_NONE);
