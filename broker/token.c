@@ -62,13 +62,22 @@ static void charge(struct cv_broker *broker, const struct cv_broker_campaign *ca
   cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
 }
 
-/* Takes the slot and charges the worker, and takes what holds the token: its place, or the worker's cell of answers to
- * gold items. CV_ERR_LIMIT, without any change, if a table is full. */
-static enum cv_err take(struct cv_broker *broker, struct cv_broker_campaign *campaign,
-                        const struct cv_identity *identity, const struct cv_ticket *ticket, enum cv_chunk_kind kind,
-                        struct cv_chunks *chunks, uint64_t number, uint32_t shown, struct cv_chunk **ret) {
+/* A token whose ticket and values are in order. */
+struct given {
+  const struct cv_identity *identity; /* of its connection */
+  const struct cv_ticket *ticket;
+  const struct cv_token *token;
+  uint32_t arm;                     /* see gold.h */
+  uint32_t n, shown[CV_VALUES_MAX]; /* the arms that it covers */
+};
+
+/* Takes the slot and charges the worker, and takes what holds the token: the chunk with this number of the places, or
+ * of the workers' answers to gold items. CV_ERR_LIMIT, without any change, if a table is full. */
+static enum cv_err take(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct given *given,
+                        enum cv_chunk_kind kind, struct cv_chunks *chunks, uint64_t number, struct cv_chunk **ret) {
   struct cv_chunk *account, *payer, *holds;
-  if (!cv_broker_campaign_has_room(broker, campaign, identity, ticket->worker, ticket->slot)) {
+  const struct cv_ticket *ticket = given->ticket;
+  if (!cv_broker_campaign_has_room(broker, campaign, given->identity, ticket->worker, ticket->slot)) {
     return CV_ERR_LIMIT;
   }
   /* Create every chunk before setting any bit, so that an error changes nothing. */
@@ -78,7 +87,7 @@ static enum cv_err take(struct cv_broker *broker, struct cv_broker_campaign *cam
       cv_chunks_set(&campaign->payers, cv_broker_campaign_payer_bit(campaign, ticket->worker, ticket->slot), &payer));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   cv_dirty_chunk(broker, campaign->id, kind, holds);
-  charge(broker, campaign, account, ticket->worker, shown);
+  charge(broker, campaign, account, ticket->worker, given->n);
   *ret = holds;
   return CV_OK;
 }
@@ -106,18 +115,20 @@ static void book(struct cv_broker *broker, struct cv_broker_campaign *campaign, 
 }
 
 /* Adds an answer to a gold item to its worker's account. It is no token of any arm: no limit counts it. */
-static enum cv_err count_gold(struct cv_broker *broker, const struct cv_broker_conn *conn,
-                              struct cv_broker_campaign *campaign, const struct cv_ticket *ticket, uint32_t index,
-                              int64_t value, enum cv_verdict *ret_verdict) {
+static enum cv_err count_gold(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct given *given,
+                              enum cv_verdict *ret_verdict) {
   struct cv_chunk *answers;
-  enum cv_err err = take(broker, campaign, &conn->identity, ticket, CV_CHUNK_GOLD, &campaign->gold.workers,
-                         ticket->worker / CV_CHUNK_CELLS, 1, &answers);
+  const struct cv_ticket *ticket = given->ticket;
+  struct cv_broker_gold *gold = &campaign->gold;
+  enum cv_err err =
+      take(broker, campaign, given, CV_CHUNK_GOLD, &gold->workers, ticket->worker / CV_CHUNK_CELLS, &answers);
   if (err != CV_OK) {
-    return err == CV_ERR_LIMIT ? CV_OK : err;
+    return err == CV_ERR_LIMIT ? CV_OK : err; /* expired: at its next arrival the worker is told when to come again */
   }
-  bool wrong = cv_gold_is_wrong(&campaign->gold.terms, &campaign->privacy.local, index, value);
+  bool wrong = cv_gold_is_wrong(&gold->terms, &campaign->privacy.local, given->arm - campaign->spec.arms,
+                                given->token->value[0]);
   broker->figures.gold_answers++;
-  broker->figures.gold_found += cv_broker_gold_add(&campaign->gold, answers, ticket->worker, wrong);
+  broker->figures.gold_found += cv_broker_gold_add(gold, answers, ticket->worker, wrong);
   const struct cv_entry entry = {
       .worker = ticket->worker, .arm = campaign->spec.arms + wrong, .slot = ticket->slot, .shown = 1};
   note_entry(broker, campaign, &entry);
@@ -125,27 +136,37 @@ static enum cv_err count_gold(struct cv_broker *broker, const struct cv_broker_c
   return CV_OK;
 }
 
-/* Fills the place of an arm, if it is free, and adds the values to the sums. */
-static enum cv_err fill_place(struct cv_broker *broker, const struct cv_broker_conn *conn,
-                              struct cv_broker_campaign *campaign, const struct cv_ticket *ticket, uint32_t index,
-                              const struct cv_token *token, const uint32_t *shown, uint32_t n,
+/* Fills the free place of an arm, and adds the values to the sums. */
+static enum cv_err fill_place(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct given *given,
                               enum cv_verdict *ret_verdict) {
-  uint64_t at = campaign->arm[index].first + ticket->position, place = cv_epoch_place_bit(index, at);
+  const struct cv_ticket *ticket = given->ticket;
+  uint64_t index = campaign->arm[given->arm].first + ticket->position, place = cv_epoch_place_bit(given->arm, index);
   struct cv_chunk *places;
-  enum cv_err err = take(broker, campaign, &conn->identity, ticket, CV_CHUNK_PLACES, &campaign->places,
-                         place / CV_CHUNK_BITS, n, &places);
+  enum cv_err err = take(broker, campaign, given, CV_CHUNK_PLACES, &campaign->places, place / CV_CHUNK_BITS, &places);
   if (err != CV_OK) {
-    return err == CV_ERR_LIMIT ? CV_OK : err; /* expired: at its next arrival the worker is told when to come again */
+    return err == CV_ERR_LIMIT ? CV_OK : err; /* expired, as above */
   }
   CV_TRY(cv_chunks_set(&campaign->places, place, &places));
-  const struct cv_entry entry = {.index = at, .worker = ticket->worker, .arm = index, .slot = ticket->slot, .shown = n};
+  const struct cv_entry entry = {
+      .index = index, .worker = ticket->worker, .arm = given->arm, .slot = ticket->slot, .shown = given->n};
   book(broker, campaign, &entry);
   *ret_verdict = CV_VERDICT_ACCEPTED;
+  const int64_t *value = given->token->value;
+  int64_t neutral;
   if (cv_broker_gold_has_found(&campaign->gold, ticket->worker)) {
-    const int64_t neutral = cv_gold_neutral(&campaign->privacy.local, broker->config.noise);
-    return cv_epoch_add(broker, campaign, shown, 1, &neutral);
+    neutral = cv_gold_neutral(&campaign->privacy.local, broker->config.noise);
+    value = &neutral; /* with gold items a token covers one arm */
   }
-  return cv_epoch_add(broker, campaign, shown, n, token->value);
+  return cv_epoch_add(broker, campaign, given->shown, given->n, value);
+}
+
+/* Whether the ticket's place is taken by another worker, or its epoch is over. */
+static bool is_late(struct cv_broker_campaign *campaign, const struct cv_ticket *ticket, uint32_t index) {
+  const struct cv_arm *arm = &campaign->arm[index];
+  if (arm->plan != ticket->plan || ticket->position >= arm->want) {
+    return true;
+  }
+  return cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + ticket->position));
 }
 
 /* Accepts the token if place and slot are free: takes both and adds its values, in one batch. */
@@ -159,28 +180,23 @@ static enum cv_err count_token(struct cv_broker *broker, const struct cv_broker_
     return CV_OK;
   }
   *ret_verdict = CV_VERDICT_EXPIRED;
-  uint32_t index = cv_broker_gold_arm_of(&campaign->gold, ticket->item);
-  if (campaign->arm == NULL || index == CV_BROKER_ARM_NONE) {
+  struct given given = {.identity = &conn->identity, .ticket = ticket, .token = token, .n = 1};
+  given.arm = cv_broker_gold_arm_of(&campaign->gold, ticket->item);
+  bool is_gold = given.arm >= campaign->spec.arms;
+  if (campaign->arm == NULL || given.arm == CV_BROKER_ARM_NONE || (!is_gold && is_late(campaign, ticket, given.arm))) {
     return CV_OK;
   }
-  bool is_gold = index >= campaign->spec.arms;
-  const struct cv_arm *arm = is_gold ? NULL : &campaign->arm[index];
-  if (!is_gold && (arm->plan != ticket->plan || ticket->position >= arm->want ||
-                   cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + ticket->position)))) {
-    return CV_OK; /* the epoch has closed, or another worker was first */
-  }
-  uint32_t shown[CV_VALUES_MAX];
-  uint32_t n = is_gold ? 1 : cv_shown_list(campaign, index, shown);
-  if (token->values != n) {
+  given.n = is_gold ? 1 : cv_shown_list(campaign, given.arm, given.shown);
+  if (token->values != given.n) {
     *ret_verdict = refuse(ret, CV_REFUSED_VALUE, "wrong number of values; expected one per assigned arm");
     return CV_OK;
   }
-  if (!cv_broker_campaign_can_pay(broker, campaign, ticket->worker, n)) { /* another assignment used up its epsilon */
+  if (!cv_broker_campaign_can_pay(broker, campaign, ticket->worker, given.n)) { /* its epsilon was spent elsewhere */
     *ret_verdict = refuse(ret, CV_REFUSED_EPSILON, CV_LIFETIME_SPENT);
     return CV_OK;
   }
-  return is_gold ? count_gold(broker, conn, campaign, ticket, index - campaign->spec.arms, token->value[0], ret_verdict)
-                 : fill_place(broker, conn, campaign, ticket, index, token, shown, n, ret_verdict);
+  return is_gold ? count_gold(broker, campaign, &given, ret_verdict)
+                 : fill_place(broker, campaign, &given, ret_verdict);
 }
 
 enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_token *token) {

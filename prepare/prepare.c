@@ -98,6 +98,35 @@ static enum cv_err take_truth(struct cv_prepared *prepared, struct cv_why *why) 
   return CV_OK;
 }
 
+/* Rows that are used once have to last for the first plan at least, else no release can ever be made. */
+static enum cv_err check_first_plan(const struct cv_prepared *prepared, struct cv_why *why) {
+  const struct cv_items *items = &prepared->file.items;
+  if (items->source != CV_SOURCE_CSV || items->csv.replacement) {
+    return CV_OK;
+  }
+  struct cv_policy *policy;
+  struct cv_policy_step step = {0};
+  enum cv_err err = cv_policy_new(&prepared->file.spec, prepared->seed, &policy);
+  if (err != CV_OK) {
+    return cv_fail(why, err, "%s", cv_err_text(err));
+  }
+  err = cv_policy_step(policy, 1, &step);
+  for (size_t i = 0; i < step.wants && err == CV_OK; i++) {
+    const struct cv_want *want = &step.want[i];
+    uint64_t rows = cv_quality_rows(prepared->source.quality, want->arm);
+    if (rows < want->tokens) {
+      err = cv_fail(why, CV_ERR_INVALID,
+                    "%s:%u: item \"%s\" has %llu rows in %s, but the first plan needs %u of them; expected a larger "
+                    "epsilon, fewer items or replacement: true",
+                    prepared->file.path, items->line, prepared->name[want->arm].text, (unsigned long long)rows,
+                    items->csv.file, want->tokens);
+    }
+  }
+  cv_policy_step_fini(&step);
+  cv_policy_free(policy);
+  return err;
+}
+
 /* Moves the prepared campaign to *ret, or frees it on an error. */
 static enum cv_err hand_out(enum cv_err err, struct cv_prepared *prepared, struct cv_prepared *ret) {
   if (err == CV_OK) {
@@ -123,6 +152,9 @@ enum cv_err cv_prepare_file(struct cv_campaign_file *campaign, uint64_t seed, st
     cv_why_prefix(why, "%s", prepared.file.path);
   } else if (prepared.truth == NULL) {
     err = take_truth(&prepared, why);
+  }
+  if (err == CV_OK) {
+    err = check_first_plan(&prepared, why);
   }
   return hand_out(err, &prepared, ret);
 }

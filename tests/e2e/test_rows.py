@@ -2,6 +2,7 @@
 """Data files: the charge of a row, which only a party with the file can compute."""
 import contextlib
 import json
+import re
 import random
 import sqlite3
 
@@ -43,6 +44,17 @@ def test_rows_are_used_once_unless_the_file_says_otherwise(tmp_path):
     done = crowdveil("up", "films.yaml", cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "but a round needs tokens_per_round = 300 of them; expected a smaller round or replacement" in done.stderr
+
+
+def test_rows_that_do_not_last_for_a_first_plan_are_refused(tmp_path):
+    write_films(tmp_path)
+    campaign = tmp_path / "films.yaml"
+    text = re.sub(r"policy: .*", "policy: {name: ppar-kl, alpha: 0.1}", campaign.read_text())
+    campaign.write_text(re.sub(r"privacy: .*", "privacy: {mechanism: segments, epsilon: 0.01}", text))
+    done = crowdveil("up", "films.yaml", cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert re.search(r'films.yaml:\d+: item "[^"]+" has \d+ rows in \S+, but the first plan needs \d+ of them; '
+                     r"expected a larger epsilon, fewer items or replacement: true", done.stderr), done.stderr
 
 
 @pytest.mark.usefixtures("worker_program")
