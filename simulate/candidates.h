@@ -9,9 +9,10 @@
  *   policy.alpha                the classes of the items, from few tokens
  *   policy.delta without alpha  the best item, from few tokens
  *   otherwise                   least regret
- * or, if only the mechanism is to be chosen, from the policy. Candidates are the policies with a proof for that goal,
- * with what the proof needs, each under every mechanism that is private for any number of releases or up to its
- * horizon; without an epsilon only under `none`, behind a privatizer.
+ * or, if only the mechanism is to be chosen, from the policy. Candidates are the policies for that goal, for classes and
+ * the best item only those with a proof of their probability of an error, with what the proof needs; each under every
+ * mechanism that is private for any number of releases or up to its horizon; without an epsilon only under `none`,
+ * behind a privatizer.
  */
 #ifndef CV_SIMULATE_CANDIDATES_H
 #define CV_SIMULATE_CANDIDATES_H

@@ -103,6 +103,21 @@ static uint64_t given(struct stage *stage, uint64_t worker) {
 
 /* A worker that has given all its tokens before can have given none since, and one that has given one can have given
  * one more. */
+/* The anchor does not count answers to gold items: any worker can have given as many as it may. */
+static void test_no_total_bounds_answers_to_gold_items(void **state) {
+  for (uint64_t tokens = 0; tokens < 2; tokens++) {
+    struct stage stage;
+    stage_make(&stage);
+    static const struct cv_gold_item known = {.item = 0};
+    static const struct cv_gold gold = {.items = 1, .item = (struct cv_gold_item *)(uintptr_t)&known};
+    assert_int_equal(cv_gold_copy(&gold, &campaign_of(&stage)->gold.terms), CV_OK);
+    stage.facts.anchor.commit = 101;
+    stage.facts.anchor.totals.tokens += tokens;
+    expect(&stage, false, WORKER);
+    world_end(&stage.world);
+  }
+}
+
 static void test_no_worker_is_charged_for_tokens_that_it_cannot_have_given(void **state) {
   static const uint64_t tokens[] = {1, 2, 50};
   for (size_t i = 0; i < CV_COUNT(tokens); i++) {
@@ -216,6 +231,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_database_that_is_level_is_left_alone),
       cmocka_unit_test(test_what_the_anchor_knows_bounds_the_charge),
+      cmocka_unit_test(test_no_total_bounds_answers_to_gold_items),
       cmocka_unit_test(test_no_worker_is_charged_for_tokens_that_it_cannot_have_given),
       cmocka_unit_test(test_no_worker_is_charged_more_than_it_had_left),
       cmocka_unit_test(test_a_third_partys_claims_count_where_they_go_further),
