@@ -9,8 +9,8 @@
  *   policy.alpha                the classes of the items, from few tokens
  *   policy.delta without alpha  the best item, from few tokens
  *   otherwise                   least regret
- * or, if only the mechanism is to be chosen, from the policy. Candidates are the policies for that goal, for classes and
- * the best item only those with a proof of their probability of an error, with what the proof needs; each under every
+ * or, if only the mechanism is to be chosen, from the policy. Candidates are the policies for that goal, for classes
+ * and the best item only those with a proof of their probability of an error, with what it needs; each under every
  * mechanism that is private for any number of releases or up to its horizon; without an epsilon only under `none`,
  * behind a privatizer.
  */
