@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from client.requester import end_name, spec
+from client.requester import end_name, gold, spec
 from client.worker import GRID, Session, work
 from client.wire import frame
 from client.schema import schema
@@ -81,9 +81,9 @@ class Spied:
         self.serve(spec(ARMS, epsilon=1, tokens=tokens, tokens_per_worker=10,
                         policy_params={"alpha": .001, "tokens_per_round": TAU}), "gateway/1-2000", range(1, 2001))
 
-    def serve(self, message, gateway, workers, value=None, look_at=None):
+    def serve(self, message, gateway, workers, value=None, look_at=None, known=None):
         """Runs a campaign until its end; at the token of number `look_at` both memories are read."""
-        self.campaign = self.requester.submit(message).campaign
+        self.campaign = self.requester.submit(message, gold=known).campaign
         files = self.deployment.pki.issue(gateway)
         with Session(self.crowd.address, files.ca, files.cert, files.key) as session:
             token = session.token
@@ -222,6 +222,23 @@ def test_of_a_recruitment_no_score_leaves_the_broker_and_no_worker_is_known_to_t
     theirs = {name: data for name, data in places.items() if "thirdparty" in name or "third-party" in name}
     assert {"thirdparty.db", "thirdparty.db-wal while running", "01-thirdparty.log"} <= set(theirs), sorted(theirs)
     assert_nowhere(known, theirs)
+
+
+@needs_others
+def test_no_answer_to_a_gold_item_leaves_the_broker(spied):
+    message = spec(3, epsilon=1, tokens=1500, tokens_per_worker=100,
+                   policy_params={"alpha": .001, "tokens_per_round": 250})
+    spied.serve(message, "gateway/1-100", range(1, 101), look_at=1500, known=gold({1: .25, 3: .75}, .5, .4, .01, .4))
+    assert end_name(spied.requester.watch(spied.campaign).progress.end) == "tokens"
+    rows = [[value for _, item, value in spied.accepted if item == each] for each in range(5)]
+    answers = [rows[1], rows[3]]
+    assert all(len(row) > 100 for row in rows) and 1500 == sum(len(rows[each]) for each in (0, 2, 4))
+    secrets = Secrets([*rows, [value for _, _, value in spied.accepted]], [sum(row) for row in answers],
+                      spied.tickets[::100])
+    spied.memory["thirdparty, after the end"] = memory_of(spied.deployment.thirdparty.pid)
+    memory = {f"memory of the {name}": data for name, data in spied.memory.items() if name != "broker"}
+    assert len(memory) == 2 and all(len(data) > 1 << 20 for data in memory.values())
+    assert_nowhere(secrets, {**spied.places(), **memory})
 
 
 PHASES = 2  # of a graph of four arms in a row: about 700 and 3,700 tokens of each that is played
