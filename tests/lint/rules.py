@@ -272,4 +272,16 @@ def linked(files):
                        "expected a tracked file and one of its headings")
 
 
-ALL = (direction, purity, banned, spdx, guards, layout, names, traits, documented, named, linked)
+SUBDIR = re.compile(r"^subdir\('([\w/]+)'\)$", re.M)
+
+
+def packed(files):
+    """Every folder that the build always enters is in the images' build context, .dockerignore."""
+    kept = re.findall(r"^!(\S+)$", files.get(".dockerignore", ""), re.M)
+    for match in SUBDIR.finditer(files.get("meson.build", "")):
+        folder = match.group(1)
+        if not any(path == folder or path.startswith(folder + "/") for path in kept):
+            yield f"meson.build:{line_of(files['meson.build'], match.start())}: no !{folder} in .dockerignore"
+
+
+ALL = (direction, purity, banned, spdx, guards, layout, names, traits, documented, named, linked, packed)

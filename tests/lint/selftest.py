@@ -71,6 +71,8 @@ CASES = (
     (rules.linked, "docs/b.md", SPDX + "see [a](gone.md)\n", "links to gone.md"),
     (rules.linked, "docs/b.md", SPDX + "# One `b`, two\n[a](#one-b) [b](#one-b-two)\n", "links to #one-b;"),
     (rules.linked, "docs/b.md", SPDX + "# One `b`, two\n[b](b.md#one-b-two) [c](https://example.org/x)\n", None),
+    (rules.packed, "meson.build", "# SPDX\nsubdir('broker')\n", "meson.build:2: no !broker in .dockerignore"),
+    (rules.packed, "meson.build", "if tests\n  subdir('tests')\nendif\n", None),
     (rules.layout, "broker/a.c", "int x;  \n", "blanks at the end"),
     (rules.layout, "broker/a.c", "\tint x;\n", "a tab"),
     (rules.layout, "broker/a.c", "int x;", "no newline"),
