@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/grid.h"
+
 /* A cell: whether the worker is found, its answers, the wrong ones of them. */
 enum { WRONG = 1, ANSWER = 1 << 16, COUNT = CV_GOLD_TOKENS_MAX };
 #define FOUND (UINT32_C(1) << 31)
@@ -63,7 +65,7 @@ uint32_t cv_broker_gold_arm_of(const struct cv_broker_gold *gold, uint32_t item)
 }
 
 uint32_t cv_broker_gold_draw(const struct cv_broker_gold *gold, struct cv_rng *rng) {
-  if (gold->terms.items == 0 || cv_rng_below(rng, 1000000) >= gold->terms.share_micro) {
+  if (gold->terms.items == 0 || cv_rng_below(rng, CV_MICRO) >= gold->terms.share_micro) {
     return CV_BROKER_ARM_NONE;
   }
   return gold->arms + (uint32_t)cv_rng_below(rng, gold->terms.items);

@@ -29,6 +29,14 @@ static inline const char *folder_file(const struct folder *folder, const char *n
   return at;
 }
 
+/* Makes the file `name` of this text. */
+static inline void folder_write(const struct folder *folder, const char *name, const char *text) {
+  FILE *file = fopen(folder_file(folder, name), "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
 static inline void folder_remove(const struct folder *folder) {
   DIR *dir = opendir(folder->path);
   assert_non_null(dir);

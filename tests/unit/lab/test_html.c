@@ -37,10 +37,7 @@ static void test_text_is_text(void **state) {
 
 static enum cv_err embed(const char *svg, const char *prefix, const char *label, char **ret, struct cv_why *why) {
   size_t bytes;
-  FILE *file = fopen(folder_file(&folder, "drawing.svg"), "w");
-  assert_non_null(file);
-  assert_true(fputs(svg, file) >= 0);
-  assert_int_equal(fclose(file), 0);
+  folder_write(&folder, "drawing.svg", svg);
   FILE *to = open_memstream(ret, &bytes);
   assert_non_null(to);
   enum cv_err err = cv_lab_html_svg(folder.path, "drawing", prefix, label, to, why);

@@ -17,13 +17,6 @@ enum { FILMS = 50, RATINGS = 9, TOKENS = 200, LIMIT = 100000 };
 
 static struct folder folder;
 
-static void write_file(const char *name, const char *text) {
-  FILE *file = fopen(folder_file(&folder, name), "w");
-  assert_non_null(file);
-  assert_true(fputs(text, file) >= 0);
-  assert_int_equal(fclose(file), 0);
-}
-
 /* Film i has 1 to RATINGS ratings, no two alike. */
 static uint32_t ratings_of(uint32_t film) {
   return 1 + film % RATINGS;
@@ -38,12 +31,12 @@ static void prepare(const char *more, const char *privacy, struct cv_prepared *r
       used += (size_t)snprintf(text + used, sizeof(text) - used, "%u,0.%u\n", film, i);
     }
   }
-  write_file("films.csv", text);
+  folder_write(&folder, "films.csv", text);
   (void)snprintf(text, sizeof(text),
                  "campaign: films\nitems: {source: csv, path: films.csv, item: film, score: stars, scale: [0, 1]%s}\n"
                  "policy: {name: ppar, alpha: 0.1, tokens_per_round: 1}\nprivacy: %s\nlimits: {tokens: %d}\n",
                  more, privacy, LIMIT);
-  write_file("films.yaml", text);
+  folder_write(&folder, "films.yaml", text);
   if (cv_prepare(folder_file(&folder, "films.yaml"), 7, ret, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }
@@ -140,7 +133,7 @@ static void test_each_person_is_charged_for_its_rows(void **state) {
     size_t used = strlen(text);
     (void)snprintf(text + used, sizeof(text) - used, "%u,0.5,%s\n", i % 4, i < 6 ? "ann" : i < 10 ? "bob" : "cy");
   }
-  write_file("films.csv", text);
+  folder_write(&folder, "films.csv", text);
   static const struct {
     uint32_t each;
     const char *expected;
@@ -159,7 +152,7 @@ static void test_each_person_is_charged_for_its_rows(void **state) {
                    "worker: who}\npolicy: {name: ppar, alpha: 0.1, tokens_per_round: 1}\n"
                    "privacy: {epsilon: 0.5, tokens_per_worker: %u}\nlimits: {tokens: 100}\n",
                    cases[i].each);
-    write_file("films.yaml", text);
+    folder_write(&folder, "films.yaml", text);
     assert_int_equal(cv_prepare(folder_file(&folder, "films.yaml"), 7, &prepared, &why), CV_OK);
     struct cv_exposure exposure = find(&prepared, NULL, true);
     says(&exposure, cases[i].expected);

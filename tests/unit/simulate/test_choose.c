@@ -12,26 +12,7 @@
 #include "common/base/mechanisms.h"
 #include "simulate/candidates.h"
 #include "simulate/choose.h"
-#include "tests/support/folder.h"
-
-static struct folder folder;
-
-static int make_folder(void **state) {
-  folder_make(&folder);
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  folder_remove(&folder);
-  return 0;
-}
-
-static void write_file(const char *name, const char *text) {
-  FILE *file = fopen(folder_file(&folder, name), "w");
-  assert_non_null(file);
-  assert_true(fputs(text, file) >= 0);
-  assert_int_equal(fclose(file), 0);
-}
+#include "tests/support/own_folder.h"
 
 #define DRAWN "items: {synthetic: {count: 8, variance: 0.09}}"
 #define HIRES "budget: 2000\nworkers: {synthetic: {count: 8, cost_low: 0.5, cost_high: 1}}"
@@ -40,7 +21,7 @@ static const char *write_campaign(const char *items, const char *policy, const c
   char text[2000];
   (void)snprintf(text, sizeof(text), "campaign: auto\n%s\npolicy: %s\nprivacy: %s\nlimits: {tokens: 3000000}\n", items,
                  policy, privacy);
-  write_file("campaign.yaml", text);
+  folder_write(&folder, "campaign.yaml", text);
   return folder_file(&folder, "campaign.yaml");
 }
 
@@ -90,8 +71,8 @@ static void the_choice_does_not_depend_on_scores(void **state) {
   struct cv_chosen one = choose(alike, policy, privacy, "ppar-kl", NULL);
   struct cv_chosen two = choose(apart, policy, privacy, "ppar-kl", NULL);
   assert_string_equal(one.text, two.text);
-  write_file("few.csv", "i,s\na,0\na,0\nb,1\nc,1\n");
-  write_file("many.csv", "i,s\na,1\nb,0\nb,1\nc,0\nc,1\n");
+  folder_write(&folder, "few.csv", "i,s\na,0\na,0\nb,1\nc,1\n");
+  folder_write(&folder, "many.csv", "i,s\na,1\nb,0\nb,1\nc,0\nc,1\n");
   one = choose("items: {source: csv, path: few.csv, item: i, score: s, replacement: true}", policy, privacy, "ppar-kl",
                NULL);
   assert_string_equal(one.text, two.text);

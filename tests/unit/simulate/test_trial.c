@@ -17,13 +17,6 @@ enum { GOOD = 30, BAD = 10, TOKENS = 1000 };
 
 static struct folder folder;
 
-static void write_file(const char *name, const char *text) {
-  FILE *file = fopen(folder_file(&folder, name), "w");
-  assert_non_null(file);
-  assert_true(fputs(text, file) >= 0);
-  assert_int_equal(fclose(file), 0);
-}
-
 /* Arm 0 has GOOD rows of 1, arm 1 BAD rows of 0, each to be given once. */
 static void prepare(const char *policy, struct cv_prepared *ret) {
   char text[2000] = "item,score\n";
@@ -33,7 +26,7 @@ static void prepare(const char *policy, struct cv_prepared *ret) {
   for (int i = 0; i < GOOD + BAD; i++) {
     used += (size_t)snprintf(text + used, sizeof(text) - used, "%s", i < GOOD ? "a,1\n" : "b,0\n");
   }
-  write_file("rows.csv", text);
+  folder_write(&folder, "rows.csv", text);
   (void)snprintf(text, sizeof(text),
                  "campaign: rows\n"
                  "items: {source: csv, path: rows.csv, item: item, score: score, scale: [0, 1], replacement: false}\n"
@@ -41,7 +34,7 @@ static void prepare(const char *policy, struct cv_prepared *ret) {
                  "privacy: {mechanism: none, third_party: trusted}\n"
                  "limits: {tokens: %d}\n",
                  policy, TOKENS);
-  write_file("campaign.yaml", text);
+  folder_write(&folder, "campaign.yaml", text);
   assert_int_equal(cv_campaign_load(folder_file(&folder, "campaign.yaml"), &campaign, &why), CV_OK);
   assert_int_equal(cv_prepare_campaign(&campaign, 1, ret, &why), CV_OK);
 }
