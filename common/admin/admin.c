@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/admin/httpd.h"
+#include "common/admin/level.h"
 #include "common/admin/path.h"
 
 enum { CONNECTIONS_MAX = 16, BACKLOG = 16 };
@@ -59,6 +60,9 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   if (!cv_httpd_host_is_local(connection)) {
     return reply_text(connection, MHD_HTTP_FORBIDDEN, "wrong Host; expected localhost");
   }
+  if (strcmp(url, "/log-level") == 0) {
+    return cv_admin_level(connection, method, upload, upload_n, request);
+  }
   if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
     return reply_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed; expected GET or HEAD");
   }
@@ -68,7 +72,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   if (strcmp(url, "/metrics") == 0) {
     return reply_metrics(admin, connection);
   }
-  return reply_text(connection, MHD_HTTP_NOT_FOUND, "unknown path; expected /health or /metrics");
+  return reply_text(connection, MHD_HTTP_NOT_FOUND, "unknown path; expected /health, /metrics or /log-level");
 }
 
 void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value) {

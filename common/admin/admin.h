@@ -3,6 +3,7 @@
  * The admin endpoint of a daemon: HTTP on a Unix socket that only its owner may open (mode 0600).
  *   GET /health   200 "ok", or 503 and one line with the reason
  *   GET /metrics  Prometheus text
+ *   GET, PUT and POST /log-level (level.h)
  * A request whose Host is not this machine gets 403, an unknown path 404, another method 405.
  */
 #ifndef CV_ADMIN_H
