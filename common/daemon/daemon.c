@@ -164,8 +164,8 @@ static enum cv_err commit(void *data, struct cv_why *why) {
 
 static void tell_commit(struct cv_daemon *daemon, const char *where) {
   atomic_fetch_add_explicit(&daemon->steps, 1, memory_order_relaxed);
-  cv_log(CV_LOG_DEBUG, "commit: %zu gathered, %llu ms on %s", daemon->batch,
-         (unsigned long long)(cv_clock_mono_ms() - daemon->batch_ms), where);
+  cv_log(CV_LOG_DEBUG, "commit: %llu ms on %s, batch of %zu",
+         (unsigned long long)(cv_clock_mono_ms() - daemon->batch_ms), where, daemon->batch);
 }
 
 static enum cv_err commit_here(void *data, struct cv_why *why) {
