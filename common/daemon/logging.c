@@ -62,5 +62,6 @@ void cv_logging_tell_lost(void) {
   if (n > 0) {
     lost = 0;
     cv_log(CV_LOG_WARN, "%" PRIu64 " lines of the log were lost: the journal did not take them in time", n);
+    lost = lost == 0 ? 0 : n; /* this one was lost, too: it counts for nothing */
   }
 }

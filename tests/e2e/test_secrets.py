@@ -341,8 +341,8 @@ def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, p
                                          privatizer=(privatizer, {"epsilon": 1}),
                                          policy_params={"alpha": .001, "tokens_per_round": TAU})).campaign
         deployment.start_worker(f"gateway/1-{2 * tokens}", tmp_path / "campaign.yaml",
-                                {**TALKATIVE, "broker": crowd.address, "accept": {"privatizers": privatizer, "mechanisms": "none",
-                                                                     "tokens": 0},
+                                {**TALKATIVE, "broker": crowd.address,
+                                 "accept": {"privatizers": privatizer, "mechanisms": "none", "tokens": 0},
                                  "admin": str(deployment.folder / "gateway.sock"), "exit_when_done": False})
         finished = requester.watch(campaign)
         places = {f"admin answer {url} of the gateway": get(deployment.folder / "gateway.sock", url)[1].encode()

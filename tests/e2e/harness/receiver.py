@@ -13,12 +13,17 @@ MANAGER = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM")
 
 
 class Receiver:
-    """At a path, or "@name" for an abstract address; `decode` makes of each datagram what the test looks at."""
+    """At a path, or "@name" for an abstract address; `decode` makes of each datagram what the test looks at. With
+    `reads` False nothing is taken until read()."""
 
-    def __init__(self, path, decode):
+    def __init__(self, path, decode, reads=True):
         self.path, self.decode, self.got, self.changed = str(path), decode, [], threading.Condition()
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(self.path.replace("@", "\0", 1))
+        if reads:
+            self.read()
+
+    def read(self):
         threading.Thread(target=self._receive, daemon=True).start()
 
     def _receive(self):
@@ -96,5 +101,5 @@ class Manager(Receiver):
 
     def hears(self, name, value=None, timeout=30, after=0):
         """The first message with this name, and this value unless None."""
-        return self.wait_for(lambda one: name in one and value in (None, one[name]), f"{name}={value or '...'}", timeout,
-                             after)
+        what = f"{name}={value or '...'}"
+        return self.wait_for(lambda one: name in one and value in (None, one[name]), what, timeout, after)
