@@ -11,8 +11,8 @@
  *     tokens   ████████──────────  1,245 of 5,000   97,412/s
  *     epsilon  0.25 of 0.5   rounds 12
  *
- * The bars range over the tenths that cover all intervals. Where a policy does not rank, a bar is the item's share of the
- * tokens instead.
+ * The bars range over the tenths that cover all intervals. Where a policy does not rank, a bar is the item's share of
+ * the tokens instead.
  */
 #ifndef CV_LAUNCHER_LIVE_H
 #define CV_LAUNCHER_LIVE_H
