@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The live table of a running campaign on a terminal: a row an item, with its interval as a bar, and what is spent. Pure:
- * the size of the terminal is an argument.
+ * The live table of a running campaign on a terminal: a row an item, with its interval as a bar, and what is spent.
+ * Pure: the size of the terminal is an argument.
  *
  *     restaurants   2 of 3 ranked, class 2   1.2 s
  *     class item            0.1                      1   mean
