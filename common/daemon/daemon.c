@@ -359,10 +359,11 @@ static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
 static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   const struct cv_channel_settings *channel = &config->settings->channel;
-  const struct cv_sandbox_needs needs = {.reads = {channel->ca, channel->cert, channel->key, channel->denied},
-                                         .state = config->state,
-                                         .socket = config->settings->admin,
-                                         .dials = config->dial};
+  const struct cv_sandbox_needs needs = {
+      .reads = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl},
+      .state = config->state,
+      .socket = config->settings->admin,
+      .dials = config->dial};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&config->settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);

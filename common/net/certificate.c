@@ -34,8 +34,22 @@ enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct 
   return err;
 }
 
-int64_t cv_certificate_end_s(const X509 *cert) {
+struct cv_date cv_certificate_date(int64_t at_s) {
+  struct cv_date date = {.text = "an unknown time"};
+  time_t seconds = (time_t)at_s;
   struct tm tm;
+  if (at_s != 0 && gmtime_r(&seconds, &tm) != NULL) {
+    (void)strftime(date.text, sizeof(date.text), "%Y-%m-%d %H:%M UTC", &tm);
+  }
+  return date;
+}
+
+int64_t cv_certificate_time_s(const ASN1_TIME *at) {
+  struct tm tm;
+  return ASN1_TIME_to_tm(at, &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+}
+
+int64_t cv_certificate_end_s(const X509 *cert) {
   /* An end that cannot be read counts as long past. */
-  return ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+  return cv_certificate_time_s(X509_get0_notAfter(cert));
 }

@@ -8,12 +8,9 @@
 #include <stddef.h>
 
 #include "common/base/err.h"
+#include "common/net/serial.h"
 
-enum { CV_SERIAL_HEX = 44, CV_DENIED_MAX = 100000 };
-
-struct cv_serial {
-  char hex[CV_SERIAL_HEX]; /* upper case, no leading zeros */
-};
+enum { CV_DENIED_MAX = 100000 };
 
 struct cv_denied {
   struct cv_serial *serial; /* sorted */

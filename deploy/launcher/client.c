@@ -99,7 +99,8 @@ static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_fra
 
 enum cv_err cv_client_start(struct cv_client *client, uv_loop_t *loop, const struct cv_client_settings *settings,
                             uint64_t patience_ms, const struct cv_client_ops *ops, void *data, struct cv_why *why) {
-  const struct cv_tls_files files = {.ca = settings->ca, .cert = settings->cert, .key = settings->key};
+  const struct cv_tls_files files = {
+      .ca = settings->ca, .cert = settings->cert, .key = settings->key, .crl = settings->crl};
   *client = (struct cv_client){.ops = *ops, .data = data, .patience_ms = patience_ms};
   if (cv_arena_init(&client->decoding, CV_ARENA_BYTES) != CV_OK ||
       cv_arena_init(&client->encoding, CV_ARENA_BYTES) != CV_OK) {
@@ -179,8 +180,11 @@ static void on_failed(void *data, const struct cv_why *why) {
 int cv_client_run(const struct cv_config_table *table, const struct cv_client_settings *settings,
                   const struct cv_order_frame *request, cv_answer_fn *answer, void *data) {
   static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed};
-  const struct cv_channel_settings files = {
-      .ca = settings->ca, .cert = settings->cert, .key = settings->key, .wait_ms = settings->wait_ms};
+  const struct cv_channel_settings files = {.ca = settings->ca,
+                                            .cert = settings->cert,
+                                            .key = settings->key,
+                                            .crl = settings->crl,
+                                            .wait_ms = settings->wait_ms};
   struct run run = {.table = table, .answer = answer, .data = data, .status = 1};
   struct cv_why why;
   uv_loop_t loop;
