@@ -86,14 +86,14 @@ enum cv_err cv_pki_write_pair(const struct cv_pki_files *files, const struct cv_
 
 /* --- replacing --- */
 
-static enum cv_err staged(const struct cv_pki_files *files, struct cv_pki_files *ret, struct cv_why *why) {
+enum cv_err cv_pki_staged_pair(const struct cv_pki_files *files, struct cv_pki_files *ret, struct cv_why *why) {
   CV_TRY(add_suffix(ret->cert, files->cert, why));
   return add_suffix(ret->key, files->key, why);
 }
 
 enum cv_err cv_pki_stage_pair(const struct cv_pki_files *files, const struct cv_pki_pair *pair, struct cv_why *why) {
   struct cv_pki_files beside;
-  CV_TRY(staged(files, &beside, why));
+  CV_TRY(cv_pki_staged_pair(files, &beside, why));
   (void)unlink(beside.cert);
   (void)unlink(beside.key);
   return cv_pki_write_pair(&beside, pair, why);
@@ -101,7 +101,7 @@ enum cv_err cv_pki_stage_pair(const struct cv_pki_files *files, const struct cv_
 
 void cv_pki_drop_pair(const struct cv_pki_files *files) {
   struct cv_pki_files beside;
-  if (staged(files, &beside, NULL) == CV_OK) {
+  if (cv_pki_staged_pair(files, &beside, NULL) == CV_OK) {
     (void)unlink(beside.cert);
     (void)unlink(beside.key);
   }
@@ -126,19 +126,37 @@ static enum cv_err sync_folder(const char *path, struct cv_why *why) {
 
 enum cv_err cv_pki_adopt_pair(const struct cv_pki_files *files, struct cv_why *why) {
   struct cv_pki_files beside;
-  CV_TRY(staged(files, &beside, why));
-  CV_TRY(adopt(beside.key, files->key, why));
+  CV_TRY(cv_pki_staged_pair(files, &beside, why));
+  if (access(beside.key, F_OK) == 0) {
+    CV_TRY(adopt(beside.key, files->key, why));
+  }
   CV_TRY(adopt(beside.cert, files->cert, why));
   return sync_folder(files->cert, why);
 }
 
-enum cv_err cv_pki_replace_cert(const char *path, X509 *cert, struct cv_why *why) {
+enum cv_err cv_pki_file_stage(const char *path, mode_t mode, FILE **ret, struct cv_why *why) {
   char beside[CV_PKI_PATH];
   CV_TRY(add_suffix(beside, path, why));
   (void)unlink(beside);
-  CV_TRY(cv_pki_write_cert(beside, cert, why));
-  CV_TRY(adopt(beside, path, why));
+  return create_file(beside, mode, ret, why);
+}
+
+enum cv_err cv_pki_file_adopt(FILE *file, bool is_written, const char *path, struct cv_why *why) {
+  char beside[CV_PKI_PATH];
+  (void)snprintf(beside, sizeof(beside), "%s.new", path);
+  CV_TRY(finish_file(file, is_written, beside, why));
+  enum cv_err err = adopt(beside, path, why);
+  if (err != CV_OK) {
+    (void)unlink(beside);
+    return err;
+  }
   return sync_folder(path, why);
+}
+
+enum cv_err cv_pki_replace_cert(const char *path, X509 *cert, struct cv_why *why) {
+  FILE *file;
+  CV_TRY(cv_pki_file_stage(path, 0644, &file, why));
+  return cv_pki_file_adopt(file, PEM_write_X509(file, cert) == 1, path, why);
 }
 
 /* --- reading --- */
