@@ -168,3 +168,25 @@ int64_t cv_crls_end_s(const struct cv_crls *crls) {
   }
   return end_s;
 }
+
+static bool has_entry(const struct cv_crls *crls, const X509_NAME *issuer, const X509_REVOKED *entry) {
+  X509_REVOKED *found;
+  for (size_t i = 0; i < crls->count; i++) {
+    if (X509_NAME_cmp(X509_CRL_get_issuer(crls->crl[i].list), issuer) == 0 &&
+        X509_CRL_get0_by_serial(crls->crl[i].list, &found, X509_REVOKED_get0_serialNumber(entry)) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+size_t cv_crls_beyond(const struct cv_crls *crls, const struct cv_crls *other) {
+  size_t beyond = 0;
+  for (size_t i = 0; i < crls->count; i++) {
+    const STACK_OF(X509_REVOKED) *entries = X509_CRL_get_REVOKED(crls->crl[i].list);
+    for (int at = 0; at < sk_X509_REVOKED_num(entries); at++) {
+      beyond += !has_entry(other, X509_CRL_get_issuer(crls->crl[i].list), sk_X509_REVOKED_value(entries, at));
+    }
+  }
+  return beyond;
+}

@@ -40,6 +40,8 @@ void cv_crls_fini(struct cv_crls *crls);
 enum cv_crl_verdict cv_crls_judge(const struct cv_crls *crls, const X509 *cert, int64_t now_s);
 /* When the first list expires; INT64_MAX / 1000 if there is no list. */
 int64_t cv_crls_end_s(const struct cv_crls *crls);
+/* How many certificates `crls` has that `other` does not. */
+size_t cv_crls_beyond(const struct cv_crls *crls, const struct cv_crls *other);
 
 /* Returns the next list of an open PEM file; NULL at its end, or with *ret_damaged if it is not one. */
 X509_CRL *cv_crl_read(FILE *file, bool *ret_damaged);

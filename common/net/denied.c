@@ -87,12 +87,20 @@ void cv_denied_fini(struct cv_denied *denied) {
   *denied = (struct cv_denied){0};
 }
 
+static bool lists(const struct cv_denied *denied, const struct cv_serial *serial) {
+  return denied->count > 0 && bsearch(serial, denied->serial, denied->count, sizeof(*serial), compare) != NULL;
+}
+
 bool cv_denied_has(const struct cv_denied *denied, const X509 *cert) {
-  if (denied->count == 0) {
-    return false;
-  }
   struct cv_serial serial;
-  /* A serial number that cannot be compared (no memory, or longer than any in a list) counts as revoked. */
-  return !cv_serial_of(cert, &serial) ||
-         bsearch(&serial, denied->serial, denied->count, sizeof(serial), compare) != NULL;
+  /* A serial number that cannot be compared counts as revoked. */
+  return denied->count > 0 && (!cv_serial_of(cert, &serial) || lists(denied, &serial));
+}
+
+size_t cv_denied_beyond(const struct cv_denied *denied, const struct cv_denied *other) {
+  size_t beyond = 0;
+  for (size_t i = 0; i < denied->count; i++) {
+    beyond += !lists(other, &denied->serial[i]);
+  }
+  return beyond;
 }

@@ -22,5 +22,7 @@ struct cv_denied {
 CV_MUST_USE enum cv_err cv_denied_load(const char *path, struct cv_denied *ret, struct cv_why *why);
 void cv_denied_fini(struct cv_denied *denied);
 bool cv_denied_has(const struct cv_denied *denied, const X509 *cert);
+/* How many serial numbers of `denied` are not in `other`. */
+size_t cv_denied_beyond(const struct cv_denied *denied, const struct cv_denied *other);
 
 #endif

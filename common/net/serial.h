@@ -6,7 +6,7 @@
 #include <openssl/x509.h>
 #include <stdbool.h>
 
-enum { CV_SERIAL_HEX = 44 };
+#include "common/net/identity.h"
 
 struct cv_serial {
   char hex[CV_SERIAL_HEX]; /* upper case, no leading zeros */

@@ -43,6 +43,7 @@ struct cv_tls {
   struct cv_denied denied;
   struct cv_crls crls;
   struct cv_identity identity;
+  struct cv_tls_ends ends;
 };
 
 /* --- judging certificates --- */
@@ -351,6 +352,16 @@ static enum cv_err load_ca(struct cv_tls *tls, const char *path, struct cv_why *
   return err;
 }
 
+/* `chain` begins with the own certificate; a CA may sign itself, which then stands alone in it. */
+static struct cv_tls_ends ends_of(const STACK_OF(X509) * chain) {
+  struct cv_tls_ends ends = {.own_s = cv_certificate_end_s(sk_X509_value(chain, 0)), .ca_s = INT64_MAX};
+  for (int i = 1; i < sk_X509_num(chain); i++) {
+    int64_t end_s = cv_certificate_end_s(sk_X509_value(chain, i));
+    ends.ca_s = end_s < ends.ca_s ? end_s : ends.ca_s;
+  }
+  return ends;
+}
+
 static enum cv_err check_own(struct cv_tls *tls, X509 *cert, enum cv_role own, struct cv_why *why) {
   X509_STORE_CTX *store = X509_STORE_CTX_new();
   if (store == NULL || !X509_STORE_CTX_init(store, tls->store, cert, NULL)) {
@@ -360,6 +371,8 @@ static enum cv_err check_own(struct cv_tls *tls, X509 *cert, enum cv_role own, s
   enum cv_err err = CV_OK;
   if (X509_verify_cert(store) <= 0) {
     err = cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(X509_STORE_CTX_get_error(store)));
+  } else {
+    tls->ends = ends_of(X509_STORE_CTX_get0_chain(store));
   }
   X509_STORE_CTX_free(store);
   ERR_clear_error();
@@ -505,6 +518,16 @@ const struct cv_identity *cv_tls_identity(const struct cv_tls *tls) {
 bool cv_tls_is_revoked(const struct cv_tls *tls) {
   const X509 *own = SSL_CTX_get0_certificate(tls->ctx);
   return cv_denied_has(&tls->denied, own) || cv_crls_judge(&tls->crls, own, (int64_t)time(NULL)) == CV_CRL_REVOKED;
+}
+
+struct cv_tls_ends cv_tls_ends(const struct cv_tls *tls) {
+  struct cv_tls_ends ends = tls->ends;
+  ends.crl_s = cv_crls_end_s(&tls->crls);
+  return ends;
+}
+
+size_t cv_tls_denied_beyond(const struct cv_tls *tls, const struct cv_tls *other) {
+  return cv_denied_beyond(&tls->denied, &other->denied) + cv_crls_beyond(&tls->crls, &other->crls);
 }
 
 /* --- connections --- */

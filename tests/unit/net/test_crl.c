@@ -121,6 +121,24 @@ static void test_two_cas(void **state) {
   expect_refused(&ours, 1, CV_ERR_INVALID, "two CRLs of the same CA");
 }
 
+/* What a reload adds to the lists that were in use. */
+static void test_what_is_new(void **state) {
+  const X509 *const all[] = {one, two};
+  const struct list_plan before = {.ca = "ca", .from_s = -1, .until_s = 60, .revoked = all, .revoked_n = 1};
+  const struct list_plan after = {.ca = "ca", .from_s = -1, .until_s = 60, .revoked = all, .revoked_n = 2};
+  struct cv_crls old, new, none = {0};
+  list_write(&before, "list", false);
+  assert_int_equal(load(&ours, 1, &old, NULL), CV_OK);
+  list_write(&after, "list", false);
+  assert_int_equal(load(&ours, 1, &new, NULL), CV_OK);
+  assert_int_equal(cv_crls_beyond(&new, &old), 1);
+  assert_int_equal(cv_crls_beyond(&old, &new), 0);
+  assert_int_equal(cv_crls_beyond(&new, &none), 2);
+  assert_int_equal(cv_crls_beyond(&none, &new), 0);
+  cv_crls_fini(&old);
+  cv_crls_fini(&new);
+}
+
 static void test_an_issuer_without_a_list(void **state) {
   const struct list_plan plan = {.ca = "ca", .from_s = -1, .until_s = 60};
   assert_int_equal(cv_pki_make_ca("third", "another name", DAY_S, NULL), CV_OK);
@@ -197,6 +215,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_what_it_says, setup, teardown),
       cmocka_unit_test_setup_teardown(test_two_cas, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_what_is_new, setup, teardown),
       cmocka_unit_test_setup_teardown(test_an_issuer_without_a_list, setup, teardown),
       cmocka_unit_test_setup_teardown(test_lists_that_are_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
