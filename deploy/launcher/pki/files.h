@@ -19,15 +19,14 @@ CV_MUST_USE enum cv_err cv_pki_make_folder(const char *path, bool *ret_made, str
 
 /*
  * Replaces any file in two steps: stage opens FILE.new, overwriting that of an interrupted run; adopt closes, syncs and
- * renames it and syncs the folder. `is_written` false, or a failure: the file stays as it was, without FILE.new.
+ * renames it and syncs the folder. `is_written` false, or a failure: the file stays as it was, without FILE.new. If root
+ * replaces a file, here or below, the new one keeps the owner of the old one.
  */
 CV_MUST_USE enum cv_err cv_pki_file_stage(const char *path, mode_t mode, FILE **ret, struct cv_why *why);
 CV_MUST_USE enum cv_err cv_pki_file_adopt(FILE *file, bool is_written, const char *path, struct cv_why *why);
 
-/* Write new files and sync them. CV_ERR_EXISTS if a file exists. On failure no file of the pair remains. */
+/* Writes a new file and syncs it. CV_ERR_EXISTS if the file exists. */
 CV_MUST_USE enum cv_err cv_pki_write_cert(const char *path, X509 *cert, struct cv_why *why);
-CV_MUST_USE enum cv_err cv_pki_write_pair(const struct cv_pki_files *files, const struct cv_pki_pair *pair,
-                                          struct cv_why *why);
 
 /*
  * Replace a pair in two steps: stage writes and syncs the files with the suffix ".new", overwriting those of an

@@ -336,6 +336,27 @@ static void test_renewals_that_are_refused(void **state) {
   assert_string_equal(before, after);
 }
 
+/* A daemon that runs as another user can read what root has renewed for it. */
+static void test_the_owner_stays(void **state) {
+  struct cv_pki_files files = issue("broker", "broker/main");
+  const char *const paths[] = {files.cert, files.key, "broker/crl.pem"};
+  if (geteuid() != 0) {
+    skip();
+  }
+  for (size_t i = 0; i < CV_COUNT(paths); i++) {
+    assert_int_equal(chown(paths[i], 4711, 4712), 0);
+  }
+  (void)issue("other", "worker/1");
+  (void)revoked("worker/1");
+  assert_int_equal(renew("broker", "broker/main", NULL), CV_OK);
+  for (size_t i = 0; i < CV_COUNT(paths); i++) {
+    struct stat found;
+    assert_int_equal(stat(paths[i], &found), 0);
+    assert_int_equal(found.st_uid, 4711);
+    assert_int_equal(found.st_gid, 4712);
+  }
+}
+
 /* A certificate of version 0.2 without hosts needs them now. */
 static void test_hosts_are_required(void **state) {
   const struct cv_pki_request request = {.identity = "broker/main", .valid_s = DAY_S};
@@ -500,6 +521,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_revocation_that_was_interrupted, setup, teardown),
       cmocka_unit_test_setup_teardown(test_renewing_in_place, setup, teardown),
       cmocka_unit_test_setup_teardown(test_renewals_that_are_refused, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_the_owner_stays, setup, teardown),
       cmocka_unit_test_setup_teardown(test_hosts_are_required, setup, teardown),
       cmocka_unit_test_setup_teardown(test_make_renews_no_revoked_one, setup, teardown),
       cmocka_unit_test_setup_teardown(test_no_second_certificate, setup, teardown),
