@@ -27,7 +27,7 @@ static int trouble_with(const char *path) {
 
 /* Returns the first file that cannot be read, or NULL. */
 static const char *missing(const struct cv_channel_settings *channel, int *ret_trouble) {
-  const char *const files[] = {channel->ca, channel->cert, channel->key, channel->denied};
+  const char *const files[] = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl};
   for (size_t i = 0; i < CV_COUNT(files); i++) {
     int trouble = files[i] == NULL ? 0 : trouble_with(files[i]);
     if (trouble != 0) {

@@ -419,6 +419,9 @@ static enum cv_err ready(void *data, struct cv_why *why) {
   if (now_s >= ends.own_s || now_s >= ends.ca_s) {
     return cv_fail(why, CV_ERR_STATE, "the %s has expired", now_s >= ends.own_s ? "certificate" : "CA's certificate");
   }
+  if (now_s >= ends.crl_s) {
+    return cv_fail(why, CV_ERR_STATE, "the CRL has expired");
+  }
   uint64_t stuck_ms = cv_committer_busy_ms(&daemon->committer);
   return stuck_ms < STUCK_MS ? CV_OK
                              : cv_fail(why, CV_ERR_STATE, "the disk is slow: a commit has been running for %llu s",
@@ -457,10 +460,11 @@ static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
 static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   const struct cv_channel_settings *channel = &config->settings->channel;
-  const struct cv_sandbox_needs needs = {.reads = {channel->ca, channel->cert, channel->key, channel->denied},
-                                         .state = config->state,
-                                         .socket = config->settings->admin,
-                                         .dials = config->dial};
+  const struct cv_sandbox_needs needs = {
+      .reads = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl},
+      .state = config->state,
+      .socket = config->settings->admin,
+      .dials = config->dial};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&config->settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
