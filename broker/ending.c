@@ -82,6 +82,7 @@ void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign 
   campaign->purge = true;
   cv_broker_campaign_mark(broker, campaign);
   cv_broker_campaign_archive(broker, campaign);
+  broker->figures.ended[campaign->end]++;
   cv_broker_note(broker, NULL, "campaign %u \"%s\" ended: %s, %llu tokens, %zu releases", campaign->id,
                  campaign->spec.name, cv_end_text(campaign->end), (unsigned long long)campaign->tokens,
                  campaign->releases);

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
+#include "common/daemon/gauges.h"
 #include "common/daemon/turn.h"
 #include "common/db/committer.h"
 #include "common/net/dialer.h"
@@ -33,6 +34,7 @@ struct cv_daemon {
   struct cv_turn_ops turn_ops;
   struct cv_turn turn;
   struct cv_committer committer;
+  struct cv_daemon_gauges gauges;
   struct cv_signals signals;
   uv_check_t check;
   uv_timer_t tick, pace;
@@ -46,8 +48,13 @@ struct cv_rng *cv_daemon_rng(struct cv_daemon *daemon) {
   return &daemon->drbg.rng;
 }
 
+/* Both contexts are made from the same files. */
+static const struct cv_tls *own_tls(const struct cv_daemon *daemon) {
+  return daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls;
+}
+
 const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon) {
-  return cv_tls_identity(daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls);
+  return cv_tls_identity(own_tls(daemon));
 }
 
 void cv_daemon_note(void *data, const char *peer, const char *text) {
@@ -209,6 +216,7 @@ static void turn_init(struct cv_daemon *daemon) {
   daemon->turn =
       (struct cv_turn){.ops = &daemon->turn_ops, .data = daemon, .crowd = config->crowd, .full = config->full};
   daemon->committer = (struct cv_committer){.loop = &daemon->loop, .commit = commit, .done = committed, .data = daemon};
+  daemon->committer.took_s = (struct cv_histogram){.bound = CV_HISTOGRAM_DISK_S, .bounds = CV_HISTOGRAM_DISK_BOUNDS};
 }
 
 /* All events of one turn of the loop form one batch. */
@@ -299,6 +307,7 @@ static void reload(struct cv_daemon *daemon) {
   if (renew(daemon, daemon->server_tls, &server, &why) != CV_OK ||
       renew(daemon, daemon->client_tls, &client, &why) != CV_OK) {
     cv_tls_unref(server);
+    daemon->gauges.reloads_failed++;
     cv_log(CV_LOG_ERROR, "keeping the old certificates: %s", why.text);
     return;
   }
@@ -310,6 +319,7 @@ static void reload(struct cv_daemon *daemon) {
     cv_dialer_set_tls(daemon->dialer, client);
     replace(&daemon->client_tls, client);
   }
+  daemon->gauges.reloads++;
   cv_log(CV_LOG_INFO, "certificates reloaded");
 }
 
@@ -333,8 +343,7 @@ static enum cv_err health(void *data, struct cv_why *why) {
  * and store what a peer sends. The endpoint is opened last, so a daemon that answers has started. */
 static enum cv_err ready(void *data, struct cv_why *why) {
   const struct cv_daemon *daemon = data;
-  const struct cv_tls *tls = daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls;
-  struct cv_tls_ends ends = cv_tls_ends(tls);
+  struct cv_tls_ends ends = cv_tls_ends(own_tls(daemon));
   int64_t now_s = (int64_t)(cv_clock_wall_ms() / 1000);
   if (daemon->draining) {
     return cv_fail(why, CV_ERR_STATE, "draining");
@@ -350,6 +359,14 @@ static enum cv_err ready(void *data, struct cv_why *why) {
 
 static void metrics(void *data, struct cv_buf *out) {
   struct cv_daemon *daemon = data;
+  struct cv_daemon_gauges gauges = daemon->gauges;
+  gauges.is_healthy = health(daemon, NULL) == CV_OK;
+  gauges.is_ready = ready(daemon, NULL) == CV_OK;
+  gauges.ends = cv_tls_ends(own_tls(daemon));
+  gauges.committer = &daemon->committer;
+  gauges.state = daemon->config->state;
+  gauges.database = daemon->config->database;
+  cv_daemon_gauges_put(&gauges, out);
   daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
 }
 
@@ -440,6 +457,7 @@ static void fini(struct cv_daemon *daemon) {
   cv_lanes_fini(&daemon->lanes);
   cv_tls_unref(daemon->server_tls);
   cv_tls_unref(daemon->client_tls);
+  cv_daemon_gauges_close(&daemon->gauges);
   cv_drbg_fini(&daemon->drbg);
 }
 
@@ -452,6 +470,7 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
     return 1;
   }
   cv_drbg_init(&daemon.drbg);
+  cv_daemon_gauges_open(&daemon.gauges, config->program);
   turn_init(&daemon);
   daemon.lanes = (struct cv_lanes){.ops = &config->ops->lane,
                                    .party = config->party,

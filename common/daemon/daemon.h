@@ -56,8 +56,8 @@ struct cv_daemon_ops {
   /* Returns true if the daemon has finished its work and has to stop. NULL: it never stops by itself. */
   bool (*is_done)(const void *party);
 
-  /* The admin endpoint: CV_OK, or the reason why the party cannot work now; and the party's metrics, with the
-   * network's refusals to be added to the core's. */
+  /* The admin endpoint: CV_OK, or the reason why the party cannot work now; and the party's own metrics, with
+   * the network's refusals to be added to the core's; the metrics that every daemon has are there already. */
   enum cv_err (*health)(void *party, struct cv_why *why);
   void (*metrics)(void *party, const struct cv_refusals *network, struct cv_buf *out);
 };
@@ -68,6 +68,7 @@ struct cv_daemon_config {
   void *party;
   const struct cv_daemon_settings *settings;
   const char *state;        /* folder; NULL: not configured */
+  const char *database;     /* the database's file in it */
   unsigned roles;           /* roles allowed for the daemon's own certificate: set of 1u << enum cv_role */
   const char *listen;       /* HOST:PORT; NULL: the daemon does not listen */
   struct cv_tls_peers from; /* peers allowed to connect */
