@@ -9,6 +9,7 @@
 #include "broker/gate.h"
 #include "broker/ticket.h"
 #include "common/base/digest.h"
+#include "common/base/event.h"
 #include "common/base/rng.h"
 
 enum { CV_JOURNAL_BYTES = 1 << 20 /* default length of the journal before chunks are written */ };
@@ -26,6 +27,10 @@ struct cv_broker_config {
    * */
   void (*note)(void *data, const char *peer, const char *text);
   void *note_data;
+  /* Takes an event for the audit log; may be NULL. It must be durable before the next batch is stored, or before the
+   * next outputs are sent if no batch is. */
+  void (*audit)(void *data, const struct cv_event *event);
+  void *audit_data;
 };
 
 #endif

@@ -236,6 +236,8 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
       .noise_seed = settings->noise_seed,
       .note = cv_daemon_note,
       .note_data = shell->daemon,
+      .audit = cv_daemon_audit,
+      .audit_data = shell->daemon,
   };
   (void)snprintf(config.name, sizeof(config.name), "%s", cv_daemon_identity(shell->daemon)->name);
   return cv_broker_new(&config, &shell->core);

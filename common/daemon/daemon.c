@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
 #include "common/daemon/gauges.h"
+#include "common/daemon/trail.h"
 #include "common/daemon/turn.h"
 #include "common/db/committer.h"
 #include "common/net/dialer.h"
@@ -31,6 +32,7 @@ struct cv_daemon {
   struct cv_dialer *dialer;
   struct cv_admin *admin;
   struct cv_lanes lanes;
+  struct cv_trail *trail; /* NULL: no audit log */
   struct cv_turn_ops turn_ops;
   struct cv_turn turn;
   struct cv_committer committer;
@@ -39,6 +41,9 @@ struct cv_daemon {
   uv_check_t check;
   uv_timer_t tick, pace;
   bool has_handles, draining, stopping;
+  bool stores;            /* the batch being stored has something of the party's */
+  bool started;           /* the audit log says so */
+  struct cv_why stop_why; /* why the daemon ends */
   uint64_t drain_until_ms;
 };
 
@@ -64,6 +69,11 @@ void cv_daemon_note(void *data, const char *peer, const char *text) {
   } else {
     cv_log_peer(&daemon->log_limit, peer, text, cv_clock_mono_ms());
   }
+}
+
+void cv_daemon_audit(void *data, const struct cv_event *event) {
+  struct cv_daemon *daemon = data;
+  cv_trail_add(daemon->trail, event, cv_clock_mono_ms(), cv_clock_wall_ms());
 }
 
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why) {
@@ -114,6 +124,7 @@ static void drain(struct cv_daemon *daemon, int number) {
     return;
   }
   cv_log(CV_LOG_INFO, "draining on signal %d", number);
+  (void)cv_fail(&daemon->stop_why, CV_OK, "signal %d", number);
   daemon->draining = true;
   daemon->drain_until_ms = cv_clock_mono_ms() + daemon->config->drain_ms;
   if (daemon->ops->drain != NULL) {
@@ -130,7 +141,7 @@ static void between(void *data) {
 
 static bool is_pending(void *data) {
   struct cv_daemon *daemon = data;
-  return daemon->ops->is_pending(daemon->party);
+  return daemon->ops->is_pending(daemon->party) || cv_trail_is_pending(daemon->trail);
 }
 
 static size_t gathered(void *data) {
@@ -146,14 +157,19 @@ static bool has_rest(void *data) {
 static enum cv_err flush(void *data, bool *ret_store) {
   struct cv_daemon *daemon = data;
   /* A flush starts a new share of answers for every peer, so paused peers are read again. */
-  CV_TRY(daemon->ops->flush(daemon->party, cv_clock_mono_ms(), cv_clock_wall_ms(), ret_store));
+  CV_TRY(daemon->ops->flush(daemon->party, cv_clock_mono_ms(), cv_clock_wall_ms(), &daemon->stores));
+  /* Also without a batch: a refusal is on disk before its answer leaves. */
+  bool audits = cv_trail_flush(daemon->trail);
+  *ret_store = daemon->stores || audits;
   cv_lanes_resume(&daemon->lanes);
   return CV_OK;
 }
 
 static enum cv_err commit(void *data, struct cv_why *why) {
   struct cv_daemon *daemon = data;
-  return daemon->ops->commit(daemon->party, why);
+  /* First, so that nothing is ever done without a line that says so. */
+  CV_TRY(cv_trail_write(daemon->trail, why));
+  return daemon->stores ? daemon->ops->commit(daemon->party, why) : CV_OK;
 }
 
 static enum cv_err commit_here(void *data, struct cv_why *why) {
@@ -196,6 +212,7 @@ static void pace(void *data) {
 static void on_failure(void *data, const char *what, const struct cv_why *why) {
   struct cv_daemon *daemon = data;
   cv_log(CV_LOG_ERROR, "%s: %s; stopping, %s", what, why->text, daemon->config->not_lost);
+  (void)cv_fail(&daemon->stop_why, CV_OK, "%s: %s", what, why->text);
   stop(daemon);
 }
 
@@ -236,6 +253,7 @@ static void on_tick(uv_timer_t *timer) {
     daemon->ops->tick(daemon->party, now_ms, cv_clock_wall_ms());
   }
   cv_log_suppressed(&daemon->log_limit, now_ms, false);
+  cv_trail_tick(daemon->trail, now_ms, cv_clock_wall_ms());
   /* Here, too, because a peer that has become slow may get no frame for a while. */
   cv_lanes_hold(&daemon->lanes);
 }
@@ -299,6 +317,28 @@ static void replace(struct cv_tls **tls, struct cv_tls *by) {
   *tls = by;
 }
 
+/* What a reload has changed, or why it has not. */
+static void audit_reload(struct cv_daemon *daemon, const struct cv_tls *to, const char *refused) {
+  const struct cv_tls *from = own_tls(daemon);
+  to = to == NULL ? from : to;
+  const struct cv_event_fact facts[] = {{.name = "serial_before", .text = cv_tls_identity(from)->serial},
+                                        {.name = "serial_after", .text = cv_tls_identity(to)->serial},
+                                        {.name = "denied_added", .number = cv_tls_denied_beyond(to, from)},
+                                        {.name = "denied_removed", .number = cv_tls_denied_beyond(from, to)}};
+  cv_daemon_audit(daemon, &(struct cv_event){.what = "certificates",
+                                             .actor = "operator",
+                                             .refused = refused,
+                                             .fact = facts,
+                                             .facts = refused == NULL ? CV_COUNT(facts) : 0});
+}
+
+static void reopen_trail(struct cv_daemon *daemon) {
+  struct cv_why why;
+  if (cv_trail_reopen(daemon->trail, &why) != CV_OK) {
+    cv_log(CV_LOG_ERROR, "keeping the old audit log: %s", why.text);
+  }
+}
+
 static void reload(struct cv_daemon *daemon) {
   /* Open connections are checked again with the new files: a revoked certificate loses its connection. */
   struct cv_tls *server = NULL, *client = NULL;
@@ -308,9 +348,11 @@ static void reload(struct cv_daemon *daemon) {
       renew(daemon, daemon->client_tls, &client, &why) != CV_OK) {
     cv_tls_unref(server);
     daemon->gauges.reloads_failed++;
+    audit_reload(daemon, NULL, why.text);
     cv_log(CV_LOG_ERROR, "keeping the old certificates: %s", why.text);
     return;
   }
+  audit_reload(daemon, server != NULL ? server : client, NULL);
   if (server != NULL) {
     cv_listener_set_tls(daemon->listener, server);
     replace(&daemon->server_tls, server);
@@ -328,6 +370,7 @@ static void on_signal(void *data, int number) {
   if (number != SIGHUP) {
     drain(daemon, number);
   } else if (!daemon->stopping) {
+    reopen_trail(daemon);
     reload(daemon);
   }
 }
@@ -400,11 +443,51 @@ static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *
   const struct cv_sandbox_needs needs = {.reads = {channel->ca, channel->cert, channel->key, channel->denied},
                                          .state = config->state,
                                          .socket = config->settings->admin,
+                                         .appends = config->settings->audit,
                                          .dials = config->dial};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&config->settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
   return CV_OK;
+}
+
+static enum cv_err open_trail(struct cv_daemon *daemon, struct cv_why *why) {
+  const char *path = daemon->config->settings->audit;
+  return path == NULL ? CV_OK : cv_trail_open(path, daemon->config->program, &daemon->trail, why);
+}
+
+/* Writes at once; no commit runs. */
+static enum cv_err audit_now(struct cv_daemon *daemon, const struct cv_event *event, struct cv_why *why) {
+  cv_daemon_audit(daemon, event);
+  return cv_trail_flush(daemon->trail) ? cv_trail_write(daemon->trail, why) : CV_OK;
+}
+
+static enum cv_err audit_start(struct cv_daemon *daemon, struct cv_why *why) {
+  const struct cv_identity *own = cv_daemon_identity(daemon);
+  char identity[CV_NAME_BYTES + 16];
+  (void)snprintf(identity, sizeof(identity), "%s/%s", cv_role_text(own->role), own->name);
+  const struct cv_event_fact facts[] = {{.name = "version", .text = cv_config_version()},
+                                        {.name = "identity", .text = identity},
+                                        {.name = "identity_serial", .text = own->serial}};
+  const struct cv_event event = {.what = "start", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
+  CV_TRY(audit_now(daemon, &event, why));
+  daemon->started = true;
+  return CV_OK;
+}
+
+static void audit_stop(struct cv_daemon *daemon) {
+  const char *reason = daemon->stop_why.text[0] != '\0' ? daemon->stop_why.text : "its work is done";
+  const struct cv_event_fact fact = {.name = "reason", .text = reason};
+  struct cv_why why;
+  if (!daemon->started) {
+    return;
+  }
+  /* After a failure these lines tell of what has not happened. */
+  cv_trail_drop(daemon->trail);
+  if (audit_now(daemon, &(struct cv_event){.what = "stop", .actor = "operator", .fact = &fact, .facts = 1}, &why) !=
+      CV_OK) {
+    cv_log(CV_LOG_ERROR, "the stop is not in the audit log: %s", why.text);
+  }
 }
 
 static void start_handles(struct cv_daemon *daemon) {
@@ -429,11 +512,13 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
   CV_TRY(open_net(daemon, why));
   CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
+  CV_TRY(open_trail(daemon, why));
   CV_TRY(ops->open(daemon->party, daemon, why));
   start_handles(daemon);
   CV_TRY(open_admin(daemon, why));
   /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
-  return enter_sandbox(daemon, why);
+  CV_TRY(enter_sandbox(daemon, why));
+  return audit_start(daemon, why);
 }
 
 static void say_ready(const struct cv_daemon *daemon) {
@@ -448,7 +533,8 @@ static void say_ready(const struct cv_daemon *daemon) {
 
 static void fini(struct cv_daemon *daemon) {
   (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
-  /* After the loop: no callback can use the party any more. */
+  /* After the loop: no commit runs, and no callback can use the party any more. */
+  audit_stop(daemon);
   daemon->ops->close(daemon->party);
   cv_signals_stop(&daemon->signals);
   if (uv_loop_close(&daemon->loop) != 0) {
@@ -457,6 +543,7 @@ static void fini(struct cv_daemon *daemon) {
   cv_lanes_fini(&daemon->lanes);
   cv_tls_unref(daemon->server_tls);
   cv_tls_unref(daemon->client_tls);
+  cv_trail_close(daemon->trail);
   cv_daemon_gauges_close(&daemon->gauges);
   cv_drbg_fini(&daemon->drbg);
 }

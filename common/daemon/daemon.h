@@ -8,7 +8,8 @@
  *     -> "PROGRAM ready on HOST:PORT" -> loop -> close
  *
  * The network is opened before the store, so that a port in use or a bad certificate leaves no new database behind.
- * SIGHUP reads the TLS files again; if they are invalid, the daemon keeps the old ones. SIGTERM and SIGINT start a
+ * SIGHUP reads the TLS files again; if they are invalid, the daemon keeps the old ones. It also opens the audit log
+ * again (trail.h), whose lines are written before the commit of what they tell. SIGTERM and SIGINT start a
  * drain: the core starts nothing new, and the daemon stops when open work is done and stored. A second signal stops it
  * at once. A failed commit or running out of memory stops the daemon with one log line; a restart continues from the
  * last commit.
@@ -16,6 +17,7 @@
 #ifndef CV_DAEMON_DAEMON_H
 #define CV_DAEMON_DAEMON_H
 
+#include "common/base/event.h"
 #include "common/base/rng.h"
 #include "common/daemon/lane.h"
 #include "common/daemon/program.h"
@@ -95,6 +97,9 @@ struct cv_rng *cv_daemon_rng(struct cv_daemon *daemon);
 const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon);
 /* Logs one line, rate limited by `peer` ("gateway/1-9"); `peer` NULL: no limit. `data` is the daemon. */
 void cv_daemon_note(void *data, const char *peer, const char *text);
+/* Adds a line to the audit log, if there is one. It is on disk before the batch of this turn is committed, so before
+ * whatever the event causes. `data` is the daemon. */
+void cv_daemon_audit(void *data, const struct cv_event *event);
 /* Reports a failure outside the turn; the daemon stops. */
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why);
 

@@ -13,6 +13,7 @@
 /* A member of each party's settings. */
 struct cv_daemon_settings {
   char *admin; /* Unix socket of the admin endpoint; NULL: none */
+  char *audit; /* file of the audit log; NULL: none */
   bool probe;  /* ask a running daemon for its health instead of running */
   struct cv_channel_settings channel;
   struct cv_sandbox_settings sandbox;
@@ -24,6 +25,10 @@ struct cv_daemon_settings {
    .type = CV_CONFIG_PATH,                                                                    \
    .offset = (at) + offsetof(struct cv_daemon_settings, admin),                               \
    .help = "Unix socket of the admin endpoint: /health, /readyz and /metrics"},               \
+      {.key = "audit",                                                                        \
+       .type = CV_CONFIG_PATH,                                                                \
+       .offset = (at) + offsetof(struct cv_daemon_settings, audit),                           \
+       .help = "file to which a line is appended for each act of a requester or operator"},   \
       {.key = "probe",                                                                        \
        .type = CV_CONFIG_BOOL,                                                                \
        .offset = (at) + offsetof(struct cv_daemon_settings, probe),                           \
