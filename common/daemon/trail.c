@@ -21,19 +21,12 @@
 
 enum { TAIL_BYTES = 65536 /* more than the longest line */, CELLS = 256 };
 
-/* The end of the chain. */
-struct link {
-  uint64_t lines;
-  struct cv_digest last;
-};
-
 struct cv_trail {
   char *path;
   const char *program;
   int fd, next_fd;               /* next_fd: the file after a rotation, for the next batch; -1: none */
-  bool is_torn;                  /* the file ends within a line */
   struct cv_buf adding, writing; /* lines without their last two fields, each ended by a line break */
-  struct link link;              /* used by the thread that writes */
+  struct cv_trail_end end;       /* of the file; used by the thread that writes */
   /* refusals in the minute that began at `minute_ms`, by a hash of the actor; and those that were not written */
   uint64_t minute_ms, unwritten;
   uint8_t refusals[CELLS];
@@ -42,52 +35,6 @@ struct cv_trail {
 static enum cv_err fail(struct cv_why *why, const char *path, const char *what) {
   enum cv_err err = errno == ENOENT ? CV_ERR_NOT_FOUND : errno == EACCES ? CV_ERR_DENIED : CV_ERR_IO;
   return cv_fail(why, err, "audit: %s: %s: %s", path, what, strerror(errno));
-}
-
-/* ---- the chain ---- */
-
-/* Continues the chain with a line, which does not include its line break. */
-static void chain(struct link *link, const void *line, size_t n) {
-  link->lines++;
-  cv_sha256(line, n, NULL, 0, &link->last);
-}
-
-/* The chain up to the last whole line of `text`, which ends in a line break. The line's own number says how many were
- * before it; a line that a crash tore, and a later start ended, has none and counts from the one before. */
-static bool read_whole(const char *text, size_t n, struct link *ret) {
-  const char *before = n < 2 ? NULL : memrchr(text, '\n', n - 1);
-  const char *line = before == NULL ? text : before + 1;
-  size_t line_n = (size_t)(text + n - 1 - line);
-  struct cv_trail_line own;
-  struct link link = {0};
-  if (cv_trail_line_read(line, line_n, &own)) {
-    link.lines = own.number - 1;
-  } else if (!cv_trail_line_begins(line, line_n) ||
-             (before != NULL && !read_whole(text, (size_t)(line - text), &link))) {
-    return false;
-  }
-  chain(&link, line, line_n);
-  *ret = link;
-  return true;
-}
-
-/* Finds the end of the chain in the last bytes of a file; false if they are not of an audit log. */
-static bool read_link(const char *tail, size_t n, struct link *ret, bool *ret_torn) {
-  const char *end = n == 0 ? NULL : memrchr(tail, '\n', n);
-  size_t whole = end == NULL ? 0 : (size_t)(end + 1 - tail);
-  struct link link = {0};
-  if (whole > 0 && !read_whole(tail, whole, &link)) {
-    return false;
-  }
-  *ret_torn = whole < n;
-  if (whole < n) {
-    if (!cv_trail_line_begins(tail + whole, n - whole)) {
-      return false;
-    }
-    chain(&link, tail + whole, n - whole);
-  }
-  *ret = link;
-  return true;
 }
 
 /* ---- files ---- */
@@ -144,7 +91,7 @@ static enum cv_err continue_file(struct cv_trail *trail, struct cv_why *why) {
   enum cv_err err = CV_OK;
   if (n != size - from) {
     err = tail == NULL ? cv_fail(why, CV_ERR_NOMEM, "audit: out of memory") : fail(why, trail->path, "cannot read");
-  } else if (!read_link(tail, (size_t)n, &trail->link, &trail->is_torn)) {
+  } else if (!cv_trail_end_read(tail, (size_t)n, cv_sha256, &trail->end)) {
     err = cv_fail(why, CV_ERR_FORMAT, "audit: %s: its last line is not of an audit log; expected one, or a new name",
                   trail->path);
   }
@@ -338,7 +285,7 @@ bool cv_trail_flush(struct cv_trail *trail) {
     close_fd(&trail->fd);
     trail->fd = trail->next_fd;
     trail->next_fd = -1;
-    trail->is_torn = false;
+    trail->end.is_torn = false;
   }
   struct cv_buf written = trail->writing;
   trail->writing = trail->adding;
@@ -353,25 +300,25 @@ void cv_trail_drop(struct cv_trail *trail) {
   }
 }
 
-/* The lines with number and digest; the chain as it is after them. */
-static void complete(const struct cv_trail *trail, struct cv_buf *out, struct link *link) {
-  const char *at = (const char *)trail->writing.data, *end = at + trail->writing.len;
-  if (trail->is_torn) {
-    put(out, "\n");
-  }
-  while (at < end && cv_buf_ok(out)) {
-    const char *stop = memchr(at, '\n', (size_t)(end - at));
+/* The lines with number and digest; and the end of the file as it is after them. */
+static void complete(const struct cv_trail *trail, struct cv_buf *out, struct cv_trail_end *ret) {
+  const char *at = (const char *)trail->writing.data, *stop = at + trail->writing.len;
+  *ret = trail->end;
+  put(out, ret->is_torn ? "\n" : "");
+  ret->is_torn = false;
+  while (at < stop && cv_buf_ok(out)) {
+    const char *line_end = memchr(at, '\n', (size_t)(stop - at));
     size_t from = out->len;
     char hex[CV_TRAIL_HEX];
-    cv_trail_line_hex(&link->last, hex);
-    cv_buf_put(out, at, (size_t)(stop - at));
-    put_number(out, "n", link->lines + 1);
+    cv_trail_line_hex(&ret->last, hex);
+    cv_buf_put(out, at, (size_t)(line_end - at));
+    put_number(out, "n", ++ret->lines);
     put_string(out, "previous", hex);
     put(out, "}\n");
     if (cv_buf_ok(out)) {
-      chain(link, out->data + from, out->len - from - 1);
+      cv_sha256(out->data + from, out->len - from - 1, NULL, 0, &ret->last);
     }
-    at = stop + 1;
+    at = line_end + 1;
   }
 }
 
@@ -392,16 +339,15 @@ enum cv_err cv_trail_write(struct cv_trail *trail, struct cv_why *why) {
   if (trail == NULL || (trail->writing.len == 0 && cv_buf_ok(&trail->writing))) {
     return CV_OK;
   }
-  struct link link = trail->link;
-  complete(trail, &out, &link);
+  struct cv_trail_end end;
+  complete(trail, &out, &end);
   enum cv_err err = CV_OK;
   if (!cv_buf_ok(&trail->writing) || !cv_buf_ok(&out)) {
     err = cv_fail(why, CV_ERR_NOMEM, "audit: out of memory");
   } else if (!append(trail->fd, out.data, out.len)) {
     err = fail(why, trail->path, "cannot write");
   } else {
-    trail->link = link;
-    trail->is_torn = false;
+    trail->end = end;
     cv_buf_clear(&trail->writing);
   }
   cv_buf_fini(&out);

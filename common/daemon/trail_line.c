@@ -54,6 +54,31 @@ bool cv_trail_line_begins(const char *line, size_t n) {
   return memcmp(line, BEGIN, n < begin ? n : begin) == 0;
 }
 
+bool cv_trail_end_read(const char *tail, size_t n, cv_digest_fn *digest, struct cv_trail_end *ret) {
+  struct cv_trail_end found = {.is_torn = n > 0 && tail[n - 1] != '\n'};
+  struct cv_trail_line line = {0};
+  for (size_t stop = found.is_torn ? n : n - 1, start; n > 0; stop = start - 1) {
+    const char *before = memrchr(tail, '\n', stop);
+    start = before == NULL ? 0 : (size_t)(before + 1 - tail);
+    if (found.lines == 0) {
+      digest(tail + start, stop - start, NULL, 0, &found.last);
+    }
+    if (cv_trail_line_read(tail + start, stop - start, &line)) {
+      break;
+    }
+    if (!cv_trail_line_begins(tail + start, stop - start)) {
+      return false;
+    }
+    found.lines++;
+    if (start == 0) {
+      break;
+    }
+  }
+  found.lines += line.number;
+  *ret = found;
+  return true;
+}
+
 void cv_trail_line_hex(const struct cv_digest *digest, char to[CV_TRAIL_HEX]) {
   for (size_t i = 0; i < CV_DIGEST_BYTES; i++) {
     (void)snprintf(to + 2 * i, 3, "%02x", digest->bytes[i]);

@@ -22,6 +22,18 @@ bool cv_trail_line_read(const char *line, size_t n, struct cv_trail_line *ret);
 /* Whether it begins as every line does, as far as it goes. A line that begins so but cannot be read was cut off by a
  * crash. */
 bool cv_trail_line_begins(const char *line, size_t n);
+/* The end of a log. */
+struct cv_trail_end {
+  uint64_t lines;
+  struct cv_digest last; /* of the last line; zeros if there is none */
+  bool is_torn;          /* the last line has no line break */
+};
+/*
+ * Finds the end of a log in its last `n` bytes, or in all of it. The number of the last line that can be read says how
+ * many there were; lines that a crash has cut off have no number, and count. False if the bytes are not of an audit log.
+ */
+bool cv_trail_end_read(const char *tail, size_t n, cv_digest_fn *digest, struct cv_trail_end *ret);
+
 /* The digest in hexadecimal. */
 void cv_trail_line_hex(const struct cv_digest *digest, char to[CV_TRAIL_HEX]);
 

@@ -14,6 +14,7 @@ from client.requester import spec
 from harness import exposition
 from harness.admin import get, metrics
 from harness.daemon import ROOT, wait_until
+from harness.standstill import stopped
 
 pytestmark = pytest.mark.usefixtures("worker_program")
 
@@ -200,3 +201,22 @@ def test_ready_and_healthy_are_two_things(deployment, tmp_path):
     assert now["crowdveil_ready"] == 1 and now["crowdveil_healthy"] == 0
     deployment.start_thirdparty()
     assert get(tmp_path / "thirdparty.sock", "/readyz") == (200, "ok\n")
+
+
+def test_a_daemon_that_drains_is_neither(deployment, tmp_path):
+    """While it waits for the answers of a worker that does not give them."""
+    file = tmp_path / "campaign.yaml"
+    file.write_text(CAMPAIGN)
+    deployment.up(broker={"lease": "20s"})
+    worker = deployment.start_worker("gateway/1-90000", file)
+    socket = tmp_path / "broker.sock"
+    with deployment.requester() as requester:
+        requester.submit(spec(2, epsilon=1, tokens=1000000, policy_params={"alpha": .001, "tokens_per_round": 40000}))
+        wait_until(lambda: metrics(socket)["crowdveil_tokens_total"] > 500, "tokens")
+        with stopped(worker):
+            deployment.broker.signal(signal.SIGTERM)
+            deployment.broker.wait_for("draining on signal")
+            assert get(socket, "/readyz") == get(socket, "/health") == (503, "draining\n")
+            assert metrics(socket)["crowdveil_ready"] == 0
+    deployment.broker.signal(signal.SIGTERM)  # it does not wait for the rest
+    assert deployment.broker.wait() == 0
