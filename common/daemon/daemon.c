@@ -195,6 +195,7 @@ static bool is_quick(void *data) {
 /* The only place that sends what a batch caused; the turn calls it after the commit (turn.c). */
 static void say(void *data) {
   struct cv_daemon *daemon = data;
+  daemon->gauges.committed_ms = daemon->stores ? cv_clock_wall_ms() : daemon->gauges.committed_ms;
   daemon->ops->stored(daemon->party);
   cv_lanes_deliver(&daemon->lanes);
 }
@@ -482,10 +483,11 @@ static void audit_stop(struct cv_daemon *daemon) {
   if (!daemon->started) {
     return;
   }
-  /* After a failure these lines tell of what has not happened. */
+  /* After a failure the lines that wait tell of what has not happened. */
   cv_trail_drop(daemon->trail);
-  if (audit_now(daemon, &(struct cv_event){.what = "stop", .actor = "operator", .fact = &fact, .facts = 1}, &why) !=
-      CV_OK) {
+  const struct cv_event event = {
+      .what = "stop", .actor = daemon->draining ? "operator" : NULL, .fact = &fact, .facts = 1};
+  if (audit_now(daemon, &event, &why) != CV_OK) {
     cv_log(CV_LOG_ERROR, "the stop is not in the audit log: %s", why.text);
   }
 }

@@ -80,11 +80,10 @@ static void put_disk(const struct cv_daemon_gauges *gauges, struct cv_buf *out) 
     bytes = file_bytes(gauges->state, gauges->database, "") + file_bytes(gauges->state, gauges->database, "-wal");
   }
   cv_metric_gauge(out, "crowdveil_state_bytes", "Size of the database and its log file, in bytes.", bytes);
-  cv_metric_histogram(out, "crowdveil_commit_duration_seconds", "Time that a commit took, in seconds.",
-                      &gauges->committer->took_s);
+  cv_metric_histogram(out, "crowdveil_commit_duration_seconds",
+                      "Time that a commit took, in seconds, with the audit log.", &gauges->committer->took_s);
   cv_metric_gauge(out, "crowdveil_last_commit_timestamp_seconds",
-                  "Last commit since the start, in seconds since 1970; 0: none yet.",
-                  seconds(gauges->committer->last_wall_ms));
+                  "Last commit since the start, in seconds since 1970; 0: none yet.", seconds(gauges->committed_ms));
 }
 
 void cv_daemon_gauges_put(const struct cv_daemon_gauges *gauges, struct cv_buf *out) {

@@ -14,6 +14,7 @@ struct cv_daemon_gauges {
   uint64_t started_ms; /* wall clock */
   int memory;          /* /proc/self/statm, which the sandbox does not let a daemon open; -1: not there */
   uint64_t reloads, reloads_failed;
+  uint64_t committed_ms; /* wall clock; 0: not yet */
   bool is_healthy, is_ready;
   struct cv_tls_ends ends;
   const struct cv_committer *committer;

@@ -144,8 +144,8 @@ enum cv_err cv_trail_reopen(struct cv_trail *trail, struct cv_why *why) {
     return CV_OK;
   }
   /* Nothing was renamed: our own lock would be in the way. */
-  if (stat(trail->path, &now) == 0 && fstat(trail->fd, &old) == 0 && now.st_dev == old.st_dev &&
-      now.st_ino == old.st_ino) {
+  if (stat(trail->path, &now) == 0 && fstat(trail->next_fd >= 0 ? trail->next_fd : trail->fd, &old) == 0 &&
+      now.st_dev == old.st_dev && now.st_ino == old.st_ino) {
     return CV_OK;
   }
   int fd;

@@ -30,7 +30,7 @@ struct cv_trail_end {
 };
 /*
  * Finds the end of a log in its last `n` bytes, or in all of it. The number of the last line that can be read says how
- * many there were; lines that a crash has cut off have no number, and count. False if the bytes are not of an audit log.
+ * many there were; lines that a crash has cut off have no number, and count. False if it is not an audit log.
  */
 bool cv_trail_end_read(const char *tail, size_t n, cv_digest_fn *digest, struct cv_trail_end *ret);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/db/committer.h"
 
-#include "common/base/clock.h"
-
 /* Ten milliseconds on the loop are not noticed; slower disks would hold up every peer. */
 enum { QUICK_NS = 10 * 1000 * 1000, QUICK_COMMITS = 16 };
 
@@ -14,7 +12,7 @@ static enum cv_err timed(struct cv_committer *committer, struct cv_why *why) {
 }
 
 /* On the loop: what both threads' commits have in common. */
-static void note(struct cv_committer *committer, enum cv_err err) {
+static void note(struct cv_committer *committer) {
   /* One slow commit is enough to use the thread for the next QUICK_COMMITS. */
   if (committer->took_ns >= QUICK_NS) {
     committer->quick = 0;
@@ -22,7 +20,6 @@ static void note(struct cv_committer *committer, enum cv_err err) {
     committer->quick++;
   }
   cv_histogram_add(&committer->took_s, (double)committer->took_ns / 1e9);
-  committer->last_wall_ms = err == CV_OK ? cv_clock_wall_ms() : committer->last_wall_ms;
 }
 
 static void work(uv_work_t *work) {
@@ -34,7 +31,7 @@ static void after(uv_work_t *work, int status) {
   struct cv_committer *committer = work->data;
   CV_REQUIRE(status == 0);
   committer->busy = false;
-  note(committer, committer->err);
+  note(committer);
   committer->done(committer->data, committer->err, &committer->why);
 }
 
@@ -59,6 +56,6 @@ enum cv_err cv_committer_run_here(struct cv_committer *committer, struct cv_why 
   /* The store has one user at a time; its database is opened without a mutex. */
   CV_REQUIRE(!committer->busy);
   enum cv_err err = timed(committer, why);
-  note(committer, err);
+  note(committer);
   return err;
 }

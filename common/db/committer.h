@@ -23,9 +23,8 @@ struct cv_committer {
   /* Runs on the loop after the commit has returned. */
   void (*done)(void *data, enum cv_err err, const struct cv_why *why);
   void *data;
-  /* Written on the loop, so the loop may read them at any time. The caller has set the histogram's bounds (seconds). */
-  struct cv_histogram took_s; /* of every commit, on either thread */
-  uint64_t last_wall_ms;      /* when the last one succeeded; 0: none has */
+  /* Of every commit, on either thread; written on the loop. The caller has set the bounds, in seconds. */
+  struct cv_histogram took_s;
   /* private */
   uv_work_t work;
   bool busy;

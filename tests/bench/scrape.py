@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of a scrape: the time in which a broker with many open campaigns answers /metrics and /readyz on its socket.
 
-Prints the median and the 95th percentile, and the size of the answer, without campaigns and with CAMPAIGNS, of which the
-first 100, which have metrics of their own, have the largest number of items.
+Prints the median and the 95th percentile, and the size of the answer, without campaigns and with CAMPAIGNS. The first
+100, which have metrics of their own, have the largest number of items.
 
     tests/bench/scrape.py [CAMPAIGNS] [SCRAPES] [BUILD]
 """
