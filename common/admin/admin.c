@@ -2,7 +2,6 @@
 #include "common/admin/admin.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,32 +115,6 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
     }
   }
   return reply_unknown(connection);
-}
-
-void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value) {
-  char text[640];
-  size_t family = strcspn(name, "{");
-  int n = 0;
-  if (help != NULL) {
-    n = snprintf(text, sizeof(text), "# HELP %.*s %s\n# TYPE %.*s %s\n", (int)family, name, help, (int)family, name,
-                 type);
-    CV_REQUIRE(n > 0 && (size_t)n < sizeof(text));
-    cv_buf_put(out, text, (size_t)n);
-  }
-  const char *infinite = isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
-  n = isfinite(value) ? snprintf(text, sizeof(text), "%s %.17g\n", name, value)
-                      : snprintf(text, sizeof(text), "%s %s\n", name, infinite);
-  CV_REQUIRE(n > 0 && (size_t)n < sizeof(text));
-  cv_buf_put(out, text, (size_t)n);
-}
-
-void cv_admin_refusals(struct cv_buf *out, const struct cv_refusals *refusals) {
-  for (int i = 0; i < CV_REFUSALS; i++) {
-    char name[96];
-    (void)snprintf(name, sizeof(name), "crowdveil_refused_total{reason=\"%s\"}", cv_refusal_text((enum cv_refusal)i));
-    cv_admin_metric(out, name, i == 0 ? "Refused actions of peers, by reason." : NULL, "counter",
-                    (double)refusals->count[i]);
-  }
 }
 
 /* --- the socket --- */

@@ -14,7 +14,6 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/base/refusals.h"
 
 struct cv_admin;
 
@@ -22,7 +21,7 @@ struct cv_admin_ops {
   /* Both return CV_OK, or an error with the reason in `why`. */
   enum cv_err (*health)(void *data, struct cv_why *why);
   enum cv_err (*ready)(void *data, struct cv_why *why);
-  /* Appends metrics with cv_admin_metric(). */
+  /* Appends metrics (metrics.h). */
   void (*metrics)(void *data, struct cv_buf *out);
 };
 
@@ -34,13 +33,5 @@ CV_MUST_USE enum cv_err cv_admin_start(uv_loop_t *loop, const char *path, const 
                                        struct cv_admin **ret, struct cv_why *why);
 /* Removes the socket; the loop frees the rest. NULL does nothing. */
 void cv_admin_stop(struct cv_admin *admin);
-
-/*
- * Appends one metric: help and type lines and the value. `type` is "counter" or "gauge"; `name` may carry labels
- * (`x{arm="3"}`). `help` NULL omits the help and type lines, for the second and later metrics of a family.
- */
-void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value);
-/* Appends crowdveil_refused_total, one line per reason. */
-void cv_admin_refusals(struct cv_buf *out, const struct cv_refusals *refusals);
 
 #endif

@@ -14,6 +14,7 @@
 /* A member of each party's settings. */
 struct cv_daemon_settings {
   char *admin; /* Unix socket of the admin endpoint; NULL: none */
+  char *audit; /* file of the audit log; NULL: none */
   bool probe;  /* ask a running daemon for its health instead of running */
   struct cv_logging_settings log;
   struct cv_channel_settings channel;
@@ -26,6 +27,10 @@ struct cv_daemon_settings {
    .type = CV_CONFIG_PATH,                                                                    \
    .offset = (at) + offsetof(struct cv_daemon_settings, admin),                               \
    .help = "Unix socket of the admin endpoint: /health, /readyz, /metrics and /log-level"},   \
+      {.key = "audit",                                                                        \
+       .type = CV_CONFIG_PATH,                                                                \
+       .offset = (at) + offsetof(struct cv_daemon_settings, audit),                           \
+       .help = "file to which a line is appended for each act of a requester or operator"},   \
       {.key = "probe",                                                                        \
        .type = CV_CONFIG_BOOL,                                                                \
        .offset = (at) + offsetof(struct cv_daemon_settings, probe),                           \
