@@ -220,3 +220,38 @@ def test_a_daemon_that_drains_is_neither(deployment, tmp_path):
             assert metrics(socket)["crowdveil_ready"] == 0
     deployment.broker.signal(signal.SIGTERM)  # it does not wait for the rest
     assert deployment.broker.wait() == 0
+
+
+CA_CONFIG = """[ca]
+default_ca = ca
+[ca]
+database = ended.txt
+new_certs_dir = .
+rand_serial = yes
+default_md = sha256
+policy = any
+copy_extensions = copy
+[any]
+commonName = supplied
+"""
+
+
+def issue_until(pki, identity, seconds):
+    """A certificate that ends so soon."""
+    files = pki.issue(identity, name="ends-soon")
+    folder = pki.folder / "ends-soon"
+    (folder / "ca.cnf").write_text(CA_CONFIG)
+    (folder / "ended.txt").write_text("")
+    end = time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + seconds))
+    subprocess.run(["openssl", "ca", "-batch", "-notext", "-config", "ca.cnf", "-cert", "../ca.pem", "-keyfile",
+                    "../ca.key", "-in", "ends-soon.csr", "-out", "ends-soon.pem", "-enddate", end], cwd=folder,
+                   check=True, capture_output=True)
+    return files
+
+
+def test_a_daemon_whose_certificate_has_ended_is_not_ready(deployment, tmp_path):
+    deployment.launch_broker({"tls": issue_until(deployment.pki, "broker/main", 4).config()}).address
+    socket = tmp_path / "broker.sock"
+    assert get(socket, "/readyz") == (200, "ok\n")
+    wait_until(lambda: get(socket, "/readyz") == (503, "the certificate has expired\n"), "the end of the certificate")
+    assert metrics(socket)["crowdveil_ready"] == 0
