@@ -19,6 +19,7 @@ struct cv_admin {
   struct cv_httpd *httpd;
   struct cv_admin_ops ops;
   void *data;
+  struct cv_handout handout;
   struct sockaddr_un address;
   dev_t device; /* identity of the socket's file, to remove only our own */
   ino_t inode;
@@ -59,6 +60,9 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   if (!cv_httpd_host_is_local(connection)) {
     return reply_text(connection, MHD_HTTP_FORBIDDEN, "wrong Host; expected localhost");
   }
+  if (strcmp(url, "/backup") == 0) {
+    return cv_handout_request(&admin->handout, connection, method, upload_n, request, admin->ops.backup, admin->data);
+  }
   if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
     return reply_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed; expected GET or HEAD");
   }
@@ -68,7 +72,19 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   if (strcmp(url, "/metrics") == 0) {
     return reply_metrics(admin, connection);
   }
-  return reply_text(connection, MHD_HTTP_NOT_FOUND, "unknown path; expected /health or /metrics");
+  return reply_text(connection, MHD_HTTP_NOT_FOUND, "unknown path; expected /health, /metrics or /backup");
+}
+
+static void on_ended(void *data, struct MHD_Connection *connection, void **request,
+                     enum MHD_RequestTerminationCode code) {
+  struct cv_admin *admin = data;
+  if (*request == &admin->handout) {
+    cv_handout_ended(&admin->handout);
+  }
+}
+
+void cv_admin_copied(struct cv_admin *admin, int fd, uint64_t bytes, const struct cv_why *why) {
+  cv_handout_made(&admin->handout, admin->httpd, fd, bytes, why);
 }
 
 void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value) {
@@ -158,7 +174,7 @@ static enum cv_err start(uv_loop_t *loop, struct cv_admin *admin, struct cv_why 
   (void)lstat(admin->address.sun_path, &found);
   admin->device = found.st_dev;
   admin->inode = found.st_ino;
-  enum cv_err err = cv_httpd_start(loop, fd, CONNECTIONS_MAX, on_request, admin, &admin->httpd, why);
+  enum cv_err err = cv_httpd_start(loop, fd, CONNECTIONS_MAX, on_request, on_ended, admin, &admin->httpd, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", admin->address.sun_path);
     remove_own(admin);
@@ -172,7 +188,7 @@ enum cv_err cv_admin_start(uv_loop_t *loop, const char *path, const struct cv_ad
   if (admin == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s: no memory", path);
   }
-  *admin = (struct cv_admin){.ops = *ops, .data = data};
+  *admin = (struct cv_admin){.ops = *ops, .data = data, .handout = {.fd = -1}};
   enum cv_err err = cv_admin_path(path, &admin->address, why);
   if (err == CV_OK) {
     err = start(loop, admin, why);
@@ -190,6 +206,7 @@ void cv_admin_stop(struct cv_admin *admin) {
     return;
   }
   remove_own(admin);
+  cv_handout_stop(&admin->handout, admin->httpd);
   cv_httpd_stop(admin->httpd);
   free(admin);
 }

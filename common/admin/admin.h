@@ -3,6 +3,7 @@
  * The admin endpoint of a daemon: HTTP on a Unix socket that only its owner may open (mode 0600).
  *   GET /health   200 "ok", or 503 and one line with the reason
  *   GET /metrics  Prometheus text
+ *   POST /backup  a copy of the daemon's database (handout.h), or 503 or 409 and one line with the reason
  * A request whose Host is not this machine gets 403, an unknown path 404, another method 405.
  */
 #ifndef CV_ADMIN_H
@@ -10,6 +11,7 @@
 
 #include <uv.h>
 
+#include "common/admin/handout.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/refusals.h"
@@ -21,6 +23,9 @@ struct cv_admin_ops {
   enum cv_err (*health)(void *data, struct cv_why *why);
   /* Appends metrics with cv_admin_metric(). */
   void (*metrics)(void *data, struct cv_buf *out);
+  /* Begins a copy of the database; cv_admin_copied() follows, never from inside this call and not after
+   * cv_admin_stop(). */
+  cv_handout_begin_fn *backup;
 };
 
 /*
@@ -29,6 +34,8 @@ struct cv_admin_ops {
  */
 CV_MUST_USE enum cv_err cv_admin_start(uv_loop_t *loop, const char *path, const struct cv_admin_ops *ops, void *data,
                                        struct cv_admin **ret, struct cv_why *why);
+/* The copy that `backup` began is made: takes its file `fd`; or `fd` is -1 and `why` has the reason. */
+void cv_admin_copied(struct cv_admin *admin, int fd, uint64_t bytes, const struct cv_why *why);
 /* Removes the socket; the loop frees the rest. NULL does nothing. */
 void cv_admin_stop(struct cv_admin *admin);
 

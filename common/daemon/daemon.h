@@ -19,6 +19,7 @@
 #include "common/base/rng.h"
 #include "common/daemon/lane.h"
 #include "common/daemon/program.h"
+#include "common/db/db.h"
 #include "common/net/peer_limits.h"
 #include "common/net/tls.h"
 
@@ -55,6 +56,9 @@ struct cv_daemon_ops {
   bool (*is_drained)(const void *party);
   /* Returns true if the daemon has finished its work and has to stop. NULL: it never stops by itself. */
   bool (*is_done)(const void *party);
+
+  /* The open database, for a copy of it; `why` says why there is none. */
+  enum cv_err (*database)(void *party, struct cv_db **ret, struct cv_why *why);
 
   /* The admin endpoint: CV_OK, or the reason why the party cannot work now; and the party's metrics, with the
    * network's refusals to be added to the core's. */

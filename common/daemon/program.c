@@ -12,6 +12,13 @@ static int run(const struct cv_daemon_program *program, const void *settings) {
   if (common->probe) {
     return cv_probe_run(program->table->program, common->admin);
   }
+  if (common->backup != NULL) {
+    return cv_backup_run(&(struct cv_backup_command){.program = program->table->program,
+                                                     .admin = common->admin,
+                                                     .to = common->backup,
+                                                     .check = program->check_copy,
+                                                     .settings = settings});
+  }
   int status = program->instead == NULL ? -1 : program->instead(settings);
   status = status < 0 ? cv_channel_wait(program->table->program, &common->channel) : status;
   return status < 0 ? program->run(settings) : status;

@@ -136,7 +136,8 @@ static void test_refusals(void **state) {
   expect(*state, "GET /health HTTP/1.1\r\nHost: localhost:80.evil.example\r\n" END, "403", refused);
   expect(*state, "GET /health HTTP/1.1\r\nHost: LOCALHOST:9000\r\n" END, "200", "ok\n");
   expect(*state, "GET /health HTTP/1.1\r\nHost: [::1]:9000\r\n" END, "200", "ok\n");
-  expect(*state, "GET / HTTP/1.1\r\nHost: localhost\r\n" END, "404", "unknown path; expected /health or /metrics\n");
+  expect(*state, "GET / HTTP/1.1\r\nHost: localhost\r\n" END, "404",
+         "unknown path; expected /health, /metrics or /backup\n");
   expect(*state, "DELETE /health HTTP/1.1\r\nHost: localhost\r\n" END, "405",
          "method not allowed; expected GET or HEAD\n");
 }
