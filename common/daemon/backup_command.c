@@ -15,6 +15,8 @@
 #include "common/admin/receive.h"
 #include "common/config/config.h"
 
+enum { NICENESS = 10 };
+
 /* The copy until it is checked, beside its place, so that a link makes it appear there. Static for on_end(). */
 static char part[PATH_MAX];
 
@@ -124,6 +126,7 @@ static enum cv_err run(const struct cv_backup_command *command, uint64_t *ret_by
 int cv_backup_run(const struct cv_backup_command *command) {
   uint64_t bytes = 0, commit = 0;
   struct cv_why why;
+  (void)!nice(NICENESS); /* the check takes a core for a while, and the parties come first */
   enum cv_err err = run(command, &bytes, &commit, &why);
   if (err != CV_OK) {
     (void)fprintf(stderr, "%s: %s\n", command->program, why.text);
