@@ -2,7 +2,6 @@
 #include "common/admin/handout.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -52,12 +51,9 @@ static enum MHD_Result begin(struct cv_handout *handout, struct MHD_Connection *
   return MHD_YES;
 }
 
-enum MHD_Result cv_handout_request(struct cv_handout *handout, struct MHD_Connection *connection, const char *method,
-                                   size_t *upload_n, void **request, cv_handout_begin_fn *begin_copy, void *data) {
-  static char seen; /* marks a request that MHD has announced, and that has not begun a copy */
-  if (strcmp(method, MHD_HTTP_METHOD_POST) != 0) {
-    return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed; expected POST");
-  }
+enum MHD_Result cv_handout_request(struct cv_handout *handout, struct MHD_Connection *connection, size_t *upload_n,
+                                   void **request, cv_handout_begin_fn *begin_copy, void *data) {
+  static char seen;       /* marks a request that MHD has announced, and that has not begun a copy */
   if (*request == NULL) { /* MHD calls again when it has read the whole request */
     *request = &seen;
     return MHD_YES;

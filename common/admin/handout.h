@@ -22,8 +22,8 @@ struct cv_handout {
 typedef enum cv_err cv_handout_begin_fn(void *data, struct cv_why *why);
 
 /* All calls of MHD for one request of /backup. `request` is MHD's, and set to `handout`. */
-enum MHD_Result cv_handout_request(struct cv_handout *handout, struct MHD_Connection *connection, const char *method,
-                                   size_t *upload_n, void **request, cv_handout_begin_fn *begin, void *data);
+enum MHD_Result cv_handout_request(struct cv_handout *handout, struct MHD_Connection *connection, size_t *upload_n,
+                                   void **request, cv_handout_begin_fn *begin, void *data);
 /* The copy is made: takes `fd`; or `fd` is -1 and `why` has the reason. */
 void cv_handout_made(struct cv_handout *handout, struct cv_httpd *httpd, int fd, uint64_t bytes,
                      const struct cv_why *why);

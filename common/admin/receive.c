@@ -110,8 +110,8 @@ static enum cv_err write_all(const struct receiver *receiver, const char *bytes,
   return CV_OK;
 }
 
-/* Writes what has arrived to the disk bit by bit: one long sync at the end would hold up the daemon's commits, which are
- * often on the same disk. */
+/* Writes what has arrived to the disk bit by bit: one long sync at the end would hold up the daemon's commits, which
+ * are often on the same disk. */
 static void trickle(const struct receiver *receiver, uint64_t have, size_t got) {
   uint64_t part = have / TRICKLE_BYTES;
   if (part != (have - got) / TRICKLE_BYTES) {

@@ -137,7 +137,8 @@ def test_a_later_format_is_refused_in_one_line(deployment, before):
     put_all(before, deployment)
     state = deployment.folder / deployment.state("worker-state")
     files = {"broker": deployment.folder / "broker-state/broker.db",
-             "thirdparty": deployment.folder / "thirdparty-state/thirdparty.db", "worker": put(before, "given.db", state)}
+             "thirdparty": deployment.folder / "thirdparty-state/thirdparty.db",
+             "worker": put(before, "given.db", state)}
     path = deployment.folder / "campaign.yaml"
     path.write_text("campaign: test\nitems: {list: [{name: a, mean: .5}]}\npolicy: {name: ppar, alpha: 0.3}\n"
                     "privacy: {epsilon: 1}\n")
@@ -145,9 +146,9 @@ def test_a_later_format_is_refused_in_one_line(deployment, before):
         with contextlib.closing(sqlite3.connect(database)) as db:
             db.execute("PRAGMA user_version = 99")
     bytes_ = {name: database.read_bytes() for name, database in files.items()}
+    worker = {"broker": "127.0.0.1:1", "accept": {"tokens": 1}, "state": str(state)}
     started = {"broker": deployment.launch_broker(LIMITS), "thirdparty": deployment.launch_thirdparty(),
-               "worker": deployment.start_worker("gateway/1001-2000", path, {"broker": "127.0.0.1:1", "accept": {"tokens": 1},
-                                                                             "state": str(state)})}
+               "worker": deployment.start_worker("gateway/1001-2000", path, worker)}
     for name, daemon in started.items():
         assert daemon.wait() == 1, name
         line, = daemon.text().split("\n")
