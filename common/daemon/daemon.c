@@ -10,6 +10,7 @@
 #include "common/admin/admin.h"
 #include "common/base/clock.h"
 #include "common/crypto/crypto.h"
+#include "common/daemon/backup.h"
 #include "common/daemon/gauges.h"
 #include "common/daemon/logging.h"
 #include "common/daemon/notify.h"
@@ -46,6 +47,7 @@ struct cv_daemon {
   struct cv_turn turn;
   struct cv_committer committer;
   struct cv_daemon_gauges gauges;
+  struct cv_backup backup;
   struct cv_signals signals;
   uv_check_t check;
   uv_timer_t tick, pace;
@@ -116,6 +118,7 @@ static void stop(struct cv_daemon *daemon) {
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
   cv_admin_stop(daemon->admin);
+  cv_backup_stop(&daemon->backup);
   cv_lanes_close(&daemon->lanes, "shutting down");
   close_handles(daemon);
 }
@@ -271,6 +274,7 @@ static void turn_init(struct cv_daemon *daemon) {
 static void on_turn(uv_check_t *check) {
   struct cv_daemon *daemon = check->data;
   cv_turn_over(&daemon->turn);
+  cv_backup_turn(&daemon->backup);
   /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
   if (may_stop(daemon)) {
     stop(daemon);
@@ -494,6 +498,23 @@ static void metrics(void *data, struct cv_buf *out) {
   daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
 }
 
+static enum cv_err begin_backup(void *data, struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  struct cv_db *db = NULL;
+  CV_TRY(daemon->ops->database(daemon->party, &db, why));
+  return cv_backup_begin(&daemon->backup, db, daemon->config->state, why);
+}
+
+static void on_copied(void *data, int fd, uint64_t bytes, const struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  if (fd < 0) {
+    cv_log(CV_LOG_WARN, "backup: %s", why->text);
+  } else {
+    cv_log(CV_LOG_INFO, "backup: a copy of the database, %llu bytes", (unsigned long long)bytes);
+  }
+  cv_admin_copied(daemon->admin, fd, bytes, why);
+}
+
 /* ---- the start ---- */
 
 static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
@@ -512,7 +533,7 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
 }
 
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
-  static const struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics};
+  static const struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics, .backup = begin_backup};
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
@@ -581,6 +602,8 @@ static void start_handles(struct cv_daemon *daemon) {
   /* After the loop has polled: all that has arrived by then is in the same batch. */
   (void)uv_check_start(&daemon->check, on_turn);
   (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
+  daemon->backup = (struct cv_backup){.loop = &daemon->loop, .turn = &daemon->turn, .made = on_copied, .data = daemon};
+  cv_backup_start(&daemon->backup);
   daemon->has_handles = true;
   cv_signals_start(&daemon->signals, &daemon->loop, on_signal, daemon);
 }
