@@ -92,10 +92,11 @@ class Machine:
     def unit(self, name, instance=""):
         return Unit(self.path(f"/lib/systemd/system/{name}"), instance)
 
-    def start(self, unit, notified=None):
+    def start(self, unit, notified=None, watchdog_us=60_000_000):
         """Starts a unit as systemd would. `notified`: a path inside for the socket of notifications."""
         log = open(self.path(f"/var/log/{unit.name}.log"), "w+")
-        env = dict(os.environ, **({"NOTIFY_SOCKET": notified} if notified else {}))
+        told = {"NOTIFY_SOCKET": notified, "WATCHDOG_USEC": str(watchdog_us)} if notified else {}
+        env = dict(os.environ, **told)
         command = ["ip", "netns", "exec", self.network, "unshare", "--mount", "--propagation", "private",
                    sys.executable, "-B", HERE / "start.py", self.root, unit.path, unit.instance]
         self.daemons[unit.name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)

@@ -4,7 +4,7 @@
 Starts a unit's ExecStart as systemd would, without systemd: in a chroot, on a read-only root with the unit's own
 folders and copies of its credentials, as its user, without capabilities, under its filter of system calls.
 
-    unshare --mount start.py ROOT UNIT-FILE INSTANCE    (as root; NOTIFY_SOCKET is passed on)
+    unshare --mount start.py ROOT UNIT-FILE INSTANCE    (as root; passes NOTIFY_SOCKET and WATCHDOG_USEC on)
 """
 import ctypes
 import os
@@ -115,8 +115,8 @@ def main():
     os.chdir("/")
     env = {"PATH": "/usr/bin:/bin", "USER": user.pw_name, "CREDENTIALS_DIRECTORY": unit.credentials}
     if "NOTIFY_SOCKET" in os.environ:
-        env |= {"NOTIFY_SOCKET": os.environ["NOTIFY_SOCKET"], "WATCHDOG_USEC": "60000000",
-                "WATCHDOG_PID": str(os.getpid())}
+        env |= {name: os.environ[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC")}
+        env["WATCHDOG_PID"] = str(os.getpid())
     drop(user, unit)
     filters.load()
     os.execve(command[0], command, env)
