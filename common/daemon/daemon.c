@@ -2,23 +2,32 @@
 #include "common/daemon/daemon.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <uv.h>
 
 #include "common/admin/admin.h"
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "common/crypto/crypto.h"
 #include "common/daemon/gauges.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/notify.h"
 #include "common/daemon/trail.h"
 #include "common/daemon/turn.h"
+#include "common/daemon/watchdog.h"
 #include "common/db/committer.h"
+#include "common/db/db.h"
 #include "common/net/dialer.h"
 #include "common/net/listener.h"
 #include "common/net/signals.h"
 
-enum { STUCK_MS = 10000 /* a commit that takes longer */ };
+enum {
+  STUCK_MS = 10000, /* a commit that takes longer */
+  STATUS_MS = 2000,
+  EXTEND_MS = 5000,
+  STOP_MS = 10000 /* from the end of a drain to the end of the process */
+};
 
 struct cv_daemon {
   const struct cv_daemon_config *config;
@@ -40,10 +49,15 @@ struct cv_daemon {
   struct cv_signals signals;
   uv_check_t check;
   uv_timer_t tick, pace;
-  bool has_handles, draining, stopping;
-  bool stores;            /* the batch being stored has something of the party's */
-  bool started;           /* the audit log says so */
-  struct cv_why stop_why; /* why the daemon ends */
+  struct cv_watchdog watchdog;
+  _Atomic uint64_t steps; /* of the storage, on either thread */
+  uint64_t told_ms;       /* last report on the start, or status, to the service manager */
+  size_t batch;           /* size of the one that is being stored, and when that began */
+  uint64_t batch_ms;
+  bool stores;               /* the one that is being stored has something of the party's */
+  enum cv_log_level audited; /* level of the log according to the audit log */
+  struct cv_why stop_why;    /* why the daemon ends */
+  bool has_handles, started, draining, stopping;
   uint64_t drain_until_ms;
 };
 
@@ -62,12 +76,12 @@ const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon) {
   return cv_tls_identity(own_tls(daemon));
 }
 
-void cv_daemon_note(void *data, const char *peer, const char *text) {
+void cv_daemon_note(void *data, const struct cv_note *note) {
   struct cv_daemon *daemon = data;
-  if (peer == NULL) {
-    cv_log(CV_LOG_INFO, "%s", text);
+  if (note->peer == NULL) {
+    cv_log_note(note);
   } else {
-    cv_log_peer(&daemon->log_limit, peer, text, cv_clock_mono_ms());
+    cv_log_peer(&daemon->log_limit, note, cv_clock_mono_ms());
   }
 }
 
@@ -97,6 +111,7 @@ static void stop(struct cv_daemon *daemon) {
     return;
   }
   daemon->stopping = true;
+  cv_notify_stopping(STOP_MS);
   /* New peers first, then the open ones: no peer can join while the others are being closed. */
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
@@ -127,6 +142,8 @@ static void drain(struct cv_daemon *daemon, int number) {
   (void)cv_fail(&daemon->stop_why, CV_OK, "signal %d", number);
   daemon->draining = true;
   daemon->drain_until_ms = cv_clock_mono_ms() + daemon->config->drain_ms;
+  cv_notify_stopping(daemon->config->drain_ms + STOP_MS);
+  cv_notify_status("draining: open work is finished, nothing new begins");
   if (daemon->ops->drain != NULL) {
     daemon->ops->drain(daemon->party);
   }
@@ -156,6 +173,7 @@ static bool has_rest(void *data) {
 
 static enum cv_err flush(void *data, bool *ret_store) {
   struct cv_daemon *daemon = data;
+  daemon->batch = daemon->ops->gathered == NULL ? 0 : daemon->ops->gathered(daemon->party);
   /* A flush starts a new share of answers for every peer, so paused peers are read again. */
   CV_TRY(daemon->ops->flush(daemon->party, cv_clock_mono_ms(), cv_clock_wall_ms(), &daemon->stores));
   /* Also without a batch: a refusal is on disk before its answer leaves. */
@@ -172,18 +190,29 @@ static enum cv_err commit(void *data, struct cv_why *why) {
   return daemon->stores ? daemon->ops->commit(daemon->party, why) : CV_OK;
 }
 
+static void tell_commit(struct cv_daemon *daemon, const char *where) {
+  atomic_fetch_add_explicit(&daemon->steps, 1, memory_order_relaxed);
+  cv_log(CV_LOG_DEBUG, "commit: %llu ms on %s, batch of %zu",
+         (unsigned long long)(cv_clock_mono_ms() - daemon->batch_ms), where, daemon->batch);
+}
+
 static enum cv_err commit_here(void *data, struct cv_why *why) {
   struct cv_daemon *daemon = data;
-  return cv_committer_run_here(&daemon->committer, why);
+  daemon->batch_ms = cv_clock_mono_ms();
+  enum cv_err err = cv_committer_run_here(&daemon->committer, why);
+  tell_commit(daemon, "the loop");
+  return err;
 }
 
 static void hand_over(void *data) {
   struct cv_daemon *daemon = data;
+  daemon->batch_ms = cv_clock_mono_ms();
   cv_committer_run(&daemon->committer);
 }
 
 static void committed(void *data, enum cv_err err, const struct cv_why *why) {
   struct cv_daemon *daemon = data;
+  tell_commit(daemon, "the storage thread");
   cv_turn_committed(&daemon->turn, err, why);
 }
 
@@ -214,6 +243,7 @@ static void on_failure(void *data, const char *what, const struct cv_why *why) {
   struct cv_daemon *daemon = data;
   cv_log(CV_LOG_ERROR, "%s: %s; stopping, %s", what, why->text, daemon->config->not_lost);
   (void)cv_fail(&daemon->stop_why, CV_OK, "%s: %s", what, why->text);
+  cv_notify_status(why->text);
   stop(daemon);
 }
 
@@ -237,13 +267,56 @@ static void turn_init(struct cv_daemon *daemon) {
   daemon->committer.took_s = (struct cv_histogram){.bound = CV_HISTOGRAM_DISK_S, .bounds = CV_HISTOGRAM_DISK_BOUNDS};
 }
 
+/* Whoever changed it, by a signal or through the admin socket. */
+static void audit_level(struct cv_daemon *daemon) {
+  if (cv_log_level() == daemon->audited) {
+    return;
+  }
+  const struct cv_event_fact facts[] = {{.name = "from", .text = CV_LOG_LEVEL_WORDS[daemon->audited]},
+                                        {.name = "to", .text = CV_LOG_LEVEL_WORDS[cv_log_level()]}};
+  daemon->audited = cv_log_level();
+  cv_daemon_audit(
+      daemon, &(struct cv_event){.what = "log_level", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)});
+}
+
 /* All events of one turn of the loop form one batch. */
 static void on_turn(uv_check_t *check) {
   struct cv_daemon *daemon = check->data;
+  audit_level(daemon);
   cv_turn_over(&daemon->turn);
   /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
   if (may_stop(daemon)) {
     stop(daemon);
+  }
+}
+
+/* ---- the service manager ---- */
+
+/* On the thread that uses the database: until the end of the start the only one, later perhaps the storage thread. */
+static void on_step(void *data) {
+  struct cv_daemon *daemon = data;
+  atomic_fetch_add_explicit(&daemon->steps, 1, memory_order_relaxed);
+  if (!daemon->started && cv_clock_mono_ms() - daemon->told_ms >= EXTEND_MS) {
+    daemon->told_ms = cv_clock_mono_ms();
+    cv_notify_extend(CV_NOTIFY_START_MS);
+  }
+}
+
+static void tell_manager(struct cv_daemon *daemon, uint64_t now_ms) {
+  uint64_t steps = atomic_load_explicit(&daemon->steps, memory_order_relaxed);
+  bool stood = cv_watchdog_stands(&daemon->watchdog);
+  if (cv_watchdog_is_due(&daemon->watchdog, now_ms, cv_turn_is_busy(&daemon->turn), steps)) {
+    cv_notify_alive();
+  }
+  if (!stood && cv_watchdog_stands(&daemon->watchdog)) {
+    cv_log(CV_LOG_ERROR, "the storage stands still: the service manager will restart this program");
+    cv_notify_status("the storage stands still");
+  }
+  if (now_ms - daemon->told_ms >= STATUS_MS && !daemon->draining && !cv_watchdog_stands(&daemon->watchdog)) {
+    char text[200];
+    daemon->told_ms = now_ms;
+    daemon->ops->status(daemon->party, text, sizeof(text));
+    cv_notify_status(text);
   }
 }
 
@@ -255,6 +328,8 @@ static void on_tick(uv_timer_t *timer) {
   }
   cv_log_suppressed(&daemon->log_limit, now_ms, false);
   cv_trail_tick(daemon->trail, now_ms, cv_clock_wall_ms());
+  cv_logging_tell_lost();
+  tell_manager(daemon, now_ms);
   /* Here, too, because a peer that has become slow may get no frame for a while. */
   cv_lanes_hold(&daemon->lanes);
 }
@@ -275,7 +350,7 @@ static bool has_failed(const void *data) {
 static void on_dial_failed(void *data, const struct cv_why *why) {
   const struct cv_lane *newcomer = data;
   struct cv_daemon *daemon = cv_lane_data(newcomer);
-  cv_daemon_note(daemon, daemon->config->dialled, why->text);
+  cv_daemon_note(daemon, &(struct cv_note){.level = CV_LOG_INFO, .peer = daemon->config->dialled, .text = why->text});
 }
 
 /* ---- TLS ---- */
@@ -366,13 +441,28 @@ static void reload(struct cv_daemon *daemon) {
   cv_log(CV_LOG_INFO, "certificates reloaded");
 }
 
+static void on_hangup(struct cv_daemon *daemon) {
+  cv_notify_reloading();
+  reopen_trail(daemon);
+  reload(daemon);
+  cv_notify_ready();
+}
+
+/* Debug, or back to the configured level; a daemon that is configured to debug has info as its other level. */
+static void toggle_debug(const struct cv_daemon *daemon) {
+  enum cv_log_level own = (enum cv_log_level)daemon->config->settings->log.level;
+  enum cv_log_level less = own == CV_LOG_DEBUG ? CV_LOG_INFO : own;
+  cv_log_set_level(cv_log_level() == CV_LOG_DEBUG ? less : CV_LOG_DEBUG, "SIGUSR1");
+}
+
 static void on_signal(void *data, int number) {
   struct cv_daemon *daemon = data;
-  if (number != SIGHUP) {
+  if (number == SIGUSR1) {
+    toggle_debug(daemon);
+  } else if (number != SIGHUP) {
     drain(daemon, number);
   } else if (!daemon->stopping) {
-    reopen_trail(daemon);
-    reload(daemon);
+    on_hangup(daemon);
   }
 }
 
@@ -395,6 +485,9 @@ static enum cv_err ready(void *data, struct cv_why *why) {
   if (now_s >= ends.own_s || now_s >= ends.ca_s) {
     return cv_fail(why, CV_ERR_STATE, "the %s has expired", now_s >= ends.own_s ? "certificate" : "CA's certificate");
   }
+  if (now_s >= ends.crl_s) {
+    return cv_fail(why, CV_ERR_STATE, "the CRL has expired");
+  }
   uint64_t stuck_ms = cv_committer_busy_ms(&daemon->committer);
   return stuck_ms < STUCK_MS ? CV_OK
                              : cv_fail(why, CV_ERR_STATE, "the disk is slow: a commit has been running for %llu s",
@@ -407,6 +500,7 @@ static void metrics(void *data, struct cv_buf *out) {
   gauges.is_healthy = health(daemon, NULL) == CV_OK;
   gauges.is_ready = ready(daemon, NULL) == CV_OK;
   gauges.ends = cv_tls_ends(own_tls(daemon));
+  gauges.has_crl = daemon->config->settings->channel.crl != NULL;
   gauges.committer = &daemon->committer;
   gauges.state = daemon->config->state;
   gauges.database = daemon->config->database;
@@ -441,11 +535,12 @@ static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
 static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   const struct cv_channel_settings *channel = &config->settings->channel;
-  const struct cv_sandbox_needs needs = {.reads = {channel->ca, channel->cert, channel->key, channel->denied},
-                                         .state = config->state,
-                                         .socket = config->settings->admin,
-                                         .appends = config->settings->audit,
-                                         .dials = config->dial};
+  const struct cv_sandbox_needs needs = {
+      .reads = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl},
+      .state = config->state,
+      .socket = config->settings->admin,
+      .appends = config->settings->audit,
+      .dials = config->dial};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&config->settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
@@ -471,9 +566,8 @@ static enum cv_err audit_start(struct cv_daemon *daemon, struct cv_why *why) {
                                         {.name = "identity", .text = identity},
                                         {.name = "identity_serial", .text = own->serial}};
   const struct cv_event event = {.what = "start", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
-  CV_TRY(audit_now(daemon, &event, why));
-  daemon->started = true;
-  return CV_OK;
+  daemon->audited = cv_log_level();
+  return audit_now(daemon, &event, why);
 }
 
 static void audit_stop(struct cv_daemon *daemon) {
@@ -523,7 +617,10 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   return audit_start(daemon, why);
 }
 
-static void say_ready(const struct cv_daemon *daemon) {
+static void say_ready(struct cv_daemon *daemon) {
+  daemon->started = true;
+  cv_watchdog_start(&daemon->watchdog, cv_notify_watchdog_ms(), cv_clock_mono_ms());
+  cv_notify_ready();
   const char *listen = daemon->config->listen;
   if (listen != NULL) {
     const char *colon = strrchr(listen, ':');
@@ -548,6 +645,7 @@ static void fini(struct cv_daemon *daemon) {
   cv_trail_close(daemon->trail);
   cv_daemon_gauges_close(&daemon->gauges);
   cv_drbg_fini(&daemon->drbg);
+  cv_db_on_step(NULL, NULL);
 }
 
 int cv_daemon_run(const struct cv_daemon_config *config) {
@@ -555,11 +653,13 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   /* Before a key is read: from here on no core dump and no swap can hold one. */
   cv_sandbox_begin(&config->settings->sandbox);
   if (uv_loop_init(&daemon.loop) != 0) {
-    (void)fprintf(stderr, "%s: the event loop cannot start\n", config->program);
+    cv_log_early(config->program, CV_LOG_ERROR, "the event loop cannot start");
     return 1;
   }
   cv_drbg_init(&daemon.drbg);
   cv_daemon_gauges_open(&daemon.gauges, config->program);
+  daemon.told_ms = cv_clock_mono_ms();
+  cv_db_on_step(on_step, &daemon);
   turn_init(&daemon);
   daemon.lanes = (struct cv_lanes){.ops = &config->ops->lane,
                                    .party = config->party,
@@ -572,7 +672,7 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   struct cv_why why = {.text = "out of memory"};
   enum cv_err err = start(&daemon, &why);
   if (err != CV_OK) {
-    (void)fprintf(stderr, "%s: %s\n", config->program, why.text);
+    cv_log_early(config->program, CV_LOG_ERROR, "%s", why.text);
     /* The loop has to close what the start has opened so far. */
     stop(&daemon);
     fini(&daemon);
