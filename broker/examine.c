@@ -233,6 +233,22 @@ int cv_broker_examine(const struct cv_broker_settings *settings) {
   return good && !settings->noise_seeded ? 0 : 1;
 }
 
+enum cv_err cv_broker_check_copy(const void *settings, const char *path, uint64_t *ret_commit, struct cv_why *why) {
+  const struct cv_broker_settings *own = settings;
+  const struct cv_broker_store_files files = {.database = path, .anchor = own->anchor, .readonly = true};
+  struct cv_broker_marks marks;
+  struct cv_broker_store *store;
+  struct cv_key master;
+  CV_TRY(cv_key_read(own->seal_key, &master, why));
+  enum cv_err err = cv_broker_store_open(&files, &master, &store, why);
+  cv_key_wipe(&master);
+  CV_TRY(err);
+  cv_broker_store_marks(store, &marks);
+  cv_broker_store_close(store);
+  *ret_commit = marks.database.commit;
+  return CV_OK;
+}
+
 /* ---- recover ---- */
 
 /* Parses "fact\tcampaign\tBROKER\tNUMBER\tSTATE\tRELEASES\tHASH\tPLANS\tHASH\tWORKER_MICRO" of this broker; false for

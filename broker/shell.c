@@ -315,6 +315,12 @@ static void close_all(void *party) {
   cv_broker_batch_fini(&shell->batch);
 }
 
+static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
+  struct shell *shell = party;
+  *ret = cv_broker_store_database(shell->store);
+  return CV_OK;
+}
+
 static const struct cv_daemon_ops ops = {
     .open = open_all,
     .close = close_all,
@@ -336,6 +342,7 @@ static const struct cv_daemon_ops ops = {
     .drain = drain,
     .is_drained = is_drained,
     .status = status,
+    .database = database,
     .health = health,
     .metrics = metrics,
 };

@@ -175,6 +175,12 @@ static void close_all(void *party) {
   cv_thirdparty_batch_fini(&shell->batch);
 }
 
+static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
+  struct shell *shell = party;
+  *ret = cv_thirdparty_store_database(shell->store);
+  return CV_OK;
+}
+
 static const struct cv_daemon_ops ops = {
     .open = open_all,
     .close = close_all,
@@ -190,6 +196,7 @@ static const struct cv_daemon_ops ops = {
     .commit = commit,
     .stored = stored,
     .status = status,
+    .database = database,
     .health = health,
     .metrics = metrics,
 };

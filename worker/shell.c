@@ -315,6 +315,15 @@ static void close_all(void *party) {
   cv_works_fini(&shell->works);
 }
 
+static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
+  struct shell *shell = party;
+  if (shell->store == NULL) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "this worker has no database: its configuration has no `state`");
+  }
+  *ret = cv_worker_store_database(shell->store);
+  return CV_OK;
+}
+
 static const struct cv_daemon_ops ops = {
     .prepare = load_works,
     .open = open_all,
@@ -328,6 +337,7 @@ static const struct cv_daemon_ops ops = {
     .tick = tick,
     .is_done = is_done,
     .status = status,
+    .database = database,
     .health = health,
     .metrics = metrics,
 };

@@ -5,6 +5,7 @@
  *   GET /readyz   the same answers: may peers be sent to it?
  *   GET /metrics  Prometheus text
  *   GET, PUT and POST /log-level (level.h)
+ *   POST /backup  a copy of the daemon's database (handout.h), or 503 or 409 and one line with the reason
  * A request whose Host is not this machine gets 403, an unknown path 404, another method 405.
  */
 #ifndef CV_ADMIN_H
@@ -12,6 +13,7 @@
 
 #include <uv.h>
 
+#include "common/admin/handout.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
@@ -23,6 +25,9 @@ struct cv_admin_ops {
   enum cv_err (*ready)(void *data, struct cv_why *why);
   /* Appends metrics (metrics.h). */
   void (*metrics)(void *data, struct cv_buf *out);
+  /* Begins a copy of the database; cv_admin_copied() follows, never from inside this call and not after
+   * cv_admin_stop(). */
+  cv_handout_begin_fn *backup;
 };
 
 /*
@@ -31,6 +36,8 @@ struct cv_admin_ops {
  */
 CV_MUST_USE enum cv_err cv_admin_start(uv_loop_t *loop, const char *path, const struct cv_admin_ops *ops, void *data,
                                        struct cv_admin **ret, struct cv_why *why);
+/* The copy that `backup` began is made: takes its file `fd`; or `fd` is -1 and `why` has the reason. */
+void cv_admin_copied(struct cv_admin *admin, int fd, uint64_t bytes, const struct cv_why *why);
 /* Removes the socket; the loop frees the rest. NULL does nothing. */
 void cv_admin_stop(struct cv_admin *admin);
 

@@ -10,6 +10,7 @@
 #include "common/admin/admin.h"
 #include "common/base/clock.h"
 #include "common/crypto/crypto.h"
+#include "common/daemon/backup.h"
 #include "common/daemon/gauges.h"
 #include "common/daemon/logging.h"
 #include "common/daemon/notify.h"
@@ -46,6 +47,7 @@ struct cv_daemon {
   struct cv_turn turn;
   struct cv_committer committer;
   struct cv_daemon_gauges gauges;
+  struct cv_backup backup;
   struct cv_signals signals;
   uv_check_t check;
   uv_timer_t tick, pace;
@@ -54,10 +56,11 @@ struct cv_daemon {
   uint64_t told_ms;       /* last report on the start, or status, to the service manager */
   size_t batch;           /* size of the one that is being stored, and when that began */
   uint64_t batch_ms;
-  bool stores;               /* the one that is being stored has something of the party's */
   enum cv_log_level audited; /* level of the log according to the audit log */
-  struct cv_why stop_why;    /* why the daemon ends */
   bool has_handles, started, draining, stopping;
+  bool stores;            /* the batch being stored has something of the party's */
+  bool audits_end;        /* the audit log has the start */
+  struct cv_why stop_why; /* why the daemon ends */
   uint64_t drain_until_ms;
 };
 
@@ -116,6 +119,7 @@ static void stop(struct cv_daemon *daemon) {
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
   cv_admin_stop(daemon->admin);
+  cv_backup_stop(&daemon->backup);
   cv_lanes_close(&daemon->lanes, "shutting down");
   close_handles(daemon);
 }
@@ -242,8 +246,8 @@ static void pace(void *data) {
 static void on_failure(void *data, const char *what, const struct cv_why *why) {
   struct cv_daemon *daemon = data;
   cv_log(CV_LOG_ERROR, "%s: %s; stopping, %s", what, why->text, daemon->config->not_lost);
-  (void)cv_fail(&daemon->stop_why, CV_OK, "%s: %s", what, why->text);
   cv_notify_status(why->text);
+  (void)cv_fail(&daemon->stop_why, CV_OK, "%s: %s", what, why->text);
   stop(daemon);
 }
 
@@ -284,6 +288,7 @@ static void on_turn(uv_check_t *check) {
   struct cv_daemon *daemon = check->data;
   audit_level(daemon);
   cv_turn_over(&daemon->turn);
+  cv_backup_turn(&daemon->backup);
   /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
   if (may_stop(daemon)) {
     stop(daemon);
@@ -327,9 +332,9 @@ static void on_tick(uv_timer_t *timer) {
     daemon->ops->tick(daemon->party, now_ms, cv_clock_wall_ms());
   }
   cv_log_suppressed(&daemon->log_limit, now_ms, false);
-  cv_trail_tick(daemon->trail, now_ms, cv_clock_wall_ms());
   cv_logging_tell_lost();
   tell_manager(daemon, now_ms);
+  cv_trail_tick(daemon->trail, now_ms, cv_clock_wall_ms());
   /* Here, too, because a peer that has become slow may get no frame for a while. */
   cv_lanes_hold(&daemon->lanes);
 }
@@ -443,7 +448,6 @@ static void reload(struct cv_daemon *daemon) {
 
 static void on_hangup(struct cv_daemon *daemon) {
   cv_notify_reloading();
-  reopen_trail(daemon);
   reload(daemon);
   cv_notify_ready();
 }
@@ -462,6 +466,7 @@ static void on_signal(void *data, int number) {
   } else if (number != SIGHUP) {
     drain(daemon, number);
   } else if (!daemon->stopping) {
+    reopen_trail(daemon);
     on_hangup(daemon);
   }
 }
@@ -508,6 +513,29 @@ static void metrics(void *data, struct cv_buf *out) {
   daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
 }
 
+/* The line in the audit log is written in the turn after this, before the first page is copied. */
+static enum cv_err begin_backup(void *data, struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  struct cv_db *db = NULL;
+  enum cv_err err = daemon->ops->database(daemon->party, &db, why);
+  if (err == CV_OK) {
+    err = cv_backup_begin(&daemon->backup, db, daemon->config->state, why);
+  }
+  cv_daemon_audit(
+      daemon, &(struct cv_event){.what = "backup", .actor = "operator", .refused = err == CV_OK ? NULL : why->text});
+  return err;
+}
+
+static void on_copied(void *data, int fd, uint64_t bytes, const struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  if (fd < 0) {
+    cv_log(CV_LOG_WARN, "backup: %s", why->text);
+  } else {
+    cv_log(CV_LOG_INFO, "backup: a copy of the database, %llu bytes", (unsigned long long)bytes);
+  }
+  cv_admin_copied(daemon->admin, fd, bytes, why);
+}
+
 /* ---- the start ---- */
 
 static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
@@ -526,7 +554,7 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
 }
 
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
-  static const struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics};
+  static const struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics, .backup = begin_backup};
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
@@ -567,14 +595,16 @@ static enum cv_err audit_start(struct cv_daemon *daemon, struct cv_why *why) {
                                         {.name = "identity_serial", .text = own->serial}};
   const struct cv_event event = {.what = "start", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
   daemon->audited = cv_log_level();
-  return audit_now(daemon, &event, why);
+  CV_TRY(audit_now(daemon, &event, why));
+  daemon->audits_end = true;
+  return CV_OK;
 }
 
 static void audit_stop(struct cv_daemon *daemon) {
   const char *reason = daemon->stop_why.text[0] != '\0' ? daemon->stop_why.text : "its work is done";
   const struct cv_event_fact fact = {.name = "reason", .text = reason};
   struct cv_why why;
-  if (!daemon->started) {
+  if (!daemon->audits_end) {
     return;
   }
   /* After a failure the lines that wait tell of what has not happened. */
@@ -594,6 +624,8 @@ static void start_handles(struct cv_daemon *daemon) {
   /* After the loop has polled: all that has arrived by then is in the same batch. */
   (void)uv_check_start(&daemon->check, on_turn);
   (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
+  daemon->backup = (struct cv_backup){.loop = &daemon->loop, .turn = &daemon->turn, .made = on_copied, .data = daemon};
+  cv_backup_start(&daemon->backup);
   daemon->has_handles = true;
   cv_signals_start(&daemon->signals, &daemon->loop, on_signal, daemon);
 }
@@ -657,9 +689,9 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
     return 1;
   }
   cv_drbg_init(&daemon.drbg);
-  cv_daemon_gauges_open(&daemon.gauges, config->program);
   daemon.told_ms = cv_clock_mono_ms();
   cv_db_on_step(on_step, &daemon);
+  cv_daemon_gauges_open(&daemon.gauges, config->program);
   turn_init(&daemon);
   daemon.lanes = (struct cv_lanes){.ops = &config->ops->lane,
                                    .party = config->party,

@@ -24,6 +24,7 @@
 #include "common/base/rng.h"
 #include "common/daemon/lane.h"
 #include "common/daemon/program.h"
+#include "common/db/db.h"
 #include "common/net/peer_limits.h"
 #include "common/net/tls.h"
 
@@ -60,6 +61,9 @@ struct cv_daemon_ops {
   bool (*is_drained)(const void *party);
   /* Returns true if the daemon has finished its work and has to stop. NULL: it never stops by itself. */
   bool (*is_done)(const void *party);
+
+  /* The open database, for a copy of it; `why` says why there is none. */
+  enum cv_err (*database)(void *party, struct cv_db **ret, struct cv_why *why);
 
   /* Writes one line for the operator: how much the party has to do now. */
   void (*status)(void *party, char *text, size_t size);

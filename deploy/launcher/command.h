@@ -18,6 +18,7 @@ int cv_launcher_purge(int argc, char **argv);
 int cv_launcher_status(int argc, char **argv);
 int cv_launcher_export(int argc, char **argv);
 int cv_launcher_ledger(int argc, char **argv);
+int cv_launcher_backup(int argc, char **argv);
 int cv_launcher_recover(int argc, char **argv);
 int cv_launcher_doctor(int argc, char **argv);
 int cv_launcher_audit(int argc, char **argv);

@@ -124,6 +124,14 @@ def test_who_turns_the_log_up_or_down_is_recorded(deployment, log):
         ("operator", "info", "debug"), ("operator", "debug", "info")]
 
 
+def test_a_copy_of_the_database_is_recorded(deployment, log, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    done = crowdveil("backup", tmp_path / "broker.yaml", "--to", copy / "broker.db")
+    assert done.returncode == 0, done.stderr
+    assert [pick(line, "actor", "outcome") for line in of(log, "backup")] == [("operator", "done")]
+
+
 def test_third_party_and_worker_have_logs_of_their_own(deployment, worker_program, tmp_path):
     for name in ("third", "work"):
         (tmp_path / name).mkdir()

@@ -119,6 +119,10 @@ class Spied:
         assert done.returncode == 0, done.stderr
         places["watch"] = (done.stdout + done.stderr).encode()
         places["doctor, live"] = self.doctor()
+        for name in ("broker", "thirdparty"):
+            done = crowdveil("backup", folder / f"{name}.yaml", "--to", folder / f"{name}-copy.db")
+            assert done.returncode == 0, done.stderr
+            places[f"backup of the {name}"] = (done.stdout + done.stderr).encode()
         places["traffic of workers"] = self.crowd.bytes()
         places["traffic between broker and third-party"] = self.upstream.bytes()
         # while the daemons run, so that the write-ahead logs are there; and again after they stopped
@@ -128,10 +132,11 @@ class Spied:
         places["doctor, stopped"] = self.doctor()
         for path in files_of(folder):
             places[path.name] = path.read_bytes()
-        assert {"broker.db", "thirdparty.db", "broker.db-wal while running"} <= set(places), sorted(places)
-        assert b'"event":"submit"' in places["log"] and b'"event":"end"' in places["log"]  # the audit log
+        names = {"broker.db", "thirdparty.db", "broker.db-wal while running", "broker-copy.db", "thirdparty-copy.db"}
+        assert names <= set(places), sorted(places)
         logs = [data for name, data in places.items() if name.endswith(("-broker.log", "-thirdparty.log"))]
         assert len(logs) >= 2 and all(b'"level":"debug"' in data for data in logs), "not all that can be logged"
+        assert b'"event":"submit"' in places["log"] and b'"event":"end"' in places["log"]  # the audit log
         assert len(places["traffic of workers"]) > 48 * self.verdicts["accepted"]
         return places
 
