@@ -4,6 +4,7 @@
  *   GET /health   200 "ok", or 503 and one line with the reason: does the daemon do its work now?
  *   GET /readyz   the same answers: may peers be sent to it?
  *   GET /metrics  Prometheus text
+ *   GET, PUT and POST /log-level (level.h)
  * A request whose Host is not this machine gets 403, an unknown path 404, another method 405.
  */
 #ifndef CV_ADMIN_H
