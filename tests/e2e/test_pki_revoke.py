@@ -115,7 +115,9 @@ def test_the_requesters_side(deployment, made):
     revoke(made, "broker/main")
     done = crowdveil("status", *as_requester(deployment), "--patience", "500ms")
     assert done.returncode == 1 and re.fullmatch("crowdveil status: .*: certificate is revoked\n", done.stderr)
+    since = deployment.broker.mark()
     reload(deployment.broker)  # which serves on: others judge
+    deployment.broker.wait_for("warning: our own certificate is revoked", after=since)
     files = made.issue("requester/alice")
     without = [word for word in as_requester(deployment) if word not in ("--tls-crl", files.crl)]
     assert crowdveil("status", *without).returncode == 0
