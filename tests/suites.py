@@ -535,8 +535,8 @@ def fuzz(tally, seconds):
 
 SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e,
           "contributing": contributing, "before": before, "clang": clang, "asan": asan, "containers": containers,
-          "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall, "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e,
-          "tsan": tsan, "valgrind": valgrind}
+          "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall, "long": long, "fuzz": fuzz,
+          "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
 ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
 WATCHED = ("contributing", "before", "clang", "asan")

@@ -11,8 +11,11 @@
 #include <unistd.h>
 
 #include "common/admin/httpd.h"
+#include "common/admin/level.h"
 #include "common/admin/path.h"
 #include "common/base/text.h"
+
+#define LOG_LEVEL "/log-level"
 
 enum { CONNECTIONS_MAX = 16, BACKLOG = 16 };
 
@@ -65,7 +68,8 @@ static enum MHD_Result reply_metrics(struct cv_admin *admin, struct MHD_Connecti
   return result;
 }
 
-/* Every path of the endpoint. `method` GET allows HEAD, too. `reply` NULL: the answer is the copy (handout.h). */
+/* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. `reply` NULL: the answer
+ * is the copy (handout.h). */
 static const struct route {
   const char *path, *method;
   enum MHD_Result (*reply)(struct cv_admin *admin, struct MHD_Connection *connection);
@@ -77,7 +81,7 @@ static const struct route {
 };
 
 static enum MHD_Result reply_unknown(struct MHD_Connection *connection) {
-  const char *paths[CV_COUNT(routes)];
+  const char *paths[CV_COUNT(routes) + 1] = {[CV_COUNT(routes)] = LOG_LEVEL};
   char list[256], text[320];
   for (size_t i = 0; i < CV_COUNT(routes); i++) {
     paths[i] = routes[i].path;
@@ -105,6 +109,9 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   /* A page from elsewhere whose name resolves to this machine (DNS rebinding) is sent with its own name here. */
   if (!cv_httpd_host_is_local(connection)) {
     return reply_text(connection, MHD_HTTP_FORBIDDEN, "wrong Host; expected localhost");
+  }
+  if (strcmp(url, LOG_LEVEL) == 0) {
+    return cv_admin_level(connection, method, upload, upload_n, request);
   }
   for (size_t i = 0; i < CV_COUNT(routes); i++) {
     if (strcmp(url, routes[i].path) == 0) {

@@ -5,6 +5,7 @@
  *   GET /readyz   the same answers: may peers be sent to it?
  *   GET /metrics  Prometheus text
  *   POST /backup  a copy of the daemon's database (handout.h), or 503 or 409 and one line with the reason
+ *   GET, PUT and POST /log-level (level.h)
  * A request whose Host is not this machine gets 403, an unknown path 404, another method 405.
  */
 #ifndef CV_ADMIN_H

@@ -9,6 +9,7 @@
 #include "common/config/channel.h"
 #include "common/config/config.h"
 #include "common/daemon/backup_command.h"
+#include "common/daemon/logging.h"
 #include "common/sandbox/sandbox.h"
 
 /* A member of each party's settings. */
@@ -16,6 +17,7 @@ struct cv_daemon_settings {
   char *admin;  /* Unix socket of the admin endpoint; NULL: none */
   bool probe;   /* ask a running daemon for its health instead of running */
   char *backup; /* ask a running daemon for a copy of its database instead of running, and keep it here; or NULL */
+  struct cv_logging_settings log;
   struct cv_channel_settings channel;
   struct cv_sandbox_settings sandbox;
 };
@@ -25,7 +27,7 @@ struct cv_daemon_settings {
   {.key = "admin",                                                                                                  \
    .type = CV_CONFIG_PATH,                                                                                          \
    .offset = (at) + offsetof(struct cv_daemon_settings, admin),                                                     \
-   .help = "Unix socket of the admin endpoint: /health, /readyz, /metrics, /backup"},                               \
+   .help = "Unix socket of the admin endpoint: /health, /readyz, /metrics, /log-level, /backup"},                   \
       {.key = "probe",                                                                                              \
        .type = CV_CONFIG_BOOL,                                                                                      \
        .offset = (at) + offsetof(struct cv_daemon_settings, probe),                                                 \
@@ -37,6 +39,7 @@ struct cv_daemon_settings {
        .offset = (at) + offsetof(struct cv_daemon_settings, backup),                                                \
        .is_option = true,                                                                                           \
        .help = "ask the running daemon for a copy of its database, check it, write it to this new file, and exit"}, \
+      CV_LOGGING_RULES((at) + offsetof(struct cv_daemon_settings, log)),                                            \
       CV_CHANNEL_RULES((at) + offsetof(struct cv_daemon_settings, channel)),                                        \
       CV_SANDBOX_RULES((at) + offsetof(struct cv_daemon_settings, sandbox))
 
