@@ -471,6 +471,15 @@ def containers(tally, extra=()):
     pytest(tally, "containers", "tests/containers", *extra, jobs=1)
 
 
+def package(tally, extra=()):
+    """The Debian packages, the units of systemd and the shells' completion."""
+    done = run([ROOT / "deploy/bootstrap", "package"])
+    if done.returncode:
+        tally.skip("package", f"the tools for packages cannot be installed: {tail(done.stdout, 1)}")
+        return
+    pytest(tally, "package", "tests/package", *extra, jobs=1)
+
+
 def contributing(tally):
     """CONTRIBUTING.md, followed word for word in a copy of the tree."""
     pytest(tally, "contributing", "tests/contributing", jobs=1)
@@ -535,11 +544,11 @@ def fuzz(tally, seconds):
 
 SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e,
           "contributing": contributing, "before": before, "clang": clang, "asan": asan, "containers": containers,
-          "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall, "long": long, "fuzz": fuzz,
-          "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
-ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "sim", "long", "valgrind")
+          "package": package, "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall, "long": long,
+          "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
+ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
-WATCHED = ("contributing", "before", "clang", "asan")
+WATCHED = ("contributing", "before", "clang", "asan", "package")
 BESIDE = "containers"  # spends most of its time waiting
 
 
@@ -583,6 +592,8 @@ ABOUT = {
     "clang": ("build with clang", ""),
     "asan": ("unit tests with the address and undefined-behaviour sanitizers", ""),
     "containers": ("images and compose files under podman", ""),
+    "package": ("Debian packages, built twice, installed, run and removed in a clean system; systemd's units; "
+                "completion in bash and zsh", "200 s"),
     "contributing": ("follows the tutorials of CONTRIBUTING.md in a copy of the tree", "170 s"),
     "before": ("programs of the version before, built once from the repository's history, beside those of this one",
                "60 s, the first time 120 s more"),
@@ -621,7 +632,8 @@ def main():
     parser.add_argument("--long", type=whole, metavar="N", help="with sim: run N schedules with new seeds")
     parser.add_argument("--from", type=whole, metavar="SEED", dest="first", help="with sim: start at this seed")
     parser.add_argument("-k", metavar="EXPRESSION",
-                        help="with e2e, asan-e2e and containers: only tests whose names match, as for pytest -k")
+                        help="with e2e, asan-e2e, containers and package: only tests whose names match, as for "
+                             "pytest -k")
     parser.add_argument("--seconds", metavar="N", type=whole, default=600,
                         help="with fuzz: total time, %(default)s by default; see also tests/fuzz/run --help")
     args = parser.parse_args()
@@ -642,7 +654,7 @@ def main():
             continue
         if suite == "format":
             format_check(tally, args.fix)
-        elif suite in ("e2e", "asan-e2e", "containers"):
+        elif suite in ("e2e", "asan-e2e", "containers", "package"):
             SUITES[suite](tally, ("-k", args.k) if args.k else ())
         elif suite == "fuzz":
             fuzz(tally, args.seconds)

@@ -2,7 +2,6 @@
 #include "common/admin/admin.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +67,8 @@ static enum MHD_Result reply_metrics(struct cv_admin *admin, struct MHD_Connecti
   return result;
 }
 
-/* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. `reply` NULL: the answer
- * is the copy (handout.h). */
+/* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. `reply` NULL: the answer is
+ * the copy (handout.h). */
 static const struct route {
   const char *path, *method;
   enum MHD_Result (*reply)(struct cv_admin *admin, struct MHD_Connection *connection);
@@ -134,32 +133,6 @@ static void on_ended(void *data, struct MHD_Connection *connection, void **reque
 
 void cv_admin_copied(struct cv_admin *admin, int fd, uint64_t bytes, const struct cv_why *why) {
   cv_handout_made(&admin->handout, admin->httpd, fd, bytes, why);
-}
-
-void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value) {
-  char text[640];
-  size_t family = strcspn(name, "{");
-  int n = 0;
-  if (help != NULL) {
-    n = snprintf(text, sizeof(text), "# HELP %.*s %s\n# TYPE %.*s %s\n", (int)family, name, help, (int)family, name,
-                 type);
-    CV_REQUIRE(n > 0 && (size_t)n < sizeof(text));
-    cv_buf_put(out, text, (size_t)n);
-  }
-  const char *infinite = isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
-  n = isfinite(value) ? snprintf(text, sizeof(text), "%s %.17g\n", name, value)
-                      : snprintf(text, sizeof(text), "%s %s\n", name, infinite);
-  CV_REQUIRE(n > 0 && (size_t)n < sizeof(text));
-  cv_buf_put(out, text, (size_t)n);
-}
-
-void cv_admin_refusals(struct cv_buf *out, const struct cv_refusals *refusals) {
-  for (int i = 0; i < CV_REFUSALS; i++) {
-    char name[96];
-    (void)snprintf(name, sizeof(name), "crowdveil_refused_total{reason=\"%s\"}", cv_refusal_text((enum cv_refusal)i));
-    cv_admin_metric(out, name, i == 0 ? "Refused actions of peers, by reason." : NULL, "counter",
-                    (double)refusals->count[i]);
-  }
 }
 
 /* --- the socket --- */

@@ -15,6 +15,7 @@
 /* A member of each party's settings. */
 struct cv_daemon_settings {
   char *admin;  /* Unix socket of the admin endpoint; NULL: none */
+  char *audit;  /* file of the audit log; NULL: none */
   bool probe;   /* ask a running daemon for its health instead of running */
   char *backup; /* ask a running daemon for a copy of its database instead of running, and keep it here; or NULL */
   struct cv_logging_settings log;
@@ -27,7 +28,11 @@ struct cv_daemon_settings {
   {.key = "admin",                                                                                                  \
    .type = CV_CONFIG_PATH,                                                                                          \
    .offset = (at) + offsetof(struct cv_daemon_settings, admin),                                                     \
-   .help = "Unix socket of the admin endpoint: /health, /readyz, /metrics, /log-level, /backup"},                   \
+   .help = "Unix socket of the admin endpoint: /health, /readyz, /metrics, /log-level and /backup"},                \
+      {.key = "audit",                                                                                              \
+       .type = CV_CONFIG_PATH,                                                                                      \
+       .offset = (at) + offsetof(struct cv_daemon_settings, audit),                                                 \
+       .help = "file to which a line is appended for each act of a requester or operator"},                         \
       {.key = "probe",                                                                                              \
        .type = CV_CONFIG_BOOL,                                                                                      \
        .offset = (at) + offsetof(struct cv_daemon_settings, probe),                                                 \

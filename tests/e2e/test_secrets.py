@@ -56,7 +56,9 @@ class Spied:
         self.upstream = Relay(deployment.thirdparty.address)
         # a recruitment: releases of one token, and workers that are hired again and again; no worker is asked in place
         # of another
+        (deployment.folder / "audit").mkdir()
         deployment.start_broker({**TALKATIVE, "thirdparty": self.upstream.address, "lease": "60s",
+                                 "audit": str(deployment.folder / "audit/log"),
                                  "limits": {"release_tokens": 1, "worker_epsilon": 4000}})
         self.crowd = Relay(deployment.broker.address)
         self.tickets, self.values, self.shown, self.memory = [], {}, {}, {}
@@ -108,7 +110,7 @@ class Spied:
         """{what: bytes}, everything that is written or sent. Stops the daemons."""
         folder = self.deployment.folder
         places = {f"admin answer {url} of the {name}": get(folder / f"{name}.sock", url)[1].encode()
-                  for name in ("broker", "thirdparty") for url in ("/metrics", "/health", "/log-level")}
+                  for name in ("broker", "thirdparty") for url in ("/metrics", "/health", "/readyz", "/log-level")}
         for form in ("table", "json", "csv"):
             done = crowdveil("ledger", self.campaign, "--format", form, *as_requester(self.deployment))
             assert done.returncode == 0, done.stderr
@@ -134,6 +136,7 @@ class Spied:
         assert names <= set(places), sorted(places)
         logs = [data for name, data in places.items() if name.endswith(("-broker.log", "-thirdparty.log"))]
         assert len(logs) >= 2 and all(b'"level":"debug"' in data for data in logs), "not all that can be logged"
+        assert b'"event":"submit"' in places["log"] and b'"event":"end"' in places["log"]  # the audit log
         assert len(places["traffic of workers"]) > 48 * self.verdicts["accepted"]
         return places
 
@@ -351,7 +354,7 @@ def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, p
                                  "admin": str(deployment.folder / "gateway.sock"), "exit_when_done": False})
         finished = requester.watch(campaign)
         places = {f"admin answer {url} of the gateway": get(deployment.folder / "gateway.sock", url)[1].encode()
-                  for url in ("/metrics", "/health")}
+                  for url in ("/metrics", "/health", "/readyz")}
         assert b"crowdveil_worker_tokens_accepted_total" in places["admin answer /metrics of the gateway"]
         places |= {"memory of the broker": memory_of(deployment.broker.pid),
                   "memory of the third-party": memory_of(deployment.thirdparty.pid)}
