@@ -169,6 +169,12 @@ static enum cv_page_next events(void *party, uint64_t id, struct cv_page_cursor 
   return cv_showing_events(&shell->showing, id, at, out);
 }
 
+static enum cv_page_found boundary(void *party, uint64_t id, uint64_t arm, struct cv_buf *out) {
+  struct shell *shell = party;
+  enum cv_page_found found = find(party, id);
+  return found == CV_PAGE_HERE ? cv_showing_column(&shell->showing, id, arm, out) : found;
+}
+
 static bool work(void *party) {
   struct shell *shell = party;
   struct cv_why why;
@@ -183,7 +189,7 @@ static bool work(void *party) {
 }
 
 static const struct cv_page_ops page_ops = {
-    .campaigns = campaigns, .find = find, .history = history, .events = events, .table = table};
+    .campaigns = campaigns, .find = find, .history = history, .events = events, .table = table, .boundary = boundary};
 
 /* ---- start and end ---- */
 

@@ -87,6 +87,19 @@ enum cv_page_found cv_showing_table(struct cv_showing *showing, uint64_t id, str
   return found;
 }
 
+enum cv_page_found cv_showing_column(struct cv_showing *showing, uint64_t id, uint64_t arm, struct cv_buf *out) {
+  enum cv_page_found found = cv_showing_find(showing, id);
+  if (found != CV_PAGE_HERE) {
+    return found;
+  }
+  const struct cv_history *history = cv_chronicle_at(showing->chronicle, (int64_t)id)->history;
+  if (arm >= history->spec.arms) {
+    return CV_PAGE_ABSENT;
+  }
+  cv_tell_column(history, (uint32_t)arm, out);
+  return CV_PAGE_HERE;
+}
+
 static const struct cv_history_step *next_step(const struct cv_history *history, struct cv_page_cursor *at) {
   const struct cv_history_step *step = cv_history_after(history, at->has_after, at->after);
   if (step != NULL) {

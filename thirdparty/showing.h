@@ -15,6 +15,7 @@ struct cv_showing {
 enum cv_page_found cv_showing_campaigns(struct cv_showing *showing, struct cv_buf *out);
 enum cv_page_found cv_showing_find(struct cv_showing *showing, uint64_t id);
 enum cv_page_found cv_showing_table(struct cv_showing *showing, uint64_t id, struct cv_buf *out);
+enum cv_page_found cv_showing_column(struct cv_showing *showing, uint64_t id, uint64_t arm, struct cv_buf *out);
 enum cv_page_next cv_showing_history(struct cv_showing *showing, uint64_t id, struct cv_page_cursor *at,
                                      struct cv_buf *out);
 enum cv_page_next cv_showing_events(struct cv_showing *showing, uint64_t id, struct cv_page_cursor *at,

@@ -195,6 +195,63 @@ void cv_tell_state(const struct cv_history *history, struct cv_buf *out) {
   cv_jot_close(&json, '}');
 }
 
+static void tell_release(struct cv_jot *jot, const struct cv_release *release) {
+  cv_jot_key(jot, "release");
+  if (release->number == 0) {
+    cv_jot_null(jot);
+  } else {
+    cv_jot_open(jot, '[');
+    cv_jot_whole(jot, release->number);
+    cv_jot_whole(jot, release->plan);
+    cv_jot_whole(jot, release->tokens);
+    cv_jot_number(jot, (double)release->noisy_sum / (double)CV_GRID / (double)release->tokens);
+    cv_jot_close(jot, ']');
+  }
+  cv_jot_key(jot, "noise");
+  cv_jot_open(jot, '[');
+  for (uint32_t i = 0; i < release->noise.groups; i++) {
+    cv_jot_open(jot, '[');
+    cv_jot_number(jot, release->noise.group[i].scale);
+    cv_jot_whole(jot, release->noise.group[i].count);
+    cv_jot_close(jot, ']');
+  }
+  cv_jot_close(jot, ']');
+}
+
+static const struct cv_stored_decision *last_decision(const struct cv_history *history, uint32_t arm) {
+  for (size_t i = history->steps; i-- > 0;) {
+    for (uint32_t j = history->step[i].decisions; j-- > 0;) {
+      if (history->step[i].decision[j].decision.arm == arm) {
+        return &history->step[i].decision[j];
+      }
+    }
+  }
+  return NULL;
+}
+
+void cv_tell_column(const struct cv_history *history, uint32_t arm, struct cv_buf *out) {
+  const struct cv_standing *standing = &history->last[arm];
+  const struct cv_stored_decision *decision = last_decision(history, arm);
+  struct cv_jot jot = {.out = out};
+  cv_jot_open(&jot, '{');
+  tell_release(&jot, &history->release[arm]);
+  cv_jot_key(&jot, "standing");
+  cv_jot_open(&jot, '[');
+  cv_jot_whole(&jot, standing->rank_class);
+  cv_jot_whole(&jot, standing->tokens);
+  cv_jot_number(&jot, standing->mean);
+  cv_jot_number(&jot, standing->radius);
+  cv_jot_number(&jot, standing->noise);
+  cv_jot_close(&jot, ']');
+  cv_jot_key(&jot, "decision");
+  if (decision == NULL) {
+    cv_jot_null(&jot);
+  } else {
+    tell_decision(&jot, decision);
+  }
+  cv_jot_close(&jot, '}');
+}
+
 /* ---- the table ---- */
 
 static void print(struct cv_buf *out, const char *fmt, ...) CV_PRINTF(2, 3);

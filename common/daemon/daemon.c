@@ -10,12 +10,12 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
-#include "common/daemon/page.h"
 #include "common/daemon/turn.h"
 #include "common/db/committer.h"
 #include "common/net/dialer.h"
 #include "common/net/listener.h"
 #include "common/net/signals.h"
+#include "common/page/site.h"
 
 enum { WORK_MS = 1 }; /* between two pieces of work */
 
@@ -30,7 +30,7 @@ struct cv_daemon {
   struct cv_listener *listener;
   struct cv_dialer *dialer;
   struct cv_admin *admin;
-  struct cv_daemon_page page;
+  struct cv_page_site page;
   struct cv_lanes lanes;
   struct cv_turn_ops turn_ops;
   struct cv_turn turn;
@@ -66,7 +66,7 @@ bool cv_daemon_is_storing(const struct cv_daemon *daemon) {
 }
 
 void cv_daemon_show(struct cv_daemon *daemon) {
-  cv_daemon_page_wake(&daemon->page);
+  cv_page_site_wake(&daemon->page);
 }
 
 static void on_work(uv_timer_t *timer) {
@@ -108,9 +108,9 @@ static void stop(struct cv_daemon *daemon) {
   /* New peers first, then the open ones: no peer can join while the others are being closed. */
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
-  cv_daemon_page_close(&daemon->page);
+  cv_page_site_close(&daemon->page);
   cv_admin_stop(daemon->admin);
-  cv_daemon_page_free(&daemon->page);
+  cv_page_site_free(&daemon->page);
   cv_lanes_close(&daemon->lanes, "shutting down");
   close_handles(daemon);
 }
@@ -381,7 +381,7 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
 static bool serve_page(void *data, struct MHD_Connection *connection, const char *url, void **request,
                        enum MHD_Result *ret) {
   struct cv_daemon *daemon = data;
-  return cv_daemon_page_serve(&daemon->page, connection, url, request, ret);
+  return cv_page_site_serve(&daemon->page, connection, url, request, ret);
 }
 
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
@@ -427,11 +427,11 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   CV_TRY(cv_lanes_init(&daemon->lanes));
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
   CV_TRY(open_net(daemon, why));
-  CV_TRY(cv_daemon_page_bind(&daemon->page, daemon->config->page, why));
+  CV_TRY(cv_page_site_bind(&daemon->page, daemon->config->page, why));
   CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
   CV_TRY(ops->open(daemon->party, daemon, why));
   start_handles(daemon);
-  CV_TRY(cv_daemon_page_open(&daemon->page, &daemon->loop, ops->page, daemon->party, &daemon->drbg.rng, why));
+  CV_TRY(cv_page_site_open(&daemon->page, &daemon->loop, ops->page, daemon->party, &daemon->drbg.rng, why));
   CV_TRY(open_admin(daemon, why));
   /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
   return enter_sandbox(daemon, why);
@@ -444,7 +444,7 @@ static void say_ready(const struct cv_daemon *daemon) {
     int host = colon == NULL ? (int)strlen(listen) : (int)(colon - listen);
     (void)printf("%s ready on %.*s:%u\n", daemon->config->program, host, listen, cv_listener_port(daemon->listener));
   }
-  cv_daemon_page_say(&daemon->page);
+  cv_page_site_say(&daemon->page, stdout);
   (void)fflush(stdout);
 }
 
