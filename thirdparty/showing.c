@@ -79,6 +79,18 @@ enum cv_page_found cv_showing_find(struct cv_showing *showing, uint64_t id) {
   return id > INT64_MAX ? CV_PAGE_ABSENT : found[cv_chronicle_find(showing->chronicle, (int64_t)id, &entry)];
 }
 
+uint64_t cv_showing_newest(struct cv_showing *showing) {
+  sqlite3_stmt *stmt;
+  int row = 0;
+  if (cv_db_prepare(showing->db, "SELECT coalesce(max(id), 0) FROM campaign", &stmt, NULL) != CV_OK ||
+      cv_db_step(showing->db, stmt, &row, NULL) != CV_OK || row == 0) {
+    return 0;
+  }
+  uint64_t id = (uint64_t)sqlite3_column_int64(stmt, 0);
+  (void)sqlite3_reset(stmt);
+  return id;
+}
+
 enum cv_page_found cv_showing_table(struct cv_showing *showing, uint64_t id, struct cv_buf *out) {
   enum cv_page_found found = cv_showing_find(showing, id);
   if (found == CV_PAGE_HERE) {

@@ -20,5 +20,7 @@ void cv_tell_state(const struct cv_history *history, struct cv_buf *out);
 void cv_tell_column(const struct cv_history *history, uint32_t arm, struct cv_buf *out);
 /* A page with a table of all arms, for browsers without JavaScript. */
 void cv_tell_table(const struct cv_chronicle_entry *entry, struct cv_buf *out);
+/* The page when there is no campaign. */
+void cv_tell_no_table(struct cv_buf *out);
 
 #endif

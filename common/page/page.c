@@ -302,7 +302,8 @@ bool cv_page_serve(struct cv_page *page, struct MHD_Connection *connection, cons
   } else if (path == CAMPAIGNS) {
     enum cv_page_found found = page->ops.campaigns(page->data, &out);
     *ret = answer_whole(page, connection, found, &out, CV_PAGE_JSON, request);
-  } else if (!cv_door_number(argument(connection, "id"), &id)) {
+  } else if (!(path == TABLE && argument(connection, "id") == NULL) &&
+             !cv_door_number(argument(connection, "id"), &id)) {
     *ret = cv_page_reply_line(connection, MHD_HTTP_BAD_REQUEST, "wrong id; expected the number of a campaign");
   } else if (path == BOUNDARY) {
     *ret = answer_boundary(page, connection, id, request);

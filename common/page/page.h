@@ -49,7 +49,7 @@ struct cv_page_ops {
   enum cv_page_next (*history)(void *data, uint64_t id, struct cv_page_cursor *at, struct cv_buf *out);
   /* The next events (text/event-stream). */
   enum cv_page_next (*events)(void *data, uint64_t id, struct cv_page_cursor *at, struct cv_buf *out);
-  /* A whole HTML page. */
+  /* A whole HTML page; id 0: of the newest campaign, or one that says that there is none. */
   enum cv_page_found (*table)(void *data, uint64_t id, struct cv_buf *out);
   /* JSON: what the parties hold of an item. */
   enum cv_page_found (*boundary)(void *data, uint64_t id, uint64_t arm, struct cv_buf *out);

@@ -314,13 +314,13 @@ static enum cv_page_found boundary(void *data, uint64_t id, uint64_t arm, struct
 static enum cv_page_found table(void *data, uint64_t id, struct cv_buf *out) {
   struct cv_joined *joined = data;
   struct cv_joined_answer *answer = &joined->table;
-  if (find(data, id) != CV_PAGE_HERE) {
-    return find(data, id);
+  if (id > CAMPAIGN) {
+    return CV_PAGE_ABSENT;
   }
   if (!is_fresh(answer, 0)) {
     if (!answer->is_asked) {
       forget(answer);
-      ask(joined, answer, 1, "/table?id=1");
+      ask(joined, answer, 1, "/table"); /* of its only campaign */
       answer->is_asked = answer->open > 0;
     }
     return answer->is_asked ? CV_PAGE_LATER : CV_PAGE_FAILED;

@@ -19,8 +19,8 @@ def start(tmp_path):
     started = []
 
     def up(campaign, *options):
-        daemon = Daemon("up", [PROGRAMS["crowdveil"], "up", CAMPAIGNS / campaign, "--page", "--seed", 3, "--state",
-                               tmp_path / "s", *options], tmp_path / "up.log")
+        daemon = Daemon("up", [PROGRAMS["crowdveil"], "up", CAMPAIGNS / campaign, "--page", "--seed", 3, *options],
+                        tmp_path / "up.log")
         started.append(daemon)
         return daemon, Page(daemon)
     yield up
