@@ -61,6 +61,7 @@ struct cv_daemon {
   uint64_t batch_ms;
   enum cv_log_level audited; /* level of the log according to the audit log */
   bool has_handles, started, draining, stopping;
+  bool was_storing;       /* at the end of the last turn */
   bool stores;            /* the batch being stored has something of the party's */
   bool audits_end;        /* the audit log has the start */
   struct cv_why stop_why; /* why the daemon ends */
@@ -317,6 +318,12 @@ static void on_turn(uv_check_t *check) {
   audit_level(daemon);
   cv_turn_over(&daemon->turn);
   cv_backup_turn(&daemon->backup);
+  /* A request of the page may have waited for the database. */
+  bool is_storing = cv_turn_is_busy(&daemon->turn);
+  if (daemon->was_storing && !is_storing) {
+    cv_daemon_show(daemon);
+  }
+  daemon->was_storing = is_storing;
   /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
   if (may_stop(daemon)) {
     stop(daemon);
