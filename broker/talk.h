@@ -13,8 +13,8 @@ struct cv_broker_campaign;
 struct cv_broker_conn;
 
 /*
- * Writes a line to the log. `peer` is NULL for events that are already bounded: log rate limiting then ignores them. With
- * a campaign the line begins with `campaign 3 "name"`; NULL: it is about none.
+ * Writes a line to the log. `peer` is NULL for events that are already bounded: log rate limiting then ignores them.
+ * With a campaign the line begins with `campaign 3 "name"`; NULL: it is about none.
  */
 void cv_broker_note(struct cv_broker *broker, const char *peer, const struct cv_broker_campaign *campaign,
                     const char *fmt, ...) CV_PRINTF(4, 5);
