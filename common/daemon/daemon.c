@@ -56,6 +56,7 @@ struct cv_daemon {
   uint64_t told_ms;       /* last report on the start, or status, to the service manager */
   size_t batch;           /* size of the one that is being stored, and when that began */
   uint64_t batch_ms;
+  enum cv_log_level audited; /* level of the log according to the audit log */
   bool has_handles, started, draining, stopping;
   bool stores;            /* the batch being stored has something of the party's */
   bool audits_end;        /* the audit log has the start */
@@ -270,9 +271,22 @@ static void turn_init(struct cv_daemon *daemon) {
   daemon->committer.took_s = (struct cv_histogram){.bound = CV_HISTOGRAM_DISK_S, .bounds = CV_HISTOGRAM_DISK_BOUNDS};
 }
 
+/* Whoever changed it, by a signal or through the admin socket. */
+static void audit_level(struct cv_daemon *daemon) {
+  if (cv_log_level() == daemon->audited) {
+    return;
+  }
+  const struct cv_event_fact facts[] = {{.name = "from", .text = CV_LOG_LEVEL_WORDS[daemon->audited]},
+                                        {.name = "to", .text = CV_LOG_LEVEL_WORDS[cv_log_level()]}};
+  daemon->audited = cv_log_level();
+  cv_daemon_audit(
+      daemon, &(struct cv_event){.what = "log_level", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)});
+}
+
 /* All events of one turn of the loop form one batch. */
 static void on_turn(uv_check_t *check) {
   struct cv_daemon *daemon = check->data;
+  audit_level(daemon);
   cv_turn_over(&daemon->turn);
   cv_backup_turn(&daemon->backup);
   /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
@@ -499,6 +513,7 @@ static void metrics(void *data, struct cv_buf *out) {
   gauges.is_healthy = health(daemon, NULL) == CV_OK;
   gauges.is_ready = ready(daemon, NULL) == CV_OK;
   gauges.ends = cv_tls_ends(own_tls(daemon));
+  gauges.has_crl = daemon->config->settings->channel.crl != NULL;
   gauges.committer = &daemon->committer;
   gauges.state = daemon->config->state;
   gauges.database = daemon->config->database;
@@ -506,11 +521,17 @@ static void metrics(void *data, struct cv_buf *out) {
   daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
 }
 
+/* The line in the audit log is written in the turn after this, before the first page is copied. */
 static enum cv_err begin_backup(void *data, struct cv_why *why) {
   struct cv_daemon *daemon = data;
   struct cv_db *db = NULL;
-  CV_TRY(daemon->ops->database(daemon->party, &db, why));
-  return cv_backup_begin(&daemon->backup, db, daemon->config->state, why);
+  enum cv_err err = daemon->ops->database(daemon->party, &db, why);
+  if (err == CV_OK) {
+    err = cv_backup_begin(&daemon->backup, db, daemon->config->state, why);
+  }
+  cv_daemon_audit(
+      daemon, &(struct cv_event){.what = "backup", .actor = "operator", .refused = err == CV_OK ? NULL : why->text});
+  return err;
 }
 
 static void on_copied(void *data, int fd, uint64_t bytes, const struct cv_why *why) {
@@ -581,6 +602,7 @@ static enum cv_err audit_start(struct cv_daemon *daemon, struct cv_why *why) {
                                         {.name = "identity", .text = identity},
                                         {.name = "identity_serial", .text = own->serial}};
   const struct cv_event event = {.what = "start", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
+  daemon->audited = cv_log_level();
   CV_TRY(audit_now(daemon, &event, why));
   daemon->audits_end = true;
   return CV_OK;
