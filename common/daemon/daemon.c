@@ -379,6 +379,13 @@ static enum cv_err tls_new(const struct cv_daemon *daemon, struct cv_tls_peers p
   return err;
 }
 
+/* Only a warning: the daemon must use the new list to refuse others, and its peers decide about itself. */
+static void warn_if_revoked(const struct cv_daemon *daemon) {
+  if (cv_tls_is_revoked(daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls)) {
+    cv_log(CV_LOG_WARN, "our own certificate is revoked: peers that know this refuse it");
+  }
+}
+
 static enum cv_err load_tls(struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   if (config->listen != NULL) {
@@ -444,6 +451,7 @@ static void reload(struct cv_daemon *daemon) {
   }
   daemon->gauges.reloads++;
   cv_log(CV_LOG_INFO, "certificates reloaded");
+  warn_if_revoked(daemon);
 }
 
 static void on_hangup(struct cv_daemon *daemon) {
@@ -636,6 +644,7 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
     CV_TRY(ops->prepare(daemon->party, daemon, why));
   }
   CV_TRY(load_tls(daemon, why));
+  warn_if_revoked(daemon);
   CV_TRY(cv_lanes_init(&daemon->lanes));
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
   CV_TRY(open_net(daemon, why));

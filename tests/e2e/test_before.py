@@ -81,8 +81,6 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
     put_all(before, deployment)
     deployment.up(broker=LIMITS)
     told = said(before)
-    for daemon in (deployment.broker, deployment.thirdparty):
-        assert daemon.text().count("added codes to") == (before.name in WITHOUT_CODES), daemon.text()
     with deployment.requester() as requester:
         for kind, campaign in told["campaigns"].items():
             number = campaign["campaign"]
@@ -114,6 +112,8 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
         assert all(new.spent >= old.spent > 0 and new.tokens > old.tokens
                    for old, new in zip(charged.accounts, ends.accounts))
     assert set(deployment.stop().values()) == {0}
+    for daemon in (deployment.broker, deployment.thirdparty):
+        assert daemon.text().count("added codes to") == (before.name in WITHOUT_CODES), daemon.text()
     replay = crowdveil("replay", deployment.folder / "thirdparty-state/thirdparty.db")
     assert replay.returncode == 0, replay.stdout + replay.stderr
     # once; afterwards rows without codes are refused
