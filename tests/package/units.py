@@ -43,7 +43,8 @@ class Unit:
     def folders(self):
         """The folders that it may write to."""
         return [f"/var/lib/{each}" for each in self.all("StateDirectory")] + \
-               [f"/run/{each}" for each in self.all("RuntimeDirectory")]
+               [f"/run/{each}" for each in self.all("RuntimeDirectory")] + \
+               [f"/var/log/{each}" for each in self.all("LogsDirectory")]
 
     def calls(self):
         """The names of the system calls that its filter allows: each line adds, or with ~ removes."""
