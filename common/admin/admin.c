@@ -67,8 +67,8 @@ static enum MHD_Result reply_metrics(struct cv_admin *admin, struct MHD_Connecti
   return result;
 }
 
-/* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. `reply` NULL: the answer is
- * the copy (handout.h). */
+/* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. `reply` NULL: the answer
+ * is the copy (handout.h). */
 static const struct route {
   const char *path, *method;
   enum MHD_Result (*reply)(struct cv_admin *admin, struct MHD_Connection *connection);
