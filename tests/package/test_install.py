@@ -6,6 +6,7 @@ removed and purged. The tests of this file follow each other.
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 
@@ -130,9 +131,6 @@ def documented():
 def configured(machine):
     machine.path("/root/campaign.yaml").write_text(CAMPAIGN)
     machine.run("sh", "-ec", "cd /root\n" + "\n".join(documented()))
-    broker = machine.path("/etc/crowdveil/broker.yaml")
-    broker.write_text(broker.read_text().replace("# denied: ", "denied: "))
-    machine.path("/etc/crowdveil/denied").write_text("")
 
 
 def test_the_documented_commands_configure_all_parties(machine, configured, units):
@@ -165,7 +163,7 @@ def test_a_start_a_reload_and_life_are_told(machine, running):
     machine.start(unit, "/run/notify", watchdog_us=400_000)
     manager.wait_for("READY=1")
     manager.wait_for("WATCHDOG=1")
-    machine.daemons[unit.name].send_signal(1)
+    machine.daemons[unit.name].send_signal(signal.SIGHUP)
     manager.wait_for("RELOADING=1")
     manager.wait_for("READY=1")
     assert machine.stop(unit) == 0
@@ -206,16 +204,18 @@ def test_a_campaign_runs_between_the_services(machine, running):
         assert done.stdout == f"crowdveil-{party}: ok\n"
 
 
-def test_a_reload_reads_the_list_of_denied_certificates(machine, running):
-    """It lies in /etc/crowdveil, which is no credential, so a revocation needs no restart."""
-    worker = machine.path("/etc/crowdveil/worker/lyon/cert.pem")
-    serial = subprocess.run(["openssl", "x509", "-in", worker, "-noout", "-serial"], check=True,
-                            stdout=subprocess.PIPE, text=True).stdout.strip().partition("=")[2]
-    machine.path("/etc/crowdveil/denied").write_text(serial + "\n")
-    machine.daemons["crowdveil-broker.service"].send_signal(1)
+def test_a_revocation_needs_a_reload_only(machine, running):
+    """The list lies in /etc/crowdveil and is no credential. A new certificate needs a restart."""
+    pki = ("crowdveil", "pki")
+    machine.run(*pki, "revoke", "gateway/1-50000", "--dir", "/root/ca")
+    machine.run("install", "-m", "0644", "/root/ca/crl.pem", "/etc/crowdveil/crl.pem")
+    machine.daemons[running["broker"].name].send_signal(signal.SIGHUP)
     machine.wait_for(running["broker"], "certificates reloaded")
     machine.wait_for(running["broker"], "certificate is revoked")
-    machine.path("/etc/crowdveil/denied").write_text("")
+    machine.run(*pki, "make", "--renew", "--dir", "/root/ca", "gateway/1-50000=/etc/crowdveil/worker/lyon")
+    machine.stop(running["worker"])
+    machine.start(running["worker"])
+    machine.wait_for(running["worker"], "connected as gateway/")
 
 
 def test_a_restart_takes_a_renewed_certificate_and_keeps_the_state(machine, running):
