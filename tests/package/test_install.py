@@ -9,6 +9,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 
 import pytest
 
@@ -227,6 +228,46 @@ def test_a_restart_takes_a_renewed_certificate_and_keeps_the_state(machine, runn
     machine.wait_for(broker, "ready on")
     machine.wait_for(broker, "sandbox: ")
     assert "installed" in machine.run("crowdveil", "status", *REQUESTER).stdout
+
+
+def served(machine):
+    """The certificate that the broker shows."""
+    ask = """if True:
+        import socket, ssl
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+        tls.set_alpn_protocols(["crowdveil/1"])
+        with tls.wrap_socket(socket.create_connection(("127.0.0.1", 7401))) as connection:
+            print(ssl.DER_cert_to_PEM_cert(connection.getpeercert(True)))"""
+    shown = subprocess.run(["ip", "netns", "exec", machine.network, sys.executable, "-c", ask], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout
+    assert "BEGIN CERTIFICATE" in shown
+    return shown
+
+
+def test_with_the_documented_drop_in_a_reload_takes_a_renewed_certificate(machine, running):
+    """The daemon reads the original files, which its user then owns."""
+    text = (ROOT / "docs/packages.md").read_text()
+    drop_in = re.search(r"^    \[Service\]\n((?:    .*\n)+)", text[text.index("\n## Credentials"):], re.M)[1]
+    unit = machine.unit("crowdveil-broker.service")
+    original, unit.path = unit.path, machine.path("/root/crowdveil-broker.service")
+    unit.path.write_text(original.read_text() + re.sub("(?m)^    ", "", drop_in))
+    assert machine.stop(running["broker"]) == 0
+    machine.run("chown", "-R", "crowdveil-broker:", "/etc/crowdveil/broker")
+    machine.start(unit)
+    machine.wait_for(unit, "ready on")
+    machine.wait_for(unit, "sandbox: ")
+    assert "OFF" not in machine.log(unit)
+    before = served(machine)
+    machine.run("crowdveil", "pki", "make", "--renew", "--dir", "/root/ca",
+                "broker/main@broker.example=/etc/crowdveil/broker")
+    machine.daemons[unit.name].send_signal(signal.SIGHUP)
+    machine.wait_for(unit, "certificates reloaded")
+    assert served(machine) != before
+    assert machine.stop(unit) == 0
+    machine.run("chown", "-R", "root:", "/etc/crowdveil/broker")
+    machine.start(running["broker"])
+    machine.wait_for(running["broker"], "ready on")
 
 
 def documented_recovery():

@@ -29,8 +29,10 @@ class Unit:
         return re.sub(r"%.", lambda found: known[found[0]], text)
 
     def all(self, key):
-        """Every word of every value of a key, expanded."""
-        return [self.expand(word) for value in self.values.get(key, ()) for word in value.split()]
+        """Every word of every value of a key, expanded. An empty value takes away those before."""
+        values = self.values.get(key, [])
+        empty = max((at for at, value in enumerate(values) if not value), default=-1)
+        return [self.expand(word) for value in values[empty + 1:] for word in value.split()]
 
     def one(self, key):
         """The last value of a key, expanded."""
