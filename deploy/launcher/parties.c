@@ -10,7 +10,7 @@
 #include "deploy/launcher/pki/pki.h"
 
 /* Nobody renews certificates during a run, and no campaign may run longer than a year. */
-enum { VALID_S = 366 * 86400, SOCKET_BYTES = 100 };
+enum { DAY_S = 86400, CA_VALID_S = CV_PKI_CA_DAYS * DAY_S, VALID_S = 366 * DAY_S, SOCKET_BYTES = 100 };
 
 /* ---- certificates ---- */
 
@@ -69,7 +69,7 @@ enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why
   for (size_t i = 0; i < CV_COUNT(folders); i++) {
     CV_TRY(cv_folder_add(parties->folder, folders[i], why));
   }
-  CV_TRY(cv_pki_make_ca(cv_folder_file(parties->folder, "pki"), "Crowdveil on this machine", VALID_S, why));
+  CV_TRY(cv_pki_make_ca(cv_folder_file(parties->folder, "pki"), "Crowdveil on this machine", CA_VALID_S, why));
   CV_TRY(issue(parties, "thirdparty/" CV_PARTIES_THIRDPARTY, true, why));
   CV_TRY(issue(parties, "broker/" CV_PARTIES_BROKER, true, why));
   CV_TRY(issue(parties, "requester/" CV_PARTIES_REQUESTER, false, why));

@@ -25,7 +25,7 @@ class Unit:
         return f"/run/credentials/{self.name}"
 
     def expand(self, text):
-        known = {"%d": self.credentials, "%i": self.instance, "%S": "/var/lib", "%t": "/run", "%%": "%"}
+        known = {"%d": self.credentials, "%i": self.instance, "%S": "/var/lib", "%t": "/run", "%L": "/var/log", "%%": "%"}
         return re.sub(r"%.", lambda found: known[found[0]], text)
 
     def all(self, key):
@@ -45,6 +45,7 @@ class Unit:
     def folders(self):
         """The folders that it may write to."""
         return [f"/var/lib/{each}" for each in self.all("StateDirectory")] + \
+               [f"/var/log/{each}" for each in self.all("LogsDirectory")] + \
                [f"/run/{each}" for each in self.all("RuntimeDirectory")]
 
     def calls(self):
