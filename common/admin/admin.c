@@ -120,19 +120,27 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
                  : cv_handout_request(&admin->handout, connection, upload_n, request, admin->ops.backup, admin->data);
     }
   }
+  enum MHD_Result result;
+  bool reads = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+  if (reads && admin->ops.page != NULL && admin->ops.page(admin->data, connection, url, request, &result)) {
+    return result;
+  }
   return reply_unknown(connection);
 }
 
+/* Each part of the endpoint has its own objects for requests that it has begun. */
 static void on_ended(void *data, struct MHD_Connection *connection, void **request,
                      enum MHD_RequestTerminationCode code) {
   struct cv_admin *admin = data;
   if (*request == &admin->handout) {
     cv_handout_ended(&admin->handout);
+  } else if (admin->ops.ended != NULL) {
+    admin->ops.ended(admin->data, request);
   }
 }
 
 void cv_admin_copied(struct cv_admin *admin, int fd, uint64_t bytes, const struct cv_why *why) {
-  cv_handout_made(&admin->handout, admin->httpd, fd, bytes, why);
+  cv_handout_made(&admin->handout, fd, bytes, why);
 }
 
 /* --- the socket --- */
@@ -196,7 +204,9 @@ static enum cv_err start(uv_loop_t *loop, struct cv_admin *admin, struct cv_why 
   (void)lstat(admin->address.sun_path, &found);
   admin->device = found.st_dev;
   admin->inode = found.st_ino;
-  enum cv_err err = cv_httpd_start(loop, fd, CONNECTIONS_MAX, on_request, on_ended, admin, &admin->httpd, why);
+  const struct cv_httpd_config config = {
+      .connections = CONNECTIONS_MAX, .handler = on_request, .completed = on_ended, .data = admin};
+  enum cv_err err = cv_httpd_start(loop, fd, &config, &admin->httpd, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", admin->address.sun_path);
     remove_own(admin);
@@ -228,7 +238,7 @@ void cv_admin_stop(struct cv_admin *admin) {
     return;
   }
   remove_own(admin);
-  cv_handout_stop(&admin->handout, admin->httpd);
+  cv_handout_stop(&admin->handout);
   cv_httpd_stop(admin->httpd);
   free(admin);
 }

@@ -6,11 +6,14 @@
  *   GET /metrics  Prometheus text
  *   GET, PUT and POST /log-level (level.h)
  *   POST /backup  a copy of the daemon's database (handout.h), or 503 or 409 and one line with the reason
+ *   further paths of a daemon that has a page
  * A request whose Host is not this machine gets 403, an unknown path 404, another method 405.
  */
 #ifndef CV_ADMIN_H
 #define CV_ADMIN_H
 
+#include <microhttpd.h>
+#include <stdbool.h>
 #include <uv.h>
 
 #include "common/admin/handout.h"
@@ -28,6 +31,9 @@ struct cv_admin_ops {
   /* Begins a copy of the database; cv_admin_copied() follows, never from inside this call and not after
    * cv_admin_stop(). */
   cv_handout_begin_fn *backup;
+  /* Answers the paths of the page (common/page/page.h), if the daemon has one; NULL: it has none. */
+  bool (*page)(void *data, struct MHD_Connection *connection, const char *url, void **request, enum MHD_Result *ret);
+  void (*ended)(void *data, void **request); /* a request is over, of the page or of another path; NULL: as for page */
 };
 
 /*

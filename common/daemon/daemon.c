@@ -22,9 +22,11 @@
 #include "common/net/dialer.h"
 #include "common/net/listener.h"
 #include "common/net/signals.h"
+#include "common/page/site.h"
 
 enum {
   STUCK_MS = 10000, /* a commit that takes longer */
+  WORK_MS = 1,      /* between two pieces of work */
   STATUS_MS = 2000,
   EXTEND_MS = 5000,
   STOP_MS = 10000 /* from the end of a drain to the end of the process */
@@ -41,6 +43,7 @@ struct cv_daemon {
   struct cv_listener *listener;
   struct cv_dialer *dialer;
   struct cv_admin *admin;
+  struct cv_page_site page;
   struct cv_lanes lanes;
   struct cv_trail *trail; /* NULL: no audit log */
   struct cv_turn_ops turn_ops;
@@ -50,7 +53,7 @@ struct cv_daemon {
   struct cv_backup backup;
   struct cv_signals signals;
   uv_check_t check;
-  uv_timer_t tick, pace;
+  uv_timer_t tick, pace, work;
   struct cv_watchdog watchdog;
   _Atomic uint64_t steps; /* of the storage, on either thread */
   uint64_t told_ms;       /* last report on the start, or status, to the service manager */
@@ -58,6 +61,7 @@ struct cv_daemon {
   uint64_t batch_ms;
   enum cv_log_level audited; /* level of the log according to the audit log */
   bool has_handles, started, draining, stopping;
+  bool was_storing;       /* at the end of the last turn */
   bool stores;            /* the batch being stored has something of the party's */
   bool audits_end;        /* the audit log has the start */
   struct cv_why stop_why; /* why the daemon ends */
@@ -93,6 +97,28 @@ void cv_daemon_audit(void *data, const struct cv_event *event) {
   cv_trail_add(daemon->trail, event, cv_clock_mono_ms(), cv_clock_wall_ms());
 }
 
+bool cv_daemon_is_storing(const struct cv_daemon *daemon) {
+  return cv_turn_is_busy(&daemon->turn);
+}
+
+void cv_daemon_show(struct cv_daemon *daemon) {
+  cv_page_site_wake(&daemon->page);
+}
+
+static void on_work(uv_timer_t *timer) {
+  const struct cv_daemon *daemon = timer->data;
+  if (!cv_turn_is_busy(&daemon->turn) && !cv_turn_has_failed(&daemon->turn) && !daemon->ops->work(daemon->party)) {
+    (void)uv_timer_stop(timer);
+  }
+}
+
+void cv_daemon_work(struct cv_daemon *daemon) {
+  /* By a timer: frames and ticks come in between. */
+  if (daemon->has_handles && !uv_is_active((const uv_handle_t *)&daemon->work)) {
+    (void)uv_timer_start(&daemon->work, on_work, 0, WORK_MS);
+  }
+}
+
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why) {
   cv_turn_fail(&daemon->turn, what, why);
 }
@@ -105,6 +131,7 @@ static void close_handles(struct cv_daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->check, NULL);
     uv_close((uv_handle_t *)&daemon->tick, NULL);
     uv_close((uv_handle_t *)&daemon->pace, NULL);
+    uv_close((uv_handle_t *)&daemon->work, NULL);
   }
 }
 
@@ -118,8 +145,10 @@ static void stop(struct cv_daemon *daemon) {
   /* New peers first, then the open ones: no peer can join while the others are being closed. */
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
+  cv_page_site_close(&daemon->page);
   cv_admin_stop(daemon->admin);
   cv_backup_stop(&daemon->backup);
+  cv_page_site_free(&daemon->page);
   cv_lanes_close(&daemon->lanes, "shutting down");
   close_handles(daemon);
 }
@@ -289,6 +318,12 @@ static void on_turn(uv_check_t *check) {
   audit_level(daemon);
   cv_turn_over(&daemon->turn);
   cv_backup_turn(&daemon->backup);
+  /* A request of the page may have waited for the database. */
+  bool is_storing = cv_turn_is_busy(&daemon->turn);
+  if (daemon->was_storing && !is_storing) {
+    cv_daemon_show(daemon);
+  }
+  daemon->was_storing = is_storing;
   /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
   if (may_stop(daemon)) {
     stop(daemon);
@@ -381,7 +416,7 @@ static enum cv_err tls_new(const struct cv_daemon *daemon, struct cv_tls_peers p
 
 /* Only a warning: the daemon must use the new list to refuse others, and its peers decide about itself. */
 static void warn_if_revoked(const struct cv_daemon *daemon) {
-  if (cv_tls_is_revoked(daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls)) {
+  if (cv_tls_is_revoked(own_tls(daemon))) {
     cv_log(CV_LOG_WARN, "our own certificate is revoked: peers that know this refuse it");
   }
 }
@@ -498,7 +533,7 @@ static enum cv_err ready(void *data, struct cv_why *why) {
   if (now_s >= ends.own_s || now_s >= ends.ca_s) {
     return cv_fail(why, CV_ERR_STATE, "the %s has expired", now_s >= ends.own_s ? "certificate" : "CA's certificate");
   }
-  if (now_s >= ends.crl_s) {
+  if (ends.crl_s != 0 && now_s >= ends.crl_s) {
     return cv_fail(why, CV_ERR_STATE, "the CRL has expired");
   }
   uint64_t stuck_ms = cv_committer_busy_ms(&daemon->committer);
@@ -561,8 +596,24 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
                          on_dial_failed, &limits, cv_rng_u64(&daemon->drbg.rng), &daemon->dialer, why);
 }
 
+static bool serve_page(void *data, struct MHD_Connection *connection, const char *url, void **request,
+                       enum MHD_Result *ret) {
+  struct cv_daemon *daemon = data;
+  return cv_page_site_serve(&daemon->page, connection, url, request, ret);
+}
+
+static void end_page(void *data, void **request) {
+  struct cv_daemon *daemon = data;
+  cv_page_site_ended(&daemon->page, request);
+}
+
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
-  static const struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics, .backup = begin_backup};
+  static const struct cv_admin_ops ops = {.health = health,
+                                          .ready = ready,
+                                          .metrics = metrics,
+                                          .backup = begin_backup,
+                                          .page = serve_page,
+                                          .ended = end_page};
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
@@ -628,7 +679,8 @@ static void start_handles(struct cv_daemon *daemon) {
   (void)uv_check_init(&daemon->loop, &daemon->check);
   (void)uv_timer_init(&daemon->loop, &daemon->tick);
   (void)uv_timer_init(&daemon->loop, &daemon->pace);
-  daemon->check.data = daemon->tick.data = daemon->pace.data = daemon;
+  (void)uv_timer_init(&daemon->loop, &daemon->work);
+  daemon->check.data = daemon->tick.data = daemon->pace.data = daemon->work.data = daemon;
   /* After the loop has polled: all that has arrived by then is in the same batch. */
   (void)uv_check_start(&daemon->check, on_turn);
   (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
@@ -648,10 +700,12 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   CV_TRY(cv_lanes_init(&daemon->lanes));
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
   CV_TRY(open_net(daemon, why));
+  CV_TRY(cv_page_site_bind(&daemon->page, daemon->config->page, why));
   CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
   CV_TRY(open_trail(daemon, why));
   CV_TRY(ops->open(daemon->party, daemon, why));
   start_handles(daemon);
+  CV_TRY(cv_page_site_open(&daemon->page, &daemon->loop, ops->page, daemon->party, &daemon->drbg.rng, why));
   CV_TRY(open_admin(daemon, why));
   /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
   CV_TRY(enter_sandbox(daemon, why));
@@ -667,8 +721,9 @@ static void say_ready(struct cv_daemon *daemon) {
     const char *colon = strrchr(listen, ':');
     int host = colon == NULL ? (int)strlen(listen) : (int)(colon - listen);
     (void)printf("%s ready on %.*s:%u\n", daemon->config->program, host, listen, cv_listener_port(daemon->listener));
-    (void)fflush(stdout);
   }
+  cv_page_site_say(&daemon->page, stdout);
+  (void)fflush(stdout);
 }
 
 static void fini(struct cv_daemon *daemon) {
@@ -690,7 +745,7 @@ static void fini(struct cv_daemon *daemon) {
 }
 
 int cv_daemon_run(const struct cv_daemon_config *config) {
-  struct cv_daemon daemon = {.config = config, .ops = config->ops, .party = config->party};
+  struct cv_daemon daemon = {.config = config, .ops = config->ops, .party = config->party, .page = {.socket = -1}};
   /* Before a key is read: from here on no core dump and no swap can hold one. */
   cv_sandbox_begin(&config->settings->sandbox);
   if (uv_loop_init(&daemon.loop) != 0) {
