@@ -68,8 +68,7 @@ CV_MUST_USE enum cv_err cv_page_listen(struct cv_page *page, int socket, const s
  */
 bool cv_page_serve(struct cv_page *page, struct MHD_Connection *connection, const char *url, void **request,
                    enum MHD_Result *ret);
-void cv_page_completed(void *data, struct MHD_Connection *connection, void **request,
-                       enum MHD_RequestTerminationCode code);
+void cv_page_completed(struct cv_page *page, void **request);
 
 /* Something has changed: requests and streams that wait are served again, within a twentieth of a second. */
 void cv_page_wake(struct cv_page *page);
