@@ -316,6 +316,12 @@ static void close_all(void *party) {
   cv_broker_batch_fini(&shell->batch);
 }
 
+static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
+  struct shell *shell = party;
+  *ret = cv_broker_store_database(shell->store);
+  return CV_OK;
+}
+
 /* The requester's `up --page` asks on the admin socket; the broker has no page of its own. */
 static enum cv_page_found boundary(void *party, uint64_t id, uint64_t arm, struct cv_buf *out) {
   const struct shell *shell = party;
@@ -323,12 +329,6 @@ static enum cv_page_found boundary(void *party, uint64_t id, uint64_t arm, struc
 }
 
 static const struct cv_page_ops page_ops = {.boundary = boundary};
-
-static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
-  struct shell *shell = party;
-  *ret = cv_broker_store_database(shell->store);
-  return CV_OK;
-}
 
 static const struct cv_daemon_ops ops = {
     .open = open_all,

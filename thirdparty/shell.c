@@ -190,7 +190,7 @@ static bool work(void *party) {
     cv_daemon_show(shell->daemon);
   }
   if (failed) {
-    cv_daemon_note(shell->daemon, &(struct cv_note){.level = CV_LOG_WARN, .text = why.text, .peer = "page"});
+    cv_daemon_note(shell->daemon, &(struct cv_note){.level = CV_LOG_WARN, .peer = "page", .text = why.text});
   }
   return cv_chronicle_has_work(shell->showing.chronicle);
 }

@@ -128,18 +128,19 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   return reply_unknown(connection);
 }
 
+/* Each part of the endpoint has its own objects for requests that it has begun. */
 static void on_ended(void *data, struct MHD_Connection *connection, void **request,
                      enum MHD_RequestTerminationCode code) {
   struct cv_admin *admin = data;
   if (*request == &admin->handout) {
     cv_handout_ended(&admin->handout);
-  } else if (admin->ops.completed != NULL) {
-    admin->ops.completed(admin->data, request);
+  } else if (admin->ops.ended != NULL) {
+    admin->ops.ended(admin->data, request);
   }
 }
 
 void cv_admin_copied(struct cv_admin *admin, int fd, uint64_t bytes, const struct cv_why *why) {
-  cv_handout_made(&admin->handout, admin->httpd, fd, bytes, why);
+  cv_handout_made(&admin->handout, fd, bytes, why);
 }
 
 /* --- the socket --- */
@@ -237,7 +238,7 @@ void cv_admin_stop(struct cv_admin *admin) {
     return;
   }
   remove_own(admin);
-  cv_handout_stop(&admin->handout, admin->httpd);
+  cv_handout_stop(&admin->handout);
   cv_httpd_stop(admin->httpd);
   free(admin);
 }

@@ -33,7 +33,7 @@ struct cv_admin_ops {
   cv_handout_begin_fn *backup;
   /* Answers the paths of the page (common/page/page.h), if the daemon has one; NULL: it has none. */
   bool (*page)(void *data, struct MHD_Connection *connection, const char *url, void **request, enum MHD_Result *ret);
-  void (*completed)(void *data, void **request); /* at the end of each request but of /backup; NULL: none */
+  void (*ended)(void *data, void **request); /* a request is over, of the page or of another path; NULL: as for page */
 };
 
 /*

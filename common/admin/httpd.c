@@ -42,17 +42,12 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
   *context = data;
 }
 
-void cv_httpd_resume_later(struct MHD_Connection *connection) {
+void cv_httpd_resume(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
   struct cv_httpd *httpd = info->socket_context;
   MHD_resume_connection(connection);
   /* Without a thread of its own libmicrohttpd does not notice; and it must not run inside the caller's work. */
   (void)uv_timer_start(&httpd->timer, on_timer, 0, 0);
-}
-
-void cv_httpd_resume(struct cv_httpd *httpd, struct MHD_Connection *connection) {
-  MHD_resume_connection(connection);
-  run(httpd);
 }
 
 static void on_closed(uv_handle_t *handle) {

@@ -27,10 +27,8 @@ CV_MUST_USE enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, const struct
 /* Closes all connections, of which none may be suspended; the loop frees the rest. NULL does nothing. */
 void cv_httpd_stop(struct cv_httpd *httpd);
 
-/* Resumes a suspended connection, outside of MHD's calls: without threads MHD does not notice by itself. */
-void cv_httpd_resume(struct cv_httpd *httpd, struct MHD_Connection *connection);
-/* The same on the next turn of the loop, so also from within one of MHD's calls. */
-void cv_httpd_resume_later(struct MHD_Connection *connection);
+/* Resumes a suspended connection, on the next turn of the loop. */
+void cv_httpd_resume(struct MHD_Connection *connection);
 
 /* True if the request's Host is absent or names this machine (host.h). */
 bool cv_httpd_host_is_local(struct MHD_Connection *connection);

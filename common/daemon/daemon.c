@@ -26,10 +26,10 @@
 
 enum {
   STUCK_MS = 10000, /* a commit that takes longer */
+  WORK_MS = 1,      /* between two pieces of work */
   STATUS_MS = 2000,
   EXTEND_MS = 5000,
-  STOP_MS = 10000, /* from the end of a drain to the end of the process */
-  WORK_MS = 1      /* between two pieces of work */
+  STOP_MS = 10000 /* from the end of a drain to the end of the process */
 };
 
 struct cv_daemon {
@@ -61,7 +61,7 @@ struct cv_daemon {
   uint64_t batch_ms;
   enum cv_log_level audited; /* level of the log according to the audit log */
   bool has_handles, started, draining, stopping;
-  bool page_waits;        /* a request of the page waits for the store */
+  bool was_storing;       /* at the end of the last turn */
   bool stores;            /* the batch being stored has something of the party's */
   bool audits_end;        /* the audit log has the start */
   struct cv_why stop_why; /* why the daemon ends */
@@ -92,10 +92,13 @@ void cv_daemon_note(void *data, const struct cv_note *note) {
   }
 }
 
-bool cv_daemon_is_storing(struct cv_daemon *daemon) {
-  bool busy = cv_turn_is_busy(&daemon->turn);
-  daemon->page_waits = daemon->page_waits || busy;
-  return busy;
+void cv_daemon_audit(void *data, const struct cv_event *event) {
+  struct cv_daemon *daemon = data;
+  cv_trail_add(daemon->trail, event, cv_clock_mono_ms(), cv_clock_wall_ms());
+}
+
+bool cv_daemon_is_storing(const struct cv_daemon *daemon) {
+  return cv_turn_is_busy(&daemon->turn);
 }
 
 void cv_daemon_show(struct cv_daemon *daemon) {
@@ -114,11 +117,6 @@ void cv_daemon_work(struct cv_daemon *daemon) {
   if (daemon->has_handles && !uv_is_active((const uv_handle_t *)&daemon->work)) {
     (void)uv_timer_start(&daemon->work, on_work, 0, WORK_MS);
   }
-}
-
-void cv_daemon_audit(void *data, const struct cv_event *event) {
-  struct cv_daemon *daemon = data;
-  cv_trail_add(daemon->trail, event, cv_clock_mono_ms(), cv_clock_wall_ms());
 }
 
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why) {
@@ -320,10 +318,12 @@ static void on_turn(uv_check_t *check) {
   audit_level(daemon);
   cv_turn_over(&daemon->turn);
   cv_backup_turn(&daemon->backup);
-  if (daemon->page_waits && !cv_turn_is_busy(&daemon->turn)) {
-    daemon->page_waits = false;
-    cv_page_site_wake(&daemon->page);
+  /* A request of the page may have waited for the database. */
+  bool is_storing = cv_turn_is_busy(&daemon->turn);
+  if (daemon->was_storing && !is_storing) {
+    cv_daemon_show(daemon);
   }
+  daemon->was_storing = is_storing;
   /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
   if (may_stop(daemon)) {
     stop(daemon);
@@ -416,7 +416,7 @@ static enum cv_err tls_new(const struct cv_daemon *daemon, struct cv_tls_peers p
 
 /* Only a warning: the daemon must use the new list to refuse others, and its peers decide about itself. */
 static void warn_if_revoked(const struct cv_daemon *daemon) {
-  if (cv_tls_is_revoked(daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls)) {
+  if (cv_tls_is_revoked(own_tls(daemon))) {
     cv_log(CV_LOG_WARN, "our own certificate is revoked: peers that know this refuse it");
   }
 }
@@ -533,7 +533,7 @@ static enum cv_err ready(void *data, struct cv_why *why) {
   if (now_s >= ends.own_s || now_s >= ends.ca_s) {
     return cv_fail(why, CV_ERR_STATE, "the %s has expired", now_s >= ends.own_s ? "certificate" : "CA's certificate");
   }
-  if (now_s >= ends.crl_s) {
+  if (ends.crl_s != 0 && now_s >= ends.crl_s) {
     return cv_fail(why, CV_ERR_STATE, "the CRL has expired");
   }
   uint64_t stuck_ms = cv_committer_busy_ms(&daemon->committer);
@@ -602,9 +602,9 @@ static bool serve_page(void *data, struct MHD_Connection *connection, const char
   return cv_page_site_serve(&daemon->page, connection, url, request, ret);
 }
 
-static void page_completed(void *data, void **request) {
+static void end_page(void *data, void **request) {
   struct cv_daemon *daemon = data;
-  cv_page_site_completed(&daemon->page, request);
+  cv_page_site_ended(&daemon->page, request);
 }
 
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
@@ -613,7 +613,7 @@ static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
                                           .metrics = metrics,
                                           .backup = begin_backup,
                                           .page = serve_page,
-                                          .completed = page_completed};
+                                          .ended = end_page};
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }

@@ -118,8 +118,8 @@ void cv_daemon_note(void *data, const struct cv_note *note);
 /* Adds a line to the audit log, if there is one. It is on disk before the batch of this turn is committed, so before
  * whatever the event causes. `data` is the daemon. */
 void cv_daemon_audit(void *data, const struct cv_event *event);
-/* True while the storage thread works: the store must not be used. The page is shown again when it is free. */
-bool cv_daemon_is_storing(struct cv_daemon *daemon);
+/* True while a batch is stored on the storage thread: the store must not be used. */
+bool cv_daemon_is_storing(const struct cv_daemon *daemon);
 /* Something has changed that the page shows, or the store is free again. */
 void cv_daemon_show(struct cv_daemon *daemon);
 /* Begins to call `work`. */

@@ -14,8 +14,8 @@ enum { BEAT_MS = 5000, WAKE_MS = 50, BEATS_COMMENT = 3, PIECE_BYTES = 16384 };
 /* A request that was told to ask again later. */
 struct waiting {
   struct waiting *prev, *next;
+  struct cv_page *page;
   struct MHD_Connection *connection;
-  void *self; /* its own address, which is the server's *request */
   bool is_suspended;
 };
 
@@ -52,7 +52,7 @@ struct cv_page {
 static void resume_stream(struct stream *stream) {
   if (stream->is_suspended) {
     stream->is_suspended = false;
-    cv_httpd_resume_later(stream->connection);
+    cv_httpd_resume(stream->connection);
   }
 }
 
@@ -62,7 +62,7 @@ static void resume_all(struct cv_page *page) {
   DL_FOREACH(page->waiting, waiting) {
     if (waiting->is_suspended) {
       waiting->is_suspended = false;
-      cv_httpd_resume_later(waiting->connection);
+      cv_httpd_resume(waiting->connection);
     }
   }
   DL_FOREACH(page->streams, stream) {
@@ -97,7 +97,7 @@ static enum MHD_Result wait(struct cv_page *page, struct MHD_Connection *connect
     if (waiting == NULL) {
       return MHD_NO;
     }
-    *waiting = (struct waiting){.connection = connection, .self = waiting};
+    *waiting = (struct waiting){.page = page, .connection = connection};
     DL_APPEND(page->waiting, waiting);
     *request = waiting;
   }
@@ -106,14 +106,15 @@ static enum MHD_Result wait(struct cv_page *page, struct MHD_Connection *connect
   return MHD_YES;
 }
 
-void cv_page_completed(struct cv_page *page, void **request) {
+void cv_page_ended(struct cv_page *page, void **request) {
   struct waiting *waiting;
-  /* The other server's own requests have other values. */
-  DL_SEARCH_SCALAR(page->waiting, waiting, self, *request);
-  if (waiting != NULL) {
-    DL_DELETE(page->waiting, waiting);
-    free(waiting);
-    *request = NULL;
+  DL_FOREACH(page->waiting, waiting) {
+    if (waiting == *request) {
+      DL_DELETE(page->waiting, waiting);
+      free(waiting);
+      *request = NULL;
+      return;
+    }
   }
 }
 

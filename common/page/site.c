@@ -87,9 +87,9 @@ bool cv_page_site_serve(struct cv_page_site *page, struct MHD_Connection *connec
   return page->page != NULL && cv_page_serve(page->page, connection, url, request, ret);
 }
 
-void cv_page_site_completed(struct cv_page_site *page, void **request) {
+void cv_page_site_ended(struct cv_page_site *page, void **request) {
   if (page->page != NULL) {
-    cv_page_completed(page->page, request);
+    cv_page_ended(page->page, request);
   }
 }
 
