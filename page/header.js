@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head of the page: what this campaign is. */
+import { byId, el, setText } from "./dom.js";
+import { epsilon, purpose } from "./words.js";
+
+export class Header {
+  start(campaign) {
+    document.title = `${campaign.name} – Crowdveil`;
+    setText(byId("name"), campaign.name);
+    setText(byId("purpose"), purpose(campaign));
+    this.state = el("span", {});
+    this.mark = el("dd", { class: "state" }, el("i", { "aria-hidden": "true" }), this.state);
+    const privatized = campaign.privatizer !== "none";
+    byId("facts").replaceChildren(
+      fact("State", this.mark),
+      fact("Policy", el("dd", { title: parameters(campaign) }, campaign.policy)),
+      fact("Mechanism", el("dd", {}, campaign.mechanism)),
+      ...(privatized ? [fact("Privatizer", el("dd", {}, campaign.privatizer))] : []),
+      fact("Epsilon", el("dd", {}, campaign.epsilon > 0 ? epsilon(campaign.epsilon) : "none")),
+    );
+  }
+
+  update({ campaign }) {
+    setText(this.state, campaign.note ? `${campaign.state}: ${campaign.note}` : campaign.state);
+    this.mark.dataset.state = campaign.state === "running" ? "running" : campaign.state === "complete" ? "done" : "ended";
+  }
+}
+
+function fact(name, value) {
+  return el("div", {}, el("dt", {}, name), value);
+}
+
+function parameters(campaign) {
+  return Object.entries(campaign.parameters ?? {})
+    .map(([key, value]) => `${key} ${value}`)
+    .join(", ");
+}
