@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server, as this page speaks to it. Every address is of the same origin. */
 
+const AGAIN_MS = 2000;
+
 async function get(address) {
   const answer = await fetch(address, { cache: "no-store" });
   if (!answer.ok) {
@@ -26,14 +28,16 @@ export async function boundary(id, arm) {
 }
 
 /**
- * Follows a campaign after the step `after`. `on` has step, state, live, reload (no argument), open and lost. The
- * browser connects again by itself; where it gives up (the server refused it), this tries again after a while.
+ * Follows a campaign after the step `after`. `on` has step, state, live, and without argument reload, open and lost;
+ * and refused, with the server's sentence. The browser connects again by itself; where it gives up, this tries again
+ * after a while, unless the server refuses this page.
  * Returns a function that ends it.
  */
 export function follow(id, after, on) {
   let source = null;
   let last = after;
   let timer = 0;
+  let ended = false;
   const connect = () => {
     source = new EventSource(`api/events?id=${id}&after=${last}`);
     source.addEventListener("open", on.open);
@@ -48,12 +52,16 @@ export function follow(id, after, on) {
     source.addEventListener("error", () => {
       on.lost();
       if (source.readyState === EventSource.CLOSED) {
-        timer = setTimeout(connect, 2000);
+        campaigns().then(retry, (error) => (error.status === undefined ? retry() : on.refused(error.message)));
       }
     });
   };
+  const retry = () => {
+    timer = ended ? 0 : setTimeout(connect, AGAIN_MS);
+  };
   connect();
   return () => {
+    ended = true;
     clearTimeout(timer);
     source.close();
   };

@@ -35,7 +35,8 @@ export class Boundary {
     this.state = "";
     setText(byId("boundary-noun"), noun(campaign) === "item" ? "Item" : "Worker");
     this.arm.replaceChildren(
-      ...Array.from({ length: campaign.arms }, (_, arm) => el("option", { value: arm }, nameOf(campaign, arm))));
+      ...Array.from({ length: campaign.arms }, (_, arm) => el("option", { value: arm }, nameOf(campaign, arm))),
+    );
     this.chosen = 0;
   }
 
@@ -115,7 +116,10 @@ export class Boundary {
     return [
       facts(
         ["its score", gauge(worker.score)],
-        [worker.privatizer === "none" ? "what it sends" : `what it sends (${worker.privatizer})`, known(worker.token) ? gauge(worker.token) : worker.token],
+        [
+          worker.privatizer === "none" ? "what it sends" : `what it sends (${worker.privatizer})`,
+          known(worker.token) ? gauge(worker.token) : worker.token,
+        ],
         ["its answer", worker.state],
       ),
       quiet(`One simulated worker, number ${worker.worker}. Only this page shows it.`),
@@ -154,7 +158,9 @@ export class Boundary {
     const interval = new Interval();
     interval.draw(row, 1, null);
     const last = history.decisions.slice(0, decided).findLast((decision) => decision[2] === this.chosen);
-    const noise = (there?.noise ?? []).map(([scale, times]) => `${times > 1 ? `${times} × ` : ""}Laplace ${epsilon(scale)}/ε`);
+    const noise = (there?.noise ?? []).map(
+      ([scale, times]) => `${times > 1 ? `${times} × ` : ""}Laplace ${epsilon(scale)}/ε`,
+    );
     return [
       facts(
         ["noisy mean", score(there?.release?.[3] ?? row[3])],
@@ -167,7 +173,11 @@ export class Boundary {
       el("div", { class: "small-interval" }, interval.node),
       last === undefined
         ? quiet("No decision about it yet.")
-        : el("p", { class: "quiet" }, `${nameOf(campaign, this.chosen)} ${verdict(campaign, last)}: ${comparison(last)}`),
+        : el(
+            "p",
+            { class: "quiet" },
+            `${nameOf(campaign, this.chosen)} ${verdict(campaign, last)}: ${comparison(last)}`,
+          ),
     ];
   }
 }
@@ -205,5 +215,10 @@ function countOf(value) {
 function gauge(value) {
   const fillBar = el("i", {});
   fillBar.style.width = `${100 * Math.max(0, Math.min(1, value))}%`;
-  return el("span", { class: "gauge" }, el("span", { class: "gauge-track", "aria-hidden": "true" }, fillBar), score(value));
+  return el(
+    "span",
+    { class: "gauge" },
+    el("span", { class: "gauge-track", "aria-hidden": "true" }, fillBar),
+    score(value),
+  );
 }

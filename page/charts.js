@@ -61,20 +61,43 @@ export class Charts {
 function kinds(campaign) {
   const noise = campaign.epsilon > 0 ? [["noise", "noise", "--noise-ink", [5, 4]]] : [];
   const all = [
-    { title: "Tokens", write: short, lines: [["tokens", "released", "--data", null], ["asked", "asked", "--soft", [5, 4]]] },
+    {
+      title: "Tokens",
+      write: short,
+      lines: [
+        ["tokens", "released", "--data", null],
+        ["asked", "asked", "--soft", [5, 4]],
+      ],
+    },
   ];
-  const widths = { title: "Width of the intervals (median item)", write: score, unit: "±",
-    lines: [["sampling", "too few answers", "--data", null], ...noise] };
+  const widths = {
+    title: "Width of the intervals (median item)",
+    write: score,
+    unit: "±",
+    lines: [["sampling", "too few answers", "--data", null], ...noise],
+  };
   switch (campaign.kind) {
     case "recruitment":
-      return [{ title: "Money paid", write: money, lines: [["paid", "paid", "--noise-ink", null]] },
-        { title: "Reward", write: money, lines: [["reward", "reward", "--data", null]] }, widths];
+      return [
+        { title: "Money paid", write: money, lines: [["paid", "paid", "--noise-ink", null]] },
+        { title: "Reward", write: money, lines: [["reward", "reward", "--data", null]] },
+        widths,
+      ];
     case "bandit":
     case "graph":
-      return [...(campaign.truth && campaign.kind === "bandit"
-        ? [{ title: "Regret", write: money, lines: [["regret", "regret", "--noise-ink", null]] }] : []), ...all, widths];
+      return [
+        ...(campaign.truth && campaign.kind === "bandit"
+          ? [{ title: "Regret", write: money, lines: [["regret", "regret", "--noise-ink", null]] }]
+          : []),
+        ...all,
+        widths,
+      ];
     default:
-      return [{ title: "Settled items", write: count, lines: [["settled", "settled", "--done", null, "steps"]] }, widths, ...all];
+      return [
+        { title: "Settled items", write: count, lines: [["settled", "settled", "--done", null, "steps"]] },
+        widths,
+        ...all,
+      ];
   }
 }
 
@@ -118,17 +141,42 @@ class Plot {
     this.index = index;
     this.box = el("div", { class: "plot" });
     this.table = el("tbody", {});
-    const details = el("details", {}, el("summary", {}, "As a table"),
-      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": kind.title }, el("table", {},
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Round"),
-          ...kind.lines.map(([, label]) => el("th", { scope: "col" }, label)))), this.table)));
+    const details = el(
+      "details",
+      {},
+      el("summary", {}, "As a table"),
+      el(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": kind.title },
+        el(
+          "table",
+          {},
+          el(
+            "thead",
+            {},
+            el(
+              "tr",
+              {},
+              el("th", { scope: "col" }, "Round"),
+              ...kind.lines.map(([, label]) => el("th", { scope: "col" }, label)),
+            ),
+          ),
+          this.table,
+        ),
+      ),
+    );
     details.addEventListener("toggle", () => this.tabulate());
     this.details = details;
-    const keys = kind.lines.length < 2 ? null : el("ul", { class: "legend", "aria-hidden": "true" },
-      ...kind.lines.map(([, label, name, dash]) => el("li", {}, key(name, dash), label)));
+    const keys =
+      kind.lines.length < 2
+        ? null
+        : el(
+            "ul",
+            { class: "legend", "aria-hidden": "true" },
+            ...kind.lines.map(([, label, name, dash]) => el("li", {}, key(name, dash), label)),
+          );
     this.now = el("output", { class: "now" });
-    this.node = el("figure", {}, el("figcaption", {}, el("span", {}, kind.title), this.now), this.box,
-      keys, details);
+    this.node = el("figure", {}, el("figcaption", {}, el("span", {}, kind.title), this.now), this.box, keys, details);
   }
 
   fill(series) {
@@ -137,7 +185,11 @@ class Plot {
     if (this.chart) {
       this.chart.setData(data);
     } else {
-      this.chart = new uPlot(options(this.kind, Math.max(200, this.box.clientWidth || 320), this.index), data, this.box);
+      this.chart = new uPlot(
+        options(this.kind, Math.max(200, this.box.clientWidth || 320), this.index),
+        data,
+        this.box,
+      );
       this.chart.root.setAttribute("aria-hidden", "true");
     }
     this.say();
@@ -151,9 +203,14 @@ class Plot {
 
   say() {
     const at = this.index();
-    setText(this.now, this.kind.lines
-      .map(([key]) => this.series?.[key][at])
-      .filter(known).map((value) => `${this.kind.unit ?? ""}${this.kind.write(value)}`).join(" / "));
+    setText(
+      this.now,
+      this.kind.lines
+        .map(([key]) => this.series?.[key][at])
+        .filter(known)
+        .map((value) => `${this.kind.unit ?? ""}${this.kind.write(value)}`)
+        .join(" / "),
+    );
   }
 
   resize() {
@@ -170,21 +227,57 @@ class Plot {
     const { round } = this.series;
     const every = Math.max(1, Math.ceil(round.length / TABLE_ROWS));
     const rows = round.map((_, at) => at).filter((at) => at % every === 0 || at === round.length - 1);
-    this.table.replaceChildren(...rows.map((at) => el("tr", {}, el("th", { scope: "row" }, count(round[at])),
-      ...this.kind.lines.map(([key]) => el("td", {}, known(this.series[key][at]) ? this.kind.write(this.series[key][at]) : "–")))));
+    this.table.replaceChildren(
+      ...rows.map((at) =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }, count(round[at])),
+          ...this.kind.lines.map(([key]) =>
+            el("td", {}, known(this.series[key][at]) ? this.kind.write(this.series[key][at]) : "–"),
+          ),
+        ),
+      ),
+    );
   }
 }
 
 function options(kind, width, index) {
-  const axis = { stroke: color("--soft"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false },
-    font: `12px ${getComputedStyle(document.body).fontFamily}` };
+  const axis = {
+    stroke: color("--soft"),
+    grid: { stroke: color("--line"), width: 1 },
+    ticks: { show: false },
+    font: `12px ${getComputedStyle(document.body).fontFamily}`,
+  };
   return {
-    width, height: HEIGHT, legend: { show: false }, cursor: { show: false }, padding: [8, 12, 0, 0],
+    width,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { show: false },
+    padding: [8, 12, 0, 0],
     scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.05 : 1] } },
-    axes: [{ ...axis, grid: { show: false }, size: 28, space: 60, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? short(tick) : "")) },
-      { ...axis, size: 46, space: 36, values: (_, ticks) => ticks.map((tick) => label(kind, tick)) }],
-    series: [{}, ...kind.lines.map(([, label, name, dash, steps], place) => ({ label, stroke: color(name), width: 2, dash: dash ?? undefined,
-      points: { show: false }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined, fill: place === 0 ? `${color(name)}1f` : undefined }))],
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        size: 28,
+        space: 60,
+        values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? short(tick) : "")),
+      },
+      { ...axis, size: 46, space: 36, values: (_, ticks) => ticks.map((tick) => label(kind, tick)) },
+    ],
+    series: [
+      {},
+      ...kind.lines.map(([, label, name, dash, steps], place) => ({
+        label,
+        stroke: color(name),
+        width: 2,
+        dash: dash ?? undefined,
+        points: { show: false },
+        paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined,
+        fill: place === 0 ? `${color(name)}1f` : undefined,
+      })),
+    ],
     hooks: { draw: [(chart) => needle(chart, index())] },
   };
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions as they fall, the newest first, with the numbers behind them; and the same read aloud, but not too often. */
+/* Decisions as they fall, the newest first, with the numbers behind them; the same read aloud, but not too often. */
 import { byId, el, icon, setText, show } from "./dom.js";
 import { comparison, count, nameOf, settles, verdict } from "./words.js";
 
@@ -19,10 +19,13 @@ export class Decisions {
     this.said = history.decisions.length;
     this.feed.replaceChildren();
     const alpha = campaign.parameters?.alpha;
-    setText(byId("decisions-about"), campaign.kind === "graph"
-      ? "An item is dropped when the high end of its interval falls below the low end of the best."
-      : "An item locks in when its low end reaches what any other could still have"
-        + `${alpha === undefined ? "" : `, less ${alpha}`}. It moves down when its high end falls below the bar.`);
+    setText(
+      byId("decisions-about"),
+      campaign.kind === "graph"
+        ? "An item is dropped when the high end of its interval falls below the low end of the best."
+        : "An item locks in when its low end reaches what any other could still have" +
+            `${alpha === undefined ? "" : `, less ${alpha}`}. It moves down when its high end falls below the bar.`,
+    );
   }
 
   update({ campaign, history, decided, following }) {
@@ -53,12 +56,21 @@ export class Decisions {
   entry(campaign, history, place, fresh) {
     const decision = history.decisions[place];
     const index = history.stepOfDecision(place);
-    const round = el("button", { type: "button", class: "plain", title: "Go to this round" }, `round ${count(history.steps[index].n)}`);
+    const round = el(
+      "button",
+      { type: "button", class: "plain", title: "Go to this round" },
+      `round ${count(history.steps[index].n)}`,
+    );
     round.addEventListener("click", () => this.seek(index));
     const kind = settles(decision) ? "settle" : "remove";
-    return el("li", { class: fresh ? `${kind} fresh` : kind }, icon(settles(decision) ? "lock" : "down"),
-      el("p", {}, el("b", {}, nameOf(campaign, decision[2])), ` ${verdict(campaign, decision)}`), round,
-      el("p", { class: "sum" }, comparison(decision)));
+    return el(
+      "li",
+      { class: fresh ? `${kind} fresh` : kind },
+      icon(settles(decision) ? "lock" : "down"),
+      el("p", {}, el("b", {}, nameOf(campaign, decision[2])), ` ${verdict(campaign, decision)}`),
+      round,
+      el("p", { class: "sum" }, comparison(decision)),
+    );
   }
 
   /* At most one sentence in some seconds, whatever falls meanwhile. */

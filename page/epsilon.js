@@ -2,7 +2,7 @@
 /* "What would another epsilon have cost?" The dial goes from a tenth to ten times the campaign's epsilon. */
 import { byId, el, setAttr, setText, show } from "./dom.js";
 import { tokensFactors, unsure } from "./estimate.js";
-import { count, epsilon, nameOf, settles } from "./words.js";
+import { count, epsilon, nameOf, rounded, settles } from "./words.js";
 
 const NAMES = 6; /* so many items by name */
 
@@ -33,7 +33,7 @@ export class Epsilon {
     if (campaign.epsilon <= 0) {
       return;
     }
-    const value = epsilon(campaign.epsilon / factor);
+    const value = factor === 1 ? epsilon(campaign.epsilon) : epsilon(rounded(campaign.epsilon / factor));
     setText(byId("epsilon-value"), value);
     setAttr(this.range, "aria-valuetext", `epsilon ${value}`);
     show(byId("epsilon-answers"), factor !== 1);
@@ -48,22 +48,30 @@ export class Epsilon {
   sayDecisions(campaign, history, decided, places) {
     show(this.decisions, decided > 0);
     if (places.size === 0) {
-      setText(this.decisions, decided === 1 ? "The decision would stand." : `All ${count(decided)} decisions would stand.`);
+      setText(
+        this.decisions,
+        decided === 1 ? "The decision would stand." : `All ${count(decided)} decisions would stand.`,
+      );
       return;
     }
     const list = [...places].map((place) => history.decisions[place]);
     const open = [...new Set(list.filter(settles).map((decision) => nameOf(campaign, decision[2])))];
     const more = open.length > NAMES ? ` and ${count(open.length - NAMES)} more` : "";
     const who = open.length > 0 ? ` Not settled: ${open.slice(0, NAMES).join(", ")}${more}.` : "";
-    this.decisions.replaceChildren(el("b", {}, `${count(places.size)} of ${count(decided)}`),
-      ` decisions would not be sure yet.${who}`);
+    this.decisions.replaceChildren(
+      el("b", {}, `${count(places.size)} of ${count(decided)}`),
+      ` decisions would not be sure yet.${who}`,
+    );
   }
 
   sayTokens(factors) {
     show(this.tokens, factors !== null);
     if (factors !== null) {
-      this.tokens.replaceChildren("For intervals of the same width: ", el("b", {}, `${times(factors.median)} the tokens`),
-        ` (median item; ${times(factors.most)} at most).`);
+      this.tokens.replaceChildren(
+        "For intervals of the same width: ",
+        el("b", {}, `${times(factors.median)} the tokens`),
+        ` (median item; ${times(factors.most)} at most).`,
+      );
     }
   }
 }

@@ -3,8 +3,9 @@
 import { known, plural, settles } from "./words.js";
 
 /**
- * Groups of a view: { key, title, note, locked, arms }, without empty ones, from the best down: each class, and after the
- * last one the items that are being decided and those that are known to be below. `open` is what reachable() returns.
+ * Groups of a view: { key, title, note, locked, arms }, without empty ones, from the best down: each class, and after
+ * the last one the items that are being decided and those that are known to be below. `open` is what reachable()
+ * returns.
  */
 export function groupsOf(campaign, rows, open) {
   const arms = rows.map((_, arm) => arm);
@@ -18,10 +19,12 @@ export function groupsOf(campaign, rows, open) {
     const key = keyOf(campaign, rows[arm]?.[1] ?? 0, open[arm]);
     groups.set(key, [...(groups.get(key) ?? []), arm]);
   }
-  return [...groups.keys()].sort((a, b) => a - b).map((key) => {
-    const members = groups.get(key).sort((a, b) => mean(rows, b) - mean(rows, a) || a - b);
-    return { key: String(key), ...titleOf(campaign, key), note: plural(members.length, "item"), arms: members };
-  });
+  return [...groups.keys()]
+    .sort((a, b) => a - b)
+    .map((key) => {
+      const members = groups.get(key).sort((a, b) => mean(rows, b) - mean(rows, a) || a - b);
+      return { key: String(key), ...titleOf(campaign, key), note: plural(members.length, "item"), arms: members };
+    });
 }
 
 /* Class l is l; items that class l is still open for come behind its settled ones, as l + 1/2. */

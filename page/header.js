@@ -22,7 +22,8 @@ export class Header {
 
   update({ campaign }) {
     setText(this.state, campaign.note ? `${campaign.state}: ${campaign.note}` : campaign.state);
-    this.mark.dataset.state = campaign.state === "running" ? "running" : campaign.state === "complete" ? "done" : "ended";
+    this.mark.dataset.state =
+      campaign.state === "running" ? "running" : campaign.state === "complete" ? "done" : "ended";
   }
 }
 

@@ -22,10 +22,20 @@ export class Interval {
     this.sampling = svg("rect", { class: "sampling", y: 7, height: 8, rx: 1 });
     this.before = svg("rect", { class: "before", y: 2, height: 18, rx: 2 });
     this.mean = svg("circle", { class: "mean", cy: 11, r: 4 });
-    this.truth = svg("svg", { class: "truth", width: 10, height: 26, y: 0, overflow: "visible" },
-      svg("path", { d: "M0 18.5 4 25h-8Z" }));
-    this.node = svg("svg", { class: "interval", height: 26, "aria-hidden": "true" },
-      this.before, this.noise, this.sampling, this.mean, this.truth);
+    this.truth = svg(
+      "svg",
+      { class: "truth", width: 10, height: 26, y: 0, overflow: "visible" },
+      svg("path", { d: "M0 18.5 4 25h-8Z" }),
+    );
+    this.node = svg(
+      "svg",
+      { class: "interval", height: 26, "aria-hidden": "true" },
+      this.before,
+      this.noise,
+      this.sampling,
+      this.mean,
+      this.truth,
+    );
   }
 
   /** A standing, null before the first release, and the true mean, null where unknown. */

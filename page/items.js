@@ -7,7 +7,7 @@ import { byId, el, icon, setAttr, setText, show, still } from "./dom.js";
 import { unsure } from "./estimate.js";
 import { groupsOf, reachable } from "./groups.js";
 import { Interval, percent } from "./interval.js";
-import { count, epsilon, known, nameOf, score, settles } from "./words.js";
+import { count, epsilon, known, nameOf, rounded, score, settles } from "./words.js";
 
 /* With more items than this, a group shows its first ones and opens on demand. */
 const ALL_ROWS = 200;
@@ -26,13 +26,28 @@ export class Items {
     this.rows = history.changes.map((_, arm) => new Row(campaign, arm, this.choose));
     this.bodies = new Map();
     const counted = { bandit: "Pulls", recruitment: "Hires" }[campaign.kind] ?? "Tokens";
-    this.table = el("table", { class: "items", role: "table", "data-kind": campaign.kind },
+    this.table = el(
+      "table",
+      { class: "items", role: "table", "data-kind": campaign.kind },
       el("caption", { class: "unseen" }, "The items with their intervals and classes at the chosen round"),
-      el("thead", { role: "rowgroup" }, el("tr", { role: "row" },
-        head("Item"), el("th", { scope: "col", role: "columnheader", class: "track" }, axis()),
-        head("Score"), head(counted))));
+      el(
+        "thead",
+        { role: "rowgroup" },
+        el(
+          "tr",
+          { role: "row" },
+          head(campaign.kind === "recruitment" ? "Worker" : "Item"),
+          el("th", { scope: "col", role: "columnheader", class: "track" }, axis()),
+          head("Score"),
+          head(counted),
+        ),
+      ),
+    );
     this.root.replaceChildren(this.table);
-    setText(byId("classes-title"), { bandit: "Choices", recruitment: "Who is hired" }[campaign.kind] ?? "Classes as they form");
+    setText(
+      byId("classes-title"),
+      { bandit: "Choices", recruitment: "Who is hired" }[campaign.kind] ?? "Classes as they form",
+    );
     if (campaign.kind === "graph") {
       setText(byId("classes-title"), "Items");
     }
@@ -113,8 +128,11 @@ class Body {
     this.more = el("button", { type: "button", class: "plain" });
     this.more.addEventListener("click", unfold);
     this.lock = icon("lock");
-    this.head = el("tr", { class: "group", role: "row" },
-      el("th", { colspan: 4, scope: "rowgroup", role: "rowheader" }, this.lock, this.title, this.note));
+    this.head = el(
+      "tr",
+      { class: "group", role: "row" },
+      el("th", { colspan: 4, scope: "rowgroup", role: "rowheader" }, this.lock, this.title, this.note),
+    );
     this.foot = el("tr", { class: "more", role: "row" }, el("td", { colspan: 4, role: "cell" }, this.more));
     this.node = el("tbody", { role: "rowgroup", "data-class": key }, this.head, this.foot);
   }
@@ -149,17 +167,30 @@ class Row {
     this.lock = icon("lock");
     this.doubt = icon("unsure", "would not be sure");
     this.note = el("small", {});
-    const name = el("button", { type: "button", class: "name", title: "Who knows what about it" }, nameOf(campaign, arm));
+    const name = el(
+      "button",
+      { type: "button", class: "name", title: "Who knows what about it" },
+      nameOf(campaign, arm),
+    );
     name.addEventListener("click", () => choose(arm));
     this.mean = el("b", {});
     this.radius = el("span", { class: "radius" });
     this.tokens = el("span", {});
     this.share = el("i", { class: "share", "aria-hidden": "true" });
-    this.node = el("tr", { role: "row", "data-arm": arm },
-      el("th", { scope: "row", role: "rowheader" }, el("span", { class: "mark" }, this.lock, this.doubt), name, this.note),
+    this.node = el(
+      "tr",
+      { role: "row", "data-arm": arm },
+      el(
+        "th",
+        { scope: "row", role: "rowheader" },
+        el("span", { class: "mark" }, this.lock, this.doubt),
+        name,
+        this.note,
+      ),
       el("td", { class: "track", role: "cell" }, this.interval.node),
       el("td", { class: "value", role: "cell" }, this.mean, this.radius),
-      el("td", { class: "tokens", role: "cell" }, this.tokens, this.share));
+      el("td", { class: "tokens", role: "cell" }, this.tokens, this.share),
+    );
   }
 
   draw(row, { factor, doubtful, most }) {
@@ -210,5 +241,8 @@ function legend(campaign) {
 
 function banner(campaign, factor) {
   show(byId("banner"), factor !== 1);
-  setText(byId("banner"), `Intervals as epsilon ${epsilon(campaign.epsilon / factor)} would have left them; thin frames: as they are.`);
+  setText(
+    byId("banner"),
+    `Intervals as epsilon ${epsilon(rounded(campaign.epsilon / factor))} would have left them; frames: as they are.`,
+  );
 }

@@ -35,7 +35,7 @@ function part(some, all) {
 }
 
 function tile() {
-  const name = el("h3", {});
+  const name = el("p", { class: "tile-name" });
   const value = el("p", { class: "figure" });
   const about = el("p", { class: "quiet" });
   const spent = svg("rect", { class: "spent", height: "100%" });
@@ -60,21 +60,37 @@ function tilesOf(campaign) {
 function settled({ campaign, rows }) {
   if (campaign.kind === "graph") {
     const left = rows.filter((row) => row === null || row[1] < 2).length;
-    return { name: "Still in the running", value: `${left} of ${campaign.arms}`, about: "", spent: campaign.arms - left,
-      of: campaign.arms };
+    return {
+      name: "Still in the running",
+      value: `${left} of ${campaign.arms}`,
+      about: "",
+      spent: campaign.arms - left,
+      of: campaign.arms,
+    };
   }
   const done = rows.filter((row) => row !== null && row[1] > 0);
   const classes = done.reduce((most, row) => Math.max(most, row[1]), 0);
-  return { name: "Settled", value: `${done.length} of ${campaign.arms}`,
-    about: classes === 0 ? "no class yet" : plural(classes, "class", "classes"), spent: done.length, of: campaign.arms };
+  return {
+    name: "Settled",
+    value: `${done.length} of ${campaign.arms}`,
+    about: classes === 0 ? "no class yet" : plural(classes, "class", "classes"),
+    spent: done.length,
+    of: campaign.arms,
+  };
 }
 
 function tokens({ campaign, step }) {
   const spent = step?.tokens ?? 0;
   const asked = Math.max(0, (step?.asked ?? 0) - spent);
   const left = Math.max(0, campaign.token_limit - spent - asked);
-  return { name: campaign.kind === "bandit" ? "Pulls" : "Tokens", value: count(spent), spent, asked,
-    of: campaign.token_limit, about: `${asked > 0 ? `${count(asked)} asked, ` : ""}${count(left)} left` };
+  return {
+    name: campaign.kind === "bandit" ? "Pulls" : "Tokens",
+    value: count(spent),
+    spent,
+    asked,
+    of: campaign.token_limit,
+    about: `${asked > 0 ? `${count(asked)} asked, ` : ""}${count(left)} left`,
+  };
 }
 
 function rate({ campaign, history, index, live, following, step }) {
@@ -84,17 +100,30 @@ function rate({ campaign, history, index, live, following, step }) {
   }
   const whole = following && !running;
   const value = index < 0 ? null : whole ? history.meanRate(index) : history.rate(index);
-  return { name: "Tokens a second", value: count(value),
-    about: !known(value) ? "not known" : whole ? `on average, ${seconds(step.t)} in all` : "at this moment" };
+  return {
+    name: "Tokens a second",
+    value: count(value),
+    about: !known(value) ? "not known" : whole ? `on average, ${seconds(step.t)} in all` : "at this moment",
+  };
 }
 
 function privacy({ campaign, live, step }) {
   if (known(live?.spent)) {
-    return { name: "Epsilon spent", value: `${epsilon(live.spent)} of ${epsilon(live.spent + live.left)}`,
-      about: "on each answer", spent: live.spent, of: live.spent + live.left };
+    return {
+      name: "Epsilon spent",
+      value: epsilon(live.spent),
+      about: `of ${epsilon(live.spent + live.left)} on each answer`,
+      spent: live.spent,
+      of: live.spent + live.left,
+    };
   }
-  return { name: "Epsilon", value: epsilon(campaign.epsilon), about: "for each answer, whatever is asked",
-    spent: step === null ? 0 : 1, of: 0 };
+  return {
+    name: "Epsilon",
+    value: epsilon(campaign.epsilon),
+    about: "for each answer, whatever is asked",
+    spent: step === null ? 0 : 1,
+    of: 0,
+  };
 }
 
 function rounds({ step }) {
@@ -111,8 +140,13 @@ export function paidOf(campaign, rows) {
 
 function paid({ campaign, rows }) {
   const spent = paidOf(campaign, rows);
-  return { name: "Money paid", value: money(spent), about: `${money(campaign.budget - spent)} of ${money(campaign.budget)} left`,
-    spent, of: campaign.budget };
+  return {
+    name: "Money paid",
+    value: money(spent),
+    about: `${money(campaign.budget - spent)} of ${money(campaign.budget)} left`,
+    spent,
+    of: campaign.budget,
+  };
 }
 
 function hires({ step }) {
@@ -130,7 +164,11 @@ export function rewardOf(campaign, rows) {
 
 function reward({ campaign, rows, live }) {
   const value = known(live?.reward) ? live.reward : rewardOf(campaign, rows);
-  return { name: "Reward", value: money(value), about: campaign.truth || known(live?.reward) ? "by the true qualities" : "by the noisy means" };
+  return {
+    name: "Reward",
+    value: money(value),
+    about: campaign.truth || known(live?.reward) ? "by the true qualities" : "by the noisy means",
+  };
 }
 
 /** Reward lost against always choosing the best; null without the truth. */
@@ -144,8 +182,11 @@ export function regretOf(campaign, rows) {
 
 function regret({ campaign, rows, live }) {
   const value = known(live?.regret) ? live.regret : regretOf(campaign, rows);
-  return { name: "Regret", value: money(value),
-    about: known(value) ? "lost against always the best" : "needs the truth, which stays hidden here" };
+  return {
+    name: "Regret",
+    value: money(value),
+    about: known(value) ? "lost against always the best" : "not known here",
+  };
 }
 
 function best({ campaign, rows }) {
@@ -154,6 +195,11 @@ function best({ campaign, rows }) {
   if (most === null) {
     return { name: "Most pulled", value: "–", about: "" };
   }
-  return { name: "Most pulled", value: campaign.names?.[most[0]] ?? `item ${most[0] + 1}`,
-    about: `${((100 * most[2]) / all).toFixed(0)} % of all pulls`, spent: most[2], of: all };
+  return {
+    name: "Most pulled",
+    value: campaign.names?.[most[0]] ?? `item ${most[0] + 1}`,
+    about: `${((100 * most[2]) / all).toFixed(0)} % of all pulls`,
+    spent: most[2],
+    of: all,
+  };
 }

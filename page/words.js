@@ -17,7 +17,12 @@ export function short(number) {
 
 /** A score or its radius with three decimals and a true minus sign. */
 export function score(number, digits = 3) {
-  return known(number) ? number.toFixed(digits).replace(/^-(0\.0+)$/, "$1").replace("-", "−") : "–";
+  return known(number)
+    ? number
+        .toFixed(digits)
+        .replace(/^-(0\.0+)$/, "$1")
+        .replace("-", "−")
+    : "–";
 }
 
 /** Money, epsilon: at most two decimals. */
@@ -30,6 +35,11 @@ export function epsilon(number) {
   return known(number) ? String(Number(number.toPrecision(3))) : "–";
 }
 
+/** Two significant digits, enough for a dial. */
+export function rounded(number) {
+  return Number(number.toPrecision(2));
+}
+
 export function seconds(milliseconds) {
   if (!known(milliseconds)) {
     return "";
@@ -39,7 +49,9 @@ export function seconds(milliseconds) {
     return `${all.toFixed(1)} s`;
   }
   const minutes = Math.floor(all / 60);
-  return minutes < 60 ? `${minutes} min ${Math.floor(all % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return minutes < 60
+    ? `${minutes} min ${Math.floor(all % 60)} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** "1 item", "20 items" */
@@ -71,7 +83,7 @@ export function purpose(campaign) {
     case "graph":
       return `${many}, and an answer about one also tells about its neighbours: which one is the best?`;
     default:
-      return `${many} ${campaign.arms === 1 ? "is" : "are"} sorted into classes, from the best down, by what people answer.`;
+      return `${many} to be sorted into classes, from the best down, by what people answer.`;
   }
 }
 
@@ -105,6 +117,7 @@ export function comparison(decision) {
   const end = settles(decision) ? mean - radius : mean + radius;
   const alone = !known(reference) || Math.abs(reference) > 1e6;
   const digits = alone ? 3 : digitsApart(end, reference);
-  const sum = `${score(mean, digits)} ${settles(decision) ? "−" : "+"} ${score(radius, digits)} = ${score(end, digits)}`;
+  const sign = settles(decision) ? "−" : "+";
+  const sum = `${score(mean, digits)} ${sign} ${score(radius, digits)} = ${score(end, digits)}`;
   return alone ? `${sum}, no other is left` : `${sum} ${settles(decision) ? "≥" : "<"} ${score(reference, digits)}`;
 }

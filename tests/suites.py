@@ -434,6 +434,18 @@ def containers(tally, extra=()):
     pytest(tally, "containers", "tests/containers", *extra, jobs=1)
 
 
+BROWSERS = 2
+
+
+def page(tally, extra=()):
+    """The page in a headless browser, if it can be installed."""
+    done = run([ROOT / "deploy/bootstrap", "page"])
+    if done.returncode:
+        tally.skip("page", f"no browser can be installed: {tail(done.stdout, 1)}")
+        return
+    pytest(tally, "page", "tests/page", *extra, jobs=BROWSERS, dist="load")
+
+
 def contributing(tally):
     """CONTRIBUTING.md, followed word for word in a copy of the tree."""
     pytest(tally, "contributing", "tests/contributing", jobs=1)
@@ -497,12 +509,12 @@ def fuzz(tally, seconds):
 
 
 SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e,
-          "contributing": contributing, "clang": clang, "asan": asan, "containers": containers, "tidy": tidy,
-          "sim": sim, "mutations": mutations, "recall": recall, "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e,
-          "tsan": tsan, "valgrind": valgrind}
+          "contributing": contributing, "page": page, "clang": clang, "asan": asan, "containers": containers,
+          "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall, "long": long, "fuzz": fuzz,
+          "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
 ON_BUILD = ("quick", "unit", "boundary", "e2e", "containers", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
-WATCHED = ("contributing", "clang", "asan")
+WATCHED = ("contributing", "page", "clang", "asan")
 BESIDE = "containers"  # spends most of its time waiting
 
 
@@ -547,6 +559,7 @@ ABOUT = {
     "asan": ("unit tests with the address and undefined-behaviour sanitizers", ""),
     "containers": ("images and compose files under podman", ""),
     "contributing": ("follows the tutorials of CONTRIBUTING.md in a copy of the tree", "170 s"),
+    "page": ("the page in a headless browser; its pictures are in build/page", "60 s"),
     "tidy": ("clang-tidy", ""),
     "mutations": ("plants faults in the code; sim must find each", ""),
     "recall": ("plants faults in the code; the privacy audit must find each", ""),
@@ -582,7 +595,7 @@ def main():
     parser.add_argument("--long", type=whole, metavar="N", help="with sim: run N schedules with new seeds")
     parser.add_argument("--from", type=whole, metavar="SEED", dest="first", help="with sim: start at this seed")
     parser.add_argument("-k", metavar="EXPRESSION",
-                        help="with e2e, asan-e2e and containers: only tests whose names match, as for pytest -k")
+                        help="with e2e, asan-e2e, containers and page: only tests whose names match, as for pytest -k")
     parser.add_argument("--seconds", metavar="N", type=whole, default=600,
                         help="with fuzz: total time, %(default)s by default; see also tests/fuzz/run --help")
     args = parser.parse_args()
@@ -603,7 +616,7 @@ def main():
             continue
         if suite == "format":
             format_check(tally, args.fix)
-        elif suite in ("e2e", "asan-e2e", "containers"):
+        elif suite in ("e2e", "asan-e2e", "containers", "page"):
             SUITES[suite](tally, ("-k", args.k) if args.k else ())
         elif suite == "fuzz":
             fuzz(tally, args.seconds)

@@ -131,5 +131,5 @@ FILE_LINES = 800
 FILE_LINES_ALLOWED = {}
 
 # Files that cannot carry an SPDX line.
-SPDX_EXEMPT = ("LICENSE", "LICENSES/*", "*.json", "*.csv", "*.png", "*.svg", "*.pem", "tests/fuzz/corpus/*",
-               "tests/data/*/*", "*.bin")
+SPDX_EXEMPT = ("LICENSE", "LICENSES/*", "page/vendor/*", "*.json", "*.csv", "*.png", "*.svg", "*.pem",
+               "tests/fuzz/corpus/*", "tests/data/*/*", "*.bin")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns as the page's server tells them, made up by a small simulation: seeded, so that a test can expect numbers."""
+"""Campaigns as the page's server tells them, from a small seeded simulation: a test can expect its numbers."""
 import math
 import random
 
@@ -61,7 +61,8 @@ class Ranking:
                 upper = max((m + s + n for m, s, n in others), default=None)
                 lower = max((m - s - n for m, s, n in others), default=None)
                 if upper is None or mean - radius >= upper - self.alpha:
-                    found.append(self.decision("settle", arm, level, mean, radius, None if upper is None else upper - self.alpha))
+                    bar = None if upper is None else upper - self.alpha
+                    found.append(self.decision("settle", arm, level, mean, radius, bar))
                     self.rank_class[arm] = level
                 elif mean + radius < lower - self.alpha:
                     found.append(self.decision("remove", arm, level, mean, radius, lower - self.alpha))
@@ -78,7 +79,8 @@ class Ranking:
         if all(self.rank_class):
             return None
         level = min(self.below[arm] for arm in range(self.arms) if not self.rank_class[arm])
-        open_arms = [arm for arm in range(self.arms) if self.rank_class[arm] in (0, level)]  # a class holds until it is full
+        # settled items are asked on until their class is full
+        open_arms = [arm for arm in range(self.arms) if self.rank_class[arm] in (0, level)]
         for arm in open_arms:
             self.pull(arm, self.tokens_per_round)
         decisions = self.decide()
@@ -92,8 +94,9 @@ class Ranking:
                 changed.append(row)
         spent = sum(self.tokens)
         left = sum(1 for arm in open_arms if not self.rank_class[arm])
-        step = {"n": len(self.steps) + 1, "t": self.time, "tokens": spent, "asked": spent + left * self.tokens_per_round,
-                "releases": self.all_releases, "s": changed, "d": decisions}
+        step = {"n": len(self.steps) + 1, "t": self.time, "tokens": spent,
+                "asked": spent + left * self.tokens_per_round, "releases": self.all_releases,
+                "s": changed, "d": decisions}
         self.steps.append(step)
         return step
 
@@ -165,9 +168,10 @@ def plain(kind, number, name, policy, means, costs=None, budget=0, epsilon=0.5, 
                       "s": rows, "d": []})
     return {"id": number, "number": number, "broker": "main", "name": name, "kind": kind, "state": "complete",
             "note": "", "arms": arms, "names": RESTAURANTS[:arms] if kind != "recruitment" else None, "policy": policy,
-            "parameters": {}, "mechanism": "hybrid" if epsilon else "none", "privatizer": "none" if epsilon else "randomized-response",
+            "parameters": {}, "mechanism": "hybrid" if epsilon else "none",
+            "privatizer": "none" if epsilon else "randomized-response",
             "epsilon": epsilon, "token_limit": pulls, "costs": costs, "budget": budget, "edges": edges, "steps": steps,
-            "truth": {"means": means, "classes": None, "best": max(range(arms), key=lambda arm: means[arm])}, "live": None}
+            "truth": {"means": means, "classes": None, "best": means.index(max(means))}, "live": None}
 
 
 def recruitment(number=2):
@@ -189,7 +193,7 @@ def graph(number=4):
     for step in campaign["steps"]:  # class 1: in the running, class 2: dropped; the last one is the best
         for row in step["s"]:
             row[1] = 2 if told.rank_class[row[0]] > 1 and row[1] else 1
-        step["d"] = [entry for entry in step["d"] if entry[3] == 1]
+        step["d"] = [entry for entry in step["d"] if entry[3] == 1 and entry[1] == "remove"]
     return dict(campaign, kind="graph", policy="gap", mechanism="batch", edges=[[0, 1], [1, 2], [2, 3], [3, 4]])
 
 

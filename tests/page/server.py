@@ -58,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
         if address.path == "/" and asked.get("token") == site.token:
             self.answer(303, "text/plain", "", Set_Cookie=f"{cookie}; HttpOnly; SameSite=Strict; Path=/", Location="/")
         elif cookie not in self.headers.get("Cookie", ""):
-            self.answer(403, "text/plain", "the cookie of this page is missing; use the link that the program printed\n")
+            self.answer(403, "text/plain", "no cookie of this page; use the link that the program printed\n")
         else:
             self.serve(site, address.path, asked)
 
@@ -118,7 +118,15 @@ class Handler(BaseHTTPRequestHandler):
 
 def table(campaign):
     rows = "".join(f"<tr><td>{arm + 1}</td></tr>" for arm in range(campaign["arms"]))
-    return f"<!doctype html><html lang=en><title>{campaign['name']}</title><h1>{campaign['name']}</h1><table>{rows}</table>"
+    name = campaign["name"]
+    return f"<!doctype html><html lang=en><title>{name}</title><h1>{name}</h1><table>{rows}</table>"
+
+
+class Http(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """A browser that leaves in the middle of an answer is no error; the test sees any other."""
 
 
 class Site:
@@ -128,8 +136,8 @@ class Site:
         self.campaigns = {campaign["id"]: campaign for campaign in campaigns}
         self.alone, self.token = alone, token or secrets.token_hex(32)
         self.requests, self.streams, self.closing = [], [], False
-        self.http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.http.daemon_threads, self.http.site = True, self
+        self.http = Http(("127.0.0.1", port), Handler)
+        self.http.site = self
         self.port = self.http.server_address[1]
         threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
