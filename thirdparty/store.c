@@ -42,6 +42,10 @@ void cv_thirdparty_store_close(struct cv_thirdparty_store *store) {
   }
 }
 
+struct cv_db *cv_thirdparty_store_db(struct cv_thirdparty_store *store) {
+  return store->db;
+}
+
 /* ---- writing ---- */
 
 /* SQLITE_STATIC: SQLite does not copy bound values (a copy may fail), so they must live until the statement has run. */

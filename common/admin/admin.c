@@ -68,7 +68,19 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   if (strcmp(url, "/metrics") == 0) {
     return reply_metrics(admin, connection);
   }
+  enum MHD_Result result;
+  if (admin->ops.page != NULL && admin->ops.page(admin->data, connection, url, request, &result)) {
+    return result;
+  }
   return reply_text(connection, MHD_HTTP_NOT_FOUND, "unknown path; expected /health or /metrics");
+}
+
+static void on_completed(void *data, struct MHD_Connection *connection, void **request,
+                         enum MHD_RequestTerminationCode code) {
+  struct cv_admin *admin = data;
+  if (admin->ops.completed != NULL) {
+    admin->ops.completed(admin->data, connection, request, code);
+  }
 }
 
 void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value) {
@@ -158,7 +170,9 @@ static enum cv_err start(uv_loop_t *loop, struct cv_admin *admin, struct cv_why 
   (void)lstat(admin->address.sun_path, &found);
   admin->device = found.st_dev;
   admin->inode = found.st_ino;
-  enum cv_err err = cv_httpd_start(loop, fd, CONNECTIONS_MAX, on_request, admin, &admin->httpd, why);
+  const struct cv_httpd_config config = {
+      .connections = CONNECTIONS_MAX, .handler = on_request, .completed = on_completed, .data = admin};
+  enum cv_err err = cv_httpd_start(loop, fd, &config, &admin->httpd, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", admin->address.sun_path);
     remove_own(admin);

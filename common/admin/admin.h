@@ -3,11 +3,14 @@
  * The admin endpoint of a daemon: HTTP on a Unix socket that only its owner may open (mode 0600).
  *   GET /health   200 "ok", or 503 and one line with the reason
  *   GET /metrics  Prometheus text
+ *   further paths of a daemon that has a page
  * A request whose Host is not this machine gets 403, an unknown path 404, another method 405.
  */
 #ifndef CV_ADMIN_H
 #define CV_ADMIN_H
 
+#include <microhttpd.h>
+#include <stdbool.h>
 #include <uv.h>
 
 #include "common/base/buf.h"
@@ -21,6 +24,9 @@ struct cv_admin_ops {
   enum cv_err (*health)(void *data, struct cv_why *why);
   /* Appends metrics with cv_admin_metric(). */
   void (*metrics)(void *data, struct cv_buf *out);
+  /* Answers the paths of the page (common/page/page.h), if the daemon has one; NULL: it has none. */
+  bool (*page)(void *data, struct MHD_Connection *connection, const char *url, void **request, enum MHD_Result *ret);
+  MHD_RequestCompletedCallback completed; /* at the end of each request, with `data`; NULL: none */
 };
 
 /*

@@ -10,11 +10,14 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
+#include "common/daemon/page.h"
 #include "common/daemon/turn.h"
 #include "common/db/committer.h"
 #include "common/net/dialer.h"
 #include "common/net/listener.h"
 #include "common/net/signals.h"
+
+enum { WORK_MS = 1 }; /* between two pieces of work */
 
 struct cv_daemon {
   const struct cv_daemon_config *config;
@@ -27,13 +30,14 @@ struct cv_daemon {
   struct cv_listener *listener;
   struct cv_dialer *dialer;
   struct cv_admin *admin;
+  struct cv_daemon_page page;
   struct cv_lanes lanes;
   struct cv_turn_ops turn_ops;
   struct cv_turn turn;
   struct cv_committer committer;
   struct cv_signals signals;
   uv_check_t check;
-  uv_timer_t tick, pace;
+  uv_timer_t tick, pace, work;
   bool has_handles, draining, stopping;
   uint64_t drain_until_ms;
 };
@@ -57,6 +61,28 @@ void cv_daemon_note(void *data, const char *peer, const char *text) {
   }
 }
 
+bool cv_daemon_is_storing(const struct cv_daemon *daemon) {
+  return cv_turn_is_busy(&daemon->turn);
+}
+
+void cv_daemon_show(struct cv_daemon *daemon) {
+  cv_daemon_page_wake(&daemon->page);
+}
+
+static void on_work(uv_timer_t *timer) {
+  const struct cv_daemon *daemon = timer->data;
+  if (!cv_turn_is_busy(&daemon->turn) && !cv_turn_has_failed(&daemon->turn) && !daemon->ops->work(daemon->party)) {
+    (void)uv_timer_stop(timer);
+  }
+}
+
+void cv_daemon_work(struct cv_daemon *daemon) {
+  /* By a timer: frames and ticks come in between. */
+  if (daemon->has_handles && !uv_is_active((const uv_handle_t *)&daemon->work)) {
+    (void)uv_timer_start(&daemon->work, on_work, 0, WORK_MS);
+  }
+}
+
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why) {
   cv_turn_fail(&daemon->turn, what, why);
 }
@@ -69,6 +95,7 @@ static void close_handles(struct cv_daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->check, NULL);
     uv_close((uv_handle_t *)&daemon->tick, NULL);
     uv_close((uv_handle_t *)&daemon->pace, NULL);
+    uv_close((uv_handle_t *)&daemon->work, NULL);
   }
 }
 
@@ -81,7 +108,9 @@ static void stop(struct cv_daemon *daemon) {
   /* New peers first, then the open ones: no peer can join while the others are being closed. */
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
+  cv_daemon_page_close(&daemon->page);
   cv_admin_stop(daemon->admin);
+  cv_daemon_page_free(&daemon->page);
   cv_lanes_close(&daemon->lanes, "shutting down");
   close_handles(daemon);
 }
@@ -349,8 +378,15 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
                          on_dial_failed, &limits, cv_rng_u64(&daemon->drbg.rng), &daemon->dialer, why);
 }
 
+static bool serve_page(void *data, struct MHD_Connection *connection, const char *url, void **request,
+                       enum MHD_Result *ret) {
+  struct cv_daemon *daemon = data;
+  return cv_daemon_page_serve(&daemon->page, connection, url, request, ret);
+}
+
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
-  static const struct cv_admin_ops ops = {.health = health, .metrics = metrics};
+  static const struct cv_admin_ops ops = {
+      .health = health, .metrics = metrics, .page = serve_page, .completed = cv_page_completed};
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
@@ -373,7 +409,8 @@ static void start_handles(struct cv_daemon *daemon) {
   (void)uv_check_init(&daemon->loop, &daemon->check);
   (void)uv_timer_init(&daemon->loop, &daemon->tick);
   (void)uv_timer_init(&daemon->loop, &daemon->pace);
-  daemon->check.data = daemon->tick.data = daemon->pace.data = daemon;
+  (void)uv_timer_init(&daemon->loop, &daemon->work);
+  daemon->check.data = daemon->tick.data = daemon->pace.data = daemon->work.data = daemon;
   /* After the loop has polled: all that has arrived by then is in the same batch. */
   (void)uv_check_start(&daemon->check, on_turn);
   (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
@@ -390,9 +427,11 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   CV_TRY(cv_lanes_init(&daemon->lanes));
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
   CV_TRY(open_net(daemon, why));
+  CV_TRY(cv_daemon_page_bind(&daemon->page, daemon->config->page, why));
   CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
   CV_TRY(ops->open(daemon->party, daemon, why));
   start_handles(daemon);
+  CV_TRY(cv_daemon_page_open(&daemon->page, &daemon->loop, ops->page, daemon->party, &daemon->drbg.rng, why));
   CV_TRY(open_admin(daemon, why));
   /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
   return enter_sandbox(daemon, why);
@@ -404,8 +443,9 @@ static void say_ready(const struct cv_daemon *daemon) {
     const char *colon = strrchr(listen, ':');
     int host = colon == NULL ? (int)strlen(listen) : (int)(colon - listen);
     (void)printf("%s ready on %.*s:%u\n", daemon->config->program, host, listen, cv_listener_port(daemon->listener));
-    (void)fflush(stdout);
   }
+  cv_daemon_page_say(&daemon->page);
+  (void)fflush(stdout);
 }
 
 static void fini(struct cv_daemon *daemon) {
@@ -423,7 +463,7 @@ static void fini(struct cv_daemon *daemon) {
 }
 
 int cv_daemon_run(const struct cv_daemon_config *config) {
-  struct cv_daemon daemon = {.config = config, .ops = config->ops, .party = config->party};
+  struct cv_daemon daemon = {.config = config, .ops = config->ops, .party = config->party, .page = {.socket = -1}};
   /* Before a key is read: from here on no core dump and no swap can hold one. */
   cv_sandbox_begin(&config->settings->sandbox);
   if (uv_loop_init(&daemon.loop) != 0) {
