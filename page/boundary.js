@@ -15,6 +15,7 @@ export class Boundary {
   constructor(root) {
     this.root = root;
     this.seen = false;
+    this.alone = false; /* true: this server never knows the others' part */
     this.passage = new Passage(byId("scene"));
     this.arm = byId("boundary-arm");
     this.arm.addEventListener("change", () => this.choose(Number(this.arm.value), false));
@@ -23,6 +24,7 @@ export class Boundary {
       this.passage.run(this.seen && !still());
       this.ask();
     }).observe(root);
+    document.addEventListener("visibilitychange", () => this.ask());
     byId("party-worker").querySelector("h3").prepend(icon("person"));
     byId("party-broker").querySelector("h3").prepend(icon("lock"));
     byId("party-third").querySelector("h3").prepend(icon("chart"));
@@ -61,7 +63,7 @@ export class Boundary {
 
   /* Asks once a second at most, and only while a reader can see the answer. */
   ask() {
-    if (!this.seen || this.campaign === undefined || this.timer !== undefined || this.alone) {
+    if (!this.seen || document.hidden || this.campaign === undefined || this.timer !== undefined || this.alone) {
       return;
     }
     const key = `${this.chosen} ${this.view?.history.length} ${this.view?.campaign.state}`;
@@ -84,7 +86,6 @@ export class Boundary {
       const told = await api.boundary(campaign.id, chosen);
       if (campaign === this.campaign && chosen === this.chosen) {
         this.told = told;
-        this.alone = told === null; /* this server never will */
         this.draw();
       }
     } catch {
@@ -96,7 +97,7 @@ export class Boundary {
     if (this.view === undefined) {
       return;
     }
-    const { told } = this;
+    const told = this.alone ? null : this.told;
     fill("party-worker", this.workerHolds(told));
     fill("party-broker", this.brokerHolds(told));
     fill("party-third", this.thirdPartyHolds(told));

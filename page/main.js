@@ -16,6 +16,9 @@ import { Items } from "./items.js";
 import { Player } from "./player.js";
 import { Tiles } from "./tiles.js";
 
+const EMPTY_AGAIN_MS = 2000;
+const LIST_AGAIN_MS = 15000;
+
 const page = {
   campaign: null,
   history: null,
@@ -161,29 +164,42 @@ function refuse(text) {
   show(byId("notice"), true);
 }
 
+/** Reads the list of campaigns, newest first, into the choice at the top; returns it. */
+async function list() {
+  const { party, campaigns } = await api.campaigns();
+  boundary.alone = party === "third-party"; /* that server never shows what others hold */
+  const pick = byId("campaign");
+  const options = campaigns.map(({ id, name, broker, number, state }) =>
+    el("option", { value: id }, `${name} (${broker} ${number}, ${state})`),
+  );
+  if (pick.textContent !== options.map((option) => option.textContent).join("")) {
+    pick.replaceChildren(...options);
+    pick.value = String(page.campaign?.id ?? campaigns[0]?.id ?? "");
+  }
+  show(byId("campaign-pick"), campaigns.length > 1);
+  return campaigns;
+}
+
 async function start() {
   try {
-    const { campaigns } = await api.campaigns();
-    if (campaigns.length === 0) {
-      link("live");
-      setText(byId("name"), "No campaign yet");
-      setText(byId("purpose"), "The first one appears here as soon as it is submitted.");
-      setTimeout(start, 2000);
+    const campaigns = await list();
+    if (campaigns.length > 0) {
+      await open(campaigns[0].id);
       return;
     }
-    const pick = byId("campaign");
-    pick.replaceChildren(
-      ...campaigns.map(({ id, name, broker, number, state }) =>
-        el("option", { value: id }, `${name} (${broker} ${number}, ${state})`),
-      ),
-    );
-    pick.addEventListener("change", () => again(Number(pick.value)));
-    show(byId("campaign-pick"), campaigns.length > 1);
-    document.body.classList.add("ready");
-    await open(campaigns[0].id);
+    link("live");
+    setText(byId("name"), "No campaign yet");
+    setText(byId("purpose"), "The first one appears here as soon as it is submitted.");
+    setTimeout(start, EMPTY_AGAIN_MS);
   } catch (error) {
     refuse(error.message);
   }
 }
 
+byId("campaign").addEventListener("change", (event) => again(Number(event.target.value)));
+setInterval(() => {
+  if (!document.hidden && page.campaign !== null) {
+    list().catch(() => {}); /* a lost connection is told by the events */
+  }
+}, LIST_AGAIN_MS);
 start();

@@ -512,7 +512,7 @@ SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "b
           "contributing": contributing, "page": page, "clang": clang, "asan": asan, "containers": containers,
           "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall, "long": long, "fuzz": fuzz,
           "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
-ON_BUILD = ("quick", "unit", "boundary", "e2e", "containers", "sim", "long", "valgrind")
+ON_BUILD = ("quick", "unit", "boundary", "e2e", "containers", "page", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
 WATCHED = ("contributing", "page", "clang", "asan")
 BESIDE = "containers"  # spends most of its time waiting

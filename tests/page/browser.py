@@ -56,11 +56,24 @@ class Browser:
         except TimeoutException:
             raise AssertionError(f"not within {WAIT_S} s: {script}") from None
 
+    def wait(self, holds):
+        """Waits for something that the page cannot say."""
+        end = time.monotonic() + WAIT_S
+        while not holds():
+            assert time.monotonic() < end, f"not within {WAIT_S} s"
+            time.sleep(0.02)
+
     def text(self, selector):
         return self.run("return document.querySelector(arguments[0])?.textContent.trim()", selector)
 
     def texts(self, selector):
         return self.run("return [...document.querySelectorAll(arguments[0])].map((node) => node.textContent)", selector)
+
+    def tiles(self):
+        """(figure, what is said below it) by a tile's name."""
+        return {name: (figure, about) for name, figure, about in self.run(
+            "return [...document.querySelectorAll('.tile')].map((tile) =>"
+            "['.tile-name', '.figure', '.quiet'].map((part) => tile.querySelector(part).textContent))")}
 
     def rows(self):
         """What each row of the items says: name, class as its group's title says, score, radius, tokens."""
