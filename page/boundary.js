@@ -7,7 +7,7 @@ import * as api from "./api.js";
 import { byId, el, icon, setText, still } from "./dom.js";
 import { Interval } from "./interval.js";
 import { Passage } from "./passage.js";
-import { comparison, count, epsilon, known, nameOf, noun, score, verdict } from "./words.js";
+import { comparison, count, epsilon, known, measured, nameOf, noiseAt, noun, score, verdict } from "./words.js";
 
 const ASK_EVERY_MS = 1000;
 
@@ -32,6 +32,8 @@ export class Boundary {
 
   start(campaign) {
     this.campaign = campaign;
+    const { broker, worker } = noiseAt(campaign);
+    Object.assign(byId("scene").dataset, { broker: broker ? "noise" : "plain", worker: worker ? "noise" : "plain" });
     this.told = undefined;
     this.asked = 0;
     this.state = "";
@@ -132,7 +134,11 @@ export class Boundary {
       return [quiet("…")];
     }
     if (told === null) {
-      return hidden("The sum and its noise are sealed at the broker. Only their total, the noisy sum, comes here.");
+      return hidden(
+        noiseAt(this.campaign).broker
+          ? "The sum and its noise are sealed at the broker. Only their total, the noisy sum, comes here."
+          : "The broker sums the tokens. No single one comes here, only their sum.",
+      );
     }
     const { broker } = told;
     const holds = (broker.holds ?? []).map(([what, value]) => [what, value === "sealed" ? sealed() : countOf(value)]);
@@ -144,7 +150,7 @@ export class Boundary {
         ["noisy sums released", count(broker.releases)],
         ["epsilon spent", epsilon(broker.spent)],
       ),
-      quiet("It counts, sums and adds noise. It decides nothing."),
+      quiet(`It counts${noiseAt(this.campaign).broker ? ", sums and adds noise" : " and sums"}. It decides nothing.`),
     ];
   }
 
@@ -152,12 +158,12 @@ export class Boundary {
   thirdPartyHolds(told) {
     const { campaign, history, rows, decided, following } = this.view;
     const row = rows[this.chosen];
-    if (row === null || row[2] === 0) {
+    if (!measured(campaign, row)) {
       return [quiet("Nothing yet: no noisy sum has arrived.")];
     }
     const there = following ? told?.thirdparty : undefined;
     const interval = new Interval();
-    interval.draw(row, 1, null);
+    interval.draw(row, true, 1, null);
     const last = history.decisions.slice(0, decided).findLast((decision) => decision[2] === this.chosen);
     const noise = (there?.noise ?? []).map(
       ([scale, times]) => `${times > 1 ? `${times} × ` : ""}Laplace ${epsilon(scale)}/ε`,
@@ -165,7 +171,7 @@ export class Boundary {
     return [
       facts(
         ["noisy mean", score(there?.release?.[3] ?? row[3])],
-        ["of so many tokens", count(there?.release?.[2] ?? row[2])],
+        ...(campaign.kind === "graph" ? [] : [["of so many tokens", count(there?.release?.[2] ?? row[2])]]),
         ...(there?.release ? [["noisy sum number", count(there.release[0])]] : []),
         ...(noise.length > 0 ? [["noise in it", noise.join(", ")]] : []),
         ["interval", known(row[4]) ? `${score(row[3])} ± ${score(row[4])}` : "none"],

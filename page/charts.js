@@ -2,7 +2,7 @@
 /* Time series over the rounds, each with a table of the same numbers. */
 import { el, setText } from "./dom.js";
 import { paidOf, regretOf, rewardOf } from "./tiles.js";
-import { count, known, money, score, short } from "./words.js";
+import { count, hasNoise, known, money, score, short } from "./words.js";
 import uPlot from "./vendor/uPlot.esm.js";
 
 const HEIGHT = 200;
@@ -41,7 +41,7 @@ export class Charts {
       /* a burst of steps redraws a few times a second only */
       this.timer ??= setTimeout(() => this.fill(), REDRAW_MS);
     } else if (moved) {
-      this.plots.forEach((plot) => plot.redraw());
+      this.plots.forEach((plot) => plot.point());
     }
   }
 
@@ -59,14 +59,15 @@ export class Charts {
 
 /* What each kind of campaign shows: a title, a way to write a value, and the lines: [key, label, color, dash]. */
 function kinds(campaign) {
-  const noise = campaign.epsilon > 0 ? [["noise", "noise", "--noise-ink", [5, 4]]] : [];
+  const noise = hasNoise(campaign) ? [["noise", "noise", "--noise-ink", [5, 4]]] : [];
+  const graph = campaign.kind === "graph"; /* a play of an item shows its neighbours' scores, too */
   const all = [
     {
-      title: "Tokens",
+      title: graph ? "Plays and the scores they show" : "Tokens",
       write: short,
       lines: [
-        ["tokens", "released", "--data", null],
-        ["asked", "asked", "--soft", [5, 4]],
+        ["tokens", graph ? "scores" : "released", "--data", null],
+        ["asked", graph ? "plays" : "asked", "--soft", [5, 4]],
       ],
     },
   ];
@@ -140,6 +141,7 @@ class Plot {
     this.kind = kind;
     this.index = index;
     this.box = el("div", { class: "plot" });
+    this.needle = el("i", { class: "needle" });
     this.table = el("tbody", {});
     const details = el(
       "details",
@@ -185,19 +187,20 @@ class Plot {
     if (this.chart) {
       this.chart.setData(data);
     } else {
-      this.chart = new uPlot(
-        options(this.kind, Math.max(200, this.box.clientWidth || 320), this.index),
-        data,
-        this.box,
-      );
+      this.chart = new uPlot(options(this.kind, Math.max(200, this.box.clientWidth || 320)), data, this.box);
       this.chart.root.setAttribute("aria-hidden", "true");
+      this.chart.over.append(this.needle);
     }
-    this.say();
+    this.point();
     this.tabulate();
   }
 
-  redraw() {
-    this.chart?.redraw(false);
+  /** Shows the round that the rest of the page shows: a line over the curves, and their values there. */
+  point() {
+    const round = this.series?.round[this.index()];
+    if (this.chart && round !== undefined) {
+      this.needle.style.transform = `translateX(${this.chart.valToPos(round, "x")}px)`;
+    }
     this.say();
   }
 
@@ -216,6 +219,7 @@ class Plot {
   resize() {
     if (this.chart && this.box.clientWidth > 0) {
       this.chart.setSize({ width: this.box.clientWidth, height: HEIGHT });
+      this.point();
     }
   }
 
@@ -242,7 +246,7 @@ class Plot {
   }
 }
 
-function options(kind, width, index) {
+function options(kind, width) {
   const axis = {
     stroke: color("--soft"),
     grid: { stroke: color("--line"), width: 1 },
@@ -278,7 +282,6 @@ function options(kind, width, index) {
         fill: place === 0 ? `${color(name)}1f` : undefined,
       })),
     ],
-    hooks: { draw: [(chart) => needle(chart, index())] },
   };
 }
 
@@ -287,23 +290,4 @@ function label(kind, tick) {
     return "";
   }
   return tick >= 1000 ? short(tick) : String(tick);
-}
-
-/* A line at the round that the rest of the page shows. */
-function needle(chart, index) {
-  const round = chart.data[0][index];
-  if (round === undefined) {
-    return;
-  }
-  const x = chart.valToPos(round, "x", true);
-  const { ctx, bbox } = chart;
-  ctx.save();
-  ctx.setLineDash([]);
-  ctx.strokeStyle = color("--ink");
-  ctx.lineWidth = devicePixelRatio;
-  ctx.beginPath();
-  ctx.moveTo(x, bbox.top);
-  ctx.lineTo(x, bbox.top + bbox.height);
-  ctx.stroke();
-  ctx.restore();
 }

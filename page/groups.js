@@ -17,7 +17,7 @@ export function groupsOf(campaign, rows, open) {
   const groups = new Map();
   for (const arm of arms) {
     const key = keyOf(campaign, rows[arm]?.[1] ?? 0, open[arm]);
-    groups.set(key, [...(groups.get(key) ?? []), arm]);
+    groups.has(key) ? groups.get(key).push(arm) : groups.set(key, [arm]);
   }
   return [...groups.keys()]
     .sort((a, b) => a - b)

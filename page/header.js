@@ -16,7 +16,7 @@ export class Header {
       fact("Policy", el("dd", { title: parameters(campaign) }, campaign.policy)),
       fact("Mechanism", el("dd", {}, campaign.mechanism)),
       ...(privatized ? [fact("Privatizer", el("dd", {}, campaign.privatizer))] : []),
-      fact("Epsilon", el("dd", {}, campaign.epsilon > 0 ? epsilon(campaign.epsilon) : "none")),
+      ...(campaign.epsilon > 0 ? [fact("Epsilon", el("dd", {}, epsilon(campaign.epsilon)))] : []),
     );
   }
 

@@ -9,6 +9,7 @@
 
 /* More steps than this are too many for one page: the server is asked again, which thins them. */
 export const STEPS_MAX = 4000;
+const SAMPLE_MAX = 500;
 
 export class History {
   constructor(campaign) {
@@ -19,7 +20,6 @@ export class History {
     this.widths = []; /* median sampling and noise part of the intervals after each step */
     this.settled = [];
     this.changes = Array.from({ length: campaign.arms }, () => ({ at: [], row: [] }));
-    this.latest = new Array(campaign.arms).fill(null);
     for (const step of campaign.steps) {
       this.add(step);
     }
@@ -39,16 +39,17 @@ export class History {
       return false;
     }
     const index = this.steps.push(step) - 1;
+    let settled = index === 0 ? 0 : this.settled[index - 1];
     for (const row of step.s) {
       const change = this.changes[row[0]];
+      settled += (row[1] > 0) - (change.row.at(-1)?.[1] > 0);
       change.at.push(index);
       change.row.push(row);
-      this.latest[row[0]] = row;
     }
     this.decisions.push(...step.d);
     this.decided.push(this.decisions.length);
-    this.widths.push(medians(this.latest));
-    this.settled.push(this.latest.reduce((sum, row) => sum + (row !== null && row[1] > 0 ? 1 : 0), 0));
+    this.widths.push(this.medians());
+    this.settled.push(settled);
     return true;
   }
 
@@ -70,6 +71,22 @@ export class History {
   /** The step in which the decision at this place of the list fell. */
   stepOfDecision(place) {
     return lastNotAfter(this.decided, place) + 1;
+  }
+
+  /* The median parts of the newest intervals; of many arms some hundreds stand for all. */
+  medians() {
+    const every = Math.ceil(this.arms / SAMPLE_MAX);
+    const bounded = [];
+    for (let arm = 0; arm < this.arms; arm += every) {
+      const row = this.changes[arm].row.at(-1);
+      if (row !== undefined && Number.isFinite(row[4]) && (row[2] > 0 || row[4] < 0.5)) {
+        bounded.push(row);
+      }
+    }
+    return {
+      sampling: median(bounded.map((row) => row[4] - (row[5] ?? 0))),
+      noise: median(bounded.map((row) => row[5] ?? 0)),
+    };
   }
 
   /** Tokens a second around a step: over the last two seconds, or ten steps if these took longer; null if unknown. */
@@ -117,12 +134,4 @@ export function median(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
   const half = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-}
-
-function medians(rows) {
-  const bounded = rows.filter((row) => row !== null && Number.isFinite(row[4]));
-  return {
-    sampling: median(bounded.map((row) => row[4] - (row[5] ?? 0))),
-    noise: median(bounded.map((row) => row[5] ?? 0)),
-  };
 }

@@ -38,8 +38,8 @@ export class Interval {
     );
   }
 
-  /** A standing, null before the first release, and the true mean, null where unknown. */
-  draw(row, factor, truth) {
+  /** A standing, null before the first step; whether it rests on any score; the true mean, null where unknown. */
+  draw(row, seen, factor, truth) {
     const bounded = row !== null && known(row[3]) && known(row[4]);
     for (const node of [this.noise, this.sampling]) {
       setAttr(node, "visibility", bounded ? "visible" : "hidden");
@@ -51,8 +51,8 @@ export class Interval {
       span(this.before, row[3], row[4]);
     }
     setAttr(this.before, "visibility", bounded && factor !== 1 ? "visible" : "hidden");
-    setAttr(this.mean, "visibility", row !== null && known(row[3]) && row[2] > 0 ? "visible" : "hidden");
-    if (row !== null && known(row[3])) {
+    setAttr(this.mean, "visibility", seen ? "visible" : "hidden");
+    if (seen) {
       setAttr(this.mean, "cx", `${percent(row[3]).toFixed(2)}%`);
     }
     setAttr(this.truth, "visibility", known(truth) ? "visible" : "hidden");

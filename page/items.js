@@ -7,11 +7,14 @@ import { byId, el, icon, setAttr, setText, show, still } from "./dom.js";
 import { unsure } from "./estimate.js";
 import { groupsOf, reachable } from "./groups.js";
 import { Interval, percent } from "./interval.js";
-import { count, epsilon, known, nameOf, rounded, score, settles } from "./words.js";
+import { count, epsilon, hasNoise, known, measured, nameOf, rounded, score, settles } from "./words.js";
 
 /* With more items than this, a group shows its first ones and opens on demand. */
 const ALL_ROWS = 200;
 const FOLDED_ROWS = 25;
+const UNFOLDED_ROWS = 200;
+const SHARE_MOST = 75; /* percent of the column that the bar of the largest number takes */
+const LOCKING = { duration: 1600, easing: "ease-out" };
 const GLIDE = { duration: 520, easing: "cubic-bezier(.2, .7, .2, 1)" };
 
 export class Items {
@@ -22,10 +25,11 @@ export class Items {
 
   start(campaign, history) {
     this.campaign = campaign;
-    this.unfolded = new Set();
-    this.rows = history.changes.map((_, arm) => new Row(campaign, arm, this.choose));
+    this.limits = new Map(); /* rows that an opened group shows, by its key */
+    this.rows = new Map(); /* by arm, of those that were ever shown */
+    this.arms = history.arms;
     this.bodies = new Map();
-    const counted = { bandit: "Pulls", recruitment: "Hires" }[campaign.kind] ?? "Tokens";
+    const counted = { bandit: "Pulls", recruitment: "Hires", graph: "Plays" }[campaign.kind] ?? "Tokens";
     this.table = el(
       "table",
       { class: "items", role: "table", "data-kind": campaign.kind },
@@ -58,6 +62,7 @@ export class Items {
     this.view = view;
     const { campaign, history, rows, decided, factor, jump } = view;
     const glide = !jump && !still() && rows.length <= ALL_ROWS;
+    const focused = this.table.contains(document.activeElement) ? document.activeElement : null;
     const before = glide ? this.places() : null;
     this.table.classList.toggle("jump", !glide);
     const open = reachable(history, decided);
@@ -69,11 +74,10 @@ export class Items {
     }
     const most = rows.reduce((sum, row) => Math.max(sum, row?.[2] ?? 0), 1);
     this.arrange(groupsOf(campaign, rows, open));
-    for (const row of this.rows) {
-      if (row.node.isConnected) {
-        row.draw(rows[row.arm], { factor, doubtful: doubtful.has(row.arm), most });
-      }
+    for (const row of this.shown()) {
+      row.draw(rows[row.arm], { factor, doubtful: doubtful.has(row.arm), most, glide });
     }
+    focused?.focus({ preventScroll: true }); /* a row that moves in the document loses it */
     banner(campaign, factor);
     if (glide) {
       this.glide(before);
@@ -92,8 +96,8 @@ export class Items {
     for (const group of groups) {
       const body = this.bodies.get(group.key) ?? new Body(group.key, () => this.unfold(group.key));
       this.bodies.set(group.key, body);
-      const folded = this.rows.length > ALL_ROWS && !this.unfolded.has(group.key) ? FOLDED_ROWS : Infinity;
-      body.draw(group, this.rows, folded);
+      const limit = this.arms > ALL_ROWS ? (this.limits.get(group.key) ?? FOLDED_ROWS) : Infinity;
+      body.draw(group, (arm) => this.row(arm), limit);
       if (at.nextSibling !== body.node) {
         at.after(body.node);
       }
@@ -102,12 +106,23 @@ export class Items {
   }
 
   unfold(key) {
-    this.unfolded.add(key);
+    this.limits.set(key, (this.limits.get(key) ?? FOLDED_ROWS) + UNFOLDED_ROWS);
     this.update({ ...this.view, jump: true });
   }
 
+  row(arm) {
+    if (!this.rows.has(arm)) {
+      this.rows.set(arm, new Row(this.campaign, arm, this.choose));
+    }
+    return this.rows.get(arm);
+  }
+
+  shown() {
+    return [...this.rows.values()].filter(({ node }) => node.isConnected);
+  }
+
   places() {
-    return new Map(this.rows.filter(({ node }) => node.isConnected).map((row) => [row, row.node.offsetTop]));
+    return new Map(this.shown().map((row) => [row, row.node.offsetTop]));
   }
 
   glide(before) {
@@ -137,14 +152,14 @@ class Body {
     this.node = el("tbody", { role: "rowgroup", "data-class": key }, this.head, this.foot);
   }
 
-  draw(group, rows, limit) {
+  draw(group, row, limit) {
     setText(this.title, group.title);
     setText(this.note, group.note);
     show(this.lock, group.locked);
     const shown = group.arms.slice(0, limit);
     let at = this.head;
     for (const arm of shown) {
-      const { node } = rows[arm];
+      const { node } = row(arm);
       if (at.nextSibling !== node) {
         at.after(node);
       }
@@ -155,7 +170,7 @@ class Body {
     }
     const folded = group.arms.length - shown.length;
     show(this.foot, folded > 0);
-    setText(this.more, `Show ${count(folded)} more`);
+    setText(this.more, `Show ${count(Math.min(folded, UNFOLDED_ROWS))} more of ${count(group.arms.length)}`);
   }
 }
 
@@ -193,22 +208,25 @@ class Row {
     );
   }
 
-  draw(row, { factor, doubtful, most }) {
+  draw(row, { factor, doubtful, most, glide }) {
     const { campaign } = this;
     const ranks = campaign.kind === "ranking";
     const settled = ranks && row !== null && row[1] > 0;
-    this.interval.draw(row, factor, campaign.truth?.means[this.arm]);
     setAttr(this.lock, "visibility", settled && !doubtful ? "visible" : "hidden");
     setAttr(this.doubt, "visibility", doubtful ? "visible" : "hidden");
     setAttr(this.doubt, "aria-hidden", !doubtful);
+    if (glide && settled && !this.node.classList.contains("settled")) {
+      this.node.animate([{ background: "var(--done-soft)" }, { background: "transparent" }], LOCKING);
+    }
     this.node.classList.toggle("settled", settled && !doubtful);
     setText(this.note, costOf(campaign, this.arm));
-    const measured = row !== null && row[2] > 0;
-    setText(this.mean, measured ? score(row[3]) : "–");
-    const radius = measured && known(row[4]) ? row[4] - (row[5] ?? 0) * (1 - factor) : null;
+    const seen = measured(campaign, row);
+    this.interval.draw(row, seen, factor, campaign.truth?.means[this.arm]);
+    setText(this.mean, seen ? score(row[3]) : "–");
+    const radius = seen && known(row[4]) ? row[4] - (row[5] ?? 0) * (1 - factor) : null;
     setText(this.radius, known(radius) ? ` ± ${score(radius)}` : "");
     setText(this.tokens, count(row?.[2] ?? 0));
-    this.share.style.width = `${(100 * (row?.[2] ?? 0)) / most}%`;
+    this.share.style.width = `${(SHARE_MOST * (row?.[2] ?? 0)) / most}%`;
   }
 }
 
@@ -234,7 +252,7 @@ function legend(campaign) {
   byId("legend").replaceChildren(
     entry("mean", "estimate"),
     entry("sampling", "too few answers yet"),
-    ...(campaign.epsilon > 0 ? [entry("noise", "noise that hides people")] : []),
+    ...(hasNoise(campaign) ? [entry("noise", "noise that hides people")] : []),
     ...(campaign.truth ? [entry("truth", "truth (this is a simulation)")] : []),
   );
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The few numbers that say how far the campaign is. */
 import { el, setText, show, svg, setAttr } from "./dom.js";
-import { count, epsilon, known, money, plural, seconds } from "./words.js";
+import { count, epsilon, hasNoise, known, money, plural, seconds } from "./words.js";
 
 export class Tiles {
   constructor(root) {
@@ -51,7 +51,7 @@ function tilesOf(campaign) {
     case "bandit":
       return [tokens, regret, best, rate, ...(campaign.epsilon > 0 ? [privacy] : []), rounds];
     case "graph":
-      return [settled, tokens, regret, rate, ...(campaign.epsilon > 0 ? [privacy] : []), rounds, edges];
+      return [settled, plays, regret, rate, ...(campaign.epsilon > 0 ? [privacy] : []), rounds, edges];
     default:
       return [settled, tokens, rate, ...(campaign.epsilon > 0 ? [privacy] : []), rounds];
   }
@@ -76,6 +76,18 @@ function settled({ campaign, rows }) {
     about: classes === 0 ? "no class yet" : plural(classes, "class", "classes"),
     spent: done.length,
     of: campaign.arms,
+  };
+}
+
+/* A play is asked once, and shows an item and its neighbours; the limit counts plays. */
+function plays({ campaign, step }) {
+  const asked = step?.asked ?? 0;
+  return {
+    name: "Plays",
+    value: count(asked),
+    about: `${count(step?.tokens ?? 0)} scores, ${count(Math.max(0, campaign.token_limit - asked))} plays left`,
+    spent: asked,
+    of: campaign.token_limit,
   };
 }
 
@@ -126,8 +138,12 @@ function privacy({ campaign, live, step }) {
   };
 }
 
-function rounds({ step }) {
-  return { name: "Rounds", value: count(step?.n ?? 0), about: plural(step?.releases ?? 0, "noisy sum") };
+function rounds({ campaign, step }) {
+  return {
+    name: "Rounds",
+    value: count(step?.n ?? 0),
+    about: plural(step?.releases ?? 0, hasNoise(campaign) ? "noisy sum" : "sum"),
+  };
 }
 
 function edges({ campaign }) {

@@ -63,6 +63,21 @@ export function known(number) {
   return typeof number === "number" && Number.isFinite(number);
 }
 
+/** Whether a standing rests on scores: an item of a graph can have been seen at its neighbours only. */
+export function measured(campaign, row) {
+  return row !== null && known(row[3]) && (row[2] > 0 || (campaign.kind === "graph" && row[4] < 0.5));
+}
+
+/** Where noise enters: at the broker, at each worker, at both or nowhere. */
+export function noiseAt(campaign) {
+  return { broker: campaign.epsilon > 0, worker: campaign.privatizer !== "none" };
+}
+
+export function hasNoise(campaign) {
+  const { broker, worker } = noiseAt(campaign);
+  return broker || worker;
+}
+
 /** What the arms of a campaign are called, one of them and many. */
 export function noun(campaign) {
   return campaign.kind === "recruitment" ? "worker" : "item";
@@ -99,13 +114,13 @@ export function verdict(campaign, decision) {
   return settles(decision) ? `locks into class ${decision[3]}` : `is below class ${decision[3]}`;
 }
 
-/* So many decimals that two different numbers look different, at least three. */
+/* So many decimals that two different numbers look different, at least three; three if six are not enough. */
 function digitsApart(a, b) {
   let digits = 3;
   while (digits < 6 && a.toFixed(digits) === b.toFixed(digits)) {
     digits++;
   }
-  return digits;
+  return digits < 6 ? digits : 3;
 }
 
 /** The comparison behind a decision: "0.910 − 0.040 = 0.870 ≥ 0.830"; a lone arm needs none. */

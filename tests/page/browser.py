@@ -99,6 +99,12 @@ class Browser:
         self.driver.execute_async_script("const done = arguments[0];"
                                          "requestAnimationFrame(() => requestAnimationFrame(() => done()))")
 
+    def cpu_ms(self):
+        """The page's own processor time so far: how busy the machine is does not count."""
+        self.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+        metrics = self.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        return 1000 * next(entry["value"] for entry in metrics if entry["name"] == "TaskDuration")
+
     def said(self):
         """Lines of the console since the last call."""
         return [f"{entry['level']}: {entry['message']}" for entry in self.driver.get_log("browser")]

@@ -53,13 +53,14 @@ class Ranking:
             here = [arm for arm in range(self.arms)
                     if (self.rank_class[arm] or self.below[arm]) == level]
             known = {arm: self.standing(arm) for arm in here}
+            # the two highest are enough: the bound of the others of any arm is one of them
+            highs = sorted(((sum(known[arm]), arm) for arm in here), reverse=True)[:2]
+            lows = sorted(((known[arm][0] - sum(known[arm][1:]), arm) for arm in here), reverse=True)[:2]
             before = len(found)
             for arm in [arm for arm in here if not self.rank_class[arm]]:
                 mean, sampling, noise = known[arm]
                 radius = sampling + noise
-                others = [known[other] for other in here if other != arm]
-                upper = max((m + s + n for m, s, n in others), default=None)
-                lower = max((m - s - n for m, s, n in others), default=None)
+                upper, lower = (next((bound for bound, other in ends if other != arm), None) for ends in (highs, lows))
                 if upper is None or mean - radius >= upper - self.alpha:
                     bar = None if upper is None else upper - self.alpha
                     found.append(self.decision("settle", arm, level, mean, radius, bar))
@@ -125,11 +126,11 @@ def restaurants(rounds=None, alone=False, number=1):
     return ranking, ranking.tell(number, state="running" if rounds else "complete", alone=alone)
 
 
-def many(arms=300, number=5):
+def many(arms=300, number=5, rounds=40):
     draw = random.Random(11)
     means = [round(draw.choice(MEANS) + draw.uniform(-0.004, 0.004), 3) for _ in range(arms)]
     ranking = Ranking(arms, seed=11, tokens_per_round=1000, means=means)
-    while len(ranking.steps) < 40 and ranking.step():
+    while len(ranking.steps) < rounds and ranking.step():
         pass
     return ranking.tell(number, name="three hundred", alone=True, limit=50000000)
 
