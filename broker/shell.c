@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/shell.h"
+#include "broker/showing.h"
 
 #include <libgen.h>
 #include <limits.h>
@@ -324,6 +325,14 @@ static void close_all(void *party) {
   cv_broker_batch_fini(&shell->batch);
 }
 
+/* The requester's `up --page` asks on the admin socket; the broker has no page of its own. */
+static enum cv_page_found boundary(void *party, uint64_t id, uint64_t arm, struct cv_buf *out) {
+  const struct shell *shell = party;
+  return cv_broker_showing(shell->core, id, arm, out);
+}
+
+static const struct cv_page_ops page_ops = {.boundary = boundary};
+
 static const struct cv_daemon_ops ops = {
     .open = open_all,
     .close = close_all,
@@ -346,6 +355,7 @@ static const struct cv_daemon_ops ops = {
     .is_drained = is_drained,
     .health = health,
     .metrics = metrics,
+    .page = &page_ops,
 };
 
 int cv_broker_run(const struct cv_broker_settings *settings) {

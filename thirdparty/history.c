@@ -119,6 +119,7 @@ static enum cv_err merge(struct cv_history *history, struct cv_history_step *ste
     return CV_ERR_NOMEM;
   }
   struct cv_history_step merged = *later;
+  merged.covers = step->covers + later->covers;
   merged.standings = merge_standings(step, later, standing);
   merged.standing = standing;
   merged.decisions = (uint32_t)decisions;
@@ -236,7 +237,8 @@ static enum cv_err append(struct cv_history *history, struct cv_history_step *st
   struct cv_history_step *last = history->steps == 0 ? NULL : &history->step[history->steps - 1];
   history->standings += step->standings;
   history->decisions += step->decisions;
-  if (last != NULL && last->number == step->number) {
+  /* Step 0 stays alone. A client that has seen the last step gets it again when it has grown. */
+  if (last != NULL && (last->number == step->number || (history->steps > 1 && last->covers < history->every))) {
     return merge(history, last, step);
   }
   if (history->steps >= 3 &&
@@ -271,6 +273,7 @@ enum cv_err cv_history_take(struct cv_history *history, const struct cv_delta *d
   }
   bool has_time = history->has_first && now_ms != CV_HISTORY_NO_TIME;
   struct cv_history_step step = {
+      .covers = 1,
       .number = delta->has_state ? delta->row.state_plan : delta->row.plan,
       .at_ms = has_time ? now_ms - history->first_ms : CV_HISTORY_NO_TIME,
       .tokens = history->tokens,

@@ -7,9 +7,9 @@
  * of every arm. The last one may have the releases of a plan that did not end.
  *
  * Memory is bounded: at most CV_HISTORY_STEPS_MAX steps with CV_HISTORY_STANDINGS_MAX standings. When either is
- * reached, each two neighbouring steps become one, which has the later standing of each arm and all decisions of both.
- * At most CV_HISTORY_DECISIONS_MAX decisions are kept, the first ones. Together at most 12 MB for a campaign; 20 items
- * with a thousand steps take 1 MB.
+ * reached, each two neighbouring steps become one, and so do later ones; it has the later standing of each arm and all
+ * decisions of both. At most CV_HISTORY_DECISIONS_MAX decisions are kept, the first ones. Together at most 12 MB for a
+ * campaign; 20 items with a thousand steps take 1 MB.
  *
  * The noise part of an interval's radius is the policy's own where it has one (cv_standing.noise). Else it is the
  * radius times the share of noise in the variance of the last release's mean score,
@@ -31,6 +31,7 @@ enum { CV_HISTORY_STEPS_MAX = 2000, CV_HISTORY_STANDINGS_MAX = 1 << 17, CV_HISTO
 
 struct cv_history_step {
   uint64_t number;                  /* of the plan */
+  uint32_t covers;                  /* so many steps became this one */
   uint64_t at_ms;                   /* since step 0; CV_HISTORY_NO_TIME: not known */
   uint64_t tokens, asked, releases; /* so far: tokens in releases, tokens asked for by plans, releases */
   struct cv_standing *standing;     /* of arms that changed, by arm; owned */
@@ -45,7 +46,7 @@ struct cv_history {
   uint64_t state;                        /* grows with each change of row.end or row.note; from 1 */
   struct cv_history_step *step;          /* in order; owned */
   size_t steps, cap;
-  unsigned every;           /* so many steps became one, at most */
+  unsigned every;           /* so many steps become one */
   struct cv_standing *last; /* of each arm; the noise is its part as shown */
   /* private */
   size_t standings, decisions;

@@ -11,6 +11,7 @@
 #include "thirdparty/core.h"
 #include "thirdparty/showing.h"
 #include "thirdparty/store.h"
+#include "thirdparty/tell.h"
 
 enum {
   TICK_MS = 1000,
@@ -155,6 +156,10 @@ static enum cv_page_found campaigns(void *party, struct cv_buf *out) {
 
 static enum cv_page_found table(void *party, uint64_t id, struct cv_buf *out) {
   struct shell *shell = party;
+  if (id == 0 && !is_storing(shell) && (id = cv_showing_newest(&shell->showing)) == 0) {
+    cv_tell_no_table(out);
+    return CV_PAGE_HERE;
+  }
   enum cv_page_found found = find(shell, id);
   return found == CV_PAGE_HERE ? cv_showing_table(&shell->showing, id, out) : found;
 }
@@ -167,6 +172,12 @@ static enum cv_page_next history(void *party, uint64_t id, struct cv_page_cursor
 static enum cv_page_next events(void *party, uint64_t id, struct cv_page_cursor *at, struct cv_buf *out) {
   struct shell *shell = party;
   return cv_showing_events(&shell->showing, id, at, out);
+}
+
+static enum cv_page_found boundary(void *party, uint64_t id, uint64_t arm, struct cv_buf *out) {
+  struct shell *shell = party;
+  enum cv_page_found found = find(party, id);
+  return found == CV_PAGE_HERE ? cv_showing_column(&shell->showing, id, arm, out) : found;
 }
 
 static bool work(void *party) {
@@ -183,7 +194,7 @@ static bool work(void *party) {
 }
 
 static const struct cv_page_ops page_ops = {
-    .campaigns = campaigns, .find = find, .history = history, .events = events, .table = table};
+    .campaigns = campaigns, .find = find, .history = history, .events = events, .table = table, .boundary = boundary};
 
 /* ---- start and end ---- */
 

@@ -79,12 +79,37 @@ enum cv_page_found cv_showing_find(struct cv_showing *showing, uint64_t id) {
   return id > INT64_MAX ? CV_PAGE_ABSENT : found[cv_chronicle_find(showing->chronicle, (int64_t)id, &entry)];
 }
 
+uint64_t cv_showing_newest(struct cv_showing *showing) {
+  sqlite3_stmt *stmt;
+  int row = 0;
+  if (cv_db_prepare(showing->db, "SELECT coalesce(max(id), 0) FROM campaign", &stmt, NULL) != CV_OK ||
+      cv_db_step(showing->db, stmt, &row, NULL) != CV_OK || row == 0) {
+    return 0;
+  }
+  uint64_t id = (uint64_t)sqlite3_column_int64(stmt, 0);
+  (void)sqlite3_reset(stmt);
+  return id;
+}
+
 enum cv_page_found cv_showing_table(struct cv_showing *showing, uint64_t id, struct cv_buf *out) {
   enum cv_page_found found = cv_showing_find(showing, id);
   if (found == CV_PAGE_HERE) {
     cv_tell_table(cv_chronicle_at(showing->chronicle, (int64_t)id), out);
   }
   return found;
+}
+
+enum cv_page_found cv_showing_column(struct cv_showing *showing, uint64_t id, uint64_t arm, struct cv_buf *out) {
+  enum cv_page_found found = cv_showing_find(showing, id);
+  if (found != CV_PAGE_HERE) {
+    return found;
+  }
+  const struct cv_history *history = cv_chronicle_at(showing->chronicle, (int64_t)id)->history;
+  if (arm >= history->spec.arms) {
+    return CV_PAGE_ABSENT;
+  }
+  cv_tell_column(history, (uint32_t)arm, out);
+  return CV_PAGE_HERE;
 }
 
 static const struct cv_history_step *next_step(const struct cv_history *history, struct cv_page_cursor *at) {

@@ -14,7 +14,10 @@ struct cv_showing {
 /* These answer as struct cv_page_ops says. No batch may be under way, but for the two that make pieces. */
 enum cv_page_found cv_showing_campaigns(struct cv_showing *showing, struct cv_buf *out);
 enum cv_page_found cv_showing_find(struct cv_showing *showing, uint64_t id);
+/* The id of the newest campaign; 0: there is none. */
+uint64_t cv_showing_newest(struct cv_showing *showing);
 enum cv_page_found cv_showing_table(struct cv_showing *showing, uint64_t id, struct cv_buf *out);
+enum cv_page_found cv_showing_column(struct cv_showing *showing, uint64_t id, uint64_t arm, struct cv_buf *out);
 enum cv_page_next cv_showing_history(struct cv_showing *showing, uint64_t id, struct cv_page_cursor *at,
                                      struct cv_buf *out);
 enum cv_page_next cv_showing_events(struct cv_showing *showing, uint64_t id, struct cv_page_cursor *at,

@@ -195,6 +195,63 @@ void cv_tell_state(const struct cv_history *history, struct cv_buf *out) {
   cv_jot_close(&json, '}');
 }
 
+static void tell_release(struct cv_jot *jot, const struct cv_release *release) {
+  cv_jot_key(jot, "release");
+  if (release->number == 0) {
+    cv_jot_null(jot);
+  } else {
+    cv_jot_open(jot, '[');
+    cv_jot_whole(jot, release->number);
+    cv_jot_whole(jot, release->plan);
+    cv_jot_whole(jot, release->tokens);
+    cv_jot_number(jot, (double)release->noisy_sum / (double)CV_GRID / (double)release->tokens);
+    cv_jot_close(jot, ']');
+  }
+  cv_jot_key(jot, "noise");
+  cv_jot_open(jot, '[');
+  for (uint32_t i = 0; i < release->noise.groups; i++) {
+    cv_jot_open(jot, '[');
+    cv_jot_number(jot, release->noise.group[i].scale);
+    cv_jot_whole(jot, release->noise.group[i].count);
+    cv_jot_close(jot, ']');
+  }
+  cv_jot_close(jot, ']');
+}
+
+static const struct cv_stored_decision *last_decision(const struct cv_history *history, uint32_t arm) {
+  for (size_t i = history->steps; i-- > 0;) {
+    for (uint32_t j = history->step[i].decisions; j-- > 0;) {
+      if (history->step[i].decision[j].decision.arm == arm) {
+        return &history->step[i].decision[j];
+      }
+    }
+  }
+  return NULL;
+}
+
+void cv_tell_column(const struct cv_history *history, uint32_t arm, struct cv_buf *out) {
+  const struct cv_standing *standing = &history->last[arm];
+  const struct cv_stored_decision *decision = last_decision(history, arm);
+  struct cv_jot jot = {.out = out};
+  cv_jot_open(&jot, '{');
+  tell_release(&jot, &history->release[arm]);
+  cv_jot_key(&jot, "standing");
+  cv_jot_open(&jot, '[');
+  cv_jot_whole(&jot, standing->rank_class);
+  cv_jot_whole(&jot, standing->tokens);
+  cv_jot_number(&jot, standing->mean);
+  cv_jot_number(&jot, standing->radius);
+  cv_jot_number(&jot, standing->noise);
+  cv_jot_close(&jot, ']');
+  cv_jot_key(&jot, "decision");
+  if (decision == NULL) {
+    cv_jot_null(&jot);
+  } else {
+    tell_decision(&jot, decision);
+  }
+  cv_jot_close(&jot, '}');
+}
+
 /* ---- the table ---- */
 
 static void print(struct cv_buf *out, const char *fmt, ...) CV_PRINTF(2, 3);
@@ -236,17 +293,30 @@ static void print_row(const struct cv_history *history, uint32_t arm, struct cv_
         standing->mean, standing->radius, standing->noise);
 }
 
-void cv_tell_table(const struct cv_chronicle_entry *entry, struct cv_buf *out) {
-  const struct cv_history *history = entry->history;
-  const struct cv_history_step *last = history->steps == 0 ? NULL : &history->step[history->steps - 1];
+static void print_head(const char *title, struct cv_buf *out) {
   put(out,
       "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n"
       "<link rel=\"stylesheet\" href=\"/page.css\">\n<title>Crowdveil: ");
-  print_name(out, history->spec.name);
-  put(out, "</title>\n<main class=\"table\">\n<h1>Campaign ");
-  print_name(out, history->spec.name);
-  put(out, "</h1>\n<p>");
+  print_name(out, title);
+  put(out, "</title>\n<main class=\"table\">\n<h1>");
+  print_name(out, title);
+  put(out, "</h1>\n");
+}
+
+static void print_others(uint64_t id, struct cv_buf *out) {
+  if (id > 1) {
+    print(out, "<p><a href=\"/table?id=%" PRIu64 "\">The campaign before this one</a></p>\n", id - 1);
+  }
+}
+
+void cv_tell_table(const struct cv_chronicle_entry *entry, struct cv_buf *out) {
+  const struct cv_history *history = entry->history;
+  const struct cv_history_step *last = history->steps == 0 ? NULL : &history->step[history->steps - 1];
+  char title[CV_NAME_BYTES + 16];
+  (void)snprintf(title, sizeof(title), "Campaign %s", history->spec.name);
+  print_head(title, out);
+  put(out, "<p>");
   print_name(out, cv_end_text(history->row.end));
   if (last != NULL) {
     print(out, ", after plan %" PRIu64 ": %" PRIu64 " tokens in %" PRIu64 " releases", last->number, last->tokens,
@@ -259,5 +329,12 @@ void cv_tell_table(const struct cv_chronicle_entry *entry, struct cv_buf *out) {
   for (uint32_t i = 0; i < history->spec.arms; i++) {
     print_row(history, i, out);
   }
-  put(out, "</tbody>\n</table>\n</main>\n</html>\n");
+  put(out, "</tbody>\n</table>\n");
+  print_others((uint64_t)entry->id, out);
+  put(out, "</main>\n</html>\n");
+}
+
+void cv_tell_no_table(struct cv_buf *out) {
+  print_head("No campaign yet", out);
+  put(out, "<p>Load the page again when one has been submitted.</p>\n</main>\n</html>\n");
 }

@@ -16,7 +16,11 @@ void cv_tell_end(const struct cv_history *history, struct cv_buf *out);
 void cv_tell_step(const struct cv_history_step *step, bool has_after, uint64_t after, struct cv_buf *out);
 /* The state and its note as an object. */
 void cv_tell_state(const struct cv_history *history, struct cv_buf *out);
+/* What the third-party holds of an arm: its last release, standing and decision. */
+void cv_tell_column(const struct cv_history *history, uint32_t arm, struct cv_buf *out);
 /* A page with a table of all arms, for browsers without JavaScript. */
 void cv_tell_table(const struct cv_chronicle_entry *entry, struct cv_buf *out);
+/* The page when there is no campaign. */
+void cv_tell_no_table(struct cv_buf *out);
 
 #endif

@@ -10,14 +10,17 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
-#include "common/daemon/page.h"
 #include "common/daemon/turn.h"
 #include "common/db/committer.h"
 #include "common/net/dialer.h"
 #include "common/net/listener.h"
 #include "common/net/signals.h"
+#include "common/page/site.h"
 
-enum { WORK_MS = 1 }; /* between two pieces of work */
+enum {
+  STUCK_MS = 10000, /* a commit that takes longer */
+  WORK_MS = 1       /* between two pieces of work */
+};
 
 struct cv_daemon {
   const struct cv_daemon_config *config;
@@ -30,7 +33,7 @@ struct cv_daemon {
   struct cv_listener *listener;
   struct cv_dialer *dialer;
   struct cv_admin *admin;
-  struct cv_daemon_page page;
+  struct cv_page_site page;
   struct cv_lanes lanes;
   struct cv_turn_ops turn_ops;
   struct cv_turn turn;
@@ -66,7 +69,7 @@ bool cv_daemon_is_storing(const struct cv_daemon *daemon) {
 }
 
 void cv_daemon_show(struct cv_daemon *daemon) {
-  cv_daemon_page_wake(&daemon->page);
+  cv_page_site_wake(&daemon->page);
 }
 
 static void on_work(uv_timer_t *timer) {
@@ -108,9 +111,9 @@ static void stop(struct cv_daemon *daemon) {
   /* New peers first, then the open ones: no peer can join while the others are being closed. */
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
-  cv_daemon_page_close(&daemon->page);
+  cv_page_site_close(&daemon->page);
   cv_admin_stop(daemon->admin);
-  cv_daemon_page_free(&daemon->page);
+  cv_page_site_free(&daemon->page);
   cv_lanes_close(&daemon->lanes, "shutting down");
   close_handles(daemon);
 }
@@ -356,6 +359,25 @@ static enum cv_err health(void *data, struct cv_why *why) {
   return daemon->draining ? cv_fail(why, CV_ERR_STATE, "draining") : daemon->ops->health(daemon->party, why);
 }
 
+/* Whether it is worth a peer's while to call: not what the daemon itself waits for (health), but whether it would take
+ * and store what a peer sends. The endpoint is opened last, so a daemon that answers has started. */
+static enum cv_err ready(void *data, struct cv_why *why) {
+  const struct cv_daemon *daemon = data;
+  const struct cv_tls *tls = daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls;
+  struct cv_tls_ends ends = cv_tls_ends(tls);
+  int64_t now_s = (int64_t)(cv_clock_wall_ms() / 1000);
+  if (daemon->draining) {
+    return cv_fail(why, CV_ERR_STATE, "draining");
+  }
+  if (now_s >= ends.own_s || now_s >= ends.ca_s) {
+    return cv_fail(why, CV_ERR_STATE, "the %s has expired", now_s >= ends.own_s ? "certificate" : "CA's certificate");
+  }
+  uint64_t stuck_ms = cv_committer_busy_ms(&daemon->committer);
+  return stuck_ms < STUCK_MS ? CV_OK
+                             : cv_fail(why, CV_ERR_STATE, "the disk is slow: a commit has been running for %llu s",
+                                       (unsigned long long)(stuck_ms / 1000));
+}
+
 static void metrics(void *data, struct cv_buf *out) {
   struct cv_daemon *daemon = data;
   daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
@@ -381,12 +403,12 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
 static bool serve_page(void *data, struct MHD_Connection *connection, const char *url, void **request,
                        enum MHD_Result *ret) {
   struct cv_daemon *daemon = data;
-  return cv_daemon_page_serve(&daemon->page, connection, url, request, ret);
+  return cv_page_site_serve(&daemon->page, connection, url, request, ret);
 }
 
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
   static const struct cv_admin_ops ops = {
-      .health = health, .metrics = metrics, .page = serve_page, .completed = cv_page_completed};
+      .health = health, .ready = ready, .metrics = metrics, .page = serve_page, .completed = cv_page_completed};
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
@@ -427,11 +449,11 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   CV_TRY(cv_lanes_init(&daemon->lanes));
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
   CV_TRY(open_net(daemon, why));
-  CV_TRY(cv_daemon_page_bind(&daemon->page, daemon->config->page, why));
+  CV_TRY(cv_page_site_bind(&daemon->page, daemon->config->page, why));
   CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
   CV_TRY(ops->open(daemon->party, daemon, why));
   start_handles(daemon);
-  CV_TRY(cv_daemon_page_open(&daemon->page, &daemon->loop, ops->page, daemon->party, &daemon->drbg.rng, why));
+  CV_TRY(cv_page_site_open(&daemon->page, &daemon->loop, ops->page, daemon->party, &daemon->drbg.rng, why));
   CV_TRY(open_admin(daemon, why));
   /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
   return enter_sandbox(daemon, why);
@@ -444,7 +466,7 @@ static void say_ready(const struct cv_daemon *daemon) {
     int host = colon == NULL ? (int)strlen(listen) : (int)(colon - listen);
     (void)printf("%s ready on %.*s:%u\n", daemon->config->program, host, listen, cv_listener_port(daemon->listener));
   }
-  cv_daemon_page_say(&daemon->page);
+  cv_page_site_say(&daemon->page, stdout);
   (void)fflush(stdout);
 }
 

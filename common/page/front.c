@@ -91,6 +91,10 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   if (!cv_door_has_cookie(&front->door, visit.cookie)) {
     return cv_page_reply_line(connection, MHD_HTTP_FORBIDDEN, how);
   }
+  if (strcmp(url, "/api/boundary") == 0 && !cv_page_has_boundary(front->page)) {
+    return cv_page_reply_line(connection, MHD_HTTP_NOT_FOUND,
+                              "this party does not see the others; the view of the boundary is in crowdveil up --page");
+  }
   return cv_page_serve(front->page, connection, url, request, &result) ? result : answer_file(connection, url);
 }
 

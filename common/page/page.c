@@ -81,6 +81,10 @@ void cv_page_wake(struct cv_page *page) {
   }
 }
 
+bool cv_page_has_boundary(const struct cv_page *page) {
+  return page->ops.boundary != NULL && page->ops.has_whole_boundary;
+}
+
 bool cv_page_is_watched(const struct cv_page *page) {
   return page->streams != NULL || page->waiting != NULL;
 }
@@ -273,10 +277,6 @@ static enum MHD_Result answer_boundary(struct cv_page *page, struct MHD_Connecti
                                        void **request) {
   struct cv_buf out = {0};
   uint64_t arm;
-  if (page->ops.boundary == NULL) {
-    return cv_page_reply_line(connection, MHD_HTTP_NOT_FOUND,
-                              "this party does not see the others; the view of the boundary is in crowdveil up --page");
-  }
   if (!cv_door_number(argument(connection, "arm"), &arm)) {
     return cv_page_reply_line(connection, MHD_HTTP_BAD_REQUEST, "wrong arm; expected the number of an item");
   }
@@ -294,7 +294,7 @@ bool cv_page_serve(struct cv_page *page, struct MHD_Connection *connection, cons
   while (path < PATHS && strcmp(url, paths[path]) != 0) {
     path++;
   }
-  if (path == PATHS) {
+  if (path == PATHS || (path == BOUNDARY ? page->ops.boundary == NULL : page->ops.campaigns == NULL)) {
     return false;
   }
   if (page->closing) {
@@ -302,7 +302,8 @@ bool cv_page_serve(struct cv_page *page, struct MHD_Connection *connection, cons
   } else if (path == CAMPAIGNS) {
     enum cv_page_found found = page->ops.campaigns(page->data, &out);
     *ret = answer_whole(page, connection, found, &out, CV_PAGE_JSON, request);
-  } else if (!cv_door_number(argument(connection, "id"), &id)) {
+  } else if (!(path == TABLE && argument(connection, "id") == NULL) &&
+             !cv_door_number(argument(connection, "id"), &id)) {
     *ret = cv_page_reply_line(connection, MHD_HTTP_BAD_REQUEST, "wrong id; expected the number of a campaign");
   } else if (path == BOUNDARY) {
     *ret = answer_boundary(page, connection, id, request);

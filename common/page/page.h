@@ -38,7 +38,8 @@ struct cv_page_cursor {
 };
 enum cv_page_next { CV_PAGE_MORE, CV_PAGE_WAIT, CV_PAGE_END };
 
-/* Each function appends to `out`; what was appended before an error is not sent. */
+/* Each function appends to `out`; what was appended before an error is not sent. A path whose function is NULL is
+ * unknown; `campaigns` stands for all but `boundary`. */
 struct cv_page_ops {
   /* JSON. */
   enum cv_page_found (*campaigns)(void *data, struct cv_buf *out);
@@ -48,10 +49,11 @@ struct cv_page_ops {
   enum cv_page_next (*history)(void *data, uint64_t id, struct cv_page_cursor *at, struct cv_buf *out);
   /* The next events (text/event-stream). */
   enum cv_page_next (*events)(void *data, uint64_t id, struct cv_page_cursor *at, struct cv_buf *out);
-  /* A whole HTML page. */
+  /* A whole HTML page; id 0: of the newest campaign, or one that says that there is none. */
   enum cv_page_found (*table)(void *data, uint64_t id, struct cv_buf *out);
-  /* JSON; NULL: the party has no view of the boundary. */
+  /* JSON: what the parties hold of an item. */
   enum cv_page_found (*boundary)(void *data, uint64_t id, uint64_t arm, struct cv_buf *out);
+  bool has_whole_boundary; /* of all parties; a single one's is not for the page's own port */
 };
 
 CV_MUST_USE enum cv_err cv_page_new(uv_loop_t *loop, const struct cv_page_ops *ops, void *data, struct cv_page **ret,
@@ -71,6 +73,8 @@ void cv_page_completed(void *data, struct MHD_Connection *connection, void **req
 
 /* Something has changed: requests and streams that wait are served again, within a twentieth of a second. */
 void cv_page_wake(struct cv_page *page);
+/* Whether the page's own port answers /api/boundary. */
+bool cv_page_has_boundary(const struct cv_page *page);
 /* True while any request or stream is open. */
 bool cv_page_is_watched(const struct cv_page *page);
 

@@ -107,6 +107,17 @@ static void put_socket(const struct cv_parties *parties, json_t *config, const c
   }
 }
 
+enum cv_err cv_parties_socket(const struct cv_parties *parties, const char *name, char *to, size_t size,
+                              struct cv_why *why) {
+  const char *path = cv_folder_file(parties->folder, name);
+  if (strlen(path) >= SOCKET_BYTES || strlen(path) >= size) {
+    return cv_fail(why, CV_ERR_LIMIT,
+                   "--page: %s is too long for a Unix socket; expected a --state with a shorter path", path);
+  }
+  (void)snprintf(to, size, "%s", path);
+  return CV_OK;
+}
+
 /* Sets the limit of delta if the campaign's privatizer has one. */
 static void put_delta(json_t *limits, const struct cv_spec *spec) {
   const struct cv_param *delta = cv_params_find(&spec->privatizer.params, "delta");

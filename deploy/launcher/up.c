@@ -23,6 +23,7 @@
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/export.h"
+#include "deploy/launcher/joined.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/parties.h"
 #include "deploy/launcher/progress.h"
@@ -37,7 +38,8 @@ _Static_assert(2 + GATEWAYS_MAX + ALONE_MAX <= CV_CHILDREN_MAX, "third-party, br
 struct settings {
   char *state;
   uint64_t workers, gateways, worker_processes, seed, noise_seed;
-  bool keep, json, unsafe_mechanisms;
+  uint64_t page_port;
+  bool keep, json, page, unsafe_mechanisms;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -84,6 +86,17 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, keep),
      .fallback = "false",
      .help = "keep all programs running after the result, until Ctrl-C"},
+    {.key = "page",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, page),
+     .fallback = "false",
+     .help = "show the campaign in a browser: print a link, and keep all programs running until Ctrl-C"},
+    {.key = "page_port",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, page_port),
+     .high = 65535,
+     .fallback = "0",
+     .help = "port of the page on 127.0.0.1; 0 lets the system choose"},
     {.key = "json",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, json),
@@ -113,7 +126,8 @@ struct up {
   struct cv_parties_paths requester;
   char thirdparty[300], broker[300];
   struct cv_view view;
-  FILE *people; /* progress and tables: standard output, or standard error with --json */
+  struct cv_joined joined; /* the page */
+  FILE *people;            /* progress and tables: standard output, or standard error with --json */
   struct cv_outcome outcome;
   struct cv_export export; /* of a campaign against an adversary: the arms in the order in which they were pulled */
   bool is_accepted, is_finished, is_stopping;
@@ -129,6 +143,7 @@ static void stop(struct up *up, int status) {
     up->status = status;
     cv_view_end(&up->view);
     cv_client_stop(&up->client);
+    cv_joined_close(&up->joined);
     cv_children_stop(&up->children);
   }
 }
@@ -179,7 +194,7 @@ static void tell_kept(const struct up *up) {
 static void conclude(struct up *up) {
   (void)fprintf(up->people, "\n");
   cv_table_print(&up->outcome, up->people);
-  if (up->settings.keep) {
+  if (up->settings.keep || up->settings.page) {
     tell_kept(up);
   } else {
     stop(up, up->status);
@@ -205,6 +220,7 @@ static void on_finished(struct up *up, const struct cv_finished *finished) {
     return;
   }
   up->is_finished = true;
+  cv_joined_finished(&up->joined, finished);
   up->status = cv_launcher_end_status(finished->progress.end);
   cv_view_end(&up->view);
   if (!cv_outcome_needs_export(&up->outcome, cv_quality_adversary(up->prepared.source.quality))) {
@@ -250,7 +266,8 @@ static enum cv_err start_workers(struct up *up, struct cv_why *why) {
 
 /* Workers start only now: if the broker refuses the campaign, its reason must be the only error. */
 static void on_accepted(struct up *up, uint64_t campaign) {
-  const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.watch.campaign = campaign};
+  const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH,
+                                       .as.watch = {.campaign = campaign, .standings = up->view.is_terminal}};
   struct cv_why why;
   if (up->is_accepted) {
     return; /* sent again after a reconnection */
@@ -258,6 +275,13 @@ static void on_accepted(struct up *up, uint64_t campaign) {
   up->is_accepted = true;
   cv_client_ask(&up->client, &watch);
   if (start_workers(up, &why) != CV_OK) {
+    fail(up, &why);
+  }
+}
+
+static void on_standings(struct up *up, const struct cv_standings *standings) {
+  if (!up->is_finished && cv_view_stand(&up->view, standings->standing, standings->standings) != CV_OK) {
+    const struct cv_why why = {.text = "out of memory"};
     fail(up, &why);
   }
 }
@@ -272,7 +296,11 @@ static void on_answer(void *data, const struct cv_order_frame *frame) {
     case CV_ORDER_PROGRESS:
       if (!up->is_finished) {
         cv_view_show(&up->view, &frame->as.progress, cv_clock_mono_ms());
+        cv_joined_progress(&up->joined, &frame->as.progress);
       }
+      break;
+    case CV_ORDER_STANDINGS:
+      on_standings(up, &frame->as.standings);
       break;
     case CV_ORDER_FINISHED:
       on_finished(up, &frame->as.finished);
@@ -337,6 +365,7 @@ static void on_ready(void *data, const char *name, const char *address) {
   /* The broker's configuration needs the third-party's address, so the two start one after the other. */
   if (strcmp(name, "thirdparty") == 0) {
     (void)snprintf(up->thirdparty, sizeof(up->thirdparty), "%s", address);
+    cv_joined_watch(&up->joined);
     err = start_broker(up, &why);
   } else {
     (void)snprintf(up->broker, sizeof(up->broker), "%s", address);
@@ -379,7 +408,7 @@ static void tell_programs(const struct up *up) {
     (void)fprintf(up->people, " and %u on %s own", parties->alone, parties->alone == 1 ? "its" : "their");
   }
   (void)fprintf(up->people, ", state in %s%s\n", up->folder.path,
-                up->folder.is_temporary && !up->settings.keep ? " (temporary)" : "");
+                up->folder.is_temporary && !up->settings.keep && !up->settings.page ? " (temporary)" : "");
 }
 
 static void tell_plan(const struct up *up) {
@@ -435,6 +464,26 @@ static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) 
   return cv_parties_make(&up->parties, why);
 }
 
+/* Before any program: a port in use is wrong usage. */
+static enum cv_err open_page(struct up *up, struct cv_why *why) {
+  struct cv_joined *joined = &up->joined;
+  struct cv_drbg drbg;
+  if (!up->settings.page) {
+    return CV_OK;
+  }
+  CV_TRY(cv_parties_socket(&up->parties, "thirdparty/thirdparty.sock", joined->thirdparty, sizeof(joined->thirdparty),
+                           why));
+  CV_TRY(cv_parties_socket(&up->parties, "broker/broker.sock", joined->broker, sizeof(joined->broker), why));
+  cv_drbg_init(&drbg);
+  enum cv_err err = cv_joined_open(joined, &up->loop, &up->prepared, up->settings.page_port, &drbg.rng, why);
+  cv_drbg_fini(&drbg);
+  if (err == CV_OK) {
+    cv_joined_say(joined, up->people);
+    (void)fflush(up->people);
+  }
+  return err;
+}
+
 static void run(struct up *up) {
   static const struct cv_children_ops ops = {.ready = on_ready, .failed = on_failed, .gone = on_gone};
   struct cv_why why;
@@ -443,12 +492,15 @@ static void run(struct up *up) {
   cv_children_init(&up->children, &up->loop, up->folder.path, &ops, up);
   start_signals(up); /* before the first child, so that no signal leaves one behind */
   cv_view_init(&up->view, up->people);
+  cv_view_know(&up->view, up->prepared.kind, up->prepared.file.spec.epsilon_micro, up->prepared.name);
   tell_plan(up);
-  if (start_thirdparty(up, &why) != CV_OK) {
+  if (open_page(up, &why) != CV_OK || start_thirdparty(up, &why) != CV_OK) {
     fail(up, &why);
   }
   (void)uv_run(&up->loop, UV_RUN_DEFAULT);
   cv_client_fini(&up->client);
+  cv_joined_fini(&up->joined);
+  cv_view_fini(&up->view);
   (void)uv_loop_close(&up->loop);
 }
 

@@ -220,8 +220,14 @@ def test_the_table_needs_no_script(deployment):
     page = Page(deployment.thirdparty)
     wait_until(page.campaigns, "a campaign")
     status, headers, body = page.ask("/table?id=1")
+    assert page.ask("/table")[2] == body
     assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
     assert body.count(b"<tr>") == 6 and b"undecided" in body and b"<script" not in body
+
+
+def test_without_a_campaign_the_table_says_so(page):
+    status, _, body = page.ask("/table")
+    assert status == 200 and b"No campaign yet" in body
 
 
 def test_the_admin_socket_answers_the_same(deployment):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/daemon/page.h"
+#include "common/page/site.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +33,7 @@ static enum cv_err read_token(const char *path, char token[CV_DOOR_TOKEN_MOST + 
   return CV_OK;
 }
 
-enum cv_err cv_daemon_page_bind(struct cv_daemon_page *page, const struct cv_page_settings *settings,
-                                struct cv_why *why) {
+enum cv_err cv_page_site_bind(struct cv_page_site *page, const struct cv_page_settings *settings, struct cv_why *why) {
   if (settings == NULL || settings->listen == NULL) {
     return CV_OK;
   }
@@ -53,8 +52,8 @@ static void draw_token(struct cv_rng *rng, char token[CV_DOOR_TOKEN_MOST + 1]) {
   }
 }
 
-enum cv_err cv_daemon_page_open(struct cv_daemon_page *page, uv_loop_t *loop, const struct cv_page_ops *ops, void *data,
-                                struct cv_rng *rng, struct cv_why *why) {
+enum cv_err cv_page_site_open(struct cv_page_site *page, uv_loop_t *loop, const struct cv_page_ops *ops, void *data,
+                              struct cv_rng *rng, struct cv_why *why) {
   if (ops == NULL) {
     return CV_OK;
   }
@@ -70,7 +69,7 @@ enum cv_err cv_daemon_page_open(struct cv_daemon_page *page, uv_loop_t *loop, co
   return cv_page_listen(page->page, socket, &page->door, why);
 }
 
-void cv_daemon_page_say(const struct cv_daemon_page *page) {
+void cv_page_site_say(const struct cv_page_site *page, FILE *to) {
   if (page->settings != NULL) {
     const char *hosts = page->settings->hosts, *listen = page->settings->listen;
     size_t n = 0;
@@ -79,22 +78,22 @@ void cv_daemon_page_say(const struct cv_daemon_page *page) {
       host = listen;
       n = (size_t)(strrchr(listen, ':') - listen);
     }
-    (void)printf("page on http://%.*s:%u/?token=%s\n", (int)n, host, page->door.port, page->door.token);
+    (void)fprintf(to, "page on http://%.*s:%u/?token=%s\n", (int)n, host, page->door.port, page->door.token);
   }
 }
 
-bool cv_daemon_page_serve(struct cv_daemon_page *page, struct MHD_Connection *connection, const char *url,
-                          void **request, enum MHD_Result *ret) {
+bool cv_page_site_serve(struct cv_page_site *page, struct MHD_Connection *connection, const char *url, void **request,
+                        enum MHD_Result *ret) {
   return page->page != NULL && cv_page_serve(page->page, connection, url, request, ret);
 }
 
-void cv_daemon_page_wake(struct cv_daemon_page *page) {
+void cv_page_site_wake(struct cv_page_site *page) {
   if (page->page != NULL) {
     cv_page_wake(page->page);
   }
 }
 
-void cv_daemon_page_close(struct cv_daemon_page *page) {
+void cv_page_site_close(struct cv_page_site *page) {
   cv_page_close(page->page);
   if (page->socket >= 0) {
     (void)close(page->socket);
@@ -102,7 +101,7 @@ void cv_daemon_page_close(struct cv_daemon_page *page) {
   }
 }
 
-void cv_daemon_page_free(struct cv_daemon_page *page) {
+void cv_page_site_free(struct cv_page_site *page) {
   cv_page_free(page->page);
   page->page = NULL;
 }
