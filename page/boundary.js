@@ -114,7 +114,11 @@ export class Boundary {
     }
     const { worker } = told;
     if (worker === null) {
-      return hidden("A score stays with its worker. To watch one simulated worker, start with --unsafe-show-worker.");
+      return hidden(
+        "A score stays with its worker. To watch one simulated worker, start with ",
+        el("code", {}, "--unsafe-show-worker"),
+        ".",
+      );
     }
     return [
       facts(
@@ -141,6 +145,9 @@ export class Boundary {
       );
     }
     const { broker } = told;
+    if (!known(broker.tokens)) {
+      return [quiet("The campaign has ended: the broker has deleted its partial sums and open places.")];
+    }
     const holds = (broker.holds ?? []).map(([what, value]) => [what, value === "sealed" ? sealed() : countOf(value)]);
     return [
       facts(
@@ -202,8 +209,8 @@ function facts(...entries) {
   return el("dl", {}, ...entries.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 }
 
-function hidden(text) {
-  return [el("p", { class: "hidden-from-here" }, icon("eye"), el("span", {}, text))];
+function hidden(...text) {
+  return [el("p", { class: "hidden-from-here" }, icon("eye"), el("span", {}, ...text))];
 }
 
 function quiet(text) {

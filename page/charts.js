@@ -187,7 +187,11 @@ class Plot {
     if (this.chart) {
       this.chart.setData(data);
     } else {
-      this.chart = new uPlot(options(this.kind, Math.max(200, this.box.clientWidth || 320)), data, this.box);
+      this.chart = new uPlot(
+        options(this.kind, Math.max(200, this.box.clientWidth || 320), () => this.point()),
+        data,
+        this.box,
+      );
       this.chart.root.setAttribute("aria-hidden", "true");
       this.chart.over.append(this.needle);
     }
@@ -198,7 +202,7 @@ class Plot {
   /** Shows the round that the rest of the page shows: a line over the curves, and their values there. */
   point() {
     const round = this.series?.round[this.index()];
-    if (this.chart && round !== undefined) {
+    if (this.chart !== undefined && round !== undefined) {
       this.needle.style.transform = `translateX(${this.chart.valToPos(round, "x")}px)`;
     }
     this.say();
@@ -219,7 +223,6 @@ class Plot {
   resize() {
     if (this.chart && this.box.clientWidth > 0) {
       this.chart.setSize({ width: this.box.clientWidth, height: HEIGHT });
-      this.point();
     }
   }
 
@@ -246,7 +249,8 @@ class Plot {
   }
 }
 
-function options(kind, width) {
+/* `drawn` is called after each drawing: positions are right only then. */
+function options(kind, width, drawn) {
   const axis = {
     stroke: color("--soft"),
     grid: { stroke: color("--line"), width: 1 },
@@ -259,6 +263,7 @@ function options(kind, width) {
     legend: { show: false },
     cursor: { show: false },
     padding: [8, 12, 0, 0],
+    hooks: { draw: [drawn] },
     scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.05 : 1] } },
     axes: [
       {

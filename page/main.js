@@ -16,7 +16,7 @@ import { Items } from "./items.js";
 import { Player } from "./player.js";
 import { Tiles } from "./tiles.js";
 
-const EMPTY_AGAIN_MS = 2000;
+const EMPTY_AGAIN_MS = 500;
 const LIST_AGAIN_MS = 15000;
 
 const page = {

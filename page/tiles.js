@@ -108,7 +108,7 @@ function tokens({ campaign, step }) {
 function rate({ campaign, history, index, live, following, step }) {
   const running = campaign.state === "running";
   if (following && running && known(live?.rate)) {
-    return { name: "Tokens a second", value: count(live.rate), about: plural(live.workers, "worker") };
+    return { name: "Tokens a second", value: count(live.rate), about: `${count(live.workers)} connected` };
   }
   const whole = following && !running;
   const value = index < 0 ? null : whole ? history.meanRate(index) : history.rate(index);

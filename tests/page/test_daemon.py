@@ -111,7 +111,6 @@ def test_without_script(run):
     try:
         plain.driver.get(run.page.link)
         plain.wait(lambda: "/table" in plain.driver.current_url)
-        plain.driver.get(f"http://127.0.0.1:{run.page.port}/table?id=1")
         assert len(plain.driver.find_elements("css selector", "tbody tr, table tr")) > 5
     finally:
         plain.close()
