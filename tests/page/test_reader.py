@@ -349,7 +349,8 @@ def test_by_keyboard_alone(browser, sites):
             const box = node.getBoundingClientRect();
             return { id: node.id || node.className || node.tagName,
                      ring: style.outlineStyle !== 'none' && style.outlineWidth !== '0px',
-                     seen: box.bottom > 0 && box.top < innerHeight }""")
+                     seen: box.bottom > 0 && (node.closest('.player') !== null || node.id === 'feed'
+                       || box.bottom <= document.getElementById('player').getBoundingClientRect().top) }""")
         reached.append(at["id"])
         if not (at["ring"] and at["seen"]) and at["id"] != "BODY":
             invisible.append(at)
