@@ -122,6 +122,9 @@ export class Boundary {
     }
     return [
       facts(
+        ...(known(worker.arm)
+          ? [[`the ${noun(this.campaign)} it was asked about`, nameOf(this.campaign, worker.arm)]]
+          : []),
         ["its score", gauge(worker.score)],
         [
           worker.privatizer === "none" ? "what it sends" : `what it sends (${worker.privatizer})`,

@@ -279,6 +279,43 @@ static bool is_fresh(const struct cv_joined_answer *answer, uint64_t arm) {
   return answer->is_ready && answer->arm == arm && cv_clock_mono_ms() - answer->at_ms <= FRESH_MS;
 }
 
+/* The only place where a score or a token is shown, with --unsafe-show-worker. */
+static void put_worker(const struct cv_joined *joined, struct cv_buf *out) {
+  struct cv_jot jot = {.out = out};
+  if (!joined->shown.is_there) {
+    cv_jot_null(&jot);
+    return;
+  }
+  cv_jot_open(&jot, '{');
+  whole(&jot, "worker", joined->shown.worker);
+  whole(&jot, "arm", joined->shown.arm);
+  number(&jot, "score", joined->shown.score);
+  number(&jot, "token", joined->shown.token);
+  cv_jot_key(&jot, "privatizer");
+  cv_jot_text(&jot, joined->prepared->file.spec.privatizer.name);
+  cv_jot_key(&jot, "state");
+  cv_jot_text(&jot, "answered");
+  cv_jot_close(&jot, '}');
+}
+
+/* The number after a word; NAN if it is not there. */
+static double after(const char *line, const char *word) {
+  const char *at = strstr(line, word);
+  return at == NULL ? (double)NAN : strtod(at + strlen(word), NULL);
+}
+
+void cv_joined_shown(struct cv_joined *joined, const char *line) {
+  double worker = after(line, "worker "), arm = after(line, " arm ");
+  if (joined->is_open && strncmp(line, "UNSAFE shown: ", 14) == 0 && worker >= 1 && arm >= 0) {
+    joined->shown.is_there = true;
+    joined->shown.worker = (uint64_t)worker;
+    joined->shown.arm = (uint64_t)arm;
+    joined->shown.score = after(line, " score ");
+    joined->shown.token = after(line, " token ");
+    cv_page_site_wake(&joined->site);
+  }
+}
+
 static enum cv_page_found boundary(void *data, uint64_t id, uint64_t arm, struct cv_buf *out) {
   struct cv_joined *joined = data;
   struct cv_joined_answer *answer = &joined->boundary;
@@ -298,8 +335,10 @@ static enum cv_page_found boundary(void *data, uint64_t id, uint64_t arm, struct
     }
     return answer->is_asked ? CV_PAGE_LATER : CV_PAGE_FAILED;
   }
-  (void)snprintf(head, sizeof(head), "{\"arm\":%" PRIu64 ",\"worker\":null,\"broker\":", arm);
+  (void)snprintf(head, sizeof(head), "{\"arm\":%" PRIu64 ",\"worker\":", arm);
   put(out, head);
+  put_worker(joined, out);
+  put(out, ",\"broker\":");
   /* The broker forgets a campaign that has ended. */
   put(out, answer->status[0] == 200 && answer->text[0] != NULL
                ? answer->text[0]

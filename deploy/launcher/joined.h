@@ -41,6 +41,12 @@ struct cv_joined {
   uint64_t live; /* grows with each progress */
   double reward, regret;
   struct cv_joined_answer boundary, table;
+  struct {
+    bool is_there; /* UNSAFE: a worker shows its score and token */
+    uint64_t worker;
+    uint64_t arm;
+    double score, token;
+  } shown;
   bool is_open;
 };
 
@@ -53,6 +59,8 @@ void cv_joined_say(const struct cv_joined *joined, FILE *to);
 void cv_joined_watch(struct cv_joined *joined);
 void cv_joined_progress(struct cv_joined *joined, const struct cv_progress *progress);
 void cv_joined_finished(struct cv_joined *joined, const struct cv_finished *finished);
+/* UNSAFE: a line of the worker that shows its scores. */
+void cv_joined_shown(struct cv_joined *joined, const char *line);
 /* Also if it was never opened. The loop finishes that; then cv_joined_fini(). */
 void cv_joined_close(struct cv_joined *joined);
 void cv_joined_fini(struct cv_joined *joined);

@@ -186,6 +186,9 @@ enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t n
     (void)json_object_set_new(config, "seed", json_integer((json_int_t)*work->seed));
   }
   CV_TRY(cv_folder_add(parties->folder, name.text, why));
+  if (work->is_shown) {
+    (void)json_object_set_new(config, "unsafe_show", json_true());
+  }
   if (work->remembers) {
     put_path(parties, config, "state", name.text);
   }

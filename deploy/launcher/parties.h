@@ -59,6 +59,7 @@ struct cv_launcher_work {
   const char *campaign; /* campaign file, absolute path */
   const struct cv_spec *spec;
   const uint64_t *seed; /* NULL: that of the file */
+  bool is_shown;        /* UNSAFE: prints its scores and tokens */
   bool remembers;       /* has a state folder, to remember which rows were given */
 };
 /* Writes NAME.yaml (NAME from cv_parties_name()) and makes the folder NAME for the admin socket and the state. */

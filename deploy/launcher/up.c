@@ -39,7 +39,7 @@ struct settings {
   char *state;
   uint64_t workers, gateways, worker_processes, seed, noise_seed;
   uint64_t page_port;
-  bool keep, json, page, unsafe_mechanisms;
+  bool keep, json, page, show_worker, unsafe_mechanisms;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -91,6 +91,11 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, page),
      .fallback = "false",
      .help = "show the campaign in a browser: print a link, and keep all programs running until Ctrl-C"},
+    {.key = "unsafe_show_worker",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, show_worker),
+     .fallback = "false",
+     .help = "UNSAFE, for teaching: one more simulated worker, whose score and token the page shows"},
     {.key = "page_port",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, page_port),
@@ -248,18 +253,23 @@ static enum cv_err start_workers(struct up *up, struct cv_why *why) {
   /* A seed drawn here must be handed to the workers, else each program would draw another one. */
   const struct cv_items *items = &up->prepared.file.items;
   bool from_file = up->settings.seed == CV_SEED_NONE && items->has_seed;
-  const struct cv_launcher_work work = {.broker = up->broker,
-                                        .campaign = up->file,
-                                        .spec = &up->prepared.file.spec,
-                                        .remembers = up->prepared.source.persons.persons > 0,
-                                        .seed = from_file ? NULL : &up->prepared.seed};
-  for (uint32_t i = 1; i <= up->parties.gateways + up->parties.alone; i++) {
+  const uint32_t programs = up->parties.gateways + up->parties.alone;
+  struct cv_launcher_work work = {.broker = up->broker,
+                                  .campaign = up->file,
+                                  .spec = &up->prepared.file.spec,
+                                  .remembers = up->prepared.source.persons.persons > 0,
+                                  .seed = from_file ? NULL : &up->prepared.seed};
+  for (uint32_t i = 1; i <= programs; i++) {
     struct cv_parties_label name = cv_parties_name(&up->parties, i);
     char file[64];
     (void)snprintf(file, sizeof(file), "%s.yaml", name.text);
+    work.is_shown = up->settings.show_worker && i == programs; /* the last one, which is alone */
     CV_TRY(cv_parties_write_worker(&up->parties, i, &work, why));
     CV_TRY(
         cv_children_start(&up->children, name.text, "crowdveil-worker", cv_folder_file(&up->folder, file), false, why));
+    if (work.is_shown) {
+      cv_children_keep_private(&up->children);
+    }
   }
   return CV_OK;
 }
@@ -427,6 +437,9 @@ static void tell_plan(const struct up *up) {
   if (cv_exposure_plan(&up->prepared, cv_exposure_token_micro(spec), &exposure) == CV_OK) {
     cv_exposure_print(&exposure, "", up->people);
   }
+  if (up->settings.show_worker) {
+    (void)fprintf(up->people, "UNSAFE: the page shows the score and the token of one worker\n");
+  }
   if (up->settings.noise_seed != CV_SEED_NONE) {
     (void)fprintf(up->people, "UNSAFE: the noise is seeded and protects nobody\n");
   }
@@ -448,7 +461,15 @@ static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) 
   if (realpath(file, up->file) == NULL) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot resolve the path", file);
   }
-  uint64_t workers = workers_needed(up), alone = up->settings.worker_processes;
+  const bool shows = up->settings.show_worker;
+  uint64_t workers = workers_needed(up) + shows, alone = up->settings.worker_processes + shows;
+  /* An additional worker of a recruitment or of a data file's persons would never be asked. */
+  if (shows &&
+      (!up->settings.page || up->prepared.file.spec.worker != NULL || up->prepared.source.persons.persons > 0)) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "--unsafe-show-worker shows one more simulated worker on the page; expected --page, and a campaign"
+                   " that neither hires workers nor reads persons from a file");
+  }
   if (alone > 0 && alone >= workers) {
     return cv_fail(why, CV_ERR_INVALID,
                    "--worker-processes %" PRIu64 " of %s %s leaves no worker for a gateway; expected fewer", alone,
@@ -484,8 +505,13 @@ static enum cv_err open_page(struct up *up, struct cv_why *why) {
   return err;
 }
 
+static void on_shown(void *data, const char *line) {
+  struct up *up = data;
+  cv_joined_shown(&up->joined, line);
+}
+
 static void run(struct up *up) {
-  static const struct cv_children_ops ops = {.ready = on_ready, .failed = on_failed, .gone = on_gone};
+  static const struct cv_children_ops ops = {.line = on_shown, .ready = on_ready, .failed = on_failed, .gone = on_gone};
   struct cv_why why;
   CV_REQUIRE(uv_loop_init(&up->loop) == 0);
   uv_disable_stdio_inheritance();

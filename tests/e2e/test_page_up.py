@@ -4,9 +4,11 @@ import json
 import re
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 
+from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, ROOT, Daemon, wait_until
 from harness.page import Page, last_standings, steps
 
@@ -82,6 +84,25 @@ def test_the_boundary_has_a_column_of_each_party(start):
     assert ended["decision"][1] == "settle" and ended["noise"][0][1] > 0
     assert page.ask("/api/boundary?id=1&arm=20")[0] == 404 and page.ask("/api/boundary?id=1&arm=x")[0] == 400
     assert b"<tbody>" in page.ask("/table?id=1")[2]
+
+
+def test_only_the_unsafe_option_shows_a_score_and_a_token(start, tmp_path):
+    daemon, page = start("randomized-response.yaml", "--unsafe-show-worker")
+    daemon.wait_for("UNSAFE: the page shows the score and the token of one worker")
+    wait_until(page.campaigns, "a campaign")
+    wait_until(lambda: page.json("/api/boundary?id=1&arm=0")["worker"], "the worker's answer", timeout=60)
+    worker = page.json("/api/boundary?id=1&arm=0")["worker"]
+    assert worker["privatizer"] == "randomized-response" and worker["state"] == "answered"
+    assert 0 <= worker["score"] <= 1 and worker["token"] in (0, 1)
+    state = daemon.wait_for(r"state in (\S+)").group(1)
+    for log in Path(state).glob("*.log"):
+        assert "UNSAFE shown" not in log.read_text(), log
+    assert "shown: worker" not in daemon.text()
+
+
+def test_the_unsafe_worker_needs_the_page(tmp_path):
+    done = crowdveil("up", CAMPAIGNS / "first.yaml", "--unsafe-show-worker")
+    assert done.returncode == 2 and "expected --page" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_nobody_else_gets_in(start):

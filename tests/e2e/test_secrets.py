@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No token and no exact sum is found outside the broker's memory; and the search finds what is there."""
+"""
+No token and no exact sum is found outside the broker's memory; and the search finds what is there. The one exception is
+`crowdveil up --page --unsafe-show-worker`, which shows one simulated worker's score and token (test_page_up.py).
+"""
 import json
 import random
 import struct

@@ -205,7 +205,8 @@ def boundary(campaign, arm):
     tokens = row[2] if row else 0
     decided = [entry for step in campaign["steps"] for entry in step["d"] if entry[2] == arm]
     return {"arm": arm,
-            "worker": {"worker": 5000001, "score": 0.73, "token": 0.73, "privatizer": "none", "state": "answered"},
+            "worker": {"worker": 5000001, "arm": arm, "score": 0.73, "token": 0.73, "privatizer": "none",
+                       "state": "answered"},
             "broker": {"tokens": tokens, "places_open": 12, "epoch_tokens": 250, "sealed": ["partial sum", "noise"],
                        "releases": len(campaign["steps"]), "spent": campaign["epsilon"],
                        "holds": [["tokens summed", tokens], ["partial sum", "sealed"], ["noise", "sealed"]]},

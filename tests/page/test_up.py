@@ -70,7 +70,7 @@ def test_a_ranking_with_its_truth(browser, up):
     assert browser.tiles()["Tokens"][0] == f"{campaign['steps'][-1]['tokens']:,}"
     browser.run("document.getElementById('boundary').scrollIntoView()")
     browser.until("return document.getElementById('party-broker').textContent.includes('The campaign has ended')")
-    noisy = one_third(browser)
+    noisy = third_party(browser)
     told = browser.driver.execute_async_script(
         "fetch('api/boundary?id=1&arm=0').then((answer) => answer.json()).then(arguments[0])")
     number, _, tokens, mean = told["thirdparty"]["release"]
@@ -78,9 +78,21 @@ def test_a_ranking_with_its_truth(browser, up):
     assert noisy["of so many tokens"] == f"{tokens:,}"
 
 
-def one_third(browser):
+def third_party(browser):
     return dict(browser.run("return [...document.querySelectorAll('#party-third dl div')].map((entry) =>"
                             "[entry.querySelector('dt').textContent, entry.querySelector('dd').textContent])"))
+
+
+def test_one_simulated_worker_shows_its_score(browser, up):
+    """What it was asked about need not be the item that the reader chose."""
+    one = up("first.yaml", "--unsafe-show-worker")
+    campaign = finished(browser, one)
+    worker = one.json("api/boundary?id=1&arm=0")["worker"]
+    browser.run("document.getElementById('boundary').scrollIntoView()")
+    browser.until("return document.querySelector('#party-worker dl') !== null")
+    held = browser.text("#party-worker .holds")
+    assert f"the item it was asked about{campaign['names'][worker['arm']]}" in held
+    assert f"its score{worker['score']:.3f}" in held and f"what it sends{worker['token']:.3f}" in held
 
 
 def test_a_recruitment_with_its_reward(browser, up):
