@@ -527,10 +527,9 @@ static bool are_accounts_whole(const struct cv_broker *broker) {
 static void stop_what_charges_less(struct cv_broker *broker) {
   for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     if (campaign->charges_less && campaign->phase < CV_PHASE_STOPPING) {
-      cv_broker_note(broker, NULL,
-                     "campaign %u \"%s\": accepted by an earlier version, which charged its workers too little; it "
-                     "ends with its present result",
-                     campaign->id, campaign->spec.name);
+      cv_broker_note(broker, NULL, campaign,
+                     ": accepted by an earlier version, which charged its workers too little; it ends with its "
+                     "present result");
       cv_broker_campaign_stop(broker, campaign, CV_END_LEDGER);
     }
   }
@@ -575,6 +574,7 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
     CV_TRY(check_ledger(campaign));
   }
   count_totals(broker);
+  cv_accounts_count(&broker->accounts, broker->config.limits.worker_epsilon_micro);
   /* For rows of ended campaigns the totals and accounts are the only rows to be checked against. */
   CV_TRY(damaged_unless(totals == NULL || (is_same(totals, &broker->totals) && are_accounts_whole(broker))));
   /* New records for campaigns of an older program, and deletions that a shutdown interrupted, are due. */

@@ -58,7 +58,7 @@ static enum cv_verdict check_token(const struct cv_broker *broker, const struct 
 
 static void charge(struct cv_broker *broker, const struct cv_broker_campaign *campaign, struct cv_chunk *chunk,
                    uint64_t worker, uint32_t shown) {
-  cv_accounts_charge(chunk, worker, cv_broker_campaign_charge(campaign, shown));
+  cv_accounts_pay(&broker->accounts, chunk, worker, cv_broker_campaign_charge(campaign, shown));
   cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
 }
 
@@ -234,7 +234,7 @@ enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_con
     default:
       figures->refused++;
       cv_refusals_add(&figures->refusals, objection.kind);
-      cv_broker_note(broker, conn->who, "token refused: %s", objection.why);
+      cv_broker_note_refused(broker, conn->who, NULL, objection.kind, "token refused: %s", objection.why);
       break;
   }
   struct cv_broker_outbox *out = &workers->gather;

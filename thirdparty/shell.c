@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/admin/admin.h"
+#include "common/admin/metrics.h"
 #include "common/base/clock.h"
 #include "common/crypto/crypto.h"
 #include "common/daemon/daemon.h"
@@ -26,7 +26,6 @@ struct shell {
   struct cv_thirdparty_store *store;
   struct cv_thirdparty_batch batch; /* the batch being stored */
   struct cv_showing showing;        /* for the page */
-  uint64_t commits;
 };
 
 /* ---- connections ---- */
@@ -99,7 +98,6 @@ static enum cv_err commit(void *party, struct cv_why *why) {
 
 static void stored(void *party) {
   struct shell *shell = party;
-  shell->commits += shell->batch.first != NULL;
   /* Never before the commit: the page shows what the database holds. */
   (void)cv_chronicle_take(shell->showing.chronicle, &shell->batch, cv_clock_mono_ms());
   cv_daemon_show(shell->daemon);
@@ -114,23 +112,27 @@ static enum cv_err health(void *party, struct cv_why *why) {
   return CV_OK;
 }
 
+static void status(void *party, char *text, size_t size) {
+  const struct shell *shell = party;
+  struct cv_thirdparty_figures counts;
+  cv_thirdparty_figures(shell->core, &counts);
+  (void)snprintf(text, size, "campaigns open: %zu; brokers connected: %zu", counts.campaigns_open,
+                 counts.brokers_connected);
+}
+
 static void metrics(void *party, const struct cv_refusals *network, struct cv_buf *out) {
   const struct shell *shell = party;
   struct cv_thirdparty_figures counts;
   cv_thirdparty_figures(shell->core, &counts);
-  cv_admin_metric(out, "crowdveil_thirdparty_brokers", "Connected brokers.", "gauge", (double)counts.brokers_connected);
-  cv_admin_metric(out, "crowdveil_thirdparty_campaigns_open", "Campaigns that are not closed.", "gauge",
+  cv_metric_gauge(out, "crowdveil_thirdparty_brokers", "Connected brokers.", (double)counts.brokers_connected);
+  cv_metric_gauge(out, "crowdveil_thirdparty_campaigns_open", "Campaigns that are not closed.",
                   (double)counts.campaigns_open);
-  cv_admin_metric(out, "crowdveil_thirdparty_campaigns_closed", "Campaigns whose result the broker received.", "gauge",
+  cv_metric_gauge(out, "crowdveil_thirdparty_campaigns_closed", "Campaigns whose result the broker received.",
                   (double)counts.campaigns_closed);
-  cv_admin_metric(out, "crowdveil_thirdparty_releases_total", "Releases applied since the start.", "counter",
-                  (double)counts.releases);
-  cv_admin_metric(out, "crowdveil_thirdparty_decisions_total", "Decisions made since the start.", "counter",
-                  (double)counts.decisions);
-  cv_admin_metric(out, "crowdveil_thirdparty_commits_total", "Transactions since the start.", "counter",
-                  (double)shell->commits);
+  cv_metric_counter(out, "crowdveil_thirdparty_releases_total", "Releases applied since the start.", counts.releases);
+  cv_metric_counter(out, "crowdveil_thirdparty_decisions_total", "Decisions made since the start.", counts.decisions);
   cv_refusals_sum(&counts.refusals, network);
-  cv_admin_refusals(out, &counts.refusals);
+  cv_metric_refusals(out, &counts.refusals);
 }
 
 /* ---- the page ---- */
@@ -188,7 +190,7 @@ static bool work(void *party) {
     cv_daemon_show(shell->daemon);
   }
   if (failed) {
-    cv_daemon_note(shell->daemon, "page", why.text);
+    cv_daemon_note(shell->daemon, &(struct cv_note){.level = CV_LOG_WARN, .peer = "page", .text = why.text});
   }
   return cv_chronicle_has_work(shell->showing.chronicle);
 }
@@ -218,7 +220,7 @@ static enum cv_err open_core(struct shell *shell) {
 }
 
 static enum cv_err open_showing(struct shell *shell, struct cv_why *why) {
-  shell->showing.db = cv_thirdparty_store_db(shell->store);
+  shell->showing.db = cv_thirdparty_store_database(shell->store);
   if (cv_chronicle_new(shell->showing.db, &shell->showing.chronicle) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
@@ -256,6 +258,12 @@ static void close_all(void *party) {
   cv_thirdparty_batch_fini(&shell->batch);
 }
 
+static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
+  struct shell *shell = party;
+  *ret = cv_thirdparty_store_database(shell->store);
+  return CV_OK;
+}
+
 static const struct cv_daemon_ops ops = {
     .open = open_all,
     .close = close_all,
@@ -270,6 +278,8 @@ static const struct cv_daemon_ops ops = {
     .flush = flush,
     .commit = commit,
     .stored = stored,
+    .status = status,
+    .database = database,
     .health = health,
     .metrics = metrics,
     .page = &page_ops,
@@ -284,6 +294,7 @@ int cv_thirdparty_run(const struct cv_thirdparty_settings *settings) {
       .party = &shell,
       .settings = &settings->daemon,
       .state = settings->state,
+      .database = "thirdparty.db",
       .roles = 1U << CV_ROLE_THIRDPARTY,
       .listen = settings->listen,
       .from = {.roles = 1U << CV_ROLE_BROKER, .names = settings->brokers},

@@ -24,8 +24,12 @@ struct cv_thirdparty_store;
 CV_MUST_USE enum cv_err cv_thirdparty_store_open(const char *path, const char *vfs, struct cv_thirdparty_store **ret,
                                                  struct cv_why *why);
 void cv_thirdparty_store_close(struct cv_thirdparty_store *store);
-/* The database, for reading while no commit is under way. */
-struct cv_db *cv_thirdparty_store_db(struct cv_thirdparty_store *store);
+
+/* Checks a copy of a database as cv_backup_check_fn says (common/daemon/backup_command.h); *ret_commit is 0. */
+CV_MUST_USE enum cv_err cv_thirdparty_check_copy(const void *settings, const char *path, uint64_t *ret_commit,
+                                                 struct cv_why *why);
+/* The open database, for a copy of it. */
+struct cv_db *cv_thirdparty_store_database(const struct cv_thirdparty_store *store);
 
 /* One batch, one transaction: all of it or nothing. */
 CV_MUST_USE enum cv_err cv_thirdparty_store_commit(struct cv_thirdparty_store *store,

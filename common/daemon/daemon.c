@@ -2,16 +2,23 @@
 #include "common/daemon/daemon.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <uv.h>
 
 #include "common/admin/admin.h"
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "common/crypto/crypto.h"
+#include "common/daemon/backup.h"
+#include "common/daemon/gauges.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/notify.h"
+#include "common/daemon/trail.h"
 #include "common/daemon/turn.h"
+#include "common/daemon/watchdog.h"
 #include "common/db/committer.h"
+#include "common/db/db.h"
 #include "common/net/dialer.h"
 #include "common/net/listener.h"
 #include "common/net/signals.h"
@@ -19,7 +26,10 @@
 
 enum {
   STUCK_MS = 10000, /* a commit that takes longer */
-  WORK_MS = 1       /* between two pieces of work */
+  WORK_MS = 1,      /* between two pieces of work */
+  STATUS_MS = 2000,
+  EXTEND_MS = 5000,
+  STOP_MS = 10000 /* from the end of a drain to the end of the process */
 };
 
 struct cv_daemon {
@@ -35,13 +45,26 @@ struct cv_daemon {
   struct cv_admin *admin;
   struct cv_page_site page;
   struct cv_lanes lanes;
+  struct cv_trail *trail; /* NULL: no audit log */
   struct cv_turn_ops turn_ops;
   struct cv_turn turn;
   struct cv_committer committer;
+  struct cv_daemon_gauges gauges;
+  struct cv_backup backup;
   struct cv_signals signals;
   uv_check_t check;
   uv_timer_t tick, pace, work;
-  bool has_handles, draining, stopping;
+  struct cv_watchdog watchdog;
+  _Atomic uint64_t steps; /* of the storage, on either thread */
+  uint64_t told_ms;       /* last report on the start, or status, to the service manager */
+  size_t batch;           /* size of the one that is being stored, and when that began */
+  uint64_t batch_ms;
+  enum cv_log_level audited; /* level of the log according to the audit log */
+  bool has_handles, started, draining, stopping;
+  bool was_storing;       /* at the end of the last turn */
+  bool stores;            /* the batch being stored has something of the party's */
+  bool audits_end;        /* the audit log has the start */
+  struct cv_why stop_why; /* why the daemon ends */
   uint64_t drain_until_ms;
 };
 
@@ -51,17 +74,27 @@ struct cv_rng *cv_daemon_rng(struct cv_daemon *daemon) {
   return &daemon->drbg.rng;
 }
 
-const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon) {
-  return cv_tls_identity(daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls);
+/* Both contexts are made from the same files. */
+static const struct cv_tls *own_tls(const struct cv_daemon *daemon) {
+  return daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls;
 }
 
-void cv_daemon_note(void *data, const char *peer, const char *text) {
+const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon) {
+  return cv_tls_identity(own_tls(daemon));
+}
+
+void cv_daemon_note(void *data, const struct cv_note *note) {
   struct cv_daemon *daemon = data;
-  if (peer == NULL) {
-    cv_log(CV_LOG_INFO, "%s", text);
+  if (note->peer == NULL) {
+    cv_log_note(note);
   } else {
-    cv_log_peer(&daemon->log_limit, peer, text, cv_clock_mono_ms());
+    cv_log_peer(&daemon->log_limit, note, cv_clock_mono_ms());
   }
+}
+
+void cv_daemon_audit(void *data, const struct cv_event *event) {
+  struct cv_daemon *daemon = data;
+  cv_trail_add(daemon->trail, event, cv_clock_mono_ms(), cv_clock_wall_ms());
 }
 
 bool cv_daemon_is_storing(const struct cv_daemon *daemon) {
@@ -108,11 +141,13 @@ static void stop(struct cv_daemon *daemon) {
     return;
   }
   daemon->stopping = true;
+  cv_notify_stopping(STOP_MS);
   /* New peers first, then the open ones: no peer can join while the others are being closed. */
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
   cv_page_site_close(&daemon->page);
   cv_admin_stop(daemon->admin);
+  cv_backup_stop(&daemon->backup);
   cv_page_site_free(&daemon->page);
   cv_lanes_close(&daemon->lanes, "shutting down");
   close_handles(daemon);
@@ -137,8 +172,11 @@ static void drain(struct cv_daemon *daemon, int number) {
     return;
   }
   cv_log(CV_LOG_INFO, "draining on signal %d", number);
+  (void)cv_fail(&daemon->stop_why, CV_OK, "signal %d", number);
   daemon->draining = true;
   daemon->drain_until_ms = cv_clock_mono_ms() + daemon->config->drain_ms;
+  cv_notify_stopping(daemon->config->drain_ms + STOP_MS);
+  cv_notify_status("draining: open work is finished, nothing new begins");
   if (daemon->ops->drain != NULL) {
     daemon->ops->drain(daemon->party);
   }
@@ -153,7 +191,7 @@ static void between(void *data) {
 
 static bool is_pending(void *data) {
   struct cv_daemon *daemon = data;
-  return daemon->ops->is_pending(daemon->party);
+  return daemon->ops->is_pending(daemon->party) || cv_trail_is_pending(daemon->trail);
 }
 
 static size_t gathered(void *data) {
@@ -168,29 +206,46 @@ static bool has_rest(void *data) {
 
 static enum cv_err flush(void *data, bool *ret_store) {
   struct cv_daemon *daemon = data;
+  daemon->batch = daemon->ops->gathered == NULL ? 0 : daemon->ops->gathered(daemon->party);
   /* A flush starts a new share of answers for every peer, so paused peers are read again. */
-  CV_TRY(daemon->ops->flush(daemon->party, cv_clock_mono_ms(), cv_clock_wall_ms(), ret_store));
+  CV_TRY(daemon->ops->flush(daemon->party, cv_clock_mono_ms(), cv_clock_wall_ms(), &daemon->stores));
+  /* Also without a batch: a refusal is on disk before its answer leaves. */
+  bool audits = cv_trail_flush(daemon->trail);
+  *ret_store = daemon->stores || audits;
   cv_lanes_resume(&daemon->lanes);
   return CV_OK;
 }
 
 static enum cv_err commit(void *data, struct cv_why *why) {
   struct cv_daemon *daemon = data;
-  return daemon->ops->commit(daemon->party, why);
+  /* First, so that nothing is ever done without a line that says so. */
+  CV_TRY(cv_trail_write(daemon->trail, why));
+  return daemon->stores ? daemon->ops->commit(daemon->party, why) : CV_OK;
+}
+
+static void tell_commit(struct cv_daemon *daemon, const char *where) {
+  atomic_fetch_add_explicit(&daemon->steps, 1, memory_order_relaxed);
+  cv_log(CV_LOG_DEBUG, "commit: %llu ms on %s, batch of %zu",
+         (unsigned long long)(cv_clock_mono_ms() - daemon->batch_ms), where, daemon->batch);
 }
 
 static enum cv_err commit_here(void *data, struct cv_why *why) {
   struct cv_daemon *daemon = data;
-  return cv_committer_run_here(&daemon->committer, why);
+  daemon->batch_ms = cv_clock_mono_ms();
+  enum cv_err err = cv_committer_run_here(&daemon->committer, why);
+  tell_commit(daemon, "the loop");
+  return err;
 }
 
 static void hand_over(void *data) {
   struct cv_daemon *daemon = data;
+  daemon->batch_ms = cv_clock_mono_ms();
   cv_committer_run(&daemon->committer);
 }
 
 static void committed(void *data, enum cv_err err, const struct cv_why *why) {
   struct cv_daemon *daemon = data;
+  tell_commit(daemon, "the storage thread");
   cv_turn_committed(&daemon->turn, err, why);
 }
 
@@ -202,6 +257,7 @@ static bool is_quick(void *data) {
 /* The only place that sends what a batch caused; the turn calls it after the commit (turn.c). */
 static void say(void *data) {
   struct cv_daemon *daemon = data;
+  daemon->gauges.committed_ms = daemon->stores ? cv_clock_wall_ms() : daemon->gauges.committed_ms;
   daemon->ops->stored(daemon->party);
   cv_lanes_deliver(&daemon->lanes);
 }
@@ -219,6 +275,8 @@ static void pace(void *data) {
 static void on_failure(void *data, const char *what, const struct cv_why *why) {
   struct cv_daemon *daemon = data;
   cv_log(CV_LOG_ERROR, "%s: %s; stopping, %s", what, why->text, daemon->config->not_lost);
+  cv_notify_status(why->text);
+  (void)cv_fail(&daemon->stop_why, CV_OK, "%s: %s", what, why->text);
   stop(daemon);
 }
 
@@ -239,15 +297,66 @@ static void turn_init(struct cv_daemon *daemon) {
   daemon->turn =
       (struct cv_turn){.ops = &daemon->turn_ops, .data = daemon, .crowd = config->crowd, .full = config->full};
   daemon->committer = (struct cv_committer){.loop = &daemon->loop, .commit = commit, .done = committed, .data = daemon};
+  daemon->committer.took_s = (struct cv_histogram){.bound = CV_HISTOGRAM_DISK_S, .bounds = CV_HISTOGRAM_DISK_BOUNDS};
+}
+
+/* Whoever changed it, by a signal or through the admin socket. */
+static void audit_level(struct cv_daemon *daemon) {
+  if (cv_log_level() == daemon->audited) {
+    return;
+  }
+  const struct cv_event_fact facts[] = {{.name = "from", .text = CV_LOG_LEVEL_WORDS[daemon->audited]},
+                                        {.name = "to", .text = CV_LOG_LEVEL_WORDS[cv_log_level()]}};
+  daemon->audited = cv_log_level();
+  cv_daemon_audit(
+      daemon, &(struct cv_event){.what = "log_level", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)});
 }
 
 /* All events of one turn of the loop form one batch. */
 static void on_turn(uv_check_t *check) {
   struct cv_daemon *daemon = check->data;
+  audit_level(daemon);
   cv_turn_over(&daemon->turn);
+  cv_backup_turn(&daemon->backup);
+  /* A request of the page may have waited for the database. */
+  bool is_storing = cv_turn_is_busy(&daemon->turn);
+  if (daemon->was_storing && !is_storing) {
+    cv_daemon_show(daemon);
+  }
+  daemon->was_storing = is_storing;
   /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
   if (may_stop(daemon)) {
     stop(daemon);
+  }
+}
+
+/* ---- the service manager ---- */
+
+/* On the thread that uses the database: until the end of the start the only one, later perhaps the storage thread. */
+static void on_step(void *data) {
+  struct cv_daemon *daemon = data;
+  atomic_fetch_add_explicit(&daemon->steps, 1, memory_order_relaxed);
+  if (!daemon->started && cv_clock_mono_ms() - daemon->told_ms >= EXTEND_MS) {
+    daemon->told_ms = cv_clock_mono_ms();
+    cv_notify_extend(CV_NOTIFY_START_MS);
+  }
+}
+
+static void tell_manager(struct cv_daemon *daemon, uint64_t now_ms) {
+  uint64_t steps = atomic_load_explicit(&daemon->steps, memory_order_relaxed);
+  bool stood = cv_watchdog_stands(&daemon->watchdog);
+  if (cv_watchdog_is_due(&daemon->watchdog, now_ms, cv_turn_is_busy(&daemon->turn), steps)) {
+    cv_notify_alive();
+  }
+  if (!stood && cv_watchdog_stands(&daemon->watchdog)) {
+    cv_log(CV_LOG_ERROR, "the storage stands still: the service manager will restart this program");
+    cv_notify_status("the storage stands still");
+  }
+  if (now_ms - daemon->told_ms >= STATUS_MS && !daemon->draining && !cv_watchdog_stands(&daemon->watchdog)) {
+    char text[200];
+    daemon->told_ms = now_ms;
+    daemon->ops->status(daemon->party, text, sizeof(text));
+    cv_notify_status(text);
   }
 }
 
@@ -258,6 +367,9 @@ static void on_tick(uv_timer_t *timer) {
     daemon->ops->tick(daemon->party, now_ms, cv_clock_wall_ms());
   }
   cv_log_suppressed(&daemon->log_limit, now_ms, false);
+  cv_logging_tell_lost();
+  tell_manager(daemon, now_ms);
+  cv_trail_tick(daemon->trail, now_ms, cv_clock_wall_ms());
   /* Here, too, because a peer that has become slow may get no frame for a while. */
   cv_lanes_hold(&daemon->lanes);
 }
@@ -278,7 +390,7 @@ static bool has_failed(const void *data) {
 static void on_dial_failed(void *data, const struct cv_why *why) {
   const struct cv_lane *newcomer = data;
   struct cv_daemon *daemon = cv_lane_data(newcomer);
-  cv_daemon_note(daemon, daemon->config->dialled, why->text);
+  cv_daemon_note(daemon, &(struct cv_note){.level = CV_LOG_INFO, .peer = daemon->config->dialled, .text = why->text});
 }
 
 /* ---- TLS ---- */
@@ -302,6 +414,13 @@ static enum cv_err tls_new(const struct cv_daemon *daemon, struct cv_tls_peers p
   return err;
 }
 
+/* Only a warning: the daemon must use the new list to refuse others, and its peers decide about itself. */
+static void warn_if_revoked(const struct cv_daemon *daemon) {
+  if (cv_tls_is_revoked(daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls)) {
+    cv_log(CV_LOG_WARN, "our own certificate is revoked: peers that know this refuse it");
+  }
+}
+
 static enum cv_err load_tls(struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   if (config->listen != NULL) {
@@ -321,6 +440,28 @@ static void replace(struct cv_tls **tls, struct cv_tls *by) {
   *tls = by;
 }
 
+/* What a reload has changed, or why it has not. */
+static void audit_reload(struct cv_daemon *daemon, const struct cv_tls *to, const char *refused) {
+  const struct cv_tls *from = own_tls(daemon);
+  to = to == NULL ? from : to;
+  const struct cv_event_fact facts[] = {{.name = "serial_before", .text = cv_tls_identity(from)->serial},
+                                        {.name = "serial_after", .text = cv_tls_identity(to)->serial},
+                                        {.name = "denied_added", .number = cv_tls_denied_beyond(to, from)},
+                                        {.name = "denied_removed", .number = cv_tls_denied_beyond(from, to)}};
+  cv_daemon_audit(daemon, &(struct cv_event){.what = "certificates",
+                                             .actor = "operator",
+                                             .refused = refused,
+                                             .fact = facts,
+                                             .facts = refused == NULL ? CV_COUNT(facts) : 0});
+}
+
+static void reopen_trail(struct cv_daemon *daemon) {
+  struct cv_why why;
+  if (cv_trail_reopen(daemon->trail, &why) != CV_OK) {
+    cv_log(CV_LOG_ERROR, "keeping the old audit log: %s", why.text);
+  }
+}
+
 static void reload(struct cv_daemon *daemon) {
   /* Open connections are checked again with the new files: a revoked certificate loses its connection. */
   struct cv_tls *server = NULL, *client = NULL;
@@ -329,9 +470,12 @@ static void reload(struct cv_daemon *daemon) {
   if (renew(daemon, daemon->server_tls, &server, &why) != CV_OK ||
       renew(daemon, daemon->client_tls, &client, &why) != CV_OK) {
     cv_tls_unref(server);
+    daemon->gauges.reloads_failed++;
+    audit_reload(daemon, NULL, why.text);
     cv_log(CV_LOG_ERROR, "keeping the old certificates: %s", why.text);
     return;
   }
+  audit_reload(daemon, server != NULL ? server : client, NULL);
   if (server != NULL) {
     cv_listener_set_tls(daemon->listener, server);
     replace(&daemon->server_tls, server);
@@ -340,15 +484,33 @@ static void reload(struct cv_daemon *daemon) {
     cv_dialer_set_tls(daemon->dialer, client);
     replace(&daemon->client_tls, client);
   }
+  daemon->gauges.reloads++;
   cv_log(CV_LOG_INFO, "certificates reloaded");
+  warn_if_revoked(daemon);
+}
+
+static void on_hangup(struct cv_daemon *daemon) {
+  cv_notify_reloading();
+  reload(daemon);
+  cv_notify_ready();
+}
+
+/* Debug, or back to the configured level; a daemon that is configured to debug has info as its other level. */
+static void toggle_debug(const struct cv_daemon *daemon) {
+  enum cv_log_level own = (enum cv_log_level)daemon->config->settings->log.level;
+  enum cv_log_level less = own == CV_LOG_DEBUG ? CV_LOG_INFO : own;
+  cv_log_set_level(cv_log_level() == CV_LOG_DEBUG ? less : CV_LOG_DEBUG, "SIGUSR1");
 }
 
 static void on_signal(void *data, int number) {
   struct cv_daemon *daemon = data;
-  if (number != SIGHUP) {
+  if (number == SIGUSR1) {
+    toggle_debug(daemon);
+  } else if (number != SIGHUP) {
     drain(daemon, number);
   } else if (!daemon->stopping) {
-    reload(daemon);
+    reopen_trail(daemon);
+    on_hangup(daemon);
   }
 }
 
@@ -363,14 +525,16 @@ static enum cv_err health(void *data, struct cv_why *why) {
  * and store what a peer sends. The endpoint is opened last, so a daemon that answers has started. */
 static enum cv_err ready(void *data, struct cv_why *why) {
   const struct cv_daemon *daemon = data;
-  const struct cv_tls *tls = daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls;
-  struct cv_tls_ends ends = cv_tls_ends(tls);
+  struct cv_tls_ends ends = cv_tls_ends(own_tls(daemon));
   int64_t now_s = (int64_t)(cv_clock_wall_ms() / 1000);
   if (daemon->draining) {
     return cv_fail(why, CV_ERR_STATE, "draining");
   }
   if (now_s >= ends.own_s || now_s >= ends.ca_s) {
     return cv_fail(why, CV_ERR_STATE, "the %s has expired", now_s >= ends.own_s ? "certificate" : "CA's certificate");
+  }
+  if (now_s >= ends.crl_s) {
+    return cv_fail(why, CV_ERR_STATE, "the CRL has expired");
   }
   uint64_t stuck_ms = cv_committer_busy_ms(&daemon->committer);
   return stuck_ms < STUCK_MS ? CV_OK
@@ -380,7 +544,39 @@ static enum cv_err ready(void *data, struct cv_why *why) {
 
 static void metrics(void *data, struct cv_buf *out) {
   struct cv_daemon *daemon = data;
+  struct cv_daemon_gauges gauges = daemon->gauges;
+  gauges.is_healthy = health(daemon, NULL) == CV_OK;
+  gauges.is_ready = ready(daemon, NULL) == CV_OK;
+  gauges.ends = cv_tls_ends(own_tls(daemon));
+  gauges.has_crl = daemon->config->settings->channel.crl != NULL;
+  gauges.committer = &daemon->committer;
+  gauges.state = daemon->config->state;
+  gauges.database = daemon->config->database;
+  cv_daemon_gauges_put(&gauges, out);
   daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
+}
+
+/* The line in the audit log is written in the turn after this, before the first page is copied. */
+static enum cv_err begin_backup(void *data, struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  struct cv_db *db = NULL;
+  enum cv_err err = daemon->ops->database(daemon->party, &db, why);
+  if (err == CV_OK) {
+    err = cv_backup_begin(&daemon->backup, db, daemon->config->state, why);
+  }
+  cv_daemon_audit(
+      daemon, &(struct cv_event){.what = "backup", .actor = "operator", .refused = err == CV_OK ? NULL : why->text});
+  return err;
+}
+
+static void on_copied(void *data, int fd, uint64_t bytes, const struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  if (fd < 0) {
+    cv_log(CV_LOG_WARN, "backup: %s", why->text);
+  } else {
+    cv_log(CV_LOG_INFO, "backup: a copy of the database, %llu bytes", (unsigned long long)bytes);
+  }
+  cv_admin_copied(daemon->admin, fd, bytes, why);
 }
 
 /* ---- the start ---- */
@@ -406,9 +602,18 @@ static bool serve_page(void *data, struct MHD_Connection *connection, const char
   return cv_page_site_serve(&daemon->page, connection, url, request, ret);
 }
 
+static void end_page(void *data, void **request) {
+  struct cv_daemon *daemon = data;
+  cv_page_site_ended(&daemon->page, request);
+}
+
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
-  static const struct cv_admin_ops ops = {
-      .health = health, .ready = ready, .metrics = metrics, .page = serve_page, .completed = cv_page_completed};
+  static const struct cv_admin_ops ops = {.health = health,
+                                          .ready = ready,
+                                          .metrics = metrics,
+                                          .backup = begin_backup,
+                                          .page = serve_page,
+                                          .ended = end_page};
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
@@ -417,14 +622,57 @@ static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
 static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   const struct cv_channel_settings *channel = &config->settings->channel;
-  const struct cv_sandbox_needs needs = {.reads = {channel->ca, channel->cert, channel->key, channel->denied},
-                                         .state = config->state,
-                                         .socket = config->settings->admin,
-                                         .dials = config->dial};
+  const struct cv_sandbox_needs needs = {
+      .reads = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl},
+      .state = config->state,
+      .socket = config->settings->admin,
+      .appends = config->settings->audit,
+      .dials = config->dial};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&config->settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
   return CV_OK;
+}
+
+static enum cv_err open_trail(struct cv_daemon *daemon, struct cv_why *why) {
+  const char *path = daemon->config->settings->audit;
+  return path == NULL ? CV_OK : cv_trail_open(path, daemon->config->program, &daemon->trail, why);
+}
+
+/* Writes at once; no commit runs. */
+static enum cv_err audit_now(struct cv_daemon *daemon, const struct cv_event *event, struct cv_why *why) {
+  cv_daemon_audit(daemon, event);
+  return cv_trail_flush(daemon->trail) ? cv_trail_write(daemon->trail, why) : CV_OK;
+}
+
+static enum cv_err audit_start(struct cv_daemon *daemon, struct cv_why *why) {
+  const struct cv_identity *own = cv_daemon_identity(daemon);
+  char identity[CV_NAME_BYTES + 16];
+  (void)snprintf(identity, sizeof(identity), "%s/%s", cv_role_text(own->role), own->name);
+  const struct cv_event_fact facts[] = {{.name = "version", .text = cv_config_version()},
+                                        {.name = "identity", .text = identity},
+                                        {.name = "identity_serial", .text = own->serial}};
+  const struct cv_event event = {.what = "start", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
+  daemon->audited = cv_log_level();
+  CV_TRY(audit_now(daemon, &event, why));
+  daemon->audits_end = true;
+  return CV_OK;
+}
+
+static void audit_stop(struct cv_daemon *daemon) {
+  const char *reason = daemon->stop_why.text[0] != '\0' ? daemon->stop_why.text : "its work is done";
+  const struct cv_event_fact fact = {.name = "reason", .text = reason};
+  struct cv_why why;
+  if (!daemon->audits_end) {
+    return;
+  }
+  /* After a failure the lines that wait tell of what has not happened. */
+  cv_trail_drop(daemon->trail);
+  const struct cv_event event = {
+      .what = "stop", .actor = daemon->draining ? "operator" : NULL, .fact = &fact, .facts = 1};
+  if (audit_now(daemon, &event, &why) != CV_OK) {
+    cv_log(CV_LOG_ERROR, "the stop is not in the audit log: %s", why.text);
+  }
 }
 
 static void start_handles(struct cv_daemon *daemon) {
@@ -436,6 +684,8 @@ static void start_handles(struct cv_daemon *daemon) {
   /* After the loop has polled: all that has arrived by then is in the same batch. */
   (void)uv_check_start(&daemon->check, on_turn);
   (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
+  daemon->backup = (struct cv_backup){.loop = &daemon->loop, .turn = &daemon->turn, .made = on_copied, .data = daemon};
+  cv_backup_start(&daemon->backup);
   daemon->has_handles = true;
   cv_signals_start(&daemon->signals, &daemon->loop, on_signal, daemon);
 }
@@ -446,20 +696,26 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
     CV_TRY(ops->prepare(daemon->party, daemon, why));
   }
   CV_TRY(load_tls(daemon, why));
+  warn_if_revoked(daemon);
   CV_TRY(cv_lanes_init(&daemon->lanes));
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
   CV_TRY(open_net(daemon, why));
   CV_TRY(cv_page_site_bind(&daemon->page, daemon->config->page, why));
   CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
+  CV_TRY(open_trail(daemon, why));
   CV_TRY(ops->open(daemon->party, daemon, why));
   start_handles(daemon);
   CV_TRY(cv_page_site_open(&daemon->page, &daemon->loop, ops->page, daemon->party, &daemon->drbg.rng, why));
   CV_TRY(open_admin(daemon, why));
   /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
-  return enter_sandbox(daemon, why);
+  CV_TRY(enter_sandbox(daemon, why));
+  return audit_start(daemon, why);
 }
 
-static void say_ready(const struct cv_daemon *daemon) {
+static void say_ready(struct cv_daemon *daemon) {
+  daemon->started = true;
+  cv_watchdog_start(&daemon->watchdog, cv_notify_watchdog_ms(), cv_clock_mono_ms());
+  cv_notify_ready();
   const char *listen = daemon->config->listen;
   if (listen != NULL) {
     const char *colon = strrchr(listen, ':');
@@ -472,7 +728,8 @@ static void say_ready(const struct cv_daemon *daemon) {
 
 static void fini(struct cv_daemon *daemon) {
   (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
-  /* After the loop: no callback can use the party any more. */
+  /* After the loop: no commit runs, and no callback can use the party any more. */
+  audit_stop(daemon);
   daemon->ops->close(daemon->party);
   cv_signals_stop(&daemon->signals);
   if (uv_loop_close(&daemon->loop) != 0) {
@@ -481,7 +738,10 @@ static void fini(struct cv_daemon *daemon) {
   cv_lanes_fini(&daemon->lanes);
   cv_tls_unref(daemon->server_tls);
   cv_tls_unref(daemon->client_tls);
+  cv_trail_close(daemon->trail);
+  cv_daemon_gauges_close(&daemon->gauges);
   cv_drbg_fini(&daemon->drbg);
+  cv_db_on_step(NULL, NULL);
 }
 
 int cv_daemon_run(const struct cv_daemon_config *config) {
@@ -489,10 +749,13 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   /* Before a key is read: from here on no core dump and no swap can hold one. */
   cv_sandbox_begin(&config->settings->sandbox);
   if (uv_loop_init(&daemon.loop) != 0) {
-    (void)fprintf(stderr, "%s: the event loop cannot start\n", config->program);
+    cv_log_early(config->program, CV_LOG_ERROR, "the event loop cannot start");
     return 1;
   }
   cv_drbg_init(&daemon.drbg);
+  daemon.told_ms = cv_clock_mono_ms();
+  cv_db_on_step(on_step, &daemon);
+  cv_daemon_gauges_open(&daemon.gauges, config->program);
   turn_init(&daemon);
   daemon.lanes = (struct cv_lanes){.ops = &config->ops->lane,
                                    .party = config->party,
@@ -505,7 +768,7 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   struct cv_why why = {.text = "out of memory"};
   enum cv_err err = start(&daemon, &why);
   if (err != CV_OK) {
-    (void)fprintf(stderr, "%s: %s\n", config->program, why.text);
+    cv_log_early(config->program, CV_LOG_ERROR, "%s", why.text);
     /* The loop has to close what the start has opened so far. */
     stop(&daemon);
     fini(&daemon);

@@ -98,6 +98,12 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   return cv_page_serve(front->page, connection, url, request, &result) ? result : answer_file(connection, url);
 }
 
+static void on_ended(void *data, struct MHD_Connection *connection, void **request,
+                     enum MHD_RequestTerminationCode code) {
+  const struct cv_page_front *front = data;
+  cv_page_ended(front->page, request);
+}
+
 enum cv_err cv_page_front_start(uv_loop_t *loop, struct cv_page *page, int socket, const struct cv_door *door,
                                 struct cv_page_front **ret, struct cv_why *why) {
   struct cv_page_front *front = calloc(1, sizeof(*front));
@@ -107,7 +113,7 @@ enum cv_err cv_page_front_start(uv_loop_t *loop, struct cv_page *page, int socke
   }
   *front = (struct cv_page_front){.page = page, .door = *door};
   const struct cv_httpd_config config = {
-      .connections = CV_PAGE_CONNECTIONS_MAX, .handler = on_request, .completed = cv_page_completed, .data = front};
+      .connections = CV_PAGE_CONNECTIONS_MAX, .handler = on_request, .completed = on_ended, .data = front};
   enum cv_err err = cv_httpd_start(loop, socket, &config, &front->httpd, why);
   if (err != CV_OK) {
     free(front);

@@ -106,13 +106,15 @@ static enum MHD_Result wait(struct cv_page *page, struct MHD_Connection *connect
   return MHD_YES;
 }
 
-void cv_page_completed(void *data, struct MHD_Connection *connection, void **request,
-                       enum MHD_RequestTerminationCode code) {
-  struct waiting *waiting = *request;
-  if (waiting != NULL) {
-    DL_DELETE(waiting->page->waiting, waiting);
-    free(waiting);
-    *request = NULL;
+void cv_page_ended(struct cv_page *page, void **request) {
+  struct waiting *waiting;
+  DL_FOREACH(page->waiting, waiting) {
+    if (waiting == *request) {
+      DL_DELETE(page->waiting, waiting);
+      free(waiting);
+      *request = NULL;
+      return;
+    }
   }
 }
 

@@ -63,13 +63,12 @@ CV_MUST_USE enum cv_err cv_page_listen(struct cv_page *page, int socket, const s
                                        struct cv_why *why);
 /*
  * Answers a request of another server, such as the admin socket's, if the page knows its path; otherwise returns false.
- * That server passes its arguments on, calls cv_page_completed() at the end of every request, and stops between
- * cv_page_close() and cv_page_free().
+ * That server passes its arguments on, calls cv_page_ended() at the end of every request, also of those that the page
+ * does not know, and stops between cv_page_close() and cv_page_free().
  */
 bool cv_page_serve(struct cv_page *page, struct MHD_Connection *connection, const char *url, void **request,
                    enum MHD_Result *ret);
-void cv_page_completed(void *data, struct MHD_Connection *connection, void **request,
-                       enum MHD_RequestTerminationCode code);
+void cv_page_ended(struct cv_page *page, void **request);
 
 /* Something has changed: requests and streams that wait are served again, within a twentieth of a second. */
 void cv_page_wake(struct cv_page *page);

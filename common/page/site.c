@@ -87,6 +87,12 @@ bool cv_page_site_serve(struct cv_page_site *page, struct MHD_Connection *connec
   return page->page != NULL && cv_page_serve(page->page, connection, url, request, ret);
 }
 
+void cv_page_site_ended(struct cv_page_site *page, void **request) {
+  if (page->page != NULL) {
+    cv_page_ended(page->page, request);
+  }
+}
+
 void cv_page_site_wake(struct cv_page_site *page) {
   if (page->page != NULL) {
     cv_page_wake(page->page);

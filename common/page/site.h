@@ -25,9 +25,10 @@ CV_MUST_USE enum cv_err cv_page_site_open(struct cv_page_site *page, uv_loop_t *
                                           void *data, struct cv_rng *rng, struct cv_why *why);
 /* Prints "page on http://HOST:PORT/?token=TOKEN", if there is a port. */
 void cv_page_site_say(const struct cv_page_site *page, FILE *to);
-/* As cv_page_serve() and cv_page_wake(). */
+/* As cv_page_serve(), cv_page_ended() and cv_page_wake(). */
 bool cv_page_site_serve(struct cv_page_site *page, struct MHD_Connection *connection, const char *url, void **request,
                         enum MHD_Result *ret);
+void cv_page_site_ended(struct cv_page_site *page, void **request);
 void cv_page_site_wake(struct cv_page_site *page);
 /* As cv_page_close() and cv_page_free(). */
 void cv_page_site_close(struct cv_page_site *page);

@@ -9,7 +9,8 @@
 
 #include "deploy/launcher/pki/pki.h"
 
-enum { VALID_S = 365 * 86400, SOCKET_BYTES = 100 };
+/* Nobody renews certificates during a run, and no campaign may run longer than a year. */
+enum { DAY_S = 86400, CA_VALID_S = CV_PKI_CA_DAYS * DAY_S, VALID_S = 366 * DAY_S, SOCKET_BYTES = 100 };
 
 /* ---- certificates ---- */
 
@@ -68,7 +69,7 @@ enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why
   for (size_t i = 0; i < CV_COUNT(folders); i++) {
     CV_TRY(cv_folder_add(parties->folder, folders[i], why));
   }
-  CV_TRY(cv_pki_make_ca(cv_folder_file(parties->folder, "pki"), "Crowdveil on this machine", VALID_S, why));
+  CV_TRY(cv_pki_make_ca(cv_folder_file(parties->folder, "pki"), "Crowdveil on this machine", CA_VALID_S, why));
   CV_TRY(issue(parties, "thirdparty/" CV_PARTIES_THIRDPARTY, true, why));
   CV_TRY(issue(parties, "broker/" CV_PARTIES_BROKER, true, why));
   CV_TRY(issue(parties, "requester/" CV_PARTIES_REQUESTER, false, why));
@@ -82,6 +83,8 @@ void cv_parties_files(const struct cv_parties *parties, const char *party, struc
   char name[192];
   (void)snprintf(name, sizeof(name), "tls/%s/ca.pem", party);
   (void)snprintf(ret->ca, sizeof(ret->ca), "%s", cv_folder_file(parties->folder, name));
+  (void)snprintf(name, sizeof(name), "tls/%s/crl.pem", party);
+  (void)snprintf(ret->crl, sizeof(ret->crl), "%s", cv_folder_file(parties->folder, name));
   (void)snprintf(name, sizeof(name), "tls/%s/%s.pem", party, party);
   (void)snprintf(ret->cert, sizeof(ret->cert), "%s", cv_folder_file(parties->folder, name));
   (void)snprintf(name, sizeof(name), "tls/%s/%s.key", party, party);
@@ -93,7 +96,7 @@ void cv_parties_files(const struct cv_parties *parties, const char *party, struc
 static json_t *tls_of(const struct cv_parties *parties, const char *party) {
   struct cv_parties_paths files;
   cv_parties_files(parties, party, &files);
-  return json_pack("{s:s, s:s, s:s}", "ca", files.ca, "cert", files.cert, "key", files.key);
+  return json_pack("{s:s, s:s, s:s, s:s}", "ca", files.ca, "cert", files.cert, "key", files.key, "crl", files.crl);
 }
 
 static void put_path(const struct cv_parties *parties, json_t *config, const char *key, const char *name) {

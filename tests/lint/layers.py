@@ -26,7 +26,7 @@ LAYERS = (
     Layer("base", ("common/base/*",), True, ()),
     Layer("noise", ("common/noise/*",), True, BASE),
     Layer("crypto", ("common/crypto/*",), False, BASE),
-    Layer("turn", ("common/daemon/turn.[ch]",), True, BASE),
+    Layer("turn", ("common/daemon/turn.[ch]", "common/daemon/watchdog.[ch]"), True, BASE),
     Layer("db", ("common/db/*",), False, BASE + ("sys",)),
     Layer("identity", ("common/net/identity.[ch]", "common/net/frame.[ch]"), True, BASE),
     Layer("net", ("common/net/*",), False, BASE + ("sys", "identity")),
@@ -136,4 +136,5 @@ FILE_LINES_ALLOWED = {}
 
 # Files that cannot carry an SPDX line.
 SPDX_EXEMPT = ("LICENSE", "LICENSES/*", "page/vendor/*", "*.json", "*.csv", "*.png", "*.svg", "*.pem",
-               "tests/fuzz/corpus/*", "tests/data/*/*", "*.bin")
+               "tests/fuzz/corpus/*", "tests/data/*/*", "*.bin", "deploy/debian/changelog", "deploy/debian/copyright",
+               "deploy/debian/source/format")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GET over a daemon's Unix socket."""
+"""Requests over a daemon's Unix socket."""
 import http.client
 import socket
 
@@ -17,9 +17,14 @@ class _Unix(http.client.HTTPConnection):
 
 def get(path, url, timeout=20):
     """(status, body)."""
+    return ask(path, "GET", url, timeout=timeout)
+
+
+def ask(path, method, url, body=None, host="localhost", timeout=20):
+    """(status, body)."""
     connection = _Unix(path, timeout)
     try:
-        connection.request("GET", url)
+        connection.request(method, url, body, {"Host": host})
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
     finally:
