@@ -70,24 +70,35 @@ def test_time_slider(browser, sites, kind):
         assert browser.text("#time-text") == f"Round {campaign['steps'][index]['n']}"
 
 
-def test_intervals_are_drawn_to_scale(browser, sites):
-    campaign = made.restaurants()[1]
-    browser.open(sites(campaign).link)
-    browser.seek(3)
-    box = browser.run("""
-        const row = document.querySelector('tr[data-arm="3"]');
+def boxes(browser, arm):
+    """Left and right end of the track and of the parts of an item's interval, in pixels."""
+    return browser.run("""
+        const row = document.querySelector(`tr[data-arm="${arguments[0]}"]`);
         const box = (name) => {
           const { left, right } = row.querySelector(name).getBoundingClientRect();
           return [left, right];
         };
-        return { track: box('.interval'), noise: box('.noise'), sampling: box('.sampling') }""")
-    _, _, _, mean, radius, noise = state_at(campaign, 3)[3]
-    left, right = box["track"]
+        const parts = ['interval', 'noise', 'sampling', 'before'];
+        return Object.fromEntries(parts.map((name) => [name, box('.' + name)]));""", arm)
 
-    def x(score):
-        return left + (right - left) * (score + 0.06) / 1.12
-    assert box["noise"] == pytest.approx([x(mean - radius), x(mean + radius)], abs=1.2)
-    assert box["sampling"] == pytest.approx([x(mean - radius + noise), x(mean + radius - noise)], abs=1.2)
+
+def test_intervals_are_drawn_to_scale(browser, sites):
+    campaign = made.restaurants()[1]
+    browser.open(sites(campaign).link)
+    browser.seek(3)
+    _, _, _, mean, radius, noise = state_at(campaign, 3)[3]
+    sampling = radius - noise
+    found = boxes(browser, 3)
+    left, right = found["interval"]
+
+    def ends(half):
+        return pytest.approx([left + (right - left) * (score + 0.06) / 1.12 for score in (mean - half, mean + half)],
+                             abs=1.2)
+    assert found["noise"] == ends(radius) and found["sampling"] == ends(sampling)
+    browser.turn(-60)
+    found = boxes(browser, 3)
+    assert found["noise"] == ends(sampling + 10 ** 0.6 * noise), "another epsilon"
+    assert found["sampling"] == ends(sampling) and found["before"] == ends(radius)
 
 
 def test_decisions_with_their_numbers(browser, sites):
