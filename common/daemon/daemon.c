@@ -416,7 +416,7 @@ static enum cv_err tls_new(const struct cv_daemon *daemon, struct cv_tls_peers p
 
 /* Only a warning: the daemon must use the new list to refuse others, and its peers decide about itself. */
 static void warn_if_revoked(const struct cv_daemon *daemon) {
-  if (cv_tls_is_revoked(daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls)) {
+  if (cv_tls_is_revoked(own_tls(daemon))) {
     cv_log(CV_LOG_WARN, "our own certificate is revoked: peers that know this refuse it");
   }
 }
@@ -533,7 +533,7 @@ static enum cv_err ready(void *data, struct cv_why *why) {
   if (now_s >= ends.own_s || now_s >= ends.ca_s) {
     return cv_fail(why, CV_ERR_STATE, "the %s has expired", now_s >= ends.own_s ? "certificate" : "CA's certificate");
   }
-  if (now_s >= ends.crl_s) {
+  if (ends.crl_s != 0 && now_s >= ends.crl_s) {
     return cv_fail(why, CV_ERR_STATE, "the CRL has expired");
   }
   uint64_t stuck_ms = cv_committer_busy_ms(&daemon->committer);

@@ -4,12 +4,13 @@ import json
 import re
 import signal
 import subprocess
+import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
-from harness.admin import metric
+from harness.admin import metric, metrics
 from harness.campaign import GATEWAYS, Run
 from harness.commands import as_requester, crowdveil
 from harness.daemon import wait_until, write_config
@@ -74,13 +75,13 @@ def test_a_revoked_gateway_is_disconnected_and_the_others_go_on(deployment, made
     before, since = connections_of(stays), gone.mark()
     reload(deployment.broker)
     gone.wait_for("our certificate is revoked", after=since)  # its next attempt
-    assert connected(deployment, "worker_connections") == 1
+    assert connected(deployment, 'connections{role="gateway"}') == 1
     run.when(20000)
-    assert connected(deployment, "worker_connections") == 1 and connections_of(stays) == before != set()
+    assert connected(deployment, 'connections{role="gateway"}') == 1 and connections_of(stays) == before != set()
     # with another certificate it is welcome
     assert made.made("--renew", words=[f"{GATEWAYS[0]}={made.of[GATEWAYS[0]]}"]) == {GATEWAYS[0]: "renewed"}
     reload(gone)
-    wait_until(lambda: connected(deployment, "worker_connections") == 2, "it comes back")
+    wait_until(lambda: connected(deployment, 'connections{role="gateway"}') == 2, "it comes back")
     run.check(undisturbed)
 
 
@@ -266,6 +267,9 @@ def test_renewed_in_place_a_daemon_reads_it(deployment, made):
     reload(deployment.broker)
     assert served(deployment.broker.address, alice, "broker") == der(broker) != old
     assert states(made, "broker/main") == ["superseded", "valid"]
+    ends = metrics(deployment.folder / "broker.sock")
+    ends = ends['crowdveil_certificate_expiry_timestamp_seconds{certificate="crl"}']
+    assert ends - time.time() > 89 * 86400, "the metric by which a person is warned"
     names = subprocess.run(["openssl", "x509", "-in", broker.cert, "-noout", "-ext", "subjectAltName"], check=True,
                            capture_output=True, text=True).stdout
     assert "DNS:localhost, IP Address:127.0.0.1" in names, "the hosts stay"

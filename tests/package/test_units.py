@@ -100,7 +100,8 @@ def test_a_sample_agrees_with_its_unit(unit, installed):
     text = (installed / f"share/doc/crowdveil/examples/{party_of(unit)}.yaml").read_text().replace("NAME", "lyon")
     values = dict(re.findall(r"^ *(\w+): (\S+)$", text, re.M))
     assert values["state"] in unit.folders()
-    assert values["admin"].rpartition("/")[0] in unit.folders()
+    for key in ("admin", "audit"):
+        assert values[key].rpartition("/")[0] in unit.folders()
     if "anchor" in values:
         assert values["anchor"].rpartition("/")[0] in unit.folders()
     base = unit.one("ConditionPathExists").rpartition("/")[0]

@@ -265,6 +265,7 @@ static void sound_radius_has_the_noise_in_it(void **state) {
   cv_policy_standing(b.policy, 1, &standing);
   assert_near(standing.mean, 0.5, 1e-12);
   assert_near(standing.radius, sqrt(log(160) / 2000) + 8 * log(80) / 1000, 1e-12);
+  assert_near(standing.noise, 8 * log(80) / 1000, 1e-12);
   bench_fini(&b);
 }
 
@@ -296,6 +297,8 @@ static void randomized_response_is_undone(void **state) {
     struct cv_standing undone = behind("randomized-response", "epsilon", 1.098612, radii[i], 0.6);
     assert_near(undone.mean, (0.6 - (1 - p)) / (2 * p - 1), 1e-6);
     assert_near(undone.radius, bare.radius / (2 * p - 1), 1e-6);
+    /* All that the privatizer widens. */
+    assert_near(undone.noise - bare.noise, undone.radius - bare.radius, 1e-9);
   }
 }
 
@@ -309,6 +312,7 @@ static void laplace_in_tokens_widens_every_radius(void **state) {
     double more = cv_tail_quantile(i == 2 ? &all : &tokens, 1 / 80.0) - (i == 2 ? 8 * log(80) : 0);
     assert_near(wide.mean, bare.mean, 1e-12);
     assert_near(wide.radius - bare.radius, more / 1000, 1e-9);
+    assert_near(wide.noise - bare.noise, more / 1000, 1e-9);
   }
 }
 

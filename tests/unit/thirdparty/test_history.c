@@ -152,6 +152,24 @@ static void two_steps_in_one_batch_are_one(void **state) {
   cv_history_free(history);
 }
 
+/* What the broker never ran was not asked for. */
+static void a_replaced_plan_is_counted_once(void **state) {
+  struct cv_history *history = told(2, .1, 0);
+  struct cv_delta delta = {.row = {.plan = 2}};
+  struct cv_want want[] = {{.arm = 1, .tokens = 5}};
+  const struct cv_plan plan = {.number = 2, .wants = 1, .want = want};
+  const struct cv_release release = {.number = 4, .plan = 2, .arm = 1, .tokens = 5};
+  assert_int_equal(cv_delta_add_plan(&delta, &plan, true), CV_OK);
+  assert_int_equal(cv_delta_add_release(&delta, &release), CV_OK);
+  assert_int_equal(cv_history_take(history, &delta, 9), CV_OK);
+  assert_int_equal(history->asked, 60 + 5);
+  assert_int_equal(history->tokens, 60 + 5);
+  free(delta.plan[0].plan.want);
+  free(delta.plan);
+  free(delta.release);
+  cv_history_free(history);
+}
+
 static void an_end_changes_the_state(void **state) {
   struct cv_history *history = told(1, .1, 0);
   uint64_t before = history->state;
@@ -173,6 +191,7 @@ int main(void) {
       cmocka_unit_test(else_the_radius_is_shared_by_variances),
       cmocka_unit_test(two_steps_in_one_batch_are_one),
       cmocka_unit_test(an_end_changes_the_state),
+      cmocka_unit_test(a_replaced_plan_is_counted_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
