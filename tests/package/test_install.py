@@ -132,6 +132,7 @@ def documented():
 def configured(machine):
     machine.path("/root/campaign.yaml").write_text(CAMPAIGN)
     machine.run("sh", "-ec", "cd /root\n" + "\n".join(documented()))
+    machine.run("sed", "-i", "s/^# audit: /audit: /", "/etc/crowdveil/broker.yaml")
 
 
 def test_the_documented_commands_configure_all_parties(machine, configured, units):
@@ -200,9 +201,9 @@ def test_a_campaign_runs_between_the_services(machine, running):
     assert re.search(r"^ *1 +a ", done.stdout, re.M), done.stdout
     ledger = machine.run("crowdveil", "ledger", "1", *REQUESTER).stdout
     assert "epsilon" in ledger
-    audit = machine.path("/var/log/crowdveil/broker/audit")
+    audit = machine.path("/var/log/crowdveil-broker/audit")
     assert '"event":"submit","actor":"requester/alice"' in audit.read_text()
-    assert mode(machine, "/var/log/crowdveil/broker/audit") == (*machine.user("crowdveil-broker"), "0o600")
+    assert mode(machine, "/var/log/crowdveil-broker/audit") == (*machine.user("crowdveil-broker"), "0o600")
     for party in ("broker", "thirdparty"):
         done = machine.run(f"crowdveil-{party}", "--config", f"/etc/crowdveil/{party}.yaml", "--probe")
         assert done.stdout == f"crowdveil-{party}: ok\n"
@@ -378,7 +379,8 @@ def test_a_purge_keeps_state_and_keys_and_says_so(machine):
 
 def test_a_purge_of_an_unused_package_leaves_no_folder(machine, files):
     for folder in ("/etc/crowdveil", "/var/lib/crowdveil-broker", "/var/lib/crowdveil-anchor",
-                   "/var/lib/crowdveil-thirdparty", "/var/lib/crowdveil-worker", "/var/log/crowdveil"):
+                   "/var/lib/crowdveil-thirdparty", "/var/lib/crowdveil-worker", "/var/log/crowdveil-broker",
+                   "/var/log/crowdveil-thirdparty", "/var/log/crowdveil-worker"):
         shutil.rmtree(machine.path(folder))
     machine.install(files)
     assert machine.path("/etc/crowdveil/broker").is_dir()

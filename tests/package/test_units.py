@@ -119,7 +119,7 @@ def test_a_sample_is_a_valid_configuration(installed, party, tmp_path):
     assert (done.returncode, done.stdout) == (0, f"crowdveil-{party}: the configuration is valid\n")
     # also with its comments taken away from the keys
     full = tmp_path / f"{party}.yaml"
-    full.write_text(re.sub(r"^( *)# (sandbox): ", r"\1\2: ", sample.read_text(), flags=re.M))
+    full.write_text(re.sub(r"^( *)# (sandbox|audit): ", r"\1\2: ", sample.read_text(), flags=re.M))
     assert "\nsandbox: require" in full.read_text()
     assert run(program, "--config", full, "--check-config").returncode == 0
 

@@ -121,13 +121,19 @@ class Requester(Closing):
             parts.append(self.answer().part)
         return parts
 
+    def other_answer(self):
+        """The next answer that is no news of a watched campaign, which may come at any time."""
+        while (envelope := self.answer()).HasField("progress") or envelope.HasField("finished"):
+            pass
+        return envelope
+
     def ledger(self, campaign=0):
         self.ask(ledger={"campaign": campaign})
-        return self.answer().statement
+        return self.other_answer().statement
 
     def status(self):
         self.ask(status={})
-        return self.answer().status_answer
+        return self.other_answer().status_answer
 
 
 def end_name(end):
