@@ -471,6 +471,18 @@ def containers(tally, extra=()):
     pytest(tally, "containers", "tests/containers", *extra, jobs=1)
 
 
+BROWSERS = 2
+
+
+def page(tally, extra=()):
+    """The page in a headless browser, if it can be installed."""
+    done = run([ROOT / "deploy/bootstrap", "page"])
+    if done.returncode:
+        tally.skip("page", f"no browser can be installed: {tail(done.stdout, 1)}")
+        return
+    pytest(tally, "page", "tests/page", *extra, jobs=BROWSERS, dist="load")
+
+
 def package(tally, extra=()):
     """The Debian packages, the units of systemd and the shells' completion."""
     done = run([ROOT / "deploy/bootstrap", "package"])
@@ -543,12 +555,12 @@ def fuzz(tally, seconds):
 
 
 SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e,
-          "contributing": contributing, "before": before, "clang": clang, "asan": asan, "containers": containers,
-          "package": package, "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall, "long": long,
-          "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
-ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "sim", "long", "valgrind")
+          "contributing": contributing, "before": before, "page": page, "clang": clang, "asan": asan,
+          "containers": containers, "package": package, "tidy": tidy, "sim": sim, "mutations": mutations,
+          "recall": recall, "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
+ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "page", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
-WATCHED = ("contributing", "before", "clang", "asan", "package")
+WATCHED = ("contributing", "before", "page", "clang", "asan", "package")
 BESIDE = "containers"  # spends most of its time waiting
 
 
@@ -595,6 +607,7 @@ ABOUT = {
     "package": ("Debian packages, built twice, installed, run and removed in a clean system; systemd's units; "
                 "completion in bash and zsh", "200 s"),
     "contributing": ("follows the tutorials of CONTRIBUTING.md in a copy of the tree", "170 s"),
+    "page": ("the page in a headless browser; its pictures are in build/page", "60 s"),
     "before": ("programs of the version before, built once from the repository's history, beside those of this one",
                "60 s, the first time 120 s more"),
     "tidy": ("clang-tidy", ""),
@@ -632,7 +645,7 @@ def main():
     parser.add_argument("--long", type=whole, metavar="N", help="with sim: run N schedules with new seeds")
     parser.add_argument("--from", type=whole, metavar="SEED", dest="first", help="with sim: start at this seed")
     parser.add_argument("-k", metavar="EXPRESSION",
-                        help="with e2e, asan-e2e, containers and package: only tests whose names match, as for "
+                        help="with e2e, asan-e2e, containers, package and page: only tests whose names match, as for "
                              "pytest -k")
     parser.add_argument("--seconds", metavar="N", type=whole, default=600,
                         help="with fuzz: total time, %(default)s by default; see also tests/fuzz/run --help")
@@ -654,7 +667,7 @@ def main():
             continue
         if suite == "format":
             format_check(tally, args.fix)
-        elif suite in ("e2e", "asan-e2e", "containers", "package"):
+        elif suite in ("e2e", "asan-e2e", "containers", "package", "page"):
             SUITES[suite](tally, ("-k", args.k) if args.k else ())
         elif suite == "fuzz":
             fuzz(tally, args.seconds)
