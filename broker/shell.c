@@ -201,26 +201,22 @@ static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *t
   return cv_mac_tag(data, bytes, bytes_n, to, n);
 }
 
-/* Reads the sealing key, or creates it for a new database. */
-static enum cv_err open_keys(struct shell *shell, const char *database, struct cv_key *ret_master, struct cv_why *why) {
+/* Reads the master keys, or creates one for a new database. */
+static enum cv_err open_ring(struct shell *shell, const char *database, struct cv_ring *ret, struct cv_why *why) {
   /* A missing key is created only for a new database: to an existing one it would never fit. */
   const char *path = shell->settings->seal_key;
   struct stat info;
-  if (stat(path, &info) != 0 && !cv_broker_store_exists(database)) {
-    CV_TRY(cv_key_create(path, ret_master, why));
-  } else {
-    CV_TRY(cv_key_read(path, ret_master, why));
-  }
-  return CV_OK;
+  return stat(path, &info) != 0 && !cv_broker_store_exists(database)
+             ? cv_ring_create(path, cv_clock_wall_ms() / 1000, ret, why)
+             : cv_ring_read(path, ret, why);
 }
 
-/* Ticket keys are derived per database: in another database the same numbers name another place. */
-static enum cv_err open_tickets(struct shell *shell, const struct cv_key *master) {
+static enum cv_err open_tickets(struct shell *shell, struct cv_why *why) {
   struct cv_key tickets;
-  CV_TRY(cv_key_derive(master, "crowdveil tickets", cv_broker_store_number(shell->store), &tickets));
+  CV_TRY(cv_broker_store_tickets(shell->store, &tickets, why));
   enum cv_err err = cv_mac_new(&tickets, &shell->mac);
   cv_key_wipe(&tickets);
-  return err;
+  return err == CV_OK ? err : cv_fail(why, err, "cannot use the key of tickets: %s", cv_err_text(err));
 }
 
 static uint64_t micro(double epsilon) {
@@ -286,15 +282,12 @@ static enum cv_err keep_apart(const struct cv_broker_settings *settings, struct 
 }
 
 static enum cv_err open_store(struct shell *shell, const char *database, struct cv_why *why) {
-  struct cv_key master;
-  CV_TRY(open_keys(shell, database, &master, why));
+  struct cv_ring ring;
+  CV_TRY(open_ring(shell, database, &ring, why));
   const struct cv_broker_store_files files = {.database = database, .anchor = shell->settings->anchor};
-  enum cv_err err = cv_broker_store_open(&files, &master, &shell->store, why);
-  if (err == CV_OK) {
-    err = open_tickets(shell, &master);
-  }
-  cv_key_wipe(&master);
-  return err;
+  enum cv_err err = cv_broker_store_open(&files, &ring, &shell->store, why);
+  cv_ring_fini(&ring);
+  return err == CV_OK ? open_tickets(shell, why) : err;
 }
 
 static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why *why) {
@@ -310,7 +303,7 @@ static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why
     return cv_fail(why, CV_ERR_NOT_FOUND, "state: %s is not a folder; expected an existing folder", settings->state);
   }
   CV_TRY(keep_apart(settings, why));
-  /* The store first: its number is part of the key of tickets, which the core needs. */
+  /* The store first: it has the key of tickets, which the core needs. */
   CV_TRY(open_store(shell, database, why));
   CV_TRY(open_core(shell, why));
   return cv_broker_store_load(shell->store, shell->core, cv_clock_mono_ms(), cv_clock_wall_ms(), why);

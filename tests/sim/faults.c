@@ -86,7 +86,7 @@ static void recover(struct world *world) {
                                                      .chunks = 64},
                                           .digest = cv_sha256};
   const struct cv_repair repair = {.files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS},
-                                   .master = &world->master,
+                                   .ring = &world->ring,
                                    .config = &config,
                                    .lost = truth_snapshot_is_empty(world->truth),
                                    .wall_ms = world_wall_ms(world)};

@@ -12,7 +12,7 @@
 
 #include "common/base/arena.h"
 #include "common/base/rng.h"
-#include "common/crypto/crypto.h"
+#include "common/crypto/ring.h"
 #include "common/net/identity.h"
 #include "proto/codec/crowd.h"
 #include "tests/sim/scenario.h"
@@ -96,7 +96,7 @@ struct world {
   struct cable *cables;
   uint64_t cable_count;
   struct truth *truth;
-  struct cv_key master;
+  struct cv_ring ring; /* the key file */
   struct cv_arena decoding, encoding;
   struct cv_buf bytes;
   uint32_t faults;                           /* injected so far */
