@@ -135,7 +135,15 @@ static enum cv_err fill_request(struct cv_broker *broker, struct cv_broker_conn 
   }
 }
 
-/* The next message about a watched campaign: description, progress or end. False if there is nothing to report. */
+/* Whether the watcher asked for standings and has not received those after the latest plan. Those of exact sums are for
+ * the trusted third-party only: the differences from plan to plan would be sums of few tokens. */
+static bool owes_standings(const struct cv_broker_requester *requester, const struct cv_broker_campaign *campaign) {
+  return requester->standings_wanted && campaign->has_standings && !campaign->privacy.is_exact &&
+         requester->standings_plan != campaign->plans;
+}
+
+/* The next message about a watched campaign: description, standings, progress or end. False if there is nothing to
+ * report. */
 static bool fill_watch(struct cv_broker *broker, struct cv_broker_requester *requester,
                        struct cv_broker_campaign *campaign) {
   if (requester->describe_due) {
@@ -158,6 +166,14 @@ static bool fill_watch(struct cv_broker *broker, struct cv_broker_requester *req
   }
   if (!requester->progress_due) {
     return false;
+  }
+  if (owes_standings(requester, campaign)) {
+    requester->standings_plan = campaign->plans;
+    requester->order.kind = CV_ORDER_STANDINGS;
+    requester->order.as.standings = (struct cv_standings){
+        .campaign = campaign->id, .standings = campaign->spec.arms, .standing = campaign->standing};
+    broker->said = true; /* the progress follows */
+    return true;
   }
   requester->progress_due = false;
   requester->order.kind = CV_ORDER_PROGRESS;

@@ -175,6 +175,8 @@ static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn,
       requester->finish_told = false;
       requester->progress_due = true;
       requester->describe_due = frame->as.watch.describe;
+      requester->standings_wanted = frame->as.watch.standings;
+      requester->standings_plan = 0;
       return CV_OK;
     case CV_ORDER_LEDGER: { /* made when its turn comes, so it includes all releases until then */
       const struct cv_request request = {.answer = CV_ORDER_STATEMENT, .campaign = own};

@@ -38,6 +38,8 @@ struct cv_broker_requester {
   uint32_t requests;
   uint32_t watching; /* campaign; 0 = none */
   bool finish_told, progress_due, describe_due;
+  bool standings_wanted;
+  uint64_t standings_plan;               /* the standings that were sent last followed this plan; 0 = none were sent */
   uint64_t progress_ms, progress_tokens; /* time and token count of the last progress message */
   struct {
     uint32_t campaign; /* 0 = no export runs */

@@ -12,6 +12,7 @@
 
 #include "common/admin/httpd.h"
 #include "common/admin/path.h"
+#include "common/base/text.h"
 
 enum { CONNECTIONS_MAX = 16, BACKLOG = 16 };
 
@@ -32,11 +33,22 @@ static enum MHD_Result reply_text(struct MHD_Connection *connection, unsigned st
   return cv_httpd_reply(connection, status, "text/plain; charset=utf-8", line, (size_t)n);
 }
 
+/* CV_OK is 200 "ok"; an error is 503 with its reason. */
+static enum MHD_Result reply_state(struct MHD_Connection *connection, enum cv_err err, const struct cv_why *why) {
+  return err == CV_OK ? reply_text(connection, MHD_HTTP_OK, "ok")
+                      : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why->text);
+}
+
 static enum MHD_Result reply_health(struct cv_admin *admin, struct MHD_Connection *connection) {
   struct cv_why why = {{0}};
   enum cv_err err = admin->ops.health(admin->data, &why);
-  return err == CV_OK ? reply_text(connection, MHD_HTTP_OK, "ok")
-                      : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why.text);
+  return reply_state(connection, err, &why);
+}
+
+static enum MHD_Result reply_ready(struct cv_admin *admin, struct MHD_Connection *connection) {
+  struct cv_why why = {{0}};
+  enum cv_err err = admin->ops.ready(admin->data, &why);
+  return reply_state(connection, err, &why);
 }
 
 static enum MHD_Result reply_metrics(struct cv_admin *admin, struct MHD_Connection *connection) {
@@ -52,23 +64,52 @@ static enum MHD_Result reply_metrics(struct cv_admin *admin, struct MHD_Connecti
   return result;
 }
 
+/* Every path of the endpoint. `method` GET allows HEAD, too. */
+static const struct route {
+  const char *path, *method;
+  enum MHD_Result (*reply)(struct cv_admin *admin, struct MHD_Connection *connection);
+} routes[] = {
+    {"/health", MHD_HTTP_METHOD_GET, reply_health},
+    {"/readyz", MHD_HTTP_METHOD_GET, reply_ready},
+    {"/metrics", MHD_HTTP_METHOD_GET, reply_metrics},
+};
+
+static enum MHD_Result reply_unknown(struct MHD_Connection *connection) {
+  const char *paths[CV_COUNT(routes)];
+  char list[256], text[320];
+  for (size_t i = 0; i < CV_COUNT(routes); i++) {
+    paths[i] = routes[i].path;
+  }
+  cv_text_either(paths, CV_COUNT(paths), list, sizeof(list));
+  (void)snprintf(text, sizeof(text), "unknown path; expected %s", list);
+  return reply_text(connection, MHD_HTTP_NOT_FOUND, text);
+}
+
+static enum MHD_Result reply_wrong_method(struct MHD_Connection *connection, const char *expected) {
+  char text[96];
+  bool gets = strcmp(expected, MHD_HTTP_METHOD_GET) == 0;
+  (void)snprintf(text, sizeof(text), "method not allowed; expected %s%s", expected, gets ? " or HEAD" : "");
+  return reply_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, text);
+}
+
+static bool has_method(const struct route *route, const char *method) {
+  bool heads = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0 && strcmp(route->method, MHD_HTTP_METHOD_GET) == 0;
+  return heads || strcmp(method, route->method) == 0;
+}
+
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *upload_n, void **request) {
-  struct cv_admin *admin = data;
   /* A page from elsewhere whose name resolves to this machine (DNS rebinding) is sent with its own name here. */
   if (!cv_httpd_host_is_local(connection)) {
     return reply_text(connection, MHD_HTTP_FORBIDDEN, "wrong Host; expected localhost");
   }
-  if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-    return reply_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed; expected GET or HEAD");
+  for (size_t i = 0; i < CV_COUNT(routes); i++) {
+    if (strcmp(url, routes[i].path) == 0) {
+      return has_method(&routes[i], method) ? routes[i].reply(data, connection)
+                                            : reply_wrong_method(connection, routes[i].method);
+    }
   }
-  if (strcmp(url, "/health") == 0) {
-    return reply_health(admin, connection);
-  }
-  if (strcmp(url, "/metrics") == 0) {
-    return reply_metrics(admin, connection);
-  }
-  return reply_text(connection, MHD_HTTP_NOT_FOUND, "unknown path; expected /health or /metrics");
+  return reply_unknown(connection);
 }
 
 void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The admin endpoint of a daemon: HTTP on a Unix socket that only its owner may open (mode 0600).
- *   GET /health   200 "ok", or 503 and one line with the reason
+ *   GET /health   200 "ok", or 503 and one line with the reason: does the daemon do its work now?
+ *   GET /readyz   the same answers: may peers be sent to it?
  *   GET /metrics  Prometheus text
  * A request whose Host is not this machine gets 403, an unknown path 404, another method 405.
  */
@@ -17,8 +18,9 @@
 struct cv_admin;
 
 struct cv_admin_ops {
-  /* Returns CV_OK, or an error with the reason in `why`. */
+  /* Both return CV_OK, or an error with the reason in `why`. */
   enum cv_err (*health)(void *data, struct cv_why *why);
+  enum cv_err (*ready)(void *data, struct cv_why *why);
   /* Appends metrics with cv_admin_metric(). */
   void (*metrics)(void *data, struct cv_buf *out);
 };

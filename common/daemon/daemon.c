@@ -16,6 +16,8 @@
 #include "common/net/listener.h"
 #include "common/net/signals.h"
 
+enum { STUCK_MS = 10000 /* a commit that takes longer */ };
+
 struct cv_daemon {
   const struct cv_daemon_config *config;
   const struct cv_daemon_ops *ops;
@@ -327,6 +329,25 @@ static enum cv_err health(void *data, struct cv_why *why) {
   return daemon->draining ? cv_fail(why, CV_ERR_STATE, "draining") : daemon->ops->health(daemon->party, why);
 }
 
+/* Whether it is worth a peer's while to call: not what the daemon itself waits for (health), but whether it would take
+ * and store what a peer sends. The endpoint is opened last, so a daemon that answers has started. */
+static enum cv_err ready(void *data, struct cv_why *why) {
+  const struct cv_daemon *daemon = data;
+  const struct cv_tls *tls = daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls;
+  struct cv_tls_ends ends = cv_tls_ends(tls);
+  int64_t now_s = (int64_t)(cv_clock_wall_ms() / 1000);
+  if (daemon->draining) {
+    return cv_fail(why, CV_ERR_STATE, "draining");
+  }
+  if (now_s >= ends.own_s || now_s >= ends.ca_s) {
+    return cv_fail(why, CV_ERR_STATE, "the %s has expired", now_s >= ends.own_s ? "certificate" : "CA's certificate");
+  }
+  uint64_t stuck_ms = cv_committer_busy_ms(&daemon->committer);
+  return stuck_ms < STUCK_MS ? CV_OK
+                             : cv_fail(why, CV_ERR_STATE, "the disk is slow: a commit has been running for %llu s",
+                                       (unsigned long long)(stuck_ms / 1000));
+}
+
 static void metrics(void *data, struct cv_buf *out) {
   struct cv_daemon *daemon = data;
   daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
@@ -350,7 +371,7 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
 }
 
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
-  static const struct cv_admin_ops ops = {.health = health, .metrics = metrics};
+  static const struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics};
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }

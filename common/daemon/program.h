@@ -23,7 +23,7 @@ struct cv_daemon_settings {
   {.key = "admin",                                                                            \
    .type = CV_CONFIG_PATH,                                                                    \
    .offset = (at) + offsetof(struct cv_daemon_settings, admin),                               \
-   .help = "Unix socket of the admin endpoint: /health and /metrics"},                        \
+   .help = "Unix socket of the admin endpoint: /health, /readyz and /metrics"},               \
       {.key = "probe",                                                                        \
        .type = CV_CONFIG_BOOL,                                                                \
        .offset = (at) + offsetof(struct cv_daemon_settings, probe),                           \

@@ -31,9 +31,14 @@ static void after(uv_work_t *work, int status) {
 void cv_committer_run(struct cv_committer *committer) {
   CV_REQUIRE(!committer->busy);
   committer->busy = true;
+  committer->began_ns = uv_hrtime();
   committer->work.data = committer;
   int rc = uv_queue_work(committer->loop, &committer->work, work, after);
   CV_REQUIRE(rc == 0);
+}
+
+uint64_t cv_committer_busy_ms(const struct cv_committer *committer) {
+  return committer->busy ? (uv_hrtime() - committer->began_ns) / 1000000 : 0;
 }
 
 bool cv_committer_is_quick(const struct cv_committer *committer) {

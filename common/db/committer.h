@@ -25,7 +25,8 @@ struct cv_committer {
   /* private */
   uv_work_t work;
   bool busy;
-  unsigned quick; /* consecutive fast commits */
+  uint64_t began_ns; /* of the commit on the storage thread */
+  unsigned quick;    /* consecutive fast commits */
   enum cv_err err;
   struct cv_why why;
 };
@@ -35,6 +36,8 @@ void cv_committer_run(struct cv_committer *committer);
 static inline bool cv_committer_is_busy(const struct cv_committer *committer) {
   return committer->busy;
 }
+/* For how long the commit on the storage thread has been running; 0: none runs. */
+uint64_t cv_committer_busy_ms(const struct cv_committer *committer);
 
 /* True if each of the last commits took less than 10 ms, on either thread: then the loop may commit by itself. */
 bool cv_committer_is_quick(const struct cv_committer *committer);

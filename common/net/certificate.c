@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/net/denied.h"
+
 enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct cv_why *why) {
   GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
   const char *found = NULL;
@@ -31,6 +33,10 @@ enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct 
                   count == 0 ? "no identity" : "more than one identity");
   }
   GENERAL_NAMES_free(names);
+  struct cv_serial serial;
+  if (err == CV_OK && cv_denied_serial(cert, &serial)) {
+    memcpy(ret->serial, serial.hex, sizeof(ret->serial));
+  }
   return err;
 }
 

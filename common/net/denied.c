@@ -103,17 +103,29 @@ void cv_denied_fini(struct cv_denied *denied) {
   *denied = (struct cv_denied){0};
 }
 
-bool cv_denied_has(const struct cv_denied *denied, const X509 *cert) {
-  if (denied->count == 0) {
-    return false;
-  }
+bool cv_denied_serial(const X509 *cert, struct cv_serial *ret) {
   BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(cert), NULL);
   char *hex = number != NULL ? BN_bn2hex(number) : NULL;
-  struct cv_serial serial;
-  /* A serial number that cannot be compared (no memory, or longer than any in a list) counts as revoked. */
-  bool denies = hex == NULL || !read_serial(hex, &serial) ||
-                bsearch(&serial, denied->serial, denied->count, sizeof(serial), compare) != NULL;
+  bool fits = hex != NULL && read_serial(hex, ret);
   OPENSSL_free(hex);
   BN_free(number);
-  return denies;
+  return fits;
+}
+
+static bool lists(const struct cv_denied *denied, const struct cv_serial *serial) {
+  return denied->count > 0 && bsearch(serial, denied->serial, denied->count, sizeof(*serial), compare) != NULL;
+}
+
+bool cv_denied_has(const struct cv_denied *denied, const X509 *cert) {
+  struct cv_serial serial;
+  /* A serial number that cannot be compared counts as revoked. */
+  return denied->count > 0 && (!cv_denied_serial(cert, &serial) || lists(denied, &serial));
+}
+
+size_t cv_denied_beyond(const struct cv_denied *denied, const struct cv_denied *other) {
+  size_t beyond = 0;
+  for (size_t i = 0; i < denied->count; i++) {
+    beyond += !lists(other, &denied->serial[i]);
+  }
+  return beyond;
 }

@@ -41,6 +41,7 @@ struct cv_tls {
   X509_STORE *store; /* the CAs; owned by the context */
   struct cv_denied denied;
   struct cv_identity identity;
+  struct cv_tls_ends ends;
 };
 
 /* --- judging certificates --- */
@@ -335,6 +336,16 @@ static enum cv_err load_ca(struct cv_tls *tls, const char *path, struct cv_why *
   return err;
 }
 
+/* `chain` begins with the own certificate; a CA may sign itself, which then stands alone in it. */
+static struct cv_tls_ends ends_of(const STACK_OF(X509) * chain) {
+  struct cv_tls_ends ends = {.own_s = cv_certificate_end_s(sk_X509_value(chain, 0)), .ca_s = INT64_MAX};
+  for (int i = 1; i < sk_X509_num(chain); i++) {
+    int64_t end_s = cv_certificate_end_s(sk_X509_value(chain, i));
+    ends.ca_s = end_s < ends.ca_s ? end_s : ends.ca_s;
+  }
+  return ends;
+}
+
 static enum cv_err check_own(struct cv_tls *tls, X509 *cert, enum cv_role own, struct cv_why *why) {
   X509_STORE_CTX *store = X509_STORE_CTX_new();
   if (store == NULL || !X509_STORE_CTX_init(store, tls->store, cert, NULL)) {
@@ -344,6 +355,8 @@ static enum cv_err check_own(struct cv_tls *tls, X509 *cert, enum cv_role own, s
   enum cv_err err = CV_OK;
   if (X509_verify_cert(store) <= 0) {
     err = cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(X509_STORE_CTX_get_error(store)));
+  } else {
+    tls->ends = ends_of(X509_STORE_CTX_get0_chain(store));
   }
   X509_STORE_CTX_free(store);
   ERR_clear_error();
@@ -472,6 +485,14 @@ void cv_tls_unref(struct cv_tls *tls) {
 
 const struct cv_identity *cv_tls_identity(const struct cv_tls *tls) {
   return &tls->identity;
+}
+
+struct cv_tls_ends cv_tls_ends(const struct cv_tls *tls) {
+  return tls->ends;
+}
+
+size_t cv_tls_denied_beyond(const struct cv_tls *tls, const struct cv_tls *other) {
+  return cv_denied_beyond(&tls->denied, &other->denied);
 }
 
 /* --- connections --- */

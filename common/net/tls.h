@@ -8,6 +8,8 @@
 #define CV_NET_TLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/err.h"
 #include "common/net/identity.h"
@@ -43,5 +45,13 @@ CV_MUST_USE enum cv_err cv_tls_renew(const struct cv_tls *old, const struct cv_t
 void cv_tls_unref(struct cv_tls *tls);
 /* The identity in this party's certificate. */
 const struct cv_identity *cv_tls_identity(const struct cv_tls *tls);
+
+/* When this party's certificate ends, and the first of the CA certificates that vouch for it; in seconds since 1970. */
+struct cv_tls_ends {
+  int64_t own_s, ca_s;
+};
+struct cv_tls_ends cv_tls_ends(const struct cv_tls *tls);
+/* How many serial numbers `tls` refuses that `other` does not. */
+size_t cv_tls_denied_beyond(const struct cv_tls *tls, const struct cv_tls *other);
 
 #endif

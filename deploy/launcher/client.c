@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "deploy/launcher/command.h"
 
 /* Reports one failure at most, and none after cv_client_stop(). */
@@ -29,7 +30,8 @@ static void wait_for_broker(struct cv_client *client, const struct cv_why *why) 
     return;
   }
   if (!uv_is_active((const uv_handle_t *)&client->patience)) {
-    (void)uv_timer_start(&client->patience, on_patience, client->patience_ms, 0);
+    (void)uv_timer_start(&client->patience, on_patience, client->was_open ? client->reconnect_ms : client->patience_ms,
+                         0);
   }
 }
 
@@ -52,6 +54,7 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
     return;
   }
   client->peer = peer;
+  client->was_open = true;
   (void)uv_timer_stop(&client->patience);
   /* The hello must be the first message; then the request, which may be the one from before a disconnection. */
   if (send_hello(client) != CV_OK) {
@@ -87,8 +90,12 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
 
 static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
   struct cv_client *client = cv_peer_data(peer);
+  bool was_open = client->peer != NULL;
   client->peer = NULL;
   wait_for_broker(client, why);
+  if (was_open && client->ops.lost != NULL && !client->stopped && !client->failed) {
+    client->ops.lost(client->data, why);
+  }
 }
 
 static void on_no_connection(void *data, const struct cv_why *why) {
@@ -100,7 +107,12 @@ static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_fra
 enum cv_err cv_client_start(struct cv_client *client, uv_loop_t *loop, const struct cv_client_settings *settings,
                             uint64_t patience_ms, const struct cv_client_ops *ops, void *data, struct cv_why *why) {
   const struct cv_tls_files files = {.ca = settings->ca, .cert = settings->cert, .key = settings->key};
-  *client = (struct cv_client){.ops = *ops, .data = data, .patience_ms = patience_ms};
+  *client = (struct cv_client){
+      .ops = *ops,
+      .data = data,
+      .patience_ms = patience_ms,
+      .reconnect_ms = settings->reconnect_ms > 0 ? settings->reconnect_ms : patience_ms,
+  };
   if (cv_arena_init(&client->decoding, CV_ARENA_BYTES) != CV_OK ||
       cv_arena_init(&client->encoding, CV_ARENA_BYTES) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
@@ -152,13 +164,34 @@ struct run {
   struct cv_client client;
   const struct cv_config_table *table;
   cv_answer_fn *answer;
+  cv_lost_fn *lost; /* NULL: a command that does not follow a campaign */
   void *data;
+  bool is_lost; /* and the person was told */
   int status;
 };
+
+static void tell_found(struct run *run) {
+  if (run->is_lost) {
+    run->is_lost = false;
+    run->lost(run->data);
+    (void)cv_command_fail(run->table, 0, "connected to the broker again");
+  }
+}
+
+static void on_lost(void *data, const struct cv_why *why) {
+  struct run *run = data;
+  if (run->lost != NULL && !run->is_lost) {
+    run->is_lost = true;
+    run->lost(run->data);
+    (void)cv_command_fail(run->table, 0, "connection to the broker lost (%s); trying again for up to %s", why->text,
+                          cv_text_time(run->client.reconnect_ms).text);
+  }
+}
 
 static void on_answer(void *data, const struct cv_order_frame *frame) {
   struct run *run = data;
   enum cv_answer verdict = CV_ANSWER_FAILED;
+  tell_found(run);
   if (frame->kind == CV_ORDER_ERROR) {
     (void)cv_command_fail(run->table, 1, "the broker refuses: %s", frame->as.error);
   } else {
@@ -178,10 +211,15 @@ static void on_failed(void *data, const struct cv_why *why) {
 
 int cv_client_run(const struct cv_config_table *table, const struct cv_client_settings *settings,
                   const struct cv_order_frame *request, cv_answer_fn *answer, void *data) {
-  static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed};
+  return cv_client_follow(table, settings, request, answer, NULL, data);
+}
+
+int cv_client_follow(const struct cv_config_table *table, const struct cv_client_settings *settings,
+                     const struct cv_order_frame *request, cv_answer_fn *answer, cv_lost_fn *lost, void *data) {
+  static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed, .lost = on_lost};
   const struct cv_channel_settings files = {
       .ca = settings->ca, .cert = settings->cert, .key = settings->key, .wait_ms = settings->wait_ms};
-  struct run run = {.table = table, .answer = answer, .data = data, .status = 1};
+  struct run run = {.table = table, .answer = answer, .lost = lost, .data = data, .status = 1};
   struct cv_why why;
   uv_loop_t loop;
   /* Before anything opens a TLS file, since containers may start before their certificates exist. */

@@ -20,7 +20,15 @@
 struct cv_client_settings {
   char *broker, *broker_name, *ca, *cert, *key;
   uint64_t wait_ms, patience_ms; /* for the TLS files, for the broker; only cv_client_run() reads them */
+  uint64_t reconnect_ms;         /* for the broker after a lost connection; 0: patience_ms; likewise */
 };
+
+/* The rule for `reconnect_ms`, for a command that follows a campaign. */
+#define CV_CLIENT_RECONNECT_RULE(at)                                                                            \
+  {                                                                                                             \
+    .key = "reconnect", .type = CV_CONFIG_TIME, .offset = (at), .low = 100, .high = 86400000, .fallback = "1h", \
+    .help = "how long to try to reach the broker again after a lost connection while the campaign runs"         \
+  }
 
 /* The rules for these settings, as the field `client` of a command's settings. */
 #define CV_CLIENT_RULES(owner, field)                                                          \
@@ -40,7 +48,7 @@ struct cv_client_settings {
        .low = 100,                                                                             \
        .high = 86400000,                                                                       \
        .fallback = "3s",                                                                       \
-       .help = "how long to try to reach the broker, at the start and after a disconnection"}, \
+       .help = "how long to try to reach the broker"},                                         \
       CV_CHANNEL_WAIT_RULE(offsetof(owner, field.wait_ms)),                                    \
       CV_CLIENT_FILE("tls.ca", offsetof(owner, field.ca), "certificate of the CA"),            \
       CV_CLIENT_FILE("tls.cert", offsetof(owner, field.cert), "certificate of the requester"), \
@@ -53,6 +61,8 @@ struct cv_client_ops {
   void (*answer)(void *data, const struct cv_order_frame *frame);
   /* The client gave up: no connection for `patience_ms`, or the broker refused it. Called once; then stop it. */
   void (*failed)(void *data, const struct cv_why *why);
+  /* The connection was lost, and is made again; the request is sent again then. NULL: nothing to do. */
+  void (*lost)(void *data, const struct cv_why *why);
 };
 
 /* The caller owns the storage and keeps it until the loop has ended. */
@@ -64,11 +74,11 @@ struct cv_client {
   struct cv_dialer *dialer;
   struct cv_peer *peer; /* while open */
   uv_timer_t patience;
-  uint64_t patience_ms;
+  uint64_t patience_ms, reconnect_ms;
   struct cv_buf request, bytes;
   struct cv_arena decoding, encoding;
   struct cv_why why; /* the last failure */
-  bool started, failed, stopped;
+  bool started, failed, stopped, was_open;
 };
 
 /* Starts to connect. Errors are about the TLS files or the address, that is, the caller's configuration. */
@@ -89,9 +99,16 @@ void cv_client_fini(struct cv_client *client);
  */
 enum cv_answer { CV_ANSWER_MORE, CV_ANSWER_DONE, CV_ANSWER_FAILED };
 typedef enum cv_answer cv_answer_fn(void *data, struct cv_client *client, const struct cv_order_frame *frame);
+/* Called before the line about a lost connection is printed. */
+typedef void cv_lost_fn(void *data);
 
 /* `request` must be valid during the call; `table` names the command in messages. */
 CV_MUST_USE int cv_client_run(const struct cv_config_table *table, const struct cv_client_settings *settings,
                               const struct cv_order_frame *request, cv_answer_fn *answer, void *data);
+/* The same for a command that follows a campaign: prints one line on standard error when the connection is lost and one
+ * when it is there again. */
+CV_MUST_USE int cv_client_follow(const struct cv_config_table *table, const struct cv_client_settings *settings,
+                                 const struct cv_order_frame *request, cv_answer_fn *answer, cv_lost_fn *lost,
+                                 void *data);
 
 #endif

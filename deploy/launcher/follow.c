@@ -23,6 +23,7 @@ void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *tabl
                                               .mean = is_fixed ? prepared->truth : NULL,
                                               .file = prepared,
                                               .is_seed_known = is_seed_known};
+    cv_view_know(&follow->view, prepared->kind, prepared->file.spec.epsilon_micro, prepared->name);
     follow->adversary = is_fixed ? cv_quality_adversary(prepared->source.quality) : NULL;
   }
 }
@@ -31,6 +32,7 @@ void cv_follow_fini(struct cv_follow *follow) {
   cv_outcome_fini(&follow->outcome);
   cv_export_fini(&follow->export);
   cv_spec_fini(&follow->described);
+  cv_view_fini(&follow->view);
 }
 
 static enum cv_answer conclude(struct cv_follow *follow) {
@@ -44,16 +46,30 @@ static enum cv_answer fail(const struct cv_follow *follow, const char *line) {
   return CV_ANSWER_FAILED;
 }
 
-static enum cv_answer on_description(struct cv_follow *follow, const struct cv_spec *spec) {
-  cv_spec_fini(&follow->described); /* sent again after a reconnection */
-  return cv_spec_copy(spec, &follow->described) == CV_OK ? CV_ANSWER_MORE : fail(follow, cv_err_text(CV_ERR_NOMEM));
+/* Returns true if the file can be this campaign's: name, number of arms and policy are the same. */
+static bool is_of(const struct cv_spec *file, const struct cv_follow *follow, const char *name, uint32_t arms) {
+  const struct cv_spec *described = &follow->described;
+  return file->arms == arms && strcmp(file->name, name) == 0 &&
+         (described->arms == 0 || strcmp(file->policy.name, described->policy.name) == 0);
 }
 
-/* Returns true if the file can be this campaign's: name, number of arms and policy are the same. */
-static bool is_of(const struct cv_spec *file, const struct cv_follow *follow, const struct cv_progress *progress) {
-  const struct cv_spec *described = &follow->described;
-  return file->arms == progress->arms && strcmp(file->name, progress->name) == 0 &&
-         (described->arms == 0 || strcmp(file->policy.name, described->policy.name) == 0);
+static enum cv_policy_kind kind_of(const struct cv_spec *spec) {
+  const struct cv_policy_class *policy = cv_policy_find(spec->policy.name);
+  return policy == NULL ? CV_POLICY_RANKING : policy->kind;
+}
+
+static enum cv_answer on_description(struct cv_follow *follow, const struct cv_spec *spec) {
+  struct cv_spec *described = &follow->described;
+  cv_view_know(&follow->view, CV_POLICY_RANKING, 0, NULL);
+  cv_spec_fini(described); /* sent again after a reconnection */
+  if (cv_spec_copy(spec, described) != CV_OK) {
+    return fail(follow, cv_err_text(CV_ERR_NOMEM));
+  }
+  const struct cv_spec *file = follow->known.spec;
+  bool is_own = file != NULL && is_of(file, follow, described->name, described->arms);
+  cv_view_know(&follow->view, kind_of(described), described->epsilon_micro,
+               is_own && follow->known.name != NULL ? follow->known.name : described->names);
+  return CV_ANSWER_MORE;
 }
 
 /* Takes names and truth from the file, if it is this campaign's; the rest from the description, since the file may draw
@@ -61,7 +77,7 @@ static bool is_of(const struct cv_spec *file, const struct cv_follow *follow, co
 static void choose_known(struct cv_follow *follow, const struct cv_progress *progress) {
   struct cv_outcome_known *known = &follow->known;
   const struct cv_spec *described = follow->described.arms == progress->arms ? &follow->described : NULL;
-  if (known->spec != NULL && !is_of(known->spec, follow, progress)) {
+  if (known->spec != NULL && !is_of(known->spec, follow, progress->name, progress->arms)) {
     (void)cv_command_fail(follow->table, 0,
                           "ignoring the file of campaign \"%s\", %u arms, policy %s; expected that of \"%s\", %u "
                           "arms%s%s",
@@ -72,11 +88,16 @@ static void choose_known(struct cv_follow *follow, const struct cv_progress *pro
     follow->adversary = NULL;
   }
   if (described != NULL) {
-    const struct cv_policy_class *policy = cv_policy_find(described->policy.name);
-    known->kind = policy == NULL ? CV_POLICY_RANKING : policy->kind;
+    known->kind = kind_of(described);
     known->spec = described;
     known->name = known->name != NULL ? known->name : described->names;
   }
+}
+
+static enum cv_answer on_standings(struct cv_follow *follow, const struct cv_standings *standings) {
+  return cv_view_stand(&follow->view, standings->standing, standings->standings) == CV_OK
+             ? CV_ANSWER_MORE
+             : fail(follow, cv_err_text(CV_ERR_NOMEM));
 }
 
 static enum cv_answer on_finished(struct cv_follow *follow, struct cv_client *client,
@@ -106,11 +127,18 @@ static enum cv_answer on_part(struct cv_follow *follow, const struct cv_part *pa
   return follow->outcome.is_exported ? conclude(follow) : CV_ANSWER_MORE;
 }
 
+void cv_follow_lost(void *data) {
+  struct cv_follow *follow = data;
+  cv_view_end(&follow->view);
+}
+
 enum cv_answer cv_follow_answer(struct cv_follow *follow, struct cv_client *client,
                                 const struct cv_order_frame *frame) {
   switch (frame->kind) {
     case CV_ORDER_DESCRIPTION:
       return follow->is_finished ? CV_ANSWER_MORE : on_description(follow, &frame->as.description.spec);
+    case CV_ORDER_STANDINGS:
+      return follow->is_finished ? CV_ANSWER_MORE : on_standings(follow, &frame->as.standings);
     case CV_ORDER_FINISHED:
       return on_finished(follow, client, &frame->as.finished);
     case CV_ORDER_PART:

@@ -31,6 +31,8 @@ struct cv_follow {
 void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *table, const struct cv_prepared *prepared,
                     bool is_seed_known);
 void cv_follow_fini(struct cv_follow *follow);
+/* A cv_lost_fn: clears the view, for the line that follows. */
+void cv_follow_lost(void *follow);
 /* Handles the answers to a Watch. The Watch must request a description unless the file certainly is the campaign's. */
 enum cv_answer cv_follow_answer(struct cv_follow *follow, struct cv_client *client, const struct cv_order_frame *frame);
 

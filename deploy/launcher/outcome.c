@@ -7,44 +7,20 @@
 
 #include "common/base/grid.h"
 #include "common/base/text.h"
-#include "deploy/launcher/progress.h"
+#include "deploy/launcher/live.h"
 #include "worker/quality/truth.h"
-
-/* The order of a ranking: class, then mean, then number. */
-static int compare(const void *a, const void *b, void *data) {
-  const struct cv_standing *standing = data;
-  const struct cv_standing *x = &standing[*(const uint32_t *)a], *y = &standing[*(const uint32_t *)b];
-  if (x->rank_class != y->rank_class) {
-    return x->rank_class - 1 < y->rank_class - 1 ? -1 : 1; /* class 0, undecided, wraps around and comes last */
-  }
-  if (x->mean < y->mean || x->mean > y->mean) {
-    return x->mean > y->mean ? -1 : 1;
-  }
-  return x->arm < y->arm ? -1 : 1;
-}
-
-/* The order of other outcomes: most tokens first, then number. */
-static int compare_pulls(const void *a, const void *b, void *data) {
-  const struct cv_standing *standing = data;
-  const struct cv_standing *x = &standing[*(const uint32_t *)a], *y = &standing[*(const uint32_t *)b];
-  if (x->tokens != y->tokens) {
-    return x->tokens > y->tokens ? -1 : 1;
-  }
-  return x->arm < y->arm ? -1 : 1;
-}
 
 /* An arm without a standing keeps the zero standing: class 0, undecided. Unknown arms are ignored. */
 static void take_standings(struct cv_outcome *outcome, const struct cv_finished *finished) {
   for (uint32_t i = 0; i < outcome->arms; i++) {
-    outcome->standing[i].arm = outcome->order[i] = i;
+    outcome->standing[i].arm = i;
   }
   for (uint32_t i = 0; i < finished->standings; i++) {
     if (finished->standing[i].arm < outcome->arms) {
       outcome->standing[finished->standing[i].arm] = finished->standing[i];
     }
   }
-  qsort_r(outcome->order, outcome->arms, sizeof(*outcome->order),
-          outcome->kind == CV_POLICY_RANKING ? compare : compare_pulls, outcome->standing);
+  cv_live_order(outcome->kind, outcome->standing, outcome->arms, outcome->order);
 }
 
 static enum cv_err take_costs(struct cv_outcome *outcome, const struct cv_spec *spec) {

@@ -18,6 +18,7 @@ struct settings {
 
 static const struct cv_config_rule rules[] = {
     CV_CLIENT_RULES(struct settings, client),
+    CV_CLIENT_RECONNECT_RULE(offsetof(struct settings, client.reconnect_ms)),
     {.key = "client_key",
      .type = CV_CONFIG_TEXT,
      .offset = offsetof(struct settings, client_key),
@@ -63,9 +64,16 @@ static enum cv_answer on_answer(void *data, struct cv_client *client, const stru
     submission->follow.status = 0;
     return CV_ANSWER_DONE;
   }
-  const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.watch.campaign = frame->as.accepted.campaign};
+  const struct cv_order_frame watch = {
+      .kind = CV_ORDER_WATCH,
+      .as.watch = {.campaign = frame->as.accepted.campaign, .standings = submission->follow.view.is_terminal}};
   cv_client_ask(client, &watch);
   return CV_ANSWER_MORE;
+}
+
+static void on_lost(void *data) {
+  struct submission *submission = data;
+  cv_follow_lost(&submission->follow);
 }
 
 static int hex_digit(char c) {
@@ -116,7 +124,8 @@ static int submit(const struct settings *settings, const char *file) {
   cv_follow_init(&submission.follow, &table, &prepared, settings->seed != CV_SEED_NONE);
   request.as.submit.spec = prepared.file.spec;
   request.as.submit.gold = prepared.file.gold.gold;
-  int status = cv_client_run(&table, &settings->client, &request, on_answer, &submission);
+  int status =
+      cv_client_follow(&table, &settings->client, &request, on_answer, settings->watch ? on_lost : NULL, &submission);
   cv_follow_fini(&submission.follow);
   cv_prepared_fini(&prepared);
   return status != 0 ? status : submission.follow.status;
@@ -127,6 +136,8 @@ int cv_launcher_submit(int argc, char **argv) {
   const char *words[CV_WORDS_MAX] = {0};
   int status = cv_command_options(&table, argc, argv, 1, 1, words, &settings);
   if (status < 0) {
+    /* Without --watch nothing takes long enough to wait for a broker's return. */
+    settings.client.reconnect_ms = settings.watch ? settings.client.reconnect_ms : 0;
     status = submit(&settings, words[0]);
   }
   cv_config_fini(&table, &settings);

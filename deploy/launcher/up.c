@@ -250,7 +250,8 @@ static enum cv_err start_workers(struct up *up, struct cv_why *why) {
 
 /* Workers start only now: if the broker refuses the campaign, its reason must be the only error. */
 static void on_accepted(struct up *up, uint64_t campaign) {
-  const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH, .as.watch.campaign = campaign};
+  const struct cv_order_frame watch = {.kind = CV_ORDER_WATCH,
+                                       .as.watch = {.campaign = campaign, .standings = up->view.is_terminal}};
   struct cv_why why;
   if (up->is_accepted) {
     return; /* sent again after a reconnection */
@@ -258,6 +259,13 @@ static void on_accepted(struct up *up, uint64_t campaign) {
   up->is_accepted = true;
   cv_client_ask(&up->client, &watch);
   if (start_workers(up, &why) != CV_OK) {
+    fail(up, &why);
+  }
+}
+
+static void on_standings(struct up *up, const struct cv_standings *standings) {
+  if (!up->is_finished && cv_view_stand(&up->view, standings->standing, standings->standings) != CV_OK) {
+    const struct cv_why why = {.text = "out of memory"};
     fail(up, &why);
   }
 }
@@ -273,6 +281,9 @@ static void on_answer(void *data, const struct cv_order_frame *frame) {
       if (!up->is_finished) {
         cv_view_show(&up->view, &frame->as.progress, cv_clock_mono_ms());
       }
+      break;
+    case CV_ORDER_STANDINGS:
+      on_standings(up, &frame->as.standings);
       break;
     case CV_ORDER_FINISHED:
       on_finished(up, &frame->as.finished);
@@ -443,12 +454,14 @@ static void run(struct up *up) {
   cv_children_init(&up->children, &up->loop, up->folder.path, &ops, up);
   start_signals(up); /* before the first child, so that no signal leaves one behind */
   cv_view_init(&up->view, up->people);
+  cv_view_know(&up->view, up->prepared.kind, up->prepared.file.spec.epsilon_micro, up->prepared.name);
   tell_plan(up);
   if (start_thirdparty(up, &why) != CV_OK) {
     fail(up, &why);
   }
   (void)uv_run(&up->loop, UV_RUN_DEFAULT);
   cv_client_fini(&up->client);
+  cv_view_fini(&up->view);
   (void)uv_loop_close(&up->loop);
 }
 

@@ -11,6 +11,7 @@ struct settings {
 
 static const struct cv_config_rule rules[] = {
     CV_CLIENT_RULES(struct settings, client),
+    CV_CLIENT_RECONNECT_RULE(offsetof(struct settings, client.reconnect_ms)),
     {.key = "file",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, file),
@@ -36,7 +37,7 @@ static enum cv_answer on_answer(void *data, struct cv_client *client, const stru
 }
 
 static int watch(const struct settings *settings, uint64_t campaign) {
-  const struct cv_order_frame request = {.kind = CV_ORDER_WATCH, .as.watch = {.campaign = campaign, .describe = true}};
+  struct cv_order_frame request = {.kind = CV_ORDER_WATCH, .as.watch = {.campaign = campaign, .describe = true}};
   struct cv_prepared prepared = {0};
   struct cv_follow follow;
   struct cv_why why;
@@ -44,7 +45,8 @@ static int watch(const struct settings *settings, uint64_t campaign) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
   cv_follow_init(&follow, &table, settings->file == NULL ? NULL : &prepared, settings->seed != CV_SEED_NONE);
-  int status = cv_client_run(&table, &settings->client, &request, on_answer, &follow);
+  request.as.watch.standings = follow.view.is_terminal;
+  int status = cv_client_follow(&table, &settings->client, &request, on_answer, cv_follow_lost, &follow);
   cv_follow_fini(&follow);
   if (settings->file != NULL) {
     cv_prepared_fini(&prepared);

@@ -19,6 +19,7 @@ struct made {
     Crowdveil__Order__Accepted accepted;
     Crowdveil__Order__Purge purge;
     Crowdveil__Order__Purged purged;
+    Crowdveil__Order__Standings standings;
     Crowdveil__Order__Finished finished;
     Crowdveil__Order__Part part;
     Crowdveil__Order__StatusAnswer status_answer;
@@ -94,6 +95,15 @@ static enum cv_err put_description(const struct cv_description *from, struct cv_
   to->campaign = from->campaign;
   made->envelope.description = to;
   return cv_codec_put_spec(&from->spec, scratch, &to->spec);
+}
+
+static enum cv_err put_standings(const struct cv_standings *from, struct cv_arena *scratch, struct made *made) {
+  Crowdveil__Order__Standings *to = &made->as.standings;
+  *to = (Crowdveil__Order__Standings)CROWDVEIL__ORDER__STANDINGS__INIT;
+  to->campaign = from->campaign;
+  to->n_standings = from->standings;
+  made->envelope.standings = to;
+  return cv_codec_put_standings(from->standing, from->standings, scratch, &to->standings);
 }
 
 static enum cv_err put_finished(const struct cv_finished *from, struct cv_arena *scratch, struct made *made) {
@@ -228,6 +238,7 @@ static void put_small(const struct cv_order_frame *frame, struct made *made) {
       made->as.watch = (Crowdveil__Order__Watch)CROWDVEIL__ORDER__WATCH__INIT;
       made->as.watch.campaign = frame->as.watch.campaign;
       made->as.watch.describe = frame->as.watch.describe;
+      made->as.watch.standings = frame->as.watch.standings;
       made->envelope.watch = &made->as.watch;
       break;
     case CV_ORDER_CANCEL:
@@ -274,6 +285,8 @@ static enum cv_err put_kind(const struct cv_order_frame *frame, struct cv_arena 
       return put_progress(&frame->as.progress, scratch, &made->progress);
     case CV_ORDER_DESCRIPTION:
       return put_description(&frame->as.description, scratch, made);
+    case CV_ORDER_STANDINGS:
+      return put_standings(&frame->as.standings, scratch, made);
     case CV_ORDER_FINISHED:
       return put_finished(&frame->as.finished, scratch, made);
     case CV_ORDER_PART:
@@ -486,6 +499,7 @@ static enum cv_err find_kind(const Crowdveil__Order__Envelope *in, enum cv_order
       {in->part, CV_ORDER_PART},           {in->status_answer, CV_ORDER_STATUS_ANSWER},
       {in->error, CV_ORDER_ERROR},         {in->ledger, CV_ORDER_LEDGER},
       {in->statement, CV_ORDER_STATEMENT}, {in->description, CV_ORDER_DESCRIPTION},
+      {in->standings, CV_ORDER_STANDINGS},
   };
   enum cv_order_kind kind = CV_ORDER_NONE;
   for (size_t i = 0; i < CV_COUNT(slots); i++) {
@@ -515,6 +529,7 @@ static enum cv_err take_kind(const Crowdveil__Order__Envelope *in, struct cv_are
     case CV_ORDER_WATCH:
       ret->as.watch.campaign = in->watch->campaign;
       ret->as.watch.describe = in->watch->describe != 0;
+      ret->as.watch.standings = in->watch->standings != 0;
       return CV_OK;
     case CV_ORDER_CANCEL:
       ret->as.campaign = in->cancel->campaign;
@@ -536,6 +551,10 @@ static enum cv_err take_kind(const Crowdveil__Order__Envelope *in, struct cv_are
       return take_progress(in->progress, &ret->as.progress);
     case CV_ORDER_DESCRIPTION:
       return take_description(in->description, arena, &ret->as.description);
+    case CV_ORDER_STANDINGS:
+      ret->as.standings.campaign = in->standings->campaign;
+      return cv_codec_take_standings(in->standings->standings, in->standings->n_standings, arena,
+                                     &ret->as.standings.standings, &ret->as.standings.standing);
     case CV_ORDER_FINISHED:
       return take_finished(in->finished, arena, &ret->as.finished);
     case CV_ORDER_PART:

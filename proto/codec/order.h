@@ -27,6 +27,7 @@ enum cv_order_kind {
   CV_ORDER_ERROR,
   CV_ORDER_PURGE,
   CV_ORDER_PURGED,
+  CV_ORDER_STANDINGS,
 };
 
 struct cv_progress {
@@ -52,6 +53,12 @@ struct cv_submit {
 struct cv_description {
   uint64_t campaign;
   struct cv_spec spec; /* names in the arena (decode) or borrowed (encode) */
+};
+
+struct cv_standings {
+  uint64_t campaign;
+  uint32_t standings;
+  struct cv_standing *standing;
 };
 
 struct cv_finished {
@@ -118,7 +125,8 @@ struct cv_order_frame {
     uint64_t purged;   /* number of campaigns */
     struct {
       uint64_t campaign;
-      bool describe; /* the broker sends a description first */
+      bool describe;  /* the broker sends a description first */
+      bool standings; /* and the standings after each plan */
     } watch;
     struct {
       uint64_t campaign;
@@ -126,6 +134,7 @@ struct cv_order_frame {
     } accepted;
     struct cv_progress progress;
     struct cv_description description;
+    struct cv_standings standings;
     struct cv_finished finished;
     struct cv_part part;
     struct cv_status status;

@@ -153,7 +153,7 @@ static void on_request(struct world *world, struct cv_reader *in) {
   }
   if (frame.kind == CV_ORDER_WATCH) {
     frame.as.watch.campaign = what / CV_COUNT(kinds) % (CAMPAIGNS + 1);
-    frame.as.watch.describe = (what & 0x80) != 0;
+    frame.as.watch.describe = frame.as.watch.standings = (what & 0x80) != 0;
   } else {
     frame.as.campaign = what / CV_COUNT(kinds) % (CAMPAIGNS + 1);
   }

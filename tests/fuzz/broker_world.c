@@ -309,6 +309,11 @@ static void hear_order(struct world *world, const struct peer *peer, const struc
     case CV_ORDER_DESCRIPTION:
       check_owner(world, peer, frame->as.description.campaign);
       break;
+    case CV_ORDER_STANDINGS:
+      check_owner(world, peer, frame->as.standings.campaign);
+      heard = world_heard(world, frame->as.standings.campaign);
+      CV_REQUIRE(heard == NULL || !heard->exact || world->damaged);
+      break;
     case CV_ORDER_FINISHED:
       hear_progress(world, peer, &frame->as.finished.progress);
       break;

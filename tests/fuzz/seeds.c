@@ -162,7 +162,7 @@ static void order(void) {
   struct cv_account accounts[] = {{125000, 0, 1, 1000}, {250000, 125000, 1, 1000}};
   struct cv_order_frame frames[] = {
       {.kind = CV_ORDER_SUBMIT, .as.submit = {.client_key = {1}, .spec = make_spec()}},
-      {.kind = CV_ORDER_WATCH, .as.watch = {.campaign = 1, .describe = true}},
+      {.kind = CV_ORDER_WATCH, .as.watch = {.campaign = 1, .describe = true, .standings = true}},
       {.kind = CV_ORDER_CANCEL, .as.campaign = 1},
       {.kind = CV_ORDER_EXPORT, .as.campaign = 1},
       {.kind = CV_ORDER_STATUS},
@@ -197,6 +197,7 @@ static void order(void) {
       {.kind = CV_ORDER_DESCRIPTION, .as.description = {.campaign = 1, .spec = make_spec()}},
       {.kind = CV_ORDER_PURGE, .as.campaign = 1},
       {.kind = CV_ORDER_PURGED, .as.purged = 2},
+      {.kind = CV_ORDER_STANDINGS, .as.standings = {.campaign = 1, .standings = 2, .standing = standings}},
       {.kind = CV_ORDER_SUBMIT, .as.submit = {.client_key = {2}, .spec = make_spec(), .gold = gold}},
   };
   for (size_t i = 0; i < CV_COUNT(frames); i++) {

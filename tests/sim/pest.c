@@ -49,7 +49,7 @@ static void choose_order(struct world *world, struct cv_order_frame *frame, bool
     campaign += frame->kind == CV_ORDER_PURGE; /* 0 would purge all of its own, and it has none */
     if (frame->kind == CV_ORDER_WATCH) {
       frame->as.watch.campaign = campaign;
-      frame->as.watch.describe = true;
+      frame->as.watch.describe = frame->as.watch.standings = true;
     } else {
       frame->as.campaign = campaign;
     }

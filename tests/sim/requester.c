@@ -53,7 +53,7 @@ static void ask(struct party *party) {
     case STAGE_WATCH:
       frame.kind = CV_ORDER_WATCH;
       frame.as.watch.campaign = self->id;
-      frame.as.watch.describe = true;
+      frame.as.watch.describe = frame.as.watch.standings = true;
       self->described = false;
       break;
     case STAGE_PURGE:
@@ -155,6 +155,22 @@ static void described(struct party *party, const struct cv_description *descript
   self->described = true;
 }
 
+/* The standings are those of the campaign's arms, and come after its description. */
+static void stood(struct party *party, const struct cv_standings *standings) {
+  struct self *self = party->self;
+  struct cv_spec spec;
+  scenario_spec(&party->world->scenario, &spec);
+  bool fits = self->described && standings->campaign == self->id && standings->standings == spec.arms;
+  for (uint32_t i = 0; fits && i < standings->standings; i++) {
+    fits = standings->standing[i].arm == i;
+  }
+  if (!fits) {
+    world_fail(party->world, "%s: campaign %llu has standings that do not fit its description", party->identity.name,
+               (unsigned long long)self->id);
+  }
+  tally_add(TALLY_STANDINGS, true);
+}
+
 static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
   struct self *self = party->self;
   struct world *world = party->world;
@@ -167,6 +183,8 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
     ask(party);
   } else if (frame.kind == CV_ORDER_DESCRIPTION) {
     described(party, &frame.as.description);
+  } else if (frame.kind == CV_ORDER_STANDINGS) {
+    stood(party, &frame.as.standings);
   } else if (frame.kind == CV_ORDER_PROGRESS && !self->described) {
     world_fail(world, "%s: progress comes before the campaign is described", party->identity.name);
   } else if (frame.kind == CV_ORDER_FINISHED && self->stage == STAGE_WATCH) {

@@ -95,6 +95,7 @@
   MUST(FETCHED, "ended campaigns read again for a request")                        \
   MUST(PURGED, "campaigns purged by their requesters")                             \
   MUST(GONE, "requests for purged campaigns")                                      \
+  MUST(STANDINGS, "standings that a watcher received during a campaign")           \
   MUST(FORGOTTEN, "campaigns forgotten for newer ones")                            \
   MUST(PERSONS, "worlds of persons with rows of their own")                        \
   MUST(ROWS, "rows given by persons")                                              \

@@ -428,7 +428,10 @@ static void hear(struct world *world, char *told) {
       continue;
     }
     const struct cv_order_frame *frame = out.frame.order;
-    *told++ = frame->kind == CV_ORDER_DESCRIPTION ? 'd' : frame->kind == CV_ORDER_PROGRESS ? 'p' : '?';
+    *told++ = frame->kind == CV_ORDER_DESCRIPTION ? 'd'
+              : frame->kind == CV_ORDER_PROGRESS  ? 'p'
+              : frame->kind == CV_ORDER_STANDINGS ? 's'
+                                                  : '?';
     *told = '\0';
     if (frame->kind == CV_ORDER_DESCRIPTION) {
       assert_int_equal(frame->as.description.campaign, 1);
@@ -456,6 +459,34 @@ static void test_a_watcher_receives_the_description_on_request(void **state) {
     hear(&world, second);
     assert_string_equal(second, cases[i].second);
   }
+  world_end(&world);
+}
+
+static void test_a_watcher_receives_the_standings_after_each_plan_on_request(void **state) {
+  struct world world;
+  world_make(&world);
+  submit(&world);
+  struct cv_broker_campaign *campaign = world.core->campaigns;
+  for (int i = 0; i < 100 && campaign->plans == 0; i++) {
+    (void)turn(&world, false);
+  }
+  assert_true(campaign->plans > 0);
+  campaign->has_standings = true; /* as after a plan with standings */
+  char told[4][8] = {"", "", "", ""};
+  ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_WATCH});
+  hear(&world, told[0]);
+  assert_string_equal(told[0], "p"); /* it did not ask */
+  ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_WATCH, .as.watch.standings = true});
+  hear(&world, told[1]);
+  assert_string_equal(told[1], "s");
+  assert_true(cv_broker_is_pending(world.core));
+  hear(&world, told[2]);
+  assert_string_equal(told[2], "p");
+  /* Of exact sums there are none. */
+  campaign->privacy.is_exact = true;
+  ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_WATCH, .as.watch.standings = true});
+  hear(&world, told[3]);
+  assert_string_equal(told[3], "p");
   world_end(&world);
 }
 
@@ -684,6 +715,7 @@ int main(void) {
       cmocka_unit_test(test_a_campaign_stays_with_the_third_party_that_opened_it),
       cmocka_unit_test(test_a_campaign_that_waits_can_be_cancelled),
       cmocka_unit_test(test_a_watcher_receives_the_description_on_request),
+      cmocka_unit_test(test_a_watcher_receives_the_standings_after_each_plan_on_request),
       cmocka_unit_test(test_a_statement_has_all_that_left_before_it),
       cmocka_unit_test(test_an_older_database_is_refused),
       cmocka_unit_test(test_a_client_key_is_for_one_campaign),

@@ -111,18 +111,39 @@ static void show_for(struct screen *screen, uint64_t ms) {
   }
 }
 
-static void test_terminal_rewrites_one_line(void **state) {
+static void test_terminal_rewrites_its_table(void **state) {
   struct screen screen;
   screen_open(&screen, true);
   show_for(&screen, 1000);
-  assert_int_equal(count_of(&screen, "\r14 of 20"), 5);
-  assert_int_equal(count_of(&screen, "\n"), 0);
+  assert_int_equal(count_of(&screen, "14 of 20 ranked"), 5);
+  assert_int_equal(count_of(&screen, "\n"), 3 * 5);
+  assert_int_equal(count_of(&screen, "\r\033[3A"), 4); /* back to its first line, each time but the first */
   cv_view_end(&screen.view);
-  assert_string_equal(screen.text + screen.n - 4, "\r\033[K");
+  assert_string_equal(screen.text + screen.n - 8, "\r\033[3A\033[J");
   size_t n = screen.n;
   cv_view_end(&screen.view);
   (void)fflush(screen.to);
   assert_int_equal(screen.n, n);
+  cv_view_fini(&screen.view);
+  (void)fclose(screen.to);
+  free(screen.text);
+}
+
+/* Standings of another number of arms than the campaign's are not drawn. */
+static void test_standings_become_rows(void **state) {
+  struct cv_standing standing[20] = {{.rank_class = 1, .tokens = 5, .mean = 0.5, .radius = 0.1}};
+  struct screen screen;
+  for (uint32_t i = 0; i < 20; i++) {
+    standing[i].arm = i == 1 ? 99 : i; /* one that the campaign does not have */
+  }
+  screen_open(&screen, true);
+  assert_int_equal(cv_view_stand(&screen.view, standing, 19), CV_OK);
+  cv_view_show(&screen.view, &running, 1000);
+  assert_int_equal(count_of(&screen, "item"), 0);
+  assert_int_equal(cv_view_stand(&screen.view, standing, 20), CV_OK);
+  cv_view_show(&screen.view, &running, 2000);
+  assert_int_equal(count_of(&screen, "item 1 "), 1); /* no window's size is known, so 24 lines: room for 20 rows */
+  cv_view_fini(&screen.view);
   (void)fclose(screen.to);
   free(screen.text);
 }
@@ -149,7 +170,8 @@ int main(void) {
       cmocka_unit_test(test_line_of_what_ranks_nothing),
       cmocka_unit_test(test_line_says_what_is_missing),
       cmocka_unit_test(test_line_is_bounded),
-      cmocka_unit_test(test_terminal_rewrites_one_line),
+      cmocka_unit_test(test_terminal_rewrites_its_table),
+      cmocka_unit_test(test_standings_become_rows),
       cmocka_unit_test(test_log_gets_a_line_now_and_then),
   };
   return cmocka_run_group_tests_name("launcher_progress", tests, NULL, NULL);

@@ -19,12 +19,17 @@ struct fixture {
   char folder[64];
   char path[96];
   struct cv_admin *admin;
-  bool ill;
+  bool ill, drains;
 };
 
 static enum cv_err health(void *data, struct cv_why *why) {
   struct fixture *fixture = data;
   return fixture->ill ? cv_fail(why, CV_ERR_STATE, "the third-party is not connected") : CV_OK;
+}
+
+static enum cv_err ready(void *data, struct cv_why *why) {
+  struct fixture *fixture = data;
+  return fixture->drains ? cv_fail(why, CV_ERR_STATE, "draining") : CV_OK;
 }
 
 static void metrics(void *data, struct cv_buf *out) {
@@ -33,7 +38,7 @@ static void metrics(void *data, struct cv_buf *out) {
   cv_admin_metric(out, "crowdveil_peers{role=\"gateway\"}", NULL, NULL, 0.5);
 }
 
-static const struct cv_admin_ops OPS = {health, metrics};
+static const struct cv_admin_ops OPS = {.health = health, .ready = ready, .metrics = metrics};
 
 static void start(struct fixture *fixture) {
   struct cv_why why;
@@ -117,6 +122,15 @@ static void test_health(void **state) {
   expect(fixture, "GET /health HTTP/1.1\r\nHost: localhost\r\n" END, "503", "the third-party is not connected\n");
 }
 
+/* Its own answer: a broker without its third-party is not healthy, but takes tokens and campaigns. */
+static void test_ready(void **state) {
+  struct fixture *fixture = *state;
+  fixture->ill = true;
+  expect(fixture, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n" END, "200", "ok\n");
+  fixture->drains = true;
+  expect(fixture, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n" END, "503", "draining\n");
+}
+
 static void test_metrics(void **state) {
   expect(*state, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n" END, "200",
          "# HELP crowdveil_tokens_total Tokens accepted.\n"
@@ -136,7 +150,8 @@ static void test_refusals(void **state) {
   expect(*state, "GET /health HTTP/1.1\r\nHost: localhost:80.evil.example\r\n" END, "403", refused);
   expect(*state, "GET /health HTTP/1.1\r\nHost: LOCALHOST:9000\r\n" END, "200", "ok\n");
   expect(*state, "GET /health HTTP/1.1\r\nHost: [::1]:9000\r\n" END, "200", "ok\n");
-  expect(*state, "GET / HTTP/1.1\r\nHost: localhost\r\n" END, "404", "unknown path; expected /health or /metrics\n");
+  expect(*state, "GET / HTTP/1.1\r\nHost: localhost\r\n" END, "404",
+         "unknown path; expected /health, /readyz or /metrics\n");
   expect(*state, "DELETE /health HTTP/1.1\r\nHost: localhost\r\n" END, "405",
          "method not allowed; expected GET or HEAD\n");
 }
@@ -181,6 +196,7 @@ static void test_what_is_there_already(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_health, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_ready, setup, teardown),
       cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
       cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
       cmocka_unit_test_setup_teardown(test_socket_is_private, setup, teardown),
