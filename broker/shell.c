@@ -12,6 +12,7 @@
 #include "common/admin/admin.h"
 #include "common/base/clock.h"
 #include "common/base/grid.h"
+#include "common/base/log.h"
 #include "common/daemon/daemon.h"
 
 enum {
@@ -29,7 +30,9 @@ struct shell {
   struct cv_broker_store *store;
   struct cv_broker_batch batch; /* the batch being stored */
   struct cv_mac *mac;
-  uint64_t fetch_from_ms; /* no campaign is read before this time */
+  uint64_t fetch_from_ms;    /* no campaign is read before this time */
+  struct cv_key_name master; /* wraps the stored keys */
+  struct cv_ring next;       /* is to take over from it; empty: none */
 };
 
 /* ---- connections ---- */
@@ -101,16 +104,39 @@ static const struct cv_lane_kind kinds[] = {
 
 /* Reads one ended campaign for a requester that waits for it. The pause after it grows with the time that it took, so
  * that requesters use at most one part in 1 + FETCH_REST of the loop, however large their campaigns are. */
-static void fetch(void *party) {
-  struct shell *shell = party;
+static void fetch(struct shell *shell) {
   struct cv_why why;
-  /* The turn calls this only while no batch is being stored: the database has one user at a time. */
   uint64_t began_ms = cv_clock_mono_ms();
   if (began_ms >= shell->fetch_from_ms && cv_broker_store_serve(shell->store, shell->core, &why) != CV_OK) {
     cv_daemon_fail(shell->daemon, "cannot read", &why);
   }
   uint64_t took_ms = cv_clock_mono_ms() - began_ms;
   shell->fetch_from_ms = took_ms > 0 ? began_ms + took_ms + FETCH_REST * took_ms : shell->fetch_from_ms;
+}
+
+/* Wraps the stored keys by the master key that is to take over. */
+static void take_over(struct shell *shell) {
+  struct cv_why why;
+  struct cv_key_id id = cv_key_id(shell->next.item[0].key);
+  struct cv_key_name before = shell->master;
+  enum cv_err err = cv_broker_store_rekey(shell->store, &shell->next, &why);
+  cv_ring_fini(&shell->next);
+  if (err != CV_OK) {
+    cv_daemon_fail(shell->daemon, "cannot wrap the keys anew", &why);
+    return;
+  }
+  shell->master = cv_key_name(&id);
+  cv_log(CV_LOG_INFO, "seal key %s has taken over from %s", shell->master.text, before.text);
+}
+
+/* The turn calls this only while no batch is being stored: the database has one user at a time. */
+static void between(void *party) {
+  struct shell *shell = party;
+  if (shell->next.n > 0) {
+    take_over(shell);
+  } else {
+    fetch(shell);
+  }
 }
 
 static bool is_pending(void *party) {
@@ -193,6 +219,34 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
   cv_admin_metric(out, "crowdveil_thirdparty_connected", "1 if the third-party is connected.", "gauge", f.thirdparty);
   cv_refusals_sum(&f.refusals, network);
   cv_admin_refusals(out, &f.refusals);
+}
+
+static void seal(void *party, struct cv_admin_line *ret) {
+  const struct shell *shell = party;
+  (void)snprintf(ret->text, sizeof(ret->text), "%s", shell->master.text);
+}
+
+/* Answered at once; the keys are wrapped when no batch is being stored. */
+static enum cv_err rewrap(void *party, struct cv_admin_line *ret, struct cv_why *why) {
+  struct shell *shell = party;
+  struct cv_ring ring;
+  bool fits = false;
+  CV_TRY(cv_ring_read(shell->settings->seal_key, &ring, why));
+  for (size_t i = 0; i < ring.n; i++) {
+    struct cv_key_id id = cv_key_id(ring.item[i].key);
+    fits = fits || strcmp(cv_key_name(&id).text, shell->master.text) == 0;
+  }
+  if (!fits) {
+    enum cv_err err = cv_fail(why, CV_ERR_STATE, "%s has %s; expected also key %s, which wraps now",
+                              shell->settings->seal_key, cv_ring_names(&ring).text, shell->master.text);
+    cv_ring_fini(&ring);
+    return err;
+  }
+  cv_ring_fini(&shell->next);
+  shell->next = ring;
+  struct cv_key_id next = cv_key_id(ring.item[0].key);
+  (void)snprintf(ret->text, sizeof(ret->text), "%s", cv_key_name(&next).text);
+  return CV_OK;
 }
 
 /* ---- start and end ---- */
@@ -286,6 +340,8 @@ static enum cv_err open_store(struct shell *shell, const char *database, struct 
   CV_TRY(open_ring(shell, database, &ring, why));
   const struct cv_broker_store_files files = {.database = database, .anchor = shell->settings->anchor};
   enum cv_err err = cv_broker_store_open(&files, &ring, &shell->store, why);
+  struct cv_key_id master = cv_key_id(ring.item[0].key);
+  shell->master = cv_key_name(&master);
   cv_ring_fini(&ring);
   return err == CV_OK ? open_tickets(shell, why) : err;
 }
@@ -313,6 +369,7 @@ static void close_all(void *party) {
   struct shell *shell = party;
   cv_broker_free(shell->core);
   cv_broker_store_close(shell->store);
+  cv_ring_fini(&shell->next);
   cv_mac_free(shell->mac);
   cv_broker_batch_fini(&shell->batch);
 }
@@ -327,7 +384,7 @@ static const struct cv_daemon_ops ops = {
              .next_out = next_out,
              .is_over_share = is_over_share,
              .hold = hold},
-    .between = fetch,
+    .between = between,
     .is_pending = is_pending,
     .gathered = gathered,
     .has_rest = has_rest,
@@ -339,6 +396,8 @@ static const struct cv_daemon_ops ops = {
     .is_drained = is_drained,
     .health = health,
     .metrics = metrics,
+    .seal = seal,
+    .rewrap = rewrap,
 };
 
 int cv_broker_run(const struct cv_broker_settings *settings) {
@@ -349,6 +408,7 @@ int cv_broker_run(const struct cv_broker_settings *settings) {
       .party = &shell,
       .settings = &settings->daemon,
       .state = settings->state,
+      .reread = settings->seal_key,
       .roles = 1U << CV_ROLE_BROKER,
       .listen = settings->listen,
       .from = {.roles = CLIENTS},

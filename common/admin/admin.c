@@ -64,23 +64,47 @@ static enum MHD_Result reply_metrics(struct cv_admin *admin, struct MHD_Connecti
   return result;
 }
 
+static enum MHD_Result reply_seal(struct cv_admin *admin, struct MHD_Connection *connection) {
+  struct cv_admin_line line = {.text = ""};
+  admin->ops.seal(admin->data, &line);
+  return reply_text(connection, MHD_HTTP_OK, line.text);
+}
+
+static enum MHD_Result reply_rewrap(struct cv_admin *admin, struct MHD_Connection *connection) {
+  struct cv_admin_line line = {.text = ""};
+  struct cv_why why = {{0}};
+  return admin->ops.rewrap(admin->data, &line, &why) == CV_OK
+             ? reply_text(connection, MHD_HTTP_OK, line.text)
+             : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why.text);
+}
+
 /* Every path of the endpoint. `method` GET allows HEAD, too. */
 static const struct route {
   const char *path, *method;
   enum MHD_Result (*reply)(struct cv_admin *admin, struct MHD_Connection *connection);
+  bool seals; /* only of a daemon with wrapped keys */
 } routes[] = {
     {"/health", MHD_HTTP_METHOD_GET, reply_health},
     {"/readyz", MHD_HTTP_METHOD_GET, reply_ready},
     {"/metrics", MHD_HTTP_METHOD_GET, reply_metrics},
+    {"/seal", MHD_HTTP_METHOD_GET, reply_seal, .seals = true},
+    {"/seal/rewrap", MHD_HTTP_METHOD_POST, reply_rewrap, .seals = true},
 };
 
-static enum MHD_Result reply_unknown(struct MHD_Connection *connection) {
+static bool has_route(const struct cv_admin *admin, const struct route *route) {
+  return !route->seals || admin->ops.seal != NULL;
+}
+
+static enum MHD_Result reply_unknown(const struct cv_admin *admin, struct MHD_Connection *connection) {
   const char *paths[CV_COUNT(routes)];
   char list[256], text[320];
+  size_t n = 0;
   for (size_t i = 0; i < CV_COUNT(routes); i++) {
-    paths[i] = routes[i].path;
+    if (has_route(admin, &routes[i])) {
+      paths[n++] = routes[i].path;
+    }
   }
-  cv_text_either(paths, CV_COUNT(paths), list, sizeof(list));
+  cv_text_either(paths, n, list, sizeof(list));
   (void)snprintf(text, sizeof(text), "unknown path; expected %s", list);
   return reply_text(connection, MHD_HTTP_NOT_FOUND, text);
 }
@@ -103,13 +127,14 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   if (!cv_httpd_host_is_local(connection)) {
     return reply_text(connection, MHD_HTTP_FORBIDDEN, "wrong Host; expected localhost");
   }
+  struct cv_admin *admin = data;
   for (size_t i = 0; i < CV_COUNT(routes); i++) {
-    if (strcmp(url, routes[i].path) == 0) {
-      return has_method(&routes[i], method) ? routes[i].reply(data, connection)
+    if (strcmp(url, routes[i].path) == 0 && has_route(admin, &routes[i])) {
+      return has_method(&routes[i], method) ? routes[i].reply(admin, connection)
                                             : reply_wrong_method(connection, routes[i].method);
     }
   }
-  return reply_unknown(connection);
+  return reply_unknown(admin, connection);
 }
 
 void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value) {

@@ -4,7 +4,11 @@
  *   GET /health   200 "ok", or 503 and one line with the reason: does the daemon do its work now?
  *   GET /readyz   the same answers: may peers be sent to it?
  *   GET /metrics  Prometheus text
- * A request whose Host is not this machine gets 403, an unknown path 404, another method 405.
+ *   GET /seal     the name of the master key that wraps the stored keys
+ *   POST /seal/rewrap  reads the key file again, and begins to wrap by its current key, whose name is the answer;
+ *                 GET /seal has that name when it is done. 503 and one line if the file does not fit
+ * To a daemon without such keys the last two are unknown paths. A request whose Host is not this machine gets 403, an
+ * unknown path 404, another method 405.
  */
 #ifndef CV_ADMIN_H
 #define CV_ADMIN_H
@@ -17,12 +21,19 @@
 
 struct cv_admin;
 
+struct cv_admin_line {
+  char text[256];
+};
+
 struct cv_admin_ops {
   /* Both return CV_OK, or an error with the reason in `why`. */
   enum cv_err (*health)(void *data, struct cv_why *why);
   enum cv_err (*ready)(void *data, struct cv_why *why);
   /* Appends metrics with cv_admin_metric(). */
   void (*metrics)(void *data, struct cv_buf *out);
+  /* Both write a line's text into `ret`; NULL: the daemon has no wrapped keys. */
+  void (*seal)(void *data, struct cv_admin_line *ret);
+  enum cv_err (*rewrap)(void *data, struct cv_admin_line *ret, struct cv_why *why);
 };
 
 /*

@@ -353,6 +353,16 @@ static void metrics(void *data, struct cv_buf *out) {
   daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
 }
 
+static void seal(void *data, struct cv_admin_line *ret) {
+  struct cv_daemon *daemon = data;
+  daemon->ops->seal(daemon->party, ret);
+}
+
+static enum cv_err rewrap(void *data, struct cv_admin_line *ret, struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  return daemon->draining ? cv_fail(why, CV_ERR_STATE, "draining") : daemon->ops->rewrap(daemon->party, ret, why);
+}
+
 /* ---- the start ---- */
 
 static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
@@ -371,19 +381,25 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
 }
 
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
-  static const struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics};
+  struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics};
+  if (daemon->ops->seal != NULL) {
+    ops.seal = seal;
+    ops.rewrap = rewrap;
+  }
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
 
-/* The party has read its other files; only the certificates are read again, on SIGHUP. */
+/* The party has read its other files. The certificates are read again on SIGHUP, the key file before keys are wrapped
+ * anew: what it holds is in this process's memory anyway. */
 static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   const struct cv_channel_settings *channel = &config->settings->channel;
-  const struct cv_sandbox_needs needs = {.reads = {channel->ca, channel->cert, channel->key, channel->denied},
-                                         .state = config->state,
-                                         .socket = config->settings->admin,
-                                         .dials = config->dial};
+  const struct cv_sandbox_needs needs = {
+      .reads = {channel->ca, channel->cert, channel->key, channel->denied, config->reread},
+      .state = config->state,
+      .socket = config->settings->admin,
+      .dials = config->dial};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&config->settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);

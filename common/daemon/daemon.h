@@ -16,6 +16,7 @@
 #ifndef CV_DAEMON_DAEMON_H
 #define CV_DAEMON_DAEMON_H
 
+#include "common/admin/admin.h"
 #include "common/base/rng.h"
 #include "common/daemon/lane.h"
 #include "common/daemon/program.h"
@@ -60,6 +61,9 @@ struct cv_daemon_ops {
    * network's refusals to be added to the core's. */
   enum cv_err (*health)(void *party, struct cv_why *why);
   void (*metrics)(void *party, const struct cv_refusals *network, struct cv_buf *out);
+  /* struct cv_admin_ops; both NULL if the party has no wrapped keys. */
+  void (*seal)(void *party, struct cv_admin_line *ret);
+  enum cv_err (*rewrap)(void *party, struct cv_admin_line *ret, struct cv_why *why);
 };
 
 struct cv_daemon_config {
@@ -68,6 +72,7 @@ struct cv_daemon_config {
   void *party;
   const struct cv_daemon_settings *settings;
   const char *state;        /* folder; NULL: not configured */
+  const char *reread;       /* a file of the party's own that it reads again after the start; NULL: none */
   unsigned roles;           /* roles allowed for the daemon's own certificate: set of 1u << enum cv_role */
   const char *listen;       /* HOST:PORT; NULL: the daemon does not listen */
   struct cv_tls_peers from; /* peers allowed to connect */

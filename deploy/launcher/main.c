@@ -18,6 +18,7 @@ static const struct cv_command commands[] = {
     {"replay", cv_launcher_replay, "run the policy again on a third-party's database and compare the results"},
     {"doctor", cv_launcher_doctor, "check the parties on this machine and say how to fix problems"},
     {"recover", cv_launcher_recover, "recover a broker whose database is outdated or lost"},
+    {"seal", cv_launcher_seal, "replace the key that protects a broker's stored keys, or say which it is"},
     {"tether", cv_launcher_tether, NULL},
 };
 

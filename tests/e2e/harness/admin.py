@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GET over a daemon's Unix socket."""
+"""GET and POST over a daemon's Unix socket."""
 import http.client
 import socket
 
@@ -15,15 +15,23 @@ class _Unix(http.client.HTTPConnection):
         self.sock.connect(str(self.path))
 
 
-def get(path, url, timeout=20):
+def ask(method, path, url, timeout=20):
     """(status, body)."""
     connection = _Unix(path, timeout)
     try:
-        connection.request("GET", url)
+        connection.request(method, url)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
     finally:
         connection.close()
+
+
+def get(path, url, timeout=20):
+    return ask("GET", path, url, timeout)
+
+
+def post(path, url, timeout=20):
+    return ask("POST", path, url, timeout)
 
 
 def metrics(path):
