@@ -35,11 +35,7 @@ enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *key, bo
   if (err != CV_OK) {
     return cv_fail(why, err, "the broker's database: cannot use the key of its codes: %s", cv_err_text(err));
   }
-  const struct cv_proof_config config = {.part = parts,
-                                         .parts = CV_COUNT(parts),
-                                         .code = code,
-                                         .data = *ret_mac,
-                                         .adopts = adopts || is_new,
-                                         .is_new = is_new};
+  const struct cv_proof_config config = {
+      .part = parts, .parts = CV_COUNT(parts), .code = code, .data = *ret_mac, .adopts = adopts, .is_new = is_new};
   return cv_proof_begin(db, &config, ret, why);
 }

@@ -28,7 +28,7 @@ enum cv_broker_part {
 /* The schema step after which rows have codes. */
 extern const char CV_BROKER_PROOF_STEP[];
 
-/* Calls cv_proof_begin() with codes under `key`. A new database's rows are adopted. The caller owns `*ret_mac`, also
+/* Calls cv_proof_begin() with codes under `key`; `adopts` and `is_new` are its own. The caller owns `*ret_mac`, also
  * after an error, and frees it after the database is closed. */
 CV_MUST_USE enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *key, bool adopts, bool is_new,
                                               struct cv_mac **ret_mac, enum cv_proof *ret, struct cv_why *why);

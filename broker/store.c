@@ -168,8 +168,9 @@ static enum cv_err prove(struct cv_broker_store *store, const struct cv_broker_s
                          bool found, struct cv_why *why) {
   enum cv_proof proof = CV_PROOF_NONE;
   struct cv_key key;
+  bool is_new = !cv_vault_is_empty(store->vault); /* databases of before have no stored keys */
   CV_TRY(cv_vault_key(store->vault, 0, CV_VAULT_ROWS, &key, why));
-  enum cv_err err = cv_broker_proof_begin(store->db, &key, !has_codes, !found, &store->mac, &proof, why);
+  enum cv_err err = cv_broker_proof_begin(store->db, &key, !has_codes || !found, is_new, &store->mac, &proof, why);
   cv_key_wipe(&key);
   if (err == CV_ERR_DAMAGED && !files->readonly) {
     struct cv_why reason = *why;

@@ -10,6 +10,7 @@
 #include "tests/sim/faults.h"
 #include "tests/sim/net.h"
 #include "tests/sim/persons.h"
+#include "tests/sim/rotation.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 #include "tests/support/alloc_fault.h"
@@ -429,7 +430,7 @@ bool world_run(struct world *world, uint64_t seed) {
 }
 
 void world_fini(struct world *world) {
-  cv_ring_fini(&world->ring);
+  rotation_fini(world);
   for (size_t i = 0; i < world->parties; i++) {
     struct party *party = &world->party[i];
     if (party->up) {
