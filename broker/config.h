@@ -9,6 +9,7 @@
 #include "broker/gate.h"
 #include "broker/ticket.h"
 #include "common/base/digest.h"
+#include "common/base/log_line.h"
 #include "common/base/rng.h"
 
 enum { CV_JOURNAL_BYTES = 1 << 20 /* default length of the journal before chunks are written */ };
@@ -22,9 +23,8 @@ struct cv_broker_config {
   bool noise_seeded;    /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
   uint64_t noise_seed;
   uint64_t journal_bytes; /* length of the journal before chunks are written; 0: CV_JOURNAL_BYTES */
-  /* Writes one line to the log; may be NULL. `peer` ("gateway/1-9") is the key of log rate limiting; NULL: unlimited.
-   * */
-  void (*note)(void *data, const char *peer, const char *text);
+  /* Writes one line to the log; may be NULL. */
+  void (*note)(void *data, const struct cv_note *note);
   void *note_data;
 };
 

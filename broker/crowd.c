@@ -39,7 +39,8 @@ static enum cv_err on_decline_one(struct cv_broker *broker, struct cv_broker_con
   broker->said = true;
   if (err != CV_OK) {
     cv_refusals_add(&broker->figures.refusals, CV_REFUSED_TICKET);
-    cv_broker_note(broker, conn->who, "decline ignored: the ticket was not issued by this broker");
+    cv_broker_note_refused(broker, conn->who, NULL, CV_REFUSED_TICKET,
+                           "decline ignored: the ticket was not issued by this broker");
     return CV_OK;
   }
   cv_broker_note(broker, conn->who, "assignment of campaign %u declined: %s", ticket.campaign,

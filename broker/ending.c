@@ -82,7 +82,6 @@ void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign 
   campaign->purge = true;
   cv_broker_campaign_mark(broker, campaign);
   cv_broker_campaign_archive(broker, campaign);
-  cv_broker_note(broker, NULL, "campaign %u \"%s\" ended: %s, %llu tokens, %zu releases", campaign->id,
-                 campaign->spec.name, cv_end_text(campaign->end), (unsigned long long)campaign->tokens,
-                 campaign->releases);
+  cv_broker_note_of(broker, campaign, " ended: %s, %llu tokens, %zu releases", cv_end_text(campaign->end),
+                    (unsigned long long)campaign->tokens, campaign->releases);
 }

@@ -13,6 +13,7 @@
 #include "broker/places.h"
 #include "broker/shown.h"
 #include "broker/state.h"
+#include "broker/talk.h"
 #include "common/base/array.h"
 
 static const uint32_t NOBODY = UINT32_MAX;
@@ -196,6 +197,8 @@ static enum cv_err close_epoch(struct cv_broker *broker, struct cv_broker_campai
   row.nth = (uint32_t)arm->mechanism->releases;
   CV_TRY(cv_epoch_add_release(broker, campaign, &row));
   broker->totals.releases++;
+  cv_broker_debug(broker, campaign, ": release %llu, of arm %u with %llu tokens", (unsigned long long)row.number,
+                  row.arm, (unsigned long long)row.tokens);
   campaign->free_places -= cv_arm_free_places(arm);
   campaign->open_arms--;
   drop_places(broker, campaign, index, arm->first, arm->first + arm->want);

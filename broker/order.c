@@ -16,7 +16,7 @@
 static enum cv_err answer_error(struct cv_broker *broker, struct cv_broker_conn *conn, enum cv_refusal kind,
                                 struct cv_why *why, const char *text) {
   cv_refusals_add(&broker->figures.refusals, kind);
-  cv_broker_note(broker, conn->who, "refused: %s", text);
+  cv_broker_note_refused(broker, conn->who, NULL, kind, "refused: %s", text);
   struct cv_request request = {.answer = CV_ORDER_ERROR};
   (void)snprintf(request.text, sizeof(request.text), "%.*s", (int)sizeof(request.text) - 1, text);
   return cv_broker_requester_push(broker, conn->requester, &request, why);
@@ -100,9 +100,8 @@ static enum cv_err make_campaign(struct cv_broker *broker, const struct cv_broke
   campaign->fresh = true;
   cv_broker_campaign_count(broker, campaign);
   cv_broker_campaign_mark(broker, campaign);
-  cv_broker_note(broker, NULL, "campaign %u \"%s\" accepted from %s: %u arms, policy %s, mechanism %s", campaign->id,
-                 campaign->spec.name, campaign->requester, campaign->spec.arms, campaign->spec.policy.name,
-                 campaign->spec.mechanism.name);
+  cv_broker_note_of(broker, campaign, " accepted from %s: %u arms, policy %s, mechanism %s", campaign->requester,
+                    campaign->spec.arms, campaign->spec.policy.name, campaign->spec.mechanism.name);
   *ret_id = campaign->id;
   return CV_OK;
 }

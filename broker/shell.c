@@ -196,6 +196,14 @@ static enum cv_err health(void *party, struct cv_why *why) {
   return figures.thirdparty ? CV_OK : cv_fail(why, CV_ERR_STATE, "the third-party is not connected");
 }
 
+static void status(void *party, char *text, size_t size) {
+  const struct shell *shell = party;
+  struct cv_broker_figures f;
+  cv_broker_figures(shell->core, &f);
+  (void)snprintf(text, size, "campaigns open: %u; connections of workers: %u, of requesters: %u; third-party %s",
+                 f.campaigns_open, f.crowd_conns, f.order_conns, f.thirdparty ? "connected" : "not connected");
+}
+
 static void metrics(void *party, const struct cv_refusals *network, struct cv_buf *out) {
   const struct shell *shell = party;
   struct cv_broker_figures f;
@@ -394,6 +402,7 @@ static const struct cv_daemon_ops ops = {
     .tick = tick,
     .drain = drain,
     .is_drained = is_drained,
+    .status = status,
     .health = health,
     .metrics = metrics,
     .seal = seal,

@@ -5,12 +5,22 @@
 
 #include "common/base/err.h"
 #include "common/base/hello.h"
+#include "common/base/refusals.h"
 
 struct cv_broker;
+struct cv_broker_campaign;
 struct cv_broker_conn;
 
 /* Writes a line to the log. `peer` is NULL for events that are already bounded: log rate limiting then ignores them. */
 void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) CV_PRINTF(3, 4);
+/* A line about a campaign, which begins with `campaign 3 "name"`; the second at level debug. */
+void cv_broker_note_of(struct cv_broker *broker, const struct cv_broker_campaign *campaign, const char *fmt, ...)
+    CV_PRINTF(3, 4);
+void cv_broker_debug(struct cv_broker *broker, const struct cv_broker_campaign *campaign, const char *fmt, ...)
+    CV_PRINTF(3, 4);
+/* A line about a refusal; `peer` and `campaign` may be NULL. */
+void cv_broker_note_refused(struct cv_broker *broker, const char *peer, const struct cv_broker_campaign *campaign,
+                            enum cv_refusal kind, const char *fmt, ...) CV_PRINTF(5, 6);
 /* CV_ERR_VERSION with the reason unless the first message, and only the first, is a hello of this program's version. */
 CV_MUST_USE enum cv_err cv_broker_greet(struct cv_broker *broker, struct cv_broker_conn *conn,
                                         const struct cv_hello *hello, struct cv_why *why);

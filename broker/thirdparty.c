@@ -48,12 +48,11 @@ void cv_broker_thirdparty_free(struct cv_broker_thirdparty *thirdparty) {
 static void freeze(struct cv_broker *broker, struct cv_broker_campaign *campaign, const char *what, uint64_t theirs,
                    uint64_t ours) {
   cv_refusals_add(&broker->figures.refusals, CV_REFUSED_HISTORY);
-  cv_broker_note(
-      broker, NULL,
-      "campaign %u \"%s\" is frozen: the third-party %s reports %s %llu, this broker has %llu; if this broker's state "
-      "was restored from an older copy, stop the broker and run crowdveil recover",
-      campaign->id, campaign->spec.name, broker->rank->identity.name, what, (unsigned long long)theirs,
-      (unsigned long long)ours);
+  cv_broker_note_refused(
+      broker, NULL, campaign, CV_REFUSED_HISTORY,
+      " is frozen: the third-party %s reports %s %llu, this broker has %llu; if this broker's state was restored from "
+      "an older copy, stop the broker and run crowdveil recover",
+      broker->rank->identity.name, what, (unsigned long long)theirs, (unsigned long long)ours);
   cv_broker_campaign_end(broker, campaign, CV_END_FROZEN);
 }
 
@@ -171,8 +170,7 @@ static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *ope
     return;
   }
   if (opened->refused != NULL) {
-    cv_broker_note(broker, NULL, "campaign %u \"%s\": refused by the third-party: %s", campaign->id,
-                   campaign->spec.name, opened->refused);
+    cv_broker_note_of(broker, campaign, ": refused by the third-party: %s", opened->refused);
     cv_broker_campaign_end(broker, campaign, CV_END_REFUSED);
     return;
   }
@@ -213,7 +211,7 @@ static bool takes_standings(struct cv_broker *broker, struct cv_broker_campaign 
   if (cv_broker_campaign_set_standings(broker, campaign, standing, n, &reason) == CV_OK) {
     return true;
   }
-  cv_broker_note(broker, NULL, "campaign %u \"%s\": %s", campaign->id, campaign->spec.name, reason.text);
+  cv_broker_note_of(broker, campaign, ": %s", reason.text);
   freeze(broker, campaign, "impossible standings, after plan", campaign->plans, campaign->plans);
   return false;
 }
@@ -228,6 +226,8 @@ static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_broker_campai
     campaign->rank.plans = campaign->plans;
     campaign->rank.accept_due = true;
     campaign->rank.accept = campaign->plans;
+    cv_broker_debug(broker, campaign, ": plan %llu accepted, for %u arms", (unsigned long long)plan->plan.number,
+                    plan->plan.wants);
     return CV_OK;
   }
   refused->campaign = campaign->id;
@@ -235,8 +235,8 @@ static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_broker_campai
   (void)snprintf(campaign->rank.refused_why, sizeof(campaign->rank.refused_why), "%.*s", CV_WHY_BYTES - 1, reason.text);
   campaign->rank.refuse_due = true;
   cv_refusals_add(&broker->figures.refusals, CV_REFUSED_PLAN);
-  cv_broker_note(broker, NULL, "campaign %u \"%s\": plan %llu refused: %s", campaign->id, campaign->spec.name,
-                 (unsigned long long)plan->plan.number, reason.text);
+  cv_broker_note_refused(broker, NULL, campaign, CV_REFUSED_PLAN, ": plan %llu refused: %s",
+                         (unsigned long long)plan->plan.number, reason.text);
   /* A refused plan ends the campaign: the third-party cannot go on without it. */
   cv_broker_campaign_stop(broker, campaign, refused->reason);
   campaign->rank.stop_sent = true; /* the refusal itself requests the result */

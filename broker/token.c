@@ -234,7 +234,7 @@ enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_con
     default:
       figures->refused++;
       cv_refusals_add(&figures->refusals, objection.kind);
-      cv_broker_note(broker, conn->who, "token refused: %s", objection.why);
+      cv_broker_note_refused(broker, conn->who, NULL, objection.kind, "token refused: %s", objection.why);
       break;
   }
   struct cv_broker_outbox *out = &workers->gather;

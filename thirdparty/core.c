@@ -50,23 +50,31 @@ struct cv_thirdparty {
   bool failed; /* memory ran out: no further work */
 };
 
-static void note(const struct cv_thirdparty *thirdparty, const struct broker *broker, const char *fmt, ...)
-    CV_PRINTF(3, 4);
-/* Logs a line. With a broker the line shares that broker's log rate limit; NULL: no limit. */
-static void note(const struct cv_thirdparty *thirdparty, const struct broker *broker, const char *fmt, ...) {
+/* What a line is about: `campaign` 0 and `reason` NULL for none. With a broker the line shares that broker's log rate
+ * limit; NULL: no limit. */
+struct about {
+  enum cv_log_level level;
+  const struct broker *broker;
+  uint64_t campaign;
+  const char *reason;
+};
+
+static void note(const struct cv_thirdparty *thirdparty, struct about about, const char *fmt, ...) CV_PRINTF(3, 4);
+static void note(const struct cv_thirdparty *thirdparty, struct about about, const char *fmt, ...) {
   if (thirdparty->config.note == NULL) {
     return;
   }
-  char line[2 * CV_WHY_BYTES];
+  char line[2 * CV_WHY_BYTES], who[CV_NAME_BYTES + 16];
+  struct cv_note note = {.level = about.level, .text = line, .campaign = about.campaign, .reason = about.reason};
   va_list args;
   va_start(args, fmt);
   cv_text_vprint(line, sizeof(line), fmt, args);
   va_end(args);
-  char who[CV_NAME_BYTES + 16];
-  if (broker != NULL) {
-    (void)snprintf(who, sizeof(who), "broker/%s", broker->name);
+  if (about.broker != NULL) {
+    (void)snprintf(who, sizeof(who), "broker/%s", about.broker->name);
+    note.peer = who;
   }
-  thirdparty->config.note(thirdparty->config.data, broker != NULL ? who : NULL, line);
+  thirdparty->config.note(thirdparty->config.data, &note);
 }
 
 /* ---- brokers and campaigns ---- */
@@ -194,7 +202,10 @@ static void reject(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *
     return;
   }
   cv_refusals_add(&thirdparty->figures.refusals, kind);
-  note(thirdparty, conn->broker, "closing the connection: %s", reason);
+  note(thirdparty,
+       (struct about){
+           .level = CV_LOG_INFO, .broker = conn->broker, .reason = kind < CV_REFUSALS ? cv_refusal_text(kind) : NULL},
+       "closing the connection: %s", reason);
   conn->is_closing = true;
   conn->goodbye_due = true;
   (void)snprintf(conn->goodbye, sizeof(conn->goodbye), "%.*s", WHY_ROOM, reason);
@@ -321,8 +332,9 @@ static enum cv_err create(struct cv_thirdparty *thirdparty, struct cv_thirdparty
   }
   broker->open++;
   thirdparty->figures.campaigns_open++;
-  note(thirdparty, NULL, "broker %s: campaign %" PRIu64 " (%s) is open: %" PRIu32 " arms, policy %s", broker->name,
-       campaign->id, spec.name, spec.arms, spec.policy.name);
+  note(thirdparty, (struct about){.level = CV_LOG_INFO, .campaign = campaign->id},
+       "broker %s: campaign %" PRIu64 " (%s) is open: %" PRIu32 " arms, policy %s", broker->name, campaign->id,
+       spec.name, spec.arms, spec.policy.name);
   *ret = campaign;
   return CV_OK;
 }
@@ -344,15 +356,15 @@ static const char *mismatch(const struct cv_thirdparty_campaign *campaign, const
  * as well and freezes the campaign, since it is the side that knows what has left it. */
 static void compare_hashes(const struct cv_thirdparty *thirdparty, const struct broker *broker,
                            const struct cv_thirdparty_campaign *campaign, const struct cv_position *position) {
+  const struct about about = {.level = CV_LOG_INFO, .broker = broker, .campaign = campaign->id};
   const struct cv_thirdparty_campaign_row *row = &campaign->row;
   if (position->releases == row->releases &&
       memcmp(&position->releases_hash, &row->releases_hash, sizeof(row->releases_hash)) != 0) {
-    note(thirdparty, broker,
-         "campaign %" PRIu64 ": the broker's releases up to %" PRIu64 " differ from the stored ones", campaign->id,
-         row->releases);
+    note(thirdparty, about, "campaign %" PRIu64 ": the broker's releases up to %" PRIu64 " differ from the stored ones",
+         campaign->id, row->releases);
   }
   if (position->releases < row->releases || position->plans < row->accepted) {
-    note(thirdparty, broker,
+    note(thirdparty, about,
          "campaign %" PRIu64 ": the broker returned with fewer records (releases %" PRIu64 " of %" PRIu64 ")",
          campaign->id, position->releases, row->releases);
   }
@@ -401,8 +413,8 @@ static enum cv_err on_close(struct cv_thirdparty *thirdparty, struct cv_thirdpar
   conn->broker->open--;
   thirdparty->figures.campaigns_open--;
   thirdparty->figures.campaigns_closed++;
-  note(thirdparty, NULL, "broker %s: campaign %" PRIu64 " is closed: %s", conn->broker->name, id,
-       cv_end_text(campaign->row.end));
+  note(thirdparty, (struct about){.level = CV_LOG_INFO, .campaign = id},
+       "broker %s: campaign %" PRIu64 " is closed: %s", conn->broker->name, id, cv_end_text(campaign->row.end));
   return CV_OK;
 }
 
@@ -419,6 +431,13 @@ static enum cv_err on_release(struct cv_thirdparty *thirdparty, struct cv_thirdp
   thirdparty->gathered += campaign->row.releases - releases;
   thirdparty->figures.releases += campaign->row.releases - releases;
   thirdparty->figures.decisions += campaign->row.decisions - decisions;
+  if (campaign->row.releases > releases) {
+    note(thirdparty, (struct about){.level = CV_LOG_DEBUG, .campaign = campaign->id},
+         "broker %s: campaign %" PRIu64 ": release %" PRIu64 " applied, of arm %" PRIu32 ": %" PRIu64
+         " decisions; the last plan is %" PRIu64,
+         conn->broker->name, campaign->id, message->release.number, message->release.arm,
+         campaign->row.decisions - decisions, campaign->row.plan);
+  }
   return CV_OK;
 }
 
@@ -502,7 +521,8 @@ enum cv_err cv_thirdparty_on_rank(struct cv_thirdparty *thirdparty, struct cv_th
   if (err != CV_OK) {
     reject(thirdparty, conn, cv_refusal_of(err), why.text);
   } else if (frame->goodbye != NULL) {
-    note(thirdparty, conn->broker, "the broker closes the connection: %s", frame->goodbye);
+    note(thirdparty, (struct about){.level = CV_LOG_INFO, .broker = conn->broker},
+         "the broker closes the connection: %s", frame->goodbye);
   }
   return CV_OK;
 }

@@ -22,6 +22,7 @@
 #ifndef CV_THIRDPARTY_CORE_H
 #define CV_THIRDPARTY_CORE_H
 
+#include "common/base/log_line.h"
 #include "common/base/refusals.h"
 #include "common/base/rng.h"
 #include "proto/codec/rank.h"
@@ -41,9 +42,9 @@ struct cv_thirdparty_config {
   cv_digest_fn *digest;
   struct cv_rng *rng;
   const char *program; /* program name for Hello; borrowed */
-  /* Logs a line for the operator; may be NULL. `peer` is the key of the log rate limit; NULL: log without a limit, for
-   * events whose number the limits above bound. */
-  void (*note)(void *data, const char *peer, const char *line);
+  /* Logs a line for the operator; may be NULL. A line without a peer is about an event whose number the limits above
+   * bound. */
+  void (*note)(void *data, const struct cv_note *note);
   void *data;
   struct cv_thirdparty_limits limits;
 };

@@ -107,6 +107,14 @@ static enum cv_err health(void *party, struct cv_why *why) {
   return CV_OK;
 }
 
+static void status(void *party, char *text, size_t size) {
+  const struct shell *shell = party;
+  struct cv_thirdparty_figures counts;
+  cv_thirdparty_figures(shell->core, &counts);
+  (void)snprintf(text, size, "campaigns open: %zu; brokers connected: %zu", counts.campaigns_open,
+                 counts.brokers_connected);
+}
+
 static void metrics(void *party, const struct cv_refusals *network, struct cv_buf *out) {
   const struct shell *shell = party;
   struct cv_thirdparty_figures counts;
@@ -187,6 +195,7 @@ static const struct cv_daemon_ops ops = {
     .flush = flush,
     .commit = commit,
     .stored = stored,
+    .status = status,
     .health = health,
     .metrics = metrics,
 };

@@ -126,6 +126,14 @@ static enum cv_err health(void *party, struct cv_why *why) {
   return shell->broker != NULL ? CV_OK : cv_fail(why, CV_ERR_STATE, "the broker is not connected");
 }
 
+static void status(void *party, char *text, size_t size) {
+  const struct shell *shell = party;
+  struct cv_worker_figures figures;
+  cv_worker_figures(shell->core, &figures);
+  (void)snprintf(text, size, "campaigns: %u; tokens accepted: %llu", figures.campaigns,
+                 (unsigned long long)figures.accepted);
+}
+
 static void metrics(void *party, const struct cv_refusals *network, struct cv_buf *out) {
   const struct shell *shell = party;
   const struct cv_identity *own = cv_daemon_identity(shell->daemon);
@@ -150,7 +158,7 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
 /* Log lines of the core all concern the broker, so they share its log rate limit. */
 static void note(void *data, const char *text) {
   const struct shell *shell = data;
-  cv_daemon_note(shell->daemon, "broker", text);
+  cv_daemon_note(shell->daemon, &(struct cv_note){.level = CV_LOG_INFO, .peer = "broker", .text = text});
 }
 
 static void give(void *data, uint64_t worker, uint32_t scores) {
@@ -318,6 +326,7 @@ static const struct cv_daemon_ops ops = {
     .stored = stored,
     .tick = tick,
     .is_done = is_done,
+    .status = status,
     .health = health,
     .metrics = metrics,
 };

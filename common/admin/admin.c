@@ -11,8 +11,11 @@
 #include <unistd.h>
 
 #include "common/admin/httpd.h"
+#include "common/admin/level.h"
 #include "common/admin/path.h"
 #include "common/base/text.h"
+
+#define LOG_LEVEL "/log-level"
 
 enum { CONNECTIONS_MAX = 16, BACKLOG = 16 };
 
@@ -78,7 +81,7 @@ static enum MHD_Result reply_rewrap(struct cv_admin *admin, struct MHD_Connectio
              : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why.text);
 }
 
-/* Every path of the endpoint. `method` GET allows HEAD, too. */
+/* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. */
 static const struct route {
   const char *path, *method;
   enum MHD_Result (*reply)(struct cv_admin *admin, struct MHD_Connection *connection);
@@ -96,7 +99,7 @@ static bool has_route(const struct cv_admin *admin, const struct route *route) {
 }
 
 static enum MHD_Result reply_unknown(const struct cv_admin *admin, struct MHD_Connection *connection) {
-  const char *paths[CV_COUNT(routes)];
+  const char *paths[CV_COUNT(routes) + 1];
   char list[256], text[320];
   size_t n = 0;
   for (size_t i = 0; i < CV_COUNT(routes); i++) {
@@ -104,6 +107,7 @@ static enum MHD_Result reply_unknown(const struct cv_admin *admin, struct MHD_Co
       paths[n++] = routes[i].path;
     }
   }
+  paths[n++] = LOG_LEVEL;
   cv_text_either(paths, n, list, sizeof(list));
   (void)snprintf(text, sizeof(text), "unknown path; expected %s", list);
   return reply_text(connection, MHD_HTTP_NOT_FOUND, text);
@@ -128,6 +132,9 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
     return reply_text(connection, MHD_HTTP_FORBIDDEN, "wrong Host; expected localhost");
   }
   struct cv_admin *admin = data;
+  if (strcmp(url, LOG_LEVEL) == 0) {
+    return cv_admin_level(connection, method, upload, upload_n, request);
+  }
   for (size_t i = 0; i < CV_COUNT(routes); i++) {
     if (strcmp(url, routes[i].path) == 0 && has_route(admin, &routes[i])) {
       return has_method(&routes[i], method) ? routes[i].reply(admin, connection)

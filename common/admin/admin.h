@@ -4,6 +4,7 @@
  *   GET /health   200 "ok", or 503 and one line with the reason: does the daemon do its work now?
  *   GET /readyz   the same answers: may peers be sent to it?
  *   GET /metrics  Prometheus text
+ *   GET, PUT and POST /log-level (level.h)
  *   GET /seal     the name of the master key that wraps the stored keys
  *   POST /seal/rewrap  reads the key file again, and begins to wrap by its current key, whose name is the answer;
  *                 GET /seal has that name when it is done. 503 and one line if the file does not fit

@@ -63,7 +63,7 @@ bool cv_log_limit_allows(struct cv_log_limit *limit, const char *peer, const cha
   }
   /* The table is full: count all further peers together. */
   if (empty == NULL) {
-    return limit->rest.used ? count(&limit->rest) : begin(&limit->rest, now_ms, 0, 0, "others", "lines of all kinds");
+    return limit->rest.used ? count(&limit->rest) : begin(&limit->rest, now_ms, 0, 0, "", "others: lines of all kinds");
   }
   if (reasons >= CV_LOG_LIMIT_REASONS) {
     (void)begin(empty, now_ms, peer_hash, 0, peer, "lines of other kinds");
@@ -72,7 +72,7 @@ bool cv_log_limit_allows(struct cv_log_limit *limit, const char *peer, const cha
   return begin(empty, now_ms, peer_hash, reason, peer, text);
 }
 
-static bool sum_up(struct cv_log_limit_entry *entry, uint64_t now_ms, bool early, char *line, size_t size) {
+static bool sum_up(struct cv_log_limit_entry *entry, uint64_t now_ms, bool early, struct cv_log_limit_sum *ret) {
   if (!entry->used || !(early || is_over(entry, now_ms))) {
     return false;
   }
@@ -80,17 +80,18 @@ static bool sum_up(struct cv_log_limit_entry *entry, uint64_t now_ms, bool early
   if (entry->more == 0) {
     return false;
   }
-  (void)snprintf(line, size, "%s: %s (%" PRIu64 " more in %" PRIu64 " s)", entry->peer_text, entry->text, entry->more,
+  (void)snprintf(ret->peer, sizeof(ret->peer), "%s", entry->peer_text);
+  (void)snprintf(ret->text, sizeof(ret->text), "%s (%" PRIu64 " more in %" PRIu64 " s)", entry->text, entry->more,
                  (now_ms - entry->since_ms) / 1000);
   entry->more = 0;
   return true;
 }
 
-bool cv_log_limit_next(struct cv_log_limit *limit, uint64_t now_ms, bool early, char *line, size_t size) {
+bool cv_log_limit_next(struct cv_log_limit *limit, uint64_t now_ms, bool early, struct cv_log_limit_sum *ret) {
   for (size_t i = 0; i < CV_LOG_LIMIT_ENTRIES; i++) {
-    if (sum_up(&limit->entry[i], now_ms, early, line, size)) {
+    if (sum_up(&limit->entry[i], now_ms, early, ret)) {
       return true;
     }
   }
-  return sum_up(&limit->rest, now_ms, early, line, size);
+  return sum_up(&limit->rest, now_ms, early, ret);
 }

@@ -4,7 +4,7 @@
  * minute are counted, and one summary line at the end of that minute gives their number. Pure; time is an argument.
  *
  *   if (cv_log_limit_allows(limit, peer, text, now_ms)) { write the line }
- *   while (cv_log_limit_next(limit, now_ms, false, line, sizeof(line))) { write the line }     about once a second
+ *   while (cv_log_limit_next(limit, now_ms, false, &sum)) { write the sum }                    about once a second
  *
  * Lines that differ only in digits count as equal, so that a peer cannot cause one line for each worker number. A peer
  * can cause at most CV_LOG_LIMIT_REASONS different lines per minute, all peers together CV_LOG_LIMIT_ENTRIES; further
@@ -40,10 +40,15 @@ struct cv_log_limit {
   struct cv_log_limit_entry rest; /* lines of peers that have no entry */
 };
 
+/* The number of a line's repetitions, as a further line. */
+struct cv_log_limit_sum {
+  char peer[CV_LOG_LIMIT_PEER_BYTES]; /* "": lines of several peers */
+  char text[CV_LOG_LIMIT_TEXT_BYTES + 64];
+};
+
 /* Returns true if the caller has to write the line now. */
 bool cv_log_limit_allows(struct cv_log_limit *limit, const char *peer, const char *text, uint64_t now_ms);
-/* Formats the summary of a minute that has ended, or with `early` also of one that has not. Returns false if there
- * is none. */
-bool cv_log_limit_next(struct cv_log_limit *limit, uint64_t now_ms, bool early, char *line, size_t size);
+/* The summary of a minute that has ended, or with `early` also of one that has not. Returns false if there is none. */
+bool cv_log_limit_next(struct cv_log_limit *limit, uint64_t now_ms, bool early, struct cv_log_limit_sum *ret);
 
 #endif

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/text.h"
 
 enum { LOOK_MS = 50 };
@@ -27,7 +27,7 @@ static int trouble_with(const char *path) {
 
 /* Returns the first file that cannot be read, or NULL. */
 static const char *missing(const struct cv_channel_settings *channel, int *ret_trouble) {
-  const char *const files[] = {channel->ca, channel->cert, channel->key, channel->denied};
+  const char *const files[] = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl};
   for (size_t i = 0; i < CV_COUNT(files); i++) {
     int trouble = files[i] == NULL ? 0 : trouble_with(files[i]);
     if (trouble != 0) {
@@ -52,12 +52,12 @@ static int wait_blocked(const char *program, const struct cv_channel_settings *c
   for (const char *file; (file = missing(channel, &trouble)) != NULL;) {
     uint64_t now_ms = cv_clock_mono_ms();
     if (now_ms >= end_ms) {
-      (void)fprintf(stderr, "%s: %s: %s after %s; expected a readable file (wait_for_files)\n", program, file,
-                    trouble == ENOENT ? "still missing" : strerror(trouble), most.text);
+      cv_log_early(program, CV_LOG_ERROR, "%s: %s after %s; expected a readable file (wait_for_files)", file,
+                   trouble == ENOENT ? "still missing" : strerror(trouble), most.text);
       return CV_CHANNEL_ABSENT;
     }
     if (pause_ended(signals, end_ms - now_ms < LOOK_MS ? end_ms - now_ms : LOOK_MS)) {
-      (void)fprintf(stderr, "%s: stopped by a signal while waiting for %s\n", program, file);
+      cv_log_early(program, CV_LOG_INFO, "stopped by a signal while waiting for %s", file);
       return CV_CHANNEL_STOPPED;
     }
   }
@@ -76,7 +76,7 @@ int cv_channel_wait(const char *program, const struct cv_channel_settings *chann
   (void)sigaddset(&signals, SIGINT);
   /* Blocked and taken by sigtimedwait(): a signal that comes between a look and the sleep after it is not lost. */
   (void)sigprocmask(SIG_BLOCK, &signals, &before);
-  (void)fprintf(stderr, "%s: waiting up to %s for %s\n", program, cv_text_time(channel->wait_ms).text, file);
+  cv_log_early(program, CV_LOG_INFO, "waiting up to %s for %s", cv_text_time(channel->wait_ms).text, file);
   int status = wait_blocked(program, channel, &signals);
   (void)sigprocmask(SIG_SETMASK, &before, NULL);
   return status;

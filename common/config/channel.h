@@ -7,14 +7,17 @@
 #include "common/config/config.h"
 
 struct cv_channel_settings {
-  char *ca, *cert, *key, *denied;
+  char *ca, *cert, *key, *denied, *crl;
   uint64_t silence_ms;
   uint64_t wait_ms; /* 0: do not wait */
 };
 
 /* Initialises a struct cv_tls_files, which borrows them. */
-#define CV_CHANNEL_FILES(channel) \
-  { .ca = (channel)->ca, .cert = (channel)->cert, .key = (channel)->key, .denied = (channel)->denied }
+#define CV_CHANNEL_FILES(channel)                                                                     \
+  {                                                                                                   \
+    .ca = (channel)->ca, .cert = (channel)->cert, .key = (channel)->key, .denied = (channel)->denied, \
+    .crl = (channel)->crl                                                                             \
+  }
 
 /* The rules for these settings; `at` is their offset in a daemon's struct. A requester's commands have their own rules
  * and use only the one for the wait. */
@@ -26,6 +29,7 @@ struct cv_channel_settings {
                       "PEM private key, readable by its owner only"),                                             \
       CV_CHANNEL_FILE("tls.denied", (at) + offsetof(struct cv_channel_settings, denied), false,                   \
                       "file of revoked certificates: serial numbers in hex, one per line"),                       \
+      CV_CHANNEL_FILE("tls.crl", (at) + offsetof(struct cv_channel_settings, crl), false, CV_CHANNEL_CRL_HELP),   \
       {.key = "silence",                                                                                          \
        .type = CV_CONFIG_TIME,                                                                                    \
        .offset = (at) + offsetof(struct cv_channel_settings, silence_ms),                                         \
@@ -34,6 +38,7 @@ struct cv_channel_settings {
        .fallback = "20s",                                                                                         \
        .help = "time without an answer after which a connection is closed"},                                      \
       CV_CHANNEL_WAIT_RULE((at) + offsetof(struct cv_channel_settings, wait_ms))
+#define CV_CHANNEL_CRL_HELP "PEM list of revoked certificates (CRL), signed by the CA; crl.pem of crowdveil pki"
 #define CV_CHANNEL_WAIT_RULE(at)                                                                                     \
   {                                                                                                                  \
     .key = "wait_for_files", .type = CV_CONFIG_TIME, .offset = (at), .low = 0, .high = 86400000, .fallback = "none", \

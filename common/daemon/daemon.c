@@ -2,21 +2,30 @@
 #include "common/daemon/daemon.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <uv.h>
 
 #include "common/admin/admin.h"
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "common/crypto/crypto.h"
+#include "common/daemon/logging.h"
+#include "common/daemon/notify.h"
 #include "common/daemon/turn.h"
+#include "common/daemon/watchdog.h"
 #include "common/db/committer.h"
+#include "common/db/db.h"
 #include "common/net/dialer.h"
 #include "common/net/listener.h"
 #include "common/net/signals.h"
 
-enum { STUCK_MS = 10000 /* a commit that takes longer */ };
+enum {
+  STUCK_MS = 10000, /* a commit that takes longer */
+  STATUS_MS = 2000,
+  EXTEND_MS = 5000,
+  STOP_MS = 10000 /* from the end of a drain to the end of the process */
+};
 
 struct cv_daemon {
   const struct cv_daemon_config *config;
@@ -36,7 +45,12 @@ struct cv_daemon {
   struct cv_signals signals;
   uv_check_t check;
   uv_timer_t tick, pace;
-  bool has_handles, draining, stopping;
+  struct cv_watchdog watchdog;
+  _Atomic uint64_t steps; /* of the storage, on either thread */
+  uint64_t told_ms;       /* last report on the start, or status, to the service manager */
+  size_t batch;           /* size of the one that is being stored, and when that began */
+  uint64_t batch_ms;
+  bool has_handles, started, draining, stopping;
   uint64_t drain_until_ms;
 };
 
@@ -50,12 +64,12 @@ const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon) {
   return cv_tls_identity(daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls);
 }
 
-void cv_daemon_note(void *data, const char *peer, const char *text) {
+void cv_daemon_note(void *data, const struct cv_note *note) {
   struct cv_daemon *daemon = data;
-  if (peer == NULL) {
-    cv_log(CV_LOG_INFO, "%s", text);
+  if (note->peer == NULL) {
+    cv_log_note(note);
   } else {
-    cv_log_peer(&daemon->log_limit, peer, text, cv_clock_mono_ms());
+    cv_log_peer(&daemon->log_limit, note, cv_clock_mono_ms());
   }
 }
 
@@ -80,6 +94,7 @@ static void stop(struct cv_daemon *daemon) {
     return;
   }
   daemon->stopping = true;
+  cv_notify_stopping(STOP_MS);
   /* New peers first, then the open ones: no peer can join while the others are being closed. */
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
@@ -109,6 +124,8 @@ static void drain(struct cv_daemon *daemon, int number) {
   cv_log(CV_LOG_INFO, "draining on signal %d", number);
   daemon->draining = true;
   daemon->drain_until_ms = cv_clock_mono_ms() + daemon->config->drain_ms;
+  cv_notify_stopping(daemon->config->drain_ms + STOP_MS);
+  cv_notify_status("draining: open work is finished, nothing new begins");
   if (daemon->ops->drain != NULL) {
     daemon->ops->drain(daemon->party);
   }
@@ -138,6 +155,7 @@ static bool has_rest(void *data) {
 
 static enum cv_err flush(void *data, bool *ret_store) {
   struct cv_daemon *daemon = data;
+  daemon->batch = daemon->ops->gathered == NULL ? 0 : daemon->ops->gathered(daemon->party);
   /* A flush starts a new share of answers for every peer, so paused peers are read again. */
   CV_TRY(daemon->ops->flush(daemon->party, cv_clock_mono_ms(), cv_clock_wall_ms(), ret_store));
   cv_lanes_resume(&daemon->lanes);
@@ -149,18 +167,29 @@ static enum cv_err commit(void *data, struct cv_why *why) {
   return daemon->ops->commit(daemon->party, why);
 }
 
+static void tell_commit(struct cv_daemon *daemon, const char *where) {
+  atomic_fetch_add_explicit(&daemon->steps, 1, memory_order_relaxed);
+  cv_log(CV_LOG_DEBUG, "commit: %llu ms on %s, batch of %zu",
+         (unsigned long long)(cv_clock_mono_ms() - daemon->batch_ms), where, daemon->batch);
+}
+
 static enum cv_err commit_here(void *data, struct cv_why *why) {
   struct cv_daemon *daemon = data;
-  return cv_committer_run_here(&daemon->committer, why);
+  daemon->batch_ms = cv_clock_mono_ms();
+  enum cv_err err = cv_committer_run_here(&daemon->committer, why);
+  tell_commit(daemon, "the loop");
+  return err;
 }
 
 static void hand_over(void *data) {
   struct cv_daemon *daemon = data;
+  daemon->batch_ms = cv_clock_mono_ms();
   cv_committer_run(&daemon->committer);
 }
 
 static void committed(void *data, enum cv_err err, const struct cv_why *why) {
   struct cv_daemon *daemon = data;
+  tell_commit(daemon, "the storage thread");
   cv_turn_committed(&daemon->turn, err, why);
 }
 
@@ -189,6 +218,7 @@ static void pace(void *data) {
 static void on_failure(void *data, const char *what, const struct cv_why *why) {
   struct cv_daemon *daemon = data;
   cv_log(CV_LOG_ERROR, "%s: %s; stopping, %s", what, why->text, daemon->config->not_lost);
+  cv_notify_status(why->text);
   stop(daemon);
 }
 
@@ -221,6 +251,36 @@ static void on_turn(uv_check_t *check) {
   }
 }
 
+/* ---- the service manager ---- */
+
+/* On the thread that uses the database: until the end of the start the only one, later perhaps the storage thread. */
+static void on_step(void *data) {
+  struct cv_daemon *daemon = data;
+  atomic_fetch_add_explicit(&daemon->steps, 1, memory_order_relaxed);
+  if (!daemon->started && cv_clock_mono_ms() - daemon->told_ms >= EXTEND_MS) {
+    daemon->told_ms = cv_clock_mono_ms();
+    cv_notify_extend(CV_NOTIFY_START_MS);
+  }
+}
+
+static void tell_manager(struct cv_daemon *daemon, uint64_t now_ms) {
+  uint64_t steps = atomic_load_explicit(&daemon->steps, memory_order_relaxed);
+  bool stood = cv_watchdog_stands(&daemon->watchdog);
+  if (cv_watchdog_is_due(&daemon->watchdog, now_ms, cv_turn_is_busy(&daemon->turn), steps)) {
+    cv_notify_alive();
+  }
+  if (!stood && cv_watchdog_stands(&daemon->watchdog)) {
+    cv_log(CV_LOG_ERROR, "the storage stands still: the service manager will restart this program");
+    cv_notify_status("the storage stands still");
+  }
+  if (now_ms - daemon->told_ms >= STATUS_MS && !daemon->draining && !cv_watchdog_stands(&daemon->watchdog)) {
+    char text[200];
+    daemon->told_ms = now_ms;
+    daemon->ops->status(daemon->party, text, sizeof(text));
+    cv_notify_status(text);
+  }
+}
+
 static void on_tick(uv_timer_t *timer) {
   struct cv_daemon *daemon = timer->data;
   uint64_t now_ms = cv_clock_mono_ms();
@@ -228,6 +288,8 @@ static void on_tick(uv_timer_t *timer) {
     daemon->ops->tick(daemon->party, now_ms, cv_clock_wall_ms());
   }
   cv_log_suppressed(&daemon->log_limit, now_ms, false);
+  cv_logging_tell_lost();
+  tell_manager(daemon, now_ms);
   /* Here, too, because a peer that has become slow may get no frame for a while. */
   cv_lanes_hold(&daemon->lanes);
 }
@@ -248,7 +310,7 @@ static bool has_failed(const void *data) {
 static void on_dial_failed(void *data, const struct cv_why *why) {
   const struct cv_lane *newcomer = data;
   struct cv_daemon *daemon = cv_lane_data(newcomer);
-  cv_daemon_note(daemon, daemon->config->dialled, why->text);
+  cv_daemon_note(daemon, &(struct cv_note){.level = CV_LOG_INFO, .peer = daemon->config->dialled, .text = why->text});
 }
 
 /* ---- TLS ---- */
@@ -313,12 +375,27 @@ static void reload(struct cv_daemon *daemon) {
   cv_log(CV_LOG_INFO, "certificates reloaded");
 }
 
+static void on_hangup(struct cv_daemon *daemon) {
+  cv_notify_reloading();
+  reload(daemon);
+  cv_notify_ready();
+}
+
+/* Debug, or back to the configured level; a daemon that is configured to debug has info as its other level. */
+static void toggle_debug(const struct cv_daemon *daemon) {
+  enum cv_log_level own = (enum cv_log_level)daemon->config->settings->log.level;
+  enum cv_log_level less = own == CV_LOG_DEBUG ? CV_LOG_INFO : own;
+  cv_log_set_level(cv_log_level() == CV_LOG_DEBUG ? less : CV_LOG_DEBUG, "SIGUSR1");
+}
+
 static void on_signal(void *data, int number) {
   struct cv_daemon *daemon = data;
-  if (number != SIGHUP) {
+  if (number == SIGUSR1) {
+    toggle_debug(daemon);
+  } else if (number != SIGHUP) {
     drain(daemon, number);
   } else if (!daemon->stopping) {
-    reload(daemon);
+    on_hangup(daemon);
   }
 }
 
@@ -341,6 +418,9 @@ static enum cv_err ready(void *data, struct cv_why *why) {
   }
   if (now_s >= ends.own_s || now_s >= ends.ca_s) {
     return cv_fail(why, CV_ERR_STATE, "the %s has expired", now_s >= ends.own_s ? "certificate" : "CA's certificate");
+  }
+  if (now_s >= ends.crl_s) {
+    return cv_fail(why, CV_ERR_STATE, "the CRL has expired");
   }
   uint64_t stuck_ms = cv_committer_busy_ms(&daemon->committer);
   return stuck_ms < STUCK_MS ? CV_OK
@@ -396,7 +476,7 @@ static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *
   const struct cv_daemon_config *config = daemon->config;
   const struct cv_channel_settings *channel = &config->settings->channel;
   const struct cv_sandbox_needs needs = {
-      .reads = {channel->ca, channel->cert, channel->key, channel->denied, config->reread},
+      .reads = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl, config->reread},
       .state = config->state,
       .socket = config->settings->admin,
       .dials = config->dial};
@@ -435,7 +515,10 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   return enter_sandbox(daemon, why);
 }
 
-static void say_ready(const struct cv_daemon *daemon) {
+static void say_ready(struct cv_daemon *daemon) {
+  daemon->started = true;
+  cv_watchdog_start(&daemon->watchdog, cv_notify_watchdog_ms(), cv_clock_mono_ms());
+  cv_notify_ready();
   const char *listen = daemon->config->listen;
   if (listen != NULL) {
     const char *colon = strrchr(listen, ':');
@@ -457,6 +540,7 @@ static void fini(struct cv_daemon *daemon) {
   cv_tls_unref(daemon->server_tls);
   cv_tls_unref(daemon->client_tls);
   cv_drbg_fini(&daemon->drbg);
+  cv_db_on_step(NULL, NULL);
 }
 
 int cv_daemon_run(const struct cv_daemon_config *config) {
@@ -464,10 +548,12 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   /* Before a key is read: from here on no core dump and no swap can hold one. */
   cv_sandbox_begin(&config->settings->sandbox);
   if (uv_loop_init(&daemon.loop) != 0) {
-    (void)fprintf(stderr, "%s: the event loop cannot start\n", config->program);
+    cv_log_early(config->program, CV_LOG_ERROR, "the event loop cannot start");
     return 1;
   }
   cv_drbg_init(&daemon.drbg);
+  daemon.told_ms = cv_clock_mono_ms();
+  cv_db_on_step(on_step, &daemon);
   turn_init(&daemon);
   daemon.lanes = (struct cv_lanes){.ops = &config->ops->lane,
                                    .party = config->party,
@@ -480,7 +566,7 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   struct cv_why why = {.text = "out of memory"};
   enum cv_err err = start(&daemon, &why);
   if (err != CV_OK) {
-    (void)fprintf(stderr, "%s: %s\n", config->program, why.text);
+    cv_log_early(config->program, CV_LOG_ERROR, "%s", why.text);
     /* The loop has to close what the start has opened so far. */
     stop(&daemon);
     fini(&daemon);

@@ -7,11 +7,14 @@
  *   prepare -> TLS, listener, dialer -> change user -> open (store, core) -> admin endpoint -> sandbox
  *     -> "PROGRAM ready on HOST:PORT" -> loop -> close
  *
+ * The service manager (notify.h) is told when the start, a reload and the end begin and are complete, and within each
+ * interval of its watchdog that loop and storage both go on (watchdog.h).
+ *
  * The network is opened before the store, so that a port in use or a bad certificate leaves no new database behind.
  * SIGHUP reads the TLS files again; if they are invalid, the daemon keeps the old ones. SIGTERM and SIGINT start a
  * drain: the core starts nothing new, and the daemon stops when open work is done and stored. A second signal stops it
- * at once. A failed commit or running out of memory stops the daemon with one log line; a restart continues from the
- * last commit.
+ * at once. SIGUSR1 changes the level of the log to debug and back. A failed commit or running out of memory stops the
+ * daemon with one log line; a restart continues from the last commit.
  */
 #ifndef CV_DAEMON_DAEMON_H
 #define CV_DAEMON_DAEMON_H
@@ -57,6 +60,8 @@ struct cv_daemon_ops {
   /* Returns true if the daemon has finished its work and has to stop. NULL: it never stops by itself. */
   bool (*is_done)(const void *party);
 
+  /* Writes one line for the operator: how much the party has to do now. */
+  void (*status)(void *party, char *text, size_t size);
   /* The admin endpoint: CV_OK, or the reason why the party cannot work now; and the party's metrics, with the
    * network's refusals to be added to the core's. */
   enum cv_err (*health)(void *party, struct cv_why *why);
@@ -97,8 +102,8 @@ CV_MUST_USE int cv_daemon_run(const struct cv_daemon_config *config);
 struct cv_rng *cv_daemon_rng(struct cv_daemon *daemon);
 /* The identity in this daemon's certificate. */
 const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon);
-/* Logs one line, rate limited by `peer` ("gateway/1-9"); `peer` NULL: no limit. `data` is the daemon. */
-void cv_daemon_note(void *data, const char *peer, const char *text);
+/* Logs one line; rate limited by its peer, if it has one. `data` is the daemon. */
+void cv_daemon_note(void *data, const struct cv_note *note);
 /* Reports a failure outside the turn; the daemon stops. */
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why);
 

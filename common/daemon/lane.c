@@ -18,8 +18,9 @@ struct cv_lane {
   const struct cv_lane_kind *kind;
   void *conn; /* the core's handle; NULL if it has not accepted the peer */
   bool closing;
-  bool paused; /* until the next flush: its share of answers is used up */
-  bool held;   /* the core throttles its frames */
+  bool paused;             /* until the next flush: its share of answers is used up */
+  bool held;               /* the core throttles its frames */
+  enum cv_refusal refused; /* why the lane is closing; CV_REFUSALS: for another reason */
 };
 
 enum cv_err cv_lanes_init(struct cv_lanes *lanes) {
@@ -38,7 +39,7 @@ enum cv_err cv_lanes_init(struct cv_lanes *lanes) {
   if (lanes->frame == NULL || lanes->rest == NULL || lanes->part == NULL || lanes->newcomer == NULL) {
     return CV_ERR_NOMEM;
   }
-  lanes->newcomer->lanes = lanes;
+  *lanes->newcomer = (struct cv_lane){.lanes = lanes, .refused = CV_REFUSALS};
   CV_TRY(cv_arena_init(&lanes->decoding, arena_bytes));
   return cv_arena_init(&lanes->encoding, arena_bytes);
 }
@@ -53,17 +54,22 @@ void cv_lanes_fini(struct cv_lanes *lanes) {
   free(lanes->part);
 }
 
-static void note(const struct cv_lane *lane, const struct cv_peer *peer, const char *text) {
+/* `refusal` is CV_REFUSALS for a line about no refusal. */
+static void note(const struct cv_lane *lane, const struct cv_peer *peer, enum cv_log_level level,
+                 enum cv_refusal refusal, const char *text) {
   char who[CV_LOG_LIMIT_PEER_BYTES];
   cv_peer_who(peer, who, sizeof(who));
-  lane->lanes->note(lane->lanes->data, who, text);
+  const struct cv_note note = {
+      .level = level, .peer = who, .text = text, .reason = refusal < CV_REFUSALS ? cv_refusal_text(refusal) : NULL};
+  lane->lanes->note(lane->lanes->data, &note);
 }
 
 /* ---- from the core to peers ---- */
 
-static void close_lane(struct cv_lane *lane, const char *why) {
+static void close_lane(struct cv_lane *lane, enum cv_refusal refused, const char *why) {
   if (!lane->closing) {
     lane->closing = true;
+    lane->refused = refused;
     cv_peer_close(lane->peer, why);
   }
 }
@@ -77,9 +83,9 @@ static void send_one(struct cv_lane *lane, const void *frame) {
   /* Waiting for it would grow the queue of a peer that may never read again. */
   if (err == CV_ERR_LIMIT) {
     cv_refusals_add(&lanes->refusals, CV_REFUSED_DEAF);
-    close_lane(lane, "the write queue is full: the peer does not read");
+    close_lane(lane, CV_REFUSED_DEAF, "the write queue is full: the peer does not read");
   } else if (err != CV_OK && err != CV_ERR_CLOSED) {
-    close_lane(lane, cv_err_text(err));
+    close_lane(lane, CV_REFUSALS, cv_err_text(err));
   }
   cv_buf_clear(&lanes->bytes);
 }
@@ -110,6 +116,7 @@ static void hold(struct cv_lane *lane) {
   bool held = lane->held ? queued > HOLD_BYTES / 2 : queued > HOLD_BYTES;
   if (held != lane->held && lane->conn != NULL && !lane->closing) {
     lane->held = held;
+    note(lane, lane->peer, CV_LOG_DEBUG, CV_REFUSALS, held ? "reads slowly: held back" : "reads again");
     lanes->ops->hold(lanes->party, lane->conn, held);
   }
 }
@@ -131,7 +138,7 @@ void cv_lanes_deliver(struct cv_lanes *lanes) {
     send_all(out.lane, out.frame);
     hold(out.lane);
     if (out.close != NULL) {
-      close_lane(out.lane, out.close);
+      close_lane(out.lane, CV_REFUSALS, out.close);
     }
   }
 }
@@ -151,7 +158,7 @@ void cv_lanes_close(struct cv_lanes *lanes, const char *why) {
   struct cv_lane *lane;
   lanes->closing = why;
   DL_FOREACH(lanes->first, lane) {
-    close_lane(lane, why);
+    close_lane(lane, CV_REFUSALS, why);
   }
 }
 
@@ -163,7 +170,7 @@ static void reject(struct cv_lane *lane, enum cv_refusal kind, const struct cv_w
   cv_refusals_add(&lanes->refusals, kind);
   lane->kind->wire->goodbye(why->text, lanes->program, lanes->part);
   send_one(lane, lanes->part);
-  close_lane(lane, why->text);
+  close_lane(lane, kind, why->text);
 }
 
 static const struct cv_lane_kind *kind_of(const struct cv_lanes *lanes, enum cv_role role) {
@@ -183,12 +190,13 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
     cv_peer_close(peer, "out of memory");
     return;
   }
-  *lane = (struct cv_lane){.lanes = lanes, .peer = peer, .kind = kind_of(lanes, identity->role)};
+  *lane =
+      (struct cv_lane){.lanes = lanes, .peer = peer, .kind = kind_of(lanes, identity->role), .refused = CV_REFUSALS};
   DL_PREPEND(lanes->first, lane);
   cv_peer_set_data(peer, lane);
   /* A handshake that ended while the daemon stops. */
   if (lanes->closing != NULL) {
-    close_lane(lane, lanes->closing);
+    close_lane(lane, CV_REFUSALS, lanes->closing);
     return;
   }
   struct cv_why why;
@@ -200,7 +208,7 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
   } else {
     const char *way = (lanes->dialled & 1U << identity->role) != 0 ? "to" : "from";
     (void)snprintf(why.text, sizeof(why.text), "connected %s %s", way, cv_peer_address(peer));
-    note(lane, peer, why.text);
+    note(lane, peer, CV_LOG_INFO, CV_REFUSALS, why.text);
   }
 }
 
@@ -227,6 +235,7 @@ static void pause_if_over_share(struct cv_lane *lane) {
     lane->paused = true;
     lanes->paused++;
     cv_peer_pause(lane->peer);
+    note(lane, lane->peer, CV_LOG_DEBUG, CV_REFUSALS, "paused: its share of this turn's answers is used up");
   }
 }
 
@@ -251,8 +260,9 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
 static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
   struct cv_lane *lane = cv_peer_data(peer);
   struct cv_lanes *lanes = lane->lanes;
-  note(lane, peer, why->text);
-  cv_refusals_add(&lanes->refusals, cv_peer_refusal(peer));
+  enum cv_refusal limit = cv_peer_refusal(peer);
+  note(lane, peer, CV_LOG_INFO, limit < CV_REFUSALS ? limit : lane->refused, why->text);
+  cv_refusals_add(&lanes->refusals, limit);
   /* The handshake failed: the core never had this peer. */
   if (lane == lanes->newcomer) {
     return;

@@ -12,6 +12,7 @@
 #ifndef CV_DAEMON_LANE_H
 #define CV_DAEMON_LANE_H
 
+#include "common/base/log_line.h"
 #include "common/base/refusals.h"
 #include "common/base/wire.h"
 #include "common/net/identity.h"
@@ -64,8 +65,8 @@ struct cv_lanes {
    * frame is fed. */
   void (*fail)(void *data);
   bool (*has_failed)(const void *data);
-  /* One line about a peer ("gateway/1-9"), for the log. */
-  void (*note)(void *data, const char *peer, const char *text);
+  /* One line about a peer, for the log. */
+  void (*note)(void *data, const struct cv_note *note);
   void *data;
   /* private */
   struct cv_refusals refusals; /* by the network and by decoding; the core counts its own */

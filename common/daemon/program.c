@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/daemon/program.h"
 
+#include <signal.h>
+
 #include "common/admin/probe.h"
-#include "common/base/log.h"
+#include "common/daemon/notify.h"
 
 /* A probe needs neither state nor TLS files, and an examination no TLS files that are not there yet. */
 static int run(const struct cv_daemon_program *program, const void *settings) {
   const struct cv_daemon_settings *common =
       (const struct cv_daemon_settings *)((const char *)settings + program->common);
-  cv_log_init(program->table->program, CV_LOG_INFO);
+  struct cv_why why;
   if (common->probe) {
     return cv_probe_run(program->table->program, common->admin);
+  }
+  enum cv_err err = cv_logging_begin(&common->log, program->table->program, &why);
+  if (err != CV_OK) {
+    cv_log_early(program->table->program, CV_LOG_ERROR, "%s", why.text);
+    return cv_config_exit_status(err);
+  }
+  cv_notify_open();
+  if (common->channel.wait_ms > 0) {
+    cv_notify_extend(common->channel.wait_ms + CV_NOTIFY_START_MS);
   }
   int status = program->instead == NULL ? -1 : program->instead(settings);
   status = status < 0 ? cv_channel_wait(program->table->program, &common->channel) : status;
@@ -18,6 +29,8 @@ static int run(const struct cv_daemon_program *program, const void *settings) {
 }
 
 int cv_daemon_main(const struct cv_daemon_program *program, int argc, char **argv, void *settings) {
+  /* Until the daemon takes it (daemon.c): an operator who asks for more lines too early must not kill the program. */
+  (void)signal(SIGUSR1, SIG_IGN);
   int status = cv_config_start(program->table, argc, argv, settings);
   status = status < 0 ? run(program, settings) : status;
   cv_config_fini(program->table, settings);

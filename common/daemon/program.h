@@ -8,12 +8,14 @@
 
 #include "common/config/channel.h"
 #include "common/config/config.h"
+#include "common/daemon/logging.h"
 #include "common/sandbox/sandbox.h"
 
 /* A member of each party's settings. */
 struct cv_daemon_settings {
   char *admin; /* Unix socket of the admin endpoint; NULL: none */
   bool probe;  /* ask a running daemon for its health instead of running */
+  struct cv_logging_settings log;
   struct cv_channel_settings channel;
   struct cv_sandbox_settings sandbox;
 };
@@ -23,13 +25,14 @@ struct cv_daemon_settings {
   {.key = "admin",                                                                            \
    .type = CV_CONFIG_PATH,                                                                    \
    .offset = (at) + offsetof(struct cv_daemon_settings, admin),                               \
-   .help = "Unix socket of the admin endpoint: /health, /readyz and /metrics"},               \
+   .help = "Unix socket of the admin endpoint: /health, /readyz, /metrics and /log-level"},   \
       {.key = "probe",                                                                        \
        .type = CV_CONFIG_BOOL,                                                                \
        .offset = (at) + offsetof(struct cv_daemon_settings, probe),                           \
        .fallback = "false",                                                                   \
        .is_option = true,                                                                     \
        .help = "ask the running daemon for its health; exit with status 0 if it is healthy"}, \
+      CV_LOGGING_RULES((at) + offsetof(struct cv_daemon_settings, log)),                      \
       CV_CHANNEL_RULES((at) + offsetof(struct cv_daemon_settings, channel)),                  \
       CV_SANDBOX_RULES((at) + offsetof(struct cv_daemon_settings, sandbox))
 

@@ -20,6 +20,7 @@
 enum {
   BUSY_MS = 500, /* waits for a closing predecessor; a running one keeps its lock */
   APPLICATION_ID_SQL_BYTES = 64,
+  STEPS = 10000, /* of SQLite's machine between two reports */
 };
 
 struct statement {
@@ -39,6 +40,21 @@ struct cv_db {
   struct statement *statement;
   size_t statements, statements_cap;
 };
+
+static void (*on_step)(void *data);
+static void *on_step_data;
+
+void cv_db_on_step(void (*step)(void *data), void *data) {
+  on_step = step;
+  on_step_data = data;
+}
+
+static int report_step(void *data) {
+  if (on_step != NULL) {
+    on_step(on_step_data);
+  }
+  return 0; /* go on */
+}
 
 sqlite3 *cv_db_handle(struct cv_db *db) {
   return db->handle;
@@ -439,6 +455,9 @@ static enum cv_err open_with(const char *path, const char *vfs, int flags, const
   db->is_doubtful = true;
   flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
   int code = sqlite3_open_v2(path, &db->handle, flags, vfs);
+  if (code == SQLITE_OK) {
+    sqlite3_progress_handler(db->handle, STEPS, report_step, NULL);
+  }
   enum cv_err err = code == SQLITE_OK ? set_up(db, schema, why) : cv_db_failed(db, code, why);
   if (err != CV_OK) {
     cv_db_close(db);

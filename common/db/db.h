@@ -45,6 +45,12 @@ void cv_db_close(struct cv_db *db);
 int cv_db_version(const struct cv_db *db);
 int cv_db_version_found(const struct cv_db *db);
 
+/*
+ * From now on `step` is called after about every 10,000 steps of SQLite's machine, in every database of the process, on
+ * the thread that uses the database: as a sign that work on it goes on. NULL: no calls.
+ */
+void cv_db_on_step(void (*step)(void *data), void *data);
+
 /* Runs statements without results. All functions here return the mapped error, with the file's path in `why`. */
 CV_MUST_USE enum cv_err cv_db_exec(struct cv_db *db, const char *sql, struct cv_why *why);
 /* Begins a transaction: for writing, unless the database is open for reading only. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/net/denied.h"
+#include "common/net/serial.h"
 
 enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct cv_why *why) {
   GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
@@ -34,14 +34,28 @@ enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct 
   }
   GENERAL_NAMES_free(names);
   struct cv_serial serial;
-  if (err == CV_OK && cv_denied_serial(cert, &serial)) {
+  if (err == CV_OK && cv_serial_of(cert, &serial)) {
     memcpy(ret->serial, serial.hex, sizeof(ret->serial));
   }
   return err;
 }
 
-int64_t cv_certificate_end_s(const X509 *cert) {
+struct cv_date cv_certificate_date(int64_t at_s) {
+  struct cv_date date = {.text = "an unknown time"};
+  time_t seconds = (time_t)at_s;
   struct tm tm;
+  if (at_s != 0 && gmtime_r(&seconds, &tm) != NULL) {
+    (void)strftime(date.text, sizeof(date.text), "%Y-%m-%d %H:%M UTC", &tm);
+  }
+  return date;
+}
+
+int64_t cv_certificate_time_s(const ASN1_TIME *at) {
+  struct tm tm;
+  return ASN1_TIME_to_tm(at, &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+}
+
+int64_t cv_certificate_end_s(const X509 *cert) {
   /* An end that cannot be read counts as long past. */
-  return ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+  return cv_certificate_time_s(X509_get0_notAfter(cert));
 }

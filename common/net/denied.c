@@ -3,9 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <openssl/asn1.h>
-#include <openssl/bn.h>
-#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,28 +13,15 @@ static int compare(const void *a, const void *b) {
   return strcmp(((const struct cv_serial *)a)->hex, ((const struct cv_serial *)b)->hex);
 }
 
-/* Removes comment, blanks and colons in place. A zero byte stays, so that the line is not a valid serial number. */
+/* Removes comment and blanks in place. A zero byte stays, so that the line is not a valid serial number. */
 static void strip(char *line, size_t n) {
   char *to = line;
   for (const char *from = line; from < line + n && *from != '#'; from++) {
-    if (!isspace((unsigned char)*from) && *from != ':') {
+    if (!isspace((unsigned char)*from)) {
       *to++ = *from != '\0' ? *from : '?';
     }
   }
   *to = '\0';
-}
-
-static bool read_serial(const char *text, struct cv_serial *ret) {
-  /* Tools print serial numbers with and without leading zeros. */
-  text += strspn(text, "0");
-  size_t n = strlen(text);
-  if (n == 0 || n >= sizeof(ret->hex) || strspn(text, "0123456789abcdefABCDEF") != n) {
-    return false;
-  }
-  for (size_t i = 0; i <= n; i++) {
-    ret->hex[i] = (char)toupper((unsigned char)text[i]);
-  }
-  return true;
 }
 
 static enum cv_err append(struct cv_denied *denied, size_t *cap, const struct cv_serial *serial) {
@@ -49,7 +33,7 @@ static enum cv_err append(struct cv_denied *denied, size_t *cap, const struct cv
 static enum cv_err take_line(const char *line, const char *path, unsigned number, struct cv_denied *denied, size_t *cap,
                              struct cv_why *why) {
   struct cv_serial serial;
-  if (!read_serial(line, &serial)) {
+  if (!cv_serial_parse(line, &serial)) {
     return cv_fail(why, CV_ERR_FORMAT, "%s:%u: expected one serial number in hex a line", path, number);
   }
   if (denied->count == CV_DENIED_MAX) {
@@ -103,15 +87,6 @@ void cv_denied_fini(struct cv_denied *denied) {
   *denied = (struct cv_denied){0};
 }
 
-bool cv_denied_serial(const X509 *cert, struct cv_serial *ret) {
-  BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(cert), NULL);
-  char *hex = number != NULL ? BN_bn2hex(number) : NULL;
-  bool fits = hex != NULL && read_serial(hex, ret);
-  OPENSSL_free(hex);
-  BN_free(number);
-  return fits;
-}
-
 static bool lists(const struct cv_denied *denied, const struct cv_serial *serial) {
   return denied->count > 0 && bsearch(serial, denied->serial, denied->count, sizeof(*serial), compare) != NULL;
 }
@@ -119,7 +94,7 @@ static bool lists(const struct cv_denied *denied, const struct cv_serial *serial
 bool cv_denied_has(const struct cv_denied *denied, const X509 *cert) {
   struct cv_serial serial;
   /* A serial number that cannot be compared counts as revoked. */
-  return denied->count > 0 && (!cv_denied_serial(cert, &serial) || lists(denied, &serial));
+  return denied->count > 0 && (!cv_serial_of(cert, &serial) || lists(denied, &serial));
 }
 
 size_t cv_denied_beyond(const struct cv_denied *denied, const struct cv_denied *other) {

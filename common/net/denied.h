@@ -8,13 +8,9 @@
 #include <stddef.h>
 
 #include "common/base/err.h"
-#include "common/net/identity.h"
+#include "common/net/serial.h"
 
 enum { CV_DENIED_MAX = 100000 };
-
-struct cv_serial {
-  char hex[CV_SERIAL_HEX]; /* upper case, no leading zeros */
-};
 
 struct cv_denied {
   struct cv_serial *serial; /* sorted */
@@ -28,8 +24,5 @@ void cv_denied_fini(struct cv_denied *denied);
 bool cv_denied_has(const struct cv_denied *denied, const X509 *cert);
 /* How many serial numbers of `denied` are not in `other`. */
 size_t cv_denied_beyond(const struct cv_denied *denied, const struct cv_denied *other);
-
-/* The certificate's serial number. False if there is no memory, or if it is longer than any in a list. */
-bool cv_denied_serial(const X509 *cert, struct cv_serial *ret);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "common/base/err.h"
 
-static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
 static void on_signal(uv_signal_t *handle, int number) {
   const struct cv_signals *signals = handle->data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGTERM, SIGINT and SIGHUP of a daemon. The handlers do not keep the loop running. They stay installed until the very
- * end, so that a second signal during shutdown does not kill the daemon with an open database.
+ * SIGTERM, SIGINT, SIGHUP and SIGUSR1 of a daemon. The handlers do not keep the loop running. They stay installed until
+ * the very end, so that a second signal during shutdown does not kill the daemon with an open database.
  */
 #ifndef CV_NET_SIGNALS_H
 #define CV_NET_SIGNALS_H
@@ -10,7 +10,7 @@
 
 struct cv_signals {
   /* private */
-  uv_signal_t handle[3];
+  uv_signal_t handle[4];
   uv_loop_t *loop; /* NULL before start */
   void (*caught)(void *data, int number);
   void *data;
@@ -19,7 +19,7 @@ struct cv_signals {
 /* `caught` is called from the loop. */
 void cv_signals_start(struct cv_signals *signals, uv_loop_t *loop, void (*caught)(void *data, int number), void *data);
 /*
- * Call last, when the loop has no other handles; from then on the three signals are ignored. Does nothing if
+ * Call last, when the loop has no other handles; from then on the four signals are ignored. Does nothing if
  * cv_signals_start() was not called.
  */
 void cv_signals_stop(struct cv_signals *signals);

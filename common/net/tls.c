@@ -20,6 +20,7 @@
 
 #include "common/base/party.h"
 #include "common/net/certificate.h"
+#include "common/net/crl.h"
 #include "common/net/denied.h"
 #include "common/net/membio.h"
 #include "common/net/sslerr.h"
@@ -40,6 +41,7 @@ struct cv_tls {
   SSL_CTX *ctx;
   X509_STORE *store; /* the CAs; owned by the context */
   struct cv_denied denied;
+  struct cv_crls crls;
   struct cv_identity identity;
   struct cv_tls_ends ends;
 };
@@ -73,18 +75,35 @@ static enum cv_err check_name(const struct cv_identity *identity, const char *na
   return cv_fail(why, CV_ERR_DENIED, "certificate is of %s/%s, expected the name %s", role, identity->name, names);
 }
 
-/* Fails if a certificate of the chain is revoked; otherwise returns when the first one expires. */
+/* Fails if a certificate is revoked, or if that cannot be known. */
+static enum cv_err judge_revoked(const struct cv_tls *tls, X509_STORE_CTX *store, const X509 *cert,
+                                 struct cv_why *why) {
+  enum cv_crl_verdict verdict =
+      cv_denied_has(&tls->denied, cert) ? CV_CRL_REVOKED : cv_crls_judge(&tls->crls, cert, (int64_t)time(NULL));
+  switch (verdict) {
+    case CV_CRL_GOOD:
+      return CV_OK;
+    case CV_CRL_REVOKED:
+      X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REVOKED);
+      return cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(X509_V_ERR_CERT_REVOKED));
+    default:
+      /* The peer's certificate may be good: an alert about it would mislead. */
+      X509_STORE_CTX_set_error(store, X509_V_ERR_UNSPECIFIED);
+      return cv_fail(
+          why, CV_ERR_DENIED,
+          verdict == CV_CRL_EXPIRED ? "our CRL has expired (tls.crl)" : "our CRL is not of its CA (tls.crl)");
+  }
+}
+
+/* Fails if a certificate of the chain is revoked; otherwise returns when the first one, or a list, expires. */
 static enum cv_err judge_chain(const struct cv_tls *tls, X509_STORE_CTX *store, int64_t *ret_until_s,
                                struct cv_why *why) {
   const STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(store);
-  int64_t until_s = INT64_MAX / 1000; /* fits milliseconds, too */
+  int64_t until_s = cv_crls_end_s(&tls->crls);
   for (int i = 0; i < sk_X509_num(chain); i++) {
     const X509 *cert = sk_X509_value(chain, i);
     /* Each certificate of the chain: a revoked intermediate CA revokes all that it signed. */
-    if (cv_denied_has(&tls->denied, cert)) {
-      X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REVOKED);
-      return cv_fail(why, CV_ERR_DENIED, "%s", cv_x509_reason(X509_V_ERR_CERT_REVOKED));
-    }
+    CV_TRY(judge_revoked(tls, store, cert, why));
     int64_t end_s = cv_certificate_end_s(cert);
     until_s = end_s < until_s ? end_s : until_s;
   }
@@ -164,7 +183,7 @@ static void make_index(void) {
 }
 
 /* The seconds for which a session may be resumed, counted from its full handshake, however often it was resumed. */
-static long session_left(SSL_SESSION *session) {
+static long session_left(const struct cv_tls *tls, SSL_SESSION *session) {
   intptr_t now = (intptr_t)time(NULL);
   intptr_t first = (intptr_t)SSL_SESSION_get_ex_data(session, first_seen_index);
   /* The time of the full handshake is kept in the session itself and copied with each resumption. */
@@ -174,23 +193,20 @@ static long session_left(SSL_SESSION *session) {
       return 0;
     }
   }
-  intptr_t left = now < first ? 0 : first + SESSION_SECONDS - now;
+  int64_t left = now < first ? 0 : first + SESSION_SECONDS - now;
   X509 *cert = SSL_SESSION_get0_peer(session);
-  int days = 0;
-  int seconds = 0;
-  /* A session must not outlive the certificate that it was made with. */
-  if (cert == NULL || !ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert))) {
-    return 0;
-  }
-  intptr_t valid = (intptr_t)days * 86400 + seconds;
-  left = left < valid ? left : valid;
-  return left > 0 ? left : 0;
+  /* A session must not outlive the certificate that it was made with, nor the list that cleared the certificate. */
+  int64_t cert_left = cert == NULL ? 0 : cv_certificate_end_s(cert) - now;
+  int64_t list_left = cv_crls_end_s(&tls->crls) - now;
+  left = left < cert_left ? left : cert_left;
+  left = left < list_left ? left : list_left;
+  return left > 0 ? (long)left : 0;
 }
 
 /* A server has cached the session already; a client keeps its newest session. */
 static int on_new_session(SSL *ssl, SSL_SESSION *session) {
   struct cv_tls_conn *conn = SSL_get_app_data(ssl);
-  long left = session_left(session);
+  long left = session_left(conn->made_by, session);
   SSL_SESSION_set_timeout(session, left);
   if (SSL_is_server(ssl)) {
     return 0;
@@ -391,6 +407,14 @@ static enum cv_err load_own(struct cv_tls *tls, const struct cv_tls_files *files
   return err;
 }
 
+static enum cv_err load_crls(struct cv_tls *tls, const char *path, struct cv_why *why) {
+  STACK_OF(X509) *cas = X509_STORE_get1_all_certs(tls->store);
+  enum cv_err err = cas == NULL ? cv_fail(why, CV_ERR_NOMEM, "%s: no memory", path)
+                                : cv_crls_load(path, cas, (int64_t)time(NULL), &tls->crls, why);
+  sk_X509_pop_free(cas, X509_free);
+  return err;
+}
+
 static bool set_up_sessions(struct cv_tls *tls) {
   static const unsigned char name[] = "crowdveil";
   if (!CRYPTO_THREAD_run_once(&index_once, make_index) || first_seen_index < 0) {
@@ -446,6 +470,9 @@ enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, struc
   if (err == CV_OK && files->denied != NULL) {
     err = cv_denied_load(files->denied, &tls->denied, why);
   }
+  if (err == CV_OK && files->crl != NULL) {
+    err = load_crls(tls, files->crl, why);
+  }
   if (err != CV_OK) {
     cv_tls_unref(tls);
     return err;
@@ -480,6 +507,7 @@ void cv_tls_unref(struct cv_tls *tls) {
   }
   SSL_CTX_free(tls->ctx);
   cv_denied_fini(&tls->denied);
+  cv_crls_fini(&tls->crls);
   free(tls);
 }
 
@@ -487,12 +515,19 @@ const struct cv_identity *cv_tls_identity(const struct cv_tls *tls) {
   return &tls->identity;
 }
 
+bool cv_tls_is_revoked(const struct cv_tls *tls) {
+  const X509 *own = SSL_CTX_get0_certificate(tls->ctx);
+  return cv_denied_has(&tls->denied, own) || cv_crls_judge(&tls->crls, own, (int64_t)time(NULL)) == CV_CRL_REVOKED;
+}
+
 struct cv_tls_ends cv_tls_ends(const struct cv_tls *tls) {
-  return tls->ends;
+  struct cv_tls_ends ends = tls->ends;
+  ends.crl_s = cv_crls_end_s(&tls->crls);
+  return ends;
 }
 
 size_t cv_tls_denied_beyond(const struct cv_tls *tls, const struct cv_tls *other) {
-  return cv_denied_beyond(&tls->denied, &other->denied);
+  return cv_denied_beyond(&tls->denied, &other->denied) + cv_crls_beyond(&tls->crls, &other->crls);
 }
 
 /* --- connections --- */
@@ -502,7 +537,7 @@ static void offer_session(struct cv_tls_conn *conn) {
   if (conn->slot == NULL || *conn->slot == NULL) {
     return;
   }
-  if (session_left(*conn->slot) > 0) {
+  if (session_left(conn->made_by, *conn->slot) > 0) {
     (void)SSL_set_session(conn->ssl, *conn->slot);
   }
   SSL_SESSION_free(*conn->slot);

@@ -21,6 +21,7 @@ struct cv_tls_files {
   const char *cert;   /* PEM certificate of this party */
   const char *key;    /* PEM private key; refused if group or others may read it */
   const char *denied; /* serial numbers of revoked certificates, one hexadecimal number per line; or NULL */
+  const char *crl;    /* PEM lists of revoked certificates, one of each CA in `ca`; or NULL */
 };
 
 /* The peers that a context accepts. */
@@ -31,7 +32,8 @@ struct cv_tls_peers {
 
 /*
  * Reads and checks the files: they exist and parse, the key belongs to the certificate, the certificate is valid now
- * and signed by the CA, and its identity has the role `own`.
+ * and signed by the CA, its identity has the role `own`, and each CA has a list of revoked certificates that is valid
+ * now, if `crl` is given. Peers are refused, and live connections closed, from the moment that a list expires.
  */
 CV_MUST_USE enum cv_err cv_tls_new(const struct cv_tls_files *files, enum cv_role own, struct cv_tls_peers peers,
                                    bool server, struct cv_tls **ret, struct cv_why *why);
@@ -45,10 +47,13 @@ CV_MUST_USE enum cv_err cv_tls_renew(const struct cv_tls *old, const struct cv_t
 void cv_tls_unref(struct cv_tls *tls);
 /* The identity in this party's certificate. */
 const struct cv_identity *cv_tls_identity(const struct cv_tls *tls);
+/* True if `denied` or `crl` has this party's own certificate. Its peers refuse it once they know. */
+bool cv_tls_is_revoked(const struct cv_tls *tls);
 
-/* When this party's certificate ends, and the first of the CA certificates that vouch for it; in seconds since 1970. */
+/* When this party's certificate ends, the first of the CA certificates that vouch for it, and the first CRL; in seconds
+ * since 1970. */
 struct cv_tls_ends {
-  int64_t own_s, ca_s;
+  int64_t own_s, ca_s, crl_s;
 };
 struct cv_tls_ends cv_tls_ends(const struct cv_tls *tls);
 /* How many serial numbers `tls` refuses that `other` does not. */

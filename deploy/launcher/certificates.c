@@ -9,33 +9,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/net/certificate.h"
+#include "common/net/crl.h"
 #include "common/net/tls.h"
 
 enum { DAY_S = 86400, SOON_DAYS = 14 };
-
-struct date {
-  char text[32];
-};
-
-/* Formats a date of a certificate in UTC. */
-static struct date date_of(const ASN1_TIME *at) {
-  struct tm tm;
-  struct date date = {.text = "an unknown time"};
-  if (ASN1_TIME_to_tm(at, &tm) == 1) {
-    (void)strftime(date.text, sizeof(date.text), "%Y-%m-%d %H:%M UTC", &tm);
-  }
-  return date;
-}
-
-static struct date date_of_clock(int64_t now) {
-  time_t seconds = (time_t)now;
-  struct tm tm;
-  struct date date = {.text = ""};
-  if (gmtime_r(&seconds, &tm) != NULL) {
-    (void)strftime(date.text, sizeof(date.text), "%Y-%m-%d %H:%M UTC", &tm);
-  }
-  return date;
-}
 
 /* Returns the first certificate of a PEM file; NULL, with a finding, if there is none. The caller frees it. */
 static X509 *read_certificate(const char *path, struct cv_findings *findings) {
@@ -55,38 +33,58 @@ static X509 *read_certificate(const char *path, struct cv_findings *findings) {
   return cert;
 }
 
+/* Adds a finding about the last moment of a certificate or a list. Returns true if it has not come. */
+static bool examine_end(const char *what, const char *path, int64_t end_s, const char *renew, int64_t now,
+                        struct cv_findings *findings) {
+  struct cv_date end = cv_certificate_date(end_s);
+  if (end_s <= now) {
+    cv_findings_add(findings, CV_FINDING_WRONG, renew, "%s %s: expired on %s", what, path, end.text);
+  } else if (end_s - now < (int64_t)SOON_DAYS * DAY_S) {
+    cv_findings_add(findings, CV_FINDING_WARNING, renew, "%s %s: expires in %d days, on %s", what, path,
+                    (int)((end_s - now) / DAY_S), end.text);
+  } else {
+    cv_findings_add(findings, CV_FINDING_OK, "", "%s %s: valid until %s", what, path, end.text);
+  }
+  return end_s > now;
+}
+
 /* Adds a finding about the certificate's dates. Returns true if it is valid now. */
 static bool examine_dates(const X509 *cert, const char *path, const char *renew, int64_t now,
                           struct cv_findings *findings) {
-  const ASN1_TIME *first = X509_get0_notBefore(cert), *last = X509_get0_notAfter(cert);
-  time_t clock = (time_t)now;
-  int days = 0, seconds = 0;
-  ASN1_TIME *here = ASN1_TIME_set(NULL, clock);
-  bool in_date = here != NULL && ASN1_TIME_diff(&days, &seconds, here, last) == 1;
-  ASN1_TIME_free(here);
-  if (X509_cmp_time(first, &clock) > 0) {
+  int64_t first_s = cv_certificate_time_s(X509_get0_notBefore(cert));
+  if (first_s > now) {
     cv_findings_add(findings, CV_FINDING_WRONG, "if the clock of this machine is wrong, set it",
-                    "certificate %s: valid from %s, but the clock says %s", path, date_of(first).text,
-                    date_of_clock(now).text);
+                    "certificate %s: valid from %s, but the clock says %s", path, cv_certificate_date(first_s).text,
+                    cv_certificate_date(now).text);
     return false;
   }
-  if (!in_date || X509_cmp_time(last, &clock) < 0) {
-    cv_findings_add(findings, CV_FINDING_WRONG, renew, "certificate %s: expired on %s", path, date_of(last).text);
-    return false;
+  return examine_end("certificate", path, cv_certificate_end_s(cert), renew, now, findings);
+}
+
+/* The same for the lists of revoked certificates; cv_tls_new() reports what else is wrong with them. */
+static bool examine_list(const char *path, int64_t now, struct cv_findings *findings) {
+  FILE *file = fopen(path, "re");
+  int64_t end_s = INT64_MAX;
+  bool is_damaged;
+  for (X509_CRL *list; file != NULL && (list = cv_crl_read(file, &is_damaged)) != NULL;) {
+    int64_t each_s = cv_crl_end_s(list);
+    end_s = each_s < end_s ? each_s : end_s;
+    X509_CRL_free(list);
   }
-  if (days < SOON_DAYS) {
-    cv_findings_add(findings, CV_FINDING_WARNING, renew, "certificate %s: expires in %d days, on %s", path, days,
-                    date_of(last).text);
-  } else {
-    cv_findings_add(findings, CV_FINDING_OK, "", "certificate %s: valid until %s", path, date_of(last).text);
+  if (file != NULL) {
+    (void)fclose(file);
   }
-  return true;
+  return end_s == INT64_MAX ||
+         examine_end("CRL", path, end_s,
+                     "let crowdveil pki make copy the CA's crl.pem here, or copy it, then send SIGHUP to the program",
+                     now, findings);
 }
 
 /* Tries each permitted role in turn. *ret_err and, on failure, *why are those of the last attempt. */
 static enum cv_role one_of(unsigned roles, const char *cert, const struct cv_certificates *files, struct cv_tls **ret,
                            enum cv_err *ret_err, struct cv_why *why) {
-  const struct cv_tls_files tls = {.ca = files->ca, .cert = cert, .key = files->key};
+  const struct cv_tls_files tls = {
+      .ca = files->ca, .cert = cert, .key = files->key, .denied = files->denied, .crl = files->crl};
   enum cv_role role = CV_ROLE_NONE;
   for (unsigned each = 0; each < 32; each++) {
     if ((roles >> each & 1) != 0) {
@@ -113,20 +111,27 @@ void cv_certificates_examine(const struct cv_certificates *files, int64_t now, s
          good;
   good = (cert == NULL ||
           examine_dates(cert, files->cert,
-                        "renew it with crowdveil pki issue --renew or make --renew, then send SIGHUP to the program",
-                        now, findings)) &&
+                        "renew it with crowdveil pki renew or make --renew, then send SIGHUP to the program", now,
+                        findings)) &&
          good;
+  good = (files->crl == NULL || examine_list(files->crl, now, findings)) && good;
   /* cv_tls_new() would report an expired certificate again, in other words: it runs only if the dates are good. */
   if (good) {
     (void)one_of(files->roles, files->cert, files, &tls, &err, &why);
     if (err != CV_OK) {
-      cv_findings_add(findings, CV_FINDING_WRONG, "issue a new certificate and key with crowdveil pki issue or make",
-                      "%s", why.text);
+      cv_findings_add(findings, CV_FINDING_WRONG,
+                      "correct the file, or issue a new certificate and key with crowdveil pki issue or make", "%s",
+                      why.text);
     } else {
       const struct cv_identity *identity = cv_tls_identity(tls);
       (void)snprintf(ret_name, CV_NAME_BYTES, "%s", identity->name);
       cv_findings_add(findings, CV_FINDING_OK, "", "identity %s/%s: key, CA and role match",
                       cv_role_text(identity->role), identity->name);
+      if (cv_tls_is_revoked(tls)) {
+        cv_findings_add(findings, CV_FINDING_WRONG,
+                        "if the party may go on, renew it with crowdveil pki renew, then send SIGHUP to the program",
+                        "certificate %s: revoked", files->cert);
+      }
       cv_tls_unref(tls);
     }
   }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks a party's certificate, its key and its CA: dates, identity, and whether they belong together. */
+/*
+ * Checks a party's certificate, its key, its CA and its lists of revoked certificates: dates, identity, and whether
+ * they belong together.
+ */
 #ifndef CV_LAUNCHER_CERTIFICATES_H
 #define CV_LAUNCHER_CERTIFICATES_H
 
@@ -8,7 +11,8 @@
 
 struct cv_certificates {
   const char *ca, *cert, *key;
-  unsigned roles; /* roles that the party may have: 1u << enum cv_role */
+  const char *denied, *crl; /* or NULL */
+  unsigned roles;           /* roles that the party may have: 1u << enum cv_role */
 };
 
 /*

@@ -106,7 +106,8 @@ static const struct cv_peer_ops peer_ops = {.opened = on_opened, .frame = on_fra
 
 enum cv_err cv_client_start(struct cv_client *client, uv_loop_t *loop, const struct cv_client_settings *settings,
                             uint64_t patience_ms, const struct cv_client_ops *ops, void *data, struct cv_why *why) {
-  const struct cv_tls_files files = {.ca = settings->ca, .cert = settings->cert, .key = settings->key};
+  const struct cv_tls_files files = {
+      .ca = settings->ca, .cert = settings->cert, .key = settings->key, .crl = settings->crl};
   *client = (struct cv_client){
       .ops = *ops,
       .data = data,
@@ -217,8 +218,11 @@ int cv_client_run(const struct cv_config_table *table, const struct cv_client_se
 int cv_client_follow(const struct cv_config_table *table, const struct cv_client_settings *settings,
                      const struct cv_order_frame *request, cv_answer_fn *answer, cv_lost_fn *lost, void *data) {
   static const struct cv_client_ops ops = {.answer = on_answer, .failed = on_failed, .lost = on_lost};
-  const struct cv_channel_settings files = {
-      .ca = settings->ca, .cert = settings->cert, .key = settings->key, .wait_ms = settings->wait_ms};
+  const struct cv_channel_settings files = {.ca = settings->ca,
+                                            .cert = settings->cert,
+                                            .key = settings->key,
+                                            .crl = settings->crl,
+                                            .wait_ms = settings->wait_ms};
   struct run run = {.table = table, .answer = answer, .lost = lost, .data = data, .status = 1};
   struct cv_why why;
   uv_loop_t loop;

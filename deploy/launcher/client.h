@@ -18,7 +18,7 @@
 
 /* The broker's address and the requester's TLS files. */
 struct cv_client_settings {
-  char *broker, *broker_name, *ca, *cert, *key;
+  char *broker, *broker_name, *ca, *cert, *key, *crl;
   uint64_t wait_ms, patience_ms; /* for the TLS files, for the broker; only cv_client_run() reads them */
   uint64_t reconnect_ms;         /* for the broker after a lost connection; 0: patience_ms; likewise */
 };
@@ -52,9 +52,9 @@ struct cv_client_settings {
       CV_CHANNEL_WAIT_RULE(offsetof(owner, field.wait_ms)),                                    \
       CV_CLIENT_FILE("tls.ca", offsetof(owner, field.ca), "certificate of the CA"),            \
       CV_CLIENT_FILE("tls.cert", offsetof(owner, field.cert), "certificate of the requester"), \
-      CV_CLIENT_FILE("tls.key", offsetof(owner, field.key), "private key of the requester")
-#define CV_CLIENT_FILE(name, at, about) \
-  { .key = (name), .type = CV_CONFIG_PATH, .offset = (at), .required = true, .help = (about) }
+      CV_CLIENT_FILE("tls.key", offsetof(owner, field.key), "private key of the requester"),   \
+      CV_CHANNEL_FILE("tls.crl", offsetof(owner, field.crl), false, CV_CHANNEL_CRL_HELP)
+#define CV_CLIENT_FILE(name, at, about) CV_CHANNEL_FILE(name, at, true, about)
 
 struct cv_client_ops {
   /* An answer or an error; `frame` is valid during the call. */

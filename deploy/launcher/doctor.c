@@ -50,8 +50,8 @@ static const struct cv_config_table table = {
 struct party {
   enum cv_role role;
   char config[4096], name[CV_NAME_BYTES];
-  char *ca, *cert, *key, *state;      /* owned; NULL if not in the configuration */
-  struct cv_found_campaign *campaign; /* owned */
+  char *ca, *cert, *key, *denied, *crl, *state; /* owned; NULL if not in the configuration */
+  struct cv_found_campaign *campaign;           /* owned */
   size_t campaigns;
   bool is_live;
   bool is_read;  /* the database was read, or there is none yet */
@@ -62,6 +62,8 @@ static void party_fini(struct party *party) {
   free(party->ca);
   free(party->cert);
   free(party->key);
+  free(party->denied);
+  free(party->crl);
   free(party->state);
   free(party->campaign);
 }
@@ -89,6 +91,8 @@ static enum cv_err read_config(struct party *party, struct cv_why *why) {
     party->ca = path_in(&yaml, tls.value, "ca");
     party->cert = path_in(&yaml, tls.value, "cert");
     party->key = path_in(&yaml, tls.value, "key");
+    party->denied = path_in(&yaml, tls.value, "denied");
+    party->crl = path_in(&yaml, tls.value, "crl");
   }
   cv_yaml_close(&yaml);
   return party->role == CV_ROLE_NONE
@@ -193,6 +197,8 @@ static enum cv_err examine_party(struct party *party, struct cv_findings *findin
         .ca = party->ca,
         .cert = party->cert,
         .key = party->key,
+        .denied = party->denied,
+        .crl = party->crl,
         .roles = party->role == CV_ROLE_GATEWAY ? 1U << CV_ROLE_GATEWAY | 1U << CV_ROLE_WORKER : 1U << party->role};
     cv_certificates_examine(&files, now, findings, party->name);
   }

@@ -9,7 +9,8 @@
 
 #include "deploy/launcher/pki/pki.h"
 
-enum { VALID_S = 365 * 86400, SOCKET_BYTES = 100 };
+/* Nobody renews certificates during a run, and no campaign may run longer than a year. */
+enum { VALID_S = 366 * 86400, SOCKET_BYTES = 100 };
 
 /* ---- certificates ---- */
 
@@ -82,6 +83,8 @@ void cv_parties_files(const struct cv_parties *parties, const char *party, struc
   char name[192];
   (void)snprintf(name, sizeof(name), "tls/%s/ca.pem", party);
   (void)snprintf(ret->ca, sizeof(ret->ca), "%s", cv_folder_file(parties->folder, name));
+  (void)snprintf(name, sizeof(name), "tls/%s/crl.pem", party);
+  (void)snprintf(ret->crl, sizeof(ret->crl), "%s", cv_folder_file(parties->folder, name));
   (void)snprintf(name, sizeof(name), "tls/%s/%s.pem", party, party);
   (void)snprintf(ret->cert, sizeof(ret->cert), "%s", cv_folder_file(parties->folder, name));
   (void)snprintf(name, sizeof(name), "tls/%s/%s.key", party, party);
@@ -93,7 +96,7 @@ void cv_parties_files(const struct cv_parties *parties, const char *party, struc
 static json_t *tls_of(const struct cv_parties *parties, const char *party) {
   struct cv_parties_paths files;
   cv_parties_files(parties, party, &files);
-  return json_pack("{s:s, s:s, s:s}", "ca", files.ca, "cert", files.cert, "key", files.key);
+  return json_pack("{s:s, s:s, s:s, s:s}", "ca", files.ca, "cert", files.cert, "key", files.key, "crl", files.crl);
 }
 
 static void put_path(const struct cv_parties *parties, json_t *config, const char *key, const char *name) {

@@ -28,7 +28,7 @@ struct cv_parties {
 CV_MUST_USE enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why);
 
 struct cv_parties_paths {
-  char ca[1200], cert[1200], key[1200];
+  char ca[1200], cert[1200], key[1200], crl[1200];
 };
 /* Returns the paths of a party's TLS files; `party` is "requester-local", "broker-main" and so on. */
 void cv_parties_files(const struct cv_parties *parties, const char *party, struct cv_parties_paths *ret);

@@ -185,7 +185,7 @@ def stolen_certificate(project, tmp_path):
                   "worker/6000000=/certificates/worker-9")
     try:
         folder = engine.output("volume", "inspect", "--format", "{{.Mountpoint}}", volume)
-        tls = [f"--tls-{what}=/stolen/{what}.pem" for what in ("ca", "cert", "key")]
+        tls = [f"--tls-{what}=/stolen/{what}.pem" for what in ("ca", "cert", "key", "crl")]
         mount = ["-v", f"{volume}:/stolen:ro"]
         asked = project.run("worker-1", *mount, image, "status", "--broker=broker:7401", "--broker-name=main", *tls)
         assert asked.returncode == 2 and "worker" in asked.stdout, asked.stdout

@@ -155,7 +155,8 @@ def test_bad_usage_of_the_launcher(tmp_path, args, pattern):
     (["submit", "a", "b"], 'crowdveil submit: unexpected argument "b"; usage: crowdveil submit FILE'),
     (["status", "x"], 'crowdveil status: unexpected argument "x"; usage: crowdveil status [OPTION]...'),
     (["pki", "mke"], 'crowdveil pki: unknown action "mke"; did you mean "make"?'),
-    (["pki", "remove", "--dir", "ca"], 'crowdveil pki: unknown action "remove"; expected one of ca, issue or make'),
+    (["pki", "destroy", "--dir", "ca"],
+     'crowdveil pki: unknown action "destroy"; expected one of ca, issue, make, renew, list or revoke'),
 ])
 def test_wrong_arguments_are_reported_before_missing_options(tmp_path, args, line):
     assert_one_line(run("crowdveil", *args, cwd=tmp_path), 2, f"^{re.escape(line)}$")

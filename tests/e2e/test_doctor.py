@@ -132,10 +132,10 @@ PLANTED = {
     "a broker that has gone back": (older_copy, "wrong", "the third-party has it, the broker does not",
                                     "--thirdparty"),
     "an expired certificate": (
-        lambda p: p.broker.update(tls=days(p.pki, "broker/main", -1)), "wrong", "expired on", "crowdveil pki issue"),
+        lambda p: p.broker.update(tls=days(p.pki, "broker/main", -1)), "wrong", "expired on", "crowdveil pki renew"),
     "a certificate that soon expires": (
         lambda p: p.thirdparty.update(tls=days(p.pki, "thirdparty/ranker", 5)), "warning", "expires in [45] days",
-        "crowdveil pki issue"),
+        "crowdveil pki renew"),
     "a certificate of another role": (
         lambda p: p.broker.update(tls=days(p.pki, "requester/eve", 90)), "wrong", "broker|role", "crowdveil pki"),
     "a certificate of another CA": (

@@ -254,6 +254,8 @@ class LauncherPki:
         assert done.returncode == 0, done.stderr
 
     def command(self, identity, *options):
+        if identity.startswith(("broker/", "thirdparty/")):
+            options = ("--host", "localhost,127.0.0.1", *options)
         return crowdveil("pki", "--dir", self.folder, "issue", identity, *options, cwd=self.folder)
 
     def issue(self, identity, *options):

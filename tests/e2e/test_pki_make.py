@@ -8,42 +8,10 @@ from pathlib import Path
 import pytest
 
 from client.requester import end_name
-from harness.campaign import FINISHER, GATEWAYS, Run
+from harness.campaign import Run
 from harness.commands import crowdveil
-from harness.pki import Files, der, served
-
-PARTIES = {"thirdparty/ranker@localhost,127.0.0.1": "thirdparty", "broker/main@localhost,127.0.0.1": "broker",
-           GATEWAYS[0]: "gateway-1", GATEWAYS[1]: "gateway-2", FINISHER: "gateway-3", "worker/400001": "person",
-           "requester/alice": "requester"}
-FILES = ("ca.pem", "cert.pem", "key.pem")
-
-
-class Made:
-    """The harness's certificates, all made by one command."""
-
-    def __init__(self, folder):
-        self.folder, self.parties = folder / "tls", PARTIES
-        self.folder.mkdir()
-        self.of = {word.split("@")[0]: self.folder / name for word, name in PARTIES.items()}
-
-    def words(self):
-        return [f"{word}={self.folder / name}" for word, name in self.parties.items()]
-
-    def make(self, *options, words=None):
-        return crowdveil("pki", "make", "--dir", self.folder / "ca", *options, *(words or self.words()))
-
-    def made(self, *options, words=None):
-        """Its line about each identity."""
-        done = self.make(*options, words=words)
-        assert done.returncode == 0 and done.stderr == "", done.stderr
-        return dict(line.split(": ", 1) for line in done.stdout.splitlines())
-
-    def issue(self, identity, **_):
-        return Files(*(str(self.of[identity] / name) for name in FILES))
-
-    def bytes(self):
-        return {path: path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file()}
-
+from harness.made import FILES, Made
+from harness.pki import der, served
 
 @pytest.fixture
 def made(deployment, tmp_path):
@@ -58,7 +26,7 @@ def test_its_files_run_a_deployment(deployment, made):
     assert made.made() == {identity: f"made in {folder}" for identity, folder in made.of.items()}
     for folder in made.of.values():
         assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
-        assert [(folder / name).stat().st_mode & 0o777 for name in FILES] == [0o644, 0o644, 0o600]
+        assert [(folder / name).stat().st_mode & 0o777 for name in FILES] == [0o644, 0o644, 0o644, 0o600]
     before = made.bytes()
     again = made.made()
     assert set(again) == set(made.of)
@@ -124,13 +92,14 @@ def test_what_has_expired_is_renewed(made):
     ("broker/x", 2, r'"broker/x": expected IDENTITY\[@HOST\[,HOST\]...\]=FOLDER'),
     ("king/arthur={}/x", 2, "unknown role, expected requester"),
     ("gateway/9-1={}/x", 2, "expected gateway/FIRST-LAST"),
+    ("broker/x={}/x", 2, "broker/x: no host; expected each host name or IP address that others dial"),
     ("broker/x@a_b={}/x", 2, "host 'a_b' is neither an IP address nor a DNS name"),
     ("broker/x@={}/x", 2, "host '' is neither"),
-    ("broker/x={}/no/x", 2, "no/x: parent folder: No such file or directory; expected an existing folder"),
-    ("broker/x={}/ca", 2, "is the folder of the CA; expected another"),
-    ("broker/x={}/broker/../new", 2, "is also the folder of requester/new; expected one folder for each party"),
+    ("broker/x@h={}/no/x", 2, "no/x: parent folder: No such file or directory; expected an existing folder"),
+    ("broker/x@h={}/ca", 2, "is the folder of the CA; expected another"),
+    ("broker/x@h={}/broker/../new", 2, "is also the folder of requester/new; expected one folder for each party"),
     ("requester/new={}/x", 2, "requester/new is given twice; expected each party once"),
-    ("broker/x={}/broker", 1, "cert.pem: the certificate is of broker/main; expected one of broker/x, or no file"),
+    ("broker/x@h={}/broker", 1, "cert.pem: the certificate is of broker/main; expected one of broker/x, or no file"),
     ("worker/7={}/x", 1, "worker/7: overlaps gateway/1-100000, which has a certificate already"),
 ])
 def test_a_wrong_word_changes_nothing(made, word, status, says):

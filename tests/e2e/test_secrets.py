@@ -44,16 +44,19 @@ def test_a_plain_frame_of_ours_would_be_found():
     assert Secrets(blobs=[bytes(range(48))]).find(frame(envelope.SerializeToString()))
 
 
+TALKATIVE = {"log": "json", "log_level": "debug"}  # every line that a daemon has
+
+
 class Spied:
     """A campaign whose tokens are all known, with both connections tapped."""
 
     def __init__(self, deployment):
         self.deployment = deployment
-        deployment.start_thirdparty()
+        deployment.start_thirdparty(TALKATIVE)
         self.upstream = Relay(deployment.thirdparty.address)
         # a recruitment: releases of one token, and workers that are hired again and again; no worker is asked in place
         # of another
-        deployment.start_broker({"thirdparty": self.upstream.address, "lease": "60s",
+        deployment.start_broker({**TALKATIVE, "thirdparty": self.upstream.address, "lease": "60s",
                                  "limits": {"release_tokens": 1, "worker_epsilon": 4000}})
         self.crowd = Relay(deployment.broker.address)
         self.tickets, self.values, self.shown, self.memory = [], {}, {}, {}
@@ -105,7 +108,7 @@ class Spied:
         """{what: bytes}, everything that is written or sent. Stops the daemons."""
         folder = self.deployment.folder
         places = {f"admin answer {url} of the {name}": get(folder / f"{name}.sock", url)[1].encode()
-                  for name in ("broker", "thirdparty") for url in ("/metrics", "/health")}
+                  for name in ("broker", "thirdparty") for url in ("/metrics", "/health", "/log-level")}
         places["admin answer /seal of the broker"] = get(folder / "broker.sock", "/seal")[1].encode()
         for action in ("rotate", "status"):
             done = crowdveil("seal", action, folder / "broker.yaml")
@@ -129,6 +132,8 @@ class Spied:
         for path in files_of(folder):
             places[path.name] = path.read_bytes()
         assert {"broker.db", "thirdparty.db", "broker.db-wal while running"} <= set(places), sorted(places)
+        logs = [data for name, data in places.items() if name.endswith(("-broker.log", "-thirdparty.log"))]
+        assert len(logs) >= 2 and all(b'"level":"debug"' in data for data in logs), "not all that can be logged"
         assert len(places["traffic of workers"]) > 48 * self.verdicts["accepted"]
         return places
 
@@ -331,9 +336,9 @@ def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, p
         "items: {source: csv, path: scores.csv, item: item, score: score, scale: [0, 1], replacement: true}\n"
         f"policy: {{name: ppar, alpha: 0.001, tokens_per_round: {TAU}}}\n"
         f"privacy: {{mechanism: none, privatizer: {{name: {privatizer}, epsilon: 1}}}}\n")
-    deployment.start_thirdparty()
+    deployment.start_thirdparty(TALKATIVE)
     upstream = Relay(deployment.thirdparty.address)
-    deployment.start_broker({"thirdparty": upstream.address})
+    deployment.start_broker({**TALKATIVE, "thirdparty": upstream.address})
     crowd = Relay(deployment.broker.address)
     tokens = 2 * TAU * ARMS
     with deployment.requester() as requester:
@@ -341,8 +346,8 @@ def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, p
                                          privatizer=(privatizer, {"epsilon": 1}),
                                          policy_params={"alpha": .001, "tokens_per_round": TAU})).campaign
         deployment.start_worker(f"gateway/1-{2 * tokens}", tmp_path / "campaign.yaml",
-                                {"broker": crowd.address, "accept": {"privatizers": privatizer, "mechanisms": "none",
-                                                                     "tokens": 0},
+                                {**TALKATIVE, "broker": crowd.address,
+                                 "accept": {"privatizers": privatizer, "mechanisms": "none", "tokens": 0},
                                  "admin": str(deployment.folder / "gateway.sock"), "exit_when_done": False})
         finished = requester.watch(campaign)
         places = {f"admin answer {url} of the gateway": get(deployment.folder / "gateway.sock", url)[1].encode()

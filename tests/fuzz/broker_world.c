@@ -33,10 +33,10 @@ static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *r
   return CV_OK;
 }
 
-static void note(void *data, const char *peer, const char *text) {
+static void note(void *data, const struct cv_note *note) {
   (void)data;
-  CV_REQUIRE(peer == NULL || peer[0] != '\0');
-  fuzz_line(text);
+  CV_REQUIRE(note->peer == NULL || note->peer[0] != '\0');
+  fuzz_line(note->text);
 }
 
 int64_t world_value(uint64_t campaign, uint32_t arm, uint64_t place) {

@@ -13,10 +13,9 @@ enum { ARMS = 3 };
 
 static const char *path; /* NULL: no template yet */
 
-static void note(void *data, const char *peer, const char *line) {
+static void note(void *data, const struct cv_note *note) {
   (void)data;
-  (void)peer;
-  fuzz_line(line);
+  fuzz_line(note->text);
 }
 
 static struct cv_thirdparty *thirdparty_new(struct cv_rng_seeded *rng) {

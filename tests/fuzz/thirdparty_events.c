@@ -44,10 +44,9 @@ struct world {
 static const struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION, .program = "fuzz"};
 static const char *const names[BROKERS] = {"alice", "bob"};
 
-static void note(void *data, const char *peer, const char *line) {
+static void note(void *data, const struct cv_note *note) {
   (void)data;
-  (void)peer;
-  fuzz_line(line);
+  fuzz_line(note->text);
 }
 
 static void start(struct world *world) {

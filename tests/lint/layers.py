@@ -25,7 +25,7 @@ LAYERS = (
     Layer("base", ("common/base/*",), True, ()),
     Layer("noise", ("common/noise/*",), True, BASE),
     Layer("crypto", ("common/crypto/*",), False, BASE),
-    Layer("turn", ("common/daemon/turn.[ch]",), True, BASE),
+    Layer("turn", ("common/daemon/turn.[ch]", "common/daemon/watchdog.[ch]"), True, BASE),
     Layer("db", ("common/db/*",), False, BASE + ("sys",)),
     Layer("identity", ("common/net/identity.[ch]", "common/net/frame.[ch]"), True, BASE),
     Layer("net", ("common/net/*",), False, BASE + ("sys", "identity")),

@@ -51,9 +51,9 @@ static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *t
   return cv_mac_tag(data, bytes, bytes_n, to, n);
 }
 
-static void note(void *data, const char *peer, const char *text) {
-  if (strncmp(text, "token refused", 13) != 0) { /* liars have many tokens refused */
-    world_log(data, "broker: %s%s%s", peer != NULL ? peer : "", peer != NULL ? ": " : "", text);
+static void note(void *data, const struct cv_note *note) {
+  if (strncmp(note->text, "token refused", 13) != 0) { /* liars have many tokens refused */
+    world_log(data, "broker: %s%s%s", note->peer != NULL ? note->peer : "", note->peer != NULL ? ": " : "", note->text);
   }
 }
 

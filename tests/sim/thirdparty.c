@@ -28,8 +28,9 @@ struct wire {
   struct cv_thirdparty_conn *conn;
 };
 
-static void note(void *data, const char *peer, const char *line) {
-  world_log(data, "thirdparty: %s%s%s", peer != NULL ? peer : "", peer != NULL ? ": " : "", line);
+static void note(void *data, const struct cv_note *note) {
+  world_log(data, "thirdparty: %s%s%s", note->peer != NULL ? note->peer : "", note->peer != NULL ? ": " : "",
+            note->text);
 }
 
 /* ---- out ---- */

@@ -6,20 +6,33 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/net/certificate.h"
+#include "deploy/launcher/pki/crl.h"
 #include "deploy/launcher/pki/party.h"
 
 static enum cv_err name_files(const char *folder, struct cv_pki_ca *ca, struct cv_why *why) {
   CV_TRY(cv_pki_join(ca->index_path, folder, "index", ".tsv", why));
+  CV_TRY(cv_pki_join(ca->crl_path, folder, "crl", ".pem", why));
   CV_TRY(cv_pki_join(ca->files.cert, folder, "ca", ".pem", why));
   (void)snprintf(ca->folder, sizeof(ca->folder), "%s", folder);
   return cv_pki_join(ca->files.key, folder, "ca", ".key", why);
+}
+
+enum cv_err cv_pki_ca_check(const struct cv_pki_ca *ca, struct cv_why *why) {
+  return cv_certificate_end_s(ca->pair.cert) > (int64_t)time(NULL)
+             ? CV_OK
+             : cv_fail(why, CV_ERR_STATE, "%s: the CA has expired; expected a valid CA; make one in a new folder",
+                       ca->files.cert);
 }
 
 enum cv_err cv_pki_ca_open(const char *folder, struct cv_pki_ca *ret, struct cv_why *why) {
   struct cv_pki_ca ca = {0};
   CV_TRY(name_files(folder, &ca, why));
   CV_TRY(cv_pki_read_pair(&ca.files, &ca.pair, why));
-  enum cv_err err = cv_pki_index_open(ca.index_path, false, &ca.index, why);
+  enum cv_err err = cv_pki_ca_check(&ca, why);
+  if (err == CV_OK) {
+    err = cv_pki_index_open(ca.index_path, false, &ca.index, why);
+  }
   if (err != CV_OK) {
     cv_pki_pair_fini(&ca.pair);
     return err;
@@ -49,7 +62,7 @@ static enum cv_err read_if_there(struct cv_pki_ca *ca, struct cv_why *why) {
   if (access(ca->files.cert, F_OK) == 0) {
     return cv_pki_read_pair(&ca->files, &ca->pair, why);
   }
-  return ca->index.end == 0
+  return ca->index.count == 0
              ? CV_OK
              : cv_fail(why, CV_ERR_DAMAGED, "%s: missing, but %s lists issued certificates; expected both files",
                        ca->files.cert, ca->index_path);
@@ -91,7 +104,7 @@ enum cv_err cv_pki_ca_make(struct cv_pki_ca *ca, const char *name, int64_t valid
     return err;
   }
   ca->pair = pair;
-  return CV_OK;
+  return cv_pki_crl_refresh(ca, now, why);
 }
 
 void cv_pki_ca_close(struct cv_pki_ca *ca) {
@@ -107,11 +120,33 @@ void cv_pki_ca_close(struct cv_pki_ca *ca) {
   cv_pki_pair_fini(&ca->pair);
 }
 
-enum cv_err cv_pki_ca_sign(const struct cv_pki_ca *ca, const struct cv_identity *identity, const char *const *hosts,
-                           size_t hosts_n, int64_t now, int64_t not_after, struct cv_pki_pair *ret,
-                           struct cv_why *why) {
+/* --- issuing --- */
+
+enum cv_err cv_pki_ca_check_holder(const struct cv_pki_ca *ca, const struct cv_identity *identity, const char *path,
+                                   X509 *cert, struct cv_why *why) {
+  struct cv_identity found;
+  enum cv_err err = cv_certificate_identity(cert, &found, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s", path);
+    return err;
+  }
+  if (found.role != identity->role || strcmp(found.name, identity->name) != 0) {
+    return cv_fail(why, CV_ERR_EXISTS, "%s: the certificate is of %s/%s; expected one of %s/%s, or no file", path,
+                   cv_role_text(found.role), found.name, cv_role_text(identity->role), identity->name);
+  }
+  if (ca->pair.cert == NULL || X509_verify(cert, ca->pair.key) != 1) {
+    return cv_fail(why, CV_ERR_EXISTS,
+                   "%s: issued by another CA than that in %s; expected a certificate of that CA, or no file", path,
+                   ca->folder);
+  }
+  return CV_OK;
+}
+
+static enum cv_err sign(const struct cv_pki_ca *ca, const struct cv_identity *identity, const char *const *hosts,
+                        size_t hosts_n, int64_t now, int64_t not_after, struct cv_pki_pair *ret, struct cv_why *why) {
   char names[CV_PKI_ALT_NAMES_BYTES];
   char shown[96];
+  CV_TRY(cv_pki_check_hosts(identity, hosts_n, why));
   CV_TRY(cv_pki_alt_names(identity, hosts, hosts_n, names, why));
   (void)snprintf(shown, sizeof(shown), "%s-%s", cv_role_text(identity->role), identity->name);
   shown[64] = '\0'; /* longest permitted common name; the alternative name has the whole identity */
@@ -119,9 +154,35 @@ enum cv_err cv_pki_ca_sign(const struct cv_pki_ca *ca, const struct cv_identity 
   return cv_pki_pair_make(&plan, &ca->pair, ret, why);
 }
 
-enum cv_err cv_pki_ca_list(struct cv_pki_ca *ca, const X509 *cert, const struct cv_identity *identity,
-                           int64_t not_after, struct cv_why *why) {
-  char serial[CV_PKI_SERIAL_HEX];
-  CV_TRY(cv_pki_serial(cert, serial, why));
-  return cv_pki_index_append(&ca->index, ca->index_path, serial, identity, not_after, why);
+static enum cv_err list(struct cv_pki_ca *ca, const X509 *cert, const struct cv_identity *identity, int64_t now,
+                        int64_t not_after, struct cv_why *why) {
+  struct cv_pki_entry entry = {.identity = *identity, .not_after = not_after, .made = now};
+  if (!cv_serial_of(cert, &entry.serial)) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  CV_TRY(cv_pki_index_add(&ca->index, &entry, why));
+  return cv_pki_index_save(&ca->index, ca->index_path, why);
+}
+
+enum cv_err cv_pki_ca_issue(struct cv_pki_ca *ca, const struct cv_identity *identity, const char *const *hosts,
+                            size_t hosts_n, int64_t valid_s, const struct cv_pki_files *files, int64_t *ret_end_s,
+                            struct cv_why *why) {
+  int64_t now = (int64_t)time(NULL), ca_end = cv_certificate_end_s(ca->pair.cert);
+  int64_t not_after = now + valid_s < ca_end ? now + valid_s : ca_end;
+  struct cv_pki_pair pair;
+  CV_TRY(sign(ca, identity, hosts, hosts_n, now, not_after, &pair, why));
+  enum cv_err err = cv_pki_stage_pair(files, &pair, why);
+  if (err == CV_OK) {
+    err = list(ca, pair.cert, identity, now, not_after, why);
+  }
+  if (err == CV_OK) {
+    err = cv_pki_adopt_pair(files, why);
+  }
+  cv_pki_pair_fini(&pair);
+  if (err != CV_OK) {
+    cv_pki_drop_pair(files);
+    return err;
+  }
+  *ret_end_s = not_after;
+  return cv_pki_crl_refresh(ca, now, why);
 }

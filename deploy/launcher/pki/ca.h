@@ -10,11 +10,11 @@ struct cv_pki_ca {
   struct cv_pki_pair pair; /* cert NULL: there is no CA yet */
   struct cv_pki_files files;
   struct cv_pki_index index;
-  char index_path[CV_PKI_PATH], folder[CV_PKI_PATH];
+  char index_path[CV_PKI_PATH], crl_path[CV_PKI_PATH], folder[CV_PKI_PATH];
   bool is_new_folder, is_new_index; /* made by cv_pki_ca_open_place() */
 };
 
-/* Opens an existing CA. CV_ERR_NOT_FOUND if there is none. */
+/* Opens an existing CA. CV_ERR_NOT_FOUND if there is none, CV_ERR_STATE if it has expired. */
 CV_MUST_USE enum cv_err cv_pki_ca_open(const char *folder, struct cv_pki_ca *ret, struct cv_why *why);
 /*
  * Opens a CA, or prepares a folder for one: makes the folder and an empty index if they do not exist. The remains of an
@@ -25,14 +25,19 @@ CV_MUST_USE enum cv_err cv_pki_ca_open_place(const char *folder, struct cv_pki_c
 CV_MUST_USE enum cv_err cv_pki_ca_make(struct cv_pki_ca *ca, const char *name, int64_t valid_s, struct cv_why *why);
 /* Removes the folder and the index if opening made them and there is still no CA. */
 void cv_pki_ca_close(struct cv_pki_ca *ca);
+/* CV_ERR_STATE if the CA has expired. */
+CV_MUST_USE enum cv_err cv_pki_ca_check(const struct cv_pki_ca *ca, struct cv_why *why);
 
-/* Makes a key and a signed certificate in memory; neither file nor index changes. `now` and `not_after`: seconds since
- * 1970. */
-CV_MUST_USE enum cv_err cv_pki_ca_sign(const struct cv_pki_ca *ca, const struct cv_identity *identity,
-                                       const char *const *hosts, size_t hosts_n, int64_t now, int64_t not_after,
-                                       struct cv_pki_pair *ret, struct cv_why *why);
-/* Appends the certificate to the index and syncs it. */
-CV_MUST_USE enum cv_err cv_pki_ca_list(struct cv_pki_ca *ca, const X509 *cert, const struct cv_identity *identity,
-                                       int64_t not_after, struct cv_why *why);
+/* Fails if the certificate in the file `path` is of another identity or was issued by another CA. */
+CV_MUST_USE enum cv_err cv_pki_ca_check_holder(const struct cv_pki_ca *ca, const struct cv_identity *identity,
+                                               const char *path, X509 *cert, struct cv_why *why);
+/*
+ * Makes a key and a certificate, which ends with the CA's at the latest, and replaces the pair in `files`. The index
+ * lists the certificate before it can be used: after an interruption no usable certificate is missing there. `valid_s`
+ * as in pki.h. ret_end_s: its last second. CV_ERR_INVALID if a party that others dial has no host.
+ */
+CV_MUST_USE enum cv_err cv_pki_ca_issue(struct cv_pki_ca *ca, const struct cv_identity *identity,
+                                        const char *const *hosts, size_t hosts_n, int64_t valid_s,
+                                        const struct cv_pki_files *files, int64_t *ret_end_s, struct cv_why *why);
 
 #endif

@@ -34,13 +34,21 @@ enum cv_err cv_pki_make_folder(const char *path, bool *ret_made, struct cv_why *
   return cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno == EEXIST ? ENOTDIR : errno));
 }
 
-static enum cv_err create_file(const char *path, mode_t mode, FILE **ret, struct cv_why *why) {
+/* Root renews the files of daemons that run as other users: the new file belongs to the owner of the one it replaces. */
+static bool keep_owner(int fd, const char *replaced) {
+  struct stat old;
+  return replaced == NULL || geteuid() != 0 || lstat(replaced, &old) != 0 || !S_ISREG(old.st_mode) ||
+         fchown(fd, old.st_uid, old.st_gid) == 0;
+}
+
+/* `replaced`: the file that the new one will replace, or NULL. */
+static enum cv_err create_file(const char *path, mode_t mode, const char *replaced, FILE **ret, struct cv_why *why) {
   int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) {
     return cv_fail(why, errno == EEXIST ? CV_ERR_EXISTS : CV_ERR_IO, "%s: %s", path, strerror(errno));
   }
   /* The file was created with mode 0600, so a key is never readable by others, whatever the umask. */
-  FILE *file = fchmod(fd, mode) == 0 ? fdopen(fd, "w") : NULL;
+  FILE *file = fchmod(fd, mode) == 0 && keep_owner(fd, replaced) ? fdopen(fd, "w") : NULL;
   if (file == NULL) {
     enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
     (void)close(fd);
@@ -63,45 +71,45 @@ static enum cv_err finish_file(FILE *file, bool written, const char *path, struc
   return err;
 }
 
-static enum cv_err write_key(const char *path, EVP_PKEY *key, struct cv_why *why) {
+static enum cv_err write_key(const char *path, EVP_PKEY *key, const char *replaced, struct cv_why *why) {
   FILE *file;
-  CV_TRY(create_file(path, 0600, &file, why));
+  CV_TRY(create_file(path, 0600, replaced, &file, why));
   return finish_file(file, PEM_write_PKCS8PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1, path, why);
 }
 
-enum cv_err cv_pki_write_cert(const char *path, X509 *cert, struct cv_why *why) {
+static enum cv_err write_cert(const char *path, X509 *cert, const char *replaced, struct cv_why *why) {
   FILE *file;
-  CV_TRY(create_file(path, 0644, &file, why));
+  CV_TRY(create_file(path, 0644, replaced, &file, why));
   return finish_file(file, PEM_write_X509(file, cert) == 1, path, why);
 }
 
-enum cv_err cv_pki_write_pair(const struct cv_pki_files *files, const struct cv_pki_pair *pair, struct cv_why *why) {
-  CV_TRY(write_key(files->key, pair->key, why));
-  enum cv_err err = cv_pki_write_cert(files->cert, pair->cert, why);
-  if (err != CV_OK) {
-    (void)unlink(files->key);
-  }
-  return err;
+enum cv_err cv_pki_write_cert(const char *path, X509 *cert, struct cv_why *why) {
+  return write_cert(path, cert, NULL, why);
 }
 
 /* --- replacing --- */
 
-static enum cv_err staged(const struct cv_pki_files *files, struct cv_pki_files *ret, struct cv_why *why) {
+enum cv_err cv_pki_staged_pair(const struct cv_pki_files *files, struct cv_pki_files *ret, struct cv_why *why) {
   CV_TRY(add_suffix(ret->cert, files->cert, why));
   return add_suffix(ret->key, files->key, why);
 }
 
 enum cv_err cv_pki_stage_pair(const struct cv_pki_files *files, const struct cv_pki_pair *pair, struct cv_why *why) {
   struct cv_pki_files beside;
-  CV_TRY(staged(files, &beside, why));
+  CV_TRY(cv_pki_staged_pair(files, &beside, why));
   (void)unlink(beside.cert);
   (void)unlink(beside.key);
-  return cv_pki_write_pair(&beside, pair, why);
+  CV_TRY(write_key(beside.key, pair->key, files->key, why));
+  enum cv_err err = write_cert(beside.cert, pair->cert, files->cert, why);
+  if (err != CV_OK) {
+    (void)unlink(beside.key);
+  }
+  return err;
 }
 
 void cv_pki_drop_pair(const struct cv_pki_files *files) {
   struct cv_pki_files beside;
-  if (staged(files, &beside, NULL) == CV_OK) {
+  if (cv_pki_staged_pair(files, &beside, NULL) == CV_OK) {
     (void)unlink(beside.cert);
     (void)unlink(beside.key);
   }
@@ -126,19 +134,37 @@ static enum cv_err sync_folder(const char *path, struct cv_why *why) {
 
 enum cv_err cv_pki_adopt_pair(const struct cv_pki_files *files, struct cv_why *why) {
   struct cv_pki_files beside;
-  CV_TRY(staged(files, &beside, why));
-  CV_TRY(adopt(beside.key, files->key, why));
+  CV_TRY(cv_pki_staged_pair(files, &beside, why));
+  if (access(beside.key, F_OK) == 0) {
+    CV_TRY(adopt(beside.key, files->key, why));
+  }
   CV_TRY(adopt(beside.cert, files->cert, why));
   return sync_folder(files->cert, why);
 }
 
-enum cv_err cv_pki_replace_cert(const char *path, X509 *cert, struct cv_why *why) {
+enum cv_err cv_pki_file_stage(const char *path, mode_t mode, FILE **ret, struct cv_why *why) {
   char beside[CV_PKI_PATH];
   CV_TRY(add_suffix(beside, path, why));
   (void)unlink(beside);
-  CV_TRY(cv_pki_write_cert(beside, cert, why));
-  CV_TRY(adopt(beside, path, why));
+  return create_file(beside, mode, path, ret, why);
+}
+
+enum cv_err cv_pki_file_adopt(FILE *file, bool is_written, const char *path, struct cv_why *why) {
+  char beside[CV_PKI_PATH];
+  (void)snprintf(beside, sizeof(beside), "%s.new", path);
+  CV_TRY(finish_file(file, is_written, beside, why));
+  enum cv_err err = adopt(beside, path, why);
+  if (err != CV_OK) {
+    (void)unlink(beside);
+    return err;
+  }
   return sync_folder(path, why);
+}
+
+enum cv_err cv_pki_replace_cert(const char *path, X509 *cert, struct cv_why *why) {
+  FILE *file;
+  CV_TRY(cv_pki_file_stage(path, 0644, &file, why));
+  return cv_pki_file_adopt(file, PEM_write_X509(file, cert) == 1, path, why);
 }
 
 /* --- reading --- */

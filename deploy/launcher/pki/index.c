@@ -11,7 +11,78 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 256 };
+#include "common/base/array.h"
+#include "common/net/certificate.h"
+#include "deploy/launcher/pki/files.h"
+
+enum { LINE_BYTES = 320, OLD_FIELDS = 3, FIELDS = 6 };
+
+/* --- reading --- */
+
+static bool read_time(const char *text, int64_t *ret) {
+  char *end;
+  if (strcmp(text, "-") == 0) {
+    *ret = 0;
+    return true;
+  }
+  errno = 0;
+  *ret = strtoll(text, &end, 10);
+  return errno == 0 && end != text && *end == '\0';
+}
+
+static bool read_line(char *line, struct cv_pki_entry *ret) {
+  char *field[FIELDS] = {0};
+  int fields = 0;
+  size_t n = strlen(line);
+  if (n == 0 || line[n - 1] != '\n') { /* cut, or too long */
+    return false;
+  }
+  line[n - 1] = '\0';
+  for (char *rest = line; rest != NULL && fields <= FIELDS; fields++) {
+    char *text = strsep(&rest, "\t");
+    if (fields < FIELDS) {
+      field[fields] = text;
+    }
+  }
+  *ret = (struct cv_pki_entry){0};
+  return (fields == OLD_FIELDS || fields == FIELDS) && cv_serial_parse(field[0], &ret->serial) &&
+         cv_identity_parse(field[1], &ret->identity, NULL) == CV_OK && read_time(field[2], &ret->not_after) &&
+         (fields == OLD_FIELDS || (read_time(field[3], &ret->made) && read_time(field[4], &ret->superseded) &&
+                                   read_time(field[5], &ret->revoked)));
+}
+
+static enum cv_err read_lines(FILE *file, const char *path, struct cv_pki_index *index, struct cv_why *why) {
+  char line[LINE_BYTES];
+  for (unsigned number = 1; fgets(line, sizeof(line), file) != NULL; number++) {
+    struct cv_pki_entry *entry = CV_ARRAY_PUSH(index->entry, index->count, index->cap);
+    if (entry == NULL) {
+      return cv_fail(why, CV_ERR_NOMEM, "%s: no memory", path);
+    }
+    if (!read_line(line, entry)) {
+      return cv_fail(why, CV_ERR_DAMAGED, "%s:%u: expected SERIAL, IDENTITY, SECONDS and three more times, with tabs",
+                     path, number);
+    }
+  }
+  return ferror(file) ? cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno)) : CV_OK;
+}
+
+enum cv_err cv_pki_index_read(const char *path, struct cv_pki_index *ret, struct cv_why *why) {
+  struct cv_pki_index index = {.fd = -1};
+  FILE *file = fopen(path, "re");
+  if (file == NULL) {
+    return cv_fail(why, errno == ENOENT ? CV_ERR_NOT_FOUND : CV_ERR_IO, "%s: %s", path, strerror(errno));
+  }
+  enum cv_err err = read_lines(file, path, &index, why);
+  (void)fclose(file);
+  if (err != CV_OK) {
+    cv_pki_index_close(&index);
+    return err;
+  }
+  *ret = index;
+  return CV_OK;
+}
+
+/* --- the lock --- */
 
 /* Returns true if `path` still is the open file. */
 static bool is_at(int fd, const char *path) {
@@ -25,87 +96,139 @@ enum cv_err cv_pki_index_open(const char *path, bool create, struct cv_pki_index
   if (fd < 0) {
     return cv_fail(why, errno == EEXIST ? CV_ERR_EXISTS : CV_ERR_IO, "%s: %s", path, strerror(errno));
   }
-  off_t end = flock(fd, LOCK_EX) == 0 ? lseek(fd, 0, SEEK_END) : -1;
-  if (end < 0) {
+  if (flock(fd, LOCK_EX) != 0) {
     enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
     (void)close(fd);
     return err;
   }
-  if (!is_at(fd, path)) { /* the previous owner of the lock removed the file: open the new one */
+  if (!is_at(fd, path)) { /* the previous owner of the lock replaced or removed the file: open the new one */
     (void)close(fd);
     return cv_pki_index_open(path, create, ret, why);
   }
-  *ret = (struct cv_pki_index){.fd = fd, .end = end};
+  enum cv_err err = cv_pki_index_read(path, ret, why);
+  if (err != CV_OK) {
+    (void)close(fd);
+    return err;
+  }
+  ret->fd = fd;
   return CV_OK;
 }
 
 void cv_pki_index_close(struct cv_pki_index *index) {
-  (void)close(index->fd);
+  if (index->fd >= 0) {
+    (void)close(index->fd);
+  }
+  free(index->entry);
+  *index = (struct cv_pki_index){.fd = -1};
 }
 
-/* One line of the file: SERIAL \t IDENTITY \t SECONDS. */
-static bool read_line(char *line, struct cv_identity *ret_identity, int64_t *ret_not_after) {
-  char *identity = strchr(line, '\t');
-  char *not_after = identity != NULL ? strchr(identity + 1, '\t') : NULL;
-  if (not_after == NULL) {
-    return false;
+/* --- writing --- */
+
+struct stamp {
+  char text[24];
+};
+
+static struct stamp stamp_of(int64_t at) {
+  struct stamp stamp = {.text = "-"};
+  if (at != 0) {
+    (void)snprintf(stamp.text, sizeof(stamp.text), "%" PRId64, at);
   }
-  *not_after++ = '\0';
-  char *end;
-  errno = 0;
-  long long seconds = strtoll(not_after, &end, 10);
-  if (errno != 0 || end == not_after || *end != '\n' || cv_identity_parse(identity + 1, ret_identity, NULL) != CV_OK) {
-    return false;
+  return stamp;
+}
+
+static bool write_lines(FILE *file, const struct cv_pki_index *index) {
+  for (size_t i = 0; i < index->count; i++) {
+    const struct cv_pki_entry *entry = &index->entry[i];
+    if (fprintf(file, "%s\tcrowdveil:%s/%s\t%" PRId64 "\t%s\t%s\t%s\n", entry->serial.hex,
+                cv_role_text(entry->identity.role), entry->identity.name, entry->not_after, stamp_of(entry->made).text,
+                stamp_of(entry->superseded).text, stamp_of(entry->revoked).text) < 0) {
+      return false;
+    }
   }
-  *ret_not_after = seconds;
   return true;
 }
+
+enum cv_err cv_pki_index_save(struct cv_pki_index *index, const char *path, struct cv_why *why) {
+  FILE *file;
+  CV_TRY(cv_pki_file_stage(path, 0600, &file, why));
+  /* The new file is locked before it has its name, so the lock passes to it without a gap. */
+  int fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
+  bool is_locked = fd >= 0 && flock(fd, LOCK_EX) == 0;
+  enum cv_err err = cv_pki_file_adopt(file, is_locked && write_lines(file, index), path, why);
+  if (fd >= 0 && is_at(fd, path)) {
+    (void)close(index->fd);
+    index->fd = fd;
+  } else if (fd >= 0) {
+    (void)close(fd);
+  }
+  return err;
+}
+
+/* --- entries --- */
 
 static bool is_same(const struct cv_identity *a, const struct cv_identity *b) {
   return a->role == b->role && strcmp(a->name, b->name) == 0;
 }
 
-static enum cv_err check_lines(FILE *file, const char *path, const struct cv_identity *identity, bool renew,
+static enum cv_err refuse_second(const struct cv_pki_entry *entry, struct cv_why *why) {
+  const char *role = cv_role_text(entry->identity.role), *name = entry->identity.name;
+  return entry->revoked != 0
+             ? cv_fail(why, CV_ERR_EXISTS,
+                       "%s/%s: its certificate %s was revoked on %s; expected --renew to make another", role, name,
+                       entry->serial.hex, cv_certificate_date(entry->revoked).text)
+             : cv_fail(why, CV_ERR_EXISTS,
+                       "%s/%s: has a certificate already, %s, valid until %s; expected --renew to make another; if the "
+                       "first one is lost, revoke it",
+                       role, name, entry->serial.hex, cv_certificate_date(entry->not_after).text);
+}
+
+enum cv_err cv_pki_index_check(const struct cv_pki_index *index, const struct cv_identity *identity, bool renew,
                                int64_t now, struct cv_why *why) {
-  char line[LINE_BYTES];
-  for (unsigned number = 1; fgets(line, sizeof(line), file) != NULL; number++) {
-    struct cv_identity other;
-    int64_t not_after;
-    if (!read_line(line, &other, &not_after)) {
-      return cv_fail(why, CV_ERR_DAMAGED, "%s:%u: expected SERIAL, IDENTITY and SECONDS, separated by tabs", path,
-                     number);
+  /* The newest first: of an identity's certificates the message names the one in use. */
+  for (size_t i = index->count; i-- > 0;) {
+    const struct cv_pki_entry *entry = &index->entry[i];
+    bool is_own = is_same(&entry->identity, identity);
+    if (entry->not_after <= now || (is_own && (renew || entry->superseded != 0))) {
+      continue;
     }
-    /* Expired certificates do not count; a renewal may overlap only the same identity. */
-    if (not_after > now && cv_identity_overlaps(&other, identity) && !(renew && is_same(&other, identity))) {
-      return cv_fail(why, CV_ERR_EXISTS, "%s/%s: overlaps %s/%s, which has a certificate already (%s:%u)",
-                     cv_role_text(identity->role), identity->name, cv_role_text(other.role), other.name, path, number);
+    if (is_own) {
+      return refuse_second(entry, why);
+    }
+    if (entry->revoked == 0 && cv_identity_overlaps(&entry->identity, identity)) {
+      return cv_fail(why, CV_ERR_EXISTS, "%s/%s: overlaps %s/%s, which has a certificate already, %s",
+                     cv_role_text(identity->role), identity->name, cv_role_text(entry->identity.role),
+                     entry->identity.name, entry->serial.hex);
     }
   }
-  return ferror(file) ? cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno)) : CV_OK;
-}
-
-enum cv_err cv_pki_index_check(const struct cv_pki_index *index, const char *path, const struct cv_identity *identity,
-                               bool renew, int64_t now, struct cv_why *why) {
-  FILE *file = fopen(path, "re");
-  if (file == NULL) {
-    return cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
-  }
-  enum cv_err err = check_lines(file, path, identity, renew, now, why);
-  (void)fclose(file);
-  return err;
-}
-
-enum cv_err cv_pki_index_append(struct cv_pki_index *index, const char *path, const char *serial,
-                                const struct cv_identity *identity, int64_t not_after, struct cv_why *why) {
-  char line[LINE_BYTES];
-  int n = snprintf(line, sizeof(line), "%s\tcrowdveil:%s/%s\t%" PRId64 "\n", serial, cv_role_text(identity->role),
-                   identity->name, not_after);
-  if (pwrite(index->fd, line, (size_t)n, index->end) != n || fsync(index->fd) != 0) {
-    enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
-    /* A partial line would make the index unreadable. */
-    (void)!ftruncate(index->fd, index->end);
-    return err;
-  }
-  index->end += n;
   return CV_OK;
+}
+
+enum cv_err cv_pki_index_add(struct cv_pki_index *index, const struct cv_pki_entry *entry, struct cv_why *why) {
+  if (CV_ARRAY_ROOM(index->entry, index->count + 1, index->cap) != CV_OK) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  for (size_t i = 0; i < index->count; i++) {
+    struct cv_pki_entry *other = &index->entry[i];
+    if (other->superseded == 0 && is_same(&other->identity, &entry->identity)) {
+      other->superseded = entry->made;
+    }
+  }
+  index->entry[index->count++] = *entry;
+  return CV_OK;
+}
+
+struct cv_pki_entry *cv_pki_index_find(const struct cv_pki_index *index, const struct cv_serial *serial) {
+  for (size_t i = 0; i < index->count; i++) {
+    if (strcmp(index->entry[i].serial.hex, serial->hex) == 0) {
+      return &index->entry[i];
+    }
+  }
+  return NULL;
+}
+
+const char *cv_pki_entry_state(const struct cv_pki_entry *entry, int64_t now) {
+  return entry->revoked != 0       ? "revoked"
+         : entry->not_after <= now ? "expired"
+         : entry->superseded != 0  ? "superseded"
+                                   : "valid";
 }

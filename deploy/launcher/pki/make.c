@@ -8,6 +8,7 @@
 
 #include "common/net/certificate.h"
 #include "deploy/launcher/pki/ca.h"
+#include "deploy/launcher/pki/crl.h"
 
 struct paths {
   struct cv_pki_files files;
@@ -22,27 +23,6 @@ static enum cv_err name_files(const struct cv_pki_party *party, struct paths *re
 
 /* --- planning: what exists, and what has to be made --- */
 
-/* Fails if the certificate is of another identity or was issued by another CA. */
-static enum cv_err check_holder(const struct cv_pki_ca *ca, const struct cv_pki_party *party, const char *path,
-                                X509 *cert, struct cv_why *why) {
-  struct cv_identity found;
-  enum cv_err err = cv_certificate_identity(cert, &found, why);
-  if (err != CV_OK) {
-    cv_why_prefix(why, "%s", path);
-    return err;
-  }
-  if (found.role != party->identity.role || strcmp(found.name, party->identity.name) != 0) {
-    return cv_fail(why, CV_ERR_EXISTS, "%s: the certificate is of %s/%s; expected one of %s/%s, or no file", path,
-                   cv_role_text(found.role), found.name, cv_role_text(party->identity.role), party->identity.name);
-  }
-  if (ca->pair.cert == NULL || X509_verify(cert, ca->pair.key) != 1) {
-    return cv_fail(why, CV_ERR_EXISTS,
-                   "%s: issued by another CA than that in %s; expected a certificate of that CA, or no file", path,
-                   ca->folder);
-  }
-  return CV_OK;
-}
-
 static bool fits(const struct cv_pki_files *files) {
   struct cv_pki_pair pair;
   if (cv_pki_read_pair(files, &pair, NULL) != CV_OK) {
@@ -52,42 +32,94 @@ static bool fits(const struct cv_pki_files *files) {
   return true;
 }
 
-/* *ret_good: the certificate is valid now and its key belongs to it. */
-static enum cv_err judge(const struct cv_pki_ca *ca, const struct paths *paths, const struct cv_pki_party *party,
-                         X509 *cert, bool *ret_good, int64_t *ret_until_s, struct cv_why *why) {
-  CV_TRY(check_holder(ca, party, paths->files.cert, cert, why));
-  *ret_until_s = cv_certificate_end_s(cert);
-  *ret_good = *ret_until_s > (int64_t)time(NULL) && fits(&paths->files);
-  return CV_OK;
+/* What the CA knows of a certificate; NULL if it is not listed. */
+static const struct cv_pki_entry *listed(const struct cv_pki_ca *ca, const X509 *cert) {
+  struct cv_serial serial;
+  return cv_serial_of(cert, &serial) ? cv_pki_index_find(&ca->index, &serial) : NULL;
+}
+
+/*
+ * True if an interrupted run has listed a certificate that it did not put in place: the staged certificate is good and
+ * fits the staged key, or the key that has been put in place already.
+ */
+static bool can_finish(const struct cv_pki_ca *ca, const struct paths *paths, const struct cv_pki_party *party,
+                       int64_t now) {
+  struct cv_pki_files beside;
+  X509 *cert;
+  if (cv_pki_staged_pair(&paths->files, &beside, NULL) != CV_OK ||
+      cv_pki_read_cert(beside.cert, &cert, NULL) != CV_OK) {
+    return false;
+  }
+  const struct cv_pki_entry *entry = cert == NULL ? NULL : listed(ca, cert);
+  bool can = entry != NULL && entry->revoked == 0 && entry->not_after > now &&
+             cv_pki_ca_check_holder(ca, &party->identity, beside.cert, cert, NULL) == CV_OK;
+  X509_free(cert);
+  if (access(beside.key, F_OK) != 0) {
+    (void)snprintf(beside.key, sizeof(beside.key), "%s", paths->files.key);
+  }
+  return can && fits(&beside);
+}
+
+struct state {
+  bool is_there, is_expired, is_revoked, is_whole; /* the certificate; the last: its key belongs to it */
+};
+
+static enum cv_err look(const struct cv_pki_ca *ca, const struct paths *paths, struct cv_pki_party *party, int64_t now,
+                        struct state *ret, struct cv_why *why) {
+  X509 *cert;
+  CV_TRY(cv_pki_read_cert(paths->files.cert, &cert, why));
+  *ret = (struct state){.is_there = cert != NULL};
+  if (cert == NULL) {
+    return CV_OK;
+  }
+  enum cv_err err = cv_pki_ca_check_holder(ca, &party->identity, paths->files.cert, cert, why);
+  if (err == CV_OK) {
+    const struct cv_pki_entry *entry = listed(ca, cert);
+    party->until_s = cv_certificate_end_s(cert);
+    ret->is_expired = party->until_s <= now;
+    ret->is_revoked = entry != NULL && entry->revoked != 0;
+    ret->is_whole = fits(&paths->files);
+  }
+  X509_free(cert);
+  return err;
+}
+
+static enum cv_pki_done choose(const struct state *state, bool renew, bool finish) {
+  if (renew || finish) {
+    return state->is_there ? CV_PKI_RENEWED : CV_PKI_MADE;
+  }
+  return !state->is_there    ? CV_PKI_MADE
+         : state->is_expired ? CV_PKI_RENEWED
+         : state->is_revoked ? CV_PKI_REVOKED
+         : state->is_whole   ? CV_PKI_THERE
+                             : CV_PKI_RENEWED;
 }
 
 static enum cv_err plan_one(const struct cv_pki_ca *ca, bool renew, struct cv_pki_party *party, struct cv_why *why) {
   struct paths paths;
-  X509 *cert;
+  struct state state;
+  int64_t now = (int64_t)time(NULL);
   CV_TRY(name_files(party, &paths, why));
-  CV_TRY(cv_pki_read_cert(paths.files.cert, &cert, why));
-  bool is_there = cert != NULL, is_good = false;
-  enum cv_err err = is_there ? judge(ca, &paths, party, cert, &is_good, &party->until_s, why) : CV_OK;
-  X509_free(cert);
-  CV_TRY(err);
+  CV_TRY(look(ca, &paths, party, now, &state, why));
   if (access(paths.ca, F_OK) == 0 && (ca->pair.cert == NULL || !cv_pki_file_has(paths.ca, ca->pair.cert))) {
     return cv_fail(why, CV_ERR_EXISTS, "%s: not the certificate of the CA in %s; expected that, or no file", paths.ca,
                    ca->folder);
   }
-  party->planned = is_good && !renew ? CV_PKI_THERE : is_there ? CV_PKI_RENEWED : CV_PKI_MADE;
-  return party->planned == CV_PKI_THERE
-             ? CV_OK
-             : cv_pki_index_check(&ca->index, ca->index_path, &party->identity, true, (int64_t)time(NULL), why);
+  party->finish = !renew && can_finish(ca, &paths, party, now);
+  party->planned = choose(&state, renew, party->finish);
+  if (party->finish || party->planned == CV_PKI_THERE || party->planned == CV_PKI_REVOKED) {
+    return CV_OK;
+  }
+  /* A pair that does not fit is of no use to anybody: it may be replaced like an expired one. */
+  return cv_pki_index_check(&ca->index, &party->identity, renew || (state.is_there && !state.is_expired), now, why);
 }
 
 static enum cv_err plan(const struct cv_pki_ca *ca, const struct cv_pki_make *make, struct cv_pki_party *party,
                         size_t parties, struct cv_why *why) {
   /* Nothing is written in this function: all conflicts must show before the first change. */
-  if (ca->pair.cert != NULL && cv_certificate_end_s(ca->pair.cert) <= (int64_t)time(NULL)) {
-    return cv_fail(why, CV_ERR_STATE, "%s: the CA has expired; expected a valid CA; make one in a new folder",
-                   ca->files.cert);
-  }
-  if (ca->pair.cert == NULL && make->valid_s <= 0) {
+  if (ca->pair.cert != NULL) {
+    CV_TRY(cv_pki_ca_check(ca, why));
+  } else if (make->ca_valid_s <= 0) {
     return cv_fail(why, CV_ERR_INVALID, "%s: the new CA would already be expired; expected days above 0", ca->folder);
   }
   for (size_t i = 0; i < parties; i++) {
@@ -98,51 +130,33 @@ static enum cv_err plan(const struct cv_pki_ca *ca, const struct cv_pki_make *ma
 
 /* --- making --- */
 
-/* Lists the certificate before it can be used: after an interruption no usable certificate is missing in the index. */
-static enum cv_err replace_pair(struct cv_pki_ca *ca, const struct paths *paths, const struct cv_pki_party *party,
-                                const struct cv_pki_pair *pair, int64_t not_after, struct cv_why *why) {
-  enum cv_err err = cv_pki_stage_pair(&paths->files, pair, why);
-  if (err == CV_OK) {
-    err = cv_pki_ca_list(ca, pair->cert, &party->identity, not_after, why);
+static enum cv_err renew_pair(struct cv_pki_ca *ca, const struct paths *paths, struct cv_pki_party *party,
+                              int64_t valid_s, struct cv_why *why) {
+  if (party->finish) {
+    return cv_pki_adopt_pair(&paths->files, why);
   }
-  if (err == CV_OK) {
-    err = cv_pki_adopt_pair(&paths->files, why);
-  }
-  if (err != CV_OK) {
-    cv_pki_drop_pair(&paths->files);
-  }
-  return err;
-}
-
-static enum cv_err issue(struct cv_pki_ca *ca, const struct paths *paths, struct cv_pki_party *party, int64_t valid_s,
-                         struct cv_why *why) {
-  int64_t now = (int64_t)time(NULL), ca_end = cv_certificate_end_s(ca->pair.cert);
-  int64_t not_after = now + valid_s < ca_end ? now + valid_s : ca_end;
-  struct cv_pki_pair pair;
-  CV_TRY(cv_pki_ca_sign(ca, &party->identity, party->host, party->hosts, now, not_after, &pair, why));
-  enum cv_err err = replace_pair(ca, paths, party, &pair, not_after, why);
-  cv_pki_pair_fini(&pair);
-  party->until_s = err == CV_OK ? not_after : party->until_s;
-  return err;
+  return cv_pki_ca_issue(ca, &party->identity, party->host, party->hosts, valid_s, &paths->files, &party->until_s, why);
 }
 
 /* Writes ca.pem last: a folder with ca.pem is complete. */
 static enum cv_err fill(struct cv_pki_ca *ca, struct cv_pki_party *party, int64_t valid_s, struct cv_why *why) {
   struct paths paths;
   CV_TRY(name_files(party, &paths, why));
-  if (party->planned == CV_PKI_THERE) {
-    cv_pki_drop_pair(&paths.files); /* staged files of an interrupted run */
+  if (party->planned == CV_PKI_THERE || party->planned == CV_PKI_REVOKED) {
+    cv_pki_drop_pair(&paths.files); /* staged files of a run that was interrupted before it listed them */
   } else {
-    CV_TRY(issue(ca, &paths, party, valid_s, why));
+    CV_TRY(renew_pair(ca, &paths, party, valid_s, why));
   }
+  CV_TRY(cv_pki_crl_copy(ca, party->path, why));
   return access(paths.ca, F_OK) == 0 ? CV_OK : cv_pki_replace_cert(paths.ca, ca->pair.cert, why);
 }
 
 static enum cv_err carry_out(struct cv_pki_ca *ca, const struct cv_pki_make *make, struct cv_pki_party *party,
                              size_t parties, struct cv_why *why) {
   if (ca->pair.cert == NULL) {
-    CV_TRY(cv_pki_ca_make(ca, make->ca_name, make->valid_s, why));
+    CV_TRY(cv_pki_ca_make(ca, make->ca_name, make->ca_valid_s, why));
   }
+  CV_TRY(cv_pki_crl_refresh(ca, (int64_t)time(NULL), why));
   for (size_t i = 0; i < parties; i++) {
     bool is_new;
     /* A failure leaves the earlier parties complete; the next call continues with this one. */

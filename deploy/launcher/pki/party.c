@@ -2,8 +2,10 @@
 #include "deploy/launcher/pki/party.h"
 
 #include <arpa/inet.h>
+#include <openssl/x509v3.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum cv_err cv_pki_identity(const char *text, struct cv_identity *ret, struct cv_why *why) {
@@ -35,5 +37,59 @@ enum cv_err cv_pki_alt_names(const struct cv_identity *identity, const char *con
   for (size_t i = 0; i < hosts_n; i++) {
     CV_TRY(add_host(ret, CV_PKI_ALT_NAMES_BYTES, hosts[i], why));
   }
+  return CV_OK;
+}
+
+enum cv_err cv_pki_check_hosts(const struct cv_identity *identity, size_t hosts_n, struct cv_why *why) {
+  bool is_dialled = identity->role == CV_ROLE_BROKER || identity->role == CV_ROLE_THIRDPARTY;
+  return hosts_n > 0 || !is_dialled
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID, "%s/%s: no host; expected each host name or IP address that others dial",
+                       cv_role_text(identity->role), identity->name);
+}
+
+/* --- the hosts in a certificate --- */
+
+/* Returns a copy of a DNS name or IP address, "" for another kind of name, NULL if memory runs out. */
+static char *copy_host(const GENERAL_NAME *name) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (name->type == GEN_DNS) {
+    return strndup((const char *)ASN1_STRING_get0_data(name->d.dNSName), (size_t)ASN1_STRING_length(name->d.dNSName));
+  }
+  if (name->type == GEN_IPADD) {
+    int n = ASN1_STRING_length(name->d.iPAddress);
+    if (n == 4 || n == 16) {
+      (void)inet_ntop(n == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(name->d.iPAddress), text, sizeof(text));
+    }
+  }
+  return strdup(text);
+}
+
+void cv_pki_hosts_fini(struct cv_pki_hosts *hosts) {
+  for (size_t i = 0; i < hosts->n; i++) {
+    free(hosts->host[i]);
+  }
+  *hosts = (struct cv_pki_hosts){0};
+}
+
+enum cv_err cv_pki_hosts_of(const X509 *cert, struct cv_pki_hosts *ret, struct cv_why *why) {
+  GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
+  struct cv_pki_hosts hosts = {0};
+  bool ok = true;
+  for (int i = 0; ok && i < sk_GENERAL_NAME_num(names) && hosts.n < CV_PKI_HOSTS_MAX; i++) {
+    char *host = copy_host(sk_GENERAL_NAME_value(names, i));
+    ok = host != NULL;
+    if (ok && host[0] != '\0') {
+      hosts.host[hosts.n++] = host;
+    } else {
+      free(host);
+    }
+  }
+  GENERAL_NAMES_free(names);
+  if (!ok) {
+    cv_pki_hosts_fini(&hosts);
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  *ret = hosts;
   return CV_OK;
 }

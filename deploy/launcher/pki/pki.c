@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "deploy/launcher/pki/ca.h"
+#include "deploy/launcher/pki/crl.h"
 #include "deploy/launcher/pki/party.h"
 
 enum cv_err cv_pki_make_ca(const char *folder, const char *name, int64_t valid_s, struct cv_why *why) {
@@ -18,28 +19,17 @@ enum cv_err cv_pki_make_ca(const char *folder, const char *name, int64_t valid_s
   return err;
 }
 
-/* A certificate that cannot be listed is removed: the index would permit a second one for the same workers. */
-static enum cv_err write_and_list(struct cv_pki_ca *ca, const struct cv_pki_files *files,
-                                  const struct cv_pki_pair *pair, const struct cv_identity *identity, int64_t not_after,
-                                  struct cv_why *why) {
-  CV_TRY(cv_pki_write_pair(files, pair, why));
-  enum cv_err err = cv_pki_ca_list(ca, pair->cert, identity, not_after, why);
-  if (err != CV_OK) {
-    (void)unlink(files->cert);
-    (void)unlink(files->key);
-  }
-  return err;
+static enum cv_err expect_new(const char *path, struct cv_why *why) {
+  return access(path, F_OK) != 0 ? CV_OK : cv_fail(why, CV_ERR_EXISTS, "%s: File exists", path);
 }
 
 static enum cv_err issue(struct cv_pki_ca *ca, const struct cv_identity *identity, const struct cv_pki_request *request,
                          const struct cv_pki_files *files, struct cv_why *why) {
-  int64_t now = (int64_t)time(NULL), not_after = now + request->valid_s;
-  struct cv_pki_pair pair;
-  CV_TRY(cv_pki_index_check(&ca->index, ca->index_path, identity, request->renew, now, why));
-  CV_TRY(cv_pki_ca_sign(ca, identity, request->hosts, request->hosts_n, now, not_after, &pair, why));
-  enum cv_err err = write_and_list(ca, files, &pair, identity, not_after, why);
-  cv_pki_pair_fini(&pair);
-  return err;
+  int64_t end_s;
+  CV_TRY(cv_pki_index_check(&ca->index, identity, request->renew, (int64_t)time(NULL), why));
+  CV_TRY(expect_new(files->key, why));
+  CV_TRY(expect_new(files->cert, why));
+  return cv_pki_ca_issue(ca, identity, request->hosts, request->hosts_n, request->valid_s, files, &end_s, why);
 }
 
 /* Keeps an existing ca.pem; in the CA's own folder there always is one. */
@@ -53,9 +43,11 @@ static enum cv_err add_ca(const char *path, X509 *cert, bool *ret_made, struct c
   return CV_OK;
 }
 
-static enum cv_err issue_with_ca(const char *ca_folder, const char *ca_copy, const struct cv_identity *identity,
-                                 const struct cv_pki_request *request, const struct cv_pki_files *files,
-                                 struct cv_why *why) {
+static enum cv_err issue_into(const char *ca_folder, const char *folder, const struct cv_identity *identity,
+                              const struct cv_pki_request *request, const struct cv_pki_files *files,
+                              struct cv_why *why) {
+  char ca_copy[CV_PKI_PATH];
+  CV_TRY(cv_pki_join(ca_copy, folder, "ca", ".pem", why));
   struct cv_pki_ca ca;
   CV_TRY(cv_pki_ca_open(ca_folder, &ca, why));
   bool copied = false;
@@ -67,24 +59,31 @@ static enum cv_err issue_with_ca(const char *ca_folder, const char *ca_copy, con
   if (err != CV_OK && copied) {
     (void)unlink(ca_copy);
   }
+  if (err == CV_OK) {
+    err = cv_pki_crl_copy(&ca, folder, why);
+  }
   cv_pki_ca_close(&ca);
   return err;
+}
+
+static enum cv_err name_files(const char *folder, const struct cv_identity *identity, struct cv_pki_files *ret,
+                              struct cv_why *why) {
+  char stem[96];
+  (void)snprintf(stem, sizeof(stem), "%s-%s", cv_role_text(identity->role), identity->name);
+  CV_TRY(cv_pki_join(ret->cert, folder, stem, ".pem", why));
+  return cv_pki_join(ret->key, folder, stem, ".key", why);
 }
 
 enum cv_err cv_pki_issue(const char *ca_folder, const char *folder, const struct cv_pki_request *request,
                          struct cv_pki_files *ret, struct cv_why *why) {
   struct cv_identity identity;
-  CV_TRY(cv_pki_identity(request->identity, &identity, why));
-  char stem[96];
-  (void)snprintf(stem, sizeof(stem), "%s-%s", cv_role_text(identity.role), identity.name);
   struct cv_pki_files files;
-  char ca_copy[CV_PKI_PATH];
-  CV_TRY(cv_pki_join(ca_copy, folder, "ca", ".pem", why));
-  CV_TRY(cv_pki_join(files.cert, folder, stem, ".pem", why));
-  CV_TRY(cv_pki_join(files.key, folder, stem, ".key", why));
+  CV_TRY(cv_pki_identity(request->identity, &identity, why));
+  CV_TRY(cv_pki_check_hosts(&identity, request->hosts_n, why));
+  CV_TRY(name_files(folder, &identity, &files, why));
   bool made;
   CV_TRY(cv_pki_make_folder(folder, &made, why));
-  enum cv_err err = issue_with_ca(ca_folder, ca_copy, &identity, request, &files, why);
+  enum cv_err err = issue_into(ca_folder, folder, &identity, request, &files, why);
   if (err != CV_OK) {
     if (made) {
       (void)rmdir(folder);
@@ -95,4 +94,65 @@ enum cv_err cv_pki_issue(const char *ca_folder, const char *folder, const struct
     *ret = files;
   }
   return CV_OK;
+}
+
+/* --- renewing --- */
+
+/* Finds the pair as issue names it, or as make does. */
+static enum cv_err find_files(const char *folder, const struct cv_identity *identity, struct cv_pki_files *ret,
+                              struct cv_why *why) {
+  struct cv_pki_files issued, made;
+  CV_TRY(name_files(folder, identity, &issued, why));
+  CV_TRY(cv_pki_join(made.cert, folder, "cert", ".pem", why));
+  CV_TRY(cv_pki_join(made.key, folder, "key", ".pem", why));
+  if (access(issued.cert, F_OK) != 0 && access(made.cert, F_OK) != 0) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: No such file; expected the certificate to renew there, or as cert.pem",
+                   issued.cert);
+  }
+  *ret = access(issued.cert, F_OK) == 0 ? issued : made;
+  return CV_OK;
+}
+
+/* The old certificate's hosts stay, unless there are new ones. */
+static enum cv_err renew_pair(struct cv_pki_ca *ca, const struct cv_identity *identity,
+                              const struct cv_pki_request *request, const struct cv_pki_files *files, X509 *old,
+                              struct cv_why *why) {
+  struct cv_pki_hosts hosts;
+  int64_t end_s;
+  CV_TRY(cv_pki_ca_check_holder(ca, identity, files->cert, old, why));
+  CV_TRY(cv_pki_index_check(&ca->index, identity, true, (int64_t)time(NULL), why));
+  CV_TRY(cv_pki_hosts_of(old, &hosts, why));
+  enum cv_err err = request->hosts_n > 0 ? cv_pki_ca_issue(ca, identity, request->hosts, request->hosts_n,
+                                                           request->valid_s, files, &end_s, why)
+                                         : cv_pki_ca_issue(ca, identity, (const char *const *)hosts.host, hosts.n,
+                                                           request->valid_s, files, &end_s, why);
+  cv_pki_hosts_fini(&hosts);
+  return err;
+}
+
+enum cv_err cv_pki_renew(const char *ca_folder, const char *folder, const struct cv_pki_request *request,
+                         struct cv_pki_files *ret, struct cv_why *why) {
+  struct cv_identity identity;
+  struct cv_pki_files files;
+  struct cv_pki_ca ca;
+  X509 *old = NULL;
+  CV_TRY(cv_pki_identity(request->identity, &identity, why));
+  CV_TRY(find_files(folder, &identity, &files, why));
+  CV_TRY(cv_pki_ca_open(ca_folder, &ca, why));
+  enum cv_err err = cv_pki_read_cert(files.cert, &old, why);
+  if (err == CV_OK && old == NULL) {
+    err = cv_fail(why, CV_ERR_NOT_FOUND, "%s: No such file", files.cert);
+  }
+  if (err == CV_OK) {
+    err = renew_pair(&ca, &identity, request, &files, old, why);
+  }
+  if (err == CV_OK) {
+    err = cv_pki_crl_copy(&ca, folder, why);
+  }
+  X509_free(old);
+  cv_pki_ca_close(&ca);
+  if (err == CV_OK) {
+    *ret = files;
+  }
+  return err;
 }

@@ -77,6 +77,7 @@ static enum cv_err split(struct cv_pki_party *party, struct cv_why *why) {
   }
   char names[CV_PKI_ALT_NAMES_BYTES];
   CV_TRY(cv_pki_identity(party->word, &party->identity, why));
+  CV_TRY(cv_pki_check_hosts(&party->identity, party->hosts, why));
   CV_TRY(cv_pki_alt_names(&party->identity, party->host, party->hosts, names, why));
   return resolve(folder, party->path, why);
 }

@@ -10,8 +10,7 @@
 
 #include "common/net/sslerr.h"
 
-/* SKEW_S: certificates are valid from this many seconds ago, so that a slow clock accepts a new one. */
-enum { SKEW_S = 300, SERIAL_BITS = 159 };
+enum { SERIAL_BITS = 159 };
 
 struct extension {
   int nid;
@@ -66,7 +65,7 @@ static bool set_serial(X509 *cert) {
 /* A certificate that is already expired, as tests need, begins before its end, not now. */
 static bool set_times(X509 *cert, const struct cv_pki_plan *plan) {
   int64_t from = plan->now < plan->not_after ? plan->now : plan->not_after;
-  return ASN1_TIME_set(X509_getm_notBefore(cert), (time_t)(from - SKEW_S)) != NULL &&
+  return ASN1_TIME_set(X509_getm_notBefore(cert), (time_t)(from - CV_PKI_SKEW_S)) != NULL &&
          ASN1_TIME_set(X509_getm_notAfter(cert), (time_t)plan->not_after) != NULL;
 }
 
@@ -98,18 +97,4 @@ enum cv_err cv_pki_pair_make(const struct cv_pki_plan *plan, const struct cv_pki
   }
   *ret = pair;
   return CV_OK;
-}
-
-enum cv_err cv_pki_serial(const X509 *cert, char ret[CV_PKI_SERIAL_HEX], struct cv_why *why) {
-  BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(cert), NULL);
-  char *hex = number != NULL ? BN_bn2hex(number) : NULL;
-  enum cv_err err = CV_OK;
-  if (hex == NULL) {
-    err = cv_ssl_fail(why, "cannot read a serial number");
-  } else {
-    (void)snprintf(ret, CV_PKI_SERIAL_HEX, "%s", hex);
-  }
-  OPENSSL_free(hex);
-  BN_free(number);
-  return err;
 }

@@ -9,7 +9,8 @@
 
 #include "common/base/err.h"
 
-enum { CV_PKI_SERIAL_HEX = 44 };
+/* Certificates and CRLs are valid from this many seconds ago, so that a slow clock accepts a new one. */
+enum { CV_PKI_SKEW_S = 300 };
 
 struct cv_pki_pair {
   X509 *cert;
@@ -27,7 +28,5 @@ struct cv_pki_plan {
 /* Makes a new key and its certificate, signed by `ca`; self-signed if `ca` is NULL. The caller frees the pair. */
 CV_MUST_USE enum cv_err cv_pki_pair_make(const struct cv_pki_plan *plan, const struct cv_pki_pair *ca,
                                          struct cv_pki_pair *ret, struct cv_why *why);
-/* Writes the serial number in upper-case hex. */
-CV_MUST_USE enum cv_err cv_pki_serial(const X509 *cert, char ret[CV_PKI_SERIAL_HEX], struct cv_why *why);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GET and POST over a daemon's Unix socket."""
+"""Requests over a daemon's Unix socket."""
 import http.client
 import socket
 
@@ -15,23 +15,24 @@ class _Unix(http.client.HTTPConnection):
         self.sock.connect(str(self.path))
 
 
-def ask(method, path, url, timeout=20):
+def get(path, url, timeout=20):
+    """(status, body)."""
+    return ask(path, "GET", url, timeout=timeout)
+
+
+def post(path, url, timeout=20):
+    return ask(path, "POST", url, timeout=timeout)
+
+
+def ask(path, method, url, body=None, host="localhost", timeout=20):
     """(status, body)."""
     connection = _Unix(path, timeout)
     try:
-        connection.request(method, url)
+        connection.request(method, url, body, {"Host": host})
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
     finally:
         connection.close()
-
-
-def get(path, url, timeout=20):
-    return ask("GET", path, url, timeout)
-
-
-def post(path, url, timeout=20):
-    return ask("POST", path, url, timeout)
 
 
 def metrics(path):

@@ -13,5 +13,5 @@ def crowdveil(*args, cwd=None, timeout=120, env=None):
 def as_requester(deployment, name="alice"):
     """The options with which a requester's command reaches the broker."""
     files = deployment.pki.issue(f"requester/{name}")
-    return ["--broker", deployment.broker.address, "--broker-name", "main", "--tls-ca", files.ca,
-            "--tls-cert", files.cert, "--tls-key", files.key]
+    return ["--broker", deployment.broker.address, "--broker-name", "main",
+            *(word for name, path in files.config().items() for word in (f"--tls-{name}", path))]

@@ -14,9 +14,11 @@ class Files:
     ca: str
     cert: str
     key: str
+    crl: str = None
 
     def config(self):
-        return {"ca": self.ca, "cert": self.cert, "key": self.key}
+        names = {"ca": self.ca, "cert": self.cert, "key": self.key, "crl": self.crl}
+        return {name: path for name, path in names.items() if path}
 
 
 def der(files):

@@ -29,52 +29,52 @@ static unsigned long long number_in(const char *line) {
 
 static void ten_thousand_times_is_one_line_and_a_summary(void **state) {
   struct cv_log_limit *limit = *state;
-  char line[320];
+  struct cv_log_limit_sum sum;
   unsigned lines = 0;
   for (uint64_t i = 0; i < 10000; i++) {
     lines +=
         cv_log_limit_allows(limit, "gateway/1-9", "refused a token: the ticket is not one of this broker's", 1000 + i);
   }
   assert_int_equal(lines, 1);
-  assert_false(cv_log_limit_next(limit, 1000 + CV_LOG_LIMIT_MS - 1, false, line, sizeof(line)));
-  assert_true(cv_log_limit_next(limit, 1000 + CV_LOG_LIMIT_MS, false, line, sizeof(line)));
-  assert_string_equal(line,
-                      "gateway/1-9: refused a token: the ticket is not one of this broker's "
-                      "(9999 more in 60 s)");
-  assert_false(cv_log_limit_next(limit, 1000 + CV_LOG_LIMIT_MS, false, line, sizeof(line)));
+  assert_false(cv_log_limit_next(limit, 1000 + CV_LOG_LIMIT_MS - 1, false, &sum));
+  assert_true(cv_log_limit_next(limit, 1000 + CV_LOG_LIMIT_MS, false, &sum));
+  assert_string_equal(sum.peer, "gateway/1-9");
+  assert_string_equal(sum.text, "refused a token: the ticket is not one of this broker's (9999 more in 60 s)");
+  assert_false(cv_log_limit_next(limit, 1000 + CV_LOG_LIMIT_MS, false, &sum));
   assert_true(
       cv_log_limit_allows(limit, "gateway/1-9", "refused a token: the ticket is not one of this broker's", 70000));
 }
 
 static void what_happened_once_needs_no_summary(void **state) {
   struct cv_log_limit *limit = *state;
-  char line[320];
+  struct cv_log_limit_sum sum;
   assert_true(cv_log_limit_allows(limit, "a", "x", 0));
-  assert_false(cv_log_limit_next(limit, CV_LOG_LIMIT_MS, false, line, sizeof(line)));
+  assert_false(cv_log_limit_next(limit, CV_LOG_LIMIT_MS, false, &sum));
   assert_true(cv_log_limit_allows(limit, "a", "x", CV_LOG_LIMIT_MS));
 }
 
 /* The same if no summary is requested in between: counting continues until one is. */
 static void nothing_is_lost_when_summaries_are_late(void **state) {
   struct cv_log_limit *limit = *state;
-  char line[320];
+  struct cv_log_limit_sum sum;
   assert_true(cv_log_limit_allows(limit, "a", "x", 0));
   for (uint64_t ms = 1; ms <= 500; ms++) {
     assert_false(cv_log_limit_allows(limit, "a", "x", ms * 1000));
   }
-  assert_true(cv_log_limit_next(limit, 500000, false, line, sizeof(line)));
-  assert_int_equal(number_in(line), 500);
+  assert_true(cv_log_limit_next(limit, 500000, false, &sum));
+  assert_int_equal(number_in(sum.text), 500);
 }
 
 /* The summary of a program that ends comes at once. */
 static void a_summary_may_come_early(void **state) {
   struct cv_log_limit *limit = *state;
-  char line[320];
+  struct cv_log_limit_sum sum;
   assert_true(cv_log_limit_allows(limit, "a", "x", 0));
   assert_false(cv_log_limit_allows(limit, "a", "x", 1000));
-  assert_true(cv_log_limit_next(limit, 3000, true, line, sizeof(line)));
-  assert_string_equal(line, "a: x (1 more in 3 s)");
-  assert_false(cv_log_limit_next(limit, 3000, true, line, sizeof(line)));
+  assert_true(cv_log_limit_next(limit, 3000, true, &sum));
+  assert_string_equal(sum.peer, "a");
+  assert_string_equal(sum.text, "x (1 more in 3 s)");
+  assert_false(cv_log_limit_next(limit, 3000, true, &sum));
 }
 
 static void peers_and_reasons_are_kept_apart(void **state) {
@@ -95,7 +95,7 @@ static void numbers_do_not_make_a_new_reason(void **state) {
 /* A peer that varies its texts still gets few lines. */
 static void a_peer_has_a_share(void **state) {
   struct cv_log_limit *limit = *state;
-  char line[320];
+  struct cv_log_limit_sum sum;
   unsigned lines = 0;
   for (unsigned i = 0; i < 1000; i++) {
     char text[] = {(char)('a' + i % 26), (char)('a' + i / 26 % 26), (char)('a' + i / 676), '\0'};
@@ -103,16 +103,17 @@ static void a_peer_has_a_share(void **state) {
   }
   assert_int_equal(lines, CV_LOG_LIMIT_REASONS);
   assert_true(cv_log_limit_allows(limit, "alice", "x", 10));
-  assert_true(cv_log_limit_next(limit, 10 + CV_LOG_LIMIT_MS, false, line, sizeof(line)));
-  assert_non_null(strstr(line, "mallory: lines of other kinds"));
-  assert_int_equal(number_in(line), 1000 - CV_LOG_LIMIT_REASONS);
-  assert_false(cv_log_limit_next(limit, 10 + CV_LOG_LIMIT_MS, false, line, sizeof(line)));
+  assert_true(cv_log_limit_next(limit, 10 + CV_LOG_LIMIT_MS, false, &sum));
+  assert_non_null(strstr(sum.text, "lines of other kinds"));
+  assert_int_equal(number_in(sum.text), 1000 - CV_LOG_LIMIT_REASONS);
+  assert_false(cv_log_limit_next(limit, 10 + CV_LOG_LIMIT_MS, false, &sum));
 }
 
 /* Any number of peers: once the table is full, all others share one line. */
 static void all_peers_have_a_bound(void **state) {
   struct cv_log_limit *limit = *state;
-  char line[320], peer[32];
+  struct cv_log_limit_sum sum;
+  char peer[32];
   unsigned lines = 0;
   unsigned long long more = 0;
   for (unsigned i = 0; i < 100000; i++) {
@@ -120,8 +121,8 @@ static void all_peers_have_a_bound(void **state) {
     lines += cv_log_limit_allows(limit, peer, "no TLS", 5);
   }
   assert_int_equal(lines, CV_LOG_LIMIT_ENTRIES + 1);
-  while (cv_log_limit_next(limit, 5 + CV_LOG_LIMIT_MS, false, line, sizeof(line))) {
-    more += number_in(line);
+  while (cv_log_limit_next(limit, 5 + CV_LOG_LIMIT_MS, false, &sum)) {
+    more += number_in(sum.text);
   }
   assert_int_equal(lines + more, 100000);
   assert_true(cv_log_limit_allows(limit, "10.0.0.1", "no TLS", 5 + CV_LOG_LIMIT_MS));
@@ -129,13 +130,15 @@ static void all_peers_have_a_bound(void **state) {
 
 static void long_texts_are_cut(void **state) {
   struct cv_log_limit *limit = *state;
-  char text[1000], line[100];
+  struct cv_log_limit_sum sum;
+  char text[1000];
   memset(text, 'x', sizeof(text));
   text[sizeof(text) - 1] = '\0';
   assert_true(cv_log_limit_allows(limit, text, text, 0));
   assert_false(cv_log_limit_allows(limit, text, text, 0));
-  assert_true(cv_log_limit_next(limit, CV_LOG_LIMIT_MS, false, line, sizeof(line)));
-  assert_int_equal(strlen(line), sizeof(line) - 1);
+  assert_true(cv_log_limit_next(limit, CV_LOG_LIMIT_MS, false, &sum));
+  assert_int_equal(strlen(sum.peer), CV_LOG_LIMIT_PEER_BYTES - 1);
+  assert_int_equal(strspn(sum.text, "x"), CV_LOG_LIMIT_TEXT_BYTES - 1);
 }
 
 int main(void) {

@@ -127,6 +127,22 @@ static void the_list_of_denied_ones_is_waited_for_too(void **state) {
   (void)unlink(denied);
 }
 
+static void the_signed_list_is_waited_for_too(void **state) {
+  struct cv_channel_settings channel = channel_of(LONG_MS);
+  char crl[320];
+  (void)snprintf(crl, sizeof(crl), "%s", folder_file(&folder, "crl.pem"));
+  channel.crl = crl;
+  put(channel.ca);
+  put(channel.cert);
+  put(channel.key);
+  struct child child = start(&channel);
+  expect_line(&child, "waiting up to 60 s for ", crl, "");
+  put(crl);
+  expect_end(&child, WENT_ON);
+  take_away(&channel);
+  (void)unlink(crl);
+}
+
 static void its_time_ends(void **state) {
   struct cv_channel_settings channel = channel_of(120);
   uint64_t start_ms = cv_clock_mono_ms();
@@ -165,6 +181,7 @@ int main(void) {
       cmocka_unit_test(files_that_are_there_are_not_waited_for),
       cmocka_unit_test(it_goes_on_when_the_last_one_comes),
       cmocka_unit_test(the_list_of_denied_ones_is_waited_for_too),
+      cmocka_unit_test(the_signed_list_is_waited_for_too),
       cmocka_unit_test(its_time_ends),
       cmocka_unit_test(what_is_no_file_is_named_so),
       cmocka_unit_test(a_signal_ends_it),

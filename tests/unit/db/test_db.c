@@ -416,6 +416,28 @@ static void test_deleted_content_is_gone_from_the_file(void **state) {
   assert_int_equal(occurrences(folder_file(&folder, "state.db-wal"), "partial sum"), 0);
 }
 
+static void count_step(void *data) {
+  (*(unsigned *)data)++;
+}
+
+/* A sign that a long statement goes on; each of the ones above is too short for it. */
+static void test_long_work_is_reported(void **state) {
+  static const char counting[] =
+      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT max(i) FROM n";
+  struct cv_db *db = opened(&first);
+  unsigned seen = 0;
+  cv_db_on_step(count_step, &seen);
+  assert_int_equal(number(db, "SELECT count(*) FROM note"), 0);
+  assert_int_equal(seen, 0);
+  assert_int_equal(number(db, counting), 100000);
+  assert_in_range(seen, 10, 10000);
+  unsigned before = seen;
+  cv_db_on_step(NULL, NULL);
+  assert_int_equal(number(db, counting), 100000);
+  assert_int_equal(seen, before);
+  cv_db_close(db);
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void) {
@@ -438,6 +460,7 @@ int main(void) {
       IN_FOLDER(test_errors_of_statements_are_told_apart),
       IN_FOLDER(test_rows_are_stepped_to_the_end),
       IN_FOLDER(test_deleted_content_is_gone_from_the_file),
+      IN_FOLDER(test_long_work_is_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

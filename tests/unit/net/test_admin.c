@@ -151,7 +151,7 @@ static void test_refusals(void **state) {
   expect(*state, "GET /health HTTP/1.1\r\nHost: LOCALHOST:9000\r\n" END, "200", "ok\n");
   expect(*state, "GET /health HTTP/1.1\r\nHost: [::1]:9000\r\n" END, "200", "ok\n");
   expect(*state, "GET / HTTP/1.1\r\nHost: localhost\r\n" END, "404",
-         "unknown path; expected /health, /readyz or /metrics\n");
+         "unknown path; expected /health, /readyz, /metrics or /log-level\n");
   expect(*state, "DELETE /health HTTP/1.1\r\nHost: localhost\r\n" END, "405",
          "method not allowed; expected GET or HEAD\n");
 }

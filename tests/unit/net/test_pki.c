@@ -65,7 +65,9 @@ static unsigned count_files(const char *path) {
 
 static enum cv_err issue_full(struct fixture *fixture, const char *identity, int64_t valid_s, bool renew,
                               struct cv_pki_files *files, struct cv_why *why) {
-  struct cv_pki_request request = {.identity = identity, .valid_s = valid_s, .renew = renew};
+  static const char *const local[] = {"localhost", "127.0.0.1"};
+  struct cv_pki_request request = {
+      .identity = identity, .hosts = local, .hosts_n = CV_COUNT(local), .valid_s = valid_s, .renew = renew};
   return cv_pki_issue(fixture->ca, fixture->out, &request, files, why);
 }
 
@@ -121,7 +123,7 @@ static void test_a_folder_of_its_own(void **state) {
   struct fixture *fixture = *state;
   char own[160], copy[160];
   assert_int_equal(issue(fixture, "broker/main"), CV_OK);
-  assert_int_equal(count_files(fixture->out), 3);
+  assert_int_equal(count_files(fixture->out), 4);
   (void)snprintf(own, sizeof(own), "%s/ca.pem", fixture->ca);
   (void)snprintf(copy, sizeof(copy), "%s/ca.pem", fixture->out);
   expect_mode(copy, 0644);
@@ -131,7 +133,7 @@ static void test_a_folder_of_its_own(void **state) {
   free(found);
   /* Into a folder where the certificate cannot be written nothing is written. */
   assert_int_equal(issue(fixture, "broker/main"), CV_ERR_EXISTS);
-  assert_int_equal(count_files(fixture->out), 3);
+  assert_int_equal(count_files(fixture->out), 4);
 }
 
 static void test_what_is_in_a_certificate(void **state) {
@@ -198,7 +200,7 @@ static void test_overlaps(void **state) {
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     assert_int_equal(issue(fixture, bad[i]), CV_ERR_EXISTS);
   }
-  assert_int_equal(count_files(fixture->out), 3);
+  assert_int_equal(count_files(fixture->out), 4);
   assert_int_equal(issue_full(fixture, "worker/15", DAY_S, false, NULL, &why), CV_ERR_EXISTS);
   assert_non_null(strstr(why.text, "worker/15: overlaps gateway/10-20, which has a certificate already"));
   assert_int_equal(issue(fixture, "worker/9"), CV_OK);
@@ -237,7 +239,7 @@ static void test_nothing_is_overwritten(void **state) {
   assert_int_equal(cv_pki_make_ca(fixture->ca, "again", DAY_S, &why), CV_ERR_EXISTS);
   char *after = slurp(path);
   assert_string_equal(before, after);
-  assert_int_equal(count_files(fixture->ca), 3);
+  assert_int_equal(count_files(fixture->ca), 4);
   free(key);
   free(index);
   free(index_after);
@@ -277,7 +279,7 @@ static void test_damaged_index_is_named(void **state) {
   assert_true(fputs("junk\n", file) >= 0);
   (void)fclose(file);
   assert_int_equal(issue_full(fixture, "worker/2", DAY_S, false, NULL, &why), CV_ERR_DAMAGED);
-  assert_non_null(strstr(why.text, "index.tsv:2: expected SERIAL, IDENTITY and SECONDS"));
+  assert_non_null(strstr(why.text, "index.tsv:2: expected SERIAL, IDENTITY, SECONDS"));
 }
 
 int main(void) {

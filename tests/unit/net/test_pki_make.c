@@ -19,6 +19,7 @@
 enum { DAY_S = 86400, PROCESSES = 6, TEXT_BYTES = 8192 };
 
 static struct folder folder;
+static int64_t ca_valid_s = DAY_S;
 
 static int setup(void **state) {
   folder_make(&folder);
@@ -39,7 +40,8 @@ struct told {
 };
 
 static struct told make_for(const char *const *word, size_t words, int64_t valid_s, bool renew) {
-  const struct cv_pki_make make = {.ca_folder = "ca", .ca_name = "test", .valid_s = valid_s, .renew = renew};
+  const struct cv_pki_make make = {
+      .ca_folder = "ca", .ca_name = "test", .ca_valid_s = ca_valid_s, .valid_s = valid_s, .renew = renew};
   struct cv_pki_party *party;
   struct cv_why why = {.text = ""};
   struct told told = {.err = cv_pki_parties_parse(word, words, "ca", &party, &why)};
@@ -112,6 +114,17 @@ static void expect_mode(const char *path, mode_t mode) {
   assert_int_equal(found.st_mode & 07777, mode);
 }
 
+static unsigned count_lines(const char *path) {
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  unsigned lines = 0;
+  for (int c; (c = getc(file)) != EOF;) {
+    lines += c == '\n';
+  }
+  (void)fclose(file);
+  return lines;
+}
+
 static void test_once_and_again(void **state) {
   static char before[TEXT_BYTES], after[TEXT_BYTES];
   assert_int_equal(mkdir("ca", 0755), 0); /* a mounted, empty volume */
@@ -159,9 +172,12 @@ static void test_what_an_interrupted_run_leaves(void **state) {
   assert_int_equal(rename("broker/key.pem", "broker/key.pem.new"), 0);
   assert_int_equal(rename("broker/cert.pem", "broker/cert.pem.new"), 0);
   assert_int_equal(unlink("broker/ca.pem"), 0);
-  assert_int_equal(unlink("gateway/cert.pem"), 0); /* the key has been renamed already */
+  assert_int_equal(rename("gateway/cert.pem", "gateway/cert.pem.new"), 0); /* the key has been renamed already */
+  unsigned issued = count_lines("ca/index.tsv");
   told = make_two();
   expect_done(&told, CV_PKI_MADE, CV_PKI_MADE);
+  assert_int_equal(count_lines("ca/index.tsv"), issued); /* those of the interrupted run are used */
+  expect_whole("broker");
   assert_int_equal(unlink("broker/ca.pem"), 0);
   assert_int_equal(system("cp broker/key.pem gateway/key.pem; cp broker/key.pem broker/key.pem.new"), 0);
   told = make_two();
@@ -194,27 +210,30 @@ static void test_wrong_words(void **state) {
       {"=x", CV_ERR_FORMAT, "is not crowdveil:ROLE/NAME"},
       {"king/arthur=x", CV_ERR_FORMAT, "unknown role"},
       {"worker/0=x", CV_ERR_FORMAT, "worker/ID with ID from 1"},
+      {"broker/b=x", CV_ERR_INVALID, "broker/b: no host; expected each host name or IP address that others dial"},
+      {"thirdparty/b=x", CV_ERR_INVALID, "thirdparty/b: no host"},
       {"broker/b@=x", CV_ERR_FORMAT, "host '' is neither"},
       {"broker/b@a,,c=x", CV_ERR_FORMAT, "host '' is neither"},
       {"broker/b@a b=x", CV_ERR_FORMAT, "host 'a b' is neither"},
       {"broker/b@a@b=x", CV_ERR_FORMAT, "host 'a@b' is neither"},
       {"broker/b@1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1=x", CV_ERR_LIMIT, "32 hosts"},
-      {"broker/b=no/x", CV_ERR_INVALID, "no/x: parent folder: No such file"},
-      {"broker/b=ca/ca.pem", CV_ERR_INVALID, "not a folder; expected a folder, or a path that does not exist"},
-      {"broker/b=nowhere", CV_ERR_INVALID, "nowhere: No such file or directory; expected a folder"},
-      {"broker/b=./ca/", CV_ERR_INVALID, "is the folder of the CA"},
-      {"broker/b=broker/../eve/", CV_ERR_INVALID, "is also the folder of requester/eve"},
+      {"broker/b@h=no/x", CV_ERR_INVALID, "no/x: parent folder: No such file"},
+      {"broker/b@h=ca/ca.pem", CV_ERR_INVALID, "not a folder; expected a folder, or a path that does not exist"},
+      {"broker/b@h=nowhere", CV_ERR_INVALID, "nowhere: No such file or directory; expected a folder"},
+      {"broker/b@h=./ca/", CV_ERR_INVALID, "is the folder of the CA"},
+      {"broker/b@h=broker/../eve/", CV_ERR_INVALID, "is also the folder of requester/eve"},
       {"requester/eve=x", CV_ERR_INVALID, "requester/eve is given twice"},
-      {"broker/other=broker", CV_ERR_EXISTS,
+      {"broker/other@h=broker", CV_ERR_EXISTS,
        "cert.pem: the certificate is of broker/main; expected one of broker/other"},
       {"gateway/1-8=x", CV_ERR_EXISTS, "overlaps gateway/1-9, which has a certificate already"},
       {"worker/9=x", CV_ERR_EXISTS, "overlaps gateway/1-9, which has a certificate already"},
-      {"broker/b=junk", CV_ERR_FORMAT, "junk/cert.pem: not a certificate in PEM form"},
-      {"broker/b=stranger", CV_ERR_EXISTS, "stranger/cert.pem: issued by another CA"},
-      {"broker/x=trusts", CV_ERR_EXISTS, "trusts/ca.pem: not the certificate of the CA in ca"},
+      {"broker/b@h=junk", CV_ERR_FORMAT, "junk/cert.pem: not a certificate in PEM form"},
+      {"broker/b@h=stranger", CV_ERR_EXISTS, "stranger/cert.pem: issued by another CA"},
+      {"broker/x@h=trusts", CV_ERR_EXISTS, "trusts/ca.pem: not the certificate of the CA in ca"},
   };
   struct told told = make_two();
-  const struct cv_pki_request request = {.identity = "broker/b", .valid_s = DAY_S};
+  static const char *const host[] = {"h"};
+  const struct cv_pki_request request = {.identity = "broker/b", .hosts = host, .hosts_n = 1, .valid_s = DAY_S};
   assert_int_equal(told.err, CV_OK);
   assert_int_equal(cv_pki_make_ca("other", "other", DAY_S, NULL), CV_OK);
   assert_int_equal(cv_pki_issue("other", "stranger", &request, NULL, NULL), CV_OK);
@@ -238,7 +257,9 @@ static void test_overlaps_among_the_words(void **state) {
 }
 
 static void test_a_ca_that_is_not_whole(void **state) {
-  struct told told = make_for(two, 2, -60, false);
+  ca_valid_s = -60;
+  struct told told = make_two();
+  ca_valid_s = DAY_S;
   assert_int_equal(told.err, CV_ERR_INVALID);
   assert_int_equal(access("ca", F_OK), -1); /* no folder is left where nothing could be made */
   assert_int_equal(cv_pki_make_ca("ca", "expired", -60, NULL), CV_OK);
@@ -255,17 +276,6 @@ static void test_a_ca_that_is_not_whole(void **state) {
   assert_int_equal(told.err, CV_ERR_DAMAGED);
   assert_non_null(strstr(told.text, "ca/ca.pem: missing, but ca/index.tsv lists issued certificates"));
   assert_int_equal(access("broker", F_OK), -1);
-}
-
-static unsigned count_lines(const char *path) {
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  unsigned lines = 0;
-  for (int c; (c = getc(file)) != EOF;) {
-    lines += c == '\n';
-  }
-  (void)fclose(file);
-  return lines;
 }
 
 /* As many identities at once as there can be, all of them new, then all renewed. */

@@ -184,7 +184,9 @@ static void issue_by(struct world *world, const char *ca, const char *name, cons
   path_of(world, ca, ret->ca_folder, sizeof(ret->ca_folder));
   (void)snprintf(ret->ca, sizeof(ret->ca), "%s/%s/ca.pem", world->folder, ca);
   path_of(world, name, folder, sizeof(folder));
-  struct cv_pki_request request = {.identity = identity, .valid_s = valid_s};
+  static const char *const local[] = {"localhost", "127.0.0.1"};
+  struct cv_pki_request request = {
+      .identity = identity, .hosts = local, .hosts_n = CV_COUNT(local), .valid_s = valid_s, .renew = true};
   if (cv_pki_issue(ret->ca_folder, folder, &request, &ret->files, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }

@@ -124,7 +124,9 @@ struct cv_tls *make_tls_for(struct world *world, const char *ca, const char *tru
   (void)snprintf(name, sizeof(name), "party-%u", count++);
   path_of(world, ca, ca_folder, sizeof(ca_folder));
   path_of(world, name, folder, sizeof(folder));
-  struct cv_pki_request request = {.identity = identity, .valid_s = valid_s, .renew = true};
+  static const char *const local[] = {"localhost", "127.0.0.1"};
+  struct cv_pki_request request = {
+      .identity = identity, .hosts = local, .hosts_n = CV_COUNT(local), .valid_s = valid_s, .renew = true};
   if (cv_pki_issue(ca_folder, folder, &request, &files, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }

@@ -74,8 +74,8 @@ static inline void world_spec(struct world *w, const char *settled, double alpha
   assert_int_equal(cv_params_set_text(params, "settled", settled), CV_OK);
 }
 
-static inline void world_note(void *data, const char *peer, const char *line) {
-  assert_true(strlen(line) > 0 && strchr(line, '\n') == NULL);
+static inline void world_note(void *data, const struct cv_note *note) {
+  assert_true(strlen(note->text) > 0 && strchr(note->text, '\n') == NULL);
 }
 
 static inline enum cv_err world_restore(void *data, const struct cv_stored_campaign *stored, struct cv_why *why) {
