@@ -9,6 +9,7 @@
 #include "broker/gate.h"
 #include "broker/ticket.h"
 #include "common/base/digest.h"
+#include "common/base/event.h"
 #include "common/base/log_line.h"
 #include "common/base/rng.h"
 
@@ -26,6 +27,10 @@ struct cv_broker_config {
   /* Writes one line to the log; may be NULL. */
   void (*note)(void *data, const struct cv_note *note);
   void *note_data;
+  /* Takes an event for the audit log; may be NULL. It must be durable before the next batch is stored, or before the
+   * next outputs are sent if no batch is. */
+  void (*audit)(void *data, const struct cv_event *event);
+  void *audit_data;
 };
 
 #endif

@@ -372,7 +372,6 @@ static enum cv_err flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wal
     }
     /* Only a batch that is stored takes a number: numbers of commits have no gaps but those of recoveries. */
     broker->commit++;
-    broker->figures.commits++;
   }
   /* From here on events belong to the next batch. */
   broker->said = broker->said || broker->unserved;
@@ -450,11 +449,36 @@ bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret) {
   return false;
 }
 
+static void count_open(const struct cv_broker *broker, struct cv_broker_figures *ret) {
+  for (const struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    ret->opening += campaign->phase == CV_PHASE_OPENING;
+    ret->running += campaign->phase == CV_PHASE_RUNNING;
+    ret->stopping += campaign->phase == CV_PHASE_STOPPING;
+  }
+}
+
 void cv_broker_figures(const struct cv_broker *broker, struct cv_broker_figures *ret) {
   *ret = broker->figures;
-  ret->crowd_conns = broker->crowd_conns;
-  ret->order_conns = broker->order_conns;
-  ret->campaigns_open = broker->open_count;
+  for (const struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
+    ret->conns[conn->identity.role]++;
+  }
+  count_open(broker, ret);
   ret->campaigns_kept = broker->archive.count;
+  ret->workers_spent = broker->accounts.exhausted;
   ret->thirdparty = broker->rank != NULL;
+}
+
+size_t cv_broker_left(const struct cv_broker *broker, struct cv_broker_left *ret, size_t most) {
+  size_t n = 0;
+  for (const struct cv_broker_campaign *campaign = broker->open; campaign != NULL && n < most;
+       campaign = campaign->next_open) {
+    struct cv_broker_left left = {.campaign = campaign->id, .tokens_limit = campaign->spec.tokens};
+    left.tokens = campaign->tokens < left.tokens_limit ? left.tokens_limit - campaign->tokens : 0;
+    if (!cv_privacy_is_unprotected(&campaign->privacy)) {
+      left.epsilon_limit_micro = campaign->ledger.limit_micro;
+      left.epsilon_micro = left.epsilon_limit_micro - cv_ledger_most(&campaign->ledger);
+    }
+    ret[n++] = left;
+  }
+  return n;
 }

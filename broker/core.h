@@ -118,5 +118,7 @@ bool cv_broker_next_out(struct cv_broker *broker, struct cv_broker_out *ret);
 
 /* Counters since the start, and current gauges. */
 void cv_broker_figures(const struct cv_broker *broker, struct cv_broker_figures *ret);
+/* What the open campaigns have left, the oldest first, of at most `most` of them; returns their number. */
+size_t cv_broker_left(const struct cv_broker *broker, struct cv_broker_left *ret, size_t most);
 
 #endif

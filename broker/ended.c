@@ -38,6 +38,16 @@ static bool is_due(const struct cv_broker *broker, const struct cv_owner *owner,
           broker->wall_ms - ended->ended_wall_ms > limits->retention_ms);
 }
 
+static void forget_it(struct cv_broker *broker, struct cv_ended *ended) {
+  const struct cv_event_fact fact = {.name = "requester", .text = ended->owner->name};
+  cv_broker_audit(
+      broker, NULL,
+      (struct cv_event){
+          .what = "forget", .campaign = ended->id, .name = ended->progress.name, .fact = &fact, .facts = 1});
+  cv_archive_purge(&broker->archive, ended, true);
+  broker->changed = true;
+}
+
 void cv_ended_sweep(struct cv_broker *broker) {
   if (broker->archive.leaving != NULL) {
     broker->changed = true; /* the next batch deletes more rows */
@@ -51,8 +61,7 @@ void cv_ended_sweep(struct cv_broker *broker) {
   for (struct cv_owner *owner = broker->archive.owners; owner != NULL && left > 0; owner = owner->hh.next) {
     struct cv_ended *ended = owner->forgot < FORGOT_MOST ? oldest(owner) : NULL;
     for (; ended != NULL && left > 0 && is_due(broker, owner, ended); ended = ended->after) {
-      cv_archive_purge(&broker->archive, ended, true);
-      broker->changed = true;
+      forget_it(broker, ended);
       left--;
     }
   }
@@ -67,8 +76,7 @@ void cv_ended_make_room(struct cv_broker *broker, const char *requester, uint32_
   struct cv_ended *ended = owner == NULL ? NULL : oldest(owner);
   uint32_t most = broker->config.limits.kept;
   if (ended != NULL && most > 0 && kept(owner) + open >= most) {
-    cv_archive_purge(&broker->archive, ended, true);
-    broker->changed = true;
+    forget_it(broker, ended);
   }
 }
 

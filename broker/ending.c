@@ -70,6 +70,19 @@ void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign
   cv_broker_campaign_mark(broker, campaign);
 }
 
+static void audit_end(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
+  const struct cv_event_fact facts[] = {{.name = "requester", .text = campaign->requester},
+                                        {.name = "end", .text = cv_end_text(campaign->end)},
+                                        {.name = "tokens", .number = campaign->tokens},
+                                        {.name = "releases", .number = campaign->releases}};
+  cv_broker_audit(broker, NULL,
+                  (struct cv_event){.what = "end",
+                                    .campaign = campaign->id,
+                                    .name = campaign->spec.name,
+                                    .fact = facts,
+                                    .facts = CV_COUNT(facts)});
+}
+
 void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end) {
   /* The first end is the one that is archived; a message that crosses it changes nothing. */
   if (campaign->phase == CV_PHASE_ENDED) {
@@ -84,4 +97,6 @@ void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign 
   cv_broker_campaign_archive(broker, campaign);
   cv_broker_note_of(broker, campaign, " ended: %s, %llu tokens, %zu releases", cv_end_text(campaign->end),
                     (unsigned long long)campaign->tokens, campaign->releases);
+  broker->figures.ended[campaign->end]++;
+  audit_end(broker, campaign);
 }

@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/finding.h"
 #include "common/base/grid.h"
+#include "common/daemon/trail.h"
 #include "common/net/tls.h"
 
 static const char recover_advice[] =
@@ -244,6 +245,22 @@ int cv_broker_examine(const struct cv_broker_settings *settings) {
   return good && !settings->noise_seeded ? 0 : 1;
 }
 
+enum cv_err cv_broker_check_copy(const void *settings, const char *path, uint64_t *ret_commit, struct cv_why *why) {
+  const struct cv_broker_settings *own = settings;
+  const struct cv_broker_store_files files = {.database = path, .anchor = own->anchor, .readonly = true};
+  struct cv_broker_marks marks;
+  struct cv_broker_store *store;
+  struct cv_ring ring;
+  CV_TRY(cv_ring_read(own->seal_key, &ring, why));
+  enum cv_err err = cv_broker_store_open(&files, &ring, &store, why);
+  cv_ring_fini(&ring);
+  CV_TRY(err);
+  cv_broker_store_marks(store, &marks);
+  cv_broker_store_close(store);
+  *ret_commit = marks.database.commit;
+  return CV_OK;
+}
+
 /* ---- recover ---- */
 
 /* Parses "fact\tcampaign\tBROKER\tNUMBER\tSTATE\tRELEASES\tHASH\tPLANS\tHASH\tWORKER_MICRO" of this broker; false for
@@ -342,6 +359,30 @@ static enum cv_err open_ring(const struct cv_broker_settings *settings, struct c
              : err;
 }
 
+/* The line in the audit log, on disk before the recovery is committed. */
+static enum cv_err record(void *data, const struct cv_recovery *recovery, struct cv_why *why) {
+  const char *path = data;
+  struct cv_trail *trail;
+  if (path == NULL) {
+    return CV_OK;
+  }
+  const struct cv_event_fact facts[] = {
+      {.name = "commit", .number = recovery->commit},
+      {.name = "anchored", .number = recovery->anchored},
+      {.name = "campaigns_ended", .number = recovery->ended},
+      {.name = "campaigns_lost",
+       .number = recovery->last >= recovery->first ? recovery->last - recovery->first + 1 : 0},
+      {.name = "every_worker_micro", .number = recovery->floor_micro},
+      {.name = "workers_named", .number = recovery->named},
+  };
+  const struct cv_event event = {.what = "recover", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
+  CV_TRY(cv_trail_open(path, "crowdveil-broker", &trail, why));
+  cv_trail_add(trail, &event, cv_clock_mono_ms(), cv_clock_wall_ms());
+  enum cv_err err = cv_trail_flush(trail) ? cv_trail_write(trail, why) : CV_OK;
+  cv_trail_close(trail);
+  return err;
+}
+
 int cv_broker_recover_state(const struct cv_broker_settings *settings) {
   char database[4096];
   const struct cv_broker_config config = {.limits = cv_broker_settings_limits(settings), .digest = cv_sha256};
@@ -361,7 +402,9 @@ int cv_broker_recover_state(const struct cv_broker_settings *settings) {
                                      .claim = claims.claim,
                                      .claims = claims.n,
                                      .lost = settings->lost,
-                                     .wall_ms = cv_clock_wall_ms()};
+                                     .wall_ms = cv_clock_wall_ms(),
+                                     .record = record,
+                                     .record_data = settings->daemon.audit};
     err = cv_broker_repair(&repair, &repaired, &why);
     cv_ring_fini(&ring);
   }

@@ -92,10 +92,18 @@ enum cv_err cv_ledger_read(struct cv_ledger *ledger, struct cv_reader *row) {
 
 /* ---- workers ---- */
 
+static uint64_t spent_by(const struct cv_accounts *accounts, uint32_t cell) {
+  return cell == UINT32_MAX ? UINT64_MAX : cv_ledger_add(accounts->floor_micro, cell);
+}
+
 uint64_t cv_accounts_spent(struct cv_accounts *accounts, uint64_t worker) {
   const struct cv_chunk *chunk = cv_chunks_find(&accounts->cells, worker / CV_CHUNK_CELLS);
-  uint32_t cell = chunk == NULL ? 0 : chunk->as.cell[worker % CV_CHUNK_CELLS];
-  return cell == UINT32_MAX ? UINT64_MAX : cv_ledger_add(accounts->floor_micro, cell);
+  return spent_by(accounts, chunk == NULL ? 0 : chunk->as.cell[worker % CV_CHUNK_CELLS]);
+}
+
+/* A cell of 0 belongs to no worker that is known, whatever the floor is. */
+static bool is_exhausted(const struct cv_accounts *accounts, uint32_t cell) {
+  return cell > 0 && spent_by(accounts, cell) >= accounts->limit_micro;
 }
 
 void cv_accounts_charge(struct cv_chunk *chunk, uint64_t worker, uint64_t asked_micro) {
@@ -103,6 +111,23 @@ void cv_accounts_charge(struct cv_chunk *chunk, uint64_t worker, uint64_t asked_
   uint32_t *cell = &chunk->as.cell[worker % CV_CHUNK_CELLS];
   uint64_t spent = cv_ledger_add(*cell, asked_micro);
   *cell = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX;
+}
+
+void cv_accounts_pay(struct cv_accounts *accounts, struct cv_chunk *chunk, uint64_t worker, uint64_t asked_micro) {
+  const uint32_t *cell = &chunk->as.cell[worker % CV_CHUNK_CELLS];
+  bool was_exhausted = is_exhausted(accounts, *cell);
+  cv_accounts_charge(chunk, worker, asked_micro);
+  accounts->exhausted += !was_exhausted && is_exhausted(accounts, *cell);
+}
+
+void cv_accounts_count(struct cv_accounts *accounts, uint64_t limit_micro) {
+  accounts->limit_micro = limit_micro;
+  accounts->exhausted = 0;
+  for (const struct cv_chunk *chunk = accounts->cells.all; chunk != NULL; chunk = chunk->hh.next) {
+    for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
+      accounts->exhausted += is_exhausted(accounts, chunk->as.cell[i]);
+    }
+  }
 }
 
 void cv_accounts_raise(struct cv_accounts *accounts, uint64_t asked_micro) {

@@ -56,12 +56,18 @@ struct cv_accounts {
   struct cv_chunks cells; /* 32-bit counters by worker id, which saturate */
   uint64_t floor_micro;
   uint64_t spared_micro; /* taken off single cells by all recoveries, where the floor charged too much */
+  uint64_t limit_micro;  /* of each account; only for the next field */
+  uint64_t exhausted;    /* workers that have a cell and nothing left; kept by cv_accounts_pay() */
 };
 
 /* What the worker has spent, the floor included; UINT64_MAX, above every limit, if the account is unlimited. */
 uint64_t cv_accounts_spent(struct cv_accounts *accounts, uint64_t worker);
 /* Charges one worker; `chunk` has its cell. */
 void cv_accounts_charge(struct cv_chunk *chunk, uint64_t worker, uint64_t asked_micro);
+/* The same for a chunk of the accounts; counts the account if this exhausts it. */
+void cv_accounts_pay(struct cv_accounts *accounts, struct cv_chunk *chunk, uint64_t worker, uint64_t asked_micro);
+/* Counts the exhausted accounts, once all are read. */
+void cv_accounts_count(struct cv_accounts *accounts, uint64_t limit_micro);
 /* Charges every worker. */
 void cv_accounts_raise(struct cv_accounts *accounts, uint64_t asked_micro);
 

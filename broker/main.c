@@ -242,7 +242,7 @@ static int run(const void *settings) {
 
 int main(int argc, char **argv) {
   static const struct cv_daemon_program program = {
-      .table = &table, .common = AT(daemon), .instead = instead, .run = run};
+      .table = &table, .common = AT(daemon), .instead = instead, .check_copy = cv_broker_check_copy, .run = run};
   struct cv_broker_settings settings = {0};
   return cv_daemon_main(&program, argc, argv, &settings);
 }

@@ -83,6 +83,23 @@ static enum cv_err compare_specs(struct cv_broker *broker, uint32_t id, const st
   return CV_OK;
 }
 
+static void audit_submit(struct cv_broker *broker, const struct cv_broker_conn *conn, uint32_t id,
+                         const struct cv_spec *spec, const char *refused) {
+  const struct cv_event_fact facts[] = {{.name = "arms", .number = spec->arms},
+                                        {.name = "tokens", .number = spec->tokens},
+                                        {.name = "epsilon_micro", .number = spec->epsilon_micro},
+                                        {.name = "policy", .text = spec->policy.name},
+                                        {.name = "mechanism", .text = spec->mechanism.name},
+                                        {.name = "privatizer", .text = spec->privatizer.name}};
+  cv_broker_audit(broker, conn,
+                  (struct cv_event){.what = "submit",
+                                    .campaign = id,
+                                    .name = spec->name,
+                                    .refused = refused,
+                                    .fact = facts,
+                                    .facts = refused == NULL ? CV_COUNT(facts) : 0});
+}
+
 static enum cv_err make_campaign(struct cv_broker *broker, const struct cv_broker_conn *conn,
                                  const struct cv_submit *submit, uint32_t *ret_id) {
   struct cv_broker_campaign *campaign;
@@ -102,6 +119,7 @@ static enum cv_err make_campaign(struct cv_broker *broker, const struct cv_broke
   cv_broker_campaign_mark(broker, campaign);
   cv_broker_note_of(broker, campaign, " accepted from %s: %u arms, policy %s, mechanism %s", campaign->requester,
                     campaign->spec.arms, campaign->spec.policy.name, campaign->spec.mechanism.name);
+  audit_submit(broker, conn, campaign->id, &campaign->spec, NULL);
   *ret_id = campaign->id;
   return CV_OK;
 }
@@ -118,6 +136,7 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
     (void)snprintf(text, sizeof(text),
                    "client key already used for campaign %u with another spec; expected the same spec or a new key",
                    id);
+    audit_submit(broker, conn, id, &submit->spec, text);
     return answer_error(broker, conn, CV_REFUSED_SUBMIT, why, text);
   }
   if (!existed) {
@@ -125,8 +144,12 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
     /* Checked only for a new campaign: repeating a submission succeeds even if limits have changed. */
     uint32_t open = cv_broker_requester_open(broker, conn);
     enum cv_err err = check_submit(broker, conn, submit, open, &reason);
+    if (err == CV_ERR_NOMEM) {
+      return err;
+    }
     if (err != CV_OK) {
-      return err == CV_ERR_NOMEM ? err : answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
+      audit_submit(broker, conn, 0, &submit->spec, reason.text);
+      return answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
     }
     cv_ended_make_room(broker, conn->identity.name, open);
     CV_TRY(make_campaign(broker, conn, submit, &id));
@@ -157,12 +180,28 @@ static enum cv_err on_plan(struct cv_broker *broker, struct cv_broker_conn *conn
                       : answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
 }
 
+/* Of a request to change a campaign: `name` NULL if the campaign is not known, `refused` NULL if it was changed. */
+static void audit_change(struct cv_broker *broker, const struct cv_broker_conn *conn, const char *what, uint64_t id,
+                         const char *name, const char *refused) {
+  cv_broker_audit(broker, conn, (struct cv_event){.what = what, .campaign = id, .name = name, .refused = refused});
+}
+
+static void cancel(struct cv_broker *broker, const struct cv_broker_conn *conn, struct cv_broker_campaign *campaign) {
+  if (campaign->phase < CV_PHASE_STOPPING) {
+    audit_change(broker, conn, "cancel", campaign->id, campaign->spec.name, NULL);
+    cv_broker_campaign_stop(broker, campaign, CV_END_CANCELLED);
+  }
+}
+
 static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_order_frame *frame,
                           uint64_t id, struct cv_why *why) {
   struct cv_broker_requester *requester = conn->requester;
   char text[CV_WHY_BYTES];
   uint32_t own;
   if (!cv_broker_requester_find(broker, conn, id, &own, text)) {
+    if (frame->kind == CV_ORDER_CANCEL) {
+      audit_change(broker, conn, "cancel", id, NULL, text);
+    }
     return answer_error(broker, conn, CV_REFUSED_CAMPAIGN, why, text);
   }
   /* NULL if the campaign has ended and is not in memory; answers that need it wait until it is fetched. */
@@ -184,7 +223,7 @@ static enum cv_err on_own(struct cv_broker *broker, struct cv_broker_conn *conn,
     case CV_ORDER_CANCEL: {
       /* An ended campaign is confirmed as well: the first confirmation may have been lost. */
       if (campaign != NULL) {
-        cv_broker_campaign_stop(broker, campaign, CV_END_CANCELLED);
+        cancel(broker, conn, campaign);
       }
       const struct cv_request request = {.answer = CV_ORDER_ACCEPTED, .campaign = own, .existed = true};
       return cv_broker_requester_push(broker, conn->requester, &request, why);
@@ -204,15 +243,18 @@ static enum cv_err on_purge(struct cv_broker *broker, struct cv_broker_conn *con
   char text[CV_WHY_BYTES];
   uint32_t own;
   if (id != 0 && !cv_broker_requester_find(broker, conn, id, &own, text)) {
+    audit_change(broker, conn, "purge", id, NULL, text);
     return answer_error(broker, conn, CV_REFUSED_CAMPAIGN, why, text);
   }
   if (id != 0 && cv_archive_find(&broker->archive, id) == NULL) {
     (void)snprintf(text, sizeof(text), "campaign %llu has not ended; expected an ended campaign; cancel it first",
                    (unsigned long long)id);
+    audit_change(broker, conn, "purge", id, NULL, text);
     return answer_error(broker, conn, CV_REFUSED_CAMPAIGN, why, text);
   }
   for (struct cv_ended *ended = owner == NULL ? NULL : owner->first; ended != NULL; ended = ended->after) {
     if (!ended->purged && (id == 0 || ended->id == id)) {
+      audit_change(broker, conn, "purge", ended->id, ended->progress.name, NULL);
       cv_archive_purge(&broker->archive, ended, false);
       broker->changed = true;
       request.purged++;

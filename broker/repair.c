@@ -117,17 +117,21 @@ static bool is_done(const struct cv_broker *core, const struct cv_broker_marks *
 }
 
 /* Commits the recovery, which also writes the anchor. */
-static enum cv_err store_it(const struct cv_repair *repair, struct bench *bench, struct cv_why *why) {
+static enum cv_err store_it(const struct cv_repair *repair, struct bench *bench, const struct cv_recovery *recovery,
+                            struct cv_why *why) {
   struct cv_broker_batch batch = {0};
   bool has_batch;
   enum cv_err err = cv_broker_flush(bench->core, 0, repair->wall_ms, &batch, &has_batch);
+  if (err != CV_OK) {
+    (void)cv_fail(why, err, "%s", cv_err_text(err));
+  } else if (repair->record != NULL) {
+    err = repair->record(repair->record_data, recovery, why);
+  }
   if (err == CV_OK) {
     CV_REQUIRE(has_batch);
     cv_broker_store_leap(bench->store, batch.commit); /* the recovery's number skips all lost commits */
     err = cv_broker_store_commit(bench->store, &batch, why);
     cv_broker_stored(bench->core);
-  } else {
-    (void)cv_fail(why, err, "%s", cv_err_text(err));
   }
   cv_broker_batch_fini(&batch);
   return err;
@@ -158,7 +162,7 @@ static enum cv_err mend(const struct cv_repair *repair, struct bench *bench, str
   }
   ret->changed = cv_broker_recover(bench->core, &facts, &ret->recovery);
   ret->floor_micro = cv_broker_floor_micro(bench->core);
-  return ret->changed ? store_it(repair, bench, why) : cv_broker_store_anchor(bench->store, why);
+  return ret->changed ? store_it(repair, bench, &ret->recovery, why) : cv_broker_store_anchor(bench->store, why);
 }
 
 enum cv_err cv_broker_repair(const struct cv_repair *repair, struct cv_repaired *ret, struct cv_why *why) {

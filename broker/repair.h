@@ -20,6 +20,9 @@ struct cv_repair {
    * is charged to every worker. Without this flag such a recovery is refused. */
   bool lost;
   uint64_t wall_ms;
+  /* Told what is about to be committed; an error ends the repair without any change. NULL: not told. */
+  enum cv_err (*record)(void *data, const struct cv_recovery *recovery, struct cv_why *why);
+  void *record_data;
 };
 
 struct cv_repaired {

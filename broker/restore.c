@@ -574,6 +574,7 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
     CV_TRY(check_ledger(campaign));
   }
   count_totals(broker);
+  cv_accounts_count(&broker->accounts, broker->config.limits.worker_epsilon_micro);
   /* For rows of ended campaigns the totals and accounts are the only rows to be checked against. */
   CV_TRY(damaged_unless(totals == NULL || (is_same(totals, &broker->totals) && are_accounts_whole(broker))));
   /* New records for campaigns of an older program, and deletions that a shutdown interrupted, are due. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/admin/admin.h"
+#include "broker/gauges.h"
 #include "common/base/clock.h"
 #include "common/base/grid.h"
 #include "common/base/log.h"
@@ -201,32 +201,13 @@ static void status(void *party, char *text, size_t size) {
   struct cv_broker_figures f;
   cv_broker_figures(shell->core, &f);
   (void)snprintf(text, size, "campaigns open: %u; connections of workers: %u, of requesters: %u; third-party %s",
-                 f.campaigns_open, f.crowd_conns, f.order_conns, f.thirdparty ? "connected" : "not connected");
+                 f.opening + f.running + f.stopping, f.conns[CV_ROLE_WORKER] + f.conns[CV_ROLE_GATEWAY],
+                 f.conns[CV_ROLE_REQUESTER], f.thirdparty ? "connected" : "not connected");
 }
 
 static void metrics(void *party, const struct cv_refusals *network, struct cv_buf *out) {
   const struct shell *shell = party;
-  struct cv_broker_figures f;
-  cv_broker_figures(shell->core, &f);
-  cv_admin_metric(out, "crowdveil_tokens_total", "Tokens accepted.", "counter", (double)f.tokens);
-  cv_admin_metric(out, "crowdveil_tokens_duplicate_total", "Duplicate tokens.", "counter", (double)f.duplicates);
-  cv_admin_metric(out, "crowdveil_tokens_expired_total", "Tokens after the end of their lease or epoch.", "counter",
-                  (double)f.expired);
-  cv_admin_metric(out, "crowdveil_tokens_refused_total", "Tokens refused.", "counter", (double)f.refused);
-  cv_admin_metric(out, "crowdveil_gold_answers_total", "Answers to gold items.", "counter", (double)f.gold_answers);
-  cv_admin_metric(out, "crowdveil_gold_workers_found_total",
-                  "Workers whose answers to gold items are not those of "
-                  "honest workers, once in each campaign.",
-                  "counter", (double)f.gold_found);
-  cv_admin_metric(out, "crowdveil_releases_total", "Noisy sums released.", "counter", (double)f.releases);
-  cv_admin_metric(out, "crowdveil_plans_total", "Plans accepted.", "counter", (double)f.plans);
-  cv_admin_metric(out, "crowdveil_commits_total", "Commits.", "counter", (double)f.commits);
-  cv_admin_metric(out, "crowdveil_worker_connections", "Workers and gateways connected.", "gauge", f.crowd_conns);
-  cv_admin_metric(out, "crowdveil_campaigns_open", "Campaigns without a result.", "gauge", f.campaigns_open);
-  cv_admin_metric(out, "crowdveil_campaigns_kept", "Ended campaigns with a record.", "gauge", f.campaigns_kept);
-  cv_admin_metric(out, "crowdveil_thirdparty_connected", "1 if the third-party is connected.", "gauge", f.thirdparty);
-  cv_refusals_sum(&f.refusals, network);
-  cv_admin_refusals(out, &f.refusals);
+  cv_broker_gauges_put(shell->core, network, out);
 }
 
 static void seal(void *party, struct cv_admin_line *ret) {
@@ -314,6 +295,8 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
       .noise_seed = settings->noise_seed,
       .note = cv_daemon_note,
       .note_data = shell->daemon,
+      .audit = cv_daemon_audit,
+      .audit_data = shell->daemon,
   };
   (void)snprintf(config.name, sizeof(config.name), "%s", cv_daemon_identity(shell->daemon)->name);
   return cv_broker_new(&config, &shell->core);
@@ -382,6 +365,12 @@ static void close_all(void *party) {
   cv_broker_batch_fini(&shell->batch);
 }
 
+static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
+  struct shell *shell = party;
+  *ret = cv_broker_store_database(shell->store);
+  return CV_OK;
+}
+
 static const struct cv_daemon_ops ops = {
     .open = open_all,
     .close = close_all,
@@ -403,6 +392,7 @@ static const struct cv_daemon_ops ops = {
     .drain = drain,
     .is_drained = is_drained,
     .status = status,
+    .database = database,
     .health = health,
     .metrics = metrics,
     .seal = seal,
@@ -417,6 +407,7 @@ int cv_broker_run(const struct cv_broker_settings *settings) {
       .party = &shell,
       .settings = &settings->daemon,
       .state = settings->state,
+      .database = "broker.db",
       .reread = settings->seal_key,
       .roles = 1U << CV_ROLE_BROKER,
       .listen = settings->listen,

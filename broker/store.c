@@ -51,6 +51,10 @@ struct cv_broker_store {
   struct cv_buf scratch;
 };
 
+struct cv_db *cv_broker_store_database(const struct cv_broker_store *store) {
+  return store->db;
+}
+
 bool cv_broker_store_exists(const char *database) {
   struct stat info;
   return stat(database, &info) == 0;

@@ -15,6 +15,7 @@
 #include "broker/core.h"
 #include "broker/vault.h"
 #include "common/crypto/ring.h"
+#include "common/db/db.h"
 
 struct cv_broker_store;
 
@@ -34,6 +35,8 @@ struct cv_broker_store_files {
 CV_MUST_USE enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, const struct cv_ring *ring,
                                              struct cv_broker_store **ret, struct cv_why *why);
 void cv_broker_store_close(struct cv_broker_store *store);
+/* The open database, for a copy of it. */
+struct cv_db *cv_broker_store_database(const struct cv_broker_store *store);
 /* Whether a database exists at the path. */
 bool cv_broker_store_exists(const char *database);
 

@@ -58,6 +58,17 @@ void cv_broker_note_refused(struct cv_broker *broker, const char *peer, const st
   va_end(args);
 }
 
+void cv_broker_audit(struct cv_broker *broker, const struct cv_broker_conn *conn, struct cv_event event) {
+  if (broker->config.audit == NULL || broker->quiet) {
+    return;
+  }
+  if (conn != NULL) {
+    event.actor = conn->who;
+    event.serial = conn->identity.serial;
+  }
+  broker->config.audit(broker->config.audit_data, &event);
+}
+
 enum cv_err cv_broker_greet(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_hello *hello,
                             struct cv_why *why) {
   if (!hello->present) {

@@ -4,6 +4,7 @@
 #define CV_BROKER_TALK_H
 
 #include "common/base/err.h"
+#include "common/base/event.h"
 #include "common/base/hello.h"
 #include "common/base/refusals.h"
 
@@ -21,6 +22,8 @@ void cv_broker_debug(struct cv_broker *broker, const struct cv_broker_campaign *
 /* A line about a refusal; `peer` and `campaign` may be NULL. */
 void cv_broker_note_refused(struct cv_broker *broker, const char *peer, const struct cv_broker_campaign *campaign,
                             enum cv_refusal kind, const char *fmt, ...) CV_PRINTF(5, 6);
+/* Passes an event to the audit log, with the connection's identity as its actor; `conn` NULL: the broker itself. */
+void cv_broker_audit(struct cv_broker *broker, const struct cv_broker_conn *conn, struct cv_event event);
 /* CV_ERR_VERSION with the reason unless the first message, and only the first, is a hello of this program's version. */
 CV_MUST_USE enum cv_err cv_broker_greet(struct cv_broker *broker, struct cv_broker_conn *conn,
                                         const struct cv_hello *hello, struct cv_why *why);

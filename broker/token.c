@@ -58,7 +58,7 @@ static enum cv_verdict check_token(const struct cv_broker *broker, const struct 
 
 static void charge(struct cv_broker *broker, const struct cv_broker_campaign *campaign, struct cv_chunk *chunk,
                    uint64_t worker, uint32_t shown) {
-  cv_accounts_charge(chunk, worker, cv_broker_campaign_charge(campaign, shown));
+  cv_accounts_pay(&broker->accounts, chunk, worker, cv_broker_campaign_charge(campaign, shown));
   cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
 }
 

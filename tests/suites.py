@@ -298,7 +298,7 @@ BRIEF = {"ASAN_OPTIONS": ASAN["ASAN_OPTIONS"] + ":quarantine_size_mb=8"}
 def asan_e2e(tally, extra=()):
     watched = with_asan(tally)
     if watched.built:
-        pytest(tally, "asan-e2e", "tests/e2e", *extra, marks="not long", folder=watched.folder,
+        pytest(tally, "asan-e2e", "tests/e2e", *extra, marks=NORMAL, folder=watched.folder,
                env=watched.env(**{**ASAN, **BRIEF}))
         watched.check("asan-e2e")
 
@@ -394,6 +394,7 @@ def pytest(tally, suite, *args, marks="", jobs=PROCESSES, dist="loadfile", folde
 
 
 NO_TESTS = 5  # pytest's status
+NORMAL = "not long and not before"
 
 
 def pytest_once(tally, suite, report, env, *args):
@@ -418,11 +419,47 @@ def pytest_once(tally, suite, report, env, *args):
 
 
 def e2e(tally, extra=()):
-    pytest(tally, "e2e", "tests/e2e", marks="not long", *(f"--ignore={path}" for path in EVIDENCE), *extra)
+    pytest(tally, "e2e", "tests/e2e", marks=NORMAL, *(f"--ignore={path}" for path in EVIDENCE), *extra)
 
 
 def long(tally):
     pytest(tally, "long", "tests/e2e", marks="long")
+
+
+# The last commit of the version before this one, whose programs are built from the repository's history.
+BEFORE = "5f6923b6a53684eaee3688e0f2c99cf1eb9f2311"
+BEFORE_PROGRAMS = ("broker/crowdveil-broker", "thirdparty/crowdveil-thirdparty", "worker/crowdveil-worker",
+                   "deploy/launcher/crowdveil")
+
+
+def build_before():
+    """(build folder outside the tree, None), made once; or (None, reason)."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crowdveil" / BEFORE[:12]
+    if not (folder / "complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        archive = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "archive", BEFORE], cwd=ROOT,
+                                 capture_output=True)
+        if archive.returncode:
+            return None, "the checkout does not have the history of the version before"
+        subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+        for command in (["meson", "setup", folder / "build", folder],
+                        ["ninja", "-C", folder / "build", *BEFORE_PROGRAMS]):
+            done = run(command)
+            if done.returncode:
+                return None, f"the version before cannot be built: {tail(done.stdout, 3)}"
+        (folder / "complete").touch()
+    return folder / "build", None
+
+
+def before(tally):
+    """Programs of the version before beside those of this one."""
+    folder, reason = build_before()
+    if folder is None:
+        tally.skip("before", reason)
+        return
+    pytest(tally, "before", "tests/e2e/test_peers_before.py", marks="before", dist="load",
+           env={"CROWDVEIL_BEFORE": str(folder)})
 
 
 def containers(tally, extra=()):
@@ -432,6 +469,15 @@ def containers(tally, extra=()):
         tally.skip("containers", f"no engine can be installed: {tail(done.stdout, 1)}")
         return
     pytest(tally, "containers", "tests/containers", *extra, jobs=1)
+
+
+def package(tally, extra=()):
+    """The Debian packages, the units of systemd and the shells' completion."""
+    done = run([ROOT / "deploy/bootstrap", "package"])
+    if done.returncode:
+        tally.skip("package", f"the tools for packages cannot be installed: {tail(done.stdout, 1)}")
+        return
+    pytest(tally, "package", "tests/package", *extra, jobs=1)
 
 
 def contributing(tally):
@@ -497,12 +543,12 @@ def fuzz(tally, seconds):
 
 
 SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e,
-          "contributing": contributing, "clang": clang, "asan": asan, "containers": containers, "tidy": tidy,
-          "sim": sim, "mutations": mutations, "recall": recall, "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e,
-          "tsan": tsan, "valgrind": valgrind}
-ON_BUILD = ("quick", "unit", "boundary", "e2e", "containers", "sim", "long", "valgrind")
+          "contributing": contributing, "before": before, "clang": clang, "asan": asan, "containers": containers,
+          "package": package, "tidy": tidy, "sim": sim, "mutations": mutations, "recall": recall, "long": long,
+          "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
+ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "sim", "long", "valgrind")
 DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
-WATCHED = ("contributing", "clang", "asan")
+WATCHED = ("contributing", "before", "clang", "asan", "package")
 BESIDE = "containers"  # spends most of its time waiting
 
 
@@ -546,7 +592,11 @@ ABOUT = {
     "clang": ("build with clang", ""),
     "asan": ("unit tests with the address and undefined-behaviour sanitizers", ""),
     "containers": ("images and compose files under podman", ""),
+    "package": ("Debian packages, built twice, installed, run and removed in a clean system; systemd's units; "
+                "completion in bash and zsh", "200 s"),
     "contributing": ("follows the tutorials of CONTRIBUTING.md in a copy of the tree", "170 s"),
+    "before": ("programs of the version before, built once from the repository's history, beside those of this one",
+               "60 s, the first time 120 s more"),
     "tidy": ("clang-tidy", ""),
     "mutations": ("plants faults in the code; sim must find each", ""),
     "recall": ("plants faults in the code; the privacy audit must find each", ""),
@@ -582,7 +632,8 @@ def main():
     parser.add_argument("--long", type=whole, metavar="N", help="with sim: run N schedules with new seeds")
     parser.add_argument("--from", type=whole, metavar="SEED", dest="first", help="with sim: start at this seed")
     parser.add_argument("-k", metavar="EXPRESSION",
-                        help="with e2e, asan-e2e and containers: only tests whose names match, as for pytest -k")
+                        help="with e2e, asan-e2e, containers and package: only tests whose names match, as for "
+                             "pytest -k")
     parser.add_argument("--seconds", metavar="N", type=whole, default=600,
                         help="with fuzz: total time, %(default)s by default; see also tests/fuzz/run --help")
     args = parser.parse_args()
@@ -603,7 +654,7 @@ def main():
             continue
         if suite == "format":
             format_check(tally, args.fix)
-        elif suite in ("e2e", "asan-e2e", "containers"):
+        elif suite in ("e2e", "asan-e2e", "containers", "package"):
             SUITES[suite](tally, ("-k", args.k) if args.k else ())
         elif suite == "fuzz":
             fuzz(tally, args.seconds)

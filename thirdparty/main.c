@@ -5,6 +5,7 @@
 #include "common/base/spec.h"
 #include "thirdparty/examine.h"
 #include "thirdparty/shell.h"
+#include "thirdparty/store.h"
 
 #define AT(field) offsetof(struct cv_thirdparty_settings, field)
 
@@ -65,7 +66,7 @@ static int run(const void *settings) {
 
 int main(int argc, char **argv) {
   static const struct cv_daemon_program program = {
-      .table = &table, .common = AT(daemon), .instead = instead, .run = run};
+      .table = &table, .common = AT(daemon), .instead = instead, .check_copy = cv_thirdparty_check_copy, .run = run};
   struct cv_thirdparty_settings settings = {0};
   return cv_daemon_main(&program, argc, argv, &settings);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/admin/admin.h"
+#include "common/admin/metrics.h"
 #include "common/crypto/crypto.h"
 #include "common/daemon/daemon.h"
 #include "thirdparty/core.h"
@@ -22,7 +22,6 @@ struct shell {
   struct cv_thirdparty *core;
   struct cv_thirdparty_store *store;
   struct cv_thirdparty_batch batch; /* the batch being stored */
-  uint64_t commits;
 };
 
 /* ---- connections ---- */
@@ -95,7 +94,6 @@ static enum cv_err commit(void *party, struct cv_why *why) {
 
 static void stored(void *party) {
   struct shell *shell = party;
-  shell->commits += shell->batch.first != NULL;
   cv_thirdparty_batch_fini(&shell->batch);
   cv_thirdparty_stored(shell->core);
 }
@@ -119,19 +117,15 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
   const struct shell *shell = party;
   struct cv_thirdparty_figures counts;
   cv_thirdparty_figures(shell->core, &counts);
-  cv_admin_metric(out, "crowdveil_thirdparty_brokers", "Connected brokers.", "gauge", (double)counts.brokers_connected);
-  cv_admin_metric(out, "crowdveil_thirdparty_campaigns_open", "Campaigns that are not closed.", "gauge",
+  cv_metric_gauge(out, "crowdveil_thirdparty_brokers", "Connected brokers.", (double)counts.brokers_connected);
+  cv_metric_gauge(out, "crowdveil_thirdparty_campaigns_open", "Campaigns that are not closed.",
                   (double)counts.campaigns_open);
-  cv_admin_metric(out, "crowdveil_thirdparty_campaigns_closed", "Campaigns whose result the broker received.", "gauge",
+  cv_metric_gauge(out, "crowdveil_thirdparty_campaigns_closed", "Campaigns whose result the broker received.",
                   (double)counts.campaigns_closed);
-  cv_admin_metric(out, "crowdveil_thirdparty_releases_total", "Releases applied since the start.", "counter",
-                  (double)counts.releases);
-  cv_admin_metric(out, "crowdveil_thirdparty_decisions_total", "Decisions made since the start.", "counter",
-                  (double)counts.decisions);
-  cv_admin_metric(out, "crowdveil_thirdparty_commits_total", "Transactions since the start.", "counter",
-                  (double)shell->commits);
+  cv_metric_counter(out, "crowdveil_thirdparty_releases_total", "Releases applied since the start.", counts.releases);
+  cv_metric_counter(out, "crowdveil_thirdparty_decisions_total", "Decisions made since the start.", counts.decisions);
   cv_refusals_sum(&counts.refusals, network);
-  cv_admin_refusals(out, &counts.refusals);
+  cv_metric_refusals(out, &counts.refusals);
 }
 
 /* ---- start and end ---- */
@@ -181,6 +175,12 @@ static void close_all(void *party) {
   cv_thirdparty_batch_fini(&shell->batch);
 }
 
+static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
+  struct shell *shell = party;
+  *ret = cv_thirdparty_store_database(shell->store);
+  return CV_OK;
+}
+
 static const struct cv_daemon_ops ops = {
     .open = open_all,
     .close = close_all,
@@ -196,6 +196,7 @@ static const struct cv_daemon_ops ops = {
     .commit = commit,
     .stored = stored,
     .status = status,
+    .database = database,
     .health = health,
     .metrics = metrics,
 };
@@ -208,6 +209,7 @@ int cv_thirdparty_run(const struct cv_thirdparty_settings *settings) {
       .party = &shell,
       .settings = &settings->daemon,
       .state = settings->state,
+      .database = "thirdparty.db",
       .roles = 1U << CV_ROLE_THIRDPARTY,
       .listen = settings->listen,
       .from = {.roles = 1U << CV_ROLE_BROKER, .names = settings->brokers},

@@ -42,6 +42,20 @@ void cv_thirdparty_store_close(struct cv_thirdparty_store *store) {
   }
 }
 
+enum cv_err cv_thirdparty_check_copy(const void *settings, const char *path, uint64_t *ret_commit, struct cv_why *why) {
+  struct cv_db *db;
+  enum cv_proof proof;
+  CV_TRY(cv_db_open_readonly(path, &CV_THIRDPARTY_SCHEMA, &db, why));
+  enum cv_err err = cv_thirdparty_prove(db, &proof, why);
+  cv_db_close(db);
+  *ret_commit = 0;
+  return err;
+}
+
+struct cv_db *cv_thirdparty_store_database(const struct cv_thirdparty_store *store) {
+  return store->db;
+}
+
 /* ---- writing ---- */
 
 /* SQLITE_STATIC: SQLite does not copy bound values (a copy may fail), so they must live until the statement has run. */

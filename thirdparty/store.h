@@ -25,6 +25,12 @@ CV_MUST_USE enum cv_err cv_thirdparty_store_open(const char *path, const char *v
                                                  struct cv_why *why);
 void cv_thirdparty_store_close(struct cv_thirdparty_store *store);
 
+/* Checks a copy of a database as cv_backup_check_fn says (common/daemon/backup_command.h); *ret_commit is 0. */
+CV_MUST_USE enum cv_err cv_thirdparty_check_copy(const void *settings, const char *path, uint64_t *ret_commit,
+                                                 struct cv_why *why);
+/* The open database, for a copy of it. */
+struct cv_db *cv_thirdparty_store_database(const struct cv_thirdparty_store *store);
+
 /* One batch, one transaction: all of it or nothing. */
 CV_MUST_USE enum cv_err cv_thirdparty_store_commit(struct cv_thirdparty_store *store,
                                                    const struct cv_thirdparty_batch *batch, struct cv_why *why);

@@ -2,6 +2,7 @@
 /* crowdveil-worker: reads the settings, then runs the worker's shell until a signal stops it. */
 #include "common/base/mechanisms.h"
 #include "worker/shell.h"
+#include "worker/store.h"
 
 #define AT(field) offsetof(struct cv_worker_settings, field)
 
@@ -104,7 +105,8 @@ static int run(const void *settings) {
 }
 
 int main(int argc, char **argv) {
-  static const struct cv_daemon_program program = {.table = &table, .common = AT(daemon), .run = run};
+  static const struct cv_daemon_program program = {
+      .table = &table, .common = AT(daemon), .check_copy = cv_worker_check_copy, .run = run};
   struct cv_worker_settings settings = {.seed = CV_WORKS_SEED_NONE, .accept_tokens = CV_ACCEPT_TOKENS_UNSET};
   return cv_daemon_main(&program, argc, argv, &settings);
 }

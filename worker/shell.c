@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/admin/admin.h"
+#include "common/admin/metrics.h"
 #include "common/base/clock.h"
 #include "common/base/grid.h"
 #include "common/daemon/daemon.h"
@@ -139,18 +139,19 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
   const struct cv_identity *own = cv_daemon_identity(shell->daemon);
   struct cv_worker_figures figures;
   cv_worker_figures(shell->core, &figures);
-  cv_admin_metric(out, "crowdveil_worker_connected", "1 while the broker is connected.", "gauge",
-                  shell->broker != NULL);
-  cv_admin_metric(out, "crowdveil_worker_ids", "Workers in the certificate's range.", "gauge",
+  cv_metric_gauge(out, "crowdveil_worker_connected", "1 while the broker is connected.", shell->broker != NULL);
+  cv_metric_gauge(out, "crowdveil_worker_ids", "Workers in the certificate's range.",
                   (double)(own->last - own->first) + 1);
-  cv_admin_metric(out, "crowdveil_worker_tokens_accepted_total", "Tokens that the broker accepted.", "counter",
-                  (double)figures.accepted);
-  cv_admin_metric(out, "crowdveil_worker_tokens_duplicates_total", "Tokens sent again that the broker had already.",
-                  "counter", (double)figures.duplicates);
-  cv_admin_metric(out, "crowdveil_worker_tokens_expired_total", "Tokens that reached the broker too late.", "counter",
-                  (double)figures.expired);
-  cv_admin_metric(out, "crowdveil_worker_tokens_refused_total", "Tokens that the broker refused.", "counter",
-                  (double)figures.refused);
+  cv_metric_gauge(out, "crowdveil_worker_campaigns", "Campaigns whose terms were accepted since the start.",
+                  figures.campaigns);
+  cv_metric_counter(out, "crowdveil_worker_tokens_accepted_total", "Tokens that the broker accepted.",
+                    figures.accepted);
+  cv_metric_counter(out, "crowdveil_worker_tokens_duplicates_total", "Tokens sent again that the broker had already.",
+                    figures.duplicates);
+  cv_metric_counter(out, "crowdveil_worker_tokens_expired_total", "Tokens that reached the broker too late.",
+                    figures.expired);
+  cv_metric_counter(out, "crowdveil_worker_tokens_refused_total", "Tokens that the broker refused.", figures.refused);
+  cv_metric_refusals(out, network);
 }
 
 /* ---- start and end ---- */
@@ -314,6 +315,15 @@ static void close_all(void *party) {
   cv_works_fini(&shell->works);
 }
 
+static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
+  struct shell *shell = party;
+  if (shell->store == NULL) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "this worker has no database: its configuration has no `state`");
+  }
+  *ret = cv_worker_store_database(shell->store);
+  return CV_OK;
+}
+
 static const struct cv_daemon_ops ops = {
     .prepare = load_works,
     .open = open_all,
@@ -327,6 +337,7 @@ static const struct cv_daemon_ops ops = {
     .tick = tick,
     .is_done = is_done,
     .status = status,
+    .database = database,
     .health = health,
     .metrics = metrics,
 };
@@ -339,6 +350,7 @@ int cv_worker_run(const struct cv_worker_settings *settings) {
       .party = &shell,
       .settings = &settings->daemon,
       .state = settings->state,
+      .database = "given.db",
       .roles = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY,
       .dial = settings->broker,
       .to = {.roles = 1U << CV_ROLE_BROKER, .names = settings->broker_name},

@@ -53,11 +53,11 @@ static enum cv_err load(struct cv_worker_store *store, struct cv_why *why) {
 }
 
 /* Verifies the checksums: a damaged count or row would let a worker give a score twice. */
-static enum cv_err prove(struct cv_worker_store *store, struct cv_why *why) {
+static enum cv_err prove(struct cv_db *db, struct cv_why *why) {
   static const struct cv_proof_part part[] = {{.table = "given"}, {.table = "data_set"}, {.table = "used_row"}};
   const struct cv_proof_config config = {.part = part, .parts = CV_COUNT(part), .adopts = true};
   enum cv_proof proof;
-  return cv_proof_begin(store->db, &config, &proof, why);
+  return cv_proof_begin(db, &config, &proof, why);
 }
 
 static enum cv_err open_file(struct cv_worker_store *store, const char *state, struct cv_why *why) {
@@ -66,7 +66,7 @@ static enum cv_err open_file(struct cv_worker_store *store, const char *state, s
     return cv_fail(why, CV_ERR_INVALID, "state: the path is too long");
   }
   CV_TRY(cv_db_open(path, NULL, &schema, &store->db, why));
-  CV_TRY(prove(store, why));
+  CV_TRY(prove(store->db, why));
   return load(store, why);
 }
 
@@ -101,6 +101,19 @@ void cv_worker_store_close(struct cv_worker_store *store) {
   free(store->which);
   free(store->row);
   free(store);
+}
+
+enum cv_err cv_worker_check_copy(const void *settings, const char *path, uint64_t *ret_commit, struct cv_why *why) {
+  struct cv_db *db;
+  CV_TRY(cv_db_open_readonly(path, &schema, &db, why));
+  enum cv_err err = prove(db, why);
+  cv_db_close(db);
+  *ret_commit = 0;
+  return err;
+}
+
+struct cv_db *cv_worker_store_database(const struct cv_worker_store *store) {
+  return store->db;
 }
 
 const uint32_t *cv_worker_store_scores(const struct cv_worker_store *store) {

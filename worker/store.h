@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/db/db.h"
 
 struct cv_worker_store;
 
@@ -20,6 +21,11 @@ struct cv_worker_store;
 CV_MUST_USE enum cv_err cv_worker_store_open(const char *state, uint64_t first, uint64_t last,
                                              struct cv_worker_store **ret, struct cv_why *why);
 void cv_worker_store_close(struct cv_worker_store *store);
+/* Checks a copy of a database as cv_backup_check_fn says (common/daemon/backup_command.h); *ret_commit is 0. */
+CV_MUST_USE enum cv_err cv_worker_check_copy(const void *settings, const char *path, uint64_t *ret_commit,
+                                             struct cv_why *why);
+/* The open database, for a copy of it. */
+struct cv_db *cv_worker_store_database(const struct cv_worker_store *store);
 
 /* The scores given per worker, from `first` on; owned by `store`. */
 const uint32_t *cv_worker_store_scores(const struct cv_worker_store *store);

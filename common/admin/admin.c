@@ -2,7 +2,6 @@
 #include "common/admin/admin.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@ struct cv_admin {
   struct cv_httpd *httpd;
   struct cv_admin_ops ops;
   void *data;
+  struct cv_handout handout;
   struct sockaddr_un address;
   dev_t device; /* identity of the socket's file, to remove only our own */
   ino_t inode;
@@ -81,7 +81,8 @@ static enum MHD_Result reply_rewrap(struct cv_admin *admin, struct MHD_Connectio
              : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why.text);
 }
 
-/* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. */
+/* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. `reply` NULL: the answer is
+ * the copy (handout.h). */
 static const struct route {
   const char *path, *method;
   enum MHD_Result (*reply)(struct cv_admin *admin, struct MHD_Connection *connection);
@@ -90,6 +91,7 @@ static const struct route {
     {"/health", MHD_HTTP_METHOD_GET, reply_health},
     {"/readyz", MHD_HTTP_METHOD_GET, reply_ready},
     {"/metrics", MHD_HTTP_METHOD_GET, reply_metrics},
+    {"/backup", MHD_HTTP_METHOD_POST, NULL},
     {"/seal", MHD_HTTP_METHOD_GET, reply_seal, .seals = true},
     {"/seal/rewrap", MHD_HTTP_METHOD_POST, reply_rewrap, .seals = true},
 };
@@ -127,47 +129,35 @@ static bool has_method(const struct route *route, const char *method) {
 
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *upload_n, void **request) {
+  struct cv_admin *admin = data;
   /* A page from elsewhere whose name resolves to this machine (DNS rebinding) is sent with its own name here. */
   if (!cv_httpd_host_is_local(connection)) {
     return reply_text(connection, MHD_HTTP_FORBIDDEN, "wrong Host; expected localhost");
   }
-  struct cv_admin *admin = data;
   if (strcmp(url, LOG_LEVEL) == 0) {
     return cv_admin_level(connection, method, upload, upload_n, request);
   }
   for (size_t i = 0; i < CV_COUNT(routes); i++) {
     if (strcmp(url, routes[i].path) == 0 && has_route(admin, &routes[i])) {
-      return has_method(&routes[i], method) ? routes[i].reply(admin, connection)
-                                            : reply_wrong_method(connection, routes[i].method);
+      return !has_method(&routes[i], method) ? reply_wrong_method(connection, routes[i].method)
+             : routes[i].reply != NULL
+                 ? routes[i].reply(admin, connection)
+                 : cv_handout_request(&admin->handout, connection, upload_n, request, admin->ops.backup, admin->data);
     }
   }
   return reply_unknown(admin, connection);
 }
 
-void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value) {
-  char text[640];
-  size_t family = strcspn(name, "{");
-  int n = 0;
-  if (help != NULL) {
-    n = snprintf(text, sizeof(text), "# HELP %.*s %s\n# TYPE %.*s %s\n", (int)family, name, help, (int)family, name,
-                 type);
-    CV_REQUIRE(n > 0 && (size_t)n < sizeof(text));
-    cv_buf_put(out, text, (size_t)n);
+static void on_ended(void *data, struct MHD_Connection *connection, void **request,
+                     enum MHD_RequestTerminationCode code) {
+  struct cv_admin *admin = data;
+  if (*request == &admin->handout) {
+    cv_handout_ended(&admin->handout);
   }
-  const char *infinite = isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
-  n = isfinite(value) ? snprintf(text, sizeof(text), "%s %.17g\n", name, value)
-                      : snprintf(text, sizeof(text), "%s %s\n", name, infinite);
-  CV_REQUIRE(n > 0 && (size_t)n < sizeof(text));
-  cv_buf_put(out, text, (size_t)n);
 }
 
-void cv_admin_refusals(struct cv_buf *out, const struct cv_refusals *refusals) {
-  for (int i = 0; i < CV_REFUSALS; i++) {
-    char name[96];
-    (void)snprintf(name, sizeof(name), "crowdveil_refused_total{reason=\"%s\"}", cv_refusal_text((enum cv_refusal)i));
-    cv_admin_metric(out, name, i == 0 ? "Refused actions of peers, by reason." : NULL, "counter",
-                    (double)refusals->count[i]);
-  }
+void cv_admin_copied(struct cv_admin *admin, int fd, uint64_t bytes, const struct cv_why *why) {
+  cv_handout_made(&admin->handout, admin->httpd, fd, bytes, why);
 }
 
 /* --- the socket --- */
@@ -231,7 +221,7 @@ static enum cv_err start(uv_loop_t *loop, struct cv_admin *admin, struct cv_why 
   (void)lstat(admin->address.sun_path, &found);
   admin->device = found.st_dev;
   admin->inode = found.st_ino;
-  enum cv_err err = cv_httpd_start(loop, fd, CONNECTIONS_MAX, on_request, admin, &admin->httpd, why);
+  enum cv_err err = cv_httpd_start(loop, fd, CONNECTIONS_MAX, on_request, on_ended, admin, &admin->httpd, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", admin->address.sun_path);
     remove_own(admin);
@@ -245,7 +235,7 @@ enum cv_err cv_admin_start(uv_loop_t *loop, const char *path, const struct cv_ad
   if (admin == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s: no memory", path);
   }
-  *admin = (struct cv_admin){.ops = *ops, .data = data};
+  *admin = (struct cv_admin){.ops = *ops, .data = data, .handout = {.fd = -1}};
   enum cv_err err = cv_admin_path(path, &admin->address, why);
   if (err == CV_OK) {
     err = start(loop, admin, why);
@@ -263,6 +253,7 @@ void cv_admin_stop(struct cv_admin *admin) {
     return;
   }
   remove_own(admin);
+  cv_handout_stop(&admin->handout, admin->httpd);
   cv_httpd_stop(admin->httpd);
   free(admin);
 }

@@ -5,6 +5,7 @@
  *   GET /readyz   the same answers: may peers be sent to it?
  *   GET /metrics  Prometheus text
  *   GET, PUT and POST /log-level (level.h)
+ *   POST /backup  a copy of the daemon's database (handout.h), or 503 or 409 and one line with the reason
  *   GET /seal     the name of the master key that wraps the stored keys
  *   POST /seal/rewrap  reads the key file again, and begins to wrap by its current key, whose name is the answer;
  *                 GET /seal has that name when it is done. 503 and one line if the file does not fit
@@ -16,9 +17,9 @@
 
 #include <uv.h>
 
+#include "common/admin/handout.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/base/refusals.h"
 
 struct cv_admin;
 
@@ -30,8 +31,11 @@ struct cv_admin_ops {
   /* Both return CV_OK, or an error with the reason in `why`. */
   enum cv_err (*health)(void *data, struct cv_why *why);
   enum cv_err (*ready)(void *data, struct cv_why *why);
-  /* Appends metrics with cv_admin_metric(). */
+  /* Appends metrics (metrics.h). */
   void (*metrics)(void *data, struct cv_buf *out);
+  /* Begins a copy of the database; cv_admin_copied() follows, never from inside this call and not after
+   * cv_admin_stop(). */
+  cv_handout_begin_fn *backup;
   /* Both write a line's text into `ret`; NULL: the daemon has no wrapped keys. */
   void (*seal)(void *data, struct cv_admin_line *ret);
   enum cv_err (*rewrap)(void *data, struct cv_admin_line *ret, struct cv_why *why);
@@ -43,15 +47,9 @@ struct cv_admin_ops {
  */
 CV_MUST_USE enum cv_err cv_admin_start(uv_loop_t *loop, const char *path, const struct cv_admin_ops *ops, void *data,
                                        struct cv_admin **ret, struct cv_why *why);
+/* The copy that `backup` began is made: takes its file `fd`; or `fd` is -1 and `why` has the reason. */
+void cv_admin_copied(struct cv_admin *admin, int fd, uint64_t bytes, const struct cv_why *why);
 /* Removes the socket; the loop frees the rest. NULL does nothing. */
 void cv_admin_stop(struct cv_admin *admin);
-
-/*
- * Appends one metric: help and type lines and the value. `type` is "counter" or "gauge"; `name` may carry labels
- * (`x{arm="3"}`). `help` NULL omits the help and type lines, for the second and later metrics of a family.
- */
-void cv_admin_metric(struct cv_buf *out, const char *name, const char *help, const char *type, double value);
-/* Appends crowdveil_refused_total, one line per reason. */
-void cv_admin_refusals(struct cv_buf *out, const struct cv_refusals *refusals);
 
 #endif

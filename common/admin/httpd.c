@@ -37,6 +37,11 @@ static void run(struct cv_httpd *httpd) {
   }
 }
 
+void cv_httpd_resume(struct cv_httpd *httpd, struct MHD_Connection *connection) {
+  MHD_resume_connection(connection);
+  run(httpd);
+}
+
 static void on_closed(uv_handle_t *handle) {
   struct cv_httpd *httpd = handle->data;
   if (--httpd->handles == 0) {
@@ -45,16 +50,16 @@ static void on_closed(uv_handle_t *handle) {
 }
 
 enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, unsigned connections, MHD_AccessHandlerCallback handler,
-                           void *data, struct cv_httpd **ret, struct cv_why *why) {
+                           MHD_RequestCompletedCallback ended, void *data, struct cv_httpd **ret, struct cv_why *why) {
   struct cv_httpd *httpd = calloc(1, sizeof(*httpd));
   if (httpd == NULL) {
     (void)close(socket);
     return cv_fail(why, CV_ERR_NOMEM, "no memory for the HTTP server");
   }
-  httpd->daemon =
-      MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler, data, MHD_OPTION_LISTEN_SOCKET,
-                       socket, MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_TIMEOUT,
-                       (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_END);
+  httpd->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler, data,
+                                   MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, connections,
+                                   MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                   (size_t)MEMORY_BYTES, MHD_OPTION_NOTIFY_COMPLETED, ended, data, MHD_OPTION_END);
   if (httpd->daemon == NULL) {
     (void)close(socket);
     free(httpd);

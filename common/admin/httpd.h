@@ -13,11 +13,14 @@ struct cv_httpd;
 
 /*
  * Serves the connections of a listening, non-blocking socket; takes ownership of it, also on failure. At most
- * `connections` at a time; a connection idle for 30 s is closed.
+ * `connections` at a time; a connection idle for 30 s is closed. `ended` (NULL: none) is called when a request is over,
+ * also if the connection broke.
  */
 CV_MUST_USE enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, unsigned connections,
-                                       MHD_AccessHandlerCallback handler, void *data, struct cv_httpd **ret,
-                                       struct cv_why *why);
+                                       MHD_AccessHandlerCallback handler, MHD_RequestCompletedCallback ended,
+                                       void *data, struct cv_httpd **ret, struct cv_why *why);
+/* Resumes a suspended connection, outside of MHD's calls: without threads MHD does not notice by itself. */
+void cv_httpd_resume(struct cv_httpd *httpd, struct MHD_Connection *connection);
 /* Closes all connections; the loop frees the rest. NULL does nothing. */
 void cv_httpd_stop(struct cv_httpd *httpd);
 

@@ -57,6 +57,9 @@ CV_MUST_USE int cv_config_start(const struct cv_config_table *table, int argc, c
 /* Reads a file without options; a missing required key is an error. */
 CV_MUST_USE enum cv_err cv_config_load(const struct cv_config_table *table, const char *path, void *into,
                                        struct cv_why *why);
+/* What the program was built from: its version; and the commit, "" unless the build was given one (`revision`). */
+const char *cv_config_version(void);
+const char *cv_config_revision(void);
 /* The exit status of a program that failed to start: 2 if its configuration is wrong, 1 otherwise. */
 int cv_config_exit_status(enum cv_err err);
 /* Frees the texts in the caller's struct. */

@@ -140,7 +140,7 @@ static int read_options(const struct cv_config_table *table, const struct option
         print_help(table, options);
         return 0;
       case VERSION:
-        (void)printf("%s %s\n", table->program, CV_VERSION);
+        (void)printf("%s %s\n", table->program, cv_config_version());
         return 0;
       case CHECK:
         ret->check = true;
@@ -276,6 +276,14 @@ int cv_config_start(const struct cv_config_table *table, int argc, char **argv, 
   /* After cv_settings_give() there is nothing left to free. */
   cv_settings_fini(&settings);
   return err != CV_OK ? fail_start(table, &why) : request.check ? 0 : -1;
+}
+
+const char *cv_config_version(void) {
+  return CV_VERSION;
+}
+
+const char *cv_config_revision(void) {
+  return CV_REVISION;
 }
 
 int cv_config_exit_status(enum cv_err err) {

@@ -10,8 +10,11 @@
 #include "common/admin/admin.h"
 #include "common/base/clock.h"
 #include "common/crypto/crypto.h"
+#include "common/daemon/backup.h"
+#include "common/daemon/gauges.h"
 #include "common/daemon/logging.h"
 #include "common/daemon/notify.h"
+#include "common/daemon/trail.h"
 #include "common/daemon/turn.h"
 #include "common/daemon/watchdog.h"
 #include "common/db/committer.h"
@@ -39,9 +42,12 @@ struct cv_daemon {
   struct cv_dialer *dialer;
   struct cv_admin *admin;
   struct cv_lanes lanes;
+  struct cv_trail *trail; /* NULL: no audit log */
   struct cv_turn_ops turn_ops;
   struct cv_turn turn;
   struct cv_committer committer;
+  struct cv_daemon_gauges gauges;
+  struct cv_backup backup;
   struct cv_signals signals;
   uv_check_t check;
   uv_timer_t tick, pace;
@@ -51,6 +57,9 @@ struct cv_daemon {
   size_t batch;           /* size of the one that is being stored, and when that began */
   uint64_t batch_ms;
   bool has_handles, started, draining, stopping;
+  bool stores;            /* the batch being stored has something of the party's */
+  bool audits_end;        /* the audit log has the start */
+  struct cv_why stop_why; /* why the daemon ends */
   uint64_t drain_until_ms;
 };
 
@@ -60,8 +69,13 @@ struct cv_rng *cv_daemon_rng(struct cv_daemon *daemon) {
   return &daemon->drbg.rng;
 }
 
+/* Both contexts are made from the same files. */
+static const struct cv_tls *own_tls(const struct cv_daemon *daemon) {
+  return daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls;
+}
+
 const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon) {
-  return cv_tls_identity(daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls);
+  return cv_tls_identity(own_tls(daemon));
 }
 
 void cv_daemon_note(void *data, const struct cv_note *note) {
@@ -71,6 +85,11 @@ void cv_daemon_note(void *data, const struct cv_note *note) {
   } else {
     cv_log_peer(&daemon->log_limit, note, cv_clock_mono_ms());
   }
+}
+
+void cv_daemon_audit(void *data, const struct cv_event *event) {
+  struct cv_daemon *daemon = data;
+  cv_trail_add(daemon->trail, event, cv_clock_mono_ms(), cv_clock_wall_ms());
 }
 
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why) {
@@ -99,6 +118,7 @@ static void stop(struct cv_daemon *daemon) {
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
   cv_admin_stop(daemon->admin);
+  cv_backup_stop(&daemon->backup);
   cv_lanes_close(&daemon->lanes, "shutting down");
   close_handles(daemon);
 }
@@ -122,6 +142,7 @@ static void drain(struct cv_daemon *daemon, int number) {
     return;
   }
   cv_log(CV_LOG_INFO, "draining on signal %d", number);
+  (void)cv_fail(&daemon->stop_why, CV_OK, "signal %d", number);
   daemon->draining = true;
   daemon->drain_until_ms = cv_clock_mono_ms() + daemon->config->drain_ms;
   cv_notify_stopping(daemon->config->drain_ms + STOP_MS);
@@ -140,7 +161,7 @@ static void between(void *data) {
 
 static bool is_pending(void *data) {
   struct cv_daemon *daemon = data;
-  return daemon->ops->is_pending(daemon->party);
+  return daemon->ops->is_pending(daemon->party) || cv_trail_is_pending(daemon->trail);
 }
 
 static size_t gathered(void *data) {
@@ -157,14 +178,19 @@ static enum cv_err flush(void *data, bool *ret_store) {
   struct cv_daemon *daemon = data;
   daemon->batch = daemon->ops->gathered == NULL ? 0 : daemon->ops->gathered(daemon->party);
   /* A flush starts a new share of answers for every peer, so paused peers are read again. */
-  CV_TRY(daemon->ops->flush(daemon->party, cv_clock_mono_ms(), cv_clock_wall_ms(), ret_store));
+  CV_TRY(daemon->ops->flush(daemon->party, cv_clock_mono_ms(), cv_clock_wall_ms(), &daemon->stores));
+  /* Also without a batch: a refusal is on disk before its answer leaves. */
+  bool audits = cv_trail_flush(daemon->trail);
+  *ret_store = daemon->stores || audits;
   cv_lanes_resume(&daemon->lanes);
   return CV_OK;
 }
 
 static enum cv_err commit(void *data, struct cv_why *why) {
   struct cv_daemon *daemon = data;
-  return daemon->ops->commit(daemon->party, why);
+  /* First, so that nothing is ever done without a line that says so. */
+  CV_TRY(cv_trail_write(daemon->trail, why));
+  return daemon->stores ? daemon->ops->commit(daemon->party, why) : CV_OK;
 }
 
 static void tell_commit(struct cv_daemon *daemon, const char *where) {
@@ -201,6 +227,7 @@ static bool is_quick(void *data) {
 /* The only place that sends what a batch caused; the turn calls it after the commit (turn.c). */
 static void say(void *data) {
   struct cv_daemon *daemon = data;
+  daemon->gauges.committed_ms = daemon->stores ? cv_clock_wall_ms() : daemon->gauges.committed_ms;
   daemon->ops->stored(daemon->party);
   cv_lanes_deliver(&daemon->lanes);
 }
@@ -219,6 +246,7 @@ static void on_failure(void *data, const char *what, const struct cv_why *why) {
   struct cv_daemon *daemon = data;
   cv_log(CV_LOG_ERROR, "%s: %s; stopping, %s", what, why->text, daemon->config->not_lost);
   cv_notify_status(why->text);
+  (void)cv_fail(&daemon->stop_why, CV_OK, "%s: %s", what, why->text);
   stop(daemon);
 }
 
@@ -239,12 +267,14 @@ static void turn_init(struct cv_daemon *daemon) {
   daemon->turn =
       (struct cv_turn){.ops = &daemon->turn_ops, .data = daemon, .crowd = config->crowd, .full = config->full};
   daemon->committer = (struct cv_committer){.loop = &daemon->loop, .commit = commit, .done = committed, .data = daemon};
+  daemon->committer.took_s = (struct cv_histogram){.bound = CV_HISTOGRAM_DISK_S, .bounds = CV_HISTOGRAM_DISK_BOUNDS};
 }
 
 /* All events of one turn of the loop form one batch. */
 static void on_turn(uv_check_t *check) {
   struct cv_daemon *daemon = check->data;
   cv_turn_over(&daemon->turn);
+  cv_backup_turn(&daemon->backup);
   /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
   if (may_stop(daemon)) {
     stop(daemon);
@@ -290,6 +320,7 @@ static void on_tick(uv_timer_t *timer) {
   cv_log_suppressed(&daemon->log_limit, now_ms, false);
   cv_logging_tell_lost();
   tell_manager(daemon, now_ms);
+  cv_trail_tick(daemon->trail, now_ms, cv_clock_wall_ms());
   /* Here, too, because a peer that has become slow may get no frame for a while. */
   cv_lanes_hold(&daemon->lanes);
 }
@@ -353,6 +384,28 @@ static void replace(struct cv_tls **tls, struct cv_tls *by) {
   *tls = by;
 }
 
+/* What a reload has changed, or why it has not. */
+static void audit_reload(struct cv_daemon *daemon, const struct cv_tls *to, const char *refused) {
+  const struct cv_tls *from = own_tls(daemon);
+  to = to == NULL ? from : to;
+  const struct cv_event_fact facts[] = {{.name = "serial_before", .text = cv_tls_identity(from)->serial},
+                                        {.name = "serial_after", .text = cv_tls_identity(to)->serial},
+                                        {.name = "denied_added", .number = cv_tls_denied_beyond(to, from)},
+                                        {.name = "denied_removed", .number = cv_tls_denied_beyond(from, to)}};
+  cv_daemon_audit(daemon, &(struct cv_event){.what = "certificates",
+                                             .actor = "operator",
+                                             .refused = refused,
+                                             .fact = facts,
+                                             .facts = refused == NULL ? CV_COUNT(facts) : 0});
+}
+
+static void reopen_trail(struct cv_daemon *daemon) {
+  struct cv_why why;
+  if (cv_trail_reopen(daemon->trail, &why) != CV_OK) {
+    cv_log(CV_LOG_ERROR, "keeping the old audit log: %s", why.text);
+  }
+}
+
 static void reload(struct cv_daemon *daemon) {
   /* Open connections are checked again with the new files: a revoked certificate loses its connection. */
   struct cv_tls *server = NULL, *client = NULL;
@@ -361,9 +414,12 @@ static void reload(struct cv_daemon *daemon) {
   if (renew(daemon, daemon->server_tls, &server, &why) != CV_OK ||
       renew(daemon, daemon->client_tls, &client, &why) != CV_OK) {
     cv_tls_unref(server);
+    daemon->gauges.reloads_failed++;
+    audit_reload(daemon, NULL, why.text);
     cv_log(CV_LOG_ERROR, "keeping the old certificates: %s", why.text);
     return;
   }
+  audit_reload(daemon, server != NULL ? server : client, NULL);
   if (server != NULL) {
     cv_listener_set_tls(daemon->listener, server);
     replace(&daemon->server_tls, server);
@@ -372,6 +428,7 @@ static void reload(struct cv_daemon *daemon) {
     cv_dialer_set_tls(daemon->dialer, client);
     replace(&daemon->client_tls, client);
   }
+  daemon->gauges.reloads++;
   cv_log(CV_LOG_INFO, "certificates reloaded");
 }
 
@@ -395,6 +452,7 @@ static void on_signal(void *data, int number) {
   } else if (number != SIGHUP) {
     drain(daemon, number);
   } else if (!daemon->stopping) {
+    reopen_trail(daemon);
     on_hangup(daemon);
   }
 }
@@ -410,8 +468,7 @@ static enum cv_err health(void *data, struct cv_why *why) {
  * and store what a peer sends. The endpoint is opened last, so a daemon that answers has started. */
 static enum cv_err ready(void *data, struct cv_why *why) {
   const struct cv_daemon *daemon = data;
-  const struct cv_tls *tls = daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls;
-  struct cv_tls_ends ends = cv_tls_ends(tls);
+  struct cv_tls_ends ends = cv_tls_ends(own_tls(daemon));
   int64_t now_s = (int64_t)(cv_clock_wall_ms() / 1000);
   if (daemon->draining) {
     return cv_fail(why, CV_ERR_STATE, "draining");
@@ -430,6 +487,14 @@ static enum cv_err ready(void *data, struct cv_why *why) {
 
 static void metrics(void *data, struct cv_buf *out) {
   struct cv_daemon *daemon = data;
+  struct cv_daemon_gauges gauges = daemon->gauges;
+  gauges.is_healthy = health(daemon, NULL) == CV_OK;
+  gauges.is_ready = ready(daemon, NULL) == CV_OK;
+  gauges.ends = cv_tls_ends(own_tls(daemon));
+  gauges.committer = &daemon->committer;
+  gauges.state = daemon->config->state;
+  gauges.database = daemon->config->database;
+  cv_daemon_gauges_put(&gauges, out);
   daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
 }
 
@@ -441,6 +506,23 @@ static void seal(void *data, struct cv_admin_line *ret) {
 static enum cv_err rewrap(void *data, struct cv_admin_line *ret, struct cv_why *why) {
   struct cv_daemon *daemon = data;
   return daemon->draining ? cv_fail(why, CV_ERR_STATE, "draining") : daemon->ops->rewrap(daemon->party, ret, why);
+}
+
+static enum cv_err begin_backup(void *data, struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  struct cv_db *db = NULL;
+  CV_TRY(daemon->ops->database(daemon->party, &db, why));
+  return cv_backup_begin(&daemon->backup, db, daemon->config->state, why);
+}
+
+static void on_copied(void *data, int fd, uint64_t bytes, const struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  if (fd < 0) {
+    cv_log(CV_LOG_WARN, "backup: %s", why->text);
+  } else {
+    cv_log(CV_LOG_INFO, "backup: a copy of the database, %llu bytes", (unsigned long long)bytes);
+  }
+  cv_admin_copied(daemon->admin, fd, bytes, why);
 }
 
 /* ---- the start ---- */
@@ -461,7 +543,7 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
 }
 
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
-  struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics};
+  struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics, .backup = begin_backup};
   if (daemon->ops->seal != NULL) {
     ops.seal = seal;
     ops.rewrap = rewrap;
@@ -479,11 +561,52 @@ static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *
       .reads = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl, config->reread},
       .state = config->state,
       .socket = config->settings->admin,
+      .appends = config->settings->audit,
       .dials = config->dial};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&config->settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
   return CV_OK;
+}
+
+static enum cv_err open_trail(struct cv_daemon *daemon, struct cv_why *why) {
+  const char *path = daemon->config->settings->audit;
+  return path == NULL ? CV_OK : cv_trail_open(path, daemon->config->program, &daemon->trail, why);
+}
+
+/* Writes at once; no commit runs. */
+static enum cv_err audit_now(struct cv_daemon *daemon, const struct cv_event *event, struct cv_why *why) {
+  cv_daemon_audit(daemon, event);
+  return cv_trail_flush(daemon->trail) ? cv_trail_write(daemon->trail, why) : CV_OK;
+}
+
+static enum cv_err audit_start(struct cv_daemon *daemon, struct cv_why *why) {
+  const struct cv_identity *own = cv_daemon_identity(daemon);
+  char identity[CV_NAME_BYTES + 16];
+  (void)snprintf(identity, sizeof(identity), "%s/%s", cv_role_text(own->role), own->name);
+  const struct cv_event_fact facts[] = {{.name = "version", .text = cv_config_version()},
+                                        {.name = "identity", .text = identity},
+                                        {.name = "identity_serial", .text = own->serial}};
+  const struct cv_event event = {.what = "start", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
+  CV_TRY(audit_now(daemon, &event, why));
+  daemon->audits_end = true;
+  return CV_OK;
+}
+
+static void audit_stop(struct cv_daemon *daemon) {
+  const char *reason = daemon->stop_why.text[0] != '\0' ? daemon->stop_why.text : "its work is done";
+  const struct cv_event_fact fact = {.name = "reason", .text = reason};
+  struct cv_why why;
+  if (!daemon->audits_end) {
+    return;
+  }
+  /* After a failure the lines that wait tell of what has not happened. */
+  cv_trail_drop(daemon->trail);
+  const struct cv_event event = {
+      .what = "stop", .actor = daemon->draining ? "operator" : NULL, .fact = &fact, .facts = 1};
+  if (audit_now(daemon, &event, &why) != CV_OK) {
+    cv_log(CV_LOG_ERROR, "the stop is not in the audit log: %s", why.text);
+  }
 }
 
 static void start_handles(struct cv_daemon *daemon) {
@@ -494,6 +617,8 @@ static void start_handles(struct cv_daemon *daemon) {
   /* After the loop has polled: all that has arrived by then is in the same batch. */
   (void)uv_check_start(&daemon->check, on_turn);
   (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
+  daemon->backup = (struct cv_backup){.loop = &daemon->loop, .turn = &daemon->turn, .made = on_copied, .data = daemon};
+  cv_backup_start(&daemon->backup);
   daemon->has_handles = true;
   cv_signals_start(&daemon->signals, &daemon->loop, on_signal, daemon);
 }
@@ -508,11 +633,13 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
   CV_TRY(open_net(daemon, why));
   CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
+  CV_TRY(open_trail(daemon, why));
   CV_TRY(ops->open(daemon->party, daemon, why));
   start_handles(daemon);
   CV_TRY(open_admin(daemon, why));
   /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
-  return enter_sandbox(daemon, why);
+  CV_TRY(enter_sandbox(daemon, why));
+  return audit_start(daemon, why);
 }
 
 static void say_ready(struct cv_daemon *daemon) {
@@ -530,7 +657,8 @@ static void say_ready(struct cv_daemon *daemon) {
 
 static void fini(struct cv_daemon *daemon) {
   (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
-  /* After the loop: no callback can use the party any more. */
+  /* After the loop: no commit runs, and no callback can use the party any more. */
+  audit_stop(daemon);
   daemon->ops->close(daemon->party);
   cv_signals_stop(&daemon->signals);
   if (uv_loop_close(&daemon->loop) != 0) {
@@ -539,6 +667,8 @@ static void fini(struct cv_daemon *daemon) {
   cv_lanes_fini(&daemon->lanes);
   cv_tls_unref(daemon->server_tls);
   cv_tls_unref(daemon->client_tls);
+  cv_trail_close(daemon->trail);
+  cv_daemon_gauges_close(&daemon->gauges);
   cv_drbg_fini(&daemon->drbg);
   cv_db_on_step(NULL, NULL);
 }
@@ -554,6 +684,7 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   cv_drbg_init(&daemon.drbg);
   daemon.told_ms = cv_clock_mono_ms();
   cv_db_on_step(on_step, &daemon);
+  cv_daemon_gauges_open(&daemon.gauges, config->program);
   turn_init(&daemon);
   daemon.lanes = (struct cv_lanes){.ops = &config->ops->lane,
                                    .party = config->party,

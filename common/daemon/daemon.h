@@ -11,7 +11,8 @@
  * interval of its watchdog that loop and storage both go on (watchdog.h).
  *
  * The network is opened before the store, so that a port in use or a bad certificate leaves no new database behind.
- * SIGHUP reads the TLS files again; if they are invalid, the daemon keeps the old ones. SIGTERM and SIGINT start a
+ * SIGHUP reads the TLS files again; if they are invalid, the daemon keeps the old ones. It also opens the audit log
+ * again (trail.h), whose lines are written before the commit of what they tell. SIGTERM and SIGINT start a
  * drain: the core starts nothing new, and the daemon stops when open work is done and stored. A second signal stops it
  * at once. SIGUSR1 changes the level of the log to debug and back. A failed commit or running out of memory stops the
  * daemon with one log line; a restart continues from the last commit.
@@ -20,9 +21,11 @@
 #define CV_DAEMON_DAEMON_H
 
 #include "common/admin/admin.h"
+#include "common/base/event.h"
 #include "common/base/rng.h"
 #include "common/daemon/lane.h"
 #include "common/daemon/program.h"
+#include "common/db/db.h"
 #include "common/net/peer_limits.h"
 #include "common/net/tls.h"
 
@@ -60,10 +63,13 @@ struct cv_daemon_ops {
   /* Returns true if the daemon has finished its work and has to stop. NULL: it never stops by itself. */
   bool (*is_done)(const void *party);
 
+  /* The open database, for a copy of it; `why` says why there is none. */
+  enum cv_err (*database)(void *party, struct cv_db **ret, struct cv_why *why);
+
   /* Writes one line for the operator: how much the party has to do now. */
   void (*status)(void *party, char *text, size_t size);
-  /* The admin endpoint: CV_OK, or the reason why the party cannot work now; and the party's metrics, with the
-   * network's refusals to be added to the core's. */
+  /* The admin endpoint: CV_OK, or the reason why the party cannot work now; and the party's own metrics, with
+   * the network's refusals to be added to the core's; the metrics that every daemon has are there already. */
   enum cv_err (*health)(void *party, struct cv_why *why);
   void (*metrics)(void *party, const struct cv_refusals *network, struct cv_buf *out);
   /* struct cv_admin_ops; both NULL if the party has no wrapped keys. */
@@ -77,6 +83,7 @@ struct cv_daemon_config {
   void *party;
   const struct cv_daemon_settings *settings;
   const char *state;        /* folder; NULL: not configured */
+  const char *database;     /* the database's file in it */
   const char *reread;       /* a file of the party's own that it reads again after the start; NULL: none */
   unsigned roles;           /* roles allowed for the daemon's own certificate: set of 1u << enum cv_role */
   const char *listen;       /* HOST:PORT; NULL: the daemon does not listen */
@@ -104,6 +111,9 @@ struct cv_rng *cv_daemon_rng(struct cv_daemon *daemon);
 const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon);
 /* Logs one line; rate limited by its peer, if it has one. `data` is the daemon. */
 void cv_daemon_note(void *data, const struct cv_note *note);
+/* Adds a line to the audit log, if there is one. It is on disk before the batch of this turn is committed, so before
+ * whatever the event causes. `data` is the daemon. */
+void cv_daemon_audit(void *data, const struct cv_event *event);
 /* Reports a failure outside the turn; the daemon stops. */
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why);
 

@@ -14,6 +14,13 @@ static int run(const struct cv_daemon_program *program, const void *settings) {
   if (common->probe) {
     return cv_probe_run(program->table->program, common->admin);
   }
+  if (common->backup != NULL) {
+    return cv_backup_run(&(struct cv_backup_command){.program = program->table->program,
+                                                     .admin = common->admin,
+                                                     .to = common->backup,
+                                                     .check = program->check_copy,
+                                                     .settings = settings});
+  }
   enum cv_err err = cv_logging_begin(&common->log, program->table->program, &why);
   if (err != CV_OK) {
     cv_log_early(program->table->program, CV_LOG_ERROR, "%s", why.text);

@@ -77,6 +77,18 @@ void cv_turn_committed(struct cv_turn *turn, enum cv_err err, const struct cv_wh
   cv_turn_over(turn);
 }
 
+bool cv_turn_take(struct cv_turn *turn) {
+  bool is_free = !turn->failed && !turn->busy;
+  turn->busy = turn->busy || is_free;
+  return is_free;
+}
+
+void cv_turn_give_back(struct cv_turn *turn) {
+  CV_REQUIRE(turn->busy);
+  turn->busy = false;
+  cv_turn_over(turn);
+}
+
 void cv_turn_paced(struct cv_turn *turn) {
   turn->paced = false;
   cv_turn_over(turn);

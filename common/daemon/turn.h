@@ -61,10 +61,16 @@ void cv_turn_over(struct cv_turn *turn);
 void cv_turn_committed(struct cv_turn *turn, enum cv_err err, const struct cv_why *why);
 /* The pacing time is over; continues. */
 void cv_turn_paced(struct cv_turn *turn);
+/*
+ * Reserves the storage for other work than a batch, on any thread: batches wait until cv_turn_give_back(), which
+ * continues. False, and nothing is reserved, while a batch is being stored or after a failure. Not from inside an op.
+ */
+CV_MUST_USE bool cv_turn_take(struct cv_turn *turn);
+void cv_turn_give_back(struct cv_turn *turn);
 /* Reports a failure outside the turn. */
 void cv_turn_fail(struct cv_turn *turn, const char *what, const struct cv_why *why);
 
-/* True while the storage thread stores a batch. */
+/* True while the storage thread stores a batch, or the storage is reserved. */
 static inline bool cv_turn_is_busy(const struct cv_turn *turn) {
   return turn->busy;
 }

@@ -7,13 +7,19 @@ enum { QUICK_NS = 10 * 1000 * 1000, QUICK_COMMITS = 16 };
 static enum cv_err timed(struct cv_committer *committer, struct cv_why *why) {
   uint64_t began_ns = uv_hrtime();
   enum cv_err err = committer->commit(committer->data, why);
+  committer->took_ns = uv_hrtime() - began_ns;
+  return err;
+}
+
+/* On the loop: what both threads' commits have in common. */
+static void note(struct cv_committer *committer) {
   /* One slow commit is enough to use the thread for the next QUICK_COMMITS. */
-  if (uv_hrtime() - began_ns >= QUICK_NS) {
+  if (committer->took_ns >= QUICK_NS) {
     committer->quick = 0;
   } else if (committer->quick < QUICK_COMMITS) {
     committer->quick++;
   }
-  return err;
+  cv_histogram_add(&committer->took_s, (double)committer->took_ns / 1e9);
 }
 
 static void work(uv_work_t *work) {
@@ -25,6 +31,7 @@ static void after(uv_work_t *work, int status) {
   struct cv_committer *committer = work->data;
   CV_REQUIRE(status == 0);
   committer->busy = false;
+  note(committer);
   committer->done(committer->data, committer->err, &committer->why);
 }
 
@@ -48,5 +55,7 @@ bool cv_committer_is_quick(const struct cv_committer *committer) {
 enum cv_err cv_committer_run_here(struct cv_committer *committer, struct cv_why *why) {
   /* The store has one user at a time; its database is opened without a mutex. */
   CV_REQUIRE(!committer->busy);
-  return timed(committer, why);
+  enum cv_err err = timed(committer, why);
+  note(committer);
+  return err;
 }

@@ -13,6 +13,7 @@
 #include <uv.h>
 
 #include "common/base/err.h"
+#include "common/base/histogram.h"
 
 struct cv_committer {
   uv_loop_t *loop;
@@ -22,11 +23,13 @@ struct cv_committer {
   /* Runs on the loop after the commit has returned. */
   void (*done)(void *data, enum cv_err err, const struct cv_why *why);
   void *data;
+  /* Of every commit, on either thread; written on the loop. The caller has set the bounds, in seconds. */
+  struct cv_histogram took_s;
   /* private */
   uv_work_t work;
   bool busy;
-  uint64_t began_ns; /* of the commit on the storage thread */
-  unsigned quick;    /* consecutive fast commits */
+  uint64_t began_ns, took_ns; /* of the commit that runs, or ran last */
+  unsigned quick;             /* consecutive fast commits */
   enum cv_err err;
   struct cv_why why;
 };

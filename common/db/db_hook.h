@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For proof.c only: the inside of a database, and calls at the ends of its transactions. */
+/* For proof.c and copy.c only: the inside of a database, and calls at the ends of its transactions. */
 #ifndef CV_DB_HOOK_H
 #define CV_DB_HOOK_H
 

@@ -33,6 +33,8 @@
 #define KEEP                                                                                                   \
   (READ | REMOVE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | \
    FS_TRUNCATE)
+/* The folder is read only to sync it. Landlock has no right that permits appending alone. */
+#define APPEND  (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG)
 #define OF_FILE (READ | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE | FS_TRUNCATE | FS_IOCTL_DEV)
 
 enum { DNS_PORT = 53 };
@@ -163,6 +165,9 @@ static enum cv_err permit_files(struct rules *rules, const struct cv_sandbox_nee
   }
   if (needs->socket != NULL) {
     CV_TRY(permit_folder_of(rules, needs->socket, REMOVE, ", removes from "));
+  }
+  if (needs->appends != NULL) {
+    CV_TRY(permit_folder_of(rules, needs->appends, APPEND, ", appends in "));
   }
   if (cv_sandbox_looks_up(needs)) {
     CV_TRY(permit_lookup(rules));

@@ -15,9 +15,10 @@ struct cv_sandbox_needs {
    * permitted, too.
    */
   const char *reads[CV_SANDBOX_READS];
-  const char *state;  /* folder in which the daemon creates, reads, writes and removes files */
-  const char *socket; /* Unix socket, removed at the end; the rule permits removing any file of its folder */
-  const char *dials;  /* HOST:PORT: TCP to this port only; if HOST is a name, also name resolution */
+  const char *state;   /* folder in which the daemon creates, reads, writes and removes files */
+  const char *socket;  /* Unix socket, removed at the end; the rule permits removing any file of its folder */
+  const char *appends; /* file that may be created again in its folder, and appended to */
+  const char *dials;   /* HOST:PORT: TCP to this port only; if HOST is a name, also name resolution */
 };
 
 /* True if the host in `dials` is a name that must be resolved. */

@@ -20,7 +20,7 @@ static const char *const allowed[] = {
     /* descriptors and files; Landlock restricts which files */
     "read", "write", "readv", "writev", "pread64", "pwrite64", "lseek", "close", "fcntl", "fstat", "newfstatat", "stat",
     "lstat", "statx", "access", "faccessat", "faccessat2", "open", "openat", "readlink", "readlinkat", "getcwd",
-    "unlink", "unlinkat", "ftruncate", "fallocate", "fsync", "fdatasync", "fchmod", "fchown", "fadvise64",
+    "unlink", "unlinkat", "ftruncate", "fallocate", "fsync", "fdatasync", "fchmod", "fchown", "fadvise64", "fstatfs",
     /* events and connections */
     "epoll_wait", "epoll_pwait", "epoll_ctl", "poll", "ppoll", "eventfd2", "pipe2", "accept", "accept4", "getsockname",
     "getpeername", "getsockopt", "setsockopt", "shutdown", "recvfrom", "recvmsg", "sendto", "sendmsg",

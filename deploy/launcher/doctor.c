@@ -20,6 +20,7 @@
 #include "deploy/launcher/certificates.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/program.h"
+#include "deploy/launcher/role.h"
 
 enum { CONFIGS_MAX = 72, SLACK_S = 300 };
 
@@ -75,17 +76,11 @@ static char *path_in(struct cv_yaml *yaml, const yaml_node_t *mapping, const cha
              : NULL;
 }
 
-/* Determines the party by the keys that only its configuration has. */
 static enum cv_err read_config(struct party *party, struct cv_why *why) {
   struct cv_yaml yaml;
   CV_TRY(cv_yaml_open(party->config, &yaml, why));
   struct cv_yaml_pair tls = cv_yaml_find(&yaml, yaml.root, "tls");
-  party->role =
-      cv_yaml_find(&yaml, yaml.root, "anchor").key != NULL || cv_yaml_find(&yaml, yaml.root, "seal_key").key != NULL
-          ? CV_ROLE_BROKER
-      : cv_yaml_find(&yaml, yaml.root, "broker").key != NULL ? CV_ROLE_GATEWAY
-      : cv_yaml_find(&yaml, yaml.root, "state").key != NULL  ? CV_ROLE_THIRDPARTY
-                                                             : CV_ROLE_NONE;
+  enum cv_err err = cv_launcher_role(&yaml, party->config, &party->role, why);
   party->state = path_in(&yaml, yaml.root, "state");
   if (tls.value != NULL && tls.value->type == YAML_MAPPING_NODE) {
     party->ca = path_in(&yaml, tls.value, "ca");
@@ -95,18 +90,7 @@ static enum cv_err read_config(struct party *party, struct cv_why *why) {
     party->crl = path_in(&yaml, tls.value, "crl");
   }
   cv_yaml_close(&yaml);
-  return party->role == CV_ROLE_NONE
-             ? cv_fail(why, CV_ERR_INVALID,
-                       "%s: not a party's configuration; expected that of a broker, third-party, worker or "
-                       "gateway",
-                       party->config)
-             : CV_OK;
-}
-
-static const char *program_of(const struct party *party) {
-  return party->role == CV_ROLE_BROKER       ? "crowdveil-broker"
-         : party->role == CV_ROLE_THIRDPARTY ? "crowdveil-thirdparty"
-                                             : "crowdveil-worker";
+  return err;
 }
 
 static void drop_line(void *data, char *line) {
@@ -157,10 +141,10 @@ static enum cv_err examine_program(struct party *party, struct cv_findings *find
   const char *const check[] = {"--config", party->config, "--check-config", NULL};
   const char *const examine[] = {"--config", party->config, "--examine", NULL};
   int status = 1;
-  CV_TRY(cv_program_run(program_of(party), check, drop_line, NULL, &status, why));
+  CV_TRY(cv_program_run(cv_launcher_program_of(party->role), check, drop_line, NULL, &status, why));
   if (status != 0) {
     cv_findings_add(findings, CV_FINDING_WRONG, "correct it: the line above says where",
-                    "configuration %s: refused by %s", party->config, program_of(party));
+                    "configuration %s: refused by %s", party->config, cv_launcher_program_of(party->role));
     return CV_OK;
   }
   cv_findings_add(findings, CV_FINDING_OK, "", "configuration %s", party->config);
@@ -168,7 +152,7 @@ static enum cv_err examine_program(struct party *party, struct cv_findings *find
   if (party->role == CV_ROLE_GATEWAY) {
     return CV_OK;
   }
-  CV_TRY(cv_program_run(program_of(party), examine, cv_findings_line, findings, &status, why));
+  CV_TRY(cv_program_run(cv_launcher_program_of(party->role), examine, cv_findings_line, findings, &status, why));
   /* The campaigns belong to this party from here on; the next program starts with an empty list. */
   party->campaign = findings->campaign;
   party->campaigns = findings->campaigns;

@@ -17,7 +17,9 @@ static const struct cv_command commands[] = {
     {"verify", cv_launcher_verify, "run the policy again on an export and compare the results"},
     {"replay", cv_launcher_replay, "run the policy again on a third-party's database and compare the results"},
     {"doctor", cv_launcher_doctor, "check the parties on this machine and say how to fix problems"},
+    {"backup", cv_launcher_backup, "copy the database of a running party"},
     {"recover", cv_launcher_recover, "recover a broker whose database is outdated or lost"},
+    {"audit", cv_launcher_audit, "check that no line of an audit log was changed or removed"},
     {"seal", cv_launcher_seal, "replace the key that protects a broker's stored keys, or say which it is"},
     {"tether", cv_launcher_tether, NULL},
 };

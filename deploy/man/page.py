@@ -5,9 +5,10 @@
     page.py OUT PROGRAM SEE_ALSO...    OUT is NAME.SECTION
 """
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from told import told
 
 STATUSES = (
     ("0", "Success."),
@@ -20,22 +21,6 @@ def plain(text):
     """Escapes text so that roff prints it literally."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
-
-
-def told(program, *words):
-    """Parses a help text: (usage, lines of description, rows of (option or command, text))."""
-    text = subprocess.run([program, *words, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    usage, *lines = text.splitlines()
-    about, rows = [], []
-    for line in lines:
-        row = re.fullmatch(r"  (-\S+(?: [A-Z]+)?|[a-z]\S*) +(\S.*)", line)
-        if row:
-            rows.append(row.groups())
-        elif line:
-            about.append(line)
-    if not usage.startswith("Usage: ") or not rows:
-        sys.exit(f"{program} {' '.join(words)} --help: expected a usage line and rows of options or commands")
-    return usage[len("Usage: "):], about, rows
 
 
 def tagged(rows):

@@ -7,16 +7,19 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMPOSE = ROOT / "deploy/compose"
 CONTAINERFILE = ROOT / "deploy/containers/Containerfile"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "crowdveil/containers"
+sys.path.append(str(ROOT / "tests/support"))
+import base  # noqa: E402
+from base import Unavailable  # noqa: E402
+
+CACHE = base.CACHE / "containers"
 RUN = Path("/run/crowdveil-containers")
 BASE = "docker.io/library/debian:bookworm-slim"
-MIRROR = "http://deb.debian.org/debian"
 TARGETS = {"thirdparty": "crowdveil-thirdparty", "broker": "crowdveil-broker", "worker": "crowdveil-worker",
            "crowdveil": "crowdveil", "lab": "crowdveil-lab"}
 FILES = ("rank", "recruit", "local-privacy", "own-data")
@@ -40,10 +43,6 @@ driver = "overlay"
 graphroot = "{cache}/storage"
 runroot = "{run}/storage"
 """
-
-
-class Unavailable(Exception):
-    """The reason why there are no containers here."""
 
 
 def environment():
@@ -83,21 +82,8 @@ def write_configuration():
 
 
 def make_base():
-    """A base like Debian's slim image: without package lists, caches, locales, manuals and documentation except
-    licences."""
-    with tempfile.TemporaryDirectory(prefix="crowdveil-base-") as folder:
-        done = run("debootstrap", "--variant=minbase", "bookworm", folder, MIRROR, check=False, timeout=900)
-        if done.returncode != 0:
-            raise Unavailable(f"debootstrap cannot make a base from {MIRROR}: {done.stdout.strip().splitlines()[-1]}")
-        for unused in ("var/lib/apt/lists", "var/cache/apt", "var/log", "usr/share/man", "usr/share/locale",
-                       "usr/share/info"):
-            for path in sorted((Path(folder) / unused).rglob("*"), reverse=True):
-                if path.is_symlink() or path.is_file():
-                    path.unlink()
-        for path in (Path(folder) / "usr/share/doc").rglob("*"):
-            if (path.is_file() or path.is_symlink()) and path.name != "copyright":
-                path.unlink()
-        run("sh", "-c", f"tar -C {folder} -c . | podman import - {BASE}")
+    """The base of the images; other suites use it, too."""
+    podman("import", base.archive(), BASE)
 
 
 def prepare():

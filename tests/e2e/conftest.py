@@ -18,6 +18,7 @@ from harness.pki import Pki  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes; only tests/run long runs it")
+    config.addinivalue_line("markers", "before: with programs of an earlier version; only tests/run before runs it")
     config.addinivalue_line("markers", "alone: measures times; no other test runs beside it")
     config.addinivalue_line("markers", "quick: also run by tests/run quick")
     if not hasattr(config, "workerinput"):

@@ -1,36 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Databases of earlier versions: every program opens them, gives the same answers, and goes on."""
+"""Databases of earlier versions, and of this one: every program opens them, gives the same answers, and goes on."""
+import contextlib
+import gzip
 import json
 import shutil
 import sqlite3
+import subprocess
 
 import pytest
 
 from client.requester import end_name
 from client.worker import GRID, Session, work
 from harness.commands import crowdveil
-from harness.daemon import ROOT, write_config
+from harness.daemon import BUILD, PROGRAMS, ROOT, write_config
 from harness.lab import lab
 
 VERSIONS = sorted(path.name for path in (ROOT / "tests/data").iterdir() if path.is_dir())
+TODAY = "today"  # this version: made in the test, so that the next folder can be made when it is released
+WITHOUT_CODES = ("0.1.0",)
 LIMITS = {"limits": {"worker_epsilon": 1000, "release_tokens": 1}}
 TRANSIENT = ("elapsed_ms", "thirdparty_connected")
 
 
-@pytest.fixture(params=VERSIONS)
+@pytest.fixture(scope="session")
+def today(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / TODAY
+    done = subprocess.run([ROOT / "tests/data/make", BUILD, folder], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(params=[*VERSIONS, TODAY])
 def before(request):
-    return ROOT / "tests/data" / request.param
+    return request.getfixturevalue(TODAY) if request.param == TODAY else ROOT / "tests/data" / request.param
+
+
+def content(before, name):
+    packed = before / f"{name}.gz"
+    return gzip.decompress(packed.read_bytes()) if packed.exists() else (before / name).read_bytes()
 
 
 def said(before):
-    return json.loads((before / "said.json").read_text())
+    return json.loads(content(before, "said.json"))
 
 
 def put(before, name, folder, mode=0o600):
     """A writable copy."""
-    shutil.copyfile(before / name, folder / name)
+    (folder / name).write_bytes(content(before, name))
     (folder / name).chmod(mode)
     return folder / name
+
+
+def put_all(before, deployment):
+    put(before, "broker.db", deployment.folder / deployment.state("broker-state"))
+    put(before, "thirdparty.db", deployment.folder / deployment.state("thirdparty-state"))
+    for name in ("anchor", "seal.key"):
+        put(before, name, deployment.folder)
 
 
 def holds(old, new, where):
@@ -53,14 +78,11 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
 
     def check(old, message, where):
         holds(old, MessageToDict(message, preserving_proto_field_name=True), where)
-    put(before, "broker.db", deployment.folder / deployment.state("broker-state"))
-    put(before, "thirdparty.db", deployment.folder / deployment.state("thirdparty-state"))
-    for name in ("anchor", "seal.key"):
-        put(before, name, deployment.folder)
+    put_all(before, deployment)
     deployment.up(broker=LIMITS)
     told = said(before)
     for daemon in (deployment.broker, deployment.thirdparty):
-        assert daemon.text().count("added codes to") == (before.name == "0.1.0"), daemon.text()
+        assert daemon.text().count("added codes to") == (before.name in WITHOUT_CODES), daemon.text()
     with deployment.requester() as requester:
         for kind, campaign in told["campaigns"].items():
             number = campaign["campaign"]
@@ -78,8 +100,19 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
         assert verdicts == {"accepted": 60}
         seen = requester.watch(running, until=lambda progress: progress.tokens == 44 + 60)
         assert seen.DESCRIPTOR.name == "Progress" and seen.releases > had
-        requester.cancel(running)
-        assert end_name(requester.watch(running).progress.end) == "cancelled"
+        charged = requester.ledger(running)
+        # what a worker gave then still counts: it has given its one token of this campaign
+        with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
+            assert work(session, range(101, 145), lambda *_: GRID // 2)[0] == {}
+        with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
+            verdicts, _ = work(session, range(301, 1301), lambda worker, arm, place: GRID * (arm + 1) // 4)
+        finished = requester.watch(running).progress
+        assert (end_name(finished.end), finished.tokens) == ("tokens", 990), "as many whole rounds as the limit has"
+        assert verdicts["accepted"] == 990 - 44 - 60
+        ends = requester.ledger(running)
+        assert len(charged.accounts) == len(ends.accounts), (charged, ends)
+        assert all(new.spent >= old.spent > 0 and new.tokens > old.tokens
+                   for old, new in zip(charged.accounts, ends.accounts))
     assert set(deployment.stop().values()) == {0}
     replay = crowdveil("replay", deployment.folder / "thirdparty-state/thirdparty.db")
     assert replay.returncode == 0, replay.stdout + replay.stderr
@@ -90,12 +123,13 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
     put(before, "broker.db", deployment.folder / "broker-state")
     broker = deployment.launch_broker(LIMITS)
     assert broker.wait() == 1
-    if before.name == "0.1.0":
+    done = crowdveil("recover", deployment.folder / "broker.yaml")
+    if before.name in WITHOUT_CODES:
         assert "schema version 1; expected 2, the last known version" in broker.text()
-        done = crowdveil("recover", deployment.folder / "broker.yaml")
         assert done.returncode == 1 and "the last known version" in done.stdout + done.stderr
     else:
         assert "expected the database not to be older than its anchor" in broker.text()
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_wrong_key_changes_nothing(deployment, before):
@@ -113,6 +147,37 @@ def test_a_wrong_key_changes_nothing(deployment, before):
     assert set(deployment.stop().values()) == {0}
 
 
+def test_a_later_format_is_refused_in_one_line(deployment, before):
+    """As after a way back to this version: nothing is changed, and the line says what is too new."""
+    put_all(before, deployment)
+    state = deployment.folder / deployment.state("worker-state")
+    files = {"broker": deployment.folder / "broker-state/broker.db",
+             "thirdparty": deployment.folder / "thirdparty-state/thirdparty.db",
+             "worker": put(before, "given.db", state)}
+    path = deployment.folder / "campaign.yaml"
+    path.write_text("campaign: test\nitems: {list: [{name: a, mean: .5}]}\npolicy: {name: ppar, alpha: 0.3}\n"
+                    "privacy: {epsilon: 1}\n")
+    for database in files.values():
+        with contextlib.closing(sqlite3.connect(database)) as db:
+            db.execute("PRAGMA user_version = 99")
+    bytes_ = {name: database.read_bytes() for name, database in files.items()}
+    worker = {"broker": "127.0.0.1:1", "accept": {"tokens": 1}, "state": str(state)}
+    started = {"broker": deployment.launch_broker(LIMITS), "thirdparty": deployment.launch_thirdparty(),
+               "worker": deployment.start_worker("gateway/1001-2000", path, worker)}
+    for name, daemon in started.items():
+        assert daemon.wait() == 1, name
+        line, = daemon.text().split("\n")
+        assert f"{files[name]}: schema version 99 of a later release; expected at most " in line
+        assert files[name].read_bytes() == bytes_[name], f"the {name} changed a database that it refused"
+    with contextlib.closing(sqlite3.connect(files["broker"])) as db:
+        db.execute("PRAGMA user_version = 2")
+    anchor = deployment.folder / "anchor"
+    anchor.write_text(anchor.read_text().replace("crowdveil-anchor 3 ", "crowdveil-anchor 9 ")
+                      .replace("crowdveil-anchor 2 ", "crowdveil-anchor 9 "))
+    broker = deployment.launch_broker(LIMITS)
+    assert broker.wait() == 1 and broker.text().count("\n") == 0 and str(anchor) in broker.text(), broker.text()
+
+
 def test_replay_says_the_same(before, tmp_path):
     done = crowdveil("replay", put(before, "thirdparty.db", tmp_path))
     assert done.returncode == 0 and done.stdout.splitlines() == said(before)["replay"]
@@ -120,10 +185,7 @@ def test_replay_says_the_same(before, tmp_path):
 
 def test_doctor_finds_nothing_wrong(deployment, before):
     """In databases that no current daemon has opened."""
-    put(before, "broker.db", deployment.folder / deployment.state("broker-state"))
-    put(before, "thirdparty.db", deployment.folder / deployment.state("thirdparty-state"))
-    for name in ("anchor", "seal.key"):
-        put(before, name, deployment.folder)
+    put_all(before, deployment)
     configs = [write_config(deployment.folder / f"{name}.yaml", settings) for name, settings in
                (("broker", deployment.broker_settings()), ("thirdparty", deployment.thirdparty_settings()))]
     done = crowdveil("doctor", *configs, "--json")
@@ -160,7 +222,56 @@ def test_results_are_read_merged_and_gone_on_with(before, tmp_path):
     assert done.returncode == 0 and trials("merged.db") == told, done.stderr
     (tmp_path / "out").mkdir()
     shutil.copyfile(results, tmp_path / "out/small.db")
-    shutil.copyfile(before / "experiment.yaml", tmp_path / "experiment.yaml")
+    put(before, "experiment.yaml", tmp_path)
     done = lab("run", "experiment.yaml", "--out", "out", "--resume", "--replicates", "7", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert set(told) < set(trials("out/small.db"))
+
+
+def test_every_option_is_still_there(before):
+    """A configuration file or a command line of an earlier version is not refused for a name."""
+    if not any(before.glob("options.json*")):
+        pytest.skip("a folder from before options were kept")
+    for command, options in json.loads(content(before, "options.json")).items():
+        program, *words = command.split()
+        done = subprocess.run([PROGRAMS[program], *words, "--help"], capture_output=True, text=True)
+        missing = [option for option in options if f"  {option}" not in done.stdout]
+        assert done.returncode == 0 and not missing, f"{command} does not know {missing}"
+        assert len(options) > 3, command
+
+
+VARINT = {"TYPE_BOOL", "TYPE_UINT32", "TYPE_UINT64", "TYPE_INT32", "TYPE_INT64", "TYPE_ENUM"}
+
+
+def parts_of(messages, where=""):
+    """{path: (number, how it is on the wire)} of each field and enum value of these messages."""
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
+    parts = {}
+    for message in messages:
+        for field in message.field:
+            kind = Field.Type.Name(field.type)
+            name = field.type_name if kind == "TYPE_MESSAGE" else "varint" if kind in VARINT else kind
+            parts[f"{where}{message.name}.{field.name}"] = (field.number, name, Field.Label.Name(field.label))
+        parts |= parts_of(message.nested_type, f"{where}{message.name}.")
+        for enum in message.enum_type:
+            parts |= {f"{where}{enum.name}.{value.name}": (value.number,) for value in enum.value}
+    return parts
+
+
+def wire(before):
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+    parts = {}
+    for file in FileDescriptorSet.FromString(content(before, "wire.binpb")).file:
+        parts |= parts_of(file.message_type, f"{file.package}.")
+        parts |= {f"{file.package}.{enum.name}.{value.name}": (value.number,)
+                  for enum in file.enum_type for value in enum.value}
+    return parts
+
+
+def test_every_message_is_still_read(before, today):
+    """On the wire each field of an earlier version has its number, its kind and its label still; there may be more."""
+    if not any(before.glob("wire.binpb*")):
+        pytest.skip("a folder from before the wire schemas were kept; its wire is another version")
+    then, now = wire(before), wire(today)
+    changed = {name: (part, now.get(name)) for name, part in then.items() if now.get(name) != part}
+    assert len(then) > 200 and not changed

@@ -166,7 +166,7 @@ def test_a_killed_launcher_leaves_no_process_behind(tmp_path, short_path, orphan
     launcher = Daemon("up", [PROGRAMS["crowdveil"], "up", campaign, "--state", state], tmp_path / "up.log")
     try:
         launcher.wait_for("tokens")
-        wait_until(lambda: metric(state / "broker", "broker", "crowdveil_worker_connections") == 2, "gateways")
+        wait_until(lambda: metric(state / "broker", "broker", 'crowdveil_connections{role="gateway"}') == 2, "gateways")
         with open(f"/proc/{launcher.pid}/task/{launcher.pid}/children") as children:
             parties = {int(pid): name_of(pid) for pid in children.read().split()}
         assert len(parties) >= 4

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A broker's database is rolled back, damaged or lost: that is detected, and recovered from safely."""
+import json
 import shutil
 import signal
 import sqlite3
@@ -306,6 +307,30 @@ def test_a_missing_and_a_foreign_anchor(stage):
     stage.restart()
     assert stage.floor() == 1_000_000
     assert end_name(stage.statement(stage.campaign).end) == "recovered"
+
+
+def test_a_recovery_is_in_the_audit_log_before_it_is_in_the_database(stage, tmp_path):
+    """What it charges, once; and not at all where the log cannot be written, which leaves the database as it was."""
+    some_progress(stage)
+    stage.put_back("older")
+    (tmp_path / "log").mkdir()
+    log = tmp_path / "log/audit"
+    config = stage.config("broker")
+    text = config.read_text()
+
+    def recover(audit):
+        config.write_text(json.dumps(json.loads(text) | {"audit": str(audit)}))
+        return crowdveil("recover", config)
+    done = recover(tmp_path / "nowhere/audit")
+    assert done.returncode == 1 and "nowhere/audit: cannot open" in done.stdout + done.stderr
+    assert "older" in stage.refused() or "anchor" in stage.refused()
+    for _ in range(2):
+        assert recover(log).returncode == 0
+    line, = [json.loads(line) for line in log.read_text().splitlines()]
+    assert (line["event"], line["actor"], line["outcome"]) == ("recover", "operator", "done")
+    assert line["campaigns_ended"] == 1 and line["every_worker_micro"] == 1_000_000
+    assert line["anchored"] > line["commit"]
+    assert crowdveil("audit", log).returncode == 0
 
 
 def test_recover_refuses_a_running_broker(stage):

@@ -11,7 +11,7 @@ import pytest
 
 from client.wire import Connection, context
 from harness import machine
-from harness.admin import metric
+from harness.admin import metrics
 from harness.campaign import GATEWAYS, Run
 from harness.daemon import wait_until
 from harness.machine import needs
@@ -100,7 +100,8 @@ class Reloading(Run):
         return {party: gone for party, before in connections.items() if (gone := before - now[party])}
 
     def workers(self):
-        return metric(self.deployment.folder, "broker", "crowdveil_worker_connections")
+        now = metrics(self.deployment.folder / "broker.sock")
+        return sum(now[f'crowdveil_connections{{role="{role}"}}'] for role in ("worker", "gateway"))
 
     def certificate_of(self, program):
         files = self.deployment.pki.issue("requester/alice" if program == "broker" else "broker/main")

@@ -139,6 +139,23 @@ def test_a_third_party_that_was_taken_over_cannot_open_the_brokers_files(ranked,
     assert daemon.stop() == 0, "it goes on as if nothing had been"
 
 
+@needs_sandbox
+@needs_tracing
+def test_a_daemon_that_was_taken_over_cannot_read_cut_or_remove_its_audit_log(deployment, tmp_path):
+    """It can still write in the folder: Landlock has no right that permits appending alone."""
+    (tmp_path / "log").mkdir()
+    log, old = tmp_path / "log/audit", tmp_path / "log/audit.1"
+    old.write_text("kept\n")
+    deployment.up(broker=own_folders(deployment, "broker") | {"audit": str(log)})
+    with Intruder(deployment.broker.pid) as intruder:
+        assert {intruder.open(path) for path in (log, old)} == {"EACCES"}
+        assert {intruder.open(path, os.O_WRONLY | os.O_TRUNC) for path in (log, old)} == {"EACCES"}
+        assert {intruder.unlink(path) for path in (log, old)} == {"EACCES"}
+        assert intruder.open(log, os.O_WRONLY | os.O_APPEND) == 0
+    assert deployment.broker.stop() == 0
+    assert old.read_text() == "kept\n" and len(log.read_text().splitlines()) == 2
+
+
 @needs_tracing
 def test_without_a_sandbox_the_same_intruder_gets_it_all(deployment):
     """A control: nothing else keeps a program from another one's files of the same user."""

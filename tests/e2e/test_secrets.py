@@ -56,7 +56,9 @@ class Spied:
         self.upstream = Relay(deployment.thirdparty.address)
         # a recruitment: releases of one token, and workers that are hired again and again; no worker is asked in place
         # of another
+        (deployment.folder / "audit").mkdir()
         deployment.start_broker({**TALKATIVE, "thirdparty": self.upstream.address, "lease": "60s",
+                                 "audit": str(deployment.folder / "audit/log"),
                                  "limits": {"release_tokens": 1, "worker_epsilon": 4000}})
         self.crowd = Relay(deployment.broker.address)
         self.tickets, self.values, self.shown, self.memory = [], {}, {}, {}
@@ -108,7 +110,7 @@ class Spied:
         """{what: bytes}, everything that is written or sent. Stops the daemons."""
         folder = self.deployment.folder
         places = {f"admin answer {url} of the {name}": get(folder / f"{name}.sock", url)[1].encode()
-                  for name in ("broker", "thirdparty") for url in ("/metrics", "/health", "/log-level")}
+                  for name in ("broker", "thirdparty") for url in ("/metrics", "/health", "/readyz", "/log-level")}
         places["admin answer /seal of the broker"] = get(folder / "broker.sock", "/seal")[1].encode()
         for action in ("rotate", "status"):
             done = crowdveil("seal", action, folder / "broker.yaml")
@@ -122,6 +124,10 @@ class Spied:
         assert done.returncode == 0, done.stderr
         places["watch"] = (done.stdout + done.stderr).encode()
         places["doctor, live"] = self.doctor()
+        for name in ("broker", "thirdparty"):
+            done = crowdveil("backup", folder / f"{name}.yaml", "--to", folder / f"{name}-copy.db")
+            assert done.returncode == 0, done.stderr
+            places[f"backup of the {name}"] = (done.stdout + done.stderr).encode()
         places["traffic of workers"] = self.crowd.bytes()
         places["traffic between broker and third-party"] = self.upstream.bytes()
         # while the daemons run, so that the write-ahead logs are there; and again after they stopped
@@ -131,9 +137,11 @@ class Spied:
         places["doctor, stopped"] = self.doctor()
         for path in files_of(folder):
             places[path.name] = path.read_bytes()
-        assert {"broker.db", "thirdparty.db", "broker.db-wal while running"} <= set(places), sorted(places)
+        names = {"broker.db", "thirdparty.db", "broker.db-wal while running", "broker-copy.db", "thirdparty-copy.db"}
+        assert names <= set(places), sorted(places)
         logs = [data for name, data in places.items() if name.endswith(("-broker.log", "-thirdparty.log"))]
         assert len(logs) >= 2 and all(b'"level":"debug"' in data for data in logs), "not all that can be logged"
+        assert b'"event":"submit"' in places["log"] and b'"event":"end"' in places["log"]  # the audit log
         assert len(places["traffic of workers"]) > 48 * self.verdicts["accepted"]
         return places
 
@@ -351,7 +359,7 @@ def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, p
                                  "admin": str(deployment.folder / "gateway.sock"), "exit_when_done": False})
         finished = requester.watch(campaign)
         places = {f"admin answer {url} of the gateway": get(deployment.folder / "gateway.sock", url)[1].encode()
-                  for url in ("/metrics", "/health")}
+                  for url in ("/metrics", "/health", "/readyz")}
         assert b"crowdveil_worker_tokens_accepted_total" in places["admin answer /metrics of the gateway"]
         places |= {"memory of the broker": memory_of(deployment.broker.pid),
                   "memory of the third-party": memory_of(deployment.thirdparty.pid)}

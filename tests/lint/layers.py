@@ -132,4 +132,5 @@ FILE_LINES_ALLOWED = {}
 
 # Files that cannot carry an SPDX line.
 SPDX_EXEMPT = ("LICENSE", "LICENSES/*", "*.json", "*.csv", "*.png", "*.svg", "*.pem", "tests/fuzz/corpus/*",
-               "tests/data/*/*", "*.bin")
+               "tests/data/*/*", "*.bin", "deploy/debian/changelog", "deploy/debian/copyright",
+               "deploy/debian/source/format")

@@ -86,7 +86,7 @@ static void test_a_stored_account_comes_back_and_a_false_one_does_not(void **sta
 static void charge(struct cv_accounts *accounts, uint64_t worker, uint64_t micro) {
   struct cv_chunk *chunk;
   assert_int_equal(cv_chunks_touch(&accounts->cells, worker / CV_CHUNK_CELLS, &chunk), CV_OK);
-  cv_accounts_charge(chunk, worker, micro);
+  cv_accounts_pay(accounts, chunk, worker, micro);
 }
 
 static void test_a_worker_pays_for_itself_and_its_share_of_the_floor(void **state) {
@@ -109,6 +109,26 @@ static void test_a_worker_pays_for_itself_and_its_share_of_the_floor(void **stat
   cv_chunks_fini(&accounts.cells);
 }
 
+static void test_exhausted_workers_are_counted_once(void **state) {
+  struct cv_accounts accounts = {0};
+  cv_chunks_init(&accounts.cells, 2);
+  cv_accounts_count(&accounts, 600);
+  charge(&accounts, 5, 599);
+  charge(&accounts, 6, 600);
+  assert_int_equal(accounts.exhausted, 1);
+  charge(&accounts, 5, 1);
+  charge(&accounts, 5, 1);
+  charge(&accounts, 7, UINT64_MAX); /* an unlimited account */
+  assert_int_equal(accounts.exhausted, 3);
+  /* After a start with another limit; the floor charges known workers only, as others do not exist for sure. */
+  cv_accounts_count(&accounts, 601);
+  assert_int_equal(accounts.exhausted, 2);
+  cv_accounts_raise(&accounts, 601);
+  cv_accounts_count(&accounts, 601);
+  assert_int_equal(accounts.exhausted, 3);
+  cv_chunks_fini(&accounts.cells);
+}
+
 static void test_what_a_campaign_can_cost_a_worker(void **state) {
   struct cv_spec spec = {.epsilon_micro = 250000, .tokens_per_worker = 4};
   assert_int_equal(cv_spec_worker_micro(&spec, spec.epsilon_micro), 1000000);
@@ -126,6 +146,7 @@ int main(void) {
       cmocka_unit_test(test_a_write_off_charges_what_is_left_and_says_so),
       cmocka_unit_test(test_a_stored_account_comes_back_and_a_false_one_does_not),
       cmocka_unit_test(test_a_worker_pays_for_itself_and_its_share_of_the_floor),
+      cmocka_unit_test(test_exhausted_workers_are_counted_once),
       cmocka_unit_test(test_what_a_campaign_can_cost_a_worker),
   };
   return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);

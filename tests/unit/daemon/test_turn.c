@@ -300,6 +300,38 @@ static void test_without_a_storage_thread_all_is_stored_here(void **state) {
   expect(&daemon, "fcsfcs");
 }
 
+/* A copy uses the storage between two batches: what comes meanwhile waits, and goes on at once afterwards. */
+static void test_other_work_holds_batches_back(void **state) {
+  struct daemon daemon;
+  begin(&daemon, &all);
+  assert_true(cv_turn_take(&daemon.turn));
+  assert_false(cv_turn_take(&daemon.turn));
+  daemon.rounds = 2;
+  cv_turn_over(&daemon.turn);
+  expect(&daemon, "");
+  assert_true(cv_turn_is_busy(&daemon.turn));
+  cv_turn_give_back(&daemon.turn);
+  expect(&daemon, "fcsfcs");
+  assert_false(cv_turn_is_busy(&daemon.turn));
+}
+
+static void test_other_work_waits_for_a_batch_and_ends_with_a_failure(void **state) {
+  struct daemon daemon;
+  begin(&daemon, &all);
+  daemon.slow = true;
+  daemon.rounds = 1;
+  cv_turn_over(&daemon.turn);
+  assert_false(cv_turn_take(&daemon.turn));
+  committed(&daemon, CV_OK);
+  assert_true(cv_turn_take(&daemon.turn));
+  const struct cv_why why = {.text = "out of memory"};
+  cv_turn_fail(&daemon.turn, "cannot continue", &why);
+  daemon.rounds = 1;
+  cv_turn_give_back(&daemon.turn);
+  expect(&daemon, "fhsX");
+  assert_false(cv_turn_take(&daemon.turn));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_small_batch_is_said_after_its_commit_here),
@@ -316,6 +348,8 @@ int main(void) {
       cmocka_unit_test(test_a_commit_that_fails_elsewhere_is_the_last_thing),
       cmocka_unit_test(test_no_memory_is_the_last_thing),
       cmocka_unit_test(test_after_another_failure_a_commit_is_not_said),
+      cmocka_unit_test(test_other_work_holds_batches_back),
+      cmocka_unit_test(test_other_work_waits_for_a_batch_and_ends_with_a_failure),
       cmocka_unit_test(test_without_a_storage_thread_all_is_stored_here),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

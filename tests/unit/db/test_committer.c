@@ -126,6 +126,38 @@ static void test_a_commit_on_the_loop_gives_its_result_and_nothing_else(void **s
   assert_false(cv_committer_is_busy(&store.committer));
 }
 
+/* For the metrics: commits of both threads in one histogram. */
+static void test_every_commit_is_timed(void **state) {
+  static const double bounds[] = {.01};
+  struct store store;
+  run(&store, CV_ERR_IO);
+  assert_int_equal(cv_histogram_upto(&store.committer.took_s, 0), 1);
+  store.here = true;
+  store.err = CV_OK;
+  store.stall_ms = 20;
+  store.committer.took_s = (struct cv_histogram){.bound = bounds, .bounds = 1};
+  assert_int_equal(cv_committer_run_here(&store.committer, NULL), CV_OK);
+  assert_int_equal(cv_histogram_upto(&store.committer.took_s, 0), 0);
+  assert_int_equal(cv_histogram_upto(&store.committer.took_s, 1), 1);
+  assert_true(store.committer.took_s.sum >= .02);
+}
+
+/* So that others learn that the disk hangs. */
+static void test_a_commit_on_the_thread_has_a_duration_while_it_runs(void **state) {
+  uv_loop_t loop;
+  assert_int_equal(uv_loop_init(&loop), 0);
+  struct store store = {.loop_thread = pthread_self(), .stall_ms = 30, .done = COMMITS};
+  store.committer = (struct cv_committer){.loop = &loop, .commit = commit, .done = done, .data = &store};
+  assert_int_equal(cv_committer_busy_ms(&store.committer), 0);
+  give(&store);
+  const struct timespec wait = {.tv_nsec = 5 * 1000000L};
+  (void)nanosleep(&wait, NULL);
+  assert_true(cv_committer_busy_ms(&store.committer) >= 5);
+  (void)uv_run(&loop, UV_RUN_DEFAULT);
+  assert_int_equal(cv_committer_busy_ms(&store.committer), 0);
+  assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_batch_is_stored_whole_one_at_a_time),
@@ -133,6 +165,8 @@ int main(void) {
       cmocka_unit_test(test_a_disk_is_quick_after_a_row_of_quick_commits),
       cmocka_unit_test(test_nothing_is_quick_before_it_was_seen_to_be),
       cmocka_unit_test(test_a_commit_on_the_loop_gives_its_result_and_nothing_else),
+      cmocka_unit_test(test_every_commit_is_timed),
+      cmocka_unit_test(test_a_commit_on_the_thread_has_a_duration_while_it_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crowdveil backup: a copy of a running party's database. The party's own program asks for it and checks it. */
+#include <stdio.h>
+
+#include "deploy/launcher/command.h"
+#include "deploy/launcher/program.h"
+#include "deploy/launcher/role.h"
+
+struct settings {
+  char *to;
+};
+
+static const struct cv_config_rule rules[] = {
+    {.key = "to",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, to),
+     .required = true,
+     .help = "the copy: a new file, which appears when it is complete and checked"},
+};
+
+static const struct cv_config_table table = {
+    .program = "crowdveil backup",
+    .arguments = "CONFIG.YAML",
+    .about =
+        "copies the database of a running party while it goes on.\n"
+        "CONFIG.YAML is the configuration file of a broker, third-party, worker or gateway, with `admin`. The copy\n"
+        "has neither the seal key nor the anchor: keep these elsewhere.",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+static enum cv_err find_program(const char *config, const char **ret, struct cv_why *why) {
+  struct cv_yaml yaml;
+  enum cv_role role = CV_ROLE_NONE;
+  CV_TRY(cv_yaml_open(config, &yaml, why));
+  enum cv_err err = cv_launcher_role(&yaml, config, &role, why);
+  cv_yaml_close(&yaml);
+  *ret = cv_launcher_program_of(role);
+  return err;
+}
+
+static void print_line(void *data, char *line) {
+  (void)data;
+  (void)printf("%s\n", line);
+}
+
+static int back_up(const struct settings *settings, const char *config) {
+  const char *const args[] = {"--config", config, "--backup", settings->to, NULL};
+  const char *program = NULL;
+  struct cv_why why;
+  int status = 1;
+  if (find_program(config, &program, &why) != CV_OK) {
+    return cv_command_fail(&table, 2, "%s", why.text);
+  }
+  if (cv_program_run(program, args, print_line, NULL, &status, &why) != CV_OK) {
+    return cv_command_fail(&table, 1, "%s", why.text);
+  }
+  return status;
+}
+
+int cv_launcher_backup(int argc, char **argv) {
+  struct settings settings = {0};
+  const char *words[CV_WORDS_MAX] = {0};
+  int status = cv_command_options(&table, argc, argv, 1, 1, words, &settings);
+  if (status < 0) {
+    status = back_up(&settings, words[0]);
+  }
+  cv_config_fini(&table, &settings);
+  return status;
+}
