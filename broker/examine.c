@@ -361,11 +361,6 @@ static enum cv_err open_ring(const struct cv_broker_settings *settings, struct c
 
 /* The line in the audit log, on disk before the recovery is committed. */
 static enum cv_err record(void *data, const struct cv_recovery *recovery, struct cv_why *why) {
-  const char *path = data;
-  struct cv_trail *trail;
-  if (path == NULL) {
-    return CV_OK;
-  }
   const struct cv_event_fact facts[] = {
       {.name = "commit", .number = recovery->commit},
       {.name = "anchored", .number = recovery->anchored},
@@ -376,11 +371,7 @@ static enum cv_err record(void *data, const struct cv_recovery *recovery, struct
       {.name = "workers_named", .number = recovery->named},
   };
   const struct cv_event event = {.what = "recover", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
-  CV_TRY(cv_trail_open(path, "crowdveil-broker", &trail, why));
-  cv_trail_add(trail, &event, cv_clock_mono_ms(), cv_clock_wall_ms());
-  enum cv_err err = cv_trail_flush(trail) ? cv_trail_write(trail, why) : CV_OK;
-  cv_trail_close(trail);
-  return err;
+  return cv_trail_record(data, "crowdveil-broker", &event, why);
 }
 
 int cv_broker_recover_state(const struct cv_broker_settings *settings) {

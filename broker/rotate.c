@@ -11,10 +11,18 @@
 #include "common/admin/probe.h"
 #include "common/base/clock.h"
 #include "common/base/finding.h"
+#include "common/daemon/trail.h"
 
 enum { ASK_MS = 5000, TAKES_MS = 60000, AGAIN_MS = 50, DAY_S = 86400 };
 
 const char *const CV_BROKER_SEAL_WORDS[] = {"run", "status", "rotate", NULL};
+
+struct cv_event cv_broker_seal_event(const struct cv_key_name *from, const struct cv_key_name *to,
+                                     struct cv_event_fact facts[2]) {
+  facts[0] = (struct cv_event_fact){.name = "from", .text = from->text};
+  facts[1] = (struct cv_event_fact){.name = "to", .text = to->text};
+  return (struct cv_event){.what = "seal", .actor = "operator", .fact = facts, .facts = 2};
+}
 
 struct date {
   char text[64];
@@ -124,7 +132,11 @@ static enum cv_err put_new(struct work *work, struct cv_why *why) {
 
 static enum cv_err rotate_stopped(struct work *work, struct cv_broker_store *store, struct cv_why *why) {
   struct cv_broker_keys keys;
+  struct cv_event_fact facts[2];
   CV_TRY(put_new(work, why));
+  struct cv_key_name to = name_of(&work->ring, 0), from = name_of(&work->ring, 1);
+  const struct cv_event event = cv_broker_seal_event(&from, &to, facts);
+  CV_TRY(cv_trail_record(work->settings->daemon.audit, "crowdveil-broker", &event, why));
   CV_TRY(cv_broker_store_rekey(store, &work->ring, why));
   CV_TRY(cv_broker_store_keys(store, &keys, why));
   CV_REQUIRE(keys.count.keys > 0 && keys.count.current == keys.count.keys);

@@ -11,10 +11,16 @@
 #define CV_BROKER_ROTATE_H
 
 #include "broker/shell.h"
+#include "common/base/event.h"
+#include "common/crypto/ring.h"
 
 enum cv_broker_seal { CV_BROKER_SEAL_RUN, CV_BROKER_SEAL_STATUS, CV_BROKER_SEAL_ROTATE };
 /* For the option --seal; ends with NULL. */
 extern const char *const CV_BROKER_SEAL_WORDS[];
+
+/* The line for the audit log; `facts` is the room for its further fields, and borrows the names. */
+struct cv_event cv_broker_seal_event(const struct cv_key_name *from, const struct cv_key_name *to,
+                                     struct cv_event_fact facts[2]);
 
 /* Both return the exit status. */
 CV_MUST_USE int cv_broker_seal_status(const struct cv_broker_settings *settings);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "broker/gauges.h"
+#include "broker/rotate.h"
 #include "common/base/clock.h"
 #include "common/base/grid.h"
 #include "common/base/log.h"
@@ -33,6 +34,8 @@ struct shell {
   uint64_t fetch_from_ms;    /* no campaign is read before this time */
   struct cv_key_name master; /* wraps the stored keys */
   struct cv_ring next;       /* is to take over from it; empty: none */
+  /* Its line in the audit log is in the batch that is being stored; is on disk. */
+  bool next_flushed, next_recorded;
 };
 
 /* ---- connections ---- */
@@ -114,13 +117,18 @@ static void fetch(struct shell *shell) {
   shell->fetch_from_ms = took_ms > 0 ? began_ms + took_ms + FETCH_REST * took_ms : shell->fetch_from_ms;
 }
 
+static void forget_next(struct shell *shell) {
+  cv_ring_fini(&shell->next);
+  shell->next_flushed = shell->next_recorded = false;
+}
+
 /* Wraps the stored keys by the master key that is to take over. */
 static void take_over(struct shell *shell) {
   struct cv_why why;
   struct cv_key_id id = cv_key_id(shell->next.item[0].key);
   struct cv_key_name before = shell->master;
   enum cv_err err = cv_broker_store_rekey(shell->store, &shell->next, &why);
-  cv_ring_fini(&shell->next);
+  forget_next(shell);
   if (err != CV_OK) {
     cv_daemon_fail(shell->daemon, "cannot wrap the keys anew", &why);
     return;
@@ -132,7 +140,7 @@ static void take_over(struct shell *shell) {
 /* The turn calls this only while no batch is being stored: the database has one user at a time. */
 static void between(void *party) {
   struct shell *shell = party;
-  if (shell->next.n > 0) {
+  if (shell->next_recorded) {
     take_over(shell);
   } else {
     fetch(shell);
@@ -156,6 +164,7 @@ static bool has_rest(void *party) {
 
 static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *ret_store) {
   struct shell *shell = party;
+  shell->next_flushed = shell->next.n > 0;
   return cv_broker_flush(shell->core, now_ms, wall_ms, &shell->batch, ret_store);
 }
 
@@ -166,7 +175,8 @@ static enum cv_err commit(void *party, struct cv_why *why) {
 }
 
 static void stored(void *party) {
-  const struct shell *shell = party;
+  struct shell *shell = party;
+  shell->next_recorded = shell->next_recorded || shell->next_flushed;
   cv_broker_stored(shell->core);
 }
 
@@ -215,7 +225,7 @@ static void seal(void *party, struct cv_admin_line *ret) {
   (void)snprintf(ret->text, sizeof(ret->text), "%s", shell->master.text);
 }
 
-/* Answered at once; the keys are wrapped when no batch is being stored. */
+/* Answered at once; the keys are wrapped when the line in the audit log is on disk and no batch is being stored. */
 static enum cv_err rewrap(void *party, struct cv_admin_line *ret, struct cv_why *why) {
   struct shell *shell = party;
   struct cv_ring ring;
@@ -231,10 +241,15 @@ static enum cv_err rewrap(void *party, struct cv_admin_line *ret, struct cv_why 
     cv_ring_fini(&ring);
     return err;
   }
-  cv_ring_fini(&shell->next);
+  forget_next(shell);
   shell->next = ring;
-  struct cv_key_id next = cv_key_id(ring.item[0].key);
-  (void)snprintf(ret->text, sizeof(ret->text), "%s", cv_key_name(&next).text);
+  struct cv_key_id id = cv_key_id(ring.item[0].key);
+  struct cv_key_name next = cv_key_name(&id);
+  struct cv_event_fact facts[2];
+  const struct cv_event event = cv_broker_seal_event(&shell->master, &next, facts);
+  cv_daemon_audit(shell->daemon, &event);
+  shell->next_recorded = shell->settings->daemon.audit == NULL;
+  (void)snprintf(ret->text, sizeof(ret->text), "%s", next.text);
   return CV_OK;
 }
 

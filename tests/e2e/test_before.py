@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases of earlier versions, and of this one: every program opens them, gives the same answers, and goes on."""
 import contextlib
-import gzip
 import json
 import shutil
 import sqlite3
@@ -11,6 +10,7 @@ import pytest
 
 from client.requester import end_name
 from client.worker import GRID, Session, work
+from harness.before import content, put, put_all, said
 from harness.commands import crowdveil
 from harness.daemon import BUILD, PROGRAMS, ROOT, write_config
 from harness.lab import lab
@@ -33,29 +33,6 @@ def today(tmp_path_factory):
 @pytest.fixture(params=[*VERSIONS, TODAY])
 def before(request):
     return request.getfixturevalue(TODAY) if request.param == TODAY else ROOT / "tests/data" / request.param
-
-
-def content(before, name):
-    packed = before / f"{name}.gz"
-    return gzip.decompress(packed.read_bytes()) if packed.exists() else (before / name).read_bytes()
-
-
-def said(before):
-    return json.loads(content(before, "said.json"))
-
-
-def put(before, name, folder, mode=0o600):
-    """A writable copy."""
-    (folder / name).write_bytes(content(before, name))
-    (folder / name).chmod(mode)
-    return folder / name
-
-
-def put_all(before, deployment):
-    put(before, "broker.db", deployment.folder / deployment.state("broker-state"))
-    put(before, "thirdparty.db", deployment.folder / deployment.state("thirdparty-state"))
-    for name in ("anchor", "seal.key"):
-        put(before, name, deployment.folder)
 
 
 def holds(old, new, where):
@@ -134,13 +111,11 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
 
 def test_a_wrong_key_changes_nothing(deployment, before):
     """Rows without codes do not get any under a key that opens none of them: the right key fits afterwards."""
-    put(before, "broker.db", deployment.folder / deployment.state("broker-state"))
-    for name in ("anchor", "seal.key"):
-        put(before, name, deployment.folder)
+    put_all(before, deployment)
     right = (deployment.folder / "seal.key").read_bytes()
     (deployment.folder / "seal.key").write_bytes(bytes(32))
     broker = deployment.launch_broker(LIMITS)
-    assert broker.wait() == 1 and "check seal_key first" in broker.text()
+    assert broker.wait() == 1 and "seal_key" in broker.text()
     deployment.daemons.remove(broker)
     (deployment.folder / "seal.key").write_bytes(right)
     deployment.up(broker=LIMITS)

@@ -13,6 +13,7 @@ import pytest
 from client.requester import spec
 from client.worker import GRID, Session, work
 from harness.admin import get, post
+from harness.before import put_all, said
 from harness.campaign import Run
 from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, ROOT, write_config
@@ -193,12 +194,9 @@ def test_status_says_what_wraps_what(vault):
 def test_a_plain_key_of_before_is_replaced(deployment):
     """Also in a database that this version has never opened: it is brought up to date with the old key first."""
     before = ROOT / "tests/data/0.2.0"
-    state = deployment.folder / deployment.state("broker-state")
-    shutil.copyfile(before / "broker.db", state / "broker.db")
-    for name in ("anchor", "seal.key"):
-        shutil.copyfile(before / name, deployment.folder / name)
+    put_all(before, deployment)
+    (deployment.folder / "thirdparty-state/thirdparty.db").unlink()
     key = deployment.folder / "seal.key"
-    key.chmod(0o600)
     old = key.read_bytes()
     deployment.start_thirdparty()
     limits = {"limits": {"worker_epsilon": 1000, "release_tokens": 1}}
@@ -211,7 +209,7 @@ def test_a_plain_key_of_before_is_replaced(deployment):
     [(number, _, new)] = keys_of(key)
     assert number == 2 and new != old
     deployment.start_broker(limits)
-    told = json.loads((before / "said.json").read_text())["campaigns"]["running"]["campaign"]
+    told = said(before)["campaigns"]["running"]["campaign"]
     with deployment.requester() as requester:
         assert requester.describe(told)[1].progress.tokens == 44
 
@@ -254,6 +252,25 @@ def test_a_purged_campaign_has_no_key(vault):
     with sqlite3.connect(vault.state / "broker.db") as db:
         assert db.execute("SELECT campaign, use FROM wrapped_key ORDER BY 1, 2").fetchall() == [(0, 1), (0, 2), (0, 3)]
     db.close()
+
+
+def test_the_audit_log_has_each_rotation(deployment, tmp_path):
+    """With the names of both keys, of a broker that runs and has nothing else to do, and of one that is stopped."""
+    (tmp_path / "log").mkdir()
+    log, key, config = tmp_path / "log/audit", deployment.folder / "seal.key", deployment.folder / "broker.yaml"
+    deployment.up(broker={"audit": str(log)})
+    names = [name_of(keys_of(key)[0][2])]
+    for running in (True, False):
+        if not running:
+            assert set(deployment.stop().values()) == {0}
+        done = crowdveil("seal", "rotate", config)
+        assert done.returncode == 0, done.stderr
+        names.append(name_of(keys_of(key)[0][2]))
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    said = [(line["actor"], line["from"], line["to"]) for line in lines if line["event"] == "seal"]
+    assert said == [("operator", names[0], names[1]), ("operator", names[1], names[2])]
+    done = crowdveil("audit", log)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 # --- killed
