@@ -288,7 +288,7 @@ static enum cv_err send_away(struct cv_broker *broker, struct cv_broker_conn *co
 static enum cv_err put_off(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker) {
   static const char why[] = "the workers' tables have no room for more workers of this certificate";
   cv_refusals_add(&broker->figures.refusals, CV_REFUSED_LIMIT);
-  cv_broker_note(broker, conn->who, "workers turned away for now: %s", why);
+  cv_broker_note(broker, conn->who, NULL, "workers turned away for now: %s", why);
   return cv_broker_workers_turn_away(broker, conn->workers, worker, ROOM_LATER_MS, 0, why);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/crowd.h"
 
+#include "broker/campaign.h"
 #include "broker/conn.h"
 #include "broker/state.h"
 #include "broker/talk.h"
@@ -27,6 +28,15 @@ static enum cv_err on_arrive(struct cv_broker *broker, struct cv_broker_conn *co
   return CV_OK;
 }
 
+/* A campaign that has ended meanwhile needs no line. */
+static void note_decline(struct cv_broker *broker, const struct cv_broker_conn *conn, uint32_t id, const char *what,
+                         const char *why) {
+  const struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
+  if (campaign != NULL) {
+    cv_broker_note(broker, conn->who, campaign, "%s: %s", what, why != NULL ? why : "no reason given");
+  }
+}
+
 /* Declining has no penalty: the place becomes free for the next worker. */
 static enum cv_err on_decline_one(struct cv_broker *broker, struct cv_broker_conn *conn,
                                   const struct cv_decline *decline) {
@@ -43,8 +53,7 @@ static enum cv_err on_decline_one(struct cv_broker *broker, struct cv_broker_con
                            "decline ignored: the ticket was not issued by this broker");
     return CV_OK;
   }
-  cv_broker_note(broker, conn->who, "assignment of campaign %u declined: %s", ticket.campaign,
-                 decline->why != NULL ? decline->why : "no reason given");
+  note_decline(broker, conn, ticket.campaign, ": assignment declined", decline->why);
   cv_broker_workers_end_lease_of(broker, conn->workers, &ticket);
   return CV_OK;
 }
@@ -62,8 +71,7 @@ static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, co
   }
   dealing->declined = true;
   broker->said = true; /* its places can be assigned to other connections */
-  cv_broker_note(broker, conn->who, "campaign %u declined: %s", dealing->campaign,
-                 decline->why != NULL ? decline->why : "no reason given");
+  note_decline(broker, conn, dealing->campaign, " declined", decline->why);
   for (uint32_t at = leases->first; at != CV_LEASE_NONE;) {
     uint32_t after = leases->lease[at].after;
     if (leases->lease[at].campaign == dealing->campaign) {
@@ -77,7 +85,7 @@ enum cv_err cv_broker_crowd_frame(struct cv_broker *broker, struct cv_broker_con
                                   const struct cv_crowd_frame *frame, struct cv_why *why) {
   struct cv_broker_workers *workers = conn->workers;
   if (frame->goodbye != NULL) {
-    cv_broker_note(broker, conn->who, "goodbye received: %s", frame->goodbye);
+    cv_broker_note(broker, conn->who, NULL, "goodbye received: %s", frame->goodbye);
   }
   CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
   if (!conn->hello_sent) {

@@ -66,7 +66,7 @@ void cv_ended_sweep(struct cv_broker *broker) {
     }
   }
   if (left < SWEEP_MOST) {
-    cv_broker_note(broker, NULL, "%u ended campaigns forgotten, by limits.retention and limits.kept",
+    cv_broker_note(broker, NULL, NULL, "%u ended campaigns forgotten, by limits.retention and limits.kept",
                    SWEEP_MOST - left);
   }
 }

@@ -95,8 +95,8 @@ void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign 
   campaign->purge = true;
   cv_broker_campaign_mark(broker, campaign);
   cv_broker_campaign_archive(broker, campaign);
-  cv_broker_note_of(broker, campaign, " ended: %s, %llu tokens, %zu releases", cv_end_text(campaign->end),
-                    (unsigned long long)campaign->tokens, campaign->releases);
+  cv_broker_note(broker, NULL, campaign, " ended: %s, %llu tokens, %zu releases", cv_end_text(campaign->end),
+                 (unsigned long long)campaign->tokens, campaign->releases);
   broker->figures.ended[campaign->end]++;
   audit_end(broker, campaign);
 }

@@ -81,7 +81,7 @@ bool cv_broker_wanted(struct cv_broker *broker, uint32_t *ret_campaign) {
 
 void cv_broker_fetch_failed(struct cv_broker *broker, uint32_t id, const char *why) {
   struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
-  cv_broker_note(broker, NULL, "%s", why);
+  cv_broker_note(broker, NULL, NULL, "%s", why);
   if (campaign != NULL) {
     cv_broker_campaign_drop(broker, campaign);
   }

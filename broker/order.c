@@ -117,8 +117,8 @@ static enum cv_err make_campaign(struct cv_broker *broker, const struct cv_broke
   campaign->fresh = true;
   cv_broker_campaign_count(broker, campaign);
   cv_broker_campaign_mark(broker, campaign);
-  cv_broker_note_of(broker, campaign, " accepted from %s: %u arms, policy %s, mechanism %s", campaign->requester,
-                    campaign->spec.arms, campaign->spec.policy.name, campaign->spec.mechanism.name);
+  cv_broker_note(broker, NULL, campaign, " accepted from %s: %u arms, policy %s, mechanism %s", campaign->requester,
+                 campaign->spec.arms, campaign->spec.policy.name, campaign->spec.mechanism.name);
   audit_submit(broker, conn, campaign->id, &campaign->spec, NULL);
   *ret_id = campaign->id;
   return CV_OK;
@@ -261,7 +261,7 @@ static enum cv_err on_purge(struct cv_broker *broker, struct cv_broker_conn *con
     }
   }
   if (request.purged > 0) {
-    cv_broker_note(broker, conn->who, "%u ended campaigns purged", request.purged);
+    cv_broker_note(broker, conn->who, NULL, "%u ended campaigns purged", request.purged);
   }
   return cv_broker_requester_push(broker, conn->requester, &request, why);
 }

@@ -527,9 +527,9 @@ static bool are_accounts_whole(const struct cv_broker *broker) {
 static void stop_what_charges_less(struct cv_broker *broker) {
   for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     if (campaign->charges_less && campaign->phase < CV_PHASE_STOPPING) {
-      cv_broker_note_of(broker, campaign,
-                        ": accepted by an earlier version, which charged its workers too little; it ends with its "
-                        "present result");
+      cv_broker_note(broker, NULL, campaign,
+                     ": accepted by an earlier version, which charged its workers too little; it ends with its "
+                     "present result");
       cv_broker_campaign_stop(broker, campaign, CV_END_LEDGER);
     }
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/shell.h"
+#include "broker/showing.h"
 
 #include <libgen.h>
 #include <limits.h>
@@ -386,6 +387,14 @@ static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why)
   return CV_OK;
 }
 
+/* The requester's `up --page` asks on the admin socket; the broker has no page of its own. */
+static enum cv_page_found boundary(void *party, uint64_t id, uint64_t arm, struct cv_buf *out) {
+  const struct shell *shell = party;
+  return cv_broker_showing(shell->core, id, arm, out);
+}
+
+static const struct cv_page_ops page_ops = {.boundary = boundary};
+
 static const struct cv_daemon_ops ops = {
     .open = open_all,
     .close = close_all,
@@ -412,6 +421,7 @@ static const struct cv_daemon_ops ops = {
     .metrics = metrics,
     .seal = seal,
     .rewrap = rewrap,
+    .page = &page_ops,
 };
 
 int cv_broker_run(const struct cv_broker_settings *settings) {

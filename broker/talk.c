@@ -28,17 +28,11 @@ static void write_note(struct cv_broker *broker, const struct cv_broker_campaign
   broker->config.note(broker->config.note_data, &note);
 }
 
-void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) {
+void cv_broker_note(struct cv_broker *broker, const char *peer, const struct cv_broker_campaign *campaign,
+                    const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  write_note(broker, NULL, (struct cv_note){.level = CV_LOG_INFO, .peer = peer}, fmt, args);
-  va_end(args);
-}
-
-void cv_broker_note_of(struct cv_broker *broker, const struct cv_broker_campaign *campaign, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  write_note(broker, campaign, (struct cv_note){.level = CV_LOG_INFO}, fmt, args);
+  write_note(broker, campaign, (struct cv_note){.level = CV_LOG_INFO, .peer = peer}, fmt, args);
   va_end(args);
 }
 

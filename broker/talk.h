@@ -12,16 +12,18 @@ struct cv_broker;
 struct cv_broker_campaign;
 struct cv_broker_conn;
 
-/* Writes a line to the log. `peer` is NULL for events that are already bounded: log rate limiting then ignores them. */
-void cv_broker_note(struct cv_broker *broker, const char *peer, const char *fmt, ...) CV_PRINTF(3, 4);
-/* A line about a campaign, which begins with `campaign 3 "name"`; the second at level debug. */
-void cv_broker_note_of(struct cv_broker *broker, const struct cv_broker_campaign *campaign, const char *fmt, ...)
-    CV_PRINTF(3, 4);
-void cv_broker_debug(struct cv_broker *broker, const struct cv_broker_campaign *campaign, const char *fmt, ...)
-    CV_PRINTF(3, 4);
-/* A line about a refusal; `peer` and `campaign` may be NULL. */
+/*
+ * Writes a line to the log. `peer` is NULL for events that are already bounded: log rate limiting then ignores them.
+ * With a campaign the line begins with `campaign 3 "name"`; NULL: it is about none.
+ */
+void cv_broker_note(struct cv_broker *broker, const char *peer, const struct cv_broker_campaign *campaign,
+                    const char *fmt, ...) CV_PRINTF(4, 5);
+/* A line about a refusal. */
 void cv_broker_note_refused(struct cv_broker *broker, const char *peer, const struct cv_broker_campaign *campaign,
                             enum cv_refusal kind, const char *fmt, ...) CV_PRINTF(5, 6);
+/* A line at level debug. */
+void cv_broker_debug(struct cv_broker *broker, const struct cv_broker_campaign *campaign, const char *fmt, ...)
+    CV_PRINTF(3, 4);
 /* Passes an event to the audit log, with the connection's identity as its actor; `conn` NULL: the broker itself. */
 void cv_broker_audit(struct cv_broker *broker, const struct cv_broker_conn *conn, struct cv_event event);
 /* CV_ERR_VERSION with the reason unless the first message, and only the first, is a hello of this program's version. */

@@ -95,8 +95,7 @@ void cv_broker_thirdparty_join(struct cv_broker *broker, struct cv_broker_conn *
   for (const struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     const char *awaited = cv_broker_campaign_awaited(broker, campaign);
     if (awaited != NULL) {
-      cv_broker_note(broker, conn->who, "campaign %u \"%s\" waits for thirdparty/%s, which opened it", campaign->id,
-                     campaign->spec.name, awaited);
+      cv_broker_note(broker, conn->who, campaign, " waits for thirdparty/%s, which opened it", awaited);
     }
   }
   /* A Closed message may have been lost with the last connection: recent ones are sent again. */
@@ -170,7 +169,7 @@ static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *ope
     return;
   }
   if (opened->refused != NULL) {
-    cv_broker_note_of(broker, campaign, ": refused by the third-party: %s", opened->refused);
+    cv_broker_note(broker, NULL, campaign, ": refused by the third-party: %s", opened->refused);
     cv_broker_campaign_end(broker, campaign, CV_END_REFUSED);
     return;
   }
@@ -211,7 +210,7 @@ static bool takes_standings(struct cv_broker *broker, struct cv_broker_campaign 
   if (cv_broker_campaign_set_standings(broker, campaign, standing, n, &reason) == CV_OK) {
     return true;
   }
-  cv_broker_note_of(broker, campaign, ": %s", reason.text);
+  cv_broker_note(broker, NULL, campaign, ": %s", reason.text);
   freeze(broker, campaign, "impossible standings, after plan", campaign->plans, campaign->plans);
   return false;
 }
@@ -326,7 +325,7 @@ enum cv_err cv_broker_thirdparty_frame(struct cv_broker *broker, struct cv_broke
     return cv_fail(why, CV_ERR_STATE, "%s", conn->goodbye);
   }
   if (frame->goodbye != NULL) {
-    cv_broker_note(broker, conn->who, "goodbye received: %s", frame->goodbye);
+    cv_broker_note(broker, conn->who, NULL, "goodbye received: %s", frame->goodbye);
   }
   CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
   if (frame->opens + frame->recorded + frame->releases + frame->accepted + frame->refused + frame->stops +

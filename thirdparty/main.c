@@ -25,6 +25,7 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(state),
      .required = true,
      .help = "existing folder of the database"},
+    CV_PAGE_RULES(AT(page)),
     CV_DAEMON_RULES(AT(daemon)),
     {.key = "limits.campaigns",
      .type = CV_CONFIG_WHOLE,

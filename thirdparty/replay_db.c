@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "thirdparty/replay.h"
 #include "thirdparty/rows.h"
@@ -12,36 +11,8 @@ static enum cv_err feed_release(void *data, const struct cv_release *release, st
   return err == CV_OK ? CV_OK : cv_fail(why, err, "out of memory");
 }
 
-static struct cv_decision read_decision(sqlite3_stmt *stmt) {
-  const char *kind = (const char *)sqlite3_column_text(stmt, 0);
-  return (struct cv_decision){
-      /* Any other word counts as a removal; if it is not one, the comparison finds a disagreement. */
-      .kind = kind != NULL && strcmp(kind, "settle") == 0 ? CV_DECISION_SETTLE : CV_DECISION_REMOVE,
-      .arm = (uint32_t)sqlite3_column_int64(stmt, 1),
-      .rank_class = (uint32_t)sqlite3_column_int64(stmt, 2),
-      .tokens = cv_row_u64(stmt, 3),
-      .mean = sqlite3_column_double(stmt, 4),
-      .radius = sqlite3_column_double(stmt, 5),
-      .reference = sqlite3_column_double(stmt, 6)};
-}
-
-static enum cv_err feed_decisions(struct cv_db *db, sqlite3_int64 id, uint64_t plan, struct cv_replay *replay,
-                                  struct cv_why *why) {
-  sqlite3_stmt *stmt;
-  int row;
-  CV_TRY(cv_db_prepare(db,
-                       "SELECT kind, arm, class, tokens, mean, radius, reference FROM decision"
-                       " WHERE campaign = ? AND plan = ? ORDER BY number",
-                       &stmt, why));
-  (void)sqlite3_bind_int64(stmt, 1, id);
-  (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)plan);
-  CV_TRY(cv_db_step(db, stmt, &row, why));
-  while (row != 0) {
-    struct cv_decision decision = read_decision(stmt);
-    cv_replay_decision(replay, &decision);
-    CV_TRY(cv_db_step(db, stmt, &row, why));
-  }
-  return CV_OK;
+static void feed_decision(void *data, const struct cv_stored_decision *stored) {
+  cv_replay_decision(data, &stored->decision);
 }
 
 static enum cv_err feed_plans(struct cv_db *db, sqlite3_int64 id, const struct cv_stored_campaign *campaign,
@@ -60,33 +31,8 @@ static enum cv_err feed_plans(struct cv_db *db, sqlite3_int64 id, const struct c
     }
     /* Then the decisions: they were made from these releases, see replay.h for the order. */
     CV_TRY(cv_thirdparty_rows_releases(db, id, number, number, feed_release, replay, why));
-    CV_TRY(feed_decisions(db, id, number, replay, why));
+    CV_TRY(cv_thirdparty_rows_decisions(db, id, number, feed_decision, replay, why));
   }
-  return CV_OK;
-}
-
-static enum cv_err read_standings(struct cv_db *db, sqlite3_int64 id, uint32_t arms, struct cv_standing *standing,
-                                  size_t *ret_n, struct cv_why *why) {
-  sqlite3_stmt *stmt;
-  int row;
-  size_t n = 0;
-  CV_TRY(cv_db_prepare(db, "SELECT arm, class, tokens, mean, radius FROM standing WHERE campaign = ? ORDER BY arm",
-                       &stmt, why));
-  (void)sqlite3_bind_int64(stmt, 1, id);
-  CV_TRY(cv_db_step(db, stmt, &row, why));
-  while (row != 0) {
-    if (n == arms) {
-      (void)sqlite3_reset(stmt);
-      return cv_fail(why, CV_ERR_DAMAGED, "the campaign has more standings than arms");
-    }
-    standing[n++] = (struct cv_standing){.arm = (uint32_t)sqlite3_column_int64(stmt, 0),
-                                         .rank_class = (uint32_t)sqlite3_column_int64(stmt, 1),
-                                         .tokens = cv_row_u64(stmt, 2),
-                                         .mean = sqlite3_column_double(stmt, 3),
-                                         .radius = sqlite3_column_double(stmt, 4)};
-    CV_TRY(cv_db_step(db, stmt, &row, why));
-  }
-  *ret_n = n;
   return CV_OK;
 }
 
@@ -100,7 +46,7 @@ static enum cv_err replay_campaign(struct cv_db *db, sqlite3_int64 id, const str
   }
   enum cv_err err = cv_replay_new(&campaign->spec, campaign->seed, true, &replay, why);
   err = err != CV_OK ? err : feed_plans(db, id, campaign, replay, why);
-  err = err != CV_OK ? err : read_standings(db, id, campaign->spec.arms, standing, &n, why);
+  err = err != CV_OK ? err : cv_thirdparty_rows_standings(db, id, campaign->spec.arms, standing, &n, why);
   if (err == CV_OK) {
     cv_replay_end(replay, campaign->row.end, standing, n, ret);
   }

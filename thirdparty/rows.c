@@ -2,6 +2,7 @@
 #include "thirdparty/rows.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,4 +172,63 @@ enum cv_err cv_thirdparty_rows_releases(struct cv_db *db, sqlite3_int64 id, uint
     err = cv_db_step(db, stmt, &row, why);
   }
   return err;
+}
+
+static struct cv_decision read_decision(sqlite3_stmt *stmt) {
+  const char *kind = (const char *)sqlite3_column_text(stmt, 0);
+  return (struct cv_decision){
+      /* Any other word counts as a removal; if it is not one, the comparison finds a disagreement. */
+      .kind = kind != NULL && strcmp(kind, "settle") == 0 ? CV_DECISION_SETTLE : CV_DECISION_REMOVE,
+      .arm = (uint32_t)sqlite3_column_int64(stmt, 1),
+      .rank_class = (uint32_t)sqlite3_column_int64(stmt, 2),
+      .tokens = cv_row_u64(stmt, 3),
+      .mean = sqlite3_column_double(stmt, 4),
+      .radius = sqlite3_column_double(stmt, 5),
+      .reference = sqlite3_column_double(stmt, 6)};
+}
+
+enum cv_err cv_thirdparty_rows_decisions(struct cv_db *db, sqlite3_int64 id, uint64_t plan,
+                                         cv_thirdparty_rows_decision_fn *each, void *data, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(db,
+                       "SELECT kind, arm, class, tokens, mean, radius, reference, number, release FROM decision"
+                       " WHERE campaign = ? AND plan = ? ORDER BY number",
+                       &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)plan);
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  while (row != 0) {
+    const struct cv_stored_decision stored = {
+        .number = cv_row_u64(stmt, 7), .plan = plan, .release = cv_row_u64(stmt, 8), .decision = read_decision(stmt)};
+    each(data, &stored);
+    CV_TRY(cv_db_step(db, stmt, &row, why));
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_thirdparty_rows_standings(struct cv_db *db, sqlite3_int64 id, uint32_t arms,
+                                         struct cv_standing *standing, size_t *ret_n, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  size_t n = 0;
+  CV_TRY(cv_db_prepare(db, "SELECT arm, class, tokens, mean, radius FROM standing WHERE campaign = ? ORDER BY arm",
+                       &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  while (row != 0) {
+    if (n == arms) {
+      (void)sqlite3_reset(stmt);
+      return cv_fail(why, CV_ERR_DAMAGED, "the campaign has more standings than arms");
+    }
+    standing[n++] = (struct cv_standing){.arm = (uint32_t)sqlite3_column_int64(stmt, 0),
+                                         .rank_class = (uint32_t)sqlite3_column_int64(stmt, 1),
+                                         .tokens = cv_row_u64(stmt, 2),
+                                         .mean = sqlite3_column_double(stmt, 3),
+                                         .radius = sqlite3_column_double(stmt, 4),
+                                         .noise = (double)NAN};
+    CV_TRY(cv_db_step(db, stmt, &row, why));
+  }
+  *ret_n = n;
+  return CV_OK;
 }

@@ -5,10 +5,13 @@
 #include <stdlib.h>
 
 #include "common/admin/metrics.h"
+#include "common/base/clock.h"
 #include "common/crypto/crypto.h"
 #include "common/daemon/daemon.h"
 #include "thirdparty/core.h"
+#include "thirdparty/showing.h"
 #include "thirdparty/store.h"
+#include "thirdparty/tell.h"
 
 enum {
   TICK_MS = 1000,
@@ -22,6 +25,7 @@ struct shell {
   struct cv_thirdparty *core;
   struct cv_thirdparty_store *store;
   struct cv_thirdparty_batch batch; /* the batch being stored */
+  struct cv_showing showing;        /* for the page */
 };
 
 /* ---- connections ---- */
@@ -94,6 +98,9 @@ static enum cv_err commit(void *party, struct cv_why *why) {
 
 static void stored(void *party) {
   struct shell *shell = party;
+  /* Never before the commit: the page shows what the database holds. */
+  (void)cv_chronicle_take(shell->showing.chronicle, &shell->batch, cv_clock_mono_ms());
+  cv_daemon_show(shell->daemon);
   cv_thirdparty_batch_fini(&shell->batch);
   cv_thirdparty_stored(shell->core);
 }
@@ -128,6 +135,69 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
   cv_metric_refusals(out, &counts.refusals);
 }
 
+/* ---- the page ---- */
+
+/* While a batch is stored the database is the storage thread's; stored() wakes the requests that wait. */
+static bool is_storing(const struct shell *shell) {
+  return cv_daemon_is_storing(shell->daemon);
+}
+
+static enum cv_page_found find(void *party, uint64_t id) {
+  struct shell *shell = party;
+  enum cv_page_found found = is_storing(shell) ? CV_PAGE_LATER : cv_showing_find(&shell->showing, id);
+  if (found == CV_PAGE_LATER) {
+    cv_daemon_work(shell->daemon);
+  }
+  return found;
+}
+
+static enum cv_page_found campaigns(void *party, struct cv_buf *out) {
+  struct shell *shell = party;
+  return is_storing(shell) ? CV_PAGE_LATER : cv_showing_campaigns(&shell->showing, out);
+}
+
+static enum cv_page_found table(void *party, uint64_t id, struct cv_buf *out) {
+  struct shell *shell = party;
+  if (id == 0 && !is_storing(shell) && (id = cv_showing_newest(&shell->showing)) == 0) {
+    cv_tell_no_table(out);
+    return CV_PAGE_HERE;
+  }
+  enum cv_page_found found = find(shell, id);
+  return found == CV_PAGE_HERE ? cv_showing_table(&shell->showing, id, out) : found;
+}
+
+static enum cv_page_next history(void *party, uint64_t id, struct cv_page_cursor *at, struct cv_buf *out) {
+  struct shell *shell = party;
+  return cv_showing_history(&shell->showing, id, at, out);
+}
+
+static enum cv_page_next events(void *party, uint64_t id, struct cv_page_cursor *at, struct cv_buf *out) {
+  struct shell *shell = party;
+  return cv_showing_events(&shell->showing, id, at, out);
+}
+
+static enum cv_page_found boundary(void *party, uint64_t id, uint64_t arm, struct cv_buf *out) {
+  struct shell *shell = party;
+  enum cv_page_found found = find(party, id);
+  return found == CV_PAGE_HERE ? cv_showing_column(&shell->showing, id, arm, out) : found;
+}
+
+static bool work(void *party) {
+  struct shell *shell = party;
+  struct cv_why why;
+  bool failed;
+  if (cv_chronicle_work(shell->showing.chronicle, &failed, &why)) {
+    cv_daemon_show(shell->daemon);
+  }
+  if (failed) {
+    cv_daemon_note(shell->daemon, &(struct cv_note){.level = CV_LOG_WARN, .peer = "page", .text = why.text});
+  }
+  return cv_chronicle_has_work(shell->showing.chronicle);
+}
+
+static const struct cv_page_ops page_ops = {
+    .campaigns = campaigns, .find = find, .history = history, .events = events, .table = table, .boundary = boundary};
+
 /* ---- start and end ---- */
 
 static enum cv_err restore(void *data, const struct cv_stored_campaign *stored, struct cv_why *why) {
@@ -149,6 +219,18 @@ static enum cv_err open_core(struct shell *shell) {
   return cv_thirdparty_new(&config, &shell->core);
 }
 
+static enum cv_err open_showing(struct shell *shell, struct cv_why *why) {
+  shell->showing.db = cv_thirdparty_store_database(shell->store);
+  if (cv_chronicle_new(shell->showing.db, &shell->showing.chronicle) != CV_OK) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  /* Without a page nothing is kept until the admin socket is asked for it. */
+  if (shell->settings->page.listen != NULL) {
+    cv_chronicle_begin(shell->showing.chronicle);
+  }
+  return CV_OK;
+}
+
 static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why *why) {
   struct shell *shell = party;
   char *path = NULL;
@@ -165,11 +247,12 @@ static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why
     }
   }
   free(path);
-  return err;
+  return err == CV_OK ? open_showing(shell, why) : err;
 }
 
 static void close_all(void *party) {
   struct shell *shell = party;
+  cv_chronicle_free(shell->showing.chronicle);
   cv_thirdparty_free(shell->core);
   cv_thirdparty_store_close(shell->store);
   cv_thirdparty_batch_fini(&shell->batch);
@@ -199,6 +282,8 @@ static const struct cv_daemon_ops ops = {
     .database = database,
     .health = health,
     .metrics = metrics,
+    .page = &page_ops,
+    .work = work,
 };
 
 int cv_thirdparty_run(const struct cv_thirdparty_settings *settings) {
@@ -214,6 +299,7 @@ int cv_thirdparty_run(const struct cv_thirdparty_settings *settings) {
       .listen = settings->listen,
       .from = {.roles = 1U << CV_ROLE_BROKER, .names = settings->brokers},
       .limits = CV_NET_DEFAULTS,
+      .page = &settings->page,
       .tick_ms = TICK_MS,
       .crowd = CROWD_RELEASES,
       .has_thread = true,

@@ -10,9 +10,11 @@
 #include <stdint.h>
 
 #include "common/daemon/program.h"
+#include "common/page/settings.h"
 
 struct cv_thirdparty_settings {
   struct cv_daemon_settings daemon;
+  struct cv_page_settings page;
   char *listen, *brokers, *state;
   uint64_t campaigns, arms;
   bool examine; /* examine the state instead of running */

@@ -371,6 +371,9 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
     /* Drawn once and kept: a broker that closes the connection before its Ack gets this value again, not another
      * sample. */
     pending->value[i] = privatize(pool, campaign->privatizer, arm, at.place, score);
+    if (pool->config.show != NULL) {
+      pool->config.show(pool->config.note_data, assign->worker, arm, score, pending->value[i]);
+    }
   }
   /* Count before the token is queued: the shell stores the count before the frame leaves. */
   campaign->given[assign->worker - pool->config.first]++;

@@ -56,7 +56,9 @@ struct cv_worker_config {
   /* Unsafe, for tests: a token's value is a function of (privatizer_seed, arm, place) instead. */
   bool privatizer_seeded;
   uint64_t privatizer_seed;
-  /* Logs one line for the operator; may be NULL. */
+  /* Unsafe, for teaching: is told each score and the token that is made of it, in grid units. NULL, else. */
+  void (*show)(void *data, uint64_t worker, uint32_t arm, int64_t score, int64_t value);
+  /* Logs one line for the operator; may be NULL. `note_data` is of `show`, too. */
   void (*note)(void *data, const char *text);
   void *note_data;
 };

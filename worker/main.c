@@ -91,6 +91,11 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(exit_when_done),
      .fallback = "false",
      .help = "exit when all campaigns have ended or every worker has given its tokens"},
+    {.key = "unsafe_show",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(unsafe_show),
+     .fallback = "false",
+     .help = "UNSAFE, for teaching: print each score and token on standard output, for everybody who reads it"},
 };
 
 static const struct cv_config_table table = {

@@ -231,6 +231,13 @@ static enum cv_err open_stock(struct shell *shell, struct cv_why *why) {
                               why);
 }
 
+/* Only with the option unsafe_show, and only on standard output. */
+static void show(void *data, uint64_t worker, uint32_t arm, int64_t score, int64_t value) {
+  (void)printf("UNSAFE shown: worker %" PRIu64 " arm %" PRIu32 " score %.6f token %.6f\n", worker, arm,
+               (double)score / (double)CV_GRID, (double)value / (double)CV_GRID);
+  (void)fflush(stdout);
+}
+
 static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
   const struct cv_worker_settings *settings = shell->settings;
   const struct cv_identity *own = cv_daemon_identity(shell->daemon);
@@ -252,6 +259,7 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
       .give = shell->store == NULL ? NULL : give,
       .give_data = shell,
       .rng = cv_daemon_rng(shell->daemon),
+      .show = settings->unsafe_show ? show : NULL,
       .note = note,
       .note_data = shell,
   };

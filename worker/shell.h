@@ -23,7 +23,7 @@ struct cv_worker_settings {
   double arrival_rate, accept_epsilon, accept_delta;
   char *accept_privatizers, *accept_mechanisms;
   uint64_t accept_tokens;
-  bool exit_when_done;
+  bool exit_when_done, unsafe_show;
 };
 
 /* Runs the daemon until SIGTERM or SIGINT, or with exit_when_done until its campaigns are over. Returns the exit

@@ -81,8 +81,8 @@ static enum MHD_Result reply_rewrap(struct cv_admin *admin, struct MHD_Connectio
              : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why.text);
 }
 
-/* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. `reply` NULL: the answer is
- * the copy (handout.h). */
+/* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. `reply` NULL: the answer
+ * is the copy (handout.h). */
 static const struct route {
   const char *path, *method;
   enum MHD_Result (*reply)(struct cv_admin *admin, struct MHD_Connection *connection);
@@ -145,19 +145,27 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
                  : cv_handout_request(&admin->handout, connection, upload_n, request, admin->ops.backup, admin->data);
     }
   }
+  enum MHD_Result result;
+  bool reads = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+  if (reads && admin->ops.page != NULL && admin->ops.page(admin->data, connection, url, request, &result)) {
+    return result;
+  }
   return reply_unknown(admin, connection);
 }
 
+/* Each part of the endpoint has its own objects for requests that it has begun. */
 static void on_ended(void *data, struct MHD_Connection *connection, void **request,
                      enum MHD_RequestTerminationCode code) {
   struct cv_admin *admin = data;
   if (*request == &admin->handout) {
     cv_handout_ended(&admin->handout);
+  } else if (admin->ops.ended != NULL) {
+    admin->ops.ended(admin->data, request);
   }
 }
 
 void cv_admin_copied(struct cv_admin *admin, int fd, uint64_t bytes, const struct cv_why *why) {
-  cv_handout_made(&admin->handout, admin->httpd, fd, bytes, why);
+  cv_handout_made(&admin->handout, fd, bytes, why);
 }
 
 /* --- the socket --- */
@@ -221,7 +229,9 @@ static enum cv_err start(uv_loop_t *loop, struct cv_admin *admin, struct cv_why 
   (void)lstat(admin->address.sun_path, &found);
   admin->device = found.st_dev;
   admin->inode = found.st_ino;
-  enum cv_err err = cv_httpd_start(loop, fd, CONNECTIONS_MAX, on_request, on_ended, admin, &admin->httpd, why);
+  const struct cv_httpd_config config = {
+      .connections = CONNECTIONS_MAX, .handler = on_request, .completed = on_ended, .data = admin};
+  enum cv_err err = cv_httpd_start(loop, fd, &config, &admin->httpd, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", admin->address.sun_path);
     remove_own(admin);
@@ -253,7 +263,7 @@ void cv_admin_stop(struct cv_admin *admin) {
     return;
   }
   remove_own(admin);
-  cv_handout_stop(&admin->handout, admin->httpd);
+  cv_handout_stop(&admin->handout);
   cv_httpd_stop(admin->httpd);
   free(admin);
 }

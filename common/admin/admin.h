@@ -9,12 +9,15 @@
  *   GET /seal     the name of the master key that wraps the stored keys
  *   POST /seal/rewrap  reads the key file again, and begins to wrap by its current key, whose name is the answer;
  *                 GET /seal has that name when it is done. 503 and one line if the file does not fit
- * To a daemon without such keys the last two are unknown paths. A request whose Host is not this machine gets 403, an
- * unknown path 404, another method 405.
+ *   further paths of a daemon that has a page
+ * To a daemon without wrapped keys the two of /seal are unknown paths. A request whose Host is not this machine gets
+ * 403, an unknown path 404, another method 405.
  */
 #ifndef CV_ADMIN_H
 #define CV_ADMIN_H
 
+#include <microhttpd.h>
+#include <stdbool.h>
 #include <uv.h>
 
 #include "common/admin/handout.h"
@@ -39,6 +42,9 @@ struct cv_admin_ops {
   /* Both write a line's text into `ret`; NULL: the daemon has no wrapped keys. */
   void (*seal)(void *data, struct cv_admin_line *ret);
   enum cv_err (*rewrap)(void *data, struct cv_admin_line *ret, struct cv_why *why);
+  /* Answers the paths of the page (common/page/page.h), if the daemon has one; NULL: it has none. */
+  bool (*page)(void *data, struct MHD_Connection *connection, const char *url, void **request, enum MHD_Result *ret);
+  void (*ended)(void *data, void **request); /* a request is over, of the page or of another path; NULL: as for page */
 };
 
 /*

@@ -69,15 +69,14 @@ enum MHD_Result cv_handout_request(struct cv_handout *handout, struct MHD_Connec
                           : refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, handout->why.text);
 }
 
-void cv_handout_made(struct cv_handout *handout, struct cv_httpd *httpd, int fd, uint64_t bytes,
-                     const struct cv_why *why) {
+void cv_handout_made(struct cv_handout *handout, int fd, uint64_t bytes, const struct cv_why *why) {
   struct MHD_Connection *connection = handout->waits;
   CV_REQUIRE(connection != NULL);
   handout->fd = fd;
   handout->bytes = bytes;
   handout->why = fd >= 0 ? (struct cv_why){{0}} : *why;
   handout->waits = NULL;
-  cv_httpd_resume(httpd, connection);
+  cv_httpd_resume(connection);
 }
 
 void cv_handout_ended(struct cv_handout *handout) {
@@ -87,9 +86,9 @@ void cv_handout_ended(struct cv_handout *handout) {
   *handout = (struct cv_handout){.fd = -1};
 }
 
-void cv_handout_stop(struct cv_handout *handout, struct cv_httpd *httpd) {
+void cv_handout_stop(struct cv_handout *handout) {
   static const struct cv_why why = {.text = "the daemon is stopping"};
   if (handout->waits != NULL) {
-    cv_handout_made(handout, httpd, -1, 0, &why);
+    cv_handout_made(handout, -1, 0, &why);
   }
 }

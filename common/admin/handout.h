@@ -25,11 +25,10 @@ typedef enum cv_err cv_handout_begin_fn(void *data, struct cv_why *why);
 enum MHD_Result cv_handout_request(struct cv_handout *handout, struct MHD_Connection *connection, size_t *upload_n,
                                    void **request, cv_handout_begin_fn *begin, void *data);
 /* The copy is made: takes `fd`; or `fd` is -1 and `why` has the reason. */
-void cv_handout_made(struct cv_handout *handout, struct cv_httpd *httpd, int fd, uint64_t bytes,
-                     const struct cv_why *why);
+void cv_handout_made(struct cv_handout *handout, int fd, uint64_t bytes, const struct cv_why *why);
 /* MHD is done with this request of /backup, whatever became of it. */
 void cv_handout_ended(struct cv_handout *handout);
 /* Before MHD is stopped: no request may wait then. */
-void cv_handout_stop(struct cv_handout *handout, struct cv_httpd *httpd);
+void cv_handout_stop(struct cv_handout *handout);
 
 #endif

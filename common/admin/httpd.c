@@ -37,9 +37,17 @@ static void run(struct cv_httpd *httpd) {
   }
 }
 
-void cv_httpd_resume(struct cv_httpd *httpd, struct MHD_Connection *connection) {
+static void on_connection(void *data, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code) {
+  *context = data;
+}
+
+void cv_httpd_resume(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  struct cv_httpd *httpd = info->socket_context;
   MHD_resume_connection(connection);
-  run(httpd);
+  /* Without a thread of its own libmicrohttpd does not notice; and it must not run inside the caller's work. */
+  (void)uv_timer_start(&httpd->timer, on_timer, 0, 0);
 }
 
 static void on_closed(uv_handle_t *handle) {
@@ -49,17 +57,18 @@ static void on_closed(uv_handle_t *handle) {
   }
 }
 
-enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, unsigned connections, MHD_AccessHandlerCallback handler,
-                           MHD_RequestCompletedCallback ended, void *data, struct cv_httpd **ret, struct cv_why *why) {
+enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, const struct cv_httpd_config *config, struct cv_httpd **ret,
+                           struct cv_why *why) {
   struct cv_httpd *httpd = calloc(1, sizeof(*httpd));
   if (httpd == NULL) {
     (void)close(socket);
     return cv_fail(why, CV_ERR_NOMEM, "no memory for the HTTP server");
   }
-  httpd->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler, data,
-                                   MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, connections,
-                                   MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                                   (size_t)MEMORY_BYTES, MHD_OPTION_NOTIFY_COMPLETED, ended, data, MHD_OPTION_END);
+  httpd->daemon = MHD_start_daemon(
+      MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, config->handler, config->data, MHD_OPTION_LISTEN_SOCKET,
+      socket, MHD_OPTION_CONNECTION_LIMIT, config->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_NOTIFY_COMPLETED, config->completed,
+      config->data, MHD_OPTION_NOTIFY_CONNECTION, on_connection, httpd, MHD_OPTION_END);
   if (httpd->daemon == NULL) {
     (void)close(socket);
     free(httpd);

@@ -61,6 +61,8 @@ struct cv_standing {
   uint32_t rank_class; /* from 1 = best; 0 = undecided */
   uint64_t tokens;
   double mean, radius; /* noisy mean and half-width of its interval, in scores */
+  /* The part of the radius that is there because of noise; NAN: not told. Neither stored nor sent. */
+  double noise;
 };
 
 enum cv_end {

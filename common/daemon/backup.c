@@ -5,8 +5,8 @@
 
 enum {
   PAGES = 32,            /* between two looks at the clock */
-  STEP_NS = 2000 * 1000, /* a batch that is complete meanwhile waits for the rest of the step */
-  RESTS = 4,             /* the pause after a step, in steps */
+  STEP_NS = 3000 * 1000, /* a batch that is complete meanwhile waits for the rest of the step */
+  RESTS = 9,             /* the pause after a step, in steps */
   NS_IN_MS = 1000 * 1000,
 };
 

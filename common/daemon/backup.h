@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A daemon's copy of its own database while it goes on. The copy is made on the storage thread in short steps between
- * commits, and takes at most a fifth of that thread's time, so that a batch waits for one step at most.
+ * commits, and takes at most a tenth of that thread's time, so that a batch waits for one step at most.
  */
 #ifndef CV_DAEMON_BACKUP_H
 #define CV_DAEMON_BACKUP_H

@@ -22,9 +22,11 @@
 #include "common/net/dialer.h"
 #include "common/net/listener.h"
 #include "common/net/signals.h"
+#include "common/page/site.h"
 
 enum {
   STUCK_MS = 10000, /* a commit that takes longer */
+  WORK_MS = 1,      /* between two pieces of work */
   STATUS_MS = 2000,
   EXTEND_MS = 5000,
   STOP_MS = 10000 /* from the end of a drain to the end of the process */
@@ -41,6 +43,7 @@ struct cv_daemon {
   struct cv_listener *listener;
   struct cv_dialer *dialer;
   struct cv_admin *admin;
+  struct cv_page_site page;
   struct cv_lanes lanes;
   struct cv_trail *trail; /* NULL: no audit log */
   struct cv_turn_ops turn_ops;
@@ -50,13 +53,15 @@ struct cv_daemon {
   struct cv_backup backup;
   struct cv_signals signals;
   uv_check_t check;
-  uv_timer_t tick, pace;
+  uv_timer_t tick, pace, work;
   struct cv_watchdog watchdog;
   _Atomic uint64_t steps; /* of the storage, on either thread */
   uint64_t told_ms;       /* last report on the start, or status, to the service manager */
   size_t batch;           /* size of the one that is being stored, and when that began */
   uint64_t batch_ms;
+  enum cv_log_level audited; /* level of the log according to the audit log */
   bool has_handles, started, draining, stopping;
+  bool was_storing;       /* at the end of the last turn */
   bool stores;            /* the batch being stored has something of the party's */
   bool audits_end;        /* the audit log has the start */
   struct cv_why stop_why; /* why the daemon ends */
@@ -92,6 +97,28 @@ void cv_daemon_audit(void *data, const struct cv_event *event) {
   cv_trail_add(daemon->trail, event, cv_clock_mono_ms(), cv_clock_wall_ms());
 }
 
+bool cv_daemon_is_storing(const struct cv_daemon *daemon) {
+  return cv_turn_is_busy(&daemon->turn);
+}
+
+void cv_daemon_show(struct cv_daemon *daemon) {
+  cv_page_site_wake(&daemon->page);
+}
+
+static void on_work(uv_timer_t *timer) {
+  const struct cv_daemon *daemon = timer->data;
+  if (!cv_turn_is_busy(&daemon->turn) && !cv_turn_has_failed(&daemon->turn) && !daemon->ops->work(daemon->party)) {
+    (void)uv_timer_stop(timer);
+  }
+}
+
+void cv_daemon_work(struct cv_daemon *daemon) {
+  /* By a timer: frames and ticks come in between. */
+  if (daemon->has_handles && !uv_is_active((const uv_handle_t *)&daemon->work)) {
+    (void)uv_timer_start(&daemon->work, on_work, 0, WORK_MS);
+  }
+}
+
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why) {
   cv_turn_fail(&daemon->turn, what, why);
 }
@@ -104,6 +131,7 @@ static void close_handles(struct cv_daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->check, NULL);
     uv_close((uv_handle_t *)&daemon->tick, NULL);
     uv_close((uv_handle_t *)&daemon->pace, NULL);
+    uv_close((uv_handle_t *)&daemon->work, NULL);
   }
 }
 
@@ -117,8 +145,10 @@ static void stop(struct cv_daemon *daemon) {
   /* New peers first, then the open ones: no peer can join while the others are being closed. */
   cv_listener_stop(daemon->listener);
   cv_dialer_stop(daemon->dialer);
+  cv_page_site_close(&daemon->page);
   cv_admin_stop(daemon->admin);
   cv_backup_stop(&daemon->backup);
+  cv_page_site_free(&daemon->page);
   cv_lanes_close(&daemon->lanes, "shutting down");
   close_handles(daemon);
 }
@@ -270,11 +300,30 @@ static void turn_init(struct cv_daemon *daemon) {
   daemon->committer.took_s = (struct cv_histogram){.bound = CV_HISTOGRAM_DISK_S, .bounds = CV_HISTOGRAM_DISK_BOUNDS};
 }
 
+/* Whoever changed it, by a signal or through the admin socket. */
+static void audit_level(struct cv_daemon *daemon) {
+  if (cv_log_level() == daemon->audited) {
+    return;
+  }
+  const struct cv_event_fact facts[] = {{.name = "from", .text = CV_LOG_LEVEL_WORDS[daemon->audited]},
+                                        {.name = "to", .text = CV_LOG_LEVEL_WORDS[cv_log_level()]}};
+  daemon->audited = cv_log_level();
+  cv_daemon_audit(
+      daemon, &(struct cv_event){.what = "log_level", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)});
+}
+
 /* All events of one turn of the loop form one batch. */
 static void on_turn(uv_check_t *check) {
   struct cv_daemon *daemon = check->data;
+  audit_level(daemon);
   cv_turn_over(&daemon->turn);
   cv_backup_turn(&daemon->backup);
+  /* A request of the page may have waited for the database. */
+  bool is_storing = cv_turn_is_busy(&daemon->turn);
+  if (daemon->was_storing && !is_storing) {
+    cv_daemon_show(daemon);
+  }
+  daemon->was_storing = is_storing;
   /* Asked once per turn, after the batch: the last acknowledgements of a drain leave before the end. */
   if (may_stop(daemon)) {
     stop(daemon);
@@ -365,6 +414,13 @@ static enum cv_err tls_new(const struct cv_daemon *daemon, struct cv_tls_peers p
   return err;
 }
 
+/* Only a warning: the daemon must use the new list to refuse others, and its peers decide about itself. */
+static void warn_if_revoked(const struct cv_daemon *daemon) {
+  if (cv_tls_is_revoked(own_tls(daemon))) {
+    cv_log(CV_LOG_WARN, "our own certificate is revoked: peers that know this refuse it");
+  }
+}
+
 static enum cv_err load_tls(struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   if (config->listen != NULL) {
@@ -430,6 +486,7 @@ static void reload(struct cv_daemon *daemon) {
   }
   daemon->gauges.reloads++;
   cv_log(CV_LOG_INFO, "certificates reloaded");
+  warn_if_revoked(daemon);
 }
 
 static void on_hangup(struct cv_daemon *daemon) {
@@ -476,7 +533,7 @@ static enum cv_err ready(void *data, struct cv_why *why) {
   if (now_s >= ends.own_s || now_s >= ends.ca_s) {
     return cv_fail(why, CV_ERR_STATE, "the %s has expired", now_s >= ends.own_s ? "certificate" : "CA's certificate");
   }
-  if (now_s >= ends.crl_s) {
+  if (ends.crl_s != 0 && now_s >= ends.crl_s) {
     return cv_fail(why, CV_ERR_STATE, "the CRL has expired");
   }
   uint64_t stuck_ms = cv_committer_busy_ms(&daemon->committer);
@@ -491,6 +548,7 @@ static void metrics(void *data, struct cv_buf *out) {
   gauges.is_healthy = health(daemon, NULL) == CV_OK;
   gauges.is_ready = ready(daemon, NULL) == CV_OK;
   gauges.ends = cv_tls_ends(own_tls(daemon));
+  gauges.has_crl = daemon->config->settings->channel.crl != NULL;
   gauges.committer = &daemon->committer;
   gauges.state = daemon->config->state;
   gauges.database = daemon->config->database;
@@ -508,11 +566,17 @@ static enum cv_err rewrap(void *data, struct cv_admin_line *ret, struct cv_why *
   return daemon->draining ? cv_fail(why, CV_ERR_STATE, "draining") : daemon->ops->rewrap(daemon->party, ret, why);
 }
 
+/* The line in the audit log is written in the turn after this, before the first page is copied. */
 static enum cv_err begin_backup(void *data, struct cv_why *why) {
   struct cv_daemon *daemon = data;
   struct cv_db *db = NULL;
-  CV_TRY(daemon->ops->database(daemon->party, &db, why));
-  return cv_backup_begin(&daemon->backup, db, daemon->config->state, why);
+  enum cv_err err = daemon->ops->database(daemon->party, &db, why);
+  if (err == CV_OK) {
+    err = cv_backup_begin(&daemon->backup, db, daemon->config->state, why);
+  }
+  cv_daemon_audit(
+      daemon, &(struct cv_event){.what = "backup", .actor = "operator", .refused = err == CV_OK ? NULL : why->text});
+  return err;
 }
 
 static void on_copied(void *data, int fd, uint64_t bytes, const struct cv_why *why) {
@@ -542,18 +606,31 @@ static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
                          on_dial_failed, &limits, cv_rng_u64(&daemon->drbg.rng), &daemon->dialer, why);
 }
 
+static bool serve_page(void *data, struct MHD_Connection *connection, const char *url, void **request,
+                       enum MHD_Result *ret) {
+  struct cv_daemon *daemon = data;
+  return cv_page_site_serve(&daemon->page, connection, url, request, ret);
+}
+
+static void end_page(void *data, void **request) {
+  struct cv_daemon *daemon = data;
+  cv_page_site_ended(&daemon->page, request);
+}
+
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
-  struct cv_admin_ops ops = {.health = health, .ready = ready, .metrics = metrics, .backup = begin_backup};
-  if (daemon->ops->seal != NULL) {
-    ops.seal = seal;
-    ops.rewrap = rewrap;
-  }
+  const struct cv_admin_ops ops = {.health = health,
+                                   .ready = ready,
+                                   .metrics = metrics,
+                                   .backup = begin_backup,
+                                   .page = serve_page,
+                                   .ended = end_page,
+                                   .seal = daemon->ops->seal == NULL ? NULL : seal,
+                                   .rewrap = daemon->ops->seal == NULL ? NULL : rewrap};
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
 
-/* The party has read its other files. The certificates are read again on SIGHUP, the key file before keys are wrapped
- * anew: what it holds is in this process's memory anyway. */
+/* Certificates are read again on SIGHUP, the key file before keys are wrapped anew: it is in memory anyway. */
 static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   const struct cv_channel_settings *channel = &config->settings->channel;
@@ -588,6 +665,7 @@ static enum cv_err audit_start(struct cv_daemon *daemon, struct cv_why *why) {
                                         {.name = "identity", .text = identity},
                                         {.name = "identity_serial", .text = own->serial}};
   const struct cv_event event = {.what = "start", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
+  daemon->audited = cv_log_level();
   CV_TRY(audit_now(daemon, &event, why));
   daemon->audits_end = true;
   return CV_OK;
@@ -613,7 +691,8 @@ static void start_handles(struct cv_daemon *daemon) {
   (void)uv_check_init(&daemon->loop, &daemon->check);
   (void)uv_timer_init(&daemon->loop, &daemon->tick);
   (void)uv_timer_init(&daemon->loop, &daemon->pace);
-  daemon->check.data = daemon->tick.data = daemon->pace.data = daemon;
+  (void)uv_timer_init(&daemon->loop, &daemon->work);
+  daemon->check.data = daemon->tick.data = daemon->pace.data = daemon->work.data = daemon;
   /* After the loop has polled: all that has arrived by then is in the same batch. */
   (void)uv_check_start(&daemon->check, on_turn);
   (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
@@ -629,13 +708,16 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
     CV_TRY(ops->prepare(daemon->party, daemon, why));
   }
   CV_TRY(load_tls(daemon, why));
+  warn_if_revoked(daemon);
   CV_TRY(cv_lanes_init(&daemon->lanes));
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
   CV_TRY(open_net(daemon, why));
+  CV_TRY(cv_page_site_bind(&daemon->page, daemon->config->page, why));
   CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
   CV_TRY(open_trail(daemon, why));
   CV_TRY(ops->open(daemon->party, daemon, why));
   start_handles(daemon);
+  CV_TRY(cv_page_site_open(&daemon->page, &daemon->loop, ops->page, daemon->party, &daemon->drbg.rng, why));
   CV_TRY(open_admin(daemon, why));
   /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
   CV_TRY(enter_sandbox(daemon, why));
@@ -651,8 +733,9 @@ static void say_ready(struct cv_daemon *daemon) {
     const char *colon = strrchr(listen, ':');
     int host = colon == NULL ? (int)strlen(listen) : (int)(colon - listen);
     (void)printf("%s ready on %.*s:%u\n", daemon->config->program, host, listen, cv_listener_port(daemon->listener));
-    (void)fflush(stdout);
   }
+  cv_page_site_say(&daemon->page, stdout);
+  (void)fflush(stdout);
 }
 
 static void fini(struct cv_daemon *daemon) {
@@ -674,7 +757,7 @@ static void fini(struct cv_daemon *daemon) {
 }
 
 int cv_daemon_run(const struct cv_daemon_config *config) {
-  struct cv_daemon daemon = {.config = config, .ops = config->ops, .party = config->party};
+  struct cv_daemon daemon = {.config = config, .ops = config->ops, .party = config->party, .page = {.socket = -1}};
   /* Before a key is read: from here on no core dump and no swap can hold one. */
   cv_sandbox_begin(&config->settings->sandbox);
   if (uv_loop_init(&daemon.loop) != 0) {

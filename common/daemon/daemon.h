@@ -28,6 +28,8 @@
 #include "common/db/db.h"
 #include "common/net/peer_limits.h"
 #include "common/net/tls.h"
+#include "common/page/page.h"
+#include "common/page/settings.h"
 
 struct cv_daemon;
 
@@ -75,6 +77,12 @@ struct cv_daemon_ops {
   /* struct cv_admin_ops; both NULL if the party has no wrapped keys. */
   void (*seal)(void *party, struct cv_admin_line *ret);
   enum cv_err (*rewrap)(void *party, struct cv_admin_line *ret, struct cv_why *why);
+
+  /* What the page shows, with `party` as data; also on the admin socket. NULL: the party has no page. */
+  const struct cv_page_ops *page;
+  /* Goes on with work that no event causes, for a few milliseconds while no batch is stored, as long as it returns
+   * true; cv_daemon_work() begins. NULL: there is none. */
+  bool (*work)(void *party);
 };
 
 struct cv_daemon_config {
@@ -92,6 +100,7 @@ struct cv_daemon_config {
   struct cv_tls_peers to;   /* peers accepted at that address */
   const char *dialled;      /* name of that peer in the log: "third-party" */
   struct cv_net_limits limits;
+  const struct cv_page_settings *page; /* NULL: the party has no page */
   unsigned tick_ms;
   unsigned pace_ms;     /* pause after a large batch; 0: none */
   size_t crowd, full;   /* struct cv_turn */
@@ -114,6 +123,12 @@ void cv_daemon_note(void *data, const struct cv_note *note);
 /* Adds a line to the audit log, if there is one. It is on disk before the batch of this turn is committed, so before
  * whatever the event causes. `data` is the daemon. */
 void cv_daemon_audit(void *data, const struct cv_event *event);
+/* True while a batch is stored on the storage thread: the store must not be used. */
+bool cv_daemon_is_storing(const struct cv_daemon *daemon);
+/* Something has changed that the page shows, or the store is free again. */
+void cv_daemon_show(struct cv_daemon *daemon);
+/* Begins to call `work`. */
+void cv_daemon_work(struct cv_daemon *daemon);
 /* Reports a failure outside the turn; the daemon stops. */
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why);
 

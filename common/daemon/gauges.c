@@ -58,9 +58,13 @@ static void put_process(const struct cv_daemon_gauges *gauges, struct cv_buf *ou
 
 static void put_certificates(const struct cv_daemon_gauges *gauges, struct cv_buf *out) {
   static const char ends[] = "crowdveil_certificate_expiry_timestamp_seconds", reloads[] = "crowdveil_reloads_total";
-  cv_metric_family(out, ends, "End of the daemon's own certificate and of its CA's, in seconds since 1970.", "gauge");
+  cv_metric_family(out, ends, "End of the daemon's own certificate, of its CA's and of the CRL, in seconds since 1970.",
+                   "gauge");
   cv_metric_sample(out, ends, "certificate", "own", (double)gauges->ends.own_s);
   cv_metric_sample(out, ends, "certificate", "ca", (double)gauges->ends.ca_s);
+  if (gauges->has_crl) {
+    cv_metric_sample(out, ends, "certificate", "crl", (double)gauges->ends.crl_s);
+  }
   cv_metric_family(out, reloads, "Times that the certificates were read again; failed: the old ones were kept.",
                    "counter");
   cv_metric_sample(out, reloads, "outcome", "ok", (double)gauges->reloads);

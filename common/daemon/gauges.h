@@ -15,7 +15,7 @@ struct cv_daemon_gauges {
   int memory;          /* /proc/self/statm, which the sandbox does not let a daemon open; -1: not there */
   uint64_t reloads, reloads_failed;
   uint64_t committed_ms; /* wall clock; 0: not yet */
-  bool is_healthy, is_ready;
+  bool is_healthy, is_ready, has_crl;
   struct cv_tls_ends ends;
   const struct cv_committer *committer;
   const char *state, *database; /* folder, and the file in it; NULL: none */

@@ -522,7 +522,7 @@ bool cv_tls_is_revoked(const struct cv_tls *tls) {
 
 struct cv_tls_ends cv_tls_ends(const struct cv_tls *tls) {
   struct cv_tls_ends ends = tls->ends;
-  ends.crl_s = cv_crls_end_s(&tls->crls);
+  ends.crl_s = tls->crls.count == 0 ? 0 : cv_crls_end_s(&tls->crls);
   return ends;
 }
 

@@ -50,8 +50,8 @@ const struct cv_identity *cv_tls_identity(const struct cv_tls *tls);
 /* True if `denied` or `crl` has this party's own certificate. Its peers refuse it once they know. */
 bool cv_tls_is_revoked(const struct cv_tls *tls);
 
-/* When this party's certificate ends, the first of the CA certificates that vouch for it, and the first CRL; in seconds
- * since 1970. */
+/* When this party's certificate ends, the first of the CA certificates that vouch for it, and the first CRL (0: there
+ * is none); in seconds since 1970. */
 struct cv_tls_ends {
   int64_t own_s, ca_s, crl_s;
 };

@@ -82,13 +82,23 @@ show_reach() {
     thirdparty) reaches "$1" broker 7401 may && reaches "$1" worker-1 7401 no ;;
   esac
   if inside "$1" "grep -q '^[^[:space:]]*[[:space:]]00000000' /proc/net/route"; then
-    echo '    a route out: yes   <-- VIOLATION' && crossed=1
+    if [ "$1" = thirdparty ] && networks_of "$1" | grep -q '^page '; then
+      echo '    a route out: by the network of its page; its sandbox permits no connection'
+    else
+      echo '    a route out: yes   <-- VIOLATION' && crossed=1
+    fi
   else
     echo '    a route out: none'
   fi
 }
 
 # Prints the volumes of a container and the files that its user can read in them.
+# Only the third-party is on the network of its page.
+show_page() {
+  networks_of "$1" | grep -q '^page ' || return 0
+  [ "$1" = thirdparty ] || { echo '    on the network page   <-- VIOLATION'; crossed=1; }
+}
+
 show_files() {
   local volume place files
   echo '  reads and holds'
@@ -127,6 +137,7 @@ for party in "${parties[@]}"; do
   echo
   echo "$party"
   show_reach "$party"
+  show_page "$party"
   show_files "$party"
   show_knowledge "$party"
   show_rights "$party"

@@ -56,6 +56,9 @@ static void take_line(struct cv_child *child) {
   static const char mark[] = " ready on ";
   child->line[child->line_n] = '\0';
   child->line_n = 0;
+  if (child->is_private && !child->children->stopping) {
+    child->children->ops.line(child->children->data, child->line);
+  }
   const char *at = strstr(child->line, mark);
   if (child->waits && at != NULL && !child->children->stopping) {
     child->waits = false;
@@ -71,7 +74,7 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     (void)uv_read_stop(stream);
     return;
   }
-  if (write(child->log_fd, buf->base, (size_t)n) < 0) {
+  if (!child->is_private && write(child->log_fd, buf->base, (size_t)n) < 0) {
     return; /* the disk is full: the daemons notice that themselves and stop */
   }
   for (ssize_t i = 0; i < n; i++) {
@@ -207,6 +210,11 @@ enum cv_err cv_children_start(struct cv_children *children, const char *name, co
     (void)uv_timer_start(&children->timer, on_ready_late, READY_MS, 0);
   }
   return CV_OK;
+}
+
+void cv_children_keep_private(struct cv_children *children) {
+  /* Nothing of it is read before the loop goes on. */
+  children->child[children->count - 1].is_private = true;
 }
 
 void cv_children_stop(struct cv_children *children) {

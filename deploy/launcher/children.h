@@ -27,9 +27,12 @@ struct cv_child {
   char line[CV_CHILD_LINE]; /* the current line of its output */
   size_t line_n;
   bool is_running, is_ready, waits; /* waits: its ready line has not come yet */
+  bool is_private;                  /* its output is not logged */
 };
 
 struct cv_children_ops {
+  /* A line of a private child, whose output goes nowhere else. NULL: there is none. */
+  void (*line)(void *data, const char *line);
   /* `address` is HOST:PORT, valid during the call. */
   void (*ready)(void *data, const char *name, const char *address);
   void (*failed)(void *data, const struct cv_why *why);
@@ -58,6 +61,8 @@ void cv_children_init(struct cv_children *children, uv_loop_t *loop, const char 
  */
 CV_MUST_USE enum cv_err cv_children_start(struct cv_children *children, const char *name, const char *program,
                                           const char *config, bool waits, struct cv_why *why);
+/* Makes the child that was started last private. */
+void cv_children_keep_private(struct cv_children *children);
 /* Stops the children one at a time, the last started first: SIGTERM; SIGKILL to all if one takes more than 10 s. */
 void cv_children_stop(struct cv_children *children);
 /* Sends SIGKILL to all running children. */

@@ -10,7 +10,7 @@
 #include "deploy/launcher/pki/pki.h"
 
 /* Nobody renews certificates during a run, and no campaign may run longer than a year. */
-enum { VALID_S = 366 * 86400, SOCKET_BYTES = 100 };
+enum { DAY_S = 86400, CA_VALID_S = CV_PKI_CA_DAYS * DAY_S, VALID_S = 366 * DAY_S, SOCKET_BYTES = 100 };
 
 /* ---- certificates ---- */
 
@@ -69,7 +69,7 @@ enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why
   for (size_t i = 0; i < CV_COUNT(folders); i++) {
     CV_TRY(cv_folder_add(parties->folder, folders[i], why));
   }
-  CV_TRY(cv_pki_make_ca(cv_folder_file(parties->folder, "pki"), "Crowdveil on this machine", VALID_S, why));
+  CV_TRY(cv_pki_make_ca(cv_folder_file(parties->folder, "pki"), "Crowdveil on this machine", CA_VALID_S, why));
   CV_TRY(issue(parties, "thirdparty/" CV_PARTIES_THIRDPARTY, true, why));
   CV_TRY(issue(parties, "broker/" CV_PARTIES_BROKER, true, why));
   CV_TRY(issue(parties, "requester/" CV_PARTIES_REQUESTER, false, why));
@@ -108,6 +108,17 @@ static void put_socket(const struct cv_parties *parties, json_t *config, const c
   if (strlen(cv_folder_file(parties->folder, name)) < SOCKET_BYTES) {
     put_path(parties, config, "admin", name);
   }
+}
+
+enum cv_err cv_parties_socket(const struct cv_parties *parties, const char *name, char *to, size_t size,
+                              struct cv_why *why) {
+  const char *path = cv_folder_file(parties->folder, name);
+  if (strlen(path) >= SOCKET_BYTES || strlen(path) >= size) {
+    return cv_fail(why, CV_ERR_LIMIT,
+                   "--page: %s is too long for a Unix socket; expected a --state with a shorter path", path);
+  }
+  (void)snprintf(to, size, "%s", path);
+  return CV_OK;
 }
 
 /* Sets the limit of delta if the campaign's privatizer has one. */
@@ -178,6 +189,9 @@ enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t n
     (void)json_object_set_new(config, "seed", json_integer((json_int_t)*work->seed));
   }
   CV_TRY(cv_folder_add(parties->folder, name.text, why));
+  if (work->is_shown) {
+    (void)json_object_set_new(config, "unsafe_show", json_true());
+  }
   if (work->remembers) {
     put_path(parties, config, "state", name.text);
   }

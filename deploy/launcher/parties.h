@@ -33,6 +33,10 @@ struct cv_parties_paths {
 /* Returns the paths of a party's TLS files; `party` is "requester-local", "broker-main" and so on. */
 void cv_parties_files(const struct cv_parties *parties, const char *party, struct cv_parties_paths *ret);
 
+/* Writes the path of an admin socket; CV_ERR_LIMIT if it is too long for a Unix socket, and the party has none. */
+CV_MUST_USE enum cv_err cv_parties_socket(const struct cv_parties *parties, const char *name, char *to, size_t size,
+                                          struct cv_why *why);
+
 /* The next functions write configuration files. The broker permits everything that this campaign requests, since one
  * person runs both. */
 CV_MUST_USE enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct cv_why *why);
@@ -55,6 +59,7 @@ struct cv_launcher_work {
   const char *campaign; /* campaign file, absolute path */
   const struct cv_spec *spec;
   const uint64_t *seed; /* NULL: that of the file */
+  bool is_shown;        /* UNSAFE: prints its scores and tokens */
   bool remembers;       /* has a state folder, to remember which rows were given */
 };
 /* Writes NAME.yaml (NAME from cv_parties_name()) and makes the folder NAME for the admin socket and the state. */

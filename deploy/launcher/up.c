@@ -23,6 +23,7 @@
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/export.h"
+#include "deploy/launcher/joined.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/parties.h"
 #include "deploy/launcher/progress.h"
@@ -37,7 +38,8 @@ _Static_assert(2 + GATEWAYS_MAX + ALONE_MAX <= CV_CHILDREN_MAX, "third-party, br
 struct settings {
   char *state;
   uint64_t workers, gateways, worker_processes, seed, noise_seed;
-  bool keep, json, unsafe_mechanisms;
+  uint64_t page_port;
+  bool keep, json, page, show_worker, unsafe_mechanisms;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -84,6 +86,22 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, keep),
      .fallback = "false",
      .help = "keep all programs running after the result, until Ctrl-C"},
+    {.key = "page",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, page),
+     .fallback = "false",
+     .help = "show the campaign in a browser: print a link, and keep all programs running until Ctrl-C"},
+    {.key = "unsafe_show_worker",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, show_worker),
+     .fallback = "false",
+     .help = "UNSAFE, for teaching: one more simulated worker, whose score and token the page shows"},
+    {.key = "page_port",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, page_port),
+     .high = 65535,
+     .fallback = "0",
+     .help = "port of the page on 127.0.0.1; 0 lets the system choose"},
     {.key = "json",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, json),
@@ -113,7 +131,8 @@ struct up {
   struct cv_parties_paths requester;
   char thirdparty[300], broker[300];
   struct cv_view view;
-  FILE *people; /* progress and tables: standard output, or standard error with --json */
+  struct cv_joined joined; /* the page */
+  FILE *people;            /* progress and tables: standard output, or standard error with --json */
   struct cv_outcome outcome;
   struct cv_export export; /* of a campaign against an adversary: the arms in the order in which they were pulled */
   bool is_accepted, is_finished, is_stopping;
@@ -129,6 +148,7 @@ static void stop(struct up *up, int status) {
     up->status = status;
     cv_view_end(&up->view);
     cv_client_stop(&up->client);
+    cv_joined_close(&up->joined);
     cv_children_stop(&up->children);
   }
 }
@@ -179,7 +199,7 @@ static void tell_kept(const struct up *up) {
 static void conclude(struct up *up) {
   (void)fprintf(up->people, "\n");
   cv_table_print(&up->outcome, up->people);
-  if (up->settings.keep) {
+  if (up->settings.keep || up->settings.page) {
     tell_kept(up);
   } else {
     stop(up, up->status);
@@ -205,6 +225,7 @@ static void on_finished(struct up *up, const struct cv_finished *finished) {
     return;
   }
   up->is_finished = true;
+  cv_joined_finished(&up->joined, finished);
   up->status = cv_launcher_end_status(finished->progress.end);
   cv_view_end(&up->view);
   if (!cv_outcome_needs_export(&up->outcome, cv_quality_adversary(up->prepared.source.quality))) {
@@ -232,18 +253,23 @@ static enum cv_err start_workers(struct up *up, struct cv_why *why) {
   /* A seed drawn here must be handed to the workers, else each program would draw another one. */
   const struct cv_items *items = &up->prepared.file.items;
   bool from_file = up->settings.seed == CV_SEED_NONE && items->has_seed;
-  const struct cv_launcher_work work = {.broker = up->broker,
-                                        .campaign = up->file,
-                                        .spec = &up->prepared.file.spec,
-                                        .remembers = up->prepared.source.persons.persons > 0,
-                                        .seed = from_file ? NULL : &up->prepared.seed};
-  for (uint32_t i = 1; i <= up->parties.gateways + up->parties.alone; i++) {
+  const uint32_t programs = up->parties.gateways + up->parties.alone;
+  struct cv_launcher_work work = {.broker = up->broker,
+                                  .campaign = up->file,
+                                  .spec = &up->prepared.file.spec,
+                                  .remembers = up->prepared.source.persons.persons > 0,
+                                  .seed = from_file ? NULL : &up->prepared.seed};
+  for (uint32_t i = 1; i <= programs; i++) {
     struct cv_parties_label name = cv_parties_name(&up->parties, i);
     char file[64];
     (void)snprintf(file, sizeof(file), "%s.yaml", name.text);
+    work.is_shown = up->settings.show_worker && i == programs; /* the last one, which is alone */
     CV_TRY(cv_parties_write_worker(&up->parties, i, &work, why));
     CV_TRY(
         cv_children_start(&up->children, name.text, "crowdveil-worker", cv_folder_file(&up->folder, file), false, why));
+    if (work.is_shown) {
+      cv_children_keep_private(&up->children);
+    }
   }
   return CV_OK;
 }
@@ -280,6 +306,7 @@ static void on_answer(void *data, const struct cv_order_frame *frame) {
     case CV_ORDER_PROGRESS:
       if (!up->is_finished) {
         cv_view_show(&up->view, &frame->as.progress, cv_clock_mono_ms());
+        cv_joined_progress(&up->joined, &frame->as.progress);
       }
       break;
     case CV_ORDER_STANDINGS:
@@ -348,6 +375,7 @@ static void on_ready(void *data, const char *name, const char *address) {
   /* The broker's configuration needs the third-party's address, so the two start one after the other. */
   if (strcmp(name, "thirdparty") == 0) {
     (void)snprintf(up->thirdparty, sizeof(up->thirdparty), "%s", address);
+    cv_joined_watch(&up->joined);
     err = start_broker(up, &why);
   } else {
     (void)snprintf(up->broker, sizeof(up->broker), "%s", address);
@@ -390,7 +418,7 @@ static void tell_programs(const struct up *up) {
     (void)fprintf(up->people, " and %u on %s own", parties->alone, parties->alone == 1 ? "its" : "their");
   }
   (void)fprintf(up->people, ", state in %s%s\n", up->folder.path,
-                up->folder.is_temporary && !up->settings.keep ? " (temporary)" : "");
+                up->folder.is_temporary && !up->settings.keep && !up->settings.page ? " (temporary)" : "");
 }
 
 static void tell_plan(const struct up *up) {
@@ -408,6 +436,9 @@ static void tell_plan(const struct up *up) {
   struct cv_exposure exposure;
   if (cv_exposure_plan(&up->prepared, cv_exposure_token_micro(spec), &exposure) == CV_OK) {
     cv_exposure_print(&exposure, "", up->people);
+  }
+  if (up->settings.show_worker) {
+    (void)fprintf(up->people, "UNSAFE: the page shows the score and the token of one worker\n");
   }
   if (up->settings.noise_seed != CV_SEED_NONE) {
     (void)fprintf(up->people, "UNSAFE: the noise is seeded and protects nobody\n");
@@ -430,7 +461,15 @@ static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) 
   if (realpath(file, up->file) == NULL) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot resolve the path", file);
   }
-  uint64_t workers = workers_needed(up), alone = up->settings.worker_processes;
+  const bool shows = up->settings.show_worker;
+  uint64_t workers = workers_needed(up) + shows, alone = up->settings.worker_processes + shows;
+  /* An additional worker of a recruitment or of a data file's persons would never be asked. */
+  if (shows &&
+      (!up->settings.page || up->prepared.file.spec.worker != NULL || up->prepared.source.persons.persons > 0)) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "--unsafe-show-worker shows one more simulated worker on the page; expected --page, and a campaign"
+                   " that neither hires workers nor reads persons from a file");
+  }
   if (alone > 0 && alone >= workers) {
     return cv_fail(why, CV_ERR_INVALID,
                    "--worker-processes %" PRIu64 " of %s %s leaves no worker for a gateway; expected fewer", alone,
@@ -446,8 +485,33 @@ static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) 
   return cv_parties_make(&up->parties, why);
 }
 
+/* Before any program: a port in use is wrong usage. */
+static enum cv_err open_page(struct up *up, struct cv_why *why) {
+  struct cv_joined *joined = &up->joined;
+  struct cv_drbg drbg;
+  if (!up->settings.page) {
+    return CV_OK;
+  }
+  CV_TRY(cv_parties_socket(&up->parties, "thirdparty/thirdparty.sock", joined->thirdparty, sizeof(joined->thirdparty),
+                           why));
+  CV_TRY(cv_parties_socket(&up->parties, "broker/broker.sock", joined->broker, sizeof(joined->broker), why));
+  cv_drbg_init(&drbg);
+  enum cv_err err = cv_joined_open(joined, &up->loop, &up->prepared, up->settings.page_port, &drbg.rng, why);
+  cv_drbg_fini(&drbg);
+  if (err == CV_OK) {
+    cv_joined_say(joined, up->people);
+    (void)fflush(up->people);
+  }
+  return err;
+}
+
+static void on_shown(void *data, const char *line) {
+  struct up *up = data;
+  cv_joined_shown(&up->joined, line);
+}
+
 static void run(struct up *up) {
-  static const struct cv_children_ops ops = {.ready = on_ready, .failed = on_failed, .gone = on_gone};
+  static const struct cv_children_ops ops = {.line = on_shown, .ready = on_ready, .failed = on_failed, .gone = on_gone};
   struct cv_why why;
   CV_REQUIRE(uv_loop_init(&up->loop) == 0);
   uv_disable_stdio_inheritance();
@@ -456,11 +520,12 @@ static void run(struct up *up) {
   cv_view_init(&up->view, up->people);
   cv_view_know(&up->view, up->prepared.kind, up->prepared.file.spec.epsilon_micro, up->prepared.name);
   tell_plan(up);
-  if (start_thirdparty(up, &why) != CV_OK) {
+  if (open_page(up, &why) != CV_OK || start_thirdparty(up, &why) != CV_OK) {
     fail(up, &why);
   }
   (void)uv_run(&up->loop, UV_RUN_DEFAULT);
   cv_client_fini(&up->client);
+  cv_joined_fini(&up->joined);
   cv_view_fini(&up->view);
   (void)uv_loop_close(&up->loop);
 }

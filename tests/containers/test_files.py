@@ -44,6 +44,18 @@ def unheard(document):
             yield f"{name}: volumes {service['volumes']}"
 
 
+def test_the_page_is_published_on_this_machine_alone():
+    """The file that is added for the page touches nothing but the third-party, on a network that no other party has."""
+    page = yaml.safe_load((engine.COMPOSE / "page.yaml").read_text())
+    assert set(page) == {"services", "networks"} and set(page["networks"]) == {"page"}
+    assert set(page["services"]) == {"thirdparty"}
+    thirdparty = page["services"]["thirdparty"]
+    assert thirdparty["networks"] == ["page"] and set(thirdparty) == {"networks", "ports", "command"}
+    assert all(port.startswith("127.0.0.1:") for port in thirdparty["ports"])
+    for name in engine.FILES:
+        assert "page" not in load(name)["networks"] and "command" not in load(name)["services"]["thirdparty"]
+
+
 def test_what_one_engine_passes_over_is_found():
     planted = load("rank")
     planted["services"]["broker"].update(pids_limit=9, networks={"crowd": {}},

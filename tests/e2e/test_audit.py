@@ -114,6 +114,24 @@ def test_each_act_of_the_operator_has_its_line(deployment, log, tmp_path):
     assert crowdveil("audit", log).returncode == 0
 
 
+def test_who_turns_the_log_up_or_down_is_recorded(deployment, log):
+    deployment.broker.signal(signal.SIGUSR1)
+    deployment.broker.wait_for("log level: debug")
+    deployment.broker.signal(signal.SIGUSR1)
+    deployment.broker.wait_for("log level: info")
+    assert deployment.broker.stop() == 0
+    assert [pick(line, "actor", "from", "to") for line in of(log, "log_level")] == [
+        ("operator", "info", "debug"), ("operator", "debug", "info")]
+
+
+def test_a_copy_of_the_database_is_recorded(deployment, log, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    done = crowdveil("backup", tmp_path / "broker.yaml", "--to", copy / "broker.db")
+    assert done.returncode == 0, done.stderr
+    assert [pick(line, "actor", "outcome") for line in of(log, "backup")] == [("operator", "done")]
+
+
 def test_third_party_and_worker_have_logs_of_their_own(deployment, worker_program, tmp_path):
     for name in ("third", "work"):
         (tmp_path / name).mkdir()

@@ -19,6 +19,7 @@ from harness import admin
 from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, Daemon, wait_until, write_config
 from harness.deployment import merged
+from harness.volume import volume  # noqa: F401  (a fixture)
 
 LIMITS = {"limits": {"worker_epsilon": 1000, "release_tokens": 1}}
 ITEMS = "items: {list: [{name: a, mean: .5}]}\npolicy: {name: ppar, alpha: 0.3}\nprivacy: {epsilon: 1}\n"
@@ -190,6 +191,37 @@ def test_a_daemon_stops_while_a_copy_is_made_and_while_it_is_read(running, tmp_p
         assert client.recv(15) == b"HTTP/1.1 200 OK"
         assert running.broker.stop() == 0
     assert not list(tmp_path.rglob("backup.tmp*"))
+
+
+def test_a_copy_leaves_the_daemon_room_on_its_disk(deployment, volume, tmp_path):
+    """The copy is refused before it fills the disk, where the next commit would stop the daemon."""
+    disk = volume(tmp_path / "broker-state", mib=160)
+    deployment.up(broker=LIMITS)
+    assert deployment.broker.stop() == 0
+    grow(tmp_path / "broker-state/broker.db", 32)
+    deployment.start_broker(LIMITS)
+    kept(deployment, "broker", tmp_path / "fits.db")  # 32 and 32 and 64 of 160 MiB
+    disk.filler.write_bytes(bytes(48 << 20))
+    refused(back_up(deployment, "broker", tmp_path / "none.db"), "broker.db: not enough space for a copy beside it")
+    assert not list(tmp_path.glob("none.db*")) and "backup: " in deployment.broker.text()
+    with deployment.requester() as requester:
+        requester.submit(spec(2, name="goes on", epsilon=.5, tokens=100))
+    disk.make_room()
+    kept(deployment, "broker", tmp_path / "again.db")
+
+
+@pytest.mark.long
+def test_a_client_that_reads_nothing_is_cut_off(running, tmp_path):
+    assert running.broker.stop() == 0
+    grow(tmp_path / "broker-state/broker.db", 24)
+    running.start_broker(LIMITS)
+    with contextlib.closing(ask(tmp_path / "broker.sock")) as client:
+        assert client.recv(15) == b"HTTP/1.1 200 OK"
+        wait_until(lambda: back_up(running, "broker", tmp_path / "next.db").returncode == 0, "the first is cut off", 90)
+        rest = 0
+        while more := client.recv(1 << 20):
+            rest += len(more)
+        assert rest < 24 << 20
 
 
 class FakeDaemon:

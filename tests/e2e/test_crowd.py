@@ -149,7 +149,7 @@ def test_a_worker_declines_terms_that_its_owner_does_not_accept(deployment, tmp_
     with deployment.requester() as requester:
         campaign = submit(requester, len(MEANS), .2, 100, 2, 10_000)
         worker = deployment.start_worker("gateway/1-1000", path, {"accept": {"epsilon": .5}, "exit_when_done": False})
-        deployment.broker.wait_for("campaign [0-9]+ declined")
+        deployment.broker.wait_for('campaign [0-9]+ "[a-z-]+" declined')
         worker.wait_for("epsilon")
         assert requester.status().campaigns[0].tokens == 0
         requester.cancel(campaign)

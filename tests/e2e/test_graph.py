@@ -127,8 +127,8 @@ def test_a_worker_at_its_limit_declines_and_others_answer_at_once(deployment, tm
                                        tokens=50_000, edges=[(0, 1), (0, 2), (1, 2)])).campaign
         frugal = deployment.start_worker("gateway/1-3000", campaign, {"accept": {"mechanisms": "batch", "tokens": 2},
                                                                       "state": str(tmp_path)})
-        deployment.broker.wait_for(f"gateway/1-3000: assignment of campaign {number} declined: the assignment asks for "
-                                   "more scores than the worker's own limit leaves")
+        deployment.broker.wait_for(f'gateway/1-3000: campaign {number} "test": assignment declined: '
+                                   "the assignment asks for more scores than the worker's own limit leaves")
         deployment.start_worker("gateway/3001-50000", campaign, {"accept": {"mechanisms": "batch"}})
         started = time.monotonic()
         finished = requester.watch(number)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No token and no exact sum is found outside the broker's memory; and the search finds what is there."""
+"""
+No token and no exact sum is found outside the broker's memory; and the search finds what is there. The one exception is
+`crowdveil up --page --unsafe-show-worker`, which shows one simulated worker's score and token (test_page_up.py).
+"""
+import json
 import random
 import struct
 
@@ -13,6 +17,7 @@ from harness import machine
 from harness.admin import get
 from harness.commands import as_requester, crowdveil
 from harness.machine import needs
+from harness.page import Page
 from harness.proxy import Relay
 from harness.secrets import ENCODINGS, WIDE, Secrets, memory_of
 
@@ -52,7 +57,7 @@ class Spied:
 
     def __init__(self, deployment):
         self.deployment = deployment
-        deployment.start_thirdparty(TALKATIVE)
+        deployment.start_thirdparty({**TALKATIVE, "page": "127.0.0.1:0"})
         self.upstream = Relay(deployment.thirdparty.address)
         # a recruitment: releases of one token, and workers that are hired again and again; no worker is asked in place
         # of another
@@ -61,7 +66,7 @@ class Spied:
                                  "audit": str(deployment.folder / "audit/log"),
                                  "limits": {"release_tokens": 1, "worker_epsilon": 4000}})
         self.crowd = Relay(deployment.broker.address)
-        self.tickets, self.values, self.shown, self.memory = [], {}, {}, {}
+        self.tickets, self.values, self.shown, self.memory, self.columns = [], {}, {}, {}, {}
         self.requester = deployment.requester()
 
     def value(self, worker, arm, place):
@@ -105,6 +110,10 @@ class Spied:
     def look(self):
         for daemon in (self.deployment.broker, self.deployment.thirdparty):
             self.memory[daemon.name] = memory_of(daemon.pid)
+        self.columns = {f"column of the broker, arm {arm}, while running": get(
+            self.deployment.folder / "broker.sock", f"/api/boundary?id={self.campaign}&arm={arm}")[1].encode()
+            for arm in range(ARMS)}
+        assert b'["partial sum","sealed"]' in b"".join(self.columns.values())
 
     def places(self):
         """{what: bytes}, everything that is written or sent. Stops the daemons."""
@@ -116,6 +125,7 @@ class Spied:
             done = crowdveil("seal", action, folder / "broker.yaml")
             assert done.returncode == 0, done.stderr
             places[f"seal {action}"] = (done.stdout + done.stderr).encode()
+        places |= {**self.page_answers(), **self.columns}
         for form in ("table", "json", "csv"):
             done = crowdveil("ledger", self.campaign, "--format", form, *as_requester(self.deployment))
             assert done.returncode == 0, done.stderr
@@ -143,6 +153,24 @@ class Spied:
         assert len(logs) >= 2 and all(b'"level":"debug"' in data for data in logs), "not all that can be logged"
         assert b'"event":"submit"' in places["log"] and b'"event":"end"' in places["log"]  # the audit log
         assert len(places["traffic of workers"]) > 48 * self.verdicts["accepted"]
+        return places
+
+    def page_answers(self):
+        """Everything that the page's paths answer, on the admin sockets and on the third-party's own port."""
+        page, folder = Page(self.deployment.thirdparty), self.deployment.folder
+        paths = ["/", "/api/campaigns", "/api/campaign?id=1", "/table?id=1"]
+        paths += [f"/api/boundary?id=1&arm={arm}" for arm in range(ARMS)]
+        places = {f"page {path}": page.ask(path)[2] for path in paths}
+        for name in ("broker", "thirdparty"):
+            places |= {f"admin answer {path} of the {name}": get(folder / f"{name}.sock", path)[1].encode()
+                       for path in paths}
+        events = page.events()
+        places["page /api/events"] = json.dumps(events.wait_for(
+            lambda seen: seen and seen[-1]["event"] == "state", "the state")).encode()
+        events.close()
+        # Otherwise there would be nothing to search.
+        assert b'"steps":[{' in places["page /api/campaign?id=1"] and b"<tbody>" in places["page /table?id=1"]
+        assert b'"standing":[' in places["admin answer /api/boundary?id=1&arm=0 of the thirdparty"]
         return places
 
     def doctor(self):

@@ -17,7 +17,8 @@ class Layer:
 
 
 BASE = ("base",)
-COMMON = ("base", "sys", "crypto", "turn", "daemon", "db", "net", "config", "channel", "admin", "sandbox")
+COMMON = ("base", "sys", "crypto", "turn", "daemon", "db", "net", "config", "channel", "admin", "door", "page",
+          "sandbox")
 
 LAYERS = (
     # common, in the order of its parts: a part may include those before it
@@ -33,9 +34,12 @@ LAYERS = (
     Layer("config", ("common/config/*",), False, BASE),
     Layer("campaign", ("common/campaign/*",), False, BASE + ("config",)),
     Layer("admin", ("common/admin/*",), False, BASE + ("sys", "config")),
+    Layer("door", ("common/page/door.[ch]", "common/page/jot.[ch]"), True, BASE + ("admin",)),
+    Layer("page", ("common/page/*",), False, BASE + ("net", "config", "admin", "door")),
     Layer("sandbox", ("common/sandbox/*",), False, BASE + ("crypto", "net", "config")),
     Layer("daemon", ("common/daemon/*",), False,
-          BASE + ("sys", "crypto", "turn", "db", "identity", "net", "config", "channel", "admin", "sandbox")),
+          BASE + ("sys", "crypto", "turn", "db", "identity", "net", "config", "channel", "admin", "door", "page",
+            "sandbox")),
     # the wire format: only these files use protobuf; each codec uses its own schema and the shared one
     Layer("chain", ("proto/codec/chain.[ch]",), True, BASE + ("wire", "rank")),
     Layer("wire", ("proto/codec/frame.h",), True, BASE),

@@ -6,8 +6,10 @@ removed and purged. The tests of this file follow each other.
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
+import sys
 
 import pytest
 
@@ -130,9 +132,6 @@ def documented():
 def configured(machine):
     machine.path("/root/campaign.yaml").write_text(CAMPAIGN)
     machine.run("sh", "-ec", "cd /root\n" + "\n".join(documented()))
-    broker = machine.path("/etc/crowdveil/broker.yaml")
-    broker.write_text(broker.read_text().replace("# denied: ", "denied: "))
-    machine.path("/etc/crowdveil/denied").write_text("")
 
 
 def test_the_documented_commands_configure_all_parties(machine, configured, units):
@@ -165,7 +164,7 @@ def test_a_start_a_reload_and_life_are_told(machine, running):
     machine.start(unit, "/run/notify", watchdog_us=400_000)
     manager.wait_for("READY=1")
     manager.wait_for("WATCHDOG=1")
-    machine.daemons[unit.name].send_signal(1)
+    machine.daemons[unit.name].send_signal(signal.SIGHUP)
     manager.wait_for("RELOADING=1")
     manager.wait_for("READY=1")
     assert machine.stop(unit) == 0
@@ -201,21 +200,26 @@ def test_a_campaign_runs_between_the_services(machine, running):
     assert re.search(r"^ *1 +a ", done.stdout, re.M), done.stdout
     ledger = machine.run("crowdveil", "ledger", "1", *REQUESTER).stdout
     assert "epsilon" in ledger
+    audit = machine.path("/var/log/crowdveil/broker/audit")
+    assert '"event":"submit","actor":"requester/alice"' in audit.read_text()
+    assert mode(machine, "/var/log/crowdveil/broker/audit") == (*machine.user("crowdveil-broker"), "0o600")
     for party in ("broker", "thirdparty"):
         done = machine.run(f"crowdveil-{party}", "--config", f"/etc/crowdveil/{party}.yaml", "--probe")
         assert done.stdout == f"crowdveil-{party}: ok\n"
 
 
-def test_a_reload_reads_the_list_of_denied_certificates(machine, running):
-    """It lies in /etc/crowdveil, which is no credential, so a revocation needs no restart."""
-    worker = machine.path("/etc/crowdveil/worker/lyon/cert.pem")
-    serial = subprocess.run(["openssl", "x509", "-in", worker, "-noout", "-serial"], check=True,
-                            stdout=subprocess.PIPE, text=True).stdout.strip().partition("=")[2]
-    machine.path("/etc/crowdveil/denied").write_text(serial + "\n")
-    machine.daemons["crowdveil-broker.service"].send_signal(1)
+def test_a_revocation_needs_a_reload_only(machine, running):
+    """The list lies in /etc/crowdveil and is no credential. A new certificate needs a restart."""
+    pki = ("crowdveil", "pki")
+    machine.run(*pki, "revoke", "gateway/1-50000", "--dir", "/root/ca")
+    machine.run("install", "-m", "0644", "/root/ca/crl.pem", "/etc/crowdveil/crl.pem")
+    machine.daemons[running["broker"].name].send_signal(signal.SIGHUP)
     machine.wait_for(running["broker"], "certificates reloaded")
     machine.wait_for(running["broker"], "certificate is revoked")
-    machine.path("/etc/crowdveil/denied").write_text("")
+    machine.run(*pki, "make", "--renew", "--dir", "/root/ca", "gateway/1-50000=/etc/crowdveil/worker/lyon")
+    machine.stop(running["worker"])
+    machine.start(running["worker"])
+    machine.wait_for(running["worker"], "connected as gateway/")
 
 
 def test_a_restart_takes_a_renewed_certificate_and_keeps_the_state(machine, running):
@@ -227,6 +231,46 @@ def test_a_restart_takes_a_renewed_certificate_and_keeps_the_state(machine, runn
     machine.wait_for(broker, "ready on")
     machine.wait_for(broker, "sandbox: ")
     assert "installed" in machine.run("crowdveil", "status", *REQUESTER).stdout
+
+
+def served(machine):
+    """The certificate that the broker shows."""
+    ask = """if True:
+        import socket, ssl
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+        tls.set_alpn_protocols(["crowdveil/1"])
+        with tls.wrap_socket(socket.create_connection(("127.0.0.1", 7401))) as connection:
+            print(ssl.DER_cert_to_PEM_cert(connection.getpeercert(True)))"""
+    shown = subprocess.run(["ip", "netns", "exec", machine.network, sys.executable, "-c", ask], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout
+    assert "BEGIN CERTIFICATE" in shown
+    return shown
+
+
+def test_with_the_documented_drop_in_a_reload_takes_a_renewed_certificate(machine, running):
+    """The daemon reads the original files, which its user then owns."""
+    text = (ROOT / "docs/packages.md").read_text()
+    drop_in = re.search(r"^    \[Service\]\n((?:    .*\n)+)", text[text.index("\n## Credentials"):], re.M)[1]
+    unit = machine.unit("crowdveil-broker.service")
+    original, unit.path = unit.path, machine.path("/root/crowdveil-broker.service")
+    unit.path.write_text(original.read_text() + re.sub("(?m)^    ", "", drop_in))
+    assert machine.stop(running["broker"]) == 0
+    machine.run("chown", "-R", "crowdveil-broker:", "/etc/crowdveil/broker")
+    machine.start(unit)
+    machine.wait_for(unit, "ready on")
+    machine.wait_for(unit, "sandbox: ")
+    assert "OFF" not in machine.log(unit)
+    before = served(machine)
+    machine.run("crowdveil", "pki", "make", "--renew", "--dir", "/root/ca",
+                "broker/main@broker.example=/etc/crowdveil/broker")
+    machine.daemons[unit.name].send_signal(signal.SIGHUP)
+    machine.wait_for(unit, "certificates reloaded")
+    assert served(machine) != before
+    assert machine.stop(unit) == 0
+    machine.run("chown", "-R", "root:", "/etc/crowdveil/broker")
+    machine.start(running["broker"])
+    machine.wait_for(running["broker"], "ready on")
 
 
 def documented_recovery():
@@ -334,7 +378,7 @@ def test_a_purge_keeps_state_and_keys_and_says_so(machine):
 
 def test_a_purge_of_an_unused_package_leaves_no_folder(machine, files):
     for folder in ("/etc/crowdveil", "/var/lib/crowdveil-broker", "/var/lib/crowdveil-anchor",
-                   "/var/lib/crowdveil-thirdparty", "/var/lib/crowdveil-worker"):
+                   "/var/lib/crowdveil-thirdparty", "/var/lib/crowdveil-worker", "/var/log/crowdveil"):
         shutil.rmtree(machine.path(folder))
     machine.install(files)
     assert machine.path("/etc/crowdveil/broker").is_dir()

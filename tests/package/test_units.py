@@ -100,7 +100,8 @@ def test_a_sample_agrees_with_its_unit(unit, installed):
     text = (installed / f"share/doc/crowdveil/examples/{party_of(unit)}.yaml").read_text().replace("NAME", "lyon")
     values = dict(re.findall(r"^ *(\w+): (\S+)$", text, re.M))
     assert values["state"] in unit.folders()
-    assert values["admin"].rpartition("/")[0] in unit.folders()
+    for key in ("admin", "audit"):
+        assert values[key].rpartition("/")[0] in unit.folders()
     if "anchor" in values:
         assert values["anchor"].rpartition("/")[0] in unit.folders()
     base = unit.one("ConditionPathExists").rpartition("/")[0]
@@ -118,8 +119,8 @@ def test_a_sample_is_a_valid_configuration(installed, party, tmp_path):
     assert (done.returncode, done.stdout) == (0, f"crowdveil-{party}: the configuration is valid\n")
     # also with its comments taken away from the keys
     full = tmp_path / f"{party}.yaml"
-    full.write_text(re.sub(r"^( *)# (denied|sandbox): ", r"\1\2: ", sample.read_text(), flags=re.M))
-    assert "denied: /" in full.read_text()
+    full.write_text(re.sub(r"^( *)# (sandbox): ", r"\1\2: ", sample.read_text(), flags=re.M))
+    assert "\nsandbox: require" in full.read_text()
     assert run(program, "--config", full, "--check-config").returncode == 0
 
 

@@ -25,12 +25,14 @@ class Unit:
         return f"/run/credentials/{self.name}"
 
     def expand(self, text):
-        known = {"%d": self.credentials, "%i": self.instance, "%S": "/var/lib", "%t": "/run", "%%": "%"}
+        known = {"%d": self.credentials, "%i": self.instance, "%S": "/var/lib", "%t": "/run", "%L": "/var/log", "%%": "%"}
         return re.sub(r"%.", lambda found: known[found[0]], text)
 
     def all(self, key):
-        """Every word of every value of a key, expanded."""
-        return [self.expand(word) for value in self.values.get(key, ()) for word in value.split()]
+        """Every word of every value of a key, expanded. An empty value takes away those before."""
+        values = self.values.get(key, [])
+        empty = max((at for at, value in enumerate(values) if not value), default=-1)
+        return [self.expand(word) for value in values[empty + 1:] for word in value.split()]
 
     def one(self, key):
         """The last value of a key, expanded."""
@@ -43,6 +45,7 @@ class Unit:
     def folders(self):
         """The folders that it may write to."""
         return [f"/var/lib/{each}" for each in self.all("StateDirectory")] + \
+               [f"/var/log/{each}" for each in self.all("LogsDirectory")] + \
                [f"/run/{each}" for each in self.all("RuntimeDirectory")]
 
     def calls(self):

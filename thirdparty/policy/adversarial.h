@@ -33,9 +33,9 @@ void cv_adversarial_standing(const struct cv_policy *policy, uint32_t arm, struc
 void cv_adversarial_save(const struct cv_policy *policy, struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_adversarial_load(struct cv_policy *policy, struct cv_reader *in);
 
-#define CV_ADVERSARIAL_CLASS                                                                     \
-  .kind = CV_POLICY_BANDIT, .destroy = cv_adversarial_destroy, .apply = cv_adversarial_apply,    \
-  .step = cv_adversarial_step, .standing = cv_adversarial_standing, .save = cv_adversarial_save, \
+#define CV_ADVERSARIAL_CLASS                                                                                          \
+  .kind = CV_POLICY_BANDIT, .destroy = cv_adversarial_destroy, .apply = cv_adversarial_apply,                         \
+  .step = cv_adversarial_step, .standing = cv_adversarial_standing, .tells_noise = true, .save = cv_adversarial_save, \
   .load = cv_adversarial_load
 
 #endif

@@ -73,7 +73,9 @@ void cv_arms_standing(const struct cv_arms *arms, uint32_t i, struct cv_standing
   if (arm->tokens > 0) {
     double n = (double)arm->tokens, tail = cv_tail_in_scores(&silence, 0, arm->feedback.scale, arm->tokens, 0.05);
     ret->mean = cv_feedback_score(arm->feedback, cv_arms_mean(arms, i));
-    ret->radius = (sqrt(log(40) / (2 * n)) + tail / n) / fabs(arm->feedback.slope);
+    double scores = sqrt(log(40) / (2 * n));
+    ret->radius = (scores + tail / n) / fabs(arm->feedback.slope);
+    ret->noise = ret->radius - scores;
   }
 }
 

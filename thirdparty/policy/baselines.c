@@ -86,6 +86,7 @@ const struct cv_policy_class cv_policy_cheapest = {
     .apply = cv_recruits_apply,
     .step = step_by_density,
     .standing = cv_recruits_standing,
+    .tells_noise = true,
     .save = cv_recruits_save,
     .load = cv_recruits_load_all,
 };
@@ -101,6 +102,7 @@ const struct cv_policy_class cv_policy_opt = {
     .apply = cv_recruits_apply,
     .step = step_by_density,
     .standing = cv_recruits_standing,
+    .tells_noise = true,
     .save = save_opt,
     .load = load_opt,
 };
@@ -114,6 +116,7 @@ const struct cv_policy_class cv_policy_uniform = {
     .apply = cv_recruits_apply,
     .step = step_uniform,
     .standing = cv_recruits_standing,
+    .tells_noise = true,
     .save = cv_recruits_save,
     .load = cv_recruits_load_all,
 };

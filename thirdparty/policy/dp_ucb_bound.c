@@ -78,6 +78,7 @@ const struct cv_policy_class cv_policy_dp_ucb_bound = {
     .apply = cv_recruits_apply,
     .step = make_step,
     .standing = cv_recruits_standing,
+    .tells_noise = true,
     .save = cv_recruits_save,
     .load = cv_recruits_load_all,
 };

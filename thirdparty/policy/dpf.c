@@ -194,6 +194,7 @@ const struct cv_policy_class cv_policy_dpf = {
     .apply = cv_recruits_apply,
     .step = make_step,
     .standing = cv_recruits_standing,
+    .tells_noise = true,
     .save = save,
     .load = load,
 };

@@ -215,6 +215,7 @@ const struct cv_policy_class cv_policy_dpu_kl = {
     .apply = apply,
     .step = make_step,
     .standing = cv_recruits_standing,
+    .tells_noise = true,
     .save = cv_recruits_save,
     .load = load,
 };

@@ -126,6 +126,7 @@ const struct cv_policy_class cv_policy_eps_greedy = {
     .apply = cv_recruits_apply,
     .step = make_step,
     .standing = cv_recruits_standing,
+    .tells_noise = true,
     .save = cv_recruits_save,
     .load = cv_recruits_load_all,
 };
@@ -140,6 +141,7 @@ const struct cv_policy_class cv_policy_eps_greedy_true_gap = {
     .apply = cv_recruits_apply,
     .step = make_step,
     .standing = cv_recruits_standing,
+    .tells_noise = true,
     .save = save_true_gap,
     .load = load_true_gap,
 };

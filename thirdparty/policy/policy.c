@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thirdparty/policy/policy.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,9 @@ enum cv_err cv_policy_step(struct cv_policy *policy, uint64_t plan, struct cv_po
 
 void cv_policy_standing(const struct cv_policy *policy, uint32_t arm, struct cv_standing *ret) {
   policy->class->standing(policy, arm, ret);
+  if (!policy->class->tells_noise) {
+    ret->noise = (double)NAN;
+  }
 }
 
 void cv_policy_count_lies(struct cv_policy *policy) {

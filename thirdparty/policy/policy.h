@@ -59,7 +59,8 @@ struct cv_policy_class {
   const char *name;
   enum cv_policy_kind kind;
   /* Traits, for analyses that must not depend on a policy's name. */
-  bool one_plan; /* its first plan spends the budget: no decision depends on a release */
+  bool tells_noise; /* its standings say which part of the radius is there because of noise */
+  bool one_plan;    /* its first plan spends the budget: no decision depends on a release */
   /* Each plan follows from the last release of each arm only if parameter `last_key` is `last_word`; NULL: always. */
   const char *last_key, *last_word;
   /* The parameter and its value for scores that are drawn from a finite set without replacement, if the policy's

@@ -56,7 +56,7 @@ static const struct cv_param_rule rules[] = {
 struct known_radius {
   uint64_t releases, tokens;
   struct cv_noise noise;
-  double radius;
+  double scores, tail; /* the two parts of the radius: of drawn scores, and of noise */
 };
 
 struct ppar {
@@ -121,21 +121,27 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   return CV_OK;
 }
 
-/* The radius of the mean token. A privatizer's noise widens all radii, the mechanism's noise only the sound one. */
-static double radius_of(const struct ppar *self, uint64_t releases, uint64_t tokens, const struct cv_noise *noise,
-                        double scale) {
-  static const struct cv_noise silence = {0};
+/* The radius of the mean token without its noise. */
+static double scores_of(const struct ppar *self, uint64_t releases, uint64_t tokens) {
   double k = self->ranking.arms, t = (double)tokens, n = (double)releases;
-  const struct cv_noise *counted = self->radius == RADIUS_SOUND ? noise : &silence;
-  double tail = cv_tail_in_scores(counted, self->epsilon_micro, scale, tokens, self->delta / (2 * k * n * (n + 1))) / t;
   switch (self->radius) {
     case RADIUS_PRINTED:
-      return 2 * sqrt(log(4 * k / self->delta) / (2 * t)) + tail;
+      return 2 * sqrt(log(4 * k / self->delta) / (2 * t));
     case RADIUS_PROOF:
-      return 2 * sqrt(2 * log(4 * k / self->delta) / t) + tail;
+      return 2 * sqrt(2 * log(4 * k / self->delta) / t);
     default:
-      return sqrt(log(4 * k * n * (n + 1) / self->delta) / (2 * t)) + tail;
+      return sqrt(log(4 * k * n * (n + 1) / self->delta) / (2 * t));
   }
+}
+
+/* What noise adds to it. A privatizer's noise widens all radii, the mechanism's noise only the sound one. */
+static double tail_of(const struct ppar *self, uint64_t releases, uint64_t tokens, const struct cv_noise *noise,
+                      double scale) {
+  static const struct cv_noise silence = {0};
+  double k = self->ranking.arms, n = (double)releases;
+  const struct cv_noise *counted = self->radius == RADIUS_SOUND ? noise : &silence;
+  return cv_tail_in_scores(counted, self->epsilon_micro, scale, tokens, self->delta / (2 * k * n * (n + 1))) /
+         (double)tokens;
 }
 
 static bool is_known(const struct known_radius *known, uint64_t releases, const struct cv_release *release) {
@@ -149,14 +155,16 @@ static bool is_known(const struct known_radius *known, uint64_t releases, const 
 }
 
 /* `scale` is constant in a campaign, so the cache does not compare it. */
-static double remembered_radius(struct ppar *self, uint64_t releases, const struct cv_release *release, double scale) {
+static const struct known_radius *remembered_radius(struct ppar *self, uint64_t releases,
+                                                    const struct cv_release *release, double scale) {
   if (!is_known(&self->known, releases, release)) {
     self->known = (struct known_radius){.releases = releases,
                                         .tokens = release->tokens,
                                         .noise = release->noise,
-                                        .radius = radius_of(self, releases, release->tokens, &release->noise, scale)};
+                                        .scores = scores_of(self, releases, release->tokens),
+                                        .tail = tail_of(self, releases, release->tokens, &release->noise, scale)};
   }
-  return self->known.radius;
+  return &self->known;
 }
 
 static void apply(struct cv_policy *policy, const struct cv_release *release) {
@@ -169,11 +177,14 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   arm->tokens = release->tokens;
   arm->mean = cv_feedback_score(feedback, mean);
   double range = (double)(self->local.high - self->local.low) / (double)CV_GRID;
-  double radius = remembered_radius(self, releases, release, feedback.scale);
+  const struct known_radius *known = remembered_radius(self, releases, release, feedback.scale);
+  double radius = (known->scores + known->tail) / fabs(feedback.slope);
   arm->give = range / (double)release->tokens / fabs(feedback.slope);
   arm->noisy_mean = arm->mean;
   arm->share = arm->give;
-  arm->radius = radius / fabs(feedback.slope) + (double)self->ranking.lies * arm->give;
+  arm->radius = radius + (double)self->ranking.lies * arm->give;
+  /* What the privatizer's bits widen is noise, too: without it the slope is 1. */
+  arm->noise = radius - known->scores;
 }
 
 static void plan(const struct ppar *self, struct cv_policy_step *step) {
@@ -238,6 +249,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     arm->tokens = cv_read_u64(in);
     arm->mean = cv_read_f64(in);
     arm->radius = cv_read_f64(in);
+    arm->noise = arm->tokens > 0 ? (double)NAN : 0;
     arm->rank_class = cv_read_u32(in);
     arm->below = cv_read_u8(in) != 0;
     if (!cv_ranking_is_plausible(ranking, arm) || (self->releases[i] > 0) != (arm->tokens > 0) ||
@@ -251,6 +263,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 const struct cv_policy_class cv_policy_ppar = {
     .name = "ppar",
     .kind = CV_POLICY_RANKING,
+    .tells_noise = true,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
     .fits = fits,

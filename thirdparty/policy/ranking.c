@@ -392,7 +392,8 @@ void cv_ranking_standing(const struct cv_ranking *self, uint32_t i, struct cv_st
                               .rank_class = arm->rank_class,
                               .tokens = arm->tokens,
                               .mean = is_known ? arm->mean : 0.5,
-                              .radius = is_known ? arm->radius : 0.5};
+                              .radius = is_known ? arm->radius : 0.5,
+                              .noise = is_known ? arm->noise : 0};
 }
 
 bool cv_ranking_is_plausible(const struct cv_ranking *self, const struct cv_ranked *arm) {

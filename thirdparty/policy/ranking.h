@@ -47,6 +47,7 @@
 struct cv_ranked {
   uint64_t tokens; /* of the last release; 0: none yet */
   double mean, radius;
+  double noise;        /* the part of the radius that noise makes; NAN: not known, as after `load` */
   uint32_t rank_class; /* settled there; 0 = undecided */
   bool below;          /* undecided and removed from the present class */
   uint32_t removal;    /* 1 + index of its removal among the decisions of the present step; 0 = none */

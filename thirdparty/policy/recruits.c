@@ -304,7 +304,9 @@ static void estimate(const struct cv_recruits *self, struct cv_recruit *arm, uin
   double z = (double)arm->pulls;
   double tail = cv_tail_in_scores(noise, self->epsilon_micro, feedback.scale, arm->pulls, DOUBT / 2);
   arm->mean = cv_feedback_score(feedback, (double)arm->sum / (double)CV_GRID / z);
-  arm->radius = (sqrt(log(4 / DOUBT) / (2 * z)) + tail / z) / fabs(feedback.slope);
+  double scores = sqrt(log(4 / DOUBT) / (2 * z));
+  arm->radius = (scores + tail / z) / fabs(feedback.slope);
+  arm->noise = arm->radius - scores;
 }
 
 void cv_recruits_apply(struct cv_policy *policy, const struct cv_release *release) {
@@ -332,6 +334,7 @@ void cv_recruits_standing(const struct cv_policy *policy, uint32_t i, struct cv_
   if (arm->pulls > 0) {
     ret->mean = arm->mean;
     ret->radius = arm->radius;
+    ret->noise = arm->noise;
   }
 }
 
@@ -371,6 +374,7 @@ enum cv_err cv_recruits_load(struct cv_policy *policy, struct cv_reader *in) {
     arm->sum = (int64_t)cv_read_u64(in);
     arm->mean = cv_read_f64(in);
     arm->radius = cv_read_f64(in);
+    arm->noise = arm->pulls > 0 ? (double)NAN : 0;
     if (in->failed || !is_plausible(arm)) {
       return CV_ERR_DAMAGED;
     }

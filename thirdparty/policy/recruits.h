@@ -22,6 +22,7 @@ struct cv_recruit {
   int64_t sum;    /* noisy sum of the tokens, in grid units */
   double mean;    /* mean score; 0 without pulls */
   double radius;  /* of the mean, at 95 % */
+  double noise;   /* the part of the radius that noise makes; NAN: not known, as after `load` */
 };
 
 /* The first member of every recruitment policy. cv_recruits_init() makes all allocations. */

@@ -176,7 +176,9 @@ static void standing(const struct cv_policy *policy, uint32_t arm, struct cv_sta
   cv_arms_standing(&self->arms, arm, ret);
   if (self->scale > 0 && ret->tokens > 0) {
     uint64_t noises = (ret->tokens + self->batch - 1) / self->batch;
-    ret->radius += cv_tail_in_scores(&silence, 0, self->scale, noises, 0.05) / (double)ret->tokens;
+    double tail = cv_tail_in_scores(&silence, 0, self->scale, noises, 0.05) / (double)ret->tokens;
+    ret->radius += tail;
+    ret->noise += tail;
   }
 }
 
@@ -215,6 +217,7 @@ const struct cv_policy_class cv_policy_tsallis_inf = {
     .apply = apply,
     .step = make_step,
     .standing = standing,
+    .tells_noise = true,
     .save = save,
     .load = load,
 };

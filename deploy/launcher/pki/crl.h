@@ -16,7 +16,7 @@
 CV_MUST_USE enum cv_err cv_pki_crl_refresh(struct cv_pki_ca *ca, int64_t now, struct cv_why *why);
 /*
  * Copies the list into a party's folder, unless it is there already. Lists of other CAs in that file stay if the ca.pem
- * there has the CA, as while a CA is replaced. CV_ERR_FORMAT for a file that is not a list.
+ * there has the CA, as while a CA is replaced; a damaged file is replaced.
  */
 CV_MUST_USE enum cv_err cv_pki_crl_copy(const struct cv_pki_ca *ca, const char *folder, struct cv_why *why);
 

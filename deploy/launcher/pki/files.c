@@ -34,7 +34,7 @@ enum cv_err cv_pki_make_folder(const char *path, bool *ret_made, struct cv_why *
   return cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno == EEXIST ? ENOTDIR : errno));
 }
 
-/* Root renews the files of daemons that run as other users: the new file belongs to the owner of the one it replaces. */
+/* Root renews the files of daemons that run as other users: the new file belongs to the owner of the replaced one. */
 static bool keep_owner(int fd, const char *replaced) {
   struct stat old;
   return replaced == NULL || geteuid() != 0 || lstat(replaced, &old) != 0 || !S_ISREG(old.st_mode) ||

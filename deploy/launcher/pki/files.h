@@ -19,8 +19,8 @@ CV_MUST_USE enum cv_err cv_pki_make_folder(const char *path, bool *ret_made, str
 
 /*
  * Replaces any file in two steps: stage opens FILE.new, overwriting that of an interrupted run; adopt closes, syncs and
- * renames it and syncs the folder. `is_written` false, or a failure: the file stays as it was, without FILE.new. If root
- * replaces a file, here or below, the new one keeps the owner of the old one.
+ * renames it and syncs the folder. `is_written` false, or a failure: the file stays as it was, without FILE.new. A file
+ * that root replaces, here or below, keeps its owner.
  */
 CV_MUST_USE enum cv_err cv_pki_file_stage(const char *path, mode_t mode, FILE **ret, struct cv_why *why);
 CV_MUST_USE enum cv_err cv_pki_file_adopt(FILE *file, bool is_written, const char *path, struct cv_why *why);

@@ -294,6 +294,9 @@ static inline void world_receive(struct world *w, const struct cv_rank_frame *fr
     w->result = frame->result[i].reason;
     assert_int_equal(frame->result[i].standings, FAKE_ARMS);
     memcpy(w->standing, frame->result[i].standing, sizeof(w->standing));
+    for (uint32_t arm = 0; arm < FAKE_ARMS; arm++) {
+      w->standing[arm].noise = 0; /* not sent */
+    }
   }
   if (frame->goodbye != NULL) {
     (void)snprintf(w->goodbye, sizeof(w->goodbye), "%s", frame->goodbye);

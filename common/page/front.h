@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page's own port: who may come in, the static files, and what page.h answers. Internal to page.c. */
+#ifndef CV_PAGE_FRONT_H
+#define CV_PAGE_FRONT_H
+
+#include "common/page/page.h"
+
+struct cv_page_front;
+
+/* As cv_page_listen(). */
+CV_MUST_USE enum cv_err cv_page_front_start(uv_loop_t *loop, struct cv_page *page, int socket,
+                                            const struct cv_door *door, struct cv_page_front **ret, struct cv_why *why);
+void cv_page_front_stop(struct cv_page_front *front);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+// clang-format on
+
+#include "common/page/door.h"
+
+static const struct cv_door door = {
+    .token = "0123456789abcdef0123456789abcdef", .port = 7480, .hosts = "pages.example, other"};
+#define COOKIE "crowdveil-7480=0123456789abcdef0123456789abcdef"
+
+static void the_cookie_stands_for_the_token(void **state) {
+  static const char *const good[] = {COOKIE, "a=b; " COOKIE, COOKIE "; c=d", "crowdveil-7480=x; " COOKIE, "; ;" COOKIE};
+  static const char *const bad[] = {"",
+                                    "crowdveil-7480=",
+                                    "crowdveil-748=0123456789abcdef0123456789abcdef",
+                                    "xcrowdveil-7480=0123456789abcdef0123456789abcdef",
+                                    COOKIE "0",
+                                    "crowdveil-7480=0123456789abcdef0123456789abcde",
+                                    "crowdveil-7480=0123456789abcdef0123456789abcdeF",
+                                    "a=" COOKIE};
+  for (size_t i = 0; i < CV_COUNT(good); i++) {
+    assert_true(cv_door_has_cookie(&door, good[i]));
+  }
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    assert_false(cv_door_has_cookie(&door, bad[i]));
+  }
+  assert_false(cv_door_has_cookie(&door, NULL));
+}
+
+static void an_empty_token_opens_nothing(void **state) {
+  static const struct cv_door open = {.port = 1};
+  assert_false(cv_door_has_token(&open, ""));
+  assert_false(cv_door_has_cookie(&open, "crowdveil-1="));
+}
+
+static void the_cookie_that_is_set_is_accepted(void **state) {
+  struct cv_door_cookie cookie = cv_door_cookie(&door);
+  assert_string_equal(cookie.text, COOKIE "; HttpOnly; SameSite=Strict; Path=/");
+  assert_true(cv_door_has_cookie(&door, cookie.text));
+}
+
+static void only_the_own_host_and_origin_may_ask(void **state) {
+  static const struct {
+    const char *host, *origin;
+    bool good;
+  } visits[] = {
+      {"127.0.0.1:7480", NULL, true},
+      {"localhost", "http://localhost", true},
+      {"[::1]:7480", "http://[::1]:7480", true},
+      {"pages.example:80", "http://pages.example:80", true},
+      {"OTHER", "HTTP://other", true},
+      {NULL, NULL, false},
+      {"", NULL, false},
+      {"pages.example.evil", NULL, false},
+      {"evilpages.example", NULL, false},
+      {"pages.example:", NULL, false},
+      {"pages.example:123456", NULL, false},
+      {"pages.example:80x", NULL, false},
+      {"127.0.0.1:7480", "http://127.0.0.1", false},
+      {"127.0.0.1:7480", "http://localhost:7480", false},
+      {"127.0.0.1:7480", "https://127.0.0.1:7480", false},
+      {"127.0.0.1:7480", "null", false},
+      {"127.0.0.1:7480", "", false},
+  };
+  for (size_t i = 0; i < CV_COUNT(visits); i++) {
+    struct cv_why why = {.text = ""};
+    const struct cv_door_visit visit = {.host = visits[i].host, .origin = visits[i].origin};
+    enum cv_err err = cv_door_check_origin(&door, &visit, &why);
+    assert_int_equal(err, visits[i].good ? CV_OK : CV_ERR_DENIED);
+    assert_true(visits[i].good || strstr(why.text, "expected") != NULL);
+  }
+}
+
+static void a_token_is_long_and_plain(void **state) {
+  assert_true(cv_door_is_token(door.token));
+  assert_true(cv_door_is_token("a-Token_of_32_letters-0123456789"));
+  assert_false(cv_door_is_token(door.token + 1));
+  assert_false(cv_door_is_token("0123456789abcdef 123456789abcdef"));
+  assert_false(cv_door_is_token("0123456789abcdef;123456789abcdef"));
+}
+
+static void a_number_has_digits_only(void **state) {
+  static const char *const bad[] = {"", "-1", "+1", " 1", "1 ", "1x", "0x1", "12345678901234567890"};
+  uint64_t number = 7;
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    assert_false(cv_door_number(bad[i], &number));
+  }
+  assert_false(cv_door_number(NULL, &number));
+  assert_int_equal(number, 7);
+  assert_true(cv_door_number("9999999999999999999", &number) && number == UINT64_C(9999999999999999999));
+  assert_true(cv_door_number("0", &number) && number == 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_cookie_stands_for_the_token),    cmocka_unit_test(an_empty_token_opens_nothing),
+      cmocka_unit_test(the_cookie_that_is_set_is_accepted), cmocka_unit_test(only_the_own_host_and_origin_may_ask),
+      cmocka_unit_test(a_token_is_long_and_plain),          cmocka_unit_test(a_number_has_digits_only),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
